@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+# A thin layer: CMake builds (see CMakePresets.json), the programs in tools/ do the rest.
+
+.DEFAULT_GOAL := release
+MAKEFLAGS += --no-print-directory
+.PHONY: release dev sanitizers demo test check format clean help tools-there
+
+help:
+	@echo "make demo     install what is missing, build, and watch Tenon talk to curl and ping"
+	@echo "make test     install what is missing, build, and run every check and test (under 15 minutes)"
+	@echo "make check    the quick part of it: house rules, unit tests, packet scripts"
+	@echo "make          build optimised into build/release (the same as make release)"
+	@echo "make dev      build for debugging into build/dev; make sanitizers: with ASan and UBSan"
+	@echo "make format   bring all C files into shape with clang-format"
+	@echo "make clean    remove build/"
+
+release dev sanitizers: tools-there
+	@cmake --preset $@ >/dev/null && cmake --build --preset $@
+
+demo:
+	@tools/setup demo
+	@cmake --preset release >/dev/null && cmake --build --preset release --target programs
+	@TENON_BUILD=build/release tools/demo
+
+test:
+	@tools/check all
+
+check: tools-there
+	@tools/check quick
+
+format:
+	@tools/format --fix
+
+clean:
+	rm -rf build dist
+
+tools-there:
+	@command -v cmake >/dev/null && command -v ninja >/dev/null || \
+		{ echo "cmake and ninja are needed; \"tools/setup demo\" installs them."; exit 1; }

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT
+# Programs. They lie in the root of the build folder.
+
+find_package(Threads)
+
+file(GLOB common CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/apps/common/*.c)
+file(GLOB cli CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/apps/cli/*.c)
+if(cli)
+    add_executable(tenon_cli ${cli} ${common})
+    target_include_directories(tenon_cli PRIVATE
+        ${PROJECT_SOURCE_DIR}/apps ${PROJECT_SOURCE_DIR}/apps/common ${PROJECT_SOURCE_DIR}/ports)
+    target_link_libraries(tenon_cli PRIVATE ${TENON_PORT_TARGETS} tenon Threads::Threads m)
+    tenon_host_flags(tenon_cli)
+    set_target_properties(tenon_cli PROPERTIES
+        OUTPUT_NAME tenon RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+    add_custom_target(programs DEPENDS tenon_cli)
+endif()

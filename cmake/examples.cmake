@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: MIT
+# Each file of examples/ is a complete program, on the core alone or on a port.
+
+file(GLOB examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*.c)
+foreach(source IN LISTS examples)
+    cmake_path(GET source STEM name)
+    add_executable(example_${name} ${source})
+    target_link_libraries(example_${name} PRIVATE ${TENON_PORT_TARGETS} tenon)
+    tenon_host_flags(example_${name})
+    set_target_properties(example_${name} PROPERTIES
+        OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/examples)
+endforeach()

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+# ctest runs: unit.* (one program each), script.* (one folder of packet scripts each), sim.
+
+set(ports ${TENON_PORT_TARGETS})
+
+# A test program: `name`, where it lies in the build folder, its sources.
+function(tenon_test_program target folder name)
+    add_executable(${target} ${ARGN})
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests/unit)
+    target_link_libraries(${target} PRIVATE ${ports} tenon_objs)
+    tenon_test_flags(${target})
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${folder})
+endfunction()
+
+file(GLOB_RECURSE units CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/unit/*.c)
+foreach(source IN LISTS units)
+    cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/tests/unit OUTPUT_VARIABLE path)
+    cmake_path(REMOVE_EXTENSION path)
+    string(REPLACE "/" "." name ${path})
+    tenon_test_program(unit.${name} ${PROJECT_BINARY_DIR}/tests/unit ${name} ${source})
+    add_test(NAME unit.${name} COMMAND unit.${name})
+    set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 120)
+endforeach()
+
+# Ports have their tests beside them: ports/NAME/test/*.c.
+foreach(port IN LISTS ports)
+    string(REPLACE tenon_port_ "" name ${port})
+    file(GLOB units CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/ports/${name}/test/*.c)
+    foreach(source IN LISTS units)
+        cmake_path(GET source STEM stem)
+        tenon_test_program(unit.port.${stem} ${PROJECT_BINARY_DIR}/tests/unit port.${stem} ${source})
+        add_test(NAME unit.port.${stem} COMMAND unit.port.${stem})
+        set_tests_properties(unit.port.${stem} PROPERTIES LABELS unit TIMEOUT 120)
+    endforeach()
+endforeach()
+
+file(GLOB runner CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/script/*.c)
+if(runner)
+    tenon_test_program(tenon-script ${PROJECT_BINARY_DIR} tenon-script ${runner})
+    file(GLOB_RECURSE scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/script/*.pkt)
+    set(features "")
+    foreach(script IN LISTS scripts)
+        cmake_path(GET script PARENT_PATH folder)
+        cmake_path(GET folder FILENAME feature)
+        list(APPEND features ${feature})
+        list(APPEND scripts_of_${feature} ${script})
+    endforeach()
+    list(REMOVE_DUPLICATES features)
+    foreach(feature IN LISTS features)
+        add_test(NAME script.${feature} COMMAND tenon-script ${scripts_of_${feature}})
+        set_tests_properties(script.${feature} PROPERTIES LABELS script TIMEOUT 120)
+    endforeach()
+endif()
+
+file(GLOB simulator CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/sim/*.c)
+if(simulator)
+    tenon_test_program(tenon-sim ${PROJECT_BINARY_DIR} tenon-sim ${simulator})
+    # It moves initial sequence numbers close to their wrap.
+    target_link_options(tenon-sim PRIVATE -Wl,--wrap=tn_tcp_isn)
+    set(TENON_SIM_SEEDS 1..10000 CACHE STRING "Seeds of the simulator in ctest")
+    add_test(NAME sim COMMAND tenon-sim --seeds ${TENON_SIM_SEEDS})
+    # COST: the longest test begins first.
+    set_tests_properties(sim PROPERTIES LABELS sim TIMEOUT 900 COST 1000)
+endif()
+
+# Two instances on a wire in memory: an example that is a test of the library as users link it.
+if(TARGET example_pair)
+    add_test(NAME example.pair COMMAND example_pair)
+    set_tests_properties(example.pair PROPERTIES LABELS build TIMEOUT 60)
+endif()
+
+# The core without any C library: linked with nothing, and run.
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND NOT TENON_SANITIZE AND NOT BUILD_SHARED_LIBS
+        AND CMAKE_C_COMPILER_ID MATCHES "GNU|Clang" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|aarch64")
+    add_executable(build.freestanding ${PROJECT_SOURCE_DIR}/tests/build/freestanding.c)
+    target_compile_options(build.freestanding PRIVATE
+        -ffreestanding -fno-stack-protector)
+    target_link_options(build.freestanding PRIVATE -nostdlib -static)
+    target_link_libraries(build.freestanding PRIVATE tenon)
+    set_target_properties(build.freestanding PROPERTIES
+        OUTPUT_NAME freestanding RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/build)
+    add_test(NAME build.freestanding COMMAND build.freestanding)
+    set_tests_properties(build.freestanding PROPERTIES LABELS build TIMEOUT 20)
+endif()
