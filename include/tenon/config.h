@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/** @file
+ *  The only file with conditional compilation: what the compiler is, which integer types it has,
+ *  and the three switches that a build may set. Everything else is chosen by values at run time. */
+#ifndef TENON_CONFIG_H
+#define TENON_CONFIG_H
+
+#include <limits.h>
+#include <stddef.h>
+
+/* ---- switches that a build may set with -D ----------------------------------------------- */
+
+/** 0: invariants are not checked. 1 (default): each is one compare and branch.
+ *  2: the walking checkers (tenon_tcp_check() after every input and poll) run as well. */
+#if !defined(TENON_ASSERT_LEVEL)
+#define TENON_ASSERT_LEVEL 1
+#endif
+
+/** 1 when the whole core is one translation unit (src/tenon_all.c): internal functions are static. */
+#if !defined(TENON_UNITY)
+#define TENON_UNITY 0
+#endif
+
+/** Put before every public function; a shared library sets its visibility here. */
+#if !defined(TENON_API)
+#if defined(__GNUC__)
+#define TENON_API __attribute__((visibility("default")))
+#else
+#define TENON_API
+#endif
+#endif
+
+/* ---- integers: exactly 8, 16 and 32 bits, found by <limits.h> alone ----------------------- */
+
+#if CHAR_BIT != 8
+#error "Tenon needs 8-bit bytes."
+#endif
+typedef unsigned char tenon_u8;
+
+#if USHRT_MAX != 0xFFFF
+#error "Tenon needs a 16-bit unsigned short."
+#endif
+typedef unsigned short tenon_u16;
+
+#if UINT_MAX == 0xFFFFFFFF
+typedef unsigned int tenon_u32;
+typedef int tenon_i32;
+#elif ULONG_MAX == 0xFFFFFFFF
+typedef unsigned long tenon_u32;
+typedef long tenon_i32;
+#else
+#error "Tenon needs a 32-bit unsigned int or unsigned long."
+#endif
+
+/* ---- what C89 cannot say ------------------------------------------------------------------ */
+
+#if defined(__cplusplus)
+#define TENON_BEGIN_DECLS extern "C" {
+#define TENON_END_DECLS }
+#define TENON_INLINE static inline
+#elif defined(__GNUC__)
+#define TENON_BEGIN_DECLS
+#define TENON_END_DECLS
+#define TENON_INLINE static __inline__ __attribute__((unused))
+#elif defined(_MSC_VER)
+#define TENON_BEGIN_DECLS
+#define TENON_END_DECLS
+#define TENON_INLINE static __inline
+#else
+#define TENON_BEGIN_DECLS
+#define TENON_END_DECLS
+#define TENON_INLINE static
+#endif
+
+/** A function of the core that other files of the core call: never part of the library's face. */
+#if TENON_UNITY
+#define TENON_INTERNAL static
+#elif defined(__GNUC__)
+#define TENON_INTERNAL extern __attribute__((visibility("hidden")))
+#else
+#define TENON_INTERNAL extern
+#endif
+
+#if defined(__GNUC__)
+#define TENON_LIKELY(x) __builtin_expect(!!(x), 1)
+#define TENON_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#else
+#define TENON_LIKELY(x) (x)
+#define TENON_UNLIKELY(x) (x)
+#endif
+
+#define TENON_ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
+
+/** The struct of which `member` is at address `ptr`. */
+#define TENON_CONTAINER(ptr, type, member) \
+    ((type *)(void *)((tenon_u8 *)(void *)(ptr) - offsetof(type, member)))
+
+TENON_BEGIN_DECLS
+
+/** Called when an invariant of the core is broken: a bug in Tenon or memory overwritten by its host,
+ *  never a consequence of what a peer sent. It must not return. The library brings one that stops
+ *  in an endless loop (src/base/panic.c); a program may define its own.
+ *  @param file  source file of the check (static string)
+ *  @param line  its line */
+void tenon_panic(const char *file, unsigned line);
+
+TENON_END_DECLS
+
+/** States what must be true. Has no side effect and is never reached by input. */
+#if TENON_ASSERT_LEVEL > 0
+#define TENON_ASSERT(what) \
+    do { \
+        if (TENON_UNLIKELY(!(what))) \
+            tenon_panic(__FILE__, __LINE__); \
+    } while (0)
+#else
+#define TENON_ASSERT(what) ((void)0)
+#endif
+
+/** Whether the walking checkers run; a constant, so that the compiler drops what is not wanted. */
+enum { TENON_CHECK_INVARIANTS = TENON_ASSERT_LEVEL > 1 };
+
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/** @file
+ *  An instance of the stack: making one, feeding it, its interfaces, addresses, routes, neighbours.
+ *
+ *  Threads: an instance is used by one thread at a time. Instances share nothing.
+ *  Time: `now_us` is a counter of microseconds that may wrap; only differences count. It must not go
+ *  backwards, and the instance must be called at least every 30 minutes (tenon_poll() says when). */
+#ifndef TENON_STACK_H
+#define TENON_STACK_H
+
+#include <tenon/host.h>
+#include <tenon/stats.h>
+
+TENON_BEGIN_DECLS
+
+struct tenon;
+struct tenon_cc_ops;
+struct tenon_trace_event;
+
+/** How an instance is made. Start from tenon_conf_default() and change what you need; a 0 in a field
+ *  that says "0: default" takes the default. All limits are hard: what would pass one is refused or
+ *  dropped, and counted. */
+struct tenon_conf {
+    tenon_u16 netifs_max;              /**< interfaces; 0: default 4 */
+    tenon_u16 addrs_max;               /**< addresses on all interfaces together; 0: default 16 */
+    tenon_u16 routes_max;              /**< routes; 0: default 32 */
+    tenon_u16 groups_max;              /**< multicast groups joined; 0: default 32 */
+    tenon_u16 tx_burst_max;            /**< frames kept for one call of transmit(); 0: default 32 */
+    tenon_u16 tx_gather_max;           /**< spans of one frame at most; 0: default 20 */
+    tenon_u16 neighbours_max;          /**< ARP and ND entries; 0: default 256 */
+    tenon_u16 neighbour_queue_max;     /**< packets that wait for one neighbour; 0: default 16 */
+    tenon_u32 paths_max;               /**< destination cache (RFC 4861 5.1) with path MTU; 0: default 4096 */
+    tenon_u32 reass_bytes_max;         /**< packet memory held by reassembly; 0: default 262144 */
+    tenon_u16 reass_datagrams_max;     /**< datagrams in reassembly; 0: default 64 */
+    tenon_u16 reass_pieces_max;        /**< fragments per datagram; 0: default 64 */
+    tenon_u32 reass_timeout_ms;        /**< RFC 1122 3.3.2, RFC 8200 4.5; 0: default 60000 */
+    tenon_u16 icmp_errors_per_s;       /**< ICMP errors sent: the long-run rate; echo replies have 64 times
+                                            as much; 0: default 1000 */
+    tenon_u16 icmp_errors_burst;       /**< ... and how many at once; 0: default 50 */
+    tenon_u8 hop_limit;                /**< TTL and hop limit of what we send; 0: default 64 */
+    tenon_u8 dad_transmits;            /**< DupAddrDetectTransmits (RFC 4862 5.1); 0: default 1 */
+
+    tenon_u32 udp_sockets_max;         /**< 0: default 4096 */
+
+    tenon_u32 tcp_conns_max;           /**< connections in all states but TIME-WAIT; 0: default 1048576 */
+    tenon_u32 tcp_time_wait_max;       /**< TIME-WAIT records; 0: default 16384 */
+    tenon_u32 tcp_rcv_buf;             /**< bytes received and not yet consumed, per connection: the largest
+                                            window, give or take one unit of the window scale (64 KB and
+                                            less: exact; above, at most its 32768th part); 0: default 1048576 */
+    tenon_u32 tcp_snd_buf;             /**< bytes queued or in flight, per connection; 0: default 1048576 */
+    tenon_u32 tcp_ooo_bytes_max;       /**< packet memory held out of order, per connection; 0: default
+                                            twice tcp_rcv_buf */
+    tenon_u16 tcp_ooo_ranges_max;      /**< separate pieces of sequence space held out of order; 0: default 32 */
+    tenon_u16 tcp_mss_min;             /**< smallest segment size that a peer can make us use; 0: default 88 */
+    tenon_u32 tcp_rto_initial_us;      /**< RFC 6298 2.1; 0: default 1000000 */
+    tenon_u32 tcp_rto_min_us;          /**< lower bound of the RTO; RFC 6298 2.4 says 1 s, as deployed stacks
+                                            do we say less; 0: default 200000 */
+    tenon_u32 tcp_rto_max_us;          /**< upper bound of the RTO, RFC 6298 2.5; 0: default 60000000 */
+    tenon_u32 tcp_delack_us;           /**< delayed ACK (RFC 9293 3.8.6.3: below 500000); 0: default 40000 */
+    tenon_u32 tcp_msl_ms;              /**< half of the TIME-WAIT (RFC 9293 3.4.2 says 2 minutes); 0: default 30000 */
+    tenon_u32 tcp_rsts_per_s;          /**< resets for segments of no connection; 0: default 1000 */
+    const struct tenon_cc_ops *tcp_cc; /**< congestion control of new connections; NULL: tenon_cc_newreno */
+
+    /** Told of every event of every connection (tenon/trace.h); NULL: no trace. `event` is valid
+     *  during the call; `trace` must not call into the instance. */
+    void (*trace)(void *host, const struct tenon_trace_event *event);
+};
+
+/** Fill in all defaults.
+ *  @param[out] conf  written whole */
+TENON_API void tenon_conf_default(struct tenon_conf *conf);
+
+/** Look for values that cannot work.
+ *  @return NULL when all is well, else the name of the first bad field (a static string) */
+TENON_API const char *tenon_conf_check(const struct tenon_conf *conf);
+
+/** Bytes of memory that tenon_init() needs for this configuration.
+ *  @return 0 if tenon_conf_check() would complain */
+TENON_API size_t tenon_mem_size(const struct tenon_conf *conf);
+
+/** Make an instance. What it needs later (connections, tables that grow) comes from ops->mem_get().
+ *  @param mem   tenon_mem_size(conf) bytes aligned for any type; the instance lives in it until
+ *               tenon_fini(), after which the memory is the caller's again
+ *  @param conf  read during the call only
+ *  @param ops   kept: must outlive the instance
+ *  @param host  handed to every function of ops, never looked at
+ *  @return the instance, or NULL: bad configuration, wrong ops->version, or no entropy */
+TENON_API struct tenon *tenon_init(void *mem, const struct tenon_conf *conf, const struct tenon_host *ops,
+                                   void *host);
+
+/** End an instance: connections are aborted without a word to their peers (call tenon_tcp_abort()
+ *  and tenon_poll() before if they should hear of it), every buffer and every piece of memory goes
+ *  back. The events closed() are called, with TENON_EABORTED. Not to be called from a handler. */
+TENON_API void tenon_fini(struct tenon *stack);
+
+/** Take received frames. Calls the handlers of connections and sockets, and ops->transmit() for the
+ *  answers. The frames and their spans stay the caller's; buffers that the core or the application
+ *  keep have got references.
+ *  @param netif   the number that tenon_netif_add() returned
+ *  @param frames  n frames; with Ethernet the first byte is that of the destination address. The
+ *                 core may write into their headers (not into payload)
+ *  @return TENON_OK, or TENON_EINVAL for an unknown interface. Bad packets are no error: they are
+ *          dropped and counted */
+TENON_API int tenon_input(struct tenon *stack, unsigned netif, const struct tenon_frame *frames, unsigned n,
+                          tenon_u32 now_us);
+
+/** Run what is due: timers, and the sending that calls since the last poll have asked for. A program
+ *  calls it when the time that it returned has passed, and after it has called functions of the
+ *  interface outside of a handler.
+ *  @return microseconds until it wants to be called again, at most 30 minutes. 0: the port was full;
+ *          call again when it can take frames */
+TENON_API tenon_u32 tenon_poll(struct tenon *stack, tenon_u32 now_us);
+
+/** The pointer given to tenon_init(). */
+TENON_API void *tenon_host_of(const struct tenon *stack);
+
+/* ---- interfaces ------------------------------------------------------------------------------ */
+
+/** Add an interface. With IPv6 allowed it makes its link-local address (RFC 7217 4, RFC 4862 5.3),
+ *  probes it for duplicates, and solicits routers.
+ *  @return its number, 1 and up; TENON_EINVAL for impossible values; TENON_ELIMIT */
+TENON_API int tenon_netif_add(struct tenon *stack, const struct tenon_netif_conf *conf);
+
+/** The link went up (non-zero) or down. Down: nothing is sent, neighbours are forgotten. Up: as when
+ *  added. An interface starts up.
+ *  @return TENON_OK or TENON_EINVAL */
+TENON_API int tenon_netif_link(struct tenon *stack, unsigned netif, int up);
+
+/** Change the MTU. @return TENON_OK or TENON_EINVAL */
+TENON_API int tenon_netif_mtu(struct tenon *stack, unsigned netif, tenon_u16 mtu);
+
+struct tenon_netif_info {
+    struct tenon_netif_conf conf;
+    int up;
+    tenon_u32 rx_frames, rx_bytes, tx_frames, tx_bytes;    /**< modulo 2^32 */
+};
+
+/** @return TENON_OK or TENON_EINVAL (no such interface: ends a loop that counts from 1) */
+TENON_API int tenon_netif_get(const struct tenon *stack, unsigned netif, struct tenon_netif_info *info);
+
+/* ---- addresses ------------------------------------------------------------------------------- */
+
+enum tenon_addr_state {
+    TENON_ADDR_TENTATIVE,     /**< being probed for duplicates: not used yet */
+    TENON_ADDR_PREFERRED,
+    TENON_ADDR_DEPRECATED,    /**< its preferred lifetime is over: for what exists already */
+    TENON_ADDR_DUPLICATE      /**< somebody else has it: not used */
+};
+
+/** Give an interface an address, and with it a route to its prefix. IPv4: announced by gratuitous
+ *  ARP after a probe (RFC 5227), IPv6: after duplicate address detection (RFC 4862 5.4). Probing is
+ *  skipped with TENON_NETIF_NO_DAD.
+ *  @param prefix  bits: 0 to 32 for IPv4, 0 to 128 for IPv6
+ *  @return TENON_OK, TENON_EINVAL, TENON_EINUSE (it is there already), TENON_ELIMIT */
+TENON_API int tenon_addr_add(struct tenon *stack, unsigned netif, const struct tenon_ip *ip, unsigned prefix);
+
+/** Take an address away. Connections that use it go on and time out.
+ *  @return TENON_OK or TENON_ENOADDR */
+TENON_API int tenon_addr_remove(struct tenon *stack, unsigned netif, const struct tenon_ip *ip);
+
+struct tenon_addr_info {
+    struct tenon_ip ip;
+    unsigned netif;
+    unsigned prefix;
+    enum tenon_addr_state state;
+    int automatic;                  /**< made by SLAAC or as the link-local address */
+    tenon_u32 valid_s;              /**< lifetimes that are left; 0xFFFFFFFF: for ever */
+    tenon_u32 preferred_s;
+};
+
+/** The index-th address. @return TENON_OK, or TENON_EINVAL when there are not so many */
+TENON_API int tenon_addr_get(const struct tenon *stack, unsigned index, struct tenon_addr_info *info);
+
+/* ---- routes ---------------------------------------------------------------------------------- */
+
+/** Add a route; the longest prefix wins, then the lower metric.
+ *  @param dst      network; bits beyond prefix must be 0
+ *  @param prefix   bits: 0 to 32 for IPv4 (dst tells which), 0 to 128 for IPv6
+ *  @param gateway  next hop, or NULL: the destinations are on the link
+ *  @return TENON_OK, TENON_EINVAL, TENON_EINUSE (the same route is there), TENON_ELIMIT */
+TENON_API int tenon_route_add(struct tenon *stack, unsigned netif, const struct tenon_ip *dst, unsigned prefix,
+                              const struct tenon_ip *gateway, unsigned metric);
+
+/** Remove the route with these values. @return TENON_OK or TENON_EUNREACH (there is none) */
+TENON_API int tenon_route_remove(struct tenon *stack, unsigned netif, const struct tenon_ip *dst, unsigned prefix,
+                                 const struct tenon_ip *gateway);
+
+struct tenon_route_info {
+    struct tenon_ip dst, gateway;    /**< gateway: any when the destinations are on the link */
+    unsigned prefix, netif, metric;
+    int automatic;                   /**< from an address or a router advertisement */
+};
+
+/** The index-th route. @return TENON_OK, or TENON_EINVAL when there are not so many */
+TENON_API int tenon_route_get(const struct tenon *stack, unsigned index, struct tenon_route_info *info);
+
+/* ---- neighbours ------------------------------------------------------------------------------ */
+
+/** States of RFC 4861 7.3.2; ARP entries use the same. */
+enum tenon_neighbour_state {
+    TENON_NEIGHBOUR_INCOMPLETE,
+    TENON_NEIGHBOUR_REACHABLE,
+    TENON_NEIGHBOUR_STALE,
+    TENON_NEIGHBOUR_DELAY,
+    TENON_NEIGHBOUR_PROBE,
+    TENON_NEIGHBOUR_PERMANENT
+};
+
+struct tenon_neighbour_info {
+    struct tenon_ip ip;
+    tenon_u8 mac[6];
+    unsigned netif;
+    enum tenon_neighbour_state state;
+    int router;
+};
+
+/** Set a neighbour for good. @return TENON_OK, TENON_EINVAL, TENON_ELIMIT */
+TENON_API int tenon_neighbour_set(struct tenon *stack, unsigned netif, const struct tenon_ip *ip,
+                                  const tenon_u8 mac[6]);
+
+/** The index-th neighbour. @return TENON_OK, or TENON_EINVAL when there are not so many */
+TENON_API int tenon_neighbour_get(const struct tenon *stack, unsigned index, struct tenon_neighbour_info *info);
+
+TENON_END_DECLS
+
+#endif

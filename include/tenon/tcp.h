@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/** @file
+ *  TCP (RFC 9293) by events, without copies.
+ *
+ *  An application hands out a table of handlers and gets a connection's events through it. A handler
+ *  may call anything in Tenon's interface but tenon_input(), tenon_poll() and tenon_fini(): it may
+ *  send, close or abort its own connection, open others, close its listener. */
+#ifndef TENON_TCP_H
+#define TENON_TCP_H
+
+#include <tenon/stack.h>
+#include <tenon/trace.h>
+
+TENON_BEGIN_DECLS
+
+/** A connection. Its life: from tenon_tcp_connect(), or the event incoming() or opened(), until the
+ *  event closed() returns. The memory is the core's and never moves. */
+struct tenon_tcp;
+
+/** A listening port. From tenon_tcp_listen() until tenon_tcp_listener_close(). */
+struct tenon_tcp_listener;
+
+/** States of RFC 9293 3.3.2. */
+enum tenon_tcp_state {
+    TENON_TCP_CLOSED,
+    TENON_TCP_LISTEN,
+    TENON_TCP_SYN_SENT,
+    TENON_TCP_SYN_RECEIVED,
+    TENON_TCP_ESTABLISHED,
+    TENON_TCP_FIN_WAIT_1,
+    TENON_TCP_FIN_WAIT_2,
+    TENON_TCP_CLOSE_WAIT,
+    TENON_TCP_CLOSING,
+    TENON_TCP_LAST_ACK,
+    TENON_TCP_TIME_WAIT
+};
+
+/** What to do with a connection request. */
+enum tenon_verdict {
+    TENON_ACCEPT,
+    TENON_REFUSE,    /**< answer with a reset */
+    TENON_HOLD,      /**< answer nothing yet: tenon_tcp_decide() comes later */
+    TENON_IGNORE     /**< answer nothing at all */
+};
+
+/** Handlers; any may be NULL. `app` is the pointer given with the table. */
+struct tenon_tcp_events {
+    /** A listener got a SYN; its options, addresses and MSS can be asked. NULL: accept. */
+    enum tenon_verdict (*incoming)(struct tenon_tcp *conn, void *app);
+
+    /** The connection is ESTABLISHED. */
+    void (*opened)(struct tenon_tcp *conn, void *app);
+
+    /** Data in order. The spans may be read during the call; who keeps one takes a reference on its
+     *  buffer, for as long as it likes. The receive window stays smaller by these bytes until
+     *  tenon_tcp_consumed() is told of them. NULL: data is consumed and thrown away. */
+    void (*received)(struct tenon_tcp *conn, void *app, const struct tenon_span *spans, unsigned n);
+
+    /** The peer has acknowledged `bytes` more of what was sent; there is room in the queue again, and
+     *  the core has given up its references on them. */
+    void (*acked)(struct tenon_tcp *conn, void *app, tenon_u32 bytes);
+
+    /** The peer has finished sending (its FIN, in order). NULL: tenon_tcp_finish() is called. */
+    void (*finished)(struct tenon_tcp *conn, void *app);
+
+    /** The last event; `conn` is gone when it returns. `why`: TENON_OK when both sides finished,
+     *  otherwise TENON_ERESET, TENON_EREFUSED, TENON_ETIMEOUT, TENON_EABORTED, TENON_EUNREACH.
+     *  Not called for a request that incoming() refused or ignored. */
+    void (*closed)(struct tenon_tcp *conn, void *app, int why);
+
+    /** The urgent pointer has come or moved (RFC 9293 3.8.5): `ahead` bytes from the next one to be
+     *  received to the end of urgent data. The data itself arrives in line (RFC 6093). */
+    void (*urgent)(struct tenon_tcp *conn, void *app, tenon_u32 ahead);
+
+    /** Something that may pass: an ICMP error (TENON_EUNREACH, TENON_EPROTO, ...), or R1
+     *  retransmissions without an answer (TENON_ETIMEOUT); RFC 9293 3.9.1.8. */
+    void (*soft_error)(struct tenon_tcp *conn, void *app, int error);
+};
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/** Listen on an address and port (RFC 9293 3.9.1.1, passive OPEN).
+ *  @param at       any address: every address of both IP versions. Port 0: a free one
+ *  @param events   for the listener's connections; kept: must outlive them
+ *  @param app      for the first event of each; tenon_tcp_handler() changes it
+ *  @param backlog  connections that are not established yet; 0: default 128
+ *  @return TENON_OK, TENON_EINVAL, TENON_EINUSE, TENON_ENOADDR, TENON_ENOMEM */
+TENON_API int tenon_tcp_listen(struct tenon *stack, struct tenon_tcp_listener **out, const struct tenon_addr *at,
+                               const struct tenon_tcp_events *events, void *app, unsigned backlog);
+
+/** Listen no more. Connections that are not established yet are reset, the others stay. */
+TENON_API void tenon_tcp_listener_close(struct tenon_tcp_listener *listener);
+
+/** The address that a listener has got. */
+TENON_API void tenon_tcp_listener_local(const struct tenon_tcp_listener *listener, struct tenon_addr *local);
+
+/** Open a connection (RFC 9293 3.9.1.1, active OPEN). Its SYN leaves with the next tenon_poll(), or at
+ *  the end of tenon_input().
+ *  @param from    local address and port; NULL, or any and port 0: chosen (RFC 6724, RFC 6056 3.3.4)
+ *  @param to      peer; netif set for a link-local address
+ *  @param events  kept: must outlive the connection
+ *  @return TENON_OK, TENON_EINVAL (an address that no connection can have), TENON_ENOADDR,
+ *          TENON_EINUSE (that pair of addresses and ports exists, or no port is free), TENON_EUNREACH,
+ *          TENON_ENOMEM, TENON_ELIMIT */
+TENON_API int tenon_tcp_connect(struct tenon *stack, struct tenon_tcp **out, const struct tenon_addr *from,
+                                const struct tenon_addr *to, const struct tenon_tcp_events *events, void *app);
+
+/** As tenon_tcp_connect(), from a local address that need not be ours (RFC 9293 knows nothing of it;
+ *  a transparent proxy needs it). `from` with address and port. The host must see to it that the
+ *  answers reach this instance. */
+TENON_API int tenon_tcp_connect_foreign(struct tenon *stack, struct tenon_tcp **out, const struct tenon_addr *from,
+                                        const struct tenon_addr *to, const struct tenon_tcp_events *events,
+                                        void *app);
+
+/** End a TENON_HOLD. Accepting sends the SYN-ACK.
+ *  @param verdict  TENON_ACCEPT, TENON_REFUSE or TENON_IGNORE; but for the first, `conn` is gone when
+ *                  this returns, without closed()
+ *  @return TENON_OK, or TENON_EINVAL: the connection is not held */
+TENON_API int tenon_tcp_decide(struct tenon_tcp *conn, enum tenon_verdict verdict);
+
+/** Exchange the handlers, e.g. for a connection that a listener brought.
+ *  @param events  kept: must outlive the connection */
+TENON_API void tenon_tcp_handler(struct tenon_tcp *conn, const struct tenon_tcp_events *events, void *app);
+
+TENON_API void *tenon_tcp_app(const struct tenon_tcp *conn);
+TENON_API struct tenon *tenon_tcp_stack(const struct tenon_tcp *conn);
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+/** Queue a span for sending, without a copy (RFC 9293 3.9.1.2, SEND). Takes a reference on its buffer,
+ *  given up when the peer has acknowledged the bytes; they must not change until then. Nothing
+ *  leaves before the next tenon_poll(), or the end of tenon_input().
+ *  @return TENON_OK        all of it is queued
+ *          TENON_EAGAIN    the queue is full: nothing was taken; acked() tells when there is room
+ *          TENON_ECLOSED   tenon_tcp_finish() was called, or the connection is closed
+ *          TENON_ENOMEM    nothing was taken
+ *          TENON_EINVAL    the connection is held (TENON_HOLD) */
+TENON_API int tenon_tcp_send(struct tenon_tcp *conn, const struct tenon_span *span);
+
+/** Queue bytes for sending, copied into packet buffers of the host; small pieces are put together.
+ *  @return how many bytes it took (0 to n), or TENON_ECLOSED, TENON_ENOMEM (nothing was taken),
+ *          TENON_EINVAL; n at most 0x7FFFFFFF */
+TENON_API tenon_i32 tenon_tcp_write(struct tenon_tcp *conn, const void *bytes, tenon_u32 n);
+
+/** Bytes that can be queued now. */
+TENON_API tenon_u32 tenon_tcp_room(const struct tenon_tcp *conn);
+
+/** Mark what was queued last as urgent (RFC 9293 3.8.5; new programs should not, RFC 6093 5).
+ *  @return TENON_OK, or TENON_ECLOSED */
+TENON_API int tenon_tcp_urgent(struct tenon_tcp *conn);
+
+/** We have finished sending: a FIN follows what is queued (RFC 9293 3.9.1.4, CLOSE). Receiving goes
+ *  on until the peer finishes too.
+ *  @return TENON_OK, or TENON_ECLOSED if it was called before */
+TENON_API int tenon_tcp_finish(struct tenon_tcp *conn);
+
+/** Finish, and do not want to receive any more: data that comes now is answered with a reset
+ *  (RFC 9293 3.6.1), and FIN-WAIT-2 ends after a minute. The events go on to closed(). When received
+ *  data has not been consumed this resets at once, as the RFC says. */
+TENON_API void tenon_tcp_close(struct tenon_tcp *conn);
+
+/** End the connection at once, with a reset to the peer (RFC 9293 3.9.1.5, ABORT). closed() is called
+ *  before this returns, with TENON_EABORTED. */
+TENON_API void tenon_tcp_abort(struct tenon_tcp *conn);
+
+/* ---- receiving ------------------------------------------------------------------------------- */
+
+/** The application has done with `bytes` of what it received: the window opens again. */
+TENON_API void tenon_tcp_consumed(struct tenon_tcp *conn, tenon_u32 bytes);
+
+/** With TENON_TCP_ACK_BY_HAND: acknowledge `bytes` more of what was received. */
+TENON_API void tenon_tcp_ack(struct tenon_tcp *conn, tenon_u32 bytes);
+
+/** With TENON_TCP_HOLD_FIN: acknowledge the peer's FIN, which finished() has reported.
+ *  @return TENON_OK, or TENON_EINVAL: no FIN is held */
+TENON_API int tenon_tcp_ack_fin(struct tenon_tcp *conn);
+
+/* ---- options and knowledge ------------------------------------------------------------------- */
+
+/** Options of a connection, or of a listener for the connections that it will bring. */
+enum tenon_tcp_option {
+    TENON_TCP_NODELAY,           /**< 1: without Nagle's algorithm (RFC 9293 3.7.4); default 0 */
+    TENON_TCP_CORK,              /**< 1: only full segments leave; default 0 */
+    TENON_TCP_NO_DELAYED_ACK,    /**< 1: acknowledge every burst at once; default 0 */
+    TENON_TCP_ACK_BY_HAND,       /**< 1: received data is acknowledged by tenon_tcp_ack() only; default 0 */
+    TENON_TCP_HOLD_FIN,          /**< 1: the peer's FIN is acknowledged by tenon_tcp_ack_fin() only; default 0 */
+    TENON_TCP_TRANSPARENT,       /**< listener: 1: for addresses that are not ours too; default 0 */
+    TENON_TCP_KEEPALIVE_IDLE_S,  /**< seconds without a segment until the first probe; 0 (default): no keep-alive */
+    TENON_TCP_KEEPALIVE_INTERVAL_S,  /**< seconds between probes; default 75 */
+    TENON_TCP_KEEPALIVE_COUNT,   /**< unanswered probes that end the connection; default 9 */
+    TENON_TCP_R2_MS,             /**< milliseconds without an acknowledgement that end the connection (RFC 9293 3.8.3);
+                                      0: never; default 800000, for a SYN 180000 */
+    TENON_TCP_RCV_BUF,           /**< bytes; the largest receive window */
+    TENON_TCP_SND_BUF,           /**< bytes that may be queued or in flight */
+    TENON_TCP_MSS_MAX,           /**< largest segment that is sent and offered; 0: by MTU */
+    TENON_TCP_TTL,               /**< TTL or hop limit; default: the instance's */
+    TENON_TCP_TOS,               /**< DSCP in the upper six bits, as in the header; the ECN bits are the core's */
+    TENON_TCP_TIMESTAMPS,        /**< 0: do not offer or accept timestamps; before opening; default 1 */
+    TENON_TCP_SACK,              /**< 0: do not offer or accept SACK; before opening; default 1 */
+    TENON_TCP_WINDOW_SCALING,    /**< 0: do not offer or accept window scaling; before opening; default 1 */
+    TENON_TCP_MSL_MS,            /**< half of its TIME-WAIT; default: the instance's */
+    TENON_TCP_OPTION_COUNT
+};
+
+/** @return TENON_OK, TENON_EINVAL (no such option, or a value that it cannot have), TENON_ENOMEM */
+TENON_API int tenon_tcp_set(struct tenon_tcp *conn, enum tenon_tcp_option option, tenon_u32 value);
+TENON_API int tenon_tcp_listener_set(struct tenon_tcp_listener *listener, enum tenon_tcp_option option,
+                                     tenon_u32 value);
+
+/** Value of an option; 0 for one that does not exist. */
+TENON_API tenon_u32 tenon_tcp_get(const struct tenon_tcp *conn, enum tenon_tcp_option option);
+
+/** Change the congestion control; at any time.
+ *  @param cc  a table that outlives the connection; tenon_cc_find() knows those of the core
+ *  @return TENON_OK */
+TENON_API int tenon_tcp_set_cc(struct tenon_tcp *conn, const struct tenon_cc_ops *cc);
+
+/** How a connection stands. Times in microseconds, sizes in bytes. */
+struct tenon_tcp_info {
+    enum tenon_tcp_state state;
+    tenon_u32 id;                        /**< number of the connection in its instance */
+    struct tenon_addr local, remote;
+    const char *cc;                      /**< name of the congestion control */
+    tenon_u32 srtt_us, rttvar_us, rto_us, min_rtt_us;
+    tenon_u32 cwnd, ssthresh;            /**< ssthresh 0xFFFFFFFF: not set yet */
+    tenon_u32 in_flight;                 /**< sent and not acknowledged, less what is SACKed or lost */
+    tenon_u32 snd_queued;                /**< queued or in flight */
+    tenon_u32 snd_unsent;                /**< queued and never sent */
+    tenon_u32 snd_wnd, rcv_wnd;
+    tenon_u32 rcv_unconsumed;            /**< received, and tenon_tcp_consumed() not told */
+    tenon_u32 rcv_ooo;                   /**< held out of order */
+    tenon_u32 retransmits, rtos;
+    tenon_u16 mss;                       /**< payload bytes of a full segment */
+    tenon_u8 snd_wscale, rcv_wscale;
+    tenon_u8 timestamps, sack;           /**< 1: both sides use them */
+    tenon_u8 in_recovery;                /**< 1: fast recovery */
+};
+TENON_API void tenon_tcp_status(const struct tenon_tcp *conn, struct tenon_tcp_info *info);
+
+TENON_API enum tenon_tcp_state tenon_tcp_state(const struct tenon_tcp *conn);
+
+/** Name of a state as in RFC 9293 ("ESTABLISHED"); "?" for a number that is none. */
+TENON_API const char *tenon_tcp_state_name(enum tenon_tcp_state state);
+
+/** Call `each` for every connection (not for TIME-WAIT records). `each` must not open or close any. */
+TENON_API void tenon_tcp_each(struct tenon *stack, void (*each)(struct tenon_tcp *conn, void *arg), void *arg);
+
+/** Number of TIME-WAIT records. */
+TENON_API tenon_u32 tenon_tcp_time_waits(const struct tenon *stack);
+
+/** Walk all invariants of a connection (tests, fuzzing, the simulator). Only in a build with
+ *  TENON_ASSERT_LEVEL 2; in others there is nothing to call, and this returns NULL.
+ *  @return NULL when all hold, else the text of the first that does not (a static string) */
+TENON_API const char *tenon_tcp_check(const struct tenon_tcp *conn);
+
+/* ---- congestion control ---------------------------------------------------------------------- */
+
+/** Words of private state that a congestion control has in each connection. */
+enum { TENON_CC_WORDS = 6 };
+
+/** What a congestion control may see and set. Bytes and microseconds. */
+struct tenon_cc {
+    const struct tenon_cc_ops *ops;
+    tenon_u32 cwnd;                        /**< congestion window; never below one mss */
+    tenon_u32 ssthresh;                    /**< 0xFFFFFFFF: not set yet */
+    tenon_u32 words[TENON_CC_WORDS];       /**< private */
+};
+
+/** What happened, as far as it matters to a congestion control. */
+struct tenon_cc_event {
+    tenon_u32 now_us;
+    tenon_u32 acked;         /**< newly acknowledged bytes */
+    tenon_u32 in_flight;     /**< FlightSize (RFC 5681 2) before this event */
+    tenon_u32 srtt_us;       /**< 0: no sample yet */
+    tenon_u32 rtt_us;        /**< this event's sample; 0: none */
+    tenon_u16 mss;
+    tenon_u8 limited;        /**< 1: the window was not used up (RFC 7661): do not grow */
+    tenon_u8 repeated;       /**< rto(): 1 for the second and later expiry of the same segment */
+};
+
+/** A congestion control: a table of functions, chosen by name, per connection, at any time. It decides
+ *  on cwnd and ssthresh; what is lost and what is sent is decided elsewhere. */
+struct tenon_cc_ops {
+    const char *name;
+    void (*init)(struct tenon_cc *cc, const struct tenon_cc_event *event);     /**< also after a change of table */
+    void (*acked)(struct tenon_cc *cc,
+                  const struct tenon_cc_event *event); /**< new data acknowledged, outside of recovery */
+    void (*lost)(struct tenon_cc *cc,
+                 const struct tenon_cc_event *event); /**< fast recovery begins: sets ssthresh */
+    void (*recovered)(struct tenon_cc *cc, const struct tenon_cc_event *event);    /**< fast recovery is over */
+    void (*rto)(struct tenon_cc *cc, const struct tenon_cc_event *event);      /**< the retransmission timer went off */
+    void (*idle)(struct tenon_cc *cc,
+                 const struct tenon_cc_event *event); /**< sending begins again after an RTO of silence */
+};
+
+/** RFC 5681, RFC 6582, RFC 6928. */
+TENON_API extern const struct tenon_cc_ops tenon_cc_newreno;
+
+/** The core's congestion control of that name, or NULL. */
+TENON_API const struct tenon_cc_ops *tenon_cc_find(const char *name);
+
+TENON_END_DECLS
+
+#endif
