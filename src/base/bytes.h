@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers in network byte order, at any alignment. Compilers turn each into one load and a swap. */
+#ifndef TN_BASE_BYTES_H
+#define TN_BASE_BYTES_H
+
+#include <tenon/types.h>
+
+TENON_INLINE tenon_u16 get16be(const tenon_u8 *p)
+{
+    return (tenon_u16)((tenon_u32)p[0] << 8 | p[1]);
+}
+
+TENON_INLINE tenon_u32 get32be(const tenon_u8 *p)
+{
+    return (tenon_u32)p[0] << 24 | (tenon_u32)p[1] << 16 | (tenon_u32)p[2] << 8 | p[3];
+}
+
+TENON_INLINE void put16be(tenon_u8 *p, tenon_u32 v)
+{
+    p[0] = (tenon_u8)(v >> 8 & 0xFF);
+    p[1] = (tenon_u8)(v & 0xFF);
+}
+
+TENON_INLINE void put32be(tenon_u8 *p, tenon_u32 v)
+{
+    p[0] = (tenon_u8)(v >> 24);
+    p[1] = (tenon_u8)(v >> 16 & 0xFF);
+    p[2] = (tenon_u8)(v >> 8 & 0xFF);
+    p[3] = (tenon_u8)(v & 0xFF);
+}
+
+/* An address as it stands in an IPv6 header. */
+TENON_INLINE struct tenon_ip get_ip6(const tenon_u8 *p)
+{
+    return tenon_ip6(get32be(p), get32be(p + 4), get32be(p + 8), get32be(p + 12));
+}
+
+TENON_INLINE void put_ip6(tenon_u8 *p, const struct tenon_ip *ip)
+{
+    put32be(p, ip->w[0]);
+    put32be(p + 4, ip->w[1]);
+    put32be(p + 8, ip->w[2]);
+    put32be(p + 12, ip->w[3]);
+}
+
+#endif

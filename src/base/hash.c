@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* SipHash-2-4 and HalfSipHash-1-3 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012), and a
+ * generator made of the first. 64-bit words are pairs of 32-bit words here: low half first. */
+#include "base/hash.h"
+
+TENON_INLINE tenon_u32 hash_rotl(tenon_u32 x, unsigned by)
+{
+    return x << by | x >> (32 - by);
+}
+
+/* ---- HalfSipHash ----------------------------------------------------------------------------- */
+
+struct hash_half {
+    tenon_u32 v0, v1, v2, v3;
+};
+
+TENON_INLINE void hash_half_round(struct hash_half *s)
+{
+    s->v0 += s->v1;
+    s->v1 = hash_rotl(s->v1, 5) ^ s->v0;
+    s->v0 = hash_rotl(s->v0, 16);
+    s->v2 += s->v3;
+    s->v3 = hash_rotl(s->v3, 8) ^ s->v2;
+    s->v0 += s->v3;
+    s->v3 = hash_rotl(s->v3, 7) ^ s->v0;
+    s->v2 += s->v1;
+    s->v1 = hash_rotl(s->v1, 13) ^ s->v2;
+    s->v2 = hash_rotl(s->v2, 16);
+}
+
+TENON_INTERNAL tenon_u32 tn_hash_words(const struct tn_key64 *key, const tenon_u32 *words, unsigned n)
+{
+    const tenon_u32 last = (tenon_u32)(n & 0x3F) << 26;    /* length in bytes modulo 256, in the top byte */
+    struct hash_half s;
+    unsigned i;
+
+    s.v0 = key->k[0];
+    s.v1 = key->k[1];
+    s.v2 = 0x6C796765UL ^ key->k[0];
+    s.v3 = 0x74656462UL ^ key->k[1];
+    for (i = 0; i < n; i++) {
+        s.v3 ^= words[i];
+        hash_half_round(&s);
+        s.v0 ^= words[i];
+    }
+    s.v3 ^= last;
+    hash_half_round(&s);
+    s.v0 ^= last;
+    s.v2 ^= 0xFF;
+    hash_half_round(&s);
+    hash_half_round(&s);
+    hash_half_round(&s);
+    return s.v1 ^ s.v3;
+}
+
+/* ---- SipHash --------------------------------------------------------------------------------- */
+
+struct hash_pair {
+    tenon_u32 lo, hi;
+};
+struct hash_sip {
+    struct hash_pair v0, v1, v2, v3;
+};
+
+TENON_INLINE void hash_pair_add(struct hash_pair *a, const struct hash_pair *b)
+{
+    a->lo += b->lo;
+    a->hi += b->hi + (a->lo < b->lo);
+}
+
+/* a = rotl(a, by) ^ b, for 0 < by < 32 */
+TENON_INLINE void hash_pair_rotl_xor(struct hash_pair *a, unsigned by, const struct hash_pair *b)
+{
+    const tenon_u32 lo = a->lo;
+
+    a->lo = (lo << by | a->hi >> (32 - by)) ^ b->lo;
+    a->hi = (a->hi << by | lo >> (32 - by)) ^ b->hi;
+}
+
+/* rotl(a, 32) */
+TENON_INLINE void hash_pair_swap(struct hash_pair *a)
+{
+    const tenon_u32 lo = a->lo;
+
+    a->lo = a->hi;
+    a->hi = lo;
+}
+
+static void hash_sip_round(struct hash_sip *s)
+{
+    hash_pair_add(&s->v0, &s->v1);
+    hash_pair_rotl_xor(&s->v1, 13, &s->v0);
+    hash_pair_swap(&s->v0);
+    hash_pair_add(&s->v2, &s->v3);
+    hash_pair_rotl_xor(&s->v3, 16, &s->v2);
+    hash_pair_add(&s->v0, &s->v3);
+    hash_pair_rotl_xor(&s->v3, 21, &s->v0);
+    hash_pair_add(&s->v2, &s->v1);
+    hash_pair_rotl_xor(&s->v1, 17, &s->v2);
+    hash_pair_swap(&s->v2);
+}
+
+static void hash_sip_word(struct hash_sip *s, tenon_u32 lo, tenon_u32 hi)
+{
+    s->v3.lo ^= lo;
+    s->v3.hi ^= hi;
+    hash_sip_round(s);
+    hash_sip_round(s);
+    s->v0.lo ^= lo;
+    s->v0.hi ^= hi;
+}
+
+static void hash_sip_start(struct hash_sip *s, const struct tn_key128 *key)
+{
+    s->v0.lo = 0x70736575UL ^ key->k[0];
+    s->v0.hi = 0x736F6D65UL ^ key->k[1];
+    s->v1.lo = 0x6E646F6DUL ^ key->k[2];
+    s->v1.hi = 0x646F7261UL ^ key->k[3];
+    s->v2.lo = 0x6E657261UL ^ key->k[0];
+    s->v2.hi = 0x6C796765UL ^ key->k[1];
+    s->v3.lo = 0x79746573UL ^ key->k[2];
+    s->v3.hi = 0x74656462UL ^ key->k[3];
+}
+
+TENON_INLINE tenon_u32 hash_get32le(const tenon_u8 *p)
+{
+    return p[0] | (tenon_u32)p[1] << 8 | (tenon_u32)p[2] << 16 | (tenon_u32)p[3] << 24;
+}
+
+TENON_INTERNAL void tn_siphash(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u8 *bytes, unsigned n)
+{
+    tenon_u8 last[8];
+    struct hash_sip s;
+    unsigned i;
+
+    hash_sip_start(&s, key);
+    for (i = 0; n - i >= 8; i += 8)
+        hash_sip_word(&s, hash_get32le(bytes + i), hash_get32le(bytes + i + 4));
+    last[0] = last[1] = last[2] = last[3] = last[4] = last[5] = last[6] = 0;
+    last[7] = (tenon_u8)(n & 0xFF);
+    for (; i < n; i++)
+        last[i & 7] = bytes[i];
+    hash_sip_word(&s, hash_get32le(last), hash_get32le(last + 4));
+    s.v2.lo ^= 0xFF;
+    for (i = 0; i < 4; i++)
+        hash_sip_round(&s);
+    out[0] = s.v0.lo ^ s.v1.lo ^ s.v2.lo ^ s.v3.lo;
+    out[1] = s.v0.hi ^ s.v1.hi ^ s.v2.hi ^ s.v3.hi;
+}
+
+/* ---- random numbers -------------------------------------------------------------------------- */
+
+TENON_INTERNAL tenon_u32 tn_random(struct tn_rng *random)
+{
+    tenon_u8 bytes[4];
+    tenon_u32 out[2];
+    const tenon_u32 count = random->counter++;
+
+    bytes[0] = (tenon_u8)(count & 0xFF);
+    bytes[1] = (tenon_u8)(count >> 8 & 0xFF);
+    bytes[2] = (tenon_u8)(count >> 16 & 0xFF);
+    bytes[3] = (tenon_u8)(count >> 24);
+    tn_siphash(out, &random->key, bytes, 4);
+    return out[0];
+}
+
+/* The lowest 2^32 mod n numbers are drawn again: what is left divides by n. Two draws at most on average,
+ * hardly ever more than one for a small n. */
+TENON_INTERNAL tenon_u32 tn_random_below(struct tn_rng *random, tenon_u32 n)
+{
+    tenon_u32 excess, x;
+
+    TENON_ASSERT(n > 0);
+    excess = (~n + 1) % n;
+    do {
+        x = tn_random(random);
+    } while (x < excess);
+    return x % n;
+}

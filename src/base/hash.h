@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Keyed hashes. HalfSipHash-1-3 spreads table keys so that nobody outside can aim at one bucket;
+ * SipHash-2-4 makes what peers get to see and must not predict (ISN, ports, interface identifiers). */
+#ifndef TN_BASE_HASH_H
+#define TN_BASE_HASH_H
+
+#include <tenon/config.h>
+
+TENON_BEGIN_DECLS
+
+struct tn_key64 {
+    tenon_u32 k[2];
+};
+struct tn_key128 {
+    tenon_u32 k[4];    /* k[0] is the low half of the first 64-bit word, k[1] its high half, ... */
+};
+
+/* HalfSipHash-1-3, 32-bit result, of n words (each as if it stood in memory little endian). */
+TENON_INTERNAL tenon_u32 tn_hash_words(const struct tn_key64 *key, const tenon_u32 *words, unsigned n);
+
+/* SipHash-2-4 of n bytes, with 32-bit arithmetic only. out[0]: low half, out[1]: high half. */
+TENON_INTERNAL void tn_siphash(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u8 *bytes, unsigned n);
+
+/* A small generator for jitter and random choices that need not resist anybody for long: SipHash of a
+ * counter under a key from the host's entropy. */
+struct tn_rng {
+    struct tn_key128 key;
+    tenon_u32 counter;
+};
+TENON_INTERNAL tenon_u32 tn_random(struct tn_rng *random);
+/* 0 .. n-1, without bias worth speaking of; n > 0 */
+TENON_INTERNAL tenon_u32 tn_random_below(struct tn_rng *random, tenon_u32 n);
+
+TENON_END_DECLS
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* TCP options: MSS (RFC 9293 3.7.1), window scale and timestamps (RFC 7323), SACK (RFC 2018). */
+#include "wire/wire.h"
+#include "base/bytes.h"
+#include "base/mem.h"
+
+enum {
+    TCP_OPT_END = 0,
+    TCP_OPT_NOP = 1,
+    TCP_OPT_MSS = 2,
+    TCP_OPT_WSCALE = 3,
+    TCP_OPT_SACK_PERMITTED = 4,
+    TCP_OPT_SACK = 5,
+    TCP_OPT_TIMESTAMP = 8,
+
+    TCP_OPT_MSS_BYTES = 4,
+    TCP_OPT_WSCALE_BYTES = 3,
+    TCP_OPT_SACK_PERMITTED_BYTES = 2,
+    TCP_OPT_TIMESTAMP_BYTES = 10,
+    TCP_OPT_SACK_BLOCK_BYTES = 8
+};
+
+/* The data of a SACK option. */
+static void tcp_opt_sack_parse(struct tn_tcp_options *options, const tenon_u8 *p, unsigned bytes)
+{
+    unsigned i;
+
+    if (options->nsacks > 0 || bytes < TCP_OPT_SACK_BLOCK_BYTES || bytes % TCP_OPT_SACK_BLOCK_BYTES != 0)
+        return;
+    options->nsacks = (tenon_u8)(bytes / TCP_OPT_SACK_BLOCK_BYTES);
+    for (i = 0; i < options->nsacks; i++) {
+        options->sack_left[i] = get32be(p + i * TCP_OPT_SACK_BLOCK_BYTES);
+        options->sack_right[i] = get32be(p + i * TCP_OPT_SACK_BLOCK_BYTES + 4);
+    }
+}
+
+/* One option with its length at p; the first of a kind counts. */
+static void tcp_opt_parse(struct tn_tcp_options *options, const tenon_u8 *p)
+{
+    const unsigned kind = p[0], bytes = p[1];
+
+    if (kind == TCP_OPT_MSS && bytes == TCP_OPT_MSS_BYTES && !options->has_mss) {
+        options->has_mss = 1;
+        options->mss = get16be(p + 2);
+    } else if (kind == TCP_OPT_WSCALE && bytes == TCP_OPT_WSCALE_BYTES && !options->has_wscale) {
+        options->has_wscale = 1;
+        options->wscale = p[2];
+    } else if (kind == TCP_OPT_SACK_PERMITTED && bytes == TCP_OPT_SACK_PERMITTED_BYTES) {
+        options->has_sack_permitted = 1;
+    } else if (kind == TCP_OPT_TIMESTAMP && bytes == TCP_OPT_TIMESTAMP_BYTES && !options->has_timestamp) {
+        options->has_timestamp = 1;
+        options->ts_val = get32be(p + 2);
+        options->ts_ecr = get32be(p + 6);
+    } else if (kind == TCP_OPT_SACK) {
+        tcp_opt_sack_parse(options, p + 2, bytes - 2);
+    }
+}
+
+TENON_INTERNAL int tn_tcp_options_parse(struct tn_tcp_options *options, const tenon_u8 *p, unsigned header_bytes)
+{
+    unsigned at = TN_TCP_BYTES;
+
+    memset(options, 0, sizeof(*options));
+    TENON_ASSERT(header_bytes <= TN_TCP_BYTES + TN_TCP_OPTIONS_MAX);
+    while (at < header_bytes && p[at] != TCP_OPT_END) {
+        if (p[at] == TCP_OPT_NOP) {
+            at++;
+            continue;
+        }
+        if (header_bytes - at < 2 || p[at + 1] < 2 || p[at + 1] > header_bytes - at)
+            return -1;
+        tcp_opt_parse(options, p + at);
+        at += p[at + 1];
+    }
+    return 0;
+}
+
+/* Kind and length, with so much NOP before them that the option ends on a multiple of 4. @return where the
+ * data goes */
+static tenon_u8 *tcp_opt_head(tenon_u8 *p, unsigned kind, unsigned bytes)
+{
+    unsigned pad = (4 - bytes % 4) % 4;
+
+    for (; pad > 0; pad--)
+        *p++ = TCP_OPT_NOP;
+    p[0] = (tenon_u8)kind;
+    p[1] = (tenon_u8)bytes;
+    return p + 2;
+}
+
+/* SACK permitted and timestamp, which share 12 bytes where both are there. */
+static tenon_u8 *tcp_opt_build_common(tenon_u8 *p, const struct tn_tcp_options *options)
+{
+    if (options->has_sack_permitted && options->has_timestamp) {
+        p[0] = TCP_OPT_SACK_PERMITTED;
+        p[1] = TCP_OPT_SACK_PERMITTED_BYTES;
+        p[2] = TCP_OPT_TIMESTAMP;
+        p[3] = TCP_OPT_TIMESTAMP_BYTES;
+        p += 4;
+    } else if (options->has_sack_permitted) {
+        p = tcp_opt_head(p, TCP_OPT_SACK_PERMITTED, TCP_OPT_SACK_PERMITTED_BYTES);
+    } else if (options->has_timestamp) {
+        p = tcp_opt_head(p, TCP_OPT_TIMESTAMP, TCP_OPT_TIMESTAMP_BYTES);
+    }
+    if (options->has_timestamp) {
+        put32be(p, options->ts_val);
+        put32be(p + 4, options->ts_ecr);
+        p += 8;
+    }
+    return p;
+}
+
+static tenon_u8 *tcp_opt_build_sack(tenon_u8 *p, const struct tn_tcp_options *options, unsigned room)
+{
+    unsigned n = options->nsacks, i;
+
+    TENON_ASSERT(n <= TN_SACK_BLOCKS_MAX);
+    if (room < 4)
+        return p;
+    if (n > (room - 4) / TCP_OPT_SACK_BLOCK_BYTES)
+        n = (room - 4) / TCP_OPT_SACK_BLOCK_BYTES;
+    if (n == 0)
+        return p;
+    p = tcp_opt_head(p, TCP_OPT_SACK, n * TCP_OPT_SACK_BLOCK_BYTES + 2);
+    for (i = 0; i < n; i++, p += TCP_OPT_SACK_BLOCK_BYTES) {
+        put32be(p, options->sack_left[i]);
+        put32be(p + 4, options->sack_right[i]);
+    }
+    return p;
+}
+
+TENON_INTERNAL unsigned tn_tcp_options_build(tenon_u8 *p, const struct tn_tcp_options *options)
+{
+    tenon_u8 *const start = p;
+
+    if (options->has_mss) {
+        p = tcp_opt_head(p, TCP_OPT_MSS, TCP_OPT_MSS_BYTES);
+        put16be(p, options->mss);
+        p += 2;
+    }
+    p = tcp_opt_build_common(p, options);
+    if (options->has_wscale) {
+        p = tcp_opt_head(p, TCP_OPT_WSCALE, TCP_OPT_WSCALE_BYTES);
+        *p++ = options->wscale;
+    }
+    p = tcp_opt_build_sack(p, options, TN_TCP_OPTIONS_MAX - (unsigned)(p - start));
+    return (unsigned)(p - start);
+}
