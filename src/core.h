@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* The instance: what the layers share, each layer's own state side by side, and the two structs in which
+ * packets travel: tn_pkt upwards, tn_out downwards. */
+#ifndef TN_CORE_H
+#define TN_CORE_H
+
+#include <tenon/tenon.h>
+
+#include "base/hash.h"
+#include "base/htab.h"
+#include "base/mem.h"
+#include "base/seq.h"
+#include "base/wheel.h"
+#include "ip/ip.h"
+#include "link/link.h"
+#include "tcp/tcp_state.h"
+#include "udp/udp_state.h"
+
+TENON_BEGIN_DECLS
+
+/* Whose a timer is: tn_timer.kind. */
+enum tn_timer_kind {
+    TN_TIMER_TCP,          /* tcp/tcp_timer.c */
+    TN_TIMER_TIME_WAIT,    /* tcp/tcp_timewait.c */
+    TN_TIMER_NEIGHBOUR,    /* link/neighbour.c: one neighbour */
+    TN_TIMER_LINK,         /* link/: addresses, router solicitation, groups; see link.h */
+    TN_TIMER_REASS,        /* ip/reass.c: one datagram */
+    TN_TIMER_KINDS
+};
+
+/* How a frame was addressed on the link (RFC 1122 2.4). */
+enum tn_cast { TN_CAST_UNICAST, TN_CAST_MULTICAST, TN_CAST_BROADCAST };
+
+/* A received packet on its way up. Each layer pulls its header off the front (tn_pkt_pull) and hands the
+ * same struct on. Nothing in it outlives the call of tenon_input(). */
+struct tn_pkt {
+    const struct tenon_span *spans;    /* all bytes of the frame */
+    unsigned nspans;
+    tenon_u32 off;                     /* where the present layer begins, from the first byte of spans[0] */
+    tenon_u32 len;                     /* bytes of the present layer to the end; padding is cut off by trimming it */
+    tenon_u8 *head;                    /* the byte at `off` ... */
+    tenon_u32 head_len;                /* ... and how many follow it contiguously, at most len */
+    struct tn_netif *netif;
+    tenon_u8 cast;                     /* enum tn_cast, of the link */
+    tenon_u8 csum;                     /* enum tenon_csum, GOOD or NONE, of the transport checksum */
+    tenon_u8 seg_kind;
+    tenon_u16 seg_bytes;
+    tenon_u32 flow_hash;
+    /* filled in by IP */
+    struct tenon_ip src, dst;
+    tenon_u8 proto, ttl, tos, is_v4;
+    tenon_u8 dst_cast;                 /* enum tn_cast, of the IP destination */
+    tenon_u8 foreign;                  /* 1: unicast to an address that is not ours (transparent listeners) */
+    tenon_u8 fragmented;               /* 1: it was put together from fragments */
+    tenon_u8 *l3;                      /* its IP header; contiguous up to the transport header */
+    tenon_u32 l3_len;                  /* bytes of the IP packet from l3 on, in all spans */
+};
+
+/* A packet on its way down. The transport puts its header (and payload that is cheaper to copy) into a
+ * header buffer with TN_HEADROOM free bytes in front; each layer prepends its own by moving `off` down.
+ * The reference on `hdr` passes to the function that gets the struct; spans are borrowed: who keeps them
+ * takes references. */
+struct tn_out {
+    struct tenon_buf *hdr;
+    tenon_u32 off, len;                /* what is built so far: hdr->data + off, len bytes */
+    tenon_u32 l4_off;                  /* offset of the transport header in hdr->data */
+    const struct tenon_span *spans;    /* payload that is not in hdr */
+    unsigned nspans;
+    tenon_u32 payload;                 /* bytes in spans */
+    tenon_u16 l4_bytes;                /* size of the transport header (segmentation repeats it) */
+    tenon_u16 csum_offset;             /* of the checksum field in the transport header; only with csum */
+    tenon_u8 csum;                     /* 1: the transport checksum is to be made; the field need not be set */
+    tenon_u8 csum_done;                /* 1: the field holds the final checksum already */
+    tenon_u8 seg_kind;                 /* enum tenon_seg: payload (all of it) is to be cut into seg_bytes */
+    tenon_u16 seg_bytes;
+    struct tenon_ip src, dst;
+    tenon_u8 proto, ttl, tos;
+    tenon_u8 df;                       /* 1: may not be fragmented */
+    tenon_u8 router_alert;             /* 1: IGMP and MLD (RFC 2113, RFC 2711) */
+    tenon_u8 netif;                    /* filled in by IP from the path */
+};
+
+/* Link header + the largest network header that we build (IPv6 + hop-by-hop or fragment header). */
+enum { TN_HEADROOM = 72 };
+
+/* ---- the burst of frames that waits for the port: stack/tx.c ------------------------------------ */
+
+struct tn_burst {
+    struct tenon_frame *frames;        /* [max] */
+    tenon_u8 *netifs;                  /* [max]: interface of each */
+    struct tenon_span *spans;          /* [max * gather]: frame i uses spans[i * gather ...] */
+    tenon_u16 max, gather, n;
+    tenon_u8 blocked;                  /* 1: the port took less than it was offered at its last call */
+};
+
+/* TN_BUF_RESERVE of the cached buffers are kept for headers: without any, nothing that is queued could ever
+ * leave, and nothing that holds buffers would give them back. */
+enum { TN_BUF_CACHE = 32, TN_BUF_RESERVE = 8 };
+
+struct tenon {
+    struct tenon_conf conf;
+    const struct tenon_host *ops;
+    void *host;
+
+    tenon_u32 now_us;                  /* of the current call */
+    tenon_u32 now_ms;                  /* milliseconds since tenon_init(), modulo 2^32 */
+    tenon_u32 now_tick;                /* the wheel's clock as it should stand; it stands there in tenon_poll() */
+    tenon_u32 tick_us, ms_us;          /* now_us up to which the wheel and now_ms have counted */
+    tenon_u8 started;                  /* the first call has told us the time */
+    tenon_u8 depth;                    /* inside tenon_input() or tenon_poll() */
+    struct tn_wheel wheel;
+
+    struct tn_key64 table_key;         /* hash tables */
+    struct tn_key128 secret;           /* ISN, ports, interface identifiers, fragment ids */
+    struct tn_rng random;
+
+    struct tn_burst tx;
+    struct tenon_buf *bufs[TN_BUF_CACHE];
+    unsigned nbufs;
+
+    struct tn_link link;
+    struct tn_ip ip;
+    struct tn_udp_state udp;
+    struct tn_tcp_state tcp;
+
+    tenon_u32 stats[TENON_STAT_COUNT];
+};
+
+TENON_INLINE void tn_count(struct tenon *stack, enum tenon_stat stat)
+{
+    stack->stats[stat]++;
+}
+
+TENON_INLINE void tn_count_n(struct tenon *stack, enum tenon_stat stat, tenon_u32 n)
+{
+    stack->stats[stat] += n;
+}
+
+/* ---- time --------------------------------------------------------------------------------------- */
+
+/* Tick in which a timer has to be started to fire after this long, or a little later. */
+TENON_INLINE tenon_u32 tn_tick_after_us(const struct tenon *stack, tenon_u32 us)
+{
+    return stack->now_tick + ((us + 127) >> TN_TICK_SHIFT) + 1;
+}
+
+TENON_INLINE tenon_u32 tn_tick_after_ms(const struct tenon *stack, tenon_u32 ms)
+{
+    return stack->now_tick + (ms >> 4) * 125 + (((ms & 15) * 125) >> 4) + 2;
+}
+
+/* ---- memory: stack/memory.c ---------------------------------------------------------------------- */
+
+/* NULL and a count when there is none. Not cleared. */
+TENON_INTERNAL void *tn_mem_get(struct tenon *stack, size_t bytes);
+TENON_INTERNAL void tn_mem_put(struct tenon *stack, void *mem, size_t bytes);
+/* A packet buffer of the host, or NULL and a count. */
+TENON_INTERNAL struct tenon_buf *tn_buf_get(struct tenon *stack);
+/* A packet buffer for data that will stay in a queue: leaves the reserve alone. */
+TENON_INTERNAL struct tenon_buf *tn_buf_get_to_keep(struct tenon *stack);
+/* Prepare `out` with a fresh header buffer: off = l4_off = TN_HEADROOM, everything else 0.
+ * @return TENON_OK or TENON_ENOMEM */
+TENON_INTERNAL int tn_out_new(struct tenon *stack, struct tn_out *out);
+/* Put every span's buffer, or take a reference on each. */
+TENON_INTERNAL void tn_spans_put(const struct tenon_span *spans, unsigned n);
+TENON_INTERNAL void tn_spans_ref(const struct tenon_span *spans, unsigned n);
+/* Copy `len` bytes, from byte `off` of a chain of spans on, to `to`. */
+TENON_INTERNAL void tn_spans_copy(tenon_u8 *to, const struct tenon_span *spans, tenon_u32 off, tenon_u32 len);
+/* Spans being collected: room for `max`, `n` of them there, `bytes` long together. */
+struct tn_gather {
+    struct tenon_span *spans;
+    unsigned max, n;
+    tenon_u32 bytes;
+};
+TENON_INLINE void tn_gather_init(struct tn_gather *to, struct tenon_span *spans, unsigned max)
+{
+    to->spans = spans;
+    to->max = max;
+    to->n = 0;
+    to->bytes = 0;
+}
+/* Collect the part [off, off + len) of a chain of spans, as far as there is room. No references. */
+TENON_INTERNAL void tn_spans_slice(struct tn_gather *to, const struct tenon_span *spans, unsigned nspans, tenon_u32 off,
+                                   tenon_u32 len);
+
+/* ---- tn_pkt: stack/packet.c ----------------------------------------------------------------------- */
+
+/* Go on to the next layer: `n` bytes (at most len) are left behind. */
+TENON_INTERNAL void tn_pkt_pull(struct tn_pkt *pkt, tenon_u32 n);
+/* Cut bytes off the end: at most `len` remain in the present layer. */
+TENON_INTERNAL void tn_pkt_trim(struct tn_pkt *pkt, tenon_u32 len);
+/* Payload as spans, at most max of them (see TN_RX_SPANS_MAX). @return how many */
+enum { TN_RX_SPANS_MAX = 64 };
+TENON_INTERNAL unsigned tn_pkt_spans(const struct tn_pkt *pkt, struct tenon_span *spans, unsigned max);
+/* Whether at least n contiguous bytes (n <= len) are at head. When they are not, the first bytes are
+ * copied into a fresh buffer and `pkt` is made to describe that and the rest; scratch has room for
+ * TN_RX_SPANS_MAX spans and belongs to the caller, who calls tn_pkt_unpull() when `pkt` is done.
+ * @return TENON_OK, TENON_EINVAL (the packet is shorter than n), TENON_ENOMEM */
+struct tn_pullup {
+    struct tenon_buf *buf;
+    struct tenon_span spans[TN_RX_SPANS_MAX];
+};
+TENON_INTERNAL int tn_pkt_pullup(struct tenon *stack, struct tn_pkt *pkt, tenon_u32 n, struct tn_pullup *scratch);
+TENON_INTERNAL void tn_pkt_unpull(struct tn_pullup *scratch);
+/* Sum of the present layer, verified against the pseudo-header of pkt: 1 if the transport checksum is
+ * right, or the port says so. */
+TENON_INTERNAL int tn_pkt_csum_good(const struct tn_pkt *pkt);
+
+/* ---- transmit: stack/tx.c ------------------------------------------------------------------------- */
+
+/* Frames that can still be queued before the port has to take some. */
+TENON_INTERNAL unsigned tn_tx_room(const struct tenon *stack);
+/* Queue a finished frame (link header included). Checksums and segmentation that the interface does not
+ * do are done here. Takes the reference on out->hdr in every case.
+ * @return TENON_OK, TENON_EAGAIN (burst full: dropped and counted), TENON_ENOMEM */
+TENON_INTERNAL int tn_tx(struct tenon *stack, struct tn_out *out);
+/* Offer the burst to the port. */
+TENON_INTERNAL void tn_tx_flush(struct tenon *stack);
+/* Largest payload of one segmented frame on this interface, for a header of header_bytes with the link's. */
+TENON_INTERNAL tenon_u32 tn_tx_segment_bytes_max(const struct tenon *stack, const struct tn_netif *netif,
+                                                 int is_v4, unsigned header_bytes);
+
+/* ---- what the layers call of each other that is not in their headers: see link.h, ip.h ... --------- */
+
+TENON_END_DECLS
+
+#endif

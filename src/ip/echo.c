@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* ICMP echo: requests of others answered (RFC 1122 3.2.2.6, RFC 4443 4.2), and our own. */
+#include "base/bytes.h"
+#include "ip/ip_internal.h"
+#include "wire/checksum.h"
+#include "wire/wire.h"
+
+enum {
+    ECHO_OBJECTS_MAX = 256,
+    ECHO_REPLIES_PER_ERROR = 64,    /* replies may be so many times as frequent as errors: see docs/design/ip.md */
+    ECHO_TOKEN = 1024,
+    ECHO_JOINED_MAX = 128,          /* bytes that go into the header buffer */
+    ECHO_CLASS_MASK = 0xFC          /* DSCP without ECN */
+};
+
+struct tenon_echo {
+    struct tenon *stack;
+    struct tenon_echo *next;
+    const struct tenon_echo_events *events;
+    void *app;
+    tenon_u16 id;
+};
+
+/* ---- answering ----------------------------------------------------------------------------------------- */
+
+/* The reply's checksum from the request's: only the type and the code have changed, and swapped addresses
+ * have the same sum (RFC 1624). Not if the request came with a half made checksum, or to a group. */
+static void echo_reply_csum(struct tn_out *out, const struct tn_pkt *pkt, const struct tn_icmp *request)
+{
+    tenon_u8 *p = out->hdr->data + out->off;
+    const unsigned before = (unsigned)request->type << 8 | request->code;
+
+    out->csum = 1;
+    out->csum_offset = 2;
+    if (pkt->csum != TENON_CSUM_NONE || pkt->dst_cast != TN_CAST_UNICAST)
+        return;
+    put16be(p + 2, tn_csum_update16(request->csum, (tenon_u16)before, get16be(p)));
+    out->csum_done = 1;
+}
+
+static int echo_answer(struct tenon *stack, struct tn_pkt *pkt, struct tn_path *path)
+{
+    struct tenon_span spans[TN_RX_SPANS_MAX];
+    struct tn_icmp request, reply;
+    struct tn_gather to;
+    struct tn_out out;
+    int error;
+
+    if (tn_icmp_parse(&request, pkt->head, pkt->head_len) != 0)
+        return TENON_EINVAL;
+    error = tn_out_new(stack, &out);
+    if (error != TENON_OK)
+        return error;
+    reply = request;
+    reply.type = pkt->is_v4 ? TN_ICMP4_ECHO_REPLY : TN_ICMP6_ECHO_REPLY;
+    reply.code = 0;
+    out.len = tn_icmp_build(out.hdr->data + out.off, &reply);
+    tn_pkt_pull(pkt, TN_ICMP_BYTES);
+    /* The payload goes back as it lies, by reference. */
+    tn_gather_init(&to, spans, TN_RX_SPANS_MAX);
+    tn_spans_slice(&to, pkt->spans, pkt->nspans, pkt->off, pkt->len);
+    out.spans = spans;
+    out.nspans = to.n;
+    out.payload = to.bytes;
+    if (out.payload != pkt->len) {
+        tenon_buf_put(out.hdr);
+        return TENON_ELIMIT;
+    }
+    echo_reply_csum(&out, pkt, &request);
+    out.l4_bytes = TN_ICMP_BYTES;
+    out.src = pkt->dst_cast == TN_CAST_UNICAST ? pkt->dst : path->src;
+    out.dst = pkt->src;
+    out.proto = pkt->proto;
+    out.tos = pkt->tos & ECHO_CLASS_MASK;
+    return tn_ip_output(stack, path, &out);
+}
+
+TENON_INTERNAL void tn_echo_request(struct tenon *stack, struct tn_pkt *pkt)
+{
+    const tenon_u32 per_s = (tenon_u32)stack->conf.icmp_errors_per_s * ECHO_REPLIES_PER_ERROR;
+    const tenon_u32 burst = (tenon_u32)stack->conf.icmp_errors_burst * ECHO_REPLIES_PER_ERROR;
+    struct tn_path *path;
+
+    if (!tn_bucket_take(stack, &stack->ip.replies, per_s, burst, ECHO_TOKEN)) {
+        tn_count(stack, TENON_STAT_ICMP_ERROR_LIMITED);
+        return;
+    }
+    if (tn_ip_path(stack, &path, &pkt->src, tn_ip_scope(&pkt->src, pkt->netif->index)) != TENON_OK)
+        return;
+    if (echo_answer(stack, pkt, path) == TENON_OK)
+        tn_count(stack, TENON_STAT_ICMP_ECHO_ANSWERED);
+    tn_path_put(stack, path);
+}
+
+/* ---- our own requests ---------------------------------------------------------------------------------- */
+
+static struct tenon_echo *echo_find(const struct tenon *stack, unsigned id)
+{
+    struct tenon_echo *echo = stack->ip.echoes;
+
+    while (echo != NULL && echo->id != id)
+        echo = echo->next;
+    return echo;
+}
+
+TENON_INTERNAL void tn_echo_reply(struct tenon *stack, struct tn_pkt *pkt)
+{
+    struct tenon_span spans[TN_RX_SPANS_MAX];
+    struct tenon_echo_info info;
+    struct tenon_echo *echo;
+    struct tn_icmp reply;
+    unsigned n;
+
+    if (tn_icmp_parse(&reply, pkt->head, pkt->head_len) != 0)
+        return;
+    echo = echo_find(stack, (unsigned)(reply.rest >> 16));
+    if (echo == NULL || reply.code != 0 || pkt->dst_cast != TN_CAST_UNICAST) {
+        tn_count(stack, TENON_STAT_ICMP_IGNORED);
+        return;
+    }
+    tn_pkt_pull(pkt, TN_ICMP_BYTES);
+    info.from = pkt->src;
+    info.seq = (tenon_u16)(reply.rest & 0xFFFFUL);
+    info.ttl = pkt->ttl;
+    info.bytes = pkt->len;
+    n = tn_pkt_spans(pkt, spans, TN_RX_SPANS_MAX);
+    echo->events->reply(echo, echo->app, &info, spans, n);
+}
+
+TENON_INTERNAL void tn_echo_error(struct tenon *stack, const struct tn_err *err)
+{
+    const unsigned type = tenon_ip_is_v4(&err->dst) ? TN_ICMP4_ECHO : TN_ICMP6_ECHO;
+    struct tenon_echo *echo = NULL;
+    struct tn_icmp request;
+
+    if (tn_icmp_parse(&request, err->l4, err->l4_len) == 0 && request.type == type)
+        echo = echo_find(stack, (unsigned)(request.rest >> 16));
+    if (echo == NULL) {
+        tn_count(stack, TENON_STAT_ICMP_ERROR_STRAY);
+        return;
+    }
+    tn_count(stack, TENON_STAT_ICMP_ERROR_RCVD);
+    if (err->kind == TN_ERR_TOO_BIG)
+        tn_pmtu_report(stack, err);
+    if (echo->events->error != NULL)
+        echo->events->error(echo, echo->app, &err->from, (tenon_u16)(request.rest & 0xFFFFUL), err->error);
+}
+
+TENON_API int tenon_echo_open(struct tenon *stack, struct tenon_echo **out, const struct tenon_echo_events *events,
+                              void *app)
+{
+    struct tenon_echo *echo;
+
+    if (stack->ip.nechoes >= ECHO_OBJECTS_MAX)
+        return TENON_ELIMIT;
+    echo = (struct tenon_echo *)tn_mem_get(stack, sizeof(*echo));
+    if (echo == NULL)
+        return TENON_ENOMEM;
+    echo->stack = stack;
+    echo->events = events;
+    echo->app = app;
+    do
+        echo->id = (tenon_u16)(tn_random(&stack->random) & 0xFFFFUL);
+    while (echo_find(stack, echo->id) != NULL);
+    echo->next = stack->ip.echoes;
+    stack->ip.echoes = echo;
+    stack->ip.nechoes++;
+    *out = echo;
+    return TENON_OK;
+}
+
+TENON_API void tenon_echo_close(struct tenon_echo *echo)
+{
+    struct tenon *stack = echo->stack;
+    struct tenon_echo **link = &stack->ip.echoes;
+
+    while (*link != echo)
+        link = &(*link)->next;
+    *link = echo->next;
+    stack->ip.nechoes--;
+    tn_mem_put(stack, echo, sizeof(*echo));
+}
+
+TENON_INTERNAL void tn_echo_fini(struct tenon *stack)
+{
+    while (stack->ip.echoes != NULL)
+        tenon_echo_close(stack->ip.echoes);
+}
+
+/* A request with n bytes: few go behind the header, many into buffers of their own. */
+static int echo_send_on(struct tenon *stack, struct tn_path *path, const struct tn_icmp *request,
+                        const tenon_u8 *bytes, tenon_u32 n)
+{
+    struct tenon_span spans[TN_RX_SPANS_MAX];
+    const tenon_u32 joined = n <= ECHO_JOINED_MAX ? n : 0;
+    struct tn_out out;
+    int error, count = 0;
+
+    if (n > joined)
+        count = tn_spans_write(stack, spans, TN_RX_SPANS_MAX, bytes, n);
+    if (count < 0)
+        return TENON_ENOMEM;
+    error = tn_out_new(stack, &out);
+    if (error == TENON_OK) {
+        out.len = tn_icmp_build(out.hdr->data + out.off, request);
+        if (joined > 0)
+            memcpy(out.hdr->data + out.off + out.len, bytes, joined);
+        out.len += joined;
+        out.spans = spans;
+        out.nspans = (unsigned)count;
+        out.payload = n - joined;
+        out.l4_bytes = TN_ICMP_BYTES;
+        out.csum = 1;
+        out.csum_offset = 2;
+        out.src = path->src;
+        out.dst = path->dst;
+        out.proto = tenon_ip_is_v4(&path->dst) ? (tenon_u8)TN_PROTO_ICMP : (tenon_u8)TN_PROTO_ICMP6;
+        error = tn_ip_output(stack, path, &out);
+    }
+    tn_count_n(stack, TENON_STAT_COPIED_BYTES, n);
+    tn_spans_put(spans, (unsigned)count);
+    return error;
+}
+
+TENON_API int tenon_echo_send(struct tenon_echo *echo, const struct tenon_addr *to, tenon_u16 seq, const void *bytes,
+                              tenon_u32 n)
+{
+    const int is_v4 = tenon_ip_is_v4(&to->ip);
+    struct tenon *stack = echo->stack;
+    struct tn_icmp request;
+    struct tn_path *path;
+    int error;
+
+    if (tenon_ip_is_any(&to->ip) || (bytes == NULL && n > 0))
+        return TENON_EINVAL;
+    if (n > (is_v4 ? 65535UL - TN_IP4_BYTES : 65535UL - TN_IP6_BYTES) - TN_ICMP_BYTES)
+        return TENON_EMSGSIZE;
+    error = tn_ip_path(stack, &path, &to->ip, tn_ip_scope(&to->ip, to->netif));
+    if (error != TENON_OK)
+        return error;
+    request.type = is_v4 ? TN_ICMP4_ECHO : TN_ICMP6_ECHO;
+    request.code = 0;
+    request.csum = 0;
+    request.rest = (tenon_u32)echo->id << 16 | seq;
+    error = echo_send_on(stack, path, &request, (const tenon_u8 *)bytes, n);
+    tn_path_put(stack, path);
+    return error;
+}

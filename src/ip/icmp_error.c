@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* ICMP errors that we send (RFC 1122 3.2.2, RFC 4443 2.4): to whom, about what, how often. */
+#include "ip/ip_internal.h"
+#include "wire/wire.h"
+
+enum {
+    ERROR4_BYTES = 576 - TN_IP4_BYTES - TN_ICMP_BYTES,     /* quoted at most (RFC 1812 4.3.2.3) */
+    ERROR6_BYTES = 1280 - TN_IP6_BYTES - TN_ICMP_BYTES,    /* RFC 4443 2.4 (c) */
+    ERROR_TOKEN = 1024
+};
+
+static void bucket_fill(struct tn_bucket *bucket, tenon_u32 max, tenon_u32 gain)
+{
+    bucket->tokens = gain < max - bucket->tokens ? bucket->tokens + gain : max;
+}
+
+TENON_INTERNAL int tn_bucket_take(const struct tenon *stack, struct tn_bucket *bucket, tenon_u32 per_s, tenon_u32 burst,
+                                  tenon_u32 cost)
+{
+    const tenon_u32 max = burst * ERROR_TOKEN;
+    const tenon_u32 elapsed = stack->now_ms - bucket->ms;
+    const tenon_u32 part = elapsed % 1000 * per_s;
+
+    if (elapsed / 1000 > burst / per_s)
+        bucket->tokens = max;
+    else
+        bucket_fill(bucket, max, elapsed / 1000 * per_s * ERROR_TOKEN);
+    bucket_fill(bucket, max, part / 1000 * ERROR_TOKEN + part % 1000 * ERROR_TOKEN / 1000);
+    bucket->ms = stack->now_ms;
+    if (bucket->tokens < cost)
+        return 0;
+    bucket->tokens -= cost;
+    return 1;
+}
+
+/* How many errors this destination got in this second. */
+static tenon_u16 *error_count_to(struct tenon *stack, const struct tenon_ip *to)
+{
+    if (stack->now_ms - stack->ip.errors_to_ms >= 1000) {
+        memset(stack->ip.errors_to, 0, sizeof(stack->ip.errors_to));
+        stack->ip.errors_to_ms = stack->now_ms;
+    }
+    return &stack->ip.errors_to[tn_hash_words(&stack->ip.key, to->w, 4) % TN_IP_BUCKETS];
+}
+
+/* One destination gets in any second at most the burst and half of what a second allows: it cannot use up
+ * what others need. What one error costs is left to chance, one token on average: who counts our answers
+ * must not learn from them how many others got (SAD DNS, CVE-2020-25705). */
+static int error_rate_good(struct tenon *stack, const struct tenon_ip *to)
+{
+    const tenon_u32 per_s = stack->conf.icmp_errors_per_s, burst = stack->conf.icmp_errors_burst;
+    const tenon_u32 cost = ERROR_TOKEN / 2 + tn_random_below(&stack->random, ERROR_TOKEN + 1);
+    tenon_u16 *count = error_count_to(stack, to);
+
+    if (*count < 0xFFFFU && *count < per_s / 2 + burst &&
+        tn_bucket_take(stack, &stack->ip.errors, per_s, burst, cost)) {
+        (*count)++;
+        return 1;
+    }
+    tn_count(stack, TENON_STAT_ICMP_ERROR_LIMITED);
+    return 0;
+}
+
+/* Whether a packet is an ICMP message that no error may answer: an error itself, or a redirect. What cannot
+ * be seen is taken to be none. */
+static int error_about_error4(const struct tn_pkt *pkt)
+{
+    const unsigned type = pkt->head_len > 0 ? pkt->head[0] : 0U;
+
+    if (pkt->proto != TN_PROTO_ICMP)
+        return 0;
+    return type != TN_ICMP4_ECHO_REPLY && type != TN_ICMP4_ECHO && (type < 13 || type > 18);
+}
+
+static int error_about_error6(const struct tn_pkt *pkt)
+{
+    const tenon_u32 headers = pkt->l3_len - pkt->len;
+    struct tn_l4 l4;
+    unsigned type;
+
+    /* The present layer may be any header of the chain: walk on from there. */
+    if (tn_ip6_find_l4(&l4, pkt->l3, headers) == 0 && !l4.later) {
+        if (l4.proto != TN_PROTO_ICMP6 || pkt->head_len == 0)
+            return 0;
+        type = pkt->head[0];
+    } else {
+        const tenon_u32 whole = headers + pkt->head_len;
+
+        if (pkt->head != pkt->l3 + headers || tn_ip6_find_l4(&l4, pkt->l3, whole) != 0)
+            return 0;
+        if (l4.later || l4.proto != TN_PROTO_ICMP6 || l4.off >= whole)
+            return 0;
+        type = pkt->l3[l4.off];
+    }
+    return type < 128 || type == TN_ICMP6_REDIRECT;
+}
+
+/* RFC 1122 3.2.2, RFC 4443 2.4 (e); `many`: the one error that may answer a multicast packet. */
+static int error_allowed(const struct tenon *stack, const struct tn_pkt *pkt, int many)
+{
+    if (pkt->foreign || !tn_ip_is_host(&pkt->src) || tn_addr_is_broadcast(stack, &pkt->src))
+        return 0;
+    if (!many && (pkt->cast != TN_CAST_UNICAST || pkt->dst_cast != TN_CAST_UNICAST))
+        return 0;
+    return pkt->is_v4 ? !error_about_error4(pkt) : !error_about_error6(pkt);
+}
+
+static void error_type4(struct tn_icmp *icmp, enum tn_err_kind kind, unsigned code, tenon_u32 where)
+{
+    icmp->code = (tenon_u8)code;
+    icmp->rest = 0;
+    switch (kind) {
+    case TN_ERR_TIME:
+        icmp->type = TN_ICMP4_TIME;
+        break;
+    case TN_ERR_PARAM:
+        icmp->type = TN_ICMP4_PARAM;
+        icmp->rest = where << 24;
+        break;
+    default:
+        icmp->type = TN_ICMP4_UNREACH;
+        icmp->code = kind == TN_ERR_PROTOCOL ? 2 : 3;
+        break;
+    }
+}
+
+static void error_type6(struct tn_icmp *icmp, enum tn_err_kind kind, unsigned code, tenon_u32 where)
+{
+    icmp->code = (tenon_u8)code;
+    icmp->rest = 0;
+    switch (kind) {
+    case TN_ERR_TIME:
+        icmp->type = TN_ICMP6_TIME;
+        break;
+    case TN_ERR_PROTOCOL:
+    case TN_ERR_PARAM:
+        icmp->type = TN_ICMP6_PARAM;
+        icmp->rest = where;
+        break;
+    default:
+        icmp->type = TN_ICMP6_UNREACH;
+        icmp->code = 4;
+        break;
+    }
+}
+
+/* Put the packet's own bytes behind the ICMP header, as many as may be: its headers are copied, the rest
+ * goes out from where it lies. @return spans used */
+static unsigned error_quote(struct tn_out *out, const struct tn_pkt *pkt, struct tenon_span *spans)
+{
+    const tenon_u32 max = pkt->is_v4 ? ERROR4_BYTES : ERROR6_BYTES;
+    const tenon_u32 headers = pkt->l3_len - pkt->len;
+    const tenon_u32 room = out->hdr->size - out->off - out->len;
+    const tenon_u32 joined = tn_min(tn_min(headers, max), room);
+    struct tn_gather to;
+
+    tn_gather_init(&to, spans, TN_RX_SPANS_MAX);
+    memcpy(out->hdr->data + out->off + out->len, pkt->l3, joined);
+    out->len += joined;
+    if (joined == headers)
+        tn_spans_slice(&to, pkt->spans, pkt->nspans, pkt->off, tn_min(pkt->len, max - joined));
+    out->spans = spans;
+    out->nspans = to.n;
+    out->payload = to.bytes;
+    return to.n;
+}
+
+static int error_send(struct tenon *stack, const struct tn_pkt *pkt, struct tn_path *path, const struct tn_icmp *icmp)
+{
+    struct tenon_span spans[TN_RX_SPANS_MAX];
+    struct tn_out out;
+    int error = tn_out_new(stack, &out);
+
+    if (error != TENON_OK)
+        return error;
+    out.len = tn_icmp_build(out.hdr->data + out.off, icmp);
+    (void)error_quote(&out, pkt, spans);
+    out.l4_bytes = TN_ICMP_BYTES;
+    out.csum = 1;
+    out.csum_offset = 2;
+    /* RFC 1122 3.2.2, RFC 4443 2.2: from the address that the packet was sent to. */
+    out.src = pkt->dst_cast == TN_CAST_UNICAST ? pkt->dst : path->src;
+    out.dst = pkt->src;
+    out.proto = pkt->is_v4 ? (tenon_u8)TN_PROTO_ICMP : (tenon_u8)TN_PROTO_ICMP6;
+    return tn_ip_output(stack, path, &out);
+}
+
+TENON_INTERNAL void tn_icmp_error(struct tenon *stack, const struct tn_pkt *pkt, enum tn_err_kind kind, unsigned code,
+                                  tenon_u32 where)
+{
+    const int many = !pkt->is_v4 && kind == TN_ERR_PARAM && code == 2;
+    struct tn_icmp icmp;
+    struct tn_path *path;
+
+    if (!error_allowed(stack, pkt, many) || !error_rate_good(stack, &pkt->src))
+        return;
+    if (tn_ip_path(stack, &path, &pkt->src, tn_ip_scope(&pkt->src, pkt->netif->index)) != TENON_OK)
+        return;
+    icmp.csum = 0;
+    if (pkt->is_v4)
+        error_type4(&icmp, kind, code, where);
+    else
+        error_type6(&icmp, kind, code, where);
+    if (error_send(stack, pkt, path, &icmp) == TENON_OK)
+        tn_count(stack, TENON_STAT_ICMP_ERROR_SENT);
+    tn_path_put(stack, path);
+}

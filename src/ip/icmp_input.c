@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT */
+/* ICMP received, of both versions: requests are answered, errors brought to whom they concern. An error says
+ * about itself what packet of ours it is about; nothing of that is believed before it fits (RFC 5927 4). */
+#include "base/bytes.h"
+#include "ip/ip_internal.h"
+#include "wire/checksum.h"
+#include "wire/wire.h"
+
+enum {
+    QUOTE_L4_BYTES = 8,       /* of the quoted transport header that every error brings (RFC 792) */
+    PMTU4_MIN = 68,           /* RFC 791 3.2 */
+    PMTU6_MIN = 1280,         /* RFC 8201 4 */
+    ICMP6_ERRORS_END = 128    /* types below are errors (RFC 4443 2.1) */
+};
+
+/* ---- what an error says -------------------------------------------------------------------------------- */
+
+static void meaning_set(struct tn_err *err, enum tn_err_kind kind, int hard, int error)
+{
+    err->kind = kind;
+    err->hard = (tenon_u8)hard;
+    err->error = error;
+}
+
+/* RFC 1122 3.2.2.1, RFC 1812 5.2.7.1. Hard ones: RFC 9293 3.9.2.2. */
+static void unreach4(struct tn_err *err, unsigned code, tenon_u32 rest)
+{
+    switch (code) {
+    case 1: case 5: case 7: case 8: case 12:
+        meaning_set(err, TN_ERR_HOST, 0, TENON_EUNREACH);
+        return;
+    case 2:
+        meaning_set(err, TN_ERR_PROTOCOL, 1, TENON_EREFUSED);
+        return;
+    case 3:
+        meaning_set(err, TN_ERR_PORT, 1, TENON_EREFUSED);
+        return;
+    case 4:
+        meaning_set(err, TN_ERR_TOO_BIG, 0, TENON_EMSGSIZE);
+        err->mtu = rest & 0xFFFFUL;
+        return;
+    case 9: case 10: case 13: case 14: case 15:
+        meaning_set(err, TN_ERR_ADMIN, 0, TENON_EACCES);
+        return;
+    default:
+        meaning_set(err, TN_ERR_NET, 0, TENON_EUNREACH);
+        return;
+    }
+}
+
+/* RFC 4443 3.1 */
+static void unreach6(struct tn_err *err, unsigned code)
+{
+    switch (code) {
+    case 1: case 5: case 6:
+        meaning_set(err, TN_ERR_ADMIN, 1, TENON_EACCES);
+        return;
+    case 3:
+        meaning_set(err, TN_ERR_HOST, 0, TENON_EUNREACH);
+        return;
+    case 4:
+        meaning_set(err, TN_ERR_PORT, 1, TENON_EREFUSED);
+        return;
+    default:
+        meaning_set(err, TN_ERR_NET, 0, TENON_EUNREACH);
+        return;
+    }
+}
+
+/* RFC 4443 2.4 (a): an error of a kind that nobody knows is for the upper layer all the same. */
+static void meaning6(struct tn_err *err, const struct tn_icmp *icmp)
+{
+    switch (icmp->type) {
+    case TN_ICMP6_UNREACH:
+        unreach6(err, icmp->code);
+        return;
+    case TN_ICMP6_TOO_BIG:
+        meaning_set(err, TN_ERR_TOO_BIG, 0, TENON_EMSGSIZE);
+        err->mtu = icmp->rest;
+        return;
+    case TN_ICMP6_TIME:
+        meaning_set(err, TN_ERR_TIME, 0, TENON_EUNREACH);
+        return;
+    case TN_ICMP6_PARAM:
+        if (icmp->code == 1)
+            meaning_set(err, TN_ERR_PROTOCOL, 1, TENON_EREFUSED);
+        else
+            meaning_set(err, TN_ERR_PARAM, 0, TENON_EPROTO);
+        return;
+    default:
+        meaning_set(err, TN_ERR_PARAM, 0, TENON_EPROTO);
+        return;
+    }
+}
+
+/* ---- the packet that it is about ----------------------------------------------------------------------- */
+
+/* p: a packet of ours from its IP header on, of which len bytes are there. Neither a length in it nor its
+ * checksum is trusted: routers change both. @return 0, or -1: it cannot be made out whose it is */
+static int quote_parse4(struct tn_err *err, const tenon_u8 *p, tenon_u32 len)
+{
+    tenon_u32 header;
+
+    if (len < TN_IP4_BYTES || p[0] >> 4 != 4)
+        return -1;
+    header = (p[0] & 0x0FU) * 4U;
+    if (header < TN_IP4_BYTES || header > len || len - header < QUOTE_L4_BYTES)
+        return -1;
+    if (get16be(p + 6) & 0x1FFF)
+        return -1;
+    err->proto = p[9];
+    err->src = tenon_ip4(get32be(p + 12));
+    err->dst = tenon_ip4(get32be(p + 16));
+    err->l4 = p + header;
+    err->l4_len = len - header;
+    return 0;
+}
+
+static int quote_parse6(struct tn_err *err, const tenon_u8 *p, tenon_u32 len)
+{
+    struct tn_l4 l4;
+
+    if (len < TN_IP6_BYTES || p[0] >> 4 != 6 || tn_ip6_find_l4(&l4, p, len) != 0)
+        return -1;
+    if (l4.later || len - l4.off < QUOTE_L4_BYTES)
+        return -1;
+    err->proto = l4.proto;
+    err->src = get_ip6(p + 8);
+    err->dst = get_ip6(p + 24);
+    err->l4 = p + l4.off;
+    err->l4_len = len - l4.off;
+    return 0;
+}
+
+/* RFC 1191 7: the next smaller of the sizes that links have, for routers that do not tell theirs. */
+static tenon_u32 pmtu_plateau(tenon_u32 total)
+{
+    static const tenon_u16 plateaus[] = { 32000, 17914, 8166, 4352, 2002, 1492, 1006, 508, 296 };
+    unsigned i;
+
+    for (i = 0; i < TENON_ARRAY_LEN(plateaus); i++) {
+        if (plateaus[i] < total)
+            return plateaus[i];
+    }
+    return PMTU4_MIN;
+}
+
+/* ---- to whom it goes ----------------------------------------------------------------------------------- */
+
+static void icmp_dispatch(struct tenon *stack, const struct tn_err *err)
+{
+    switch (err->proto) {
+    case TN_PROTO_TCP:
+        tn_tcp_error(stack, err);
+        return;
+    case TN_PROTO_UDP:
+        tn_udp_error(stack, err);
+        return;
+    case TN_PROTO_ICMP:
+    case TN_PROTO_ICMP6:
+        tn_echo_error(stack, err);
+        return;
+    default:
+        tn_count(stack, TENON_STAT_ICMP_ERROR_STRAY);
+        return;
+    }
+}
+
+/* The message of pkt, an error. err: its meaning is filled in. */
+static void icmp_error_input(struct tenon *stack, const struct tn_pkt *pkt, struct tn_err *err)
+{
+    const tenon_u8 *quote = pkt->head + TN_ICMP_BYTES;
+    const tenon_u32 len = pkt->head_len - TN_ICMP_BYTES;
+    int error;
+
+    error = pkt->is_v4 ? quote_parse4(err, quote, len) : quote_parse6(err, quote, len);
+    if (error != 0) {
+        tn_count(stack, TENON_STAT_ICMP_BAD);
+        return;
+    }
+    /* It was sent to the source of the packet that it quotes. What is foreign is TCP's, or nobody's. */
+    if (pkt->dst_cast != TN_CAST_UNICAST || tenon_ip_is_any(&pkt->src) || !tenon_ip_equal(&err->src, &pkt->dst) ||
+        (pkt->foreign && err->proto != TN_PROTO_TCP)) {
+        tn_count(stack, TENON_STAT_ICMP_ERROR_STRAY);
+        return;
+    }
+    if (err->kind == TN_ERR_TOO_BIG && pkt->is_v4 && err->mtu == 0)
+        err->mtu = pmtu_plateau(get16be(quote + 2));
+    if (err->kind == TN_ERR_TOO_BIG && err->mtu < (pkt->is_v4 ? PMTU4_MIN : PMTU6_MIN)) {
+        tn_count(stack, TENON_STAT_PMTU_IGNORED);
+        return;
+    }
+    err->from = pkt->src;
+    err->netif = pkt->netif->index;
+    icmp_dispatch(stack, err);
+}
+
+TENON_INTERNAL void tn_pmtu_report(struct tenon *stack, const struct tn_err *err)
+{
+    struct tn_path *path;
+
+    if (tn_path_get(stack, &path, &err->dst, tn_ip_scope(&err->dst, err->netif)) != TENON_OK)
+        return;
+    if (tn_path_lower_mtu(stack, path, err->mtu))
+        tn_count(stack, TENON_STAT_PMTU_LOWERED);
+    else
+        tn_count(stack, TENON_STAT_PMTU_IGNORED);
+    tn_path_put(stack, path);
+}
+
+TENON_INTERNAL void tn_icmp_local_error(struct tenon *stack, const tenon_u8 *l3, tenon_u32 len, enum tn_err_kind kind,
+                                        unsigned netif)
+{
+    struct tn_err err;
+    int error;
+
+    memset(&err, 0, sizeof(err));
+    meaning_set(&err, kind, 0, TENON_EUNREACH);
+    if (len == 0)
+        return;
+    error = l3[0] >> 4 == 4 ? quote_parse4(&err, l3, len) : quote_parse6(&err, l3, len);
+    if (error != 0)
+        return;
+    err.netif = netif;
+    if (err.proto == TN_PROTO_TCP || err.proto == TN_PROTO_UDP || err.proto == TN_PROTO_ICMP ||
+        err.proto == TN_PROTO_ICMP6)
+        icmp_dispatch(stack, &err);
+}
+
+/* ---- ICMPv4 -------------------------------------------------------------------------------------------- */
+
+/* RFC 1122 3.2.2.2: what makes a redirect believable, as far as it shows here. */
+static void icmp4_redirect(struct tenon *stack, struct tn_pkt *pkt, const struct tn_icmp *icmp)
+{
+    const struct tenon_ip gateway = tenon_ip4(icmp->rest);
+    struct tn_err err;
+
+    memset(&err, 0, sizeof(err));
+    if (icmp->code > 3 || quote_parse4(&err, pkt->head + TN_ICMP_BYTES, pkt->head_len - TN_ICMP_BYTES) != 0) {
+        tn_count(stack, TENON_STAT_ICMP_BAD);
+        return;
+    }
+    if (pkt->foreign || !tenon_ip_equal(&err.src, &pkt->dst) || pkt->dst_cast != TN_CAST_UNICAST) {
+        tn_count(stack, TENON_STAT_ICMP_ERROR_STRAY);
+        return;
+    }
+    tn_link_redirect4(stack, pkt->netif, &pkt->src, &err.dst, &gateway);
+}
+
+/* An error; a message that only a single host can have sent, to us alone. */
+static void icmp4_error(struct tenon *stack, const struct tn_pkt *pkt, const struct tn_icmp *icmp)
+{
+    struct tn_err err;
+
+    memset(&err, 0, sizeof(err));
+    if (icmp->type == TN_ICMP4_UNREACH)
+        unreach4(&err, icmp->code, icmp->rest);
+    else if (icmp->type == TN_ICMP4_TIME)
+        meaning_set(&err, TN_ERR_TIME, 0, TENON_EUNREACH);
+    else
+        meaning_set(&err, TN_ERR_PARAM, 0, TENON_EPROTO);
+    icmp_error_input(stack, pkt, &err);
+}
+
+/* The rest is ignored by design: source quench (RFC 6633), timestamps, masks and other questions about
+ * ourselves (RFC 6918), and types that nobody has defined (RFC 1122 3.2.2). */
+static void icmp4_message(struct tenon *stack, struct tn_pkt *pkt, const struct tn_icmp *icmp)
+{
+    switch (icmp->type) {
+    case TN_ICMP4_UNREACH:
+    case TN_ICMP4_TIME:
+    case TN_ICMP4_PARAM:
+        icmp4_error(stack, pkt, icmp);
+        return;
+    case TN_ICMP4_REDIRECT:
+        icmp4_redirect(stack, pkt, icmp);
+        return;
+    case TN_ICMP4_ECHO:
+        /* RFC 1122 3.2.2.6: a broadcast one may be discarded, and is (smurf). */
+        if (pkt->dst_cast == TN_CAST_UNICAST && !pkt->foreign) {
+            tn_echo_request(stack, pkt);
+            return;
+        }
+        break;
+    case TN_ICMP4_ECHO_REPLY:
+        if (!pkt->foreign) {
+            tn_echo_reply(stack, pkt);
+            return;
+        }
+        break;
+    default:
+        break;
+    }
+    tn_count(stack, TENON_STAT_ICMP_IGNORED);
+}
+
+static int icmp4_csum_good(const struct tn_pkt *pkt)
+{
+    struct tn_csum csum;
+
+    if (pkt->csum == TENON_CSUM_GOOD)
+        return 1;
+    tn_csum_init(&csum);
+    tn_csum_add_spans(&csum, pkt->spans, pkt->off, pkt->len);
+    return csum.sum == 0xFFFFUL;
+}
+
+TENON_INTERNAL void tn_icmp4_input(struct tenon *stack, struct tn_pkt *pkt)
+{
+    struct tn_icmp icmp;
+
+    if (tn_icmp_parse(&icmp, pkt->head, pkt->head_len) != 0 || !icmp4_csum_good(pkt)) {
+        tn_count(stack, TENON_STAT_ICMP_BAD);
+        return;
+    }
+    icmp4_message(stack, pkt, &icmp);
+}
+
+/* ---- ICMPv6 -------------------------------------------------------------------------------------------- */
+
+/* Neighbour discovery and MLD read their options in one piece. */
+static void icmp6_link(struct tenon *stack, struct tn_pkt *pkt, unsigned type)
+{
+    struct tn_pullup scratch;
+
+    if (tn_pkt_pullup(stack, pkt, pkt->len, &scratch) != TENON_OK)
+        return;
+    if (type >= TN_ICMP6_RS && type <= TN_ICMP6_REDIRECT)
+        tn_nd_input(stack, pkt);
+    else
+        tn_mld_input(stack, pkt);
+    tn_pkt_unpull(&scratch);
+}
+
+static void icmp6_error(struct tenon *stack, const struct tn_pkt *pkt, const struct tn_icmp *icmp)
+{
+    struct tn_err err;
+
+    memset(&err, 0, sizeof(err));
+    meaning6(&err, icmp);
+    icmp_error_input(stack, pkt, &err);
+}
+
+/* A host that we may answer: not one that is still looking for its address. */
+static int icmp6_source_good(const struct tenon *stack, const struct tn_pkt *pkt)
+{
+    return tn_ip_is_host(&pkt->src) && tn_addr_classify(stack, pkt->netif, &pkt->src) == TN_DST_OTHER;
+}
+
+static void icmp6_message(struct tenon *stack, struct tn_pkt *pkt, const struct tn_icmp *icmp)
+{
+    if (icmp->type < ICMP6_ERRORS_END) {
+        icmp6_error(stack, pkt, icmp);
+        return;
+    }
+    switch (icmp->type) {
+    case TN_ICMP6_ECHO:
+        if (!pkt->foreign && icmp6_source_good(stack, pkt)) {
+            tn_echo_request(stack, pkt);
+            return;
+        }
+        break;
+    case TN_ICMP6_ECHO_REPLY:
+        if (!pkt->foreign) {
+            tn_echo_reply(stack, pkt);
+            return;
+        }
+        break;
+    case TN_ICMP6_RS: case TN_ICMP6_RA: case TN_ICMP6_NS: case TN_ICMP6_NA: case TN_ICMP6_REDIRECT:
+        /* RFC 6980 5: discovery in fragments passes by filters, so it is not listened to. */
+        if (pkt->foreign || pkt->fragmented)
+            break;
+        icmp6_link(stack, pkt, icmp->type);
+        return;
+    case TN_ICMP6_MLD_QUERY: case TN_ICMP6_MLD_REPORT: case TN_ICMP6_MLD_DONE: case TN_ICMP6_MLD2_REPORT:
+        if (pkt->foreign)
+            break;
+        icmp6_link(stack, pkt, icmp->type);
+        return;
+    default:
+        break;
+    }
+    tn_count(stack, TENON_STAT_ICMP_IGNORED);
+}
+
+TENON_INTERNAL void tn_icmp6_input(struct tenon *stack, struct tn_pkt *pkt)
+{
+    struct tn_icmp icmp;
+
+    if (tn_icmp_parse(&icmp, pkt->head, pkt->head_len) != 0 || !tn_pkt_csum_good(pkt)) {
+        tn_count(stack, TENON_STAT_ICMP_BAD);
+        return;
+    }
+    icmp6_message(stack, pkt, &icmp);
+}

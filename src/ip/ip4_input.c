@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* IPv4 input (RFC 791, RFC 1122 3.2.1): what is not meant for us, or cannot be true, ends here. */
+#include "ip/ip_internal.h"
+#include "wire/wire.h"
+
+enum { IP4_HEADER_MAX = 60, IP4_OFFSET = 0x1FFF };
+
+/* A source that no single host can have: 0/8, 127/8, multicast, class E (RFC 1122 3.2.1.3). */
+static int ip4_source_impossible(tenon_u32 addr)
+{
+    const tenon_u32 net = addr >> 24;
+
+    return net == 0 || net == 127 || net >= 224;
+}
+
+/* A host that has no address yet speaks from 0.0.0.0: DHCP, and membership queries of snooping bridges. */
+static int ip4_source_unspecified_ok(const struct tn_pkt *pkt)
+{
+    if (pkt->src.w[3] != 0 || pkt->dst_cast == TN_CAST_UNICAST)
+        return 0;
+    return pkt->proto == TN_PROTO_UDP || pkt->proto == TN_PROTO_IGMP;
+}
+
+/* @return whether the source address may stand there. Our own one must not: what comes from the wire with
+ * it was made up (the LAND attack), and so a broadcast address of ours. */
+static int ip4_source_good(struct tenon *stack, const struct tn_pkt *pkt)
+{
+    if (ip4_source_impossible(pkt->src.w[3]))
+        return ip4_source_unspecified_ok(pkt);
+    return tn_ip_classify(stack, pkt->netif, &pkt->src) == TN_DST_OTHER;
+}
+
+/* Whether a packet to an address that is not ours is wanted: by a transparent listener, and with it the
+ * ICMP errors about what its connections send. */
+static int ip4_foreign(const struct tenon *stack, struct tn_pkt *pkt)
+{
+    if (pkt->cast != TN_CAST_UNICAST || ip4_source_impossible(pkt->dst.w[3]))
+        return 0;
+    if (pkt->proto != TN_PROTO_TCP && pkt->proto != TN_PROTO_ICMP)
+        return 0;
+    if (!tn_tcp_wants_foreign(stack))
+        return 0;
+    pkt->foreign = 1;
+    return 1;
+}
+
+/* @return 1 if the destination is us, in one way or another; else counted */
+static int ip4_destination(struct tenon *stack, struct tn_pkt *pkt)
+{
+    if (pkt->dst.w[3] >> 24 == 127) {
+        tn_count(stack, TENON_STAT_IP4_MARTIAN);
+        return 0;
+    }
+    switch (tn_ip_classify(stack, pkt->netif, &pkt->dst)) {
+    case TN_DST_OURS:
+        if (pkt->cast == TN_CAST_UNICAST)
+            return 1;
+        /* RFC 1122 3.3.6: a unicast packet in a broadcast frame is a mistake or an attack. */
+        tn_count(stack, TENON_STAT_IP4_MARTIAN);
+        return 0;
+    case TN_DST_MULTICAST:
+        pkt->dst_cast = TN_CAST_MULTICAST;
+        return 1;
+    case TN_DST_BROADCAST:
+        pkt->dst_cast = TN_CAST_BROADCAST;
+        return 1;
+    case TN_DST_OTHER:
+        if (ip4_foreign(stack, pkt))
+            return 1;
+        break;
+    case TN_DST_TENTATIVE:
+        break;
+    }
+    tn_count(stack, TENON_STAT_IP_NOT_OURS);
+    return 0;
+}
+
+static void ip4_fragment(struct tenon *stack, struct tn_pkt *pkt, const struct tn_ip4 *ip)
+{
+    struct tn_reass_done done;
+    struct tn_frag frag;
+
+    frag.id = ip->id;
+    frag.off = (tenon_u32)(ip->frag & IP4_OFFSET) * 8;
+    frag.more = (ip->frag & TN_IP4_MF) != 0;
+    frag.next = ip->proto;
+    frag.nh_at = 9;
+    if (!tn_reass_add(stack, pkt, &frag, &done))
+        return;
+    tn_ip_deliver(stack, pkt);
+    tn_reass_release(stack, &done);
+}
+
+/* The whole header is at pkt->head. */
+static void ip4_header(struct tenon *stack, struct tn_pkt *pkt)
+{
+    struct tn_ip4 ip;
+
+    if (tn_ip4_parse(&ip, pkt->head, pkt->head_len, pkt->len) != 0) {
+        tn_count(stack, TENON_STAT_IP4_BAD_HEADER);
+        return;
+    }
+    if (!tn_ip4_csum_good(pkt->head, ip.header_bytes)) {
+        tn_count(stack, TENON_STAT_IP4_BAD_CSUM);
+        return;
+    }
+    if (ip.header_bytes > TN_IP4_BYTES && tn_ip4_options_check(pkt->head, ip.header_bytes) != 0) {
+        tn_count(stack, TENON_STAT_IP4_BAD_OPTION);
+        return;
+    }
+    tn_pkt_trim(pkt, ip.total);
+    pkt->src = tenon_ip4(ip.src);
+    pkt->dst = tenon_ip4(ip.dst);
+    pkt->proto = ip.proto;
+    pkt->ttl = ip.ttl;
+    pkt->tos = ip.tos;
+    pkt->is_v4 = 1;
+    pkt->dst_cast = TN_CAST_UNICAST;
+    pkt->foreign = 0;
+    pkt->fragmented = 0;
+    pkt->l3 = pkt->head;
+    pkt->l3_len = ip.total;
+    if (!ip4_destination(stack, pkt))
+        return;
+    if (!ip4_source_good(stack, pkt)) {
+        tn_count(stack, TENON_STAT_IP4_MARTIAN);
+        return;
+    }
+    tn_pkt_pull(pkt, ip.header_bytes);
+    if (ip.frag & (TN_IP4_MF | IP4_OFFSET))
+        ip4_fragment(stack, pkt, &ip);
+    else
+        tn_ip_deliver(stack, pkt);
+}
+
+/* The frame is cut inside the header: bring its bytes together first. */
+static void ip4_cut(struct tenon *stack, struct tn_pkt *pkt)
+{
+    struct tn_pullup scratch;
+
+    if (tn_pkt_pullup(stack, pkt, tn_min(pkt->len, IP4_HEADER_MAX), &scratch) != TENON_OK)
+        return;
+    ip4_header(stack, pkt);
+    tn_pkt_unpull(&scratch);
+}
+
+TENON_INTERNAL void tn_ip4_input(struct tenon *stack, struct tn_pkt *pkt)
+{
+    const tenon_u32 head = pkt->head_len;
+
+    if (head < pkt->len && (head < TN_IP4_BYTES || head < (pkt->head[0] & 0x0FU) * 4))
+        ip4_cut(stack, pkt);
+    else
+        ip4_header(stack, pkt);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* The way through a chain of IPv6 extension headers of which only the beginning may be there: in packets
+ * that ICMP quotes, and in first fragments. Nothing is judged here, only bounded. */
+#include "ip/ip_internal.h"
+#include "wire/wire.h"
+
+/* Bytes of the extension header of kind `next` at p; 0: it is none (or the chain is cut off: *cut). */
+static tenon_u32 ext_bytes(const tenon_u8 *p, tenon_u32 len, unsigned next, int *cut)
+{
+    tenon_u32 bytes;
+
+    if (next == TN_PROTO_FRAGMENT)
+        bytes = TN_FRAG6_BYTES;
+    else if (next != TN_PROTO_HOPOPT && next != TN_PROTO_ROUTING && next != TN_PROTO_DSTOPTS)
+        return 0;
+    else if (len < 2)
+        bytes = 8;
+    else
+        bytes = ((tenon_u32)p[1] + 1) * 8;
+    *cut = bytes > len;
+    return *cut ? 0 : bytes;
+}
+
+TENON_INTERNAL int tn_ip6_find_l4_from(struct tn_l4 *l4, const tenon_u8 *p, tenon_u32 len, unsigned next)
+{
+    struct tn_frag6 frag;
+    tenon_u32 off = 0, bytes;
+    unsigned headers;
+    int cut = 0;
+
+    l4->later = 0;
+    for (headers = 0; headers <= TN_IP6_HEADERS_MAX; headers++) {
+        bytes = ext_bytes(p + off, len - off, next, &cut);
+        if (cut)
+            return -1;
+        if (bytes == 0 || l4->later) {
+            l4->off = off;
+            l4->proto = (tenon_u8)next;
+            return 0;
+        }
+        if (next == TN_PROTO_FRAGMENT && tn_frag6_parse(&frag, p + off, len - off) == 0)
+            l4->later = frag.off != 0;
+        next = p[off];
+        off += bytes;
+    }
+    return -1;
+}
+
+TENON_INTERNAL int tn_ip6_find_l4(struct tn_l4 *l4, const tenon_u8 *p, tenon_u32 len)
+{
+    if (len < TN_IP6_BYTES)
+        return -1;
+    if (tn_ip6_find_l4_from(l4, p + TN_IP6_BYTES, len - TN_IP6_BYTES, p[6]) != 0)
+        return -1;
+    l4->off += TN_IP6_BYTES;
+    return 0;
+}

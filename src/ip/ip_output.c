@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* Output of both IP versions: a transport packet gets its pseudo-header sum and its IP header. */
+#include "base/bytes.h"
+#include "ip/ip_internal.h"
+#include "wire/checksum.h"
+#include "wire/wire.h"
+
+enum { ROUTER_ALERT4_BYTES = 4, ROUTER_ALERT6_BYTES = 8 };
+
+/* Transport bytes that a packet can have, whatever options stand before them: its length field has 16 bits,
+ * and in IPv6 it does not count the header itself. */
+static tenon_u32 output_bytes_max(int is_v4)
+{
+    return is_v4 ? 65535UL - TN_IP4_BYTES : 65535UL - ROUTER_ALERT6_BYTES;
+}
+
+TENON_INTERNAL int tn_ip_path(struct tenon *stack, struct tn_path **path, const struct tenon_ip *dst, unsigned scope)
+{
+    const int error = tn_path_get(stack, path, dst, scope);
+
+    if (error == TENON_EUNREACH)
+        tn_count(stack, TENON_STAT_NO_ROUTE);
+    return error;
+}
+
+static int output_drop(struct tn_out *out, int error)
+{
+    tenon_buf_put(out->hdr);
+    out->hdr = NULL;
+    return error;
+}
+
+/* Contiguous transport bytes in the header buffer. */
+static tenon_u32 output_l4_bytes(const struct tn_out *out)
+{
+    return out->off + out->len - out->l4_off;
+}
+
+TENON_INTERNAL void tn_out_csum_complete(struct tn_out *out)
+{
+    tenon_u8 *l4 = out->hdr->data + out->l4_off;
+    struct tn_csum csum;
+    tenon_u32 field;
+
+    tn_csum_init(&csum);
+    tn_csum_add(&csum, l4, output_l4_bytes(out));
+    if (out->payload > 0)
+        tn_csum_add_spans(&csum, out->spans, 0, out->payload);
+    field = 0xFFFFUL ^ csum.sum;
+    /* RFC 768: 0 would mean that there is no checksum. */
+    if (field == 0 && out->proto == TN_PROTO_UDP)
+        field = 0xFFFFUL;
+    put16be(l4 + out->csum_offset, field);
+    out->csum_done = 1;
+}
+
+/* The checksum field gets the sum of the pseudo-header, as interfaces that complete checksums want it.
+ * Those complete TCP and UDP only: the others' is made here. ICMPv4 and IGMP have no pseudo-header. */
+static void output_csum(struct tn_out *out)
+{
+    tenon_u16 pseudo = 0;
+
+    if (out->proto != TN_PROTO_ICMP && out->proto != TN_PROTO_IGMP)
+        pseudo = tn_csum_pseudo(&out->src, &out->dst, out->proto, output_l4_bytes(out) + out->payload);
+    put16be(out->hdr->data + out->l4_off + out->csum_offset, pseudo);
+    if (out->proto != TN_PROTO_TCP && out->proto != TN_PROTO_UDP)
+        tn_out_csum_complete(out);
+}
+
+/* RFC 6864 4.1: what cannot be fragmented needs no identification, and 0 tells nobody anything. The others
+ * get one from a counter that only destinations of the same bucket share (RFC 7739 5.3). */
+static tenon_u16 output_id4(struct tenon *stack, const struct tn_out *out)
+{
+    tenon_u32 words[3];
+    tenon_u32 hash;
+
+    if (out->df)
+        return 0;
+    words[0] = out->src.w[3];
+    words[1] = out->dst.w[3];
+    words[2] = out->proto;
+    hash = tn_hash_words(&stack->ip.key, words, 3);
+    return (tenon_u16)((hash + stack->ip.ids[hash >> 26]++) & 0xFFFFUL);
+}
+
+static void output_ip4(struct tenon *stack, struct tn_out *out)
+{
+    const unsigned options = out->router_alert ? ROUTER_ALERT4_BYTES : 0;
+    const tenon_u32 header = TN_IP4_BYTES + options;
+    struct tn_ip4 ip;
+    tenon_u8 *p;
+
+    ip.src = out->src.w[3];
+    ip.dst = out->dst.w[3];
+    ip.total = (tenon_u16)(header + out->len + out->payload);
+    ip.id = output_id4(stack, out);
+    ip.frag = out->df ? TN_IP4_DF : 0;
+    ip.header_bytes = (tenon_u8)header;
+    ip.tos = out->tos;
+    ip.ttl = out->ttl != 0 ? out->ttl : stack->conf.hop_limit;
+    ip.proto = out->proto;
+    TENON_ASSERT(out->off >= header);
+    out->off -= header;
+    out->len += header;
+    p = out->hdr->data + out->off;
+    tn_ip4_build(p, &ip);
+    if (options == 0)
+        return;
+    /* RFC 2113 2.1 */
+    p[0] = (tenon_u8)(0x40 | header / 4);
+    put32be(p + TN_IP4_BYTES, 0x94040000UL);
+    put16be(p + 10, 0);
+    put16be(p + 10, 0xFFFFUL ^ tn_csum_sum(p, header));
+}
+
+/* RFC 6437 3: constant for a flow, and not to be guessed from another one. */
+static tenon_u32 output_flow(const struct tenon *stack, const struct tn_out *out)
+{
+    tenon_u32 words[10];
+    tenon_u32 label;
+    unsigned i;
+
+    for (i = 0; i < 4; i++) {
+        words[i] = out->src.w[i];
+        words[4 + i] = out->dst.w[i];
+    }
+    words[8] = out->proto;
+    words[9] = 0;
+    if (out->proto == TN_PROTO_TCP || out->proto == TN_PROTO_UDP)
+        words[9] = get32be(out->hdr->data + out->l4_off);
+    label = tn_hash_words(&stack->ip.key, words, 10) & 0xFFFFFUL;
+    return label != 0 ? label : 1;
+}
+
+static void output_ip6(const struct tenon *stack, const struct tn_netif *netif, struct tn_out *out)
+{
+    static const tenon_u8 alert[ROUTER_ALERT6_BYTES - 1] = { 0, 5, 2, 0, 0, 1, 0 };    /* RFC 2711 2.1, PadN */
+    const tenon_u32 options = out->router_alert ? ROUTER_ALERT6_BYTES : 0;
+    struct tn_ip6 ip;
+    tenon_u8 *p;
+
+    ip.src = out->src;
+    ip.dst = out->dst;
+    ip.flow = output_flow(stack, out);
+    ip.payload = (tenon_u16)(options + out->len + out->payload);
+    ip.tos = out->tos;
+    ip.next = out->router_alert ? (tenon_u8)TN_PROTO_HOPOPT : out->proto;
+    ip.hop_limit = out->ttl;
+    if (ip.hop_limit == 0)
+        ip.hop_limit = netif->hop_limit != 0 ? netif->hop_limit : stack->conf.hop_limit;
+    TENON_ASSERT(out->off >= TN_IP6_BYTES + options);
+    out->off -= TN_IP6_BYTES + options;
+    out->len += TN_IP6_BYTES + options;
+    p = out->hdr->data + out->off;
+    tn_ip6_build(p, &ip);
+    if (options != 0) {
+        p[TN_IP6_BYTES] = out->proto;
+        memcpy(p + TN_IP6_BYTES + 1, alert, sizeof(alert));
+    }
+}
+
+/* Bytes of the largest piece that goes over the wire. */
+static tenon_u32 output_piece(const struct tn_out *out)
+{
+    if (out->seg_kind != TENON_SEG_NONE)
+        return out->len + tn_min(out->payload, out->seg_bytes);
+    return out->len + out->payload;
+}
+
+TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struct tn_out *out)
+{
+    const int is_v4 = tenon_ip_is_v4(&out->dst);
+    const struct tn_netif *netif;
+    tenon_u32 mtu;
+
+    TENON_ASSERT(out->off == out->l4_off);
+    if (tn_path_check(stack, path) != TENON_OK) {
+        tn_count(stack, TENON_STAT_NO_ROUTE);
+        return output_drop(out, TENON_EUNREACH);
+    }
+    netif = tn_netif_at(stack, path->netif);
+    if (netif == NULL)
+        return output_drop(out, TENON_EUNREACH);
+    if (out->len + out->payload > output_bytes_max(is_v4))
+        return output_drop(out, TENON_EMSGSIZE);
+    out->netif = path->netif;
+    if (out->csum && !out->csum_done)
+        output_csum(out);
+    if (is_v4)
+        output_ip4(stack, out);
+    else
+        output_ip6(stack, netif, out);
+    mtu = tn_path_mtu(stack, path);
+    if (TENON_LIKELY(output_piece(out) <= mtu))
+        return tn_link_output(stack, path, out);
+    if (out->df || out->seg_kind != TENON_SEG_NONE)
+        return output_drop(out, TENON_EMSGSIZE);
+    return tn_ip_fragment(stack, path, out, mtu);
+}

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT */
+/* Addresses: which are ours, and what an address of somebody else's packet means to us. */
+#include "link/link_internal.h"
+
+/* ---- kinds of addresses ---------------------------------------------------------------------- */
+
+TENON_INTERNAL int tn_ip_is_multicast(const struct tenon_ip *ip)
+{
+    if (tenon_ip_is_v4(ip))
+        return ip->w[3] >> 28 == 0xE;
+    return ip->w[0] >> 24 == 0xFF;
+}
+
+TENON_INTERNAL int tn_ip_is_link_local(const struct tenon_ip *ip)
+{
+    if (tenon_ip_is_v4(ip))
+        return ip->w[3] >> 16 == 0xA9FEUL;    /* 169.254/16 */
+    return ip->w[0] >> 22 == 0x3FAUL;         /* fe80::/10 */
+}
+
+TENON_INTERNAL int tn_ip_is_loopback(const struct tenon_ip *ip)
+{
+    if (tenon_ip_is_v4(ip))
+        return ip->w[3] >> 24 == 127;
+    return (ip->w[0] | ip->w[1] | ip->w[2]) == 0 && ip->w[3] == 1;
+}
+
+TENON_INTERNAL int tn_ip_is_host(const struct tenon_ip *ip)
+{
+    if (tenon_ip_is_v4(ip))
+        return ip->w[3] >> 24 != 0 && ip->w[3] >> 24 != 127 && ip->w[3] >> 29 != 7;
+    return !tenon_ip_is_any(ip) && !tn_ip_is_loopback(ip) && !tn_ip_is_multicast(ip);
+}
+
+TENON_INTERNAL int tn_mac_is_host(const tenon_u8 *mac)
+{
+    return !(mac[0] & 1) && (mac[0] | mac[1] | mac[2] | mac[3] | mac[4] | mac[5]) != 0;
+}
+
+TENON_INTERNAL struct tenon_ip tn_solicited_node(const struct tenon_ip *ip)
+{
+    return tenon_ip6(0xFF020000UL, 0, 1, 0xFF000000UL | (ip->w[3] & 0xFFFFFFUL));
+}
+
+/* ---- prefixes -------------------------------------------------------------------------------- */
+
+static tenon_u32 address_mask(unsigned bits, unsigned word)
+{
+    if (bits <= word * 32)
+        return 0;
+    bits -= word * 32;
+    return bits >= 32 ? 0xFFFFFFFFUL : ~(0xFFFFFFFFUL >> bits) & 0xFFFFFFFFUL;
+}
+
+TENON_INTERNAL int tn_ip_match(const struct tenon_ip *a, const struct tenon_ip *b, unsigned bits)
+{
+    unsigned i;
+
+    for (i = 0; i < 4; i++) {
+        if ((a->w[i] ^ b->w[i]) & address_mask(bits, i))
+            return 0;
+    }
+    return 1;
+}
+
+TENON_INTERNAL struct tenon_ip tn_ip_network(const struct tenon_ip *ip, unsigned bits)
+{
+    struct tenon_ip network;
+    unsigned i;
+
+    for (i = 0; i < 4; i++)
+        network.w[i] = ip->w[i] & address_mask(bits, i);
+    return network;
+}
+
+/* ---- whose is it ----------------------------------------------------------------------------- */
+
+TENON_INTERNAL struct tn_address *tn_address_find(const struct tenon *stack, unsigned netif,
+                                                  const struct tenon_ip *ip)
+{
+    struct tn_address *address = stack->link.addresses;
+    struct tn_address *const end = address + stack->conf.addrs_max;
+
+    for (; address < end; address++) {
+        if (address->ip.w[3] == ip->w[3] && address->netif != 0 && (netif == 0 || address->netif == netif) &&
+            tenon_ip_equal(&address->ip, ip))
+            return address;
+    }
+    return NULL;
+}
+
+/* Weak end systems answer for all their addresses everywhere (RFC 1122 3.3.4.2), but for those that mean
+ * something on one link only. */
+static const struct tn_address *address_ours(const struct tenon *stack, const struct tenon_ip *ip, unsigned netif)
+{
+    const struct tn_address *address = stack->link.addresses;
+    const struct tn_address *const end = address + stack->conf.addrs_max;
+    const struct tn_address *tentative = NULL;
+
+    for (; address < end; address++) {
+        if (address->ip.w[3] != ip->w[3] || address->netif == 0 || !tenon_ip_equal(&address->ip, ip))
+            continue;
+        if (netif != 0 && address->netif != netif && tn_ip_is_link_local(ip))
+            continue;
+        if (tn_address_usable(address))
+            return address;
+        tentative = address;
+    }
+    return tentative;
+}
+
+TENON_INTERNAL int tn_addr_is_ours(const struct tenon *stack, const struct tenon_ip *ip, unsigned netif)
+{
+    const struct tn_address *address = address_ours(stack, ip, netif);
+
+    return address != NULL && tn_address_usable(address);
+}
+
+/* RFC 1122 3.3.6: {net, -1}, and {net, 0} as 4.2BSD had it. A network of one or two addresses has none. */
+static int address_is_broadcast(const struct tn_address *address, const struct tenon_ip *ip)
+{
+    tenon_u32 host;
+
+    if (!tn_address_usable(address) || !tenon_ip_is_v4(&address->ip) || address->bits > 126)
+        return 0;
+    host = 0xFFFFFFFFUL >> (address->bits - 96);
+    if ((ip->w[3] ^ address->ip.w[3]) & ~host)
+        return 0;
+    return (ip->w[3] & host) == host || (ip->w[3] & host) == 0;
+}
+
+/* netif 0: of any interface. */
+static int address_broadcast_on(const struct tenon *stack, const struct tenon_ip *ip, unsigned netif)
+{
+    const struct tn_address *address = stack->link.addresses;
+    const struct tn_address *const end = address + stack->conf.addrs_max;
+
+    if (!tenon_ip_is_v4(ip))
+        return 0;
+    if (ip->w[3] == 0xFFFFFFFFUL)
+        return 1;
+    for (; address < end; address++) {
+        if ((netif == 0 || address->netif == netif) && address_is_broadcast(address, ip))
+            return 1;
+    }
+    return 0;
+}
+
+TENON_INTERNAL int tn_addr_is_broadcast(const struct tenon *stack, const struct tenon_ip *ip)
+{
+    return address_broadcast_on(stack, ip, 0);
+}
+
+TENON_INTERNAL enum tn_dst tn_addr_classify(const struct tenon *stack, const struct tn_netif *netif,
+                                            const struct tenon_ip *ip)
+{
+    const struct tn_address *address;
+
+    if (tn_ip_is_multicast(ip))
+        return tn_group_is_joined(stack, netif->index, ip) ? TN_DST_MULTICAST : TN_DST_OTHER;
+    address = address_ours(stack, ip, netif->index);
+    if (address != NULL && tn_address_usable(address))
+        return TN_DST_OURS;
+    if (address != NULL && address->state == TENON_ADDR_TENTATIVE)
+        return TN_DST_TENTATIVE;
+    if (tenon_ip_is_v4(ip) && (ip->w[3] == 0 || address_broadcast_on(stack, ip, netif->index)))
+        return TN_DST_BROADCAST;
+    return TN_DST_OTHER;
+}
+
+TENON_INTERNAL const struct tn_address *tn_address_link_local(const struct tenon *stack, unsigned netif)
+{
+    unsigned i;
+
+    for (i = 0; i < stack->conf.addrs_max; i++) {
+        const struct tn_address *address = &stack->link.addresses[i];
+
+        if (address->netif == netif && !tenon_ip_is_v4(&address->ip) && tn_ip_is_link_local(&address->ip) &&
+            tn_address_usable(address))
+            return address;
+    }
+    return NULL;
+}
+
+/* ---- adding and removing --------------------------------------------------------------------- */
+
+/* Solicited-node groups are joined where somebody may ask (RFC 4291 2.8). */
+static int address_has_group(const struct tenon *stack, const struct tn_address *address)
+{
+    return !tenon_ip_is_v4(&address->ip) &&
+           !(stack->link.netifs[address->netif - 1].conf.caps & TENON_CAP_NO_LINK);
+}
+
+static int address_join(struct tenon *stack, const struct tn_address *address)
+{
+    const struct tenon_ip group = tn_solicited_node(&address->ip);
+
+    return address_has_group(stack, address) ? tenon_group_join(stack, address->netif, &group) : TENON_OK;
+}
+
+static void address_leave(struct tenon *stack, const struct tn_address *address)
+{
+    const struct tenon_ip group = tn_solicited_node(&address->ip);
+
+    if (address_has_group(stack, address))
+        (void)tenon_group_leave(stack, address->netif, &group);
+}
+
+/* An IPv6 address that was made by itself says nothing of what is on the link (RFC 5942 4). */
+static int address_has_route(const struct tn_address *address)
+{
+    if (address->bits == 128 || address->automatic)
+        return 0;
+    return tenon_ip_is_v4(&address->ip) || !tn_ip_is_link_local(&address->ip);
+}
+
+static void address_route(struct tn_route *route, const struct tn_address *address)
+{
+    memset(route, 0, sizeof(*route));
+    route->dst = tn_ip_network(&address->ip, address->bits);
+    route->bits = address->bits;
+    route->netif = address->netif;
+    route->until_s = TN_FOREVER;
+    route->origin = ROUTE_ADDRESS;
+}
+
+static int address_add_route(struct tenon *stack, const struct tn_address *address)
+{
+    struct tn_route route;
+    int error;
+
+    if (!address_has_route(address))
+        return TENON_OK;
+    address_route(&route, address);
+    error = tn_route_insert(stack, &route);
+    return error == TENON_EINUSE ? TENON_OK : error;    /* another address has brought it */
+}
+
+/* The route to the prefix goes with the last address in it; a route set by hand stays. */
+static void address_remove_route(struct tenon *stack, const struct tn_address *gone)
+{
+    struct tn_route route;
+    unsigned i;
+    int index;
+
+    if (!address_has_route(gone))
+        return;
+    address_route(&route, gone);
+    for (i = 0; i < stack->conf.addrs_max; i++) {
+        const struct tn_address *other = &stack->link.addresses[i];
+
+        if (other != gone && other->netif == gone->netif && other->bits == gone->bits && address_has_route(other) &&
+            tn_ip_match(&other->ip, &gone->ip, gone->bits))
+            return;
+    }
+    index = tn_route_index(stack, &route);
+    if (index >= 0 && stack->link.routes[index].origin == ROUTE_ADDRESS)
+        tn_route_delete(stack, (unsigned)index);
+}
+
+static struct tn_address *address_slot(const struct tenon *stack)
+{
+    unsigned i;
+
+    for (i = 0; i < stack->conf.addrs_max; i++) {
+        if (stack->link.addresses[i].netif == 0)
+            return &stack->link.addresses[i];
+    }
+    return NULL;
+}
+
+TENON_INTERNAL int tn_address_new(struct tenon *stack, const struct tn_address *wanted, struct tn_address **made)
+{
+    struct tn_address *address = address_slot(stack);
+
+    if (tn_address_find(stack, wanted->netif, &wanted->ip) != NULL)
+        return TENON_EINUSE;
+    if (address == NULL || address_join(stack, wanted) != TENON_OK)
+        return TENON_ELIMIT;
+    if (address_add_route(stack, wanted) != TENON_OK) {
+        address_leave(stack, wanted);
+        return TENON_ELIMIT;
+    }
+    *address = *wanted;
+    address->state = TENON_ADDR_TENTATIVE;
+    address->phase = ADDRESS_IDLE;
+    address->valid_until_s = TN_FOREVER;
+    address->preferred_until_s = TN_FOREVER;
+    address->timer.use = LINK_TIMER_ADDRESS;
+    *made = address;
+    return TENON_OK;
+}
+
+TENON_INTERNAL void tn_address_drop(struct tenon *stack, struct tn_address *address)
+{
+    tn_link_timer_stop(stack, &address->timer);
+    address_leave(stack, address);
+    address_remove_route(stack, address);
+    memset(address, 0, sizeof(*address));
+    tn_path_invalidate(stack);
+}
+
+TENON_INTERNAL void tn_address_start(struct tenon *stack, struct tn_address *address)
+{
+    const struct tn_netif *netif = tn_netif_at(stack, address->netif);
+
+    address->state = TENON_ADDR_TENTATIVE;
+    address->phase = ADDRESS_IDLE;
+    if (!netif->up || (!tenon_ip_is_v4(&address->ip) && !netif->ip6))
+        return;
+    if ((netif->conf.flags & TENON_NETIF_NO_DAD) || (netif->conf.caps & TENON_CAP_NO_LINK))
+        tn_address_ready(stack, address);
+    else
+        tn_dad_start(stack, address);
+}
+
+TENON_INTERNAL void tn_address_ready(struct tenon *stack, struct tn_address *address)
+{
+    struct tn_netif *netif = tn_netif_at(stack, address->netif);
+
+    address->state = TENON_ADDR_PREFERRED;
+    if (tn_link_is_over(stack, address->preferred_until_s))
+        address->state = TENON_ADDR_DEPRECATED;
+    tn_path_invalidate(stack);
+    if (!tenon_ip_is_v4(&address->ip)) {
+        if (tn_ip_is_link_local(&address->ip))
+            tn_router_solicit(stack, netif);
+        return;
+    }
+    if (!(netif->conf.caps & TENON_CAP_NO_LINK))
+        tn_dad_announce(stack, address, netif->conf.flags & TENON_NETIF_NO_DAD ? 1 : 2);
+}
+
+/* Whether somebody may have this address in this network. */
+static int address_is_possible(const struct tn_netif *netif, const struct tenon_ip *ip, unsigned bits)
+{
+    tenon_u32 host;
+
+    if (!tn_ip_is_host(ip))
+        return 0;
+    if (!tenon_ip_is_v4(ip))
+        return netif->ip6;
+    if (bits > 126)
+        return 1;
+    host = 0xFFFFFFFFUL >> (bits - 96);
+    return (ip->w[3] & host) != host && (ip->w[3] & host) != 0;
+}
+
+TENON_API int tenon_addr_add(struct tenon *stack, unsigned index, const struct tenon_ip *ip, unsigned prefix)
+{
+    const struct tn_netif *netif = tn_netif_at(stack, index);
+    const unsigned shift = tenon_ip_is_v4(ip) ? 96 : 0;
+    struct tn_address wanted, *address;
+    int error;
+
+    if (netif == NULL || prefix > 128 - shift || !address_is_possible(netif, ip, prefix + shift))
+        return TENON_EINVAL;
+    memset(&wanted, 0, sizeof(wanted));
+    wanted.ip = *ip;
+    wanted.netif = netif->index;
+    wanted.bits = (tenon_u8)(prefix + shift);
+    error = tn_address_new(stack, &wanted, &address);
+    if (error == TENON_OK)
+        tn_address_start(stack, address);
+    return error;
+}
+
+TENON_API int tenon_addr_remove(struct tenon *stack, unsigned netif, const struct tenon_ip *ip)
+{
+    struct tn_address *address = tn_netif_at(stack, netif) == NULL ? NULL : tn_address_find(stack, netif, ip);
+
+    if (address == NULL)
+        return TENON_ENOADDR;
+    tn_address_drop(stack, address);
+    return TENON_OK;
+}
+
+TENON_API int tenon_addr_get(const struct tenon *stack, unsigned index, struct tenon_addr_info *info)
+{
+    unsigned i;
+
+    for (i = 0; i < stack->conf.addrs_max; i++) {
+        const struct tn_address *address = &stack->link.addresses[i];
+
+        if (address->netif == 0 || index-- > 0)
+            continue;
+        info->ip = address->ip;
+        info->netif = address->netif;
+        info->prefix = address->bits - (tenon_ip_is_v4(&address->ip) ? 96U : 0U);
+        info->state = (enum tenon_addr_state)address->state;
+        info->automatic = address->automatic;
+        info->valid_s = tn_link_remaining(stack, address->valid_until_s);
+        info->preferred_s = tn_link_remaining(stack, address->preferred_until_s);
+        return TENON_OK;
+    }
+    return TENON_EINVAL;
+}

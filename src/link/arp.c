@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* ARP (RFC 826), with the care of RFC 1122 2.3.2 and RFC 5227. */
+#include "link/link_internal.h"
+#include "wire/wire.h"
+
+static const tenon_u8 arp_everybody[6] = { 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF };
+static const tenon_u8 arp_nobody[6] = { 0, 0, 0, 0, 0, 0 };
+
+/* ---- output ---------------------------------------------------------------------------------- */
+
+static void arp_send(struct tenon *stack, const struct tn_netif *netif, const tenon_u8 *to, struct tn_arp *arp)
+{
+    struct tn_out out;
+
+    if (!netif->up || tn_out_new(stack, &out) != TENON_OK)
+        return;
+    memcpy(arp->sender_mac, netif->conf.mac, 6);
+    out.len = tn_arp_build(out.hdr->data + out.off, arp);
+    out.l4_bytes = (tenon_u16)out.len;
+    (void)tn_link_frame(stack, netif, to, TN_ETHERTYPE_ARP, &out);
+}
+
+static void arp_request(struct tenon *stack, const struct tn_netif *netif, tenon_u32 sender, tenon_u32 target)
+{
+    struct tn_arp arp;
+
+    arp.op = TN_ARP_REQUEST;
+    arp.sender_ip = sender;
+    arp.target_ip = target;
+    memcpy(arp.target_mac, arp_nobody, 6);
+    arp_send(stack, netif, arp_everybody, &arp);
+}
+
+/* Broadcast to find it, unicast to see whether it is still there (RFC 1122 2.3.2.1). */
+TENON_INTERNAL void tn_arp_solicit(struct tenon *stack, const struct tn_neighbour *neighbour,
+                                   const struct tenon_ip *src)
+{
+    const struct tn_netif *netif = tn_netif_at(stack, neighbour->netif);
+    struct tenon_ip sender;
+    struct tn_arp arp;
+
+    if (tn_source_solicit(stack, &sender, neighbour, src) != TENON_OK)
+        return;
+    if (neighbour->state == TENON_NEIGHBOUR_INCOMPLETE) {
+        arp_request(stack, netif, sender.w[3], neighbour->ip.w[3]);
+        return;
+    }
+    arp.op = TN_ARP_REQUEST;
+    arp.sender_ip = sender.w[3];
+    arp.target_ip = neighbour->ip.w[3];
+    memcpy(arp.target_mac, neighbour->mac, 6);
+    arp_send(stack, netif, neighbour->mac, &arp);
+}
+
+TENON_INTERNAL void tn_arp_probe(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip)
+{
+    arp_request(stack, netif, 0, ip->w[3]);
+}
+
+TENON_INTERNAL void tn_arp_announce(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip)
+{
+    arp_request(stack, netif, ip->w[3], ip->w[3]);
+}
+
+static void arp_reply(struct tenon *stack, const struct tn_netif *netif, const struct tn_arp *request)
+{
+    struct tn_arp arp;
+
+    arp.op = TN_ARP_REPLY;
+    arp.sender_ip = request->target_ip;
+    arp.target_ip = request->sender_ip;
+    memcpy(arp.target_mac, request->sender_mac, 6);
+    arp_send(stack, netif, request->sender_mac, &arp);
+}
+
+/* ---- input ----------------------------------------------------------------------------------- */
+
+static int arp_sender_is_possible(const struct tenon *stack, const struct tn_arp *arp)
+{
+    const struct tenon_ip sender = tenon_ip4(arp->sender_ip);
+
+    if (!tn_mac_is_host(arp->sender_mac))
+        return 0;
+    if (arp->sender_ip == 0)
+        return arp->op == TN_ARP_REQUEST;    /* a probe */
+    return tn_ip_is_host(&sender) && !tn_addr_is_broadcast(stack, &sender);
+}
+
+/* Somebody else claims an address of ours, or probes for one for which we probe too (RFC 5227 2.1.1).
+ * @return 1: nothing else is to be believed of this message */
+static int arp_conflict(struct tenon *stack, struct tn_netif *netif, const struct tn_arp *arp)
+{
+    const struct tenon_ip ip = tenon_ip4(arp->sender_ip != 0 ? arp->sender_ip : arp->target_ip);
+    struct tn_address *address = tn_address_find(stack, netif->index, &ip);
+
+    if (address == NULL || address->state == TENON_ADDR_DUPLICATE)
+        return 0;
+    if (arp->sender_ip == 0 && address->state != TENON_ADDR_TENTATIVE)
+        return 0;
+    tn_dad_conflict4(stack, address);
+    return 1;
+}
+
+/* RFC 826: whoever speaks of itself is believed, if we know it already. An answer to a question of ours
+ * also shows that it is there. */
+static void arp_update(struct tenon *stack, struct tn_neighbour *neighbour, const struct tn_arp *arp, int answer)
+{
+    const int same = memcmp(neighbour->mac, arp->sender_mac, 6) == 0;
+    const int asked = neighbour->state == TENON_NEIGHBOUR_INCOMPLETE || neighbour->state == TENON_NEIGHBOUR_PROBE;
+
+    if (neighbour->state == TENON_NEIGHBOUR_PERMANENT)
+        return;
+    if (answer && (asked || same))
+        tn_neighbour_resolve(stack, neighbour, arp->sender_mac, TENON_NEIGHBOUR_REACHABLE);
+    else if (!same || neighbour->state == TENON_NEIGHBOUR_INCOMPLETE)
+        tn_neighbour_resolve(stack, neighbour, arp->sender_mac, TENON_NEIGHBOUR_STALE);
+}
+
+static void arp_input(struct tenon *stack, struct tn_pkt *pkt, const struct tn_arp *arp)
+{
+    const struct tenon_ip sender = tenon_ip4(arp->sender_ip), target = tenon_ip4(arp->target_ip);
+    const struct tn_address *ours = tn_address_find(stack, pkt->netif->index, &target);
+    struct tn_neighbour *neighbour = NULL;
+    int for_us;
+
+    if (arp_conflict(stack, pkt->netif, arp))
+        return;
+    for_us = ours != NULL && tn_address_usable(ours);
+    if (arp->sender_ip != 0)
+        neighbour = tn_neighbour_find(stack, pkt->netif->index, &sender);
+    if (neighbour != NULL)
+        arp_update(stack, neighbour, arp, for_us && arp->op == TN_ARP_REPLY && pkt->cast == TN_CAST_UNICAST);
+    if (!for_us || arp->op != TN_ARP_REQUEST)
+        return;
+    /* RFC 826 would learn from replies too; only those who ask us are worth an entry. */
+    if (neighbour == NULL && arp->sender_ip != 0)
+        (void)tn_neighbour_learn(stack, pkt->netif->index, &sender, arp->sender_mac);
+    arp_reply(stack, pkt->netif, arp);
+}
+
+TENON_INTERNAL void tn_arp_input(struct tenon *stack, struct tn_pkt *pkt)
+{
+    tenon_u8 bytes[TN_ARP_BYTES];
+    struct tn_arp arp;
+
+    if (pkt->len < TN_ARP_BYTES) {
+        tn_count(stack, TENON_STAT_ARP_BAD);
+        return;
+    }
+    tn_spans_copy(bytes, pkt->spans, pkt->off, TN_ARP_BYTES);
+    if (tn_arp_parse(&arp, bytes, TN_ARP_BYTES) != 0 || !arp_sender_is_possible(stack, &arp)) {
+        tn_count(stack, TENON_STAT_ARP_BAD);
+        return;
+    }
+    if (memcmp(arp.sender_mac, pkt->netif->conf.mac, 6) == 0)
+        return;    /* our own, come back */
+    arp_input(stack, pkt, &arp);
+}

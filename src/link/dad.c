@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* Is an address free, and what if it is not: address conflict detection for IPv4 (RFC 5227) and duplicate
+ * address detection for IPv6 (RFC 4862 5.4, RFC 7527). One timer per address walks through the phases:
+ *
+ *   IPv4   PROBE (3 probes, 1..2 s apart) - WAIT (2 s) - in use: ANNOUNCE (2, 2 s apart) - IDLE
+ *   IPv6   SOLICIT (dad_transmits, RetransTimer apart) - in use: IDLE */
+#include "link/link_internal.h"
+
+/* RFC 5227 1.1 */
+enum {
+    DAD_PROBE_WAIT_MS = 1000,
+    DAD_PROBES = 3,
+    DAD_PROBE_MIN_MS = 1000,
+    DAD_PROBE_SPREAD_MS = 1000,
+    DAD_ANNOUNCE_WAIT_MS = 2000,
+    DAD_ANNOUNCE_INTERVAL_MS = 2000,
+    DAD_MAX_CONFLICTS = 10,
+    DAD_RATE_LIMIT_S = 60,
+    DAD_DEFEND_S = 10
+};
+
+enum { DAD_DELAY_MS = 1000 };                           /* RFC 4862 5.4.2 */
+enum { DAD_IDGEN_RETRIES = 3, DAD_IDGEN_DELAY_MS = 1000 };    /* RFC 7217 7 */
+
+/* RFC 5227 2.1.1: after many conflicts, try no faster than once a minute. */
+static tenon_u32 dad_penalty_ms(const struct tenon *stack, const struct tn_netif *netif)
+{
+    const tenon_u32 since = tn_link_seconds(stack) - netif->conflict_s;
+
+    if (netif->conflicts < DAD_MAX_CONFLICTS || since >= DAD_RATE_LIMIT_S)
+        return 0;
+    return (DAD_RATE_LIMIT_S - since) * 1000;
+}
+
+TENON_INTERNAL void tn_dad_start(struct tenon *stack, struct tn_address *address)
+{
+    const struct tn_netif *netif = tn_netif_at(stack, address->netif);
+
+    if (tenon_ip_is_v4(&address->ip)) {
+        address->phase = ADDRESS_PROBE;
+        address->left = DAD_PROBES;
+        tn_link_timer_start(stack, &address->timer,
+                            dad_penalty_ms(stack, netif) + tn_link_jitter(stack, DAD_PROBE_WAIT_MS));
+        return;
+    }
+    address->phase = ADDRESS_SOLICIT;
+    address->left = stack->conf.dad_transmits;
+    address->nonce = tn_random(&stack->random);
+    tn_link_timer_start(stack, &address->timer, tn_link_jitter(stack, DAD_DELAY_MS));
+}
+
+static void dad_announce_next(struct tenon *stack, struct tn_address *address)
+{
+    tn_arp_announce(stack, tn_netif_at(stack, address->netif), &address->ip);
+    address->left--;
+    if (address->left > 0)
+        tn_link_timer_start(stack, &address->timer, DAD_ANNOUNCE_INTERVAL_MS);
+    else
+        address->phase = ADDRESS_IDLE;
+}
+
+TENON_INTERNAL void tn_dad_announce(struct tenon *stack, struct tn_address *address, unsigned times)
+{
+    address->phase = ADDRESS_ANNOUNCE;
+    address->left = (tenon_u8)times;
+    dad_announce_next(stack, address);
+}
+
+static void dad_probe_next(struct tenon *stack, struct tn_address *address)
+{
+    tenon_u32 ms = DAD_ANNOUNCE_WAIT_MS;
+
+    tn_arp_probe(stack, tn_netif_at(stack, address->netif), &address->ip);
+    address->left--;
+    if (address->left > 0)
+        ms = DAD_PROBE_MIN_MS + tn_link_jitter(stack, DAD_PROBE_SPREAD_MS);
+    else
+        address->phase = ADDRESS_WAIT;
+    tn_link_timer_start(stack, &address->timer, ms);
+}
+
+static void dad_solicit_next(struct tenon *stack, struct tn_address *address)
+{
+    const struct tn_netif *netif = tn_netif_at(stack, address->netif);
+
+    if (address->left == 0) {
+        address->phase = ADDRESS_IDLE;
+        tn_address_ready(stack, address);
+        return;
+    }
+    address->left--;
+    tn_nd_probe(stack, netif, address);
+    tn_link_timer_start(stack, &address->timer, netif->retrans_ms);
+}
+
+TENON_INTERNAL void tn_dad_timer(struct tenon *stack, struct tn_address *address)
+{
+    switch (address->phase) {
+    case ADDRESS_PROBE: dad_probe_next(stack, address); break;
+    case ADDRESS_WAIT: tn_address_ready(stack, address); break;
+    case ADDRESS_ANNOUNCE: dad_announce_next(stack, address); break;
+    case ADDRESS_SOLICIT: dad_solicit_next(stack, address); break;
+    default: break;
+    }
+}
+
+static void dad_give_up(struct tenon *stack, struct tn_address *address)
+{
+    tn_link_timer_stop(stack, &address->timer);
+    address->phase = ADDRESS_IDLE;
+    address->state = TENON_ADDR_DUPLICATE;
+    tn_path_invalidate(stack);
+}
+
+/* RFC 5227 2.4: once in ten seconds an address in use is defended (b). At the second conflict within that
+ * time it is given up, unless it was configured to be used without question (c). */
+static void dad_defend(struct tenon *stack, struct tn_address *address)
+{
+    const struct tn_netif *netif = tn_netif_at(stack, address->netif);
+    const tenon_u32 now = tn_link_seconds(stack);
+
+    if (address->defended_s == 0 || now - address->defended_s >= DAD_DEFEND_S) {
+        address->defended_s = now;
+        tn_arp_announce(stack, netif, &address->ip);
+        return;
+    }
+    if (!(netif->conf.flags & TENON_NETIF_NO_DAD))
+        dad_give_up(stack, address);
+}
+
+TENON_INTERNAL void tn_dad_conflict4(struct tenon *stack, struct tn_address *address)
+{
+    struct tn_netif *netif = tn_netif_at(stack, address->netif);
+
+    if (address->state == TENON_ADDR_DUPLICATE)
+        return;
+    tn_count(stack, TENON_STAT_ARP_CONFLICT);
+    if (address->state != TENON_ADDR_TENTATIVE) {
+        dad_defend(stack, address);
+        return;
+    }
+    netif->conflict_s = tn_link_seconds(stack);
+    if (netif->conflicts < DAD_MAX_CONFLICTS)
+        netif->conflicts++;
+    dad_give_up(stack, address);
+}
+
+/* Try another interface identifier (RFC 7217 6). */
+static int dad_try_another(struct tenon *stack, struct tn_address *address)
+{
+    const struct tn_netif *netif = tn_netif_at(stack, address->netif);
+    struct tn_address next = *address, *made;
+
+    if (!address->automatic || address->dad_counter >= DAD_IDGEN_RETRIES)
+        return 0;
+    next.dad_counter++;
+    tn_slaac_identifier(stack, netif, &next.ip, next.dad_counter);
+    memset(&next.timer, 0, sizeof(next.timer));
+    tn_address_drop(stack, address);
+    if (tn_address_new(stack, &next, &made) != TENON_OK)
+        return 1;    /* there is an address less, and no duplicate left */
+    made->valid_until_s = next.valid_until_s;
+    made->preferred_until_s = next.preferred_until_s;
+    made->phase = ADDRESS_SOLICIT;
+    made->left = stack->conf.dad_transmits;
+    made->nonce = tn_random(&stack->random);
+    tn_link_timer_start(stack, &made->timer, DAD_IDGEN_DELAY_MS);
+    return 1;
+}
+
+/* Only while it is tentative; afterwards RFC 4862 5.4.4 leaves it to the one who comes second. */
+TENON_INTERNAL void tn_dad_conflict6(struct tenon *stack, struct tn_address *address)
+{
+    struct tn_netif *netif = tn_netif_at(stack, address->netif);
+
+    if (address->state == TENON_ADDR_DUPLICATE)
+        return;
+    tn_count(stack, TENON_STAT_ND_DUPLICATE);
+    if (address->state != TENON_ADDR_TENTATIVE || dad_try_another(stack, address))
+        return;
+    dad_give_up(stack, address);
+    /* RFC 4862 5.4.5: without a link-local address there is no IPv6 on this link. */
+    if (address->automatic && tn_ip_is_link_local(&address->ip))
+        netif->ip6 = 0;
+}

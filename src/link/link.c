@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* The beginning and the end of the link layer, its timers, and its clock of seconds. */
+#include "link/link_internal.h"
+
+enum { LINK_ALIGN = 16, LINK_SECONDS_START = 1000 };
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static size_t link_align(size_t bytes)
+{
+    return (bytes + LINK_ALIGN - 1) / LINK_ALIGN * LINK_ALIGN;
+}
+
+/* Where the arrays lie in the block. */
+struct link_layout {
+    size_t addresses, routes, groups, neighbours, heads, total;
+};
+
+static void link_lay_out(struct link_layout *layout, const struct tenon_conf *conf)
+{
+    layout->addresses = link_align(conf->netifs_max * sizeof(struct tn_netif));
+    layout->routes = layout->addresses + link_align(conf->addrs_max * sizeof(struct tn_address));
+    layout->groups = layout->routes + link_align(conf->routes_max * sizeof(struct tn_route));
+    layout->neighbours = layout->groups + link_align(conf->groups_max * sizeof(struct tn_group));
+    layout->heads = layout->neighbours + link_align(conf->neighbours_max * sizeof(struct tn_neighbour));
+    layout->total = layout->heads + link_align(conf->neighbours_max * sizeof(tenon_u16));
+}
+
+TENON_INTERNAL size_t tn_link_bytes(const struct tenon_conf *conf)
+{
+    struct link_layout layout;
+
+    link_lay_out(&layout, conf);
+    return layout.total;
+}
+
+static void *link_mem_get(void *ctx, size_t bytes)
+{
+    return tn_mem_get((struct tenon *)ctx, bytes);
+}
+
+static void link_mem_put(void *ctx, void *mem, size_t bytes)
+{
+    tn_mem_put((struct tenon *)ctx, mem, bytes);
+}
+
+TENON_INTERNAL void tn_link_init(struct tenon *stack, tenon_u8 *mem)
+{
+    struct tn_link *link = &stack->link;
+    struct link_layout layout;
+
+    link_lay_out(&layout, &stack->conf);
+    memset(mem, 0, layout.total);
+    link->netifs = (struct tn_netif *)(void *)mem;
+    link->addresses = (struct tn_address *)(void *)(mem + layout.addresses);
+    link->routes = (struct tn_route *)(void *)(mem + layout.routes);
+    link->groups = (struct tn_group *)(void *)(mem + layout.groups);
+    link->neighbours = (struct tn_neighbour *)(void *)(mem + layout.neighbours);
+    link->neighbour_heads = (tenon_u16 *)(void *)(mem + layout.heads);
+    tn_neighbours_init(stack);
+    tn_htab_init(&link->paths, link_mem_get, link_mem_put, stack);
+    link->lru_last = &link->lru_first;
+    link->gen = 1;
+    /* Not 0, which means "never"; and a lifetime of 0 ends one second ago. */
+    link->seconds = LINK_SECONDS_START;
+    link->timer.use = LINK_TIMER_LIFETIMES;
+    tn_link_lifetimes(stack);
+}
+
+TENON_INTERNAL void tn_link_fini(struct tenon *stack)
+{
+    tn_neighbours_forget(stack, 0);
+    tn_path_fini(stack);
+}
+
+/* ---- timers ---------------------------------------------------------------------------------- */
+
+TENON_INTERNAL void tn_link_timer_start(struct tenon *stack, struct tn_alarm *timer, tenon_u32 ms)
+{
+    timer->timer.kind = TN_TIMER_LINK;
+    tn_timer_start(&stack->wheel, &timer->timer, tn_tick_after_ms(stack, ms));
+}
+
+TENON_INTERNAL void tn_link_timer_stop(struct tenon *stack, struct tn_alarm *timer)
+{
+    if (tn_timer_runs(&timer->timer))
+        tn_timer_stop(&stack->wheel, &timer->timer);
+}
+
+TENON_INTERNAL void tn_link_timer(struct tenon *stack, struct tn_timer *timer)
+{
+    struct tn_alarm *own = TENON_CONTAINER(timer, struct tn_alarm, timer);
+
+    switch (own->use) {
+    case LINK_TIMER_LIFETIMES: tn_link_lifetimes(stack); break;
+    case LINK_TIMER_SOLICIT: tn_router_timer(stack, TENON_CONTAINER(own, struct tn_netif, rs_timer)); break;
+    case LINK_TIMER_ADDRESS: tn_dad_timer(stack, TENON_CONTAINER(own, struct tn_address, timer)); break;
+    case LINK_TIMER_GROUP: tn_group_timer(stack, TENON_CONTAINER(own, struct tn_group, timer)); break;
+    default: TENON_ASSERT(own->use <= LINK_TIMER_GROUP); break;
+    }
+}
+
+/* ---- the clock of seconds -------------------------------------------------------------------- */
+
+/* The lifetimes' timer runs at least twice a day, so the difference never wraps. */
+TENON_INTERNAL tenon_u32 tn_link_seconds(const struct tenon *stack)
+{
+    return stack->link.seconds + (stack->now_ms - stack->link.seconds_ms) / 1000;
+}
+
+TENON_INTERNAL tenon_u32 tn_link_deadline(const struct tenon *stack, tenon_u32 lifetime_s)
+{
+    const tenon_u32 now = tn_link_seconds(stack);
+
+    if (lifetime_s > 0x3FFFFFFFUL)    /* 34 years: infinite ones are 0xFFFFFFFF, and these are not far from it */
+        return TN_FOREVER;
+    return lifetime_s == 0 ? now - 1 : now + lifetime_s;
+}
+
+TENON_INTERNAL int tn_link_is_over(const struct tenon *stack, tenon_u32 until_s)
+{
+    return until_s != TN_FOREVER && tn_seq_gt(tn_link_seconds(stack), until_s);
+}
+
+TENON_INTERNAL tenon_u32 tn_link_remaining(const struct tenon *stack, tenon_u32 until_s)
+{
+    if (until_s == TN_FOREVER)
+        return TN_FOREVER;
+    return tn_link_is_over(stack, until_s) ? 0 : until_s - tn_link_seconds(stack);
+}
+
+/* Addresses: RFC 4862 5.5.4. */
+static tenon_u32 link_age_addresses(struct tenon *stack, tenon_u32 next)
+{
+    unsigned i;
+
+    for (i = 0; i < stack->conf.addrs_max; i++) {
+        struct tn_address *address = &stack->link.addresses[i];
+
+        if (address->netif == 0)
+            continue;
+        if (tn_link_is_over(stack, address->valid_until_s)) {
+            tn_address_drop(stack, address);
+            continue;
+        }
+        next = tn_min(next, tn_link_remaining(stack, address->valid_until_s));
+        if (!tn_link_is_over(stack, address->preferred_until_s)) {
+            next = tn_min(next, tn_link_remaining(stack, address->preferred_until_s));
+        } else if (address->state == TENON_ADDR_PREFERRED) {
+            address->state = TENON_ADDR_DEPRECATED;
+            tn_path_invalidate(stack);
+        }
+    }
+    return next;
+}
+
+static tenon_u32 link_age_routes(struct tenon *stack, tenon_u32 next)
+{
+    unsigned i = 0;
+
+    while (i < stack->link.nroutes) {
+        const struct tn_route *route = &stack->link.routes[i];
+
+        if (tn_link_is_over(stack, route->until_s)) {
+            tn_route_delete(stack, i);
+            continue;
+        }
+        next = tn_min(next, tn_link_remaining(stack, route->until_s));
+        i++;
+    }
+    return next;
+}
+
+TENON_INTERNAL void tn_link_lifetimes(struct tenon *stack)
+{
+    struct tn_link *link = &stack->link;
+    const tenon_u32 passed = (stack->now_ms - link->seconds_ms) / 1000;
+    tenon_u32 next = 43200UL;    /* half a day */
+
+    link->seconds += passed;
+    link->seconds_ms += passed * 1000;
+    next = link_age_addresses(stack, next);
+    next = link_age_routes(stack, next);
+    tn_neighbours_age(stack);
+    tn_link_timer_start(stack, &link->timer, (next + 1) * 1000);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* The link layer and what decides where packets go: interfaces, addresses, routes, the destination cache
+ * ("paths", RFC 4861 5.1), neighbours (ARP, ND), router discovery, groups (IGMP, MLD).
+ * What other layers may call is in the first part; the state of the layer itself is in the second. */
+#ifndef TN_LINK_LINK_H
+#define TN_LINK_LINK_H
+
+#include <tenon/stack.h>
+
+#include "base/htab.h"
+#include "base/wheel.h"
+
+TENON_BEGIN_DECLS
+
+struct tn_pkt;
+struct tn_out;
+struct tn_neighbour;
+
+/* A timer of this layer (TN_TIMER_LINK), and what it is for (enum link_timer_use of link_internal.h). */
+struct tn_alarm {
+    struct tn_timer timer;
+    tenon_u8 use;
+};
+
+/* ---- for other layers ------------------------------------------------------------------------ */
+
+/* An interface. */
+struct tn_netif {
+    struct tenon_netif_conf conf;
+    tenon_u8 index;                  /* 1 and up; 0: the slot is free */
+    tenon_u8 up;
+    tenon_u8 ip6;                    /* 1: IPv6 runs here (allowed, MTU >= 1280, link-local address not duplicate) */
+    tenon_u8 hop_limit;              /* for IPv6, from router advertisements; 0: the instance's */
+    tenon_u16 ip6_mtu;               /* from router advertisements; 0: conf.mtu */
+    tenon_u32 reachable_ms;          /* BaseReachableTime (RFC 4861 6.3.2) */
+    tenon_u32 retrans_ms;            /* RetransTimer */
+    tenon_u32 rx_frames, rx_bytes, tx_frames, tx_bytes;
+    /* router discovery, groups: the link layer's own */
+    struct tn_alarm rs_timer;
+    tenon_u8 rs_left;                /* router solicitations that may still be sent */
+    tenon_u8 conflicts;              /* IPv4 addresses that probing found taken (RFC 5227 2.1.1) */
+    tenon_u32 conflict_s;            /* ... and when it was last so */
+    tenon_u32 igmp_v1_until_s;       /* an older querier is there until then (RFC 3376 7.2.1); 0: none was */
+    tenon_u32 igmp_v2_until_s;
+    tenon_u32 mld_v1_until_s;        /* RFC 3810 8.2.1 */
+};
+
+TENON_INTERNAL struct tn_netif *tn_netif_at(struct tenon *stack, unsigned index);    /* NULL: there is none */
+
+/* A destination: RFC 4861's destination cache entry, for both IP versions. Shared by all who send there;
+ * counted; bounded by paths_max (unused ones are kept for their path MTU and evicted oldest first). */
+struct tn_path {
+    struct tn_hnode node;
+    struct tn_path *lru_next, **lru_prev;    /* only while refs == 0 */
+    struct tenon_ip dst;
+    struct tenon_ip src;             /* source address chosen for it (RFC 6724) */
+    struct tenon_ip next_hop;
+    struct tn_neighbour *neighbour;  /* valid only if its serial is neighbour_serial; NULL: to be found */
+    tenon_u32 neighbour_serial;
+    tenon_u32 gen;                   /* of the routing state that it was made from */
+    tenon_u32 refs;
+    tenon_u32 mtu_until_s;           /* when a lowered path MTU is forgotten (seconds of the link layer) */
+    tenon_u16 mtu;                   /* lowered path MTU; 0: the interface's */
+    tenon_u8 netif;
+    tenon_u8 scope;                  /* interface that the caller asked for; part of the key; 0: none */
+    tenon_u8 cast;                   /* enum tn_cast */
+};
+
+/* Find or make the path to dst. scope: interface number or 0. The path is referenced.
+ * @return TENON_OK, TENON_EUNREACH (no route, or no source address), TENON_EINVAL (an address to which
+ *         nothing can be sent), TENON_ENOMEM */
+TENON_INTERNAL int tn_path_get(struct tenon *stack, struct tn_path **path, const struct tenon_ip *dst,
+                               unsigned scope);
+TENON_INTERNAL void tn_path_put(struct tenon *stack, struct tn_path *path);
+/* After addresses, routes or links have changed: look again. Cheap when nothing has.
+ * @return TENON_OK or TENON_EUNREACH */
+TENON_INTERNAL int tn_path_check(struct tenon *stack, struct tn_path *path);
+/* Bytes of the largest IP packet that may take this path, as far as is known. */
+TENON_INTERNAL tenon_u32 tn_path_mtu(struct tenon *stack, struct tn_path *path);
+/* A router says that packets larger than mtu do not pass (already validated by the transport or by
+ * ip/icmp). Never raises; RFC 1191 3, RFC 8201 4. @return 1 if the path MTU became smaller */
+TENON_INTERNAL int tn_path_lower_mtu(struct tenon *stack, struct tn_path *path, tenon_u32 mtu);
+/* Upper layers' advice about the next hop: it works (RFC 4861 7.3.1), or may be dead (RFC 1122 3.3.1.4). */
+TENON_INTERNAL void tn_path_confirm(struct tenon *stack, struct tn_path *path);
+TENON_INTERNAL void tn_path_doubt(struct tenon *stack, struct tn_path *path);
+
+/* Send an IP packet (out->off at its IP header) along a path: resolve the neighbour, prepend the link
+ * header, tn_tx(). While the neighbour is being resolved the packet waits in its queue (references are
+ * taken, bounded). Takes out->hdr.
+ * @return TENON_OK, TENON_EUNREACH (link down), TENON_EAGAIN, TENON_ENOMEM */
+TENON_INTERNAL int tn_link_output(struct tenon *stack, struct tn_path *path, struct tn_out *out);
+
+/* Whether an address is ours: usable for existing traffic (preferred or deprecated), on any interface
+ * (weak end system model, RFC 1122 3.3.4.2), except link-local ones, which must be on `netif` (0: any). */
+TENON_INTERNAL int tn_addr_is_ours(const struct tenon *stack, const struct tenon_ip *ip, unsigned netif);
+/* What a received destination address is to this interface. */
+enum tn_dst { TN_DST_OURS, TN_DST_MULTICAST, TN_DST_BROADCAST, TN_DST_OTHER, TN_DST_TENTATIVE };
+TENON_INTERNAL enum tn_dst tn_addr_classify(const struct tenon *stack, const struct tn_netif *netif,
+                                            const struct tenon_ip *ip);
+/* Whether a unicast IPv4/IPv6 address is a broadcast address of one of our subnets (or 255.255.255.255). */
+TENON_INTERNAL int tn_addr_is_broadcast(const struct tenon *stack, const struct tenon_ip *ip);
+/* Best source address for dst on an interface (RFC 6724 5). @return TENON_OK or TENON_ENOADDR */
+TENON_INTERNAL int tn_addr_source(const struct tenon *stack, struct tenon_ip *src, const struct tenon_ip *dst,
+                                  unsigned netif);
+TENON_INTERNAL int tn_ip_is_multicast(const struct tenon_ip *ip);
+TENON_INTERNAL int tn_ip_is_link_local(const struct tenon_ip *ip);
+TENON_INTERNAL int tn_ip_is_loopback(const struct tenon_ip *ip);
+/* May stand in a packet as somebody's own address: not any, multicast, 255.255.255.255, 127/8, class E, ::1. */
+TENON_INTERNAL int tn_ip_is_host(const struct tenon_ip *ip);
+
+/* Input. arp: pkt at the ARP message. nd: ICMPv6 types 133..137, pkt at the ICMPv6 header, all of it
+ * contiguous, checksum verified, not reassembled from fragments. igmp, mld: pkt at the message, checksum verified. */
+TENON_INTERNAL void tn_arp_input(struct tenon *stack, struct tn_pkt *pkt);
+TENON_INTERNAL void tn_nd_input(struct tenon *stack, struct tn_pkt *pkt);
+TENON_INTERNAL void tn_igmp_input(struct tenon *stack, struct tn_pkt *pkt);
+TENON_INTERNAL void tn_mld_input(struct tenon *stack, struct tn_pkt *pkt);
+/* An ICMPv4 redirect, validated as far as ICMP can: use gateway for dst (RFC 1122 3.2.2.2: only from the
+ * present first hop `from`, and to a gateway on the link). */
+TENON_INTERNAL void tn_link_redirect4(struct tenon *stack, struct tn_netif *netif, const struct tenon_ip *from,
+                                      const struct tenon_ip *dst, const struct tenon_ip *gateway);
+
+TENON_INTERNAL void tn_neighbour_timer(struct tenon *stack, struct tn_timer *timer);
+TENON_INTERNAL void tn_link_timer(struct tenon *stack, struct tn_timer *timer);
+
+/* Bytes of the instance's block that this layer needs, and its begin and end. */
+TENON_INTERNAL size_t tn_link_bytes(const struct tenon_conf *conf);
+TENON_INTERNAL void tn_link_init(struct tenon *stack, tenon_u8 *mem);
+TENON_INTERNAL void tn_link_fini(struct tenon *stack);
+
+/* ---- the layer's own state ------------------------------------------------------------------- */
+
+struct tn_address;
+struct tn_route;
+struct tn_group;
+
+struct tn_link {
+    struct tn_netif *netifs;             /* [conf.netifs_max] */
+    struct tn_address *addresses;        /* [conf.addrs_max] */
+    struct tn_route *routes;             /* [conf.routes_max], the first nroutes in use, best first */
+    struct tn_group *groups;             /* [conf.groups_max] */
+    struct tn_neighbour *neighbours;     /* [conf.neighbours_max] */
+    tenon_u16 *neighbour_heads;          /* [conf.neighbours_max] hash chains: number of a neighbour + 1 */
+    tenon_u16 neighbour_free;            /* first of the unused ones + 1 */
+    tenon_u16 neighbour_cursor;          /* where the search for one to evict goes on */
+    tenon_u16 nincomplete;               /* neighbours that are being resolved, or just failed to be */
+    tenon_u16 nroutes;
+    tenon_u32 neighbour_serial;
+    tenon_u32 gen;                       /* counts changes of addresses, routes and links */
+    struct tn_htab paths;
+    struct tn_path *lru_first, **lru_last;
+    struct tn_alarm timer;          /* lifetimes of addresses and routes; ticks at least twice a day */
+    tenon_u32 seconds, seconds_ms;       /* a clock that does not wrap, and now_ms up to which it has counted */
+};
+
+TENON_END_DECLS
+
+#endif

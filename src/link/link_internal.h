@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* Between the files of src/link: addresses, routes, groups, neighbours, and who does what to them. */
+#ifndef TN_LINK_LINK_INTERNAL_H
+#define TN_LINK_LINK_INTERNAL_H
+
+#include "core.h"
+
+TENON_BEGIN_DECLS
+
+/* ---- time ----------------------------------------------------------------------------------------- */
+
+/* Lifetimes are kept in seconds: milliseconds of 32 bits wrap within 50 days, prefixes may live longer. */
+#define TN_FOREVER 0xFFFFFFFFUL
+
+enum link_timer_use { LINK_TIMER_LIFETIMES, LINK_TIMER_SOLICIT, LINK_TIMER_ADDRESS, LINK_TIMER_GROUP };
+
+TENON_INTERNAL tenon_u32 tn_link_seconds(const struct tenon *stack);
+/* The end of a lifetime that begins now; of 0 seconds: it is over. */
+TENON_INTERNAL tenon_u32 tn_link_deadline(const struct tenon *stack, tenon_u32 lifetime_s);
+/* What is left of it; TN_FOREVER stays that. Over: 0, and tn_link_is_over() is 1. */
+TENON_INTERNAL tenon_u32 tn_link_remaining(const struct tenon *stack, tenon_u32 until_s);
+TENON_INTERNAL int tn_link_is_over(const struct tenon *stack, tenon_u32 until_s);
+TENON_INTERNAL void tn_link_timer_start(struct tenon *stack, struct tn_alarm *timer, tenon_u32 ms);
+TENON_INTERNAL void tn_link_timer_stop(struct tenon *stack, struct tn_alarm *timer);
+/* End what is over, and find out when to look again. After every change of a lifetime. */
+TENON_INTERNAL void tn_link_lifetimes(struct tenon *stack);
+
+/* ---- prefixes: IPv4 ones are 96 bits longer here, as their addresses are --------------------- */
+
+TENON_INTERNAL int tn_ip_match(const struct tenon_ip *a, const struct tenon_ip *b, unsigned bits);
+TENON_INTERNAL struct tenon_ip tn_ip_network(const struct tenon_ip *ip, unsigned bits);
+TENON_INTERNAL int tn_mac_is_host(const tenon_u8 *mac);    /* neither a group nor all zeros */
+
+struct tn_neighbour;
+
+/* ---- addresses: address.c, source.c, dad.c, slaac.c ------------------------------------------ */
+
+enum address_phase {
+    ADDRESS_IDLE,
+    ADDRESS_PROBE,       /* IPv4: ARP probes are being sent (RFC 5227 2.1.1) */
+    ADDRESS_WAIT,        /* IPv4: the last one may still be answered */
+    ADDRESS_ANNOUNCE,    /* IPv4: in use; announcements are left to be sent */
+    ADDRESS_SOLICIT      /* IPv6: duplicate address detection (RFC 4862 5.4) */
+};
+
+struct tn_address {
+    struct tn_alarm timer;
+    struct tenon_ip ip;
+    tenon_u32 valid_until_s, preferred_until_s;
+    tenon_u32 nonce;              /* of our solicitations while detecting duplicates (RFC 7527) */
+    tenon_u32 defended_s;         /* when it was defended last; 0: never */
+    tenon_u8 netif;               /* 0: the slot is free */
+    tenon_u8 bits;                /* prefix */
+    tenon_u8 state;               /* enum tenon_addr_state */
+    tenon_u8 automatic;           /* made here: link-local or SLAAC */
+    tenon_u8 phase;               /* enum address_phase */
+    tenon_u8 left;                /* packets left to be sent in this phase */
+    tenon_u8 dad_counter;         /* RFC 7217: how many duplicates this one replaces */
+};
+
+TENON_INLINE int tn_address_usable(const struct tn_address *address)
+{
+    return address->netif != 0 &&
+           (address->state == TENON_ADDR_PREFERRED || address->state == TENON_ADDR_DEPRECATED);
+}
+
+/* The address on this interface (0: on any), in whatever state, or NULL. */
+TENON_INTERNAL struct tn_address *tn_address_find(const struct tenon *stack, unsigned netif,
+                                                  const struct tenon_ip *ip);
+/* @return TENON_OK, TENON_EINUSE, TENON_ELIMIT; lifetimes are for ever until the caller changes them */
+TENON_INTERNAL int tn_address_new(struct tenon *stack, const struct tn_address *wanted, struct tn_address **made);
+TENON_INTERNAL void tn_address_drop(struct tenon *stack, struct tn_address *address);
+/* Probe it, or use it at once if nothing is to be probed. */
+TENON_INTERNAL void tn_address_start(struct tenon *stack, struct tn_address *address);
+/* From now on it is ours. */
+TENON_INTERNAL void tn_address_ready(struct tenon *stack, struct tn_address *address);
+/* The IPv6 link-local address of an interface, if it may be used: else NULL. */
+TENON_INTERNAL const struct tn_address *tn_address_link_local(const struct tenon *stack, unsigned netif);
+
+/* Source address selection with the next hop known (RFC 6724 5, rule 5.5). next_hop may be NULL. */
+TENON_INTERNAL int tn_source_select(const struct tenon *stack, struct tenon_ip *src, const struct tenon_ip *dst,
+                                    unsigned netif, const struct tenon_ip *next_hop);
+/* From which address to ask for a neighbour: that of the packet which waits (hint, or NULL) if it is one of
+ * this link's (RFC 4861 7.2.2), else the best one. @return TENON_OK or TENON_ENOADDR */
+TENON_INTERNAL int tn_source_solicit(const struct tenon *stack, struct tenon_ip *src,
+                                     const struct tn_neighbour *neighbour, const struct tenon_ip *hint);
+
+TENON_INTERNAL void tn_dad_start(struct tenon *stack, struct tn_address *address);
+TENON_INTERNAL void tn_dad_timer(struct tenon *stack, struct tn_address *address);
+/* Announce an IPv4 address that is in use from now on, `times` times. */
+TENON_INTERNAL void tn_dad_announce(struct tenon *stack, struct tn_address *address, unsigned times);
+/* Somebody else uses it. */
+TENON_INTERNAL void tn_dad_conflict4(struct tenon *stack, struct tn_address *address);
+TENON_INTERNAL void tn_dad_conflict6(struct tenon *stack, struct tn_address *address);
+
+/* A stable interface identifier (RFC 7217 5) for the prefix of ip: its last 64 bits are written. */
+TENON_INTERNAL void tn_slaac_identifier(const struct tenon *stack, const struct tn_netif *netif, struct tenon_ip *ip,
+                                        unsigned dad_counter);
+TENON_INTERNAL int tn_slaac_link_local(struct tenon *stack, struct tn_netif *netif);
+struct tn_prefix {
+    struct tenon_ip ip;
+    unsigned bits;
+    tenon_u32 valid_s, preferred_s;
+};
+/* A prefix for autoconfiguration was advertised (RFC 4862 5.5.3). */
+TENON_INTERNAL void tn_slaac_prefix(struct tenon *stack, struct tn_netif *netif, const struct tn_prefix *prefix);
+
+/* ---- routes: route.c ------------------------------------------------------------------------- */
+
+enum route_origin { ROUTE_MANUAL, ROUTE_ADDRESS, ROUTE_ROUTER };
+
+struct tn_route {
+    struct tenon_ip dst;
+    struct tenon_ip gateway;       /* any: the destinations are on the link */
+    tenon_u32 metric;
+    tenon_u32 until_s;             /* TN_FOREVER, or the end of what the router promised */
+    tenon_u32 failed_s;            /* when the gateway did not answer; 0: nothing is known against it */
+    tenon_u8 netif;
+    tenon_u8 bits;
+    tenon_u8 origin;               /* enum route_origin */
+};
+
+/* Add it in its place. @return TENON_OK, TENON_EINUSE, TENON_ELIMIT */
+TENON_INTERNAL int tn_route_insert(struct tenon *stack, const struct tn_route *route);
+TENON_INTERNAL void tn_route_delete(struct tenon *stack, unsigned index);
+/* Index of the route with the same interface, destination and gateway, or -1. */
+TENON_INTERNAL int tn_route_index(const struct tenon *stack, const struct tn_route *route);
+/* The way to dst; scope: only through this interface, or 0. NULL: there is none. */
+TENON_INTERNAL const struct tn_route *tn_route_find(const struct tenon *stack, const struct tenon_ip *dst,
+                                                    unsigned scope);
+TENON_INTERNAL int tn_route_is_on_link(const struct tenon *stack, unsigned netif, const struct tenon_ip *ip);
+/* What was heard of a neighbour that may be a gateway: it does not answer, it does, it routes no more. */
+TENON_INTERNAL void tn_route_gateway_failed(struct tenon *stack, unsigned netif, const struct tenon_ip *gateway);
+TENON_INTERNAL void tn_route_gateway_works(struct tenon *stack, unsigned netif, const struct tenon_ip *gateway);
+TENON_INTERNAL void tn_route_gateway_gone(struct tenon *stack, unsigned netif, const struct tenon_ip *gateway);
+/* A router advertises a route (default or on-link prefix) for so many seconds; 0: no more. */
+TENON_INTERNAL void tn_route_advertised(struct tenon *stack, const struct tn_route *route, tenon_u32 lifetime_s);
+
+/* ---- paths: path.c --------------------------------------------------------------------------- */
+
+/* Everything that was decided from addresses, routes and links has to be decided again. */
+TENON_INTERNAL void tn_path_invalidate(struct tenon *stack);
+/* A redirect, valid so far: packets to dst that went to `from` go to next_hop. */
+TENON_INTERNAL void tn_path_redirect(struct tenon *stack, struct tn_netif *netif, const struct tenon_ip *dst,
+                                     const struct tenon_ip *from, const struct tenon_ip *next_hop);
+/* Whether a path to dst over this interface has this first hop. */
+TENON_INTERNAL int tn_path_uses(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *dst,
+                                const struct tenon_ip *first_hop);
+TENON_INTERNAL void tn_path_fini(struct tenon *stack);
+
+/* ---- neighbours: neighbour.c ----------------------------------------------------------------- */
+
+struct link_queued;
+
+struct tn_neighbour {
+    struct tn_timer timer;
+    struct link_queued *queue_first, *queue_last;
+    struct tenon_ip ip;
+    tenon_u32 serial;             /* of this use of the slot; 0: the slot is free */
+    tenon_u32 confirmed_ms;       /* when it was last known to be reachable */
+    tenon_u32 reachable_ms;       /* for how long that is believed (RFC 4861 6.3.2: randomised) */
+    tenon_u32 used_ms;            /* when it was last sent to */
+    tenon_u16 next;               /* number + 1 of the next in the hash chain, or of the next unused one */
+    tenon_u16 queued;
+    tenon_u8 mac[6];
+    tenon_u8 netif;
+    tenon_u8 state;               /* enum tenon_neighbour_state */
+    tenon_u8 solicits;            /* sent in this state */
+    tenon_u8 failed;              /* 1: INCOMPLETE, and given up for a while */
+    tenon_u8 router;
+};
+
+TENON_INTERNAL void tn_neighbours_init(struct tenon *stack);
+TENON_INTERNAL struct tn_neighbour *tn_neighbour_find(const struct tenon *stack, unsigned netif,
+                                                      const struct tenon_ip *ip);
+/* Find or make it: a new one is INCOMPLETE, and nothing has been done for it. NULL: no room. */
+TENON_INTERNAL struct tn_neighbour *tn_neighbour_need(struct tenon *stack, unsigned netif, const struct tenon_ip *ip);
+/* Send to it, or let the packet wait. Takes out->hdr. */
+TENON_INTERNAL int tn_neighbour_send(struct tenon *stack, struct tn_neighbour *neighbour, struct tn_out *out);
+/* Its link address is known: `state` follows, waiting packets leave. */
+TENON_INTERNAL void tn_neighbour_resolve(struct tenon *stack, struct tn_neighbour *neighbour, const tenon_u8 *mac,
+                                         enum tenon_neighbour_state state);
+/* It told its address by itself (source link-layer option, ARP request): made if it was not there. */
+TENON_INTERNAL struct tn_neighbour *tn_neighbour_learn(struct tenon *stack, unsigned netif, const struct tenon_ip *ip,
+                                                       const tenon_u8 *mac);
+TENON_INTERNAL void tn_neighbour_confirm(struct tenon *stack, struct tn_neighbour *neighbour);
+TENON_INTERNAL void tn_neighbour_doubt(struct tenon *stack, struct tn_neighbour *neighbour);
+/* Forget what is known over this interface but for what was set by hand; 0: forget everything. */
+TENON_INTERNAL void tn_neighbours_forget(struct tenon *stack, unsigned netif);
+/* Whether an entry has been unconfirmed for too long to be called reachable. */
+TENON_INTERNAL int tn_neighbour_expired(const struct tenon *stack, const struct tn_neighbour *neighbour);
+TENON_INTERNAL void tn_neighbours_age(struct tenon *stack);
+
+/* ---- output: link_output.c, arp.c, nd.c ------------------------------------------------------ */
+
+/* Prepend the Ethernet header and send. Takes out->hdr. */
+TENON_INTERNAL int tn_link_frame(struct tenon *stack, const struct tn_netif *netif, const tenon_u8 *mac,
+                                 unsigned ethertype, struct tn_out *out);
+/* Send a message of this layer's own protocols, to a group, or to a neighbour (may be NULL: found). No
+ * route is looked for and no source chosen: that stands in out. The checksum, at byte 2, is made. Takes
+ * out->hdr. */
+TENON_INTERNAL void tn_link_message(struct tenon *stack, const struct tn_netif *netif, struct tn_neighbour *neighbour,
+                                    struct tn_out *out);
+
+TENON_INTERNAL void tn_arp_solicit(struct tenon *stack, const struct tn_neighbour *neighbour,
+                                   const struct tenon_ip *src);
+/* A probe (RFC 5227 1.1), or an announcement: the same with ourselves as the sender. */
+TENON_INTERNAL void tn_arp_probe(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip);
+TENON_INTERNAL void tn_arp_announce(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip);
+
+TENON_INTERNAL void tn_nd_solicit(struct tenon *stack, struct tn_neighbour *neighbour, const struct tenon_ip *src);
+TENON_INTERNAL void tn_nd_probe(struct tenon *stack, const struct tn_netif *netif, const struct tn_address *address);
+
+/* ---- router discovery: router.c -------------------------------------------------------------- */
+
+enum { ND_OPTION_SLLA = 1, ND_OPTION_TLLA = 2, ND_OPTION_PREFIX = 3, ND_OPTION_MTU = 5, ND_OPTION_NONCE = 14 };
+
+/* A neighbour discovery message that has passed the checks which all have in common. */
+struct nd_message {
+    struct tn_netif *netif;
+    const struct tn_pkt *pkt;
+    const tenon_u8 *p;                /* from the ICMPv6 header on ... */
+    tenon_u32 len;
+    tenon_u32 options;                /* ... where the options begin */
+    const tenon_u8 *slla, *tlla;      /* link-layer addresses in options, or NULL */
+    const tenon_u8 *mtu, *nonce;      /* options, or NULL */
+};
+TENON_INTERNAL int tn_router_advert(struct tenon *stack, const struct nd_message *message);      /* 0, -1: bad */
+TENON_INTERNAL int tn_router_redirect(struct tenon *stack, const struct nd_message *message);    /* 0, -1: bad */
+/* Begin to look for routers. */
+TENON_INTERNAL void tn_router_solicit(struct tenon *stack, struct tn_netif *netif);
+TENON_INTERNAL void tn_router_timer(struct tenon *stack, struct tn_netif *netif);
+/* Send a router solicitation: nd.c. */
+TENON_INTERNAL void tn_nd_router_solicit(struct tenon *stack, const struct tn_netif *netif,
+                                         const struct tenon_ip *src);
+
+/* ---- groups: group.c, igmp.c, mld.c ---------------------------------------------------------- */
+
+struct tn_group {
+    struct tn_alarm timer;
+    struct tenon_ip ip;
+    tenon_u32 change_at_ms;        /* when the change is reported again; only with change_left */
+    tenon_u32 query_at_ms;         /* when a query is answered; only with queried */
+    tenon_u16 users;               /* 0: being left */
+    tenon_u8 netif;                /* 0: the slot is free */
+    tenon_u8 change_left;
+    tenon_u8 queried;
+};
+
+/* What is reported: a current state, or a change. */
+enum group_report { GROUP_CURRENT, GROUP_JOIN, GROUP_LEAVE };
+
+TENON_INTERNAL int tn_group_is_joined(const struct tenon *stack, unsigned netif, const struct tenon_ip *group);
+TENON_INTERNAL void tn_group_timer(struct tenon *stack, struct tn_group *group);
+/* The link has come up: report everything. Gone down: keep still. */
+TENON_INTERNAL void tn_groups_link(struct tenon *stack, const struct tn_netif *netif);
+/* A query: about one group, or all of a version (group any or 0.0.0.0), to be answered within max_ms. */
+TENON_INTERNAL void tn_groups_queried(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *group,
+                                      tenon_u32 max_ms);
+/* Another member has answered already (older versions only: RFC 2236 3, RFC 2710 4). */
+TENON_INTERNAL void tn_group_suppress(struct tenon *stack, const struct tn_netif *netif,
+                                      const struct tenon_ip *group);
+TENON_INTERNAL void tn_igmp_report(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *group,
+                                   enum group_report what);
+TENON_INTERNAL void tn_mld_report(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *group,
+                                  enum group_report what);
+TENON_INTERNAL int tn_igmp_is_old(const struct tenon *stack, const struct tn_netif *netif);
+TENON_INTERNAL int tn_mld_is_old(const struct tenon *stack, const struct tn_netif *netif);
+
+/* The solicited-node group of an IPv6 address (RFC 4291 2.7.1). */
+TENON_INTERNAL struct tenon_ip tn_solicited_node(const struct tenon_ip *ip);
+
+/* A random delay of 0 .. ms. */
+TENON_INLINE tenon_u32 tn_link_jitter(struct tenon *stack, tenon_u32 ms)
+{
+    return tn_random_below(&stack->random, ms + 1);
+}
+
+TENON_END_DECLS
+
+#endif

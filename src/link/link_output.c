@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* Packets on their way to the link: find the neighbour, put the Ethernet header on. */
+#include "base/bytes.h"
+#include "link/link_internal.h"
+#include "wire/wire.h"
+
+TENON_INTERNAL int tn_link_frame(struct tenon *stack, const struct tn_netif *netif, const tenon_u8 *mac,
+                                 unsigned ethertype, struct tn_out *out)
+{
+    TENON_ASSERT(out->off >= TN_ETH_BYTES);
+    out->off -= TN_ETH_BYTES;
+    out->len += TN_ETH_BYTES;
+    (void)tn_eth_build(out->hdr->data + out->off, mac, netif->conf.mac, ethertype);
+    out->netif = netif->index;
+    return tn_tx(stack, out);
+}
+
+/* RFC 1112 6.4, RFC 2464 7 */
+static void link_output_group_mac(tenon_u8 *mac, const struct tenon_ip *ip)
+{
+    if (tenon_ip_is_v4(ip)) {
+        put32be(mac + 2, 0x5E000000UL | (ip->w[3] & 0x7FFFFFUL));
+        put16be(mac, 0x0100);
+        return;
+    }
+    put16be(mac, 0x3333);
+    put32be(mac + 2, ip->w[3]);
+}
+
+static int link_output_to_many(struct tenon *stack, const struct tn_netif *netif, const struct tn_path *path,
+                               struct tn_out *out)
+{
+    tenon_u8 mac[6];
+
+    if (path->cast == TN_CAST_BROADCAST)
+        memset(mac, 0xFF, sizeof(mac));
+    else
+        link_output_group_mac(mac, &path->next_hop);
+    return tn_link_frame(stack, netif, mac,
+                         tenon_ip_is_v4(&path->next_hop) ? TN_ETHERTYPE_IP4 : TN_ETHERTYPE_IP6, out);
+}
+
+static int link_output_drop(struct tn_out *out, int error)
+{
+    tenon_buf_put(out->hdr);
+    return error;
+}
+
+TENON_INTERNAL int tn_link_output(struct tenon *stack, struct tn_path *path, struct tn_out *out)
+{
+    const struct tn_netif *netif = tn_netif_at(stack, path->netif);
+    struct tn_neighbour *neighbour = path->neighbour;
+
+    if (netif == NULL || !netif->up)
+        return link_output_drop(out, TENON_EUNREACH);
+    if (netif->conf.caps & TENON_CAP_NO_LINK) {
+        out->netif = netif->index;
+        return tn_tx(stack, out);
+    }
+    if (path->cast != TN_CAST_UNICAST)
+        return link_output_to_many(stack, netif, path, out);
+    if (neighbour == NULL || neighbour->serial != path->neighbour_serial) {
+        neighbour = tn_neighbour_need(stack, path->netif, &path->next_hop);
+        if (neighbour == NULL)
+            return link_output_drop(out, TENON_ENOMEM);
+        path->neighbour = neighbour;
+        path->neighbour_serial = neighbour->serial;
+    }
+    return tn_neighbour_send(stack, neighbour, out);
+}
+
+/* A path that was not looked for: for this packet alone. */
+TENON_INTERNAL void tn_link_message(struct tenon *stack, const struct tn_netif *netif, struct tn_neighbour *neighbour,
+                                    struct tn_out *out)
+{
+    struct tn_path path;
+
+    out->l4_bytes = (tenon_u16)out->len;
+    out->csum = 1;
+    out->csum_offset = 2;
+    memset(&path, 0, sizeof(path));
+    path.dst = out->dst;
+    path.src = out->src;
+    path.next_hop = out->dst;
+    path.gen = stack->link.gen;
+    path.refs = 1;
+    path.netif = netif->index;
+    path.scope = netif->index;
+    path.cast = TN_CAST_UNICAST;
+    if (tn_ip_is_multicast(&out->dst))
+        path.cast = TN_CAST_MULTICAST;
+    if (neighbour != NULL) {
+        path.neighbour = neighbour;
+        path.neighbour_serial = neighbour->serial;
+    }
+    (void)tn_ip_output(stack, &path, out);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* MLD of listeners: version 2 (RFC 3810), and version 1 (RFC 2710) while a querier speaks that. */
+#include "base/bytes.h"
+#include "link/link_internal.h"
+#include "wire/wire.h"
+
+enum { MLD_BYTES = 24, MLD_QUERY2_BYTES = 28, MLD_REPORT2_BYTES = 28 };
+enum { MLD_IS_EXCLUDE = 2, MLD_TO_INCLUDE = 3, MLD_TO_EXCLUDE = 4 };    /* RFC 3810 5.2.12 */
+enum { MLD_COMPAT_S = 260 };                                            /* RFC 3810 9.12 */
+
+TENON_INTERNAL int tn_mld_is_old(const struct tenon *stack, const struct tn_netif *netif)
+{
+    return netif->mld_v1_until_s != 0 && !tn_link_is_over(stack, netif->mld_v1_until_s);
+}
+
+/* ---- output ---------------------------------------------------------------------------------- */
+
+static unsigned mld_build(tenon_u8 *p, int old, const struct tenon_ip *group, enum group_report what)
+{
+    static const tenon_u8 records[] = { MLD_IS_EXCLUDE, MLD_TO_EXCLUDE, MLD_TO_INCLUDE };
+
+    memset(p, 0, MLD_REPORT2_BYTES);
+    if (old) {
+        p[0] = what == GROUP_LEAVE ? TN_ICMP6_MLD_DONE : TN_ICMP6_MLD_REPORT;
+        put_ip6(p + 8, group);
+        return MLD_BYTES;
+    }
+    p[0] = TN_ICMP6_MLD2_REPORT;
+    p[7] = 1;    /* one record, without sources */
+    p[8] = records[what];
+    put_ip6(p + 12, group);
+    return MLD_REPORT2_BYTES;
+}
+
+static struct tenon_ip mld_destination(int old, const struct tenon_ip *group, enum group_report what)
+{
+    if (!old)
+        return tenon_ip6(0xFF020000UL, 0, 0, 0x16);
+    return what == GROUP_LEAVE ? tenon_ip6(0xFF020000UL, 0, 0, 2) : *group;
+}
+
+/* From the link-local address, or from :: as long as there is none (RFC 3590 4). */
+TENON_INTERNAL void tn_mld_report(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *group,
+                                  enum group_report what)
+{
+    const struct tn_address *address = tn_address_link_local(stack, netif->index);
+    const int old = tn_mld_is_old(stack, netif);
+    struct tn_out out;
+
+    if (tn_out_new(stack, &out) != TENON_OK)
+        return;
+    out.len = mld_build(out.hdr->data + out.off, old, group, what);
+    out.src = address != NULL ? address->ip : tenon_ip_any();
+    out.dst = mld_destination(old, group, what);
+    out.proto = TN_PROTO_ICMP6;
+    out.ttl = 1;
+    out.df = 1;
+    out.router_alert = 1;
+    tn_link_message(stack, netif, NULL, &out);
+}
+
+/* ---- input ----------------------------------------------------------------------------------- */
+
+/* RFC 3810 5.1.3: milliseconds; from 32768 on with 12 bits of mantissa and 3 of exponent. */
+static tenon_u32 mld_max_response_ms(tenon_u32 code)
+{
+    if (code < 32768UL)
+        return code;
+    return ((code & 0xFFF) | 0x1000) << ((code >> 12 & 7) + 3);
+}
+
+/* RFC 3810 6.2, RFC 2710 3: a message without Router Alert in its hop-by-hop header is not for us. The header
+ * has been checked by IP: its options end within it. */
+static int mld_has_router_alert(const struct tn_pkt *pkt)
+{
+    const tenon_u8 *p = pkt->l3 + TN_IP6_BYTES;
+    unsigned at = 2, end;
+
+    if (pkt->l3[6] != TN_PROTO_HOPOPT)
+        return 0;
+    end = (p[1] + 1U) * 8U;
+    while (at + 4 <= end) {
+        if (p[at] == 5)
+            return p[at + 1] == 2 && get16be(p + at + 2) == 0;
+        at += p[at] == 0 ? 1U : p[at + 1] + 2U;
+    }
+    return 0;
+}
+
+static int mld_is_bad(const struct tn_pkt *pkt)
+{
+    if (pkt->ttl != 1 || !mld_has_router_alert(pkt) || pkt->len < MLD_BYTES)
+        return 1;
+    return tenon_ip_is_v4(&pkt->src) || !(tn_ip_is_link_local(&pkt->src) || tenon_ip_is_any(&pkt->src));
+}
+
+/* RFC 3810 8.1: the length tells the version. @return 0, or -1: bad */
+static int mld_query(struct tenon *stack, const struct tn_pkt *pkt, const tenon_u8 *p)
+{
+    const struct tenon_ip group = get_ip6(p + 8);
+    tenon_u32 max_ms = get16be(p + 4);
+
+    if (!tn_ip_is_link_local(&pkt->src) || (!tenon_ip_is_any(&group) && !tn_ip_is_multicast(&group)) ||
+        tenon_ip_is_v4(&group))
+        return -1;
+    if (pkt->len == MLD_BYTES) {
+        pkt->netif->mld_v1_until_s = tn_link_deadline(stack, MLD_COMPAT_S);
+    } else {
+        if (pkt->len < MLD_QUERY2_BYTES || get16be(p + 26) > (pkt->len - MLD_QUERY2_BYTES) / 16)
+            return -1;
+        max_ms = mld_max_response_ms(max_ms);
+    }
+    tn_groups_queried(stack, pkt->netif, &group, max_ms);
+    return 0;
+}
+
+TENON_INTERNAL void tn_mld_input(struct tenon *stack, struct tn_pkt *pkt)
+{
+    tenon_u8 p[MLD_QUERY2_BYTES];
+    const tenon_u32 n = tn_min(pkt->len, sizeof(p));
+    struct tenon_ip group;
+    int error = 0;
+
+    if (!pkt->netif->ip6)
+        return;
+    memset(p, 0, sizeof(p));
+    tn_spans_copy(p, pkt->spans, pkt->off, n);
+    if (p[0] != TN_ICMP6_MLD_QUERY && p[0] != TN_ICMP6_MLD_REPORT)
+        return;    /* for routers */
+    group = get_ip6(p + 8);
+    if (mld_is_bad(pkt))
+        error = -1;
+    else if (p[0] == TN_ICMP6_MLD_QUERY)
+        error = mld_query(stack, pkt, p);
+    else
+        tn_group_suppress(stack, pkt->netif, &group);
+    if (error != 0)
+        tn_count(stack, TENON_STAT_MLD_BAD);
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+/* Neighbour discovery (RFC 4861): solicitations and advertisements of neighbours; what routers say is in
+ * router.c. Every message is checked as a whole before a byte of it is believed. */
+#include "base/bytes.h"
+#include "link/link_internal.h"
+#include "wire/checksum.h"
+#include "wire/wire.h"
+
+enum { ND_HOP_LIMIT = 255 };
+enum { ND_FLAG_ROUTER = 0x80, ND_FLAG_SOLICITED = 0x40, ND_FLAG_OVERRIDE = 0x20 };
+enum { ND_NS_BYTES = 24, ND_RA_BYTES = 16, ND_RS_BYTES = 8, ND_REDIRECT_BYTES = 40 };
+
+/* ---- output ---------------------------------------------------------------------------------- */
+
+/* Begin a message: its first 8 bytes and, for solicitations and advertisements, the target. */
+static int nd_begin(struct tenon *stack, struct tn_out *out, unsigned type, unsigned flags,
+                    const struct tenon_ip *target)
+{
+    tenon_u8 *p;
+
+    if (tn_out_new(stack, out) != TENON_OK)
+        return -1;
+    p = out->hdr->data + out->off;
+    memset(p, 0, ND_RS_BYTES);
+    p[0] = (tenon_u8)type;
+    p[4] = (tenon_u8)flags;
+    out->len = ND_RS_BYTES;
+    if (target != NULL) {
+        put_ip6(p + ND_RS_BYTES, target);
+        out->len = ND_NS_BYTES;
+    }
+    return 0;
+}
+
+/* An option of 8 bytes (RFC 4861 4.6.1, RFC 3971 5.3.2). */
+static void nd_add_option(struct tn_out *out, unsigned type, const tenon_u8 *six)
+{
+    tenon_u8 *p = out->hdr->data + out->off + out->len;
+
+    p[0] = (tenon_u8)type;
+    p[1] = 1;
+    memcpy(p + 2, six, 6);
+    out->len += 8;
+}
+
+static void nd_add_mac(const struct tn_netif *netif, struct tn_out *out, unsigned type)
+{
+    if (!(netif->conf.caps & TENON_CAP_NO_LINK))
+        nd_add_option(out, type, netif->conf.mac);
+}
+
+static void nd_end(struct tenon *stack, const struct tn_netif *netif, struct tn_neighbour *neighbour,
+                   struct tn_out *out)
+{
+    out->proto = TN_PROTO_ICMP6;
+    out->ttl = ND_HOP_LIMIT;
+    out->df = 1;    /* RFC 6980 5 */
+    tn_link_message(stack, netif, neighbour, out);
+}
+
+/* RFC 4861 7.2.2: to the group of the one who is looked for, 7.3.3: to itself when it is known. */
+TENON_INTERNAL void tn_nd_solicit(struct tenon *stack, struct tn_neighbour *neighbour, const struct tenon_ip *src)
+{
+    const struct tn_netif *netif = tn_netif_at(stack, neighbour->netif);
+    struct tenon_ip sender;
+    struct tn_out out;
+
+    if (tn_source_solicit(stack, &sender, neighbour, src) != TENON_OK)
+        return;
+    if (nd_begin(stack, &out, TN_ICMP6_NS, 0, &neighbour->ip) != 0)
+        return;
+    nd_add_mac(netif, &out, ND_OPTION_SLLA);
+    out.src = sender;
+    out.dst = neighbour->ip;
+    if (neighbour->state == TENON_NEIGHBOUR_INCOMPLETE)
+        out.dst = tn_solicited_node(&neighbour->ip);
+    nd_end(stack, netif, neighbour->state == TENON_NEIGHBOUR_INCOMPLETE ? NULL : neighbour, &out);
+}
+
+/* RFC 7527 4.1: six bytes that tell our own solicitation, come back in a loop, from another node's. */
+static void nd_nonce(tenon_u8 *six, const struct tn_address *address)
+{
+    put32be(six, address->nonce);
+    put16be(six + 4, address->nonce >> 16 ^ 0x5A5AUL);
+}
+
+/* RFC 4862 5.4.2 */
+TENON_INTERNAL void tn_nd_probe(struct tenon *stack, const struct tn_netif *netif, const struct tn_address *address)
+{
+    struct tn_out out;
+    tenon_u8 nonce[6];
+
+    if (nd_begin(stack, &out, TN_ICMP6_NS, 0, &address->ip) != 0)
+        return;
+    nd_nonce(nonce, address);
+    nd_add_option(&out, ND_OPTION_NONCE, nonce);
+    out.src = tenon_ip_any();
+    out.dst = tn_solicited_node(&address->ip);
+    nd_end(stack, netif, NULL, &out);
+}
+
+TENON_INTERNAL void tn_nd_router_solicit(struct tenon *stack, const struct tn_netif *netif,
+                                         const struct tenon_ip *src)
+{
+    struct tn_out out;
+
+    if (nd_begin(stack, &out, TN_ICMP6_RS, 0, NULL) != 0)
+        return;
+    nd_add_mac(netif, &out, ND_OPTION_SLLA);
+    out.src = *src;
+    out.dst = tenon_ip6(0xFF020000UL, 0, 0, 2);
+    nd_end(stack, netif, NULL, &out);
+}
+
+/* RFC 4861 7.2.4 */
+static void nd_advertise(struct tenon *stack, const struct nd_message *message, const struct tn_address *address)
+{
+    const int solicited = !tenon_ip_is_any(&message->pkt->src);
+    unsigned flags = ND_FLAG_OVERRIDE;
+    struct tn_out out;
+
+    if (solicited)
+        flags |= ND_FLAG_SOLICITED;
+    if (nd_begin(stack, &out, TN_ICMP6_NA, flags, &address->ip) != 0)
+        return;
+    nd_add_mac(message->netif, &out, ND_OPTION_TLLA);
+    out.src = address->ip;
+    out.dst = solicited ? message->pkt->src : tenon_ip6(0xFF020000UL, 0, 0, 1);
+    nd_end(stack, message->netif, NULL, &out);
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+/* The first of each kind counts. A link-layer address of another length than Ethernet's is none. */
+static int nd_take_option(struct nd_message *message, unsigned type, unsigned bytes, const tenon_u8 *p)
+{
+    const tenon_u8 **slot = NULL;
+
+    switch (type) {
+    case ND_OPTION_SLLA: slot = &message->slla; break;
+    case ND_OPTION_TLLA: slot = &message->tlla; break;
+    case ND_OPTION_MTU: slot = &message->mtu; break;
+    case ND_OPTION_NONCE: slot = &message->nonce; break;
+    default: break;
+    }
+    if (slot == NULL || *slot != NULL || bytes != 8)
+        return 0;
+    if ((type == ND_OPTION_SLLA || type == ND_OPTION_TLLA) && !tn_mac_is_host(p + 2))
+        return -1;
+    *slot = p;
+    return 0;
+}
+
+/* Each step is 8 bytes or more: it ends. */
+static int nd_options(struct nd_message *message)
+{
+    tenon_u32 at = message->options;
+
+    while (at < message->len) {
+        tenon_u8 type;
+        const unsigned bytes = tn_nd_option(&type, message->p + at, message->len - at);
+
+        if (bytes == 0 || nd_take_option(message, type, bytes, message->p + at) != 0)
+            return -1;
+        at += bytes;
+    }
+    if (message->slla != NULL)
+        message->slla += 2;
+    if (message->tlla != NULL)
+        message->tlla += 2;
+    return 0;
+}
+
+/* ---- neighbour solicitations ----------------------------------------------------------------- */
+
+/* RFC 4861 7.1.1. In place of an IPv6 address an IPv4 one could pass for an address of ours. */
+static int nd_solicitation_is_bad(const struct nd_message *message, const struct tenon_ip *target)
+{
+    const struct tenon_ip group = tn_solicited_node(&message->pkt->dst);
+
+    if (tn_ip_is_multicast(target) || tenon_ip_is_v4(target))
+        return 1;
+    if (!tenon_ip_is_any(&message->pkt->src))
+        return 0;
+    return message->slla != NULL || !tenon_ip_equal(&message->pkt->dst, &group);
+}
+
+static int nd_is_our_nonce(const struct nd_message *message, const struct tn_address *address)
+{
+    tenon_u8 nonce[6];
+
+    nd_nonce(nonce, address);
+    return message->nonce != NULL && memcmp(message->nonce + 2, nonce, sizeof(nonce)) == 0;
+}
+
+/* RFC 4861 7.2.3, RFC 4862 5.4.3 @return 0, or -1: bad */
+static int nd_solicitation(struct tenon *stack, struct nd_message *message)
+{
+    const struct tenon_ip target = get_ip6(message->p + ND_RS_BYTES);
+    const struct tenon_ip *src = &message->pkt->src;
+    struct tn_address *address;
+
+    if (nd_solicitation_is_bad(message, &target))
+        return -1;
+    address = tn_address_find(stack, message->netif->index, &target);
+    if (address == NULL)
+        return 0;
+    if (!tn_address_usable(address)) {
+        if (tenon_ip_is_any(src) && !nd_is_our_nonce(message, address))
+            tn_dad_conflict6(stack, address);
+        return 0;
+    }
+    if (!tenon_ip_is_any(src) && message->slla != NULL)
+        (void)tn_neighbour_learn(stack, message->netif->index, src, message->slla);
+    nd_advertise(stack, message, address);
+    return 0;
+}
+
+/* ---- neighbour advertisements ---------------------------------------------------------------- */
+
+/* RFC 4861 7.2.5, for an entry whose link-layer address is known. */
+static void nd_advertised_again(struct tenon *stack, struct tn_neighbour *neighbour, const tenon_u8 *mac,
+                                unsigned flags)
+{
+    const int same = mac == NULL || memcmp(mac, neighbour->mac, 6) == 0;
+
+    if (!(flags & ND_FLAG_OVERRIDE) && !same) {
+        if (neighbour->state == TENON_NEIGHBOUR_REACHABLE)
+            neighbour->state = TENON_NEIGHBOUR_STALE;
+        return;
+    }
+    if (flags & ND_FLAG_SOLICITED)
+        tn_neighbour_resolve(stack, neighbour, mac != NULL ? mac : neighbour->mac, TENON_NEIGHBOUR_REACHABLE);
+    else if (!same)
+        tn_neighbour_resolve(stack, neighbour, mac, TENON_NEIGHBOUR_STALE);
+}
+
+static void nd_router_flag(struct tenon *stack, struct tn_neighbour *neighbour, int router)
+{
+    const int was = neighbour->router;
+
+    neighbour->router = (tenon_u8)router;
+    if (was && !router)
+        tn_route_gateway_gone(stack, neighbour->netif, &neighbour->ip);
+}
+
+static void nd_advertised(struct tenon *stack, const struct nd_message *message, const struct tenon_ip *target)
+{
+    struct tn_neighbour *neighbour = tn_neighbour_find(stack, message->netif->index, target);
+    const unsigned flags = message->p[4];
+
+    if (neighbour == NULL || neighbour->state == TENON_NEIGHBOUR_PERMANENT)
+        return;
+    if (neighbour->state == TENON_NEIGHBOUR_INCOMPLETE) {
+        if (message->tlla == NULL)
+            return;
+        neighbour->router = (flags & ND_FLAG_ROUTER) != 0;
+        tn_neighbour_resolve(stack, neighbour, message->tlla,
+                             flags & ND_FLAG_SOLICITED ? TENON_NEIGHBOUR_REACHABLE : TENON_NEIGHBOUR_STALE);
+        return;
+    }
+    nd_advertised_again(stack, neighbour, message->tlla, flags);
+    nd_router_flag(stack, neighbour, (flags & ND_FLAG_ROUTER) != 0);
+}
+
+/* RFC 4861 7.1.2, 7.2.5; RFC 4862 5.4.4 @return 0, or -1: bad */
+static int nd_advertisement(struct tenon *stack, struct nd_message *message)
+{
+    const struct tenon_ip target = get_ip6(message->p + ND_RS_BYTES);
+    struct tn_address *address;
+
+    if (tn_ip_is_multicast(&target) || tenon_ip_is_v4(&target))
+        return -1;
+    if (tn_ip_is_multicast(&message->pkt->dst) && (message->p[4] & ND_FLAG_SOLICITED))
+        return -1;
+    address = tn_address_find(stack, message->netif->index, &target);
+    if (address != NULL && address->state != TENON_ADDR_DUPLICATE)
+        tn_dad_conflict6(stack, address);
+    else
+        nd_advertised(stack, message, &target);
+    return 0;
+}
+
+/* ---- input ----------------------------------------------------------------------------------- */
+
+/* Fixed part of a message; 0: of no interest to a host (router solicitations, what we do not know). */
+static unsigned nd_fixed_bytes(const struct tn_netif *netif, unsigned type)
+{
+    if (type == TN_ICMP6_RA)
+        return ND_RA_BYTES;
+    if (netif->conf.caps & TENON_CAP_NO_LINK)
+        return 0;
+    switch (type) {
+    case TN_ICMP6_NS:
+    case TN_ICMP6_NA: return ND_NS_BYTES;
+    case TN_ICMP6_REDIRECT: return ND_REDIRECT_BYTES;
+    default: return 0;
+    }
+}
+
+static int nd_dispatch(struct tenon *stack, struct nd_message *message)
+{
+    if (message->pkt->ttl != ND_HOP_LIMIT || message->p[1] != 0 || message->len < message->options ||
+        nd_options(message) != 0)
+        return -1;
+    switch (message->p[0]) {
+    case TN_ICMP6_NS: return nd_solicitation(stack, message);
+    case TN_ICMP6_NA: return nd_advertisement(stack, message);
+    case TN_ICMP6_RA: return tn_router_advert(stack, message);
+    default: return tn_router_redirect(stack, message);
+    }
+}
+
+TENON_INTERNAL void tn_nd_input(struct tenon *stack, struct tn_pkt *pkt)
+{
+    struct nd_message message;
+
+    if (!pkt->netif->ip6 || pkt->foreign)
+        return;
+    if (pkt->len < ND_RS_BYTES || pkt->head_len < pkt->len) {
+        tn_count(stack, TENON_STAT_ND_BAD);
+        return;
+    }
+    memset(&message, 0, sizeof(message));
+    message.netif = pkt->netif;
+    message.pkt = pkt;
+    message.p = pkt->head;
+    message.len = pkt->len;
+    message.options = nd_fixed_bytes(pkt->netif, pkt->head[0]);
+    if (message.options != 0 && nd_dispatch(stack, &message) != 0)
+        tn_count(stack, TENON_STAT_ND_BAD);
+}

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: MIT */
+/* Neighbours on Ethernet links: one cache for ARP and ND, with the states of RFC 4861 7.3.2, bounded in
+ * everything: entries, unresolved ones among them, packets that wait for one.
+ *
+ *   INCOMPLETE --answer--> REACHABLE --time--> STALE --packet--> DELAY --5 s--> PROBE --3 times--> forgotten
+ *       |                      ^-------- confirmed by an answer, or by what TCP sees -------'
+ *       '--3 times--> failed: refused for a second, then forgotten
+ *
+ * REACHABLE and STALE need no timer: age is looked at when a packet is sent. */
+#include "link/link_internal.h"
+#include "wire/wire.h"
+
+/* RFC 4861 10. ARP asks as often, and once a second (RFC 1122 2.3.2.1). */
+enum { NEIGHBOUR_SOLICITS = 3, NEIGHBOUR_ARP_RETRANS_MS = 1000, NEIGHBOUR_DELAY_MS = 5000 };
+enum { NEIGHBOUR_FAILED_MS = 1000 };
+enum { NEIGHBOUR_SEARCH = 16 };    /* entries that are looked at to find one to evict */
+
+/* A packet that waits: its spans, referenced, follow the struct. */
+struct link_queued {
+    struct link_queued *next;
+    struct tn_out out;
+};
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+TENON_INTERNAL void tn_neighbours_init(struct tenon *stack)
+{
+    struct tn_link *link = &stack->link;
+    unsigned i;
+
+    for (i = 0; i + 1 < stack->conf.neighbours_max; i++)
+        link->neighbours[i].next = (tenon_u16)(i + 2);
+    link->neighbour_free = 1;
+}
+
+static tenon_u16 *neighbour_head(const struct tenon *stack, unsigned netif, const struct tenon_ip *ip)
+{
+    tenon_u32 words[5];
+    unsigned i;
+
+    for (i = 0; i < 4; i++)
+        words[i] = ip->w[i];
+    words[4] = netif;
+    return &stack->link.neighbour_heads[tn_hash_words(&stack->table_key, words, 5) % stack->conf.neighbours_max];
+}
+
+TENON_INTERNAL struct tn_neighbour *tn_neighbour_find(const struct tenon *stack, unsigned netif,
+                                                      const struct tenon_ip *ip)
+{
+    unsigned number = *neighbour_head(stack, netif, ip);
+
+    while (number != 0) {
+        struct tn_neighbour *neighbour = &stack->link.neighbours[number - 1];
+
+        if (neighbour->netif == netif && tenon_ip_equal(&neighbour->ip, ip))
+            return neighbour;
+        number = neighbour->next;
+    }
+    return NULL;
+}
+
+static void queued_free(struct tenon *stack, struct link_queued *queued)
+{
+    const size_t bytes = sizeof(*queued) + queued->out.nspans * sizeof(struct tenon_span);
+
+    tn_spans_put(queued->out.spans, queued->out.nspans);
+    tn_mem_put(stack, queued, bytes);
+}
+
+static void neighbour_drop_first(struct tenon *stack, struct tn_neighbour *neighbour)
+{
+    struct link_queued *queued = neighbour->queue_first;
+
+    neighbour->queue_first = queued->next;
+    neighbour->queued--;
+    tenon_buf_put(queued->out.hdr);
+    queued_free(stack, queued);
+    tn_count(stack, TENON_STAT_NEIGH_QUEUE_DROP);
+}
+
+static void neighbour_set_state(struct tenon *stack, struct tn_neighbour *neighbour, enum tenon_neighbour_state state)
+{
+    if (neighbour->state == TENON_NEIGHBOUR_INCOMPLETE && state != TENON_NEIGHBOUR_INCOMPLETE)
+        stack->link.nincomplete--;
+    neighbour->state = (tenon_u8)state;
+    neighbour->failed = 0;
+    neighbour->solicits = 0;
+    if (tn_timer_runs(&neighbour->timer))
+        tn_timer_stop(&stack->wheel, &neighbour->timer);
+}
+
+static void neighbour_free(struct tenon *stack, struct tn_neighbour *neighbour)
+{
+    struct tn_link *link = &stack->link;
+    const tenon_u16 number = (tenon_u16)(neighbour - link->neighbours + 1);
+    tenon_u16 *at = neighbour_head(stack, neighbour->netif, &neighbour->ip);
+
+    neighbour_set_state(stack, neighbour, TENON_NEIGHBOUR_STALE);
+    while (neighbour->queued > 0)
+        neighbour_drop_first(stack, neighbour);
+    while (*at != number)
+        at = &link->neighbours[*at - 1].next;
+    *at = neighbour->next;
+    memset(neighbour, 0, sizeof(*neighbour));
+    neighbour->next = link->neighbour_free;
+    link->neighbour_free = number;
+}
+
+/* Which is missed least: one that never answered, then one that may be out of date, of the same rank the one
+ * not used for longest. */
+static int neighbour_rank(const struct tn_neighbour *neighbour)
+{
+    switch (neighbour->state) {
+    case TENON_NEIGHBOUR_INCOMPLETE: return neighbour->failed ? 4 : 3;
+    case TENON_NEIGHBOUR_STALE: return 2;
+    case TENON_NEIGHBOUR_REACHABLE: return 0;
+    default: return 1;
+    }
+}
+
+static int neighbour_is_missed_less(const struct tenon *stack, const struct tn_neighbour *a,
+                                    const struct tn_neighbour *b)
+{
+    if (neighbour_rank(a) != neighbour_rank(b))
+        return neighbour_rank(a) > neighbour_rank(b);
+    return stack->now_ms - a->used_ms > stack->now_ms - b->used_ms;
+}
+
+/* Evict one of the entries that follow the last one evicted: a scan of a /64 pays for itself, entry by entry
+ * (RFC 6583 7.1). incomplete: only an unresolved one, and however long it takes to find it; there are then
+ * as many of them as of others. @return 0 if there was none to evict */
+static int neighbour_evict(struct tenon *stack, int incomplete)
+{
+    const unsigned max = stack->conf.neighbours_max;
+    const unsigned search = incomplete ? max : (unsigned)tn_min(max, NEIGHBOUR_SEARCH);
+    struct tn_neighbour *victim = NULL;
+    unsigned i;
+
+    for (i = 0; i < search; i++) {
+        struct tn_neighbour *neighbour = &stack->link.neighbours[stack->link.neighbour_cursor];
+
+        stack->link.neighbour_cursor = (tenon_u16)((stack->link.neighbour_cursor + 1U) % max);
+        if (neighbour->serial == 0 || neighbour->state == TENON_NEIGHBOUR_PERMANENT)
+            continue;
+        if (incomplete && neighbour->state != TENON_NEIGHBOUR_INCOMPLETE)
+            continue;
+        if (victim == NULL || neighbour_is_missed_less(stack, neighbour, victim))
+            victim = neighbour;
+        if (incomplete)
+            break;
+    }
+    tn_count(stack, TENON_STAT_NEIGH_FULL);
+    if (victim == NULL)
+        return 0;
+    neighbour_free(stack, victim);
+    return 1;
+}
+
+TENON_INTERNAL struct tn_neighbour *tn_neighbour_need(struct tenon *stack, unsigned netif, const struct tenon_ip *ip)
+{
+    struct tn_link *link = &stack->link;
+    struct tn_neighbour *neighbour = tn_neighbour_find(stack, netif, ip);
+    tenon_u16 *head;
+
+    if (neighbour != NULL)
+        return neighbour;
+    if (link->nincomplete >= (stack->conf.neighbours_max + 1U) / 2)
+        (void)neighbour_evict(stack, 1);
+    if (link->neighbour_free == 0 && !neighbour_evict(stack, 0))
+        return NULL;
+    neighbour = &link->neighbours[link->neighbour_free - 1];
+    head = neighbour_head(stack, netif, ip);
+    link->neighbour_free = neighbour->next;
+    neighbour->next = *head;
+    *head = (tenon_u16)(neighbour - link->neighbours + 1);
+    neighbour->ip = *ip;
+    neighbour->netif = (tenon_u8)netif;
+    neighbour->state = TENON_NEIGHBOUR_INCOMPLETE;
+    neighbour->used_ms = stack->now_ms;
+    neighbour->timer.kind = TN_TIMER_NEIGHBOUR;
+    link->nincomplete++;
+    link->neighbour_serial++;
+    if (link->neighbour_serial == 0)
+        link->neighbour_serial = 1;
+    neighbour->serial = link->neighbour_serial;
+    return neighbour;
+}
+
+TENON_INTERNAL void tn_neighbours_forget(struct tenon *stack, unsigned netif)
+{
+    unsigned i;
+
+    for (i = 0; i < stack->conf.neighbours_max; i++) {
+        struct tn_neighbour *neighbour = &stack->link.neighbours[i];
+
+        if (neighbour->serial == 0 || (netif != 0 && neighbour->netif != netif))
+            continue;
+        if (netif == 0 || neighbour->state != TENON_NEIGHBOUR_PERMANENT)
+            neighbour_free(stack, neighbour);
+    }
+}
+
+/* ---- reachability ---------------------------------------------------------------------------- */
+
+TENON_INTERNAL int tn_neighbour_expired(const struct tenon *stack, const struct tn_neighbour *neighbour)
+{
+    return neighbour->state == TENON_NEIGHBOUR_REACHABLE &&
+           stack->now_ms - neighbour->confirmed_ms > neighbour->reachable_ms;
+}
+
+/* Twice a day, before the clock of milliseconds could have gone round. */
+TENON_INTERNAL void tn_neighbours_age(struct tenon *stack)
+{
+    unsigned i;
+
+    for (i = 0; i < stack->conf.neighbours_max; i++) {
+        struct tn_neighbour *neighbour = &stack->link.neighbours[i];
+
+        if (neighbour->serial != 0 && tn_neighbour_expired(stack, neighbour))
+            neighbour->state = TENON_NEIGHBOUR_STALE;
+    }
+}
+
+static void neighbour_reached(struct tenon *stack, struct tn_neighbour *neighbour)
+{
+    const tenon_u32 base = tn_netif_at(stack, neighbour->netif)->reachable_ms;
+
+    neighbour_set_state(stack, neighbour, TENON_NEIGHBOUR_REACHABLE);
+    neighbour->confirmed_ms = stack->now_ms;
+    /* RFC 4861 6.3.2: 0.5 to 1.5 times as long */
+    neighbour->reachable_ms = base / 2 + tn_random_below(&stack->random, base + 1);
+    tn_route_gateway_works(stack, neighbour->netif, &neighbour->ip);
+}
+
+TENON_INTERNAL void tn_neighbour_confirm(struct tenon *stack, struct tn_neighbour *neighbour)
+{
+    if (TENON_LIKELY(neighbour->state == TENON_NEIGHBOUR_REACHABLE)) {
+        neighbour->confirmed_ms = stack->now_ms;
+        return;
+    }
+    if (neighbour->state != TENON_NEIGHBOUR_INCOMPLETE && neighbour->state != TENON_NEIGHBOUR_PERMANENT)
+        neighbour_reached(stack, neighbour);
+}
+
+static void neighbour_solicit(struct tenon *stack, struct tn_neighbour *neighbour)
+{
+    const struct tenon_ip *src = neighbour->queue_first != NULL ? &neighbour->queue_first->out.src : NULL;
+    tenon_u32 ms = NEIGHBOUR_ARP_RETRANS_MS;
+
+    neighbour->solicits++;
+    if (!tenon_ip_is_v4(&neighbour->ip))
+        ms = tn_netif_at(stack, neighbour->netif)->retrans_ms;
+    tn_timer_start(&stack->wheel, &neighbour->timer, tn_tick_after_ms(stack, ms));
+    if (tenon_ip_is_v4(&neighbour->ip))
+        tn_arp_solicit(stack, neighbour, src);
+    else
+        tn_nd_solicit(stack, neighbour, src);
+}
+
+static void neighbour_probe(struct tenon *stack, struct tn_neighbour *neighbour)
+{
+    neighbour_set_state(stack, neighbour, TENON_NEIGHBOUR_PROBE);
+    neighbour_solicit(stack, neighbour);
+}
+
+/* Upper layers send in vain: ask at once instead of waiting for the entry to age. */
+TENON_INTERNAL void tn_neighbour_doubt(struct tenon *stack, struct tn_neighbour *neighbour)
+{
+    if (neighbour->state == TENON_NEIGHBOUR_REACHABLE || neighbour->state == TENON_NEIGHBOUR_STALE ||
+        neighbour->state == TENON_NEIGHBOUR_DELAY)
+        neighbour_probe(stack, neighbour);
+}
+
+/* ---- packets --------------------------------------------------------------------------------- */
+
+static int neighbour_transmit(struct tenon *stack, struct tn_neighbour *neighbour, struct tn_out *out)
+{
+    neighbour->used_ms = stack->now_ms;
+    if (tn_neighbour_expired(stack, neighbour))
+        neighbour->state = TENON_NEIGHBOUR_STALE;
+    if (neighbour->state == TENON_NEIGHBOUR_STALE) {    /* RFC 4861 7.3.3 */
+        neighbour->state = TENON_NEIGHBOUR_DELAY;
+        tn_timer_start(&stack->wheel, &neighbour->timer, tn_tick_after_ms(stack, NEIGHBOUR_DELAY_MS));
+    }
+    return tn_link_frame(stack, tn_netif_at(stack, neighbour->netif), neighbour->mac,
+                         tenon_ip_is_v4(&neighbour->ip) ? TN_ETHERTYPE_IP4 : TN_ETHERTYPE_IP6, out);
+}
+
+/* RFC 4861 7.2.2: the oldest packet makes room. */
+static int neighbour_queue(struct tenon *stack, struct tn_neighbour *neighbour, const struct tn_out *out)
+{
+    struct link_queued *queued;
+    struct tenon_span *spans;
+    unsigned i;
+
+    if (neighbour->queued == stack->conf.neighbour_queue_max)
+        neighbour_drop_first(stack, neighbour);
+    queued = (struct link_queued *)tn_mem_get(stack, sizeof(*queued) + out->nspans * sizeof(struct tenon_span));
+    if (queued == NULL) {
+        tenon_buf_put(out->hdr);
+        return TENON_ENOMEM;
+    }
+    spans = (struct tenon_span *)(void *)(queued + 1);
+    for (i = 0; i < out->nspans; i++)
+        spans[i] = out->spans[i];
+    tn_spans_ref(spans, out->nspans);
+    queued->next = NULL;
+    queued->out = *out;
+    queued->out.spans = spans;
+    if (neighbour->queued == 0)
+        neighbour->queue_first = queued;
+    else
+        neighbour->queue_last->next = queued;
+    neighbour->queue_last = queued;
+    neighbour->queued++;
+    return TENON_OK;
+}
+
+/* A call from outside of tenon_input() and tenon_poll() does not know the time: the first question is put off
+ * to the next poll, or the second would follow it too early. */
+static void neighbour_ask(struct tenon *stack, struct tn_neighbour *neighbour)
+{
+    if (stack->depth > 0)
+        neighbour_solicit(stack, neighbour);
+    else
+        tn_timer_start(&stack->wheel, &neighbour->timer, stack->wheel.now);
+}
+
+TENON_INTERNAL int tn_neighbour_send(struct tenon *stack, struct tn_neighbour *neighbour, struct tn_out *out)
+{
+    int error;
+
+    if (TENON_LIKELY(neighbour->state != TENON_NEIGHBOUR_INCOMPLETE))
+        return neighbour_transmit(stack, neighbour, out);
+    if (neighbour->failed) {
+        tn_count(stack, TENON_STAT_NEIGH_QUEUE_DROP);
+        tenon_buf_put(out->hdr);
+        return TENON_EUNREACH;
+    }
+    neighbour->used_ms = stack->now_ms;
+    error = neighbour_queue(stack, neighbour, out);
+    if (neighbour->solicits == 0)
+        neighbour_ask(stack, neighbour);
+    return error;
+}
+
+/* ---- what is heard --------------------------------------------------------------------------- */
+
+TENON_INTERNAL void tn_neighbour_resolve(struct tenon *stack, struct tn_neighbour *neighbour, const tenon_u8 *mac,
+                                         enum tenon_neighbour_state state)
+{
+    struct link_queued *queued = neighbour->queue_first;
+
+    if (mac != neighbour->mac)
+        memcpy(neighbour->mac, mac, 6);
+    if (state == TENON_NEIGHBOUR_REACHABLE)
+        neighbour_reached(stack, neighbour);
+    else
+        neighbour_set_state(stack, neighbour, state);
+    neighbour->queue_first = NULL;
+    neighbour->queued = 0;
+    while (queued != NULL) {
+        struct link_queued *next = queued->next;
+        struct tn_out out = queued->out;    /* on its way down it may lose its spans; they are freed here */
+
+        (void)neighbour_transmit(stack, neighbour, &out);
+        queued_free(stack, queued);
+        queued = next;
+    }
+}
+
+TENON_INTERNAL struct tn_neighbour *tn_neighbour_learn(struct tenon *stack, unsigned netif, const struct tenon_ip *ip,
+                                                       const tenon_u8 *mac)
+{
+    struct tn_neighbour *neighbour = tn_neighbour_need(stack, netif, ip);
+
+    if (neighbour == NULL || neighbour->state == TENON_NEIGHBOUR_PERMANENT)
+        return neighbour;
+    if (neighbour->state == TENON_NEIGHBOUR_INCOMPLETE || memcmp(neighbour->mac, mac, 6) != 0)
+        tn_neighbour_resolve(stack, neighbour, mac, TENON_NEIGHBOUR_STALE);
+    return neighbour;
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+/* Nobody is there. The entry stays for a moment so that the next packets do not ask again at once
+ * (RFC 1122 2.3.2.1); those that waited are reported to their senders (RFC 4861 7.2.2), who may do anything in
+ * answer: nothing of the entry is touched after that. */
+static void neighbour_fail(struct tenon *stack, struct tn_neighbour *neighbour)
+{
+    struct link_queued *queued = neighbour->queue_first;
+    const unsigned netif = neighbour->netif;
+
+    tn_count(stack, TENON_STAT_NEIGH_FAILED);
+    neighbour->failed = 1;
+    neighbour->queue_first = NULL;
+    neighbour->queued = 0;
+    tn_timer_start(&stack->wheel, &neighbour->timer, tn_tick_after_ms(stack, NEIGHBOUR_FAILED_MS));
+    tn_route_gateway_failed(stack, netif, &neighbour->ip);
+    while (queued != NULL) {
+        struct link_queued *next = queued->next;
+        struct tn_out *out = &queued->out;
+
+        tn_count(stack, TENON_STAT_NEIGH_QUEUE_DROP);
+        tn_icmp_local_error(stack, out->hdr->data + out->off, out->len, TN_ERR_HOST, netif);
+        tenon_buf_put(out->hdr);
+        queued_free(stack, queued);
+        queued = next;
+    }
+}
+
+static void neighbour_timer_incomplete(struct tenon *stack, struct tn_neighbour *neighbour)
+{
+    if (neighbour->failed)
+        neighbour_free(stack, neighbour);
+    else if (neighbour->solicits < NEIGHBOUR_SOLICITS)
+        neighbour_solicit(stack, neighbour);
+    else
+        neighbour_fail(stack, neighbour);
+}
+
+static void neighbour_timer_probe(struct tenon *stack, struct tn_neighbour *neighbour)
+{
+    if (neighbour->solicits < NEIGHBOUR_SOLICITS) {
+        neighbour_solicit(stack, neighbour);
+        return;
+    }
+    tn_count(stack, TENON_STAT_NEIGH_FAILED);
+    tn_route_gateway_failed(stack, neighbour->netif, &neighbour->ip);
+    neighbour_free(stack, neighbour);
+}
+
+TENON_INTERNAL void tn_neighbour_timer(struct tenon *stack, struct tn_timer *timer)
+{
+    struct tn_neighbour *neighbour = TENON_CONTAINER(timer, struct tn_neighbour, timer);
+
+    switch (neighbour->state) {
+    case TENON_NEIGHBOUR_INCOMPLETE: neighbour_timer_incomplete(stack, neighbour); break;
+    case TENON_NEIGHBOUR_DELAY: neighbour_probe(stack, neighbour); break;
+    case TENON_NEIGHBOUR_PROBE: neighbour_timer_probe(stack, neighbour); break;
+    default: break;
+    }
+}
+
+/* ---- the interface --------------------------------------------------------------------------- */
+
+TENON_API int tenon_neighbour_set(struct tenon *stack, unsigned index, const struct tenon_ip *ip,
+                                  const tenon_u8 mac[6])
+{
+    const struct tn_netif *netif = tn_netif_at(stack, index);
+    struct tn_neighbour *neighbour;
+
+    if (netif == NULL || (netif->conf.caps & TENON_CAP_NO_LINK) || !tn_ip_is_host(ip) || !tn_mac_is_host(mac))
+        return TENON_EINVAL;
+    neighbour = tn_neighbour_need(stack, index, ip);
+    if (neighbour == NULL)
+        return TENON_ELIMIT;
+    tn_neighbour_resolve(stack, neighbour, mac, TENON_NEIGHBOUR_PERMANENT);
+    return TENON_OK;
+}
+
+TENON_API int tenon_neighbour_get(const struct tenon *stack, unsigned index, struct tenon_neighbour_info *info)
+{
+    unsigned i;
+
+    for (i = 0; i < stack->conf.neighbours_max; i++) {
+        const struct tn_neighbour *neighbour = &stack->link.neighbours[i];
+
+        if (neighbour->serial == 0 || index-- > 0)
+            continue;
+        info->ip = neighbour->ip;
+        memcpy(info->mac, neighbour->mac, 6);
+        info->netif = neighbour->netif;
+        info->state = (enum tenon_neighbour_state)neighbour->state;
+        if (tn_neighbour_expired(stack, neighbour))
+            info->state = TENON_NEIGHBOUR_STALE;
+        info->router = neighbour->router;
+        return TENON_OK;
+    }
+    return TENON_EINVAL;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* Interfaces: adding one, its link going up and down, its MTU. */
+#include "link/link_internal.h"
+
+enum { NETIF_MTU_MIN = 576, NETIF_MTU_MIN_IP6 = 1280 };
+enum { NETIF_REACHABLE_MS = 30000, NETIF_RETRANS_MS = 1000 };    /* RFC 4861 10 */
+
+TENON_INTERNAL struct tn_netif *tn_netif_at(struct tenon *stack, unsigned index)
+{
+    if (index == 0 || index > stack->conf.netifs_max || stack->link.netifs[index - 1].index == 0)
+        return NULL;
+    return &stack->link.netifs[index - 1];
+}
+
+static int netif_may_ip6(const struct tn_netif *netif)
+{
+    return !(netif->conf.flags & TENON_NETIF_NO_IP6) && netif->conf.mtu >= NETIF_MTU_MIN_IP6;
+}
+
+/* What routers said is forgotten: the link may be another one now. */
+static void netif_reset_nd(struct tn_netif *netif)
+{
+    netif->ip6 = (tenon_u8)netif_may_ip6(netif);
+    netif->hop_limit = 0;
+    netif->ip6_mtu = 0;
+    netif->reachable_ms = NETIF_REACHABLE_MS;
+    netif->retrans_ms = NETIF_RETRANS_MS;
+}
+
+static int netif_has_link_local(const struct tenon *stack, const struct tn_netif *netif)
+{
+    unsigned i;
+
+    for (i = 0; i < stack->conf.addrs_max; i++) {
+        const struct tn_address *address = &stack->link.addresses[i];
+
+        if (address->netif == netif->index && !tenon_ip_is_v4(&address->ip) && tn_ip_is_link_local(&address->ip))
+            return 1;
+    }
+    return 0;
+}
+
+/* Begin with the addresses of one IP version as on a new link. */
+static int netif_start_addresses(struct tenon *stack, struct tn_netif *netif, int is_v4)
+{
+    unsigned i;
+
+    for (i = 0; i < stack->conf.addrs_max; i++) {
+        struct tn_address *address = &stack->link.addresses[i];
+
+        if (address->netif == netif->index && tenon_ip_is_v4(&address->ip) == is_v4)
+            tn_address_start(stack, address);
+    }
+    if (!is_v4 && netif->ip6 && !netif_has_link_local(stack, netif))
+        return tn_slaac_link_local(stack, netif);
+    return TENON_OK;
+}
+
+static int netif_start(struct tenon *stack, struct tn_netif *netif)
+{
+    tn_path_invalidate(stack);
+    tn_groups_link(stack, netif);
+    (void)netif_start_addresses(stack, netif, 1);
+    return netif_start_addresses(stack, netif, 0);
+}
+
+static void netif_stop(struct tenon *stack, struct tn_netif *netif)
+{
+    unsigned i;
+
+    tn_link_timer_stop(stack, &netif->rs_timer);
+    netif->rs_left = 0;
+    for (i = 0; i < stack->conf.addrs_max; i++) {
+        if (stack->link.addresses[i].netif == netif->index)
+            tn_link_timer_stop(stack, &stack->link.addresses[i].timer);
+    }
+    tn_groups_link(stack, netif);
+    tn_neighbours_forget(stack, netif->index);
+    tn_path_invalidate(stack);
+}
+
+static int netif_conf_is_good(const struct tenon_netif_conf *conf)
+{
+    const tenon_u32 cuts = TENON_CAP_TSO4 | TENON_CAP_TSO6 | TENON_CAP_USO;
+
+    if (conf->mtu < NETIF_MTU_MIN)
+        return 0;
+    if ((conf->caps & cuts) && !(conf->caps & TENON_CAP_TX_CSUM))
+        return 0;    /* each piece needs a checksum of its own */
+    return (conf->caps & TENON_CAP_NO_LINK) || tn_mac_is_host(conf->mac);
+}
+
+TENON_API int tenon_netif_add(struct tenon *stack, const struct tenon_netif_conf *conf)
+{
+    struct tn_netif *netif;
+    unsigned i = 0;
+
+    if (!netif_conf_is_good(conf))
+        return TENON_EINVAL;
+    while (i < stack->conf.netifs_max && stack->link.netifs[i].index != 0)
+        i++;
+    if (i == stack->conf.netifs_max)
+        return TENON_ELIMIT;
+    netif = &stack->link.netifs[i];
+    netif->conf = *conf;
+    netif->index = (tenon_u8)(i + 1);
+    netif->up = 1;
+    netif->rs_timer.use = LINK_TIMER_SOLICIT;
+    netif_reset_nd(netif);
+    if (netif_start(stack, netif) != TENON_OK) {
+        netif->index = 0;
+        return TENON_ELIMIT;
+    }
+    return (int)netif->index;
+}
+
+TENON_API int tenon_netif_link(struct tenon *stack, unsigned index, int up)
+{
+    struct tn_netif *netif = tn_netif_at(stack, index);
+
+    if (netif == NULL)
+        return TENON_EINVAL;
+    if ((up != 0) == netif->up)
+        return TENON_OK;
+    netif->up = up != 0;
+    if (!netif->up) {
+        netif_stop(stack, netif);
+        return TENON_OK;
+    }
+    netif_reset_nd(netif);
+    (void)netif_start(stack, netif);    /* without room for a link-local address there is no IPv6: as before */
+    return TENON_OK;
+}
+
+TENON_API int tenon_netif_mtu(struct tenon *stack, unsigned index, tenon_u16 mtu)
+{
+    struct tn_netif *netif = tn_netif_at(stack, index);
+    int had_ip6;
+
+    if (netif == NULL || mtu < NETIF_MTU_MIN)
+        return TENON_EINVAL;
+    had_ip6 = netif_may_ip6(netif);
+    netif->conf.mtu = mtu;
+    if (netif->ip6_mtu > mtu)
+        netif->ip6_mtu = 0;
+    if (netif_may_ip6(netif) != had_ip6) {
+        netif->ip6 = (tenon_u8)netif_may_ip6(netif);
+        if (netif->ip6 && netif->up)
+            (void)netif_start_addresses(stack, netif, 0);
+    }
+    tn_path_invalidate(stack);
+    return TENON_OK;
+}
+
+TENON_API int tenon_netif_get(const struct tenon *stack, unsigned index, struct tenon_netif_info *info)
+{
+    const struct tn_netif *netif;
+
+    if (index == 0 || index > stack->conf.netifs_max || stack->link.netifs[index - 1].index == 0)
+        return TENON_EINVAL;
+    netif = &stack->link.netifs[index - 1];
+    info->conf = netif->conf;
+    info->up = netif->up;
+    info->rx_frames = netif->rx_frames;
+    info->rx_bytes = netif->rx_bytes;
+    info->tx_frames = netif->tx_frames;
+    info->tx_bytes = netif->tx_bytes;
+    return TENON_OK;
+}

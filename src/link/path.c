@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+/* Paths: where packets to a destination go, from which address, how large they may be. The destination
+ * cache of RFC 4861 5.1 and of RFC 1122 3.3.1.3, one for both IP versions. */
+#include "link/link_internal.h"
+
+enum { PATH_MTU_AGE_S = 600 };              /* RFC 1191 6.3, RFC 8201 5.3 */
+enum { PATH_MTU_MIN4 = 552, PATH_MTU_MIN6 = 1280 };
+
+TENON_INTERNAL void tn_path_invalidate(struct tenon *stack)
+{
+    stack->link.gen++;
+}
+
+/* ---- where to -------------------------------------------------------------------------------- */
+
+/* What decides a path. */
+struct path_way {
+    struct tenon_ip src, next_hop;
+    unsigned netif;
+    enum tn_cast cast;
+};
+
+static int path_netif_serves(const struct tn_netif *netif, const struct tenon_ip *dst)
+{
+    return netif->index != 0 && netif->up && (netif->ip6 || tenon_ip_is_v4(dst));
+}
+
+/* Groups, 255.255.255.255, and link-local destinations are on every link. Without a scope: by a route if one
+ * covers them, else the first interface that can send there. */
+static unsigned path_any_link(const struct tenon *stack, const struct tenon_ip *dst, unsigned scope)
+{
+    const struct tn_route *route;
+    struct tenon_ip src;
+    unsigned i;
+
+    if (scope != 0)
+        return path_netif_serves(&stack->link.netifs[scope - 1], dst) ? scope : 0;
+    route = tn_route_find(stack, dst, 0);
+    if (route != NULL && tn_addr_source(stack, &src, dst, route->netif) == TENON_OK)
+        return route->netif;
+    for (i = 0; i < stack->conf.netifs_max; i++) {
+        const struct tn_netif *netif = &stack->link.netifs[i];
+
+        if (path_netif_serves(netif, dst) && tn_addr_source(stack, &src, dst, netif->index) == TENON_OK)
+            return netif->index;
+    }
+    return 0;
+}
+
+static int path_is_everywhere(const struct tenon_ip *dst)
+{
+    if (tenon_ip_is_v4(dst))
+        return dst->w[3] == 0xFFFFFFFFUL || tn_ip_is_multicast(dst);
+    return tn_ip_is_multicast(dst) || tn_ip_is_link_local(dst);
+}
+
+static enum tn_cast path_cast(const struct tenon *stack, const struct tenon_ip *dst)
+{
+    if (tn_ip_is_multicast(dst))
+        return TN_CAST_MULTICAST;
+    return tn_addr_is_broadcast(stack, dst) ? TN_CAST_BROADCAST : TN_CAST_UNICAST;
+}
+
+/* @return TENON_OK or TENON_EUNREACH */
+static int path_resolve(const struct tenon *stack, struct path_way *way, const struct tenon_ip *dst, unsigned scope)
+{
+    const struct tn_route *route;
+
+    /* We have no loopback interface. */
+    if (tn_ip_is_loopback(dst) || tn_addr_is_ours(stack, dst, scope))
+        return TENON_EUNREACH;
+    way->cast = path_cast(stack, dst);
+    way->next_hop = *dst;
+    if (path_is_everywhere(dst)) {
+        way->netif = path_any_link(stack, dst, scope);
+    } else {
+        route = tn_route_find(stack, dst, scope);
+        way->netif = route == NULL ? 0 : route->netif;
+        if (route != NULL && !tenon_ip_is_any(&route->gateway)) {
+            way->next_hop = route->gateway;
+            way->cast = TN_CAST_UNICAST;
+        }
+    }
+    if (way->netif == 0)
+        return TENON_EUNREACH;
+    if (tn_source_select(stack, &way->src, dst, way->netif, &way->next_hop) != TENON_OK)
+        return TENON_EUNREACH;
+    return TENON_OK;
+}
+
+/* A lowered MTU belongs to the way that was taken when it was reported. */
+static void path_take(struct tn_path *path, const struct path_way *way)
+{
+    if (path->netif != way->netif || !tenon_ip_equal(&path->next_hop, &way->next_hop)) {
+        path->neighbour = NULL;
+        path->mtu = 0;
+    }
+    path->src = way->src;
+    path->next_hop = way->next_hop;
+    path->netif = (tenon_u8)way->netif;
+    path->cast = (tenon_u8)way->cast;
+}
+
+TENON_INTERNAL int tn_path_check(struct tenon *stack, struct tn_path *path)
+{
+    struct path_way way;
+
+    if (TENON_UNLIKELY(path->gen != stack->link.gen)) {
+        path->gen = stack->link.gen;
+        if (path_resolve(stack, &way, &path->dst, path->scope) == TENON_OK)
+            path_take(path, &way);
+        else
+            path->netif = 0;    /* until something changes again */
+    }
+    return path->netif != 0 ? TENON_OK : TENON_EUNREACH;
+}
+
+/* ---- the cache ------------------------------------------------------------------------------- */
+
+static tenon_u32 path_hash(const struct tenon *stack, const struct tenon_ip *dst, unsigned scope)
+{
+    tenon_u32 words[5];
+    unsigned i;
+
+    for (i = 0; i < 4; i++)
+        words[i] = dst->w[i];
+    words[4] = scope;
+    return tn_hash_words(&stack->table_key, words, 5);
+}
+
+static struct tn_path *path_find(const struct tenon *stack, const struct tenon_ip *dst, unsigned scope,
+                                 tenon_u32 hash)
+{
+    struct tn_hnode *node = tn_htab_chain(&stack->link.paths, hash);
+
+    for (; node != NULL; node = node->next) {
+        struct tn_path *path = TENON_CONTAINER(node, struct tn_path, node);
+
+        if (node->hash == hash && path->scope == scope && tenon_ip_equal(&path->dst, dst))
+            return path;
+    }
+    return NULL;
+}
+
+static void path_lru_remove(struct tn_link *link, struct tn_path *path)
+{
+    *path->lru_prev = path->lru_next;
+    if (path->lru_next != NULL)
+        path->lru_next->lru_prev = path->lru_prev;
+    else
+        link->lru_last = path->lru_prev;
+}
+
+static void path_lru_append(struct tn_link *link, struct tn_path *path)
+{
+    path->lru_next = NULL;
+    path->lru_prev = link->lru_last;
+    *link->lru_last = path;
+    link->lru_last = &path->lru_next;
+}
+
+static void path_free(struct tenon *stack, struct tn_path *path)
+{
+    TENON_ASSERT(path->refs == 0);
+    path_lru_remove(&stack->link, path);
+    tn_htab_remove(&stack->link.paths, &path->node);
+    tn_mem_put(stack, path, sizeof(*path));
+}
+
+/* The path enters the cache unused. @return NULL: no memory, or all paths are in use */
+static struct tn_path *path_new(struct tenon *stack, const struct tenon_ip *dst, unsigned scope, tenon_u32 hash)
+{
+    struct tn_link *link = &stack->link;
+    struct tn_path *path;
+
+    if (link->paths.count >= stack->conf.paths_max) {
+        if (link->lru_first == NULL)
+            return NULL;
+        path_free(stack, link->lru_first);
+    }
+    path = (struct tn_path *)tn_mem_get(stack, sizeof(*path));
+    if (path == NULL)
+        return NULL;
+    memset(path, 0, sizeof(*path));
+    path->dst = *dst;
+    path->scope = (tenon_u8)scope;
+    path->gen = link->gen;
+    tn_htab_insert(&link->paths, &path->node, hash);
+    path_lru_append(link, path);
+    return path;
+}
+
+static int path_dst_is_good(const struct tenon_ip *dst)
+{
+    if (tenon_ip_is_v4(dst) && dst->w[3] == 0xFFFFFFFFUL)
+        return 1;
+    return tn_ip_is_multicast(dst) || tn_ip_is_loopback(dst) || tn_ip_is_host(dst);
+}
+
+TENON_INTERNAL int tn_path_get(struct tenon *stack, struct tn_path **out, const struct tenon_ip *dst, unsigned scope)
+{
+    const tenon_u32 hash = path_hash(stack, dst, scope);
+    struct tn_path *path;
+    struct path_way way;
+
+    if (!path_dst_is_good(dst) || (scope != 0 && tn_netif_at(stack, scope) == NULL))
+        return TENON_EINVAL;
+    path = path_find(stack, dst, scope, hash);
+    if (path != NULL) {
+        if (tn_path_check(stack, path) != TENON_OK)
+            return TENON_EUNREACH;
+    } else {
+        if (path_resolve(stack, &way, dst, scope) != TENON_OK)
+            return TENON_EUNREACH;
+        path = path_new(stack, dst, scope, hash);
+        if (path == NULL)
+            return TENON_ENOMEM;
+        path_take(path, &way);
+    }
+    if (path->refs == 0)
+        path_lru_remove(&stack->link, path);
+    path->refs++;
+    *out = path;
+    return TENON_OK;
+}
+
+TENON_INTERNAL void tn_path_put(struct tenon *stack, struct tn_path *path)
+{
+    TENON_ASSERT(path->refs > 0);
+    if (--path->refs == 0)
+        path_lru_append(&stack->link, path);
+}
+
+/* All users have given their paths back by now. */
+TENON_INTERNAL void tn_path_fini(struct tenon *stack)
+{
+    while (stack->link.lru_first != NULL)
+        path_free(stack, stack->link.lru_first);
+    TENON_ASSERT(stack->link.paths.count == 0);
+    tn_htab_fini(&stack->link.paths);
+}
+
+/* ---- path MTU -------------------------------------------------------------------------------- */
+
+static tenon_u32 path_link_mtu(struct tenon *stack, const struct tn_path *path)
+{
+    const struct tn_netif *netif = tn_netif_at(stack, path->netif);
+
+    if (netif == NULL)
+        return tenon_ip_is_v4(&path->dst) ? PATH_MTU_MIN4 : PATH_MTU_MIN6;    /* no way there: anything */
+    if (netif->ip6_mtu != 0 && !tenon_ip_is_v4(&path->dst))
+        return netif->ip6_mtu;
+    return netif->conf.mtu;
+}
+
+TENON_INTERNAL tenon_u32 tn_path_mtu(struct tenon *stack, struct tn_path *path)
+{
+    const tenon_u32 link = path_link_mtu(stack, path);
+
+    if (path->mtu != 0 && tn_link_is_over(stack, path->mtu_until_s))
+        path->mtu = 0;
+    return path->mtu != 0 && path->mtu < link ? path->mtu : link;
+}
+
+/* RFC 8201 4: less than 1280 is no report of an IPv6 router's. For IPv4 RFC 1191 3 would go down to 68, to the
+ * joy of those who forge reports (RFC 5927 7); links that small are not met any more. */
+TENON_INTERNAL int tn_path_lower_mtu(struct tenon *stack, struct tn_path *path, tenon_u32 mtu)
+{
+    if (mtu < (tenon_ip_is_v4(&path->dst) ? 68 : PATH_MTU_MIN6))
+        return 0;
+    if (tenon_ip_is_v4(&path->dst))
+        mtu = tn_max(mtu, PATH_MTU_MIN4);
+    if (mtu >= tn_path_mtu(stack, path))
+        return 0;
+    path->mtu = (tenon_u16)mtu;
+    path->mtu_until_s = tn_link_deadline(stack, PATH_MTU_AGE_S);
+    return 1;
+}
+
+/* ---- advice about the next hop --------------------------------------------------------------- */
+
+static struct tn_neighbour *path_neighbour(const struct tn_path *path)
+{
+    if (path->neighbour == NULL || path->neighbour->serial != path->neighbour_serial)
+        return NULL;
+    return path->neighbour;
+}
+
+TENON_INTERNAL void tn_path_confirm(struct tenon *stack, struct tn_path *path)
+{
+    struct tn_neighbour *neighbour = path_neighbour(path);
+
+    if (neighbour != NULL)
+        tn_neighbour_confirm(stack, neighbour);
+}
+
+TENON_INTERNAL void tn_path_doubt(struct tenon *stack, struct tn_path *path)
+{
+    struct tn_neighbour *neighbour = path_neighbour(path);
+
+    if (neighbour != NULL)
+        tn_neighbour_doubt(stack, neighbour);
+}
+
+/* ---- redirects ------------------------------------------------------------------------------- */
+
+static int path_goes_by(struct tenon *stack, struct tn_path *path, const struct tn_netif *netif,
+                        const struct tenon_ip *first_hop)
+{
+    return path != NULL && tn_path_check(stack, path) == TENON_OK && path->netif == netif->index &&
+           tenon_ip_equal(&path->next_hop, first_hop);
+}
+
+/* A destination has up to two paths over an interface: the one that asked for it, and the one that did not. */
+static struct tn_path *path_over(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *dst,
+                                 const struct tenon_ip *first_hop, unsigned scope)
+{
+    struct tn_path *path = path_find(stack, dst, scope, path_hash(stack, dst, scope));
+
+    return path_goes_by(stack, path, netif, first_hop) ? path : NULL;
+}
+
+TENON_INTERNAL int tn_path_uses(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *dst,
+                                const struct tenon_ip *first_hop)
+{
+    return path_over(stack, netif, dst, first_hop, 0) != NULL ||
+           path_over(stack, netif, dst, first_hop, netif->index) != NULL;
+}
+
+/* It holds until the next change of routes; the router will send another one then. */
+TENON_INTERNAL void tn_path_redirect(struct tenon *stack, struct tn_netif *netif, const struct tenon_ip *dst,
+                                     const struct tenon_ip *from, const struct tenon_ip *next_hop)
+{
+    unsigned i;
+
+    for (i = 0; i < 2; i++) {
+        struct tn_path *path = path_over(stack, netif, dst, from, i == 0 ? 0U : netif->index);
+
+        if (path == NULL)
+            continue;
+        path->next_hop = *next_hop;
+        path->neighbour = NULL;
+        path->mtu = 0;
+    }
+}
+
+TENON_INTERNAL void tn_link_redirect4(struct tenon *stack, struct tn_netif *netif, const struct tenon_ip *from,
+                                      const struct tenon_ip *dst, const struct tenon_ip *gateway)
+{
+    if (!tn_ip_is_host(gateway) || tn_address_find(stack, 0, gateway) != NULL ||
+        tn_addr_is_broadcast(stack, gateway) || !tn_route_is_on_link(stack, netif->index, gateway))
+        return;
+    tn_path_redirect(stack, netif, dst, from, gateway);
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/* Routes: an array in the order in which they are tried, longest prefix first, then lowest metric. There are
+ * few, and paths remember what was found. */
+#include "link/link_internal.h"
+
+enum { ROUTE_ROUTERS_MAX = 4, ROUTE_PREFIXES_MAX = 8 };    /* advertised, on one interface */
+enum { ROUTE_RETRY_S = 60 };    /* how long a gateway that did not answer stands behind others */
+
+static int route_same_key(const struct tn_route *a, const struct tn_route *b)
+{
+    return a->netif == b->netif && a->bits == b->bits && tenon_ip_equal(&a->dst, &b->dst) &&
+           tenon_ip_equal(&a->gateway, &b->gateway) && tenon_ip_is_v4(&a->dst) == tenon_ip_is_v4(&b->dst);
+}
+
+TENON_INTERNAL int tn_route_index(const struct tenon *stack, const struct tn_route *route)
+{
+    unsigned i;
+
+    for (i = 0; i < stack->link.nroutes; i++) {
+        if (route_same_key(&stack->link.routes[i], route))
+            return (int)i;
+    }
+    return -1;
+}
+
+TENON_INTERNAL int tn_route_insert(struct tenon *stack, const struct tn_route *route)
+{
+    struct tn_link *link = &stack->link;
+    unsigned i;
+
+    if (tn_route_index(stack, route) >= 0)
+        return TENON_EINUSE;
+    if (link->nroutes == stack->conf.routes_max)
+        return TENON_ELIMIT;
+    for (i = link->nroutes; i > 0; i--) {
+        const struct tn_route *before = &link->routes[i - 1];
+
+        if (before->bits > route->bits || (before->bits == route->bits && before->metric <= route->metric))
+            break;
+        link->routes[i] = *before;
+    }
+    link->routes[i] = *route;
+    link->nroutes++;
+    tn_path_invalidate(stack);
+    return TENON_OK;
+}
+
+TENON_INTERNAL void tn_route_delete(struct tenon *stack, unsigned index)
+{
+    struct tn_link *link = &stack->link;
+
+    link->nroutes--;
+    for (; index < link->nroutes; index++)
+        link->routes[index] = link->routes[index + 1];
+    tn_path_invalidate(stack);
+}
+
+/* ---- looking up ------------------------------------------------------------------------------ */
+
+static int route_leads_to(const struct tenon *stack, const struct tn_route *route, const struct tenon_ip *dst)
+{
+    const struct tn_netif *netif = &stack->link.netifs[route->netif - 1];
+
+    if (tenon_ip_is_v4(dst) != tenon_ip_is_v4(&route->dst) || !tn_ip_match(dst, &route->dst, route->bits))
+        return 0;
+    return netif->up && (netif->ip6 || tenon_ip_is_v4(dst));
+}
+
+/* A gateway that did not answer lately (RFC 1122 3.3.1.4), not one to which nothing was sent. */
+static int route_is_suspect(const struct tenon *stack, const struct tn_route *route)
+{
+    return route->failed_s != 0 && tn_link_seconds(stack) - route->failed_s < ROUTE_RETRY_S;
+}
+
+static int route_gateway_is_known(const struct tenon *stack, const struct tn_route *route)
+{
+    const struct tn_neighbour *neighbour = tn_neighbour_find(stack, route->netif, &route->gateway);
+
+    return neighbour != NULL && neighbour->state != TENON_NEIGHBOUR_INCOMPLETE;
+}
+
+/* Of two routes to the same prefix, whether b (further back) is better than a: RFC 4861 6.3.6, and the same
+ * for IPv4 (RFC 1122 3.3.1.2). */
+static int route_is_better(const struct tenon *stack, const struct tn_route *b, const struct tn_route *a)
+{
+    const int suspect_a = route_is_suspect(stack, a), suspect_b = route_is_suspect(stack, b);
+
+    if (suspect_a != suspect_b)
+        return suspect_a;
+    if (suspect_a)
+        return tn_seq_lt(b->failed_s, a->failed_s);    /* all are: one after the other */
+    if (a->metric != b->metric || tenon_ip_is_any(&a->gateway) || tenon_ip_is_any(&b->gateway))
+        return 0;
+    return !route_gateway_is_known(stack, a) && route_gateway_is_known(stack, b);
+}
+
+TENON_INTERNAL const struct tn_route *tn_route_find(const struct tenon *stack, const struct tenon_ip *dst,
+                                                    unsigned scope)
+{
+    const struct tn_route *route = stack->link.routes;
+    const struct tn_route *const end = route + stack->link.nroutes;
+    const struct tn_route *best = NULL;
+
+    for (; route < end; route++) {
+        if (best != NULL && route->bits != best->bits)
+            break;
+        if ((scope != 0 && route->netif != scope) || !route_leads_to(stack, route, dst))
+            continue;
+        if (best == NULL || route_is_better(stack, route, best))
+            best = route;
+    }
+    return best;
+}
+
+TENON_INTERNAL int tn_route_is_on_link(const struct tenon *stack, unsigned netif, const struct tenon_ip *ip)
+{
+    const struct tn_route *route;
+
+    if (!tenon_ip_is_v4(ip) && tn_ip_is_link_local(ip))
+        return 1;
+    route = tn_route_find(stack, ip, netif);
+    return route != NULL && tenon_ip_is_any(&route->gateway);
+}
+
+/* ---- gateways -------------------------------------------------------------------------------- */
+
+static int route_goes_by(const struct tn_route *route, unsigned netif, const struct tenon_ip *gateway)
+{
+    return route->netif == netif && tenon_ip_equal(&route->gateway, gateway);
+}
+
+TENON_INTERNAL void tn_route_gateway_failed(struct tenon *stack, unsigned netif, const struct tenon_ip *gateway)
+{
+    unsigned i;
+
+    for (i = 0; i < stack->link.nroutes; i++) {
+        if (!route_goes_by(&stack->link.routes[i], netif, gateway))
+            continue;
+        stack->link.routes[i].failed_s = tn_link_seconds(stack);
+        tn_path_invalidate(stack);
+    }
+}
+
+TENON_INTERNAL void tn_route_gateway_works(struct tenon *stack, unsigned netif, const struct tenon_ip *gateway)
+{
+    unsigned i;
+
+    for (i = 0; i < stack->link.nroutes; i++) {
+        if (stack->link.routes[i].failed_s == 0 || !route_goes_by(&stack->link.routes[i], netif, gateway))
+            continue;
+        stack->link.routes[i].failed_s = 0;
+        tn_path_invalidate(stack);
+    }
+}
+
+TENON_INTERNAL void tn_route_gateway_gone(struct tenon *stack, unsigned netif, const struct tenon_ip *gateway)
+{
+    unsigned i = 0;
+
+    while (i < stack->link.nroutes) {
+        if (stack->link.routes[i].origin == ROUTE_ROUTER && route_goes_by(&stack->link.routes[i], netif, gateway))
+            tn_route_delete(stack, i);
+        else
+            i++;
+    }
+}
+
+/* How many routes of this kind (by a gateway, or on the link) routers have given to this interface, and to
+ * all together. */
+static void route_count(const struct tenon *stack, const struct tn_route *like, unsigned *here, unsigned *all)
+{
+    unsigned i;
+
+    *here = *all = 0;
+    for (i = 0; i < stack->link.nroutes; i++) {
+        const struct tn_route *route = &stack->link.routes[i];
+
+        if (route->origin != ROUTE_ROUTER)
+            continue;
+        ++*all;
+        if (route->netif == like->netif && tenon_ip_is_any(&route->gateway) == tenon_ip_is_any(&like->gateway))
+            ++*here;
+    }
+}
+
+/* Routers may fill half of the table, and no interface more than its share: the rest is the owner's. */
+TENON_INTERNAL void tn_route_advertised(struct tenon *stack, const struct tn_route *advertised, tenon_u32 lifetime_s)
+{
+    struct tn_route route = *advertised;
+    const int index = tn_route_index(stack, advertised);
+    unsigned here, all;
+
+    if (index >= 0) {
+        struct tn_route *known = &stack->link.routes[index];
+
+        if (known->origin != ROUTE_ROUTER)
+            return;
+        if (lifetime_s > 0 && known->metric == advertised->metric) {
+            known->until_s = tn_link_deadline(stack, lifetime_s);
+            return;
+        }
+        route.failed_s = known->failed_s;
+        tn_route_delete(stack, (unsigned)index);
+    }
+    route_count(stack, advertised, &here, &all);
+    if (lifetime_s == 0 || all >= stack->conf.routes_max / 2U)
+        return;
+    if (here >= (tenon_ip_is_any(&advertised->gateway) ? ROUTE_PREFIXES_MAX : ROUTE_ROUTERS_MAX))
+        return;
+    route.origin = ROUTE_ROUTER;
+    route.until_s = tn_link_deadline(stack, lifetime_s);
+    (void)tn_route_insert(stack, &route);
+}
+
+/* ---- the interface --------------------------------------------------------------------------- */
+
+/* @return 0 if there can be no such route */
+static int route_fill(struct tn_route *route, const struct tenon_ip *dst, unsigned prefix,
+                      const struct tenon_ip *gateway)
+{
+    const unsigned shift = tenon_ip_is_v4(dst) ? 96 : 0;
+    struct tenon_ip network;
+
+    memset(route, 0, sizeof(*route));
+    if (prefix > 128 - shift)
+        return 0;
+    network = tn_ip_network(dst, prefix + shift);
+    if (!tenon_ip_equal(&network, dst))
+        return 0;
+    route->dst = *dst;
+    route->bits = (tenon_u8)(prefix + shift);
+    route->until_s = TN_FOREVER;
+    if (gateway == NULL || tenon_ip_is_any(gateway))
+        return 1;
+    route->gateway = *gateway;
+    return tn_ip_is_host(gateway) && tenon_ip_is_v4(gateway) == tenon_ip_is_v4(dst);
+}
+
+TENON_API int tenon_route_add(struct tenon *stack, unsigned netif, const struct tenon_ip *dst, unsigned prefix,
+                              const struct tenon_ip *gateway, unsigned metric)
+{
+    struct tn_route route;
+    int index;
+
+    if (tn_netif_at(stack, netif) == NULL || !route_fill(&route, dst, prefix, gateway))
+        return TENON_EINVAL;
+    if (gateway != NULL && tn_address_find(stack, 0, gateway) != NULL)
+        return TENON_EINVAL;    /* we ourselves are no gateway for us */
+    route.netif = (tenon_u8)netif;
+    route.metric = metric;
+    index = tn_route_index(stack, &route);
+    if (index >= 0 && stack->link.routes[index].origin != ROUTE_MANUAL)
+        tn_route_delete(stack, (unsigned)index);    /* what is set by hand takes the place of what was learnt */
+    return tn_route_insert(stack, &route);
+}
+
+TENON_API int tenon_route_remove(struct tenon *stack, unsigned netif, const struct tenon_ip *dst, unsigned prefix,
+                                 const struct tenon_ip *gateway)
+{
+    struct tn_route route;
+    int index;
+
+    if (tn_netif_at(stack, netif) == NULL || !route_fill(&route, dst, prefix, gateway))
+        return TENON_EUNREACH;
+    route.netif = (tenon_u8)netif;
+    index = tn_route_index(stack, &route);
+    if (index < 0)
+        return TENON_EUNREACH;
+    tn_route_delete(stack, (unsigned)index);
+    return TENON_OK;
+}
+
+TENON_API int tenon_route_get(const struct tenon *stack, unsigned index, struct tenon_route_info *info)
+{
+    const struct tn_route *route;
+
+    if (index >= stack->link.nroutes)
+        return TENON_EINVAL;
+    route = &stack->link.routes[index];
+    info->dst = route->dst;
+    info->gateway = route->gateway;
+    info->prefix = route->bits - (tenon_ip_is_v4(&route->dst) ? 96U : 0U);
+    info->netif = route->netif;
+    info->metric = (unsigned)route->metric;
+    info->automatic = route->origin != ROUTE_MANUAL;
+    return TENON_OK;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* What IPv6 routers tell hosts: advertisements (RFC 4861 6.3, with the preference of RFC 4191) and redirects
+ * (8.3); and asking for the former. */
+#include "base/bytes.h"
+#include "link/link_internal.h"
+#include "wire/wire.h"
+
+/* RFC 4861 10 */
+enum { ROUTER_SOLICITATIONS = 3, ROUTER_DELAY_MS = 1000, ROUTER_INTERVAL_MS = 4000 };
+enum { ROUTER_PREFIX_BYTES = 32, ROUTER_PREFIXES_MAX = 8 };    /* the option; how many are read of one message */
+enum { ROUTER_FLAG_ON_LINK = 0x80, ROUTER_FLAG_AUTONOMOUS = 0x40 };
+enum { ROUTER_METRIC = 1024, ROUTER_METRIC_STEP = 16 };
+
+/* Bounds on what an advertisement may set: each can be used to cut hosts off (RFC 3756 4.2.7). The RFC knows
+ * only the upper bound of the reachable time. */
+enum { ROUTER_HOP_LIMIT_MIN = 16, ROUTER_MTU_MIN = 1280 };
+#define ROUTER_REACHABLE_MIN_MS 1000UL
+#define ROUTER_REACHABLE_MAX_MS 3600000UL
+#define ROUTER_RETRANS_MIN_MS 100UL
+#define ROUTER_RETRANS_MAX_MS 60000UL
+
+/* ---- solicitation ---------------------------------------------------------------------------- */
+
+TENON_INTERNAL void tn_router_solicit(struct tenon *stack, struct tn_netif *netif)
+{
+    if (netif->conf.flags & TENON_NETIF_NO_RA)
+        return;
+    netif->rs_left = ROUTER_SOLICITATIONS;
+    tn_link_timer_start(stack, &netif->rs_timer, tn_link_jitter(stack, ROUTER_DELAY_MS));
+}
+
+/* RFC 4861 6.3.7 */
+TENON_INTERNAL void tn_router_timer(struct tenon *stack, struct tn_netif *netif)
+{
+    const struct tn_address *address = tn_address_link_local(stack, netif->index);
+
+    if (netif->rs_left == 0 || !netif->up || !netif->ip6 || address == NULL)
+        return;
+    netif->rs_left--;
+    tn_nd_router_solicit(stack, netif, &address->ip);
+    if (netif->rs_left > 0)
+        tn_link_timer_start(stack, &netif->rs_timer, ROUTER_INTERVAL_MS);
+}
+
+/* ---- advertisement --------------------------------------------------------------------------- */
+
+static void router_take_parameters(struct tn_netif *netif, const struct nd_message *message)
+{
+    const tenon_u32 reachable = get32be(message->p + 8), retrans = get32be(message->p + 12);
+
+    if (message->p[4] >= ROUTER_HOP_LIMIT_MIN)
+        netif->hop_limit = message->p[4];
+    if (reachable >= ROUTER_REACHABLE_MIN_MS && reachable <= ROUTER_REACHABLE_MAX_MS)
+        netif->reachable_ms = reachable;
+    if (retrans != 0)
+        netif->retrans_ms = tn_min(tn_max(retrans, ROUTER_RETRANS_MIN_MS), ROUTER_RETRANS_MAX_MS);
+}
+
+static void router_take_mtu(struct tenon *stack, struct tn_netif *netif, const struct nd_message *message)
+{
+    tenon_u32 mtu;
+
+    if (message->mtu == NULL)
+        return;
+    mtu = get32be(message->mtu + 4);
+    if (mtu < ROUTER_MTU_MIN || mtu > netif->conf.mtu || mtu == netif->ip6_mtu)
+        return;
+    netif->ip6_mtu = (tenon_u16)mtu;
+    tn_path_invalidate(stack);
+}
+
+/* RFC 4191 2.1: 01 high, 11 low, 00 medium; 10 is reserved and means medium. */
+static tenon_u32 router_metric(unsigned flags)
+{
+    switch (flags >> 3 & 3) {
+    case 1: return ROUTER_METRIC - ROUTER_METRIC_STEP;
+    case 3: return ROUTER_METRIC + ROUTER_METRIC_STEP;
+    default: return ROUTER_METRIC;
+    }
+}
+
+static void router_take_default(struct tenon *stack, const struct nd_message *message)
+{
+    struct tn_route route;
+
+    memset(&route, 0, sizeof(route));
+    route.gateway = message->pkt->src;
+    route.netif = message->netif->index;
+    route.metric = router_metric(message->p[5]);
+    tn_route_advertised(stack, &route, get16be(message->p + 6));
+}
+
+static void router_take_on_link(struct tenon *stack, const struct tn_netif *netif, const struct tn_prefix *prefix)
+{
+    struct tn_route route;
+
+    memset(&route, 0, sizeof(route));
+    route.dst = tn_ip_network(&prefix->ip, prefix->bits);
+    route.bits = (tenon_u8)prefix->bits;
+    route.netif = netif->index;
+    route.metric = ROUTER_METRIC;
+    tn_route_advertised(stack, &route, prefix->valid_s);
+}
+
+/* RFC 4861 6.3.4, RFC 4862 5.5.3: on-link and autonomous are two questions. */
+static void router_take_prefix(struct tenon *stack, struct tn_netif *netif, const tenon_u8 *p)
+{
+    struct tn_prefix prefix;
+
+    prefix.bits = p[2];
+    prefix.valid_s = get32be(p + 4);
+    prefix.preferred_s = get32be(p + 8);
+    prefix.ip = get_ip6(p + 16);
+    if (prefix.bits > 128 || prefix.preferred_s > prefix.valid_s || tn_ip_is_link_local(&prefix.ip) ||
+        tn_ip_is_multicast(&prefix.ip) || tenon_ip_is_v4(&prefix.ip))
+        return;
+    if (p[3] & ROUTER_FLAG_ON_LINK)
+        router_take_on_link(stack, netif, &prefix);
+    if (p[3] & ROUTER_FLAG_AUTONOMOUS)
+        tn_slaac_prefix(stack, netif, &prefix);
+}
+
+static void router_take_prefixes(struct tenon *stack, const struct nd_message *message)
+{
+    tenon_u32 at = message->options;
+    unsigned n = 0;
+
+    while (at < message->len && n < ROUTER_PREFIXES_MAX) {
+        tenon_u8 type;
+        const unsigned bytes = tn_nd_option(&type, message->p + at, message->len - at);
+
+        if (type == ND_OPTION_PREFIX && bytes == ROUTER_PREFIX_BYTES) {
+            router_take_prefix(stack, message->netif, message->p + at);
+            n++;
+        }
+        at += bytes;    /* not 0: checked by nd.c */
+    }
+}
+
+TENON_INTERNAL int tn_router_advert(struct tenon *stack, const struct nd_message *message)
+{
+    struct tn_netif *netif = message->netif;
+    const struct tenon_ip *src = &message->pkt->src;
+    struct tn_neighbour *neighbour;
+
+    if (tenon_ip_is_v4(src) || !tn_ip_is_link_local(src))    /* RFC 4861 6.1.2 */
+        return -1;
+    if (netif->conf.flags & TENON_NETIF_NO_RA)
+        return 0;
+    netif->rs_left = 0;
+    tn_link_timer_stop(stack, &netif->rs_timer);
+    router_take_parameters(netif, message);
+    router_take_mtu(stack, netif, message);
+    if (message->slla != NULL && !(netif->conf.caps & TENON_CAP_NO_LINK)) {
+        neighbour = tn_neighbour_learn(stack, netif->index, src, message->slla);
+        if (neighbour != NULL)
+            neighbour->router = 1;
+    }
+    router_take_default(stack, message);
+    router_take_prefixes(stack, message);
+    tn_link_lifetimes(stack);
+    return 0;
+}
+
+/* ---- redirect -------------------------------------------------------------------------------- */
+
+/* RFC 4861 8.1: from the first hop that we use, to itself (a neighbour after all) or to another router. */
+static int router_redirect_is_bad(struct tenon *stack, const struct nd_message *message,
+                                  const struct tenon_ip *target, const struct tenon_ip *dst)
+{
+    const struct tenon_ip *src = &message->pkt->src;
+
+    if (!tn_ip_is_link_local(src) || tn_ip_is_multicast(dst) || tenon_ip_is_v4(dst))
+        return 1;
+    if (tenon_ip_is_v4(target) || (!tn_ip_is_link_local(target) && !tenon_ip_equal(target, dst)))
+        return 1;
+    return !tn_path_uses(stack, message->netif, dst, src);
+}
+
+TENON_INTERNAL int tn_router_redirect(struct tenon *stack, const struct nd_message *message)
+{
+    const struct tenon_ip target = get_ip6(message->p + 8), dst = get_ip6(message->p + 24);
+    struct tn_neighbour *neighbour = NULL;
+
+    if (router_redirect_is_bad(stack, message, &target, &dst))
+        return -1;
+    if (tn_address_find(stack, 0, &target) != NULL)
+        return 0;
+    if (message->tlla != NULL)
+        neighbour = tn_neighbour_learn(stack, message->netif->index, &target, message->tlla);
+    if (neighbour != NULL && !tenon_ip_equal(&target, &dst))
+        neighbour->router = 1;    /* RFC 4861 8.3 */
+    tn_path_redirect(stack, message->netif, &dst, &message->pkt->src, &target);
+    return 0;
+}

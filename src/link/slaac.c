@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* Addresses that nobody configured: the link-local one, and those in advertised prefixes (RFC 4862), with
+ * stable interface identifiers (RFC 7217). */
+#include "base/bytes.h"
+#include "link/link_internal.h"
+
+enum { SLAAC_PER_NETIF_MAX = 4 };      /* addresses made from prefixes, on one interface */
+enum { SLAAC_TWO_HOURS_S = 7200 };     /* RFC 4862 5.5.3 e */
+enum { SLAAC_PREFIX_BITS = 64 };       /* 128 less the identifier (RFC 4291 2.5.1) */
+
+/* RFC 5453, RFC 7217 5: the subnet-router anycast address and the two reserved ranges. */
+static int slaac_is_reserved(tenon_u32 high, tenon_u32 low)
+{
+    if (high == 0 && low == 0)
+        return 1;
+    if (high == 0x02005EFFUL && low >> 24 == 0xFE)
+        return 1;
+    return high == 0xFDFFFFFFUL && low >= 0xFFFFFF80UL;
+}
+
+/* RID = F(Prefix, Net_Iface, Network_ID, DAD_Counter, secret_key), F being SipHash-2-4; Net_Iface is the
+ * number and the Ethernet address, there is no Network_ID. The secret is made at the start of the instance,
+ * so the identifiers are stable as long as that lives. */
+TENON_INTERNAL void tn_slaac_identifier(const struct tenon *stack, const struct tn_netif *netif, struct tenon_ip *ip,
+                                        unsigned dad_counter)
+{
+    tenon_u8 input[18];
+    tenon_u32 rid[2];
+    unsigned nonce = 0;
+
+    put32be(input, ip->w[0]);
+    put32be(input + 4, ip->w[1]);
+    memcpy(input + 8, netif->conf.mac, 6);
+    input[14] = netif->index;
+    input[15] = (tenon_u8)dad_counter;
+    input[16] = 'I';    /* tells this use of the secret from others */
+    do {
+        input[17] = (tenon_u8)nonce;
+        tn_siphash(rid, &stack->secret, input, sizeof(input));
+        nonce++;
+    } while (slaac_is_reserved(rid[1], rid[0]) && nonce < 8);
+    ip->w[2] = rid[1];
+    ip->w[3] = rid[0];
+}
+
+static int slaac_add(struct tenon *stack, struct tn_netif *netif, const struct tenon_ip *prefix,
+                     struct tn_address **made)
+{
+    struct tn_address wanted;
+
+    memset(&wanted, 0, sizeof(wanted));
+    wanted.ip = *prefix;
+    tn_slaac_identifier(stack, netif, &wanted.ip, 0);
+    wanted.netif = netif->index;
+    wanted.bits = SLAAC_PREFIX_BITS;
+    wanted.automatic = 1;
+    return tn_address_new(stack, &wanted, made);
+}
+
+/* RFC 4862 5.3 */
+TENON_INTERNAL int tn_slaac_link_local(struct tenon *stack, struct tn_netif *netif)
+{
+    const struct tenon_ip prefix = tenon_ip6(0xFE800000UL, 0, 0, 0);
+    struct tn_address *address;
+    const int error = slaac_add(stack, netif, &prefix, &address);
+
+    if (error != TENON_OK)
+        return error;
+    tn_address_start(stack, address);
+    return TENON_OK;
+}
+
+/* The automatic address in this prefix; how many there are in all prefixes. */
+static struct tn_address *slaac_find(const struct tenon *stack, const struct tn_netif *netif,
+                                     const struct tn_prefix *prefix, unsigned *count)
+{
+    struct tn_address *found = NULL;
+    unsigned i;
+
+    *count = 0;
+    for (i = 0; i < stack->conf.addrs_max; i++) {
+        struct tn_address *address = &stack->link.addresses[i];
+
+        if (address->netif != netif->index || !address->automatic || tn_ip_is_link_local(&address->ip))
+            continue;
+        ++*count;
+        if (tn_ip_match(&address->ip, &prefix->ip, prefix->bits))
+            found = address;
+    }
+    return found;
+}
+
+/* RFC 4862 5.5.3 e: one forged advertisement must not be able to end an address within two hours. */
+static tenon_u32 slaac_valid(tenon_u32 remaining, tenon_u32 advertised)
+{
+    if (advertised > SLAAC_TWO_HOURS_S || advertised > remaining)
+        return advertised;
+    return tn_min(remaining, SLAAC_TWO_HOURS_S);
+}
+
+TENON_INTERNAL void tn_slaac_prefix(struct tenon *stack, struct tn_netif *netif, const struct tn_prefix *prefix)
+{
+    struct tn_address *address;
+    unsigned count;
+
+    if (prefix->bits != SLAAC_PREFIX_BITS)
+        return;
+    address = slaac_find(stack, netif, prefix, &count);
+    if (address != NULL) {
+        const tenon_u32 left = tn_link_remaining(stack, address->valid_until_s);
+
+        address->valid_until_s = tn_link_deadline(stack, slaac_valid(left, prefix->valid_s));
+        address->preferred_until_s = tn_link_deadline(stack, prefix->preferred_s);
+        if (address->state == TENON_ADDR_DEPRECATED && prefix->preferred_s > 0) {
+            address->state = TENON_ADDR_PREFERRED;
+            tn_path_invalidate(stack);
+        }
+        return;
+    }
+    if (prefix->valid_s == 0 || count >= SLAAC_PER_NETIF_MAX)
+        return;
+    if (slaac_add(stack, netif, &prefix->ip, &address) != TENON_OK)
+        return;
+    address->valid_until_s = tn_link_deadline(stack, prefix->valid_s);
+    address->preferred_until_s = tn_link_deadline(stack, prefix->preferred_s);
+    tn_address_start(stack, address);
+}

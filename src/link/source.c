@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* Which of our addresses to send from: RFC 6724 5, for both IP versions. */
+#include "link/link_internal.h"
+
+/* RFC 6724 3.1, 3.2: scopes as in multicast addresses (RFC 7346 2). */
+enum { SOURCE_LINK_LOCAL = 2, SOURCE_SITE_LOCAL = 5, SOURCE_GLOBAL = 14 };
+
+static unsigned source_scope(const struct tenon_ip *ip)
+{
+    if (!tenon_ip_is_v4(ip)) {
+        if (tn_ip_is_multicast(ip))
+            return (unsigned)(ip->w[0] >> 16 & 0xF);
+        if (ip->w[0] >> 22 == 0x3FBUL)    /* fec0::/10 */
+            return SOURCE_SITE_LOCAL;
+    }
+    return tn_ip_is_link_local(ip) || tn_ip_is_loopback(ip) ? SOURCE_LINK_LOCAL : SOURCE_GLOBAL;
+}
+
+/* The labels of the default policy table (RFC 6724 2.1): the rows that the first word decides. */
+struct source_policy {
+    tenon_u32 prefix;
+    tenon_u8 bits, label;
+};
+
+static const struct source_policy source_policies[] = {
+    { 0x20010000UL, 32, 5 },
+    { 0x20020000UL, 16, 2 },
+    { 0x3FFE0000UL, 16, 12 },
+    { 0xFEC00000UL, 10, 11 },
+    { 0xFC000000UL, 7, 13 }
+};
+
+static unsigned source_label(const struct tenon_ip *ip)
+{
+    unsigned i;
+
+    if (tenon_ip_is_v4(ip))
+        return 4;
+    if ((ip->w[0] | ip->w[1] | ip->w[2]) == 0)
+        return tn_ip_is_loopback(ip) ? 0 : 3;
+    for (i = 0; i < TENON_ARRAY_LEN(source_policies); i++) {
+        if ((ip->w[0] ^ source_policies[i].prefix) >> (32 - source_policies[i].bits) == 0)
+            return source_policies[i].label;
+    }
+    return 1;
+}
+
+/* CommonPrefixLen(S, D) of RFC 6724 2.2: no longer than the prefix of S. */
+static unsigned source_common(const struct tn_address *source, const struct tenon_ip *dst)
+{
+    unsigned bits = 0;
+
+    while (bits < source->bits && tn_ip_match(&source->ip, dst, bits + 1))
+        bits++;
+    return bits;
+}
+
+struct source_query {
+    const struct tenon_ip *dst;
+    const struct tenon_ip *next_hop;    /* or NULL */
+    unsigned netif;                     /* or 0 */
+    unsigned scope, label;              /* of dst */
+};
+
+/* Rule 5.5 asks for the prefix that the next hop advertises; ours come without that knowledge, so an address
+ * in the next hop's own network counts. */
+static int source_is_beside(const struct tn_address *address, const struct source_query *query)
+{
+    return query->next_hop != NULL && address->netif == query->netif && !tn_ip_is_link_local(query->next_hop) &&
+           tn_ip_match(&address->ip, query->next_hop, address->bits);
+}
+
+/* Whether a is the better source; each rule decides only where all before it do not. */
+static int source_is_better(const struct tn_address *a, const struct tn_address *b, const struct source_query *query)
+{
+    const unsigned scope_a = source_scope(&a->ip), scope_b = source_scope(&b->ip);
+    int x, y;
+
+    if (tenon_ip_equal(&a->ip, query->dst) || tenon_ip_equal(&b->ip, query->dst))    /* rule 1 */
+        return tenon_ip_equal(&a->ip, query->dst);
+    if (scope_a != scope_b)    /* rule 2: the smallest scope that reaches */
+        return scope_a < scope_b ? scope_a >= query->scope : scope_b < query->scope;
+    if (a->state != b->state)    /* rule 3 */
+        return a->state == TENON_ADDR_PREFERRED;
+    x = a->netif == query->netif;    /* rule 5 */
+    y = b->netif == query->netif;
+    if (x != y)
+        return x;
+    x = source_is_beside(a, query);    /* rule 5.5 */
+    y = source_is_beside(b, query);
+    if (x != y)
+        return x;
+    x = source_label(&a->ip) == query->label;    /* rule 6 */
+    y = source_label(&b->ip) == query->label;
+    if (x != y)
+        return x;
+    return source_common(a, query->dst) > source_common(b, query->dst);    /* rule 8 */
+}
+
+static int source_is_on_link_only(const struct tenon_ip *dst)
+{
+    if (tenon_ip_is_v4(dst) && dst->w[3] == 0xFFFFFFFFUL)
+        return 1;
+    return tn_ip_is_multicast(dst) || tn_ip_is_link_local(dst);
+}
+
+/* RFC 6724 4: for multicast and link-local destinations (and 255.255.255.255) only what the interface has will
+ * do; otherwise any interface's, where rule 5 prefers the right one. */
+static int source_is_candidate(const struct tn_address *address, const struct source_query *query)
+{
+    if (!tn_address_usable(address) || tenon_ip_is_v4(&address->ip) != tenon_ip_is_v4(query->dst))
+        return 0;
+    if (query->netif == 0 || address->netif == query->netif)
+        return 1;
+    return !source_is_on_link_only(query->dst) && !tn_ip_is_link_local(&address->ip);
+}
+
+TENON_INTERNAL int tn_source_select(const struct tenon *stack, struct tenon_ip *src, const struct tenon_ip *dst,
+                                    unsigned netif, const struct tenon_ip *next_hop)
+{
+    const struct tn_address *best = NULL;
+    struct source_query query;
+    unsigned i;
+
+    query.dst = dst;
+    query.next_hop = next_hop;
+    query.netif = netif;
+    query.scope = source_scope(dst);
+    query.label = source_label(dst);
+    for (i = 0; i < stack->conf.addrs_max; i++) {
+        const struct tn_address *address = &stack->link.addresses[i];
+
+        if (source_is_candidate(address, &query) && (best == NULL || source_is_better(address, best, &query)))
+            best = address;
+    }
+    if (best == NULL)
+        return TENON_ENOADDR;
+    *src = best->ip;
+    return TENON_OK;
+}
+
+TENON_INTERNAL int tn_addr_source(const struct tenon *stack, struct tenon_ip *src, const struct tenon_ip *dst,
+                                  unsigned netif)
+{
+    return tn_source_select(stack, src, dst, netif, NULL);
+}
+
+TENON_INTERNAL int tn_source_solicit(const struct tenon *stack, struct tenon_ip *src,
+                                     const struct tn_neighbour *neighbour, const struct tenon_ip *hint)
+{
+    const struct tn_address *address = NULL;
+
+    if (hint != NULL)
+        address = tn_address_find(stack, neighbour->netif, hint);
+    if (address == NULL || !tn_address_usable(address))
+        return tn_addr_source(stack, src, &neighbour->ip, neighbour->netif);
+    *src = *hint;
+    return TENON_OK;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory and packet buffers of the host, and chains of spans. */
+#include "core.h"
+
+TENON_INTERNAL void *tn_mem_get(struct tenon *stack, size_t bytes)
+{
+    void *mem = stack->ops->mem_get(stack->host, bytes);
+
+    if (mem == NULL)
+        tn_count(stack, TENON_STAT_NO_MEMORY);
+    return mem;
+}
+
+TENON_INTERNAL void tn_mem_put(struct tenon *stack, void *mem, size_t bytes)
+{
+    stack->ops->mem_put(stack->host, mem, bytes);
+}
+
+/* Buffers are fetched in batches: asking costs a call through a pointer, and most hosts answer cheaper
+ * for many than for one. */
+TENON_INTERNAL struct tenon_buf *tn_buf_get(struct tenon *stack)
+{
+    if (stack->nbufs == 0) {
+        stack->nbufs = stack->ops->buf_get(stack->host, stack->bufs, TN_BUF_CACHE / 2);
+        TENON_ASSERT(stack->nbufs <= TN_BUF_CACHE / 2);
+        if (stack->nbufs == 0) {
+            tn_count(stack, TENON_STAT_NO_BUFFER);
+            return NULL;
+        }
+    }
+    return stack->bufs[--stack->nbufs];
+}
+
+TENON_INTERNAL struct tenon_buf *tn_buf_get_to_keep(struct tenon *stack)
+{
+    if (stack->nbufs <= TN_BUF_RESERVE) {
+        stack->nbufs += stack->ops->buf_get(stack->host, stack->bufs + stack->nbufs, TN_BUF_CACHE - stack->nbufs);
+        TENON_ASSERT(stack->nbufs <= TN_BUF_CACHE);
+        if (stack->nbufs <= TN_BUF_RESERVE) {
+            tn_count(stack, TENON_STAT_NO_BUFFER);
+            return NULL;
+        }
+    }
+    return stack->bufs[--stack->nbufs];
+}
+
+TENON_INTERNAL int tn_out_new(struct tenon *stack, struct tn_out *out)
+{
+    memset(out, 0, sizeof(*out));
+    out->hdr = tn_buf_get(stack);
+    if (out->hdr == NULL)
+        return TENON_ENOMEM;
+    out->off = TN_HEADROOM;
+    out->l4_off = TN_HEADROOM;
+    return TENON_OK;
+}
+
+TENON_INTERNAL void tn_spans_put(const struct tenon_span *spans, unsigned n)
+{
+    unsigned i;
+
+    for (i = 0; i < n; i++)
+        tenon_buf_put(spans[i].buf);
+}
+
+TENON_INTERNAL void tn_spans_ref(const struct tenon_span *spans, unsigned n)
+{
+    unsigned i;
+
+    for (i = 0; i < n; i++)
+        tenon_buf_ref(spans[i].buf);
+}
+
+TENON_INTERNAL void tn_spans_copy(tenon_u8 *to, const struct tenon_span *spans, tenon_u32 off, tenon_u32 len)
+{
+    while (off >= spans->len && len > 0) {
+        off -= spans->len;
+        spans++;
+    }
+    while (len > 0) {
+        const tenon_u32 piece = tn_min(spans->len - off, len);
+
+        memcpy(to, tenon_span_data(spans) + off, piece);
+        to += piece;
+        len -= piece;
+        off = 0;
+        spans++;
+    }
+}
+
+TENON_INTERNAL void tn_spans_slice(struct tn_gather *to, const struct tenon_span *spans, unsigned nspans, tenon_u32 off,
+                                   tenon_u32 len)
+{
+    for (; nspans > 0 && len > 0 && to->n < to->max; spans++, nspans--) {
+        struct tenon_span *piece = &to->spans[to->n];
+
+        if (off >= spans->len) {
+            off -= spans->len;
+            continue;
+        }
+        piece->buf = spans->buf;
+        piece->off = spans->off + off;
+        piece->len = tn_min(spans->len - off, len);
+        len -= piece->len;
+        to->bytes += piece->len;
+        to->n++;
+        off = 0;
+    }
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* Received packets: moving from layer to layer without moving a byte. */
+#include "core.h"
+#include "wire/checksum.h"
+
+/* Find the byte at pkt->off: `head` and `head_len`. */
+static void packet_locate(struct tn_pkt *pkt)
+{
+    tenon_u32 off = pkt->off;
+    unsigned i;
+
+    pkt->head_len = 0;
+    for (i = 0; i < pkt->nspans; i++) {
+        if (off < pkt->spans[i].len) {
+            pkt->head = tenon_span_data(&pkt->spans[i]) + off;
+            pkt->head_len = tn_min(pkt->spans[i].len - off, pkt->len);
+            return;
+        }
+        off -= pkt->spans[i].len;
+    }
+    pkt->len = 0;
+}
+
+TENON_INTERNAL void tn_pkt_pull(struct tn_pkt *pkt, tenon_u32 n)
+{
+    TENON_ASSERT(n <= pkt->len);
+    pkt->off += n;
+    pkt->len -= n;
+    if (n < pkt->head_len) {
+        pkt->head += n;
+        pkt->head_len -= n;
+        return;
+    }
+    packet_locate(pkt);
+}
+
+TENON_INTERNAL void tn_pkt_trim(struct tn_pkt *pkt, tenon_u32 len)
+{
+    if (len >= pkt->len)
+        return;
+    pkt->len = len;
+    pkt->head_len = tn_min(pkt->head_len, len);
+}
+
+TENON_INTERNAL unsigned tn_pkt_spans(const struct tn_pkt *pkt, struct tenon_span *spans, unsigned max)
+{
+    struct tn_gather to;
+
+    tn_gather_init(&to, spans, max);
+    tn_spans_slice(&to, pkt->spans, pkt->nspans, pkt->off, pkt->len);
+    return to.n;
+}
+
+TENON_INTERNAL int tn_pkt_pullup(struct tenon *stack, struct tn_pkt *pkt, tenon_u32 n, struct tn_pullup *scratch)
+{
+    struct tenon_buf *buf;
+    struct tn_gather rest;
+
+    scratch->buf = NULL;
+    if (n <= pkt->head_len)
+        return TENON_OK;
+    if (n > pkt->len)
+        return TENON_EINVAL;
+    buf = tn_buf_get(stack);
+    if (buf == NULL)
+        return TENON_ENOMEM;
+    if (n > buf->size) {
+        tenon_buf_put(buf);
+        return TENON_ENOMEM;
+    }
+    tn_spans_copy(buf->data, pkt->spans, pkt->off, n);
+    tn_count_n(stack, TENON_STAT_COPIED_BYTES, n);
+    tn_gather_init(&rest, scratch->spans + 1, TN_RX_SPANS_MAX - 1);
+    tn_spans_slice(&rest, pkt->spans, pkt->nspans, pkt->off + n, pkt->len - n);
+    if (rest.bytes != pkt->len - n) {
+        tenon_buf_put(buf);
+        return TENON_ENOMEM;
+    }
+    scratch->buf = buf;
+    scratch->spans[0].buf = buf;
+    scratch->spans[0].off = 0;
+    scratch->spans[0].len = n;
+    pkt->spans = scratch->spans;
+    pkt->nspans = rest.n + 1;
+    pkt->off = 0;
+    packet_locate(pkt);
+    return TENON_OK;
+}
+
+TENON_INTERNAL void tn_pkt_unpull(struct tn_pullup *scratch)
+{
+    if (scratch->buf != NULL)
+        tenon_buf_put(scratch->buf);
+    scratch->buf = NULL;
+}
+
+TENON_INTERNAL int tn_pkt_csum_good(const struct tn_pkt *pkt)
+{
+    struct tn_csum csum;
+
+    if (pkt->csum == TENON_CSUM_GOOD)
+        return 1;
+    tn_csum_init(&csum);
+    csum.sum = tn_csum_pseudo(&pkt->src, &pkt->dst, pkt->proto, pkt->len);
+    if (pkt->head_len == pkt->len)
+        tn_csum_add(&csum, pkt->head, pkt->len);
+    else
+        tn_csum_add_spans(&csum, pkt->spans, pkt->off, pkt->len);
+    return csum.sum == 0xFFFFUL;
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/* An instance: its beginning, its end, and the two calls that run it. */
+#include "base/bytes.h"
+#include "core.h"
+#include "stack/stack_internal.h"
+#include "wire/wire.h"
+
+/* Every array of the instance's block begins at a multiple of this, which suits every type in it. */
+enum { STACK_ALIGN = 16 };
+
+static size_t stack_align(size_t bytes)
+{
+    return (bytes + STACK_ALIGN - 1) / STACK_ALIGN * STACK_ALIGN;
+}
+
+/* Where the parts of the block lie, as offsets from the aligned beginning. */
+struct stack_layout {
+    size_t frames, netifs, spans, link, ip, total;
+};
+
+static void stack_lay_out(struct stack_layout *layout, const struct tenon_conf *conf)
+{
+    const size_t burst = conf->tx_burst_max;
+
+    layout->frames = stack_align(sizeof(struct tenon));
+    layout->netifs = layout->frames + stack_align(burst * sizeof(struct tenon_frame));
+    layout->spans = layout->netifs + stack_align(burst);
+    layout->link = layout->spans + stack_align(burst * conf->tx_gather_max * sizeof(struct tenon_span));
+    layout->ip = layout->link + stack_align(tn_link_bytes(conf));
+    layout->total = layout->ip + stack_align(tn_ip_bytes(conf));
+}
+
+TENON_API size_t tenon_mem_size(const struct tenon_conf *conf)
+{
+    struct tenon_conf whole = *conf;
+    struct stack_layout layout;
+
+    if (tenon_conf_check(conf) != NULL)
+        return 0;
+    tn_conf_complete(&whole);
+    stack_lay_out(&layout, &whole);
+    return layout.total;
+}
+
+/* All keys at once, so that a host is asked only once. */
+static int stack_seed(struct tenon *stack)
+{
+    tenon_u8 bytes[8 + 16 + 16];
+    unsigned i;
+
+    if (stack->ops->entropy(stack->host, bytes, sizeof(bytes)) != 0)
+        return TENON_EINVAL;
+    stack->table_key.k[0] = get32be(bytes);
+    stack->table_key.k[1] = get32be(bytes + 4);
+    for (i = 0; i < 4; i++) {
+        stack->secret.k[i] = get32be(bytes + 8 + 4 * i);
+        stack->random.key.k[i] = get32be(bytes + 24 + 4 * i);
+    }
+    memset(bytes, 0, sizeof(bytes));
+    return TENON_OK;
+}
+
+TENON_API struct tenon *tenon_init(void *mem, const struct tenon_conf *conf, const struct tenon_host *ops, void *host)
+{
+    tenon_u8 *base = (tenon_u8 *)mem;
+    struct tenon *stack = (struct tenon *)(void *)base;
+    struct stack_layout layout;
+
+    if (tenon_conf_check(conf) != NULL || ops->version != TENON_HOST_VERSION)
+        return NULL;
+    memset(stack, 0, sizeof(*stack));
+    stack->conf = *conf;
+    tn_conf_complete(&stack->conf);
+    stack->ops = ops;
+    stack->host = host;
+    stack_lay_out(&layout, &stack->conf);
+    memset(base + layout.frames, 0, layout.total - layout.frames);
+    if (stack_seed(stack) != TENON_OK)
+        return NULL;
+    stack->tx.frames = (struct tenon_frame *)(void *)(base + layout.frames);
+    stack->tx.netifs = base + layout.netifs;
+    stack->tx.spans = (struct tenon_span *)(void *)(base + layout.spans);
+    stack->tx.max = stack->conf.tx_burst_max;
+    stack->tx.gather = stack->conf.tx_gather_max;
+    tn_wheel_init(&stack->wheel);
+    tn_link_init(stack, base + layout.link);
+    tn_ip_init(stack, base + layout.ip);
+    tn_udp_init(stack);
+    if (tn_tcp_init(stack) != TENON_OK)
+        return NULL;
+    return stack;
+}
+
+TENON_API void tenon_fini(struct tenon *stack)
+{
+    unsigned i;
+
+    TENON_ASSERT(stack->depth == 0);
+    tn_tcp_fini(stack);
+    tn_udp_fini(stack);
+    tn_ip_fini(stack);
+    tn_link_fini(stack);
+    for (i = 0; i < stack->tx.n; i++)
+        tn_spans_put(stack->tx.frames[i].spans, stack->tx.frames[i].nspans);
+    stack->tx.n = 0;
+    while (stack->nbufs > 0)
+        tenon_buf_put(stack->bufs[--stack->nbufs]);
+}
+
+TENON_API void *tenon_host_of(const struct tenon *stack)
+{
+    return stack->host;
+}
+
+/* ---- time ---------------------------------------------------------------------------------------- */
+
+/* The first call tells us where the clock stands; from then on only differences count. */
+static void stack_set_time(struct tenon *stack, tenon_u32 now_us)
+{
+    tenon_u32 ms;
+
+    if (!stack->started) {
+        stack->started = 1;
+        stack->tick_us = now_us;
+        stack->ms_us = now_us;
+    }
+    stack->now_us = now_us;
+    ms = (now_us - stack->ms_us) / 1000;
+    stack->now_ms += ms;
+    stack->ms_us += ms * 1000;
+    stack->now_tick = stack->wheel.now + ((now_us - stack->tick_us) >> TN_TICK_SHIFT);
+}
+
+static void stack_fire(void *ctx, struct tn_timer *timer)
+{
+    struct tenon *stack = (struct tenon *)ctx;
+
+    switch (timer->kind) {
+    case TN_TIMER_TCP: tn_tcp_timer(stack, timer); break;
+    case TN_TIMER_TIME_WAIT: tn_time_wait_timer(stack, timer); break;
+    case TN_TIMER_NEIGHBOUR: tn_neighbour_timer(stack, timer); break;
+    case TN_TIMER_LINK: tn_link_timer(stack, timer); break;
+    case TN_TIMER_REASS: tn_reass_timer(stack, timer); break;
+    default: TENON_ASSERT(timer->kind < TN_TIMER_KINDS); break;
+    }
+}
+
+static void stack_run_timers(struct tenon *stack)
+{
+    stack->tick_us += (stack->now_tick - stack->wheel.now) << TN_TICK_SHIFT;
+    tn_wheel_advance(&stack->wheel, stack->now_tick, stack_fire, stack);
+}
+
+/* ---- input ----------------------------------------------------------------------------------------- */
+
+static int stack_is_broadcast(const tenon_u8 *mac)
+{
+    return (mac[0] & mac[1] & mac[2] & mac[3] & mac[4] & mac[5]) == 0xFF;
+}
+
+/* RFC 1122 2.4: tells whether the frame was for us alone. 0: it was for somebody else. */
+static int stack_link_cast(struct tn_pkt *pkt, const tenon_u8 *dst)
+{
+    if (stack_is_broadcast(dst))
+        pkt->cast = TN_CAST_BROADCAST;
+    else if (dst[0] & 1)
+        pkt->cast = TN_CAST_MULTICAST;
+    else if (memcmp(dst, pkt->netif->conf.mac, 6) == 0)
+        pkt->cast = TN_CAST_UNICAST;
+    else
+        return 0;
+    return 1;
+}
+
+static void stack_input_ip(struct tenon *stack, struct tn_pkt *pkt, unsigned ethertype)
+{
+    switch (ethertype) {
+    case TN_ETHERTYPE_IP4: tn_ip4_input(stack, pkt); break;
+    case TN_ETHERTYPE_IP6: tn_ip6_input(stack, pkt); break;
+    case TN_ETHERTYPE_ARP: tn_arp_input(stack, pkt); break;
+    default: tn_count(stack, TENON_STAT_ETH_UNKNOWN); break;
+    }
+}
+
+/* A bare IP packet: its first four bits tell the version. */
+static void stack_input_bare(struct tenon *stack, struct tn_pkt *pkt)
+{
+    if (pkt->head_len == 0) {
+        tn_count(stack, TENON_STAT_ETH_SHORT);
+        return;
+    }
+    stack_input_ip(stack, pkt, pkt->head[0] >> 4 == 6 ? TN_ETHERTYPE_IP6 : TN_ETHERTYPE_IP4);
+}
+
+/* The link header lies in one piece. */
+static void stack_input_link(struct tenon *stack, struct tn_pkt *pkt)
+{
+    struct tn_eth eth;
+
+    if (tn_eth_parse(&eth, pkt->head, pkt->head_len) != 0) {
+        tn_count(stack, TENON_STAT_ETH_SHORT);
+        return;
+    }
+    if (eth.vlan != 0) {
+        tn_count(stack, TENON_STAT_ETH_VLAN);
+        return;
+    }
+    if (!stack_link_cast(pkt, eth.dst)) {
+        tn_count(stack, TENON_STAT_ETH_NOT_OURS);
+        return;
+    }
+    tn_pkt_pull(pkt, eth.bytes);
+    stack_input_ip(stack, pkt, eth.ethertype);
+}
+
+/* Ethernet, 802.1Q, and RFC 1042 encapsulation: no link header is longer. */
+enum { STACK_LINK_BYTES_MAX = 26 };
+
+static void stack_input_ethernet(struct tenon *stack, struct tn_pkt *pkt)
+{
+    const tenon_u32 wanted = tn_min(pkt->len, STACK_LINK_BYTES_MAX);
+    struct tn_pullup scratch;
+
+    if (TENON_LIKELY(pkt->head_len >= wanted)) {
+        stack_input_link(stack, pkt);
+        return;
+    }
+    if (tn_pkt_pullup(stack, pkt, wanted, &scratch) != TENON_OK)
+        return;    /* no buffer: counted there */
+    stack_input_link(stack, pkt);
+    tn_pkt_unpull(&scratch);
+}
+
+static void stack_input_frame(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frame)
+{
+    struct tn_pkt pkt;
+    unsigned i;
+
+    memset(&pkt, 0, sizeof(pkt));
+    for (i = 0; i < frame->nspans; i++)
+        pkt.len += frame->spans[i].len;
+    tn_count(stack, TENON_STAT_RX_FRAMES);
+    tn_count_n(stack, TENON_STAT_RX_BYTES, pkt.len);
+    netif->rx_frames++;
+    netif->rx_bytes += pkt.len;
+    if (!netif->up || frame->nspans == 0)
+        return;
+    pkt.spans = frame->spans;
+    pkt.nspans = frame->nspans;
+    pkt.head = tenon_span_data(&frame->spans[0]);
+    pkt.head_len = frame->spans[0].len;
+    pkt.netif = netif;
+    /* PARTIAL is a packet that never left the machine: nothing can have broken it. */
+    pkt.csum = (tenon_u8)(frame->csum == TENON_CSUM_NONE ? TENON_CSUM_NONE : TENON_CSUM_GOOD);
+    pkt.seg_kind = frame->seg_kind;
+    pkt.seg_bytes = frame->seg_bytes;
+    pkt.flow_hash = frame->flow_hash;
+    if (netif->conf.caps & TENON_CAP_NO_LINK)
+        stack_input_bare(stack, &pkt);
+    else
+        stack_input_ethernet(stack, &pkt);
+}
+
+static void stack_settle(struct tenon *stack)
+{
+    tn_tcp_run(stack);
+    tn_tx_flush(stack);
+    stack->depth = 0;
+    tn_tcp_reap(stack);
+    if (TENON_CHECK_INVARIANTS)
+        tn_tcp_check_all(stack);
+}
+
+TENON_API int tenon_input(struct tenon *stack, unsigned netif, const struct tenon_frame *frames, unsigned n,
+                          tenon_u32 now_us)
+{
+    struct tn_netif *in = tn_netif_at(stack, netif);
+    unsigned i;
+
+    if (in == NULL)
+        return TENON_EINVAL;
+    TENON_ASSERT(stack->depth == 0);
+    stack->depth = 1;
+    stack_set_time(stack, now_us);
+    for (i = 0; i < n; i++)
+        stack_input_frame(stack, in, &frames[i]);
+    stack_settle(stack);
+    return TENON_OK;
+}
+
+/* ---- poll ------------------------------------------------------------------------------------------- */
+
+enum { STACK_POLL_MAX_MIN = 30 };
+
+TENON_API tenon_u32 tenon_poll(struct tenon *stack, tenon_u32 now_us)
+{
+    const tenon_u32 longest = STACK_POLL_MAX_MIN * 60000000UL;
+    tenon_u32 ticks, until;
+
+    TENON_ASSERT(stack->depth == 0);
+    stack->depth = 1;
+    stack_set_time(stack, now_us);
+    if (stack->tx.n > 0)
+        tn_tx_flush(stack);
+    stack_run_timers(stack);
+    stack_settle(stack);
+    if (stack->tx.blocked || stack->tcp.ready_first != NULL)
+        return 0;
+    ticks = tn_wheel_next(&stack->wheel);
+    if (ticks >= longest >> TN_TICK_SHIFT)
+        return longest;
+    until = ticks << TN_TICK_SHIFT;
+    /* The tick began tick_us ago: that much of the first one is over already. */
+    return until > now_us - stack->tick_us ? until - (now_us - stack->tick_us) : 1;
+}

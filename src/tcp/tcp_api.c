@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/* The user calls of RFC 9293 3.9.1: OPEN, SEND, RECEIVE (here: consumed), CLOSE, ABORT, STATUS. */
+#include "tcp/tcp_internal.h"
+
+/* ---- OPEN ------------------------------------------------------------------------------------------ */
+
+/* RFC 9293 MUST-46: an address that no connection can have. */
+static int api_peer_is_possible(const struct tenon *stack, const struct tenon_addr *to)
+{
+    return to->port != 0 && tn_ip_is_host(&to->ip) && !tn_addr_is_broadcast(stack, &to->ip);
+}
+
+static void api_send_syn(struct tenon_tcp *conn)
+{
+    struct tenon *stack = conn->stack;
+
+    tn_tcp_offer(conn);
+    conn->iss = tn_tcp_isn(stack, &conn->ends.local, &conn->ends.remote);
+    conn->snd_una = conn->iss;
+    conn->snd_nxt = conn->iss + 1;
+    conn->snd_end = conn->iss + 1;
+    conn->rtx_nxt = conn->lost_edge = conn->snd_una;
+    conn->flags |= TN_TCP_F_ACTIVE | TN_TCP_F_SYN_QUEUED;
+    tn_htab_insert(&stack->tcp.conns, &conn->ends.node, tn_tcp_hash(stack, &conn->ends.local, &conn->ends.remote));
+    tn_tcp_set_state(conn, TENON_TCP_SYN_SENT);
+    tn_count(stack, TENON_STAT_TCP_ACTIVE_OPEN);
+    tn_tcp_make_ready(conn);
+}
+
+/* Everything that can be said before anything is sent. */
+static int api_choose_ends(struct tenon_tcp *conn)
+{
+    struct tenon *stack = conn->stack;
+    struct tn_tcp_ends *ends = &conn->ends;
+    const struct tn_tcp_ends *other;
+    const int error = tn_tcp_attach(conn);
+
+    if (error != TENON_OK)
+        return error;
+    if (tenon_ip_is_v4(&ends->local.ip) != tenon_ip_is_v4(&ends->remote.ip))
+        return TENON_EINVAL;
+    if (tenon_ip_equal(&ends->local.ip, &ends->remote.ip) && ends->local.port == ends->remote.port)
+        return TENON_EINVAL;    /* 9293-SIMO-2: a connection to itself is refused */
+    ends->local.netif = conn->path->netif;
+    if (ends->local.port == 0) {
+        ends->local.port = tn_tcp_choose_port(stack, &ends->local, &ends->remote);
+        return ends->local.port == 0 ? TENON_EINUSE : TENON_OK;
+    }
+    other = tn_tcp_find(stack, &ends->local, &ends->remote);
+    return other == NULL ? TENON_OK : TENON_EINUSE;
+}
+
+/* Undo tn_tcp_new() of a connection that nobody has seen. */
+static int api_give_up(struct tenon_tcp *conn, int error)
+{
+    struct tenon *stack = conn->stack;
+
+    tn_tcp_end(conn, error, 1);
+    tn_tcp_reap(stack);
+    return error;
+}
+
+static int api_open(struct tenon *stack, struct tenon_tcp **out, const struct tenon_addr *from,
+                    const struct tenon_addr *to, int foreign)
+{
+    struct tenon_tcp *conn;
+    int error;
+
+    conn = tn_tcp_new(stack, stack->tcp.defaults);
+    if (conn == NULL)
+        return stack->tcp.nconns >= stack->conf.tcp_conns_max ? TENON_ELIMIT : TENON_ENOMEM;
+    if (from != NULL)
+        conn->ends.local = *from;
+    conn->ends.remote = *to;
+    if (!tn_ip_is_link_local(&to->ip))
+        conn->ends.remote.netif = 0;
+    if (foreign) {
+        conn->flags |= TN_TCP_F_FOREIGN;
+        stack->tcp.transparent++;
+    }
+    error = api_choose_ends(conn);
+    if (error != TENON_OK)
+        return api_give_up(conn, error);
+    *out = conn;
+    return TENON_OK;
+}
+
+TENON_API int tenon_tcp_connect(struct tenon *stack, struct tenon_tcp **out, const struct tenon_addr *from,
+                                const struct tenon_addr *to, const struct tenon_tcp_events *events, void *app)
+{
+    int error;
+
+    if (events == NULL || !api_peer_is_possible(stack, to))
+        return TENON_EINVAL;
+    if (from != NULL && !tenon_ip_is_any(&from->ip) && !tn_addr_is_ours(stack, &from->ip, from->netif))
+        return TENON_ENOADDR;
+    error = api_open(stack, out, from, to, 0);
+    if (error != TENON_OK)
+        return error;
+    (*out)->events = events;
+    (*out)->app = app;
+    api_send_syn(*out);
+    return TENON_OK;
+}
+
+TENON_API int tenon_tcp_connect_foreign(struct tenon *stack, struct tenon_tcp **out, const struct tenon_addr *from,
+                                        const struct tenon_addr *to, const struct tenon_tcp_events *events,
+                                        void *app)
+{
+    int error;
+
+    if (events == NULL || from == NULL || from->port == 0 || !api_peer_is_possible(stack, to) ||
+        !tn_ip_is_host(&from->ip))
+        return TENON_EINVAL;
+    error = api_open(stack, out, from, to, 1);
+    if (error != TENON_OK)
+        return error;
+    (*out)->events = events;
+    (*out)->app = app;
+    api_send_syn(*out);
+    return TENON_OK;
+}
+
+TENON_API void tenon_tcp_handler(struct tenon_tcp *conn, const struct tenon_tcp_events *events, void *app)
+{
+    conn->events = events;
+    conn->app = app;
+}
+
+TENON_API void *tenon_tcp_app(const struct tenon_tcp *conn)
+{
+    return conn->app;
+}
+
+TENON_API struct tenon *tenon_tcp_stack(const struct tenon_tcp *conn)
+{
+    return conn->stack;
+}
+
+/* ---- SEND -------------------------------------------------------------------------------------------- */
+
+static tenon_u32 api_queued(const struct tenon_tcp *conn)
+{
+    if (conn->state <= TENON_TCP_SYN_RECEIVED)
+        return conn->snd_end - (conn->iss + 1);
+    return tn_seq_lt(conn->snd_una, conn->snd_end) ? conn->snd_end - conn->snd_una : 0;
+}
+
+TENON_API tenon_u32 tenon_tcp_room(const struct tenon_tcp *conn)
+{
+    tenon_u32 limit, queued;
+
+    if (conn->state == TENON_TCP_CLOSED || (conn->flags & TN_TCP_F_FIN_QUEUED))
+        return 0;
+    limit = tn_tcp_opt(conn, TENON_TCP_SND_BUF);
+    queued = api_queued(conn);
+    return queued < limit ? limit - queued : 0;
+}
+
+static int api_may_send(const struct tenon_tcp *conn)
+{
+    if (conn->state == TENON_TCP_CLOSED || (conn->flags & TN_TCP_F_FIN_QUEUED))
+        return TENON_ECLOSED;
+    return (conn->flags & TN_TCP_F_HELD) ? TENON_EINVAL : TENON_OK;
+}
+
+TENON_API int tenon_tcp_send(struct tenon_tcp *conn, const struct tenon_span *span)
+{
+    int error = api_may_send(conn);
+
+    if (error != TENON_OK || span->len == 0)
+        return error;
+    if (span->len > tenon_tcp_room(conn))
+        return TENON_EAGAIN;
+    error = tn_sendq_push(conn, span);
+    if (error == TENON_OK)
+        tn_tcp_make_ready(conn);
+    return error;
+}
+
+TENON_API tenon_i32 tenon_tcp_write(struct tenon_tcp *conn, const void *bytes, tenon_u32 n)
+{
+    const int error = api_may_send(conn);
+    tenon_u32 done;
+
+    if (error != TENON_OK)
+        return error;
+    n = tn_min(n, tenon_tcp_room(conn));
+    if (n == 0)
+        return 0;
+    done = tn_sendq_write(conn, (const tenon_u8 *)bytes, n);
+    if (done == 0)
+        return TENON_ENOMEM;
+    tn_tcp_make_ready(conn);
+    return (tenon_i32)done;
+}
+
+TENON_API int tenon_tcp_urgent(struct tenon_tcp *conn)
+{
+    const int error = api_may_send(conn);
+
+    if (error != TENON_OK)
+        return error;
+    conn->snd_up = conn->snd_end;
+    conn->flags |= TN_TCP_F_URGENT_SND;
+    tn_tcp_make_ready(conn);
+    return TENON_OK;
+}
+
+/* ---- CLOSE --------------------------------------------------------------------------------------------- */
+
+TENON_API int tenon_tcp_finish(struct tenon_tcp *conn)
+{
+    if (conn->state == TENON_TCP_CLOSED || (conn->flags & TN_TCP_F_FIN_QUEUED))
+        return TENON_ECLOSED;
+    if (conn->state == TENON_TCP_SYN_SENT && api_queued(conn) == 0) {
+        tn_tcp_end(conn, TENON_OK, 0);    /* RFC 9293 3.10.4: nothing was agreed on yet */
+        return TENON_OK;
+    }
+    conn->flags |= TN_TCP_F_FIN_QUEUED;
+    tn_tcp_make_ready(conn);
+    return TENON_OK;
+}
+
+/* FIN-WAIT-2 without a reader lasts this long (9293-HC-3). */
+enum { API_FIN_WAIT_2_S = 60 };
+
+TENON_API void tenon_tcp_close(struct tenon_tcp *conn)
+{
+    if (conn->state == TENON_TCP_CLOSED)
+        return;
+    if (conn->rcv_unconsumed > 0) {
+        tenon_tcp_abort(conn);    /* RFC 9293 3.6.1 (SHLD-3): the peer must learn that data is lost */
+        return;
+    }
+    conn->flags |= TN_TCP_F_NO_READER;
+    (void)tenon_tcp_finish(conn);
+    if (conn->state == TENON_TCP_FIN_WAIT_2)
+        tn_tcp_arm_idle_ms(conn, API_FIN_WAIT_2_S * 1000UL);
+}
+
+TENON_API void tenon_tcp_abort(struct tenon_tcp *conn)
+{
+    if (conn->state == TENON_TCP_CLOSED)
+        return;
+    /* RFC 9293 3.10.5: no reset from CLOSING and LAST-ACK, and none for a SYN that was never answered. */
+    if (conn->state >= TENON_TCP_SYN_RECEIVED && conn->state <= TENON_TCP_CLOSE_WAIT)
+        tn_tcp_send_reset(conn);
+    tn_tcp_end(conn, TENON_EABORTED, 0);
+}
+
+/* ---- RECEIVE --------------------------------------------------------------------------------------------- */
+
+TENON_API void tenon_tcp_consumed(struct tenon_tcp *conn, tenon_u32 bytes)
+{
+    tenon_u32 edge, left, few;
+
+    if (conn->state == TENON_TCP_CLOSED)
+        return;
+    conn->rcv_unconsumed -= tn_min(bytes, conn->rcv_unconsumed);
+    edge = tn_tcp_rcv_edge(conn);
+    left = tn_seq_lt(conn->rcv_nxt, conn->rcv_adv) ? conn->rcv_adv - conn->rcv_nxt : 0;
+    /* 9293-SWS-6: tell the peer when it may soon be stopped by what it knows of the window. Otherwise the
+     * next ACK will say it. */
+    few = tn_min(tn_tcp_opt(conn, TENON_TCP_RCV_BUF) / 2, 16UL * conn->mss);
+    if (edge == conn->rcv_adv || left >= few)
+        return;
+    if (left == 0 || edge - conn->rcv_adv >= tn_min(few, 2UL * conn->mss))
+        tn_tcp_ack_now(conn);
+}
+
+TENON_API void tenon_tcp_ack(struct tenon_tcp *conn, tenon_u32 bytes)
+{
+    if (conn->state == TENON_TCP_CLOSED || bytes == 0)
+        return;
+    conn->rcv_held -= tn_min(bytes, conn->rcv_held);
+    tn_tcp_ack_now(conn);
+}
+
+TENON_API int tenon_tcp_ack_fin(struct tenon_tcp *conn)
+{
+    if (conn->state == TENON_TCP_CLOSED || !(conn->flags & TN_TCP_F_FIN_HELD))
+        return TENON_EINVAL;
+    conn->flags &= ~(tenon_u32)TN_TCP_F_FIN_HELD;
+    tn_tcp_ack_now(conn);
+    /* Held here, the peer's FIN has not led to the next state yet. */
+    if (conn->state == TENON_TCP_FIN_WAIT_2 || (conn->state == TENON_TCP_CLOSING && tn_tcp_fin_acked(conn)))
+        tn_tcp_enter_time_wait(conn);
+    return TENON_OK;
+}
+
+/* ---- STATUS ------------------------------------------------------------------------------------------------ */
+
+TENON_API enum tenon_tcp_state tenon_tcp_state(const struct tenon_tcp *conn)
+{
+    return (enum tenon_tcp_state)conn->state;
+}
+
+TENON_API const char *tenon_tcp_state_name(enum tenon_tcp_state state)
+{
+    static const char *const names[] = {"CLOSED",      "LISTEN",     "SYN-SENT",   "SYN-RECEIVED",
+                                        "ESTABLISHED", "FIN-WAIT-1", "FIN-WAIT-2", "CLOSE-WAIT",
+                                        "CLOSING",     "LAST-ACK",   "TIME-WAIT"};
+
+    return (size_t)state < TENON_ARRAY_LEN(names) ? names[state] : "?";
+}
+
+static void api_status_counts(const struct tenon_tcp *conn, struct tenon_tcp_info *info)
+{
+    info->cwnd = conn->cc.cwnd;
+    info->ssthresh = conn->cc.ssthresh;
+    info->in_flight = conn->state > TENON_TCP_SYN_RECEIVED ? tn_tcp_in_flight(conn) : 0;
+    info->snd_queued = api_queued(conn);
+    if (tn_seq_lt(conn->snd_nxt, conn->snd_end))
+        info->snd_unsent = conn->snd_end - conn->snd_nxt;
+    info->snd_wnd = conn->snd_wnd;
+    info->rcv_wnd = tn_seq_lt(conn->rcv_nxt, conn->rcv_adv) ? conn->rcv_adv - conn->rcv_nxt : 0;
+    info->rcv_unconsumed = conn->rcv_unconsumed;
+    info->rcv_ooo = tn_ooo_bytes(conn);
+    info->retransmits = conn->retransmits;
+    info->rtos = conn->rtos;
+}
+
+TENON_API void tenon_tcp_status(const struct tenon_tcp *conn, struct tenon_tcp_info *info)
+{
+    memset(info, 0, sizeof(*info));
+    info->state = (enum tenon_tcp_state)conn->state;
+    info->id = conn->id;
+    info->local = conn->ends.local;
+    info->remote = conn->ends.remote;
+    info->cc = conn->cc.ops->name;
+    info->srtt_us = conn->srtt8 >> 3;
+    info->rttvar_us = conn->rttvar4 >> 2;
+    info->rto_us = conn->rto_us;
+    info->min_rtt_us = conn->min_rtt_us == 0xFFFFFFFFUL ? 0 : conn->min_rtt_us;
+    info->mss = conn->mss;
+    info->snd_wscale = conn->snd_wscale;
+    info->rcv_wscale = conn->rcv_wscale;
+    info->timestamps = (conn->flags & TN_TCP_F_TIMESTAMPS) != 0;
+    info->sack = (conn->flags & TN_TCP_F_SACK) != 0;
+    info->in_recovery = conn->recovery == TN_RECOVERY_FAST;
+    api_status_counts(conn, info);
+}
+
+TENON_API int tenon_tcp_set_cc(struct tenon_tcp *conn, const struct tenon_cc_ops *cc)
+{
+    struct tenon_cc_event event;
+
+    conn->cc.ops = cc;
+    if (conn->state >= TENON_TCP_ESTABLISHED) {
+        tn_tcp_cc_event(conn, &event);
+        cc->init(&conn->cc, &event);
+    }
+    return TENON_OK;
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/* Connections: how they begin, where they are found, how they end. */
+#include "tcp/tcp_internal.h"
+
+/* ---- the table ------------------------------------------------------------------------------------ */
+
+TENON_INTERNAL tenon_u32 tn_tcp_hash(const struct tenon *stack, const struct tenon_addr *local,
+                                     const struct tenon_addr *remote)
+{
+    const tenon_u32 ports = (tenon_u32)local->port << 16 | remote->port;
+    tenon_u32 words[9];
+    unsigned i;
+
+    if (tenon_ip_is_v4(&local->ip)) {
+        words[0] = local->ip.w[3];
+        words[1] = remote->ip.w[3];
+        words[2] = ports;
+        return tn_hash_words(&stack->table_key, words, 3);
+    }
+    for (i = 0; i < 4; i++) {
+        words[i] = local->ip.w[i];
+        words[4 + i] = remote->ip.w[i];
+    }
+    words[8] = ports;
+    return tn_hash_words(&stack->table_key, words, 9);
+}
+
+static int conn_same_addr(const struct tenon_addr *a, const struct tenon_addr *b)
+{
+    return a->port == b->port && tenon_ip_equal(&a->ip, &b->ip);
+}
+
+TENON_INTERNAL struct tn_tcp_ends *tn_tcp_find(struct tenon *stack, const struct tenon_addr *local,
+                                               const struct tenon_addr *remote)
+{
+    const tenon_u32 hash = tn_tcp_hash(stack, local, remote);
+    struct tn_hnode *node;
+
+    for (node = tn_htab_chain(&stack->tcp.conns, hash); node != NULL; node = node->next) {
+        struct tn_tcp_ends *ends = TENON_CONTAINER(node, struct tn_tcp_ends, node);
+
+        if (node->hash == hash && conn_same_addr(&ends->remote, remote) && conn_same_addr(&ends->local, local))
+            return ends;
+    }
+    return NULL;
+}
+
+TENON_INTERNAL void tn_tcp_make_ready(struct tenon_tcp *conn)
+{
+    struct tn_tcp_state *tcp = &conn->stack->tcp;
+
+    if (conn->flags & TN_TCP_F_READY)
+        return;
+    conn->flags |= TN_TCP_F_READY;
+    conn->next = NULL;
+    *tcp->ready_last = conn;
+    tcp->ready_last = &conn->next;
+}
+
+/* ---- beginning -------------------------------------------------------------------------------------- */
+
+TENON_INTERNAL struct tenon_tcp *tn_tcp_new(struct tenon *stack, struct tn_tcp_opts *opts)
+{
+    struct tenon_tcp *conn;
+
+    if (stack->tcp.nconns >= stack->conf.tcp_conns_max) {
+        tn_count(stack, TENON_STAT_TCP_LIMIT);
+        return NULL;
+    }
+    conn = (struct tenon_tcp *)tn_mem_get(stack, sizeof(*conn));
+    if (conn == NULL) {
+        tn_count(stack, TENON_STAT_TCP_LIMIT);
+        return NULL;
+    }
+    memset(conn, 0, sizeof(*conn));
+    conn->stack = stack;
+    conn->opts = opts;
+    opts->refs++;
+    conn->id = stack->tcp.next_id++;
+    conn->timer.kind = TN_TIMER_TCP;
+    conn->state = TENON_TCP_CLOSED;
+    conn->rto_us = stack->conf.tcp_rto_initial_us;
+    conn->cc.ops = stack->conf.tcp_cc;
+    conn->cc.ssthresh = 0xFFFFFFFFUL;
+    conn->min_rtt_us = 0xFFFFFFFFUL;
+    conn->progress_ms = stack->now_ms;
+    conn->last_rcv_ms = stack->now_ms;
+    conn->last_snd_ms = stack->now_ms;
+    stack->tcp.nconns++;
+    return conn;
+}
+
+TENON_INTERNAL int tn_tcp_attach(struct tenon_tcp *conn)
+{
+    struct tenon *stack = conn->stack;
+    const int error = tn_path_get(stack, &conn->path, &conn->ends.remote.ip, conn->ends.remote.netif);
+
+    if (error != TENON_OK) {
+        tn_count(stack, TENON_STAT_NO_ROUTE);
+        return error;
+    }
+    if (tenon_ip_is_any(&conn->ends.local.ip))
+        conn->ends.local.ip = conn->path->src;
+    return TENON_OK;
+}
+
+TENON_INTERNAL tenon_u8 tn_tcp_wscale_for(tenon_u32 rcv_buf)
+{
+    tenon_u8 shift = 0;
+
+    while (shift < 14 && 65535UL << shift < rcv_buf)
+        shift++;
+    return shift;
+}
+
+TENON_INTERNAL void tn_tcp_offer(struct tenon_tcp *conn)
+{
+    if (tn_tcp_opt(conn, TENON_TCP_TIMESTAMPS))
+        conn->flags |= TN_TCP_F_TIMESTAMPS;
+    if (tn_tcp_opt(conn, TENON_TCP_SACK))
+        conn->flags |= TN_TCP_F_SACK;
+    if (tn_tcp_opt(conn, TENON_TCP_WINDOW_SCALING)) {
+        conn->flags |= TN_TCP_F_WSCALE;
+        conn->rcv_wscale = tn_tcp_wscale_for(tn_tcp_opt(conn, TENON_TCP_RCV_BUF));
+    }
+    conn->ts_offset = tn_tcp_ts_offset(conn->stack, &conn->ends.local, &conn->ends.remote);
+}
+
+/* IP header + TCP header without options. */
+static tenon_u32 conn_header_bytes(const struct tenon_tcp *conn)
+{
+    const tenon_u32 ip = tenon_ip_is_v4(&conn->ends.local.ip) ? 20 : 40;
+
+    return ip + TN_TCP_BYTES;
+}
+
+/* RFC 9293 3.7.1 (MUST-67): what fits our interface, whatever path the packets come on. Options are not
+ * subtracted (RFC 6691 2). */
+TENON_INTERNAL tenon_u16 tn_tcp_offered_mss(const struct tenon_tcp *conn)
+{
+    const struct tn_netif *netif = tn_netif_at(conn->stack, conn->path->netif);
+    const tenon_u32 limit = tn_tcp_opt(conn, TENON_TCP_MSS_MAX);
+    tenon_u32 mss = netif->conf.mtu - conn_header_bytes(conn);
+
+    if (!tenon_ip_is_v4(&conn->ends.local.ip) && netif->ip6_mtu != 0)
+        mss = tn_min(mss, netif->ip6_mtu - conn_header_bytes(conn));
+    if (limit != 0)
+        mss = tn_min(mss, limit);
+    return (tenon_u16)mss;
+}
+
+/* RFC 9293 3.7.1 (MUST-16): Eff.snd.MSS, with the timestamp option subtracted. */
+TENON_INTERNAL void tn_tcp_update_mss(struct tenon_tcp *conn)
+{
+    const tenon_u32 limit = tn_tcp_opt(conn, TENON_TCP_MSS_MAX);
+    const tenon_u32 options = (conn->flags & TN_TCP_F_TIMESTAMPS) ? 12 : 0;
+    const tenon_u32 mtu = tn_path_mtu(conn->stack, conn->path);
+    tenon_u32 mss = tn_min(conn->peer_mss, mtu - conn_header_bytes(conn));
+
+    if (limit != 0)
+        mss = tn_min(mss, limit);
+    conn->path_mtu = (tenon_u16)mtu;
+    conn->mss = (tenon_u16)(mss - options);
+}
+
+TENON_INTERNAL void tn_tcp_set_state(struct tenon_tcp *conn, enum tenon_tcp_state state)
+{
+    const tenon_u8 before = conn->state;
+
+    conn->state = (tenon_u8)state;
+    tn_tcp_trace(conn, TENON_TRACE_STATE, NULL, before);
+}
+
+TENON_INTERNAL void tn_tcp_leave_backlog(struct tenon_tcp *conn)
+{
+    if (conn->flags & TN_TCP_F_PASSIVE_COUNTED) {
+        TENON_ASSERT(conn->listener->half_open > 0);
+        conn->listener->half_open--;
+    }
+    conn->flags &= ~(tenon_u32)TN_TCP_F_PASSIVE_COUNTED;
+    conn->listener = NULL;
+}
+
+TENON_INTERNAL void tn_tcp_established(struct tenon_tcp *conn)
+{
+    struct tenon_cc_event event;
+
+    tn_tcp_leave_backlog(conn);
+    tn_tcp_disarm_rtx(conn);
+    tn_tcp_update_mss(conn);
+    tn_tcp_cc_event(conn, &event);
+    event.repeated = (tenon_u8)(conn->backoff > 1);    /* RFC 6928 2: more than one lost SYN */
+    conn->cc.ops->init(&conn->cc, &event);
+    if (conn->backoff > 0 && conn->srtt8 == 0)
+        conn->rto_us = tn_max(conn->rto_us, 3000000UL);    /* RFC 6298 5.7 */
+    conn->backoff = 0;
+    conn->progress_ms = conn->stack->now_ms;
+    conn->recover = conn->iss;
+    tn_count(conn->stack, TENON_STAT_TCP_ESTABLISHED);
+    tn_tcp_set_state(conn, TENON_TCP_ESTABLISHED);
+    tn_tcp_arm_keepalive(conn);
+    tn_tcp_make_ready(conn);
+    if (conn->events->opened != NULL)
+        conn->events->opened(conn, conn->app);
+}
+
+/* ---- ending -------------------------------------------------------------------------------------------- */
+
+static void conn_release(struct tenon_tcp *conn)
+{
+    struct tenon *stack = conn->stack;
+
+    tn_sendq_free(conn);
+    tn_sack_clear(conn);
+    tn_ooo_free(conn);
+    if (conn->path != NULL)
+        tn_path_put(stack, conn->path);
+    conn->path = NULL;
+    tn_tcp_opts_put(stack, conn->opts);
+    conn->opts = NULL;
+}
+
+/* The struct stays until no handler can hold it any more: tn_tcp_reap(). */
+static void conn_bury(struct tenon_tcp *conn)
+{
+    if (conn->flags & TN_TCP_F_READY)
+        return;    /* tn_tcp_run() takes it from the ready list */
+    conn->next = conn->stack->tcp.dead;
+    conn->stack->tcp.dead = conn;
+}
+
+static int conn_in_table(const struct tenon_tcp *conn)
+{
+    return conn->state != TENON_TCP_CLOSED;
+}
+
+TENON_INTERNAL int tn_tcp_app_knows(const struct tenon_tcp *conn)
+{
+    return conn->listener == NULL || conn->listener->events->incoming != NULL;
+}
+
+TENON_INTERNAL void tn_tcp_end(struct tenon_tcp *conn, int why, int quiet)
+{
+    struct tenon *stack = conn->stack;
+    const int tell = !quiet && tn_tcp_app_knows(conn);
+
+    if (conn_in_table(conn))
+        tn_htab_remove(&stack->tcp.conns, &conn->ends.node);
+    tn_timer_stop(&stack->wheel, &conn->timer);
+    tn_tcp_leave_backlog(conn);
+    if (conn->flags & TN_TCP_F_FOREIGN)
+        stack->tcp.transparent--;
+    if (conn->state != TENON_TCP_CLOSED)
+        tn_tcp_set_state(conn, TENON_TCP_CLOSED);
+    tn_count(stack, TENON_STAT_TCP_CLOSED);
+    if (tell && conn->events != NULL && conn->events->closed != NULL)
+        conn->events->closed(conn, conn->app, why);
+    conn_release(conn);
+    conn_bury(conn);
+    stack->tcp.nconns--;
+}
+
+TENON_INTERNAL void tn_tcp_reap(struct tenon *stack)
+{
+    if (stack->depth != 0)
+        return;
+    while (stack->tcp.dead != NULL) {
+        struct tenon_tcp *conn = stack->tcp.dead;
+
+        stack->tcp.dead = conn->next;
+        tn_mem_put(stack, conn, sizeof(*conn));
+    }
+}
+
+/* ---- running ---------------------------------------------------------------------------------------------- */
+
+static struct tenon_tcp *conn_next_ready(struct tn_tcp_state *tcp)
+{
+    struct tenon_tcp *conn = tcp->ready_first;
+
+    tcp->ready_first = conn->next;
+    if (tcp->ready_first == NULL)
+        tcp->ready_last = &tcp->ready_first;
+    conn->flags &= ~(tenon_u32)TN_TCP_F_READY;
+    return conn;
+}
+
+TENON_INTERNAL void tn_tcp_run(struct tenon *stack)
+{
+    while (stack->tcp.ready_first != NULL) {
+        struct tenon_tcp *conn;
+
+        if (tn_tx_room(stack) == 0) {
+            tn_tx_flush(stack);
+            if (tn_tx_room(stack) == 0)
+                return;
+        }
+        conn = conn_next_ready(&stack->tcp);
+        if (conn->state == TENON_TCP_CLOSED)
+            conn_bury(conn);
+        else if (!tn_tcp_output(conn))
+            tn_tcp_make_ready(conn);
+    }
+}
+
+TENON_INTERNAL int tn_tcp_init(struct tenon *stack)
+{
+    struct tn_tcp_state *tcp = &stack->tcp;
+
+    tn_htab_init(&tcp->conns, stack->ops->mem_get, stack->ops->mem_put, stack->host);
+    tcp->ready_last = &tcp->ready_first;
+    tcp->tw_last = &tcp->tw_first;
+    tcp->port_counter = tn_random(&stack->random);
+    tcp->rst_tokens = stack->conf.tcp_rsts_per_s;
+    tcp->defaults = tn_tcp_opts_new(stack);
+    return tcp->defaults != NULL ? TENON_OK : TENON_ENOMEM;
+}
+
+/* The first connection in the table, if any is left. */
+static struct tenon_tcp *conn_any(struct tenon *stack)
+{
+    tenon_u32 i;
+
+    for (i = 0; i < stack->tcp.conns.buckets; i++) {
+        struct tn_hnode *node = tn_htab_bucket(&stack->tcp.conns, i);
+
+        if (node != NULL)
+            return (struct tenon_tcp *)(void *)TENON_CONTAINER(node, struct tn_tcp_ends, node);
+    }
+    return NULL;
+}
+
+TENON_INTERNAL void tn_tcp_fini(struct tenon *stack)
+{
+    struct tn_tcp_state *tcp = &stack->tcp;
+    struct tenon_tcp *conn;
+
+    while (tcp->tw_first != NULL)
+        tn_time_wait_end(stack, tcp->tw_first);
+    for (conn = conn_any(stack); conn != NULL; conn = conn_any(stack))
+        tn_tcp_end(conn, TENON_EABORTED, 0);
+    while (tcp->ready_first != NULL)
+        conn_bury(conn_next_ready(tcp));
+    while (tcp->listeners != NULL)
+        tenon_tcp_listener_close(tcp->listeners);
+    tn_tcp_reap(stack);
+    tn_tcp_opts_put(stack, tcp->defaults);
+    tn_htab_fini(&tcp->conns);
+}
+
+TENON_API void tenon_tcp_each(struct tenon *stack, void (*each)(struct tenon_tcp *conn, void *arg), void *arg)
+{
+    tenon_u32 i;
+
+    for (i = 0; i < stack->tcp.conns.buckets; i++) {
+        struct tn_hnode *node;
+
+        for (node = tn_htab_bucket(&stack->tcp.conns, i); node != NULL; node = node->next) {
+            struct tn_tcp_ends *ends = TENON_CONTAINER(node, struct tn_tcp_ends, node);
+
+            if (!ends->is_time_wait)
+                each((struct tenon_tcp *)(void *)ends, arg);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* ICMP errors about our segments (RFC 9293 3.9.2.2, RFC 5927): believed only when they quote a sequence
+ * number that is in flight; hard ones end an attempt to connect, and never a connection. */
+#include "base/bytes.h"
+#include "tcp/tcp_internal.h"
+
+/* RFC 5927 4.1 */
+static int icmp_quotes_our_flight(const struct tenon_tcp *conn, tenon_u32 seq)
+{
+    return tn_seq_le(conn->snd_una, seq) && tn_seq_lt(seq, conn->snd_nxt);
+}
+
+/* RFC 1191 6.4, RFC 8201 5.4: what did not fit is sent again, smaller, at once. */
+static void icmp_too_big(struct tenon_tcp *conn, const struct tn_err *err)
+{
+    if (conn->state <= TENON_TCP_SYN_RECEIVED || conn->path == NULL)
+        return;
+    if (!tn_path_lower_mtu(conn->stack, conn->path, err->mtu)) {
+        tn_count(conn->stack, TENON_STAT_PMTU_IGNORED);
+        return;
+    }
+    tn_count(conn->stack, TENON_STAT_PMTU_LOWERED);
+    tn_tcp_update_mss(conn);
+    tn_tcp_recovery_on_mtu(conn);
+    tn_tcp_make_ready(conn);
+}
+
+static void icmp_report(struct tenon_tcp *conn, const struct tn_err *err)
+{
+    if (err->hard && conn->state == TENON_TCP_SYN_SENT) {
+        tn_tcp_end(conn, err->kind == TN_ERR_PORT ? TENON_EREFUSED : err->error, 0);
+        return;
+    }
+    if (conn->events->soft_error != NULL)
+        conn->events->soft_error(conn, conn->app, err->error);
+}
+
+TENON_INTERNAL void tn_tcp_error(struct tenon *stack, const struct tn_err *err)
+{
+    struct tenon_addr local, remote;
+    struct tn_tcp_ends *ends;
+    struct tenon_tcp *conn;
+
+    if (err->l4_len < 8)
+        return;
+    local.ip = err->src;
+    local.port = get16be(err->l4);
+    local.netif = 0;
+    remote.ip = err->dst;
+    remote.port = get16be(err->l4 + 2);
+    remote.netif = 0;
+    ends = tn_tcp_find(stack, &local, &remote);
+    if (ends == NULL || ends->is_time_wait) {
+        tn_count(stack, TENON_STAT_ICMP_ERROR_STRAY);
+        return;
+    }
+    conn = (struct tenon_tcp *)(void *)ends;
+    if (!icmp_quotes_our_flight(conn, get32be(err->l4 + 4))) {
+        tn_count(stack, TENON_STAT_ICMP_ERROR_STRAY);
+        return;
+    }
+    tn_count(stack, TENON_STAT_ICMP_ERROR_RCVD);
+    if (err->kind == TN_ERR_TOO_BIG)
+        icmp_too_big(conn, err);
+    else
+        icmp_report(conn, err);
+}

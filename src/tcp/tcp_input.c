@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: MIT */
+/* SEGMENT ARRIVES (RFC 9293 3.10.7), its checks in its order. */
+#include "tcp/tcp_internal.h"
+
+/* ---- answers that are limited ------------------------------------------------------------------------- */
+
+TENON_INTERNAL void tn_tcp_ack_now(struct tenon_tcp *conn)
+{
+    conn->flags |= TN_TCP_F_ACK_NOW;
+    tn_tcp_make_ready(conn);
+}
+
+/* RFC 5961 7: ten in five seconds, counted per connection: a limit shared by connections could be read by
+ * somebody with a connection of his own (CVE-2016-5696). */
+TENON_INTERNAL void tn_tcp_challenge_ack(struct tenon_tcp *conn)
+{
+    struct tenon *stack = conn->stack;
+
+    if (stack->now_ms - conn->challenge_ms >= 5000) {
+        conn->challenge_ms = stack->now_ms;
+        conn->challenges = 0;
+    }
+    if (conn->challenges >= 10) {
+        tn_count(stack, TENON_STAT_TCP_CHALLENGE_LIMITED);
+        return;
+    }
+    conn->challenges++;
+    tn_count(stack, TENON_STAT_TCP_CHALLENGE_ACK);
+    tn_tcp_ack_now(conn);
+}
+
+static void input_drop(struct tenon_tcp *conn, const struct tn_seg *seg, enum tenon_stat stat)
+{
+    tn_count(conn->stack, stat);
+    tn_tcp_trace(conn, TENON_TRACE_DROPPED, seg, (tenon_u32)stat);
+}
+
+/* ---- options of a SYN ------------------------------------------------------------------------------------ */
+
+/* RFC 9293 3.7.1 (MUST-15), RFC 7323 2.2 and 3.2, RFC 2018 2. What we did not offer is not agreed on. */
+TENON_INTERNAL void tn_tcp_read_syn_options(struct tenon_tcp *conn, const struct tn_seg *seg)
+{
+    const struct tn_tcp_options *options = &seg->options;
+    const int is_v4 = tenon_ip_is_v4(&conn->ends.local.ip);
+
+    conn->peer_mss = (tenon_u16)(is_v4 ? 536 : 1220);
+    if (options->has_mss)
+        conn->peer_mss = (tenon_u16)tn_max(options->mss, conn->stack->conf.tcp_mss_min);
+    if (!options->has_sack_permitted)
+        conn->flags &= ~(tenon_u32)TN_TCP_F_SACK;
+    if (!options->has_timestamp)
+        conn->flags &= ~(tenon_u32)TN_TCP_F_TIMESTAMPS;
+    if (conn->flags & TN_TCP_F_TIMESTAMPS) {
+        conn->ts_recent = options->ts_val;
+        conn->ts_recent_ms = conn->stack->now_ms;
+    }
+    if (options->has_wscale && (conn->flags & TN_TCP_F_WSCALE)) {
+        conn->snd_wscale = (tenon_u8)tn_min(options->wscale, 14);    /* RFC 7323 2.3 */
+        return;
+    }
+    conn->flags &= ~(tenon_u32)TN_TCP_F_WSCALE;
+    conn->snd_wscale = 0;
+    conn->rcv_wscale = 0;
+}
+
+/* ---- SYN-SENT (RFC 9293 3.10.7.3) --------------------------------------------------------------------------- */
+
+/* The state of reception begins with the peer's SYN. */
+static void input_take_syn(struct tenon_tcp *conn, struct tn_seg *seg)
+{
+    conn->irs = seg->seq;
+    conn->rcv_nxt = seg->seq + 1;
+    conn->rcv_adv = conn->rcv_nxt + tn_min(65535UL, tn_tcp_opt(conn, TENON_TCP_RCV_BUF));
+    conn->rcv_acked = conn->rcv_nxt;
+    tn_tcp_read_syn_options(conn, seg);
+    conn->snd_wnd = seg->wnd;    /* RFC 7323 2.2: never scaled in a SYN */
+    conn->snd_wnd_max = seg->wnd;
+    conn->snd_wl1 = seg->seq;
+    conn->snd_wl2 = seg->ack;
+    tn_tcp_update_mss(conn);
+    /* The SYN is done with; what follows begins one later. */
+    seg->seq++;
+    seg->len--;
+    seg->flags = (tenon_u8)(seg->flags & ~TN_TCP_SYN);
+}
+
+static void input_syn_ack(struct tenon_tcp *conn, struct tn_seg *seg)
+{
+    input_take_syn(conn, seg);
+    conn->snd_una = seg->ack;
+    conn->rtx_nxt = conn->lost_edge = conn->snd_una;
+    conn->flags &= ~(tenon_u32)TN_TCP_F_SYN_QUEUED;
+    if (conn->backoff == 0 && (conn->flags & TN_TCP_F_RTT_TIMING))
+        tn_tcp_rtt_sample(conn, conn->stack->now_us - conn->rtt_start_us);
+    conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
+    conn->flags |= TN_TCP_F_ACK_NOW;
+    tn_tcp_established(conn);
+    if (conn->state != TENON_TCP_CLOSED && seg->len > 0)
+        tn_tcp_text_input(conn, seg);
+}
+
+/* Both sides have sent a SYN (RFC 9293 3.5, figure 7). */
+static void input_simultaneous_syn(struct tenon_tcp *conn, struct tn_seg *seg)
+{
+    input_take_syn(conn, seg);
+    tn_tcp_set_state(conn, TENON_TCP_SYN_RECEIVED);
+    conn->flags |= TN_TCP_F_SYN_QUEUED;
+    tn_tcp_make_ready(conn);
+}
+
+static void input_syn_sent(struct tenon_tcp *conn, struct tn_seg *seg)
+{
+    const int ack_is_ours = seg->ack == conn->snd_nxt;
+
+    if ((seg->flags & TN_TCP_ACK) && !ack_is_ours) {
+        input_drop(conn, seg, TENON_STAT_TCP_BAD_ACK);
+        tn_tcp_reset_reply(conn->stack, seg);
+        return;
+    }
+    if (seg->flags & TN_TCP_RST) {
+        if (!(seg->flags & TN_TCP_ACK))
+            return;
+        tn_count(conn->stack, TENON_STAT_TCP_RST_RCVD);
+        tn_tcp_end(conn, TENON_EREFUSED, 0);
+        return;
+    }
+    if (!(seg->flags & TN_TCP_SYN))
+        return;
+    conn->last_rcv_ms = conn->stack->now_ms;
+    tn_tcp_trace(conn, TENON_TRACE_RECEIVED, seg, 0);
+    if (seg->flags & TN_TCP_ACK)
+        input_syn_ack(conn, seg);
+    else
+        input_simultaneous_syn(conn, seg);
+}
+
+/* ---- synchronized states (RFC 9293 3.10.7.4) ------------------------------------------------------------------ */
+
+/* Table 6, measured from rcv_nxt:
+ *
+ *        rcv_nxt                 rcv_adv
+ *   --------|======= window ========|---------->
+ *
+ * A closed window still admits the next segment in order: its ACK, URG and RST count ("special allowance",
+ * MUST-66), its text is trimmed to nothing. */
+static int input_in_window(const struct tenon_tcp *conn, const struct tn_seg *seg)
+{
+    const tenon_u32 window = tn_seq_lt(conn->rcv_nxt, conn->rcv_adv) ? conn->rcv_adv - conn->rcv_nxt : 0;
+    const tenon_u32 first = seg->seq - conn->rcv_nxt;
+    const tenon_u32 last = first + seg->len - 1;    /* meaningful only if len > 0 */
+
+    if (first == 0)
+        return 1;
+    if (window == 0)
+        return 0;
+    return first < window || (seg->len > 0 && last < window);
+}
+
+/* RFC 7323 5.3 R1. @return 1: the segment is too old */
+static int input_is_old(struct tenon_tcp *conn, const struct tn_seg *seg)
+{
+    if (!(conn->flags & TN_TCP_F_TIMESTAMPS) || (seg->flags & TN_TCP_RST) || !seg->options.has_timestamp)
+        return 0;
+    if (!tn_seq_lt(seg->options.ts_val, conn->ts_recent))
+        return 0;
+    /* RFC 7323 5.5: after 24 days of silence the comparison means nothing. */
+    return conn->stack->now_ms - conn->ts_recent_ms < 24UL * 86400UL * 1000UL;
+}
+
+/* RFC 7323 4.3: TS.Recent follows the segment that the next ACK answers. */
+static void input_take_timestamp(struct tenon_tcp *conn, const struct tn_seg *seg)
+{
+    if (!(conn->flags & TN_TCP_F_TIMESTAMPS) || !seg->options.has_timestamp || tn_seq_gt(seg->seq, conn->rcv_acked))
+        return;
+    if (tn_seq_lt(seg->options.ts_val, conn->ts_recent) &&
+        conn->stack->now_ms - conn->ts_recent_ms < 24UL * 86400UL * 1000UL)
+        return;
+    conn->ts_recent = seg->options.ts_val;
+    conn->ts_recent_ms = conn->stack->now_ms;
+}
+
+/* An unacceptable segment is answered with an ACK, unless it is a reset; without text the answer is limited,
+ * so that two stacks cannot keep each other busy (RFC 5961 7, 9293-PIT-4). */
+static void input_answer_unacceptable(struct tenon_tcp *conn, const struct tn_seg *seg)
+{
+    if (seg->flags & TN_TCP_RST)
+        return;
+    if (seg->len > 0 && !(seg->flags & TN_TCP_SYN))
+        tn_tcp_ack_now(conn);
+    else
+        tn_tcp_challenge_ack(conn);
+}
+
+/* First: sequence number, and before it the timestamp. @return 1: acceptable */
+static int input_check_sequence(struct tenon_tcp *conn, struct tn_seg *seg)
+{
+    if (input_is_old(conn, seg)) {
+        input_drop(conn, seg, TENON_STAT_TCP_PAWS);
+        input_answer_unacceptable(conn, seg);
+        return 0;
+    }
+    if (!input_in_window(conn, seg)) {
+        const int is_dup = seg->len > 0 && tn_seq_le(seg->seq + seg->len, conn->rcv_nxt);
+
+        input_drop(conn, seg, is_dup ? TENON_STAT_TCP_DUP_DATA : TENON_STAT_TCP_OUT_OF_WINDOW);
+        input_answer_unacceptable(conn, seg);
+        return 0;
+    }
+    /* RFC 7323 3.2: once negotiated, the option is in every segment but RST. */
+    if ((conn->flags & TN_TCP_F_TIMESTAMPS) && !seg->options.has_timestamp && !(seg->flags & TN_TCP_RST)) {
+        input_drop(conn, seg, TENON_STAT_TCP_NO_TIMESTAMP);
+        return 0;
+    }
+    input_take_timestamp(conn, seg);
+    return 1;
+}
+
+/* Second: RST. Only an exact hit closes (RFC 5961 3.2); with acknowledgement by hand the peer may know an
+ * older rcv_nxt. */
+static void input_reset(struct tenon_tcp *conn, const struct tn_seg *seg)
+{
+    int why = TENON_ERESET;
+
+    if (seg->seq != conn->rcv_nxt && seg->seq != conn->rcv_acked) {
+        tn_tcp_challenge_ack(conn);
+        return;
+    }
+    tn_count(conn->stack, TENON_STAT_TCP_RST_RCVD);
+    if (conn->state == TENON_TCP_SYN_RECEIVED) {
+        /* MUST-11: an active open is refused; a passive one is over, and its listener goes on. */
+        tn_tcp_end(conn, (conn->flags & TN_TCP_F_ACTIVE) ? TENON_EREFUSED : TENON_ERESET, 0);
+        return;
+    }
+    /* Everything was said, and taken: the peer only was quicker to forget (EV-2). */
+    if ((conn->state == TENON_TCP_CLOSING || conn->state == TENON_TCP_LAST_ACK) &&
+        tn_seq_ge(conn->snd_una, conn->snd_end))
+        why = TENON_OK;
+    tn_tcp_end(conn, why, 0);
+}
+
+/* Sixth: URG (RFC 9293 3.8.5, RFC 6093): the pointer is news, nothing is done to the data. */
+static void input_urgent(struct tenon_tcp *conn, const struct tn_seg *seg)
+{
+    const tenon_u32 up = seg->seq + seg->urgent;
+
+    if (!(seg->flags & TN_TCP_URG) || (conn->flags & TN_TCP_F_FIN_RCVD))
+        return;
+    if (!tn_seq_gt(up, conn->rcv_nxt))
+        return;
+    if ((conn->flags & TN_TCP_F_URGENT_RCV) && !tn_seq_gt(up, conn->rcv_up))
+        return;
+    conn->rcv_up = up;
+    conn->flags |= TN_TCP_F_URGENT_RCV;
+    if (conn->events->urgent != NULL)
+        conn->events->urgent(conn, conn->app, up - conn->rcv_nxt);
+}
+
+/* ACK in SYN-RECEIVED: the handshake is complete, or the ACK is not ours. @return 1: go on */
+static int input_complete_handshake(struct tenon_tcp *conn, struct tn_seg *seg)
+{
+    if (seg->ack != conn->snd_nxt) {
+        input_drop(conn, seg, TENON_STAT_TCP_BAD_ACK);
+        tn_tcp_reset_reply(conn->stack, seg);
+        return 0;
+    }
+    conn->snd_una = seg->ack;
+    conn->rtx_nxt = conn->lost_edge = conn->snd_una;
+    conn->snd_wnd = seg->wnd << conn->snd_wscale;
+    conn->snd_wnd_max = tn_max(conn->snd_wnd_max, conn->snd_wnd);
+    conn->snd_wl1 = seg->seq;
+    conn->snd_wl2 = seg->ack;
+    conn->flags &= ~(tenon_u32)TN_TCP_F_SYN_QUEUED;
+    if (conn->backoff == 0 && (conn->flags & TN_TCP_F_RTT_TIMING))
+        tn_tcp_rtt_sample(conn, conn->stack->now_us - conn->rtt_start_us);
+    conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
+    tn_tcp_established(conn);
+    return conn->state != TENON_TCP_CLOSED;
+}
+
+/* A SYN in SYN-RECEIVED that is the one we know: its answer was lost, or (simultaneous open) it now carries
+ * the ACK that we wait for. @return 1: the segment is done with */
+static int input_repeated_syn(struct tenon_tcp *conn, struct tn_seg *seg)
+{
+    if (conn->state != TENON_TCP_SYN_RECEIVED || !(seg->flags & TN_TCP_SYN) || seg->seq != conn->irs)
+        return 0;
+    if (seg->flags & TN_TCP_RST)
+        return 0;
+    if ((seg->flags & TN_TCP_ACK) && seg->ack == conn->snd_nxt) {
+        seg->flags = (tenon_u8)(seg->flags & ~TN_TCP_SYN);
+        seg->seq++;
+        seg->len--;
+        conn->flags |= TN_TCP_F_ACK_NOW;
+        return 0;
+    }
+    if (!(conn->flags & TN_TCP_F_HELD)) {
+        conn->flags |= TN_TCP_F_SYN_QUEUED;
+        tn_tcp_make_ready(conn);
+    }
+    return 1;
+}
+
+static void input_synchronized(struct tenon_tcp *conn, struct tn_seg *seg)
+{
+    if (input_repeated_syn(conn, seg))
+        return;
+    if (!input_check_sequence(conn, seg))
+        return;
+    if (seg->flags & TN_TCP_RST) {
+        input_reset(conn, seg);
+        return;
+    }
+    /* Third, security: absent by design. Fourth: SYN (RFC 5961 4.2). */
+    if (seg->flags & TN_TCP_SYN) {
+        tn_tcp_challenge_ack(conn);
+        return;
+    }
+    /* Fifth: ACK. */
+    if (!(seg->flags & TN_TCP_ACK))
+        return;
+    conn->last_rcv_ms = conn->stack->now_ms;
+    conn->keepalives = 0;
+    if (conn->state == TENON_TCP_SYN_RECEIVED && !input_complete_handshake(conn, seg))
+        return;
+    if (!tn_tcp_ack_input(conn, seg))
+        return;
+    tn_tcp_trace(conn, TENON_TRACE_RECEIVED, seg, 0);
+    input_urgent(conn, seg);
+    if (conn->state != TENON_TCP_CLOSED && seg->len > 0)
+        tn_tcp_text_input(conn, seg);
+}
+
+/* ---- from IP ----------------------------------------------------------------------------------------------------- */
+
+static void input_no_connection(struct tenon *stack, struct tn_seg *seg, const struct tenon_addr *local)
+{
+    struct tenon_tcp_listener *listener = tn_tcp_find_listener(stack, local, seg->pkt->foreign);
+
+    if (listener != NULL) {
+        tn_tcp_input_listen(stack, listener, seg);
+        return;
+    }
+    if (seg->pkt->foreign) {
+        tn_count(stack, TENON_STAT_IP_NOT_OURS);
+        return;
+    }
+    tn_count(stack, TENON_STAT_TCP_NO_CONNECTION);
+    tn_tcp_reset_reply(stack, seg);
+}
+
+static void input_demux(struct tenon *stack, struct tn_seg *seg)
+{
+    struct tenon_addr local, remote;
+    struct tn_tcp_ends *ends;
+    struct tenon_tcp *conn;
+
+    local.ip = seg->pkt->dst;
+    local.port = seg->dport;
+    local.netif = 0;
+    remote.ip = seg->pkt->src;
+    remote.port = seg->sport;
+    remote.netif = 0;
+    ends = tn_tcp_find(stack, &local, &remote);
+    if (ends != NULL && ends->is_time_wait) {
+        if (tn_time_wait_input(stack, (struct tn_time_wait *)(void *)ends, seg))
+            return;
+        ends = NULL;
+    }
+    if (ends == NULL) {
+        input_no_connection(stack, seg, &local);
+        return;
+    }
+    conn = (struct tenon_tcp *)(void *)ends;
+    if (conn->state == TENON_TCP_SYN_SENT)
+        input_syn_sent(conn, seg);
+    else
+        input_synchronized(conn, seg);
+}
+
+/* Header, checksum, options: bytes become a tn_seg. @return 0: dropped */
+static int input_parse(struct tenon *stack, struct tn_pkt *pkt, struct tn_seg *seg)
+{
+    struct tn_tcp tcp;
+
+    if (tn_tcp_parse(&tcp, pkt->head, pkt->head_len, pkt->len) != 0) {
+        tn_count(stack, TENON_STAT_TCP_BAD_HEADER);
+        return 0;
+    }
+    if (!tn_pkt_csum_good(pkt)) {
+        tn_count(stack, TENON_STAT_TCP_BAD_CSUM);
+        return 0;
+    }
+    seg->pkt = pkt;
+    seg->seq = tcp.seq;
+    seg->ack = tcp.ack;
+    seg->wnd = tcp.wnd;
+    seg->sport = tcp.sport;
+    seg->dport = tcp.dport;
+    seg->urgent = tcp.urgent;
+    seg->flags = tcp.flags;
+    seg->reused = 0;
+    if (tcp.header_bytes == TN_TCP_BYTES)
+        memset(&seg->options, 0, sizeof(seg->options));
+    else if (tn_tcp_options_parse(&seg->options, pkt->head, tcp.header_bytes) != 0)
+        tn_count(stack, TENON_STAT_TCP_BAD_OPTION);
+    tn_pkt_pull(pkt, tcp.header_bytes);
+    seg->len = pkt->len;
+    if (tcp.flags & TN_TCP_SYN)
+        seg->len++;
+    if (tcp.flags & TN_TCP_FIN)
+        seg->len++;
+    return 1;
+}
+
+static void input_whole(struct tenon *stack, struct tn_pkt *pkt)
+{
+    struct tn_seg seg;
+
+    if (input_parse(stack, pkt, &seg))
+        input_demux(stack, &seg);
+}
+
+/* The header is spread over several spans: rare, and costs a copy of it. */
+static void input_scattered(struct tenon *stack, struct tn_pkt *pkt)
+{
+    struct tn_pullup scratch;
+
+    if (tn_pkt_pullup(stack, pkt, tn_min(pkt->len, TN_TCP_BYTES + TN_TCP_OPTIONS_MAX), &scratch) != TENON_OK)
+        return;    /* no buffer: counted there */
+    input_whole(stack, pkt);
+    tn_pkt_unpull(&scratch);
+}
+
+TENON_INTERNAL void tn_tcp_input(struct tenon *stack, struct tn_pkt *pkt)
+{
+    tn_count(stack, TENON_STAT_TCP_RCVD);
+    /* RFC 9293 MUST-57, MUST-63: connections are between two hosts. */
+    if (pkt->dst_cast != TN_CAST_UNICAST || !tn_ip_is_host(&pkt->src) || tenon_ip_equal(&pkt->src, &pkt->dst)) {
+        tn_count(stack, TENON_STAT_TCP_MARTIAN);
+        return;
+    }
+    if (pkt->head_len < pkt->len && pkt->head_len < TN_TCP_BYTES + TN_TCP_OPTIONS_MAX)
+        input_scattered(stack, pkt);
+    else
+        input_whole(stack, pkt);
+}
+
+TENON_INTERNAL int tn_tcp_wants_foreign(const struct tenon *stack)
+{
+    return stack->tcp.transparent != 0;
+}

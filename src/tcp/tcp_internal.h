@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+/* TCP from the inside. Sequence space as the two halves of a connection see it:
+ *
+ *   sending      snd_una            rtx_nxt      lost_edge        snd_nxt               snd_end
+ *                   |== retransmitted =|-- lost ----|== in flight ====|-- queued, unsent --|FIN?
+ *
+ *   receiving    rcv_nxt - rcv_held      rcv_nxt                      rcv_adv
+ *                   |== delivered, not acked |-- may arrive (out of order) --|
+ *
+ * snd_nxt is never pulled back: what has been sent is either in flight, or SACKed, or lost (below
+ * lost_edge and not SACKed), and what is lost is retransmitted from rtx_nxt upwards. */
+#ifndef TN_TCP_TCP_INTERNAL_H
+#define TN_TCP_TCP_INTERNAL_H
+
+#include "core.h"
+#include "wire/wire.h"
+
+TENON_BEGIN_DECLS
+
+/* What identifies a connection; the beginning of struct tenon_tcp and of struct tn_time_wait. */
+struct tn_tcp_ends {
+    struct tn_hnode node;
+    struct tenon_addr local, remote;
+    tenon_u8 is_time_wait;
+};
+
+/* Options that are seldom changed: shared until somebody changes one (tcp_options.c). */
+struct tn_tcp_opts {
+    tenon_u32 refs;
+    tenon_u32 values[TENON_TCP_OPTION_COUNT];
+};
+
+/* ---- queues ------------------------------------------------------------------------------------- */
+
+/* One piece of the send queue. */
+struct tn_sendq_piece {
+    struct tenon_buf *buf;
+    tenon_u32 off, len;
+    tenon_u32 seq;               /* of its first byte */
+};
+
+/* The send queue: a ring of pieces in order of sequence, holding [snd_una, snd_end). */
+struct tn_sendq {
+    struct tn_sendq_piece *ring; /* NULL until the first send */
+    tenon_u16 cap;               /* a power of two */
+    tenon_u16 head, count;
+    tenon_u8 tail_open;          /* the last piece's buffer is ours and may take more bytes */
+};
+
+/* Data that came too early: contiguous runs in order of sequence, each a list of pieces. */
+struct tn_ooo_piece {
+    struct tn_ooo_piece *next;
+    struct tenon_span span;
+};
+
+struct tn_ooo_range {
+    struct tn_ooo_range *next;
+    struct tn_ooo_piece *first, *last;
+    tenon_u32 seq, end;
+    tenon_u32 stamp;             /* when it grew last: the order of SACK blocks (RFC 2018 4) */
+};
+
+struct tn_ooo {
+    struct tn_ooo_range *ranges;
+    tenon_u32 bytes;             /* packet memory held */
+    tenon_u32 stamp;
+    tenon_u16 nranges;
+    tenon_u8 has_fin;            /* the peer's FIN has come, at fin_seq */
+    tenon_u32 fin_seq;
+};
+
+/* What the peer has SACKed, in order of sequence, apart from each other. */
+struct tn_sack_range {
+    tenon_u32 left, right;
+};
+
+struct tn_sack {
+    tenon_u16 n, cap;
+    tenon_u32 bytes;             /* in all ranges */
+    struct tn_sack_range ranges[1];    /* [cap] */
+};
+
+/* ---- a connection --------------------------------------------------------------------------------- */
+
+enum tn_recovery {
+    TN_RECOVERY_NONE,
+    TN_RECOVERY_FAST,            /* RFC 6582, RFC 6675 */
+    TN_RECOVERY_RTO,             /* after a timeout: everything is taken for lost */
+    TN_RECOVERY_MTU              /* the path MTU fell: resend, no congestion */
+};
+
+enum tn_tcp_flag {
+    TN_TCP_F_ACTIVE = 1UL << 0,          /* SYN-RECEIVED came from an active open */
+    TN_TCP_F_HELD = 1UL << 1,            /* waits for tenon_tcp_decide() */
+    TN_TCP_F_ACK_NOW = 1UL << 2,
+    TN_TCP_F_READY = 1UL << 3,           /* in the ready list */
+    TN_TCP_F_FIN_QUEUED = 1UL << 4,      /* we have finished: FIN is at snd_end */
+    TN_TCP_F_FIN_RCVD = 1UL << 5,        /* rcv_nxt is behind the peer's FIN */
+    TN_TCP_F_FIN_HELD = 1UL << 6,        /* ... and it is not acknowledged yet */
+    TN_TCP_F_NO_READER = 1UL << 7,       /* tenon_tcp_close(): data is answered with a reset */
+    TN_TCP_F_TIMESTAMPS = 1UL << 8,      /* negotiated, or offered in SYN-SENT */
+    TN_TCP_F_SACK = 1UL << 9,
+    TN_TCP_F_WSCALE = 1UL << 10,
+    TN_TCP_F_RTT_TIMING = 1UL << 11,     /* a segment is being timed: rtt_seq, rtt_start_us */
+    TN_TCP_F_PERSIST = 1UL << 12,        /* the retransmission timer probes a closed window */
+    TN_TCP_F_PROBED = 1UL << 13,         /* the octet at snd_nxt went out in a probe: it may be acknowledged */
+    TN_TCP_F_URGENT_SND = 1UL << 14,     /* snd_up is valid */
+    TN_TCP_F_URGENT_RCV = 1UL << 15,     /* rcv_up is valid */
+    TN_TCP_F_FOREIGN = 1UL << 16,        /* the local address is not ours */
+    TN_TCP_F_FORCE_RTX = 1UL << 17,      /* the next retransmission does not ask the congestion window */
+    TN_TCP_F_SYN_QUEUED = 1UL << 18,     /* a SYN or SYN-ACK is to be sent */
+    TN_TCP_F_SYN_LOST = 1UL << 19,       /* the SYN had to be repeated (RFC 6298 5.7, RFC 6928) */
+    TN_TCP_F_CWND_LIMITED = 1UL << 20,   /* the window has been used up since the last ACK */
+    TN_TCP_F_R1_TOLD = 1UL << 21,
+    TN_TCP_F_SWS_OVERRIDE = 1UL << 22,   /* send a small segment once (RFC 9293 3.8.6.2.1 rule 4) */
+    TN_TCP_F_KEEPALIVE = 1UL << 23,      /* idle_when is the next keep-alive */
+    TN_TCP_F_RTX_ARMED = 1UL << 24,
+    TN_TCP_F_ACK_ARMED = 1UL << 25,
+    TN_TCP_F_IDLE_ARMED = 1UL << 26,
+    TN_TCP_F_PASSIVE_COUNTED = 1UL << 27 /* counted in its listener's half_open */
+};
+
+struct tenon_tcp {
+    struct tn_tcp_ends ends;
+    tenon_u8 state;                  /* enum tenon_tcp_state */
+    tenon_u8 recovery;               /* enum tn_recovery */
+    tenon_u8 snd_wscale, rcv_wscale;
+    tenon_u8 backoff;                /* expiries of the timer without progress */
+    tenon_u8 dupacks;
+    tenon_u8 keepalives;             /* unanswered */
+    tenon_u8 challenges;             /* challenge ACKs since challenge_ms */
+    tenon_u16 mss;                   /* payload of a full segment that we send, options subtracted */
+    tenon_u16 peer_mss;              /* from its MSS option, or the default */
+    tenon_u16 rcv_mss;               /* largest payload received in one packet */
+    tenon_u16 path_mtu;              /* for which mss was computed */
+    tenon_u32 flags;                 /* enum tn_tcp_flag */
+
+    struct tenon *stack;
+    struct tn_path *path;
+    const struct tenon_tcp_events *events;
+    void *app;
+    struct tn_tcp_opts *opts;
+    struct tenon_tcp_listener *listener;    /* until established */
+    struct tenon_tcp *next;                 /* ready list or list of the dead */
+
+    tenon_u32 snd_una, snd_nxt, snd_end;
+    tenon_u32 snd_wnd, snd_wl1, snd_wl2, snd_wnd_max;
+    tenon_u32 snd_up;
+    tenon_u32 recover, rtx_nxt, lost_edge;
+    tenon_u32 first_dup_nxt;         /* snd_nxt at the first duplicate ACK: what is sent from then on is limited
+                                        transmit (RFC 3042), and counts for no loss */
+    tenon_u32 reno_sacked;           /* bytes that duplicate ACKs say have left the network (no SACK) */
+    struct tn_sendq sendq;
+    struct tn_sack *sack;            /* NULL: nothing is SACKed */
+
+    tenon_u32 rcv_nxt, rcv_adv;
+    tenon_u32 rcv_unconsumed;
+    tenon_u32 rcv_held;              /* delivered and, by the application's wish, not acknowledged */
+    tenon_u32 rcv_up;
+    tenon_u32 rcv_acked;             /* the ACK that was sent last */
+    struct tn_ooo *ooo;              /* NULL: nothing is out of order */
+
+    struct tenon_cc cc;
+    tenon_u32 srtt8, rttvar4;        /* 8 * SRTT, 4 * RTTVAR, us (RFC 6298); srtt8 0: no sample */
+    tenon_u32 rto_us, min_rtt_us;
+    tenon_u32 rtt_seq, rtt_start_us;
+    tenon_u32 ts_recent, ts_recent_ms, ts_offset;
+
+    struct tn_timer timer;           /* runs for the earliest of these ticks */
+    tenon_u32 rtx_when, ack_when, idle_when;
+    tenon_u32 progress_ms;           /* last forward progress: R2 counts from here */
+    tenon_u32 last_rcv_ms;           /* last segment from the peer: keep-alive */
+    tenon_u32 last_snd_ms;           /* last data segment sent: restart after idle */
+    tenon_u32 challenge_ms;
+
+    tenon_u32 iss, irs;
+    tenon_u32 id;
+    tenon_u32 retransmits, rtos;
+};
+
+struct tenon_tcp_listener {
+    struct tenon_tcp_listener *next;
+    struct tenon *stack;
+    struct tenon_addr local;
+    const struct tenon_tcp_events *events;
+    void *app;
+    struct tn_tcp_opts *opts;
+    tenon_u32 backlog, half_open;
+};
+
+/* RFC 9293 3.3.2 TIME-WAIT, without the rest of a connection. */
+struct tn_time_wait {
+    struct tn_tcp_ends ends;
+    struct tn_timer timer;
+    struct tn_time_wait *next, **prev;
+    tenon_u32 snd_nxt, rcv_nxt;
+    tenon_u32 ts_recent, ts_offset;
+    tenon_u32 wait_ms;
+    tenon_u16 window;                /* field of the last ACK */
+    tenon_u8 timestamps;
+};
+
+/* A segment being processed. */
+struct tn_seg {
+    struct tn_pkt *pkt;              /* at the payload */
+    tenon_u32 seq, ack;
+    tenon_u32 len;                   /* payload bytes + SYN + FIN */
+    tenon_u32 wnd;                   /* as in the header, not scaled */
+    tenon_u16 sport, dport, urgent;
+    tenon_u8 flags;
+    tenon_u8 reused;                 /* a SYN that ended a TIME-WAIT: our ISN must be behind iss_min */
+    tenon_u32 iss_min;
+    struct tn_tcp_options options;
+};
+
+/* ---- tcp_conn.c: life and death -------------------------------------------------------------------- */
+
+/* A connection in CLOSED, in no table. Takes references on opts.
+ * @return NULL: no memory, or over the limit (counted) */
+TENON_INTERNAL struct tenon_tcp *tn_tcp_new(struct tenon *stack, struct tn_tcp_opts *opts);
+/* Enter it into the table of connections, with its path. @return TENON_OK or an error of tn_path_get() */
+TENON_INTERNAL int tn_tcp_attach(struct tenon_tcp *conn);
+TENON_INTERNAL void tn_tcp_set_state(struct tenon_tcp *conn, enum tenon_tcp_state state);
+/* The end: everything is given up, closed(why) is called unless quiet, the struct goes to the dead. */
+TENON_INTERNAL void tn_tcp_end(struct tenon_tcp *conn, int why, int quiet);
+/* Whether the application has heard of it: of a request it has not when it does not want to be asked. */
+TENON_INTERNAL int tn_tcp_app_knows(const struct tenon_tcp *conn);
+/* Both FINs are through: leave a TIME-WAIT record behind and end. */
+TENON_INTERNAL void tn_tcp_enter_time_wait(struct tenon_tcp *conn);
+TENON_INTERNAL struct tn_tcp_ends *tn_tcp_find(struct tenon *stack, const struct tenon_addr *local,
+                                               const struct tenon_addr *remote);
+TENON_INTERNAL tenon_u32 tn_tcp_hash(const struct tenon *stack, const struct tenon_addr *local,
+                                     const struct tenon_addr *remote);
+TENON_INTERNAL void tn_tcp_make_ready(struct tenon_tcp *conn);
+/* A passive connection is established, or gone: its listener has room again. */
+TENON_INTERNAL void tn_tcp_leave_backlog(struct tenon_tcp *conn);
+/* Everything that follows from the MSS option, the path MTU and our options. */
+TENON_INTERNAL void tn_tcp_update_mss(struct tenon_tcp *conn);
+/* The MSS option to send (RFC 9293 3.7.1). */
+TENON_INTERNAL tenon_u16 tn_tcp_offered_mss(const struct tenon_tcp *conn);
+/* What was negotiated or offered, from our options. */
+TENON_INTERNAL void tn_tcp_offer(struct tenon_tcp *conn);
+TENON_INTERNAL void tn_tcp_established(struct tenon_tcp *conn);
+TENON_INTERNAL tenon_u8 tn_tcp_wscale_for(tenon_u32 rcv_buf);
+
+/* ---- tcp_opts.c ------------------------------------------------------------------------------------ */
+
+TENON_INTERNAL struct tn_tcp_opts *tn_tcp_opts_new(struct tenon *stack);    /* the defaults; NULL: no memory */
+TENON_INTERNAL void tn_tcp_opts_put(struct tenon *stack, struct tn_tcp_opts *opts);
+TENON_INLINE tenon_u32 tn_tcp_opt(const struct tenon_tcp *conn, enum tenon_tcp_option option)
+{
+    return conn->opts->values[option];
+}
+
+/* ---- tcp_secret.c: what nobody may predict --------------------------------------------------------------- */
+
+TENON_INTERNAL tenon_u32 tn_tcp_isn(struct tenon *stack, const struct tenon_addr *local,
+                                    const struct tenon_addr *remote);
+TENON_INTERNAL tenon_u32 tn_tcp_ts_offset(struct tenon *stack, const struct tenon_addr *local,
+                                          const struct tenon_addr *remote);
+/* A free local port towards `remote`. @return 0: none is free */
+TENON_INTERNAL tenon_u16 tn_tcp_choose_port(struct tenon *stack, const struct tenon_addr *local,
+                                            const struct tenon_addr *remote);
+
+/* ---- tcp_listen.c -------------------------------------------------------------------------------------- */
+
+TENON_INTERNAL struct tenon_tcp_listener *tn_tcp_find_listener(struct tenon *stack, const struct tenon_addr *local,
+                                                               int foreign);
+TENON_INTERNAL void tn_tcp_input_listen(struct tenon *stack, struct tenon_tcp_listener *listener,
+                                        struct tn_seg *seg);
+
+/* ---- tcp_input.c, tcp_ack.c, tcp_text.c ------------------------------------------------------------------ */
+
+TENON_INTERNAL void tn_tcp_read_syn_options(struct tenon_tcp *conn, const struct tn_seg *seg);
+/* Fifth step of SEGMENT ARRIVES. @return 1: go on; 0: the segment, or the connection, is done with */
+TENON_INTERNAL int tn_tcp_ack_input(struct tenon_tcp *conn, struct tn_seg *seg);
+TENON_INTERNAL void tn_tcp_rtt_sample(struct tenon_tcp *conn, tenon_u32 rtt_us);
+TENON_INTERNAL void tn_tcp_window_update(struct tenon_tcp *conn, const struct tn_seg *seg);
+/* Seventh and eighth: text and FIN, already trimmed to begin at or behind rcv_nxt and to end in the window. */
+TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg);
+TENON_INTERNAL void tn_ooo_free(struct tenon_tcp *conn);
+/* SACK blocks to report, the newest first. */
+TENON_INTERNAL unsigned tn_ooo_sack_blocks(const struct tenon_tcp *conn, struct tn_tcp_options *options);
+/* Sequence numbers held. */
+TENON_INTERNAL tenon_u32 tn_ooo_bytes(const struct tenon_tcp *conn);
+TENON_INTERNAL const char *tn_ooo_check(const struct tenon_tcp *conn);
+TENON_INTERNAL void tn_tcp_challenge_ack(struct tenon_tcp *conn);
+TENON_INTERNAL void tn_tcp_ack_now(struct tenon_tcp *conn);
+
+/* ---- tcp_sack.c: the scoreboard ---------------------------------------------------------------------------- */
+
+/* Take note of [left, right), which lies within [snd_una, snd_nxt]. @return bytes newly SACKed */
+TENON_INTERNAL tenon_u32 tn_sack_add(struct tenon_tcp *conn, tenon_u32 left, tenon_u32 right);
+/* Everything below snd_una is forgotten. */
+TENON_INTERNAL void tn_sack_advance(struct tenon_tcp *conn);
+TENON_INTERNAL void tn_sack_clear(struct tenon_tcp *conn);
+/* SACKed bytes in [from, to). */
+TENON_INTERNAL tenon_u32 tn_sack_bytes_between(const struct tenon_tcp *conn, tenon_u32 from, tenon_u32 to);
+/* Below this, what is not SACKed is lost (RFC 6675 4, IsLost). snd_una: nothing is. */
+TENON_INTERNAL tenon_u32 tn_sack_lost_edge(const struct tenon_tcp *conn);
+/* The first gap at or after `from`: its beginning, and in *end where the next SACKed range begins (snd_nxt
+ * if there is none). */
+TENON_INTERNAL tenon_u32 tn_sack_gap(const struct tenon_tcp *conn, tenon_u32 from, tenon_u32 *end);
+TENON_INTERNAL tenon_u32 tn_sack_highest(const struct tenon_tcp *conn);    /* snd_una: nothing is SACKed */
+TENON_INTERNAL const char *tn_sack_check(const struct tenon_tcp *conn);
+
+/* ---- tcp_sendq.c -------------------------------------------------------------------------------------------- */
+
+TENON_INTERNAL int tn_sendq_push(struct tenon_tcp *conn, const struct tenon_span *span);
+TENON_INTERNAL tenon_u32 tn_sendq_write(struct tenon_tcp *conn, const tenon_u8 *bytes, tenon_u32 n);
+/* Everything before `seq` has been acknowledged. */
+TENON_INTERNAL void tn_sendq_pop(struct tenon_tcp *conn, tenon_u32 seq);
+/* Collect [seq, seq + len), as far as there is room. No references. */
+TENON_INTERNAL void tn_sendq_slice(const struct tenon_tcp *conn, struct tn_gather *to, tenon_u32 seq, tenon_u32 len);
+TENON_INTERNAL void tn_sendq_free(struct tenon_tcp *conn);
+TENON_INTERNAL const char *tn_sendq_check(const struct tenon_tcp *conn);
+
+/* ---- tcp_output.c --------------------------------------------------------------------------------------------- */
+
+/* Send what may be sent now. @return 1: everything; 0: the burst is full, come again */
+TENON_INTERNAL int tn_tcp_output(struct tenon_tcp *conn);
+/* Bytes in the network, as far as is known (RFC 6675 "pipe"). */
+TENON_INTERNAL tenon_u32 tn_tcp_in_flight(const struct tenon_tcp *conn);
+/* One octet, or FIN, beyond the window (RFC 9293 3.8.6.1). */
+TENON_INTERNAL void tn_tcp_send_probe(struct tenon_tcp *conn);
+TENON_INTERNAL void tn_tcp_send_keepalive(struct tenon_tcp *conn);
+TENON_INTERNAL void tn_tcp_send_reset(struct tenon_tcp *conn);
+/* Window that we can offer, as a right edge. */
+TENON_INTERNAL tenon_u32 tn_tcp_rcv_edge(const struct tenon_tcp *conn);
+TENON_INLINE tenon_u32 tn_tcp_ts_now(const struct tenon_tcp *conn)
+{
+    return conn->stack->now_ms + conn->ts_offset;
+}
+/* Whether our FIN has been sent, and acknowledged. */
+TENON_INLINE int tn_tcp_fin_sent(const struct tenon_tcp *conn)
+{
+    return (conn->flags & TN_TCP_F_FIN_QUEUED) && conn->snd_nxt == conn->snd_end + 1;
+}
+TENON_INLINE int tn_tcp_fin_acked(const struct tenon_tcp *conn)
+{
+    return (conn->flags & TN_TCP_F_FIN_QUEUED) && conn->snd_una == conn->snd_end + 1;
+}
+
+/* ---- tcp_reset.c: answers without a connection ------------------------------------------------------------------ */
+
+/* RFC 9293 3.10.7.1: the reset that a segment of no connection gets. */
+TENON_INTERNAL void tn_tcp_reset_reply(struct tenon *stack, const struct tn_seg *seg);
+/* A bare segment between two ends; options may be NULL. */
+struct tn_bare {
+    const struct tenon_addr *local, *remote;
+    tenon_u32 seq, ack;
+    tenon_u16 wnd;
+    tenon_u8 flags;
+    const struct tn_tcp_options *options;
+};
+TENON_INTERNAL void tn_tcp_send_bare(struct tenon *stack, const struct tn_bare *bare);
+
+/* ---- tcp_timer.c --------------------------------------------------------------------------------- */
+
+TENON_INTERNAL void tn_tcp_arm_rtx(struct tenon_tcp *conn);          /* (re)start with the present RTO */
+TENON_INTERNAL void tn_tcp_disarm_rtx(struct tenon_tcp *conn);
+TENON_INTERNAL void tn_tcp_arm_delack(struct tenon_tcp *conn);
+TENON_INTERNAL void tn_tcp_disarm_delack(struct tenon_tcp *conn);
+TENON_INTERNAL void tn_tcp_arm_idle_ms(struct tenon_tcp *conn, tenon_u32 ms);
+TENON_INTERNAL void tn_tcp_disarm_idle(struct tenon_tcp *conn);
+TENON_INTERNAL void tn_tcp_arm_keepalive(struct tenon_tcp *conn);
+
+/* ---- tcp_recovery.c ------------------------------------------------------------------------------ */
+
+/* `acked` new bytes have just moved snd_una (0: a duplicate ACK, `is_dup`). */
+TENON_INTERNAL void tn_tcp_recovery_on_ack(struct tenon_tcp *conn, tenon_u32 acked, tenon_u32 flight_before,
+                                           int is_dup, tenon_u32 rtt_us);
+TENON_INTERNAL void tn_tcp_recovery_on_rto(struct tenon_tcp *conn);
+TENON_INTERNAL void tn_tcp_recovery_on_mtu(struct tenon_tcp *conn);
+TENON_INTERNAL void tn_tcp_cc_event(const struct tenon_tcp *conn, struct tenon_cc_event *event);
+
+/* ---- tcp_trace.c --------------------------------------------------------------------------------- */
+
+TENON_INTERNAL void tn_tcp_trace_event(struct tenon_tcp *conn, enum tenon_trace_kind kind, const struct tn_seg *seg,
+                                       tenon_u32 arg);
+TENON_INLINE void tn_tcp_trace(struct tenon_tcp *conn, enum tenon_trace_kind kind, const struct tn_seg *seg,
+                               tenon_u32 arg)
+{
+    if (TENON_UNLIKELY(conn->stack->conf.trace != NULL))
+        tn_tcp_trace_event(conn, kind, seg, arg);
+}
+
+/* ---- tcp_timewait.c ------------------------------------------------------------------------------ */
+
+/* @return 1: handled; 0: the record is gone and the segment, a new SYN, goes to a listener */
+TENON_INTERNAL int tn_time_wait_input(struct tenon *stack, struct tn_time_wait *tw, struct tn_seg *seg);
+TENON_INTERNAL void tn_time_wait_end(struct tenon *stack, struct tn_time_wait *tw);
+
+TENON_END_DECLS
+
+#endif

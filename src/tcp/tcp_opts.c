@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* Options of connections and listeners. They lie in blocks that are shared, and copied when somebody who
+ * shares one changes a value: a million connections with the same options have one block. */
+#include "tcp/tcp_internal.h"
+
+TENON_INTERNAL struct tn_tcp_opts *tn_tcp_opts_new(struct tenon *stack)
+{
+    struct tn_tcp_opts *opts = (struct tn_tcp_opts *)tn_mem_get(stack, sizeof(*opts));
+
+    if (opts == NULL)
+        return NULL;
+    memset(opts, 0, sizeof(*opts));
+    opts->refs = 1;
+    opts->values[TENON_TCP_KEEPALIVE_INTERVAL_S] = 75;
+    opts->values[TENON_TCP_KEEPALIVE_COUNT] = 9;
+    opts->values[TENON_TCP_R2_MS] = 800000UL;    /* RFC 9293 SHLD-11 asks for 100 s and more */
+    opts->values[TENON_TCP_RCV_BUF] = stack->conf.tcp_rcv_buf;
+    opts->values[TENON_TCP_SND_BUF] = stack->conf.tcp_snd_buf;
+    opts->values[TENON_TCP_TTL] = stack->conf.hop_limit;
+    opts->values[TENON_TCP_TIMESTAMPS] = 1;
+    opts->values[TENON_TCP_SACK] = 1;
+    opts->values[TENON_TCP_WINDOW_SCALING] = 1;
+    opts->values[TENON_TCP_MSL_MS] = stack->conf.tcp_msl_ms;
+    return opts;
+}
+
+TENON_INTERNAL void tn_tcp_opts_put(struct tenon *stack, struct tn_tcp_opts *opts)
+{
+    TENON_ASSERT(opts->refs > 0);
+    if (--opts->refs == 0)
+        tn_mem_put(stack, opts, sizeof(*opts));
+}
+
+static int opts_value_is_possible(enum tenon_tcp_option option, tenon_u32 value)
+{
+    switch (option) {
+    case TENON_TCP_NODELAY:
+    case TENON_TCP_CORK:
+    case TENON_TCP_NO_DELAYED_ACK:
+    case TENON_TCP_ACK_BY_HAND:
+    case TENON_TCP_HOLD_FIN:
+    case TENON_TCP_TRANSPARENT:
+    case TENON_TCP_TIMESTAMPS:
+    case TENON_TCP_SACK:
+    case TENON_TCP_WINDOW_SCALING: return value <= 1;
+    case TENON_TCP_KEEPALIVE_INTERVAL_S: return value >= 1 && value <= 1000000UL;
+    case TENON_TCP_KEEPALIVE_IDLE_S: return value <= 1000000UL;
+    case TENON_TCP_KEEPALIVE_COUNT: return value >= 1 && value <= 255;
+    case TENON_TCP_R2_MS: return value <= 0x3FFFFFFFUL;
+    case TENON_TCP_RCV_BUF:
+    case TENON_TCP_SND_BUF: return value >= 512 && value <= 0x3FFFC000UL;
+    case TENON_TCP_MSS_MAX: return value == 0 || (value >= 88 && value <= 65495UL);
+    case TENON_TCP_TTL: return value >= 1 && value <= 255;
+    case TENON_TCP_TOS: return value <= 255 && (value & 3) == 0;
+    case TENON_TCP_MSL_MS: return value <= 600000UL;
+    default: return 0;
+    }
+}
+
+/* A block of one's own to write into: *opts if nobody shares it, else a copy that replaces it. */
+static int opts_own(struct tenon *stack, struct tn_tcp_opts **opts)
+{
+    struct tn_tcp_opts *copy;
+
+    if ((*opts)->refs == 1)
+        return TENON_OK;
+    copy = (struct tn_tcp_opts *)tn_mem_get(stack, sizeof(*copy));
+    if (copy == NULL)
+        return TENON_ENOMEM;
+    *copy = **opts;
+    copy->refs = 1;
+    tn_tcp_opts_put(stack, *opts);
+    *opts = copy;
+    return TENON_OK;
+}
+
+static int opts_set(struct tenon *stack, struct tn_tcp_opts **opts, enum tenon_tcp_option option, tenon_u32 value)
+{
+    int error;
+
+    if (!opts_value_is_possible(option, value))
+        return TENON_EINVAL;
+    if ((*opts)->values[option] == value)
+        return TENON_OK;
+    error = opts_own(stack, opts);
+    if (error != TENON_OK)
+        return error;
+    (*opts)->values[option] = value;
+    return TENON_OK;
+}
+
+/* What was settled by the handshake cannot be changed after it. */
+static int opts_is_settled(const struct tenon_tcp *conn, enum tenon_tcp_option option)
+{
+    const int syn_sent = conn->state == TENON_TCP_SYN_SENT && (conn->flags & TN_TCP_F_SYN_QUEUED) && conn->backoff == 0;
+    const int syn_held = conn->state == TENON_TCP_SYN_RECEIVED && (conn->flags & TN_TCP_F_SYN_QUEUED);
+
+    if (option == TENON_TCP_TRANSPARENT)
+        return 1;
+    if (option != TENON_TCP_TIMESTAMPS && option != TENON_TCP_SACK && option != TENON_TCP_WINDOW_SCALING)
+        return 0;
+    return !syn_sent && !syn_held;
+}
+
+/* Before the SYN has left, an option that it carries can still be withdrawn. */
+static void opts_withdraw(struct tenon_tcp *conn)
+{
+    if (!tn_tcp_opt(conn, TENON_TCP_TIMESTAMPS))
+        conn->flags &= ~(tenon_u32)TN_TCP_F_TIMESTAMPS;
+    if (!tn_tcp_opt(conn, TENON_TCP_SACK))
+        conn->flags &= ~(tenon_u32)TN_TCP_F_SACK;
+    if (!tn_tcp_opt(conn, TENON_TCP_WINDOW_SCALING)) {
+        conn->flags &= ~(tenon_u32)TN_TCP_F_WSCALE;
+        conn->rcv_wscale = 0;
+        conn->snd_wscale = 0;
+    }
+    if (conn->state == TENON_TCP_SYN_SENT && (conn->flags & TN_TCP_F_WSCALE) && conn->backoff == 0 &&
+        (conn->flags & TN_TCP_F_SYN_QUEUED))
+        conn->rcv_wscale = tn_tcp_wscale_for(tn_tcp_opt(conn, TENON_TCP_RCV_BUF));
+}
+
+TENON_API int tenon_tcp_set(struct tenon_tcp *conn, enum tenon_tcp_option option, tenon_u32 value)
+{
+    int error;
+
+    if (conn->state == TENON_TCP_CLOSED || opts_is_settled(conn, option))
+        return TENON_EINVAL;
+    error = opts_set(conn->stack, &conn->opts, option, value);
+    if (error != TENON_OK)
+        return error;
+    opts_withdraw(conn);
+    if (option == TENON_TCP_KEEPALIVE_IDLE_S)
+        tn_tcp_arm_keepalive(conn);
+    if (option == TENON_TCP_MSS_MAX && conn->peer_mss != 0)
+        tn_tcp_update_mss(conn);
+    tn_tcp_make_ready(conn);
+    return TENON_OK;
+}
+
+TENON_API int tenon_tcp_listener_set(struct tenon_tcp_listener *listener, enum tenon_tcp_option option,
+                                     tenon_u32 value)
+{
+    const tenon_u32 before = listener->opts->values[TENON_TCP_TRANSPARENT];
+    const int error = opts_set(listener->stack, &listener->opts, option, value);
+
+    if (error == TENON_OK && option == TENON_TCP_TRANSPARENT)
+        listener->stack->tcp.transparent += value - before;
+    return error;
+}
+
+TENON_API tenon_u32 tenon_tcp_get(const struct tenon_tcp *conn, enum tenon_tcp_option option)
+{
+    if (conn->opts == NULL || (unsigned)option >= (unsigned)TENON_TCP_OPTION_COUNT)
+        return 0;
+    return conn->opts->values[option];
+}

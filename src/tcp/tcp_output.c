@@ -1,0 +1,669 @@
+/* SPDX-License-Identifier: MIT */
+/* What leaves, and when. Decisions first (output_next), then one function that builds whatever was decided.
+ * Everything goes through here but answers without a connection (tcp_reset.c). */
+#include "base/bytes.h"
+#include "tcp/tcp_internal.h"
+
+enum {
+    OUTPUT_SPANS = 32,
+    OUTPUT_COPY_BYTES = 128    /* payload up to this is copied behind the header: cheaper than a gather entry */
+};
+
+/* One segment that is to be sent. */
+struct output_plan {
+    tenon_u32 seq, len;    /* payload */
+    tenon_u8 flags;
+    tenon_u8 is_rtx;
+};
+
+/* ---- the receive window --------------------------------------------------------------------------------- */
+
+/* RFC 9293 3.8.6.2.2: the right edge moves in large steps, and never to the left. */
+TENON_INTERNAL tenon_u32 tn_tcp_rcv_edge(const struct tenon_tcp *conn)
+{
+    const tenon_u32 buffer = tn_tcp_opt(conn, TENON_TCP_RCV_BUF);
+    const tenon_u32 space = buffer > conn->rcv_unconsumed ? buffer - conn->rcv_unconsumed : 0;
+    const tenon_u32 edge = conn->rcv_nxt + space;
+    const tenon_u32 step = tn_min(buffer / 2, tn_max(conn->mss, 1));
+
+    if (tn_seq_le(edge, conn->rcv_adv) || edge - conn->rcv_adv < step)
+        return conn->rcv_adv;
+    return edge;
+}
+
+static tenon_u32 output_ack_seq(const struct tenon_tcp *conn)
+{
+    return conn->rcv_nxt - conn->rcv_held - ((conn->flags & TN_TCP_F_FIN_HELD) ? 1 : 0);
+}
+
+/* A window that goes up by less than one unit of its scale each time would creep past the buffer. */
+static int output_may_round_up(const struct tenon_tcp *conn, tenon_u32 edge)
+{
+    const tenon_u32 most = tn_tcp_opt(conn, TENON_TCP_RCV_BUF) + ((tenon_u32)1 << conn->rcv_wscale);
+
+    return edge - conn->rcv_nxt + conn->rcv_unconsumed < most;
+}
+
+/* The window field; rcv_adv becomes the edge that it announces. A rounding that would move the edge to the
+ * left goes up instead where it may (RFC 7323 2.4, RFC 9293 SHLD-14); data up to the old edge is taken in
+ * any case. */
+static tenon_u16 output_window(struct tenon_tcp *conn, tenon_u32 ack, unsigned scale)
+{
+    const tenon_u32 edge = tn_tcp_rcv_edge(conn);
+    tenon_u32 field;
+
+    if (tn_seq_le(edge, ack))
+        return 0;
+    field = (edge - ack) >> scale;
+    if (tn_seq_lt(ack + (field << scale), conn->rcv_adv) && output_may_round_up(conn, ack + ((field + 1) << scale)))
+        field++;
+    field = tn_min(field, 65535UL);
+    conn->rcv_adv = tn_seq_max(conn->rcv_adv, ack + (field << scale));
+    return (tenon_u16)field;
+}
+
+/* ---- building ---------------------------------------------------------------------------------------------- */
+
+static void output_syn_options(const struct tenon_tcp *conn, struct tn_tcp_options *options)
+{
+    options->has_mss = 1;
+    options->mss = tn_tcp_offered_mss(conn);
+    options->has_sack_permitted = (conn->flags & TN_TCP_F_SACK) != 0;
+    options->has_wscale = (conn->flags & TN_TCP_F_WSCALE) != 0;
+    options->wscale = conn->rcv_wscale;
+}
+
+/* Options at p. @return their bytes */
+static unsigned output_options(struct tenon_tcp *conn, tenon_u8 *p, unsigned flags)
+{
+    struct tn_tcp_options options;
+
+    if (!(flags & TN_TCP_SYN) && !(conn->flags & TN_TCP_F_TIMESTAMPS) && conn->ooo == NULL)
+        return 0;
+    memset(&options, 0, sizeof(options));
+    if (flags & TN_TCP_SYN)
+        output_syn_options(conn, &options);
+    if (conn->flags & TN_TCP_F_TIMESTAMPS) {
+        options.has_timestamp = 1;
+        options.ts_val = tn_tcp_ts_now(conn);
+        options.ts_ecr = (flags & TN_TCP_ACK) ? conn->ts_recent : 0;
+    }
+    if (!(flags & TN_TCP_SYN) && conn->ooo != NULL)
+        options.nsacks = (tenon_u8)tn_ooo_sack_blocks(conn, &options);
+    return tn_tcp_options_build(p, &options);
+}
+
+/* The header into out, which has just been made. */
+static void output_header(struct tenon_tcp *conn, struct tn_out *out, tenon_u32 seq, unsigned flags)
+{
+    const unsigned scale = (flags & TN_TCP_SYN) ? 0 : conn->rcv_wscale;
+    tenon_u8 *l4 = out->hdr->data + out->off;
+    struct tn_tcp tcp;
+
+    memset(&tcp, 0, sizeof(tcp));
+    tcp.sport = conn->ends.local.port;
+    tcp.dport = conn->ends.remote.port;
+    tcp.seq = seq;
+    tcp.flags = (tenon_u8)flags;
+    if (flags & TN_TCP_ACK) {
+        tcp.ack = output_ack_seq(conn);
+        tcp.wnd = output_window(conn, tcp.ack, scale);
+        conn->rcv_acked = tcp.ack;
+    } else {
+        tcp.wnd = (tenon_u16)tn_min(tn_tcp_opt(conn, TENON_TCP_RCV_BUF), 65535UL);
+    }
+    /* RFC 9293 3.8.5: the pointer is an offset from this segment, up to 65535 ahead. */
+    if ((conn->flags & TN_TCP_F_URGENT_SND) && tn_seq_lt(seq, conn->snd_up) && !(flags & (TN_TCP_SYN | TN_TCP_RST))) {
+        tcp.flags |= TN_TCP_URG;
+        tcp.urgent = (tenon_u16)tn_min(conn->snd_up - seq, 65535UL);
+    }
+    tcp.header_bytes = (tenon_u8)(TN_TCP_BYTES + output_options(conn, l4 + TN_TCP_BYTES, flags));
+    tn_tcp_build(l4, &tcp);
+    out->len = tcp.header_bytes;
+    out->l4_bytes = tcp.header_bytes;
+    out->csum = 1;
+    out->csum_offset = 16;
+    out->src = conn->ends.local.ip;
+    out->dst = conn->ends.remote.ip;
+    out->proto = TN_PROTO_TCP;
+    out->df = 1;
+    out->ttl = (tenon_u8)tn_tcp_opt(conn, TENON_TCP_TTL);
+    out->tos = (tenon_u8)tn_tcp_opt(conn, TENON_TCP_TOS);
+}
+
+/* An ACK has gone out, in whatever segment. */
+static void output_acked(struct tenon_tcp *conn)
+{
+    conn->flags &= ~(tenon_u32)TN_TCP_F_ACK_NOW;
+    tn_tcp_disarm_delack(conn);
+}
+
+static int output_hand_down(struct tenon_tcp *conn, struct tn_out *out)
+{
+    struct tenon *stack = conn->stack;
+    const int error = tn_ip_output(stack, conn->path, out);
+
+    tn_count(stack, TENON_STAT_TCP_SENT);
+    return error;
+}
+
+/* A segment without payload. */
+static void output_control(struct tenon_tcp *conn, tenon_u32 seq, unsigned flags)
+{
+    struct tn_out out;
+
+    if (tn_out_new(conn->stack, &out) != TENON_OK) {
+        tn_tcp_arm_delack(conn);    /* an ACK is tried again soon; what matters more has its own timer */
+        return;
+    }
+    output_header(conn, &out, seq, flags);
+    if (conn->stack->conf.trace != NULL) {
+        struct tn_seg seg;
+
+        memset(&seg, 0, sizeof(seg));
+        seg.seq = seq;
+        seg.ack = (flags & TN_TCP_ACK) ? output_ack_seq(conn) : 0;
+        seg.flags = (tenon_u8)flags;
+        seg.len = (tenon_u32)((flags & TN_TCP_SYN) != 0) + (tenon_u32)((flags & TN_TCP_FIN) != 0);
+        tn_tcp_trace(conn, TENON_TRACE_SENT, &seg, 0);
+    }
+    (void)output_hand_down(conn, &out);
+    if (flags & TN_TCP_ACK)
+        output_acked(conn);
+}
+
+/* Copy [seq, seq + len) of the send queue to `bytes`. */
+static void output_copy_bytes(struct tenon_tcp *conn, tenon_u8 *bytes, tenon_u32 seq, tenon_u32 len)
+{
+    tn_count_n(conn->stack, TENON_STAT_COPIED_BYTES, len);
+    while (len > 0) {
+        struct tenon_span span;
+        struct tn_gather one;
+
+        tn_gather_init(&one, &span, 1);
+        tn_sendq_slice(conn, &one, seq, len);
+        memcpy(bytes, tenon_span_data(&span), span.len);
+        bytes += span.len;
+        seq += span.len;
+        len -= span.len;
+    }
+}
+
+/* Payload whose pieces are too many to gather: copied into buffers of ours, which the spans own. */
+static void output_copy(struct tenon_tcp *conn, struct tn_gather *to, tenon_u32 seq, tenon_u32 len)
+{
+    while (to->n < to->max && to->bytes < len) {
+        struct tenon_span *span = &to->spans[to->n];
+
+        span->buf = tn_buf_get(conn->stack);
+        if (span->buf == NULL)
+            return;
+        span->off = 0;
+        span->len = tn_min(span->buf->size, len - to->bytes);
+        output_copy_bytes(conn, span->buf->data, seq + to->bytes, span->len);
+        to->bytes += span->len;
+        to->n++;
+    }
+}
+
+/* Payload of one segment now, when options (SACK blocks) take more than usual. */
+static tenon_u32 output_seg_bytes(const struct tenon_tcp *conn, const struct tn_out *out)
+{
+    const tenon_u32 usual = (conn->flags & TN_TCP_F_TIMESTAMPS) ? 12 : 0;
+    const tenon_u32 options = (tenon_u32)out->l4_bytes - TN_TCP_BYTES;
+
+    return conn->mss - tn_min(options - usual, (tenon_u32)conn->mss - 1);
+}
+
+/* Small payload goes behind the header. */
+static int output_inline(struct tenon_tcp *conn, struct tn_out *out, const struct output_plan *plan)
+{
+    if (plan->len > tn_min(OUTPUT_COPY_BYTES, output_seg_bytes(conn, out)) ||
+        out->off + out->len + plan->len > out->hdr->size)
+        return 0;
+    output_copy_bytes(conn, out->hdr->data + out->off + out->len, plan->seq, plan->len);
+    out->len += plan->len;
+    return 1;
+}
+
+/* The port takes frames of one span: everything must fit behind the header. */
+static int output_is_ungathered(const struct tenon_tcp *conn)
+{
+    return tn_netif_at(conn->stack, conn->path->netif)->conf.gather_max == 1;
+}
+
+static unsigned output_gather_max(const struct tenon_tcp *conn)
+{
+    const struct tn_netif *netif = tn_netif_at(conn->stack, conn->path->netif);
+    unsigned limit = (unsigned)tn_min(conn->stack->tx.gather, OUTPUT_SPANS);
+
+    if (netif->conf.gather_max != 0)
+        limit = (unsigned)tn_min(limit, netif->conf.gather_max);
+    /* A port that gathers one span only gets everything copied into the header's buffer, by tn_tx(). */
+    return limit > 1 ? limit - 1 : OUTPUT_SPANS - 1;
+}
+
+/* More than one segment: cut by the port, or by tn_tx() in software. */
+static void output_segmentation(const struct tenon_tcp *conn, struct tn_out *out, tenon_u32 seg_bytes)
+{
+    if (out->payload <= seg_bytes)
+        return;
+    out->seg_kind = (tenon_u8)(tenon_ip_is_v4(&conn->ends.local.ip) ? TENON_SEG_TCP4 : TENON_SEG_TCP6);
+    out->seg_bytes = (tenon_u16)seg_bytes;
+}
+
+/* How much of the plan one frame can carry, when all of it cannot: whole segments if there is one. */
+static tenon_u32 output_cut(tenon_u32 got, tenon_u32 want, tenon_u32 seg_bytes)
+{
+    TENON_ASSERT(seg_bytes > 0);
+    if (got == want || got < seg_bytes)
+        return got;
+    return got - got % seg_bytes;
+}
+
+/* Put the payload into `out`; `to` collects its spans. Sets plan->len to what went in.
+ * @return 1: the spans own their buffers (copies) */
+static int output_payload(struct tenon_tcp *conn, struct tn_out *out, struct output_plan *plan, struct tn_gather *to)
+{
+    const tenon_u32 seg_bytes = output_seg_bytes(conn, out);
+    int copied = 0;
+
+    if (plan->len <= conn->mss && plan->len > seg_bytes)
+        plan->len = seg_bytes;
+    if (output_is_ungathered(conn))
+        plan->len = output_cut(tn_min(plan->len, out->hdr->size - out->off - out->len), plan->len, seg_bytes);
+    if (output_inline(conn, out, plan))
+        return 0;
+    tn_sendq_slice(conn, to, plan->seq, plan->len);
+    if (to->bytes < tn_min(plan->len, seg_bytes)) {
+        tn_gather_init(to, to->spans, to->max);
+        output_copy(conn, to, plan->seq, tn_min(plan->len, seg_bytes));
+        copied = 1;
+    }
+    plan->len = output_cut(to->bytes, plan->len, seg_bytes);
+    if (plan->len < to->bytes && !copied) {
+        tn_gather_init(to, to->spans, to->max);
+        tn_sendq_slice(conn, to, plan->seq, plan->len);
+    }
+    out->spans = to->spans;
+    out->nspans = to->n;
+    out->payload = plan->len;
+    output_segmentation(conn, out, seg_bytes);
+    return copied;
+}
+
+static void output_trace_sent(struct tenon_tcp *conn, const struct output_plan *plan, unsigned flags)
+{
+    struct tn_seg seg;
+
+    if (conn->stack->conf.trace == NULL)
+        return;
+    memset(&seg, 0, sizeof(seg));
+    seg.seq = plan->seq;
+    seg.ack = output_ack_seq(conn);
+    seg.flags = (tenon_u8)flags;
+    seg.len = plan->len + (tenon_u32)((flags & TN_TCP_FIN) != 0);
+    tn_tcp_trace(conn, TENON_TRACE_SENT, &seg, plan->is_rtx);
+}
+
+/* Send a data segment. @return sequence numbers that it took; 0: it could not be sent */
+static tenon_u32 output_data(struct tenon_tcp *conn, struct output_plan *plan)
+{
+    const unsigned at_the_end = TN_TCP_FIN | TN_TCP_PSH;
+    const tenon_u32 wanted = plan->len;
+    struct tenon_span spans[OUTPUT_SPANS];
+    struct tn_gather to;
+    unsigned flags = plan->flags;
+    struct tn_out out;
+    tenon_u8 *l4;
+    int error, copied = 0;
+
+    if (tn_out_new(conn->stack, &out) != TENON_OK)
+        return 0;
+    output_header(conn, &out, plan->seq, flags);
+    tn_gather_init(&to, spans, output_gather_max(conn));
+    if (plan->len > 0)
+        copied = output_payload(conn, &out, plan, &to);
+    if (plan->len == 0 && wanted > 0) {
+        tenon_buf_put(out.hdr);
+        return 0;
+    }
+    if (plan->len < wanted)
+        flags &= ~at_the_end;
+    l4 = out.hdr->data + out.l4_off;
+    l4[13] = (tenon_u8)((l4[13] & ~at_the_end) | (flags & at_the_end));
+    output_trace_sent(conn, plan, flags);
+    error = output_hand_down(conn, &out);
+    if (copied)
+        tn_spans_put(spans, to.n);
+    if (error != TENON_OK)
+        return 0;    /* nothing has left: it is not in flight, and will be tried again */
+    output_acked(conn);
+    conn->last_snd_ms = conn->stack->now_ms;
+    return plan->len + (tenon_u32)((flags & TN_TCP_FIN) != 0);
+}
+
+/* ---- what is in the network ------------------------------------------------------------------------------- */
+
+static tenon_u32 output_unsacked(const struct tenon_tcp *conn, tenon_u32 from, tenon_u32 to)
+{
+    if (tn_seq_ge(from, to))
+        return 0;
+    return to - from - tn_sack_bytes_between(conn, from, to);
+}
+
+/* RFC 6675 4, SetPipe: what is not lost, and what was retransmitted; less what duplicate ACKs vouch for. */
+TENON_INTERNAL tenon_u32 tn_tcp_in_flight(const struct tenon_tcp *conn)
+{
+    tenon_u32 pipe;
+
+    if (conn->recovery == TN_RECOVERY_NONE)
+        pipe = output_unsacked(conn, conn->snd_una, conn->snd_nxt);
+    else
+        pipe = output_unsacked(conn, tn_seq_max(conn->lost_edge, conn->snd_una), conn->snd_nxt) +
+               output_unsacked(conn, conn->snd_una, conn->rtx_nxt);
+    return pipe - tn_min(pipe, conn->reno_sacked);
+}
+
+/* ---- what may be sent: retransmissions ------------------------------------------------------------------------ */
+
+static tenon_u32 output_cwnd_room(const struct tenon_tcp *conn)
+{
+    const tenon_u32 pipe = tn_tcp_in_flight(conn);
+
+    return conn->cc.cwnd > pipe ? conn->cc.cwnd - pipe : 0;
+}
+
+/* Where unsent data begins, FIN not counted. */
+static tenon_u32 output_unsent(const struct tenon_tcp *conn)
+{
+    return tn_seq_lt(conn->snd_nxt, conn->snd_end) ? conn->snd_end - conn->snd_nxt : 0;
+}
+
+static tenon_u32 output_frame_limit(const struct tenon_tcp *conn)
+{
+    const struct tn_netif *netif = tn_netif_at(conn->stack, conn->path->netif);
+    const int is_v4 = tenon_ip_is_v4(&conn->ends.local.ip);
+    const tenon_u32 most = tn_tx_segment_bytes_max(conn->stack, netif, is_v4, 128);
+    const unsigned cap = is_v4 ? TENON_CAP_TSO4 : TENON_CAP_TSO6;
+    tenon_u32 segments = most / conn->mss;
+
+    /* Cut in software, a frame becomes as many as it has segments: they must fit into the burst. */
+    if (!(netif->conf.caps & cap))
+        segments = tn_min(segments, tn_tx_room(conn->stack));
+    if (conn->flags & TN_TCP_F_URGENT_SND)
+        segments = 1;    /* the pointer is an offset: a frame that is cut would repeat it */
+    return tn_max(segments, 1) * conn->mss;
+}
+
+/* RFC 6675 4, NextSeg: rule 1, what is lost; rule 3, a gap below what is SACKed when there is nothing new.
+ * @return 1 and [from, end): the gap to fill */
+static int output_find_gap(const struct tenon_tcp *conn, tenon_u32 *from, tenon_u32 *end)
+{
+    tenon_u32 limit = conn->lost_edge;
+
+    if (conn->recovery == TN_RECOVERY_NONE)
+        return 0;
+    *from = tn_sack_gap(conn, tn_seq_max(conn->rtx_nxt, conn->snd_una), end);
+    if (tn_seq_ge(*from, limit)) {
+        limit = tn_sack_highest(conn);
+        if (tn_seq_ge(*from, limit) || output_unsent(conn) > 0)
+            return 0;
+    }
+    *end = tn_seq_min(*end, limit);
+    return 1;
+}
+
+/* What was sent may be sent again if it fits the window, and its first segment in any case (RFC 7323 2.4,
+ * RFC 9293 3.8.6). */
+static int output_plan_rtx(struct tenon_tcp *conn, struct output_plan *plan)
+{
+    tenon_u32 from, end, room = tn_min(output_cwnd_room(conn), output_frame_limit(conn));
+
+    if (!output_find_gap(conn, &from, &end))
+        return 0;
+    if (from != conn->snd_una && !tn_seq_between(conn->snd_una, from, conn->snd_una + conn->snd_wnd_max))
+        return 0;
+    if (conn->flags & TN_TCP_F_FORCE_RTX)
+        room = tn_max(room, conn->mss);
+    plan->is_rtx = 1;
+    plan->seq = from;
+    plan->flags = TN_TCP_ACK;
+    plan->len = tn_seq_lt(from, conn->snd_end) ? tn_seq_min(end, conn->snd_end) - from : 0;
+    if (plan->len > conn->mss && room < plan->len)
+        plan->len = tn_max(room - room % conn->mss, room < conn->mss ? 0 : conn->mss);
+    if (plan->len > room)
+        return 0;
+    if (plan->len == 0 && tn_seq_lt(from, conn->snd_end))
+        return 0;
+    if (tn_tcp_fin_sent(conn) && from + plan->len == conn->snd_end && tn_seq_gt(end, conn->snd_end))
+        plan->flags |= TN_TCP_FIN;
+    if (from + plan->len == conn->snd_end && plan->len > 0)
+        plan->flags |= TN_TCP_PSH;
+    return 1;
+}
+
+/* ---- what may be sent: new data -------------------------------------------------------------------------------- */
+
+/* The usable window (RFC 9293 3.8.6.2.1): never negative, also after the peer has shrunk its window. */
+static tenon_u32 output_usable_window(const struct tenon_tcp *conn)
+{
+    const tenon_u32 edge = conn->snd_una + conn->snd_wnd;
+
+    return tn_seq_lt(conn->snd_nxt, edge) ? edge - conn->snd_nxt : 0;
+}
+
+/* A segment that is not full: RFC 9293 3.8.6.2.1 rules 2 to 4, with Nagle (3.7.4).
+ * is_last: it takes all that is queued; with_fin: and our FIN. */
+static int output_small_is_allowed(const struct tenon_tcp *conn, tenon_u32 len, int is_last, int with_fin)
+{
+    const int idle = conn->snd_nxt == conn->snd_una;
+    const int nagle_lets = idle || tn_tcp_opt(conn, TENON_TCP_NODELAY);
+
+    if (conn->flags & TN_TCP_F_SWS_OVERRIDE)
+        return 1;
+    if (with_fin)
+        return 1;    /* nothing more will come that could be waited for (9293-NAG-3) */
+    if (tn_tcp_opt(conn, TENON_TCP_CORK))
+        return 0;
+    if (is_last)
+        return nagle_lets;
+    return len >= conn->snd_wnd_max / 2 && nagle_lets;
+}
+
+/* New data, or the FIN. @return 0: nothing may be sent */
+static int output_plan_new(struct tenon_tcp *conn, struct output_plan *plan)
+{
+    const tenon_u32 unsent = output_unsent(conn);
+    const tenon_u32 window = output_usable_window(conn);
+    const int fin_waits = (conn->flags & TN_TCP_F_FIN_QUEUED) && !tn_tcp_fin_sent(conn);
+    const tenon_u32 cwnd_room = output_cwnd_room(conn);
+    tenon_u32 len = tn_min(tn_min(unsent, window), tn_min(cwnd_room, output_frame_limit(conn)));
+    int with_fin;
+
+    if (unsent == 0 && !fin_waits)
+        return 0;
+    if (unsent > 0 && cwnd_room < tn_min(unsent, conn->mss)) {
+        conn->flags |= TN_TCP_F_CWND_LIMITED;
+        if (conn->snd_nxt != conn->snd_una)
+            return 0;
+    }
+    with_fin = fin_waits && len == unsent && window > len;
+    if (len % conn->mss != 0 && !output_small_is_allowed(conn, len % conn->mss, len == unsent, with_fin))
+        len -= len % conn->mss;
+    with_fin = with_fin && len == unsent;
+    if (len == 0 && !with_fin)
+        return 0;
+    plan->is_rtx = 0;
+    plan->seq = conn->snd_nxt;
+    plan->len = len;
+    plan->flags = TN_TCP_ACK;
+    if (with_fin)
+        plan->flags |= TN_TCP_FIN;
+    if (len == unsent && len > 0)
+        plan->flags |= TN_TCP_PSH;    /* MUST-61 */
+    return 1;
+}
+
+/* ---- sending --------------------------------------------------------------------------------------------------- */
+
+static void output_sent_rtx(struct tenon_tcp *conn, const struct output_plan *plan, tenon_u32 taken)
+{
+    conn->rtx_nxt = plan->seq + taken;
+    conn->flags &= ~(tenon_u32)(TN_TCP_F_FORCE_RTX | TN_TCP_F_RTT_TIMING);    /* Karn */
+    conn->retransmits++;
+    tn_count(conn->stack, TENON_STAT_TCP_RETRANSMIT);
+    if (plan->seq == conn->snd_una)
+        tn_tcp_arm_rtx(conn);
+}
+
+/* The states that our FIN leads to. */
+static void output_sent_fin(struct tenon_tcp *conn)
+{
+    if (conn->state == TENON_TCP_ESTABLISHED)
+        tn_tcp_set_state(conn, TENON_TCP_FIN_WAIT_1);
+    else if (conn->state == TENON_TCP_CLOSE_WAIT)
+        tn_tcp_set_state(conn, TENON_TCP_LAST_ACK);
+}
+
+static void output_sent_new(struct tenon_tcp *conn, const struct output_plan *plan, tenon_u32 taken)
+{
+    if (conn->snd_una == conn->snd_nxt)
+        conn->progress_ms = conn->stack->now_ms;
+    if (!(conn->flags & TN_TCP_F_RTT_TIMING)) {
+        conn->flags |= TN_TCP_F_RTT_TIMING;
+        conn->rtt_seq = plan->seq;
+        conn->rtt_start_us = conn->stack->now_us;
+    }
+    conn->snd_nxt = plan->seq + taken;
+    conn->flags &= ~(tenon_u32)(TN_TCP_F_SWS_OVERRIDE | TN_TCP_F_PROBED);
+    if (tn_tcp_fin_sent(conn))
+        output_sent_fin(conn);
+    if (conn->flags & TN_TCP_F_PERSIST)
+        tn_tcp_disarm_rtx(conn);
+    if (!(conn->flags & TN_TCP_F_RTX_ARMED))
+        tn_tcp_arm_rtx(conn);    /* RFC 6298 5.1 */
+}
+
+/* @return 1: a segment was sent; 0: there is none to be sent, or no memory for it */
+static int output_one(struct tenon_tcp *conn)
+{
+    struct output_plan plan;
+    tenon_u32 taken;
+
+    if (!output_plan_rtx(conn, &plan) && !output_plan_new(conn, &plan))
+        return 0;
+    taken = output_data(conn, &plan);
+    if (taken == 0)
+        return 0;
+    if (plan.is_rtx)
+        output_sent_rtx(conn, &plan, taken);
+    else
+        output_sent_new(conn, &plan, taken);
+    return 1;
+}
+
+/* RFC 5681 4.1: after an RTO of silence the window says nothing of the network any more. */
+static void output_check_idle(struct tenon_tcp *conn)
+{
+    struct tenon_cc_event event;
+
+    if (conn->snd_una != conn->snd_nxt || output_unsent(conn) == 0)
+        return;
+    if (conn->stack->now_ms - conn->last_snd_ms <= conn->rto_us / 1000)
+        return;
+    tn_tcp_cc_event(conn, &event);
+    conn->cc.ops->idle(&conn->cc, &event);
+    conn->last_snd_ms = conn->stack->now_ms;
+}
+
+/* Nothing is in flight and something waits: the window is closed, or too small, or memory is short. */
+static void output_arm_persist(struct tenon_tcp *conn)
+{
+    const int fin_waits = (conn->flags & TN_TCP_F_FIN_QUEUED) && !tn_tcp_fin_sent(conn);
+
+    if (conn->snd_una != conn->snd_nxt || (conn->flags & TN_TCP_F_RTX_ARMED))
+        return;
+    if (output_unsent(conn) == 0 && !fin_waits)
+        return;
+    conn->flags |= TN_TCP_F_PERSIST;
+    tn_tcp_arm_rtx(conn);
+}
+
+static void output_syn(struct tenon_tcp *conn)
+{
+    const unsigned flags = conn->state == TENON_TCP_SYN_SENT ? TN_TCP_SYN : TN_TCP_SYN | TN_TCP_ACK;
+
+    conn->flags &= ~(tenon_u32)TN_TCP_F_SYN_QUEUED;
+    if (conn->backoff == 0 && !(conn->flags & TN_TCP_F_RTX_ARMED)) {
+        conn->flags |= TN_TCP_F_RTT_TIMING;
+        conn->rtt_start_us = conn->stack->now_us;
+        conn->progress_ms = conn->stack->now_ms;
+    }
+    output_control(conn, conn->iss, flags);
+    if (!(conn->flags & TN_TCP_F_RTX_ARMED))
+        tn_tcp_arm_rtx(conn);
+}
+
+TENON_INTERNAL int tn_tcp_output(struct tenon_tcp *conn)
+{
+    if (conn->state <= TENON_TCP_SYN_RECEIVED) {
+        if ((conn->flags & TN_TCP_F_SYN_QUEUED) && !(conn->flags & TN_TCP_F_HELD))
+            output_syn(conn);
+        else if (conn->state == TENON_TCP_SYN_RECEIVED && (conn->flags & TN_TCP_F_ACK_NOW))
+            output_control(conn, conn->snd_nxt, TN_TCP_ACK);
+        return 1;
+    }
+    if (conn->state != TENON_TCP_TIME_WAIT) {
+        if (tn_path_check(conn->stack, conn->path) == TENON_OK &&
+            tn_path_mtu(conn->stack, conn->path) != conn->path_mtu)
+            tn_tcp_update_mss(conn);
+        output_check_idle(conn);
+        while (tn_tx_room(conn->stack) > 0 && output_one(conn))
+            continue;
+        output_arm_persist(conn);
+    }
+    if (tn_tx_room(conn->stack) == 0)
+        return 0;
+    if (conn->flags & TN_TCP_F_ACK_NOW)
+        output_control(conn, conn->snd_nxt, TN_TCP_ACK);
+    return 1;
+}
+
+/* ---- probes and resets --------------------------------------------------------------------------- */
+
+TENON_INTERNAL void tn_tcp_send_probe(struct tenon_tcp *conn)
+{
+    struct output_plan plan;
+
+    plan.is_rtx = 0;
+    plan.seq = conn->snd_nxt;
+    plan.len = tn_min(output_unsent(conn), 1);
+    plan.flags = TN_TCP_ACK;
+    if (plan.len == 0)
+        plan.flags |= TN_TCP_FIN;
+    if (output_data(conn, &plan) == 0)
+        return;
+    tn_count(conn->stack, TENON_STAT_TCP_PROBE);
+    tn_tcp_trace(conn, TENON_TRACE_PROBE, NULL, 0);
+    if (plan.len == 0) {
+        conn->snd_nxt++;    /* the FIN is sent, whatever the window: it is repeated by the timer */
+        output_sent_fin(conn);
+        return;
+    }
+    conn->flags |= TN_TCP_F_PROBED;
+}
+
+/* RFC 9293 3.8.4 (SHLD-12). */
+TENON_INTERNAL void tn_tcp_send_keepalive(struct tenon_tcp *conn)
+{
+    tn_count(conn->stack, TENON_STAT_TCP_KEEPALIVE);
+    tn_tcp_trace(conn, TENON_TRACE_PROBE, NULL, 1);
+    output_control(conn, conn->snd_nxt - 1, TN_TCP_ACK);
+}
+
+TENON_INTERNAL void tn_tcp_send_reset(struct tenon_tcp *conn)
+{
+    tn_count(conn->stack, TENON_STAT_TCP_RST_SENT);
+    output_control(conn, conn->snd_nxt, TN_TCP_RST | TN_TCP_ACK);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* Segments that belong to no connection, or carry no data and need no state: resets above all. */
+#include "tcp/tcp_internal.h"
+
+TENON_INTERNAL void tn_tcp_send_bare(struct tenon *stack, const struct tn_bare *bare)
+{
+    struct tn_path *path;
+    struct tn_out out;
+    struct tn_tcp tcp;
+    tenon_u8 *l4;
+    unsigned options = 0;
+
+    if (tn_path_get(stack, &path, &bare->remote->ip, bare->remote->netif) != TENON_OK)
+        return;
+    if (tn_out_new(stack, &out) != TENON_OK) {
+        tn_path_put(stack, path);
+        return;
+    }
+    l4 = out.hdr->data + out.off;
+    if (bare->options != NULL)
+        options = tn_tcp_options_build(l4 + TN_TCP_BYTES, bare->options);
+    tcp.sport = bare->local->port;
+    tcp.dport = bare->remote->port;
+    tcp.seq = bare->seq;
+    tcp.ack = bare->ack;
+    tcp.wnd = bare->wnd;
+    tcp.urgent = 0;
+    tcp.csum = 0;
+    tcp.flags = bare->flags;
+    tcp.header_bytes = (tenon_u8)(TN_TCP_BYTES + options);
+    tn_tcp_build(l4, &tcp);
+    out.len = tcp.header_bytes;
+    out.l4_bytes = tcp.header_bytes;
+    out.csum = 1;
+    out.csum_offset = 16;
+    out.src = bare->local->ip;
+    out.dst = bare->remote->ip;
+    out.proto = TN_PROTO_TCP;
+    out.df = 1;
+    tn_ip_output(stack, path, &out);
+    tn_path_put(stack, path);
+    tn_count(stack, TENON_STAT_TCP_SENT);
+}
+
+/* A token bucket of one second (9293-RST-5): a flood of strays costs their answering no more than that. */
+static int reset_is_allowed(struct tenon *stack)
+{
+    struct tn_tcp_state *tcp = &stack->tcp;
+    const tenon_u32 rate = stack->conf.tcp_rsts_per_s;
+    const tenon_u32 passed = stack->now_ms - tcp->rst_tokens_ms;
+
+    if (passed >= 1000) {
+        tcp->rst_tokens = rate;
+        tcp->rst_tokens_ms = stack->now_ms;
+    }
+    if (tcp->rst_tokens == 0) {
+        tn_count(stack, TENON_STAT_TCP_RST_LIMITED);
+        return 0;
+    }
+    tcp->rst_tokens--;
+    return 1;
+}
+
+TENON_INTERNAL void tn_tcp_reset_reply(struct tenon *stack, const struct tn_seg *seg)
+{
+    struct tenon_addr local, remote;
+    struct tn_bare bare;
+
+    if ((seg->flags & TN_TCP_RST) || !reset_is_allowed(stack))
+        return;
+    local.ip = seg->pkt->dst;
+    local.port = seg->dport;
+    local.netif = seg->pkt->netif->index;
+    remote.ip = seg->pkt->src;
+    remote.port = seg->sport;
+    remote.netif = tn_ip_is_link_local(&remote.ip) ? seg->pkt->netif->index : (tenon_u16)0;
+    memset(&bare, 0, sizeof(bare));
+    bare.local = &local;
+    bare.remote = &remote;
+    if (seg->flags & TN_TCP_ACK) {
+        bare.seq = seg->ack;
+        bare.flags = TN_TCP_RST;
+    } else {
+        bare.ack = seg->seq + seg->len;
+        bare.flags = TN_TCP_RST | TN_TCP_ACK;
+    }
+    tn_count(stack, TENON_STAT_TCP_RST_SENT);
+    tn_tcp_send_bare(stack, &bare);
+}

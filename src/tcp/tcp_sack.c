@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* The sender's scoreboard (RFC 2018, RFC 6675): which ranges above snd_una the peer has. It exists only
+ * while there are any, and is bounded: what does not fit is treated as not SACKed, which is safe. */
+#include "tcp/tcp_internal.h"
+
+enum { SACK_CAP_MIN = 8, SACK_CAP_MAX = 512, SACK_DUP_THRESH = 3 };
+
+static size_t sack_bytes(unsigned cap)
+{
+    return sizeof(struct tn_sack) + (size_t)(cap - 1) * sizeof(struct tn_sack_range);
+}
+
+/* Room for one range more. @return 0 when there is none */
+static int sack_make_room(struct tenon_tcp *conn)
+{
+    struct tn_sack *old = conn->sack;
+    struct tn_sack *sack;
+    unsigned cap = SACK_CAP_MIN;
+
+    if (old != NULL) {
+        if (old->n < old->cap)
+            return 1;
+        cap = 2U * old->cap;
+    }
+    if (cap > SACK_CAP_MAX)
+        return 0;
+    sack = (struct tn_sack *)tn_mem_get(conn->stack, sack_bytes(cap));
+    if (sack == NULL)
+        return 0;
+    sack->n = 0;
+    sack->bytes = 0;
+    if (old != NULL) {
+        memcpy(sack, old, sack_bytes(old->cap));
+        tn_mem_put(conn->stack, old, sack_bytes(old->cap));
+    }
+    sack->cap = (tenon_u16)cap;
+    conn->sack = sack;
+    return 1;
+}
+
+TENON_INTERNAL void tn_sack_clear(struct tenon_tcp *conn)
+{
+    if (conn->sack != NULL)
+        tn_mem_put(conn->stack, conn->sack, sack_bytes(conn->sack->cap));
+    conn->sack = NULL;
+}
+
+/* First range that ends at or after `seq`. */
+static unsigned sack_find(const struct tn_sack *sack, tenon_u32 seq)
+{
+    unsigned low = 0, high = sack->n;
+
+    while (low < high) {
+        const unsigned middle = low + (high - low) / 2;
+
+        if (tn_seq_lt(sack->ranges[middle].right, seq))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void sack_delete(struct tn_sack *sack, unsigned at, unsigned n)
+{
+    memmove(&sack->ranges[at], &sack->ranges[at + n], (sack->n - at - n) * sizeof(sack->ranges[0]));
+    sack->n = (tenon_u16)(sack->n - n);
+}
+
+TENON_INTERNAL tenon_u32 tn_sack_add(struct tenon_tcp *conn, tenon_u32 left, tenon_u32 right)
+{
+    struct tn_sack *sack;
+    tenon_u32 before;
+    unsigned at, last;
+
+    if (!sack_make_room(conn) && conn->sack == NULL)
+        return 0;
+    sack = conn->sack;
+    before = sack->bytes;
+    at = sack_find(sack, left);
+    for (last = at; last < sack->n && tn_seq_le(sack->ranges[last].left, right); last++) {
+        left = tn_seq_min(left, sack->ranges[last].left);
+        right = tn_seq_max(right, sack->ranges[last].right);
+        sack->bytes -= sack->ranges[last].right - sack->ranges[last].left;
+    }
+    if (last == at) {
+        if (sack->n == sack->cap)
+            return 0;
+        memmove(&sack->ranges[at + 1], &sack->ranges[at], (size_t)(sack->n - at) * sizeof(sack->ranges[0]));
+        sack->n++;
+    } else {
+        sack_delete(sack, at + 1, last - at - 1);
+    }
+    sack->ranges[at].left = left;
+    sack->ranges[at].right = right;
+    sack->bytes += right - left;
+    return sack->bytes - before;
+}
+
+TENON_INTERNAL void tn_sack_advance(struct tenon_tcp *conn)
+{
+    struct tn_sack *sack = conn->sack;
+    unsigned gone = 0;
+
+    if (sack == NULL)
+        return;
+    while (gone < sack->n && tn_seq_le(sack->ranges[gone].right, conn->snd_una)) {
+        sack->bytes -= sack->ranges[gone].right - sack->ranges[gone].left;
+        gone++;
+    }
+    sack_delete(sack, 0, gone);
+    if (sack->n == 0) {
+        tn_sack_clear(conn);
+        return;
+    }
+    if (tn_seq_lt(sack->ranges[0].left, conn->snd_una)) {
+        sack->bytes -= conn->snd_una - sack->ranges[0].left;
+        sack->ranges[0].left = conn->snd_una;
+    }
+}
+
+TENON_INTERNAL tenon_u32 tn_sack_bytes_between(const struct tenon_tcp *conn, tenon_u32 from, tenon_u32 to)
+{
+    const struct tn_sack *sack = conn->sack;
+    tenon_u32 bytes = 0;
+    unsigned i;
+
+    if (sack == NULL || tn_seq_ge(from, to))
+        return 0;
+    for (i = sack_find(sack, from); i < sack->n && tn_seq_lt(sack->ranges[i].left, to); i++) {
+        const tenon_u32 left = tn_seq_max(sack->ranges[i].left, from);
+        const tenon_u32 right = tn_seq_min(sack->ranges[i].right, to);
+
+        if (tn_seq_lt(left, right))
+            bytes += right - left;
+    }
+    return bytes;
+}
+
+/* RFC 6675 4: lost is what has DupThresh discontiguous ranges above it, or more than (DupThresh - 1) * SMSS
+ * SACKed bytes. Walking down from the highest range, that is everything below the range that completes
+ * either count. */
+TENON_INTERNAL tenon_u32 tn_sack_lost_edge(const struct tenon_tcp *conn)
+{
+    const struct tn_sack *sack = conn->sack;
+    const tenon_u32 enough = (SACK_DUP_THRESH - 1) * (tenon_u32)conn->mss;
+    tenon_u32 bytes = 0;
+    unsigned i, ranges = 0;
+
+    if (sack == NULL)
+        return conn->snd_una;
+    for (i = sack->n; i > 0; i--) {
+        ranges++;
+        bytes += sack->ranges[i - 1].right - sack->ranges[i - 1].left;
+        if (ranges >= SACK_DUP_THRESH || bytes > enough)
+            return sack->ranges[i - 1].left;
+    }
+    return conn->snd_una;
+}
+
+TENON_INTERNAL tenon_u32 tn_sack_gap(const struct tenon_tcp *conn, tenon_u32 from, tenon_u32 *end)
+{
+    const struct tn_sack *sack = conn->sack;
+    unsigned i;
+
+    *end = conn->snd_nxt;
+    if (sack == NULL)
+        return from;
+    for (i = sack_find(sack, from); i < sack->n; i++) {
+        if (tn_seq_lt(from, sack->ranges[i].left)) {
+            *end = sack->ranges[i].left;
+            return from;
+        }
+        from = tn_seq_max(from, sack->ranges[i].right);
+    }
+    return from;
+}
+
+TENON_INTERNAL tenon_u32 tn_sack_highest(const struct tenon_tcp *conn)
+{
+    return conn->sack == NULL ? conn->snd_una : conn->sack->ranges[conn->sack->n - 1].right;
+}
+
+TENON_INTERNAL const char *tn_sack_check(const struct tenon_tcp *conn)
+{
+    const struct tn_sack *sack = conn->sack;
+    tenon_u32 edge = conn->snd_una, bytes = 0;
+    unsigned i;
+
+    if (sack == NULL)
+        return NULL;
+    if (sack->n == 0)
+        return "an empty scoreboard exists";
+    for (i = 0; i < sack->n; i++) {
+        if (tn_seq_lt(sack->ranges[i].left, edge) || tn_seq_ge(sack->ranges[i].left, sack->ranges[i].right))
+            return "the scoreboard is out of order";
+        edge = sack->ranges[i].right;
+        bytes += sack->ranges[i].right - sack->ranges[i].left;
+    }
+    if (tn_seq_gt(edge, conn->snd_nxt))
+        return "the scoreboard names what was never sent";
+    return bytes == sack->bytes ? NULL : "the scoreboard's sum is wrong";
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* What peers get to see and nobody may predict: initial sequence numbers (RFC 6528), local ports (RFC 6056),
+ * timestamp offsets (RFC 7323 5.4). All are SipHash-2-4 of the connection's ends under the instance's key;
+ * a different first byte keeps the three apart. */
+#include "base/bytes.h"
+#include "tcp/tcp_internal.h"
+
+enum secret_use { SECRET_ISN = 1, SECRET_TIMESTAMP = 2, SECRET_PORT_OFFSET = 3 };
+
+static tenon_u32 secret_hash(const struct tenon *stack, enum secret_use use, const struct tenon_addr *local,
+                             const struct tenon_addr *remote)
+{
+    tenon_u8 bytes[1 + 16 + 16 + 4];
+    tenon_u32 out[2];
+
+    bytes[0] = (tenon_u8)use;
+    put_ip6(bytes + 1, &local->ip);
+    put_ip6(bytes + 17, &remote->ip);
+    put16be(bytes + 33, local->port);
+    put16be(bytes + 35, remote->port);
+    tn_siphash(out, &stack->secret, bytes, sizeof(bytes));
+    return out[0];
+}
+
+/* RFC 6528 3: M + F(ends, secret), M counts 4 us. The microsecond clock wraps after 71 minutes, so M is
+ * made of the millisecond count, which wraps after 49 days, and the microseconds in it. */
+TENON_INTERNAL tenon_u32 tn_tcp_isn(struct tenon *stack, const struct tenon_addr *local,
+                                    const struct tenon_addr *remote)
+{
+    const tenon_u32 m = stack->now_ms * 250 + (stack->now_us - stack->ms_us) / 4;
+
+    return m + secret_hash(stack, SECRET_ISN, local, remote);
+}
+
+TENON_INTERNAL tenon_u32 tn_tcp_ts_offset(struct tenon *stack, const struct tenon_addr *local,
+                                          const struct tenon_addr *remote)
+{
+    return secret_hash(stack, SECRET_TIMESTAMP, local, remote);
+}
+
+static int secret_port_is_free(struct tenon *stack, const struct tenon_addr *local, const struct tenon_addr *remote)
+{
+    const struct tenon_tcp_listener *listener;
+
+    if (tn_tcp_find(stack, local, remote) != NULL)
+        return 0;
+    for (listener = stack->tcp.listeners; listener != NULL; listener = listener->next)
+        if (listener->local.port == local->port)
+            return 0;
+    return 1;
+}
+
+/* RFC 6056 3.3.3, hash-based selection, over 1024..65535; the counter advances by a random step so that one
+ * who opens connections of his own cannot read it (3.3.5). */
+TENON_INTERNAL tenon_u16 tn_tcp_choose_port(struct tenon *stack, const struct tenon_addr *local,
+                                            const struct tenon_addr *remote)
+{
+    const tenon_u32 low = 1024, span = 65536UL - low;
+    struct tenon_addr candidate = *local;
+    tenon_u32 offset, i;
+
+    candidate.port = 0;
+    offset = secret_hash(stack, SECRET_PORT_OFFSET, &candidate, remote);
+    stack->tcp.port_counter += 1 + tn_random_below(&stack->random, 8);
+    for (i = 0; i < span; i++) {
+        candidate.port = (tenon_u16)(low + (offset + stack->tcp.port_counter + i) % span);
+        if (secret_port_is_free(stack, &candidate, remote)) {
+            stack->tcp.port_counter += i;
+            return candidate.port;
+        }
+    }
+    return 0;
+}

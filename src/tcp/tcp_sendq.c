@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* The send queue: spans in order of sequence, from snd_una to snd_end. Nothing is copied here but what
+ * tenon_tcp_write() brings, and that into buffers which are filled up before another is taken. */
+#include "tcp/tcp_internal.h"
+
+enum { SENDQ_CAP_MIN = 8, SENDQ_CAP_MAX = 16384 };
+
+static struct tn_sendq_piece *sendq_at(const struct tn_sendq *queue, unsigned i)
+{
+    return &queue->ring[(queue->head + i) & (queue->cap - 1U)];
+}
+
+static size_t sendq_ring_bytes(unsigned cap)
+{
+    return (size_t)cap * sizeof(struct tn_sendq_piece);
+}
+
+static int sendq_grow(struct tenon_tcp *conn)
+{
+    struct tn_sendq *queue = &conn->sendq;
+    const unsigned cap = queue->cap == 0 ? (unsigned)SENDQ_CAP_MIN : 2U * queue->cap;
+    struct tn_sendq_piece *ring;
+    unsigned i;
+
+    if (cap > SENDQ_CAP_MAX)
+        return TENON_EAGAIN;
+    ring = (struct tn_sendq_piece *)tn_mem_get(conn->stack, sendq_ring_bytes(cap));
+    if (ring == NULL)
+        return TENON_ENOMEM;
+    for (i = 0; i < queue->count; i++)
+        ring[i] = *sendq_at(queue, i);
+    if (queue->ring != NULL)
+        tn_mem_put(conn->stack, queue->ring, sendq_ring_bytes(queue->cap));
+    queue->ring = ring;
+    queue->cap = (tenon_u16)cap;
+    queue->head = 0;
+    return TENON_OK;
+}
+
+/* A new last piece, taking over one reference on its buffer. */
+static int sendq_append(struct tenon_tcp *conn, const struct tenon_span *span)
+{
+    struct tn_sendq *queue = &conn->sendq;
+    struct tn_sendq_piece *piece;
+    int error;
+
+    if (queue->count == queue->cap) {
+        error = sendq_grow(conn);
+        if (error != TENON_OK)
+            return error;
+    }
+    piece = sendq_at(queue, queue->count);
+    piece->buf = span->buf;
+    piece->off = span->off;
+    piece->len = span->len;
+    piece->seq = conn->snd_end;
+    queue->count++;
+    conn->snd_end += span->len;
+    return TENON_OK;
+}
+
+TENON_INTERNAL int tn_sendq_push(struct tenon_tcp *conn, const struct tenon_span *span)
+{
+    const int error = sendq_append(conn, span);
+
+    if (error != TENON_OK)
+        return error;
+    tenon_buf_ref(span->buf);
+    conn->sendq.tail_open = 0;
+    return TENON_OK;
+}
+
+/* Fill up the last buffer, which is ours. @return bytes taken */
+static tenon_u32 sendq_fill_tail(struct tenon_tcp *conn, const tenon_u8 *bytes, tenon_u32 n)
+{
+    struct tn_sendq *queue = &conn->sendq;
+    struct tn_sendq_piece *piece;
+    tenon_u32 room;
+
+    if (queue->count == 0 || !queue->tail_open)
+        return 0;
+    piece = sendq_at(queue, queue->count - 1U);
+    room = tn_min(n, piece->buf->size - piece->off - piece->len);
+    memcpy(piece->buf->data + piece->off + piece->len, bytes, room);
+    piece->len += room;
+    conn->snd_end += room;
+    return room;
+}
+
+TENON_INTERNAL tenon_u32 tn_sendq_write(struct tenon_tcp *conn, const tenon_u8 *bytes, tenon_u32 n)
+{
+    tenon_u32 done = sendq_fill_tail(conn, bytes, n);
+
+    while (done < n) {
+        struct tenon_buf *buf = tn_buf_get_to_keep(conn->stack);
+        struct tenon_span span;
+
+        if (buf == NULL)
+            break;
+        span.buf = buf;
+        span.off = 0;
+        span.len = tn_min(buf->size, n - done);
+        memcpy(buf->data, bytes + done, span.len);
+        if (sendq_append(conn, &span) != TENON_OK) {
+            tenon_buf_put(buf);
+            break;
+        }
+        conn->sendq.tail_open = 1;
+        done += span.len;
+    }
+    tn_count_n(conn->stack, TENON_STAT_COPIED_BYTES, done);
+    return done;
+}
+
+static void sendq_release_ring(struct tenon_tcp *conn)
+{
+    struct tn_sendq *queue = &conn->sendq;
+
+    if (queue->ring != NULL)
+        tn_mem_put(conn->stack, queue->ring, sendq_ring_bytes(queue->cap));
+    queue->ring = NULL;
+    queue->cap = 0;
+    queue->head = 0;
+}
+
+TENON_INTERNAL void tn_sendq_pop(struct tenon_tcp *conn, tenon_u32 seq)
+{
+    struct tn_sendq *queue = &conn->sendq;
+
+    while (queue->count > 0) {
+        struct tn_sendq_piece *piece = sendq_at(queue, 0);
+        const tenon_u32 gone = seq - piece->seq;
+
+        if (tn_seq_le(seq, piece->seq))
+            return;
+        if (gone < piece->len) {
+            piece->off += gone;
+            piece->len -= gone;
+            piece->seq = seq;
+            return;
+        }
+        tenon_buf_put(piece->buf);
+        queue->head = (tenon_u16)((queue->head + 1U) & (queue->cap - 1U));
+        queue->count--;
+    }
+    queue->tail_open = 0;
+    if (queue->cap > SENDQ_CAP_MIN)
+        sendq_release_ring(conn);    /* what a burst needed is not kept for ever */
+}
+
+/* Index of the piece that holds `seq`, by bisection. */
+static unsigned sendq_find(const struct tn_sendq *queue, tenon_u32 seq)
+{
+    unsigned low = 0, high = queue->count;
+
+    while (high - low > 1) {
+        const unsigned middle = low + (high - low) / 2;
+
+        if (tn_seq_le(sendq_at(queue, middle)->seq, seq))
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+TENON_INTERNAL void tn_sendq_slice(const struct tenon_tcp *conn, struct tn_gather *to, tenon_u32 seq, tenon_u32 len)
+{
+    const struct tn_sendq *queue = &conn->sendq;
+    unsigned i;
+
+    if (len == 0)
+        return;
+    for (i = sendq_find(queue, seq); i < queue->count && to->n < to->max && len > 0; i++) {
+        const struct tn_sendq_piece *piece = sendq_at(queue, i);
+        struct tenon_span *span = &to->spans[to->n];
+        const tenon_u32 skip = seq - piece->seq;
+
+        TENON_ASSERT(skip < piece->len);
+        span->buf = piece->buf;
+        span->off = piece->off + skip;
+        span->len = tn_min(piece->len - skip, len);
+        seq += span->len;
+        len -= span->len;
+        to->bytes += span->len;
+        to->n++;
+    }
+}
+
+TENON_INTERNAL void tn_sendq_free(struct tenon_tcp *conn)
+{
+    struct tn_sendq *queue = &conn->sendq;
+    unsigned i;
+
+    for (i = 0; i < queue->count; i++)
+        tenon_buf_put(sendq_at(queue, i)->buf);
+    queue->count = 0;
+    queue->tail_open = 0;
+    sendq_release_ring(conn);
+}
+
+TENON_INTERNAL const char *tn_sendq_check(const struct tenon_tcp *conn)
+{
+    const struct tn_sendq *queue = &conn->sendq;
+    tenon_u32 seq = conn->snd_end;
+    unsigned i;
+
+    for (i = queue->count; i > 0; i--) {
+        const struct tn_sendq_piece *piece = sendq_at(queue, i - 1);
+
+        if (piece->len == 0)
+            return "a piece of the send queue is empty";
+        if (piece->off + piece->len > piece->buf->size)
+            return "a piece of the send queue reaches past its buffer";
+        seq -= piece->len;
+        if (piece->seq != seq)
+            return "the send queue has a gap";
+    }
+    if (queue->count > 0 && seq != tn_seq_max(conn->snd_una, conn->iss + 1))
+        return "the send queue does not begin at snd_una";
+    return NULL;
+}

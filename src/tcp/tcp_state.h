@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* TCP: what the instance keeps, and what the other layers call. */
+#ifndef TN_TCP_TCP_STATE_H
+#define TN_TCP_TCP_STATE_H
+
+#include <tenon/tcp.h>
+
+#include "base/htab.h"
+#include "base/wheel.h"
+
+TENON_BEGIN_DECLS
+
+struct tn_pkt;
+struct tn_err;
+struct tn_tcp_opts;
+struct tn_time_wait;
+
+struct tn_tcp_state {
+    struct tn_htab conns;                      /* connections and TIME-WAIT records by both ends */
+    struct tenon_tcp_listener *listeners;
+    struct tenon_tcp *ready_first;             /* connections that have something to send, or to be done with */
+    struct tenon_tcp **ready_last;
+    struct tenon_tcp *dead;                    /* closed: freed when no handler can hold them any more */
+    struct tn_tcp_opts *defaults;              /* options of connections that set none */
+    struct tn_time_wait *tw_first, **tw_last;  /* oldest first */
+    tenon_u32 nconns, ntime_waits;
+    tenon_u32 next_id;
+    tenon_u32 port_counter;                    /* RFC 6056 3.3.3 */
+    tenon_u32 rst_tokens, rst_tokens_ms;
+    tenon_u32 transparent;                     /* listeners that take foreign addresses, and foreign connections */
+};
+
+/* pkt at the TCP header. */
+TENON_INTERNAL void tn_tcp_input(struct tenon *stack, struct tn_pkt *pkt);
+/* Whether packets to addresses that are not ours are to be handed to tn_tcp_input() (pkt->foreign = 1). */
+TENON_INTERNAL int tn_tcp_wants_foreign(const struct tenon *stack);
+TENON_INTERNAL void tn_tcp_error(struct tenon *stack, const struct tn_err *err);
+/* Send what connections have become ready to send; after a burst of input, and in tenon_poll(). */
+TENON_INTERNAL void tn_tcp_run(struct tenon *stack);
+/* Free what closed. Only when no handler is active. */
+TENON_INTERNAL void tn_tcp_reap(struct tenon *stack);
+/* The walking checker, over all connections; panics on a broken invariant. */
+TENON_INTERNAL void tn_tcp_check_all(struct tenon *stack);
+TENON_INTERNAL void tn_tcp_timer(struct tenon *stack, struct tn_timer *timer);
+TENON_INTERNAL void tn_time_wait_timer(struct tenon *stack, struct tn_timer *timer);
+/* @return TENON_OK or TENON_ENOMEM */
+TENON_INTERNAL int tn_tcp_init(struct tenon *stack);
+TENON_INTERNAL void tn_tcp_fini(struct tenon *stack);
+
+TENON_END_DECLS
+
+#endif

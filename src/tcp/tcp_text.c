@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: MIT */
+/* Seventh and eighth step of SEGMENT ARRIVES: segment text and FIN. Text in order goes to the application in
+ * the buffers in which it came; text that is early waits in runs, each a list of spans. Finding the run costs
+ * no more than there are runs, and their number is limited: no stream of tiny segments makes it slow. */
+#include "tcp/tcp_internal.h"
+
+/* ---- out of order ---------------------------------------------------------------------------------------- */
+
+static void ooo_free_pieces(struct tenon_tcp *conn, struct tn_ooo_piece *piece)
+{
+    while (piece != NULL) {
+        struct tn_ooo_piece *next = piece->next;
+
+        conn->ooo->bytes -= piece->span.buf->size;
+        tenon_buf_put(piece->span.buf);
+        tn_mem_put(conn->stack, piece, sizeof(*piece));
+        piece = next;
+    }
+}
+
+static void ooo_free_range(struct tenon_tcp *conn, struct tn_ooo_range *range)
+{
+    ooo_free_pieces(conn, range->first);
+    tn_mem_put(conn->stack, range, sizeof(*range));
+    conn->ooo->nranges--;
+}
+
+TENON_INTERNAL void tn_ooo_free(struct tenon_tcp *conn)
+{
+    struct tn_ooo *ooo = conn->ooo;
+
+    if (ooo == NULL)
+        return;
+    while (ooo->ranges != NULL) {
+        struct tn_ooo_range *range = ooo->ranges;
+
+        ooo->ranges = range->next;
+        ooo_free_range(conn, range);
+    }
+    conn->ooo = NULL;
+    tn_mem_put(conn->stack, ooo, sizeof(*ooo));
+}
+
+static int ooo_exists(struct tenon_tcp *conn)
+{
+    if (conn->ooo != NULL)
+        return 1;
+    conn->ooo = (struct tn_ooo *)tn_mem_get(conn->stack, sizeof(*conn->ooo));
+    if (conn->ooo == NULL)
+        return 0;
+    memset(conn->ooo, 0, sizeof(*conn->ooo));
+    return 1;
+}
+
+/* The bytes [off, off + len) of the segment's text as a list of pieces. @return 0: no memory, or a limit */
+static int ooo_make_pieces(struct tenon_tcp *conn, struct tn_seg *seg, struct tn_ooo_range *list)
+{
+    struct tenon_span spans[TN_RX_SPANS_MAX];
+    const unsigned n = tn_pkt_spans(seg->pkt, spans, TN_RX_SPANS_MAX);
+    unsigned i;
+
+    list->first = list->last = NULL;
+    for (i = 0; i < n; i++) {
+        struct tn_ooo_piece *piece = NULL;
+
+        if (conn->ooo->bytes + spans[i].buf->size <= conn->stack->conf.tcp_ooo_bytes_max)
+            piece = (struct tn_ooo_piece *)tn_mem_get(conn->stack, sizeof(*piece));
+        if (piece == NULL) {
+            ooo_free_pieces(conn, list->first);
+            return 0;
+        }
+        tenon_buf_ref(spans[i].buf);
+        conn->ooo->bytes += spans[i].buf->size;
+        piece->span = spans[i];
+        piece->next = NULL;
+        if (list->last != NULL)
+            list->last->next = piece;
+        else
+            list->first = piece;
+        list->last = piece;
+    }
+    return 1;
+}
+
+/* Cut `n` bytes off the front of a run. */
+static void ooo_trim_front(struct tenon_tcp *conn, struct tn_ooo_range *range, tenon_u32 n)
+{
+    range->seq += n;
+    while (n > 0) {
+        struct tn_ooo_piece *piece = range->first;
+
+        if (n < piece->span.len) {
+            piece->span.off += n;
+            piece->span.len -= n;
+            return;
+        }
+        n -= piece->span.len;
+        range->first = piece->next;
+        piece->next = NULL;
+        ooo_free_pieces(conn, piece);
+    }
+    if (range->first == NULL)
+        range->last = NULL;
+}
+
+static void ooo_append(struct tn_ooo_range *range, struct tn_ooo_range *more)
+{
+    if (range->last != NULL)
+        range->last->next = more->first;
+    else
+        range->first = more->first;
+    if (more->last != NULL)
+        range->last = more->last;
+    range->end = more->end;
+}
+
+/* `range` may have grown over the runs behind it: what arrived first stays (SEC-8), the runs become one. */
+static void ooo_absorb(struct tenon_tcp *conn, struct tn_ooo_range *range)
+{
+    struct tn_ooo_range *next = range->next;
+
+    while (next != NULL && tn_seq_le(next->seq, range->end)) {
+        range->next = next->next;
+        if (tn_seq_gt(next->end, range->end)) {
+            ooo_trim_front(conn, next, range->end - next->seq);
+            ooo_append(range, next);
+            next->first = NULL;
+        }
+        ooo_free_range(conn, next);
+        next = range->next;
+    }
+}
+
+static void ooo_stamp(struct tn_ooo *ooo, struct tn_ooo_range *range)
+{
+    range->stamp = ++ooo->stamp;
+}
+
+/* A run of its own, between others. */
+static int ooo_insert_range(struct tenon_tcp *conn, struct tn_ooo_range **link, const struct tn_ooo_range *list)
+{
+    struct tn_ooo_range *range = NULL;
+
+    if (conn->ooo->nranges < conn->stack->conf.tcp_ooo_ranges_max)
+        range = (struct tn_ooo_range *)tn_mem_get(conn->stack, sizeof(*range));
+    if (range == NULL)
+        return 0;
+    *range = *list;
+    range->next = *link;
+    *link = range;
+    conn->ooo->nranges++;
+    ooo_stamp(conn->ooo, range);
+    ooo_absorb(conn, range);
+    return 1;
+}
+
+/* Text of the segment, already trimmed to the window, begins behind rcv_nxt. */
+static int ooo_insert(struct tenon_tcp *conn, struct tn_seg *seg)
+{
+    struct tn_ooo_range **link = &conn->ooo->ranges;
+    struct tn_ooo_range list;
+    tenon_u32 seq = seg->seq;
+    const tenon_u32 end = seg->seq + seg->pkt->len;
+
+    /* The first run that ends at or behind our beginning. */
+    while (*link != NULL && tn_seq_lt((*link)->end, seq))
+        link = &(*link)->next;
+    if (*link != NULL && tn_seq_le((*link)->seq, seq)) {
+        struct tn_ooo_range *range = *link;
+
+        if (tn_seq_ge(range->end, end)) {
+            ooo_stamp(conn->ooo, range);
+            tn_count(conn->stack, TENON_STAT_TCP_DUP_DATA);
+            return 1;
+        }
+        tn_pkt_pull(seg->pkt, range->end - seq);
+        list.seq = range->end;
+        list.end = end;
+        if (!ooo_make_pieces(conn, seg, &list))
+            return 0;
+        ooo_append(range, &list);
+        ooo_stamp(conn->ooo, range);
+        ooo_absorb(conn, range);
+        return 1;
+    }
+    list.seq = seq;
+    list.end = end;
+    if (!ooo_make_pieces(conn, seg, &list))
+        return 0;
+    if (ooo_insert_range(conn, link, &list))
+        return 1;
+    ooo_free_pieces(conn, list.first);
+    return 0;
+}
+
+TENON_INTERNAL unsigned tn_ooo_sack_blocks(const struct tenon_tcp *conn, struct tn_tcp_options *options)
+{
+    const struct tn_ooo_range *range, *best;
+    tenon_u32 below = 0xFFFFFFFFUL;
+    unsigned n = 0;
+
+    if (conn->ooo == NULL || !(conn->flags & TN_TCP_F_SACK))
+        return 0;
+    /* RFC 2018 4: the run that grew last comes first, then the others by age. Three pass over the runs. */
+    while (n < TN_SACK_BLOCKS_MAX) {
+        best = NULL;
+        for (range = conn->ooo->ranges; range != NULL; range = range->next)
+            if (range->stamp < below && (best == NULL || range->stamp > best->stamp))
+                best = range;
+        if (best == NULL)
+            break;
+        options->sack_left[n] = best->seq;
+        options->sack_right[n] = best->end;
+        below = best->stamp;
+        n++;
+    }
+    return n;
+}
+
+TENON_INTERNAL tenon_u32 tn_ooo_bytes(const struct tenon_tcp *conn)
+{
+    const struct tn_ooo_range *range = conn->ooo != NULL ? conn->ooo->ranges : NULL;
+    tenon_u32 bytes = 0;
+
+    for (; range != NULL; range = range->next)
+        bytes += range->end - range->seq;
+    return bytes;
+}
+
+TENON_INTERNAL const char *tn_ooo_check(const struct tenon_tcp *conn)
+{
+    const struct tn_ooo_range *range;
+    tenon_u32 edge = conn->rcv_nxt, bytes = 0;
+    unsigned n = 0;
+
+    if (conn->ooo == NULL)
+        return NULL;
+    for (range = conn->ooo->ranges; range != NULL; range = range->next) {
+        const struct tn_ooo_piece *piece;
+        tenon_u32 len = 0;
+
+        if (tn_seq_le(range->seq, edge) || tn_seq_ge(range->seq, range->end))
+            return "the out-of-order runs overlap";
+        for (piece = range->first; piece != NULL; piece = piece->next) {
+            len += piece->span.len;
+            bytes += piece->span.buf->size;
+        }
+        if (len != range->end - range->seq)
+            return "an out-of-order run has not the bytes that it says";
+        edge = range->end;
+        n++;
+    }
+    if (n != conn->ooo->nranges || bytes != conn->ooo->bytes)
+        return "the sums of the out-of-order queue are wrong";
+    return n > 0 || conn->ooo->has_fin ? NULL : "an empty out-of-order queue exists";
+}
+
+/* ---- in order ----------------------------------------------------------------------------------------------- */
+
+/* Hand spans to the application. @return 0: the connection is gone */
+static int text_deliver(struct tenon_tcp *conn, const struct tenon_span *spans, unsigned n, tenon_u32 bytes)
+{
+    conn->rcv_nxt += bytes;
+    if (conn->events->received == NULL)
+        return 1;
+    conn->rcv_unconsumed += bytes;
+    if (tn_tcp_opt(conn, TENON_TCP_ACK_BY_HAND))
+        conn->rcv_held += bytes;
+    conn->events->received(conn, conn->app, spans, n);
+    return conn->state != TENON_TCP_CLOSED;
+}
+
+/* One piece of a run. Its memory is ours until the handler has seen it. */
+static int text_deliver_piece(struct tenon_tcp *conn, struct tn_ooo_piece *piece)
+{
+    struct tenon *stack = conn->stack;
+    const struct tenon_span span = piece->span;
+    int alive;
+
+    conn->ooo->bytes -= span.buf->size;
+    tn_mem_put(stack, piece, sizeof(*piece));
+    alive = text_deliver(conn, &span, 1, span.len);
+    tenon_buf_put(span.buf);
+    return alive;
+}
+
+/* The hole is filled: what waited behind it comes now. @return 0: the connection is gone */
+static int text_deliver_ooo(struct tenon_tcp *conn)
+{
+    while (conn->ooo != NULL && conn->ooo->ranges != NULL) {
+        struct tn_ooo_range *range = conn->ooo->ranges;
+
+        if (tn_seq_gt(range->seq, conn->rcv_nxt))
+            return 1;
+        ooo_trim_front(conn, range, tn_min(conn->rcv_nxt - range->seq, range->end - range->seq));
+        while (range->first != NULL) {
+            struct tn_ooo_piece *piece = range->first;
+
+            range->first = piece->next;
+            range->seq += piece->span.len;
+            if (!text_deliver_piece(conn, piece))
+                return 0;
+        }
+        conn->ooo->ranges = range->next;
+        ooo_free_range(conn, range);
+    }
+    return 1;
+}
+
+/* ---- FIN ------------------------------------------------------------------------------------------------------ */
+
+/* Eighth: the peer has finished, and everything before it is here. */
+static void text_fin(struct tenon_tcp *conn)
+{
+    conn->rcv_nxt++;
+    conn->flags |= TN_TCP_F_FIN_RCVD | TN_TCP_F_ACK_NOW;
+    if (tn_tcp_opt(conn, TENON_TCP_HOLD_FIN))
+        conn->flags |= TN_TCP_F_FIN_HELD;
+    tn_ooo_free(conn);
+    tn_tcp_make_ready(conn);
+    switch (conn->state) {
+    case TENON_TCP_ESTABLISHED:
+        tn_tcp_set_state(conn, TENON_TCP_CLOSE_WAIT);
+        if (conn->events->finished != NULL)
+            conn->events->finished(conn, conn->app);
+        else
+            (void)tenon_tcp_finish(conn);
+        break;
+    case TENON_TCP_FIN_WAIT_1:
+        tn_tcp_set_state(conn, TENON_TCP_CLOSING);
+        if (conn->events->finished != NULL)
+            conn->events->finished(conn, conn->app);
+        break;
+    case TENON_TCP_FIN_WAIT_2:
+        if (conn->events->finished != NULL)
+            conn->events->finished(conn, conn->app);
+        if (conn->state == TENON_TCP_FIN_WAIT_2 && !(conn->flags & TN_TCP_F_FIN_HELD))
+            tn_tcp_enter_time_wait(conn);
+        break;
+    default: break;
+    }
+}
+
+/* ---- the seventh step ---------------------------------------------------------------------------- */
+
+/* Cut off what we have already and what lies outside of the window (RFC 9293 3.10.7.4; A.2), FIN included.
+ * @return whether the segment's FIN is in the window */
+static int text_trim(struct tenon_tcp *conn, struct tn_seg *seg)
+{
+    const tenon_u32 window = tn_seq_lt(conn->rcv_nxt, conn->rcv_adv) ? conn->rcv_adv - conn->rcv_nxt : 0;
+    int fin = (seg->flags & TN_TCP_FIN) != 0;
+    tenon_u32 start;
+
+    if (tn_seq_lt(seg->seq, conn->rcv_nxt)) {
+        const tenon_u32 old = tn_min(conn->rcv_nxt - seg->seq, seg->pkt->len);
+
+        tn_pkt_pull(seg->pkt, old);
+        seg->seq += old;
+        tn_tcp_ack_now(conn);    /* part of it was a repetition: our ACK may have been lost */
+    }
+    start = seg->seq - conn->rcv_nxt;
+    if (fin && start + seg->pkt->len >= window) {
+        fin = 0;    /* it takes a number too, and that one is beyond the window (9293-SEQ-8) */
+        tn_tcp_ack_now(conn);
+    }
+    if (start + seg->pkt->len > window) {
+        tn_pkt_trim(seg->pkt, window > start ? window - start : 0);
+        tn_tcp_ack_now(conn);
+    }
+    return fin;
+}
+
+/* RFC 9293 3.8.6.3 (SHLD-18, SHLD-19): every second full-sized segment at once, else after a while. */
+static void text_acknowledge(struct tenon_tcp *conn, const struct tn_seg *seg, tenon_u32 bytes)
+{
+    const tenon_u32 one = seg->pkt->seg_bytes != 0 ? seg->pkt->seg_bytes : bytes;
+    const tenon_u32 unacked = conn->rcv_nxt - conn->rcv_acked;
+
+    if (one > conn->rcv_mss)
+        conn->rcv_mss = (tenon_u16)tn_min(one, 65535UL);
+    if (tn_tcp_opt(conn, TENON_TCP_ACK_BY_HAND))
+        return;
+    if (unacked >= 2UL * tn_max(conn->rcv_mss, 536) || tn_tcp_opt(conn, TENON_TCP_NO_DELAYED_ACK))
+        tn_tcp_ack_now(conn);
+    else
+        tn_tcp_arm_delack(conn);
+}
+
+static void text_in_order(struct tenon_tcp *conn, struct tn_seg *seg)
+{
+    struct tenon_span spans[TN_RX_SPANS_MAX];
+    const int filled_hole = conn->ooo != NULL;
+    const tenon_u32 bytes = seg->pkt->len;
+    const unsigned n = tn_pkt_spans(seg->pkt, spans, TN_RX_SPANS_MAX);
+
+    if (!text_deliver(conn, spans, n, bytes) || !text_deliver_ooo(conn))
+        return;
+    text_acknowledge(conn, seg, bytes);
+    if (filled_hole)
+        tn_tcp_ack_now(conn);    /* RFC 5681 4.2 */
+}
+
+static void text_early(struct tenon_tcp *conn, struct tn_seg *seg)
+{
+    tn_count(conn->stack, TENON_STAT_TCP_OOO);
+    if (!ooo_exists(conn) || !ooo_insert(conn, seg))
+        tn_count(conn->stack, TENON_STAT_TCP_OOO_DROP);
+    tn_tcp_ack_now(conn);    /* RFC 5681 4.2 (MAY-13): a duplicate ACK at once */
+}
+
+/* The first FIN that we hear of is the peer's last word (9293-SEQ-10). */
+static void text_note_fin(struct tenon_tcp *conn, tenon_u32 fin_seq)
+{
+    if (!ooo_exists(conn) || conn->ooo->has_fin)
+        return;
+    conn->ooo->has_fin = 1;
+    conn->ooo->fin_seq = fin_seq;
+    tn_tcp_ack_now(conn);
+}
+
+/* Text behind the FIN does not exist. */
+static void text_cut_at_fin(struct tenon_tcp *conn, struct tn_seg *seg)
+{
+    const struct tn_ooo *ooo = conn->ooo;
+
+    if (ooo == NULL || !ooo->has_fin || tn_seq_le(seg->seq + seg->pkt->len, ooo->fin_seq))
+        return;
+    tn_count(conn->stack, TENON_STAT_TCP_AFTER_FIN);
+    tn_tcp_ack_now(conn);
+    tn_pkt_trim(seg->pkt, tn_seq_lt(seg->seq, ooo->fin_seq) ? ooo->fin_seq - seg->seq : 0);
+}
+
+/* tenon_tcp_close() was called and the peer still sends: it must learn that nobody reads (9293-HC-4). */
+static void text_nobody_reads(struct tenon_tcp *conn)
+{
+    tn_count(conn->stack, TENON_STAT_TCP_AFTER_CLOSE);
+    tn_tcp_send_reset(conn);
+    tn_tcp_end(conn, TENON_EABORTED, 0);
+}
+
+static void text_drop_empty_ooo(struct tenon_tcp *conn)
+{
+    if (conn->ooo != NULL && conn->ooo->ranges == NULL && !conn->ooo->has_fin)
+        tn_ooo_free(conn);
+}
+
+TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg)
+{
+    tenon_u32 fin_seq;
+    int fin;
+
+    if (conn->state != TENON_TCP_ESTABLISHED && conn->state != TENON_TCP_FIN_WAIT_1 &&
+        (conn->state != TENON_TCP_FIN_WAIT_2 || (conn->flags & TN_TCP_F_FIN_RCVD))) {
+        tn_tcp_ack_now(conn);    /* the peer has finished before: a repetition, or nonsense */
+        return;
+    }
+    fin = text_trim(conn, seg);
+    text_cut_at_fin(conn, seg);
+    fin_seq = seg->seq + seg->pkt->len;
+    if (seg->pkt->len > 0) {
+        if (conn->flags & TN_TCP_F_NO_READER) {
+            text_nobody_reads(conn);
+            return;
+        }
+        if (seg->seq == conn->rcv_nxt)
+            text_in_order(conn, seg);
+        else
+            text_early(conn, seg);
+        if (conn->state == TENON_TCP_CLOSED)
+            return;
+    }
+    if (fin && tn_seq_gt(fin_seq, conn->rcv_nxt))
+        text_note_fin(conn, fin_seq);
+    if ((fin && fin_seq == conn->rcv_nxt) ||
+        (conn->ooo != NULL && conn->ooo->has_fin && conn->ooo->fin_seq == conn->rcv_nxt))
+        text_fin(conn);
+    else
+        text_drop_empty_ooo(conn);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* The timers of a connection. It has three deadlines and one timer in the wheel, which runs for the earliest
+ * of them; a deadline that moves to a later time does not touch the wheel.
+ *
+ *   rtx    armed while something is in flight: retransmission (RFC 6298). With TN_TCP_F_PERSIST, nothing is
+ *          in flight and the window is closed or too small: probes (RFC 9293 3.8.6.1), or the override of
+ *          silly-window avoidance (3.8.6.2.1)
+ *   ack    the delayed acknowledgement (RFC 9293 3.8.6.3)
+ *   idle   keep-alive (RFC 9293 3.8.4), or the end of FIN-WAIT-2 without a reader */
+#include "tcp/tcp_internal.h"
+
+static void timer_schedule(struct tenon_tcp *conn, tenon_u32 when)
+{
+    if (tn_timer_runs(&conn->timer) && tn_seq_le(conn->timer.when, when))
+        return;
+    tn_timer_start(&conn->stack->wheel, &conn->timer, when);
+}
+
+/* RFC 6298 5.5 */
+static tenon_u32 timer_backed_off(const struct tenon_tcp *conn)
+{
+    const tenon_u32 max = conn->stack->conf.tcp_rto_max_us;
+    tenon_u32 rto = conn->rto_us;
+    unsigned i;
+
+    for (i = 0; i < conn->backoff && rto < max; i++)
+        rto *= 2;
+    return tn_min(rto, max);
+}
+
+TENON_INTERNAL void tn_tcp_arm_rtx(struct tenon_tcp *conn)
+{
+    conn->flags |= TN_TCP_F_RTX_ARMED;
+    conn->rtx_when = tn_tick_after_us(conn->stack, timer_backed_off(conn));
+    timer_schedule(conn, conn->rtx_when);
+}
+
+TENON_INTERNAL void tn_tcp_disarm_rtx(struct tenon_tcp *conn)
+{
+    conn->flags &= ~(tenon_u32)(TN_TCP_F_RTX_ARMED | TN_TCP_F_PERSIST);
+}
+
+TENON_INTERNAL void tn_tcp_arm_delack(struct tenon_tcp *conn)
+{
+    if (conn->flags & TN_TCP_F_ACK_ARMED)
+        return;
+    conn->flags |= TN_TCP_F_ACK_ARMED;
+    conn->ack_when = tn_tick_after_us(conn->stack, conn->stack->conf.tcp_delack_us);
+    timer_schedule(conn, conn->ack_when);
+}
+
+TENON_INTERNAL void tn_tcp_disarm_delack(struct tenon_tcp *conn)
+{
+    conn->flags &= ~(tenon_u32)TN_TCP_F_ACK_ARMED;
+}
+
+TENON_INTERNAL void tn_tcp_arm_idle_ms(struct tenon_tcp *conn, tenon_u32 ms)
+{
+    conn->flags |= TN_TCP_F_IDLE_ARMED;
+    conn->idle_when = tn_tick_after_ms(conn->stack, ms);
+    timer_schedule(conn, conn->idle_when);
+}
+
+TENON_INTERNAL void tn_tcp_disarm_idle(struct tenon_tcp *conn)
+{
+    conn->flags &= ~(tenon_u32)(TN_TCP_F_IDLE_ARMED | TN_TCP_F_KEEPALIVE);
+}
+
+TENON_INTERNAL void tn_tcp_arm_keepalive(struct tenon_tcp *conn)
+{
+    const tenon_u32 idle_s = tn_tcp_opt(conn, TENON_TCP_KEEPALIVE_IDLE_S);
+
+    if (conn->flags & TN_TCP_F_KEEPALIVE)
+        tn_tcp_disarm_idle(conn);
+    if (idle_s == 0 || conn->state < TENON_TCP_ESTABLISHED || (conn->flags & TN_TCP_F_IDLE_ARMED))
+        return;
+    conn->flags |= TN_TCP_F_KEEPALIVE;
+    tn_tcp_arm_idle_ms(conn, idle_s * 1000);
+}
+
+/* ---- retransmission ------------------------------------------------------------------------------------------ */
+
+static void timer_give_up(struct tenon_tcp *conn)
+{
+    tn_count(conn->stack, TENON_STAT_TCP_TIMEOUT);
+    tn_tcp_end(conn, TENON_ETIMEOUT, 0);
+}
+
+/* RFC 9293 3.8.3: R2, measured from the last progress. */
+static int timer_r2_is_over(const struct tenon_tcp *conn, tenon_u32 since_ms, tenon_u32 r2_ms)
+{
+    return r2_ms != 0 && conn->stack->now_ms - since_ms >= r2_ms;
+}
+
+/* RFC 9293 3.8.3: at R1 the network layer is asked to look for another way, and the application is told
+ * (SHLD-9). @return 0: the connection is gone */
+static int timer_r1(struct tenon_tcp *conn)
+{
+    if (conn->backoff < 3 || (conn->flags & TN_TCP_F_R1_TOLD))
+        return 1;
+    conn->flags |= TN_TCP_F_R1_TOLD;
+    tn_path_doubt(conn->stack, conn->path);
+    if (tn_tcp_app_knows(conn) && conn->events->soft_error != NULL)
+        conn->events->soft_error(conn, conn->app, TENON_ETIMEOUT);
+    return conn->state != TENON_TCP_CLOSED;
+}
+
+/* MUST-22, MUST-23: a SYN is repeated for three minutes at least, unless the application says otherwise. */
+static void timer_syn(struct tenon_tcp *conn)
+{
+    const tenon_u32 r2 = tn_tcp_opt(conn, TENON_TCP_R2_MS);
+    const tenon_u32 limit = r2 == conn->stack->tcp.defaults->values[TENON_TCP_R2_MS] ? 180000UL : r2;
+
+    if (timer_r2_is_over(conn, conn->progress_ms, limit)) {
+        timer_give_up(conn);
+        return;
+    }
+    if (conn->backoff < 30)
+        conn->backoff++;
+    conn->flags |= TN_TCP_F_SYN_QUEUED | TN_TCP_F_SYN_LOST;
+    conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
+    tn_count(conn->stack, TENON_STAT_TCP_RETRANSMIT);
+    conn->retransmits++;
+    tn_tcp_arm_rtx(conn);
+    tn_tcp_make_ready(conn);
+    (void)timer_r1(conn);
+}
+
+/* Nothing in flight: probe a closed window, or send a small segment after all. The connection stays open as
+ * long as the peer answers at all (MUST-37). */
+static void timer_persist(struct tenon_tcp *conn)
+{
+    if (timer_r2_is_over(conn, tn_seq_max(conn->last_rcv_ms, conn->progress_ms), tn_tcp_opt(conn, TENON_TCP_R2_MS))) {
+        timer_give_up(conn);
+        return;
+    }
+    if (conn->backoff < 30)
+        conn->backoff++;
+    if (conn->snd_wnd == 0)
+        tn_tcp_send_probe(conn);
+    else
+        conn->flags |= TN_TCP_F_SWS_OVERRIDE;
+    if (conn->snd_una != conn->snd_nxt)
+        conn->flags &= ~(tenon_u32)TN_TCP_F_PERSIST;    /* the probe was a FIN: from now on it is retransmitted */
+    tn_tcp_arm_rtx(conn);
+    tn_tcp_make_ready(conn);
+}
+
+/* A window that was shrunk to nothing over data in flight is probed as long as the peer answers. */
+static tenon_u32 timer_r2_since(const struct tenon_tcp *conn)
+{
+    return conn->snd_wnd == 0 ? tn_seq_max(conn->progress_ms, conn->last_rcv_ms) : conn->progress_ms;
+}
+
+static void timer_retransmit(struct tenon_tcp *conn)
+{
+    if (timer_r2_is_over(conn, timer_r2_since(conn), tn_tcp_opt(conn, TENON_TCP_R2_MS))) {
+        timer_give_up(conn);
+        return;
+    }
+    tn_tcp_trace(conn, TENON_TRACE_RTO, NULL, timer_backed_off(conn));
+    if (conn->backoff < 30)
+        conn->backoff++;
+    tn_tcp_recovery_on_rto(conn);
+    tn_tcp_arm_rtx(conn);
+    tn_tcp_make_ready(conn);
+    (void)timer_r1(conn);
+}
+
+static void timer_rtx(struct tenon_tcp *conn)
+{
+    if (conn->state <= TENON_TCP_SYN_RECEIVED)
+        timer_syn(conn);
+    else if (conn->flags & TN_TCP_F_PERSIST)
+        timer_persist(conn);
+    else if (conn->snd_una != conn->snd_nxt)
+        timer_retransmit(conn);
+    else
+        tn_tcp_disarm_rtx(conn);
+}
+
+/* ---- keep-alive ------------------------------------------------------------------------------------------------ */
+
+/* MUST-26: only when nothing is outstanding and nothing was received in the interval. */
+static void timer_keepalive(struct tenon_tcp *conn)
+{
+    const tenon_u32 idle_ms = tn_tcp_opt(conn, TENON_TCP_KEEPALIVE_IDLE_S) * 1000;
+    const tenon_u32 interval_ms = tn_tcp_opt(conn, TENON_TCP_KEEPALIVE_INTERVAL_S) * 1000;
+    const tenon_u32 quiet_ms = conn->stack->now_ms - conn->last_rcv_ms;
+    const tenon_u32 due_ms = idle_ms + conn->keepalives * interval_ms;
+
+    conn->flags |= TN_TCP_F_KEEPALIVE;
+    if (conn->snd_una != conn->snd_nxt || quiet_ms + 1 < due_ms) {
+        tn_tcp_arm_idle_ms(conn, quiet_ms < due_ms ? due_ms - quiet_ms : idle_ms);
+        return;
+    }
+    if (conn->keepalives >= tn_tcp_opt(conn, TENON_TCP_KEEPALIVE_COUNT)) {
+        tn_tcp_send_reset(conn);
+        timer_give_up(conn);
+        return;
+    }
+    conn->keepalives++;
+    tn_tcp_send_keepalive(conn);
+    tn_tcp_arm_idle_ms(conn, tn_min(idle_ms, interval_ms));
+}
+
+static void timer_idle(struct tenon_tcp *conn)
+{
+    const int keepalive = (conn->flags & TN_TCP_F_KEEPALIVE) != 0;
+
+    tn_tcp_disarm_idle(conn);
+    if (keepalive)
+        timer_keepalive(conn);
+    else if (conn->state == TENON_TCP_FIN_WAIT_2)
+        timer_give_up(conn);    /* the peer will be told by a reset, should it still send */
+}
+
+/* ---- from the wheel ------------------------------------------------------------------------------ */
+
+static int timer_is_due(const struct tenon_tcp *conn, enum tn_tcp_flag armed, tenon_u32 when)
+{
+    return (conn->flags & (tenon_u32)armed) && tn_seq_le(when, conn->stack->wheel.now);
+}
+
+static void timer_restart(struct tenon_tcp *conn)
+{
+    if (conn->flags & TN_TCP_F_RTX_ARMED)
+        timer_schedule(conn, conn->rtx_when);
+    if (conn->flags & TN_TCP_F_ACK_ARMED)
+        timer_schedule(conn, conn->ack_when);
+    if (conn->flags & TN_TCP_F_IDLE_ARMED)
+        timer_schedule(conn, conn->idle_when);
+}
+
+TENON_INTERNAL void tn_tcp_timer(struct tenon *stack, struct tn_timer *timer)
+{
+    struct tenon_tcp *conn = TENON_CONTAINER(timer, struct tenon_tcp, timer);
+
+    (void)stack;
+    if (timer_is_due(conn, TN_TCP_F_ACK_ARMED, conn->ack_when)) {
+        tn_tcp_disarm_delack(conn);
+        tn_tcp_ack_now(conn);
+    }
+    if (timer_is_due(conn, TN_TCP_F_RTX_ARMED, conn->rtx_when))
+        timer_rtx(conn);
+    if (conn->state != TENON_TCP_CLOSED && timer_is_due(conn, TN_TCP_F_IDLE_ARMED, conn->idle_when))
+        timer_idle(conn);
+    if (conn->state != TENON_TCP_CLOSED)
+        timer_restart(conn);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* TIME-WAIT (RFC 9293 3.3.2, 3.6.1) in a small record of its own, so that the connection's memory is free
+ * again; bounded, the oldest gives way. */
+#include "tcp/tcp_internal.h"
+
+static void timewait_unlink(struct tenon *stack, struct tn_time_wait *tw)
+{
+    *tw->prev = tw->next;
+    if (tw->next != NULL)
+        tw->next->prev = tw->prev;
+    else
+        stack->tcp.tw_last = tw->prev;
+}
+
+static void timewait_link(struct tenon *stack, struct tn_time_wait *tw)
+{
+    tw->next = NULL;
+    tw->prev = stack->tcp.tw_last;
+    *stack->tcp.tw_last = tw;
+    stack->tcp.tw_last = &tw->next;
+}
+
+TENON_INTERNAL void tn_time_wait_end(struct tenon *stack, struct tn_time_wait *tw)
+{
+    timewait_unlink(stack, tw);
+    tn_timer_stop(&stack->wheel, &tw->timer);
+    tn_htab_remove(&stack->tcp.conns, &tw->ends.node);
+    stack->tcp.ntime_waits--;
+    tn_mem_put(stack, tw, sizeof(*tw));
+}
+
+TENON_INTERNAL void tn_time_wait_timer(struct tenon *stack, struct tn_timer *timer)
+{
+    tn_time_wait_end(stack, TENON_CONTAINER(timer, struct tn_time_wait, timer));
+}
+
+static void timewait_restart(struct tenon *stack, struct tn_time_wait *tw)
+{
+    tn_timer_start(&stack->wheel, &tw->timer, tn_tick_after_ms(stack, tw->wait_ms));
+}
+
+/* Without memory for the record the connection ends at once: the peer's retransmitted FIN would then get a
+ * reset, which does no harm to what was delivered. */
+TENON_INTERNAL void tn_tcp_enter_time_wait(struct tenon_tcp *conn)
+{
+    struct tenon *stack = conn->stack;
+    const tenon_u32 wait_ms = 2 * tn_tcp_opt(conn, TENON_TCP_MSL_MS);
+    struct tn_time_wait *tw = NULL;
+
+    if (stack->tcp.ntime_waits >= stack->conf.tcp_time_wait_max) {
+        tn_count(stack, TENON_STAT_TCP_TIME_WAIT_EVICTED);
+        tn_time_wait_end(stack, stack->tcp.tw_first);
+    }
+    if (wait_ms > 0)
+        tw = (struct tn_time_wait *)tn_mem_get(stack, sizeof(*tw));
+    tn_count(stack, TENON_STAT_TCP_TIME_WAIT);
+    if (tw != NULL) {
+        memset(tw, 0, sizeof(*tw));
+        tw->ends = conn->ends;
+        tw->ends.is_time_wait = 1;
+        tw->timer.kind = TN_TIMER_TIME_WAIT;
+        tw->snd_nxt = conn->snd_nxt;
+        tw->rcv_nxt = conn->rcv_nxt;
+        tw->ts_recent = conn->ts_recent;
+        tw->ts_offset = conn->ts_offset;
+        tw->timestamps = (conn->flags & TN_TCP_F_TIMESTAMPS) != 0;
+        tw->wait_ms = wait_ms;
+        tw->window = (tenon_u16)tn_min((conn->rcv_adv - conn->rcv_nxt) >> conn->rcv_wscale, 65535UL);
+    }
+    tn_tcp_set_state(conn, TENON_TCP_TIME_WAIT);
+    /* The FIN that brought us here still wants its ACK. */
+    if (conn->flags & TN_TCP_F_ACK_NOW)
+        (void)tn_tcp_output(conn);
+    tn_htab_remove(&stack->tcp.conns, &conn->ends.node);
+    conn->state = TENON_TCP_CLOSED;
+    if (tw != NULL) {
+        tn_htab_insert(&stack->tcp.conns, &tw->ends.node, tn_tcp_hash(stack, &tw->ends.local, &tw->ends.remote));
+        timewait_link(stack, tw);
+        timewait_restart(stack, tw);
+        stack->tcp.ntime_waits++;
+    }
+    tn_tcp_end(conn, TENON_OK, 0);
+}
+
+static void timewait_ack(struct tenon *stack, const struct tn_time_wait *tw)
+{
+    struct tn_tcp_options options;
+    struct tn_bare bare;
+
+    memset(&options, 0, sizeof(options));
+    memset(&bare, 0, sizeof(bare));
+    bare.local = &tw->ends.local;
+    bare.remote = &tw->ends.remote;
+    bare.seq = tw->snd_nxt;
+    bare.ack = tw->rcv_nxt;
+    bare.wnd = tw->window;
+    bare.flags = TN_TCP_ACK;
+    if (tw->timestamps) {
+        options.has_timestamp = 1;
+        options.ts_val = stack->now_ms + tw->ts_offset;
+        options.ts_ecr = tw->ts_recent;
+        bare.options = &options;
+    }
+    tn_tcp_send_bare(stack, &bare);
+}
+
+/* RFC 6191 2: may this SYN begin a new connection between the same ends? */
+static int timewait_syn_is_new(const struct tn_time_wait *tw, const struct tn_seg *seg)
+{
+    const int seq_is_new = tn_seq_gt(seg->seq, tw->rcv_nxt);
+
+    if (!seg->options.has_timestamp)
+        return seq_is_new;
+    if (!tw->timestamps)
+        return 1;
+    if (tn_seq_gt(seg->options.ts_val, tw->ts_recent))
+        return 1;
+    return seg->options.ts_val == tw->ts_recent && seq_is_new;
+}
+
+TENON_INTERNAL int tn_time_wait_input(struct tenon *stack, struct tn_time_wait *tw, struct tn_seg *seg)
+{
+    if (seg->flags & TN_TCP_RST)
+        return 1;    /* RFC 1337: TIME-WAIT is not to be assassinated */
+    if ((seg->flags & (TN_TCP_SYN | TN_TCP_ACK)) == TN_TCP_SYN) {
+        const struct tenon_tcp_listener *listener =
+            tn_tcp_find_listener(stack, &tw->ends.local, seg->pkt->foreign);
+
+        if (listener == NULL || !timewait_syn_is_new(tw, seg))
+            return 1;
+        tn_count(stack, TENON_STAT_TCP_TIME_WAIT_REUSED);
+        seg->reused = 1;
+        seg->iss_min = tw->snd_nxt + 64001UL;    /* RFC 9293 3.6.1: larger than any number of the old one */
+        tn_time_wait_end(stack, tw);
+        return 0;
+    }
+    if (!(seg->flags & TN_TCP_ACK) && !(seg->flags & TN_TCP_FIN))
+        return 1;
+    if (tw->timestamps && seg->options.has_timestamp && tn_seq_lt(seg->options.ts_val, tw->ts_recent)) {
+        tn_count(stack, TENON_STAT_TCP_PAWS);
+        timewait_ack(stack, tw);
+        return 1;
+    }
+    if (seg->flags & TN_TCP_FIN) {
+        /* RFC 9293 3.10.7.4: a repeated FIN is acknowledged and starts the wait anew. */
+        timewait_restart(stack, tw);
+        timewait_unlink(stack, tw);
+        timewait_link(stack, tw);
+        timewait_ack(stack, tw);
+        return 1;
+    }
+    if (seg->len > 0 || seg->seq != tw->rcv_nxt)
+        timewait_ack(stack, tw);
+    return 1;
+}
+
+TENON_API tenon_u32 tenon_tcp_time_waits(const struct tenon *stack)
+{
+    return stack->tcp.ntime_waits;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* UDP sockets, as the files of src/udp see them.
+ *
+ *   unbound --bind--> bound --connect--> connected
+ *   list             table by port      table by both ends
+ *
+ * A connected socket leaves its port to others: it is only found by both ends. */
+#ifndef TN_UDP_INTERNAL_H
+#define TN_UDP_INTERNAL_H
+
+#include "core.h"
+
+TENON_BEGIN_DECLS
+
+enum tn_udp_where { TN_UDP_UNBOUND, TN_UDP_BOUND, TN_UDP_CONNECTED };
+
+struct tenon_udp {
+    struct tn_hnode node;                     /* of the table in which it is; */
+    struct tenon_udp *next, **prev;           /* or of the list of unbound ones */
+    struct tenon *stack;
+    const struct tenon_udp_events *events;
+    void *app;
+    struct tenon_addr local;                  /* ip any: all of ours */
+    struct tenon_addr remote;                 /* connected */
+    struct tenon_addr asked;                  /* what it was bound to before it was connected */
+    struct tn_path *path;                     /* connected */
+    tenon_u32 heard;                          /* serial of the last datagram for many that it was given */
+    tenon_u8 where;
+    tenon_u8 ttl, tos, multicast_ttl;
+    tenon_u8 multicast_netif;
+    tenon_u8 broadcast, dont_fragment, no_checksum;
+};
+
+TENON_INTERNAL tenon_u32 tn_udp_hash_port(const struct tenon *stack, unsigned port);
+TENON_INTERNAL tenon_u32 tn_udp_hash_pair(const struct tenon *stack, const struct tenon_addr *local,
+                                          const struct tenon_addr *remote);
+/* Whether what arrives on this interface is for an end with this scope: link-local and group addresses
+ * mean something on one interface only, if one is given. */
+TENON_INTERNAL int tn_udp_scope_fits(const struct tenon_addr *end, unsigned netif);
+/* The socket connected between these ends; NULL: none is. netif: where the datagram is. */
+TENON_INTERNAL struct tenon_udp *tn_udp_find_connected(const struct tenon *stack, const struct tenon_addr *local,
+                                                       const struct tenon_addr *remote, unsigned netif);
+/* The socket bound to this address and port, or to the port alone; NULL: none is. */
+TENON_INTERNAL struct tenon_udp *tn_udp_find_bound(const struct tenon *stack, const struct tenon_addr *local,
+                                                   unsigned netif);
+/* Bind to any address and a free port. @return TENON_OK or TENON_EINUSE */
+TENON_INTERNAL int tn_udp_autobind(struct tenon_udp *sock);
+
+TENON_END_DECLS
+
+#endif

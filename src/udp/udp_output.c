@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* UDP output: a header in a buffer of ours, the payload where the application has it. */
+#include "ip/ip_internal.h"
+#include "udp/udp_internal.h"
+#include "wire/wire.h"
+
+enum { UDP_JOINED_MAX = 128 };    /* up to here a copy behind the header is cheaper than a span */
+
+
+/* One datagram: what it says and where it goes. */
+struct udp_message {
+    const struct tenon_addr *to;
+    const struct tenon_ip *from;          /* NULL: the socket's own, or the path's */
+    const struct tenon_span *spans;       /* the payload, in spans ... */
+    unsigned nspans;
+    const tenon_u8 *bytes;                /* ... or, if not NULL, in a row (no more than UDP_JOINED_MAX) */
+    tenon_u32 len;
+};
+
+/* Largest payload: 65535 bytes of packet less the headers. */
+static tenon_u32 udp_bytes_max(const struct tenon_ip *to)
+{
+    return (tenon_ip_is_v4(to) ? 65535UL - TN_IP4_BYTES : 65535UL - TN_IP6_BYTES) - TN_UDP_BYTES;
+}
+
+/* @return TENON_OK, or TENON_EMSGSIZE: too large for any datagram to that address */
+static int udp_measure(struct udp_message *message)
+{
+    const tenon_u32 max = udp_bytes_max(&message->to->ip);
+    unsigned i;
+
+    message->len = 0;
+    for (i = 0; i < message->nspans; i++) {
+        if (message->spans[i].len > max - message->len)
+            return TENON_EMSGSIZE;
+        message->len += message->spans[i].len;
+    }
+    return TENON_OK;
+}
+
+/* Whose address a datagram carries as its source. A group or a broadcast address can be listened to, but
+ * nobody speaks from it. */
+static int udp_source(const struct tenon_udp *sock, const struct udp_message *message, const struct tn_path *path,
+                      struct tenon_ip *src)
+{
+    *src = path->src;
+    if (message->from != NULL) {
+        if (tenon_ip_is_v4(message->from) != tenon_ip_is_v4(&path->dst) ||
+            !tn_addr_is_ours(sock->stack, message->from, path->netif))
+            return TENON_EINVAL;
+        *src = *message->from;
+    } else if (!tenon_ip_is_any(&sock->local.ip) && !tn_ip_is_multicast(&sock->local.ip) &&
+               !tn_addr_is_broadcast(sock->stack, &sock->local.ip)) {
+        *src = sock->local.ip;
+    }
+    return tenon_ip_is_v4(src) == tenon_ip_is_v4(&path->dst) ? TENON_OK : TENON_EINVAL;
+}
+
+static void udp_payload(struct tenon *stack, struct tn_out *out, const struct udp_message *message)
+{
+    tenon_u8 *to = out->hdr->data + out->off + out->len;
+
+    if (message->len > UDP_JOINED_MAX) {
+        out->spans = message->spans;
+        out->nspans = message->nspans;
+        out->payload = message->len;
+        return;
+    }
+    if (message->len == 0)
+        return;
+    if (message->bytes != NULL)
+        memcpy(to, message->bytes, message->len);
+    else
+        tn_spans_copy(to, message->spans, 0, message->len);
+    out->len += message->len;
+    tn_count_n(stack, TENON_STAT_COPIED_BYTES, message->len);
+}
+
+/* Send along a path. The socket is not looked at any more once the packet is on its way: that may end in a
+ * handler that closes it. */
+static int udp_send_on(const struct tenon_udp *sock, const struct udp_message *message, struct tn_path *path)
+{
+    struct tenon *stack = sock->stack;
+    struct tn_udp header;
+    struct tenon_ip src;
+    struct tn_out out;
+    int error = udp_source(sock, message, path, &src);
+
+    if (error == TENON_OK)
+        error = tn_out_new(stack, &out);
+    if (error != TENON_OK)
+        return error;
+    header.sport = sock->local.port;
+    header.dport = message->to->port;
+    header.len = (tenon_u16)(TN_UDP_BYTES + message->len);
+    header.csum = 0;
+    out.len = tn_udp_build(out.hdr->data + out.off, &header);
+    udp_payload(stack, &out, message);
+    out.l4_bytes = TN_UDP_BYTES;
+    out.csum = (tenon_u8)!(sock->no_checksum && tenon_ip_is_v4(&path->dst));
+    out.csum_offset = 6;
+    out.src = src;
+    out.dst = path->dst;
+    out.proto = TN_PROTO_UDP;
+    out.ttl = path->cast == TN_CAST_MULTICAST ? sock->multicast_ttl : sock->ttl;
+    out.tos = sock->tos;
+    out.df = sock->dont_fragment;
+    error = tn_ip_output(stack, path, &out);
+    if (error == TENON_OK)
+        tn_count(stack, TENON_STAT_UDP_SENT);
+    return error;
+}
+
+/* The path to the peer of a connected socket, or to an address; referenced. */
+static int udp_path(struct tenon_udp *sock, const struct tenon_addr *to, struct tn_path **path)
+{
+    unsigned scope = tn_ip_scope(&to->ip, to->netif);
+
+    if (to == &sock->remote) {
+        *path = sock->path;
+        sock->path->refs++;
+        return TENON_OK;
+    }
+    if (scope == 0 && tn_ip_is_multicast(&to->ip))
+        scope = sock->multicast_netif;
+    if (scope == 0 && tn_ip_is_link_local(&to->ip) && tn_ip_is_link_local(&sock->local.ip))
+        scope = sock->local.netif;
+    return tn_ip_path(sock->stack, path, &to->ip, scope);
+}
+
+static int udp_send(struct tenon_udp *sock, struct udp_message *message)
+{
+    struct tenon *stack = sock->stack;
+    struct tn_path *path;
+    int error;
+
+    if (sock->where == TN_UDP_UNBOUND && tn_udp_autobind(sock) != TENON_OK)
+        return TENON_EAGAIN;
+    error = udp_path(sock, message->to, &path);
+    if (error != TENON_OK)
+        return error;
+    if (path->cast == TN_CAST_BROADCAST && !sock->broadcast)
+        error = TENON_EACCES;
+    else
+        error = udp_send_on(sock, message, path);
+    tn_path_put(stack, path);
+    return error;
+}
+
+/* @return the address that is meant, or NULL: there is none, or nothing can be sent there */
+static const struct tenon_addr *udp_target(const struct tenon_udp *sock, const struct tenon_addr *to)
+{
+    if (to == NULL)
+        return sock->where == TN_UDP_CONNECTED ? &sock->remote : NULL;
+    return to->port == 0 || tenon_ip_is_any(&to->ip) ? NULL : to;
+}
+
+TENON_API int tenon_udp_send_from(struct tenon_udp *sock, const struct tenon_ip *from, const struct tenon_addr *to,
+                                  const struct tenon_span *spans, unsigned n)
+{
+    struct udp_message message;
+    int error;
+
+    message.to = udp_target(sock, to);
+    if (message.to == NULL)
+        return TENON_EINVAL;
+    message.from = from;
+    message.spans = spans;
+    message.nspans = n;
+    message.bytes = NULL;
+    error = udp_measure(&message);
+    return error == TENON_OK ? udp_send(sock, &message) : error;
+}
+
+TENON_API int tenon_udp_send(struct tenon_udp *sock, const struct tenon_addr *to, const struct tenon_span *spans,
+                             unsigned n)
+{
+    return tenon_udp_send_from(sock, NULL, to, spans, n);
+}
+
+/* Many bytes: into buffers of their own first. */
+static int udp_write_spans(struct tenon_udp *sock, struct udp_message *message, const tenon_u8 *bytes)
+{
+    struct tenon_span spans[TN_RX_SPANS_MAX];
+    struct tenon *stack = sock->stack;
+    const int count = tn_spans_write(stack, spans, TN_RX_SPANS_MAX, bytes, message->len);
+    int error;
+
+    if (count < 0)
+        return TENON_ENOMEM;
+    tn_count_n(stack, TENON_STAT_COPIED_BYTES, message->len);
+    message->spans = spans;
+    message->nspans = (unsigned)count;
+    error = udp_send(sock, message);
+    tn_spans_put(spans, (unsigned)count);
+    return error;
+}
+
+TENON_API int tenon_udp_write(struct tenon_udp *sock, const struct tenon_addr *to, const void *bytes, tenon_u32 n)
+{
+    struct udp_message message;
+
+    message.to = udp_target(sock, to);
+    if (message.to == NULL || (bytes == NULL && n > 0))
+        return TENON_EINVAL;
+    if (n > udp_bytes_max(&message.to->ip))
+        return TENON_EMSGSIZE;
+    message.from = NULL;
+    message.spans = NULL;
+    message.nspans = 0;
+    message.bytes = (const tenon_u8 *)bytes;
+    message.len = n;
+    if (n > UDP_JOINED_MAX)
+        return udp_write_spans(sock, &message, message.bytes);
+    return udp_send(sock, &message);
+}
