@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* Source address selection: the examples of RFC 6724 10.1 and those that several interfaces bring. (The
+ * examples of mobile IPv6 and of temporary addresses speak of addresses that we do not have.) */
+#include "link/link_internal.h"
+#include "link_test.h"
+
+struct candidate {
+    const char *ip;
+    unsigned prefix, netif, deprecated;
+};
+
+static const struct {
+    const char *name, *dst;
+    unsigned netif;                  /* outgoing interface */
+    const char *want;                /* NULL: none */
+    struct candidate has[4];
+} rows[] = {
+    { "appropriate_scope", "2001:db8:1::1", 1, "2001:db8:3::1",
+      { { "2001:db8:3::1", 64, 1, 0 }, { "fe80::1", 64, 1, 0 } } },
+    { "appropriate_scope_multicast", "ff05::1", 1, "2001:db8:3::1",
+      { { "2001:db8:3::1", 64, 1, 0 }, { "fe80::1", 64, 1, 0 } } },
+    { "same_address", "2001:db8:1::1", 1, "2001:db8:1::1",
+      { { "2001:db8:1::1", 64, 1, 1 }, { "2001:db8:2::1", 64, 1, 0 } } },
+    { "appropriate_scope_link_local", "fe80::1", 1, "fe80::2",
+      { { "fe80::2", 64, 1, 1 }, { "2001:db8:1::1", 64, 1, 0 } } },
+    { "longest_prefix", "2001:db8:1::1", 1, "2001:db8:1::2",
+      { { "2001:db8:1::2", 64, 1, 0 }, { "2001:db8:3::2", 64, 1, 0 } } },
+    { "matching_label", "2002:c633:6401::1", 1, "2002:c633:6401::d5e3:7953:13eb:22e8",
+      { { "2002:c633:6401::d5e3:7953:13eb:22e8", 64, 1, 0 }, { "2001:db8:1::2", 64, 1, 0 } } },
+    { "matching_label_unique_local", "fd00:1::1", 1, "fd00:2::1",
+      { { "2001:db8:1::2", 64, 1, 0 }, { "fd00:2::1", 64, 1, 0 } } },
+    { "matching_label_teredo", "2001:0:1::1", 1, "2001:0:2::1",
+      { { "2001:db8:1::2", 64, 1, 0 }, { "2001:0:2::1", 64, 1, 0 } } },
+    { "matching_label_default", "2001:db8::1", 1, "2003::1",
+      { { "2001:0:db8::1", 64, 1, 0 }, { "2003::1", 64, 1, 0 } } },
+    { "matching_label_6bone", "3ffe:1::1", 1, "3ffe:2::1",
+      { { "3fff::1", 64, 1, 0 }, { "3ffe:2::1", 64, 1, 0 } } },
+    { "not_deprecated", "2001:db8:1::1", 1, "2001:db8:2::1",
+      { { "2001:db8:1::2", 64, 1, 1 }, { "2001:db8:2::1", 64, 1, 0 } } },
+    { "outgoing_interface", "2001:db8:1::1", 2, "2001:db8:2::1",
+      { { "2001:db8:1::2", 64, 1, 0 }, { "2001:db8:2::1", 64, 2, 0 } } },
+    { "scope_before_interface", "2001:db8:1::1", 2, "2001:db8:1::2",
+      { { "2001:db8:1::2", 64, 1, 0 }, { "fe80::2", 64, 2, 0 } } },
+    { "link_local_of_other_interface", "fe80::9", 2, NULL, { { "fe80::2", 64, 1, 0 }, { "2001:db8::1", 64, 1, 0 } } },
+    { "multicast_other_interface", "ff0e::9", 2, NULL, { { "2001:db8::1", 64, 1, 0 } } },
+    { "prefix_no_longer_than_own", "2001:db8:1:1::1", 1, "2001:db8:1:2::2",
+      { { "2001:db8:1:1::2", 48, 1, 0 }, { "2001:db8:1:2::2", 64, 1, 0 } } },
+    { "no_address", "2001:db8::1", 1, NULL, { { "10.0.0.1", 24, 1, 0 } } },
+    { "ip4_longest_prefix", "10.2.3.4", 1, "10.2.0.1",
+      { { "192.168.0.1", 24, 1, 0 }, { "10.2.0.1", 16, 1, 0 }, { "10.1.0.1", 16, 1, 0 } } },
+    { "ip4_outgoing_interface", "10.2.3.4", 2, "192.168.0.1",
+      { { "10.2.0.1", 16, 1, 0 }, { "192.168.0.1", 24, 2, 0 } } },
+    { "ip4_unnumbered", "10.2.3.4", 2, "10.1.0.1", { { "10.1.0.1", 16, 1, 0 } } },
+    { "ip4_global_before_link_local", "8.8.8.8", 1, "10.1.0.1",
+      { { "169.254.1.1", 16, 1, 0 }, { "10.1.0.1", 16, 1, 0 } } },
+    { "ip4_link_local", "169.254.9.9", 1, "169.254.1.1",
+      { { "10.1.0.1", 16, 1, 0 }, { "169.254.1.1", 16, 1, 0 } } },
+    { "ip4_no_address", "10.2.3.4", 1, NULL, { { "2001:db8::1", 64, 1, 0 } } }
+};
+
+/* Both orders of the candidates, so that the first is not right by chance. */
+static void examples(void)
+{
+    for (size_t i = 0; i < 2 * TENON_ARRAY_LEN(rows); i++) {
+        const struct tenon_ip dst = hn_ip(rows[i / 2].dst);
+        struct tenon_ip got, want;
+        unsigned n = 0;
+        int error;
+        struct hn hn;
+
+        hn_row = rows[i / 2].name;
+        hn_open(&hn, NULL);
+        for (unsigned netif = 1; netif <= 2; netif++) {
+            struct tenon_ip ours;
+
+            hn_netif(&hn, TENON_NETIF_NO_DAD | TENON_NETIF_NO_RA);
+            ours = lt_link_local(&hn, netif);
+            HN_EQUAL(tenon_addr_remove(hn.stack, netif, &ours), TENON_OK);
+        }
+        while (n < 4 && rows[i / 2].has[n].ip != NULL)
+            n++;
+        for (unsigned j = 0; j < n; j++) {
+            const struct candidate *has = &rows[i / 2].has[i & 1 ? n - 1 - j : j];
+            const struct tenon_ip ip = hn_ip(has->ip);
+
+            HN_EQUAL(tenon_addr_add(hn.stack, has->netif, &ip, has->prefix), TENON_OK);
+            if (has->deprecated)
+                tn_address_find(hn.stack, has->netif, &ip)->state = TENON_ADDR_DEPRECATED;
+        }
+        error = tn_addr_source(hn.stack, &got, &dst, rows[i / 2].netif);
+        HN_EQUAL(error, rows[i / 2].want ? TENON_OK : TENON_ENOADDR);
+        if (error == TENON_OK && rows[i / 2].want) {
+            char text[TENON_IP_TEXT_MAX];
+
+            want = hn_ip(rows[i / 2].want);
+            tenon_ip_format(text, &got);
+            if (!HN_CHECK(tenon_ip_equal(&got, &want)))
+                fprintf(stderr, "    chose %s\n", text);
+        }
+        hn_close(&hn);
+    }
+}
+
+/* An address that may not be used is none, however well it fits. */
+static void tentative_and_duplicate(void)
+{
+    const struct tenon_ip ip = hn_ip("10.0.0.1"), dst = hn_ip("10.0.0.2");
+    struct tenon_ip src;
+    struct hn hn;
+
+    hn_open(&hn, NULL);
+    hn_netif(&hn, 0);
+    HN_EQUAL(tenon_addr_add(hn.stack, 1, &ip, 24), TENON_OK);
+    HN_EQUAL(tn_addr_source(hn.stack, &src, &dst, 1), TENON_ENOADDR);
+    tn_address_find(hn.stack, 1, &ip)->state = TENON_ADDR_DUPLICATE;
+    HN_EQUAL(tn_addr_source(hn.stack, &src, &dst, 1), TENON_ENOADDR);
+    tn_address_find(hn.stack, 1, &ip)->state = TENON_ADDR_PREFERRED;
+    HN_EQUAL(tn_addr_source(hn.stack, &src, &dst, 1), TENON_OK);
+    hn_close(&hn);
+}
+
+static const struct hn_test tests[] = {
+    { "examples", "6724-1 6724-3 IP4-27", examples },
+    { "tentative_and_duplicate", "6724-3 ARP-13", tentative_and_duplicate }
+};
+
+int main(int argc, char **argv)
+{
+    return hn_main(tests, TENON_ARRAY_LEN(tests), argc, argv);
+}
