@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/** @file
+ *  A bounded pool of packet buffers of one size, for ports that have malloc().
+ *
+ *  Buffers are made in chunks as they are needed and kept for reuse; nothing is given back to the
+ *  system before bufpool_fini(). One pool, one thread, as everything of an instance. */
+#ifndef TENON_PORTS_COMMON_BUFPOOL_H
+#define TENON_PORTS_COMMON_BUFPOOL_H
+
+#include <stdint.h>
+
+#include <tenon/buf.h>
+
+struct bufpool_chunk;
+struct bufpool_buf;
+
+/** The fields may be read, for statistics. */
+struct bufpool {
+    struct bufpool_buf *free;
+    struct bufpool_chunk *chunks;
+    tenon_u32 buf_bytes; /**< size of each buffer */
+    unsigned chunk_bufs; /**< buffers per chunk */
+    unsigned bufs; /**< made so far */
+    unsigned bufs_max; /**< the limit; never passed */
+    unsigned in_use; /**< with an owner now */
+    unsigned in_use_peak; /**< the most at any time */
+    uint64_t failures; /**< times there was none: the limit was reached, or malloc() failed */
+};
+
+/** Makes no buffer yet.
+ *  @param buf_bytes  size of each
+ *  @param bytes_max  limit of all together; at least one chunk is allowed */
+void bufpool_init(struct bufpool *pool, tenon_u32 buf_bytes, size_t bytes_max);
+
+/** Frees all memory. Whoever has a buffer must have given it back: end the instance first. */
+void bufpool_fini(struct bufpool *pool);
+
+/** @return a buffer with refs == 1, or NULL: counted as a failure */
+struct tenon_buf *bufpool_get(struct bufpool *pool);
+
+/** For tenon_host.buf_get(). @return how many it got, 0 to n */
+unsigned bufpool_get_many(struct bufpool *pool, struct tenon_buf **bufs, unsigned n);
+
+#endif
