@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+/* tenon get: one HTTP request, its answer into a file or to stdout. */
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "common/app.h"
+#include "common/sink.h"
+#include "common/text.h"
+#include "http_reply.h"
+
+enum { GET_TICK_US = 200000, GET_LINGER_US = 2000000 };
+
+struct get_options {
+    struct options net;
+    const char *url, *output, *range;
+    int head, progress;
+    double timeout_s;
+};
+
+struct getter {
+    struct flow flow;    /* first: the stack's pointer to the application */
+    struct get_options options;
+    struct app app;
+    struct tenon_addr to;
+    char *path;
+    struct tenon_tcp *conn;
+    struct http_reply reply;
+    struct sink sink;
+    struct progress progress;
+    struct loop_timer tick;
+    int fd;
+    int ended;           /* nothing more will come */
+    uint64_t began_us, connected_us;
+};
+
+/* ---- the URL -------------------------------------------------------------------------------------- */
+
+/* @return NULL, or what is wrong, as the end of a sentence that begins with the URL */
+static const char *read_url(struct getter *getter, const char *url)
+{
+    char host[80];
+    const char *path;
+    size_t n;
+
+    if (strncasecmp(url, "https://", 8) == 0)
+        return "is https: TLS is not part of this program";
+    if (strncasecmp(url, "http://", 7) != 0)
+        return "does not begin with http:// (write http://10.9.0.1/ or http://[fd00:9::1]:8080/file)";
+    url += 7;
+    n = strcspn(url, "/?#");
+    if (n == 0 || n >= sizeof host)
+        return "has no address after http://";
+    memcpy(host, url, n);
+    host[n] = '\0';
+    path = url + n;
+    if (text_read_endpoint(host, 80, &getter->to) != NULL)
+        return "needs an address after http:// (names are not looked up; write http://10.9.0.1:8080/)";
+    n = strcspn(path, "#");
+    getter->path = must_alloc(n + 2);
+    snprintf(getter->path, n + 2, "%s%.*s", path[0] == '/' ? "" : "/", (int)n, path);
+    return strpbrk(getter->path, " \r\n\t") != NULL ? "has a space in its path (write %20)" : NULL;
+}
+
+/* ---- the connection ------------------------------------------------------------------------------- */
+
+/* The end, once stdout or the file has got everything. */
+static void end_if_drained(struct getter *getter)
+{
+    if (!getter->ended || !sink_empty(&getter->sink))
+        return;
+    app_stop(&getter->app, getter->reply.state == REPLY_DONE && getter->sink.error == 0 ? CLI_OK : CLI_FAILED);
+}
+
+static void getter_took(void *arg, uint32_t bytes)
+{
+    struct getter *getter = arg;
+
+    if (getter->conn != NULL)
+        tenon_tcp_consumed(getter->conn, bytes);
+    end_if_drained(getter);
+}
+
+static void getter_body(void *arg, const struct tenon_span *span)
+{
+    struct getter *getter = arg;
+
+    sink_push(&getter->sink, span, 1);
+}
+
+static void getter_opened(struct tenon_tcp *conn, void *app)
+{
+    struct getter *getter = app;
+    struct strbuf request = { NULL, 0, 0 };
+    struct text host = text_endpoint(&getter->to);
+
+    getter->connected_us = clock_us();
+    log_say(LOG_VERBOSE, "Connected to %s in %s", host.s,
+            text_duration((double)(getter->connected_us - getter->began_us) / 1e6).s);
+    sb_printf(&request, "%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: tenon/" TENON_VERSION "\r\nConnection: close\r\n",
+              getter->options.head ? "HEAD" : "GET", getter->path, host.s);
+    if (getter->options.range != NULL)
+        sb_printf(&request, "Range: bytes=%s\r\n", getter->options.range);
+    sb_text(&request, "\r\n");
+    if (tenon_tcp_write(conn, request.s, (tenon_u32)request.len) != (tenon_i32)request.len) {
+        log_error("the request could not be sent");
+        tenon_tcp_abort(conn);
+    }
+    sb_free(&request);
+}
+
+static void getter_received(struct tenon_tcp *conn, void *app, const struct tenon_span *spans, unsigned n)
+{
+    struct getter *getter = app;
+    uint32_t other;
+
+    flow_received(&getter->flow, spans_bytes(spans, n));
+    other = http_reply_feed(&getter->reply, spans, n);
+    getter->progress.total = getter->reply.has_length ? getter->reply.length : 0;
+    progress_show(&getter->progress, getter->reply.body_bytes);
+    tenon_tcp_consumed(conn, other);
+    if (getter->reply.state == REPLY_BAD) {
+        log_error("the answer cannot be understood: %s", getter->reply.wrong);
+        tenon_tcp_abort(conn);
+    } else if (getter->sink.error != 0) {
+        tenon_tcp_abort(conn);
+    } else if (getter->reply.state == REPLY_DONE) {
+        tenon_tcp_finish(conn);
+    }
+}
+
+static void getter_acked(struct tenon_tcp *conn, void *app, tenon_u32 bytes)
+{
+    struct getter *getter = app;
+
+    (void)conn;
+    flow_acked(&getter->flow, bytes);
+}
+
+static void getter_finished(struct tenon_tcp *conn, void *app)
+{
+    struct getter *getter = app;
+
+    http_reply_end(&getter->reply);
+    tenon_tcp_finish(conn);
+}
+
+static void getter_closed(struct tenon_tcp *conn, void *app, int why)
+{
+    struct getter *getter = app;
+    const char *reason = why == TENON_OK ? "the server has hung up" : tenon_error_text(why);
+
+    (void)conn;
+    getter->conn = NULL;
+    getter->ended = 1;
+    progress_end(&getter->progress);
+    if (getter->app.done || getter->reply.state == REPLY_BAD || getter->sink.error != 0)
+        ;
+    else if (getter->connected_us == 0)
+        log_error("no connection to %s: %s", text_endpoint(&getter->to).s, reason);
+    else if (getter->reply.state == REPLY_HEAD)
+        log_error("the connection ended without an answer: %s", reason);
+    else if (getter->reply.state != REPLY_DONE && getter->reply.has_length)
+        log_error("the connection ended after %s of %s bytes: %s", text_count(getter->reply.body_bytes).s,
+                  text_count(getter->reply.length).s, reason);
+    else if (getter->reply.state != REPLY_DONE)
+        log_error("the connection ended in the middle of the answer: %s", reason);
+    end_if_drained(getter);
+}
+
+static const struct tenon_tcp_events getter_events = { NULL, getter_opened, getter_received, getter_acked,
+                                                       getter_finished, getter_closed, NULL, NULL };
+
+static void getter_tick(void *arg)
+{
+    struct getter *getter = arg;
+    uint64_t last = getter->flow.last_us > getter->began_us ? getter->flow.last_us : getter->began_us, now = clock_us();
+
+    progress_show(&getter->progress, getter->reply.body_bytes);
+    if (getter->reply.state == REPLY_DONE && now > last && now - last > GET_LINGER_US) {
+        getter->ended = 1;    /* we have all of it; a server that does not hang up need not be waited for */
+        end_if_drained(getter);
+    }
+    if (now > last && (double)(now - last) / 1e6 > getter->options.timeout_s && sink_empty(&getter->sink)) {
+        log_error(getter->connected_us == 0 ? "no answer from %s in %s; is the address right, and the interface up?"
+                                            : "nothing came from %s for %s",
+                  text_endpoint(&getter->to).s, text_duration(getter->options.timeout_s).s);
+        app_stop(&getter->app, CLI_FAILED);
+        return;
+    }
+    loop_timer_set(&getter->app.loop, &getter->tick, GET_TICK_US);
+}
+
+static void getter_interrupted(void *arg, int signal_number)
+{
+    struct getter *getter = arg;
+
+    app_stop(&getter->app, 128 + signal_number);
+}
+
+/* ---- the subcommand ------------------------------------------------------------------------------- */
+
+enum { KEY_TIMEOUT = 0x200, KEY_PROGRESS };
+
+static const struct argp_option get_option_list[] = {
+    { "output", 'o', "FILE", 0, "Write the body to FILE; default: stdout", 1 },
+    { "range", 'r', "FIRST-LAST", 0, "Ask for these bytes only, such as 0-99, 100- or -100 (the last hundred)", 1 },
+    { "head", 'I', NULL, 0, "Ask for the head only, and print it", 1 },
+    { "timeout", KEY_TIMEOUT, "SECONDS", 0, "Give up when nothing happens for so long; default 30", 1 },
+    { "progress", KEY_PROGRESS, NULL, 0, "Show progress also when stderr is no terminal", 1 },
+    { NULL, 0, NULL, 0, NULL, 0 }
+};
+
+static const char get_doc[] =
+    "Fetch URL over HTTP/1.1: http://ADDRESS[:PORT]/PATH.\v"
+    "The body goes to stdout or to a file; size, time and rate are said on stderr. The status is 0 for an answer "
+    "2xx, 1 for any other answer or when there is none.\n\n"
+    "Examples:\n"
+    "  tenon get http://10.9.0.1:8000/ \n"
+    "  tenon get -o big.iso http://[fd00:9::1]:8000/big.iso\n"
+    "  tenon get -r 0-1023 --stats http://10.9.0.1/big.iso | xxd";
+
+static error_t parse_get(int key, char *value, struct argp_state *state)
+{
+    struct get_options *options = state->input;
+
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->net;
+        return 0;
+    case 'o':
+        options->output = strcmp(value, "-") == 0 ? NULL : value;
+        return 0;
+    case 'r':
+        if (value[strspn(value, "0123456789-")] != '\0' || strchr(value, '-') == NULL)
+            options_bad_value(state, "--range", value, "is not FIRST-LAST, FIRST- or -COUNT");
+        options->range = value;
+        return 0;
+    case 'I':
+        options->head = 1;
+        return 0;
+    case KEY_TIMEOUT:
+        options->timeout_s = options_seconds(state, "--timeout", value);
+        return 0;
+    case KEY_PROGRESS:
+        options->progress = 1;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (state->arg_num > 0)
+            argp_error(state, "one URL, please: \"%s\" is the second", value);
+        options->url = value;
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "a URL is missing, such as http://10.9.0.1:8000/");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_child get_children[] = { OPTIONS_CHILD, { NULL, 0, NULL, 0 } };
+static const struct argp get_argp = { get_option_list, parse_get, "URL", get_doc, get_children, NULL, NULL };
+
+static int open_output(struct getter *getter)
+{
+    getter->fd = STDOUT_FILENO;
+    if (getter->options.output == NULL)
+        return 0;
+    getter->fd = open(getter->options.output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (getter->fd >= 0)
+        return 0;
+    log_error("%s: %s", getter->options.output, strerror(errno));
+    return -1;
+}
+
+static int start(struct getter *getter)
+{
+    int r;
+
+    sink_open(&getter->sink, &getter->app.loop, getter->fd, getter_took, getter);
+    getter->reply.head_only = getter->options.head;
+    getter->reply.body = getter_body;
+    getter->reply.arg = getter;
+    getter->began_us = clock_us();
+    getter->app.interrupted = getter_interrupted;
+    getter->app.arg = getter;
+    app_scope(&getter->app, &getter->to);
+    progress_begin(&getter->progress, "received", getter->options.progress);
+    r = tenon_tcp_connect(getter->app.stack, &getter->conn, NULL, &getter->to, &getter_events, getter);
+    if (r != TENON_OK) {
+        log_error("no connection to %s: %s", text_endpoint(&getter->to).s, tenon_error_text(r));
+        return -1;
+    }
+    getter->tick.due = getter_tick;
+    getter->tick.arg = getter;
+    loop_timer_set(&getter->app.loop, &getter->tick, GET_TICK_US);
+    return 0;
+}
+
+static int report(const struct getter *getter, int code)
+{
+    double seconds = (double)(clock_us() - getter->began_us) / 1e6;
+    const char *status = getter->reply.head.s;
+
+    if (getter->sink.error != 0 && getter->sink.error != EPIPE)
+        log_error("%s: %s", getter->options.output != NULL ? getter->options.output : "stdout",
+                  strerror(getter->sink.error));
+    if (code != CLI_OK)
+        return code;
+    if (getter->options.head)
+        fputs(status, stdout);
+    if (getter->reply.status / 100 != 2) {
+        log_error("the server says: %.*s", (int)strcspn(status, "\n"), status);
+        return CLI_FAILED;
+    }
+    if (!getter->options.head)
+        log_say(LOG_NORMAL, "%s bytes (%s) in %s: %s", text_count(getter->reply.body_bytes).s,
+                text_bytes(getter->reply.body_bytes).s, text_duration(seconds).s,
+                text_rate(getter->reply.body_bytes, seconds).s);
+    return CLI_OK;
+}
+
+int cmd_get(int argc, char **argv)
+{
+    static struct getter getter;
+    const char *wrong;
+    int code = CLI_FAILED;
+
+    getter.options.timeout_s = 30;
+    options_default(&getter.options.net);
+    argp_parse(&get_argp, argc, argv, 0, NULL, &getter.options);
+    log_open(argv[0], getter.options.net.level);
+    wrong = read_url(&getter, getter.options.url);
+    if (wrong != NULL) {
+        log_error("\"%s\" %s", getter.options.url, wrong);
+        return CLI_USAGE;
+    }
+    if (open_output(&getter) != 0)
+        return CLI_FAILED;
+    if (app_open(&getter.app, &getter.options.net, "get") == 0 && start(&getter) == 0)
+        code = report(&getter, app_run(&getter.app));
+    progress_end(&getter.progress);
+    sink_close(&getter.sink);
+    app_close(&getter.app);
+    if (getter.options.output != NULL && close(getter.fd) != 0) {
+        log_error("%s: %s", getter.options.output, strerror(errno));
+        code = CLI_FAILED;
+    }
+    http_reply_free(&getter.reply);
+    free(getter.path);
+    return code;
+}

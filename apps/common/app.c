@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: MIT */
+/* One instance, one TAP interface, one loop. */
+#include "app.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "pcap/pcap.h"
+#include "snapshot.h"
+#include "tap/tap.h"
+#include "text.h"
+#include "tracefile.h"
+
+enum { APP_COUNT_EVERY_US = 1000000, APP_BURSTS_MAX = 8, APP_FULL_BURST = 32, APP_DAD_LIMIT_US = 15000000,
+       APP_NEIGHBOUR_QUEUE = 64    /* all fragments of the first packet to a neighbour that is not known yet */ };
+
+/* What each counter counts, for --stats. */
+#define COUNTER_TEXT(id, name, text) text,
+static const char *const counter_texts[TENON_STAT_COUNT] = { TENON_STATS(COUNTER_TEXT) };
+#undef COUNTER_TEXT
+
+uint64_t flow_now_us;
+
+/* ---- the host of the instance: the TAP port, with us in front, so that the trace finds us --------- */
+
+static void *host_mem_get(void *host, size_t bytes)
+{
+    struct app *app = host;
+
+    return tap_host_ops()->mem_get(app->tap, bytes);
+}
+
+static void host_mem_put(void *host, void *mem, size_t bytes)
+{
+    struct app *app = host;
+
+    tap_host_ops()->mem_put(app->tap, mem, bytes);
+}
+
+static unsigned host_buf_get(void *host, struct tenon_buf **bufs, unsigned n)
+{
+    struct app *app = host;
+
+    return tap_host_ops()->buf_get(app->tap, bufs, n);
+}
+
+static unsigned host_transmit(void *host, unsigned netif, const struct tenon_frame *frames, unsigned n)
+{
+    struct app *app = host;
+
+    return tap_host_ops()->transmit(app->tap, netif, frames, n);
+}
+
+static int host_entropy(void *host, void *bytes, size_t n)
+{
+    struct app *app = host;
+
+    return tap_host_ops()->entropy(app->tap, bytes, n);
+}
+
+static const struct tenon_host app_host = { TENON_HOST_VERSION, host_mem_get, host_mem_put,
+                                            host_buf_get, host_transmit, host_entropy };
+
+static void host_trace(void *host, const struct tenon_trace_event *event)
+{
+    struct app *app = host;
+
+    if (app->trace != NULL)
+        trace_writer_add(app->trace, event);
+    if (app->pcap != NULL)
+        pcap_trace(app->pcap, event);
+}
+
+/* ---- counters ------------------------------------------------------------------------------------- */
+
+static void accumulate(uint64_t *total, tenon_u32 now)
+{
+    *total += (tenon_u32)(now - (tenon_u32)*total);
+}
+
+void app_count(struct app *app)
+{
+    struct tenon_netif_info info;
+    unsigned i;
+
+    if (app->stack == NULL)
+        return;
+    for (i = 0; i < TENON_STAT_COUNT; i++)
+        accumulate(&app->totals.counter[i], tenon_stat(app->stack, (enum tenon_stat)i));
+    if (tenon_netif_get(app->stack, app->netif, &info) != TENON_OK)
+        return;
+    accumulate(&app->totals.rx_frames, info.rx_frames);
+    accumulate(&app->totals.rx_bytes, info.rx_bytes);
+    accumulate(&app->totals.tx_frames, info.tx_frames);
+    accumulate(&app->totals.tx_bytes, info.tx_bytes);
+}
+
+static void count_due(void *arg)
+{
+    struct app *app = arg;
+
+    app_count(app);
+    loop_timer_set(&app->loop, &app->count_timer, APP_COUNT_EVERY_US);
+}
+
+static void print_port_stats(const struct app *app)
+{
+    struct tap_stats stats;
+
+    tap_stats(app->tap, &stats);
+    fprintf(stderr, "Port tap:%s\n", app->options->interface);
+    fprintf(stderr, "  received %s frames, %s; sent %s frames, %s\n", text_count(stats.rx_frames).s,
+            text_bytes(stats.rx_bytes).s, text_count(stats.tx_frames).s, text_bytes(stats.tx_bytes).s);
+    if (stats.rx_no_buffer + stats.rx_bad + stats.rx_errors + stats.tx_down + stats.tx_errors > 0)
+        fprintf(stderr, "  lost: %s without buffer, %s bad, %s read errors, %s interface down, %s write errors\n",
+                text_count(stats.rx_no_buffer).s, text_count(stats.rx_bad).s, text_count(stats.rx_errors).s,
+                text_count(stats.tx_down).s, text_count(stats.tx_errors).s);
+}
+
+static void print_stats(struct app *app)
+{
+    unsigned i;
+
+    app_count(app);
+    fprintf(stderr, "Counters that are not 0\n");
+    for (i = 0; i < TENON_STAT_COUNT; i++) {
+        if (app->totals.counter[i] > 0)
+            fprintf(stderr, "  %-24s %18s  %s\n", tenon_stat_name((enum tenon_stat)i),
+                    text_count(app->totals.counter[i]).s, counter_texts[i]);
+    }
+    print_port_stats(app);
+}
+
+/* ---- setting up ----------------------------------------------------------------------------------- */
+
+static void app_signalled(void *arg, int signal)
+{
+    struct app *app = arg;
+
+    if (app->interrupted != NULL)
+        app->interrupted(app->arg, signal);
+    else
+        app_stop(app, 0);
+}
+
+static void tap_ready(void *arg, short revents)
+{
+    struct app *app = arg;
+    int n = APP_FULL_BURST, bursts;
+
+    (void)revents;
+    flow_now_us = clock_us();
+    for (bursts = 0; bursts < APP_BURSTS_MAX && n >= APP_FULL_BURST; bursts++)
+        n = tap_receive(app->tap, app->stack, app->netif, tap_now_us());
+    if (n >= 0)
+        return;
+    log_error("the interface %s is gone", app->options->interface);
+    app_stop(app, 1);
+}
+
+static void warn_if_down(const char *interface)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct ifreq request;
+
+    if (fd < 0)
+        return;
+    memset(&request, 0, sizeof request);
+    snprintf(request.ifr_name, sizeof request.ifr_name, "%s", interface);
+    if (ioctl(fd, SIOCGIFFLAGS, &request) == 0 && (request.ifr_flags & IFF_UP) == 0)
+        log_say(LOG_NORMAL,
+                "%s is down, so nothing will arrive. On the kernel's side run:\n"
+                "  ip link set %s up && ip address add 10.9.0.1/24 dev %s && ip address add fd00:9::1/64 dev %s nodad",
+                interface, interface, interface, interface);
+    close(fd);
+}
+
+static int open_files(struct app *app)
+{
+    const struct options *options = app->options;
+    char error[256] = "";
+
+    if (options->trace != NULL) {
+        app->trace = trace_writer_open(options->trace);
+        if (app->trace == NULL) {
+            log_error("--trace: %s: %s", options->trace, strerror(errno));
+            return -1;
+        }
+    }
+    if (options->pcap != NULL) {
+        app->pcap = pcap_open(options->pcap, error, sizeof error);
+        if (app->pcap == NULL) {
+            log_error("--pcap: %s", error);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int open_port(struct app *app)
+{
+    struct tap_conf conf;
+    char error[512] = "";
+
+    memset(&conf, 0, sizeof conf);
+    conf.name = app->options->interface;
+    conf.offload = app->options->offload;
+    conf.mtu = app->options->mtu;
+    app->tap = tap_open(&conf, error, sizeof error);
+    if (app->tap == NULL) {
+        log_error("%s", error);
+        return -1;
+    }
+    warn_if_down(app->options->interface);
+    if (app->pcap != NULL)
+        tap_attach(app->tap, app->pcap);
+    return 0;
+}
+
+static int open_stack(struct app *app)
+{
+    struct tenon_netif_conf netif;
+    struct tenon_conf conf;
+    int n;
+
+    tenon_conf_default(&conf);
+    conf.tcp_cc = app->options->cc;
+    conf.neighbour_queue_max = APP_NEIGHBOUR_QUEUE;
+    if (app->trace != NULL || app->pcap != NULL)
+        conf.trace = host_trace;
+    app->mem = must_alloc(tenon_mem_size(&conf));
+    app->stack = tenon_init(app->mem, &conf, &app_host, app);
+    if (app->stack == NULL) {
+        log_error("the stack cannot be started (no entropy?)");
+        return -1;
+    }
+    memset(&netif, 0, sizeof netif);
+    tap_netif_conf(app->tap, &netif);
+    if (!app->options->dad)
+        netif.flags |= TENON_NETIF_NO_DAD;
+    if (netif.mtu < 1280)
+        netif.flags |= TENON_NETIF_NO_IP6;
+    n = tenon_netif_add(app->stack, &netif);
+    if (n < 0) {
+        log_error("the interface cannot be used: %s", tenon_error_text(n));
+        return -1;
+    }
+    app->netif = (unsigned)n;
+    return 0;
+}
+
+static int add_addresses(struct app *app)
+{
+    const struct options *options = app->options;
+    const struct tenon_ip any4 = tenon_ip4(0), any6 = tenon_ip_any();
+    unsigned i;
+    int r;
+
+    for (i = 0; i < options->naddresses; i++) {
+        r = tenon_addr_add(app->stack, app->netif, &options->addresses[i].ip, options->addresses[i].prefix);
+        if (r != TENON_OK) {
+            log_error("--address %s/%u: %s", text_ip(&options->addresses[i].ip).s, options->addresses[i].prefix,
+                      tenon_error_text(r));
+            return -1;
+        }
+    }
+    for (i = 0; i < 2; i++) {
+        if (tenon_ip_is_any(&options->gateways[i]))
+            continue;
+        r = tenon_route_add(app->stack, app->netif, i == 0 ? &any4 : &any6, 0, &options->gateways[i], 0);
+        if (r != TENON_OK) {
+            log_error("--gateway %s: %s", text_ip(&options->gateways[i]).s, tenon_error_text(r));
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* ---- running -------------------------------------------------------------------------------------- */
+
+static void app_step(struct app *app, uint64_t limit_us)
+{
+    tenon_u32 wait = tenon_poll(app->stack, tap_now_us());
+
+    /* 0: the port takes nothing for now. */
+    loop_want(&app->loop, tap_fd(app->tap), wait == 0 ? POLLIN | POLLOUT : POLLIN);
+    loop_wait(&app->loop, wait == 0 ? 1000 : wait < limit_us ? wait
+                                                             : limit_us);
+    flow_now_us = clock_us();
+}
+
+static int tentative(const struct app *app)
+{
+    struct tenon_addr_info info;
+    unsigned i;
+
+    for (i = 0; tenon_addr_get(app->stack, i, &info) == TENON_OK; i++) {
+        if (info.state == TENON_ADDR_TENTATIVE)
+            return 1;
+    }
+    return 0;
+}
+
+static void wait_for_addresses(struct app *app)
+{
+    uint64_t began = clock_us();
+
+    if (!app->options->dad)
+        return;
+    log_say(LOG_NORMAL, "Probing our addresses for duplicates ...");
+    while (!app->done && tentative(app) && clock_us() - began < APP_DAD_LIMIT_US)
+        app_step(app, 100000);
+}
+
+static void warn_of_duplicates(const struct app *app)
+{
+    struct tenon_addr_info info;
+    unsigned i;
+
+    for (i = 0; tenon_addr_get(app->stack, i, &info) == TENON_OK; i++) {
+        if (info.state == TENON_ADDR_DUPLICATE)
+            log_error("somebody else on the link has the address %s: it is not used", text_ip(&info.ip).s);
+    }
+}
+
+int app_open(struct app *app, const struct options *options, const char *command)
+{
+    memset(app, 0, sizeof *app);
+    app->options = options;
+    app->command = command;
+    app->began_us = flow_now_us = clock_us();
+    if (loop_open(&app->loop, app_signalled, app) != 0) {
+        log_error("signals: %s", strerror(errno));
+        return -1;
+    }
+    if (open_files(app) != 0 || open_port(app) != 0 || open_stack(app) != 0 || add_addresses(app) != 0)
+        return -1;
+    if (loop_add(&app->loop, tap_fd(app->tap), POLLIN, tap_ready, app) != 0)
+        return -1;
+    app->count_timer.due = count_due;
+    app->count_timer.arg = app;
+    loop_timer_set(&app->loop, &app->count_timer, APP_COUNT_EVERY_US);
+    app->snapshots = snapshot_open(app);
+    wait_for_addresses(app);
+    warn_of_duplicates(app);
+    return 0;
+}
+
+int app_run(struct app *app)
+{
+    while (!app->done)
+        app_step(app, APP_COUNT_EVERY_US);
+    return app->code;
+}
+
+void app_stop(struct app *app, int code)
+{
+    if (!app->done)
+        app->code = code;
+    app->done = 1;
+}
+
+/* ---- ending --------------------------------------------------------------------------------------- */
+
+struct connections {
+    struct tenon_tcp **all;
+    size_t n, cap;
+};
+
+static void collect(struct tenon_tcp *conn, void *arg)
+{
+    struct connections *left = arg;
+
+    if (left->n == left->cap) {
+        left->cap = left->cap > 0 ? left->cap * 2 : 64;
+        left->all = must_realloc(left->all, left->cap * sizeof *left->all);
+    }
+    left->all[left->n++] = conn;
+}
+
+static void abort_all(struct app *app)
+{
+    struct connections left = { NULL, 0, 0 };
+    size_t i;
+
+    tenon_tcp_each(app->stack, collect, &left);
+    if (left.n > 0)
+        log_say(LOG_VERBOSE, "%zu connection%s reset", left.n, left.n == 1 ? "" : "s");
+    for (i = 0; i < left.n; i++)
+        tenon_tcp_abort(left.all[i]);
+    free(left.all);
+    for (i = 0; i < 100 && tenon_poll(app->stack, tap_now_us()) == 0; i++)
+        usleep(1000);
+}
+
+static void close_files(struct app *app)
+{
+    char error[256] = "";
+
+    if (app->trace != NULL && trace_writer_close(app->trace) != 0)
+        log_error("--trace: %s could not be written completely", app->options->trace);
+    if (app->pcap != NULL && pcap_close(app->pcap, error, sizeof error) != 0)
+        log_error("--pcap: %s: %s", app->options->pcap, error);
+}
+
+void app_close(struct app *app)
+{
+    if (app->snapshots != NULL)
+        snapshot_close(app->snapshots);
+    if (app->stack != NULL) {
+        abort_all(app);
+        if (app->options->stats)
+            print_stats(app);
+        tenon_fini(app->stack);
+    }
+    app->stack = NULL;
+    if (app->tap != NULL) {
+        tap_attach(app->tap, NULL);
+        tap_close(app->tap);
+    }
+    close_files(app);
+    free(app->mem);
+    loop_close(&app->loop);
+    memset(app, 0, sizeof *app);
+}
+
+void app_scope(const struct app *app, struct tenon_addr *addr)
+{
+    const tenon_u32 *w = addr->ip.w;
+
+    if ((w[0] & 0xFFC00000UL) == 0xFE800000UL || (w[0] & 0xFF0F0000UL) == 0xFF020000UL)
+        addr->netif = (tenon_u16)app->netif;
+}
+
+const struct tenon_ip *app_address(const struct app *app, int v6)
+{
+    unsigned i;
+
+    for (i = 0; i < app->options->naddresses; i++) {
+        if (tenon_ip_is_v4(&app->options->addresses[i].ip) == !v6)
+            return &app->options->addresses[i].ip;
+    }
+    return NULL;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/** @file
+ *  A program around one instance of the stack and one TAP interface: set up from the common options,
+ *  run by one event loop, ended by a signal or by itself. */
+#ifndef APPS_COMMON_APP_H
+#define APPS_COMMON_APP_H
+
+#include <tenon/tenon.h>
+
+#include "flow.h"
+#include "log.h"
+#include "loop.h"
+#include "options.h"
+
+struct tap_port;
+struct pcap_writer;
+struct trace_writer;
+struct snapshot_server;
+
+/** Counters of the instance are 32 bits wide; here they are accumulated. */
+struct app_totals {
+    uint64_t counter[TENON_STAT_COUNT];
+    uint64_t rx_frames, rx_bytes, tx_frames, tx_bytes;    /**< of the interface */
+};
+
+struct app {
+    const struct options *options;
+    const char *command;                /**< "serve" */
+    struct loop loop;
+    struct tap_port *tap;
+    struct pcap_writer *pcap;
+    struct trace_writer *trace;
+    struct snapshot_server *snapshots;
+    void *mem;
+    struct tenon *stack;
+    unsigned netif;
+    struct app_totals totals;
+    struct loop_timer count_timer;
+    uint64_t began_us;
+    int done, code;
+    /** Called for SIGINT and SIGTERM; NULL: the program ends with status 0. */
+    void (*interrupted)(void *arg, int signal);
+    void *arg;
+};
+
+/** Set everything up. Says what went wrong. @return 0 or -1 */
+int app_open(struct app *app, const struct options *options, const char *command);
+
+/** Run until app_stop(). @return the status given to it */
+int app_run(struct app *app);
+void app_stop(struct app *app, int code);
+
+/** End what is left (connections are reset, the peers hear of it), print the counters if that was
+ *  asked for, free everything. After a failed app_open() too. */
+void app_close(struct app *app);
+
+/** Bring app->totals up to date. */
+void app_count(struct app *app);
+
+/** Make `addr` complete: a link-local address gets our interface as its scope. */
+void app_scope(const struct app *app, struct tenon_addr *addr);
+
+/** "10.9.0.2" of the options, or the IPv6 one; NULL: there is none. */
+const struct tenon_ip *app_address(const struct app *app, int v6);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* The common options: what they are, what they say in --help, and what is wrong with a bad one. */
+#include "options.h"
+
+#include <net/if.h>
+#include <string.h>
+
+#include "text.h"
+
+enum option_key {
+    KEY_PORT = 0x100,
+    KEY_ADDRESS,
+    KEY_GATEWAY,
+    KEY_NO_OFFLOAD,
+    KEY_MTU,
+    KEY_PCAP,
+    KEY_TRACE,
+    KEY_STATS,
+    KEY_CC,
+    KEY_DAD
+};
+
+static const struct argp_option option_list[] = {
+    { "port", KEY_PORT, "tap:NAME", 0, "Packets go through this TAP interface; default tap:tenon0", 0 },
+    { "address", KEY_ADDRESS, "ADDR/BITS", 0,
+      "An address of ours and the length of its prefix; may be repeated. Default 10.9.0.2/24 and fd00:9::2/64", 0 },
+    { "gateway", KEY_GATEWAY, "ADDR", 0, "Next hop for what is not on the link; one for IPv4, one for IPv6", 0 },
+    { "mtu", KEY_MTU, "BYTES", 0, "Largest IP packet; default: what the interface says", 0 },
+    { "no-offload", KEY_NO_OFFLOAD, NULL, 0, "Make checksums and segments ourselves, one frame per packet", 0 },
+    { "dad", KEY_DAD, NULL, 0, "Probe our addresses for duplicates before using them (takes seconds)", 0 },
+    { "cc", KEY_CC, "NAME", 0, "Congestion control; default newreno", 0 },
+    { "pcap", KEY_PCAP, "FILE", 0, "Write every frame to FILE (pcapng, for Wireshark)", 0 },
+    { "trace", KEY_TRACE, "FILE", 0, "Write every TCP event to FILE (for \"tenon trace\")", 0 },
+    { "stats", KEY_STATS, NULL, 0, "At the end, print all counters that are not 0", 0 },
+    { "quiet", 'q', NULL, 0, "Say errors only", 0 },
+    { "verbose", 'v', NULL, 0, "Say more; twice: everything", 0 },
+    { NULL, 0, NULL, 0, NULL, 0 }
+};
+
+void options_default(struct options *options)
+{
+    memset(options, 0, sizeof *options);
+    options->interface = "tenon0";
+    options->offload = 1;
+    options->level = LOG_NORMAL;
+}
+
+void options_bad_value(const struct argp_state *state, const char *option, const char *value, const char *wrong)
+{
+    argp_error(state, "%s: \"%s\" %s", option, value, wrong);
+}
+
+uint64_t options_number(const struct argp_state *state, const char *option, const char *value, uint64_t min,
+                        uint64_t max)
+{
+    uint64_t number = min;
+    const char *wrong = text_read_number(value, min, max, &number);
+
+    if (wrong != NULL)
+        options_bad_value(state, option, value, wrong);
+    return number;
+}
+
+double options_seconds(const struct argp_state *state, const char *option, const char *value)
+{
+    double seconds = 1;
+    const char *wrong = text_read_seconds(value, 0.001, 1e6, &seconds);
+
+    if (wrong != NULL)
+        options_bad_value(state, option, value, wrong);
+    return seconds;
+}
+
+static void read_port(struct options *options, const char *value, const struct argp_state *state)
+{
+    if (strncmp(value, "tap:", 4) != 0)
+        options_bad_value(state, "--port", value, "does not begin with \"tap:\" (write tap:tenon0)");
+    if (value[4] == '\0' || strlen(value + 4) >= IFNAMSIZ || strchr(value + 4, '/') != NULL)
+        options_bad_value(state, "--port", value, "needs an interface name of 1 to 15 characters after \"tap:\"");
+    options->interface = value + 4;
+}
+
+static void read_address(struct options *options, const char *value, const struct argp_state *state)
+{
+    struct tenon_ip ip = tenon_ip_any();
+    unsigned prefix = 0;
+    const char *wrong = text_read_prefix(value, &ip, &prefix);
+
+    if (wrong != NULL)
+        options_bad_value(state, "--address", value, wrong);
+    if (options->naddresses == OPTIONS_ADDRESSES_MAX)
+        argp_error(state, "--address: at most %d addresses", OPTIONS_ADDRESSES_MAX);
+    options->addresses[options->naddresses].ip = ip;
+    options->addresses[options->naddresses].prefix = prefix;
+    options->naddresses++;
+}
+
+static void read_gateway(struct options *options, const char *value, const struct argp_state *state)
+{
+    struct tenon_ip ip = tenon_ip_any();
+    const char *wrong = text_read_ip(value, &ip);
+
+    if (wrong == NULL && !tenon_ip_is_any(&options->gateways[!tenon_ip_is_v4(&ip)]))
+        wrong = "is the second gateway of its IP version";
+    if (wrong != NULL)
+        options_bad_value(state, "--gateway", value, wrong);
+    options->gateways[!tenon_ip_is_v4(&ip)] = ip;
+}
+
+static void default_addresses(struct options *options)
+{
+    if (options->naddresses > 0)
+        return;
+    options->addresses[0].ip = tenon_ip4_bytes(10, 9, 0, 2);
+    options->addresses[0].prefix = 24;
+    options->addresses[1].ip = tenon_ip6(0xfd000009UL, 0, 0, 2);
+    options->addresses[1].prefix = 64;
+    options->naddresses = 2;
+}
+
+static void read_cc(struct options *options, const char *value, const struct argp_state *state)
+{
+    options->cc = tenon_cc_find(value);
+    if (options->cc == NULL)
+        options_bad_value(state, "--cc", value, "is not a congestion control of this version (newreno is one)");
+}
+
+static error_t parse_option(int key, char *value, struct argp_state *state)
+{
+    struct options *options = state->input;
+
+    switch (key) {
+    case KEY_PORT:
+        read_port(options, value, state);
+        return 0;
+    case KEY_ADDRESS:
+        read_address(options, value, state);
+        return 0;
+    case KEY_GATEWAY:
+        read_gateway(options, value, state);
+        return 0;
+    case KEY_MTU:
+        options->mtu = (unsigned)options_number(state, "--mtu", value, 576, 65535);
+        return 0;
+    case KEY_CC:
+        read_cc(options, value, state);
+        return 0;
+    case KEY_NO_OFFLOAD:
+        options->offload = 0;
+        return 0;
+    case KEY_DAD:
+        options->dad = 1;
+        return 0;
+    case KEY_PCAP:
+        options->pcap = value;
+        return 0;
+    case KEY_TRACE:
+        options->trace = value;
+        return 0;
+    case KEY_STATS:
+        options->stats = 1;
+        return 0;
+    case 'q':
+        options->level = LOG_QUIET;
+        return 0;
+    case 'v':
+        if (options->level < LOG_DEBUG)
+            options->level = (enum log_level)(options->level + 1);
+        return 0;
+    case ARGP_KEY_END:
+        default_addresses(options);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+const struct argp options_argp = { option_list, parse_option, NULL, NULL, NULL, NULL, NULL };

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/** @file
+ *  A running program shows how it stands: whoever connects to its unix socket gets one snapshot as a
+ *  JSON object, and the connection is closed. docs/guide/command-line.md describes the object. */
+#ifndef APPS_COMMON_SNAPSHOT_H
+#define APPS_COMMON_SNAPSHOT_H
+
+#include <stddef.h>
+
+struct app;
+struct snapshot_server;
+
+/** The folder of the sockets: $XDG_RUNTIME_DIR/tenon, or /tmp/tenon-UID.
+ *  @param[out] path  at least `size` characters */
+void snapshot_folder(char *path, size_t size);
+
+/** @return NULL when no socket can be made; the program works without */
+struct snapshot_server *snapshot_open(struct app *app);
+void snapshot_close(struct snapshot_server *server);
+
+#endif
