@@ -1,0 +1,411 @@
+# SPDX-License-Identifier: MIT
+"""Tenon against the Linux kernel, over TAP interfaces in a network namespace of their own.
+
+As root the namespace is made with `ip netns` and removed at the end. Otherwise the whole run starts
+again inside `unshare -Urn`, which needs no privilege; where that is not possible either, the tests
+are skipped and say why.
+
+Environment:
+  TENON_BIN            the program under test; or
+  TENON_BUILD          a build folder that has it somewhere (default: build/release)
+  TENON_INTEROP_BYTES  size of the large transfers (default 1 GiB)
+"""
+import hashlib
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+BULK_BYTES = int(os.environ.get("TENON_INTEROP_BYTES", 1 << 30))
+INSIDE = "TENON_INTEROP_INSIDE"
+rates = []
+
+
+# ---- where the tests can run ----------------------------------------------------------------------
+
+def concerned(config):
+    """Whether tests of this folder are asked for."""
+    paths = [pathlib.Path(str(a).split("::")[0]).resolve() for a in config.args]
+    return any(p == HERE or HERE in p.parents or p in HERE.parents for p in paths)
+
+
+def unshare_works():
+    if shutil.which("unshare") is None or not os.access("/dev/net/tun", os.R_OK | os.W_OK):
+        return False
+    probe = ["unshare", "-Urn", "ip", "tuntap", "add", "dev", "probe0", "mode", "tap"]
+    return subprocess.run(probe, capture_output=True).returncode == 0
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config):
+    if os.geteuid() == 0 or os.environ.get(INSIDE) or not concerned(config) or not unshare_works():
+        return
+    capture = config.pluginmanager.getplugin("capturemanager")
+    if capture is not None:
+        capture.stop_global_capturing()    # or the new run would write into our capture
+    sys.stdout.flush()
+    os.environ[INSIDE] = "1"
+    os.execvp("unshare", ["unshare", "-Urn", sys.executable, "-m", "pytest", *config.invocation_params.args])
+
+
+def why_not():
+    """The reason for which nothing here can run; None: it can."""
+    if sys.platform != "linux":
+        return "needs Linux"
+    if shutil.which("ip") is None:
+        return "needs iproute2 (the program ip)"
+    if os.geteuid() != 0:
+        return "needs root, or unprivileged user namespaces and a /dev/net/tun that everybody may open"
+    if not os.path.exists("/dev/net/tun"):
+        return "there is no /dev/net/tun"
+    if not find_tenon():
+        return "the program tenon is not built (set TENON_BIN or TENON_BUILD)"
+    return None
+
+
+def pytest_collection_modifyitems(items):
+    mine = [item for item in items if HERE in pathlib.Path(str(item.path)).parents]
+    reason = why_not() if mine else None
+    for item in mine:
+        if reason:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def find_tenon():
+    if os.environ.get("TENON_BIN"):
+        return os.path.abspath(os.environ["TENON_BIN"])
+    build = pathlib.Path(os.environ.get("TENON_BUILD", ROOT / "build" / "release"))
+    for path in sorted(build.rglob("tenon")):
+        if path.is_file() and os.access(path, os.X_OK):
+            return str(path.resolve())
+    return None
+
+
+def pytest_terminal_summary(terminalreporter):
+    if not rates:
+        return
+    terminalreporter.section("bulk rates (reported, not judged)")
+    for row in rates:
+        line = "{what:<46} {mbytes:>7.0f} MB {seconds:>7.2f} s {gbits:>7.2f} Gbit/s".format(**row)
+        terminalreporter.write_line(line)
+
+
+# ---- the namespace --------------------------------------------------------------------------------
+
+class Net:
+    """A network namespace, and the processes that the tests start in it."""
+
+    def __init__(self, name):
+        self.name = name
+        self.prefix = []
+        self.processes = []
+        if not os.environ.get(INSIDE):
+            subprocess.run(["ip", "netns", "add", name], check=True)
+            self.prefix = ["ip", "netns", "exec", name]
+        self.run("ip", "link", "set", "lo", "up")
+        self.run("sysctl", "-qw", "net.ipv6.conf.default.dad_transmits=0")    # seconds, at every interface
+
+    def run(self, *argv, timeout=60, check=True, **more):
+        """Run a command to its end; returns what subprocess.run() does, with text output."""
+        argv = self.prefix + [str(a) for a in argv]
+        more.setdefault("text", True)
+        done = subprocess.run(argv, capture_output=True, timeout=timeout, **more)
+        if check and done.returncode != 0:
+            out = done.stdout if isinstance(done.stdout, str) else ""
+            raise AssertionError(f"{' '.join(argv)}: status {done.returncode}\n{out[-1500:]}\n{done.stderr[-3000:]}")
+        return done
+
+    def start(self, *argv, **more):
+        process = subprocess.Popen(self.prefix + [str(a) for a in argv], **more)
+        self.processes.append(process)
+        return process
+
+    def stop(self, process, how=signal.SIGTERM):
+        """End a process that start() made; returns its status."""
+        if process.poll() is None:
+            process.send_signal(how)
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        if process in self.processes:
+            self.processes.remove(process)
+        return process.returncode
+
+    def close(self):
+        for process in list(self.processes):
+            self.stop(process, signal.SIGKILL)
+        if self.prefix:
+            subprocess.run(["ip", "netns", "del", self.name], check=False)
+
+
+@pytest.fixture(scope="session")
+def net():
+    space = Net(f"tenon-test-{os.getpid()}")
+    yield space
+    space.close()
+
+
+@pytest.fixture(scope="session")
+def scratch():
+    """A folder for large files: in memory where there is enough."""
+    base = None
+    if os.path.isdir("/dev/shm") and shutil.disk_usage("/dev/shm").free > 4 * BULK_BYTES:
+        base = "/dev/shm"
+    folder = tempfile.mkdtemp(prefix="tenon-interop-", dir=base)
+    yield pathlib.Path(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+class Files:
+    """Files of random bytes, made once per size."""
+
+    def __init__(self, folder):
+        self.folder = folder / "files"
+        self.folder.mkdir()
+        self.hashes = {}
+
+    def get(self, size):
+        path = self.folder / f"random-{size}"
+        if path not in self.hashes:
+            digest, left = hashlib.sha256(), size
+            with open(path, "wb") as out:
+                while left > 0:
+                    block = os.urandom(min(left, 1 << 22))
+                    digest.update(block)
+                    out.write(block)
+                    left -= len(block)
+            self.hashes[path] = digest.hexdigest()
+        return path
+
+    def hash(self, size):
+        return self.hashes[self.get(size)]
+
+
+@pytest.fixture(scope="session")
+def files(scratch):
+    return Files(scratch)
+
+
+def sha256(path):
+    digest = hashlib.sha256()
+    with open(path, "rb") as f:
+        while block := f.read(1 << 22):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+# ---- a cable, with the kernel at one end and Tenon at the other -------------------------------------
+
+class Link:
+    """A TAP interface with addresses on the kernel's side. With `relay` (a list of options) a bad cable
+    lies between the kernel's interface and the one that Tenon opens."""
+    count = 0
+
+    def __init__(self, net, folder, relay_program=None, relay=None, mtu=None):
+        Link.count += 1
+        n = Link.count
+        self.net = net
+        self.folder = folder
+        self.tap = f"tt{n}"
+        self.kernel_side = self.tap if relay is None else f"tk{n}"
+        self.k4, self.t4 = f"10.77.{n}.1", f"10.77.{n}.2"
+        self.k6, self.t6 = f"fd77:{n:x}::1", f"fd77:{n:x}::2"
+        self.options = []
+        self.tenons = []
+        self.relay = None
+        self.add_tap(self.tap, mtu)
+        if relay is not None:
+            self.add_tap(self.kernel_side, mtu)
+            net.run("sysctl", "-qw", f"net.ipv6.conf.{self.tap}.disable_ipv6=1")
+        net.run("ip", "address", "add", f"{self.k4}/24", "dev", self.kernel_side)
+        net.run("ip", "address", "add", f"{self.k6}/64", "dev", self.kernel_side, "nodad")
+        for name in {self.tap, self.kernel_side}:
+            net.run("ip", "link", "set", name, "up")
+        if relay is not None:
+            self.options = ["--no-offload"]
+            self.relay = net.start(relay_program, *relay, f"tap:{self.kernel_side}", f"dev:{self.tap}",
+                                   stdout=subprocess.PIPE, text=True)
+            assert self.relay.stdout.readline() == "ready\n"
+
+    def add_tap(self, name, mtu):
+        self.net.run("ip", "tuntap", "add", "dev", name, "mode", "tap")
+        if mtu:
+            self.net.run("ip", "link", "set", name, "mtu", mtu)
+
+    def argv(self, command, *arguments):
+        return [find_tenon(), command, "--port", f"tap:{self.tap}", "--address", f"{self.t4}/24",
+                "--address", f"{self.t6}/64", *self.options, *arguments]
+
+    def tenon(self, command, *arguments, ready=True, stdin=subprocess.DEVNULL, stdout=None):
+        """Start Tenon; `ready`: wait until it answers a ping."""
+        process = Tenon(self, command, arguments, stdin, stdout)
+        self.tenons.append(process)
+        if ready:
+            process.wait_ready()
+        return process
+
+    def run_tenon(self, command, *arguments, timeout=60, check=True, **more):
+        """Run Tenon to its end."""
+        return self.net.run(*self.argv(command, *arguments), timeout=timeout, check=check, **more)
+
+    def close(self):
+        for process in self.tenons:
+            process.stop(check=False)
+        if self.relay is not None:
+            self.net.stop(self.relay)
+        for name in {self.tap, self.kernel_side}:
+            self.net.run("ip", "link", "del", name, check=False)
+
+
+class Tenon:
+    """A running program. What it says goes to a file that a failing test prints."""
+    count = 0
+
+    def __init__(self, link, command, arguments, stdin, stdout):
+        Tenon.count += 1
+        self.link = link
+        self.command = command
+        self.log = link.folder / f"{Tenon.count}-{command}.log"
+        self.stdin = stdin
+        with open(self.log, "wb") as log:
+            self.process = link.net.start(*link.argv(command, *arguments), stdin=stdin,
+                                          stdout=stdout or log, stderr=log)
+
+    def text(self):
+        return self.log.read_text(errors="replace")
+
+    def wait_ready(self, seconds=10):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                raise AssertionError(f"tenon {self.command} has ended ({self.process.returncode}):\n{self.text()}")
+            if self.link.net.run("ping", "-c1", "-W1", self.link.t4, check=False).returncode == 0:
+                return
+            time.sleep(0.1)
+        raise AssertionError(f"tenon {self.command} does not answer a ping to {self.link.t4}:\n{self.text()}")
+
+    def wait(self, timeout=60):
+        """Wait for its own end; returns the status."""
+        self.process.wait(timeout)
+        return self.process.returncode
+
+    def stop(self, check=True):
+        """Interrupt it, and see that it ends as it should. Returns what it said."""
+        ended = self.process.poll()
+        status = self.link.net.stop(self.process, signal.SIGINT)
+        if check and ended is None:
+            assert status in (0, 130), f"tenon {self.command} ended with status {status}:\n{self.text()}"
+        return self.text()
+
+
+@pytest.fixture
+def link(net, tmp_path, request):
+    made = Link(net, tmp_path)
+    yield made
+    finish(made, request)
+
+
+@pytest.fixture
+def make_link(net, tmp_path, request, relay_program):
+    """A function that makes links: make_link(relay=["--loss", "1"], mtu=9000)."""
+    made = []
+
+    def make(relay=None, mtu=None):
+        made.append(Link(net, tmp_path, relay_program, relay, mtu))
+        return made[-1]
+
+    yield make
+    for one in made:
+        finish(one, request)
+
+
+def finish(link, request):
+    link.close()
+    report = getattr(request.node, "report_call", None)
+    if report is not None and report.failed:
+        for process in link.tenons:
+            print(f"---- tenon {process.command} said:\n{process.text()[-4000:]}")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    if call.when == "call":
+        item.report_call = outcome.get_result()
+
+
+@pytest.fixture(scope="session")
+def relay_program(scratch):
+    out = scratch / "relay"
+    cc = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    subprocess.run([cc, "-O2", "-std=c11", "-D_GNU_SOURCE", "-o", str(out), str(HERE / "relay.c")], check=True)
+    return out
+
+
+@pytest.fixture
+def peer(net):
+    """Run tests/interop/peer.py in the namespace: peer.run("many", ...) or peer.start(...)."""
+    class Peer:
+        def run(self, *arguments, timeout=120, **more):
+            return net.run(sys.executable, HERE / "peer.py", *arguments, timeout=timeout, **more)
+
+        def start(self, *arguments, **more):
+            process = net.start(sys.executable, HERE / "peer.py", *arguments, stdout=subprocess.PIPE, text=True, **more)
+            assert process.stdout.readline() == "ready\n"
+            self.started.append(process)
+            return process
+
+        started = []
+
+    made = Peer()
+    yield made
+    for process in made.started:
+        net.stop(process)
+
+
+# ---- what a capture says --------------------------------------------------------------------------
+
+# Linux writes a TCP checksum of 0 as 0xFFFF, which adds up to the same and which tshark does not like.
+WRONG = ["_ws.malformed", "ip.checksum.status == 0", "udp.checksum.status == 0",
+         "tcp.checksum.status == 0 && !(tcp.checksum == 0xffff && frame.packet_flags_direction == 1)",
+         "icmp.checksum.status == 0", "icmpv6.checksum.status == 0", "arp.duplicate-address-detected"]
+UNCLEAN = ["tcp.analysis.retransmission", "tcp.analysis.fast_retransmission", "tcp.analysis.spurious_retransmission",
+           "tcp.analysis.out_of_order", "tcp.analysis.lost_segment", "tcp.analysis.ack_lost_segment",
+           "tcp.analysis.window_full && tcp.analysis.zero_window_probe"]
+
+
+class Tshark:
+    def __init__(self):
+        if shutil.which("tshark") is None:
+            pytest.skip("needs tshark")
+
+    def run(self, capture, *arguments):
+        argv = ["tshark", "-n", "-r", str(capture), "-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE",
+                "-o", "udp.check_checksum:TRUE"]
+        for port in (80, 5001, 7):    # random payload is not to be taken for some protocol
+            argv += ["-d", f"tcp.port=={port},data", "-d", f"udp.port=={port},data"]
+        return subprocess.run(argv + [str(a) for a in arguments], capture_output=True, text=True, check=True).stdout
+
+    def count(self, capture, what):
+        return len(self.run(capture, "-Y", what).splitlines())
+
+    def judge(self, capture, clean=True):
+        """No malformed packet, no wrong checksum; `clean`: nothing was sent in vain either."""
+        wrong = " || ".join(f"({w})" for w in WRONG + (UNCLEAN if clean else []))
+        lines = self.run(capture, "-Y", wrong).splitlines()
+        assert not lines, f"{len(lines)} packets of {capture}:\n" + "\n".join(lines[:20])
+
+
+@pytest.fixture
+def tshark():
+    return Tshark()

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: MIT
+"""The other side, for the tests of this folder: small clients and servers on the kernel's sockets.
+
+    peer.py many ADDR PORT COUNT BYTES       COUNT connections at once to an echo server
+    peer.py udp ADDR PORT COUNT SIZE...      datagrams to an echo server; prints JSON
+    peer.py uso ADDR PORT BYTES SEGMENT      one send() that the kernel hands over as one super-frame
+    peer.py answer ADDR PORT FILE            server: reads all, then answers with its SHA-256 and FILE
+    peer.py http ADDR PORT FOLDER            an HTTP server
+Servers print "ready" when they listen.
+"""
+import functools
+import hashlib
+import http.server
+import json
+import random
+import resource
+import selectors
+import socket
+import socketserver
+import sys
+import time
+
+
+def family(address):
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
+
+
+def many(address, port, count, size):
+    """All connections are open before the first byte is sent; each gets back its own bytes."""
+    count, size = int(count), int(size)
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    selector = selectors.DefaultSelector()
+    started = time.monotonic()
+    for n in range(count):
+        s = socket.socket(family(address), socket.SOCK_STREAM)
+        s.setblocking(False)
+        error = s.connect_ex((address, int(port)))
+        assert error in (0, 115), error
+        data = random.Random(n).randbytes(size)
+        selector.register(s, selectors.EVENT_WRITE, {"data": data, "sent": 0, "got": bytearray(), "open": False})
+    waiting = count
+    while waiting:
+        events = selector.select(30)
+        assert events, f"{waiting} of {count} connections did not open"
+        for key, _ in events:
+            error = key.fileobj.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            assert error == 0, f"connect: error {error}, {waiting} of {count} not open yet"
+            key.data["open"] = True
+            waiting -= 1
+            selector.modify(key.fileobj, selectors.EVENT_READ, key.data)
+    opened = time.monotonic() - started
+    for key in list(selector.get_map().values()):
+        selector.modify(key.fileobj, selectors.EVENT_READ | selectors.EVENT_WRITE, key.data)
+    left = count
+    while left:
+        events = selector.select(30)
+        assert events, f"{left} of {count} connections are not finished"
+        for key, mask in events:
+            state = key.data
+            if mask & selectors.EVENT_WRITE:
+                state["sent"] += key.fileobj.send(state["data"][state["sent"]:])
+                if state["sent"] == size:
+                    key.fileobj.shutdown(socket.SHUT_WR)
+                    selector.modify(key.fileobj, selectors.EVENT_READ, state)
+            if mask & selectors.EVENT_READ:
+                data = key.fileobj.recv(65536)
+                state["got"] += data
+                if not data:
+                    assert state["got"] == state["data"], "not what was sent"
+                    selector.unregister(key.fileobj)
+                    key.fileobj.close()
+                    left -= 1
+    print(json.dumps({"opened_s": round(opened, 3), "all_s": round(time.monotonic() - started, 3)}))
+
+
+def udp(address, port, count, *sizes):
+    """Every datagram of every size is sent, and awaited for a while. What comes must be one that was sent:
+    it may be late or doubled. `wrong` counts those that are not."""
+    s = socket.socket(family(address), socket.SOCK_DGRAM)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+    s.connect((address, int(port)))
+    sent, echoed, wrong = [], set(), 0
+    for size in map(int, sizes):
+        for n in range(int(count)):
+            data = random.Random(size * 1000 + n).randbytes(size)
+            sent.append(data)
+            s.send(data)
+            s.settimeout(1 if not echoed else 0.2)
+            try:
+                while (answer := s.recv(70000)) != data:
+                    wrong += answer not in sent
+                    echoed.add(answer)
+                echoed.add(answer)
+            except TimeoutError:
+                pass
+    once = {bytes(d) for d in sent}
+    print(json.dumps({"sent": len(once), "echoed": len(once & echoed), "wrong": wrong}))
+
+
+def uso(address, port, size, segment):
+    """UDP_SEGMENT: with USO on the interface it arrives as one frame that stands for many datagrams."""
+    udp_segment = 103
+    s = socket.socket(family(address), socket.SOCK_DGRAM)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+    s.connect((address, int(port)))
+    s.send(b"first")
+    s.settimeout(2)
+    assert s.recv(100) == b"first"
+    s.setsockopt(socket.IPPROTO_UDP, udp_segment, int(segment))
+    data = random.Random(1).randbytes(int(size))
+    s.send(data)
+    got = []
+    try:
+        while sum(map(len, got)) < len(data):
+            got.append(s.recv(70000))
+    except TimeoutError:
+        pass
+    print(json.dumps({"datagrams": len(got), "whole": b"".join(got) == data}))
+
+
+def listen(address, port):
+    s = socket.socket(family(address), socket.SOCK_STREAM)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind((address, int(port)))
+    s.listen(16)
+    print("ready", flush=True)
+    return s
+
+
+def answer(address, port, path):
+    """Half-closed transfers: the peer has finished long before the answer has."""
+    listener = listen(address, port)
+    with open(path, "rb") as f:
+        payload = f.read()
+    while True:
+        s = listener.accept()[0]
+        digest = hashlib.sha256()
+        while data := s.recv(1 << 16):
+            digest.update(data)
+        s.sendall(digest.hexdigest().encode() + payload)
+        s.close()
+
+
+def serve_http(address, port, folder):
+    class Server(http.server.ThreadingHTTPServer):
+        address_family = family(address)
+
+        def server_bind(self):    # without looking up the name of the address: there is no DNS
+            socketserver.TCPServer.server_bind(self)
+            self.server_name, self.server_port = address, port
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *arguments):
+            pass
+
+        def copyfile(self, source, out):
+            self.connection.sendfile(source)
+
+    with Server((address, int(port)), functools.partial(Handler, directory=folder)) as server:
+        print("ready", flush=True)
+        server.serve_forever()
+
+
+if __name__ == "__main__":
+    commands = {"many": many, "udp": udp, "uso": uso, "answer": answer, "http": serve_http}
+    commands[sys.argv[1]](*sys.argv[2:])
