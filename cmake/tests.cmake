@@ -59,6 +59,9 @@ if(simulator)
     target_link_options(tenon-sim PRIVATE -Wl,--wrap=tn_tcp_isn)
     set(TENON_SIM_SEEDS 1..10000 CACHE STRING "Seeds of the simulator in ctest")
     add_test(NAME sim COMMAND tenon-sim --seeds ${TENON_SIM_SEEDS})
+    # The simulator finds the bugs that it puts in itself, and shrinks their histories.
+    add_test(NAME sim.selftest COMMAND tenon-sim --selftest)
+    set_tests_properties(sim.selftest PROPERTIES LABELS sim TIMEOUT 120)
     # COST: the longest test begins first.
     set_tests_properties(sim PROPERTIES LABELS sim TIMEOUT 900 COST 1000)
 endif()

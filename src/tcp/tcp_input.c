@@ -289,6 +289,7 @@ static int input_repeated_syn(struct tenon_tcp *conn, struct tn_seg *seg)
         seg->flags = (tenon_u8)(seg->flags & ~TN_TCP_SYN);
         seg->seq++;
         seg->len--;
+        seg->wnd >>= conn->snd_wscale;    /* RFC 7323 2.2: not scaled in a SYN; what follows scales it */
         conn->flags |= TN_TCP_F_ACK_NOW;
         return 0;
     }
@@ -411,37 +412,18 @@ static int input_parse(struct tenon *stack, struct tn_pkt *pkt, struct tn_seg *s
     return 1;
 }
 
-static void input_whole(struct tenon *stack, struct tn_pkt *pkt)
+TENON_INTERNAL void tn_tcp_input(struct tenon *stack, struct tn_pkt *pkt)
 {
     struct tn_seg seg;
 
-    if (input_parse(stack, pkt, &seg))
-        input_demux(stack, &seg);
-}
-
-/* The header is spread over several spans: rare, and costs a copy of it. */
-static void input_scattered(struct tenon *stack, struct tn_pkt *pkt)
-{
-    struct tn_pullup scratch;
-
-    if (tn_pkt_pullup(stack, pkt, tn_min(pkt->len, TN_TCP_BYTES + TN_TCP_OPTIONS_MAX), &scratch) != TENON_OK)
-        return;    /* no buffer: counted there */
-    input_whole(stack, pkt);
-    tn_pkt_unpull(&scratch);
-}
-
-TENON_INTERNAL void tn_tcp_input(struct tenon *stack, struct tn_pkt *pkt)
-{
     tn_count(stack, TENON_STAT_TCP_RCVD);
     /* RFC 9293 MUST-57, MUST-63: connections are between two hosts. */
     if (pkt->dst_cast != TN_CAST_UNICAST || !tn_ip_is_host(&pkt->src) || tenon_ip_equal(&pkt->src, &pkt->dst)) {
         tn_count(stack, TENON_STAT_TCP_MARTIAN);
         return;
     }
-    if (pkt->head_len < pkt->len && pkt->head_len < TN_TCP_BYTES + TN_TCP_OPTIONS_MAX)
-        input_scattered(stack, pkt);
-    else
-        input_whole(stack, pkt);
+    if (input_parse(stack, pkt, &seg))
+        input_demux(stack, &seg);
 }
 
 TENON_INTERNAL int tn_tcp_wants_foreign(const struct tenon *stack)

@@ -30,7 +30,7 @@ struct tn_tcp_state {
     tenon_u32 transparent;                     /* listeners that take foreign addresses, and foreign connections */
 };
 
-/* pkt at the TCP header. */
+/* pkt at the TCP header, which is contiguous if the segment is long enough to have one. */
 TENON_INTERNAL void tn_tcp_input(struct tenon *stack, struct tn_pkt *pkt);
 /* Whether packets to addresses that are not ours are to be handed to tn_tcp_input() (pkt->foreign = 1). */
 TENON_INTERNAL int tn_tcp_wants_foreign(const struct tenon *stack);
