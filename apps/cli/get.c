@@ -37,6 +37,7 @@ struct getter {
     struct loop_timer tick;
     int fd;
     int ended;           /* nothing more will come */
+    int unreachable;     /* why we gave up while connecting: an enum tenon_error */
     uint64_t began_us, connected_us;
 };
 
@@ -154,7 +155,8 @@ static void getter_finished(struct tenon_tcp *conn, void *app)
 static void getter_closed(struct tenon_tcp *conn, void *app, int why)
 {
     struct getter *getter = app;
-    const char *reason = why == TENON_OK ? "the server has hung up" : tenon_error_text(why);
+    const char *reason = why == TENON_OK ? "the server has hung up"
+                                         : tenon_error_text(getter->unreachable != 0 ? getter->unreachable : why);
 
     (void)conn;
     getter->conn = NULL;
@@ -174,8 +176,20 @@ static void getter_closed(struct tenon_tcp *conn, void *app, int why)
     end_if_drained(getter);
 }
 
+/* While connecting, a router's or our own "cannot be reached" ends the attempt (RFC 5461 allows it): who waits
+ * for a page wants to know. Later it may pass. */
+static void getter_soft_error(struct tenon_tcp *conn, void *app, int error)
+{
+    struct getter *getter = app;
+
+    if (getter->connected_us != 0 || error == TENON_ETIMEOUT)
+        return;
+    getter->unreachable = error;
+    tenon_tcp_abort(conn);
+}
+
 static const struct tenon_tcp_events getter_events = { NULL, getter_opened, getter_received, getter_acked,
-                                                       getter_finished, getter_closed, NULL, NULL };
+                                                       getter_finished, getter_closed, NULL, getter_soft_error };
 
 static void getter_tick(void *arg)
 {

@@ -293,14 +293,25 @@ static void pipe_closed(struct tenon_tcp *conn, void *app, int why)
     end->closed = 1;
     end->why = why;
     progress_end(&end->progress);
-    if (why != TENON_OK && !end->app.done && end->sink.error == 0)
+    if (why != TENON_OK && why != TENON_EABORTED && !end->app.done && end->sink.error == 0)
         log_error("%s: %s", end->connected ? "the connection ended" : "no connection", tenon_error_text(why));
     read_on(end, 0);
     stop_if_done(end);
 }
 
+/* As long as there is no connection, "cannot be reached" is an answer; later it may pass. */
+static void pipe_soft_error(struct tenon_tcp *conn, void *app, int error)
+{
+    const struct pipe_end *end = app;
+
+    if (end->connected || error == TENON_ETIMEOUT || tenon_tcp_state(conn) != TENON_TCP_SYN_SENT)
+        return;
+    log_error("no connection: %s", tenon_error_text(error));
+    tenon_tcp_abort(conn);
+}
+
 static const struct tenon_tcp_events pipe_events = { NULL, pipe_opened, pipe_received, pipe_acked, pipe_finished,
-                                                     pipe_closed, NULL, NULL };
+                                                     pipe_closed, NULL, pipe_soft_error };
 
 static void pipe_datagram(struct tenon_udp *socket, void *app, const struct tenon_udp_info *info,
                           const struct tenon_span *spans, unsigned n)

@@ -14,9 +14,10 @@ static struct tenon_udp *udp_of(struct tn_hnode *node)
 
 TENON_INTERNAL tenon_u32 tn_udp_hash_port(const struct tenon *stack, unsigned port)
 {
-    const tenon_u32 word = port;
+    tenon_u32 words[1];
 
-    return tn_hash_words(&stack->table_key, &word, 1);
+    words[0] = port;
+    return tn_hash_words(&stack->table_key, words, 1);
 }
 
 TENON_INTERNAL tenon_u32 tn_udp_hash_pair(const struct tenon *stack, const struct tenon_addr *local,

@@ -74,7 +74,7 @@ static inline int hn_main(const struct hn_test *tests, size_t n, int argc, char 
             failed++;
         printf("%-4s %s [%s]\n", hn_failures ? "FAIL" : "ok", tests[i].name, tests[i].ids);
     }
-    printf("%u of %u failed\n", failed, ran);
+    printf("%u passed, %u failed\n", ran - failed, failed);
     return failed != 0 || ran == 0;
 }
 
