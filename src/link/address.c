@@ -46,10 +46,12 @@ TENON_INTERNAL struct tenon_ip tn_solicited_node(const struct tenon_ip *ip)
 
 static tenon_u32 address_mask(unsigned bits, unsigned word)
 {
+    const tenon_u32 all = 0xFFFFFFFFUL;
+
     if (bits <= word * 32)
         return 0;
     bits -= word * 32;
-    return bits >= 32 ? 0xFFFFFFFFUL : ~(0xFFFFFFFFUL >> bits) & 0xFFFFFFFFUL;
+    return bits >= 32 ? all : (tenon_u32)~(all >> bits);
 }
 
 TENON_INTERNAL int tn_ip_match(const struct tenon_ip *a, const struct tenon_ip *b, unsigned bits)
