@@ -168,10 +168,12 @@ TENON_API void tenon_tcp_abort(struct tenon_tcp *conn);
 /** The application has done with `bytes` of what it received: the window opens again. */
 TENON_API void tenon_tcp_consumed(struct tenon_tcp *conn, tenon_u32 bytes);
 
-/** With TENON_TCP_ACK_BY_HAND: acknowledge `bytes` more of what was received. */
+/** With TENON_TCP_ACK_BY_HAND: acknowledge `bytes` more of what was received. When both sides have
+ *  finished and this was the last that was missing, closed() is called before this returns. */
 TENON_API void tenon_tcp_ack(struct tenon_tcp *conn, tenon_u32 bytes);
 
-/** With TENON_TCP_HOLD_FIN: acknowledge the peer's FIN, which finished() has reported.
+/** With TENON_TCP_HOLD_FIN: acknowledge the peer's FIN, which finished() has reported. When that was the
+ *  last that was missing, closed() is called before this returns.
  *  @return TENON_OK, or TENON_EINVAL: no FIN is held */
 TENON_API int tenon_tcp_ack_fin(struct tenon_tcp *conn);
 
@@ -256,7 +258,7 @@ TENON_API const char *tenon_tcp_check(const struct tenon_tcp *conn);
 /* ---- congestion control ---------------------------------------------------------------------- */
 
 /** Words of private state that a congestion control has in each connection. */
-enum { TENON_CC_WORDS = 6 };
+enum { TENON_CC_WORDS = 8 };
 
 /** What a congestion control may see and set. Bytes and microseconds. */
 struct tenon_cc {
@@ -296,7 +298,13 @@ struct tenon_cc_ops {
 /** RFC 5681, RFC 6582, RFC 6928. */
 TENON_API extern const struct tenon_cc_ops tenon_cc_newreno;
 
-/** The core's congestion control of that name, or NULL. */
+/** CUBIC (RFC 9438) with HyStart++ (RFC 9406) in its first slow start. */
+TENON_API extern const struct tenon_cc_ops tenon_cc_cubic;
+
+/** HighSpeed TCP (RFC 3649) with limited slow start (RFC 3742). */
+TENON_API extern const struct tenon_cc_ops tenon_cc_highspeed;
+
+/** The core's congestion control of that name ("newreno", "cubic", "highspeed"), or NULL. */
 TENON_API const struct tenon_cc_ops *tenon_cc_find(const char *name);
 
 TENON_END_DECLS

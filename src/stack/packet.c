@@ -69,7 +69,6 @@ TENON_INTERNAL int tn_pkt_pullup(struct tenon *stack, struct tn_pkt *pkt, tenon_
         return TENON_ENOMEM;
     }
     tn_spans_copy(buf->data, pkt->spans, pkt->off, n);
-    tn_count_n(stack, TENON_STAT_COPIED_BYTES, n);
     tn_gather_init(&rest, scratch->spans + 1, TN_RX_SPANS_MAX - 1);
     tn_spans_slice(&rest, pkt->spans, pkt->nspans, pkt->off + n, pkt->len - n);
     if (rest.bytes != pkt->len - n) {

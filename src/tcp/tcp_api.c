@@ -269,12 +269,24 @@ TENON_API void tenon_tcp_consumed(struct tenon_tcp *conn, tenon_u32 bytes)
         tn_tcp_ack_now(conn);
 }
 
+/* Everything is acknowledged now. Where the end of the connection has waited for that, it comes; the peer may
+ * repeat its FIN if this last ACK is lost, so that TIME-WAIT is where it ends. */
+static void api_settle_held(struct tenon_tcp *conn)
+{
+    const int waits = conn->state == TENON_TCP_FIN_WAIT_2 || conn->state == TENON_TCP_CLOSING ||
+                      conn->state == TENON_TCP_LAST_ACK;
+
+    tn_tcp_ack_now(conn);
+    if (waits && (conn->flags & TN_TCP_F_FIN_RCVD) && tn_tcp_fin_acked(conn) && !tn_tcp_holds(conn))
+        tn_tcp_enter_time_wait(conn);
+}
+
 TENON_API void tenon_tcp_ack(struct tenon_tcp *conn, tenon_u32 bytes)
 {
     if (conn->state == TENON_TCP_CLOSED || bytes == 0)
         return;
     conn->rcv_held -= tn_min(bytes, conn->rcv_held);
-    tn_tcp_ack_now(conn);
+    api_settle_held(conn);
 }
 
 TENON_API int tenon_tcp_ack_fin(struct tenon_tcp *conn)
@@ -282,10 +294,7 @@ TENON_API int tenon_tcp_ack_fin(struct tenon_tcp *conn)
     if (conn->state == TENON_TCP_CLOSED || !(conn->flags & TN_TCP_F_FIN_HELD))
         return TENON_EINVAL;
     conn->flags &= ~(tenon_u32)TN_TCP_F_FIN_HELD;
-    tn_tcp_ack_now(conn);
-    /* Held here, the peer's FIN has not led to the next state yet. */
-    if (conn->state == TENON_TCP_FIN_WAIT_2 || (conn->state == TENON_TCP_CLOSING && tn_tcp_fin_acked(conn)))
-        tn_tcp_enter_time_wait(conn);
+    api_settle_held(conn);
     return TENON_OK;
 }
 

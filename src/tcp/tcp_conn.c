@@ -316,29 +316,28 @@ TENON_INTERNAL int tn_tcp_init(struct tenon *stack)
     return tcp->defaults != NULL ? TENON_OK : TENON_ENOMEM;
 }
 
-/* The first connection in the table, if any is left. */
-static struct tenon_tcp *conn_any(struct tenon *stack)
+/* Every connection in the table. A handler that hears of the end of one may end others, and opens none any
+ * more: the limit is 0 by now. */
+static void conn_end_all(struct tenon *stack)
 {
     tenon_u32 i;
 
     for (i = 0; i < stack->tcp.conns.buckets; i++) {
-        struct tn_hnode *node = tn_htab_bucket(&stack->tcp.conns, i);
+        struct tn_hnode *node;
 
-        if (node != NULL)
-            return (struct tenon_tcp *)(void *)TENON_CONTAINER(node, struct tn_tcp_ends, node);
+        for (node = tn_htab_bucket(&stack->tcp.conns, i); node != NULL; node = tn_htab_bucket(&stack->tcp.conns, i))
+            tn_tcp_end((struct tenon_tcp *)(void *)TENON_CONTAINER(node, struct tn_tcp_ends, node), TENON_EABORTED, 0);
     }
-    return NULL;
 }
 
 TENON_INTERNAL void tn_tcp_fini(struct tenon *stack)
 {
     struct tn_tcp_state *tcp = &stack->tcp;
-    struct tenon_tcp *conn;
 
+    stack->conf.tcp_conns_max = 0;
     while (tcp->tw_first != NULL)
         tn_time_wait_end(stack, tcp->tw_first);
-    for (conn = conn_any(stack); conn != NULL; conn = conn_any(stack))
-        tn_tcp_end(conn, TENON_EABORTED, 0);
+    conn_end_all(stack);
     while (tcp->ready_first != NULL)
         conn_bury(conn_next_ready(tcp));
     while (tcp->listeners != NULL)

@@ -147,6 +147,7 @@ struct tenon_tcp {
     tenon_u32 snd_wnd, snd_wl1, snd_wl2, snd_wnd_max;
     tenon_u32 snd_up;
     tenon_u32 recover, rtx_nxt, lost_edge;
+    tenon_u32 rto_una;               /* snd_una at the last timeout */
     tenon_u32 first_dup_nxt;         /* snd_nxt at the first duplicate ACK: what is sent from then on is limited
                                         transmit (RFC 3042), and counts for no loss */
     tenon_u32 reno_sacked;           /* bytes that duplicate ACKs say have left the network (no SACK) */
@@ -225,6 +226,11 @@ TENON_INTERNAL void tn_tcp_set_state(struct tenon_tcp *conn, enum tenon_tcp_stat
 TENON_INTERNAL void tn_tcp_end(struct tenon_tcp *conn, int why, int quiet);
 /* Whether the application has heard of it: of a request it has not when it does not want to be asked. */
 TENON_INTERNAL int tn_tcp_app_knows(const struct tenon_tcp *conn);
+/* What the peer sent has not been acknowledged, by the application's wish: the connection may not end yet. */
+TENON_INLINE int tn_tcp_holds(const struct tenon_tcp *conn)
+{
+    return (conn->flags & TN_TCP_F_FIN_HELD) != 0 || conn->rcv_held > 0;
+}
 /* Both FINs are through: leave a TIME-WAIT record behind and end. */
 TENON_INTERNAL void tn_tcp_enter_time_wait(struct tenon_tcp *conn);
 TENON_INTERNAL struct tn_tcp_ends *tn_tcp_find(struct tenon *stack, const struct tenon_addr *local,

@@ -80,38 +80,44 @@ TENON_API int tenon_tcp_listen(struct tenon *stack, struct tenon_tcp_listener **
     return TENON_OK;
 }
 
-/* One of the listener's connections that is not established; NULL: there is none. */
-static struct tenon_tcp *listen_any_half_open(struct tenon *stack, const struct tenon_tcp_listener *listener)
+/* The first of the listener's connections in a chain of the table that is not established; NULL: none. */
+static struct tenon_tcp *listen_half_open_in(struct tn_hnode *node, const struct tenon_tcp_listener *listener)
+{
+    for (; node != NULL; node = node->next) {
+        struct tn_tcp_ends *ends = TENON_CONTAINER(node, struct tn_tcp_ends, node);
+        struct tenon_tcp *conn = (struct tenon_tcp *)(void *)ends;
+
+        if (!ends->is_time_wait && conn->listener == listener)
+            return conn;
+    }
+    return NULL;
+}
+
+/* The handler that hears of an end may change the table: each chain is looked at anew until it has none. */
+static void listen_reset_half_open(struct tenon *stack, const struct tenon_tcp_listener *listener)
 {
     tenon_u32 i;
 
     for (i = 0; i < stack->tcp.conns.buckets && listener->half_open > 0; i++) {
-        struct tn_hnode *node;
+        struct tenon_tcp *conn = listen_half_open_in(tn_htab_bucket(&stack->tcp.conns, i), listener);
 
-        for (node = tn_htab_bucket(&stack->tcp.conns, i); node != NULL; node = node->next) {
-            struct tn_tcp_ends *ends = TENON_CONTAINER(node, struct tn_tcp_ends, node);
-            struct tenon_tcp *conn = (struct tenon_tcp *)(void *)ends;
-
-            if (!ends->is_time_wait && conn->listener == listener)
-                return conn;
+        while (conn != NULL) {
+            tn_tcp_send_reset(conn);
+            tn_tcp_end(conn, TENON_EABORTED, 0);
+            conn = listen_half_open_in(tn_htab_bucket(&stack->tcp.conns, i), listener);
         }
     }
-    return NULL;
 }
 
 TENON_API void tenon_tcp_listener_close(struct tenon_tcp_listener *listener)
 {
     struct tenon *stack = listener->stack;
     struct tenon_tcp_listener **link = &stack->tcp.listeners;
-    struct tenon_tcp *conn;
 
     while (*link != listener)
         link = &(*link)->next;
     *link = listener->next;
-    for (conn = listen_any_half_open(stack, listener); conn != NULL; conn = listen_any_half_open(stack, listener)) {
-        tn_tcp_send_reset(conn);
-        tn_tcp_end(conn, TENON_EABORTED, 0);
-    }
+    listen_reset_half_open(stack, listener);
     if (listener->opts->values[TENON_TCP_TRANSPARENT])
         stack->tcp.transparent--;
     tn_tcp_opts_put(stack, listener->opts);

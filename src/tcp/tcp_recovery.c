@@ -166,7 +166,8 @@ TENON_INTERNAL void tn_tcp_recovery_on_rto(struct tenon_tcp *conn)
     struct tenon_cc_event event;
 
     tn_tcp_cc_event(conn, &event);
-    event.repeated = conn->recovery == TN_RECOVERY_RTO;
+    event.repeated = conn->recovery == TN_RECOVERY_RTO && conn->rto_una == conn->snd_una;
+    conn->rto_una = conn->snd_una;
     tn_sack_clear(conn);
     conn->reno_sacked = 0;
     conn->dupacks = 0;

@@ -63,7 +63,7 @@ TENON_INTERNAL tenon_u16 tn_tcp_choose_port(struct tenon *stack, const struct te
     offset = secret_hash(stack, SECRET_PORT_OFFSET, &candidate, remote);
     stack->tcp.port_counter += 1 + tn_random_below(&stack->random, 8);
     for (i = 0; i < span; i++) {
-        candidate.port = (tenon_u16)(low + (offset + stack->tcp.port_counter + i) % span);
+        candidate.port = (tenon_u16)(low + (offset % span + stack->tcp.port_counter % span + i) % span);
         if (secret_port_is_free(stack, &candidate, remote)) {
             stack->tcp.port_counter += i;
             return candidate.port;

@@ -52,11 +52,11 @@ static int ooo_exists(struct tenon_tcp *conn)
     return 1;
 }
 
-/* The bytes [off, off + len) of the segment's text as a list of pieces. @return 0: no memory, or a limit */
-static int ooo_make_pieces(struct tenon_tcp *conn, struct tn_seg *seg, struct tn_ooo_range *list)
+/* Text of a packet as a list of pieces. @return 0: no memory, or a limit */
+static int ooo_make_pieces(struct tenon_tcp *conn, const struct tn_pkt *text, struct tn_ooo_range *list)
 {
     struct tenon_span spans[TN_RX_SPANS_MAX];
-    const unsigned n = tn_pkt_spans(seg->pkt, spans, TN_RX_SPANS_MAX);
+    const unsigned n = tn_pkt_spans(text, spans, TN_RX_SPANS_MAX);
     unsigned i;
 
     list->first = list->last = NULL;
@@ -114,18 +114,15 @@ static void ooo_append(struct tn_ooo_range *range, struct tn_ooo_range *more)
     range->end = more->end;
 }
 
-/* `range` may have grown over the runs behind it: what arrived first stays (SEC-8), the runs become one. */
-static void ooo_absorb(struct tenon_tcp *conn, struct tn_ooo_range *range)
+/* Runs that have come to touch become one. */
+static void ooo_join(struct tenon_tcp *conn, struct tn_ooo_range *range)
 {
     struct tn_ooo_range *next = range->next;
 
-    while (next != NULL && tn_seq_le(next->seq, range->end)) {
+    while (next != NULL && next->seq == range->end) {
         range->next = next->next;
-        if (tn_seq_gt(next->end, range->end)) {
-            ooo_trim_front(conn, next, range->end - next->seq);
-            ooo_append(range, next);
-            next->first = NULL;
-        }
+        ooo_append(range, next);
+        next->first = NULL;
         ooo_free_range(conn, next);
         next = range->next;
     }
@@ -143,54 +140,71 @@ static int ooo_insert_range(struct tenon_tcp *conn, struct tn_ooo_range **link, 
 
     if (conn->ooo->nranges < conn->stack->conf.tcp_ooo_ranges_max)
         range = (struct tn_ooo_range *)tn_mem_get(conn->stack, sizeof(*range));
-    if (range == NULL)
+    if (range == NULL) {
+        ooo_free_pieces(conn, list->first);
         return 0;
+    }
     *range = *list;
     range->next = *link;
     *link = range;
     conn->ooo->nranges++;
     ooo_stamp(conn->ooo, range);
-    ooo_absorb(conn, range);
+    ooo_join(conn, range);
     return 1;
 }
 
-/* Text of the segment, already trimmed to the window, begins behind rcv_nxt. */
-static int ooo_insert(struct tenon_tcp *conn, struct tn_seg *seg)
+/* Text of the segment from `seq` up to the next run, or to its end, where nothing is held yet. It continues the
+ * run `before`, or (NULL) becomes one of its own at `link`. @return 0: no memory, or a limit */
+static int ooo_fill(struct tenon_tcp *conn, const struct tn_seg *seg, struct tn_ooo_range **link,
+                    struct tn_ooo_range *before, tenon_u32 *seq)
 {
-    struct tn_ooo_range **link = &conn->ooo->ranges;
-    struct tn_ooo_range list;
-    tenon_u32 seq = seg->seq;
+    const struct tn_ooo_range *next = before != NULL ? before->next : *link;
     const tenon_u32 end = seg->seq + seg->pkt->len;
+    struct tn_pkt part = *seg->pkt;
+    struct tn_ooo_range list;
 
-    /* The first run that ends at or behind our beginning. */
-    while (*link != NULL && tn_seq_lt((*link)->end, seq))
-        link = &(*link)->next;
-    if (*link != NULL && tn_seq_le((*link)->seq, seq)) {
-        struct tn_ooo_range *range = *link;
-
-        if (tn_seq_ge(range->end, end)) {
-            ooo_stamp(conn->ooo, range);
-            tn_count(conn->stack, TENON_STAT_TCP_DUP_DATA);
-            return 1;
-        }
-        tn_pkt_pull(seg->pkt, range->end - seq);
-        list.seq = range->end;
-        list.end = end;
-        if (!ooo_make_pieces(conn, seg, &list))
-            return 0;
-        ooo_append(range, &list);
-        ooo_stamp(conn->ooo, range);
-        ooo_absorb(conn, range);
-        return 1;
-    }
-    list.seq = seq;
-    list.end = end;
-    if (!ooo_make_pieces(conn, seg, &list))
+    list.seq = *seq;
+    list.end = next != NULL && tn_seq_lt(next->seq, end) ? next->seq : end;
+    tn_pkt_pull(&part, list.seq - seg->seq);
+    tn_pkt_trim(&part, list.end - list.seq);
+    if (!ooo_make_pieces(conn, &part, &list))
         return 0;
-    if (ooo_insert_range(conn, link, &list))
-        return 1;
-    ooo_free_pieces(conn, list.first);
-    return 0;
+    *seq = list.end;
+    if (before == NULL)
+        return ooo_insert_range(conn, link, &list);
+    ooo_append(before, &list);
+    ooo_stamp(conn->ooo, before);
+    ooo_join(conn, before);
+    return 1;
+}
+
+/* Text of the segment, already trimmed to the window, begins behind rcv_nxt. Where bytes are held already they
+ * stay (SEC-8: what arrived first wins); only the gaps between them are filled. */
+static int ooo_insert(struct tenon_tcp *conn, const struct tn_seg *seg)
+{
+    const tenon_u32 end = seg->seq + seg->pkt->len;
+    struct tn_ooo_range **link = &conn->ooo->ranges;
+    tenon_u32 seq = seg->seq;
+    int fresh = 0;
+
+    while (tn_seq_lt(seq, end)) {
+        struct tn_ooo_range *run;
+
+        while (*link != NULL && tn_seq_lt((*link)->end, seq))
+            link = &(*link)->next;
+        run = *link != NULL && tn_seq_le((*link)->seq, seq) ? *link : NULL;
+        if (run != NULL && tn_seq_lt(seq, run->end)) {
+            seq = run->end;
+            ooo_stamp(conn->ooo, run);
+            continue;
+        }
+        if (!ooo_fill(conn, seg, link, run, &seq))
+            return 0;
+        fresh = 1;
+    }
+    if (!fresh)
+        tn_count(conn->stack, TENON_STAT_TCP_DUP_DATA);
+    return 1;
 }
 
 TENON_INTERNAL unsigned tn_ooo_sack_blocks(const struct tenon_tcp *conn, struct tn_tcp_options *options)
@@ -334,7 +348,7 @@ static void text_fin(struct tenon_tcp *conn)
     case TENON_TCP_FIN_WAIT_2:
         if (conn->events->finished != NULL)
             conn->events->finished(conn, conn->app);
-        if (conn->state == TENON_TCP_FIN_WAIT_2 && !(conn->flags & TN_TCP_F_FIN_HELD))
+        if (conn->state == TENON_TCP_FIN_WAIT_2 && !tn_tcp_holds(conn))
             tn_tcp_enter_time_wait(conn);
         break;
     default: break;
@@ -386,15 +400,33 @@ static void text_acknowledge(struct tenon_tcp *conn, const struct tn_seg *seg, t
         tn_tcp_arm_delack(conn);
 }
 
+/* Up to the first run that waits, which then comes before what the segment says of the same bytes (SEC-8).
+ * @return 0: the connection is gone */
+static int text_deliver_part(struct tenon_tcp *conn, struct tn_seg *seg)
+{
+    const struct tn_ooo_range *run = conn->ooo != NULL ? conn->ooo->ranges : NULL;
+    struct tenon_span spans[TN_RX_SPANS_MAX];
+    struct tn_pkt part = *seg->pkt;
+    tenon_u32 known;
+
+    if (run != NULL && tn_seq_lt(run->seq, seg->seq + part.len))
+        tn_pkt_trim(&part, run->seq - seg->seq);
+    if (!text_deliver(conn, spans, tn_pkt_spans(&part, spans, TN_RX_SPANS_MAX), part.len) || !text_deliver_ooo(conn))
+        return 0;
+    known = tn_min(conn->rcv_nxt - seg->seq, seg->pkt->len);
+    tn_pkt_pull(seg->pkt, known);
+    seg->seq += known;
+    return 1;
+}
+
 static void text_in_order(struct tenon_tcp *conn, struct tn_seg *seg)
 {
-    struct tenon_span spans[TN_RX_SPANS_MAX];
     const int filled_hole = conn->ooo != NULL;
     const tenon_u32 bytes = seg->pkt->len;
-    const unsigned n = tn_pkt_spans(seg->pkt, spans, TN_RX_SPANS_MAX);
 
-    if (!text_deliver(conn, spans, n, bytes) || !text_deliver_ooo(conn))
-        return;
+    while (seg->pkt->len > 0)
+        if (!text_deliver_part(conn, seg))
+            return;
     text_acknowledge(conn, seg, bytes);
     if (filled_hole)
         tn_tcp_ack_now(conn);    /* RFC 5681 4.2 */

@@ -1,0 +1,754 @@
+/* SPDX-License-Identifier: MIT */
+/* The three structures that a peer's packets shape, each against a model so simple that it cannot be wrong: an
+ * array with one entry per byte of sequence space. The SACK scoreboard and the send queue are called directly,
+ * the out-of-order queue through real segments in random order. All begin close to the wrap of the sequence
+ * numbers. */
+#include "harness.h"
+
+#include "tcp/tcp_internal.h"
+
+/* Numbers that look random, the same in every run. */
+static tenon_u32 chance_state = 1;
+
+static tenon_u32 chance(tenon_u32 below)
+{
+    chance_state ^= chance_state << 13;
+    chance_state ^= chance_state >> 17;
+    chance_state ^= chance_state << 5;
+    return (tenon_u32)((unsigned long long)chance_state * below >> 32);
+}
+
+static void chance_seed(tenon_u32 seed)
+{
+    chance_state = seed * 2654435761U | 1;
+}
+
+/* A connection with nothing in it but what the structure under test looks at. */
+static void bare(struct tenon_tcp *conn, struct hn *hn, tenon_u32 seq)
+{
+    memset(conn, 0, sizeof *conn);
+    conn->stack = hn->stack;
+    conn->mss = 100;
+    conn->iss = seq - 1;
+    conn->snd_una = conn->snd_nxt = conn->snd_end = seq;
+}
+
+/* ---- the SACK scoreboard ----------------------------------------------------------------------- */
+
+enum { MAP = 1 << 16, FLIGHT = 2000, RANGES_MAX = 512 };
+
+struct sack_model {
+    struct hn hn;
+    struct tenon_tcp conn;
+    tenon_u8 sacked[MAP];    /* by sequence number modulo MAP */
+};
+
+static tenon_u8 *sack_bit(struct sack_model *m, tenon_u32 seq)
+{
+    return &m->sacked[seq % MAP];
+}
+
+static tenon_u32 sack_count(struct sack_model *m, tenon_u32 from, tenon_u32 to)
+{
+    tenon_u32 n = 0;
+
+    for (; tn_seq_lt(from, to); from++)
+        n += *sack_bit(m, from);
+    return n;
+}
+
+static unsigned sack_runs(struct sack_model *m)
+{
+    unsigned runs = 0;
+    int in = 0;
+
+    for (tenon_u32 s = m->conn.snd_una; s != m->conn.snd_nxt; s++) {
+        runs += !in && *sack_bit(m, s);
+        in = *sack_bit(m, s);
+    }
+    return runs;
+}
+
+/* RFC 6675 4, IsLost(), byte by byte: what lies below the edge and is not SACKed is lost, the rest is not. */
+static void sack_check_lost(struct sack_model *m)
+{
+    const struct tenon_tcp *conn = &m->conn;
+    const tenon_u32 edge = tn_sack_lost_edge(conn);
+    unsigned ranges = 0, wrong = 0;
+    tenon_u32 bytes = 0;
+    int in = 0;
+
+    for (tenon_u32 s = conn->snd_nxt; s != conn->snd_una; s--) {
+        const int sacked = *sack_bit(m, s - 1);
+        const int lost = ranges >= 3 || bytes > 2U * conn->mss;
+
+        if (!sacked && lost != tn_seq_lt(s - 1, edge))
+            wrong++;
+        ranges += sacked && !in;
+        bytes += (tenon_u32)sacked;
+        in = sacked;
+    }
+    HN_EQUAL(wrong, 0);
+}
+
+static void sack_check_gap(struct sack_model *m, tenon_u32 from)
+{
+    tenon_u32 end = 0, want_end, got;
+
+    got = tn_sack_gap(&m->conn, from, &end);
+    while (from != m->conn.snd_nxt && *sack_bit(m, from))
+        from++;
+    for (want_end = from; want_end != m->conn.snd_nxt && !*sack_bit(m, want_end);)
+        want_end++;
+    HN_EQUAL(got, from);
+    HN_EQUAL(end, want_end);
+}
+
+static void sack_check_all(struct sack_model *m)
+{
+    struct tenon_tcp *conn = &m->conn;
+    const tenon_u32 flight = conn->snd_nxt - conn->snd_una;
+    const tenon_u32 from = conn->snd_una + chance(flight + 1), to = conn->snd_una + chance(flight + 1);
+    const tenon_u32 all = sack_count(m, conn->snd_una, conn->snd_nxt);
+    tenon_u32 highest = conn->snd_nxt;
+    const char *wrong = tn_sack_check(conn);
+
+    if (!HN_CHECK(wrong == NULL))
+        fprintf(stderr, "%s\n", wrong);
+    HN_EQUAL(conn->sack != NULL ? conn->sack->bytes : 0, all);
+    HN_EQUAL(conn->sack != NULL ? conn->sack->n : 0, sack_runs(m));
+    HN_EQUAL(tn_sack_bytes_between(conn, from, to), sack_count(m, from, to));
+    while (highest != conn->snd_una && !*sack_bit(m, highest - 1))
+        highest--;
+    HN_EQUAL(tn_sack_highest(conn), highest);
+    sack_check_gap(m, from);
+    sack_check_lost(m);
+}
+
+/* Whether [left, right) touches or overlaps what is there: then it needs no range more. */
+static int sack_touches(struct sack_model *m, tenon_u32 left, tenon_u32 right)
+{
+    if (sack_count(m, left, right) > 0)
+        return 1;
+    return (left != m->conn.snd_una && *sack_bit(m, left - 1)) || (right != m->conn.snd_nxt && *sack_bit(m, right));
+}
+
+static void sack_step_add(struct sack_model *m, int no_memory)
+{
+    struct tenon_tcp *conn = &m->conn;
+    const tenon_u32 flight = conn->snd_nxt - conn->snd_una;
+    const tenon_u32 most = chance(8) == 0 ? flight : 4;
+    tenon_u32 left, right, fresh, got;
+    int may_be_refused;
+
+    if (flight == 0)
+        return;
+    left = conn->snd_una + chance(flight);
+    right = left + 1 + chance(most);
+    right = tn_seq_min(right, conn->snd_nxt);
+    fresh = right - left - sack_count(m, left, right);
+    may_be_refused = (no_memory || sack_runs(m) == RANGES_MAX) && !sack_touches(m, left, right);
+    m->hn.mem_fail = no_memory ? -1 : 0;
+    got = tn_sack_add(conn, left, right);
+    m->hn.mem_fail = 0;
+    if (got == 0 && may_be_refused)
+        return;
+    HN_EQUAL(got, fresh);
+    for (; left != right; left++)
+        *sack_bit(m, left) = 1;
+}
+
+static void sack_step_ack(struct sack_model *m, tenon_u32 n)
+{
+    struct tenon_tcp *conn = &m->conn;
+
+    n = tn_min(n, conn->snd_nxt - conn->snd_una);
+    for (; n > 0; n--)
+        *sack_bit(m, conn->snd_una++) = 0;
+    tn_sack_advance(conn);
+}
+
+static void scoreboard_random(void)
+{
+    static struct sack_model m;
+    static const tenon_u32 starts[] = { 0, 0x7FFFFC00U, 0xFFFFFC00U };
+
+    for (size_t k = 0; k < TENON_ARRAY_LEN(starts); k++) {
+        memset(&m, 0, sizeof m);
+        hn_open(&m.hn, NULL);
+        bare(&m.conn, &m.hn, starts[k]);
+        chance_seed((tenon_u32)k + 7);
+        for (unsigned step = 0; step < 3000 && hn_failures < 20; step++) {
+            m.conn.snd_nxt += chance(FLIGHT + 1 - (m.conn.snd_nxt - m.conn.snd_una));
+            if (chance(20) == 0)
+                sack_step_ack(&m, chance(chance(10) == 0 ? FLIGHT : 60));
+            else
+                sack_step_add(&m, chance(10) == 0);
+            sack_check_all(&m);
+        }
+        tn_sack_clear(&m.conn);
+        hn_close(&m.hn);
+    }
+}
+
+/* 600 single bytes: 512 fit, what touches them still fits, and the rest is as if never SACKed. */
+static void scoreboard_full(void)
+{
+    static struct sack_model m;
+    const tenon_u32 start = 0xFFFFFF00U;
+
+    memset(&m, 0, sizeof m);
+    hn_open(&m.hn, NULL);
+    bare(&m.conn, &m.hn, start);
+    m.conn.snd_nxt += FLIGHT;
+    for (tenon_u32 i = 0; i < 600; i++) {
+        const tenon_u32 left = start + 1 + 3 * i;
+
+        HN_EQUAL(tn_sack_add(&m.conn, left, left + 1), i < RANGES_MAX);
+        *sack_bit(&m, left) = i < RANGES_MAX;
+    }
+    sack_check_all(&m);
+    HN_EQUAL(tn_sack_add(&m.conn, start + 2, start + 3), 1);    /* beside the first */
+    *sack_bit(&m, start + 2) = 1;
+    HN_EQUAL(tn_sack_add(&m.conn, start + 3, start + 4), 1);    /* between the first two: room for one more */
+    *sack_bit(&m, start + 3) = 1;
+    sack_check_all(&m);
+    HN_EQUAL(tn_sack_add(&m.conn, start + 1 + 3 * 599, start + 2 + 3 * 599), 1);
+    *sack_bit(&m, start + 1 + 3 * 599) = 1;
+    sack_check_all(&m);
+    HN_EQUAL(tn_sack_add(&m.conn, start, m.conn.snd_nxt), FLIGHT - 515);
+    HN_EQUAL(m.conn.sack->n, 1);
+    m.conn.snd_una = m.conn.snd_nxt;
+    tn_sack_advance(&m.conn);
+    HN_CHECK(m.conn.sack == NULL);
+    hn_close(&m.hn);
+}
+
+/* Vectors of RFC 6675 4: DupThresh ranges, or more than two full segments. */
+static void scoreboard_lost_edge(void)
+{
+    static const struct {
+        const char *row;
+        tenon_u16 mss;
+        tenon_u32 ranges[4][2];    /* offsets; 0, 0 ends them */
+        tenon_u32 edge;
+    } rows[] = {
+        { "nothing", 100, { { 0, 0 } }, 0 },
+        { "two ranges of one segment", 100, { { 100, 200 }, { 300, 400 } }, 0 },
+        { "exactly two segments", 100, { { 100, 300 } }, 0 },
+        { "one byte more", 100, { { 100, 301 } }, 100 },
+        { "three small ranges", 100, { { 100, 110 }, { 120, 130 }, { 140, 150 } }, 100 },
+        { "four small ranges", 100, { { 10, 11 }, { 20, 21 }, { 30, 31 }, { 40, 41 } }, 20 },
+        { "small above large", 100, { { 100, 400 }, { 500, 510 } }, 100 },
+        { "large above small", 100, { { 100, 110 }, { 500, 800 } }, 500 },
+        { "smallest segment", 1, { { 5, 7 } }, 0 },
+        { "smallest segment, three bytes", 1, { { 5, 8 } }, 5 },
+    };
+    const tenon_u32 start = 0xFFFFFF80U;
+
+    for (size_t i = 0; i < TENON_ARRAY_LEN(rows); i++) {
+        struct hn hn;
+        struct tenon_tcp conn;
+
+        hn_row = rows[i].row;
+        hn_open(&hn, NULL);
+        bare(&conn, &hn, start);
+        conn.snd_nxt += 1000;
+        conn.mss = rows[i].mss;
+        for (unsigned k = 0; k < 4 && rows[i].ranges[k][1] != 0; k++)
+            (void)tn_sack_add(&conn, start + rows[i].ranges[k][0], start + rows[i].ranges[k][1]);
+        HN_EQUAL(tn_sack_lost_edge(&conn) - start, rows[i].edge);
+        tn_sack_clear(&conn);
+        hn_close(&hn);
+    }
+}
+
+/* ---- the send queue ---------------------------------------------------------------------------- */
+
+enum { QUEUE_MAP = 1 << 20, QUEUE_BYTES = 1 << 19 };
+
+struct queue_model {
+    struct hn hn;
+    struct tenon_tcp conn;
+    tenon_u8 bytes[QUEUE_MAP];    /* by sequence number modulo QUEUE_MAP */
+};
+
+static void queue_check(struct queue_model *m)
+{
+    struct tenon_tcp *conn = &m->conn;
+    const tenon_u32 queued = conn->snd_end - conn->snd_una;
+    const tenon_u32 seq = conn->snd_una + (queued > 0 ? chance(queued) : 0);
+    const tenon_u32 len = queued > 0 ? 1 + chance(conn->snd_end - seq) : 0;
+    struct tenon_span spans[8];
+    struct tn_gather to;
+    const char *wrong = tn_sendq_check(conn);
+    tenon_u32 at = seq;
+
+    if (!HN_CHECK(wrong == NULL))
+        fprintf(stderr, "%s\n", wrong);
+    tn_gather_init(&to, spans, 1 + chance(8));
+    tn_sendq_slice(conn, &to, seq, len);
+    HN_CHECK(to.n <= to.max && (to.bytes == len || (to.bytes < len && to.n == to.max)));
+    for (unsigned i = 0; i < to.n; i++) {
+        HN_CHECK(spans[i].len > 0 && spans[i].off + spans[i].len <= spans[i].buf->size);
+        for (tenon_u32 k = 0; k < spans[i].len; k++, at++)
+            if (tenon_span_data(&spans[i])[k] != m->bytes[at % QUEUE_MAP]) {
+                HN_EQUAL(tenon_span_data(&spans[i])[k], m->bytes[at % QUEUE_MAP]);
+                return;
+            }
+    }
+    HN_EQUAL(at - seq, to.bytes);
+}
+
+static void queue_step_push(struct queue_model *m, int no_memory)
+{
+    const tenon_u32 size = 1 + chance(3000), off = chance(size), before = m->conn.snd_end;
+    struct tenon_span span;
+    int error;
+
+    span.buf = hn_buf(&m->hn, size);
+    span.off = off;
+    span.len = size - off;
+    for (tenon_u32 i = 0; i < size; i++)
+        span.buf->data[i] = (tenon_u8)chance(256);
+    m->hn.mem_fail = no_memory ? -1 : 0;
+    error = tn_sendq_push(&m->conn, &span);
+    m->hn.mem_fail = 0;
+    if (error == TENON_OK) {
+        HN_EQUAL(m->conn.snd_end - before, span.len);
+        HN_EQUAL(span.buf->refs, 2);
+        for (tenon_u32 i = 0; i < span.len; i++)
+            m->bytes[(before + i) % QUEUE_MAP] = tenon_span_data(&span)[i];
+    } else {
+        HN_CHECK(no_memory && error == TENON_ENOMEM);
+        HN_EQUAL(m->conn.snd_end, before);
+        HN_EQUAL(span.buf->refs, 1);
+    }
+    tenon_buf_put(span.buf);
+}
+
+static void queue_step_write(struct queue_model *m, int no_memory, int no_buffer)
+{
+    tenon_u8 bytes[5000];
+    const tenon_u32 n = 1 + chance(chance(3) == 0 ? sizeof bytes : 100), before = m->conn.snd_end;
+    const tenon_u32 copied = hn_stat(&m->hn, TENON_STAT_COPIED_BYTES);
+    tenon_u32 done;
+
+    for (tenon_u32 i = 0; i < n; i++)
+        bytes[i] = (tenon_u8)chance(256);
+    m->hn.mem_fail = no_memory ? -1 : 0;
+    m->hn.buf_fail = no_buffer ? -1 : 0;
+    done = tn_sendq_write(&m->conn, bytes, n);
+    m->hn.mem_fail = m->hn.buf_fail = 0;
+    HN_CHECK(done == n || (done < n && (no_memory || no_buffer)));
+    HN_EQUAL(m->conn.snd_end - before, done);
+    HN_EQUAL(hn_stat(&m->hn, TENON_STAT_COPIED_BYTES) - copied, done);
+    for (tenon_u32 i = 0; i < done; i++)
+        m->bytes[(before + i) % QUEUE_MAP] = bytes[i];
+}
+
+static void queue_step_pop(struct queue_model *m)
+{
+    const tenon_u32 queued = m->conn.snd_end - m->conn.snd_una;
+
+    m->conn.snd_una += chance(6) == 0 ? queued : chance(queued + 1);
+    m->conn.iss = m->conn.snd_una - 1;
+    tn_sendq_pop(&m->conn, m->conn.snd_una);
+    if (m->conn.snd_una == m->conn.snd_end)
+        HN_EQUAL(m->conn.sendq.count, 0);
+}
+
+static void sendq_random(void)
+{
+    static struct queue_model m;
+
+    memset(&m, 0, sizeof m);
+    hn_open(&m.hn, NULL);
+    bare(&m.conn, &m.hn, 0U - 1000000U);
+    chance_seed(11);
+    for (unsigned step = 0; step < 20000 && hn_failures < 20; step++) {
+        const unsigned what = chance(16);
+
+        if (what < 6 && m.conn.snd_end - m.conn.snd_una < QUEUE_BYTES - 5000)
+            queue_step_push(&m, chance(10) == 0);
+        else if (what < 14 && m.conn.snd_end - m.conn.snd_una < QUEUE_BYTES - 5000)
+            queue_step_write(&m, chance(10) == 0, chance(10) == 0);
+        else if (what == 15 || chance(8) == 0)
+            queue_step_pop(&m);
+        queue_check(&m);
+    }
+    HN_CHECK(m.conn.snd_end < 0x80000000U);    /* the numbers have wrapped */
+    tn_sendq_free(&m.conn);
+    HN_CHECK(m.conn.sendq.ring == NULL);
+    hn_close(&m.hn);
+}
+
+/* The ring grows to its end, refuses, and works again when something has left it; then it is given back. */
+static void sendq_full(void)
+{
+    enum { PIECES = 16384 };
+    struct hn hn;
+    struct tenon_tcp conn;
+    struct tenon_span span;
+    unsigned n = 0;
+
+    hn_open(&hn, NULL);
+    bare(&conn, &hn, 0U - 20000U);
+    span.buf = hn_buf(&hn, 1);
+    span.off = 0;
+    span.len = 1;
+    while (n < 2 * PIECES && tn_sendq_push(&conn, &span) == TENON_OK)
+        n++;
+    HN_EQUAL(n, PIECES);
+    HN_EQUAL(tn_sendq_push(&conn, &span), TENON_EAGAIN);
+    HN_EQUAL(span.buf->refs, 1 + PIECES);
+    HN_CHECK(tn_sendq_check(&conn) == NULL);
+    conn.snd_una += 10000;
+    conn.iss += 10000;
+    tn_sendq_pop(&conn, conn.snd_una);
+    HN_EQUAL(span.buf->refs, 1 + PIECES - 10000);
+    for (n = 0; n < 10000; n++)
+        HN_EQUAL(tn_sendq_push(&conn, &span), TENON_OK);
+    HN_EQUAL(tn_sendq_push(&conn, &span), TENON_EAGAIN);
+    HN_CHECK(tn_sendq_check(&conn) == NULL);
+    conn.snd_una = conn.snd_end;
+    conn.iss = conn.snd_una - 1;
+    tn_sendq_pop(&conn, conn.snd_una);
+    HN_EQUAL(span.buf->refs, 1);
+    HN_CHECK(conn.sendq.ring == NULL);
+    tenon_buf_put(span.buf);
+    hn_close(&hn);
+}
+
+/* What tenon_tcp_write() adds goes into its own buffers only: never behind a span of the application. */
+static void sendq_write_after_push(void)
+{
+    struct hn hn;
+    struct tenon_tcp conn;
+    struct tenon_span span;
+
+    hn_open(&hn, NULL);
+    bare(&conn, &hn, 100);
+    HN_EQUAL(tn_sendq_write(&conn, (const tenon_u8 *)"ab", 2), 2);
+    HN_EQUAL(tn_sendq_write(&conn, (const tenon_u8 *)"cd", 2), 2);
+    HN_EQUAL(conn.sendq.count, 1);    /* put together */
+    span.buf = hn_buf(&hn, 100);
+    span.off = 10;
+    span.len = 5;
+    memset(span.buf->data, 'x', 100);
+    HN_EQUAL(tn_sendq_push(&conn, &span), TENON_OK);
+    HN_EQUAL(tn_sendq_write(&conn, (const tenon_u8 *)"ef", 2), 2);
+    HN_EQUAL(conn.sendq.count, 3);
+    for (unsigned i = 0; i < 100; i++)
+        HN_EQUAL(span.buf->data[i], 'x');
+    tenon_buf_put(span.buf);
+    tn_sendq_free(&conn);
+    hn_close(&hn);
+}
+
+/* ---- the out-of-order queue, through segments -------------------------------------------------- */
+
+enum { STREAM = 30000, IRS_BACK = 9000, OPT_SACK = 4 };
+
+static const tenon_u8 peer_mac[6] = { 2, 0, 0, 0, 1, 1 };
+
+struct ooo_model {
+    struct hn hn;
+    unsigned netif;
+    tenon_u32 irs, iss;              /* the peer's, and ours */
+    tenon_u8 sent[STREAM];           /* what the stream holds */
+    tenon_u8 got[STREAM];            /* 1: has arrived, and must be kept */
+    tenon_u32 delivered;             /* to the application */
+    unsigned wrong, fins;
+    struct tenon_tcp *conn;
+};
+
+static void ooo_opened(struct tenon_tcp *conn, void *app)
+{
+    ((struct ooo_model *)app)->conn = conn;
+}
+
+static void ooo_received(struct tenon_tcp *conn, void *app, const struct tenon_span *spans, unsigned n)
+{
+    struct ooo_model *m = app;
+
+    for (unsigned i = 0; i < n; i++) {
+        for (tenon_u32 k = 0; k < spans[i].len; k++, m->delivered++)
+            m->wrong += m->delivered >= STREAM || tenon_span_data(&spans[i])[k] != m->sent[m->delivered];
+        tenon_tcp_consumed(conn, spans[i].len);
+    }
+}
+
+static void ooo_finished(struct tenon_tcp *conn, void *app)
+{
+    (void)conn;
+    ((struct ooo_model *)app)->fins++;
+}
+
+static const struct tenon_tcp_events ooo_events = { .opened = ooo_opened, .received = ooo_received,
+                                                    .finished = ooo_finished };
+
+/* A segment from the peer, cut into two spans somewhere. */
+static void ooo_segment(struct ooo_model *m, unsigned flags, tenon_u32 seq, const tenon_u8 *data, tenon_u32 len)
+{
+    static const tenon_u8 syn_options[8] = { 2, 4, 5, 0xB4, 1, 1, 4, 2 };    /* MSS 1460, SACK permitted */
+    const unsigned options = flags & TN_TCP_SYN ? 8 : 0;
+    tenon_u8 tcp[20 + 8 + 1500], frame[54 + sizeof tcp];
+    struct hn_packet packet;
+    size_t n;
+
+    memset(tcp, 0, 20);
+    hn_put16(tcp, 4000);
+    hn_put16(tcp + 2, 80);
+    hn_put32(tcp + 4, seq);
+    hn_put32(tcp + 8, flags & TN_TCP_ACK ? m->iss + 1 : 0);
+    tcp[12] = (tenon_u8)((20 + options) << 2);
+    tcp[13] = (tenon_u8)flags;
+    hn_put16(tcp + 14, 65535);
+    memcpy(tcp + 20, syn_options, options);
+    if (len > 0)
+        memcpy(tcp + 20 + options, data, len);
+    memset(&packet, 0, sizeof packet);
+    memcpy(packet.from, peer_mac, 6);
+    packet.src = hn_ip("10.0.0.2");
+    packet.dst = hn_ip("10.0.0.1");
+    packet.proto = 6;
+    packet.ttl = 64;
+    packet.sum_at = 16;
+    packet.payload = tcp;
+    packet.len = 20 + options + len;
+    n = hn_build(frame, m->netif, &packet);
+    hn_inject_cut(&m->hn, m->netif, frame, n, len > 1 ? n - 1 - chance(len - 1) : 0);
+}
+
+static void ooo_open(struct ooo_model *m, const struct tenon_conf *conf, tenon_u32 irs)
+{
+    const struct tenon_ip us = hn_ip("10.0.0.1"), them = hn_ip("10.0.0.2");
+    const struct tenon_addr at = { us, 80, 0 };
+    struct tenon_tcp_listener *listener;
+    const struct hn_sent *sent;
+
+    memset(m, 0, sizeof *m);
+    hn_open(&m->hn, conf);
+    m->netif = hn_netif(&m->hn, TENON_NETIF_NO_IP6 | TENON_NETIF_NO_DAD);
+    HN_EQUAL(tenon_addr_add(m->hn.stack, m->netif, &us, 24), TENON_OK);
+    HN_EQUAL(tenon_neighbour_set(m->hn.stack, m->netif, &them, peer_mac), TENON_OK);
+    HN_EQUAL(tenon_tcp_listen(m->hn.stack, &listener, &at, &ooo_events, m, 0), TENON_OK);
+    hn_run_ms(&m->hn, 10);
+    hn_forget(&m->hn);
+    for (tenon_u32 i = 0; i < STREAM; i++)
+        m->sent[i] = (tenon_u8)chance(256);
+    m->irs = irs;
+    ooo_segment(m, TN_TCP_SYN, irs, NULL, 0);
+    sent = hn_next(&m->hn);
+    if (!HN_CHECK(sent != NULL && sent->len >= 54))
+        return;
+    m->iss = hn_get32(sent->bytes + 38);
+    ooo_segment(m, TN_TCP_ACK, irs + 1, NULL, 0);
+    HN_CHECK(m->conn != NULL);
+}
+
+static tenon_u32 ooo_front(const struct ooo_model *m)
+{
+    tenon_u32 n = 0;
+
+    while (n < STREAM && m->got[n])
+        n++;
+    return n;
+}
+
+/* A SACK block must be a whole run of what has arrived. */
+static void ooo_check_block(const struct ooo_model *m, tenon_u32 left, tenon_u32 right)
+{
+    const tenon_u32 a = left - (m->irs + 1), b = right - (m->irs + 1);
+    unsigned missing = 0;
+
+    if (!HN_CHECK(a > 0 && a < b && b <= STREAM))
+        return;
+    for (tenon_u32 i = a; i < b; i++)
+        missing += !m->got[i];
+    HN_EQUAL(missing, 0);
+    HN_CHECK(!m->got[a - 1]);
+    HN_CHECK(b == STREAM || !m->got[b]);
+}
+
+/* The last segment that was sent: what it acknowledges, and its SACK blocks; the first of them holds `newest`
+ * (an offset in the stream, or -1 when that is acknowledged already). */
+static void ooo_check_ack(struct ooo_model *m, long newest)
+{
+    const struct hn_sent *sent = NULL, *next;
+    const tenon_u8 *tcp, *p, *end;
+    unsigned blocks = 0;
+
+    while ((next = hn_next(&m->hn)) != NULL)
+        sent = next;
+    if (!HN_CHECK(sent != NULL))
+        return;
+    tcp = sent->bytes + 34;
+    HN_EQUAL(hn_get32(tcp + 8) - (m->irs + 1), ooo_front(m));
+    end = tcp + (tcp[12] >> 4) * 4;
+    for (p = tcp + 20; p < end && *p != 0; p += *p == 1 ? 1 : p[1]) {
+        if (*p != 5)
+            continue;
+        blocks = (p[1] - 2U) / 8;
+        for (unsigned i = 0; i < blocks; i++)
+            ooo_check_block(m, hn_get32(p + 2 + 8 * i), hn_get32(p + 6 + 8 * i));
+        if (newest >= 0)
+            HN_CHECK(hn_get32(p + 2) - (m->irs + 1) <= (tenon_u32)newest &&
+                     (tenon_u32)newest < hn_get32(p + 6) - (m->irs + 1));
+    }
+    HN_CHECK(newest < 0 || blocks > 0);
+    hn_forget(&m->hn);
+}
+
+static unsigned ooo_runs(const struct ooo_model *m)
+{
+    unsigned runs = 0;
+
+    for (tenon_u32 i = ooo_front(m); i < STREAM; i++)
+        runs += m->got[i] && !m->got[i - 1];
+    return runs;
+}
+
+static void ooo_step(struct ooo_model *m, unsigned runs_max)
+{
+    const tenon_u32 front = ooo_front(m);
+    const tenon_u32 reach = tn_min(STREAM - front, 8000);
+    const tenon_u32 back = tn_min(front, 300);
+    tenon_u32 a = chance(6) == 0 ? front : front - back + chance(back + reach);
+    tenon_u32 len = 1 + chance(chance(2) ? 1400 : 40);
+    const tenon_u32 dropped = hn_stat(&m->hn, TENON_STAT_TCP_OOO_DROP);
+    int early;
+
+    a = tn_min(a, STREAM - 1);
+    len = tn_min(len, STREAM - a);
+    early = a > front;
+    ooo_segment(m, TN_TCP_ACK, m->irs + 1 + a, m->sent + a, len);
+    if (hn_stat(&m->hn, TENON_STAT_TCP_OOO_DROP) == dropped)
+        memset(m->got + a, 1, len);
+    else
+        HN_CHECK(early && ooo_runs(m) == runs_max);    /* only a run too many is dropped here */
+    HN_EQUAL(m->delivered, ooo_front(m));
+    HN_EQUAL(m->wrong, 0);
+    HN_CHECK(tenon_tcp_check(m->conn) == NULL);
+    if (hn_stat(&m->hn, TENON_STAT_TCP_OOO_DROP) == dropped && early)
+        ooo_check_ack(m, (long)a);
+    else if (early || a + len <= front)
+        ooo_check_ack(m, -1);
+}
+
+static void established_segments_random_order(void)
+{
+    static struct ooo_model m;
+    static const tenon_u16 runs[] = { 32, 4 };
+    struct tenon_conf conf;
+    unsigned drops = 0;
+
+    for (unsigned k = 0; k < 8; k++) {
+        tenon_conf_default(&conf);
+        conf.tcp_ooo_ranges_max = runs[k & 1];
+        chance_seed(k + 100);
+        ooo_open(&m, &conf, 0U - IRS_BACK);
+        for (unsigned step = 0; step < 100000 && m.delivered < STREAM && hn_failures < 20; step++)
+            ooo_step(&m, runs[k & 1]);
+        HN_EQUAL(m.delivered, STREAM);
+        HN_EQUAL(hn_stat(&m.hn, TENON_STAT_TCP_OUT_OF_WINDOW), 0);
+        drops += hn_stat(&m.hn, TENON_STAT_TCP_OOO_DROP);
+        HN_CHECK(hn_stat(&m.hn, TENON_STAT_TCP_OOO) > 20);
+        HN_EQUAL(hn_stat(&m.hn, TENON_STAT_COPIED_BYTES), 0);
+        HN_CHECK(m.conn->ooo == NULL);
+        ooo_segment(&m, TN_TCP_ACK | TN_TCP_FIN, m.irs + 1 + STREAM, NULL, 0);
+        HN_EQUAL(m.fins, 1);
+        hn_close(&m.hn);
+    }
+    HN_CHECK(drops > 0);    /* the limit was reached, and everything came through all the same */
+}
+
+/* The packet memory that waits is bounded by its buffers' sizes, not by the bytes used of them. */
+static void established_ooo_bytes_limit(void)
+{
+    static struct ooo_model m;
+    struct tenon_conf conf;
+    unsigned held = 0;
+
+    tenon_conf_default(&conf);
+    conf.tcp_rcv_buf = 20000;
+    conf.tcp_ooo_bytes_max = 20000;
+    chance_seed(5);
+    ooo_open(&m, &conf, 77);
+    for (tenon_u32 i = 1; i < 30; i++) {
+        const tenon_u32 at = 600 * i;
+        const tenon_u32 dropped = hn_stat(&m.hn, TENON_STAT_TCP_OOO_DROP);
+
+        ooo_segment(&m, TN_TCP_ACK, m.irs + 1 + at, m.sent + at, 500);
+        if (hn_stat(&m.hn, TENON_STAT_TCP_OOO_DROP) == dropped)
+            held++;
+        HN_CHECK(m.conn->ooo == NULL || m.conn->ooo->bytes <= 20000);
+    }
+    HN_CHECK(held > 0);
+    ooo_segment(&m, TN_TCP_ACK, m.irs + 1, m.sent, 600);
+    HN_EQUAL(m.delivered, 1100);
+    HN_EQUAL(m.wrong, 0);
+    hn_close(&m.hn);
+}
+
+/* ---- overlaps with other bytes ----------------------------------------------------------------- */
+
+/* Two segments that overlap and disagree, held out of order; then the hole is filled. Whatever the policy does,
+ * a byte that was delivered never changes, and of held bytes those that came first stay. */
+static void established_overlap_first_wins(void)
+{
+    static const struct {
+        const char *row;
+        tenon_u32 a, a_len, b, b_len;
+        tenon_u32 more;    /* bytes of what fills the hole that reach into what is held */
+    } rows[] = {
+        { "same place", 100, 50, 100, 50, 0 },
+        { "second reaches behind", 100, 50, 120, 60, 0 },
+        { "second begins before", 100, 50, 80, 40, 0 },
+        { "second covers the first", 100, 50, 80, 100, 0 },
+        { "second inside the first", 100, 50, 110, 20, 0 },
+        { "what fills the hole reaches into it", 100, 50, 100, 50, 20 },
+    };
+    static struct ooo_model m;
+    tenon_u8 first[100], second[100], fill[200];
+
+    memset(first, 'A', sizeof first);
+    memset(second, 'B', sizeof second);
+    for (size_t i = 0; i < TENON_ARRAY_LEN(rows); i++) {
+        const tenon_u32 end = tn_max(rows[i].a + rows[i].a_len, rows[i].b + rows[i].b_len);
+        const tenon_u32 start = tn_min(rows[i].a, rows[i].b);
+
+        hn_row = rows[i].row;
+        ooo_open(&m, NULL, 5);
+        memset(m.sent, 'x', start);
+        memset(m.sent + rows[i].b, 'B', rows[i].b_len);
+        memset(m.sent + rows[i].a, 'A', rows[i].a_len);
+        ooo_segment(&m, TN_TCP_ACK, m.irs + 1 + rows[i].a, first, rows[i].a_len);
+        ooo_segment(&m, TN_TCP_ACK, m.irs + 1 + rows[i].b, second, rows[i].b_len);
+        HN_EQUAL(m.delivered, 0);
+        memset(fill, 'C', sizeof fill);
+        memcpy(fill, m.sent, start);
+        ooo_segment(&m, TN_TCP_ACK, m.irs + 1, fill, start + rows[i].more);
+        HN_EQUAL(m.delivered, end);
+        HN_EQUAL(m.wrong, 0);
+        hn_close(&m.hn);
+    }
+}
+
+static const struct hn_test tests[] = {
+    { "scoreboard_random", "6675-1 6675-2 SACK-9", scoreboard_random },
+    { "scoreboard_full", "SACK-9", scoreboard_full },
+    { "scoreboard_lost_edge", "6675-2", scoreboard_lost_edge },
+    { "sendq_random", "SACK-5 RLY-1", sendq_random },
+    { "sendq_full", "RLY-8", sendq_full },
+    { "sendq_write_after_push", "RLY-11", sendq_write_after_push },
+    { "established_segments_random_order", "SACK-2 SACK-4 9293-SEQ-5", established_segments_random_order },
+    { "established_ooo_bytes_limit", "IP4-14 SACK-9", established_ooo_bytes_limit },
+    { "established_overlap_first_wins", "SEC-8", established_overlap_first_wins },
+};
+
+int main(int argc, char **argv)
+{
+    return hn_main(tests, TENON_ARRAY_LEN(tests), argc, argv);
+}
