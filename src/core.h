@@ -202,6 +202,9 @@ struct tn_pullup {
 };
 TENON_INTERNAL int tn_pkt_pullup(struct tenon *stack, struct tn_pkt *pkt, tenon_u32 n, struct tn_pullup *scratch);
 TENON_INTERNAL void tn_pkt_unpull(struct tn_pullup *scratch);
+/* The byte at `at` of the present layer, wherever it lies; 0 behind the end. To learn how much is to be pulled
+ * up: no more than headers, since payload in such a copy holds a buffer as long as the application keeps it. */
+TENON_INTERNAL unsigned tn_pkt_byte(const struct tn_pkt *pkt, tenon_u32 at);
 /* Sum of the present layer, verified against the pseudo-header of pkt: 1 if the transport checksum is
  * right, or the port says so. */
 TENON_INTERNAL int tn_pkt_csum_good(const struct tn_pkt *pkt);

@@ -3,7 +3,7 @@
 #include "ip/ip_internal.h"
 #include "wire/wire.h"
 
-enum { IP4_HEADER_MAX = 60, IP4_OFFSET = 0x1FFF };
+enum { IP4_OFFSET = 0x1FFF };
 
 /* A source that no single host can have: 0/8, 127/8, multicast, class E (RFC 1122 3.2.1.3). */
 static int ip4_source_impossible(tenon_u32 addr)
@@ -134,11 +134,11 @@ static void ip4_header(struct tenon *stack, struct tn_pkt *pkt)
 }
 
 /* The frame is cut inside the header: bring its bytes together first. */
-static void ip4_cut(struct tenon *stack, struct tn_pkt *pkt)
+static void ip4_cut(struct tenon *stack, struct tn_pkt *pkt, tenon_u32 header)
 {
     struct tn_pullup scratch;
 
-    if (tn_pkt_pullup(stack, pkt, tn_min(pkt->len, IP4_HEADER_MAX), &scratch) != TENON_OK)
+    if (tn_pkt_pullup(stack, pkt, tn_min(pkt->len, header), &scratch) != TENON_OK)
         return;
     ip4_header(stack, pkt);
     tn_pkt_unpull(&scratch);
@@ -146,10 +146,10 @@ static void ip4_cut(struct tenon *stack, struct tn_pkt *pkt)
 
 TENON_INTERNAL void tn_ip4_input(struct tenon *stack, struct tn_pkt *pkt)
 {
-    const tenon_u32 head = pkt->head_len;
+    const tenon_u32 header = tn_max(TN_IP4_BYTES, (tn_pkt_byte(pkt, 0) & 0x0FU) * 4);
 
-    if (head < pkt->len && (head < TN_IP4_BYTES || head < (pkt->head[0] & 0x0FU) * 4))
-        ip4_cut(stack, pkt);
+    if (pkt->head_len < pkt->len && pkt->head_len < header)
+        ip4_cut(stack, pkt, header);
     else
         ip4_header(stack, pkt);
 }

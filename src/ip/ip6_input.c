@@ -287,11 +287,11 @@ static void ip6_header(struct tenon *stack, struct tn_pkt *pkt)
 }
 
 /* The frame is cut inside the headers, or where there may be some: bring its first bytes together. */
-static void ip6_cut(struct tenon *stack, struct tn_pkt *pkt)
+static void ip6_cut(struct tenon *stack, struct tn_pkt *pkt, tenon_u32 headers)
 {
     struct tn_pullup scratch;
 
-    if (tn_pkt_pullup(stack, pkt, tn_min(pkt->len, TN_IP_PULL_BYTES), &scratch) != TENON_OK)
+    if (tn_pkt_pullup(stack, pkt, tn_min(pkt->len, headers), &scratch) != TENON_OK)
         return;
     ip6_header(stack, pkt);
     tn_pkt_unpull(&scratch);
@@ -304,10 +304,12 @@ static int ip6_has_extensions(unsigned next)
 
 TENON_INTERNAL void tn_ip6_input(struct tenon *stack, struct tn_pkt *pkt)
 {
-    const tenon_u32 head = pkt->head_len;
+    tenon_u32 headers = TN_IP6_BYTES;
 
-    if (head < pkt->len && (head < TN_IP6_BYTES || (head < TN_IP_PULL_BYTES && ip6_has_extensions(pkt->head[6]))))
-        ip6_cut(stack, pkt);
+    if (ip6_has_extensions(tn_pkt_byte(pkt, 6)))
+        headers = TN_IP_PULL_BYTES;
+    if (pkt->head_len < pkt->len && pkt->head_len < headers)
+        ip6_cut(stack, pkt, headers);
     else
         ip6_header(stack, pkt);
 }

@@ -47,18 +47,6 @@ TENON_INTERNAL unsigned tn_ip_scope(const struct tenon_ip *ip, unsigned netif)
     return 0;
 }
 
-/* A TCP header is as long as its 13th byte says, wherever that lies. No more than the header is made
- * contiguous: payload in a copy would hold a buffer of the host for as long as the application keeps it. */
-static tenon_u32 deliver_tcp_head_bytes(const struct tn_pkt *pkt)
-{
-    tenon_u8 offset;
-
-    if (pkt->len < TN_TCP_BYTES)
-        return TN_TCP_BYTES;
-    tn_spans_copy(&offset, pkt->spans, pkt->off + 12, 1);
-    return tn_max(TN_TCP_BYTES, (offset >> 4) * 4UL);
-}
-
 /* Bytes that have to be contiguous for the transport to read its header. */
 static tenon_u32 deliver_head_bytes(const struct tn_pkt *pkt)
 {
@@ -66,7 +54,7 @@ static tenon_u32 deliver_head_bytes(const struct tn_pkt *pkt)
         return TN_UDP_BYTES;
     if (pkt->proto != TN_PROTO_TCP)
         return ICMP_PULL_BYTES;
-    return deliver_tcp_head_bytes(pkt);
+    return tn_max(TN_TCP_BYTES, (tn_pkt_byte(pkt, 12) >> 4) * 4);
 }
 
 static void deliver_igmp(struct tenon *stack, struct tn_pkt *pkt)

@@ -93,6 +93,17 @@ TENON_INTERNAL void tn_pkt_unpull(struct tn_pullup *scratch)
     scratch->buf = NULL;
 }
 
+TENON_INTERNAL unsigned tn_pkt_byte(const struct tn_pkt *pkt, tenon_u32 at)
+{
+    tenon_u8 byte = 0;
+
+    if (at < pkt->head_len)
+        return pkt->head[at];
+    if (at < pkt->len)
+        tn_spans_copy(&byte, pkt->spans, pkt->off + at, 1);
+    return byte;
+}
+
 TENON_INTERNAL int tn_pkt_csum_good(const struct tn_pkt *pkt)
 {
     struct tn_csum csum;

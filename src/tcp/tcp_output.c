@@ -153,7 +153,8 @@ static void output_control(struct tenon_tcp *conn, tenon_u32 seq, unsigned flags
     struct tn_out out;
 
     if (tn_out_new(conn->stack, &out) != TENON_OK) {
-        tn_tcp_arm_delack(conn);    /* an ACK is tried again soon; what matters more has its own timer */
+        if (conn->state > TENON_TCP_SYN_RECEIVED)
+            tn_tcp_arm_delack(conn);    /* an ACK is tried again soon; what matters more has its own timer */
         return;
     }
     output_header(conn, &out, seq, flags);
