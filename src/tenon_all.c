@@ -55,6 +55,9 @@
 #include "udp/udp_input.c"
 #include "udp/udp_output.c"
 
+#include "tcp/cc.c"
+#include "tcp/cc_cubic.c"
+#include "tcp/cc_highspeed.c"
 #include "tcp/cc_newreno.c"
 #include "tcp/tcp_ack.c"
 #include "tcp/tcp_api.c"

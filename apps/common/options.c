@@ -28,7 +28,7 @@ static const struct argp_option option_list[] = {
     { "mtu", KEY_MTU, "BYTES", 0, "Largest IP packet; default: what the interface says", 0 },
     { "no-offload", KEY_NO_OFFLOAD, NULL, 0, "Make checksums and segments ourselves, one frame per packet", 0 },
     { "dad", KEY_DAD, NULL, 0, "Probe our addresses for duplicates before using them (takes seconds)", 0 },
-    { "cc", KEY_CC, "NAME", 0, "Congestion control; default newreno", 0 },
+    { "cc", KEY_CC, "NAME", 0, "Congestion control: newreno (the default), cubic, highspeed", 0 },
     { "pcap", KEY_PCAP, "FILE", 0, "Write every frame to FILE (pcapng, for Wireshark)", 0 },
     { "trace", KEY_TRACE, "FILE", 0, "Write every TCP event to FILE (for \"tenon trace\")", 0 },
     { "stats", KEY_STATS, NULL, 0, "At the end, print all counters that are not 0", 0 },
@@ -122,7 +122,7 @@ static void read_cc(struct options *options, const char *value, const struct arg
 {
     options->cc = tenon_cc_find(value);
     if (options->cc == NULL)
-        options_bad_value(state, "--cc", value, "is not a congestion control of this version (newreno is one)");
+        options_bad_value(state, "--cc", value, "is not a congestion control (there are newreno, cubic, highspeed)");
 }
 
 static error_t parse_option(int key, char *value, struct argp_state *state)

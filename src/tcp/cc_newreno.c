@@ -76,23 +76,3 @@ static void newreno_idle(struct tenon_cc *cc, const struct tenon_cc_event *event
 
 const struct tenon_cc_ops tenon_cc_newreno = {"newreno",         newreno_init, newreno_acked, newreno_lost,
                                                         newreno_recovered, newreno_rto,  newreno_idle};
-
-static int newreno_same_name(const char *a, const char *b)
-{
-    while (*a == *b && *a != 0) {
-        a++;
-        b++;
-    }
-    return *a == *b;
-}
-
-TENON_API const struct tenon_cc_ops *tenon_cc_find(const char *name)
-{
-    static const struct tenon_cc_ops *const known[] = { &tenon_cc_newreno };
-    size_t i;
-
-    for (i = 0; i < TENON_ARRAY_LEN(known); i++)
-        if (newreno_same_name(known[i]->name, name))
-            return known[i];
-    return NULL;
-}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* The congestion controls by name, and what they share. */
+#include "tcp/cc.h"
+#include "tcp/tcp_internal.h"
+
+/* Multiplication and division in one go, from the highest bit of `bytes` down: before each round rest < divisor,
+ * so that 2 * rest + factor < 3 * 2^30 fits. As many rounds as `bytes` has bits: a dozen for an ACK. */
+TENON_INTERNAL tenon_u32 tn_cc_share(tenon_u32 *carry, tenon_u32 factor, tenon_u32 bytes, tenon_u32 divisor)
+{
+    tenon_u32 bit = 0x80000000UL;
+    tenon_u32 quotient = factor / divisor, rest = 0, total = 0;
+    const tenon_u32 fraction = factor % divisor;
+
+    while (bit != 0 && !(bytes & bit))
+        bit >>= 1;
+    for (; bit != 0; bit >>= 1) {
+        total *= 2;
+        rest *= 2;
+        if (bytes & bit) {
+            total += quotient;
+            rest += fraction;
+        }
+        for (; rest >= divisor; rest -= divisor)
+            total++;
+    }
+    rest += *carry % divisor;
+    if (rest >= divisor) {
+        rest -= divisor;
+        total++;
+    }
+    *carry = rest;
+    return total;
+}
+
+TENON_INTERNAL void tn_cc_grow(struct tenon_cc *cc, tenon_u32 bytes)
+{
+    const tenon_u32 most = 1UL << TN_CC_CWND_MAX_SHIFT;
+
+    cc->cwnd = bytes < most ? tn_min(cc->cwnd + bytes, most) : most;
+}
+
+static int cc_same_name(const char *a, const char *b)
+{
+    while (*a == *b && *a != 0) {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}
+
+TENON_API const struct tenon_cc_ops *tenon_cc_find(const char *name)
+{
+    static const struct tenon_cc_ops *const known[] = { &tenon_cc_newreno, &tenon_cc_cubic, &tenon_cc_highspeed };
+    size_t i;
+
+    for (i = 0; i < TENON_ARRAY_LEN(known); i++)
+        if (cc_same_name(known[i]->name, name))
+            return known[i];
+    return NULL;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* HighSpeed TCP and limited slow start, against the formulas of RFC 3649 in floating point. */
+#include "harness.h"
+
+#include "limits/pair.h"
+#include "tcp/transfer.h"
+
+enum { MSS = 1000 };
+
+static struct tenon_cc with_window(unsigned segments, unsigned ssthresh_segments)
+{
+    struct tenon_cc cc;
+    struct tenon_cc_event event;
+
+    memset(&cc, 0, sizeof cc);
+    memset(&event, 0, sizeof event);
+    event.mss = MSS;
+    cc.ops = &tenon_cc_highspeed;
+    cc.cwnd = segments * MSS;
+    cc.ssthresh = ssthresh_segments * MSS;
+    cc.ops->init(&cc, &event);
+    return cc;
+}
+
+static void ack(struct tenon_cc *cc, tenon_u32 bytes)
+{
+    struct tenon_cc_event event;
+
+    memset(&event, 0, sizeof event);
+    event.mss = MSS;
+    event.acked = bytes;
+    event.in_flight = cc->cwnd;
+    cc->ops->acked(cc, &event);
+}
+
+/* How many segments a whole window of ACKs adds. */
+static double increase(unsigned segments)
+{
+    struct tenon_cc cc = with_window(segments, 2);
+
+    ack(&cc, cc.cwnd);
+    return (double)(cc.cwnd - segments * MSS) / MSS;
+}
+
+static double decrease(unsigned segments)
+{
+    struct tenon_cc cc = with_window(segments, 2);
+    struct tenon_cc_event event;
+
+    memset(&event, 0, sizeof event);
+    event.mss = MSS;
+    event.in_flight = cc.cwnd;
+    cc.ops->lost(&cc, &event);
+    HN_EQUAL(cc.cwnd, cc.ssthresh);
+    return 1 - (double)cc.cwnd / MSS / segments;
+}
+
+/* ---- the formulas -------------------------------------------------------------------------------------------- */
+
+static double logarithm(double x)
+{
+    double sum = 0, term;
+    int halves = 0, i;
+
+    for (; x > 1.5; halves++)
+        x /= 2;
+    term = (x - 1) / (x + 1);
+    x = term * term;
+    for (i = 1; i < 60; i += 2, term *= x)
+        sum += term / i;
+    return 2 * sum + halves * 0.69314718055994531;
+}
+
+static double exponential(double x)
+{
+    double sum = 1, term = 1;
+    int i;
+
+    for (i = 1; i < 100; i++)
+        sum += term *= x / i;
+    return sum;
+}
+
+/* RFC 3649 5. */
+static double b_of(double w)
+{
+    return (0.1 - 0.5) * (logarithm(w) - logarithm(38)) / (logarithm(83000) - logarithm(38)) + 0.5;
+}
+
+static double a_of(double w)
+{
+    const double p = 0.078 / exponential(1.2 * logarithm(w));
+
+    return w * w * p * 2 * b_of(w) / (2 - b_of(w));
+}
+
+static void avoidance_ack_as_formula(void)
+{
+    double before = 1;
+    unsigned w;
+
+    for (w = 39; w < 100000; w += 1 + w / 97) {
+        const double a = increase(w), want = a_of(w) < 1 ? 1 : a_of(w);
+
+        HN_CHECK(a >= before - 1e-3 && a <= want * 1.01 && a > want - 1.01);    /* the whole number below */
+        before = a;
+    }
+}
+
+/* The windows at which a(w) steps up, as in appendix B. */
+static void avoidance_ack_steps(void)
+{
+    static const unsigned rows[][2] = {{2, 1}, {37, 1}, {38, 1}, {39, 1}, {117, 1}, {118, 2}, {220, 2}, {221, 3},
+                                       {850, 6}, {851, 7}, {9346, 28}, {83000, 70}, {84035, 71}, {94716, 72},
+                                       {94717, 73}, {1000000, 73}};
+    unsigned i;
+
+    for (i = 0; i < TENON_ARRAY_LEN(rows); i++)
+        HN_EQUAL(increase(rows[i][0]) * 1000 + 0.5, rows[i][1] * 1000);
+}
+
+static void avoidance_loss_as_formula(void)
+{
+    unsigned w;
+
+    for (w = 38; w < 100000; w += 1 + w / 97) {
+        const double b = decrease(w), want = b_of(w);
+
+        HN_CHECK(b > want - 0.005 && b < want + (w < 118 ? 0.07 : 0.04));    /* that of the row's beginning */
+    }
+    HN_CHECK(decrease(37) == 0.5 && decrease(38) == 0.5 && decrease(10) == 0.5);
+    HN_CHECK(decrease(84035) > 0.09 && decrease(84035) < 0.11);
+}
+
+static void avoidance_loss_leaves_two_segments(void)
+{
+    struct tenon_cc cc = with_window(3, 3);
+    struct tenon_cc_event event;
+
+    memset(&event, 0, sizeof event);
+    event.mss = MSS;
+    event.in_flight = cc.cwnd;
+    cc.ops->lost(&cc, &event);
+    HN_EQUAL(cc.cwnd, 2 * MSS);
+    cc.ops->recovered(&cc, &event);
+    HN_EQUAL(cc.cwnd, 2 * MSS);
+}
+
+static void avoidance_tiny_acks_as_one(void)
+{
+    struct tenon_cc one = with_window(5000, 2), many = one;
+    unsigned i;
+
+    ack(&one, MSS);
+    for (i = 0; i < MSS; i++)
+        ack(&many, 1);
+    HN_CHECK(many.cwnd <= one.cwnd && many.cwnd + 1 >= one.cwnd && one.cwnd > 5000 * MSS);
+}
+
+static void avoidance_limited_no_growth(void)
+{
+    struct tenon_cc cc = with_window(500, 2);
+    struct tenon_cc_event event;
+
+    memset(&event, 0, sizeof event);
+    event.mss = MSS;
+    event.acked = cc.cwnd;
+    event.limited = 1;
+    cc.ops->acked(&cc, &event);
+    HN_EQUAL(cc.cwnd, 500 * MSS);
+}
+
+static void avoidance_timeout_as_reno(void)
+{
+    struct tenon_cc cc = with_window(1000, 2);
+    struct tenon_cc_event event;
+
+    memset(&event, 0, sizeof event);
+    event.mss = MSS;
+    event.in_flight = cc.cwnd;
+    cc.ops->rto(&cc, &event);
+    HN_EQUAL(cc.cwnd, MSS);
+    HN_EQUAL(cc.ssthresh, 500 * MSS);
+}
+
+static void slow_start_ack_limited(void)
+{
+    static const unsigned rows[][2] = {{10, 1000}, {100, 1000}, {101, 500}, {149, 500}, {150, 333}, {200, 250},
+                                       {1000, 50}, {100000, 0}};
+    struct tenon_cc cc;
+    unsigned i;
+
+    for (i = 0; i < TENON_ARRAY_LEN(rows); i++) {
+        cc = with_window(rows[i][0], 1000000);
+        ack(&cc, MSS);
+        HN_EQUAL(cc.cwnd - rows[i][0] * MSS, rows[i][1]);
+    }
+    /* A round trip adds 50 segments at most, and not much less, whatever the window. */
+    for (i = 150; i < 200000; i *= 2) {
+        const tenon_u32 begin = i * MSS;
+        tenon_u32 left = i;
+
+        cc = with_window(i, 1000000);
+        for (; left > 0; left--)
+            ack(&cc, MSS);
+        HN_CHECK(cc.cwnd - begin <= 50 * MSS && cc.cwnd - begin >= 36 * MSS);
+    }
+}
+
+static void transfer_queue_of_one_bdp(void)
+{
+    const struct transfer_line line = {.rate = 1250000, .one_way_us = 25000, .queue_bytes = 62500};
+    struct transfer t;
+
+    transfer_run(&t, &tenon_cc_highspeed, &line, 8000000, 60);
+    HN_CHECK(t.closed && t.why == TENON_OK && t.received == 8000000 && !t.wrong && t.clean);
+    printf("     highspeed, 10 Mbit/s, 50 ms: 8 MB in %.2f s\n", t.seconds);
+    HN_CHECK(t.seconds < 10);
+}
+
+static const struct hn_test tests[] = {
+    { "avoidance_ack_as_formula", "HS-1 HS-4 HS-5 HS-6", avoidance_ack_as_formula },
+    { "avoidance_ack_steps", "HS-2 HS-6", avoidance_ack_steps },
+    { "avoidance_loss_as_formula", "HS-2 HS-3 HS-5", avoidance_loss_as_formula },
+    { "avoidance_loss_leaves_two_segments", "HS-5", avoidance_loss_leaves_two_segments },
+    { "avoidance_tiny_acks_as_one", "HS-8", avoidance_tiny_acks_as_one },
+    { "avoidance_limited_no_growth", "HS-8", avoidance_limited_no_growth },
+    { "avoidance_timeout_as_reno", "HS-5", avoidance_timeout_as_reno },
+    { "slow_start_ack_limited", "LSS-1", slow_start_ack_limited },
+    { "transfer_queue_of_one_bdp", "HS-5 LSS-1", transfer_queue_of_one_bdp },
+};
+
+int main(int argc, char **argv)
+{
+    return hn_main(tests, TENON_ARRAY_LEN(tests), argc, argv);
+}
