@@ -220,8 +220,7 @@ TENON_INTERNAL int tn_tx(struct tenon *stack, struct tn_out *out);
 /* Offer the burst to the port. */
 TENON_INTERNAL void tn_tx_flush(struct tenon *stack);
 /* Largest payload of one segmented frame on this interface, for a header of header_bytes with the link's. */
-TENON_INTERNAL tenon_u32 tn_tx_segment_bytes_max(const struct tenon *stack, const struct tn_netif *netif,
-                                                 int is_v4, unsigned header_bytes);
+TENON_INTERNAL tenon_u32 tn_tx_segment_bytes_max(const struct tn_netif *netif, unsigned header_bytes);
 
 /* ---- what the layers call of each other that is not in their headers: see link.h, ip.h ... --------- */
 

@@ -312,15 +312,11 @@ TENON_INTERNAL int tn_tx(struct tenon *stack, struct tn_out *out)
     return tx_segment(stack, netif, out);
 }
 
-/* One span is the header's; spans of a segmented frame are limited by what the port gathers, bytes by what
- * it takes and by the 16-bit length of IP. In software a frame may be as long as a burst allows. */
-TENON_INTERNAL tenon_u32 tn_tx_segment_bytes_max(const struct tenon *stack, const struct tn_netif *netif, int is_v4,
-                                                 unsigned header_bytes)
+/* What the port takes in one frame, and the 16-bit length of IP. */
+TENON_INTERNAL tenon_u32 tn_tx_segment_bytes_max(const struct tn_netif *netif, unsigned header_bytes)
 {
     tenon_u32 max = netif->conf.tso_bytes_max;
 
-    (void)stack;
-    (void)is_v4;
     if (max == 0 || max > 65535UL)
         max = 65535UL;
     return max - header_bytes;

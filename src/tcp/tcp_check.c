@@ -14,7 +14,7 @@ static const char *check_send_side(const struct tenon_tcp *conn)
         return "what was never sent is said to be lost";
     if (conn->recovery != TN_RECOVERY_NONE && tn_seq_gt(conn->rtx_nxt, conn->snd_nxt))
         return "what was never sent is said to be retransmitted";
-    if (conn->cc.cwnd < conn->mss && conn->cc.cwnd == 0)
+    if (conn->cc.cwnd == 0)
         return "the congestion window is zero";
     return NULL;
 }

@@ -109,7 +109,6 @@ enum tn_tcp_flag {
     TN_TCP_F_FOREIGN = 1UL << 16,        /* the local address is not ours */
     TN_TCP_F_FORCE_RTX = 1UL << 17,      /* the next retransmission does not ask the congestion window */
     TN_TCP_F_SYN_QUEUED = 1UL << 18,     /* a SYN or SYN-ACK is to be sent */
-    TN_TCP_F_SYN_LOST = 1UL << 19,       /* the SYN had to be repeated (RFC 6298 5.7, RFC 6928) */
     TN_TCP_F_CWND_LIMITED = 1UL << 20,   /* the window has been used up since the last ACK */
     TN_TCP_F_R1_TOLD = 1UL << 21,
     TN_TCP_F_SWS_OVERRIDE = 1UL << 22,   /* send a small segment once (RFC 9293 3.8.6.2.1 rule 4) */

@@ -385,7 +385,7 @@ static tenon_u32 output_frame_limit(const struct tenon_tcp *conn)
 {
     const struct tn_netif *netif = tn_netif_at(conn->stack, conn->path->netif);
     const int is_v4 = tenon_ip_is_v4(&conn->ends.local.ip);
-    const tenon_u32 most = tn_tx_segment_bytes_max(conn->stack, netif, is_v4, 128);
+    const tenon_u32 most = tn_tx_segment_bytes_max(netif, 128);
     const unsigned cap = is_v4 ? TENON_CAP_TSO4 : TENON_CAP_TSO6;
     tenon_u32 segments = most / conn->mss;
 

@@ -215,7 +215,7 @@ TENON_INTERNAL unsigned tn_ooo_sack_blocks(const struct tenon_tcp *conn, struct 
 
     if (conn->ooo == NULL || !(conn->flags & TN_TCP_F_SACK))
         return 0;
-    /* RFC 2018 4: the run that grew last comes first, then the others by age. Three pass over the runs. */
+    /* RFC 2018 4: the run that grew last comes first, then the others by age. */
     while (n < TN_SACK_BLOCKS_MAX) {
         best = NULL;
         for (range = conn->ooo->ranges; range != NULL; range = range->next)

@@ -117,7 +117,7 @@ static void timer_syn(struct tenon_tcp *conn)
     }
     if (conn->backoff < 30)
         conn->backoff++;
-    conn->flags |= TN_TCP_F_SYN_QUEUED | TN_TCP_F_SYN_LOST;
+    conn->flags |= TN_TCP_F_SYN_QUEUED;
     conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
     tn_count(conn->stack, TENON_STAT_TCP_RETRANSMIT);
     conn->retransmits++;
