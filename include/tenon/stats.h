@@ -103,6 +103,7 @@ struct tenon;
     X(TCP_TIME_WAIT_EVICTED, "tcp_time_wait_evicted", "TIME-WAIT records given up early, at their limit") \
     X(TCP_TIME_WAIT_REUSED, "tcp_time_wait_reused", "TIME-WAIT records replaced by a new connection (RFC 6191)") \
     X(TCP_LIMIT, "tcp_limit", "connections refused because of tcp_conns_max or memory") \
+    X(TCP_CC_FALLBACK, "tcp_cc_fallback", "connections with NewReno because there was no memory for tcp_cc") \
     X(TCP_SACK_BAD, "tcp_sack_bad", "SACK blocks that name nothing we sent")
 
 #define TENON_STATS_ENUM(id, name, text) TENON_STAT_##id,

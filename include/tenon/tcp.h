@@ -214,7 +214,7 @@ TENON_API tenon_u32 tenon_tcp_get(const struct tenon_tcp *conn, enum tenon_tcp_o
 
 /** Change the congestion control; at any time.
  *  @param cc  a table that outlives the connection; tenon_cc_find() knows those of the core
- *  @return TENON_OK */
+ *  @return TENON_OK, or TENON_ENOMEM: no memory for cc->more_words; the one before stays */
 TENON_API int tenon_tcp_set_cc(struct tenon_tcp *conn, const struct tenon_cc_ops *cc);
 
 /** How a connection stands. Times in microseconds, sizes in bytes. */
@@ -260,39 +260,93 @@ TENON_API const char *tenon_tcp_check(const struct tenon_tcp *conn);
 /** Words of private state that a congestion control has in each connection. */
 enum { TENON_CC_WORDS = 8 };
 
+/** Rates are bytes per 65536 us: 32 bits then reach from 122 bit/s to 524 Gbit/s, and a rate times a time
+ *  in microseconds, shifted down by 16, is a number of bytes. 0xFFFFFFFF: as fast as it goes. */
+typedef tenon_u32 tenon_rate;
+
 /** What a congestion control may see and set. Bytes and microseconds. */
 struct tenon_cc {
     const struct tenon_cc_ops *ops;
     tenon_u32 cwnd;                        /**< congestion window; never below one mss */
     tenon_u32 ssthresh;                    /**< 0xFFFFFFFF: not set yet */
+    tenon_rate pacing; /**< set by a control with TENON_CC_PACES, by the core for others; 0: not set */
     tenon_u32 words[TENON_CC_WORDS];       /**< private */
+    tenon_u32 *more;                       /**< ops->more_words further words, 0 before init(); NULL if that is 0.
+                                                The core's, as long as the table is this one */
+};
+
+/** How fast data was delivered: draft-ietf-ccwg-bbr 4.1. Valid where `interval_us` is not 0. */
+struct tenon_rate_sample {
+    tenon_rate rate;
+    tenon_u32 delivered;          /**< bytes delivered over the interval */
+    tenon_u32 interval_us;        /**< 0: there is no sample */
+    tenon_u32 prior_delivered;    /**< total_delivered when the newest packet that was acknowledged left */
+    tenon_u32 tx_in_flight;       /**< bytes in the network just after it left */
+    tenon_u32 lost;               /**< bytes marked lost since it left */
+    tenon_u8 app_limited;         /**< 1: the application had nothing more to send when it left */
 };
 
 /** What happened, as far as it matters to a congestion control. */
 struct tenon_cc_event {
     tenon_u32 now_us;
-    tenon_u32 acked;         /**< newly acknowledged bytes */
-    tenon_u32 in_flight;     /**< FlightSize (RFC 5681 2) before this event */
-    tenon_u32 srtt_us;       /**< 0: no sample yet */
-    tenon_u32 rtt_us;        /**< this event's sample; 0: none */
+    tenon_u32 acked;              /**< newly acknowledged bytes, cumulatively */
+    tenon_u32 delivered;          /**< newly acknowledged or SACKed bytes */
+    tenon_u32 lost;               /**< bytes marked lost by this event */
+    tenon_u32 ce;                 /**< of `acked`, as many as the peer says met congestion (ECE) */
+    tenon_u32 in_flight;          /**< FlightSize (RFC 5681 2) before this event */
+    tenon_u32 pipe;               /**< bytes in the network now: neither SACKed nor lost */
+    tenon_u32 srtt_us;            /**< 0: no sample yet */
+    tenon_u32 min_rtt_us;         /**< 0xFFFFFFFF: no sample yet */
+    tenon_u32 rtt_us;             /**< this event's sample; 0: none */
+    tenon_u32 snd_una, snd_nxt;   /**< after the event: to count round trips */
+    tenon_u32 total_delivered;    /**< over the whole connection, modulo 2^32 */
+    tenon_u32 total_lost;
+    struct tenon_rate_sample sample;
+    tenon_u32 random;             /**< for those who need chance */
     tenon_u16 mss;
-    tenon_u8 limited;        /**< 1: the window was not used up (RFC 7661): do not grow */
-    tenon_u8 repeated;       /**< rto(): 1 for the second and later expiry of the same segment */
+    tenon_u8 limited;             /**< 1: the window was not used up (RFC 7661): do not grow */
+    tenon_u8 app_limited;         /**< 1: the application has nothing more to send now */
+    tenon_u8 repeated;            /**< rto(): 1 for the second and later expiry of the same segment */
+    tenon_u8 paced;               /**< 1: what is sent is spread over the round trip */
+    tenon_u8 in_recovery;         /**< 1: fast recovery; 2: after a timeout */
+};
+
+/** What a congestion control wants of the core. */
+enum tenon_cc_flag {
+    TENON_CC_PACES = 1,           /**< it sets `pacing` itself; its sending is always paced */
+    TENON_CC_OWN_RECOVERY = 2,    /**< it sets `cwnd` in recovery too; others are run by PRR (RFC 9937) there */
+    TENON_CC_DCTCP = 4            /**< ECN as RFC 8257 3: exact echo of CE, `ce` in events, ecn() not called */
 };
 
 /** A congestion control: a table of functions, chosen by name, per connection, at any time. It decides
- *  on cwnd and ssthresh; what is lost and what is sent is decided elsewhere. */
+ *  on cwnd and ssthresh; what is lost and what is sent is decided elsewhere. Those that may be NULL say so. */
 struct tenon_cc_ops {
     const char *name;
     void (*init)(struct tenon_cc *cc, const struct tenon_cc_event *event);     /**< also after a change of table */
     void (*acked)(struct tenon_cc *cc,
-                  const struct tenon_cc_event *event); /**< new data acknowledged, outside of recovery */
+                  const struct tenon_cc_event *event); /**< new data acknowledged, outside of fast recovery */
     void (*lost)(struct tenon_cc *cc,
                  const struct tenon_cc_event *event); /**< fast recovery begins: sets ssthresh */
     void (*recovered)(struct tenon_cc *cc, const struct tenon_cc_event *event);    /**< fast recovery is over */
     void (*rto)(struct tenon_cc *cc, const struct tenon_cc_event *event);      /**< the retransmission timer went off */
     void (*idle)(struct tenon_cc *cc,
                  const struct tenon_cc_event *event); /**< sending begins again after an RTO of silence */
+    unsigned flags;         /**< enum tenon_cc_flag */
+    unsigned more_words;    /**< how many words `more` shall have */
+
+    /** Every ACK that delivers something or marks something lost, in all phases, after the others. May be NULL. */
+    void (*delivered)(struct tenon_cc *cc, const struct tenon_cc_event *event);
+    /** A stretch of `event->lost` bytes is lost; `event->sample` holds tx_in_flight and lost of its sending.
+     * May be NULL. */
+    void (*lost_bytes)(struct tenon_cc *cc, const struct tenon_cc_event *event);
+    /** Data is about to leave and nothing was in flight. May be NULL. */
+    void (*restart)(struct tenon_cc *cc, const struct tenon_cc_event *event);
+    /** The peer echoes congestion (RFC 3168 6.1.2), once per window of data: sets cwnd and ssthresh. NULL: as
+     *  lost() and recovered() together. */
+    void (*ecn)(struct tenon_cc *cc, const struct tenon_cc_event *event);
+    /** The last lost() or rto() was a mistake. The core has put `cwnd` and `ssthresh` back to what they were
+     *  before; the table mends its own words. May be NULL. */
+    void (*undo)(struct tenon_cc *cc, const struct tenon_cc_event *event);
 };
 
 /** RFC 5681, RFC 6582, RFC 6928. */
@@ -304,7 +358,13 @@ TENON_API extern const struct tenon_cc_ops tenon_cc_cubic;
 /** HighSpeed TCP (RFC 3649) with limited slow start (RFC 3742). */
 TENON_API extern const struct tenon_cc_ops tenon_cc_highspeed;
 
-/** The core's congestion control of that name ("newreno", "cubic", "highspeed"), or NULL. */
+/** BBR version 3 (draft-ietf-ccwg-bbr). Needs SACK to be at its best. */
+TENON_API extern const struct tenon_cc_ops tenon_cc_bbr;
+
+/** Data Center TCP (RFC 8257): for networks whose queues mark early, and only there. */
+TENON_API extern const struct tenon_cc_ops tenon_cc_dctcp;
+
+/** The core's congestion control of that name ("newreno", "cubic", "highspeed", "bbr", "dctcp"), or NULL. */
 TENON_API const struct tenon_cc_ops *tenon_cc_find(const char *name);
 
 TENON_END_DECLS

@@ -39,6 +39,32 @@ TENON_INTERNAL void tn_cc_grow(struct tenon_cc *cc, tenon_u32 bytes)
     cc->cwnd = bytes < most ? tn_min(cc->cwnd + bytes, most) : most;
 }
 
+TENON_INTERNAL void tn_tcp_cc_free(struct tenon_tcp *conn)
+{
+    if (conn->cc.more != NULL)
+        tn_mem_put(conn->stack, conn->cc.more, conn->cc.ops->more_words * sizeof(tenon_u32));
+    conn->cc.more = NULL;
+}
+
+TENON_INTERNAL int tn_tcp_cc_change(struct tenon_tcp *conn, const struct tenon_cc_ops *ops)
+{
+    const size_t bytes = ops->more_words * sizeof(tenon_u32);
+    tenon_u32 *more = NULL;
+
+    if (bytes > 0) {
+        more = (tenon_u32 *)tn_mem_get(conn->stack, bytes);
+        if (more == NULL)
+            return TENON_ENOMEM;
+        memset(more, 0, bytes);
+    }
+    tn_tcp_cc_free(conn);
+    conn->cc.ops = ops;
+    conn->cc.more = more;
+    conn->cc.pacing = 0;
+    memset(conn->cc.words, 0, sizeof(conn->cc.words));
+    return TENON_OK;
+}
+
 static int cc_same_name(const char *a, const char *b)
 {
     while (*a == *b && *a != 0) {

@@ -314,5 +314,7 @@ static void cubic_idle(struct tenon_cc *cc, const struct tenon_cc_event *event)
         cc->words[CUBIC_LAST_US] = event->now_us;
 }
 
-const struct tenon_cc_ops tenon_cc_cubic = {"cubic",         cubic_init, cubic_acked, cubic_lost,
-                                            cubic_recovered, cubic_rto,  cubic_idle};
+const struct tenon_cc_ops tenon_cc_cubic = {
+    "cubic", cubic_init, cubic_acked, cubic_lost, cubic_recovered, cubic_rto, cubic_idle, 0, 0, NULL,
+    NULL,    NULL,       NULL,        NULL,
+};

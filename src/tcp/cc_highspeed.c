@@ -112,5 +112,18 @@ static void highspeed_idle(struct tenon_cc *cc, const struct tenon_cc_event *eve
 }
 
 const struct tenon_cc_ops tenon_cc_highspeed = {
-    "highspeed",         highspeed_init, highspeed_acked, highspeed_lost,
-    highspeed_recovered, highspeed_rto,  highspeed_idle};
+    "highspeed",
+    highspeed_init,
+    highspeed_acked,
+    highspeed_lost,
+    highspeed_recovered,
+    highspeed_rto,
+    highspeed_idle,
+    0,
+    0,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+};

@@ -74,5 +74,19 @@ static void newreno_idle(struct tenon_cc *cc, const struct tenon_cc_event *event
     cc->cwnd = tn_min(cc->cwnd, tn_min(10 * mss, tn_max(2 * mss, 14600)));
 }
 
-const struct tenon_cc_ops tenon_cc_newreno = {"newreno",         newreno_init, newreno_acked, newreno_lost,
-                                                        newreno_recovered, newreno_rto,  newreno_idle};
+const struct tenon_cc_ops tenon_cc_newreno = {
+    "newreno",
+    newreno_init,
+    newreno_acked,
+    newreno_lost,
+    newreno_recovered,
+    newreno_rto,
+    newreno_idle,
+    0,
+    0,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+};

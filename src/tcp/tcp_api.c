@@ -354,11 +354,11 @@ TENON_API void tenon_tcp_status(const struct tenon_tcp *conn, struct tenon_tcp_i
 TENON_API int tenon_tcp_set_cc(struct tenon_tcp *conn, const struct tenon_cc_ops *cc)
 {
     struct tenon_cc_event event;
+    const int error = tn_tcp_cc_change(conn, cc);
 
-    conn->cc.ops = cc;
-    if (conn->state >= TENON_TCP_ESTABLISHED) {
-        tn_tcp_cc_event(conn, &event);
-        cc->init(&conn->cc, &event);
-    }
+    if (error != TENON_OK || conn->state < TENON_TCP_ESTABLISHED)
+        return error;
+    tn_tcp_cc_event(conn, &event);
+    cc->init(&conn->cc, &event);
     return TENON_OK;
 }

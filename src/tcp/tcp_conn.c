@@ -80,7 +80,9 @@ TENON_INTERNAL struct tenon_tcp *tn_tcp_new(struct tenon *stack, struct tn_tcp_o
     conn->timer.kind = TN_TIMER_TCP;
     conn->state = TENON_TCP_CLOSED;
     conn->rto_us = stack->conf.tcp_rto_initial_us;
-    conn->cc.ops = stack->conf.tcp_cc;
+    conn->cc.ops = &tenon_cc_newreno;
+    if (tn_tcp_cc_change(conn, stack->conf.tcp_cc) != TENON_OK)
+        tn_count(stack, TENON_STAT_TCP_CC_FALLBACK);
     conn->cc.ssthresh = 0xFFFFFFFFUL;
     conn->min_rtt_us = 0xFFFFFFFFUL;
     conn->progress_ms = stack->now_ms;
@@ -213,6 +215,7 @@ static void conn_release(struct tenon_tcp *conn)
     tn_sendq_free(conn);
     tn_sack_clear(conn);
     tn_ooo_free(conn);
+    tn_tcp_cc_free(conn);
     if (conn->path != NULL)
         tn_path_put(stack, conn->path);
     conn->path = NULL;

@@ -377,6 +377,9 @@ TENON_INTERNAL void tn_tcp_recovery_on_ack(struct tenon_tcp *conn, tenon_u32 ack
                                            int is_dup, tenon_u32 rtt_us);
 TENON_INTERNAL void tn_tcp_recovery_on_rto(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_recovery_on_mtu(struct tenon_tcp *conn);
+/* Another table, with its memory; init() is the caller's. @return TENON_OK or TENON_ENOMEM */
+TENON_INTERNAL int tn_tcp_cc_change(struct tenon_tcp *conn, const struct tenon_cc_ops *ops);
+TENON_INTERNAL void tn_tcp_cc_free(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_cc_event(const struct tenon_tcp *conn, struct tenon_cc_event *event);
 
 /* ---- tcp_trace.c --------------------------------------------------------------------------------- */

@@ -255,7 +255,7 @@ static void note_idle(struct tenon_cc *cc, const struct tenon_cc_event *event)
 }
 
 static const struct tenon_cc_ops noting = { "noting", note_init, note_acked, note_lost, note_recovered, note_rto,
-                                            note_idle };
+                                            note_idle, 0, 0, NULL, NULL, NULL, NULL, NULL };
 
 /* ---- a connection ------------------------------------------------------------------------------ */
 
