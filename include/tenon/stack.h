@@ -56,6 +56,8 @@ struct tenon_conf {
     tenon_u32 tcp_rto_min_us;          /**< lower bound of the RTO; RFC 6298 2.4 says 1 s, as deployed stacks
                                             do we say less; 0: default 200000 */
     tenon_u32 tcp_rto_max_us;          /**< upper bound of the RTO, RFC 6298 2.5; 0: default 60000000 */
+    tenon_u32 tcp_peer_delack_us;      /**< how long a peer is believed to delay an ACK (RFC 8985 7.2); 0: default
+                                            200000 */
     tenon_u32 tcp_delack_us;           /**< delayed ACK (RFC 9293 3.8.6.3: below 500000); 0: default 40000 */
     tenon_u32 tcp_msl_ms;              /**< half of the TIME-WAIT (RFC 9293 3.4.2 says 2 minutes); 0: default 30000 */
     tenon_u32 tcp_rsts_per_s;          /**< resets for segments of no connection; 0: default 1000 */

@@ -103,6 +103,12 @@ struct tenon;
     X(TCP_TIME_WAIT_EVICTED, "tcp_time_wait_evicted", "TIME-WAIT records given up early, at their limit") \
     X(TCP_TIME_WAIT_REUSED, "tcp_time_wait_reused", "TIME-WAIT records replaced by a new connection (RFC 6191)") \
     X(TCP_LIMIT, "tcp_limit", "connections refused because of tcp_conns_max or memory") \
+    X(TCP_DSACK, "tcp_dsack", "D-SACK blocks: something that we sent arrived twice (RFC 2883)") \
+    X(TCP_TLP, "tcp_tlp", "tail loss probes sent (RFC 8985 7)") \
+    X(TCP_TLP_REPAIRED, "tcp_tlp_repaired", "losses that a tail loss probe has repaired") \
+    X(TCP_UNDO, "tcp_undo", "reductions of the window that turned out to be mistakes, and were taken back") \
+    X(TCP_CE_RCVD, "tcp_ce_rcvd", "segments that met congestion on the way to us (CE, RFC 3168)") \
+    X(TCP_ECE_REDUCED, "tcp_ece_reduced", "reductions of the window because the peer said so (ECE)") \
     X(TCP_CC_FALLBACK, "tcp_cc_fallback", "connections with NewReno because there was no memory for tcp_cc") \
     X(TCP_SACK_BAD, "tcp_sack_bad", "SACK blocks that name nothing we sent")
 

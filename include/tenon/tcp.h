@@ -181,26 +181,30 @@ TENON_API int tenon_tcp_ack_fin(struct tenon_tcp *conn);
 
 /** Options of a connection, or of a listener for the connections that it will bring. */
 enum tenon_tcp_option {
-    TENON_TCP_NODELAY,           /**< 1: without Nagle's algorithm (RFC 9293 3.7.4); default 0 */
-    TENON_TCP_CORK,              /**< 1: only full segments leave; default 0 */
-    TENON_TCP_NO_DELAYED_ACK,    /**< 1: acknowledge every burst at once; default 0 */
-    TENON_TCP_ACK_BY_HAND,       /**< 1: received data is acknowledged by tenon_tcp_ack() only; default 0 */
-    TENON_TCP_HOLD_FIN,          /**< 1: the peer's FIN is acknowledged by tenon_tcp_ack_fin() only; default 0 */
-    TENON_TCP_TRANSPARENT,       /**< listener: 1: for addresses that are not ours too; default 0 */
-    TENON_TCP_KEEPALIVE_IDLE_S,  /**< seconds without a segment until the first probe; 0 (default): no keep-alive */
-    TENON_TCP_KEEPALIVE_INTERVAL_S,  /**< seconds between probes; default 75 */
-    TENON_TCP_KEEPALIVE_COUNT,   /**< unanswered probes that end the connection; default 9 */
-    TENON_TCP_R2_MS,             /**< milliseconds without an acknowledgement that end the connection (RFC 9293 3.8.3);
-                                      0: never; default 800000, for a SYN 180000 */
-    TENON_TCP_RCV_BUF,           /**< bytes; the largest receive window */
-    TENON_TCP_SND_BUF,           /**< bytes that may be queued or in flight */
-    TENON_TCP_MSS_MAX,           /**< largest segment that is sent and offered; 0: by MTU */
-    TENON_TCP_TTL,               /**< TTL or hop limit; default: the instance's */
-    TENON_TCP_TOS,               /**< DSCP in the upper six bits, as in the header; the ECN bits are the core's */
-    TENON_TCP_TIMESTAMPS,        /**< 0: do not offer or accept timestamps; before opening; default 1 */
-    TENON_TCP_SACK,              /**< 0: do not offer or accept SACK; before opening; default 1 */
-    TENON_TCP_WINDOW_SCALING,    /**< 0: do not offer or accept window scaling; before opening; default 1 */
-    TENON_TCP_MSL_MS,            /**< half of its TIME-WAIT; default: the instance's */
+    TENON_TCP_NODELAY, /**< 1: without Nagle's algorithm (RFC 9293 3.7.4); default 0 */
+    TENON_TCP_CORK, /**< 1: only full segments leave; default 0 */
+    TENON_TCP_NO_DELAYED_ACK, /**< 1: acknowledge every burst at once; default 0 */
+    TENON_TCP_ACK_BY_HAND, /**< 1: received data is acknowledged by tenon_tcp_ack() only; default 0 */
+    TENON_TCP_HOLD_FIN, /**< 1: the peer's FIN is acknowledged by tenon_tcp_ack_fin() only; default 0 */
+    TENON_TCP_TRANSPARENT, /**< listener: 1: for addresses that are not ours too; default 0 */
+    TENON_TCP_KEEPALIVE_IDLE_S, /**< seconds without a segment until the first probe; 0 (default): no
+                                   keep-alive */
+    TENON_TCP_KEEPALIVE_INTERVAL_S, /**< seconds between probes; default 75 */
+    TENON_TCP_KEEPALIVE_COUNT, /**< unanswered probes that end the connection; default 9 */
+    TENON_TCP_R2_MS, /**< milliseconds without an acknowledgement that end the connection (RFC 9293 3.8.3);
+                          0: never; default 800000, for a SYN 180000 */
+    TENON_TCP_RCV_BUF, /**< bytes; the largest receive window */
+    TENON_TCP_SND_BUF, /**< bytes that may be queued or in flight */
+    TENON_TCP_MSS_MAX, /**< largest segment that is sent and offered; 0: by MTU */
+    TENON_TCP_TTL, /**< TTL or hop limit; default: the instance's */
+    TENON_TCP_TOS, /**< DSCP in the upper six bits, as in the header; the ECN bits are the core's */
+    TENON_TCP_TIMESTAMPS, /**< 0: do not offer or accept timestamps; before opening; default 1 */
+    TENON_TCP_SACK, /**< 0: do not offer or accept SACK; before opening; default 1 */
+    TENON_TCP_WINDOW_SCALING, /**< 0: do not offer or accept window scaling; before opening; default 1 */
+    TENON_TCP_ECN, /**< RFC 3168: 0: never; 1: ask for it; 2 (default): if the peer asks; before opening */
+    TENON_TCP_PACING, /**< 1 (default): what is sent is spread over the round trip; congestion controls
+                           that need it do it in any case */
+    TENON_TCP_MSL_MS, /**< half of its TIME-WAIT; default: the instance's */
     TENON_TCP_OPTION_COUNT
 };
 
@@ -307,6 +311,7 @@ struct tenon_cc_event {
     tenon_u8 limited;             /**< 1: the window was not used up (RFC 7661): do not grow */
     tenon_u8 app_limited;         /**< 1: the application has nothing more to send now */
     tenon_u8 repeated;            /**< rto(): 1 for the second and later expiry of the same segment */
+    tenon_u8 sack;                /**< 1: the connection uses SACK */
     tenon_u8 paced;               /**< 1: what is sent is spread over the round trip */
     tenon_u8 in_recovery;         /**< 1: fast recovery; 2: after a timeout */
 };

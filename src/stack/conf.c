@@ -34,6 +34,7 @@ TENON_API void tenon_conf_default(struct tenon_conf *conf)
     conf->tcp_rto_initial_us = 1000000UL;
     conf->tcp_rto_min_us = 200000UL;
     conf->tcp_rto_max_us = 60000000UL;
+    conf->tcp_peer_delack_us = 200000UL;
     conf->tcp_delack_us = 40000UL;
     conf->tcp_msl_ms = 30000UL;
     conf->tcp_rsts_per_s = 1000;
@@ -93,6 +94,7 @@ static void conf_complete(struct tenon_conf *conf)
     conf_u32(&conf->tcp_rto_initial_us, defaults.tcp_rto_initial_us);
     conf_u32(&conf->tcp_rto_min_us, defaults.tcp_rto_min_us);
     conf_u32(&conf->tcp_rto_max_us, defaults.tcp_rto_max_us);
+    conf_u32(&conf->tcp_peer_delack_us, defaults.tcp_peer_delack_us);
     conf_u32(&conf->tcp_delack_us, defaults.tcp_delack_us);
     conf_u32(&conf->tcp_msl_ms, defaults.tcp_msl_ms);
     conf_u32(&conf->tcp_rsts_per_s, defaults.tcp_rsts_per_s);
@@ -114,6 +116,8 @@ static const char *conf_check_tcp(const struct tenon_conf *conf)
         return "tcp_rto_min_us";
     if (conf->tcp_rto_max_us > 1000000000UL)
         return "tcp_rto_max_us";
+    if (conf->tcp_peer_delack_us > 500000UL)
+        return "tcp_peer_delack_us";
     if (conf->tcp_delack_us >= 500000UL)
         return "tcp_delack_us";    /* RFC 9293 MUST-40 */
     if (conf->tcp_msl_ms > 600000UL)

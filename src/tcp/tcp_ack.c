@@ -4,13 +4,23 @@
 
 /* ---- RTT (RFC 6298 2, Jacobson's integer form) ---------------------------------------------------------- */
 
+/* The shortest round trip that was seen, forgotten after five minutes: paths change (RFC 8985 6.2 step 1). */
+static void ack_take_min_rtt(struct tenon_tcp *conn, tenon_u32 rtt_us)
+{
+    if (rtt_us > conn->min_rtt_us && conn->stack->now_ms - conn->min_rtt_ms < 300000UL)
+        return;
+    conn->min_rtt_us = tn_max(1, rtt_us);
+    conn->min_rtt_ms = conn->stack->now_ms;
+}
+
 TENON_INTERNAL void tn_tcp_rtt_sample(struct tenon_tcp *conn, tenon_u32 rtt_us)
 {
     const struct tenon_conf *conf = &conn->stack->conf;
     tenon_u32 variance;
 
     rtt_us = tn_max(1, tn_min(rtt_us, 0x0FFFFFFFUL));
-    conn->min_rtt_us = tn_min(conn->min_rtt_us, rtt_us);
+    if (conn->min_rtt_us == 0xFFFFFFFFUL)
+        ack_take_min_rtt(conn, rtt_us);
     if (conn->srtt8 == 0) {
         conn->srtt8 = rtt_us << 3;
         conn->rttvar4 = rtt_us << 1;
@@ -26,24 +36,42 @@ TENON_INTERNAL void tn_tcp_rtt_sample(struct tenon_tcp *conn, tenon_u32 rtt_us)
     conn->rto_us = tn_min(tn_max((conn->srtt8 >> 3) + variance, conf->tcp_rto_min_us), conf->tcp_rto_max_us);
 }
 
-/* The timed segment is acknowledged, or a timestamp tells (RFC 6298 3: Karn). @return the sample, or 0 */
-static tenon_u32 ack_take_rtt(struct tenon_tcp *conn, const struct tn_seg *seg)
+/* RTT by timestamp, in its milliseconds; 0: none (7323-TS-7: a bound on nonsense). */
+static tenon_u32 ack_timestamp_rtt(const struct tenon_tcp *conn, const struct tn_seg *seg)
 {
-    tenon_u32 rtt_us = 0;
+    tenon_u32 ms;
 
+    if (!(conn->flags & TN_TCP_F_TIMESTAMPS) || !seg->options.has_timestamp || seg->options.ts_ecr == 0)
+        return 0;
+    ms = tn_tcp_ts_now(conn) - seg->options.ts_ecr;
+    return ms <= conn->stack->conf.tcp_rto_max_us / 1000 ? tn_max(1000, ms * 1000) : 0;
+}
+
+/* One sample per round trip: of the segment that is being timed. While something is retransmitted none is timed;
+ * then that serves which was sent once only, or a timestamp (RFC 6298 3: Karn). */
+static void ack_take_rtt(struct tenon_tcp *conn, struct tn_ack *ack)
+{
+    const struct tn_seg *seg = ack->seg;
+    const tenon_u32 now = conn->stack->now_us;
+
+    if (ack->has_newest && !ack->newest_again) {
+        ack->fresh_rtt_us = tn_max(1, now - ack->newest.sent_us);
+        ack_take_min_rtt(conn, ack->fresh_rtt_us);
+        conn->flight->tlp_sampled = 1;
+    }
     if ((conn->flags & TN_TCP_F_RTT_TIMING) && tn_seq_gt(seg->ack, conn->rtt_seq)) {
         conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
-        rtt_us = tn_max(1, conn->stack->now_us - conn->rtt_start_us);
-    } else if (conn->recovery != TN_RECOVERY_NONE && (conn->flags & TN_TCP_F_TIMESTAMPS) &&
-               seg->options.has_timestamp && seg->options.ts_ecr != 0) {
-        const tenon_u32 ms = tn_tcp_ts_now(conn) - seg->options.ts_ecr;
-
-        if (ms <= conn->stack->conf.tcp_rto_max_us / 1000)    /* 7323-TS-7: a bound on nonsense */
-            rtt_us = tn_max(1000, ms * 1000);
+        ack->rtt_us = tn_max(1, now - conn->rtt_start_us);
+    } else if (conn->recovery != TN_RECOVERY_NONE && ack->acked > 0) {
+        if ((conn->flags & TN_TCP_F_SACK) && ack->has_original)
+            ack->rtt_us = tn_max(1, now - ack->original_us);
+        else
+            ack->rtt_us = ack_timestamp_rtt(conn, seg);
     }
-    if (rtt_us != 0)
-        tn_tcp_rtt_sample(conn, rtt_us);
-    return rtt_us;
+    if (ack->rtt_us != 0)
+        tn_tcp_rtt_sample(conn, ack->rtt_us);
+    if (ack->acked > 0 && (ack->rtt_us != 0 || ack->fresh_rtt_us != 0))
+        conn->backoff = 0;    /* RFC 8961 4: not before there is a sample that cannot be mistaken */
 }
 
 /* ---- window ------------------------------------------------------------------------------------------------ */
@@ -72,81 +100,131 @@ TENON_INTERNAL void tn_tcp_window_update(struct tenon_tcp *conn, const struct tn
 
 /* ---- SACK ---------------------------------------------------------------------------------------------------- */
 
-/* @return bytes newly SACKed */
-static tenon_u32 ack_take_sack(struct tenon_tcp *conn, const struct tn_seg *seg)
+/* RFC 2883 4: the first block names something that has arrived twice: below the acknowledgement, or within the
+ * second block. @return 1: it does */
+static int ack_take_dsack(struct tenon_tcp *conn, struct tn_ack *ack)
 {
-    tenon_u32 fresh = 0;
+    const struct tn_tcp_options *options = &ack->seg->options;
+    const tenon_u32 left = options->sack_left[0], right = options->sack_right[0];
+    const int below = tn_seq_le(right, ack->seg->ack);
+    const int within = options->nsacks > 1 && tn_seq_ge(left, options->sack_left[1]) &&
+                       tn_seq_le(right, options->sack_right[1]);
+
+    if (!below && !within)
+        return 0;
+    if (!tn_seq_lt(left, right) || right - left > conn->snd_wnd_max ||
+        !tn_seq_between(conn->snd_una - conn->snd_wnd_max, left, conn->snd_nxt)) {
+        tn_count(conn->stack, TENON_STAT_TCP_SACK_BAD);
+        return 1;
+    }
+    ack->has_dsack = 1;
+    ack->dsack_left = left;
+    ack->dsack_right = right;
+    tn_count(conn->stack, TENON_STAT_TCP_DSACK);
+    return 1;
+}
+
+static void ack_take_sack(struct tenon_tcp *conn, struct tn_ack *ack)
+{
+    const struct tn_seg *seg = ack->seg;
     unsigned i;
 
-    if (!(conn->flags & TN_TCP_F_SACK))
-        return 0;
-    for (i = 0; i < seg->options.nsacks; i++) {
+    if (!(conn->flags & TN_TCP_F_SACK) || seg->options.nsacks == 0)
+        return;
+    for (i = ack_take_dsack(conn, ack) ? 1 : 0; i < seg->options.nsacks; i++) {
         const tenon_u32 left = seg->options.sack_left[i];
         const tenon_u32 right = seg->options.sack_right[i];
 
         if (tn_seq_le(right, seg->ack))
-            continue;    /* D-SACK (RFC 2883): a duplicate, nothing that is missing */
+            continue;    /* overtaken by a newer ACK */
         /* SACK-8: only what lies between what was acknowledged and what was sent can be meant. */
         if (!tn_seq_lt(left, right) || tn_seq_lt(left, seg->ack) || tn_seq_gt(right, conn->snd_nxt)) {
             tn_count(conn->stack, TENON_STAT_TCP_SACK_BAD);
             continue;
         }
-        fresh += tn_sack_add(conn, left, right);
+        tn_sack_add(conn, ack, left, right);
         tn_tcp_trace(conn, TENON_TRACE_SACKED, seg, i);
     }
-    return fresh;
 }
 
 /* ---- the acknowledgement -------------------------------------------------------------------------------------- */
 
 /* RFC 5681 2, with the exception for SACK: then new SACK information is what counts. */
-static int ack_is_duplicate(const struct tenon_tcp *conn, const struct tn_seg *seg, tenon_u32 wnd_before,
-                            tenon_u32 newly_sacked)
+static int ack_is_duplicate(const struct tenon_tcp *conn, const struct tn_ack *ack, tenon_u32 wnd_before)
 {
+    const struct tn_seg *seg = ack->seg;
+
     if (seg->ack != conn->snd_una || conn->snd_una == conn->snd_nxt || seg->len != 0)
         return 0;
     if (conn->flags & TN_TCP_F_SACK)
-        return newly_sacked > 0;
+        return ack->sacked > 0;
     return conn->snd_wnd == wnd_before;
+}
+
+/* What was acknowledged and not SACKed before has arrived just now, as far as we know. */
+static void ack_deliver(struct tenon_tcp *conn, struct tn_ack *ack)
+{
+    const tenon_u32 to = tn_seq_min(ack->seg->ack, conn->snd_nxt);
+    tenon_u32 from = conn->snd_una, end;
+
+    while (tn_seq_lt(from, to)) {
+        from = tn_sack_gap(conn, from, &end);
+        if (tn_seq_ge(from, to))
+            break;
+        tn_flight_delivered(conn, ack, from, tn_seq_min(end, to));
+        from = end;
+    }
 }
 
 static void ack_advance(struct tenon_tcp *conn, const struct tn_seg *seg)
 {
-    struct tenon *stack = conn->stack;
     const tenon_u32 data_end = tn_seq_min(seg->ack, conn->snd_end);
 
     if (tn_seq_gt(seg->ack, conn->snd_nxt))
         conn->snd_nxt = seg->ack;    /* the octet of a window probe was taken after all */
     conn->flags &= ~(tenon_u32)(TN_TCP_F_PROBED | TN_TCP_F_R1_TOLD);
     conn->snd_una = seg->ack;
-    conn->progress_ms = stack->now_ms;
+    conn->progress_ms = conn->stack->now_ms;
     tn_sendq_pop(conn, data_end);
+    tn_sack_advance(conn);
+    conn->lost_edge = tn_seq_max(conn->lost_edge, conn->snd_una);
+    conn->rtx_nxt = tn_seq_max(conn->rtx_nxt, conn->snd_una);
+    tn_flight_advance(conn);
     if ((conn->flags & TN_TCP_F_URGENT_SND) && tn_seq_ge(conn->snd_una, conn->snd_up))
         conn->flags &= ~(tenon_u32)TN_TCP_F_URGENT_SND;
-    tn_path_confirm(stack, conn->path);
-    /* RFC 6298 5.2, 5.3 */
-    if (conn->snd_una == conn->snd_nxt)
-        tn_tcp_disarm_rtx(conn);
-    else
-        tn_tcp_arm_rtx(conn);
+    tn_path_confirm(conn->stack, conn->path);
     tn_tcp_make_ready(conn);
 }
 
-/* New data is acknowledged: sequence numbers first, then what follows from them, then the application. */
-static int ack_new(struct tenon_tcp *conn, struct tn_seg *seg)
+/* Everything that follows from an acknowledgement: sequence numbers first, then loss and congestion, then timers.
+ * RFC 6298 5.2, 5.3: new data acknowledged restarts the timer, all of it stops it. */
+static void ack_process(struct tenon_tcp *conn, struct tn_ack *ack)
 {
-    const tenon_u32 acked = seg->ack - conn->snd_una;
-    const tenon_u32 flight_before = conn->snd_nxt - conn->snd_una;
-    const int fin_was_acked = tn_tcp_fin_acked(conn);
-    tenon_u32 rtt_us, data;
+    if (ack->acked > 0)
+        ack_advance(conn, ack->seg);
+    ack_take_rtt(conn, ack);
+    conn->total_delivered += ack->delivered;
+    if (ack->acked > 0 && conn->snd_una == conn->snd_nxt)
+        tn_tcp_disarm_rtx(conn);
+    else if (ack->acked > 0)
+        tn_tcp_arm_rtx(conn);
+    if (conn->flight != NULL)
+        tn_tcp_recovery_on_ack(conn, ack);
+    if (ack->acked > 0)
+        tn_tcp_trace(conn, TENON_TRACE_ACKED, ack->seg, ack->rtt_us);
+    if (conn->snd_una == conn->snd_nxt)
+        tn_flight_rest(conn);
+    else
+        tn_tcp_choose_timer(conn);
+    if (ack->sacked > 0 || ack->is_dup || ack->lost > 0)
+        tn_tcp_make_ready(conn);
+}
 
-    rtt_us = ack_take_rtt(conn, seg);
-    if (rtt_us != 0)
-        conn->backoff = 0;    /* RFC 8961 4: not before there is a sample that cannot be mistaken */
-    ack_advance(conn, seg);
-    tn_tcp_recovery_on_ack(conn, acked, flight_before, 0, rtt_us);
-    tn_tcp_trace(conn, TENON_TRACE_ACKED, seg, rtt_us);
-    data = acked - (tenon_u32)(!fin_was_acked && tn_tcp_fin_acked(conn));
+/* The application hears of it last. @return 0: the connection is gone */
+static int ack_tell(struct tenon_tcp *conn, tenon_u32 acked, int fin_was_acked)
+{
+    const tenon_u32 data = acked - (tenon_u32)(!fin_was_acked && tn_tcp_fin_acked(conn));
+
     if (data > 0 && conn->events->acked != NULL)
         conn->events->acked(conn, conn->app, data);
     return conn->state != TENON_TCP_CLOSED;
@@ -186,26 +264,34 @@ static int ack_is_acceptable(const struct tenon_tcp *conn, tenon_u32 ack)
 TENON_INTERNAL int tn_tcp_ack_input(struct tenon_tcp *conn, struct tn_seg *seg)
 {
     const tenon_u32 wnd_before = conn->snd_wnd;
-    tenon_u32 newly_sacked;
+    const int fin_was_acked = tn_tcp_fin_acked(conn);
+    struct tn_ack ack;
 
     if (!ack_is_acceptable(conn, seg->ack)) {
         tn_count(conn->stack, TENON_STAT_TCP_BAD_ACK);
         tn_tcp_challenge_ack(conn);
         return 0;
     }
-    if (tn_seq_ge(seg->ack, conn->snd_una))
-        tn_tcp_window_update(conn, seg);
-    newly_sacked = tn_seq_ge(seg->ack, conn->snd_una) ? ack_take_sack(conn, seg) : 0;
-    if (newly_sacked > 0)
-        tn_tcp_make_ready(conn);
-    if (tn_seq_gt(seg->ack, conn->snd_una)) {
-        if (!ack_new(conn, seg))
-            return 0;
-        return tn_tcp_fin_acked(conn) ? ack_of_fin(conn) : 1;
+    if (tn_seq_lt(seg->ack, conn->snd_una))
+        return 1;
+    memset(&ack, 0, sizeof(ack));
+    ack.seg = seg;
+    ack.una = conn->snd_una;
+    ack.flight = conn->snd_nxt - conn->snd_una;
+    ack.acked = seg->ack - conn->snd_una;
+    ack.fack = tn_sack_highest(conn);
+    tn_tcp_window_update(conn, seg);
+    if (ack.flight > 0) {
+        ack_take_sack(conn, &ack);
+        ack_deliver(conn, &ack);
     }
-    if (ack_is_duplicate(conn, seg, wnd_before, newly_sacked)) {
-        tn_tcp_recovery_on_ack(conn, 0, conn->snd_nxt - conn->snd_una, 1, 0);
-        tn_tcp_make_ready(conn);
-    }
-    return 1;
+    ack.is_dup = (tenon_u8)ack_is_duplicate(conn, &ack, wnd_before);
+    tn_ecn_acked(conn, &ack);
+    if (ack.acked > 0 || ack.delivered > 0 || ack.is_dup || ack.has_dsack)
+        ack_process(conn, &ack);
+    if (ack.acked == 0)
+        return 1;
+    if (!ack_tell(conn, ack.acked, fin_was_acked))
+        return 0;
+    return tn_tcp_fin_acked(conn) ? ack_of_fin(conn) : 1;
 }

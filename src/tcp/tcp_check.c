@@ -10,10 +10,12 @@ static const char *check_send_side(const struct tenon_tcp *conn)
         return "snd_una is behind snd_nxt";
     if (tn_seq_gt(conn->snd_nxt, end))
         return "snd_nxt is behind everything that was queued";
-    if (conn->recovery != TN_RECOVERY_NONE && tn_seq_gt(conn->lost_edge, conn->snd_nxt))
-        return "what was never sent is said to be lost";
-    if (conn->recovery != TN_RECOVERY_NONE && tn_seq_gt(conn->rtx_nxt, conn->snd_nxt))
-        return "what was never sent is said to be retransmitted";
+    if (!tn_seq_between(conn->snd_una, conn->lost_edge, conn->snd_nxt))
+        return "the lost edge does not lie in the flight";
+    if (conn->recovery == TN_RECOVERY_NONE && conn->lost_edge != conn->snd_una)
+        return "something is lost and nobody recovers it";
+    if (conn->recovery != TN_RECOVERY_NONE && !tn_seq_between(conn->snd_una, conn->rtx_nxt, conn->snd_nxt))
+        return "what is sent again does not lie in the flight";
     if (conn->cc.cwnd == 0)
         return "the congestion window is zero";
     return NULL;
@@ -57,6 +59,8 @@ TENON_API const char *tenon_tcp_check(const struct tenon_tcp *conn)
     wrong = check_send_side(conn);
     if (wrong == NULL)
         wrong = tn_sack_check(conn);
+    if (wrong == NULL)
+        wrong = tn_flight_check(conn);
     if (wrong == NULL)
         wrong = check_receive_side(conn);
     return wrong;

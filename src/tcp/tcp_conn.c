@@ -193,6 +193,7 @@ TENON_INTERNAL void tn_tcp_established(struct tenon_tcp *conn)
     tn_tcp_cc_event(conn, &event);
     event.repeated = (tenon_u8)(conn->backoff > 1);    /* RFC 6928 2: more than one lost SYN */
     conn->cc.ops->init(&conn->cc, &event);
+    tn_pace_update(conn);
     if (conn->backoff > 0 && conn->srtt8 == 0)
         conn->rto_us = tn_max(conn->rto_us, 3000000UL);    /* RFC 6298 5.7 */
     conn->backoff = 0;
@@ -214,6 +215,7 @@ static void conn_release(struct tenon_tcp *conn)
 
     tn_sendq_free(conn);
     tn_sack_clear(conn);
+    tn_flight_free(conn);
     tn_ooo_free(conn);
     tn_tcp_cc_free(conn);
     if (conn->path != NULL)
@@ -313,6 +315,7 @@ TENON_INTERNAL int tn_tcp_init(struct tenon *stack)
     tn_htab_init(&tcp->conns, stack->ops->mem_get, stack->ops->mem_put, stack->host);
     tcp->ready_last = &tcp->ready_first;
     tcp->tw_last = &tcp->tw_first;
+    tcp->rest_last = &tcp->rest_first;
     tcp->port_counter = tn_random(&stack->random);
     tcp->rst_tokens = stack->conf.tcp_rsts_per_s;
     tcp->defaults = tn_tcp_opts_new(stack);

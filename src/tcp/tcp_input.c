@@ -73,6 +73,7 @@ static void input_take_syn(struct tenon_tcp *conn, struct tn_seg *seg)
     conn->rcv_adv = conn->rcv_nxt + tn_min(65535UL, tn_tcp_opt(conn, TENON_TCP_RCV_BUF));
     conn->rcv_acked = conn->rcv_nxt;
     tn_tcp_read_syn_options(conn, seg);
+    tn_ecn_take_syn(conn, seg);
     conn->snd_wnd = seg->wnd;    /* RFC 7323 2.2: never scaled in a SYN */
     conn->snd_wnd_max = seg->wnd;
     conn->snd_wl1 = seg->seq;
@@ -325,6 +326,7 @@ static void input_synchronized(struct tenon_tcp *conn, struct tn_seg *seg)
     if (!tn_tcp_ack_input(conn, seg))
         return;
     tn_tcp_trace(conn, TENON_TRACE_RECEIVED, seg, 0);
+    tn_ecn_received(conn, seg);
     input_urgent(conn, seg);
     if (conn->state != TENON_TCP_CLOSED && seg->len > 0)
         tn_tcp_text_input(conn, seg);

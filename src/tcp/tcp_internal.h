@@ -2,17 +2,19 @@
 /* TCP from the inside. Sequence space as the two halves of a connection see it:
  *
  *   sending      snd_una            rtx_nxt      lost_edge        snd_nxt               snd_end
- *                   |== retransmitted =|-- lost ----|== in flight ====|-- queued, unsent --|FIN?
+ *                   |== sent again ====|-- lost ----|====== in flight =====|-- queued, unsent --|FIN?
  *
  *   receiving    rcv_nxt - rcv_held      rcv_nxt                      rcv_adv
  *                   |== delivered, not acked |-- may arrive (out of order) --|
  *
- * snd_nxt is never pulled back: what has been sent is either in flight, or SACKed, or lost (below
- * lost_edge and not SACKed), and what is lost is retransmitted from rtx_nxt upwards. */
+ * snd_nxt is never pulled back: what has been sent is in flight, or SACKed, or lost (below lost_edge and not SACKed);
+ * what is lost is sent again from rtx_nxt upwards, and is then in flight again until it arrives or is lost once more
+ * (then rtx_nxt goes back to it). */
 #ifndef TN_TCP_TCP_INTERNAL_H
 #define TN_TCP_TCP_INTERNAL_H
 
 #include "core.h"
+#include "tcp/tcp_flight.h"
 #include "wire/wire.h"
 
 TENON_BEGIN_DECLS
@@ -77,6 +79,7 @@ struct tn_sack_range {
 struct tn_sack {
     tenon_u16 n, cap;
     tenon_u32 bytes;             /* in all ranges */
+    tenon_u32 below;             /* of these, below lost_edge */
     struct tn_sack_range ranges[1];    /* [cap] */
 };
 
@@ -109,6 +112,7 @@ enum tn_tcp_flag {
     TN_TCP_F_FOREIGN = 1UL << 16,        /* the local address is not ours */
     TN_TCP_F_FORCE_RTX = 1UL << 17,      /* the next retransmission does not ask the congestion window */
     TN_TCP_F_SYN_QUEUED = 1UL << 18,     /* a SYN or SYN-ACK is to be sent */
+    TN_TCP_F_PACING = 1UL << 19,         /* pace_us is valid */
     TN_TCP_F_CWND_LIMITED = 1UL << 20,   /* the window has been used up since the last ACK */
     TN_TCP_F_R1_TOLD = 1UL << 21,
     TN_TCP_F_SWS_OVERRIDE = 1UL << 22,   /* send a small segment once (RFC 9293 3.8.6.2.1 rule 4) */
@@ -116,8 +120,27 @@ enum tn_tcp_flag {
     TN_TCP_F_RTX_ARMED = 1UL << 24,
     TN_TCP_F_ACK_ARMED = 1UL << 25,
     TN_TCP_F_IDLE_ARMED = 1UL << 26,
-    TN_TCP_F_PASSIVE_COUNTED = 1UL << 27 /* counted in its listener's half_open */
+    TN_TCP_F_PASSIVE_COUNTED = 1UL << 27, /* counted in its listener's half_open */
+    TN_TCP_F_PACE_ARMED = 1UL << 28
 };
+
+/* What the deadline rtx_when is for; TN_TCP_F_PERSIST goes before it. */
+enum tn_rtx_timer {
+    TN_RTX_RTO,
+    TN_RTX_TLP,                  /* a tail loss probe (RFC 8985 7) */
+    TN_RTX_REORDER               /* the end of the reordering window (RFC 8985 6.2) */
+};
+
+/* Explicit congestion notification (RFC 3168, RFC 8257). */
+enum tn_ecn_flag {
+    TN_ECN_ON = 1,               /* agreed on in the handshake */
+    TN_ECN_ECHO = 2,             /* CE has come: ECE in every ACK until the peer's CWR (DCTCP: the last one had CE) */
+    TN_ECN_CWR = 4,              /* we have reduced: CWR in the next new data */
+    TN_ECN_ASKED = 8             /* our SYN has asked for it */
+};
+
+/* In the lower two bits of TOS and traffic class (RFC 3168 5). */
+enum { TN_ECT_0 = 2, TN_ECN_CE = 3 };
 
 struct tenon_tcp {
     struct tn_tcp_ends ends;
@@ -128,6 +151,8 @@ struct tenon_tcp {
     tenon_u8 dupacks;
     tenon_u8 keepalives;             /* unanswered */
     tenon_u8 challenges;             /* challenge ACKs since challenge_ms */
+    tenon_u8 rtx_timer;              /* enum tn_rtx_timer */
+    tenon_u8 ecn;                    /* enum tn_ecn_flag */
     tenon_u16 mss;                   /* payload of a full segment that we send, options subtracted */
     tenon_u16 peer_mss;              /* from its MSS option, or the default */
     tenon_u16 rcv_mss;               /* largest payload received in one packet */
@@ -152,6 +177,10 @@ struct tenon_tcp {
     tenon_u32 reno_sacked;           /* bytes that duplicate ACKs say have left the network (no SACK) */
     struct tn_sendq sendq;
     struct tn_sack *sack;            /* NULL: nothing is SACKed */
+    struct tn_flight *flight;        /* NULL: nothing is in flight */
+    tenon_u32 total_delivered, total_lost;
+    tenon_u32 pace_us, pace_carry;   /* TN_TCP_F_PACING: when the next packet may leave */
+    tenon_u32 ecn_recover;           /* no further reduction for ECE before this is acknowledged */
 
     tenon_u32 rcv_nxt, rcv_adv;
     tenon_u32 rcv_unconsumed;
@@ -162,12 +191,13 @@ struct tenon_tcp {
 
     struct tenon_cc cc;
     tenon_u32 srtt8, rttvar4;        /* 8 * SRTT, 4 * RTTVAR, us (RFC 6298); srtt8 0: no sample */
-    tenon_u32 rto_us, min_rtt_us;
+    tenon_u32 rto_us, min_rtt_us, min_rtt_ms;
     tenon_u32 rtt_seq, rtt_start_us;
     tenon_u32 ts_recent, ts_recent_ms, ts_offset;
 
     struct tn_timer timer;           /* runs for the earliest of these ticks */
-    tenon_u32 rtx_when, ack_when, idle_when;
+    tenon_u32 rtx_when, ack_when, idle_when, pace_when;
+    tenon_u32 rto_when;              /* when the RTO is over; rtx_when is that or earlier */
     tenon_u32 progress_ms;           /* last forward progress: R2 counts from here */
     tenon_u32 last_rcv_ms;           /* last segment from the peer: keep-alive */
     tenon_u32 last_snd_ms;           /* last data segment sent: restart after idle */
@@ -294,15 +324,13 @@ TENON_INTERNAL void tn_tcp_ack_now(struct tenon_tcp *conn);
 
 /* ---- tcp_sack.c: the scoreboard ---------------------------------------------------------------------------- */
 
-/* Take note of [left, right), which lies within [snd_una, snd_nxt]. @return bytes newly SACKed */
-TENON_INTERNAL tenon_u32 tn_sack_add(struct tenon_tcp *conn, tenon_u32 left, tenon_u32 right);
+/* Take note of [left, right), which lies within [snd_una, snd_nxt]; what is new of it is told to the ACK. */
+TENON_INTERNAL void tn_sack_add(struct tenon_tcp *conn, struct tn_ack *ack, tenon_u32 left, tenon_u32 right);
 /* Everything below snd_una is forgotten. */
 TENON_INTERNAL void tn_sack_advance(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_sack_clear(struct tenon_tcp *conn);
 /* SACKed bytes in [from, to). */
 TENON_INTERNAL tenon_u32 tn_sack_bytes_between(const struct tenon_tcp *conn, tenon_u32 from, tenon_u32 to);
-/* Below this, what is not SACKed is lost (RFC 6675 4, IsLost). snd_una: nothing is. */
-TENON_INTERNAL tenon_u32 tn_sack_lost_edge(const struct tenon_tcp *conn);
 /* The first gap at or after `from`: its beginning, and in *end where the next SACKed range begins (snd_nxt
  * if there is none). */
 TENON_INTERNAL tenon_u32 tn_sack_gap(const struct tenon_tcp *conn, tenon_u32 from, tenon_u32 *end);
@@ -326,9 +354,14 @@ TENON_INTERNAL const char *tn_sendq_check(const struct tenon_tcp *conn);
 TENON_INTERNAL int tn_tcp_output(struct tenon_tcp *conn);
 /* Bytes in the network, as far as is known (RFC 6675 "pipe"). */
 TENON_INTERNAL tenon_u32 tn_tcp_in_flight(const struct tenon_tcp *conn);
+/* Data, or a FIN, that was never sent; and whether the peer's window takes some of it. */
+TENON_INTERNAL int tn_tcp_has_new_data(const struct tenon_tcp *conn);
+/* A tail loss probe: a new segment, or the last one again (RFC 8985 7.3). @return 1: it was sent */
+TENON_INTERNAL int tn_tcp_send_tlp(struct tenon_tcp *conn);
 /* One octet, or FIN, beyond the window (RFC 9293 3.8.6.1). */
 TENON_INTERNAL void tn_tcp_send_probe(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_send_keepalive(struct tenon_tcp *conn);
+TENON_INTERNAL void tn_tcp_send_ack(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_send_reset(struct tenon_tcp *conn);
 /* Window that we can offer, as a right edge. */
 TENON_INTERNAL tenon_u32 tn_tcp_rcv_edge(const struct tenon_tcp *conn);
@@ -363,6 +396,9 @@ TENON_INTERNAL void tn_tcp_send_bare(struct tenon *stack, const struct tn_bare *
 /* ---- tcp_timer.c --------------------------------------------------------------------------------- */
 
 TENON_INTERNAL void tn_tcp_arm_rtx(struct tenon_tcp *conn);          /* (re)start with the present RTO */
+/* Something is in flight: RTO, tail loss probe or reordering window, whichever is next (RFC 8985 8). */
+TENON_INTERNAL void tn_tcp_choose_timer(struct tenon_tcp *conn);
+TENON_INTERNAL void tn_tcp_arm_pace(struct tenon_tcp *conn, tenon_u32 us);
 TENON_INTERNAL void tn_tcp_disarm_rtx(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_arm_delack(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_disarm_delack(struct tenon_tcp *conn);
@@ -372,15 +408,28 @@ TENON_INTERNAL void tn_tcp_arm_keepalive(struct tenon_tcp *conn);
 
 /* ---- tcp_recovery.c ------------------------------------------------------------------------------ */
 
-/* `acked` new bytes have just moved snd_una (0: a duplicate ACK, `is_dup`). */
-TENON_INTERNAL void tn_tcp_recovery_on_ack(struct tenon_tcp *conn, tenon_u32 acked, tenon_u32 flight_before,
-                                           int is_dup, tenon_u32 rtt_us);
+/* What an ACK means for loss and congestion; the sequence numbers have been moved. */
+TENON_INTERNAL void tn_tcp_recovery_on_ack(struct tenon_tcp *conn, struct tn_ack *ack);
+TENON_INTERNAL void tn_tcp_recovery_on_reorder_timer(struct tenon_tcp *conn);
+/* A stretch of so many bytes, that left at `sent`, is lost. */
+TENON_INTERNAL void tn_tcp_lost(struct tenon_tcp *conn, const struct tn_sent *sent, tenon_u32 bytes);
 TENON_INTERNAL void tn_tcp_recovery_on_rto(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_recovery_on_mtu(struct tenon_tcp *conn);
 /* Another table, with its memory; init() is the caller's. @return TENON_OK or TENON_ENOMEM */
 TENON_INTERNAL int tn_tcp_cc_change(struct tenon_tcp *conn, const struct tenon_cc_ops *ops);
 TENON_INTERNAL void tn_tcp_cc_free(struct tenon_tcp *conn);
-TENON_INTERNAL void tn_tcp_cc_event(const struct tenon_tcp *conn, struct tenon_cc_event *event);
+TENON_INTERNAL void tn_tcp_cc_event(struct tenon_tcp *conn, struct tenon_cc_event *event);
+
+/* ---- tcp_ecn.c ------------------------------------------------------------------------------------- */
+
+/* Our SYN or SYN-ACK leaves, the peer's has come: the flags that go with it, and what is agreed on. */
+TENON_INTERNAL unsigned tn_ecn_syn_flags(struct tenon_tcp *conn, unsigned flags);
+TENON_INTERNAL void tn_ecn_take_syn(struct tenon_tcp *conn, const struct tn_seg *seg);
+/* An acceptable segment: what the network and the peer have marked. */
+TENON_INTERNAL void tn_ecn_received(struct tenon_tcp *conn, const struct tn_seg *seg);
+TENON_INTERNAL void tn_ecn_acked(struct tenon_tcp *conn, struct tn_ack *ack);
+/* What goes with a segment of these flags that is no SYN. */
+TENON_INTERNAL unsigned tn_ecn_flags(const struct tenon_tcp *conn, unsigned flags);
 
 /* ---- tcp_trace.c --------------------------------------------------------------------------------- */
 

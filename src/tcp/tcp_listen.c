@@ -168,6 +168,7 @@ static void listen_receive_syn(struct tenon_tcp *conn, const struct tn_seg *seg)
     conn->snd_end = conn->iss + 1;
     conn->rtx_nxt = conn->lost_edge = conn->snd_una;
     tn_tcp_read_syn_options(conn, seg);
+    tn_ecn_take_syn(conn, seg);
     conn->snd_wnd = seg->wnd;    /* RFC 7323 2.2: never scaled in a SYN */
     conn->snd_wnd_max = seg->wnd;
     conn->snd_wl1 = seg->seq;

@@ -20,6 +20,8 @@ TENON_INTERNAL struct tn_tcp_opts *tn_tcp_opts_new(struct tenon *stack)
     opts->values[TENON_TCP_TIMESTAMPS] = 1;
     opts->values[TENON_TCP_SACK] = 1;
     opts->values[TENON_TCP_WINDOW_SCALING] = 1;
+    opts->values[TENON_TCP_ECN] = 2;
+    opts->values[TENON_TCP_PACING] = 1;
     opts->values[TENON_TCP_MSL_MS] = stack->conf.tcp_msl_ms;
     return opts;
 }
@@ -42,7 +44,9 @@ static int opts_value_is_possible(enum tenon_tcp_option option, tenon_u32 value)
     case TENON_TCP_TRANSPARENT:
     case TENON_TCP_TIMESTAMPS:
     case TENON_TCP_SACK:
+    case TENON_TCP_PACING:
     case TENON_TCP_WINDOW_SCALING: return value <= 1;
+    case TENON_TCP_ECN: return value <= 2;
     case TENON_TCP_KEEPALIVE_INTERVAL_S: return value >= 1 && value <= 1000000UL;
     case TENON_TCP_KEEPALIVE_IDLE_S: return value <= 1000000UL;
     case TENON_TCP_KEEPALIVE_COUNT: return value >= 1 && value <= 255;
@@ -97,7 +101,8 @@ static int opts_is_settled(const struct tenon_tcp *conn, enum tenon_tcp_option o
 
     if (option == TENON_TCP_TRANSPARENT)
         return 1;
-    if (option != TENON_TCP_TIMESTAMPS && option != TENON_TCP_SACK && option != TENON_TCP_WINDOW_SCALING)
+    if (option != TENON_TCP_TIMESTAMPS && option != TENON_TCP_SACK && option != TENON_TCP_ECN &&
+        option != TENON_TCP_WINDOW_SCALING)
         return 0;
     return !syn_sent && !syn_held;
 }

@@ -14,6 +14,7 @@ struct output_plan {
     tenon_u32 seq, len;    /* payload */
     tenon_u8 flags;
     tenon_u8 is_rtx;
+    tenon_u8 ect;          /* new data: the network may mark it (RFC 3168 6.1.4, 6.1.5, 6.1.6: nothing else) */
 };
 
 /* ---- the receive window --------------------------------------------------------------------------------- */
@@ -117,6 +118,7 @@ static void output_header(struct tenon_tcp *conn, struct tn_out *out, tenon_u32 
         tcp.flags |= TN_TCP_URG;
         tcp.urgent = (tenon_u16)tn_min(conn->snd_up - seq, 65535UL);
     }
+    tcp.flags |= (tenon_u8)((flags & TN_TCP_SYN) ? tn_ecn_syn_flags(conn, flags) : tn_ecn_flags(conn, flags));
     tcp.header_bytes = (tenon_u8)(TN_TCP_BYTES + output_options(conn, l4 + TN_TCP_BYTES, flags));
     tn_tcp_build(l4, &tcp);
     out->len = tcp.header_bytes;
@@ -334,6 +336,11 @@ static tenon_u32 output_data(struct tenon_tcp *conn, struct output_plan *plan)
     l4 = out.hdr->data + out.l4_off;
     l4[13] = (tenon_u8)((l4[13] & ~at_the_end) | (flags & at_the_end));
     output_trace_sent(conn, plan, flags);
+    if (plan->ect && plan->len > 0 && (conn->ecn & TN_ECN_ON)) {
+        out.tos |= TN_ECT_0;
+        if (conn->ecn & TN_ECN_CWR)
+            l4[13] |= TN_TCP_CWR;
+    }
     error = output_hand_down(conn, &out);
     if (copied)
         tn_spans_put(spans, to.n);
@@ -346,23 +353,16 @@ static tenon_u32 output_data(struct tenon_tcp *conn, struct output_plan *plan)
 
 /* ---- what is in the network ------------------------------------------------------------------------------- */
 
-static tenon_u32 output_unsacked(const struct tenon_tcp *conn, tenon_u32 from, tenon_u32 to)
-{
-    if (tn_seq_ge(from, to))
-        return 0;
-    return to - from - tn_sack_bytes_between(conn, from, to);
-}
-
-/* RFC 6675 4, SetPipe: what is not lost, and what was retransmitted; less what duplicate ACKs vouch for. */
+/* RFC 6675 4, SetPipe: what is neither lost nor SACKed, and what was sent again; less what duplicate ACKs vouch
+ * for. */
 TENON_INTERNAL tenon_u32 tn_tcp_in_flight(const struct tenon_tcp *conn)
 {
-    tenon_u32 pipe;
+    tenon_u32 pipe = conn->snd_nxt - conn->lost_edge;
 
-    if (conn->recovery == TN_RECOVERY_NONE)
-        pipe = output_unsacked(conn, conn->snd_una, conn->snd_nxt);
-    else
-        pipe = output_unsacked(conn, tn_seq_max(conn->lost_edge, conn->snd_una), conn->snd_nxt) +
-               output_unsacked(conn, conn->snd_una, conn->rtx_nxt);
+    if (conn->sack != NULL)
+        pipe -= conn->sack->bytes - conn->sack->below;
+    if (conn->flight != NULL)
+        pipe += conn->flight->again_bytes;
     return pipe - tn_min(pipe, conn->reno_sacked);
 }
 
@@ -387,32 +387,38 @@ static tenon_u32 output_frame_limit(const struct tenon_tcp *conn)
     const int is_v4 = tenon_ip_is_v4(&conn->ends.local.ip);
     const tenon_u32 most = tn_tx_segment_bytes_max(netif, 128);
     const unsigned cap = is_v4 ? TENON_CAP_TSO4 : TENON_CAP_TSO6;
-    tenon_u32 segments = most / conn->mss;
+    tenon_u32 segments = tn_min(most, tn_pace_quantum(conn)) / conn->mss;
 
     /* Cut in software, a frame becomes as many as it has segments: they must fit into the burst. */
     if (!(netif->conf.caps & cap))
         segments = tn_min(segments, tn_tx_room(conn->stack));
-    if (conn->flags & TN_TCP_F_URGENT_SND)
-        segments = 1;    /* the pointer is an offset: a frame that is cut would repeat it */
+    /* The urgent pointer is an offset, and CWR is said once: a frame that is cut would repeat them. */
+    if ((conn->flags & TN_TCP_F_URGENT_SND) || (conn->ecn & TN_ECN_CWR))
+        segments = 1;
     return tn_max(segments, 1) * conn->mss;
 }
 
-/* RFC 6675 4, NextSeg: rule 1, what is lost; rule 3, a gap below what is SACKed when there is nothing new.
+/* What is lost and not on its way again, from the lowest number up (RFC 6675 4, NextSeg rule 1).
  * @return 1 and [from, end): the gap to fill */
-static int output_find_gap(const struct tenon_tcp *conn, tenon_u32 *from, tenon_u32 *end)
+static int output_find_gap(struct tenon_tcp *conn, tenon_u32 *from, tenon_u32 *end)
 {
-    tenon_u32 limit = conn->lost_edge;
+    tenon_u32 at = conn->rtx_nxt;
 
-    if (conn->recovery == TN_RECOVERY_NONE)
+    if (conn->recovery == TN_RECOVERY_NONE || conn->flight->frto == TN_FRTO_NEW)
         return 0;
-    *from = tn_sack_gap(conn, tn_seq_max(conn->rtx_nxt, conn->snd_una), end);
-    if (tn_seq_ge(*from, limit)) {
-        limit = tn_sack_highest(conn);
-        if (tn_seq_ge(*from, limit) || output_unsent(conn) > 0)
+    for (;;) {
+        *from = tn_sack_gap(conn, at, end);
+        if (tn_seq_ge(*from, conn->lost_edge)) {
+            conn->rtx_nxt = conn->lost_edge;
             return 0;
+        }
+        *end = tn_seq_min(*end, conn->lost_edge);
+        at = tn_flight_again_skip(conn, *from, end);
+        if (at == *from)
+            break;
     }
-    *end = tn_seq_min(*end, limit);
-    return 1;
+    conn->rtx_nxt = *from;
+    return tn_flight_has_room(conn);
 }
 
 /* What was sent may be sent again if it fits the window, and its first segment in any case (RFC 7323 2.4,
@@ -428,6 +434,7 @@ static int output_plan_rtx(struct tenon_tcp *conn, struct output_plan *plan)
     if (conn->flags & TN_TCP_F_FORCE_RTX)
         room = tn_max(room, conn->mss);
     plan->is_rtx = 1;
+    plan->ect = 0;
     plan->seq = from;
     plan->flags = TN_TCP_ACK;
     plan->len = tn_seq_lt(from, conn->snd_end) ? tn_seq_min(end, conn->snd_end) - from : 0;
@@ -496,6 +503,7 @@ static int output_plan_new(struct tenon_tcp *conn, struct output_plan *plan)
     if (len == 0 && !with_fin)
         return 0;
     plan->is_rtx = 0;
+    plan->ect = 1;
     plan->seq = conn->snd_nxt;
     plan->len = len;
     plan->flags = TN_TCP_ACK;
@@ -510,7 +518,14 @@ static int output_plan_new(struct tenon_tcp *conn, struct output_plan *plan)
 
 static void output_sent_rtx(struct tenon_tcp *conn, const struct output_plan *plan, tenon_u32 taken)
 {
+    struct tn_flight *flight = conn->flight;
+
+    tn_flight_sent_again(conn, plan->seq, plan->seq + taken);
+    tn_undo_sent_again(conn, taken);
+    tn_pace_sent(conn, taken);
     conn->rtx_nxt = plan->seq + taken;
+    flight->again_high = tn_seq_max(flight->again_high, conn->rtx_nxt);
+    flight->prr_out += taken;
     conn->flags &= ~(tenon_u32)(TN_TCP_F_FORCE_RTX | TN_TCP_F_RTT_TIMING);    /* Karn */
     conn->retransmits++;
     tn_count(conn->stack, TENON_STAT_TCP_RETRANSMIT);
@@ -531,6 +546,10 @@ static void output_sent_new(struct tenon_tcp *conn, const struct output_plan *pl
 {
     if (conn->snd_una == conn->snd_nxt)
         conn->progress_ms = conn->stack->now_ms;
+    tn_flight_sent(conn, plan->seq + taken);
+    tn_pace_sent(conn, taken);
+    conn->flight->prr_out += taken;
+    conn->ecn &= (tenon_u8)~TN_ECN_CWR;
     if (!(conn->flags & TN_TCP_F_RTT_TIMING)) {
         conn->flags |= TN_TCP_F_RTT_TIMING;
         conn->rtt_seq = plan->seq;
@@ -544,6 +563,19 @@ static void output_sent_new(struct tenon_tcp *conn, const struct output_plan *pl
         tn_tcp_disarm_rtx(conn);
     if (!(conn->flags & TN_TCP_F_RTX_ARMED))
         tn_tcp_arm_rtx(conn);    /* RFC 6298 5.1 */
+    if (conn->rtx_timer != TN_RTX_REORDER)
+        tn_tcp_choose_timer(conn);
+}
+
+/* The first packet after silence: rates begin anew. */
+static void output_restart(struct tenon_tcp *conn)
+{
+    struct tenon_cc_event event;
+
+    if (conn->cc.ops->restart == NULL)
+        return;
+    tn_tcp_cc_event(conn, &event);
+    conn->cc.ops->restart(&conn->cc, &event);
 }
 
 /* @return 1: a segment was sent; 0: there is none to be sent, or no memory for it */
@@ -554,6 +586,12 @@ static int output_one(struct tenon_tcp *conn)
 
     if (!output_plan_rtx(conn, &plan) && !output_plan_new(conn, &plan))
         return 0;
+    if (!(plan.is_rtx && (conn->flags & TN_TCP_F_FORCE_RTX)) && !tn_pace_allows(conn))
+        return 0;
+    if (tn_flight_get(conn) == NULL)
+        return 0;
+    if (conn->snd_una == conn->snd_nxt)
+        output_restart(conn);
     taken = output_data(conn, &plan);
     if (taken == 0)
         return 0;
@@ -583,7 +621,7 @@ static void output_arm_persist(struct tenon_tcp *conn)
 {
     const int fin_waits = (conn->flags & TN_TCP_F_FIN_QUEUED) && !tn_tcp_fin_sent(conn);
 
-    if (conn->snd_una != conn->snd_nxt || (conn->flags & TN_TCP_F_RTX_ARMED))
+    if (conn->snd_una != conn->snd_nxt || (conn->flags & (TN_TCP_F_RTX_ARMED | TN_TCP_F_PACE_ARMED)))
         return;
     if (output_unsent(conn) == 0 && !fin_waits)
         return;
@@ -606,28 +644,44 @@ static void output_syn(struct tenon_tcp *conn)
         tn_tcp_arm_rtx(conn);
 }
 
+/* Without a way to the peer nothing is built; the timers go on, and try again. */
+static int output_has_way(struct tenon_tcp *conn)
+{
+    if (tn_path_check(conn->stack, conn->path) == TENON_OK)
+        return 1;
+    tn_count(conn->stack, TENON_STAT_NO_ROUTE);
+    return 0;
+}
+
 TENON_INTERNAL int tn_tcp_output(struct tenon_tcp *conn)
 {
+    if (!output_has_way(conn)) {
+        if (conn->state <= TENON_TCP_SYN_RECEIVED && !(conn->flags & TN_TCP_F_RTX_ARMED))
+            tn_tcp_arm_rtx(conn);
+        else if (conn->state > TENON_TCP_SYN_RECEIVED)
+            output_arm_persist(conn);
+        return 1;
+    }
     if (conn->state <= TENON_TCP_SYN_RECEIVED) {
         if ((conn->flags & TN_TCP_F_SYN_QUEUED) && !(conn->flags & TN_TCP_F_HELD))
             output_syn(conn);
         else if (conn->state == TENON_TCP_SYN_RECEIVED && (conn->flags & TN_TCP_F_ACK_NOW))
-            output_control(conn, conn->snd_nxt, TN_TCP_ACK);
+            tn_tcp_send_ack(conn);
         return 1;
     }
     if (conn->state != TENON_TCP_TIME_WAIT) {
-        if (tn_path_check(conn->stack, conn->path) == TENON_OK &&
-            tn_path_mtu(conn->stack, conn->path) != conn->path_mtu)
+        if (tn_path_mtu(conn->stack, conn->path) != conn->path_mtu)
             tn_tcp_update_mss(conn);
         output_check_idle(conn);
         while (tn_tx_room(conn->stack) > 0 && output_one(conn))
             continue;
+        tn_rate_check_app_limited(conn);
         output_arm_persist(conn);
     }
     if (tn_tx_room(conn->stack) == 0)
         return 0;
     if (conn->flags & TN_TCP_F_ACK_NOW)
-        output_control(conn, conn->snd_nxt, TN_TCP_ACK);
+        tn_tcp_send_ack(conn);
     return 1;
 }
 
@@ -638,21 +692,81 @@ TENON_INTERNAL void tn_tcp_send_probe(struct tenon_tcp *conn)
     struct output_plan plan;
 
     plan.is_rtx = 0;
+    plan.ect = 0;
     plan.seq = conn->snd_nxt;
     plan.len = tn_min(output_unsent(conn), 1);
     plan.flags = TN_TCP_ACK;
     if (plan.len == 0)
         plan.flags |= TN_TCP_FIN;
-    if (output_data(conn, &plan) == 0)
+    if (!output_has_way(conn) || tn_flight_get(conn) == NULL || output_data(conn, &plan) == 0)
         return;
     tn_count(conn->stack, TENON_STAT_TCP_PROBE);
     tn_tcp_trace(conn, TENON_TRACE_PROBE, NULL, 0);
     if (plan.len == 0) {
+        tn_flight_sent(conn, conn->snd_nxt + 1);
         conn->snd_nxt++;    /* the FIN is sent, whatever the window: it is repeated by the timer */
         output_sent_fin(conn);
         return;
     }
     conn->flags |= TN_TCP_F_PROBED;
+}
+
+TENON_INTERNAL int tn_tcp_has_new_data(const struct tenon_tcp *conn)
+{
+    return output_unsent(conn) > 0 || ((conn->flags & TN_TCP_F_FIN_QUEUED) && !tn_tcp_fin_sent(conn));
+}
+
+/* The last segment once more, with the FIN if that was sent. */
+static void output_plan_tail(const struct tenon_tcp *conn, struct output_plan *plan)
+{
+    const tenon_u32 end = tn_seq_min(conn->snd_nxt, conn->snd_end);
+    const tenon_u32 data = tn_seq_lt(conn->snd_una, end) ? end - conn->snd_una : 0;
+
+    plan->is_rtx = 1;
+    plan->ect = 0;
+    plan->len = tn_min(data, conn->mss);
+    plan->seq = end - plan->len;
+    plan->flags = TN_TCP_ACK;
+    if (plan->len > 0)
+        plan->flags |= TN_TCP_PSH;
+    if (tn_tcp_fin_sent(conn))
+        plan->flags |= TN_TCP_FIN;
+}
+
+TENON_INTERNAL int tn_tcp_send_tlp(struct tenon_tcp *conn)
+{
+    struct tn_flight *flight = conn->flight;
+    struct output_plan plan;
+    tenon_u32 taken;
+
+    if (!output_has_way(conn))
+        return 0;
+    plan.is_rtx = 0;
+    plan.ect = 1;
+    plan.seq = conn->snd_nxt;
+    plan.len = tn_min(tn_min(output_unsent(conn), conn->mss), output_usable_window(conn));
+    plan.flags = TN_TCP_ACK | TN_TCP_PSH;
+    if (plan.len == 0) {
+        output_plan_tail(conn, &plan);
+        if (flight->again_n > 0 || !tn_flight_has_room(conn))
+            return 0;
+    }
+    taken = output_data(conn, &plan);
+    if (taken == 0)
+        return 0;
+    flight->tlp_sampled = 0;
+    tn_count(conn->stack, TENON_STAT_TCP_TLP);
+    if (plan.is_rtx) {
+        tn_flight_sent_again(conn, plan.seq, plan.seq + taken);
+        conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
+        conn->retransmits++;
+        tn_count(conn->stack, TENON_STAT_TCP_RETRANSMIT);
+    } else {
+        output_sent_new(conn, &plan, taken);
+    }
+    flight->tlp = (tenon_u8)(plan.is_rtx ? TN_TLP_AGAIN : TN_TLP_NEW);
+    flight->tlp_end = conn->snd_nxt;
+    return 1;
 }
 
 /* RFC 9293 3.8.4 (SHLD-12). */
@@ -661,6 +775,11 @@ TENON_INTERNAL void tn_tcp_send_keepalive(struct tenon_tcp *conn)
     tn_count(conn->stack, TENON_STAT_TCP_KEEPALIVE);
     tn_tcp_trace(conn, TENON_TRACE_PROBE, NULL, 1);
     output_control(conn, conn->snd_nxt - 1, TN_TCP_ACK);
+}
+
+TENON_INTERNAL void tn_tcp_send_ack(struct tenon_tcp *conn)
+{
+    output_control(conn, conn->snd_nxt, TN_TCP_ACK);
 }
 
 TENON_INTERNAL void tn_tcp_send_reset(struct tenon_tcp *conn)

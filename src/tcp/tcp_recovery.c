@@ -1,19 +1,124 @@
 /* SPDX-License-Identifier: MIT */
-/* What is lost, and what follows from it: NewReno (RFC 6582) without SACK, RFC 6675 with it, RFC 6298 for
- * timeouts. It moves three marks only: lost_edge (below it, what is not SACKed is lost), rtx_nxt (what has
- * been retransmitted of that) and recover (the end of the episode). tcp_output.c sends accordingly. */
+/* What follows from a loss: RACK-TLP (RFC 8985) says with SACK what is lost, NewReno (RFC 6582) without; RFC 6298
+ * for timeouts; PRR (RFC 9937) says how much may be sent meanwhile. It moves three marks: lost_edge (what lies below
+ * it and is not SACKed is lost), rtx_nxt (from where that is sent again) and recover (the end of the episode).
+ * tcp_output.c sends accordingly. */
+#include "tcp/cc.h"
 #include "tcp/tcp_internal.h"
 
 enum { RECOVERY_DUP_THRESH = 3 };
 
-TENON_INTERNAL void tn_tcp_cc_event(const struct tenon_tcp *conn, struct tenon_cc_event *event)
+/* ---- what congestion controls are told ----------------------------------------------------------------------- */
+
+TENON_INTERNAL void tn_tcp_cc_event(struct tenon_tcp *conn, struct tenon_cc_event *event)
 {
     memset(event, 0, sizeof(*event));
     event->now_us = conn->stack->now_us;
     event->in_flight = conn->snd_nxt - conn->snd_una;
+    event->pipe = conn->state > TENON_TCP_SYN_RECEIVED ? tn_tcp_in_flight(conn) : 0;
     event->srtt_us = conn->srtt8 >> 3;
+    event->min_rtt_us = conn->min_rtt_us;
+    event->snd_una = conn->snd_una;
+    event->snd_nxt = conn->snd_nxt;
+    event->total_delivered = conn->total_delivered;
+    event->total_lost = conn->total_lost;
     event->mss = conn->mss;
+    event->paced = conn->cc.pacing != 0;
+    event->sack = (conn->flags & TN_TCP_F_SACK) != 0;
+    if (conn->cc.ops->more_words > 0)
+        event->random = tn_random(&conn->stack->random);
+    if (conn->flight != NULL)
+        event->app_limited = conn->flight->app_limited != 0;
+    if (conn->recovery == TN_RECOVERY_FAST)
+        event->in_recovery = 1;
+    else if (conn->recovery == TN_RECOVERY_RTO)
+        event->in_recovery = 2;
 }
+
+static void recovery_event(struct tenon_tcp *conn, const struct tn_ack *ack, struct tenon_cc_event *event)
+{
+    tn_tcp_cc_event(conn, event);
+    event->acked = ack->acked;
+    event->delivered = ack->delivered;
+    event->lost = ack->lost;
+    event->ce = ack->ce;
+    event->in_flight = ack->flight;
+    event->rtt_us = ack->fresh_rtt_us;
+    /* RFC 7661: a window that is not used does not grow. In slow start half of it counts as used. */
+    event->limited = !(conn->flags & TN_TCP_F_CWND_LIMITED);
+    if (conn->cc.cwnd < conn->cc.ssthresh && 2 * ack->flight >= conn->cc.cwnd)
+        event->limited = 0;
+}
+
+TENON_INTERNAL void tn_tcp_lost(struct tenon_tcp *conn, const struct tn_sent *sent, tenon_u32 bytes)
+{
+    struct tenon_cc_event event;
+
+    conn->total_lost += bytes;
+    if (conn->cc.ops->lost_bytes == NULL)
+        return;
+    tn_tcp_cc_event(conn, &event);
+    event.lost = bytes;
+    event.sample.tx_in_flight = sent->in_flight;
+    event.sample.lost = conn->total_lost - sent->lost;
+    event.sample.prior_delivered = sent->delivered;
+    event.sample.delivered = conn->total_delivered - sent->delivered;
+    event.sample.app_limited = sent->app_limited;
+    conn->cc.ops->lost_bytes(&conn->cc, &event);
+}
+
+/* ---- PRR (RFC 9937 6) ------------------------------------------------------------------------------------------ */
+
+static int prr_applies(const struct tenon_tcp *conn)
+{
+    return conn->recovery == TN_RECOVERY_FAST && !(conn->cc.ops->flags & TENON_CC_OWN_RECOVERY);
+}
+
+static void prr_begin(struct tenon_tcp *conn, const struct tn_ack *ack)
+{
+    struct tn_flight *flight = conn->flight;
+    const tenon_u32 sacked = conn->sack == NULL ? 0 : conn->sack->bytes;
+
+    flight->prr_delivered = 0;
+    flight->prr_out = 0;
+    flight->recover_fs = tn_max(conn->snd_nxt - conn->snd_una - sacked + ack->delivered, conn->mss);
+}
+
+/* Bytes that may leave because of this ACK. */
+static tenon_u32 prr_allowance(const struct tenon_tcp *conn, const struct tn_ack *ack, tenon_u32 pipe)
+{
+    const struct tn_flight *flight = conn->flight;
+    tenon_u32 carry = flight->recover_fs - 1;    /* rounds up */
+    tenon_u32 limit;
+
+    if (pipe > conn->cc.ssthresh) {
+        limit = tn_cc_share(&carry, conn->cc.ssthresh, flight->prr_delivered, flight->recover_fs);
+        return limit > flight->prr_out ? limit - flight->prr_out : 0;
+    }
+    limit = ack->delivered;
+    if (flight->prr_delivered > flight->prr_out)
+        limit = tn_max(limit, flight->prr_delivered - flight->prr_out);
+    if (ack->acked > 0 && ack->lost == 0)
+        limit += conn->mss;    /* the ACK is safe: slow start towards ssthresh */
+    return tn_min(conn->cc.ssthresh - pipe, limit);
+}
+
+static void prr_acked(struct tenon_tcp *conn, const struct tn_ack *ack)
+{
+    struct tn_flight *flight = conn->flight;
+    const tenon_u32 pipe = tn_tcp_in_flight(conn);
+    tenon_u32 send;
+
+    if (ack->delivered == 0)
+        return;
+    flight->prr_delivered += ack->delivered;
+    send = prr_allowance(conn, ack, pipe);
+    if (send == 0 && flight->prr_out == 0)
+        send = conn->mss;    /* the fast retransmission leaves in any case */
+    conn->cc.cwnd = tn_max(pipe + send, conn->mss);
+}
+
+/* ---- beginning and end of an episode ------------------------------------------------------------- */
 
 static void recovery_enter(struct tenon_tcp *conn, enum tn_recovery kind)
 {
@@ -21,7 +126,20 @@ static void recovery_enter(struct tenon_tcp *conn, enum tn_recovery kind)
     conn->recover = conn->snd_nxt;
     conn->rtx_nxt = conn->snd_una;
     conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
-    tn_tcp_trace(conn, TENON_TRACE_RECOVERY, NULL, 1);
+    conn->flags |= TN_TCP_F_FORCE_RTX;
+}
+
+/* Nothing is lost, nothing is to be sent again. */
+static void recovery_clear(struct tenon_tcp *conn)
+{
+    conn->recovery = TN_RECOVERY_NONE;
+    tn_flight_reset_edge(conn);
+    tn_flight_again_clear(conn);
+    conn->flight->frto = TN_FRTO_NONE;
+    conn->reno_sacked = 0;
+    conn->dupacks = 0;
+    conn->flags &= ~(tenon_u32)TN_TCP_F_FORCE_RTX;
+    tn_tcp_trace(conn, TENON_TRACE_RECOVERY, NULL, 0);
 }
 
 static void recovery_leave(struct tenon_tcp *conn)
@@ -29,154 +147,237 @@ static void recovery_leave(struct tenon_tcp *conn)
     struct tenon_cc_event event;
     const enum tn_recovery kind = (enum tn_recovery)conn->recovery;
 
-    conn->recovery = TN_RECOVERY_NONE;
-    conn->rtx_nxt = conn->lost_edge = conn->snd_una;
-    conn->reno_sacked = 0;
-    conn->dupacks = 0;
-    conn->flags &= ~(tenon_u32)TN_TCP_F_FORCE_RTX;
-    if (kind == TN_RECOVERY_FAST) {
-        tn_tcp_cc_event(conn, &event);
-        conn->cc.ops->recovered(&conn->cc, &event);
-    }
-    tn_tcp_trace(conn, TENON_TRACE_RECOVERY, NULL, 0);
+    recovery_clear(conn);
+    if (kind != TN_RECOVERY_FAST)
+        return;
+    tn_rack_recovered(conn->flight);
+    tn_tcp_cc_event(conn, &event);
+    conn->cc.ops->recovered(&conn->cc, &event);
 }
 
-/* The head of the queue is lost at least. */
-static tenon_u32 recovery_head_end(const struct tenon_tcp *conn)
-{
-    return conn->snd_una + tn_min(conn->mss, conn->snd_nxt - conn->snd_una);
-}
-
-static void recovery_find_lost(struct tenon_tcp *conn)
-{
-    if (conn->flags & TN_TCP_F_SACK)
-        conn->lost_edge = tn_seq_max(conn->lost_edge, tn_sack_lost_edge(conn));
-    if (conn->recovery == TN_RECOVERY_FAST)
-        conn->lost_edge = tn_seq_max(conn->lost_edge, recovery_head_end(conn));
-}
-
-/* Third duplicate ACK, or SACKs that say as much (RFC 5681 3.2, RFC 6675 5). RFC 6582 3.2 step 1: not
- * before everything sent before the last episode is acknowledged. */
-static void recovery_enter_fast(struct tenon_tcp *conn)
+/* RFC 5681 3.2, RFC 6675 5, RFC 8985 6.2 step 5. */
+static void recovery_enter_fast(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
     struct tenon_cc_event event;
 
     tn_tcp_cc_event(conn, &event);
     if (conn->dupacks > 0)
         event.in_flight = conn->first_dup_nxt - conn->snd_una;    /* RFC 5681 3.2, step 2 */
+    event.lost = ack->lost;
+    tn_undo_save(conn);
     recovery_enter(conn, TN_RECOVERY_FAST);
-    recovery_find_lost(conn);
-    conn->flags |= TN_TCP_F_FORCE_RTX;
+    prr_begin(conn, ack);
     conn->cc.ops->lost(&conn->cc, &event);
     tn_count(conn->stack, TENON_STAT_TCP_FAST_RETRANSMIT);
+    tn_tcp_trace(conn, TENON_TRACE_RECOVERY, NULL, 1);
 }
 
-static int recovery_is_due(const struct tenon_tcp *conn)
+/* ---- without SACK: NewReno (RFC 6582) ------------------------------------------------------------ */
+
+/* Each duplicate ACK says that one segment has left the network: never more than there are, so that forged ones
+ * gain nothing. */
+static void reno_on_dupack(struct tenon_tcp *conn, struct tn_ack *ack)
 {
-    if (tn_seq_lt(conn->snd_una, conn->recover))
-        return 0;
-    if (conn->dupacks >= RECOVERY_DUP_THRESH)
-        return 1;
-    return conn->sack != NULL && tn_seq_gt(tn_sack_lost_edge(conn), conn->snd_una);
+    const tenon_u32 flight = conn->snd_nxt - conn->snd_una;
+    const tenon_u32 most = flight > conn->mss ? flight - conn->mss : 0;
+    const tenon_u32 before = conn->reno_sacked;
+
+    if (conn->recovery == TN_RECOVERY_RTO)
+        return;
+    conn->reno_sacked = tn_min(before + conn->mss, most);
+    if (conn->reno_sacked > before)
+        ack->delivered = conn->reno_sacked - before;
 }
 
-static void recovery_on_dupack(struct tenon_tcp *conn)
+static void reno_lose_head(struct tenon_tcp *conn, struct tn_ack *ack)
 {
-    if (conn->dupacks == 0)
-        conn->first_dup_nxt = conn->snd_nxt;
-    if (conn->dupacks < 255)
-        conn->dupacks++;
-    /* Without SACK each duplicate ACK says that one segment has left the network: never more than there
-     * are, so that forged ones gain nothing. */
-    if (!(conn->flags & TN_TCP_F_SACK) && conn->recovery != TN_RECOVERY_RTO) {
-        const tenon_u32 flight = conn->snd_nxt - conn->snd_una;
-        const tenon_u32 most = flight > conn->mss ? flight - conn->mss : 0;
+    const tenon_u32 head = conn->snd_una + tn_min(conn->mss, conn->snd_nxt - conn->snd_una);
 
-        conn->reno_sacked = tn_min(conn->reno_sacked + conn->mss, most);
-    }
-    if (conn->recovery == TN_RECOVERY_NONE && recovery_is_due(conn))
-        recovery_enter_fast(conn);
-    else if (conn->recovery != TN_RECOVERY_NONE)
-        recovery_find_lost(conn);
+    if (!tn_seq_lt(conn->lost_edge, head))
+        return;
+    ack->lost = tn_flight_move_edge(conn, head);
+    conn->total_lost += ack->lost;
 }
 
 /* RFC 6582 3.2: a partial ACK tells that the next segment is lost too. */
-static void recovery_on_partial_ack(struct tenon_tcp *conn, tenon_u32 acked)
+static void reno_on_partial_ack(struct tenon_tcp *conn, struct tn_ack *ack)
 {
-    conn->rtx_nxt = tn_seq_max(conn->rtx_nxt, conn->snd_una);
-    if (conn->recovery == TN_RECOVERY_FAST && !(conn->flags & TN_TCP_F_SACK)) {
-        const tenon_u32 left = acked > conn->mss ? acked - conn->mss : 0;
+    const tenon_u32 left = ack->acked > conn->mss ? ack->acked - conn->mss : 0;
 
-        conn->reno_sacked -= tn_min(conn->reno_sacked, left);
-        conn->rtx_nxt = conn->snd_una;
-        conn->flags |= TN_TCP_F_FORCE_RTX;
-    }
-    recovery_find_lost(conn);
+    if (conn->recovery != TN_RECOVERY_FAST)
+        return;
+    ack->delivered -= tn_min(ack->delivered, tn_min(conn->reno_sacked, left));
+    conn->reno_sacked -= tn_min(conn->reno_sacked, left);
+    tn_flight_again_clear(conn);
+    conn->rtx_nxt = conn->snd_una;
+    conn->flags |= TN_TCP_F_FORCE_RTX;
+    reno_lose_head(conn, ack);
 }
 
-static void recovery_cc_acked(struct tenon_tcp *conn, tenon_u32 acked, tenon_u32 flight_before, tenon_u32 rtt_us)
+/* RFC 6582 3.2 step 1: not before everything sent before the last episode is acknowledged. */
+static void reno_on_ack(struct tenon_tcp *conn, struct tn_ack *ack)
+{
+    if (ack->is_dup)
+        reno_on_dupack(conn, ack);
+    if (ack->acked > 0 && conn->recovery != TN_RECOVERY_NONE && tn_seq_lt(conn->snd_una, conn->recover))
+        reno_on_partial_ack(conn, ack);
+    if (conn->recovery == TN_RECOVERY_NONE && conn->dupacks >= RECOVERY_DUP_THRESH &&
+        tn_seq_ge(conn->snd_una, conn->recover))
+        reno_lose_head(conn, ack);
+}
+
+/* ---- an ACK -------------------------------------------------------------------------------------- */
+
+static void recovery_count_dupacks(struct tenon_tcp *conn, const struct tn_ack *ack)
+{
+    if (ack->acked > 0) {
+        conn->dupacks = 0;
+        if (conn->recovery == TN_RECOVERY_NONE)
+            conn->reno_sacked = 0;
+    } else if (ack->is_dup) {
+        if (conn->dupacks == 0)
+            conn->first_dup_nxt = conn->snd_nxt;
+        if (conn->dupacks < 255)
+            conn->dupacks++;
+    }
+}
+
+static void recovery_find_lost(struct tenon_tcp *conn, struct tn_ack *ack)
+{
+    if (!(conn->flags & TN_TCP_F_SACK)) {
+        reno_on_ack(conn, ack);
+        return;
+    }
+    tn_rack_learn(conn, ack);
+    ack->lost = tn_rack_detect(conn);
+}
+
+/* A probe has repaired the loss at the tail of the flight (RFC 8985 7.4.2). */
+static void recovery_on_tlp(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
     struct tenon_cc_event event;
 
-    tn_tcp_cc_event(conn, &event);
-    event.acked = acked;
-    event.in_flight = flight_before;
-    event.rtt_us = rtt_us;
-    /* RFC 7661: a window that is not used does not grow. In slow start half of it counts as used. */
-    event.limited = !(conn->flags & TN_TCP_F_CWND_LIMITED);
-    if (conn->cc.cwnd < conn->cc.ssthresh && 2 * flight_before >= conn->cc.cwnd)
-        event.limited = 0;
-    conn->flags &= ~(tenon_u32)TN_TCP_F_CWND_LIMITED;
+    recovery_event(conn, ack, &event);
+    conn->cc.ops->lost(&conn->cc, &event);
+    conn->cc.ops->recovered(&conn->cc, &event);
+    tn_count(conn->stack, TENON_STAT_TCP_TLP_REPAIRED);
+}
+
+static void recovery_tell_acked(struct tenon_tcp *conn, const struct tn_ack *ack)
+{
+    struct tenon_cc_event event;
+
+    if (ack->acked == 0)
+        return;
+    recovery_event(conn, ack, &event);
     conn->cc.ops->acked(&conn->cc, &event);
 }
 
-TENON_INTERNAL void tn_tcp_recovery_on_ack(struct tenon_tcp *conn, tenon_u32 acked, tenon_u32 flight_before,
-                                           int is_dup, tenon_u32 rtt_us)
+static void recovery_step(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
-    if (acked == 0) {
-        if (is_dup)
-            recovery_on_dupack(conn);
-        return;
-    }
-    tn_sack_advance(conn);
     if (conn->recovery == TN_RECOVERY_NONE) {
-        conn->dupacks = 0;
-        conn->reno_sacked = 0;
-        conn->rtx_nxt = conn->lost_edge = conn->snd_una;
-        recovery_cc_acked(conn, acked, flight_before, rtt_us);
-        if (conn->sack != NULL && recovery_is_due(conn))
-            recovery_enter_fast(conn);
-        return;
-    }
-    if (tn_seq_ge(conn->snd_una, conn->recover)) {
-        if (conn->recovery == TN_RECOVERY_RTO)
-            recovery_cc_acked(conn, acked, flight_before, rtt_us);
-        recovery_leave(conn);
+        if (ack->lost > 0)
+            recovery_enter_fast(conn, ack);
+        else if (tn_tlp_acked(conn, ack))
+            recovery_on_tlp(conn, ack);
+        else
+            recovery_tell_acked(conn, ack);
         return;
     }
     if (conn->recovery == TN_RECOVERY_RTO)
-        recovery_cc_acked(conn, acked, flight_before, rtt_us);
-    conn->lost_edge = tn_seq_max(conn->lost_edge, conn->snd_una);
-    recovery_on_partial_ack(conn, acked);
+        recovery_tell_acked(conn, ack);
+    if (tn_seq_ge(conn->snd_una, conn->recover) && ack->acked > 0)
+        recovery_leave(conn);
 }
 
-/* RFC 6298 5.4, RFC 5681 3.1, RFC 2018 8: what was SACKed may have been thrown away since. */
+TENON_INTERNAL void tn_tcp_recovery_on_ack(struct tenon_tcp *conn, struct tn_ack *ack)
+{
+    struct tenon_cc_event event;
+    struct tenon_rate_sample sample;
+
+    recovery_count_dupacks(conn, ack);
+    recovery_find_lost(conn, ack);
+    tn_rate_sample(conn, ack, &sample);
+    if (tn_undo_check(conn, ack))
+        recovery_clear(conn);
+    else
+        recovery_step(conn, ack);
+    if (prr_applies(conn))
+        prr_acked(conn, ack);
+    if (conn->cc.ops->delivered != NULL && (ack->delivered > 0 || ack->lost > 0)) {
+        recovery_event(conn, ack, &event);
+        event.sample = sample;
+        conn->cc.ops->delivered(&conn->cc, &event);
+    }
+    if (ack->acked > 0)
+        conn->flags &= ~(tenon_u32)TN_TCP_F_CWND_LIMITED;
+    tn_pace_update(conn);
+}
+
+/* ---- timers -------------------------------------------------------------------------------------- */
+
+/* The reordering window is over (RFC 8985 6.2 step 5). */
+TENON_INTERNAL void tn_tcp_recovery_on_reorder_timer(struct tenon_tcp *conn)
+{
+    struct tn_ack ack;
+
+    memset(&ack, 0, sizeof(ack));
+    ack.flight = conn->snd_nxt - conn->snd_una;
+    ack.lost = tn_rack_detect(conn);
+    if (ack.lost == 0)
+        return;
+    if (conn->recovery != TN_RECOVERY_NONE)
+        return;
+    recovery_enter_fast(conn, &ack);
+    if (prr_applies(conn))
+        conn->cc.cwnd = tn_tcp_in_flight(conn) + conn->mss;
+}
+
+/* RFC 2018 8: what the peer has SACKed it may have thrown away since. Where it should have acknowledged that, it
+ * has. */
+static int recovery_peer_reneged(const struct tenon_tcp *conn)
+{
+    return conn->sack != NULL && conn->sack->ranges[0].left == conn->snd_una;
+}
+
+static tenon_u32 recovery_lose_all(struct tenon_tcp *conn)
+{
+    tn_sack_clear(conn);
+    tn_flight_again_clear(conn);
+    tn_flight_reset_edge(conn);
+    return tn_flight_move_edge(conn, conn->snd_nxt);
+}
+
+/* RFC 6298 5.4, RFC 5681 3.1, RFC 8985 6.3. */
 TENON_INTERNAL void tn_tcp_recovery_on_rto(struct tenon_tcp *conn)
 {
     struct tenon_cc_event event;
+    const int first = conn->recovery == TN_RECOVERY_NONE;
 
     tn_tcp_cc_event(conn, &event);
     event.repeated = conn->recovery == TN_RECOVERY_RTO && conn->rto_una == conn->snd_una;
     conn->rto_una = conn->snd_una;
-    tn_sack_clear(conn);
     conn->reno_sacked = 0;
     conn->dupacks = 0;
+    if (first)
+        tn_undo_save(conn);
+    else if (conn->recovery == TN_RECOVERY_FAST)
+        conn->flight->undo = 0;
+    conn->flight->frto = first ? TN_FRTO_SENT : TN_FRTO_NONE;
+    conn->flight->tlp = TN_TLP_NONE;
     recovery_enter(conn, TN_RECOVERY_RTO);
-    conn->lost_edge = conn->snd_nxt;
-    conn->flags |= TN_TCP_F_FORCE_RTX;
+    if (!(conn->flags & TN_TCP_F_SACK) || recovery_peer_reneged(conn))
+        conn->total_lost += recovery_lose_all(conn);
+    else
+        (void)tn_rack_timeout(conn);
+    conn->rtx_nxt = conn->snd_una;
+    event.lost = conn->total_lost - event.total_lost;
+    event.pipe = tn_tcp_in_flight(conn);
     conn->cc.ops->rto(&conn->cc, &event);
     conn->rtos++;
+    tn_pace_update(conn);
     tn_count(conn->stack, TENON_STAT_TCP_RTO);
+    tn_tcp_trace(conn, TENON_TRACE_RECOVERY, NULL, 1);
 }
 
 /* RFC 1191 6.5: what was too large is sent again at once; no congestion happened. */
@@ -185,6 +386,5 @@ TENON_INTERNAL void tn_tcp_recovery_on_mtu(struct tenon_tcp *conn)
     if (conn->snd_una == conn->snd_nxt || conn->recovery != TN_RECOVERY_NONE)
         return;
     recovery_enter(conn, TN_RECOVERY_MTU);
-    conn->lost_edge = conn->snd_nxt;
-    conn->flags |= TN_TCP_F_FORCE_RTX;
+    (void)recovery_lose_all(conn);
 }

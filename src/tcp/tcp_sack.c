@@ -3,7 +3,7 @@
  * while there are any, and is bounded: what does not fit is treated as not SACKed, which is safe. */
 #include "tcp/tcp_internal.h"
 
-enum { SACK_CAP_MIN = 8, SACK_CAP_MAX = 512, SACK_DUP_THRESH = 3 };
+enum { SACK_CAP_MIN = 8, SACK_CAP_MAX = 2048 };
 
 static size_t sack_bytes(unsigned cap)
 {
@@ -28,7 +28,7 @@ static int sack_make_room(struct tenon_tcp *conn)
     if (sack == NULL)
         return 0;
     sack->n = 0;
-    sack->bytes = 0;
+    sack->bytes = sack->below = 0;
     if (old != NULL) {
         memcpy(sack, old, sack_bytes(old->cap));
         tn_mem_put(conn->stack, old, sack_bytes(old->cap));
@@ -67,34 +67,59 @@ static void sack_delete(struct tn_sack *sack, unsigned at, unsigned n)
     sack->n = (tenon_u16)(sack->n - n);
 }
 
-TENON_INTERNAL tenon_u32 tn_sack_add(struct tenon_tcp *conn, tenon_u32 left, tenon_u32 right)
+/* How much of [left, right) lies below lost_edge. */
+static tenon_u32 sack_part_below(const struct tenon_tcp *conn, tenon_u32 left, tenon_u32 right)
+{
+    const tenon_u32 end = tn_seq_min(right, conn->lost_edge);
+
+    return tn_seq_lt(left, end) ? end - left : 0;
+}
+
+/* [left, right) was a gap until now. */
+static void sack_fill(struct tenon_tcp *conn, struct tn_ack *ack, tenon_u32 left, tenon_u32 right)
+{
+    if (left == right)
+        return;
+    conn->sack->bytes += right - left;
+    conn->sack->below += sack_part_below(conn, left, right);
+    ack->sacked += right - left;
+    tn_flight_delivered(conn, ack, left, right);
+}
+
+/* The ranges that it touches become one; only the gaps between them are news. */
+TENON_INTERNAL void tn_sack_add(struct tenon_tcp *conn, struct tn_ack *ack, tenon_u32 left, tenon_u32 right)
 {
     struct tn_sack *sack;
-    tenon_u32 before;
+    tenon_u32 edge = left;
     unsigned at, last;
 
     if (!sack_make_room(conn) && conn->sack == NULL)
-        return 0;
+        return;
     sack = conn->sack;
-    before = sack->bytes;
     at = sack_find(sack, left);
+    if (sack->n == sack->cap && (at == sack->n || tn_seq_gt(sack->ranges[at].left, right)))
+        return;    /* no room for a range of its own */
     for (last = at; last < sack->n && tn_seq_le(sack->ranges[last].left, right); last++) {
-        left = tn_seq_min(left, sack->ranges[last].left);
-        right = tn_seq_max(right, sack->ranges[last].right);
-        sack->bytes -= sack->ranges[last].right - sack->ranges[last].left;
+        sack_fill(conn, ack, edge, tn_seq_max(edge, sack->ranges[last].left));
+        edge = sack->ranges[last].right;
     }
+    sack_fill(conn, ack, edge, tn_seq_max(edge, right));
     if (last == at) {
-        if (sack->n == sack->cap)
-            return 0;
         memmove(&sack->ranges[at + 1], &sack->ranges[at], (size_t)(sack->n - at) * sizeof(sack->ranges[0]));
         sack->n++;
     } else {
+        left = tn_seq_min(left, sack->ranges[at].left);
+        right = tn_seq_max(right, edge);
         sack_delete(sack, at + 1, last - at - 1);
     }
     sack->ranges[at].left = left;
     sack->ranges[at].right = right;
-    sack->bytes += right - left;
-    return sack->bytes - before;
+}
+
+static void sack_forget(struct tenon_tcp *conn, tenon_u32 left, tenon_u32 right)
+{
+    conn->sack->bytes -= right - left;
+    conn->sack->below -= sack_part_below(conn, left, right);
 }
 
 TENON_INTERNAL void tn_sack_advance(struct tenon_tcp *conn)
@@ -104,17 +129,15 @@ TENON_INTERNAL void tn_sack_advance(struct tenon_tcp *conn)
 
     if (sack == NULL)
         return;
-    while (gone < sack->n && tn_seq_le(sack->ranges[gone].right, conn->snd_una)) {
-        sack->bytes -= sack->ranges[gone].right - sack->ranges[gone].left;
-        gone++;
-    }
+    for (; gone < sack->n && tn_seq_le(sack->ranges[gone].right, conn->snd_una); gone++)
+        sack_forget(conn, sack->ranges[gone].left, sack->ranges[gone].right);
     sack_delete(sack, 0, gone);
     if (sack->n == 0) {
         tn_sack_clear(conn);
         return;
     }
     if (tn_seq_lt(sack->ranges[0].left, conn->snd_una)) {
-        sack->bytes -= conn->snd_una - sack->ranges[0].left;
+        sack_forget(conn, sack->ranges[0].left, conn->snd_una);
         sack->ranges[0].left = conn->snd_una;
     }
 }
@@ -135,27 +158,6 @@ TENON_INTERNAL tenon_u32 tn_sack_bytes_between(const struct tenon_tcp *conn, ten
             bytes += right - left;
     }
     return bytes;
-}
-
-/* RFC 6675 4: lost is what has DupThresh discontiguous ranges above it, or more than (DupThresh - 1) * SMSS
- * SACKed bytes. Walking down from the highest range, that is everything below the range that completes
- * either count. */
-TENON_INTERNAL tenon_u32 tn_sack_lost_edge(const struct tenon_tcp *conn)
-{
-    const struct tn_sack *sack = conn->sack;
-    const tenon_u32 enough = (SACK_DUP_THRESH - 1) * (tenon_u32)conn->mss;
-    tenon_u32 bytes = 0;
-    unsigned i, ranges = 0;
-
-    if (sack == NULL)
-        return conn->snd_una;
-    for (i = sack->n; i > 0; i--) {
-        ranges++;
-        bytes += sack->ranges[i - 1].right - sack->ranges[i - 1].left;
-        if (ranges >= SACK_DUP_THRESH || bytes > enough)
-            return sack->ranges[i - 1].left;
-    }
-    return conn->snd_una;
 }
 
 TENON_INTERNAL tenon_u32 tn_sack_gap(const struct tenon_tcp *conn, tenon_u32 from, tenon_u32 *end)
@@ -199,5 +201,9 @@ TENON_INTERNAL const char *tn_sack_check(const struct tenon_tcp *conn)
     }
     if (tn_seq_gt(edge, conn->snd_nxt))
         return "the scoreboard names what was never sent";
-    return bytes == sack->bytes ? NULL : "the scoreboard's sum is wrong";
+    if (bytes != sack->bytes)
+        return "the scoreboard's sum is wrong";
+    if (tn_sack_bytes_between(conn, conn->snd_una, conn->lost_edge) != sack->below)
+        return "the scoreboard's sum of what lies below the lost edge is wrong";
+    return NULL;
 }

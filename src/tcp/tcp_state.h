@@ -13,6 +13,7 @@ TENON_BEGIN_DECLS
 struct tn_pkt;
 struct tn_err;
 struct tn_tcp_opts;
+struct tn_flight;
 struct tn_time_wait;
 
 struct tn_tcp_state {
@@ -21,6 +22,8 @@ struct tn_tcp_state {
     struct tenon_tcp *ready_first;             /* connections that have something to send, or to be done with */
     struct tenon_tcp **ready_last;
     struct tenon_tcp *dead;                    /* closed: freed when no handler can hold them any more */
+    struct tn_flight *rest_first, **rest_last; /* blocks of connections that send nothing, the longest first */
+    tenon_u32 nrest;
     struct tn_tcp_opts *defaults;              /* options of connections that set none */
     struct tn_time_wait *tw_first, **tw_last;  /* oldest first */
     tenon_u32 nconns, ntime_waits;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The timers of a connection. It has three deadlines and one timer in the wheel, which runs for the earliest
+/* The timers of a connection. It has four deadlines and one timer in the wheel, which runs for the earliest
  * of them; a deadline that moves to a later time does not touch the wheel.
  *
- *   rtx    armed while something is in flight: retransmission (RFC 6298). With TN_TCP_F_PERSIST, nothing is
- *          in flight and the window is closed or too small: probes (RFC 9293 3.8.6.1), or the override of
+ *   rtx    armed while something is in flight: retransmission (RFC 6298), or before it a tail loss probe or the
+ *          end of the reordering window (RFC 8985); never two of them. With TN_TCP_F_PERSIST, nothing is in
+ *          flight and the window is closed or too small: probes (RFC 9293 3.8.6.1), or the override of
  *          silly-window avoidance (3.8.6.2.1)
+ *   pace   pacing lets the next packet leave
  *   ack    the delayed acknowledgement (RFC 9293 3.8.6.3)
  *   idle   keep-alive (RFC 9293 3.8.4), or the end of FIN-WAIT-2 without a reader */
 #include "tcp/tcp_internal.h"
@@ -28,11 +30,44 @@ static tenon_u32 timer_backed_off(const struct tenon_tcp *conn)
     return tn_min(rto, max);
 }
 
+static void timer_set_rtx(struct tenon_tcp *conn, enum tn_rtx_timer kind, tenon_u32 when)
+{
+    conn->rtx_timer = (tenon_u8)kind;
+    conn->rtx_when = when;
+    timer_schedule(conn, when);
+}
+
 TENON_INTERNAL void tn_tcp_arm_rtx(struct tenon_tcp *conn)
 {
     conn->flags |= TN_TCP_F_RTX_ARMED;
-    conn->rtx_when = tn_tick_after_us(conn->stack, timer_backed_off(conn));
-    timer_schedule(conn, conn->rtx_when);
+    conn->rto_when = tn_tick_after_us(conn->stack, timer_backed_off(conn));
+    timer_set_rtx(conn, TN_RTX_RTO, conn->rto_when);
+}
+
+TENON_INTERNAL void tn_tcp_choose_timer(struct tenon_tcp *conn)
+{
+    enum tn_rtx_timer kind = TN_RTX_TLP;
+    tenon_u32 us, when;
+
+    if (!(conn->flags & TN_TCP_F_RTX_ARMED) || (conn->flags & TN_TCP_F_PERSIST) || conn->flight == NULL)
+        return;
+    us = tn_tlp_timeout(conn);
+    if (conn->flight->reo_wait_us != 0) {
+        us = conn->flight->reo_wait_us;
+        kind = TN_RTX_REORDER;
+    }
+    when = tn_tick_after_us(conn->stack, us);
+    if (us != 0 && tn_seq_lt(when, conn->rto_when))
+        timer_set_rtx(conn, kind, when);
+    else
+        timer_set_rtx(conn, TN_RTX_RTO, conn->rto_when);
+}
+
+TENON_INTERNAL void tn_tcp_arm_pace(struct tenon_tcp *conn, tenon_u32 us)
+{
+    conn->flags |= TN_TCP_F_PACE_ARMED;
+    conn->pace_when = tn_tick_after_us(conn->stack, us);
+    timer_schedule(conn, conn->pace_when);
 }
 
 TENON_INTERNAL void tn_tcp_disarm_rtx(struct tenon_tcp *conn)
@@ -167,16 +202,36 @@ static void timer_retransmit(struct tenon_tcp *conn)
     (void)timer_r1(conn);
 }
 
+/* RFC 8985 7.3: after a probe, and where none can be sent, the RTO counts. */
+static void timer_tlp(struct tenon_tcp *conn)
+{
+    if (tn_tlp_timeout(conn) != 0 && tn_tcp_send_tlp(conn))
+        tn_tcp_arm_rtx(conn);
+    else
+        timer_set_rtx(conn, TN_RTX_RTO, conn->rto_when);
+}
+
+static void timer_reorder(struct tenon_tcp *conn)
+{
+    tn_tcp_recovery_on_reorder_timer(conn);
+    tn_tcp_choose_timer(conn);
+    tn_tcp_make_ready(conn);
+}
+
 static void timer_rtx(struct tenon_tcp *conn)
 {
     if (conn->state <= TENON_TCP_SYN_RECEIVED)
         timer_syn(conn);
     else if (conn->flags & TN_TCP_F_PERSIST)
         timer_persist(conn);
-    else if (conn->snd_una != conn->snd_nxt)
-        timer_retransmit(conn);
-    else
+    else if (conn->snd_una == conn->snd_nxt)
         tn_tcp_disarm_rtx(conn);
+    else if (conn->rtx_timer == TN_RTX_TLP)
+        timer_tlp(conn);
+    else if (conn->rtx_timer == TN_RTX_REORDER)
+        timer_reorder(conn);
+    else
+        timer_retransmit(conn);
 }
 
 /* ---- keep-alive ------------------------------------------------------------------------------------------------ */
@@ -230,6 +285,8 @@ static void timer_restart(struct tenon_tcp *conn)
         timer_schedule(conn, conn->ack_when);
     if (conn->flags & TN_TCP_F_IDLE_ARMED)
         timer_schedule(conn, conn->idle_when);
+    if (conn->flags & TN_TCP_F_PACE_ARMED)
+        timer_schedule(conn, conn->pace_when);
 }
 
 TENON_INTERNAL void tn_tcp_timer(struct tenon *stack, struct tn_timer *timer)
@@ -240,6 +297,10 @@ TENON_INTERNAL void tn_tcp_timer(struct tenon *stack, struct tn_timer *timer)
     if (timer_is_due(conn, TN_TCP_F_ACK_ARMED, conn->ack_when)) {
         tn_tcp_disarm_delack(conn);
         tn_tcp_ack_now(conn);
+    }
+    if (timer_is_due(conn, TN_TCP_F_PACE_ARMED, conn->pace_when)) {
+        conn->flags &= ~(tenon_u32)TN_TCP_F_PACE_ARMED;
+        tn_tcp_make_ready(conn);
     }
     if (timer_is_due(conn, TN_TCP_F_RTX_ARMED, conn->rtx_when))
         timer_rtx(conn);

@@ -20,6 +20,7 @@ const char *const verdict_names[] = { "accept", "refuse", "hold", "ignore", NULL
 const char *const option_names[] = { "nodelay", "cork", "no_delayed_ack", "ack_by_hand", "hold_fin", "transparent",
                                      "keepalive_idle_s", "keepalive_interval_s", "keepalive_count", "r2_ms", "rcv_buf",
                                      "snd_buf", "mss_max", "ttl", "tos", "timestamps", "sack", "window_scaling",
+                                     "ecn", "pacing",
                                      "msl_ms", NULL };
 const char *const udp_option_names[] = { "ttl", "tos", "broadcast", "multicast_ttl", "multicast_netif", "dont_fragment",
                                          "no_checksum", NULL };
@@ -254,6 +255,8 @@ static bool parse_switch(struct script *s, const char *word)
         s->only6 = true;
     else if (strcmp(word, "manual-consume") == 0)
         s->manual_consume = true;
+    else if (strcmp(word, "pacing") == 0)
+        s->pacing = true;
     else if (strcmp(word, "ethernet") == 0)
         s->needs_link = true;
     else if (strcmp(word, "no-neighbour") == 0)
@@ -293,7 +296,7 @@ static void parse_directive(struct lexer *lx, struct script *s)
     } else
         lex_fail(lx, lx->word_col,
                  "\"%s\" is neither a time (0.1, +0.1, *, &) nor a directive (ipv4, ipv6, config, "
-                 "netif, isn, conn, tolerance, clock, manual-consume, no-neighbour, ethernet, address, "
+                 "netif, isn, conn, tolerance, clock, manual-consume, pacing, no-neighbour, ethernet, address, "
                  "route, watch)",
                  word);
     lex_need_end(lx);
@@ -473,6 +476,8 @@ static void parse_open(struct lexer *lx, struct script *s, struct stmt *st, bool
     st->verb = active;
     st->packet = new_packet(s);
     packet_clear(st->packet, PKT_TCP);
+    if (lex_take(lx, "rtt"))
+        st->arg[0] = lex_seconds(lx, "a time");
     parse_packet_fields(lx, s, st->packet, false);
 }
 

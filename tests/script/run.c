@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One script: one instance, one imagined clock that goes from event to event. */
 #include "script.h"
+#include "tcp/tcp_internal.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -476,6 +477,7 @@ static void open_passive(struct world *w, const struct stmt *st)
     expect(w, syn_ack);
     ack->packet->seq = ack->packet->end = ack->packet->ack = 1;
     ack->packet->win = st->packet->win;
+    ack->time = st->arg[0];
     inject(w, ack);
 }
 
@@ -496,6 +498,7 @@ static void open_active(struct world *w, const struct stmt *st)
     syn_ack->packet->flags = TCP_S | TCP_A;
     syn_ack->packet->has_seq = syn_ack->packet->has_len = true;
     syn_ack->packet->ack = 1;
+    syn_ack->time = st->arg[0];
     inject(w, syn_ack);
     ack->packet->seq = ack->packet->end = ack->packet->ack = 1;
     expect(w, ack);
@@ -581,6 +584,8 @@ static void begin(struct world *w)
     w->stack = tenon_init(w->mem, &s->conf, &script_host, w);
     if (w->stack == NULL)
         world_fail(w, "tenon_init() failed");
+    if (!s->pacing)
+        w->stack->tcp.defaults->values[TENON_TCP_PACING] = 0;    /* scripts count on what leaves at once */
     world_check(w);
     world_poll(w);
     netif = tenon_netif_add(w->stack, &s->netif);

@@ -239,7 +239,7 @@ struct script {
     int af;                     /* 4 or 6: how it is read now */
     bool only4, only6, needs_link, has_caps;
     int64_t tolerance;
-    bool manual_consume, no_neighbour;
+    bool manual_consume, no_neighbour, pacing;
     uint32_t clock;
     struct tenon_conf conf;
     struct tenon_netif_conf netif;

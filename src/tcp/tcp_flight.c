@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: MIT */
+/* What was sent when: see tcp_flight.h. */
+#include "tcp/tcp_internal.h"
+
+enum { FLIGHT_AGAIN_MIN = 8, FLIGHT_RECORD_MAX = 65535 };
+
+/* How many blocks may rest: more are given back, the one that rests longest first. */
+enum { FLIGHT_REST_MAX = 64 };
+
+/* ---- the block ------------------------------------------------------------------------------------- */
+
+static size_t flight_ring_bytes(tenon_u32 cap)
+{
+    return (size_t)cap * sizeof(struct tn_sent);
+}
+
+static void flight_release_ring(struct tenon *stack, struct tn_flight *flight)
+{
+    if (flight->ring != flight->few)
+        tn_mem_put(stack, flight->ring, flight_ring_bytes(flight->cap));
+    flight->ring = flight->few;
+    flight->cap = TN_FLIGHT_FEW;
+    flight->first = flight->last = flight->edge = 0;
+}
+
+static void flight_unrest(struct tenon *stack, struct tn_flight *flight)
+{
+    *flight->prev = flight->next;
+    if (flight->next != NULL)
+        flight->next->prev = flight->prev;
+    else
+        stack->tcp.rest_last = flight->prev;
+    flight->prev = NULL;
+    stack->tcp.nrest--;
+}
+
+TENON_INTERNAL void tn_flight_free(struct tenon_tcp *conn)
+{
+    struct tn_flight *flight = conn->flight;
+    struct tenon *stack = conn->stack;
+
+    if (flight == NULL)
+        return;
+    if (flight->prev != NULL)
+        flight_unrest(stack, flight);
+    tn_flight_again_clear(conn);
+    flight_release_ring(stack, flight);
+    tn_mem_put(stack, flight, sizeof(*flight));
+    conn->flight = NULL;
+}
+
+TENON_INTERNAL struct tn_flight *tn_flight_get(struct tenon_tcp *conn)
+{
+    struct tn_flight *flight = conn->flight;
+
+    if (flight != NULL) {
+        if (flight->prev != NULL)
+            flight_unrest(conn->stack, flight);
+        return flight;
+    }
+    flight = (struct tn_flight *)tn_mem_get(conn->stack, sizeof(*flight));
+    if (flight == NULL)
+        return NULL;
+    memset(flight, 0, sizeof(*flight));
+    flight->conn = conn;
+    flight->ring = flight->few;
+    flight->cap = TN_FLIGHT_FEW;
+    flight->reo_mult = 1;
+    flight->tlp_sampled = 1;
+    flight->again_high = conn->snd_una;
+    conn->flight = flight;
+    return flight;
+}
+
+/* Everything is acknowledged. What large flights needed is given back at once; the block itself stays, for
+ * the next request will come soon, unless too many rest. */
+TENON_INTERNAL void tn_flight_rest(struct tenon_tcp *conn)
+{
+    struct tn_tcp_state *tcp = &conn->stack->tcp;
+    struct tn_flight *flight = conn->flight;
+
+    if (flight == NULL || flight->prev != NULL)
+        return;
+    tn_flight_again_clear(conn);
+    flight_release_ring(conn->stack, flight);
+    flight->rack_valid = 0;
+    flight->tlp = TN_TLP_NONE;
+    flight->next = NULL;
+    flight->prev = tcp->rest_last;
+    *tcp->rest_last = flight;
+    tcp->rest_last = &flight->next;
+    tcp->nrest++;
+    if (tcp->nrest > FLIGHT_REST_MAX)
+        tn_flight_free(tcp->rest_first->conn);
+}
+
+/* ---- first transmissions ------------------------------------------------------------------------------ */
+
+static int flight_grow(struct tenon_tcp *conn)
+{
+    struct tn_flight *flight = conn->flight;
+    const tenon_u32 cap = 2 * flight->cap;
+    struct tn_sent *ring = (struct tn_sent *)tn_mem_get(conn->stack, flight_ring_bytes(cap));
+    tenon_u32 i;
+
+    if (ring == NULL)
+        return TENON_ENOMEM;
+    for (i = flight->first; i != flight->last; i++)
+        ring[i & (cap - 1)] = *tn_flight_at(flight, i);
+    if (flight->ring != flight->few)
+        tn_mem_put(conn->stack, flight->ring, flight_ring_bytes(flight->cap));
+    flight->ring = ring;
+    flight->cap = cap;
+    return TENON_OK;
+}
+
+/* What leaves at the same instant is one record, as a frame that the card cuts would be; and so is what there is
+ * no memory for: it then counts as sent later than it was, which is safe. */
+static struct tn_sent *flight_record_to_extend(struct tenon_tcp *conn, tenon_u32 end)
+{
+    struct tn_flight *flight = conn->flight;
+    struct tn_sent *last;
+    tenon_u32 begin;
+
+    if (flight->first == flight->last)
+        return NULL;
+    last = tn_flight_at(flight, flight->last - 1);
+    begin = flight->last - flight->first > 1 ? tn_flight_at(flight, flight->last - 2)->end : conn->snd_una;
+    if (last->sent_us == conn->stack->now_us && end - begin <= FLIGHT_RECORD_MAX)
+        return last;
+    if (flight->last - flight->first < flight->cap || flight_grow(conn) == TENON_OK)
+        return NULL;
+    return last;
+}
+
+TENON_INTERNAL void tn_flight_sent(struct tenon_tcp *conn, tenon_u32 end)
+{
+    struct tn_flight *flight = conn->flight;
+    struct tn_sent *record = flight_record_to_extend(conn, end);
+
+    if (record == NULL)
+        record = tn_flight_at(flight, flight->last++);
+    record->end = end;
+    tn_rate_sending(conn, record, end - conn->snd_nxt);
+}
+
+/* Number of the record that holds `seq`, by bisection. */
+static tenon_u32 flight_find(const struct tn_flight *flight, tenon_u32 seq)
+{
+    tenon_u32 low = flight->first, n = flight->last - flight->first;
+
+    while (n > 1) {
+        const tenon_u32 half = n / 2;
+
+        if (tn_seq_le(tn_flight_at(flight, low + half - 1)->end, seq))
+            low += half, n -= half;
+        else
+            n = half;
+    }
+    return low;
+}
+
+/* ---- retransmissions -------------------------------------------------------------------------------------- */
+
+static size_t flight_again_bytes(unsigned cap)
+{
+    return cap * sizeof(struct tn_again);
+}
+
+TENON_INTERNAL void tn_flight_again_clear(struct tenon_tcp *conn)
+{
+    struct tn_flight *flight = conn->flight;
+
+    if (flight == NULL)
+        return;
+    if (flight->again != NULL)
+        tn_mem_put(conn->stack, flight->again, flight_again_bytes(flight->again_cap));
+    flight->again = NULL;
+    flight->again_n = flight->again_cap = 0;
+    flight->again_bytes = 0;
+}
+
+TENON_INTERNAL int tn_flight_has_room(struct tenon_tcp *conn)
+{
+    struct tn_flight *flight = conn->flight;
+    const unsigned cap = flight->again_cap == 0 ? (unsigned)FLIGHT_AGAIN_MIN : 2U * flight->again_cap;
+    struct tn_again *again;
+
+    /* One more than needed now: a SACK of its middle may cut one in two. */
+    if (flight->again_n + 1U < flight->again_cap)
+        return 1;
+    if (cap > TN_AGAIN_MAX)
+        return 0;
+    again = (struct tn_again *)tn_mem_get(conn->stack, flight_again_bytes(cap));
+    if (again == NULL)
+        return 0;
+    if (flight->again != NULL) {
+        memcpy(again, flight->again, flight_again_bytes(flight->again_n));
+        tn_mem_put(conn->stack, flight->again, flight_again_bytes(flight->again_cap));
+    }
+    flight->again = again;
+    flight->again_cap = (tenon_u16)cap;
+    return 1;
+}
+
+/* First of the retransmissions that ends behind `seq`. */
+static unsigned flight_again_find(const struct tn_flight *flight, tenon_u32 seq)
+{
+    unsigned low = 0, high = flight->again_n;
+
+    while (low < high) {
+        const unsigned middle = low + (high - low) / 2;
+
+        if (tn_seq_le(flight->again[middle].sent.end, seq))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void flight_again_insert(struct tn_flight *flight, unsigned at, const struct tn_again *again)
+{
+    memmove(&flight->again[at + 1], &flight->again[at], (flight->again_n - at) * sizeof(*again));
+    flight->again[at] = *again;
+    flight->again_n++;
+}
+
+static void flight_again_delete(struct tn_flight *flight, unsigned at, unsigned n)
+{
+    memmove(&flight->again[at], &flight->again[at + n], (flight->again_n - at - n) * sizeof(flight->again[0]));
+    flight->again_n = (tenon_u16)(flight->again_n - n);
+}
+
+TENON_INTERNAL void tn_flight_sent_again(struct tenon_tcp *conn, tenon_u32 from, tenon_u32 end)
+{
+    struct tn_flight *flight = conn->flight;
+    const unsigned at = flight_again_find(flight, from);
+    struct tn_again again;
+
+    TENON_ASSERT(flight->again_n < flight->again_cap);
+    TENON_ASSERT(at == flight->again_n || tn_seq_le(end, flight->again[at].seq));
+    again.seq = from;
+    again.sent.end = end;
+    tn_rate_sending(conn, &again.sent, end - from);
+    flight_again_insert(flight, at, &again);
+    flight->again_bytes += end - from;
+}
+
+TENON_INTERNAL tenon_u32 tn_flight_again_skip(const struct tenon_tcp *conn, tenon_u32 from, tenon_u32 *end)
+{
+    const struct tn_flight *flight = conn->flight;
+    unsigned i;
+
+    for (i = flight_again_find(flight, from); i < flight->again_n; i++) {
+        if (tn_seq_lt(from, flight->again[i].seq)) {
+            *end = tn_seq_min(*end, flight->again[i].seq);
+            return from;
+        }
+        from = flight->again[i].sent.end;
+        if (tn_seq_ge(from, *end))
+            return from;
+    }
+    return from;
+}
+
+TENON_INTERNAL tenon_u32 tn_flight_again_lost(struct tenon_tcp *conn, unsigned index)
+{
+    struct tn_flight *flight = conn->flight;
+    const tenon_u32 seq = flight->again[index].seq;
+    const tenon_u32 bytes = flight->again[index].sent.end - seq;
+
+    flight->again_bytes -= bytes;
+    flight_again_delete(flight, index, 1);
+    if (tn_seq_ge(seq, conn->lost_edge))
+        return 0;    /* a probe of the tail: the tail itself is still in flight */
+    conn->rtx_nxt = tn_seq_min(conn->rtx_nxt, seq);
+    return bytes;
+}
+
+/* ---- arrival ------------------------------------------------------------------------------------------------ */
+
+static void flight_arrived(struct tenon_tcp *conn, struct tn_ack *ack, const struct tn_sent *sent, int again)
+{
+    const tenon_u32 later = ack->has_newest ? ack->newest.sent_us : sent->sent_us;
+
+    if (!ack->has_newest || tn_seq_gt(sent->sent_us, later) ||
+        (sent->sent_us == later && tn_seq_gt(sent->end, ack->newest.end))) {
+        ack->newest = *sent;
+        ack->newest_again = (tenon_u8)again;
+        ack->has_newest = 1;
+    }
+    tn_rack_delivered(conn, ack, sent, again);
+}
+
+/* [from, end) is not among the retransmissions in flight. It may still have been sent again, and that be taken for
+ * lost: then nobody can say which of them has arrived. */
+static void flight_arrived_once(struct tenon_tcp *conn, struct tn_ack *ack, tenon_u32 from, tenon_u32 end)
+{
+    const struct tn_flight *flight = conn->flight;
+    struct tn_sent sent = *tn_flight_at(flight, flight_find(flight, end - 1));
+    const int again = tn_seq_lt(from, flight->again_high);
+
+    sent.end = tn_seq_min(sent.end, end);
+    if (!again) {
+        ack->has_original = 1;
+        ack->original_us = sent.sent_us;
+        if (tn_seq_lt(from, ack->fack))
+            ack->reordered = 1;
+        if (tn_seq_lt(from, conn->recover))
+            ack->old_original = 1;
+    }
+    flight_arrived(conn, ack, &sent, again);
+}
+
+/* Cut [from, end), which it contains, out of a retransmission. */
+static void flight_again_cut(struct tn_flight *flight, unsigned at, tenon_u32 from, tenon_u32 end)
+{
+    struct tn_again *again = &flight->again[at];
+    struct tn_again rest = *again;
+
+    flight->again_bytes -= end - from;
+    rest.seq = end;
+    if (again->seq == from && again->sent.end == end) {
+        flight_again_delete(flight, at, 1);
+    } else if (again->seq == from) {
+        again->seq = end;
+    } else {
+        again->sent.end = from;
+        if (rest.sent.end == end)
+            return;
+        if (flight->again_n < flight->again_cap)
+            flight_again_insert(flight, at + 1, &rest);
+        else    /* forgotten: it will be sent once more */
+            flight->again_bytes -= rest.sent.end - end;
+    }
+}
+
+TENON_INTERNAL void tn_flight_delivered(struct tenon_tcp *conn, struct tn_ack *ack, tenon_u32 from, tenon_u32 end)
+{
+    struct tn_flight *flight = conn->flight;
+
+    ack->delivered += end - from;
+    while (tn_seq_lt(from, end)) {
+        const unsigned at = flight_again_find(flight, from);
+        struct tn_sent sent;
+        tenon_u32 to = end;
+
+        if (at == flight->again_n || tn_seq_ge(flight->again[at].seq, end)) {
+            flight_arrived_once(conn, ack, from, end);
+            return;
+        }
+        if (tn_seq_lt(from, flight->again[at].seq)) {
+            to = flight->again[at].seq;
+            flight_arrived_once(conn, ack, from, to);
+        } else {
+            sent = flight->again[at].sent;
+            to = tn_seq_min(end, sent.end);
+            sent.end = to;
+            flight_again_cut(flight, at, from, to);
+            flight_arrived(conn, ack, &sent, 1);
+        }
+        from = to;
+    }
+}
+
+TENON_INTERNAL void tn_flight_advance(struct tenon_tcp *conn)
+{
+    struct tn_flight *flight = conn->flight;
+    unsigned gone = 0;
+
+    if (flight == NULL)
+        return;
+    while (flight->first != flight->last && tn_seq_le(tn_flight_at(flight, flight->first)->end, conn->snd_una))
+        flight->first++;
+    if (flight->edge - flight->first > flight->last - flight->first)
+        flight->edge = flight->first;
+    while (gone < flight->again_n && tn_seq_le(flight->again[gone].sent.end, conn->snd_una))
+        gone++;    /* nothing is left of them: what had arrived was cut out */
+    TENON_ASSERT(gone == 0);
+    flight->again_high = tn_seq_max(flight->again_high, conn->snd_una);
+}
+
+/* ---- loss ------------------------------------------------------------------------------------------------------ */
+
+TENON_INTERNAL tenon_u32 tn_flight_move_edge(struct tenon_tcp *conn, tenon_u32 to)
+{
+    struct tn_flight *flight = conn->flight;
+    const tenon_u32 sacked = tn_sack_bytes_between(conn, conn->lost_edge, to);
+    const tenon_u32 bytes = to - conn->lost_edge - sacked;
+
+    if (conn->sack != NULL)
+        conn->sack->below += sacked;
+    conn->lost_edge = to;
+    while (flight->edge != flight->last && tn_seq_le(tn_flight_at(flight, flight->edge)->end, to))
+        flight->edge++;
+    return bytes;
+}
+
+TENON_INTERNAL void tn_flight_reset_edge(struct tenon_tcp *conn)
+{
+    conn->rtx_nxt = conn->lost_edge = conn->snd_una;
+    if (conn->sack != NULL)
+        conn->sack->below = 0;
+    conn->flight->edge = conn->flight->first;
+}
+
+/* ---- check --------------------------------------------------------------------------------------------------- */
+
+static const char *flight_check_again(const struct tenon_tcp *conn)
+{
+    const struct tn_flight *flight = conn->flight;
+    tenon_u32 edge = conn->snd_una, bytes = 0;
+    unsigned i;
+
+    for (i = 0; i < flight->again_n; i++) {
+        const struct tn_again *again = &flight->again[i];
+
+        if (tn_seq_lt(again->seq, edge) || tn_seq_ge(again->seq, again->sent.end))
+            return "the retransmissions are out of order";
+        if (tn_sack_bytes_between(conn, again->seq, again->sent.end) != 0)
+            return "what is SACKed counts as in flight again";
+        edge = again->sent.end;
+        bytes += again->sent.end - again->seq;
+    }
+    if (tn_seq_gt(edge, conn->snd_nxt))
+        return "what was never sent was sent again";
+    return bytes == flight->again_bytes ? NULL : "the sum of the retransmissions is wrong";
+}
+
+TENON_INTERNAL const char *tn_flight_check(const struct tenon_tcp *conn)
+{
+    const struct tn_flight *flight = conn->flight;
+    tenon_u32 edge = conn->snd_una, i;
+
+    if (flight == NULL)
+        return conn->snd_una == conn->snd_nxt ? NULL : "something is in flight and nobody knows since when";
+    for (i = flight->first; i != flight->last; i++) {
+        if (tn_seq_ge(edge, tn_flight_at(flight, i)->end))
+            return "the records of what was sent are out of order";
+        if (i == flight->edge && tn_seq_lt(conn->lost_edge, edge))
+            return "the lost edge lies before its record";
+        edge = tn_flight_at(flight, i)->end;
+    }
+    if (edge != conn->snd_nxt)
+        return "the records of what was sent do not end at snd_nxt";
+    return flight_check_again(conn);
+}

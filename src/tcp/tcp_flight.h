@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* What is in flight: when each part of it was sent, and what the arrival of an ACK tells about that. All that
+ * loss recovery, rate samples and pacing must know lies in one block, which a connection has only while it
+ * sends (and for a while after). */
+#ifndef TN_TCP_TCP_FLIGHT_H
+#define TN_TCP_TCP_FLIGHT_H
+
+#include "core.h"
+
+TENON_BEGIN_DECLS
+
+struct tn_seg;
+
+/* Something that left at one instant, up to 64 KB of it: when, and how delivery stood then
+ * (draft-ietf-ccwg-bbr 4.1.2.1). Times in microseconds. */
+struct tn_sent {
+    tenon_u32 end;               /* sequence number behind it */
+    tenon_u32 sent_us;
+    tenon_u32 delivered, delivered_us;
+    tenon_u32 first_sent_us;
+    tenon_u32 in_flight;         /* just after it had left */
+    tenon_u32 lost;
+    tenon_u8 app_limited;
+};
+
+/* The same of a retransmission. */
+struct tn_again {
+    tenon_u32 seq;
+    struct tn_sent sent;
+};
+
+enum { TN_FLIGHT_FEW = 4, TN_AGAIN_MAX = 1024 };
+
+/* Two kinds of records: what left for the first time, in order of both time and sequence, so that an index finds
+ * either; and what left again and is not known to have arrived or to be lost, in order of sequence. A SACK block
+ * or an ACK looks up its own ends only. */
+struct tn_flight {
+    struct tenon_tcp *conn;
+    struct tn_flight *next, **prev;    /* list of those at rest; prev NULL: in use */
+
+    struct tn_sent *ring;        /* record i is ring[i & (cap - 1)]; they cover [snd_una, snd_nxt) */
+    tenon_u32 cap;               /* a power of two */
+    tenon_u32 first, last;       /* records first .. last - 1 exist */
+    tenon_u32 edge;              /* the record that lost_edge lies in */
+    struct tn_sent few[TN_FLIGHT_FEW];
+
+    struct tn_again *again;      /* [again_cap]; NULL: nothing was sent again */
+    tenon_u16 again_n, again_cap;
+    tenon_u32 again_bytes;
+    tenon_u32 again_high;        /* HighRxt: everything below has been sent again, or SACKed before */
+
+    /* RACK (RFC 8985 5.2) */
+    tenon_u32 rack_sent_us, rack_end, rack_rtt_us;
+    tenon_u32 dsack_round;       /* a D-SACK widens the window once before this is acknowledged */
+    tenon_u32 reo_wait_us;       /* 0, or how long until something may have to be marked lost */
+    tenon_u8 rack_valid;         /* the three above mean something */
+    tenon_u8 reordered;          /* RACK.reordering_seen */
+    tenon_u8 reo_mult, reo_persist;
+    tenon_u8 dsack_round_runs;
+
+    /* TLP (RFC 8985 7.1) */
+    tenon_u8 tlp;                /* enum tn_tlp */
+    tenon_u8 tlp_sampled;        /* there was an RTT sample since the last probe */
+    tenon_u32 tlp_end;
+
+    /* PRR (RFC 9937 6) */
+    tenon_u32 prr_delivered, prr_out, recover_fs;
+
+    /* How to go back (tcp_undo.c) */
+    tenon_u8 undo;               /* 1: the last reduction can still turn out to be a mistake */
+    tenon_u8 frto;               /* enum tn_frto */
+    tenon_u8 undo_stamped;       /* undo_ts is set */
+    tenon_u32 undo_una, undo_ts, undo_again;
+    tenon_u32 undo_cwnd, undo_ssthresh, undo_words[TENON_CC_WORDS];
+
+    /* Rate samples (tcp_rate.c) */
+    tenon_u32 delivered_us, first_sent_us;
+    tenon_u32 app_limited;       /* 0, or samples are limited by the application until so much is delivered */
+};
+
+enum tn_tlp { TN_TLP_NONE, TN_TLP_NEW, TN_TLP_AGAIN };
+
+enum tn_frto {
+    TN_FRTO_NONE,
+    TN_FRTO_SENT,                /* RFC 5682 2.1 step 2: the first segment was sent again, nothing else */
+    TN_FRTO_NEW                  /* step 3: new data was sent */
+};
+
+/* One acknowledgement while it is processed: what it brought. */
+struct tn_ack {
+    const struct tn_seg *seg;
+    tenon_u32 una, flight;       /* snd_una and FlightSize before */
+    tenon_u32 fack;              /* the highest number (S)ACKed before */
+    tenon_u32 acked;             /* cumulatively */
+    tenon_u32 sacked;            /* newly SACKed */
+    tenon_u32 delivered;         /* both */
+    tenon_u32 lost;              /* marked lost because of it */
+    tenon_u32 ce;                /* of acked, what the peer says met congestion */
+    tenon_u32 rtt_us;            /* sample for the RTO (RFC 6298); 0: none */
+    tenon_u32 fresh_rtt_us;      /* of the packet sent last among the delivered; 0: ambiguous */
+    tenon_u32 original_us;       /* has_original: when the last of them left that was sent once only */
+    struct tn_sent newest;       /* has_newest: the one sent last among the delivered */
+    tenon_u32 dsack_left, dsack_right;
+    tenon_u8 has_newest, newest_again, has_original;
+    tenon_u8 is_dup;             /* a duplicate ACK (RFC 5681 2) */
+    tenon_u8 has_dsack;
+    tenon_u8 reordered;          /* something arrived behind what was sent after it */
+    tenon_u8 old_original;       /* something that was sent once, before the last timeout, arrived */
+};
+
+/* ---- tcp_flight.c -------------------------------------------------------------------------------- */
+
+/* The connection's block, made if there is none. @return NULL: no memory */
+TENON_INTERNAL struct tn_flight *tn_flight_get(struct tenon_tcp *conn);
+TENON_INTERNAL void tn_flight_free(struct tenon_tcp *conn);
+/* Nothing is in flight: the block stays until others need it more. */
+TENON_INTERNAL void tn_flight_rest(struct tenon_tcp *conn);
+/* New data up to `end` has left; snd_nxt is still where it begins. */
+TENON_INTERNAL void tn_flight_sent(struct tenon_tcp *conn, tenon_u32 end);
+/* [from, end) has left again. */
+TENON_INTERNAL void tn_flight_sent_again(struct tenon_tcp *conn, tenon_u32 from, tenon_u32 end);
+/* Whether there is room to remember another retransmission. */
+TENON_INTERNAL int tn_flight_has_room(struct tenon_tcp *conn);
+/* [from, end) has arrived for the first time that we know of. */
+TENON_INTERNAL void tn_flight_delivered(struct tenon_tcp *conn, struct tn_ack *ack, tenon_u32 from, tenon_u32 end);
+/* snd_una has moved: forget what lies below. */
+TENON_INTERNAL void tn_flight_advance(struct tenon_tcp *conn);
+/* lost_edge moves up to `to`. @return bytes that are lost by that */
+TENON_INTERNAL tenon_u32 tn_flight_move_edge(struct tenon_tcp *conn, tenon_u32 to);
+/* Nothing is lost: lost_edge goes back to snd_una. */
+TENON_INTERNAL void tn_flight_reset_edge(struct tenon_tcp *conn);
+/* What was sent again is not in flight any more: lost, as far as it lies below lost_edge. @return bytes */
+TENON_INTERNAL tenon_u32 tn_flight_again_lost(struct tenon_tcp *conn, unsigned index);
+TENON_INTERNAL void tn_flight_again_clear(struct tenon_tcp *conn);
+/* The first number at or after `from` that is not in flight again; *end is cut off where that begins. */
+TENON_INTERNAL tenon_u32 tn_flight_again_skip(const struct tenon_tcp *conn, tenon_u32 from, tenon_u32 *end);
+TENON_INTERNAL const char *tn_flight_check(const struct tenon_tcp *conn);
+TENON_INLINE struct tn_sent *tn_flight_at(const struct tn_flight *flight, tenon_u32 number)
+{
+    return &flight->ring[number & (flight->cap - 1)];
+}
+
+/* ---- tcp_rack.c ------------------------------------------------------------------------------------ */
+
+/* RFC 8985 6.2 step 2: a packet has arrived that left at `sent`; `again`: it may be mistaken for an earlier one. */
+TENON_INTERNAL void tn_rack_delivered(struct tenon_tcp *conn, const struct tn_ack *ack, const struct tn_sent *sent,
+                                      int again);
+/* Steps 3 and 4: what the ACK says about reordering. */
+TENON_INTERNAL void tn_rack_learn(struct tenon_tcp *conn, const struct tn_ack *ack);
+/* Step 5: mark what must be lost. @return bytes */
+TENON_INTERNAL tenon_u32 tn_rack_detect(struct tenon_tcp *conn);
+/* RFC 8985 6.3: a timeout. @return bytes */
+TENON_INTERNAL tenon_u32 tn_rack_timeout(struct tenon_tcp *conn);
+/* A recovery has come to its end: RACK.reo_wnd_persist. */
+TENON_INTERNAL void tn_rack_recovered(struct tn_flight *flight);
+/* Microseconds until a tail loss probe is due; 0: none is to be sent (RFC 8985 7.2). */
+TENON_INTERNAL tenon_u32 tn_tlp_timeout(const struct tenon_tcp *conn);
+/* RFC 8985 7.4. @return 1: the probe has repaired a loss */
+TENON_INTERNAL int tn_tlp_acked(struct tenon_tcp *conn, const struct tn_ack *ack);
+
+/* ---- tcp_undo.c -------------------------------------------------------------------------------------- */
+
+/* Before a reduction: remember what it changes. */
+TENON_INTERNAL void tn_undo_save(struct tenon_tcp *conn);
+/* [from, end) is sent again. */
+TENON_INTERNAL void tn_undo_sent_again(struct tenon_tcp *conn, tenon_u32 bytes);
+/* Whether the ACK proves that the last reduction was a mistake; then it is taken back. */
+TENON_INTERNAL int tn_undo_check(struct tenon_tcp *conn, const struct tn_ack *ack);
+
+/* ---- tcp_rate.c -------------------------------------------------------------------------------------- */
+
+/* `bytes` in `us` microseconds, as a rate; us 0 counts as 1. */
+TENON_INTERNAL tenon_rate tn_rate_of(tenon_u32 bytes, tenon_u32 us);
+/* What a rate brings in that time: saturates. */
+TENON_INTERNAL tenon_u32 tn_rate_bytes(tenon_rate rate, tenon_u32 us);
+TENON_INTERNAL void tn_rate_sending(struct tenon_tcp *conn, struct tn_sent *sent, tenon_u32 bytes);
+TENON_INTERNAL void tn_rate_sample(struct tenon_tcp *conn, const struct tn_ack *ack,
+                                   struct tenon_rate_sample *sample);
+/* Called when all that may be sent is sent: is it the application that has no more? */
+TENON_INTERNAL void tn_rate_check_app_limited(struct tenon_tcp *conn);
+/* The pacing rate follows from window and RTT, unless the congestion control sets it. */
+TENON_INTERNAL void tn_pace_update(struct tenon_tcp *conn);
+/* Whether pacing lets data leave now; else the timer is set for when it will. */
+TENON_INTERNAL int tn_pace_allows(struct tenon_tcp *conn);
+TENON_INTERNAL void tn_pace_sent(struct tenon_tcp *conn, tenon_u32 bytes);
+/* The most that one frame may carry: what the rate sends in a millisecond, two segments at least. */
+TENON_INTERNAL tenon_u32 tn_pace_quantum(const struct tenon_tcp *conn);
+
+TENON_END_DECLS
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* Rates: what was delivered how fast (draft-ietf-ccwg-bbr 4.1), and pacing (5.6.2 there, RFC 7661 4.4.2). */
+#include "tcp/cc.h"
+#include "tcp/tcp_internal.h"
+
+/* ---- arithmetic --------------------------------------------------------------------------------------- */
+
+TENON_INTERNAL tenon_rate tn_rate_of(tenon_u32 bytes, tenon_u32 us)
+{
+    tenon_u32 carry = 0;
+
+    us = tn_max(us, 1);
+    if (us < 65536UL && bytes > 0xFFFFFFFFUL / ((tenon_u32)65536UL / us + 1))
+        return 0xFFFFFFFFUL;
+    return tn_cc_share(&carry, 65536UL, bytes, us);
+}
+
+TENON_INTERNAL tenon_u32 tn_rate_bytes(tenon_rate rate, tenon_u32 us)
+{
+    const tenon_u32 rate_low = (tenon_u32)(rate & 0xFFFFUL), us_low = (tenon_u32)(us & 0xFFFFUL);
+    const tenon_u32 high = (rate >> 16) * (us >> 16);
+    const tenon_u32 middle = (rate >> 16) * us_low, other = rate_low * (us >> 16);
+    const tenon_u32 low = rate_low * us_low >> 16;
+    tenon_u32 sum;
+
+    if (high >> 16 != 0)
+        return 0xFFFFFFFFUL;
+    sum = high << 16;
+    if (middle > 0xFFFFFFFFUL - sum)
+        return 0xFFFFFFFFUL;
+    sum += middle;
+    if (other > 0xFFFFFFFFUL - sum)
+        return 0xFFFFFFFFUL;
+    sum += other;
+    return low > 0xFFFFFFFFUL - sum ? 0xFFFFFFFFUL : sum + low;
+}
+
+/* ---- samples ------------------------------------------------------------------------------------------------ */
+
+TENON_INTERNAL void tn_rate_sending(struct tenon_tcp *conn, struct tn_sent *sent, tenon_u32 bytes)
+{
+    struct tn_flight *flight = conn->flight;
+    const tenon_u32 pipe = tn_tcp_in_flight(conn);
+
+    if (pipe == 0)
+        flight->first_sent_us = flight->delivered_us = conn->stack->now_us;
+    sent->sent_us = conn->stack->now_us;
+    sent->delivered = conn->total_delivered;
+    sent->delivered_us = flight->delivered_us;
+    sent->first_sent_us = flight->first_sent_us;
+    sent->in_flight = pipe + bytes;
+    sent->lost = conn->total_lost;
+    sent->app_limited = flight->app_limited != 0;
+}
+
+TENON_INTERNAL void tn_rate_sample(struct tenon_tcp *conn, const struct tn_ack *ack,
+                                   struct tenon_rate_sample *sample)
+{
+    struct tn_flight *flight = conn->flight;
+    const struct tn_sent *newest = &ack->newest;
+    tenon_u32 interval;
+
+    memset(sample, 0, sizeof(*sample));
+    if (ack->delivered > 0)
+        flight->delivered_us = conn->stack->now_us;
+    if (flight->app_limited != 0 && tn_seq_gt(conn->total_delivered, flight->app_limited))
+        flight->app_limited = 0;
+    if (!ack->has_newest)
+        return;
+    flight->first_sent_us = newest->sent_us;
+    sample->prior_delivered = newest->delivered;
+    sample->tx_in_flight = newest->in_flight;
+    sample->lost = conn->total_lost - newest->lost;
+    sample->app_limited = newest->app_limited;
+    sample->delivered = conn->total_delivered - newest->delivered;
+    interval = tn_max(newest->sent_us - newest->first_sent_us, flight->delivered_us - newest->delivered_us);
+    /* Faster than the path can be: an ACK was held back, and the samples with it. */
+    if (interval == 0 || interval < conn->min_rtt_us)
+        return;
+    sample->interval_us = interval;
+    sample->rate = tn_rate_of(sample->delivered, interval);
+}
+
+TENON_INTERNAL void tn_rate_check_app_limited(struct tenon_tcp *conn)
+{
+    struct tn_flight *flight = conn->flight;
+    const tenon_u32 pipe = tn_tcp_in_flight(conn);
+
+    if (flight == NULL || tn_tcp_has_new_data(conn) || pipe >= conn->cc.cwnd ||
+        (conn->recovery != TN_RECOVERY_NONE && tn_seq_lt(conn->rtx_nxt, conn->lost_edge)))
+        return;
+    flight->app_limited = conn->total_delivered + pipe;
+    if (flight->app_limited == 0)
+        flight->app_limited = 1;
+}
+
+/* ---- pacing --------------------------------------------------------------------------------------------------- */
+
+enum {
+    PACE_BURST_US = 1000,        /* a timer that comes late makes up for this much */
+    PACE_FIRST_SEGMENTS = 10     /* the initial window may leave at once */
+};
+
+static int pace_is_on(const struct tenon_tcp *conn)
+{
+    return conn->cc.pacing != 0 && conn->cc.pacing != 0xFFFFFFFFUL;
+}
+
+/* Twice the window per round trip while it doubles, so that pacing is not what holds it back; a fifth more than the
+ * window in congestion avoidance. */
+TENON_INTERNAL void tn_pace_update(struct tenon_tcp *conn)
+{
+    struct tenon_cc *cc = &conn->cc;
+    const tenon_u32 srtt = conn->srtt8 >> 3;
+    tenon_u32 window;
+
+    if (cc->ops->flags & TENON_CC_PACES)
+        return;
+    cc->pacing = 0;
+    if (!tn_tcp_opt(conn, TENON_TCP_PACING) || srtt == 0)
+        return;
+    window = tn_max(cc->cwnd, tn_tcp_in_flight(conn));
+    window += cc->cwnd < cc->ssthresh / 2 ? window : window / 5;
+    cc->pacing = tn_rate_of(window, srtt);
+}
+
+TENON_INTERNAL int tn_pace_allows(struct tenon_tcp *conn)
+{
+    const tenon_u32 now = conn->stack->now_us;
+
+    if (!(conn->flags & TN_TCP_F_PACING) || tn_seq_le(conn->pace_us, now))
+        return 1;
+    if (conn->snd_nxt - conn->iss <= (tenon_u32)PACE_FIRST_SEGMENTS * conn->mss)
+        return 1;
+    tn_tcp_arm_pace(conn, conn->pace_us - now);
+    return 0;
+}
+
+/* TN_TCP_F_PACING: pace_us is the time of the next packet, or a little past it. */
+TENON_INTERNAL void tn_pace_sent(struct tenon_tcp *conn, tenon_u32 bytes)
+{
+    const tenon_u32 now = conn->stack->now_us;
+
+    if (!pace_is_on(conn)) {
+        conn->flags &= ~(tenon_u32)TN_TCP_F_PACING;
+        return;
+    }
+    if (!(conn->flags & TN_TCP_F_PACING) || tn_seq_lt(conn->pace_us, now - PACE_BURST_US)) {
+        conn->pace_us = now - ((conn->flags & TN_TCP_F_PACING) ? (tenon_u32)PACE_BURST_US : 0);
+        conn->pace_carry = 0;
+    }
+    conn->flags |= TN_TCP_F_PACING;
+    conn->pace_us += tn_min(tn_cc_share(&conn->pace_carry, 65536UL, bytes, conn->cc.pacing), 0x3FFFFFFFUL);
+}
+
+TENON_INTERNAL tenon_u32 tn_pace_quantum(const struct tenon_tcp *conn)
+{
+    if (!pace_is_on(conn))
+        return 0xFFFFFFFFUL;
+    return tn_max(2UL * conn->mss, tn_rate_bytes(conn->cc.pacing, PACE_BURST_US));
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* Reductions that were mistakes, and how they are taken back: by timestamps (Eifel, RFC 3522), by D-SACK (RFC 3708),
+ * after timeouts by F-RTO (RFC 5682); the response is RFC 4015's, to the state before and never above it. */
+#include "tcp/tcp_internal.h"
+
+TENON_INTERNAL void tn_undo_save(struct tenon_tcp *conn)
+{
+    struct tn_flight *flight = conn->flight;
+
+    flight->undo = 1;
+    flight->undo_stamped = 0;
+    flight->undo_una = conn->snd_una;
+    flight->undo_again = 0;
+    flight->undo_cwnd = conn->cc.cwnd;
+    flight->undo_ssthresh = conn->cc.ssthresh;
+    memcpy(flight->undo_words, conn->cc.words, sizeof(flight->undo_words));
+}
+
+TENON_INTERNAL void tn_undo_sent_again(struct tenon_tcp *conn, tenon_u32 bytes)
+{
+    struct tn_flight *flight = conn->flight;
+
+    if (!flight->undo)
+        return;
+    if (!flight->undo_stamped) {
+        flight->undo_stamped = 1;
+        flight->undo_ts = tn_tcp_ts_now(conn);
+    }
+    flight->undo_again += bytes;
+}
+
+/* What was sent again has not been lost after all. */
+static void undo_take_back(struct tenon_tcp *conn)
+{
+    struct tn_flight *flight = conn->flight;
+    struct tenon_cc_event event;
+
+    flight->undo = 0;
+    flight->frto = TN_FRTO_NONE;
+    conn->cc.cwnd = tn_max(conn->cc.cwnd, flight->undo_cwnd);
+    conn->cc.ssthresh = flight->undo_ssthresh;
+    memcpy(conn->cc.words, flight->undo_words, sizeof(flight->undo_words));
+    if (conn->cc.ops->undo != NULL) {
+        tn_tcp_cc_event(conn, &event);
+        conn->cc.ops->undo(&conn->cc, &event);
+    }
+    tn_count(conn->stack, TENON_STAT_TCP_UNDO);
+}
+
+/* RFC 3522 3.2: the first ACK of something that was sent again echoes an older timestamp: it answers the original. */
+static int undo_by_timestamp(const struct tenon_tcp *conn, const struct tn_ack *ack)
+{
+    const struct tn_flight *flight = conn->flight;
+    const struct tn_tcp_options *options = &ack->seg->options;
+
+    return ack->acked > 0 && flight->undo_stamped && (conn->flags & TN_TCP_F_TIMESTAMPS) && options->has_timestamp &&
+           options->ts_ecr != 0 && tn_seq_lt(options->ts_ecr, flight->undo_ts);
+}
+
+/* RFC 3708: everything that was sent again since has arrived twice. */
+static int undo_by_dsack(const struct tenon_tcp *conn, const struct tn_ack *ack)
+{
+    struct tn_flight *flight = conn->flight;
+    const tenon_u32 bytes = ack->dsack_right - ack->dsack_left;
+
+    if (!ack->has_dsack || flight->undo_again == 0 || tn_seq_lt(ack->dsack_left, flight->undo_una))
+        return 0;
+    flight->undo_again -= tn_min(bytes, flight->undo_again);
+    return flight->undo_again == 0;
+}
+
+/* RFC 5682 3.1, with SACK: something that left once, before the timeout, arrives after it. Without SACK (2.1): two
+ * ACKs in a row go forward although only the first segment was repeated. */
+static int undo_by_frto(struct tenon_tcp *conn, const struct tn_ack *ack)
+{
+    struct tn_flight *flight = conn->flight;
+    const int sack = (conn->flags & TN_TCP_F_SACK) != 0;
+
+    if (flight->frto == TN_FRTO_NONE || (ack->acked == 0 && ack->sacked == 0 && !ack->is_dup))
+        return 0;
+    if (sack && ack->old_original)
+        return 1;
+    if (!sack && flight->frto == TN_FRTO_NEW && ack->acked > 0)
+        return 1;
+    if (flight->frto == TN_FRTO_SENT && ack->acked > 0 && tn_seq_lt(conn->snd_una, conn->recover) &&
+        tn_tcp_has_new_data(conn))
+        flight->frto = TN_FRTO_NEW;    /* step 2b: up to two new segments now */
+    else if (ack->acked > 0 || ack->is_dup)
+        flight->frto = TN_FRTO_NONE;
+    return 0;
+}
+
+TENON_INTERNAL int tn_undo_check(struct tenon_tcp *conn, const struct tn_ack *ack)
+{
+    struct tn_flight *flight = conn->flight;
+
+    if (!flight->undo)
+        return 0;
+    if (!undo_by_timestamp(conn, ack) && !undo_by_dsack(conn, ack) && !undo_by_frto(conn, ack))
+        return 0;
+    undo_take_back(conn);
+    return 1;
+}
