@@ -50,14 +50,14 @@ struct tenon_conf {
     tenon_u32 tcp_snd_buf;             /**< bytes queued or in flight, per connection; 0: default 1048576 */
     tenon_u32 tcp_ooo_bytes_max;       /**< packet memory held out of order, per connection; 0: default
                                             twice tcp_rcv_buf */
-    tenon_u16 tcp_ooo_ranges_max;      /**< separate pieces of sequence space held out of order; 0: default 32 */
+    tenon_u16 tcp_ooo_ranges_max;      /**< separate pieces of sequence space held out of order; 0: default 256 */
     tenon_u16 tcp_mss_min;             /**< smallest segment size that a peer can make us use; 0: default 88 */
     tenon_u32 tcp_rto_initial_us;      /**< RFC 6298 2.1; 0: default 1000000 */
     tenon_u32 tcp_rto_min_us;          /**< lower bound of the RTO; RFC 6298 2.4 says 1 s, as deployed stacks
                                             do we say less; 0: default 200000 */
     tenon_u32 tcp_rto_max_us;          /**< upper bound of the RTO, RFC 6298 2.5; 0: default 60000000 */
-    tenon_u32 tcp_peer_delack_us;      /**< how long a peer is believed to delay an ACK (RFC 8985 7.2); 0: default
-                                            200000 */
+    tenon_u32 tcp_peer_delack_us;      /**< how long a peer is believed to delay an ACK (RFC 8985 7.2); one that
+                                            delays it longer gets a probe too many; 0: default 40000 */
     tenon_u32 tcp_delack_us;           /**< delayed ACK (RFC 9293 3.8.6.3: below 500000); 0: default 40000 */
     tenon_u32 tcp_msl_ms;              /**< half of the TIME-WAIT (RFC 9293 3.4.2 says 2 minutes); 0: default 30000 */
     tenon_u32 tcp_rsts_per_s;          /**< resets for segments of no connection; 0: default 1000 */

@@ -29,12 +29,12 @@ TENON_API void tenon_conf_default(struct tenon_conf *conf)
     conf->tcp_rcv_buf = 1048576UL;
     conf->tcp_snd_buf = 1048576UL;
     conf->tcp_ooo_bytes_max = 0;
-    conf->tcp_ooo_ranges_max = 32;
+    conf->tcp_ooo_ranges_max = 256;
     conf->tcp_mss_min = 88;
     conf->tcp_rto_initial_us = 1000000UL;
     conf->tcp_rto_min_us = 200000UL;
     conf->tcp_rto_max_us = 60000000UL;
-    conf->tcp_peer_delack_us = 200000UL;
+    conf->tcp_peer_delack_us = 40000UL;
     conf->tcp_delack_us = 40000UL;
     conf->tcp_msl_ms = 30000UL;
     conf->tcp_rsts_per_s = 1000;

@@ -31,8 +31,9 @@ TENON_INTERNAL void tn_tcp_rtt_sample(struct tenon_tcp *conn, tenon_u32 rtt_us)
         conn->rttvar4 = conn->rttvar4 - (conn->rttvar4 >> 2) + off;
         conn->srtt8 = tn_max(8, conn->srtt8 - srtt + rtt_us);
     }
-    /* G is a tick of the wheel; the floor is on the sum, as RFC 6298 2.4 has it. */
-    variance = tn_max(1UL << TN_TICK_SHIFT, conn->rttvar4);
+    /* G is a tick of the wheel. The floor of RFC 6298 2.4 is on the sum; half of it on the variance keeps a path
+     * whose RTT never changes from a timeout at the first ACK that is late. */
+    variance = tn_max(tn_max(1UL << TN_TICK_SHIFT, conf->tcp_rto_min_us / 2), conn->rttvar4);
     conn->rto_us = tn_min(tn_max((conn->srtt8 >> 3) + variance, conf->tcp_rto_min_us), conf->tcp_rto_max_us);
 }
 
@@ -282,6 +283,7 @@ TENON_INTERNAL int tn_tcp_ack_input(struct tenon_tcp *conn, struct tn_seg *seg)
     ack.fack = tn_sack_highest(conn);
     tn_tcp_window_update(conn, seg);
     if (ack.flight > 0) {
+        tn_undo_look(conn, &ack);
         ack_take_sack(conn, &ack);
         ack_deliver(conn, &ack);
     }

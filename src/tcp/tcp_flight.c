@@ -264,6 +264,17 @@ TENON_INTERNAL tenon_u32 tn_flight_again_skip(const struct tenon_tcp *conn, teno
     return from;
 }
 
+TENON_INTERNAL int tn_flight_again_sent_us(const struct tenon_tcp *conn, tenon_u32 seq, tenon_u32 *sent_us)
+{
+    const struct tn_flight *flight = conn->flight;
+    const unsigned at = flight_again_find(flight, seq);
+
+    if (at == flight->again_n || tn_seq_lt(seq, flight->again[at].seq))
+        return 0;
+    *sent_us = flight->again[at].sent.sent_us;
+    return 1;
+}
+
 TENON_INTERNAL tenon_u32 tn_flight_again_lost(struct tenon_tcp *conn, unsigned index)
 {
     struct tn_flight *flight = conn->flight;

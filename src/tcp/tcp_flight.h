@@ -69,8 +69,7 @@ struct tn_flight {
     /* How to go back (tcp_undo.c) */
     tenon_u8 undo;               /* 1: the last reduction can still turn out to be a mistake */
     tenon_u8 frto;               /* enum tn_frto */
-    tenon_u8 undo_stamped;       /* undo_ts is set */
-    tenon_u32 undo_una, undo_ts, undo_again;
+    tenon_u32 undo_una, undo_again;
     tenon_u32 undo_cwnd, undo_ssthresh, undo_words[TENON_CC_WORDS];
 
     /* Rate samples (tcp_rate.c) */
@@ -104,6 +103,7 @@ struct tn_ack {
     tenon_u8 has_newest, newest_again, has_original;
     tenon_u8 is_dup;             /* a duplicate ACK (RFC 5681 2) */
     tenon_u8 has_dsack;
+    tenon_u8 is_original;        /* what it acknowledges first was sent again, and need not have been */
     tenon_u8 reordered;          /* something arrived behind what was sent after it */
     tenon_u8 old_original;       /* something that was sent once, before the last timeout, arrived */
 };
@@ -131,6 +131,8 @@ TENON_INTERNAL tenon_u32 tn_flight_move_edge(struct tenon_tcp *conn, tenon_u32 t
 TENON_INTERNAL void tn_flight_reset_edge(struct tenon_tcp *conn);
 /* What was sent again is not in flight any more: lost, as far as it lies below lost_edge. @return bytes */
 TENON_INTERNAL tenon_u32 tn_flight_again_lost(struct tenon_tcp *conn, unsigned index);
+/* Whether `seq` is in flight again, and since when. */
+TENON_INTERNAL int tn_flight_again_sent_us(const struct tenon_tcp *conn, tenon_u32 seq, tenon_u32 *sent_us);
 TENON_INTERNAL void tn_flight_again_clear(struct tenon_tcp *conn);
 /* The first number at or after `from` that is not in flight again; *end is cut off where that begins. */
 TENON_INTERNAL tenon_u32 tn_flight_again_skip(const struct tenon_tcp *conn, tenon_u32 from, tenon_u32 *end);
@@ -147,6 +149,7 @@ TENON_INTERNAL void tn_rack_delivered(struct tenon_tcp *conn, const struct tn_ac
                                       int again);
 /* Steps 3 and 4: what the ACK says about reordering. */
 TENON_INTERNAL void tn_rack_learn(struct tenon_tcp *conn, const struct tn_ack *ack);
+TENON_INTERNAL void tn_rack_widen(struct tenon_tcp *conn);
 /* Step 5: mark what must be lost. @return bytes */
 TENON_INTERNAL tenon_u32 tn_rack_detect(struct tenon_tcp *conn);
 /* RFC 8985 6.3: a timeout. @return bytes */
@@ -164,6 +167,8 @@ TENON_INTERNAL int tn_tlp_acked(struct tenon_tcp *conn, const struct tn_ack *ack
 TENON_INTERNAL void tn_undo_save(struct tenon_tcp *conn);
 /* [from, end) is sent again. */
 TENON_INTERNAL void tn_undo_sent_again(struct tenon_tcp *conn, tenon_u32 bytes);
+/* Before the ACK is told to the records: does it answer an original? */
+TENON_INTERNAL void tn_undo_look(struct tenon_tcp *conn, struct tn_ack *ack);
 /* Whether the ACK proves that the last reduction was a mistake; then it is taken back. */
 TENON_INTERNAL int tn_undo_check(struct tenon_tcp *conn, const struct tn_ack *ack);
 

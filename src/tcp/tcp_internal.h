@@ -369,6 +369,8 @@ TENON_INLINE tenon_u32 tn_tcp_ts_now(const struct tenon_tcp *conn)
 {
     return conn->stack->now_ms + conn->ts_offset;
 }
+/* The same as it was at an earlier instant: tcp_rack.c. */
+TENON_INTERNAL tenon_u32 tn_tcp_ts_at(const struct tenon_tcp *conn, tenon_u32 us);
 /* Whether our FIN has been sent, and acknowledged. */
 TENON_INLINE int tn_tcp_fin_sent(const struct tenon_tcp *conn)
 {

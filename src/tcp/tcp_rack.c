@@ -12,8 +12,7 @@ enum {
 
 /* ---- what arrives (6.2 steps 1 to 3) --------------------------------------------------------------------- */
 
-/* Our timestamp as it was at an earlier instant. */
-static tenon_u32 rack_timestamp_at(const struct tenon_tcp *conn, tenon_u32 us)
+TENON_INTERNAL tenon_u32 tn_tcp_ts_at(const struct tenon_tcp *conn, tenon_u32 us)
 {
     const struct tenon *stack = conn->stack;
     const tenon_u32 ago = stack->now_us - us, part = stack->now_us - stack->ms_us;
@@ -27,7 +26,7 @@ static int rack_is_for_earlier(const struct tenon_tcp *conn, const struct tn_ack
     const struct tn_tcp_options *options = &ack->seg->options;
 
     if ((conn->flags & TN_TCP_F_TIMESTAMPS) && options->has_timestamp &&
-        tn_seq_lt(options->ts_ecr, rack_timestamp_at(conn, sent->sent_us)))
+        tn_seq_lt(options->ts_ecr, tn_tcp_ts_at(conn, sent->sent_us)))
         return 1;
     return conn->stack->now_us - sent->sent_us < conn->min_rtt_us;
 }
@@ -48,8 +47,8 @@ TENON_INTERNAL void tn_rack_delivered(struct tenon_tcp *conn, const struct tn_ac
     flight->rack_rtt_us = conn->stack->now_us - sent->sent_us;
 }
 
-/* 6.2 step 4: a D-SACK says that we were too quick; once per round trip the window becomes wider. */
-static void rack_widen(struct tenon_tcp *conn)
+/* 6.2 step 4: a D-SACK, or a timestamp, says that we were too quick; once per round trip the window becomes wider. */
+TENON_INTERNAL void tn_rack_widen(struct tenon_tcp *conn)
 {
     struct tn_flight *flight = conn->flight;
 
@@ -69,7 +68,7 @@ TENON_INTERNAL void tn_rack_learn(struct tenon_tcp *conn, const struct tn_ack *a
     if (ack->reordered)
         flight->reordered = 1;
     if (ack->has_dsack)
-        rack_widen(conn);
+        tn_rack_widen(conn);
 }
 
 TENON_INTERNAL void tn_rack_recovered(struct tn_flight *flight)

@@ -134,7 +134,6 @@ static void recovery_clear(struct tenon_tcp *conn)
 {
     conn->recovery = TN_RECOVERY_NONE;
     tn_flight_reset_edge(conn);
-    tn_flight_again_clear(conn);
     conn->flight->frto = TN_FRTO_NONE;
     conn->reno_sacked = 0;
     conn->dupacks = 0;

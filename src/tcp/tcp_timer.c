@@ -57,10 +57,12 @@ TENON_INTERNAL void tn_tcp_choose_timer(struct tenon_tcp *conn)
         kind = TN_RTX_REORDER;
     }
     when = tn_tick_after_us(conn->stack, us);
-    if (us != 0 && tn_seq_lt(when, conn->rto_when))
-        timer_set_rtx(conn, kind, when);
-    else
+    if (kind == TN_RTX_TLP)
+        when = tn_seq_min(when, conn->rto_when);    /* a probe goes before every first timeout (7.2) */
+    if (us == 0 || tn_seq_lt(conn->rto_when, when))
         timer_set_rtx(conn, TN_RTX_RTO, conn->rto_when);
+    else
+        timer_set_rtx(conn, kind, when);
 }
 
 TENON_INTERNAL void tn_tcp_arm_pace(struct tenon_tcp *conn, tenon_u32 us)

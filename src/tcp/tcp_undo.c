@@ -8,7 +8,6 @@ TENON_INTERNAL void tn_undo_save(struct tenon_tcp *conn)
     struct tn_flight *flight = conn->flight;
 
     flight->undo = 1;
-    flight->undo_stamped = 0;
     flight->undo_una = conn->snd_una;
     flight->undo_again = 0;
     flight->undo_cwnd = conn->cc.cwnd;
@@ -20,13 +19,8 @@ TENON_INTERNAL void tn_undo_sent_again(struct tenon_tcp *conn, tenon_u32 bytes)
 {
     struct tn_flight *flight = conn->flight;
 
-    if (!flight->undo)
-        return;
-    if (!flight->undo_stamped) {
-        flight->undo_stamped = 1;
-        flight->undo_ts = tn_tcp_ts_now(conn);
-    }
-    flight->undo_again += bytes;
+    if (flight->undo)
+        flight->undo_again += bytes;
 }
 
 /* What was sent again has not been lost after all. */
@@ -47,14 +41,18 @@ static void undo_take_back(struct tenon_tcp *conn)
     tn_count(conn->stack, TENON_STAT_TCP_UNDO);
 }
 
-/* RFC 3522 3.2: the first ACK of something that was sent again echoes an older timestamp: it answers the original. */
-static int undo_by_timestamp(const struct tenon_tcp *conn, const struct tn_ack *ack)
+/* RFC 3522 3.2: the ACK of something that was sent again echoes a timestamp from before that: it answers the
+ * original. The timestamp is that of what moved snd_una (RFC 7323 4.3), so that the head of the queue decides. */
+TENON_INTERNAL void tn_undo_look(struct tenon_tcp *conn, struct tn_ack *ack)
 {
-    const struct tn_flight *flight = conn->flight;
     const struct tn_tcp_options *options = &ack->seg->options;
+    tenon_u32 sent_us;
 
-    return ack->acked > 0 && flight->undo_stamped && (conn->flags & TN_TCP_F_TIMESTAMPS) && options->has_timestamp &&
-           options->ts_ecr != 0 && tn_seq_lt(options->ts_ecr, flight->undo_ts);
+    if (ack->acked == 0 || !conn->flight->undo || !(conn->flags & TN_TCP_F_TIMESTAMPS) || !options->has_timestamp ||
+        options->ts_ecr == 0)
+        return;
+    if (tn_flight_again_sent_us(conn, conn->snd_una, &sent_us))
+        ack->is_original = (tenon_u8)tn_seq_lt(options->ts_ecr, tn_tcp_ts_at(conn, sent_us));
 }
 
 /* RFC 3708: everything that was sent again since has arrived twice. */
@@ -96,7 +94,9 @@ TENON_INTERNAL int tn_undo_check(struct tenon_tcp *conn, const struct tn_ack *ac
 
     if (!flight->undo)
         return 0;
-    if (!undo_by_timestamp(conn, ack) && !undo_by_dsack(conn, ack) && !undo_by_frto(conn, ack))
+    if (ack->is_original)
+        tn_rack_widen(conn);
+    else if (!undo_by_dsack(conn, ack) && !undo_by_frto(conn, ack))
         return 0;
     undo_take_back(conn);
     return 1;
