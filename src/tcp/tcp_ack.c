@@ -184,6 +184,9 @@ static void ack_advance(struct tenon_tcp *conn, const struct tn_seg *seg)
     if (tn_seq_gt(seg->ack, conn->snd_nxt))
         conn->snd_nxt = seg->ack;    /* the octet of a window probe was taken after all */
     conn->flags &= ~(tenon_u32)(TN_TCP_F_PROBED | TN_TCP_F_R1_TOLD);
+    /* Marks of long ago must not seem to lie ahead one day. */
+    conn->recover = tn_seq_max(conn->recover, conn->snd_una);
+    conn->ecn_recover = tn_seq_max(conn->ecn_recover, conn->snd_una);
     conn->snd_una = seg->ack;
     conn->progress_ms = conn->stack->now_ms;
     tn_sendq_pop(conn, data_end);
@@ -289,7 +292,7 @@ TENON_INTERNAL int tn_tcp_ack_input(struct tenon_tcp *conn, struct tn_seg *seg)
     }
     ack.is_dup = (tenon_u8)ack_is_duplicate(conn, &ack, wnd_before);
     tn_ecn_acked(conn, &ack);
-    if (ack.acked > 0 || ack.delivered > 0 || ack.is_dup || ack.has_dsack)
+    if (ack.acked > 0 || ack.delivered > 0 || ack.is_dup || ack.has_dsack || tn_tlp_is_out(conn->flight))
         ack_process(conn, &ack);
     if (ack.acked == 0)
         return 1;

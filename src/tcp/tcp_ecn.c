@@ -12,9 +12,10 @@ TENON_INTERNAL unsigned tn_ecn_syn_flags(struct tenon_tcp *conn, unsigned flags)
 {
     if (flags & TN_TCP_ACK)
         return (conn->ecn & TN_ECN_ON) ? (unsigned)TN_TCP_ECE : 0U;
-    conn->ecn = 0;
-    if (tn_tcp_opt(conn, TENON_TCP_ECN) != ECN_ASK || conn->backoff > 0)
+    if (tn_tcp_opt(conn, TENON_TCP_ECN) != ECN_ASK || conn->backoff > 0) {
+        conn->ecn |= TN_ECN_MUTE;
         return 0;
+    }
     conn->ecn = TN_ECN_ASKED;
     return TN_TCP_ECE | TN_TCP_CWR;
 }

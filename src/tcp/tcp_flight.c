@@ -84,7 +84,6 @@ TENON_INTERNAL void tn_flight_rest(struct tenon_tcp *conn)
     tn_flight_again_clear(conn);
     flight_release_ring(conn->stack, flight);
     flight->rack_valid = 0;
-    flight->tlp = TN_TLP_NONE;
     flight->next = NULL;
     flight->prev = tcp->rest_last;
     *tcp->rest_last = flight;
@@ -140,6 +139,8 @@ TENON_INTERNAL void tn_flight_sent(struct tenon_tcp *conn, tenon_u32 end)
 
     if (record == NULL)
         record = tn_flight_at(flight, flight->last++);
+    else if (flight->edge == flight->last)
+        flight->edge--;    /* all of it was lost, and now has a part that is not */
     record->end = end;
     tn_rate_sending(conn, record, end - conn->snd_nxt);
 }
@@ -310,12 +311,14 @@ static void flight_arrived_once(struct tenon_tcp *conn, struct tn_ack *ack, teno
 {
     const struct tn_flight *flight = conn->flight;
     struct tn_sent sent = *tn_flight_at(flight, flight_find(flight, end - 1));
-    const int again = tn_seq_lt(from, flight->again_high);
+    const int probed = tn_seq_le(flight->tlp_from, from) && tn_seq_lt(from, flight->tlp_end);
+    const int again = probed || tn_seq_lt(from, flight->again_high);
 
     sent.end = tn_seq_min(sent.end, end);
     if (!again) {
+        if (!ack->has_original || tn_seq_gt(sent.sent_us, ack->original_us))
+            ack->original_us = sent.sent_us;
         ack->has_original = 1;
-        ack->original_us = sent.sent_us;
         if (tn_seq_lt(from, ack->fack))
             ack->reordered = 1;
         if (tn_seq_lt(from, conn->recover))
@@ -325,8 +328,9 @@ static void flight_arrived_once(struct tenon_tcp *conn, struct tn_ack *ack, teno
 }
 
 /* Cut [from, end), which it contains, out of a retransmission. */
-static void flight_again_cut(struct tn_flight *flight, unsigned at, tenon_u32 from, tenon_u32 end)
+static void flight_again_cut(struct tenon_tcp *conn, unsigned at, tenon_u32 from, tenon_u32 end)
 {
+    struct tn_flight *flight = conn->flight;
     struct tn_again *again = &flight->again[at];
     struct tn_again rest = *again;
 
@@ -340,10 +344,13 @@ static void flight_again_cut(struct tn_flight *flight, unsigned at, tenon_u32 fr
         again->sent.end = from;
         if (rest.sent.end == end)
             return;
-        if (flight->again_n < flight->again_cap)
+        if (flight->again_n < flight->again_cap) {
             flight_again_insert(flight, at + 1, &rest);
-        else    /* forgotten: it will be sent once more */
-            flight->again_bytes -= rest.sent.end - end;
+            return;
+        }
+        flight->again_bytes -= rest.sent.end - end;
+        if (tn_seq_lt(end, conn->lost_edge))
+            conn->rtx_nxt = tn_seq_min(conn->rtx_nxt, end);    /* forgotten: it will be sent once more */
     }
 }
 
@@ -368,7 +375,7 @@ TENON_INTERNAL void tn_flight_delivered(struct tenon_tcp *conn, struct tn_ack *a
             sent = flight->again[at].sent;
             to = tn_seq_min(end, sent.end);
             sent.end = to;
-            flight_again_cut(flight, at, from, to);
+            flight_again_cut(conn, at, from, to);
             flight_arrived(conn, ack, &sent, 1);
         }
         from = to;

@@ -61,7 +61,7 @@ struct tn_flight {
     /* TLP (RFC 8985 7.1) */
     tenon_u8 tlp;                /* enum tn_tlp */
     tenon_u8 tlp_sampled;        /* there was an RTT sample since the last probe */
-    tenon_u32 tlp_end;
+    tenon_u32 tlp_from, tlp_end; /* what the last probe has repeated; from == end: nothing */
 
     /* PRR (RFC 9937 6) */
     tenon_u32 prr_delivered, prr_out, recover_fs;
@@ -158,6 +158,11 @@ TENON_INTERNAL tenon_u32 tn_rack_timeout(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_rack_recovered(struct tn_flight *flight);
 /* Microseconds until a tail loss probe is due; 0: none is to be sent (RFC 8985 7.2). */
 TENON_INTERNAL tenon_u32 tn_tlp_timeout(const struct tenon_tcp *conn);
+/* A probe that repeated the tail has not been judged yet. */
+TENON_INLINE int tn_tlp_is_out(const struct tn_flight *flight)
+{
+    return flight != NULL && flight->tlp == TN_TLP_AGAIN;
+}
 /* RFC 8985 7.4. @return 1: the probe has repaired a loss */
 TENON_INTERNAL int tn_tlp_acked(struct tenon_tcp *conn, const struct tn_ack *ack);
 

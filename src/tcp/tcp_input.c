@@ -294,6 +294,8 @@ static int input_repeated_syn(struct tenon_tcp *conn, struct tn_seg *seg)
         conn->flags |= TN_TCP_F_ACK_NOW;
         return 0;
     }
+    if (!(seg->flags & TN_TCP_ECE))
+        conn->ecn |= TN_ECN_MUTE;
     if (!(conn->flags & TN_TCP_F_HELD)) {
         conn->flags |= TN_TCP_F_SYN_QUEUED;
         tn_tcp_make_ready(conn);

@@ -136,7 +136,8 @@ enum tn_ecn_flag {
     TN_ECN_ON = 1,               /* agreed on in the handshake */
     TN_ECN_ECHO = 2,             /* CE has come: ECE in every ACK until the peer's CWR (DCTCP: the last one had CE) */
     TN_ECN_CWR = 4,              /* we have reduced: CWR in the next new data */
-    TN_ECN_ASKED = 8             /* our SYN has asked for it */
+    TN_ECN_ASKED = 8,            /* our SYN has asked for it */
+    TN_ECN_MUTE = 16             /* one of the SYNs did not: echo, but send nothing that may be marked (6.1.1) */
 };
 
 /* In the lower two bits of TOS and traffic class (RFC 3168 5). */
@@ -354,8 +355,9 @@ TENON_INTERNAL const char *tn_sendq_check(const struct tenon_tcp *conn);
 TENON_INTERNAL int tn_tcp_output(struct tenon_tcp *conn);
 /* Bytes in the network, as far as is known (RFC 6675 "pipe"). */
 TENON_INTERNAL tenon_u32 tn_tcp_in_flight(const struct tenon_tcp *conn);
-/* Data, or a FIN, that was never sent; and whether the peer's window takes some of it. */
+/* Data, or a FIN, that was never sent; data that the peer's window takes. */
 TENON_INTERNAL int tn_tcp_has_new_data(const struct tenon_tcp *conn);
+TENON_INTERNAL int tn_tcp_may_send_new(const struct tenon_tcp *conn);
 /* A tail loss probe: a new segment, or the last one again (RFC 8985 7.3). @return 1: it was sent */
 TENON_INTERNAL int tn_tcp_send_tlp(struct tenon_tcp *conn);
 /* One octet, or FIN, beyond the window (RFC 9293 3.8.6.1). */
@@ -413,6 +415,8 @@ TENON_INTERNAL void tn_tcp_arm_keepalive(struct tenon_tcp *conn);
 /* What an ACK means for loss and congestion; the sequence numbers have been moved. */
 TENON_INTERNAL void tn_tcp_recovery_on_ack(struct tenon_tcp *conn, struct tn_ack *ack);
 TENON_INTERNAL void tn_tcp_recovery_on_reorder_timer(struct tenon_tcp *conn);
+/* The head of the queue is SACKed and not acknowledged. */
+TENON_INTERNAL int tn_tcp_peer_reneged(const struct tenon_tcp *conn);
 /* A stretch of so many bytes, that left at `sent`, is lost. */
 TENON_INTERNAL void tn_tcp_lost(struct tenon_tcp *conn, const struct tn_sent *sent, tenon_u32 bytes);
 TENON_INTERNAL void tn_tcp_recovery_on_rto(struct tenon_tcp *conn);

@@ -336,7 +336,7 @@ static tenon_u32 output_data(struct tenon_tcp *conn, struct output_plan *plan)
     l4 = out.hdr->data + out.l4_off;
     l4[13] = (tenon_u8)((l4[13] & ~at_the_end) | (flags & at_the_end));
     output_trace_sent(conn, plan, flags);
-    if (plan->ect && plan->len > 0 && (conn->ecn & TN_ECN_ON)) {
+    if (plan->ect && plan->len > 0 && (conn->ecn & (TN_ECN_ON | TN_ECN_MUTE)) == TN_ECN_ON) {
         out.tos |= TN_ECT_0;
         if (conn->ecn & TN_ECN_CWR)
             l4[13] |= TN_TCP_CWR;
@@ -531,6 +531,7 @@ static void output_sent_rtx(struct tenon_tcp *conn, const struct output_plan *pl
     tn_count(conn->stack, TENON_STAT_TCP_RETRANSMIT);
     if (plan->seq == conn->snd_una)
         tn_tcp_arm_rtx(conn);
+    tn_tcp_choose_timer(conn);
 }
 
 /* The states that our FIN leads to. */
@@ -716,6 +717,11 @@ TENON_INTERNAL int tn_tcp_has_new_data(const struct tenon_tcp *conn)
     return output_unsent(conn) > 0 || ((conn->flags & TN_TCP_F_FIN_QUEUED) && !tn_tcp_fin_sent(conn));
 }
 
+TENON_INTERNAL int tn_tcp_may_send_new(const struct tenon_tcp *conn)
+{
+    return output_unsent(conn) > 0 && output_usable_window(conn) > 0;
+}
+
 /* The last segment once more, with the FIN if that was sent. */
 static void output_plan_tail(const struct tenon_tcp *conn, struct output_plan *plan)
 {
@@ -766,6 +772,7 @@ TENON_INTERNAL int tn_tcp_send_tlp(struct tenon_tcp *conn)
     }
     flight->tlp = (tenon_u8)(plan.is_rtx ? TN_TLP_AGAIN : TN_TLP_NEW);
     flight->tlp_end = conn->snd_nxt;
+    flight->tlp_from = plan.is_rtx ? plan.seq : flight->tlp_end;
     return 1;
 }
 

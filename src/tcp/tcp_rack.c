@@ -198,6 +198,8 @@ TENON_INTERNAL tenon_u32 tn_rack_detect(struct tenon_tcp *conn)
     flight->reo_wait_us = 0;
     if (!flight->rack_valid || !(conn->flags & TN_TCP_F_SACK))
         return 0;
+    if (conn->recovery == TN_RECOVERY_NONE && tn_tcp_peer_reneged(conn))
+        return 0;    /* the timeout will see to it */
     window = rack_window(conn);
     lost = rack_detect_first(conn, window);
     if (flight->again_n > 0)

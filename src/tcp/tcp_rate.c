@@ -130,8 +130,10 @@ TENON_INTERNAL int tn_pace_allows(struct tenon_tcp *conn)
 
     if (!(conn->flags & TN_TCP_F_PACING) || tn_seq_le(conn->pace_us, now))
         return 1;
-    if (conn->snd_nxt - conn->iss <= (tenon_u32)PACE_FIRST_SEGMENTS * conn->mss)
+    if (conn->total_delivered == 0 && conn->snd_nxt - conn->iss <= (tenon_u32)PACE_FIRST_SEGMENTS * conn->mss)
         return 1;
+    /* Pacing follows the window: who waits for it uses all of the window. */
+    conn->flags |= TN_TCP_F_CWND_LIMITED;
     tn_tcp_arm_pace(conn, conn->pace_us - now);
     return 0;
 }

@@ -141,17 +141,12 @@ static void recovery_clear(struct tenon_tcp *conn)
     tn_tcp_trace(conn, TENON_TRACE_RECOVERY, NULL, 0);
 }
 
-static void recovery_leave(struct tenon_tcp *conn)
+/* The peer is told of every reduction, and one per window is enough (RFC 3168 6.1.2). */
+static void recovery_reduced(struct tenon_tcp *conn)
 {
-    struct tenon_cc_event event;
-    const enum tn_recovery kind = (enum tn_recovery)conn->recovery;
-
-    recovery_clear(conn);
-    if (kind != TN_RECOVERY_FAST)
-        return;
-    tn_rack_recovered(conn->flight);
-    tn_tcp_cc_event(conn, &event);
-    conn->cc.ops->recovered(&conn->cc, &event);
+    conn->ecn_recover = conn->snd_nxt;
+    if (conn->ecn & TN_ECN_ON)
+        conn->ecn |= TN_ECN_CWR;
 }
 
 /* RFC 5681 3.2, RFC 6675 5, RFC 8985 6.2 step 5. */
@@ -166,9 +161,31 @@ static void recovery_enter_fast(struct tenon_tcp *conn, const struct tn_ack *ack
     tn_undo_save(conn);
     recovery_enter(conn, TN_RECOVERY_FAST);
     prr_begin(conn, ack);
+    recovery_reduced(conn);
+    conn->flight->tlp = TN_TLP_NONE;    /* one reduction for both */
     conn->cc.ops->lost(&conn->cc, &event);
     tn_count(conn->stack, TENON_STAT_TCP_FAST_RETRANSMIT);
     tn_tcp_trace(conn, TENON_TRACE_RECOVERY, NULL, 1);
+}
+
+/* What was sent in the episode and got lost as well is the next one's. */
+static void recovery_leave(struct tenon_tcp *conn, const struct tn_ack *ack)
+{
+    struct tenon_cc_event event;
+    const int was_fast = conn->recovery == TN_RECOVERY_FAST;
+    const int more = (conn->flags & TN_TCP_F_SACK) && tn_seq_gt(conn->lost_edge, conn->snd_una);
+
+    if (more)
+        conn->recovery = TN_RECOVERY_NONE;
+    else
+        recovery_clear(conn);
+    tn_rack_recovered(conn->flight);
+    if (was_fast) {
+        tn_tcp_cc_event(conn, &event);
+        conn->cc.ops->recovered(&conn->cc, &event);
+    }
+    if (more)
+        recovery_enter_fast(conn, ack);
 }
 
 /* ---- without SACK: NewReno (RFC 6582) ------------------------------------------------------------ */
@@ -259,6 +276,7 @@ static void recovery_on_tlp(struct tenon_tcp *conn, const struct tn_ack *ack)
     recovery_event(conn, ack, &event);
     conn->cc.ops->lost(&conn->cc, &event);
     conn->cc.ops->recovered(&conn->cc, &event);
+    recovery_reduced(conn);
     tn_count(conn->stack, TENON_STAT_TCP_TLP_REPAIRED);
 }
 
@@ -286,7 +304,7 @@ static void recovery_step(struct tenon_tcp *conn, const struct tn_ack *ack)
     if (conn->recovery == TN_RECOVERY_RTO)
         recovery_tell_acked(conn, ack);
     if (tn_seq_ge(conn->snd_una, conn->recover) && ack->acked > 0)
-        recovery_leave(conn);
+        recovery_leave(conn, ack);
 }
 
 TENON_INTERNAL void tn_tcp_recovery_on_ack(struct tenon_tcp *conn, struct tn_ack *ack)
@@ -297,10 +315,12 @@ TENON_INTERNAL void tn_tcp_recovery_on_ack(struct tenon_tcp *conn, struct tn_ack
     recovery_count_dupacks(conn, ack);
     recovery_find_lost(conn, ack);
     tn_rate_sample(conn, ack, &sample);
-    if (tn_undo_check(conn, ack))
+    if (tn_undo_check(conn, ack)) {
         recovery_clear(conn);
-    else
+        conn->recover = conn->snd_una;    /* RFC 5682 2.1 step 3b */
+    } else {
         recovery_step(conn, ack);
+    }
     if (prr_applies(conn))
         prr_acked(conn, ack);
     if (conn->cc.ops->delivered != NULL && (ack->delivered > 0 || ack->lost > 0)) {
@@ -334,7 +354,7 @@ TENON_INTERNAL void tn_tcp_recovery_on_reorder_timer(struct tenon_tcp *conn)
 
 /* RFC 2018 8: what the peer has SACKed it may have thrown away since. Where it should have acknowledged that, it
  * has. */
-static int recovery_peer_reneged(const struct tenon_tcp *conn)
+TENON_INTERNAL int tn_tcp_peer_reneged(const struct tenon_tcp *conn)
 {
     return conn->sack != NULL && conn->sack->ranges[0].left == conn->snd_una;
 }
@@ -365,7 +385,7 @@ TENON_INTERNAL void tn_tcp_recovery_on_rto(struct tenon_tcp *conn)
     conn->flight->frto = first ? TN_FRTO_SENT : TN_FRTO_NONE;
     conn->flight->tlp = TN_TLP_NONE;
     recovery_enter(conn, TN_RECOVERY_RTO);
-    if (!(conn->flags & TN_TCP_F_SACK) || recovery_peer_reneged(conn))
+    if (!(conn->flags & TN_TCP_F_SACK) || tn_tcp_peer_reneged(conn))
         conn->total_lost += recovery_lose_all(conn);
     else
         (void)tn_rack_timeout(conn);
@@ -373,6 +393,7 @@ TENON_INTERNAL void tn_tcp_recovery_on_rto(struct tenon_tcp *conn)
     event.lost = conn->total_lost - event.total_lost;
     event.pipe = tn_tcp_in_flight(conn);
     conn->cc.ops->rto(&conn->cc, &event);
+    recovery_reduced(conn);
     conn->rtos++;
     tn_pace_update(conn);
     tn_count(conn->stack, TENON_STAT_TCP_RTO);

@@ -9,7 +9,7 @@ TENON_INTERNAL void tn_undo_save(struct tenon_tcp *conn)
 
     flight->undo = 1;
     flight->undo_una = conn->snd_una;
-    flight->undo_again = 0;
+    flight->undo_again = flight->again_bytes;    /* a probe may be on its way, and come back as D-SACK */
     flight->undo_cwnd = conn->cc.cwnd;
     flight->undo_ssthresh = conn->cc.ssthresh;
     memcpy(flight->undo_words, conn->cc.words, sizeof(flight->undo_words));
@@ -81,10 +81,12 @@ static int undo_by_frto(struct tenon_tcp *conn, const struct tn_ack *ack)
     if (!sack && flight->frto == TN_FRTO_NEW && ack->acked > 0)
         return 1;
     if (flight->frto == TN_FRTO_SENT && ack->acked > 0 && tn_seq_lt(conn->snd_una, conn->recover) &&
-        tn_tcp_has_new_data(conn))
-        flight->frto = TN_FRTO_NEW;    /* step 2b: up to two new segments now */
-    else if (ack->acked > 0 || ack->is_dup)
+        tn_tcp_may_send_new(conn)) {
+        flight->frto = TN_FRTO_NEW;    /* step 2b: up to two new segments now, whatever Nagle says */
+        conn->flags |= TN_TCP_F_SWS_OVERRIDE;
+    } else if (ack->acked > 0 || ack->is_dup) {
         flight->frto = TN_FRTO_NONE;
+    }
     return 0;
 }
 
