@@ -186,10 +186,12 @@ static void input_answer_unacceptable(struct tenon_tcp *conn, const struct tn_se
 {
     if (seg->flags & TN_TCP_RST)
         return;
-    if (seg->len > 0 && !(seg->flags & TN_TCP_SYN))
-        tn_tcp_ack_now(conn);
-    else
+    if (seg->len == 0 || (seg->flags & TN_TCP_SYN)) {
         tn_tcp_challenge_ack(conn);
+        return;
+    }
+    tn_tcp_note_dup(conn, seg->seq, tn_seq_min(seg->seq + seg->len, conn->rcv_nxt));
+    tn_tcp_ack_now(conn);
 }
 
 /* First: sequence number, and before it the timestamp. @return 1: acceptable */

@@ -188,6 +188,7 @@ struct tenon_tcp {
     tenon_u32 rcv_held;              /* delivered and, by the application's wish, not acknowledged */
     tenon_u32 rcv_up;
     tenon_u32 rcv_acked;             /* the ACK that was sent last */
+    tenon_u32 dup_left, dup_right;   /* has arrived twice, and no ACK has said so (RFC 2883); equal: nothing has */
     struct tn_ooo *ooo;              /* NULL: nothing is out of order */
 
     struct tenon_cc cc;
@@ -315,8 +316,10 @@ TENON_INTERNAL void tn_tcp_window_update(struct tenon_tcp *conn, const struct tn
 /* Seventh and eighth: text and FIN, already trimmed to begin at or behind rcv_nxt and to end in the window. */
 TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg);
 TENON_INTERNAL void tn_ooo_free(struct tenon_tcp *conn);
-/* SACK blocks to report, the newest first. */
-TENON_INTERNAL unsigned tn_ooo_sack_blocks(const struct tenon_tcp *conn, struct tn_tcp_options *options);
+/* [left, right) has arrived once more: the next ACK says so (RFC 2883). */
+TENON_INTERNAL void tn_tcp_note_dup(struct tenon_tcp *conn, tenon_u32 left, tenon_u32 right);
+/* SACK blocks to report in the ACK of rcv_acked: what arrived twice, then the newest first. */
+TENON_INTERNAL unsigned tn_ooo_sack_blocks(struct tenon_tcp *conn, struct tn_tcp_options *options);
 /* Sequence numbers held. */
 TENON_INTERNAL tenon_u32 tn_ooo_bytes(const struct tenon_tcp *conn);
 TENON_INTERNAL const char *tn_ooo_check(const struct tenon_tcp *conn);

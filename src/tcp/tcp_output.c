@@ -79,7 +79,8 @@ static unsigned output_options(struct tenon_tcp *conn, tenon_u8 *p, unsigned fla
 {
     struct tn_tcp_options options;
 
-    if (!(flags & TN_TCP_SYN) && !(conn->flags & TN_TCP_F_TIMESTAMPS) && conn->ooo == NULL)
+    if (!(flags & TN_TCP_SYN) && !(conn->flags & TN_TCP_F_TIMESTAMPS) && conn->ooo == NULL &&
+        conn->dup_left == conn->dup_right)
         return 0;
     memset(&options, 0, sizeof(options));
     if (flags & TN_TCP_SYN)
@@ -89,7 +90,7 @@ static unsigned output_options(struct tenon_tcp *conn, tenon_u8 *p, unsigned fla
         options.ts_val = tn_tcp_ts_now(conn);
         options.ts_ecr = (flags & TN_TCP_ACK) ? conn->ts_recent : 0;
     }
-    if (!(flags & TN_TCP_SYN) && conn->ooo != NULL)
+    if (!(flags & TN_TCP_SYN))
         options.nsacks = (tenon_u8)tn_ooo_sack_blocks(conn, &options);
     return tn_tcp_options_build(p, &options);
 }
@@ -392,8 +393,8 @@ static tenon_u32 output_frame_limit(const struct tenon_tcp *conn)
     /* Cut in software, a frame becomes as many as it has segments: they must fit into the burst. */
     if (!(netif->conf.caps & cap))
         segments = tn_min(segments, tn_tx_room(conn->stack));
-    /* The urgent pointer is an offset, and CWR is said once: a frame that is cut would repeat them. */
-    if ((conn->flags & TN_TCP_F_URGENT_SND) || (conn->ecn & TN_ECN_CWR))
+    /* The urgent pointer is an offset, CWR and a duplicate are told once: a frame that is cut would repeat them. */
+    if ((conn->flags & TN_TCP_F_URGENT_SND) || (conn->ecn & TN_ECN_CWR) || conn->dup_left != conn->dup_right)
         segments = 1;
     return tn_max(segments, 1) * conn->mss;
 }

@@ -194,6 +194,7 @@ static int ooo_insert(struct tenon_tcp *conn, const struct tn_seg *seg)
             link = &(*link)->next;
         run = *link != NULL && tn_seq_le((*link)->seq, seq) ? *link : NULL;
         if (run != NULL && tn_seq_lt(seq, run->end)) {
+            tn_tcp_note_dup(conn, seq, tn_seq_min(run->end, end));
             seq = run->end;
             ooo_stamp(conn->ooo, run);
             continue;
@@ -207,14 +208,56 @@ static int ooo_insert(struct tenon_tcp *conn, const struct tn_seg *seg)
     return 1;
 }
 
-TENON_INTERNAL unsigned tn_ooo_sack_blocks(const struct tenon_tcp *conn, struct tn_tcp_options *options)
+/* ---- SACK ------------------------------------------------------------------------------------------------ */
+
+/* Several at once are told as one if they touch; of others only the first is told (RFC 2883 4: one block). */
+TENON_INTERNAL void tn_tcp_note_dup(struct tenon_tcp *conn, tenon_u32 left, tenon_u32 right)
+{
+    if (!(conn->flags & TN_TCP_F_SACK) || !tn_seq_lt(left, right))
+        return;
+    if (conn->dup_left == conn->dup_right) {
+        conn->dup_left = left;
+        conn->dup_right = right;
+    } else if (tn_seq_le(left, conn->dup_right) && tn_seq_le(conn->dup_left, right)) {
+        conn->dup_left = tn_seq_min(conn->dup_left, left);
+        conn->dup_right = tn_seq_max(conn->dup_right, right);
+    }
+}
+
+/* The first block: what lies below the acknowledgement, or in a run, which then is the second. What has been delivered
+ * and is not acknowledged (by the application's wish) cannot be told: it would be taken for a SACK. */
+static unsigned ooo_dup_block(struct tenon_tcp *conn, struct tn_tcp_options *options)
+{
+    const tenon_u32 left = conn->dup_left;
+    tenon_u32 right = conn->dup_right;
+    struct tn_ooo_range *run = conn->ooo != NULL ? conn->ooo->ranges : NULL;
+
+    conn->dup_left = conn->dup_right = 0;    /* at most once per duplicate */
+    while (run != NULL && tn_seq_le(run->end, left))
+        run = run->next;
+    if (run != NULL && tn_seq_le(run->seq, left))
+        ooo_stamp(conn->ooo, run);
+    else
+        right = tn_seq_min(right, conn->rcv_acked);
+    if (!tn_seq_lt(left, right))
+        return 0;
+    options->sack_left[0] = left;
+    options->sack_right[0] = right;
+    return 1;
+}
+
+TENON_INTERNAL unsigned tn_ooo_sack_blocks(struct tenon_tcp *conn, struct tn_tcp_options *options)
 {
     const struct tn_ooo_range *range, *best;
     tenon_u32 below = 0xFFFFFFFFUL;
     unsigned n = 0;
 
-    if (conn->ooo == NULL || !(conn->flags & TN_TCP_F_SACK))
+    if (!(conn->flags & TN_TCP_F_SACK))
         return 0;
+    if (conn->dup_left != conn->dup_right)
+        n = ooo_dup_block(conn, options);
+    if (conn->ooo == NULL)
+        return n;
     /* RFC 2018 4: the run that grew last comes first, then the others by age. */
     while (n < TN_SACK_BLOCKS_MAX) {
         best = NULL;
@@ -368,6 +411,7 @@ static int text_trim(struct tenon_tcp *conn, struct tn_seg *seg)
     if (tn_seq_lt(seg->seq, conn->rcv_nxt)) {
         const tenon_u32 old = tn_min(conn->rcv_nxt - seg->seq, seg->pkt->len);
 
+        tn_tcp_note_dup(conn, seg->seq, seg->seq + old);
         tn_pkt_pull(seg->pkt, old);
         seg->seq += old;
         tn_tcp_ack_now(conn);    /* part of it was a repetition: our ACK may have been lost */
@@ -414,6 +458,7 @@ static int text_deliver_part(struct tenon_tcp *conn, struct tn_seg *seg)
     if (!text_deliver(conn, spans, tn_pkt_spans(&part, spans, TN_RX_SPANS_MAX), part.len) || !text_deliver_ooo(conn))
         return 0;
     known = tn_min(conn->rcv_nxt - seg->seq, seg->pkt->len);
+    tn_tcp_note_dup(conn, seg->seq + part.len, seg->seq + known);
     tn_pkt_pull(seg->pkt, known);
     seg->seq += known;
     return 1;

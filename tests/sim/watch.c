@@ -236,16 +236,27 @@ static const char *check_ack(struct flow *flow, const struct tcp_view *view)
     return NULL;
 }
 
+/* RFC 2883 4: the first block names what has come twice, below the acknowledgement or within the second block. */
+static int tells_duplicate(const struct tcp_view *view)
+{
+    if (view->nsacks > 0 && !after(view->sack[0][1], view->ack))
+        return 1;
+    return view->nsacks > 1 && !after(view->sack[1][0], view->sack[0][0]) && !after(view->sack[0][1], view->sack[1][1]);
+}
+
 static const char *check_sacks(const struct flow *flow, const struct tcp_view *view)
 {
+    const unsigned first = (unsigned)tells_duplicate(view);
     unsigned i, k;
 
-    for (i = 0; i < view->nsacks; i++) {
+    if (first == 1 && !after(view->sack[0][1], view->sack[0][0]))
+        return "sends an empty D-SACK block";
+    for (i = first; i < view->nsacks; i++) {
         if (!after(view->sack[i][1], view->sack[i][0]))
             return "sends an empty SACK block";
         if (!after(view->sack[i][0], view->ack) || after(view->sack[i][1], flow->peer_end))
             return "sends a SACK block out of range";
-        for (k = 0; k < i; k++)
+        for (k = first; k < i; k++)
             if (after(view->sack[k][1], view->sack[i][0]) && after(view->sack[i][1], view->sack[k][0]))
                 return "sends SACK blocks that overlap";
     }
