@@ -56,6 +56,7 @@
 #include "udp/udp_output.c"
 
 #include "tcp/cc.c"
+#include "tcp/cc_bbr.c"
 #include "tcp/cc_cubic.c"
 #include "tcp/cc_highspeed.c"
 #include "tcp/cc_newreno.c"

@@ -3,6 +3,55 @@
 #include "tcp/cc.h"
 #include "tcp/tcp_internal.h"
 
+/* The upper 32 bits of a product of 64, by halves of 16 bits. Each sum is (2^16 - 1)^2 + 2^16 - 1 < 2^32 at most. */
+TENON_INTERNAL tenon_u32 tn_cc_mul_high(tenon_u32 a, tenon_u32 b)
+{
+    const tenon_u32 a_low = a & 0xFFFFUL, a_high = a >> 16;
+    const tenon_u32 b_low = b & 0xFFFFUL, b_high = b >> 16;
+    const tenon_u32 middle = a_high * b_low + (a_low * b_low >> 16);
+    const tenon_u32 other = a_low * b_high + (middle & 0xFFFFUL);
+
+    return a_high * b_high + (middle >> 16) + (other >> 16);
+}
+
+TENON_INTERNAL tenon_u32 tn_cc_scale(tenon_u32 value, tenon_u32 thousandths)
+{
+    const tenon_u32 whole = value / 1000, rest = value % 1000 * thousandths / 1000;
+
+    if (whole > (0xFFFFFFFFUL - rest) / thousandths)
+        return 0xFFFFFFFFUL;
+    return whole * thousandths + rest;
+}
+
+TENON_INTERNAL tenon_u32 tn_cc_volume(tenon_rate rate, tenon_u32 us)
+{
+    const tenon_u32 high = tn_cc_mul_high(rate, us);
+
+    return high >> 16 ? 0xFFFFFFFFUL : high << 16 | (tenon_u32)(rate * us) >> 16;
+}
+
+/* Long division: 16 bits more than bytes / us has. */
+TENON_INTERNAL tenon_rate tn_cc_rate(tenon_u32 bytes, tenon_u32 us)
+{
+    tenon_u32 rate, rest;
+    int bit;
+
+    us = tn_max(tn_min(us, 0x7FFFFFFFUL), 1);
+    rate = bytes / us;
+    rest = bytes % us;
+    if (rate >> 16)
+        return 0xFFFFFFFFUL;
+    for (bit = 0; bit < 16; bit++) {
+        rate *= 2;
+        rest *= 2;
+        if (rest >= us) {
+            rest -= us;
+            rate++;
+        }
+    }
+    return rate;
+}
+
 /* Multiplication and division in one go, from the highest bit of `bytes` down: before each round rest < divisor,
  * so that 2 * rest + factor < 3 * 2^30 fits. As many rounds as `bytes` has bits: a dozen for an ACK. */
 TENON_INTERNAL tenon_u32 tn_cc_share(tenon_u32 *carry, tenon_u32 factor, tenon_u32 bytes, tenon_u32 divisor)
@@ -76,7 +125,8 @@ static int cc_same_name(const char *a, const char *b)
 
 TENON_API const struct tenon_cc_ops *tenon_cc_find(const char *name)
 {
-    static const struct tenon_cc_ops *const known[] = { &tenon_cc_newreno, &tenon_cc_cubic, &tenon_cc_highspeed };
+    static const struct tenon_cc_ops *const known[] = { &tenon_cc_newreno, &tenon_cc_cubic,
+                                                        &tenon_cc_highspeed, &tenon_cc_bbr };
     size_t i;
 
     for (i = 0; i < TENON_ARRAY_LEN(known); i++)

@@ -12,6 +12,18 @@ enum { TN_CC_CWND_MAX_SHIFT = 30 };
  * less than a byte add up. factor and divisor at most 2^30, divisor not 0. */
 TENON_INTERNAL tenon_u32 tn_cc_share(tenon_u32 *carry, tenon_u32 factor, tenon_u32 bytes, tenon_u32 divisor);
 
+/* The upper 32 bits of a product of 64. */
+TENON_INTERNAL tenon_u32 tn_cc_mul_high(tenon_u32 a, tenon_u32 b);
+
+/* value * thousandths / 1000, rounded down; 0xFFFFFFFF where that is too large. 0 < thousandths < 2^22. */
+TENON_INTERNAL tenon_u32 tn_cc_scale(tenon_u32 value, tenon_u32 thousandths);
+
+/* What a rate carries in a time, in bytes, rounded down; 0xFFFFFFFF where that is too large. */
+TENON_INTERNAL tenon_u32 tn_cc_volume(tenon_rate rate, tenon_u32 us);
+
+/* The rate of so many bytes in a time, rounded down. 0 and more than 2^31 us are taken as 1 and 2^31. */
+TENON_INTERNAL tenon_rate tn_cc_rate(tenon_u32 bytes, tenon_u32 us);
+
 /* The window opens by so many bytes. */
 TENON_INTERNAL void tn_cc_grow(struct tenon_cc *cc, tenon_u32 bytes);
 

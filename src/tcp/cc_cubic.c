@@ -42,17 +42,6 @@ enum { HYSTART_CSS_GROWTH_DIVISOR = 4, HYSTART_CSS_ROUNDS_MAX = 5, HYSTART_LIMIT
 
 /* ---- the curve --------------------------------------------------------------------------------------------- */
 
-/* The upper 32 bits of a product of 64, by halves of 16 bits. Each sum is (2^16 - 1)^2 + 2^16 - 1 < 2^32 at most. */
-static tenon_u32 cubic_mul_high(tenon_u32 a, tenon_u32 b)
-{
-    const tenon_u32 a_low = a & 0xFFFFUL, a_high = a >> 16;
-    const tenon_u32 b_low = b & 0xFFFFUL, b_high = b >> 16;
-    const tenon_u32 middle = a_high * b_low + (a_low * b_low >> 16);
-    const tenon_u32 other = a_low * b_high + (middle & 0xFFFFUL);
-
-    return a_high * b_high + (middle >> 16) + (other >> 16);
-}
-
 /* n^3 * mss / 2328306436 bytes, 2^30 at most, for any n.
  * n < 2^16: n^2 fits; mul_high(n^2, n * 2^16) = n^3 / 2^16 < 2^32, one unit of which is 2^16 / 2328306436 of a
  * segment; times 2^16 / 2328306436 * 2^32 = 2 * 60446.3, of which 60446 * mss < 2^32 for every mss of 16 bits.
@@ -67,7 +56,7 @@ static tenon_u32 cubic_curve(tenon_u32 n, tenon_u32 mss)
         return most;
     if (shift)
         n >>= 2;
-    half = cubic_mul_high(cubic_mul_high(n * n, n << 16), 60446UL * mss);
+    half = tn_cc_mul_high(tn_cc_mul_high(n * n, n << 16), 60446UL * mss);
     return half >= most >> shift >> 1 ? most : half << shift << 1;
 }
 
