@@ -58,6 +58,7 @@
 #include "tcp/cc.c"
 #include "tcp/cc_bbr.c"
 #include "tcp/cc_cubic.c"
+#include "tcp/cc_dctcp.c"
 #include "tcp/cc_highspeed.c"
 #include "tcp/cc_newreno.c"
 #include "tcp/tcp_ack.c"

@@ -126,7 +126,7 @@ static int cc_same_name(const char *a, const char *b)
 TENON_API const struct tenon_cc_ops *tenon_cc_find(const char *name)
 {
     static const struct tenon_cc_ops *const known[] = { &tenon_cc_newreno, &tenon_cc_cubic,
-                                                        &tenon_cc_highspeed, &tenon_cc_bbr };
+                                                        &tenon_cc_highspeed, &tenon_cc_bbr, &tenon_cc_dctcp };
     size_t i;
 
     for (i = 0; i < TENON_ARRAY_LEN(known); i++)

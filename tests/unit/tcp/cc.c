@@ -200,7 +200,7 @@ static void newreno_largest_window(void)
 static void find_by_name(void)
 {
     HN_CHECK(tenon_cc_find("newreno") == &tenon_cc_newreno);
-    HN_CHECK(tenon_cc_find("bbr") == &tenon_cc_bbr);
+    HN_CHECK(tenon_cc_find("bbr") == &tenon_cc_bbr && tenon_cc_find("dctcp") == &tenon_cc_dctcp);
     HN_CHECK(tenon_cc_find("newren") == NULL && tenon_cc_find("newrenos") == NULL && tenon_cc_find("") == NULL);
 }
 
