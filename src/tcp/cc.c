@@ -81,6 +81,20 @@ TENON_INTERNAL tenon_u32 tn_cc_share(tenon_u32 *carry, tenon_u32 factor, tenon_u
     return total;
 }
 
+enum { CC_ACK_SEGMENTS = 2, CC_ACK_SEGMENTS_PACED = 8 };
+
+TENON_INTERNAL tenon_u32 tn_cc_slow_start(const struct tenon_cc_event *event)
+{
+    const tenon_u32 segments = event->paced ? CC_ACK_SEGMENTS_PACED : CC_ACK_SEGMENTS;
+
+    return tn_min(event->acked, segments * event->mss);
+}
+
+TENON_INTERNAL tenon_u32 tn_cc_flight(const struct tenon_cc *cc, const struct tenon_cc_event *event)
+{
+    return tn_min(event->in_flight, cc->cwnd);
+}
+
 TENON_INTERNAL void tn_cc_grow(struct tenon_cc *cc, tenon_u32 bytes)
 {
     const tenon_u32 most = 1UL << TN_CC_CWND_MAX_SHIFT;

@@ -24,6 +24,15 @@ TENON_INTERNAL tenon_u32 tn_cc_volume(tenon_rate rate, tenon_u32 us);
 /* The rate of so many bytes in a time, rounded down. 0 and more than 2^31 us are taken as 1 and 2^31. */
 TENON_INTERNAL tenon_rate tn_cc_rate(tenon_u32 bytes, tenon_u32 us);
 
+/* By how much an ACK opens the window in slow start: what it acknowledges, but no more than two segments, so that
+ * splitting ACKs gains nothing and a stretched one makes no burst (RFC 3465 2.3); eight where pacing spreads them. */
+TENON_INTERNAL tenon_u32 tn_cc_slow_start(const struct tenon_cc_event *event);
+
+/* What a reduction starts from: the flight (RFC 5681 equation 4), because a window that was not used says
+ * nothing. While a loss is repaired, the flight holds what has long arrived and can be more than the window,
+ * which then counts. */
+TENON_INTERNAL tenon_u32 tn_cc_flight(const struct tenon_cc *cc, const struct tenon_cc_event *event);
+
 /* The window opens by so many bytes. */
 TENON_INTERNAL void tn_cc_grow(struct tenon_cc *cc, tenon_u32 bytes);
 

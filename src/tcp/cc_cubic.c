@@ -35,6 +35,8 @@ enum {
 enum { HYSTART_THRESH_MIN_US = 4000, HYSTART_THRESH_MAX_US = 16000, HYSTART_DIVISOR = 8, HYSTART_SAMPLES_MIN = 8 };
 enum { HYSTART_CSS_GROWTH_DIVISOR = 4, HYSTART_CSS_ROUNDS_MAX = 5, HYSTART_LIMIT = 8 };
 
+enum { CUBIC_BETA = 700, CUBIC_CONVERGENCE = 850 };    /* thousandths */
+
 #define CUBIC_NO_EPOCH 0xFFFFFFFFUL
 #define CUBIC_T_MAX 0x3FFFFFFFUL
 #define HYSTART_NO_RTT 0xFFFFFFFFUL
@@ -203,7 +205,7 @@ static void cubic_forget(struct tenon_cc *cc)
 static void hystart_acked(struct tenon_cc *cc, const struct tenon_cc_event *event)
 {
     const tenon_u32 limit = (tenon_u32)HYSTART_LIMIT * event->mss;
-    tenon_u32 growth = tn_min(event->acked, limit);
+    tenon_u32 growth = event->paced ? event->acked : tn_min(event->acked, limit);    /* RFC 9406 4.3: L */
 
     if (event->rtt_us != 0) {
         cc->words[HYSTART_CURRENT] = tn_min(cc->words[HYSTART_CURRENT], event->rtt_us);
@@ -247,30 +249,40 @@ static void cubic_acked(struct tenon_cc *cc, const struct tenon_cc_event *event)
     }
 }
 
-/* RFC 9438 4.6: what is left of the flight. While a loss is repaired, the flight holds what has long arrived, and is
- * larger than the window: after a timeout in recovery ssthresh would rise. */
-static void cubic_reduce(struct tenon_cc *cc, const struct tenon_cc_event *event)
+/* RFC 9438 4.6. @return 0.7 of the flight, which may be less than ssthresh */
+static tenon_u32 cubic_reduce(struct tenon_cc *cc, const struct tenon_cc_event *event)
 {
-    const tenon_u32 flight = tn_min(event->in_flight, cc->cwnd);
+    const tenon_u32 left = tn_cc_scale(tn_cc_flight(cc, event), CUBIC_BETA);
 
     if (cc->ssthresh == CUBIC_NO_SSTHRESH)
         cubic_forget(cc);
-    cc->ssthresh = tn_max(flight / 10 * 7 + flight % 10 * 7 / 10, 2UL * event->mss);
+    cc->ssthresh = tn_max(left, 2UL * event->mss);
     cc->words[CUBIC_PRIOR] = cc->cwnd;
     cc->words[CUBIC_T] = CUBIC_NO_EPOCH;
+    return left;
 }
 
 /* RFC 9438 4.7, fast convergence: a window that shrinks makes room for others. */
+static tenon_u32 cubic_congested(struct tenon_cc *cc, const struct tenon_cc_event *event)
+{
+    const tenon_u32 left = cubic_reduce(cc, event);
+
+    cc->words[CUBIC_W_MAX] =
+        cc->cwnd < cc->words[CUBIC_W_MAX] ? tn_cc_scale(cc->cwnd, CUBIC_CONVERGENCE) : cc->cwnd;
+    return left;
+}
+
 static void cubic_lost(struct tenon_cc *cc, const struct tenon_cc_event *event)
 {
-    const tenon_u32 cwnd = cc->cwnd;
-
-    cubic_reduce(cc, event);
-    if (cwnd < cc->words[CUBIC_W_MAX])
-        cc->words[CUBIC_W_MAX] = cwnd / 20 * 17 + cwnd % 20 * 17 / 20;
-    else
-        cc->words[CUBIC_W_MAX] = cwnd;
+    cubic_congested(cc, event);
     cc->cwnd = cc->ssthresh;
+}
+
+/* RFC 9438 4.6: a mark reduces down to one segment; nothing is missing, and the next epoch begins at once. */
+static void cubic_ecn(struct tenon_cc *cc, const struct tenon_cc_event *event)
+{
+    cc->cwnd = tn_max(cubic_congested(cc, event), event->mss);
+    cubic_begin(cc, event);
 }
 
 static void cubic_recovered(struct tenon_cc *cc, const struct tenon_cc_event *event)
@@ -303,7 +315,20 @@ static void cubic_idle(struct tenon_cc *cc, const struct tenon_cc_event *event)
         cc->words[CUBIC_LAST_US] = event->now_us;
 }
 
+/* RFC 9438 4.9. The plateau is where the window was; a higher one that lay ahead is forgotten. The first slow
+ * start goes on with its first round. */
+static void cubic_undo(struct tenon_cc *cc, const struct tenon_cc_event *event)
+{
+    (void)event;
+    if (cc->ssthresh == CUBIC_NO_SSTHRESH) {
+        hystart_begin(cc);
+        return;
+    }
+    cc->words[CUBIC_W_MAX] = tn_max(cc->words[CUBIC_W_MAX], cc->words[CUBIC_PRIOR]);
+    cc->words[CUBIC_T] = CUBIC_NO_EPOCH;
+}
+
 const struct tenon_cc_ops tenon_cc_cubic = {
     "cubic", cubic_init, cubic_acked, cubic_lost, cubic_recovered, cubic_rto, cubic_idle, 0, 0, NULL,
-    NULL,    NULL,       NULL,        NULL,
+    NULL, NULL, cubic_ecn, cubic_undo,
 };

@@ -5,7 +5,7 @@
 #include "tcp/tcp_internal.h"
 
 /* RFC 3742 2: from 100 segments on slow start adds 50 segments per round trip at most. */
-enum { HIGHSPEED_SLOW_START_SEGMENTS = 100, HIGHSPEED_ACK_SEGMENTS = 2 };
+enum { HIGHSPEED_SLOW_START_SEGMENTS = 100 };
 
 struct highspeed_row {
     tenon_u32 segments;    /* a window of so many and more ... */
@@ -51,10 +51,10 @@ static void highspeed_init(struct tenon_cc *cc, const struct tenon_cc_event *eve
     cc->words[0] = 0;
 }
 
-/* RFC 3742 2, by bytes acknowledged; RFC 3465 2.2 with L = 2. cwnd >= 100 mss there: the divisor is 2 or more. */
+/* RFC 3742 2, by bytes acknowledged. cwnd >= 100 mss there: the divisor is 2 or more. */
 static void highspeed_slow_start(struct tenon_cc *cc, const struct tenon_cc_event *event)
 {
-    const tenon_u32 acked = tn_min(event->acked, (tenon_u32)HIGHSPEED_ACK_SEGMENTS * event->mss);
+    const tenon_u32 acked = tn_cc_slow_start(event);
     const tenon_u32 most = (tenon_u32)HIGHSPEED_SLOW_START_SEGMENTS * event->mss;
     tenon_u32 divisor;
 
@@ -84,14 +84,28 @@ static void highspeed_acked(struct tenon_cc *cc, const struct tenon_cc_event *ev
 }
 
 /* RFC 3649 5: (1 - b(w)) w of what was in flight. */
-static void highspeed_lost(struct tenon_cc *cc, const struct tenon_cc_event *event)
+static tenon_u32 highspeed_left(const struct tenon_cc *cc, const struct tenon_cc_event *event)
 {
-    const tenon_u32 flight = event->in_flight;
+    const tenon_u32 flight = tn_cc_flight(cc, event);
     const tenon_u32 keep = 256UL - highspeed_rows[highspeed_row_of(flight, event->mss)].decrease;
 
-    cc->ssthresh = tn_max((flight >> 8) * keep + ((flight & 255) * keep >> 8), 2UL * event->mss);
+    return (flight >> 8) * keep + ((flight & 255) * keep >> 8);
+}
+
+static void highspeed_lost(struct tenon_cc *cc, const struct tenon_cc_event *event)
+{
+    cc->ssthresh = tn_max(highspeed_left(cc, event), 2UL * event->mss);
     cc->cwnd = cc->ssthresh;
     cc->words[0] = 0;
+}
+
+/* RFC 3168 6.1.2: the same, down to one segment. */
+static void highspeed_ecn(struct tenon_cc *cc, const struct tenon_cc_event *event)
+{
+    const tenon_u32 left = highspeed_left(cc, event);
+
+    highspeed_lost(cc, event);
+    cc->cwnd = tn_max(left, event->mss);
 }
 
 static void highspeed_recovered(struct tenon_cc *cc, const struct tenon_cc_event *event)
@@ -124,6 +138,6 @@ const struct tenon_cc_ops tenon_cc_highspeed = {
     NULL,
     NULL,
     NULL,
-    NULL,
+    highspeed_ecn,
     NULL,
 };

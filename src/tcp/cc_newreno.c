@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* RFC 5681 and RFC 6582: slow start, congestion avoidance, and halving on loss. The words:
  * [0] bytes acknowledged since the last step of congestion avoidance. */
+#include "tcp/cc.h"
 #include "tcp/tcp_internal.h"
 
 /* RFC 6928 2: ten segments; RFC 5681 3.1 after the SYN was lost more than once: one. */
@@ -15,39 +16,31 @@ static void newreno_init(struct tenon_cc *cc, const struct tenon_cc_event *event
     cc->cwnd = event->repeated ? mss : tn_min(10 * mss, tn_max(2 * mss, 14600));
 }
 
-enum { NEWRENO_CWND_MAX_SHIFT = 30 };
-
-static void newreno_grow(struct tenon_cc *cc, tenon_u32 bytes)
-{
-    cc->cwnd = tn_min(cc->cwnd + bytes, 1UL << NEWRENO_CWND_MAX_SHIFT);
-}
-
-/* Slow start by what was acknowledged (RFC 3465 with L = 2: one ACK moves it by two segments at most, so
- * that splitting ACKs gains nothing), congestion avoidance by one segment per window (RFC 5681 3.1). */
+/* RFC 5681 3.1, by bytes: slow start as RFC 3465, congestion avoidance by one segment per window. */
 static void newreno_acked(struct tenon_cc *cc, const struct tenon_cc_event *event)
 {
     if (event->limited)
         return;
     if (cc->cwnd < cc->ssthresh) {
-        newreno_grow(cc, tn_min(event->acked, 2UL * event->mss));
+        tn_cc_grow(cc, tn_cc_slow_start(event));
         return;
     }
     cc->words[0] += event->acked;
     if (cc->words[0] >= cc->cwnd) {
         cc->words[0] -= cc->cwnd;
-        newreno_grow(cc, event->mss);
+        tn_cc_grow(cc, event->mss);
     }
 }
 
 /* RFC 5681 equation 4. */
-static tenon_u32 newreno_half(const struct tenon_cc_event *event)
+static tenon_u32 newreno_half(const struct tenon_cc *cc, const struct tenon_cc_event *event)
 {
-    return tn_max(event->in_flight / 2, 2UL * event->mss);
+    return tn_max(tn_cc_flight(cc, event) / 2, 2UL * event->mss);
 }
 
 static void newreno_lost(struct tenon_cc *cc, const struct tenon_cc_event *event)
 {
-    cc->ssthresh = newreno_half(event);
+    cc->ssthresh = newreno_half(cc, event);
     cc->cwnd = cc->ssthresh;
     cc->words[0] = 0;
 }
@@ -61,7 +54,7 @@ static void newreno_recovered(struct tenon_cc *cc, const struct tenon_cc_event *
 static void newreno_rto(struct tenon_cc *cc, const struct tenon_cc_event *event)
 {
     if (!event->repeated)
-        cc->ssthresh = newreno_half(event);
+        cc->ssthresh = newreno_half(cc, event);
     cc->cwnd = event->mss;
     cc->words[0] = 0;
 }
@@ -72,6 +65,15 @@ static void newreno_idle(struct tenon_cc *cc, const struct tenon_cc_event *event
     const tenon_u32 mss = event->mss;
 
     cc->cwnd = tn_min(cc->cwnd, tn_min(10 * mss, tn_max(2 * mss, 14600)));
+}
+
+/* RFC 3168 6.1.2: half, as for a loss, but nothing is missing, and it goes down to one segment. */
+static void newreno_ecn(struct tenon_cc *cc, const struct tenon_cc_event *event)
+{
+    const tenon_u32 half = tn_cc_flight(cc, event) / 2;
+
+    newreno_lost(cc, event);
+    cc->cwnd = tn_max(half, event->mss);
 }
 
 const struct tenon_cc_ops tenon_cc_newreno = {
@@ -87,6 +89,6 @@ const struct tenon_cc_ops tenon_cc_newreno = {
     NULL,
     NULL,
     NULL,
-    NULL,
+    newreno_ecn,
     NULL,
 };

@@ -84,6 +84,38 @@ static void newreno_slow_start(void)
     }
 }
 
+/* RFC 3465: eight segments where pacing takes the burst out of it. */
+static void newreno_slow_start_paced(void)
+{
+    struct tenon_cc_event event = event_of(MSS, 5 * MSS, 10 * MSS);
+    struct tenon_cc cc = reno(10 * MSS, unset);
+
+    event.paced = 1;
+    tenon_cc_newreno.acked(&cc, &event);
+    HN_EQUAL(cc.cwnd, 15 * MSS);
+    event.acked = 40 * MSS;
+    tenon_cc_newreno.acked(&cc, &event);
+    HN_EQUAL(cc.cwnd, 23 * MSS);
+}
+
+/* RFC 3168 6.1.2: half, down to one segment; ssthresh stays at two. */
+static void newreno_marked(void)
+{
+    static const struct {
+        tenon_u32 cwnd, flight, after, ssthresh;
+    } rows[] = { { 20 * MSS, 20 * MSS, 10 * MSS, 10 * MSS }, { 20 * MSS, 10 * MSS, 5 * MSS, 5 * MSS },
+                 { 3 * MSS, 3 * MSS, 3 * MSS / 2, 2 * MSS }, { MSS, MSS, MSS, 2 * MSS } };
+
+    for (size_t i = 0; i < TENON_ARRAY_LEN(rows); i++) {
+        struct tenon_cc_event event = event_of(MSS, MSS, rows[i].flight);
+        struct tenon_cc cc = reno(rows[i].cwnd, unset);
+
+        tenon_cc_newreno.ecn(&cc, &event);
+        HN_EQUAL(cc.cwnd, rows[i].after);
+        HN_EQUAL(cc.ssthresh, rows[i].ssthresh);
+    }
+}
+
 /* `total` bytes acknowledged in pieces. @return the window after it */
 static tenon_u32 acknowledge(struct tenon_cc *cc, tenon_u32 total, tenon_u32 piece, int limited)
 {
@@ -144,7 +176,8 @@ static void newreno_loss(void)
         { "odd", 20 * MSS, 9001, 4500 },
         { "at least two segments", 20 * MSS, 3 * MSS, 2 * MSS },
         { "nothing in flight", 20 * MSS, 0, 2 * MSS },
-        { "very much in flight", 0x40000000U, 0x7FFFFFFEU, 0x3FFFFFFFU },
+        { "what has arrived is in the flight still", 20 * MSS, 35 * MSS, 10 * MSS },
+        { "very much in flight", 0x40000000U, 0x7FFFFFFEU, 0x20000000U },
     };
 
     for (size_t i = 0; i < TENON_ARRAY_LEN(rows); i++) {
@@ -621,6 +654,8 @@ static const struct hn_test tests[] = {
     { "newreno_initial_window", "IW10-1 IW10-2 RENO-1 RENO-3", newreno_initial_window },
     { "newreno_takes_over", "CC-GEN-5", newreno_takes_over },
     { "newreno_slow_start", "RENO-4 CC-GEN-3", newreno_slow_start },
+    { "newreno_slow_start_paced", "RENO-4", newreno_slow_start_paced },
+    { "newreno_marked", "ECN-5", newreno_marked },
     { "newreno_avoidance_one_per_window", "OV-RENO CC-GEN-3", newreno_avoidance_one_per_window },
     { "newreno_ack_division", "RENO-4 OV-RENO", newreno_ack_division },
     { "newreno_loss", "RENO-8 RENO-9 RENO-10 NR-3", newreno_loss },

@@ -146,6 +146,27 @@ static void avoidance_loss_leaves_two_segments(void)
     HN_EQUAL(cc.cwnd, 2 * MSS);
 }
 
+/* RFC 3168 6.1.2: as for a loss, but down to one segment. */
+static void avoidance_marked(void)
+{
+    struct tenon_cc cc = with_window(10000, 2);
+    struct tenon_cc_event event;
+    unsigned i;
+
+    memset(&event, 0, sizeof event);
+    event.mss = MSS;
+    event.in_flight = cc.cwnd;
+    cc.ops->ecn(&cc, &event);
+    HN_EQUAL(cc.cwnd, (tenon_u32)((1 - decrease(10000)) * 10000 * MSS + 0.5));
+    HN_EQUAL(cc.cwnd, cc.ssthresh);
+    for (i = 0; i < 100; i++) {
+        event.in_flight = cc.cwnd;
+        cc.ops->ecn(&cc, &event);
+    }
+    HN_EQUAL(cc.cwnd, MSS);
+    HN_EQUAL(cc.ssthresh, 2 * MSS);
+}
+
 static void avoidance_tiny_acks_as_one(void)
 {
     struct tenon_cc one = with_window(5000, 2), many = one;
@@ -223,6 +244,7 @@ static const struct hn_test tests[] = {
     { "avoidance_ack_steps", "HS-2 HS-6", avoidance_ack_steps },
     { "avoidance_loss_as_formula", "HS-2 HS-3 HS-5", avoidance_loss_as_formula },
     { "avoidance_loss_leaves_two_segments", "HS-5", avoidance_loss_leaves_two_segments },
+    { "avoidance_marked", "HS-5 ECN-5", avoidance_marked },
     { "avoidance_tiny_acks_as_one", "HS-8", avoidance_tiny_acks_as_one },
     { "avoidance_limited_no_growth", "HS-8", avoidance_limited_no_growth },
     { "avoidance_timeout_as_reno", "HS-5", avoidance_timeout_as_reno },
