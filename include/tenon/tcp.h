@@ -349,8 +349,8 @@ struct tenon_cc_ops {
     /** The peer echoes congestion (RFC 3168 6.1.2), once per window of data: sets cwnd and ssthresh. NULL: as
      *  lost() and recovered() together. */
     void (*ecn)(struct tenon_cc *cc, const struct tenon_cc_event *event);
-    /** The last lost() or rto() was a mistake. The core has put `cwnd` and `ssthresh` back to what they were
-     *  before; the table mends its own words. May be NULL. */
+    /** The last lost() or rto() was a mistake. The core has put `cwnd`, `ssthresh` and `words` back to what they
+     *  were before; the table mends what it has in `more`. May be NULL. */
     void (*undo)(struct tenon_cc *cc, const struct tenon_cc_event *event);
 };
 

@@ -250,11 +250,13 @@ static void bbr_note_loss(struct bbr_step *s)
     s->b->is_loss_in_round = 1;
 }
 
-/* More than 2 % of what was sent. The draft judges each window by itself, and in one of 50 segments a second
- * loss is too much: with 1 % of losses by chance, which it means to bear, most probes would end so. Two
- * segments are forgiven. */
+/* More than 2 % of what was sent, or without SACK, which shows one loss of a round trip, any. The draft
+ * judges each window by itself, and in one of 50 segments a second loss is too much: with 1 % of losses by
+ * chance, which it means to bear, most probes would end so. Two segments are forgiven. */
 static int bbr_is_loss_high(const struct bbr_step *s, tenon_u32 lost, tenon_u32 sent)
 {
+    if (!s->event->sack)
+        return lost > 0;
     return lost > bbr_sum(sent / BBR_LOSS_PER, BBR_LOSS_FORGIVEN * (tenon_u32)s->event->mss);
 }
 
@@ -286,7 +288,23 @@ static tenon_u32 bbr_inflight_at_loss(const struct tenon_rate_sample *rs, tenon_
 
     if (lost_prev >= inflight_prev / BBR_LOSS_PER)
         return inflight_prev;
-    return inflight_prev + (inflight_prev - BBR_LOSS_PER * lost_prev) / (BBR_LOSS_PER - 1);
+    return inflight_prev + tn_min((inflight_prev - BBR_LOSS_PER * lost_prev) / (BBR_LOSS_PER - 1), size);
+}
+
+static void bbr_take_loss(struct bbr_step *s)
+{
+    struct tn_bbr *b = s->b;
+    const tenon_u32 in_flight = s->rs.tx_in_flight;
+
+    bbr_note_loss(s);
+    b->recent_lost = bbr_sum(b->recent_lost, s->event->lost);
+    if (b->losses_in_round < 255)
+        b->losses_in_round++;
+    if (!b->is_bw_probe_sample || !bbr_is_inflight_too_high(s))
+        return;
+    s->rs.tx_in_flight = bbr_inflight_at_loss(&s->rs, s->event->lost);
+    bbr_handle_inflight_too_high(s);
+    s->rs.tx_in_flight = in_flight;
 }
 
 static void bbr_lost_bytes(struct tenon_cc *cc, const struct tenon_cc_event *event)
@@ -294,14 +312,7 @@ static void bbr_lost_bytes(struct tenon_cc *cc, const struct tenon_cc_event *eve
     struct bbr_step s;
 
     bbr_step_begin(&s, cc, event);
-    bbr_note_loss(&s);
-    s.b->recent_lost = bbr_sum(s.b->recent_lost, event->lost);
-    if (s.b->losses_in_round < 255)
-        s.b->losses_in_round++;
-    if (!s.b->is_bw_probe_sample || !bbr_is_inflight_too_high(&s))
-        return;
-    s.rs.tx_in_flight = bbr_inflight_at_loss(&s.rs, event->lost);
-    bbr_handle_inflight_too_high(&s);
+    bbr_take_loss(&s);
 }
 
 /* 5.3.1.3: the queue is full, whatever the rate says. */
@@ -326,7 +337,7 @@ static void bbr_check_startup_high_loss(struct bbr_step *s)
     b->losses_in_round = 0;
     if (b->state != TN_BBR_STARTUP || b->full_bw_reached || !b->in_fast_recovery)
         return;
-    if (losses >= BBR_STARTUP_LOSSES && bbr_is_inflight_too_high(s))
+    if (losses >= (s->event->sack ? BBR_STARTUP_LOSSES : 1) && bbr_is_inflight_too_high(s))
         bbr_leave_startup_by_loss(s);
 }
 
@@ -735,6 +746,8 @@ static void bbr_delivered(struct tenon_cc *cc, const struct tenon_cc_event *even
     if (!s.b->has_rtt && event->srtt_us != 0)
         bbr_init_pacing(&s);
     bbr_judge_sample(&s);
+    if (!event->sack && event->lost > 0)
+        bbr_take_loss(&s);    /* nobody knows of which sending: this ACK's has to do */
     bbr_update_model(&s);
     s.b->in_fast_recovery = event->in_recovery == 1;    /* the ACK that ends it still belongs to it */
     bbr_set_pacing(&s, bbr_gains[s.b->state].pacing);

@@ -315,20 +315,7 @@ static void cubic_idle(struct tenon_cc *cc, const struct tenon_cc_event *event)
         cc->words[CUBIC_LAST_US] = event->now_us;
 }
 
-/* RFC 9438 4.9. The plateau is where the window was; a higher one that lay ahead is forgotten. The first slow
- * start goes on with its first round. */
-static void cubic_undo(struct tenon_cc *cc, const struct tenon_cc_event *event)
-{
-    (void)event;
-    if (cc->ssthresh == CUBIC_NO_SSTHRESH) {
-        hystart_begin(cc);
-        return;
-    }
-    cc->words[CUBIC_W_MAX] = tn_max(cc->words[CUBIC_W_MAX], cc->words[CUBIC_PRIOR]);
-    cc->words[CUBIC_T] = CUBIC_NO_EPOCH;
-}
-
 const struct tenon_cc_ops tenon_cc_cubic = {
     "cubic", cubic_init, cubic_acked, cubic_lost, cubic_recovered, cubic_rto, cubic_idle, 0, 0, NULL,
-    NULL, NULL, cubic_ecn, cubic_undo,
+    NULL, NULL, cubic_ecn, NULL,
 };

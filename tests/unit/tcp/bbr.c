@@ -60,6 +60,7 @@ static void hand_open(struct hand *h, tenon_u32 srtt_us)
     h->event.mss = MSS;
     h->event.now_us = 0xFFFFFFFF - 100000;
     h->event.srtt_us = srtt_us;
+    h->event.sack = 1;
     h->event.total_delivered = 0xFFFFFFFF - 30000;
     h->cc.ops->init(&h->cc, &h->event);
     HN_CHECK(sizeof(struct tn_bbr) <= sizeof(tenon_u32) * tenon_cc_bbr.more_words);
@@ -245,6 +246,33 @@ static void hand_lose(struct hand *h, unsigned segments, unsigned in_flight)
     h->event.sample.tx_in_flight = (tenon_u32)(in_flight * MSS);
     h->cc.ops->lost_bytes(&h->cc, &h->event);
     h->event.lost = h->event.sample.lost = 0;
+}
+
+/* Without SACK one loss stands for all of its round trip: BBR-7, BBR-11. Only the ACK tells of it. */
+static void no_sack_any_loss(void)
+{
+    struct hand h;
+
+    hand_to(&h, TN_BBR_UP);
+    h.event.sack = 0;
+    h.event.lost = h.event.sample.lost = MSS;
+    h.event.sample.tx_in_flight = 60 * MSS;
+    hand_ack(&h, 1000, ten_mbit, 100 * MSS);
+    HN_EQUAL(h.b->inflight_longterm, 60 * MSS);
+    HN_CHECK(h.b->state == TN_BBR_DOWN || h.b->state == TN_BBR_CRUISE);
+
+    hand_open(&h, 50000);
+    hand_round(&h, ten_mbit / 4, 20);
+    h.event.sack = 0;
+    h.event.lost = h.event.sample.lost = MSS;
+    h.event.in_recovery = 1;
+    h.cc.ops->lost(&h.cc, &h.event);
+    hand_ack(&h, 1000, ten_mbit / 4, 100 * MSS);
+    h.event.lost = 0;
+    HN_EQUAL(h.b->state, TN_BBR_STARTUP);
+    hand_round(&h, ten_mbit / 3, 20);
+    hand_round(&h, ten_mbit / 2, 20);
+    HN_CHECK(h.b->full_bw_reached && h.b->inflight_longterm < TN_BBR_INFINITE);
 }
 
 /* BBR-12: cut to what was delivered in the round of the losses, to 0.7 at most, and forgotten with REFILL. */
@@ -1108,6 +1136,7 @@ static const struct hn_test tests[] = {
     { "states_gains", "BBR-16 BBR-17 BBR-18", states_gains },
     { "loss_prefix", "BBR-11", loss_prefix },
     { "loss_threshold", "BBR-11", loss_threshold },
+    { "no_sack_any_loss", "BBR-7 BBR-11", no_sack_any_loss },
     { "cruise_loss_short_term", "BBR-12", cruise_loss_short_term },
     { "cruise_few_losses_borne", "BBR-12", cruise_few_losses_borne },
     { "max_bw_two_cycles", "BBR-13", max_bw_two_cycles },

@@ -213,36 +213,6 @@ static void avoidance_marked(void)
     HN_EQUAL(cc.ssthresh, 2 * MSS);
 }
 
-/* RFC 9438 4.9, as the core does it: window and ssthresh come from there. */
-static void avoidance_undo(void)
-{
-    struct tenon_cc before = avoiding(1000, 0.1, MSS), cc;
-    struct tenon_cc_event event = event_at(1, 0.1, MSS);
-    unsigned timeout;
-
-    for (timeout = 0; timeout < 2; timeout++) {
-        cc = before;
-        event = event_at(1, 0.1, MSS);
-        event.in_flight = cc.cwnd;
-        if (timeout)
-            cc.ops->rto(&cc, &event);
-        else
-            cc.ops->lost(&cc, &event);
-        HN_CHECK(cc.cwnd <= 700 * MSS);
-        cc.cwnd = before.cwnd;
-        cc.ssthresh = before.ssthresh;
-        cc.ops->undo(&cc, &event);
-        event.acked = MSS;
-        cc.ops->acked(&cc, &event);
-        HN_EQUAL(cc.words[0], 1000 * MSS);    /* w_max */
-        HN_EQUAL(cc.words[2], 0);             /* K: beyond the plateau it grows at once */
-        event = event_at(1.1, 0.1, MSS);
-        event.acked = 1000 * MSS;
-        cc.ops->acked(&cc, &event);
-        HN_CHECK(cc.cwnd > 1000 * MSS);
-    }
-}
-
 /* Ten seconds, in rounds, without the use of the window, or without any ACK: the next round is as if they had not
  * been. */
 static void avoidance_silence_no_jump(void)
@@ -473,23 +443,6 @@ static void slow_start_stretch_ack_paced(void)
     HN_EQUAL(cc.cwnd, 20 * MSS);
 }
 
-/* The first slow start goes on, and HyStart++ with it. */
-static void slow_start_undo(void)
-{
-    struct tenon_cc cc = starting();
-    struct tenon_cc_event event = event_at(1, 0.04, MSS);
-
-    start_round(&cc, 40000);
-    event.in_flight = cc.cwnd;
-    cc.ops->lost(&cc, &event);
-    cc.cwnd = 20 * MSS;
-    cc.ssthresh = 0xFFFFFFFF;
-    cc.ops->undo(&cc, &event);
-    HN_EQUAL(start_round(&cc, 40000), 100);
-    HN_EQUAL(start_round(&cc, 40000), 100);
-    HN_CHECK(start_round(&cc, 50000) < 100);
-}
-
 static void slow_start_loss_ends(void)
 {
     struct tenon_cc cc = starting();
@@ -546,7 +499,6 @@ static const struct hn_test tests[] = {
     { "avoidance_loss_reduces", "CUBIC-7 CUBIC-9", avoidance_loss_reduces },
     { "avoidance_loss_leaves_two_segments", "CUBIC-7", avoidance_loss_leaves_two_segments },
     { "avoidance_marked", "CUBIC-7 CUBIC-8 CUBIC-9 ECN-5", avoidance_marked },
-    { "avoidance_undo", "CUBIC-11", avoidance_undo },
     { "avoidance_silence_no_jump", "CUBIC-3 CUBIC-PIT", avoidance_silence_no_jump },
     { "avoidance_idle_restarts_epoch", "CUBIC-3", avoidance_idle_restarts_epoch },
     { "avoidance_timeout_plateau", "CUBIC-10", avoidance_timeout_plateau },
@@ -558,7 +510,6 @@ static const struct hn_test tests[] = {
     { "slow_start_threshold_bounds", "HY-1 HY-4", slow_start_threshold_bounds },
     { "slow_start_stretch_ack_bounded", "HY-3", slow_start_stretch_ack_bounded },
     { "slow_start_stretch_ack_paced", "HY-1 HY-3", slow_start_stretch_ack_paced },
-    { "slow_start_undo", "CUBIC-11", slow_start_undo },
     { "slow_start_loss_ends", "HY-6 HY-7 CUBIC-12", slow_start_loss_ends },
     { "transfer_queue_of_one_bdp", "CUBIC-13", transfer_queue_of_one_bdp },
     { "transfer_random_loss", "CUBIC-13", transfer_random_loss },

@@ -99,6 +99,7 @@ static struct tenon_cc_event *path_event(struct path *p)
     e->mss = (tenon_u16)p->mss;
     e->paced = p->cc.pacing != 0;
     e->in_recovery = (tenon_u8)p->in_recovery;
+    e->sack = 1;
     return e;
 }
 
