@@ -480,7 +480,7 @@ static void bbr_check_drain_done(struct bbr_step *s)
 static int bbr_is_time_to_probe(const struct bbr_step *s)
 {
     const struct tn_bbr *b = s->b;
-    const tenon_u32 reno_rounds = tn_max(bbr_target_inflight(s) / s->event->mss, 1);
+    const tenon_u32 reno_rounds = tn_max(bbr_target_inflight(s) / s->event->mss, BBR_MIN_PIPE);
 
     return s->event->now_us - b->cycle_stamp_us > b->bw_probe_wait_us
            || b->rounds_since_probe_up >= tn_min(reno_rounds, BBR_RENO_ROUNDS);

@@ -3,9 +3,11 @@
  * a model of a path. */
 #include "harness.h"
 
+#include "limits/pair.h"
 #include "tcp/cc.h"
 #include "tcp/cc_bbr.h"
 #include "tcp/path.h"
+#include "tcp/transfer.h"
 
 enum { MSS = 1460 };
 
@@ -1128,6 +1130,40 @@ static void link_use(void)
     hn_row = "";
 }
 
+/* ---- transfers --------------------------------------------------------------------------------------------------- */
+
+/* Real connections: 1448 bytes of 1514 on the line are payload. */
+static void transfer_link_use(void)
+{
+    static const struct {
+        struct transfer_line line;
+        unsigned seconds, least;    /* percent of the payload that the line could carry, from the SYN on */
+    } rows[] = {
+        {{.rate = 1250000, .one_way_us = 25000, .queue_bytes = 62500}, 20, 97},
+        {{.rate = 1250000, .one_way_us = 25000, .queue_bytes = 250000}, 20, 97},
+        {{.rate = 1250000, .one_way_us = 25000, .queue_bytes = 62500, .loss_ppm = 10000}, 20, 94},
+        {{.rate = 12500000, .one_way_us = 5000, .queue_bytes = 125000}, 5, 96},
+    };
+    struct transfer t;
+    unsigned i;
+
+    for (i = 0; i < TENON_ARRAY_LEN(rows); i++) {
+        const struct transfer_line *line = &rows[i].line;
+        double percent;
+        char row[160];
+
+        transfer_run(&t, &tenon_cc_bbr, line, 0xFFFFFFFF, rows[i].seconds);
+        percent = t.received * 100.0 / ((double)line->rate * rows[i].seconds * 1448 / 1514);
+        snprintf(row, sizeof row, "%lu bytes/s, %u us, queue %u, loss %u ppm: %.1f %%", (unsigned long)line->rate,
+                 2 * line->one_way_us, line->queue_bytes, line->loss_ppm, percent);
+        printf("     %s\n", row);
+        hn_row = row;
+        HN_CHECK(!t.wrong && !t.closed && t.clean);
+        HN_CHECK(percent >= rows[i].least);
+    }
+    hn_row = "";
+}
+
 static const struct hn_test tests[] = {
     { "arithmetic_golden", "BBR-INT BBR-16", arithmetic_golden },
     { "init_pacing", "BBR-4", init_pacing },
@@ -1172,6 +1208,7 @@ static const struct hn_test tests[] = {
     { "startup_spurious_recovery", "BBR-7 BBR-20", startup_spurious_recovery },
     { "refill_app_limited", "BBR-9 BBR-PIT", refill_app_limited },
     { "link_use", "CC-X-4 CC-X-5 BBR-PIT", link_use },
+    { "transfer_link_use", "CC-X-4 CC-X-5", transfer_link_use },
 };
 
 int main(int argc, char **argv)
