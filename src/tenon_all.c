@@ -61,6 +61,7 @@
 #include "tcp/cc_dctcp.c"
 #include "tcp/cc_highspeed.c"
 #include "tcp/cc_newreno.c"
+#include "tcp/cc_validate.c"
 #include "tcp/tcp_ack.c"
 #include "tcp/tcp_api.c"
 #include "tcp/tcp_check.c"
