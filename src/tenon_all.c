@@ -66,6 +66,7 @@
 #include "tcp/tcp_api.c"
 #include "tcp/tcp_check.c"
 #include "tcp/tcp_conn.c"
+#include "tcp/tcp_cookie.c"
 #include "tcp/tcp_ecn.c"
 #include "tcp/tcp_flight.c"
 #include "tcp/tcp_icmp.c"

@@ -61,6 +61,8 @@ struct tenon_conf {
     tenon_u32 tcp_delack_us;           /**< delayed ACK (RFC 9293 3.8.6.3: below 500000); 0: default 40000 */
     tenon_u32 tcp_msl_ms;              /**< half of the TIME-WAIT (RFC 9293 3.4.2 says 2 minutes); 0: default 30000 */
     tenon_u32 tcp_rsts_per_s;          /**< resets for segments of no connection; 0: default 1000 */
+    tenon_u8 tcp_syncookies;           /**< SYN cookies (RFC 4987 3.6): 0 never; 1 when a backlog is full (what
+                                            tenon_conf_default() says); 2 always */
     const struct tenon_cc_ops *tcp_cc; /**< congestion control of new connections; NULL: tenon_cc_newreno */
 
     /** Told of every event of every connection (tenon/trace.h); NULL: no trace. `event` is valid

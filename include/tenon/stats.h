@@ -95,7 +95,12 @@ struct tenon;
     X(TCP_KEEPALIVE, "tcp_keepalive", "keep-alive probes sent") \
     X(TCP_TIMEOUT, "tcp_timeout", "connections given up after R2, or after unanswered keep-alives") \
     X(TCP_SYN_RCVD, "tcp_syn_rcvd", "connection requests received by a listener") \
-    X(TCP_BACKLOG_FULL, "tcp_backlog_full", "connection requests dropped because the backlog is full") \
+    X(TCP_BACKLOG_FULL, "tcp_backlog_full", "connection requests dropped because of a full backlog") \
+    X(TCP_BACKLOG_RECYCLED, "tcp_backlog_recycled", "half-open connections that gave way to a newer one") \
+    X(TCP_HELD_DROP, "tcp_held_drop", "segments of a connection that waits for tenon_tcp_decide()") \
+    X(TCP_COOKIE_SENT, "tcp_cookie_sent", "connection requests answered with a SYN cookie (RFC 4987)") \
+    X(TCP_COOKIE_GOOD, "tcp_cookie_good", "connections made from a SYN cookie that came back") \
+    X(TCP_COOKIE_BAD, "tcp_cookie_bad", "segments that could have brought a SYN cookie and did not") \
     X(TCP_ACTIVE_OPEN, "tcp_active_open", "connections opened by this side") \
     X(TCP_ESTABLISHED, "tcp_established", "connections that became established") \
     X(TCP_CLOSED, "tcp_closed", "connections that ended") \

@@ -45,7 +45,10 @@ enum tenon_verdict {
 
 /** Handlers; any may be NULL. `app` is the pointer given with the table. */
 struct tenon_tcp_events {
-    /** A listener got a SYN; its options, addresses and MSS can be asked. NULL: accept. */
+    /** A listener got a SYN; its options, addresses and MSS can be asked. NULL: accept. When the SYN was
+     *  answered with a cookie (tcp_syncookies), this comes with the third segment of the handshake: then
+     *  timestamps, SACK and window scaling are settled, TENON_REFUSE resets a connection that the peer
+     *  takes for open, and with TENON_HOLD the peer's data waits unacknowledged. */
     enum tenon_verdict (*incoming)(struct tenon_tcp *conn, void *app);
 
     /** The connection is ESTABLISHED. */
@@ -83,7 +86,9 @@ struct tenon_tcp_events {
  *  @param at       any address: every address of both IP versions. Port 0: a free one
  *  @param events   for the listener's connections; kept: must outlive them
  *  @param app      for the first event of each; tenon_tcp_handler() changes it
- *  @param backlog  connections that are not established yet; 0: default 128
+ *  @param backlog  connections that are not established yet; 0: default 128. One source may have half of
+ *                  them. When they are too many, SYN cookies take over (tcp_syncookies); without those the
+ *                  oldest ends (closed() with TENON_EABORTED if incoming() was asked), but for held ones
  *  @return TENON_OK, TENON_EINVAL, TENON_EINUSE, TENON_ENOADDR, TENON_ENOMEM */
 TENON_API int tenon_tcp_listen(struct tenon *stack, struct tenon_tcp_listener **out, const struct tenon_addr *at,
                                const struct tenon_tcp_events *events, void *app, unsigned backlog);

@@ -38,6 +38,7 @@ TENON_API void tenon_conf_default(struct tenon_conf *conf)
     conf->tcp_delack_us = 40000UL;
     conf->tcp_msl_ms = 30000UL;
     conf->tcp_rsts_per_s = 1000;
+    conf->tcp_syncookies = 1;
     conf->tcp_cc = &tenon_cc_newreno;
 }
 
@@ -122,6 +123,8 @@ static const char *conf_check_tcp(const struct tenon_conf *conf)
         return "tcp_delack_us";    /* RFC 9293 MUST-40 */
     if (conf->tcp_msl_ms > 600000UL)
         return "tcp_msl_ms";
+    if (conf->tcp_syncookies > 2)
+        return "tcp_syncookies";
     return NULL;
 }
 

@@ -129,26 +129,28 @@ TENON_INTERNAL void tn_tcp_offer(struct tenon_tcp *conn)
 }
 
 /* IP header + TCP header without options. */
-static tenon_u32 conn_header_bytes(const struct tenon_tcp *conn)
+static tenon_u32 conn_header_bytes(int is_v4)
 {
-    const tenon_u32 ip = tenon_ip_is_v4(&conn->ends.local.ip) ? 20 : 40;
-
-    return ip + TN_TCP_BYTES;
+    return (tenon_u32)(is_v4 ? 20 : 40) + TN_TCP_BYTES;
 }
 
 /* RFC 9293 3.7.1 (MUST-67): what fits our interface, whatever path the packets come on. Options are not
  * subtracted (RFC 6691 2). */
-TENON_INTERNAL tenon_u16 tn_tcp_offered_mss(const struct tenon_tcp *conn)
+TENON_INTERNAL tenon_u16 tn_tcp_mss_for(const struct tn_netif *netif, int is_v4, tenon_u32 limit)
 {
-    const struct tn_netif *netif = tn_netif_at(conn->stack, conn->path->netif);
-    const tenon_u32 limit = tn_tcp_opt(conn, TENON_TCP_MSS_MAX);
-    tenon_u32 mss = netif->conf.mtu - conn_header_bytes(conn);
+    tenon_u32 mss = netif->conf.mtu - conn_header_bytes(is_v4);
 
-    if (!tenon_ip_is_v4(&conn->ends.local.ip) && netif->ip6_mtu != 0)
-        mss = tn_min(mss, netif->ip6_mtu - conn_header_bytes(conn));
+    if (!is_v4 && netif->ip6_mtu != 0)
+        mss = tn_min(mss, netif->ip6_mtu - conn_header_bytes(is_v4));
     if (limit != 0)
         mss = tn_min(mss, limit);
     return (tenon_u16)mss;
+}
+
+TENON_INTERNAL tenon_u16 tn_tcp_offered_mss(const struct tenon_tcp *conn)
+{
+    return tn_tcp_mss_for(tn_netif_at(conn->stack, conn->path->netif), tenon_ip_is_v4(&conn->ends.local.ip),
+                          tn_tcp_opt(conn, TENON_TCP_MSS_MAX));
 }
 
 /* RFC 9293 3.7.1 (MUST-16): Eff.snd.MSS, with the timestamp option subtracted. */
@@ -157,7 +159,8 @@ TENON_INTERNAL void tn_tcp_update_mss(struct tenon_tcp *conn)
     const tenon_u32 limit = tn_tcp_opt(conn, TENON_TCP_MSS_MAX);
     const tenon_u32 options = (conn->flags & TN_TCP_F_TIMESTAMPS) ? 12 : 0;
     const tenon_u32 mtu = tn_path_mtu(conn->stack, conn->path);
-    tenon_u32 mss = tn_min(conn->peer_mss, mtu - conn_header_bytes(conn));
+    const int is_v4 = tenon_ip_is_v4(&conn->ends.local.ip);
+    tenon_u32 mss = tn_min(conn->peer_mss, mtu - conn_header_bytes(is_v4));
 
     if (limit != 0)
         mss = tn_min(mss, limit);
@@ -171,16 +174,6 @@ TENON_INTERNAL void tn_tcp_set_state(struct tenon_tcp *conn, enum tenon_tcp_stat
 
     conn->state = (tenon_u8)state;
     tn_tcp_trace(conn, TENON_TRACE_STATE, NULL, before);
-}
-
-TENON_INTERNAL void tn_tcp_leave_backlog(struct tenon_tcp *conn)
-{
-    if (conn->flags & TN_TCP_F_PASSIVE_COUNTED) {
-        TENON_ASSERT(conn->listener->half_open > 0);
-        conn->listener->half_open--;
-    }
-    conn->flags &= ~(tenon_u32)TN_TCP_F_PASSIVE_COUNTED;
-    conn->listener = NULL;
 }
 
 TENON_INTERNAL void tn_tcp_established(struct tenon_tcp *conn)

@@ -261,7 +261,11 @@ static void input_urgent(struct tenon_tcp *conn, const struct tn_seg *seg)
 /* ACK in SYN-RECEIVED: the handshake is complete, or the ACK is not ours. @return 1: go on */
 static int input_complete_handshake(struct tenon_tcp *conn, struct tn_seg *seg)
 {
-    if (seg->ack != conn->snd_nxt) {
+    if (seg->ack == conn->snd_nxt && (conn->flags & TN_TCP_F_HELD)) {
+        input_drop(conn, seg, TENON_STAT_TCP_HELD_DROP);
+        return 0;
+    }
+    if (seg->ack != conn->snd_nxt && !tn_tcp_take_cookie(conn, seg)) {
         input_drop(conn, seg, TENON_STAT_TCP_BAD_ACK);
         tn_tcp_reset_reply(conn->stack, seg);
         return 0;
@@ -305,7 +309,7 @@ static int input_repeated_syn(struct tenon_tcp *conn, struct tn_seg *seg)
     return 1;
 }
 
-static void input_synchronized(struct tenon_tcp *conn, struct tn_seg *seg)
+TENON_INTERNAL void tn_tcp_input_synchronized(struct tenon_tcp *conn, struct tn_seg *seg)
 {
     if (input_repeated_syn(conn, seg))
         return;
@@ -380,7 +384,7 @@ static void input_demux(struct tenon *stack, struct tn_seg *seg)
     if (conn->state == TENON_TCP_SYN_SENT)
         input_syn_sent(conn, seg);
     else
-        input_synchronized(conn, seg);
+        tn_tcp_input_synchronized(conn, seg);
 }
 
 /* Header, checksum, options: bytes become a tn_seg. @return 0: dropped */

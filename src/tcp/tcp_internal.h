@@ -167,6 +167,7 @@ struct tenon_tcp {
     struct tn_tcp_opts *opts;
     struct tenon_tcp_listener *listener;    /* until established */
     struct tenon_tcp *next;                 /* ready list or list of the dead */
+    struct tenon_tcp *half_next, **half_prev;    /* the listener's half-open ones */
 
     tenon_u32 snd_una, snd_nxt, snd_end;
     tenon_u32 snd_wnd, snd_wl1, snd_wl2, snd_wnd_max;
@@ -210,6 +211,9 @@ struct tenon_tcp {
     tenon_u32 retransmits, rtos;
 };
 
+/* Sources share the backlog by a hash: RES-1. */
+enum { TN_LISTEN_SHARES = 32 };
+
 struct tenon_tcp_listener {
     struct tenon_tcp_listener *next;
     struct tenon *stack;
@@ -218,6 +222,10 @@ struct tenon_tcp_listener {
     void *app;
     struct tn_tcp_opts *opts;
     tenon_u32 backlog, half_open;
+    struct tenon_tcp *half_first, **half_last;    /* the oldest first */
+    tenon_u32 shares[TN_LISTEN_SHARES];           /* half-open ones by a hash of their source */
+    tenon_u32 cookie_ms;                          /* when a cookie was sent last, if cookies is set */
+    tenon_u8 cookies;
 };
 
 /* RFC 9293 3.3.2 TIME-WAIT, without the rest of a connection. */
@@ -269,12 +277,12 @@ TENON_INTERNAL struct tn_tcp_ends *tn_tcp_find(struct tenon *stack, const struct
 TENON_INTERNAL tenon_u32 tn_tcp_hash(const struct tenon *stack, const struct tenon_addr *local,
                                      const struct tenon_addr *remote);
 TENON_INTERNAL void tn_tcp_make_ready(struct tenon_tcp *conn);
-/* A passive connection is established, or gone: its listener has room again. */
-TENON_INTERNAL void tn_tcp_leave_backlog(struct tenon_tcp *conn);
 /* Everything that follows from the MSS option, the path MTU and our options. */
 TENON_INTERNAL void tn_tcp_update_mss(struct tenon_tcp *conn);
 /* The MSS option to send (RFC 9293 3.7.1). */
 TENON_INTERNAL tenon_u16 tn_tcp_offered_mss(const struct tenon_tcp *conn);
+/* The same before there is a connection; limit: TENON_TCP_MSS_MAX. */
+TENON_INTERNAL tenon_u16 tn_tcp_mss_for(const struct tn_netif *netif, int is_v4, tenon_u32 limit);
 /* What was negotiated or offered, from our options. */
 TENON_INTERNAL void tn_tcp_offer(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_established(struct tenon_tcp *conn);
@@ -295,6 +303,9 @@ TENON_INTERNAL tenon_u32 tn_tcp_isn(struct tenon *stack, const struct tenon_addr
                                     const struct tenon_addr *remote);
 TENON_INTERNAL tenon_u32 tn_tcp_ts_offset(struct tenon *stack, const struct tenon_addr *local,
                                           const struct tenon_addr *remote);
+/* What SYN cookies are made of. */
+TENON_INTERNAL tenon_u32 tn_tcp_cookie_hash(struct tenon *stack, const struct tenon_addr *local,
+                                            const struct tenon_addr *remote, const tenon_u32 more[2]);
 /* A free local port towards `remote`. @return 0: none is free */
 TENON_INTERNAL tenon_u16 tn_tcp_choose_port(struct tenon *stack, const struct tenon_addr *local,
                                             const struct tenon_addr *remote);
@@ -305,10 +316,34 @@ TENON_INTERNAL struct tenon_tcp_listener *tn_tcp_find_listener(struct tenon *sta
                                                                int foreign);
 TENON_INTERNAL void tn_tcp_input_listen(struct tenon *stack, struct tenon_tcp_listener *listener,
                                         struct tn_seg *seg);
+/* A passive connection is established, or gone: its listener has room again. */
+TENON_INTERNAL void tn_tcp_leave_backlog(struct tenon_tcp *conn);
+/* Whether a SYN-ACK has been repeated often enough: less often when the backlog fills (RFC 4987 3.3). */
+TENON_INTERNAL int tn_tcp_half_open_is_over(const struct tenon_tcp *conn);
+/* In SYN-RECEIVED, an ACK of another number than ours: of a cookie that was sent before there was room for the
+ * connection? Then that number is taken. @return 1: it was */
+TENON_INTERNAL int tn_tcp_take_cookie(struct tenon_tcp *conn, const struct tn_seg *seg);
+
+/* ---- tcp_cookie.c: SYN cookies (RFC 4987 3.6) ------------------------------------------------------------ */
+
+struct tn_cookie {
+    const struct tenon_addr *local, *remote;
+    tenon_u32 irs;               /* the peer's number */
+    tenon_u32 context;           /* anything that must be the same when it comes back */
+};
+TENON_INTERNAL tenon_u32 tn_cookie_encode(struct tenon *stack, const struct tn_cookie *cookie, unsigned index);
+/* @return the index, or -1: no cookie of ours, or too old */
+TENON_INTERNAL int tn_cookie_decode(struct tenon *stack, const struct tn_cookie *cookie, tenon_u32 iss);
+/* Answer a SYN and forget it. */
+TENON_INTERNAL void tn_cookie_answer(struct tenon_tcp_listener *listener, const struct tn_seg *seg);
+/* Whether the segment brings a cookie back. @return 1, and the SYN as it must have been, as far as it matters */
+TENON_INTERNAL int tn_cookie_check(struct tenon_tcp_listener *listener, const struct tn_seg *seg, struct tn_seg *syn);
 
 /* ---- tcp_input.c, tcp_ack.c, tcp_text.c ------------------------------------------------------------------ */
 
 TENON_INTERNAL void tn_tcp_read_syn_options(struct tenon_tcp *conn, const struct tn_seg *seg);
+/* A segment of a connection that is in SYN-RECEIVED, or a later state. */
+TENON_INTERNAL void tn_tcp_input_synchronized(struct tenon_tcp *conn, struct tn_seg *seg);
 /* Fifth step of SEGMENT ARRIVES. @return 1: go on; 0: the segment, or the connection, is done with */
 TENON_INTERNAL int tn_tcp_ack_input(struct tenon_tcp *conn, struct tn_seg *seg);
 TENON_INTERNAL void tn_tcp_rtt_sample(struct tenon_tcp *conn, tenon_u32 rtt_us);
@@ -390,12 +425,14 @@ TENON_INLINE int tn_tcp_fin_acked(const struct tenon_tcp *conn)
 
 /* RFC 9293 3.10.7.1: the reset that a segment of no connection gets. */
 TENON_INTERNAL void tn_tcp_reset_reply(struct tenon *stack, const struct tn_seg *seg);
-/* A bare segment between two ends; options may be NULL. */
+/* Both ends, as the answer to a segment has them. */
+TENON_INTERNAL void tn_tcp_ends_of(const struct tn_seg *seg, struct tenon_addr *local, struct tenon_addr *remote);
+/* A bare segment between two ends; options may be NULL, ttl 0: the instance's. */
 struct tn_bare {
     const struct tenon_addr *local, *remote;
     tenon_u32 seq, ack;
     tenon_u16 wnd;
-    tenon_u8 flags;
+    tenon_u8 flags, ttl, tos;
     const struct tn_tcp_options *options;
 };
 TENON_INTERNAL void tn_tcp_send_bare(struct tenon *stack, const struct tn_bare *bare);

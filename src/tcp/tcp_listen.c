@@ -74,38 +74,92 @@ TENON_API int tenon_tcp_listen(struct tenon *stack, struct tenon_tcp_listener **
     listener->opts = stack->tcp.defaults;
     listener->opts->refs++;
     listener->backlog = backlog == 0 ? (tenon_u32)LISTEN_BACKLOG_DEFAULT : backlog;
+    listener->half_last = &listener->half_first;
     listener->next = stack->tcp.listeners;
     stack->tcp.listeners = listener;
     *out = listener;
     return TENON_OK;
 }
 
-/* The first of the listener's connections in a chain of the table that is not established; NULL: none. */
-static struct tenon_tcp *listen_half_open_in(struct tn_hnode *node, const struct tenon_tcp_listener *listener)
-{
-    for (; node != NULL; node = node->next) {
-        struct tn_tcp_ends *ends = TENON_CONTAINER(node, struct tn_tcp_ends, node);
-        struct tenon_tcp *conn = (struct tenon_tcp *)(void *)ends;
+/* ---- the backlog: half-open connections, the oldest first ---------------------------------------------- */
 
-        if (!ends->is_time_wait && conn->listener == listener)
-            return conn;
-    }
-    return NULL;
+/* Hosts of one IPv6 network (64 bits) are one source. */
+static tenon_u32 *listen_share(struct tenon_tcp_listener *listener, const struct tenon_ip *source)
+{
+    const unsigned first = tenon_ip_is_v4(source) ? 3 : 0;
+    const unsigned words = tenon_ip_is_v4(source) ? 1 : 2;
+    const tenon_u32 hash = tn_hash_words(&listener->stack->table_key, source->w + first, words);
+
+    return &listener->shares[hash % TN_LISTEN_SHARES];
 }
 
-/* The handler that hears of an end may change the table: each chain is looked at anew until it has none. */
-static void listen_reset_half_open(struct tenon *stack, const struct tenon_tcp_listener *listener)
+/* RES-1: one source may have half of the backlog. */
+static int listen_is_full(struct tenon_tcp_listener *listener, const struct tenon_ip *source)
 {
-    tenon_u32 i;
+    return listener->half_open >= listener->backlog ||
+           *listen_share(listener, source) >= listener->backlog - listener->backlog / 2;
+}
 
-    for (i = 0; i < stack->tcp.conns.buckets && listener->half_open > 0; i++) {
-        struct tenon_tcp *conn = listen_half_open_in(tn_htab_bucket(&stack->tcp.conns, i), listener);
+static void listen_enter_backlog(struct tenon_tcp *conn)
+{
+    struct tenon_tcp_listener *listener = conn->listener;
 
-        while (conn != NULL) {
-            tn_tcp_send_reset(conn);
-            tn_tcp_end(conn, TENON_EABORTED, 0);
-            conn = listen_half_open_in(tn_htab_bucket(&stack->tcp.conns, i), listener);
-        }
+    conn->flags |= TN_TCP_F_PASSIVE_COUNTED;
+    conn->half_next = NULL;
+    conn->half_prev = listener->half_last;
+    *listener->half_last = conn;
+    listener->half_last = &conn->half_next;
+    listener->half_open++;
+    ++*listen_share(listener, &conn->ends.remote.ip);
+}
+
+TENON_INTERNAL void tn_tcp_leave_backlog(struct tenon_tcp *conn)
+{
+    struct tenon_tcp_listener *listener = conn->listener;
+
+    conn->listener = NULL;
+    if (!(conn->flags & TN_TCP_F_PASSIVE_COUNTED))
+        return;
+    conn->flags &= ~(tenon_u32)TN_TCP_F_PASSIVE_COUNTED;
+    *conn->half_prev = conn->half_next;
+    if (conn->half_next != NULL)
+        conn->half_next->half_prev = conn->half_prev;
+    else
+        listener->half_last = conn->half_prev;
+    TENON_ASSERT(listener->half_open > 0);
+    listener->half_open--;
+    --*listen_share(listener, &conn->ends.remote.ip);
+}
+
+/* RFC 4987 3.3: when more than half of the backlog is taken, two repetitions are enough. */
+TENON_INTERNAL int tn_tcp_half_open_is_over(const struct tenon_tcp *conn)
+{
+    return conn->listener != NULL && conn->backoff >= 2 && conn->listener->half_open > conn->listener->backlog / 2;
+}
+
+/* RFC 4987 3.4: the oldest gives way, but not one that waits for the application. Its peer hears nothing: most
+ * probably it does not exist. @return 0: there is none */
+static int listen_recycle(struct tenon_tcp_listener *listener)
+{
+    struct tenon_tcp *conn = listener->half_first;
+
+    while (conn != NULL && (conn->flags & TN_TCP_F_HELD))
+        conn = conn->half_next;
+    if (conn == NULL)
+        return 0;
+    tn_count(listener->stack, TENON_STAT_TCP_BACKLOG_RECYCLED);
+    tn_tcp_end(conn, TENON_EABORTED, 0);
+    return 1;
+}
+
+/* The handler that hears of an end may end others. */
+static void listen_reset_half_open(const struct tenon_tcp_listener *listener)
+{
+    while (listener->half_first != NULL) {
+        struct tenon_tcp *conn = listener->half_first;
+
+        tn_tcp_send_reset(conn);
+        tn_tcp_end(conn, TENON_EABORTED, 0);
     }
 }
 
@@ -117,7 +171,7 @@ TENON_API void tenon_tcp_listener_close(struct tenon_tcp_listener *listener)
     while (*link != listener)
         link = &(*link)->next;
     *link = listener->next;
-    listen_reset_half_open(stack, listener);
+    listen_reset_half_open(listener);
     if (listener->opts->values[TENON_TCP_TRANSPARENT])
         stack->tcp.transparent--;
     tn_tcp_opts_put(stack, listener->opts);
@@ -133,14 +187,7 @@ TENON_API void tenon_tcp_listener_local(const struct tenon_tcp_listener *listene
 
 static void listen_fill(struct tenon_tcp *conn, struct tenon_tcp_listener *listener, const struct tn_seg *seg)
 {
-    const unsigned netif = seg->pkt->netif->index;
-
-    conn->ends.local.ip = seg->pkt->dst;
-    conn->ends.local.port = seg->dport;
-    conn->ends.local.netif = (tenon_u16)netif;
-    conn->ends.remote.ip = seg->pkt->src;
-    conn->ends.remote.port = seg->sport;
-    conn->ends.remote.netif = (tenon_u16)(tn_ip_is_link_local(&seg->pkt->src) ? netif : 0);
+    tn_tcp_ends_of(seg, &conn->ends.local, &conn->ends.remote);
     conn->events = listener->events;
     conn->app = listener->app;
     conn->listener = listener;
@@ -150,19 +197,15 @@ static void listen_fill(struct tenon_tcp *conn, struct tenon_tcp_listener *liste
     }
 }
 
-/* RFC 9293 3.10.7.2, third: LISTEN -> SYN-RECEIVED. */
-static void listen_receive_syn(struct tenon_tcp *conn, const struct tn_seg *seg)
+/* RFC 9293 3.10.7.2, third: what follows from the SYN, and from the number with which we answer it. */
+static void listen_receive_syn(struct tenon_tcp *conn, const struct tn_seg *seg, tenon_u32 iss)
 {
-    struct tenon *stack = conn->stack;
-
     tn_tcp_offer(conn);
     conn->irs = seg->seq;
     conn->rcv_nxt = seg->seq + 1;
     conn->rcv_adv = conn->rcv_nxt;
     conn->rcv_acked = conn->rcv_nxt;
-    conn->iss = tn_tcp_isn(stack, &conn->ends.local, &conn->ends.remote);
-    if (seg->reused && tn_seq_lt(conn->iss, seg->iss_min))
-        conn->iss = seg->iss_min;
+    conn->iss = iss;
     conn->snd_una = conn->iss;
     conn->snd_nxt = conn->iss + 1;
     conn->snd_end = conn->iss + 1;
@@ -174,9 +217,6 @@ static void listen_receive_syn(struct tenon_tcp *conn, const struct tn_seg *seg)
     conn->snd_wl1 = seg->seq;
     conn->snd_wl2 = conn->iss;
     tn_tcp_update_mss(conn);
-    tn_htab_insert(&stack->tcp.conns, &conn->ends.node, tn_tcp_hash(stack, &conn->ends.local, &conn->ends.remote));
-    tn_tcp_set_state(conn, TENON_TCP_SYN_RECEIVED);
-    conn->flags |= TN_TCP_F_SYN_QUEUED;
 }
 
 static void listen_decide(struct tenon_tcp *conn, enum tenon_verdict verdict)
@@ -196,35 +236,131 @@ static void listen_decide(struct tenon_tcp *conn, enum tenon_verdict verdict)
     }
 }
 
-static void listen_open(struct tenon *stack, struct tenon_tcp_listener *listener, const struct tn_seg *seg)
+/* A connection in SYN-RECEIVED. @return NULL: none could be made */
+static struct tenon_tcp *listen_new(struct tenon_tcp_listener *listener, const struct tn_seg *syn, tenon_u32 iss)
 {
-    enum tenon_verdict verdict = TENON_ACCEPT;
-    struct tenon_tcp *conn;
+    struct tenon *stack = listener->stack;
+    struct tenon_tcp *conn = tn_tcp_new(stack, listener->opts);
 
-    if (listener->half_open >= listener->backlog) {
-        tn_count(stack, TENON_STAT_TCP_BACKLOG_FULL);
-        return;
-    }
-    conn = tn_tcp_new(stack, listener->opts);
     if (conn == NULL)
-        return;
-    listen_fill(conn, listener, seg);
+        return NULL;
+    listen_fill(conn, listener, syn);
     if (tn_tcp_attach(conn) != TENON_OK) {
         tn_tcp_end(conn, TENON_EUNREACH, 1);
-        return;
+        return NULL;
     }
-    listen_receive_syn(conn, seg);
-    listener->half_open++;
-    conn->flags |= TN_TCP_F_PASSIVE_COUNTED;
-    if (conn->events->incoming != NULL)
-        verdict = conn->events->incoming(conn, conn->app);
+    listen_receive_syn(conn, syn, iss);
+    tn_htab_insert(&stack->tcp.conns, &conn->ends.node, tn_tcp_hash(stack, &conn->ends.local, &conn->ends.remote));
+    tn_tcp_set_state(conn, TENON_TCP_SYN_RECEIVED);
+    listen_enter_backlog(conn);
+    return conn;
+}
+
+static enum tenon_verdict listen_ask(struct tenon_tcp *conn)
+{
+    return conn->events->incoming == NULL ? TENON_ACCEPT : conn->events->incoming(conn, conn->app);
+}
+
+static void listen_open(struct tenon_tcp_listener *listener, const struct tn_seg *seg)
+{
+    struct tenon_addr local, remote;
+    enum tenon_verdict verdict;
+    struct tenon_tcp *conn;
+    tenon_u32 iss;
+
+    tn_tcp_ends_of(seg, &local, &remote);
+    iss = tn_tcp_isn(listener->stack, &local, &remote);
+    if (seg->reused && tn_seq_lt(iss, seg->iss_min))
+        iss = seg->iss_min;
+    conn = listen_new(listener, seg, iss);
+    if (conn == NULL)
+        return;
+    conn->flags |= TN_TCP_F_SYN_QUEUED;
+    verdict = listen_ask(conn);
     if (conn->state != TENON_TCP_CLOSED)
         listen_decide(conn, verdict);
 }
 
+/* A SYN that ends a TIME-WAIT gets no cookie: its number could not be chosen. */
+static void listen_syn(struct tenon *stack, struct tenon_tcp_listener *listener, const struct tn_seg *seg)
+{
+    const int full = listen_is_full(listener, &seg->pkt->src);
+    struct tenon_addr local, remote;
+
+    if (!seg->reused && (stack->conf.tcp_syncookies == 2 || (full && stack->conf.tcp_syncookies == 1))) {
+        tn_cookie_answer(listener, seg);
+        return;
+    }
+    if (full && (listener->half_open < listener->backlog || !listen_recycle(listener))) {
+        tn_count(stack, TENON_STAT_TCP_BACKLOG_FULL);
+        return;
+    }
+    tn_tcp_ends_of(seg, &local, &remote);
+    /* A handler that has heard of an end may have closed the listener. */
+    if (!full || tn_tcp_find_listener(stack, &local, seg->pkt->foreign) == listener)
+        listen_open(listener, seg);
+}
+
+/* ---- an ACK that brings a cookie ------------------------------------------------------------------------ */
+
+/* The peer has got our SYN-ACK. A connection that is held says so by sending it again when it is accepted; the
+ * peer's answer then ends the handshake. Such a connection has a place in the backlog, or is not there. */
+static void listen_decide_cookie(struct tenon_tcp *conn, enum tenon_verdict verdict)
+{
+    struct tenon_tcp_listener *listener = conn->listener;
+
+    if (verdict == TENON_HOLD && listener->half_open > listener->backlog) {
+        conn->flags |= TN_TCP_F_HELD;
+        if (!listen_recycle(listener)) {
+            tn_count(conn->stack, TENON_STAT_TCP_BACKLOG_FULL);
+            verdict = TENON_IGNORE;
+        }
+    }
+    if (conn->state != TENON_TCP_CLOSED)
+        listen_decide(conn, verdict);
+}
+
+static int listen_open_by_cookie(struct tenon_tcp_listener *listener, struct tn_seg *seg)
+{
+    enum tenon_verdict verdict;
+    struct tenon_tcp *conn;
+    struct tn_seg syn;
+
+    if (!tn_cookie_check(listener, seg, &syn))
+        return 0;
+    conn = listen_new(listener, &syn, seg->ack - 1);
+    if (conn == NULL)
+        return 1;
+    tn_count(conn->stack, TENON_STAT_TCP_COOKIE_GOOD);
+    conn->rcv_adv = conn->rcv_nxt + tn_min(65535UL, tn_tcp_opt(conn, TENON_TCP_RCV_BUF));
+    verdict = listen_ask(conn);
+    if (conn->state != TENON_TCP_CLOSED)
+        listen_decide_cookie(conn, verdict);
+    if (conn->state != TENON_TCP_CLOSED && !(conn->flags & TN_TCP_F_HELD))
+        tn_tcp_input_synchronized(conn, seg);
+    return 1;
+}
+
+TENON_INTERNAL int tn_tcp_take_cookie(struct tenon_tcp *conn, const struct tn_seg *seg)
+{
+    struct tn_seg syn;
+
+    if (conn->listener == NULL || conn->opts != conn->listener->opts || conn->snd_end != conn->iss + 1 ||
+        seg->seq != conn->rcv_nxt || !tn_cookie_check(conn->listener, seg, &syn))
+        return 0;
+    tn_count(conn->stack, TENON_STAT_TCP_COOKIE_GOOD);
+    listen_receive_syn(conn, &syn, seg->ack - 1);
+    conn->rcv_adv = conn->rcv_nxt + tn_min(65535UL, tn_tcp_opt(conn, TENON_TCP_RCV_BUF));
+    return 1;
+}
+
+/* ---- from tcp_input.c ----------------------------------------------------------------------------------- */
+
 TENON_INTERNAL void tn_tcp_input_listen(struct tenon *stack, struct tenon_tcp_listener *listener, struct tn_seg *seg)
 {
     if (seg->flags & TN_TCP_RST)
+        return;
+    if ((seg->flags & (TN_TCP_SYN | TN_TCP_ACK)) == TN_TCP_ACK && listen_open_by_cookie(listener, seg))
         return;
     if (seg->flags & TN_TCP_ACK) {
         tn_count(stack, TENON_STAT_TCP_NO_CONNECTION);
@@ -236,13 +372,15 @@ TENON_INTERNAL void tn_tcp_input_listen(struct tenon *stack, struct tenon_tcp_li
         return;
     }
     tn_count(stack, TENON_STAT_TCP_SYN_RCVD);
-    listen_open(stack, listener, seg);
+    listen_syn(stack, listener, seg);
 }
 
 TENON_API int tenon_tcp_decide(struct tenon_tcp *conn, enum tenon_verdict verdict)
 {
     if (!(conn->flags & TN_TCP_F_HELD) || conn->state != TENON_TCP_SYN_RECEIVED || verdict == TENON_HOLD)
         return TENON_EINVAL;
+    if (verdict == TENON_ACCEPT)
+        conn->flags |= TN_TCP_F_SYN_QUEUED;
     listen_decide(conn, verdict);
     return TENON_OK;
 }

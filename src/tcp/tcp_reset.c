@@ -2,6 +2,18 @@
 /* Segments that belong to no connection, or carry no data and need no state: resets above all. */
 #include "tcp/tcp_internal.h"
 
+TENON_INTERNAL void tn_tcp_ends_of(const struct tn_seg *seg, struct tenon_addr *local, struct tenon_addr *remote)
+{
+    const unsigned netif = seg->pkt->netif->index;
+
+    local->ip = seg->pkt->dst;
+    local->port = seg->dport;
+    local->netif = (tenon_u16)netif;
+    remote->ip = seg->pkt->src;
+    remote->port = seg->sport;
+    remote->netif = (tenon_u16)(tn_ip_is_link_local(&seg->pkt->src) ? netif : 0);
+}
+
 TENON_INTERNAL void tn_tcp_send_bare(struct tenon *stack, const struct tn_bare *bare)
 {
     struct tn_path *path;
@@ -37,6 +49,8 @@ TENON_INTERNAL void tn_tcp_send_bare(struct tenon *stack, const struct tn_bare *
     out.dst = bare->remote->ip;
     out.proto = TN_PROTO_TCP;
     out.df = 1;
+    out.ttl = bare->ttl;
+    out.tos = bare->tos;
     tn_ip_output(stack, path, &out);
     tn_path_put(stack, path);
     tn_count(stack, TENON_STAT_TCP_SENT);
@@ -68,12 +82,7 @@ TENON_INTERNAL void tn_tcp_reset_reply(struct tenon *stack, const struct tn_seg 
 
     if ((seg->flags & TN_TCP_RST) || !reset_is_allowed(stack))
         return;
-    local.ip = seg->pkt->dst;
-    local.port = seg->dport;
-    local.netif = seg->pkt->netif->index;
-    remote.ip = seg->pkt->src;
-    remote.port = seg->sport;
-    remote.netif = tn_ip_is_link_local(&remote.ip) ? seg->pkt->netif->index : (tenon_u16)0;
+    tn_tcp_ends_of(seg, &local, &remote);
     memset(&bare, 0, sizeof(bare));
     bare.local = &local;
     bare.remote = &remote;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What peers get to see and nobody may predict: initial sequence numbers (RFC 6528), local ports (RFC 6056),
- * timestamp offsets (RFC 7323 5.4). All are SipHash-2-4 of the connection's ends under the instance's key;
- * a different first byte keeps the three apart. */
+ * timestamp offsets (RFC 7323 5.4), SYN cookies (RFC 4987). All are SipHash-2-4 of the connection's ends under
+ * the instance's key; a different first byte keeps them apart. */
 #include "base/bytes.h"
 #include "tcp/tcp_internal.h"
 
-enum secret_use { SECRET_ISN = 1, SECRET_TIMESTAMP = 2, SECRET_PORT_OFFSET = 3 };
+enum secret_use { SECRET_ISN = 1, SECRET_TIMESTAMP = 2, SECRET_PORT_OFFSET = 3, SECRET_COOKIE = 4 };
 
 static tenon_u32 secret_hash(const struct tenon *stack, enum secret_use use, const struct tenon_addr *local,
                              const struct tenon_addr *remote)
@@ -36,6 +36,23 @@ TENON_INTERNAL tenon_u32 tn_tcp_ts_offset(struct tenon *stack, const struct teno
                                           const struct tenon_addr *remote)
 {
     return secret_hash(stack, SECRET_TIMESTAMP, local, remote);
+}
+
+TENON_INTERNAL tenon_u32 tn_tcp_cookie_hash(struct tenon *stack, const struct tenon_addr *local,
+                                            const struct tenon_addr *remote, const tenon_u32 more[2])
+{
+    tenon_u8 bytes[1 + 16 + 16 + 4 + 8];
+    tenon_u32 out[2];
+
+    bytes[0] = SECRET_COOKIE;
+    put_ip6(bytes + 1, &local->ip);
+    put_ip6(bytes + 17, &remote->ip);
+    put16be(bytes + 33, local->port);
+    put16be(bytes + 35, remote->port);
+    put32be(bytes + 37, more[0]);
+    put32be(bytes + 41, more[1]);
+    tn_siphash(out, &stack->secret, bytes, sizeof(bytes));
+    return out[0];
 }
 
 static int secret_port_is_free(struct tenon *stack, const struct tenon_addr *local, const struct tenon_addr *remote)

@@ -148,7 +148,7 @@ static void timer_syn(struct tenon_tcp *conn)
     const tenon_u32 r2 = tn_tcp_opt(conn, TENON_TCP_R2_MS);
     const tenon_u32 limit = r2 == conn->stack->tcp.defaults->values[TENON_TCP_R2_MS] ? 180000UL : r2;
 
-    if (timer_r2_is_over(conn, conn->progress_ms, limit)) {
+    if (timer_r2_is_over(conn, conn->progress_ms, limit) || tn_tcp_half_open_is_over(conn)) {
         timer_give_up(conn);
         return;
     }

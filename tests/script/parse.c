@@ -46,7 +46,7 @@ const struct field conf_fields[] = {
     { CONF(icmp_errors_per_s) }, { CONF(icmp_errors_burst) }, { CONF(hop_limit) }, { CONF(dad_transmits) },
     { CONF(udp_sockets_max) }, { CONF(tcp_conns_max) }, { CONF(tcp_time_wait_max) }, { CONF(tcp_rcv_buf) },
     { CONF(tcp_snd_buf) }, { CONF(tcp_ooo_bytes_max) }, { CONF(tcp_ooo_ranges_max) }, { CONF(tcp_mss_min) },
-    { CONF(tcp_rto_initial_us) }, { CONF(tcp_rto_min_us) }, { CONF(tcp_rto_max_us) },
+    { CONF(tcp_syncookies) }, { CONF(tcp_rto_initial_us) }, { CONF(tcp_rto_min_us) }, { CONF(tcp_rto_max_us) },
     { CONF(tcp_delack_us) }, { CONF(tcp_msl_ms) }, { CONF(tcp_rsts_per_s) }, { CONF(tx_burst_max) },
     { CONF(tx_gather_max) },
     { NULL, 0, 0 },

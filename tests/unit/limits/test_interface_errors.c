@@ -118,6 +118,7 @@ UNIT_TEST(conf_check_names_the_field)
     ROW(tcp_rto_initial_us, 100000000);
     ROW(tcp_rto_min_us, 10);
     ROW(tcp_delack_us, 600000);
+    ROW(tcp_syncookies, 3);
 #undef ROW
     memset(&conf, 0, sizeof(conf));    /* all 0: all defaults */
     CHECK(tenon_conf_check(&conf) == NULL);
