@@ -180,13 +180,20 @@ static void input_take_timestamp(struct tenon_tcp *conn, const struct tn_seg *se
     conn->ts_recent_ms = conn->stack->now_ms;
 }
 
-/* An unacceptable segment is answered with an ACK, unless it is a reset; without text the answer is limited,
- * so that two stacks cannot keep each other busy (RFC 5961 7, 9293-PIT-4). */
+/* Text that we have acknowledged, not longer ago than the peer can have had in flight: our ACK was lost. */
+static int input_is_repetition(const struct tenon_tcp *conn, const struct tn_seg *seg)
+{
+    return seg->len > 0 && !(seg->flags & TN_TCP_SYN) &&
+           conn->rcv_nxt - (seg->seq + seg->len) <= tn_tcp_opt(conn, TENON_TCP_RCV_BUF);
+}
+
+/* An unacceptable segment is answered with an ACK, unless it is a reset. But for repetitions the answer is
+ * limited, so that two stacks cannot keep each other busy, and guesses cost no answers (RFC 5961 7, 9293-PIT-4). */
 static void input_answer_unacceptable(struct tenon_tcp *conn, const struct tn_seg *seg)
 {
     if (seg->flags & TN_TCP_RST)
         return;
-    if (seg->len == 0 || (seg->flags & TN_TCP_SYN)) {
+    if (!input_is_repetition(conn, seg)) {
         tn_tcp_challenge_ack(conn);
         return;
     }
