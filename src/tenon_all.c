@@ -73,6 +73,7 @@
 #include "tcp/tcp_input.c"
 #include "tcp/tcp_listen.c"
 #include "tcp/tcp_opts.c"
+#include "tcp/tcp_orphan.c"
 #include "tcp/tcp_output.c"
 #include "tcp/tcp_rack.c"
 #include "tcp/tcp_rate.c"

@@ -48,8 +48,9 @@ struct tenon_conf {
                                             window, give or take one unit of the window scale (64 KB and
                                             less: exact; above, at most its 32768th part); 0: default 1048576 */
     tenon_u32 tcp_snd_buf;             /**< bytes queued or in flight, per connection; 0: default 1048576 */
-    tenon_u32 tcp_ooo_bytes_max;       /**< packet memory held out of order, per connection; 0: default
-                                            twice tcp_rcv_buf */
+    tenon_u32 tcp_ooo_bytes_max;       /**< packet memory held out of order, per connection, with the records
+                                            of its pieces; 0: default twice tcp_rcv_buf */
+    tenon_u32 tcp_ooo_total_max;       /**< the same of all connections together; 0: default 67108864 */
     tenon_u16 tcp_ooo_ranges_max;      /**< separate pieces of sequence space held out of order; 0: default 256 */
     tenon_u16 tcp_mss_min;             /**< smallest segment size that a peer can make us use; 0: default 88 */
     tenon_u32 tcp_rto_initial_us;      /**< RFC 6298 2.1; 0: default 1000000 */
@@ -61,6 +62,10 @@ struct tenon_conf {
     tenon_u32 tcp_delack_us;           /**< delayed ACK (RFC 9293 3.8.6.3: below 500000); 0: default 40000 */
     tenon_u32 tcp_msl_ms;              /**< half of the TIME-WAIT (RFC 9293 3.4.2 says 2 minutes); 0: default 30000 */
     tenon_u32 tcp_rsts_per_s;          /**< resets for segments of no connection; 0: default 1000 */
+    tenon_u32 tcp_orphans_max;         /**< connections that are closed by the application and have still something
+                                            to send, or to hear; 0: default 4096 */
+    tenon_u32 tcp_orphan_ms;           /**< how long the peer of such a one may keep its window closed; 0: default
+                                            120000 */
     tenon_u8 tcp_syncookies;           /**< SYN cookies (RFC 4987 3.6): 0 never; 1 when a backlog is full (what
                                             tenon_conf_default() says); 2 always */
     const struct tenon_cc_ops *tcp_cc; /**< congestion control of new connections; NULL: tenon_cc_newreno */

@@ -94,6 +94,8 @@ struct tenon;
     X(TCP_PROBE, "tcp_probe", "zero-window probes sent") \
     X(TCP_KEEPALIVE, "tcp_keepalive", "keep-alive probes sent") \
     X(TCP_TIMEOUT, "tcp_timeout", "connections given up after R2, or after unanswered keep-alives") \
+    X(TCP_STALLED, "tcp_stalled", "connections reset because the peer's window stayed closed for too long") \
+    X(TCP_ORPHAN_EVICTED, "tcp_orphan_evicted", "connections reset, after their close, at the limit of orphans") \
     X(TCP_SYN_RCVD, "tcp_syn_rcvd", "connection requests received by a listener") \
     X(TCP_BACKLOG_FULL, "tcp_backlog_full", "connection requests dropped because of a full backlog") \
     X(TCP_BACKLOG_RECYCLED, "tcp_backlog_recycled", "half-open connections that gave way to a newer one") \

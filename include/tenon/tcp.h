@@ -161,7 +161,11 @@ TENON_API int tenon_tcp_finish(struct tenon_tcp *conn);
 
 /** Finish, and do not want to receive any more: data that comes now is answered with a reset
  *  (RFC 9293 3.6.1), and FIN-WAIT-2 ends after a minute. The events go on to closed(). When received
- *  data has not been consumed this resets at once, as the RFC says. */
+ *  data has not been consumed this resets at once, as the RFC says.
+ *
+ *  What is left to be sent is the core's now: such connections are limited by tcp_orphans_max and
+ *  tcp_orphan_ms. At the first the oldest is reset; its closed(), with TENON_ETIMEOUT, is called before
+ *  this returns. */
 TENON_API void tenon_tcp_close(struct tenon_tcp *conn);
 
 /** End the connection at once, with a reset to the peer (RFC 9293 3.9.1.5, ABORT). closed() is called
@@ -186,30 +190,32 @@ TENON_API int tenon_tcp_ack_fin(struct tenon_tcp *conn);
 
 /** Options of a connection, or of a listener for the connections that it will bring. */
 enum tenon_tcp_option {
-    TENON_TCP_NODELAY, /**< 1: without Nagle's algorithm (RFC 9293 3.7.4); default 0 */
-    TENON_TCP_CORK, /**< 1: only full segments leave; default 0 */
-    TENON_TCP_NO_DELAYED_ACK, /**< 1: acknowledge every burst at once; default 0 */
-    TENON_TCP_ACK_BY_HAND, /**< 1: received data is acknowledged by tenon_tcp_ack() only; default 0 */
-    TENON_TCP_HOLD_FIN, /**< 1: the peer's FIN is acknowledged by tenon_tcp_ack_fin() only; default 0 */
-    TENON_TCP_TRANSPARENT, /**< listener: 1: for addresses that are not ours too; default 0 */
-    TENON_TCP_KEEPALIVE_IDLE_S, /**< seconds without a segment until the first probe; 0 (default): no
-                                   keep-alive */
-    TENON_TCP_KEEPALIVE_INTERVAL_S, /**< seconds between probes; default 75 */
-    TENON_TCP_KEEPALIVE_COUNT, /**< unanswered probes that end the connection; default 9 */
-    TENON_TCP_R2_MS, /**< milliseconds without an acknowledgement that end the connection (RFC 9293 3.8.3);
-                          0: never; default 800000, for a SYN 180000 */
-    TENON_TCP_RCV_BUF, /**< bytes; the largest receive window */
-    TENON_TCP_SND_BUF, /**< bytes that may be queued or in flight */
-    TENON_TCP_MSS_MAX, /**< largest segment that is sent and offered; 0: by MTU */
-    TENON_TCP_TTL, /**< TTL or hop limit; default: the instance's */
-    TENON_TCP_TOS, /**< DSCP in the upper six bits, as in the header; the ECN bits are the core's */
-    TENON_TCP_TIMESTAMPS, /**< 0: do not offer or accept timestamps; before opening; default 1 */
-    TENON_TCP_SACK, /**< 0: do not offer or accept SACK; before opening; default 1 */
-    TENON_TCP_WINDOW_SCALING, /**< 0: do not offer or accept window scaling; before opening; default 1 */
-    TENON_TCP_ECN, /**< RFC 3168: 0: never; 1: ask for it; 2 (default): if the peer asks; before opening */
-    TENON_TCP_PACING, /**< 1 (default): what is sent is spread over the round trip; congestion controls
-                           that need it do it in any case */
-    TENON_TCP_MSL_MS, /**< half of its TIME-WAIT; default: the instance's */
+    TENON_TCP_NODELAY,           /**< 1: without Nagle's algorithm (RFC 9293 3.7.4); default 0 */
+    TENON_TCP_CORK,              /**< 1: only full segments leave; default 0 */
+    TENON_TCP_NO_DELAYED_ACK,    /**< 1: acknowledge every burst at once; default 0 */
+    TENON_TCP_ACK_BY_HAND,       /**< 1: received data is acknowledged by tenon_tcp_ack() only; default 0 */
+    TENON_TCP_HOLD_FIN,          /**< 1: the peer's FIN is acknowledged by tenon_tcp_ack_fin() only; default 0 */
+    TENON_TCP_TRANSPARENT,       /**< listener: 1: for addresses that are not ours too; default 0 */
+    TENON_TCP_KEEPALIVE_IDLE_S,  /**< seconds without a segment until the first probe; 0 (default): no keep-alive */
+    TENON_TCP_KEEPALIVE_INTERVAL_S,  /**< seconds between probes; default 75 */
+    TENON_TCP_KEEPALIVE_COUNT,   /**< unanswered probes that end the connection; default 9 */
+    TENON_TCP_R2_MS,             /**< milliseconds without an acknowledgement that end the connection (RFC 9293 3.8.3);
+                                      0: never; default 800000, for a SYN 180000 */
+    TENON_TCP_RCV_BUF,           /**< bytes; the largest receive window */
+    TENON_TCP_SND_BUF,           /**< bytes that may be queued or in flight */
+    TENON_TCP_MSS_MAX,           /**< largest segment that is sent and offered; 0: by MTU */
+    TENON_TCP_TTL,               /**< TTL or hop limit; default: the instance's */
+    TENON_TCP_TOS,               /**< DSCP in the upper six bits, as in the header; the ECN bits are the core's */
+    TENON_TCP_TIMESTAMPS,        /**< 0: do not offer or accept timestamps; before opening; default 1 */
+    TENON_TCP_SACK,              /**< 0: do not offer or accept SACK; before opening; default 1 */
+    TENON_TCP_WINDOW_SCALING,    /**< 0: do not offer or accept window scaling; before opening; default 1 */
+    TENON_TCP_ECN,               /**< RFC 3168: 0: never; 1: ask for it; 2 (default): if the peer asks; before opening */
+    TENON_TCP_PACING,            /**< 1 (default): what is sent is spread over the round trip; congestion controls
+                                      that need it do it in any case */
+    TENON_TCP_MSL_MS,            /**< half of its TIME-WAIT; default: the instance's */
+    TENON_TCP_PERSIST_MS,        /**< milliseconds that a closed window of the peer may last until the connection is
+                                      reset (RFC 6429 4), whatever the peer says meanwhile; 0 (default): for ever.
+                                      After tenon_tcp_close() tcp_orphan_ms counts too */
     TENON_TCP_OPTION_COUNT
 };
 
@@ -241,6 +247,11 @@ struct tenon_tcp_info {
     tenon_u32 rcv_unconsumed;            /**< received, and tenon_tcp_consumed() not told */
     tenon_u32 rcv_ooo;                   /**< held out of order */
     tenon_u32 retransmits, rtos;
+    tenon_u32 since_rcv_ms;              /**< milliseconds, up to the last call of tenon_input() or tenon_poll(),
+                                              since any acceptable segment came */
+    tenon_u32 since_text_ms;             /**< ... since data came that could be delivered, or the connection began */
+    tenon_u32 since_acked_ms;            /**< ... since the peer acknowledged something new, or data began to wait for
+                                              that. With these a program ends those who are too slow for it */
     tenon_u16 mss;                       /**< payload bytes of a full segment */
     tenon_u8 snd_wscale, rcv_wscale;
     tenon_u8 timestamps, sack;           /**< 1: both sides use them */

@@ -237,6 +237,8 @@ TENON_API void tenon_tcp_close(struct tenon_tcp *conn)
     (void)tenon_tcp_finish(conn);
     if (conn->state == TENON_TCP_FIN_WAIT_2)
         tn_tcp_arm_idle_ms(conn, API_FIN_WAIT_2_S * 1000UL);
+    if (conn->state != TENON_TCP_CLOSED)
+        tn_tcp_orphan_enter(conn);
 }
 
 TENON_API void tenon_tcp_abort(struct tenon_tcp *conn)
@@ -328,6 +330,9 @@ static void api_status_counts(const struct tenon_tcp *conn, struct tenon_tcp_inf
     info->rcv_ooo = tn_ooo_bytes(conn);
     info->retransmits = conn->retransmits;
     info->rtos = conn->rtos;
+    info->since_rcv_ms = conn->stack->now_ms - conn->last_rcv_ms;
+    info->since_text_ms = conn->stack->now_ms - conn->last_text_ms;
+    info->since_acked_ms = conn->stack->now_ms - conn->progress_ms;
 }
 
 TENON_API void tenon_tcp_status(const struct tenon_tcp *conn, struct tenon_tcp_info *info)

@@ -87,6 +87,7 @@ TENON_INTERNAL struct tenon_tcp *tn_tcp_new(struct tenon *stack, struct tn_tcp_o
     conn->min_rtt_us = 0xFFFFFFFFUL;
     conn->progress_ms = stack->now_ms;
     conn->last_rcv_ms = stack->now_ms;
+    conn->last_text_ms = stack->now_ms;
     conn->last_snd_ms = stack->now_ms;
     stack->tcp.nconns++;
     return conn;
@@ -181,6 +182,7 @@ TENON_INTERNAL void tn_tcp_established(struct tenon_tcp *conn)
     struct tenon_cc_event event;
 
     tn_tcp_leave_backlog(conn);
+    tn_tcp_orphan_enter(conn);
     tn_tcp_disarm_rtx(conn);
     tn_tcp_update_mss(conn);
     tn_tcp_cc_event(conn, &event);
@@ -246,6 +248,7 @@ TENON_INTERNAL void tn_tcp_end(struct tenon_tcp *conn, int why, int quiet)
         tn_htab_remove(&stack->tcp.conns, &conn->ends.node);
     tn_timer_stop(&stack->wheel, &conn->timer);
     tn_tcp_leave_backlog(conn);
+    tn_tcp_orphan_leave(conn);
     if (conn->flags & TN_TCP_F_FOREIGN)
         stack->tcp.transparent--;
     if (conn->state != TENON_TCP_CLOSED)
@@ -309,6 +312,7 @@ TENON_INTERNAL int tn_tcp_init(struct tenon *stack)
     tcp->ready_last = &tcp->ready_first;
     tcp->tw_last = &tcp->tw_first;
     tcp->rest_last = &tcp->rest_first;
+    tcp->orphan_last = &tcp->orphan_first;
     tcp->port_counter = tn_random(&stack->random);
     tcp->rst_tokens = stack->conf.tcp_rsts_per_s;
     tcp->defaults = tn_tcp_opts_new(stack);

@@ -121,7 +121,9 @@ enum tn_tcp_flag {
     TN_TCP_F_ACK_ARMED = 1UL << 25,
     TN_TCP_F_IDLE_ARMED = 1UL << 26,
     TN_TCP_F_PASSIVE_COUNTED = 1UL << 27, /* counted in its listener's half_open */
-    TN_TCP_F_PACE_ARMED = 1UL << 28
+    TN_TCP_F_PACE_ARMED = 1UL << 28,
+    TN_TCP_F_ORPHAN = 1UL << 29,         /* closed by the application, and in the queue of those */
+    TN_TCP_F_STALLED = 1UL << 30         /* the window was closed when the timer looked last: stalled_ms */
 };
 
 /* What the deadline rtx_when is for; TN_TCP_F_PERSIST goes before it. */
@@ -167,7 +169,7 @@ struct tenon_tcp {
     struct tn_tcp_opts *opts;
     struct tenon_tcp_listener *listener;    /* until established */
     struct tenon_tcp *next;                 /* ready list or list of the dead */
-    struct tenon_tcp *half_next, **half_prev;    /* the listener's half-open ones */
+    struct tenon_tcp *queue_next, **queue_prev;    /* the listener's half-open ones, or the orphans */
 
     tenon_u32 snd_una, snd_nxt, snd_end;
     tenon_u32 snd_wnd, snd_wl1, snd_wl2, snd_wnd_max;
@@ -204,6 +206,8 @@ struct tenon_tcp {
     tenon_u32 progress_ms;           /* last forward progress: R2 counts from here */
     tenon_u32 last_rcv_ms;           /* last segment from the peer: keep-alive */
     tenon_u32 last_snd_ms;           /* last data segment sent: restart after idle */
+    tenon_u32 last_text_ms;          /* last text in order from the peer */
+    tenon_u32 stalled_ms;
     tenon_u32 challenge_ms;
 
     tenon_u32 iss, irs;
@@ -487,6 +491,15 @@ TENON_INLINE void tn_tcp_trace(struct tenon_tcp *conn, enum tenon_trace_kind kin
     if (TENON_UNLIKELY(conn->stack->conf.trace != NULL))
         tn_tcp_trace_event(conn, kind, seg, arg);
 }
+
+/* ---- tcp_orphan.c: those that hold memory and do not move ------------------------------------------ */
+
+/* The application has closed it (TN_TCP_F_NO_READER): one more orphan. The oldest may have to end. */
+TENON_INTERNAL void tn_tcp_orphan_enter(struct tenon_tcp *conn);
+TENON_INTERNAL void tn_tcp_orphan_leave(struct tenon_tcp *conn);
+/* The retransmission timer went off: has the window been closed for longer than anybody wants to wait?
+ * @return 1: yes, and the connection is gone */
+TENON_INTERNAL int tn_tcp_stalled(struct tenon_tcp *conn);
 
 /* ---- tcp_timewait.c ------------------------------------------------------------------------------ */
 

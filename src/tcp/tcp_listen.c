@@ -105,10 +105,10 @@ static void listen_enter_backlog(struct tenon_tcp *conn)
     struct tenon_tcp_listener *listener = conn->listener;
 
     conn->flags |= TN_TCP_F_PASSIVE_COUNTED;
-    conn->half_next = NULL;
-    conn->half_prev = listener->half_last;
+    conn->queue_next = NULL;
+    conn->queue_prev = listener->half_last;
     *listener->half_last = conn;
-    listener->half_last = &conn->half_next;
+    listener->half_last = &conn->queue_next;
     listener->half_open++;
     ++*listen_share(listener, &conn->ends.remote.ip);
 }
@@ -121,11 +121,11 @@ TENON_INTERNAL void tn_tcp_leave_backlog(struct tenon_tcp *conn)
     if (!(conn->flags & TN_TCP_F_PASSIVE_COUNTED))
         return;
     conn->flags &= ~(tenon_u32)TN_TCP_F_PASSIVE_COUNTED;
-    *conn->half_prev = conn->half_next;
-    if (conn->half_next != NULL)
-        conn->half_next->half_prev = conn->half_prev;
+    *conn->queue_prev = conn->queue_next;
+    if (conn->queue_next != NULL)
+        conn->queue_next->queue_prev = conn->queue_prev;
     else
-        listener->half_last = conn->half_prev;
+        listener->half_last = conn->queue_prev;
     TENON_ASSERT(listener->half_open > 0);
     listener->half_open--;
     --*listen_share(listener, &conn->ends.remote.ip);
@@ -144,7 +144,7 @@ static int listen_recycle(struct tenon_tcp_listener *listener)
     struct tenon_tcp *conn = listener->half_first;
 
     while (conn != NULL && (conn->flags & TN_TCP_F_HELD))
-        conn = conn->half_next;
+        conn = conn->queue_next;
     if (conn == NULL)
         return 0;
     tn_count(listener->stack, TENON_STAT_TCP_BACKLOG_RECYCLED);

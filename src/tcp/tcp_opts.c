@@ -50,6 +50,7 @@ static int opts_value_is_possible(enum tenon_tcp_option option, tenon_u32 value)
     case TENON_TCP_KEEPALIVE_INTERVAL_S: return value >= 1 && value <= 1000000UL;
     case TENON_TCP_KEEPALIVE_IDLE_S: return value <= 1000000UL;
     case TENON_TCP_KEEPALIVE_COUNT: return value >= 1 && value <= 255;
+    case TENON_TCP_PERSIST_MS:
     case TENON_TCP_R2_MS: return value <= 0x3FFFFFFFUL;
     case TENON_TCP_RCV_BUF:
     case TENON_TCP_SND_BUF: return value >= 512 && value <= 0x3FFFC000UL;

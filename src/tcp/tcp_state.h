@@ -26,7 +26,9 @@ struct tn_tcp_state {
     tenon_u32 nrest;
     struct tn_tcp_opts *defaults;              /* options of connections that set none */
     struct tn_time_wait *tw_first, **tw_last;  /* oldest first */
-    tenon_u32 nconns, ntime_waits;
+    struct tenon_tcp *orphan_first, **orphan_last;    /* closed by the application, oldest first */
+    tenon_u32 nconns, ntime_waits, norphans;
+    tenon_u32 ooo_bytes;                       /* held out of order by all connections */
     tenon_u32 next_id;
     tenon_u32 port_counter;                    /* RFC 6056 3.3.3 */
     tenon_u32 rst_tokens, rst_tokens_ms;

@@ -6,12 +6,40 @@
 
 /* ---- out of order ---------------------------------------------------------------------------------------- */
 
+/* What a piece costs: the buffer that it holds, however few bytes of it, and its own record (RES-3). */
+static tenon_u32 ooo_cost(const struct tenon_span *span)
+{
+    return span->buf->size + (tenon_u32)sizeof(struct tn_ooo_piece);
+}
+
+static void ooo_account(struct tenon_tcp *conn, const struct tenon_span *span)
+{
+    conn->ooo->bytes += ooo_cost(span);
+    conn->stack->tcp.ooo_bytes += ooo_cost(span);
+}
+
+static void ooo_discount(struct tenon_tcp *conn, const struct tenon_span *span)
+{
+    conn->ooo->bytes -= ooo_cost(span);
+    conn->stack->tcp.ooo_bytes -= ooo_cost(span);
+}
+
+/* Within the limits of the connection, and of all together. */
+static int ooo_may_hold(const struct tenon_tcp *conn, const struct tenon_span *span)
+{
+    const struct tenon *stack = conn->stack;
+    const tenon_u32 cost = ooo_cost(span);
+
+    return conn->ooo->bytes + cost <= stack->conf.tcp_ooo_bytes_max &&
+           stack->tcp.ooo_bytes + cost <= stack->conf.tcp_ooo_total_max;
+}
+
 static void ooo_free_pieces(struct tenon_tcp *conn, struct tn_ooo_piece *piece)
 {
     while (piece != NULL) {
         struct tn_ooo_piece *next = piece->next;
 
-        conn->ooo->bytes -= piece->span.buf->size;
+        ooo_discount(conn, &piece->span);
         tenon_buf_put(piece->span.buf);
         tn_mem_put(conn->stack, piece, sizeof(*piece));
         piece = next;
@@ -63,14 +91,14 @@ static int ooo_make_pieces(struct tenon_tcp *conn, const struct tn_pkt *text, st
     for (i = 0; i < n; i++) {
         struct tn_ooo_piece *piece = NULL;
 
-        if (conn->ooo->bytes + spans[i].buf->size <= conn->stack->conf.tcp_ooo_bytes_max)
+        if (ooo_may_hold(conn, &spans[i]))
             piece = (struct tn_ooo_piece *)tn_mem_get(conn->stack, sizeof(*piece));
         if (piece == NULL) {
             ooo_free_pieces(conn, list->first);
             return 0;
         }
         tenon_buf_ref(spans[i].buf);
-        conn->ooo->bytes += spans[i].buf->size;
+        ooo_account(conn, &spans[i]);
         piece->span = spans[i];
         piece->next = NULL;
         if (list->last != NULL)
@@ -300,7 +328,7 @@ TENON_INTERNAL const char *tn_ooo_check(const struct tenon_tcp *conn)
             return "the out-of-order runs overlap";
         for (piece = range->first; piece != NULL; piece = piece->next) {
             len += piece->span.len;
-            bytes += piece->span.buf->size;
+            bytes += ooo_cost(&piece->span);
         }
         if (len != range->end - range->seq)
             return "an out-of-order run has not the bytes that it says";
@@ -318,6 +346,7 @@ TENON_INTERNAL const char *tn_ooo_check(const struct tenon_tcp *conn)
 static int text_deliver(struct tenon_tcp *conn, const struct tenon_span *spans, unsigned n, tenon_u32 bytes)
 {
     conn->rcv_nxt += bytes;
+    conn->last_text_ms = conn->stack->now_ms;
     if (conn->events->received == NULL)
         return 1;
     conn->rcv_unconsumed += bytes;
@@ -334,7 +363,7 @@ static int text_deliver_piece(struct tenon_tcp *conn, struct tn_ooo_piece *piece
     const struct tenon_span span = piece->span;
     int alive;
 
-    conn->ooo->bytes -= span.buf->size;
+    ooo_discount(conn, &span);
     tn_mem_put(stack, piece, sizeof(*piece));
     alive = text_deliver(conn, &span, 1, span.len);
     tenon_buf_put(span.buf);

@@ -167,7 +167,12 @@ static void timer_syn(struct tenon_tcp *conn)
  * long as the peer answers at all (MUST-37). */
 static void timer_persist(struct tenon_tcp *conn)
 {
-    if (timer_r2_is_over(conn, tn_seq_max(conn->last_rcv_ms, conn->progress_ms), tn_tcp_opt(conn, TENON_TCP_R2_MS))) {
+    const tenon_u32 heard_ms = tn_seq_max(conn->last_rcv_ms, conn->progress_ms);
+
+    if (tn_tcp_stalled(conn))
+        return;
+    /* Silence before the first probe is no lack of answers. */
+    if (timer_r2_is_over(conn, tn_seq_max(heard_ms, conn->stalled_ms), tn_tcp_opt(conn, TENON_TCP_R2_MS))) {
         timer_give_up(conn);
         return;
     }
@@ -195,6 +200,8 @@ static void timer_retransmit(struct tenon_tcp *conn)
         timer_give_up(conn);
         return;
     }
+    if (tn_tcp_stalled(conn))
+        return;
     tn_tcp_trace(conn, TENON_TRACE_RTO, NULL, timer_backed_off(conn));
     if (conn->backoff < 30)
         conn->backoff++;

@@ -20,8 +20,7 @@ const char *const verdict_names[] = { "accept", "refuse", "hold", "ignore", NULL
 const char *const option_names[] = { "nodelay", "cork", "no_delayed_ack", "ack_by_hand", "hold_fin", "transparent",
                                      "keepalive_idle_s", "keepalive_interval_s", "keepalive_count", "r2_ms", "rcv_buf",
                                      "snd_buf", "mss_max", "ttl", "tos", "timestamps", "sack", "window_scaling",
-                                     "ecn", "pacing",
-                                     "msl_ms", NULL };
+                                     "ecn", "pacing", "msl_ms", "persist_ms", NULL };
 const char *const udp_option_names[] = { "ttl", "tos", "broadcast", "multicast_ttl", "multicast_netif", "dont_fragment",
                                          "no_checksum", NULL };
 const char *const state_names[] = { "CLOSED", "LISTEN", "SYN-SENT", "SYN-RECEIVED", "ESTABLISHED", "FIN-WAIT-1",
@@ -36,7 +35,7 @@ const struct field info_fields[] = {
     { INFO(ssthresh) }, { INFO(in_flight) }, { INFO(snd_queued) }, { INFO(snd_unsent) }, { INFO(snd_wnd) },
     { INFO(rcv_wnd) }, { INFO(rcv_unconsumed) }, { INFO(rcv_ooo) }, { INFO(retransmits) }, { INFO(rtos) },
     { INFO(mss) }, { INFO(snd_wscale) }, { INFO(rcv_wscale) }, { INFO(timestamps) }, { INFO(sack) },
-    { INFO(in_recovery) },
+    { INFO(in_recovery) }, { INFO(since_rcv_ms) }, { INFO(since_text_ms) }, { INFO(since_acked_ms) },
     { NULL, 0, 0 },
 };
 #define CONF(name) #name, offsetof(struct tenon_conf, name), sizeof(((struct tenon_conf *)0)->name)
@@ -48,6 +47,7 @@ const struct field conf_fields[] = {
     { CONF(tcp_snd_buf) }, { CONF(tcp_ooo_bytes_max) }, { CONF(tcp_ooo_ranges_max) }, { CONF(tcp_mss_min) },
     { CONF(tcp_syncookies) }, { CONF(tcp_rto_initial_us) }, { CONF(tcp_rto_min_us) }, { CONF(tcp_rto_max_us) },
     { CONF(tcp_delack_us) }, { CONF(tcp_msl_ms) }, { CONF(tcp_rsts_per_s) }, { CONF(tx_burst_max) },
+    { CONF(tcp_orphans_max) }, { CONF(tcp_orphan_ms) }, { CONF(tcp_ooo_total_max) },
     { CONF(tx_gather_max) },
     { NULL, 0, 0 },
 };

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* Connections that hold memory because their peer does not take what it is sent. An orphan was closed by the
+ * application and still has something to say; nobody but us can end it (CVE-2008-4609, CVE-2009-1926). Orphans
+ * are limited in number, the oldest gives way, and in the time that they may stand still. */
+#include "tcp/tcp_internal.h"
+
+static void orphan_unlink(struct tenon_tcp *conn)
+{
+    struct tn_tcp_state *tcp = &conn->stack->tcp;
+
+    *conn->queue_prev = conn->queue_next;
+    if (conn->queue_next != NULL)
+        conn->queue_next->queue_prev = conn->queue_prev;
+    else
+        tcp->orphan_last = conn->queue_prev;
+    tcp->norphans--;
+}
+
+TENON_INTERNAL void tn_tcp_orphan_leave(struct tenon_tcp *conn)
+{
+    if (!(conn->flags & TN_TCP_F_ORPHAN))
+        return;
+    conn->flags &= ~(tenon_u32)TN_TCP_F_ORPHAN;
+    orphan_unlink(conn);
+}
+
+/* Nobody waits for it: the peer is told, and the application, if it still listens to its events. */
+static void orphan_end(struct tenon_tcp *conn, enum tenon_stat stat)
+{
+    tn_count(conn->stack, stat);
+    if (conn->state >= TENON_TCP_SYN_RECEIVED)
+        tn_tcp_send_reset(conn);
+    tn_tcp_end(conn, TENON_ETIMEOUT, 0);
+}
+
+TENON_INTERNAL void tn_tcp_orphan_enter(struct tenon_tcp *conn)
+{
+    struct tenon *stack = conn->stack;
+    struct tn_tcp_state *tcp = &stack->tcp;
+
+    /* One that is half-open is in its listener's queue; it comes here when it is established. */
+    if (!(conn->flags & TN_TCP_F_NO_READER) || (conn->flags & (TN_TCP_F_ORPHAN | TN_TCP_F_PASSIVE_COUNTED)))
+        return;
+    conn->flags |= TN_TCP_F_ORPHAN;
+    conn->queue_next = NULL;
+    conn->queue_prev = tcp->orphan_last;
+    *tcp->orphan_last = conn;
+    tcp->orphan_last = &conn->queue_next;
+    tcp->norphans++;
+    if (tcp->norphans > stack->conf.tcp_orphans_max)
+        orphan_end(tcp->orphan_first, TENON_STAT_TCP_ORPHAN_EVICTED);
+}
+
+/* ---- standing still ------------------------------------------------------------------------------------ */
+
+/* RFC 6429 4: a closed window is no reason to end a connection, having no memory for others is. */
+static tenon_u32 orphan_patience_ms(const struct tenon_tcp *conn)
+{
+    const tenon_u32 wish = tn_tcp_opt(conn, TENON_TCP_PERSIST_MS);
+
+    if (!(conn->flags & TN_TCP_F_ORPHAN))
+        return wish;
+    return wish == 0 ? conn->stack->conf.tcp_orphan_ms : tn_min(wish, conn->stack->conf.tcp_orphan_ms);
+}
+
+TENON_INTERNAL int tn_tcp_stalled(struct tenon_tcp *conn)
+{
+    const tenon_u32 patience_ms = orphan_patience_ms(conn);
+
+    if (conn->snd_wnd != 0 || !(conn->flags & TN_TCP_F_STALLED)) {
+        conn->flags &= ~(tenon_u32)TN_TCP_F_STALLED;
+        if (conn->snd_wnd == 0)
+            conn->flags |= TN_TCP_F_STALLED;
+        conn->stalled_ms = conn->stack->now_ms;
+        return 0;
+    }
+    if (patience_ms == 0 || conn->stack->now_ms - tn_seq_max(conn->stalled_ms, conn->progress_ms) < patience_ms)
+        return 0;
+    orphan_end(conn, TENON_STAT_TCP_STALLED);
+    return 1;
+}
