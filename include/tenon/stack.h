@@ -66,6 +66,8 @@ struct tenon_conf {
                                             to send, or to hear; 0: default 4096 */
     tenon_u32 tcp_orphan_ms;           /**< how long the peer of such a one may keep its window closed; 0: default
                                             120000 */
+    tenon_u16 tcp_port_counters;       /**< counters for the choice of local ports (RFC 6056 3.3.4), two bytes
+                                            each, which destinations share; 0: default 4096 */
     tenon_u8 tcp_syncookies;           /**< SYN cookies (RFC 4987 3.6): 0 never; 1 when a backlog is full (what
                                             tenon_conf_default() says); 2 always */
     const struct tenon_cc_ops *tcp_cc; /**< congestion control of new connections; NULL: tenon_cc_newreno */

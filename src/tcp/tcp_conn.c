@@ -304,6 +304,11 @@ TENON_INTERNAL void tn_tcp_run(struct tenon *stack)
     }
 }
 
+static size_t conn_port_counters_bytes(const struct tenon *stack)
+{
+    return (size_t)stack->conf.tcp_port_counters * sizeof(tenon_u16);
+}
+
 TENON_INTERNAL int tn_tcp_init(struct tenon *stack)
 {
     struct tn_tcp_state *tcp = &stack->tcp;
@@ -313,10 +318,16 @@ TENON_INTERNAL int tn_tcp_init(struct tenon *stack)
     tcp->tw_last = &tcp->tw_first;
     tcp->rest_last = &tcp->rest_first;
     tcp->orphan_last = &tcp->orphan_first;
-    tcp->port_counter = tn_random(&stack->random);
     tcp->rst_tokens = stack->conf.tcp_rsts_per_s;
-    tcp->defaults = tn_tcp_opts_new(stack);
-    return tcp->defaults != NULL ? TENON_OK : TENON_ENOMEM;
+    tcp->port_counters = (tenon_u16 *)tn_mem_get(stack, conn_port_counters_bytes(stack));
+    tcp->defaults = tcp->port_counters == NULL ? NULL : tn_tcp_opts_new(stack);
+    if (tcp->defaults != NULL) {
+        memset(tcp->port_counters, 0, conn_port_counters_bytes(stack));
+        return TENON_OK;
+    }
+    if (tcp->port_counters != NULL)
+        tn_mem_put(stack, tcp->port_counters, conn_port_counters_bytes(stack));
+    return TENON_ENOMEM;
 }
 
 /* Every connection in the table. A handler that hears of the end of one may end others, and opens none any
@@ -347,6 +358,7 @@ TENON_INTERNAL void tn_tcp_fini(struct tenon *stack)
         tenon_tcp_listener_close(tcp->listeners);
     tn_tcp_reap(stack);
     tn_tcp_opts_put(stack, tcp->defaults);
+    tn_mem_put(stack, tcp->port_counters, conn_port_counters_bytes(stack));
     tn_htab_fini(&tcp->conns);
 }
 

@@ -5,7 +5,13 @@
 #include "base/bytes.h"
 #include "tcp/tcp_internal.h"
 
-enum secret_use { SECRET_ISN = 1, SECRET_TIMESTAMP = 2, SECRET_PORT_OFFSET = 3, SECRET_COOKIE = 4 };
+enum secret_use {
+    SECRET_ISN = 1,
+    SECRET_TIMESTAMP = 2,
+    SECRET_PORT_OFFSET = 3,
+    SECRET_COOKIE = 4,
+    SECRET_PORT_COUNTER = 5
+};
 
 static tenon_u32 secret_hash(const struct tenon *stack, enum secret_use use, const struct tenon_addr *local,
                              const struct tenon_addr *remote)
@@ -67,22 +73,28 @@ static int secret_port_is_free(struct tenon *stack, const struct tenon_addr *loc
     return 1;
 }
 
-/* RFC 6056 3.3.3, hash-based selection, over 1024..65535; the counter advances by a random step so that one
- * who opens connections of his own cannot read it (3.3.5). */
+/* RFC 6056 3.3.4, double hash: one hash of the destination says where to begin, another one which of many
+ * counters goes on from there. Who opens connections to himself sees a counter that hardly any other
+ * destination shares (CVE-2022-1012), and it advances by random steps (3.3.5). */
 TENON_INTERNAL tenon_u16 tn_tcp_choose_port(struct tenon *stack, const struct tenon_addr *local,
                                             const struct tenon_addr *remote)
 {
     const tenon_u32 low = 1024, span = 65536UL - low;
     struct tenon_addr candidate = *local;
-    tenon_u32 offset, i;
+    tenon_u32 offset, step, i;
+    tenon_u16 *counter;
 
     candidate.port = 0;
-    offset = secret_hash(stack, SECRET_PORT_OFFSET, &candidate, remote);
-    stack->tcp.port_counter += 1 + tn_random_below(&stack->random, 8);
+    counter = &stack->tcp.port_counters[secret_hash(stack, SECRET_PORT_COUNTER, &candidate, remote) %
+                                        stack->conf.tcp_port_counters];
+    step = 1 + tn_random_below(&stack->random, 8);
+    offset = secret_hash(stack, SECRET_PORT_OFFSET, &candidate, remote) % span;
     for (i = 0; i < span; i++) {
-        candidate.port = (tenon_u16)(low + (offset % span + stack->tcp.port_counter % span + i) % span);
+        const tenon_u32 next = (*counter + step + i) % span;
+
+        candidate.port = (tenon_u16)(low + (offset + next) % span);
         if (secret_port_is_free(stack, &candidate, remote)) {
-            stack->tcp.port_counter += i;
+            *counter = (tenon_u16)next;
             return candidate.port;
         }
     }

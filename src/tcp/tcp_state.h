@@ -30,7 +30,7 @@ struct tn_tcp_state {
     tenon_u32 nconns, ntime_waits, norphans;
     tenon_u32 ooo_bytes;                       /* held out of order by all connections */
     tenon_u32 next_id;
-    tenon_u32 port_counter;                    /* RFC 6056 3.3.3 */
+    tenon_u16 *port_counters;                  /* RFC 6056 3.3.4: [conf.tcp_port_counters] */
     tenon_u32 rst_tokens, rst_tokens_ms;
     tenon_u32 transparent;                     /* listeners that take foreign addresses, and foreign connections */
 };

@@ -422,6 +422,72 @@ static void port_step(void)
     hn_close(&hn);
 }
 
+/* Connections to one destination and to others in between: the others have counters of their own (RFC 6056 3.3.4),
+ * so that nobody can count what we do elsewhere by what comes to him, and ports are used again as late as can be. */
+static void port_counter_is_own(void)
+{
+    const struct tenon_addr mine = { hn_ip("10.0.0.2"), 80, 0 };
+    unsigned steps[9] = { 0 }, disturbed = 0;
+    tenon_u32 last = 0;
+    struct hn hn;
+
+    (void)host_open(&hn);
+    for (unsigned round = 0; round < 500; round++) {
+        struct tenon_tcp *conn;
+        tenon_u32 port, step;
+
+        for (unsigned i = 0; i < round % 20; i++) {
+            const struct tenon_addr other = { tenon_ip4(0xC6336401U + i), 443, 0 };
+
+            HN_EQUAL(tenon_tcp_connect(hn.stack, &conn, NULL, &other, &no_events, NULL), TENON_OK);
+            tenon_tcp_abort(conn);
+        }
+        HN_EQUAL(tenon_tcp_connect(hn.stack, &conn, NULL, &mine, &no_events, NULL), TENON_OK);
+        port_of(conn, &port);
+        tenon_tcp_abort(conn);
+        step = (port + PORTS - last) % PORTS;
+        last = port;
+        if (round > 0 && step < TENON_ARRAY_LEN(steps))
+            steps[step]++;
+        else
+            disturbed += round > 0;
+    }
+    HN_EQUAL(disturbed, 0);
+    for (unsigned i = 1; i < TENON_ARRAY_LEN(steps); i++)
+        HN_CHECK(steps[i] > 62 - 40 && steps[i] < 62 + 40);    /* 62 each, standard deviation 7 */
+    hn_close(&hn);
+}
+
+/* Counters are many: two destinations in a thousand pairs share one, about. */
+static void port_counters_are_shared_by_few(void)
+{
+    const unsigned pairs = 8000;
+    unsigned shared = 0;
+    struct hn hn;
+
+    (void)host_open(&hn);
+    for (unsigned i = 0; i < pairs; i++) {
+        const struct tenon_addr a = { tenon_ip4(0xC6000000U + 2 * i), 443, 0 };
+        const struct tenon_addr b = { tenon_ip4(0xC6000001U + 2 * i), 443, 0 };
+        tenon_u32 first, second;
+        struct tenon_tcp *conn;
+
+        HN_EQUAL(tenon_tcp_connect(hn.stack, &conn, NULL, &a, &no_events, NULL), TENON_OK);
+        port_of(conn, &first);
+        tenon_tcp_abort(conn);
+        for (unsigned k = 0; k < 10; k++) {
+            HN_EQUAL(tenon_tcp_connect(hn.stack, &conn, NULL, &b, &no_events, NULL), TENON_OK);
+            tenon_tcp_abort(conn);
+        }
+        HN_EQUAL(tenon_tcp_connect(hn.stack, &conn, NULL, &a, &no_events, NULL), TENON_OK);
+        port_of(conn, &second);
+        tenon_tcp_abort(conn);
+        shared += (second + PORTS - first) % PORTS > 8;
+    }
+    HN_CHECK(shared <= 10);    /* 2 are to be expected */
+    hn_close(&hn);
+}
+
 /* All ports of one destination in use: each once, none that a listener has, then TENON_EINUSE; others are not
  * concerned; and the first that is free again is found. */
 static void port_exhaustion(void)
@@ -468,8 +534,7 @@ static void port_exhaustion(void)
     hn_close(&hn);
 }
 
-/* The counter and the hash wrap at 2^32, which the number of ports does not divide: all are looked at all the
- * same. */
+/* The search begins shortly before the last port and goes on from the first: all are looked at all the same. */
 static void port_exhaustion_counter_wraps(void)
 {
     const struct tenon_addr local = { hn_ip("10.0.0.1"), 0, 0 }, to = { hn_ip("10.0.0.2"), 80, 0 };
@@ -496,7 +561,8 @@ static void port_exhaustion_counter_wraps(void)
 
         hn_row = i == 0 ? "last port" : "one of the last ports";
         tenon_tcp_abort(conns[free_port]);
-        hn.stack->tcp.port_counter = 0U - hash[0] - 2000;    /* the sum wraps after 2000 steps */
+        for (unsigned k = 0; k < hn.stack->conf.tcp_port_counters; k++)
+            hn.stack->tcp.port_counters[k] = (tenon_u16)((2 * PORTS - hash[0] % PORTS - 2000) % PORTS);
         if (HN_EQUAL(tenon_tcp_connect(hn.stack, &conn, NULL, &to, &no_events, NULL), TENON_OK)) {
             port_of(conn, &port);
             HN_EQUAL(port, free_port);
@@ -618,6 +684,8 @@ static const struct hn_test tests[] = {
     { "syn_sent_same_tuple_later", "6528-1 9293-MUST-8 7323-TS-4 7323-TS-5", syn_sent_same_tuple_later },
     { "port_range", "6056-1 6056-2", port_range },
     { "port_step", "6056-2 6056-3", port_step },
+    { "port_counter_is_own", "6056-2 6056-5 CVE-2022-1012", port_counter_is_own },
+    { "port_counters_are_many", "6056-5 CVE-2022-1012", port_counters_are_shared_by_few },
     { "port_exhaustion", "6056-1 6056-4", port_exhaustion },
     { "port_exhaustion_counter_wraps", "6056-1", port_exhaustion_counter_wraps },
     { "time_wait_port", "6056-4", time_wait_port },
