@@ -672,7 +672,10 @@ static void established_challenge_limit_is_own(void)
 }
 
 static const struct hn_test tests[] = {
-    { "isn_tuples", "6528-1 6528-4 9293-MUST-9 9293-SHLD-1", isn_tuples },
+    { "isn_tuples",
+      "6528-1 6528-4 9293-MUST-9 9293-SHLD-1 CVE-2001-0328 CVE-2020-27213 CVE-2020-27630 CVE-2020-27631 CVE-2020-27632 "
+      "CVE-2020-27633 CVE-2020-27634 CVE-2020-27635 CVE-2020-27636 CVE-2020-28388 CVE-2020-35685",
+      isn_tuples },
     { "isn_instances", "6528-2 9293-MUST-9", isn_instances },
     { "isn_parts", "6528-1 9293-SHLD-1", isn_parts },
     { "isn_clock", "9293-MUST-8 6528-1", isn_clock },
