@@ -75,6 +75,7 @@ static uint64_t our_sip(uint64_t k0, uint64_t k1, const unsigned char *bytes, un
     return (uint64_t)out[1] << 32 | out[0];
 }
 
+/* covers: 6528-3 */
 UNIT_TEST(siphash_published_vectors)
 {
     unsigned char message[16];
@@ -195,6 +196,7 @@ UNIT_TEST(halfsiphash_random_words)
 
 /* 4-tuples as they come: one server, addresses and ports in sequence. The fill of 1024 buckets must look
  * random: chi-squared of 1023 degrees of freedom is 1023 +- 45, and beyond 6 sigma it is no accident. */
+/* covers: RES-8 */
 UNIT_TEST(halfsiphash_spreads_tuples)
 {
     static unsigned fill[1024];

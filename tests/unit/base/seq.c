@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "base/seq.h"
 
+/* covers: 9293-HDR-6 9293-PIT-2 */
 UNIT_TEST(seq_compare_table)
 {
     static const struct {

@@ -77,6 +77,7 @@ static int no_entropy(void *host, void *bytes, size_t n)
     return -1;
 }
 
+/* covers: RES-13 9293-MUST-40 */
 UNIT_TEST(init_refuses)
 {
     struct tenon_host ops = *wire_host_ops();

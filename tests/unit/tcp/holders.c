@@ -220,6 +220,7 @@ static void holes_between_single_bytes(void)
     tenon_conf_default(&conf);
     conf.tcp_ooo_bytes_max = 60000;
     conf.tcp_ooo_total_max = 1000000;
+    conf.tcp_ooo_ranges_max = 32;
     server_closes = 1;
     serve(&hn, &conf);
     for (unsigned i = 0; i < attackers; i++)
