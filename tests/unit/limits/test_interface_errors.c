@@ -77,7 +77,7 @@ static int no_entropy(void *host, void *bytes, size_t n)
     return -1;
 }
 
-/* covers: RES-13 9293-MUST-40 */
+/* covers: RES-13 */
 UNIT_TEST(init_refuses)
 {
     struct tenon_host ops = *wire_host_ops();
@@ -103,6 +103,7 @@ UNIT_TEST(init_refuses)
     CHECK(pair_close(&pair));
 }
 
+/* covers: 7323-WS-10 9293-MUST-40 9293-PIT-6 */
 UNIT_TEST(conf_check_names_the_field)
 {
     struct tenon_conf conf;
@@ -118,7 +119,7 @@ UNIT_TEST(conf_check_names_the_field)
     ROW(tcp_mss_min, 10);
     ROW(tcp_rto_initial_us, 100000000);
     ROW(tcp_rto_min_us, 10);
-    ROW(tcp_delack_us, 600000);
+    ROW(tcp_delack_us, 500000);
     ROW(tcp_syncookies, 3);
     ROW(tcp_port_counters, 16385);
     ROW(tcp_orphan_ms, 0x40000000);

@@ -656,7 +656,7 @@ static const struct hn_test tests[] = {
     { "newreno_slow_start", "RENO-4 CC-GEN-3", newreno_slow_start },
     { "newreno_slow_start_paced", "RENO-4", newreno_slow_start_paced },
     { "newreno_marked", "ECN-5", newreno_marked },
-    { "newreno_avoidance_one_per_window", "OV-RENO CC-GEN-3", newreno_avoidance_one_per_window },
+    { "newreno_avoidance_one_per_window", "OV-RENO RENO-5 RENO-6 CC-GEN-3", newreno_avoidance_one_per_window },
     { "newreno_ack_division", "RENO-4 OV-RENO", newreno_ack_division },
     { "newreno_loss", "RENO-8 RENO-9 RENO-10 NR-3", newreno_loss },
     { "newreno_idle", "RENO-12 IW10-3", newreno_idle },

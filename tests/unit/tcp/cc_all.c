@@ -116,9 +116,28 @@ static void every_table_any_event(void)
     }
 }
 
+/* RFC 9438 4.2: however far ahead the curve is, a window of ACKs opens the window by half at most. */
+static void cubic_target_is_bounded(void)
+{
+    struct flow flow;
+    tenon_u32 before;
+
+    flow_begin(&flow, "cubic", 1000);
+    flow_run(&flow);
+    flow.event.in_flight = flow.cc.cwnd;
+    flow.cc.ops->lost(&flow.cc, &flow.event);
+    flow.cc.ops->recovered(&flow.cc, &flow.event);
+    flow.event.srtt_us = 100000000;    /* so that 200 s count as time in which the window was used */
+    flow.event.now_us += 200000000;
+    before = flow.event.acked = flow.event.in_flight = flow.cc.cwnd;
+    flow.cc.ops->acked(&flow.cc, &flow.event);
+    HN_CHECK(flow.cc.cwnd <= before + before / 2 && flow.cc.cwnd >= before + before / 2 - 1000);
+}
+
 static const struct hn_test tests[] = {
     { "every_table_answers_loss", "CC-GEN-4", every_table_answers_loss },
     { "every_table_any_event", "CC-GEN-2 CC-GEN-6", every_table_any_event },
+    { "cubic_target_is_bounded", "CUBIC-2", cubic_target_is_bounded },
 };
 
 int main(int argc, char **argv)
