@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* The first probe for an address waits a random time of up to a second (RFC 4862 5.4.2), so that hosts which are
+ * switched on together do not all speak at once. */
+#include "harness.h"
+
+enum { INSTANCES = 40, SECOND_US = 1000000, ETH = 14, IP6 = 40, NS = 135 };
+
+/* Whether a frame is a neighbour solicitation from ::. */
+static int is_probe(const struct hn_sent *sent)
+{
+    static const tenon_u8 unspecified[16];
+
+    return sent->len >= ETH + IP6 + 24 && sent->bytes[12] == 0x86 && sent->bytes[13] == 0xDD &&
+           sent->bytes[ETH + 6] == 58 && sent->bytes[ETH + IP6] == NS &&
+           memcmp(sent->bytes + ETH + 8, unspecified, 16) == 0;
+}
+
+/* Microseconds from the start of an interface to its first probe. */
+static tenon_u32 first_probe_us(tenon_u32 seed)
+{
+    struct hn hn;
+    tenon_u32 began, at = 0;
+
+    hn_open_seed(&hn, NULL, seed);
+    began = hn.now_us;
+    hn_netif(&hn, TENON_NETIF_NO_RA);
+    hn_run(&hn, 3 * SECOND_US);
+    for (unsigned i = hn.nsent; i > 0; i--)
+        if (is_probe(&hn.sent[i - 1]))
+            at = hn.sent[i - 1].at_us;
+    HN_CHECK(at != 0);
+    hn_close(&hn);
+    return at - began;
+}
+
+static void started_probe_is_delayed(void)
+{
+    unsigned early = 0, late = 0;
+
+    for (tenon_u32 seed = 1; seed <= INSTANCES; seed++) {
+        const tenon_u32 us = first_probe_us(seed);
+
+        HN_CHECK(us <= SECOND_US + 2000);
+        early += us < SECOND_US / 2;
+        late += us >= SECOND_US / 2;
+    }
+    /* Of forty coins fewer than six on one side: once in 700,000 times, and the seeds are the same every time. */
+    HN_CHECK(early >= 6 && late >= 6);
+}
+
+static const struct hn_test tests[] = {
+    { "started_probe_is_delayed", "SLAAC-2", started_probe_is_delayed },
+};
+
+int main(int argc, char **argv)
+{
+    return hn_main(tests, TENON_ARRAY_LEN(tests), argc, argv);
+}
