@@ -25,7 +25,7 @@ CLEAN = {
     "docs/conformance/tcp-rfc9293.tsv": HEAD + ROW + SHOULD,
     "src/tcp/a.c": SOURCE,
     "tests/script/open/a.pkt": "# About.\n# covers: 9293-MUST-1 RLY-1\n",
-    "tests/unit/tcp/a.c": 'static const struct hn_test tests[] = { { "a_one", "9293-SHLD-1", a_one } };\n',
+    "tests/unit/tcp/a.c": 'static const struct hn_test tests[] = { { "a_one", "RLY-1 "\n  "9293-SHLD-1", a_one } };\n',
     "tests/tools/test_x.py": "covers: NO-SUCH-1\n",
 }
 
