@@ -237,8 +237,10 @@ static int start(struct echo_server *server)
     memset(&at, 0, sizeof at);
     at.port = (tenon_u16)server->options.port;
     r = tenon_tcp_listen(server->app.stack, &server->listener, &at, &listener_events, server, 1024);
-    if (r == TENON_OK)
+    if (r == TENON_OK) {
+        app_set_listener(&server->app, server->listener);
         tenon_tcp_listener_set(server->listener, TENON_TCP_NODELAY, 1);
+    }
     if (r == TENON_OK)
         r = tenon_udp_open(server->app.stack, &server->socket, &udp_events, server);
     if (r == TENON_OK)

@@ -311,6 +311,7 @@ static int start(struct getter *getter)
         log_error("no connection to %s: %s", text_endpoint(&getter->to).s, tenon_error_text(r));
         return -1;
     }
+    app_set_conn(&getter->app, getter->conn);
     getter->tick.due = getter_tick;
     getter->tick.arg = getter;
     loop_timer_set(&getter->app.loop, &getter->tick, GET_TICK_US);

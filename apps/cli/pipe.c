@@ -481,9 +481,18 @@ static const struct argp listen_argp = { listen_option_list, parse_pipe, "PORT",
 
 static int open_tcp(struct pipe_end *end, const struct tenon_addr *at)
 {
-    if (end->options.listen)
-        return tenon_tcp_listen(end->app.stack, &end->listener, at, &pipe_events, end, 1);
-    return tenon_tcp_connect(end->app.stack, &end->conn, NULL, at, &pipe_events, end);
+    int r;
+
+    if (end->options.listen) {
+        r = tenon_tcp_listen(end->app.stack, &end->listener, at, &pipe_events, end, 1);
+        if (r == TENON_OK)
+            app_set_listener(&end->app, end->listener);
+        return r;
+    }
+    r = tenon_tcp_connect(end->app.stack, &end->conn, NULL, at, &pipe_events, end);
+    if (r == TENON_OK)
+        app_set_conn(&end->app, end->conn);
+    return r;
 }
 
 static int open_udp(struct pipe_end *end, const struct tenon_addr *at)

@@ -703,6 +703,7 @@ static int open_listener(struct server *server)
         log_error("port %u: %s", server->options.port, tenon_error_text(r));
         return -1;
     }
+    app_set_listener(&server->app, server->listener);
     tenon_tcp_listener_set(server->listener, TENON_TCP_NODELAY, 1);
     tenon_tcp_listener_set(server->listener, TENON_TCP_RCV_BUF, REQUEST_BYTES_MAX);
     return 0;

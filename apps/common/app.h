@@ -54,6 +54,10 @@ void app_stop(struct app *app, int code);
  *  asked for, free everything. After a failed app_open() too. */
 void app_close(struct app *app);
 
+/** Give a connection that is not open yet, or a listener, what the options say of TCP. */
+void app_set_conn(const struct app *app, struct tenon_tcp *conn);
+void app_set_listener(const struct app *app, struct tenon_tcp_listener *listener);
+
 /** Bring app->totals up to date. */
 void app_count(struct app *app);
 

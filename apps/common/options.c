@@ -17,6 +17,8 @@ enum option_key {
     KEY_TRACE,
     KEY_STATS,
     KEY_CC,
+    KEY_NO_TIMESTAMPS,
+    KEY_NO_SACK,
     KEY_DAD
 };
 
@@ -29,6 +31,8 @@ static const struct argp_option option_list[] = {
     { "no-offload", KEY_NO_OFFLOAD, NULL, 0, "Make checksums and segments ourselves, one frame per packet", 0 },
     { "dad", KEY_DAD, NULL, 0, "Probe our addresses for duplicates before using them (takes seconds)", 0 },
     { "cc", KEY_CC, "NAME", 0, "Congestion control: newreno (the default), cubic, highspeed", 0 },
+    { "no-timestamps", KEY_NO_TIMESTAMPS, NULL, 0, "Neither offer nor accept TCP timestamps", 0 },
+    { "no-sack", KEY_NO_SACK, NULL, 0, "Neither offer nor accept selective acknowledgements", 0 },
     { "pcap", KEY_PCAP, "FILE", 0, "Write every frame to FILE (pcapng, for Wireshark)", 0 },
     { "trace", KEY_TRACE, "FILE", 0, "Write every TCP event to FILE (for \"tenon trace\")", 0 },
     { "stats", KEY_STATS, NULL, 0, "At the end, print all counters that are not 0", 0 },
@@ -42,6 +46,7 @@ void options_default(struct options *options)
     memset(options, 0, sizeof *options);
     options->interface = "tenon0";
     options->offload = 1;
+    options->timestamps = options->sack = 1;
     options->level = LOG_NORMAL;
 }
 
@@ -144,6 +149,12 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_CC:
         read_cc(options, value, state);
+        return 0;
+    case KEY_NO_TIMESTAMPS:
+        options->timestamps = 0;
+        return 0;
+    case KEY_NO_SACK:
+        options->sack = 0;
         return 0;
     case KEY_NO_OFFLOAD:
         options->offload = 0;

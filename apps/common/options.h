@@ -27,6 +27,7 @@ struct options {
     const char *pcap, *trace;         /**< files; NULL: none */
     int stats;
     const struct tenon_cc_ops *cc;    /**< NULL: the core's default */
+    int timestamps, sack;             /**< 0: neither offered nor accepted */
     enum log_level level;
 };
 
