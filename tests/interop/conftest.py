@@ -11,6 +11,7 @@ Environment:
   TENON_INTEROP_BYTES  size of the large transfers (default 1 GiB)
 """
 import hashlib
+import json
 import os
 import pathlib
 import shutil
@@ -30,6 +31,10 @@ rates = []
 
 
 # ---- where the tests can run ----------------------------------------------------------------------
+
+def pytest_addoption(parser):
+    parser.addoption("--all-combinations", action="store_true", help="tests/interop/test_matrix.py: all, not each pair")
+
 
 def concerned(config):
     """Whether tests of this folder are asked for."""
@@ -208,43 +213,79 @@ def sha256(path):
 
 class Link:
     """A TAP interface with addresses on the kernel's side. With `relay` (a list of options) a bad cable
-    lies between the kernel's interface and the one that Tenon opens."""
+    lies between the kernel's interface and the one that Tenon opens. That cable carries frames no larger
+    than the MTU; with `offload` the kernel stands between it and Tenon as a NIC would: it cuts Tenon's
+    super-frames, completes checksums, and joins what arrives (GRO)."""
     count = 0
 
-    def __init__(self, net, folder, relay_program=None, relay=None, mtu=None):
+    def __init__(self, net, folder, relay_program=None, relay=None, mtu=None, offload=False):
         Link.count += 1
         n = Link.count
         self.net = net
         self.folder = folder
         self.tap = f"tt{n}"
         self.kernel_side = self.tap if relay is None else f"tk{n}"
-        self.k4, self.t4 = f"10.77.{n}.1", f"10.77.{n}.2"
+        self.k4, self.t4 = (f"10.{100 + n // 250}.{n % 250}.{host}" for host in (1, 2))
         self.k6, self.t6 = f"fd77:{n:x}::1", f"fd77:{n:x}::2"
         self.options = []
         self.tenons = []
         self.relay = None
-        self.add_tap(self.tap, mtu)
+        self.mtu = mtu
+        self.names = []
+        self.add(self.tap, "tap")
         if relay is not None:
-            self.add_tap(self.kernel_side, mtu)
-            net.run("sysctl", "-qw", f"net.ipv6.conf.{self.tap}.disable_ipv6=1")
+            self.add(self.kernel_side, "tap")
+            self.without_ip6(self.tap)
+        cable = self.add_nic(n) if offload else self.tap
         net.run("ip", "address", "add", f"{self.k4}/24", "dev", self.kernel_side)
-        net.run("ip", "address", "add", f"{self.k6}/64", "dev", self.kernel_side, "nodad")
-        for name in {self.tap, self.kernel_side}:
+        if mtu is None or mtu >= 1280:
+            net.run("ip", "address", "add", f"{self.k6}/64", "dev", self.kernel_side, "nodad")
+        for name in self.names:
             net.run("ip", "link", "set", name, "up")
         if relay is not None:
-            self.options = ["--no-offload"]
-            self.relay = net.start(relay_program, *relay, f"tap:{self.kernel_side}", f"dev:{self.tap}",
+            self.options = [] if offload else ["--no-offload"]
+            self.relay = net.start(relay_program, *relay, f"tap:{self.kernel_side}", f"dev:{cable}",
                                    stdout=subprocess.PIPE, text=True)
             assert self.relay.stdout.readline() == "ready\n"
 
-    def add_tap(self, name, mtu):
-        self.net.run("ip", "tuntap", "add", "dev", name, "mode", "tap")
-        if mtu:
-            self.net.run("ip", "link", "set", name, "mtu", mtu)
+    def add(self, name, *kind):
+        if kind == ("tap",):
+            self.net.run("ip", "tuntap", "add", "dev", name, "mode", "tap")
+        else:
+            self.net.run("ip", "link", "add", name, "type", *kind)
+        self.names.append(name)
+        if self.mtu:
+            self.net.run("ip", "link", "set", name, "mtu", self.mtu)
+
+    def without_ip6(self, *names):
+        for name in names:    # with a small MTU there is no such entry
+            self.net.run("sysctl", "-eqw", f"net.ipv6.conf.{name}.disable_ipv6=1")
+
+    def add_nic(self, n):
+        """A bridge from Tenon's interface to one that has no offloads but GRO. @return the far end of that one"""
+        bridge, near, far = f"tb{n}", f"tv{n}", f"tw{n}"
+        self.add(bridge, "bridge", "mcast_snooping", "0")
+        self.add(near, "veth", "peer", "name", far)
+        self.names.append(far)
+        if self.mtu:
+            self.net.run("ip", "link", "set", far, "mtu", self.mtu)
+        self.net.run("ethtool", "-K", near, "tx", "off", "sg", "off", "tso", "off", "gso", "off", "gro", "on")
+        self.without_ip6(bridge, near, far)
+        for name in (near, self.tap):
+            self.net.run("ip", "link", "set", name, "master", bridge)
+        return far
+
+    def stop_relay(self):
+        """End the bad cable. @return what it counted"""
+        relay, self.relay = self.relay, None
+        self.net.stop(relay)
+        return json.loads(relay.stdout.read())
 
     def argv(self, command, *arguments):
-        return [find_tenon(), command, "--port", f"tap:{self.tap}", "--address", f"{self.t4}/24",
-                "--address", f"{self.t6}/64", *self.options, *arguments]
+        argv = [find_tenon(), command, "--port", f"tap:{self.tap}", "--address", f"{self.t4}/24"]
+        if self.mtu is None or self.mtu >= 1280:
+            argv += ["--address", f"{self.t6}/64"]
+        return argv + [*self.options, *arguments]
 
     def tenon(self, command, *arguments, ready=True, stdin=subprocess.DEVNULL, stdout=None):
         """Start Tenon; `ready`: wait until it answers a ping."""
@@ -263,7 +304,7 @@ class Link:
             process.stop(check=False)
         if self.relay is not None:
             self.net.stop(self.relay)
-        for name in {self.tap, self.kernel_side}:
+        for name in self.names:
             self.net.run("ip", "link", "del", name, check=False)
 
 
@@ -320,8 +361,8 @@ def make_link(net, tmp_path, request, relay_program):
     """A function that makes links: make_link(relay=["--loss", "1"], mtu=9000)."""
     made = []
 
-    def make(relay=None, mtu=None):
-        made.append(Link(net, tmp_path, relay_program, relay, mtu))
+    def make(relay=None, mtu=None, offload=False):
+        made.append(Link(net, tmp_path, relay_program, relay, mtu, offload))
         return made[-1]
 
     yield make

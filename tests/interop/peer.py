@@ -6,6 +6,8 @@
     peer.py uso ADDR PORT BYTES SEGMENT      one send() that the kernel hands over as one super-frame
     peer.py answer ADDR PORT FILE            server: reads all, then answers with its SHA-256 and FILE
     peer.py http ADDR PORT FOLDER            an HTTP server
+    peer.py open ADDR PORT CC FILE           sends FILE with congestion control CC, reads to the end meanwhile; prints
+    peer.py await ADDR PORT CC FILE          JSON: what came, and what TCP_INFO says; the second is a server
 Servers print "ready" when they listen.
 """
 import functools
@@ -17,7 +19,9 @@ import resource
 import selectors
 import socket
 import socketserver
+import struct
 import sys
+import threading
 import time
 
 
@@ -164,6 +168,54 @@ def serve_http(address, port, folder):
         server.serve_forever()
 
 
+def tcp_info(s):
+    """Linux, struct tcp_info. Older kernels know less of it: then the last fields are 0."""
+    raw = s.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 232).ljust(232, b"\0")
+    words = {"snd_mss": 16, "rcv_mss": 20, "unacked": 24, "total_retrans": 100, "delivered_ce": 196, "dsack_dups": 216}
+    longs = {"bytes_acked": 120, "bytes_sent": 200, "bytes_retrans": 208}
+    options = {"timestamps": 1, "sack": 2, "ecn": 8}
+    info = {name: bool(raw[5] & bit) for name, bit in options.items()}
+    info.update({name: struct.unpack_from("=I", raw, at)[0] for name, at in words.items()})
+    info.update({name: struct.unpack_from("=Q", raw, at)[0] for name, at in longs.items()})
+    return info
+
+
+def exchange(s, path):
+    """Send the file, and read to the end meanwhile."""
+    def send():
+        with open(path, "rb") as f:
+            s.sendfile(f)
+        s.shutdown(socket.SHUT_WR)
+
+    negotiated = tcp_info(s)
+    sender = threading.Thread(target=send, daemon=True)
+    sender.start()
+    digest, count = hashlib.sha256(), 0
+    while data := s.recv(1 << 18):
+        digest.update(data)
+        count += len(data)
+    sender.join()
+    patience = time.monotonic() + 2    # the last ACK may be lost, and its sender have ended
+    while (info := tcp_info(s))["unacked"] > 0 and time.monotonic() < patience:
+        time.sleep(0.01)
+    info.update({name: negotiated[name] for name in ("timestamps", "sack", "ecn")})
+    print(json.dumps({"bytes": count, "sha256": digest.hexdigest(), "info": info}))
+
+
+def transfer_open(address, port, cc, path):
+    s = socket.socket(family(address), socket.SOCK_STREAM)
+    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, cc.encode())
+    s.connect((address, int(port)))
+    exchange(s, path)
+
+
+def transfer_await(address, port, cc, path):
+    s = listen(address, port).accept()[0]
+    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, cc.encode())
+    exchange(s, path)
+
+
 if __name__ == "__main__":
-    commands = {"many": many, "udp": udp, "uso": uso, "answer": answer, "http": serve_http}
+    commands = {"many": many, "udp": udp, "uso": uso, "answer": answer, "http": serve_http, "open": transfer_open,
+                "await": transfer_await}
     commands[sys.argv[1]](*sys.argv[2:])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A bad cable in user space: carries Ethernet frames between two interfaces and loses, delays, reorders,
- * duplicates and corrupts some of them, as a seed says.
+ * duplicates, corrupts and marks (RFC 3168) some of them, as a seed says.
  *
  *     relay [options] tap:k0 dev:t0
  *
@@ -39,6 +39,9 @@ enum {
 
 struct plan {
     double loss, dup, reorder, corrupt; /* probabilities, 0 to 1 */
+    double burst; /* that this frame is the first of a row that is lost */
+    unsigned burst_frames; /* so many, on average */
+    double ce; /* that an ECN-capable packet is marked "congestion experienced" */
     uint64_t delay_ns, jitter_ns;
     uint64_t rate_bps; /* 0: as fast as it goes */
     unsigned queue; /* frames that may wait for the rate */
@@ -52,14 +55,14 @@ struct frame {
 };
 
 struct counts {
-    unsigned long frames, lost, duplicated, reordered, corrupted, overflowed, errors;
+    unsigned long frames, lost, duplicated, reordered, corrupted, marked, overflowed, errors;
 };
 
 /* One direction. `waiting` is a heap, the frame that is due first on top. */
 struct way {
     int from, to;
     struct frame *waiting;
-    unsigned n;
+    unsigned n, burst_left;
     uint64_t order, busy_until, random;
     struct counts counts;
 };
@@ -215,12 +218,54 @@ static uint64_t line_time(struct way *way, const struct plan *plan, size_t bytes
     return way->busy_until += takes;
 }
 
+static int is_lost(struct way *way, const struct plan *plan)
+{
+    if (way->burst_left == 0 && happens(way, plan->burst))
+        way->burst_left = 1 + (unsigned)(next_random(&way->random) % (2 * plan->burst_frames - 1));
+    if (way->burst_left > 0) {
+        way->burst_left--;
+        return 1;
+    }
+    return happens(way, plan->loss);
+}
+
+static void sum_ip4_header(unsigned char *ip)
+{
+    unsigned i, header = (ip[0] & 15u) * 4;
+    uint32_t sum = 0;
+
+    ip[10] = ip[11] = 0;
+    for (i = 0; i < header; i += 2)
+        sum += (uint32_t)(ip[i] << 8 | ip[i + 1]);
+    sum = (sum & 0xFFFF) + (sum >> 16);
+    sum = ~((sum & 0xFFFF) + (sum >> 16)) & 0xFFFF;
+    ip[10] = (unsigned char)(sum >> 8);
+    ip[11] = (unsigned char)sum;
+}
+
+/* What a router with active queue management does to a packet that says ECT (RFC 3168 5). */
+static void mark(struct way *way, unsigned char *data, size_t bytes)
+{
+    unsigned char *ip = data + 14;
+
+    if (bytes < 14 + 40)
+        return;
+    if (data[12] == 0x08 && data[13] == 0x00 && (ip[0] & 15u) >= 5 && 14 + (ip[0] & 15u) * 4 <= bytes && ip[1] & 3) {
+        ip[1] |= 3;
+        sum_ip4_header(ip);
+        way->counts.marked++;
+    } else if (data[12] == 0x86 && data[13] == 0xDD && ip[1] & 0x30) {
+        ip[1] |= 0x30;
+        way->counts.marked++;
+    }
+}
+
 static void take_frame(struct way *way, const struct plan *plan, unsigned char *data, size_t bytes)
 {
     uint64_t now = now_ns(), due;
 
     way->counts.frames++;
-    if (happens(way, plan->loss)) {
+    if (is_lost(way, plan)) {
         way->counts.lost++;
         return;
     }
@@ -229,6 +274,8 @@ static void take_frame(struct way *way, const struct plan *plan, unsigned char *
         way->counts.overflowed++;
         return;
     }
+    if (happens(way, plan->ce))
+        mark(way, data, bytes);
     if (happens(way, plan->corrupt)) {
         uint64_t bit = next_random(&way->random) % (bytes * 8);
 
@@ -302,14 +349,15 @@ static void wait_for_something(const struct way ways[2])
 static void print_counts(const char *name, const struct counts *c)
 {
     printf("\"%s\": {\"frames\": %lu, \"lost\": %lu, \"duplicated\": %lu, \"reordered\": %lu, \"corrupted\": %lu, "
-           "\"overflowed\": %lu, \"errors\": %lu}",
-           name, c->frames, c->lost, c->duplicated, c->reordered, c->corrupted, c->overflowed, c->errors);
+           "\"marked\": %lu, \"overflowed\": %lu, \"errors\": %lu}",
+           name, c->frames, c->lost, c->duplicated, c->reordered, c->corrupted, c->marked, c->overflowed, c->errors);
 }
 
 /* ---- the command line ------------------------------------------------------------------------ */
 
 static const char usage[] = "Usage: relay [options] END END    (END: tap:NAME or dev:NAME)\n"
                             "  --loss PERCENT  --dup PERCENT  --reorder PERCENT  --corrupt PERCENT\n"
+                            "  --burst PERCENT  --burst-frames N  --ce PERCENT\n"
                             "  --delay MS  --jitter MS  --rate MBIT  --queue FRAMES  --seed N\n";
 
 static double number(const char *text)
@@ -339,6 +387,15 @@ static void set_option(struct plan *plan, int option, double value)
     case 'c':
         plan->corrupt = value / 100;
         break;
+    case 'b':
+        plan->burst = value / 100;
+        break;
+    case 'n':
+        plan->burst_frames = value >= 1 ? (unsigned)value : 1;
+        break;
+    case 'e':
+        plan->ce = value / 100;
+        break;
     case 'D':
         plan->delay_ns = (uint64_t)(value * 1e6);
         break;
@@ -367,6 +424,9 @@ static struct plan read_options(int argc, char **argv)
         { "dup", 1, NULL, 'd' },
         { "reorder", 1, NULL, 'r' },
         { "corrupt", 1, NULL, 'c' },
+        { "burst", 1, NULL, 'b' },
+        { "burst-frames", 1, NULL, 'n' },
+        { "ce", 1, NULL, 'e' },
         { "delay", 1, NULL, 'D' },
         { "jitter", 1, NULL, 'j' },
         { "rate", 1, NULL, 'R' },
@@ -374,7 +434,7 @@ static struct plan read_options(int argc, char **argv)
         { "seed", 1, NULL, 's' },
         { NULL, 0, NULL, 0 }
     };
-    struct plan plan = { .queue = 1000, .seed = 1 };
+    struct plan plan = { .burst_frames = 4, .queue = 1000, .seed = 1 };
     int option;
 
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)

@@ -100,9 +100,7 @@ def test_the_cable_is_bad(make_link, version, peer):
     link = make_link(relay=["--loss", 10, "--dup", 10, "--reorder", 10, "--corrupt", 10, "--seed", 7])
     link.tenon("echo", ready=True)
     peer.run("udp", addresses(link, version)[0].strip("[]"), 7, 20, 5000)
-    link.net.stop(link.relay)
-    counts = json.loads(link.relay.stdout.read())
-    link.relay = None
+    counts = link.stop_relay()
     for way in ("there", "back"):
         for what in ("lost", "duplicated", "reordered", "corrupted"):
             assert counts[way][what] > 0, counts
