@@ -385,12 +385,21 @@ def pytest_runtest_makereport(item, call):
         item.report_call = outcome.get_result()
 
 
+def compiled(name, folder):
+    cc = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    out = folder / name
+    subprocess.run([cc, "-O2", "-std=c11", "-D_GNU_SOURCE", "-o", str(out), str(HERE / f"{name}.c")], check=True)
+    return out
+
+
 @pytest.fixture(scope="session")
 def relay_program(scratch):
-    out = scratch / "relay"
-    cc = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    subprocess.run([cc, "-O2", "-std=c11", "-D_GNU_SOURCE", "-o", str(out), str(HERE / "relay.c")], check=True)
-    return out
+    return compiled("relay", scratch)
+
+
+@pytest.fixture(scope="session")
+def flood_program(scratch):
+    return compiled("flood", scratch)
 
 
 @pytest.fixture

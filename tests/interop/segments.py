@@ -15,7 +15,8 @@ FIELDS = ["frame.number", "frame.packet_flags_direction", "tcp.srcport", "tcp.se
 WARNING = 0x600000
 # What an expert may say of segments on a bad cable: it does not see the losses.
 EXPECTED = ("Previous segment(s) not captured", "ACKed segment that wasn't captured", "D-SACK Sequence",
-            "This frame is a (suspected) out-of-order segment", "Connection reset (RST)")
+            "This frame is a (suspected) out-of-order segment", "Connection reset (RST)",
+            "TCP window specified by the receiver is now completely full")
 
 
 @dataclasses.dataclass
