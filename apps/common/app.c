@@ -370,12 +370,14 @@ void app_set_conn(const struct app *app, struct tenon_tcp *conn)
 {
     tenon_tcp_set(conn, TENON_TCP_TIMESTAMPS, (tenon_u32)app->options->timestamps);
     tenon_tcp_set(conn, TENON_TCP_SACK, (tenon_u32)app->options->sack);
+    tenon_tcp_set(conn, TENON_TCP_ECN, (tenon_u32)app->options->ecn);
 }
 
 void app_set_listener(const struct app *app, struct tenon_tcp_listener *listener)
 {
     tenon_tcp_listener_set(listener, TENON_TCP_TIMESTAMPS, (tenon_u32)app->options->timestamps);
     tenon_tcp_listener_set(listener, TENON_TCP_SACK, (tenon_u32)app->options->sack);
+    tenon_tcp_listener_set(listener, TENON_TCP_ECN, (tenon_u32)app->options->ecn);
 }
 
 /* ---- ending --------------------------------------------------------------------------------------- */

@@ -19,6 +19,7 @@ enum option_key {
     KEY_CC,
     KEY_NO_TIMESTAMPS,
     KEY_NO_SACK,
+    KEY_ECN,
     KEY_DAD
 };
 
@@ -33,6 +34,7 @@ static const struct argp_option option_list[] = {
     { "cc", KEY_CC, "NAME", 0, "Congestion control: newreno (the default), cubic, highspeed", 0 },
     { "no-timestamps", KEY_NO_TIMESTAMPS, NULL, 0, "Neither offer nor accept TCP timestamps", 0 },
     { "no-sack", KEY_NO_SACK, NULL, 0, "Neither offer nor accept selective acknowledgements", 0 },
+    { "ecn", KEY_ECN, "off|ask|accept", 0, "Explicit congestion notification (RFC 3168); default accept", 0 },
     { "pcap", KEY_PCAP, "FILE", 0, "Write every frame to FILE (pcapng, for Wireshark)", 0 },
     { "trace", KEY_TRACE, "FILE", 0, "Write every TCP event to FILE (for \"tenon trace\")", 0 },
     { "stats", KEY_STATS, NULL, 0, "At the end, print all counters that are not 0", 0 },
@@ -47,6 +49,7 @@ void options_default(struct options *options)
     options->interface = "tenon0";
     options->offload = 1;
     options->timestamps = options->sack = 1;
+    options->ecn = 2;
     options->level = LOG_NORMAL;
 }
 
@@ -130,6 +133,17 @@ static void read_cc(struct options *options, const char *value, const struct arg
         options_bad_value(state, "--cc", value, "is not a congestion control (there are newreno, cubic, highspeed)");
 }
 
+static void read_ecn(struct options *options, const char *value, const struct argp_state *state)
+{
+    static const char *const names[] = { "off", "ask", "accept" };    /* in the order of TENON_TCP_ECN */
+
+    for (options->ecn = 0; options->ecn < 3; options->ecn++) {
+        if (strcmp(value, names[options->ecn]) == 0)
+            return;
+    }
+    options_bad_value(state, "--ecn", value, "is neither off nor ask nor accept");
+}
+
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
     struct options *options = state->input;
@@ -155,6 +169,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_NO_SACK:
         options->sack = 0;
+        return 0;
+    case KEY_ECN:
+        read_ecn(options, value, state);
         return 0;
     case KEY_NO_OFFLOAD:
         options->offload = 0;

@@ -28,6 +28,7 @@ struct options {
     int stats;
     const struct tenon_cc_ops *cc;    /**< NULL: the core's default */
     int timestamps, sack;             /**< 0: neither offered nor accepted */
+    unsigned ecn;                     /**< TENON_TCP_ECN */
     enum log_level level;
 };
 

@@ -38,7 +38,7 @@ def test_every_command_has_help_with_examples(tenon, command):
 def test_network_commands_know_the_common_options(tenon, command):
     text = tenon(command, "--help").stdout
     for option in ["--port", "--address", "--gateway", "--no-offload", "--mtu", "--pcap", "--trace", "--stats", "--cc",
-                   "--no-timestamps", "--no-sack", "--quiet", "--verbose"]:
+                   "--no-timestamps", "--no-sack", "--ecn", "--quiet", "--verbose"]:
         assert option in text, option
 
 
