@@ -190,6 +190,101 @@ def window(connection, _):
     return found
 
 
+# ---- ECN, RFC 3168 6.1 ------------------------------------------------------------------------------------
+
+def is_setup(syn):
+    """Of a SYN: it asks. Of a SYN-ACK: it agrees."""
+    return syn.flags & (ECE | CWR) == (ECE if syn.flags & ACK else ECE | CWR)
+
+
+class Handshake:
+    """What 6.1.1 lets Tenon do after it."""
+
+    def __init__(self, connection):
+        syns = [s for s in connection.segments if s.flags & SYN]
+        sent, arrived = ([is_setup(s) for s in syns if s.sent == ours] for ours in (True, False))
+        self.may_set_ect = any(sent) and all(sent) and any(arrived)
+        self.should_set_ect = self.may_set_ect and all(arrived)
+        self.echoes = any(sent) and any(arrived)
+        self.plain_syns = not all(sent) or not all(arrived)
+
+
+def ecn_handshake(connection, row):
+    """Only the first SYN asks; a SYN-ACK agrees if it was asked, and if it was told to."""
+    syns = [s for s in connection.sent() if s.flags & SYN]
+    first = syns[0].number
+    found = [f"frame {s.number}: ECN {'asked for' if is_setup(s) else 'not asked for'}" for s in syns
+             if not s.flags & ACK and is_setup(s) != (s.number == first and row.ours_ecn == "ask")]
+    asked = any(is_setup(s) for s in connection.arrived() if s.flags & SYN)
+    return found + [f"frame {s.number}: ECN {'agreed to' if is_setup(s) else 'refused'}"
+                    for s in syns if s.flags & ACK and is_setup(s) != (asked and row.ours_ecn != "off")]
+
+
+def ecn_codepoints(connection, _):
+    """ECT(0) on new data, if it was agreed upon, and on nothing else: 6.1.4, 6.1.5, 6.1.6."""
+    handshake, top, found = Handshake(connection), 0, []
+    for s in connection.sent():
+        new = s.length > 0 and s.seq >= top
+        top = max(top, s.end)
+        if s.ecn not in (NOT_ECT, ECT0):
+            found.append(f"frame {s.number} leaves with {s.ecn}")
+        elif s.ecn == ECT0 and not (new and handshake.may_set_ect):
+            found.append(f"frame {s.number}: ECT on what is not new data, or unasked")
+        elif s.ecn == NOT_ECT and new and handshake.should_set_ect:
+            found.append(f"frame {s.number}: new data without ECT")
+    return found
+
+
+def ecn_echo(connection, _):
+    """6.1.3: ECE in every ACK from CE until CWR. Text that has arrived before does not count; when the peer has
+    nothing more to send it does not matter."""
+    handshake, received, found, echo, ended = Handshake(connection), Received(), [], False, False
+    for s in connection.segments:
+        if ended and s.sent and s.ack == received.next:
+            break
+        ended |= not s.sent and bool(s.flags & FIN)
+        if not s.sent:
+            if s.length > 0 and s.end > received.next:
+                echo = (echo and not s.flags & CWR) or s.ecn == CE
+            if s.end > s.seq:
+                received.add(s.seq, s.end)
+        elif s.flags & ACK and not s.flags & (SYN | RST) and bool(s.flags & ECE) != (echo and handshake.echoes):
+            found.append(f"frame {s.number} {'echoes no' if echo else 'without'} CE")
+    return found
+
+
+def ecn_reduced(connection, _):
+    """6.1.2: the first new data after an echo, once per window, says CWR; no other segment does unasked."""
+    handshake, found = Handshake(connection), []
+    top, una, recover, asked, repaired = 0, 0, 0, False, False
+    for s in connection.segments:
+        if not s.sent:
+            if s.flags & ECE and not s.flags & SYN and top > una and s.ack > recover and handshake.may_set_ect:
+                asked, recover = True, top
+            una = max(una, s.ack)
+            continue
+        new = s.length > 0 and s.seq >= top
+        repaired |= s.length > 0 and not new    # a loss is a reason for CWR, too
+        said = bool(s.flags & CWR) and not s.flags & SYN
+        if said and not (new and (asked or repaired)):
+            found.append(f"frame {s.number}: CWR for nothing")
+        if new and asked and not said:
+            found.append(f"frame {s.number}: new data after ECE without CWR")
+        if new:
+            asked = repaired = False
+        top = max(top, s.end)
+    return found
+
+
+# ---- figures ----------------------------------------------------------------------------------------------
+
+def beyond_reason(connection, lost):
+    """Whether Tenon has repeated much more than the `lost` frames that the cable lost or damaged."""
+    text, again = repeated(connection)
+    segment = max((s.length for s in connection.sent()), default=0)
+    return again > text / 4 + 2 * lost * segment
+
+
 def repeated(connection, sent=True):
     """(bytes of text of this side, those of them that it had sent before), as Tenon saw them leave or arrive"""
     seen, text, again = Received(), 0, 0
@@ -201,4 +296,5 @@ def repeated(connection, sent=True):
     return text, again
 
 
-RULES = [damaged, remarked, too_large, options, acknowledgements, window]
+RULES = [damaged, remarked, too_large, options, acknowledgements, window, ecn_handshake, ecn_codepoints, ecn_echo,
+         ecn_reduced]

@@ -90,8 +90,12 @@ class Row:
         known = ["opens", "sends", "", "", "", "ecn", "ts", "sack", "", "", ""]
         return "-".join(f"{value}-{known}".strip("-") for value, known in zip(values, known, strict=True))
 
+    @property
+    def ours_ecn(self):
+        return ECN[self.ecn][1]
+
     def tenon_options(self):
-        options = ["--cc", self.tenon_cc]
+        options = ["--cc", self.tenon_cc, "--ecn", self.ours_ecn]
         return options + [f"--no-{what}" for what in ("timestamps", "sack") if getattr(self, what) == "kernel"]
 
     def sysctls(self):
@@ -138,7 +142,7 @@ def all_combinations(table):
 
 
 def pytest_generate_tests(metafunc):
-    if "row" not in metafunc.fixturenames:
+    if metafunc.function is not test_transfer:
         return
     table = columns()
     if metafunc.config.getoption("--all-combinations", default=False):
@@ -209,5 +213,67 @@ def test_transfer(row, kernel, make_link, peer, files, tmp_path, tshark):
     assert said["sha256"] == files.hash(row.bytes if row.sender != "kernel" else 0)
     assert sha256(got) == files.hash(row.bytes if row.sender != "tenon" else 0)
     judge(row, connection, said)
+    counts = link.stop_relay()
     ours, theirs = segments.repeated(connection), segments.repeated(connection, sent=False)
-    print(json.dumps({"row": row.name, "us": ours, "them": theirs, **said["info"], "cable": link.stop_relay()}))
+    print(json.dumps({"row": row.name, "us": ours, "them": theirs, **said["info"], "cable": counts}))
+    lost = sum(counts["back"][why] for why in ("lost", "corrupted", "overflowed"))
+    assert not segments.beyond_reason(connection, lost)
+
+
+# ---- the rules themselves -------------------------------------------------------------------------
+
+def pick(connection, sent, wanted):
+    """The place of a segment in the middle."""
+    places = [n for n, s in enumerate(connection.segments) if s.sent == sent and wanted(s)]
+    return places[len(places) // 2]
+
+
+def change(connection, wanted, sent=True, **fields):
+    n = pick(connection, sent, wanted)
+    values = {name: new(connection.segments[n]) for name, new in fields.items()}
+    connection.segments[n] = dataclasses.replace(connection.segments[n], **values)
+
+
+def text(s):
+    return s.length > 0
+
+
+def bare(s):
+    return s.length == 0 and not s.flags & (segments.SYN | segments.FIN)
+
+
+BREAKS = {
+    segments.damaged: lambda c: c.wrong.append({"frame.number": 1}),
+    segments.remarked: lambda c: change(c, text, remarks=lambda s: ["something is wrong"]),
+    segments.too_large: lambda c: change(c, text, ip_bytes=lambda s: 1501),
+    segments.options: lambda c: change(c, bare, timestamps=lambda s: False),
+    segments.acknowledgements: lambda c: c.segments.pop(pick(c, False, text)),
+    segments.window: lambda c: change(c, text, seq=lambda s: s.seq + (8 << 20)),
+    segments.ecn_handshake: lambda c: change(c, lambda s: s.flags & segments.SYN,
+                                             flags=lambda s: s.flags ^ segments.ECE),
+    segments.ecn_codepoints: lambda c: change(c, bare, ecn=lambda s: segments.ECT0),
+    segments.ecn_echo: lambda c: change(c, bare, flags=lambda s: s.flags ^ segments.ECE),
+    segments.ecn_reduced: lambda c: change(c, lambda s: s.flags & segments.CWR,
+                                           flags=lambda s: s.flags & ~segments.CWR),
+}
+
+
+EXAMPLE = Row("kernel", "both", "cubic", "cubic", "ip4", "both", "both", "both", "1500", "plain", "loss5", seed=1)
+
+
+@pytest.mark.parametrize("row", [EXAMPLE], ids=["example"])
+def test_the_rules_can_fail(row, kernel, make_link, peer, files, tmp_path, tshark):
+    capture = tmp_path / "capture.pcapng"
+    link = make_link(relay=[*CABLE, *PROFILES[row.cable], "--ce", 5, "--seed", row.seed], mtu=row.mtu)
+    transfer(row, link, peer, files, tmp_path / "got", [*row.tenon_options(), "--pcap", capture])
+    connection = segments.Connection(tshark, capture, PORT)
+    whole = list(connection.segments)
+    assert set(BREAKS) == set(segments.RULES)
+    for rule, spoil in BREAKS.items():
+        assert not rule(connection, row)
+        spoil(connection)
+        assert rule(connection, row), rule.__name__
+        connection.segments, connection.wrong = list(whole), []
+    assert not segments.beyond_reason(connection, 0)
+    connection.segments += [s for s in whole if s.sent and text(s)] * 3
+    assert segments.beyond_reason(connection, 0)
