@@ -174,6 +174,16 @@ def kernel(net, row):
         net.run("sysctl", "-qw", f"net.ipv4.{name}={value}")
 
 
+def connect(link, options, address, stdin, stdout):
+    """With patience: on a busy machine seconds pass until the kernel sends through an interface that has just been
+    opened, and nobody answers for its neighbours until then."""
+    for _ in range(5):
+        tenon = link.tenon("connect", *options, "--timeout", 60, address, PORT, stdin=stdin, stdout=stdout, ready=False)
+        if tenon.wait(120) == 0 or "destination unreachable" not in tenon.text():
+            break
+    return tenon
+
+
 def transfer(row, link, peer, files, got, options):
     """@return what the peer says. What Tenon received is in `got`."""
     tenon_file = files.get(row.bytes if row.sender != "kernel" else 0)
@@ -185,8 +195,8 @@ def transfer(row, link, peer, files, got, options):
             said = peer.run("open", address[0], PORT, row.kernel_cc, kernel_file).stdout
         else:
             other = peer.start("await", address[1], PORT, row.kernel_cc, kernel_file)
-            tenon = link.tenon("connect", *options, "--timeout", 60, address[1], PORT, stdin=stdin, stdout=stdout,
-                               ready=False)
+            tenon = connect(link, options, address[1], stdin, stdout)
+            assert tenon.wait() == 0, tenon.text()
             said = other.communicate(timeout=120)[0]
         assert tenon.wait(120) == 0, tenon.text()
     return json.loads(said)
