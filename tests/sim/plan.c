@@ -11,17 +11,30 @@
 
 struct dice {
     uint64_t state;
+    struct plan_bytes *given;    /* loaded dice; NULL: none */
 };
+
+/* A number of chance; from `bytes` given bytes if there are so many. */
+static uint64_t dice_roll(struct dice *dice, unsigned bytes)
+{
+    uint64_t n = 0;
+
+    dice->state += UINT64_C(0xD1B54A32D192ED03);
+    if (!dice->given || dice->given->left < bytes)
+        return wire_mix(dice->state);
+    while (bytes-- > 0)
+        n = n << 8 | plan_byte(dice->given);
+    return n;
+}
 
 static uint64_t dice_next(struct dice *dice)
 {
-    dice->state += UINT64_C(0xD1B54A32D192ED03);
-    return wire_mix(dice->state);
+    return dice_roll(dice, 6);
 }
 
 static uint32_t dice_below(struct dice *dice, uint32_t n)
 {
-    return (uint32_t)(dice_next(dice) % n);
+    return (uint32_t)(dice_roll(dice, n <= 256 ? 1 : n <= 65536 ? 2 : 4) % n);
 }
 
 static uint32_t dice_range(struct dice *dice, uint32_t low, uint32_t high)
@@ -45,9 +58,9 @@ static uint32_t dice_log(struct dice *dice, uint32_t low, uint32_t high)
 }
 
 /* Each part of a plan has dice of its own: to draw one more number in one leaves the others as they were. */
-static struct dice dice_of(uint64_t seed, unsigned part, unsigned index)
+static struct dice dice_of(const struct plan *plan, unsigned part, unsigned index)
 {
-    struct dice dice = { wire_mix(seed * 1000003 + part * 1009 + index) };
+    struct dice dice = { wire_mix(plan->seed * 1000003 + part * 1009 + index), plan->given };
 
     return dice;
 }
@@ -214,9 +227,9 @@ static void draw_stack(struct tenon_conf *conf, const struct mood *mood, struct 
 
 static void draw_host(struct plan *plan, const struct mood *mood, unsigned i)
 {
-    struct dice dice = dice_of(plan->seed, PART_HOST, i), stack = dice_of(plan->seed, PART_STACK, i);
+    struct dice dice = dice_of(plan, PART_HOST, i), stack = dice_of(plan, PART_STACK, i);
     struct plan_host *host = &plan->host[i];
-    struct dice line = dice_of(plan->seed, PART_LINE, i);
+    struct dice line = dice_of(plan, PART_LINE, i);
 
     draw_end(plan, &host->end, mood, &dice, i);
     draw_line(&host->end.out, mood, &line, 1);
@@ -242,7 +255,7 @@ static void draw_host(struct plan *plan, const struct mood *mood, unsigned i)
 
 static void draw_events(struct plan *plan, const struct mood *mood)
 {
-    struct dice dice = dice_of(plan->seed, PART_EVENT, 0);
+    struct dice dice = dice_of(plan, PART_EVENT, 0);
     uint64_t budget = 100 * (uint64_t)SECOND;    /* jumps and blackouts together: below every R2 */
     unsigned i;
 
@@ -359,7 +372,7 @@ static void fit_to_buffers(const struct plan *plan, struct plan_session *session
 
 static void draw_session(struct plan *plan, const struct mood *mood, unsigned i)
 {
-    struct dice dice = dice_of(plan->seed, PART_SESSION, i);
+    struct dice dice = dice_of(plan, PART_SESSION, i);
     struct plan_session *session = &plan->session[i];
 
     memset(session, 0, sizeof(*session));
@@ -399,7 +412,7 @@ static void draw_session(struct plan *plan, const struct mood *mood, unsigned i)
 
 static void draw_dgrams(struct plan *plan, const struct mood *mood)
 {
-    struct dice dice = dice_of(plan->seed, PART_DGRAM, 0);
+    struct dice dice = dice_of(plan, PART_DGRAM, 0);
     unsigned i;
 
     plan->ndgrams = dice_percent(&dice, 50) ? dice_below(&dice, PLAN_DGRAMS_MAX / 2) : 0;
@@ -415,14 +428,17 @@ static void draw_dgrams(struct plan *plan, const struct mood *mood)
     }
 }
 
-void plan_draw(struct plan *plan, uint64_t seed)
+/* As plan_draw(), but chance is asked only when the given bytes are used up. */
+void plan_draw_given(struct plan *plan, uint64_t seed, struct plan_bytes *given)
 {
-    struct dice dice = dice_of(seed, PART_WORLD, 0);
+    struct dice dice;
     struct mood mood;
     unsigned i;
 
     memset(plan, 0, sizeof(*plan));
     plan->seed = seed;
+    plan->given = given;
+    dice = dice_of(plan, PART_WORLD, 0);
     draw_mood(plan, &mood, &dice);
     if (dice_percent(&dice, 10))
         plan->open_us = 15 * SECOND;    /* probing for duplicate addresses comes first */
@@ -439,6 +455,12 @@ void plan_draw(struct plan *plan, uint64_t seed)
     for (i = 0; i < plan->nsessions; i++)
         draw_session(plan, &mood, i);
     draw_dgrams(plan, &mood);
+    plan->given = NULL;
+}
+
+void plan_draw(struct plan *plan, uint64_t seed)
+{
+    plan_draw_given(plan, seed, NULL);
 }
 
 /* ---- taking away ----------------------------------------------------------------------------- */

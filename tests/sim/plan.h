@@ -48,6 +48,20 @@ enum plan_class {
     CLASS_COUNT
 };
 
+/* Bytes that decide instead of chance, as long as there are any (fuzzing). */
+struct plan_bytes {
+    const uint8_t *p;
+    size_t left;
+};
+
+static inline uint8_t plan_byte(struct plan_bytes *given)
+{
+    if (given->left == 0)
+        return 0;
+    given->left--;
+    return *given->p++;
+}
+
 enum plan_event_kind { EVENT_BLACKOUT, EVENT_JUMP, EVENT_PAUSE, EVENT_MEMORY, EVENT_BUFFERS, EVENT_LISTENER };
 
 struct plan_event {
@@ -129,6 +143,7 @@ struct plan {
     uint8_t event_off[PLAN_EVENTS_MAX];
     struct plan_session session[PLAN_SESSIONS_MAX];
     struct plan_dgram dgram[PLAN_DGRAMS_MAX];
+    struct plan_bytes *given;    /* while it is drawn */
 };
 
 /* What is taken away from a plan. A file of lines says it too: plan_mods_read(). */
@@ -145,6 +160,7 @@ struct plan_mods {
 
 const char *plan_class_name(unsigned class);
 void plan_draw(struct plan *plan, uint64_t seed);
+void plan_draw_given(struct plan *plan, uint64_t seed, struct plan_bytes *given);
 void plan_apply(struct plan *plan, const struct plan_mods *mods);
 void plan_print(const struct plan *plan);
 int plan_mods_write(const struct plan_mods *mods, uint64_t seed, const char *path);

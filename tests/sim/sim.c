@@ -47,6 +47,10 @@ void sim_fail(struct sim *sim, const char *kind, const char *format, ...)
     vsnprintf(sim->log->text, sizeof(sim->log->text), format, args);
     va_end(args);
     sim_note(sim, "FAILED: %s: %s", sim->log->kind, sim->log->text);
+    if (sim->options.dies) {
+        fprintf(stderr, "simulator at %.6f s: %s: %s\n", (double)sim->log->at_us / 1e6, sim->log->kind, sim->log->text);
+        abort();
+    }
     longjmp(sim->failed, 1);
 }
 
@@ -142,6 +146,23 @@ static int frame_is_delicate(const struct tenon_frame *frame)
     return frame->spans[0].len >= 14 + 40 && bytes[20] == 44;
 }
 
+/* A given byte decides on a frame: lost, doubled, late by up to 65 ms, or as chance has it. */
+static void given_fate(const struct sim *sim, struct wire_fate *fate)
+{
+    struct plan_bytes *given = sim->options.given;
+    uint8_t byte;
+
+    if (!given || given->left == 0 || sim_now(sim) >= sim->heal_at)
+        return;
+    byte = plan_byte(given);
+    if ((byte & 7) == 1)
+        fate->drop = 1;
+    if ((byte & 7) == 2)
+        fate->copies = 1;
+    if ((byte & 7) == 3)
+        fate->late_us = 2U << (byte >> 3 & 15);
+}
+
 static void sim_fate(void *arg, struct wire_end *end, enum wire_direction direction, uint64_t nth,
                      const struct tenon_frame *frame, struct wire_fate *fate)
 {
@@ -150,6 +171,7 @@ static void sim_fate(void *arg, struct wire_end *end, enum wire_direction direct
     const unsigned d = (unsigned)direction;
 
     (void)end;
+    given_fate(sim, fate);
     if (fate->flips && frame_is_delicate(frame))
         fate->flips = 0;
     if (fate->drop)
@@ -170,6 +192,8 @@ static int sim_alloc_fails(void *arg, struct wire_host *wire_host, enum wire_all
     const uint32_t ppm = kind == WIRE_MEM ? host->mem_ppm : host->buf_ppm;
 
     (void)wire_host;
+    if (wire_now(sim->wire) < until && sim->options.given && sim->options.given->left > 0)
+        return plan_byte(sim->options.given) < ppm / 3906;
     if (wire_now(sim->wire) >= until || sim_hash(sim, 500 + host->index * 2U + kind, nth) % 1000000 >= ppm)
         return fails;
     return fault_strikes(sim, host->index, 2, kind == WIRE_MEM ? FAULT_MEM : FAULT_BUF, nth);

@@ -36,6 +36,8 @@ struct sim_options {
     int verbose;
     enum sim_bug bug;
     const char *pcap;     /* NULL: none */
+    struct plan_bytes *given;    /* fates of frames and requests, before chance; NULL: none */
+    int dies;             /* a failure stops the program (fuzzing) */
 };
 
 struct sim;
