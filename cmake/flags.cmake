@@ -10,6 +10,10 @@ if(TENON_SANITIZE)
     add_link_options(-fsanitize=${TENON_SANITIZE})
 endif()
 
+if(TENON_FUZZ)
+    add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 # The core's flags.
 function(tenon_core_flags target)
     if(CMAKE_C_COMPILER_ID MATCHES "GNU|Clang")

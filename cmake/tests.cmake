@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# ctest runs: unit.* (one program each), script.* (one folder of packet scripts each), sim.
+# ctest runs: unit.* (one program each), script.* (one folder of packet scripts each), sim, fuzz.* (a corpus each).
 
 set(ports ${TENON_PORT_TARGETS})
 
@@ -65,6 +65,8 @@ if(simulator)
     # COST: the longest test begins first.
     set_tests_properties(sim PROPERTIES LABELS sim TIMEOUT 900 COST 1000)
 endif()
+
+include(cmake/fuzz.cmake)
 
 # Two instances on a wire in memory: an example that is a test of the library as users link it.
 if(TARGET example_pair)

@@ -1,29 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Any bytes through every parser of the wire. What must hold of the answers is checked here, what must not be
- * read is found by a sanitizer. With -DTENON_FUZZ_MAIN=0 and -fsanitize=fuzzer,address,undefined it is a target
- * of libFuzzer; as it stands, a program that takes files. Both are linked with the files of src/wire alone. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+ * read is found by a sanitizer. */
+#include "fuzz.h"
 
 #include "wire/checksum.h"
 #include "wire/wire.h"
 
-#if !defined(TENON_FUZZ_MAIN)
-#define TENON_FUZZ_MAIN 1
-#endif
-
-void tenon_panic(const char *file, unsigned line)
-{
-    fprintf(stderr, "%s:%u: broken invariant\n", file, line);
-    abort();
-}
+#include <string.h>
 
 static void must(int good, unsigned line)
 {
     if (!good)
-        tenon_panic(__FILE__, line);
+        fuzz_fail("%s:%u: this must hold", __FILE__, line);
 }
 
 static void fuzz_link(const tenon_u8 *p, tenon_u32 len)
@@ -141,7 +129,24 @@ static void fuzz_checksum(const tenon_u8 *p, tenon_u32 len)
     must(csum.sum == sum, __LINE__);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+/* A text that is an address is written as an address that is the same. */
+static void fuzz_text(const tenon_u8 *p, tenon_u32 len)
+{
+    char text[80], again[TENON_IP_TEXT_MAX];
+    struct tenon_ip ip, same;
+    int n;
+
+    len = len < sizeof(text) - 1 ? len : (tenon_u32)sizeof(text) - 1;
+    memcpy(text, p, len);
+    text[len] = 0;
+    n = tenon_ip_parse(&ip, text);
+    if (n < 0)
+        return;
+    must(n <= (int)strlen(text), __LINE__);
+    n = tenon_ip_format(again, &ip);
+    must(n > 0 && n < TENON_IP_TEXT_MAX && (size_t)n == strlen(again), __LINE__);
+    must(tenon_ip_parse(&same, again) == n && tenon_ip_equal(&ip, &same), __LINE__);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -153,48 +158,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_icmp(data, len);
     fuzz_transport(data, len);
     fuzz_checksum(data, len);
+    fuzz_text(data, len);
     return 0;
 }
-
-#if TENON_FUZZ_MAIN
-
-/* One file, in memory that ends behind it. @return 0 if it could not be read */
-static int fuzz_file(const char *name)
-{
-    static tenon_u8 room[70000];
-    FILE *const file = fopen(name, "rb");
-    uint8_t *exact;
-    size_t n;
-
-    if (file == NULL)
-        return 0;
-    n = fread(room, 1, sizeof(room), file);
-    fclose(file);
-    exact = (uint8_t *)malloc(n > 0 ? n : 1);
-    if (exact == NULL)
-        return 0;
-    memcpy(exact, room, n);
-    (void)LLVMFuzzerTestOneInput(exact, n);
-    free(exact);
-    return 1;
-}
-
-int main(int argc, char **argv)
-{
-    int i;
-
-    if (argc < 2) {
-        fprintf(stderr, "usage: %s FILE...\nEach file goes through all parsers of src/wire.\n", argv[0]);
-        return 2;
-    }
-    for (i = 1; i < argc; i++) {
-        if (!fuzz_file(argv[i])) {
-            perror(argv[i]);
-            return 1;
-        }
-    }
-    printf("%d files\n", argc - 1);
-    return 0;
-}
-
-#endif
