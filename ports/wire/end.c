@@ -32,6 +32,13 @@ void wire_end_stats(const struct wire_end *end, struct wire_end_stats *stats)
     *stats = end->stats;
 }
 
+uint64_t wire_line_wait_ns(const struct wire_end *end, enum wire_direction direction)
+{
+    const uint64_t now_ns = end->host->wire->now * 1000, busy_ns = end->line[direction].busy_ns;
+
+    return busy_ns > now_ns ? busy_ns - now_ns : 0;
+}
+
 struct wire_end *wire_end_open_at(struct wire_host *host, const struct wire_end_conf *conf, unsigned netif)
 {
     struct wire *wire = host->wire;

@@ -257,6 +257,9 @@ void wire_line_set(struct wire_end *end, enum wire_direction direction, const st
 
 void wire_end_stats(const struct wire_end *end, struct wire_end_stats *stats);
 
+/** How long a frame that is put on a line now waits for those before it: the queue, in nanoseconds. */
+uint64_t wire_line_wait_ns(const struct wire_end *end, enum wire_direction direction);
+
 /** Let a frame arrive at an end as if it came from its hub, delay_us from now; the bytes are copied.
  *  @return 0, or -1 when there is no memory */
 int wire_inject(struct wire_end *end, const void *bytes, uint32_t n, uint64_t delay_us);

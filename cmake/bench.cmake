@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+# tenon-paths: one cell of the map of behaviour. On the library as users link it.
+
+file(GLOB paths CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/paths/*.c)
+add_executable(tenon-paths ${paths})
+target_include_directories(tenon-paths PRIVATE ${PROJECT_SOURCE_DIR})
+target_link_libraries(tenon-paths PRIVATE ${TENON_PORT_TARGETS} tenon m)
+tenon_host_flags(tenon-paths)
+set_target_properties(tenon-paths PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
