@@ -175,6 +175,13 @@ static void line_travel(struct wire_end *end, enum wire_direction direction, str
         line_schedule(end, direction, packet, at + i);
 }
 
+/* A queue that signals congestion before it overflows: RFC 3168 5, with the threshold of RFC 8257 3.1. */
+static void line_mark(struct wire_end *end, struct wire_line *line, struct wire_packet *packet)
+{
+    if (line->conf.mark_bytes > 0 && line->queued_bytes > line->conf.mark_bytes)
+        end->stats.marked += (uint64_t)wire_packet_mark(packet);
+}
+
 /* Put a packet on a line; takes over the caller's reference. */
 void wire_line_put(struct wire_end *end, enum wire_direction direction, struct wire_packet *packet)
 {
@@ -209,5 +216,6 @@ void wire_line_put(struct wire_end *end, enum wire_direction direction, struct w
         wire_packet_put(packet);
         return;
     }
+    line_mark(end, line, packet);
     line_travel(end, direction, packet, &fate);
 }

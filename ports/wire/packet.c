@@ -236,6 +236,29 @@ struct wire_packet *wire_packet_damaged(struct wire_packet *packet, const struct
     return copy;
 }
 
+/* ---- marking --------------------------------------------------------------------------------- */
+
+/* Congestion experienced, for a packet whose sender knows ECN (RFC 3168 5). @return 1, or 0: it does not, or it has
+ * the mark already */
+int wire_packet_mark(struct wire_packet *packet)
+{
+    uint8_t *ip = packet->head + wire_packet_link(packet);
+    unsigned word;
+
+    if (wire_packet_link(packet) + 20 > packet->head_bytes)
+        return 0;
+    word = be16(ip);
+    if (ip[0] >> 4 == 6 && (word & 0x30) != 0 && (word & 0x30) != 0x30) {
+        put_be16(ip, word | 0x30);
+        return 1;
+    }
+    if (ip[0] >> 4 != 4 || (word & 3) == 0 || (word & 3) == 3)
+        return 0;
+    put_be16(ip, word | 3);
+    put_be16(ip + 10, ~fold((~be16(ip + 10) & 0xFFFFU) + (~word & 0xFFFFU) + (word | 3)) & 0xFFFF);    /* RFC 1624 */
+    return 1;
+}
+
 /* ---- cutting --------------------------------------------------------------------------------- */
 
 /* Bytes before the IP header. */

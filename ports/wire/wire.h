@@ -199,6 +199,8 @@ struct wire_line_conf {
     uint32_t jitter_us;         /**< up to so much more, in order */
     uint32_t queue_bytes;       /**< that wait for the line; 0: no limit */
     uint32_t queue_frames;      /**< 0: no limit */
+    uint32_t mark_bytes;        /**< IP packets that know ECN and find more than that waiting are marked CE
+                                     (for all who hear them); 0: none */
     uint8_t queue_refuses;      /**< out: 1: transmit() takes no more than fits. 0: what does not fit is lost */
     uint32_t refuse_ppm;        /**< out: by chance transmit() takes no more frames, for up to a millisecond */
     uint32_t loss_ppm, duplicate_ppm, corrupt_ppm, reorder_ppm;
@@ -239,6 +241,7 @@ struct wire_end_stats {
     uint64_t lost;                   /**< by chance, mask or fate */
     uint64_t queue_lost, blackout_lost, ring_lost, no_memory_lost, nobody_lost;
     uint64_t duplicated, corrupted, reordered, cut;
+    uint64_t marked;                 /**< CE, by this end's lines */
 };
 
 /** Give the host's instance an interface.

@@ -137,6 +137,7 @@ struct wire_packet *wire_packet_bytes(struct wire *wire, const void *bytes, uint
 struct wire_packet *wire_packet_damaged(struct wire_packet *packet, const struct wire_fate *fate, uint32_t link);
 void wire_packet_put(struct wire_packet *packet);
 void wire_packet_complete(struct wire_packet *packet);
+int wire_packet_mark(struct wire_packet *packet);
 int wire_packet_cut(struct wire_packet *packet, uint32_t link,
                     int (*emit)(struct wire_end *end, struct wire_packet *piece));
 void wire_packet_copy(const struct wire_packet *packet, uint32_t off, uint8_t *to, uint32_t n);

@@ -600,6 +600,26 @@ UNIT_TEST(full_queue_refuses_and_wakes)
     net_close(&net);
 }
 
+UNIT_TEST(queue_tells_its_wait)
+{
+    struct wire_end_conf conf;
+    struct net net;
+
+    end_conf_init(&conf, 0);
+    conf.out.rate = 1000000;
+    net_open(&net, 2, &conf);
+    CHECK_EQ_U(wire_line_wait_ns(net.guest[0].end, WIRE_OUT), 0);
+    net_send(&net, 0, 1, 400, 0);
+    net_send(&net, 0, 1, 300, 1);
+    CHECK_EQ_U(wire_line_wait_ns(net.guest[0].end, WIRE_OUT), 700000);
+    CHECK_EQ_U(wire_line_wait_ns(net.guest[0].end, WIRE_IN), 0);
+    net_run(&net, 250);
+    CHECK_EQ_U(wire_line_wait_ns(net.guest[0].end, WIRE_OUT), 450000);
+    net_run(&net, 1000);
+    CHECK_EQ_U(wire_line_wait_ns(net.guest[0].end, WIRE_OUT), 0);
+    net_close(&net);
+}
+
 /* ---- offloads -------------------------------------------------------------------------------- */
 
 /* A TCP segment of `payload` bytes from host 0 to host 1, over IPv4 or IPv6, with the sum of its pseudo-header
@@ -632,6 +652,8 @@ static void big_put16(uint8_t *p, unsigned v)
     p[1] = (uint8_t)v;
 }
 
+static unsigned big_ecn;    /* of the packets that are made */
+
 static unsigned big_headers(uint8_t *frame, int v6, int udp, unsigned payload)
 {
     uint8_t *ip = frame + TCP_LINK, *l4 = ip + (v6 ? 40 : 20);
@@ -643,6 +665,7 @@ static unsigned big_headers(uint8_t *frame, int v6, int udp, unsigned payload)
     big_put16(frame + 12, v6 ? 0x86DD : 0x0800);
     if (v6) {
         ip[0] = 0x60;
+        ip[1] = (uint8_t)(big_ecn << 4);
         big_put16(ip + 4, l4_bytes + payload);
         ip[6] = udp ? 17 : 6;
         ip[8] = 0xFD;
@@ -650,6 +673,7 @@ static unsigned big_headers(uint8_t *frame, int v6, int udp, unsigned payload)
         ip[39] = 0x77;
     } else {
         ip[0] = 0x45;
+        ip[1] = (uint8_t)big_ecn;
         big_put16(ip + 2, 20 + l4_bytes + payload);
         big_put16(ip + 4, 0xFFFE);
         ip[9] = udp ? 17 : 6;
@@ -721,6 +745,42 @@ static unsigned big_send(struct net *net, int v6, int udp, unsigned payload, uns
     for (i = 0; i < n; i++)
         tenon_buf_put(bufs[i]);
     return taken;
+}
+
+/* One frame is being sent, two more may wait unmarked; the fourth finds more than the threshold. */
+UNIT_TEST(long_queue_marks_what_knows_ecn)
+{
+    static const struct {
+        unsigned v6, ecn, marked;
+    } rows[] = {{0, 0, 0}, {0, 1, 1}, {0, 2, 1}, {0, 3, 0}, {1, 0, 0}, {1, 1, 1}, {1, 2, 1}, {1, 3, 0}};
+    unsigned r, i;
+
+    for (r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        struct wire_end_stats stats;
+        struct wire_end_conf conf;
+        struct net net;
+
+        end_conf_init(&conf, 0);
+        conf.netif.caps = TENON_CAP_TX_CSUM;
+        conf.out.rate = 1000000;
+        conf.complete_checksums = 1;
+        conf.out.mark_bytes = 3000;
+        net_open(&net, 2, &conf);
+        for (i = 0; i < 4; i++) {
+            big_ecn = rows[r].ecn;
+            big_send(&net, (int)rows[r].v6, 0, 1000, 0);
+            big_ecn = 0;
+            net_run(&net, 1);
+        }
+        net_run(&net, 100000);
+        wire_end_stats(net.guest[0].end, &stats);
+        CHECK_EQ_U(stats.marked, rows[r].marked);
+        CHECK_EQ_U(net.guest[1].nheard, 4);
+        big_check(&net.guest[1], TCP_LINK + (rows[r].v6 ? 60U : 40U) + 1000, (int)rows[r].v6, 0);
+        i = rows[r].v6 ? net.guest[1].last[TCP_LINK + 1] >> 4 : net.guest[1].last[TCP_LINK + 1];
+        CHECK_EQ_U(i & 3, rows[r].marked ? 3 : rows[r].ecn);
+        net_close(&net);
+    }
 }
 
 struct big_row {
@@ -1040,6 +1100,8 @@ int main(void)
     UNIT_RUN(fate_has_the_last_word);
     UNIT_RUN(full_queue_drops);
     UNIT_RUN(full_queue_refuses_and_wakes);
+    UNIT_RUN(queue_tells_its_wait);
+    UNIT_RUN(long_queue_marks_what_knows_ecn);
     UNIT_RUN(segmentation_and_checksums);
     UNIT_RUN(damage_makes_the_checksum_real);
     UNIT_RUN(what_was_not_offered_is_malformed);
