@@ -5,13 +5,14 @@
 
 #include <math.h>
 
-/* Long enough to see more than the start: 60 round trips and 5000 frames; up to 400 round trips or 10 seconds, for
- * windows that grow slowly and losses that are rare, where that is not more than 100000 frames. */
+/* Long enough to see more than the start: 60 round trips, 5000 frames, and a second, of which a timeout is a part; up
+ * to 400 round trips or 10 seconds, for windows that grow slowly and losses that are rare, where that is not more than
+ * 100000 frames. */
 static uint64_t bulk_time_us(const struct paths_net *net)
 {
     const double frame_us = (net->cell->mtu + 14) * 8 / net->cell->rate_mbit;
     const double rounds = net->round_us, longer = fmax(400 * rounds, 10e6);
-    double us = fmax(fmax(60 * rounds, 5000 * frame_us), fmin(longer, 100000 * frame_us));
+    double us = fmax(fmax(60 * rounds, fmax(5000 * frame_us, 1e6)), fmin(longer, 100000 * frame_us));
 
     if (net->cell->flows > 1)
         us *= 2;    /* they have to find their shares */
@@ -121,8 +122,9 @@ static void bulk_print(const struct paths_net *net, uint64_t time_us)
            (double)(received - half) / (seconds / 2) / paths_allowed(net));
     printf(", \"frames\": %llu, \"again_pct\": %.4f, \"rtos\": %llu", (unsigned long long)frames,
            frames ? 100.0 * (double)again / (double)frames : 0, (unsigned long long)rtos);
-    printf(", \"lost\": %llu, \"overflowed\": %llu, \"reordered\": %llu", (unsigned long long)line.lost,
-           (unsigned long long)line.queue_lost, (unsigned long long)line.reordered);
+    printf(", \"lost\": %llu, \"overflowed\": %llu, \"reordered\": %llu, \"marked\": %llu",
+           (unsigned long long)line.lost, (unsigned long long)line.queue_lost, (unsigned long long)line.reordered,
+           (unsigned long long)line.marked);
     bulk_print_queue(net);
     bulk_print_flows(net, seconds / 2);
     bulk_print_burst(net);

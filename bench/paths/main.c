@@ -65,12 +65,19 @@ static int set_cc(struct paths_cell *cell, const char *names)
 static int set(struct paths_cell *cell, const char *name, const char *value)
 {
     const struct argument arguments[] = {
-        { "rtt", 0.01, 10000, &cell->rtt_ms, NULL },      { "rate", 0.01, 100000, &cell->rate_mbit, NULL },
-        { "loss", 0, 100, &cell->loss, NULL },            { "reorder", 0, 100, &cell->reorder, NULL },
-        { "buffer", 0, 1000, &cell->buffer, NULL },       { "seconds", 0, 100000, &cell->seconds, NULL },
-        { "flows", 1, PATHS_FLOWS_MAX, NULL, &cell->flows }, { "mtu", 576, 9000, NULL, &cell->mtu },
-        { "tso", 0, 1, NULL, &cell->tso },                { "n", 1, 100000, NULL, &cell->n },
-        { "drop", 0, 100000, NULL, &cell->drop },         { "size", 1, 1e9, NULL, &cell->size },
+        { "rtt", 0.01, 10000, &cell->rtt_ms, NULL },
+        { "rate", 0.01, 100000, &cell->rate_mbit, NULL },
+        { "loss", 0, 100, &cell->loss, NULL },
+        { "reorder", 0, 100, &cell->reorder, NULL },
+        { "buffer", 0, 1000, &cell->buffer, NULL },
+        { "mark", 0, 1000, &cell->mark, NULL },
+        { "seconds", 0, 100000, &cell->seconds, NULL },
+        { "flows", 1, PATHS_FLOWS_MAX, NULL, &cell->flows },
+        { "mtu", 576, 9000, NULL, &cell->mtu },
+        { "tso", 0, 1, NULL, &cell->tso },
+        { "n", 1, 100000, NULL, &cell->n },
+        { "drop", 0, 100000, NULL, &cell->drop },
+        { "size", 1, 1e9, NULL, &cell->size },
         { "seed", 0, 4e9, NULL, &cell->seed },
     };
     size_t i;
@@ -115,8 +122,9 @@ static void print_cell(const struct paths_cell *cell)
     printf("{\"kind\": \"%s\", \"cc\": \"", cell->kind);
     for (i = 0; i < cell->nccs; i++)
         printf("%s%s", i ? "," : "", cell->cc[i]->name);
-    printf("\", \"rtt\": %g, \"rate\": %g, \"loss\": %g, \"reorder\": %g, \"buffer\": %g, \"flows\": %u", cell->rtt_ms,
-           cell->rate_mbit, cell->loss, cell->reorder, cell->buffer, cell->flows);
+    printf("\", \"rtt\": %g, \"rate\": %g, \"loss\": %g, \"reorder\": %g, \"buffer\": %g", cell->rtt_ms,
+           cell->rate_mbit, cell->loss, cell->reorder, cell->buffer);
+    printf(", \"mark\": %g, \"flows\": %u", cell->mark, cell->flows);
     printf(", \"mtu\": %u, \"tso\": %u, \"n\": %u, \"drop\": %u, \"size\": %u, \"seed\": %u", cell->mtu, cell->tso,
            cell->n, cell->drop, cell->size, cell->seed);
 }

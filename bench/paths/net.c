@@ -4,10 +4,11 @@
  * has the other half of the delay and nothing else. */
 #include "paths.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PORT = 5001, QUEUE_FRAMES_MIN = 8, LINK_BYTES = 14, BUF_MAX = 0x3FFFC000 };
+enum { PORT = 5001, QUEUE_FRAMES_MIN = 8, MARK_FRAMES_MIN = 4, LINK_BYTES = 14, BUF_MAX = 0x3FFFC000 };
 
 static void *net_get(void *arg, size_t bytes)
 {
@@ -85,6 +86,8 @@ static struct wire_line_conf net_bottleneck(struct paths_net *net)
     if (net->queue_bytes < QUEUE_FRAMES_MIN * frame)
         net->queue_bytes = QUEUE_FRAMES_MIN * frame;
     line.queue_bytes = (uint32_t)(net->queue_bytes > UINT32_MAX ? UINT32_MAX : net->queue_bytes);
+    if (cell->mark > 0)
+        line.mark_bytes = (uint32_t)fmax(cell->mark * net->bdp_bytes, MARK_FRAMES_MIN * frame);
     line.loss_ppm = (uint32_t)(cell->loss * 10000 + 0.5);
     line.reorder_ppm = (uint32_t)(cell->reorder * 10000 + 0.5);
     line.reorder_us = net->one_way_us;

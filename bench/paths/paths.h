@@ -19,6 +19,7 @@ struct paths_cell {
     double rate_mbit;           /* of the bottleneck, counted over whole Ethernet frames, without the check sequence */
     double loss, reorder;       /* percent of the frames */
     double buffer;              /* of the bottleneck, in bandwidth-delay products */
+    double mark;                /* a queue longer than this many bandwidth-delay products marks CE; 0: none */
     double seconds;             /* of virtual time; 0: chosen by the path */
     const struct tenon_cc_ops *cc[PATHS_CCS_MAX];    /* flow i has number i modulo nccs */
     unsigned nccs;
