@@ -3,12 +3,13 @@
 
 .DEFAULT_GOAL := release
 MAKEFLAGS += --no-print-directory
-.PHONY: release dev sanitizers demo test check format clean help tools-there
+.PHONY: release dev sanitizers demo test check paths format clean help tools-there
 
 help:
 	@echo "make demo     install what is missing, build, and watch Tenon talk to curl and ping"
 	@echo "make test     install what is missing, build, and run every check and test (under 15 minutes)"
 	@echo "make check    the quick part of it: house rules, unit tests, packet scripts"
+	@echo "make paths    draw the map of behaviour (docs/guide/paths.md) and compare it with the reference: some minutes"
 	@echo "make          build optimised into build/release (the same as make release)"
 	@echo "make dev      build for debugging into build/dev; make sanitizers: with ASan and UBSan"
 	@echo "make format   bring all C files into shape with clang-format"
@@ -27,6 +28,10 @@ test:
 
 check: tools-there
 	@tools/check quick
+
+paths: tools-there
+	@cmake --preset release >/dev/null && cmake --build --preset release --target tenon-paths
+	@bench/paths/run --build build/release --check
 
 format:
 	@tools/format --fix

@@ -5,15 +5,16 @@
 
 #include <math.h>
 
-/* Long enough to see more than the start: 60 round trips, 5000 frames, and a second, of which a timeout is a part; up
- * to 400 round trips or 10 seconds, for windows that grow slowly and losses that are rare, where that is not more than
- * 100000 frames. */
+/* Long enough to see more than the start: 60 round trips with a queue half full, 5000 frames, and a second, of which a
+ * timeout is a part; up to 400 round trips or 10 seconds, for windows that grow slowly and losses that are rare, where
+ * that is not more than 200000 frames. */
 static uint64_t bulk_time_us(const struct paths_net *net)
 {
     const double frame_us = (net->cell->mtu + 14) * 8 / net->cell->rate_mbit;
-    const double rounds = net->round_us, longer = fmax(400 * rounds, 10e6);
-    double us = fmax(fmax(60 * rounds, fmax(5000 * frame_us, 1e6)), fmin(longer, 100000 * frame_us));
+    const double round = net->round_us * fmax(1, (1 + net->cell->buffer) / 2);
+    double us = fmax(60 * round, fmax(5000 * frame_us, 1e6));
 
+    us = fmax(us, fmin(fmax(400 * net->round_us, 10e6), 200000 * frame_us));
     if (net->cell->flows > 1)
         us *= 2;    /* they have to find their shares */
     if (net->cell->seconds > 0)

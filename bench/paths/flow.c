@@ -94,6 +94,7 @@ void paths_flow_start(struct paths_flow *flow)
     if (tenon_tcp_connect(wire_host_stack(flow->host), &flow->conn, NULL, &to, &source_events, flow) != TENON_OK)
         return;
     tenon_tcp_set_cc(flow->conn, flow->cc);
+    tenon_tcp_set(flow->conn, TENON_TCP_NODELAY, 1);    /* the last piece of a transfer is none of Nagle's business */
     wire_wake(flow->host);
 }
 
@@ -194,7 +195,7 @@ void paths_flow_seen(struct paths_flow *flow, const uint8_t *ip, struct wire_fat
     if (flow->drop_left > 0) {
         flow->drop_left--;
         flow_drop(flow, end, fate);
-    } else if (flow->drop_from > 0 && end - flow->isn - 1 > flow->drop_from) {
+    } else if (flow->drop_tail > 0 && end - flow->isn - 1 > flow->drop_from) {
         flow_drop(flow, end, fate);
     }
 }

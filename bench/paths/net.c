@@ -85,6 +85,7 @@ static struct wire_line_conf net_bottleneck(struct paths_net *net)
     net->queue_bytes = (uint64_t)(cell->buffer * net->bdp_bytes);
     if (net->queue_bytes < QUEUE_FRAMES_MIN * frame)
         net->queue_bytes = QUEUE_FRAMES_MIN * frame;
+    net->queue_bytes += frame;    /* the one that is being sent does not wait */
     line.queue_bytes = (uint32_t)(net->queue_bytes > UINT32_MAX ? UINT32_MAX : net->queue_bytes);
     if (cell->mark > 0)
         line.mark_bytes = (uint32_t)fmax(cell->mark * net->bdp_bytes, MARK_FRAMES_MIN * frame);

@@ -59,7 +59,7 @@ struct paths_flow {
     /* Losses on purpose. */
     unsigned drop_left;             /* burst: so many frames of data are to be lost now */
     unsigned drop_tail;             /* tail: so many segments at the end of a transfer are lost the first time ... */
-    uint32_t drop_from;             /* ... that is, from this offset on; 0: none */
+    uint32_t drop_from;             /* ... that is, from this offset on */
     unsigned dropped;
     uint64_t drop_end;              /* offset of the end of what was lost so */
     uint64_t drop_first_us, drop_last_us;      /* when they came to the bottleneck */
