@@ -265,7 +265,8 @@ tr.good td:first-child::before { content: "\\2713  "; color: #2b7bba; }
 tr.bad td:first-child::before { content: "\\2717  "; color: #d6453d; }
 td details summary { font-weight: 400; color: var(--dim); margin: 0; } td ul { max-height: 20em; overflow: auto; }
 pre { overflow: auto; max-height: 30em; font-size: .85em; }
-svg { overflow: visible; } svg text { font: 11px system-ui, sans-serif; fill: var(--dim); } svg text.v[fill="#111"] { fill: #111; }
+svg { overflow: visible; } svg text { font: 11px system-ui, sans-serif; fill: var(--dim); }
+svg text.v[fill="#111"] { fill: #111; }
 svg text.v[fill="#fff"] { fill: #fff; }
 svg text.v { text-anchor: middle; } svg text.l { text-anchor: end; }
 svg text.c { text-anchor: middle; } svg text.t { fill: var(--ink); font-weight: 600; font-size: 12px; }
@@ -283,6 +284,7 @@ def draw(results, reference):
     return ("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
             '<meta name="viewport" content="width=device-width"><title>Tenon: the map of behaviour</title>'
             f"<style>{STYLE}</style></head><body><h1>The map of behaviour</h1>"
-            f"<p>{len(results)} cells in virtual time, {cpu:.0f} s of one processor. Each square is a transfer over one "
-            "path; it tells more when pointed at. Grey: not run. docs/guide/paths.md says what is measured and how.</p>"
+            f"<p>{len(results)} cells in virtual time, {cpu:.0f} s of one processor. Each square is a transfer over "
+            "one path; it tells more when pointed at. Grey: not run. docs/guide/paths.md says what is measured, and "
+            "how.</p>"
             f"{draw_demands(results)}{draw_changes(results, reference)}{body}</body></html>\n")

@@ -33,7 +33,8 @@ def cell(program):
 
     def run(settings):
         if settings not in known:
-            done = subprocess.run([program, *settings.split()], capture_output=True, text=True, check=False, timeout=300)
+            done = subprocess.run([program, *settings.split()], capture_output=True, text=True, check=False,
+                                  timeout=300)
             assert done.returncode == 0, f"{settings}: {done.stdout}{done.stderr}"
             known[settings] = json.loads(done.stdout)
         return known[settings]

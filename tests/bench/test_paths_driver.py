@@ -51,8 +51,8 @@ def drive(tmp_path):
     program.chmod(0o755)
 
     def run(*more, **environ):
-        return subprocess.run([sys.executable, PATHS / "run", "--build", build, "--out", tmp_path / "out", "--reference",
-                               tmp_path / "reference.json", "-j", "2", *more], capture_output=True, text=True,
+        return subprocess.run([sys.executable, PATHS / "run", "--build", build, "--out", tmp_path / "out", "-j", "2",
+                               "--reference", tmp_path / "reference.json", *more], capture_output=True, text=True,
                               check=False, env={**os.environ, **environ})
     return run
 
@@ -103,7 +103,8 @@ def test_key_that_is_none(wrong):
         grid.cell_of(wrong)
 
 
-@pytest.mark.parametrize("key", ["rtt=10 rate=10", "rtt=100 rate=100 buffer=4", "rtt=1 rate=1000 flows=8", "rate=1 rtt=50"])
+@pytest.mark.parametrize("key", ["rtt=10 rate=10", "rtt=100 rate=100 buffer=4", "rtt=1 rate=1000 flows=8",
+                                 "rate=1 rtt=50"])
 def test_frames_are_guessed_well(cell, key):
     result = cell("cc=newreno " + key)
     frames = result["seconds"] * grid.cell_of(key)["rate"] * 1e6 / 8 / 1514

@@ -93,8 +93,8 @@ def test_trace_is_written(cell, tmp_path):
     assert any(" sent " in line for line in lines) and any(" acked " in line for line in lines)
 
 
-@pytest.mark.parametrize("wrong", ["cc=none", "rtt=0", "rtt=fast", "colour=blue", "flows=1000", "loss=101", "rate", "=5",
-                                   "kind=long", "n="])
+@pytest.mark.parametrize("wrong", ["cc=none", "rtt=0", "rtt=fast", "colour=blue", "flows=1000", "loss=101", "rate",
+                                   "=5", "kind=long", "n="])
 def test_wrong_settings_are_refused(program, wrong):
     done = subprocess.run([program, wrong], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and done.stdout == ""
