@@ -129,6 +129,26 @@ static void print_cell(const struct paths_cell *cell)
            cell->n, cell->drop, cell->size, cell->seed);
 }
 
+/* What the instances say of themselves. */
+static void print_counters(const struct paths_net *net)
+{
+    static const struct {
+        const char *name;
+        enum tenon_stat stat;
+    } rows[] = {{ "undone", TENON_STAT_TCP_UNDO }, { "dsacks", TENON_STAT_TCP_DSACK }, { "probes", TENON_STAT_TCP_TLP }};
+    size_t k;
+    unsigned i;
+
+    for (k = 0; k < TENON_ARRAY_LEN(rows); k++) {
+        unsigned long sum = 0;
+
+        for (i = 0; i < net->cell->flows; i++)
+            sum += tenon_stat(wire_host_stack(net->flow[i].host), rows[k].stat);
+        printf(", \"%s\": %lu", rows[k].name, sum);
+    }
+    printf(", \"ooo_drops\": %lu", (unsigned long)tenon_stat(wire_host_stack(net->sink), TENON_STAT_TCP_OOO_DROP));
+}
+
 static double cpu_seconds(void)
 {
     return (double)clock() / CLOCKS_PER_SEC;
@@ -154,6 +174,7 @@ static int run(const struct paths_cell *cell)
     }
     print_cell(cell);
     bad = kinds[i].run(net);
+    print_counters(net);
     printf(", \"bad\": %d, \"cpu_s\": %.3f}\n", bad, cpu_seconds() - began);
     paths_net_close(net);
     free(net);

@@ -170,6 +170,14 @@ def test_controls_come_from_the_program(drive):
     assert "bbr" not in listed
 
 
+def test_cells_are_chosen_by_their_text(drive):
+    only = drive("--list", "--only", "kind=bulk", "--only", "rtt=50 rate=10 ").stdout.splitlines()
+    assert only and all("kind=bulk" in key and "rtt=50 rate=10" in key and "rate=100" not in key for key in only)
+    less = drive("--list", "--only", "kind=bulk", "--only", "rtt=50 rate=10 ", "--skip", "loss=", "--skip", "flows")
+    assert less.stdout.splitlines() == [key for key in only if "loss=" not in key and "flows" not in key]
+    assert len(less.stdout.splitlines()) < len(only)
+
+
 def test_run_writes_results_and_report(drive, tmp_path):
     some = ["--only", "rtt=50 rate=100"]
     done = drive(*some)
