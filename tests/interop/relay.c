@@ -6,13 +6,20 @@
  *
  * "tap:NAME" is the far end of a TAP interface: the kernel's traffic on NAME. "dev:NAME" is an interface
  * seen from the kernel's side, through a packet socket: what a program that has opened the TAP interface
- * NAME sends and receives. That interface must have no address of its own.
+ * NAME sends and receives. That interface must have no address of its own. With "@PID" behind it the
+ * interface is one of the network namespace of that process.
  *
- * Prints "ready" when it carries, and on SIGTERM or SIGINT one line of counters as JSON. */
+ * Options are for both directions; those after "--there" are for the way from the first end to the second
+ * only, those after "--back" for the other one, those after "--both" for both again.
+ *
+ * Prints "ready" when it carries, and on SIGTERM or SIGINT one line of counters as JSON. Among them, for
+ * each direction: "late_us", how much later than due frames were delivered because the machine had other
+ * things to do; and "tcp", what the newest TCP connection over IPv4 has sent, and sent again. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -34,6 +41,7 @@ enum {
     FRAME_MAX = 65536 + 64,
     BURST = 64,
     WAITING_MAX = 65536, /* frames on the way, per direction */
+    LATE_NS = 1000000,
     IGNORE_OUTGOING = 23 /* PACKET_IGNORE_OUTGOING: Linux 4.20 */
 };
 
@@ -42,7 +50,8 @@ struct plan {
     double burst; /* that this frame is the first of a row that is lost */
     unsigned burst_frames; /* so many, on average */
     double ce; /* that an ECN-capable packet is marked "congestion experienced" */
-    uint64_t delay_ns, jitter_ns;
+    double late; /* overtaken by what follows, for up to late_ns */
+    uint64_t delay_ns, jitter_ns, late_ns;
     uint64_t rate_bps; /* 0: as fast as it goes */
     unsigned queue; /* frames that may wait for the rate */
     uint64_t seed;
@@ -56,15 +65,26 @@ struct frame {
 
 struct counts {
     unsigned long frames, lost, duplicated, reordered, corrupted, marked, overflowed, errors;
+    unsigned long delivered, delivered_bytes;
+    uint64_t late_ns, late_ns_max; /* the sum over all that was delivered; the worst */
+    unsigned long late_frames; /* by more than LATE_NS */
+};
+
+/* What a TCP sender has put on the line, before anything of it is lost. */
+struct meter {
+    uint32_t next; /* behind the highest byte seen */
+    unsigned long segments, resent, bytes, resent_bytes;
 };
 
 /* One direction. `waiting` is a heap, the frame that is due first on top. */
 struct way {
+    struct plan plan;
     int from, to;
     struct frame *waiting;
     unsigned n, burst_left;
     uint64_t order, busy_until, random;
     struct counts counts;
+    struct meter meter;
 };
 
 static volatile sig_atomic_t stopped;
@@ -179,7 +199,7 @@ static int open_device(const char *name)
     return fd;
 }
 
-static int open_end(const char *text)
+static int open_here(const char *text)
 {
     if (strncmp(text, "tap:", 4) == 0)
         return open_tap(text + 4);
@@ -187,6 +207,93 @@ static int open_end(const char *text)
         return open_device(text + 4);
     fprintf(stderr, "relay: an end is tap:NAME or dev:NAME, not '%s'\n", text);
     exit(2);
+}
+
+static int open_namespace(const char *pid)
+{
+    char path[64];
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/%s/ns/net", pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        die("open", path);
+    return fd;
+}
+
+/* A TAP or a packet socket stays in the namespace in which it was opened. */
+static int open_end(const char *text)
+{
+    const char *at = strchr(text, '@');
+    char name[64];
+    int fd, here, there;
+
+    if (at == NULL)
+        return open_here(text);
+    snprintf(name, sizeof name, "%.*s", (int)(at - text), text);
+    here = open_namespace("self");
+    there = open_namespace(at + 1);
+    if (setns(there, CLONE_NEWNET) != 0)
+        die("namespace of", at + 1);
+    fd = open_here(name);
+    if (setns(here, CLONE_NEWNET) != 0)
+        die("back from the namespace of", at + 1);
+    close(here);
+    close(there);
+    return fd;
+}
+
+/* ---- what TCP sends ------------------------------------------------------------------------------ */
+
+static uint32_t big_endian(const unsigned char *bytes, int n)
+{
+    uint32_t value = 0;
+
+    for (int i = 0; i < n; i++)
+        value = value << 8 | bytes[i];
+    return value;
+}
+
+static void meter_segment(struct meter *meter, uint32_t seq, uint32_t payload, int syn)
+{
+    int32_t fresh;
+
+    if (syn) {
+        memset(meter, 0, sizeof *meter);
+        meter->next = seq + 1;
+        return;
+    }
+    if (payload == 0)
+        return;
+    fresh = (int32_t)(seq + payload - meter->next);
+    if (fresh > (int32_t)payload)
+        fresh = (int32_t)payload;
+    meter->segments++;
+    meter->bytes += payload;
+    if (fresh < (int32_t)payload) {
+        meter->resent++;
+        meter->resent_bytes += payload - (uint32_t)(fresh > 0 ? fresh : 0);
+    }
+    if (fresh > 0)
+        meter->next = seq + payload;
+}
+
+/* Ethernet, IPv4, TCP; the padding of a short frame is not payload. */
+static void meter_frame(struct meter *meter, const unsigned char *frame, size_t bytes)
+{
+    const unsigned char *ip = frame + 14, *tcp;
+    uint32_t ip_bytes, header;
+
+    if (bytes < 14 + 40 || big_endian(frame + 12, 2) != ETHERTYPE_IP || ip[9] != IPPROTO_TCP)
+        return;
+    header = (ip[0] & 15u) * 4;
+    ip_bytes = big_endian(ip + 2, 2);
+    tcp = ip + header;
+    if (bytes < 14 + (size_t)ip_bytes || ip_bytes < header + 20)
+        return;
+    header += (tcp[12] >> 4) * 4u;
+    if (ip_bytes >= header)
+        meter_segment(meter, big_endian(tcp + 4, 4), ip_bytes - header, tcp[13] & 2);
 }
 
 /* ---- carrying -------------------------------------------------------------------------------- */
@@ -260,11 +367,13 @@ static void mark(struct way *way, unsigned char *data, size_t bytes)
     }
 }
 
-static void take_frame(struct way *way, const struct plan *plan, unsigned char *data, size_t bytes)
+static void take_frame(struct way *way, unsigned char *data, size_t bytes)
 {
+    const struct plan *plan = &way->plan;
     uint64_t now = now_ns(), due;
 
     way->counts.frames++;
+    meter_frame(&way->meter, data, bytes);
     if (is_lost(way, plan)) {
         way->counts.lost++;
         return;
@@ -293,11 +402,15 @@ static void take_frame(struct way *way, const struct plan *plan, unsigned char *
         way->counts.reordered++;
         due -= plan->delay_ns / 2;
     }
+    if (plan->late_ns > 0 && happens(way, plan->late)) { /* it is overtaken */
+        way->counts.reordered++;
+        due += next_random(&way->random) % plan->late_ns;
+    }
     enqueue(way, data, bytes, due);
 }
 
 /* @return whether there was something */
-static int receive(struct way *way, const struct plan *plan)
+static int receive(struct way *way)
 {
     static unsigned char data[FRAME_MAX];
     int some = 0;
@@ -307,7 +420,7 @@ static int receive(struct way *way, const struct plan *plan)
 
         if (n <= 0)
             break;
-        take_frame(way, plan, data, (size_t)n);
+        take_frame(way, data, (size_t)n);
         some = 1;
     }
     return some;
@@ -320,9 +433,16 @@ static int deliver(struct way *way)
 
     while (way->n > 0 && way->waiting[0].due <= now) {
         struct frame frame = pop(way);
+        uint64_t late = now - frame.due;
 
         if (write(way->to, frame.data, frame.bytes) < 0)
             way->counts.errors++;
+        way->counts.delivered++;
+        way->counts.delivered_bytes += frame.bytes;
+        way->counts.late_ns += late;
+        way->counts.late_frames += late > LATE_NS;
+        if (late > way->counts.late_ns_max)
+            way->counts.late_ns_max = late;
         free(frame.data);
         some = 1;
     }
@@ -346,19 +466,29 @@ static void wait_for_something(const struct way ways[2])
     ppoll(fds, 2, &wait, NULL);
 }
 
-static void print_counts(const char *name, const struct counts *c)
+static void print_counts(const char *name, const struct way *way)
 {
+    const struct counts *c = &way->counts;
+    const struct meter *m = &way->meter;
+
     printf("\"%s\": {\"frames\": %lu, \"lost\": %lu, \"duplicated\": %lu, \"reordered\": %lu, \"corrupted\": %lu, "
-           "\"marked\": %lu, \"overflowed\": %lu, \"errors\": %lu}",
-           name, c->frames, c->lost, c->duplicated, c->reordered, c->corrupted, c->marked, c->overflowed, c->errors);
+           "\"marked\": %lu, \"overflowed\": %lu, \"errors\": %lu, \"delivered\": %lu, \"delivered_bytes\": %lu, ",
+           name, c->frames, c->lost, c->duplicated, c->reordered, c->corrupted, c->marked, c->overflowed, c->errors, c->delivered,
+           c->delivered_bytes);
+    printf("\"late_us\": {\"mean\": %.1f, \"max\": %.1f, \"frames_over_1ms\": %lu}, ",
+           c->delivered > 0 ? (double)c->late_ns / 1e3 / (double)c->delivered : 0.0, (double)c->late_ns_max / 1e3,
+           c->late_frames);
+    printf("\"tcp\": {\"segments\": %lu, \"resent\": %lu, \"bytes\": %lu, \"resent_bytes\": %lu}}", m->segments,
+           m->resent, m->bytes, m->resent_bytes);
 }
 
 /* ---- the command line ------------------------------------------------------------------------ */
 
-static const char usage[] = "Usage: relay [options] END END    (END: tap:NAME or dev:NAME)\n"
+static const char usage[] = "Usage: relay [options] END END    (END: tap:NAME or dev:NAME, or with @PID behind it)\n"
                             "  --loss PERCENT  --dup PERCENT  --reorder PERCENT  --corrupt PERCENT\n"
                             "  --burst PERCENT  --burst-frames N  --ce PERCENT\n"
-                            "  --delay MS  --jitter MS  --rate MBIT  --queue FRAMES  --seed N\n";
+                            "  --late PERCENT  --late-by MS  --delay MS  --jitter MS\n"
+                            "  --rate MBIT  --queue FRAMES  --seed N  --there  --back  --both\n";
 
 static double number(const char *text)
 {
@@ -396,6 +526,12 @@ static void set_option(struct plan *plan, int option, double value)
     case 'e':
         plan->ce = value / 100;
         break;
+    case 'o':
+        plan->late = value / 100;
+        break;
+    case 'O':
+        plan->late_ns = (uint64_t)(value * 1e6);
+        break;
     case 'D':
         plan->delay_ns = (uint64_t)(value * 1e6);
         break;
@@ -417,7 +553,8 @@ static void set_option(struct plan *plan, int option, double value)
     }
 }
 
-static struct plan read_options(int argc, char **argv)
+/* "--there" and "--back" say which directions the options behind them are for. */
+static void read_options(struct way ways[2], int argc, char **argv)
 {
     static const struct option options[] = {
         { "loss", 1, NULL, 'l' },
@@ -427,57 +564,75 @@ static struct plan read_options(int argc, char **argv)
         { "burst", 1, NULL, 'b' },
         { "burst-frames", 1, NULL, 'n' },
         { "ce", 1, NULL, 'e' },
+        { "late", 1, NULL, 'o' },
+        { "late-by", 1, NULL, 'O' },
         { "delay", 1, NULL, 'D' },
         { "jitter", 1, NULL, 'j' },
         { "rate", 1, NULL, 'R' },
         { "queue", 1, NULL, 'q' },
         { "seed", 1, NULL, 's' },
+        { "there", 0, NULL, '1' },
+        { "back", 0, NULL, '2' },
+        { "both", 0, NULL, '3' },
         { NULL, 0, NULL, 0 }
     };
-    struct plan plan = { .burst_frames = 4, .queue = 1000, .seed = 1 };
-    int option;
+    int option, which = 3;
 
-    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
-        set_option(&plan, option, optarg != NULL ? number(optarg) : 0);
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (option >= '1' && option <= '3') {
+            which = option - '0';
+            continue;
+        }
+        for (int i = 0; i < 2; i++) {
+            if (which & 1 << i)
+                set_option(&ways[i].plan, option, optarg != NULL ? number(optarg) : 0);
+        }
+    }
     if (argc - optind != 2) {
         fputs(usage, stderr);
         exit(2);
     }
-    return plan;
 }
 
-int main(int argc, char **argv)
+static void open_ways(struct way ways[2], char **names)
 {
-    struct plan plan = read_options(argc, argv);
-    struct way ways[2] = { 0 };
-    int ends[2] = { open_end(argv[optind]), open_end(argv[optind + 1]) };
+    int ends[2] = { open_end(names[0]), open_end(names[1]) };
 
     for (int i = 0; i < 2; i++) {
         ways[i].from = ends[i];
         ways[i].to = ends[1 - i];
-        ways[i].random = plan.seed * 2 + (uint64_t)i;
+        ways[i].random = ways[i].plan.seed * 2 + (uint64_t)i;
         ways[i].waiting = malloc(sizeof(struct frame) * WAITING_MAX);
         if (ways[i].waiting == NULL)
-            die("no memory for", argv[optind + i]);
+            die("no memory for", names[i]);
     }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct plan plan = { .burst_frames = 4, .queue = 1000, .seed = 1 };
+    struct way ways[2] = { { .plan = plan }, { .plan = plan } };
+
+    read_options(ways, argc, argv);
+    open_ways(ways, argv + optind);
     signal(SIGTERM, on_signal);
     signal(SIGINT, on_signal);
     prctl(PR_SET_TIMERSLACK, 1000);
     puts("ready");
     fflush(stdout);
     while (!stopped) {
-        int busy = receive(&ways[0], &plan);
+        int busy = receive(&ways[0]);
 
-        busy |= receive(&ways[1], &plan);
+        busy |= receive(&ways[1]);
         busy |= deliver(&ways[0]);
         busy |= deliver(&ways[1]);
         if (!busy)
             wait_for_something(ways);
     }
     printf("{");
-    print_counts("there", &ways[0].counts);
+    print_counts("there", &ways[0]);
     printf(", ");
-    print_counts("back", &ways[1].counts);
+    print_counts("back", &ways[1]);
     printf("}\n");
     free(ways[0].waiting);
     free(ways[1].waiting);
