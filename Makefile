@@ -4,6 +4,7 @@
 .DEFAULT_GOAL := release
 MAKEFLAGS += --no-print-directory
 .PHONY: release dev sanitizers demo test check paths format clean help tools-there
+.PHONY: release dev sanitizers demo test check peers format clean help tools-there
 
 help:
 	@echo "make demo     install what is missing, build, and watch Tenon talk to curl and ping"
@@ -12,6 +13,7 @@ help:
 	@echo "make paths    draw the map of behaviour (docs/guide/paths.md) and compare it with the reference: some minutes"
 	@echo "make          build optimised into build/release (the same as make release)"
 	@echo "make dev      build for debugging into build/dev; make sanitizers: with ASan and UBSan"
+	@echo "make peers    measure Tenon beside Linux, lwIP and smoltcp through the same bad cable (half an hour)"
 	@echo "make format   bring all C files into shape with clang-format"
 	@echo "make clean    remove build/"
 
@@ -32,6 +34,8 @@ check: tools-there
 paths: tools-there
 	@cmake --preset release >/dev/null && cmake --build --preset release --target tenon-paths
 	@bench/paths/run --build build/release --check
+peers: release
+	@TENON_BUILD=build/release bench/peers/peers
 
 format:
 	@tools/format --fix
