@@ -92,10 +92,11 @@ class Table:
                  f"load {m['load']:.1f}, {'with' if m['real_time'] else 'WITHOUT'} real-time priority."]
         good = [r for r in self.results if "failed" not in r]
         if good:
-            worst = max(r["late_ms"] for r in good)
+            worst, again, late = (f(r[key] for r in good) for f, key in
+                                  ((max, "late_ms"), (lambda x: sum(n > 1 for n in x), "attempts"), (sum, "disturbed")))
             lines.append(f"{len(good)} runs, each byte looked at; the relay was never later than {worst:.1f} ms. "
-                         f"{sum(r['attempts'] > 1 for r in good)} runs were made again because more than 0.5 % of the "
-                         f"frames were over 1 ms late, {sum(r['disturbed'] for r in good)} were so to the end.")
+                         f"{again} runs were made again because it was late too often or for too long, {late} were so "
+                         "to the end.")
         lines += [f"FAILED: {r['cell']}, {r['stack']}, seed {r['seed']}: {r['failed']}"
                   for r in self.results if "failed" in r]
         lines += [f"DAMAGED: {r['cell']}, {r['stack']}, seed {r['seed']}: bytes arrived that were not sent"
@@ -130,7 +131,9 @@ body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 76em;
 h1 { font-size: 1.5em } h2 { font-size: 1.15em; margin-top: 2em }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 13px }
 th, td { padding: .35em .6em; text-align: right; border-bottom: 1px solid #ddd; white-space: nowrap }
-th:first-child, td:first-child { text-align: left } thead th { vertical-align: bottom; white-space: normal }
+th:first-child, td:first-child { text-align: left } thead th { vertical-align: bottom; white-space: normal;
+min-width: 6.5em }
+thead small { font-weight: normal }
 td small { color: #555; display: block } .met { color: #146c2e } .not { color: #b3261e; font-weight: 600 }
 .scroll { overflow-x: auto } .cells { display: flex; flex-wrap: wrap; gap: 1.5em } svg text { font: 11px system-ui }
 """

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: MIT
 """The report of bench/peers, from results that are written here; and its command line."""
+import argparse
+import importlib.machinery
+import importlib.util
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 
@@ -94,3 +100,81 @@ def test_command_line(arguments, words):
                           env={**os.environ, "TENON_BIN": "/bin/true"})
     assert done.returncode != 0
     assert words in done.stderr
+
+
+def load_command():
+    loader = importlib.machinery.SourceFileLoader("peers_command", str(PEERS / "peers"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("peers_command", loader))
+    loader.exec_module(module)
+    return module
+
+
+def crew_of(monkeypatch, lateness):
+    """A crew whose measurements come from a list of (late_ms, late_share), or of failures."""
+    command = load_command()
+    given = iter(lateness)
+
+    def measured(_tools, cell, stack, seed):
+        late = next(given)
+        if late is None:
+            raise cable.Failed("nothing came")
+        return run(cell.name, stack.name, seed, 0.5, mbit=5.0, late_ms=late[0], late_share=late[1])
+
+    monkeypatch.setattr(command.cable, "measure", measured)
+    return command.Crew({}, argparse.Namespace(jobs=1, carry=100), 1)
+
+
+@pytest.mark.parametrize("lateness, attempts, disturbed", [
+    ([(3, 0.001)], 1, False),
+    ([(3, 0.006), (3, 0.001)], 2, False),             # too many frames
+    ([(26, 0), (3, 0)], 2, False),                    # one by more than half of the round-trip time
+    ([None, (3, 0)], 2, False),                       # a failure
+    ([(3, 0.2), (30, 0.2), (3, 0.1)], 3, True),       # and in the end it is said
+])
+def test_a_spoilt_run_is_made_again(monkeypatch, lateness, attempts, disturbed):
+    crew = crew_of(monkeypatch, lateness)
+    stack = argparse.Namespace(name="tenon-cubic")
+    result = crew.try_often(cable.Cell("clean", 10, 50), stack, 1)
+    assert (result["attempts"], result["disturbed"]) == (attempts, disturbed)
+    assert "failed" not in result
+
+
+def test_runs_at_a_time_share_the_machine(monkeypatch):
+    """At most so many runs, at most so many Mbit/s together; one that is too large for that runs alone."""
+    command = load_command()
+    lock, now, top = threading.Lock(), [], []
+
+    def measured(_tools, cell, stack, seed):
+        with lock:
+            now.append(cell.rate_mbit)
+            top.append((len(now), sum(now)))
+        time.sleep(0.02)
+        with lock:
+            now.remove(cell.rate_mbit)
+        return run(cell.name, stack.name, seed, 0.5, mbit=5.0, late_share=0)
+
+    monkeypatch.setattr(command.cable, "measure", measured)
+    slow, fast = cable.Cell("slow", 10, 50), cable.Cell("fast", 200, 50)
+    stack = argparse.Namespace(name="tenon-cubic")
+    work = [(cell, stack, seed) for cell in (slow, fast, slow) for seed in range(6)]
+    results = command.Crew({}, argparse.Namespace(jobs=4, carry=30), len(work)).run_all(work)
+    assert len(results) == 18
+    assert max(n for n, _ in top) == 3
+    assert all(rate <= 30 or n == 1 for n, rate in top)
+
+
+def test_a_signal_ends_it_with_what_there_is(monkeypatch):
+    command = load_command()
+
+    def measured(_tools, cell, stack, seed):
+        if seed == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.1)
+        return run(cell.name, stack.name, seed, 0.5, mbit=5.0, late_share=0)
+
+    monkeypatch.setattr(command.cable, "measure", measured)
+    work = [(cable.Cell("clean", 10, 50), argparse.Namespace(name="tenon-cubic"), seed) for seed in range(9)]
+    before = signal.getsignal(signal.SIGTERM)
+    results = command.Crew({}, argparse.Namespace(jobs=1, carry=100), len(work)).run_all(work)
+    assert [r["seed"] for r in results] == [0, 1, 2]
+    assert signal.getsignal(signal.SIGTERM) is before
