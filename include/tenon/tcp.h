@@ -209,7 +209,8 @@ enum tenon_tcp_option {
     TENON_TCP_TIMESTAMPS,        /**< 0: do not offer or accept timestamps; before opening; default 1 */
     TENON_TCP_SACK,              /**< 0: do not offer or accept SACK; before opening; default 1 */
     TENON_TCP_WINDOW_SCALING,    /**< 0: do not offer or accept window scaling; before opening; default 1 */
-    TENON_TCP_ECN,               /**< RFC 3168: 0: never; 1: ask for it; 2 (default): if the peer asks; before opening */
+    TENON_TCP_ECN,               /**< RFC 3168: 0: never; 1: ask for it; 2 (default): if the peer asks; before
+                                      opening */
     TENON_TCP_PACING,            /**< 1 (default): what is sent is spread over the round trip; congestion controls
                                       that need it do it in any case */
     TENON_TCP_MSL_MS,            /**< half of its TIME-WAIT; default: the instance's */

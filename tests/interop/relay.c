@@ -473,8 +473,8 @@ static void print_counts(const char *name, const struct way *way)
 
     printf("\"%s\": {\"frames\": %lu, \"lost\": %lu, \"duplicated\": %lu, \"reordered\": %lu, \"corrupted\": %lu, "
            "\"marked\": %lu, \"overflowed\": %lu, \"errors\": %lu, \"delivered\": %lu, \"delivered_bytes\": %lu, ",
-           name, c->frames, c->lost, c->duplicated, c->reordered, c->corrupted, c->marked, c->overflowed, c->errors, c->delivered,
-           c->delivered_bytes);
+           name, c->frames, c->lost, c->duplicated, c->reordered, c->corrupted, c->marked, c->overflowed, c->errors,
+           c->delivered, c->delivered_bytes);
     printf("\"late_us\": {\"mean\": %.1f, \"max\": %.1f, \"frames_over_1ms\": %lu}, ",
            c->delivered > 0 ? (double)c->late_ns / 1e3 / (double)c->delivered : 0.0, (double)c->late_ns_max / 1e3,
            c->late_frames);

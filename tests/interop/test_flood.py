@@ -54,5 +54,6 @@ def test_honest_clients_go_on(link, files, tmp_path, flood_program, version, whe
     assert old.wait(120) == 0
     assert sha256(tmp_path / "old") == files.hash(LARGE)
     rates.append({"what": f"{len(took)} clients in a flood, {where}, {version}, slowest {max(took):.2f} s",
-                  "mbytes": len(took) * SMALL / 1e6, "seconds": sum(took), "gbits": len(took) * SMALL * 8e-9 / sum(took)})
+                  "mbytes": len(took) * SMALL / 1e6, "seconds": sum(took),
+                  "gbits": len(took) * SMALL * 8e-9 / sum(took)})
     print(result, tenon.stop())
