@@ -320,6 +320,9 @@ static void listen_decide_cookie(struct tenon_tcp *conn, enum tenon_verdict verd
         listen_decide(conn, verdict);
 }
 
+/* While cookies are under way, a segment that brings none may be the second one of a connection whose first is late
+ * or lost. A reset would end it; without one the first comes again, and brings the cookie. Who really has lost his
+ * connection is told when the flood is over. @return 0: cookies are not under way */
 static int listen_open_by_cookie(struct tenon_tcp_listener *listener, struct tn_seg *seg)
 {
     enum tenon_verdict verdict;
@@ -327,7 +330,7 @@ static int listen_open_by_cookie(struct tenon_tcp_listener *listener, struct tn_
     struct tn_seg syn;
 
     if (!tn_cookie_check(listener, seg, &syn))
-        return 0;
+        return listener->cookies;
     conn = listen_new(listener, &syn, seg->ack - 1);
     if (conn == NULL)
         return 1;

@@ -250,7 +250,7 @@ static void timestamp_never_sent(void)
         out.noptions = sizeof options;
         seg_inject(&hn, &out);
         HN_EQUAL(hn_stat(&hn, TENON_STAT_TCP_COOKIE_BAD), 1);
-        HN_CHECK(seg_next(&hn, &in) && in.flags == SEG_RST);
+        HN_EQUAL(hn_left(&hn), 0);
         hn_close(&hn);
     }
 }
