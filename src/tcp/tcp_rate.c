@@ -9,6 +9,8 @@ TENON_INTERNAL tenon_rate tn_rate_of(tenon_u32 bytes, tenon_u32 us)
 {
     tenon_u32 carry = 0;
 
+    if (us >> 30 != 0)
+        us >>= 2, bytes >>= 2;    /* tn_cc_share() divides by 30 bits; after 17 minutes three bytes do not matter */
     us = tn_max(us, 1);
     if (us < 65536UL && bytes > 0xFFFFFFFFUL / ((tenon_u32)65536UL / us + 1))
         return 0xFFFFFFFFUL;
