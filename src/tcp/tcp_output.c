@@ -615,7 +615,7 @@ static void output_check_idle(struct tenon_tcp *conn)
         return;
     if (conn->stack->now_ms - conn->last_snd_ms > 1000000UL)
         conn->flags &=
-            ~(tenon_u32)TN_TCP_F_PACING; /* the clock of pace_us comes round in little more than an hour */
+            ~(tenon_u32)TN_TCP_F_PACING; /* its clock comes round in an hour */
     tn_tcp_cc_event(conn, &event);
     conn->cc.ops->idle(&conn->cc, &event);
     conn->last_snd_ms = conn->stack->now_ms;

@@ -296,6 +296,21 @@ static void sample_by_hand(void)
     HN_EQUAL(s.delivered, 6000);
     HN_EQUAL(s.interval_us, 100000);
     HN_EQUAL(s.tx_in_flight, 6000);
+
+    /* ACKs that come closer together than what they acknowledge has left: sending counts. */
+    sample_at(&b, 6000);
+    sample_send(&b, 1);
+    sample_at(&b, 6040);
+    sample_send(&b, 1);
+    sample_at(&b, 6050);
+    b.conn.min_rtt_us = 20000;
+    (void)sample_ack(&b, 1);
+    sample_at(&b, 6100);
+    sample_send(&b, 1);    /* the last that was acknowledged left 100 ms ago, and its ACK came 50 ms ago */
+    sample_at(&b, 6120);
+    s = sample_ack(&b, 2);
+    HN_EQUAL(s.delivered, 2000);
+    HN_EQUAL(s.interval_us, 100000);
     bench_close(&b);
 }
 
