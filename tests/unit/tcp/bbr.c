@@ -523,6 +523,31 @@ static void cruise_timeout(void)
     HN_EQUAL(h.cc.cwnd, before);
 }
 
+/* BBR-21: at the rate of the path, whatever the state; not where it is a retransmission after a timeout. */
+static void restart_paces_at_bw(void)
+{
+    static const enum tn_bbr_state states[] = {TN_BBR_DOWN, TN_BBR_CRUISE, TN_BBR_REFILL, TN_BBR_UP};
+    unsigned i;
+
+    for (i = 0; i < TENON_ARRAY_LEN(states); i++) {
+        struct hand h;
+        tenon_u32 cwnd;
+
+        hand_to(&h, states[i]);
+        cwnd = h.cc.cwnd;
+        h.cc.pacing = 1;
+        h.event.in_recovery = 2;
+        h.cc.ops->restart(&h.cc, &h.event);
+        HN_EQUAL(h.cc.pacing, 1);
+        h.event.in_recovery = 0;
+        h.cc.ops->restart(&h.cc, &h.event);
+        HN_EQUAL(h.cc.pacing, ten_mbit * 990ULL / 1000);
+        HN_EQUAL(h.cc.cwnd, cwnd);
+        HN_EQUAL(h.b->idle_restart, 1);
+        HN_EQUAL(h.b->extra_start_us, h.event.now_us);
+    }
+}
+
 /* RFC 3168 6.1.2 */
 static void probe_marked(void)
 {
@@ -539,6 +564,86 @@ static void probe_marked(void)
     h.cc.ops->ecn(&h.cc, &h.event);
     HN_EQUAL(h.b->state, TN_BBR_DRAIN);
     HN_EQUAL(h.b->inflight_longterm, bdp);
+}
+
+/* BBR-6: 25 % in a round is growth, less is not. */
+static void startup_growth(void)
+{
+    static const unsigned percent[] = {124, 126};
+    unsigned i, n;
+
+    for (i = 0; i < 2; i++) {
+        tenon_rate rate = ten_mbit / 100;
+        struct hand h;
+
+        hand_open(&h, 50000);
+        h.event.pipe = 1000000;
+        for (n = 0; n < 8; n++, rate = rate * percent[i] / 100)
+            hand_round(&h, rate, 10);
+        HN_EQUAL(h.b->full_bw_reached, 0);    /* 1.24 twice is more than 1.25 */
+        for (n = 0; n < 5; n++, rate = i ? rate * 126 / 100 : rate * 106 / 100)
+            hand_round(&h, rate, 10);
+        HN_EQUAL(h.b->full_bw_reached, !i);
+    }
+}
+
+/* BBR-7: losses outside of fast recovery are no reason to leave. */
+static void startup_loss_without_recovery(void)
+{
+    struct hand h;
+    unsigned i;
+
+    hand_open(&h, 50000);
+    hand_round(&h, ten_mbit / 4, 20);
+    for (i = 0; i < 7; i++)
+        hand_lose(&h, 2, 30);
+    h.event.sample.lost = 14 * MSS;
+    h.event.sample.tx_in_flight = 30 * MSS;
+    hand_round(&h, ten_mbit / 3, 20);
+    hand_round(&h, ten_mbit / 2, 20);
+    HN_EQUAL(h.b->state, TN_BBR_STARTUP);
+}
+
+/* Table of 5.6.1: the bound, and 15 % less of it in CRUISE. */
+static void states_bounds(void)
+{
+    static const unsigned rows[][2] = {{TN_BBR_DOWN, 80}, {TN_BBR_CRUISE, 68}, {TN_BBR_REFILL, 80}, {TN_BBR_UP, 80}};
+    unsigned i;
+
+    for (i = 0; i < TENON_ARRAY_LEN(rows); i++) {
+        struct hand h;
+
+        hn_row = state_names[rows[i][0]];
+        hand_to(&h, rows[i][0]);
+        h.b->bw_probe_wait_us = 0x7FFFFFFF;
+        h.b->rounds_since_probe_up = 0;
+        h.b->inflight_longterm = 80 * MSS;
+        h.event.pipe = rows[i][0] == TN_BBR_DOWN ? 100000 : 50000;
+        h.event.sample.tx_in_flight = 50000;
+        hand_ack(&h, 1000, ten_mbit, 100 * MSS);
+        HN_EQUAL(h.b->state, rows[i][0]);
+        HN_EQUAL(h.cc.cwnd, rows[i][1] * MSS);
+    }
+    hn_row = "";
+}
+
+/* BBR-13: what the application limits does not count, unless it is more than what is known. */
+static void max_bw_app_limited(void)
+{
+    struct hand h;
+
+    hand_to(&h, TN_BBR_CRUISE);
+    h.b->max_bw[0] = 0;
+    h.b->max_bw[1] = ten_mbit;
+    h.event.sample.app_limited = 1;
+    hand_ack(&h, 1000, ten_mbit / 2, 100 * MSS);
+    HN_EQUAL(h.b->max_bw[0], 0);
+    hand_ack(&h, 1000, ten_mbit * 2, 100 * MSS);
+    HN_EQUAL(h.b->max_bw[0], ten_mbit * 2);
+    h.event.sample.app_limited = 0;
+    h.b->max_bw[0] = 0;
+    hand_ack(&h, 1000, ten_mbit / 2, 100 * MSS);
+    HN_EQUAL(h.b->max_bw[0], ten_mbit / 2);
 }
 
 /* Anything may be said, in any order: the numbers stay where they belong. */
@@ -1070,7 +1175,10 @@ static void startup_spurious_recovery(void)
     HN_EQUAL(h.b->state, TN_BBR_DRAIN);
     HN_CHECK(h.b->full_bw_reached && h.b->inflight_longterm != TN_BBR_INFINITE);
     HN_EQUAL(h.b->undo_state, TN_BBR_STARTUP);
+    h.cc.cwnd = 10 * MSS;
     h.cc.ops->undo(&h.cc, &h.event);
+    HN_EQUAL(h.cc.cwnd, h.b->prior_cwnd);
+    HN_CHECK(h.cc.cwnd > 20 * MSS);
     HN_EQUAL(h.b->state, TN_BBR_STARTUP);
     HN_CHECK(!h.b->full_bw_reached && !h.b->full_bw_now);
     HN_EQUAL(h.b->inflight_longterm, TN_BBR_INFINITE);
@@ -1182,7 +1290,12 @@ static const struct hn_test tests[] = {
     { "min_rtt_filter", "BBR-14 BBR-22", min_rtt_filter },
     { "cruise_extra_acked", "BBR-15", cruise_extra_acked },
     { "cruise_timeout", "BBR-19", cruise_timeout },
+    { "restart_paces_at_bw", "BBR-21", restart_paces_at_bw },
     { "probe_marked", "ECN-5", probe_marked },
+    { "startup_growth", "BBR-6", startup_growth },
+    { "startup_loss_without_recovery", "BBR-7", startup_loss_without_recovery },
+    { "states_bounds", "BBR-18", states_bounds },
+    { "max_bw_app_limited", "BBR-3 BBR-13", max_bw_app_limited },
     { "any_state_nonsense", "CC-GEN-2 CC-GEN-6 BBR-INT", any_state_nonsense },
     { "startup_plateau", "BBR-5 BBR-6 BBR-PIT", startup_plateau },
     { "startup_loss_app_limited", "BBR-7 BBR-PIT", startup_loss_app_limited },
