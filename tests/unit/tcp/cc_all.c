@@ -134,10 +134,21 @@ static void cubic_target_is_bounded(void)
     HN_CHECK(flow.cc.cwnd <= before + before / 2 && flow.cc.cwnd >= before + before / 2 - 1000);
 }
 
+/* RFC 8257 1: DCTCP beside other traffic takes more than its share; it runs only where somebody asks for it. */
+static void dctcp_is_asked_for(void)
+{
+    struct tenon_conf conf;
+
+    tenon_conf_default(&conf);
+    HN_CHECK(conf.tcp_cc != NULL && !(conf.tcp_cc->flags & TENON_CC_DCTCP));
+    HN_CHECK(tenon_cc_find("dctcp") == NULL || (tenon_cc_find("dctcp")->flags & TENON_CC_DCTCP));
+}
+
 static const struct hn_test tests[] = {
     { "every_table_answers_loss", "CC-GEN-4", every_table_answers_loss },
     { "every_table_any_event", "CC-GEN-2 CC-GEN-6", every_table_any_event },
     { "cubic_target_is_bounded", "CUBIC-2", cubic_target_is_bounded },
+    { "dctcp_is_asked_for", "DC-1", dctcp_is_asked_for },
 };
 
 int main(int argc, char **argv)
