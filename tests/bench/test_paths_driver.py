@@ -228,8 +228,15 @@ def test_one_cell_is_printed(drive):
 
 def test_failing_program_is_told(drive, tmp_path):
     done = drive("--only", "kind=bulk cc=newreno rtt=50 rate=10 ", BROKEN="newreno")
-    assert done.returncode != 0 and "no memory" in done.stderr
-    assert not (tmp_path / "out" / "results.jsonl").exists()
+    assert done.returncode != 0 and "no memory" in done.stderr and "Traceback" not in done.stderr
+    assert not (tmp_path / "out" / "report.html").exists()
+
+
+def test_results_are_kept_one_by_one(drive, tmp_path):
+    done = drive("--only", "kind=bulk cc=", "--only", "rtt=50 rate=10 buffer=4", "-j", "1", BROKEN="newreno")
+    assert done.returncode != 0
+    kept = [json.loads(line)["cc"] for line in (tmp_path / "out" / "results.jsonl").read_text().splitlines()]
+    assert kept and "newreno" not in kept
 
 
 @pytest.mark.parametrize("arguments,words", [(["--cell", "colour=blue"], "colour=blue"),
