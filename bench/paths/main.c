@@ -135,9 +135,11 @@ static void print_counters(const struct paths_net *net)
     static const struct {
         const char *name;
         enum tenon_stat stat;
-    } rows[] = { { "undone", TENON_STAT_TCP_UNDO },
-                 { "dsacks", TENON_STAT_TCP_DSACK },
-                 { "probes", TENON_STAT_TCP_TLP } };
+    } rows[] = {
+        { "undone", TENON_STAT_TCP_UNDO },
+        { "dsacks", TENON_STAT_TCP_DSACK },
+        { "probes", TENON_STAT_TCP_TLP },
+    };
     size_t k;
     unsigned i;
 
