@@ -132,7 +132,10 @@ static void ack_take_sack(struct tenon_tcp *conn, struct tn_ack *ack)
 
     if (!(conn->flags & TN_TCP_F_SACK) || seg->options.nsacks == 0)
         return;
-    for (i = ack_take_dsack(conn, ack) ? 1 : 0; i < seg->options.nsacks; i++) {
+    i = ack_take_dsack(conn, ack) ? 1 : 0;
+    if (ack->flight == 0)
+        return;
+    for (; i < seg->options.nsacks; i++) {
         const tenon_u32 left = seg->options.sack_left[i];
         const tenon_u32 right = seg->options.sack_right[i];
 
@@ -285,15 +288,16 @@ TENON_INTERNAL int tn_tcp_ack_input(struct tenon_tcp *conn, struct tn_seg *seg)
     ack.acked = seg->ack - conn->snd_una;
     ack.fack = tn_sack_highest(conn);
     tn_tcp_window_update(conn, seg);
-    if (ack.flight > 0) {
+    if (ack.flight > 0)
         tn_undo_look(conn, &ack);
-        ack_take_sack(conn, &ack);
+    ack_take_sack(conn, &ack);
+    if (ack.flight > 0)
         ack_deliver(conn, &ack);
-    }
     ack.is_dup = (tenon_u8)ack_is_duplicate(conn, &ack, wnd_before);
-    tn_ecn_acked(conn, &ack);
+    tn_ecn_look(conn, &ack);
     if (ack.acked > 0 || ack.delivered > 0 || ack.is_dup || ack.has_dsack || tn_tlp_is_out(conn->flight))
         ack_process(conn, &ack);
+    tn_ecn_acked(conn, &ack);
     if (ack.acked == 0)
         return 1;
     if (!ack_tell(conn, ack.acked, fin_was_acked))

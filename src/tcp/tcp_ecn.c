@@ -71,10 +71,6 @@ static void ecn_reduce(struct tenon_tcp *conn, const struct tn_ack *ack)
     const struct tenon_cc_ops *ops = conn->cc.ops;
     struct tenon_cc_event event;
 
-    conn->ecn_recover = conn->snd_nxt;
-    conn->ecn |= TN_ECN_CWR;
-    if (conn->recovery != TN_RECOVERY_NONE)
-        return;    /* one reduction per window, whatever it is for */
     tn_tcp_cc_event(conn, &event);
     event.in_flight = ack->flight;
     event.acked = ack->acked;
@@ -92,16 +88,28 @@ static void ecn_reduce(struct tenon_tcp *conn, const struct tn_ack *ack)
     tn_count(conn->stack, TENON_STAT_TCP_ECE_REDUCED);
 }
 
-TENON_INTERNAL void tn_ecn_acked(struct tenon_tcp *conn, struct tn_ack *ack)
+TENON_INTERNAL void tn_ecn_look(struct tenon_tcp *conn, struct tn_ack *ack)
 {
     if (!(conn->ecn & TN_ECN_ON) || !(ack->seg->flags & TN_TCP_ECE) || (ack->seg->flags & TN_TCP_SYN))
         return;
+    ack->has_ece = 1;
     ack->ce = ack->acked;
+}
+
+/* One reduction per window, whatever it is for: a loss that the same ACK tells of comes first. */
+TENON_INTERNAL void tn_ecn_acked(struct tenon_tcp *conn, const struct tn_ack *ack)
+{
+    if (!ack->has_ece)
+        return;
     if (conn->cc.ops->flags & TENON_CC_DCTCP) {
         conn->ecn |= TN_ECN_CWR;
         return;
     }
-    if (ack->flight > 0 && tn_seq_gt(ack->seg->ack, conn->ecn_recover))
+    if (ack->flight == 0 || !tn_seq_gt(ack->seg->ack, conn->ecn_recover))
+        return;
+    conn->ecn_recover = conn->snd_nxt;
+    conn->ecn |= TN_ECN_CWR;
+    if (conn->recovery == TN_RECOVERY_NONE)
         ecn_reduce(conn, ack);
 }
 

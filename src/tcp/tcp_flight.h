@@ -69,7 +69,7 @@ struct tn_flight {
     /* How to go back (tcp_undo.c) */
     tenon_u8 undo;               /* 1: the last reduction can still turn out to be a mistake */
     tenon_u8 frto;               /* enum tn_frto */
-    tenon_u32 undo_una, undo_again;
+    tenon_u32 undo_una, undo_again, undo_dsack;
     tenon_u32 undo_cwnd, undo_ssthresh, undo_words[TENON_CC_WORDS];
 
     /* Rate samples (tcp_rate.c) */
@@ -103,6 +103,7 @@ struct tn_ack {
     tenon_u8 has_newest, newest_again, has_original;
     tenon_u8 is_dup;             /* a duplicate ACK (RFC 5681 2) */
     tenon_u8 has_dsack;
+    tenon_u8 has_ece;            /* the peer echoes congestion */
     tenon_u8 is_original;        /* what it acknowledges first was sent again, and need not have been */
     tenon_u8 reordered;          /* something arrived behind what was sent after it */
     tenon_u8 old_original;       /* something that was sent once, before the last timeout, arrived */

@@ -477,7 +477,8 @@ TENON_INTERNAL unsigned tn_ecn_syn_flags(struct tenon_tcp *conn, unsigned flags)
 TENON_INTERNAL void tn_ecn_take_syn(struct tenon_tcp *conn, const struct tn_seg *seg);
 /* An acceptable segment: what the network and the peer have marked. */
 TENON_INTERNAL void tn_ecn_received(struct tenon_tcp *conn, const struct tn_seg *seg);
-TENON_INTERNAL void tn_ecn_acked(struct tenon_tcp *conn, struct tn_ack *ack);
+TENON_INTERNAL void tn_ecn_look(struct tenon_tcp *conn, struct tn_ack *ack);
+TENON_INTERNAL void tn_ecn_acked(struct tenon_tcp *conn, const struct tn_ack *ack);
 /* What goes with a segment of these flags that is no SYN. */
 TENON_INTERNAL unsigned tn_ecn_flags(const struct tenon_tcp *conn, unsigned flags);
 

@@ -113,14 +113,16 @@ static int pace_is_on(const struct tenon_tcp *conn)
 TENON_INTERNAL void tn_pace_update(struct tenon_tcp *conn)
 {
     struct tenon_cc *cc = &conn->cc;
-    const tenon_u32 srtt = conn->srtt8 >> 3;
-    tenon_u32 window;
+    tenon_u32 srtt = conn->srtt8 >> 3, window;
 
     if (cc->ops->flags & TENON_CC_PACES)
         return;
     cc->pacing = 0;
     if (!tn_tcp_opt(conn, TENON_TCP_PACING) || srtt == 0)
         return;
+    /* SRTT remembers a full queue long after it has drained; the last packet's round trip does not. */
+    if (conn->flight != NULL && conn->flight->rack_valid)
+        srtt = tn_max(1, tn_min(srtt, conn->flight->rack_rtt_us));
     window = tn_max(cc->cwnd, tn_tcp_in_flight(conn));
     window += cc->cwnd < cc->ssthresh / 2 ? window : window / 5;
     cc->pacing = tn_rate_of(window, srtt);

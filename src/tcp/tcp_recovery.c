@@ -286,6 +286,9 @@ static void recovery_tell_acked(struct tenon_tcp *conn, const struct tn_ack *ack
 
     if (ack->acked == 0)
         return;
+    /* RFC 3168 6.1.2: what met congestion opens no window; DCTCP counts it. */
+    if (ack->ce > 0 && !(conn->cc.ops->flags & TENON_CC_DCTCP))
+        return;
     recovery_event(conn, ack, &event);
     conn->cc.ops->acked(&conn->cc, &event);
 }
@@ -318,6 +321,7 @@ TENON_INTERNAL void tn_tcp_recovery_on_ack(struct tenon_tcp *conn, struct tn_ack
     if (tn_undo_check(conn, ack)) {
         recovery_clear(conn);
         conn->recover = conn->snd_una;    /* RFC 5682 2.1 step 3b */
+        conn->flight->rack_valid = 0;         /* the ACK that it was taken from answered an original */
     } else {
         recovery_step(conn, ack);
     }

@@ -9,6 +9,7 @@ TENON_INTERNAL void tn_undo_save(struct tenon_tcp *conn)
 
     flight->undo = 1;
     flight->undo_una = conn->snd_una;
+    flight->undo_dsack = conn->snd_una - 1;
     flight->undo_again = flight->again_bytes;    /* a probe may be on its way, and come back as D-SACK */
     flight->undo_cwnd = conn->cc.cwnd;
     flight->undo_ssthresh = conn->cc.ssthresh;
@@ -61,14 +62,26 @@ static int undo_by_dsack(const struct tenon_tcp *conn, const struct tn_ack *ack)
     struct tn_flight *flight = conn->flight;
     const tenon_u32 bytes = ack->dsack_right - ack->dsack_left;
 
-    if (!ack->has_dsack || flight->undo_again == 0 || tn_seq_lt(ack->dsack_left, flight->undo_una))
+    if (!ack->has_dsack || flight->undo_again == 0 || tn_seq_lt(ack->dsack_left, flight->undo_una) ||
+        ack->dsack_left == flight->undo_dsack)
         return 0;
+    flight->undo_dsack = ack->dsack_left;    /* told twice, it still is one */
     flight->undo_again -= tn_min(bytes, flight->undo_again);
     return flight->undo_again == 0;
 }
 
-/* RFC 5682 3.1, with SACK: something that left once, before the timeout, arrives after it. Without SACK (2.1): two
- * ACKs in a row go forward although only the first segment was repeated. */
+/* RFC 5682 2.1 step 3a: a duplicate ACK, the timeout was right. Three segments let the next repetition leave. */
+static void undo_frto_refuted(struct tenon_tcp *conn, const struct tn_ack *ack)
+{
+    struct tn_flight *flight = conn->flight;
+
+    if (flight->frto == TN_FRTO_NEW && ack->acked == 0)
+        conn->cc.cwnd = tn_max(conn->cc.cwnd, tn_min(3UL * conn->mss, conn->cc.ssthresh));
+    flight->frto = TN_FRTO_NONE;
+}
+
+/* RFC 5682 3.1, with SACK: the repeated head is acknowledged, and something arrives that left once, before the
+ * timeout. Without SACK (2.1): two ACKs in a row go forward although only the head was repeated. */
 static int undo_by_frto(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
     struct tn_flight *flight = conn->flight;
@@ -76,7 +89,7 @@ static int undo_by_frto(struct tenon_tcp *conn, const struct tn_ack *ack)
 
     if (flight->frto == TN_FRTO_NONE || (ack->acked == 0 && ack->sacked == 0 && !ack->is_dup))
         return 0;
-    if (sack && ack->old_original)
+    if (sack && ack->old_original && tn_seq_gt(conn->snd_una, flight->undo_una))
         return 1;
     if (!sack && flight->frto == TN_FRTO_NEW && ack->acked > 0)
         return 1;
@@ -85,7 +98,7 @@ static int undo_by_frto(struct tenon_tcp *conn, const struct tn_ack *ack)
         flight->frto = TN_FRTO_NEW;    /* step 2b: up to two new segments now, whatever Nagle says */
         conn->flags |= TN_TCP_F_SWS_OVERRIDE;
     } else if (ack->acked > 0 || ack->is_dup) {
-        flight->frto = TN_FRTO_NONE;
+        undo_frto_refuted(conn, ack);
     }
     return 0;
 }
