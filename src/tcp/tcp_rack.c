@@ -198,8 +198,10 @@ TENON_INTERNAL tenon_u32 tn_rack_detect(struct tenon_tcp *conn)
     flight->reo_wait_us = 0;
     if (!flight->rack_valid || !(conn->flags & TN_TCP_F_SACK))
         return 0;
+    /* SACKed, and not acknowledged: the peer reneges or lies, and the RTO will tell. The walk below would begin anew
+     * with every ACK. */
     if (conn->recovery == TN_RECOVERY_NONE && tn_tcp_peer_reneged(conn))
-        return 0;    /* the timeout will see to it */
+        return 0;
     window = rack_window(conn);
     lost = rack_detect_first(conn, window);
     if (flight->again_n > 0)

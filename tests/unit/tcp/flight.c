@@ -3,8 +3,6 @@
  * entry per byte of sequence space. And what an acknowledgement costs on a large window. */
 #include "harness.h"
 
-#include <time.h>
-
 #include "tcp/tcp_internal.h"
 
 static tenon_u32 chance_state = 1;
