@@ -5,7 +5,7 @@ import json
 import statistics
 
 COLOURS = {"linux": "#b26a00", "tenon": "#0b6bcb", "lwip": "#7a4fa3", "smoltcp": "#4d7c0f"}
-NAME_WIDTH, CELL_WIDTH = 18, 17
+NAME_WIDTH, CELL_WIDTH = 18, 21
 
 
 def family(stack):
