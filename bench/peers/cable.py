@@ -91,6 +91,12 @@ class Namespace:
         if done.returncode != 0:
             raise Failed(f"no TAP interface: {done.stderr.strip()}")
 
+    def wait_up(self, name):
+        """The kernel drops what is sent in the moment between an interface's carrier and its queue coming up."""
+        loop = f"until ip -o link show dev {name} | grep -q 'state UP'; do sleep 0.02; done"
+        if subprocess.run([*self.prefix(), "timeout", "10", "sh", "-c", loop]).returncode != 0:
+            raise Failed(f"the interface {name} does not come up")
+
     def close(self):
         self.holder.stdin.close()
         self.holder.wait()
@@ -117,6 +123,9 @@ class Cable:
             far = f"tap:{RECEIVER_TAP}@{self.spaces[1].pid}"
             self.relay = self.start([*self.tools["relay_prefix"], self.tools["relay"], *self.options, near, far])
             self.expect_ready(self.relay, "the relay")
+            self.spaces[1].wait_up(RECEIVER_TAP)
+            if self.in_kernel:    # the others bring theirs up when they open it
+                self.spaces[0].wait_up(stacks.TAP)
         except BaseException:
             self.__exit__()
             raise
