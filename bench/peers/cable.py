@@ -72,7 +72,7 @@ class Namespace:
 
     def __init__(self):
         self.holder = subprocess.Popen(["unshare", "-n", "sh", "-c", "echo; exec cat"], stdin=subprocess.PIPE,
-                                       stdout=subprocess.PIPE)
+                                       stdout=subprocess.PIPE, start_new_session=True)
         if self.holder.stdout.readline() != b"\n":
             self.close()
             raise Failed("no network namespace can be made here")
@@ -145,9 +145,9 @@ class Cable:
     def start(self, argv, **more):
         more.setdefault("stdout", subprocess.PIPE)
         more.setdefault("stdin", subprocess.DEVNULL)
-        # What we have started does not outlive us, whatever ends us.
+        # What we have started does not outlive us, whatever ends us; but a signal at the terminal is for us alone.
         argv = ["setpriv", "--pdeathsig", "KILL", *(str(a) for a in argv)]
-        process = subprocess.Popen(argv, stderr=self.said, text=True, **more)
+        process = subprocess.Popen(argv, stderr=self.said, text=True, start_new_session=True, **more)
         self.processes.append(process)
         return process
 
