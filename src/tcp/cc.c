@@ -95,6 +95,11 @@ TENON_INTERNAL tenon_u32 tn_cc_flight(const struct tenon_cc *cc, const struct te
     return tn_min(event->in_flight, cc->cwnd);
 }
 
+TENON_INTERNAL tenon_u32 tn_cc_initial(tenon_u32 mss)
+{
+    return tn_min(10 * mss, tn_max(2 * mss, 14600));
+}
+
 TENON_INTERNAL void tn_cc_grow(struct tenon_cc *cc, tenon_u32 bytes)
 {
     const tenon_u32 most = 1UL << TN_CC_CWND_MAX_SHIFT;

@@ -24,6 +24,9 @@ TENON_INTERNAL tenon_u32 tn_cc_volume(tenon_rate rate, tenon_u32 us);
 /* The rate of so many bytes in a time, rounded down. 0 and more than 2^31 us are taken as 1 and 2^31. */
 TENON_INTERNAL tenon_rate tn_cc_rate(tenon_u32 bytes, tenon_u32 us);
 
+/* RFC 6928 2. */
+TENON_INTERNAL tenon_u32 tn_cc_initial(tenon_u32 mss);
+
 /* By how much an ACK opens the window in slow start: what it acknowledges, but no more than two segments, so that
  * splitting ACKs gains nothing and a stretched one makes no burst (RFC 3465 2.3); eight where pacing spreads them. */
 TENON_INTERNAL tenon_u32 tn_cc_slow_start(const struct tenon_cc_event *event);

@@ -13,7 +13,7 @@ static void newreno_init(struct tenon_cc *cc, const struct tenon_cc_event *event
     if (cc->cwnd != 0)
         return;    /* it takes over from another table: the window stays */
     cc->ssthresh = 0xFFFFFFFFUL;
-    cc->cwnd = event->repeated ? mss : tn_min(10 * mss, tn_max(2 * mss, 14600));
+    cc->cwnd = event->repeated ? mss : tn_cc_initial(mss);
 }
 
 /* RFC 5681 3.1, by bytes: slow start as RFC 3465, congestion avoidance by one segment per window. */
@@ -64,7 +64,7 @@ static void newreno_idle(struct tenon_cc *cc, const struct tenon_cc_event *event
 {
     const tenon_u32 mss = event->mss;
 
-    cc->cwnd = tn_min(cc->cwnd, tn_min(10 * mss, tn_max(2 * mss, 14600)));
+    cc->cwnd = tn_min(cc->cwnd, tn_cc_initial(mss));
 }
 
 /* RFC 3168 6.1.2: half, as for a loss, but nothing is missing, and it goes down to one segment. */

@@ -31,9 +31,10 @@ TENON_INTERNAL void tn_tcp_rtt_sample(struct tenon_tcp *conn, tenon_u32 rtt_us)
         conn->rttvar4 = conn->rttvar4 - (conn->rttvar4 >> 2) + off;
         conn->srtt8 = tn_max(8, conn->srtt8 - srtt + rtt_us);
     }
-    /* G is a tick of the wheel. The floor of RFC 6298 2.4 is on the sum; half of it on the variance keeps a path
-     * whose RTT never changes from a timeout at the first ACK that is late. */
+    /* G is a tick of the wheel. The floor of RFC 6298 2.4 is on the sum; half of it, and a quarter of SRTT, on the
+     * variance keep a path whose RTT never changed from a timeout when its queue begins to grow. */
     variance = tn_max(tn_max(1UL << TN_TICK_SHIFT, conf->tcp_rto_min_us / 2), conn->rttvar4);
+    variance = tn_max(variance, conn->srtt8 >> 5);
     conn->rto_us = tn_min(tn_max((conn->srtt8 >> 3) + variance, conf->tcp_rto_min_us), conf->tcp_rto_max_us);
 }
 

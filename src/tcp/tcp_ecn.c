@@ -74,11 +74,6 @@ static void ecn_reduce(struct tenon_tcp *conn, const struct tn_ack *ack)
     tn_tcp_cc_event(conn, &event);
     event.in_flight = ack->flight;
     event.acked = ack->acked;
-    /* The smallest window cannot be halved: one segment per RTO then. */
-    if (conn->cc.cwnd <= conn->mss) {
-        conn->flags |= TN_TCP_F_PACING;
-        conn->pace_us = conn->stack->now_us + conn->rto_us;
-    }
     if (ops->ecn != NULL) {
         ops->ecn(&conn->cc, &event);
     } else {
@@ -104,6 +99,11 @@ TENON_INTERNAL void tn_ecn_acked(struct tenon_tcp *conn, const struct tn_ack *ac
     if (conn->cc.ops->flags & TENON_CC_DCTCP) {
         conn->ecn |= TN_ECN_CWR;
         return;
+    }
+    /* The smallest window cannot be halved: one segment per RTO then. */
+    if (conn->cc.cwnd <= conn->mss) {
+        conn->flags |= TN_TCP_F_PACING;
+        conn->pace_us = conn->stack->now_us + conn->rto_us;
     }
     if (ack->flight == 0 || !tn_seq_gt(ack->seg->ack, conn->ecn_recover))
         return;

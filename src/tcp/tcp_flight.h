@@ -6,6 +6,7 @@
 #define TN_TCP_TCP_FLIGHT_H
 
 #include "core.h"
+#include "tcp/cc_validate.h"
 
 TENON_BEGIN_DECLS
 
@@ -71,6 +72,8 @@ struct tn_flight {
     tenon_u8 frto;               /* enum tn_frto */
     tenon_u32 undo_una, undo_again, undo_dsack;
     tenon_u32 undo_cwnd, undo_ssthresh, undo_words[TENON_CC_WORDS];
+
+    struct tn_cwv cwv;           /* RFC 7661 */
 
     /* Rate samples (tcp_rate.c) */
     tenon_u32 delivered_us, first_sent_us;
@@ -180,10 +183,6 @@ TENON_INTERNAL int tn_undo_check(struct tenon_tcp *conn, const struct tn_ack *ac
 
 /* ---- tcp_rate.c -------------------------------------------------------------------------------------- */
 
-/* `bytes` in `us` microseconds, as a rate; us 0 counts as 1. */
-TENON_INTERNAL tenon_rate tn_rate_of(tenon_u32 bytes, tenon_u32 us);
-/* What a rate brings in that time: saturates. */
-TENON_INTERNAL tenon_u32 tn_rate_bytes(tenon_rate rate, tenon_u32 us);
 TENON_INTERNAL void tn_rate_sending(struct tenon_tcp *conn, struct tn_sent *sent, tenon_u32 bytes);
 TENON_INTERNAL void tn_rate_sample(struct tenon_tcp *conn, const struct tn_ack *ack,
                                    struct tenon_rate_sample *sample);

@@ -459,6 +459,8 @@ TENON_INTERNAL void tn_tcp_arm_keepalive(struct tenon_tcp *conn);
 /* What an ACK means for loss and congestion; the sequence numbers have been moved. */
 TENON_INTERNAL void tn_tcp_recovery_on_ack(struct tenon_tcp *conn, struct tn_ack *ack);
 TENON_INTERNAL void tn_tcp_recovery_on_reorder_timer(struct tenon_tcp *conn);
+/* After silence: whether the window is kept (RFC 7661), aged as need be; else it restarts (RFC 5681 4.1). */
+TENON_INTERNAL int tn_tcp_keeps_window(struct tenon_tcp *conn);
 /* The head of the queue is SACKed and not acknowledged. */
 TENON_INTERNAL int tn_tcp_peer_reneged(const struct tenon_tcp *conn);
 /* A stretch of so many bytes, that left at `sent`, is lost. */

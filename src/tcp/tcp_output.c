@@ -604,7 +604,8 @@ static int output_one(struct tenon_tcp *conn)
     return 1;
 }
 
-/* RFC 5681 4.1: after an RTO of silence the window says nothing of the network any more. */
+/* RFC 5681 4.1: after an RTO of silence the window says nothing of the network any more, unless pacing keeps its use
+ * from being a burst (RFC 7661 4.4). */
 static void output_check_idle(struct tenon_tcp *conn)
 {
     struct tenon_cc_event event;
@@ -616,9 +617,11 @@ static void output_check_idle(struct tenon_tcp *conn)
     if (conn->stack->now_ms - conn->last_snd_ms > 1000000UL)
         conn->flags &=
             ~(tenon_u32)TN_TCP_F_PACING; /* its clock comes round in an hour */
+    conn->last_snd_ms = conn->stack->now_ms;
+    if (tn_tcp_keeps_window(conn))
+        return;
     tn_tcp_cc_event(conn, &event);
     conn->cc.ops->idle(&conn->cc, &event);
-    conn->last_snd_ms = conn->stack->now_ms;
 }
 
 /* Nothing is in flight and something waits: the window is closed, or too small, or memory is short. */

@@ -20,15 +20,16 @@ TENON_INTERNAL tenon_u32 tn_tcp_ts_at(const struct tenon_tcp *conn, tenon_u32 us
     return tn_tcp_ts_now(conn) - (ago > part ? (ago - part + 999) / 1000 : 0);
 }
 
-/* 6.2 step 2: the ACK may be for an earlier transmission of the same. */
+/* 6.2 step 2: the ACK may be for an earlier transmission of the same. The timestamp tells only of what moves snd_una
+ * (RFC 7323 4.3); of what is SACKed, a round trip that is clearly too short does. */
 static int rack_is_for_earlier(const struct tenon_tcp *conn, const struct tn_ack *ack, const struct tn_sent *sent)
 {
     const struct tn_tcp_options *options = &ack->seg->options;
+    const tenon_u32 rtt_us = conn->stack->now_us - sent->sent_us;
 
-    if ((conn->flags & TN_TCP_F_TIMESTAMPS) && options->has_timestamp &&
-        tn_seq_lt(options->ts_ecr, tn_tcp_ts_at(conn, sent->sent_us)))
-        return 1;
-    return conn->stack->now_us - sent->sent_us < conn->min_rtt_us;
+    if (ack->acked > 0 && (conn->flags & TN_TCP_F_TIMESTAMPS) && options->has_timestamp)
+        return tn_seq_lt(options->ts_ecr, tn_tcp_ts_at(conn, sent->sent_us));
+    return rtt_us < conn->min_rtt_us - conn->min_rtt_us / 16;
 }
 
 TENON_INTERNAL void tn_rack_delivered(struct tenon_tcp *conn, const struct tn_ack *ack, const struct tn_sent *sent,
@@ -52,6 +53,7 @@ TENON_INTERNAL void tn_rack_widen(struct tenon_tcp *conn)
 {
     struct tn_flight *flight = conn->flight;
 
+    flight->reordered = 1;
     if (flight->dsack_round_runs && tn_seq_lt(conn->snd_una, flight->dsack_round))
         return;
     flight->dsack_round_runs = 1;
@@ -247,6 +249,7 @@ TENON_INTERNAL tenon_u32 tn_tlp_timeout(const struct tenon_tcp *conn)
         return 0;
     if (pto == 0)
         return RACK_PTO_FIRST_US;
+    pto = tn_max(pto, conn->stack->conf.tcp_rto_min_us / 20);    /* a peer on the same link has to be scheduled */
     /* A single segment may wait for the peer's delayed ACK. */
     if (conn->snd_nxt - conn->snd_una <= conn->mss)
         pto += conn->stack->conf.tcp_peer_delack_us;

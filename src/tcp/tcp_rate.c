@@ -3,40 +3,6 @@
 #include "tcp/cc.h"
 #include "tcp/tcp_internal.h"
 
-/* ---- arithmetic --------------------------------------------------------------------------------------- */
-
-TENON_INTERNAL tenon_rate tn_rate_of(tenon_u32 bytes, tenon_u32 us)
-{
-    tenon_u32 carry = 0;
-
-    if (us >> 30 != 0)
-        us >>= 2, bytes >>= 2;    /* tn_cc_share() divides by 30 bits; after 17 minutes three bytes do not matter */
-    us = tn_max(us, 1);
-    if (us < 65536UL && bytes > 0xFFFFFFFFUL / ((tenon_u32)65536UL / us + 1))
-        return 0xFFFFFFFFUL;
-    return tn_cc_share(&carry, 65536UL, bytes, us);
-}
-
-TENON_INTERNAL tenon_u32 tn_rate_bytes(tenon_rate rate, tenon_u32 us)
-{
-    const tenon_u32 rate_low = (tenon_u32)(rate & 0xFFFFUL), us_low = (tenon_u32)(us & 0xFFFFUL);
-    const tenon_u32 high = (rate >> 16) * (us >> 16);
-    const tenon_u32 middle = (rate >> 16) * us_low, other = rate_low * (us >> 16);
-    const tenon_u32 low = rate_low * us_low >> 16;
-    tenon_u32 sum;
-
-    if (high >> 16 != 0)
-        return 0xFFFFFFFFUL;
-    sum = high << 16;
-    if (middle > 0xFFFFFFFFUL - sum)
-        return 0xFFFFFFFFUL;
-    sum += middle;
-    if (other > 0xFFFFFFFFUL - sum)
-        return 0xFFFFFFFFUL;
-    sum += other;
-    return low > 0xFFFFFFFFUL - sum ? 0xFFFFFFFFUL : sum + low;
-}
-
 /* ---- samples ------------------------------------------------------------------------------------------------ */
 
 TENON_INTERNAL void tn_rate_sending(struct tenon_tcp *conn, struct tn_sent *sent, tenon_u32 bytes)
@@ -80,7 +46,7 @@ TENON_INTERNAL void tn_rate_sample(struct tenon_tcp *conn, const struct tn_ack *
     if (interval == 0 || interval < conn->min_rtt_us)
         return;
     sample->interval_us = interval;
-    sample->rate = tn_rate_of(sample->delivered, interval);
+    sample->rate = tn_cc_rate(sample->delivered, interval);
 }
 
 TENON_INTERNAL void tn_rate_check_app_limited(struct tenon_tcp *conn)
@@ -125,7 +91,7 @@ TENON_INTERNAL void tn_pace_update(struct tenon_tcp *conn)
         srtt = tn_max(1, tn_min(srtt, conn->flight->rack_rtt_us));
     window = tn_max(cc->cwnd, tn_tcp_in_flight(conn));
     window += cc->cwnd < cc->ssthresh / 2 ? window : window / 5;
-    cc->pacing = tn_rate_of(window, srtt);
+    cc->pacing = tn_cc_rate(window, srtt);
 }
 
 TENON_INTERNAL int tn_pace_allows(struct tenon_tcp *conn)
@@ -163,5 +129,5 @@ TENON_INTERNAL tenon_u32 tn_pace_quantum(const struct tenon_tcp *conn)
 {
     if (!pace_is_on(conn))
         return 0xFFFFFFFFUL;
-    return tn_max(2UL * conn->mss, tn_rate_bytes(conn->cc.pacing, PACE_BURST_US));
+    return tn_max(2UL * conn->mss, tn_cc_volume(conn->cc.pacing, PACE_BURST_US));
 }

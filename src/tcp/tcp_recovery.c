@@ -67,6 +67,36 @@ TENON_INTERNAL void tn_tcp_lost(struct tenon_tcp *conn, const struct tn_sent *se
     conn->cc.ops->lost_bytes(&conn->cc, &event);
 }
 
+/* ---- a window that is not used (RFC 7661) ----------------------------------------------------------------------- */
+
+static struct tn_cwv_now cwv_now(const struct tenon_tcp *conn)
+{
+    struct tn_cwv_now now;
+
+    now.us = conn->stack->now_us;
+    now.ms = conn->stack->now_ms;
+    now.srtt_us = conn->srtt8 >> 3;
+    return now;
+}
+
+/* A loss while the window is not validated: it says nothing, what was in flight does (4.4.1). */
+static void cwv_limit(struct tenon_tcp *conn, tenon_u32 most)
+{
+    if (!(conn->cc.ops->flags & TENON_CC_OWN_RECOVERY))
+        conn->cc.cwnd = tn_min(conn->cc.cwnd, tn_max(most, 2UL * conn->mss));
+}
+
+/* With pacing the window outlives silence, for five minutes and longer (4.4.3). */
+TENON_INTERNAL int tn_tcp_keeps_window(struct tenon_tcp *conn)
+{
+    const struct tn_cwv_now now = cwv_now(conn);
+
+    if (conn->flight == NULL || !conn->flight->cwv.known || conn->cc.pacing == 0)
+        return 0;
+    (void)tn_cwv_age(&conn->flight->cwv, &conn->cc, tn_cc_initial(conn->mss), &now);
+    return 1;
+}
+
 /* ---- PRR (RFC 9937 6) ------------------------------------------------------------------------------------------ */
 
 static int prr_applies(const struct tenon_tcp *conn)
@@ -152,7 +182,9 @@ static void recovery_reduced(struct tenon_tcp *conn)
 /* RFC 5681 3.2, RFC 6675 5, RFC 8985 6.2 step 5. */
 static void recovery_enter_fast(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
+    const struct tn_cwv_now now = cwv_now(conn);
     struct tenon_cc_event event;
+    tenon_u32 most;
 
     tn_tcp_cc_event(conn, &event);
     if (conn->dupacks > 0)
@@ -163,7 +195,9 @@ static void recovery_enter_fast(struct tenon_tcp *conn, const struct tn_ack *ack
     prr_begin(conn, ack);
     recovery_reduced(conn);
     conn->flight->tlp = TN_TLP_NONE;    /* one reduction for both */
+    most = tn_cwv_lost(&conn->flight->cwv, conn->cc.cwnd, event.in_flight, &now);
     conn->cc.ops->lost(&conn->cc, &event);
+    cwv_limit(conn, most);
     tn_count(conn->stack, TENON_STAT_TCP_FAST_RETRANSMIT);
     tn_tcp_trace(conn, TENON_TRACE_RECOVERY, NULL, 1);
 }
@@ -183,6 +217,7 @@ static void recovery_leave(struct tenon_tcp *conn, const struct tn_ack *ack)
     if (was_fast) {
         tn_tcp_cc_event(conn, &event);
         conn->cc.ops->recovered(&conn->cc, &event);
+        cwv_limit(conn, tn_cwv_recovered(&conn->flight->cwv, conn->flight->undo_again));
     }
     if (more)
         recovery_enter_fast(conn, ack);
@@ -282,6 +317,7 @@ static void recovery_on_tlp(struct tenon_tcp *conn, const struct tn_ack *ack)
 
 static void recovery_tell_acked(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
+    const struct tn_cwv_now now = cwv_now(conn);
     struct tenon_cc_event event;
 
     if (ack->acked == 0)
@@ -290,6 +326,8 @@ static void recovery_tell_acked(struct tenon_tcp *conn, const struct tn_ack *ack
     if (ack->ce > 0 && !(conn->cc.ops->flags & TENON_CC_DCTCP))
         return;
     recovery_event(conn, ack, &event);
+    if (conn->recovery == TN_RECOVERY_NONE)
+        tn_cwv_acked(&conn->flight->cwv, ack->acked, conn->cc.cwnd, &now);
     conn->cc.ops->acked(&conn->cc, &event);
 }
 
@@ -388,6 +426,7 @@ TENON_INTERNAL void tn_tcp_recovery_on_rto(struct tenon_tcp *conn)
         conn->flight->undo = 0;
     conn->flight->frto = first ? TN_FRTO_SENT : TN_FRTO_NONE;
     conn->flight->tlp = TN_TLP_NONE;
+    tn_cwv_init(&conn->flight->cwv);
     recovery_enter(conn, TN_RECOVERY_RTO);
     if (!(conn->flags & TN_TCP_F_SACK) || tn_tcp_peer_reneged(conn))
         conn->total_lost += recovery_lose_all(conn);

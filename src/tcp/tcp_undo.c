@@ -65,6 +65,8 @@ static int undo_by_dsack(const struct tenon_tcp *conn, const struct tn_ack *ack)
     if (!ack->has_dsack || flight->undo_again == 0 || tn_seq_lt(ack->dsack_left, flight->undo_una) ||
         ack->dsack_left == flight->undo_dsack)
         return 0;
+    if (tn_seq_ge(ack->dsack_left, flight->tlp_from) && tn_seq_le(ack->dsack_right, flight->tlp_end))
+        return 0;    /* a probe's, which was sent to be answered */
     flight->undo_dsack = ack->dsack_left;    /* told twice, it still is one */
     flight->undo_again -= tn_min(bytes, flight->undo_again);
     return flight->undo_again == 0;
@@ -80,8 +82,9 @@ static void undo_frto_refuted(struct tenon_tcp *conn, const struct tn_ack *ack)
     flight->frto = TN_FRTO_NONE;
 }
 
-/* RFC 5682 3.1, with SACK: the repeated head is acknowledged, and something arrives that left once, before the
- * timeout. Without SACK (2.1): two ACKs in a row go forward although only the head was repeated. */
+/* RFC 5682 3.1, with SACK: the repeated head has been acknowledged, and then something arrives that left
+ * once, before the timeout. Without SACK (2.1): two ACKs in a row go forward although only the head was
+ * repeated. */
 static int undo_by_frto(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
     struct tn_flight *flight = conn->flight;
@@ -89,7 +92,7 @@ static int undo_by_frto(struct tenon_tcp *conn, const struct tn_ack *ack)
 
     if (flight->frto == TN_FRTO_NONE || (ack->acked == 0 && ack->sacked == 0 && !ack->is_dup))
         return 0;
-    if (sack && ack->old_original && tn_seq_gt(conn->snd_una, flight->undo_una))
+    if (sack && ack->old_original && tn_seq_gt(ack->una, flight->undo_una))
         return 1;
     if (!sack && flight->frto == TN_FRTO_NEW && ack->acked > 0)
         return 1;
