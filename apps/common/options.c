@@ -31,7 +31,7 @@ static const struct argp_option option_list[] = {
     { "mtu", KEY_MTU, "BYTES", 0, "Largest IP packet; default: what the interface says", 0 },
     { "no-offload", KEY_NO_OFFLOAD, NULL, 0, "Make checksums and segments ourselves, one frame per packet", 0 },
     { "dad", KEY_DAD, NULL, 0, "Probe our addresses for duplicates before using them (takes seconds)", 0 },
-    { "cc", KEY_CC, "NAME", 0, "Congestion control: newreno (the default), cubic, highspeed", 0 },
+    { "cc", KEY_CC, "NAME", 0, "Congestion control: cubic (the default), newreno, highspeed, bbr, dctcp", 0 },
     { "no-timestamps", KEY_NO_TIMESTAMPS, NULL, 0, "Neither offer nor accept TCP timestamps", 0 },
     { "no-sack", KEY_NO_SACK, NULL, 0, "Neither offer nor accept selective acknowledgements", 0 },
     { "ecn", KEY_ECN, "off|ask|accept", 0, "Explicit congestion notification (RFC 3168); default accept", 0 },
@@ -130,7 +130,8 @@ static void read_cc(struct options *options, const char *value, const struct arg
 {
     options->cc = tenon_cc_find(value);
     if (options->cc == NULL)
-        options_bad_value(state, "--cc", value, "is not a congestion control (there are newreno, cubic, highspeed)");
+        options_bad_value(state, "--cc", value,
+                          "is not a congestion control (there are newreno, cubic, highspeed, bbr, dctcp)");
 }
 
 static void read_ecn(struct options *options, const char *value, const struct argp_state *state)

@@ -70,7 +70,7 @@ struct tenon_conf {
                                             each, which destinations share; 0: default 4096 */
     tenon_u8 tcp_syncookies;           /**< SYN cookies (RFC 4987 3.6): 0 never; 1 when a backlog is full (what
                                             tenon_conf_default() says); 2 always */
-    const struct tenon_cc_ops *tcp_cc; /**< congestion control of new connections; NULL: tenon_cc_newreno */
+    const struct tenon_cc_ops *tcp_cc; /**< congestion control of new connections; NULL: tenon_cc_cubic */
 
     /** Told of every event of every connection (tenon/trace.h); NULL: no trace. `event` is valid
      *  during the call; `trace` must not call into the instance. */

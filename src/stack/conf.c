@@ -43,7 +43,7 @@ TENON_API void tenon_conf_default(struct tenon_conf *conf)
     conf->tcp_orphans_max = 4096;
     conf->tcp_orphan_ms = 120000UL;
     conf->tcp_ooo_total_max = 67108864UL;
-    conf->tcp_cc = &tenon_cc_newreno;
+    conf->tcp_cc = &tenon_cc_cubic;
 }
 
 static void conf_u16(tenon_u16 *field, tenon_u16 value)

@@ -632,6 +632,7 @@ static void script_defaults(struct script *s, const char *file, int af)
     s->me = af == 4 ? tenon_ip4_bytes(192, 0, 2, 1) : tenon_ip6(0x20010db8, 0, 0, 1);
     s->peer = af == 4 ? tenon_ip4_bytes(192, 0, 2, 2) : tenon_ip6(0x20010db8, 0, 0, 2);
     tenon_conf_default(&s->conf);
+    s->conf.tcp_cc = &tenon_cc_newreno;    /* what it does can be counted on fingers */
     memcpy(s->netif.mac, mac_me, 6);
     s->netif.mtu = 1500;
     s->netif.flags = TENON_NETIF_NO_DAD | TENON_NETIF_NO_RA;

@@ -238,6 +238,8 @@ static inline void hn_open_seed(struct hn *hn, const struct tenon_conf *conf, te
         hn->conf = *conf;
     else
         tenon_conf_default(&hn->conf);
+    if (hn->conf.tcp_cc == &tenon_cc_cubic)
+        hn->conf.tcp_cc = &tenon_cc_newreno;    /* what it does can be counted on fingers */
     hn->seed = seed;
     hn->now_us = 1000000;
     hn->tx_take = 0xFFFF;
