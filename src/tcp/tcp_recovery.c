@@ -79,7 +79,18 @@ static struct tn_cwv_now cwv_now(const struct tenon_tcp *conn)
     return now;
 }
 
-/* A loss while the window is not validated: it says nothing, what was in flight does (4.4.1). */
+/* A loss while the window is neither used up nor validated: it says nothing, what was in flight does (4.4.1).
+ * @return the window is at most this */
+static tenon_u32 cwv_lost(struct tenon_tcp *conn, tenon_u32 in_flight)
+{
+    const struct tn_cwv_now now = cwv_now(conn);
+
+    conn->flight->cwv.loss_flight = 0;
+    if (conn->flags & TN_TCP_F_CWND_LIMITED)
+        return 0xFFFFFFFFUL;
+    return tn_cwv_lost(&conn->flight->cwv, conn->cc.cwnd, in_flight, &now);
+}
+
 static void cwv_limit(struct tenon_tcp *conn, tenon_u32 most)
 {
     if (!(conn->cc.ops->flags & TENON_CC_OWN_RECOVERY))
@@ -182,7 +193,6 @@ static void recovery_reduced(struct tenon_tcp *conn)
 /* RFC 5681 3.2, RFC 6675 5, RFC 8985 6.2 step 5. */
 static void recovery_enter_fast(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
-    const struct tn_cwv_now now = cwv_now(conn);
     struct tenon_cc_event event;
     tenon_u32 most;
 
@@ -195,7 +205,7 @@ static void recovery_enter_fast(struct tenon_tcp *conn, const struct tn_ack *ack
     prr_begin(conn, ack);
     recovery_reduced(conn);
     conn->flight->tlp = TN_TLP_NONE;    /* one reduction for both */
-    most = tn_cwv_lost(&conn->flight->cwv, conn->cc.cwnd, event.in_flight, &now);
+    most = cwv_lost(conn, event.in_flight);
     conn->cc.ops->lost(&conn->cc, &event);
     cwv_limit(conn, most);
     tn_count(conn->stack, TENON_STAT_TCP_FAST_RETRANSMIT);
