@@ -39,6 +39,8 @@ struct peer {
     uint8_t syn_seen, fin_seen, reset_seen, has_ws, has_ts, has_sack, inst_shift;
     uint32_t inst_isn;
     uint32_t got, most;             /* bytes of the instance's stream: without a gap; to the last */
+    uint32_t said;                  /* the same of any ACK; counts once frames may have been lost unseen */
+    uint8_t unseen;                 /* frames may wait in the instance, or be lost on their way */
     uint32_t claimed;               /* acknowledged at most, of its sequence space, from inst_isn on */
     uint32_t edge;                  /* the window's, at its best; counted as `got` */
     uint32_t heard_ack, heard_wnd;

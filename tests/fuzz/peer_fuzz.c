@@ -264,6 +264,7 @@ static void op_raw(struct peer *p)
 static void op_lose(struct peer *p)
 {
     p->losses = (uint32_t)fuzz_u16(&p->in) << 1;
+    p->unseen = 1;
 }
 
 /* An honest exchange: both sides do what they should, for some round trips. */
@@ -366,6 +367,7 @@ static void op_fail(struct peer *p)
 {
     const uint8_t how = fuzz_u8(&p->in);
 
+    p->unseen = 1;
     if (how & 1)
         p->w.mem_fail = how >> 3;
     if (how & 2)

@@ -98,6 +98,8 @@ static void note_sent(struct peer *p, const struct segment *s)
         p->chaos = 1;    /* bytes behind the end */
     if (!(s->flags & TN_TCP_ACK) || !p->syn_seen)
         return;
+    if (claimed <= p->written + 1 && claimed > p->said)
+        p->said = claimed;
     if (claimed > p->most + p->fin_seen)
         return;    /* of what was never sent: not believed, and the window neither */
     if (claimed > p->claimed)
