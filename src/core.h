@@ -76,6 +76,7 @@ struct tn_out {
     struct tenon_ip src, dst;
     tenon_u8 proto, ttl, tos;
     tenon_u8 df;                       /* 1: may not be fragmented */
+    tenon_u8 probe;                    /* 1: to find out whether it passes: larger than the path MTU */
     tenon_u8 router_alert;             /* 1: IGMP and MLD (RFC 2113, RFC 2711) */
     tenon_u8 netif;                    /* filled in by IP from the path */
 };

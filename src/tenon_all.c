@@ -72,6 +72,7 @@
 #include "tcp/tcp_icmp.c"
 #include "tcp/tcp_input.c"
 #include "tcp/tcp_listen.c"
+#include "tcp/tcp_mtu.c"
 #include "tcp/tcp_opts.c"
 #include "tcp/tcp_orphan.c"
 #include "tcp/tcp_output.c"

@@ -51,6 +51,7 @@ struct tenon;
     X(FRAG_SENT, "frag_sent", "fragments sent") \
     X(PMTU_LOWERED, "pmtu_lowered", "path MTU reports that were believed") \
     X(PMTU_IGNORED, "pmtu_ignored", "path MTU reports that were not") \
+    X(PMTU_DOUBTED, "pmtu_doubted", "path MTU reports of less than has arrived, which wait for a timeout (RFC 5927)") \
     X(ICMP_BAD, "icmp_bad", "ICMP: too short, or wrong checksum") \
     X(ICMP_IGNORED, "icmp_ignored", "ICMP: types that are ignored by design") \
     X(ICMP_ECHO_ANSWERED, "icmp_echo_answered", "echo requests answered") \
@@ -116,6 +117,10 @@ struct tenon;
     X(TCP_UNDO, "tcp_undo", "reductions of the window that turned out to be mistakes, and were taken back") \
     X(TCP_CE_RCVD, "tcp_ce_rcvd", "segments that met congestion on the way to us (CE, RFC 3168)") \
     X(TCP_ECE_REDUCED, "tcp_ece_reduced", "reductions of the window because the peer said so (ECE)") \
+    X(TCP_BLACK_HOLE, "tcp_black_hole", "times segments became smaller because full ones vanished (RFC 4821 7.7)") \
+    X(TCP_MTU_PROBE, "tcp_mtu_probe", "larger segments that were tried (RFC 4821 7.4)") \
+    X(TCP_MTU_PROBE_PASSED, "tcp_mtu_probe_passed", "... and have arrived") \
+    X(TCP_MTU_PROBE_LOST, "tcp_mtu_probe_lost", "... and have not, when all else had") \
     X(TCP_CC_FALLBACK, "tcp_cc_fallback", "connections with NewReno because there was no memory for tcp_cc") \
     X(TCP_SACK_BAD, "tcp_sack_bad", "SACK blocks that name nothing we sent")
 

@@ -217,6 +217,9 @@ enum tenon_tcp_option {
     TENON_TCP_PERSIST_MS,        /**< milliseconds that a closed window of the peer may last until the connection is
                                       reset (RFC 6429 4), whatever the peer says meanwhile; 0 (default): for ever.
                                       After tenon_tcp_close() tcp_orphan_ms counts too */
+    TENON_TCP_MTU_PROBING,       /**< RFC 4821, where routers do not say what fits: 0: never; 1 (default): when full
+                                      segments seem to vanish; 2: always, beginning with 1024 bytes; before opening.
+                                      What is found out holds for everything that is sent there */
     TENON_TCP_OPTION_COUNT
 };
 

@@ -191,7 +191,7 @@ TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struc
     else
         output_ip6(stack, netif, out);
     mtu = tn_path_mtu(stack, path);
-    if (TENON_LIKELY(output_piece(out) <= mtu))
+    if (TENON_LIKELY(output_piece(out) <= mtu || out->probe))
         return tn_link_output(stack, path, out);
     if (out->df || out->seg_kind != TENON_SEG_NONE)
         return output_drop(out, TENON_EMSGSIZE);

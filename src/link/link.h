@@ -60,10 +60,23 @@ struct tn_path {
     tenon_u32 gen;                   /* of the routing state that it was made from */
     tenon_u32 refs;
     tenon_u32 mtu_until_s;           /* when a lowered path MTU is forgotten (seconds of the link layer) */
-    tenon_u16 mtu;                   /* lowered path MTU; 0: the interface's */
+    tenon_u16 mtu;                   /* lowered path MTU, search_low of RFC 4821; 0: the interface's */
+    tenon_u16 mtu_high;              /* search_high: what is larger is not tried */
+    tenon_u8 search;                 /* enum tn_path_search */
+    tenon_u8 search_failed;          /* 1: something did not pass; 0: begin with mtu_high itself */
     tenon_u8 netif;
     tenon_u8 scope;                  /* interface that the caller asked for; part of the key; 0: none */
     tenon_u8 cast;                   /* enum tn_cast */
+};
+
+/* No path MTU is smaller: docs/decisions/0007; RFC 8200 5. */
+enum { TN_PATH_MTU_MIN4 = 552, TN_PATH_MTU_MIN6 = 1280 };
+
+/* RFC 4821 7.1: do we look for the path MTU ourselves? */
+enum tn_path_search {
+    TN_PATH_SEARCH_NONE,             /* no: reports tell it */
+    TN_PATH_SEARCH_ON,
+    TN_PATH_SEARCH_DONE              /* found; again when mtu_until_s is over */
 };
 
 /* Find or make the path to dst. scope: interface number or 0. The path is referenced.
@@ -80,6 +93,15 @@ TENON_INTERNAL tenon_u32 tn_path_mtu(struct tenon *stack, struct tn_path *path);
 /* A router says that packets larger than mtu do not pass (already validated by the transport or by
  * ip/icmp). Never raises; RFC 1191 3, RFC 8201 4. @return 1 if the path MTU became smaller */
 TENON_INTERNAL int tn_path_lower_mtu(struct tenon *stack, struct tn_path *path, tenon_u32 mtu);
+/* Nothing large arrives, and nobody reports it: go down to mtu, and search from there upwards (RFC 4821 7.7).
+ * @return 1 if the path MTU became smaller */
+TENON_INTERNAL int tn_path_suspect(struct tenon *stack, struct tn_path *path, tenon_u32 mtu);
+/* Bytes of the packet that is to be tried next; 0: none. */
+TENON_INTERNAL tenon_u32 tn_path_probe_bytes(struct tenon *stack, struct tn_path *path);
+/* A packet of so many bytes has passed, or has not. */
+TENON_INTERNAL void tn_path_probed(struct tenon *stack, struct tn_path *path, tenon_u32 bytes, int passed);
+/* A router's report about such a packet: mtu is the most to try. */
+TENON_INTERNAL void tn_path_probe_limit(struct tenon *stack, struct tn_path *path, tenon_u32 mtu);
 /* Upper layers' advice about the next hop: it works (RFC 4861 7.3.1), or may be dead (RFC 1122 3.3.1.4). */
 TENON_INTERNAL void tn_path_confirm(struct tenon *stack, struct tn_path *path);
 TENON_INTERNAL void tn_path_doubt(struct tenon *stack, struct tn_path *path);

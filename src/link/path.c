@@ -4,7 +4,7 @@
 #include "link/link_internal.h"
 
 enum { PATH_MTU_AGE_S = 600 };              /* RFC 1191 6.3, RFC 8201 5.3 */
-enum { PATH_MTU_MIN4 = 552, PATH_MTU_MIN6 = 1280 };
+enum { PATH_MTU_CLOSE = 8 };                /* a search ends where it could gain less (RFC 4821 7.3) */
 
 TENON_INTERNAL void tn_path_invalidate(struct tenon *stack)
 {
@@ -88,12 +88,18 @@ static int path_resolve(const struct tenon *stack, struct path_way *way, const s
     return TENON_OK;
 }
 
+static void path_forget_mtu(struct tn_path *path)
+{
+    path->mtu = 0;
+    path->search = TN_PATH_SEARCH_NONE;
+}
+
 /* A lowered MTU belongs to the way that was taken when it was reported. */
 static void path_take(struct tn_path *path, const struct path_way *way)
 {
     if (path->netif != way->netif || !tenon_ip_equal(&path->next_hop, &way->next_hop)) {
         path->neighbour = NULL;
-        path->mtu = 0;
+        path_forget_mtu(path);
     }
     path->src = way->src;
     path->next_hop = way->next_hop;
@@ -247,18 +253,37 @@ static tenon_u32 path_link_mtu(struct tenon *stack, const struct tn_path *path)
     const struct tn_netif *netif = tn_netif_at(stack, path->netif);
 
     if (netif == NULL)
-        return tenon_ip_is_v4(&path->dst) ? PATH_MTU_MIN4 : PATH_MTU_MIN6;    /* no way there: anything */
+        return tenon_ip_is_v4(&path->dst) ? TN_PATH_MTU_MIN4 : TN_PATH_MTU_MIN6;    /* no way there: anything */
     if (netif->ip6_mtu != 0 && !tenon_ip_is_v4(&path->dst))
         return netif->ip6_mtu;
     return netif->conf.mtu;
+}
+
+static void path_search(struct tenon *stack, struct tn_path *path, tenon_u32 high)
+{
+    path->search = TN_PATH_SEARCH_ON;
+    path->search_failed = 0;
+    path->mtu_high = (tenon_u16)high;
+    path->mtu_until_s = tn_link_deadline(stack, PATH_MTU_AGE_S);
+}
+
+/* What a router has reported is forgotten. What was found by search, because nobody reports, is not: it would be
+ * found the hard way again. Larger packets are tried (RFC 4821 7.8); it is forgotten when nobody does. */
+static void path_age_mtu(struct tenon *stack, struct tn_path *path, tenon_u32 link)
+{
+    if (path->mtu == 0 || !tn_link_is_over(stack, path->mtu_until_s))
+        return;
+    if (path->search == TN_PATH_SEARCH_DONE && path->mtu < link)
+        path_search(stack, path, link);
+    else
+        path_forget_mtu(path);
 }
 
 TENON_INTERNAL tenon_u32 tn_path_mtu(struct tenon *stack, struct tn_path *path)
 {
     const tenon_u32 link = path_link_mtu(stack, path);
 
-    if (path->mtu != 0 && tn_link_is_over(stack, path->mtu_until_s))
-        path->mtu = 0;
+    path_age_mtu(stack, path, link);
     return path->mtu != 0 && path->mtu < link ? path->mtu : link;
 }
 
@@ -266,15 +291,73 @@ TENON_INTERNAL tenon_u32 tn_path_mtu(struct tenon *stack, struct tn_path *path)
  * joy of those who forge reports (RFC 5927 7); links that small are not met any more. */
 TENON_INTERNAL int tn_path_lower_mtu(struct tenon *stack, struct tn_path *path, tenon_u32 mtu)
 {
-    if (mtu < (tenon_ip_is_v4(&path->dst) ? 68 : PATH_MTU_MIN6))
+    if (mtu < (tenon_ip_is_v4(&path->dst) ? 68 : TN_PATH_MTU_MIN6))
         return 0;
     if (tenon_ip_is_v4(&path->dst))
-        mtu = tn_max(mtu, PATH_MTU_MIN4);
+        mtu = tn_max(mtu, TN_PATH_MTU_MIN4);
     if (mtu >= tn_path_mtu(stack, path))
         return 0;
     path->mtu = (tenon_u16)mtu;
     path->mtu_until_s = tn_link_deadline(stack, PATH_MTU_AGE_S);
+    if (path->search == TN_PATH_SEARCH_ON)
+        path->search = TN_PATH_SEARCH_DONE;    /* not before ten minutes (RFC 8201 4) */
     return 1;
+}
+
+/* ---- search for the path MTU (RFC 4821 7) ------------------------------------------------------ */
+
+/* An outage of some seconds looks like a black hole: the search begins with the size that was in use, so that one
+ * probe puts things right. */
+TENON_INTERNAL int tn_path_suspect(struct tenon *stack, struct tn_path *path, tenon_u32 mtu)
+{
+    const tenon_u32 now = tn_path_mtu(stack, path);
+    const tenon_u32 high = path->search == TN_PATH_SEARCH_ON ? path->mtu_high : now;
+
+    mtu = tn_max(mtu, tenon_ip_is_v4(&path->dst) ? TN_PATH_MTU_MIN4 : TN_PATH_MTU_MIN6);
+    if (!tn_path_lower_mtu(stack, path, mtu))
+        return 0;
+    path_search(stack, path, high);
+    return 1;
+}
+
+TENON_INTERNAL tenon_u32 tn_path_probe_bytes(struct tenon *stack, struct tn_path *path)
+{
+    const tenon_u32 low = tn_path_mtu(stack, path);
+    const tenon_u32 high = tn_min(path->mtu_high, path_link_mtu(stack, path));
+
+    if (path->search != TN_PATH_SEARCH_ON || high < low + PATH_MTU_CLOSE)
+        return 0;
+    return path->search_failed ? low + (high - low + 1) / 2 : high;
+}
+
+static void path_search_goes_on(struct tenon *stack, struct tn_path *path)
+{
+    path->mtu_until_s = tn_link_deadline(stack, PATH_MTU_AGE_S);
+    if (path->mtu_high < path->mtu + PATH_MTU_CLOSE)
+        path->search = TN_PATH_SEARCH_DONE;
+}
+
+/* Several connections may search at the same time: each says what it has seen. */
+TENON_INTERNAL void tn_path_probed(struct tenon *stack, struct tn_path *path, tenon_u32 bytes, int passed)
+{
+    if (path->search != TN_PATH_SEARCH_ON || bytes <= tn_path_mtu(stack, path))
+        return;
+    if (passed) {
+        path->mtu = (tenon_u16)bytes;
+    } else if (bytes <= path->mtu_high) {
+        path->mtu_high = (tenon_u16)(bytes - 1);
+        path->search_failed = 1;
+    }
+    path_search_goes_on(stack, path);
+}
+
+TENON_INTERNAL void tn_path_probe_limit(struct tenon *stack, struct tn_path *path, tenon_u32 mtu)
+{
+    if (path->search != TN_PATH_SEARCH_ON || mtu < tn_path_mtu(stack, path) || mtu >= path->mtu_high)
+        return;
+    path->mtu_high = (tenon_u16)mtu;
+    path->search_failed = 0;
+    path_search_goes_on(stack, path);
 }
 
 /* ---- advice about the next hop --------------------------------------------------------------- */
@@ -340,7 +423,7 @@ TENON_INTERNAL void tn_path_redirect(struct tenon *stack, struct tn_netif *netif
             continue;
         path->next_hop = *next_hop;
         path->neighbour = NULL;
-        path->mtu = 0;
+        path_forget_mtu(path);
     }
 }
 

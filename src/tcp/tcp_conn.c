@@ -184,6 +184,7 @@ TENON_INTERNAL void tn_tcp_established(struct tenon_tcp *conn)
     tn_tcp_leave_backlog(conn);
     tn_tcp_orphan_enter(conn);
     tn_tcp_disarm_rtx(conn);
+    tn_mtu_open(conn);
     tn_tcp_update_mss(conn);
     tn_tcp_cc_event(conn, &event);
     event.repeated = (tenon_u8)(conn->backoff > 1);    /* RFC 6928 2: more than one lost SYN */

@@ -137,11 +137,14 @@ TENON_INTERNAL void tn_flight_sent(struct tenon_tcp *conn, tenon_u32 end)
     struct tn_flight *flight = conn->flight;
     struct tn_sent *record = flight_record_to_extend(conn, end);
 
-    if (record == NULL)
+    if (record == NULL) {
         record = tn_flight_at(flight, flight->last++);
-    else if (flight->edge == flight->last)
+        record->size = 0;
+    } else if (flight->edge == flight->last) {
         flight->edge--;    /* all of it was lost, and now has a part that is not */
+    }
     record->end = end;
+    record->size = (tenon_u16)tn_max(record->size, tn_min(end - conn->snd_nxt, conn->mss));
     tn_rate_sending(conn, record, end - conn->snd_nxt);
 }
 
@@ -243,6 +246,7 @@ TENON_INTERNAL void tn_flight_sent_again(struct tenon_tcp *conn, tenon_u32 from,
     TENON_ASSERT(at == flight->again_n || tn_seq_le(end, flight->again[at].seq));
     again.seq = from;
     again.sent.end = end;
+    again.sent.size = (tenon_u16)tn_min(end - from, conn->mss);
     tn_rate_sending(conn, &again.sent, end - from);
     flight_again_insert(flight, at, &again);
     flight->again_bytes += end - from;
@@ -316,6 +320,7 @@ static void flight_arrived_once(struct tenon_tcp *conn, struct tn_ack *ack, teno
 
     sent.end = tn_seq_min(sent.end, end);
     if (!again) {
+        tn_mtu_arrived(conn, tn_min(end - from, sent.size));
         if (!ack->has_original || tn_seq_gt(sent.sent_us, ack->original_us))
             ack->original_us = sent.sent_us;
         ack->has_original = 1;
@@ -375,6 +380,7 @@ TENON_INTERNAL void tn_flight_delivered(struct tenon_tcp *conn, struct tn_ack *a
             sent = flight->again[at].sent;
             to = tn_seq_min(end, sent.end);
             sent.end = to;
+            tn_mtu_arrived(conn, tn_min(to - from, sent.size));
             flight_again_cut(conn, at, from, to);
             flight_arrived(conn, ack, &sent, 1);
         }

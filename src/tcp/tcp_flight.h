@@ -21,6 +21,7 @@ struct tn_sent {
     tenon_u32 first_sent_us;
     tenon_u32 in_flight;         /* just after it had left */
     tenon_u32 lost;
+    tenon_u16 size;              /* payload of its largest segment */
     tenon_u8 app_limited;
 };
 
@@ -74,6 +75,10 @@ struct tn_flight {
     tenon_u32 undo_cwnd, undo_ssthresh, undo_words[TENON_CC_WORDS];
 
     struct tn_cwv cwv;           /* RFC 7661 */
+    /* Path MTU (tcp_mtu.c) */
+    tenon_u16 mtu_sent;          /* payload of the largest segment sent (RFC 5927 7.2) */
+    tenon_u16 mtu_claim;         /* a path MTU that waits for snd_una to time out; 0: none */
+    tenon_u32 probe_seq, probe_end;    /* the probe that is out; equal: none */
 
     /* Rate samples (tcp_rate.c) */
     tenon_u32 delivered_us, first_sent_us;

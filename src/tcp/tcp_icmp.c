@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ICMP errors about our segments (RFC 9293 3.9.2.2, RFC 5927): believed only when they quote a sequence
- * number that is in flight; hard ones end an attempt to connect, and never a connection. */
+ * number that is in flight; hard ones end an attempt to connect, and never a connection. Reports of what did not fit
+ * are judged in tcp_mtu.c. */
 #include "base/bytes.h"
 #include "tcp/tcp_internal.h"
 
@@ -10,19 +11,13 @@ static int icmp_quotes_our_flight(const struct tenon_tcp *conn, tenon_u32 seq)
     return tn_seq_le(conn->snd_una, seq) && tn_seq_lt(seq, conn->snd_nxt);
 }
 
-/* RFC 1191 6.4, RFC 8201 5.4: what did not fit is sent again, smaller, at once. */
 static void icmp_too_big(struct tenon_tcp *conn, const struct tn_err *err)
 {
-    if (conn->state <= TENON_TCP_SYN_RECEIVED || conn->path == NULL)
-        return;
-    if (!tn_path_lower_mtu(conn->stack, conn->path, err->mtu)) {
-        tn_count(conn->stack, TENON_STAT_PMTU_IGNORED);
-        return;
-    }
-    tn_count(conn->stack, TENON_STAT_PMTU_LOWERED);
-    tn_tcp_update_mss(conn);
-    tn_tcp_recovery_on_mtu(conn);
-    tn_tcp_make_ready(conn);
+    struct tn_mtu_news report;
+
+    report.mtu = tn_min(err->mtu, 65535UL);
+    report.seq = get32be(err->l4 + 4);
+    tn_mtu_report(conn, &report);
 }
 
 static void icmp_report(struct tenon_tcp *conn, const struct tn_err *err)

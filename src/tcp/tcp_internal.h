@@ -160,6 +160,7 @@ struct tenon_tcp {
     tenon_u16 peer_mss;              /* from its MSS option, or the default */
     tenon_u16 rcv_mss;               /* largest payload received in one packet */
     tenon_u16 path_mtu;              /* for which mss was computed */
+    tenon_u16 mtu_acked;             /* payload of the largest segment acknowledged (RFC 5927 7.2) */
     tenon_u32 flags;                 /* enum tn_tcp_flag */
 
     struct tenon *stack;
@@ -471,6 +472,31 @@ TENON_INTERNAL void tn_tcp_recovery_on_mtu(struct tenon_tcp *conn);
 TENON_INTERNAL int tn_tcp_cc_change(struct tenon_tcp *conn, const struct tenon_cc_ops *ops);
 TENON_INTERNAL void tn_tcp_cc_free(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_cc_event(struct tenon_tcp *conn, struct tenon_cc_event *event);
+
+/* ---- tcp_mtu.c: path MTU (RFC 5927, RFC 4821) ----------------------------------------------------- */
+
+struct tn_mtu_news {
+    tenon_u32 mtu, seq;          /* what the router says, about what segment */
+};
+/* About something in flight: too large. RFC 1191 6.4, RFC 8201 5.4: it is sent again, smaller, at once. */
+TENON_INTERNAL void tn_mtu_report(struct tenon_tcp *conn, const struct tn_mtu_news *report);
+/* A segment with so much payload has left, or has arrived. */
+TENON_INTERNAL void tn_mtu_sent(struct tenon_tcp *conn, tenon_u32 bytes);
+TENON_INTERNAL void tn_mtu_arrived(struct tenon_tcp *conn, tenon_u32 bytes);
+/* Before the timeout is answered: was it because of the size? */
+TENON_INTERNAL void tn_mtu_timeout(struct tenon_tcp *conn);
+/* Before the first segment: begin small, if that is wished. */
+TENON_INTERNAL void tn_mtu_open(struct tenon_tcp *conn);
+/* Payload of a probe that should be the next segment; 0: none. */
+TENON_INTERNAL tenon_u32 tn_mtu_probe_bytes(struct tenon_tcp *conn);
+/* That, and what must follow it. */
+TENON_INTERNAL tenon_u32 tn_mtu_probe_needs(const struct tenon_tcp *conn, tenon_u32 bytes);
+TENON_INTERNAL void tn_mtu_probe_sent(struct tenon_tcp *conn, tenon_u32 from, tenon_u32 end);
+TENON_INTERNAL void tn_mtu_probe_judge(struct tenon_tcp *conn, int passed);
+/* An ACK has moved the marks, and nothing was looked for that is lost. */
+TENON_INTERNAL void tn_mtu_acked(struct tenon_tcp *conn, const struct tn_ack *ack);
+/* What is marked lost is a probe and nothing else: that is no congestion (RFC 4821 7.6.2). */
+TENON_INTERNAL int tn_mtu_probe_is_lone(const struct tenon_tcp *conn);
 
 /* ---- tcp_ecn.c ------------------------------------------------------------------------------------- */
 

@@ -22,6 +22,7 @@ TENON_INTERNAL struct tn_tcp_opts *tn_tcp_opts_new(struct tenon *stack)
     opts->values[TENON_TCP_WINDOW_SCALING] = 1;
     opts->values[TENON_TCP_ECN] = 2;
     opts->values[TENON_TCP_PACING] = 1;
+    opts->values[TENON_TCP_MTU_PROBING] = 1;
     opts->values[TENON_TCP_MSL_MS] = stack->conf.tcp_msl_ms;
     return opts;
 }
@@ -46,6 +47,7 @@ static int opts_value_is_possible(enum tenon_tcp_option option, tenon_u32 value)
     case TENON_TCP_SACK:
     case TENON_TCP_PACING:
     case TENON_TCP_WINDOW_SCALING: return value <= 1;
+    case TENON_TCP_MTU_PROBING:
     case TENON_TCP_ECN: return value <= 2;
     case TENON_TCP_KEEPALIVE_INTERVAL_S: return value >= 1 && value <= 1000000UL;
     case TENON_TCP_KEEPALIVE_IDLE_S: return value <= 1000000UL;

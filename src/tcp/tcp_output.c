@@ -15,6 +15,7 @@ struct output_plan {
     tenon_u8 flags;
     tenon_u8 is_rtx;
     tenon_u8 ect;          /* new data: the network may mark it (RFC 3168 6.1.4, 6.1.5, 6.1.6: nothing else) */
+    tenon_u8 probe;        /* one segment, larger than usual (RFC 4821 7.4) */
 };
 
 /* ---- the receive window --------------------------------------------------------------------------------- */
@@ -269,7 +270,7 @@ static tenon_u32 output_cut(tenon_u32 got, tenon_u32 want, tenon_u32 seg_bytes)
  * @return 1: the spans own their buffers (copies) */
 static int output_payload(struct tenon_tcp *conn, struct tn_out *out, struct output_plan *plan, struct tn_gather *to)
 {
-    const tenon_u32 seg_bytes = output_seg_bytes(conn, out);
+    const tenon_u32 seg_bytes = plan->probe ? plan->len : output_seg_bytes(conn, out);
     int copied = 0;
 
     if (plan->len <= conn->mss && plan->len > seg_bytes)
@@ -342,12 +343,14 @@ static tenon_u32 output_data(struct tenon_tcp *conn, struct output_plan *plan)
         if (conn->ecn & TN_ECN_CWR)
             l4[13] |= TN_TCP_CWR;
     }
+    out.probe = plan->probe;
     error = output_hand_down(conn, &out);
     if (copied)
         tn_spans_put(spans, to.n);
     if (error != TENON_OK)
         return 0;    /* nothing has left: it is not in flight, and will be tried again */
     output_acked(conn);
+    tn_mtu_sent(conn, plan->probe ? plan->len : tn_min(plan->len, conn->mss));
     conn->last_snd_ms = conn->stack->now_ms;
     return plan->len + (tenon_u32)((flags & TN_TCP_FIN) != 0);
 }
@@ -436,6 +439,7 @@ static int output_plan_rtx(struct tenon_tcp *conn, struct output_plan *plan)
         room = tn_max(room, conn->mss);
     plan->is_rtx = 1;
     plan->ect = 0;
+    plan->probe = 0;
     plan->seq = from;
     plan->flags = TN_TCP_ACK;
     plan->len = tn_seq_lt(from, conn->snd_end) ? tn_seq_min(end, conn->snd_end) - from : 0;
@@ -505,6 +509,7 @@ static int output_plan_new(struct tenon_tcp *conn, struct output_plan *plan)
         return 0;
     plan->is_rtx = 0;
     plan->ect = 1;
+    plan->probe = 0;
     plan->seq = conn->snd_nxt;
     plan->len = len;
     plan->flags = TN_TCP_ACK;
@@ -513,6 +518,39 @@ static int output_plan_new(struct tenon_tcp *conn, struct output_plan *plan)
     if (len == unsent && len > 0)
         plan->flags |= TN_TCP_PSH;    /* MUST-61 */
     return 1;
+}
+
+/* A larger segment, to see whether it passes: only where the window lets it go, and enough behind it (RFC 4821 7.4).
+ * Room for it may have to gather. @return 1: this one; 0: a usual one; -1: none until there is room */
+static int output_plan_probe(struct tenon_tcp *conn, struct output_plan *plan)
+{
+    const tenon_u32 bytes = tn_mtu_probe_bytes(conn), needs = tn_mtu_probe_needs(conn, bytes);
+
+    if (bytes == 0 || output_unsent(conn) < needs || output_usable_window(conn) < needs ||
+        conn->cc.cwnd < needs + conn->mss)
+        return 0;
+    if (output_cwnd_room(conn) < bytes) {
+        conn->flags |= TN_TCP_F_CWND_LIMITED;
+        return -1;
+    }
+    plan->is_rtx = 0;
+    plan->ect = 1;
+    plan->probe = 1;
+    plan->seq = conn->snd_nxt;
+    plan->len = bytes;
+    plan->flags = TN_TCP_ACK;
+    return 1;
+}
+
+/* @return 0: there is nothing to be sent */
+static int output_plan_next(struct tenon_tcp *conn, struct output_plan *plan)
+{
+    int probe;
+
+    if (output_plan_rtx(conn, plan))
+        return 1;
+    probe = output_plan_probe(conn, plan);
+    return probe == 0 ? output_plan_new(conn, plan) : probe > 0;
 }
 
 /* ---- sending --------------------------------------------------------------------------------------------------- */
@@ -549,6 +587,8 @@ static void output_sent_new(struct tenon_tcp *conn, const struct output_plan *pl
     if (conn->snd_una == conn->snd_nxt)
         conn->progress_ms = conn->stack->now_ms;
     tn_flight_sent(conn, plan->seq + taken);
+    if (plan->probe && taken > conn->mss)
+        tn_mtu_probe_sent(conn, plan->seq, plan->seq + taken);
     tn_pace_sent(conn, taken);
     conn->flight->prr_out += taken;
     conn->ecn &= (tenon_u8)~TN_ECN_CWR;
@@ -586,7 +626,7 @@ static int output_one(struct tenon_tcp *conn)
     struct output_plan plan;
     tenon_u32 taken;
 
-    if (!output_plan_rtx(conn, &plan) && !output_plan_new(conn, &plan))
+    if (!output_plan_next(conn, &plan))
         return 0;
     if (!(plan.is_rtx && (conn->flags & TN_TCP_F_FORCE_RTX)) && !tn_pace_allows(conn))
         return 0;
@@ -678,8 +718,10 @@ TENON_INTERNAL int tn_tcp_output(struct tenon_tcp *conn)
         return 1;
     }
     if (conn->state != TENON_TCP_TIME_WAIT) {
-        if (tn_path_mtu(conn->stack, conn->path) != conn->path_mtu)
+        if (tn_path_mtu(conn->stack, conn->path) != conn->path_mtu) {
             tn_tcp_update_mss(conn);
+            conn->cc.cwnd = tn_max(conn->cc.cwnd, conn->mss);    /* never less than a segment (RFC 5681 3.1) */
+        }
         output_check_idle(conn);
         while (tn_tx_room(conn->stack) > 0 && output_one(conn))
             continue;
@@ -701,6 +743,7 @@ TENON_INTERNAL void tn_tcp_send_probe(struct tenon_tcp *conn)
 
     plan.is_rtx = 0;
     plan.ect = 0;
+    plan.probe = 0;
     plan.seq = conn->snd_nxt;
     plan.len = tn_min(output_unsent(conn), 1);
     plan.flags = TN_TCP_ACK;
@@ -737,6 +780,7 @@ static void output_plan_tail(const struct tenon_tcp *conn, struct output_plan *p
 
     plan->is_rtx = 1;
     plan->ect = 0;
+    plan->probe = 0;
     plan->len = tn_min(data, conn->mss);
     plan->seq = end - plan->len;
     plan->flags = TN_TCP_ACK;
@@ -756,6 +800,7 @@ TENON_INTERNAL int tn_tcp_send_tlp(struct tenon_tcp *conn)
         return 0;
     plan.is_rtx = 0;
     plan.ect = 1;
+    plan.probe = 0;
     plan.seq = conn->snd_nxt;
     plan.len = tn_min(tn_min(output_unsent(conn), conn->mss), output_usable_window(conn));
     plan.flags = TN_TCP_ACK | TN_TCP_PSH;

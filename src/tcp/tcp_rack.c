@@ -128,7 +128,7 @@ static tenon_u32 rack_lose_first(struct tenon_tcp *conn, tenon_u32 to)
     const struct tn_sent sent = *tn_flight_at(conn->flight, conn->flight->edge);
     const tenon_u32 bytes = tn_flight_move_edge(conn, to);
 
-    if (bytes > 0)
+    if (bytes > 0 && !tn_mtu_probe_is_lone(conn))
         tn_tcp_lost(conn, &sent, bytes);
     return bytes;
 }

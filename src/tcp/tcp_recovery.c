@@ -165,6 +165,7 @@ static void recovery_enter(struct tenon_tcp *conn, enum tn_recovery kind)
 {
     conn->recovery = (tenon_u8)kind;
     conn->recover = conn->snd_nxt;
+    conn->flight->probe_seq = conn->flight->probe_end;    /* with other losses a probe of the path MTU says nothing */
     conn->rtx_nxt = conn->snd_una;
     conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
     conn->flags |= TN_TCP_F_FORCE_RTX;
@@ -231,6 +232,22 @@ static void recovery_leave(struct tenon_tcp *conn, const struct tn_ack *ack)
     }
     if (more)
         recovery_enter_fast(conn, ack);
+}
+
+/* RFC 4821 7.6.2: the loss of a lone probe of the path MTU tells of its size. @return 1: that it was */
+static int recovery_on_mtu_probe(struct tenon_tcp *conn)
+{
+    if (!tn_mtu_probe_is_lone(conn))
+        return 0;
+    tn_mtu_probe_judge(conn, 0);
+    recovery_enter(conn, TN_RECOVERY_MTU);
+    return 1;
+}
+
+/* Nothing reduces the window because the path MTU fell; what is lost besides does. */
+static int recovery_is_free(const struct tenon_tcp *conn)
+{
+    return conn->recovery == TN_RECOVERY_NONE || conn->recovery == TN_RECOVERY_MTU;
 }
 
 /* ---- without SACK: NewReno (RFC 6582) ------------------------------------------------------------ */
@@ -311,6 +328,8 @@ static void recovery_find_lost(struct tenon_tcp *conn, struct tn_ack *ack)
     }
     tn_rack_learn(conn, ack);
     ack->lost = tn_rack_detect(conn);
+    if (ack->lost > 0 && recovery_on_mtu_probe(conn))
+        ack->lost = 0;
 }
 
 /* A probe has repaired the loss at the tail of the flight (RFC 8985 7.4.2). */
@@ -343,10 +362,12 @@ static void recovery_tell_acked(struct tenon_tcp *conn, const struct tn_ack *ack
 
 static void recovery_step(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
+    if (recovery_is_free(conn) && ack->lost > 0) {
+        recovery_enter_fast(conn, ack);
+        return;
+    }
     if (conn->recovery == TN_RECOVERY_NONE) {
-        if (ack->lost > 0)
-            recovery_enter_fast(conn, ack);
-        else if (tn_tlp_acked(conn, ack))
+        if (tn_tlp_acked(conn, ack))
             recovery_on_tlp(conn, ack);
         else
             recovery_tell_acked(conn, ack);
@@ -364,6 +385,7 @@ TENON_INTERNAL void tn_tcp_recovery_on_ack(struct tenon_tcp *conn, struct tn_ack
     struct tenon_rate_sample sample;
 
     recovery_count_dupacks(conn, ack);
+    tn_mtu_acked(conn, ack);
     recovery_find_lost(conn, ack);
     tn_rate_sample(conn, ack, &sample);
     if (tn_undo_check(conn, ack)) {
@@ -395,9 +417,7 @@ TENON_INTERNAL void tn_tcp_recovery_on_reorder_timer(struct tenon_tcp *conn)
     memset(&ack, 0, sizeof(ack));
     ack.flight = conn->snd_nxt - conn->snd_una;
     ack.lost = tn_rack_detect(conn);
-    if (ack.lost == 0)
-        return;
-    if (conn->recovery != TN_RECOVERY_NONE)
+    if (ack.lost == 0 || recovery_on_mtu_probe(conn) || !recovery_is_free(conn))
         return;
     recovery_enter_fast(conn, &ack);
     if (prr_applies(conn))
@@ -456,8 +476,10 @@ TENON_INTERNAL void tn_tcp_recovery_on_rto(struct tenon_tcp *conn)
 /* RFC 1191 6.5: what was too large is sent again at once; no congestion happened. */
 TENON_INTERNAL void tn_tcp_recovery_on_mtu(struct tenon_tcp *conn)
 {
-    if (conn->snd_una == conn->snd_nxt || conn->recovery != TN_RECOVERY_NONE)
+    if (conn->snd_una == conn->snd_nxt || conn->recovery == TN_RECOVERY_FAST)
         return;
-    recovery_enter(conn, TN_RECOVERY_MTU);
+    recovery_enter(conn, conn->recovery == TN_RECOVERY_RTO ? TN_RECOVERY_RTO : TN_RECOVERY_MTU);
+    conn->flight->frto = TN_FRTO_NONE;
     (void)recovery_lose_all(conn);
+    conn->rtx_nxt = conn->snd_una;
 }

@@ -205,6 +205,7 @@ static void timer_retransmit(struct tenon_tcp *conn)
     tn_tcp_trace(conn, TENON_TRACE_RTO, NULL, timer_backed_off(conn));
     if (conn->backoff < 30)
         conn->backoff++;
+    tn_mtu_timeout(conn);
     tn_tcp_recovery_on_rto(conn);
     tn_tcp_arm_rtx(conn);
     tn_tcp_make_ready(conn);

@@ -20,7 +20,7 @@ const char *const verdict_names[] = { "accept", "refuse", "hold", "ignore", NULL
 const char *const option_names[] = { "nodelay", "cork", "no_delayed_ack", "ack_by_hand", "hold_fin", "transparent",
                                      "keepalive_idle_s", "keepalive_interval_s", "keepalive_count", "r2_ms", "rcv_buf",
                                      "snd_buf", "mss_max", "ttl", "tos", "timestamps", "sack", "window_scaling",
-                                     "ecn", "pacing", "msl_ms", "persist_ms", NULL };
+                                     "ecn", "pacing", "msl_ms", "persist_ms", "mtu_probing", NULL };
 const char *const udp_option_names[] = { "ttl", "tos", "broadcast", "multicast_ttl", "multicast_netif", "dont_fragment",
                                          "no_checksum", NULL };
 const char *const state_names[] = { "CLOSED", "LISTEN", "SYN-SENT", "SYN-RECEIVED", "ESTABLISHED", "FIN-WAIT-1",
