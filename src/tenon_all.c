@@ -88,6 +88,7 @@
 #include "tcp/tcp_timewait.c"
 #include "tcp/tcp_trace.c"
 #include "tcp/tcp_undo.c"
+#include "tcp/tcp_why.c"
 
 #include "stack/conf.c"
 #include "stack/memory.c"

@@ -236,6 +236,24 @@ TENON_API tenon_u32 tenon_tcp_get(const struct tenon_tcp *conn, enum tenon_tcp_o
  *  @return TENON_OK, or TENON_ENOMEM: no memory for cc->more_words; the one before stays */
 TENON_API int tenon_tcp_set_cc(struct tenon_tcp *conn, const struct tenon_cc_ops *cc);
 
+/** Why a connection does not send more at the moment. It always waits for exactly one thing: sending takes no time. */
+enum tenon_tcp_wait {
+    TENON_TCP_WAIT_HANDSHAKE,    /**< it is not established yet, or held (TENON_HOLD) */
+    TENON_TCP_WAIT_DATA,         /**< there is nothing to send: all that the application gave has left */
+    TENON_TCP_WAIT_WINDOW,       /**< the peer's receive window is closed, or too small for a full segment
+                                      (RFC 9293 3.8.6.2.1) */
+    TENON_TCP_WAIT_CWND,         /**< the congestion window is used up; of data or of retransmissions */
+    TENON_TCP_WAIT_PACING,       /**< the next packet has its time */
+    TENON_TCP_WAIT_NAGLE,        /**< what is left is not a full segment: Nagle's algorithm, or TENON_TCP_CORK */
+    TENON_TCP_WAIT_PORT,         /**< the port takes no more frames */
+    TENON_TCP_WAIT_HOST,         /**< there is no route to the peer, or no memory */
+    TENON_TCP_WAIT_COUNT
+};
+
+/** Name of it: "handshake", "data", "window", "cwnd", "pacing", "nagle", "port", "host"; "?" for a number that is
+ *  none. */
+TENON_API const char *tenon_tcp_wait_name(enum tenon_tcp_wait wait);
+
 /** How a connection stands. Times in microseconds, sizes in bytes. */
 struct tenon_tcp_info {
     enum tenon_tcp_state state;
@@ -260,6 +278,12 @@ struct tenon_tcp_info {
     tenon_u8 snd_wscale, rcv_wscale;
     tenon_u8 timestamps, sack;           /**< 1: both sides use them */
     tenon_u8 in_recovery;                /**< 1: fast recovery */
+    enum tenon_tcp_wait waits_for;       /**< why it does not send now */
+    /** For how long it has waited for each in total, in milliseconds and the microseconds that are left over. Together
+     *  they are the time from the beginning of the connection to the last call of tenon_input() or tenon_poll(),
+     *  exactly. A total wraps after 49 days. */
+    tenon_u32 waited_ms[TENON_TCP_WAIT_COUNT];
+    tenon_u16 waited_us[TENON_TCP_WAIT_COUNT];    /**< 0 to 999 */
 };
 TENON_API void tenon_tcp_status(const struct tenon_tcp *conn, struct tenon_tcp_info *info);
 

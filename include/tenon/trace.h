@@ -17,7 +17,8 @@ enum tenon_trace_kind {
     TENON_TRACE_RECOVERY,      /**< fast recovery: arg = 1 entered, 0 left */
     TENON_TRACE_RTO,           /**< the retransmission timer went off: arg = the RTO, us */
     TENON_TRACE_PROBE,         /**< a zero-window or keep-alive probe was sent */
-    TENON_TRACE_DROPPED        /**< a segment was not accepted: seq, len; arg = enum tenon_stat */
+    TENON_TRACE_DROPPED,       /**< a segment was not accepted: seq, len; arg = enum tenon_stat */
+    TENON_TRACE_WAIT           /**< from now on it waits for something else: arg = enum tenon_tcp_wait */
 };
 
 /** One event. The fields after `arg` tell how the connection stands after the event. */

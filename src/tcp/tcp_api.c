@@ -353,6 +353,7 @@ TENON_API void tenon_tcp_status(const struct tenon_tcp *conn, struct tenon_tcp_i
     info->timestamps = (conn->flags & TN_TCP_F_TIMESTAMPS) != 0;
     info->sack = (conn->flags & TN_TCP_F_SACK) != 0;
     info->in_recovery = conn->recovery == TN_RECOVERY_FAST;
+    tn_why_status(conn, info);
     api_status_counts(conn, info);
 }
 

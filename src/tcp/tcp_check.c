@@ -54,6 +54,8 @@ TENON_API const char *tenon_tcp_check(const struct tenon_tcp *conn)
     wrong = tn_sendq_check(conn);
     if (wrong == NULL)
         wrong = check_timers(conn);
+    if (wrong == NULL)
+        wrong = tn_why_check(conn);
     if (wrong != NULL || conn->state <= TENON_TCP_SYN_RECEIVED)
         return wrong;
     wrong = check_send_side(conn);

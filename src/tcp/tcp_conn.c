@@ -78,6 +78,7 @@ TENON_INTERNAL struct tenon_tcp *tn_tcp_new(struct tenon *stack, struct tn_tcp_o
     opts->refs++;
     conn->id = stack->tcp.next_id++;
     conn->timer.kind = TN_TIMER_TCP;
+    tn_why_begin(conn);
     conn->state = TENON_TCP_CLOSED;
     conn->rto_us = stack->conf.tcp_rto_initial_us;
     conn->cc.ops = &tenon_cc_newreno;

@@ -156,6 +156,8 @@ struct tenon_tcp {
     tenon_u8 challenges;             /* challenge ACKs since challenge_ms */
     tenon_u8 rtx_timer;              /* enum tn_rtx_timer */
     tenon_u8 ecn;                    /* enum tn_ecn_flag */
+    tenon_u8 why;                    /* enum tenon_tcp_wait */
+    tenon_u8 phase;                  /* enum tenon_trace_phase that was traced last */
     tenon_u16 mss;                   /* payload of a full segment that we send, options subtracted */
     tenon_u16 peer_mss;              /* from its MSS option, or the default */
     tenon_u16 rcv_mss;               /* largest payload received in one packet */
@@ -214,6 +216,8 @@ struct tenon_tcp {
     tenon_u32 iss, irs;
     tenon_u32 id;
     tenon_u32 retransmits, rtos;
+    tenon_u32 why_ms[TENON_TCP_WAIT_COUNT];    /* tcp_why.c */
+    tenon_u16 why_us[TENON_TCP_WAIT_COUNT];
 };
 
 /* Sources share the backlog by a hash: RES-1. */
@@ -509,6 +513,27 @@ TENON_INTERNAL void tn_ecn_look(struct tenon_tcp *conn, struct tn_ack *ack);
 TENON_INTERNAL void tn_ecn_acked(struct tenon_tcp *conn, const struct tn_ack *ack);
 /* What goes with a segment of these flags that is no SYN. */
 TENON_INTERNAL unsigned tn_ecn_flags(const struct tenon_tcp *conn, unsigned flags);
+
+/* ---- tcp_why.c: why nothing more is sent ------------------------------------------------------------- */
+
+TENON_INTERNAL void tn_why_begin(struct tenon_tcp *conn);    /* of its life */
+TENON_INTERNAL void tn_why_change(struct tenon_tcp *conn, enum tenon_tcp_wait wait);
+/* All of these @return 0, as "nothing is sent". */
+TENON_INLINE int tn_why(struct tenon_tcp *conn, enum tenon_tcp_wait wait)
+{
+    if (conn->why != (tenon_u8)wait)
+        tn_why_change(conn, wait);
+    return 0;
+}
+/* Nothing new is to be sent. */
+TENON_INTERNAL int tn_why_nothing_new(struct tenon_tcp *conn);
+/* New data, or a FIN, does not go into what both windows have left, or is not a full segment. */
+TENON_INTERNAL int tn_why_nothing_fits(struct tenon_tcp *conn, tenon_u32 unsent, tenon_u32 window,
+                                       tenon_u32 cwnd_room);
+/* That is the reason if there is something to be sent at all. */
+TENON_INTERNAL int tn_why_if_any(struct tenon_tcp *conn, enum tenon_tcp_wait wait);
+TENON_INTERNAL void tn_why_status(const struct tenon_tcp *conn, struct tenon_tcp_info *info);
+TENON_INTERNAL const char *tn_why_check(const struct tenon_tcp *conn);
 
 /* ---- tcp_trace.c --------------------------------------------------------------------------------- */
 

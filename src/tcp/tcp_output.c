@@ -495,18 +495,18 @@ static int output_plan_new(struct tenon_tcp *conn, struct output_plan *plan)
     int with_fin;
 
     if (unsent == 0 && !fin_waits)
-        return 0;
+        return tn_why_nothing_new(conn);
     if (unsent > 0 && cwnd_room < tn_min(unsent, conn->mss)) {
         conn->flags |= TN_TCP_F_CWND_LIMITED;
         if (conn->snd_nxt != conn->snd_una)
-            return 0;
+            return tn_why_nothing_fits(conn, unsent, window, cwnd_room);
     }
     with_fin = fin_waits && len == unsent && window > len;
     if (len % conn->mss != 0 && !output_small_is_allowed(conn, len % conn->mss, len == unsent, with_fin))
         len -= len % conn->mss;
     with_fin = with_fin && len == unsent;
     if (len == 0 && !with_fin)
-        return 0;
+        return tn_why_nothing_fits(conn, unsent, window, cwnd_room);
     plan->is_rtx = 0;
     plan->ect = 1;
     plan->probe = 0;
@@ -629,14 +629,14 @@ static int output_one(struct tenon_tcp *conn)
     if (!output_plan_next(conn, &plan))
         return 0;
     if (!(plan.is_rtx && (conn->flags & TN_TCP_F_FORCE_RTX)) && !tn_pace_allows(conn))
-        return 0;
+        return tn_why(conn, TENON_TCP_WAIT_PACING);
     if (tn_flight_get(conn) == NULL)
-        return 0;
+        return tn_why(conn, TENON_TCP_WAIT_HOST);
     if (conn->snd_una == conn->snd_nxt)
         output_restart(conn);
     taken = output_data(conn, &plan);
     if (taken == 0)
-        return 0;
+        return tn_why(conn, TENON_TCP_WAIT_HOST);
     if (plan.is_rtx)
         output_sent_rtx(conn, &plan, taken);
     else
@@ -704,6 +704,7 @@ static int output_has_way(struct tenon_tcp *conn)
 TENON_INTERNAL int tn_tcp_output(struct tenon_tcp *conn)
 {
     if (!output_has_way(conn)) {
+        (void)tn_why_if_any(conn, TENON_TCP_WAIT_HOST);
         if (conn->state <= TENON_TCP_SYN_RECEIVED && !(conn->flags & TN_TCP_F_RTX_ARMED))
             tn_tcp_arm_rtx(conn);
         else if (conn->state > TENON_TCP_SYN_RECEIVED)
@@ -711,6 +712,7 @@ TENON_INTERNAL int tn_tcp_output(struct tenon_tcp *conn)
         return 1;
     }
     if (conn->state <= TENON_TCP_SYN_RECEIVED) {
+        (void)tn_why(conn, TENON_TCP_WAIT_HANDSHAKE);
         if ((conn->flags & TN_TCP_F_SYN_QUEUED) && !(conn->flags & TN_TCP_F_HELD))
             output_syn(conn);
         else if (conn->state == TENON_TCP_SYN_RECEIVED && (conn->flags & TN_TCP_F_ACK_NOW))
@@ -729,7 +731,7 @@ TENON_INTERNAL int tn_tcp_output(struct tenon_tcp *conn)
         output_arm_persist(conn);
     }
     if (tn_tx_room(conn->stack) == 0)
-        return 0;
+        return tn_why_if_any(conn, TENON_TCP_WAIT_PORT);
     if (conn->flags & TN_TCP_F_ACK_NOW)
         tn_tcp_send_ack(conn);
     return 1;
@@ -757,6 +759,7 @@ TENON_INTERNAL void tn_tcp_send_probe(struct tenon_tcp *conn)
         tn_flight_sent(conn, conn->snd_nxt + 1);
         conn->snd_nxt++;    /* the FIN is sent, whatever the window: it is repeated by the timer */
         output_sent_fin(conn);
+        (void)tn_why(conn, TENON_TCP_WAIT_DATA);
         return;
     }
     conn->flags |= TN_TCP_F_PROBED;
@@ -821,6 +824,7 @@ TENON_INTERNAL int tn_tcp_send_tlp(struct tenon_tcp *conn)
         tn_count(conn->stack, TENON_STAT_TCP_RETRANSMIT);
     } else {
         output_sent_new(conn, &plan, taken);
+        (void)tn_why_if_any(conn, (enum tenon_tcp_wait)conn->why);
     }
     flight->tlp = (tenon_u8)(plan.is_rtx ? TN_TLP_AGAIN : TN_TLP_NEW);
     flight->tlp_end = conn->snd_nxt;

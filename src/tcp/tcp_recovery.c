@@ -180,6 +180,7 @@ static void recovery_clear(struct tenon_tcp *conn)
     conn->reno_sacked = 0;
     conn->dupacks = 0;
     conn->flags &= ~(tenon_u32)TN_TCP_F_FORCE_RTX;
+    tn_tcp_make_ready(conn);    /* a D-SACK alone can end it: what waited for it may go on */
     tn_tcp_trace(conn, TENON_TRACE_RECOVERY, NULL, 0);
 }
 

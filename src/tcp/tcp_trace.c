@@ -57,8 +57,8 @@ TENON_INTERNAL void tn_tcp_trace_event(struct tenon_tcp *conn, enum tenon_trace_
 
 TENON_API const char *tenon_trace_name(enum tenon_trace_kind kind)
 {
-    static const char *const names[] = {"state",    "sent", "received", "acked",  "sacked",
-                                        "recovery", "rto",  "probe",    "dropped"};
+    static const char *const names[] = {"state", "sent",  "received", "acked", "sacked", "recovery",
+                                        "rto",   "probe", "dropped",  "wait"};
 
     return (size_t)kind < TENON_ARRAY_LEN(names) ? names[kind] : NULL;
 }
