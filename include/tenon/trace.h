@@ -9,16 +9,64 @@
 TENON_BEGIN_DECLS
 
 enum tenon_trace_kind {
-    TENON_TRACE_STATE,         /**< the state has changed: state, and arg = the one before */
-    TENON_TRACE_SENT,          /**< a segment was sent: seq, len, ack, flags; arg = 1: retransmission */
-    TENON_TRACE_RECEIVED,      /**< a segment was accepted: seq, len, ack, flags */
-    TENON_TRACE_ACKED,         /**< new data was acknowledged: seq = snd_una, len = how much; arg = RTT sample, us */
-    TENON_TRACE_SACKED,        /**< a SACK block was accepted: seq, len */
-    TENON_TRACE_RECOVERY,      /**< fast recovery: arg = 1 entered, 0 left */
-    TENON_TRACE_RTO,           /**< the retransmission timer went off: arg = the RTO, us */
-    TENON_TRACE_PROBE,         /**< a zero-window or keep-alive probe was sent */
-    TENON_TRACE_DROPPED,       /**< a segment was not accepted: seq, len; arg = enum tenon_stat */
-    TENON_TRACE_WAIT           /**< from now on it waits for something else: arg = enum tenon_tcp_wait */
+    TENON_TRACE_STATE, /**< the state has changed: state, and arg = the one before */
+    TENON_TRACE_SENT, /**< a segment was sent: seq, len, ack, flags; arg = 1: retransmission */
+    TENON_TRACE_RECEIVED, /**< a segment was accepted: seq, len, ack, flags */
+    TENON_TRACE_ACKED, /**< new data was acknowledged: seq = snd_una, len = how much; arg = RTT sample, us */
+    TENON_TRACE_SACKED, /**< a SACK block was accepted: seq, len */
+    TENON_TRACE_RECOVERY, /**< something is being repaired: arg = enum tenon_trace_recovery */
+    TENON_TRACE_RTO, /**< the retransmission timer went off: arg = the RTO, us */
+    TENON_TRACE_PROBE, /**< a zero-window or keep-alive probe was sent */
+    TENON_TRACE_DROPPED, /**< a segment was not accepted: seq, len; arg = enum tenon_stat */
+    TENON_TRACE_WAIT, /**< from now on it waits for something else: arg = enum tenon_tcp_wait */
+    TENON_TRACE_LOST, /**< taken for lost: of [seq, ack) so many bytes as len says; arg = enum
+                         tenon_trace_rule */
+    TENON_TRACE_TLP, /**< a tail loss probe: seq, len; arg = enum tenon_trace_tlp */
+    TENON_TRACE_DSACK, /**< the peer says that [seq, ack), len bytes, came twice (RFC 2883) */
+    TENON_TRACE_UNDO, /**< the last reduction was a mistake, and is taken back: arg = enum
+                         tenon_trace_evidence */
+    TENON_TRACE_ECN, /**< the peer has echoed congestion, and the window was reduced: arg = cwnd before */
+    TENON_TRACE_IDLE, /**< sending begins again after an RTO of silence: arg = the silence, ms */
+    TENON_TRACE_MTU, /**< the path MTU is another: arg = bytes */
+    TENON_TRACE_PHASE /**< the congestion control goes on otherwise: arg = enum tenon_trace_phase. Not of
+                         those with TENON_CC_OWN_RECOVERY, whose phases are their own affair */
+};
+
+/** Why something is being repaired. Whatever it was, it has left when the next event of its kind says so. */
+enum tenon_trace_recovery {
+    TENON_TRACE_RECOVERY_LEFT,
+    TENON_TRACE_RECOVERY_FAST,       /**< something was found to be lost: fast recovery */
+    TENON_TRACE_RECOVERY_TIMEOUT,
+    TENON_TRACE_RECOVERY_MTU         /**< what was sent is too large for the path */
+};
+
+/** By which rule something is taken for lost. */
+enum tenon_trace_rule {
+    TENON_TRACE_RULE_RACK,           /**< what left later has arrived (RFC 8985 6.2) */
+    TENON_TRACE_RULE_REORDER,        /**< the same, when the reordering window was over */
+    TENON_TRACE_RULE_DUPACKS,        /**< three duplicate ACKs, or a partial one (RFC 6582) */
+    TENON_TRACE_RULE_TIMEOUT,        /**< RFC 6298, RFC 8985 6.3 */
+    TENON_TRACE_RULE_MTU             /**< the path does not take it */
+};
+
+enum tenon_trace_tlp {
+    TENON_TRACE_TLP_NEW,             /**< new data was sent */
+    TENON_TRACE_TLP_AGAIN,           /**< the last segment was sent again */
+    TENON_TRACE_TLP_REPAIRED         /**< ... and was needed: it has repaired a loss */
+};
+
+/** What shows that nothing had been lost. */
+enum tenon_trace_evidence {
+    TENON_TRACE_EVIDENCE_TIMESTAMP,  /**< RFC 3522 */
+    TENON_TRACE_EVIDENCE_DSACK,      /**< RFC 3708 */
+    TENON_TRACE_EVIDENCE_FRTO        /**< RFC 5682 */
+};
+
+enum tenon_trace_phase {
+    TENON_TRACE_PHASE_NONE,
+    TENON_TRACE_PHASE_SLOW_START,
+    TENON_TRACE_PHASE_AVOIDANCE,
+    TENON_TRACE_PHASE_RECOVERY
 };
 
 /** One event. The fields after `arg` tell how the connection stands after the event. */
@@ -40,6 +88,10 @@ struct tenon_trace_event {
 
 /** Name of a kind of event ("sent", ...); NULL for a number that is none. */
 TENON_API const char *tenon_trace_name(enum tenon_trace_kind kind);
+
+/** Name of what `arg` says in an event of this kind, for those kinds whose arg is one of the enums above ("rack",
+ *  "repaired", "timestamp", ...), a state, or a thing to wait for; NULL for others, and for numbers that are none. */
+TENON_API const char *tenon_trace_arg_name(enum tenon_trace_kind kind, tenon_u32 arg);
 
 TENON_END_DECLS
 

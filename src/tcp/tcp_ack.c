@@ -122,6 +122,7 @@ static int ack_take_dsack(struct tenon_tcp *conn, struct tn_ack *ack)
     ack->has_dsack = 1;
     ack->dsack_left = left;
     ack->dsack_right = right;
+    tn_trace_stretch(conn, TENON_TRACE_DSACK, left, right - left, 0);
     tn_count(conn->stack, TENON_STAT_TCP_DSACK);
     return 1;
 }

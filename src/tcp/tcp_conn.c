@@ -166,8 +166,10 @@ TENON_INTERNAL void tn_tcp_update_mss(struct tenon_tcp *conn)
 
     if (limit != 0)
         mss = tn_min(mss, limit);
-    conn->path_mtu = (tenon_u16)mtu;
     conn->mss = (tenon_u16)(mss - options);
+    if (conn->path_mtu != mtu)
+        tn_tcp_trace(conn, TENON_TRACE_MTU, NULL, mtu);
+    conn->path_mtu = (tenon_u16)mtu;
 }
 
 TENON_INTERNAL void tn_tcp_set_state(struct tenon_tcp *conn, enum tenon_tcp_state state)

@@ -69,6 +69,7 @@ TENON_INTERNAL void tn_ecn_received(struct tenon_tcp *conn, const struct tn_seg 
 static void ecn_reduce(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
     const struct tenon_cc_ops *ops = conn->cc.ops;
+    const tenon_u32 before = conn->cc.cwnd;
     struct tenon_cc_event event;
 
     tn_tcp_cc_event(conn, &event);
@@ -81,6 +82,7 @@ static void ecn_reduce(struct tenon_tcp *conn, const struct tn_ack *ack)
         ops->recovered(&conn->cc, &event);
     }
     tn_count(conn->stack, TENON_STAT_TCP_ECE_REDUCED);
+    tn_tcp_trace(conn, TENON_TRACE_ECN, NULL, before);
 }
 
 TENON_INTERNAL void tn_ecn_look(struct tenon_tcp *conn, struct tn_ack *ack)

@@ -546,6 +546,39 @@ TENON_INLINE void tn_tcp_trace(struct tenon_tcp *conn, enum tenon_trace_kind kin
         tn_tcp_trace_event(conn, kind, seg, arg);
 }
 
+/* The same of a stretch of sequence numbers, of which `bytes` are meant. */
+TENON_INTERNAL void tn_trace_stretch_event(struct tenon_tcp *conn, enum tenon_trace_kind kind,
+                                           const tenon_u32 stretch[2], tenon_u32 bytes, tenon_u32 arg);
+TENON_INLINE void tn_trace_stretch(struct tenon_tcp *conn, enum tenon_trace_kind kind, tenon_u32 from, tenon_u32 bytes,
+                                   tenon_u32 arg)
+{
+    tenon_u32 stretch[2];
+
+    if (TENON_LIKELY(conn->stack->conf.trace == NULL))
+        return;
+    stretch[0] = from;
+    stretch[1] = from + bytes;
+    tn_trace_stretch_event(conn, kind, stretch, bytes, arg);
+}
+/* [from, lost_edge) has become lost, but for what is SACKed. */
+TENON_INLINE void tn_trace_lost(struct tenon_tcp *conn, tenon_u32 from, tenon_u32 bytes, enum tenon_trace_rule rule)
+{
+    tenon_u32 stretch[2];
+
+    if (TENON_LIKELY(conn->stack->conf.trace == NULL) || bytes == 0)
+        return;
+    stretch[0] = from;
+    stretch[1] = conn->lost_edge;
+    tn_trace_stretch_event(conn, TENON_TRACE_LOST, stretch, bytes, (tenon_u32)rule);
+}
+/* What the congestion control is about, if that is another than before. */
+TENON_INTERNAL void tn_trace_phase_event(struct tenon_tcp *conn);
+TENON_INLINE void tn_trace_phase(struct tenon_tcp *conn)
+{
+    if (TENON_UNLIKELY(conn->stack->conf.trace != NULL))
+        tn_trace_phase_event(conn);
+}
+
 /* ---- tcp_orphan.c: those that hold memory and do not move ------------------------------------------ */
 
 /* The application has closed it (TN_TCP_F_NO_READER): one more orphan. The oldest may have to end. */

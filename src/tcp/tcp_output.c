@@ -657,6 +657,7 @@ static void output_check_idle(struct tenon_tcp *conn)
     if (conn->stack->now_ms - conn->last_snd_ms > 1000000UL)
         conn->flags &=
             ~(tenon_u32)TN_TCP_F_PACING; /* its clock comes round in an hour */
+    tn_tcp_trace(conn, TENON_TRACE_IDLE, NULL, conn->stack->now_ms - conn->last_snd_ms);
     conn->last_snd_ms = conn->stack->now_ms;
     if (tn_tcp_keeps_window(conn))
         return;
@@ -829,6 +830,7 @@ TENON_INTERNAL int tn_tcp_send_tlp(struct tenon_tcp *conn)
     flight->tlp = (tenon_u8)(plan.is_rtx ? TN_TLP_AGAIN : TN_TLP_NEW);
     flight->tlp_end = conn->snd_nxt;
     flight->tlp_from = plan.is_rtx ? plan.seq : flight->tlp_end;
+    tn_trace_stretch(conn, TENON_TRACE_TLP, plan.seq, taken, plan.is_rtx ? TENON_TRACE_TLP_AGAIN : TENON_TRACE_TLP_NEW);
     return 1;
 }
 

@@ -126,8 +126,10 @@ static void rack_wait(struct tn_flight *flight, tenon_u32 us)
 static tenon_u32 rack_lose_first(struct tenon_tcp *conn, tenon_u32 to)
 {
     const struct tn_sent sent = *tn_flight_at(conn->flight, conn->flight->edge);
+    const tenon_u32 from = conn->lost_edge;
     const tenon_u32 bytes = tn_flight_move_edge(conn, to);
 
+    tn_trace_lost(conn, from, bytes, (enum tenon_trace_rule)conn->flight->rule);
     if (bytes > 0 && !tn_mtu_probe_is_lone(conn))
         tn_tcp_lost(conn, &sent, bytes);
     return bytes;
@@ -136,8 +138,10 @@ static tenon_u32 rack_lose_first(struct tenon_tcp *conn, tenon_u32 to)
 static tenon_u32 rack_lose_again(struct tenon_tcp *conn, unsigned index)
 {
     const struct tn_sent sent = conn->flight->again[index].sent;
+    const tenon_u32 from = conn->flight->again[index].seq;
     const tenon_u32 bytes = tn_flight_again_lost(conn, index);
 
+    tn_trace_stretch(conn, TENON_TRACE_LOST, from, bytes, conn->flight->rule);
     if (bytes > 0)
         tn_tcp_lost(conn, &sent, bytes);
     return bytes;
@@ -223,6 +227,7 @@ TENON_INTERNAL tenon_u32 tn_rack_timeout(struct tenon_tcp *conn)
     tenon_u32 lost = 0;
     unsigned i = 0;
 
+    flight->rule = TENON_TRACE_RULE_TIMEOUT;
     while (flight->edge != flight->last && now - tn_flight_at(flight, flight->edge)->sent_us >= due)
         lost += rack_lose_first(conn, tn_flight_at(flight, flight->edge)->end);
     if (tn_seq_lt(conn->lost_edge, head))

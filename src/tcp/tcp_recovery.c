@@ -181,7 +181,7 @@ static void recovery_clear(struct tenon_tcp *conn)
     conn->dupacks = 0;
     conn->flags &= ~(tenon_u32)TN_TCP_F_FORCE_RTX;
     tn_tcp_make_ready(conn);    /* a D-SACK alone can end it: what waited for it may go on */
-    tn_tcp_trace(conn, TENON_TRACE_RECOVERY, NULL, 0);
+    tn_tcp_trace(conn, TENON_TRACE_RECOVERY, NULL, TENON_TRACE_RECOVERY_LEFT);
 }
 
 /* The peer is told of every reduction, and one per window is enough (RFC 3168 6.1.2). */
@@ -211,7 +211,7 @@ static void recovery_enter_fast(struct tenon_tcp *conn, const struct tn_ack *ack
     conn->cc.ops->lost(&conn->cc, &event);
     cwv_limit(conn, most);
     tn_count(conn->stack, TENON_STAT_TCP_FAST_RETRANSMIT);
-    tn_tcp_trace(conn, TENON_TRACE_RECOVERY, NULL, 1);
+    tn_tcp_trace(conn, TENON_TRACE_RECOVERY, NULL, TENON_TRACE_RECOVERY_FAST);
 }
 
 /* What was sent in the episode and got lost as well is the next one's. */
@@ -272,9 +272,12 @@ static void reno_lose_head(struct tenon_tcp *conn, struct tn_ack *ack)
 {
     const tenon_u32 head = conn->snd_una + tn_min(conn->mss, conn->snd_nxt - conn->snd_una);
 
+    const tenon_u32 from = conn->lost_edge;
+
     if (!tn_seq_lt(conn->lost_edge, head))
         return;
     ack->lost = tn_flight_move_edge(conn, head);
+    tn_trace_lost(conn, from, ack->lost, TENON_TRACE_RULE_DUPACKS);
     conn->total_lost += ack->lost;
 }
 
@@ -328,6 +331,7 @@ static void recovery_find_lost(struct tenon_tcp *conn, struct tn_ack *ack)
         return;
     }
     tn_rack_learn(conn, ack);
+    conn->flight->rule = TENON_TRACE_RULE_RACK;
     ack->lost = tn_rack_detect(conn);
     if (ack->lost > 0 && recovery_on_mtu_probe(conn))
         ack->lost = 0;
@@ -343,6 +347,8 @@ static void recovery_on_tlp(struct tenon_tcp *conn, const struct tn_ack *ack)
     conn->cc.ops->recovered(&conn->cc, &event);
     recovery_reduced(conn);
     tn_count(conn->stack, TENON_STAT_TCP_TLP_REPAIRED);
+    tn_trace_stretch(conn, TENON_TRACE_TLP, conn->flight->tlp_from, conn->flight->tlp_end - conn->flight->tlp_from,
+                     TENON_TRACE_TLP_REPAIRED);
 }
 
 static void recovery_tell_acked(struct tenon_tcp *conn, const struct tn_ack *ack)
@@ -406,6 +412,7 @@ TENON_INTERNAL void tn_tcp_recovery_on_ack(struct tenon_tcp *conn, struct tn_ack
     if (ack->acked > 0)
         conn->flags &= ~(tenon_u32)TN_TCP_F_CWND_LIMITED;
     tn_pace_update(conn);
+    tn_trace_phase(conn);
 }
 
 /* ---- timers -------------------------------------------------------------------------------------- */
@@ -417,6 +424,7 @@ TENON_INTERNAL void tn_tcp_recovery_on_reorder_timer(struct tenon_tcp *conn)
 
     memset(&ack, 0, sizeof(ack));
     ack.flight = conn->snd_nxt - conn->snd_una;
+    conn->flight->rule = TENON_TRACE_RULE_REORDER;
     ack.lost = tn_rack_detect(conn);
     if (ack.lost == 0 || recovery_on_mtu_probe(conn) || !recovery_is_free(conn))
         return;
@@ -432,12 +440,16 @@ TENON_INTERNAL int tn_tcp_peer_reneged(const struct tenon_tcp *conn)
     return conn->sack != NULL && conn->sack->ranges[0].left == conn->snd_una;
 }
 
-static tenon_u32 recovery_lose_all(struct tenon_tcp *conn)
+static tenon_u32 recovery_lose_all(struct tenon_tcp *conn, enum tenon_trace_rule rule)
 {
+    tenon_u32 bytes;
+
     tn_sack_clear(conn);
     tn_flight_again_clear(conn);
     tn_flight_reset_edge(conn);
-    return tn_flight_move_edge(conn, conn->snd_nxt);
+    bytes = tn_flight_move_edge(conn, conn->snd_nxt);
+    tn_trace_lost(conn, conn->snd_una, bytes, rule);
+    return bytes;
 }
 
 /* RFC 6298 5.4, RFC 5681 3.1, RFC 8985 6.3. */
@@ -460,7 +472,7 @@ TENON_INTERNAL void tn_tcp_recovery_on_rto(struct tenon_tcp *conn)
     tn_cwv_init(&conn->flight->cwv);
     recovery_enter(conn, TN_RECOVERY_RTO);
     if (!(conn->flags & TN_TCP_F_SACK) || tn_tcp_peer_reneged(conn))
-        conn->total_lost += recovery_lose_all(conn);
+        conn->total_lost += recovery_lose_all(conn, TENON_TRACE_RULE_TIMEOUT);
     else
         (void)tn_rack_timeout(conn);
     conn->rtx_nxt = conn->snd_una;
@@ -471,7 +483,8 @@ TENON_INTERNAL void tn_tcp_recovery_on_rto(struct tenon_tcp *conn)
     conn->rtos++;
     tn_pace_update(conn);
     tn_count(conn->stack, TENON_STAT_TCP_RTO);
-    tn_tcp_trace(conn, TENON_TRACE_RECOVERY, NULL, 1);
+    tn_tcp_trace(conn, TENON_TRACE_RECOVERY, NULL, TENON_TRACE_RECOVERY_TIMEOUT);
+    tn_trace_phase(conn);
 }
 
 /* RFC 1191 6.5: what was too large is sent again at once; no congestion happened. */
@@ -481,6 +494,7 @@ TENON_INTERNAL void tn_tcp_recovery_on_mtu(struct tenon_tcp *conn)
         return;
     recovery_enter(conn, conn->recovery == TN_RECOVERY_RTO ? TN_RECOVERY_RTO : TN_RECOVERY_MTU);
     conn->flight->frto = TN_FRTO_NONE;
-    (void)recovery_lose_all(conn);
+    (void)recovery_lose_all(conn, TENON_TRACE_RULE_MTU);
     conn->rtx_nxt = conn->snd_una;
+    tn_tcp_trace(conn, TENON_TRACE_RECOVERY, NULL, TENON_TRACE_RECOVERY_MTU);
 }

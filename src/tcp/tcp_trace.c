@@ -55,10 +55,61 @@ TENON_INTERNAL void tn_tcp_trace_event(struct tenon_tcp *conn, enum tenon_trace_
     stack->conf.trace(stack->host, &event);
 }
 
+TENON_INTERNAL void tn_trace_stretch_event(struct tenon_tcp *conn, enum tenon_trace_kind kind,
+                                           const tenon_u32 stretch[2], tenon_u32 bytes, tenon_u32 arg)
+{
+    struct tn_seg seg;
+
+    memset(&seg, 0, sizeof(seg));
+    seg.seq = stretch[0];
+    seg.ack = stretch[1];
+    seg.len = bytes;
+    tn_tcp_trace_event(conn, kind, &seg, arg);
+}
+
+TENON_INTERNAL void tn_trace_phase_event(struct tenon_tcp *conn)
+{
+    enum tenon_trace_phase phase = TENON_TRACE_PHASE_AVOIDANCE;
+
+    if (conn->cc.ops->flags & TENON_CC_OWN_RECOVERY)
+        return;
+    if (conn->recovery == TN_RECOVERY_FAST)
+        phase = TENON_TRACE_PHASE_RECOVERY;
+    else if (conn->cc.cwnd < conn->cc.ssthresh)
+        phase = TENON_TRACE_PHASE_SLOW_START;
+    if (conn->phase == (tenon_u8)phase)
+        return;
+    conn->phase = (tenon_u8)phase;
+    tn_tcp_trace_event(conn, TENON_TRACE_PHASE, NULL, (tenon_u32)phase);
+}
+
+/* ---- names --------------------------------------------------------------------------------------- */
+
+TENON_API const char *tenon_trace_arg_name(enum tenon_trace_kind kind, tenon_u32 arg)
+{
+    static const char *const recoveries[] = {"left", "fast", "timeout", "mtu"};
+    static const char *const rules[] = {"rack", "reorder", "dupacks", "timeout", "mtu"};
+    static const char *const probes[] = {"new", "again", "repaired"};
+    static const char *const evidence[] = {"timestamp", "dsack", "frto"};
+    static const char *const phases[] = {"none", "slow_start", "avoidance", "recovery"};
+
+    switch (kind) {
+    case TENON_TRACE_STATE: return arg <= TENON_TCP_TIME_WAIT ? tenon_tcp_state_name((enum tenon_tcp_state)arg) : NULL;
+    case TENON_TRACE_WAIT: return arg < TENON_TCP_WAIT_COUNT ? tenon_tcp_wait_name((enum tenon_tcp_wait)arg) : NULL;
+    case TENON_TRACE_RECOVERY: return arg < TENON_ARRAY_LEN(recoveries) ? recoveries[arg] : NULL;
+    case TENON_TRACE_LOST: return arg < TENON_ARRAY_LEN(rules) ? rules[arg] : NULL;
+    case TENON_TRACE_TLP: return arg < TENON_ARRAY_LEN(probes) ? probes[arg] : NULL;
+    case TENON_TRACE_UNDO: return arg < TENON_ARRAY_LEN(evidence) ? evidence[arg] : NULL;
+    case TENON_TRACE_PHASE: return arg < TENON_ARRAY_LEN(phases) ? phases[arg] : NULL;
+    default: return NULL;
+    }
+}
+
 TENON_API const char *tenon_trace_name(enum tenon_trace_kind kind)
 {
     static const char *const names[] = {"state", "sent",  "received", "acked", "sacked", "recovery",
-                                        "rto",   "probe", "dropped",  "wait"};
+                                        "rto",   "probe", "dropped",  "wait",  "lost",   "tlp",
+                                        "dsack", "undo",  "ecn",      "idle",  "mtu",    "phase"};
 
     return (size_t)kind < TENON_ARRAY_LEN(names) ? names[kind] : NULL;
 }

@@ -25,7 +25,7 @@ TENON_INTERNAL void tn_undo_sent_again(struct tenon_tcp *conn, tenon_u32 bytes)
 }
 
 /* What was sent again has not been lost after all. */
-static void undo_take_back(struct tenon_tcp *conn)
+static void undo_take_back(struct tenon_tcp *conn, enum tenon_trace_evidence evidence)
 {
     struct tn_flight *flight = conn->flight;
     struct tenon_cc_event event;
@@ -40,6 +40,7 @@ static void undo_take_back(struct tenon_tcp *conn)
         conn->cc.ops->undo(&conn->cc, &event);
     }
     tn_count(conn->stack, TENON_STAT_TCP_UNDO);
+    tn_tcp_trace(conn, TENON_TRACE_UNDO, NULL, (tenon_u32)evidence);
 }
 
 /* RFC 3522 3.2: the ACK of something that was sent again echoes a timestamp from before that: it answers the
@@ -108,14 +109,18 @@ static int undo_by_frto(struct tenon_tcp *conn, const struct tn_ack *ack)
 
 TENON_INTERNAL int tn_undo_check(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
-    struct tn_flight *flight = conn->flight;
+    enum tenon_trace_evidence evidence = TENON_TRACE_EVIDENCE_TIMESTAMP;
 
-    if (!flight->undo)
+    if (!conn->flight->undo)
         return 0;
     if (ack->is_original)
         tn_rack_widen(conn);
-    else if (!undo_by_dsack(conn, ack) && !undo_by_frto(conn, ack))
+    else if (undo_by_dsack(conn, ack))
+        evidence = TENON_TRACE_EVIDENCE_DSACK;
+    else if (undo_by_frto(conn, ack))
+        evidence = TENON_TRACE_EVIDENCE_FRTO;
+    else
         return 0;
-    undo_take_back(conn);
+    undo_take_back(conn, evidence);
     return 1;
 }

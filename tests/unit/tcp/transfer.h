@@ -71,8 +71,8 @@ static void transfer_received(struct tenon_tcp *conn, void *app, const struct te
 }
 
 /* Send `bytes` with this congestion control for at most so many virtual seconds. */
-static void transfer_run(struct transfer *t, const struct tenon_cc_ops *cc, const struct transfer_line *line,
-                         uint32_t bytes, unsigned seconds)
+static inline void transfer_run(struct transfer *t, const struct tenon_cc_ops *cc, const struct transfer_line *line,
+                                uint32_t bytes, unsigned seconds)
 {
     static const struct tenon_tcp_events sends = {
         .opened = transfer_send, .acked = transfer_acked, .closed = transfer_closed};

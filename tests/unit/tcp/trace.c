@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/* What the trace tells of a transfer agrees with what was counted and with what the connection knows, decision by
+ * decision: nothing is missing, nothing is told twice. */
+#include "harness.h"
+#include "tcp/tcp_internal.h"
+#include "tcp/transfer.h"
+
+enum { KINDS = TENON_TRACE_PHASE + 1, ARGS = 8, BYTES = 400000 };
+
+/* What the sender's events say. */
+static struct {
+    struct tenon *stack;
+    struct tenon_tcp *conn;
+    uint64_t n[KINDS], args[KINDS][ARGS], total[KINDS];
+    uint64_t lost_mtu;
+    uint64_t waited[TENON_TCP_WAIT_COUNT];
+    tenon_u32 waits_since_us;
+    unsigned waits_for, wrong, in_timeout;
+} seen;
+
+static void look(void *host, const struct tenon_trace_event *event)
+{
+    (void)host;
+    if (event->conn != 0 || event->local.ip.w[3] != pair_ip(0, 0).w[3] || event->kind >= KINDS)
+        return;
+    seen.n[event->kind]++;
+    seen.args[event->kind][event->arg < ARGS ? event->arg : ARGS - 1]++;
+    seen.total[event->kind] += event->len;
+    if (event->kind == TENON_TRACE_LOST && event->arg == TENON_TRACE_RULE_MTU)
+        seen.lost_mtu += event->len;
+    if (event->kind == TENON_TRACE_LOST && (event->len == 0 || event->ack - event->seq < event->len))
+        seen.wrong++;
+    if (event->kind == TENON_TRACE_RTO || event->kind == TENON_TRACE_RECOVERY)
+        seen.in_timeout = event->kind == TENON_TRACE_RTO;
+    if (event->kind == TENON_TRACE_LOST && seen.in_timeout != (event->arg == TENON_TRACE_RULE_TIMEOUT))
+        seen.wrong++;
+    if (event->kind != TENON_TRACE_WAIT)
+        return;
+    seen.waited[seen.waits_for] += event->now_us - seen.waits_since_us;
+    seen.waits_since_us = event->now_us;
+    seen.wrong += seen.waits_for == event->arg;    /* a change that is none */
+    seen.waits_for = event->arg;
+}
+
+/* ---- one transfer ------------------------------------------------------------------------------------------- */
+
+struct case_of {
+    const char *name;
+    const struct tenon_cc_ops *cc;
+    struct wire_line_conf out;
+    unsigned no_sack, no_timestamps, ecn, small_mtu, pauses;
+    uint32_t bytes;    /* 0: BYTES and more. Otherwise every seed loses other frames */
+};
+
+static void begin(struct transfer *t, const struct case_of *c, uint64_t seed)
+{
+    static const struct tenon_tcp_events sends = { .opened = transfer_send,
+                                                   .acked = transfer_acked,
+                                                   .closed = transfer_closed };
+    static const struct tenon_tcp_events takes = { .received = transfer_received };
+    const struct tenon_addr here = pair_addr(1, 0, 7);
+    struct wire_line_conf out = c->out, back = { .delay_us = c->out.delay_us };
+    struct tenon_tcp_listener *listener;
+    struct tenon_conf conf;
+
+    if (c->bytes != 0)
+        out.drop_mask = seed << 2;    /* behind the handshake */
+    memset(t, 0, sizeof *t);
+    memset(&seen, 0, sizeof seen);
+    tenon_conf_default(&conf);
+    conf.tcp_cc = c->cc;
+    conf.trace = look;
+    HN_CHECK(pair_open(&t->pair, &conf));
+    pair_run(&t->pair, 1000 + seed * 7919 % 100000);
+    wire_line_set(t->pair.end[0], WIRE_OUT, &out);
+    wire_line_set(t->pair.end[1], WIRE_OUT, &back);
+    t->bytes = c->bytes != 0 ? c->bytes : BYTES + 5001 * (uint32_t)seed;
+    HN_EQUAL(tenon_tcp_listen(t->pair.stack[1], &listener, &here, &takes, t, 0), TENON_OK);
+    tenon_tcp_listener_set(listener, TENON_TCP_SACK, !c->no_sack);
+    tenon_tcp_listener_set(listener, TENON_TCP_TIMESTAMPS, !c->no_timestamps);
+    pair_run(&t->pair, 0);
+    seen.stack = t->pair.stack[0];
+    seen.waits_since_us = seen.stack->now_us;
+    HN_EQUAL(tenon_tcp_connect(seen.stack, &seen.conn, NULL, &here, &sends, t), TENON_OK);
+    if (c->ecn)
+        tenon_tcp_set(seen.conn, TENON_TCP_ECN, 1);
+}
+
+static void agrees(enum tenon_trace_kind kind, tenon_u32 arg, enum tenon_stat stat)
+{
+    HN_EQUAL(seen.args[kind][arg], tenon_stat(seen.stack, stat));
+}
+
+static void check(void)
+{
+    struct tenon_tcp_info info;
+
+    HN_EQUAL(seen.wrong, 0);
+    HN_EQUAL(seen.total[TENON_TRACE_LOST] - seen.lost_mtu, seen.conn->total_lost);
+    HN_EQUAL(seen.n[TENON_TRACE_DSACK], tenon_stat(seen.stack, TENON_STAT_TCP_DSACK));
+    HN_EQUAL(seen.n[TENON_TRACE_UNDO], tenon_stat(seen.stack, TENON_STAT_TCP_UNDO));
+    HN_EQUAL(seen.n[TENON_TRACE_ECN], tenon_stat(seen.stack, TENON_STAT_TCP_ECE_REDUCED));
+    agrees(TENON_TRACE_RECOVERY, TENON_TRACE_RECOVERY_FAST, TENON_STAT_TCP_FAST_RETRANSMIT);
+    agrees(TENON_TRACE_RECOVERY, TENON_TRACE_RECOVERY_TIMEOUT, TENON_STAT_TCP_RTO);
+    agrees(TENON_TRACE_TLP, TENON_TRACE_TLP_REPAIRED, TENON_STAT_TCP_TLP_REPAIRED);
+    HN_EQUAL(seen.args[TENON_TRACE_TLP][TENON_TRACE_TLP_NEW] + seen.args[TENON_TRACE_TLP][TENON_TRACE_TLP_AGAIN],
+             tenon_stat(seen.stack, TENON_STAT_TCP_TLP));
+    tenon_tcp_status(seen.conn, &info);
+    HN_EQUAL(seen.waits_for, info.waits_for);
+    for (unsigned i = 0; i < TENON_TCP_WAIT_COUNT; i++) {
+        const uint64_t running = i == seen.waits_for ? seen.stack->now_us - seen.waits_since_us : 0;
+
+        HN_EQUAL(seen.waited[i] + running, (uint64_t)info.waited_ms[i] * 1000 + info.waited_us[i]);
+    }
+}
+
+/* The path loses its memory of what it takes: an ICMP error comes. */
+static void lower_mtu(struct transfer *t)
+{
+    tn_path_lower_mtu(t->pair.stack[0], seen.conn->path, 900);
+    tn_tcp_update_mss(seen.conn);
+    tn_tcp_recovery_on_mtu(seen.conn);
+    tn_tcp_make_ready(seen.conn);
+}
+
+static void run(const struct case_of *c, uint64_t seed, uint64_t all[KINDS][ARGS])
+{
+    static char row[48];
+    struct transfer t;
+    int lowered = 0;
+
+    snprintf(row, sizeof row, "%s, seed %u", c->name, (unsigned)seed);
+    hn_row = row;
+    begin(&t, c, seed);
+    for (int i = 0; i < 6000 && !t.closed; i++) {
+        pair_run(&t.pair, 10000);
+        if (c->pauses && i % 40 == 20)
+            wire_host_pause(t.pair.host[1], 400000);
+        if (c->small_mtu && !lowered && t.received > BYTES / 8 && !t.closed) {
+            lower_mtu(&t);
+            lowered = 1;
+        }
+        if (!t.closed)
+            check();
+    }
+    HN_CHECK(t.closed && t.why == TENON_OK && t.wrong == 0);
+    for (unsigned i = 0; i < KINDS; i++)
+        for (unsigned j = 0; j < ARGS; j++)
+            all[i][j] += seen.args[i][j];
+    HN_CHECK(pair_close(&t.pair));
+    hn_row = "";
+}
+
+#define PATH .rate = 1250000, .delay_us = 15000, .queue_bytes = 60000
+
+static const struct case_of cases[] = {
+    { .name = "loss", .cc = &tenon_cc_cubic, .out = { PATH, .loss_ppm = 30000 } },
+    { .name = "heavy loss", .cc = &tenon_cc_newreno, .out = { PATH, .loss_ppm = 150000 } },
+    { .name = "loss without SACK", .cc = &tenon_cc_newreno, .out = { PATH, .loss_ppm = 30000 }, .no_sack = 1 },
+    { .name = "lost tails", .cc = &tenon_cc_cubic, .out = { PATH }, .bytes = 4000 },
+    { .name = "reordering", .cc = &tenon_cc_cubic, .out = { PATH, .reorder_ppm = 50000, .reorder_us = 60000 } },
+    { .name = "reordering without timestamps",
+      .cc = &tenon_cc_cubic,
+      .out = { PATH, .reorder_ppm = 50000, .reorder_us = 60000 },
+      .no_timestamps = 1 },
+    { .name = "marks", .cc = &tenon_cc_cubic, .out = { PATH, .mark_bytes = 10000 }, .ecn = 1 },
+    { .name = "bbr", .cc = &tenon_cc_bbr, .out = { PATH, .loss_ppm = 20000 } },
+    { .name = "smaller MTU", .cc = &tenon_cc_cubic, .out = { PATH }, .small_mtu = 1 },
+    { .name = "a peer that stops", .cc = &tenon_cc_cubic, .out = { PATH }, .pauses = 1 },
+    { .name = "a peer that stops, without timestamps",
+      .cc = &tenon_cc_newreno,
+      .out = { PATH },
+      .pauses = 1,
+      .no_timestamps = 1 },
+};
+
+static void want(uint64_t all[KINDS][ARGS], enum tenon_trace_kind kind, unsigned args)
+{
+    for (unsigned i = 0; i < args; i++) {
+        const char *name = tenon_trace_arg_name(kind, i);
+
+        HN_CHECK(name != NULL);
+        hn_row = name != NULL ? name : "?";
+        HN_CHECK(all[kind][i] > 0);
+    }
+    hn_row = "";
+    HN_CHECK(tenon_trace_arg_name(kind, args) == NULL);
+}
+
+static void every_decision_is_told_once(void)
+{
+    static uint64_t all[KINDS][ARGS];
+
+    for (unsigned i = 0; i < TENON_ARRAY_LEN(cases); i++)
+        for (uint64_t seed = 1; seed <= (cases[i].bytes != 0 ? 40 : 8); seed++)
+            run(&cases[i], seed, all);
+    want(all, TENON_TRACE_LOST, TENON_TRACE_RULE_MTU + 1);
+    all[TENON_TRACE_TLP][TENON_TRACE_TLP_REPAIRED] = 1;    /* a test of its own */
+    want(all, TENON_TRACE_TLP, TENON_TRACE_TLP_REPAIRED + 1);
+    want(all, TENON_TRACE_UNDO, TENON_TRACE_EVIDENCE_FRTO + 1);
+    want(all, TENON_TRACE_RECOVERY, TENON_TRACE_RECOVERY_MTU + 1);
+    all[TENON_TRACE_PHASE][TENON_TRACE_PHASE_NONE] = 1;    /* that is before the first */
+    want(all, TENON_TRACE_PHASE, TENON_TRACE_PHASE_RECOVERY + 1);
+    HN_CHECK(all[TENON_TRACE_ECN][ARGS - 1] > 0);
+    HN_CHECK(all[TENON_TRACE_MTU][ARGS - 1] > 0);
+}
+
+/* A connection over a clean path whose application is the test. */
+static void begin_by_hand(struct transfer *t)
+{
+    static const struct tenon_tcp_events silent;
+    const struct case_of clean = { .name = "clean", .cc = &tenon_cc_cubic, .out = { .delay_us = 1000 } };
+
+    begin(t, &clean, 1);
+    tenon_tcp_handler(seen.conn, &silent, t);
+    pair_run(&t->pair, 100000);
+}
+
+static void write_ten(struct transfer *t)
+{
+    static const tenon_u8 bytes[10];
+
+    pair_run(&t->pair, 0);
+    HN_EQUAL(tenon_tcp_write(seen.conn, bytes, sizeof bytes), sizeof bytes);
+    pair_run(&t->pair, 0);
+}
+
+/* RFC 5681 4.1: told with the length of the silence. */
+static void silence_is_told(void)
+{
+    struct transfer t;
+
+    begin_by_hand(&t);
+    write_ten(&t);
+    pair_run(&t.pair, 100000);
+    HN_EQUAL(seen.n[TENON_TRACE_IDLE], 0);
+    pair_run(&t.pair, 5000000);
+    write_ten(&t);
+    HN_EQUAL(seen.n[TENON_TRACE_IDLE], 1);
+    check();
+    tenon_tcp_abort(seen.conn);
+    HN_CHECK(pair_close(&t.pair));
+}
+
+/* RFC 8985 7.4: known when something newer is acknowledged, and nobody says that the probe came twice. */
+static void repair_by_probe_is_told(void)
+{
+    const struct wire_line_conf broken = { .delay_us = 1000, .loss_ppm = 1000000 }, whole = { .delay_us = 1000 };
+    struct transfer t;
+
+    begin_by_hand(&t);
+    write_ten(&t);
+    pair_run(&t.pair, 300000);
+    wire_line_set(t.pair.end[0], WIRE_OUT, &broken);
+    write_ten(&t);
+    wire_line_set(t.pair.end[0], WIRE_OUT, &whole);
+    for (int i = 0; i < 1000 && seen.n[TENON_TRACE_TLP] == 0; i++)
+        pair_run(&t.pair, 500);
+    HN_EQUAL(seen.args[TENON_TRACE_TLP][TENON_TRACE_TLP_AGAIN], 1);
+    tenon_tcp_set(seen.conn, TENON_TCP_NODELAY, 1);
+    write_ten(&t);
+    pair_run(&t.pair, 300000);
+    HN_EQUAL(seen.args[TENON_TRACE_TLP][TENON_TRACE_TLP_REPAIRED], 1);
+    HN_EQUAL(seen.args[TENON_TRACE_RECOVERY][TENON_TRACE_RECOVERY_TIMEOUT], 0);
+    check();
+    tenon_tcp_abort(seen.conn);
+    HN_CHECK(pair_close(&t.pair));
+}
+
+static const struct hn_test tests[] = {
+    { "every_decision_is_told_once", "", every_decision_is_told_once },
+    { "silence_is_told", "", silence_is_told },
+    { "repair_by_probe_is_told", "", repair_by_probe_is_told },
+};
+
+int main(int argc, char **argv)
+{
+    return hn_main(tests, TENON_ARRAY_LEN(tests), argc, argv);
+}
