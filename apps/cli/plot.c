@@ -7,13 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tenon/tcp.h>
+
 #include "common/svg.h"
 
 enum { PLOT_WIDTH = 1060, PLOT_LEFT = 76, PLOT_RIGHT = 20, PLOT_BINS = 120 };
 
 static const char colour_data[] = "#4269d0", colour_again[] = "#e02020", colour_ack[] = "#2ca02c",
                   colour_sack[] = "#9467bd", colour_window[] = "#ff9f1c", colour_other[] = "#17a2a2",
-                  colour_faint[] = "#9a9a9a";
+                  colour_faint[] = "#9a9a9a", colour_undo[] = "#e377c2", colour_probe[] = "#8c564b",
+                  colour_ecn[] = "#bcbd22";
 
 /* ---- summing up ----------------------------------------------------------------------------------- */
 
@@ -64,7 +67,8 @@ static void add_event(struct plot_summary *summary, const struct trace_record *r
 
     summary->events++;
     summary->last_us = record->time_us;
-    if (event->len > (event->kind == TENON_TRACE_ACKED ? 1U : 0U))    /* an acknowledged FIN is no data */
+    /* An acknowledged FIN is no data. */
+    if (event->kind <= TENON_TRACE_SACKED && event->len > (event->kind == TENON_TRACE_ACKED ? 1U : 0U))
         summary->busy_us = record->time_us;
     if (event->local.port != 0)
         summary->local = event->local;
@@ -74,6 +78,11 @@ static void add_event(struct plot_summary *summary, const struct trace_record *r
     summary->retransmits += event->kind == TENON_TRACE_SENT && event->arg != 0;
     summary->rtos += event->kind == TENON_TRACE_RTO;
     summary->recoveries += event->kind == TENON_TRACE_RECOVERY && event->arg != 0;
+    summary->losses += event->kind == TENON_TRACE_LOST;
+    summary->undone += event->kind == TENON_TRACE_UNDO;
+    summary->probes += event->kind == TENON_TRACE_TLP;
+    summary->marked += event->kind == TENON_TRACE_ECN;
+    summary->waits += event->kind == TENON_TRACE_WAIT;
     summary->dropped += event->kind == TENON_TRACE_DROPPED;
     if (event->kind == TENON_TRACE_ACKED && event->arg != 0) {
         if (summary->rtt_min_us == 0 || event->arg < summary->rtt_min_us)
@@ -236,6 +245,29 @@ static void draw_sacks(struct svg_panel *panel, struct walk walk)
     }
 }
 
+/* What is taken for lost, beside its segment: thin, so that what is sent again at once can be seen on it. */
+static void draw_losses(struct svg_panel *panel, struct walk walk)
+{
+    double seq;
+
+    svg_series(panel, colour_faint, 5);
+    while (walk_next(&walk)) {
+        if (walk.request->received || walk.event->kind != TENON_TRACE_LOST || !in_view(&walk, panel))
+            continue;
+        seq = relative(&walk, walk.event->seq);
+        svg_segment(panel, walk.time_s, seq, walk.time_s, relative(&walk, walk.event->ack));
+    }
+}
+
+static void draw_decisions(struct svg_panel *panel, struct walk walk, enum tenon_trace_kind kind, const char *colour)
+{
+    svg_series(panel, colour, 7);
+    while (walk_next(&walk)) {
+        if (walk.event->kind == kind && !walk.request->received && in_view(&walk, panel))
+            svg_dot(panel, walk.time_s, (double)walk.edge);
+    }
+}
+
 static void draw_timeouts(struct svg_panel *panel, struct walk walk)
 {
     svg_series(panel, "#000000", 6);
@@ -248,24 +280,36 @@ static void draw_timeouts(struct svg_panel *panel, struct walk walk)
 static void sequence_panel(struct svg_panel *panel, struct strbuf *out, const struct walk *walk)
 {
     const struct plot_summary *summary = walk->summary;
-    struct svg_key keys[6] = { { "window", colour_window, SVG_LINE } };
+    struct svg_key keys[10] = { { "window", colour_window, SVG_LINE } };
     unsigned n = 1;
 
     panel->title = walk->request->received ? "Received" : "Sent";
     sequence_range(panel, *walk);
     svg_panel_begin(panel, out);
     draw_edges(panel, *walk);
+    draw_losses(panel, *walk);
     draw_sacks(panel, *walk);
     draw_segments(panel, *walk, 0);
     draw_segments(panel, *walk, 1);
     draw_timeouts(panel, *walk);
+    draw_decisions(panel, *walk, TENON_TRACE_UNDO, colour_undo);
+    draw_decisions(panel, *walk, TENON_TRACE_TLP, colour_probe);
+    draw_decisions(panel, *walk, TENON_TRACE_ECN, colour_ecn);
     keys[n++] = (struct svg_key){ "acknowledged", colour_ack, SVG_LINE };
     keys[n++] = (struct svg_key){ "segment", colour_data, SVG_LINE };
     if (!walk->request->received) {
         keys[n++] = (struct svg_key){ "SACK", colour_sack, SVG_LINE };
         keys[n++] = (struct svg_key){ "sent again", colour_again, SVG_LINE };
+        if (summary->losses > 0)
+            keys[n++] = (struct svg_key){ "lost", colour_faint, SVG_LINE };
         if (summary->rtos > 0)
             keys[n++] = (struct svg_key){ "timeout", "#000000", SVG_DOT };
+        if (summary->undone > 0)
+            keys[n++] = (struct svg_key){ "undone", colour_undo, SVG_DOT };
+        if (summary->probes > 0)
+            keys[n++] = (struct svg_key){ "tail probe", colour_probe, SVG_DOT };
+        if (summary->marked > 0)
+            keys[n++] = (struct svg_key){ "ECN", colour_ecn, SVG_DOT };
     } else if (summary->dropped > 0) {
         keys[n++] = (struct svg_key){ "not accepted", colour_again, SVG_LINE };
     }
@@ -300,6 +344,46 @@ static void throughput_panel(struct svg_panel *panel, struct strbuf *out, const 
         svg_line_to(panel, panel->x.min + width * i, bins[i]);
         svg_line_to(panel, panel->x.min + width * (i + 1), bins[i]);
     }
+    svg_panel_end(panel);
+}
+
+/* ---- why nothing is sent --------------------------------------------------------------------------- */
+
+/* A row for each reason; a stroke as long as it held. */
+static void draw_wait(struct svg_panel *panel, struct walk walk, enum tenon_tcp_wait wait, const char *colour)
+{
+    const double row = TENON_TCP_WAIT_COUNT - (double)wait - 0.5;
+    double since = 0;
+    int holds = wait == TENON_TCP_WAIT_HANDSHAKE;
+
+    svg_series(panel, colour, 5);
+    while (walk_next(&walk)) {
+        if (walk.event->kind != TENON_TRACE_WAIT)
+            continue;
+        if (holds)
+            svg_segment(panel, since, row, walk.time_s, row);
+        holds = walk.event->arg == (tenon_u32)wait;
+        since = walk.time_s;
+    }
+    if (holds)
+        svg_segment(panel, since, row, panel->x.max, row);
+}
+
+static void waits_panel(struct svg_panel *panel, struct strbuf *out, const struct walk *walk)
+{
+    static const char *const colours[TENON_TCP_WAIT_COUNT] = { "#9a9a9a", "#c8c8c8", "#ff9f1c", "#4269d0",
+                                                               "#17a2a2", "#9467bd", "#8c564b", "#e02020" };
+    unsigned i;
+
+    panel->title = "Waits for";
+    panel->y.max = TENON_TCP_WAIT_COUNT;
+    panel->y.unit = SVG_NONE;
+    for (i = 0; i < TENON_TCP_WAIT_COUNT; i++)
+        svg_label(out, panel->left - 6, panel->top + ((double)i + 0.5) * panel->height / TENON_TCP_WAIT_COUNT + 4, 11,
+                  "end", tenon_tcp_wait_name((enum tenon_tcp_wait)i));
+    svg_panel_begin(panel, out);
+    for (i = 0; i < TENON_TCP_WAIT_COUNT; i++)
+        draw_wait(panel, *walk, (enum tenon_tcp_wait)i, colours[i]);
     svg_panel_end(panel);
 }
 
@@ -436,6 +520,7 @@ struct panel_kind {
 
 static const struct panel_kind panel_kinds[] = { { PLOT_SEQUENCE, 380, sequence_panel },
                                                  { PLOT_THROUGHPUT, 150, throughput_panel },
+                                                 { PLOT_WAITS, 112, waits_panel },
                                                  { PLOT_CWND, 190, cwnd_panel },
                                                  { PLOT_RTT, 150, rtt_panel } };
 

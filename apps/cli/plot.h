@@ -7,7 +7,7 @@
 #include "common/text.h"
 #include "common/tracefile.h"
 
-enum plot_panel { PLOT_SEQUENCE = 1, PLOT_THROUGHPUT = 2, PLOT_CWND = 4, PLOT_RTT = 8 };
+enum plot_panel { PLOT_SEQUENCE = 1, PLOT_THROUGHPUT = 2, PLOT_CWND = 4, PLOT_RTT = 8, PLOT_WAITS = 16 };
 
 /** What a trace says of one connection as a whole. */
 struct plot_summary {
@@ -18,6 +18,7 @@ struct plot_summary {
     uint64_t busy_us;                       /**< when data or its acknowledgement moved last */
     uint64_t sent_bytes, received_bytes;    /**< payload acknowledged by the peer; received in order */
     unsigned retransmits, rtos, recoveries, dropped;
+    unsigned losses, undone, probes, marked, waits;
     uint32_t rtt_min_us, rtt_max_us;        /**< of the samples; 0: there was none */
     uint32_t last_snd_una, last_rcv_nxt;    /**< for adding up */
     int sending, receiving;

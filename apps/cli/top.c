@@ -230,6 +230,8 @@ static const struct json *part_at(const struct json *array, unsigned index)
 struct row {
     const struct json *conn;
     double in, out;
+    const char *waits_for;    /* most of the time between the two, and which part of it */
+    double part;
 };
 
 static int by_rate(const void *a, const void *b)
@@ -252,6 +254,24 @@ static const struct json *same_connection(const struct json *list, double id)
     return NULL;
 }
 
+/* What it has waited for most since the picture before; without one, in its life. */
+static void find_wait(struct row *row, const struct json *before)
+{
+    const struct json *waited = json_get(row->conn, "waited_us"), *old = json_get(before, "waited_us"), *part;
+    double all = 0, most = 0, us;
+
+    row->waits_for = json_string(row->conn, "waits_for");
+    for (part = waited != NULL ? waited->first : NULL; part != NULL; part = part->next) {
+        us = part->number - json_number(old, part->name);
+        all += us;
+        if (us > most) {
+            most = us;
+            row->waits_for = part->name;
+        }
+    }
+    row->part = all > 0 ? most / all : 0;
+}
+
 /* Those that are not idle, the fastest first. @return the rows (free them) */
 static struct row *make_rows(const struct top *top, size_t *n)
 {
@@ -269,6 +289,7 @@ static struct row *make_rows(const struct top *top, size_t *n)
         rows[*n].conn = part;
         rows[*n].in = per_second(top, part, before, "rx_bytes");
         rows[*n].out = per_second(top, part, before, "tx_bytes");
+        find_wait(&rows[*n], before);
         ++*n;
     }
     if (*n > 0)
@@ -281,11 +302,13 @@ static void show_row(struct strbuf *out, const struct row *row)
     const struct json *conn = row->conn;
     double srtt = json_number(conn, "srtt_us");
 
-    sb_printf(out, "  %-28.28s %-12.12s %10s %10s %9s %9s %9s %9s %5.0f\n", json_string(conn, "remote"),
-              json_string(conn, "state"), bit_rate(row->in).s, bit_rate(row->out).s,
-              srtt > 0 ? text_duration(srtt / 1e6).s : "-", text_bytes((uint64_t)json_number(conn, "cwnd")).s,
+    sb_printf(out, "  %-28.28s %-12.12s %10s %10s %9s %9s %9s %9s %5.0f  %s %.0f%%\n",
+              json_string(conn, "remote"), json_string(conn, "state"), bit_rate(row->in).s,
+              bit_rate(row->out).s, srtt > 0 ? text_duration(srtt / 1e6).s : "-",
+              text_bytes((uint64_t)json_number(conn, "cwnd")).s,
               text_bytes((uint64_t)json_number(conn, "in_flight")).s,
-              text_bytes((uint64_t)json_number(conn, "snd_queued")).s, json_number(conn, "retransmits"));
+              text_bytes((uint64_t)json_number(conn, "snd_queued")).s, json_number(conn, "retransmits"),
+              row->waits_for, row->part * 100);
 }
 
 static void show_tcp(const struct top *top, struct strbuf *out, size_t most)
@@ -300,8 +323,8 @@ static void show_tcp(const struct top *top, struct strbuf *out, size_t most)
         sb_printf(out, "%s%.0f %s", state == states->first ? ": " : ", ", state->number, state->name);
     sb_printf(out, "; %.0f idle; %.0f in TIME-WAIT\n", json_number(tcp, "idle"), json_number(tcp, "time_wait"));
     if (n > 0)
-        sb_printf(out, "  %-28s %-12s %10s %10s %9s %9s %9s %9s %5s\n", "peer", "state", "in", "out", "rtt", "cwnd",
-                  "in flight", "queued", "again");
+        sb_printf(out, "  %-28s %-12s %10s %10s %9s %9s %9s %9s %5s  %s\n", "peer", "state", "in", "out", "rtt", "cwnd",
+                  "in flight", "queued", "again", "waits for");
     for (i = 0; i < n && i < most; i++)
         show_row(out, &rows[i]);
     if (n > most)
@@ -444,6 +467,9 @@ static const char top_doc[] =
     "Watch a running tenon: its interface, its connections, its counters.\v"
     "Without an argument it watches the only one that runs. The key q ends it. Connections that have moved no byte "
     "for two seconds are idle: they are counted, not listed.\n\n"
+    "\"waits for\" is why a connection sent no more: what it waited for longest since the last picture, and for which "
+    "part of that time. handshake; data: the application's; window: the peer's; cwnd; pacing; nagle, also the option "
+    "CORK; port: it takes no more; host: no route or no memory.\n\n"
     "Examples:\n"
     "  tenon top\n"
     "  tenon top --once 4711\n"

@@ -6,16 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tenon/tenon.h>
+
 #include "cli.h"
 #include "common/log.h"
 #include "common/options.h"
 #include "common/text.h"
 #include "plot.h"
+#include "qlog.h"
 
 enum { DIRECTION_CHOOSE = -1, DIRECTION_SENT = 0, DIRECTION_RECEIVED = 1 };
 
 struct trace_options {
-    const char *file, *output;
+    const char *file, *output, *qlog;
     int list, json, has_conn;
     uint32_t conn;
     unsigned panels;
@@ -39,6 +42,17 @@ static void print_list(const struct plot_summary *all, size_t n)
                all[i].retransmits, all[i].rtos);
 }
 
+/* What the number `arg` says, where it has a name. */
+static void print_meaning(const struct tenon_trace_event *e)
+{
+    const char *name = tenon_trace_arg_name((enum tenon_trace_kind)e->kind, e->arg);
+
+    if (name == NULL && e->kind == TENON_TRACE_DROPPED)
+        name = tenon_stat_name((enum tenon_stat)e->arg);
+    if (name != NULL)
+        printf("\"arg_name\":\"%s\",", name);
+}
+
 static void print_json(const struct trace_record *record)
 {
     const struct tenon_trace_event *e = &record->event;
@@ -48,6 +62,7 @@ static void print_json(const struct trace_record *record)
            (unsigned long long)record->time_us, (unsigned long)e->conn, kind != NULL ? kind : "?",
            tenon_tcp_state_name((enum tenon_tcp_state)e->state), text_endpoint(&e->local).s,
            text_endpoint(&e->remote).s);
+    print_meaning(e);
     printf("\"flags\":%u,\"seq\":%lu,\"ack\":%lu,\"len\":%lu,\"arg\":%lu,", (unsigned)e->flags, (unsigned long)e->seq,
            (unsigned long)e->ack, (unsigned long)e->len, (unsigned long)e->arg);
     printf("\"snd_una\":%lu,\"snd_nxt\":%lu,\"snd_wnd\":%lu,\"rcv_nxt\":%lu,\"rcv_wnd\":%lu,",
@@ -78,22 +93,22 @@ static const struct plot_summary *choose(const struct plot_summary *all, size_t 
     return best;
 }
 
-static int write_picture(const struct trace_options *options, const struct strbuf *picture)
+static int write_text(const char *path, const struct strbuf *text)
 {
-    FILE *file = strcmp(options->output, "-") == 0 ? stdout : fopen(options->output, "w");
+    FILE *file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
     int failed;
 
     if (file == NULL) {
-        log_error("%s: %s", options->output, strerror(errno));
+        log_error("%s: %s", path, strerror(errno));
         return CLI_FAILED;
     }
-    failed = fwrite(picture->s, 1, picture->len, file) != picture->len;
+    failed = fwrite(text->s, 1, text->len, file) != text->len;
     if (file == stdout)
         failed |= fflush(file) != 0;
     else
         failed |= fclose(file) != 0;
     if (failed)
-        log_error("%s: could not be written completely", options->output);
+        log_error("%s: could not be written completely", path);
     return failed ? CLI_FAILED : CLI_OK;
 }
 
@@ -111,11 +126,30 @@ static int draw(const struct trace_options *options, const struct trace_record *
     request.received = options->direction != DIRECTION_CHOOSE ? options->direction
                                                               : summary->received_bytes > summary->sent_bytes;
     plot_connection(&picture, records, n, summary, &request);
-    code = write_picture(options, &picture);
+    code = write_text(options->output, &picture);
     if (code == CLI_OK && strcmp(options->output, "-") != 0)
         log_say(LOG_NORMAL, "%s: connection %lu, %s to %s", options->output, (unsigned long)summary->conn,
                 text_endpoint(&summary->local).s, text_endpoint(&summary->remote).s);
     sb_free(&picture);
+    return code;
+}
+
+/* All connections, or the one that was asked for. */
+static int export(const struct trace_options *options, const struct trace_record *records, size_t n,
+                  const struct plot_summary *all, size_t nall)
+{
+    struct strbuf text = { NULL, 0, 0 };
+    int code;
+
+    if (options->has_conn) {
+        all = choose(all, nall, options);
+        nall = 1;
+    }
+    if (all == NULL)
+        return CLI_FAILED;
+    qlog_write(&text, options->file, records, n, all, nall);
+    code = write_text(options->qlog, &text);
+    sb_free(&text);
     return code;
 }
 
@@ -133,6 +167,8 @@ static int run(const struct trace_options *options, const struct trace_record *r
             if (!options->has_conn || records[i].event.conn == options->conn)
                 print_json(&records[i]);
         }
+    } else if (options->qlog != NULL) {
+        code = export(options, records, n, all, nsummaries);
     } else {
         summary = choose(all, nsummaries, options);
         code = summary != NULL ? draw(options, records, n, summary) : CLI_FAILED;
@@ -143,16 +179,20 @@ static int run(const struct trace_options *options, const struct trace_record *r
 
 /* ---- the subcommand ------------------------------------------------------------------------------- */
 
-enum { KEY_CONN = 0x200, KEY_LIST, KEY_JSON, KEY_PANELS, KEY_FROM, KEY_TO, KEY_DIRECTION };
+enum { KEY_CONN = 0x200, KEY_LIST, KEY_JSON, KEY_QLOG, KEY_PANELS, KEY_FROM, KEY_TO, KEY_DIRECTION };
 
 static const struct argp_option trace_option_list[] = {
     { "output", 'o', "FILE", 0, "Write the picture to FILE (SVG); default trace.svg, - is stdout", 0 },
     { "list", KEY_LIST, NULL, 0, "List the connections instead of drawing one", 0 },
     { "json", KEY_JSON, NULL, 0, "Print the events, one JSON object per line, instead of drawing", 0 },
+    { "qlog", KEY_QLOG, "FILE", 0,
+      "Write the events to FILE in the manner of qlog instead of drawing; - is stdout", 0 },
     { "conn", KEY_CONN, "NUMBER", 0, "Draw this connection; default: the one that moved the most bytes", 0 },
-    { "direction", KEY_DIRECTION, "sent|received", 0, "Which way; default: the one that moved more bytes", 0 },
+    { "direction", KEY_DIRECTION, "sent|received", 0, "Which way; default: the one that moved more bytes",
+      0 },
     { "panels", KEY_PANELS, "LIST", 0,
-      "Which of sequence, throughput, cwnd, rtt, joined by commas; default sequence,cwnd,rtt", 0 },
+      "Which of sequence, throughput, waits, cwnd, rtt, joined by commas; default sequence,waits,cwnd,rtt",
+      0 },
     { "from", KEY_FROM, "SECONDS", 0, "Draw from this time on", 0 },
     { "to", KEY_TO, "SECONDS", 0, "Draw up to this time", 0 },
     { NULL, 0, NULL, 0, NULL, 0 }
@@ -162,7 +202,8 @@ static const char trace_doc[] =
     "Draw a TCP connection from FILE, which another subcommand wrote with --trace.\v"
     "Above: sequence numbers over time; every segment is a stroke from its first to its last byte, between the "
     "line of what is acknowledged and the edge of the window. Segments sent again are red, selective "
-    "acknowledgements violet. Below: congestion window, ssthresh and bytes in flight; round-trip times.\n\n"
+    "acknowledgements violet, what is taken for lost grey. Below: what the connection waited for when it did not send; "
+    "congestion window, ssthresh and bytes in flight; round-trip times.\n\n"
     "Examples:\n"
     "  tenon trace http.trace -o http.svg\n"
     "  tenon trace --list http.trace\n"
@@ -173,7 +214,10 @@ static unsigned read_panels(char *list, const struct argp_state *state)
     static const struct {
         const char *name;
         enum plot_panel panel;
-    } names[] = { { "sequence", PLOT_SEQUENCE }, { "throughput", PLOT_THROUGHPUT }, { "cwnd", PLOT_CWND },
+    } names[] = { { "sequence", PLOT_SEQUENCE },
+                  { "throughput", PLOT_THROUGHPUT },
+                  { "waits", PLOT_WAITS },
+                  { "cwnd", PLOT_CWND },
                   { "rtt", PLOT_RTT } };
     unsigned panels = 0, i;
     char *name;
@@ -182,7 +226,7 @@ static unsigned read_panels(char *list, const struct argp_state *state)
         for (i = 0; i < TENON_ARRAY_LEN(names) && strcmp(name, names[i].name) != 0; i++)
             ;
         if (i == TENON_ARRAY_LEN(names))
-            options_bad_value(state, "--panels", name, "is none of sequence, throughput, cwnd, rtt");
+            options_bad_value(state, "--panels", name, "is none of sequence, throughput, waits, cwnd, rtt");
         else
             panels |= names[i].panel;
     }
@@ -229,6 +273,9 @@ static error_t parse_trace(int key, char *value, struct argp_state *state)
     case KEY_JSON:
         options->json = 1;
         return 0;
+    case KEY_QLOG:
+        options->qlog = value;
+        return 0;
     case KEY_CONN:
         options->conn = (uint32_t)options_number(state, "--conn", value, 0, 0xFFFFFFFFUL);
         options->has_conn = 1;
@@ -271,7 +318,7 @@ int cmd_trace(int argc, char **argv)
 
     memset(&options, 0, sizeof options);
     options.output = "trace.svg";
-    options.panels = PLOT_SEQUENCE | PLOT_CWND | PLOT_RTT;
+    options.panels = PLOT_SEQUENCE | PLOT_WAITS | PLOT_CWND | PLOT_RTT;
     options.direction = DIRECTION_CHOOSE;
     argp_parse(&trace_argp, argc, argv, 0, NULL, &options);
     records = trace_read(options.file, &n);

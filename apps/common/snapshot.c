@@ -131,6 +131,18 @@ struct tcp_list {
     unsigned states[TENON_TCP_TIME_WAIT + 1];
 };
 
+/* Why it does not send, and for how long in total: microseconds by name, together the life of the connection. */
+static void add_waits(struct strbuf *sb, const struct tenon_tcp_info *info)
+{
+    unsigned i;
+
+    sb_printf(sb, "\"waits_for\":\"%s\",\"waited_us\":{", tenon_tcp_wait_name(info->waits_for));
+    for (i = 0; i < TENON_TCP_WAIT_COUNT; i++)
+        sb_printf(sb, "%s\"%s\":%llu", i > 0 ? "," : "", tenon_tcp_wait_name((enum tenon_tcp_wait)i),
+                  (unsigned long long)info->waited_ms[i] * 1000 + info->waited_us[i]);
+    sb_text(sb, "},");
+}
+
 static void add_tcp_info(struct strbuf *sb, const struct tenon_tcp_info *info)
 {
     sb_printf(sb, "\"srtt_us\":%lu,\"min_rtt_us\":%lu,\"rto_us\":%lu,\"cwnd\":%lu,", (unsigned long)info->srtt_us,
@@ -145,6 +157,7 @@ static void add_tcp_info(struct strbuf *sb, const struct tenon_tcp_info *info)
     sb_printf(sb, "\"rcv_unconsumed\":%lu,\"rcv_ooo\":%lu,\"retransmits\":%lu,\"rtos\":%lu,\"mss\":%u,",
               (unsigned long)info->rcv_unconsumed, (unsigned long)info->rcv_ooo, (unsigned long)info->retransmits,
               (unsigned long)info->rtos, (unsigned)info->mss);
+    add_waits(sb, info);
     sb_printf(sb, "\"timestamps\":%s,\"sack\":%s,\"in_recovery\":%s,\"cc\":\"%s\"}",
               info->timestamps ? "true" : "false", info->sack ? "true" : "false",
               info->in_recovery ? "true" : "false", info->cc != NULL ? info->cc : "");

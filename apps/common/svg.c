@@ -151,7 +151,8 @@ void svg_panel_begin(struct svg_panel *panel, struct strbuf *out)
         panel->y.max = panel->y.min + 1;
     sb_text(out, "<g>\n");
     draw_x_axis(panel);
-    draw_y_axis(panel);
+    if (panel->y.unit != SVG_NONE)
+        draw_y_axis(panel);
     if (panel->title != NULL) {
         sb_text(out, "<g font-weight=\"bold\">");
         svg_label(out, panel->left, panel->top - 8, 13, "start", panel->title);

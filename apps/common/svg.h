@@ -6,7 +6,7 @@
 
 #include "text.h"
 
-enum svg_unit { SVG_SECONDS, SVG_BYTES, SVG_BITS_PER_SECOND };
+enum svg_unit { SVG_SECONDS, SVG_BYTES, SVG_BITS_PER_SECOND, SVG_NONE /* no scale at all */ };
 
 struct svg_axis {
     double min, max;

@@ -12,7 +12,7 @@ MEGABYTES = 4
 @pytest.fixture(scope="module")
 def trace_file(tenon, tmp_path_factory):
     path = tmp_path_factory.mktemp("trace") / "lossy.trace"
-    done = tenon("selftest", "--megabytes", MEGABYTES, "--loss", 2000, "--trace", path)
+    done = tenon("selftest", "--megabytes", MEGABYTES, "--loss", 5000, "--trace", path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("byte for byte right") == 2
     return path
@@ -72,6 +72,7 @@ def test_list(tenon, trace_file):
 
 @pytest.mark.parametrize("panels, titles", [
     ("sequence,cwnd,rtt", ["Sent", "Congestion window", "Round-trip time"]),
+    ("waits", ["Waits for", "handshake", "data", "window", "cwnd", "pacing", "nagle", "port", "host"]),
     ("throughput", ["Throughput, acknowledged"]),
 ])
 def test_picture_is_well_formed_and_has_its_panels(tenon, trace_file, tmp_path, panels, titles):
@@ -92,6 +93,88 @@ def test_retransmissions_are_drawn(tenon, trace_file):
     svg = tenon("trace", trace_file, "--direction", "sent", "--panels", "sequence", "-o", "-").stdout
     red = [line for line in svg.split("<") if "#e02020" in line and "stroke-width=\"3\"" in line]
     assert len(red) == 1 and red[0].count("M") >= 3
+
+
+def test_losses_are_told_with_their_rule_and_drawn(tenon, trace_file):
+    lost = [e for e in events(tenon, trace_file) if e["event"] == "lost"]
+    assert lost and {e["arg_name"] for e in lost} <= {"rack", "reorder", "timeout"}
+    svg = tenon("trace", trace_file, "--direction", "sent", "--panels", "sequence", "-o", "-").stdout
+    grey = [line for line in svg.split("<") if "#9a9a9a" in line and "stroke-width=\"5\"" in line]
+    assert len(grey) == 1 and grey[0].count("M") >= len(lost) // 2
+    assert ">lost<" in svg
+
+
+def test_waits_fill_the_life(tenon, trace_file):
+    """A connection waits for one thing at a time, and never for the same as before."""
+    waits = [e for e in events(tenon, trace_file) if e["event"] == "wait" and e["conn"] == 0]
+    names = [e["arg_name"] for e in waits if e["local"] == waits[0]["local"]]
+    assert "cwnd" in names and names[-1] == "data"
+    assert all(a != b for a, b in zip(["handshake"] + names, names))
+
+
+@pytest.fixture(scope="module")
+def qlog(tenon, trace_file, tmp_path_factory):
+    path = tmp_path_factory.mktemp("qlog") / "lossy.qlog"
+    done = tenon("trace", trace_file, "--qlog", path)
+    assert done.returncode == 0, done.stderr
+    return json.loads(path.read_text())
+
+
+def test_qlog_has_the_shape_of_the_draft(qlog, trace_file):
+    """draft-ietf-quic-qlog-main-schema-07: a file of traces of events."""
+    assert (qlog["qlog_version"], qlog["qlog_format"], qlog["title"]) == ("0.3", "JSON", str(trace_file))
+    assert len(qlog["traces"]) == 1
+    trace = qlog["traces"][0]
+    assert set(trace) == {"title", "vantage_point", "common_fields", "events"}
+    assert trace["vantage_point"] == {"name": "tenon", "type": "client"}
+    assert trace["common_fields"]["time_format"] == "relative"
+    assert trace["common_fields"]["protocol_type"] == ["TCP"]
+    for event in trace["events"]:
+        assert set(event) == {"time", "name", "data"}
+        assert isinstance(event["time"], (int, float)) and isinstance(event["data"], dict)
+        space, name = event["name"].split(":")
+        assert space == "tcp" or (space, name) == ("recovery", "metrics_updated")
+    times = [event["time"] for event in trace["events"]]
+    assert times[0] == 0 and times == sorted(times)
+
+
+def test_qlog_tells_the_same_events(tenon, trace_file, qlog):
+    read = events(tenon, trace_file)
+    told = [e for e in qlog["traces"][0]["events"] if e["name"].startswith("tcp:")]
+    assert [e["name"] for e in told] == ["tcp:" + e["event"] for e in read]
+    for one, other in zip(read, told):
+        assert other["time"] == pytest.approx((one["time_us"] - read[0]["time_us"]) / 1000, abs=1e-6)
+        if one["event"] in ("sent", "received", "lost", "acked"):
+            assert (other["data"]["seq"], other["data"]["len"]) == (one["seq"], one["len"])
+        if one["event"] == "lost":
+            assert other["data"]["trigger"] == one["arg_name"] and other["data"]["end"] == one["ack"]
+        if one["event"] == "wait":
+            assert other["data"]["waits_for"] == one["arg_name"]
+
+
+def test_qlog_metrics_are_those_of_the_events(tenon, trace_file, qlog):
+    """Put together, what has changed is how the connection stands in the end."""
+    stands = {}
+    for event in qlog["traces"][0]["events"]:
+        if event["name"] == "recovery:metrics_updated":
+            assert event["data"]
+            stands.update(event["data"])
+    last = events(tenon, trace_file)[-1]
+    assert stands["congestion_window"] == last["cwnd"]
+    assert stands["bytes_in_flight"] == last["in_flight"]
+    assert stands["smoothed_rtt"] == pytest.approx(last["srtt_us"] / 1000)
+    assert stands["tcp_rto"] == pytest.approx(last["rto_us"] / 1000)
+
+
+def test_qlog_of_one_connection_to_stdout(tenon, trace_file):
+    assert len(json.loads(tenon("trace", trace_file, "--qlog", "-", "--conn", 0).stdout)["traces"]) == 1
+    done = tenon("trace", trace_file, "--qlog", "-", "--conn", 77)
+    assert done.returncode == 1 and done.stdout == "" and "no connection 77" in done.stderr
+
+
+def test_qlog_that_cannot_be_written(tenon, trace_file):
+    done = tenon("trace", trace_file, "--qlog", "/nowhere/x.qlog")
+    assert done.returncode == 1 and "/nowhere/x.qlog" in done.stderr
 
 
 def test_unknown_connection(tenon, trace_file):
