@@ -68,6 +68,7 @@
 #include "tcp/tcp_conn.c"
 #include "tcp/tcp_cookie.c"
 #include "tcp/tcp_ecn.c"
+#include "tcp/tcp_fastopen.c"
 #include "tcp/tcp_flight.c"
 #include "tcp/tcp_icmp.c"
 #include "tcp/tcp_input.c"

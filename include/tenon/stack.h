@@ -66,6 +66,11 @@ struct tenon_conf {
                                             to send, or to hear; 0: default 4096 */
     tenon_u32 tcp_orphan_ms;           /**< how long the peer of such a one may keep its window closed; 0: default
                                             120000 */
+    tenon_u32 tcp_fastopen_pending_max;    /**< Fast Open (RFC 7413), of each listener: connections whose SYN's data was
+                                            delivered and whose handshake is not over; more are opened the usual
+                                            way; 0: default 32 */
+    tenon_u16 tcp_fastopen_cache_max;  /**< peers whose Fast Open cookie is remembered, 64 bytes each, taken when
+                                            Fast Open is used first; at most 1024; 0: default 32 */
     tenon_u16 tcp_port_counters;       /**< counters for the choice of local ports (RFC 6056 3.3.4), two bytes
                                             each, which destinations share; 0: default 4096 */
     tenon_u8 tcp_syncookies;           /**< SYN cookies (RFC 4987 3.6): 0 never; 1 when a backlog is full (what

@@ -103,6 +103,14 @@ struct tenon;
     X(TCP_HELD_DROP, "tcp_held_drop", "segments of a connection that waits for tenon_tcp_decide()") \
     X(TCP_COOKIE_SENT, "tcp_cookie_sent", "connection requests answered with a SYN cookie (RFC 4987)") \
     X(TCP_COOKIE_GOOD, "tcp_cookie_good", "connections made from a SYN cookie that came back") \
+    X(TCP_FASTOPEN_ASKED, "tcp_fastopen_asked", "our SYNs that asked for a Fast Open cookie (RFC 7413)") \
+    X(TCP_FASTOPEN_SENT, "tcp_fastopen_sent", "our SYNs that carried data") \
+    X(TCP_FASTOPEN_TAKEN, "tcp_fastopen_taken", "... whose data was acknowledged by the SYN-ACK") \
+    X(TCP_FASTOPEN_FAILED, "tcp_fastopen_failed", "our SYNs with Fast Open that were not answered as hoped for") \
+    X(TCP_FASTOPEN_COOKIE_SENT, "tcp_fastopen_cookie_sent", "Fast Open cookies given to peers") \
+    X(TCP_FASTOPEN_COOKIE_BAD, "tcp_fastopen_cookie_bad", "SYNs with a Fast Open cookie that is wrong, or too old") \
+    X(TCP_FASTOPEN_DELIVERED, "tcp_fastopen_delivered", "SYNs whose data was delivered at once") \
+    X(TCP_FASTOPEN_LIMIT, "tcp_fastopen_limit", "... and was not: tcp_fastopen_pending_max, or SYN cookies") \
     X(TCP_COOKIE_BAD, "tcp_cookie_bad", "segments that could have brought a SYN cookie and did not") \
     X(TCP_ACTIVE_OPEN, "tcp_active_open", "connections opened by this side") \
     X(TCP_ESTABLISHED, "tcp_established", "connections that became established") \

@@ -51,7 +51,9 @@ struct tenon_tcp_events {
      *  takes for open, and with TENON_HOLD the peer's data waits unacknowledged. */
     enum tenon_verdict (*incoming)(struct tenon_tcp *conn, void *app);
 
-    /** The connection is ESTABLISHED. */
+    /** The connection is ESTABLISHED. With TENON_TCP_FASTOPEN on a listener, this and received() may come earlier, in
+     *  SYN-RECEIVED: the peer has shown that it has been here before, and data may be sent, but the handshake is not
+     *  over, and closed() may follow because it never ends. */
     void (*opened)(struct tenon_tcp *conn, void *app);
 
     /** Data in order. The spans may be read during the call; who keeps one takes a reference on its
@@ -220,6 +222,11 @@ enum tenon_tcp_option {
     TENON_TCP_MTU_PROBING,       /**< RFC 4821, where routers do not say what fits: 0: never; 1 (default): when full
                                       segments seem to vanish; 2: always, beginning with 1024 bytes; before opening.
                                       What is found out holds for everything that is sent there */
+    TENON_TCP_FASTOPEN,          /**< RFC 7413: 1: the SYN may carry data; before opening; default 0, because such data
+                                      may be delivered twice: only for requests that do no harm when they are
+                                      repeated. What is queued before the SYN leaves goes with it if the peer's
+                                      cookie is known; if not, the SYN asks for one. Listener: take such data, unless
+                                      it is acknowledged by hand */
     TENON_TCP_OPTION_COUNT
 };
 

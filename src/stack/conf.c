@@ -40,6 +40,8 @@ TENON_API void tenon_conf_default(struct tenon_conf *conf)
     conf->tcp_rsts_per_s = 1000;
     conf->tcp_syncookies = 1;
     conf->tcp_port_counters = 4096;
+    conf->tcp_fastopen_pending_max = 32;
+    conf->tcp_fastopen_cache_max = 32;
     conf->tcp_orphans_max = 4096;
     conf->tcp_orphan_ms = 120000UL;
     conf->tcp_ooo_total_max = 67108864UL;
@@ -97,6 +99,8 @@ static void conf_complete(struct tenon_conf *conf)
     conf_u32(&conf->tcp_ooo_total_max, defaults.tcp_ooo_total_max);
     conf_u32(&conf->tcp_orphans_max, defaults.tcp_orphans_max);
     conf_u32(&conf->tcp_orphan_ms, defaults.tcp_orphan_ms);
+    conf_u32(&conf->tcp_fastopen_pending_max, defaults.tcp_fastopen_pending_max);
+    conf_u16(&conf->tcp_fastopen_cache_max, defaults.tcp_fastopen_cache_max);
     conf_u16(&conf->tcp_port_counters, defaults.tcp_port_counters);
     conf_u16(&conf->tcp_ooo_ranges_max, defaults.tcp_ooo_ranges_max);
     conf_u16(&conf->tcp_mss_min, defaults.tcp_mss_min);
@@ -133,6 +137,8 @@ static const char *conf_check_tcp(const struct tenon_conf *conf)
         return "tcp_msl_ms";
     if (conf->tcp_syncookies > 2)
         return "tcp_syncookies";
+    if (conf->tcp_fastopen_cache_max > 1024)
+        return "tcp_fastopen_cache_max";
     if (conf->tcp_port_counters > 16384)
         return "tcp_port_counters";    /* 32 KB: a block that every machine can give */
     if (conf->tcp_orphan_ms > 0x3FFFFFFFUL)

@@ -180,19 +180,27 @@ TENON_INTERNAL void tn_tcp_set_state(struct tenon_tcp *conn, enum tenon_tcp_stat
     tn_tcp_trace(conn, TENON_TRACE_STATE, NULL, before);
 }
 
-TENON_INTERNAL void tn_tcp_established(struct tenon_tcp *conn)
+TENON_INTERNAL void tn_tcp_begin_sending(struct tenon_tcp *conn)
 {
     struct tenon_cc_event event;
 
-    tn_tcp_leave_backlog(conn);
-    tn_tcp_orphan_enter(conn);
-    tn_tcp_disarm_rtx(conn);
     tn_mtu_open(conn);
     tn_tcp_update_mss(conn);
     tn_tcp_cc_event(conn, &event);
     event.repeated = (tenon_u8)(conn->backoff > 1);    /* RFC 6928 2: more than one lost SYN */
     conn->cc.ops->init(&conn->cc, &event);
     tn_pace_update(conn);
+}
+
+TENON_INTERNAL void tn_tcp_established(struct tenon_tcp *conn)
+{
+    const int was_early = tn_fastopen_is_early(conn);
+
+    tn_tcp_leave_backlog(conn);
+    tn_tcp_orphan_enter(conn);
+    tn_tcp_disarm_rtx(conn);
+    if (!was_early)
+        tn_tcp_begin_sending(conn);
     if (conn->backoff > 0 && conn->srtt8 == 0)
         conn->rto_us = tn_max(conn->rto_us, 3000000UL);    /* RFC 6298 5.7 */
     conn->backoff = 0;
@@ -202,7 +210,7 @@ TENON_INTERNAL void tn_tcp_established(struct tenon_tcp *conn)
     tn_tcp_set_state(conn, TENON_TCP_ESTABLISHED);
     tn_tcp_arm_keepalive(conn);
     tn_tcp_make_ready(conn);
-    if (conn->events->opened != NULL)
+    if (!was_early && conn->events->opened != NULL)
         conn->events->opened(conn, conn->app);
 }
 
@@ -240,7 +248,7 @@ static int conn_in_table(const struct tenon_tcp *conn)
 
 TENON_INTERNAL int tn_tcp_app_knows(const struct tenon_tcp *conn)
 {
-    return conn->listener == NULL || conn->listener->events->incoming != NULL;
+    return conn->listener == NULL || conn->listener->events->incoming != NULL || tn_fastopen_is_early(conn);
 }
 
 TENON_INTERNAL void tn_tcp_end(struct tenon_tcp *conn, int why, int quiet)
@@ -361,6 +369,7 @@ TENON_INTERNAL void tn_tcp_fini(struct tenon *stack)
     while (tcp->listeners != NULL)
         tenon_tcp_listener_close(tcp->listeners);
     tn_tcp_reap(stack);
+    tn_fastopen_fini(stack);
     tn_tcp_opts_put(stack, tcp->defaults);
     tn_mem_put(stack, tcp->port_counters, conn_port_counters_bytes(stack));
     tn_htab_fini(&tcp->conns);

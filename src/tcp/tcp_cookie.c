@@ -193,7 +193,7 @@ TENON_INTERNAL void tn_cookie_answer(struct tenon_tcp_listener *listener, const 
 }
 
 /* Blind guesses have a chance only while cookies are under way. */
-static int cookie_is_expected(struct tenon_tcp_listener *listener)
+TENON_INTERNAL int tn_cookie_is_expected(struct tenon_tcp_listener *listener)
 {
     if (listener->cookies && listener->stack->now_ms - listener->cookie_ms >= COOKIE_EXPECTED_MS)
         listener->cookies = 0;
@@ -207,7 +207,7 @@ TENON_INTERNAL int tn_cookie_check(struct tenon_tcp_listener *listener, const st
     struct tn_cookie cookie;
     int index;
 
-    if (!cookie_is_expected(listener))
+    if (!tn_cookie_is_expected(listener))
         return 0;
     tn_tcp_ends_of(seg, &local, &remote);
     cookie.local = &local;

@@ -85,19 +85,48 @@ static void input_take_syn(struct tenon_tcp *conn, struct tn_seg *seg)
     seg->flags = (tenon_u8)(seg->flags & ~TN_TCP_SYN);
 }
 
+/* An active open is acknowledged. Data of our SYN that the peer has taken is done with; the rest is new data again
+ * (RFC 7413 4.2.2). @return bytes that it has taken */
+static tenon_u32 input_syn_acked(struct tenon_tcp *conn, tenon_u32 ack)
+{
+    const tenon_u32 data = ack - (conn->iss + 1);
+
+    conn->snd_una = conn->snd_nxt = ack;
+    conn->rtx_nxt = conn->lost_edge = ack;
+    if (data > 0)
+        tn_sendq_pop(conn, ack);
+    return data;
+}
+
+/* The handshake is complete. */
+static void input_established(struct tenon_tcp *conn, tenon_u32 data_acked)
+{
+    tn_tcp_established(conn);
+    if (conn->state != TENON_TCP_CLOSED && data_acked > 0 && conn->events->acked != NULL)
+        conn->events->acked(conn, conn->app, data_acked);
+}
+
 static void input_syn_ack(struct tenon_tcp *conn, struct tn_seg *seg)
 {
+    tenon_u32 data;
+
     input_take_syn(conn, seg);
-    conn->snd_una = seg->ack;
-    conn->rtx_nxt = conn->lost_edge = conn->snd_una;
+    tn_fastopen_answered(conn, seg);
+    data = input_syn_acked(conn, seg->ack);
     conn->flags &= ~(tenon_u32)TN_TCP_F_SYN_QUEUED;
     if (conn->backoff == 0 && (conn->flags & TN_TCP_F_RTT_TIMING))
         tn_tcp_rtt_sample(conn, conn->stack->now_us - conn->rtt_start_us);
     conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
     conn->flags |= TN_TCP_F_ACK_NOW;
-    tn_tcp_established(conn);
+    input_established(conn, data);
     if (conn->state != TENON_TCP_CLOSED && seg->len > 0)
         tn_tcp_text_input(conn, seg);
+}
+
+/* In SYN-SENT and SYN-RECEIVED: our SYN, and of what was sent with it or behind it as much as the peer likes. */
+static int input_acks_syn(const struct tenon_tcp *conn, tenon_u32 ack)
+{
+    return tn_seq_between(conn->iss + 1, ack, conn->snd_nxt);
 }
 
 /* Both sides have sent a SYN (RFC 9293 3.5, figure 7). */
@@ -111,9 +140,7 @@ static void input_simultaneous_syn(struct tenon_tcp *conn, struct tn_seg *seg)
 
 static void input_syn_sent(struct tenon_tcp *conn, struct tn_seg *seg)
 {
-    const int ack_is_ours = seg->ack == conn->snd_nxt;
-
-    if ((seg->flags & TN_TCP_ACK) && !ack_is_ours) {
+    if ((seg->flags & TN_TCP_ACK) && !input_acks_syn(conn, seg->ack)) {
         input_drop(conn, seg, TENON_STAT_TCP_BAD_ACK);
         tn_tcp_reset_reply(conn->stack, seg);
         return;
@@ -245,6 +272,7 @@ static void input_reset(struct tenon_tcp *conn, const struct tn_seg *seg)
     }
     tn_count(conn->stack, TENON_STAT_TCP_RST_RCVD);
     if (conn->state == TENON_TCP_SYN_RECEIVED) {
+        tn_fastopen_reset(conn);
         /* MUST-11: an active open is refused; a passive one is over, and its listener goes on. */
         tn_tcp_end(conn, (conn->flags & TN_TCP_F_ACTIVE) ? TENON_EREFUSED : TENON_ERESET, 0);
         return;
@@ -276,26 +304,33 @@ static void input_urgent(struct tenon_tcp *conn, const struct tn_seg *seg)
 /* ACK in SYN-RECEIVED: the handshake is complete, or the ACK is not ours. @return 1: go on */
 static int input_complete_handshake(struct tenon_tcp *conn, struct tn_seg *seg)
 {
-    if (seg->ack == conn->snd_nxt && (conn->flags & TN_TCP_F_HELD)) {
+    tenon_u32 data = 0;
+
+    if (input_acks_syn(conn, seg->ack) && (conn->flags & TN_TCP_F_HELD)) {
         input_drop(conn, seg, TENON_STAT_TCP_HELD_DROP);
         return 0;
     }
-    if (seg->ack != conn->snd_nxt && !tn_tcp_take_cookie(conn, seg)) {
+    if (!input_acks_syn(conn, seg->ack) && !tn_tcp_take_cookie(conn, seg)) {
         input_drop(conn, seg, TENON_STAT_TCP_BAD_ACK);
         tn_tcp_reset_reply(conn->stack, seg);
         return 0;
     }
-    conn->snd_una = seg->ack;
-    conn->rtx_nxt = conn->lost_edge = conn->snd_una;
+    if (conn->flags & TN_TCP_F_ACTIVE)
+        data = input_syn_acked(conn, seg->ack);
+    conn->snd_una = conn->rtx_nxt = conn->lost_edge = tn_seq_max(conn->snd_una, conn->iss + 1);
     conn->snd_wnd = seg->wnd << conn->snd_wscale;
     conn->snd_wnd_max = tn_max(conn->snd_wnd_max, conn->snd_wnd);
     conn->snd_wl1 = seg->seq;
     conn->snd_wl2 = seg->ack;
-    conn->flags &= ~(tenon_u32)TN_TCP_F_SYN_QUEUED;
+    conn->flags &= ~(tenon_u32)(TN_TCP_F_SYN_QUEUED | TN_TCP_F_GIVE_COOKIE);
     if (conn->backoff == 0 && (conn->flags & TN_TCP_F_RTT_TIMING))
         tn_tcp_rtt_sample(conn, conn->stack->now_us - conn->rtt_start_us);
     conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
-    tn_tcp_established(conn);
+    input_established(conn, data);
+    if (conn->state != TENON_TCP_CLOSED && conn->snd_nxt != conn->snd_una && conn->flight != NULL) {
+        tn_tcp_arm_rtx(conn);    /* Fast Open: data has followed the SYN-ACK */
+        tn_tcp_choose_timer(conn);
+    }
     return conn->state != TENON_TCP_CLOSED;
 }
 
@@ -307,7 +342,7 @@ static int input_repeated_syn(struct tenon_tcp *conn, struct tn_seg *seg)
         return 0;
     if (seg->flags & TN_TCP_RST)
         return 0;
-    if ((seg->flags & TN_TCP_ACK) && seg->ack == conn->snd_nxt) {
+    if ((seg->flags & TN_TCP_ACK) && input_acks_syn(conn, seg->ack)) {
         seg->flags = (tenon_u8)(seg->flags & ~TN_TCP_SYN);
         seg->seq++;
         seg->len--;

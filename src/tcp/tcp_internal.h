@@ -107,6 +107,7 @@ enum tn_tcp_flag {
     TN_TCP_F_RTT_TIMING = 1UL << 11,     /* a segment is being timed: rtt_seq, rtt_start_us */
     TN_TCP_F_PERSIST = 1UL << 12,        /* the retransmission timer probes a closed window */
     TN_TCP_F_PROBED = 1UL << 13,         /* the octet at snd_nxt went out in a probe: it may be acknowledged */
+    TN_TCP_F_GIVE_COOKIE = TN_TCP_F_PROBED,    /* SYN-RECEIVED: our SYN-ACK brings a Fast Open cookie */
     TN_TCP_F_URGENT_SND = 1UL << 14,     /* snd_up is valid */
     TN_TCP_F_URGENT_RCV = 1UL << 15,     /* rcv_up is valid */
     TN_TCP_F_FOREIGN = 1UL << 16,        /* the local address is not ours */
@@ -125,6 +126,10 @@ enum tn_tcp_flag {
     TN_TCP_F_ORPHAN = 1UL << 29,         /* closed by the application, and in the queue of those */
     TN_TCP_F_STALLED = 1UL << 30         /* the window was closed when the timer looked last: stalled_ms */
 };
+
+/* The last of them, which an int of 32 bits cannot hold (RFC 7413). SYN-SENT: our SYN has asked for a cookie,
+ * or brought one; SYN-RECEIVED of a passive open: the SYN's data has been delivered. */
+#define TN_TCP_F_FASTOPEN 0x80000000UL
 
 /* What the deadline rtx_when is for; TN_TCP_F_PERSIST goes before it. */
 enum tn_rtx_timer {
@@ -235,6 +240,9 @@ struct tenon_tcp_listener {
     tenon_u32 shares[TN_LISTEN_SHARES];           /* half-open ones by a hash of their source */
     tenon_u32 cookie_ms;                          /* when a cookie was sent last, if cookies is set */
     tenon_u8 cookies;
+    tenon_u32 fast_pending;      /* Fast Open: half-open ones whose SYN's data was delivered */
+    tenon_u32 fast_resets[2];    /* ... and such that were reset: in this minute, and in the one before */
+    tenon_u32 fast_minute_ms;    /* when this minute began */
 };
 
 /* RFC 9293 3.3.2 TIME-WAIT, without the rest of a connection. */
@@ -295,6 +303,8 @@ TENON_INTERNAL tenon_u16 tn_tcp_mss_for(const struct tn_netif *netif, int is_v4,
 /* What was negotiated or offered, from our options. */
 TENON_INTERNAL void tn_tcp_offer(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_established(struct tenon_tcp *conn);
+/* The congestion control begins, and data may be sent. */
+TENON_INTERNAL void tn_tcp_begin_sending(struct tenon_tcp *conn);
 TENON_INTERNAL tenon_u8 tn_tcp_wscale_for(tenon_u32 rcv_buf);
 
 /* ---- tcp_opts.c ------------------------------------------------------------------------------------ */
@@ -315,6 +325,8 @@ TENON_INTERNAL tenon_u32 tn_tcp_ts_offset(struct tenon *stack, const struct teno
 /* What SYN cookies are made of. */
 TENON_INTERNAL tenon_u32 tn_tcp_cookie_hash(struct tenon *stack, const struct tenon_addr *local,
                                             const struct tenon_addr *remote, const tenon_u32 more[2]);
+/* The key of Fast Open cookies, a new one for each period. */
+TENON_INTERNAL void tn_tcp_fastopen_key(struct tn_key128 *key, const struct tenon *stack, tenon_u32 period);
 /* A free local port towards `remote`. @return 0: none is free */
 TENON_INTERNAL tenon_u16 tn_tcp_choose_port(struct tenon *stack, const struct tenon_addr *local,
                                             const struct tenon_addr *remote);
@@ -347,6 +359,37 @@ TENON_INTERNAL int tn_cookie_decode(struct tenon *stack, const struct tn_cookie 
 TENON_INTERNAL void tn_cookie_answer(struct tenon_tcp_listener *listener, const struct tn_seg *seg);
 /* Whether the segment brings a cookie back. @return 1, and the SYN as it must have been, as far as it matters */
 TENON_INTERNAL int tn_cookie_check(struct tenon_tcp_listener *listener, const struct tn_seg *seg, struct tn_seg *syn);
+
+/* Whether cookies are under way. */
+TENON_INTERNAL int tn_cookie_is_expected(struct tenon_tcp_listener *listener);
+
+/* ---- tcp_fastopen.c: TCP Fast Open (RFC 7413) ------------------------------------------------------------- */
+
+/* The client. Our first SYN leaves: how much data it may carry (0 as long as no cookie is known). Sets mss for it. */
+TENON_INTERNAL tenon_u32 tn_fastopen_begin(struct tenon_tcp *conn);
+/* A SYN-ACK that answers our SYN has come: what is to be remembered. */
+TENON_INTERNAL void tn_fastopen_answered(struct tenon_tcp *conn, const struct tn_seg *seg);
+/* The SYN is to be repeated: this time without data and option (4.2.2). */
+TENON_INTERNAL void tn_fastopen_unanswered(struct tenon_tcp *conn);
+
+/* The server. A SYN was accepted: its cookie is looked at, and its data delivered if that is good. */
+TENON_INTERNAL void tn_fastopen_accept(struct tenon_tcp *conn, const struct tn_seg *seg);
+/* A half-open connection is one no more; its peer has reset it. */
+TENON_INTERNAL void tn_fastopen_leave(const struct tenon_tcp *conn);
+TENON_INTERNAL void tn_fastopen_reset(const struct tenon_tcp *conn);
+/* The cookies of a client: under this period's key, and under the one before. @return whether it is one */
+TENON_INTERNAL int tn_fastopen_cookie_is_good(struct tenon *stack, const struct tenon_ip *client,
+                                              const struct tn_tcp_options *options);
+/* Data of the SYN was delivered, and the handshake is not over. */
+TENON_INLINE int tn_fastopen_is_early(const struct tenon_tcp *conn)
+{
+    return conn->state == TENON_TCP_SYN_RECEIVED &&
+           (conn->flags & (TN_TCP_F_FASTOPEN | TN_TCP_F_ACTIVE)) == TN_TCP_F_FASTOPEN;
+}
+
+/* Both. What our SYN or SYN-ACK says. */
+TENON_INTERNAL void tn_fastopen_options(struct tenon_tcp *conn, struct tn_tcp_options *options);
+TENON_INTERNAL void tn_fastopen_fini(struct tenon *stack);
 
 /* ---- tcp_input.c, tcp_ack.c, tcp_text.c ------------------------------------------------------------------ */
 

@@ -117,6 +117,8 @@ TENON_INTERNAL void tn_tcp_leave_backlog(struct tenon_tcp *conn)
 {
     struct tenon_tcp_listener *listener = conn->listener;
 
+    if (listener != NULL && tn_fastopen_is_early(conn))
+        tn_fastopen_leave(conn);
     conn->listener = NULL;
     if (!(conn->flags & TN_TCP_F_PASSIVE_COUNTED))
         return;
@@ -277,8 +279,11 @@ static void listen_open(struct tenon_tcp_listener *listener, const struct tn_seg
         return;
     conn->flags |= TN_TCP_F_SYN_QUEUED;
     verdict = listen_ask(conn);
-    if (conn->state != TENON_TCP_CLOSED)
-        listen_decide(conn, verdict);
+    if (conn->state == TENON_TCP_CLOSED)
+        return;
+    listen_decide(conn, verdict);
+    if (verdict == TENON_ACCEPT && seg->options.has_fastopen)
+        tn_fastopen_accept(conn, seg);
 }
 
 /* A SYN that ends a TIME-WAIT gets no cookie: its number could not be chosen. */
@@ -348,8 +353,9 @@ TENON_INTERNAL int tn_tcp_take_cookie(struct tenon_tcp *conn, const struct tn_se
 {
     struct tn_seg syn;
 
-    if (conn->listener == NULL || conn->opts != conn->listener->opts || conn->snd_end != conn->iss + 1 ||
-        seg->seq != conn->rcv_nxt || !tn_cookie_check(conn->listener, seg, &syn))
+    if (conn->listener == NULL || tn_fastopen_is_early(conn) || conn->opts != conn->listener->opts ||
+        conn->snd_end != conn->iss + 1 || seg->seq != conn->rcv_nxt ||
+        !tn_cookie_check(conn->listener, seg, &syn))
         return 0;
     tn_count(conn->stack, TENON_STAT_TCP_COOKIE_GOOD);
     listen_receive_syn(conn, &syn, seg->ack - 1);

@@ -27,7 +27,8 @@ static tenon_u32 mtu_overhead(const struct tenon_tcp *conn)
 
 TENON_INTERNAL void tn_mtu_sent(struct tenon_tcp *conn, tenon_u32 bytes)
 {
-    conn->flight->mtu_sent = (tenon_u16)tn_max(conn->flight->mtu_sent, bytes);
+    if (conn->flight != NULL)    /* data of a SYN has none yet */
+        conn->flight->mtu_sent = (tenon_u16)tn_max(conn->flight->mtu_sent, bytes);
 }
 
 TENON_INTERNAL void tn_mtu_arrived(struct tenon_tcp *conn, tenon_u32 bytes)

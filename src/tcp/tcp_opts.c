@@ -46,6 +46,7 @@ static int opts_value_is_possible(enum tenon_tcp_option option, tenon_u32 value)
     case TENON_TCP_TIMESTAMPS:
     case TENON_TCP_SACK:
     case TENON_TCP_PACING:
+    case TENON_TCP_FASTOPEN:
     case TENON_TCP_WINDOW_SCALING: return value <= 1;
     case TENON_TCP_MTU_PROBING:
     case TENON_TCP_ECN: return value <= 2;
@@ -105,7 +106,7 @@ static int opts_is_settled(const struct tenon_tcp *conn, enum tenon_tcp_option o
     if (option == TENON_TCP_TRANSPARENT)
         return 1;
     if (option != TENON_TCP_TIMESTAMPS && option != TENON_TCP_SACK && option != TENON_TCP_ECN &&
-        option != TENON_TCP_WINDOW_SCALING)
+        option != TENON_TCP_WINDOW_SCALING && option != TENON_TCP_FASTOPEN)
         return 0;
     return !syn_sent && !syn_held;
 }

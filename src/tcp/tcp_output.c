@@ -66,13 +66,14 @@ static tenon_u16 output_window(struct tenon_tcp *conn, tenon_u32 ack, unsigned s
 
 /* ---- building ---------------------------------------------------------------------------------------------- */
 
-static void output_syn_options(const struct tenon_tcp *conn, struct tn_tcp_options *options)
+static void output_syn_options(struct tenon_tcp *conn, struct tn_tcp_options *options)
 {
     options->has_mss = 1;
     options->mss = tn_tcp_offered_mss(conn);
     options->has_sack_permitted = (conn->flags & TN_TCP_F_SACK) != 0;
     options->has_wscale = (conn->flags & TN_TCP_F_WSCALE) != 0;
     options->wscale = conn->rcv_wscale;
+    tn_fastopen_options(conn, options);
 }
 
 /* Options at p. @return their bytes */
@@ -325,7 +326,7 @@ static tenon_u32 output_data(struct tenon_tcp *conn, struct output_plan *plan)
 
     if (tn_out_new(conn->stack, &out) != TENON_OK)
         return 0;
-    output_header(conn, &out, plan->seq, flags);
+    output_header(conn, &out, (flags & TN_TCP_SYN) ? conn->iss : plan->seq, flags);
     tn_gather_init(&to, spans, output_gather_max(conn));
     if (plan->len > 0)
         copied = output_payload(conn, &out, plan, &to);
@@ -470,7 +471,7 @@ static tenon_u32 output_usable_window(const struct tenon_tcp *conn)
  * is_last: it takes all that is queued; with_fin: and our FIN. */
 static int output_small_is_allowed(const struct tenon_tcp *conn, tenon_u32 len, int is_last, int with_fin)
 {
-    const int idle = conn->snd_nxt == conn->snd_una;
+    const int idle = conn->snd_nxt == conn->snd_una + (tenon_u32)(conn->state == TENON_TCP_SYN_RECEIVED);
     const int nagle_lets = idle || tn_tcp_opt(conn, TENON_TCP_NODELAY);
 
     if (conn->flags & TN_TCP_F_SWS_OVERRIDE)
@@ -489,7 +490,8 @@ static int output_plan_new(struct tenon_tcp *conn, struct output_plan *plan)
 {
     const tenon_u32 unsent = output_unsent(conn);
     const tenon_u32 window = output_usable_window(conn);
-    const int fin_waits = (conn->flags & TN_TCP_F_FIN_QUEUED) && !tn_tcp_fin_sent(conn);
+    const int fin_waits =
+        (conn->flags & TN_TCP_F_FIN_QUEUED) && !tn_tcp_fin_sent(conn) && conn->state > TENON_TCP_SYN_RECEIVED;
     const tenon_u32 cwnd_room = output_cwnd_room(conn);
     tenon_u32 len = tn_min(tn_min(unsent, window), tn_min(cwnd_room, output_frame_limit(conn)));
     int with_fin;
@@ -678,17 +680,38 @@ static void output_arm_persist(struct tenon_tcp *conn)
     tn_tcp_arm_rtx(conn);
 }
 
+/* RFC 7413 4.2.1: the SYN with as much data as the option's cookie allows. @return 0: it has not left */
+static int output_fastopen_syn(struct tenon_tcp *conn, tenon_u32 most)
+{
+    struct output_plan plan;
+
+    plan.is_rtx = 0;
+    plan.ect = 0;
+    plan.seq = conn->iss + 1;
+    plan.len = tn_min(output_unsent(conn), most);
+    plan.flags = TN_TCP_SYN;
+    if (plan.len == 0 || output_data(conn, &plan) == 0)
+        return 0;
+    conn->snd_nxt = plan.seq + plan.len;
+    tn_count(conn->stack, TENON_STAT_TCP_FASTOPEN_SENT);
+    return 1;
+}
+
 static void output_syn(struct tenon_tcp *conn)
 {
     const unsigned flags = conn->state == TENON_TCP_SYN_SENT ? TN_TCP_SYN : TN_TCP_SYN | TN_TCP_ACK;
+    tenon_u32 fast = 0;
 
     conn->flags &= ~(tenon_u32)TN_TCP_F_SYN_QUEUED;
     if (conn->backoff == 0 && !(conn->flags & TN_TCP_F_RTX_ARMED)) {
         conn->flags |= TN_TCP_F_RTT_TIMING;
         conn->rtt_start_us = conn->stack->now_us;
         conn->progress_ms = conn->stack->now_ms;
+        if (conn->state == TENON_TCP_SYN_SENT)
+            fast = tn_fastopen_begin(conn);
     }
-    output_control(conn, conn->iss, flags);
+    if (!output_fastopen_syn(conn, fast))
+        output_control(conn, conn->iss, flags);
     if (!(conn->flags & TN_TCP_F_RTX_ARMED))
         tn_tcp_arm_rtx(conn);
 }
@@ -700,6 +723,16 @@ static int output_has_way(struct tenon_tcp *conn)
         return 1;
     tn_count(conn->stack, TENON_STAT_NO_ROUTE);
     return 0;
+}
+
+/* RFC 7413 4.2.2: data behind the first SYN-ACK, before it is acknowledged. @return as tn_tcp_output() */
+static int output_early(struct tenon_tcp *conn)
+{
+    if (!tn_fastopen_is_early(conn) || conn->backoff > 0)
+        return 1;
+    while (tn_tx_room(conn->stack) > 0 && output_one(conn))
+        continue;
+    return tn_tx_room(conn->stack) > 0;
 }
 
 TENON_INTERNAL int tn_tcp_output(struct tenon_tcp *conn)
@@ -718,7 +751,7 @@ TENON_INTERNAL int tn_tcp_output(struct tenon_tcp *conn)
             output_syn(conn);
         else if (conn->state == TENON_TCP_SYN_RECEIVED && (conn->flags & TN_TCP_F_ACK_NOW))
             tn_tcp_send_ack(conn);
-        return 1;
+        return output_early(conn);
     }
     if (conn->state != TENON_TCP_TIME_WAIT) {
         if (tn_path_mtu(conn->stack, conn->path) != conn->path_mtu) {

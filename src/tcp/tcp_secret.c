@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What peers get to see and nobody may predict: initial sequence numbers (RFC 6528), local ports (RFC 6056),
- * timestamp offsets (RFC 7323 5.4), SYN cookies (RFC 4987). All are SipHash-2-4 of the connection's ends under
- * the instance's key; a different first byte keeps them apart. */
+ * timestamp offsets (RFC 7323 5.4), SYN cookies (RFC 4987), keys of Fast Open cookies (RFC 7413). All are
+ * SipHash-2-4 of the connection's ends under the instance's key; a different first byte keeps them apart. */
 #include "base/bytes.h"
 #include "tcp/tcp_internal.h"
 
@@ -10,7 +10,8 @@ enum secret_use {
     SECRET_TIMESTAMP = 2,
     SECRET_PORT_OFFSET = 3,
     SECRET_COOKIE = 4,
-    SECRET_PORT_COUNTER = 5
+    SECRET_PORT_COUNTER = 5,
+    SECRET_FASTOPEN = 6
 };
 
 static tenon_u32 secret_hash(const struct tenon *stack, enum secret_use use, const struct tenon_addr *local,
@@ -59,6 +60,19 @@ TENON_INTERNAL tenon_u32 tn_tcp_cookie_hash(struct tenon *stack, const struct te
     put32be(bytes + 41, more[1]);
     tn_siphash(out, &stack->secret, bytes, sizeof(bytes));
     return out[0];
+}
+
+TENON_INTERNAL void tn_tcp_fastopen_key(struct tn_key128 *key, const struct tenon *stack, tenon_u32 period)
+{
+    tenon_u8 bytes[1 + 1 + 4];
+    unsigned half;
+
+    bytes[0] = SECRET_FASTOPEN;
+    put32be(bytes + 2, period);
+    for (half = 0; half < 2; half++) {
+        bytes[1] = (tenon_u8)half;
+        tn_siphash(key->k + (size_t)2 * half, &stack->secret, bytes, sizeof(bytes));
+    }
 }
 
 static int secret_port_is_free(struct tenon *stack, const struct tenon_addr *local, const struct tenon_addr *remote)

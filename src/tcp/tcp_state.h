@@ -15,6 +15,7 @@ struct tn_err;
 struct tn_tcp_opts;
 struct tn_flight;
 struct tn_time_wait;
+struct tn_fastopen;
 
 struct tn_tcp_state {
     struct tn_htab conns;                      /* connections and TIME-WAIT records by both ends */
@@ -32,6 +33,7 @@ struct tn_tcp_state {
     tenon_u32 next_id;
     tenon_u16 *port_counters;                  /* RFC 6056 3.3.4: [conf.tcp_port_counters] */
     tenon_u32 rst_tokens, rst_tokens_ms;
+    struct tn_fastopen *fastopen;              /* NULL until Fast Open is used */
     tenon_u32 transparent;                     /* listeners that take foreign addresses, and foreign connections */
 };
 

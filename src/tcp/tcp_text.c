@@ -556,7 +556,7 @@ TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg
     int fin;
 
     if (conn->state != TENON_TCP_ESTABLISHED && conn->state != TENON_TCP_FIN_WAIT_1 &&
-        (conn->state != TENON_TCP_FIN_WAIT_2 || (conn->flags & TN_TCP_F_FIN_RCVD))) {
+        (conn->state != TENON_TCP_FIN_WAIT_2 || (conn->flags & TN_TCP_F_FIN_RCVD)) && !tn_fastopen_is_early(conn)) {
         tn_tcp_ack_now(conn);    /* the peer has finished before: a repetition, or nonsense */
         return;
     }

@@ -51,6 +51,8 @@ TENON_INTERNAL void tn_tcp_choose_timer(struct tenon_tcp *conn)
 
     if (!(conn->flags & TN_TCP_F_RTX_ARMED) || (conn->flags & TN_TCP_F_PERSIST) || conn->flight == NULL)
         return;
+    if (conn->state == TENON_TCP_SYN_RECEIVED)
+        return;    /* Fast Open: the timer is the SYN-ACK's */
     us = tn_tlp_timeout(conn);
     if (conn->flight->reo_wait_us != 0) {
         us = conn->flight->reo_wait_us;
@@ -154,6 +156,7 @@ static void timer_syn(struct tenon_tcp *conn)
     }
     if (conn->backoff < 30)
         conn->backoff++;
+    tn_fastopen_unanswered(conn);
     conn->flags |= TN_TCP_F_SYN_QUEUED;
     conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
     tn_count(conn->stack, TENON_STAT_TCP_RETRANSMIT);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* TCP options: MSS (RFC 9293 3.7.1), window scale and timestamps (RFC 7323), SACK (RFC 2018). */
+/* TCP options: MSS (RFC 9293 3.7.1), window scale and timestamps (RFC 7323), SACK (RFC 2018),
+ * Fast Open (RFC 7413). */
 #include "wire/wire.h"
 #include "base/bytes.h"
 #include "base/mem.h"
@@ -12,6 +13,7 @@ enum {
     TCP_OPT_SACK_PERMITTED = 4,
     TCP_OPT_SACK = 5,
     TCP_OPT_TIMESTAMP = 8,
+    TCP_OPT_FASTOPEN = 34,
 
     TCP_OPT_MSS_BYTES = 4,
     TCP_OPT_WSCALE_BYTES = 3,
@@ -34,6 +36,17 @@ static void tcp_opt_sack_parse(struct tn_tcp_options *options, const tenon_u8 *p
     }
 }
 
+/* RFC 7413 4.1.1: a cookie of 4 to 16 bytes, an even number of them, or none. */
+static void tcp_opt_fastopen_parse(struct tn_tcp_options *options, const tenon_u8 *p, unsigned bytes)
+{
+    if (options->has_fastopen || bytes % 2 != 0 || bytes > TN_FASTOPEN_COOKIE_MAX ||
+        (bytes > 0 && bytes < TN_FASTOPEN_COOKIE_MIN))
+        return;
+    options->has_fastopen = 1;
+    options->fastopen_bytes = (tenon_u8)bytes;
+    memcpy(options->fastopen, p, bytes);
+}
+
 /* One option with its length at p; the first of a kind counts. */
 static void tcp_opt_parse(struct tn_tcp_options *options, const tenon_u8 *p)
 {
@@ -53,6 +66,8 @@ static void tcp_opt_parse(struct tn_tcp_options *options, const tenon_u8 *p)
         options->ts_ecr = get32be(p + 6);
     } else if (kind == TCP_OPT_SACK) {
         tcp_opt_sack_parse(options, p + 2, bytes - 2);
+    } else if (kind == TCP_OPT_FASTOPEN) {
+        tcp_opt_fastopen_parse(options, p + 2, bytes - 2);
     }
 }
 
@@ -142,6 +157,11 @@ TENON_INTERNAL unsigned tn_tcp_options_build(tenon_u8 *p, const struct tn_tcp_op
     if (options->has_wscale) {
         p = tcp_opt_head(p, TCP_OPT_WSCALE, TCP_OPT_WSCALE_BYTES);
         *p++ = options->wscale;
+    }
+    if (options->has_fastopen) {
+        p = tcp_opt_head(p, TCP_OPT_FASTOPEN, options->fastopen_bytes + 2U);
+        memcpy(p, options->fastopen, options->fastopen_bytes);
+        p += options->fastopen_bytes;
     }
     p = tcp_opt_build_sack(p, options, TN_TCP_OPTIONS_MAX - (unsigned)(p - start));
     return (unsigned)(p - start);

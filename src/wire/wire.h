@@ -167,7 +167,7 @@ TENON_INTERNAL int tn_tcp_parse(struct tn_tcp *tcp, const tenon_u8 *p, tenon_u32
 /* 20 bytes; header_bytes must be right (options follow); csum is written as given. */
 TENON_INTERNAL unsigned tn_tcp_build(tenon_u8 *p, const struct tn_tcp *tcp);
 
-enum { TN_SACK_BLOCKS_MAX = 4 };
+enum { TN_SACK_BLOCKS_MAX = 4, TN_FASTOPEN_COOKIE_MIN = 4, TN_FASTOPEN_COOKIE_MAX = 16 };
 
 /* Which options there were, and what they said. */
 struct tn_tcp_options {
@@ -177,13 +177,15 @@ struct tn_tcp_options {
     tenon_u16 mss;
     tenon_u32 ts_val, ts_ecr;
     tenon_u32 sack_left[TN_SACK_BLOCKS_MAX], sack_right[TN_SACK_BLOCKS_MAX];
+    tenon_u8 has_fastopen, fastopen_bytes;    /* 0 bytes: the request for a cookie (RFC 7413 4.1.1) */
+    tenon_u8 fastopen[TN_FASTOPEN_COOKIE_MAX];
 };
 /* Options of a header of header_bytes at p (at the start of the TCP header). Unknown ones are skipped
  * (RFC 9293 MUST-6), a known one of wrong length is ignored, the first of a kind counts; SACK blocks
- * only when the length is 2 + 8n.
+ * only when the length is 2 + 8n, a Fast Open cookie only when it has 0, 4, 6 .. 16 bytes.
  * @return 0, or -1: a length that cannot be: what was read before it stands (MUST-7) */
 TENON_INTERNAL int tn_tcp_options_parse(struct tn_tcp_options *options, const tenon_u8 *p, unsigned header_bytes);
-/* Writes options in the customary order (MSS, SACK permitted, timestamp, window scale, SACK), each with so
+/* Writes options in the customary order (MSS, SACK permitted, timestamp, window scale, Fast Open, SACK), each with so
  * many NOPs before it that it ends on a multiple of 4. At most 40 bytes: SACK blocks that do not fit are
  * left out. p has room for 40. @return bytes, a multiple of 4 */
 TENON_INTERNAL unsigned tn_tcp_options_build(tenon_u8 *p, const struct tn_tcp_options *options);

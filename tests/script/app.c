@@ -253,6 +253,20 @@ void app_listen(struct world *w, const struct stmt *st)
     expect_result(w, st, error, TENON_OK);
 }
 
+/* Fast Open: bytes that are there before the SYN leaves. */
+static void connect_fast(struct world *w, struct conn *c, int64_t n)
+{
+    if (tenon_tcp_set(c->tcp, TENON_TCP_FASTOPEN, 1) != TENON_OK)
+        world_fail(w, "Fast Open cannot be set");
+    for (; n > 0; n--) {
+        uint8_t byte = pattern_ours(c->tx_off);
+
+        if (tenon_tcp_write(c->tcp, &byte, 1) != 1)
+            world_fail(w, "tenon_tcp_write() before the SYN takes not everything");
+        c->tx_off++;
+    }
+}
+
 static void call_connect(struct world *w, const struct stmt *st)
 {
     struct conn *c = st->conn;
@@ -282,6 +296,8 @@ static void call_connect(struct world *w, const struct stmt *st)
     c->local_port = info.local.port;
     if (info.state != TENON_TCP_SYN_SENT)
         world_fail(w, "after tenon_tcp_connect() the state is %s", tenon_tcp_state_name(info.state));
+    if (st->arg[2] > 0)
+        connect_fast(w, c, st->arg[2] - 1);
 }
 
 static void call_write(struct world *w, const struct stmt *st)

@@ -131,6 +131,15 @@ static size_t put_option(const struct conn *c, const struct packet *p, const str
             set_be32(out + 6 + 8 * i, (uint32_t)o->right[i] + c->iss);
         }
         return out[1];
+    case OPT_FASTOPEN: {
+        const uint8_t *cookie = o->b_last ? c->world->fastopen : o->raw;
+        int n = o->b_last ? c->world->nfastopen : o->nraw;
+
+        out[0] = OPT_FASTOPEN;
+        out[1] = (uint8_t)(2 + n);
+        memcpy(out + 2, cookie, (size_t)n);
+        return out[1];
+    }
     default:
         memcpy(out, o->raw, (size_t)o->nraw);
         return (size_t)o->nraw;

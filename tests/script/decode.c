@@ -41,6 +41,12 @@ static const char *decode_option(const uint8_t *p, size_t left, struct opt *o)
             o->right[o->nblocks] = be32(p + 6 + 8 * o->nblocks);
         }
         return NULL;
+    case OPT_FASTOPEN:
+        if (p[1] % 2 != 0 || p[1] > 18 || p[1] == 4)
+            return "the Fast Open option has a wrong length";
+        o->nraw = p[1] - 2;
+        memcpy(o->raw, p + 2, (size_t)o->nraw);
+        return NULL;
     default:
         o->kind = OPT_RAW;
         o->nraw = p[1];

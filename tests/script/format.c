@@ -89,6 +89,11 @@ static void put_option(struct text *t, const struct opt *o, uint32_t base, const
         put(t, "TS val %lld ecr %lld", sent && c != NULL && c->ts_known ? relative(o->a, c->ts_base) : (long long)o->a,
             !sent && c != NULL && c->ts_known ? relative(o->b, c->ts_base) : (long long)o->b);
         break;
+    case OPT_FASTOPEN:
+        put(t, "fo");
+        for (int i = 0; i < o->nraw; i++)
+            put(t, i == 0 ? " %02x" : "%02x", o->raw[i]);
+        break;
     default:
         put(t, "raw");
         for (int i = 0; i < o->nraw; i++)

@@ -74,6 +74,10 @@ static bool same_option(const struct conn *c, const struct opt *e, const struct 
                 (uint32_t)e->right[i] + c->irs != (uint32_t)g->right[i])
                 return false;
         return e->nblocks == g->nblocks;
+    case OPT_FASTOPEN:
+        if (e->a_any)
+            return g->nraw > 0;
+        return e->nraw == g->nraw && memcmp(e->raw, g->raw, (size_t)e->nraw) == 0;
     case OPT_RAW:
         return e->nraw == g->nraw && memcmp(e->raw, g->raw, (size_t)e->nraw) == 0;
     default:
@@ -115,6 +119,10 @@ void learn_numbers(struct conn *c, const struct packet *g)
         c->iss_known = true;
     }
     for (int i = 0; i < g->nopts; i++) {
+        if (g->opts[i].kind == OPT_FASTOPEN && g->opts[i].nraw > 0) {
+            c->world->nfastopen = g->opts[i].nraw;
+            memcpy(c->world->fastopen, g->opts[i].raw, sizeof(c->world->fastopen));
+        }
         if (g->opts[i].kind != OPT_TS)
             continue;
         if (!c->ts_known && (g->flags & TCP_R) == 0)

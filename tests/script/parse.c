@@ -20,7 +20,7 @@ const char *const verdict_names[] = { "accept", "refuse", "hold", "ignore", NULL
 const char *const option_names[] = { "nodelay", "cork", "no_delayed_ack", "ack_by_hand", "hold_fin", "transparent",
                                      "keepalive_idle_s", "keepalive_interval_s", "keepalive_count", "r2_ms", "rcv_buf",
                                      "snd_buf", "mss_max", "ttl", "tos", "timestamps", "sack", "window_scaling",
-                                     "ecn", "pacing", "msl_ms", "persist_ms", "mtu_probing", NULL };
+                                     "ecn", "pacing", "msl_ms", "persist_ms", "mtu_probing", "fastopen", NULL };
 const char *const udp_option_names[] = { "ttl", "tos", "broadcast", "multicast_ttl", "multicast_netif", "dont_fragment",
                                          "no_checksum", NULL };
 const char *const state_names[] = { "CLOSED", "LISTEN", "SYN-SENT", "SYN-RECEIVED", "ESTABLISHED", "FIN-WAIT-1",
@@ -48,7 +48,7 @@ const struct field conf_fields[] = {
     { CONF(tcp_syncookies) }, { CONF(tcp_rto_initial_us) }, { CONF(tcp_rto_min_us) }, { CONF(tcp_rto_max_us) },
     { CONF(tcp_delack_us) }, { CONF(tcp_msl_ms) }, { CONF(tcp_rsts_per_s) }, { CONF(tx_burst_max) },
     { CONF(tcp_orphans_max) }, { CONF(tcp_orphan_ms) }, { CONF(tcp_ooo_total_max) },
-    { CONF(tx_gather_max) },
+    { CONF(tx_gather_max) }, { CONF(tcp_fastopen_pending_max) }, { CONF(tcp_fastopen_cache_max) },
     { NULL, 0, 0 },
 };
 
@@ -326,8 +326,9 @@ static void parse_listen(struct lexer *lx, struct script *s, struct stmt *st)
 }
 
 /* Arguments of calls: n a number, v a verdict, o an option of TCP, u of UDP, a an address, c a congestion
- * control, p a port with an optional address ("at A"), f "from PORT". Capital letters: may be missing. */
-static const char *const call_args[] = { "pF", "pF", "n", "n", "", "", "", "n", "n", "", "v", "on", "", "", "on", "c",
+ * control, p a port with an optional address ("at A"), f "from PORT", q "fast N" (one more than N). Capital
+ * letters: may be missing. */
+static const char *const call_args[] = { "pFQ", "pF", "n", "n", "", "", "", "n", "n", "", "v", "on", "", "", "on", "c",
                                          "", "P", "p", "np", "un", "", "", "nn", "", "a", "a" };
 
 static void parse_call_arg(struct lexer *lx, struct script *s, struct stmt *st, char kind)
@@ -356,6 +357,9 @@ static void parse_call_arg(struct lexer *lx, struct script *s, struct stmt *st, 
         break;
     case 'f':
         *arg = lex_take(lx, "from") ? lex_number(lx, "a port") : 0;
+        break;
+    case 'q':
+        *arg = lex_take(lx, "fast") ? 1 + lex_number(lx, "how many bytes are written before the SYN leaves") : 0;
         break;
     default:
         *arg = NONE;

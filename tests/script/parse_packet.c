@@ -119,6 +119,25 @@ static void option_raw(struct lexer *lx, struct opt *o)
     }
 }
 
+/* fo, fo 0102030405060708, fo last, fo * */
+static void option_fastopen(struct lexer *lx, struct opt *o)
+{
+    if (!option_more(lx))
+        return;
+    option_word(lx, "a cookie");
+    o->a_any = strcmp(lx->word, "*") == 0;
+    o->b_last = strcmp(lx->word, "last") == 0;
+    if (o->a_any || o->b_last)
+        return;
+    for (const char *p = lx->word; *p != '\0'; p += 2) {
+        char byte[3] = { p[0], p[1], '\0' };
+
+        if (!isxdigit((unsigned char)p[0]) || !isxdigit((unsigned char)p[1]) || o->nraw == 16)
+            lex_fail(lx, lx->word_col, "a cookie is up to 16 bytes like 0102030405060708, \"last\" or \"*\"");
+        o->raw[o->nraw++] = (uint8_t)strtoul(byte, NULL, 16);
+    }
+}
+
 static void parse_option(struct lexer *lx, struct packet *p)
 {
     struct opt o;
@@ -143,6 +162,9 @@ static void parse_option(struct lexer *lx, struct packet *p)
     } else if (strcmp(lx->word, "TS") == 0) {
         o.kind = OPT_TS;
         option_ts(lx, &o);
+    } else if (strcmp(lx->word, "fo") == 0) {
+        o.kind = OPT_FASTOPEN;
+        option_fastopen(lx, &o);
     } else if (strcmp(lx->word, "nop") == 0) {
         o.kind = OPT_NOP;
     } else if (strcmp(lx->word, "eol") == 0) {
@@ -151,7 +173,8 @@ static void parse_option(struct lexer *lx, struct packet *p)
         o.kind = OPT_RAW;
         option_raw(lx, &o);
     } else
-        lex_fail(lx, lx->word_col, "unknown option \"%s\"; known are mss, wscale, sackOK, sack, TS, nop, eol, raw, ...",
+        lex_fail(lx, lx->word_col,
+                 "unknown option \"%s\"; known are mss, wscale, sackOK, sack, TS, fo, nop, eol, raw, ...",
                  lx->word);
     if (p->nopts == OPTS_MAX)
         lex_fail(lx, lx->word_col, "too many options");

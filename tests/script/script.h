@@ -54,18 +54,19 @@ enum opt_kind {
     OPT_SACKOK = 4,
     OPT_SACK = 5,
     OPT_TS = 8,
+    OPT_FASTOPEN = 34,
     OPT_RAW = 256
 };
 
 struct opt {
     int kind;             /* enum opt_kind */
     bool a_any, b_any;    /* the value is not checked */
-    bool b_last;          /* ecr last: the timestamp that we sent last */
+    bool b_last;          /* ecr last: the timestamp that we sent last; fo last: the cookie */
     bool b_raw;           /* ecr raw: not relative */
     int64_t a, b;         /* the value; of TS: val and ecr */
     int nblocks;          /* of SACK */
     int64_t left[4], right[4];
-    int nraw;             /* of OPT_RAW: all bytes of the option, with kind and length */
+    int nraw;             /* of OPT_RAW: all bytes of the option, with kind and length; of OPT_FASTOPEN: the cookie */
     uint8_t raw[40];
 };
 
@@ -388,6 +389,8 @@ struct world {
     /* the host */
     size_t mem_bytes, mem_count, bufs_out;
     int64_t mem_fail, buf_fail;
+    uint8_t fastopen[16];       /* the Fast Open cookie that we sent last */
+    int nfastopen;
     bool busy;
     uint32_t seed;
     uint32_t keep;              /* bytes that core frames and our spans hold */

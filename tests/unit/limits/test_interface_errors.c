@@ -122,6 +122,7 @@ UNIT_TEST(conf_check_names_the_field)
     ROW(tcp_delack_us, 500000);
     ROW(tcp_syncookies, 3);
     ROW(tcp_port_counters, 16385);
+    ROW(tcp_fastopen_cache_max, 1025);
     ROW(tcp_orphan_ms, 0x40000000);
     ROW(tcp_ooo_bytes_max, 0x80000000U);
     ROW(tcp_ooo_total_max, 0x80000000U);
