@@ -747,7 +747,9 @@ TENON_INTERNAL int tn_tcp_output(struct tenon_tcp *conn)
     }
     if (conn->state <= TENON_TCP_SYN_RECEIVED) {
         (void)tn_why(conn, TENON_TCP_WAIT_HANDSHAKE);
-        if ((conn->flags & TN_TCP_F_SYN_QUEUED) && !(conn->flags & TN_TCP_F_HELD))
+        if (conn->flags & TN_TCP_F_HELD)
+            return 1;    /* nothing is said before the application has decided */
+        if (conn->flags & TN_TCP_F_SYN_QUEUED)
             output_syn(conn);
         else if (conn->state == TENON_TCP_SYN_RECEIVED && (conn->flags & TN_TCP_F_ACK_NOW))
             tn_tcp_send_ack(conn);

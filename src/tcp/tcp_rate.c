@@ -122,6 +122,8 @@ TENON_INTERNAL void tn_pace_sent(struct tenon_tcp *conn, tenon_u32 bytes)
         conn->pace_carry = 0;
     }
     conn->flags |= TN_TCP_F_PACING;
+    if (tn_seq_gt(conn->pace_us, now))
+        conn->pace_us = now;    /* what did not ask (timeouts, probes) leaves no debt but its own */
     conn->pace_us += tn_min(tn_cc_share(&conn->pace_carry, 65536UL, bytes, conn->cc.pacing), 0x3FFFFFFFUL);
 }
 

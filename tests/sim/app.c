@@ -679,7 +679,7 @@ static struct session *session_of(struct tenon_tcp *conn, const struct sim_port 
         const struct plan_session *plan = session->plan;
 
         if (session->client_port == info.remote.port && plan->client == client && plan->server == port->host
-            && plan->port == port->index && plan->v6 == !tenon_ip_is_v4(&info.remote.ip)
+            && plan->port == port->index && plan->kind != SESSION_NOBODY && plan->v6 == !tenon_ip_is_v4(&info.remote.ip)
             && (!found || session->order > found->order))
             found = session;
     }

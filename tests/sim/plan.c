@@ -221,6 +221,7 @@ static void draw_stack(struct tenon_conf *conf, const struct mood *mood, struct 
     conf->tcp_rto_max_us = PICK(dice, 2000000, 5000000, 10000000, 20000000);
     conf->tcp_delack_us = PICK(dice, 0, 0, 1000, 200000, 499999);
     conf->tcp_msl_ms = PICK(dice, 100, 1000, 5000, 30000);
+    conf->tcp_syncookies = 0;    /* a late copy of a first segment would open its connection anew: RFC 4987 3.6 */
     if (mood->small_limits)
         draw_limits(conf, mood, dice);
 }

@@ -115,10 +115,11 @@ static void crowd_hear(struct crowd *crowd, struct hn *hn)
     struct seg seg;
 
     while (seg_next(hn, &seg)) {
-        struct client *client = &crowd->clients[seg.dport - 10000];
+        struct client *client;
 
         if (seg.dst.w[3] >> 8 != 0xC63364 || seg.dport < 10000 || seg.dport >= 10000 + CLIENTS)
             continue;
+        client = &crowd->clients[seg.dport - 10000];
         client->refused += (seg.flags & SEG_RST) != 0;
         if ((seg.flags & SEG_SYN) && seg.ack == client->snd_nxt && client->syn_ms == 0) {
             client->syn_ms = crowd->now_ms;
