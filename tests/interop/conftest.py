@@ -235,7 +235,7 @@ class Link:
         self.add(self.tap, "tap")
         if relay is not None:
             self.add(self.kernel_side, "tap")
-            self.without_ip6(self.tap)
+            self.silence(self.tap)
         cable = self.add_nic(n) if offload else self.tap
         net.run("ip", "address", "add", f"{self.k4}/24", "dev", self.kernel_side)
         if mtu is None or mtu >= 1280:
@@ -257,9 +257,12 @@ class Link:
         if self.mtu:
             self.net.run("ip", "link", "set", name, "mtu", self.mtu)
 
-    def without_ip6(self, *names):
-        for name in names:    # with a small MTU there is no such entry
+    def silence(self, *names):
+        """The kernel has no part in what these interfaces carry. Otherwise it answers ARP for all of its addresses
+        at any of them, and takes the packets: past the cable."""
+        for name in names:    # with a small MTU there is no such entry for IPv6
             self.net.run("sysctl", "-eqw", f"net.ipv6.conf.{name}.disable_ipv6=1")
+            self.net.run("sysctl", "-qw", f"net.ipv4.conf.{name}.arp_ignore=8", f"net.ipv4.conf.{name}.rp_filter=1")
 
     def add_nic(self, n):
         """A bridge from Tenon's interface to one that has no offloads but GRO. @return the far end of that one"""
@@ -270,7 +273,7 @@ class Link:
         if self.mtu:
             self.net.run("ip", "link", "set", far, "mtu", self.mtu)
         self.net.run("ethtool", "-K", near, "tx", "off", "sg", "off", "tso", "off", "gso", "off", "gro", "on")
-        self.without_ip6(bridge, near, far)
+        self.silence(bridge, near, far)
         for name in (near, self.tap):
             self.net.run("ip", "link", "set", name, "master", bridge)
         return far

@@ -60,9 +60,10 @@ class Connection:
         rows = [dict(zip(FIELDS, line.split("\t"), strict=True)) for line in rows]
         for row in rows:
             sent = row["frame.packet_flags_direction"] == "0x00000002"
-            damaged = row["_ws.malformed"] or "0" in (row["ip.checksum.status"], row["tcp.checksum.status"])
+            broken = row["_ws.malformed"] or not row["tcp.flags"]
+            damaged = broken or "0" in (row["ip.checksum.status"], row["tcp.checksum.status"])
             if damaged and not sent:    # Linux writes a checksum of 0 as 0xFFFF, and tshark does not like it
-                damaged = row["_ws.malformed"] or row["ip.checksum.status"] == "0" or row["tcp.checksum"] != "0xffff"
+                damaged = broken or row["ip.checksum.status"] == "0" or row["tcp.checksum"] != "0xffff"
             if not damaged:
                 self.add(row, sent)
             elif sent:
@@ -237,8 +238,11 @@ def ecn_codepoints(connection, _):
 
 def ecn_echo(connection, _):
     """6.1.3: ECE in every ACK from CE until CWR. Text that has arrived before does not count; when the peer has
-    nothing more to send it does not matter."""
+    nothing more to send it does not matter. After a handshake in which a SYN was repeated without ECN the two may
+    disagree: not judged."""
     handshake, received, found, echo, ended = Handshake(connection), Received(), [], False, False
+    if handshake.echoes and handshake.plain_syns:
+        return []
     for s in connection.segments:
         if ended and s.sent and s.ack == received.next:
             break
