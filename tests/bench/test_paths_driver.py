@@ -2,16 +2,19 @@
 """bench/paths/run: which cells, what is compared, what is drawn. The program is a stand-in that answers at once."""
 import json
 import os
+import pathlib
 import re
 import subprocess
 import sys
 
 import pytest
 
-import compare
-import grid
-import report
-from conftest import PATHS
+PATHS = pathlib.Path(__file__).resolve().parents[2] / "bench" / "paths"
+sys.path.insert(0, str(PATHS))
+
+import compare    # noqa: E402
+import grid    # noqa: E402
+import report    # noqa: E402
 
 CONTROLS = ["newreno", "cubic", "highspeed", "bbr", "dctcp"]
 

@@ -236,12 +236,12 @@ def ecn_codepoints(connection, _):
     return found
 
 
-def ecn_echo(connection, _):
-    """6.1.3: ECE in every ACK from CE until CWR. Text that has arrived before does not count; when the peer has
-    nothing more to send it does not matter. After a handshake in which a SYN was repeated without ECN the two may
-    disagree: not judged."""
+def ecn_echo(connection, row):
+    """6.1.3: ECE in every ACK from CE until CWR. DCTCP echoes otherwise (RFC 8257 3.2). Text that has arrived before
+    does not count; when the peer has nothing more to send it does not matter. After a handshake in which a SYN was
+    repeated without ECN the two may disagree: not judged."""
     handshake, received, found, echo, ended = Handshake(connection), Received(), [], False, False
-    if handshake.echoes and handshake.plain_syns:
+    if row.tenon_cc == "dctcp" or (handshake.echoes and handshake.plain_syns):
         return []
     for s in connection.segments:
         if ended and s.sent and s.ack == received.next:
@@ -257,8 +257,11 @@ def ecn_echo(connection, _):
     return found
 
 
-def ecn_reduced(connection, _):
-    """6.1.2: the first new data after an echo, once per window, says CWR; no other segment does unasked."""
+def ecn_reduced(connection, row):
+    """6.1.2: the first new data after an echo, once per window, says CWR; no other segment does unasked. DCTCP says it
+    for every echo."""
+    if row.tenon_cc == "dctcp":
+        return []
     handshake, found = Handshake(connection), []
     top, una, recover, asked, repaired = 0, 0, 0, False, False
     for s in connection.segments:
@@ -268,7 +271,8 @@ def ecn_reduced(connection, _):
             una = max(una, s.ack)
             continue
         new = s.length > 0 and s.seq >= top
-        repaired |= s.length > 0 and not new    # a loss is a reason for CWR, too
+        if s.length > 0 and not new:
+            repaired, recover = True, top    # a loss is a reason for CWR too, and the one reduction of its window
         said = bool(s.flags & CWR) and not s.flags & SYN
         if said and not (new and (asked or repaired)):
             found.append(f"frame {s.number}: CWR for nothing")

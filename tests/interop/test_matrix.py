@@ -263,8 +263,7 @@ BREAKS = {
                                              flags=lambda s: s.flags ^ segments.ECE),
     segments.ecn_codepoints: lambda c: change(c, bare, ecn=lambda s: segments.ECT0),
     segments.ecn_echo: lambda c: change(c, bare, flags=lambda s: s.flags ^ segments.ECE),
-    segments.ecn_reduced: lambda c: change(c, lambda s: s.flags & segments.CWR,
-                                           flags=lambda s: s.flags & ~segments.CWR),
+    segments.ecn_reduced: lambda c: change(c, bare, flags=lambda s: s.flags | segments.CWR),
 }
 
 
