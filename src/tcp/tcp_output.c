@@ -685,8 +685,7 @@ static int output_fastopen_syn(struct tenon_tcp *conn, tenon_u32 most)
 {
     struct output_plan plan;
 
-    plan.is_rtx = 0;
-    plan.ect = 0;
+    memset(&plan, 0, sizeof(plan));
     plan.seq = conn->iss + 1;
     plan.len = tn_min(output_unsent(conn), most);
     plan.flags = TN_TCP_SYN;

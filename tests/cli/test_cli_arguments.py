@@ -99,7 +99,7 @@ WRONG = [
     (["top", "1", "2"], ["one program"]),
     (["top"], ["no terminal", "--once"]),
     (["trace"], ["a file is missing", "--trace"]),
-    (["trace", "--panels", "cwnd,rtt,speed", "x"], ["--panels", "\"speed\"", "sequence, throughput, cwnd, rtt"]),
+    (["trace", "--panels", "cwnd,rtt,speed", "x"], ["--panels", "\"speed\"", "sequence, throughput, waits, cwnd, rtt"]),
     (["trace", "--from", "2", "--to", "1", "x"], ["--to", "later than --from"]),
     (["trace", "--direction", "up", "x"], ["--direction", "\"up\"", "sent nor received"]),
     (["trace", "--conn", "first", "x"], ["--conn", "whole number"]),

@@ -170,6 +170,7 @@ static int connect_fast(struct hn *hn, unsigned server)
     struct tenon_addr to;
     struct seg out, in;
     const tenon_u8 *option;
+    int bytes;
 
     memset(&to, 0, sizeof to);
     to.ip = tenon_ip4_bytes(198, 51, (tenon_u8)(server / 256), (tenon_u8)server);
@@ -179,6 +180,7 @@ static int connect_fast(struct hn *hn, unsigned server)
     hn_run_ms(hn, 1);
     HN_CHECK(seg_next(hn, &in) && in.flags == SEG_SYN);
     option = seg_option(&in, 34);
+    bytes = option == NULL ? -1 : option[-1] - 2;    /* the frame is gone with hn_forget() */
     memset(&out, 0, sizeof out);
     out.src = to.ip;
     out.dst = hn_ip("10.0.0.1");
@@ -193,7 +195,7 @@ static int connect_fast(struct hn *hn, unsigned server)
     tenon_tcp_abort(conn);
     hn_run_ms(hn, 1);
     hn_forget(hn);
-    return option == NULL ? -1 : option[-1] - 2;
+    return bytes;
 }
 
 static void cache_is_bounded(void)

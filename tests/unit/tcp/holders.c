@@ -234,7 +234,7 @@ static void holes_between_single_bytes(void)
             most = held(&hn) > most ? held(&hn) : most;
         }
     HN_CHECK(hn_stat(&hn, TENON_STAT_TCP_OOO_DROP) > attackers * (bytes - 33));
-    HN_CHECK(most - idle < 1000000L + attackers * 33L * (HN_BUF_BYTES + 100));
+    HN_CHECK(most - idle < 1000000L + (long)attackers * 33L * (HN_BUF_BYTES + 100));
     /* Others send them in one row, which is one run: the memory of the pieces is what ends it. */
     for (unsigned i = attackers; i < 2 * attackers; i++) {
         peer_connect(&hn, i, 65535);
