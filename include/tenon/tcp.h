@@ -240,7 +240,7 @@ TENON_API tenon_u32 tenon_tcp_get(const struct tenon_tcp *conn, enum tenon_tcp_o
 
 /** Change the congestion control; at any time.
  *  @param cc  a table that outlives the connection; tenon_cc_find() knows those of the core
- *  @return TENON_OK, or TENON_ENOMEM: no memory for cc->more_words; the one before stays */
+ *  @return TENON_OK, or TENON_ENOMEM: no memory for its words; the one before stays */
 TENON_API int tenon_tcp_set_cc(struct tenon_tcp *conn, const struct tenon_cc_ops *cc);
 
 /** Why a connection does not send more at the moment. It always waits for exactly one thing: sending takes no time. */
@@ -312,7 +312,7 @@ TENON_API const char *tenon_tcp_check(const struct tenon_tcp *conn);
 
 /* ---- congestion control ---------------------------------------------------------------------- */
 
-/** Words of private state that a congestion control has in each connection. */
+/** Words of private state that every congestion control has in each connection. */
 enum { TENON_CC_WORDS = 8 };
 
 /** Rates are bytes per 65536 us: 32 bits then reach from 122 bit/s to 524 Gbit/s, and a rate times a time
@@ -322,12 +322,14 @@ typedef tenon_u32 tenon_rate;
 /** What a congestion control may see and set. Bytes and microseconds. */
 struct tenon_cc {
     const struct tenon_cc_ops *ops;
+    tenon_u32 *words;                      /**< private: TENON_CC_WORDS, and ops->more_words behind them; 0 before
+                                                init(). The core's, as long as the table is this one. Without
+                                                more_words they are lost when the connection has been idle and others
+                                                need the memory more (tcp_resting_max): before it is called for
+                                                anything else, init() is called again then, with words of 0 */
     tenon_u32 cwnd;                        /**< congestion window; never below one mss */
     tenon_u32 ssthresh;                    /**< 0xFFFFFFFF: not set yet */
     tenon_rate pacing; /**< set by a control with TENON_CC_PACES, by the core for others; 0: not set */
-    tenon_u32 words[TENON_CC_WORDS];       /**< private */
-    tenon_u32 *more;                       /**< ops->more_words further words, 0 before init(); NULL if that is 0.
-                                                The core's, as long as the table is this one */
 };
 
 /** How fast data was delivered: draft-ietf-ccwg-bbr 4.1. Valid where `interval_us` is not 0. */
@@ -354,7 +356,7 @@ struct tenon_cc_event {
     tenon_u32 min_rtt_us;         /**< 0xFFFFFFFF: no sample yet */
     tenon_u32 rtt_us;             /**< this event's sample; 0: none */
     tenon_u32 snd_una, snd_nxt;   /**< after the event: to count round trips */
-    tenon_u32 total_delivered;    /**< over the whole connection, modulo 2^32 */
+    tenon_u32 total_delivered;    /**< modulo 2^32; over the whole connection with more_words, else since init() */
     tenon_u32 total_lost;
     struct tenon_rate_sample sample;
     tenon_u32 random;             /**< for those who need chance */
@@ -378,7 +380,9 @@ enum tenon_cc_flag {
  *  on cwnd and ssthresh; what is lost and what is sent is decided elsewhere. Those that may be NULL say so. */
 struct tenon_cc_ops {
     const char *name;
-    void (*init)(struct tenon_cc *cc, const struct tenon_cc_event *event);     /**< also after a change of table */
+    /** Before everything else; with a cwnd that is not 0 also after a change of table, and when `words` were lost: then
+     *  the window is to be kept. */
+    void (*init)(struct tenon_cc *cc, const struct tenon_cc_event *event);
     void (*acked)(struct tenon_cc *cc,
                   const struct tenon_cc_event *event); /**< new data acknowledged, outside of fast recovery */
     void (*lost)(struct tenon_cc *cc,
@@ -388,7 +392,8 @@ struct tenon_cc_ops {
     void (*idle)(struct tenon_cc *cc,
                  const struct tenon_cc_event *event); /**< sending begins again after an RTO of silence */
     unsigned flags;         /**< enum tenon_cc_flag */
-    unsigned more_words;    /**< how many words `more` shall have */
+    unsigned more_words;    /**< how many words it has besides TENON_CC_WORDS; not 0: they all last as long as the
+                                 connection */
 
     /** Every ACK that delivers something or marks something lost, in all phases, after the others. May be NULL. */
     void (*delivered)(struct tenon_cc *cc, const struct tenon_cc_event *event);
@@ -401,7 +406,7 @@ struct tenon_cc_ops {
      *  lost() and recovered() together. */
     void (*ecn)(struct tenon_cc *cc, const struct tenon_cc_event *event);
     /** The last lost() or rto() was a mistake. The core has put `cwnd`, `ssthresh` and `words` back to what they
-     *  were before; the table mends what it has in `more`. May be NULL. */
+     *  were before, the first TENON_CC_WORDS of them; the table mends the others. May be NULL. */
     void (*undo)(struct tenon_cc *cc, const struct tenon_cc_event *event);
 };
 

@@ -13,6 +13,7 @@ TENON_BEGIN_DECLS
 struct tn_hnode {
     struct tn_hnode *next;
     tenon_u32 hash;
+    tenon_u32 word;    /* the owner's, for a part of its key: where pointers have 64 bits it costs nothing */
 };
 
 enum { TN_HTAB_SEGMENTS = 20, TN_HTAB_BASE = 32 };    /* segment 0: BASE buckets; segment i: BASE << (i-1) */

@@ -45,6 +45,7 @@ TENON_API void tenon_conf_default(struct tenon_conf *conf)
     conf->tcp_orphans_max = 4096;
     conf->tcp_orphan_ms = 120000UL;
     conf->tcp_ooo_total_max = 67108864UL;
+    conf->tcp_resting_max = 1024;
     conf->tcp_cc = &tenon_cc_cubic;
 }
 
@@ -99,6 +100,7 @@ static void conf_complete(struct tenon_conf *conf)
     conf_u32(&conf->tcp_ooo_total_max, defaults.tcp_ooo_total_max);
     conf_u32(&conf->tcp_orphans_max, defaults.tcp_orphans_max);
     conf_u32(&conf->tcp_orphan_ms, defaults.tcp_orphan_ms);
+    conf_u32(&conf->tcp_resting_max, defaults.tcp_resting_max);
     conf_u32(&conf->tcp_fastopen_pending_max, defaults.tcp_fastopen_pending_max);
     conf_u16(&conf->tcp_fastopen_cache_max, defaults.tcp_fastopen_cache_max);
     conf_u16(&conf->tcp_port_counters, defaults.tcp_port_counters);

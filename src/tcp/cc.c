@@ -107,29 +107,71 @@ TENON_INTERNAL void tn_cc_grow(struct tenon_cc *cc, tenon_u32 bytes)
     cc->cwnd = bytes < most ? tn_min(cc->cwnd + bytes, most) : most;
 }
 
+/* ---- words -------------------------------------------------------------------------------------------- */
+
+/* Of a table that has more: all of them in one piece, which lasts, and behind them the totals that the block has. */
+enum { CC_TOTAL_DELIVERED, CC_TOTAL_LOST, CC_TOTALS };
+
+static tenon_u32 *cc_totals(const struct tenon_tcp *conn)
+{
+    return conn->cc.words + TENON_CC_WORDS + conn->cc.ops->more_words;
+}
+
+static size_t cc_bytes(const struct tenon_cc_ops *ops)
+{
+    return ((size_t)TENON_CC_WORDS + ops->more_words + CC_TOTALS) * sizeof(tenon_u32);
+}
+
+TENON_INTERNAL void tn_tcp_cc_enter(struct tenon_tcp *conn)
+{
+    struct tn_flight *flight = conn->flight;
+    struct tenon_cc_event event;
+
+    if (conn->cc.ops->more_words > 0) {
+        flight->total_delivered = cc_totals(conn)[CC_TOTAL_DELIVERED];
+        flight->total_lost = cc_totals(conn)[CC_TOTAL_LOST];
+        return;
+    }
+    conn->cc.words = flight->words;
+    if (conn->state < TENON_TCP_ESTABLISHED)
+        return;
+    tn_tcp_cc_event(conn, &event);
+    conn->cc.ops->init(&conn->cc, &event);
+}
+
+TENON_INTERNAL void tn_tcp_cc_leave(struct tenon_tcp *conn)
+{
+    if (conn->cc.ops->more_words == 0) {
+        conn->cc.words = NULL;
+        return;
+    }
+    cc_totals(conn)[CC_TOTAL_DELIVERED] = conn->flight->total_delivered;
+    cc_totals(conn)[CC_TOTAL_LOST] = conn->flight->total_lost;
+}
+
 TENON_INTERNAL void tn_tcp_cc_free(struct tenon_tcp *conn)
 {
-    if (conn->cc.more != NULL)
-        tn_mem_put(conn->stack, conn->cc.more, conn->cc.ops->more_words * sizeof(tenon_u32));
-    conn->cc.more = NULL;
+    if (conn->cc.ops->more_words > 0)
+        tn_mem_put(conn->stack, conn->cc.words, cc_bytes(conn->cc.ops));
+    conn->cc.ops = &tenon_cc_newreno;
+    conn->cc.words = NULL;
 }
 
 TENON_INTERNAL int tn_tcp_cc_change(struct tenon_tcp *conn, const struct tenon_cc_ops *ops)
 {
-    const size_t bytes = ops->more_words * sizeof(tenon_u32);
-    tenon_u32 *more = NULL;
+    struct tn_flight *flight = tn_flight_get(conn);
+    tenon_u32 *words;
 
-    if (bytes > 0) {
-        more = (tenon_u32 *)tn_mem_get(conn->stack, bytes);
-        if (more == NULL)
-            return TENON_ENOMEM;
-        memset(more, 0, bytes);
-    }
+    if (flight == NULL)
+        return TENON_ENOMEM;
+    words = ops->more_words > 0 ? (tenon_u32 *)tn_mem_get(conn->stack, cc_bytes(ops)) : flight->words;
+    if (words == NULL)
+        return TENON_ENOMEM;
     tn_tcp_cc_free(conn);
+    memset(words, 0, ops->more_words > 0 ? cc_bytes(ops) : sizeof(flight->words));
     conn->cc.ops = ops;
-    conn->cc.more = more;
+    conn->cc.words = words;
     conn->cc.pacing = 0;
-    memset(conn->cc.words, 0, sizeof(conn->cc.words));
     return TENON_OK;
 }
 

@@ -46,7 +46,7 @@ struct bbr_step {
 static void bbr_step_begin(struct bbr_step *s, struct tenon_cc *cc, const struct tenon_cc_event *event)
 {
     s->cc = cc;
-    s->b = (struct tn_bbr *)cc->more;
+    s->b = (struct tn_bbr *)(cc->words + TENON_CC_WORDS);
     s->event = event;
     s->rs = event->sample;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What BBR keeps of a connection: the memory behind tenon_cc.more. The names are those of draft-ietf-ccwg-bbr 2. */
+/* What BBR keeps of a connection: the words behind the first TENON_CC_WORDS. The names are those of
+ * draft-ietf-ccwg-bbr 2. */
 #ifndef TN_TCP_CC_BBR_H
 #define TN_TCP_CC_BBR_H
 

@@ -7,17 +7,32 @@
 /* The shortest round trip that was seen, forgotten after five minutes: paths change (RFC 8985 6.2 step 1). */
 static void ack_take_min_rtt(struct tenon_tcp *conn, tenon_u32 rtt_us)
 {
-    if (rtt_us > conn->min_rtt_us && conn->stack->now_ms - conn->min_rtt_ms < 300000UL)
+    if (rtt_us > conn->min_rtt_us && conn->stack->now_ms - conn->flight->min_rtt_ms < 300000UL)
         return;
     conn->min_rtt_us = tn_max(1, rtt_us);
-    conn->min_rtt_ms = conn->stack->now_ms;
+    conn->flight->min_rtt_ms = conn->stack->now_ms;
+}
+
+/* G is a tick of the wheel. The floor of RFC 6298 2.4 is on the sum; half of it, and a quarter of SRTT, on the
+ * variance keep a path whose RTT never changed from a timeout when its queue begins to grow. */
+static tenon_u32 ack_rto_us(const struct tenon_tcp *conn)
+{
+    const struct tenon_conf *conf = &conn->stack->conf;
+    tenon_u32 variance = tn_max(tn_max(1UL << TN_TICK_SHIFT, conf->tcp_rto_min_us / 2), conn->rttvar4);
+
+    if (conn->srtt8 == 0)
+        return conf->tcp_rto_initial_us;
+    variance = tn_max(variance, conn->srtt8 >> 5);
+    return tn_min(tn_max((conn->srtt8 >> 3) + variance, conf->tcp_rto_min_us), conf->tcp_rto_max_us);
+}
+
+TENON_INTERNAL tenon_u32 tn_tcp_rto_us(const struct tenon_tcp *conn)
+{
+    return conn->flight != NULL ? conn->flight->rto_us : ack_rto_us(conn);
 }
 
 TENON_INTERNAL void tn_tcp_rtt_sample(struct tenon_tcp *conn, tenon_u32 rtt_us)
 {
-    const struct tenon_conf *conf = &conn->stack->conf;
-    tenon_u32 variance;
-
     rtt_us = tn_max(1, tn_min(rtt_us, 0x0FFFFFFFUL));
     if (conn->min_rtt_us == 0xFFFFFFFFUL)
         ack_take_min_rtt(conn, rtt_us);
@@ -31,11 +46,7 @@ TENON_INTERNAL void tn_tcp_rtt_sample(struct tenon_tcp *conn, tenon_u32 rtt_us)
         conn->rttvar4 = conn->rttvar4 - (conn->rttvar4 >> 2) + off;
         conn->srtt8 = tn_max(8, conn->srtt8 - srtt + rtt_us);
     }
-    /* G is a tick of the wheel. The floor of RFC 6298 2.4 is on the sum; half of it, and a quarter of SRTT, on the
-     * variance keep a path whose RTT never changed from a timeout when its queue begins to grow. */
-    variance = tn_max(tn_max(1UL << TN_TICK_SHIFT, conf->tcp_rto_min_us / 2), conn->rttvar4);
-    variance = tn_max(variance, conn->srtt8 >> 5);
-    conn->rto_us = tn_min(tn_max((conn->srtt8 >> 3) + variance, conf->tcp_rto_min_us), conf->tcp_rto_max_us);
+    conn->flight->rto_us = ack_rto_us(conn);
 }
 
 /* RTT by timestamp, in its milliseconds; 0: none (7323-TS-7: a bound on nonsense). */
@@ -61,9 +72,9 @@ static void ack_take_rtt(struct tenon_tcp *conn, struct tn_ack *ack)
         ack_take_min_rtt(conn, ack->fresh_rtt_us);
         conn->flight->tlp_sampled = 1;
     }
-    if ((conn->flags & TN_TCP_F_RTT_TIMING) && tn_seq_gt(seg->ack, conn->rtt_seq)) {
+    if ((conn->flags & TN_TCP_F_RTT_TIMING) && tn_seq_gt(seg->ack, conn->flight->rtt_seq)) {
         conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
-        ack->rtt_us = tn_max(1, now - conn->rtt_start_us);
+        ack->rtt_us = tn_max(1, now - conn->flight->rtt_start_us);
     } else if (conn->recovery != TN_RECOVERY_NONE && ack->acked > 0) {
         if ((conn->flags & TN_TCP_F_SACK) && ack->has_original)
             ack->rtt_us = tn_max(1, now - ack->original_us);
@@ -79,17 +90,16 @@ static void ack_take_rtt(struct tenon_tcp *conn, struct tn_ack *ack)
 /* ---- window ------------------------------------------------------------------------------------------------ */
 
 /* RFC 9293 3.10.7.4: only a segment that is newer than the one which set the window last may set it. One
- * that acknowledges more is newer, whatever its sequence number: a repaired hole comes with an old one. */
+ * that acknowledges more is newer, whatever its sequence number: a repaired hole comes with an old one. SND.WL2 is
+ * not kept: nobody comes here who acknowledges less than snd_una, and no window was ever set by more than that. */
 TENON_INTERNAL void tn_tcp_window_update(struct tenon_tcp *conn, const struct tn_seg *seg)
 {
     const tenon_u32 before = conn->snd_wnd;
 
-    if (!tn_seq_lt(conn->snd_una, seg->ack) && !tn_seq_lt(conn->snd_wl1, seg->seq) &&
-        !(conn->snd_wl1 == seg->seq && tn_seq_le(conn->snd_wl2, seg->ack)))
+    if (!tn_seq_lt(conn->snd_una, seg->ack) && !tn_seq_le(conn->snd_wl1, seg->seq))
         return;
     conn->snd_wnd = seg->wnd << conn->snd_wscale;
     conn->snd_wl1 = seg->seq;
-    conn->snd_wl2 = seg->ack;
     conn->snd_wnd_max = tn_max(conn->snd_wnd_max, conn->snd_wnd);
     if (conn->snd_wnd == before)
         return;
@@ -184,22 +194,23 @@ static void ack_deliver(struct tenon_tcp *conn, struct tn_ack *ack)
 
 static void ack_advance(struct tenon_tcp *conn, const struct tn_seg *seg)
 {
+    struct tn_flight *flight = conn->flight;
     const tenon_u32 data_end = tn_seq_min(seg->ack, conn->snd_end);
 
     if (tn_seq_gt(seg->ack, conn->snd_nxt))
         conn->snd_nxt = seg->ack;    /* the octet of a window probe was taken after all */
     conn->flags &= ~(tenon_u32)(TN_TCP_F_PROBED | TN_TCP_F_R1_TOLD);
     /* Marks of long ago must not seem to lie ahead one day. */
-    conn->recover = tn_seq_max(conn->recover, conn->snd_una);
-    conn->ecn_recover = tn_seq_max(conn->ecn_recover, conn->snd_una);
+    flight->recover = tn_seq_max(flight->recover, conn->snd_una);
+    flight->ecn_recover = tn_seq_max(flight->ecn_recover, conn->snd_una);
     conn->snd_una = seg->ack;
     conn->progress_ms = conn->stack->now_ms;
     tn_sendq_pop(conn, data_end);
     tn_sack_advance(conn);
-    conn->lost_edge = tn_seq_max(conn->lost_edge, conn->snd_una);
-    conn->rtx_nxt = tn_seq_max(conn->rtx_nxt, conn->snd_una);
+    flight->lost_edge = tn_seq_max(flight->lost_edge, conn->snd_una);
+    flight->rtx_nxt = tn_seq_max(flight->rtx_nxt, conn->snd_una);
     tn_flight_advance(conn);
-    if ((conn->flags & TN_TCP_F_URGENT_SND) && tn_seq_ge(conn->snd_una, conn->snd_up))
+    if ((conn->flags & TN_TCP_F_URGENT_SND) && tn_seq_ge(conn->snd_una, flight->snd_up))
         conn->flags &= ~(tenon_u32)TN_TCP_F_URGENT_SND;
     tn_path_confirm(conn->stack, conn->path);
     tn_tcp_make_ready(conn);
@@ -212,7 +223,8 @@ static void ack_process(struct tenon_tcp *conn, struct tn_ack *ack)
     if (ack->acked > 0)
         ack_advance(conn, ack->seg);
     ack_take_rtt(conn, ack);
-    conn->total_delivered += ack->delivered;
+    if (conn->flight != NULL)
+        conn->flight->total_delivered += ack->delivered;
     if (ack->acked > 0 && conn->snd_una == conn->snd_nxt)
         tn_tcp_disarm_rtx(conn);
     else if (ack->acked > 0)
@@ -222,7 +234,7 @@ static void ack_process(struct tenon_tcp *conn, struct tn_ack *ack)
     if (ack->acked > 0)
         tn_tcp_trace(conn, TENON_TRACE_ACKED, ack->seg, ack->rtt_us);
     if (conn->snd_una == conn->snd_nxt)
-        tn_flight_rest(conn);
+        tn_flight_settle(conn);
     else
         tn_tcp_choose_timer(conn);
     if (ack->sacked > 0 || ack->is_dup || ack->lost > 0)

@@ -13,41 +13,43 @@ static int api_peer_is_possible(const struct tenon *stack, const struct tenon_ad
 static void api_send_syn(struct tenon_tcp *conn)
 {
     struct tenon *stack = conn->stack;
+    struct tenon_addr local, remote;
 
+    tn_tcp_local(conn, &local);
+    tn_tcp_remote(conn, &remote);
     tn_tcp_offer(conn);
-    conn->iss = tn_tcp_isn(stack, &conn->ends.local, &conn->ends.remote);
-    conn->snd_una = conn->iss;
-    conn->snd_nxt = conn->iss + 1;
-    conn->snd_end = conn->iss + 1;
-    conn->rtx_nxt = conn->lost_edge = conn->snd_una;
+    conn->flight->iss = tn_tcp_isn(stack, &local, &remote);
+    conn->snd_una = conn->flight->iss;
+    conn->snd_nxt = conn->flight->iss + 1;
+    conn->snd_end = conn->flight->iss + 1;
+    tn_flight_begin(conn, conn->snd_una);
     conn->flags |= TN_TCP_F_ACTIVE | TN_TCP_F_SYN_QUEUED;
-    tn_htab_insert(&stack->tcp.conns, &conn->ends.node, tn_tcp_hash(stack, &conn->ends.local, &conn->ends.remote));
+    tn_tcp_enter_table(conn);
     tn_tcp_set_state(conn, TENON_TCP_SYN_SENT);
     tn_count(stack, TENON_STAT_TCP_ACTIVE_OPEN);
     tn_tcp_make_ready(conn);
 }
 
 /* Everything that can be said before anything is sent. */
-static int api_choose_ends(struct tenon_tcp *conn)
+static int api_choose_ends(struct tenon_tcp *conn, const struct tenon_addr *from, const struct tenon_addr *to)
 {
     struct tenon *stack = conn->stack;
-    struct tn_tcp_ends *ends = &conn->ends;
-    const struct tn_tcp_ends *other;
-    const int error = tn_tcp_attach(conn);
+    struct tenon_addr local, remote;
+    const int error = tn_tcp_attach(conn, from, to);
 
     if (error != TENON_OK)
         return error;
-    if (tenon_ip_is_v4(&ends->local.ip) != tenon_ip_is_v4(&ends->remote.ip))
+    tn_tcp_local(conn, &local);
+    tn_tcp_remote(conn, &remote);
+    if (tenon_ip_is_v4(&local.ip) != tenon_ip_is_v4(&remote.ip))
         return TENON_EINVAL;
-    if (tenon_ip_equal(&ends->local.ip, &ends->remote.ip) && ends->local.port == ends->remote.port)
+    if (tenon_ip_equal(&local.ip, &remote.ip) && local.port == remote.port)
         return TENON_EINVAL;    /* 9293-SIMO-2: a connection to itself is refused */
-    ends->local.netif = conn->path->netif;
-    if (ends->local.port == 0) {
-        ends->local.port = tn_tcp_choose_port(stack, &ends->local, &ends->remote);
-        return ends->local.port == 0 ? TENON_EINUSE : TENON_OK;
-    }
-    other = tn_tcp_find(stack, &ends->local, &ends->remote);
-    return other == NULL ? TENON_OK : TENON_EINUSE;
+    if (local.port != 0)
+        return tn_tcp_find(stack, &local, &remote) == NULL ? TENON_OK : TENON_EINUSE;
+    local.port = tn_tcp_choose_port(stack, &local, &remote);
+    conn->ends.node.word |= (tenon_u32)local.port << 16;
+    return local.port == 0 ? TENON_EINUSE : TENON_OK;
 }
 
 /* Undo tn_tcp_new() of a connection that nobody has seen. */
@@ -63,22 +65,24 @@ static int api_give_up(struct tenon_tcp *conn, int error)
 static int api_open(struct tenon *stack, struct tenon_tcp **out, const struct tenon_addr *from,
                     const struct tenon_addr *to, int foreign)
 {
+    struct tenon_addr local, remote = *to;
     struct tenon_tcp *conn;
     int error;
 
     conn = tn_tcp_new(stack, stack->tcp.defaults);
     if (conn == NULL)
         return stack->tcp.nconns >= stack->conf.tcp_conns_max ? TENON_ELIMIT : TENON_ENOMEM;
+    memset(&local, 0, sizeof(local));
     if (from != NULL)
-        conn->ends.local = *from;
-    conn->ends.remote = *to;
+        local = *from;
+    local.netif = 0;    /* the path's */
     if (!tn_ip_is_link_local(&to->ip))
-        conn->ends.remote.netif = 0;
+        remote.netif = 0;
     if (foreign) {
         conn->flags |= TN_TCP_F_FOREIGN;
         stack->tcp.transparent++;
     }
-    error = api_choose_ends(conn);
+    error = api_choose_ends(conn, &local, &remote);
     if (error != TENON_OK)
         return api_give_up(conn, error);
     *out = conn;
@@ -141,8 +145,8 @@ TENON_API struct tenon *tenon_tcp_stack(const struct tenon_tcp *conn)
 
 static tenon_u32 api_queued(const struct tenon_tcp *conn)
 {
-    if (conn->state <= TENON_TCP_SYN_RECEIVED)
-        return conn->snd_end - (conn->iss + 1);
+    if (conn->state != TENON_TCP_CLOSED && conn->state <= TENON_TCP_SYN_RECEIVED)
+        return conn->snd_end - (conn->flight->iss + 1);
     return tn_seq_lt(conn->snd_una, conn->snd_end) ? conn->snd_end - conn->snd_una : 0;
 }
 
@@ -201,7 +205,9 @@ TENON_API int tenon_tcp_urgent(struct tenon_tcp *conn)
 
     if (error != TENON_OK)
         return error;
-    conn->snd_up = conn->snd_end;
+    if (conn->flight == NULL)
+        return TENON_OK;    /* nothing is queued that it could point behind */
+    conn->flight->snd_up = conn->snd_end;
     conn->flags |= TN_TCP_F_URGENT_SND;
     tn_tcp_make_ready(conn);
     return TENON_OK;
@@ -217,6 +223,7 @@ TENON_API int tenon_tcp_finish(struct tenon_tcp *conn)
         tn_tcp_end(conn, TENON_OK, 0);    /* RFC 9293 3.10.4: nothing was agreed on yet */
         return TENON_OK;
     }
+    (void)tn_flight_get(conn);    /* if there is no memory for it, a timer tries again */
     conn->flags |= TN_TCP_F_FIN_QUEUED;
     tn_tcp_make_ready(conn);
     return TENON_OK;
@@ -287,7 +294,8 @@ TENON_API void tenon_tcp_ack(struct tenon_tcp *conn, tenon_u32 bytes)
 {
     if (conn->state == TENON_TCP_CLOSED || bytes == 0)
         return;
-    conn->rcv_held -= tn_min(bytes, conn->rcv_held);
+    if (conn->flight != NULL)
+        conn->flight->rcv_held -= tn_min(bytes, conn->flight->rcv_held);
     api_settle_held(conn);
 }
 
@@ -318,6 +326,8 @@ TENON_API const char *tenon_tcp_state_name(enum tenon_tcp_state state)
 
 static void api_status_counts(const struct tenon_tcp *conn, struct tenon_tcp_info *info)
 {
+    const struct tn_past *past = tn_past_of(conn);
+
     info->cwnd = conn->cc.cwnd;
     info->ssthresh = conn->cc.ssthresh;
     info->in_flight = conn->state > TENON_TCP_SYN_RECEIVED ? tn_tcp_in_flight(conn) : 0;
@@ -328,8 +338,10 @@ static void api_status_counts(const struct tenon_tcp *conn, struct tenon_tcp_inf
     info->rcv_wnd = tn_seq_lt(conn->rcv_nxt, conn->rcv_adv) ? conn->rcv_adv - conn->rcv_nxt : 0;
     info->rcv_unconsumed = conn->rcv_unconsumed;
     info->rcv_ooo = tn_ooo_bytes(conn);
-    info->retransmits = conn->retransmits;
-    info->rtos = conn->rtos;
+    if (past != NULL) {
+        info->retransmits = past->retransmits;
+        info->rtos = past->rtos;
+    }
     info->since_rcv_ms = conn->stack->now_ms - conn->last_rcv_ms;
     info->since_text_ms = conn->stack->now_ms - conn->last_text_ms;
     info->since_acked_ms = conn->stack->now_ms - conn->progress_ms;
@@ -339,13 +351,13 @@ TENON_API void tenon_tcp_status(const struct tenon_tcp *conn, struct tenon_tcp_i
 {
     memset(info, 0, sizeof(*info));
     info->state = (enum tenon_tcp_state)conn->state;
-    info->id = conn->id;
-    info->local = conn->ends.local;
-    info->remote = conn->ends.remote;
+    info->id = conn->ends.id;
+    tn_tcp_local(conn, &info->local);
+    tn_tcp_remote(conn, &info->remote);
     info->cc = conn->cc.ops->name;
     info->srtt_us = conn->srtt8 >> 3;
     info->rttvar_us = conn->rttvar4 >> 2;
-    info->rto_us = conn->rto_us;
+    info->rto_us = tn_tcp_rto_us(conn);
     info->min_rtt_us = conn->min_rtt_us == 0xFFFFFFFFUL ? 0 : conn->min_rtt_us;
     info->mss = conn->mss;
     info->snd_wscale = conn->snd_wscale;
@@ -362,9 +374,11 @@ TENON_API int tenon_tcp_set_cc(struct tenon_tcp *conn, const struct tenon_cc_ops
     struct tenon_cc_event event;
     const int error = tn_tcp_cc_change(conn, cc);
 
-    if (error != TENON_OK || conn->state < TENON_TCP_ESTABLISHED)
-        return error;
-    tn_tcp_cc_event(conn, &event);
-    cc->init(&conn->cc, &event);
-    return TENON_OK;
+    if (error == TENON_OK && conn->state >= TENON_TCP_ESTABLISHED) {
+        tn_tcp_cc_event(conn, &event);
+        cc->init(&conn->cc, &event);
+    }
+    if (conn->state != TENON_TCP_CLOSED)
+        tn_flight_rest(conn);
+    return error;
 }

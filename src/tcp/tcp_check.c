@@ -10,15 +10,29 @@ static const char *check_send_side(const struct tenon_tcp *conn)
         return "snd_una is behind snd_nxt";
     if (tn_seq_gt(conn->snd_nxt, end))
         return "snd_nxt is behind everything that was queued";
-    if (!tn_seq_between(conn->snd_una, conn->lost_edge, conn->snd_nxt))
+    if (conn->flight == NULL)
+        return conn->cc.cwnd == 0 ? "the congestion window is zero" : NULL;
+    if (!tn_seq_between(conn->snd_una, conn->flight->lost_edge, conn->snd_nxt))
         return "the lost edge does not lie in the flight";
-    if (conn->recovery == TN_RECOVERY_NONE && conn->lost_edge != conn->snd_una)
+    if (conn->recovery == TN_RECOVERY_NONE && conn->flight->lost_edge != conn->snd_una)
         return "something is lost and nobody recovers it";
-    if (conn->recovery != TN_RECOVERY_NONE && !tn_seq_between(conn->snd_una, conn->rtx_nxt, conn->snd_nxt))
+    if (conn->recovery != TN_RECOVERY_NONE && !tn_seq_between(conn->snd_una, conn->flight->rtx_nxt, conn->snd_nxt))
         return "what is sent again does not lie in the flight";
     if (conn->cc.cwnd == 0)
         return "the congestion window is zero";
     return NULL;
+}
+
+/* Whoever has anything to do has a block; but there may have been no memory for that of a FIN. */
+static const char *check_without_block(const struct tenon_tcp *conn)
+{
+    if (conn->state <= TENON_TCP_SYN_RECEIVED)
+        return "a handshake has no block";
+    if (conn->recovery != TN_RECOVERY_NONE || (conn->flags & (TN_TCP_F_PACE_ARMED | TN_TCP_F_ORPHAN)))
+        return "a connection that works has no block";
+    if (conn->cc.words != NULL && conn->cc.ops->more_words == 0)
+        return "a congestion control has words that are others'";
+    return tn_seq_lt(conn->snd_una, conn->snd_end) ? "something is queued and there is no queue" : NULL;
 }
 
 /* What is outstanding or waits must have a timer, or nothing would ever move it. */
@@ -36,7 +50,7 @@ static const char *check_timers(const struct tenon_tcp *conn)
 
 static const char *check_receive_side(const struct tenon_tcp *conn)
 {
-    if (conn->rcv_held > conn->rcv_unconsumed && !tn_tcp_opt(conn, TENON_TCP_ACK_BY_HAND))
+    if (tn_tcp_rcv_held(conn) > conn->rcv_unconsumed && !tn_tcp_opt(conn, TENON_TCP_ACK_BY_HAND))
         return "bytes are held back that nobody held";
     if ((conn->flags & TN_TCP_F_FIN_HELD) && !(conn->flags & TN_TCP_F_FIN_RCVD))
         return "a FIN is held that never came";
@@ -51,7 +65,7 @@ TENON_API const char *tenon_tcp_check(const struct tenon_tcp *conn)
         return NULL;
     if (conn->state == TENON_TCP_LISTEN || conn->state > TENON_TCP_TIME_WAIT)
         return "the state is impossible";
-    wrong = tn_sendq_check(conn);
+    wrong = conn->flight == NULL ? check_without_block(conn) : tn_sendq_check(conn);
     if (wrong == NULL)
         wrong = check_timers(conn);
     if (wrong == NULL)

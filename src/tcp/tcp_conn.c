@@ -4,10 +4,15 @@
 
 /* ---- the table ------------------------------------------------------------------------------------ */
 
+static tenon_u32 conn_ports(const struct tenon_addr *local, const struct tenon_addr *remote)
+{
+    return (tenon_u32)local->port << 16 | remote->port;
+}
+
 TENON_INTERNAL tenon_u32 tn_tcp_hash(const struct tenon *stack, const struct tenon_addr *local,
                                      const struct tenon_addr *remote)
 {
-    const tenon_u32 ports = (tenon_u32)local->port << 16 | remote->port;
+    const tenon_u32 ports = conn_ports(local, remote);
     tenon_u32 words[9];
     unsigned i;
 
@@ -25,21 +30,24 @@ TENON_INTERNAL tenon_u32 tn_tcp_hash(const struct tenon *stack, const struct ten
     return tn_hash_words(&stack->table_key, words, 9);
 }
 
-static int conn_same_addr(const struct tenon_addr *a, const struct tenon_addr *b)
+static const struct tenon_ip *conn_remote_ip(const struct tn_tcp_ends *ends)
 {
-    return a->port == b->port && tenon_ip_equal(&a->ip, &b->ip);
+    if (ends->is_time_wait)
+        return &((const struct tn_time_wait *)(const void *)ends)->remote;
+    return tn_tcp_remote_ip((const struct tenon_tcp *)(const void *)ends);
 }
 
 TENON_INTERNAL struct tn_tcp_ends *tn_tcp_find(struct tenon *stack, const struct tenon_addr *local,
                                                const struct tenon_addr *remote)
 {
-    const tenon_u32 hash = tn_tcp_hash(stack, local, remote);
+    const tenon_u32 hash = tn_tcp_hash(stack, local, remote), ports = conn_ports(local, remote);
     struct tn_hnode *node;
 
     for (node = tn_htab_chain(&stack->tcp.conns, hash); node != NULL; node = node->next) {
         struct tn_tcp_ends *ends = TENON_CONTAINER(node, struct tn_tcp_ends, node);
 
-        if (node->hash == hash && conn_same_addr(&ends->remote, remote) && conn_same_addr(&ends->local, local))
+        if (node->hash == hash && node->word == ports && tenon_ip_equal(&ends->local, &local->ip) &&
+            tenon_ip_equal(conn_remote_ip(ends), &remote->ip))
             return ends;
     }
     return NULL;
@@ -59,6 +67,23 @@ TENON_INTERNAL void tn_tcp_make_ready(struct tenon_tcp *conn)
 
 /* ---- beginning -------------------------------------------------------------------------------------- */
 
+/* With its block, in which the handshake is. */
+static struct tenon_tcp *conn_make(struct tenon *stack)
+{
+    struct tenon_tcp *conn = (struct tenon_tcp *)tn_mem_get(stack, sizeof(*conn));
+
+    if (conn == NULL)
+        return NULL;
+    memset(conn, 0, sizeof(*conn));
+    conn->stack = stack;
+    conn->cc.ops = &tenon_cc_newreno;
+    conn->progress_ms = stack->now_ms;
+    if (tn_flight_get(conn) != NULL)
+        return conn;
+    tn_mem_put(stack, conn, sizeof(*conn));
+    return NULL;
+}
+
 TENON_INTERNAL struct tenon_tcp *tn_tcp_new(struct tenon *stack, struct tn_tcp_opts *opts)
 {
     struct tenon_tcp *conn;
@@ -67,45 +92,66 @@ TENON_INTERNAL struct tenon_tcp *tn_tcp_new(struct tenon *stack, struct tn_tcp_o
         tn_count(stack, TENON_STAT_TCP_LIMIT);
         return NULL;
     }
-    conn = (struct tenon_tcp *)tn_mem_get(stack, sizeof(*conn));
+    conn = conn_make(stack);
     if (conn == NULL) {
         tn_count(stack, TENON_STAT_TCP_LIMIT);
         return NULL;
     }
-    memset(conn, 0, sizeof(*conn));
-    conn->stack = stack;
     conn->opts = opts;
     opts->refs++;
-    conn->id = stack->tcp.next_id++;
+    conn->ends.id = stack->tcp.next_id++;
     conn->timer.kind = TN_TIMER_TCP;
     tn_why_begin(conn);
     conn->state = TENON_TCP_CLOSED;
-    conn->rto_us = stack->conf.tcp_rto_initial_us;
-    conn->cc.ops = &tenon_cc_newreno;
     if (tn_tcp_cc_change(conn, stack->conf.tcp_cc) != TENON_OK)
         tn_count(stack, TENON_STAT_TCP_CC_FALLBACK);
     conn->cc.ssthresh = 0xFFFFFFFFUL;
     conn->min_rtt_us = 0xFFFFFFFFUL;
-    conn->progress_ms = stack->now_ms;
     conn->last_rcv_ms = stack->now_ms;
     conn->last_text_ms = stack->now_ms;
-    conn->last_snd_ms = stack->now_ms;
     stack->tcp.nconns++;
     return conn;
 }
 
-TENON_INTERNAL int tn_tcp_attach(struct tenon_tcp *conn)
+TENON_INTERNAL int tn_tcp_attach(struct tenon_tcp *conn, const struct tenon_addr *local,
+                                 const struct tenon_addr *remote)
 {
     struct tenon *stack = conn->stack;
-    const int error = tn_path_get(stack, &conn->path, &conn->ends.remote.ip, conn->ends.remote.netif);
+    struct tn_tcp_ends *ends = &conn->ends;
+    const int error = tn_path_get(stack, &conn->path, &remote->ip, remote->netif);
 
     if (error != TENON_OK) {
         tn_count(stack, TENON_STAT_NO_ROUTE);
         return error;
     }
-    if (tenon_ip_is_any(&conn->ends.local.ip))
-        conn->ends.local.ip = conn->path->src;
+    ends->local = tenon_ip_is_any(&local->ip) ? conn->path->src : local->ip;
+    ends->local_netif = local->netif != 0 ? local->netif : conn->path->netif;
+    ends->is_v4 = (tenon_u8)tenon_ip_is_v4(&ends->local);
+    ends->node.word = conn_ports(local, remote);
     return TENON_OK;
+}
+
+TENON_INTERNAL void tn_tcp_local(const struct tenon_tcp *conn, struct tenon_addr *local)
+{
+    local->ip = conn->ends.local;
+    local->port = tn_tcp_local_port(conn);
+    local->netif = conn->ends.local_netif;
+}
+
+TENON_INTERNAL void tn_tcp_remote(const struct tenon_tcp *conn, struct tenon_addr *remote)
+{
+    remote->ip = *tn_tcp_remote_ip(conn);
+    remote->port = tn_tcp_remote_port(conn);
+    remote->netif = conn->path->scope;
+}
+
+TENON_INTERNAL void tn_tcp_enter_table(struct tenon_tcp *conn)
+{
+    struct tenon_addr local, remote;
+
+    tn_tcp_local(conn, &local);
+    tn_tcp_remote(conn, &remote);
+    tn_htab_insert(&conn->stack->tcp.conns, &conn->ends.node, tn_tcp_hash(conn->stack, &local, &remote));
 }
 
 TENON_INTERNAL tenon_u8 tn_tcp_wscale_for(tenon_u32 rcv_buf)
@@ -119,6 +165,10 @@ TENON_INTERNAL tenon_u8 tn_tcp_wscale_for(tenon_u32 rcv_buf)
 
 TENON_INTERNAL void tn_tcp_offer(struct tenon_tcp *conn)
 {
+    struct tenon_addr local, remote;
+
+    tn_tcp_local(conn, &local);
+    tn_tcp_remote(conn, &remote);
     if (tn_tcp_opt(conn, TENON_TCP_TIMESTAMPS))
         conn->flags |= TN_TCP_F_TIMESTAMPS;
     if (tn_tcp_opt(conn, TENON_TCP_SACK))
@@ -127,7 +177,7 @@ TENON_INTERNAL void tn_tcp_offer(struct tenon_tcp *conn)
         conn->flags |= TN_TCP_F_WSCALE;
         conn->rcv_wscale = tn_tcp_wscale_for(tn_tcp_opt(conn, TENON_TCP_RCV_BUF));
     }
-    conn->ts_offset = tn_tcp_ts_offset(conn->stack, &conn->ends.local, &conn->ends.remote);
+    conn->ts_offset = tn_tcp_ts_offset(conn->stack, &local, &remote);
 }
 
 /* IP header + TCP header without options. */
@@ -151,7 +201,7 @@ TENON_INTERNAL tenon_u16 tn_tcp_mss_for(const struct tn_netif *netif, int is_v4,
 
 TENON_INTERNAL tenon_u16 tn_tcp_offered_mss(const struct tenon_tcp *conn)
 {
-    return tn_tcp_mss_for(tn_netif_at(conn->stack, conn->path->netif), tenon_ip_is_v4(&conn->ends.local.ip),
+    return tn_tcp_mss_for(tn_netif_at(conn->stack, conn->path->netif), conn->ends.is_v4,
                           tn_tcp_opt(conn, TENON_TCP_MSS_MAX));
 }
 
@@ -161,7 +211,7 @@ TENON_INTERNAL void tn_tcp_update_mss(struct tenon_tcp *conn)
     const tenon_u32 limit = tn_tcp_opt(conn, TENON_TCP_MSS_MAX);
     const tenon_u32 options = (conn->flags & TN_TCP_F_TIMESTAMPS) ? 12 : 0;
     const tenon_u32 mtu = tn_path_mtu(conn->stack, conn->path);
-    const int is_v4 = tenon_ip_is_v4(&conn->ends.local.ip);
+    const int is_v4 = conn->ends.is_v4;
     tenon_u32 mss = tn_min(conn->peer_mss, mtu - conn_header_bytes(is_v4));
 
     if (limit != 0)
@@ -202,10 +252,10 @@ TENON_INTERNAL void tn_tcp_established(struct tenon_tcp *conn)
     if (!was_early)
         tn_tcp_begin_sending(conn);
     if (conn->backoff > 0 && conn->srtt8 == 0)
-        conn->rto_us = tn_max(conn->rto_us, 3000000UL);    /* RFC 6298 5.7 */
+        conn->flight->rto_us = tn_max(conn->flight->rto_us, 3000000UL);    /* RFC 6298 5.7 */
     conn->backoff = 0;
     conn->progress_ms = conn->stack->now_ms;
-    conn->recover = conn->iss;
+    conn->flight->recover = conn->flight->iss;
     tn_count(conn->stack, TENON_STAT_TCP_ESTABLISHED);
     tn_tcp_set_state(conn, TENON_TCP_ESTABLISHED);
     tn_tcp_arm_keepalive(conn);
@@ -220,11 +270,9 @@ static void conn_release(struct tenon_tcp *conn)
 {
     struct tenon *stack = conn->stack;
 
-    tn_sendq_free(conn);
-    tn_sack_clear(conn);
     tn_flight_free(conn);
-    tn_ooo_free(conn);
     tn_tcp_cc_free(conn);
+    tn_past_free(conn);
     if (conn->path != NULL)
         tn_path_put(stack, conn->path);
     conn->path = NULL;
@@ -248,7 +296,9 @@ static int conn_in_table(const struct tenon_tcp *conn)
 
 TENON_INTERNAL int tn_tcp_app_knows(const struct tenon_tcp *conn)
 {
-    return conn->listener == NULL || conn->listener->events->incoming != NULL || tn_fastopen_is_early(conn);
+    const struct tenon_tcp_listener *listener = conn->flight == NULL ? NULL : conn->flight->listener;
+
+    return listener == NULL || listener->events->incoming != NULL || tn_fastopen_is_early(conn);
 }
 
 TENON_INTERNAL void tn_tcp_end(struct tenon_tcp *conn, int why, int quiet)
@@ -313,6 +363,8 @@ TENON_INTERNAL void tn_tcp_run(struct tenon *stack)
             conn_bury(conn);
         else if (!tn_tcp_output(conn))
             tn_tcp_make_ready(conn);
+        else
+            tn_flight_rest(conn);
     }
 }
 
@@ -370,6 +422,7 @@ TENON_INTERNAL void tn_tcp_fini(struct tenon *stack)
         tenon_tcp_listener_close(tcp->listeners);
     tn_tcp_reap(stack);
     tn_fastopen_fini(stack);
+    tn_flight_fini(stack);
     tn_tcp_opts_put(stack, tcp->defaults);
     tn_mem_put(stack, tcp->port_counters, conn_port_counters_bytes(stack));
     tn_htab_fini(&tcp->conns);

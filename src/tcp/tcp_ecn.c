@@ -30,7 +30,7 @@ TENON_INTERNAL void tn_ecn_take_syn(struct tenon_tcp *conn, const struct tn_seg 
     } else if ((seg->flags & both) == both && tn_tcp_opt(conn, TENON_TCP_ECN) != ECN_OFF) {
         conn->ecn |= TN_ECN_ON;
     }
-    conn->ecn_recover = conn->iss;
+    conn->flight->ecn_recover = conn->flight->iss;
 }
 
 /* ---- the receiver (6.1.3; RFC 8257 3.2) ------------------------------------------------------------------- */
@@ -103,13 +103,13 @@ TENON_INTERNAL void tn_ecn_acked(struct tenon_tcp *conn, const struct tn_ack *ac
         return;
     }
     /* The smallest window cannot be halved: one segment per RTO then. */
-    if (conn->cc.cwnd <= conn->mss) {
+    if (conn->cc.cwnd <= conn->mss && conn->flight != NULL) {
         conn->flags |= TN_TCP_F_PACING;
-        conn->pace_us = conn->stack->now_us + conn->rto_us;
+        conn->flight->pace_us = conn->stack->now_us + conn->flight->rto_us;
     }
-    if (ack->flight == 0 || !tn_seq_gt(ack->seg->ack, conn->ecn_recover))
+    if (ack->flight == 0 || !tn_seq_gt(ack->seg->ack, conn->flight->ecn_recover))
         return;
-    conn->ecn_recover = conn->snd_nxt;
+    conn->flight->ecn_recover = conn->snd_nxt;
     conn->ecn |= TN_ECN_CWR;
     if (conn->recovery == TN_RECOVERY_NONE)
         ecn_reduce(conn, ack);

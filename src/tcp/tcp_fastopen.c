@@ -133,7 +133,7 @@ static void fastopen_give_cookie(struct tenon_tcp *conn, struct tn_tcp_options *
     fastopen_rotate(stack, fast);
     options->has_fastopen = 1;
     options->fastopen_bytes = FASTOPEN_COOKIE_BYTES;
-    fastopen_make_cookie(options->fastopen, &fast->keys[0], &conn->ends.remote.ip);
+    fastopen_make_cookie(options->fastopen, &fast->keys[0], tn_tcp_remote_ip(conn));
     tn_count(stack, TENON_STAT_TCP_FASTOPEN_COOKIE_SENT);
 }
 
@@ -159,18 +159,18 @@ static int fastopen_is_full(struct tenon_tcp_listener *listener)
 
 TENON_INTERNAL void tn_fastopen_leave(const struct tenon_tcp *conn)
 {
-    TENON_ASSERT(conn->listener->fast_pending > 0);
-    conn->listener->fast_pending--;
+    TENON_ASSERT(conn->flight->listener->fast_pending > 0);
+    conn->flight->listener->fast_pending--;
 }
 
 /* 5.1: whoever has a cookie of his own network can send SYNs in the names of others there, whose resets would make
  * room for more. They go on counting for one to two minutes. */
 TENON_INTERNAL void tn_fastopen_reset(const struct tenon_tcp *conn)
 {
-    if (!tn_fastopen_is_early(conn) || conn->listener == NULL)
+    if (!tn_fastopen_is_early(conn) || conn->flight->listener == NULL)
         return;
-    fastopen_pass_minutes(conn->listener);
-    conn->listener->fast_resets[0]++;
+    fastopen_pass_minutes(conn->flight->listener);
+    conn->flight->listener->fast_resets[0]++;
 }
 
 /* ---- the server: a SYN (4.2.2) ------------------------------------------------------------------------------ */
@@ -179,9 +179,9 @@ static void fastopen_deliver(struct tenon_tcp *conn, const struct tn_seg *seg)
 {
     struct tn_seg text = *seg;
 
-    conn->listener->fast_pending++;
+    conn->flight->listener->fast_pending++;
     conn->flags |= TN_TCP_F_FASTOPEN;
-    conn->rtx_nxt = conn->lost_edge = conn->iss + 1;    /* the SYN takes no place in the congestion window */
+    tn_flight_begin(conn, conn->flight->iss + 1);    /* the SYN takes no place in the congestion window */
     conn->rcv_adv = conn->rcv_nxt + tn_min(65535UL, tn_tcp_opt(conn, TENON_TCP_RCV_BUF));
     tn_count(conn->stack, TENON_STAT_TCP_FASTOPEN_DELIVERED);
     tn_tcp_begin_sending(conn);
@@ -201,7 +201,7 @@ TENON_INTERNAL void tn_fastopen_accept(struct tenon_tcp *conn, const struct tn_s
 
     if (!tn_tcp_opt(conn, TENON_TCP_FASTOPEN))
         return;
-    if (!tn_fastopen_cookie_is_good(stack, &conn->ends.remote.ip, &seg->options)) {
+    if (!tn_fastopen_cookie_is_good(stack, tn_tcp_remote_ip(conn), &seg->options)) {
         if (seg->options.fastopen_bytes > 0)
             tn_count(stack, TENON_STAT_TCP_FASTOPEN_COOKIE_BAD);
         conn->flags |= TN_TCP_F_GIVE_COOKIE;
@@ -210,7 +210,7 @@ TENON_INTERNAL void tn_fastopen_accept(struct tenon_tcp *conn, const struct tn_s
     /* The client sends again what the SYN-ACK does not acknowledge, which must not wait for the application then. */
     if (seg->pkt->len == 0 || tn_tcp_opt(conn, TENON_TCP_ACK_BY_HAND))
         return;
-    if (tn_cookie_is_expected(conn->listener) || fastopen_is_full(conn->listener)) {
+    if (tn_cookie_is_expected(conn->flight->listener) || fastopen_is_full(conn->flight->listener)) {
         tn_count(stack, TENON_STAT_TCP_FASTOPEN_LIMIT);
         return;
     }
@@ -227,8 +227,8 @@ static struct fastopen_peer *fastopen_find(const struct tenon_tcp *conn)
     for (i = 0; fast != NULL && i < fast->npeers; i++) {
         struct fastopen_peer *peer = &fast->peers[i];
 
-        if (tenon_ip_equal(&peer->remote, &conn->ends.remote.ip) &&
-            tenon_ip_equal(&peer->local, &conn->ends.local.ip) && peer->netif == conn->ends.remote.netif)
+        if (tenon_ip_equal(&peer->remote, tn_tcp_remote_ip(conn)) &&
+            tenon_ip_equal(&peer->local, &conn->ends.local) && peer->netif == conn->path->scope)
             return peer;
     }
     return NULL;
@@ -259,9 +259,9 @@ static struct fastopen_peer *fastopen_record(const struct tenon_tcp *conn)
     if (peer == NULL) {
         peer = fastopen_place(conn->stack, fast);
         memset(peer, 0, sizeof(*peer));
-        peer->local = conn->ends.local.ip;
-        peer->remote = conn->ends.remote.ip;
-        peer->netif = conn->ends.remote.netif;
+        peer->local = conn->ends.local;
+        peer->remote = *tn_tcp_remote_ip(conn);
+        peer->netif = conn->path->scope;
     }
     peer->used_ms = conn->stack->now_ms;
     return peer;
@@ -341,7 +341,7 @@ static void fastopen_learn(struct tenon_tcp *conn, const struct tn_tcp_options *
 /* A server that has taken no data, and gives no new cookie either, is asked for one the next time. */
 TENON_INTERNAL void tn_fastopen_answered(struct tenon_tcp *conn, const struct tn_seg *seg)
 {
-    const int with_data = conn->snd_nxt != conn->iss + 1, taken = seg->ack != conn->iss + 1;
+    const int with_data = conn->snd_nxt != conn->flight->iss + 1, taken = seg->ack != conn->flight->iss + 1;
     const int asked = (conn->flags & TN_TCP_F_FASTOPEN) != 0;
     const int given = seg->options.has_fastopen && seg->options.fastopen_bytes > 0;
     struct fastopen_peer *peer = fastopen_find(conn);

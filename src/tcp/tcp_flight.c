@@ -4,9 +4,6 @@
 
 enum { FLIGHT_AGAIN_MIN = 8, FLIGHT_RECORD_MAX = 65535 };
 
-/* How many blocks may rest: more are given back, the one that rests longest first. */
-enum { FLIGHT_REST_MAX = 64 };
-
 /* ---- the block ------------------------------------------------------------------------------------- */
 
 static size_t flight_ring_bytes(tenon_u32 cap)
@@ -34,6 +31,38 @@ static void flight_unrest(struct tenon *stack, struct tn_flight *flight)
     stack->tcp.nrest--;
 }
 
+/* One that nobody needs: kept for the next who does, unless there are enough of them. */
+static void flight_put(struct tenon *stack, struct tn_flight *flight)
+{
+    struct tn_tcp_state *tcp = &stack->tcp;
+
+    if (tcp->nspare >= stack->conf.tcp_resting_max) {
+        tn_mem_put(stack, flight, sizeof(*flight));
+        return;
+    }
+    flight->next = tcp->spare;
+    tcp->spare = flight;
+    tcp->nspare++;
+}
+
+static struct tn_flight *flight_take(struct tenon *stack)
+{
+    struct tn_tcp_state *tcp = &stack->tcp;
+    struct tn_flight *flight = tcp->spare;
+
+    if (flight == NULL)
+        return (struct tn_flight *)tn_mem_get(stack, sizeof(*flight));
+    tcp->spare = flight->next;
+    tcp->nspare--;
+    return flight;
+}
+
+TENON_INTERNAL void tn_flight_fini(struct tenon *stack)
+{
+    while (stack->tcp.nspare > 0)
+        tn_mem_put(stack, flight_take(stack), sizeof(struct tn_flight));
+}
+
 TENON_INTERNAL void tn_flight_free(struct tenon_tcp *conn)
 {
     struct tn_flight *flight = conn->flight;
@@ -43,10 +72,45 @@ TENON_INTERNAL void tn_flight_free(struct tenon_tcp *conn)
         return;
     if (flight->prev != NULL)
         flight_unrest(stack, flight);
+    tn_sendq_free(conn);
+    tn_sack_clear(conn);
+    tn_ooo_free(conn);
     tn_flight_again_clear(conn);
     flight_release_ring(stack, flight);
-    tn_mem_put(stack, flight, sizeof(*flight));
+    tn_tcp_cc_leave(conn);
     conn->flight = NULL;
+    flight_put(stack, flight);
+}
+
+TENON_INTERNAL void tn_flight_begin(struct tenon_tcp *conn, tenon_u32 seq)
+{
+    struct tn_flight *flight = conn->flight;
+
+    flight->recover = flight->rtx_nxt = flight->lost_edge = seq;
+    flight->ecn_recover = seq;
+    flight->again_high = seq;
+}
+
+/* As after a handshake, with what the connection itself has kept. When something was sent or measured last is not known
+ * any more: not after the last progress. */
+static void flight_init(struct tenon_tcp *conn, struct tn_flight *flight)
+{
+    memset(flight, 0, offsetof(struct tn_flight, few));
+    flight->conn = conn;
+    flight->ring = flight->few;
+    flight->cap = TN_FLIGHT_FEW;
+    flight->sendq.ring = flight->few_pieces;
+    flight->sendq.cap = TN_SENDQ_FEW;
+    flight->reo_mult = 1;
+    flight->tlp_sampled = 1;
+    flight->last_snd_ms = conn->progress_ms;
+    flight->min_rtt_ms = conn->progress_ms;
+    flight->rto_us = tn_tcp_rto_us(conn);
+    flight->rtx_when = flight->rto_when =
+        conn->stack->wheel.now; /* TN_TCP_F_RTX_ARMED: it was waited for this block */
+    conn->flight = flight;
+    tn_flight_begin(conn, conn->snd_una);
+    tn_tcp_cc_enter(conn);
 }
 
 TENON_INTERNAL struct tn_flight *tn_flight_get(struct tenon_tcp *conn)
@@ -58,39 +122,60 @@ TENON_INTERNAL struct tn_flight *tn_flight_get(struct tenon_tcp *conn)
             flight_unrest(conn->stack, flight);
         return flight;
     }
-    flight = (struct tn_flight *)tn_mem_get(conn->stack, sizeof(*flight));
-    if (flight == NULL)
-        return NULL;
-    memset(flight, 0, sizeof(*flight));
-    flight->conn = conn;
-    flight->ring = flight->few;
-    flight->cap = TN_FLIGHT_FEW;
-    flight->reo_mult = 1;
-    flight->tlp_sampled = 1;
-    flight->again_high = conn->snd_una;
-    conn->flight = flight;
+    flight = flight_take(conn->stack);
+    if (flight != NULL)
+        flight_init(conn, flight);
     return flight;
 }
 
-/* Everything is acknowledged. What large flights needed is given back at once; the block itself stays, for
- * the next request will come soon, unless too many rest. */
+TENON_INTERNAL void tn_flight_settle(struct tenon_tcp *conn)
+{
+    struct tn_flight *flight = conn->flight;
+
+    if (flight == NULL)
+        return;
+    tn_flight_again_clear(conn);
+    flight_release_ring(conn->stack, flight);
+    flight->rack_valid = 0;
+}
+
+/* Whether the connection can do without its block. Without an RTT sample the RTO may be one that only the block knows
+ * (RFC 6298 5.7). */
+static int flight_is_idle(const struct tenon_tcp *conn)
+{
+    const tenon_u32 busy = TN_TCP_F_RTX_ARMED | TN_TCP_F_PACE_ARMED | TN_TCP_F_ORPHAN;
+    const struct tn_flight *flight = conn->flight;
+
+    return conn->state > TENON_TCP_SYN_RECEIVED && !(conn->flags & busy) && conn->snd_una == conn->snd_nxt &&
+           conn->recovery == TN_RECOVERY_NONE && !tn_tcp_has_new_data(conn) && !tn_ooo_has_news(conn) &&
+           flight->rcv_held == 0 && (conn->srtt8 != 0 || flight->rto_us == conn->stack->conf.tcp_rto_initial_us);
+}
+
+/* The one that rests longest goes, if it really does nothing: what holds on to a block takes it from the list. */
+static void flight_give_up_oldest(struct tenon *stack)
+{
+    const tenon_u32 of_block = TN_TCP_F_PACING | TN_TCP_F_URGENT_SND | TN_TCP_F_STALLED | TN_TCP_F_RTT_TIMING;
+    struct tenon_tcp *conn = stack->tcp.rest_first->conn;
+
+    TENON_ASSERT(flight_is_idle(conn));
+    conn->flags &= ~of_block;
+    tn_flight_free(conn);
+}
+
 TENON_INTERNAL void tn_flight_rest(struct tenon_tcp *conn)
 {
     struct tn_tcp_state *tcp = &conn->stack->tcp;
     struct tn_flight *flight = conn->flight;
 
-    if (flight == NULL || flight->prev != NULL)
+    if (flight == NULL || flight->prev != NULL || !flight_is_idle(conn))
         return;
-    tn_flight_again_clear(conn);
-    flight_release_ring(conn->stack, flight);
-    flight->rack_valid = 0;
     flight->next = NULL;
     flight->prev = tcp->rest_last;
     *tcp->rest_last = flight;
     tcp->rest_last = &flight->next;
     tcp->nrest++;
-    if (tcp->nrest > FLIGHT_REST_MAX)
-        tn_flight_free(tcp->rest_first->conn);
+    if (tcp->nrest > conn->stack->conf.tcp_resting_max)
+        flight_give_up_oldest(conn->stack);
 }
 
 /* ---- first transmissions ------------------------------------------------------------------------------ */
@@ -288,9 +373,9 @@ TENON_INTERNAL tenon_u32 tn_flight_again_lost(struct tenon_tcp *conn, unsigned i
 
     flight->again_bytes -= bytes;
     flight_again_delete(flight, index, 1);
-    if (tn_seq_ge(seq, conn->lost_edge))
+    if (tn_seq_ge(seq, conn->flight->lost_edge))
         return 0;    /* a probe of the tail: the tail itself is still in flight */
-    conn->rtx_nxt = tn_seq_min(conn->rtx_nxt, seq);
+    conn->flight->rtx_nxt = tn_seq_min(conn->flight->rtx_nxt, seq);
     return bytes;
 }
 
@@ -326,7 +411,7 @@ static void flight_arrived_once(struct tenon_tcp *conn, struct tn_ack *ack, teno
         ack->has_original = 1;
         if (tn_seq_lt(from, ack->fack))
             ack->reordered = 1;
-        if (tn_seq_lt(from, conn->recover))
+        if (tn_seq_lt(from, conn->flight->recover))
             ack->old_original = 1;
     }
     flight_arrived(conn, ack, &sent, again);
@@ -354,8 +439,9 @@ static void flight_again_cut(struct tenon_tcp *conn, unsigned at, tenon_u32 from
             return;
         }
         flight->again_bytes -= rest.sent.end - end;
-        if (tn_seq_lt(end, conn->lost_edge))
-            conn->rtx_nxt = tn_seq_min(conn->rtx_nxt, end);    /* forgotten: it will be sent once more */
+        if (tn_seq_lt(end, conn->flight->lost_edge))
+            conn->flight->rtx_nxt =
+                tn_seq_min(conn->flight->rtx_nxt, end); /* forgotten: it will be sent once more */
     }
 }
 
@@ -410,12 +496,12 @@ TENON_INTERNAL void tn_flight_advance(struct tenon_tcp *conn)
 TENON_INTERNAL tenon_u32 tn_flight_move_edge(struct tenon_tcp *conn, tenon_u32 to)
 {
     struct tn_flight *flight = conn->flight;
-    const tenon_u32 sacked = tn_sack_bytes_between(conn, conn->lost_edge, to);
-    const tenon_u32 bytes = to - conn->lost_edge - sacked;
+    const tenon_u32 sacked = tn_sack_bytes_between(conn, conn->flight->lost_edge, to);
+    const tenon_u32 bytes = to - conn->flight->lost_edge - sacked;
 
-    if (conn->sack != NULL)
-        conn->sack->below += sacked;
-    conn->lost_edge = to;
+    if (conn->flight->sack != NULL)
+        conn->flight->sack->below += sacked;
+    conn->flight->lost_edge = to;
     while (flight->edge != flight->last && tn_seq_le(tn_flight_at(flight, flight->edge)->end, to))
         flight->edge++;
     return bytes;
@@ -423,9 +509,9 @@ TENON_INTERNAL tenon_u32 tn_flight_move_edge(struct tenon_tcp *conn, tenon_u32 t
 
 TENON_INTERNAL void tn_flight_reset_edge(struct tenon_tcp *conn)
 {
-    conn->rtx_nxt = conn->lost_edge = conn->snd_una;
-    if (conn->sack != NULL)
-        conn->sack->below = 0;
+    conn->flight->rtx_nxt = conn->flight->lost_edge = conn->snd_una;
+    if (conn->flight->sack != NULL)
+        conn->flight->sack->below = 0;
     conn->flight->edge = conn->flight->first;
 }
 
@@ -459,10 +545,12 @@ TENON_INTERNAL const char *tn_flight_check(const struct tenon_tcp *conn)
 
     if (flight == NULL)
         return conn->snd_una == conn->snd_nxt ? NULL : "something is in flight and nobody knows since when";
+    if (flight->prev != NULL && !flight_is_idle(conn))
+        return "a block rests that is needed";
     for (i = flight->first; i != flight->last; i++) {
         if (tn_seq_ge(edge, tn_flight_at(flight, i)->end))
             return "the records of what was sent are out of order";
-        if (i == flight->edge && tn_seq_lt(conn->lost_edge, edge))
+        if (i == flight->edge && tn_seq_lt(conn->flight->lost_edge, edge))
             return "the lost edge lies before its record";
         edge = tn_flight_at(flight, i)->end;
     }

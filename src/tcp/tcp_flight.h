@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What is in flight: when each part of it was sent, and what the arrival of an ACK tells about that. All that
- * loss recovery, rate samples and pacing must know lies in one block, which a connection has only while it
- * sends (and for a while after). */
+/* The block of a connection: all that it needs while it works, and not while it is idle. Above all what is in
+ * flight: when each part of it was sent, and what the arrival of an ACK tells about that; with it the send
+ * queue, what is out of order, and the handshake.
+ *
+ * A connection has one from its beginning, and gets another with the first thing that must be remembered in
+ * it (tn_flight_get()). When everything is sent, acknowledged and told (tn_flight_rest()), the block stays
+ * with it, so that one which works now and then pays nothing; but only tcp_resting_max of them rest so.
+ * Beyond that the one that rests longest is taken away and kept for who needs one next, and its connection
+ * begins with the next one as after a handshake: with its windows and round-trip times, and without what was
+ * learnt about losses and reordering. */
 #ifndef TN_TCP_TCP_FLIGHT_H
 #define TN_TCP_TCP_FLIGHT_H
 
@@ -11,6 +18,59 @@
 TENON_BEGIN_DECLS
 
 struct tn_seg;
+
+/* ---- queues ------------------------------------------------------------------------------------- */
+
+/* One piece of the send queue. */
+struct tn_sendq_piece {
+    struct tenon_buf *buf;
+    tenon_u32 off, len;
+    tenon_u32 seq;               /* of its first byte */
+};
+
+/* The send queue: a ring of pieces in order of sequence, holding [snd_una, snd_end). */
+struct tn_sendq {
+    struct tn_sendq_piece *ring; /* the block's few, or larger */
+    tenon_u16 cap;               /* a power of two */
+    tenon_u16 head, count;
+    tenon_u8 tail_open;          /* the last piece's buffer is ours and may take more bytes */
+};
+
+/* Data that came too early: contiguous runs in order of sequence, each a list of pieces. */
+struct tn_ooo_piece {
+    struct tn_ooo_piece *next;
+    struct tenon_span span;
+};
+
+struct tn_ooo_range {
+    struct tn_ooo_range *next;
+    struct tn_ooo_piece *first, *last;
+    tenon_u32 seq, end;
+    tenon_u32 stamp;             /* when it grew last: the order of SACK blocks (RFC 2018 4) */
+};
+
+struct tn_ooo {
+    struct tn_ooo_range *ranges;
+    tenon_u32 bytes;             /* packet memory held */
+    tenon_u32 stamp;
+    tenon_u16 nranges;
+    tenon_u8 has_fin;            /* the peer's FIN has come, at fin_seq */
+    tenon_u32 fin_seq;
+};
+
+/* What the peer has SACKed, in order of sequence, apart from each other. */
+struct tn_sack_range {
+    tenon_u32 left, right;
+};
+
+struct tn_sack {
+    tenon_u16 n, cap;
+    tenon_u32 bytes;             /* in all ranges */
+    tenon_u32 below;             /* of these, below lost_edge */
+    struct tn_sack_range ranges[1];    /* [cap] */
+};
+
+/* ---- what is in flight ---------------------------------------------------------------------------- */
 
 /* Something that left at one instant, up to 64 KB of it: when, and how delivery stood then
  * (draft-ietf-ccwg-bbr 4.1.2.1). Times in microseconds. */
@@ -31,20 +91,55 @@ struct tn_again {
     struct tn_sent sent;
 };
 
-enum { TN_FLIGHT_FEW = 4, TN_AGAIN_MAX = 1024 };
+enum { TN_FLIGHT_FEW = 4, TN_AGAIN_MAX = 1024, TN_SENDQ_FEW = 8 };
 
 /* Two kinds of records: what left for the first time, in order of both time and sequence, so that an index finds
  * either; and what left again and is not known to have arrived or to be lost, in order of sequence. A SACK block
  * or an ACK looks up its own ends only. */
 struct tn_flight {
     struct tenon_tcp *conn;
-    struct tn_flight *next, **prev;    /* list of those at rest; prev NULL: in use */
+    struct tn_flight *next, **prev;    /* list of those at rest; prev NULL: in use. Or next in that of the spare ones */
+
+    /* The marks of tcp_internal.h, snd_una where there is no block. */
+    tenon_u32 recover, rtx_nxt, lost_edge;
+    tenon_u32 rto_una;           /* snd_una at the last timeout */
+    tenon_u32 first_dup_nxt;     /* snd_nxt at the first duplicate ACK: what is sent from then on is limited
+                                    transmit (RFC 3042), and counts for no loss */
+    tenon_u32 reno_sacked;       /* bytes that duplicate ACKs say have left the network (no SACK) */
+    tenon_u32 ecn_recover;       /* no further reduction for ECE before this is acknowledged */
+    struct tn_sack *sack;        /* NULL: nothing is SACKed */
+    tenon_u32 snd_up;            /* TN_TCP_F_URGENT_SND */
+    tenon_u32 total_delivered, total_lost;    /* since there is the block; all, if the congestion control has words
+                                                 besides it */
+
+    /* Time */
+    tenon_u32 rto_us;            /* before it is backed off */
+    tenon_u32 min_rtt_ms;        /* when min_rtt_us was seen */
+    tenon_u32 rtt_seq, rtt_start_us;    /* TN_TCP_F_RTT_TIMING */
+    tenon_u32 rtx_when;          /* tick of TN_TCP_F_RTX_ARMED */
+    tenon_u32 rto_when;          /* when the RTO is over; rtx_when is that or earlier */
+    tenon_u32 pace_when;         /* of TN_TCP_F_PACE_ARMED */
+    tenon_u32 pace_us, pace_carry;    /* TN_TCP_F_PACING: when the next packet may leave */
+    tenon_u32 last_snd_ms;       /* last data segment sent: restart after idle */
+    tenon_u32 stalled_ms;        /* TN_TCP_F_STALLED */
+    tenon_u8 rtx_timer;          /* enum tn_rtx_timer */
+    tenon_u8 dupacks;
+    tenon_u8 phase;              /* enum tenon_trace_phase that was traced last */
+
+    /* The handshake, and whoever is closed by the application */
+    tenon_u32 iss, irs;
+    struct tenon_tcp_listener *listener;           /* until established */
+    struct tenon_tcp *queue_next, **queue_prev;    /* the listener's half-open ones, or the orphans */
+
+    /* What was received and not acknowledged in order */
+    struct tn_ooo *ooo;          /* NULL: nothing is out of order */
+    tenon_u32 dup_left, dup_right;    /* has arrived twice, and no ACK has said so (RFC 2883); equal: nothing has */
+    tenon_u32 rcv_held;          /* delivered and, by the application's wish, not acknowledged */
 
     struct tn_sent *ring;        /* record i is ring[i & (cap - 1)]; they cover [snd_una, snd_nxt) */
     tenon_u32 cap;               /* a power of two */
     tenon_u32 first, last;       /* records first .. last - 1 exist */
     tenon_u32 edge;              /* the record that lost_edge lies in */
-    struct tn_sent few[TN_FLIGHT_FEW];
 
     struct tn_again *again;      /* [again_cap]; NULL: nothing was sent again */
     tenon_u16 again_n, again_cap;
@@ -84,6 +179,13 @@ struct tn_flight {
     /* Rate samples (tcp_rate.c) */
     tenon_u32 delivered_us, first_sent_us;
     tenon_u32 app_limited;       /* 0, or samples are limited by the application until so much is delivered */
+
+    tenon_u32 words[TENON_CC_WORDS];    /* of the congestion control, unless it has more */
+    struct tn_sendq sendq;
+
+    /* Not cleared: as much of both as most connections need. */
+    struct tn_sent few[TN_FLIGHT_FEW];
+    struct tn_sendq_piece few_pieces[TN_SENDQ_FEW];
 };
 
 enum tn_tlp { TN_TLP_NONE, TN_TLP_NEW, TN_TLP_AGAIN };
@@ -123,8 +225,14 @@ struct tn_ack {
 /* The connection's block, made if there is none. @return NULL: no memory */
 TENON_INTERNAL struct tn_flight *tn_flight_get(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_flight_free(struct tenon_tcp *conn);
-/* Nothing is in flight: the block stays until others need it more. */
+/* Sequence numbers begin at `seq`: nothing below it is lost, or to be recovered. */
+TENON_INTERNAL void tn_flight_begin(struct tenon_tcp *conn, tenon_u32 seq);
+/* Everything is acknowledged: what large flights needed is given back. */
+TENON_INTERNAL void tn_flight_settle(struct tenon_tcp *conn);
+/* If there is nothing to do, the block stays until others need it more. To be called whenever it may be so. */
 TENON_INTERNAL void tn_flight_rest(struct tenon_tcp *conn);
+/* At the end of the instance: those that are kept for nobody. */
+TENON_INTERNAL void tn_flight_fini(struct tenon *stack);
 /* New data up to `end` has left; snd_nxt is still where it begins. */
 TENON_INTERNAL void tn_flight_sent(struct tenon_tcp *conn, tenon_u32 end);
 /* [from, end) has left again. */

@@ -14,17 +14,18 @@ TENON_INTERNAL void tn_tcp_ack_now(struct tenon_tcp *conn)
  * somebody with a connection of his own (CVE-2016-5696). */
 TENON_INTERNAL void tn_tcp_challenge_ack(struct tenon_tcp *conn)
 {
+    struct tn_past *past = tn_past_get(conn);
     struct tenon *stack = conn->stack;
 
-    if (stack->now_ms - conn->challenge_ms >= 5000) {
-        conn->challenge_ms = stack->now_ms;
-        conn->challenges = 0;
+    if (past != NULL && stack->now_ms - past->challenge_ms >= 5000) {
+        past->challenge_ms = stack->now_ms;
+        past->challenges = 0;
     }
-    if (conn->challenges >= 10) {
+    if (past == NULL || past->challenges >= 10) {
         tn_count(stack, TENON_STAT_TCP_CHALLENGE_LIMITED);
         return;
     }
-    conn->challenges++;
+    past->challenges++;
     tn_count(stack, TENON_STAT_TCP_CHALLENGE_ACK);
     tn_tcp_ack_now(conn);
 }
@@ -41,7 +42,7 @@ static void input_drop(struct tenon_tcp *conn, const struct tn_seg *seg, enum te
 TENON_INTERNAL void tn_tcp_read_syn_options(struct tenon_tcp *conn, const struct tn_seg *seg)
 {
     const struct tn_tcp_options *options = &seg->options;
-    const int is_v4 = tenon_ip_is_v4(&conn->ends.local.ip);
+    const int is_v4 = conn->ends.is_v4;
 
     conn->peer_mss = (tenon_u16)(is_v4 ? 536 : 1220);
     if (options->has_mss)
@@ -50,10 +51,8 @@ TENON_INTERNAL void tn_tcp_read_syn_options(struct tenon_tcp *conn, const struct
         conn->flags &= ~(tenon_u32)TN_TCP_F_SACK;
     if (!options->has_timestamp)
         conn->flags &= ~(tenon_u32)TN_TCP_F_TIMESTAMPS;
-    if (conn->flags & TN_TCP_F_TIMESTAMPS) {
+    if (conn->flags & TN_TCP_F_TIMESTAMPS)
         conn->ts_recent = options->ts_val;
-        conn->ts_recent_ms = conn->stack->now_ms;
-    }
     if (options->has_wscale && (conn->flags & TN_TCP_F_WSCALE)) {
         conn->snd_wscale = (tenon_u8)tn_min(options->wscale, 14);    /* RFC 7323 2.3 */
         return;
@@ -68,7 +67,7 @@ TENON_INTERNAL void tn_tcp_read_syn_options(struct tenon_tcp *conn, const struct
 /* The state of reception begins with the peer's SYN. */
 static void input_take_syn(struct tenon_tcp *conn, struct tn_seg *seg)
 {
-    conn->irs = seg->seq;
+    conn->flight->irs = seg->seq;
     conn->rcv_nxt = seg->seq + 1;
     conn->rcv_adv = conn->rcv_nxt + tn_min(65535UL, tn_tcp_opt(conn, TENON_TCP_RCV_BUF));
     conn->rcv_acked = conn->rcv_nxt;
@@ -77,7 +76,6 @@ static void input_take_syn(struct tenon_tcp *conn, struct tn_seg *seg)
     conn->snd_wnd = seg->wnd;    /* RFC 7323 2.2: never scaled in a SYN */
     conn->snd_wnd_max = seg->wnd;
     conn->snd_wl1 = seg->seq;
-    conn->snd_wl2 = seg->ack;
     tn_tcp_update_mss(conn);
     /* The SYN is done with; what follows begins one later. */
     seg->seq++;
@@ -89,10 +87,10 @@ static void input_take_syn(struct tenon_tcp *conn, struct tn_seg *seg)
  * (RFC 7413 4.2.2). @return bytes that it has taken */
 static tenon_u32 input_syn_acked(struct tenon_tcp *conn, tenon_u32 ack)
 {
-    const tenon_u32 data = ack - (conn->iss + 1);
+    const tenon_u32 data = ack - (conn->flight->iss + 1);
 
     conn->snd_una = conn->snd_nxt = ack;
-    conn->rtx_nxt = conn->lost_edge = ack;
+    tn_flight_begin(conn, ack);
     if (data > 0)
         tn_sendq_pop(conn, ack);
     return data;
@@ -115,7 +113,7 @@ static void input_syn_ack(struct tenon_tcp *conn, struct tn_seg *seg)
     data = input_syn_acked(conn, seg->ack);
     conn->flags &= ~(tenon_u32)TN_TCP_F_SYN_QUEUED;
     if (conn->backoff == 0 && (conn->flags & TN_TCP_F_RTT_TIMING))
-        tn_tcp_rtt_sample(conn, conn->stack->now_us - conn->rtt_start_us);
+        tn_tcp_rtt_sample(conn, conn->stack->now_us - conn->flight->rtt_start_us);
     conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
     conn->flags |= TN_TCP_F_ACK_NOW;
     input_established(conn, data);
@@ -126,7 +124,7 @@ static void input_syn_ack(struct tenon_tcp *conn, struct tn_seg *seg)
 /* In SYN-SENT and SYN-RECEIVED: our SYN, and of what was sent with it or behind it as much as the peer likes. */
 static int input_acks_syn(const struct tenon_tcp *conn, tenon_u32 ack)
 {
-    return tn_seq_between(conn->iss + 1, ack, conn->snd_nxt);
+    return tn_seq_between(conn->flight->iss + 1, ack, conn->snd_nxt);
 }
 
 /* Both sides have sent a SYN (RFC 9293 3.5, figure 7). */
@@ -188,6 +186,12 @@ static int input_in_window(const struct tenon_tcp *conn, const struct tn_seg *se
  * long ago: in this time no connection of less than 340 Gbit/s comes round (decision 0007). */
 enum { INPUT_PAWS_SLACK_MS = 100 };
 
+/* RFC 7323 5.5: after 24 days of silence the comparison means nothing. */
+static int input_remembers(const struct tenon_tcp *conn)
+{
+    return conn->stack->now_ms - conn->last_rcv_ms < 24UL * 86400UL * 1000UL;
+}
+
 /* RFC 7323 5.3 R1. @return 1: the segment is too old */
 static int input_is_old(struct tenon_tcp *conn, const struct tn_seg *seg)
 {
@@ -199,8 +203,7 @@ static int input_is_old(struct tenon_tcp *conn, const struct tn_seg *seg)
         return 0;
     if (behind <= INPUT_PAWS_SLACK_MS && seg->len > 0 && tn_seq_ge(seg->seq, conn->rcv_nxt))
         return 0;
-    /* RFC 7323 5.5: after 24 days of silence the comparison means nothing. */
-    return conn->stack->now_ms - conn->ts_recent_ms < 24UL * 86400UL * 1000UL;
+    return input_remembers(conn);
 }
 
 /* RFC 7323 4.3: TS.Recent follows the segment that the next ACK answers. */
@@ -208,11 +211,9 @@ static void input_take_timestamp(struct tenon_tcp *conn, const struct tn_seg *se
 {
     if (!(conn->flags & TN_TCP_F_TIMESTAMPS) || !seg->options.has_timestamp || tn_seq_gt(seg->seq, conn->rcv_acked))
         return;
-    if (tn_seq_lt(seg->options.ts_val, conn->ts_recent) &&
-        conn->stack->now_ms - conn->ts_recent_ms < 24UL * 86400UL * 1000UL)
+    if (tn_seq_lt(seg->options.ts_val, conn->ts_recent) && input_remembers(conn))
         return;
     conn->ts_recent = seg->options.ts_val;
-    conn->ts_recent_ms = conn->stack->now_ms;
 }
 
 /* Text that we have acknowledged, not longer ago than the peer can have had in flight: our ACK was lost. */
@@ -288,15 +289,19 @@ static void input_reset(struct tenon_tcp *conn, const struct tn_seg *seg)
 static void input_urgent(struct tenon_tcp *conn, const struct tn_seg *seg)
 {
     const tenon_u32 up = seg->seq + seg->urgent;
+    struct tn_past *past;
 
     if (!(seg->flags & TN_TCP_URG) || (conn->flags & TN_TCP_F_FIN_RCVD))
         return;
     if (!tn_seq_gt(up, conn->rcv_nxt))
         return;
-    if ((conn->flags & TN_TCP_F_URGENT_RCV) && !tn_seq_gt(up, conn->rcv_up))
+    past = tn_past_get(conn);
+    if ((conn->flags & TN_TCP_F_URGENT_RCV) && !tn_seq_gt(up, past->rcv_up))
         return;
-    conn->rcv_up = up;
-    conn->flags |= TN_TCP_F_URGENT_RCV;
+    if (past != NULL) {
+        past->rcv_up = up;
+        conn->flags |= TN_TCP_F_URGENT_RCV;
+    }
     if (conn->events->urgent != NULL)
         conn->events->urgent(conn, conn->app, up - conn->rcv_nxt);
 }
@@ -317,17 +322,16 @@ static int input_complete_handshake(struct tenon_tcp *conn, struct tn_seg *seg)
     }
     if (conn->flags & TN_TCP_F_ACTIVE)
         data = input_syn_acked(conn, seg->ack);
-    conn->snd_una = conn->rtx_nxt = conn->lost_edge = tn_seq_max(conn->snd_una, conn->iss + 1);
+    conn->snd_una = conn->flight->rtx_nxt = conn->flight->lost_edge = tn_seq_max(conn->snd_una, conn->flight->iss + 1);
     conn->snd_wnd = seg->wnd << conn->snd_wscale;
     conn->snd_wnd_max = tn_max(conn->snd_wnd_max, conn->snd_wnd);
     conn->snd_wl1 = seg->seq;
-    conn->snd_wl2 = seg->ack;
     conn->flags &= ~(tenon_u32)(TN_TCP_F_SYN_QUEUED | TN_TCP_F_GIVE_COOKIE);
     if (conn->backoff == 0 && (conn->flags & TN_TCP_F_RTT_TIMING))
-        tn_tcp_rtt_sample(conn, conn->stack->now_us - conn->rtt_start_us);
+        tn_tcp_rtt_sample(conn, conn->stack->now_us - conn->flight->rtt_start_us);
     conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
     input_established(conn, data);
-    if (conn->state != TENON_TCP_CLOSED && conn->snd_nxt != conn->snd_una && conn->flight != NULL) {
+    if (conn->state != TENON_TCP_CLOSED && conn->snd_nxt != conn->snd_una) {
         tn_tcp_arm_rtx(conn);    /* Fast Open: data has followed the SYN-ACK */
         tn_tcp_choose_timer(conn);
     }
@@ -338,7 +342,7 @@ static int input_complete_handshake(struct tenon_tcp *conn, struct tn_seg *seg)
  * the ACK that we wait for. @return 1: the segment is done with */
 static int input_repeated_syn(struct tenon_tcp *conn, struct tn_seg *seg)
 {
-    if (conn->state != TENON_TCP_SYN_RECEIVED || !(seg->flags & TN_TCP_SYN) || seg->seq != conn->irs)
+    if (conn->state != TENON_TCP_SYN_RECEIVED || !(seg->flags & TN_TCP_SYN) || seg->seq != conn->flight->irs)
         return 0;
     if (seg->flags & TN_TCP_RST)
         return 0;

@@ -19,68 +19,21 @@
 
 TENON_BEGIN_DECLS
 
-/* What identifies a connection; the beginning of struct tenon_tcp and of struct tn_time_wait. */
+/* What identifies a connection; the beginning of struct tenon_tcp and of struct tn_time_wait. Both ports are in
+ * node.word, the local one first; the other address is the path's, or in the record of TIME-WAIT. */
 struct tn_tcp_ends {
     struct tn_hnode node;
-    struct tenon_addr local, remote;
+    struct tenon_ip local;
+    tenon_u32 id;                /* of a connection */
+    tenon_u16 local_netif;
     tenon_u8 is_time_wait;
+    tenon_u8 is_v4;
 };
 
 /* Options that are seldom changed: shared until somebody changes one (tcp_options.c). */
 struct tn_tcp_opts {
     tenon_u32 refs;
     tenon_u32 values[TENON_TCP_OPTION_COUNT];
-};
-
-/* ---- queues ------------------------------------------------------------------------------------- */
-
-/* One piece of the send queue. */
-struct tn_sendq_piece {
-    struct tenon_buf *buf;
-    tenon_u32 off, len;
-    tenon_u32 seq;               /* of its first byte */
-};
-
-/* The send queue: a ring of pieces in order of sequence, holding [snd_una, snd_end). */
-struct tn_sendq {
-    struct tn_sendq_piece *ring; /* NULL until the first send */
-    tenon_u16 cap;               /* a power of two */
-    tenon_u16 head, count;
-    tenon_u8 tail_open;          /* the last piece's buffer is ours and may take more bytes */
-};
-
-/* Data that came too early: contiguous runs in order of sequence, each a list of pieces. */
-struct tn_ooo_piece {
-    struct tn_ooo_piece *next;
-    struct tenon_span span;
-};
-
-struct tn_ooo_range {
-    struct tn_ooo_range *next;
-    struct tn_ooo_piece *first, *last;
-    tenon_u32 seq, end;
-    tenon_u32 stamp;             /* when it grew last: the order of SACK blocks (RFC 2018 4) */
-};
-
-struct tn_ooo {
-    struct tn_ooo_range *ranges;
-    tenon_u32 bytes;             /* packet memory held */
-    tenon_u32 stamp;
-    tenon_u16 nranges;
-    tenon_u8 has_fin;            /* the peer's FIN has come, at fin_seq */
-    tenon_u32 fin_seq;
-};
-
-/* What the peer has SACKed, in order of sequence, apart from each other. */
-struct tn_sack_range {
-    tenon_u32 left, right;
-};
-
-struct tn_sack {
-    tenon_u16 n, cap;
-    tenon_u32 bytes;             /* in all ranges */
-    tenon_u32 below;             /* of these, below lost_edge */
-    struct tn_sack_range ranges[1];    /* [cap] */
 };
 
 /* ---- a connection --------------------------------------------------------------------------------- */
@@ -150,80 +103,93 @@ enum tn_ecn_flag {
 /* In the lower two bits of TOS and traffic class (RFC 3168 5). */
 enum { TN_ECT_0 = 2, TN_ECN_CE = 3 };
 
+/* What a connection has been through, where there is something to tell: it waited for more than data, retransmitted,
+ * got urgent data, was attacked. Made then, and kept for life (tcp_why.c). */
+struct tn_past {
+    tenon_u32 why_ms[TENON_TCP_WAIT_COUNT];
+    tenon_u16 why_us[TENON_TCP_WAIT_COUNT];
+    tenon_u32 retransmits, rtos;
+    tenon_u32 rcv_up;                /* TN_TCP_F_URGENT_RCV */
+    tenon_u32 challenge_ms;
+    tenon_u8 challenges;             /* challenge ACKs since challenge_ms */
+};
+
+/* The same in short: it began, there was a handshake, and since then it has waited for nothing but data. */
+union tn_life {
+    struct {
+        tenon_u32 begin_ms, handshake_us;
+    } brief;
+    struct tn_past *past;            /* begin_us is TN_LIFE_HAS_PAST */
+};
+
+enum { TN_LIFE_HAS_PAST = 0xFFFF };
+
+/* A connection. What it needs only while it works is in its block (tcp_flight.h); here is what it is, in the order in
+ * which segments ask for it. Sizes are those of 64-bit machines with lines of 64 bytes: two for every segment, the
+ * third for those that bring or take data, the others for timers and for what is asked for by somebody else. Each
+ * byte more costs a megabyte per million of connections: tools/footprint. */
 struct tenon_tcp {
     struct tn_tcp_ends ends;
+    tenon_u32 flags;                 /* enum tn_tcp_flag */
     tenon_u8 state;                  /* enum tenon_tcp_state */
     tenon_u8 recovery;               /* enum tn_recovery */
     tenon_u8 snd_wscale, rcv_wscale;
-    tenon_u8 backoff;                /* expiries of the timer without progress */
-    tenon_u8 dupacks;
-    tenon_u8 keepalives;             /* unanswered */
-    tenon_u8 challenges;             /* challenge ACKs since challenge_ms */
-    tenon_u8 rtx_timer;              /* enum tn_rtx_timer */
     tenon_u8 ecn;                    /* enum tn_ecn_flag */
     tenon_u8 why;                    /* enum tenon_tcp_wait */
-    tenon_u8 phase;                  /* enum tenon_trace_phase that was traced last */
+    tenon_u8 backoff;                /* expiries of the timer without progress */
+    tenon_u8 keepalives;             /* unanswered */
     tenon_u16 mss;                   /* payload of a full segment that we send, options subtracted */
-    tenon_u16 peer_mss;              /* from its MSS option, or the default */
     tenon_u16 rcv_mss;               /* largest payload received in one packet */
-    tenon_u16 path_mtu;              /* for which mss was computed */
-    tenon_u16 mtu_acked;             /* payload of the largest segment acknowledged (RFC 5927 7.2) */
-    tenon_u32 flags;                 /* enum tn_tcp_flag */
+    tenon_u32 snd_una, snd_nxt;
 
+    /* 64 */
     struct tenon *stack;
-    struct tn_path *path;
+    struct tn_path *path;            /* there is one as long as the connection is in the table */
+    struct tn_flight *flight;        /* NULL: it has nothing to do */
+    tenon_u32 snd_end;
+    tenon_u32 snd_wnd, snd_wl1;
+    tenon_u32 rcv_nxt, rcv_adv;
+    tenon_u32 rcv_acked;             /* the ACK that was sent last */
+    tenon_u32 rcv_unconsumed;
+    tenon_u32 ts_recent, ts_offset;
+    tenon_u32 srtt8;                 /* 8 * SRTT, us (RFC 6298); 0: no sample */
+
+    /* 128 */
     const struct tenon_tcp_events *events;
     void *app;
     struct tn_tcp_opts *opts;
-    struct tenon_tcp_listener *listener;    /* until established */
-    struct tenon_tcp *next;                 /* ready list or list of the dead */
-    struct tenon_tcp *queue_next, **queue_prev;    /* the listener's half-open ones, or the orphans */
+    struct tenon_tcp *next;          /* ready list or list of the dead */
+    struct tenon_cc cc;              /* cc.words are in the block, or behind it (tn_tcp_cc_change()) */
 
-    tenon_u32 snd_una, snd_nxt, snd_end;
-    tenon_u32 snd_wnd, snd_wl1, snd_wl2, snd_wnd_max;
-    tenon_u32 snd_up;
-    tenon_u32 recover, rtx_nxt, lost_edge;
-    tenon_u32 rto_una;               /* snd_una at the last timeout */
-    tenon_u32 first_dup_nxt;         /* snd_nxt at the first duplicate ACK: what is sent from then on is limited
-                                        transmit (RFC 3042), and counts for no loss */
-    tenon_u32 reno_sacked;           /* bytes that duplicate ACKs say have left the network (no SACK) */
-    struct tn_sendq sendq;
-    struct tn_sack *sack;            /* NULL: nothing is SACKed */
-    struct tn_flight *flight;        /* NULL: nothing is in flight */
-    tenon_u32 total_delivered, total_lost;
-    tenon_u32 pace_us, pace_carry;   /* TN_TCP_F_PACING: when the next packet may leave */
-    tenon_u32 ecn_recover;           /* no further reduction for ECE before this is acknowledged */
-
-    tenon_u32 rcv_nxt, rcv_adv;
-    tenon_u32 rcv_unconsumed;
-    tenon_u32 rcv_held;              /* delivered and, by the application's wish, not acknowledged */
-    tenon_u32 rcv_up;
-    tenon_u32 rcv_acked;             /* the ACK that was sent last */
-    tenon_u32 dup_left, dup_right;   /* has arrived twice, and no ACK has said so (RFC 2883); equal: nothing has */
-    struct tn_ooo *ooo;              /* NULL: nothing is out of order */
-
-    struct tenon_cc cc;
-    tenon_u32 srtt8, rttvar4;        /* 8 * SRTT, 4 * RTTVAR, us (RFC 6298); srtt8 0: no sample */
-    tenon_u32 rto_us, min_rtt_us, min_rtt_ms;
-    tenon_u32 rtt_seq, rtt_start_us;
-    tenon_u32 ts_recent, ts_recent_ms, ts_offset;
-
-    struct tn_timer timer;           /* runs for the earliest of these ticks */
-    tenon_u32 rtx_when, ack_when, idle_when, pace_when;
-    tenon_u32 rto_when;              /* when the RTO is over; rtx_when is that or earlier */
-    tenon_u32 progress_ms;           /* last forward progress: R2 counts from here */
-    tenon_u32 last_rcv_ms;           /* last segment from the peer: keep-alive */
-    tenon_u32 last_snd_ms;           /* last data segment sent: restart after idle */
+    /* 192 */
+    struct tn_timer timer;           /* runs for the earliest of all deadlines */
+    tenon_u32 last_rcv_ms;           /* last segment from the peer: keep-alive, age of ts_recent */
     tenon_u32 last_text_ms;          /* last text in order from the peer */
-    tenon_u32 stalled_ms;
-    tenon_u32 challenge_ms;
-
-    tenon_u32 iss, irs;
-    tenon_u32 id;
-    tenon_u32 retransmits, rtos;
-    tenon_u32 why_ms[TENON_TCP_WAIT_COUNT];    /* tcp_why.c */
-    tenon_u16 why_us[TENON_TCP_WAIT_COUNT];
+    tenon_u32 progress_ms;           /* last forward progress: R2 counts from here */
+    tenon_u32 ack_when, idle_when;   /* ticks */
+    tenon_u32 snd_wnd_max;
+    tenon_u32 rttvar4;               /* 4 * RTTVAR, us (RFC 6298) */
+    tenon_u32 min_rtt_us;
+    union tn_life life;              /* 248 */
+    tenon_u16 begin_us;              /* of life.brief.begin_ms, or TN_LIFE_HAS_PAST */
+    tenon_u16 peer_mss;              /* from its MSS option, or the default */
+    tenon_u16 path_mtu;              /* for which mss was computed */
+    tenon_u16 mtu_acked;             /* payload of the largest segment acknowledged (RFC 5927 7.2); 0: none */
 };
+
+/* The other end: its address is that of the path. */
+TENON_INLINE const struct tenon_ip *tn_tcp_remote_ip(const struct tenon_tcp *conn)
+{
+    return &conn->path->dst;
+}
+TENON_INLINE tenon_u16 tn_tcp_local_port(const struct tenon_tcp *conn)
+{
+    return (tenon_u16)(conn->ends.node.word >> 16);
+}
+TENON_INLINE tenon_u16 tn_tcp_remote_port(const struct tenon_tcp *conn)
+{
+    return (tenon_u16)(conn->ends.node.word & 0xFFFFUL);
+}
 
 /* Sources share the backlog by a hash: RES-1. */
 enum { TN_LISTEN_SHARES = 32 };
@@ -248,6 +214,7 @@ struct tenon_tcp_listener {
 /* RFC 9293 3.3.2 TIME-WAIT, without the rest of a connection. */
 struct tn_time_wait {
     struct tn_tcp_ends ends;
+    struct tenon_ip remote;
     struct tn_timer timer;
     struct tn_time_wait *next, **prev;
     tenon_u32 snd_nxt, rcv_nxt;
@@ -255,6 +222,7 @@ struct tn_time_wait {
     tenon_u32 wait_ms;
     tenon_u16 window;                /* field of the last ACK */
     tenon_u8 timestamps;
+    tenon_u8 scope;                  /* interface of a link-local remote address; 0: none */
 };
 
 /* A segment being processed. */
@@ -275,17 +243,28 @@ struct tn_seg {
 /* A connection in CLOSED, in no table. Takes references on opts.
  * @return NULL: no memory, or over the limit (counted) */
 TENON_INTERNAL struct tenon_tcp *tn_tcp_new(struct tenon *stack, struct tn_tcp_opts *opts);
-/* Enter it into the table of connections, with its path. @return TENON_OK or an error of tn_path_get() */
-TENON_INTERNAL int tn_tcp_attach(struct tenon_tcp *conn);
+/* Give it its ends, and a path from one to the other. A local address that is any becomes the path's, its interface
+ * 0 the path's. @return TENON_OK or an error of tn_path_get() */
+TENON_INTERNAL int tn_tcp_attach(struct tenon_tcp *conn, const struct tenon_addr *local,
+                                 const struct tenon_addr *remote);
+TENON_INTERNAL void tn_tcp_enter_table(struct tenon_tcp *conn);
+/* Its ends, as others speak of them. */
+TENON_INTERNAL void tn_tcp_local(const struct tenon_tcp *conn, struct tenon_addr *local);
+TENON_INTERNAL void tn_tcp_remote(const struct tenon_tcp *conn, struct tenon_addr *remote);
 TENON_INTERNAL void tn_tcp_set_state(struct tenon_tcp *conn, enum tenon_tcp_state state);
 /* The end: everything is given up, closed(why) is called unless quiet, the struct goes to the dead. */
 TENON_INTERNAL void tn_tcp_end(struct tenon_tcp *conn, int why, int quiet);
 /* Whether the application has heard of it: of a request it has not when it does not want to be asked. */
 TENON_INTERNAL int tn_tcp_app_knows(const struct tenon_tcp *conn);
+/* Bytes that were delivered and, by the application's wish, are not acknowledged. */
+TENON_INLINE tenon_u32 tn_tcp_rcv_held(const struct tenon_tcp *conn)
+{
+    return conn->flight == NULL ? 0 : conn->flight->rcv_held;
+}
 /* What the peer sent has not been acknowledged, by the application's wish: the connection may not end yet. */
 TENON_INLINE int tn_tcp_holds(const struct tenon_tcp *conn)
 {
-    return (conn->flags & TN_TCP_F_FIN_HELD) != 0 || conn->rcv_held > 0;
+    return (conn->flags & TN_TCP_F_FIN_HELD) != 0 || tn_tcp_rcv_held(conn) > 0;
 }
 /* Both FINs are through: leave a TIME-WAIT record behind and end. */
 TENON_INTERNAL void tn_tcp_enter_time_wait(struct tenon_tcp *conn);
@@ -399,12 +378,26 @@ TENON_INTERNAL void tn_tcp_input_synchronized(struct tenon_tcp *conn, struct tn_
 /* Fifth step of SEGMENT ARRIVES. @return 1: go on; 0: the segment, or the connection, is done with */
 TENON_INTERNAL int tn_tcp_ack_input(struct tenon_tcp *conn, struct tn_seg *seg);
 TENON_INTERNAL void tn_tcp_rtt_sample(struct tenon_tcp *conn, tenon_u32 rtt_us);
+/* The RTO that follows from the samples, before it is backed off. */
+TENON_INTERNAL tenon_u32 tn_tcp_rto_us(const struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_window_update(struct tenon_tcp *conn, const struct tn_seg *seg);
 /* Seventh and eighth: text and FIN, already trimmed to begin at or behind rcv_nxt and to end in the window. */
 TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg);
 TENON_INTERNAL void tn_ooo_free(struct tenon_tcp *conn);
 /* [left, right) has arrived once more: the next ACK says so (RFC 2883). */
 TENON_INTERNAL void tn_tcp_note_dup(struct tenon_tcp *conn, tenon_u32 left, tenon_u32 right);
+/* What is out of order, or NULL. */
+TENON_INLINE struct tn_ooo *tn_ooo_of(const struct tenon_tcp *conn)
+{
+    return conn->flight == NULL ? NULL : conn->flight->ooo;
+}
+/* Something is, or something has arrived twice: the next ACK tells it. */
+TENON_INLINE int tn_ooo_has_news(const struct tenon_tcp *conn)
+{
+    const struct tn_flight *flight = conn->flight;
+
+    return flight != NULL && (flight->ooo != NULL || flight->dup_left != flight->dup_right);
+}
 /* SACK blocks to report in the ACK of rcv_acked: what arrived twice, then the newest first. */
 TENON_INTERNAL unsigned tn_ooo_sack_blocks(struct tenon_tcp *conn, struct tn_tcp_options *options);
 /* Sequence numbers held. */
@@ -415,6 +408,11 @@ TENON_INTERNAL void tn_tcp_ack_now(struct tenon_tcp *conn);
 
 /* ---- tcp_sack.c: the scoreboard ---------------------------------------------------------------------------- */
 
+/* What is SACKed, or NULL. */
+TENON_INLINE struct tn_sack *tn_sack_of(const struct tenon_tcp *conn)
+{
+    return conn->flight == NULL ? NULL : conn->flight->sack;
+}
 /* Take note of [left, right), which lies within [snd_una, snd_nxt]; what is new of it is told to the ACK. */
 TENON_INTERNAL void tn_sack_add(struct tenon_tcp *conn, struct tn_ack *ack, tenon_u32 left, tenon_u32 right);
 /* Everything below snd_una is forgotten. */
@@ -518,6 +516,9 @@ TENON_INTERNAL void tn_tcp_recovery_on_mtu(struct tenon_tcp *conn);
 /* Another table, with its memory; init() is the caller's. @return TENON_OK or TENON_ENOMEM */
 TENON_INTERNAL int tn_tcp_cc_change(struct tenon_tcp *conn, const struct tenon_cc_ops *ops);
 TENON_INTERNAL void tn_tcp_cc_free(struct tenon_tcp *conn);
+/* The connection has got a block, and loses it. */
+TENON_INTERNAL void tn_tcp_cc_enter(struct tenon_tcp *conn);
+TENON_INTERNAL void tn_tcp_cc_leave(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_cc_event(struct tenon_tcp *conn, struct tenon_cc_event *event);
 
 /* ---- tcp_mtu.c: path MTU (RFC 5927, RFC 4821) ----------------------------------------------------- */
@@ -560,6 +561,16 @@ TENON_INTERNAL unsigned tn_ecn_flags(const struct tenon_tcp *conn, unsigned flag
 /* ---- tcp_why.c: why nothing more is sent ------------------------------------------------------------- */
 
 TENON_INTERNAL void tn_why_begin(struct tenon_tcp *conn);    /* of its life */
+/* The record of what it has been through; made if there is none. @return NULL: no memory */
+TENON_INTERNAL struct tn_past *tn_past_get(struct tenon_tcp *conn);
+TENON_INTERNAL void tn_past_free(struct tenon_tcp *conn);
+TENON_INLINE struct tn_past *tn_past_of(const struct tenon_tcp *conn)
+{
+    return conn->begin_us == TN_LIFE_HAS_PAST ? conn->life.past : NULL;
+}
+/* Something was sent again, or the timer went off. */
+TENON_INTERNAL void tn_past_retransmit(struct tenon_tcp *conn);
+TENON_INTERNAL void tn_past_rto(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_why_change(struct tenon_tcp *conn, enum tenon_tcp_wait wait);
 /* All of these @return 0, as "nothing is sent". */
 TENON_INLINE int tn_why(struct tenon_tcp *conn, enum tenon_tcp_wait wait)
@@ -611,7 +622,7 @@ TENON_INLINE void tn_trace_lost(struct tenon_tcp *conn, tenon_u32 from, tenon_u3
     if (TENON_LIKELY(conn->stack->conf.trace == NULL) || bytes == 0)
         return;
     stretch[0] = from;
-    stretch[1] = conn->lost_edge;
+    stretch[1] = conn->flight->lost_edge;
     tn_trace_stretch_event(conn, TENON_TRACE_LOST, stretch, bytes, (tenon_u32)rule);
 }
 /* What the congestion control is about, if that is another than before. */

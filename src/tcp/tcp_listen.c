@@ -102,41 +102,46 @@ static int listen_is_full(struct tenon_tcp_listener *listener, const struct teno
 
 static void listen_enter_backlog(struct tenon_tcp *conn)
 {
-    struct tenon_tcp_listener *listener = conn->listener;
+    struct tenon_tcp_listener *listener = conn->flight->listener;
 
     conn->flags |= TN_TCP_F_PASSIVE_COUNTED;
-    conn->queue_next = NULL;
-    conn->queue_prev = listener->half_last;
+    conn->flight->queue_next = NULL;
+    conn->flight->queue_prev = listener->half_last;
     *listener->half_last = conn;
-    listener->half_last = &conn->queue_next;
+    listener->half_last = &conn->flight->queue_next;
     listener->half_open++;
-    ++*listen_share(listener, &conn->ends.remote.ip);
+    ++*listen_share(listener, tn_tcp_remote_ip(conn));
 }
 
 TENON_INTERNAL void tn_tcp_leave_backlog(struct tenon_tcp *conn)
 {
-    struct tenon_tcp_listener *listener = conn->listener;
+    struct tenon_tcp_listener *listener;
 
+    if (conn->flight == NULL)
+        return;
+    listener = conn->flight->listener;
     if (listener != NULL && tn_fastopen_is_early(conn))
         tn_fastopen_leave(conn);
-    conn->listener = NULL;
+    conn->flight->listener = NULL;
     if (!(conn->flags & TN_TCP_F_PASSIVE_COUNTED))
         return;
     conn->flags &= ~(tenon_u32)TN_TCP_F_PASSIVE_COUNTED;
-    *conn->queue_prev = conn->queue_next;
-    if (conn->queue_next != NULL)
-        conn->queue_next->queue_prev = conn->queue_prev;
+    *conn->flight->queue_prev = conn->flight->queue_next;
+    if (conn->flight->queue_next != NULL)
+        conn->flight->queue_next->flight->queue_prev = conn->flight->queue_prev;
     else
-        listener->half_last = conn->queue_prev;
+        listener->half_last = conn->flight->queue_prev;
     TENON_ASSERT(listener->half_open > 0);
     listener->half_open--;
-    --*listen_share(listener, &conn->ends.remote.ip);
+    --*listen_share(listener, tn_tcp_remote_ip(conn));
 }
 
 /* RFC 4987 3.3: when more than half of the backlog is taken, two repetitions are enough. */
 TENON_INTERNAL int tn_tcp_half_open_is_over(const struct tenon_tcp *conn)
 {
-    return conn->listener != NULL && conn->backoff >= 2 && conn->listener->half_open > conn->listener->backlog / 2;
+    const struct tenon_tcp_listener *listener = conn->flight->listener;
+
+    return listener != NULL && conn->backoff >= 2 && listener->half_open > listener->backlog / 2;
 }
 
 /* RFC 4987 3.4: the oldest gives way, but not one that waits for the application. Its peer hears nothing: most
@@ -146,7 +151,7 @@ static int listen_recycle(struct tenon_tcp_listener *listener)
     struct tenon_tcp *conn = listener->half_first;
 
     while (conn != NULL && (conn->flags & TN_TCP_F_HELD))
-        conn = conn->queue_next;
+        conn = conn->flight->queue_next;
     if (conn == NULL)
         return 0;
     tn_count(listener->stack, TENON_STAT_TCP_BACKLOG_RECYCLED);
@@ -189,10 +194,9 @@ TENON_API void tenon_tcp_listener_local(const struct tenon_tcp_listener *listene
 
 static void listen_fill(struct tenon_tcp *conn, struct tenon_tcp_listener *listener, const struct tn_seg *seg)
 {
-    tn_tcp_ends_of(seg, &conn->ends.local, &conn->ends.remote);
     conn->events = listener->events;
     conn->app = listener->app;
-    conn->listener = listener;
+    conn->flight->listener = listener;
     if (seg->pkt->foreign) {
         conn->flags |= TN_TCP_F_FOREIGN;
         conn->stack->tcp.transparent++;
@@ -203,21 +207,20 @@ static void listen_fill(struct tenon_tcp *conn, struct tenon_tcp_listener *liste
 static void listen_receive_syn(struct tenon_tcp *conn, const struct tn_seg *seg, tenon_u32 iss)
 {
     tn_tcp_offer(conn);
-    conn->irs = seg->seq;
+    conn->flight->irs = seg->seq;
     conn->rcv_nxt = seg->seq + 1;
     conn->rcv_adv = conn->rcv_nxt;
     conn->rcv_acked = conn->rcv_nxt;
-    conn->iss = iss;
-    conn->snd_una = conn->iss;
-    conn->snd_nxt = conn->iss + 1;
-    conn->snd_end = conn->iss + 1;
-    conn->rtx_nxt = conn->lost_edge = conn->snd_una;
+    conn->flight->iss = iss;
+    conn->snd_una = conn->flight->iss;
+    conn->snd_nxt = conn->flight->iss + 1;
+    conn->snd_end = conn->flight->iss + 1;
+    tn_flight_begin(conn, conn->snd_una);
     tn_tcp_read_syn_options(conn, seg);
     tn_ecn_take_syn(conn, seg);
     conn->snd_wnd = seg->wnd;    /* RFC 7323 2.2: never scaled in a SYN */
     conn->snd_wnd_max = seg->wnd;
     conn->snd_wl1 = seg->seq;
-    conn->snd_wl2 = conn->iss;
     tn_tcp_update_mss(conn);
 }
 
@@ -243,16 +246,18 @@ static struct tenon_tcp *listen_new(struct tenon_tcp_listener *listener, const s
 {
     struct tenon *stack = listener->stack;
     struct tenon_tcp *conn = tn_tcp_new(stack, listener->opts);
+    struct tenon_addr local, remote;
 
     if (conn == NULL)
         return NULL;
     listen_fill(conn, listener, syn);
-    if (tn_tcp_attach(conn) != TENON_OK) {
+    tn_tcp_ends_of(syn, &local, &remote);
+    if (tn_tcp_attach(conn, &local, &remote) != TENON_OK) {
         tn_tcp_end(conn, TENON_EUNREACH, 1);
         return NULL;
     }
     listen_receive_syn(conn, syn, iss);
-    tn_htab_insert(&stack->tcp.conns, &conn->ends.node, tn_tcp_hash(stack, &conn->ends.local, &conn->ends.remote));
+    tn_tcp_enter_table(conn);
     tn_tcp_set_state(conn, TENON_TCP_SYN_RECEIVED);
     listen_enter_backlog(conn);
     return conn;
@@ -312,7 +317,7 @@ static void listen_syn(struct tenon *stack, struct tenon_tcp_listener *listener,
  * peer's answer then ends the handshake. Such a connection has a place in the backlog, or is not there. */
 static void listen_decide_cookie(struct tenon_tcp *conn, enum tenon_verdict verdict)
 {
-    struct tenon_tcp_listener *listener = conn->listener;
+    struct tenon_tcp_listener *listener = conn->flight->listener;
 
     if (verdict == TENON_HOLD && listener->half_open > listener->backlog) {
         conn->flags |= TN_TCP_F_HELD;
@@ -353,9 +358,9 @@ TENON_INTERNAL int tn_tcp_take_cookie(struct tenon_tcp *conn, const struct tn_se
 {
     struct tn_seg syn;
 
-    if (conn->listener == NULL || tn_fastopen_is_early(conn) || conn->opts != conn->listener->opts ||
-        conn->snd_end != conn->iss + 1 || seg->seq != conn->rcv_nxt ||
-        !tn_cookie_check(conn->listener, seg, &syn))
+    if (conn->flight->listener == NULL || tn_fastopen_is_early(conn) || conn->opts != conn->flight->listener->opts ||
+        conn->snd_end != conn->flight->iss + 1 || seg->seq != conn->rcv_nxt ||
+        !tn_cookie_check(conn->flight->listener, seg, &syn))
         return 0;
     tn_count(conn->stack, TENON_STAT_TCP_COOKIE_GOOD);
     listen_receive_syn(conn, &syn, seg->ack - 1);

@@ -20,15 +20,14 @@ static tenon_u32 mtu_options(const struct tenon_tcp *conn)
 
 static tenon_u32 mtu_overhead(const struct tenon_tcp *conn)
 {
-    return (tenon_u32)(tenon_ip_is_v4(&conn->ends.local.ip) ? 20 : 40) + TN_TCP_BYTES + mtu_options(conn);
+    return (tenon_u32)(conn->ends.is_v4 ? 20 : 40) + TN_TCP_BYTES + mtu_options(conn);
 }
 
 /* ---- reports (RFC 5927 7.2) --------------------------------------------------------------------- */
 
 TENON_INTERNAL void tn_mtu_sent(struct tenon_tcp *conn, tenon_u32 bytes)
 {
-    if (conn->flight != NULL)    /* data of a SYN has none yet */
-        conn->flight->mtu_sent = (tenon_u16)tn_max(conn->flight->mtu_sent, bytes);
+    conn->flight->mtu_sent = (tenon_u16)tn_max(conn->flight->mtu_sent, bytes);
 }
 
 TENON_INTERNAL void tn_mtu_arrived(struct tenon_tcp *conn, tenon_u32 bytes)
@@ -39,7 +38,7 @@ TENON_INTERNAL void tn_mtu_arrived(struct tenon_tcp *conn, tenon_u32 bytes)
 /* nsegrto >= MAXSEGRTO (1): the segment at the head was sent again by the timer, and nothing has come of it. */
 static int mtu_head_has_timed_out(const struct tenon_tcp *conn)
 {
-    return conn->recovery == TN_RECOVERY_RTO && conn->rto_una == conn->snd_una;
+    return conn->recovery == TN_RECOVERY_RTO && conn->flight->rto_una == conn->snd_una;
 }
 
 /* @return 0: it tells nothing new */
@@ -141,12 +140,11 @@ static int mtu_may_probe(const struct tenon_tcp *conn)
     if (conn->path->search != TN_PATH_SEARCH_ON || !(conn->flags & TN_TCP_F_SACK) ||
         tn_tcp_opt(conn, TENON_TCP_MTU_PROBING) == MTU_PROBING_OFF)
         return 0;
-    if (conn->recovery != TN_RECOVERY_NONE || conn->sack != NULL)
-        return 0;
-    if (conn->flight != NULL && conn->flight->probe_seq != conn->flight->probe_end)
+    if (conn->recovery != TN_RECOVERY_NONE || conn->flight->sack != NULL ||
+        conn->flight->probe_seq != conn->flight->probe_end)
         return 0;
     /* What goes along with it would make it larger still, or is said once only. */
-    return conn->ooo == NULL && conn->dup_left == conn->dup_right && !(conn->flags & TN_TCP_F_URGENT_SND);
+    return !tn_ooo_has_news(conn) && !(conn->flags & TN_TCP_F_URGENT_SND);
 }
 
 TENON_INTERNAL tenon_u32 tn_mtu_probe_bytes(struct tenon_tcp *conn)
@@ -208,9 +206,9 @@ TENON_INTERNAL int tn_mtu_probe_is_lone(const struct tenon_tcp *conn)
 {
     const struct tn_flight *flight = conn->flight;
     const tenon_u32 bytes = flight->probe_end - flight->probe_seq;
-    const tenon_u32 below = conn->sack == NULL ? 0 : conn->sack->below;
+    const tenon_u32 below = conn->flight->sack == NULL ? 0 : conn->flight->sack->below;
 
     return bytes > 0 && conn->recovery == TN_RECOVERY_NONE && conn->snd_una == flight->probe_seq &&
-           conn->lost_edge - conn->snd_una - below == bytes &&
+           conn->flight->lost_edge - conn->snd_una - below == bytes &&
            tn_sack_bytes_between(conn, flight->probe_seq, flight->probe_end) == 0;
 }

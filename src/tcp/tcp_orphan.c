@@ -8,11 +8,11 @@ static void orphan_unlink(struct tenon_tcp *conn)
 {
     struct tn_tcp_state *tcp = &conn->stack->tcp;
 
-    *conn->queue_prev = conn->queue_next;
-    if (conn->queue_next != NULL)
-        conn->queue_next->queue_prev = conn->queue_prev;
+    *conn->flight->queue_prev = conn->flight->queue_next;
+    if (conn->flight->queue_next != NULL)
+        conn->flight->queue_next->flight->queue_prev = conn->flight->queue_prev;
     else
-        tcp->orphan_last = conn->queue_prev;
+        tcp->orphan_last = conn->flight->queue_prev;
     tcp->norphans--;
 }
 
@@ -41,11 +41,13 @@ TENON_INTERNAL void tn_tcp_orphan_enter(struct tenon_tcp *conn)
     /* One that is half-open is in its listener's queue; it comes here when it is established. */
     if (!(conn->flags & TN_TCP_F_NO_READER) || (conn->flags & (TN_TCP_F_ORPHAN | TN_TCP_F_PASSIVE_COUNTED)))
         return;
+    if (tn_flight_get(conn) == NULL)
+        return;    /* the place in the queue is there; what has a FIN to send comes again */
     conn->flags |= TN_TCP_F_ORPHAN;
-    conn->queue_next = NULL;
-    conn->queue_prev = tcp->orphan_last;
+    conn->flight->queue_next = NULL;
+    conn->flight->queue_prev = tcp->orphan_last;
     *tcp->orphan_last = conn;
-    tcp->orphan_last = &conn->queue_next;
+    tcp->orphan_last = &conn->flight->queue_next;
     tcp->norphans++;
     if (tcp->norphans > stack->conf.tcp_orphans_max)
         orphan_end(tcp->orphan_first, TENON_STAT_TCP_ORPHAN_EVICTED);
@@ -58,7 +60,7 @@ static tenon_u32 orphan_patience_ms(const struct tenon_tcp *conn)
 {
     const tenon_u32 wish = tn_tcp_opt(conn, TENON_TCP_PERSIST_MS);
 
-    if (!(conn->flags & TN_TCP_F_ORPHAN))
+    if (!(conn->flags & TN_TCP_F_NO_READER))
         return wish;
     return wish == 0 ? conn->stack->conf.tcp_orphan_ms : tn_min(wish, conn->stack->conf.tcp_orphan_ms);
 }
@@ -67,14 +69,16 @@ TENON_INTERNAL int tn_tcp_stalled(struct tenon_tcp *conn)
 {
     const tenon_u32 patience_ms = orphan_patience_ms(conn);
 
+    if (conn->flight == NULL)
+        return 0;
     if (conn->snd_wnd != 0 || !(conn->flags & TN_TCP_F_STALLED)) {
         conn->flags &= ~(tenon_u32)TN_TCP_F_STALLED;
         if (conn->snd_wnd == 0)
             conn->flags |= TN_TCP_F_STALLED;
-        conn->stalled_ms = conn->stack->now_ms;
+        conn->flight->stalled_ms = conn->stack->now_ms;
         return 0;
     }
-    if (patience_ms == 0 || conn->stack->now_ms - tn_seq_max(conn->stalled_ms, conn->progress_ms) < patience_ms)
+    if (patience_ms == 0 || conn->stack->now_ms - tn_seq_max(conn->flight->stalled_ms, conn->progress_ms) < patience_ms)
         return 0;
     orphan_end(conn, TENON_STAT_TCP_STALLED);
     return 1;

@@ -35,7 +35,7 @@ TENON_INTERNAL tenon_u32 tn_tcp_rcv_edge(const struct tenon_tcp *conn)
 
 static tenon_u32 output_ack_seq(const struct tenon_tcp *conn)
 {
-    return conn->rcv_nxt - conn->rcv_held - ((conn->flags & TN_TCP_F_FIN_HELD) ? 1 : 0);
+    return conn->rcv_nxt - tn_tcp_rcv_held(conn) - ((conn->flags & TN_TCP_F_FIN_HELD) ? 1 : 0);
 }
 
 /* A window that goes up by less than one unit of its scale each time would creep past the buffer. */
@@ -81,8 +81,7 @@ static unsigned output_options(struct tenon_tcp *conn, tenon_u8 *p, unsigned fla
 {
     struct tn_tcp_options options;
 
-    if (!(flags & TN_TCP_SYN) && !(conn->flags & TN_TCP_F_TIMESTAMPS) && conn->ooo == NULL &&
-        conn->dup_left == conn->dup_right)
+    if (!(flags & TN_TCP_SYN) && !(conn->flags & TN_TCP_F_TIMESTAMPS) && !tn_ooo_has_news(conn))
         return 0;
     memset(&options, 0, sizeof(options));
     if (flags & TN_TCP_SYN)
@@ -105,8 +104,8 @@ static void output_header(struct tenon_tcp *conn, struct tn_out *out, tenon_u32 
     struct tn_tcp tcp;
 
     memset(&tcp, 0, sizeof(tcp));
-    tcp.sport = conn->ends.local.port;
-    tcp.dport = conn->ends.remote.port;
+    tcp.sport = tn_tcp_local_port(conn);
+    tcp.dport = tn_tcp_remote_port(conn);
     tcp.seq = seq;
     tcp.flags = (tenon_u8)flags;
     if (flags & TN_TCP_ACK) {
@@ -117,9 +116,10 @@ static void output_header(struct tenon_tcp *conn, struct tn_out *out, tenon_u32 
         tcp.wnd = (tenon_u16)tn_min(tn_tcp_opt(conn, TENON_TCP_RCV_BUF), 65535UL);
     }
     /* RFC 9293 3.8.5: the pointer is an offset from this segment, up to 65535 ahead. */
-    if ((conn->flags & TN_TCP_F_URGENT_SND) && tn_seq_lt(seq, conn->snd_up) && !(flags & (TN_TCP_SYN | TN_TCP_RST))) {
+    if ((conn->flags & TN_TCP_F_URGENT_SND) && tn_seq_lt(seq, conn->flight->snd_up) &&
+        !(flags & (TN_TCP_SYN | TN_TCP_RST))) {
         tcp.flags |= TN_TCP_URG;
-        tcp.urgent = (tenon_u16)tn_min(conn->snd_up - seq, 65535UL);
+        tcp.urgent = (tenon_u16)tn_min(conn->flight->snd_up - seq, 65535UL);
     }
     tcp.flags |= (tenon_u8)((flags & TN_TCP_SYN) ? tn_ecn_syn_flags(conn, flags) : tn_ecn_flags(conn, flags));
     tcp.header_bytes = (tenon_u8)(TN_TCP_BYTES + output_options(conn, l4 + TN_TCP_BYTES, flags));
@@ -128,8 +128,8 @@ static void output_header(struct tenon_tcp *conn, struct tn_out *out, tenon_u32 
     out->l4_bytes = tcp.header_bytes;
     out->csum = 1;
     out->csum_offset = 16;
-    out->src = conn->ends.local.ip;
-    out->dst = conn->ends.remote.ip;
+    out->src = conn->ends.local;
+    out->dst = *tn_tcp_remote_ip(conn);
     out->proto = TN_PROTO_TCP;
     out->df = 1;
     out->ttl = (tenon_u8)tn_tcp_opt(conn, TENON_TCP_TTL);
@@ -254,7 +254,7 @@ static void output_segmentation(const struct tenon_tcp *conn, struct tn_out *out
 {
     if (out->payload <= seg_bytes)
         return;
-    out->seg_kind = (tenon_u8)(tenon_ip_is_v4(&conn->ends.local.ip) ? TENON_SEG_TCP4 : TENON_SEG_TCP6);
+    out->seg_kind = (tenon_u8)(conn->ends.is_v4 ? TENON_SEG_TCP4 : TENON_SEG_TCP6);
     out->seg_bytes = (tenon_u16)seg_bytes;
 }
 
@@ -326,7 +326,7 @@ static tenon_u32 output_data(struct tenon_tcp *conn, struct output_plan *plan)
 
     if (tn_out_new(conn->stack, &out) != TENON_OK)
         return 0;
-    output_header(conn, &out, (flags & TN_TCP_SYN) ? conn->iss : plan->seq, flags);
+    output_header(conn, &out, (flags & TN_TCP_SYN) ? conn->flight->iss : plan->seq, flags);
     tn_gather_init(&to, spans, output_gather_max(conn));
     if (plan->len > 0)
         copied = output_payload(conn, &out, plan, &to);
@@ -352,7 +352,7 @@ static tenon_u32 output_data(struct tenon_tcp *conn, struct output_plan *plan)
         return 0;    /* nothing has left: it is not in flight, and will be tried again */
     output_acked(conn);
     tn_mtu_sent(conn, plan->probe ? plan->len : tn_min(plan->len, conn->mss));
-    conn->last_snd_ms = conn->stack->now_ms;
+    conn->flight->last_snd_ms = conn->stack->now_ms;
     return plan->len + (tenon_u32)((flags & TN_TCP_FIN) != 0);
 }
 
@@ -362,13 +362,15 @@ static tenon_u32 output_data(struct tenon_tcp *conn, struct output_plan *plan)
  * for. */
 TENON_INTERNAL tenon_u32 tn_tcp_in_flight(const struct tenon_tcp *conn)
 {
-    tenon_u32 pipe = conn->snd_nxt - conn->lost_edge;
+    const struct tn_flight *flight = conn->flight;
+    tenon_u32 pipe;
 
-    if (conn->sack != NULL)
-        pipe -= conn->sack->bytes - conn->sack->below;
-    if (conn->flight != NULL)
-        pipe += conn->flight->again_bytes;
-    return pipe - tn_min(pipe, conn->reno_sacked);
+    if (flight == NULL)
+        return 0;
+    pipe = conn->snd_nxt - flight->lost_edge + flight->again_bytes;
+    if (flight->sack != NULL)
+        pipe -= flight->sack->bytes - flight->sack->below;
+    return pipe - tn_min(pipe, flight->reno_sacked);
 }
 
 /* ---- what may be sent: retransmissions ------------------------------------------------------------------------ */
@@ -389,7 +391,7 @@ static tenon_u32 output_unsent(const struct tenon_tcp *conn)
 static tenon_u32 output_frame_limit(const struct tenon_tcp *conn)
 {
     const struct tn_netif *netif = tn_netif_at(conn->stack, conn->path->netif);
-    const int is_v4 = tenon_ip_is_v4(&conn->ends.local.ip);
+    const int is_v4 = conn->ends.is_v4;
     const tenon_u32 most = tn_tx_segment_bytes_max(netif, 128);
     const unsigned cap = is_v4 ? TENON_CAP_TSO4 : TENON_CAP_TSO6;
     tenon_u32 segments = tn_min(most, tn_pace_quantum(conn)) / conn->mss;
@@ -398,7 +400,8 @@ static tenon_u32 output_frame_limit(const struct tenon_tcp *conn)
     if (!(netif->conf.caps & cap))
         segments = tn_min(segments, tn_tx_room(conn->stack));
     /* The urgent pointer is an offset, CWR and a duplicate are told once: a frame that is cut would repeat them. */
-    if ((conn->flags & TN_TCP_F_URGENT_SND) || (conn->ecn & TN_ECN_CWR) || conn->dup_left != conn->dup_right)
+    if ((conn->flags & TN_TCP_F_URGENT_SND) || (conn->ecn & TN_ECN_CWR) ||
+        conn->flight->dup_left != conn->flight->dup_right)
         segments = 1;
     return tn_max(segments, 1) * conn->mss;
 }
@@ -407,22 +410,22 @@ static tenon_u32 output_frame_limit(const struct tenon_tcp *conn)
  * @return 1 and [from, end): the gap to fill */
 static int output_find_gap(struct tenon_tcp *conn, tenon_u32 *from, tenon_u32 *end)
 {
-    tenon_u32 at = conn->rtx_nxt;
+    tenon_u32 at = conn->flight->rtx_nxt;
 
     if (conn->recovery == TN_RECOVERY_NONE || conn->flight->frto == TN_FRTO_NEW)
         return 0;
     for (;;) {
         *from = tn_sack_gap(conn, at, end);
-        if (tn_seq_ge(*from, conn->lost_edge)) {
-            conn->rtx_nxt = conn->lost_edge;
+        if (tn_seq_ge(*from, conn->flight->lost_edge)) {
+            conn->flight->rtx_nxt = conn->flight->lost_edge;
             return 0;
         }
-        *end = tn_seq_min(*end, conn->lost_edge);
+        *end = tn_seq_min(*end, conn->flight->lost_edge);
         at = tn_flight_again_skip(conn, *from, end);
         if (at == *from)
             break;
     }
-    conn->rtx_nxt = *from;
+    conn->flight->rtx_nxt = *from;
     return tn_flight_has_room(conn);
 }
 
@@ -564,11 +567,11 @@ static void output_sent_rtx(struct tenon_tcp *conn, const struct output_plan *pl
     tn_flight_sent_again(conn, plan->seq, plan->seq + taken);
     tn_undo_sent_again(conn, taken);
     tn_pace_sent(conn, taken);
-    conn->rtx_nxt = plan->seq + taken;
-    flight->again_high = tn_seq_max(flight->again_high, conn->rtx_nxt);
+    conn->flight->rtx_nxt = plan->seq + taken;
+    flight->again_high = tn_seq_max(flight->again_high, conn->flight->rtx_nxt);
     flight->prr_out += taken;
     conn->flags &= ~(tenon_u32)(TN_TCP_F_FORCE_RTX | TN_TCP_F_RTT_TIMING);    /* Karn */
-    conn->retransmits++;
+    tn_past_retransmit(conn);
     tn_count(conn->stack, TENON_STAT_TCP_RETRANSMIT);
     if (plan->seq == conn->snd_una)
         tn_tcp_arm_rtx(conn);
@@ -596,8 +599,8 @@ static void output_sent_new(struct tenon_tcp *conn, const struct output_plan *pl
     conn->ecn &= (tenon_u8)~TN_ECN_CWR;
     if (!(conn->flags & TN_TCP_F_RTT_TIMING)) {
         conn->flags |= TN_TCP_F_RTT_TIMING;
-        conn->rtt_seq = plan->seq;
-        conn->rtt_start_us = conn->stack->now_us;
+        conn->flight->rtt_seq = plan->seq;
+        conn->flight->rtt_start_us = conn->stack->now_us;
     }
     conn->snd_nxt = plan->seq + taken;
     conn->flags &= ~(tenon_u32)(TN_TCP_F_SWS_OVERRIDE | TN_TCP_F_PROBED);
@@ -607,7 +610,7 @@ static void output_sent_new(struct tenon_tcp *conn, const struct output_plan *pl
         tn_tcp_disarm_rtx(conn);
     if (!(conn->flags & TN_TCP_F_RTX_ARMED))
         tn_tcp_arm_rtx(conn);    /* RFC 6298 5.1 */
-    if (conn->rtx_timer != TN_RTX_REORDER)
+    if (conn->flight->rtx_timer != TN_RTX_REORDER)
         tn_tcp_choose_timer(conn);
 }
 
@@ -628,12 +631,15 @@ static int output_one(struct tenon_tcp *conn)
     struct output_plan plan;
     tenon_u32 taken;
 
+    if (conn->flight == NULL && !tn_tcp_has_new_data(conn))
+        return tn_why(conn, TENON_TCP_WAIT_DATA);
+    if (conn->flight == NULL && tn_flight_get(conn) == NULL)
+        return tn_why(conn, TENON_TCP_WAIT_HOST);
     if (!output_plan_next(conn, &plan))
         return 0;
     if (!(plan.is_rtx && (conn->flags & TN_TCP_F_FORCE_RTX)) && !tn_pace_allows(conn))
         return tn_why(conn, TENON_TCP_WAIT_PACING);
-    if (tn_flight_get(conn) == NULL)
-        return tn_why(conn, TENON_TCP_WAIT_HOST);
+    (void)tn_flight_get(conn);    /* it rests no more */
     if (conn->snd_una == conn->snd_nxt)
         output_restart(conn);
     taken = output_data(conn, &plan);
@@ -654,13 +660,13 @@ static void output_check_idle(struct tenon_tcp *conn)
 
     if (conn->snd_una != conn->snd_nxt || output_unsent(conn) == 0)
         return;
-    if (conn->stack->now_ms - conn->last_snd_ms <= conn->rto_us / 1000)
+    if (conn->stack->now_ms - conn->flight->last_snd_ms <= conn->flight->rto_us / 1000)
         return;
-    if (conn->stack->now_ms - conn->last_snd_ms > 1000000UL)
+    if (conn->stack->now_ms - conn->flight->last_snd_ms > 1000000UL)
         conn->flags &=
             ~(tenon_u32)TN_TCP_F_PACING; /* its clock comes round in an hour */
-    tn_tcp_trace(conn, TENON_TRACE_IDLE, NULL, conn->stack->now_ms - conn->last_snd_ms);
-    conn->last_snd_ms = conn->stack->now_ms;
+    tn_tcp_trace(conn, TENON_TRACE_IDLE, NULL, conn->stack->now_ms - conn->flight->last_snd_ms);
+    conn->flight->last_snd_ms = conn->stack->now_ms;
     if (tn_tcp_keeps_window(conn))
         return;
     tn_tcp_cc_event(conn, &event);
@@ -686,7 +692,7 @@ static int output_fastopen_syn(struct tenon_tcp *conn, tenon_u32 most)
     struct output_plan plan;
 
     memset(&plan, 0, sizeof(plan));
-    plan.seq = conn->iss + 1;
+    plan.seq = conn->flight->iss + 1;
     plan.len = tn_min(output_unsent(conn), most);
     plan.flags = TN_TCP_SYN;
     if (plan.len == 0 || output_data(conn, &plan) == 0)
@@ -704,13 +710,13 @@ static void output_syn(struct tenon_tcp *conn)
     conn->flags &= ~(tenon_u32)TN_TCP_F_SYN_QUEUED;
     if (conn->backoff == 0 && !(conn->flags & TN_TCP_F_RTX_ARMED)) {
         conn->flags |= TN_TCP_F_RTT_TIMING;
-        conn->rtt_start_us = conn->stack->now_us;
+        conn->flight->rtt_start_us = conn->stack->now_us;
         conn->progress_ms = conn->stack->now_ms;
         if (conn->state == TENON_TCP_SYN_SENT)
             fast = tn_fastopen_begin(conn);
     }
     if (!output_fastopen_syn(conn, fast))
-        output_control(conn, conn->iss, flags);
+        output_control(conn, conn->flight->iss, flags);
     if (!(conn->flags & TN_TCP_F_RTX_ARMED))
         tn_tcp_arm_rtx(conn);
 }
@@ -855,7 +861,7 @@ TENON_INTERNAL int tn_tcp_send_tlp(struct tenon_tcp *conn)
     if (plan.is_rtx) {
         tn_flight_sent_again(conn, plan.seq, plan.seq + taken);
         conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
-        conn->retransmits++;
+        tn_past_retransmit(conn);
         tn_count(conn->stack, TENON_STAT_TCP_RETRANSMIT);
     } else {
         output_sent_new(conn, &plan, taken);

@@ -84,7 +84,7 @@ TENON_INTERNAL void tn_rack_recovered(struct tn_flight *flight)
 /* Segments that the peer has SACKed, at least this many. */
 static int rack_many_are_sacked(const struct tenon_tcp *conn)
 {
-    const struct tn_sack *sack = conn->sack;
+    const struct tn_sack *sack = conn->flight->sack;
 
     return sack != NULL && (sack->n >= RACK_DUP_THRESH || sack->bytes > (RACK_DUP_THRESH - 1) * (tenon_u32)conn->mss);
 }
@@ -126,7 +126,7 @@ static void rack_wait(struct tn_flight *flight, tenon_u32 us)
 static tenon_u32 rack_lose_first(struct tenon_tcp *conn, tenon_u32 to)
 {
     const struct tn_sent sent = *tn_flight_at(conn->flight, conn->flight->edge);
-    const tenon_u32 from = conn->lost_edge;
+    const tenon_u32 from = conn->flight->lost_edge;
     const tenon_u32 bytes = tn_flight_move_edge(conn, to);
 
     tn_trace_lost(conn, from, bytes, (enum tenon_trace_rule)conn->flight->rule);
@@ -158,7 +158,7 @@ static tenon_u32 rack_detect_first(struct tenon_tcp *conn, tenon_u32 window)
         const int tie = sent->sent_us == flight->rack_sent_us;
         tenon_u32 left;
 
-        if (!rack_left_before(flight, sent->sent_us, conn->lost_edge))
+        if (!rack_left_before(flight, sent->sent_us, conn->flight->lost_edge))
             break;
         left = rack_left_us(conn, sent->sent_us, window);
         if (left > 0) {
@@ -230,7 +230,7 @@ TENON_INTERNAL tenon_u32 tn_rack_timeout(struct tenon_tcp *conn)
     flight->rule = TENON_TRACE_RULE_TIMEOUT;
     while (flight->edge != flight->last && now - tn_flight_at(flight, flight->edge)->sent_us >= due)
         lost += rack_lose_first(conn, tn_flight_at(flight, flight->edge)->end);
-    if (tn_seq_lt(conn->lost_edge, head))
+    if (tn_seq_lt(conn->flight->lost_edge, head))
         lost += rack_lose_first(conn, head);
     while (i < flight->again_n) {
         if (flight->again[i].seq == conn->snd_una || now - flight->again[i].sent.sent_us >= due)
@@ -248,7 +248,8 @@ TENON_INTERNAL tenon_u32 tn_tlp_timeout(const struct tenon_tcp *conn)
     const struct tn_flight *flight = conn->flight;
     tenon_u32 pto = conn->srtt8 >> 2;
 
-    if (flight == NULL || !(conn->flags & TN_TCP_F_SACK) || conn->recovery != TN_RECOVERY_NONE || conn->sack != NULL)
+    if (flight == NULL || !(conn->flags & TN_TCP_F_SACK) || conn->recovery != TN_RECOVERY_NONE ||
+        conn->flight->sack != NULL)
         return 0;
     if (conn->snd_una == conn->snd_nxt || conn->backoff > 0 || flight->tlp != TN_TLP_NONE || !flight->tlp_sampled)
         return 0;

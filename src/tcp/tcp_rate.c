@@ -13,11 +13,11 @@ TENON_INTERNAL void tn_rate_sending(struct tenon_tcp *conn, struct tn_sent *sent
     if (pipe == 0)
         flight->first_sent_us = flight->delivered_us = conn->stack->now_us;
     sent->sent_us = conn->stack->now_us;
-    sent->delivered = conn->total_delivered;
+    sent->delivered = conn->flight->total_delivered;
     sent->delivered_us = flight->delivered_us;
     sent->first_sent_us = flight->first_sent_us;
     sent->in_flight = pipe + bytes;
-    sent->lost = conn->total_lost;
+    sent->lost = conn->flight->total_lost;
     sent->app_limited = flight->app_limited != 0;
 }
 
@@ -31,16 +31,16 @@ TENON_INTERNAL void tn_rate_sample(struct tenon_tcp *conn, const struct tn_ack *
     memset(sample, 0, sizeof(*sample));
     if (ack->delivered > 0)
         flight->delivered_us = conn->stack->now_us;
-    if (flight->app_limited != 0 && tn_seq_gt(conn->total_delivered, flight->app_limited))
+    if (flight->app_limited != 0 && tn_seq_gt(conn->flight->total_delivered, flight->app_limited))
         flight->app_limited = 0;
     if (!ack->has_newest)
         return;
     flight->first_sent_us = newest->sent_us;
     sample->prior_delivered = newest->delivered;
     sample->tx_in_flight = newest->in_flight;
-    sample->lost = conn->total_lost - newest->lost;
+    sample->lost = conn->flight->total_lost - newest->lost;
     sample->app_limited = newest->app_limited;
-    sample->delivered = conn->total_delivered - newest->delivered;
+    sample->delivered = conn->flight->total_delivered - newest->delivered;
     interval = tn_max(newest->sent_us - newest->first_sent_us, flight->delivered_us - newest->delivered_us);
     /* Faster than the path can be: an ACK was held back, and the samples with it. */
     if (interval == 0 || interval < conn->min_rtt_us)
@@ -55,9 +55,9 @@ TENON_INTERNAL void tn_rate_check_app_limited(struct tenon_tcp *conn)
     const tenon_u32 pipe = tn_tcp_in_flight(conn);
 
     if (flight == NULL || tn_tcp_has_new_data(conn) || pipe >= conn->cc.cwnd ||
-        (conn->recovery != TN_RECOVERY_NONE && tn_seq_lt(conn->rtx_nxt, conn->lost_edge)))
+        (conn->recovery != TN_RECOVERY_NONE && tn_seq_lt(conn->flight->rtx_nxt, conn->flight->lost_edge)))
         return;
-    flight->app_limited = conn->total_delivered + pipe;
+    flight->app_limited = conn->flight->total_delivered + pipe;
     if (flight->app_limited == 0)
         flight->app_limited = 1;
 }
@@ -98,13 +98,14 @@ TENON_INTERNAL int tn_pace_allows(struct tenon_tcp *conn)
 {
     const tenon_u32 now = conn->stack->now_us;
 
-    if (!(conn->flags & TN_TCP_F_PACING) || tn_seq_le(conn->pace_us, now))
+    if (!(conn->flags & TN_TCP_F_PACING) || tn_seq_le(conn->flight->pace_us, now))
         return 1;
-    if (conn->total_delivered == 0 && conn->snd_nxt - conn->iss <= (tenon_u32)PACE_FIRST_SEGMENTS * conn->mss)
+    if (conn->mtu_acked == 0 && conn->flight->total_delivered == 0 &&
+        conn->snd_nxt - conn->snd_una < (tenon_u32)PACE_FIRST_SEGMENTS * conn->mss)
         return 1;
     /* Pacing follows the window: who waits for it uses all of the window. */
     conn->flags |= TN_TCP_F_CWND_LIMITED;
-    tn_tcp_arm_pace(conn, conn->pace_us - now);
+    tn_tcp_arm_pace(conn, conn->flight->pace_us - now);
     return 0;
 }
 
@@ -117,14 +118,15 @@ TENON_INTERNAL void tn_pace_sent(struct tenon_tcp *conn, tenon_u32 bytes)
         conn->flags &= ~(tenon_u32)TN_TCP_F_PACING;
         return;
     }
-    if (!(conn->flags & TN_TCP_F_PACING) || tn_seq_lt(conn->pace_us, now - PACE_BURST_US)) {
-        conn->pace_us = now - ((conn->flags & TN_TCP_F_PACING) ? (tenon_u32)PACE_BURST_US : 0);
-        conn->pace_carry = 0;
+    if (!(conn->flags & TN_TCP_F_PACING) || tn_seq_lt(conn->flight->pace_us, now - PACE_BURST_US)) {
+        conn->flight->pace_us = now - ((conn->flags & TN_TCP_F_PACING) ? (tenon_u32)PACE_BURST_US : 0);
+        conn->flight->pace_carry = 0;
     }
     conn->flags |= TN_TCP_F_PACING;
-    if (tn_seq_gt(conn->pace_us, now))
-        conn->pace_us = now;    /* what did not ask (timeouts, probes) leaves no debt but its own */
-    conn->pace_us += tn_min(tn_cc_share(&conn->pace_carry, 65536UL, bytes, conn->cc.pacing), 0x3FFFFFFFUL);
+    if (tn_seq_gt(conn->flight->pace_us, now))
+        conn->flight->pace_us = now;    /* what did not ask (timeouts, probes) leaves no debt but its own */
+    conn->flight->pace_us +=
+        tn_min(tn_cc_share(&conn->flight->pace_carry, 65536UL, bytes, conn->cc.pacing), 0x3FFFFFFFUL);
 }
 
 TENON_INTERNAL tenon_u32 tn_pace_quantum(const struct tenon_tcp *conn)

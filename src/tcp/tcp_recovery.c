@@ -20,8 +20,8 @@ TENON_INTERNAL void tn_tcp_cc_event(struct tenon_tcp *conn, struct tenon_cc_even
     event->min_rtt_us = conn->min_rtt_us;
     event->snd_una = conn->snd_una;
     event->snd_nxt = conn->snd_nxt;
-    event->total_delivered = conn->total_delivered;
-    event->total_lost = conn->total_lost;
+    event->total_delivered = conn->flight->total_delivered;
+    event->total_lost = conn->flight->total_lost;
     event->mss = conn->mss;
     event->paced = conn->cc.pacing != 0;
     event->sack = (conn->flags & TN_TCP_F_SACK) != 0;
@@ -54,15 +54,15 @@ TENON_INTERNAL void tn_tcp_lost(struct tenon_tcp *conn, const struct tn_sent *se
 {
     struct tenon_cc_event event;
 
-    conn->total_lost += bytes;
+    conn->flight->total_lost += bytes;
     if (conn->cc.ops->lost_bytes == NULL)
         return;
     tn_tcp_cc_event(conn, &event);
     event.lost = bytes;
     event.sample.tx_in_flight = sent->in_flight;
-    event.sample.lost = conn->total_lost - sent->lost;
+    event.sample.lost = conn->flight->total_lost - sent->lost;
     event.sample.prior_delivered = sent->delivered;
-    event.sample.delivered = conn->total_delivered - sent->delivered;
+    event.sample.delivered = conn->flight->total_delivered - sent->delivered;
     event.sample.app_limited = sent->app_limited;
     conn->cc.ops->lost_bytes(&conn->cc, &event);
 }
@@ -102,7 +102,7 @@ TENON_INTERNAL int tn_tcp_keeps_window(struct tenon_tcp *conn)
 {
     const struct tn_cwv_now now = cwv_now(conn);
 
-    if (conn->flight == NULL || !conn->flight->cwv.known || conn->cc.pacing == 0)
+    if (!conn->flight->cwv.known || conn->cc.pacing == 0)
         return 0;
     (void)tn_cwv_age(&conn->flight->cwv, &conn->cc, tn_cc_initial(conn->mss), &now);
     return 1;
@@ -118,7 +118,7 @@ static int prr_applies(const struct tenon_tcp *conn)
 static void prr_begin(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
     struct tn_flight *flight = conn->flight;
-    const tenon_u32 sacked = conn->sack == NULL ? 0 : conn->sack->bytes;
+    const tenon_u32 sacked = conn->flight->sack == NULL ? 0 : conn->flight->sack->bytes;
 
     flight->prr_delivered = 0;
     flight->prr_out = 0;
@@ -164,9 +164,9 @@ static void prr_acked(struct tenon_tcp *conn, const struct tn_ack *ack)
 static void recovery_enter(struct tenon_tcp *conn, enum tn_recovery kind)
 {
     conn->recovery = (tenon_u8)kind;
-    conn->recover = conn->snd_nxt;
+    conn->flight->recover = conn->snd_nxt;
     conn->flight->probe_seq = conn->flight->probe_end;    /* with other losses a probe of the path MTU says nothing */
-    conn->rtx_nxt = conn->snd_una;
+    conn->flight->rtx_nxt = conn->snd_una;
     conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
     conn->flags |= TN_TCP_F_FORCE_RTX;
 }
@@ -177,8 +177,8 @@ static void recovery_clear(struct tenon_tcp *conn)
     conn->recovery = TN_RECOVERY_NONE;
     tn_flight_reset_edge(conn);
     conn->flight->frto = TN_FRTO_NONE;
-    conn->reno_sacked = 0;
-    conn->dupacks = 0;
+    conn->flight->reno_sacked = 0;
+    conn->flight->dupacks = 0;
     conn->flags &= ~(tenon_u32)TN_TCP_F_FORCE_RTX;
     tn_tcp_make_ready(conn);    /* a D-SACK alone can end it: what waited for it may go on */
     tn_tcp_trace(conn, TENON_TRACE_RECOVERY, NULL, TENON_TRACE_RECOVERY_LEFT);
@@ -187,7 +187,7 @@ static void recovery_clear(struct tenon_tcp *conn)
 /* The peer is told of every reduction, and one per window is enough (RFC 3168 6.1.2). */
 static void recovery_reduced(struct tenon_tcp *conn)
 {
-    conn->ecn_recover = conn->snd_nxt;
+    conn->flight->ecn_recover = conn->snd_nxt;
     if (conn->ecn & TN_ECN_ON)
         conn->ecn |= TN_ECN_CWR;
 }
@@ -199,8 +199,8 @@ static void recovery_enter_fast(struct tenon_tcp *conn, const struct tn_ack *ack
     tenon_u32 most;
 
     tn_tcp_cc_event(conn, &event);
-    if (conn->dupacks > 0)
-        event.in_flight = conn->first_dup_nxt - conn->snd_una;    /* RFC 5681 3.2, step 2 */
+    if (conn->flight->dupacks > 0)
+        event.in_flight = conn->flight->first_dup_nxt - conn->snd_una;    /* RFC 5681 3.2, step 2 */
     event.lost = ack->lost;
     tn_undo_save(conn);
     recovery_enter(conn, TN_RECOVERY_FAST);
@@ -219,7 +219,7 @@ static void recovery_leave(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
     struct tenon_cc_event event;
     const int was_fast = conn->recovery == TN_RECOVERY_FAST;
-    const int more = (conn->flags & TN_TCP_F_SACK) && tn_seq_gt(conn->lost_edge, conn->snd_una);
+    const int more = (conn->flags & TN_TCP_F_SACK) && tn_seq_gt(conn->flight->lost_edge, conn->snd_una);
 
     if (more)
         conn->recovery = TN_RECOVERY_NONE;
@@ -259,26 +259,26 @@ static void reno_on_dupack(struct tenon_tcp *conn, struct tn_ack *ack)
 {
     const tenon_u32 flight = conn->snd_nxt - conn->snd_una;
     const tenon_u32 most = flight > conn->mss ? flight - conn->mss : 0;
-    const tenon_u32 before = conn->reno_sacked;
+    const tenon_u32 before = conn->flight->reno_sacked;
 
     if (conn->recovery == TN_RECOVERY_RTO)
         return;
-    conn->reno_sacked = tn_min(before + conn->mss, most);
-    if (conn->reno_sacked > before)
-        ack->delivered = conn->reno_sacked - before;
+    conn->flight->reno_sacked = tn_min(before + conn->mss, most);
+    if (conn->flight->reno_sacked > before)
+        ack->delivered = conn->flight->reno_sacked - before;
 }
 
 static void reno_lose_head(struct tenon_tcp *conn, struct tn_ack *ack)
 {
     const tenon_u32 head = conn->snd_una + tn_min(conn->mss, conn->snd_nxt - conn->snd_una);
 
-    const tenon_u32 from = conn->lost_edge;
+    const tenon_u32 from = conn->flight->lost_edge;
 
-    if (!tn_seq_lt(conn->lost_edge, head))
+    if (!tn_seq_lt(conn->flight->lost_edge, head))
         return;
     ack->lost = tn_flight_move_edge(conn, head);
     tn_trace_lost(conn, from, ack->lost, TENON_TRACE_RULE_DUPACKS);
-    conn->total_lost += ack->lost;
+    conn->flight->total_lost += ack->lost;
 }
 
 /* RFC 6582 3.2: a partial ACK tells that the next segment is lost too. */
@@ -288,10 +288,10 @@ static void reno_on_partial_ack(struct tenon_tcp *conn, struct tn_ack *ack)
 
     if (conn->recovery != TN_RECOVERY_FAST)
         return;
-    ack->delivered -= tn_min(ack->delivered, tn_min(conn->reno_sacked, left));
-    conn->reno_sacked -= tn_min(conn->reno_sacked, left);
+    ack->delivered -= tn_min(ack->delivered, tn_min(conn->flight->reno_sacked, left));
+    conn->flight->reno_sacked -= tn_min(conn->flight->reno_sacked, left);
     tn_flight_again_clear(conn);
-    conn->rtx_nxt = conn->snd_una;
+    conn->flight->rtx_nxt = conn->snd_una;
     conn->flags |= TN_TCP_F_FORCE_RTX;
     reno_lose_head(conn, ack);
 }
@@ -301,10 +301,10 @@ static void reno_on_ack(struct tenon_tcp *conn, struct tn_ack *ack)
 {
     if (ack->is_dup)
         reno_on_dupack(conn, ack);
-    if (ack->acked > 0 && conn->recovery != TN_RECOVERY_NONE && tn_seq_lt(conn->snd_una, conn->recover))
+    if (ack->acked > 0 && conn->recovery != TN_RECOVERY_NONE && tn_seq_lt(conn->snd_una, conn->flight->recover))
         reno_on_partial_ack(conn, ack);
-    if (conn->recovery == TN_RECOVERY_NONE && conn->dupacks >= RECOVERY_DUP_THRESH &&
-        tn_seq_ge(conn->snd_una, conn->recover))
+    if (conn->recovery == TN_RECOVERY_NONE && conn->flight->dupacks >= RECOVERY_DUP_THRESH &&
+        tn_seq_ge(conn->snd_una, conn->flight->recover))
         reno_lose_head(conn, ack);
 }
 
@@ -313,14 +313,14 @@ static void reno_on_ack(struct tenon_tcp *conn, struct tn_ack *ack)
 static void recovery_count_dupacks(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
     if (ack->acked > 0) {
-        conn->dupacks = 0;
+        conn->flight->dupacks = 0;
         if (conn->recovery == TN_RECOVERY_NONE)
-            conn->reno_sacked = 0;
+            conn->flight->reno_sacked = 0;
     } else if (ack->is_dup) {
-        if (conn->dupacks == 0)
-            conn->first_dup_nxt = conn->snd_nxt;
-        if (conn->dupacks < 255)
-            conn->dupacks++;
+        if (conn->flight->dupacks == 0)
+            conn->flight->first_dup_nxt = conn->snd_nxt;
+        if (conn->flight->dupacks < 255)
+            conn->flight->dupacks++;
     }
 }
 
@@ -382,7 +382,7 @@ static void recovery_step(struct tenon_tcp *conn, const struct tn_ack *ack)
     }
     if (conn->recovery == TN_RECOVERY_RTO)
         recovery_tell_acked(conn, ack);
-    if (tn_seq_ge(conn->snd_una, conn->recover) && ack->acked > 0)
+    if (tn_seq_ge(conn->snd_una, conn->flight->recover) && ack->acked > 0)
         recovery_leave(conn, ack);
 }
 
@@ -397,7 +397,7 @@ TENON_INTERNAL void tn_tcp_recovery_on_ack(struct tenon_tcp *conn, struct tn_ack
     tn_rate_sample(conn, ack, &sample);
     if (tn_undo_check(conn, ack)) {
         recovery_clear(conn);
-        conn->recover = conn->snd_una;    /* RFC 5682 2.1 step 3b */
+        conn->flight->recover = conn->snd_una;    /* RFC 5682 2.1 step 3b */
         conn->flight->rack_valid = 0;         /* the ACK that it was taken from answered an original */
     } else {
         recovery_step(conn, ack);
@@ -437,7 +437,7 @@ TENON_INTERNAL void tn_tcp_recovery_on_reorder_timer(struct tenon_tcp *conn)
  * has. */
 TENON_INTERNAL int tn_tcp_peer_reneged(const struct tenon_tcp *conn)
 {
-    return conn->sack != NULL && conn->sack->ranges[0].left == conn->snd_una;
+    return conn->flight->sack != NULL && conn->flight->sack->ranges[0].left == conn->snd_una;
 }
 
 static tenon_u32 recovery_lose_all(struct tenon_tcp *conn, enum tenon_trace_rule rule)
@@ -459,10 +459,10 @@ TENON_INTERNAL void tn_tcp_recovery_on_rto(struct tenon_tcp *conn)
     const int first = conn->recovery == TN_RECOVERY_NONE;
 
     tn_tcp_cc_event(conn, &event);
-    event.repeated = conn->recovery == TN_RECOVERY_RTO && conn->rto_una == conn->snd_una;
-    conn->rto_una = conn->snd_una;
-    conn->reno_sacked = 0;
-    conn->dupacks = 0;
+    event.repeated = conn->recovery == TN_RECOVERY_RTO && conn->flight->rto_una == conn->snd_una;
+    conn->flight->rto_una = conn->snd_una;
+    conn->flight->reno_sacked = 0;
+    conn->flight->dupacks = 0;
     if (first)
         tn_undo_save(conn);
     else if (conn->recovery == TN_RECOVERY_FAST)
@@ -472,15 +472,15 @@ TENON_INTERNAL void tn_tcp_recovery_on_rto(struct tenon_tcp *conn)
     tn_cwv_init(&conn->flight->cwv);
     recovery_enter(conn, TN_RECOVERY_RTO);
     if (!(conn->flags & TN_TCP_F_SACK) || tn_tcp_peer_reneged(conn))
-        conn->total_lost += recovery_lose_all(conn, TENON_TRACE_RULE_TIMEOUT);
+        conn->flight->total_lost += recovery_lose_all(conn, TENON_TRACE_RULE_TIMEOUT);
     else
         (void)tn_rack_timeout(conn);
-    conn->rtx_nxt = conn->snd_una;
-    event.lost = conn->total_lost - event.total_lost;
+    conn->flight->rtx_nxt = conn->snd_una;
+    event.lost = conn->flight->total_lost - event.total_lost;
     event.pipe = tn_tcp_in_flight(conn);
     conn->cc.ops->rto(&conn->cc, &event);
     recovery_reduced(conn);
-    conn->rtos++;
+    tn_past_rto(conn);
     tn_pace_update(conn);
     tn_count(conn->stack, TENON_STAT_TCP_RTO);
     tn_tcp_trace(conn, TENON_TRACE_RECOVERY, NULL, TENON_TRACE_RECOVERY_TIMEOUT);
@@ -495,6 +495,6 @@ TENON_INTERNAL void tn_tcp_recovery_on_mtu(struct tenon_tcp *conn)
     recovery_enter(conn, conn->recovery == TN_RECOVERY_RTO ? TN_RECOVERY_RTO : TN_RECOVERY_MTU);
     conn->flight->frto = TN_FRTO_NONE;
     (void)recovery_lose_all(conn, TENON_TRACE_RULE_MTU);
-    conn->rtx_nxt = conn->snd_una;
+    conn->flight->rtx_nxt = conn->snd_una;
     tn_tcp_trace(conn, TENON_TRACE_RECOVERY, NULL, TENON_TRACE_RECOVERY_MTU);
 }

@@ -13,7 +13,7 @@ static size_t sack_bytes(unsigned cap)
 /* Room for one range more. @return 0 when there is none */
 static int sack_make_room(struct tenon_tcp *conn)
 {
-    struct tn_sack *old = conn->sack;
+    struct tn_sack *old = conn->flight->sack;
     struct tn_sack *sack;
     unsigned cap = SACK_CAP_MIN;
 
@@ -34,15 +34,15 @@ static int sack_make_room(struct tenon_tcp *conn)
         tn_mem_put(conn->stack, old, sack_bytes(old->cap));
     }
     sack->cap = (tenon_u16)cap;
-    conn->sack = sack;
+    conn->flight->sack = sack;
     return 1;
 }
 
 TENON_INTERNAL void tn_sack_clear(struct tenon_tcp *conn)
 {
-    if (conn->sack != NULL)
-        tn_mem_put(conn->stack, conn->sack, sack_bytes(conn->sack->cap));
-    conn->sack = NULL;
+    if (conn->flight->sack != NULL)
+        tn_mem_put(conn->stack, conn->flight->sack, sack_bytes(conn->flight->sack->cap));
+    conn->flight->sack = NULL;
 }
 
 /* First range that ends at or after `seq`. */
@@ -70,7 +70,7 @@ static void sack_delete(struct tn_sack *sack, unsigned at, unsigned n)
 /* How much of [left, right) lies below lost_edge. */
 static tenon_u32 sack_part_below(const struct tenon_tcp *conn, tenon_u32 left, tenon_u32 right)
 {
-    const tenon_u32 end = tn_seq_min(right, conn->lost_edge);
+    const tenon_u32 end = tn_seq_min(right, conn->flight->lost_edge);
 
     return tn_seq_lt(left, end) ? end - left : 0;
 }
@@ -80,8 +80,8 @@ static void sack_fill(struct tenon_tcp *conn, struct tn_ack *ack, tenon_u32 left
 {
     if (left == right)
         return;
-    conn->sack->bytes += right - left;
-    conn->sack->below += sack_part_below(conn, left, right);
+    conn->flight->sack->bytes += right - left;
+    conn->flight->sack->below += sack_part_below(conn, left, right);
     ack->sacked += right - left;
     tn_flight_delivered(conn, ack, left, right);
 }
@@ -93,9 +93,9 @@ TENON_INTERNAL void tn_sack_add(struct tenon_tcp *conn, struct tn_ack *ack, teno
     tenon_u32 edge = left;
     unsigned at, last;
 
-    if (!sack_make_room(conn) && conn->sack == NULL)
+    if (!sack_make_room(conn) && conn->flight->sack == NULL)
         return;
-    sack = conn->sack;
+    sack = conn->flight->sack;
     at = sack_find(sack, left);
     if (sack->n == sack->cap && (at == sack->n || tn_seq_gt(sack->ranges[at].left, right)))
         return;    /* no room for a range of its own */
@@ -118,13 +118,13 @@ TENON_INTERNAL void tn_sack_add(struct tenon_tcp *conn, struct tn_ack *ack, teno
 
 static void sack_forget(struct tenon_tcp *conn, tenon_u32 left, tenon_u32 right)
 {
-    conn->sack->bytes -= right - left;
-    conn->sack->below -= sack_part_below(conn, left, right);
+    conn->flight->sack->bytes -= right - left;
+    conn->flight->sack->below -= sack_part_below(conn, left, right);
 }
 
 TENON_INTERNAL void tn_sack_advance(struct tenon_tcp *conn)
 {
-    struct tn_sack *sack = conn->sack;
+    struct tn_sack *sack = tn_sack_of(conn);
     unsigned gone = 0;
 
     if (sack == NULL)
@@ -144,7 +144,7 @@ TENON_INTERNAL void tn_sack_advance(struct tenon_tcp *conn)
 
 TENON_INTERNAL tenon_u32 tn_sack_bytes_between(const struct tenon_tcp *conn, tenon_u32 from, tenon_u32 to)
 {
-    const struct tn_sack *sack = conn->sack;
+    const struct tn_sack *sack = tn_sack_of(conn);
     tenon_u32 bytes = 0;
     unsigned i;
 
@@ -162,7 +162,7 @@ TENON_INTERNAL tenon_u32 tn_sack_bytes_between(const struct tenon_tcp *conn, ten
 
 TENON_INTERNAL tenon_u32 tn_sack_gap(const struct tenon_tcp *conn, tenon_u32 from, tenon_u32 *end)
 {
-    const struct tn_sack *sack = conn->sack;
+    const struct tn_sack *sack = tn_sack_of(conn);
     unsigned i;
 
     *end = conn->snd_nxt;
@@ -180,12 +180,14 @@ TENON_INTERNAL tenon_u32 tn_sack_gap(const struct tenon_tcp *conn, tenon_u32 fro
 
 TENON_INTERNAL tenon_u32 tn_sack_highest(const struct tenon_tcp *conn)
 {
-    return conn->sack == NULL ? conn->snd_una : conn->sack->ranges[conn->sack->n - 1].right;
+    const struct tn_sack *sack = tn_sack_of(conn);
+
+    return sack == NULL ? conn->snd_una : sack->ranges[sack->n - 1].right;
 }
 
 TENON_INTERNAL const char *tn_sack_check(const struct tenon_tcp *conn)
 {
-    const struct tn_sack *sack = conn->sack;
+    const struct tn_sack *sack = tn_sack_of(conn);
     tenon_u32 edge = conn->snd_una, bytes = 0;
     unsigned i;
 
@@ -203,7 +205,7 @@ TENON_INTERNAL const char *tn_sack_check(const struct tenon_tcp *conn)
         return "the scoreboard names what was never sent";
     if (bytes != sack->bytes)
         return "the scoreboard's sum is wrong";
-    if (tn_sack_bytes_between(conn, conn->snd_una, conn->lost_edge) != sack->below)
+    if (tn_sack_bytes_between(conn, conn->snd_una, conn->flight->lost_edge) != sack->below)
         return "the scoreboard's sum of what lies below the lost edge is wrong";
     return NULL;
 }

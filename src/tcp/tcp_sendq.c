@@ -3,7 +3,7 @@
  * tenon_tcp_write() brings, and that into buffers which are filled up before another is taken. */
 #include "tcp/tcp_internal.h"
 
-enum { SENDQ_CAP_MIN = 8, SENDQ_CAP_MAX = 16384 };
+enum { SENDQ_CAP_MAX = 16384 };
 
 static struct tn_sendq_piece *sendq_at(const struct tn_sendq *queue, unsigned i)
 {
@@ -15,10 +15,21 @@ static size_t sendq_ring_bytes(unsigned cap)
     return (size_t)cap * sizeof(struct tn_sendq_piece);
 }
 
+static void sendq_release_ring(struct tenon_tcp *conn)
+{
+    struct tn_sendq *queue = &conn->flight->sendq;
+
+    if (queue->ring != conn->flight->few_pieces)
+        tn_mem_put(conn->stack, queue->ring, sendq_ring_bytes(queue->cap));
+    queue->ring = conn->flight->few_pieces;
+    queue->cap = TN_SENDQ_FEW;
+    queue->head = 0;
+}
+
 static int sendq_grow(struct tenon_tcp *conn)
 {
-    struct tn_sendq *queue = &conn->sendq;
-    const unsigned cap = queue->cap == 0 ? (unsigned)SENDQ_CAP_MIN : 2U * queue->cap;
+    struct tn_sendq *queue = &conn->flight->sendq;
+    const unsigned cap = 2U * queue->cap;
     struct tn_sendq_piece *ring;
     unsigned i;
 
@@ -29,18 +40,16 @@ static int sendq_grow(struct tenon_tcp *conn)
         return TENON_ENOMEM;
     for (i = 0; i < queue->count; i++)
         ring[i] = *sendq_at(queue, i);
-    if (queue->ring != NULL)
-        tn_mem_put(conn->stack, queue->ring, sendq_ring_bytes(queue->cap));
+    sendq_release_ring(conn);
     queue->ring = ring;
     queue->cap = (tenon_u16)cap;
-    queue->head = 0;
     return TENON_OK;
 }
 
 /* A new last piece, taking over one reference on its buffer. */
 static int sendq_append(struct tenon_tcp *conn, const struct tenon_span *span)
 {
-    struct tn_sendq *queue = &conn->sendq;
+    struct tn_sendq *queue = &conn->flight->sendq;
     struct tn_sendq_piece *piece;
     int error;
 
@@ -61,19 +70,24 @@ static int sendq_append(struct tenon_tcp *conn, const struct tenon_span *span)
 
 TENON_INTERNAL int tn_sendq_push(struct tenon_tcp *conn, const struct tenon_span *span)
 {
-    const int error = sendq_append(conn, span);
+    int error;
 
-    if (error != TENON_OK)
+    if (tn_flight_get(conn) == NULL)
+        return TENON_ENOMEM;
+    error = sendq_append(conn, span);
+    if (error != TENON_OK) {
+        tn_flight_rest(conn);
         return error;
+    }
     tenon_buf_ref(span->buf);
-    conn->sendq.tail_open = 0;
+    conn->flight->sendq.tail_open = 0;
     return TENON_OK;
 }
 
 /* Fill up the last buffer, which is ours. @return bytes taken */
 static tenon_u32 sendq_fill_tail(struct tenon_tcp *conn, const tenon_u8 *bytes, tenon_u32 n)
 {
-    struct tn_sendq *queue = &conn->sendq;
+    struct tn_sendq *queue = &conn->flight->sendq;
     struct tn_sendq_piece *piece;
     tenon_u32 room;
 
@@ -89,8 +103,11 @@ static tenon_u32 sendq_fill_tail(struct tenon_tcp *conn, const tenon_u8 *bytes, 
 
 TENON_INTERNAL tenon_u32 tn_sendq_write(struct tenon_tcp *conn, const tenon_u8 *bytes, tenon_u32 n)
 {
-    tenon_u32 done = sendq_fill_tail(conn, bytes, n);
+    tenon_u32 done;
 
+    if (tn_flight_get(conn) == NULL)
+        return 0;
+    done = sendq_fill_tail(conn, bytes, n);
     while (done < n) {
         struct tenon_buf *buf = tn_buf_get_to_keep(conn->stack);
         struct tenon_span span;
@@ -105,27 +122,17 @@ TENON_INTERNAL tenon_u32 tn_sendq_write(struct tenon_tcp *conn, const tenon_u8 *
             tenon_buf_put(buf);
             break;
         }
-        conn->sendq.tail_open = 1;
+        conn->flight->sendq.tail_open = 1;
         done += span.len;
     }
     tn_count_n(conn->stack, TENON_STAT_COPIED_BYTES, done);
+    tn_flight_rest(conn);    /* there may have been no buffer for anything */
     return done;
-}
-
-static void sendq_release_ring(struct tenon_tcp *conn)
-{
-    struct tn_sendq *queue = &conn->sendq;
-
-    if (queue->ring != NULL)
-        tn_mem_put(conn->stack, queue->ring, sendq_ring_bytes(queue->cap));
-    queue->ring = NULL;
-    queue->cap = 0;
-    queue->head = 0;
 }
 
 TENON_INTERNAL void tn_sendq_pop(struct tenon_tcp *conn, tenon_u32 seq)
 {
-    struct tn_sendq *queue = &conn->sendq;
+    struct tn_sendq *queue = &conn->flight->sendq;
 
     while (queue->count > 0) {
         struct tn_sendq_piece *piece = sendq_at(queue, 0);
@@ -144,8 +151,7 @@ TENON_INTERNAL void tn_sendq_pop(struct tenon_tcp *conn, tenon_u32 seq)
         queue->count--;
     }
     queue->tail_open = 0;
-    if (queue->cap > SENDQ_CAP_MIN)
-        sendq_release_ring(conn);    /* what a burst needed is not kept for ever */
+    sendq_release_ring(conn);    /* what a burst needed is not kept */
 }
 
 /* Index of the piece that holds `seq`, by bisection. */
@@ -166,7 +172,7 @@ static unsigned sendq_find(const struct tn_sendq *queue, tenon_u32 seq)
 
 TENON_INTERNAL void tn_sendq_slice(const struct tenon_tcp *conn, struct tn_gather *to, tenon_u32 seq, tenon_u32 len)
 {
-    const struct tn_sendq *queue = &conn->sendq;
+    const struct tn_sendq *queue = &conn->flight->sendq;
     unsigned i;
 
     if (len == 0)
@@ -189,7 +195,7 @@ TENON_INTERNAL void tn_sendq_slice(const struct tenon_tcp *conn, struct tn_gathe
 
 TENON_INTERNAL void tn_sendq_free(struct tenon_tcp *conn)
 {
-    struct tn_sendq *queue = &conn->sendq;
+    struct tn_sendq *queue = &conn->flight->sendq;
     unsigned i;
 
     for (i = 0; i < queue->count; i++)
@@ -201,7 +207,9 @@ TENON_INTERNAL void tn_sendq_free(struct tenon_tcp *conn)
 
 TENON_INTERNAL const char *tn_sendq_check(const struct tenon_tcp *conn)
 {
-    const struct tn_sendq *queue = &conn->sendq;
+    const tenon_u32 begin =
+        conn->state <= TENON_TCP_SYN_RECEIVED ? tn_seq_max(conn->snd_una, conn->flight->iss + 1) : conn->snd_una;
+    const struct tn_sendq *queue = &conn->flight->sendq;
     tenon_u32 seq = conn->snd_end;
     unsigned i;
 
@@ -216,7 +224,7 @@ TENON_INTERNAL const char *tn_sendq_check(const struct tenon_tcp *conn)
         if (piece->seq != seq)
             return "the send queue has a gap";
     }
-    if (queue->count > 0 && seq != tn_seq_max(conn->snd_una, conn->iss + 1))
+    if (queue->count > 0 && seq != begin)
         return "the send queue does not begin at snd_una";
     return NULL;
 }

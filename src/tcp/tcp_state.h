@@ -23,8 +23,9 @@ struct tn_tcp_state {
     struct tenon_tcp *ready_first;             /* connections that have something to send, or to be done with */
     struct tenon_tcp **ready_last;
     struct tenon_tcp *dead;                    /* closed: freed when no handler can hold them any more */
-    struct tn_flight *rest_first, **rest_last; /* blocks of connections that send nothing, the longest first */
-    tenon_u32 nrest;
+    struct tn_flight *rest_first, **rest_last; /* blocks of connections that do nothing, the longest first */
+    struct tn_flight *spare;                   /* blocks of nobody */
+    tenon_u32 nrest, nspare;                   /* each at most conf.tcp_resting_max */
     struct tn_tcp_opts *defaults;              /* options of connections that set none */
     struct tn_time_wait *tw_first, **tw_last;  /* oldest first */
     struct tenon_tcp *orphan_first, **orphan_last;    /* closed by the application, oldest first */

@@ -14,13 +14,13 @@ static tenon_u32 ooo_cost(const struct tenon_span *span)
 
 static void ooo_account(struct tenon_tcp *conn, const struct tenon_span *span)
 {
-    conn->ooo->bytes += ooo_cost(span);
+    conn->flight->ooo->bytes += ooo_cost(span);
     conn->stack->tcp.ooo_bytes += ooo_cost(span);
 }
 
 static void ooo_discount(struct tenon_tcp *conn, const struct tenon_span *span)
 {
-    conn->ooo->bytes -= ooo_cost(span);
+    conn->flight->ooo->bytes -= ooo_cost(span);
     conn->stack->tcp.ooo_bytes -= ooo_cost(span);
 }
 
@@ -30,7 +30,7 @@ static int ooo_may_hold(const struct tenon_tcp *conn, const struct tenon_span *s
     const struct tenon *stack = conn->stack;
     const tenon_u32 cost = ooo_cost(span);
 
-    return conn->ooo->bytes + cost <= stack->conf.tcp_ooo_bytes_max &&
+    return conn->flight->ooo->bytes + cost <= stack->conf.tcp_ooo_bytes_max &&
            stack->tcp.ooo_bytes + cost <= stack->conf.tcp_ooo_total_max;
 }
 
@@ -50,12 +50,12 @@ static void ooo_free_range(struct tenon_tcp *conn, struct tn_ooo_range *range)
 {
     ooo_free_pieces(conn, range->first);
     tn_mem_put(conn->stack, range, sizeof(*range));
-    conn->ooo->nranges--;
+    conn->flight->ooo->nranges--;
 }
 
 TENON_INTERNAL void tn_ooo_free(struct tenon_tcp *conn)
 {
-    struct tn_ooo *ooo = conn->ooo;
+    struct tn_ooo *ooo = tn_ooo_of(conn);
 
     if (ooo == NULL)
         return;
@@ -65,18 +65,22 @@ TENON_INTERNAL void tn_ooo_free(struct tenon_tcp *conn)
         ooo->ranges = range->next;
         ooo_free_range(conn, range);
     }
-    conn->ooo = NULL;
+    conn->flight->ooo = NULL;
     tn_mem_put(conn->stack, ooo, sizeof(*ooo));
 }
 
 static int ooo_exists(struct tenon_tcp *conn)
 {
-    if (conn->ooo != NULL)
-        return 1;
-    conn->ooo = (struct tn_ooo *)tn_mem_get(conn->stack, sizeof(*conn->ooo));
-    if (conn->ooo == NULL)
+    struct tn_flight *flight = tn_flight_get(conn);
+
+    if (flight == NULL)
         return 0;
-    memset(conn->ooo, 0, sizeof(*conn->ooo));
+    if (flight->ooo != NULL)
+        return 1;
+    flight->ooo = (struct tn_ooo *)tn_mem_get(conn->stack, sizeof(*flight->ooo));
+    if (flight->ooo == NULL)
+        return 0;
+    memset(flight->ooo, 0, sizeof(*flight->ooo));
     return 1;
 }
 
@@ -166,7 +170,7 @@ static int ooo_insert_range(struct tenon_tcp *conn, struct tn_ooo_range **link, 
 {
     struct tn_ooo_range *range = NULL;
 
-    if (conn->ooo->nranges < conn->stack->conf.tcp_ooo_ranges_max)
+    if (conn->flight->ooo->nranges < conn->stack->conf.tcp_ooo_ranges_max)
         range = (struct tn_ooo_range *)tn_mem_get(conn->stack, sizeof(*range));
     if (range == NULL) {
         ooo_free_pieces(conn, list->first);
@@ -175,8 +179,8 @@ static int ooo_insert_range(struct tenon_tcp *conn, struct tn_ooo_range **link, 
     *range = *list;
     range->next = *link;
     *link = range;
-    conn->ooo->nranges++;
-    ooo_stamp(conn->ooo, range);
+    conn->flight->ooo->nranges++;
+    ooo_stamp(conn->flight->ooo, range);
     ooo_join(conn, range);
     return 1;
 }
@@ -201,7 +205,7 @@ static int ooo_fill(struct tenon_tcp *conn, const struct tn_seg *seg, struct tn_
     if (before == NULL)
         return ooo_insert_range(conn, link, &list);
     ooo_append(before, &list);
-    ooo_stamp(conn->ooo, before);
+    ooo_stamp(conn->flight->ooo, before);
     ooo_join(conn, before);
     return 1;
 }
@@ -211,7 +215,7 @@ static int ooo_fill(struct tenon_tcp *conn, const struct tn_seg *seg, struct tn_
 static int ooo_insert(struct tenon_tcp *conn, const struct tn_seg *seg)
 {
     const tenon_u32 end = seg->seq + seg->pkt->len;
-    struct tn_ooo_range **link = &conn->ooo->ranges;
+    struct tn_ooo_range **link = &conn->flight->ooo->ranges;
     tenon_u32 seq = seg->seq;
     int fresh = 0;
 
@@ -224,7 +228,7 @@ static int ooo_insert(struct tenon_tcp *conn, const struct tn_seg *seg)
         if (run != NULL && tn_seq_lt(seq, run->end)) {
             tn_tcp_note_dup(conn, seq, tn_seq_min(run->end, end));
             seq = run->end;
-            ooo_stamp(conn->ooo, run);
+            ooo_stamp(conn->flight->ooo, run);
             continue;
         }
         if (!ooo_fill(conn, seg, link, run, &seq))
@@ -241,14 +245,19 @@ static int ooo_insert(struct tenon_tcp *conn, const struct tn_seg *seg)
 /* Several at once are told as one if they touch; of others only the first is told (RFC 2883 4: one block). */
 TENON_INTERNAL void tn_tcp_note_dup(struct tenon_tcp *conn, tenon_u32 left, tenon_u32 right)
 {
+    struct tn_flight *flight;
+
     if (!(conn->flags & TN_TCP_F_SACK) || !tn_seq_lt(left, right))
         return;
-    if (conn->dup_left == conn->dup_right) {
-        conn->dup_left = left;
-        conn->dup_right = right;
-    } else if (tn_seq_le(left, conn->dup_right) && tn_seq_le(conn->dup_left, right)) {
-        conn->dup_left = tn_seq_min(conn->dup_left, left);
-        conn->dup_right = tn_seq_max(conn->dup_right, right);
+    flight = tn_flight_get(conn);
+    if (flight == NULL)
+        return;    /* it need not be told */
+    if (flight->dup_left == flight->dup_right) {
+        flight->dup_left = left;
+        flight->dup_right = right;
+    } else if (tn_seq_le(left, flight->dup_right) && tn_seq_le(flight->dup_left, right)) {
+        flight->dup_left = tn_seq_min(flight->dup_left, left);
+        flight->dup_right = tn_seq_max(flight->dup_right, right);
     }
 }
 
@@ -256,15 +265,16 @@ TENON_INTERNAL void tn_tcp_note_dup(struct tenon_tcp *conn, tenon_u32 left, teno
  * and is not acknowledged (by the application's wish) cannot be told: it would be taken for a SACK. */
 static unsigned ooo_dup_block(struct tenon_tcp *conn, struct tn_tcp_options *options)
 {
-    const tenon_u32 left = conn->dup_left;
-    tenon_u32 right = conn->dup_right;
-    struct tn_ooo_range *run = conn->ooo != NULL ? conn->ooo->ranges : NULL;
+    struct tn_flight *flight = conn->flight;
+    const tenon_u32 left = flight->dup_left;
+    tenon_u32 right = flight->dup_right;
+    struct tn_ooo_range *run = flight->ooo != NULL ? flight->ooo->ranges : NULL;
 
-    conn->dup_left = conn->dup_right = 0;    /* at most once per duplicate */
+    flight->dup_left = flight->dup_right = 0;    /* at most once per duplicate */
     while (run != NULL && tn_seq_le(run->end, left))
         run = run->next;
     if (run != NULL && tn_seq_le(run->seq, left))
-        ooo_stamp(conn->ooo, run);
+        ooo_stamp(flight->ooo, run);
     else
         right = tn_seq_min(right, conn->rcv_acked);
     if (!tn_seq_lt(left, right))
@@ -280,16 +290,16 @@ TENON_INTERNAL unsigned tn_ooo_sack_blocks(struct tenon_tcp *conn, struct tn_tcp
     tenon_u32 below = 0xFFFFFFFFUL;
     unsigned n = 0;
 
-    if (!(conn->flags & TN_TCP_F_SACK))
+    if (!(conn->flags & TN_TCP_F_SACK) || conn->flight == NULL)
         return 0;
-    if (conn->dup_left != conn->dup_right)
+    if (conn->flight->dup_left != conn->flight->dup_right)
         n = ooo_dup_block(conn, options);
-    if (conn->ooo == NULL)
+    if (conn->flight->ooo == NULL)
         return n;
     /* RFC 2018 4: the run that grew last comes first, then the others by age. */
     while (n < TN_SACK_BLOCKS_MAX) {
         best = NULL;
-        for (range = conn->ooo->ranges; range != NULL; range = range->next)
+        for (range = conn->flight->ooo->ranges; range != NULL; range = range->next)
             if (range->stamp < below && (best == NULL || range->stamp > best->stamp))
                 best = range;
         if (best == NULL)
@@ -304,7 +314,7 @@ TENON_INTERNAL unsigned tn_ooo_sack_blocks(struct tenon_tcp *conn, struct tn_tcp
 
 TENON_INTERNAL tenon_u32 tn_ooo_bytes(const struct tenon_tcp *conn)
 {
-    const struct tn_ooo_range *range = conn->ooo != NULL ? conn->ooo->ranges : NULL;
+    const struct tn_ooo_range *range = tn_ooo_of(conn) != NULL ? conn->flight->ooo->ranges : NULL;
     tenon_u32 bytes = 0;
 
     for (; range != NULL; range = range->next)
@@ -314,13 +324,14 @@ TENON_INTERNAL tenon_u32 tn_ooo_bytes(const struct tenon_tcp *conn)
 
 TENON_INTERNAL const char *tn_ooo_check(const struct tenon_tcp *conn)
 {
+    const struct tn_ooo *ooo = tn_ooo_of(conn);
     const struct tn_ooo_range *range;
     tenon_u32 edge = conn->rcv_nxt, bytes = 0;
     unsigned n = 0;
 
-    if (conn->ooo == NULL)
+    if (ooo == NULL)
         return NULL;
-    for (range = conn->ooo->ranges; range != NULL; range = range->next) {
+    for (range = ooo->ranges; range != NULL; range = range->next) {
         const struct tn_ooo_piece *piece;
         tenon_u32 len = 0;
 
@@ -335,9 +346,9 @@ TENON_INTERNAL const char *tn_ooo_check(const struct tenon_tcp *conn)
         edge = range->end;
         n++;
     }
-    if (n != conn->ooo->nranges || bytes != conn->ooo->bytes)
+    if (n != ooo->nranges || bytes != ooo->bytes)
         return "the sums of the out-of-order queue are wrong";
-    return n > 0 || conn->ooo->has_fin ? NULL : "an empty out-of-order queue exists";
+    return n > 0 || ooo->has_fin ? NULL : "an empty out-of-order queue exists";
 }
 
 /* ---- in order ----------------------------------------------------------------------------------------------- */
@@ -350,8 +361,8 @@ static int text_deliver(struct tenon_tcp *conn, const struct tenon_span *spans, 
     if (conn->events->received == NULL)
         return 1;
     conn->rcv_unconsumed += bytes;
-    if (tn_tcp_opt(conn, TENON_TCP_ACK_BY_HAND))
-        conn->rcv_held += bytes;
+    if (tn_tcp_opt(conn, TENON_TCP_ACK_BY_HAND) && tn_flight_get(conn) != NULL)
+        conn->flight->rcv_held += bytes;
     conn->events->received(conn, conn->app, spans, n);
     return conn->state != TENON_TCP_CLOSED;
 }
@@ -373,8 +384,8 @@ static int text_deliver_piece(struct tenon_tcp *conn, struct tn_ooo_piece *piece
 /* The hole is filled: what waited behind it comes now. @return 0: the connection is gone */
 static int text_deliver_ooo(struct tenon_tcp *conn)
 {
-    while (conn->ooo != NULL && conn->ooo->ranges != NULL) {
-        struct tn_ooo_range *range = conn->ooo->ranges;
+    while (tn_ooo_of(conn) != NULL && conn->flight->ooo->ranges != NULL) {
+        struct tn_ooo_range *range = conn->flight->ooo->ranges;
 
         if (tn_seq_gt(range->seq, conn->rcv_nxt))
             return 1;
@@ -387,7 +398,7 @@ static int text_deliver_ooo(struct tenon_tcp *conn)
             if (!text_deliver_piece(conn, piece))
                 return 0;
         }
-        conn->ooo->ranges = range->next;
+        conn->flight->ooo->ranges = range->next;
         ooo_free_range(conn, range);
     }
     return 1;
@@ -477,7 +488,7 @@ static void text_acknowledge(struct tenon_tcp *conn, const struct tn_seg *seg, t
  * @return 0: the connection is gone */
 static int text_deliver_part(struct tenon_tcp *conn, struct tn_seg *seg)
 {
-    const struct tn_ooo_range *run = conn->ooo != NULL ? conn->ooo->ranges : NULL;
+    const struct tn_ooo_range *run = tn_ooo_of(conn) != NULL ? conn->flight->ooo->ranges : NULL;
     struct tenon_span spans[TN_RX_SPANS_MAX];
     struct tn_pkt part = *seg->pkt;
     tenon_u32 known;
@@ -495,7 +506,7 @@ static int text_deliver_part(struct tenon_tcp *conn, struct tn_seg *seg)
 
 static void text_in_order(struct tenon_tcp *conn, struct tn_seg *seg)
 {
-    const int filled_hole = conn->ooo != NULL;
+    const int filled_hole = tn_ooo_of(conn) != NULL;
     const tenon_u32 bytes = seg->pkt->len;
 
     while (seg->pkt->len > 0)
@@ -517,17 +528,17 @@ static void text_early(struct tenon_tcp *conn, struct tn_seg *seg)
 /* The first FIN that we hear of is the peer's last word (9293-SEQ-10). */
 static void text_note_fin(struct tenon_tcp *conn, tenon_u32 fin_seq)
 {
-    if (!ooo_exists(conn) || conn->ooo->has_fin)
+    if (!ooo_exists(conn) || conn->flight->ooo->has_fin)
         return;
-    conn->ooo->has_fin = 1;
-    conn->ooo->fin_seq = fin_seq;
+    conn->flight->ooo->has_fin = 1;
+    conn->flight->ooo->fin_seq = fin_seq;
     tn_tcp_ack_now(conn);
 }
 
 /* Text behind the FIN does not exist. */
 static void text_cut_at_fin(struct tenon_tcp *conn, struct tn_seg *seg)
 {
-    const struct tn_ooo *ooo = conn->ooo;
+    const struct tn_ooo *ooo = tn_ooo_of(conn);
 
     if (ooo == NULL || !ooo->has_fin || tn_seq_le(seg->seq + seg->pkt->len, ooo->fin_seq))
         return;
@@ -546,7 +557,9 @@ static void text_nobody_reads(struct tenon_tcp *conn)
 
 static void text_drop_empty_ooo(struct tenon_tcp *conn)
 {
-    if (conn->ooo != NULL && conn->ooo->ranges == NULL && !conn->ooo->has_fin)
+    const struct tn_ooo *ooo = tn_ooo_of(conn);
+
+    if (ooo != NULL && ooo->ranges == NULL && !ooo->has_fin)
         tn_ooo_free(conn);
 }
 
@@ -568,6 +581,10 @@ TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg
             text_nobody_reads(conn);
             return;
         }
+        if (tn_tcp_opt(conn, TENON_TCP_ACK_BY_HAND) && tn_flight_get(conn) == NULL) {
+            tn_count(conn->stack, TENON_STAT_TCP_OOO_DROP);
+            return;    /* it could not be held: the peer sends it again */
+        }
         if (seg->seq == conn->rcv_nxt)
             text_in_order(conn, seg);
         else
@@ -578,7 +595,7 @@ TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg
     if (fin && tn_seq_gt(fin_seq, conn->rcv_nxt))
         text_note_fin(conn, fin_seq);
     if ((fin && fin_seq == conn->rcv_nxt) ||
-        (conn->ooo != NULL && conn->ooo->has_fin && conn->ooo->fin_seq == conn->rcv_nxt))
+        (tn_ooo_of(conn) != NULL && conn->flight->ooo->has_fin && conn->flight->ooo->fin_seq == conn->rcv_nxt))
         text_fin(conn);
     else
         text_drop_empty_ooo(conn);

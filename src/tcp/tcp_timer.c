@@ -22,7 +22,7 @@ static void timer_schedule(struct tenon_tcp *conn, tenon_u32 when)
 static tenon_u32 timer_backed_off(const struct tenon_tcp *conn)
 {
     const tenon_u32 max = conn->stack->conf.tcp_rto_max_us;
-    tenon_u32 rto = conn->rto_us;
+    tenon_u32 rto = tn_tcp_rto_us(conn);
     unsigned i;
 
     for (i = 0; i < conn->backoff && rto < max; i++)
@@ -30,18 +30,30 @@ static tenon_u32 timer_backed_off(const struct tenon_tcp *conn)
     return tn_min(rto, max);
 }
 
+/* Without a block there was no memory for one, and nothing but that is waited for: any time will do. */
+static tenon_u32 timer_rtx_when(const struct tenon_tcp *conn)
+{
+    return conn->flight != NULL ? conn->flight->rtx_when : conn->stack->wheel.now;
+}
+
 static void timer_set_rtx(struct tenon_tcp *conn, enum tn_rtx_timer kind, tenon_u32 when)
 {
-    conn->rtx_timer = (tenon_u8)kind;
-    conn->rtx_when = when;
+    conn->flight->rtx_timer = (tenon_u8)kind;
+    conn->flight->rtx_when = when;
     timer_schedule(conn, when);
 }
 
 TENON_INTERNAL void tn_tcp_arm_rtx(struct tenon_tcp *conn)
 {
+    const tenon_u32 when = tn_tick_after_us(conn->stack, timer_backed_off(conn));
+
     conn->flags |= TN_TCP_F_RTX_ARMED;
-    conn->rto_when = tn_tick_after_us(conn->stack, timer_backed_off(conn));
-    timer_set_rtx(conn, TN_RTX_RTO, conn->rto_when);
+    if (conn->flight == NULL) {
+        timer_schedule(conn, when);
+        return;
+    }
+    conn->flight->rto_when = when;
+    timer_set_rtx(conn, TN_RTX_RTO, when);
 }
 
 TENON_INTERNAL void tn_tcp_choose_timer(struct tenon_tcp *conn)
@@ -60,9 +72,9 @@ TENON_INTERNAL void tn_tcp_choose_timer(struct tenon_tcp *conn)
     }
     when = tn_tick_after_us(conn->stack, us);
     if (kind == TN_RTX_TLP)
-        when = tn_seq_min(when, conn->rto_when);    /* a probe goes before every first timeout (7.2) */
-    if (us == 0 || tn_seq_lt(conn->rto_when, when))
-        timer_set_rtx(conn, TN_RTX_RTO, conn->rto_when);
+        when = tn_seq_min(when, conn->flight->rto_when);    /* a probe goes before every first timeout (7.2) */
+    if (us == 0 || tn_seq_lt(conn->flight->rto_when, when))
+        timer_set_rtx(conn, TN_RTX_RTO, conn->flight->rto_when);
     else
         timer_set_rtx(conn, kind, when);
 }
@@ -70,8 +82,8 @@ TENON_INTERNAL void tn_tcp_choose_timer(struct tenon_tcp *conn)
 TENON_INTERNAL void tn_tcp_arm_pace(struct tenon_tcp *conn, tenon_u32 us)
 {
     conn->flags |= TN_TCP_F_PACE_ARMED;
-    conn->pace_when = tn_tick_after_us(conn->stack, us);
-    timer_schedule(conn, conn->pace_when);
+    conn->flight->pace_when = tn_tick_after_us(conn->stack, us);
+    timer_schedule(conn, conn->flight->pace_when);
 }
 
 TENON_INTERNAL void tn_tcp_disarm_rtx(struct tenon_tcp *conn)
@@ -160,7 +172,7 @@ static void timer_syn(struct tenon_tcp *conn)
     conn->flags |= TN_TCP_F_SYN_QUEUED;
     conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
     tn_count(conn->stack, TENON_STAT_TCP_RETRANSMIT);
-    conn->retransmits++;
+    tn_past_retransmit(conn);
     tn_tcp_arm_rtx(conn);
     tn_tcp_make_ready(conn);
     (void)timer_r1(conn);
@@ -170,12 +182,15 @@ static void timer_syn(struct tenon_tcp *conn)
  * long as the peer answers at all (MUST-37). */
 static void timer_persist(struct tenon_tcp *conn)
 {
-    const tenon_u32 heard_ms = tn_seq_max(conn->last_rcv_ms, conn->progress_ms);
+    tenon_u32 heard_ms = tn_seq_max(conn->last_rcv_ms, conn->progress_ms);
 
-    if (tn_tcp_stalled(conn))
+    tn_tcp_orphan_enter(conn);    /* if there was no memory for that before */
+    if (conn->state == TENON_TCP_CLOSED || tn_tcp_stalled(conn))
         return;
     /* Silence before the first probe is no lack of answers. */
-    if (timer_r2_is_over(conn, tn_seq_max(heard_ms, conn->stalled_ms), tn_tcp_opt(conn, TENON_TCP_R2_MS))) {
+    if (conn->flight != NULL)
+        heard_ms = tn_seq_max(heard_ms, conn->flight->stalled_ms);
+    if (timer_r2_is_over(conn, heard_ms, tn_tcp_opt(conn, TENON_TCP_R2_MS))) {
         timer_give_up(conn);
         return;
     }
@@ -221,7 +236,7 @@ static void timer_tlp(struct tenon_tcp *conn)
     if (tn_tlp_timeout(conn) != 0 && tn_tcp_send_tlp(conn))
         tn_tcp_arm_rtx(conn);
     else
-        timer_set_rtx(conn, TN_RTX_RTO, conn->rto_when);
+        timer_set_rtx(conn, TN_RTX_RTO, conn->flight->rto_when);
 }
 
 static void timer_reorder(struct tenon_tcp *conn)
@@ -239,9 +254,9 @@ static void timer_rtx(struct tenon_tcp *conn)
         timer_persist(conn);
     else if (conn->snd_una == conn->snd_nxt)
         tn_tcp_disarm_rtx(conn);
-    else if (conn->rtx_timer == TN_RTX_TLP)
+    else if (conn->flight->rtx_timer == TN_RTX_TLP)
         timer_tlp(conn);
-    else if (conn->rtx_timer == TN_RTX_REORDER)
+    else if (conn->flight->rtx_timer == TN_RTX_REORDER)
         timer_reorder(conn);
     else
         timer_retransmit(conn);
@@ -292,14 +307,14 @@ static int timer_is_due(const struct tenon_tcp *conn, enum tn_tcp_flag armed, te
 
 static void timer_restart(struct tenon_tcp *conn)
 {
-    if (conn->flags & TN_TCP_F_RTX_ARMED)
-        timer_schedule(conn, conn->rtx_when);
+    if ((conn->flags & TN_TCP_F_RTX_ARMED) && conn->flight != NULL)
+        timer_schedule(conn, conn->flight->rtx_when);
     if (conn->flags & TN_TCP_F_ACK_ARMED)
         timer_schedule(conn, conn->ack_when);
     if (conn->flags & TN_TCP_F_IDLE_ARMED)
         timer_schedule(conn, conn->idle_when);
     if (conn->flags & TN_TCP_F_PACE_ARMED)
-        timer_schedule(conn, conn->pace_when);
+        timer_schedule(conn, conn->flight->pace_when);
 }
 
 TENON_INTERNAL void tn_tcp_timer(struct tenon *stack, struct tn_timer *timer)
@@ -311,11 +326,11 @@ TENON_INTERNAL void tn_tcp_timer(struct tenon *stack, struct tn_timer *timer)
         tn_tcp_disarm_delack(conn);
         tn_tcp_ack_now(conn);
     }
-    if (timer_is_due(conn, TN_TCP_F_PACE_ARMED, conn->pace_when)) {
+    if ((conn->flags & TN_TCP_F_PACE_ARMED) && timer_is_due(conn, TN_TCP_F_PACE_ARMED, conn->flight->pace_when)) {
         conn->flags &= ~(tenon_u32)TN_TCP_F_PACE_ARMED;
         tn_tcp_make_ready(conn);
     }
-    if (timer_is_due(conn, TN_TCP_F_RTX_ARMED, conn->rtx_when))
+    if (timer_is_due(conn, TN_TCP_F_RTX_ARMED, timer_rtx_when(conn)))
         timer_rtx(conn);
     if (conn->state != TENON_TCP_CLOSED && timer_is_due(conn, TN_TCP_F_IDLE_ARMED, conn->idle_when))
         timer_idle(conn);

@@ -57,6 +57,7 @@ TENON_INTERNAL void tn_tcp_enter_time_wait(struct tenon_tcp *conn)
     if (tw != NULL) {
         memset(tw, 0, sizeof(*tw));
         tw->ends = conn->ends;
+        tw->remote = *tn_tcp_remote_ip(conn);
         tw->ends.is_time_wait = 1;
         tw->timer.kind = TN_TIMER_TIME_WAIT;
         tw->snd_nxt = conn->snd_nxt;
@@ -65,6 +66,7 @@ TENON_INTERNAL void tn_tcp_enter_time_wait(struct tenon_tcp *conn)
         tw->ts_offset = conn->ts_offset;
         tw->timestamps = (conn->flags & TN_TCP_F_TIMESTAMPS) != 0;
         tw->wait_ms = wait_ms;
+        tw->scope = conn->path->scope;
         tw->window = (tenon_u16)tn_min((conn->rcv_adv - conn->rcv_nxt) >> conn->rcv_wscale, 65535UL);
     }
     tn_tcp_set_state(conn, TENON_TCP_TIME_WAIT);
@@ -74,7 +76,7 @@ TENON_INTERNAL void tn_tcp_enter_time_wait(struct tenon_tcp *conn)
     tn_htab_remove(&stack->tcp.conns, &conn->ends.node);
     conn->state = TENON_TCP_CLOSED;
     if (tw != NULL) {
-        tn_htab_insert(&stack->tcp.conns, &tw->ends.node, tn_tcp_hash(stack, &tw->ends.local, &tw->ends.remote));
+        tn_htab_insert(&stack->tcp.conns, &tw->ends.node, conn->ends.node.hash);
         timewait_link(stack, tw);
         timewait_restart(stack, tw);
         stack->tcp.ntime_waits++;
@@ -82,15 +84,27 @@ TENON_INTERNAL void tn_tcp_enter_time_wait(struct tenon_tcp *conn)
     tn_tcp_end(conn, TENON_OK, 0);
 }
 
+static void timewait_local(const struct tn_time_wait *tw, struct tenon_addr *local)
+{
+    local->ip = tw->ends.local;
+    local->port = (tenon_u16)(tw->ends.node.word >> 16);
+    local->netif = tw->ends.local_netif;
+}
+
 static void timewait_ack(struct tenon *stack, const struct tn_time_wait *tw)
 {
+    struct tenon_addr local, remote;
     struct tn_tcp_options options;
     struct tn_bare bare;
 
     memset(&options, 0, sizeof(options));
     memset(&bare, 0, sizeof(bare));
-    bare.local = &tw->ends.local;
-    bare.remote = &tw->ends.remote;
+    timewait_local(tw, &local);
+    remote.ip = tw->remote;
+    remote.port = (tenon_u16)(tw->ends.node.word & 0xFFFFUL);
+    remote.netif = tw->scope;
+    bare.local = &local;
+    bare.remote = &remote;
     bare.seq = tw->snd_nxt;
     bare.ack = tw->rcv_nxt;
     bare.wnd = tw->window;
@@ -123,9 +137,11 @@ TENON_INTERNAL int tn_time_wait_input(struct tenon *stack, struct tn_time_wait *
     if (seg->flags & TN_TCP_RST)
         return 1;    /* RFC 1337: TIME-WAIT is not to be assassinated */
     if ((seg->flags & (TN_TCP_SYN | TN_TCP_ACK)) == TN_TCP_SYN) {
-        const struct tenon_tcp_listener *listener =
-            tn_tcp_find_listener(stack, &tw->ends.local, seg->pkt->foreign);
+        const struct tenon_tcp_listener *listener;
+        struct tenon_addr local;
 
+        timewait_local(tw, &local);
+        listener = tn_tcp_find_listener(stack, &local, seg->pkt->foreign);
         if (listener == NULL || !timewait_syn_is_new(tw, seg))
             return 1;
         tn_count(stack, TENON_STAT_TCP_TIME_WAIT_REUSED);

@@ -30,7 +30,7 @@ TENON_INTERNAL void tn_tcp_trace_event(struct tenon_tcp *conn, enum tenon_trace_
     struct tenon_trace_event event;
 
     memset(&event, 0, sizeof(event));
-    event.conn = conn->id;
+    event.conn = conn->ends.id;
     event.now_us = stack->now_us;
     event.kind = (tenon_u8)kind;
     event.state = conn->state;
@@ -48,10 +48,10 @@ TENON_INTERNAL void tn_tcp_trace_event(struct tenon_tcp *conn, enum tenon_trace_
     event.ssthresh = conn->cc.ssthresh;
     event.in_flight = conn->state > TENON_TCP_SYN_RECEIVED ? tn_tcp_in_flight(conn) : 0;
     event.srtt_us = conn->srtt8 >> 3;
-    event.rto_us = conn->rto_us;
+    event.rto_us = tn_tcp_rto_us(conn);
     event.mss = conn->mss;
-    event.local = conn->ends.local;
-    event.remote = conn->ends.remote;
+    tn_tcp_local(conn, &event.local);
+    tn_tcp_remote(conn, &event.remote);
     stack->conf.trace(stack->host, &event);
 }
 
@@ -77,9 +77,9 @@ TENON_INTERNAL void tn_trace_phase_event(struct tenon_tcp *conn)
         phase = TENON_TRACE_PHASE_RECOVERY;
     else if (conn->cc.cwnd < conn->cc.ssthresh)
         phase = TENON_TRACE_PHASE_SLOW_START;
-    if (conn->phase == (tenon_u8)phase)
+    if (conn->flight->phase == (tenon_u8)phase)
         return;
-    conn->phase = (tenon_u8)phase;
+    conn->flight->phase = (tenon_u8)phase;
     tn_tcp_trace_event(conn, TENON_TRACE_PHASE, NULL, (tenon_u32)phase);
 }
 

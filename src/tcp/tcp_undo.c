@@ -97,7 +97,7 @@ static int undo_by_frto(struct tenon_tcp *conn, const struct tn_ack *ack)
         return 1;
     if (!sack && flight->frto == TN_FRTO_NEW && ack->acked > 0)
         return 1;
-    if (flight->frto == TN_FRTO_SENT && ack->acked > 0 && tn_seq_lt(conn->snd_una, conn->recover) &&
+    if (flight->frto == TN_FRTO_SENT && ack->acked > 0 && tn_seq_lt(conn->snd_una, conn->flight->recover) &&
         tn_tcp_may_send_new(conn)) {
         flight->frto = TN_FRTO_NEW;    /* step 2b: up to two new segments now, whatever Nagle says */
         conn->flags |= TN_TCP_F_SWS_OVERRIDE;

@@ -3,6 +3,7 @@
 #include "sim.h"
 
 #include "core.h"
+#include "tcp/tcp_flight.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -212,12 +213,14 @@ static size_t table_bytes(const struct tn_htab *table)
     return bytes;
 }
 
-/* What an instance keeps on purpose when all is over: hash tables never shrink, and the destination cache
- * (RFC 4861 5.1) remembers. Nothing else may be left; this is the one look into the core's inside. */
+/* What an instance keeps on purpose when all is over: hash tables never shrink, the destination cache
+ * (RFC 4861 5.1) remembers, and the next connection works with the block of an old one. Nothing else may be
+ * left; this is the one look into the core's inside. */
 size_t check_caches(const struct tenon *stack)
 {
     return table_bytes(&stack->tcp.conns) + table_bytes(&stack->udp.bound) + table_bytes(&stack->udp.connected)
-           + table_bytes(&stack->link.paths) + stack->link.paths.count * sizeof(struct tn_path);
+           + table_bytes(&stack->link.paths) + stack->link.paths.count * sizeof(struct tn_path)
+           + stack->tcp.nspare * sizeof(struct tn_flight);
 }
 
 void check_quiet(struct sim *sim)

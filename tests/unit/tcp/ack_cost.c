@@ -31,9 +31,7 @@ static void bench_open(struct bench *b, unsigned segments)
     conn->cc.cwnd = segments * MSS;
     conn->cc.ssthresh = 0xFFFFFFFFU;
     conn->opts = tn_tcp_opts_new(conn->stack);
-    conn->iss = 0xFFFFFF00U;
-    conn->snd_una = conn->snd_nxt = conn->snd_end = conn->lost_edge = conn->rtx_nxt = conn->iss + 1;
-    conn->recover = conn->snd_una;
+    conn->snd_una = conn->snd_nxt = conn->snd_end = 0xFFFFFF01U;
     conn->min_rtt_us = 100000;
     conn->srtt8 = 8 * 100000;
     HN_CHECK(conn->opts != NULL && tn_flight_get(conn) != NULL);
@@ -81,7 +79,7 @@ static void bench_ack(struct bench *b, const tenon_u32 *offsets, unsigned n, ten
         ack.dsack_right = conn->snd_una;
     }
     ack.is_dup = ack.sacked > 0;
-    conn->total_delivered += ack.delivered;
+    conn->flight->total_delivered += ack.delivered;
     tn_tcp_recovery_on_ack(conn, &ack);
     HN_CHECK(tn_tcp_in_flight(conn) <= conn->snd_nxt - conn->snd_una + conn->flight->again_bytes);
 }

@@ -46,7 +46,7 @@ static const char *const state_names[] = {"Startup", "Drain", "DOWN", "CRUISE", 
 
 struct hand {
     struct tenon_cc cc;
-    tenon_u32 more[128];
+    tenon_u32 words[TENON_CC_WORDS + 128];
     struct tn_bbr *b;
     struct tenon_cc_event event;
 };
@@ -57,8 +57,8 @@ static void hand_open(struct hand *h, tenon_u32 srtt_us)
 {
     memset(h, 0, sizeof *h);
     h->cc.ops = &tenon_cc_bbr;
-    h->cc.more = h->more;
-    h->b = (struct tn_bbr *)h->more;
+    h->cc.words = h->words;
+    h->b = (struct tn_bbr *)(h->words + TENON_CC_WORDS);
     h->event.mss = MSS;
     h->event.now_us = 0xFFFFFFFF - 100000;
     h->event.srtt_us = srtt_us;
@@ -702,7 +702,7 @@ static struct {
 
 static const struct tn_bbr *bbr(const struct path *p)
 {
-    return (const struct tn_bbr *)p->more;
+    return (const struct tn_bbr *)(p->words + TENON_CC_WORDS);
 }
 
 static tenon_rate max_bw(const struct path *p)

@@ -2,6 +2,7 @@
 /* Congestion control: what a table of functions is told and may decide, on a real connection whose peer we
  * play; and the numbers of NewReno (RFC 5681, RFC 6582, RFC 6928, RFC 3465), called directly. */
 #include "harness.h"
+#include "tcp/words.h"
 
 enum { MSS = 1000, FIN = 1, SYN = 2, ACK = 16 };
 
@@ -25,6 +26,7 @@ static struct tenon_cc reno(tenon_u32 cwnd, tenon_u32 ssthresh)
     struct tenon_cc cc;
 
     memset(&cc, 0, sizeof cc);
+    words_own(&cc);
     cc.ops = &tenon_cc_newreno;
     cc.cwnd = cwnd;
     cc.ssthresh = ssthresh;
@@ -161,6 +163,7 @@ static void newreno_ack_division(void)
     for (size_t i = 0; i < TENON_ARRAY_LEN(thresholds); i++) {
         struct tenon_cc honest = reno(10 * MSS, thresholds[i]), greedy = honest;
 
+        words_own(&greedy);
         HN_CHECK(acknowledge(&greedy, 100 * MSS, 1, 0) <= acknowledge(&honest, 100 * MSS, MSS, 0));
     }
 }

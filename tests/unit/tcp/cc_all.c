@@ -9,7 +9,7 @@ enum { NAMES_REQUIRED = 3, CWND_MAX_SHIFT = 30 };
 struct flow {
     struct tenon_cc cc;
     struct tenon_cc_event event;
-    tenon_u32 more[256];
+    tenon_u32 words[TENON_CC_WORDS + 256];
 };
 
 /* A flow of the table `name`. @return 0: there is none of that name */
@@ -19,9 +19,9 @@ static int flow_begin(struct flow *flow, const char *name, unsigned mss)
     flow->cc.ops = tenon_cc_find(name);
     if (flow->cc.ops == NULL)
         return 0;
-    HN_CHECK(flow->cc.ops->more_words <= TENON_ARRAY_LEN(flow->more));
+    HN_CHECK(TENON_CC_WORDS + flow->cc.ops->more_words <= TENON_ARRAY_LEN(flow->words));
     hn_row = name;
-    flow->cc.more = flow->more;
+    flow->cc.words = flow->words;
     flow->event.mss = (tenon_u16)mss;
     flow->event.min_rtt_us = 0xFFFFFFFFU;
     flow->cc.ops->init(&flow->cc, &flow->event);

@@ -5,6 +5,7 @@
 
 #include "limits/pair.h"
 #include "tcp/transfer.h"
+#include "tcp/words.h"
 
 enum { MSS = 1460 };
 
@@ -26,6 +27,7 @@ static struct tenon_cc avoiding(unsigned segments, double rtt_s, unsigned mss)
     struct tenon_cc_event event = event_at(0, rtt_s, mss);
 
     memset(&cc, 0, sizeof cc);
+    words_own(&cc);
     cc.ops = &tenon_cc_cubic;
     cc.cwnd = segments * mss;
     cc.ssthresh = cc.cwnd;
@@ -223,6 +225,8 @@ static void avoidance_silence_no_jump(void)
 
     lose(&steady, 0, 0.1, MSS);
     limited = silent = steady;
+    words_own(&limited);
+    words_own(&silent);
     for (i = 0; i < 100; i++) {
         event = event_at(0.1 + 0.1 * (i + 1), 0.1, MSS);
         event.acked = 10 * MSS;
@@ -294,6 +298,7 @@ static void avoidance_tiny_acks_as_one(void)
 
     lose(&one, 0, 0.1, MSS);
     many = one;
+    words_own(&many);
     event = event_at(0.11, 0.1, MSS);
     event.acked = 100 * MSS;
     one.ops->acked(&one, &event);
@@ -334,6 +339,7 @@ static struct tenon_cc starting(void)
     struct tenon_cc_event event = event_at(0, 0, MSS);
 
     memset(&cc, 0, sizeof cc);
+    words_own(&cc);
     cc.ops = &tenon_cc_cubic;
     cc.ssthresh = 0xFFFFFFFFU;
     cc.ops->init(&cc, &event);

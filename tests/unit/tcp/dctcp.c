@@ -3,6 +3,7 @@
 #include "harness.h"
 
 #include "tcp/path.h"
+#include "tcp/words.h"
 
 enum { MSS = 1460, ALPHA = 1, WINDOW_END = 2 };
 
@@ -17,6 +18,7 @@ static void hand_open(struct hand *h, unsigned segments)
 {
     memset(h, 0, sizeof *h);
     h->cc.ops = &tenon_cc_dctcp;
+    words_own(&h->cc);
     h->cc.cwnd = segments * MSS;
     h->cc.ssthresh = h->cc.cwnd;
     h->event.mss = MSS;

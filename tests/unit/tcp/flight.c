@@ -47,8 +47,8 @@ static void model_open(struct model *m, tenon_u32 seq)
     hn_open(&m->hn, NULL);
     conn->stack = m->hn.stack;
     conn->mss = 100;
-    conn->iss = seq - 1;
-    conn->snd_una = conn->snd_nxt = conn->snd_end = conn->lost_edge = conn->rtx_nxt = seq;
+    conn->cc.ops = &tenon_cc_newreno;
+    conn->snd_una = conn->snd_nxt = conn->snd_end = seq;
     conn->recovery = TN_RECOVERY_FAST;    /* the lost edge may be anywhere */
     conn->min_rtt_us = 1;
     HN_CHECK(tn_flight_get(conn) != NULL);
@@ -71,10 +71,11 @@ static void check_pipe(struct model *m)
     for (tenon_u32 s = conn->snd_una; s != conn->snd_nxt; s++) {
         const struct byte *b = byte_at(m, s);
 
-        pipe += tn_seq_ge(s, conn->lost_edge) && !b->sacked;
+        pipe += tn_seq_ge(s, conn->flight->lost_edge) && !b->sacked;
         again += b->again;
         /* Nothing that is lost may be forgotten: it is in flight again, or its turn is still to come. */
-        if (tn_seq_lt(s, conn->rtx_nxt) && !b->sacked && !b->again && !HN_CHECK(tn_seq_ge(s, conn->lost_edge)))
+        if (tn_seq_lt(s, conn->flight->rtx_nxt) && !b->sacked && !b->again &&
+            !HN_CHECK(tn_seq_ge(s, conn->flight->lost_edge)))
             return;
     }
     HN_EQUAL(conn->flight->again_bytes, again);
@@ -116,7 +117,7 @@ static void step_send(struct model *m, tenon_u32 n)
 static void step_lose(struct model *m)
 {
     struct tenon_tcp *conn = &m->conn;
-    const tenon_u32 before = conn->lost_edge, to = before + chance(conn->snd_nxt - before + 1);
+    const tenon_u32 before = conn->flight->lost_edge, to = before + chance(conn->snd_nxt - before + 1);
     tenon_u32 lost = 0;
 
     for (tenon_u32 s = before; s != to; s++)
@@ -127,12 +128,12 @@ static void step_lose(struct model *m)
 /* The gap that tcp_output.c would fill next, by the model. @return 0: there is none */
 static int model_gap(struct model *m, tenon_u32 *from, tenon_u32 *end)
 {
-    tenon_u32 s = m->conn.rtx_nxt;
+    tenon_u32 s = m->conn.flight->rtx_nxt;
 
-    while (tn_seq_lt(s, m->conn.lost_edge) && (byte_at(m, s)->sacked || byte_at(m, s)->again))
+    while (tn_seq_lt(s, m->conn.flight->lost_edge) && (byte_at(m, s)->sacked || byte_at(m, s)->again))
         s++;
     *from = s;
-    while (tn_seq_lt(s, m->conn.lost_edge) && !byte_at(m, s)->sacked && !byte_at(m, s)->again)
+    while (tn_seq_lt(s, m->conn.flight->lost_edge) && !byte_at(m, s)->sacked && !byte_at(m, s)->again)
         s++;
     *end = s;
     return *from != *end;
@@ -141,26 +142,26 @@ static int model_gap(struct model *m, tenon_u32 *from, tenon_u32 *end)
 static void step_send_again(struct model *m)
 {
     struct tenon_tcp *conn = &m->conn;
-    tenon_u32 from, end, at = conn->rtx_nxt, got_from, got_end, n;
+    tenon_u32 from, end, at = conn->flight->rtx_nxt, got_from, got_end, n;
     const int any = model_gap(m, &from, &end);
 
     for (;;) {
         got_from = tn_sack_gap(conn, at, &got_end);
-        if (tn_seq_ge(got_from, conn->lost_edge))
+        if (tn_seq_ge(got_from, conn->flight->lost_edge))
             break;
-        got_end = tn_seq_min(got_end, conn->lost_edge);
+        got_end = tn_seq_min(got_end, conn->flight->lost_edge);
         at = tn_flight_again_skip(conn, got_from, &got_end);
         if (at == got_from)
             break;
     }
-    HN_EQUAL(tn_seq_lt(got_from, conn->lost_edge), any);
+    HN_EQUAL(tn_seq_lt(got_from, conn->flight->lost_edge), any);
     m->hn.mem_fail = m->no_memory && chance(3) == 0 ? -1 : 0;
     if (any && HN_EQUAL(got_from, from) && HN_EQUAL(got_end, end) && tn_flight_has_room(conn)) {
         n = 1 + chance(end - from);
         conn->stack->now_us += chance(3);
         tn_flight_sent_again(conn, from, from + n);
-        conn->rtx_nxt = from + n;
-        conn->flight->again_high = tn_seq_max(conn->flight->again_high, conn->rtx_nxt);
+        conn->flight->rtx_nxt = from + n;
+        conn->flight->again_high = tn_seq_max(conn->flight->again_high, conn->flight->rtx_nxt);
         for (tenon_u32 s = from; s != from + n; s++) {
             byte_at(m, s)->again = byte_at(m, s)->ever = 1;
             byte_at(m, s)->again_us = conn->stack->now_us;
@@ -307,8 +308,8 @@ static void step_ack(struct model *m, tenon_u32 n)
         check_arrival(m, &ack, &a);
     conn->snd_una = to;
     tn_sack_advance(conn);
-    conn->lost_edge = tn_seq_max(conn->lost_edge, to);
-    conn->rtx_nxt = tn_seq_max(conn->rtx_nxt, to);
+    conn->flight->lost_edge = tn_seq_max(conn->flight->lost_edge, to);
+    conn->flight->rtx_nxt = tn_seq_max(conn->flight->rtx_nxt, to);
     tn_flight_advance(conn);
     model_forget(m);
 }
@@ -389,7 +390,7 @@ static void flight_repetition_in_pieces(void)
     HN_EQUAL(tn_flight_move_edge(&m.conn, 3001), 3000);
     HN_CHECK(tn_flight_has_room(&m.conn));
     tn_flight_sent_again(&m.conn, 1, 3001);
-    m.conn.rtx_nxt = m.conn.flight->again_high = 3001;
+    m.conn.flight->rtx_nxt = m.conn.flight->again_high = 3001;
     for (tenon_u32 s = 1; s != 3001; s++)
         byte_at(&m, s)->again = byte_at(&m, s)->ever = 1;
     for (tenon_u32 left = 101; left < 3001; left += 200) {

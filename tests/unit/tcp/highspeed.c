@@ -4,6 +4,7 @@
 
 #include "limits/pair.h"
 #include "tcp/transfer.h"
+#include "tcp/words.h"
 
 enum { MSS = 1000 };
 
@@ -13,6 +14,7 @@ static struct tenon_cc with_window(unsigned segments, unsigned ssthresh_segments
     struct tenon_cc_event event;
 
     memset(&cc, 0, sizeof cc);
+    words_own(&cc);
     memset(&event, 0, sizeof event);
     event.mss = MSS;
     cc.ops = &tenon_cc_highspeed;
@@ -172,6 +174,7 @@ static void avoidance_tiny_acks_as_one(void)
     struct tenon_cc one = with_window(5000, 2), many = one;
     unsigned i;
 
+    words_own(&many);
     ack(&one, MSS);
     for (i = 0; i < MSS; i++)
         ack(&many, 1);

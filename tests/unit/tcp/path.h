@@ -54,7 +54,7 @@ struct path {
     struct tenon_cc_event event;                 /* the last */
 
     /* inner state */
-    tenon_u32 more[128];
+    tenon_u32 words[TENON_CC_WORDS + 128];
     struct path_packet *packets;
     size_t n, room, lowest;      /* packets below `lowest` have met their fate */
     size_t *acks, nacks, first_ack;    /* numbers of packets in the order of their ACKs */
@@ -110,8 +110,8 @@ static void path_begin(struct path *p, const struct tenon_cc_ops *ops)
     p->random = p->random ? p->random : 1;
     p->cc.ops = ops;
     p->cc.ssthresh = 0xFFFFFFFFU;
-    p->cc.more = p->more;
-    if (ops->more_words > TENON_ARRAY_LEN(p->more))
+    p->cc.words = p->words;
+    if (TENON_CC_WORDS + ops->more_words > TENON_ARRAY_LEN(p->words))
         abort();
     p->srtt_us = p->min_rtt_us = p->rtt_us;    /* the handshake */
     p->tokens = (double)p->burst;

@@ -89,8 +89,7 @@ static void bench_open(struct bench *b)
     conn->cc.cwnd = 1000000;
     conn->cc.ssthresh = 0xFFFFFFFFU;
     conn->opts = tn_tcp_opts_new(conn->stack);
-    conn->iss = 0xFFFFFFF0U;
-    conn->snd_una = conn->snd_nxt = conn->snd_end = conn->lost_edge = conn->rtx_nxt = conn->iss + 1;
+    conn->snd_una = conn->snd_nxt = conn->snd_end = 0xFFFFFFF1U;
     conn->min_rtt_us = 0xFFFFFFFFU;
     HN_CHECK(conn->opts != NULL && tn_flight_get(conn) != NULL);
 }
@@ -116,15 +115,15 @@ static void pacing_no_drift(void)
 
         bench_open(&b);
         conn->cc.pacing = rates[i];
-        conn->snd_nxt = conn->iss + 1000000;
+        conn->snd_nxt = conn->snd_una + 1000000;
         for (unsigned n = 0; n < packets; n++) {
             const tenon_u32 size = 1 + n * 7919 % 1500, before = conn->stack->now_us;
 
             HN_CHECK(tn_pace_allows(conn));
             tn_pace_sent(conn, size);
             bytes += size;
-            conn->stack->now_us = conn->pace_us;
-            elapsed += conn->pace_us - before;
+            conn->stack->now_us = conn->flight->pace_us;
+            elapsed += conn->flight->pace_us - before;
         }
         HN_CHECK(elapsed <= bytes * 65536 / rates[i]);
         HN_CHECK(bytes * 65536 / rates[i] - elapsed <= 1);
@@ -146,9 +145,9 @@ static void pacing_late_timer(void)
 
         bench_open(&b);
         conn->cc.pacing = tn_cc_rate(MSS, 100);    /* a packet every 100 us */
-        conn->snd_nxt = conn->iss + 1000000;
+        conn->snd_nxt = conn->snd_una + 1000000;
         tn_pace_sent(conn, MSS);
-        conn->stack->now_us = conn->pace_us + late_us[i];
+        conn->stack->now_us = conn->flight->pace_us + late_us[i];
         while (tn_pace_allows(conn) && sent < 1000) {
             tn_pace_sent(conn, MSS);
             sent++;
@@ -244,9 +243,9 @@ static struct tenon_rate_sample sample_ack(struct bench *b, tenon_u32 n)
     ack.seg = &seg;
     ack.una = ack.fack = conn->snd_una;
     tn_flight_delivered(conn, &ack, conn->snd_una, conn->snd_una + n * MSS);
-    conn->total_delivered += ack.delivered;
+    conn->flight->total_delivered += ack.delivered;
     conn->snd_una += n * MSS;
-    conn->lost_edge = conn->rtx_nxt = conn->snd_una;
+    conn->flight->lost_edge = conn->flight->rtx_nxt = conn->snd_una;
     tn_flight_advance(conn);
     tn_rate_sample(conn, &ack, &sample);
     return sample;
@@ -260,7 +259,7 @@ static void sample_by_hand(void)
 
     bench_open(&b);
     sample_t0 = b.conn.stack->now_us = 0xFFFFFF00U;    /* the clock wraps meanwhile */
-    b.conn.total_delivered = 0xFFFFF000U;              /* and so does what was delivered */
+    b.conn.flight->total_delivered = 0xFFFFF000U;              /* and so does what was delivered */
     sample_send(&b, 1);
     sample_at(&b, 10);
     sample_send(&b, 1);
@@ -376,7 +375,7 @@ static void sample_app_limited(void)
     HN_EQUAL(b.conn.flight->app_limited, 0);
     b.conn.snd_end -= 1;
     tn_rate_check_app_limited(&b.conn);
-    HN_EQUAL(b.conn.flight->app_limited, b.conn.total_delivered + 4 * MSS);
+    HN_EQUAL(b.conn.flight->app_limited, b.conn.flight->total_delivered + 4 * MSS);
     bench_close(&b);
 }
 

@@ -29,8 +29,10 @@ static void bare(struct tenon_tcp *conn, struct hn *hn, tenon_u32 seq)
     memset(conn, 0, sizeof *conn);
     conn->stack = hn->stack;
     conn->mss = 100;
-    conn->iss = seq - 1;
-    conn->snd_una = conn->snd_nxt = conn->snd_end = conn->lost_edge = conn->rtx_nxt = seq;
+    conn->cc.ops = &tenon_cc_newreno;
+    conn->snd_una = conn->snd_nxt = conn->snd_end = seq;
+    HN_CHECK(tn_flight_get(conn) != NULL);
+    conn->flight->iss = seq - 1;
     conn->recovery = TN_RECOVERY_FAST;    /* the lost edge may be anywhere */
 }
 
@@ -104,8 +106,8 @@ static void sack_check_all(struct sack_model *m)
 
     if (!HN_CHECK(wrong == NULL))
         fprintf(stderr, "%s\n", wrong);
-    HN_EQUAL(conn->sack != NULL ? conn->sack->bytes : 0, all);
-    HN_EQUAL(conn->sack != NULL ? conn->sack->n : 0, sack_runs(m));
+    HN_EQUAL(conn->flight->sack != NULL ? conn->flight->sack->bytes : 0, all);
+    HN_EQUAL(conn->flight->sack != NULL ? conn->flight->sack->n : 0, sack_runs(m));
     HN_EQUAL(tn_sack_bytes_between(conn, from, to), sack_count(m, from, to));
     while (highest != conn->snd_una && !*sack_bit(m, highest - 1))
         highest--;
@@ -114,7 +116,7 @@ static void sack_check_all(struct sack_model *m)
     HN_CHECK(tn_flight_check(conn) == NULL);
     /* RFC 6675 4, SetPipe(), without anything sent again. */
     HN_EQUAL(tn_tcp_in_flight(conn),
-             conn->snd_nxt - conn->lost_edge - sack_count(m, conn->lost_edge, conn->snd_nxt));
+             conn->snd_nxt - conn->flight->lost_edge - sack_count(m, conn->flight->lost_edge, conn->snd_nxt));
 }
 
 /* Whether [left, right) touches or overlaps what is there: then it needs no range more. */
@@ -164,7 +166,7 @@ static void sack_step_ack(struct sack_model *m, tenon_u32 n)
     for (; n > 0; n--)
         *sack_bit(m, conn->snd_una++) = 0;
     tn_sack_advance(conn);
-    conn->lost_edge = tn_seq_max(conn->lost_edge, conn->snd_una);
+    conn->flight->lost_edge = tn_seq_max(conn->flight->lost_edge, conn->snd_una);
     tn_flight_advance(conn);
 }
 
@@ -172,7 +174,7 @@ static void sack_step_ack(struct sack_model *m, tenon_u32 n)
 static void sack_step_lose(struct sack_model *m)
 {
     struct tenon_tcp *conn = &m->conn;
-    const tenon_u32 before = conn->lost_edge, to = before + chance(conn->snd_nxt - before + 1);
+    const tenon_u32 before = conn->flight->lost_edge, to = before + chance(conn->snd_nxt - before + 1);
 
     HN_EQUAL(tn_flight_move_edge(conn, to), to - before - sack_count(m, before, to));
 }
@@ -186,7 +188,6 @@ static void scoreboard_random(void)
         memset(&m, 0, sizeof m);
         hn_open(&m.hn, NULL);
         bare(&m.conn, &m.hn, starts[k]);
-        HN_CHECK(tn_flight_get(&m.conn) != NULL);
         chance_seed((tenon_u32)k + 7);
         for (unsigned step = 0; step < 3000 && hn_failures < 20; step++) {
             bare_send(&m.conn, chance(FLIGHT + 1 - (m.conn.snd_nxt - m.conn.snd_una)));
@@ -225,7 +226,6 @@ static void scoreboard_full(void)
     memset(&m, 0, sizeof m);
     hn_open(&m.hn, NULL);
     bare(&m.conn, &m.hn, start);
-    HN_CHECK(tn_flight_get(&m.conn) != NULL);
     bare_send(&m.conn, flight);
     for (tenon_u32 i = 0; i < n; i++) {
         const tenon_u32 left = start + 1 + 3 * i;
@@ -243,11 +243,11 @@ static void scoreboard_full(void)
     *sack_bit(&m, start + 3 * n - 2) = 1;
     sack_check_all(&m);
     HN_EQUAL(add_one(&m, start, m.conn.snd_nxt), flight - RANGES_MAX - 3);
-    HN_EQUAL(m.conn.sack->n, 1);
-    m.conn.snd_una = m.conn.lost_edge = m.conn.snd_nxt;
+    HN_EQUAL(m.conn.flight->sack->n, 1);
+    m.conn.snd_una = m.conn.flight->lost_edge = m.conn.snd_nxt;
     tn_sack_advance(&m.conn);
     tn_flight_advance(&m.conn);
-    HN_CHECK(m.conn.sack == NULL);
+    HN_CHECK(m.conn.flight->sack == NULL);
     tn_flight_free(&m.conn);
     hn_close(&m.hn);
 }
@@ -341,10 +341,10 @@ static void queue_step_pop(struct queue_model *m)
     const tenon_u32 queued = m->conn.snd_end - m->conn.snd_una;
 
     m->conn.snd_una += chance(6) == 0 ? queued : chance(queued + 1);
-    m->conn.iss = m->conn.snd_una - 1;
+    m->conn.flight->iss = m->conn.snd_una - 1;
     tn_sendq_pop(&m->conn, m->conn.snd_una);
     if (m->conn.snd_una == m->conn.snd_end)
-        HN_EQUAL(m->conn.sendq.count, 0);
+        HN_EQUAL(m->conn.flight->sendq.count, 0);
 }
 
 static void sendq_random(void)
@@ -367,8 +367,7 @@ static void sendq_random(void)
         queue_check(&m);
     }
     HN_CHECK(m.conn.snd_end < 0x80000000U);    /* the numbers have wrapped */
-    tn_sendq_free(&m.conn);
-    HN_CHECK(m.conn.sendq.ring == NULL);
+    tn_flight_free(&m.conn);
     hn_close(&m.hn);
 }
 
@@ -393,7 +392,7 @@ static void sendq_full(void)
     HN_EQUAL(span.buf->refs, 1 + PIECES);
     HN_CHECK(tn_sendq_check(&conn) == NULL);
     conn.snd_una += 10000;
-    conn.iss += 10000;
+    conn.flight->iss += 10000;
     tn_sendq_pop(&conn, conn.snd_una);
     HN_EQUAL(span.buf->refs, 1 + PIECES - 10000);
     for (n = 0; n < 10000; n++)
@@ -401,10 +400,11 @@ static void sendq_full(void)
     HN_EQUAL(tn_sendq_push(&conn, &span), TENON_EAGAIN);
     HN_CHECK(tn_sendq_check(&conn) == NULL);
     conn.snd_una = conn.snd_end;
-    conn.iss = conn.snd_una - 1;
+    conn.flight->iss = conn.snd_una - 1;
     tn_sendq_pop(&conn, conn.snd_una);
     HN_EQUAL(span.buf->refs, 1);
-    HN_CHECK(conn.sendq.ring == NULL);
+    HN_CHECK(conn.flight->sendq.ring == conn.flight->few_pieces);
+    tn_flight_free(&conn);
     tenon_buf_put(span.buf);
     hn_close(&hn);
 }
@@ -420,18 +420,18 @@ static void sendq_write_after_push(void)
     bare(&conn, &hn, 100);
     HN_EQUAL(tn_sendq_write(&conn, (const tenon_u8 *)"ab", 2), 2);
     HN_EQUAL(tn_sendq_write(&conn, (const tenon_u8 *)"cd", 2), 2);
-    HN_EQUAL(conn.sendq.count, 1);    /* put together */
+    HN_EQUAL(conn.flight->sendq.count, 1);    /* put together */
     span.buf = hn_buf(&hn, 100);
     span.off = 10;
     span.len = 5;
     memset(span.buf->data, 'x', 100);
     HN_EQUAL(tn_sendq_push(&conn, &span), TENON_OK);
     HN_EQUAL(tn_sendq_write(&conn, (const tenon_u8 *)"ef", 2), 2);
-    HN_EQUAL(conn.sendq.count, 3);
+    HN_EQUAL(conn.flight->sendq.count, 3);
     for (unsigned i = 0; i < 100; i++)
         HN_EQUAL(span.buf->data[i], 'x');
     tenon_buf_put(span.buf);
-    tn_sendq_free(&conn);
+    tn_flight_free(&conn);
     hn_close(&hn);
 }
 
@@ -656,7 +656,7 @@ static void established_segments_random_order(void)
         drops += hn_stat(&m.hn, TENON_STAT_TCP_OOO_DROP);
         HN_CHECK(hn_stat(&m.hn, TENON_STAT_TCP_OOO) > 20);
         HN_EQUAL(hn_stat(&m.hn, TENON_STAT_COPIED_BYTES), 0);
-        HN_CHECK(m.conn->ooo == NULL);
+        HN_CHECK(tn_ooo_of(m.conn) == NULL);
         ooo_segment(&m, TN_TCP_ACK | TN_TCP_FIN, m.irs + 1 + STREAM, NULL, 0);
         HN_EQUAL(m.fins, 1);
         hn_close(&m.hn);
@@ -683,7 +683,7 @@ static void established_ooo_bytes_limit(void)
         ooo_segment(&m, TN_TCP_ACK, m.irs + 1 + at, m.sent + at, 500);
         if (hn_stat(&m.hn, TENON_STAT_TCP_OOO_DROP) == dropped)
             held++;
-        HN_CHECK(m.conn->ooo == NULL || m.conn->ooo->bytes <= 20000);
+        HN_CHECK(tn_ooo_of(m.conn) == NULL || m.conn->flight->ooo->bytes <= 20000);
     }
     HN_CHECK(held > 0);
     ooo_segment(&m, TN_TCP_ACK, m.irs + 1, m.sent, 600);

@@ -96,7 +96,7 @@ static void check(void)
     struct tenon_tcp_info info;
 
     HN_EQUAL(seen.wrong, 0);
-    HN_EQUAL(seen.total[TENON_TRACE_LOST] - seen.lost_mtu, seen.conn->total_lost);
+    HN_EQUAL(seen.total[TENON_TRACE_LOST] - seen.lost_mtu, seen.conn->flight->total_lost);
     HN_EQUAL(seen.n[TENON_TRACE_DSACK], tenon_stat(seen.stack, TENON_STAT_TCP_DSACK));
     HN_EQUAL(seen.n[TENON_TRACE_UNDO], tenon_stat(seen.stack, TENON_STAT_TCP_UNDO));
     HN_EQUAL(seen.n[TENON_TRACE_ECN], tenon_stat(seen.stack, TENON_STAT_TCP_ECE_REDUCED));

@@ -335,21 +335,46 @@ static void lost_route_waits_for_host(void)
     end(&side);
 }
 
+/* One connection more. */
+static void open_other(struct side *side)
+{
+    static const struct tenon_tcp_events events = { 0 };
+    const struct tenon_addr there = pair_addr(1, 0, 7);
+    struct tenon_tcp *other;
+
+    HN_EQUAL(tenon_tcp_connect(side->pair.stack[0], &other, NULL, &there, &events, side), TENON_OK);
+}
+
+/* The second connection takes the place of the first among those that rest, the third works with what the first had:
+ * there is nothing for a FIN to be remembered in. */
 static void no_memory_waits_for_host(void)
 {
     const struct wire_fail all = { .mem_nth = 1, .for_good = 1 };
     const struct wire_fail none = { 0 };
+    struct tenon_conf conf;
     struct side side;
     uint64_t waits;
 
-    open_up(&side, NULL);
+    tenon_conf_default(&conf);
+    conf.tcp_resting_max = 1;
+    open_up(&side, &conf);
+    HN_EQUAL(tenon_tcp_set(side.conn, TENON_TCP_CORK, 1), TENON_OK);
     write_some(&side, 10);
-    wire_host_fail(side.pair.host[0], &all);    /* no record of what is in flight can be made */
+    settle(&side, 1000);    /* totals are kept from now on */
+    HN_EQUAL(tenon_tcp_set(side.conn, TENON_TCP_CORK, 0), TENON_OK);
+    settle(&side, 100000);
+    open_other(&side);
+    settle(&side, 10000);
+    open_other(&side);
+    wire_host_fail(side.pair.host[0], &all);
+    HN_EQUAL(tenon_tcp_finish(side.conn), TENON_OK);
     settle(&side, 0);
     HN_EQUAL(now_for(side.conn), TENON_TCP_WAIT_HOST);
     settle(&side, 100000);
+    HN_EQUAL(now_for(side.conn), TENON_TCP_WAIT_HOST);
     wire_host_fail(side.pair.host[0], &none);
-    settle(&side, 10000000);
+    for (unsigned i = 0; i < 20000 && now_for(side.conn) == TENON_TCP_WAIT_HOST; i++)
+        settle(&side, 100);
     HN_EQUAL(now_for(side.conn), TENON_TCP_WAIT_DATA);
     waits = waited(side.conn, TENON_TCP_WAIT_HOST);
     HN_CHECK(waits >= 100000 && waits < 2000000);
