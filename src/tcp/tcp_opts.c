@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Options of connections and listeners. They lie in blocks that are shared, and copied when somebody who
- * shares one changes a value: a million connections with the same options have one block. */
+ * shares one changes a value: a million connections with the same options have one block. The copy that was made last
+ * is known, so that those who all make the same change share it too. */
 #include "tcp/tcp_internal.h"
 
 TENON_INTERNAL struct tn_tcp_opts *tn_tcp_opts_new(struct tenon *stack)
@@ -30,8 +31,11 @@ TENON_INTERNAL struct tn_tcp_opts *tn_tcp_opts_new(struct tenon *stack)
 TENON_INTERNAL void tn_tcp_opts_put(struct tenon *stack, struct tn_tcp_opts *opts)
 {
     TENON_ASSERT(opts->refs > 0);
-    if (--opts->refs == 0)
-        tn_mem_put(stack, opts, sizeof(*opts));
+    if (--opts->refs != 0)
+        return;
+    if (stack->tcp.opts_last == opts)
+        stack->tcp.opts_last = NULL;
+    tn_mem_put(stack, opts, sizeof(*opts));
 }
 
 static int opts_value_is_possible(enum tenon_tcp_option option, tenon_u32 value)
@@ -65,6 +69,25 @@ static int opts_value_is_possible(enum tenon_tcp_option option, tenon_u32 value)
     }
 }
 
+static void opts_replace(struct tenon *stack, struct tn_tcp_opts **opts, struct tn_tcp_opts *by)
+{
+    tn_tcp_opts_put(stack, *opts);
+    *opts = by;
+}
+
+/* What was copied last has this value, and is no different else. */
+static int opts_are_last(const struct tenon *stack, const struct tn_tcp_opts *opts, enum tenon_tcp_option option,
+                         tenon_u32 value)
+{
+    const struct tn_tcp_opts *last = stack->tcp.opts_last;
+    unsigned i;
+
+    for (i = 0; last != NULL && i < TENON_TCP_OPTION_COUNT; i++)
+        if (last->values[i] != (i == (unsigned)option ? value : opts->values[i]))
+            return 0;
+    return last != NULL;
+}
+
 /* A block of one's own to write into: *opts if nobody shares it, else a copy that replaces it. */
 static int opts_own(struct tenon *stack, struct tn_tcp_opts **opts)
 {
@@ -77,8 +100,8 @@ static int opts_own(struct tenon *stack, struct tn_tcp_opts **opts)
         return TENON_ENOMEM;
     *copy = **opts;
     copy->refs = 1;
-    tn_tcp_opts_put(stack, *opts);
-    *opts = copy;
+    stack->tcp.opts_last = copy;
+    opts_replace(stack, opts, copy);
     return TENON_OK;
 }
 
@@ -90,6 +113,11 @@ static int opts_set(struct tenon *stack, struct tn_tcp_opts **opts, enum tenon_t
         return TENON_EINVAL;
     if ((*opts)->values[option] == value)
         return TENON_OK;
+    if (opts_are_last(stack, *opts, option, value)) {
+        stack->tcp.opts_last->refs++;
+        opts_replace(stack, opts, stack->tcp.opts_last);
+        return TENON_OK;
+    }
     error = opts_own(stack, opts);
     if (error != TENON_OK)
         return error;

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* What an idle connection costs: two instances, connected by a queue of frames in memory, open N
- * connections and fall silent; what each instance then holds more than before, divided by N, is the
- * price, whatever it consists of. Prints: bytes per connection of the listening and of the opening
- * side, and the size of an instance with the default configuration. Used by tools/footprint. */
+/* What an idle connection costs: two instances, connected by a queue of frames in memory, open N connections, send
+ * some bytes over each of them in both directions, and fall silent until every timer has run out; then N more. What
+ * each instance then holds more than after the first N, divided by N, is the price, whatever it consists of: what is
+ * there once does not count, what is kept for the first thousand either, and the share of the hash table does.
+ * Measured with a few segments per connection that leave at once (TENON_TCP_NODELAY), over IPv4 and IPv6, where the
+ * larger number counts; and with many that have to wait for windows and for Nagle's algorithm, because how long they did
+ * is kept (struct tn_past). Prints bytes per connection of the listening and of the opening side, and the size of an
+ * instance with the default configuration. Used by tools/footprint. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <tenon/tenon.h>
 
-enum { CONNECTIONS = 2048, FRAME_MAX = 2048, QUEUE_MAX = 8192 };
+enum { CONNECTIONS = 16384, FRAME_MAX = 2048, QUEUE_MAX = 1024 };
+enum { FEW_BYTES = 4000, MANY_BYTES = 60000 };    /* 3 segments; more than the initial window */
 
 struct packet {
     struct tenon_buf buf;
@@ -24,6 +29,8 @@ struct side {
     unsigned nqueue;
     size_t held; /* bytes from mem_get() that are not given back */
     unsigned opened;
+    size_t received;
+    int echoes;
 };
 
 static void packet_release(struct tenon_buf *buf)
@@ -101,14 +108,33 @@ static void opened(struct tenon_tcp *conn, void *app)
     ((struct side *)app)->opened++;
 }
 
-static const struct tenon_tcp_events events = { NULL, opened, NULL, NULL, NULL, NULL, NULL, NULL };
+static void received(struct tenon_tcp *conn, void *app, const struct tenon_span *spans, unsigned n)
+{
+    struct side *side = app;
+    unsigned i;
 
-static void side_start(struct side *side, struct side *peer, unsigned number)
+    for (i = 0; i < n; i++) {
+        side->received += spans[i].len;
+        if (side->echoes && tenon_tcp_send(conn, &spans[i]) != TENON_OK)
+            abort();
+        tenon_tcp_consumed(conn, spans[i].len);
+    }
+}
+
+static const struct tenon_tcp_events events = { NULL, opened, received, NULL, NULL, NULL, NULL, NULL };
+
+static struct tenon_ip address(int version, unsigned number)
+{
+    return version == 4 ? tenon_ip4_bytes(10, 0, 0, number) : tenon_ip6(0x20010DB8UL, 0, 0, number);
+}
+
+static void side_start(struct side *side, struct side *peer, int version, unsigned number)
 {
     struct tenon_conf conf;
     struct tenon_netif_conf netif;
-    struct tenon_ip ip = tenon_ip4_bytes(10, 0, 0, number);
+    struct tenon_ip ip = address(version, number);
 
+    memset(side, 0, sizeof(*side));
     side->peer = peer;
     tenon_conf_default(&conf);
     side->stack = tenon_init(malloc(tenon_mem_size(&conf)), &conf, &ops, side);
@@ -116,12 +142,22 @@ static void side_start(struct side *side, struct side *peer, unsigned number)
     netif.mac[0] = 2;
     netif.mac[5] = (tenon_u8)number;
     netif.mtu = 1500;
-    netif.flags = TENON_NETIF_NO_IP6 | TENON_NETIF_NO_DAD;
+    netif.flags = TENON_NETIF_NO_DAD;
     if (side->stack == NULL || tenon_netif_add(side->stack, &netif) != 1
-        || tenon_addr_add(side->stack, 1, &ip, 24) != TENON_OK) {
+        || tenon_addr_add(side->stack, 1, &ip, version == 4 ? 24 : 64) != TENON_OK) {
         fprintf(stderr, "idle: an instance cannot be made\n");
         exit(1);
     }
+}
+
+static void side_stop(struct side *side)
+{
+    tenon_fini(side->stack);
+    if (side->held != 0) {
+        fprintf(stderr, "idle: %lu bytes were not given back\n", (unsigned long)side->held);
+        exit(1);
+    }
+    free(side->stack);
 }
 
 static void side_run(struct side *side, tenon_u32 now_us)
@@ -144,48 +180,107 @@ static void side_run(struct side *side, tenon_u32 now_us)
     (void)tenon_poll(side->stack, now_us);
 }
 
-int main(void)
+/* ---- measuring ----------------------------------------------------------------------------------------- */
+
+static struct side server, client;
+static tenon_u32 now;
+
+static void run(tenon_u32 us)
 {
-    static struct side server, client;
-    struct tenon_tcp_listener *listener;
+    side_run(&client, now += us);
+    side_run(&server, now += us);
+}
+
+/* One connection more, and so many bytes there and back. */
+static void open_one(int version, unsigned bytes)
+{
+    static const tenon_u8 data[MANY_BYTES];
+    const size_t before = client.received;
+    struct tenon_tcp *conn;
     struct tenon_addr at;
-    struct tenon_conf conf;
-    size_t server_before, client_before;
-    tenon_u32 now = 0;
+    unsigned rounds = 0;
+    int error;
+
+    memset(&at, 0, sizeof(at));
+    at.ip = address(version, 1);
+    at.port = 7;
+    error = tenon_tcp_connect(client.stack, &conn, NULL, &at, &events, &client);
+    if (error == TENON_OK && bytes == FEW_BYTES)
+        error = tenon_tcp_set(conn, TENON_TCP_NODELAY, 1);
+    if (error != TENON_OK || tenon_tcp_write(conn, data, bytes) != (tenon_i32)bytes) {
+        fprintf(stderr, "idle: connection %u: %s\n", client.opened, tenon_error_text(error));
+        exit(1);
+    }
+    while (client.received - before < bytes && rounds++ < 10000)
+        run(50);
+    if (client.received - before != bytes) {
+        fprintf(stderr, "idle: %lu bytes of %u came back\n", (unsigned long)(client.received - before), bytes);
+        exit(1);
+    }
+}
+
+static void open_all(int version, unsigned bytes)
+{
     unsigned i;
 
-    side_start(&server, &client, 1);
-    side_start(&client, &server, 2);
+    for (i = 0; i < CONNECTIONS; i++)
+        open_one(version, bytes);
+    for (i = 0; i < 20000; i++) /* 200 seconds of silence */
+        run(5000);
+}
+
+struct price {
+    size_t listening, opening;
+};
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static void measure(struct price *price, int version, unsigned bytes)
+{
+    struct tenon_tcp_listener *listener;
+    struct tenon_addr at;
+    size_t server_before, client_before;
+
+    side_start(&server, &client, version, 1);
+    side_start(&client, &server, version, 2);
+    server.echoes = 1;
     memset(&at, 0, sizeof(at));
     at.port = 7;
-    if (tenon_tcp_listen(server.stack, &listener, &at, &events, &server, CONNECTIONS) != TENON_OK)
-        return 1;
+    if (tenon_tcp_listen(server.stack, &listener, &at, &events, &server, 0) != TENON_OK
+        || tenon_tcp_listener_set(listener, TENON_TCP_NODELAY, bytes == FEW_BYTES) != TENON_OK)
+        exit(1);
+    run(1000000);
+    open_all(version, bytes);
     server_before = server.held;
     client_before = client.held;
-
-    at.ip = tenon_ip4_bytes(10, 0, 0, 1);
-    for (i = 0; i < CONNECTIONS; i++) {
-        struct tenon_tcp *conn;
-        int error = tenon_tcp_connect(client.stack, &conn, NULL, &at, &events, &client);
-
-        if (error != TENON_OK) {
-            fprintf(stderr, "idle: connection %u: %s\n", i, tenon_error_text(error));
-            return 1;
-        }
-        side_run(&client, now += 100);
-        side_run(&server, now += 100);
-    }
-    for (i = 0; i < 10000; i++) { /* ten seconds of silence */
-        side_run(&client, now += 500);
-        side_run(&server, now += 500);
-    }
-    if (client.opened != CONNECTIONS || server.opened != CONNECTIONS) {
+    open_all(version, bytes);
+    if (client.opened != 2 * CONNECTIONS || server.opened != 2 * CONNECTIONS) {
         fprintf(stderr, "idle: only %u and %u connections were opened\n", server.opened, client.opened);
-        return 1;
+        exit(1);
     }
+    price->listening = larger(price->listening, (server.held - server_before) / CONNECTIONS);
+    price->opening = larger(price->opening, (client.held - client_before) / CONNECTIONS);
+    side_stop(&client);
+    side_stop(&server);
+}
+
+int main(void)
+{
+    struct price few, many;
+    struct tenon_conf conf;
+
+    memset(&few, 0, sizeof(few));
+    memset(&many, 0, sizeof(many));
+    measure(&few, 4, FEW_BYTES);
+    measure(&few, 6, FEW_BYTES);
+    measure(&many, 4, MANY_BYTES);
     tenon_conf_default(&conf);
-    printf("listening_side %lu\n", (unsigned long)((server.held - server_before) / CONNECTIONS));
-    printf("opening_side %lu\n", (unsigned long)((client.held - client_before) / CONNECTIONS));
+    printf("listening_side %lu\n", (unsigned long)few.listening);
+    printf("opening_side %lu\n", (unsigned long)few.opening);
+    printf("after_waiting %lu\n", (unsigned long)larger(many.listening, many.opening));
     printf("instance %lu\n", (unsigned long)tenon_mem_size(&conf));
     return 0;
 }
