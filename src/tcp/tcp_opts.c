@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Options of connections and listeners. They lie in blocks that are shared, and copied when somebody who
- * shares one changes a value: a million connections with the same options have one block. The copy that was made last
- * is known, so that those who all make the same change share it too. */
+ * shares one changes a value: a million connections with the same options have one block. The two copies that were
+ * made last are known, so that those who all make the same changes, one by one, share what comes of it too. */
 #include "tcp/tcp_internal.h"
 
 TENON_INTERNAL struct tn_tcp_opts *tn_tcp_opts_new(struct tenon *stack)
@@ -33,8 +33,10 @@ TENON_INTERNAL void tn_tcp_opts_put(struct tenon *stack, struct tn_tcp_opts *opt
     TENON_ASSERT(opts->refs > 0);
     if (--opts->refs != 0)
         return;
-    if (stack->tcp.opts_last == opts)
-        stack->tcp.opts_last = NULL;
+    if (stack->tcp.opts_last[0] == opts)
+        stack->tcp.opts_last[0] = NULL;
+    if (stack->tcp.opts_last[1] == opts)
+        stack->tcp.opts_last[1] = NULL;
     tn_mem_put(stack, opts, sizeof(*opts));
 }
 
@@ -75,17 +77,35 @@ static void opts_replace(struct tenon *stack, struct tn_tcp_opts **opts, struct 
     *opts = by;
 }
 
-/* What was copied last has this value, and is no different else. */
-static int opts_are_last(const struct tenon *stack, const struct tn_tcp_opts *opts, enum tenon_tcp_option option,
-                         tenon_u32 value)
+/* Whether `other` is `opts` with that value. */
+static int opts_differ_so(const struct tn_tcp_opts *opts, const struct tn_tcp_opts *other,
+                          enum tenon_tcp_option option, tenon_u32 value)
 {
-    const struct tn_tcp_opts *last = stack->tcp.opts_last;
     unsigned i;
 
-    for (i = 0; last != NULL && i < TENON_TCP_OPTION_COUNT; i++)
-        if (last->values[i] != (i == (unsigned)option ? value : opts->values[i]))
+    if (other == NULL || other->values[option] != value)
+        return 0;
+    for (i = 0; i < TENON_TCP_OPTION_COUNT; i++)
+        if (i != (unsigned)option && other->values[i] != opts->values[i])
             return 0;
-    return last != NULL;
+    return 1;
+}
+
+/* @return 1: somebody has made the same changes, and his block has replaced *opts */
+static int opts_share(struct tenon *stack, struct tn_tcp_opts **opts, enum tenon_tcp_option option, tenon_u32 value)
+{
+    unsigned i;
+
+    for (i = 0; i < TENON_ARRAY_LEN(stack->tcp.opts_last); i++) {
+        struct tn_tcp_opts *last = stack->tcp.opts_last[i];
+
+        if (!opts_differ_so(*opts, last, option, value))
+            continue;
+        last->refs++;
+        opts_replace(stack, opts, last);
+        return 1;
+    }
+    return 0;
 }
 
 /* A block of one's own to write into: *opts if nobody shares it, else a copy that replaces it. */
@@ -100,7 +120,9 @@ static int opts_own(struct tenon *stack, struct tn_tcp_opts **opts)
         return TENON_ENOMEM;
     *copy = **opts;
     copy->refs = 1;
-    stack->tcp.opts_last = copy;
+    if (stack->tcp.opts_last[0] != NULL)
+        stack->tcp.opts_last[1] = stack->tcp.opts_last[0];
+    stack->tcp.opts_last[0] = copy;
     opts_replace(stack, opts, copy);
     return TENON_OK;
 }
@@ -113,11 +135,8 @@ static int opts_set(struct tenon *stack, struct tn_tcp_opts **opts, enum tenon_t
         return TENON_EINVAL;
     if ((*opts)->values[option] == value)
         return TENON_OK;
-    if (opts_are_last(stack, *opts, option, value)) {
-        stack->tcp.opts_last->refs++;
-        opts_replace(stack, opts, stack->tcp.opts_last);
+    if (opts_share(stack, opts, option, value))
         return TENON_OK;
-    }
     error = opts_own(stack, opts);
     if (error != TENON_OK)
         return error;

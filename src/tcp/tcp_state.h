@@ -27,7 +27,7 @@ struct tn_tcp_state {
     struct tn_flight *spare;                   /* blocks of nobody */
     tenon_u32 nrest, nspare;                   /* each at most conf.tcp_resting_max */
     struct tn_tcp_opts *defaults;              /* options of connections that set none */
-    struct tn_tcp_opts *opts_last;             /* the copy that was made last; NULL: it is gone */
+    struct tn_tcp_opts *opts_last[2];          /* the copies that were made last; NULL: gone */
     struct tn_time_wait *tw_first, **tw_last;  /* oldest first */
     struct tenon_tcp *orphan_first, **orphan_last;    /* closed by the application, oldest first */
     tenon_u32 nconns, ntime_waits, norphans;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What an idle connection costs: two instances, connected by a queue of frames in memory, open N connections, send
- * some bytes over each of them in both directions, and fall silent until every timer has run out; then N more. What
- * each instance then holds more than after the first N, divided by N, is the price, whatever it consists of: what is
- * there once does not count, what is kept for the first thousand either, and the share of the hash table does.
- * Measured with a few segments per connection that leave at once (TENON_TCP_NODELAY), over IPv4 and IPv6, where the
- * larger number counts; and with many that have to wait for windows and for Nagle's algorithm, because how long they did
- * is kept (struct tn_past). Prints bytes per connection of the listening and of the opening side, and the size of an
- * instance with the default configuration. Used by tools/footprint. */
+/* What an idle connection costs: two instances, connected by a queue of frames in memory, open N connections,
+ * send some bytes over each of them in both directions, and fall silent until every timer has run out; then N
+ * more. What each instance then holds more than after the first N, divided by N, is the price, whatever it
+ * consists of: what is there once does not count, what is kept for the first thousand either, and the share
+ * of the hash table does. Measured with a few segments per connection that leave at once (TENON_TCP_NODELAY),
+ * over IPv4 and IPv6, where the larger number counts; and with many that have to wait for windows and for
+ * Nagle's algorithm, because how long they did is kept (struct tn_past). Prints bytes per connection of the
+ * listening and of the opening side, and the size of an instance with the default configuration. Used by
+ * tools/footprint. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -217,6 +217,7 @@ static void draw_stack(struct tenon_conf *conf, const struct mood *mood, struct 
     conf->paths_max = 32;
     conf->tcp_rcv_buf = dice_log(dice, 8192, 1048576);
     conf->tcp_snd_buf = dice_log(dice, 8192, 1048576);
+    conf->tcp_resting_max = conf->tcp_snd_buf % 3;    /* no dice: the seeds stay what they were */
     conf->tcp_rto_min_us = PICK(dice, 0, 200000, 1000000, 50000);
     conf->tcp_rto_max_us = PICK(dice, 2000000, 5000000, 10000000, 20000000);
     conf->tcp_delack_us = PICK(dice, 0, 0, 1000, 200000, 499999);
@@ -744,10 +745,10 @@ static void print_host(const struct plan *plan, unsigned i)
            host->end.copy, host->end.split, host->end.pad, host->end.burst, host->end.coalesce_us, host->end.ring,
            host->wire.buf_bytes, host->wire.bufs_max, host->wire.clock_us);
     printf("    rcv_buf %u, snd_buf %u, ooo %u B %u ranges, rto %u..%u, delack %u, msl %u ms, conns %u, "
-           "time-waits %u, burst %u, gather %u\n",
+           "time-waits %u, resting %u, burst %u, gather %u\n",
            conf->tcp_rcv_buf, conf->tcp_snd_buf, conf->tcp_ooo_bytes_max, conf->tcp_ooo_ranges_max,
            conf->tcp_rto_min_us, conf->tcp_rto_max_us, conf->tcp_delack_us, conf->tcp_msl_ms, conf->tcp_conns_max,
-           conf->tcp_time_wait_max, conf->tx_burst_max, conf->tx_gather_max);
+           conf->tcp_time_wait_max, conf->tcp_resting_max, conf->tx_burst_max, conf->tx_gather_max);
     print_line("out", &host->end.out);
     print_line("in ", &host->end.in);
 }
