@@ -363,7 +363,7 @@ TENON_INTERNAL void tn_tcp_run(struct tenon *stack)
             conn_bury(conn);
         else if (!tn_tcp_output(conn))
             tn_tcp_make_ready(conn);
-        else
+        else if (conn->snd_una == conn->snd_nxt)
             tn_flight_rest(conn);
     }
 }

@@ -126,7 +126,8 @@ TENON_INTERNAL tenon_u32 tn_sendq_write(struct tenon_tcp *conn, const tenon_u8 *
         done += span.len;
     }
     tn_count_n(conn->stack, TENON_STAT_COPIED_BYTES, done);
-    tn_flight_rest(conn);    /* there may have been no buffer for anything */
+    if (done == 0)
+        tn_flight_rest(conn);
     return done;
 }
 
@@ -151,7 +152,8 @@ TENON_INTERNAL void tn_sendq_pop(struct tenon_tcp *conn, tenon_u32 seq)
         queue->count--;
     }
     queue->tail_open = 0;
-    sendq_release_ring(conn);    /* what a burst needed is not kept */
+    if (queue->cap > TN_SENDQ_FEW)
+        sendq_release_ring(conn);    /* what a burst needed is not kept */
 }
 
 /* Index of the piece that holds `seq`, by bisection. */

@@ -555,16 +555,9 @@ static void text_nobody_reads(struct tenon_tcp *conn)
     tn_tcp_end(conn, TENON_EABORTED, 0);
 }
 
-static void text_drop_empty_ooo(struct tenon_tcp *conn)
-{
-    const struct tn_ooo *ooo = tn_ooo_of(conn);
-
-    if (ooo != NULL && ooo->ranges == NULL && !ooo->has_fin)
-        tn_ooo_free(conn);
-}
-
 TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg)
 {
+    const struct tn_ooo *ooo;
     tenon_u32 fin_seq;
     int fin;
 
@@ -581,7 +574,7 @@ TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg
             text_nobody_reads(conn);
             return;
         }
-        if (tn_tcp_opt(conn, TENON_TCP_ACK_BY_HAND) && tn_flight_get(conn) == NULL) {
+        if (conn->flight == NULL && tn_tcp_opt(conn, TENON_TCP_ACK_BY_HAND) && tn_flight_get(conn) == NULL) {
             tn_count(conn->stack, TENON_STAT_TCP_OOO_DROP);
             return;    /* it could not be held: the peer sends it again */
         }
@@ -594,9 +587,10 @@ TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg
     }
     if (fin && tn_seq_gt(fin_seq, conn->rcv_nxt))
         text_note_fin(conn, fin_seq);
+    ooo = tn_ooo_of(conn);
     if ((fin && fin_seq == conn->rcv_nxt) ||
-        (tn_ooo_of(conn) != NULL && conn->flight->ooo->has_fin && conn->flight->ooo->fin_seq == conn->rcv_nxt))
+        (ooo != NULL && ooo->has_fin && ooo->fin_seq == conn->rcv_nxt))
         text_fin(conn);
-    else
-        text_drop_empty_ooo(conn);
+    else if (ooo != NULL && ooo->ranges == NULL && !ooo->has_fin)
+        tn_ooo_free(conn);    /* nothing waits any more */
 }

@@ -46,14 +46,14 @@ static void timer_set_rtx(struct tenon_tcp *conn, enum tn_rtx_timer kind, tenon_
 TENON_INTERNAL void tn_tcp_arm_rtx(struct tenon_tcp *conn)
 {
     const tenon_u32 when = tn_tick_after_us(conn->stack, timer_backed_off(conn));
+    struct tn_flight *flight = conn->flight;
 
     conn->flags |= TN_TCP_F_RTX_ARMED;
-    if (conn->flight == NULL) {
-        timer_schedule(conn, when);
-        return;
+    if (flight != NULL) {
+        flight->rto_when = flight->rtx_when = when;
+        flight->rtx_timer = TN_RTX_RTO;
     }
-    conn->flight->rto_when = when;
-    timer_set_rtx(conn, TN_RTX_RTO, when);
+    timer_schedule(conn, when);
 }
 
 TENON_INTERNAL void tn_tcp_choose_timer(struct tenon_tcp *conn)
