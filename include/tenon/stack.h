@@ -66,8 +66,8 @@ struct tenon_conf {
                                             to send, or to hear; 0: default 4096 */
     tenon_u32 tcp_orphan_ms;           /**< how long the peer of such a one may keep its window closed; 0: default
                                             120000 */
-    tenon_u32 tcp_resting_max;         /**< idle connections that keep what they work with (about 1 KB each on 64-bit
-                                            machines); of more, those that rest longest give it back, and as many
+    tenon_u32 tcp_resting_max;         /**< idle connections that keep what they work with (some 800 bytes each on
+                                            64-bit machines); of more, those that rest longest give it back, and as many
                                             such pieces are kept for the next that work. With it goes what was learnt
                                             about reordering and congestion, but for the window. Nothing is taken
                                             in advance; 0: default 1024 */

@@ -50,23 +50,25 @@ TENON_INTERNAL struct tn_netif *tn_netif_at(struct tenon *stack, unsigned index)
 /* A destination: RFC 4861's destination cache entry, for both IP versions. Shared by all who send there;
  * counted; bounded by paths_max (unused ones are kept for their path MTU and evicted oldest first). */
 struct tn_path {
+    /* What every packet asks for, in one line of 64 bytes: TCP compares dst, too (tn_tcp_find()). */
     struct tn_hnode node;
-    struct tn_path *lru_next, **lru_prev;    /* only while refs == 0 */
     struct tenon_ip dst;
-    struct tenon_ip src;             /* source address chosen for it (RFC 6724) */
-    struct tenon_ip next_hop;
     struct tn_neighbour *neighbour;  /* valid only if its serial is neighbour_serial; NULL: to be found */
     tenon_u32 neighbour_serial;
     tenon_u32 gen;                   /* of the routing state that it was made from */
-    tenon_u32 refs;
-    tenon_u32 mtu_until_s;           /* when a lowered path MTU is forgotten (seconds of the link layer) */
     tenon_u16 mtu;                   /* lowered path MTU, search_low of RFC 4821; 0: the interface's */
     tenon_u16 mtu_high;              /* search_high: what is larger is not tried */
+    tenon_u32 mtu_until_s;           /* when a lowered path MTU is forgotten (seconds of the link layer) */
+    tenon_u8 netif;
+    tenon_u8 cast;                   /* enum tn_cast */
     tenon_u8 search;                 /* enum tn_path_search */
     tenon_u8 search_failed;          /* 1: something did not pass; 0: begin with mtu_high itself */
-    tenon_u8 netif;
     tenon_u8 scope;                  /* interface that the caller asked for; part of the key; 0: none */
-    tenon_u8 cast;                   /* enum tn_cast */
+
+    struct tenon_ip src;             /* source address chosen for it (RFC 6724) */
+    struct tenon_ip next_hop;
+    struct tn_path *lru_next, **lru_prev;    /* only while refs == 0 */
+    tenon_u32 refs;
 };
 
 /* No path MTU is smaller: docs/decisions/0007; RFC 8200 5. */
