@@ -117,7 +117,9 @@ TENON_INTERNAL void tn_tcp_leave_backlog(struct tenon_tcp *conn)
 {
     struct tenon_tcp_listener *listener = conn->listener;
 
-    if (listener != NULL && tn_fastopen_is_early(conn))
+    if (listener == NULL)
+        return;    /* it has left, or was never in one */
+    if (tn_fastopen_is_early(conn))
         tn_fastopen_leave(conn);
     conn->listener = NULL;
     if (!(conn->flags & TN_TCP_F_PASSIVE_COUNTED))

@@ -496,19 +496,25 @@ static int output_plan_new(struct tenon_tcp *conn, struct output_plan *plan)
     tenon_u32 len = tn_min(tn_min(unsent, window), tn_min(cwnd_room, output_frame_limit(conn)));
     int with_fin;
 
-    if (unsent == 0 && !fin_waits)
-        return tn_why_nothing_new(conn);
+    if (unsent == 0 && !fin_waits) {
+        (void)tn_why_nothing_new(conn);
+        return 0;
+    }
     if (unsent > 0 && cwnd_room < tn_min(unsent, conn->mss)) {
         conn->flags |= TN_TCP_F_CWND_LIMITED;
-        if (conn->snd_nxt != conn->snd_una)
-            return tn_why_nothing_fits(conn, unsent, window, cwnd_room);
+        if (conn->snd_nxt != conn->snd_una) {
+            (void)tn_why_nothing_fits(conn, unsent, window, cwnd_room);
+            return 0;
+        }
     }
     with_fin = fin_waits && len == unsent && window > len;
     if (len % conn->mss != 0 && !output_small_is_allowed(conn, len % conn->mss, len == unsent, with_fin))
         len -= len % conn->mss;
     with_fin = with_fin && len == unsent;
-    if (len == 0 && !with_fin)
-        return tn_why_nothing_fits(conn, unsent, window, cwnd_room);
+    if (len == 0 && !with_fin) {
+        (void)tn_why_nothing_fits(conn, unsent, window, cwnd_room);
+        return 0;
+    }
     plan->is_rtx = 0;
     plan->ect = 1;
     plan->probe = 0;
