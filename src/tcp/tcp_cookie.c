@@ -7,7 +7,7 @@
  *                     is in G: added, as others do it, one that is off by one would pass with another index
  *   timestamp         our clock, its low bits replaced:  5 ECN | 4 SACK | 3..0 window scale, 15: none
  *
- * A peer without timestamps gets neither window scale nor SACK. The answer is not repeated if it is lost, the
+ * A peer without timestamps gets neither window scale, nor SACK, nor ECN. The answer is not repeated if it is lost, the
  * peer's SYN will be. If the peer's ACK is lost, its first data does the same; a peer that waits for us to speak
  * first then waits in vain (RFC 4987 3.6). */
 #include "tcp/tcp_internal.h"
@@ -92,9 +92,8 @@ static tenon_u32 cookie_ts_clock(struct tenon *stack, const struct tn_cookie *co
 }
 
 /* What goes into the low bits of the timestamp. */
-static tenon_u32 cookie_ts_bits(const struct tn_tcp_options *agreed)
+static tenon_u32 cookie_ts_bits(const struct tn_tcp_options *agreed, int ecn)
 {
-    const int ecn = 0;
     tenon_u32 bits = agreed->has_wscale ? tn_min(agreed->wscale, 14) : (tenon_u32)COOKIE_TS_NO_WSCALE;
 
     if (agreed->has_sack_permitted)
@@ -130,13 +129,15 @@ static void cookie_agree(const struct tenon_tcp_listener *listener, const struct
 
 /* What an ACK says of the SYN. @return 0: its timestamp is none that we have sent */
 static int cookie_options(const struct tenon_tcp_listener *listener, const struct tn_cookie *cookie,
-                          const struct tn_seg *seg, struct tn_tcp_options *options)
+                          const struct tn_seg *seg, struct tn_seg *syn)
 {
+    struct tn_tcp_options *options = &syn->options;
     const tenon_u32 bits = seg->options.ts_ecr & COOKIE_TS_MASK;
     const unsigned wscale = (unsigned)(bits & COOKIE_TS_NO_WSCALE);
     const tenon_u32 age = cookie_ts_clock(listener->stack, cookie) - seg->options.ts_ecr;
 
     memset(options, 0, sizeof(*options));
+    syn->flags = TN_TCP_SYN;
     if (!seg->options.has_timestamp || !listener->opts->values[TENON_TCP_TIMESTAMPS])
         return 1;
     if (age > (tenon_u32)COOKIE_COUNTS << COOKIE_COUNT_SHIFT)
@@ -146,6 +147,8 @@ static int cookie_options(const struct tenon_tcp_listener *listener, const struc
     options->has_sack_permitted = (bits & COOKIE_TS_SACK) != 0;
     options->has_wscale = wscale != COOKIE_TS_NO_WSCALE;
     options->wscale = (tenon_u8)wscale;
+    if (bits & COOKIE_TS_ECN)
+        syn->flags |= TN_TCP_ECE | TN_TCP_CWR;
     return 1;
 }
 
@@ -164,6 +167,7 @@ TENON_INTERNAL void tn_cookie_answer(struct tenon_tcp_listener *listener, const 
     struct tn_tcp_options options;
     struct tn_cookie cookie;
     struct tn_bare bare;
+    int ecn;
 
     tn_tcp_ends_of(seg, &local, &remote);
     cookie.local = &local;
@@ -171,7 +175,8 @@ TENON_INTERNAL void tn_cookie_answer(struct tenon_tcp_listener *listener, const 
     cookie.irs = seg->seq;
     cookie.context = cookie_own_wscale(listener);
     cookie_agree(listener, seg, &options);
-    options.ts_val = cookie_ts_val(cookie_ts_clock(stack, &cookie), cookie_ts_bits(&options));
+    ecn = options.has_timestamp && tn_ecn_accepts(listener->opts, seg->flags);
+    options.ts_val = cookie_ts_val(cookie_ts_clock(stack, &cookie), cookie_ts_bits(&options, ecn));
     options.ts_ecr = seg->options.ts_val;
     options.wscale = cookie_own_wscale(listener);
     options.has_mss = 1;
@@ -182,7 +187,7 @@ TENON_INTERNAL void tn_cookie_answer(struct tenon_tcp_listener *listener, const 
     bare.seq = tn_cookie_encode(stack, &cookie, cookie_mss_index(seg));
     bare.ack = seg->seq + 1;
     bare.wnd = (tenon_u16)tn_min(65535UL, wish[TENON_TCP_RCV_BUF]);
-    bare.flags = TN_TCP_SYN | TN_TCP_ACK;
+    bare.flags = (tenon_u8)(TN_TCP_SYN | TN_TCP_ACK | (ecn ? TN_TCP_ECE : 0));
     bare.ttl = (tenon_u8)wish[TENON_TCP_TTL];
     bare.tos = (tenon_u8)wish[TENON_TCP_TOS];
     bare.options = &options;
@@ -216,7 +221,7 @@ TENON_INTERNAL int tn_cookie_check(struct tenon_tcp_listener *listener, const st
     cookie.context = cookie_own_wscale(listener);
     index = tn_cookie_decode(stack, &cookie, seg->ack - 1);
     *syn = *seg;
-    if (index < 0 || !cookie_options(listener, &cookie, seg, &syn->options)) {
+    if (index < 0 || !cookie_options(listener, &cookie, seg, syn)) {
         tn_count(stack, TENON_STAT_TCP_COOKIE_BAD);
         return 0;
     }

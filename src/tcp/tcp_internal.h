@@ -550,6 +550,8 @@ TENON_INTERNAL int tn_mtu_probe_is_lone(const struct tenon_tcp *conn);
 /* Our SYN or SYN-ACK leaves, the peer's has come: the flags that go with it, and what is agreed on. */
 TENON_INTERNAL unsigned tn_ecn_syn_flags(struct tenon_tcp *conn, unsigned flags);
 TENON_INTERNAL void tn_ecn_take_syn(struct tenon_tcp *conn, const struct tn_seg *seg);
+/* A SYN with these flags asks for what the listener or connection with these options accepts. */
+TENON_INTERNAL int tn_ecn_accepts(const struct tn_tcp_opts *opts, unsigned flags);
 /* An acceptable segment: what the network and the peer have marked. */
 TENON_INTERNAL void tn_ecn_received(struct tenon_tcp *conn, const struct tn_seg *seg);
 TENON_INTERNAL void tn_ecn_look(struct tenon_tcp *conn, struct tn_ack *ack);

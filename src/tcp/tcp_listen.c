@@ -360,6 +360,7 @@ TENON_INTERNAL int tn_tcp_take_cookie(struct tenon_tcp *conn, const struct tn_se
         !tn_cookie_check(conn->listener, seg, &syn))
         return 0;
     tn_count(conn->stack, TENON_STAT_TCP_COOKIE_GOOD);
+    conn->ecn = 0;    /* a SYN that is repeated asks for less */
     listen_receive_syn(conn, &syn, seg->ack - 1);
     conn->rcv_adv = conn->rcv_nxt + tn_min(65535UL, tn_tcp_opt(conn, TENON_TCP_RCV_BUF));
     return 1;
