@@ -48,7 +48,8 @@ struct tenon_tcp_events {
     /** A listener got a SYN; its options, addresses and MSS can be asked. NULL: accept. When the SYN was
      *  answered with a cookie (tcp_syncookies), this comes with the third segment of the handshake: then
      *  timestamps, SACK and window scaling are settled, TENON_REFUSE resets a connection that the peer
-     *  takes for open, and with TENON_HOLD the peer's data waits unacknowledged. */
+     *  takes for open, and with TENON_HOLD the peer's data waits unacknowledged; when the backlog is full of
+     *  others that are held, closed() with TENON_EABORTED comes at once, and the peer's next data asks anew. */
     enum tenon_verdict (*incoming)(struct tenon_tcp *conn, void *app);
 
     /** The connection is ESTABLISHED. With TENON_TCP_FASTOPEN on a listener, this and received() may come earlier, in

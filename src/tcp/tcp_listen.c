@@ -311,7 +311,8 @@ static void listen_syn(struct tenon *stack, struct tenon_tcp_listener *listener,
 /* ---- an ACK that brings a cookie ------------------------------------------------------------------------ */
 
 /* The peer has got our SYN-ACK. A connection that is held says so by sending it again when it is accepted; the
- * peer's answer then ends the handshake. Such a connection has a place in the backlog, or is not there. */
+ * peer's answer then ends the handshake. Such a connection has a place in the backlog, or ends: who wants to hold it
+ * has to hear of that. */
 static void listen_decide_cookie(struct tenon_tcp *conn, enum tenon_verdict verdict)
 {
     struct tenon_tcp_listener *listener = conn->listener;
@@ -320,7 +321,7 @@ static void listen_decide_cookie(struct tenon_tcp *conn, enum tenon_verdict verd
         conn->flags |= TN_TCP_F_HELD;
         if (!listen_recycle(listener)) {
             tn_count(conn->stack, TENON_STAT_TCP_BACKLOG_FULL);
-            verdict = TENON_IGNORE;
+            tn_tcp_end(conn, TENON_EABORTED, 0);
         }
     }
     if (conn->state != TENON_TCP_CLOSED)
