@@ -376,8 +376,12 @@ TENON_INTERNAL tenon_u32 tn_tcp_in_flight(const struct tenon_tcp *conn)
 static tenon_u32 output_cwnd_room(const struct tenon_tcp *conn)
 {
     const tenon_u32 pipe = tn_tcp_in_flight(conn);
+    tenon_u32 cwnd = conn->cc.cwnd;
 
-    return conn->cc.cwnd > pipe ? conn->cc.cwnd - pipe : 0;
+    /* RFC 5682 2.1 step 2b: two new segments, though the ACK may open the window for more. Old ones are all lost. */
+    if (conn->flight != NULL && conn->flight->frto == TN_FRTO_NEW && !(conn->flags & TN_TCP_F_SACK))
+        cwnd = tn_min(cwnd, 2UL * conn->mss);
+    return cwnd > pipe ? cwnd - pipe : 0;
 }
 
 /* Where unsent data begins, FIN not counted. */
