@@ -2,9 +2,10 @@
 /* SYN cookies (RFC 4987 3.6): a SYN is answered and forgotten. What has to be known later is in the numbers of
  * the answer, which the peer's ACK brings back:
  *
- *   sequence number   F(ends) + (count << 24) + ((G(ends, count, irs) + index) & 0xFFFFFF)
+ *   sequence number   F(ends) + (count << 24) + ((G(ends, count, irs) + (index << 21)) & 0xFFFFFF)
  *                     F, G keyed hashes; count of 65.5 s; index of the peer's MSS in a table. The peer's number
- *                     is in G: added, as others do it, one that is off by one would pass with another index
+ *                     is in G, and the index is at the top: added, as others do it, a number that is off by one
+ *                     would pass with another index; so does an ACK that takes our first byte or our FIN with it
  *   timestamp         our clock, its low bits replaced:  5 ECN | 4 SACK | 3..0 window scale, 15: none
  *
  * A peer without timestamps gets neither window scale, nor SACK, nor ECN. The answer is not repeated if it is lost, the
@@ -16,6 +17,7 @@ enum {
     COOKIE_COUNT_SHIFT = 16,    /* milliseconds to counts */
     COOKIE_COUNTS = 2,          /* how many are valid: the present one and the one before */
     COOKIE_MSS_COUNT = 8,
+    COOKIE_MSS_SHIFT = 21,
     COOKIE_TS_MASK = 0x3F,
     COOKIE_TS_NO_WSCALE = 0x0F,
     COOKIE_TS_SACK = 0x10,
@@ -44,9 +46,9 @@ static tenon_u32 cookie_mac(struct tenon *stack, const struct tn_cookie *cookie,
 
 TENON_INTERNAL tenon_u32 tn_cookie_encode(struct tenon *stack, const struct tn_cookie *cookie, unsigned index)
 {
-    const tenon_u32 count = stack->now_ms >> COOKIE_COUNT_SHIFT;
+    const tenon_u32 count = stack->now_ms >> COOKIE_COUNT_SHIFT, mss = (tenon_u32)index << COOKIE_MSS_SHIFT;
 
-    return cookie_base(stack, cookie) + (count << 24) + ((cookie_mac(stack, cookie, count) + index) & 0xFFFFFFUL);
+    return cookie_base(stack, cookie) + (count << 24) + ((cookie_mac(stack, cookie, count) + mss) & 0xFFFFFFUL);
 }
 
 TENON_INTERNAL int tn_cookie_decode(struct tenon *stack, const struct tn_cookie *cookie, tenon_u32 iss)
@@ -54,12 +56,12 @@ TENON_INTERNAL int tn_cookie_decode(struct tenon *stack, const struct tn_cookie 
     const tenon_u32 count = stack->now_ms >> COOKIE_COUNT_SHIFT;
     const tenon_u32 rest = iss - cookie_base(stack, cookie);
     const tenon_u32 age = (count - (rest >> 24)) & 0xFF;
-    tenon_u32 index;
+    tenon_u32 mss;
 
     if (age >= COOKIE_COUNTS)
         return -1;
-    index = (rest - cookie_mac(stack, cookie, count - age)) & 0xFFFFFFUL;
-    return index < COOKIE_MSS_COUNT ? (int)index : -1;
+    mss = (rest - cookie_mac(stack, cookie, count - age)) & 0xFFFFFFUL;
+    return (mss & ((1UL << COOKIE_MSS_SHIFT) - 1)) == 0 ? (int)(mss >> COOKIE_MSS_SHIFT) : -1;
 }
 
 /* ---- the MSS ----------------------------------------------------------------------------------------- */
