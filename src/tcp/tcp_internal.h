@@ -389,6 +389,7 @@ TENON_INLINE int tn_fastopen_is_early(const struct tenon_tcp *conn)
 
 /* Both. What our SYN or SYN-ACK says. */
 TENON_INTERNAL void tn_fastopen_options(struct tenon_tcp *conn, struct tn_tcp_options *options);
+TENON_INTERNAL size_t tn_fastopen_bytes(const struct tenon *stack);    /* that an instance keeps once it needs them */
 TENON_INTERNAL void tn_fastopen_fini(struct tenon *stack);
 
 /* ---- tcp_input.c, tcp_ack.c, tcp_text.c ------------------------------------------------------------------ */
