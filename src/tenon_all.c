@@ -24,6 +24,7 @@
 
 #include "link/address.c"
 #include "link/arp.c"
+#include "link/ask.c"
 #include "link/dad.c"
 #include "link/group.c"
 #include "link/igmp.c"

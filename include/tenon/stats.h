@@ -32,6 +32,7 @@ struct tenon;
     X(ARP_BAD, "arp_bad", "malformed or lying ARP packets") \
     X(ARP_CONFLICT, "arp_conflict", "somebody else uses our IPv4 address (RFC 5227)") \
     X(NEIGH_QUEUE_DROP, "neigh_queue_drop", "packets dropped while their neighbour was resolved") \
+    X(NEIGH_ASK_LIMITED, "neigh_ask_limited", "requests for a neighbour put off (RFC 1122 2.3.2.1)") \
     X(NEIGH_FAILED, "neigh_failed", "neighbours that did not answer") \
     X(NEIGH_FULL, "neigh_full", "neighbour entries refused or evicted because the table is full") \
     X(NO_ROUTE, "no_route", "packets without a route") \

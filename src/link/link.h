@@ -15,6 +15,7 @@ TENON_BEGIN_DECLS
 struct tn_pkt;
 struct tn_out;
 struct tn_neighbour;
+struct tn_asked;
 
 /* A timer of this layer (TN_TIMER_LINK), and what it is for (enum link_timer_use of link_internal.h). */
 struct tn_alarm {
@@ -162,6 +163,7 @@ struct tn_link {
     struct tn_group *groups;             /* [conf.groups_max] */
     struct tn_neighbour *neighbours;     /* [conf.neighbours_max] */
     tenon_u16 *neighbour_heads;          /* [conf.neighbours_max] hash chains: number of a neighbour + 1 */
+    struct tn_asked *asked;              /* [conf.neighbour_asks_max] who was asked for not long ago */
     tenon_u16 neighbour_free;            /* first of the unused ones + 1 */
     tenon_u16 neighbour_cursor;          /* where the search for one to evict goes on */
     tenon_u16 nincomplete;               /* neighbours that are being resolved, or just failed to be */
