@@ -63,6 +63,7 @@ struct tn_path {
     tenon_u32 mtu_until_s;           /* when a lowered path MTU is forgotten (seconds of the link layer) */
     tenon_u16 mtu;                   /* lowered path MTU, search_low of RFC 4821; 0: the interface's */
     tenon_u16 mtu_high;              /* search_high: what is larger is not tried */
+    tenon_u16 sent;                  /* largest packet but TCP's that was sent this way and that no router may cut */
     tenon_u8 search;                 /* enum tn_path_search */
     tenon_u8 search_failed;          /* 1: something did not pass; 0: begin with mtu_high itself */
     tenon_u8 netif;
@@ -85,6 +86,8 @@ enum tn_path_search {
  *         nothing can be sent), TENON_ENOMEM */
 TENON_INTERNAL int tn_path_get(struct tenon *stack, struct tn_path **path, const struct tenon_ip *dst,
                                unsigned scope);
+/* The same, but only if it is there already, and not referenced; NULL: it is not, or leads nowhere any more. */
+TENON_INTERNAL struct tn_path *tn_path_known(struct tenon *stack, const struct tenon_ip *dst, unsigned scope);
 TENON_INTERNAL void tn_path_put(struct tenon *stack, struct tn_path *path);
 /* After addresses, routes or links have changed: look again. Cheap when nothing has.
  * @return TENON_OK or TENON_EUNREACH */
