@@ -254,7 +254,7 @@ struct tn_time_wait {
     tenon_u32 ts_recent, ts_offset;
     tenon_u32 wait_ms;
     tenon_u16 window;                /* field of the last ACK */
-    tenon_u8 timestamps;
+    tenon_u8 timestamps, sack;       /* 1: agreed on */
 };
 
 /* A segment being processed. */
