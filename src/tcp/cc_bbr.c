@@ -124,6 +124,12 @@ static int bbr_window_is_used(const struct tn_bbr *b)
 
 /* ---- states (5.3) ---------------------------------------------------------------------------------------------- */
 
+/* For the trace, whose phases have the order of our states. */
+static void bbr_tell_phase(struct bbr_step *s)
+{
+    s->cc->words[TENON_CC_PHASE_WORD] = (tenon_u32)TENON_TRACE_PHASE_STARTUP + s->b->state;
+}
+
 static int bbr_probes_bw(const struct tn_bbr *b)
 {
     return b->state == TN_BBR_STARTUP || b->state == TN_BBR_REFILL || b->state == TN_BBR_UP;
@@ -767,6 +773,7 @@ static void bbr_delivered(struct tenon_cc *cc, const struct tenon_cc_event *even
     s.b->in_fast_recovery = event->in_recovery == 1;    /* the ACK that ends it still belongs to it */
     bbr_set_pacing(&s, bbr_gains[s.b->state].pacing);
     bbr_set_cwnd(&s);
+    bbr_tell_phase(&s);
 }
 
 /* 5.2.1 */
@@ -792,6 +799,7 @@ static void bbr_init(struct tenon_cc *cc, const struct tenon_cc_event *event)
     b->undo_state = TN_BBR_NO_STATE;
     bbr_reset_short_term(b);
     bbr_init_pacing(&s);
+    bbr_tell_phase(&s);
 }
 
 static void bbr_acked(struct tenon_cc *cc, const struct tenon_cc_event *event)
@@ -888,6 +896,7 @@ static void bbr_undo(struct tenon_cc *cc, const struct tenon_cc_event *event)
         bbr_start_refill(&s);
     }
     b->undo_state = TN_BBR_NO_STATE;
+    bbr_tell_phase(&s);
 }
 
 const struct tenon_cc_ops tenon_cc_bbr = {
