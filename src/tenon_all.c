@@ -69,6 +69,7 @@
 #include "tcp/tcp_conn.c"
 #include "tcp/tcp_cookie.c"
 #include "tcp/tcp_ecn.c"
+#include "tcp/tcp_fast.c"
 #include "tcp/tcp_fastopen.c"
 #include "tcp/tcp_flight.c"
 #include "tcp/tcp_icmp.c"

@@ -382,7 +382,9 @@ struct tenon_cc_ops {
     const char *name;
     void (*init)(struct tenon_cc *cc, const struct tenon_cc_event *event);     /**< also after a change of table */
     void (*acked)(struct tenon_cc *cc,
-                  const struct tenon_cc_event *event); /**< new data acknowledged, outside of fast recovery */
+                  const struct tenon_cc_event *event); /**< new data acknowledged, outside of fast recovery; ACKs of the
+                                                            same millisecond may come together while the window is
+                                                            not used up */
     void (*lost)(struct tenon_cc *cc,
                  const struct tenon_cc_event *event); /**< fast recovery begins: sets ssthresh */
     void (*recovered)(struct tenon_cc *cc, const struct tenon_cc_event *event);    /**< fast recovery is over */

@@ -233,18 +233,20 @@ static void stack_input_ethernet(struct tenon *stack, struct tn_pkt *pkt)
 
 static void stack_input_frame(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frame)
 {
+    tenon_u32 bytes = 0;
     struct tn_pkt pkt;
     unsigned i;
 
-    memset(&pkt, 0, sizeof(pkt));
     for (i = 0; i < frame->nspans; i++)
-        pkt.len += frame->spans[i].len;
+        bytes += frame->spans[i].len;
     tn_count(stack, TENON_STAT_RX_FRAMES);
-    tn_count_n(stack, TENON_STAT_RX_BYTES, pkt.len);
+    tn_count_n(stack, TENON_STAT_RX_BYTES, bytes);
     netif->rx_frames++;
-    netif->rx_bytes += pkt.len;
-    if (!netif->up || frame->nspans == 0)
+    netif->rx_bytes += bytes;
+    if (!netif->up || frame->nspans == 0 || tn_fast_input(stack, netif, frame, bytes))
         return;
+    memset(&pkt, 0, sizeof(pkt));
+    pkt.len = bytes;
     pkt.spans = frame->spans;
     pkt.nspans = frame->nspans;
     pkt.head = tenon_span_data(&frame->spans[0]);

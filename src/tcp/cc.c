@@ -128,6 +128,8 @@ TENON_INTERNAL int tn_tcp_cc_change(struct tenon_tcp *conn, const struct tenon_c
     tn_tcp_cc_free(conn);
     conn->cc.ops = ops;
     conn->cc.more = more;
+    if (tn_rate_is_wanted(conn))
+        tn_rate_begin(conn);
     conn->cc.pacing = 0;
     memset(conn->cc.words, 0, sizeof(conn->cc.words));
     return TENON_OK;

@@ -256,8 +256,10 @@ TENON_INTERNAL void tn_tcp_end(struct tenon_tcp *conn, int why, int quiet)
     struct tenon *stack = conn->stack;
     const int tell = !quiet && tn_tcp_app_knows(conn);
 
-    if (conn_in_table(conn))
+    if (conn_in_table(conn)) {
+        tn_fast_forget(conn);
         tn_htab_remove(&stack->tcp.conns, &conn->ends.node);
+    }
     tn_timer_stop(&stack->wheel, &conn->timer);
     tn_tcp_leave_backlog(conn);
     tn_tcp_orphan_leave(conn);

@@ -113,6 +113,7 @@ TENON_INTERNAL void tn_ecn_acked(struct tenon_tcp *conn, const struct tn_ack *ac
     if (conn->cc.cwnd <= conn->mss) {
         conn->flags |= TN_TCP_F_PACING;
         conn->pace_us = conn->stack->now_us + conn->rto_us;
+        conn->pace_owed = 0;
     }
     if (ack->flight == 0 || !tn_seq_gt(ack->seg->ack, conn->ecn_recover))
         return;

@@ -75,6 +75,8 @@ struct tn_flight {
     tenon_u32 undo_una, undo_again, undo_dsack;
     tenon_u32 undo_cwnd, undo_ssthresh, undo_words[TENON_CC_WORDS];
 
+    tenon_u32 told_ms, untold;   /* when the congestion control heard of ACKs, and bytes acknowledged since */
+    tenon_u32 paced_cwnd;        /* window from which the pacing rate was made */
     struct tn_cwv cwv;           /* RFC 7661 */
     /* Path MTU (tcp_mtu.c) */
     tenon_u16 mtu_sent;          /* payload of the largest segment sent (RFC 5927 7.2) */
@@ -189,6 +191,8 @@ TENON_INTERNAL int tn_undo_check(struct tenon_tcp *conn, const struct tn_ack *ac
 
 /* ---- tcp_rate.c -------------------------------------------------------------------------------------- */
 
+/* A congestion control that measures takes over: what is in flight gets what it asks for. */
+TENON_INTERNAL void tn_rate_begin(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_rate_sending(struct tenon_tcp *conn, struct tn_sent *sent, tenon_u32 bytes);
 TENON_INTERNAL void tn_rate_sample(struct tenon_tcp *conn, const struct tn_ack *ack,
                                    struct tenon_rate_sample *sample);

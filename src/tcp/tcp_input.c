@@ -431,6 +431,8 @@ static void input_demux(struct tenon *stack, struct tn_seg *seg)
         return;
     }
     conn = (struct tenon_tcp *)(void *)ends;
+    conn->heard_gen = stack->link.gen;
+    conn->heard_netif = seg->pkt->netif->index;
     if (conn->state == TENON_TCP_SYN_SENT)
         input_syn_sent(conn, seg);
     else

@@ -191,7 +191,8 @@ struct tenon_tcp {
     struct tn_sack *sack;            /* NULL: nothing is SACKed */
     struct tn_flight *flight;        /* NULL: nothing is in flight */
     tenon_u32 total_delivered, total_lost;
-    tenon_u32 pace_us, pace_carry;   /* TN_TCP_F_PACING: when the next packet may leave */
+    tenon_u32 pace_us, pace_carry;   /* TN_TCP_F_PACING: when the next packet may leave ... */
+    tenon_u32 pace_owed;             /* ... but for these bytes, which have left since */
     tenon_u32 ecn_recover;           /* no further reduction for ECE before this is acknowledged */
 
     tenon_u32 rcv_nxt, rcv_adv;
@@ -218,6 +219,8 @@ struct tenon_tcp {
     tenon_u32 stalled_ms;
     tenon_u32 challenge_ms;
 
+    tenon_u32 heard_gen;             /* when the general path has last heard of it: link.gen, and where */
+    tenon_u8 heard_netif;
     tenon_u32 iss, irs;
     tenon_u32 id;
     tenon_u32 retransmits, rtos;
@@ -400,9 +403,16 @@ TENON_INTERNAL void tn_tcp_input_synchronized(struct tenon_tcp *conn, struct tn_
 /* Fifth step of SEGMENT ARRIVES. @return 1: go on; 0: the segment, or the connection, is done with */
 TENON_INTERNAL int tn_tcp_ack_input(struct tenon_tcp *conn, struct tn_seg *seg);
 TENON_INTERNAL void tn_tcp_rtt_sample(struct tenon_tcp *conn, tenon_u32 rtt_us);
+/* The shortest round trip that was seen, for five minutes (RFC 8985 6.2 step 1). */
+TENON_INTERNAL void tn_tcp_take_min_rtt(struct tenon_tcp *conn, tenon_u32 rtt_us);
 TENON_INTERNAL void tn_tcp_window_update(struct tenon_tcp *conn, const struct tn_seg *seg);
 /* Seventh and eighth: text and FIN, already trimmed to begin at or behind rcv_nxt and to end in the window. */
 TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg);
+/* Hand text, which is the next in order, to the application. @return 0: the connection is gone */
+TENON_INTERNAL int tn_tcp_deliver(struct tenon_tcp *conn, const struct tenon_span *spans, unsigned n, tenon_u32 bytes);
+/* Text has come, in segments of so many bytes: now or later it is acknowledged. */
+TENON_INTERNAL void tn_tcp_acknowledge(struct tenon_tcp *conn, tenon_u32 one);
+TENON_INTERNAL void tn_tcp_nobody_reads(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_ooo_free(struct tenon_tcp *conn);
 /* [left, right) has arrived once more: the next ACK says so (RFC 2883). */
 TENON_INTERNAL void tn_tcp_note_dup(struct tenon_tcp *conn, tenon_u32 left, tenon_u32 right);
@@ -456,6 +466,11 @@ TENON_INTERNAL void tn_tcp_send_probe(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_send_keepalive(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_send_ack(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_send_reset(struct tenon_tcp *conn);
+/* Window that we can offer: the field for an ACK of this number, which moves rcv_adv. */
+TENON_INTERNAL tenon_u16 tn_tcp_window_field(struct tenon_tcp *conn, tenon_u32 ack);
+/* Spans of payload that a frame may have, and its bytes, through this interface. */
+TENON_INTERNAL unsigned tn_tcp_gather_max(const struct tenon_tcp *conn, const struct tn_netif *netif);
+TENON_INTERNAL tenon_u32 tn_tcp_frame_limit(const struct tenon_tcp *conn, const struct tn_netif *netif);
 /* Window that we can offer, as a right edge. */
 TENON_INTERNAL tenon_u32 tn_tcp_rcv_edge(const struct tenon_tcp *conn);
 TENON_INLINE tenon_u32 tn_tcp_ts_now(const struct tenon_tcp *conn)
@@ -473,6 +488,13 @@ TENON_INLINE int tn_tcp_fin_acked(const struct tenon_tcp *conn)
 {
     return (conn->flags & TN_TCP_F_FIN_QUEUED) && conn->snd_una == conn->snd_end + 1;
 }
+
+/* ---- tcp_fast.c: the usual case ------------------------------------------------------------------------------- */
+
+/* Send all that waits. @return 1: that was all; 0: ask tn_tcp_output() for what is left */
+TENON_INTERNAL int tn_fast_output(struct tenon_tcp *conn);
+/* It leaves the table of connections. */
+TENON_INTERNAL void tn_fast_forget(struct tenon_tcp *conn);
 
 /* ---- tcp_reset.c: answers without a connection ------------------------------------------------------------------ */
 
@@ -507,6 +529,8 @@ TENON_INTERNAL void tn_tcp_arm_keepalive(struct tenon_tcp *conn);
 
 /* What an ACK means for loss and congestion; the sequence numbers have been moved. */
 TENON_INTERNAL void tn_tcp_recovery_on_ack(struct tenon_tcp *conn, struct tn_ack *ack);
+/* The congestion control hears what was acknowledged. */
+TENON_INTERNAL void tn_tcp_tell_acked(struct tenon_tcp *conn, const struct tn_ack *ack);
 TENON_INTERNAL void tn_tcp_recovery_on_reorder_timer(struct tenon_tcp *conn);
 /* After silence: whether the window is kept (RFC 7661), aged as need be; else it restarts (RFC 5681 4.1). */
 TENON_INTERNAL int tn_tcp_keeps_window(struct tenon_tcp *conn);
@@ -520,6 +544,12 @@ TENON_INTERNAL void tn_tcp_recovery_on_mtu(struct tenon_tcp *conn);
 TENON_INTERNAL int tn_tcp_cc_change(struct tenon_tcp *conn, const struct tenon_cc_ops *ops);
 TENON_INTERNAL void tn_tcp_cc_free(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_cc_event(struct tenon_tcp *conn, struct tenon_cc_event *event);
+
+/* Whether the congestion control asks for rate samples: nothing is measured for those that do not. */
+TENON_INLINE int tn_rate_is_wanted(const struct tenon_tcp *conn)
+{
+    return conn->cc.ops->delivered != NULL || conn->cc.ops->lost_bytes != NULL;
+}
 
 /* ---- tcp_mtu.c: path MTU (RFC 5927, RFC 4821) ----------------------------------------------------- */
 

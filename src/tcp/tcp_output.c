@@ -64,6 +64,11 @@ static tenon_u16 output_window(struct tenon_tcp *conn, tenon_u32 ack, unsigned s
     return (tenon_u16)field;
 }
 
+TENON_INTERNAL tenon_u16 tn_tcp_window_field(struct tenon_tcp *conn, tenon_u32 ack)
+{
+    return output_window(conn, ack, conn->rcv_wscale);
+}
+
 /* ---- building ---------------------------------------------------------------------------------------------- */
 
 static void output_syn_options(struct tenon_tcp *conn, struct tn_tcp_options *options)
@@ -238,9 +243,8 @@ static int output_is_ungathered(const struct tenon_tcp *conn)
     return tn_netif_at(conn->stack, conn->path->netif)->conf.gather_max == 1;
 }
 
-static unsigned output_gather_max(const struct tenon_tcp *conn)
+TENON_INTERNAL unsigned tn_tcp_gather_max(const struct tenon_tcp *conn, const struct tn_netif *netif)
 {
-    const struct tn_netif *netif = tn_netif_at(conn->stack, conn->path->netif);
     unsigned limit = (unsigned)tn_min(conn->stack->tx.gather, OUTPUT_SPANS);
 
     if (netif->conf.gather_max != 0)
@@ -327,7 +331,7 @@ static tenon_u32 output_data(struct tenon_tcp *conn, struct output_plan *plan)
     if (tn_out_new(conn->stack, &out) != TENON_OK)
         return 0;
     output_header(conn, &out, (flags & TN_TCP_SYN) ? conn->iss : plan->seq, flags);
-    tn_gather_init(&to, spans, output_gather_max(conn));
+    tn_gather_init(&to, spans, tn_tcp_gather_max(conn, tn_netif_at(conn->stack, conn->path->netif)));
     if (plan->len > 0)
         copied = output_payload(conn, &out, plan, &to);
     if (plan->len == 0 && wanted > 0) {
@@ -390,9 +394,8 @@ static tenon_u32 output_unsent(const struct tenon_tcp *conn)
     return tn_seq_lt(conn->snd_nxt, conn->snd_end) ? conn->snd_end - conn->snd_nxt : 0;
 }
 
-static tenon_u32 output_frame_limit(const struct tenon_tcp *conn)
+TENON_INTERNAL tenon_u32 tn_tcp_frame_limit(const struct tenon_tcp *conn, const struct tn_netif *netif)
 {
-    const struct tn_netif *netif = tn_netif_at(conn->stack, conn->path->netif);
     const int is_v4 = tenon_ip_is_v4(&conn->ends.local.ip);
     const tenon_u32 most = tn_tx_segment_bytes_max(netif, 128);
     const unsigned cap = is_v4 ? TENON_CAP_TSO4 : TENON_CAP_TSO6;
@@ -405,6 +408,11 @@ static tenon_u32 output_frame_limit(const struct tenon_tcp *conn)
     if ((conn->flags & TN_TCP_F_URGENT_SND) || (conn->ecn & TN_ECN_CWR) || conn->dup_left != conn->dup_right)
         segments = 1;
     return tn_max(segments, 1) * conn->mss;
+}
+
+static tenon_u32 output_frame_limit(const struct tenon_tcp *conn)
+{
+    return tn_tcp_frame_limit(conn, tn_netif_at(conn->stack, conn->path->netif));
 }
 
 /* What is lost and not on its way again, from the lowest number up (RFC 6675 4, NextSeg rule 1).
@@ -746,6 +754,8 @@ static int output_early(struct tenon_tcp *conn)
 
 TENON_INTERNAL int tn_tcp_output(struct tenon_tcp *conn)
 {
+    if (tn_fast_output(conn))
+        return 1;
     if (!output_has_way(conn)) {
         (void)tn_why_if_any(conn, TENON_TCP_WAIT_HOST);
         if (conn->state <= TENON_TCP_SYN_RECEIVED && !(conn->flags & TN_TCP_F_RTX_ARMED))

@@ -72,6 +72,7 @@ TENON_INTERNAL void tn_tcp_enter_time_wait(struct tenon_tcp *conn)
     /* The FIN that brought us here still wants its ACK. */
     if (conn->flags & TN_TCP_F_ACK_NOW)
         (void)tn_tcp_output(conn);
+    tn_fast_forget(conn);
     tn_htab_remove(&stack->tcp.conns, &conn->ends.node);
     conn->state = TENON_TCP_CLOSED;
     if (tw != NULL) {

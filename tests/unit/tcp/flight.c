@@ -47,6 +47,7 @@ static void model_open(struct model *m, tenon_u32 seq)
     hn_open(&m->hn, NULL);
     conn->stack = m->hn.stack;
     conn->mss = 100;
+    conn->cc.ops = &tenon_cc_bbr;    /* which asks for rates */
     conn->iss = seq - 1;
     conn->snd_una = conn->snd_nxt = conn->snd_end = conn->lost_edge = conn->rtx_nxt = seq;
     conn->recovery = TN_RECOVERY_FAST;    /* the lost edge may be anywhere */

@@ -29,6 +29,7 @@ static void bare(struct tenon_tcp *conn, struct hn *hn, tenon_u32 seq)
     memset(conn, 0, sizeof *conn);
     conn->stack = hn->stack;
     conn->mss = 100;
+    conn->cc.ops = &tenon_cc_bbr;    /* which asks for rates */
     conn->iss = seq - 1;
     conn->snd_una = conn->snd_nxt = conn->snd_end = conn->lost_edge = conn->rtx_nxt = seq;
     conn->recovery = TN_RECOVERY_FAST;    /* the lost edge may be anywhere */

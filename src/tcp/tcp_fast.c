@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: MIT */
+/* The usual case in a straight line: header prediction, after Van Jacobson. A segment that is the next in order, on an
+ * established connection of IPv4, from a host that needs nothing repaired, is recognised by a few comparisons and
+ * answered without asking every question of SEGMENT ARRIVES; data that is to be sent to such a host gets its headers
+ * at once.
+ *
+ * Nothing happens here that the general path (tcp_input.c, tcp_ack.c, tcp_text.c, tcp_output.c) would not do. Whoever
+ * finds something unusual returns before anything is changed, and leaves it to that. */
+#include "base/bytes.h"
+#include "tcp/cc.h"
+#include "tcp/tcp_internal.h"
+#include "wire/checksum.h"
+
+enum {
+    FAST_TIMESTAMP = 0x0101080AL,    /* NOP, NOP, kind 8, 10 bytes: as everybody sends it (RFC 7323 A) */
+    FAST_TIMESTAMP_BYTES = 12,
+    FAST_COPY_BYTES = 128,           /* payload up to this is copied behind the header, as in tcp_output.c */
+    FAST_SPANS = 32
+};
+
+/* A segment that may be the one that was expected. */
+struct fast_seg {
+    const struct tenon_frame *frame;
+    const tenon_u8 *ip, *tcp;
+    tenon_u32 at, len;               /* payload: where it begins in the frame, and its bytes */
+    tenon_u32 seq, ack, wnd;
+    tenon_u32 ts_val, ts_ecr;
+    unsigned has_timestamp;
+};
+
+/* ---- what has come ------------------------------------------------------------------------------------------ */
+
+/* 20 bytes of header, in order. */
+static int fast_ip4_csum_good(const tenon_u8 *p)
+{
+    tenon_u32 sum = (tenon_u32)get16be(p) + get16be(p + 2) + get16be(p + 4) + get16be(p + 6) + get16be(p + 8);
+
+    sum += (tenon_u32)get16be(p + 10) + get16be(p + 12) + get16be(p + 14) + get16be(p + 16) + get16be(p + 18);
+    sum = (sum & 0xFFFFUL) + (sum >> 16);
+    return sum == 0xFFFFUL;    /* ten numbers of 16 bits: one more carry can only come from a sum that is wrong */
+}
+
+/* IPv4 without options, in one piece, carrying TCP; nothing marked by the network. @return 0: something else */
+static int fast_parse_ip4(const tenon_u8 *p, tenon_u32 bytes, tenon_u32 *total)
+{
+    if ((get16be(p) & 0xFF03UL) == 0x4503UL || p[0] != 0x45 || p[9] != TN_PROTO_TCP)
+        return 0;
+    if ((get16be(p + 6) & 0x3FFFUL) != 0)
+        return 0;
+    *total = get16be(p + 2);
+    return *total >= 40 && *total <= bytes && fast_ip4_csum_good(p);
+}
+
+/* TCP with no flag but ACK and PSH, and no option but timestamps. */
+static int fast_parse_tcp(struct fast_seg *seg, tenon_u32 bytes)
+{
+    const tenon_u8 *p = seg->tcp;
+    const tenon_u32 header = (tenon_u32)(p[12] >> 4) * 4;
+
+    if ((p[13] & ~(unsigned)TN_TCP_PSH) != TN_TCP_ACK)
+        return 0;
+    seg->has_timestamp = header == TN_TCP_BYTES + FAST_TIMESTAMP_BYTES;
+    if (seg->has_timestamp) {
+        if (bytes < header || get32be(p + TN_TCP_BYTES) != FAST_TIMESTAMP)
+            return 0;
+        seg->ts_val = get32be(p + TN_TCP_BYTES + 4);
+        seg->ts_ecr = get32be(p + TN_TCP_BYTES + 8);
+    } else if (header != TN_TCP_BYTES) {
+        return 0;
+    }
+    seg->seq = get32be(p + 4);
+    seg->ack = get32be(p + 8);
+    seg->wnd = get16be(p + 14);
+    seg->at += header;
+    seg->len -= header;
+    return 1;
+}
+
+static int fast_parse(const struct tn_netif *netif, const struct tenon_frame *frame, tenon_u32 bytes,
+                      struct fast_seg *seg)
+{
+    const tenon_u32 link = (netif->conf.caps & TENON_CAP_NO_LINK) ? 0 : TN_ETH_BYTES;
+    const tenon_u8 *p = tenon_span_data(&frame->spans[0]);
+    const tenon_u32 head = frame->spans[0].len;
+    tenon_u32 total;
+
+    if (head < link + TN_IP4_BYTES + TN_TCP_BYTES)
+        return 0;
+    if (link != 0 && (get16be(p + 12) != TN_ETHERTYPE_IP4 || memcmp(p, netif->conf.mac, 6) != 0))
+        return 0;
+    if (!fast_parse_ip4(p + link, bytes - link, &total))
+        return 0;
+    seg->frame = frame;
+    seg->ip = p + link;
+    seg->tcp = seg->ip + TN_IP4_BYTES;
+    seg->at = link + TN_IP4_BYTES;
+    seg->len = total - TN_IP4_BYTES;
+    return fast_parse_tcp(seg, tn_min(head - seg->at, seg->len));
+}
+
+/* ---- whose it is ---------------------------------------------------------------------------------------------- */
+
+static int fast_is_between(const struct tenon_tcp *conn, const struct fast_seg *seg)
+{
+    const struct tn_tcp_ends *ends = &conn->ends;
+
+    return ends->remote.port == get16be(seg->tcp) && ends->local.port == get16be(seg->tcp + 2) &&
+           ends->remote.ip.w[3] == get32be(seg->ip + 12) && ends->local.ip.w[3] == get32be(seg->ip + 16) &&
+           tenon_ip_is_v4(&ends->local.ip) && tenon_ip_is_v4(&ends->remote.ip);
+}
+
+/* A guess, and not keyed: who makes ours miss on purpose gains nothing but the keyed hash. */
+static unsigned fast_slot(tenon_u32 remote, tenon_u32 ports)
+{
+    const tenon_u32 mix = (remote ^ ports ^ ports >> 16) * 0x9E3779B1UL;
+
+    return (unsigned)(mix >> 16) & (TN_TCP_RECENT - 1U);
+}
+
+static unsigned fast_slot_of(const struct tn_tcp_ends *ends)
+{
+    return fast_slot(ends->remote.ip.w[3], (tenon_u32)ends->remote.port << 16 | ends->local.port);
+}
+
+TENON_INTERNAL void tn_fast_forget(struct tenon_tcp *conn)
+{
+    struct tenon_tcp **slot = &conn->stack->tcp.recent[fast_slot_of(&conn->ends)];
+
+    if (*slot == conn)
+        *slot = NULL;
+}
+
+static struct tenon_tcp *fast_find(struct tenon *stack, const struct fast_seg *seg)
+{
+    struct tenon_tcp **slot = &stack->tcp.recent[fast_slot(get32be(seg->ip + 12), get32be(seg->tcp))];
+    struct tenon_addr local, remote;
+    struct tn_tcp_ends *ends;
+
+    if (TENON_LIKELY(*slot != NULL && fast_is_between(*slot, seg)))
+        return *slot;
+    local.ip = tenon_ip4(get32be(seg->ip + 16));
+    local.port = get16be(seg->tcp + 2);
+    local.netif = 0;
+    remote.ip = tenon_ip4(get32be(seg->ip + 12));
+    remote.port = get16be(seg->tcp);
+    remote.netif = 0;
+    ends = tn_tcp_find(stack, &local, &remote);
+    if (ends == NULL || ends->is_time_wait)
+        return NULL;
+    *slot = (struct tenon_tcp *)(void *)ends;
+    return *slot;
+}
+
+/* ---- whether it was expected ------------------------------------------------------------------------------------- */
+
+/* Flags that say that something else is going on. */
+#define FAST_NOT \
+    (TN_TCP_F_HELD | TN_TCP_F_FIN_QUEUED | TN_TCP_F_FIN_RCVD | TN_TCP_F_NO_READER | TN_TCP_F_PERSIST | \
+     TN_TCP_F_PROBED | TN_TCP_F_URGENT_SND | TN_TCP_F_FORCE_RTX | TN_TCP_F_R1_TOLD)
+
+/* Nothing is lost, reordered, probed, or marked; and the congestion control wants to hear of ACKs only. */
+static int fast_is_plain(const struct tenon_tcp *conn)
+{
+    const struct tn_flight *flight = conn->flight;
+
+    if (conn->state != TENON_TCP_ESTABLISHED || (conn->flags & FAST_NOT) != 0 || conn->recovery != TN_RECOVERY_NONE ||
+        conn->ooo != NULL || conn->sack != NULL || tn_rate_is_wanted(conn))
+        return 0;
+    if (conn->dup_left != conn->dup_right || (conn->backoff | conn->dupacks) != 0 ||
+        (conn->ecn & (TN_ECN_ECHO | TN_ECN_CWR)) != 0 || conn->stack->conf.trace != NULL)
+        return 0;
+    if (flight == NULL)
+        return conn->snd_una == conn->snd_nxt;
+    return (flight->again_n | flight->tlp | flight->frto | flight->mtu_claim) == 0 && flight->reo_wait_us == 0 &&
+           flight->probe_seq == flight->probe_end && conn->lost_edge == conn->snd_una;
+}
+
+/* RFC 7323 5.3: neither missing nor old. */
+static int fast_timestamp_is_good(const struct tenon_tcp *conn, const struct fast_seg *seg)
+{
+    if (!(conn->flags & TN_TCP_F_TIMESTAMPS))
+        return 1;    /* one that was not agreed on is ignored, as the general path does */
+    return seg->has_timestamp && tn_seq_le(conn->ts_recent, seg->ts_val);
+}
+
+/* What is at the head has been sent more than once: nobody knows which of them has arrived. */
+static int fast_is_ambiguous(const struct tenon_tcp *conn)
+{
+    const struct tn_flight *flight = conn->flight;
+
+    return tn_seq_lt(conn->snd_una, flight->again_high) ||
+           conn->snd_una - flight->tlp_from < flight->tlp_end - flight->tlp_from;
+}
+
+/* The next in order, within the window, acknowledging what is in flight or nothing new. */
+static int fast_is_predicted(const struct tenon *stack, const struct tn_netif *netif, const struct tenon_tcp *conn,
+                             const struct fast_seg *seg)
+{
+    if (seg->seq != conn->rcv_nxt || seg->len > conn->rcv_adv - conn->rcv_nxt ||
+        tn_seq_lt(conn->rcv_adv, conn->rcv_nxt) || !tn_seq_between(conn->snd_una, seg->ack, conn->snd_nxt))
+        return 0;
+    if (seg->ack == conn->snd_una && seg->len == 0)
+        return 0;    /* a duplicate, an update of the window, or a keep-alive */
+    if (!fast_is_plain(conn) || !fast_timestamp_is_good(conn, seg))
+        return 0;
+    if (seg->ack != conn->snd_una && fast_is_ambiguous(conn))
+        return 0;
+    /* That these ends may talk to each other here was found out by the general path. */
+    return conn->heard_gen == stack->link.gen && conn->heard_netif == netif->index;
+}
+
+static int fast_csum_good(const struct fast_seg *seg)
+{
+    const tenon_u32 at = (tenon_u32)(seg->tcp - tenon_span_data(&seg->frame->spans[0]));
+    const tenon_u32 bytes = seg->at + seg->len - at;
+    struct tn_csum csum;
+
+    if (seg->frame->csum != TENON_CSUM_NONE)
+        return 1;
+    csum.odd = 0;
+    csum.sum = tn_csum_join(tn_csum_sum(seg->ip + 12, 8), tn_csum_join(TN_PROTO_TCP, bytes));
+    tn_csum_add_spans(&csum, seg->frame->spans, at, bytes);
+    return csum.sum == 0xFFFFUL;
+}
+
+/* ---- what it acknowledges -------------------------------------------------------------------------------------- */
+
+/* RFC 7661: a window that is not used up does not grow. In slow start half of it counts as used. */
+static int fast_is_limited(const struct tenon_tcp *conn, tenon_u32 in_flight)
+{
+    return !(conn->flags & TN_TCP_F_CWND_LIMITED) &&
+           (conn->cc.cwnd >= conn->cc.ssthresh || 2 * in_flight < conn->cc.cwnd);
+}
+
+/* A window that may not grow has little to learn from an ACK: the congestion control is told of those of a millisecond
+ * together, so that its clock goes on. A pacing rate is made anew when the window has changed by a sixteenth. */
+static void fast_tell_cc(struct tenon_tcp *conn, const struct tn_ack *ack)
+{
+    struct tn_flight *flight = conn->flight;
+    const tenon_u32 now_ms = conn->stack->now_ms;
+    const int limited = fast_is_limited(conn, ack->flight);
+
+    if (limited && flight->told_ms == now_ms) {
+        conn->flags &= ~(tenon_u32)TN_TCP_F_CWND_LIMITED;
+        flight->untold += ack->acked;
+        return;
+    }
+    tn_tcp_tell_acked(conn, ack);
+    conn->flags &= ~(tenon_u32)TN_TCP_F_CWND_LIMITED;
+    if (flight->told_ms == now_ms && conn->cc.cwnd - flight->paced_cwnd + conn->cc.cwnd / 16 <= conn->cc.cwnd / 8)
+        return;
+    flight->told_ms = now_ms;
+    flight->paced_cwnd = conn->cc.cwnd;
+    tn_pace_update(conn);
+}
+
+/* The records of what is acknowledged go. @return the last of them: the one that left last */
+static const struct tn_sent *fast_take_records(struct tn_flight *flight, tenon_u32 ack)
+{
+    const struct tn_sent *record;
+
+    for (;;) {
+        record = tn_flight_at(flight, flight->first);
+        if (tn_seq_gt(record->end, ack))
+            break;
+        flight->first++;
+        if (record->end == ack || flight->first == flight->last)
+            break;
+    }
+    flight->edge = flight->first;
+    return record;
+}
+
+/* RFC 6298 2, RFC 8985 6.2 steps 1 and 2: what the arrival of the newest says. */
+static void fast_take_rtt(struct tenon_tcp *conn, struct tn_ack *ack, const struct tn_sent *newest)
+{
+    struct tn_flight *flight = conn->flight;
+    const tenon_u32 now = conn->stack->now_us, rtt_us = now - newest->sent_us;
+
+    conn->mtu_acked = (tenon_u16)tn_max(conn->mtu_acked, tn_min(ack->acked, newest->size));
+    flight->rack_valid = 1;
+    flight->rack_sent_us = newest->sent_us;
+    flight->rack_end = ack->una + ack->acked;
+    flight->rack_rtt_us = rtt_us;
+    flight->tlp_sampled = 1;
+    ack->fresh_rtt_us = tn_max(1, rtt_us);
+    tn_tcp_take_min_rtt(conn, ack->fresh_rtt_us);
+    if (!(conn->flags & TN_TCP_F_RTT_TIMING) || !tn_seq_gt(ack->una + ack->acked, conn->rtt_seq))
+        return;
+    conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
+    tn_tcp_rtt_sample(conn, tn_max(1, now - conn->rtt_start_us));
+}
+
+/* RFC 9293 3.10.7.4, fifth step, and what follows from it. */
+static void fast_acked(struct tenon_tcp *conn, const struct fast_seg *seg)
+{
+    struct tenon *stack = conn->stack;
+    struct tn_ack ack;
+
+    ack.una = conn->snd_una;
+    ack.flight = conn->snd_nxt - conn->snd_una;
+    ack.acked = ack.delivered = seg->ack - conn->snd_una;
+    ack.lost = ack.ce = 0;
+    conn->snd_una = conn->rtx_nxt = conn->lost_edge = seg->ack;
+    conn->recover = tn_seq_max(conn->recover, ack.una);
+    conn->ecn_recover = tn_seq_max(conn->ecn_recover, ack.una);
+    conn->reno_sacked = 0;
+    conn->progress_ms = stack->now_ms;
+    conn->total_delivered += ack.acked;
+    fast_take_rtt(conn, &ack, fast_take_records(conn->flight, seg->ack));
+    conn->flight->again_high = tn_seq_max(conn->flight->again_high, seg->ack);
+    tn_sendq_pop(conn, seg->ack);
+    tn_path_confirm(stack, conn->path);
+    fast_tell_cc(conn, &ack);
+    if (conn->snd_una == conn->snd_nxt) {
+        tn_tcp_disarm_rtx(conn);
+    } else {
+        tn_tcp_arm_rtx(conn);
+        tn_tcp_choose_timer(conn);
+    }
+    if (conn->events->acked != NULL)
+        conn->events->acked(conn, conn->app, ack.acked);
+}
+
+/* ---- what it brings --------------------------------------------------------------------------------------------- */
+
+static void fast_text(struct tenon_tcp *conn, const struct fast_seg *seg)
+{
+    const tenon_u32 one = seg->frame->seg_kind != TENON_SEG_NONE ? seg->frame->seg_bytes : seg->len;
+    struct tenon_span spans[TN_RX_SPANS_MAX];
+    struct tn_gather to;
+
+    tn_gather_init(&to, spans, TN_RX_SPANS_MAX);
+    tn_spans_slice(&to, seg->frame->spans, seg->frame->nspans, seg->at, seg->len);
+    if (tn_tcp_deliver(conn, spans, to.n, seg->len))
+        tn_tcp_acknowledge(conn, one);
+}
+
+/* The handlers may have done anything. */
+static void fast_settle(struct tenon_tcp *conn)
+{
+    if (conn->snd_end != conn->snd_nxt || (conn->flags & TN_TCP_F_FIN_QUEUED))
+        tn_tcp_make_ready(conn);
+    else if (conn->snd_una == conn->snd_nxt && !(conn->flags & TN_TCP_F_READY))
+        tn_flight_rest(conn);
+}
+
+TENON_INTERNAL int tn_fast_input(struct tenon *stack, const struct tn_netif *netif, const struct tenon_frame *frame,
+                                 tenon_u32 bytes)
+{
+    struct fast_seg seg;
+    struct tenon_tcp *conn;
+
+    if (frame->nspans > TN_RX_SPANS_MAX || !fast_parse(netif, frame, bytes, &seg))
+        return 0;
+    conn = fast_find(stack, &seg);
+    if (conn == NULL || !fast_is_predicted(stack, netif, conn, &seg) || !fast_csum_good(&seg))
+        return 0;
+    tn_count(stack, TENON_STAT_TCP_RCVD);
+    conn->last_rcv_ms = stack->now_ms;
+    conn->keepalives = 0;
+    /* RFC 7323 4.3: TS.Recent follows the segment that the next ACK answers. */
+    if ((conn->flags & TN_TCP_F_TIMESTAMPS) && tn_seq_le(seg.seq, conn->rcv_acked)) {
+        conn->ts_recent = seg.ts_val;
+        conn->ts_recent_ms = stack->now_ms;
+    }
+    conn->snd_wnd = seg.wnd << conn->snd_wscale;
+    conn->snd_wnd_max = tn_max(conn->snd_wnd_max, conn->snd_wnd);
+    conn->snd_wl1 = seg.seq;
+    conn->snd_wl2 = seg.ack;
+    if (seg.ack != conn->snd_una)
+        fast_acked(conn, &seg);
+    if (seg.len > 0 && conn->state != TENON_TCP_CLOSED) {
+        if (conn->flags & TN_TCP_F_NO_READER)
+            tn_tcp_nobody_reads(conn);
+        else
+            fast_text(conn, &seg);
+    }
+    if (conn->state != TENON_TCP_CLOSED)
+        fast_settle(conn);
+    return 1;
+}
+
+/* ---- what leaves ------------------------------------------------------------------------------------------------ */
+
+/* Where a frame goes: its interface and the neighbour's address. */
+struct fast_way {
+    const struct tn_netif *netif;
+    const tenon_u8 *mac;             /* NULL: there is no link header */
+};
+
+static int fast_may_output(struct tenon_tcp *conn, struct fast_way *way)
+{
+    if (!fast_is_plain(conn) || !tenon_ip_is_v4(&conn->ends.remote.ip) || conn->path->search != TN_PATH_SEARCH_NONE)
+        return 0;
+    if (tn_path_mtu(conn->stack, conn->path) != conn->path_mtu)
+        return 0;
+    way->netif = tn_link_ready(conn->stack, conn->path, &way->mac);
+    return way->netif != NULL && way->netif->conf.gather_max != 1;
+}
+
+/* Whether the window says something of the network still (RFC 5681 4.1); the general path knows what to do if not. */
+static int fast_is_awake(const struct tenon_tcp *conn)
+{
+    const tenon_u32 quiet_ms = conn->stack->now_ms - conn->last_snd_ms;
+
+    return conn->snd_una != conn->snd_nxt || (quiet_ms < 1000000UL && quiet_ms * 1000 <= conn->rto_us);
+}
+
+/* How much new data may leave in the next frame; 0: none, or it is not this simple. */
+static tenon_u32 fast_bytes(struct tenon_tcp *conn, const struct tn_netif *netif)
+{
+    const tenon_u32 unsent = conn->snd_end - conn->snd_nxt;
+    const tenon_u32 in_flight = conn->snd_nxt - conn->snd_una;
+    const tenon_u32 most = tn_min(conn->snd_wnd, conn->cc.cwnd);
+    tenon_u32 len = conn->mss;
+
+    if (in_flight >= most || !fast_is_awake(conn))
+        return 0;
+    if (unsent > len)
+        len = tn_tcp_frame_limit(conn, netif);
+    len = tn_min(tn_min(unsent, most - in_flight), len);
+    if (len % conn->mss == 0)
+        return len;
+    /* The last piece is small, and RFC 9293 3.7.4 lets it go; smaller windows are a matter of rules. */
+    if (len < unsent)
+        return len - len % conn->mss;
+    if (tn_tcp_opt(conn, TENON_TCP_CORK) || (in_flight > 0 && !tn_tcp_opt(conn, TENON_TCP_NODELAY)))
+        return 0;
+    return len;
+}
+
+static void fast_build_ip4(const struct tenon_tcp *conn, tenon_u8 *p, tenon_u32 total, unsigned tos)
+{
+    const tenon_u32 src = conn->ends.local.ip.w[3], dst = conn->ends.remote.ip.w[3];
+    const tenon_u32 ttl_proto = tn_tcp_opt(conn, TENON_TCP_TTL) << 8 | TN_PROTO_TCP;
+    tenon_u32 sum = (tenon_u32)(0x4500UL | tos) + total + TN_IP4_DF + ttl_proto;
+
+    sum += (src >> 16) + (src & 0xFFFF) + (dst >> 16) + (dst & 0xFFFF);
+    sum = (sum & 0xFFFFUL) + (sum >> 16);
+    sum = (sum & 0xFFFFUL) + (sum >> 16);
+    put32be(p, (tenon_u32)0x45000000UL | (tenon_u32)tos << 16 | total);
+    put32be(p + 4, TN_IP4_DF);    /* RFC 6864 4.1: no identification */
+    put32be(p + 8, ttl_proto << 16 | ((tenon_u32)0xFFFFUL ^ sum));
+    put32be(p + 12, src);
+    put32be(p + 16, dst);
+}
+
+/* @return bytes of the header */
+static tenon_u32 fast_build_tcp(struct tenon_tcp *conn, tenon_u8 *p, unsigned flags)
+{
+    const tenon_u32 ack = conn->rcv_nxt - conn->rcv_held;
+    tenon_u32 bytes = TN_TCP_BYTES;
+
+    if (conn->flags & TN_TCP_F_TIMESTAMPS) {
+        put32be(p + 20, FAST_TIMESTAMP);
+        put32be(p + 24, tn_tcp_ts_now(conn));
+        put32be(p + 28, conn->ts_recent);
+        bytes += FAST_TIMESTAMP_BYTES;
+    }
+    put32be(p, (tenon_u32)conn->ends.local.port << 16 | conn->ends.remote.port);
+    put32be(p + 4, conn->snd_nxt);
+    put32be(p + 8, ack);
+    put32be(p + 12, bytes << 26 | (tenon_u32)flags << 16 | tn_tcp_window_field(conn, ack));
+    put32be(p + 16, 0);
+    conn->rcv_acked = ack;
+    return bytes;
+}
+
+/* Payload of `len` bytes: behind the header if it is small, else by reference. @return 0: not in one frame */
+static int fast_gather(struct tenon_tcp *conn, struct tn_out *out, struct tn_gather *to, tenon_u32 len)
+{
+    tn_sendq_slice(conn, to, conn->snd_nxt, len);
+    if (to->bytes != len)
+        return 0;
+    if (len <= FAST_COPY_BYTES && out->off + out->len + len <= out->hdr->size) {
+        tn_spans_copy(out->hdr->data + out->off + out->len, to->spans, 0, len);
+        tn_count_n(conn->stack, TENON_STAT_COPIED_BYTES, len);
+        out->len += len;
+        return 1;
+    }
+    out->spans = to->spans;
+    out->nspans = to->n;
+    out->payload = len;
+    if (len > conn->mss) {
+        out->seg_kind = TENON_SEG_TCP4;
+        out->seg_bytes = conn->mss;
+    }
+    return 1;
+}
+
+/* A segment of `len` bytes at snd_nxt, 0 for a bare acknowledgement. @return 0: it has not left */
+static int fast_send(struct tenon_tcp *conn, const struct fast_way *way, tenon_u32 len)
+{
+    const int last = len > 0 && conn->snd_nxt + len == conn->snd_end;
+    const unsigned ect = len > 0 && (conn->ecn & (TN_ECN_ON | TN_ECN_MUTE)) == TN_ECN_ON ? (unsigned)TN_ECT_0 : 0U;
+    struct tenon_span spans[FAST_SPANS];
+    struct tn_gather to;
+    struct tn_out out;
+    tenon_u8 *l4;
+
+    if (tn_out_new(conn->stack, &out) != TENON_OK)
+        return 0;
+    l4 = out.hdr->data + out.off;
+    out.len = out.l4_bytes = (tenon_u16)((conn->flags & TN_TCP_F_TIMESTAMPS) ? 32 : 20);
+    tn_gather_init(&to, spans, (unsigned)tn_min(FAST_SPANS, tn_tcp_gather_max(conn, way->netif)));
+    if (len > 0 && !fast_gather(conn, &out, &to, len)) {
+        tenon_buf_put(out.hdr);
+        return 0;
+    }
+    (void)fast_build_tcp(conn, l4, TN_TCP_ACK | (last ? TN_TCP_PSH : 0));
+    out.src = conn->ends.local.ip;
+    out.dst = conn->ends.remote.ip;
+    out.proto = TN_PROTO_TCP;
+    out.csum = 1;
+    out.csum_offset = 16;
+    put16be(l4 + 16, tn_csum_pseudo(&out.src, &out.dst, TN_PROTO_TCP, out.l4_bytes + len));
+    out.off -= TN_IP4_BYTES;
+    out.len += TN_IP4_BYTES;
+    fast_build_ip4(conn, l4 - TN_IP4_BYTES, TN_IP4_BYTES + out.l4_bytes + len,
+                   (unsigned)tn_tcp_opt(conn, TENON_TCP_TOS) | ect);
+    out.netif = way->netif->index;
+    if (way->mac != NULL) {
+        out.off -= TN_ETH_BYTES;
+        out.len += TN_ETH_BYTES;
+        (void)tn_eth_build(out.hdr->data + out.off, way->mac, way->netif->conf.mac, TN_ETHERTYPE_IP4);
+    }
+    tn_count(conn->stack, TENON_STAT_TCP_SENT);
+    conn->flags &= ~(tenon_u32)TN_TCP_F_ACK_NOW;
+    tn_tcp_disarm_delack(conn);
+    return tn_tx(conn->stack, &out) == TENON_OK;
+}
+
+/* What tcp_output.c does after a data segment has left. */
+static void fast_sent(struct tenon_tcp *conn, tenon_u32 len)
+{
+    const struct tenon *stack = conn->stack;
+
+    if (conn->snd_una == conn->snd_nxt)
+        conn->progress_ms = stack->now_ms;
+    tn_flight_sent(conn, conn->snd_nxt + len);
+    tn_pace_sent(conn, len);
+    if (!(conn->flags & TN_TCP_F_RTT_TIMING)) {
+        conn->flags |= TN_TCP_F_RTT_TIMING;
+        conn->rtt_seq = conn->snd_nxt;
+        conn->rtt_start_us = stack->now_us;
+    }
+    conn->snd_nxt += len;
+    conn->flags &= ~(tenon_u32)TN_TCP_F_SWS_OVERRIDE;
+    conn->last_snd_ms = stack->now_ms;
+    conn->flight->mtu_sent = (tenon_u16)tn_max(conn->flight->mtu_sent, tn_min(len, conn->mss));
+}
+
+TENON_INTERNAL int tn_fast_output(struct tenon_tcp *conn)
+{
+    const tenon_u32 nxt = conn->snd_nxt;
+    struct fast_way way;
+
+    if (!fast_may_output(conn, &way))
+        return 0;
+    while (conn->snd_end != conn->snd_nxt && tn_tx_room(conn->stack) > 0) {
+        const tenon_u32 len = fast_bytes(conn, way.netif);
+
+        if (len == 0 || !tn_pace_allows(conn) || tn_flight_get(conn) == NULL || !fast_send(conn, &way, len))
+            break;
+        fast_sent(conn, len);
+    }
+    if (conn->snd_nxt != nxt) {
+        if (!(conn->flags & TN_TCP_F_RTX_ARMED))
+            tn_tcp_arm_rtx(conn);    /* RFC 6298 5.1 */
+        tn_tcp_choose_timer(conn);
+    }
+    if (conn->snd_end != conn->snd_nxt || tn_tx_room(conn->stack) == 0)
+        return 0;
+    if (conn->flags & TN_TCP_F_ACK_NOW)
+        (void)fast_send(conn, &way, 0);
+    (void)tn_why(conn, TENON_TCP_WAIT_DATA);
+    if (conn->snd_una == conn->snd_nxt)
+        tn_flight_rest(conn);
+    return !(conn->flags & TN_TCP_F_ACK_NOW);
+}
