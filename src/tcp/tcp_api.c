@@ -201,6 +201,7 @@ TENON_API int tenon_tcp_urgent(struct tenon_tcp *conn)
 
     if (error != TENON_OK)
         return error;
+    tn_fast_end(conn);
     conn->snd_up = conn->snd_end;
     conn->flags |= TN_TCP_F_URGENT_SND;
     tn_tcp_make_ready(conn);
@@ -217,6 +218,7 @@ TENON_API int tenon_tcp_finish(struct tenon_tcp *conn)
         tn_tcp_end(conn, TENON_OK, 0);    /* RFC 9293 3.10.4: nothing was agreed on yet */
         return TENON_OK;
     }
+    tn_fast_end(conn);
     conn->flags |= TN_TCP_F_FIN_QUEUED;
     tn_tcp_make_ready(conn);
     return TENON_OK;
@@ -233,6 +235,7 @@ TENON_API void tenon_tcp_close(struct tenon_tcp *conn)
         tenon_tcp_abort(conn);    /* RFC 9293 3.6.1 (SHLD-3): the peer must learn that data is lost */
         return;
     }
+    tn_fast_end(conn);
     conn->flags |= TN_TCP_F_NO_READER;
     (void)tenon_tcp_finish(conn);
     if (conn->state == TENON_TCP_FIN_WAIT_2)
@@ -362,6 +365,7 @@ TENON_API int tenon_tcp_set_cc(struct tenon_tcp *conn, const struct tenon_cc_ops
     struct tenon_cc_event event;
     const int error = tn_tcp_cc_change(conn, cc);
 
+    tn_fast_end(conn);
     if (error != TENON_OK || conn->state < TENON_TCP_ESTABLISHED)
         return error;
     tn_tcp_cc_event(conn, &event);

@@ -176,6 +176,7 @@ TENON_INTERNAL void tn_tcp_set_state(struct tenon_tcp *conn, enum tenon_tcp_stat
 {
     const tenon_u8 before = conn->state;
 
+    tn_fast_end(conn);
     conn->state = (tenon_u8)state;
     tn_tcp_trace(conn, TENON_TRACE_STATE, NULL, before);
 }

@@ -154,16 +154,16 @@ static struct tenon_tcp *fast_find(struct tenon *stack, const struct fast_seg *s
 /* ---- whether it was expected ------------------------------------------------------------------------------------- */
 
 /* Flags that say that something else is going on. */
-#define FAST_NOT \
-    (TN_TCP_F_HELD | TN_TCP_F_FIN_QUEUED | TN_TCP_F_FIN_RCVD | TN_TCP_F_NO_READER | TN_TCP_F_PERSIST | \
-     TN_TCP_F_PROBED | TN_TCP_F_URGENT_SND | TN_TCP_F_FORCE_RTX | TN_TCP_F_R1_TOLD)
+static const tenon_u32 fast_not = TN_TCP_F_HELD | TN_TCP_F_FIN_QUEUED | TN_TCP_F_FIN_RCVD | TN_TCP_F_NO_READER |
+                                  TN_TCP_F_PERSIST | TN_TCP_F_PROBED | TN_TCP_F_URGENT_SND | TN_TCP_F_FORCE_RTX |
+                                  TN_TCP_F_R1_TOLD;
 
 /* Nothing is lost, reordered, probed, or marked; and the congestion control wants to hear of ACKs only. */
 static int fast_is_plain(const struct tenon_tcp *conn)
 {
     const struct tn_flight *flight = conn->flight;
 
-    if (conn->state != TENON_TCP_ESTABLISHED || (conn->flags & FAST_NOT) != 0 || conn->recovery != TN_RECOVERY_NONE ||
+    if (conn->state != TENON_TCP_ESTABLISHED || (conn->flags & fast_not) != 0 || conn->recovery != TN_RECOVERY_NONE ||
         conn->ooo != NULL || conn->sack != NULL || tn_rate_is_wanted(conn))
         return 0;
     if (conn->dup_left != conn->dup_right || (conn->backoff | conn->dupacks) != 0 ||
@@ -173,6 +173,19 @@ static int fast_is_plain(const struct tenon_tcp *conn)
         return conn->snd_una == conn->snd_nxt;
     return (flight->again_n | flight->tlp | flight->frto | flight->mtu_claim) == 0 && flight->reo_wait_us == 0 &&
            flight->probe_seq == flight->probe_end && conn->lost_edge == conn->snd_una;
+}
+
+/* The same, asked once: whatever may change it says tn_fast_end(). */
+static int fast_is_usual(struct tenon_tcp *conn)
+{
+    if (!conn->usual)
+        conn->usual = (tenon_u8)fast_is_plain(conn);
+    return conn->usual;
+}
+
+TENON_INTERNAL const char *tn_fast_check(const struct tenon_tcp *conn)
+{
+    return !conn->usual || fast_is_plain(conn) ? NULL : "it is taken for a usual connection, and is none";
 }
 
 /* RFC 7323 5.3: neither missing nor old. */
@@ -193,7 +206,7 @@ static int fast_is_ambiguous(const struct tenon_tcp *conn)
 }
 
 /* The next in order, within the window, acknowledging what is in flight or nothing new. */
-static int fast_is_predicted(const struct tenon *stack, const struct tn_netif *netif, const struct tenon_tcp *conn,
+static int fast_is_predicted(const struct tenon *stack, const struct tn_netif *netif, struct tenon_tcp *conn,
                              const struct fast_seg *seg)
 {
     if (seg->seq != conn->rcv_nxt || seg->len > conn->rcv_adv - conn->rcv_nxt ||
@@ -201,7 +214,7 @@ static int fast_is_predicted(const struct tenon *stack, const struct tn_netif *n
         return 0;
     if (seg->ack == conn->snd_una && seg->len == 0)
         return 0;    /* a duplicate, an update of the window, or a keep-alive */
-    if (!fast_is_plain(conn) || !fast_timestamp_is_good(conn, seg))
+    if (!fast_is_usual(conn) || !fast_timestamp_is_good(conn, seg))
         return 0;
     if (seg->ack != conn->snd_una && fast_is_ambiguous(conn))
         return 0;
@@ -391,7 +404,7 @@ struct fast_way {
 
 static int fast_may_output(struct tenon_tcp *conn, struct fast_way *way)
 {
-    if (!fast_is_plain(conn) || !tenon_ip_is_v4(&conn->ends.remote.ip) || conn->path->search != TN_PATH_SEARCH_NONE)
+    if (!fast_is_usual(conn) || !tenon_ip_is_v4(&conn->ends.remote.ip) || conn->path->search != TN_PATH_SEARCH_NONE)
         return 0;
     if (tn_path_mtu(conn->stack, conn->path) != conn->path_mtu)
         return 0;
@@ -470,7 +483,16 @@ static tenon_u32 fast_build_tcp(struct tenon_tcp *conn, tenon_u8 *p, unsigned fl
 /* Payload of `len` bytes: behind the header if it is small, else by reference. @return 0: not in one frame */
 static int fast_gather(struct tenon_tcp *conn, struct tn_out *out, struct tn_gather *to, tenon_u32 len)
 {
-    tn_sendq_slice(conn, to, conn->snd_nxt, len);
+    const struct tn_sendq_piece *last = tn_sendq_last(&conn->sendq);
+
+    if (last->seq == conn->snd_nxt && last->len == len) {
+        to->spans[0].buf = last->buf;
+        to->spans[0].off = last->off;
+        to->spans[0].len = to->bytes = len;
+        to->n = 1;
+    } else {
+        tn_sendq_slice(conn, to, conn->snd_nxt, len);
+    }
     if (to->bytes != len)
         return 0;
     if (len <= FAST_COPY_BYTES && out->off + out->len + len <= out->hdr->size) {

@@ -361,6 +361,7 @@ static int input_repeated_syn(struct tenon_tcp *conn, struct tn_seg *seg)
 
 TENON_INTERNAL void tn_tcp_input_synchronized(struct tenon_tcp *conn, struct tn_seg *seg)
 {
+    tn_fast_end(conn);
     if (input_repeated_syn(conn, seg))
         return;
     if (!input_check_sequence(conn, seg))

@@ -221,6 +221,7 @@ struct tenon_tcp {
 
     tenon_u32 heard_gen;             /* when the general path has last heard of it: link.gen, and where */
     tenon_u8 heard_netif;
+    tenon_u8 usual;                  /* 1: nothing keeps it from the way of tcp_fast.c */
     tenon_u32 iss, irs;
     tenon_u32 id;
     tenon_u32 retransmits, rtos;
@@ -443,6 +444,10 @@ TENON_INTERNAL const char *tn_sack_check(const struct tenon_tcp *conn);
 
 TENON_INTERNAL int tn_sendq_push(struct tenon_tcp *conn, const struct tenon_span *span);
 TENON_INTERNAL tenon_u32 tn_sendq_write(struct tenon_tcp *conn, const tenon_u8 *bytes, tenon_u32 n);
+TENON_INLINE const struct tn_sendq_piece *tn_sendq_last(const struct tn_sendq *queue)
+{
+    return &queue->ring[(queue->head + queue->count - 1U) & (queue->cap - 1U)];
+}
 /* Everything before `seq` has been acknowledged. */
 TENON_INTERNAL void tn_sendq_pop(struct tenon_tcp *conn, tenon_u32 seq);
 /* Collect [seq, seq + len), as far as there is room. No references. */
@@ -495,6 +500,12 @@ TENON_INLINE int tn_tcp_fin_acked(const struct tenon_tcp *conn)
 TENON_INTERNAL int tn_fast_output(struct tenon_tcp *conn);
 /* It leaves the table of connections. */
 TENON_INTERNAL void tn_fast_forget(struct tenon_tcp *conn);
+/* Something is about to happen that is not usual, perhaps. */
+TENON_INLINE void tn_fast_end(struct tenon_tcp *conn)
+{
+    conn->usual = 0;
+}
+TENON_INTERNAL const char *tn_fast_check(const struct tenon_tcp *conn);
 
 /* ---- tcp_reset.c: answers without a connection ------------------------------------------------------------------ */
 

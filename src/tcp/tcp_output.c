@@ -756,6 +756,7 @@ TENON_INTERNAL int tn_tcp_output(struct tenon_tcp *conn)
 {
     if (tn_fast_output(conn))
         return 1;
+    tn_fast_end(conn);
     if (!output_has_way(conn)) {
         (void)tn_why_if_any(conn, TENON_TCP_WAIT_HOST);
         if (conn->state <= TENON_TCP_SYN_RECEIVED && !(conn->flags & TN_TCP_F_RTX_ARMED))
