@@ -192,6 +192,53 @@ static void places_full(void)
     }
 }
 
+/* Somebody makes us look for 2000 addresses a second where nobody is. What leaves is bounded, and who is there is
+ * found all the same: by the second attempt or so, which it makes after 200 ms. */
+static void scanned(void)
+{
+    enum { HONEST = 50, SCAN_PER_MS = 2 };
+    unsigned tries = 0, found = 0, second = 0;
+    struct tenon_udp *sock;
+    struct tenon_addr to;
+
+    link_open(1, NULL);
+    sock = lt_udp_open(&net.hn);
+    to.port = 9;
+    to.netif = 0;
+    for (unsigned ms = 0; ms < 15000; ms++) {
+        for (unsigned i = 0; i < SCAN_PER_MS; i++) {
+            to.ip = tenon_ip4(0x0A100000U + (ms * SCAN_PER_MS + i) % 60000);
+            (void)tenon_udp_write(sock, &to, "scan", 4);
+        }
+        for (unsigned host = 0; ms % 200 == 0 && host < HONEST && host < ms / 200; host++) {
+            if (net.asked[host] == 0) {
+                tries++;
+                send_to(sock, host);
+            }
+        }
+        (void)tenon_poll(net.hn.stack, net.hn.now_us);
+        for (unsigned i = 0; i < net.hn.nsent; i++) {
+            const int host = request_for(&net.hn.sent[i]);
+
+            second += host >= 0;
+            if (host < 0 || host >= HONEST || net.asked[host]++ != 0)
+                continue;
+            found++;
+            answer((unsigned)host);
+        }
+        hn_forget(&net.hn);
+        hn_run_ms(&net.hn, 1);
+        if (ms % 1000 == 999) {
+            HN_CHECK(second <= 1024);
+            second = 0;
+        }
+    }
+    HN_EQUAL(found, HONEST);
+    HN_CHECK(tries <= 3 * HONEST);
+    tenon_udp_close(sock);
+    hn_close(&net.hn);
+}
+
 /* Connections that make no progress have their neighbour asked whether it is there. It is, and they doubt again:
  * that is no reason to ask it more often. */
 static void reachable_doubted_often(void)
@@ -223,6 +270,7 @@ static void reachable_doubted_often(void)
 static const struct hn_test tests[] = {
     { "evicted_and_sent_to_again", "ARP-5 ND-8", evicted_and_sent_to_again },
     { "places_full", "ARP-5 ND-8 ND-19", places_full },
+    { "scanned", "ARP-5 ARP-8", scanned },
     { "reachable_doubted_often", "ARP-5 ND-8", reachable_doubted_often },
 };
 
