@@ -33,6 +33,8 @@ struct peer {
     uint8_t ws, ts, sack, ecn;      /* what it offers */
     uint8_t shift, tos;
     uint16_t mss, wnd;
+    uint8_t fastopen, request;      /* bytes of its request; fastopen: they come with the SYN */
+    uint8_t silent;                 /* it does not end the handshake itself */
     uint32_t ts_ahead, ts_recent;
 
     /* what it knows of the instance */

@@ -2,6 +2,9 @@
 /* The peer: how its segments are built, and what it checks of those that it hears. */
 #include "peer.h"
 
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "tcp/tcp_internal.h"
 #include "wire/checksum.h"
 
 #include <string.h>
@@ -83,11 +86,12 @@ void peer_blank(const struct peer *p, struct segment *s, uint8_t flags)
 /* The truth changes before the segment leaves: what is in it has been sent. */
 static void note_sent(struct peer *p, const struct segment *s)
 {
-    const uint32_t off = s->seq - p->isn - 1, end = off + s->len;
+    const int fast = p->fastopen && (s->flags & TN_TCP_SYN) && s->seq == p->isn;    /* the request is in the SYN */
+    const uint32_t off = s->seq - p->isn - 1 + (uint32_t)fast, end = off + s->len;
     const unsigned shift = p->has_ws && p->ws && !(s->flags & TN_TCP_SYN) ? p->shift : 0;
     const uint32_t claimed = s->ack - p->inst_isn - 1;
 
-    if (!(s->flags & TN_TCP_SYN) && (int32_t)(end - p->sent) > 0 && end - p->received < SENT_AHEAD_MAX)
+    if ((fast || !(s->flags & TN_TCP_SYN)) && (int32_t)(end - p->sent) > 0 && end - p->received < SENT_AHEAD_MAX)
         p->sent = end;
     if ((s->flags & TN_TCP_FIN) && (int32_t)(end - p->received) >= 0) {
         p->chaos |= p->fin_sent && p->fin_at != end;
@@ -355,6 +359,8 @@ void peer_open(struct peer *p, const struct tenon_conf *conf)
         error = tenon_tcp_listen(p->w.stack, &p->listener, &us, &peer_events, p, 4);
     if (error != TENON_OK)
         fuzz_fail("no connection: %s", tenon_error_text(error));
+    if (p->fastopen && p->listener && tenon_tcp_listener_set(p->listener, TENON_TCP_FASTOPEN, 1) != TENON_OK)
+        fuzz_fail("no Fast Open");
     (void)fuzz_world_poll(&p->w);
 }
 
@@ -369,6 +375,33 @@ static void syn_options(const struct peer *p, struct segment *s)
         s->flags |= s->flags & TN_TCP_ACK ? TN_TCP_ECE : TN_TCP_ECE | TN_TCP_CWR;
 }
 
+/* Linked with --wrap=tn_tcp_fastopen_key: the model makes cookies itself. */
+void __wrap_tn_tcp_fastopen_key(struct tn_key128 *key, const struct tenon *stack, tenon_u32 period);
+
+void __wrap_tn_tcp_fastopen_key(struct tn_key128 *key, const struct tenon *stack, tenon_u32 period)
+{
+    (void)stack;
+    memset(key, 0, sizeof(*key));
+    key->k[0] = period;
+}
+
+static void put_request(const struct peer *p, struct segment *s)
+{
+    const struct tenon_ip client = address(p, 1);
+    struct tn_key128 key;
+    uint8_t bytes[16];
+    tenon_u32 hash[2];
+
+    memset(&key, 0, sizeof(key));
+    put_ip6(bytes, &client);
+    tn_siphash(hash, &key, bytes, sizeof(bytes));
+    fuzz_put32(s->options.fastopen, hash[0]);
+    fuzz_put32(s->options.fastopen + 4, hash[1]);
+    s->options.has_fastopen = 1;
+    s->options.fastopen_bytes = 8;
+    s->len = p->request;
+}
+
 void peer_handshake(struct peer *p)
 {
     struct segment s;
@@ -376,11 +409,15 @@ void peer_handshake(struct peer *p)
     peer_blank(p, &s, p->had_conn ? TN_TCP_SYN | TN_TCP_ACK : TN_TCP_SYN);
     s.seq = p->isn;
     syn_options(p, &s);
+    if (p->fastopen && !p->had_conn)
+        put_request(p, &s);
     p->connected = 1;
     peer_send(p, &s);
     if (p->hold && p->conn)
         (void)tenon_tcp_decide(p->conn, TENON_ACCEPT);
     (void)fuzz_world_poll(&p->w);
+    if (p->silent)
+        return;
     peer_blank(p, &s, TN_TCP_ACK);
     peer_send(p, &s);
     (void)fuzz_world_poll(&p->w);
