@@ -18,6 +18,9 @@ enum {
     FAST_SPANS = 32
 };
 
+/* tenon_tcp.usual */
+enum { FAST_NO, FAST_USUAL, FAST_PREPARED };
+
 /* A segment that may be the one that was expected. */
 struct fast_seg {
     const struct tenon_frame *frame;
@@ -178,9 +181,9 @@ static int fast_is_plain(const struct tenon_tcp *conn)
 /* The same, asked once: whatever may change it says tn_fast_end(). */
 static int fast_is_usual(struct tenon_tcp *conn)
 {
-    if (!conn->usual)
-        conn->usual = (tenon_u8)fast_is_plain(conn);
-    return conn->usual;
+    if (conn->usual == FAST_NO && fast_is_plain(conn))
+        conn->usual = FAST_USUAL;
+    return conn->usual != FAST_NO;
 }
 
 TENON_INTERNAL const char *tn_fast_check(const struct tenon_tcp *conn)
@@ -396,20 +399,21 @@ TENON_INTERNAL int tn_fast_input(struct tenon *stack, const struct tn_netif *net
 
 /* ---- what leaves ------------------------------------------------------------------------------------------------ */
 
-/* Where a frame goes: its interface and the neighbour's address. */
+/* Where frames go: the interface, and the neighbour's address (NULL: there is no link header). */
 struct fast_way {
     const struct tn_netif *netif;
-    const tenon_u8 *mac;             /* NULL: there is no link header */
+    const tenon_u8 *mac;
 };
 
-static int fast_may_output(struct tenon_tcp *conn, struct fast_way *way)
+/* IPv4 by a path on which nothing has to be found out: no neighbour, no MTU. */
+static int fast_has_way(struct tenon_tcp *conn, struct fast_way *way)
 {
-    if (!fast_is_usual(conn) || !tenon_ip_is_v4(&conn->ends.remote.ip) || conn->path->search != TN_PATH_SEARCH_NONE)
+    struct tn_path *path = conn->path;
+
+    if ((path->mtu | path->search) != 0 || !tenon_ip_is_v4(&path->dst))
         return 0;
-    if (tn_path_mtu(conn->stack, conn->path) != conn->path_mtu)
-        return 0;
-    way->netif = tn_link_ready(conn->stack, conn->path, &way->mac);
-    return way->netif != NULL && way->netif->conf.gather_max != 1;
+    way->netif = tn_link_ready(conn->stack, path, &way->mac);
+    return way->netif != NULL && way->netif->conf.mtu == conn->path_mtu && way->netif->conf.gather_max != 1;
 }
 
 /* Whether the window says something of the network still (RFC 5681 4.1); the general path knows what to do if not. */
@@ -420,8 +424,15 @@ static int fast_is_awake(const struct tenon_tcp *conn)
     return conn->snd_una != conn->snd_nxt || (quiet_ms < 1000000UL && quiet_ms * 1000 <= conn->rto_us);
 }
 
+/* Whether a last piece that is small may leave (RFC 9293 3.7.4): the part of output_small_is_allowed() that
+ * is usual. */
+static int fast_small_may_leave(const struct tenon_tcp *conn, tenon_u32 in_flight)
+{
+    return !tn_tcp_opt(conn, TENON_TCP_CORK) && (in_flight == 0 || tn_tcp_opt(conn, TENON_TCP_NODELAY));
+}
+
 /* How much new data may leave in the next frame; 0: none, or it is not this simple. */
-static tenon_u32 fast_bytes(struct tenon_tcp *conn, const struct tn_netif *netif)
+static tenon_u32 fast_bytes(const struct tenon_tcp *conn, const struct tn_netif *netif)
 {
     const tenon_u32 unsent = conn->snd_end - conn->snd_nxt;
     const tenon_u32 in_flight = conn->snd_nxt - conn->snd_una;
@@ -433,124 +444,149 @@ static tenon_u32 fast_bytes(struct tenon_tcp *conn, const struct tn_netif *netif
     if (unsent > len)
         len = tn_tcp_frame_limit(conn, netif);
     len = tn_min(tn_min(unsent, most - in_flight), len);
-    if (len % conn->mss == 0)
+    if (len == unsent && (len == conn->mss || fast_small_may_leave(conn, in_flight)))
         return len;
-    /* The last piece is small, and RFC 9293 3.7.4 lets it go; smaller windows are a matter of rules. */
-    if (len < unsent)
-        return len - len % conn->mss;
-    if (tn_tcp_opt(conn, TENON_TCP_CORK) || (in_flight > 0 && !tn_tcp_opt(conn, TENON_TCP_NODELAY)))
-        return 0;
-    return len;
+    return len - len % conn->mss;
 }
 
-static void fast_build_ip4(const struct tenon_tcp *conn, tenon_u8 *p, tenon_u32 total, unsigned tos)
+/* ---- headers, made once and then filled in --------------------------------------------------------------------- */
+
+enum { FAST_IP_AT = TN_ETH_BYTES, FAST_TCP_AT = TN_ETH_BYTES + TN_IP4_BYTES };
+
+static tenon_u32 fast_sum_addresses(const struct tenon_tcp *conn)
 {
     const tenon_u32 src = conn->ends.local.ip.w[3], dst = conn->ends.remote.ip.w[3];
+
+    return (src >> 16) + (src & 0xFFFF) + (dst >> 16) + (dst & 0xFFFF);
+}
+
+/* Everything that does not change from segment to segment. */
+static void fast_prepare(struct tenon_tcp *conn, const struct fast_way *way)
+{
+    const unsigned ect = (conn->ecn & (TN_ECN_ON | TN_ECN_MUTE)) == TN_ECN_ON ? (unsigned)TN_ECT_0 : 0U;
+    const tenon_u32 tos = tn_tcp_opt(conn, TENON_TCP_TOS);
     const tenon_u32 ttl_proto = tn_tcp_opt(conn, TENON_TCP_TTL) << 8 | TN_PROTO_TCP;
-    tenon_u32 sum = (tenon_u32)(0x4500UL | tos) + total + TN_IP4_DF + ttl_proto;
+    struct tn_header *header = &conn->flight->header;
+    tenon_u8 *p = header->bytes;
 
-    sum += (src >> 16) + (src & 0xFFFF) + (dst >> 16) + (dst & 0xFFFF);
-    sum = (sum & 0xFFFFUL) + (sum >> 16);
-    sum = (sum & 0xFFFFUL) + (sum >> 16);
-    put32be(p, (tenon_u32)0x45000000UL | (tenon_u32)tos << 16 | total);
-    put32be(p + 4, TN_IP4_DF);    /* RFC 6864 4.1: no identification */
-    put32be(p + 8, ttl_proto << 16 | ((tenon_u32)0xFFFFUL ^ sum));
-    put32be(p + 12, src);
-    put32be(p + 16, dst);
-}
-
-/* @return bytes of the header */
-static tenon_u32 fast_build_tcp(struct tenon_tcp *conn, tenon_u8 *p, unsigned flags)
-{
-    const tenon_u32 ack = conn->rcv_nxt - conn->rcv_held;
-    tenon_u32 bytes = TN_TCP_BYTES;
-
+    memset(header, 0, sizeof(*header));
+    if (way->mac != NULL)
+        (void)tn_eth_build(p, way->mac, way->netif->conf.mac, TN_ETHERTYPE_IP4);
+    p += FAST_IP_AT;
+    p[0] = 0x45;
+    put16be(p + 6, TN_IP4_DF);    /* RFC 6864 4.1: no identification */
+    put16be(p + 8, ttl_proto);
+    put32be(p + 12, conn->ends.local.ip.w[3]);
+    put32be(p + 16, conn->ends.remote.ip.w[3]);
+    header->tos = (tenon_u8)tos;
+    header->tos_data = (tenon_u8)(tos | ect);
+    header->ip_sum = (tenon_u32)0x4500 + TN_IP4_DF + ttl_proto + fast_sum_addresses(conn);
+    header->tcp_sum = fast_sum_addresses(conn) + TN_PROTO_TCP;
+    p += TN_IP4_BYTES;
+    put16be(p, conn->ends.local.port);
+    put16be(p + 2, conn->ends.remote.port);
+    header->tcp_bytes = TN_TCP_BYTES;
     if (conn->flags & TN_TCP_F_TIMESTAMPS) {
-        put32be(p + 20, FAST_TIMESTAMP);
-        put32be(p + 24, tn_tcp_ts_now(conn));
-        put32be(p + 28, conn->ts_recent);
-        bytes += FAST_TIMESTAMP_BYTES;
+        header->tcp_bytes = TN_TCP_BYTES + FAST_TIMESTAMP_BYTES;
+        put32be(p + TN_TCP_BYTES, FAST_TIMESTAMP);
     }
-    put32be(p, (tenon_u32)conn->ends.local.port << 16 | conn->ends.remote.port);
-    put32be(p + 4, conn->snd_nxt);
-    put32be(p + 8, ack);
-    put32be(p + 12, bytes << 26 | (tenon_u32)flags << 16 | tn_tcp_window_field(conn, ack));
-    put32be(p + 16, 0);
-    conn->rcv_acked = ack;
-    return bytes;
+    p[12] = (tenon_u8)(header->tcp_bytes << 2);
+    conn->usual = FAST_PREPARED;
 }
 
-/* Payload of `len` bytes: behind the header if it is small, else by reference. @return 0: not in one frame */
-static int fast_gather(struct tenon_tcp *conn, struct tn_out *out, struct tn_gather *to, tenon_u32 len)
+static tenon_u32 fast_fold(tenon_u32 sum)
 {
-    const struct tn_sendq_piece *last = tn_sendq_last(&conn->sendq);
+    sum = (sum & 0xFFFF) + (sum >> 16);
+    return (sum & 0xFFFF) + (sum >> 16);
+}
 
-    if (last->seq == conn->snd_nxt && last->len == len) {
-        to->spans[0].buf = last->buf;
-        to->spans[0].off = last->off;
-        to->spans[0].len = to->bytes = len;
-        to->n = 1;
-    } else {
-        tn_sendq_slice(conn, to, conn->snd_nxt, len);
+/* The headers of a segment of `len` bytes, which begin TN_ETH_BYTES before an IP header at p. */
+static void fast_fill(struct tenon_tcp *conn, tenon_u8 *p, tenon_u32 len)
+{
+    const struct tn_header *header = &conn->flight->header;
+    const unsigned tos = len > 0 ? header->tos_data : header->tos;
+    const tenon_u32 l4 = header->tcp_bytes + len;
+    const tenon_u32 ack = conn->rcv_nxt - conn->rcv_held;
+    tenon_u8 *tcp = p + FAST_TCP_AT;
+
+    memcpy(p, header->bytes, sizeof(header->bytes));
+    p[FAST_IP_AT + 1] = (tenon_u8)tos;
+    put16be(p + FAST_IP_AT + 2, TN_IP4_BYTES + l4);
+    put16be(p + FAST_IP_AT + 10, (tenon_u32)0xFFFF ^ fast_fold(header->ip_sum + tos + TN_IP4_BYTES + l4));
+    put32be(tcp + 4, conn->snd_nxt);
+    put32be(tcp + 8, ack);
+    tcp[13] = len > 0 && conn->snd_nxt + len == conn->snd_end ? TN_TCP_ACK | TN_TCP_PSH : TN_TCP_ACK;
+    put16be(tcp + 14, tn_tcp_window_field(conn, ack));
+    put16be(tcp + 16, fast_fold(header->tcp_sum + (l4 >> 16) + (l4 & 0xFFFF)));
+    if (header->tcp_bytes > TN_TCP_BYTES) {
+        put32be(tcp + 24, tn_tcp_ts_now(conn));
+        put32be(tcp + 28, conn->ts_recent);
     }
-    if (to->bytes != len)
-        return 0;
-    if (len <= FAST_COPY_BYTES && out->off + out->len + len <= out->hdr->size) {
-        tn_spans_copy(out->hdr->data + out->off + out->len, to->spans, 0, len);
-        tn_count_n(conn->stack, TENON_STAT_COPIED_BYTES, len);
-        out->len += len;
-        return 1;
-    }
-    out->spans = to->spans;
-    out->nspans = to->n;
-    out->payload = len;
-    if (len > conn->mss) {
+    conn->rcv_acked = ack;
+}
+
+/* ---- segments ---------------------------------------------------------------------------------------------------- */
+
+/* Payload by reference. @return spans; 0: it does not go into one frame */
+static unsigned fast_gather(const struct tenon_tcp *conn, const struct tn_netif *netif, struct tenon_span *spans,
+                            tenon_u32 len)
+{
+    struct tn_gather to;
+
+    tn_gather_init(&to, spans, (unsigned)tn_min(FAST_SPANS, tn_tcp_gather_max(conn, netif)));
+    tn_sendq_slice(conn, &to, conn->snd_nxt, len);
+    return to.bytes == len ? to.n : 0;
+}
+
+/* Large payload, or a port that does not do checksums: the general way down from the link on. */
+static int fast_hand_down(struct tenon_tcp *conn, const struct fast_way *way, struct tn_out *out)
+{
+    out->l4_bytes = conn->flight->header.tcp_bytes;
+    out->csum = 1;
+    out->csum_offset = 16;
+    out->src = conn->ends.local.ip;
+    out->dst = conn->ends.remote.ip;
+    out->proto = TN_PROTO_TCP;
+    out->netif = way->netif->index;
+    if (out->payload > conn->mss) {
         out->seg_kind = TENON_SEG_TCP4;
         out->seg_bytes = conn->mss;
     }
-    return 1;
+    return tn_tx(conn->stack, out) == TENON_OK;
 }
 
 /* A segment of `len` bytes at snd_nxt, 0 for a bare acknowledgement. @return 0: it has not left */
 static int fast_send(struct tenon_tcp *conn, const struct fast_way *way, tenon_u32 len)
 {
-    const int last = len > 0 && conn->snd_nxt + len == conn->snd_end;
-    const unsigned ect = len > 0 && (conn->ecn & (TN_ECN_ON | TN_ECN_MUTE)) == TN_ECN_ON ? (unsigned)TN_ECT_0 : 0U;
+    const tenon_u32 link = way->mac != NULL ? TN_ETH_BYTES : 0;
     struct tenon_span spans[FAST_SPANS];
-    struct tn_gather to;
     struct tn_out out;
-    tenon_u8 *l4;
+    tenon_u8 *p;
 
     if (tn_out_new(conn->stack, &out) != TENON_OK)
         return 0;
-    l4 = out.hdr->data + out.off;
-    out.len = out.l4_bytes = (tenon_u16)((conn->flags & TN_TCP_F_TIMESTAMPS) ? 32 : 20);
-    tn_gather_init(&to, spans, (unsigned)tn_min(FAST_SPANS, tn_tcp_gather_max(conn, way->netif)));
-    if (len > 0 && !fast_gather(conn, &out, &to, len)) {
-        tenon_buf_put(out.hdr);
-        return 0;
+    p = out.hdr->data + TN_HEADROOM;
+    out.off = TN_HEADROOM + TN_ETH_BYTES - link;
+    out.len = link + TN_IP4_BYTES + conn->flight->header.tcp_bytes;
+    out.l4_off = TN_HEADROOM + FAST_TCP_AT;
+    if (len > FAST_COPY_BYTES) {
+        out.spans = spans;
+        out.payload = len;
+        out.nspans = fast_gather(conn, way->netif, spans, len);
+        if (out.nspans == 0) {
+            tenon_buf_put(out.hdr);
+            return 0;
+        }
     }
-    (void)fast_build_tcp(conn, l4, TN_TCP_ACK | (last ? TN_TCP_PSH : 0));
-    out.src = conn->ends.local.ip;
-    out.dst = conn->ends.remote.ip;
-    out.proto = TN_PROTO_TCP;
-    out.csum = 1;
-    out.csum_offset = 16;
-    put16be(l4 + 16, tn_csum_pseudo(&out.src, &out.dst, TN_PROTO_TCP, out.l4_bytes + len));
-    out.off -= TN_IP4_BYTES;
-    out.len += TN_IP4_BYTES;
-    fast_build_ip4(conn, l4 - TN_IP4_BYTES, TN_IP4_BYTES + out.l4_bytes + len,
-                   (unsigned)tn_tcp_opt(conn, TENON_TCP_TOS) | ect);
-    out.netif = way->netif->index;
-    if (way->mac != NULL) {
-        out.off -= TN_ETH_BYTES;
-        out.len += TN_ETH_BYTES;
-        (void)tn_eth_build(out.hdr->data + out.off, way->mac, way->netif->conf.mac, TN_ETHERTYPE_IP4);
+    fast_fill(conn, p, len);
+    if (len <= FAST_COPY_BYTES) {
+        tn_sendq_copy(conn, p + FAST_TCP_AT + conn->flight->header.tcp_bytes, conn->snd_nxt, len);
+        out.len += len;
     }
     tn_count(conn->stack, TENON_STAT_TCP_SENT);
     conn->flags &= ~(tenon_u32)TN_TCP_F_ACK_NOW;
     tn_tcp_disarm_delack(conn);
-    return tn_tx(conn->stack, &out) == TENON_OK;
+    return fast_hand_down(conn, way, &out);
 }
 
 /* What tcp_output.c does after a data segment has left. */
@@ -573,17 +609,30 @@ static void fast_sent(struct tenon_tcp *conn, tenon_u32 len)
     conn->flight->mtu_sent = (tenon_u16)tn_max(conn->flight->mtu_sent, tn_min(len, conn->mss));
 }
 
+/* Who only acknowledges does not need the block in which the headers are; who has it uses them. */
+static int fast_is_prepared(struct tenon_tcp *conn, const struct fast_way *way)
+{
+    if (conn->flight == NULL && conn->snd_end == conn->snd_nxt)
+        return 0;
+    if (tn_flight_get(conn) == NULL)
+        return 0;
+    if (conn->usual != FAST_PREPARED ||
+        (way->mac != NULL && memcmp(conn->flight->header.bytes, way->mac, 6) != 0))
+        fast_prepare(conn, way);
+    return 1;
+}
+
 TENON_INTERNAL int tn_fast_output(struct tenon_tcp *conn)
 {
     const tenon_u32 nxt = conn->snd_nxt;
     struct fast_way way;
 
-    if (!fast_may_output(conn, &way))
+    if (!fast_is_usual(conn) || !fast_has_way(conn, &way) || !fast_is_prepared(conn, &way))
         return 0;
     while (conn->snd_end != conn->snd_nxt && tn_tx_room(conn->stack) > 0) {
         const tenon_u32 len = fast_bytes(conn, way.netif);
 
-        if (len == 0 || !tn_pace_allows(conn) || tn_flight_get(conn) == NULL || !fast_send(conn, &way, len))
+        if (len == 0 || !tn_pace_allows(conn) || !fast_send(conn, &way, len))
             break;
         fast_sent(conn, len);
     }

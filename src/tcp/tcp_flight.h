@@ -31,6 +31,14 @@ struct tn_again {
     struct tn_sent sent;
 };
 
+/* Headers of the link, IPv4 and TCP that are filled in for each segment (tcp_fast.c), and sums of what they hold. */
+struct tn_header {
+    tenon_u8 bytes[68];          /* 66, and what makes copying them simple */
+    tenon_u32 ip_sum, tcp_sum;
+    tenon_u8 tcp_bytes;
+    tenon_u8 tos, tos_data;      /* without data, and with data */
+};
+
 enum { TN_FLIGHT_FEW = 4, TN_AGAIN_MAX = 1024 };
 
 /* Two kinds of records: what left for the first time, in order of both time and sequence, so that an index finds
@@ -77,6 +85,7 @@ struct tn_flight {
 
     tenon_u32 told_ms, untold;   /* when the congestion control heard of ACKs, and bytes acknowledged since */
     tenon_u32 paced_cwnd;        /* window from which the pacing rate was made */
+    struct tn_header header;     /* valid as tenon_tcp.usual says */
     struct tn_cwv cwv;           /* RFC 7661 */
     /* Path MTU (tcp_mtu.c) */
     tenon_u16 mtu_sent;          /* payload of the largest segment sent (RFC 5927 7.2) */

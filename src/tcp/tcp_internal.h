@@ -221,7 +221,7 @@ struct tenon_tcp {
 
     tenon_u32 heard_gen;             /* when the general path has last heard of it: link.gen, and where */
     tenon_u8 heard_netif;
-    tenon_u8 usual;                  /* 1: nothing keeps it from the way of tcp_fast.c */
+    tenon_u8 usual;                  /* not 0: nothing keeps it from the way of tcp_fast.c */
     tenon_u32 iss, irs;
     tenon_u32 id;
     tenon_u32 retransmits, rtos;
@@ -444,10 +444,8 @@ TENON_INTERNAL const char *tn_sack_check(const struct tenon_tcp *conn);
 
 TENON_INTERNAL int tn_sendq_push(struct tenon_tcp *conn, const struct tenon_span *span);
 TENON_INTERNAL tenon_u32 tn_sendq_write(struct tenon_tcp *conn, const tenon_u8 *bytes, tenon_u32 n);
-TENON_INLINE const struct tn_sendq_piece *tn_sendq_last(const struct tn_sendq *queue)
-{
-    return &queue->ring[(queue->head + queue->count - 1U) & (queue->cap - 1U)];
-}
+/* Copy [seq, seq + len), which is queued, to `bytes`; counted. */
+TENON_INTERNAL void tn_sendq_copy(const struct tenon_tcp *conn, tenon_u8 *bytes, tenon_u32 seq, tenon_u32 len);
 /* Everything before `seq` has been acknowledged. */
 TENON_INTERNAL void tn_sendq_pop(struct tenon_tcp *conn, tenon_u32 seq);
 /* Collect [seq, seq + len), as far as there is room. No references. */

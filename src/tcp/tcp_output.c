@@ -183,23 +183,6 @@ static void output_control(struct tenon_tcp *conn, tenon_u32 seq, unsigned flags
         output_acked(conn);
 }
 
-/* Copy [seq, seq + len) of the send queue to `bytes`. */
-static void output_copy_bytes(struct tenon_tcp *conn, tenon_u8 *bytes, tenon_u32 seq, tenon_u32 len)
-{
-    tn_count_n(conn->stack, TENON_STAT_COPIED_BYTES, len);
-    while (len > 0) {
-        struct tenon_span span;
-        struct tn_gather one;
-
-        tn_gather_init(&one, &span, 1);
-        tn_sendq_slice(conn, &one, seq, len);
-        memcpy(bytes, tenon_span_data(&span), span.len);
-        bytes += span.len;
-        seq += span.len;
-        len -= span.len;
-    }
-}
-
 /* Payload whose pieces are too many to gather: copied into buffers of ours, which the spans own. */
 static void output_copy(struct tenon_tcp *conn, struct tn_gather *to, tenon_u32 seq, tenon_u32 len)
 {
@@ -211,7 +194,7 @@ static void output_copy(struct tenon_tcp *conn, struct tn_gather *to, tenon_u32 
             return;
         span->off = 0;
         span->len = tn_min(span->buf->size, len - to->bytes);
-        output_copy_bytes(conn, span->buf->data, seq + to->bytes, span->len);
+        tn_sendq_copy(conn, span->buf->data, seq + to->bytes, span->len);
         to->bytes += span->len;
         to->n++;
     }
@@ -232,7 +215,7 @@ static int output_inline(struct tenon_tcp *conn, struct tn_out *out, const struc
     if (plan->len > tn_min(OUTPUT_COPY_BYTES, output_seg_bytes(conn, out)) ||
         out->off + out->len + plan->len > out->hdr->size)
         return 0;
-    output_copy_bytes(conn, out->hdr->data + out->off + out->len, plan->seq, plan->len);
+    tn_sendq_copy(conn, out->hdr->data + out->off + out->len, plan->seq, plan->len);
     out->len += plan->len;
     return 1;
 }
