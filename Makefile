@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := release
 MAKEFLAGS += --no-print-directory
 .PHONY: release dev sanitizers demo test check paths format clean help tools-there
-.PHONY: release dev sanitizers demo test check peers format clean help tools-there
+.PHONY: release dev sanitizers demo test check peers bench format clean help tools-there
 
 help:
 	@echo "make demo     install what is missing, build, and watch Tenon talk to curl and ping"
@@ -14,6 +14,7 @@ help:
 	@echo "make          build optimised into build/release (the same as make release)"
 	@echo "make dev      build for debugging into build/dev; make sanitizers: with ASan and UBSan"
 	@echo "make peers    measure Tenon beside Linux, lwIP and smoltcp through the same bad cable (half an hour)"
+	@echo "make bench    measure how fast Tenon is, beside other stacks (docs/guide/bench.md): most of an hour"
 	@echo "make format   bring all C files into shape with clang-format"
 	@echo "make clean    remove build/"
 
@@ -36,6 +37,9 @@ paths: tools-there
 	@bench/paths/run --build build/release --check
 peers: release
 	@TENON_BUILD=build/release bench/peers/peers
+
+bench: tools-there
+	@bench/speed/run
 
 format:
 	@tools/format --fix

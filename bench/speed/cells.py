@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""What is measured: tables of cells. A cell is a workload and its settings; stacks may have settings of their own,
+where they are at their best with them."""
+import dataclasses
+import re
+
+# Bytes that the sender keeps queued, by the size of its segments: each stack's best, found by trying powers of two.
+WINDOWS = {
+    "tenon": {1500: 65536, 9000: 131072, 65535: 1048576},
+    "floor": {1500: 65536, 9000: 131072, 65535: 262144},
+    "lwip": {1500: 65536, 9000: 131072, 65535: 262144},
+    "smoltcp": {1500: 65536, 9000: 131072, 65535: 262144},
+    "gvisor": {1500: 1048576, 9000: 1048576, 65535: 1048576},
+}
+
+
+@dataclasses.dataclass
+class Cell:
+    table: str
+    row: str
+    workload: str
+    settings: dict
+    quick: bool = False
+    only: tuple = ()          # stacks; empty: all
+    memory_gib: float = 0.5   # that a run may need
+    value: str = "ns"         # of the line: what is told
+    unit: str = "ns"          # how it is shown: ns, Gbit/s, k/s, bytes
+
+    @property
+    def name(self):
+        return re.sub(r"[^a-z0-9]+", "-", f"{self.table} {self.row}".lower()).strip("-")
+
+    def words(self, stack):
+        settings = dict(self.settings)
+        if self.workload == "bulk" and "window" not in settings:
+            size = 65535 if settings.get("tso") else int(settings.get("mtu", 1500))
+            nearest = max((s for s in WINDOWS[stack] if s <= size), default=1500)
+            settings["window"] = max(WINDOWS[stack][nearest], 2 * int(settings["message"]))
+        return [f"{key}={value}" for key, value in settings.items()]
+
+    def shown(self, value):
+        """A value of the program's line in the unit of the table."""
+        if self.unit == "Gbit/s":
+            return 8 / value
+        if self.unit == "k/s":
+            return 1e6 / value
+        return value
+
+    @property
+    def more_is_better(self):
+        return self.unit in ("Gbit/s", "k/s")
+
+
+def pingpong():
+    table = "Ping-pong"
+    for n in (1, 32, 1024, 10000, 100000):
+        yield Cell(table, f"{n} connections", "ping-pong", {"connections": n}, quick=n in (1, 32, 10000),
+                   memory_gib=2 if n > 10000 else .5)
+    for n in (1, 32, 10000):
+        yield Cell(table, f"{n} connections, checksums in software", "ping-pong", {"connections": n, "csum": 0},
+                   quick=n == 32)
+    yield Cell(table, "32 connections, without timestamps", "ping-pong", {"connections": 32, "timestamps": 0})
+    yield Cell(table, "10000 connections, bursts of 1024", "ping-pong", {"connections": 10000, "batch": 1024})
+    for idle in (10000, 1000000):
+        yield Cell(table, f"32 connections among {idle} idle", "ping-pong", {"connections": 32, "idle": idle},
+                   quick=idle == 10000, memory_gib=4 if idle > 10000 else .5)
+
+
+def bulk():
+    for mtu in (1500, 9000):
+        for csum in (1, 0):
+            table = f"Bulk, MTU {mtu}, checksums {'by the port' if csum else 'in software'}"
+            for size, text in ((64, "64 B"), (1460, "1460 B"), (16384, "16 KB"), (65536, "64 KB"), (1048576, "1 MB")):
+                settings = {"message": size, "mtu": mtu, **({} if csum else {"csum": 0})}
+                yield Cell(table, text, "bulk", settings, unit="Gbit/s",
+                           quick=mtu == 1500 and size in (64, 16384) or size == 65536 and csum == 1)
+    table = "Bulk, segments of 64 KB"
+    for size, text in ((16384, "16 KB"), (65536, "64 KB"), (1048576, "1 MB")):
+        yield Cell(table, text, "bulk", {"message": size, "tso": 1, "lro": 1}, unit="Gbit/s", quick=size == 65536)
+    table = "Bulk, MTU 1500, 32 connections"
+    for csum in (1, 0):
+        yield Cell(table, f"64 KB, checksums {'by the port' if csum else 'in software'}", "bulk",
+                   {"message": 65536, "connections": 32, **({} if csum else {"csum": 0})}, unit="Gbit/s")
+    table = "Bulk, offloads one by one"
+    matrix = (
+        ("all: gathering, TSO, LRO, checksums", {"tso": 1, "lro": 1}),
+        ("no gathering: copied", {"tso": 1, "lro": 1, "copy": 1}),
+        ("no TSO", {}),
+        ("no TSO, no checksum at the sender", {"tx_csum": 0}),
+        ("receiver without LRO", {"tso": 1}),
+        ("receiver without LRO and checksum", {"tso": 1, "rx_csum": 0}),
+        ("nothing: copied, cut and summed in software", {"copy": 1, "csum": 0}),
+    )
+    for data, text in ((0, ""), (268435456, ", 256 MB of data")):
+        for row, settings in matrix:
+            yield Cell(table, row + text, "bulk", {"message": 65536, **settings, **({"data": data} if data else {})},
+                       unit="Gbit/s", only=("tenon", "floor"), memory_gib=1)
+
+
+def rest():
+    for csum in (1, 0):
+        yield Cell("Connect, 1 byte, close", f"32 at a time, checksums {'by the port' if csum else 'in software'}",
+                   "connect", {"connections": 32, **({} if csum else {"csum": 0})}, quick=csum == 1)
+    yield Cell("Connect, 1 byte, close", "1 at a time", "connect", {"connections": 1})
+    for n in (10000, 100000, 1000000):
+        quick, gib = n == 10000, 4 if n == 1000000 else 1
+        yield Cell("Open connections: time to open", f"{n}", "idle", {"connections": n}, quick=quick, memory_gib=gib)
+    for n in (10000, 100000, 1000000):
+        quick, gib = n == 10000, 4 if n == 1000000 else 1
+        yield Cell("Open connections: bytes of one end", f"{n}", "idle", {"connections": n}, quick=quick,
+                   memory_gib=gib, value="bytes", unit="bytes")
+    for csum in (1, 0):
+        how = "by the port" if csum else "in software"
+        for workload, table in (("udp-ping", "UDP, request and response"), ("udp-bulk", "UDP, one way")):
+            for size in (1, 1400):
+                yield Cell(table, f"{size} B, 32 sockets, checksums {how}", workload,
+                           {"connections": 32, "message": size, **({} if csum else {"csum": 0})}, quick=size == 1)
+    for value, text in (("p50_ns", "median"), ("p99_ns", "99th percentile"), ("p999_ns", "99.9th percentile")):
+        for load in (10, 30, 50, 70, 80, 90):
+            yield Cell(f"Latency at a load, {text}", f"{load} % of what the stack can", "load",
+                       {"connections": 1000, "load": load}, value=value)
+
+
+def everything():
+    return [*pingpong(), *bulk(), *rest()]
