@@ -6,11 +6,16 @@ import re
 
 # Bytes that the sender keeps queued, by the size of its segments: each stack's best, found by trying powers of two.
 WINDOWS = {
-    "tenon": {1500: 65536, 9000: 131072, 65535: 1048576},
+    "tenon": {1500: 65536, 9000: 262144, 65535: 1048576},
     "floor": {1500: 65536, 9000: 131072, 65535: 262144},
-    "lwip": {1500: 65536, 9000: 131072, 65535: 262144},
+    "lwip": {1500: 65536, 9000: 131072, 65535: 524288},
     "smoltcp": {1500: 65536, 9000: 131072, 65535: 262144},
     "gvisor": {1500: 1048576, 9000: 1048576, 65535: 1048576},
+}
+
+# Other settings with which a stack is better: (stack, message, MTU).
+BEST = {
+    ("lwip", 64, 9000): {"write": 1},    # many small pieces in one segment are slower than a copy
 }
 
 
@@ -35,7 +40,8 @@ class Cell:
         if self.workload == "bulk" and "window" not in settings:
             size = 65535 if settings.get("tso") else int(settings.get("mtu", 1500))
             nearest = max((s for s in WINDOWS[stack] if s <= size), default=1500)
-            settings["window"] = max(WINDOWS[stack][nearest], 2 * int(settings["message"]))
+            settings["window"] = WINDOWS[stack][nearest]
+        settings.update(BEST.get((stack, settings.get("message"), settings.get("mtu")), {}))
         return [f"{key}={value}" for key, value in settings.items()]
 
     def shown(self, value):

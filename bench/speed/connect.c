@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-enum { GROUP = 128, GROUPS_WARM = 20, SEGMENTS = 64 };
+enum { GROUP = 64, GROUPS_WARM = 20, SEGMENTS = 64 };
 
 void speed_measured_connect(const struct speed_driver *driver);
 __attribute__((noinline)) void speed_measured_connect(const struct speed_driver *driver)

@@ -129,7 +129,8 @@ def html_table(results, rows):
             style = f' style="background:{shared.shade((shown - .5) / 2)}"' if ratio else ""
             row.append(f"<td{style}>{f'{ratio:.2f}' if ratio else '-'}</td>")
         body.append("<tr>" + "".join(row) + "</tr>")
-    return f'<div class="scroll"><table><thead><tr><th></th>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>'
+    return f'<div class="scroll"><table><thead><tr><th></th>{head}</tr></thead>' \
+           f'<tbody>{"".join(body)}</tbody></table></div>'
 
 
 def write(folder, results):

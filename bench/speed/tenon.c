@@ -37,7 +37,7 @@ static struct world {
     struct side client, server;
     struct speed_wire wires[2];
     struct tenon_buf data;
-    uint32_t now, data_bytes;
+    uint32_t now, data_bytes, piece;
     struct end *clients, *servers;
     unsigned accepted, connecting;
     struct tenon_addr to;
@@ -136,12 +136,12 @@ static struct tenon_span message_at(struct end *end)
 {
     struct tenon_span span;
 
-    if (end->off + w.conf.message > w.data_bytes)
+    if (end->off + w.piece > w.data_bytes)
         end->off = 0;
     span.buf = &w.data;
     span.off = end->off;
-    span.len = w.conf.message;
-    end->off += w.conf.message;
+    span.len = w.piece;
+    end->off += w.piece;
     return span;
 }
 
@@ -162,7 +162,7 @@ static void send_or_fail(struct end *end)
 
 static void fill(struct end *end)
 {
-    while (tenon_tcp_room(end->tcp) >= w.conf.message)
+    while (tenon_tcp_room(end->tcp) >= w.piece)
         if (send_message(end) != 0) {
             w.count->failed++;
             return;
@@ -502,6 +502,9 @@ static const char *tenon_open(const struct speed_conf *conf, struct speed_count 
     w.now = 1000000;
     if (conf->batch > SPEED_BATCH_MAX)
         return "the batch is too large";
+    w.piece = conf->message;    /* what is larger than the queue is sent piece by piece */
+    if (conf->app == SPEED_BULK && conf->window && w.piece > conf->window / 2)
+        w.piece = conf->window / 2;
     w.data_bytes = conf->data > conf->message ? conf->data : conf->message;
     w.data.data = malloc(w.data_bytes);
     w.data.size = w.data_bytes;
