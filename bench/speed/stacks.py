@@ -92,7 +92,25 @@ def smoltcp(folder):
     return out
 
 
-MAKERS = {"tenon": tenon, "floor": tenon, "lwip": lwip, "smoltcp": smoltcp}
+# ---- gVisor -----------------------------------------------------------------------------------------
+
+def gvisor(folder):
+    """gVisor's netstack, a program of its own with the same words and the same line."""
+    out = folder / "speed-gvisor"
+    files = list((HERE / "gvisor").iterdir())
+    if programs.newer(out, *files):
+        return out
+    if shutil.which("go") is None:
+        raise Missing("go, the compiler, is not installed")
+    copy = folder / "gvisor-package"
+    copy.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        shutil.copy2(file, copy)
+    programs.run("go", "build", "-o", out.absolute(), ".", cwd=copy)
+    return out
+
+
+MAKERS = {"tenon": tenon, "floor": tenon, "lwip": lwip, "smoltcp": smoltcp, "gvisor": gvisor}
 
 
 def make(names, folder, say):
