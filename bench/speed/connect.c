@@ -30,9 +30,12 @@ int speed_connect(struct speed_run *run)
     const unsigned n = run->turns ? 1 : run->segments < SEGMENTS ? run->segments : SEGMENTS;
     unsigned i;
 
-    if (run->turns == 0)
-        for (i = 0; i < GROUPS_WARM; i++)
-            connect_group(run, &warm);
+    if (run->turns) {    /* instructions are counted: not those of warming up */
+        run->driver->connect(GROUP);
+        run->driver->rest();
+    }
+    for (i = 0; run->turns == 0 && i < GROUPS_WARM; i++)
+        connect_group(run, &warm);
     for (i = 0; i < n; i++)
         do {
             connect_group(run, &segments[i]);

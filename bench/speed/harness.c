@@ -110,10 +110,12 @@ int speed_measure(struct speed_run *run, const uint64_t *unit, const char *unit_
     unsigned n = run->segments < SEGMENTS_MAX ? run->segments : SEGMENTS_MAX, i;
     unsigned long turns = run->turns;
 
-    if (turns == 0)
+    if (turns == 0) {
         turns = turns_for(run, unit);
-    else
+    } else {
+        run->driver->run(turns / 2 + 1);    /* warming up is not counted */
         n = 1;
+    }
     for (i = 0; i < n; i++)
         segments[i] = segment_of(run, turns, unit);
     speed_line_begin(run);
