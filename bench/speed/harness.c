@@ -80,6 +80,16 @@ static unsigned long turns_for(const struct speed_run *run, const uint64_t *unit
     }
 }
 
+void speed_segment_turns(struct speed_run *run, const uint64_t *unit)
+{
+    run->segment_turns = turns_for(run, unit);
+}
+
+struct speed_segment speed_segment_measure(const struct speed_run *run, const uint64_t *unit)
+{
+    return segment_of(run, run->segment_turns, unit);
+}
+
 static int compare_doubles(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -178,16 +188,18 @@ struct workload {
     enum speed_app app;
     int (*measure)(struct speed_run *run);
     const char *text;
+    int opens;    /* the connections by itself */
 };
 
 static const struct workload workloads[] = {
-    { "ping-pong", SPEED_PING, speed_pingpong, "a byte there and a byte back" },
-    { "bulk", SPEED_BULK, speed_bulk, "as much as goes, one way" },
-    { "connect", SPEED_CONNECT, speed_connect, "connect, a byte there and back, close" },
-    { "idle", SPEED_IDLE, speed_idle, "memory of open connections, and the time to open them" },
-    { "udp-ping", SPEED_UDP_PING, speed_udp_ping, "a datagram there and one back" },
-    { "udp-bulk", SPEED_UDP_BULK, speed_udp_bulk, "datagrams one way" },
-    { "load", SPEED_LOAD, speed_load, "latency of the ping-pong at a given load" },
+    { "ping-pong", SPEED_PING, speed_pingpong, "a byte there and a byte back", 0 },
+    { "bulk", SPEED_BULK, speed_bulk, "as much as goes, one way", 0 },
+    { "connect", SPEED_CONNECT, speed_connect, "connect, a byte there and back, close", 0 },
+    { "idle", SPEED_IDLE, speed_idle, "memory of open connections, and the time to open them", 1 },
+    { "udp-ping", SPEED_UDP_PING, speed_udp_ping, "a datagram there and one back", 0 },
+    { "udp-bulk", SPEED_UDP_BULK, speed_udp_bulk, "datagrams one way", 0 },
+    { "load", SPEED_LOAD, speed_load, "latency of the ping-pong at a given load", 0 },
+    { "cores", SPEED_PING, speed_cores, "ping-pong on several processors at once", 1 },
 };
 
 struct setting {
@@ -223,7 +235,7 @@ static const char *settings_read(struct speed_run *run, int n, char **words)
         { "copy", &conf->copy }, { "write", &conf->write }, { "timestamps", &conf->timestamps },
         { "pacing", &conf->pacing }, { "data", &conf->data }, { "segments", &run->segments },
         { "segment_ms", &run->segment_ms }, { "turns", &turns }, { "load", &run->loads },
-        { "rate", &run->rate },
+        { "rate", &run->rate }, { "cores", &run->cores },
     };
     int i;
 
@@ -235,6 +247,7 @@ static const char *settings_read(struct speed_run *run, int n, char **words)
     run->segments = 3;
     run->segment_ms = 30;
     run->loads = 50;
+    run->cores = 1;
     for (i = 0; i < n; i++)
         if (set_one(settings, sizeof settings / sizeof *settings, words[i]) != 0)
             return words[i];
@@ -297,7 +310,7 @@ int speed_main(int argc, char **argv, const struct speed_driver *const *drivers)
     run.conf.app = workload->app;
     join(what, sizeof what, argc - 3, argv + 3);
     run.what = what;
-    if (workload->app != SPEED_IDLE && speed_open(&run) != 0)
+    if (!workload->opens && speed_open(&run) != 0)
         return 3;
     return workload->measure(&run);
 }

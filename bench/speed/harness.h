@@ -78,6 +78,8 @@ struct speed_run {
     unsigned segments;        /* measured pieces */
     unsigned segment_ms;
     unsigned long turns;      /* if not 0: one segment of exactly so many turns, for counting instructions */
+    unsigned cores;           /* `cores`: how many */
+    unsigned long segment_turns;
     unsigned loads, rate;     /* `load`: percent of the highest load, or requests per second */
 };
 
@@ -91,6 +93,9 @@ uint64_t speed_resident(void);   /* bytes of memory of this process */
 
 /* Run segments of the chosen length after some warming up, with `unit` telling what counts, and print the line. */
 int speed_measure(struct speed_run *run, const uint64_t *unit, const char *unit_name);
+/* The same in parts: find out how many turns a segment has, which warms up too; and measure one. */
+void speed_segment_turns(struct speed_run *run, const uint64_t *unit);
+struct speed_segment speed_segment_measure(const struct speed_run *run, const uint64_t *unit);
 /* The beginning of a line, and its end; in between what the workload has to say. */
 void speed_line_begin(const struct speed_run *run);
 void speed_line_segments(const struct speed_segment *segments, unsigned n, const char *unit_name);
@@ -108,6 +113,7 @@ int speed_idle(struct speed_run *run);
 int speed_udp_ping(struct speed_run *run);
 int speed_udp_bulk(struct speed_run *run);
 int speed_load(struct speed_run *run);
+int speed_cores(struct speed_run *run);
 
 /* The program: WORKLOAD KEY=VALUE... for one of these stacks; NULL ends the list. */
 int speed_main(int argc, char **argv, const struct speed_driver *const *drivers);

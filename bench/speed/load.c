@@ -15,7 +15,8 @@ enum { SAMPLES = 200000, WARM = 20000, FREE_MAX = 65536, CALIBRATION_NS = 200000
 
 static struct load {
     uint64_t due[FREE_MAX];          /* when the request on a connection was to be sent */
-    unsigned free[FREE_MAX], nfree;
+    unsigned free[FREE_MAX];        /* a ring: the one that has waited longest is next */
+    unsigned first_free, nfree;
     uint64_t *samples;
     unsigned answered;
     uint64_t last, paused, pause;    /* ticks: the last look at the clock; left out so far; what counts as a pause */
@@ -61,12 +62,17 @@ static double ticks_per_ns(void)
     return (double)(counter() - from) / (double)passed;
 }
 
+static void set_free(unsigned connection)
+{
+    load.free[(load.first_free + load.nfree++) % FREE_MAX] = connection;
+}
+
 static void answered(unsigned connection)
 {
     if (load.answered >= WARM && load.answered < WARM + SAMPLES)
         load.samples[load.answered - WARM] = ticks() - load.due[connection];
     load.answered++;
-    load.free[load.nfree++] = connection;
+    set_free(connection);
 }
 
 /* Send what is due; nothing is due before `from`. */
@@ -75,8 +81,10 @@ static unsigned offer(const struct speed_run *run, uint64_t from, double interva
     const uint64_t now = ticks();
 
     while (load.nfree > 0 && (double)now >= (double)from + sent * interval) {
-        const unsigned connection = load.free[--load.nfree];
+        const unsigned connection = load.free[load.first_free];
 
+        load.first_free = (load.first_free + 1) % FREE_MAX;
+        load.nfree--;
         load.due[connection] = from + (uint64_t)(sent * interval);
         sent++;
         run->driver->request(connection);
@@ -90,7 +98,7 @@ static void reset(const struct speed_run *run)
 
     load.answered = load.nfree = 0;
     for (i = 0; i < run->conf.connections; i++)
-        load.free[load.nfree++] = i;
+        set_free(i);
 }
 
 /* Ticks per answer when there is always a request waiting. */

@@ -9,6 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from peers import report as shared  # noqa: E402
+from speed import plots  # noqa: E402
 
 COLOURS = {**shared.COLOURS, "floor": "#8a8f98", "gvisor": "#c2410c"}
 OWN, FLOOR = "tenon", "floor"
@@ -91,8 +92,12 @@ class Results:
         lines = [f"Made {m['made']}, {m['processor']}, {m['processors']} processors, Linux {m['kernel']}, load "
                  f"{m['load']:.1f}; medians of {m['rounds']} rounds, in brackets the least and the most.",
                  '"x": how many times as good as that stack Tenon is.']
+        missing = {}
         for cell in self.cells:
-            lines += [f"{cell['table']}, {cell['row']}: {stack}: {why}" for stack, why in cell["missing"].items()]
+            for stack, why in cell["missing"].items():
+                missing.setdefault((stack, why), []).append(f"{cell['table']}: {cell['row']}")
+        for (stack, why), where in missing.items():
+            lines.append(f"{stack}, {why}: {'; '.join(where[:4])}{f'; and {len(where) - 4} more' * (len(where) > 4)}")
         return lines
 
     def text(self):
@@ -139,14 +144,84 @@ def write(folder, results):
     (folder / "speed.html").write_text(page(results))
 
 
+# ---- drawings -----------------------------------------------------------------------------------------
+
+def spread_of(cell, stack):
+    values = cell["values"][stack]
+    return statistics.median(values), min(values), max(values)
+
+
+def draw_bars(results, rows):
+    """A table's rows as groups, if they are few."""
+    groups = [(cell["row"].split(",")[0].replace(" connections", "").split(" at")[0],
+               {name: spread_of(cell, name) for name in results.names if cell["values"].get(name)}) for cell in rows]
+    largest = max((v[0] for _, g in groups for v in g.values()), default=0)
+    smallest = min((v[0] for _, g in groups for v in g.values()), default=0)
+    return plots.bars(rows[0]["table"], rows[0]["unit"], groups, COLOURS, smallest > 0 and largest / smallest > 20)
+
+
+def draw_connections(results):
+    """Ping-pong over the number of active connections."""
+    series = {name: [] for name in results.names}
+    for cell in results.cells:
+        if cell["workload"] == "ping-pong" and set(cell["settings"]) == {"connections"}:
+            for name in cell["values"]:
+                series[name].append((cell["settings"]["connections"], results.median(cell, name)))
+    return plots.curves("Ping-pong over active connections", ("connections", "ns per round trip"), series, COLOURS)
+
+
+def draw_offloads(results):
+    """Bulk over the message size, a curve for each setting of the port: Tenon."""
+    series = {}
+    for cell in results.cells:
+        if "offloads of the port" in cell["table"] and "data" not in cell["settings"] and cell["values"].get(OWN):
+            series.setdefault(cell["row"], []).append((cell["settings"]["message"], results.median(cell, OWN)))
+    return plots.curves("Bulk over the size of messages: Tenon", ("bytes per message", "Gbit/s"), series,
+                        plots.colours_for(series))
+
+
+def draw_latency(results):
+    """Latency over the offered load, in requests per second."""
+    drawn = []
+    for value, text in (("median", "Median latency"), ("99th percentile", "99th percentile of latency"),
+                        ("99.9th percentile", "99.9th percentile of latency")):
+        series = {name: [] for name in results.names}
+        for cell in results.cells:
+            if cell["workload"] == "load" and cell["table"].endswith(f", {value}"):
+                for name in cell["values"]:
+                    offered = cell["more"].get(name, {}).get("offered_per_s")
+                    series[name] += [(offered, results.median(cell, name))] if offered else []
+        drawn.append(plots.curves(f"{text} over load", ("requests per second", "ns"), series, COLOURS, (False, True)))
+    return "".join(drawn)
+
+
+def draw_cores(results):
+    """Ping-pong over processors, all stacks that were run on several."""
+    series = {name: [] for name in results.names}
+    for cell in results.cells:
+        if cell["table"].startswith("Ping-pong on several"):
+            for name in cell["values"]:
+                series[name].append((int(cell["row"].split()[0]), results.median(cell, name)))
+    return plots.curves("Ping-pong over processors", ("processors", "thousand round trips per second"), series, COLOURS,
+                        (False, False))
+
+
+STYLE = shared.STYLE + """
+figure { margin: 0 1em 1em 0; display: inline-block; vertical-align: top } .key { font-size: 12px; margin-left: 58px }
+"""
+
+
 def page(results):
+    curves = "".join(draw(results) for draw in (draw_connections, draw_cores, draw_offloads, draw_latency))
     tables = "".join(f"<h2>{html.escape(title)}, {html.escape(rows[0]['unit'])}</h2>{html_table(results, rows)}"
+                     f"{draw_bars(results, rows) if 1 < len(rows) < 9 else ''}"
                      for title, rows in results.tables())
     notes = "".join(f"<p>{html.escape(line)}</p>" for line in results.text_notes())
     return f"""<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>How fast Tenon is</title><style>{shared.STYLE}</style>
+<html lang="en"><meta charset="utf-8"><title>How fast Tenon is</title><style>{STYLE}</style>
 <h1>How fast Tenon is</h1>
-{notes}
+{curves}
 {tables}
+{notes}
 </html>
 """

@@ -14,7 +14,7 @@ from peers import programs  # noqa: E402
 
 Missing = programs.Missing
 FLAGS = ["-O3", "-march=native", "-flto=1", "-std=c11", "-D_GNU_SOURCE", "-Wno-lto-type-mismatch"]
-WORKLOADS = ["harness.c", "pingpong.c", "bulk.c", "connect.c", "idle.c", "udp.c", "load.c"]
+WORKLOADS = ["harness.c", "pingpong.c", "bulk.c", "connect.c", "idle.c", "udp.c", "load.c", "cores.c"]
 
 
 def sources(*names):
