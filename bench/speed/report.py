@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from peers import report as shared  # noqa: E402
+from peers import summary as shared  # noqa: E402
 from speed import plots  # noqa: E402
 
 COLOURS = {**shared.COLOURS, "floor": "#8a8f98", "gvisor": "#c2410c"}
