@@ -559,17 +559,17 @@ static int fast_hand_down(struct tenon_tcp *conn, const struct fast_way *way, st
 static int fast_send(struct tenon_tcp *conn, const struct fast_way *way, tenon_u32 len)
 {
     const tenon_u32 link = way->mac != NULL ? TN_ETH_BYTES : 0;
+    const int is_small = len <= tn_min(FAST_COPY_BYTES, conn->mss);    /* with its headers it fits into every buffer */
     struct tenon_span spans[FAST_SPANS];
     struct tn_out out;
     tenon_u8 *p;
 
     if (tn_out_new(conn->stack, &out) != TENON_OK)
         return 0;
-    p = out.hdr->data + TN_HEADROOM;
-    out.off = TN_HEADROOM + TN_ETH_BYTES - link;
+    p = out.hdr->data + TN_HEADROOM - FAST_TCP_AT;
+    out.off = TN_HEADROOM - TN_IP4_BYTES - link;
     out.len = link + TN_IP4_BYTES + conn->flight->header.tcp_bytes;
-    out.l4_off = TN_HEADROOM + FAST_TCP_AT;
-    if (len > FAST_COPY_BYTES) {
+    if (!is_small) {
         out.spans = spans;
         out.payload = len;
         out.nspans = fast_gather(conn, way->netif, spans, len);
@@ -579,7 +579,7 @@ static int fast_send(struct tenon_tcp *conn, const struct fast_way *way, tenon_u
         }
     }
     fast_fill(conn, p, len);
-    if (len <= FAST_COPY_BYTES) {
+    if (is_small) {
         tn_sendq_copy(conn, p + FAST_TCP_AT + conn->flight->header.tcp_bytes, conn->snd_nxt, len);
         out.len += len;
     }

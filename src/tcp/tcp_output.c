@@ -534,6 +534,7 @@ static int output_plan_probe(struct tenon_tcp *conn, struct output_plan *plan)
         return 0;
     if (output_cwnd_room(conn) < bytes) {
         conn->flags |= TN_TCP_F_CWND_LIMITED;
+        (void)tn_why(conn, TENON_TCP_WAIT_CWND);
         return -1;
     }
     plan->is_rtx = 0;
