@@ -82,8 +82,9 @@ TENON_INTERNAL const struct tn_netif *tn_link_ready(struct tenon *stack, struct 
     *mac = NULL;
     if (netif->conf.caps & TENON_CAP_NO_LINK)
         return netif;
-    if (neighbour == NULL || neighbour->serial != path->neighbour_serial ||
-        neighbour->state != TENON_NEIGHBOUR_REACHABLE || tn_neighbour_expired(stack, neighbour))
+    if (neighbour == NULL || neighbour->serial != path->neighbour_serial || tn_neighbour_expired(stack, neighbour))
+        return NULL;
+    if (neighbour->state != TENON_NEIGHBOUR_REACHABLE && neighbour->state != TENON_NEIGHBOUR_PERMANENT)
         return NULL;
     neighbour->used_ms = stack->now_ms;
     *mac = neighbour->mac;

@@ -93,8 +93,8 @@ TENON_INTERNAL void tn_rate_check_app_limited(struct tenon_tcp *conn)
  * it matters: a division for many packets, not for each. */
 enum {
     PACE_BURST_US = 1000,        /* a timer that comes late makes up for this much */
-    PACE_OWED_US = 256,          /* what is owed takes so long at most ... */
-    PACE_OWED_SHIFT = 8,         /* ... which is a rate, shifted down by this, in bytes */
+    PACE_OWED_US = 255,          /* what is owed takes so long at most */
+    PACE_OWED_SHIFT = 8,         /* a rate is 16 bits more than bytes in a microsecond: half of them are kept */
     PACE_FIRST_SEGMENTS = 10     /* the initial window may leave at once */
 };
 
@@ -134,8 +134,11 @@ static void pace_settle(struct tenon_tcp *conn)
 /* Whether what is owed fits into the time by which pace_us lies behind. */
 static int pace_is_far(const struct tenon_tcp *conn)
 {
-    return conn->pace_owed <= conn->cc.pacing >> PACE_OWED_SHIFT &&
-           tn_seq_le(conn->pace_us + PACE_OWED_US, conn->stack->now_us);
+    const tenon_u32 behind = conn->stack->now_us - conn->pace_us;
+
+    if (tn_seq_lt(conn->stack->now_us, conn->pace_us))
+        return 0;
+    return conn->pace_owed <= ((conn->cc.pacing >> PACE_OWED_SHIFT) * tn_min(behind, PACE_OWED_US)) >> PACE_OWED_SHIFT;
 }
 
 TENON_INTERNAL int tn_pace_allows(struct tenon_tcp *conn)
