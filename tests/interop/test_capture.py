@@ -25,7 +25,8 @@ def ends(request, link):
 
 @pytest.fixture(params=["offload", "plain"])
 def options(request, tmp_path):
-    return ["--stats", "--pcap", str(tmp_path / "capture.pcapng")] + ([] if request.param == "offload" else ["--no-offload"])
+    always = ["--stats", "--pcap", str(tmp_path / "capture.pcapng")]
+    return always + ([] if request.param == "offload" else ["--no-offload"])
 
 
 def url(address):

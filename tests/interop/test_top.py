@@ -38,7 +38,8 @@ def test_slow_reader_is_waited_for(link, tmp_path):
     began = time.monotonic()
     reader = link.net.start("curl", "-s", "--limit-rate", "1M", "-o", "/dev/null", f"http://{link.t4}/large")
     until(lambda seen: len(seen) == 1 and " window " in seen[0], rows)
-    first = until(lambda seen: seen["waits_for"] == "window" and sum(seen["waited_us"].values()) > 2_500_000, connection)
+    first = until(lambda seen: seen["waits_for"] == "window" and sum(seen["waited_us"].values()) > 2_500_000,
+                  connection)
     life = time.monotonic() - began
     second = until(lambda seen: seen["waited_us"]["window"] > first["waited_us"]["window"], connection)
     link.net.stop(reader)
