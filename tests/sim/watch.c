@@ -32,6 +32,9 @@ struct flow {
         uint32_t isn, end, mss, wnd;
     } peer_syn, heard;              /* the one that the connection is made of; the last that has arrived */
     uint32_t isn, sent_end;         /* our highest end */
+    uint32_t
+        promised[4]; /* with cookies: our initial numbers before this one, any of which may be taken up */
+    unsigned promises;
     uint32_t own_edge;              /* right edge of the window that we have announced */
     uint32_t own_ack;
     uint32_t peer_edge;             /* that the peer has announced, the farthest */
@@ -206,6 +209,8 @@ static void note_received(struct flow *flow, const struct tcp_view *view)
 static void note_syn(struct flow *flow, const struct tcp_view *view)
 {
     if (!flow->own_syn || flow->isn != view->seq) {
+        if (flow->own_syn && flow->cookies)
+            flow->promised[flow->promises++ % 4] = flow->isn;
         flow->acked_any = flow->told = 0;
         flow->peer_syn.seen = 0;
         flow->isn = view->seq;
@@ -219,6 +224,23 @@ static void note_syn(struct flow *flow, const struct tcp_view *view)
         flow->ts_val = view->ts_val;
     if ((view->flags & ACK) && !flow->peer_syn.seen && flow->heard.seen)
         take_syn(flow);
+}
+
+/* The peer has taken up an older SYN-ACK of ours: its cookie is good whatever was said since (RFC 4987 3.6). */
+static void note_promise(struct flow *flow, const struct tcp_view *view)
+{
+    const unsigned known = flow->promises < 4 ? flow->promises : 4;
+    unsigned i;
+
+    if (view->seq == flow->isn + 1)
+        return;
+    for (i = 0; i < known; i++)
+        if (view->seq == flow->promised[i] + 1) {
+            flow->promised[i] = flow->isn;
+            flow->isn = view->seq - 1;
+            flow->sent_end = view->seq;
+            flow->acked_any = 0;
+        }
 }
 
 static const char *check_ack(struct flow *flow, const struct tcp_view *view)
@@ -308,6 +330,8 @@ static const char *check_sent(struct flow *flow, const struct tcp_view *view, in
         note_syn(flow, view);
     if (!flow->own_syn || !flow->peer_syn.seen)
         return NULL;    /* an answer without a connection */
+    if (flow->cookies && !(view->flags & SYN))
+        note_promise(flow, view);
     if (view->flags & ACK)
         wrong = check_ack(flow, view);
     if (!wrong)
