@@ -35,6 +35,7 @@ check: tools-there
 paths: tools-there
 	@cmake --preset release >/dev/null && cmake --build --preset release --target tenon-paths
 	@bench/paths/run --build build/release --check
+
 peers: release
 	@TENON_BUILD=build/release bench/peers/peers
 
