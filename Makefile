@@ -3,8 +3,7 @@
 
 .DEFAULT_GOAL := release
 MAKEFLAGS += --no-print-directory
-.PHONY: release dev sanitizers demo test check paths format clean help tools-there
-.PHONY: release dev sanitizers demo test check peers bench format clean help tools-there
+.PHONY: release dev sanitizers demo test check paths peers bench format clean help tools-there
 
 help:
 	@echo "make demo     install what is missing, build, and watch Tenon talk to curl and ping"
