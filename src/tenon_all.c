@@ -94,6 +94,7 @@
 #include "tcp/tcp_why.c"
 
 #include "stack/conf.c"
+#include "stack/gro.c"
 #include "stack/memory.c"
 #include "stack/packet.c"
 #include "stack/stack.c"

@@ -15,6 +15,7 @@ struct tenon;
 #define TENON_STATS(X) \
     X(RX_FRAMES, "rx_frames", "frames given to tenon_input()") \
     X(RX_BYTES, "rx_bytes", "their bytes") \
+    X(RX_MERGED, "rx_merged", "TCP segments that went up together with the one before them (GRO)") \
     X(TX_FRAMES, "tx_frames", "frames that the port took") \
     X(TX_BYTES, "tx_bytes", "their bytes") \
     X(TX_BUSY, "tx_busy", "times the port took fewer frames than offered") \
@@ -69,7 +70,7 @@ struct tenon;
     X(UDP_BAD_LENGTH, "udp_bad_length", "UDP: length field wrong") \
     X(UDP_BAD_CSUM, "udp_bad_csum", "UDP: checksum wrong, or missing over IPv6") \
     X(UDP_NO_PORT, "udp_no_port", "datagrams to a port that nobody has opened") \
-    X(TCP_RCVD, "tcp_rcvd", "segments received") \
+    X(TCP_RCVD, "tcp_rcvd", "segments received; those that went up together count once") \
     X(TCP_SENT, "tcp_sent", "segments sent; one that the port cuts counts once") \
     X(TCP_BAD_HEADER, "tcp_bad_header", "TCP: shorter than its header says") \
     X(TCP_BAD_CSUM, "tcp_bad_csum", "TCP: checksum wrong") \

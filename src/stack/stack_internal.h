@@ -3,12 +3,28 @@
 #ifndef TN_STACK_STACK_INTERNAL_H
 #define TN_STACK_STACK_INTERNAL_H
 
-#include <tenon/stack.h>
+#include "core.h"
 
 TENON_BEGIN_DECLS
 
 /* Replace every 0 that means "default". */
 TENON_INTERNAL void tn_conf_complete(struct tenon_conf *conf);
+
+/* ---- several frames as one packet: gro.c ------------------------------------------------------------ */
+
+struct tn_gro {
+    struct tn_gather to; /* the first frame without its padding, and the payload of the others */
+    tenon_u32 merged;                               /* bytes of the others' payload */
+    tenon_u32 rx_bytes;                             /* of all frames, padding included */
+    tenon_u16 seg_bytes;                            /* the largest payload of one */
+    tenon_u8 seg_kind;
+    struct tenon_span spans[TN_RX_SPANS_MAX];
+};
+/* A quick look at two frames: 0 if the second does not continue the first for sure. */
+TENON_INTERNAL int tn_gro_may(const struct tn_netif *netif, const struct tenon_frame *frames);
+/* Put the first of n frames and those that continue it together. @return how many; 1: `run` is not filled in */
+TENON_INTERNAL unsigned tn_gro_collect(struct tn_gro *run, const struct tn_netif *netif,
+                                       const struct tenon_frame *frames, unsigned n);
 
 TENON_END_DECLS
 

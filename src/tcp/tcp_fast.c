@@ -79,25 +79,24 @@ static int fast_parse_tcp(struct fast_seg *seg, tenon_u32 bytes)
     return 1;
 }
 
-static int fast_parse(const struct tn_netif *netif, const struct tenon_frame *frame, tenon_u32 bytes,
-                      struct fast_seg *seg)
+/* seg->len: bytes that the length in the IP header does not count. */
+static int fast_parse(const struct tn_netif *netif, struct fast_seg *seg, tenon_u32 bytes)
 {
     const tenon_u32 link = (netif->conf.caps & TENON_CAP_NO_LINK) ? 0 : TN_ETH_BYTES;
-    const tenon_u8 *p = tenon_span_data(&frame->spans[0]);
-    const tenon_u32 head = frame->spans[0].len;
+    const tenon_u8 *p = tenon_span_data(&seg->frame->spans[0]);
+    const tenon_u32 head = seg->frame->spans[0].len;
     tenon_u32 total;
 
     if (head < link + TN_IP4_BYTES + TN_TCP_BYTES)
         return 0;
     if (link != 0 && (get16be(p + 12) != TN_ETHERTYPE_IP4 || memcmp(p, netif->conf.mac, 6) != 0))
         return 0;
-    if (!fast_parse_ip4(p + link, bytes - link, &total))
+    if (!fast_parse_ip4(p + link, bytes - link - seg->len, &total))
         return 0;
-    seg->frame = frame;
     seg->ip = p + link;
     seg->tcp = seg->ip + TN_IP4_BYTES;
     seg->at = link + TN_IP4_BYTES;
-    seg->len = total - TN_IP4_BYTES;
+    seg->len += total - TN_IP4_BYTES;
     return fast_parse_tcp(seg, tn_min(head - seg->at, seg->len));
 }
 
@@ -362,12 +361,14 @@ static void fast_settle(struct tenon_tcp *conn)
 }
 
 TENON_INTERNAL int tn_fast_input(struct tenon *stack, const struct tn_netif *netif, const struct tenon_frame *frame,
-                                 tenon_u32 bytes)
+                                 tenon_u32 bytes, tenon_u32 merged)
 {
     struct fast_seg seg;
     struct tenon_tcp *conn;
 
-    if (frame->nspans > TN_RX_SPANS_MAX || !fast_parse(netif, frame, bytes, &seg))
+    seg.frame = frame;
+    seg.len = merged;
+    if (frame->nspans > TN_RX_SPANS_MAX || !fast_parse(netif, &seg, bytes))
         return 0;
     conn = fast_find(stack, &seg);
     if (conn == NULL || !fast_is_predicted(stack, netif, conn, &seg) || !fast_csum_good(&seg))

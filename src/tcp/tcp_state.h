@@ -50,9 +50,10 @@ TENON_INTERNAL void tn_tcp_error(struct tenon *stack, const struct tn_err *err);
 TENON_INTERNAL void tn_tcp_run(struct tenon *stack);
 /* Free what closed. Only when no handler is active. */
 TENON_INTERNAL void tn_tcp_reap(struct tenon *stack);
-/* The usual segment of a usual connection, in a frame of so many bytes. @return 1: it was taken */
+/* The usual segment of a usual connection, in a frame of so many bytes, `merged` of them from others (stack/gro.c).
+ * @return 1: it was taken */
 TENON_INTERNAL int tn_fast_input(struct tenon *stack, const struct tn_netif *netif, const struct tenon_frame *frame,
-                                 tenon_u32 bytes);
+                                 tenon_u32 bytes, tenon_u32 merged);
 /* The walking checker, over all connections; panics on a broken invariant. */
 TENON_INTERNAL void tn_tcp_check_all(struct tenon *stack);
 TENON_INTERNAL void tn_tcp_timer(struct tenon *stack, struct tn_timer *timer);
