@@ -23,7 +23,7 @@ TENON_INLINE tenon_u32 gro_word(const tenon_u8 *p)
 {
     tenon_u32 word;
 
-    memcpy(&word, p, sizeof(word));
+    TENON_COPY(&word, p, sizeof(word));
     return word;
 }
 
