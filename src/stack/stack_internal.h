@@ -22,7 +22,8 @@ struct tn_gro {
 };
 /* A quick look at two frames: 0 if the second does not continue the first for sure. */
 TENON_INTERNAL int tn_gro_may(const struct tn_netif *netif, const struct tenon_frame *frames);
-/* Put the first of n frames and those that continue it together. @return how many; 1: `run` is not filled in */
+/* After that: put the first of n frames and those that continue it together. @return how many; 1: `run` is
+ * not filled in */
 TENON_INTERNAL unsigned tn_gro_collect(struct tn_gro *run, const struct tn_netif *netif,
                                        const struct tenon_frame *frames, unsigned n);
 
