@@ -27,7 +27,7 @@ struct fast_seg {
     const tenon_u8 *ip, *tcp;
     tenon_u32 at, len;               /* payload: where it begins in the frame, and its bytes */
     tenon_u32 seq, ack, wnd;
-    tenon_u32 ts_val, ts_ecr;
+    tenon_u32 ts_val;                /* 0: there is no timestamp */
     unsigned has_timestamp;
 };
 
@@ -62,12 +62,12 @@ static int fast_parse_tcp(struct fast_seg *seg, tenon_u32 bytes)
 
     if ((p[13] & ~(unsigned)TN_TCP_PSH) != TN_TCP_ACK)
         return 0;
+    seg->ts_val = 0;
     seg->has_timestamp = header == TN_TCP_BYTES + FAST_TIMESTAMP_BYTES;
     if (seg->has_timestamp) {
         if (bytes < header || get32be(p + TN_TCP_BYTES) != FAST_TIMESTAMP)
             return 0;
         seg->ts_val = get32be(p + TN_TCP_BYTES + 4);
-        seg->ts_ecr = get32be(p + TN_TCP_BYTES + 8);
     } else if (header != TN_TCP_BYTES) {
         return 0;
     }
