@@ -71,6 +71,7 @@ struct tenon;
     X(UDP_BAD_CSUM, "udp_bad_csum", "UDP: checksum wrong, or missing over IPv6") \
     X(UDP_NO_PORT, "udp_no_port", "datagrams to a port that nobody has opened") \
     X(TCP_RCVD, "tcp_rcvd", "segments received; those that went up together count once") \
+    X(TCP_PREDICTED, "tcp_predicted", "segments that were the next expected, on a connection where all is as usual") \
     X(TCP_SENT, "tcp_sent", "segments sent; one that the port cuts counts once") \
     X(TCP_BAD_HEADER, "tcp_bad_header", "TCP: shorter than its header says") \
     X(TCP_BAD_CSUM, "tcp_bad_csum", "TCP: checksum wrong") \

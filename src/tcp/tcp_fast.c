@@ -374,6 +374,7 @@ TENON_INTERNAL int tn_fast_input(struct tenon *stack, const struct tn_netif *net
     if (conn == NULL || !fast_is_predicted(stack, netif, conn, &seg) || !fast_csum_good(&seg))
         return 0;
     tn_count(stack, TENON_STAT_TCP_RCVD);
+    tn_count(stack, TENON_STAT_TCP_PREDICTED);
     conn->last_rcv_ms = stack->now_ms;
     conn->keepalives = 0;
     /* RFC 7323 4.3: TS.Recent follows the segment that the next ACK answers. */
