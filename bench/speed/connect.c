@@ -3,8 +3,6 @@
  * what is measured, the clock jumps until TIME-WAIT is over, so that no stack's tables fill up. */
 #include "harness.h"
 
-#include <stdio.h>
-
 enum { GROUP = 64, GROUPS_WARM = 20, SEGMENTS = 64 };
 
 void speed_measured_connect(const struct speed_driver *driver);
@@ -41,7 +39,7 @@ int speed_connect(struct speed_run *run)
             connect_group(run, &segments[i]);
         } while (run->turns ? segments[i].units < run->turns : segments[i].ns < (uint64_t)run->segment_ms * 1000000);
     speed_line_begin(run);
-    speed_line_segments(segments, n, "connection");
+    speed_line_segments(run, segments, n, "connection");
     speed_line_end(run);
     return run->count.failed != 0 || segments[0].units == 0;
 }

@@ -89,7 +89,7 @@ int speed_cores(struct speed_run *run)
         segments[i].ns = (uint64_t)(1000000 / rate);
     }
     speed_line_begin(run);
-    speed_line_segments(segments, n, "round trip");
+    speed_line_segments(run, segments, n, "round trip");
     speed_line_end(run);
     return run->count.failed != 0;
 }

@@ -129,9 +129,9 @@ int speed_measure(struct speed_run *run, const uint64_t *unit, const char *unit_
     for (i = 0; i < n; i++)
         segments[i] = segment_of(run, turns, unit);
     speed_line_begin(run);
-    speed_line_segments(segments, n, unit_name);
-    if (run->turns == 0 && speed_cycles() != 0)
-        printf(", \"cycles\": %.5g", cycles_of(run, turns, unit));
+    speed_line_segments(run, segments, n, unit_name);
+    if (run->turns == 0 && speed_cycles() != 0 && !run->quiet)
+        speed_line_number(run, "cycles", cycles_of(run, turns, unit));
     speed_line_end(run);
     return run->count.failed != 0 || segments[0].units == 0;
 }
@@ -140,29 +140,43 @@ int speed_measure(struct speed_run *run, const uint64_t *unit, const char *unit_
 
 void speed_line_begin(const struct speed_run *run)
 {
-    printf("{\"stack\": \"%s\", \"workload\": \"%s\", \"what\": \"%s\"", run->driver->name, run->workload, run->what);
+    if (!run->quiet)
+        printf("{\"stack\": \"%s\", \"workload\": \"%s\", \"what\": \"%s\"", run->driver->name, run->workload->name,
+               run->what);
 }
 
-void speed_line_segments(const struct speed_segment *segments, unsigned n, const char *unit_name)
+void speed_line_segments(struct speed_run *run, const struct speed_segment *segments, unsigned n, const char *unit)
 {
-    double best = 0;
     unsigned i;
 
-    printf(", \"unit\": \"%s\", \"units\": %llu, \"segments\": [", unit_name,
-           (unsigned long long)segments[n - 1].units);
+    run->unit = unit;
+    run->ns = 0;
+    if (!run->quiet)
+        printf(", \"unit\": \"%s\", \"units\": %llu, \"segments\": [", unit,
+               (unsigned long long)segments[n - 1].units);
     for (i = 0; i < n; i++) {
-        const double units = segments[i].units ? (double)segments[i].units : 1e-9;
-        const double ns = (double)segments[i].ns / units;
+        const double ns = segments[i].units ? (double)segments[i].ns / (double)segments[i].units : 1e12;
 
-        printf("%s%.5g", i ? ", " : "", ns);
-        if (i == 0 || ns < best)
-            best = ns;
+        if (!run->quiet)
+            printf("%s%.5g", i ? ", " : "", ns);
+        if (i == 0 || ns < run->ns)
+            run->ns = ns;
     }
-    printf("], \"ns\": %.5g", best);
+    if (!run->quiet)
+        printf("]");
+    speed_line_number(run, "ns", run->ns);
+}
+
+void speed_line_number(const struct speed_run *run, const char *name, double value)
+{
+    if (!run->quiet)
+        printf(", \"%s\": %.6g", name, value);
 }
 
 void speed_line_end(const struct speed_run *run)
 {
+    if (run->quiet)
+        return;
     if (run->count.failed)
         printf(", \"failed\": \"%llu times something happened that should not\"",
                (unsigned long long)run->count.failed);
@@ -172,26 +186,18 @@ void speed_line_end(const struct speed_run *run)
 
 int speed_open(struct speed_run *run)
 {
-    const char *why = run->driver->open(&run->conf, &run->count);
-
-    if (!why)
+    run->missing = run->driver->open(&run->conf, &run->count);
+    if (!run->missing)
         return 0;
     speed_line_begin(run);
-    printf(", \"missing\": \"%s\"}\n", why);
+    if (!run->quiet)
+        printf(", \"missing\": \"%s\"}\n", run->missing);
     return 1;
 }
 
 /* ---- command line --------------------------------------------------------------------------------- */
 
-struct workload {
-    const char *name;
-    enum speed_app app;
-    int (*measure)(struct speed_run *run);
-    const char *text;
-    int opens;    /* the connections by itself */
-};
-
-static const struct workload workloads[] = {
+const struct speed_workload speed_workloads[] = {
     { "ping-pong", SPEED_PING, speed_pingpong, "a byte there and a byte back", 0 },
     { "bulk", SPEED_BULK, speed_bulk, "as much as goes, one way", 0 },
     { "connect", SPEED_CONNECT, speed_connect, "connect, a byte there and back, close", 0 },
@@ -200,6 +206,7 @@ static const struct workload workloads[] = {
     { "udp-bulk", SPEED_UDP_BULK, speed_udp_bulk, "datagrams one way", 0 },
     { "load", SPEED_LOAD, speed_load, "latency of the ping-pong at a given load", 0 },
     { "cores", SPEED_PING, speed_cores, "ping-pong on several processors at once", 1 },
+    { NULL, SPEED_PING, NULL, NULL, 0 },
 };
 
 struct setting {
@@ -224,17 +231,17 @@ static int set_one(const struct setting *settings, size_t n, const char *word)
 }
 
 /* Defaults, then what the words say. @return the bad word, or NULL */
-static const char *settings_read(struct speed_run *run, int n, char **words)
+static const char *settings_read(struct speed_run *run, int n, char *const *words)
 {
     struct speed_conf *conf = &run->conf;
-    unsigned csum = 2, turns = 0;
+    unsigned csum = 2;
     const struct setting settings[] = {
         { "connections", &conf->connections }, { "idle", &conf->idle }, { "message", &conf->message },
         { "mtu", &conf->mtu }, { "window", &conf->window }, { "batch", &conf->batch }, { "tx_csum", &conf->tx_csum },
         { "rx_csum", &conf->rx_csum }, { "csum", &csum }, { "tso", &conf->tso }, { "lro", &conf->lro },
         { "copy", &conf->copy }, { "write", &conf->write }, { "timestamps", &conf->timestamps },
         { "pacing", &conf->pacing }, { "data", &conf->data }, { "segments", &run->segments },
-        { "segment_ms", &run->segment_ms }, { "turns", &turns }, { "load", &run->loads },
+        { "segment_ms", &run->segment_ms }, { "turns", &run->turns }, { "load", &run->loads },
         { "rate", &run->rate }, { "cores", &run->cores },
     };
     int i;
@@ -253,7 +260,6 @@ static const char *settings_read(struct speed_run *run, int n, char **words)
             return words[i];
     if (csum != 2)
         conf->tx_csum = conf->rx_csum = csum;
-    run->turns = turns;
     if (conf->connections == 0 || conf->message == 0 || conf->batch == 0 || run->segments == 0)
         return "0";
     return NULL;
@@ -261,18 +267,18 @@ static const char *settings_read(struct speed_run *run, int n, char **words)
 
 static void usage(const struct speed_driver *const *drivers)
 {
-    size_t i;
+    const struct speed_workload *workload;
 
     fputs("Usage: WORKLOAD STACK [KEY=VALUE...]\n", stderr);
-    for (i = 0; i < sizeof workloads / sizeof *workloads; i++)
-        fprintf(stderr, "  %-10s %s\n", workloads[i].name, workloads[i].text);
+    for (workload = speed_workloads; workload->name; workload++)
+        fprintf(stderr, "  %-10s %s\n", workload->name, workload->text);
     fputs("stacks:", stderr);
     for (; *drivers; drivers++)
         fprintf(stderr, " %s", (*drivers)->name);
     fputs("\n", stderr);
 }
 
-static void join(char *text, size_t size, int n, char **words)
+static void join(char *text, size_t size, int n, char *const *words)
 {
     size_t used = 0;
     int i;
@@ -282,35 +288,51 @@ static void join(char *text, size_t size, int n, char **words)
         used += (size_t)snprintf(text + used, size - used, "%s%s", i ? " " : "", words[i]);
 }
 
-int speed_main(int argc, char **argv, const struct speed_driver *const *drivers)
+const char *speed_prepare(struct speed_run *run, const char *workload, int n, char *const *words)
 {
     static char what[WORDS_MAX];
-    const struct workload *workload = NULL;
+    const struct speed_workload *found = speed_workloads;
+    const char *bad;
+
+    memset(run, 0, sizeof *run);
+    while (found->name && strcmp(found->name, workload) != 0)
+        found++;
+    if (!found->name)
+        return workload;
+    run->workload = found;
+    bad = settings_read(run, n, words);
+    run->conf.app = found->app;
+    join(what, sizeof what, n, words);
+    run->what = what;
+    return bad;
+}
+
+int speed_do(struct speed_run *run)
+{
+    if (!run->workload->opens && speed_open(run) != 0)
+        return 3;
+    return run->workload->measure(run);
+}
+
+int speed_main(int argc, char **argv, const struct speed_driver *const *drivers)
+{
+    const struct speed_driver *driver = NULL;
     struct speed_run run;
     const char *bad;
     size_t i;
 
-    memset(&run, 0, sizeof run);
-    for (i = 0; argc > 2 && i < sizeof workloads / sizeof *workloads; i++)
-        if (strcmp(workloads[i].name, argv[1]) == 0)
-            workload = &workloads[i];
     for (i = 0; argc > 2 && drivers[i]; i++)
         if (strcmp(drivers[i]->name, argv[2]) == 0)
-            run.driver = drivers[i];
-    if (!workload || !run.driver) {
+            driver = drivers[i];
+    if (!driver) {
         usage(drivers);
         return 2;
     }
-    bad = settings_read(&run, argc - 3, argv + 3);
+    bad = speed_prepare(&run, argv[1], argc - 3, argv + 3);
     if (bad) {
         fprintf(stderr, "what is \"%s\"?\n", bad);
         return 2;
     }
-    run.workload = workload->name;
-    run.conf.app = workload->app;
-    join(what, sizeof what, argc - 3, argv + 3);
-    run.what = what;
-    if (!workload->opens && speed_open(&run) != 0)
-        return 3;
-    return workload->measure(&run);
+    run.driver = driver;
+    return speed_do(&run);
 }

@@ -73,15 +73,29 @@ struct speed_run {
     const struct speed_driver *driver;
     struct speed_conf conf;
     struct speed_count count;
-    const char *workload;
+    const struct speed_workload *workload;
     const char *what;         /* the settings, as they were given */
     unsigned segments;        /* measured pieces */
     unsigned segment_ms;
-    unsigned long turns;      /* if not 0: one segment of exactly so many turns, for counting instructions */
-    unsigned cores;           /* `cores`: how many */
     unsigned long segment_turns;
+    unsigned turns;           /* if not 0: one segment of exactly so many turns, for counting instructions */
+    unsigned cores;           /* `cores`: how many */
     unsigned loads, rate;     /* `load`: percent of the highest load, or requests per second */
+    int quiet;                /* print no line: the caller looks at the result */
+    double ns;                /* result: of the best segment, for each unit */
+    const char *unit;
+    const char *missing;      /* why there is none */
 };
+
+struct speed_workload {
+    const char *name;
+    enum speed_app app;
+    int (*measure)(struct speed_run *run);
+    const char *text;
+    int opens;                /* the connections by itself */
+};
+
+extern const struct speed_workload speed_workloads[];    /* a NULL name ends them */
 
 struct speed_segment {
     uint64_t ns, cycles, units;
@@ -96,9 +110,10 @@ int speed_measure(struct speed_run *run, const uint64_t *unit, const char *unit_
 /* The same in parts: find out how many turns a segment has, which warms up too; and measure one. */
 void speed_segment_turns(struct speed_run *run, const uint64_t *unit);
 struct speed_segment speed_segment_measure(const struct speed_run *run, const uint64_t *unit);
-/* The beginning of a line, and its end; in between what the workload has to say. */
+/* The line: its beginning, what the workload has to say, its end. */
 void speed_line_begin(const struct speed_run *run);
-void speed_line_segments(const struct speed_segment *segments, unsigned n, const char *unit_name);
+void speed_line_segments(struct speed_run *run, const struct speed_segment *segments, unsigned n, const char *unit);
+void speed_line_number(const struct speed_run *run, const char *name, double value);
 void speed_line_end(const struct speed_run *run);
 int speed_open(struct speed_run *run);    /* @return 0, or 1 with a line printed that says why not */
 
@@ -115,7 +130,11 @@ int speed_udp_bulk(struct speed_run *run);
 int speed_load(struct speed_run *run);
 int speed_cores(struct speed_run *run);
 
-/* The program: WORKLOAD KEY=VALUE... for one of these stacks; NULL ends the list. */
+/* Set a run up: the workload of that name, and words KEY=VALUE. @return NULL, or the word that is wrong */
+const char *speed_prepare(struct speed_run *run, const char *workload, int n, char *const *words);
+/* @return 0, 1: something failed, or 3: it cannot be measured, run->missing says why */
+int speed_do(struct speed_run *run);
+/* The program: WORKLOAD STACK KEY=VALUE... for one of these stacks; NULL ends the list. */
 int speed_main(int argc, char **argv, const struct speed_driver *const *drivers);
 
 #endif

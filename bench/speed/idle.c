@@ -2,8 +2,6 @@
 /* Connections that are open and do nothing: the time to open one, with both ends in it, and the memory of one end. */
 #include "harness.h"
 
-#include <stdio.h>
-
 int speed_idle(struct speed_run *run)
 {
     const uint64_t resident = speed_resident(), ns = speed_cpu_ns(), cycles = speed_cycles();
@@ -19,10 +17,10 @@ int speed_idle(struct speed_run *run)
     segment.units = run->count.opened;
     ends = 2.0 * (double)run->count.opened;
     speed_line_begin(run);
-    speed_line_segments(&segment, 1, "connection");
+    speed_line_segments(run, &segment, 1, "connection");
     if (run->count.memory)
-        printf(", \"bytes\": %.1f", (double)run->count.memory / ends);
-    printf(", \"resident_bytes\": %.1f", (double)(speed_resident() - resident) / ends);
+        speed_line_number(run, "bytes", (double)run->count.memory / ends);
+    speed_line_number(run, "resident_bytes", (double)(speed_resident() - resident) / ends);
     speed_line_end(run);
     return run->count.failed != 0 || run->count.opened != run->conf.idle;
 }

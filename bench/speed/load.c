@@ -7,7 +7,6 @@
  * fraction of that, is left out. */
 #include "harness.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -125,7 +124,7 @@ static int compare(const void *a, const void *b)
 int speed_load(struct speed_run *run)
 {
     const double per_ns = ticks_per_ns(), shares[] = { 0.5, 0.9, 0.99, 0.999 };
-    const char *const names[] = { "p50", "p90", "p99", "p999" };
+    const char *const names[] = { "p50_ns", "p90_ns", "p99_ns", "p999_ns" };
     double interval, full;
     unsigned sent = 0, i;
     uint64_t from;
@@ -150,11 +149,13 @@ int speed_load(struct speed_run *run)
     }
     qsort(load.samples, SAMPLES, sizeof *load.samples, compare);
     speed_line_begin(run);
-    printf(", \"unit\": \"request\", \"offered_per_s\": %.6g, \"most_per_s\": %.6g", per_ns * 1e9 / interval,
-           per_ns * 1e9 / full);
+    speed_line_number(run, "offered_per_s", per_ns * 1e9 / interval);
+    speed_line_number(run, "most_per_s", per_ns * 1e9 / full);
     for (i = 0; i < 4; i++)
-        printf(", \"%s_ns\": %.5g", names[i], (double)load.samples[(size_t)(shares[i] * SAMPLES)] / per_ns);
-    printf(", \"ns\": %.5g", (double)load.samples[SAMPLES / 2] / per_ns);
+        speed_line_number(run, names[i], (double)load.samples[(size_t)(shares[i] * SAMPLES)] / per_ns);
+    run->unit = "request, median";
+    run->ns = (double)load.samples[SAMPLES / 2] / per_ns;
+    speed_line_number(run, "ns", run->ns);
     speed_line_end(run);
     return run->count.failed != 0;
 }

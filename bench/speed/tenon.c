@@ -40,6 +40,7 @@ static struct world {
     uint32_t now, data_bytes, piece;
     struct end *clients, *servers;
     unsigned accepted, connecting;
+    int app_is_over;
     struct tenon_addr to;
 } w;
 
@@ -194,7 +195,8 @@ static void on_closed(struct tenon_tcp *tcp, void *app, int why)
     (void)tcp;
     (void)app;
     (void)why;
-    w.count->failed++;
+    if (!w.app_is_over)
+        w.count->failed++;
 }
 
 static void client_ping(struct tenon_tcp *tcp, void *app, const struct tenon_span *spans, unsigned n)
@@ -252,7 +254,7 @@ static void short_closed(struct tenon_tcp *tcp, void *app, int why)
     (void)tcp;
     end->tcp = NULL;
     w.count->closed++;
-    if (why != TENON_OK)
+    if (why != TENON_OK && !w.app_is_over)
         w.count->failed++;
 }
 
@@ -584,8 +586,21 @@ static void tenon_request(unsigned connection)
 
 static void tenon_close(void)
 {
-    tenon_fini(w.client.stack);
-    tenon_fini(w.server.stack);
+    struct side *const sides[] = { &w.client, &w.server };
+    unsigned i;
+
+    w.app_is_over = 1;
+    for (i = 0; i < 2; i++) {
+        if (sides[i]->stack)
+            tenon_fini(sides[i]->stack);
+        free(sides[i]->mem);
+    }
+    for (i = 0; i < 2; i++)    /* each may have buffers of the other */
+        speed_pool_end(&sides[i]->pool);
+    free(w.data.data);
+    free(w.clients);
+    free(w.servers);
+    memset(&w, 0, sizeof w);
 }
 
 extern const struct speed_driver speed_tenon;

@@ -6,6 +6,11 @@
 
 enum { POOL_CHUNK = 64, LINE = 64 };
 
+/* A piece of memory of the pool; packets follow on the next line. */
+struct speed_chunk {
+    struct speed_chunk *next;
+};
+
 static void packet_release(struct tenon_buf *buf)
 {
     struct speed_packet *packet = TENON_CONTAINER(buf, struct speed_packet, buf);
@@ -18,11 +23,15 @@ static void packet_release(struct tenon_buf *buf)
 struct speed_packet *speed_pool_more(struct speed_pool *pool)
 {
     const size_t size = (sizeof(struct speed_packet) + pool->buf_bytes + LINE - 1) / LINE * LINE;
-    uint8_t *mem = aligned_alloc(LINE, size * POOL_CHUNK);
+    uint8_t *mem = aligned_alloc(LINE, size * POOL_CHUNK + LINE);
+    struct speed_chunk *chunk = (struct speed_chunk *)(void *)mem;
     unsigned i;
 
     if (mem == NULL)
         return NULL;
+    chunk->next = pool->chunks;
+    pool->chunks = chunk;
+    mem += LINE;
     for (i = 0; i < POOL_CHUNK; i++) {
         struct speed_packet *packet = (struct speed_packet *)(void *)(mem + i * size);
 
@@ -33,8 +42,18 @@ struct speed_packet *speed_pool_more(struct speed_pool *pool)
         packet->pool = pool;
         packet_release(&packet->buf);
     }
-    pool->made += POOL_CHUNK;
     return speed_packet_get(pool);
+}
+
+void speed_pool_end(struct speed_pool *pool)
+{
+    while (pool->chunks != NULL) {
+        struct speed_chunk *chunk = pool->chunks;
+
+        pool->chunks = chunk->next;
+        free(chunk);
+    }
+    pool->free = NULL;
 }
 
 unsigned speed_wire_send(struct speed_wire *wire, const struct tenon_frame *frames, unsigned n)

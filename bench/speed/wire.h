@@ -26,8 +26,8 @@ struct speed_packet {
 /* Buffers of one size; the last one that came back is the first to go. */
 struct speed_pool {
     struct speed_packet *free;
+    struct speed_chunk *chunks;
     uint32_t buf_bytes;
-    uint64_t made;
 };
 
 struct speed_wire {
@@ -37,6 +37,7 @@ struct speed_wire {
 };
 
 struct speed_packet *speed_pool_more(struct speed_pool *pool);
+void speed_pool_end(struct speed_pool *pool);    /* all memory, whoever has it */
 
 static inline struct speed_packet *speed_packet_get(struct speed_pool *pool)
 {

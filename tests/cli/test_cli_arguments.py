@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-COMMANDS = ["serve", "get", "echo", "ping", "listen", "connect", "top", "trace", "selftest"]
+COMMANDS = ["serve", "get", "echo", "ping", "listen", "connect", "top", "trace", "selftest", "bench"]
 NETWORK_COMMANDS = ["serve", "get", "echo", "ping", "listen", "connect"]
 
 
