@@ -9,7 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ETH = 14, IP4 = 20, TCP = 20, TS = 12, UDP = 8, HEAD_MAX = ETH + IP4 + TCP + TS, DATA_AT = 80, KEPT = 4096 };
+enum {
+    ETH = 14,
+    IP4 = 20,
+    TCP = 20,
+    TS = 12,
+    UDP = 8,
+    HEAD_MAX = ETH + IP4 + TCP + TS,
+    DATA_AT = 80,
+    KEPT = 4096,
+    BY_REFERENCE = 512
+};
 enum { FIN = 1, SYN = 2, PSH = 8, ACK = 16, PORT = 7, FIRST_PORT = 10000, PORTS = 50000, BUCKETS_MIN = 64 };
 
 struct flow {
@@ -274,25 +284,6 @@ static void send_packet(struct half *half, struct flow *flow, struct speed_packe
     speed_wire_put(half->out, packet);
 }
 
-/* A packet with a small payload that lies behind its headers. */
-static void send_small(struct half *half, struct flow *flow, uint32_t bytes, unsigned flags)
-{
-    struct speed_packet *packet = speed_packet_get(&half->pool);
-
-    if (packet == NULL)
-        abort();
-    memcpy(packet->bytes + f.head_bytes, f.data.data, bytes);
-    packet->frame.nspans = 1;
-    packet->spans[0].len = f.head_bytes + bytes;
-    flow->flags = (uint8_t)flags;
-    send_packet(half, flow, packet, bytes);
-    flow->snd_nxt += bytes + ((flags & (SYN | FIN)) != 0);
-    if (f.udp || (bytes == 0 && (flags & (SYN | FIN)) == 0))
-        return;
-    packet->buf.refs++;
-    flow->one = packet;
-}
-
 static void span_to(struct speed_packet *packet, uint32_t off, uint32_t bytes)
 {
     struct tenon_span *span = &packet->spans[packet->frame.nspans++];
@@ -310,6 +301,30 @@ static void span_to(struct speed_packet *packet, uint32_t off, uint32_t bytes)
     tenon_buf_ref(span->buf);
 }
 
+/* A packet with a whole message, or with none; a small one lies behind the headers. */
+static void send_whole(struct half *half, struct flow *flow, uint32_t bytes, unsigned flags)
+{
+    struct speed_packet *packet = speed_packet_get(&half->pool);
+
+    if (packet == NULL)
+        abort();
+    packet->frame.nspans = 1;
+    packet->spans[0].len = f.head_bytes;
+    if (bytes >= BY_REFERENCE) {
+        span_to(packet, 0, bytes);
+    } else {
+        memcpy(packet->bytes + f.head_bytes, f.data.data, bytes);
+        packet->spans[0].len += bytes;
+    }
+    flow->flags = (uint8_t)flags;
+    send_packet(half, flow, packet, bytes);
+    flow->snd_nxt += bytes + ((flags & (SYN | FIN)) != 0);
+    if (f.udp || (bytes == 0 && (flags & (SYN | FIN)) == 0))
+        return;
+    packet->buf.refs++;
+    flow->one = packet;
+}
+
 /* A segment of the bulk flow: of one message or two where they are large, of copies where they are small. */
 static void send_segment(struct half *half, struct flow *flow, uint32_t bytes)
 {
@@ -322,7 +337,7 @@ static void send_segment(struct half *half, struct flow *flow, uint32_t bytes)
     packet->spans[0].len = f.head_bytes;
     for (; left > 0; left -= n) {
         n = f.data_bytes - flow->off < left ? f.data_bytes - flow->off : left;
-        if (f.conf.message < 512) {
+        if (f.conf.message < BY_REFERENCE) {
             n = f.conf.message < left ? f.conf.message : left;
             memcpy(packet->bytes + packet->spans[0].len, f.data.data, n);
             packet->spans[0].len += n;
@@ -362,7 +377,7 @@ static void client_text(struct half *half, struct flow *flow, uint32_t bytes)
         return;
     flow->got = 0;
     f.count->rounds++;
-    send_small(half, flow, f.conf.message, PSH | ACK);
+    send_whole(half, flow, f.conf.message, PSH | ACK);
 }
 
 static void server_text(struct half *half, struct flow *flow, uint32_t bytes)
@@ -378,7 +393,7 @@ static void server_text(struct half *half, struct flow *flow, uint32_t bytes)
     if (flow->got < f.conf.message)
         return;
     flow->got = 0;
-    send_small(half, flow, f.conf.message, PSH | ACK);
+    send_whole(half, flow, f.conf.message, PSH | ACK);
 }
 
 /* What is acknowledged is let go. */
@@ -409,22 +424,22 @@ static void take_short(struct half *half, uint32_t ports, struct flow *flow, uns
         if (flow == NULL) {
             flow = flow_new(half, ports);
             flow->rcv_nxt = 1;
-            send_small(half, flow, 0, SYN | ACK);
+            send_whole(half, flow, 0, SYN | ACK);
             return;
         }
         flow->rcv_nxt = 1;
         take_ack(half, flow, 1);
         f.count->opened++;
-        send_small(half, flow, f.conf.message, PSH | ACK);
+        send_whole(half, flow, f.conf.message, PSH | ACK);
         return;
     }
     flow->rcv_nxt++;
     take_ack(half, flow, flow->snd_nxt);
     if (half->server) {
-        send_small(half, flow, 0, FIN | ACK);
+        send_whole(half, flow, 0, FIN | ACK);
         return;
     }
-    send_small(half, flow, 0, ACK);
+    send_whole(half, flow, 0, ACK);
     f.count->closed++;
     flow_end(half, flow);
 }
@@ -432,11 +447,11 @@ static void take_short(struct half *half, uint32_t ports, struct flow *flow, uns
 static void short_text(struct half *half, struct flow *flow)
 {
     if (half->server) {
-        send_small(half, flow, f.conf.message, PSH | ACK);
+        send_whole(half, flow, f.conf.message, PSH | ACK);
         return;
     }
     f.count->rounds++;
-    send_small(half, flow, 0, FIN | ACK);
+    send_whole(half, flow, 0, FIN | ACK);
 }
 
 static void unexpected(int yes)
@@ -518,7 +533,7 @@ static void half_turn(struct half *half)
         half->ready = flow->ready;
         flow->is_ready = 0;
         if (half->server)
-            send_small(half, flow, 0, ACK);
+            send_whole(half, flow, 0, ACK);
         else
             fill(half, flow);
     }
@@ -531,7 +546,7 @@ static void floor_run(unsigned long turns)
     for (; turns > 0; turns--) {
         f.now++;
         for (i = 0; f.conf.app == SPEED_UDP_BULK && i < f.conf.batch; i++) {
-            send_small(&f.client, &f.flows[f.next_port], f.conf.message, 0);
+            send_whole(&f.client, &f.flows[f.next_port], f.conf.message, 0);
             f.next_port = f.next_port + 1 < f.conf.connections ? f.next_port + 1 : 0;
         }
         half_turn(&f.client);
@@ -553,7 +568,7 @@ static int half_open(struct half *half, struct speed_wire *in, struct speed_wire
     half->in = in;
     half->out = out;
     half->server = half == &f.server;
-    half->pool.buf_bytes = f.conf.copy || f.conf.message < 512 ? f.mss + 2 * DATA_AT : 512;
+    half->pool.buf_bytes = f.conf.copy || f.conf.message < BY_REFERENCE ? f.mss + 2 * DATA_AT : BY_REFERENCE + HEAD_MAX;
     half->buckets = calloc((size_t)f.mask + 1, sizeof(*half->buckets));
     return half->buckets ? 0 : -1;
 }
@@ -593,6 +608,8 @@ static const char *floor_open(const struct speed_conf *conf, struct speed_count 
     f.udp = conf->app == SPEED_UDP_PING || conf->app == SPEED_UDP_BULK;
     f.head_bytes = (uint32_t)(f.udp ? ETH + IP4 + UDP : ETH + IP4 + TCP + (conf->timestamps ? TS : 0));
     f.mss = (conf->tso ? 65535 : conf->mtu) + ETH - f.head_bytes;
+    if (conf->app != SPEED_BULK && conf->message > f.mss)
+        return "the floor has no message of several segments";
     if (f.conf.window == 0)
         f.conf.window = 65536;
     if (f.conf.window < 2 * f.mss)
@@ -619,7 +636,7 @@ static void floor_begin(void)
         struct flow *flow = flow_find(&f.client, ports_of(i, 0));
 
         if (f.conf.app == SPEED_PING || f.conf.app == SPEED_UDP_PING)
-            send_small(&f.client, flow, f.conf.message, PSH | ACK);
+            send_whole(&f.client, flow, f.conf.message, PSH | ACK);
         if (f.conf.app == SPEED_BULK)
             fill(&f.client, flow);
     }
@@ -638,7 +655,7 @@ static void floor_connect(unsigned long connections)
             struct flow *flow = flow_new(&f.client, ports_of(f.next_port, 0));
 
             f.next_port = f.next_port + 1 < PORTS ? f.next_port + 1 : 0;
-            send_small(&f.client, flow, 0, SYN);
+            send_whole(&f.client, flow, 0, SYN);
         }
         floor_run(1);
     }
