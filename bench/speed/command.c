@@ -45,7 +45,9 @@ static const struct argp argp = {
     parse,
     "[WORKLOAD [KEY=VALUE...]]",
     "Measure how fast this build of Tenon is: two instances in one thread, on a wire in memory."
-    "\vWithout a workload: some that matter. The settings are explained in docs/guide/bench.md; for example\n"
+    "\vWithout a workload: some that matter. docs/guide/bench.md explains the settings.\n"
+    "Examples:\n"
+    "  tenon bench\n"
     "  tenon bench ping-pong connections=32 csum=0\n"
     "  tenon bench bulk message=65536 mtu=9000",
     NULL,
