@@ -38,8 +38,8 @@ paths: tools-there
 peers: release
 	@TENON_BUILD=build/release bench/peers/peers
 
-bench: tools-there
-	@bench/speed/run
+bench: release
+	@TENON_BUILD=build/release bench/speed/run
 
 format:
 	@tools/format --fix

@@ -7,6 +7,7 @@ import re
 
 OWN = "tenon"
 PEERS = ("lwip", "smoltcp", "gvisor")
+KERNEL = ("linux-veth", "tenon-tap")
 
 # Bytes that the sender keeps queued, by the size of its segments: each stack's best, found by trying powers of two.
 WINDOWS = {
@@ -30,7 +31,7 @@ class Cell:
     workload: str
     settings: dict
     quick: bool = False
-    only: tuple = ()          # stacks; empty: all
+    only: tuple = ()          # stacks; empty: all but the kernel
     memory_gib: float = 0.5   # that a run may need
     value: str = "ns"         # of the line: what is told
     unit: str = "ns"          # how it is shown: ns, Gbit/s, k/s, bytes
@@ -41,7 +42,7 @@ class Cell:
 
     def words(self, stack):
         settings = dict(self.settings)
-        if self.workload == "bulk" and "window" not in settings:
+        if self.workload == "bulk" and "window" not in settings and stack in WINDOWS:
             size = 65535 if settings.get("tso") else int(settings.get("mtu", 1500))
             nearest = max((s for s in WINDOWS[stack] if s <= size), default=1500)
             settings["window"] = WINDOWS[stack][nearest]
@@ -61,13 +62,17 @@ class Cell:
         return self.unit in ("Gbit/s", "k/s")
 
 
+def connections(n):
+    return f"{n} connection{'s' * (n > 1)}"
+
+
 def pingpong():
     table = "Ping-pong"
     for n in (1, 32, 1024, 10000, 100000):
-        yield Cell(table, f"{n} connections", "ping-pong", {"connections": n}, quick=n in (1, 32, 10000),
+        yield Cell(table, connections(n), "ping-pong", {"connections": n}, quick=n in (1, 32, 10000),
                    memory_gib=2 if n > 10000 else .5)
     for n in (1, 32, 10000):
-        yield Cell(table, f"{n} connections, checksums in software", "ping-pong", {"connections": n, "csum": 0},
+        yield Cell(table, f"{connections(n)}, checksums in software", "ping-pong", {"connections": n, "csum": 0},
                    quick=n == 32)
     yield Cell(table, "32 connections, without timestamps", "ping-pong", {"connections": 32, "timestamps": 0})
     yield Cell(table, "32 connections, without pacing", "ping-pong", {"connections": 32, "pacing": 0}, only=(OWN,))
@@ -153,5 +158,18 @@ def rest():
                        {"connections": 128, "load": load}, value=value, only=(OWN, "lwip", "smoltcp"))
 
 
+def through_the_kernel():
+    """Linux and Linux over a pair of interfaces, Linux and Tenon over TAP. Real time on two processors."""
+    for value, text in (("ns", "CPU of both ends"), ("wall_ns", "time")):
+        for n in (1, 32):
+            yield Cell(f"Ping-pong through the kernel, {text}", connections(n), "ping-pong", {"connections": n},
+                       only=KERNEL, value=value)
+        yield Cell(f"Bulk through the kernel, {text}", "64 KB", "bulk", {"message": 65536, "tso": 1, "lro": 1},
+                   only=KERNEL, value=value, unit="Gbit/s")
+
+
 def everything():
-    return [*pingpong(), *cores(), *bulk(), *rest()]
+    mine = [*pingpong(), *cores(), *bulk(), *rest()]
+    for cell in mine:
+        cell.only = cell.only or (OWN, "floor", *PEERS)
+    return [*mine, *through_the_kernel()]

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from peers import summary as shared  # noqa: E402
 from speed import plots  # noqa: E402
 
-COLOURS = {**shared.COLOURS, "floor": "#8a8f98", "gvisor": "#c2410c"}
+COLOURS = {**shared.COLOURS, "floor": "#8a8f98", "gvisor": "#c2410c", "linux-veth": "#b26a00", "tenon-tap": "#0b6bcb"}
 OWN, FLOOR = "tenon", "floor"
 ROW_WIDTH, COLUMN_WIDTH, RATIO_WIDTH = 52, 22, 9
 
@@ -65,6 +65,10 @@ class Results:
             return None
         return own / other if cell["more_is_better"] else other / own
 
+    def columns(self, rows):
+        """The stacks that have a value in one of these rows."""
+        return [name for name in self.names if any(cell["values"].get(name) for cell in rows)]
+
     # ---- text ---------------------------------------------------------------------------------------
 
     def text_value(self, cell, stack):
@@ -75,15 +79,16 @@ class Results:
         return middle if low == high else f"{middle} ({low}-{high})"
 
     def text_table(self, title, rows):
-        others = [name for name in self.names if name != OWN] if OWN in self.names else []
+        names = self.columns(rows)
+        others = [name for name in names if name != OWN] if OWN in names else []
         units = {cell["unit"] for cell in rows}
         lines = [f"{title}, {'/'.join(sorted(units))}".ljust(ROW_WIDTH)
-                 + "".join(name.rjust(COLUMN_WIDTH) for name in self.names)
+                 + "".join(name.rjust(COLUMN_WIDTH) for name in names)
                  + "".join(f"x {name}"[:RATIO_WIDTH - 1].rjust(RATIO_WIDTH) for name in others)]
         for cell in rows:
             ratios = [self.ratio(cell, name) for name in others]
             lines.append(cell["row"][:ROW_WIDTH - 1].ljust(ROW_WIDTH)
-                         + "".join(self.text_value(cell, name).rjust(COLUMN_WIDTH) for name in self.names)
+                         + "".join(self.text_value(cell, name).rjust(COLUMN_WIDTH) for name in names)
                          + "".join((f"{r:.2f}" if r else "-").rjust(RATIO_WIDTH) for r in ratios))
         return lines + [""]
 
@@ -115,13 +120,14 @@ def load(path):
 # ---- the page ---------------------------------------------------------------------------------------
 
 def html_table(results, rows):
-    others = [name for name in results.names if name != OWN]
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in results.names) \
+    names = results.columns(rows)
+    others = [name for name in names if name != OWN] if OWN in names else []
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in names) \
         + "".join(f"<th>x {html.escape(name)}</th>" for name in others)
     body = []
     for cell in rows:
         row = [f"<td>{html.escape(cell['row'])}</td>"]
-        for name in results.names:
+        for name in names:
             values = cell["values"].get(name)
             if not values:
                 row.append(f'<td title="{html.escape(cell["missing"].get(name, "not measured"))}">-</td>')
@@ -153,7 +159,7 @@ def spread_of(cell, stack):
 
 def draw_bars(results, rows):
     """A table's rows as groups, if they are few."""
-    groups = [(cell["row"].split(",")[0].replace(" connections", "").split(" at")[0],
+    groups = [(cell["row"].split(",")[0].split(" connection")[0].split(" at")[0],
                {name: spread_of(cell, name) for name in results.names if cell["values"].get(name)}) for cell in rows]
     largest = max((v[0] for _, g in groups for v in g.values()), default=0)
     smallest = min((v[0] for _, g in groups for v in g.values()), default=0)

@@ -11,6 +11,7 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE.parent))
 
 from peers import programs  # noqa: E402
+from speed import kernel  # noqa: E402
 
 Missing = programs.Missing
 FLAGS = ["-O3", "-march=native", "-flto=1", "-std=c11", "-D_GNU_SOURCE", "-Wno-lto-type-mismatch"]
@@ -110,7 +111,8 @@ def gvisor(folder):
     return out
 
 
-MAKERS = {"tenon": tenon, "floor": tenon, "lwip": lwip, "smoltcp": smoltcp, "gvisor": gvisor}
+MAKERS = {"tenon": tenon, "floor": tenon, "lwip": lwip, "smoltcp": smoltcp, "gvisor": gvisor,
+          "linux-veth": kernel.make_veth, "tenon-tap": kernel.make_tap}
 
 
 def make(names, folder, say):
