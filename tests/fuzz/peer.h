@@ -48,7 +48,7 @@ struct peer {
     uint32_t heard_ack, heard_wnd;
     uint32_t losses;                /* bits: which of the next frames never arrive */
     unsigned long heard;            /* segments */
-    uint8_t seen[STREAM_MAX / 8];
+    uint64_t seen[STREAM_MAX / 64]; /* bits: which of them have arrived */
 
     /* the application above the instance */
     struct tenon_tcp *conn;
@@ -81,7 +81,10 @@ void app_send(struct peer *p, uint32_t n);
 void app_consume(struct peer *p, uint32_t n);
 void app_act(struct peer *p, unsigned act);
 void app_check(struct peer *p);
-uint8_t app_byte(uint32_t off);                 /* of what the application writes */
-uint8_t peer_byte(uint32_t off);                /* of what the peer sends */
+/* Bytes of a stream from place `off` on: of what the application writes, of what the peer sends. */
+void app_bytes(uint8_t *to, uint32_t off, uint32_t n);
+void peer_bytes(uint8_t *to, uint32_t off, uint32_t n);
+/* Stops if `bytes`, sent by the instance, are not those that the application has written. */
+void app_compare(const uint8_t *bytes, uint32_t off, uint32_t n);
 
 #endif

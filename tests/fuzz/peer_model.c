@@ -136,7 +136,6 @@ void peer_send(struct peer *p, struct segment *s)
     static uint8_t bytes[PAYLOAD_MAX + 100];
     struct tn_tcp tcp;
     unsigned header = TN_TCP_BYTES;
-    uint32_t i;
 
     memset(bytes, 0, TN_TCP_BYTES + TN_TCP_OPTIONS_MAX);
     header += put_options(p, bytes + TN_TCP_BYTES, s);
@@ -153,32 +152,59 @@ void peer_send(struct peer *p, struct segment *s)
     tcp.header_bytes = (tenon_u8)header;
     (void)tn_tcp_build(bytes, &tcp);
     bytes[12] |= s->reserved & 0x0F;
-    for (i = 0; i < s->len; i++)
-        bytes[header + i] = peer_byte(s->seq + (s->flags & TN_TCP_SYN ? 1U : 0U) - p->isn - 1 + i);
+    peer_bytes(bytes + header, s->seq + (s->flags & TN_TCP_SYN ? 1U : 0U) - p->isn - 1, s->len);
     note_sent(p, s);
     fuzz_note("%12.6f peer > flags %02X seq %d len %u ack %d win %u%s", (double)p->w.now / 1e6, s->flags,
               (int)(s->seq - p->isn), s->len, (int)(s->ack - p->inst_isn), s->wnd, s->options.nsacks ? " sack" : "");
     peer_packet(p, bytes, header + s->len, TN_PROTO_TCP);
 }
 
+/* ---- the book of what has arrived ------------------------------------------------------------ */
+
+/* The first byte from `i` on that has (or has not) arrived; p->most if there is none. By whole words: this is asked
+ * for every segment, and the book is long. */
+static uint32_t seen_next(const struct peer *p, uint32_t i, int arrived)
+{
+    const uint64_t flip = arrived ? 0 : UINT64_MAX;
+    uint64_t word;
+
+    for (; i < p->most; i = (i | 63) + 1) {
+        word = (p->seen[i / 64] ^ flip) >> i % 64;
+        if (word != 0) {
+            i += (uint32_t)__builtin_ctzll(word);
+            break;
+        }
+    }
+    return i < p->most ? i : p->most;
+}
+
+static void seen_add(struct peer *p, uint32_t from, uint32_t n)
+{
+    while (n > 0) {
+        const uint32_t some = n < 64 - from % 64 ? n : 64 - from % 64;
+
+        p->seen[from / 64] |= (UINT64_MAX >> (64 - some)) << from % 64;
+        from += some;
+        n -= some;
+    }
+}
+
 /* Blocks of what has arrived behind the first gap (RFC 2018 4). */
 void peer_true_sacks(const struct peer *p, struct segment *s)
 {
-    uint32_t i = p->got, left;
-    unsigned n = 0;
+    uint32_t left = p->got, right;
+    unsigned n;
 
-    while (i < p->most && n < 3) {
-        while (i < p->most && !(p->seen[i / 8] >> i % 8 & 1))
-            i++;
-        left = i;
-        while (i < p->most && (p->seen[i / 8] >> i % 8 & 1))
-            i++;
-        if (i == left)
+    for (n = 0; n < 3 && p->has_sack && p->sack; n++) {
+        left = seen_next(p, left, 1);
+        right = seen_next(p, left, 0);
+        if (right == left)
             break;
         s->options.sack_left[n] = p->inst_isn + 1 + left;
-        s->options.sack_right[n++] = p->inst_isn + 1 + i;
+        s->options.sack_right[n] = p->inst_isn + 1 + right;
+        left = right;
     }
-    s->options.nsacks = (tenon_u8)(p->has_sack && p->sack ? n : 0);
+    s->options.nsacks = (tenon_u8)n;
 }
 
 /* ---- hearing --------------------------------------------------------------------------------- */
@@ -282,13 +308,10 @@ static void hear_data(struct peer *p, const struct heard *h)
 {
     const uint8_t *bytes = h->l4 + h->header;
     const uint32_t off = h->seq - p->inst_isn - 1;
-    uint32_t i;
 
     if (h->payload > 0 && (off > p->written || h->payload > p->written - off))
         fuzz_fail("bytes %u..%u sent, and %u written", off, off + (uint32_t)h->payload, p->written);
-    for (i = 0; i < h->payload; i++)
-        if (bytes[i] != app_byte(off + i))
-            fuzz_fail("byte %u is sent as %u and was written as %u", off + i, bytes[i], app_byte(off + i));
+    app_compare(bytes, off, (uint32_t)h->payload);
     if ((h->flags & TN_TCP_FIN) && off + h->payload != p->written)
         fuzz_fail("FIN at %u, and %u are written", off + (uint32_t)h->payload, p->written);
     if (h->payload > 0 && off + h->payload > p->most)
@@ -297,10 +320,8 @@ static void hear_data(struct peer *p, const struct heard *h)
     p->losses >>= 1;
     if (p->losses & 1)
         return;
-    for (i = 0; i < h->payload; i++)
-        p->seen[(off + i) / 8] |= (uint8_t)(1U << (off + i) % 8);
-    while (p->got < p->most && (p->seen[p->got / 8] >> p->got % 8 & 1))
-        p->got++;
+    seen_add(p, off, (uint32_t)h->payload);
+    p->got = seen_next(p, p->got, 0);
 }
 
 static void hear(void *arg, const struct tenon_frame *frame, const uint8_t *bytes, size_t n)
