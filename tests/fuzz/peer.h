@@ -58,6 +58,7 @@ struct peer {
     uint8_t handler_act;            /* what the next event does */
     int why;
     uint32_t written, acked, received, consumed;
+    uint32_t acked_by_hand;         /* what has been received then; counts at the end only */
 
     /* The fuzzer has done something after which it is not known how the connection must go on. */
     uint8_t chaos;

@@ -104,12 +104,12 @@ static void note_sent(struct peer *p, const struct segment *s)
         return;
     if (claimed <= p->written + 1 && claimed > p->said)
         p->said = claimed;
-    if (claimed > p->most + p->fin_seen)
+    if (claimed > p->most + p->fin_seen && claimed > (p->unseen ? p->said : 0))
         return;    /* of what was never sent: not believed, and the window neither */
-    if (claimed > p->claimed)
-        p->claimed = claimed;
     if (claimed + ((uint32_t)s->wnd << shift) > p->edge)
         p->edge = claimed + ((uint32_t)s->wnd << shift);
+    if (claimed <= p->most + p->fin_seen && claimed > p->claimed)
+        p->claimed = claimed;
 }
 
 static unsigned put_options(const struct peer *p, uint8_t *to, const struct segment *s)
@@ -457,8 +457,11 @@ static void peace_application(struct peer *p)
     (void)tenon_tcp_set(p->conn, TENON_TCP_SND_BUF, 65536);
     (void)tenon_tcp_set(p->conn, TENON_TCP_CORK, 0);
     app_consume(p, STREAM_MAX);
-    if (p->conn)
+    /* Each such call is an ACK: without need it would keep both sides talking for ever. */
+    if (p->conn && p->received != p->acked_by_hand) {
+        p->acked_by_hand = p->received;
         tenon_tcp_ack(p->conn, STREAM_MAX);
+    }
     if (p->conn && p->peer_finished)
         (void)tenon_tcp_ack_fin(p->conn);
     if (p->conn)
