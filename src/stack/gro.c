@@ -244,6 +244,7 @@ TENON_INTERNAL unsigned tn_gro_collect(struct tn_gro *run, const struct tn_netif
         return 1;
     seq = get32be(head.bytes + head.l4 + 4) + first.payload;
     for (i = 1; i < n && gro_continue(&head, &next, &frames[i], seq); i++) {
+        TENON_PREFETCH(tn_ahead(&frames[i], n - i));
         if (i == 1 && !gro_start(run, &head, &first, frames))
             return 1;
         if (!gro_csum_good(&head, &next, &frames[i]))

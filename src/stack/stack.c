@@ -309,6 +309,25 @@ static unsigned stack_input_together(struct tenon *stack, struct tn_netif *netif
     return n;
 }
 
+static void stack_input_burst(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frames, unsigned n)
+{
+    unsigned i;
+
+    for (i = 0; n > 1 && i < n && i < TN_AHEAD; i++)
+        TENON_PREFETCH(frames[i].nspans > 0 ? tenon_span_data(frames[i].spans) : NULL);
+    while (n > 0) {
+        unsigned taken = 1;
+
+        TENON_PREFETCH(tn_ahead(frames, n));
+        if (n > 1 && tn_gro_may(netif, frames))
+            taken = stack_input_together(stack, netif, frames, n);
+        else
+            stack_input_frame(stack, netif, frames);
+        frames += taken;
+        n -= taken;
+    }
+}
+
 static void stack_settle(struct tenon *stack)
 {
     tn_tcp_run(stack);
@@ -329,16 +348,7 @@ TENON_API int tenon_input(struct tenon *stack, unsigned netif, const struct teno
     TENON_ASSERT(stack->depth == 0);
     stack->depth = 1;
     stack_set_time(stack, now_us);
-    while (n > 0) {
-        unsigned taken = 1;
-
-        if (n > 1 && tn_gro_may(in, frames))
-            taken = stack_input_together(stack, in, frames, n);
-        else
-            stack_input_frame(stack, in, frames);
-        frames += taken;
-        n -= taken;
-    }
+    stack_input_burst(stack, in, frames, n);
     stack_settle(stack);
     return TENON_OK;
 }
