@@ -3,17 +3,17 @@
 
 .DEFAULT_GOAL := release
 MAKEFLAGS += --no-print-directory
-.PHONY: release dev sanitizers demo test check paths format clean help tools-there
-.PHONY: release dev sanitizers demo test check peers format clean help tools-there
+.PHONY: release dev sanitizers demo test check paths peers bench format clean help tools-there
 
 help:
 	@echo "make demo     install what is missing, build, and watch Tenon talk to curl and ping"
-	@echo "make test     install what is missing, build, and run every check and test (under 15 minutes)"
+	@echo "make test     install what is missing, build, and run every check and test (half an hour)"
 	@echo "make check    the quick part of it: house rules, unit tests, packet scripts"
 	@echo "make paths    draw the map of behaviour (docs/guide/paths.md) and compare it with the reference: some minutes"
 	@echo "make          build optimised into build/release (the same as make release)"
 	@echo "make dev      build for debugging into build/dev; make sanitizers: with ASan and UBSan"
 	@echo "make peers    measure Tenon beside Linux, lwIP and smoltcp through the same bad cable (half an hour)"
+	@echo "make bench    measure how fast Tenon is, beside other stacks (docs/guide/bench.md): most of an hour"
 	@echo "make format   bring all C files into shape with clang-format"
 	@echo "make clean    remove build/"
 
@@ -34,8 +34,12 @@ check: tools-there
 paths: tools-there
 	@cmake --preset release >/dev/null && cmake --build --preset release --target tenon-paths
 	@bench/paths/run --build build/release --check
+
 peers: release
 	@TENON_BUILD=build/release bench/peers/peers
+
+bench: release
+	@TENON_BUILD=build/release bench/speed/run
 
 format:
 	@tools/format --fix

@@ -5,8 +5,11 @@ find_package(Threads)
 
 file(GLOB common CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/apps/common/*.c)
 file(GLOB cli CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/apps/cli/*.c)
+# "tenon bench": Tenon and the floor of bench/speed.
+file(GLOB speed CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/speed/*.c)
+list(FILTER speed EXCLUDE REGEX "/main\\.c$")
 if(cli)
-    add_executable(tenon_cli ${cli} ${common})
+    add_executable(tenon_cli ${cli} ${common} ${speed})
     target_include_directories(tenon_cli PRIVATE
         ${PROJECT_SOURCE_DIR}/apps ${PROJECT_SOURCE_DIR}/apps/common ${PROJECT_SOURCE_DIR}/ports)
     target_link_libraries(tenon_cli PRIVATE ${TENON_PORT_TARGETS} tenon Threads::Threads m)

@@ -46,6 +46,7 @@ struct tn_pkt {
     tenon_u8 seg_kind;
     tenon_u16 seg_bytes;
     tenon_u32 flow_hash;
+    tenon_u32 merged;                  /* bytes at the end that the IP header does not count: stack/gro.c */
     /* filled in by IP */
     struct tenon_ip src, dst;
     tenon_u8 proto, ttl, tos, is_v4;

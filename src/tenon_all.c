@@ -24,6 +24,7 @@
 
 #include "link/address.c"
 #include "link/arp.c"
+#include "link/ask.c"
 #include "link/dad.c"
 #include "link/group.c"
 #include "link/igmp.c"
@@ -68,6 +69,7 @@
 #include "tcp/tcp_conn.c"
 #include "tcp/tcp_cookie.c"
 #include "tcp/tcp_ecn.c"
+#include "tcp/tcp_fast.c"
 #include "tcp/tcp_fastopen.c"
 #include "tcp/tcp_flight.c"
 #include "tcp/tcp_icmp.c"
@@ -92,6 +94,7 @@
 #include "tcp/tcp_why.c"
 
 #include "stack/conf.c"
+#include "stack/gro.c"
 #include "stack/memory.c"
 #include "stack/packet.c"
 #include "stack/stack.c"

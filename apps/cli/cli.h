@@ -17,5 +17,6 @@ int cmd_connect(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_selftest(int argc, char **argv);
+int cmd_bench(int argc, char **argv);
 
 #endif

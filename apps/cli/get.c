@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenon get: one HTTP request, its answer into a file or to stdout. */
+/* tenon get: HTTP requests one after the other, the answers into a file or to stdout. */
 #include <argp.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,9 @@ enum { GET_TICK_US = 200000, GET_LINGER_US = 2000000 };
 
 struct get_options {
     struct options net;
-    const char *url, *output, *range;
+    char **urls;
+    int nurls;
+    const char *output, *range;
     int head, progress;
     double timeout_s;
 };
@@ -64,6 +66,7 @@ static const char *read_url(struct getter *getter, const char *url)
     if (text_read_endpoint(host, 80, &getter->to) != NULL)
         return "needs an address after http:// (names are not looked up; write http://10.9.0.1:8080/)";
     n = strcspn(path, "#");
+    free(getter->path);
     getter->path = must_alloc(n + 2);
     snprintf(getter->path, n + 2, "%s%.*s", path[0] == '/' ? "" : "/", (int)n, path);
     return strpbrk(getter->path, " \r\n\t") != NULL ? "has a space in its path (write %20)" : NULL;
@@ -98,22 +101,30 @@ static void getter_body(void *arg, const struct tenon_span *span)
 static void getter_opened(struct tenon_tcp *conn, void *app)
 {
     struct getter *getter = app;
+
+    (void)conn;
+    getter->connected_us = clock_us();
+    log_say(LOG_VERBOSE, "Connected to %s in %s", text_endpoint(&getter->to).s,
+            text_duration((double)(getter->connected_us - getter->began_us) / 1e6).s);
+}
+
+/* The request waits for the handshake, or goes with the SYN (--fastopen): to read something twice does no harm. */
+static int send_request(const struct getter *getter)
+{
     struct strbuf request = { NULL, 0, 0 };
     struct text host = text_endpoint(&getter->to);
+    int sent;
 
-    getter->connected_us = clock_us();
-    log_say(LOG_VERBOSE, "Connected to %s in %s", host.s,
-            text_duration((double)(getter->connected_us - getter->began_us) / 1e6).s);
     sb_printf(&request, "%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: tenon/" TENON_VERSION "\r\nConnection: close\r\n",
               getter->options.head ? "HEAD" : "GET", getter->path, host.s);
     if (getter->options.range != NULL)
         sb_printf(&request, "Range: bytes=%s\r\n", getter->options.range);
     sb_text(&request, "\r\n");
-    if (tenon_tcp_write(conn, request.s, (tenon_u32)request.len) != (tenon_i32)request.len) {
-        log_error("the request could not be sent");
-        tenon_tcp_abort(conn);
-    }
+    sent = tenon_tcp_write(getter->conn, request.s, (tenon_u32)request.len) == (tenon_i32)request.len;
     sb_free(&request);
+    if (!sent)
+        log_error("the request could not be sent");
+    return sent ? 0 : -1;
 }
 
 static void getter_received(struct tenon_tcp *conn, void *app, const struct tenon_span *spans, unsigned n)
@@ -232,9 +243,10 @@ static const struct argp_option get_option_list[] = {
 };
 
 static const char get_doc[] =
-    "Fetch URL over HTTP/1.1: http://ADDRESS[:PORT]/PATH.\v"
+    "Fetch each URL over HTTP/1.1: http://ADDRESS[:PORT]/PATH.\v"
     "The body goes to stdout or to a file; size, time and rate are said on stderr. The status is 0 for an answer "
-    "2xx, 1 for any other answer or when there is none.\n\n"
+    "2xx, 1 for any other answer or when there is none. Several URLs are fetched one after the other, each over a "
+    "connection of its own, until one fails; their bodies follow each other.\n\n"
     "Examples:\n"
     "  tenon get http://10.9.0.1:8000/ \n"
     "  tenon get -o big.iso http://[fd00:9::1]:8000/big.iso\n"
@@ -265,10 +277,9 @@ static error_t parse_get(int key, char *value, struct argp_state *state)
     case KEY_PROGRESS:
         options->progress = 1;
         return 0;
-    case ARGP_KEY_ARG:
-        if (state->arg_num > 0)
-            argp_error(state, "one URL, please: \"%s\" is the second", value);
-        options->url = value;
+    case ARGP_KEY_ARGS:
+        options->urls = state->argv + state->next;
+        options->nurls = state->argc - state->next;
         return 0;
     case ARGP_KEY_NO_ARGS:
         argp_error(state, "a URL is missing, such as http://10.9.0.1:8000/");
@@ -279,7 +290,7 @@ static error_t parse_get(int key, char *value, struct argp_state *state)
 }
 
 static const struct argp_child get_children[] = { OPTIONS_CHILD, { NULL, 0, NULL, 0 } };
-static const struct argp get_argp = { get_option_list, parse_get, "URL", get_doc, get_children, NULL, NULL };
+static const struct argp get_argp = { get_option_list, parse_get, "URL...", get_doc, get_children, NULL, NULL };
 
 static int open_output(struct getter *getter)
 {
@@ -297,7 +308,10 @@ static int start(struct getter *getter)
 {
     int r;
 
-    sink_open(&getter->sink, &getter->app.loop, getter->fd, getter_took, getter);
+    http_reply_free(&getter->reply);
+    memset(&getter->reply, 0, sizeof getter->reply);
+    getter->ended = getter->unreachable = 0;
+    getter->connected_us = 0;
     getter->reply.head_only = getter->options.head;
     getter->reply.body = getter_body;
     getter->reply.arg = getter;
@@ -312,6 +326,10 @@ static int start(struct getter *getter)
         return -1;
     }
     app_set_conn(&getter->app, getter->conn);
+    if (send_request(getter) != 0) {
+        app_stop(&getter->app, CLI_FAILED);
+        return -1;
+    }
     getter->tick.due = getter_tick;
     getter->tick.arg = getter;
     loop_timer_set(&getter->app.loop, &getter->tick, GET_TICK_US);
@@ -341,25 +359,53 @@ static int report(const struct getter *getter, int code)
     return CLI_OK;
 }
 
+/* @return 0: the URLs can be read */
+static int check_urls(struct getter *getter)
+{
+    int i;
+
+    for (i = 0; i < getter->options.nurls; i++) {
+        const char *wrong = read_url(getter, getter->options.urls[i]);
+
+        if (wrong == NULL)
+            continue;
+        log_error("\"%s\" %s", getter->options.urls[i], wrong);
+        return -1;
+    }
+    return 0;
+}
+
+static int fetch_all(struct getter *getter)
+{
+    int i, code = CLI_OK;
+
+    sink_open(&getter->sink, &getter->app.loop, getter->fd, getter_took, getter);
+    for (i = 0; i < getter->options.nurls && code == CLI_OK; i++) {
+        (void)read_url(getter, getter->options.urls[i]);
+        code = start(getter) == 0 ? report(getter, app_run(&getter->app)) : CLI_FAILED;
+        if (getter->conn != NULL)
+            tenon_tcp_abort(getter->conn);
+        if (code == CLI_OK && i + 1 < getter->options.nurls)
+            getter->app.done = 0;
+    }
+    return code;
+}
+
 int cmd_get(int argc, char **argv)
 {
     static struct getter getter;
-    const char *wrong;
     int code = CLI_FAILED;
 
     getter.options.timeout_s = 30;
     options_default(&getter.options.net);
     argp_parse(&get_argp, argc, argv, 0, NULL, &getter.options);
     log_open(argv[0], getter.options.net.level);
-    wrong = read_url(&getter, getter.options.url);
-    if (wrong != NULL) {
-        log_error("\"%s\" %s", getter.options.url, wrong);
+    if (check_urls(&getter) != 0)
         return CLI_USAGE;
-    }
     if (open_output(&getter) != 0)
         return CLI_FAILED;
-    if (app_open(&getter.app, &getter.options.net, "get") == 0 && start(&getter) == 0)
-        code = report(&getter, app_run(&getter.app));
+    if (app_open(&getter.app, &getter.options.net, "get") == 0)
+        code = fetch_all(&getter);
     progress_end(&getter.progress);
     sink_close(&getter.sink);
     app_close(&getter.app);

@@ -30,6 +30,7 @@ static const struct command commands[] = {
     { "top", cmd_top, "watch a running tenon" },
     { "trace", cmd_trace, "draw what happened on a TCP connection" },
     { "selftest", cmd_selftest, "let two instances talk over a network in memory" },
+    { "bench", cmd_bench, "measure how fast this build of Tenon is" },
     { "help", cmd_help, "explain a subcommand" },
     { "version", cmd_version, "print the version" },
 };

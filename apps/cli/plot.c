@@ -11,7 +11,7 @@
 
 #include "common/svg.h"
 
-enum { PLOT_WIDTH = 1060, PLOT_LEFT = 76, PLOT_RIGHT = 20, PLOT_BINS = 120 };
+enum { PLOT_WIDTH = 1060, PLOT_LEFT = 84, PLOT_RIGHT = 20, PLOT_BINS = 120 };
 
 static const char colour_data[] = "#4269d0", colour_again[] = "#e02020", colour_ack[] = "#2ca02c",
                   colour_sack[] = "#9467bd", colour_window[] = "#ff9f1c", colour_other[] = "#17a2a2",
@@ -349,42 +349,70 @@ static void throughput_panel(struct svg_panel *panel, struct strbuf *out, const 
 
 /* ---- why nothing is sent --------------------------------------------------------------------------- */
 
-/* A row for each reason; a stroke as long as it held. */
-static void draw_wait(struct svg_panel *panel, struct walk walk, enum tenon_tcp_wait wait, const char *colour)
-{
-    const double row = TENON_TCP_WAIT_COUNT - (double)wait - 0.5;
-    double since = 0;
-    int holds = wait == TENON_TCP_WAIT_HANDSHAKE;
+/* What holds from one event of a kind to the next: a row for each of its values, a stroke as long as it held. */
+struct rows {
+    enum tenon_trace_kind kind;
+    unsigned first, end;           /* values: [first, end) */
+    unsigned before;               /* what held before the first event */
+    const char *const *colours;    /* by value */
+};
 
-    svg_series(panel, colour, 5);
+static void draw_row(struct svg_panel *panel, struct walk walk, const struct rows *rows, unsigned value)
+{
+    const double row = rows->end - (double)value - 0.5;
+    double since = 0;
+    int holds = value == rows->before;
+
+    svg_series(panel, rows->colours[value], 5);
     while (walk_next(&walk)) {
-        if (walk.event->kind != TENON_TRACE_WAIT)
+        if (walk.event->kind != rows->kind)
             continue;
         if (holds)
             svg_segment(panel, since, row, walk.time_s, row);
-        holds = walk.event->arg == (tenon_u32)wait;
+        holds = walk.event->arg == value;
         since = walk.time_s;
     }
     if (holds)
         svg_segment(panel, since, row, panel->x.max, row);
 }
 
+static void draw_rows(struct svg_panel *panel, struct strbuf *out, const struct walk *walk, const struct rows *rows)
+{
+    const unsigned n = rows->end - rows->first;
+    unsigned i;
+
+    panel->y.max = n;
+    panel->y.unit = SVG_NONE;
+    for (i = 0; i < n; i++)
+        svg_label(out, panel->left - 6, panel->top + ((double)i + 0.5) * panel->height / n + 4, 11, "end",
+                  tenon_trace_arg_name(rows->kind, rows->first + i));
+    svg_panel_begin(panel, out);
+    for (i = rows->first; i < rows->end; i++)
+        draw_row(panel, *walk, rows, i);
+    svg_panel_end(panel);
+}
+
 static void waits_panel(struct svg_panel *panel, struct strbuf *out, const struct walk *walk)
 {
     static const char *const colours[TENON_TCP_WAIT_COUNT] = { "#9a9a9a", "#c8c8c8", "#ff9f1c", "#4269d0",
                                                                "#17a2a2", "#9467bd", "#8c564b", "#e02020" };
-    unsigned i;
+    static const struct rows rows = { TENON_TRACE_WAIT, 0, TENON_TCP_WAIT_COUNT, TENON_TCP_WAIT_HANDSHAKE, colours };
 
     panel->title = "Waits for";
-    panel->y.max = TENON_TCP_WAIT_COUNT;
-    panel->y.unit = SVG_NONE;
-    for (i = 0; i < TENON_TCP_WAIT_COUNT; i++)
-        svg_label(out, panel->left - 6, panel->top + ((double)i + 0.5) * panel->height / TENON_TCP_WAIT_COUNT + 4, 11,
-                  "end", tenon_tcp_wait_name((enum tenon_tcp_wait)i));
-    svg_panel_begin(panel, out);
-    for (i = 0; i < TENON_TCP_WAIT_COUNT; i++)
-        draw_wait(panel, *walk, (enum tenon_tcp_wait)i, colours[i]);
-    svg_panel_end(panel);
+    draw_rows(panel, out, walk, &rows);
+}
+
+static void phases_panel(struct svg_panel *panel, struct strbuf *out, const struct walk *walk)
+{
+    static const char *const colours[TENON_TRACE_PHASE_PROBE_RTT + 1] = {
+        "#c8c8c8", "#2ca02c", "#4269d0", "#e02020", "#2ca02c", "#ff9f1c",
+        "#ff9f1c", "#4269d0", "#17a2a2", "#2ca02c", "#9467bd"
+    };
+    static const struct rows rows = { TENON_TRACE_PHASE, TENON_TRACE_PHASE_SLOW_START, TENON_TRACE_PHASE_PROBE_RTT + 1,
+                                      TENON_TRACE_PHASE_NONE, colours };
+
+    panel->title = "Phases of the congestion control";
+    draw_rows(panel, out, walk, &rows);
 }
 
 /* ---- windows -------------------------------------------------------------------------------------- */
@@ -522,6 +550,7 @@ static const struct panel_kind panel_kinds[] = { { PLOT_SEQUENCE, 380, sequence_
                                                  { PLOT_THROUGHPUT, 150, throughput_panel },
                                                  { PLOT_WAITS, 112, waits_panel },
                                                  { PLOT_CWND, 190, cwnd_panel },
+                                                 { PLOT_PHASES, 140, phases_panel },
                                                  { PLOT_RTT, 150, rtt_panel } };
 
 static void write_heading(struct strbuf *out, const struct plot_summary *summary)

@@ -7,7 +7,14 @@
 #include "common/text.h"
 #include "common/tracefile.h"
 
-enum plot_panel { PLOT_SEQUENCE = 1, PLOT_THROUGHPUT = 2, PLOT_CWND = 4, PLOT_RTT = 8, PLOT_WAITS = 16 };
+enum plot_panel {
+    PLOT_SEQUENCE = 1,
+    PLOT_THROUGHPUT = 2,
+    PLOT_CWND = 4,
+    PLOT_RTT = 8,
+    PLOT_WAITS = 16,
+    PLOT_PHASES = 32
+};
 
 /** What a trace says of one connection as a whole. */
 struct plot_summary {

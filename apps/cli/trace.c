@@ -191,7 +191,7 @@ static const struct argp_option trace_option_list[] = {
     { "direction", KEY_DIRECTION, "sent|received", 0, "Which way; default: the one that moved more bytes",
       0 },
     { "panels", KEY_PANELS, "LIST", 0,
-      "Which of sequence, throughput, waits, cwnd, rtt, joined by commas; default sequence,waits,cwnd,rtt",
+      "Which of sequence, throughput, waits, cwnd, phases, rtt, joined by commas; default all but throughput",
       0 },
     { "from", KEY_FROM, "SECONDS", 0, "Draw from this time on", 0 },
     { "to", KEY_TO, "SECONDS", 0, "Draw up to this time", 0 },
@@ -203,7 +203,7 @@ static const char trace_doc[] =
     "Above: sequence numbers over time; every segment is a stroke from its first to its last byte, between the "
     "line of what is acknowledged and the edge of the window. Segments sent again are red, selective "
     "acknowledgements violet, what is taken for lost grey. Below: what the connection waited for when it did not send; "
-    "congestion window, ssthresh and bytes in flight; round-trip times.\n\n"
+    "congestion window, ssthresh and bytes in flight, and its phases; round-trip times.\n\n"
     "Examples:\n"
     "  tenon trace http.trace -o http.svg\n"
     "  tenon trace --list http.trace\n"
@@ -218,6 +218,7 @@ static unsigned read_panels(char *list, const struct argp_state *state)
                   { "throughput", PLOT_THROUGHPUT },
                   { "waits", PLOT_WAITS },
                   { "cwnd", PLOT_CWND },
+                  { "phases", PLOT_PHASES },
                   { "rtt", PLOT_RTT } };
     unsigned panels = 0, i;
     char *name;
@@ -226,7 +227,7 @@ static unsigned read_panels(char *list, const struct argp_state *state)
         for (i = 0; i < TENON_ARRAY_LEN(names) && strcmp(name, names[i].name) != 0; i++)
             ;
         if (i == TENON_ARRAY_LEN(names))
-            options_bad_value(state, "--panels", name, "is none of sequence, throughput, waits, cwnd, rtt");
+            options_bad_value(state, "--panels", name, "is none of sequence, throughput, waits, cwnd, phases, rtt");
         else
             panels |= names[i].panel;
     }
@@ -318,7 +319,7 @@ int cmd_trace(int argc, char **argv)
 
     memset(&options, 0, sizeof options);
     options.output = "trace.svg";
-    options.panels = PLOT_SEQUENCE | PLOT_WAITS | PLOT_CWND | PLOT_RTT;
+    options.panels = PLOT_SEQUENCE | PLOT_WAITS | PLOT_CWND | PLOT_PHASES | PLOT_RTT;
     options.direction = DIRECTION_CHOOSE;
     argp_parse(&trace_argp, argc, argv, 0, NULL, &options);
     records = trace_read(options.file, &n);

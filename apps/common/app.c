@@ -371,6 +371,7 @@ void app_set_conn(const struct app *app, struct tenon_tcp *conn)
     tenon_tcp_set(conn, TENON_TCP_TIMESTAMPS, (tenon_u32)app->options->timestamps);
     tenon_tcp_set(conn, TENON_TCP_SACK, (tenon_u32)app->options->sack);
     tenon_tcp_set(conn, TENON_TCP_ECN, (tenon_u32)app->options->ecn);
+    tenon_tcp_set(conn, TENON_TCP_FASTOPEN, (tenon_u32)app->options->fastopen);
 }
 
 void app_set_listener(const struct app *app, struct tenon_tcp_listener *listener)
@@ -378,6 +379,7 @@ void app_set_listener(const struct app *app, struct tenon_tcp_listener *listener
     tenon_tcp_listener_set(listener, TENON_TCP_TIMESTAMPS, (tenon_u32)app->options->timestamps);
     tenon_tcp_listener_set(listener, TENON_TCP_SACK, (tenon_u32)app->options->sack);
     tenon_tcp_listener_set(listener, TENON_TCP_ECN, (tenon_u32)app->options->ecn);
+    tenon_tcp_listener_set(listener, TENON_TCP_FASTOPEN, (tenon_u32)app->options->fastopen);
 }
 
 /* ---- ending --------------------------------------------------------------------------------------- */

@@ -20,6 +20,7 @@ enum option_key {
     KEY_NO_TIMESTAMPS,
     KEY_NO_SACK,
     KEY_ECN,
+    KEY_FASTOPEN,
     KEY_DAD
 };
 
@@ -35,6 +36,7 @@ static const struct argp_option option_list[] = {
     { "no-timestamps", KEY_NO_TIMESTAMPS, NULL, 0, "Neither offer nor accept TCP timestamps", 0 },
     { "no-sack", KEY_NO_SACK, NULL, 0, "Neither offer nor accept selective acknowledgements", 0 },
     { "ecn", KEY_ECN, "off|ask|accept", 0, "Explicit congestion notification (RFC 3168); default accept", 0 },
+    { "fastopen", KEY_FASTOPEN, NULL, 0, "Data with the SYN, where the peer's cookie is known (RFC 7413)", 0 },
     { "pcap", KEY_PCAP, "FILE", 0, "Write every frame to FILE (pcapng, for Wireshark)", 0 },
     { "trace", KEY_TRACE, "FILE", 0, "Write every TCP event to FILE (for \"tenon trace\")", 0 },
     { "stats", KEY_STATS, NULL, 0, "At the end, print all counters that are not 0", 0 },
@@ -173,6 +175,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_ECN:
         read_ecn(options, value, state);
+        return 0;
+    case KEY_FASTOPEN:
+        options->fastopen = 1;
         return 0;
     case KEY_NO_OFFLOAD:
         options->offload = 0;

@@ -29,6 +29,7 @@ struct options {
     const struct tenon_cc_ops *cc;    /**< NULL: the core's default */
     int timestamps, sack;             /**< 0: neither offered nor accepted */
     unsigned ecn;                     /**< TENON_TCP_ECN */
+    int fastopen;                     /**< 1: TENON_TCP_FASTOPEN */
     enum log_level level;
 };
 

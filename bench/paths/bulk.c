@@ -33,8 +33,14 @@ static void bulk_half(void *arg)
     unsigned i;
 
     for (i = 0; i < net->cell->flows; i++)
-        net->flow[i].half_received = net->flow[i].received;
+        net->flow[i].half_arrived = paths_flow_arrived(&net->flow[i]);
     net->flow[0].drop_left = net->cell->drop;
+}
+
+/* Bytes that arrived in the second half. */
+static uint64_t bulk_late(const struct paths_flow *flow)
+{
+    return paths_flow_arrived(flow) - flow->half_arrived;
 }
 
 static double bulk_jain(const struct paths_net *net)
@@ -43,7 +49,7 @@ static double bulk_jain(const struct paths_net *net)
     unsigned i;
 
     for (i = 0; i < net->cell->flows; i++) {
-        const double bytes = (double)(net->flow[i].received - net->flow[i].half_received);
+        const double bytes = (double)bulk_late(&net->flow[i]);
 
         sum += bytes;
         squares += bytes * bytes;
@@ -59,8 +65,7 @@ static void bulk_print_flows(const struct paths_net *net, double half_s)
         return;
     printf(", \"jain\": %.4f, \"shares\": [", bulk_jain(net));
     for (i = 0; i < net->cell->flows; i++)
-        printf("%s%.4f", i ? ", " : "",
-               (double)(net->flow[i].received - net->flow[i].half_received) / half_s / paths_allowed(net));
+        printf("%s%.4f", i ? ", " : "", (double)bulk_late(&net->flow[i]) / half_s / paths_allowed(net));
     printf("]");
 }
 
@@ -105,22 +110,21 @@ static void bulk_print_burst(const struct paths_net *net)
 static void bulk_print(const struct paths_net *net, uint64_t time_us)
 {
     const double seconds = (double)time_us / 1e6;
-    uint64_t received = 0, half = 0, frames = 0, again = 0, rtos = 0;
+    uint64_t arrived = 0, late = 0, frames = 0, again = 0, rtos = 0;
     struct wire_end_stats line;
     unsigned i;
 
     for (i = 0; i < net->cell->flows; i++) {
-        received += net->flow[i].received;
-        half += net->flow[i].half_received;
+        arrived += paths_flow_arrived(&net->flow[i]);
+        late += bulk_late(&net->flow[i]);
         frames += net->flow[i].frames;
         again += net->flow[i].again;
         rtos += net->flow[i].rtos;
     }
     wire_end_stats(net->bottleneck, &line);
     printf(", \"seconds\": %.6g, \"rounds\": %.1f, \"goodput_mbit\": %.6g, \"share\": %.4f, \"share_late\": %.4f",
-           seconds, (double)time_us / net->round_us, (double)received * 8e-6 / seconds,
-           (double)received / seconds / paths_allowed(net),
-           (double)(received - half) / (seconds / 2) / paths_allowed(net));
+           seconds, (double)time_us / net->round_us, (double)arrived * 8e-6 / seconds,
+           (double)arrived / seconds / paths_allowed(net), (double)late / (seconds / 2) / paths_allowed(net));
     printf(", \"frames\": %llu, \"again_pct\": %.4f, \"rtos\": %llu", (unsigned long long)frames,
            frames ? 100.0 * (double)again / (double)frames : 0, (unsigned long long)rtos);
     printf(", \"lost\": %llu, \"overflowed\": %llu, \"reordered\": %llu, \"marked\": %llu",

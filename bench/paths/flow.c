@@ -132,16 +132,40 @@ static void sink_received(struct tenon_tcp *conn, void *app, const struct tenon_
         flow->ended_us = paths_now(flow->net);
 }
 
-static const struct tenon_tcp_events sink_flow_events = { .received = sink_received };
+static void sink_closed(struct tenon_tcp *conn, void *app, int why)
+{
+    struct paths_flow *flow = app;
+
+    (void)why;
+    if (flow->sink == conn)
+        flow->sink = NULL;
+}
+
+static const struct tenon_tcp_events sink_flow_events = { .received = sink_received, .closed = sink_closed };
 
 /* The listener's application is the network; from here on it is the flow. */
 static void sink_opened(struct tenon_tcp *conn, void *app)
 {
     struct paths_net *net = app;
+    struct paths_flow *flow;
     struct tenon_tcp_info info;
 
     tenon_tcp_status(conn, &info);
-    tenon_tcp_handler(conn, &sink_flow_events, &net->flow[(info.remote.ip.w[3] & 0xFF) - 2]);
+    flow = &net->flow[(info.remote.ip.w[3] & 0xFF) - 2];
+    flow->sink = conn;
+    tenon_tcp_handler(conn, &sink_flow_events, flow);
+}
+
+/* What waits behind a hole has come through the bottleneck as well: without it, whether a measurement ends a moment
+ * before or after a repair would make a difference of a whole window. */
+uint64_t paths_flow_arrived(const struct paths_flow *flow)
+{
+    struct tenon_tcp_info info;
+
+    if (!flow->sink)
+        return flow->received;
+    tenon_tcp_status(flow->sink, &info);
+    return flow->received + info.rcv_ooo;
 }
 
 const struct tenon_tcp_events paths_sink_events = { .opened = sink_opened };

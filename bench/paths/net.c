@@ -142,7 +142,9 @@ static struct wire_host *net_host(struct paths_net *net, unsigned number, struct
     host_conf.buf_bytes = TENON_BUF_BYTES_MIN;    /* for headers: the payload is ours */
     tenon_conf_default(&conf);
     conf.tcp_rcv_buf = conf.tcp_snd_buf = net_window(net);
-    conf.tcp_ooo_bytes_max = 0x7FFFFFFF;    /* nor shall what is held out of order */
+    /* Nor shall what is held out of order: slow start may lose every second segment of a thousand. */
+    conf.tcp_ooo_bytes_max = conf.tcp_ooo_total_max = 0x7FFFFFFF;
+    conf.tcp_ooo_ranges_max = 0xFFFF;
     conf.trace = net->trace ? net_trace : NULL;
     end_conf->netif.mac[0] = 2;
     end_conf->netif.mac[5] = (tenon_u8)number;

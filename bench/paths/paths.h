@@ -43,9 +43,10 @@ struct paths_flow {
     struct wire_end *end;
     const struct tenon_cc_ops *cc;
     struct tenon_tcp *conn;         /* the sender's side; NULL: none */
+    struct tenon_tcp *sink;         /* the receiver's */
     uint64_t bytes;                 /* to be sent; 0: endless */
     uint64_t queued, received;      /* received: in order, by the application */
-    uint64_t half_received;         /* at half of the time */
+    uint64_t half_arrived;          /* what had arrived at half of the time, in order or not */
     uint64_t began_us, ended_us;    /* of the transfer; ended_us 0: it goes on */
     uint64_t acked_us;              /* when the last acknowledgement of new data came */
     uint32_t rtos;
@@ -103,6 +104,7 @@ double paths_allowed(const struct paths_net *net);    /* payload bytes per secon
 extern const struct tenon_tcp_events paths_sink_events;
 void paths_flow_start(struct paths_flow *flow);
 void paths_flow_stop(struct paths_flow *flow);
+uint64_t paths_flow_arrived(const struct paths_flow *flow);    /* bytes at the receiver, each once */
 void paths_flow_seen(struct paths_flow *flow, const uint8_t *ip, struct wire_fate *fate);
 
 /* bulk.c, short.c: run a cell and print its measures, each with a comma before it.

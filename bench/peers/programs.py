@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The programs of the comparison: what is ours is compiled, what is not comes from the package registry of
 Rust through cargo. A peer that cannot be had is left out, with the reason; nothing else depends on it."""
-import glob
 import json
 import os
 import pathlib
@@ -62,11 +61,8 @@ def copy_of(package, folder):
     return copy
 
 
-def lwip(folder):
-    """lwIP's own sources, from the package of that name, with our sender and configuration."""
-    out = folder / "lwip"
-    if newer(out, *(p for p in (HERE / "lwip").rglob("*") if p.is_file())):
-        return out
+def lwip_sources(folder):
+    """The folder with lwIP's own sources, from the package of that name."""
     copy = copy_of("lwip", folder)
     (copy / "empty.rs").write_text("")
     run(cargo(), "fetch", "--manifest-path", copy / "Cargo.toml")
@@ -75,13 +71,20 @@ def lwip(folder):
     package = next((p for p in about["packages"] if p["name"] == "lwip"), None)
     if package is None:
         raise Missing("the package lwip is not among what cargo has fetched")
-    source = os.path.join(os.path.dirname(package["manifest_path"]), "src")
-    files = [f for part in ("core/*.c", "core/ipv4/*.c", "netif/ethernet.c")
-             for f in sorted(glob.glob(os.path.join(source, part)))]
+    return pathlib.Path(package["manifest_path"]).parent / "src"
+
+
+def lwip(folder):
+    """lwIP's sources with our sender and configuration."""
+    out = folder / "lwip"
+    if newer(out, *(p for p in (HERE / "lwip").rglob("*") if p.is_file())):
+        return out
+    source = lwip_sources(folder)
+    files = [f for part in ("core/*.c", "core/ipv4/*.c", "netif/ethernet.c") for f in sorted(source.glob(part))]
     if len(files) < 20:
-        raise Missing(f"the package lwip {package['version']} has not the C sources that were expected")
-    run(compiler(), "-O2", "-std=gnu11", "-D_GNU_SOURCE", "-w", "-I", HERE / "lwip", "-I",
-        os.path.join(source, "include"), *files, HERE / "lwip" / "sender.c", "-o", out)
+        raise Missing(f"{source} has not the C sources that were expected")
+    run(compiler(), "-O2", "-std=gnu11", "-D_GNU_SOURCE", "-w", "-I", HERE / "lwip", "-I", source / "include", *files,
+        HERE / "lwip" / "sender.c", "-o", out)
     return out
 
 

@@ -89,6 +89,20 @@ typedef long tenon_i32;
 #define TENON_UNLIKELY(x) (x)
 #endif
 
+/** Memory that will be read soon. A hint: nothing happens where there is none, or no such compiler. */
+#if defined(__GNUC__)
+#define TENON_PREFETCH(address) __builtin_prefetch(address)
+#else
+#define TENON_PREFETCH(address) ((void)(address))
+#endif
+
+/** memcpy() of a small constant number of bytes: loads and stores, also where there is no C library to know of. */
+#if defined(__GNUC__)
+#define TENON_COPY(to, from, n) ((void)__builtin_memcpy(to, from, n))
+#else
+#define TENON_COPY(to, from, n) ((void)memcpy(to, from, n))
+#endif
+
 #define TENON_ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
 /** The struct of which `member` is at address `ptr`. */

@@ -64,7 +64,9 @@ struct tenon_netif_conf {
 enum tenon_netif_flag {
     TENON_NETIF_NO_IP6 = 1,      /**< no IPv6 on this interface: no link-local address, no ND */
     TENON_NETIF_NO_RA = 2,       /**< no router solicitation; router advertisements are ignored */
-    TENON_NETIF_NO_DAD = 4       /**< addresses are used at once, without probing for duplicates */
+    TENON_NETIF_NO_DAD = 4,      /**< addresses are used at once, without probing for duplicates */
+    TENON_NETIF_NO_GRO = 8       /**< every frame goes up alone: TCP segments that continue each other in one call of
+                                      tenon_input() are not handed up together */
 };
 
 TENON_END_DECLS

@@ -15,6 +15,7 @@ struct tenon;
 #define TENON_STATS(X) \
     X(RX_FRAMES, "rx_frames", "frames given to tenon_input()") \
     X(RX_BYTES, "rx_bytes", "their bytes") \
+    X(RX_MERGED, "rx_merged", "TCP segments that went up together with the one before them (GRO)") \
     X(TX_FRAMES, "tx_frames", "frames that the port took") \
     X(TX_BYTES, "tx_bytes", "their bytes") \
     X(TX_BUSY, "tx_busy", "times the port took fewer frames than offered") \
@@ -32,6 +33,7 @@ struct tenon;
     X(ARP_BAD, "arp_bad", "malformed or lying ARP packets") \
     X(ARP_CONFLICT, "arp_conflict", "somebody else uses our IPv4 address (RFC 5227)") \
     X(NEIGH_QUEUE_DROP, "neigh_queue_drop", "packets dropped while their neighbour was resolved") \
+    X(NEIGH_ASK_LIMITED, "neigh_ask_limited", "requests for a neighbour put off (RFC 1122 2.3.2.1)") \
     X(NEIGH_FAILED, "neigh_failed", "neighbours that did not answer") \
     X(NEIGH_FULL, "neigh_full", "neighbour entries refused or evicted because the table is full") \
     X(NO_ROUTE, "no_route", "packets without a route") \
@@ -68,7 +70,8 @@ struct tenon;
     X(UDP_BAD_LENGTH, "udp_bad_length", "UDP: length field wrong") \
     X(UDP_BAD_CSUM, "udp_bad_csum", "UDP: checksum wrong, or missing over IPv6") \
     X(UDP_NO_PORT, "udp_no_port", "datagrams to a port that nobody has opened") \
-    X(TCP_RCVD, "tcp_rcvd", "segments received") \
+    X(TCP_RCVD, "tcp_rcvd", "segments received; those that went up together count once") \
+    X(TCP_PREDICTED, "tcp_predicted", "segments that were the next expected, on a connection where all is as usual") \
     X(TCP_SENT, "tcp_sent", "segments sent; one that the port cuts counts once") \
     X(TCP_BAD_HEADER, "tcp_bad_header", "TCP: shorter than its header says") \
     X(TCP_BAD_CSUM, "tcp_bad_csum", "TCP: checksum wrong") \

@@ -48,7 +48,8 @@ struct tenon_tcp_events {
     /** A listener got a SYN; its options, addresses and MSS can be asked. NULL: accept. When the SYN was
      *  answered with a cookie (tcp_syncookies), this comes with the third segment of the handshake: then
      *  timestamps, SACK and window scaling are settled, TENON_REFUSE resets a connection that the peer
-     *  takes for open, and with TENON_HOLD the peer's data waits unacknowledged. */
+     *  takes for open, and with TENON_HOLD the peer's data waits unacknowledged; when the backlog is full of
+     *  others that are held, closed() with TENON_EABORTED comes at once, and the peer's next data asks anew. */
     enum tenon_verdict (*incoming)(struct tenon_tcp *conn, void *app);
 
     /** The connection is ESTABLISHED. With TENON_TCP_FASTOPEN on a listener, this and received() may come earlier, in
@@ -313,7 +314,7 @@ TENON_API const char *tenon_tcp_check(const struct tenon_tcp *conn);
 /* ---- congestion control ---------------------------------------------------------------------- */
 
 /** Words of private state that every congestion control has in each connection. */
-enum { TENON_CC_WORDS = 8 };
+enum { TENON_CC_WORDS = 8, TENON_CC_PHASE_WORD = 7 };
 
 /** Rates are bytes per 65536 us: 32 bits then reach from 122 bit/s to 524 Gbit/s, and a rate times a time
  *  in microseconds, shifted down by 16, is a number of bytes. 0xFFFFFFFF: as fast as it goes. */
@@ -372,7 +373,8 @@ struct tenon_cc_event {
 /** What a congestion control wants of the core. */
 enum tenon_cc_flag {
     TENON_CC_PACES = 1,           /**< it sets `pacing` itself; its sending is always paced */
-    TENON_CC_OWN_RECOVERY = 2,    /**< it sets `cwnd` in recovery too; others are run by PRR (RFC 9937) there */
+    TENON_CC_OWN_RECOVERY = 2,    /**< it sets `cwnd` in recovery too; others are run by PRR (RFC 9937) there.
+                                       words[TENON_CC_PHASE_WORD] is its enum tenon_trace_phase, for the trace */
     TENON_CC_DCTCP = 4            /**< ECN as RFC 8257 3: exact echo of CE, `ce` in events, ecn() not called */
 };
 
@@ -384,7 +386,9 @@ struct tenon_cc_ops {
      *  the window is to be kept. */
     void (*init)(struct tenon_cc *cc, const struct tenon_cc_event *event);
     void (*acked)(struct tenon_cc *cc,
-                  const struct tenon_cc_event *event); /**< new data acknowledged, outside of fast recovery */
+                  const struct tenon_cc_event *event); /**< new data acknowledged, outside of fast recovery; ACKs of the
+                                                            same millisecond may come together while the window is
+                                                            not used up */
     void (*lost)(struct tenon_cc *cc,
                  const struct tenon_cc_event *event); /**< fast recovery begins: sets ssthresh */
     void (*recovered)(struct tenon_cc *cc, const struct tenon_cc_event *event);    /**< fast recovery is over */

@@ -28,8 +28,7 @@ enum tenon_trace_kind {
     TENON_TRACE_ECN, /**< the peer has echoed congestion, and the window was reduced: arg = cwnd before */
     TENON_TRACE_IDLE, /**< sending begins again after an RTO of silence: arg = the silence, ms */
     TENON_TRACE_MTU, /**< the path MTU is another: arg = bytes */
-    TENON_TRACE_PHASE /**< the congestion control goes on otherwise: arg = enum tenon_trace_phase. Not of
-                         those with TENON_CC_OWN_RECOVERY, whose phases are their own affair */
+    TENON_TRACE_PHASE /**< the congestion control goes on otherwise: arg = enum tenon_trace_phase */
 };
 
 /** Why something is being repaired. Whatever it was, it has left when the next event of its kind says so. */
@@ -66,7 +65,14 @@ enum tenon_trace_phase {
     TENON_TRACE_PHASE_NONE,
     TENON_TRACE_PHASE_SLOW_START,
     TENON_TRACE_PHASE_AVOIDANCE,
-    TENON_TRACE_PHASE_RECOVERY
+    TENON_TRACE_PHASE_RECOVERY,
+    TENON_TRACE_PHASE_STARTUP,       /**< this and those below are BBR's (draft-ietf-ccwg-bbr 5.1) */
+    TENON_TRACE_PHASE_DRAIN,
+    TENON_TRACE_PHASE_PROBE_DOWN,
+    TENON_TRACE_PHASE_PROBE_CRUISE,
+    TENON_TRACE_PHASE_PROBE_REFILL,
+    TENON_TRACE_PHASE_PROBE_UP,
+    TENON_TRACE_PHASE_PROBE_RTT
 };
 
 /** One event. The fields after `arg` tell how the connection stands after the event. */

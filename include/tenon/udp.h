@@ -65,6 +65,15 @@ TENON_API int tenon_udp_send_from(struct tenon_udp *sock, const struct tenon_ip 
 /** As tenon_udp_send(), copying n bytes into packet buffers of the host. */
 TENON_API int tenon_udp_write(struct tenon_udp *sock, const struct tenon_addr *to, const void *bytes, tenon_u32 n);
 
+/** Bytes of the largest datagram that goes there in one packet, as far as is known now: the path MTU less the headers
+ *  (RFC 1122 3.4, RFC 8085 3.2). It falls when a router reports that a packet of ours was too large. The socket that
+ *  sent it is told so by error(), with TENON_EMSGSIZE, if it has TENON_UDP_DONT_FRAGMENT; others on the same path find
+ *  it out here, or when they send. It rises again ten minutes later.
+ *  @param to          NULL on a connected socket
+ *  @param[out] bytes  written with TENON_OK
+ *  @return TENON_OK, TENON_EINVAL, TENON_EUNREACH, TENON_ENOMEM */
+TENON_API int tenon_udp_payload_max(struct tenon_udp *sock, const struct tenon_addr *to, tenon_u32 *bytes);
+
 enum tenon_udp_option {
     TENON_UDP_TTL,               /**< TTL or hop limit of unicast; default: the instance's */
     TENON_UDP_TOS,               /**< TOS or traffic class */

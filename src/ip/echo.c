@@ -139,9 +139,9 @@ TENON_INTERNAL void tn_echo_error(struct tenon *stack, const struct tn_err *err)
         tn_count(stack, TENON_STAT_ICMP_ERROR_STRAY);
         return;
     }
+    if (err->kind == TN_ERR_TOO_BIG && !tn_pmtu_report(stack, err))
+        return;
     tn_count(stack, TENON_STAT_ICMP_ERROR_RCVD);
-    if (err->kind == TN_ERR_TOO_BIG)
-        tn_pmtu_report(stack, err);
     if (echo->events->error != NULL)
         echo->events->error(echo, echo->app, &err->from, (tenon_u16)(request.rest & 0xFFFFUL), err->error);
 }

@@ -195,17 +195,22 @@ static void icmp_error_input(struct tenon *stack, const struct tn_pkt *pkt, stru
     icmp_dispatch(stack, err);
 }
 
-TENON_INTERNAL void tn_pmtu_report(struct tenon *stack, const struct tn_err *err)
+/* RFC 8201 4, RFC 8899 4.6.1, in the manner of RFC 5927 7.2: no router reports that a packet is too large if nothing
+ * larger than what it lets pass was sent that way, or could be cut. Who forges one has to find a socket that sends
+ * such packets, and gets no smaller MTU than the least all the same. */
+TENON_INTERNAL int tn_pmtu_report(struct tenon *stack, const struct tn_err *err)
 {
-    struct tn_path *path;
+    struct tn_path *path = tn_path_known(stack, &err->dst, tn_ip_scope(&err->dst, err->netif));
+    int believed;
 
-    if (tn_path_get(stack, &path, &err->dst, tn_ip_scope(&err->dst, err->netif)) != TENON_OK)
-        return;
-    if (tn_path_lower_mtu(stack, path, err->mtu))
+    if (path == NULL)
+        path = tn_path_known(stack, &err->dst, 0);
+    believed = path != NULL && err->mtu < path->sent;
+    if (believed && tn_path_lower_mtu(stack, path, err->mtu))
         tn_count(stack, TENON_STAT_PMTU_LOWERED);
     else
         tn_count(stack, TENON_STAT_PMTU_IGNORED);
-    tn_path_put(stack, path);
+    return believed;
 }
 
 TENON_INTERNAL void tn_icmp_local_error(struct tenon *stack, const tenon_u8 *l3, tenon_u32 len, enum tn_err_kind kind,

@@ -95,6 +95,7 @@ static void ip4_fragment(struct tenon *stack, struct tn_pkt *pkt, const struct t
 static void ip4_header(struct tenon *stack, struct tn_pkt *pkt)
 {
     struct tn_ip4 ip;
+    tenon_u32 total;
 
     if (tn_ip4_parse(&ip, pkt->head, pkt->head_len, pkt->len) != 0) {
         tn_count(stack, TENON_STAT_IP4_BAD_HEADER);
@@ -108,7 +109,8 @@ static void ip4_header(struct tenon *stack, struct tn_pkt *pkt)
         tn_count(stack, TENON_STAT_IP4_BAD_OPTION);
         return;
     }
-    tn_pkt_trim(pkt, ip.total);
+    total = ip.total + pkt->merged;
+    tn_pkt_trim(pkt, total);
     pkt->src = tenon_ip4(ip.src);
     pkt->dst = tenon_ip4(ip.dst);
     pkt->proto = ip.proto;
@@ -119,7 +121,7 @@ static void ip4_header(struct tenon *stack, struct tn_pkt *pkt)
     pkt->foreign = 0;
     pkt->fragmented = 0;
     pkt->l3 = pkt->head;
-    pkt->l3_len = ip.total;
+    pkt->l3_len = total;
     if (!ip4_destination(stack, pkt))
         return;
     if (!ip4_source_good(stack, pkt)) {

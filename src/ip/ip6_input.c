@@ -255,12 +255,14 @@ static void ip6_header(struct tenon *stack, struct tn_pkt *pkt)
 {
     struct ip6_walk walk;
     struct tn_ip6 ip;
+    tenon_u32 total;
 
     if (tn_ip6_parse(&ip, pkt->head, pkt->head_len, pkt->len) != 0) {
         tn_count(stack, TENON_STAT_IP6_BAD_HEADER);
         return;
     }
-    tn_pkt_trim(pkt, TN_IP6_BYTES + (tenon_u32)ip.payload);
+    total = TN_IP6_BYTES + ip.payload + pkt->merged;
+    tn_pkt_trim(pkt, total);
     pkt->src = ip.src;
     pkt->dst = ip.dst;
     pkt->proto = ip.next;
@@ -271,7 +273,7 @@ static void ip6_header(struct tenon *stack, struct tn_pkt *pkt)
     pkt->foreign = 0;
     pkt->fragmented = 0;
     pkt->l3 = pkt->head;
-    pkt->l3_len = TN_IP6_BYTES + (tenon_u32)ip.payload;
+    pkt->l3_len = total;
     walk.nh_at = 6;
     walk.headers = 0;
     walk.next = ip.next;

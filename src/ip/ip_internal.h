@@ -101,8 +101,9 @@ TENON_INTERNAL void tn_echo_reply(struct tenon *stack, struct tn_pkt *pkt);
 TENON_INTERNAL void tn_echo_error(struct tenon *stack, const struct tn_err *err);
 TENON_INTERNAL void tn_echo_fini(struct tenon *stack);
 
-/* A "too big" about a packet that a socket of ours has sent: lower the path MTU if it is plausible. */
-TENON_INTERNAL void tn_pmtu_report(struct tenon *stack, const struct tn_err *err);
+/* A "too big" about a packet that a socket of ours may have sent: lower the path MTU if it is plausible.
+ * @return 1: it is, though it may be known already; 0: not to be believed */
+TENON_INTERNAL int tn_pmtu_report(struct tenon *stack, const struct tn_err *err);
 
 TENON_END_DECLS
 

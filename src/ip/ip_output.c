@@ -167,6 +167,14 @@ static tenon_u32 output_piece(const struct tn_out *out)
     return out->len + out->payload;
 }
 
+/* So that reports of a smaller path MTU can be compared with what was sent: tn_pmtu_report(). TCP compares them with
+ * its segments. What routers may cut is none of their reports' business. */
+static void output_note_bytes(struct tn_path *path, const struct tn_out *out, tenon_u32 bytes)
+{
+    if (out->proto != TN_PROTO_TCP && bytes > path->sent && (out->df || !tenon_ip_is_v4(&out->dst)))
+        path->sent = (tenon_u16)bytes;
+}
+
 TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struct tn_out *out)
 {
     const int is_v4 = tenon_ip_is_v4(&out->dst);
@@ -191,9 +199,12 @@ TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struc
     else
         output_ip6(stack, netif, out);
     mtu = tn_path_mtu(stack, path);
-    if (TENON_LIKELY(output_piece(out) <= mtu || out->probe))
+    if (TENON_LIKELY(output_piece(out) <= mtu || out->probe)) {
+        output_note_bytes(path, out, output_piece(out));
         return tn_link_output(stack, path, out);
+    }
     if (out->df || out->seg_kind != TENON_SEG_NONE)
         return output_drop(out, TENON_EMSGSIZE);
+    output_note_bytes(path, out, mtu);
     return tn_ip_fragment(stack, path, out, mtu);
 }

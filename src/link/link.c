@@ -13,7 +13,7 @@ static size_t link_align(size_t bytes)
 
 /* Where the arrays lie in the block. */
 struct link_layout {
-    size_t addresses, routes, groups, neighbours, heads, total;
+    size_t addresses, routes, groups, neighbours, asked, heads, total;
 };
 
 static void link_lay_out(struct link_layout *layout, const struct tenon_conf *conf)
@@ -22,7 +22,8 @@ static void link_lay_out(struct link_layout *layout, const struct tenon_conf *co
     layout->routes = layout->addresses + link_align(conf->addrs_max * sizeof(struct tn_address));
     layout->groups = layout->routes + link_align(conf->routes_max * sizeof(struct tn_route));
     layout->neighbours = layout->groups + link_align(conf->groups_max * sizeof(struct tn_group));
-    layout->heads = layout->neighbours + link_align(conf->neighbours_max * sizeof(struct tn_neighbour));
+    layout->asked = layout->neighbours + link_align(conf->neighbours_max * sizeof(struct tn_neighbour));
+    layout->heads = layout->asked + link_align(conf->neighbour_asks_max * sizeof(struct tn_asked));
     layout->total = layout->heads + link_align(conf->neighbours_max * sizeof(tenon_u16));
 }
 
@@ -56,6 +57,7 @@ TENON_INTERNAL void tn_link_init(struct tenon *stack, tenon_u8 *mem)
     link->routes = (struct tn_route *)(void *)(mem + layout.routes);
     link->groups = (struct tn_group *)(void *)(mem + layout.groups);
     link->neighbours = (struct tn_neighbour *)(void *)(mem + layout.neighbours);
+    link->asked = (struct tn_asked *)(void *)(mem + layout.asked);
     link->neighbour_heads = (tenon_u16 *)(void *)(mem + layout.heads);
     tn_neighbours_init(stack);
     tn_htab_init(&link->paths, link_mem_get, link_mem_put, stack);
@@ -182,5 +184,6 @@ TENON_INTERNAL void tn_link_lifetimes(struct tenon *stack)
     next = link_age_addresses(stack, next);
     next = link_age_routes(stack, next);
     tn_neighbours_age(stack);
+    tn_asks_age(stack);
     tn_link_timer_start(stack, &link->timer, (next + 1) * 1000);
 }

@@ -15,6 +15,7 @@ TENON_BEGIN_DECLS
 struct tn_pkt;
 struct tn_out;
 struct tn_neighbour;
+struct tn_asked;
 
 /* A timer of this layer (TN_TIMER_LINK), and what it is for (enum link_timer_use of link_internal.h). */
 struct tn_alarm {
@@ -59,11 +60,15 @@ struct tn_path {
     tenon_u16 mtu;                   /* lowered path MTU, search_low of RFC 4821; 0: the interface's */
     tenon_u16 mtu_high;              /* search_high: what is larger is not tried */
     tenon_u32 mtu_until_s;           /* when a lowered path MTU is forgotten (seconds of the link layer) */
+    tenon_u16 sent;                  /* largest packet but TCP's that was sent this way and that no router may cut */
     tenon_u8 netif;
     tenon_u8 cast;                   /* enum tn_cast */
     tenon_u8 search;                 /* enum tn_path_search */
     tenon_u8 search_failed;          /* 1: something did not pass; 0: begin with mtu_high itself */
     tenon_u8 scope;                  /* interface that the caller asked for; part of the key; 0: none */
+    tenon_u8 heard_netif;            /* where TCP's general way has heard from there last, ... */
+    tenon_u32 heard_gen;             /* ... when, as the number of the routing state, ... */
+    tenon_u32 heard_local;           /* ... and at which address of ours, for IPv4 (tcp_fast.c) */
 
     struct tenon_ip src;             /* source address chosen for it (RFC 6724) */
     struct tenon_ip next_hop;
@@ -86,10 +91,15 @@ enum tn_path_search {
  *         nothing can be sent), TENON_ENOMEM */
 TENON_INTERNAL int tn_path_get(struct tenon *stack, struct tn_path **path, const struct tenon_ip *dst,
                                unsigned scope);
+/* The same, but only if it is there already, and not referenced; NULL: it is not, or leads nowhere any more. */
+TENON_INTERNAL struct tn_path *tn_path_known(struct tenon *stack, const struct tenon_ip *dst, unsigned scope);
 TENON_INTERNAL void tn_path_put(struct tenon *stack, struct tn_path *path);
 /* After addresses, routes or links have changed: look again. Cheap when nothing has.
  * @return TENON_OK or TENON_EUNREACH */
 TENON_INTERNAL int tn_path_check(struct tenon *stack, struct tn_path *path);
+/* The interface of a path that needs nothing to be found out: the neighbour is known to be reachable, and *mac is its
+ * address (NULL: there is no link header). Counts as use of it. @return NULL: ask tn_link_output() */
+TENON_INTERNAL const struct tn_netif *tn_link_ready(struct tenon *stack, struct tn_path *path, const tenon_u8 **mac);
 /* Bytes of the largest IP packet that may take this path, as far as is known. */
 TENON_INTERNAL tenon_u32 tn_path_mtu(struct tenon *stack, struct tn_path *path);
 /* A router says that packets larger than mtu do not pass (already validated by the transport or by
@@ -164,6 +174,7 @@ struct tn_link {
     struct tn_group *groups;             /* [conf.groups_max] */
     struct tn_neighbour *neighbours;     /* [conf.neighbours_max] */
     tenon_u16 *neighbour_heads;          /* [conf.neighbours_max] hash chains: number of a neighbour + 1 */
+    struct tn_asked *asked;              /* [conf.neighbour_asks_max] who was asked for not long ago */
     tenon_u16 neighbour_free;            /* first of the unused ones + 1 */
     tenon_u16 neighbour_cursor;          /* where the search for one to evict goes on */
     tenon_u16 nincomplete;               /* neighbours that are being resolved, or just failed to be */

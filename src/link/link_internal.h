@@ -170,7 +170,18 @@ struct tn_neighbour {
     tenon_u8 router;
 };
 
+/* An address that was asked for, by its hash; until then it is not asked for again. */
+struct tn_asked {
+    tenon_u32 tag;
+    tenon_u32 until_tick;
+};
+
 TENON_INTERNAL void tn_neighbours_init(struct tenon *stack);
+TENON_INTERNAL tenon_u32 tn_neighbour_hash(const struct tenon *stack, unsigned netif, const struct tenon_ip *ip);
+/* May this neighbour be asked for now? Then it is remembered that it was, until *tick.
+ * @return 1: now; 0: at *tick, which is written */
+TENON_INTERNAL int tn_ask(struct tenon *stack, const struct tn_neighbour *neighbour, tenon_u32 *tick);
+TENON_INTERNAL void tn_asks_age(struct tenon *stack);
 TENON_INTERNAL struct tn_neighbour *tn_neighbour_find(const struct tenon *stack, unsigned netif,
                                                       const struct tenon_ip *ip);
 /* Find or make it: a new one is INCOMPLETE, and nothing has been done for it. NULL: no room. */

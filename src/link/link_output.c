@@ -69,6 +69,28 @@ TENON_INTERNAL int tn_link_output(struct tenon *stack, struct tn_path *path, str
     return tn_neighbour_send(stack, neighbour, out);
 }
 
+TENON_INTERNAL const struct tn_netif *tn_link_ready(struct tenon *stack, struct tn_path *path, const tenon_u8 **mac)
+{
+    struct tn_neighbour *neighbour = path->neighbour;
+    const struct tn_netif *netif;
+
+    if (path->gen != stack->link.gen || path->netif == 0 || path->cast != TN_CAST_UNICAST)
+        return NULL;
+    netif = &stack->link.netifs[path->netif - 1];
+    if (!netif->up)
+        return NULL;
+    *mac = NULL;
+    if (netif->conf.caps & TENON_CAP_NO_LINK)
+        return netif;
+    if (neighbour == NULL || neighbour->serial != path->neighbour_serial || tn_neighbour_expired(stack, neighbour))
+        return NULL;
+    if (neighbour->state != TENON_NEIGHBOUR_REACHABLE && neighbour->state != TENON_NEIGHBOUR_PERMANENT)
+        return NULL;
+    neighbour->used_ms = stack->now_ms;
+    *mac = neighbour->mac;
+    return netif;
+}
+
 /* A path that was not looked for: for this packet alone. */
 TENON_INTERNAL void tn_link_message(struct tenon *stack, const struct tn_netif *netif, struct tn_neighbour *neighbour,
                                     struct tn_out *out)

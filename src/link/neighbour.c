@@ -33,7 +33,7 @@ TENON_INTERNAL void tn_neighbours_init(struct tenon *stack)
     link->neighbour_free = 1;
 }
 
-static tenon_u16 *neighbour_head(const struct tenon *stack, unsigned netif, const struct tenon_ip *ip)
+TENON_INTERNAL tenon_u32 tn_neighbour_hash(const struct tenon *stack, unsigned netif, const struct tenon_ip *ip)
 {
     tenon_u32 words[5];
     unsigned i;
@@ -41,7 +41,12 @@ static tenon_u16 *neighbour_head(const struct tenon *stack, unsigned netif, cons
     for (i = 0; i < 4; i++)
         words[i] = ip->w[i];
     words[4] = netif;
-    return &stack->link.neighbour_heads[tn_hash_words(&stack->table_key, words, 5) % stack->conf.neighbours_max];
+    return tn_hash_words(&stack->table_key, words, 5);
+}
+
+static tenon_u16 *neighbour_head(const struct tenon *stack, unsigned netif, const struct tenon_ip *ip)
+{
+    return &stack->link.neighbour_heads[tn_neighbour_hash(stack, netif, ip) % stack->conf.neighbours_max];
 }
 
 TENON_INTERNAL struct tn_neighbour *tn_neighbour_find(const struct tenon *stack, unsigned netif,
@@ -242,15 +247,23 @@ TENON_INTERNAL void tn_neighbour_confirm(struct tenon *stack, struct tn_neighbou
         neighbour_reached(stack, neighbour);
 }
 
+/* Who was asked for just now, before its entry was evicted or confirmed, is asked for when it is time. */
 static void neighbour_solicit(struct tenon *stack, struct tn_neighbour *neighbour)
 {
     const struct tenon_ip *src = neighbour->queue_first != NULL ? &neighbour->queue_first->out.src : NULL;
-    tenon_u32 ms = NEIGHBOUR_ARP_RETRANS_MS;
+    tenon_u32 ms = NEIGHBOUR_ARP_RETRANS_MS, tick;
+    int now;
 
-    neighbour->solicits++;
     if (!tenon_ip_is_v4(&neighbour->ip))
         ms = tn_netif_at(stack, neighbour->netif)->retrans_ms;
-    tn_timer_start(&stack->wheel, &neighbour->timer, tn_tick_after_ms(stack, ms));
+    tick = tn_tick_after_ms(stack, ms);
+    now = tn_ask(stack, neighbour, &tick);
+    tn_timer_start(&stack->wheel, &neighbour->timer, tick);
+    if (!now) {
+        tn_count(stack, TENON_STAT_NEIGH_ASK_LIMITED);
+        return;
+    }
+    neighbour->solicits++;
     if (tenon_ip_is_v4(&neighbour->ip))
         tn_arp_solicit(stack, neighbour, src);
     else
@@ -339,7 +352,7 @@ TENON_INTERNAL int tn_neighbour_send(struct tenon *stack, struct tn_neighbour *n
     }
     neighbour->used_ms = stack->now_ms;
     error = neighbour_queue(stack, neighbour, out);
-    if (neighbour->solicits == 0)
+    if (neighbour->solicits == 0 && !tn_timer_runs(&neighbour->timer))
         neighbour_ask(stack, neighbour);
     return error;
 }

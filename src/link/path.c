@@ -92,6 +92,7 @@ static void path_forget_mtu(struct tn_path *path)
 {
     path->mtu = 0;
     path->search = TN_PATH_SEARCH_NONE;
+    path->sent = 0;
 }
 
 /* A lowered MTU belongs to the way that was taken when it was reported. */
@@ -228,6 +229,13 @@ TENON_INTERNAL int tn_path_get(struct tenon *stack, struct tn_path **out, const 
     path->refs++;
     *out = path;
     return TENON_OK;
+}
+
+TENON_INTERNAL struct tn_path *tn_path_known(struct tenon *stack, const struct tenon_ip *dst, unsigned scope)
+{
+    struct tn_path *path = path_find(stack, dst, scope, path_hash(stack, dst, scope));
+
+    return path != NULL && tn_path_check(stack, path) == TENON_OK ? path : NULL;
 }
 
 TENON_INTERNAL void tn_path_put(struct tenon *stack, struct tn_path *path)

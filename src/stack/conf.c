@@ -72,6 +72,7 @@ static void conf_complete_limits(struct tenon_conf *conf, const struct tenon_con
     conf_u16(&conf->tx_gather_max, defaults->tx_gather_max);
     conf_u16(&conf->neighbours_max, defaults->neighbours_max);
     conf_u16(&conf->neighbour_queue_max, defaults->neighbour_queue_max);
+    conf_u16(&conf->neighbour_asks_max, (tenon_u16)tn_max(8, tn_min(4UL * conf->neighbours_max, 16384)));
     conf_u32(&conf->paths_max, defaults->paths_max);
     conf_u32(&conf->reass_bytes_max, defaults->reass_bytes_max);
     conf_u16(&conf->reass_datagrams_max, defaults->reass_datagrams_max);
@@ -168,6 +169,8 @@ static const char *conf_check_completed(const struct tenon_conf *conf)
         return "tx_gather_max";
     if (conf->neighbour_queue_max > 64)
         return "neighbour_queue_max";
+    if (conf->neighbour_asks_max < 8 || conf->neighbour_asks_max > 16384)
+        return "neighbour_asks_max";
     if (conf->reass_pieces_max > 64)
         return "reass_pieces_max";
     if (conf->reass_timeout_ms > 600000UL)

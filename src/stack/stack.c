@@ -231,34 +231,101 @@ static void stack_input_ethernet(struct tenon *stack, struct tn_pkt *pkt)
     tn_pkt_unpull(&scratch);
 }
 
+static void stack_account(struct tenon *stack, struct tn_netif *netif, unsigned frames, tenon_u32 bytes)
+{
+    tn_count_n(stack, TENON_STAT_RX_FRAMES, frames);
+    tn_count_n(stack, TENON_STAT_RX_BYTES, bytes);
+    netif->rx_frames += frames;
+    netif->rx_bytes += bytes;
+}
+
+/* All bytes of the packet, from its link header on. */
+static void stack_input_packet(struct tenon *stack, struct tn_pkt *pkt, const struct tenon_span *spans, unsigned nspans)
+{
+    pkt->spans = spans;
+    pkt->nspans = nspans;
+    pkt->head = tenon_span_data(spans);
+    pkt->head_len = spans->len;
+    if (pkt->netif->conf.caps & TENON_CAP_NO_LINK)
+        stack_input_bare(stack, pkt);
+    else
+        stack_input_ethernet(stack, pkt);
+}
+
 static void stack_input_frame(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frame)
 {
+    tenon_u32 bytes = 0;
     struct tn_pkt pkt;
     unsigned i;
 
-    memset(&pkt, 0, sizeof(pkt));
     for (i = 0; i < frame->nspans; i++)
-        pkt.len += frame->spans[i].len;
-    tn_count(stack, TENON_STAT_RX_FRAMES);
-    tn_count_n(stack, TENON_STAT_RX_BYTES, pkt.len);
-    netif->rx_frames++;
-    netif->rx_bytes += pkt.len;
-    if (!netif->up || frame->nspans == 0)
+        bytes += frame->spans[i].len;
+    stack_account(stack, netif, 1, bytes);
+    if (!netif->up || frame->nspans == 0 || tn_fast_input(stack, netif, frame, bytes, 0))
         return;
-    pkt.spans = frame->spans;
-    pkt.nspans = frame->nspans;
-    pkt.head = tenon_span_data(&frame->spans[0]);
-    pkt.head_len = frame->spans[0].len;
+    memset(&pkt, 0, sizeof(pkt));
+    pkt.len = bytes;
     pkt.netif = netif;
     /* PARTIAL is a packet that never left the machine: nothing can have broken it. */
     pkt.csum = (tenon_u8)(frame->csum == TENON_CSUM_NONE ? TENON_CSUM_NONE : TENON_CSUM_GOOD);
     pkt.seg_kind = frame->seg_kind;
     pkt.seg_bytes = frame->seg_bytes;
     pkt.flow_hash = frame->flow_hash;
-    if (netif->conf.caps & TENON_CAP_NO_LINK)
-        stack_input_bare(stack, &pkt);
-    else
-        stack_input_ethernet(stack, &pkt);
+    stack_input_packet(stack, &pkt, frame->spans, frame->nspans);
+}
+
+/* The first of n frames, and those that go up together with it. @return how many */
+static unsigned stack_input_together(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frames,
+                                     unsigned n)
+{
+    struct tenon_frame whole;
+    struct tn_gro run;
+    struct tn_pkt pkt;
+
+    n = tn_gro_collect(&run, netif, frames, n);
+    if (n == 1 || !netif->up) {
+        stack_input_frame(stack, netif, frames);
+        return 1;
+    }
+    stack_account(stack, netif, n, run.rx_bytes);
+    tn_count_n(stack, TENON_STAT_RX_MERGED, n - 1);
+    whole = *frames;
+    whole.spans = run.spans;
+    whole.nspans = (tenon_u16)run.to.n;
+    whole.csum = TENON_CSUM_GOOD;
+    whole.seg_kind = run.seg_kind;
+    whole.seg_bytes = run.seg_bytes;
+    if (tn_fast_input(stack, netif, &whole, run.to.bytes, run.merged))
+        return n;
+    memset(&pkt, 0, sizeof(pkt));
+    pkt.len = run.to.bytes;
+    pkt.netif = netif;
+    pkt.csum = TENON_CSUM_GOOD;
+    pkt.seg_kind = run.seg_kind;
+    pkt.seg_bytes = run.seg_bytes;
+    pkt.merged = run.merged;
+    pkt.flow_hash = frames->flow_hash;
+    stack_input_packet(stack, &pkt, run.spans, run.to.n);
+    return n;
+}
+
+static void stack_input_burst(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frames, unsigned n)
+{
+    unsigned i;
+
+    for (i = 0; n > 1 && i < n && i < TN_AHEAD; i++)
+        TENON_PREFETCH(frames[i].nspans > 0 ? tenon_span_data(frames[i].spans) : NULL);
+    while (n > 0) {
+        unsigned taken = 1;
+
+        TENON_PREFETCH(tn_ahead(frames, n));
+        if (n > 1 && tn_gro_may(netif, frames))
+            taken = stack_input_together(stack, netif, frames, n);
+        else
+            stack_input_frame(stack, netif, frames);
+        frames += taken;
+        n -= taken;
+    }
 }
 
 static void stack_settle(struct tenon *stack)
@@ -275,15 +342,13 @@ TENON_API int tenon_input(struct tenon *stack, unsigned netif, const struct teno
                           tenon_u32 now_us)
 {
     struct tn_netif *in = tn_netif_at(stack, netif);
-    unsigned i;
 
     if (in == NULL)
         return TENON_EINVAL;
     TENON_ASSERT(stack->depth == 0);
     stack->depth = 1;
     stack_set_time(stack, now_us);
-    for (i = 0; i < n; i++)
-        stack_input_frame(stack, in, &frames[i]);
+    stack_input_burst(stack, in, frames, n);
     stack_settle(stack);
     return TENON_OK;
 }

@@ -3,12 +3,44 @@
 #ifndef TN_STACK_STACK_INTERNAL_H
 #define TN_STACK_STACK_INTERNAL_H
 
-#include <tenon/stack.h>
+#include "core.h"
 
 TENON_BEGIN_DECLS
 
 /* Replace every 0 that means "default". */
 TENON_INTERNAL void tn_conf_complete(struct tenon_conf *conf);
+
+/* ---- what comes next in a burst --------------------------------------------------------------------- */
+
+/* A port has written the frames with DMA, or another core has: they are in no cache near. While one frame is worked on,
+ * the headers of one behind it are on their way: their first 64 bytes or so, since more does not pay when they are near
+ * after all. (Spans and buffers have just been filled in by the port.) For TENON_PREFETCH(), in functions that do
+ * something else besides: compilers drop one that does not. */
+enum { TN_AHEAD = 4 };
+
+/* n frames are left, the first of them is the one at work. Where there is none so far ahead: what is near anyway. */
+TENON_INLINE const tenon_u8 *tn_ahead(const struct tenon_frame *frames, unsigned n)
+{
+    return n > TN_AHEAD && frames[TN_AHEAD].nspans > 0 ? tenon_span_data(frames[TN_AHEAD].spans)
+                                                       : (const tenon_u8 *)frames;
+}
+
+/* ---- several frames as one packet: gro.c ------------------------------------------------------------ */
+
+struct tn_gro {
+    struct tn_gather to; /* the first frame without its padding, and the payload of the others */
+    tenon_u32 merged;                               /* bytes of the others' payload */
+    tenon_u32 rx_bytes;                             /* of all frames, padding included */
+    tenon_u16 seg_bytes;                            /* the largest payload of one */
+    tenon_u8 seg_kind;
+    struct tenon_span spans[TN_RX_SPANS_MAX];
+};
+/* A quick look at two frames: 0 if the second does not continue the first for sure. */
+TENON_INTERNAL int tn_gro_may(const struct tn_netif *netif, const struct tenon_frame *frames);
+/* After that: put the first of n frames and those that continue it together. @return how many; 1: `run` is
+ * not filled in */
+TENON_INTERNAL unsigned tn_gro_collect(struct tn_gro *run, const struct tn_netif *netif,
+                                       const struct tenon_frame *frames, unsigned n);
 
 TENON_END_DECLS
 

@@ -11,13 +11,31 @@ TENON_INTERNAL unsigned tn_tx_room(const struct tenon *stack)
     return (unsigned)(stack->tx.max - stack->tx.n);
 }
 
-/* Give up the references of the first n frames and move the others to the front. */
-static void tx_retire(struct tn_burst *tx, unsigned n)
+/* The port took n frames: count them, and give up the references on what they are made of. */
+static void tx_took(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frames, unsigned n)
+{
+    tenon_u32 bytes = 0;
+    unsigned i, j;
+
+    for (i = 0; i < n; i++) {
+        const struct tenon_span *spans = frames[i].spans;
+
+        for (j = 0; j < frames[i].nspans; j++) {
+            bytes += spans[j].len;
+            tenon_buf_put(spans[j].buf);
+        }
+    }
+    tn_count_n(stack, TENON_STAT_TX_FRAMES, n);
+    tn_count_n(stack, TENON_STAT_TX_BYTES, bytes);
+    netif->tx_frames += n;
+    netif->tx_bytes += bytes;
+}
+
+/* The first n frames are gone: move the others to the front. */
+static void tx_move_up(struct tn_burst *tx, unsigned n)
 {
     unsigned i, j;
 
-    for (i = 0; i < n; i++)
-        tn_spans_put(tx->frames[i].spans, tx->frames[i].nspans);
     for (i = n; i < tx->n; i++) {
         struct tenon_span *to = tx->spans + (size_t)(i - n) * tx->gather;
 
@@ -30,23 +48,10 @@ static void tx_retire(struct tn_burst *tx, unsigned n)
     tx->n = (tenon_u16)(tx->n - n);
 }
 
-static void tx_account(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frame)
-{
-    tenon_u32 bytes = 0;
-    unsigned i;
-
-    for (i = 0; i < frame->nspans; i++)
-        bytes += frame->spans[i].len;
-    tn_count(stack, TENON_STAT_TX_FRAMES);
-    tn_count_n(stack, TENON_STAT_TX_BYTES, bytes);
-    netif->tx_frames++;
-    netif->tx_bytes += bytes;
-}
-
 TENON_INTERNAL void tn_tx_flush(struct tenon *stack)
 {
     struct tn_burst *tx = &stack->tx;
-    unsigned done = 0, i;
+    unsigned done = 0;
 
     tx->blocked = 0;
     while (done < tx->n) {
@@ -57,8 +62,7 @@ TENON_INTERNAL void tn_tx_flush(struct tenon *stack)
             same++;
         taken = stack->ops->transmit(stack->host, tx->netifs[done], tx->frames + done, same);
         TENON_ASSERT(taken <= same);
-        for (i = 0; i < taken; i++)
-            tx_account(stack, netif, &tx->frames[done + i]);
+        tx_took(stack, netif, tx->frames + done, taken);
         done += taken;
         if (taken < same) {
             tn_count(stack, TENON_STAT_TX_BUSY);
@@ -66,11 +70,14 @@ TENON_INTERNAL void tn_tx_flush(struct tenon *stack)
             break;
         }
     }
-    tx_retire(tx, done);
+    if (TENON_LIKELY(done == tx->n))
+        tx->n = 0;
+    else
+        tx_move_up(tx, done);
 }
 
-/* A free frame of the burst, or NULL when the port has taken nothing for too long. */
-static struct tenon_frame *tx_slot(struct tenon *stack)
+/* The spans of the next free frame of the burst, or NULL when the port has taken nothing for too long. */
+static struct tenon_span *tx_slot(struct tenon *stack)
 {
     struct tn_burst *tx = &stack->tx;
 
@@ -80,7 +87,7 @@ static struct tenon_frame *tx_slot(struct tenon *stack)
         tn_count(stack, TENON_STAT_TX_FULL);
         return NULL;
     }
-    return &tx->frames[tx->n];
+    return tx->spans + (size_t)tx->n * tx->gather;
 }
 
 static int tx_drop(struct tn_out *out, int error)
@@ -89,26 +96,9 @@ static int tx_drop(struct tn_out *out, int error)
     return error;
 }
 
-/* Put a frame into the burst as it is; the number of its spans fits. */
-static int tx_enqueue(struct tenon *stack, struct tn_out *out)
+/* What the port is told of a packet, but for its spans. */
+static void tx_describe(struct tenon_frame *frame, const struct tn_out *out)
 {
-    struct tn_burst *tx = &stack->tx;
-    struct tenon_frame *frame = tx_slot(stack);
-    struct tenon_span *spans;
-    unsigned i;
-
-    if (frame == NULL)
-        return tx_drop(out, TENON_EAGAIN);
-    TENON_ASSERT(out->nspans + 1 <= tx->gather);
-    spans = tx->spans + (size_t)tx->n * tx->gather;
-    spans[0].buf = out->hdr;
-    spans[0].off = out->off;
-    spans[0].len = out->len;
-    for (i = 0; i < out->nspans; i++)
-        spans[i + 1] = out->spans[i];
-    tn_spans_ref(out->spans, out->nspans);
-    frame->spans = spans;
-    frame->nspans = (tenon_u16)(out->nspans + 1);
     frame->seg_kind = out->seg_kind;
     frame->seg_bytes = out->seg_bytes;
     frame->header_bytes = (tenon_u16)(out->l4_off + out->l4_bytes - out->off);
@@ -121,30 +111,57 @@ static int tx_enqueue(struct tenon *stack, struct tn_out *out)
         frame->csum_offset = out->csum_offset;
     }
     frame->flow_hash = 0;
+}
+
+/* The frame of tx_slot() is described: spans[1] and those that follow are there, with their references. */
+static void tx_commit(struct tn_burst *tx, const struct tn_out *out, struct tenon_span *spans, unsigned nspans)
+{
+    struct tenon_frame *frame = &tx->frames[tx->n];
+
+    spans[0].buf = out->hdr;
+    spans[0].off = out->off;
+    spans[0].len = out->len;
+    frame->spans = spans;
+    frame->nspans = (tenon_u16)(nspans + 1);
     tx->netifs[tx->n] = out->netif;
     tx->n++;
+}
+
+/* Put a frame into the burst as it is; the number of its spans fits. */
+static int tx_enqueue(struct tenon *stack, struct tn_out *out)
+{
+    struct tenon_span *spans = tx_slot(stack);
+    unsigned i;
+
+    if (spans == NULL)
+        return tx_drop(out, TENON_EAGAIN);
+    TENON_ASSERT(out->nspans + 1 <= stack->tx.gather);
+    for (i = 0; i < out->nspans; i++) {
+        spans[i + 1] = out->spans[i];
+        tenon_buf_ref(out->spans[i].buf);
+    }
+    tx_describe(&stack->tx.frames[stack->tx.n], out);
+    tx_commit(&stack->tx, out, spans, out->nspans);
     return TENON_OK;
 }
 
 /* Complete the transport checksum: the field holds the folded sum of the pseudo-header. */
-static void tx_checksum(struct tenon *stack, struct tn_out *out)
+static void tx_checksum(struct tenon *stack, const struct tn_out *out, const struct tenon_span *spans,
+                        tenon_u32 payload)
 {
     tenon_u8 *l4 = out->hdr->data + out->l4_off;
     const tenon_u32 in_header = out->off + out->len - out->l4_off;
     struct tn_csum csum;
     tenon_u16 sum;
 
-    if (!out->csum || out->csum_done)
-        return;
     tn_csum_init(&csum);
     tn_csum_add(&csum, l4, in_header);
-    if (out->payload > 0)
-        tn_csum_add_spans(&csum, out->spans, 0, out->payload);
+    if (payload > 0)
+        tn_csum_add_spans(&csum, spans, 0, payload);
     sum = (tenon_u16)(~csum.sum & 0xFFFFUL);
     if (sum == 0 && out->proto == TN_PROTO_UDP)
         sum = 0xFFFF;    /* RFC 768: zero would mean that there is none */
     put16be(l4 + out->csum_offset, sum);
-    out->csum_done = 1;
     tn_count(stack, TENON_STAT_TX_CSUM_SOFT);
 }
 
@@ -199,8 +216,10 @@ static int tx_packet(struct tenon *stack, const struct tn_netif *netif, struct t
     const unsigned limit = tx_gather_limit(stack, netif);
     int error;
 
-    if (!(netif->conf.caps & TENON_CAP_TX_CSUM))
-        tx_checksum(stack, out);
+    if (!(netif->conf.caps & TENON_CAP_TX_CSUM) && out->csum && !out->csum_done) {
+        tx_checksum(stack, out, out->spans, out->payload);
+        out->csum_done = 1;
+    }
     if (out->nspans + 1 <= limit)
         return tx_enqueue(stack, out);
     error = tx_linearise(stack, out, copies, (unsigned)tn_min(limit - 1, TX_SPANS_MAX));
@@ -222,82 +241,235 @@ static int tx_can_segment(const struct tn_netif *netif, unsigned seg_kind)
     }
 }
 
-/* Write the lengths, the identification and the pseudo-header sum of one piece: `bytes` of payload, the
- * index-th of its frame. */
-static void tx_piece_headers(struct tn_out *piece, const struct tn_out *whole, tenon_u32 bytes, unsigned index)
+/* ---- segmentation in software -------------------------------------------------------------------------- */
+
+/* RFC 9293 3.7: each piece continues the sequence; FIN and PSH belong to the last, CWR (RFC 3168 6.1.2) to
+ * the first. */
+enum { TX_CUT_LAST = TN_TCP_FIN | TN_TCP_PSH };
+
+/* A packet that is being cut. Its header is the pattern of the pieces' headers, and becomes the last one's; a
+ * cursor goes through its payload once. What differs between the pieces is added to sums that are made once
+ * (RFC 1624). */
+struct tx_cut {
+    struct tn_out *out;               /* the packet; then one piece after the other */
+    struct tenon_buf *pattern;
+    const struct tenon_span *span;    /* payload that is left begins there ... */
+    tenon_u32 at;                     /* ... so many bytes in */
+    tenon_u32 left;                   /* bytes of it */
+    tenon_u32 seq;
+    tenon_u32 id;                     /* IPv4: identification of the next piece */
+    tenon_u16 ip_sum;                 /* IPv4: the sum of the header without identification and checksum */
+    tenon_u16 ip_len;                 /* ... with this length, which the pattern has */
+    tenon_u16 pseudo;                 /* the sum of the pseudo-header without the length */
+    tenon_u8 is_v4, is_tcp, tcp_flags;
+    tenon_u8 limit;                   /* spans that a piece may have */
+    struct tenon_frame frame;         /* a piece as it is described to the port */
+};
+
+static void tx_cut_begin(struct tx_cut *cut, struct tn_out *out)
 {
-    const int is_v4 = tenon_ip_is_v4(&whole->src);
-    const tenon_u32 l4_len = whole->l4_bytes + bytes;
-    tenon_u8 *l4 = piece->hdr->data + piece->l4_off;
-    struct tenon_ip dst = whole->dst;
+    tenon_u8 *l4 = out->hdr->data + out->l4_off;
+    const tenon_u8 *ip = l4 - TN_IP4_BYTES;
 
-    if (is_v4) {
-        tenon_u8 *ip = l4 - TN_IP4_BYTES;
-        const tenon_u16 id = get16be(ip + 4);
+    cut->out = out;
+    cut->pattern = out->hdr;
+    cut->span = out->spans;
+    cut->at = 0;
+    cut->left = out->payload;
+    cut->is_tcp = out->proto == TN_PROTO_TCP;
+    cut->seq = cut->tcp_flags = 0;
+    if (cut->is_tcp) {
+        cut->seq = get32be(l4 + 4);
+        cut->tcp_flags = l4[13];
+        l4[13] = (tenon_u8)(l4[13] & ~TX_CUT_LAST);
+    }
+    cut->is_v4 = (tenon_u8)tenon_ip_is_v4(&out->src);
+    cut->pseudo = tn_csum_pseudo(&out->src, &out->dst, out->proto, 0);
+    cut->id = 0;
+    if (cut->is_v4) {
+        cut->id = get16be(ip + 4);
+        cut->ip_len = get16be(ip + 2);
+        cut->ip_sum = tn_csum_join(0xFFFFUL ^ get16be(ip + 10), 0xFFFFUL ^ cut->id);
+    }
+    out->seg_kind = TENON_SEG_NONE;
+    out->seg_bytes = 0;
+}
 
-        put16be(ip + 2, TN_IP4_BYTES + l4_len);
-        put16be(ip + 4, (tenon_u32)id + index);
-        put16be(ip + 10, 0);
-        put16be(ip + 10, (tenon_u32)(tenon_u16)~tn_csum_sum(ip, TN_IP4_BYTES));
+/* The pattern for pieces of this length. */
+static void tx_cut_length(struct tx_cut *cut, tenon_u32 bytes)
+{
+    const struct tn_out *out = cut->out;
+    const tenon_u32 l4_len = out->l4_bytes + bytes;
+    tenon_u8 *l4 = cut->pattern->data + out->l4_off;
+
+    if (cut->is_v4) {
+        const tenon_u16 len = (tenon_u16)(TN_IP4_BYTES + l4_len);
+
+        cut->ip_sum = tn_csum_join(tn_csum_join(cut->ip_sum, 0xFFFFUL ^ cut->ip_len), len);
+        cut->ip_len = len;
+        put16be(l4 - TN_IP4_BYTES + 2, len);
     } else {
         put16be(l4 - TN_IP6_BYTES + 4, l4_len);
     }
-    if (whole->proto == TN_PROTO_UDP)
+    if (out->proto == TN_PROTO_UDP)
         put16be(l4 + 4, l4_len);
-    put16be(l4 + piece->csum_offset, tn_csum_pseudo(&whole->src, &dst, whole->proto, l4_len));
+    put16be(l4 + out->csum_offset, tn_csum_join(cut->pseudo, l4_len));
 }
 
-/* RFC 9293 3.7: each piece continues the sequence; FIN and PSH belong to the last, CWR to the first. */
-static void tx_piece_tcp(const struct tn_out *piece, tenon_u32 offset, int first, int last)
+/* What differs in every piece's header. */
+static void tx_cut_number(struct tx_cut *cut, tenon_u8 *l4)
 {
-    tenon_u8 *l4 = piece->hdr->data + piece->l4_off;
-
-    put32be(l4 + 4, get32be(l4 + 4) + offset);
-    if (!first)
-        l4[13] = (tenon_u8)(l4[13] & ~TN_TCP_CWR);
-    if (!last)
-        l4[13] = (tenon_u8)(l4[13] & ~(TN_TCP_FIN | TN_TCP_PSH));
+    if (cut->is_v4) {
+        put16be(l4 - TN_IP4_BYTES + 4, cut->id);
+        put16be(l4 - TN_IP4_BYTES + 10, 0xFFFFUL ^ tn_csum_join(cut->ip_sum, cut->id));
+        cut->id = (cut->id + 1) & 0xFFFFUL;
+    }
+    if (cut->is_tcp)
+        put32be(l4 + 4, cut->seq);
 }
 
-/* Cut payload [offset, offset + bytes) of `whole` out as a packet of its own. */
-static int tx_piece(struct tenon *stack, const struct tn_netif *netif, const struct tn_out *whole, tenon_u32 offset,
-                    tenon_u32 bytes)
+/* The header of a piece; NULL: no buffer. */
+static struct tenon_buf *tx_cut_header(struct tenon *stack, struct tx_cut *cut, int is_last)
 {
-    const int last = offset + bytes == whole->payload;
-    struct tenon_span spans[TX_SPANS_MAX];
-    struct tenon_buf *buf = tn_buf_get(stack);
-    struct tn_out piece = *whole;
-    struct tn_gather to;
+    const struct tn_out *out = cut->out;
+    struct tenon_buf *pattern = cut->pattern;
+    tenon_u8 *flags = pattern->data + out->l4_off + 13;
+    struct tenon_buf *buf;
 
+    if (is_last) {
+        cut->pattern = NULL;
+        if (cut->is_tcp)
+            *flags = (tenon_u8)(*flags | (cut->tcp_flags & TX_CUT_LAST));
+        return pattern;
+    }
+    buf = tn_buf_get(stack);
     if (buf == NULL)
-        return TENON_ENOMEM;
-    memcpy(buf->data + whole->off, whole->hdr->data + whole->off, whole->len);
-    piece.hdr = buf;
-    piece.seg_kind = TENON_SEG_NONE;
-    piece.seg_bytes = 0;
-    tn_gather_init(&to, spans, TX_SPANS_MAX);
-    tn_spans_slice(&to, whole->spans, whole->nspans, offset, bytes);
-    TENON_ASSERT(to.bytes == bytes);
-    piece.spans = spans;
-    piece.nspans = to.n;
-    piece.payload = bytes;
-    tx_piece_headers(&piece, whole, bytes, (unsigned)(offset / whole->seg_bytes));
-    if (whole->proto == TN_PROTO_TCP)
-        tx_piece_tcp(&piece, offset, offset == 0, last);
-    return tx_packet(stack, netif, &piece);
+        return NULL;
+    memcpy(buf->data + out->off, pattern->data + out->off, out->len);
+    if (cut->tcp_flags & TN_TCP_CWR) {
+        cut->tcp_flags = (tenon_u8)(cut->tcp_flags & ~TN_TCP_CWR);
+        *flags = (tenon_u8)(*flags & ~TN_TCP_CWR);
+    }
+    return buf;
 }
 
-/* Segmentation in software: headers are copied, payload is referenced. When the burst fills up, or memory
- * ends, in the middle, the rest is lost, as in a full queue; an error says that nothing was sent. */
+/* Payload of a piece that does not lie in one span: at most `max` of them, and the cursor goes on. @return how many;
+ * 0: they are more, and nothing has changed */
+static unsigned tx_cut_spans(struct tx_cut *cut, struct tenon_span *to, unsigned max, tenon_u32 bytes)
+{
+    const struct tenon_span *span = cut->span;
+    tenon_u32 at = cut->at;
+    unsigned n = 0;
+
+    while (bytes > 0) {
+        const tenon_u32 take = tn_min(span->len - at, bytes);
+
+        if (take > 0) {
+            if (n == max)
+                return 0;
+            to[n].buf = span->buf;
+            to[n].off = span->off + at;
+            to[n].len = take;
+            n++;
+            bytes -= take;
+            at += take;
+        }
+        if (at == span->len) {
+            span++;
+            at = 0;
+        }
+    }
+    cut->span = span;
+    cut->at = at;
+    return n;
+}
+
+static unsigned tx_cut_payload(struct tx_cut *cut, struct tenon_span *to, tenon_u32 bytes)
+{
+    unsigned n, i;
+
+    if (TENON_LIKELY(cut->span->len - cut->at >= bytes && cut->limit > 0)) {
+        to->buf = cut->span->buf;
+        to->off = cut->span->off + cut->at;
+        to->len = bytes;
+        tenon_buf_ref(to->buf);
+        cut->at += bytes;
+        return 1;
+    }
+    n = tx_cut_spans(cut, to, cut->limit, bytes);
+    for (i = 0; i < n; i++)
+        tenon_buf_ref(to[i].buf);
+    return n;
+}
+
+/* A piece of too many spans goes the way of a whole packet. */
+static int tx_cut_linearise(struct tenon *stack, const struct tn_netif *netif, struct tx_cut *cut, tenon_u32 bytes)
+{
+    struct tn_out *out = cut->out;
+    const tenon_u32 len = out->len;
+    struct tenon_span spans[TX_SPANS_MAX];
+    int error;
+
+    out->spans = spans;
+    out->nspans = tx_cut_spans(cut, spans, TX_SPANS_MAX, bytes);
+    out->payload = bytes;
+    out->csum_done = 0;
+    TENON_ASSERT(out->nspans > 0);
+    error = tx_packet(stack, netif, out);
+    out->len = len;
+    return error;
+}
+
+static int tx_cut_piece(struct tenon *stack, const struct tn_netif *netif, struct tx_cut *cut, tenon_u32 bytes)
+{
+    struct tn_out *out = cut->out;
+    struct tenon_span *spans = tx_slot(stack);
+    unsigned n;
+
+    if (spans == NULL)
+        return TENON_EAGAIN;
+    out->hdr = tx_cut_header(stack, cut, bytes == cut->left);
+    if (out->hdr == NULL)
+        return TENON_ENOMEM;
+    tx_cut_number(cut, out->hdr->data + out->l4_off);
+    n = tx_cut_payload(cut, spans + 1, bytes);
+    if (TENON_UNLIKELY(n == 0))
+        return tx_cut_linearise(stack, netif, cut, bytes);
+    if (!(netif->conf.caps & TENON_CAP_TX_CSUM))
+        tx_checksum(stack, out, spans + 1, bytes);
+    stack->tx.frames[stack->tx.n] = cut->frame;
+    tx_commit(&stack->tx, out, spans, n);
+    return TENON_OK;
+}
+
+/* Headers are copied, payload is referenced. When the burst fills up, or memory ends, in the middle, the rest is
+ * lost, as in a full queue; an error says that nothing was sent. */
 static int tx_segment(struct tenon *stack, const struct tn_netif *netif, struct tn_out *out)
 {
-    tenon_u32 offset;
+    const tenon_u32 whole = out->payload, step = out->seg_bytes;
     int error = TENON_OK;
+    struct tx_cut cut;
 
     tn_count(stack, TENON_STAT_TX_SEGMENTED);
-    for (offset = 0; offset < out->payload && error == TENON_OK; offset += out->seg_bytes)
-        error = tx_piece(stack, netif, out, offset, tn_min(out->seg_bytes, out->payload - offset));
-    return tx_drop(out, offset > out->seg_bytes ? TENON_OK : error);
+    tx_cut_begin(&cut, out);
+    tx_cut_length(&cut, step);
+    out->csum_done = !(netif->conf.caps & TENON_CAP_TX_CSUM);    /* by each piece, before it is handed over */
+    tx_describe(&cut.frame, out);
+    cut.limit = (tenon_u8)tn_min(tx_gather_limit(stack, netif) - 1, 255);
+    while (cut.left > 0) {
+        const tenon_u32 bytes = tn_min(step, cut.left);
+
+        if (bytes < step)
+            tx_cut_length(&cut, bytes);
+        error = tx_cut_piece(stack, netif, &cut, bytes);
+        if (error != TENON_OK)
+            break;
+        cut.left -= bytes;
+        cut.seq += bytes;
+    }
+    if (cut.pattern != NULL)
+        tenon_buf_put(cut.pattern);
+    return cut.left < whole ? TENON_OK : error;
 }
 
 TENON_INTERNAL int tn_tx(struct tenon *stack, struct tn_out *out)

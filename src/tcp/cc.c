@@ -171,6 +171,8 @@ TENON_INTERNAL int tn_tcp_cc_change(struct tenon_tcp *conn, const struct tenon_c
     memset(words, 0, ops->more_words > 0 ? cc_bytes(ops) : sizeof(flight->words));
     conn->cc.ops = ops;
     conn->cc.words = words;
+    if (tn_rate_is_wanted(conn))
+        tn_rate_begin(conn);
     conn->cc.pacing = 0;
     return TENON_OK;
 }

@@ -12,10 +12,12 @@
 enum {
     BBR_LOSS_PER = 50,
     BBR_LOSS_FORGIVEN = 2,
+    BBR_FORGIVEN_PER = 25,
+    BBR_LONG_QUEUE = 1500,
     BBR_BETA = 700,
     BBR_HEADROOM = 150,
     BBR_MARGIN = 990
-}; /* 2 % is one in 50 */
+}; /* 2 % is one in 50, 4 % one in 25 */
 enum {
     BBR_FULL_ROUNDS = 3,
     BBR_FULL_GROWTH = 1250,
@@ -121,6 +123,12 @@ static int bbr_window_is_used(const struct tn_bbr *b)
 }
 
 /* ---- states (5.3) ---------------------------------------------------------------------------------------------- */
+
+/* For the trace, whose phases have the order of our states. */
+static void bbr_tell_phase(struct bbr_step *s)
+{
+    s->cc->words[TENON_CC_PHASE_WORD] = (tenon_u32)TENON_TRACE_PHASE_STARTUP + s->b->state;
+}
 
 static int bbr_probes_bw(const struct tn_bbr *b)
 {
@@ -250,14 +258,25 @@ static void bbr_note_loss(struct bbr_step *s)
     s->b->is_loss_in_round = 1;
 }
 
+/* The queue is longer than half of the pipe: it is about to be full, and others wait in it. */
+static int bbr_is_queue_long(const struct bbr_step *s)
+{
+    return s->event->srtt_us > tn_cc_scale(s->b->min_rtt_us, BBR_LONG_QUEUE);
+}
+
 /* More than 2 % of what was sent, or without SACK, which shows one loss of a round trip, any. The draft
  * judges each window by itself, and in one of 50 segments a second loss is too much: with 1 % of losses by
- * chance, which it means to bear, most probes would end so. Two segments are forgiven. */
+ * chance, which it means to bear, most probes would end so. Two segments are forgiven, but no more than 4 %,
+ * because in a window of ten a loss is the queue's answer to the probe; and none where the queue is long. */
 static int bbr_is_loss_high(const struct bbr_step *s, tenon_u32 lost, tenon_u32 sent)
 {
+    tenon_u32 forgiven = tn_min(sent / BBR_FORGIVEN_PER, BBR_LOSS_FORGIVEN * (tenon_u32)s->event->mss);
+
     if (!s->event->sack)
         return lost > 0;
-    return lost > bbr_sum(sent / BBR_LOSS_PER, BBR_LOSS_FORGIVEN * (tenon_u32)s->event->mss);
+    if (bbr_is_queue_long(s))
+        forgiven = 0;
+    return lost > bbr_sum(sent / BBR_LOSS_PER, forgiven);
 }
 
 static int bbr_is_inflight_too_high(const struct bbr_step *s)
@@ -397,14 +416,16 @@ static void bbr_update_max_bw(struct bbr_step *s)
         s->b->max_bw[0] = tn_max(s->b->max_bw[0], s->rs.rate);
 }
 
-/* Once per round: outside of probing, losses mean that there is less room than before. Not so the few that a probe
- * would bear: each round with one would take its share off the rate, until the next probe finds that nothing has
- * changed. */
+/* Once per round: outside of probing, losses mean that there is less room than before. Not so, where the queue is
+ * short, the few that a probe would bear: each round with one would take its share off the rate, until the next
+ * probe finds that nothing has changed. */
 static void bbr_adapt_lower_bounds(struct bbr_step *s)
 {
     struct tn_bbr *b = s->b;
 
-    if (bbr_probes_bw(b) || !b->is_loss_in_round || !bbr_is_loss_high(s, b->recent_lost, b->recent_delivered))
+    if (bbr_probes_bw(b) || !b->is_loss_in_round)
+        return;
+    if (!bbr_is_queue_long(s) && !bbr_is_loss_high(s, b->recent_lost, b->recent_delivered))
         return;
     if (b->bw_shortterm == TN_BBR_INFINITE)
         b->bw_shortterm = bbr_max_bw(b);
@@ -752,6 +773,7 @@ static void bbr_delivered(struct tenon_cc *cc, const struct tenon_cc_event *even
     s.b->in_fast_recovery = event->in_recovery == 1;    /* the ACK that ends it still belongs to it */
     bbr_set_pacing(&s, bbr_gains[s.b->state].pacing);
     bbr_set_cwnd(&s);
+    bbr_tell_phase(&s);
 }
 
 /* 5.2.1 */
@@ -777,6 +799,7 @@ static void bbr_init(struct tenon_cc *cc, const struct tenon_cc_event *event)
     b->undo_state = TN_BBR_NO_STATE;
     bbr_reset_short_term(b);
     bbr_init_pacing(&s);
+    bbr_tell_phase(&s);
 }
 
 static void bbr_acked(struct tenon_cc *cc, const struct tenon_cc_event *event)
@@ -873,6 +896,7 @@ static void bbr_undo(struct tenon_cc *cc, const struct tenon_cc_event *event)
         bbr_start_refill(&s);
     }
     b->undo_state = TN_BBR_NO_STATE;
+    bbr_tell_phase(&s);
 }
 
 const struct tenon_cc_ops tenon_cc_bbr = {

@@ -23,8 +23,11 @@ static tenon_u32 cwv_slot_ms(const struct tn_cwv_now *now)
 static void cwv_turn(struct tn_cwv *cwv, const struct tn_cwv_now *now)
 {
     const tenon_u32 slot = cwv_slot_ms(now);
-    tenon_u32 turns = (now->ms - cwv->slot_ms) / slot;
+    tenon_u32 turns;
 
+    if (now->ms - cwv->slot_ms < slot)
+        return;
+    turns = (now->ms - cwv->slot_ms) / slot;
     if (turns >= TN_CWV_SLOTS) {
         memset(cwv->acked, 0, sizeof(cwv->acked));
         cwv->slot_ms = now->ms;

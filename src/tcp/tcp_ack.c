@@ -5,7 +5,7 @@
 /* ---- RTT (RFC 6298 2, Jacobson's integer form) ---------------------------------------------------------- */
 
 /* The shortest round trip that was seen, forgotten after five minutes: paths change (RFC 8985 6.2 step 1). */
-static void ack_take_min_rtt(struct tenon_tcp *conn, tenon_u32 rtt_us)
+TENON_INTERNAL void tn_tcp_take_min_rtt(struct tenon_tcp *conn, tenon_u32 rtt_us)
 {
     if (rtt_us > conn->min_rtt_us && conn->stack->now_ms - conn->flight->min_rtt_ms < 300000UL)
         return;
@@ -35,7 +35,7 @@ TENON_INTERNAL void tn_tcp_rtt_sample(struct tenon_tcp *conn, tenon_u32 rtt_us)
 {
     rtt_us = tn_max(1, tn_min(rtt_us, 0x0FFFFFFFUL));
     if (conn->min_rtt_us == 0xFFFFFFFFUL)
-        ack_take_min_rtt(conn, rtt_us);
+        tn_tcp_take_min_rtt(conn, rtt_us);
     if (conn->srtt8 == 0) {
         conn->srtt8 = rtt_us << 3;
         conn->rttvar4 = rtt_us << 1;
@@ -69,7 +69,7 @@ static void ack_take_rtt(struct tenon_tcp *conn, struct tn_ack *ack)
 
     if (ack->has_newest && !ack->newest_again) {
         ack->fresh_rtt_us = tn_max(1, now - ack->newest.sent_us);
-        ack_take_min_rtt(conn, ack->fresh_rtt_us);
+        tn_tcp_take_min_rtt(conn, ack->fresh_rtt_us);
         conn->flight->tlp_sampled = 1;
     }
     if ((conn->flags & TN_TCP_F_RTT_TIMING) && tn_seq_gt(seg->ack, conn->flight->rtt_seq)) {

@@ -207,6 +207,7 @@ TENON_API int tenon_tcp_urgent(struct tenon_tcp *conn)
         return error;
     if (conn->flight == NULL)
         return TENON_OK;    /* nothing is queued that it could point behind */
+    tn_fast_end(conn);
     conn->flight->snd_up = conn->snd_end;
     conn->flags |= TN_TCP_F_URGENT_SND;
     tn_tcp_make_ready(conn);
@@ -224,6 +225,7 @@ TENON_API int tenon_tcp_finish(struct tenon_tcp *conn)
         return TENON_OK;
     }
     (void)tn_flight_get(conn);    /* if there is no memory for it, a timer tries again */
+    tn_fast_end(conn);
     conn->flags |= TN_TCP_F_FIN_QUEUED;
     tn_tcp_make_ready(conn);
     return TENON_OK;
@@ -240,6 +242,7 @@ TENON_API void tenon_tcp_close(struct tenon_tcp *conn)
         tenon_tcp_abort(conn);    /* RFC 9293 3.6.1 (SHLD-3): the peer must learn that data is lost */
         return;
     }
+    tn_fast_end(conn);
     conn->flags |= TN_TCP_F_NO_READER;
     (void)tenon_tcp_finish(conn);
     if (conn->state == TENON_TCP_FIN_WAIT_2)
@@ -378,6 +381,7 @@ TENON_API int tenon_tcp_set_cc(struct tenon_tcp *conn, const struct tenon_cc_ops
         tn_tcp_cc_event(conn, &event);
         cc->init(&conn->cc, &event);
     }
+    tn_fast_end(conn);
     if (conn->state != TENON_TCP_CLOSED)
         tn_flight_rest(conn);
     return error;

@@ -79,6 +79,8 @@ TENON_API const char *tenon_tcp_check(const struct tenon_tcp *conn)
         wrong = tn_flight_check(conn);
     if (wrong == NULL)
         wrong = check_receive_side(conn);
+    if (wrong == NULL)
+        wrong = tn_fast_check(conn);
     return wrong;
 }
 

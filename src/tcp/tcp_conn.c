@@ -226,6 +226,7 @@ TENON_INTERNAL void tn_tcp_set_state(struct tenon_tcp *conn, enum tenon_tcp_stat
 {
     const tenon_u8 before = conn->state;
 
+    tn_fast_end(conn);
     conn->state = (tenon_u8)state;
     tn_tcp_trace(conn, TENON_TRACE_STATE, NULL, before);
 }
@@ -306,8 +307,10 @@ TENON_INTERNAL void tn_tcp_end(struct tenon_tcp *conn, int why, int quiet)
     struct tenon *stack = conn->stack;
     const int tell = !quiet && tn_tcp_app_knows(conn);
 
-    if (conn_in_table(conn))
+    if (conn_in_table(conn)) {
+        tn_fast_forget(conn);
         tn_htab_remove(&stack->tcp.conns, &conn->ends.node);
+    }
     tn_timer_stop(&stack->wheel, &conn->timer);
     tn_tcp_leave_backlog(conn);
     tn_tcp_orphan_leave(conn);

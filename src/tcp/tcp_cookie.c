@@ -2,12 +2,13 @@
 /* SYN cookies (RFC 4987 3.6): a SYN is answered and forgotten. What has to be known later is in the numbers of
  * the answer, which the peer's ACK brings back:
  *
- *   sequence number   F(ends) + (count << 24) + ((G(ends, count, irs) + index) & 0xFFFFFF)
+ *   sequence number   F(ends) + (count << 24) + ((G(ends, count, irs) + (index << 21)) & 0xFFFFFF)
  *                     F, G keyed hashes; count of 65.5 s; index of the peer's MSS in a table. The peer's number
- *                     is in G: added, as others do it, one that is off by one would pass with another index
+ *                     is in G, and the index is at the top: added, as others do it, a number that is off by one
+ *                     would pass with another index; so does an ACK that takes our first byte or our FIN with it
  *   timestamp         our clock, its low bits replaced:  5 ECN | 4 SACK | 3..0 window scale, 15: none
  *
- * A peer without timestamps gets neither window scale nor SACK. The answer is not repeated if it is lost, the
+ * A peer without timestamps gets neither window scale, nor SACK, nor ECN. The answer is not repeated if it is lost, the
  * peer's SYN will be. If the peer's ACK is lost, its first data does the same; a peer that waits for us to speak
  * first then waits in vain (RFC 4987 3.6). */
 #include "tcp/tcp_internal.h"
@@ -16,6 +17,7 @@ enum {
     COOKIE_COUNT_SHIFT = 16,    /* milliseconds to counts */
     COOKIE_COUNTS = 2,          /* how many are valid: the present one and the one before */
     COOKIE_MSS_COUNT = 8,
+    COOKIE_MSS_SHIFT = 21,
     COOKIE_TS_MASK = 0x3F,
     COOKIE_TS_NO_WSCALE = 0x0F,
     COOKIE_TS_SACK = 0x10,
@@ -44,9 +46,9 @@ static tenon_u32 cookie_mac(struct tenon *stack, const struct tn_cookie *cookie,
 
 TENON_INTERNAL tenon_u32 tn_cookie_encode(struct tenon *stack, const struct tn_cookie *cookie, unsigned index)
 {
-    const tenon_u32 count = stack->now_ms >> COOKIE_COUNT_SHIFT;
+    const tenon_u32 count = stack->now_ms >> COOKIE_COUNT_SHIFT, mss = (tenon_u32)index << COOKIE_MSS_SHIFT;
 
-    return cookie_base(stack, cookie) + (count << 24) + ((cookie_mac(stack, cookie, count) + index) & 0xFFFFFFUL);
+    return cookie_base(stack, cookie) + (count << 24) + ((cookie_mac(stack, cookie, count) + mss) & 0xFFFFFFUL);
 }
 
 TENON_INTERNAL int tn_cookie_decode(struct tenon *stack, const struct tn_cookie *cookie, tenon_u32 iss)
@@ -54,12 +56,12 @@ TENON_INTERNAL int tn_cookie_decode(struct tenon *stack, const struct tn_cookie 
     const tenon_u32 count = stack->now_ms >> COOKIE_COUNT_SHIFT;
     const tenon_u32 rest = iss - cookie_base(stack, cookie);
     const tenon_u32 age = (count - (rest >> 24)) & 0xFF;
-    tenon_u32 index;
+    tenon_u32 mss;
 
     if (age >= COOKIE_COUNTS)
         return -1;
-    index = (rest - cookie_mac(stack, cookie, count - age)) & 0xFFFFFFUL;
-    return index < COOKIE_MSS_COUNT ? (int)index : -1;
+    mss = (rest - cookie_mac(stack, cookie, count - age)) & 0xFFFFFFUL;
+    return (mss & ((1UL << COOKIE_MSS_SHIFT) - 1)) == 0 ? (int)(mss >> COOKIE_MSS_SHIFT) : -1;
 }
 
 /* ---- the MSS ----------------------------------------------------------------------------------------- */
@@ -92,9 +94,8 @@ static tenon_u32 cookie_ts_clock(struct tenon *stack, const struct tn_cookie *co
 }
 
 /* What goes into the low bits of the timestamp. */
-static tenon_u32 cookie_ts_bits(const struct tn_tcp_options *agreed)
+static tenon_u32 cookie_ts_bits(const struct tn_tcp_options *agreed, int ecn)
 {
-    const int ecn = 0;
     tenon_u32 bits = agreed->has_wscale ? tn_min(agreed->wscale, 14) : (tenon_u32)COOKIE_TS_NO_WSCALE;
 
     if (agreed->has_sack_permitted)
@@ -130,13 +131,15 @@ static void cookie_agree(const struct tenon_tcp_listener *listener, const struct
 
 /* What an ACK says of the SYN. @return 0: its timestamp is none that we have sent */
 static int cookie_options(const struct tenon_tcp_listener *listener, const struct tn_cookie *cookie,
-                          const struct tn_seg *seg, struct tn_tcp_options *options)
+                          const struct tn_seg *seg, struct tn_seg *syn)
 {
+    struct tn_tcp_options *options = &syn->options;
     const tenon_u32 bits = seg->options.ts_ecr & COOKIE_TS_MASK;
     const unsigned wscale = (unsigned)(bits & COOKIE_TS_NO_WSCALE);
     const tenon_u32 age = cookie_ts_clock(listener->stack, cookie) - seg->options.ts_ecr;
 
     memset(options, 0, sizeof(*options));
+    syn->flags = TN_TCP_SYN;
     if (!seg->options.has_timestamp || !listener->opts->values[TENON_TCP_TIMESTAMPS])
         return 1;
     if (age > (tenon_u32)COOKIE_COUNTS << COOKIE_COUNT_SHIFT)
@@ -146,6 +149,8 @@ static int cookie_options(const struct tenon_tcp_listener *listener, const struc
     options->has_sack_permitted = (bits & COOKIE_TS_SACK) != 0;
     options->has_wscale = wscale != COOKIE_TS_NO_WSCALE;
     options->wscale = (tenon_u8)wscale;
+    if (bits & COOKIE_TS_ECN)
+        syn->flags |= TN_TCP_ECE | TN_TCP_CWR;
     return 1;
 }
 
@@ -164,6 +169,7 @@ TENON_INTERNAL void tn_cookie_answer(struct tenon_tcp_listener *listener, const 
     struct tn_tcp_options options;
     struct tn_cookie cookie;
     struct tn_bare bare;
+    int ecn;
 
     tn_tcp_ends_of(seg, &local, &remote);
     cookie.local = &local;
@@ -171,7 +177,8 @@ TENON_INTERNAL void tn_cookie_answer(struct tenon_tcp_listener *listener, const 
     cookie.irs = seg->seq;
     cookie.context = cookie_own_wscale(listener);
     cookie_agree(listener, seg, &options);
-    options.ts_val = cookie_ts_val(cookie_ts_clock(stack, &cookie), cookie_ts_bits(&options));
+    ecn = options.has_timestamp && tn_ecn_accepts(listener->opts, seg->flags);
+    options.ts_val = cookie_ts_val(cookie_ts_clock(stack, &cookie), cookie_ts_bits(&options, ecn));
     options.ts_ecr = seg->options.ts_val;
     options.wscale = cookie_own_wscale(listener);
     options.has_mss = 1;
@@ -182,7 +189,7 @@ TENON_INTERNAL void tn_cookie_answer(struct tenon_tcp_listener *listener, const 
     bare.seq = tn_cookie_encode(stack, &cookie, cookie_mss_index(seg));
     bare.ack = seg->seq + 1;
     bare.wnd = (tenon_u16)tn_min(65535UL, wish[TENON_TCP_RCV_BUF]);
-    bare.flags = TN_TCP_SYN | TN_TCP_ACK;
+    bare.flags = (tenon_u8)(TN_TCP_SYN | TN_TCP_ACK | (ecn ? TN_TCP_ECE : 0));
     bare.ttl = (tenon_u8)wish[TENON_TCP_TTL];
     bare.tos = (tenon_u8)wish[TENON_TCP_TOS];
     bare.options = &options;
@@ -216,7 +223,7 @@ TENON_INTERNAL int tn_cookie_check(struct tenon_tcp_listener *listener, const st
     cookie.context = cookie_own_wscale(listener);
     index = tn_cookie_decode(stack, &cookie, seg->ack - 1);
     *syn = *seg;
-    if (index < 0 || !cookie_options(listener, &cookie, seg, &syn->options)) {
+    if (index < 0 || !cookie_options(listener, &cookie, seg, syn)) {
         tn_count(stack, TENON_STAT_TCP_COOKIE_BAD);
         return 0;
     }

@@ -20,6 +20,13 @@ TENON_INTERNAL unsigned tn_ecn_syn_flags(struct tenon_tcp *conn, unsigned flags)
     return TN_TCP_ECE | TN_TCP_CWR;
 }
 
+TENON_INTERNAL int tn_ecn_accepts(const struct tn_tcp_opts *opts, unsigned flags)
+{
+    const unsigned both = TN_TCP_ECE | TN_TCP_CWR;
+
+    return (flags & both) == both && opts->values[TENON_TCP_ECN] != ECN_OFF;
+}
+
 TENON_INTERNAL void tn_ecn_take_syn(struct tenon_tcp *conn, const struct tn_seg *seg)
 {
     const unsigned both = TN_TCP_ECE | TN_TCP_CWR;
@@ -27,7 +34,7 @@ TENON_INTERNAL void tn_ecn_take_syn(struct tenon_tcp *conn, const struct tn_seg 
     if (seg->flags & TN_TCP_ACK) {
         if ((conn->ecn & TN_ECN_ASKED) && (seg->flags & both) == TN_TCP_ECE)
             conn->ecn |= TN_ECN_ON;
-    } else if ((seg->flags & both) == both && tn_tcp_opt(conn, TENON_TCP_ECN) != ECN_OFF) {
+    } else if (tn_ecn_accepts(conn->opts, seg->flags)) {
         conn->ecn |= TN_ECN_ON;
     }
     conn->flight->ecn_recover = conn->flight->iss;
@@ -106,6 +113,7 @@ TENON_INTERNAL void tn_ecn_acked(struct tenon_tcp *conn, const struct tn_ack *ac
     if (conn->cc.cwnd <= conn->mss && conn->flight != NULL) {
         conn->flags |= TN_TCP_F_PACING;
         conn->flight->pace_us = conn->stack->now_us + conn->flight->rto_us;
+        conn->flight->pace_owed = 0;
     }
     if (ack->flight == 0 || !tn_seq_gt(ack->seg->ack, conn->flight->ecn_recover))
         return;

@@ -36,7 +36,7 @@ struct tn_fastopen {
     struct fastopen_peer peers[1];    /* [conf.tcp_fastopen_cache_max] */
 };
 
-static size_t fastopen_bytes(const struct tenon *stack)
+TENON_INTERNAL size_t tn_fastopen_bytes(const struct tenon *stack)
 {
     return sizeof(struct tn_fastopen) + (stack->conf.tcp_fastopen_cache_max - 1U) * sizeof(struct fastopen_peer);
 }
@@ -54,10 +54,10 @@ static struct tn_fastopen *fastopen_get(struct tenon *stack)
 
     if (fast != NULL)
         return fast;
-    fast = (struct tn_fastopen *)tn_mem_get(stack, fastopen_bytes(stack));
+    fast = (struct tn_fastopen *)tn_mem_get(stack, tn_fastopen_bytes(stack));
     if (fast == NULL)
         return NULL;
-    memset(fast, 0, fastopen_bytes(stack));
+    memset(fast, 0, tn_fastopen_bytes(stack));
     fast->period_ms = stack->now_ms;
     fastopen_make_keys(stack, fast);
     stack->tcp.fastopen = fast;
@@ -67,7 +67,7 @@ static struct tn_fastopen *fastopen_get(struct tenon *stack)
 TENON_INTERNAL void tn_fastopen_fini(struct tenon *stack)
 {
     if (stack->tcp.fastopen != NULL)
-        tn_mem_put(stack, stack->tcp.fastopen, fastopen_bytes(stack));
+        tn_mem_put(stack, stack->tcp.fastopen, tn_fastopen_bytes(stack));
     stack->tcp.fastopen = NULL;
 }
 

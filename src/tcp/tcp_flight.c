@@ -101,6 +101,7 @@ static void flight_init(struct tenon_tcp *conn, struct tn_flight *flight)
     flight->cap = TN_FLIGHT_FEW;
     flight->sendq.ring = flight->few_pieces;
     flight->sendq.cap = TN_SENDQ_FEW;
+    flight->told_ms = conn->stack->now_ms - 1;
     flight->reo_mult = 1;
     flight->tlp_sampled = 1;
     flight->last_snd_ms = conn->progress_ms;
@@ -230,7 +231,9 @@ TENON_INTERNAL void tn_flight_sent(struct tenon_tcp *conn, tenon_u32 end)
     }
     record->end = end;
     record->size = (tenon_u16)tn_max(record->size, tn_min(end - conn->snd_nxt, conn->mss));
-    tn_rate_sending(conn, record, end - conn->snd_nxt);
+    record->sent_us = conn->stack->now_us;
+    if (tn_rate_is_wanted(conn))
+        tn_rate_sending(conn, record, end - conn->snd_nxt);
 }
 
 /* Number of the record that holds `seq`, by bisection. */
@@ -332,7 +335,9 @@ TENON_INTERNAL void tn_flight_sent_again(struct tenon_tcp *conn, tenon_u32 from,
     again.seq = from;
     again.sent.end = end;
     again.sent.size = (tenon_u16)tn_min(end - from, conn->mss);
-    tn_rate_sending(conn, &again.sent, end - from);
+    again.sent.sent_us = conn->stack->now_us;
+    if (tn_rate_is_wanted(conn))
+        tn_rate_sending(conn, &again.sent, end - from);
     flight_again_insert(flight, at, &again);
     flight->again_bytes += end - from;
 }

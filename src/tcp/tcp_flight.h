@@ -91,6 +91,14 @@ struct tn_again {
     struct tn_sent sent;
 };
 
+/* Headers of the link, IPv4 and TCP that are filled in for each segment (tcp_fast.c), and sums of what they hold. */
+struct tn_header {
+    tenon_u8 bytes[68];          /* 66, and what makes copying them simple */
+    tenon_u32 ip_sum, tcp_sum;
+    tenon_u8 tcp_bytes;
+    tenon_u8 tos, tos_data;      /* without data, and with data */
+};
+
 enum { TN_FLIGHT_FEW = 4, TN_AGAIN_MAX = 1024, TN_SENDQ_FEW = 8 };
 
 /* Two kinds of records: what left for the first time, in order of both time and sequence, so that an index finds
@@ -119,12 +127,14 @@ struct tn_flight {
     tenon_u32 rtx_when;          /* tick of TN_TCP_F_RTX_ARMED */
     tenon_u32 rto_when;          /* when the RTO is over; rtx_when is that or earlier */
     tenon_u32 pace_when;         /* of TN_TCP_F_PACE_ARMED */
-    tenon_u32 pace_us, pace_carry;    /* TN_TCP_F_PACING: when the next packet may leave */
+    tenon_u32 pace_us, pace_carry;    /* TN_TCP_F_PACING: when the next packet may leave ... */
+    tenon_u32 pace_owed;         /* ... but for these bytes, which have left since */
     tenon_u32 last_snd_ms;       /* last data segment sent: restart after idle */
     tenon_u32 stalled_ms;        /* TN_TCP_F_STALLED */
     tenon_u8 rtx_timer;          /* enum tn_rtx_timer */
     tenon_u8 dupacks;
     tenon_u8 phase;              /* enum tenon_trace_phase that was traced last */
+    tenon_u8 usual;              /* not 0: nothing keeps the connection from the way of tcp_fast.c */
 
     /* The handshake, and whoever is closed by the application */
     tenon_u32 iss, irs;
@@ -170,6 +180,9 @@ struct tn_flight {
     tenon_u32 undo_una, undo_again, undo_dsack;
     tenon_u32 undo_cwnd, undo_ssthresh, undo_words[TENON_CC_WORDS];
 
+    tenon_u32 told_ms, untold;   /* when the congestion control heard of ACKs, and bytes acknowledged since */
+    tenon_u32 paced_cwnd;        /* window from which the pacing rate was made */
+    struct tn_header header;     /* valid as tenon_tcp.usual says */
     struct tn_cwv cwv;           /* RFC 7661 */
     /* Path MTU (tcp_mtu.c) */
     tenon_u16 mtu_sent;          /* payload of the largest segment sent (RFC 5927 7.2) */
@@ -297,6 +310,8 @@ TENON_INTERNAL int tn_undo_check(struct tenon_tcp *conn, const struct tn_ack *ac
 
 /* ---- tcp_rate.c -------------------------------------------------------------------------------------- */
 
+/* A congestion control that measures takes over: what is in flight gets what it asks for. */
+TENON_INTERNAL void tn_rate_begin(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_rate_sending(struct tenon_tcp *conn, struct tn_sent *sent, tenon_u32 bytes);
 TENON_INTERNAL void tn_rate_sample(struct tenon_tcp *conn, const struct tn_ack *ack,
                                    struct tenon_rate_sample *sample);

@@ -55,6 +55,7 @@ TENON_INTERNAL void tn_tcp_error(struct tenon *stack, const struct tn_err *err)
         return;
     }
     tn_count(stack, TENON_STAT_ICMP_ERROR_RCVD);
+    tn_fast_end(conn);
     if (err->kind == TN_ERR_TOO_BIG)
         icmp_too_big(conn, err);
     else

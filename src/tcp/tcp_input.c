@@ -365,6 +365,7 @@ static int input_repeated_syn(struct tenon_tcp *conn, struct tn_seg *seg)
 
 TENON_INTERNAL void tn_tcp_input_synchronized(struct tenon_tcp *conn, struct tn_seg *seg)
 {
+    tn_fast_end(conn);
     if (input_repeated_syn(conn, seg))
         return;
     if (!input_check_sequence(conn, seg))
@@ -435,6 +436,9 @@ static void input_demux(struct tenon *stack, struct tn_seg *seg)
         return;
     }
     conn = (struct tenon_tcp *)(void *)ends;
+    conn->path->heard_gen = stack->link.gen;
+    conn->path->heard_netif = seg->pkt->netif->index;
+    conn->path->heard_local = conn->ends.local.w[3];
     if (conn->state == TENON_TCP_SYN_SENT)
         input_syn_sent(conn, seg);
     else

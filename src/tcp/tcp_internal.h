@@ -221,7 +221,7 @@ struct tn_time_wait {
     tenon_u32 ts_recent, ts_offset;
     tenon_u32 wait_ms;
     tenon_u16 window;                /* field of the last ACK */
-    tenon_u8 timestamps;
+    tenon_u8 timestamps, sack;       /* 1: agreed on */
     tenon_u8 scope;                  /* interface of a link-local remote address; 0: none */
 };
 
@@ -368,6 +368,7 @@ TENON_INLINE int tn_fastopen_is_early(const struct tenon_tcp *conn)
 
 /* Both. What our SYN or SYN-ACK says. */
 TENON_INTERNAL void tn_fastopen_options(struct tenon_tcp *conn, struct tn_tcp_options *options);
+TENON_INTERNAL size_t tn_fastopen_bytes(const struct tenon *stack);    /* that an instance keeps once it needs them */
 TENON_INTERNAL void tn_fastopen_fini(struct tenon *stack);
 
 /* ---- tcp_input.c, tcp_ack.c, tcp_text.c ------------------------------------------------------------------ */
@@ -380,9 +381,16 @@ TENON_INTERNAL int tn_tcp_ack_input(struct tenon_tcp *conn, struct tn_seg *seg);
 TENON_INTERNAL void tn_tcp_rtt_sample(struct tenon_tcp *conn, tenon_u32 rtt_us);
 /* The RTO that follows from the samples, before it is backed off. */
 TENON_INTERNAL tenon_u32 tn_tcp_rto_us(const struct tenon_tcp *conn);
+/* The shortest round trip that was seen, for five minutes (RFC 8985 6.2 step 1). */
+TENON_INTERNAL void tn_tcp_take_min_rtt(struct tenon_tcp *conn, tenon_u32 rtt_us);
 TENON_INTERNAL void tn_tcp_window_update(struct tenon_tcp *conn, const struct tn_seg *seg);
 /* Seventh and eighth: text and FIN, already trimmed to begin at or behind rcv_nxt and to end in the window. */
 TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg);
+/* Hand text, which is the next in order, to the application. @return 0: the connection is gone */
+TENON_INTERNAL int tn_tcp_deliver(struct tenon_tcp *conn, const struct tenon_span *spans, unsigned n, tenon_u32 bytes);
+/* Text has come, in segments of so many bytes: now or later it is acknowledged. */
+TENON_INTERNAL void tn_tcp_acknowledge(struct tenon_tcp *conn, tenon_u32 one);
+TENON_INTERNAL void tn_tcp_nobody_reads(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_ooo_free(struct tenon_tcp *conn);
 /* [left, right) has arrived once more: the next ACK says so (RFC 2883). */
 TENON_INTERNAL void tn_tcp_note_dup(struct tenon_tcp *conn, tenon_u32 left, tenon_u32 right);
@@ -430,6 +438,8 @@ TENON_INTERNAL const char *tn_sack_check(const struct tenon_tcp *conn);
 
 TENON_INTERNAL int tn_sendq_push(struct tenon_tcp *conn, const struct tenon_span *span);
 TENON_INTERNAL tenon_u32 tn_sendq_write(struct tenon_tcp *conn, const tenon_u8 *bytes, tenon_u32 n);
+/* Copy [seq, seq + len), which is queued, to `bytes`; counted. */
+TENON_INTERNAL void tn_sendq_copy(const struct tenon_tcp *conn, tenon_u8 *bytes, tenon_u32 seq, tenon_u32 len);
 /* Everything before `seq` has been acknowledged. */
 TENON_INTERNAL void tn_sendq_pop(struct tenon_tcp *conn, tenon_u32 seq);
 /* Collect [seq, seq + len), as far as there is room. No references. */
@@ -453,6 +463,11 @@ TENON_INTERNAL void tn_tcp_send_probe(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_send_keepalive(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_send_ack(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_send_reset(struct tenon_tcp *conn);
+/* Window that we can offer: the field for an ACK of this number, which moves rcv_adv. */
+TENON_INTERNAL tenon_u16 tn_tcp_window_field(struct tenon_tcp *conn, tenon_u32 ack);
+/* Spans of payload that a frame may have, and its bytes, through this interface. */
+TENON_INTERNAL unsigned tn_tcp_gather_max(const struct tenon_tcp *conn, const struct tn_netif *netif);
+TENON_INTERNAL tenon_u32 tn_tcp_frame_limit(const struct tenon_tcp *conn, const struct tn_netif *netif);
 /* Window that we can offer, as a right edge. */
 TENON_INTERNAL tenon_u32 tn_tcp_rcv_edge(const struct tenon_tcp *conn);
 TENON_INLINE tenon_u32 tn_tcp_ts_now(const struct tenon_tcp *conn)
@@ -470,6 +485,20 @@ TENON_INLINE int tn_tcp_fin_acked(const struct tenon_tcp *conn)
 {
     return (conn->flags & TN_TCP_F_FIN_QUEUED) && conn->snd_una == conn->snd_end + 1;
 }
+
+/* ---- tcp_fast.c: the usual case ------------------------------------------------------------------------------- */
+
+/* Send all that waits. @return 1: that was all; 0: ask tn_tcp_output() for what is left */
+TENON_INTERNAL int tn_fast_output(struct tenon_tcp *conn);
+/* It leaves the table of connections. */
+TENON_INTERNAL void tn_fast_forget(struct tenon_tcp *conn);
+/* Something is about to happen that is not usual, perhaps. */
+TENON_INLINE void tn_fast_end(struct tenon_tcp *conn)
+{
+    if (conn->flight != NULL)
+        conn->flight->usual = 0;
+}
+TENON_INTERNAL const char *tn_fast_check(const struct tenon_tcp *conn);
 
 /* ---- tcp_reset.c: answers without a connection ------------------------------------------------------------------ */
 
@@ -504,6 +533,8 @@ TENON_INTERNAL void tn_tcp_arm_keepalive(struct tenon_tcp *conn);
 
 /* What an ACK means for loss and congestion; the sequence numbers have been moved. */
 TENON_INTERNAL void tn_tcp_recovery_on_ack(struct tenon_tcp *conn, struct tn_ack *ack);
+/* The congestion control hears what was acknowledged. */
+TENON_INTERNAL void tn_tcp_tell_acked(struct tenon_tcp *conn, const struct tn_ack *ack);
 TENON_INTERNAL void tn_tcp_recovery_on_reorder_timer(struct tenon_tcp *conn);
 /* After silence: whether the window is kept (RFC 7661), aged as need be; else it restarts (RFC 5681 4.1). */
 TENON_INTERNAL int tn_tcp_keeps_window(struct tenon_tcp *conn);
@@ -520,6 +551,12 @@ TENON_INTERNAL void tn_tcp_cc_free(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_cc_enter(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_cc_leave(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_cc_event(struct tenon_tcp *conn, struct tenon_cc_event *event);
+
+/* Whether the congestion control asks for rate samples: nothing is measured for those that do not. */
+TENON_INLINE int tn_rate_is_wanted(const struct tenon_tcp *conn)
+{
+    return conn->cc.ops->delivered != NULL || conn->cc.ops->lost_bytes != NULL;
+}
 
 /* ---- tcp_mtu.c: path MTU (RFC 5927, RFC 4821) ----------------------------------------------------- */
 
@@ -551,6 +588,8 @@ TENON_INTERNAL int tn_mtu_probe_is_lone(const struct tenon_tcp *conn);
 /* Our SYN or SYN-ACK leaves, the peer's has come: the flags that go with it, and what is agreed on. */
 TENON_INTERNAL unsigned tn_ecn_syn_flags(struct tenon_tcp *conn, unsigned flags);
 TENON_INTERNAL void tn_ecn_take_syn(struct tenon_tcp *conn, const struct tn_seg *seg);
+/* A SYN with these flags asks for what the listener or connection with these options accepts. */
+TENON_INTERNAL int tn_ecn_accepts(const struct tn_tcp_opts *opts, unsigned flags);
 /* An acceptable segment: what the network and the peer have marked. */
 TENON_INTERNAL void tn_ecn_received(struct tenon_tcp *conn, const struct tn_seg *seg);
 TENON_INTERNAL void tn_ecn_look(struct tenon_tcp *conn, struct tn_ack *ack);

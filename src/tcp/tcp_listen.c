@@ -117,10 +117,10 @@ TENON_INTERNAL void tn_tcp_leave_backlog(struct tenon_tcp *conn)
 {
     struct tenon_tcp_listener *listener;
 
-    if (conn->flight == NULL)
-        return;
+    if (conn->flight == NULL || conn->flight->listener == NULL)
+        return;    /* it has left, or was never in one */
     listener = conn->flight->listener;
-    if (listener != NULL && tn_fastopen_is_early(conn))
+    if (tn_fastopen_is_early(conn))
         tn_fastopen_leave(conn);
     conn->flight->listener = NULL;
     if (!(conn->flags & TN_TCP_F_PASSIVE_COUNTED))
@@ -314,7 +314,8 @@ static void listen_syn(struct tenon *stack, struct tenon_tcp_listener *listener,
 /* ---- an ACK that brings a cookie ------------------------------------------------------------------------ */
 
 /* The peer has got our SYN-ACK. A connection that is held says so by sending it again when it is accepted; the
- * peer's answer then ends the handshake. Such a connection has a place in the backlog, or is not there. */
+ * peer's answer then ends the handshake. Such a connection has a place in the backlog, or ends: who wants to hold it
+ * has to hear of that. */
 static void listen_decide_cookie(struct tenon_tcp *conn, enum tenon_verdict verdict)
 {
     struct tenon_tcp_listener *listener = conn->flight->listener;
@@ -323,7 +324,7 @@ static void listen_decide_cookie(struct tenon_tcp *conn, enum tenon_verdict verd
         conn->flags |= TN_TCP_F_HELD;
         if (!listen_recycle(listener)) {
             tn_count(conn->stack, TENON_STAT_TCP_BACKLOG_FULL);
-            verdict = TENON_IGNORE;
+            tn_tcp_end(conn, TENON_EABORTED, 0);
         }
     }
     if (conn->state != TENON_TCP_CLOSED)
@@ -363,6 +364,7 @@ TENON_INTERNAL int tn_tcp_take_cookie(struct tenon_tcp *conn, const struct tn_se
         !tn_cookie_check(conn->flight->listener, seg, &syn))
         return 0;
     tn_count(conn->stack, TENON_STAT_TCP_COOKIE_GOOD);
+    conn->ecn = 0;    /* a SYN that is repeated asks for less */
     listen_receive_syn(conn, &syn, seg->ack - 1);
     conn->rcv_adv = conn->rcv_nxt + tn_min(65535UL, tn_tcp_opt(conn, TENON_TCP_RCV_BUF));
     return 1;

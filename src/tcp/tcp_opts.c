@@ -184,6 +184,7 @@ TENON_API int tenon_tcp_set(struct tenon_tcp *conn, enum tenon_tcp_option option
     error = opts_set(conn->stack, &conn->opts, option, value);
     if (error != TENON_OK)
         return error;
+    tn_fast_end(conn);
     opts_withdraw(conn);
     if (option == TENON_TCP_KEEPALIVE_IDLE_S)
         tn_tcp_arm_keepalive(conn);

@@ -64,6 +64,11 @@ static tenon_u16 output_window(struct tenon_tcp *conn, tenon_u32 ack, unsigned s
     return (tenon_u16)field;
 }
 
+TENON_INTERNAL tenon_u16 tn_tcp_window_field(struct tenon_tcp *conn, tenon_u32 ack)
+{
+    return output_window(conn, ack, conn->rcv_wscale);
+}
+
 /* ---- building ---------------------------------------------------------------------------------------------- */
 
 static void output_syn_options(struct tenon_tcp *conn, struct tn_tcp_options *options)
@@ -178,23 +183,6 @@ static void output_control(struct tenon_tcp *conn, tenon_u32 seq, unsigned flags
         output_acked(conn);
 }
 
-/* Copy [seq, seq + len) of the send queue to `bytes`. */
-static void output_copy_bytes(struct tenon_tcp *conn, tenon_u8 *bytes, tenon_u32 seq, tenon_u32 len)
-{
-    tn_count_n(conn->stack, TENON_STAT_COPIED_BYTES, len);
-    while (len > 0) {
-        struct tenon_span span;
-        struct tn_gather one;
-
-        tn_gather_init(&one, &span, 1);
-        tn_sendq_slice(conn, &one, seq, len);
-        memcpy(bytes, tenon_span_data(&span), span.len);
-        bytes += span.len;
-        seq += span.len;
-        len -= span.len;
-    }
-}
-
 /* Payload whose pieces are too many to gather: copied into buffers of ours, which the spans own. */
 static void output_copy(struct tenon_tcp *conn, struct tn_gather *to, tenon_u32 seq, tenon_u32 len)
 {
@@ -206,7 +194,7 @@ static void output_copy(struct tenon_tcp *conn, struct tn_gather *to, tenon_u32 
             return;
         span->off = 0;
         span->len = tn_min(span->buf->size, len - to->bytes);
-        output_copy_bytes(conn, span->buf->data, seq + to->bytes, span->len);
+        tn_sendq_copy(conn, span->buf->data, seq + to->bytes, span->len);
         to->bytes += span->len;
         to->n++;
     }
@@ -227,7 +215,7 @@ static int output_inline(struct tenon_tcp *conn, struct tn_out *out, const struc
     if (plan->len > tn_min(OUTPUT_COPY_BYTES, output_seg_bytes(conn, out)) ||
         out->off + out->len + plan->len > out->hdr->size)
         return 0;
-    output_copy_bytes(conn, out->hdr->data + out->off + out->len, plan->seq, plan->len);
+    tn_sendq_copy(conn, out->hdr->data + out->off + out->len, plan->seq, plan->len);
     out->len += plan->len;
     return 1;
 }
@@ -238,9 +226,8 @@ static int output_is_ungathered(const struct tenon_tcp *conn)
     return tn_netif_at(conn->stack, conn->path->netif)->conf.gather_max == 1;
 }
 
-static unsigned output_gather_max(const struct tenon_tcp *conn)
+TENON_INTERNAL unsigned tn_tcp_gather_max(const struct tenon_tcp *conn, const struct tn_netif *netif)
 {
-    const struct tn_netif *netif = tn_netif_at(conn->stack, conn->path->netif);
     unsigned limit = (unsigned)tn_min(conn->stack->tx.gather, OUTPUT_SPANS);
 
     if (netif->conf.gather_max != 0)
@@ -327,7 +314,7 @@ static tenon_u32 output_data(struct tenon_tcp *conn, struct output_plan *plan)
     if (tn_out_new(conn->stack, &out) != TENON_OK)
         return 0;
     output_header(conn, &out, (flags & TN_TCP_SYN) ? conn->flight->iss : plan->seq, flags);
-    tn_gather_init(&to, spans, output_gather_max(conn));
+    tn_gather_init(&to, spans, tn_tcp_gather_max(conn, tn_netif_at(conn->stack, conn->path->netif)));
     if (plan->len > 0)
         copied = output_payload(conn, &out, plan, &to);
     if (plan->len == 0 && wanted > 0) {
@@ -378,8 +365,12 @@ TENON_INTERNAL tenon_u32 tn_tcp_in_flight(const struct tenon_tcp *conn)
 static tenon_u32 output_cwnd_room(const struct tenon_tcp *conn)
 {
     const tenon_u32 pipe = tn_tcp_in_flight(conn);
+    tenon_u32 cwnd = conn->cc.cwnd;
 
-    return conn->cc.cwnd > pipe ? conn->cc.cwnd - pipe : 0;
+    /* RFC 5682 2.1 step 2b: two new segments, though the ACK may open the window for more. Old ones are all lost. */
+    if (conn->flight != NULL && conn->flight->frto == TN_FRTO_NEW && !(conn->flags & TN_TCP_F_SACK))
+        cwnd = tn_min(cwnd, 2UL * conn->mss);
+    return cwnd > pipe ? cwnd - pipe : 0;
 }
 
 /* Where unsent data begins, FIN not counted. */
@@ -388,9 +379,8 @@ static tenon_u32 output_unsent(const struct tenon_tcp *conn)
     return tn_seq_lt(conn->snd_nxt, conn->snd_end) ? conn->snd_end - conn->snd_nxt : 0;
 }
 
-static tenon_u32 output_frame_limit(const struct tenon_tcp *conn)
+TENON_INTERNAL tenon_u32 tn_tcp_frame_limit(const struct tenon_tcp *conn, const struct tn_netif *netif)
 {
-    const struct tn_netif *netif = tn_netif_at(conn->stack, conn->path->netif);
     const int is_v4 = conn->ends.is_v4;
     const tenon_u32 most = tn_tx_segment_bytes_max(netif, 128);
     const unsigned cap = is_v4 ? TENON_CAP_TSO4 : TENON_CAP_TSO6;
@@ -404,6 +394,11 @@ static tenon_u32 output_frame_limit(const struct tenon_tcp *conn)
         conn->flight->dup_left != conn->flight->dup_right)
         segments = 1;
     return tn_max(segments, 1) * conn->mss;
+}
+
+static tenon_u32 output_frame_limit(const struct tenon_tcp *conn)
+{
+    return tn_tcp_frame_limit(conn, tn_netif_at(conn->stack, conn->path->netif));
 }
 
 /* What is lost and not on its way again, from the lowest number up (RFC 6675 4, NextSeg rule 1).
@@ -499,19 +494,25 @@ static int output_plan_new(struct tenon_tcp *conn, struct output_plan *plan)
     tenon_u32 len = tn_min(tn_min(unsent, window), tn_min(cwnd_room, output_frame_limit(conn)));
     int with_fin;
 
-    if (unsent == 0 && !fin_waits)
-        return tn_why_nothing_new(conn);
+    if (unsent == 0 && !fin_waits) {
+        (void)tn_why_nothing_new(conn);
+        return 0;
+    }
     if (unsent > 0 && cwnd_room < tn_min(unsent, conn->mss)) {
         conn->flags |= TN_TCP_F_CWND_LIMITED;
-        if (conn->snd_nxt != conn->snd_una)
-            return tn_why_nothing_fits(conn, unsent, window, cwnd_room);
+        if (conn->snd_nxt != conn->snd_una) {
+            (void)tn_why_nothing_fits(conn, unsent, window, cwnd_room);
+            return 0;
+        }
     }
     with_fin = fin_waits && len == unsent && window > len;
     if (len % conn->mss != 0 && !output_small_is_allowed(conn, len % conn->mss, len == unsent, with_fin))
         len -= len % conn->mss;
     with_fin = with_fin && len == unsent;
-    if (len == 0 && !with_fin)
-        return tn_why_nothing_fits(conn, unsent, window, cwnd_room);
+    if (len == 0 && !with_fin) {
+        (void)tn_why_nothing_fits(conn, unsent, window, cwnd_room);
+        return 0;
+    }
     plan->is_rtx = 0;
     plan->ect = 1;
     plan->probe = 0;
@@ -536,6 +537,7 @@ static int output_plan_probe(struct tenon_tcp *conn, struct output_plan *plan)
         return 0;
     if (output_cwnd_room(conn) < bytes) {
         conn->flags |= TN_TCP_F_CWND_LIMITED;
+        (void)tn_why(conn, TENON_TCP_WAIT_CWND);
         return -1;
     }
     plan->is_rtx = 0;
@@ -742,6 +744,9 @@ static int output_early(struct tenon_tcp *conn)
 
 TENON_INTERNAL int tn_tcp_output(struct tenon_tcp *conn)
 {
+    if (tn_fast_output(conn))
+        return 1;
+    tn_fast_end(conn);
     if (!output_has_way(conn)) {
         (void)tn_why_if_any(conn, TENON_TCP_WAIT_HOST);
         if (conn->state <= TENON_TCP_SYN_RECEIVED && !(conn->flags & TN_TCP_F_RTX_ARMED))

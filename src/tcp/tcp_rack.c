@@ -255,11 +255,10 @@ TENON_INTERNAL tenon_u32 tn_tlp_timeout(const struct tenon_tcp *conn)
         return 0;
     if (pto == 0)
         return RACK_PTO_FIRST_US;
-    pto = tn_max(pto, conn->stack->conf.tcp_rto_min_us / 20);    /* a peer on the same link has to be scheduled */
     /* A single segment may wait for the peer's delayed ACK. */
     if (conn->snd_nxt - conn->snd_una <= conn->mss)
         pto += conn->stack->conf.tcp_peer_delack_us;
-    return pto;
+    return tn_max(pto, conn->stack->conf.tcp_rto_min_us / 20);    /* a peer on the same link has to be scheduled */
 }
 
 /* 7.4.2. A probe that repeated the tail and was needed has repaired a loss that nobody else will see: the

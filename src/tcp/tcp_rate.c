@@ -21,6 +21,31 @@ TENON_INTERNAL void tn_rate_sending(struct tenon_tcp *conn, struct tn_sent *sent
     sent->app_limited = flight->app_limited != 0;
 }
 
+/* What is in flight by now left while nobody looked: as if the path had stood still since. */
+static void rate_begin_record(const struct tenon_tcp *conn, struct tn_sent *sent)
+{
+    sent->delivered = conn->flight->total_delivered;
+    sent->delivered_us = sent->first_sent_us = sent->sent_us;
+    sent->in_flight = tn_tcp_in_flight(conn);
+    sent->lost = conn->flight->total_lost;
+    sent->app_limited = 1;
+}
+
+TENON_INTERNAL void tn_rate_begin(struct tenon_tcp *conn)
+{
+    struct tn_flight *flight = conn->flight;
+    tenon_u32 i;
+
+    if (flight == NULL)
+        return;
+    for (i = flight->first; i != flight->last; i++)
+        rate_begin_record(conn, tn_flight_at(flight, i));
+    for (i = 0; i < flight->again_n; i++)
+        rate_begin_record(conn, &flight->again[i].sent);
+    flight->first_sent_us = flight->delivered_us = conn->stack->now_us;
+    flight->app_limited = 0;
+}
+
 TENON_INTERNAL void tn_rate_sample(struct tenon_tcp *conn, const struct tn_ack *ack,
                                    struct tenon_rate_sample *sample)
 {
@@ -64,8 +89,12 @@ TENON_INTERNAL void tn_rate_check_app_limited(struct tenon_tcp *conn)
 
 /* ---- pacing --------------------------------------------------------------------------------------------------- */
 
+/* pace_us is the time of the next packet but for pace_owed bytes, which have left since and are turned into time when
+ * it matters: a division for many packets, not for each. */
 enum {
     PACE_BURST_US = 1000,        /* a timer that comes late makes up for this much */
+    PACE_OWED_US = 255,          /* what is owed takes so long at most */
+    PACE_OWED_SHIFT = 8,         /* a rate is 16 bits more than bytes in a microsecond: half of them are kept */
     PACE_FIRST_SEGMENTS = 10     /* the initial window may leave at once */
 };
 
@@ -94,11 +123,34 @@ TENON_INTERNAL void tn_pace_update(struct tenon_tcp *conn)
     cc->pacing = tn_cc_rate(window, srtt);
 }
 
+static void pace_settle(struct tenon_tcp *conn)
+{
+    if (conn->flight->pace_owed > 0 && conn->cc.pacing != 0)
+        conn->flight->pace_us +=
+            tn_min(tn_cc_share(&conn->flight->pace_carry, 65536UL, conn->flight->pace_owed, conn->cc.pacing),
+                   0x3FFFFFFFUL);
+    conn->flight->pace_owed = 0;
+}
+
+/* Whether what is owed fits into the time by which pace_us lies behind. */
+static int pace_is_far(const struct tenon_tcp *conn)
+{
+    const tenon_u32 behind = conn->stack->now_us - conn->flight->pace_us;
+
+    if (tn_seq_lt(conn->stack->now_us, conn->flight->pace_us))
+        return 0;
+    return conn->flight->pace_owed <= ((conn->cc.pacing >> PACE_OWED_SHIFT) * tn_min(behind, PACE_OWED_US)) >>
+           PACE_OWED_SHIFT;
+}
+
 TENON_INTERNAL int tn_pace_allows(struct tenon_tcp *conn)
 {
     const tenon_u32 now = conn->stack->now_us;
 
-    if (!(conn->flags & TN_TCP_F_PACING) || tn_seq_le(conn->flight->pace_us, now))
+    if (!(conn->flags & TN_TCP_F_PACING) || pace_is_far(conn))
+        return 1;
+    pace_settle(conn);
+    if (tn_seq_le(conn->flight->pace_us, now))
         return 1;
     if (conn->mtu_acked == 0 && conn->flight->total_delivered == 0 &&
         conn->snd_nxt - conn->snd_una < (tenon_u32)PACE_FIRST_SEGMENTS * conn->mss)
@@ -109,24 +161,32 @@ TENON_INTERNAL int tn_pace_allows(struct tenon_tcp *conn)
     return 0;
 }
 
-/* TN_TCP_F_PACING: pace_us is the time of the next packet, or a little past it. */
+/* From now on, less the time by which a timer may have been late. */
+static void pace_from(struct tenon_tcp *conn, tenon_u32 us)
+{
+    conn->flight->pace_us = us;
+    conn->flight->pace_carry = 0;
+    conn->flight->pace_owed = 0;
+}
+
 TENON_INTERNAL void tn_pace_sent(struct tenon_tcp *conn, tenon_u32 bytes)
 {
-    const tenon_u32 now = conn->stack->now_us;
+    const tenon_u32 now = conn->stack->now_us, earliest = now - PACE_BURST_US;
 
     if (!pace_is_on(conn)) {
         conn->flags &= ~(tenon_u32)TN_TCP_F_PACING;
         return;
     }
-    if (!(conn->flags & TN_TCP_F_PACING) || tn_seq_lt(conn->flight->pace_us, now - PACE_BURST_US)) {
-        conn->flight->pace_us = now - ((conn->flags & TN_TCP_F_PACING) ? (tenon_u32)PACE_BURST_US : 0);
-        conn->flight->pace_carry = 0;
-    }
+    if (!(conn->flags & TN_TCP_F_PACING))
+        pace_from(conn, now);
+    else if (!pace_is_far(conn))
+        pace_settle(conn);
     conn->flags |= TN_TCP_F_PACING;
+    if (tn_seq_lt(conn->flight->pace_us, conn->flight->pace_owed > 0 ? earliest - PACE_OWED_US : earliest))
+        pace_from(conn, earliest);
     if (tn_seq_gt(conn->flight->pace_us, now))
         conn->flight->pace_us = now;    /* what did not ask (timeouts, probes) leaves no debt but its own */
-    conn->flight->pace_us +=
-        tn_min(tn_cc_share(&conn->flight->pace_carry, 65536UL, bytes, conn->cc.pacing), 0x3FFFFFFFUL);
+    conn->flight->pace_owed += bytes;
 }
 
 TENON_INTERNAL tenon_u32 tn_pace_quantum(const struct tenon_tcp *conn)

@@ -351,7 +351,7 @@ static void recovery_on_tlp(struct tenon_tcp *conn, const struct tn_ack *ack)
                      TENON_TRACE_TLP_REPAIRED);
 }
 
-static void recovery_tell_acked(struct tenon_tcp *conn, const struct tn_ack *ack)
+TENON_INTERNAL void tn_tcp_tell_acked(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
     const struct tn_cwv_now now = cwv_now(conn);
     struct tenon_cc_event event;
@@ -362,8 +362,10 @@ static void recovery_tell_acked(struct tenon_tcp *conn, const struct tn_ack *ack
     if (ack->ce > 0 && !(conn->cc.ops->flags & TENON_CC_DCTCP))
         return;
     recovery_event(conn, ack, &event);
+    event.acked += conn->flight->untold;
+    conn->flight->untold = 0;
     if (conn->recovery == TN_RECOVERY_NONE)
-        tn_cwv_acked(&conn->flight->cwv, ack->acked, conn->cc.cwnd, &now);
+        tn_cwv_acked(&conn->flight->cwv, event.acked, conn->cc.cwnd, &now);
     conn->cc.ops->acked(&conn->cc, &event);
 }
 
@@ -377,24 +379,26 @@ static void recovery_step(struct tenon_tcp *conn, const struct tn_ack *ack)
         if (tn_tlp_acked(conn, ack))
             recovery_on_tlp(conn, ack);
         else
-            recovery_tell_acked(conn, ack);
+            tn_tcp_tell_acked(conn, ack);
         return;
     }
     if (conn->recovery == TN_RECOVERY_RTO)
-        recovery_tell_acked(conn, ack);
+        tn_tcp_tell_acked(conn, ack);
     if (tn_seq_ge(conn->snd_una, conn->flight->recover) && ack->acked > 0)
         recovery_leave(conn, ack);
 }
 
 TENON_INTERNAL void tn_tcp_recovery_on_ack(struct tenon_tcp *conn, struct tn_ack *ack)
 {
+    const int measured = tn_rate_is_wanted(conn);
     struct tenon_cc_event event;
     struct tenon_rate_sample sample;
 
     recovery_count_dupacks(conn, ack);
     tn_mtu_acked(conn, ack);
     recovery_find_lost(conn, ack);
-    tn_rate_sample(conn, ack, &sample);
+    if (measured)
+        tn_rate_sample(conn, ack, &sample);
     if (tn_undo_check(conn, ack)) {
         recovery_clear(conn);
         conn->flight->recover = conn->snd_una;    /* RFC 5682 2.1 step 3b */

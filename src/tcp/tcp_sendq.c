@@ -195,6 +195,25 @@ TENON_INTERNAL void tn_sendq_slice(const struct tenon_tcp *conn, struct tn_gathe
     }
 }
 
+TENON_INTERNAL void tn_sendq_copy(const struct tenon_tcp *conn, tenon_u8 *bytes, tenon_u32 seq, tenon_u32 len)
+{
+    const struct tn_sendq *queue = &conn->flight->sendq;
+    unsigned i;
+
+    if (len == 0)
+        return;
+    tn_count_n(conn->stack, TENON_STAT_COPIED_BYTES, len);
+    for (i = queue->count == 1 ? 0 : sendq_find(queue, seq); len > 0; i++) {
+        const struct tn_sendq_piece *piece = sendq_at(queue, i);
+        const tenon_u32 skip = seq - piece->seq, n = tn_min(piece->len - skip, len);
+
+        memcpy(bytes, piece->buf->data + piece->off + skip, n);
+        bytes += n;
+        seq += n;
+        len -= n;
+    }
+}
+
 TENON_INTERNAL void tn_sendq_free(struct tenon_tcp *conn)
 {
     struct tn_sendq *queue = &conn->flight->sendq;

@@ -11,14 +11,18 @@
 TENON_BEGIN_DECLS
 
 struct tn_pkt;
+struct tn_netif;
 struct tn_err;
 struct tn_tcp_opts;
 struct tn_flight;
 struct tn_time_wait;
 struct tn_fastopen;
 
+enum { TN_TCP_RECENT = 64 };
+
 struct tn_tcp_state {
     struct tn_htab conns;                      /* connections and TIME-WAIT records by both ends */
+    struct tenon_tcp *recent[TN_TCP_RECENT];   /* connections heard of last: a shorter way than the table */
     struct tenon_tcp_listener *listeners;
     struct tenon_tcp *ready_first;             /* connections that have something to send, or to be done with */
     struct tenon_tcp **ready_last;
@@ -48,6 +52,10 @@ TENON_INTERNAL void tn_tcp_error(struct tenon *stack, const struct tn_err *err);
 TENON_INTERNAL void tn_tcp_run(struct tenon *stack);
 /* Free what closed. Only when no handler is active. */
 TENON_INTERNAL void tn_tcp_reap(struct tenon *stack);
+/* The usual segment of a usual connection, in a frame of so many bytes, `merged` of them from others (stack/gro.c).
+ * @return 1: it was taken */
+TENON_INTERNAL int tn_fast_input(struct tenon *stack, const struct tn_netif *netif, const struct tenon_frame *frame,
+                                 tenon_u32 bytes, tenon_u32 merged);
 /* The walking checker, over all connections; panics on a broken invariant. */
 TENON_INTERNAL void tn_tcp_check_all(struct tenon *stack);
 TENON_INTERNAL void tn_tcp_timer(struct tenon *stack, struct tn_timer *timer);

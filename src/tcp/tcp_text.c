@@ -353,8 +353,8 @@ TENON_INTERNAL const char *tn_ooo_check(const struct tenon_tcp *conn)
 
 /* ---- in order ----------------------------------------------------------------------------------------------- */
 
-/* Hand spans to the application. @return 0: the connection is gone */
-static int text_deliver(struct tenon_tcp *conn, const struct tenon_span *spans, unsigned n, tenon_u32 bytes)
+TENON_INTERNAL int tn_tcp_deliver(struct tenon_tcp *conn, const struct tenon_span *spans, unsigned n,
+                                  tenon_u32 bytes)
 {
     conn->rcv_nxt += bytes;
     conn->last_text_ms = conn->stack->now_ms;
@@ -376,7 +376,7 @@ static int text_deliver_piece(struct tenon_tcp *conn, struct tn_ooo_piece *piece
 
     ooo_discount(conn, &span);
     tn_mem_put(stack, piece, sizeof(*piece));
-    alive = text_deliver(conn, &span, 1, span.len);
+    alive = tn_tcp_deliver(conn, &span, 1, span.len);
     tenon_buf_put(span.buf);
     return alive;
 }
@@ -469,9 +469,8 @@ static int text_trim(struct tenon_tcp *conn, struct tn_seg *seg)
 }
 
 /* RFC 9293 3.8.6.3 (SHLD-18, SHLD-19): every second full-sized segment at once, else after a while. */
-static void text_acknowledge(struct tenon_tcp *conn, const struct tn_seg *seg, tenon_u32 bytes)
+TENON_INTERNAL void tn_tcp_acknowledge(struct tenon_tcp *conn, tenon_u32 one)
 {
-    const tenon_u32 one = seg->pkt->seg_bytes != 0 ? seg->pkt->seg_bytes : bytes;
     const tenon_u32 unacked = conn->rcv_nxt - conn->rcv_acked;
 
     if (one > conn->rcv_mss)
@@ -495,7 +494,7 @@ static int text_deliver_part(struct tenon_tcp *conn, struct tn_seg *seg)
 
     if (run != NULL && tn_seq_lt(run->seq, seg->seq + part.len))
         tn_pkt_trim(&part, run->seq - seg->seq);
-    if (!text_deliver(conn, spans, tn_pkt_spans(&part, spans, TN_RX_SPANS_MAX), part.len) || !text_deliver_ooo(conn))
+    if (!tn_tcp_deliver(conn, spans, tn_pkt_spans(&part, spans, TN_RX_SPANS_MAX), part.len) || !text_deliver_ooo(conn))
         return 0;
     known = tn_min(conn->rcv_nxt - seg->seq, seg->pkt->len);
     tn_tcp_note_dup(conn, seg->seq + part.len, seg->seq + known);
@@ -512,7 +511,7 @@ static void text_in_order(struct tenon_tcp *conn, struct tn_seg *seg)
     while (seg->pkt->len > 0)
         if (!text_deliver_part(conn, seg))
             return;
-    text_acknowledge(conn, seg, bytes);
+    tn_tcp_acknowledge(conn, seg->pkt->seg_bytes != 0 ? seg->pkt->seg_bytes : bytes);
     if (filled_hole)
         tn_tcp_ack_now(conn);    /* RFC 5681 4.2 */
 }
@@ -548,7 +547,7 @@ static void text_cut_at_fin(struct tenon_tcp *conn, struct tn_seg *seg)
 }
 
 /* tenon_tcp_close() was called and the peer still sends: it must learn that nobody reads (9293-HC-4). */
-static void text_nobody_reads(struct tenon_tcp *conn)
+TENON_INTERNAL void tn_tcp_nobody_reads(struct tenon_tcp *conn)
 {
     tn_count(conn->stack, TENON_STAT_TCP_AFTER_CLOSE);
     tn_tcp_send_reset(conn);
@@ -571,7 +570,7 @@ TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg
     fin_seq = seg->seq + seg->pkt->len;
     if (seg->pkt->len > 0) {
         if (conn->flags & TN_TCP_F_NO_READER) {
-            text_nobody_reads(conn);
+            tn_tcp_nobody_reads(conn);
             return;
         }
         if (conn->flight == NULL && tn_tcp_opt(conn, TENON_TCP_ACK_BY_HAND) && tn_flight_get(conn) == NULL) {

@@ -322,6 +322,7 @@ TENON_INTERNAL void tn_tcp_timer(struct tenon *stack, struct tn_timer *timer)
     struct tenon_tcp *conn = TENON_CONTAINER(timer, struct tenon_tcp, timer);
 
     (void)stack;
+    tn_fast_end(conn);
     if (timer_is_due(conn, TN_TCP_F_ACK_ARMED, conn->ack_when)) {
         tn_tcp_disarm_delack(conn);
         tn_tcp_ack_now(conn);

@@ -65,6 +65,7 @@ TENON_INTERNAL void tn_tcp_enter_time_wait(struct tenon_tcp *conn)
         tw->ts_recent = conn->ts_recent;
         tw->ts_offset = conn->ts_offset;
         tw->timestamps = (conn->flags & TN_TCP_F_TIMESTAMPS) != 0;
+        tw->sack = (conn->flags & TN_TCP_F_SACK) != 0;
         tw->wait_ms = wait_ms;
         tw->scope = conn->path->scope;
         tw->window = (tenon_u16)tn_min((conn->rcv_adv - conn->rcv_nxt) >> conn->rcv_wscale, 65535UL);
@@ -73,6 +74,7 @@ TENON_INTERNAL void tn_tcp_enter_time_wait(struct tenon_tcp *conn)
     /* The FIN that brought us here still wants its ACK. */
     if (conn->flags & TN_TCP_F_ACK_NOW)
         (void)tn_tcp_output(conn);
+    tn_fast_forget(conn);
     tn_htab_remove(&stack->tcp.conns, &conn->ends.node);
     conn->state = TENON_TCP_CLOSED;
     if (tw != NULL) {
@@ -91,7 +93,17 @@ static void timewait_local(const struct tn_time_wait *tw, struct tenon_addr *loc
     local->netif = tw->ends.local_netif;
 }
 
-static void timewait_ack(struct tenon *stack, const struct tn_time_wait *tw)
+/* What of the segment has come before is reported (RFC 2883 4): the peer learns that it has sent it in vain. */
+static void timewait_add_dsack(const struct tn_time_wait *tw, struct tn_tcp_options *options, const struct tn_seg *seg)
+{
+    if (!tw->sack || seg->len == 0 || !tn_seq_lt(seg->seq, tw->rcv_nxt))
+        return;
+    options->nsacks = 1;
+    options->sack_left[0] = seg->seq;
+    options->sack_right[0] = tn_seq_min(seg->seq + seg->len, tw->rcv_nxt);
+}
+
+static void timewait_ack(struct tenon *stack, const struct tn_time_wait *tw, const struct tn_seg *seg)
 {
     struct tenon_addr local, remote;
     struct tn_tcp_options options;
@@ -109,12 +121,13 @@ static void timewait_ack(struct tenon *stack, const struct tn_time_wait *tw)
     bare.ack = tw->rcv_nxt;
     bare.wnd = tw->window;
     bare.flags = TN_TCP_ACK;
+    bare.options = &options;
     if (tw->timestamps) {
         options.has_timestamp = 1;
         options.ts_val = stack->now_ms + tw->ts_offset;
         options.ts_ecr = tw->ts_recent;
-        bare.options = &options;
     }
+    timewait_add_dsack(tw, &options, seg);
     tn_tcp_send_bare(stack, &bare);
 }
 
@@ -154,7 +167,7 @@ TENON_INTERNAL int tn_time_wait_input(struct tenon *stack, struct tn_time_wait *
         return 1;
     if (tw->timestamps && seg->options.has_timestamp && tn_seq_lt(seg->options.ts_val, tw->ts_recent)) {
         tn_count(stack, TENON_STAT_TCP_PAWS);
-        timewait_ack(stack, tw);
+        timewait_ack(stack, tw, seg);
         return 1;
     }
     if (seg->flags & TN_TCP_FIN) {
@@ -162,11 +175,11 @@ TENON_INTERNAL int tn_time_wait_input(struct tenon *stack, struct tn_time_wait *
         timewait_restart(stack, tw);
         timewait_unlink(stack, tw);
         timewait_link(stack, tw);
-        timewait_ack(stack, tw);
+        timewait_ack(stack, tw, seg);
         return 1;
     }
     if (seg->len > 0 || seg->seq != tw->rcv_nxt)
-        timewait_ack(stack, tw);
+        timewait_ack(stack, tw, seg);
     return 1;
 }
 

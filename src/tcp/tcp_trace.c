@@ -72,8 +72,8 @@ TENON_INTERNAL void tn_trace_phase_event(struct tenon_tcp *conn)
     enum tenon_trace_phase phase = TENON_TRACE_PHASE_AVOIDANCE;
 
     if (conn->cc.ops->flags & TENON_CC_OWN_RECOVERY)
-        return;
-    if (conn->recovery == TN_RECOVERY_FAST)
+        phase = (enum tenon_trace_phase)conn->cc.words[TENON_CC_PHASE_WORD];
+    else if (conn->recovery == TN_RECOVERY_FAST)
         phase = TENON_TRACE_PHASE_RECOVERY;
     else if (conn->cc.cwnd < conn->cc.ssthresh)
         phase = TENON_TRACE_PHASE_SLOW_START;
@@ -91,7 +91,8 @@ TENON_API const char *tenon_trace_arg_name(enum tenon_trace_kind kind, tenon_u32
     static const char *const rules[] = {"rack", "reorder", "dupacks", "timeout", "mtu"};
     static const char *const probes[] = {"new", "again", "repaired"};
     static const char *const evidence[] = {"timestamp", "dsack", "frto"};
-    static const char *const phases[] = {"none", "slow_start", "avoidance", "recovery"};
+    static const char *const phases[] = {"none",       "slow_start",   "avoidance",    "recovery", "startup",  "drain",
+                                         "probe_down", "probe_cruise", "probe_refill", "probe_up", "probe_rtt"};
 
     switch (kind) {
     case TENON_TRACE_STATE: return arg <= TENON_TCP_TIME_WAIT ? tenon_tcp_state_name((enum tenon_tcp_state)arg) : NULL;

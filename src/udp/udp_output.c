@@ -17,10 +17,16 @@ struct udp_message {
     tenon_u32 len;
 };
 
+/* Of IP and UDP. */
+static tenon_u32 udp_header_bytes(const struct tenon_ip *to)
+{
+    return TN_UDP_BYTES + (tenon_ip_is_v4(to) ? (tenon_u32)TN_IP4_BYTES : (tenon_u32)TN_IP6_BYTES);
+}
+
 /* Largest payload: 65535 bytes of packet less the headers. */
 static tenon_u32 udp_bytes_max(const struct tenon_ip *to)
 {
-    return (tenon_ip_is_v4(to) ? 65535UL - TN_IP4_BYTES : 65535UL - TN_IP6_BYTES) - TN_UDP_BYTES;
+    return 65535UL - udp_header_bytes(to);
 }
 
 /* @return TENON_OK, or TENON_EMSGSIZE: too large for any datagram to that address */
@@ -153,6 +159,25 @@ static const struct tenon_addr *udp_target(const struct tenon_udp *sock, const s
     if (to == NULL)
         return sock->where == TN_UDP_CONNECTED ? &sock->remote : NULL;
     return to->port == 0 || tenon_ip_is_any(&to->ip) ? NULL : to;
+}
+
+TENON_API int tenon_udp_payload_max(struct tenon_udp *sock, const struct tenon_addr *to, tenon_u32 *bytes)
+{
+    const struct tenon_addr *target = udp_target(sock, to);
+    struct tenon *stack = sock->stack;
+    struct tn_path *path;
+    int error;
+
+    if (target == NULL)
+        return TENON_EINVAL;
+    error = udp_path(sock, target, &path);
+    if (error != TENON_OK)
+        return error;
+    error = tn_path_check(stack, path);
+    if (error == TENON_OK)
+        *bytes = tn_path_mtu(stack, path) - udp_header_bytes(&target->ip);
+    tn_path_put(stack, path);
+    return error;
 }
 
 TENON_API int tenon_udp_send_from(struct tenon_udp *sock, const struct tenon_ip *from, const struct tenon_addr *to,

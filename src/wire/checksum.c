@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* The Internet checksum (RFC 1071). The sum of 16-bit words with the carry added back in does not care in
- * which order the bytes of all words are, as long as it is the same for all, and the result is turned at the
- * end. So words are summed as a little-endian machine would read them, 32 bits at a time: the compiler makes
- * one load of the four bytes on the machines that have such a load. */
+/* The Internet checksum (RFC 1071). The sum of 16-bit words with the carry added back in does not care in which order
+ * the bytes of all words are, as long as it is the same for all (RFC 1071 2 (B)): words are summed as the machine reads
+ * them, and the result is read back as two bytes. The carries gather in the upper half of 32 bits. Loops of a constant
+ * number of rounds are vectorised even by compilers that will not have two versions of one; what is too short for them
+ * is summed without a loop, since most of what is summed are headers. */
 #include "wire/checksum.h"
 #include "base/mem.h"
 
-enum { CSUM_RUN_WORDS = 32 };
+enum { CSUM_BLOCK = 256, CSUM_LINE = 64 };
 
-/* Words of 32 bits that are summed before the sum is folded: 32 bits hold twice so many numbers of 16. */
-static const size_t csum_words_max = 16000;
+/* Blocks whose sum fits into 32 bits whatever they hold, with room for what follows them: 128 words each. */
+static const size_t csum_blocks_max = 500;
 
 /* Fold to 16 bits. */
 TENON_INLINE tenon_u32 csum_fold(tenon_u32 sum)
 {
-    sum = (sum & 0xFFFF) + (sum >> 16);
-    return (sum & 0xFFFF) + (sum >> 16);
+    sum = (sum & 0xFFFFUL) + (sum >> 16);
+    return (sum & 0xFFFFUL) + (sum >> 16);
 }
 
 TENON_INLINE tenon_u32 csum_turn(tenon_u32 sum)
@@ -25,55 +26,116 @@ TENON_INLINE tenon_u32 csum_turn(tenon_u32 sum)
 
 TENON_INLINE tenon_u32 csum_word(const tenon_u8 *p)
 {
-    return p[0] | (tenon_u32)p[1] << 8 | (tenon_u32)p[2] << 16 | (tenon_u32)p[3] << 24;
+    tenon_u16 word;
+
+    TENON_COPY(&word, p, sizeof(word));
+    return word;
 }
 
-/* Sum of n words of 32 bits as words of 16. The halves are summed apart, so that no carry is lost. */
-TENON_INLINE tenon_u32 csum_run(const tenon_u8 *p, size_t n)
+TENON_INLINE tenon_u32 csum_two(const tenon_u8 *p)
 {
-    tenon_u32 low = 0, high = 0;
-    size_t i;
-
-    for (i = 0; i < n; i++) {
-        const tenon_u32 word = csum_word(p + i * 4);
-
-        low += word & 0xFFFF;
-        high += word >> 16;
-    }
-    return low + high;
+    return csum_word(p) + csum_word(p + 2);
 }
 
-/* The same for any n up to csum_words_max, folded. A loop of known length is vectorised even by compilers
- * that will not have two versions of one. */
-static tenon_u32 csum_words(const tenon_u8 *p, size_t n)
+TENON_INLINE tenon_u32 csum_four(const tenon_u8 *p)
+{
+    return csum_two(p) + csum_two(p + 4);
+}
+
+/* A sum of words as they were read becomes one of big-endian words. */
+TENON_INLINE tenon_u16 csum_finish(tenon_u32 sum)
+{
+    const tenon_u16 folded = (tenon_u16)csum_fold(sum);
+    tenon_u8 bytes[2];
+
+    TENON_COPY(bytes, &folded, sizeof(bytes));
+    return (tenon_u16)((tenon_u32)bytes[0] << 8 | bytes[1]);
+}
+
+TENON_INLINE tenon_u32 csum_block(const tenon_u8 *p)
+{
+    tenon_u32 sum = 0;
+    unsigned i;
+
+    for (i = 0; i < CSUM_BLOCK / 2; i++)
+        sum += csum_word(p + (size_t)i * 2);
+    return sum;
+}
+
+TENON_INLINE tenon_u32 csum_line(const tenon_u8 *p)
+{
+    tenon_u32 sum = 0;
+    unsigned i;
+
+    for (i = 0; i < CSUM_LINE / 2; i++)
+        sum += csum_word(p + (size_t)i * 2);
+    return sum;
+}
+
+static tenon_u32 csum_blocks(const tenon_u8 *p, size_t blocks)
 {
     tenon_u32 sum = 0;
 
-    for (; n >= CSUM_RUN_WORDS; n -= CSUM_RUN_WORDS) {
-        sum += csum_run(p, CSUM_RUN_WORDS);
-        p += CSUM_RUN_WORDS * 4;
+    for (; blocks > csum_blocks_max; blocks--, p += CSUM_BLOCK)
+        sum = csum_fold(sum + csum_block(p));
+    for (; blocks > 0; blocks--, p += CSUM_BLOCK)
+        sum += csum_block(p);
+    return csum_fold(sum);
+}
+
+/* Less than CSUM_LINE bytes. */
+TENON_INLINE tenon_u32 csum_rest(const tenon_u8 *p, size_t n)
+{
+    tenon_u32 sum = 0;
+    tenon_u8 last[2];
+
+    if (n & 32) {
+        sum = csum_four(p) + csum_four(p + 8) + csum_four(p + 16) + csum_four(p + 24);
+        p += 32;
     }
-    return csum_fold(sum + csum_run(p, n));
+    if (n & 16) {
+        sum += csum_four(p) + csum_four(p + 8);
+        p += 16;
+    }
+    if (n & 8) {
+        sum += csum_four(p);
+        p += 8;
+    }
+    if (n & 4) {
+        sum += csum_two(p);
+        p += 4;
+    }
+    if (n & 2) {
+        sum += csum_word(p);
+        p += 2;
+    }
+    if (n & 1) {
+        last[0] = *p;
+        last[1] = 0;    /* as if a 0 followed */
+        sum += csum_word(last);
+    }
+    return sum;
 }
 
 TENON_INTERNAL tenon_u16 tn_csum_sum(const tenon_u8 *bytes, size_t n)
 {
     tenon_u32 sum = 0;
 
-    while (n >= 4) {
-        const size_t words = n / 4 < csum_words_max ? n / 4 : csum_words_max;
+    if (n >= CSUM_BLOCK) {
+        const size_t blocks = n / CSUM_BLOCK;
 
-        sum = csum_fold(sum + csum_words(bytes, words));
-        bytes += words * 4;
-        n -= words * 4;
+        sum = csum_blocks(bytes, blocks);
+        bytes += blocks * CSUM_BLOCK;
+        n %= CSUM_BLOCK;
     }
-    if (n >= 2) {
-        sum += bytes[0] | (tenon_u32)bytes[1] << 8;
-        bytes += 2;
-    }
-    if (n % 2 != 0)
-        sum += bytes[0];    /* as if a 0 followed */
-    return (tenon_u16)csum_turn(csum_fold(sum));
+    for (; n >= CSUM_LINE; n -= CSUM_LINE, bytes += CSUM_LINE)
+        sum += csum_line(bytes);
+    return csum_finish(sum + csum_rest(bytes, n));
+}
+
+TENON_INTERNAL tenon_u16 tn_csum_sum20(const tenon_u8 *p)
+{
+    return csum_finish(csum_four(p) + csum_four(p + 8) + csum_two(p + 16));
 }
 
 /* A piece that starts at an odd byte has its bytes in the other halves of the words: RFC 1071 2 (B). */

@@ -37,6 +37,8 @@ TENON_INTERNAL int tn_ip4_parse(struct tn_ip4 *ip, const tenon_u8 *p, tenon_u32 
 
 TENON_INTERNAL int tn_ip4_csum_good(const tenon_u8 *p, unsigned header_bytes)
 {
+    if (TENON_LIKELY(header_bytes == TN_IP4_BYTES))
+        return tn_csum_sum20(p) == 0xFFFF;
     return tn_csum_sum(p, header_bytes) == 0xFFFF;
 }
 
@@ -73,6 +75,6 @@ TENON_INTERNAL unsigned tn_ip4_build(tenon_u8 *p, const struct tn_ip4 *ip)
     put16be(p + 10, 0);
     put32be(p + 12, ip->src);
     put32be(p + 16, ip->dst);
-    put16be(p + 10, 0xFFFF ^ (tenon_u32)tn_csum_sum(p, TN_IP4_BYTES));
+    put16be(p + 10, 0xFFFF ^ (tenon_u32)tn_csum_sum20(p));
     return TN_IP4_BYTES;
 }

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-COMMANDS = ["serve", "get", "echo", "ping", "listen", "connect", "top", "trace", "selftest"]
+COMMANDS = ["serve", "get", "echo", "ping", "listen", "connect", "top", "trace", "selftest", "bench"]
 NETWORK_COMMANDS = ["serve", "get", "echo", "ping", "listen", "connect"]
 
 
@@ -82,7 +82,7 @@ WRONG = [
     (["get", "http://10.9.0.1:0/"], ["http://10.9.0.1:0/"]),
     (["get", "http://10.9.0.1/a b"], ["space", "%20"]),
     (["get", "-r", "all", "http://10.9.0.1/"], ["--range", "FIRST-LAST"]),
-    (["get", "http://10.9.0.1/", "http://10.9.0.3/"], ["one URL"]),
+    (["get", "http://10.9.0.1/", "ftp://10.9.0.3/"], ["\"ftp://10.9.0.3/\"", "http://"]),
     (["echo", "7"], ["\"7\"", "one argument too many"]),
     (["ping"], ["address is missing", "10.9.0.1"]),
     (["ping", "localhost"], ["\"localhost\"", "is not an IPv4 or IPv6 address"]),
@@ -99,7 +99,8 @@ WRONG = [
     (["top", "1", "2"], ["one program"]),
     (["top"], ["no terminal", "--once"]),
     (["trace"], ["a file is missing", "--trace"]),
-    (["trace", "--panels", "cwnd,rtt,speed", "x"], ["--panels", "\"speed\"", "sequence, throughput, waits, cwnd, rtt"]),
+    (["trace", "--panels", "cwnd,rtt,speed", "x"],
+     ["--panels", "\"speed\"", "sequence, throughput, waits, cwnd, phases, rtt"]),
     (["trace", "--from", "2", "--to", "1", "x"], ["--to", "later than --from"]),
     (["trace", "--direction", "up", "x"], ["--direction", "\"up\"", "sent nor received"]),
     (["trace", "--conn", "first", "x"], ["--conn", "whole number"]),

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 """tenon selftest and what tenon trace makes of its trace."""
+import copy
 import json
+import pathlib
 import struct
 import xml.etree.ElementTree
 
 import pytest
 
 MEGABYTES = 4
+SCHEMA = pathlib.Path(__file__).resolve().parents[2] / "docs" / "guide" / "qlog.schema.json"
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +75,7 @@ def test_list(tenon, trace_file):
 
 @pytest.mark.parametrize("panels, titles", [
     ("sequence,cwnd,rtt", ["Sent", "Congestion window", "Round-trip time"]),
+    ("phases", ["Phases of the congestion control", "slow_start", "avoidance", "recovery", "startup", "probe_rtt"]),
     ("waits", ["Waits for", "handshake", "data", "window", "cwnd", "pacing", "nagle", "port", "host"]),
     ("throughput", ["Throughput, acknowledged"]),
 ])
@@ -136,6 +140,55 @@ def test_qlog_has_the_shape_of_the_draft(qlog, trace_file):
         assert space == "tcp" or (space, name) == ("recovery", "metrics_updated")
     times = [event["time"] for event in trace["events"]]
     assert times[0] == 0 and times == sorted(times)
+
+
+@pytest.fixture(scope="module")
+def validator():
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads(SCHEMA.read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def test_qlog_is_valid_by_its_schema(qlog, validator):
+    assert [error.message for error in validator.iter_errors(qlog)] == []
+    kinds = {event["name"] for event in qlog["traces"][0]["events"]}
+    assert {"tcp:state", "tcp:sent", "tcp:lost", "tcp:phase", "tcp:wait", "recovery:metrics_updated"} <= kinds
+
+
+@pytest.mark.parametrize("name, change", [
+    ("tcp:sent", lambda event: event["data"].pop("seq")),
+    ("tcp:sent", lambda event: event["data"].update(len=-1)),
+    ("tcp:sent", lambda event: event["data"].update(again=1)),
+    ("tcp:lost", lambda event: event["data"].update(trigger="bad luck")),
+    ("tcp:phase", lambda event: event["data"].update(what="?")),
+    ("tcp:wait", lambda event: event["data"].clear()),
+    ("tcp:state", lambda event: event["data"].update(colour="red")),
+    ("tcp:state", lambda event: event.update(time="0.0")),
+    ("tcp:acked", lambda event: event.update(name="tcp:unknown")),
+    ("recovery:metrics_updated", lambda event: event["data"].clear()),
+])
+def test_schema_rejects_wrong_events(qlog, validator, name, change):
+    one = copy.deepcopy({**qlog, "traces": [{**qlog["traces"][0], "events": []}]})
+    event = copy.deepcopy(next(e for e in qlog["traces"][0]["events"] if e["name"] == name))
+    one["traces"][0]["events"] = [event]
+    assert validator.is_valid(one)
+    change(event)
+    assert not validator.is_valid(one)
+
+
+@pytest.mark.parametrize("change", [
+    lambda whole: whole.pop("qlog_version"),
+    lambda whole: whole.update(qlog_format="JSON-SEQ"),
+    lambda whole: whole.update(traces=[]),
+    lambda whole: whole["traces"][0]["vantage_point"].update(type="router"),
+    lambda whole: whole["traces"][0]["common_fields"].update(time_format="absolute"),
+])
+def test_schema_rejects_wrong_files(qlog, validator, change):
+    whole = copy.deepcopy({**qlog, "traces": [{**qlog["traces"][0], "events": []}]})
+    assert validator.is_valid(whole)
+    change(whole)
+    assert not validator.is_valid(whole)
 
 
 def test_qlog_tells_the_same_events(tenon, trace_file, qlog):

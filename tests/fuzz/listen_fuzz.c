@@ -29,6 +29,7 @@ struct listen {
     unsigned nsent;
     uint8_t frame[FUZZ_FRAME_MAX];
     uint8_t verdict;
+    struct tn_tcp_options fastopen;       /* the last cookie of Fast Open that the instance gave to the peer */
 };
 
 static const uint8_t our_mac[6] = { 2, 0, 0, 0, 0, 1 }, peer_mac[6] = { 2, 0, 0, 0, 0, 2 };
@@ -147,6 +148,18 @@ static const struct tenon_echo_events echo_events = { on_reply, NULL };
 
 /* ---- the world ------------------------------------------------------------------------------- */
 
+static void learn_cookie(struct listen *l, const uint8_t *bytes, size_t n)
+{
+    const uint8_t *tcp = bytes + TN_ETH_BYTES + TN_IP4_BYTES;
+    struct tn_tcp_options options;
+
+    if (n < TN_ETH_BYTES + TN_IP4_BYTES + TN_TCP_BYTES || fuzz_get16(bytes + 12) != TN_ETHERTYPE_IP4
+        || bytes[TN_ETH_BYTES + 9] != TN_PROTO_TCP || tcp[13] != (TN_TCP_SYN | TN_TCP_ACK))
+        return;
+    if (tn_tcp_options_parse(&options, tcp, (tcp[12] >> 4) * 4U) == 0 && options.has_fastopen)
+        l->fastopen = options;
+}
+
 static void sent(void *arg, const struct tenon_frame *frame, const uint8_t *bytes, size_t n)
 {
     struct listen *l = arg;
@@ -158,6 +171,7 @@ static void sent(void *arg, const struct tenon_frame *frame, const uint8_t *byte
     last->n = n < sizeof(last->bytes) ? n : sizeof(last->bytes);
     memcpy(last->bytes, bytes, last->n);
     l->nsent++;
+    learn_cookie(l, bytes, n);
 }
 
 static void open_sockets(struct listen *l)
@@ -370,9 +384,15 @@ static size_t turn_tcp(struct listen *l, uint8_t *tcp, size_t n)
     if (tcp[13] & TN_TCP_SYN && !(tcp[13] & TN_TCP_ACK))
         fuzz_put32(tcp + 4, 1000);    /* the answer to an active open */
     tcp[12] = 0x50;
-    tcp[13] = flags;
     fuzz_put16(tcp + 14, near & 4 ? near : 0xFFFF);
-    return 20 + take(l, tcp + 20, near & 8 ? fuzz_u8(&l->in) : 0);
+    if ((near & 0x83) == 0x80 && flags == (TN_TCP_SYN | TN_TCP_ACK)) {    /* with a cookie of Fast Open */
+        memcpy(tcp + 20, "\x22\x06\x01\x02\x03\x04\x01\x01", 8);
+        tcp[12] = 0x70;
+        if (near & 0x40)
+            fuzz_put32(tcp + 8, seq + 1);    /* it takes no data */
+    }
+    tcp[13] = flags;
+    return (tcp[12] >> 4) * 4U + take(l, tcp + (tcp[12] >> 4) * 4, near & 8 ? fuzz_u8(&l->in) : 0);
 }
 
 static size_t turn_transport(struct listen *l, uint8_t *l4, size_t n, unsigned proto)
@@ -483,17 +503,61 @@ static void record_connection(struct listen *l)
     }
 }
 
+/* A SYN of a peer that knows Fast Open: with the last cookie, or a spoilt one, or a request for one; and with data. */
+static void fast_syn(struct listen *l, uint8_t how)
+{
+    size_t n = put_link(l->frame, TN_ETHERTYPE_IP4, 0);
+    uint8_t *ip = l->frame + n, *l4 = ip + TN_IP4_BYTES;
+    struct tn_tcp_options options;
+    struct tn_ip4 header;
+    struct tn_tcp tcp;
+
+    memset(&header, 0, sizeof(header));
+    header.src = 0x0A000002U;
+    header.dst = 0x0A000001U;
+    header.proto = TN_PROTO_TCP;
+    header.ttl = 64;
+    n += tn_ip4_build(ip, &header);
+    memset(&options, 0, sizeof(options));
+    options.has_fastopen = 1;
+    if (how & 2) {
+        options.fastopen_bytes = l->fastopen.fastopen_bytes;
+        memcpy(options.fastopen, l->fastopen.fastopen, sizeof(options.fastopen));
+        options.fastopen[0] ^= (tenon_u8)(how & 1);
+    }
+    memset(&tcp, 0, sizeof(tcp));
+    tcp.sport = (tenon_u16)(40000 + (how >> 5));
+    tcp.dport = (tenon_u16)(80 + (how >> 4 & 1));
+    tcp.seq = 1000;
+    tcp.flags = TN_TCP_SYN;
+    tcp.wnd = 0xFFFF;
+    tcp.header_bytes = (tenon_u8)(TN_TCP_BYTES + tn_tcp_options_build(l4 + TN_TCP_BYTES, &options));
+    (void)tn_tcp_build(l4, &tcp);
+    n += tcp.header_bytes;
+    n += take(l, l->frame + n, fuzz_u8(&l->in));
+    fuzz_repair(ip, n - TN_ETH_BYTES, 1);
+    receive(l, n, 0);
+}
+
 static void record_open(struct listen *l)
 {
+    static const uint8_t request[100] = "request";
     const uint8_t how = fuzz_u8(&l->in);
     struct tenon_addr to;
     struct tenon_tcp *conn;
 
+    if (how & 8) {
+        fast_syn(l, how);
+        return;
+    }
     memset(&to, 0, sizeof(to));
     to.ip = how & 1 ? tenon_ip6(0xFD000000UL, 0, 0, 2) : tenon_ip4(how & 2 ? 0x01020304U : 0x0A000002U);
     to.port = how >> 4;
-    if (tenon_tcp_connect(l->w.stack, &conn, NULL, &to, &tcp_events, l) == TENON_OK)
-        remember(l, conn);
+    if (tenon_tcp_connect(l->w.stack, &conn, NULL, &to, &tcp_events, l) != TENON_OK)
+        return;
+    remember(l, conn);
+    if (how & 4 && tenon_tcp_set(conn, TENON_TCP_FASTOPEN, 1) == TENON_OK)
+        (void)tenon_tcp_write(conn, request, sizeof(request));
 }
 
 static void record_datagram(struct listen *l)
@@ -535,6 +599,8 @@ static void record_host(struct listen *l)
     case 4: (void)tenon_group_join(l->w.stack, l->w.netif, &group); break;
     case 5: l->verdict = fuzz_u8(&l->in); break;
     case 6: let_go(l); break;
+    case 7: (void)tenon_tcp_listener_set(l->listener[0], TENON_TCP_FASTOPEN, 1); break;
+    case 8: (void)tenon_tcp_listener_set(l->listener[1], TENON_TCP_FASTOPEN, 1); break;
     default: (void)fuzz_world_poll(&l->w); break;
     }
 }

@@ -33,6 +33,8 @@ struct peer {
     uint8_t ws, ts, sack, ecn;      /* what it offers */
     uint8_t shift, tos;
     uint16_t mss, wnd;
+    uint8_t fastopen, request;      /* bytes of its request; fastopen: they come with the SYN */
+    uint8_t silent;                 /* it does not end the handshake itself */
     uint32_t ts_ahead, ts_recent;
 
     /* what it knows of the instance */
@@ -46,7 +48,7 @@ struct peer {
     uint32_t heard_ack, heard_wnd;
     uint32_t losses;                /* bits: which of the next frames never arrive */
     unsigned long heard;            /* segments */
-    uint8_t seen[STREAM_MAX / 8];
+    uint64_t seen[STREAM_MAX / 64]; /* bits: which of them have arrived */
 
     /* the application above the instance */
     struct tenon_tcp *conn;
@@ -56,6 +58,7 @@ struct peer {
     uint8_t handler_act;            /* what the next event does */
     int why;
     uint32_t written, acked, received, consumed;
+    uint32_t acked_by_hand;         /* what has been received then; counts at the end only */
 
     /* The fuzzer has done something after which it is not known how the connection must go on. */
     uint8_t chaos;
@@ -79,7 +82,10 @@ void app_send(struct peer *p, uint32_t n);
 void app_consume(struct peer *p, uint32_t n);
 void app_act(struct peer *p, unsigned act);
 void app_check(struct peer *p);
-uint8_t app_byte(uint32_t off);                 /* of what the application writes */
-uint8_t peer_byte(uint32_t off);                /* of what the peer sends */
+/* Bytes of a stream from place `off` on: of what the application writes, of what the peer sends. */
+void app_bytes(uint8_t *to, uint32_t off, uint32_t n);
+void peer_bytes(uint8_t *to, uint32_t off, uint32_t n);
+/* Stops if `bytes`, sent by the instance, are not those that the application has written. */
+void app_compare(const uint8_t *bytes, uint32_t off, uint32_t n);
 
 #endif

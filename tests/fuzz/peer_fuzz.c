@@ -465,6 +465,9 @@ static void draw_peer(struct peer *p)
     p->shift = options >> 4;
     p->mss = sizes[more & 7];
     p->wnd = more & 8 ? fuzz_u16(&p->in) : 65535;
+    p->fastopen = more >> 4 & 1;
+    p->silent = p->fastopen && more & 32;
+    p->request = p->fastopen ? fuzz_u8(&p->in) : 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

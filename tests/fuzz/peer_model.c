@@ -2,6 +2,9 @@
 /* The peer: how its segments are built, and what it checks of those that it hears. */
 #include "peer.h"
 
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "tcp/tcp_internal.h"
 #include "wire/checksum.h"
 
 #include <string.h>
@@ -83,11 +86,12 @@ void peer_blank(const struct peer *p, struct segment *s, uint8_t flags)
 /* The truth changes before the segment leaves: what is in it has been sent. */
 static void note_sent(struct peer *p, const struct segment *s)
 {
-    const uint32_t off = s->seq - p->isn - 1, end = off + s->len;
+    const int fast = p->fastopen && (s->flags & TN_TCP_SYN) && s->seq == p->isn;    /* the request is in the SYN */
+    const uint32_t off = s->seq - p->isn - 1 + (uint32_t)fast, end = off + s->len;
     const unsigned shift = p->has_ws && p->ws && !(s->flags & TN_TCP_SYN) ? p->shift : 0;
     const uint32_t claimed = s->ack - p->inst_isn - 1;
 
-    if (!(s->flags & TN_TCP_SYN) && (int32_t)(end - p->sent) > 0 && end - p->received < SENT_AHEAD_MAX)
+    if ((fast || !(s->flags & TN_TCP_SYN)) && (int32_t)(end - p->sent) > 0 && end - p->received < SENT_AHEAD_MAX)
         p->sent = end;
     if ((s->flags & TN_TCP_FIN) && (int32_t)(end - p->received) >= 0) {
         p->chaos |= p->fin_sent && p->fin_at != end;
@@ -100,12 +104,12 @@ static void note_sent(struct peer *p, const struct segment *s)
         return;
     if (claimed <= p->written + 1 && claimed > p->said)
         p->said = claimed;
-    if (claimed > p->most + p->fin_seen)
+    if (claimed > p->most + p->fin_seen && claimed > (p->unseen ? p->said : 0))
         return;    /* of what was never sent: not believed, and the window neither */
-    if (claimed > p->claimed)
-        p->claimed = claimed;
     if (claimed + ((uint32_t)s->wnd << shift) > p->edge)
         p->edge = claimed + ((uint32_t)s->wnd << shift);
+    if (claimed <= p->most + p->fin_seen && claimed > p->claimed)
+        p->claimed = claimed;
 }
 
 static unsigned put_options(const struct peer *p, uint8_t *to, const struct segment *s)
@@ -132,7 +136,6 @@ void peer_send(struct peer *p, struct segment *s)
     static uint8_t bytes[PAYLOAD_MAX + 100];
     struct tn_tcp tcp;
     unsigned header = TN_TCP_BYTES;
-    uint32_t i;
 
     memset(bytes, 0, TN_TCP_BYTES + TN_TCP_OPTIONS_MAX);
     header += put_options(p, bytes + TN_TCP_BYTES, s);
@@ -149,32 +152,59 @@ void peer_send(struct peer *p, struct segment *s)
     tcp.header_bytes = (tenon_u8)header;
     (void)tn_tcp_build(bytes, &tcp);
     bytes[12] |= s->reserved & 0x0F;
-    for (i = 0; i < s->len; i++)
-        bytes[header + i] = peer_byte(s->seq + (s->flags & TN_TCP_SYN ? 1U : 0U) - p->isn - 1 + i);
+    peer_bytes(bytes + header, s->seq + (s->flags & TN_TCP_SYN ? 1U : 0U) - p->isn - 1, s->len);
     note_sent(p, s);
     fuzz_note("%12.6f peer > flags %02X seq %d len %u ack %d win %u%s", (double)p->w.now / 1e6, s->flags,
               (int)(s->seq - p->isn), s->len, (int)(s->ack - p->inst_isn), s->wnd, s->options.nsacks ? " sack" : "");
     peer_packet(p, bytes, header + s->len, TN_PROTO_TCP);
 }
 
+/* ---- the book of what has arrived ------------------------------------------------------------ */
+
+/* The first byte from `i` on that has (or has not) arrived; p->most if there is none. By whole words: this is asked
+ * for every segment, and the book is long. */
+static uint32_t seen_next(const struct peer *p, uint32_t i, int arrived)
+{
+    const uint64_t flip = arrived ? 0 : UINT64_MAX;
+    uint64_t word;
+
+    for (; i < p->most; i = (i | 63) + 1) {
+        word = (p->seen[i / 64] ^ flip) >> i % 64;
+        if (word != 0) {
+            i += (uint32_t)__builtin_ctzll(word);
+            break;
+        }
+    }
+    return i < p->most ? i : p->most;
+}
+
+static void seen_add(struct peer *p, uint32_t from, uint32_t n)
+{
+    while (n > 0) {
+        const uint32_t some = n < 64 - from % 64 ? n : 64 - from % 64;
+
+        p->seen[from / 64] |= (UINT64_MAX >> (64 - some)) << from % 64;
+        from += some;
+        n -= some;
+    }
+}
+
 /* Blocks of what has arrived behind the first gap (RFC 2018 4). */
 void peer_true_sacks(const struct peer *p, struct segment *s)
 {
-    uint32_t i = p->got, left;
-    unsigned n = 0;
+    uint32_t left = p->got, right;
+    unsigned n;
 
-    while (i < p->most && n < 3) {
-        while (i < p->most && !(p->seen[i / 8] >> i % 8 & 1))
-            i++;
-        left = i;
-        while (i < p->most && (p->seen[i / 8] >> i % 8 & 1))
-            i++;
-        if (i == left)
+    for (n = 0; n < 3 && p->has_sack && p->sack; n++) {
+        left = seen_next(p, left, 1);
+        right = seen_next(p, left, 0);
+        if (right == left)
             break;
         s->options.sack_left[n] = p->inst_isn + 1 + left;
-        s->options.sack_right[n++] = p->inst_isn + 1 + i;
+        s->options.sack_right[n] = p->inst_isn + 1 + right;
+        left = right;
     }
-    s->options.nsacks = (tenon_u8)(p->has_sack && p->sack ? n : 0);
+    s->options.nsacks = (tenon_u8)n;
 }
 
 /* ---- hearing --------------------------------------------------------------------------------- */
@@ -278,13 +308,10 @@ static void hear_data(struct peer *p, const struct heard *h)
 {
     const uint8_t *bytes = h->l4 + h->header;
     const uint32_t off = h->seq - p->inst_isn - 1;
-    uint32_t i;
 
     if (h->payload > 0 && (off > p->written || h->payload > p->written - off))
         fuzz_fail("bytes %u..%u sent, and %u written", off, off + (uint32_t)h->payload, p->written);
-    for (i = 0; i < h->payload; i++)
-        if (bytes[i] != app_byte(off + i))
-            fuzz_fail("byte %u is sent as %u and was written as %u", off + i, bytes[i], app_byte(off + i));
+    app_compare(bytes, off, (uint32_t)h->payload);
     if ((h->flags & TN_TCP_FIN) && off + h->payload != p->written)
         fuzz_fail("FIN at %u, and %u are written", off + (uint32_t)h->payload, p->written);
     if (h->payload > 0 && off + h->payload > p->most)
@@ -293,10 +320,8 @@ static void hear_data(struct peer *p, const struct heard *h)
     p->losses >>= 1;
     if (p->losses & 1)
         return;
-    for (i = 0; i < h->payload; i++)
-        p->seen[(off + i) / 8] |= (uint8_t)(1U << (off + i) % 8);
-    while (p->got < p->most && (p->seen[p->got / 8] >> p->got % 8 & 1))
-        p->got++;
+    seen_add(p, off, (uint32_t)h->payload);
+    p->got = seen_next(p, p->got, 0);
 }
 
 static void hear(void *arg, const struct tenon_frame *frame, const uint8_t *bytes, size_t n)
@@ -355,6 +380,8 @@ void peer_open(struct peer *p, const struct tenon_conf *conf)
         error = tenon_tcp_listen(p->w.stack, &p->listener, &us, &peer_events, p, 4);
     if (error != TENON_OK)
         fuzz_fail("no connection: %s", tenon_error_text(error));
+    if (p->fastopen && p->listener && tenon_tcp_listener_set(p->listener, TENON_TCP_FASTOPEN, 1) != TENON_OK)
+        fuzz_fail("no Fast Open");
     (void)fuzz_world_poll(&p->w);
 }
 
@@ -369,6 +396,33 @@ static void syn_options(const struct peer *p, struct segment *s)
         s->flags |= s->flags & TN_TCP_ACK ? TN_TCP_ECE : TN_TCP_ECE | TN_TCP_CWR;
 }
 
+/* Linked with --wrap=tn_tcp_fastopen_key: the model makes cookies itself. */
+void __wrap_tn_tcp_fastopen_key(struct tn_key128 *key, const struct tenon *stack, tenon_u32 period);
+
+void __wrap_tn_tcp_fastopen_key(struct tn_key128 *key, const struct tenon *stack, tenon_u32 period)
+{
+    (void)stack;
+    memset(key, 0, sizeof(*key));
+    key->k[0] = period;
+}
+
+static void put_request(const struct peer *p, struct segment *s)
+{
+    const struct tenon_ip client = address(p, 1);
+    struct tn_key128 key;
+    uint8_t bytes[16];
+    tenon_u32 hash[2];
+
+    memset(&key, 0, sizeof(key));
+    put_ip6(bytes, &client);
+    tn_siphash(hash, &key, bytes, sizeof(bytes));
+    fuzz_put32(s->options.fastopen, hash[0]);
+    fuzz_put32(s->options.fastopen + 4, hash[1]);
+    s->options.has_fastopen = 1;
+    s->options.fastopen_bytes = 8;
+    s->len = p->request;
+}
+
 void peer_handshake(struct peer *p)
 {
     struct segment s;
@@ -376,11 +430,15 @@ void peer_handshake(struct peer *p)
     peer_blank(p, &s, p->had_conn ? TN_TCP_SYN | TN_TCP_ACK : TN_TCP_SYN);
     s.seq = p->isn;
     syn_options(p, &s);
+    if (p->fastopen && !p->had_conn)
+        put_request(p, &s);
     p->connected = 1;
     peer_send(p, &s);
     if (p->hold && p->conn)
         (void)tenon_tcp_decide(p->conn, TENON_ACCEPT);
     (void)fuzz_world_poll(&p->w);
+    if (p->silent)
+        return;
     peer_blank(p, &s, TN_TCP_ACK);
     peer_send(p, &s);
     (void)fuzz_world_poll(&p->w);
@@ -399,8 +457,11 @@ static void peace_application(struct peer *p)
     (void)tenon_tcp_set(p->conn, TENON_TCP_SND_BUF, 65536);
     (void)tenon_tcp_set(p->conn, TENON_TCP_CORK, 0);
     app_consume(p, STREAM_MAX);
-    if (p->conn)
+    /* Each such call is an ACK: without need it would keep both sides talking for ever. */
+    if (p->conn && p->received != p->acked_by_hand) {
+        p->acked_by_hand = p->received;
         tenon_tcp_ack(p->conn, STREAM_MAX);
+    }
     if (p->conn && p->peer_finished)
         (void)tenon_tcp_ack_fin(p->conn);
     if (p->conn)

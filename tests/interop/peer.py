@@ -6,6 +6,9 @@
     peer.py uso ADDR PORT BYTES SEGMENT      one send() that the kernel hands over as one super-frame
     peer.py answer ADDR PORT FILE            server: reads all, then answers with its SHA-256 and FILE
     peer.py http ADDR PORT FOLDER            an HTTP server
+    peer.py fastopen HOW ADDR PORT COUNT PATH    requests with TCP Fast Open (HOW: sendto or connect), one after
+                                             the other; prints JSON for each
+    peer.py http-fastopen ADDR PORT FOLDER   an HTTP server with TCP Fast Open; ?new-key changes its key
     peer.py open ADDR PORT CC FILE           sends FILE with congestion control CC, reads to the end meanwhile; prints
     peer.py await ADDR PORT CC FILE          JSON: what came, and what TCP_INFO says; the second is a server
 Servers print "ready" when they listen.
@@ -23,6 +26,9 @@ import struct
 import sys
 import threading
 import time
+
+
+TCP_FASTOPEN_CONNECT, TCP_FASTOPEN_KEY = 30, 33    # linux/tcp.h; the module socket does not know them
 
 
 def family(address):
@@ -146,13 +152,15 @@ def answer(address, port, path):
         s.close()
 
 
-def serve_http(address, port, folder):
+def serve_http(address, port, folder, fastopen=False):
     class Server(http.server.ThreadingHTTPServer):
         address_family = family(address)
 
         def server_bind(self):    # without looking up the name of the address: there is no DNS
             socketserver.TCPServer.server_bind(self)
             self.server_name, self.server_port = address, port
+            if fastopen:
+                self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_FASTOPEN, 16)
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -160,12 +168,40 @@ def serve_http(address, port, folder):
         def log_message(self, *arguments):
             pass
 
+        def do_GET(self):
+            if self.path.endswith("?new-key"):
+                self.server.socket.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN_KEY, random.randbytes(16))
+            super().do_GET()
+
         def copyfile(self, source, out):
             self.connection.sendfile(source)
 
+    address = address.strip("[]")
     with Server((address, int(port)), functools.partial(Handler, directory=folder)) as server:
         print("ready", flush=True)
         server.serve_forever()
+
+
+def fastopen(how, address, port, count, path):
+    """An option in TCP_INFO says whether the data was acknowledged with the SYN."""
+    results = []
+    address = address.strip("[]")
+    request = f"GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n".encode()
+    for _ in range(int(count)):
+        s = socket.socket(family(address), socket.SOCK_STREAM)
+        if how == "sendto":
+            assert s.sendto(request, socket.MSG_FASTOPEN, (address, int(port))) == len(request)
+        else:
+            s.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 1)
+            s.connect((address, int(port)))
+            s.sendall(request)
+        answer = bytearray()
+        while data := s.recv(1 << 18):
+            answer += data
+        body = bytes(answer).partition(b"\r\n\r\n")[2]
+        results.append({"sha256": hashlib.sha256(body).hexdigest(), "syn_data": tcp_info(s)["syn_data"]})
+        s.close()
+    print(json.dumps(results))
 
 
 def tcp_info(s):
@@ -173,7 +209,7 @@ def tcp_info(s):
     raw = s.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 232).ljust(232, b"\0")
     words = {"snd_mss": 16, "rcv_mss": 20, "unacked": 24, "total_retrans": 100, "delivered_ce": 196, "dsack_dups": 216}
     longs = {"bytes_acked": 120, "bytes_sent": 200, "bytes_retrans": 208}
-    options = {"timestamps": 1, "sack": 2, "ecn": 8}
+    options = {"timestamps": 1, "sack": 2, "ecn": 8, "syn_data": 32}
     info = {name: bool(raw[5] & bit) for name, bit in options.items()}
     info.update({name: struct.unpack_from("=I", raw, at)[0] for name, at in words.items()})
     info.update({name: struct.unpack_from("=Q", raw, at)[0] for name, at in longs.items()})
@@ -217,5 +253,6 @@ def transfer_await(address, port, cc, path):
 
 if __name__ == "__main__":
     commands = {"many": many, "udp": udp, "uso": uso, "answer": answer, "http": serve_http, "open": transfer_open,
-                "await": transfer_await}
+                "await": transfer_await, "fastopen": fastopen,
+                "http-fastopen": functools.partial(serve_http, fastopen=True)}
     commands[sys.argv[1]](*sys.argv[2:])

@@ -25,7 +25,8 @@ def ends(request, link):
 
 @pytest.fixture(params=["offload", "plain"])
 def options(request, tmp_path):
-    return ["--pcap", str(tmp_path / "capture.pcapng")] + ([] if request.param == "offload" else ["--no-offload"])
+    always = ["--stats", "--pcap", str(tmp_path / "capture.pcapng")]
+    return always + ([] if request.param == "offload" else ["--no-offload"])
 
 
 def url(address):
@@ -37,9 +38,9 @@ def test_sending(link, ends, options, files, tmp_path, tshark):
     tenon = link.tenon("serve", *options, path.parent)
     link.net.run("curl", "-sS", "-o", "/dev/null", f"{url(ends[0])}/{path.name}")
     time.sleep(0.3)    # for the FINs
-    tenon.stop()
+    said = tenon.stop()
     capture = tmp_path / "capture.pcapng"
-    tshark.judge(capture)
+    tshark.judge_clean(capture, said)
     assert tshark.count(capture, "tcp.flags.syn == 1") == 2
     assert tshark.count(capture, "tcp.flags.fin == 1") == 2
     assert tshark.count(capture, "tcp.srcport == 80 && tcp.len > 0") >= SIZE // 1460
@@ -48,9 +49,9 @@ def test_sending(link, ends, options, files, tmp_path, tshark):
 def test_receiving(link, ends, options, files, tmp_path, tshark, peer):
     path = files.get(SIZE)
     peer.start("http", ends[1], 80, path.parent)
-    link.run_tenon("get", *options, "-o", "/dev/null", f"{url(ends[1])}/{path.name}")
+    done = link.run_tenon("get", *options, "-o", "/dev/null", f"{url(ends[1])}/{path.name}")
     capture = tmp_path / "capture.pcapng"
-    tshark.judge(capture)
+    tshark.judge_clean(capture, done.stderr)
     assert tshark.count(capture, "tcp.srcport == 80 && tcp.len > 0") >= SIZE // 1460
 
 
@@ -61,7 +62,7 @@ def test_both_ways(link, ends, options, files, tmp_path, tshark):
             nc = link.net.start("nc", "-N", ends[0], 5001, stdin=data, stdout=subprocess.DEVNULL)
             assert nc.wait(60) == 0
         assert tenon.wait() == 0
-    tshark.judge(tmp_path / "capture.pcapng")
+    tshark.judge_clean(tmp_path / "capture.pcapng", tenon.text())
 
 
 def test_datagrams_and_pings(link, ends, options, tmp_path, tshark, peer):
@@ -78,8 +79,7 @@ def test_datagrams_and_pings(link, ends, options, tmp_path, tshark, peer):
 def test_many_connections(link, ends, options, tmp_path, tshark, peer):
     tenon = link.tenon("echo", *options)
     peer.run("many", ends[0], 7, 100, 5000)
-    tenon.stop()
-    tshark.judge(tmp_path / "capture.pcapng")
+    tshark.judge_clean(tmp_path / "capture.pcapng", tenon.stop())
 
 
 def test_bad_cable(make_link, files, tmp_path, tshark):

@@ -40,8 +40,8 @@ const struct field info_fields[] = {
 };
 #define CONF(name) #name, offsetof(struct tenon_conf, name), sizeof(((struct tenon_conf *)0)->name)
 const struct field conf_fields[] = {
-    { CONF(neighbours_max) }, { CONF(neighbour_queue_max) }, { CONF(paths_max) }, { CONF(reass_bytes_max) },
-    { CONF(reass_datagrams_max) }, { CONF(reass_pieces_max) }, { CONF(reass_timeout_ms) },
+    { CONF(neighbours_max) }, { CONF(neighbour_queue_max) }, { CONF(neighbour_asks_max) }, { CONF(paths_max) },
+    { CONF(reass_bytes_max) }, { CONF(reass_datagrams_max) }, { CONF(reass_pieces_max) }, { CONF(reass_timeout_ms) },
     { CONF(icmp_errors_per_s) }, { CONF(icmp_errors_burst) }, { CONF(hop_limit) }, { CONF(dad_transmits) },
     { CONF(udp_sockets_max) }, { CONF(tcp_conns_max) }, { CONF(tcp_time_wait_max) }, { CONF(tcp_rcv_buf) },
     { CONF(tcp_snd_buf) }, { CONF(tcp_ooo_bytes_max) }, { CONF(tcp_ooo_ranges_max) }, { CONF(tcp_mss_min) },

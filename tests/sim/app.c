@@ -12,7 +12,7 @@
 
 /* The stream is made of blocks; each block is a piece of one random table, from a place that its number
  * and the stream's key tell. */
-enum { BLOCK = 8192 };
+enum { BLOCK = 8192, REQUEST_MAX = 1400 };
 
 static const uint8_t *block_of(uint64_t key, uint64_t block)
 {
@@ -64,6 +64,11 @@ static uint64_t stream_key(const struct side *side)
 static struct side *peer_of(const struct side *side)
 {
     return side->session->side[!side->which];
+}
+
+static const struct plan_host *server_of(const struct side *side)
+{
+    return &side->sim->plan->host[side->session->plan->server];
 }
 
 static const char *side_name(const struct side *side)
@@ -253,6 +258,20 @@ static void side_write(struct side *side)
     }
 }
 
+/* What goes with the SYN: a segment, as what waits for a connection that never comes takes buffers from the others. */
+static void side_write_request(struct side *side)
+{
+    const uint32_t chunk = side->plan->bytes > 0 ? chunk_size(side) : 0, n = chunk < REQUEST_MAX ? chunk : REQUEST_MAX;
+    tenon_i32 result = 0;
+
+    if (n > 0)
+        result = side->plan->zero_copy ? write_zero_copy(side, n) : write_copy(side, n);
+    if (result < 0 && result != TENON_ENOMEM && result != TENON_EAGAIN)
+        write_failed(side, result);
+    if (result > 0)
+        side->written += (uint32_t)result;
+}
+
 /* ---- an echo: spans go back as they came ----------------------------------------------------- */
 
 static void keep_span(struct side *side, const struct tenon_span *span)
@@ -365,6 +384,38 @@ static void side_ack(struct side *side)
     }
 }
 
+/* A server of Fast Open or of SYN cookies may take a late copy of a first segment for the beginning of
+ * another connection (RFC 7413 2.1, RFC 4987 3.6). */
+static int may_open_again(const struct side *side)
+{
+    return side->which == 1 && (server_of(side)->fastopen || server_of(side)->stack.tcp_syncookies);
+}
+
+/* Bytes that the peer has written; the most, where it has opened again. */
+static uint64_t peer_written(const struct side *side)
+{
+    const struct side *peer = peer_of(side), *other;
+    uint64_t most = peer->written;
+
+    for (other = side->sim->sides; other && may_open_again(peer); other = other->next)
+        if (other->session == side->session && other->which == peer->which && other->written > most)
+            most = other->written;
+    return most;
+}
+
+static int peer_has_finished(const struct side *side)
+{
+    const struct side *peer = peer_of(side), *other;
+
+    if (!peer || !may_open_again(peer))
+        return peer && peer->sent_fin && side->received == peer->written;
+    for (other = side->sim->sides; other; other = other->next)
+        if (other->session == side->session && other->which == peer->which && other->sent_fin
+            && other->written == side->received)
+            return 1;
+    return 0;
+}
+
 static void check_bytes(struct side *side, const struct tenon_span *spans, unsigned n)
 {
     const struct side *peer = peer_of(side);
@@ -376,7 +427,7 @@ static void check_bytes(struct side *side, const struct tenon_span *spans, unsig
         if (spans[i].len == 0 || spans[i].off + spans[i].len > spans[i].buf->size)
             sim_fail(side->sim, "bad span", "%s: span of %u bytes at %u of %u", side_name(side), spans[i].len,
                      spans[i].off, spans[i].buf->size);
-        if (side->received + spans[i].len > peer->written)
+        if (side->received + spans[i].len > peer->written && side->received + spans[i].len > peer_written(side))
             sim_fail(side->sim, "more than was sent", "%s: has received %" PRIu64 " bytes, peer has written %" PRIu64,
                      side_name(side), side->received + spans[i].len, peer->written);
         if (!app_matches(tenon_span_data(&spans[i]), stream_key(peer), side->received, spans[i].len))
@@ -464,28 +515,48 @@ static void side_tick(void *arg)
 static struct side *event_side(struct tenon_tcp *conn, void *app, const char *event)
 {
     struct side *side = app;
+    struct tenon_tcp_info info;
 
     if (side->closed || side->conn != conn)
         sim_fail(side->sim, "event after the end", "%s: %s() after closed()", side_name(side), event);
+    if (side->early) {
+        tenon_tcp_status(conn, &info);
+        side->early = info.state == TENON_TCP_SYN_RECEIVED || info.state == TENON_TCP_CLOSED;
+    }
     side_progress(side);
     return side;
+}
+
+/* Which of a session's connections at this end is its own: the one that is there. What a copy of an old
+ * segment opens is another one, unless the handshake of the first never came to its end. */
+static void take_place(struct side *side)
+{
+    struct side *before = side->session->side[side->which];
+
+    if (!before || before == side || !before->opened || (before->closed && before->early)) {
+        side->session->side[side->which] = side;
+        return;
+    }
+    if (!before->closed || !may_open_again(side))
+        sim_fail(side->sim, "two connections", "%s: a second connection with the same addresses has opened",
+                 side_name(side));
+    side->again = 1;
 }
 
 static void on_opened(struct tenon_tcp *conn, void *app)
 {
     struct side *side = event_side(conn, app, "opened");
-    struct session *session = side->session;
+    struct tenon_tcp_info info;
 
     if (side->opened)
         sim_fail(side->sim, "opened twice", "%s", side_name(side));
-    if (session->side[side->which] && session->side[side->which] != side && session->side[side->which]->opened)
-        sim_fail(side->sim, "two connections", "%s: a second connection with the same addresses has opened",
-                 side_name(side));
-    session->side[side->which] = side;
+    take_place(side);
+    tenon_tcp_status(conn, &info);
+    side->early = info.state == TENON_TCP_SYN_RECEIVED;
     side->opened = 1;
     side->sim->log->opened++;
     side->sim->host[side->host].opened++;
-    sim_note(side->sim, "%s: opened", side_name(side));
+    sim_note(side->sim, "%s: opened%s%s", side_name(side), side->early ? " by a SYN" : "", side->again ? " again" : "");
     side_work(side);
 }
 
@@ -518,7 +589,7 @@ static void on_finished(struct tenon_tcp *conn, void *app)
 
     if (side->peer_finished)
         sim_fail(side->sim, "finished twice", "%s", side_name(side));
-    if (!peer || !peer->sent_fin || side->received != peer->written)
+    if (!peer_has_finished(side))
         sim_fail(side->sim, "false end", "%s: finished() after %" PRIu64 " bytes; peer has written %" PRIu64
                  " and has %sfinished", side_name(side), side->received, peer ? peer->written : 0,
                  peer && peer->sent_fin ? "" : "not ");
@@ -541,6 +612,7 @@ static int side_is_complete(const struct side *side)
 static void check_end(const struct side *side, int why)
 {
     const struct session *session = side->session;
+    const struct side *peer = peer_of(side);
 
     if (why == TENON_OK && side->plan->finish < FINISH_CLOSE && !side_is_complete(side))
         sim_fail(side->sim, "incomplete", "%s: closed(TENON_OK) with %" PRIu64 " of %" PRIu64
@@ -550,6 +622,10 @@ static void check_end(const struct side *side, int why)
         return;
     if (why == TENON_ERESET && side->sent_fin && side->peer_finished)
         return;
+    if (side->again || side->early)
+        return;    /* the peer does not know of this one; or the handshake has failed, and its SYN comes again */
+    if (why == TENON_ERESET && !peer && server_of(side)->stack.tcp_syncookies)
+        return;    /* its cookie has come back too late */
     sim_fail(side->sim, "lost connection", "%s: closed(%s); written %" PRIu64 " acked %" PRIu64 " received %" PRIu64
              ", finished %u, peer finished %u", side_name(side), tenon_error_text(why), side->written, side->acked,
              side->received, side->sent_fin, side->peer_finished);
@@ -568,6 +644,7 @@ static void on_closed(struct tenon_tcp *conn, void *app, int why)
         drop_kept(side);
     if (side->opened)
         side->sim->host[side->host].closed++;
+    side->sim->host[side->host].early += side->early;
     if (side->which == 0 && !side->opened && side->session->strict && !side->sim->cleaning) {
         /* The attempt to connect has failed, as it may; there is another. */
         if (why == TENON_OK || why == TENON_EABORTED)
@@ -624,10 +701,19 @@ static struct side *side_new(struct session *session, struct sim *sim, unsigned 
 static void set_option(struct side *side, enum tenon_tcp_option option, uint32_t value)
 {
     const int error = tenon_tcp_set(side->conn, option, value);
+    const int in_syn = option == TENON_TCP_TIMESTAMPS || option == TENON_TCP_SACK || option == TENON_TCP_WINDOW_SCALING;
 
+    if (error == TENON_EINVAL && in_syn && side->which == 1 && server_of(side)->stack.tcp_syncookies)
+        return;    /* the cookie has agreed on it */
     if (error != TENON_OK && error != TENON_ENOMEM)
         sim_fail(side->sim, "option refused", "%s: option %d = %u says %s", side_name(side), (int)option, value,
                  tenon_error_text(error));
+}
+
+/* Only who opens decides; a server's listener has decided before. */
+static int may_fastopen(const struct side *side)
+{
+    return side->plan->fastopen && (side->which == 0 || side->session->plan->kind == SESSION_BOTH_OPEN);
 }
 
 static void set_options(struct side *side)
@@ -651,6 +737,7 @@ static void set_options(struct side *side)
         {TENON_TCP_MSS_MAX, plan->mss_max > 0, plan->mss_max},
         {TENON_TCP_KEEPALIVE_IDLE_S, plan->keepalive_s > 0, plan->keepalive_s},
         {TENON_TCP_MSL_MS, plan->msl_ms > 0, plan->msl_ms},
+        {TENON_TCP_FASTOPEN, may_fastopen(side), 1},
     };
     unsigned i;
 
@@ -751,7 +838,10 @@ void app_listen(struct sim *sim, unsigned host, unsigned index)
     port->sim = sim;
     port->host = host;
     port->index = index;
-    error = tenon_tcp_listen(sim->host[host].stack, &port->listener, &at, &port_events, port, 0);
+    error = tenon_tcp_listen(sim->host[host].stack, &port->listener, &at, &port_events, port,
+                             sim->plan->host[host].backlog);
+    if (error == TENON_OK && sim->plan->host[host].fastopen)
+        (void)tenon_tcp_listener_set(port->listener, TENON_TCP_FASTOPEN, 1);    /* not if there is no memory */
     if (error == TENON_OK)
         return;
     port->listener = NULL;
@@ -783,6 +873,8 @@ static int connect_side(struct side *side, const struct tenon_addr *from, const 
     }
     sim_note(sim, "%s: connects", side_name(side));
     set_options(side);
+    if (may_fastopen(side))
+        side_write_request(side);
     return TENON_OK;
 }
 
@@ -859,6 +951,11 @@ int app_is_strict(const struct sim *sim, const struct plan_session *plan)
     if (sim->plan->host[plan->server].stack.tcp_conns_max < 1000
         || sim->plan->host[plan->client].stack.tcp_conns_max < 1000)
         return 0;
+    if (sim->plan->host[plan->server].backlog > 0)
+        return 0;    /* half-open ones are given up early */
+    if (sim->plan->host[plan->server].stack.tcp_syncookies && plan->side[0].bytes == 0
+        && plan->side[0].finish == FINISH_AFTER_PEER)
+        return 0;    /* if its ACK is lost, nothing brings the cookie: RFC 4987 3.6 */
     for (i = 0; i < sim->plan->nevents; i++) {
         const struct plan_event *event = &sim->plan->event[i];
 

@@ -65,7 +65,7 @@ static struct dice dice_of(const struct plan *plan, unsigned part, unsigned inde
     return dice;
 }
 
-enum { PART_WORLD, PART_HOST, PART_LINE, PART_EVENT, PART_SESSION, PART_DGRAM, PART_STACK };
+enum { PART_WORLD, PART_HOST, PART_LINE, PART_EVENT, PART_SESSION, PART_DGRAM, PART_STACK, PART_OPENING };
 
 #define PICK(dice, ...) \
     ((const uint32_t[]){ __VA_ARGS__ }[dice_below(dice, sizeof((const uint32_t[]){ __VA_ARGS__ }) / 4)])
@@ -222,7 +222,7 @@ static void draw_stack(struct tenon_conf *conf, const struct mood *mood, struct 
     conf->tcp_rto_max_us = PICK(dice, 2000000, 5000000, 10000000, 20000000);
     conf->tcp_delack_us = PICK(dice, 0, 0, 1000, 200000, 499999);
     conf->tcp_msl_ms = PICK(dice, 100, 1000, 5000, 30000);
-    conf->tcp_syncookies = 0;    /* a late copy of a first segment would open its connection anew: RFC 4987 3.6 */
+    conf->tcp_syncookies = 0;    /* draw_opening() */
     if (mood->small_limits)
         draw_limits(conf, mood, dice);
 }
@@ -430,6 +430,30 @@ static void draw_dgrams(struct plan *plan, const struct mood *mood)
     }
 }
 
+/* Servers whose connections begin in another way. The last to be drawn. */
+static void draw_opening(struct plan *plan)
+{
+    struct dice dice = dice_of(plan, PART_OPENING, 0);
+    const int fastopen = dice_percent(&dice, 30), cookies = dice_percent(&dice, 20);
+    unsigned i;
+
+    for (i = 0; i < plan->nhosts && (fastopen || cookies); i++) {
+        struct plan_host *host = &plan->host[i];
+
+        host->fastopen = (uint8_t)(fastopen && dice_percent(&dice, 80));
+        host->stack.tcp_fastopen_pending_max = PICK(&dice, 0, 0, 1, 3);
+        host->stack.tcp_fastopen_cache_max = (tenon_u16)PICK(&dice, 0, 0, 1, 2);
+        if (!cookies || dice_percent(&dice, 30))
+            continue;
+        host->stack.tcp_syncookies = (tenon_u8)PICK(&dice, 2, 2, 1);
+        host->backlog = host->stack.tcp_syncookies == 1 ? PICK(&dice, 1, 2, 5) : 0;
+    }
+    for (i = 0; i < plan->nsessions && fastopen; i++) {
+        plan->session[i].side[0].fastopen = (uint8_t)dice_percent(&dice, 80);
+        plan->session[i].side[1].fastopen = (uint8_t)dice_percent(&dice, 80);    /* of a simultaneous open */
+    }
+}
+
 /* As plan_draw(), but chance is asked only when the given bytes are used up. */
 void plan_draw_given(struct plan *plan, uint64_t seed, struct plan_bytes *given)
 {
@@ -457,6 +481,7 @@ void plan_draw_given(struct plan *plan, uint64_t seed, struct plan_bytes *given)
     for (i = 0; i < plan->nsessions; i++)
         draw_session(plan, &mood, i);
     draw_dgrams(plan, &mood);
+    draw_opening(plan);
     plan->given = NULL;
 }
 
@@ -471,6 +496,7 @@ static const char *const class_names[CLASS_COUNT] = {
     "loss",    "duplicate", "corrupt", "reorder", "jitter",  "rate",     "refuse", "blackout", "jump",
     "memory",  "pool",      "offload", "pieces",  "windows", "options",  "by-hand", "hold",    "readers",
     "writers", "abort",     "listener", "dgrams", "wrap",    "mtu",      "dad",    "v6",
+    "fast-open", "cookies",
 };
 
 const char *plan_class_name(unsigned class)
@@ -528,10 +554,13 @@ static void host_without(struct plan_host *host, unsigned class)
         plain.paths_max = host->stack.paths_max;
         plain.tcp_rto_max_us = host->stack.tcp_rto_max_us;
         plain.tcp_msl_ms = host->stack.tcp_msl_ms;
+        plain.tcp_syncookies = host->stack.tcp_syncookies;
         host->stack = plain;
         break;
     case CLASS_WRAP: host->wire.clock_us = 0; break;
     case CLASS_DAD: host->end.netif.flags |= TENON_NETIF_NO_DAD; break;
+    case CLASS_FASTOPEN: host->fastopen = 0; break;
+    case CLASS_COOKIES: host->stack.tcp_syncookies = 0; break;
     case CLASS_V6: host->end.netif.flags |= TENON_NETIF_NO_IP6; break;
     case CLASS_MTU:
         host->end.netif.mtu = 1500;
@@ -551,6 +580,7 @@ static void side_without(struct plan_side *side, unsigned class)
         side->no_scaling = side->urgent = 0;
         side->keepalive_s = side->msl_ms = 0;
         break;
+    case CLASS_FASTOPEN: side->fastopen = 0; break;
     case CLASS_BY_HAND: side->by_hand = side->hold_fin = 0; break;
     case CLASS_READERS:
         side->pause_us = side->consume_us = 0;
@@ -749,6 +779,9 @@ static void print_host(const struct plan *plan, unsigned i)
            conf->tcp_rcv_buf, conf->tcp_snd_buf, conf->tcp_ooo_bytes_max, conf->tcp_ooo_ranges_max,
            conf->tcp_rto_min_us, conf->tcp_rto_max_us, conf->tcp_delack_us, conf->tcp_msl_ms, conf->tcp_conns_max,
            conf->tcp_time_wait_max, conf->tcp_resting_max, conf->tx_burst_max, conf->tx_gather_max);
+    if (host->fastopen || conf->tcp_syncookies)
+        printf("    fast open %u (pending %u, cache %u), cookies %u, backlog %u\n", host->fastopen,
+               conf->tcp_fastopen_pending_max, conf->tcp_fastopen_cache_max, conf->tcp_syncookies, host->backlog);
     print_line("out", &host->end.out);
     print_line("in ", &host->end.in);
 }
@@ -770,9 +803,10 @@ static void print_side(const struct plan_side *side, const char *name)
         printf("; acknowledges by hand %u us later", side->ack_us);
     if (side->hold_fin)
         printf("; holds FIN %u us", side->hold_fin_us);
-    printf("%s%s%s%s%s%s", side->nodelay ? "; nodelay" : "", side->cork ? "; cork" : "",
-           side->no_delack ? "; no delack" : "", side->no_timestamps ? "; no timestamps" : "",
-           side->no_sack ? "; no sack" : "", side->no_scaling ? "; no scaling" : "");
+    printf("%s%s%s%s%s%s%s", side->fastopen ? "; fast open" : "", side->nodelay ? "; nodelay" : "",
+           side->cork ? "; cork" : "", side->no_delack ? "; no delack" : "",
+           side->no_timestamps ? "; no timestamps" : "", side->no_sack ? "; no sack" : "",
+           side->no_scaling ? "; no scaling" : "");
     if (side->rcv_buf || side->snd_buf || side->mss_max || side->keepalive_s || side->msl_ms)
         printf("; rcv_buf %u snd_buf %u mss %u keepalive %u msl %u", side->rcv_buf, side->snd_buf, side->mss_max,
                side->keepalive_s, side->msl_ms);

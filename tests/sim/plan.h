@@ -45,6 +45,8 @@ enum plan_class {
     CLASS_MTU,           /* small and large MTUs, MSS limits */
     CLASS_DAD,           /* duplicate address detection */
     CLASS_V6,            /* IPv6: everything goes over IPv4 */
+    CLASS_FASTOPEN,      /* data in SYNs */
+    CLASS_COOKIES,       /* SYN cookies */
     CLASS_COUNT
 };
 
@@ -95,6 +97,7 @@ struct plan_side {
     uint32_t msl_ms;
     uint8_t zero_copy, by_hand, hold_fin, pieces, urgent;
     uint8_t nodelay, cork, no_delack, no_timestamps, no_sack, no_scaling;
+    uint8_t fastopen;
     uint8_t finish;          /* enum plan_finish */
 };
 
@@ -127,6 +130,8 @@ struct plan_host {
     struct wire_host_conf wire;
     struct tenon_conf stack;
     struct wire_end_conf end;
+    unsigned backlog;        /* of its listeners; 0: the usual one */
+    uint8_t fastopen;        /* its listeners take data of SYNs */
 };
 
 struct plan {

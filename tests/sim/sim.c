@@ -424,7 +424,7 @@ static void world_open(struct sim *sim)
     sim->bound_us = progress_bound(sim);
     sim->steps_left = STEPS_MAX;
     if (sim->plan->watch)
-        watch_begin();
+        watch_begin(sim->plan);
     sim->wire = wire_open(&conf);
     if (!sim->wire)
         abort();

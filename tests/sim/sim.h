@@ -65,6 +65,8 @@ struct side {
     uint64_t ticks[2];             /* timers that are set, the latest */
     int why;
     uint8_t held, opened, peer_finished, sent_fin, fin_acked, closed, paused_once, decided;
+    uint8_t early;                 /* opened by the data of a SYN; the handshake is not known to have ended */
+    uint8_t again;                 /* opened by a copy of what had opened another one before */
 };
 
 struct session {
@@ -95,6 +97,7 @@ struct sim_host {
     struct tenon_echo *echo;
     struct wire_host_stats baseline;
     uint64_t opened, closed, echo_replies, dgrams_rcvd;
+    uint64_t early;                /* opened by a SYN, and perhaps ended in SYN-RECEIVED */
     uint64_t faults_mem_until, faults_buf_until;
     uint32_t mem_ppm, buf_ppm;
     struct wire_blackout blackout[2][PLAN_EVENTS_MAX];
@@ -163,7 +166,7 @@ unsigned frames_flatten(const struct tenon_frame *frame, uint8_t *to, unsigned m
 int frames_decode(char *text, size_t size, const uint8_t *bytes, unsigned n);
 
 /* watch.c */
-void watch_begin(void);
+void watch_begin(const struct plan *plan);
 const char *watch_frame(unsigned host, int sent, int lossless, const uint8_t *bytes, unsigned n,
                         const struct tenon_frame *frame);
 

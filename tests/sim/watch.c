@@ -26,11 +26,15 @@ struct flow {
     uint16_t sport, dport;
     uint8_t host, peer, v6, used;
     uint8_t own_syn, own_scale, own_scales, own_ts, acked_any, peer_fin, told;
+    uint8_t cookies, first_again;   /* SYN cookies; what may bring one has come (again) */
     struct {
         uint8_t seen, scales, scale, ts;
         uint32_t isn, end, mss, wnd;
     } peer_syn, heard;              /* the one that the connection is made of; the last that has arrived */
     uint32_t isn, sent_end;         /* our highest end */
+    uint32_t
+        promised[4]; /* with cookies: our initial numbers before this one, any of which may be taken up */
+    unsigned promises;
     uint32_t own_edge;              /* right edge of the window that we have announced */
     uint32_t own_ack;
     uint32_t peer_edge;             /* that the peer has announced, the farthest */
@@ -168,18 +172,20 @@ static void note_received(struct flow *flow, const struct tcp_view *view)
     if (view->flags & RST)
         return;
     if (view->flags & SYN) {
+        if (!flow->heard.seen || flow->heard.isn != view->seq || after(view->end, flow->heard.end))
+            flow->heard.end = view->end;    /* repeated, it brings no data any more (RFC 7413 4.1.3.1) */
         flow->heard.seen = 1;
         flow->heard.scales = (uint8_t)view->has_scale;
         flow->heard.scale = (uint8_t)view->scale;
         flow->heard.ts = (uint8_t)view->has_ts;
         flow->heard.isn = view->seq;
-        flow->heard.end = view->end;
         flow->heard.wnd = view->wnd;
         flow->heard.mss = view->has_mss ? view->mss : view->v6 ? 1220 : 536;
         if (flow->heard.mss < 88)
             flow->heard.mss = 88;
-        /* A late SYN says nothing about a connection that exists. */
-        if (flow->own_syn && !flow->acked_any)
+        /* A late SYN says nothing about a connection that exists; nor does one that is repeated, behind which
+         * data may have come already (RFC 7413 4.2.2). */
+        if (flow->own_syn && !flow->acked_any && (!flow->peer_syn.seen || flow->peer_syn.isn != view->seq))
             take_syn(flow);
     }
     if (!flow->peer_syn.seen || !(view->flags & ACK) || ((view->flags & SYN) && view->seq != flow->peer_syn.isn))
@@ -189,6 +195,8 @@ static void note_received(struct flow *flow, const struct tcp_view *view)
     edge = view->ack + (view->wnd << shift);
     if (after(view->end, flow->peer_end))
         flow->peer_end = view->end;
+    if (flow->cookies && view->seq == flow->peer_syn.isn + 1)
+        flow->first_again = 1;
     if (view->flags & FIN)
         flow->peer_fin = 1;
     if (after(edge, flow->peer_edge))
@@ -201,6 +209,8 @@ static void note_received(struct flow *flow, const struct tcp_view *view)
 static void note_syn(struct flow *flow, const struct tcp_view *view)
 {
     if (!flow->own_syn || flow->isn != view->seq) {
+        if (flow->own_syn && flow->cookies)
+            flow->promised[flow->promises++ % 4] = flow->isn;
         flow->acked_any = flow->told = 0;
         flow->peer_syn.seen = 0;
         flow->isn = view->seq;
@@ -216,6 +226,23 @@ static void note_syn(struct flow *flow, const struct tcp_view *view)
         take_syn(flow);
 }
 
+/* The peer has taken up an older SYN-ACK of ours: its cookie is good whatever was said since (RFC 4987 3.6). */
+static void note_promise(struct flow *flow, const struct tcp_view *view)
+{
+    const unsigned known = flow->promises < 4 ? flow->promises : 4;
+    unsigned i;
+
+    if (view->seq == flow->isn + 1)
+        return;
+    for (i = 0; i < known; i++)
+        if (view->seq == flow->promised[i] + 1) {
+            flow->promised[i] = flow->isn;
+            flow->isn = view->seq - 1;
+            flow->sent_end = view->seq;
+            flow->acked_any = 0;
+        }
+}
+
 static const char *check_ack(struct flow *flow, const struct tcp_view *view)
 {
     const unsigned shift = flow->own_scales && flow->peer_syn.scales && !(view->flags & SYN) ? flow->own_scale : 0;
@@ -223,6 +250,10 @@ static const char *check_ack(struct flow *flow, const struct tcp_view *view)
 
     if (after(view->ack, flow->peer_end))
         return "acknowledges what has not come";
+    if (flow->acked_any && after(flow->own_ack, view->ack) && flow->first_again) {
+        flow->acked_any = flow->first_again = 0;    /* without a SYN: a cookie that came again (RFC 4987 3.6) */
+        flow->sent_end = flow->isn + 1;
+    }
     if (flow->acked_any && after(flow->own_ack, view->ack))
         return "acknowledges less than before";
     /* RFC 9293 3.8.6 (SHLD-14): the window does not shrink, but for less than a unit of its scale (RFC 7323
@@ -299,6 +330,8 @@ static const char *check_sent(struct flow *flow, const struct tcp_view *view, in
         note_syn(flow, view);
     if (!flow->own_syn || !flow->peer_syn.seen)
         return NULL;    /* an answer without a connection */
+    if (flow->cookies && !(view->flags & SYN))
+        note_promise(flow, view);
     if (view->flags & ACK)
         wrong = check_ack(flow, view);
     if (!wrong)
@@ -311,10 +344,12 @@ static const char *check_sent(struct flow *flow, const struct tcp_view *view, in
 }
 
 static struct flow flows[FLOWS];
+static const struct plan *watched;
 
-void watch_begin(void)
+void watch_begin(const struct plan *plan)
 {
     memset(flows, 0, sizeof(flows));
+    watched = plan;
 }
 
 /* lossless: nothing was lost inside of the host, for want of memory or of room, so that no segment is missing.
@@ -330,6 +365,7 @@ const char *watch_frame(unsigned host, int sent, int lossless, const uint8_t *by
     flow = find_flow(flows, &view, host);
     if (!flow)
         return NULL;
+    flow->cookies = watched->host[host].stack.tcp_syncookies;
     if (sent)
         return check_sent(flow, &view, lossless);
     note_received(flow, &view);

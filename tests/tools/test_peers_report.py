@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The report of bench/peers, from results that are written here; and its command line."""
+"""The summary of bench/peers, from results that are written here; and its command line."""
 import argparse
 import importlib.machinery
 import importlib.util
@@ -18,7 +18,7 @@ PEERS = pathlib.Path(__file__).resolve().parents[2] / "bench" / "peers"
 sys.path.insert(0, str(PEERS))
 
 import cable     # noqa: E402  (they are beside the program, not in a package)
-import report    # noqa: E402
+import summary    # noqa: E402
 
 MACHINE = {"made": "2026-01-01 00:00 UTC", "kernel": "6.1", "machine": "x86_64", "processors": 2, "load": 0.5,
            "real_time": True}
@@ -32,13 +32,13 @@ def run(cell, stack, seed, share, **more):
 def table(*results):
     cells = [cable.Cell("lossy", 10, 50, loss=1), cable.Cell("clean", 10, 50), cable.Cell("reordered", 10, 50, late=5)]
     names = list(dict.fromkeys(r["stack"] for r in results))
-    return report.Table(MACHINE, cells, names, list(results))
+    return summary.Table(MACHINE, cells, names, list(results))
 
 
 def test_the_table_has_median_least_and_most():
     t = table(*(run("lossy", "tenon-cubic", seed, share) for seed, share in enumerate((0.5, 0.3, 0.9))))
     assert "50.0 (30.0-90.0)" in t.text()
-    assert "50.0<small>30.0&ndash;90.0" in report.page(t)
+    assert "50.0<small>30.0&ndash;90.0" in summary.page(t)
 
 
 def test_failed_runs_are_named_and_not_counted():
@@ -79,7 +79,7 @@ def test_nothing_is_demanded_of_others():
 
 def test_files(tmp_path):
     t = table(run("clean", "tenon-cubic", 1, 0.98))
-    report.write(tmp_path, t)
+    summary.write(tmp_path, t)
     data = json.loads((tmp_path / "peers.json").read_text())
     assert data["runs"][0]["share"] == 0.98
     assert data["cells"][1]["queue"] == 41

@@ -113,6 +113,8 @@ UNIT_TEST(conf_check_names_the_field)
     conf.field = value; \
     unit_row(#field); \
     CHECK_EQ_S(tenon_conf_check(&conf), #field)
+    ROW(neighbour_asks_max, 7);
+    ROW(neighbour_asks_max, 16385);
     ROW(tcp_rcv_buf, 10);
     ROW(tcp_rcv_buf, 0x40000000);
     ROW(tcp_snd_buf, 10);

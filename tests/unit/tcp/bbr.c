@@ -223,22 +223,34 @@ static void loss_prefix(void)
     hn_row = "";
 }
 
-/* A loss rate of 2 %, and no less. */
+/* A loss rate of 2 %, and two segments; but these are no more than 4 % (in a small window any loss is too much), and
+ * nothing is forgiven where the queue is longer than half of the pipe. */
 static void loss_threshold(void)
 {
-    static const unsigned rows[][3] = {{1000, 22, 0}, {1000, 23, 1}, {50, 3, 0}, {50, 4, 1}, {10, 2, 0}, {10, 3, 1}};
+    static const struct {
+        unsigned in_flight, lost, srtt_us, too_high;
+    } rows[] = {
+        {1000, 22, 50000, 0}, {1000, 23, 50000, 1}, {50, 3, 50000, 0},  {50, 4, 50000, 1},    {34, 2, 50000, 0},
+        {33, 2, 50000, 1},    {17, 1, 50000, 0},    {16, 1, 50000, 1},  {4, 1, 50000, 1},     {50, 3, 75000, 0},
+        {50, 1, 75001, 0},    {50, 2, 75001, 1},    {49, 1, 75001, 1},  {1000, 20, 75001, 0}, {1000, 21, 75001, 1},
+    };
     unsigned i;
 
     for (i = 0; i < TENON_ARRAY_LEN(rows); i++) {
         struct hand h;
+        char row[64];
 
+        snprintf(row, sizeof row, "%u of %u, %u us", rows[i].lost, rows[i].in_flight, rows[i].srtt_us);
+        hn_row = row;
         hand_to(&h, TN_BBR_UP);
         h.event.lost = MSS;
-        h.event.sample.tx_in_flight = rows[i][0] * MSS;
-        h.event.sample.lost = rows[i][1] * MSS;
+        h.event.srtt_us = rows[i].srtt_us;
+        h.event.sample.tx_in_flight = rows[i].in_flight * MSS;
+        h.event.sample.lost = rows[i].lost * MSS;
         h.cc.ops->lost_bytes(&h.cc, &h.event);
-        HN_EQUAL(h.b->state == TN_BBR_DOWN, rows[i][2]);
+        HN_EQUAL(h.b->state == TN_BBR_DOWN, rows[i].too_high);
     }
+    hn_row = "";
 }
 
 /* `segments` are marked lost, of so many that were in flight when the last of them left. */
@@ -337,6 +349,25 @@ static void cruise_few_losses_borne(void)
         hand_round(&h, ten_mbit / 100 * 95, 40);
     }
     HN_CHECK(h.b->bw_shortterm < ten_mbit);
+}
+
+/* ... but where the queue is longer than half of the pipe a single one does, as the draft has it. */
+static void cruise_loss_long_queue(void)
+{
+    static const tenon_u32 srtt_us[] = {75000, 75001};
+    unsigned i;
+
+    for (i = 0; i < 2; i++) {
+        struct hand h;
+
+        hand_to(&h, TN_BBR_CRUISE);
+        h.b->bw_probe_wait_us = 0x7FFFFFFF;
+        h.event.srtt_us = srtt_us[i];
+        hand_lose(&h, 1, 200);
+        hand_round(&h, ten_mbit / 100 * 98, 40);
+        hand_round(&h, ten_mbit / 100 * 98, 40);
+        HN_EQUAL(h.b->bw_shortterm < TN_BBR_INFINITE, i);
+    }
 }
 
 /* BBR-13: the largest of this cycle and the last. A cycle ends a round after UP. */
@@ -1238,6 +1269,33 @@ static void link_use(void)
     hn_row = "";
 }
 
+/* A path with room for eight frames and a BDP below four: each probe overflows it. What that costs. */
+static void small_pipe_losses(void)
+{
+    static const struct {
+        double mbit, ms, most;
+    } rows[] = {{1, 1, 4}, {1, 10, 2.3}, {10, 3, 1.2}};
+    unsigned i;
+
+    for (i = 0; i < TENON_ARRAY_LEN(rows); i++) {
+        struct path p = { .rate = (uint64_t)(rows[i].mbit * 125000), .rtt_us = (uint64_t)(rows[i].ms * 1000) };
+        char row[80];
+        double lost;
+
+        p.queue_bytes = 8 * 1500;
+        path_begin(&p, &tenon_cc_bbr);
+        path_run(&p, 60);
+        lost = (double)p.lost * 100 / (double)p.sent;
+        snprintf(row, sizeof row, "%g Mbit/s, %g ms, queue of 8: lost %.2f %%", rows[i].mbit, rows[i].ms, lost);
+        printf("     %s\n", row);
+        hn_row = row;
+        HN_CHECK(lost <= rows[i].most);
+        HN_CHECK(path_percent(&p, 60) > 97);
+        path_end(&p);
+    }
+    hn_row = "";
+}
+
 /* ---- transfers --------------------------------------------------------------------------------------------------- */
 
 /* Real connections: 1448 bytes of 1514 on the line are payload. */
@@ -1283,6 +1341,7 @@ static const struct hn_test tests[] = {
     { "no_sack_any_loss", "BBR-7 BBR-11", no_sack_any_loss },
     { "cruise_loss_short_term", "BBR-12", cruise_loss_short_term },
     { "cruise_few_losses_borne", "BBR-12", cruise_few_losses_borne },
+    { "cruise_loss_long_queue", "BBR-12", cruise_loss_long_queue },
     { "max_bw_two_cycles", "BBR-13", max_bw_two_cycles },
     { "cruise_probe_wait", "BBR-9", cruise_probe_wait },
     { "down_wait_is_random", "BBR-9", down_wait_is_random },
@@ -1321,6 +1380,7 @@ static const struct hn_test tests[] = {
     { "startup_spurious_recovery", "BBR-7 BBR-20", startup_spurious_recovery },
     { "refill_app_limited", "BBR-9 BBR-PIT", refill_app_limited },
     { "link_use", "CC-X-4 CC-X-5 BBR-PIT", link_use },
+    { "small_pipe_losses", "BBR-11 BBR-PIT", small_pipe_losses },
     { "transfer_link_use", "CC-X-4 CC-X-5", transfer_link_use },
 };
 

@@ -5,7 +5,7 @@
 #include "tcp/tcp_internal.h"
 #include "tcp/transfer.h"
 
-enum { KINDS = TENON_TRACE_PHASE + 1, ARGS = 8, BYTES = 400000 };
+enum { KINDS = TENON_TRACE_PHASE + 1, ARGS = 16, BYTES = 400000 };
 
 /* What the sender's events say. */
 static struct {
@@ -165,6 +165,9 @@ static const struct case_of cases[] = {
       .no_timestamps = 1 },
     { .name = "marks", .cc = &tenon_cc_cubic, .out = { PATH, .mark_bytes = 10000 }, .ecn = 1 },
     { .name = "bbr", .cc = &tenon_cc_bbr, .out = { PATH, .loss_ppm = 20000 } },
+    { .name = "bbr, all of its phases",
+      .cc = &tenon_cc_bbr,
+      .out = { .rate = 40000, .delay_us = 15000, .queue_bytes = 20000 } },
     { .name = "smaller MTU", .cc = &tenon_cc_cubic, .out = { PATH }, .small_mtu = 1 },
     { .name = "a peer that stops", .cc = &tenon_cc_cubic, .out = { PATH }, .pauses = 1 },
     { .name = "a peer that stops, without timestamps",
@@ -200,7 +203,7 @@ static void every_decision_is_told_once(void)
     want(all, TENON_TRACE_UNDO, TENON_TRACE_EVIDENCE_FRTO + 1);
     want(all, TENON_TRACE_RECOVERY, TENON_TRACE_RECOVERY_MTU + 1);
     all[TENON_TRACE_PHASE][TENON_TRACE_PHASE_NONE] = 1;    /* that is before the first */
-    want(all, TENON_TRACE_PHASE, TENON_TRACE_PHASE_RECOVERY + 1);
+    want(all, TENON_TRACE_PHASE, TENON_TRACE_PHASE_PROBE_RTT + 1);
     HN_CHECK(all[TENON_TRACE_ECN][ARGS - 1] > 0);
     HN_CHECK(all[TENON_TRACE_MTU][ARGS - 1] > 0);
 }

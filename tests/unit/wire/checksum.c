@@ -53,7 +53,8 @@ UNIT_TEST(sum_every_length_and_alignment)
 
 UNIT_TEST(sum_extreme_bytes)
 {
-    static const size_t sizes[] = { 1, 2, 3, 4, 5, 40, 1459, 1460, 63999, 64000, 64001, 65535, 65536, 262144, 1000003 };
+    static const size_t sizes[] = { 1, 2, 3, 4, 5, 40, 1459, 1460, 65535, 65536, 127999, 128000, 128256, 128319,
+        262144, 1000003 };
     static const tenon_u8 values[] = { 0, 1, 0x7F, 0x80, 0xFF };
     tenon_u8 *const room = (tenon_u8 *)malloc(1000003);
     unsigned i, k;
@@ -66,6 +67,24 @@ UNIT_TEST(sum_extreme_bytes)
             CHECK_EQ_U(tn_csum_sum(room, sizes[i]), plain_sum(room, sizes[i]));
     }
     free(room);
+}
+
+UNIT_TEST(sum20_is_the_sum_of_20)
+{
+    tenon_u8 room[24];
+    unsigned long seed = 5;
+    unsigned round;
+
+    for (round = 0; round < 1000; round++) {
+        const unsigned at = round % 4;
+
+        fill(room, sizeof(room), &seed);
+        CHECK_EQ_U(tn_csum_sum20(room + at), plain_sum(room + at, 20));
+    }
+    memset(room, 0xFF, sizeof(room));
+    CHECK_EQ_U(tn_csum_sum20(room), 0xFFFF);
+    memset(room, 0, sizeof(room));
+    CHECK_EQ_U(tn_csum_sum20(room), 0);
 }
 
 /* Sums of nothing but zeros are 0, all others are not: what is sent as "no checksum" never arises. */
@@ -206,6 +225,7 @@ int main(void)
     UNIT_RUN(sum_example_of_rfc1071);
     UNIT_RUN(sum_every_length_and_alignment);
     UNIT_RUN(sum_extreme_bytes);
+    UNIT_RUN(sum20_is_the_sum_of_20);
     UNIT_RUN(sum_is_zero_only_of_zeros);
     UNIT_RUN(sum_does_not_read_too_far);
     UNIT_RUN(add_split_at_every_byte);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The report: one table of all stacks and cells as text, as JSON, and as a page with a drawing per cell."""
+"""The summary: one table of all stacks and cells as text, as JSON, and as a page with a drawing per cell."""
 import html
 import json
 import statistics

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""What is measured: tables of cells. A cell is a workload and its settings; stacks may have settings of their own,
+where they are at their best with them."""
+import dataclasses
+import os
+import re
+
+OWN = "tenon"
+PEERS = ("lwip", "smoltcp", "gvisor")
+KERNEL = ("linux-veth", "tenon-tap")
+
+# Bytes that the sender keeps queued, by the size of its segments: each stack's best, found by trying powers of two.
+WINDOWS = {
+    "tenon": {1500: 65536, 9000: 262144, 65535: 1048576},
+    "floor": {1500: 65536, 9000: 131072, 65535: 262144},
+    "lwip": {1500: 65536, 9000: 131072, 65535: 524288},
+    "smoltcp": {1500: 65536, 9000: 131072, 65535: 262144},
+    "gvisor": {1500: 1048576, 9000: 1048576, 65535: 1048576},
+}
+
+# Other settings with which a stack is better: (stack, message, MTU).
+BEST = {
+    ("lwip", 64, 9000): {"write": 1},    # many small pieces in one segment are slower than a copy
+}
+
+
+@dataclasses.dataclass
+class Cell:
+    table: str
+    row: str
+    workload: str
+    settings: dict
+    quick: bool = False
+    only: tuple = ()          # stacks; empty: all but the kernel
+    memory_gib: float = 0.5   # that a run may need
+    value: str = "ns"         # of the line: what is told
+    unit: str = "ns"          # how it is shown: ns, Gbit/s, k/s, bytes
+
+    @property
+    def name(self):
+        return re.sub(r"[^a-z0-9]+", "-", f"{self.table} {self.row}".lower()).strip("-")
+
+    def words(self, stack):
+        settings = dict(self.settings)
+        if self.workload == "bulk" and "window" not in settings and stack in WINDOWS:
+            size = 65535 if settings.get("tso") else int(settings.get("mtu", 1500))
+            nearest = max((s for s in WINDOWS[stack] if s <= size), default=1500)
+            settings["window"] = WINDOWS[stack][nearest]
+        settings.update(BEST.get((stack, settings.get("message"), settings.get("mtu")), {}))
+        return [f"{key}={value}" for key, value in settings.items()]
+
+    def shown(self, value):
+        """A value of the program's line in the unit of the table."""
+        if self.unit == "Gbit/s":
+            return 8 / value
+        if self.unit == "k/s":
+            return 1e6 / value
+        return value
+
+    @property
+    def more_is_better(self):
+        return self.unit in ("Gbit/s", "k/s")
+
+
+def connections(n):
+    return f"{n} connection{'s' * (n > 1)}"
+
+
+def pingpong():
+    table = "Ping-pong"
+    for n in (1, 32, 1024, 10000, 100000):
+        yield Cell(table, connections(n), "ping-pong", {"connections": n}, quick=n in (1, 32, 10000),
+                   memory_gib=2 if n > 10000 else .5)
+    for n in (1, 32, 10000):
+        yield Cell(table, f"{connections(n)}, checksums in software", "ping-pong", {"connections": n, "csum": 0},
+                   quick=n == 32)
+    yield Cell(table, "32 connections, without timestamps", "ping-pong", {"connections": 32, "timestamps": 0})
+    yield Cell(table, "32 connections, without pacing", "ping-pong", {"connections": 32, "pacing": 0}, only=(OWN,))
+    yield Cell(table, "10000 connections, bursts of 1024", "ping-pong", {"connections": 10000, "batch": 1024})
+    for idle in (10000, 1000000):
+        yield Cell(table, f"32 connections among {idle} idle", "ping-pong", {"connections": 32, "idle": idle},
+                   quick=idle == 10000, memory_gib=4 if idle > 10000 else .5)
+
+
+def cores():
+    for n in (1, 2, 4, 8, 16, 32, 64):
+        if n <= (os.cpu_count() or 1):
+            yield Cell("Ping-pong on several processors, 32 connections on each", f"{n} processor{'s' * (n > 1)}",
+                       "cores", {"connections": 32, "cores": n}, unit="k/s", only=(OWN, "floor", "lwip", "smoltcp"))
+
+
+def bulk():
+    for mtu in (1500, 9000):
+        for csum in (1, 0):
+            table = f"Bulk, MTU {mtu}, checksums {'by the port' if csum else 'in software'}"
+            for size, text in SIZES:
+                settings = {"message": size, "mtu": mtu, **({} if csum else {"csum": 0})}
+                yield Cell(table, text, "bulk", settings, unit="Gbit/s",
+                           quick=mtu == 1500 and size in (64, 16384) or size == 65536 and csum == 1)
+    for csum in (1, 0):
+        yield Cell("Bulk, MTU 1500, without pacing", f"16 KB, checksums {'by the port' if csum else 'in software'}",
+                   "bulk", {"message": 16384, "pacing": 0, **({} if csum else {"csum": 0})}, unit="Gbit/s", only=(OWN,))
+    table = "Bulk, segments of 64 KB"
+    for size, text in ((16384, "16 KB"), (65536, "64 KB"), (1048576, "1 MB")):
+        yield Cell(table, text, "bulk", {"message": size, "tso": 1, "lro": 1}, unit="Gbit/s", quick=size == 65536)
+    table = "Bulk, MTU 1500, 32 connections"
+    for csum in (1, 0):
+        yield Cell(table, f"64 KB, checksums {'by the port' if csum else 'in software'}", "bulk",
+                   {"message": 65536, "connections": 32, **({} if csum else {"csum": 0})}, unit="Gbit/s")
+    yield from offloads()
+
+
+MATRIX = (
+    ("all", {"tso": 1, "lro": 1}),
+    ("no gathering: copied", {"tso": 1, "lro": 1, "copy": 1}),
+    ("no TSO", {}),
+    ("no TSO, no checksums at the sender", {"tx_csum": 0}),
+    ("receiver without LRO", {"tso": 1}),
+    ("receiver without LRO and checksums", {"tso": 1, "rx_csum": 0}),
+    ("none: copied, cut and summed in software", {"copy": 1, "csum": 0}),
+)
+SIZES = ((64, "64 B"), (1460, "1460 B"), (16384, "16 KB"), (65536, "64 KB"), (1048576, "1 MB"))
+
+
+def offloads():
+    """The same with parts of the port's work taken away; and with more data than a cache holds."""
+    for size, text in SIZES:
+        for row, settings in MATRIX:
+            yield Cell(f"Bulk, {text}, offloads of the port", row, "bulk", {"message": size, **settings},
+                       unit="Gbit/s", only=(OWN,))
+    for row, settings in MATRIX:
+        yield Cell("Bulk, 64 KB of 256 MB of data, offloads of the port", row, "bulk",
+                   {"message": 65536, **settings, "data": 268435456}, unit="Gbit/s", only=(OWN, "floor"), memory_gib=1)
+
+
+def rest():
+    for csum in (1, 0):
+        yield Cell("Connect, 1 byte, close", f"32 at a time, checksums {'by the port' if csum else 'in software'}",
+                   "connect", {"connections": 32, **({} if csum else {"csum": 0})}, quick=csum == 1)
+    yield Cell("Connect, 1 byte, close", "1 at a time", "connect", {"connections": 1})
+    for n in (10000, 100000, 1000000):
+        quick, gib = n == 10000, 4 if n == 1000000 else 1
+        yield Cell("Open connections: time to open", f"{n}", "idle", {"connections": n}, quick=quick, memory_gib=gib,
+                   only=(OWN, *PEERS))
+    for n in (10000, 100000, 1000000):
+        quick, gib = n == 10000, 4 if n == 1000000 else 1
+        yield Cell("Open connections: bytes of one end", f"{n}", "idle", {"connections": n}, quick=quick,
+                   memory_gib=gib, value="bytes", unit="bytes", only=(OWN, *PEERS))
+    for csum in (1, 0):
+        how = "by the port" if csum else "in software"
+        for workload, table in (("udp-ping", "UDP, request and response"), ("udp-bulk", "UDP, one way")):
+            for size in (1, 1400):
+                yield Cell(table, f"{size} B, 32 sockets, checksums {how}", workload,
+                           {"connections": 32, "message": size, **({} if csum else {"csum": 0})}, quick=size == 1)
+    for value, text in (("p50_ns", "median"), ("p99_ns", "99th percentile"), ("p999_ns", "99.9th percentile")):
+        for load in (10, 30, 50, 70, 80, 90):
+            yield Cell(f"Latency at a load, {text}", f"{load} % of what the stack can", "load",
+                       {"connections": 128, "load": load}, value=value, only=(OWN, "lwip", "smoltcp"))
+
+
+def through_the_kernel():
+    """Linux and Linux over a pair of interfaces, Linux and Tenon over TAP. Real time on two processors."""
+    for value, text in (("ns", "CPU of both ends"), ("wall_ns", "time")):
+        for n in (1, 32):
+            yield Cell(f"Ping-pong through the kernel, {text}", connections(n), "ping-pong", {"connections": n},
+                       only=KERNEL, value=value)
+        yield Cell(f"Bulk through the kernel, {text}", "64 KB", "bulk", {"message": 65536, "tso": 1, "lro": 1},
+                   only=KERNEL, value=value, unit="Gbit/s")
+
+
+def everything():
+    mine = [*pingpong(), *cores(), *bulk(), *rest()]
+    for cell in mine:
+        cell.only = cell.only or (OWN, "floor", *PEERS)
+    return [*mine, *through_the_kernel()]

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* The subcommand of the program tenon: how fast this build is, beside a floor that no stack gets below. */
+#include "harness.h"
+
+#include <argp.h>
+#include <stdio.h>
+#include <string.h>
+
+int cmd_bench(int argc, char **argv);    /* as apps/cli/cli.h says */
+
+extern const struct speed_driver speed_tenon, speed_floor;
+
+enum { WORDS_MAX = 32, GOOD = 0, FAILED = 1, USAGE = 2 };
+
+struct arguments {
+    char *words[WORDS_MAX];
+    int nwords;
+    int json, list;
+};
+
+static const struct argp_option options[] = {
+    { "json", 'j', NULL, 0, "print lines of JSON", 0 },
+    { "list", 'l', NULL, 0, "name the workloads and end", 0 },
+    { NULL, 0, NULL, 0, NULL, 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct arguments *arguments = state->input;
+
+    switch (key) {
+    case 'j': arguments->json = 1; return 0;
+    case 'l': arguments->list = 1; return 0;
+    case ARGP_KEY_ARG:
+        if (arguments->nwords == WORDS_MAX)
+            argp_error(state, "too many settings");
+        arguments->words[arguments->nwords++] = arg;
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp argp = {
+    options,
+    parse,
+    "[WORKLOAD [KEY=VALUE...]]",
+    "Measure how fast this build of Tenon is: two instances in one thread, on a wire in memory."
+    "\vWithout a workload: some that matter. docs/guide/bench.md explains the settings.\n"
+    "Examples:\n"
+    "  tenon bench\n"
+    "  tenon bench ping-pong connections=32 csum=0\n"
+    "  tenon bench bulk message=65536 mtu=9000",
+    NULL,
+    NULL,
+    NULL
+};
+
+static void print_value(const struct speed_run *run)
+{
+    if (strcmp(run->unit, "byte") == 0)
+        printf(" %8.2f Gbit/s", 8 / run->ns);
+    else
+        printf(" %8.1f ns", run->ns);
+}
+
+/* One workload for one stack. @return its time for each unit; 0: it has no such workload, negative: it failed */
+static double bench_one(const struct arguments *arguments, const struct speed_driver *driver, int n, char *const *words)
+{
+    struct speed_run run;
+    int status;
+
+    speed_prepare(&run, words[0], n - 1, words + 1);
+    run.driver = driver;
+    run.quiet = !arguments->json;
+    status = speed_do(&run);
+    driver->close();
+    if (status == 3)
+        return 0;
+    if (status != 0)
+        return -1;
+    if (!arguments->json)
+        print_value(&run);
+    return run.ns;
+}
+
+static void print_words(int n, char *const *words)
+{
+    int i, width = 0;
+
+    for (i = 0; i < n; i++)
+        width += printf("%s%s", i ? " " : "", words[i]);
+    printf("%*s", width < 44 ? 44 - width : 1, "");
+    fflush(stdout);
+}
+
+static int bench_both(const struct arguments *arguments, int n, char *const *words)
+{
+    struct speed_run run;
+    const char *bad = speed_prepare(&run, words[0], n - 1, words + 1);
+    double own, floor;
+
+    if (bad) {
+        fprintf(stderr, "tenon bench: what is \"%s\"? \"tenon bench --list\" names the workloads.\n", bad);
+        return USAGE;
+    }
+    if (!arguments->json)
+        print_words(n, words);
+    own = bench_one(arguments, &speed_tenon, n, words);
+    floor = bench_one(arguments, &speed_floor, n, words);
+    if (!arguments->json && own > 0 && floor > 0)
+        printf("  floor; Tenon takes %.1f times as long", own / floor);
+    if (!arguments->json)
+        printf(own > 0 ? "\n" : "  it cannot be measured, or something went wrong\n");
+    return own > 0 && floor >= 0 ? GOOD : FAILED;
+}
+
+static int bench_some(const struct arguments *arguments)
+{
+    static char ping[] = "ping-pong", bulk[] = "bulk", open_close[] = "connect", udp[] = "udp-ping";
+    static char many[] = "connections=32", sums[] = "csum=0", large[] = "message=16384", small[] = "message=64";
+    static char window[] = "window=65536";
+    char *const all[][4] = { { ping, many, NULL, NULL }, { ping, many, sums, NULL }, { bulk, large, window, NULL },
+        { bulk, large, window, sums }, { bulk, small, window, NULL }, { open_close, many, NULL, NULL },
+        { udp, many, NULL, NULL } };
+    size_t i;
+    int n;
+
+    for (i = 0; i < sizeof all / sizeof *all; i++) {
+        for (n = 0; n < 4 && all[i][n]; n++)
+            ;
+        if (bench_both(arguments, n, all[i]) != GOOD)
+            return FAILED;
+    }
+    return GOOD;
+}
+
+int cmd_bench(int argc, char **argv)
+{
+    const struct speed_workload *workload;
+    struct arguments arguments;
+
+    memset(&arguments, 0, sizeof arguments);
+    argp_parse(&argp, argc, argv, 0, NULL, &arguments);
+    if (arguments.list) {
+        for (workload = speed_workloads; workload->name; workload++)
+            printf("%-10s %s\n", workload->name, workload->text);
+        return GOOD;
+    }
+    return arguments.nwords ? bench_both(&arguments, arguments.nwords, arguments.words) : bench_some(&arguments);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* Connections that live for one byte in each direction. They are made in small groups; between two groups, outside of
+ * what is measured, the clock jumps until TIME-WAIT is over, so that no stack's tables fill up. */
+#include "harness.h"
+
+enum { GROUP = 64, GROUPS_WARM = 20, SEGMENTS = 64 };
+
+void speed_measured_connect(const struct speed_driver *driver);
+__attribute__((noinline)) void speed_measured_connect(const struct speed_driver *driver)
+{
+    driver->connect(GROUP);
+}
+
+static void connect_group(struct speed_run *run, struct speed_segment *into)
+{
+    const uint64_t closed = run->count.closed, ns = speed_cpu_ns(), cycles = speed_cycles();
+
+    speed_measured_connect(run->driver);
+    into->cycles += speed_cycles() - cycles;
+    into->ns += speed_cpu_ns() - ns;
+    into->units += run->count.closed - closed;
+    run->driver->rest();
+}
+
+int speed_connect(struct speed_run *run)
+{
+    struct speed_segment segments[SEGMENTS] = { { 0, 0, 0 } }, warm = { 0, 0, 0 };
+    const unsigned n = run->turns ? 1 : run->segments < SEGMENTS ? run->segments : SEGMENTS;
+    unsigned i;
+
+    if (run->turns) {    /* instructions are counted: not those of warming up */
+        run->driver->connect(GROUP);
+        run->driver->rest();
+    }
+    for (i = 0; run->turns == 0 && i < GROUPS_WARM; i++)
+        connect_group(run, &warm);
+    for (i = 0; i < n; i++)
+        do {
+            connect_group(run, &segments[i]);
+        } while (run->turns ? segments[i].units < run->turns : segments[i].ns < (uint64_t)run->segment_ms * 1000000);
+    speed_line_begin(run);
+    speed_line_segments(run, segments, n, "connection");
+    speed_line_end(run);
+    return run->count.failed != 0 || segments[0].units == 0;
+}

@@ -1,0 +1,705 @@
+/* SPDX-License-Identifier: MIT */
+/* The floor: not a stack. It does what no stack can avoid on the path that a segment takes when nothing is lost, and
+ * nothing else: it looks at the headers that came, finds the connection in a hash table, compares sequence numbers,
+ * sums where there is no offload, keeps what was sent until it is acknowledged, and sends from a header template. The
+ * applications are those of the stacks, on the same wire. What is not as predicted ends the program. */
+#include "harness.h"
+#include "wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ETH = 14,
+    IP4 = 20,
+    TCP = 20,
+    TS = 12,
+    UDP = 8,
+    HEAD_MAX = ETH + IP4 + TCP + TS,
+    DATA_AT = 80,
+    KEPT = 4096,
+    BY_REFERENCE = 512
+};
+enum { FIN = 1, SYN = 2, PSH = 8, ACK = 16, PORT = 7, FIRST_PORT = 10000, PORTS = 50000, BUCKETS_MIN = 64 };
+
+struct flow {
+    struct flow *next;                     /* in its bucket, or in the free list */
+    uint32_t ports;                        /* as in what it receives: source, destination */
+    uint32_t snd_nxt, snd_una, rcv_nxt;
+    uint32_t queued, off, got, unacked;
+    uint32_t ts_recent;
+    uint32_t first, last;                  /* of kept, modulo 2^32 */
+    struct speed_packet *one;              /* kept: a single one */
+    struct speed_packet **kept;            /* ... or a ring of them (bulk) */
+    struct flow *ready;
+    uint16_t ip_sum, l4_sum;               /* of the template's IP header; of its transport and pseudo header */
+    uint8_t is_ready, flags;
+    uint8_t head[HEAD_MAX];
+};
+
+struct half {
+    struct flow **buckets;
+    struct speed_pool pool;
+    struct speed_wire *in, *out;
+    struct flow *ready, *spare;
+    int server;
+};
+
+static struct floor_world {
+    struct speed_conf conf;
+    struct speed_count *count;
+    struct half client, server;
+    struct speed_wire wires[2];
+    struct tenon_buf data;
+    struct flow *flows;
+    uint32_t now, mask, shift, head_bytes, mss, data_bytes;
+    unsigned next_port;
+    int udp;
+} f;
+
+/* ---- bytes ---------------------------------------------------------------------------------------- */
+
+static inline uint16_t load16(const uint8_t *p)
+{
+    uint16_t v;
+
+    memcpy(&v, p, 2);
+    return __builtin_bswap16(v);
+}
+
+static inline uint32_t load32(const uint8_t *p)
+{
+    uint32_t v;
+
+    memcpy(&v, p, 4);
+    return __builtin_bswap32(v);
+}
+
+static inline void store16(uint8_t *p, uint32_t value)
+{
+    const uint16_t v = __builtin_bswap16((uint16_t)value);
+
+    memcpy(p, &v, 2);
+}
+
+static inline void store32(uint8_t *p, uint32_t value)
+{
+    const uint32_t v = __builtin_bswap32(value);
+
+    memcpy(p, &v, 4);
+}
+
+enum { SUM_WORDS = 64 };    /* of 32 bits, at once: a loop of known length is made of vectors by all compilers */
+
+/* The halves of 32 bits are summed apart, so that nothing is carried. */
+static inline uint64_t sum_run(const uint8_t *p, size_t words)
+{
+    uint32_t low = 0, high = 0, word;
+    size_t i;
+
+    for (i = 0; i < words; i++) {
+        memcpy(&word, p + 4 * i, 4);
+        low += word & 0xFFFF;
+        high += word >> 16;
+    }
+    return (uint64_t)low + high;
+}
+
+/* Sum of the 16-bit words of the machine's byte order (RFC 1071 2 (B)); an odd byte is the first of a word. */
+static uint64_t sum_words(const uint8_t *p, size_t n)
+{
+    uint64_t sum = 0;
+    uint32_t word = 0;
+
+    for (; n >= 4 * SUM_WORDS; n -= 4 * SUM_WORDS, p += 4 * SUM_WORDS)
+        sum += sum_run(p, SUM_WORDS);
+    sum += sum_run(p, n / 4);
+    p += n / 4 * 4;
+    n %= 4;
+    if (n > 0) {
+        memcpy(&word, p, n);
+        sum += (word & 0xFFFF) + (word >> 16);
+    }
+    return sum;
+}
+
+static uint16_t fold(uint64_t sum)
+{
+    sum = (sum >> 32) + (sum & 0xFFFFFFFFU);
+    sum = (sum >> 32) + (sum & 0xFFFFFFFFU);
+    sum = (sum >> 16) + (sum & 0xFFFF);
+    sum = (sum >> 16) + (sum & 0xFFFF);
+    sum = (sum >> 16) + (sum & 0xFFFF);
+    return (uint16_t)sum;
+}
+
+/* Sum of the transport part and the pseudo header of a packet whose header says `bytes` of payload. */
+static uint16_t packet_sum(const struct speed_packet *packet, uint32_t bytes)
+{
+    const uint8_t *ip = packet->bytes + ETH;
+    const uint32_t l4 = packet->spans[0].len - ETH - IP4;
+    const uint32_t length = f.head_bytes - ETH - IP4 + bytes;
+    uint64_t sum = (uint64_t)__builtin_bswap16((uint16_t)length) + __builtin_bswap16(ip[9]);
+    unsigned i;
+
+    sum += sum_words(ip + 12, 8) + sum_words(ip + IP4, l4);
+    for (i = 1; i < packet->frame.nspans; i++)    /* all but the last have an even length */
+        sum += sum_words(tenon_span_data(&packet->spans[i]), packet->spans[i].len);
+    return fold(sum);
+}
+
+/* ---- flows ---------------------------------------------------------------------------------------- */
+
+static inline struct flow **bucket_of(struct half *half, uint32_t ports)
+{
+    return &half->buckets[ports * 2654435761U >> f.shift];
+}
+
+static struct flow *flow_find(struct half *half, uint32_t ports)
+{
+    struct flow *flow = *bucket_of(half, ports);
+
+    while (flow != NULL && flow->ports != ports)
+        flow = flow->next;
+    return flow;
+}
+
+static void template(struct flow *flow, int server)
+{
+    uint8_t *ip = flow->head + ETH, *l4 = ip + IP4;
+
+    flow->head[0] = flow->head[6] = 2;
+    flow->head[5] = server ? 1 : 2;
+    flow->head[11] = server ? 2 : 1;
+    store16(flow->head + 12, 0x0800);
+    ip[0] = 0x45;
+    ip[6] = 0x40;
+    ip[8] = 64;
+    ip[9] = f.udp ? 17 : 6;
+    ip[12] = ip[16] = 10;
+    ip[15] = server ? 2 : 1;
+    ip[19] = server ? 1 : 2;
+    store32(l4, flow->ports << 16 | flow->ports >> 16);
+    if (!f.udp) {
+        l4[12] = (uint8_t)((f.head_bytes - ETH - IP4) / 4 << 4);
+        l4[14] = l4[15] = 0xFF;
+        if (f.conf.timestamps)
+            store32(l4 + TCP, 0x0101080A);
+    }
+    flow->ip_sum = fold(sum_words(ip, IP4));
+    flow->l4_sum = fold(sum_words(ip + 12, 8) + sum_words(l4, f.head_bytes - ETH - IP4) + __builtin_bswap16(ip[9]));
+}
+
+static struct flow *flow_new(struct half *half, uint32_t ports)
+{
+    struct flow *flow = half->spare;
+
+    if (flow == NULL) {
+        flow = aligned_alloc(64, (sizeof *flow + 63) / 64 * 64);
+        if (flow == NULL)
+            abort();
+    } else {
+        half->spare = flow->next;
+    }
+    memset(flow, 0, sizeof *flow);
+    flow->ports = ports;
+    flow->next = *bucket_of(half, ports);
+    *bucket_of(half, ports) = flow;
+    template(flow, half->server);
+    if (f.conf.app == SPEED_BULK)
+        flow->kept = calloc(KEPT, sizeof *flow->kept);
+    return flow;
+}
+
+static void flow_end(struct half *half, struct flow *flow)
+{
+    struct flow **at = bucket_of(half, flow->ports);
+
+    while (*at != flow)
+        at = &(*at)->next;
+    *at = flow->next;
+    if (flow->one != NULL)
+        tenon_buf_put(&flow->one->buf);
+    flow->next = half->spare;
+    half->spare = flow;
+}
+
+/* ---- sending -------------------------------------------------------------------------------------- */
+
+/* Sum of the payload, wherever it lies; the headers have an even length. */
+static uint64_t payload_sum(const struct speed_packet *packet)
+{
+    uint64_t sum = sum_words(packet->bytes + f.head_bytes, packet->spans[0].len - f.head_bytes);
+    unsigned i;
+
+    for (i = 1; i < packet->frame.nspans; i++)    /* all but the last have an even length */
+        sum += sum_words(tenon_span_data(&packet->spans[i]), packet->spans[i].len);
+    return sum;
+}
+
+/* What changes from packet to packet in a TCP header. @return its sum */
+static inline uint64_t tcp_fields(const struct flow *flow, uint8_t *l4)
+{
+    const uint32_t seq = __builtin_bswap32(flow->snd_nxt), ack = __builtin_bswap32(flow->rcv_nxt);
+    uint64_t sum = (uint64_t)seq + ack + ((uint32_t)flow->flags << 8);
+    uint32_t stamps[2];
+
+    memcpy(l4 + 4, &seq, 4);
+    memcpy(l4 + 8, &ack, 4);
+    l4[13] = flow->flags;
+    if (!f.conf.timestamps)
+        return sum;
+    stamps[0] = __builtin_bswap32(f.now);
+    stamps[1] = __builtin_bswap32(flow->ts_recent);
+    memcpy(l4 + TCP + 4, stamps, 8);
+    return sum + stamps[0] + stamps[1];
+}
+
+/* The packet's headers, from the template, which has the sums of what does not change. Payload is there already. */
+static void send_packet(struct half *half, struct flow *flow, struct speed_packet *packet, uint32_t bytes)
+{
+    uint8_t *head = packet->bytes, *ip = head + ETH, *l4 = ip + IP4;
+    const uint16_t ip_length = __builtin_bswap16((uint16_t)(f.head_bytes - ETH + bytes));
+    const uint16_t l4_length = __builtin_bswap16((uint16_t)(f.head_bytes - ETH - IP4 + bytes));
+    uint64_t sum;
+    uint16_t field;
+
+    memcpy(head, flow->head, f.head_bytes);
+    memcpy(ip + 2, &ip_length, 2);
+    field = (uint16_t)~fold((uint64_t)flow->ip_sum + ip_length);
+    memcpy(ip + 10, &field, 2);
+    packet->spans[0].buf = &packet->buf;
+    packet->spans[0].off = 0;
+    packet->frame.spans = packet->spans;
+    if (f.udp) {
+        memcpy(l4 + 4, &l4_length, 2);
+        sum = l4_length;
+    } else {
+        sum = tcp_fields(flow, l4);
+    }
+    if (!f.conf.tx_csum) {
+        field = (uint16_t)~fold(sum + flow->l4_sum + l4_length + payload_sum(packet));
+        memcpy(l4 + (f.udp ? 6 : 16), &field, 2);
+    }
+    speed_wire_put(half->out, packet);
+}
+
+static void span_to(struct speed_packet *packet, uint32_t off, uint32_t bytes)
+{
+    struct tenon_span *span = &packet->spans[packet->frame.nspans++];
+
+    if (f.conf.copy) {
+        span->buf = &packet->buf;
+        span->off = packet->spans[0].len;
+        span->len = bytes;
+        memcpy(packet->bytes + span->off, f.data.data + off, bytes);
+    } else {
+        span->buf = &f.data;
+        span->off = off;
+        span->len = bytes;
+    }
+    tenon_buf_ref(span->buf);
+}
+
+/* A packet with a whole message, or with none; a small one lies behind the headers. */
+static void send_whole(struct half *half, struct flow *flow, uint32_t bytes, unsigned flags)
+{
+    struct speed_packet *packet = speed_packet_get(&half->pool);
+
+    if (packet == NULL)
+        abort();
+    packet->frame.nspans = 1;
+    packet->spans[0].len = f.head_bytes;
+    if (bytes >= BY_REFERENCE) {
+        span_to(packet, 0, bytes);
+    } else {
+        memcpy(packet->bytes + f.head_bytes, f.data.data, bytes);
+        packet->spans[0].len += bytes;
+    }
+    flow->flags = (uint8_t)flags;
+    send_packet(half, flow, packet, bytes);
+    flow->snd_nxt += bytes + ((flags & (SYN | FIN)) != 0);
+    if (f.udp || (bytes == 0 && (flags & (SYN | FIN)) == 0))
+        return;
+    packet->buf.refs++;
+    flow->one = packet;
+}
+
+/* A segment of the bulk flow: of one message or two where they are large, of copies where they are small. */
+static void send_segment(struct half *half, struct flow *flow, uint32_t bytes)
+{
+    struct speed_packet *packet = speed_packet_get(&half->pool);
+    uint32_t left = bytes, n;
+
+    if (packet == NULL)
+        abort();
+    packet->frame.nspans = 1;
+    packet->spans[0].len = f.head_bytes;
+    for (; left > 0; left -= n) {
+        n = f.data_bytes - flow->off < left ? f.data_bytes - flow->off : left;
+        if (f.conf.message < BY_REFERENCE) {
+            n = f.conf.message < left ? f.conf.message : left;
+            memcpy(packet->bytes + packet->spans[0].len, f.data.data, n);
+            packet->spans[0].len += n;
+            continue;
+        }
+        span_to(packet, flow->off, n);
+        flow->off = flow->off + n == f.data_bytes ? 0 : flow->off + n;
+    }
+    flow->flags = PSH | ACK;
+    send_packet(half, flow, packet, bytes);
+    flow->snd_nxt += bytes;
+    packet->buf.refs++;
+    flow->kept[flow->last++ % KEPT] = packet;
+}
+
+static void fill(struct half *half, struct flow *flow)
+{
+    while (flow->snd_nxt - flow->snd_una + f.mss <= f.conf.window)
+        send_segment(half, flow, f.mss);
+}
+
+/* ---- receiving ------------------------------------------------------------------------------------ */
+
+static void make_ready(struct half *half, struct flow *flow)
+{
+    if (flow->is_ready)
+        return;
+    flow->is_ready = 1;
+    flow->ready = half->ready;
+    half->ready = flow;
+}
+
+static void client_text(struct half *half, struct flow *flow, uint32_t bytes)
+{
+    flow->got += bytes;
+    if (flow->got < f.conf.message)
+        return;
+    flow->got = 0;
+    f.count->rounds++;
+    send_whole(half, flow, f.conf.message, PSH | ACK);
+}
+
+static void server_text(struct half *half, struct flow *flow, uint32_t bytes)
+{
+    if (f.conf.app == SPEED_BULK || f.conf.app == SPEED_UDP_BULK) {
+        f.count->bytes += bytes;
+        f.count->messages++;
+        if (!f.udp)
+            make_ready(half, flow);
+        return;
+    }
+    flow->got += bytes;
+    if (flow->got < f.conf.message)
+        return;
+    flow->got = 0;
+    send_whole(half, flow, f.conf.message, PSH | ACK);
+}
+
+/* What is acknowledged is let go. */
+static void take_ack(struct half *half, struct flow *flow, uint32_t ack)
+{
+    flow->snd_una = ack;
+    if (flow->one != NULL) {
+        tenon_buf_put(&flow->one->buf);
+        flow->one = NULL;
+    }
+    if (flow->kept == NULL || flow->first == flow->last)
+        return;
+    while (flow->first != flow->last) {
+        struct speed_packet *packet = flow->kept[flow->first % KEPT];
+
+        if ((int32_t)(load32(packet->bytes + ETH + IP4 + 4) - ack) >= 0)
+            break;
+        flow->first++;
+        tenon_buf_put(&packet->buf);
+    }
+    make_ready(half, flow);
+}
+
+/* The segments of a short connection that carry no text in the middle of it. */
+static void take_short(struct half *half, uint32_t ports, struct flow *flow, unsigned flags)
+{
+    if (flags & SYN) {
+        if (flow == NULL) {
+            flow = flow_new(half, ports);
+            flow->rcv_nxt = 1;
+            send_whole(half, flow, 0, SYN | ACK);
+            return;
+        }
+        flow->rcv_nxt = 1;
+        take_ack(half, flow, 1);
+        f.count->opened++;
+        send_whole(half, flow, f.conf.message, PSH | ACK);
+        return;
+    }
+    flow->rcv_nxt++;
+    take_ack(half, flow, flow->snd_nxt);
+    if (half->server) {
+        send_whole(half, flow, 0, FIN | ACK);
+        return;
+    }
+    send_whole(half, flow, 0, ACK);
+    f.count->closed++;
+    flow_end(half, flow);
+}
+
+static void short_text(struct half *half, struct flow *flow)
+{
+    if (half->server) {
+        send_whole(half, flow, f.conf.message, PSH | ACK);
+        return;
+    }
+    f.count->rounds++;
+    send_whole(half, flow, 0, FIN | ACK);
+}
+
+static void unexpected(int yes)
+{
+    if (__builtin_expect(yes, 0))
+        abort();
+}
+
+static void receive_udp(struct half *half, struct speed_packet *packet)
+{
+    const uint8_t *ip = packet->bytes + ETH, *l4 = ip + IP4;
+    const uint32_t bytes = load16(l4 + 4) - UDP;
+    struct flow *flow = flow_find(half, load32(l4));
+
+    unexpected(flow == NULL || load16(packet->bytes + 12) != 0x0800 || ip[9] != 17);
+    if (!f.conf.rx_csum)
+        unexpected(packet_sum(packet, bytes) != 0xFFFF);
+    if (half->server)
+        server_text(half, flow, bytes);
+    else
+        client_text(half, flow, bytes);
+}
+
+static void receive_tcp(struct half *half, struct speed_packet *packet)
+{
+    const uint8_t *ip = packet->bytes + ETH, *l4 = ip + IP4;
+    const uint32_t bytes = load16(ip + 2) + ETH - f.head_bytes, ports = load32(l4);
+    struct flow *flow = flow_find(half, ports);
+    const uint32_t ack = load32(l4 + 8);
+
+    unexpected(load16(packet->bytes + 12) != 0x0800 || ip[9] != 6 || ip[0] != 0x45);
+    if (!f.conf.rx_csum)
+        unexpected(packet_sum(packet, bytes) != 0xFFFF);
+    if (l4[13] & (SYN | FIN)) {
+        take_short(half, ports, flow, l4[13]);
+        return;
+    }
+    unexpected(flow == NULL || load32(l4 + 4) != flow->rcv_nxt);
+    if (f.conf.timestamps)
+        flow->ts_recent = load32(l4 + TCP + 4);
+    if (ack != flow->snd_una)
+        take_ack(half, flow, ack);
+    flow->rcv_nxt += bytes;
+    if (f.conf.app == SPEED_CONNECT) {
+        if (bytes > 0)
+            short_text(half, flow);
+        else
+            flow_end(half, flow);
+    } else if (bytes > 0) {
+        if (half->server)
+            server_text(half, flow, bytes);
+        else
+            client_text(half, flow, bytes);
+    }
+}
+
+static void half_turn(struct half *half)
+{
+    struct speed_packet *packets[SPEED_BATCH_MAX];
+    const unsigned n = speed_wire_waiting(half->in, f.conf.batch);
+    unsigned i;
+
+    for (i = 0; i < n; i++) {
+        packets[i] = speed_wire_get(half->in);
+        if (f.udp)
+            receive_udp(half, packets[i]);
+        else
+            receive_tcp(half, packets[i]);
+    }
+    for (i = 0; i < n; i++) {
+        unsigned j;
+
+        for (j = packets[i]->frame.nspans; j-- > 0;)
+            tenon_buf_put(packets[i]->spans[j].buf);
+    }
+    while (half->ready != NULL) {
+        struct flow *flow = half->ready;
+
+        half->ready = flow->ready;
+        flow->is_ready = 0;
+        if (half->server)
+            send_whole(half, flow, 0, ACK);
+        else
+            fill(half, flow);
+    }
+}
+
+static void floor_run(unsigned long turns)
+{
+    unsigned i;
+
+    for (; turns > 0; turns--) {
+        f.now++;
+        for (i = 0; f.conf.app == SPEED_UDP_BULK && i < f.conf.batch; i++) {
+            send_whole(&f.client, &f.flows[f.next_port], f.conf.message, 0);
+            f.next_port = f.next_port + 1 < f.conf.connections ? f.next_port + 1 : 0;
+        }
+        half_turn(&f.client);
+        half_turn(&f.server);
+    }
+}
+
+/* ---- the driver ----------------------------------------------------------------------------------- */
+
+static uint32_t ports_of(unsigned i, int server)
+{
+    const uint32_t client = FIRST_PORT + i % PORTS, other = PORT + i / PORTS;
+
+    return server ? client << 16 | other : other << 16 | client;
+}
+
+static int half_open(struct half *half, struct speed_wire *in, struct speed_wire *out)
+{
+    half->in = in;
+    half->out = out;
+    half->server = half == &f.server;
+    half->pool.buf_bytes = f.conf.copy || f.conf.message < BY_REFERENCE ? f.mss + 2 * DATA_AT : BY_REFERENCE + HEAD_MAX;
+    half->buckets = calloc((size_t)f.mask + 1, sizeof(*half->buckets));
+    return half->buckets ? 0 : -1;
+}
+
+/* Flows one behind the other in memory, without a request for each. */
+static const char *open_flows(void)
+{
+    unsigned i;
+
+    f.flows = aligned_alloc(64, ((size_t)f.conf.connections + 1) * 2 * ((sizeof *f.flows + 63) / 64 * 64));
+    if (!f.flows)
+        return "not enough memory";
+    for (i = 0; i < 2 * f.conf.connections; i++) {
+        struct flow *flow = &f.flows[i];
+        struct half *half = i < f.conf.connections ? &f.client : &f.server;
+
+        flow->next = half->spare;
+        half->spare = flow;
+        flow_new(half, ports_of(i % f.conf.connections, half->server));
+    }
+    f.count->opened = f.conf.connections;
+    return NULL;
+}
+
+static const char *floor_open(const struct speed_conf *conf, struct speed_count *count)
+{
+    uint32_t buckets = BUCKETS_MIN;
+
+    memset(&f, 0, sizeof f);
+    f.conf = *conf;
+    f.count = count;
+    f.now = 1000000;
+    if (conf->app == SPEED_IDLE || conf->app == SPEED_LOAD)
+        return "the floor has no such workload";
+    if ((conf->tso && !conf->lro) || conf->tx_csum != conf->rx_csum || conf->batch > SPEED_BATCH_MAX)
+        return "the floor knows only ports that are alike";
+    f.udp = conf->app == SPEED_UDP_PING || conf->app == SPEED_UDP_BULK;
+    f.head_bytes = (uint32_t)(f.udp ? ETH + IP4 + UDP : ETH + IP4 + TCP + (conf->timestamps ? TS : 0));
+    f.mss = (conf->tso ? 65535 : conf->mtu) + ETH - f.head_bytes;
+    if (conf->app != SPEED_BULK && conf->message > f.mss)
+        return "the floor has no message of several segments";
+    if (f.conf.window == 0)
+        f.conf.window = 65536;
+    if (f.conf.window < 2 * f.mss)
+        f.conf.window = 2 * f.mss;
+    for (f.shift = 32 - 6; buckets < 2 * (conf->connections + conf->idle); f.shift--)
+        buckets *= 2;
+    f.mask = buckets - 1;
+    f.data_bytes = conf->data > conf->message ? conf->data : conf->message;
+    f.data.data = malloc(f.data_bytes);
+    f.data.size = f.data_bytes;
+    f.data.refs = 1;
+    if (!f.data.data || half_open(&f.client, &f.wires[1], &f.wires[0]) != 0
+        || half_open(&f.server, &f.wires[0], &f.wires[1]) != 0)
+        return "not enough memory";
+    memset(f.data.data, 1, f.data_bytes);
+    return conf->app == SPEED_CONNECT ? NULL : open_flows();
+}
+
+static void floor_begin(void)
+{
+    unsigned i;
+
+    for (i = 0; i < f.conf.connections; i++) {
+        struct flow *flow = flow_find(&f.client, ports_of(i, 0));
+
+        if (f.conf.app == SPEED_PING || f.conf.app == SPEED_UDP_PING)
+            send_whole(&f.client, flow, f.conf.message, PSH | ACK);
+        if (f.conf.app == SPEED_BULK)
+            fill(&f.client, flow);
+    }
+}
+
+static void floor_connect(unsigned long connections)
+{
+    unsigned long begun = 0, over;
+    const uint64_t closed = f.count->closed;
+
+    for (;;) {
+        over = (unsigned long)(f.count->closed - closed);
+        if (over == connections)
+            return;
+        for (; begun < connections && begun - over < f.conf.connections; begun++) {
+            struct flow *flow = flow_new(&f.client, ports_of(f.next_port, 0));
+
+            f.next_port = f.next_port + 1 < PORTS ? f.next_port + 1 : 0;
+            send_whole(&f.client, flow, 0, SYN);
+        }
+        floor_run(1);
+    }
+}
+
+static void floor_rest(void)
+{
+    floor_run(10);
+}
+
+static void half_close(struct half *half)
+{
+    uint32_t i;
+
+    for (i = 0; half->buckets && i <= f.mask; i++)
+        while (half->buckets[i] != NULL) {
+            struct flow *flow = half->buckets[i];
+
+            half->buckets[i] = flow->next;
+            flow->next = half->spare;
+            half->spare = flow;
+        }
+    while (half->spare != NULL) {
+        struct flow *flow = half->spare;
+
+        half->spare = flow->next;
+        free(flow->kept);
+        if (f.flows == NULL)    /* otherwise they are all one piece */
+            free(flow);
+    }
+    free(half->buckets);
+}
+
+static void floor_close(void)
+{
+    half_close(&f.client);
+    half_close(&f.server);
+    speed_pool_end(&f.client.pool);
+    speed_pool_end(&f.server.pool);
+    free(f.flows);
+    free(f.data.data);
+    memset(&f, 0, sizeof f);
+}
+
+extern const struct speed_driver speed_floor;
+const struct speed_driver speed_floor = { "floor", floor_open, floor_begin, floor_run, floor_connect, floor_rest,
+    NULL, floor_close };

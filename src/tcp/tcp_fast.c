@@ -1,0 +1,660 @@
+/* SPDX-License-Identifier: MIT */
+/* The usual case in a straight line: header prediction, after Van Jacobson. A segment that is the next in order, on an
+ * established connection of IPv4, from a host that needs nothing repaired, is recognised by a few comparisons and
+ * answered without asking every question of SEGMENT ARRIVES; data that is to be sent to such a host gets its headers
+ * at once.
+ *
+ * Nothing happens here that the general path (tcp_input.c, tcp_ack.c, tcp_text.c, tcp_output.c) would not do. Whoever
+ * finds something unusual returns before anything is changed, and leaves it to that. */
+#include "base/bytes.h"
+#include "tcp/cc.h"
+#include "tcp/tcp_internal.h"
+#include "wire/checksum.h"
+
+enum {
+    FAST_TIMESTAMP = 0x0101080AL,    /* NOP, NOP, kind 8, 10 bytes: as everybody sends it (RFC 7323 A) */
+    FAST_TIMESTAMP_BYTES = 12,
+    FAST_COPY_BYTES = 128,           /* payload up to this is copied behind the header, as in tcp_output.c */
+    FAST_SPANS = 32
+};
+
+/* tn_flight.usual */
+enum { FAST_NO, FAST_USUAL, FAST_PREPARED };
+
+/* A segment that may be the one that was expected. */
+struct fast_seg {
+    const struct tenon_frame *frame;
+    const tenon_u8 *ip, *tcp;
+    tenon_u32 at, len;               /* payload: where it begins in the frame, and its bytes */
+    tenon_u32 seq, ack, wnd;
+    tenon_u32 ts_val;                /* 0: there is no timestamp */
+    unsigned has_timestamp;
+};
+
+/* ---- what has come ------------------------------------------------------------------------------------------ */
+
+/* 20 bytes of header, in order. */
+static int fast_ip4_csum_good(const tenon_u8 *p)
+{
+    tenon_u32 sum = (tenon_u32)get16be(p) + get16be(p + 2) + get16be(p + 4) + get16be(p + 6) + get16be(p + 8);
+
+    sum += (tenon_u32)get16be(p + 10) + get16be(p + 12) + get16be(p + 14) + get16be(p + 16) + get16be(p + 18);
+    sum = (sum & 0xFFFFUL) + (sum >> 16);
+    return sum == 0xFFFFUL;    /* ten numbers of 16 bits: one more carry can only come from a sum that is wrong */
+}
+
+/* IPv4 without options, in one piece, carrying TCP; nothing marked by the network. @return 0: something else */
+static int fast_parse_ip4(const tenon_u8 *p, tenon_u32 bytes, tenon_u32 *total)
+{
+    if ((get16be(p) & 0xFF03UL) == 0x4503UL || p[0] != 0x45 || p[9] != TN_PROTO_TCP)
+        return 0;
+    if ((get16be(p + 6) & 0x3FFFUL) != 0)
+        return 0;
+    *total = get16be(p + 2);
+    return *total >= 40 && *total <= bytes && fast_ip4_csum_good(p);
+}
+
+/* TCP with no flag but ACK and PSH, and no option but timestamps. */
+static int fast_parse_tcp(struct fast_seg *seg, tenon_u32 bytes)
+{
+    const tenon_u8 *p = seg->tcp;
+    const tenon_u32 header = (tenon_u32)(p[12] >> 4) * 4;
+
+    if ((p[13] & ~(unsigned)TN_TCP_PSH) != TN_TCP_ACK)
+        return 0;
+    seg->ts_val = 0;
+    seg->has_timestamp = header == TN_TCP_BYTES + FAST_TIMESTAMP_BYTES;
+    if (seg->has_timestamp) {
+        if (bytes < header || get32be(p + TN_TCP_BYTES) != FAST_TIMESTAMP)
+            return 0;
+        seg->ts_val = get32be(p + TN_TCP_BYTES + 4);
+    } else if (header != TN_TCP_BYTES) {
+        return 0;
+    }
+    seg->seq = get32be(p + 4);
+    seg->ack = get32be(p + 8);
+    seg->wnd = get16be(p + 14);
+    seg->at += header;
+    seg->len -= header;
+    return 1;
+}
+
+/* seg->len: bytes that the length in the IP header does not count. */
+static int fast_parse(const struct tn_netif *netif, struct fast_seg *seg, tenon_u32 bytes)
+{
+    const tenon_u32 link = (netif->conf.caps & TENON_CAP_NO_LINK) ? 0 : TN_ETH_BYTES;
+    const tenon_u8 *p = tenon_span_data(&seg->frame->spans[0]);
+    const tenon_u32 head = seg->frame->spans[0].len;
+    tenon_u32 total;
+
+    if (head < link + TN_IP4_BYTES + TN_TCP_BYTES)
+        return 0;
+    if (link != 0 && (get16be(p + 12) != TN_ETHERTYPE_IP4 || memcmp(p, netif->conf.mac, 6) != 0))
+        return 0;
+    if (!fast_parse_ip4(p + link, bytes - link - seg->len, &total))
+        return 0;
+    seg->ip = p + link;
+    seg->tcp = seg->ip + TN_IP4_BYTES;
+    seg->at = link + TN_IP4_BYTES;
+    seg->len += total - TN_IP4_BYTES;
+    return fast_parse_tcp(seg, tn_min(head - seg->at, seg->len));
+}
+
+/* ---- whose it is ---------------------------------------------------------------------------------------------- */
+
+static int fast_is_between(const struct tenon_tcp *conn, const struct fast_seg *seg)
+{
+    const tenon_u32 ports = get32be(seg->tcp);
+
+    return conn->ends.node.word == (ports << 16 | ports >> 16) && conn->ends.is_v4 &&
+           conn->ends.local.w[3] == get32be(seg->ip + 16) && conn->path->dst.w[3] == get32be(seg->ip + 12);
+}
+
+/* A guess, and not keyed: who makes ours miss on purpose gains nothing but the keyed hash. */
+static unsigned fast_slot(tenon_u32 remote, tenon_u32 ports)
+{
+    const tenon_u32 mix = (remote ^ ports ^ ports >> 16) * 0x9E3779B1UL;
+
+    return (unsigned)(mix >> 16) & (TN_TCP_RECENT - 1U);
+}
+
+static unsigned fast_slot_of(const struct tenon_tcp *conn)
+{
+    const tenon_u32 ports = conn->ends.node.word;
+
+    return fast_slot(conn->path->dst.w[3], ports << 16 | ports >> 16);
+}
+
+TENON_INTERNAL void tn_fast_forget(struct tenon_tcp *conn)
+{
+    struct tenon_tcp **slot = &conn->stack->tcp.recent[fast_slot_of(conn)];
+
+    if (*slot == conn)
+        *slot = NULL;
+}
+
+static struct tenon_tcp *fast_find(struct tenon *stack, const struct fast_seg *seg)
+{
+    struct tenon_tcp **slot = &stack->tcp.recent[fast_slot(get32be(seg->ip + 12), get32be(seg->tcp))];
+    struct tenon_addr local, remote;
+    struct tn_tcp_ends *ends;
+
+    if (TENON_LIKELY(*slot != NULL && fast_is_between(*slot, seg)))
+        return *slot;
+    local.ip = tenon_ip4(get32be(seg->ip + 16));
+    local.port = get16be(seg->tcp + 2);
+    local.netif = 0;
+    remote.ip = tenon_ip4(get32be(seg->ip + 12));
+    remote.port = get16be(seg->tcp);
+    remote.netif = 0;
+    ends = tn_tcp_find(stack, &local, &remote);
+    if (ends == NULL || ends->is_time_wait)
+        return NULL;
+    *slot = (struct tenon_tcp *)(void *)ends;
+    return *slot;
+}
+
+/* ---- whether it was expected ------------------------------------------------------------------------------------- */
+
+/* Flags that say that something else is going on. */
+static const tenon_u32 fast_not = TN_TCP_F_HELD | TN_TCP_F_FIN_QUEUED | TN_TCP_F_FIN_RCVD | TN_TCP_F_NO_READER |
+                                  TN_TCP_F_PERSIST | TN_TCP_F_PROBED | TN_TCP_F_URGENT_SND | TN_TCP_F_FORCE_RTX |
+                                  TN_TCP_F_R1_TOLD;
+
+/* Nothing is lost, reordered, probed, or marked; and the congestion control wants to hear of ACKs only. */
+static int fast_is_plain(const struct tenon_tcp *conn)
+{
+    const struct tn_flight *flight = conn->flight;
+
+    if (conn->state != TENON_TCP_ESTABLISHED || (conn->flags & fast_not) != 0 || conn->recovery != TN_RECOVERY_NONE ||
+        conn->backoff != 0 || tn_rate_is_wanted(conn) || conn->stack->conf.trace != NULL ||
+        (conn->ecn & (TN_ECN_ECHO | TN_ECN_CWR)) != 0)
+        return 0;
+    if (flight == NULL)
+        return conn->snd_una == conn->snd_nxt;
+    if (flight->ooo != NULL || flight->sack != NULL || flight->dup_left != flight->dup_right)
+        return 0;
+    return (flight->dupacks | flight->again_n | flight->tlp | flight->frto | flight->mtu_claim) == 0 &&
+           flight->reo_wait_us == 0 && flight->probe_seq == flight->probe_end &&
+           flight->lost_edge == conn->snd_una;
+}
+
+/* The same, asked once: whatever may change it says tn_fast_end(). */
+static int fast_is_usual(struct tenon_tcp *conn)
+{
+    struct tn_flight *flight = conn->flight;
+
+    if (flight == NULL)
+        return fast_is_plain(conn);
+    if (flight->usual == FAST_NO && fast_is_plain(conn))
+        flight->usual = FAST_USUAL;
+    return flight->usual != FAST_NO;
+}
+
+TENON_INTERNAL const char *tn_fast_check(const struct tenon_tcp *conn)
+{
+    const struct tn_flight *flight = conn->flight;
+
+    if (flight == NULL || flight->usual == FAST_NO || fast_is_plain(conn))
+        return NULL;
+    return "it is taken for a usual connection, and is none";
+}
+
+/* RFC 7323 5.3: neither missing nor old. */
+static int fast_timestamp_is_good(const struct tenon_tcp *conn, const struct fast_seg *seg)
+{
+    if (!(conn->flags & TN_TCP_F_TIMESTAMPS))
+        return 1;    /* one that was not agreed on is ignored, as the general path does */
+    return seg->has_timestamp && tn_seq_le(conn->ts_recent, seg->ts_val);
+}
+
+/* What is at the head has been sent more than once: nobody knows which of them has arrived. */
+static int fast_is_ambiguous(const struct tenon_tcp *conn)
+{
+    const struct tn_flight *flight = conn->flight;
+
+    return tn_seq_lt(conn->snd_una, flight->again_high) ||
+           conn->snd_una - flight->tlp_from < flight->tlp_end - flight->tlp_from;
+}
+
+/* The next in order, within the window, acknowledging what is in flight or nothing new. */
+static int fast_is_predicted(const struct tenon *stack, const struct tn_netif *netif, struct tenon_tcp *conn,
+                             const struct fast_seg *seg)
+{
+    if (seg->seq != conn->rcv_nxt || seg->len > conn->rcv_adv - conn->rcv_nxt ||
+        tn_seq_lt(conn->rcv_adv, conn->rcv_nxt) || !tn_seq_between(conn->snd_una, seg->ack, conn->snd_nxt))
+        return 0;
+    if (seg->ack == conn->snd_una && seg->len == 0)
+        return 0;    /* a duplicate, an update of the window, or a keep-alive */
+    if (!fast_is_usual(conn) || !fast_timestamp_is_good(conn, seg))
+        return 0;
+    if (seg->ack != conn->snd_una && fast_is_ambiguous(conn))
+        return 0;
+    /* That these ends may talk to each other here was found out by the general path. */
+    return conn->path->heard_gen == stack->link.gen && conn->path->heard_netif == netif->index &&
+           conn->path->heard_local == conn->ends.local.w[3];
+}
+
+static int fast_csum_good(const struct fast_seg *seg)
+{
+    const tenon_u32 at = (tenon_u32)(seg->tcp - tenon_span_data(&seg->frame->spans[0]));
+    const tenon_u32 bytes = seg->at + seg->len - at;
+    struct tn_csum csum;
+
+    if (seg->frame->csum != TENON_CSUM_NONE)
+        return 1;
+    csum.odd = 0;
+    csum.sum = tn_csum_join(tn_csum_sum(seg->ip + 12, 8), tn_csum_join(TN_PROTO_TCP, bytes));
+    tn_csum_add_spans(&csum, seg->frame->spans, at, bytes);
+    return csum.sum == 0xFFFFUL;
+}
+
+/* ---- what it acknowledges -------------------------------------------------------------------------------------- */
+
+/* RFC 7661: a window that is not used up does not grow. In slow start half of it counts as used. */
+static int fast_is_limited(const struct tenon_tcp *conn, tenon_u32 in_flight)
+{
+    return !(conn->flags & TN_TCP_F_CWND_LIMITED) &&
+           (conn->cc.cwnd >= conn->cc.ssthresh || 2 * in_flight < conn->cc.cwnd);
+}
+
+/* A window that may not grow has little to learn from an ACK: the congestion control is told of those of a millisecond
+ * together, so that its clock goes on. A pacing rate is made anew when the window has changed by a sixteenth. */
+static void fast_tell_cc(struct tenon_tcp *conn, const struct tn_ack *ack)
+{
+    struct tn_flight *flight = conn->flight;
+    const tenon_u32 now_ms = conn->stack->now_ms;
+    const int limited = fast_is_limited(conn, ack->flight);
+
+    if (limited && flight->told_ms == now_ms) {
+        conn->flags &= ~(tenon_u32)TN_TCP_F_CWND_LIMITED;
+        flight->untold += ack->acked;
+        return;
+    }
+    tn_tcp_tell_acked(conn, ack);
+    conn->flags &= ~(tenon_u32)TN_TCP_F_CWND_LIMITED;
+    if (flight->told_ms == now_ms && conn->cc.cwnd - flight->paced_cwnd + conn->cc.cwnd / 16 <= conn->cc.cwnd / 8)
+        return;
+    flight->told_ms = now_ms;
+    flight->paced_cwnd = conn->cc.cwnd;
+    tn_pace_update(conn);
+}
+
+/* The records of what is acknowledged go. @return the last of them: the one that left last */
+static const struct tn_sent *fast_take_records(struct tn_flight *flight, tenon_u32 ack)
+{
+    const struct tn_sent *record;
+
+    for (;;) {
+        record = tn_flight_at(flight, flight->first);
+        if (tn_seq_gt(record->end, ack))
+            break;
+        flight->first++;
+        if (record->end == ack || flight->first == flight->last)
+            break;
+    }
+    flight->edge = flight->first;
+    return record;
+}
+
+/* RFC 6298 2, RFC 8985 6.2 steps 1 and 2: what the arrival of the newest says. */
+static void fast_take_rtt(struct tenon_tcp *conn, struct tn_ack *ack, const struct tn_sent *newest)
+{
+    struct tn_flight *flight = conn->flight;
+    const tenon_u32 now = conn->stack->now_us, rtt_us = now - newest->sent_us;
+
+    conn->mtu_acked = (tenon_u16)tn_max(conn->mtu_acked, tn_min(ack->acked, newest->size));
+    flight->rack_valid = 1;
+    flight->rack_sent_us = newest->sent_us;
+    flight->rack_end = ack->una + ack->acked;
+    flight->rack_rtt_us = rtt_us;
+    flight->tlp_sampled = 1;
+    ack->fresh_rtt_us = tn_max(1, rtt_us);
+    tn_tcp_take_min_rtt(conn, ack->fresh_rtt_us);
+    if (!(conn->flags & TN_TCP_F_RTT_TIMING) || !tn_seq_gt(ack->una + ack->acked, conn->flight->rtt_seq))
+        return;
+    conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
+    tn_tcp_rtt_sample(conn, tn_max(1, now - conn->flight->rtt_start_us));
+}
+
+/* RFC 9293 3.10.7.4, fifth step, and what follows from it. */
+static void fast_acked(struct tenon_tcp *conn, const struct fast_seg *seg)
+{
+    struct tenon *stack = conn->stack;
+    struct tn_ack ack;
+
+    ack.una = conn->snd_una;
+    ack.flight = conn->snd_nxt - conn->snd_una;
+    ack.acked = ack.delivered = seg->ack - conn->snd_una;
+    ack.lost = ack.ce = 0;
+    conn->snd_una = conn->flight->rtx_nxt = conn->flight->lost_edge = seg->ack;
+    conn->flight->recover = tn_seq_max(conn->flight->recover, ack.una);
+    conn->flight->ecn_recover = tn_seq_max(conn->flight->ecn_recover, ack.una);
+    conn->flight->reno_sacked = 0;
+    conn->progress_ms = stack->now_ms;
+    conn->flight->total_delivered += ack.acked;
+    fast_take_rtt(conn, &ack, fast_take_records(conn->flight, seg->ack));
+    conn->flight->again_high = tn_seq_max(conn->flight->again_high, seg->ack);
+    tn_sendq_pop(conn, seg->ack);
+    tn_path_confirm(stack, conn->path);
+    fast_tell_cc(conn, &ack);
+    if (conn->snd_una == conn->snd_nxt) {
+        tn_tcp_disarm_rtx(conn);
+    } else {
+        tn_tcp_arm_rtx(conn);
+        tn_tcp_choose_timer(conn);
+    }
+    if (conn->events->acked != NULL)
+        conn->events->acked(conn, conn->app, ack.acked);
+}
+
+/* ---- what it brings --------------------------------------------------------------------------------------------- */
+
+static void fast_text(struct tenon_tcp *conn, const struct fast_seg *seg)
+{
+    const tenon_u32 one = seg->frame->seg_kind != TENON_SEG_NONE ? seg->frame->seg_bytes : seg->len;
+    struct tenon_span spans[TN_RX_SPANS_MAX];
+    struct tn_gather to;
+
+    tn_gather_init(&to, spans, TN_RX_SPANS_MAX);
+    tn_spans_slice(&to, seg->frame->spans, seg->frame->nspans, seg->at, seg->len);
+    if (tn_tcp_deliver(conn, spans, to.n, seg->len))
+        tn_tcp_acknowledge(conn, one);
+}
+
+/* The handlers may have done anything. */
+static void fast_settle(struct tenon_tcp *conn)
+{
+    if (conn->snd_end != conn->snd_nxt || (conn->flags & TN_TCP_F_FIN_QUEUED))
+        tn_tcp_make_ready(conn);
+    else if (conn->snd_una == conn->snd_nxt && !(conn->flags & TN_TCP_F_READY))
+        tn_flight_rest(conn);
+}
+
+TENON_INTERNAL int tn_fast_input(struct tenon *stack, const struct tn_netif *netif, const struct tenon_frame *frame,
+                                 tenon_u32 bytes, tenon_u32 merged)
+{
+    struct fast_seg seg;
+    struct tenon_tcp *conn;
+
+    seg.frame = frame;
+    seg.len = merged;
+    if (frame->nspans > TN_RX_SPANS_MAX || !fast_parse(netif, &seg, bytes))
+        return 0;
+    conn = fast_find(stack, &seg);
+    if (conn == NULL || !fast_is_predicted(stack, netif, conn, &seg) || !fast_csum_good(&seg))
+        return 0;
+    tn_count(stack, TENON_STAT_TCP_RCVD);
+    tn_count(stack, TENON_STAT_TCP_PREDICTED);
+    conn->last_rcv_ms = stack->now_ms;
+    conn->keepalives = 0;
+    /* RFC 7323 4.3: TS.Recent follows the segment that the next ACK answers. */
+    if ((conn->flags & TN_TCP_F_TIMESTAMPS) && tn_seq_le(seg.seq, conn->rcv_acked)) {
+        conn->ts_recent = seg.ts_val;
+    }
+    conn->snd_wnd = seg.wnd << conn->snd_wscale;
+    conn->snd_wnd_max = tn_max(conn->snd_wnd_max, conn->snd_wnd);
+    conn->snd_wl1 = seg.seq;
+    if (seg.ack != conn->snd_una)
+        fast_acked(conn, &seg);
+    if (seg.len > 0 && conn->state != TENON_TCP_CLOSED) {
+        if (conn->flags & TN_TCP_F_NO_READER)
+            tn_tcp_nobody_reads(conn);
+        else
+            fast_text(conn, &seg);
+    }
+    if (conn->state != TENON_TCP_CLOSED)
+        fast_settle(conn);
+    return 1;
+}
+
+/* ---- what leaves ------------------------------------------------------------------------------------------------ */
+
+/* Where frames go: the interface, and the neighbour's address (NULL: there is no link header). */
+struct fast_way {
+    const struct tn_netif *netif;
+    const tenon_u8 *mac;
+};
+
+/* IPv4 by a path on which nothing has to be found out: no neighbour, no MTU. */
+static int fast_has_way(struct tenon_tcp *conn, struct fast_way *way)
+{
+    struct tn_path *path = conn->path;
+
+    if ((path->mtu | path->search) != 0 || !tenon_ip_is_v4(&path->dst))
+        return 0;
+    way->netif = tn_link_ready(conn->stack, path, &way->mac);
+    return way->netif != NULL && way->netif->conf.mtu == conn->path_mtu && way->netif->conf.gather_max != 1;
+}
+
+/* Whether the window says something of the network still (RFC 5681 4.1); the general path knows what to do if not. */
+static int fast_is_awake(const struct tenon_tcp *conn)
+{
+    const tenon_u32 quiet_ms = conn->stack->now_ms - conn->flight->last_snd_ms;
+
+    return conn->snd_una != conn->snd_nxt || (quiet_ms < 1000000UL && quiet_ms * 1000 <= conn->flight->rto_us);
+}
+
+/* Whether a last piece that is small may leave (RFC 9293 3.7.4): the part of output_small_is_allowed() that
+ * is usual. */
+static int fast_small_may_leave(const struct tenon_tcp *conn, tenon_u32 in_flight)
+{
+    return !tn_tcp_opt(conn, TENON_TCP_CORK) && (in_flight == 0 || tn_tcp_opt(conn, TENON_TCP_NODELAY));
+}
+
+/* How much new data may leave in the next frame; 0: none, or it is not this simple. */
+static tenon_u32 fast_bytes(const struct tenon_tcp *conn, const struct tn_netif *netif)
+{
+    const tenon_u32 unsent = conn->snd_end - conn->snd_nxt;
+    const tenon_u32 in_flight = conn->snd_nxt - conn->snd_una;
+    const tenon_u32 most = tn_min(conn->snd_wnd, conn->cc.cwnd);
+    tenon_u32 len = conn->mss;
+
+    if (in_flight >= most || !fast_is_awake(conn))
+        return 0;
+    if (unsent > len)
+        len = tn_tcp_frame_limit(conn, netif);
+    len = tn_min(tn_min(unsent, most - in_flight), len);
+    if (len == unsent && (len == conn->mss || fast_small_may_leave(conn, in_flight)))
+        return len;
+    return len - len % conn->mss;
+}
+
+/* ---- headers, made once and then filled in --------------------------------------------------------------------- */
+
+enum { FAST_IP_AT = TN_ETH_BYTES, FAST_TCP_AT = TN_ETH_BYTES + TN_IP4_BYTES };
+
+static tenon_u32 fast_sum_addresses(const struct tenon_tcp *conn)
+{
+    const tenon_u32 src = conn->ends.local.w[3], dst = conn->path->dst.w[3];
+
+    return (src >> 16) + (src & 0xFFFF) + (dst >> 16) + (dst & 0xFFFF);
+}
+
+/* Everything that does not change from segment to segment. */
+static void fast_prepare(struct tenon_tcp *conn, const struct fast_way *way)
+{
+    const unsigned ect = (conn->ecn & (TN_ECN_ON | TN_ECN_MUTE)) == TN_ECN_ON ? (unsigned)TN_ECT_0 : 0U;
+    const tenon_u32 tos = tn_tcp_opt(conn, TENON_TCP_TOS);
+    const tenon_u32 ttl_proto = tn_tcp_opt(conn, TENON_TCP_TTL) << 8 | TN_PROTO_TCP;
+    struct tn_header *header = &conn->flight->header;
+    tenon_u8 *p = header->bytes;
+
+    memset(header, 0, sizeof(*header));
+    if (way->mac != NULL)
+        (void)tn_eth_build(p, way->mac, way->netif->conf.mac, TN_ETHERTYPE_IP4);
+    p += FAST_IP_AT;
+    p[0] = 0x45;
+    put16be(p + 6, TN_IP4_DF);    /* RFC 6864 4.1: no identification */
+    put16be(p + 8, ttl_proto);
+    put32be(p + 12, conn->ends.local.w[3]);
+    put32be(p + 16, conn->path->dst.w[3]);
+    header->tos = (tenon_u8)tos;
+    header->tos_data = (tenon_u8)(tos | ect);
+    header->ip_sum = (tenon_u32)0x4500 + TN_IP4_DF + ttl_proto + fast_sum_addresses(conn);
+    header->tcp_sum = fast_sum_addresses(conn) + TN_PROTO_TCP;
+    p += TN_IP4_BYTES;
+    put32be(p, conn->ends.node.word);
+    header->tcp_bytes = TN_TCP_BYTES;
+    if (conn->flags & TN_TCP_F_TIMESTAMPS) {
+        header->tcp_bytes = TN_TCP_BYTES + FAST_TIMESTAMP_BYTES;
+        put32be(p + TN_TCP_BYTES, FAST_TIMESTAMP);
+    }
+    p[12] = (tenon_u8)(header->tcp_bytes << 2);
+    conn->flight->usual = FAST_PREPARED;
+}
+
+static tenon_u32 fast_fold(tenon_u32 sum)
+{
+    sum = (sum & 0xFFFF) + (sum >> 16);
+    return (sum & 0xFFFF) + (sum >> 16);
+}
+
+/* The headers of a segment of `len` bytes, which begin TN_ETH_BYTES before an IP header at p. */
+static void fast_fill(struct tenon_tcp *conn, tenon_u8 *p, tenon_u32 len)
+{
+    const struct tn_header *header = &conn->flight->header;
+    const unsigned tos = len > 0 ? header->tos_data : header->tos;
+    const tenon_u32 l4 = header->tcp_bytes + len;
+    const tenon_u32 ack = conn->rcv_nxt - conn->flight->rcv_held;
+    tenon_u8 *tcp = p + FAST_TCP_AT;
+
+    memcpy(p, header->bytes, sizeof(header->bytes));
+    p[FAST_IP_AT + 1] = (tenon_u8)tos;
+    put16be(p + FAST_IP_AT + 2, TN_IP4_BYTES + l4);
+    put16be(p + FAST_IP_AT + 10, (tenon_u32)0xFFFF ^ fast_fold(header->ip_sum + tos + TN_IP4_BYTES + l4));
+    put32be(tcp + 4, conn->snd_nxt);
+    put32be(tcp + 8, ack);
+    tcp[13] = len > 0 && conn->snd_nxt + len == conn->snd_end ? TN_TCP_ACK | TN_TCP_PSH : TN_TCP_ACK;
+    put16be(tcp + 14, tn_tcp_window_field(conn, ack));
+    put16be(tcp + 16, fast_fold(header->tcp_sum + (l4 >> 16) + (l4 & 0xFFFF)));
+    if (header->tcp_bytes > TN_TCP_BYTES) {
+        put32be(tcp + 24, tn_tcp_ts_now(conn));
+        put32be(tcp + 28, conn->ts_recent);
+    }
+    conn->rcv_acked = ack;
+}
+
+/* ---- segments ---------------------------------------------------------------------------------------------------- */
+
+/* Payload by reference. @return spans; 0: it does not go into one frame */
+static unsigned fast_gather(const struct tenon_tcp *conn, const struct tn_netif *netif, struct tenon_span *spans,
+                            tenon_u32 len)
+{
+    struct tn_gather to;
+
+    tn_gather_init(&to, spans, (unsigned)tn_min(FAST_SPANS, tn_tcp_gather_max(conn, netif)));
+    tn_sendq_slice(conn, &to, conn->snd_nxt, len);
+    return to.bytes == len ? to.n : 0;
+}
+
+/* Large payload, or a port that does not do checksums: the general way down from the link on. */
+static int fast_hand_down(struct tenon_tcp *conn, const struct fast_way *way, struct tn_out *out)
+{
+    out->l4_bytes = conn->flight->header.tcp_bytes;
+    out->csum = 1;
+    out->csum_offset = 16;
+    out->src = conn->ends.local;
+    out->dst = conn->path->dst;
+    out->proto = TN_PROTO_TCP;
+    out->netif = way->netif->index;
+    if (out->payload > conn->mss) {
+        out->seg_kind = TENON_SEG_TCP4;
+        out->seg_bytes = conn->mss;
+    }
+    return tn_tx(conn->stack, out) == TENON_OK;
+}
+
+/* A segment of `len` bytes at snd_nxt, 0 for a bare acknowledgement. @return 0: it has not left */
+static int fast_send(struct tenon_tcp *conn, const struct fast_way *way, tenon_u32 len)
+{
+    const tenon_u32 link = way->mac != NULL ? TN_ETH_BYTES : 0;
+    const int is_small = len <= tn_min(FAST_COPY_BYTES, conn->mss);    /* with its headers it fits into every buffer */
+    struct tenon_span spans[FAST_SPANS];
+    struct tn_out out;
+    tenon_u8 *p;
+
+    if (tn_out_new(conn->stack, &out) != TENON_OK)
+        return 0;
+    p = out.hdr->data + TN_HEADROOM - FAST_TCP_AT;
+    out.off = TN_HEADROOM - TN_IP4_BYTES - link;
+    out.len = link + TN_IP4_BYTES + conn->flight->header.tcp_bytes;
+    if (!is_small) {
+        out.spans = spans;
+        out.payload = len;
+        out.nspans = fast_gather(conn, way->netif, spans, len);
+        if (out.nspans == 0) {
+            tenon_buf_put(out.hdr);
+            return 0;
+        }
+    }
+    fast_fill(conn, p, len);
+    if (is_small) {
+        tn_sendq_copy(conn, p + FAST_TCP_AT + conn->flight->header.tcp_bytes, conn->snd_nxt, len);
+        out.len += len;
+    }
+    tn_count(conn->stack, TENON_STAT_TCP_SENT);
+    conn->flags &= ~(tenon_u32)TN_TCP_F_ACK_NOW;
+    tn_tcp_disarm_delack(conn);
+    return fast_hand_down(conn, way, &out);
+}
+
+/* What tcp_output.c does after a data segment has left. */
+static void fast_sent(struct tenon_tcp *conn, tenon_u32 len)
+{
+    const struct tenon *stack = conn->stack;
+
+    if (conn->snd_una == conn->snd_nxt)
+        conn->progress_ms = stack->now_ms;
+    tn_flight_sent(conn, conn->snd_nxt + len);
+    tn_pace_sent(conn, len);
+    if (!(conn->flags & TN_TCP_F_RTT_TIMING)) {
+        conn->flags |= TN_TCP_F_RTT_TIMING;
+        conn->flight->rtt_seq = conn->snd_nxt;
+        conn->flight->rtt_start_us = stack->now_us;
+    }
+    conn->snd_nxt += len;
+    conn->flags &= ~(tenon_u32)TN_TCP_F_SWS_OVERRIDE;
+    conn->flight->last_snd_ms = stack->now_ms;
+    conn->flight->mtu_sent = (tenon_u16)tn_max(conn->flight->mtu_sent, tn_min(len, conn->mss));
+}
+
+/* Who only acknowledges does not need the block in which the headers are; who has it uses them. */
+static int fast_is_prepared(struct tenon_tcp *conn, const struct fast_way *way)
+{
+    if (conn->flight == NULL && conn->snd_end == conn->snd_nxt)
+        return 0;
+    if (tn_flight_get(conn) == NULL)
+        return 0;
+    if (conn->flight->usual != FAST_PREPARED ||
+        (way->mac != NULL && memcmp(conn->flight->header.bytes, way->mac, 6) != 0))
+        fast_prepare(conn, way);
+    return 1;
+}
+
+TENON_INTERNAL int tn_fast_output(struct tenon_tcp *conn)
+{
+    const tenon_u32 nxt = conn->snd_nxt;
+    struct fast_way way;
+
+    if (!fast_is_usual(conn) || !fast_has_way(conn, &way) || !fast_is_prepared(conn, &way))
+        return 0;
+    while (conn->snd_end != conn->snd_nxt && tn_tx_room(conn->stack) > 0) {
+        const tenon_u32 len = fast_bytes(conn, way.netif);
+
+        if (len == 0 || !tn_pace_allows(conn) || !fast_send(conn, &way, len))
+            break;
+        fast_sent(conn, len);
+    }
+    if (conn->snd_nxt != nxt) {
+        if (!(conn->flags & TN_TCP_F_RTX_ARMED))
+            tn_tcp_arm_rtx(conn);    /* RFC 6298 5.1 */
+        tn_tcp_choose_timer(conn);
+    }
+    if (conn->snd_end != conn->snd_nxt || tn_tx_room(conn->stack) == 0)
+        return 0;
+    if (conn->flags & TN_TCP_F_ACK_NOW)
+        (void)fast_send(conn, &way, 0);
+    (void)tn_why(conn, TENON_TCP_WAIT_DATA);
+    return !(conn->flags & TN_TCP_F_ACK_NOW);
+}

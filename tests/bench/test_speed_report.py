@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: MIT
+"""bench/speed/run, its report, and bench/compare: what is run, what is told, what counts as slower."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
+sys.path.insert(0, str(BENCH))
+
+from speed import cells, plots, report, stacks    # noqa: E402
+
+MACHINE = {"made": "2026-01-01 00:00 UTC", "kernel": "6.1", "machine": "x86_64", "processor": "one",
+           "processors": 2, "load": 0.5, "rounds": 3}
+
+
+def cell(row="32 connections", unit="ns", **values):
+    return {"name": f"ping-pong-{row}", "table": "Ping-pong", "row": row, "workload": "ping-pong",
+            "settings": {"connections": int(row.split()[0])}, "unit": unit, "more_is_better": unit == "Gbit/s",
+            "values": {name: list(v) for name, v in values.items()}, "more": {}, "missing": {}}
+
+
+def results(*rows):
+    return report.Results({"machine": MACHINE, "stacks": ["tenon", "floor", "lwip"], "cells": list(rows)})
+
+
+# ---- cells ------------------------------------------------------------------------------------------
+
+def test_no_two_cells_have_one_name():
+    names = [c.name for c in cells.everything()]
+    assert len(names) == len(set(names)) > 80
+
+
+def test_the_settings_of_all_cells_are_known_to_the_harness():
+    text = (BENCH / "speed" / "harness.c").read_text()
+    known = set(re.findall(r'\{ "(\w+)", &', text))
+    workloads = set(re.findall(r'^    \{ "([\w-]+)", SPEED_', text, re.M))
+    for c in cells.everything():
+        assert c.workload in workloads
+        for stack in stacks.MAKERS:
+            assert {word.split("=")[0] for word in c.words(stack)} <= known
+
+
+def test_a_stack_has_its_best_window():
+    bulk = next(c for c in cells.everything() if c.workload == "bulk" and c.settings["mtu"] == 9000)
+    assert f"window={cells.WINDOWS['lwip'][9000]}" in bulk.words("lwip")
+    assert f"window={cells.WINDOWS['tenon'][9000]}" in bulk.words("tenon")
+
+
+def test_gbit_are_of_ns_per_byte():
+    c = cells.Cell("t", "r", "bulk", {"message": 1}, unit="Gbit/s")
+    assert c.shown(0.08) == pytest.approx(100) and c.more_is_better
+
+
+# ---- the driver, with programs that answer at once -----------------------------------------------------
+
+STAND_IN = """#!/usr/bin/env python3
+import json, os, sys
+workload, stack, words = sys.argv[1], sys.argv[2], sys.argv[3:]
+line = {"stack": stack, "workload": workload, "what": " ".join(words), "unit": "x", "units": 1, "segments": [100]}
+with open(os.environ["CALLS"], "a") as f:
+    f.write(" ".join(sys.argv[1:]) + "\\n")
+if stack == "floor" and workload == "connect":
+    print(json.dumps({**line, "missing": "not here"}))
+    sys.exit(3)
+print(json.dumps({**line, "ns": 100 if stack == "tenon" else 20, "bytes": 300, "cycles": 7}))
+"""
+
+
+@pytest.fixture
+def drive(tmp_path):
+    program = tmp_path / "speed"
+    program.write_text(STAND_IN)
+    program.chmod(0o755)
+    os.utime(program, (4e9, 4e9))    # newer than all sources: it is not built
+    calls = tmp_path / "calls"
+
+    def run(*words):
+        done = subprocess.run([sys.executable, BENCH / "speed" / "run", "--out", tmp_path, "--stacks", "tenon,floor",
+                               *words], capture_output=True, text=True, check=False, timeout=60,
+                              env={**os.environ, "CALLS": str(calls)})
+        assert done.returncode == 0, done.stderr
+        return done, calls.read_text().splitlines()
+    run.folder = tmp_path
+    return run
+
+
+def test_stacks_take_turns_and_medians_are_told(drive):
+    done, calls = drive("--only", "ping-pong-32-connections-without-timestamps", "--rounds", "2")
+    assert calls == [f"ping-pong {s} connections=32 timestamps=0" for s in ("tenon", "floor", "floor", "tenon")]
+    data = json.loads((drive.folder / "speed.json").read_text())
+    assert data["cells"][0]["values"] == {"tenon": [100, 100], "floor": [20, 20]}
+    assert data["machine"]["rounds"] == 2
+    assert re.search(r"32 connections, without timestamps +100.0 +20 +0.20", done.stdout)
+
+
+def test_what_is_missing_is_asked_once_and_told(drive):
+    done, calls = drive("--only", "connect-1-byte-close-1-at-a-time", "--rounds", "3")
+    assert sum("floor" in call for call in calls) == 1
+    assert "floor, not here: Connect, 1 byte, close: 1 at a time" in done.stdout
+
+
+def test_a_run_serves_all_tables_that_need_it(drive):
+    _, calls = drive("--only", "open-connections", "--only", "nothing", "--rounds", "1", "--memory", "100")
+    assert calls == [f"idle tenon connections={n}" for n in (10000, 100000, 1000000)]
+
+
+def test_cells_that_need_too_much_memory_are_left_out_and_told(drive):
+    done, calls = drive("--only", "ping-pong-32-connections", "--rounds", "1", "--memory", "1")
+    assert not any("1000000" in call for call in calls)
+    assert "4 GiB of memory are not to be had: Ping-pong, 32 connections among 1000000 idle" in done.stderr
+
+
+# ---- the report ---------------------------------------------------------------------------------------
+
+def test_a_ratio_above_1_says_that_tenon_is_better():
+    r = results(cell(tenon=(10, 20, 30), lwip=(40, 40, 40), floor=(5, 5, 5)),
+                cell("1 connection", "Gbit/s", tenon=(80,), lwip=(40,)))
+    assert r.ratio(r.cells[0], "lwip") == 2 and r.ratio(r.cells[0], "floor") == 0.25
+    assert r.ratio(r.cells[1], "lwip") == 2 and r.ratio(r.cells[1], "floor") is None
+    assert "20 (10-30)" in r.text()
+
+
+def test_every_drawing_is_well_formed():
+    r = results(cell(tenon=(10, 20, 30), lwip=(40, 41, 44), floor=(5, 5, 5)),
+                cell("1 connections", tenon=(80, 81), lwip=(4000, 4001), floor=(2, 2)))
+    page = report.page(r)
+    drawings = re.findall(r"<svg.*?</svg>", page, re.S)
+    assert len(drawings) == 2    # the curve over connections, and the bars of the table
+    for drawing in drawings:
+        ElementTree.fromstring(drawing)
+    assert drawings[0].count("<circle") == 6
+
+
+@pytest.mark.parametrize("top", [0.03, 1, 7, 99, 123456])
+def test_axes_have_a_few_ticks(top):
+    ticks = plots.ticks_linear(top)
+    assert 2 <= len(ticks) <= 8 and ticks[0] == 0 and ticks[-1] <= top
+
+
+# ---- compare ------------------------------------------------------------------------------------------
+
+def compare(tmp_path, before, after, *words):
+    for name, r in (("before", before), ("after", after)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(r.data))
+    done = subprocess.run([sys.executable, BENCH / "compare", *words, tmp_path / "before.json",
+                           tmp_path / "after.json"], capture_output=True, text=True, check=False, timeout=60)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_slower_is_told_and_is_the_status(tmp_path):
+    status, text = compare(tmp_path, results(cell(tenon=(100, 100), floor=(10, 10))),
+                           results(cell(tenon=(120, 120), floor=(10, 10))))
+    assert status == 1 and "slower by  20.0 %  Ping-pong, 32 connections: 100.0 -> 120.0 ns" in text
+
+
+def test_more_gbit_are_faster(tmp_path):
+    status, text = compare(tmp_path, results(cell(unit="Gbit/s", tenon=(100, 100), floor=(10, 10))),
+                           results(cell(unit="Gbit/s", tenon=(125, 125), floor=(10, 10))))
+    assert status == 0 and "faster by  20.0 %" in text
+
+
+def test_a_slower_machine_is_not_our_fault(tmp_path):
+    before = results(cell(tenon=(100, 100), floor=(10, 10)))
+    after = results(cell(tenon=(150, 150), floor=(15, 15)))
+    assert compare(tmp_path, before, after)[0] == 0
+    assert compare(tmp_path, before, after, "--absolute")[0] == 1
+
+
+def test_the_spread_of_the_rounds_is_allowed(tmp_path):
+    after = results(cell(tenon=(110, 112), floor=(10, 10)))
+    assert compare(tmp_path, results(cell(tenon=(80, 120), floor=(10, 10))), after)[0] == 0
+    assert compare(tmp_path, results(cell(tenon=(99, 101), floor=(10, 10))), after)[0] == 1
+
+
+def test_a_file_that_is_none(tmp_path):
+    (tmp_path / "bad.json").write_text("{}")
+    done = subprocess.run([sys.executable, BENCH / "compare", tmp_path / "bad.json", tmp_path / "bad.json"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stderr.startswith("compare: ")
