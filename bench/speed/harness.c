@@ -116,7 +116,7 @@ static double cycles_of(const struct speed_run *run, unsigned long turns, const 
 
 int speed_measure(struct speed_run *run, const uint64_t *unit, const char *unit_name)
 {
-    struct speed_segment segments[SEGMENTS_MAX];
+    struct speed_segment segments[SEGMENTS_MAX] = { { 0, 0, 0 } };
     unsigned n = run->segments < SEGMENTS_MAX ? run->segments : SEGMENTS_MAX, i;
     unsigned long turns = run->turns;
 
@@ -309,6 +309,8 @@ const char *speed_prepare(struct speed_run *run, const char *workload, int n, ch
 
 int speed_do(struct speed_run *run)
 {
+    if (!run->workload)
+        return 1;
     if (!run->workload->opens && speed_open(run) != 0)
         return 3;
     return run->workload->measure(run);
