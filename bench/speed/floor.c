@@ -553,6 +553,7 @@ static void floor_run(unsigned long turns)
         half_turn(&f.client);
         half_turn(&f.server);
     }
+    f.count->frames = (uint64_t)f.wires[0].head + f.wires[1].head;
 }
 
 /* ---- the driver ----------------------------------------------------------------------------------- */

@@ -129,6 +129,9 @@ static void tenon_run(unsigned long turns)
         side_turn(&w.client);
         side_turn(&w.server);
     }
+    w.count->frames = (uint64_t)w.wires[0].head + w.wires[1].head;
+    w.count->copied = (uint64_t)tenon_stat(w.client.stack, TENON_STAT_COPIED_BYTES)
+                      + tenon_stat(w.server.stack, TENON_STAT_COPIED_BYTES);
 }
 
 /* ---- sending -------------------------------------------------------------------------------------- */
