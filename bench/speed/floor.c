@@ -704,4 +704,4 @@ static void floor_close(void)
 
 extern const struct speed_driver speed_floor;
 const struct speed_driver speed_floor = { "floor", floor_open, floor_begin, floor_run, floor_connect, floor_rest,
-    NULL, floor_close };
+    NULL, floor_close, 0 };

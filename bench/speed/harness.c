@@ -135,7 +135,8 @@ int speed_measure(struct speed_run *run, const uint64_t *unit, const char *unit_
     speed_line_segments(run, segments, n, unit_name);
     if (run->count.frames && segments[0].units) {
         speed_line_number(run, "frames", (double)segments[0].frames / (double)segments[0].units);
-        speed_line_number(run, "copied", (double)segments[0].copied / (double)segments[0].units);
+        if (run->driver->tells_copies)
+            speed_line_number(run, "copied", (double)segments[0].copied / (double)segments[0].units);
     }
     if (run->turns == 0 && speed_cycles() != 0 && !run->quiet)
         speed_line_number(run, "cycles", cycles_of(run, turns, unit));

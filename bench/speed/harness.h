@@ -67,6 +67,7 @@ struct speed_driver {
     /* SPEED_LOAD: a request on this connection; speed_answered() is called when its answer is there. */
     void (*request)(unsigned connection);
     void (*close)(void);
+    int tells_copies;    /* count->copied is true */
 };
 
 /* ---- what a workload uses ------------------------------------------------------------------------- */
