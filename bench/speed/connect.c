@@ -24,7 +24,7 @@ static void connect_group(struct speed_run *run, struct speed_segment *into)
 
 int speed_connect(struct speed_run *run)
 {
-    struct speed_segment segments[SEGMENTS] = { { 0, 0, 0 } }, warm = { 0, 0, 0 };
+    struct speed_segment segments[SEGMENTS] = { { 0, 0, 0, 0, 0 } }, warm = { 0, 0, 0, 0, 0 };
     const unsigned n = run->turns ? 1 : run->segments < SEGMENTS ? run->segments : SEGMENTS;
     unsigned i;
 

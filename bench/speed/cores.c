@@ -59,7 +59,7 @@ int speed_cores(struct speed_run *run)
 {
     struct shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     const unsigned n = run->segments < SEGMENTS ? run->segments : SEGMENTS;
-    struct speed_segment segments[SEGMENTS];
+    struct speed_segment segments[SEGMENTS] = { { 0, 0, 0, 0, 0 } };
     unsigned i, core;
 
     if (shared == MAP_FAILED || run->cores == 0 || run->cores > CORES_MAX)

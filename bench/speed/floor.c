@@ -6,6 +6,7 @@
 #include "harness.h"
 #include "wire.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,7 +65,7 @@ static inline uint16_t load16(const uint8_t *p)
     uint16_t v;
 
     memcpy(&v, p, 2);
-    return __builtin_bswap16(v);
+    return be16toh(v);
 }
 
 static inline uint32_t load32(const uint8_t *p)
@@ -72,19 +73,19 @@ static inline uint32_t load32(const uint8_t *p)
     uint32_t v;
 
     memcpy(&v, p, 4);
-    return __builtin_bswap32(v);
+    return be32toh(v);
 }
 
 static inline void store16(uint8_t *p, uint32_t value)
 {
-    const uint16_t v = __builtin_bswap16((uint16_t)value);
+    const uint16_t v = htobe16((uint16_t)value);
 
     memcpy(p, &v, 2);
 }
 
 static inline void store32(uint8_t *p, uint32_t value)
 {
-    const uint32_t v = __builtin_bswap32(value);
+    const uint32_t v = htobe32(value);
 
     memcpy(p, &v, 4);
 }
@@ -139,7 +140,7 @@ static uint16_t packet_sum(const struct speed_packet *packet, uint32_t bytes)
     const uint8_t *ip = packet->bytes + ETH;
     const uint32_t l4 = packet->spans[0].len - ETH - IP4;
     const uint32_t length = f.head_bytes - ETH - IP4 + bytes;
-    uint64_t sum = (uint64_t)__builtin_bswap16((uint16_t)length) + __builtin_bswap16(ip[9]);
+    uint64_t sum = (uint64_t)htobe16((uint16_t)length) + htobe16(ip[9]);
     unsigned i;
 
     sum += sum_words(ip + 12, 8) + sum_words(ip + IP4, l4);
@@ -187,7 +188,7 @@ static void template(struct flow *flow, int server)
             store32(l4 + TCP, 0x0101080A);
     }
     flow->ip_sum = fold(sum_words(ip, IP4));
-    flow->l4_sum = fold(sum_words(ip + 12, 8) + sum_words(l4, f.head_bytes - ETH - IP4) + __builtin_bswap16(ip[9]));
+    flow->l4_sum = fold(sum_words(ip + 12, 8) + sum_words(l4, f.head_bytes - ETH - IP4) + htobe16(ip[9]));
 }
 
 static struct flow *flow_new(struct half *half, uint32_t ports)
@@ -240,8 +241,8 @@ static uint64_t payload_sum(const struct speed_packet *packet)
 /* What changes from packet to packet in a TCP header. @return its sum */
 static inline uint64_t tcp_fields(const struct flow *flow, uint8_t *l4)
 {
-    const uint32_t seq = __builtin_bswap32(flow->snd_nxt), ack = __builtin_bswap32(flow->rcv_nxt);
-    uint64_t sum = (uint64_t)seq + ack + ((uint32_t)flow->flags << 8);
+    const uint32_t seq = htobe32(flow->snd_nxt), ack = htobe32(flow->rcv_nxt);
+    uint64_t sum = (uint64_t)seq + ack + htobe16(flow->flags);
     uint32_t stamps[2];
 
     memcpy(l4 + 4, &seq, 4);
@@ -249,8 +250,8 @@ static inline uint64_t tcp_fields(const struct flow *flow, uint8_t *l4)
     l4[13] = flow->flags;
     if (!f.conf.timestamps)
         return sum;
-    stamps[0] = __builtin_bswap32(f.now);
-    stamps[1] = __builtin_bswap32(flow->ts_recent);
+    stamps[0] = htobe32(f.now);
+    stamps[1] = htobe32(flow->ts_recent);
     memcpy(l4 + TCP + 4, stamps, 8);
     return sum + stamps[0] + stamps[1];
 }
@@ -259,8 +260,8 @@ static inline uint64_t tcp_fields(const struct flow *flow, uint8_t *l4)
 static void send_packet(struct half *half, struct flow *flow, struct speed_packet *packet, uint32_t bytes)
 {
     uint8_t *head = packet->bytes, *ip = head + ETH, *l4 = ip + IP4;
-    const uint16_t ip_length = __builtin_bswap16((uint16_t)(f.head_bytes - ETH + bytes));
-    const uint16_t l4_length = __builtin_bswap16((uint16_t)(f.head_bytes - ETH - IP4 + bytes));
+    const uint16_t ip_length = htobe16((uint16_t)(f.head_bytes - ETH + bytes));
+    const uint16_t l4_length = htobe16((uint16_t)(f.head_bytes - ETH - IP4 + bytes));
     uint64_t sum;
     uint16_t field;
 
@@ -552,6 +553,7 @@ static void floor_run(unsigned long turns)
         half_turn(&f.client);
         half_turn(&f.server);
     }
+    f.count->frames = (uint64_t)f.wires[0].head + f.wires[1].head;
 }
 
 /* ---- the driver ----------------------------------------------------------------------------------- */
@@ -702,4 +704,4 @@ static void floor_close(void)
 
 extern const struct speed_driver speed_floor;
 const struct speed_driver speed_floor = { "floor", floor_open, floor_begin, floor_run, floor_connect, floor_rest,
-    NULL, floor_close };
+    NULL, floor_close, 0 };

@@ -55,6 +55,7 @@ void speed_measured(const struct speed_driver *driver, unsigned long turns)
 
 static struct speed_segment segment_of(const struct speed_run *run, unsigned long turns, const uint64_t *unit)
 {
+    const struct speed_count before = run->count;
     const uint64_t units = *unit, ns = speed_cpu_ns(), cycles = speed_cycles();
     struct speed_segment segment;
 
@@ -62,6 +63,8 @@ static struct speed_segment segment_of(const struct speed_run *run, unsigned lon
     segment.cycles = speed_cycles() - cycles;
     segment.ns = speed_cpu_ns() - ns;
     segment.units = *unit - units;
+    segment.frames = (uint32_t)(run->count.frames - before.frames);    /* drivers count modulo 2^32 */
+    segment.copied = (uint32_t)(run->count.copied - before.copied);
     return segment;
 }
 
@@ -116,7 +119,7 @@ static double cycles_of(const struct speed_run *run, unsigned long turns, const 
 
 int speed_measure(struct speed_run *run, const uint64_t *unit, const char *unit_name)
 {
-    struct speed_segment segments[SEGMENTS_MAX];
+    struct speed_segment segments[SEGMENTS_MAX] = { { 0, 0, 0, 0, 0 } };
     unsigned n = run->segments < SEGMENTS_MAX ? run->segments : SEGMENTS_MAX, i;
     unsigned long turns = run->turns;
 
@@ -130,6 +133,11 @@ int speed_measure(struct speed_run *run, const uint64_t *unit, const char *unit_
         segments[i] = segment_of(run, turns, unit);
     speed_line_begin(run);
     speed_line_segments(run, segments, n, unit_name);
+    if (run->count.frames && segments[0].units) {
+        speed_line_number(run, "frames", (double)segments[0].frames / (double)segments[0].units);
+        if (run->driver->tells_copies)
+            speed_line_number(run, "copied", (double)segments[0].copied / (double)segments[0].units);
+    }
     if (run->turns == 0 && speed_cycles() != 0 && !run->quiet)
         speed_line_number(run, "cycles", cycles_of(run, turns, unit));
     speed_line_end(run);
@@ -309,6 +317,8 @@ const char *speed_prepare(struct speed_run *run, const char *workload, int n, ch
 
 int speed_do(struct speed_run *run)
 {
+    if (!run->workload)
+        return 1;
     if (!run->workload->opens && speed_open(run) != 0)
         return 3;
     return run->workload->measure(run);

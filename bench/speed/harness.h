@@ -45,6 +45,8 @@ struct speed_count {
     uint64_t opened;          /* connections established, at the client */
     uint64_t closed;          /* connections of the client that are over */
     uint64_t failed;          /* what should never happen */
+    uint64_t frames;          /* on the wire, both ways; 0: the driver does not tell */
+    uint64_t copied;          /* payload bytes that both stacks have copied; likewise */
     uint64_t memory;          /* bytes that both stacks hold, where the driver can tell */
 };
 
@@ -65,6 +67,7 @@ struct speed_driver {
     /* SPEED_LOAD: a request on this connection; speed_answered() is called when its answer is there. */
     void (*request)(unsigned connection);
     void (*close)(void);
+    int tells_copies;    /* count->copied is true */
 };
 
 /* ---- what a workload uses ------------------------------------------------------------------------- */
@@ -98,7 +101,7 @@ struct speed_workload {
 extern const struct speed_workload speed_workloads[];    /* a NULL name ends them */
 
 struct speed_segment {
-    uint64_t ns, cycles, units;
+    uint64_t ns, cycles, units, frames, copied;
 };
 
 uint64_t speed_cpu_ns(void);     /* CPU time of this thread */

@@ -10,7 +10,15 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { SAMPLES = 200000, WARM = 20000, FREE_MAX = 65536, CALIBRATION_NS = 20000000, FULL_MS = 100, PAUSE_US = 100 };
+enum {
+    SAMPLES = 200000,
+    MIDDLE = SAMPLES / 2,
+    WARM = 20000,
+    FREE_MAX = 65536,
+    CALIBRATION_NS = 20000000,
+    FULL_MS = 100,
+    PAUSE_US = 100
+};
 
 static struct load {
     uint64_t due[FREE_MAX];          /* when the request on a connection was to be sent */
@@ -154,7 +162,7 @@ int speed_load(struct speed_run *run)
     for (i = 0; i < 4; i++)
         speed_line_number(run, names[i], (double)load.samples[(size_t)(shares[i] * SAMPLES)] / per_ns);
     run->unit = "request, median";
-    run->ns = (double)load.samples[SAMPLES / 2] / per_ns;
+    run->ns = (double)load.samples[MIDDLE] / per_ns;
     speed_line_number(run, "ns", run->ns);
     speed_line_end(run);
     return run->count.failed != 0;

@@ -129,6 +129,9 @@ static void tenon_run(unsigned long turns)
         side_turn(&w.client);
         side_turn(&w.server);
     }
+    w.count->frames = (uint64_t)w.wires[0].head + w.wires[1].head;
+    w.count->copied = (uint64_t)tenon_stat(w.client.stack, TENON_STAT_COPIED_BYTES)
+                      + tenon_stat(w.server.stack, TENON_STAT_COPIED_BYTES);
 }
 
 /* ---- sending -------------------------------------------------------------------------------------- */
@@ -605,4 +608,4 @@ static void tenon_close(void)
 
 extern const struct speed_driver speed_tenon;
 const struct speed_driver speed_tenon = { "tenon", tenon_open, tenon_begin, tenon_run, tenon_connect, tenon_rest,
-    tenon_request, tenon_close };
+    tenon_request, tenon_close, 1 };

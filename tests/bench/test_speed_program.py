@@ -67,6 +67,29 @@ def test_a_copy_is_a_copy(bench):
         assert slow["ns"] > 2 * fast["ns"]
 
 
+@pytest.mark.parametrize("settings", ["connections=1", "connections=32", "connections=32 timestamps=0 csum=0"])
+def test_a_round_trip_is_two_frames(bench, settings):
+    _, lines, _ = bench("ping-pong", *settings.split(), *SHORT)
+    assert [line["frames"] for line in lines] == pytest.approx([2, 2], rel=0.02)
+
+
+@pytest.mark.parametrize("settings, payload, acks", [
+    ("message=16384 window=65536", 1448, 1 / 32), ("message=64 window=65536", 1448, 1 / 32),
+    ("message=65536 mtu=9000 window=262144", 8948, 1 / 27),
+    ("message=65536 tso=1 lro=1 window=1048576", 61461, 1 / 16)])
+def test_bulk_is_full_segments_and_few_acknowledgements(bench, settings, payload, acks):
+    _, lines, _ = bench("bulk", *settings.split(), *SHORT)
+    assert lines[0]["frames"] == pytest.approx((1 + acks) / payload, rel=0.1)
+
+
+def test_what_is_sent_by_reference_is_not_copied(bench):
+    for settings in (["tso=1", "lro=1"], ["csum=0"], ["mtu=9000"], ["tso=1"]):
+        _, lines, _ = bench("bulk", "message=65536", "window=262144", *settings, *SHORT)
+        assert lines[0]["copied"] == 0
+    _, lines, _ = bench("bulk", "message=65536", "window=262144", "copy=1", *SHORT)
+    assert lines[0]["copied"] == pytest.approx(1, rel=0.01)
+
+
 def test_memory_of_an_idle_connection(bench):
     _, lines, _ = bench("idle", "connections=5000")
     assert lines[0]["units"] == 5000

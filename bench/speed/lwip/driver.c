@@ -39,6 +39,7 @@ static void driver_run(unsigned long turns)
         client->turn();
         server->turn();
     }
+    lw.count->frames = (uint64_t)lw.wires[0].head + lw.wires[1].head;
 }
 
 static int settle(unsigned most)
@@ -156,7 +157,7 @@ static void driver_close(void)
 }
 
 static const struct speed_driver speed_lwip = { "lwip", driver_open, driver_begin, driver_run, driver_connect,
-    driver_rest, driver_request, driver_close };
+    driver_rest, driver_request, driver_close, 0 };
 
 int main(int argc, char **argv)
 {

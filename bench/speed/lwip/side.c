@@ -179,7 +179,9 @@ static void fill(struct lwip_end *end)
 
     while (end->queued + n <= lw.window && tcp_sndbuf(pcb) >= n
            && tcp_sndqueuelen(pcb) + QUEUE_ROOM < TCP_SND_QUEUELEN) {
-        if (tcp_write(pcb, data_at(end, n), (u16_t)n, lw.conf.write ? TCP_WRITE_FLAG_COPY : 0) != ERR_OK)
+        /* More follows: copies of small messages go into one pbuf. */
+        if (tcp_write(pcb, data_at(end, n), (u16_t)n, (lw.conf.write ? TCP_WRITE_FLAG_COPY : 0) | TCP_WRITE_FLAG_MORE)
+            != ERR_OK)
             break;
         end->queued += n;
     }

@@ -22,7 +22,7 @@ void smoltcp_close(void)
 }
 
 static const struct speed_driver speed_smoltcp = { "smoltcp", smoltcp_open, smoltcp_begin, smoltcp_run,
-    smoltcp_connect, smoltcp_rest, smoltcp_request, smoltcp_close };
+    smoltcp_connect, smoltcp_rest, smoltcp_request, smoltcp_close, 0 };
 
 int main(int argc, char **argv)
 {

@@ -64,6 +64,8 @@ pub struct Count {
     opened: u64,
     closed: u64,
     failed: u64,
+    frames: u64,
+    copied: u64,
     memory: u64,
 }
 
@@ -77,6 +79,7 @@ struct Wire {
     frames: VecDeque<Vec<u8>>,
     free: Vec<Vec<u8>>,
     frame_bytes: usize,
+    sent: u64,
 }
 
 /// An end: what goes out on one wire comes in on the other. They live as long as the program.
@@ -110,6 +113,7 @@ impl phy::TxToken for Tx {
         unsafe { frame.set_len(bytes.min(wire.frame_bytes)) };
         let result = f(&mut frame);
         wire.frames.push_back(frame);
+        wire.sent += 1;
         result
     }
 }
@@ -461,7 +465,7 @@ pub unsafe extern "C" fn smoltcp_open(conf: *const Conf, count: *mut Count) -> *
         return text(b"smoltcp has no TSO\0");
     }
     let wire = || {
-        Box::leak(Box::new(Wire { frames: VecDeque::new(), free: vec![], frame_bytes: frame_bytes(&conf) })) as *mut Wire
+        Box::leak(Box::new(Wire { frames: VecDeque::new(), free: vec![], frame_bytes: frame_bytes(&conf), sent: 0 })) as *mut Wire
     };
     let (there, back) = (wire(), wire());
     let conf = Conf { window: if conf.window == 0 { 65536 } else { conf.window }, ..conf };
@@ -529,6 +533,7 @@ pub extern "C" fn smoltcp_run(turns: c_ulong) {
     for _ in 0..turns {
         world.turn();
     }
+    world.count.frames = unsafe { (*world.client.end.output).sent + (*world.server.end.output).sent };
 }
 
 #[no_mangle]
