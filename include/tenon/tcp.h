@@ -315,7 +315,7 @@ TENON_API const char *tenon_tcp_check(const struct tenon_tcp *conn);
 /* ---- congestion control ---------------------------------------------------------------------- */
 
 /** Words of private state that a congestion control has in each connection. */
-enum { TENON_CC_WORDS = 8, TENON_CC_PHASE_WORD = 7 };
+enum { TENON_CC_WORDS = 8, TENON_CC_ALPHA_WORD = 1, TENON_CC_PHASE_WORD = 7 };
 
 /** Rates are bytes per 65536 us: 32 bits then reach from 122 bit/s to 524 Gbit/s, and a rate times a time
  *  in microseconds, shifted down by 16, is a number of bytes. 0xFFFFFFFF: as fast as it goes. */
@@ -374,7 +374,10 @@ enum tenon_cc_flag {
     TENON_CC_PACES = 1,           /**< it sets `pacing` itself; its sending is always paced */
     TENON_CC_OWN_RECOVERY = 2,    /**< it sets `cwnd` in recovery too; others are run by PRR (RFC 9937) there.
                                        words[TENON_CC_PHASE_WORD] is its enum tenon_trace_phase, for the trace */
-    TENON_CC_DCTCP = 4            /**< ECN as RFC 8257 3: exact echo of CE, `ce` in events, ecn() not called */
+    TENON_CC_DCTCP = 4,           /**< ECN as RFC 8257 3: exact echo of CE, `ce` in events, ecn() not called.
+                                       words[TENON_CC_ALPHA_WORD] is alpha, 65536 is all, for the trace */
+    TENON_CC_HYSTART = 8          /**< words[TENON_CC_PHASE_WORD] is the enum tenon_trace_phase, for the trace, as long
+                                       as `ssthresh` is not set */
 };
 
 /** A congestion control: a table of functions, chosen by name, per connection, at any time. It decides
