@@ -16,7 +16,7 @@ enum { PLOT_WIDTH = 1060, PLOT_LEFT = 84, PLOT_RIGHT = 20, PLOT_BINS = 120 };
 static const char colour_data[] = "#4269d0", colour_again[] = "#e02020", colour_ack[] = "#2ca02c",
                   colour_sack[] = "#9467bd", colour_window[] = "#ff9f1c", colour_other[] = "#17a2a2",
                   colour_faint[] = "#9a9a9a", colour_undo[] = "#e377c2", colour_probe[] = "#8c564b",
-                  colour_ecn[] = "#bcbd22";
+                  colour_ecn[] = "#bcbd22", colour_search[] = "#ff6fb5", colour_open[] = "#005f73";
 
 /* ---- summing up ----------------------------------------------------------------------------------- */
 
@@ -83,6 +83,10 @@ static void add_event(struct plot_summary *summary, const struct trace_record *r
     summary->probes += event->kind == TENON_TRACE_TLP;
     summary->marked += event->kind == TENON_TRACE_ECN;
     summary->waits += event->kind == TENON_TRACE_WAIT;
+    summary->alphas += event->kind == TENON_TRACE_ALPHA;
+    summary->validations += event->kind == TENON_TRACE_CWV;
+    summary->searches += event->kind == TENON_TRACE_SEARCH;
+    summary->fastopens += event->kind == TENON_TRACE_FASTOPEN;
     summary->dropped += event->kind == TENON_TRACE_DROPPED;
     if (event->kind == TENON_TRACE_ACKED && event->arg != 0) {
         if (summary->rtt_min_us == 0 || event->arg < summary->rtt_min_us)
@@ -133,7 +137,7 @@ static int has_begun(const struct walk *walk, const struct tenon_trace_event *ev
     if (walk->begun)
         return 1;
     return walk->request->received ? event->kind == TENON_TRACE_RECEIVED && event->rcv_nxt != 0
-                                   : event->kind == TENON_TRACE_SENT;
+                                   : event->kind == TENON_TRACE_SENT || event->kind == TENON_TRACE_FASTOPEN;
 }
 
 static int walk_next(struct walk *walk)
@@ -280,7 +284,7 @@ static void draw_timeouts(struct svg_panel *panel, struct walk walk)
 static void sequence_panel(struct svg_panel *panel, struct strbuf *out, const struct walk *walk)
 {
     const struct plot_summary *summary = walk->summary;
-    struct svg_key keys[10] = { { "window", colour_window, SVG_LINE } };
+    struct svg_key keys[12] = { { "window", colour_window, SVG_LINE } };
     unsigned n = 1;
 
     panel->title = walk->request->received ? "Received" : "Sent";
@@ -295,6 +299,8 @@ static void sequence_panel(struct svg_panel *panel, struct strbuf *out, const st
     draw_decisions(panel, *walk, TENON_TRACE_UNDO, colour_undo);
     draw_decisions(panel, *walk, TENON_TRACE_TLP, colour_probe);
     draw_decisions(panel, *walk, TENON_TRACE_ECN, colour_ecn);
+    draw_decisions(panel, *walk, TENON_TRACE_SEARCH, colour_search);
+    draw_decisions(panel, *walk, TENON_TRACE_FASTOPEN, colour_open);
     keys[n++] = (struct svg_key){ "acknowledged", colour_ack, SVG_LINE };
     keys[n++] = (struct svg_key){ "segment", colour_data, SVG_LINE };
     if (!walk->request->received) {
@@ -310,6 +316,10 @@ static void sequence_panel(struct svg_panel *panel, struct strbuf *out, const st
             keys[n++] = (struct svg_key){ "tail probe", colour_probe, SVG_DOT };
         if (summary->marked > 0)
             keys[n++] = (struct svg_key){ "ECN", colour_ecn, SVG_DOT };
+        if (summary->searches > 0)
+            keys[n++] = (struct svg_key){ "MTU search", colour_search, SVG_DOT };
+        if (summary->fastopens > 0)
+            keys[n++] = (struct svg_key){ "Fast Open", colour_open, SVG_DOT };
     } else if (summary->dropped > 0) {
         keys[n++] = (struct svg_key){ "not accepted", colour_again, SVG_LINE };
     }
@@ -404,12 +414,12 @@ static void waits_panel(struct svg_panel *panel, struct strbuf *out, const struc
 
 static void phases_panel(struct svg_panel *panel, struct strbuf *out, const struct walk *walk)
 {
-    static const char *const colours[TENON_TRACE_PHASE_PROBE_RTT + 1] = {
+    static const char *const colours[TENON_TRACE_PHASE_CONSERVATIVE + 1] = {
         "#c8c8c8", "#2ca02c", "#4269d0", "#e02020", "#2ca02c", "#ff9f1c",
-        "#ff9f1c", "#4269d0", "#17a2a2", "#2ca02c", "#9467bd"
+        "#ff9f1c", "#4269d0", "#17a2a2", "#2ca02c", "#9467bd", "#8c564b"
     };
-    static const struct rows rows = { TENON_TRACE_PHASE, TENON_TRACE_PHASE_SLOW_START, TENON_TRACE_PHASE_PROBE_RTT + 1,
-                                      TENON_TRACE_PHASE_NONE, colours };
+    static const struct rows rows = { TENON_TRACE_PHASE, TENON_TRACE_PHASE_SLOW_START,
+                                      TENON_TRACE_PHASE_CONSERVATIVE + 1, TENON_TRACE_PHASE_NONE, colours };
 
     panel->title = "Phases of the congestion control";
     draw_rows(panel, out, walk, &rows);
@@ -457,12 +467,33 @@ static void draw_quantity(struct svg_panel *panel, struct walk walk, enum quanti
     }
 }
 
+/* A share, of which all is the top of the panel. */
+static void draw_alpha(struct svg_panel *panel, struct walk walk)
+{
+    svg_series(panel, colour_ecn, 1.6);
+    while (walk_next(&walk)) {
+        if (walk.event->kind == TENON_TRACE_ALPHA)
+            svg_step_to(panel, walk.time_s, walk.event->arg / 65536.0 * panel->y.max);
+    }
+}
+
+/* Where the window was kept, aged, or limited. */
+static void draw_validations(struct svg_panel *panel, struct walk walk)
+{
+    svg_series(panel, colour_undo, 7);
+    while (walk_next(&walk)) {
+        if (walk.event->kind == TENON_TRACE_CWV && in_view(&walk, panel))
+            svg_dot(panel, walk.time_s, walk.event->cwnd);
+    }
+}
+
 static void cwnd_panel(struct svg_panel *panel, struct strbuf *out, const struct walk *walk)
 {
-    static const struct svg_key sent_keys[] = { { "in flight", "#17a2a2", SVG_LINE },
-                                                { "ssthresh", "#9a9a9a", SVG_LINE },
-                                                { "cwnd", "#4269d0", SVG_LINE } };
+    struct svg_key keys[5] = { { "in flight", colour_other, SVG_LINE },
+                               { "ssthresh", colour_faint, SVG_LINE },
+                               { "cwnd", colour_data, SVG_LINE } };
     double most, flight;
+    unsigned n = 3;
 
     panel->title = walk->request->received ? "Receive window" : "Congestion window";
     if (walk->request->received) {
@@ -479,7 +510,13 @@ static void cwnd_panel(struct svg_panel *panel, struct strbuf *out, const struct
     draw_quantity(panel, *walk, QUANTITY_IN_FLIGHT, colour_other);
     draw_quantity(panel, *walk, QUANTITY_SSTHRESH, colour_faint);
     draw_quantity(panel, *walk, QUANTITY_CWND, colour_data);
-    svg_legend(panel, sent_keys, 3);
+    draw_alpha(panel, *walk);
+    draw_validations(panel, *walk);
+    if (walk->summary->alphas > 0)
+        keys[n++] = (struct svg_key){ "DCTCP's alpha (top: 1)", colour_ecn, SVG_LINE };
+    if (walk->summary->validations > 0)
+        keys[n++] = (struct svg_key){ "window not used", colour_undo, SVG_DOT };
+    svg_legend(panel, keys, n);
     svg_panel_end(panel);
 }
 
@@ -550,7 +587,7 @@ static const struct panel_kind panel_kinds[] = { { PLOT_SEQUENCE, 380, sequence_
                                                  { PLOT_THROUGHPUT, 150, throughput_panel },
                                                  { PLOT_WAITS, 112, waits_panel },
                                                  { PLOT_CWND, 190, cwnd_panel },
-                                                 { PLOT_PHASES, 140, phases_panel },
+                                                 { PLOT_PHASES, 154, phases_panel },
                                                  { PLOT_RTT, 150, rtt_panel } };
 
 static void write_heading(struct strbuf *out, const struct plot_summary *summary)

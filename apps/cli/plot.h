@@ -25,7 +25,7 @@ struct plot_summary {
     uint64_t busy_us;                       /**< when data or its acknowledgement moved last */
     uint64_t sent_bytes, received_bytes;    /**< payload acknowledged by the peer; received in order */
     unsigned retransmits, rtos, recoveries, dropped;
-    unsigned losses, undone, probes, marked, waits;
+    unsigned losses, undone, probes, marked, waits, alphas, validations, searches, fastopens;
     uint32_t rtt_min_us, rtt_max_us;        /**< of the samples; 0: there was none */
     uint32_t last_snd_una, last_rcv_nxt;    /**< for adding up */
     int sending, receiving;

@@ -50,7 +50,7 @@ static int is_segment(const struct tenon_trace_event *e)
 static int has_stretch(const struct tenon_trace_event *e)
 {
     return e->kind == TENON_TRACE_ACKED || e->kind == TENON_TRACE_SACKED || e->kind == TENON_TRACE_LOST ||
-           e->kind == TENON_TRACE_TLP || e->kind == TENON_TRACE_DSACK;
+           e->kind == TENON_TRACE_TLP || e->kind == TENON_TRACE_DSACK || e->kind == TENON_TRACE_SEARCH;
 }
 
 static const char *arg_member(const struct tenon_trace_event *e)
@@ -61,6 +61,7 @@ static const char *arg_member(const struct tenon_trace_event *e)
     case TENON_TRACE_IDLE: return "silence_ms";
     case TENON_TRACE_MTU: return "mtu";
     case TENON_TRACE_ECN: return "cwnd_before";
+    case TENON_TRACE_ALPHA: return "alpha_65536";
     default: return NULL;
     }
 }
@@ -104,6 +105,10 @@ static void add_event(struct qlog *qlog, const struct trace_record *record)
         member(out, &comma, "end", e->ack);
     if (kind == TENON_TRACE_SENT)
         sb_printf(out, ",\"again\":%s", e->arg != 0 ? "true" : "false");
+    if (kind == TENON_TRACE_CWV)
+        member(out, &comma, "cwnd_before", e->len);
+    if (kind == TENON_TRACE_FASTOPEN)
+        member(out, &comma, "len", e->len);
     if (arg_member(e) != NULL)
         member(out, &comma, arg_member(e), e->arg);
     sb_text(out, "}}");

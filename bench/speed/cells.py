@@ -20,7 +20,9 @@ WINDOWS = {
 
 # Other settings with which a stack is better: (stack, message, MTU).
 BEST = {
-    ("lwip", 64, 1500): {"write": 1},    # many small pieces in one segment are slower than copies
+    ("tenon", 64, 1500): {"write": 1},    # many small pieces in one segment are slower than copies
+    ("tenon", 64, 9000): {"write": 1},
+    ("lwip", 64, 1500): {"write": 1},
     ("lwip", 64, 9000): {"write": 1},
 }
 

@@ -196,7 +196,8 @@ enum tenon_tcp_option {
     TENON_TCP_NODELAY,           /**< 1: without Nagle's algorithm (RFC 9293 3.7.4); default 0 */
     TENON_TCP_CORK,              /**< 1: only full segments leave; default 0 */
     TENON_TCP_NO_DELAYED_ACK,    /**< 1: acknowledge every burst at once; default 0 */
-    TENON_TCP_ACK_BY_HAND,       /**< 1: received data is acknowledged by tenon_tcp_ack() only; default 0 */
+    TENON_TCP_ACK_BY_HAND,       /**< 1: received data is acknowledged by tenon_tcp_ack() only; default 0. Set to 0
+                                      again, all that is held is acknowledged, as if by tenon_tcp_ack() */
     TENON_TCP_HOLD_FIN,          /**< 1: the peer's FIN is acknowledged by tenon_tcp_ack_fin() only; default 0 */
     TENON_TCP_TRANSPARENT,       /**< listener: 1: for addresses that are not ours too; default 0 */
     TENON_TCP_KEEPALIVE_IDLE_S,  /**< seconds without a segment until the first probe; 0 (default): no keep-alive */
@@ -314,7 +315,7 @@ TENON_API const char *tenon_tcp_check(const struct tenon_tcp *conn);
 /* ---- congestion control ---------------------------------------------------------------------- */
 
 /** Words of private state that every congestion control has in each connection. */
-enum { TENON_CC_WORDS = 8, TENON_CC_PHASE_WORD = 7 };
+enum { TENON_CC_WORDS = 8, TENON_CC_ALPHA_WORD = 1, TENON_CC_PHASE_WORD = 7 };
 
 /** Rates are bytes per 65536 us: 32 bits then reach from 122 bit/s to 524 Gbit/s, and a rate times a time
  *  in microseconds, shifted down by 16, is a number of bytes. 0xFFFFFFFF: as fast as it goes. */
@@ -375,7 +376,10 @@ enum tenon_cc_flag {
     TENON_CC_PACES = 1,           /**< it sets `pacing` itself; its sending is always paced */
     TENON_CC_OWN_RECOVERY = 2,    /**< it sets `cwnd` in recovery too; others are run by PRR (RFC 9937) there.
                                        words[TENON_CC_PHASE_WORD] is its enum tenon_trace_phase, for the trace */
-    TENON_CC_DCTCP = 4            /**< ECN as RFC 8257 3: exact echo of CE, `ce` in events, ecn() not called */
+    TENON_CC_DCTCP = 4,           /**< ECN as RFC 8257 3: exact echo of CE, `ce` in events, ecn() not called.
+                                       words[TENON_CC_ALPHA_WORD] is alpha, 65536 is all, for the trace */
+    TENON_CC_HYSTART = 8          /**< words[TENON_CC_PHASE_WORD] is the enum tenon_trace_phase, for the trace, as long
+                                       as `ssthresh` is not set */
 };
 
 /** A congestion control: a table of functions, chosen by name, per connection, at any time. It decides

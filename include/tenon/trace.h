@@ -28,7 +28,11 @@ enum tenon_trace_kind {
     TENON_TRACE_ECN, /**< the peer has echoed congestion, and the window was reduced: arg = cwnd before */
     TENON_TRACE_IDLE, /**< sending begins again after an RTO of silence: arg = the silence, ms */
     TENON_TRACE_MTU, /**< the path MTU is another: arg = bytes */
-    TENON_TRACE_PHASE /**< the congestion control goes on otherwise: arg = enum tenon_trace_phase */
+    TENON_TRACE_PHASE, /**< the congestion control goes on otherwise: arg = enum tenon_trace_phase */
+    TENON_TRACE_ALPHA, /**< DCTCP's share of marked bytes is another: arg = alpha, 65536 is all. It begins there */
+    TENON_TRACE_CWV, /**< a window that was not used: len = the window before; arg = enum tenon_trace_cwv */
+    TENON_TRACE_SEARCH, /**< search for the path MTU: seq, len; arg = enum tenon_trace_search */
+    TENON_TRACE_FASTOPEN /**< Fast Open: len = data in the SYN; arg = enum tenon_trace_fastopen */
 };
 
 /** Why something is being repaired. Whatever it was, it has left when the next event of its kind says so. */
@@ -72,7 +76,37 @@ enum tenon_trace_phase {
     TENON_TRACE_PHASE_PROBE_CRUISE,
     TENON_TRACE_PHASE_PROBE_REFILL,
     TENON_TRACE_PHASE_PROBE_UP,
-    TENON_TRACE_PHASE_PROBE_RTT
+    TENON_TRACE_PHASE_PROBE_RTT,
+    TENON_TRACE_PHASE_CONSERVATIVE   /**< the delay rose in slow start (RFC 9406 4.2). SLOW_START again: it fell.
+                                        AVOIDANCE: five rounds are over, if no event before it tells of congestion */
+};
+
+/** What becomes of a window that was not used (RFC 7661). */
+enum tenon_trace_cwv {
+    TENON_TRACE_CWV_KEPT,            /**< over an RTO of silence, because sending is paced */
+    TENON_TRACE_CWV_AGED,            /**< five minutes without use, or several times that: less is kept (4.4.3) */
+    TENON_TRACE_CWV_LIMITED          /**< something was lost: it is what was in use that counts (4.4.1) */
+};
+
+/** The search for the path MTU (RFC 4821). What it leads to is told by TENON_TRACE_MTU. */
+enum tenon_trace_search {
+    TENON_TRACE_SEARCH_SENT,         /**< a larger segment has left */
+    TENON_TRACE_SEARCH_PASSED,       /**< it has arrived */
+    TENON_TRACE_SEARCH_LOST,         /**< it alone was lost: too large */
+    TENON_TRACE_SEARCH_UNDECIDED,    /**< others were lost too */
+    TENON_TRACE_SEARCH_BLACK_HOLE    /**< nobody answers segments of that size, and nobody reports (7.7) */
+};
+
+/** Fast Open (RFC 7413). */
+enum tenon_trace_fastopen {
+    TENON_TRACE_FASTOPEN_ASKED,      /**< our SYN asks for a cookie */
+    TENON_TRACE_FASTOPEN_SENT,       /**< our SYN carries data */
+    TENON_TRACE_FASTOPEN_TAKEN,      /**< the peer has taken data of our SYN: len */
+    TENON_TRACE_FASTOPEN_REFUSED,    /**< ... none of it */
+    TENON_TRACE_FASTOPEN_FAILED,     /**< no answer, or no cookie: the peer is not asked again for a while */
+    TENON_TRACE_FASTOPEN_DELIVERED,  /**< data of the peer's SYN was taken */
+    TENON_TRACE_FASTOPEN_BAD_COOKIE, /**< ... or not: the cookie is not ours any more */
+    TENON_TRACE_FASTOPEN_LIMIT       /**< ... or not: too many such connections wait */
 };
 
 /** One event. The fields after `arg` tell how the connection stands after the event. */

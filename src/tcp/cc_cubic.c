@@ -29,7 +29,8 @@ enum {
     HYSTART_CURRENT,     /* and of this one */
     HYSTART_BASELINE,    /* when conservative slow start began; HYSTART_NO_RTT: it did not */
     HYSTART_SAMPLES,     /* in this round */
-    HYSTART_CSS_ROUNDS   /* of conservative slow start */
+    HYSTART_CSS_ROUNDS,  /* of conservative slow start */
+    HYSTART_PHASE = TENON_CC_PHASE_WORD
 };
 
 enum { HYSTART_THRESH_MIN_US = 4000, HYSTART_THRESH_MAX_US = 16000, HYSTART_DIVISOR = 8, HYSTART_SAMPLES_MIN = 8 };
@@ -156,6 +157,7 @@ static void hystart_begin(struct tenon_cc *cc)
     cc->words[HYSTART_BASELINE] = HYSTART_NO_RTT;
     cc->words[HYSTART_SAMPLES] = 0;
     cc->words[HYSTART_CSS_ROUNDS] = 0;
+    cc->words[HYSTART_PHASE] = TENON_TRACE_PHASE_SLOW_START;
 }
 
 /* RFC 9406 4.2: the round-trip time rose against the last round: conservative slow start. It fell again: back. */
@@ -167,8 +169,10 @@ static void hystart_look(struct tenon_cc *cc)
     if (cc->words[HYSTART_SAMPLES] < HYSTART_SAMPLES_MIN || last == HYSTART_NO_RTT)
         return;
     if (cc->words[HYSTART_BASELINE] != HYSTART_NO_RTT) {
-        if (current < cc->words[HYSTART_BASELINE])
-            cc->words[HYSTART_BASELINE] = HYSTART_NO_RTT;
+        if (current >= cc->words[HYSTART_BASELINE])
+            return;
+        cc->words[HYSTART_BASELINE] = HYSTART_NO_RTT;
+        cc->words[HYSTART_PHASE] = TENON_TRACE_PHASE_SLOW_START;
         return;
     }
     thresh = tn_max(HYSTART_THRESH_MIN_US, tn_min(last / HYSTART_DIVISOR, HYSTART_THRESH_MAX_US));
@@ -176,6 +180,7 @@ static void hystart_look(struct tenon_cc *cc)
         return;
     cc->words[HYSTART_BASELINE] = current;
     cc->words[HYSTART_CSS_ROUNDS] = 0;
+    cc->words[HYSTART_PHASE] = TENON_TRACE_PHASE_CONSERVATIVE;
 }
 
 /* A round ends when all that was in flight at its begin is acknowledged.
@@ -316,6 +321,6 @@ static void cubic_idle(struct tenon_cc *cc, const struct tenon_cc_event *event)
 }
 
 const struct tenon_cc_ops tenon_cc_cubic = {
-    "cubic", cubic_init, cubic_acked, cubic_lost, cubic_recovered, cubic_rto, cubic_idle, 0, 0, NULL,
+    "cubic", cubic_init, cubic_acked, cubic_lost, cubic_recovered, cubic_rto, cubic_idle, TENON_CC_HYSTART, 0, NULL,
     NULL, NULL, cubic_ecn, NULL,
 };

@@ -5,7 +5,7 @@
 #include "tcp/tcp_internal.h"
 
 enum {
-    DCTCP_ALPHA = 1,     /* share of marked bytes, averaged: DCTCP_ONE is all */
+    DCTCP_ALPHA = TENON_CC_ALPHA_WORD,    /* share of marked bytes, averaged: DCTCP_ONE is all */
     DCTCP_WINDOW_END,    /* when this is acknowledged, the share is computed */
     DCTCP_ACKED,         /* since the last time */
     DCTCP_MARKED,

@@ -184,6 +184,7 @@ static void fastopen_deliver(struct tenon_tcp *conn, const struct tn_seg *seg)
     tn_flight_begin(conn, conn->flight->iss + 1);    /* the SYN takes no place in the congestion window */
     conn->rcv_adv = conn->rcv_nxt + tn_min(65535UL, tn_tcp_opt(conn, TENON_TCP_RCV_BUF));
     tn_count(conn->stack, TENON_STAT_TCP_FASTOPEN_DELIVERED);
+    tn_trace_stretch(conn, TENON_TRACE_FASTOPEN, seg->seq + 1, seg->pkt->len, TENON_TRACE_FASTOPEN_DELIVERED);
     tn_tcp_begin_sending(conn);
     if (conn->events->opened != NULL)
         conn->events->opened(conn, conn->app);
@@ -195,6 +196,13 @@ static void fastopen_deliver(struct tenon_tcp *conn, const struct tn_seg *seg)
     tn_tcp_text_input(conn, &text);
 }
 
+static void fastopen_not_taken(struct tenon_tcp *conn, const struct tn_seg *seg, enum tenon_stat stat,
+                               enum tenon_trace_fastopen why)
+{
+    tn_count(conn->stack, stat);
+    tn_trace_stretch(conn, TENON_TRACE_FASTOPEN, seg->seq + 1, seg->pkt->len, (tenon_u32)why);
+}
+
 TENON_INTERNAL void tn_fastopen_accept(struct tenon_tcp *conn, const struct tn_seg *seg)
 {
     struct tenon *stack = conn->stack;
@@ -203,7 +211,7 @@ TENON_INTERNAL void tn_fastopen_accept(struct tenon_tcp *conn, const struct tn_s
         return;
     if (!tn_fastopen_cookie_is_good(stack, tn_tcp_remote_ip(conn), &seg->options)) {
         if (seg->options.fastopen_bytes > 0)
-            tn_count(stack, TENON_STAT_TCP_FASTOPEN_COOKIE_BAD);
+            fastopen_not_taken(conn, seg, TENON_STAT_TCP_FASTOPEN_COOKIE_BAD, TENON_TRACE_FASTOPEN_BAD_COOKIE);
         conn->flags |= TN_TCP_F_GIVE_COOKIE;
         return;
     }
@@ -211,7 +219,7 @@ TENON_INTERNAL void tn_fastopen_accept(struct tenon_tcp *conn, const struct tn_s
     if (seg->pkt->len == 0 || tn_tcp_opt(conn, TENON_TCP_ACK_BY_HAND))
         return;
     if (tn_cookie_is_expected(conn->flight->listener) || fastopen_is_full(conn->flight->listener)) {
-        tn_count(stack, TENON_STAT_TCP_FASTOPEN_LIMIT);
+        fastopen_not_taken(conn, seg, TENON_STAT_TCP_FASTOPEN_LIMIT, TENON_TRACE_FASTOPEN_LIMIT);
         return;
     }
     fastopen_deliver(conn, seg);
@@ -280,6 +288,7 @@ static void fastopen_failed(struct tenon_tcp *conn)
     struct fastopen_peer *peer = fastopen_record(conn);
 
     tn_count(conn->stack, TENON_STAT_TCP_FASTOPEN_FAILED);
+    tn_tcp_trace(conn, TENON_TRACE_FASTOPEN, NULL, TENON_TRACE_FASTOPEN_FAILED);
     if (peer == NULL)
         return;
     peer->refused = 1;
@@ -300,6 +309,7 @@ TENON_INTERNAL tenon_u32 tn_fastopen_begin(struct tenon_tcp *conn)
     conn->flags |= TN_TCP_F_FASTOPEN;
     if (peer == NULL || peer->bytes == 0) {
         tn_count(conn->stack, TENON_STAT_TCP_FASTOPEN_ASKED);
+        tn_tcp_trace(conn, TENON_TRACE_FASTOPEN, NULL, TENON_TRACE_FASTOPEN_ASKED);
         return 0;
     }
     peer->used_ms = conn->stack->now_ms;
@@ -349,6 +359,8 @@ TENON_INTERNAL void tn_fastopen_answered(struct tenon_tcp *conn, const struct tn
     conn->flags &= ~(tenon_u32)TN_TCP_F_FASTOPEN;
     if (taken) {
         tn_count(conn->stack, TENON_STAT_TCP_FASTOPEN_TAKEN);
+        tn_trace_stretch(conn, TENON_TRACE_FASTOPEN, conn->flight->iss + 1, seg->ack - conn->flight->iss - 1,
+                         TENON_TRACE_FASTOPEN_TAKEN);
         if (peer != NULL)
             peer->refused = 0;
     }
@@ -356,6 +368,8 @@ TENON_INTERNAL void tn_fastopen_answered(struct tenon_tcp *conn, const struct tn
         return;
     if (with_data && !taken) {
         tn_count(conn->stack, TENON_STAT_TCP_FASTOPEN_FAILED);
+        tn_trace_stretch(conn, TENON_TRACE_FASTOPEN, conn->flight->iss + 1, conn->snd_nxt - conn->flight->iss - 1,
+                         TENON_TRACE_FASTOPEN_REFUSED);
         if (peer != NULL)
             peer->bytes = 0;
     } else if (!given && (peer == NULL || peer->bytes == 0)) {

@@ -578,6 +578,7 @@ TENON_INTERNAL tenon_u32 tn_mtu_probe_bytes(struct tenon_tcp *conn);
 TENON_INTERNAL tenon_u32 tn_mtu_probe_needs(const struct tenon_tcp *conn, tenon_u32 bytes);
 TENON_INTERNAL void tn_mtu_probe_sent(struct tenon_tcp *conn, tenon_u32 from, tenon_u32 end);
 TENON_INTERNAL void tn_mtu_probe_judge(struct tenon_tcp *conn, int passed);
+TENON_INTERNAL void tn_mtu_probe_forget(struct tenon_tcp *conn);    /* something else was lost too */
 /* An ACK has moved the marks, and nothing was looked for that is lost. */
 TENON_INTERNAL void tn_mtu_acked(struct tenon_tcp *conn, const struct tn_ack *ack);
 /* What is marked lost is a probe and nothing else: that is no congestion (RFC 4821 7.6.2). */
@@ -663,6 +664,14 @@ TENON_INLINE void tn_trace_lost(struct tenon_tcp *conn, tenon_u32 from, tenon_u3
     stretch[0] = from;
     stretch[1] = conn->flight->lost_edge;
     tn_trace_stretch_event(conn, TENON_TRACE_LOST, stretch, bytes, (tenon_u32)rule);
+}
+/* DCTCP's alpha, if it is another than before. */
+TENON_INLINE void tn_trace_alpha(struct tenon_tcp *conn, tenon_u32 before)
+{
+    const tenon_u32 alpha = conn->cc.words[TENON_CC_ALPHA_WORD];
+
+    if ((conn->cc.ops->flags & TENON_CC_DCTCP) && alpha != before)
+        tn_tcp_trace(conn, TENON_TRACE_ALPHA, NULL, alpha);
 }
 /* What the congestion control is about, if that is another than before. */
 TENON_INTERNAL void tn_trace_phase_event(struct tenon_tcp *conn);

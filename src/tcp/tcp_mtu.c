@@ -115,6 +115,7 @@ static void mtu_suspect(struct tenon_tcp *conn)
     if (!tn_path_suspect(conn->stack, conn->path, mtu))
         return;
     tn_count(conn->stack, TENON_STAT_TCP_BLACK_HOLE);
+    tn_trace_stretch(conn, TENON_TRACE_SEARCH, conn->snd_una, head, TENON_TRACE_SEARCH_BLACK_HOLE);
     tn_tcp_update_mss(conn);
 }
 
@@ -176,6 +177,7 @@ TENON_INTERNAL void tn_mtu_probe_sent(struct tenon_tcp *conn, tenon_u32 from, te
     flight->probe_seq = from;
     flight->probe_end = end;
     tn_count(conn->stack, TENON_STAT_TCP_MTU_PROBE);
+    tn_trace_stretch(conn, TENON_TRACE_SEARCH, from, end - from, TENON_TRACE_SEARCH_SENT);
 }
 
 TENON_INTERNAL void tn_mtu_probe_judge(struct tenon_tcp *conn, int passed)
@@ -183,9 +185,23 @@ TENON_INTERNAL void tn_mtu_probe_judge(struct tenon_tcp *conn, int passed)
     struct tn_flight *flight = conn->flight;
     const tenon_u32 bytes = flight->probe_end - flight->probe_seq;
 
+    tn_trace_stretch(conn, TENON_TRACE_SEARCH, flight->probe_seq, bytes,
+                     passed ? TENON_TRACE_SEARCH_PASSED : TENON_TRACE_SEARCH_LOST);
     flight->probe_seq = flight->probe_end;
     tn_count(conn->stack, passed ? TENON_STAT_TCP_MTU_PROBE_PASSED : TENON_STAT_TCP_MTU_PROBE_LOST);
     tn_path_probed(conn->stack, conn->path, bytes + mtu_overhead(conn), passed);
+}
+
+/* With other losses a probe says nothing. */
+TENON_INTERNAL void tn_mtu_probe_forget(struct tenon_tcp *conn)
+{
+    struct tn_flight *flight = conn->flight;
+
+    if (flight->probe_seq == flight->probe_end)
+        return;
+    tn_trace_stretch(conn, TENON_TRACE_SEARCH, flight->probe_seq, flight->probe_end - flight->probe_seq,
+                     TENON_TRACE_SEARCH_UNDECIDED);
+    flight->probe_seq = flight->probe_end;
 }
 
 TENON_INTERNAL void tn_mtu_acked(struct tenon_tcp *conn, const struct tn_ack *ack)

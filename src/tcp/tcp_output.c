@@ -701,6 +701,7 @@ static int output_fastopen_syn(struct tenon_tcp *conn, tenon_u32 most)
         return 0;
     conn->snd_nxt = plan.seq + plan.len;
     tn_count(conn->stack, TENON_STAT_TCP_FASTOPEN_SENT);
+    tn_trace_stretch(conn, TENON_TRACE_FASTOPEN, plan.seq, plan.len, TENON_TRACE_FASTOPEN_SENT);
     return 1;
 }
 

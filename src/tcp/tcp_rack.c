@@ -129,8 +129,12 @@ static tenon_u32 rack_lose_first(struct tenon_tcp *conn, tenon_u32 to)
     const tenon_u32 from = conn->flight->lost_edge;
     const tenon_u32 bytes = tn_flight_move_edge(conn, to);
 
+    if (bytes > 0 && tn_mtu_probe_is_lone(conn)) {
+        tn_trace_lost(conn, from, bytes, TENON_TRACE_RULE_MTU);
+        return bytes;
+    }
     tn_trace_lost(conn, from, bytes, (enum tenon_trace_rule)conn->flight->rule);
-    if (bytes > 0 && !tn_mtu_probe_is_lone(conn))
+    if (bytes > 0)
         tn_tcp_lost(conn, &sent, bytes);
     return bytes;
 }

@@ -93,18 +93,27 @@ static tenon_u32 cwv_lost(struct tenon_tcp *conn, tenon_u32 in_flight)
 
 static void cwv_limit(struct tenon_tcp *conn, tenon_u32 most)
 {
-    if (!(conn->cc.ops->flags & TENON_CC_OWN_RECOVERY))
-        conn->cc.cwnd = tn_min(conn->cc.cwnd, tn_max(most, 2UL * conn->mss));
+    const tenon_u32 before = conn->cc.cwnd;
+
+    if (conn->cc.ops->flags & TENON_CC_OWN_RECOVERY)
+        return;
+    conn->cc.cwnd = tn_min(before, tn_max(most, 2UL * conn->mss));
+    if (conn->cc.cwnd < before)
+        tn_trace_stretch(conn, TENON_TRACE_CWV, 0, before, TENON_TRACE_CWV_LIMITED);
 }
 
 /* With pacing the window outlives silence, for five minutes and longer (4.4.3). */
 TENON_INTERNAL int tn_tcp_keeps_window(struct tenon_tcp *conn)
 {
     const struct tn_cwv_now now = cwv_now(conn);
+    tenon_u32 before;
+    int aged;
 
     if (!conn->flight->cwv.known || conn->cc.pacing == 0)
         return 0;
-    (void)tn_cwv_age(&conn->flight->cwv, &conn->cc, tn_cc_initial(conn->mss), &now);
+    before = conn->cc.cwnd;
+    aged = tn_cwv_age(&conn->flight->cwv, &conn->cc, tn_cc_initial(conn->mss), &now);
+    tn_trace_stretch(conn, TENON_TRACE_CWV, 0, before, aged ? TENON_TRACE_CWV_AGED : TENON_TRACE_CWV_KEPT);
     return 1;
 }
 
@@ -165,7 +174,7 @@ static void recovery_enter(struct tenon_tcp *conn, enum tn_recovery kind)
 {
     conn->recovery = (tenon_u8)kind;
     conn->flight->recover = conn->snd_nxt;
-    conn->flight->probe_seq = conn->flight->probe_end;    /* with other losses a probe of the path MTU says nothing */
+    tn_mtu_probe_forget(conn);
     conn->flight->rtx_nxt = conn->snd_una;
     conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
     conn->flags |= TN_TCP_F_FORCE_RTX;
@@ -391,6 +400,7 @@ static void recovery_step(struct tenon_tcp *conn, const struct tn_ack *ack)
 TENON_INTERNAL void tn_tcp_recovery_on_ack(struct tenon_tcp *conn, struct tn_ack *ack)
 {
     const int measured = tn_rate_is_wanted(conn);
+    const tenon_u32 alpha = conn->cc.words[TENON_CC_ALPHA_WORD];
     struct tenon_cc_event event;
     struct tenon_rate_sample sample;
 
@@ -416,6 +426,7 @@ TENON_INTERNAL void tn_tcp_recovery_on_ack(struct tenon_tcp *conn, struct tn_ack
     if (ack->acked > 0)
         conn->flags &= ~(tenon_u32)TN_TCP_F_CWND_LIMITED;
     tn_pace_update(conn);
+    tn_trace_alpha(conn, alpha);
     tn_trace_phase(conn);
 }
 

@@ -67,16 +67,25 @@ TENON_INTERNAL void tn_trace_stretch_event(struct tenon_tcp *conn, enum tenon_tr
     tn_tcp_trace_event(conn, kind, &seg, arg);
 }
 
+static enum tenon_trace_phase trace_phase(const struct tenon_tcp *conn)
+{
+    const struct tenon_cc *cc = &conn->cc;
+
+    if (cc->ops->flags & TENON_CC_OWN_RECOVERY)
+        return (enum tenon_trace_phase)cc->words[TENON_CC_PHASE_WORD];
+    if (conn->recovery == TN_RECOVERY_FAST)
+        return TENON_TRACE_PHASE_RECOVERY;
+    if (cc->cwnd >= cc->ssthresh)
+        return TENON_TRACE_PHASE_AVOIDANCE;
+    if ((cc->ops->flags & TENON_CC_HYSTART) && cc->ssthresh == 0xFFFFFFFFUL)
+        return (enum tenon_trace_phase)cc->words[TENON_CC_PHASE_WORD];
+    return TENON_TRACE_PHASE_SLOW_START;
+}
+
 TENON_INTERNAL void tn_trace_phase_event(struct tenon_tcp *conn)
 {
-    enum tenon_trace_phase phase = TENON_TRACE_PHASE_AVOIDANCE;
+    const enum tenon_trace_phase phase = trace_phase(conn);
 
-    if (conn->cc.ops->flags & TENON_CC_OWN_RECOVERY)
-        phase = (enum tenon_trace_phase)conn->cc.words[TENON_CC_PHASE_WORD];
-    else if (conn->recovery == TN_RECOVERY_FAST)
-        phase = TENON_TRACE_PHASE_RECOVERY;
-    else if (conn->cc.cwnd < conn->cc.ssthresh)
-        phase = TENON_TRACE_PHASE_SLOW_START;
     if (conn->flight->phase == (tenon_u8)phase)
         return;
     conn->flight->phase = (tenon_u8)phase;
@@ -91,8 +100,13 @@ TENON_API const char *tenon_trace_arg_name(enum tenon_trace_kind kind, tenon_u32
     static const char *const rules[] = {"rack", "reorder", "dupacks", "timeout", "mtu"};
     static const char *const probes[] = {"new", "again", "repaired"};
     static const char *const evidence[] = {"timestamp", "dsack", "frto"};
-    static const char *const phases[] = {"none",       "slow_start",   "avoidance",    "recovery", "startup",  "drain",
-                                         "probe_down", "probe_cruise", "probe_refill", "probe_up", "probe_rtt"};
+    static const char *const phases[] = { "none",         "slow_start", "avoidance",  "recovery",
+                                          "startup",      "drain",      "probe_down", "probe_cruise",
+                                          "probe_refill", "probe_up",   "probe_rtt",  "conservative" };
+    static const char *const validations[] = {"kept", "aged", "limited"};
+    static const char *const searches[] = {"sent", "passed", "lost", "undecided", "black_hole"};
+    static const char *const opens[] = {"asked",  "sent",      "taken",      "refused",
+                                        "failed", "delivered", "bad_cookie", "limit"};
 
     switch (kind) {
     case TENON_TRACE_STATE: return arg <= TENON_TCP_TIME_WAIT ? tenon_tcp_state_name((enum tenon_tcp_state)arg) : NULL;
@@ -102,6 +116,9 @@ TENON_API const char *tenon_trace_arg_name(enum tenon_trace_kind kind, tenon_u32
     case TENON_TRACE_TLP: return arg < TENON_ARRAY_LEN(probes) ? probes[arg] : NULL;
     case TENON_TRACE_UNDO: return arg < TENON_ARRAY_LEN(evidence) ? evidence[arg] : NULL;
     case TENON_TRACE_PHASE: return arg < TENON_ARRAY_LEN(phases) ? phases[arg] : NULL;
+    case TENON_TRACE_CWV: return arg < TENON_ARRAY_LEN(validations) ? validations[arg] : NULL;
+    case TENON_TRACE_SEARCH: return arg < TENON_ARRAY_LEN(searches) ? searches[arg] : NULL;
+    case TENON_TRACE_FASTOPEN: return arg < TENON_ARRAY_LEN(opens) ? opens[arg] : NULL;
     default: return NULL;
     }
 }
@@ -110,7 +127,8 @@ TENON_API const char *tenon_trace_name(enum tenon_trace_kind kind)
 {
     static const char *const names[] = {"state", "sent",  "received", "acked", "sacked", "recovery",
                                         "rto",   "probe", "dropped",  "wait",  "lost",   "tlp",
-                                        "dsack", "undo",  "ecn",      "idle",  "mtu",    "phase"};
+                                        "dsack", "undo",  "ecn",      "idle",  "mtu",    "phase",
+                                        "alpha", "cwv",   "search",   "fastopen"};
 
     return (size_t)kind < TENON_ARRAY_LEN(names) ? names[kind] : NULL;
 }

@@ -230,6 +230,65 @@ def test_qlog_that_cannot_be_written(tenon, trace_file):
     assert done.returncode == 1 and "/nowhere/x.qlog" in done.stderr
 
 
+# Kinds that a transfer over a lossy line does not have: number, event, what its arg can say.
+RARE = [
+    (17, "phase", ["none", "slow_start", "avoidance", "recovery", "startup", "drain", "probe_down", "probe_cruise",
+                   "probe_refill", "probe_up", "probe_rtt", "conservative"]),
+    (19, "cwv", ["kept", "aged", "limited"]),
+    (20, "search", ["sent", "passed", "lost", "undecided", "black_hole"]),
+    (21, "fastopen", ["asked", "sent", "taken", "refused", "failed", "delivered", "bad_cookie", "limit"]),
+]
+
+
+def record(time_us, kind, arg, length=10):
+    begin = struct.pack("<QIBBBB", time_us, 0, kind, 4, 0, 0)
+    numbers = struct.pack("<14I", 1000, 1000 + length, length, arg, 1000, 1010, 65535, 1, 65535, 14600, 0xFFFFFFFF, 10,
+                          20000, 200000)
+    address = bytes(10) + b"\xff\xff\x0a\x09\x00"
+    return begin + numbers + struct.pack("<HHHH", 1460, 4000, 80, 1) + address + b"\x01" + address + b"\x02"
+
+
+@pytest.fixture(scope="module")
+def rare_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("rare") / "rare.trace"
+    kinds = [(1, 0), (18, 65536), (18, 1234)]
+    kinds += [(kind, arg) for kind, event, names in RARE for arg, name in enumerate(names) if name != "none"]
+    path.write_bytes(b"TENONTRC" + struct.pack("<HHI", 1, 112, 0) +
+                     b"".join(record(10000 * i, kind, arg) for i, (kind, arg) in enumerate(kinds)))
+    return path
+
+
+def test_every_decision_has_a_name(tenon, rare_file):
+    read = events(tenon, rare_file)
+    assert [e["arg"] for e in read if e["event"] == "alpha"] == [65536, 1234]
+    for _, event, names in RARE:
+        assert [e["arg_name"] for e in read if e["event"] == event] == [name for name in names if name != "none"]
+
+
+def test_every_decision_is_in_the_qlog(tenon, rare_file, validator):
+    whole = json.loads(tenon("trace", "--qlog", "-", rare_file).stdout)
+    assert [error.message for error in validator.iter_errors(whole)] == []
+    told = {}
+    for event in whole["traces"][0]["events"]:
+        told.setdefault(event["name"], []).append(event["data"])
+    assert told["tcp:alpha"] == [{"alpha_65536": 65536}, {"alpha_65536": 1234}]
+    for _, event, names in RARE:
+        assert [data["what"] for data in told["tcp:" + event]] == [name for name in names if name != "none"]
+    assert {data["cwnd_before"] for data in told["tcp:cwv"]} == {10}
+    assert {data["len"] for data in told["tcp:search"] + told["tcp:fastopen"]} == {10}
+    whole["traces"][0]["events"] = [{"time": 0, "name": "tcp:cwv", "data": {"what": "kept"}}]
+    assert not validator.is_valid(whole)
+
+
+def test_every_decision_is_drawn(tenon, rare_file):
+    svg = tenon("trace", rare_file, "--direction", "sent", "--to", "1", "-o", "-").stdout
+    for label in ("MTU search", "Fast Open", "DCTCP's alpha (top: 1)", "window not used", "conservative"):
+        assert f">{label}<" in svg.replace("&#39;", "'"), label
+    for colour, marks in (("#ff6fb5", 5), ("#005f73", 8), ("#e377c2", 3)):
+        drawn = [line for line in svg.split("<") if f'stroke="{colour}"' in line and 'stroke-width="7"' in line]
+        assert len(drawn) == 1 and drawn[0].count("M") == marks, (colour, drawn)
+
+
 def test_unknown_connection(tenon, trace_file):
     done = tenon("trace", trace_file, "--conn", 77)
     assert done.returncode == 1

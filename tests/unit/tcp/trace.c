@@ -5,7 +5,7 @@
 #include "tcp/tcp_internal.h"
 #include "tcp/transfer.h"
 
-enum { KINDS = TENON_TRACE_PHASE + 1, ARGS = 16, BYTES = 400000 };
+enum { KINDS = TENON_TRACE_FASTOPEN + 1, ARGS = 16, BYTES = 400000 };
 
 /* What the sender's events say. */
 static struct {
@@ -16,11 +16,50 @@ static struct {
     uint64_t waited[TENON_TCP_WAIT_COUNT];
     tenon_u32 waits_since_us;
     unsigned waits_for, wrong, in_timeout;
+    tenon_u32 alpha;
 } seen;
+
+/* The events of these kinds, of both ends, one after the other: "kind what; ", "kind what length; ". */
+static struct {
+    uint64_t kinds;    /* bit i: kind i */
+    unsigned n;
+    char text[2000];
+} story;
+
+static void tell(const struct tenon_trace_event *event)
+{
+    const enum tenon_trace_kind kind = (enum tenon_trace_kind)event->kind;
+    const char *what = tenon_trace_arg_name(kind, event->arg);
+
+    if (!(story.kinds >> kind & 1) || story.n + 64 > sizeof story.text)
+        return;
+    story.n += (unsigned)sprintf(story.text + story.n, "%s%s%s", tenon_trace_name(kind), what != NULL ? " " : "",
+                                 what != NULL ? what : "");
+    if (kind == TENON_TRACE_FASTOPEN && event->len > 0)
+        story.n += (unsigned)sprintf(story.text + story.n, " %u", (unsigned)event->len);
+    story.n += (unsigned)sprintf(story.text + story.n, "; ");
+}
+
+static void story_begin(uint64_t kinds)
+{
+    memset(&story, 0, sizeof story);
+    story.kinds = kinds;
+}
+
+static void story_is(const char *text)
+{
+    const int same = strcmp(story.text, text) == 0;
+
+    if (!same)
+        fprintf(stderr, "told: %s\nwant: %s\n", story.text, text);
+    HN_CHECK(same);
+    story_begin(story.kinds);
+}
 
 static void look(void *host, const struct tenon_trace_event *event)
 {
     (void)host;
+    tell(event);
     if (event->conn != 0 || event->local.ip.w[3] != pair_ip(0, 0).w[3] || event->kind >= KINDS)
         return;
     seen.n[event->kind]++;
@@ -34,6 +73,12 @@ static void look(void *host, const struct tenon_trace_event *event)
         seen.in_timeout = event->kind == TENON_TRACE_RTO;
     if (event->kind == TENON_TRACE_LOST && seen.in_timeout != (event->arg == TENON_TRACE_RULE_TIMEOUT))
         seen.wrong++;
+    if (event->kind == TENON_TRACE_ALPHA) {
+        seen.wrong += event->arg == seen.alpha;
+        seen.alpha = event->arg;
+    }
+    if (event->kind == TENON_TRACE_CWV)
+        seen.wrong += event->arg == TENON_TRACE_CWV_KEPT ? event->cwnd != event->len : event->cwnd >= event->len;
     if (event->kind != TENON_TRACE_WAIT)
         return;
     seen.waited[seen.waits_for] += event->now_us - seen.waits_since_us;
@@ -49,8 +94,20 @@ struct case_of {
     const struct tenon_cc_ops *cc;
     struct wire_line_conf out;
     unsigned no_sack, no_timestamps, ecn, small_mtu, pauses;
+    uint32_t limit;    /* larger IP packets vanish; 0: none do */
     uint32_t bytes;    /* 0: BYTES and more. Otherwise every seed loses other frames */
 };
+
+static void too_large(void *arg, struct wire_end *end, enum wire_direction direction, uint64_t nth,
+                      const struct tenon_frame *frame, struct wire_fate *fate)
+{
+    const uint8_t *ip = tenon_span_data(&frame->spans[0]) + 14;
+
+    (void)end;
+    (void)direction;
+    (void)nth;
+    fate->drop |= ip[0] >> 4 == 4 && ((uint32_t)ip[2] << 8 | ip[3]) > *(const uint32_t *)arg;
+}
 
 static void begin(struct transfer *t, const struct case_of *c, uint64_t seed)
 {
@@ -65,6 +122,13 @@ static void begin(struct transfer *t, const struct case_of *c, uint64_t seed)
 
     if (c->bytes != 0)
         out.drop_mask = seed << 2;    /* behind the handshake */
+    if (c->limit != 0) {
+        static uint32_t limit;
+
+        limit = c->limit;
+        out.fate = too_large;
+        out.fate_arg = &limit;
+    }
     memset(t, 0, sizeof *t);
     memset(&seen, 0, sizeof seen);
     tenon_conf_default(&conf);
@@ -81,14 +145,27 @@ static void begin(struct transfer *t, const struct case_of *c, uint64_t seed)
     pair_run(&t->pair, 0);
     seen.stack = t->pair.stack[0];
     seen.waits_since_us = seen.stack->now_us;
+    seen.alpha = 65536;
     HN_EQUAL(tenon_tcp_connect(seen.stack, &seen.conn, NULL, &here, &sends, t), TENON_OK);
     if (c->ecn)
         tenon_tcp_set(seen.conn, TENON_TCP_ECN, 1);
+    tenon_tcp_set(seen.conn, TENON_TCP_MTU_PROBING, c->limit != 0);
 }
 
 static void agrees(enum tenon_trace_kind kind, tenon_u32 arg, enum tenon_stat stat)
 {
     HN_EQUAL(seen.args[kind][arg], tenon_stat(seen.stack, stat));
+}
+
+/* Every probe of the path MTU comes to an end of one kind. */
+static void check_probes_end(void)
+{
+    const uint64_t *n = seen.args[TENON_TRACE_SEARCH];
+    const struct tn_flight *flight = seen.conn->flight;
+    const int one_is_out = flight != NULL && flight->probe_seq != flight->probe_end;
+
+    HN_EQUAL(n[TENON_TRACE_SEARCH_SENT], n[TENON_TRACE_SEARCH_PASSED] + n[TENON_TRACE_SEARCH_LOST] +
+                                             n[TENON_TRACE_SEARCH_UNDECIDED] + (unsigned)one_is_out);
 }
 
 static void check(void)
@@ -103,6 +180,13 @@ static void check(void)
     agrees(TENON_TRACE_RECOVERY, TENON_TRACE_RECOVERY_FAST, TENON_STAT_TCP_FAST_RETRANSMIT);
     agrees(TENON_TRACE_RECOVERY, TENON_TRACE_RECOVERY_TIMEOUT, TENON_STAT_TCP_RTO);
     agrees(TENON_TRACE_TLP, TENON_TRACE_TLP_REPAIRED, TENON_STAT_TCP_TLP_REPAIRED);
+    agrees(TENON_TRACE_SEARCH, TENON_TRACE_SEARCH_SENT, TENON_STAT_TCP_MTU_PROBE);
+    agrees(TENON_TRACE_SEARCH, TENON_TRACE_SEARCH_PASSED, TENON_STAT_TCP_MTU_PROBE_PASSED);
+    agrees(TENON_TRACE_SEARCH, TENON_TRACE_SEARCH_LOST, TENON_STAT_TCP_MTU_PROBE_LOST);
+    agrees(TENON_TRACE_SEARCH, TENON_TRACE_SEARCH_BLACK_HOLE, TENON_STAT_TCP_BLACK_HOLE);
+    check_probes_end();
+    if (seen.conn->cc.ops == &tenon_cc_dctcp && seen.conn->state >= TENON_TCP_ESTABLISHED)
+        HN_EQUAL(seen.alpha, seen.conn->cc.words[TENON_CC_ALPHA_WORD]);
     HN_EQUAL(seen.args[TENON_TRACE_TLP][TENON_TRACE_TLP_NEW] + seen.args[TENON_TRACE_TLP][TENON_TRACE_TLP_AGAIN],
              tenon_stat(seen.stack, TENON_STAT_TCP_TLP));
     tenon_tcp_status(seen.conn, &info);
@@ -164,6 +248,13 @@ static const struct case_of cases[] = {
       .out = { PATH, .reorder_ppm = 50000, .reorder_us = 60000 },
       .no_timestamps = 1 },
     { .name = "marks", .cc = &tenon_cc_cubic, .out = { PATH, .mark_bytes = 10000 }, .ecn = 1 },
+    { .name = "marks for DCTCP", .cc = &tenon_cc_dctcp, .out = { PATH, .mark_bytes = 10000 }, .ecn = 1 },
+    { .name = "marks and reordering for DCTCP",
+      .cc = &tenon_cc_dctcp,
+      .out = { PATH, .mark_bytes = 10000, .reorder_ppm = 20000, .reorder_us = 60000 },
+      .ecn = 1 },
+    { .name = "black hole", .cc = &tenon_cc_cubic, .out = { PATH }, .limit = 1400 },
+    { .name = "black hole and loss", .cc = &tenon_cc_cubic, .out = { PATH, .loss_ppm = 60000 }, .limit = 1300 },
     { .name = "bbr", .cc = &tenon_cc_bbr, .out = { PATH, .loss_ppm = 20000 } },
     { .name = "bbr, all of its phases",
       .cc = &tenon_cc_bbr,
@@ -203,7 +294,9 @@ static void every_decision_is_told_once(void)
     want(all, TENON_TRACE_UNDO, TENON_TRACE_EVIDENCE_FRTO + 1);
     want(all, TENON_TRACE_RECOVERY, TENON_TRACE_RECOVERY_MTU + 1);
     all[TENON_TRACE_PHASE][TENON_TRACE_PHASE_NONE] = 1;    /* that is before the first */
-    want(all, TENON_TRACE_PHASE, TENON_TRACE_PHASE_PROBE_RTT + 1);
+    want(all, TENON_TRACE_PHASE, TENON_TRACE_PHASE_CONSERVATIVE + 1);
+    want(all, TENON_TRACE_SEARCH, TENON_TRACE_SEARCH_BLACK_HOLE + 1);
+    HN_CHECK(all[TENON_TRACE_ALPHA][ARGS - 1] > 0);
     HN_CHECK(all[TENON_TRACE_ECN][ARGS - 1] > 0);
     HN_CHECK(all[TENON_TRACE_MTU][ARGS - 1] > 0);
 }
@@ -270,10 +363,177 @@ static void repair_by_probe_is_told(void)
     HN_CHECK(pair_close(&t.pair));
 }
 
+/* The next frame. */
+static void lose_one(void *arg, struct wire_end *end, enum wire_direction direction, uint64_t nth,
+                     const struct tenon_frame *frame, struct wire_fate *fate)
+{
+    unsigned *left = arg;
+
+    (void)end;
+    (void)direction;
+    (void)nth;
+    (void)frame;
+    fate->drop |= *left > 0;
+    *left -= *left > 0;
+}
+
+/* RFC 9406 4.2: the delay rises, and slow start is left for good; it rises and falls; or something is lost. */
+static void end_of_slow_start_is_told(void)
+{
+    static const struct case_of deep = { .name = "deep queue",
+                                         .cc = &tenon_cc_cubic,
+                                         .out = { .rate = 1250000, .delay_us = 20000 },
+                                         .bytes = 20000000 },
+                                wide = { .name = "wide",
+                                         .cc = &tenon_cc_cubic,
+                                         .out = { .delay_us = 20000 },
+                                         .bytes = 200000000 };
+    unsigned left = 1;
+    const struct wire_line_conf slower = { .delay_us = 60000 },
+                                lossy = { .delay_us = 20000, .fate = lose_one, .fate_arg = &left };
+    struct transfer t;
+
+    story_begin(1U << TENON_TRACE_PHASE | 1U << TENON_TRACE_RECOVERY);
+    begin(&t, &deep, 0);
+    pair_run(&t.pair, 5000000);
+    story_is("phase slow_start; phase conservative; phase avoidance; ");
+    HN_CHECK(pair_close(&t.pair));
+
+    begin(&t, &wide, 0);
+    story_begin(story.kinds);
+    pair_run(&t.pair, 150000);
+    wire_line_set(t.pair.end[0], WIRE_OUT, &slower);
+    pair_run(&t.pair, 150000);
+    wire_line_set(t.pair.end[0], WIRE_OUT, &wide.out);
+    pair_run(&t.pair, 150000);
+    story_is("phase slow_start; phase conservative; phase slow_start; ");
+    wire_line_set(t.pair.end[0], WIRE_OUT, &lossy);
+    pair_run(&t.pair, 150000);
+    story_is("recovery fast; phase recovery; recovery left; phase avoidance; ");
+    HN_CHECK(pair_close(&t.pair));
+}
+
+static void write_many(struct transfer *t, unsigned bytes)
+{
+    static const tenon_u8 zeros[200000];
+
+    HN_EQUAL(tenon_tcp_write(seen.conn, zeros, bytes), bytes);
+    pair_run(&t->pair, 0);
+}
+
+/* RFC 7661 4.4: kept over silence, for five minutes whole; where something is lost, what was in use counts. */
+static void unused_window_is_told(void)
+{
+    const struct wire_line_conf broken = { .delay_us = 1000, .loss_ppm = 1000000 }, whole = { .delay_us = 1000 };
+    struct transfer t;
+    unsigned mss;
+
+    begin_by_hand(&t);
+    tenon_tcp_set(seen.conn, TENON_TCP_SND_BUF, 400000);
+    write_many(&t, 200000);
+    pair_run(&t.pair, 1000000);
+    story_begin(1U << TENON_TRACE_CWV | 1U << TENON_TRACE_IDLE | 1U << TENON_TRACE_RECOVERY);
+    pair_run(&t.pair, 5000000);
+    write_ten(&t);
+    story_is("idle; cwv kept; ");
+    pair_run(&t.pair, 400000000);
+    write_ten(&t);
+    story_is("idle; cwv aged; ");
+    pair_run(&t.pair, 100000);
+    mss = seen.conn->mss;
+    wire_line_set(t.pair.end[0], WIRE_OUT, &broken);
+    write_many(&t, mss);
+    wire_line_set(t.pair.end[0], WIRE_OUT, &whole);
+    write_many(&t, 5 * mss);
+    pair_run(&t.pair, 100000);
+    story_is("cwv limited; recovery fast; recovery left; cwv limited; ");
+    HN_EQUAL(seen.wrong, 0);
+    tenon_tcp_abort(seen.conn);
+    HN_CHECK(pair_close(&t.pair));
+}
+
+/* A black hole of packets above 1400 bytes: down to 1024 bytes of payload, then 1500 is tried, 1288, 1394, 1447, 1420,
+ * 1407 and 1400. The first two events: each end learns the MTU of its link. */
+static void search_is_told(void)
+{
+    static const struct case_of hole = {
+        .name = "hole", .cc = &tenon_cc_cubic, .out = { .rate = 1250000, .delay_us = 10000 }, .limit = 1400
+    };
+    struct transfer t;
+
+    story_begin(1U << TENON_TRACE_SEARCH | 1U << TENON_TRACE_MTU);
+    begin(&t, &hole, 1);
+    for (int i = 0; i < 3000 && !t.closed; i++)
+        pair_run(&t.pair, 10000);
+    story_is("mtu; mtu; search black_hole; mtu; "
+             "search sent; search lost; "
+             "search sent; search passed; mtu; search sent; search passed; mtu; "
+             "search sent; search lost; search sent; search lost; search sent; search lost; "
+             "search sent; search passed; mtu; ");
+    HN_CHECK(pair_close(&t.pair));
+}
+
+/* ---- Fast Open ---------------------------------------------------------------------------------------------- */
+
+static struct tenon_tcp *open_fast(struct pair *pair)
+{
+    static const struct tenon_tcp_events silent;
+    static const tenon_u8 bytes[10];
+    const struct tenon_addr there = pair_addr(1, 0, 7);
+    struct tenon_tcp *conn;
+
+    HN_EQUAL(tenon_tcp_connect(pair->stack[0], &conn, NULL, &there, &silent, NULL), TENON_OK);
+    HN_EQUAL(tenon_tcp_set(conn, TENON_TCP_FASTOPEN, 1), TENON_OK);
+    HN_EQUAL(tenon_tcp_write(conn, bytes, sizeof bytes), sizeof bytes);
+    pair_run(pair, 100000);
+    return conn;
+}
+
+static void fastopen_is_told(void)
+{
+    static const struct tenon_tcp_events silent;
+    const struct wire_line_conf broken = { .delay_us = 1000, .loss_ppm = 1000000 }, whole = { .delay_us = 1000 };
+    const struct tenon_addr here = pair_addr(1, 0, 7);
+    struct tenon_tcp_listener *listener;
+    struct tenon_tcp *first;
+    struct tenon_conf conf;
+    struct pair pair;
+
+    tenon_conf_default(&conf);
+    conf.trace = look;
+    conf.tcp_fastopen_pending_max = 1;
+    HN_CHECK(pair_open(&pair, &conf));
+    pair_run(&pair, 1000);
+    HN_EQUAL(tenon_tcp_listen(pair.stack[1], &listener, &here, &silent, NULL, 0), TENON_OK);
+    tenon_tcp_listener_set(listener, TENON_TCP_FASTOPEN, 1);
+    story_begin(1U << TENON_TRACE_FASTOPEN);
+    tenon_tcp_abort(open_fast(&pair));
+    story_is("fastopen asked; ");
+    tenon_tcp_abort(open_fast(&pair));
+    story_is("fastopen sent 10; fastopen delivered 10; fastopen taken 10; ");
+    pair_run(&pair, 90000000000U);    /* the key has changed twice */
+    tenon_tcp_abort(open_fast(&pair));
+    story_is("fastopen sent 10; fastopen bad_cookie 10; fastopen refused 10; ");
+    wire_line_set(pair.end[1], WIRE_OUT, &broken);
+    first = open_fast(&pair);
+    story_is("fastopen sent 10; fastopen delivered 10; ");
+    tenon_tcp_abort(open_fast(&pair));
+    story_is("fastopen sent 10; fastopen limit 10; ");
+    pair_run(&pair, 2000000);
+    story_is("fastopen failed; ");
+    wire_line_set(pair.end[1], WIRE_OUT, &whole);
+    tenon_tcp_abort(first);
+    HN_CHECK(pair_close(&pair));
+}
+
 static const struct hn_test tests[] = {
     { "every_decision_is_told_once", "", every_decision_is_told_once },
     { "silence_is_told", "", silence_is_told },
     { "repair_by_probe_is_told", "", repair_by_probe_is_told },
+    { "end_of_slow_start_is_told", "", end_of_slow_start_is_told },
+    { "unused_window_is_told", "", unused_window_is_told },
+    { "search_is_told", "", search_is_told },
+    { "fastopen_is_told", "", fastopen_is_told },
 };
 
 int main(int argc, char **argv)
