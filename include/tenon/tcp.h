@@ -198,7 +198,8 @@ enum tenon_tcp_option {
     TENON_TCP_NO_DELAYED_ACK,    /**< 1: acknowledge every burst at once; default 0 */
     TENON_TCP_ACK_BY_HAND,       /**< 1: received data is acknowledged by tenon_tcp_ack() only; default 0. Set to 0
                                       again, all that is held is acknowledged, as if by tenon_tcp_ack() */
-    TENON_TCP_HOLD_FIN,          /**< 1: the peer's FIN is acknowledged by tenon_tcp_ack_fin() only; default 0 */
+    TENON_TCP_HOLD_FIN,          /**< 1: the peer's FIN is acknowledged by tenon_tcp_ack_fin() only; default 0. Set to 0
+                                      again, one that is held is acknowledged, as if by tenon_tcp_ack_fin() */
     TENON_TCP_TRANSPARENT,       /**< listener: 1: for addresses that are not ours too; default 0 */
     TENON_TCP_KEEPALIVE_IDLE_S,  /**< seconds without a segment until the first probe; 0 (default): no keep-alive */
     TENON_TCP_KEEPALIVE_INTERVAL_S,  /**< seconds between probes; default 75 */

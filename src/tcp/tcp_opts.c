@@ -194,6 +194,8 @@ TENON_API int tenon_tcp_set(struct tenon_tcp *conn, enum tenon_tcp_option option
     /* Nobody is left to release what is held: the peer would repeat it for ever. */
     if (option == TENON_TCP_ACK_BY_HAND && value == 0 && tn_tcp_rcv_held(conn) > 0)
         tenon_tcp_ack(conn, tn_tcp_rcv_held(conn));
+    if (option == TENON_TCP_HOLD_FIN && value == 0 && (conn->flags & TN_TCP_F_FIN_HELD))
+        (void)tenon_tcp_ack_fin(conn);
     return TENON_OK;
 }
 
