@@ -109,8 +109,10 @@ TENON_INTERNAL void tn_ecn_acked(struct tenon_tcp *conn, const struct tn_ack *ac
         conn->ecn |= TN_ECN_CWR;
         return;
     }
+    if (conn->flight == NULL)
+        return;    /* nothing has left that could have met congestion */
     /* The smallest window cannot be halved: one segment per RTO then. */
-    if (conn->cc.cwnd <= conn->mss && conn->flight != NULL) {
+    if (conn->cc.cwnd <= conn->mss) {
         conn->flags |= TN_TCP_F_PACING;
         conn->flight->pace_us = conn->stack->now_us + conn->flight->rto_us;
         conn->flight->pace_owed = 0;

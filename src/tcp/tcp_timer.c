@@ -307,14 +307,16 @@ static int timer_is_due(const struct tenon_tcp *conn, enum tn_tcp_flag armed, te
 
 static void timer_restart(struct tenon_tcp *conn)
 {
-    if ((conn->flags & TN_TCP_F_RTX_ARMED) && conn->flight != NULL)
-        timer_schedule(conn, conn->flight->rtx_when);
+    const struct tn_flight *flight = conn->flight;
+
+    if (flight != NULL && (conn->flags & TN_TCP_F_RTX_ARMED))
+        timer_schedule(conn, flight->rtx_when);
+    if (flight != NULL && (conn->flags & TN_TCP_F_PACE_ARMED))
+        timer_schedule(conn, flight->pace_when);
     if (conn->flags & TN_TCP_F_ACK_ARMED)
         timer_schedule(conn, conn->ack_when);
     if (conn->flags & TN_TCP_F_IDLE_ARMED)
         timer_schedule(conn, conn->idle_when);
-    if (conn->flags & TN_TCP_F_PACE_ARMED)
-        timer_schedule(conn, conn->flight->pace_when);
 }
 
 TENON_INTERNAL void tn_tcp_timer(struct tenon *stack, struct tn_timer *timer)
