@@ -136,6 +136,17 @@ static void side_later(struct side *side, uint64_t us)
         abort();
 }
 
+/* The same when there was no memory: one try after the other, however often others ask in between. */
+static void side_retry(struct side *side)
+{
+    const uint64_t now = wire_now(side->sim->wire);
+
+    if (side->retry_at > now)
+        return;
+    side->retry_at = now + 5000;
+    side_later(side, 5000);
+}
+
 /* ---- writing --------------------------------------------------------------------------------- */
 
 static void side_finish(struct side *side)
@@ -223,7 +234,7 @@ static uint32_t chunk_size(const struct side *side)
 static void write_failed(struct side *side, tenon_i32 result)
 {
     if (result == TENON_ENOMEM || result == TENON_EAGAIN) {
-        side_later(side, 5000);
+        side_retry(side);
         return;
     }
     sim_fail(side->sim, "write refused", "%s: writing at %" PRIu64 " says %s", side_name(side), side->written,

@@ -60,7 +60,7 @@ struct side {
     struct side *next;             /* all of them */
     uint64_t written, acked;       /* bytes queued, and acknowledged by the peer */
     uint64_t received, consumed, hand_acked;
-    uint64_t paused_until, ack_due, consume_due, fin_due;
+    uint64_t paused_until, retry_at, ack_due, consume_due, fin_due;
     struct kept *kept, **kept_last;
     uint64_t ticks[2];             /* timers that are set, the latest */
     int why;
