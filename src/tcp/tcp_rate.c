@@ -118,6 +118,9 @@ TENON_INTERNAL void tn_pace_update(struct tenon_tcp *conn)
     /* SRTT remembers a full queue long after it has drained; the last packet's round trip does not. */
     if (conn->flight != NULL && conn->flight->rack_valid)
         srtt = tn_max(1, tn_min(srtt, conn->flight->rack_rtt_us));
+    /* A clock that has jumped, or a path that stood still: at least a window for each RTO may leave. */
+    if (conn->flight != NULL)
+        srtt = tn_max(1, tn_min(srtt, conn->flight->rto_us));
     window = tn_max(cc->cwnd, tn_tcp_in_flight(conn));
     window += cc->cwnd < cc->ssthresh / 2 ? window : window / 5;
     cc->pacing = tn_cc_rate(window, srtt);

@@ -221,6 +221,12 @@ static void pacing_rates(void)
     conn->cc.ssthresh = 2 * MSS;
     tn_pace_update(conn);
     HN_CHECK(tn_cc_volume(conn->cc.pacing, 100000) >= MSS);
+    /* A window per RTO, however long a round trip seemed to take. */
+    conn->cc.cwnd = conn->cc.ssthresh = 50000;
+    conn->srtt8 = 8 * 50000000;
+    conn->flight->rto_us = 2000000;
+    tn_pace_update(conn);
+    HN_EQUAL(conn->cc.pacing, 60000ULL * 65536 / 2000000);
     conn->opts->values[TENON_TCP_PACING] = 0;
     tn_pace_update(conn);
     HN_EQUAL(conn->cc.pacing, 0);
