@@ -30,7 +30,8 @@ struct flow {
     struct {
         uint8_t seen, scales, scale, ts;
         uint32_t isn, end, mss, wnd;
-    } peer_syn, heard;              /* the one that the connection is made of; the last that has arrived */
+    } peer_syn, heard,
+        earlier; /* the one that the connection is made of; the last that has arrived; the one before */
     uint32_t isn, sent_end;         /* our highest end */
     uint32_t
         promised[4]; /* with cookies: our initial numbers before this one, any of which may be taken up */
@@ -164,6 +165,16 @@ static void take_syn(struct flow *flow)
     flow->told = 1;
 }
 
+/* Of two SYN-ACKs (a listener with cookies does not know what it has said) the first counts that the host has taken. */
+static void note_choice(struct flow *flow, const struct tcp_view *view)
+{
+    if (flow->acked_any || !flow->earlier.seen || flow->peer_syn.isn == flow->earlier.isn ||
+        view->ack != flow->earlier.isn + 1)
+        return;
+    flow->heard = flow->earlier;
+    take_syn(flow);
+}
+
 static void note_received(struct flow *flow, const struct tcp_view *view)
 {
     unsigned shift = 0;
@@ -172,6 +183,8 @@ static void note_received(struct flow *flow, const struct tcp_view *view)
     if (view->flags & RST)
         return;
     if (view->flags & SYN) {
+        if (flow->heard.seen && flow->heard.isn != view->seq)
+            flow->earlier = flow->heard;
         if (!flow->heard.seen || flow->heard.isn != view->seq || after(view->end, flow->heard.end))
             flow->heard.end = view->end;    /* repeated, it brings no data any more (RFC 7413 4.1.3.1) */
         flow->heard.seen = 1;
@@ -332,6 +345,8 @@ static const char *check_sent(struct flow *flow, const struct tcp_view *view, in
         return NULL;    /* an answer without a connection */
     if (flow->cookies && !(view->flags & SYN))
         note_promise(flow, view);
+    if (view->flags & ACK)
+        note_choice(flow, view);
     if (view->flags & ACK)
         wrong = check_ack(flow, view);
     if (!wrong)
