@@ -311,7 +311,8 @@ static int input_complete_handshake(struct tenon_tcp *conn, struct tn_seg *seg)
 {
     tenon_u32 data = 0;
 
-    if (input_acks_syn(conn, seg->ack) && (conn->flags & TN_TCP_F_HELD)) {
+    /* Nothing is said before the application has decided, whether it is the SYN-ACK or a cookie that is answered. */
+    if (conn->flags & TN_TCP_F_HELD) {
         input_drop(conn, seg, TENON_STAT_TCP_HELD_DROP);
         return 0;
     }
