@@ -16,6 +16,7 @@ enum { FASTOPEN_COOKIE_BYTES = 8 };    /* of those that we make */
 
 #define FASTOPEN_PERIOD_MS 43200000UL
 #define FASTOPEN_REFUSED_MS 600000UL    /* how long a server is not asked again */
+#define FASTOPEN_UNANSWERED_MAX 2       /* one after the other: a path that loses packets loses one, a middlebox all */
 #define FASTOPEN_MINUTE_MS 60000UL
 
 /* What is known of a server. */
@@ -25,6 +26,7 @@ struct fastopen_peer {
     tenon_u16 netif;             /* of a link-local address */
     tenon_u16 mss;
     tenon_u8 refused;            /* since refused_ms */
+    tenon_u8 unanswered;         /* SYNs, one after the other */
     tenon_u8 bytes;              /* of the cookie; 0: none is known */
     tenon_u8 cookie[TN_FASTOPEN_COOKIE_MAX];
 };
@@ -282,17 +284,25 @@ static int fastopen_is_refused(const struct tenon *stack, struct fastopen_peer *
     return peer->refused;
 }
 
-/* Our SYN has not got what it hoped for. */
-static void fastopen_failed(struct tenon_tcp *conn)
+static void fastopen_allow(struct fastopen_peer *peer)
 {
-    struct fastopen_peer *peer = fastopen_record(conn);
+    peer->refused = 0;
+    peer->unanswered = 0;
+}
 
+/* Our SYN has not got what it hoped for. @return the record of the server; NULL: no memory */
+static struct fastopen_peer *fastopen_failed(struct tenon_tcp *conn)
+{
     tn_count(conn->stack, TENON_STAT_TCP_FASTOPEN_FAILED);
     tn_tcp_trace(conn, TENON_TRACE_FASTOPEN, NULL, TENON_TRACE_FASTOPEN_FAILED);
-    if (peer == NULL)
-        return;
+    return fastopen_record(conn);
+}
+
+static void fastopen_refuse(const struct tenon *stack, struct fastopen_peer *peer)
+{
+    peer->unanswered = 0;
     peer->refused = 1;
-    peer->refused_ms = conn->stack->now_ms;
+    peer->refused_ms = stack->now_ms;
 }
 
 /* ---- the client: a handshake ---------------------------------------------------------------------------------- */
@@ -342,7 +352,7 @@ static void fastopen_learn(struct tenon_tcp *conn, const struct tn_tcp_options *
 
     if (peer == NULL)
         return;
-    peer->refused = 0;
+    fastopen_allow(peer);
     peer->mss = conn->peer_mss;
     peer->bytes = options->fastopen_bytes;
     memcpy(peer->cookie, options->fastopen, peer->bytes);
@@ -362,7 +372,7 @@ TENON_INTERNAL void tn_fastopen_answered(struct tenon_tcp *conn, const struct tn
         tn_trace_stretch(conn, TENON_TRACE_FASTOPEN, conn->flight->iss + 1, seg->ack - conn->flight->iss - 1,
                          TENON_TRACE_FASTOPEN_TAKEN);
         if (peer != NULL)
-            peer->refused = 0;
+            fastopen_allow(peer);
     }
     if (!asked)
         return;
@@ -373,7 +383,9 @@ TENON_INTERNAL void tn_fastopen_answered(struct tenon_tcp *conn, const struct tn
         if (peer != NULL)
             peer->bytes = 0;
     } else if (!given && (peer == NULL || peer->bytes == 0)) {
-        fastopen_failed(conn);
+        peer = fastopen_failed(conn);
+        if (peer != NULL)
+            fastopen_refuse(conn->stack, peer);
     }
     if (given)
         fastopen_learn(conn, &seg->options);
@@ -381,8 +393,12 @@ TENON_INTERNAL void tn_fastopen_answered(struct tenon_tcp *conn, const struct tn
 
 TENON_INTERNAL void tn_fastopen_unanswered(struct tenon_tcp *conn)
 {
+    struct fastopen_peer *peer;
+
     if (conn->state != TENON_TCP_SYN_SENT || !(conn->flags & TN_TCP_F_FASTOPEN))
         return;
     conn->flags &= ~(tenon_u32)TN_TCP_F_FASTOPEN;
-    fastopen_failed(conn);
+    peer = fastopen_failed(conn);
+    if (peer != NULL && ++peer->unanswered >= FASTOPEN_UNANSWERED_MAX)
+        fastopen_refuse(conn->stack, peer);
 }
