@@ -372,12 +372,22 @@ TENON_API void tenon_tcp_status(const struct tenon_tcp *conn, struct tenon_tcp_i
     api_status_counts(conn, info);
 }
 
+/* What the table before has done to the window is not to be taken back by this one. An episode of losses that it began,
+ * and answered with something else than ssthresh, gets one now: recovered() sets the window to it (RFC 5681 3.2). */
+static void api_cc_takes_over(struct tenon_tcp *conn)
+{
+    conn->flight->undo = 0;
+    if (conn->recovery == TN_RECOVERY_FAST && conn->cc.ssthresh == 0xFFFFFFFFUL)
+        conn->cc.ssthresh = tn_max(conn->flight->undo_cwnd / 2, 2UL * conn->mss);
+}
+
 TENON_API int tenon_tcp_set_cc(struct tenon_tcp *conn, const struct tenon_cc_ops *cc)
 {
     struct tenon_cc_event event;
     const int error = tn_tcp_cc_change(conn, cc);
 
     if (error == TENON_OK && conn->state >= TENON_TCP_ESTABLISHED) {
+        api_cc_takes_over(conn);
         tn_tcp_cc_event(conn, &event);
         cc->init(&conn->cc, &event);
     }

@@ -140,6 +140,7 @@ static void on_received(struct tenon_tcp *conn, void *app, const struct tenon_sp
 static void on_acked(struct tenon_tcp *conn, void *app, uint32_t bytes)
 {
     struct peer *p = app;
+    uint32_t said;
 
     (void)conn;
     must_live(p, "acked");
@@ -147,8 +148,9 @@ static void on_acked(struct tenon_tcp *conn, void *app, uint32_t bytes)
     if (p->acked > p->written)
         fuzz_fail("%u bytes acknowledged of %u written", p->acked, p->written);
     /* What the instance has sent and nobody has seen can be guessed. */
-    if (p->acked > (p->unseen ? p->said : p->claimed))
-        fuzz_fail("%u bytes acknowledged, and the peer has said %u", p->acked, p->claimed);
+    said = p->unseen ? p->said : p->claimed;
+    if (p->acked > said)
+        fuzz_fail("%u bytes acknowledged, and the peer has said %u", p->acked, said);
     act_in_handler(p);
 }
 

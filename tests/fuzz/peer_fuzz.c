@@ -257,6 +257,7 @@ static void op_raw(struct peer *p)
     p->chaos = 1;
     p->edge = 0x7FFFFFFF;    /* and what it says of the window is not known */
     p->claimed = p->most + p->fin_seen;
+    p->said = p->written + 1;
     peer_packet(p, bytes, n - (n > 60 ? n - 60 : n % 4), TN_PROTO_TCP);
 }
 

@@ -628,6 +628,30 @@ static void any_state_set_cc(void)
     }
 }
 
+/* A table whose window is not ruled by ssthresh has begun an episode, another one ends it. */
+static void any_table_in_recovery(void)
+{
+    static const char *const names[] = { "newreno", "cubic", "highspeed", "bbr", "dctcp" };
+    enum { N = TENON_ARRAY_LEN(names) };
+
+    for (unsigned i = 0; i < N * N; i++) {
+        struct tenon_tcp_info before, after;
+        struct peer p;
+
+        hn_row = names[i / N];
+        peer_open(&p, tenon_cc_find(names[i / N]), 0);
+        peer_writes(&p, 10000);
+        tenon_tcp_status(p.conn, &before);
+        for (unsigned k = 0; k < 3; k++)
+            peer_says(&p, ACK, 0);
+        HN_EQUAL(tenon_tcp_set_cc(p.conn, tenon_cc_find(names[i % N])), TENON_OK);
+        peer_says(&p, ACK, 10000);
+        tenon_tcp_status(p.conn, &after);
+        HN_CHECK(after.cwnd >= 2 * MSS && after.cwnd <= 3 * before.cwnd);
+        hn_close(&p.hn);
+    }
+}
+
 /* Before there is anything to control: init() comes when the connection is established, once. */
 static void syn_sent_set_cc(void)
 {
@@ -674,6 +698,7 @@ static const struct hn_test tests[] = {
     { "established_idle", "CC-GEN-5 RENO-12", established_idle },
     { "established_window_is_the_tables", "CC-GEN-1 CC-GEN-5", established_window_is_the_tables },
     { "any_state_set_cc", "CC-GEN-5", any_state_set_cc },
+    { "any_table_in_recovery", "CC-GEN-5", any_table_in_recovery },
     { "syn_sent_set_cc", "CC-GEN-5", syn_sent_set_cc },
 };
 
