@@ -292,10 +292,10 @@ static void output_trace_sent(struct tenon_tcp *conn, const struct output_plan *
     if (conn->stack->conf.trace == NULL)
         return;
     memset(&seg, 0, sizeof(seg));
-    seg.seq = plan->seq;
+    seg.seq = plan->seq - (tenon_u32)((flags & TN_TCP_SYN) != 0);
     seg.ack = output_ack_seq(conn);
     seg.flags = (tenon_u8)flags;
-    seg.len = plan->len + (tenon_u32)((flags & TN_TCP_FIN) != 0);
+    seg.len = plan->len + (tenon_u32)((flags & TN_TCP_SYN) != 0) + (tenon_u32)((flags & TN_TCP_FIN) != 0);
     tn_tcp_trace(conn, TENON_TRACE_SENT, &seg, plan->is_rtx);
 }
 

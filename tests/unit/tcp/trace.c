@@ -22,6 +22,7 @@ static struct {
 /* The events of these kinds, of both ends, one after the other: "kind what; ", "kind what length; ". */
 static struct {
     uint64_t kinds;    /* bit i: kind i */
+    tenon_u32 syn_seq, syn_len, early_seq;    /* of the last request that was sent, and of its data */
     unsigned n;
     char text[2000];
 } story;
@@ -60,6 +61,12 @@ static void look(void *host, const struct tenon_trace_event *event)
 {
     (void)host;
     tell(event);
+    if (event->kind == TENON_TRACE_SENT && event->flags == 2)    /* SYN */ {
+        story.syn_seq = event->seq;
+        story.syn_len = event->len;
+    }
+    if (event->kind == TENON_TRACE_FASTOPEN && event->arg == TENON_TRACE_FASTOPEN_SENT)
+        story.early_seq = event->seq;
     if (event->conn != 0 || event->local.ip.w[3] != pair_ip(0, 0).w[3] || event->kind >= KINDS)
         return;
     seen.n[event->kind]++;
@@ -508,8 +515,11 @@ static void fastopen_is_told(void)
     tenon_tcp_listener_set(listener, TENON_TCP_FASTOPEN, 1);
     story_begin(1U << TENON_TRACE_FASTOPEN);
     tenon_tcp_abort(open_fast(&pair));
+    HN_EQUAL(story.syn_len, 1);
     story_is("fastopen asked; ");
     tenon_tcp_abort(open_fast(&pair));
+    HN_EQUAL(story.syn_len, 1 + 10);
+    HN_EQUAL(story.syn_seq + 1, story.early_seq);
     story_is("fastopen sent 10; fastopen delivered 10; fastopen taken 10; ");
     pair_run(&pair, 90000000000U);    /* the key has changed twice */
     tenon_tcp_abort(open_fast(&pair));
