@@ -12,11 +12,11 @@
 #include "base/bytes.h"
 #include "tcp/tcp_internal.h"
 
-enum { FASTOPEN_COOKIE_BYTES = 8 };    /* of those that we make */
+enum { FASTOPEN_COOKIE_BYTES = 8 };      /* of those that we make */
+enum { FASTOPEN_UNANSWERED_MAX = 2 };    /* one after the other: what loses packets loses one, what wants none loses all */
 
 #define FASTOPEN_PERIOD_MS 43200000UL
 #define FASTOPEN_REFUSED_MS 600000UL    /* how long a server is not asked again */
-#define FASTOPEN_UNANSWERED_MAX 2       /* one after the other: a path that loses packets loses one, a middlebox all */
 #define FASTOPEN_MINUTE_MS 60000UL
 
 /* What is known of a server. */
