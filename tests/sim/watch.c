@@ -21,21 +21,27 @@ struct tcp_view {
     uint32_t sack[4][2];
 };
 
+/* What our SYN has said. */
+struct own_syn {
+    uint32_t isn;
+    uint8_t scales, scale, ts;
+};
+
 /* One side of a connection, as its own host's interface shows it. Sequence numbers of both directions. */
 struct flow {
     uint16_t sport, dport;
     uint8_t host, peer, v6, used;
-    uint8_t own_syn, own_scale, own_scales, own_ts, acked_any, peer_fin, told;
+    uint8_t begun, acked_any, peer_fin, told;
     uint8_t cookies, first_again;   /* SYN cookies; what may bring one has come (again) */
     struct {
         uint8_t seen, scales, scale, ts;
         uint32_t isn, end, mss, wnd;
     } peer_syn, heard,
         earlier; /* the one that the connection is made of; the last that has arrived; the one before */
-    uint32_t isn, sent_end;         /* our highest end */
-    uint32_t
-        promised[4]; /* with cookies: our initial numbers before this one, any of which may be taken up */
+    struct own_syn own;
+    struct own_syn promised[4];     /* with cookies: our SYNs before this one, any of which may be taken up */
     unsigned promises;
+    uint32_t sent_end;              /* our highest end */
     uint32_t own_edge;              /* right edge of the window that we have announced */
     uint32_t own_ack;
     uint32_t peer_edge;             /* that the peer has announced, the farthest */
@@ -160,7 +166,7 @@ static void take_syn(struct flow *flow)
     flow->peer_syn = flow->heard;
     flow->mss = flow->heard.mss;
     flow->peer_end = flow->heard.end;
-    flow->peer_edge = flow->isn + 1 + flow->heard.wnd;
+    flow->peer_edge = flow->own.isn + 1 + flow->heard.wnd;
     flow->peer_fin = 0;
     flow->told = 1;
 }
@@ -198,12 +204,12 @@ static void note_received(struct flow *flow, const struct tcp_view *view)
             flow->heard.mss = 88;
         /* A late SYN says nothing about a connection that exists; nor does one that is repeated, behind which
          * data may have come already (RFC 7413 4.2.2). */
-        if (flow->own_syn && !flow->acked_any && (!flow->peer_syn.seen || flow->peer_syn.isn != view->seq))
+        if (flow->begun && !flow->acked_any && (!flow->peer_syn.seen || flow->peer_syn.isn != view->seq))
             take_syn(flow);
     }
     if (!flow->peer_syn.seen || !(view->flags & ACK) || ((view->flags & SYN) && view->seq != flow->peer_syn.isn))
         return;
-    if (flow->own_scales && flow->peer_syn.scales && !(view->flags & SYN))
+    if (flow->own.scales && flow->peer_syn.scales && !(view->flags & SYN))
         shift = flow->peer_syn.scale;
     edge = view->ack + (view->wnd << shift);
     if (after(view->end, flow->peer_end))
@@ -221,51 +227,54 @@ static void note_received(struct flow *flow, const struct tcp_view *view)
 /* A new connection begins with its SYN. */
 static void note_syn(struct flow *flow, const struct tcp_view *view)
 {
-    if (!flow->own_syn || flow->isn != view->seq) {
-        if (flow->own_syn && flow->cookies)
-            flow->promised[flow->promises++ % 4] = flow->isn;
+    if (!flow->begun || flow->own.isn != view->seq) {
+        if (flow->begun && flow->cookies)
+            flow->promised[flow->promises++ % 4] = flow->own;
         flow->acked_any = flow->told = 0;
         flow->peer_syn.seen = 0;
-        flow->isn = view->seq;
+        flow->own.isn = view->seq;
         flow->sent_end = view->end;
     }
-    flow->own_syn = 1;
-    flow->own_scales = (uint8_t)view->has_scale;
-    flow->own_scale = (uint8_t)view->scale;
-    flow->own_ts = (uint8_t)view->has_ts;
+    flow->begun = 1;
+    flow->own.scales = (uint8_t)view->has_scale;
+    flow->own.scale = (uint8_t)view->scale;
+    flow->own.ts = (uint8_t)view->has_ts;
     if (view->has_ts)
         flow->ts_val = view->ts_val;
     if ((view->flags & ACK) && !flow->peer_syn.seen && flow->heard.seen)
         take_syn(flow);
 }
 
-/* The peer has taken up an older SYN-ACK of ours: its cookie is good whatever was said since (RFC 4987 3.6). */
+/* The peer has taken up an older SYN-ACK of ours: its cookie is good whatever was said since (RFC 4987 3.6), and so are
+ * the options that went with it. */
 static void note_promise(struct flow *flow, const struct tcp_view *view)
 {
     const unsigned known = flow->promises < 4 ? flow->promises : 4;
+    const struct own_syn last = flow->own;
     unsigned i;
 
-    if (view->seq == flow->isn + 1)
+    if (view->seq == last.isn + 1)
         return;
     for (i = 0; i < known; i++)
-        if (view->seq == flow->promised[i] + 1) {
-            flow->promised[i] = flow->isn;
-            flow->isn = view->seq - 1;
+        if (view->seq == flow->promised[i].isn + 1) {
+            flow->own = flow->promised[i];
+            flow->promised[i] = last;
             flow->sent_end = view->seq;
             flow->acked_any = 0;
+            return;
         }
 }
 
 static const char *check_ack(struct flow *flow, const struct tcp_view *view)
 {
-    const unsigned shift = flow->own_scales && flow->peer_syn.scales && !(view->flags & SYN) ? flow->own_scale : 0;
+    const unsigned shift = flow->own.scales && flow->peer_syn.scales && !(view->flags & SYN) ? flow->own.scale : 0;
     const uint32_t edge = view->ack + (view->wnd << shift);
 
     if (after(view->ack, flow->peer_end))
         return "acknowledges what has not come";
     if (flow->acked_any && after(flow->own_ack, view->ack) && flow->first_again) {
         flow->acked_any = flow->first_again = 0;    /* without a SYN: a cookie that came again (RFC 4987 3.6) */
-        flow->sent_end = flow->isn + 1;
+        flow->sent_end = flow->own.isn + 1;
     }
     if (flow->acked_any && after(flow->own_ack, view->ack))
         return "acknowledges less than before";
@@ -323,7 +332,7 @@ static const char *check_data(struct flow *flow, const struct tcp_view *view, in
 
 static const char *check_timestamp(struct flow *flow, const struct tcp_view *view)
 {
-    if (!flow->own_ts || !flow->peer_syn.ts)
+    if (!flow->own.ts || !flow->peer_syn.ts)
         return view->has_ts && !(view->flags & SYN) ? "sends a timestamp that was not agreed on" : NULL;
     if (!view->has_ts)
         return "leaves out the timestamp (RFC 7323 3.2)";
@@ -341,7 +350,7 @@ static const char *check_sent(struct flow *flow, const struct tcp_view *view, in
         return NULL;
     if (view->flags & SYN)
         note_syn(flow, view);
-    if (!flow->own_syn || !flow->peer_syn.seen)
+    if (!flow->begun || !flow->peer_syn.seen)
         return NULL;    /* an answer without a connection */
     if (flow->cookies && !(view->flags & SYN))
         note_promise(flow, view);
