@@ -362,7 +362,7 @@ static int deliver_frame(struct wire_end *end, struct wire_packet *packet, struc
 
     if (end->conf.pad && packet->bytes < FRAME_MIN && wire_packet_link(packet) > 0)
         n = deliver_padded(end, packet, spans);
-    else if (end->conf.copy || end->conf.split > 1)
+    else if (end->conf.copy || end->conf.split > 1 || packet->unshared)
         n = deliver_copy(end, packet, spans, end->conf.split);
     else
         n = deliver_shared(end, packet, spans);

@@ -129,6 +129,13 @@ static void packet_share(struct wire_packet *packet, struct tenon_buf *buf, uint
     span->len = len;
 }
 
+/* What a receiver keeps (text out of order, an echo) is missing in its sender's pool, and may be just what the sender
+ * needs to go on: nobody shares the last quarter of a pool. */
+static int pool_is_low(const struct wire_host *host)
+{
+    return host->conf.bufs_max && host->stats.bufs > host->conf.bufs_max - host->conf.bufs_max / 4;
+}
+
 struct wire_packet *wire_packet_make(struct wire_end *from, const struct tenon_frame *frame)
 {
     struct wire_packet *packet;
@@ -153,6 +160,7 @@ struct wire_packet *wire_packet_make(struct wire_end *from, const struct tenon_f
         packet_share(packet, span->buf, span->off + take, span->len - take);
     }
     packet->from = from;
+    packet->unshared = (uint8_t)pool_is_low(from->host);
     packet->bytes = total;
     packet->csum = frame->csum;
     packet->seg_kind = frame->seg_kind;
@@ -294,6 +302,7 @@ static struct wire_packet *cut_piece(const struct wire_packet *whole, uint32_t o
         start += span->len;
     }
     piece->from = whole->from;
+    piece->unshared = whole->unshared;
     piece->bytes = whole->header_bytes + len;
     piece->csum = TENON_CSUM_PARTIAL;
     piece->csum_start = whole->csum_start;

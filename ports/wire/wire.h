@@ -223,7 +223,8 @@ struct wire_end_conf {
     uint8_t complete_checksums;    /**< 1: PARTIAL checksums are computed. 0: such frames arrive as GOOD */
 
     /* What the end does with the frames for its host. */
-    uint8_t copy;           /**< 1: into buffers of the exact size. 0: payload is shared with the sender */
+    uint8_t copy;           /**< 1: into buffers of the exact size. 0: payload is shared with the sender, as long as a
+                                 quarter of its bufs_max is left */
     uint8_t split;          /**< n > 1: every frame arrives in up to n pieces, cut anywhere */
     uint8_t pad;            /**< 1: frames shorter than 60 bytes get garbage at their end, as on Ethernet */
     uint8_t trust;          /**< 1: frames that no line has damaged arrive as GOOD */

@@ -27,6 +27,7 @@ struct wire_packet {
     uint16_t seg_bytes, csum_start, csum_offset, header_bytes;
     uint8_t csum, seg_kind;
     uint8_t damaged;
+    uint8_t unshared;         /* 1: its sender needs the payload's buffers back when it arrives */
     struct tenon_span *spans;
     uint8_t *head;
 };

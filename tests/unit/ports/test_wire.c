@@ -104,11 +104,11 @@ static void end_conf_init(struct wire_end_conf *conf, unsigned i)
     conf->netif.mtu = 1500;
 }
 
-static void net_open_hub(struct net *net, unsigned n, const struct wire_end_conf *conf, int flood)
+static void net_open_hosts(struct net *net, unsigned n, const struct wire_end_conf *conf,
+                           const struct wire_host_conf *host_conf, int flood)
 {
     const struct wire_conf wire_conf = {
         .memory = {test_get, test_put, &net->mem_out}, .seed = 7, .start_us = 1000000, .flood = flood};
-    struct wire_host_conf host_conf = {.seed = 1, .clock_us = 1000000};
     unsigned i;
 
     memset(net, 0, sizeof(*net));
@@ -120,7 +120,7 @@ static void net_open_hub(struct net *net, unsigned n, const struct wire_end_conf
         struct wire_end_conf end_conf;
 
         guest->poll_result = 1800000000UL;
-        guest->host = wire_host_open_guest(net->wire, &host_conf, &calls);
+        guest->host = wire_host_open_guest(net->wire, host_conf, &calls);
         if (conf)
             end_conf = *conf;
         else
@@ -132,6 +132,13 @@ static void net_open_hub(struct net *net, unsigned n, const struct wire_end_conf
         guest->end = wire_end_open_at(guest->host, &end_conf, 1);
     }
     wire_run(net->wire, wire_now(net->wire));
+}
+
+static void net_open_hub(struct net *net, unsigned n, const struct wire_end_conf *conf, int flood)
+{
+    const struct wire_host_conf host_conf = {.seed = 1, .clock_us = 1000000};
+
+    net_open_hosts(net, n, conf, &host_conf, flood);
 }
 
 static void net_open(struct net *net, unsigned n, const struct wire_end_conf *conf)
@@ -237,6 +244,33 @@ UNIT_TEST(payload_is_shared_and_comes_back)
     CHECK_EQ_U(stats.bufs, 0);
     wire_host_stats(net.guest[1].host, &stats);
     CHECK_EQ_U(stats.rx_bufs, 0);
+    net_close(&net);
+}
+
+/* A receiver that keeps what it has got must not keep its sender from sending. */
+UNIT_TEST(last_quarter_of_a_pool_is_not_shared)
+{
+    const struct wire_host_conf host_conf = {.seed = 1, .bufs_max = 8};
+    struct wire_host_stats stats;
+    struct tenon_buf *bufs[5];
+    struct net net;
+    unsigned i;
+
+    net_open_hosts(&net, 2, NULL, &host_conf, 0);
+    CHECK_EQ_U(wire_host_ops()->buf_get(net.guest[0].host, bufs, 5), 5);
+    net.guest[1].keep = 1;
+    net_send(&net, 0, 1, 1000, 9);    /* with two more there is less than a quarter left */
+    net_run(&net, 1000);
+    CHECK_EQ_U(net.guest[1].heard[0].nspans, 1);
+    CHECK_EQ_U(net.guest[1].heard[0].bytes, 1000);
+    CHECK_EQ_U(net.guest[1].last[999], 9);
+    wire_host_stats(net.guest[0].host, &stats);
+    CHECK_EQ_U(stats.bufs, 5);
+    for (i = 0; i < 5; i++)
+        tenon_buf_put(bufs[i]);
+    net_send(&net, 0, 1, 1000, 9);
+    net_run(&net, 1000);
+    CHECK_EQ_U(net.guest[1].heard[1].nspans, 2);
     net_close(&net);
 }
 
@@ -1085,6 +1119,7 @@ int main(void)
 {
     UNIT_RUN(pair_frame_arrives_after_delay_and_rate);
     UNIT_RUN(payload_is_shared_and_comes_back);
+    UNIT_RUN(last_quarter_of_a_pool_is_not_shared);
     UNIT_RUN(hosts_close_in_any_order_while_buffers_are_out);
     UNIT_RUN(copy_and_split_keep_the_bytes);
     UNIT_RUN(short_frame_is_padded);
