@@ -538,6 +538,16 @@ static struct side *event_side(struct tenon_tcp *conn, void *app, const char *ev
     return side;
 }
 
+/* A late copy of a SYN reaches a server whose connection is over. Its client, in TIME-WAIT, answers the
+ * SYN-ACK with the number that it has acknowledged last (RFC 9293 3.10.7.4). As a rule that is none of the
+ * new connection, and ends it; but initial numbers follow a clock, and may just have come to where the old
+ * connection has ended. */
+static int is_taken_for_answer(const struct side *side, const struct side *before)
+{
+    return side->which == 1 && before->closed && before->why == TENON_OK &&
+           check_acknowledged(side->conn) == before->last_acked;
+}
+
 /* Which of a session's connections at this end is its own: the one that is there. What a copy of an old
  * segment opens is another one, unless the handshake of the first never came to its end. */
 static void take_place(struct side *side)
@@ -548,7 +558,7 @@ static void take_place(struct side *side)
         side->session->side[side->which] = side;
         return;
     }
-    if (!before->closed || !may_open_again(side))
+    if (!is_taken_for_answer(side, before) && (!before->closed || !may_open_again(side)))
         sim_fail(side->sim, "two connections", "%s: a second connection with the same addresses has opened",
                  side_name(side));
     side->again = 1;
@@ -650,6 +660,7 @@ static void on_closed(struct tenon_tcp *conn, void *app, int why)
     check_end(side, why);
     side->closed = 1;
     side->why = why;
+    side->last_acked = check_acknowledged(conn);
     side->conn = NULL;
     while (side->kept)
         drop_kept(side);

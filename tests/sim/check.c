@@ -46,6 +46,12 @@ void check_side(struct side *side)
                  info.cwnd, info.mss);
 }
 
+/* The second look into the core's inside: the number up to which the peer has acknowledged. */
+uint32_t check_acknowledged(const struct tenon_tcp *conn)
+{
+    return conn->snd_una;
+}
+
 static void check_host(struct sim *sim, unsigned i)
 {
     const struct sim_host *host = &sim->host[i];
@@ -220,7 +226,7 @@ static size_t table_bytes(const struct tn_htab *table)
 
 /* What an instance keeps on purpose when all is over: hash tables never shrink, the destination cache
  * (RFC 4861 5.1) remembers, and the next connection works with the block of an old one. Nothing else may be
- * left; this is the one look into the core's inside. */
+ * left; this is a look into the core's inside. */
 size_t check_caches(const struct tenon *stack)
 {
     return table_bytes(&stack->tcp.conns) + table_bytes(&stack->udp.bound) + table_bytes(&stack->udp.connected)

@@ -63,6 +63,7 @@ struct side {
     uint64_t paused_until, retry_at, ack_due, consume_due, fin_due;
     struct kept *kept, **kept_last;
     uint64_t ticks[2];             /* timers that are set, the latest */
+    uint32_t last_acked;           /* sequence number that the peer has acknowledged at the end */
     int why;
     uint8_t held, opened, peer_finished, sent_fin, fin_acked, closed, paused_once, decided;
     uint8_t early;                 /* opened by the data of a SYN; the handshake is not known to have ended */
@@ -159,6 +160,7 @@ void check_quiet(struct sim *sim);
 void check_ended(struct sim *sim);
 size_t check_caches(const struct tenon *stack);
 void check_side(struct side *side);
+uint32_t check_acknowledged(const struct tenon_tcp *conn);
 
 /* frames.c */
 void frames_tap(void *arg, struct wire_end *end, enum wire_place place, const struct tenon_frame *frame);
