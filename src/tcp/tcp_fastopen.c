@@ -13,7 +13,7 @@
 #include "tcp/tcp_internal.h"
 
 enum { FASTOPEN_COOKIE_BYTES = 8 };      /* of those that we make */
-enum { FASTOPEN_UNANSWERED_MAX = 2 };    /* one after the other: what loses packets loses one, what wants none loses all */
+enum { FASTOPEN_UNANSWERED_MAX = 2 };    /* one after the other: a bad path loses one, a middlebox all */
 
 #define FASTOPEN_PERIOD_MS 43200000UL
 #define FASTOPEN_REFUSED_MS 600000UL    /* how long a server is not asked again */
