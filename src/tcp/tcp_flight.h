@@ -36,7 +36,8 @@ struct tn_sendq {
     tenon_u8 tail_open;          /* the last piece's buffer is ours and may take more bytes */
 };
 
-/* Data that came too early: contiguous runs in order of sequence, each a list of pieces. */
+/* Data that came too early: contiguous runs in order of sequence, each a list of pieces. They are in a second list by
+ * when they grew last: that is the order of SACK blocks (RFC 2018 4), and the next segment mostly belongs near there. */
 struct tn_ooo_piece {
     struct tn_ooo_piece *next;
     struct tenon_span span;
@@ -45,14 +46,14 @@ struct tn_ooo_piece {
 struct tn_ooo_range {
     struct tn_ooo_range *next;
     struct tn_ooo_piece *first, *last;
+    struct tn_ooo_range *newer, *older;
     tenon_u32 seq, end;
-    tenon_u32 stamp;             /* when it grew last: the order of SACK blocks (RFC 2018 4) */
 };
 
 struct tn_ooo {
     struct tn_ooo_range *ranges;
+    struct tn_ooo_range *newest;
     tenon_u32 bytes;             /* packet memory held */
-    tenon_u32 stamp;
     tenon_u16 nranges;
     tenon_u8 has_fin;            /* the peer's FIN has come, at fin_seq */
     tenon_u32 fin_seq;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Seventh and eighth step of SEGMENT ARRIVES: segment text and FIN. Text in order goes to the application in
- * the buffers in which it came; text that is early waits in runs, each a list of spans. Finding the run costs
- * no more than there are runs, and their number is limited: no stream of tiny segments makes it slow. */
+ * the buffers in which it came; text that is early waits in runs, each a list of spans. Finding the run is one
+ * step where it grew last; it never costs more than there are runs, and their number is limited: no stream of
+ * tiny segments makes it slow. */
 #include "tcp/tcp_internal.h"
+
+enum { OOO_HINTS = 4 };    /* where retransmissions arrive, where new text does, and what lay between */
 
 /* ---- out of order ---------------------------------------------------------------------------------------- */
 
@@ -46,9 +49,57 @@ static void ooo_free_pieces(struct tenon_tcp *conn, struct tn_ooo_piece *piece)
     }
 }
 
+/* ---- runs by age ---- */
+
+static void ooo_age_in(struct tn_ooo *ooo, struct tn_ooo_range *range)
+{
+    range->newer = NULL;
+    range->older = ooo->newest;
+    if (ooo->newest != NULL)
+        ooo->newest->newer = range;
+    ooo->newest = range;
+}
+
+static void ooo_age_out(struct tn_ooo *ooo, struct tn_ooo_range *range)
+{
+    if (range->newer != NULL)
+        range->newer->older = range->older;
+    else
+        ooo->newest = range->older;
+    if (range->older != NULL)
+        range->older->newer = range->newer;
+}
+
+static void ooo_grown(struct tn_ooo *ooo, struct tn_ooo_range *range)
+{
+    if (ooo->newest == range)
+        return;
+    ooo_age_out(ooo, range);
+    ooo_age_in(ooo, range);
+}
+
+/* The last run that begins at `seq` or before. It is looked for from the best of the runs that grew last.
+ * @return NULL: all are behind it */
+static struct tn_ooo_range *ooo_before(const struct tn_ooo *ooo, tenon_u32 seq)
+{
+    struct tn_ooo_range *best = NULL, *range = ooo->newest;
+    unsigned i;
+
+    for (i = 0; i < OOO_HINTS && range != NULL; i++, range = range->older)
+        if (tn_seq_le(range->seq, seq) && (best == NULL || tn_seq_gt(range->seq, best->seq)))
+            best = range;
+    range = best != NULL ? best->next : ooo->ranges;
+    for (; range != NULL && tn_seq_le(range->seq, seq); range = range->next)
+        best = range;
+    return best;
+}
+
+/* ---- runs ---- */
+
 static void ooo_free_range(struct tenon_tcp *conn, struct tn_ooo_range *range)
 {
     ooo_free_pieces(conn, range->first);
+    ooo_age_out(conn->flight->ooo, range);
     tn_mem_put(conn->stack, range, sizeof(*range));
     conn->flight->ooo->nranges--;
 }
@@ -160,17 +211,14 @@ static void ooo_join(struct tenon_tcp *conn, struct tn_ooo_range *range)
     }
 }
 
-static void ooo_stamp(struct tn_ooo *ooo, struct tn_ooo_range *range)
+/* A run of its own, behind the run `before` (NULL: the first). */
+static int ooo_insert_range(struct tenon_tcp *conn, struct tn_ooo_range *before, const struct tn_ooo_range *list)
 {
-    range->stamp = ++ooo->stamp;
-}
-
-/* A run of its own, between others. */
-static int ooo_insert_range(struct tenon_tcp *conn, struct tn_ooo_range **link, const struct tn_ooo_range *list)
-{
+    struct tn_ooo *ooo = conn->flight->ooo;
+    struct tn_ooo_range **link = before != NULL ? &before->next : &ooo->ranges;
     struct tn_ooo_range *range = NULL;
 
-    if (conn->flight->ooo->nranges < conn->stack->conf.tcp_ooo_ranges_max)
+    if (ooo->nranges < conn->stack->conf.tcp_ooo_ranges_max)
         range = (struct tn_ooo_range *)tn_mem_get(conn->stack, sizeof(*range));
     if (range == NULL) {
         ooo_free_pieces(conn, list->first);
@@ -179,18 +227,18 @@ static int ooo_insert_range(struct tenon_tcp *conn, struct tn_ooo_range **link, 
     *range = *list;
     range->next = *link;
     *link = range;
-    conn->flight->ooo->nranges++;
-    ooo_stamp(conn->flight->ooo, range);
+    ooo->nranges++;
+    ooo_age_in(ooo, range);
     ooo_join(conn, range);
     return 1;
 }
 
 /* Text of the segment from `seq` up to the next run, or to its end, where nothing is held yet. It continues the
- * run `before`, or (NULL) becomes one of its own at `link`. @return 0: no memory, or a limit */
-static int ooo_fill(struct tenon_tcp *conn, const struct tn_seg *seg, struct tn_ooo_range **link,
-                    struct tn_ooo_range *before, tenon_u32 *seq)
+ * run `before`, or is one of its own behind it. @return 0: no memory, or a limit */
+static int ooo_fill(struct tenon_tcp *conn, const struct tn_seg *seg, struct tn_ooo_range *before, tenon_u32 *seq)
 {
-    const struct tn_ooo_range *next = before != NULL ? before->next : *link;
+    struct tn_ooo *ooo = conn->flight->ooo;
+    const struct tn_ooo_range *next = before != NULL ? before->next : ooo->ranges;
     const tenon_u32 end = seg->seq + seg->pkt->len;
     struct tn_pkt part = *seg->pkt;
     struct tn_ooo_range list;
@@ -202,10 +250,10 @@ static int ooo_fill(struct tenon_tcp *conn, const struct tn_seg *seg, struct tn_
     if (!ooo_make_pieces(conn, &part, &list))
         return 0;
     *seq = list.end;
-    if (before == NULL)
-        return ooo_insert_range(conn, link, &list);
+    if (before == NULL || before->end != list.seq)
+        return ooo_insert_range(conn, before, &list);
     ooo_append(before, &list);
-    ooo_stamp(conn->flight->ooo, before);
+    ooo_grown(ooo, before);
     ooo_join(conn, before);
     return 1;
 }
@@ -215,23 +263,20 @@ static int ooo_fill(struct tenon_tcp *conn, const struct tn_seg *seg, struct tn_
 static int ooo_insert(struct tenon_tcp *conn, const struct tn_seg *seg)
 {
     const tenon_u32 end = seg->seq + seg->pkt->len;
-    struct tn_ooo_range **link = &conn->flight->ooo->ranges;
+    struct tn_ooo *ooo = conn->flight->ooo;
     tenon_u32 seq = seg->seq;
     int fresh = 0;
 
     while (tn_seq_lt(seq, end)) {
-        struct tn_ooo_range *run;
+        struct tn_ooo_range *before = ooo_before(ooo, seq);
 
-        while (*link != NULL && tn_seq_lt((*link)->end, seq))
-            link = &(*link)->next;
-        run = *link != NULL && tn_seq_le((*link)->seq, seq) ? *link : NULL;
-        if (run != NULL && tn_seq_lt(seq, run->end)) {
-            tn_tcp_note_dup(conn, seq, tn_seq_min(run->end, end));
-            seq = run->end;
-            ooo_stamp(conn->flight->ooo, run);
+        if (before != NULL && tn_seq_lt(seq, before->end)) {
+            tn_tcp_note_dup(conn, seq, tn_seq_min(before->end, end));
+            seq = before->end;
+            ooo_grown(ooo, before);
             continue;
         }
-        if (!ooo_fill(conn, seg, link, run, &seq))
+        if (!ooo_fill(conn, seg, before, &seq))
             return 0;
         fresh = 1;
     }
@@ -268,13 +313,11 @@ static unsigned ooo_dup_block(struct tenon_tcp *conn, struct tn_tcp_options *opt
     struct tn_flight *flight = conn->flight;
     const tenon_u32 left = flight->dup_left;
     tenon_u32 right = flight->dup_right;
-    struct tn_ooo_range *run = flight->ooo != NULL ? flight->ooo->ranges : NULL;
+    struct tn_ooo_range *run = flight->ooo != NULL ? ooo_before(flight->ooo, left) : NULL;
 
     flight->dup_left = flight->dup_right = 0;    /* at most once per duplicate */
-    while (run != NULL && tn_seq_le(run->end, left))
-        run = run->next;
-    if (run != NULL && tn_seq_le(run->seq, left))
-        ooo_stamp(flight->ooo, run);
+    if (run != NULL && tn_seq_lt(left, run->end))
+        ooo_grown(flight->ooo, run);
     else
         right = tn_seq_min(right, conn->rcv_acked);
     if (!tn_seq_lt(left, right))
@@ -286,8 +329,7 @@ static unsigned ooo_dup_block(struct tenon_tcp *conn, struct tn_tcp_options *opt
 
 TENON_INTERNAL unsigned tn_ooo_sack_blocks(struct tenon_tcp *conn, struct tn_tcp_options *options)
 {
-    const struct tn_ooo_range *range, *best;
-    tenon_u32 below = 0xFFFFFFFFUL;
+    const struct tn_ooo_range *range;
     unsigned n = 0;
 
     if (!(conn->flags & TN_TCP_F_SACK) || conn->flight == NULL)
@@ -297,16 +339,9 @@ TENON_INTERNAL unsigned tn_ooo_sack_blocks(struct tenon_tcp *conn, struct tn_tcp
     if (conn->flight->ooo == NULL)
         return n;
     /* RFC 2018 4: the run that grew last comes first, then the others by age. */
-    while (n < TN_SACK_BLOCKS_MAX) {
-        best = NULL;
-        for (range = conn->flight->ooo->ranges; range != NULL; range = range->next)
-            if (range->stamp < below && (best == NULL || range->stamp > best->stamp))
-                best = range;
-        if (best == NULL)
-            break;
-        options->sack_left[n] = best->seq;
-        options->sack_right[n] = best->end;
-        below = best->stamp;
+    for (range = conn->flight->ooo->newest; range != NULL && n < TN_SACK_BLOCKS_MAX; range = range->older) {
+        options->sack_left[n] = range->seq;
+        options->sack_right[n] = range->end;
         n++;
     }
     return n;
@@ -348,6 +383,11 @@ TENON_INTERNAL const char *tn_ooo_check(const struct tenon_tcp *conn)
     }
     if (n != ooo->nranges || bytes != ooo->bytes)
         return "the sums of the out-of-order queue are wrong";
+    for (range = ooo->newest; range != NULL && n > 0; range = range->older)
+        n--;
+    if (n != 0 || range != NULL)
+        return "not every out-of-order run is in the list by age";
+    n = ooo->nranges;
     return n > 0 || ooo->has_fin ? NULL : "an empty out-of-order queue exists";
 }
 
