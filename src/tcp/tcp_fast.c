@@ -304,10 +304,12 @@ static void fast_take_rtt(struct tenon_tcp *conn, struct tn_ack *ack, const stru
     const tenon_u32 now = conn->stack->now_us, rtt_us = now - newest->sent_us;
 
     conn->mtu_acked = (tenon_u16)tn_max(conn->mtu_acked, tn_min(ack->acked, newest->size));
-    flight->rack_valid = 1;
-    flight->rack_sent_us = newest->sent_us;
-    flight->rack_end = ack->una + ack->acked;
-    flight->rack_rtt_us = rtt_us;
+    if (!flight->rack_valid || tn_seq_le(flight->rack_sent_us, newest->sent_us)) {
+        flight->rack_valid = 1;
+        flight->rack_sent_us = newest->sent_us;
+        flight->rack_end = ack->una + ack->acked;
+        flight->rack_rtt_us = rtt_us;
+    }
     flight->tlp_sampled = 1;
     ack->fresh_rtt_us = tn_max(1, rtt_us);
     tn_tcp_take_min_rtt(conn, ack->fresh_rtt_us);
@@ -339,6 +341,7 @@ static void fast_acked(struct tenon_tcp *conn, const struct fast_seg *seg)
     tn_path_confirm(stack, conn->path);
     fast_tell_cc(conn, &ack);
     if (conn->snd_una == conn->snd_nxt) {
+        conn->flight->rack_valid = 0;    /* times mean something for half an hour only */
         tn_tcp_disarm_rtx(conn);
     } else {
         tn_tcp_arm_rtx(conn);
