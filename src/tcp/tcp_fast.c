@@ -159,7 +159,7 @@ static struct tenon_tcp *fast_find(struct tenon *stack, const struct fast_seg *s
 /* Flags that say that something else is going on. */
 static const tenon_u32 fast_not = TN_TCP_F_HELD | TN_TCP_F_FIN_QUEUED | TN_TCP_F_FIN_RCVD | TN_TCP_F_NO_READER |
                                   TN_TCP_F_PERSIST | TN_TCP_F_PROBED | TN_TCP_F_URGENT_SND | TN_TCP_F_FORCE_RTX |
-                                  TN_TCP_F_R1_TOLD;
+                                  TN_TCP_F_R1_TOLD | TN_TCP_F_SWS_OVERRIDE;
 
 /* Nothing is lost, reordered, probed, or marked; and the congestion control wants to hear of ACKs only. */
 static int fast_is_plain(const struct tenon_tcp *conn)
@@ -617,7 +617,6 @@ static void fast_sent(struct tenon_tcp *conn, tenon_u32 len)
         conn->flight->rtt_start_us = stack->now_us;
     }
     conn->snd_nxt += len;
-    conn->flags &= ~(tenon_u32)TN_TCP_F_SWS_OVERRIDE;
     conn->flight->last_snd_ms = stack->now_ms;
     conn->flight->mtu_sent = (tenon_u16)tn_max(conn->flight->mtu_sent, tn_min(len, conn->mss));
 }

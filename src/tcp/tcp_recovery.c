@@ -360,6 +360,18 @@ static void recovery_on_tlp(struct tenon_tcp *conn, const struct tn_ack *ack)
                      TENON_TRACE_TLP_REPAIRED);
 }
 
+/* What was acknowledged while the window was not used does not open it now that it is (tcp_fast.c keeps such ACKs
+ * back). */
+static void recovery_tell_untold(struct tenon_tcp *conn, const struct tenon_cc_event *now)
+{
+    struct tenon_cc_event event = *now;
+
+    event.acked = conn->flight->untold;
+    event.limited = 1;
+    conn->flight->untold = 0;
+    conn->cc.ops->acked(&conn->cc, &event);
+}
+
 TENON_INTERNAL void tn_tcp_tell_acked(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
     const struct tn_cwv_now now = cwv_now(conn);
@@ -371,10 +383,12 @@ TENON_INTERNAL void tn_tcp_tell_acked(struct tenon_tcp *conn, const struct tn_ac
     if (ack->ce > 0 && !(conn->cc.ops->flags & TENON_CC_DCTCP))
         return;
     recovery_event(conn, ack, &event);
+    if (conn->recovery == TN_RECOVERY_NONE)
+        tn_cwv_acked(&conn->flight->cwv, ack->acked + conn->flight->untold, conn->cc.cwnd, &now);
+    if (!event.limited && conn->flight->untold > 0)
+        recovery_tell_untold(conn, &event);
     event.acked += conn->flight->untold;
     conn->flight->untold = 0;
-    if (conn->recovery == TN_RECOVERY_NONE)
-        tn_cwv_acked(&conn->flight->cwv, event.acked, conn->cc.cwnd, &now);
     conn->cc.ops->acked(&conn->cc, &event);
 }
 

@@ -10,8 +10,11 @@ enum { PORT = 80, PEER_PORT = 4000, ISS = 1000, TS = 500000 };
 struct side {
     struct hn hn;
     struct tenon_tcp *conn;
-    tenon_u32 seq, ack, ts;      /* the peer's next segment */
+    tenon_u32 seq, ack, ts, echo; /* the peer's next segment */
     unsigned received, acked, closed;
+    unsigned unread;             /* of what was received, while lazy */
+    int lazy;                    /* it reads later */
+    int plain;                   /* without timestamps */
 };
 
 static void side_opened(struct tenon_tcp *conn, void *app)
@@ -27,7 +30,10 @@ static void side_received(struct tenon_tcp *conn, void *app, const struct tenon_
         for (tenon_u32 k = 0; k < spans[i].len; k++)
             HN_EQUAL(tenon_span_data(&spans[i])[k], (side->received + k) & 0xFF);
         side->received += spans[i].len;
-        tenon_tcp_consumed(conn, spans[i].len);
+        if (side->lazy)
+            side->unread += spans[i].len;
+        else
+            tenon_tcp_consumed(conn, spans[i].len);
     }
 }
 
@@ -92,8 +98,15 @@ static void frame_next(struct frame *frame, const struct side *side, unsigned n)
     hn_put16(p + TCP + 14, 30000);
     hn_put32(p + TCP + 20, 0x0101080A);
     hn_put32(p + TCP + 24, side->ts);
+    hn_put32(p + TCP + 28, side->echo);
     for (unsigned i = 0; i < n; i++)
         p[DATA + i] = (tenon_u8)(side->seq - (ISS + 1) + i);
+    if (side->plain) {
+        memmove(p + TCP + 20, p + DATA, n);
+        p[TCP + 12] = 0x50;
+        frame->len -= 12;
+        hn_put16(p + IP + 2, frame->len - ETH);
+    }
 }
 
 static void frame_sum(struct frame *frame)
@@ -124,15 +137,17 @@ static unsigned usual(struct side *side, unsigned n)
     return predicted(side, 1, &frame);
 }
 
-static void side_open(struct side *side)
+enum { PLAIN = 1, WITH_ECN = 2 };
+
+static void side_open_conf(struct side *side, const struct tenon_conf *conf, unsigned how)
 {
-    static const tenon_u8 offer[] = { 2, 4, 5, 180, 4, 2, 8, 10, 0, 7, 161, 32, 0, 0, 0, 0, 1, 3, 3, 0 };
+    static const tenon_u8 offer[] = { 2, 4, 5, 180, 1, 3, 3, 0, 4, 2, 8, 10, 0, 7, 161, 32, 0, 0, 0, 0 };
     struct tenon_tcp_listener *listener;
     struct tenon_addr at;
     struct seg seg;
 
     memset(side, 0, sizeof *side);
-    seg_open(&side->hn, NULL);
+    seg_open(&side->hn, conf);
     memset(&at, 0, sizeof at);
     at.port = PORT;
     HN_EQUAL(tenon_tcp_listen(side->hn.stack, &listener, &at, &side_events, side, 8), TENON_OK);
@@ -142,18 +157,24 @@ static void side_open(struct side *side)
     seg.sport = PEER_PORT;
     seg.dport = PORT;
     seg.seq = ISS;
-    seg.flags = SEG_SYN;
+    seg.flags = SEG_SYN | (how & WITH_ECN ? SEG_ECE | SEG_CWR : 0);
     seg.wnd = 30000;
     seg.options = offer;
-    seg.noptions = sizeof offer;
+    seg.noptions = how & PLAIN ? 8 : sizeof offer;
     seg_inject(&side->hn, &seg);
     hn_run_ms(&side->hn, 1);
     HN_CHECK(seg_next(&side->hn, &seg) && seg.flags == (SEG_SYN | SEG_ACK));
     side->seq = ISS + 1;
     side->ack = seg.seq + 1;
     side->ts = TS;
+    side->plain = how & PLAIN;
     HN_EQUAL(usual(side, 0), 0);    /* it completes the handshake: nothing usual */
     HN_CHECK(side->conn != NULL && side->conn->state == TENON_TCP_ESTABLISHED);
+}
+
+static void side_open(struct side *side)
+{
+    side_open_conf(side, NULL, 0);
 }
 
 /* ---- tests ---- */
@@ -200,7 +221,7 @@ static void what_is_odd(void)
         { "an ACK of what was never sent", TCP + 8, 0x7F, SUMMED, TENON_STAT_TCP_BAD_ACK, 0 },
         { "FIN", TCP + 13, SEG_ACK | SEG_FIN, SUMMED, TENON_STAT_COUNT, 10 },
         { "URG", TCP + 13, SEG_ACK | SEG_URG, SUMMED, TENON_STAT_COUNT, 10 },
-        { "ECE", TCP + 13, SEG_ACK | 64, SUMMED, TENON_STAT_COUNT, 10 },
+        { "ECE", TCP + 13, SEG_ACK | SEG_ECE, SUMMED, TENON_STAT_COUNT, 10 },
         { "no ACK", TCP + 13, SEG_PSH, SUMMED, TENON_STAT_COUNT, 0 },
         { "SYN", TCP + 13, SEG_ACK | SEG_SYN, SUMMED, TENON_STAT_TCP_CHALLENGE_ACK, 0 },
         { "an old timestamp", TCP + 24, 0xFF, SUMMED, TENON_STAT_TCP_PAWS, 0 },
@@ -208,6 +229,7 @@ static void what_is_odd(void)
         { "a wrong TCP checksum", DATA, 0x55, IP_SUMMED, TENON_STAT_TCP_BAD_CSUM, 0 },
         { "a wrong IP checksum", IP + 8, 63, RAW, TENON_STAT_IP4_BAD_CSUM, 0 },
         { "congestion met", IP + 1, 3, SUMMED, TENON_STAT_COUNT, 10 },
+        { "another protocol", IP + 9, 17, SUMMED, TENON_STAT_COUNT, 0 },
         { "more fragments", IP + 6, 0x20, SUMMED, TENON_STAT_COUNT, 0 },
         { "another host's frame", 5, 0x77, SUMMED, TENON_STAT_ETH_NOT_OURS, 0 },
         { "another version of IP", IP, 0x55, SUMMED, TENON_STAT_IP4_BAD_HEADER, 0 },
@@ -351,6 +373,294 @@ static void small_buffers(void)
     hn_close(&side.hn);
 }
 
+/* ---- the same history, once by the short way and once by the general one ---- */
+
+struct field {
+    const char *name;
+    size_t at, bytes;
+};
+
+#define OF_CONN(field) \
+    { \
+#field, offsetof(struct tenon_tcp, field), sizeof((struct tenon_tcp *)0)->field \
+    }
+#define OF_FLIGHT(field) \
+    { \
+#field, offsetof(struct tn_flight, field), sizeof((struct tn_flight *)0)->field \
+    }
+
+/* What a connection knows. The short way keeps to itself: headers, what the congestion control has not been told yet,
+ * and from which window the pacing rate was made. */
+static const struct field conn_fields[] = {
+    OF_CONN(flags),
+    OF_CONN(state),
+    OF_CONN(recovery),
+    OF_CONN(ecn),
+    OF_CONN(why),
+    OF_CONN(backoff),
+    OF_CONN(keepalives),
+    OF_CONN(mss),
+    OF_CONN(rcv_mss),
+    OF_CONN(snd_una),
+    OF_CONN(snd_nxt),
+    OF_CONN(snd_end),
+    OF_CONN(snd_wnd),
+    OF_CONN(snd_wl1),
+    OF_CONN(snd_wnd_max),
+    OF_CONN(rcv_nxt),
+    OF_CONN(rcv_adv),
+    OF_CONN(rcv_acked),
+    OF_CONN(rcv_unconsumed),
+    OF_CONN(ts_recent),
+    OF_CONN(srtt8),
+    OF_CONN(rttvar4),
+    OF_CONN(min_rtt_us),
+    OF_CONN(cc.cwnd),
+    OF_CONN(cc.ssthresh),
+    OF_CONN(last_rcv_ms),
+    OF_CONN(last_text_ms),
+    OF_CONN(progress_ms),
+    OF_CONN(mtu_acked),
+    OF_CONN(path_mtu),
+};
+
+static const struct field flight_fields[] = {
+    OF_FLIGHT(recover),     OF_FLIGHT(rtx_nxt),     OF_FLIGHT(lost_edge),
+    OF_FLIGHT(reno_sacked), OF_FLIGHT(ecn_recover), OF_FLIGHT(total_delivered),
+    OF_FLIGHT(total_lost),  OF_FLIGHT(rto_us),      OF_FLIGHT(min_rtt_ms),
+    OF_FLIGHT(rtx_timer),   OF_FLIGHT(dupacks),     OF_FLIGHT(dup_left),
+    OF_FLIGHT(dup_right),   OF_FLIGHT(rcv_held),    OF_FLIGHT(again_n),
+    OF_FLIGHT(again_high),  OF_FLIGHT(rack_valid),  OF_FLIGHT(reo_wait_us),
+    OF_FLIGHT(reordered),   OF_FLIGHT(tlp),         OF_FLIGHT(tlp_sampled),
+    OF_FLIGHT(undo),        OF_FLIGHT(frto),        OF_FLIGHT(mtu_sent),
+    OF_FLIGHT(mtu_claim),
+};
+
+static void same_fields(const void *a, const void *b, const struct field *fields, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        hn_row = fields[i].name;
+        HN_CHECK(memcmp((const char *)a + fields[i].at, (const char *)b + fields[i].at, fields[i].bytes) == 0);
+    }
+    hn_row = "";
+}
+
+/* Marks that mean something only while a flag is set, and the records of what is in flight. */
+static void same_flight(const struct tenon_tcp *a, const struct tenon_tcp *b)
+{
+    const struct tn_flight *x = a->flight, *y = b->flight;
+
+    same_fields(x, y, flight_fields, TENON_ARRAY_LEN(flight_fields));
+    if (a->flags & TN_TCP_F_RTT_TIMING) {
+        HN_EQUAL(x->rtt_seq, y->rtt_seq);
+        HN_EQUAL(x->rtt_start_us, y->rtt_start_us);
+    }
+    if (x->rack_valid) {
+        HN_EQUAL(x->rack_sent_us, y->rack_sent_us);
+        HN_EQUAL(x->rack_end, y->rack_end);
+        HN_EQUAL(x->rack_rtt_us, y->rack_rtt_us);
+    }
+    if (a->flags & TN_TCP_F_RTX_ARMED)
+        HN_EQUAL(x->rtx_when, y->rtx_when);
+    if (a->snd_una != a->snd_nxt)    /* else it may say when silence was noticed */
+        HN_EQUAL(x->last_snd_ms, y->last_snd_ms);
+    if (a->flags & TN_TCP_F_ACK_ARMED)
+        HN_EQUAL(a->ack_when, b->ack_when);
+    HN_EQUAL(x->last - x->first, y->last - y->first);
+    for (tenon_u32 i = 0; i < x->last - x->first && x->last - x->first == y->last - y->first; i++) {
+        const struct tn_sent *s = &x->ring[(x->first + i) & (x->cap - 1)], *t = &y->ring[(y->first + i) & (y->cap - 1)];
+
+        HN_EQUAL(s->end, t->end);
+        HN_EQUAL(s->sent_us, t->sent_us);
+        HN_EQUAL(s->size, t->size);
+    }
+    if (x->untold == 0)
+        HN_CHECK(memcmp(a->cc.words, b->cc.words, TENON_CC_WORDS * sizeof *a->cc.words) == 0);
+}
+
+/* What has left is the same, byte by byte. The peer learns how far we are. */
+static void same_frames(struct side way[2], tenon_u32 *end)
+{
+    HN_EQUAL(hn_left(&way[0].hn), hn_left(&way[1].hn));
+    while (hn_left(&way[0].hn) > 0 && hn_left(&way[1].hn) > 0) {
+        const struct hn_sent *a = hn_next(&way[0].hn), *b = hn_next(&way[1].hn);
+        const tenon_u8 *tcp = a->bytes + TCP;
+        tenon_u32 to;
+
+        HN_EQUAL(a->at_us, b->at_us);
+        HN_CHECK(a->len == b->len && memcmp(a->bytes, b->bytes, a->len) == 0);
+        if (a->len < TCP + 20 || a->bytes[IP + 9] != 6)
+            continue;
+        to = hn_get32(tcp + 4) + (hn_get16(a->bytes + IP + 2) - 20 - (tenon_u32)(tcp[12] >> 4) * 4);
+        if ((tenon_i32)(to - *end) > 0)
+            *end = to;
+        if (tcp[12] == 0x80)
+            way[0].echo = way[1].echo = hn_get32(tcp + 24);
+    }
+    hn_forget(&way[0].hn);
+    hn_forget(&way[1].hn);
+}
+
+static void same_everything(struct side way[2])
+{
+    const struct tenon_tcp *a = way[0].conn, *b = way[1].conn;
+    struct tenon_tcp_info info[2];
+
+    same_fields(a, b, conn_fields, TENON_ARRAY_LEN(conn_fields));
+    HN_EQUAL(a->flight == NULL, b->flight == NULL);
+    if (a->flight != NULL && b->flight != NULL)
+        same_flight(a, b);
+    tenon_tcp_status(a, &info[0]);
+    tenon_tcp_status(b, &info[1]);
+    for (unsigned i = 0; i < TENON_TCP_WAIT_COUNT; i++) {
+        HN_EQUAL(info[0].waited_ms[i], info[1].waited_ms[i]);
+        HN_EQUAL(info[0].waited_us[i], info[1].waited_us[i]);
+    }
+    for (unsigned i = 0; i < TENON_STAT_COUNT; i++) {
+        hn_row = tenon_stat_name((enum tenon_stat)i);
+        if (i != TENON_STAT_TCP_PREDICTED)
+            HN_EQUAL(hn_stat(&way[0].hn, (enum tenon_stat)i), hn_stat(&way[1].hn, (enum tenon_stat)i));
+    }
+    hn_row = "";
+    HN_EQUAL(way[0].received, way[1].received);
+    HN_EQUAL(way[0].acked, way[1].acked);
+}
+
+static tenon_u32 same_roll(tenon_u32 *dice, tenon_u32 n)
+{
+    *dice = *dice * 1664525U + 1013904223U;
+    return (*dice >> 16) % n;
+}
+
+/* A segment of the peer, which acknowledges some of what it has seen. */
+static void same_segment(struct side way[2], tenon_u32 *dice, unsigned n, tenon_u32 end)
+{
+    static const unsigned windows[] = { 30000, 30000, 30000, 20000, 65535, 3000 };
+    const tenon_u32 part = same_roll(dice, 3), open = end - way[0].ack;
+    const unsigned window = windows[same_roll(dice, TENON_ARRAY_LEN(windows))];
+    const tenon_u32 odd = same_roll(dice, 40), ack = way[0].ack + (part == 0 ? 0 : part == 1 ? open / 2 : open);
+
+    for (unsigned i = 0; i < 2; i++) {
+        struct side *side = &way[i];
+        struct frame frame;
+
+        side->ack = ack;
+        side->ts = TS + side->hn.now_us / 1000;
+        side->seq = side->conn->rcv_nxt;
+        if (odd == 0 && n > 0)
+            side->seq += 700;    /* a hole */
+        if (odd == 1)
+            side->seq -= 1;      /* again */
+        frame_next(&frame, side, n);
+        hn_put16(frame.bytes + TCP + 14, window);
+        if (odd == 2)
+            frame.bytes[IP + 1] = 3;
+        if (odd == 3)
+            frame.bytes[TCP + 13] |= SEG_URG;
+        if (odd == 4)
+            frame.bytes[TCP + 13] |= SEG_CWR;
+        if (odd == 5 && part > 0)
+            frame.bytes[TCP + 13] |= SEG_ECE;
+        frame_sum(&frame);
+        hn_inject(&side->hn, 1, frame.bytes, frame.len);
+    }
+}
+
+/* The application writes, reads late, acknowledges by hand, changes its mind. */
+static void same_wish(struct side *side, tenon_u32 what, tenon_u32 value)
+{
+    static const tenon_u8 bytes[20000];
+    static const unsigned sizes[] = { 1, 100, 128, 129, 1448, 5000, 20000 };
+    tenon_u8 mac[6];
+
+    switch (what) {
+    case 0: HN_EQUAL(tenon_tcp_set(side->conn, TENON_TCP_NODELAY, value % 2), TENON_OK); break;
+    case 1: HN_EQUAL(tenon_tcp_set(side->conn, TENON_TCP_TOS, value % 2 ? 0x28 : 0), TENON_OK); break;
+    case 2: HN_EQUAL(tenon_tcp_set(side->conn, TENON_TCP_TTL, 60 + value % 5), TENON_OK); break;
+    case 3: HN_EQUAL(tenon_tcp_set(side->conn, TENON_TCP_CORK, value % 3 == 0), TENON_OK); break;
+    case 4: HN_EQUAL(tenon_tcp_set(side->conn, TENON_TCP_ACK_BY_HAND, value % 3 == 0), TENON_OK); break;
+    case 5:
+        if (side->conn->flight != NULL && side->conn->flight->rcv_held > 0)
+            tenon_tcp_ack(side->conn, side->conn->flight->rcv_held - value % side->conn->flight->rcv_held);
+        break;
+    case 6:
+        side->lazy = value % 2 == 0;
+        tenon_tcp_consumed(side->conn, side->unread);
+        side->unread = 0;
+        break;
+    case 7: {
+        const struct tenon_ip router = hn_ip("10.0.0.2");
+
+        HN_EQUAL(tenon_neighbour_set(side->hn.stack, 1, &router, hn_mac(mac, 1, 2 + value % 2)), TENON_OK);
+        break;
+    }
+    default: (void)tenon_tcp_write(side->conn, bytes, sizes[value % TENON_ARRAY_LEN(sizes)]); break;
+    }
+}
+
+static void same_step(struct side way[2], tenon_u32 *dice, tenon_u32 end)
+{
+    static const unsigned sizes[] = { 1, 10, 500, 1400 };
+    static const tenon_u32 times_us[] = { 10, 300, 1000, 2500, 7000, 45000, 300000 };
+    const tenon_u32 what = same_roll(dice, 10), which = same_roll(dice, 16), value = same_roll(dice, 1000);
+
+    if (what < 3) {
+        same_segment(way, dice, sizes[value % TENON_ARRAY_LEN(sizes)], end);
+    } else if (what < 5) {
+        same_segment(way, dice, 0, end);
+    } else if (what < 7) {
+        same_wish(&way[0], which, value);
+        same_wish(&way[1], which, value);
+    }
+    for (unsigned i = 0; i < 2; i++)
+        hn_run(&way[i].hn, what < 7 ? value % 2 : times_us[value % TENON_ARRAY_LEN(times_us)]);
+}
+
+static void same_trace(void *host, const struct tenon_trace_event *event)
+{
+    (void)host;
+    (void)event;
+}
+
+/* Who is traced goes the general way always. @return segments that have gone the short way */
+static tenon_u32 same_history(tenon_u32 seed, unsigned how)
+{
+    static struct side way[2];
+    struct tenon_conf conf;
+    tenon_u32 dice = seed, end, short_way;
+
+    tenon_conf_default(&conf);
+    for (unsigned i = 0; i < 2; i++) {
+        conf.trace = i == 0 ? NULL : same_trace;
+        side_open_conf(&way[i], &conf, how);
+        HN_EQUAL(tenon_tcp_set(way[i].conn, TENON_TCP_PACING, 0), TENON_OK);
+    }
+    end = way[0].ack;
+    for (unsigned step = 0; step < 500 && hn_failures == 0 && way[0].conn != NULL && way[1].conn != NULL; step++) {
+        same_step(way, &dice, end);
+        same_frames(way, &end);
+        HN_EQUAL(way[0].closed, way[1].closed);
+        if (way[0].conn != NULL && way[1].conn != NULL)
+            same_everything(way);
+        if (hn_failures > 0)
+            fprintf(stderr, "seed %u, how %u, step %u\n", (unsigned)seed, how, step);
+    }
+    short_way = hn_stat(&way[0].hn, TENON_STAT_TCP_PREDICTED);
+    HN_EQUAL(hn_stat(&way[1].hn, TENON_STAT_TCP_PREDICTED), 0);
+    hn_close(&way[0].hn);
+    hn_close(&way[1].hn);
+    return short_way;
+}
+
+static void both_ways(void)
+{
+    tenon_u32 short_way = 0;
+
+    for (tenon_u32 seed = 1; seed <= 100 && hn_failures == 0; seed++)
+        short_way += same_history(seed, seed % 4);
+    HN_CHECK(short_way > 5000);
+}
+
 static const struct hn_test tests[] = {
     { "what_is_expected", "", what_is_expected },
     { "what_is_odd", "", what_is_odd },
@@ -360,6 +670,7 @@ static const struct hn_test tests[] = {
     { "padding", "", padding },
     { "closed_by_us", "", closed_by_us },
     { "small_buffers", "", small_buffers },
+    { "both_ways", "", both_ways },
 };
 
 int main(int argc, char **argv)

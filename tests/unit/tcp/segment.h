@@ -5,7 +5,7 @@
 
 #include "harness.h"
 
-enum { SEG_FIN = 1, SEG_SYN = 2, SEG_RST = 4, SEG_PSH = 8, SEG_ACK = 16, SEG_URG = 32 };
+enum { SEG_FIN = 1, SEG_SYN = 2, SEG_RST = 4, SEG_PSH = 8, SEG_ACK = 16, SEG_URG = 32, SEG_ECE = 64, SEG_CWR = 128 };
 
 struct seg {
     struct tenon_ip src, dst;
