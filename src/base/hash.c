@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* SipHash-2-4 and HalfSipHash-1-3 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012), and a
- * generator made of the first. 64-bit words are pairs of 32-bit words here: low half first. */
+ * generator made of the first. 64-bit words are pairs of 32-bit words here, low half first; but where a size_t has
+ * 64 bits, it is one. */
 #include "base/hash.h"
 
 TENON_INLINE tenon_u32 hash_rotl(tenon_u32 x, unsigned by)
@@ -127,7 +128,18 @@ TENON_INLINE tenon_u32 hash_get32le(const tenon_u8 *p)
     return p[0] | (tenon_u32)p[1] << 8 | (tenon_u32)p[2] << 16 | (tenon_u32)p[3] << 24;
 }
 
-TENON_INTERNAL void tn_siphash(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u8 *bytes, unsigned n)
+/* What is left after all whole words, and the length: the word that comes last. */
+static void hash_last(tenon_u8 last[8], const tenon_u8 *bytes, unsigned n)
+{
+    unsigned i;
+
+    last[0] = last[1] = last[2] = last[3] = last[4] = last[5] = last[6] = 0;
+    last[7] = (tenon_u8)(n & 0xFF);
+    for (i = 0; i < (n & 7); i++)
+        last[i] = bytes[n - (n & 7) + i];
+}
+
+TENON_INTERNAL void tn_siphash_pairs(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u8 *bytes, unsigned n)
 {
     tenon_u8 last[8];
     struct hash_sip s;
@@ -136,16 +148,83 @@ TENON_INTERNAL void tn_siphash(tenon_u32 out[2], const struct tn_key128 *key, co
     hash_sip_start(&s, key);
     for (i = 0; n - i >= 8; i += 8)
         hash_sip_word(&s, hash_get32le(bytes + i), hash_get32le(bytes + i + 4));
-    last[0] = last[1] = last[2] = last[3] = last[4] = last[5] = last[6] = 0;
-    last[7] = (tenon_u8)(n & 0xFF);
-    for (; i < n; i++)
-        last[i & 7] = bytes[i];
+    hash_last(last, bytes, n);
     hash_sip_word(&s, hash_get32le(last), hash_get32le(last + 4));
     s.v2.lo ^= 0xFF;
     for (i = 0; i < 4; i++)
         hash_sip_round(&s);
     out[0] = s.v0.lo ^ s.v1.lo ^ s.v2.lo ^ s.v3.lo;
     out[1] = s.v0.hi ^ s.v1.hi ^ s.v2.hi ^ s.v3.hi;
+}
+
+/* The same where a size_t has 64 bits. On other machines nobody calls it; it compiles there too. */
+enum { HASH_WIDE_BITS = sizeof(size_t) * CHAR_BIT };
+
+struct hash_wide {
+    size_t v0, v1, v2, v3;
+};
+
+TENON_INLINE size_t hash_wide_rotl(size_t x, unsigned by)
+{
+    return x << by % HASH_WIDE_BITS | x >> (HASH_WIDE_BITS - by % HASH_WIDE_BITS) % HASH_WIDE_BITS;
+}
+
+TENON_INLINE size_t hash_wide_of(tenon_u32 lo, tenon_u32 hi)
+{
+    return (size_t)hi << HASH_WIDE_BITS / 2 | lo;
+}
+
+TENON_INLINE void hash_wide_round(struct hash_wide *s)
+{
+    s->v0 += s->v1;
+    s->v1 = hash_wide_rotl(s->v1, 13) ^ s->v0;
+    s->v0 = hash_wide_rotl(s->v0, 32);
+    s->v2 += s->v3;
+    s->v3 = hash_wide_rotl(s->v3, 16) ^ s->v2;
+    s->v0 += s->v3;
+    s->v3 = hash_wide_rotl(s->v3, 21) ^ s->v0;
+    s->v2 += s->v1;
+    s->v1 = hash_wide_rotl(s->v1, 17) ^ s->v2;
+    s->v2 = hash_wide_rotl(s->v2, 32);
+}
+
+TENON_INLINE void hash_wide_word(struct hash_wide *s, size_t word)
+{
+    s->v3 ^= word;
+    hash_wide_round(s);
+    hash_wide_round(s);
+    s->v0 ^= word;
+}
+
+static void hash_wide_sip(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u8 *bytes, unsigned n)
+{
+    const size_t k0 = hash_wide_of(key->k[0], key->k[1]), k1 = hash_wide_of(key->k[2], key->k[3]);
+    struct hash_wide s;
+    tenon_u8 last[8];
+    unsigned i;
+
+    s.v0 = k0 ^ hash_wide_of(0x70736575UL, 0x736F6D65UL);
+    s.v1 = k1 ^ hash_wide_of(0x6E646F6DUL, 0x646F7261UL);
+    s.v2 = k0 ^ hash_wide_of(0x6E657261UL, 0x6C796765UL);
+    s.v3 = k1 ^ hash_wide_of(0x79746573UL, 0x74656462UL);
+    for (i = 0; n - i >= 8; i += 8)
+        hash_wide_word(&s, hash_wide_of(hash_get32le(bytes + i), hash_get32le(bytes + i + 4)));
+    hash_last(last, bytes, n);
+    hash_wide_word(&s, hash_wide_of(hash_get32le(last), hash_get32le(last + 4)));
+    s.v2 ^= 0xFF;
+    for (i = 0; i < 4; i++)
+        hash_wide_round(&s);
+    s.v0 ^= s.v1 ^ s.v2 ^ s.v3;
+    out[0] = (tenon_u32)(s.v0 & 0xFFFFFFFFUL);
+    out[1] = (tenon_u32)(s.v0 >> HASH_WIDE_BITS / 2 & 0xFFFFFFFFUL);
+}
+
+TENON_INTERNAL void tn_siphash(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u8 *bytes, unsigned n)
+{
+    if (HASH_WIDE_BITS == 64)
+        hash_wide_sip(out, key, bytes, n);
+    else
+        tn_siphash_pairs(out, key, bytes, n);
 }
 
 /* ---- random numbers -------------------------------------------------------------------------- */

@@ -18,13 +18,13 @@ static void api_send_syn(struct tenon_tcp *conn)
     tn_tcp_local(conn, &local);
     tn_tcp_remote(conn, &remote);
     tn_tcp_offer(conn);
-    conn->flight->iss = tn_tcp_isn(stack, &local, &remote);
+    conn->flight->iss = tn_tcp_isn(stack, &local, &remote, &conn->ts_offset);
     conn->snd_una = conn->flight->iss;
     conn->snd_nxt = conn->flight->iss + 1;
     conn->snd_end = conn->flight->iss + 1;
     tn_flight_begin(conn, conn->snd_una);
     conn->flags |= TN_TCP_F_ACTIVE | TN_TCP_F_SYN_QUEUED;
-    tn_tcp_enter_table(conn);
+    tn_htab_insert(&stack->tcp.conns, &conn->ends.node, conn->ends.node.hash);
     tn_tcp_set_state(conn, TENON_TCP_SYN_SENT);
     tn_count(stack, TENON_STAT_TCP_ACTIVE_OPEN);
     tn_tcp_make_ready(conn);
@@ -45,9 +45,11 @@ static int api_choose_ends(struct tenon_tcp *conn, const struct tenon_addr *from
         return TENON_EINVAL;
     if (tenon_ip_equal(&local.ip, &remote.ip) && local.port == remote.port)
         return TENON_EINVAL;    /* 9293-SIMO-2: a connection to itself is refused */
-    if (local.port != 0)
-        return tn_tcp_find(stack, &local, &remote) == NULL ? TENON_OK : TENON_EINUSE;
-    local.port = tn_tcp_choose_port(stack, &local, &remote);
+    if (local.port != 0) {
+        conn->ends.node.hash = tn_tcp_hash(stack, &local, &remote);
+        return tn_tcp_find_hash(stack, &local, &remote, conn->ends.node.hash) == NULL ? TENON_OK : TENON_EINUSE;
+    }
+    local.port = tn_tcp_choose_port(stack, &local, &remote, &conn->ends.node.hash);
     conn->ends.node.word |= (tenon_u32)local.port << 16;
     return local.port == 0 ? TENON_EINUSE : TENON_OK;
 }

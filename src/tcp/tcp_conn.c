@@ -37,10 +37,10 @@ static const struct tenon_ip *conn_remote_ip(const struct tn_tcp_ends *ends)
     return tn_tcp_remote_ip((const struct tenon_tcp *)(const void *)ends);
 }
 
-TENON_INTERNAL struct tn_tcp_ends *tn_tcp_find(struct tenon *stack, const struct tenon_addr *local,
-                                               const struct tenon_addr *remote)
+TENON_INTERNAL struct tn_tcp_ends *tn_tcp_find_hash(struct tenon *stack, const struct tenon_addr *local,
+                                                    const struct tenon_addr *remote, tenon_u32 hash)
 {
-    const tenon_u32 hash = tn_tcp_hash(stack, local, remote), ports = conn_ports(local, remote);
+    const tenon_u32 ports = conn_ports(local, remote);
     struct tn_hnode *node;
 
     for (node = tn_htab_chain(&stack->tcp.conns, hash); node != NULL; node = node->next) {
@@ -51,6 +51,12 @@ TENON_INTERNAL struct tn_tcp_ends *tn_tcp_find(struct tenon *stack, const struct
             return ends;
     }
     return NULL;
+}
+
+TENON_INTERNAL struct tn_tcp_ends *tn_tcp_find(struct tenon *stack, const struct tenon_addr *local,
+                                               const struct tenon_addr *remote)
+{
+    return tn_tcp_find_hash(stack, local, remote, tn_tcp_hash(stack, local, remote));
 }
 
 TENON_INTERNAL void tn_tcp_make_ready(struct tenon_tcp *conn)
@@ -145,15 +151,6 @@ TENON_INTERNAL void tn_tcp_remote(const struct tenon_tcp *conn, struct tenon_add
     remote->netif = conn->path->scope;
 }
 
-TENON_INTERNAL void tn_tcp_enter_table(struct tenon_tcp *conn)
-{
-    struct tenon_addr local, remote;
-
-    tn_tcp_local(conn, &local);
-    tn_tcp_remote(conn, &remote);
-    tn_htab_insert(&conn->stack->tcp.conns, &conn->ends.node, tn_tcp_hash(conn->stack, &local, &remote));
-}
-
 TENON_INTERNAL tenon_u8 tn_tcp_wscale_for(tenon_u32 rcv_buf)
 {
     tenon_u8 shift = 0;
@@ -165,10 +162,6 @@ TENON_INTERNAL tenon_u8 tn_tcp_wscale_for(tenon_u32 rcv_buf)
 
 TENON_INTERNAL void tn_tcp_offer(struct tenon_tcp *conn)
 {
-    struct tenon_addr local, remote;
-
-    tn_tcp_local(conn, &local);
-    tn_tcp_remote(conn, &remote);
     if (tn_tcp_opt(conn, TENON_TCP_TIMESTAMPS))
         conn->flags |= TN_TCP_F_TIMESTAMPS;
     if (tn_tcp_opt(conn, TENON_TCP_SACK))
@@ -177,7 +170,6 @@ TENON_INTERNAL void tn_tcp_offer(struct tenon_tcp *conn)
         conn->flags |= TN_TCP_F_WSCALE;
         conn->rcv_wscale = tn_tcp_wscale_for(tn_tcp_opt(conn, TENON_TCP_RCV_BUF));
     }
-    conn->ts_offset = tn_tcp_ts_offset(conn->stack, &local, &remote);
 }
 
 /* IP header + TCP header without options. */

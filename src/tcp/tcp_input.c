@@ -426,7 +426,8 @@ static void input_demux(struct tenon *stack, struct tn_seg *seg)
     remote.ip = seg->pkt->src;
     remote.port = seg->sport;
     remote.netif = 0;
-    ends = tn_tcp_find(stack, &local, &remote);
+    seg->hash = tn_tcp_hash(stack, &local, &remote);
+    ends = tn_tcp_find_hash(stack, &local, &remote, seg->hash);
     if (ends != NULL && ends->is_time_wait) {
         if (tn_time_wait_input(stack, (struct tn_time_wait *)(void *)ends, seg))
             return;

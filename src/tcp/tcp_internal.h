@@ -233,6 +233,7 @@ struct tn_seg {
     tenon_u32 wnd;                   /* as in the header, not scaled */
     tenon_u16 sport, dport, urgent;
     tenon_u8 flags;
+    tenon_u32 hash;                  /* tn_tcp_hash() of its ends */
     tenon_u8 reused;                 /* a SYN that ended a TIME-WAIT: our ISN must be behind iss_min */
     tenon_u32 iss_min;
     struct tn_tcp_options options;
@@ -247,7 +248,6 @@ TENON_INTERNAL struct tenon_tcp *tn_tcp_new(struct tenon *stack, struct tn_tcp_o
  * 0 the path's. @return TENON_OK or an error of tn_path_get() */
 TENON_INTERNAL int tn_tcp_attach(struct tenon_tcp *conn, const struct tenon_addr *local,
                                  const struct tenon_addr *remote);
-TENON_INTERNAL void tn_tcp_enter_table(struct tenon_tcp *conn);
 /* Its ends, as others speak of them. */
 TENON_INTERNAL void tn_tcp_local(const struct tenon_tcp *conn, struct tenon_addr *local);
 TENON_INTERNAL void tn_tcp_remote(const struct tenon_tcp *conn, struct tenon_addr *remote);
@@ -270,6 +270,9 @@ TENON_INLINE int tn_tcp_holds(const struct tenon_tcp *conn)
 TENON_INTERNAL void tn_tcp_enter_time_wait(struct tenon_tcp *conn);
 TENON_INTERNAL struct tn_tcp_ends *tn_tcp_find(struct tenon *stack, const struct tenon_addr *local,
                                                const struct tenon_addr *remote);
+/* The same for who knows tn_tcp_hash(). */
+TENON_INTERNAL struct tn_tcp_ends *tn_tcp_find_hash(struct tenon *stack, const struct tenon_addr *local,
+                                                    const struct tenon_addr *remote, tenon_u32 hash);
 TENON_INTERNAL tenon_u32 tn_tcp_hash(const struct tenon *stack, const struct tenon_addr *local,
                                      const struct tenon_addr *remote);
 TENON_INTERNAL void tn_tcp_make_ready(struct tenon_tcp *conn);
@@ -297,8 +300,10 @@ TENON_INLINE tenon_u32 tn_tcp_opt(const struct tenon_tcp *conn, enum tenon_tcp_o
 
 /* ---- tcp_secret.c: what nobody may predict --------------------------------------------------------------- */
 
+/* What SYN and SYN-ACK begin with: the sequence number, and what is added to the clock of timestamps. */
 TENON_INTERNAL tenon_u32 tn_tcp_isn(struct tenon *stack, const struct tenon_addr *local,
-                                    const struct tenon_addr *remote);
+                                    const struct tenon_addr *remote, tenon_u32 *ts_offset);
+/* The latter alone. */
 TENON_INTERNAL tenon_u32 tn_tcp_ts_offset(struct tenon *stack, const struct tenon_addr *local,
                                           const struct tenon_addr *remote);
 /* What SYN cookies are made of. */
@@ -306,9 +311,9 @@ TENON_INTERNAL tenon_u32 tn_tcp_cookie_hash(struct tenon *stack, const struct te
                                             const struct tenon_addr *remote, const tenon_u32 more[2]);
 /* The key of Fast Open cookies, a new one for each period. */
 TENON_INTERNAL void tn_tcp_fastopen_key(struct tn_key128 *key, const struct tenon *stack, tenon_u32 period);
-/* A free local port towards `remote`. @return 0: none is free */
+/* A free local port towards `remote`, and tn_tcp_hash() of both ends with it. @return 0: none is free */
 TENON_INTERNAL tenon_u16 tn_tcp_choose_port(struct tenon *stack, const struct tenon_addr *local,
-                                            const struct tenon_addr *remote);
+                                            const struct tenon_addr *remote, tenon_u32 *hash);
 
 /* ---- tcp_listen.c -------------------------------------------------------------------------------------- */
 

@@ -241,23 +241,29 @@ static void listen_decide(struct tenon_tcp *conn, enum tenon_verdict verdict)
     }
 }
 
+/* What we answer a SYN with. */
+struct listen_numbers {
+    struct tenon_addr local, remote;
+    tenon_u32 iss, ts_offset;
+};
+
 /* A connection in SYN-RECEIVED. @return NULL: none could be made */
-static struct tenon_tcp *listen_new(struct tenon_tcp_listener *listener, const struct tn_seg *syn, tenon_u32 iss)
+static struct tenon_tcp *listen_new(struct tenon_tcp_listener *listener, const struct tn_seg *syn,
+                                    const struct listen_numbers *numbers)
 {
     struct tenon *stack = listener->stack;
     struct tenon_tcp *conn = tn_tcp_new(stack, listener->opts);
-    struct tenon_addr local, remote;
 
     if (conn == NULL)
         return NULL;
     listen_fill(conn, listener, syn);
-    tn_tcp_ends_of(syn, &local, &remote);
-    if (tn_tcp_attach(conn, &local, &remote) != TENON_OK) {
+    if (tn_tcp_attach(conn, &numbers->local, &numbers->remote) != TENON_OK) {
         tn_tcp_end(conn, TENON_EUNREACH, 1);
         return NULL;
     }
-    listen_receive_syn(conn, syn, iss);
-    tn_tcp_enter_table(conn);
+    conn->ts_offset = numbers->ts_offset;
+    listen_receive_syn(conn, syn, numbers->iss);
+    tn_htab_insert(&stack->tcp.conns, &conn->ends.node, syn->hash);
     tn_tcp_set_state(conn, TENON_TCP_SYN_RECEIVED);
     listen_enter_backlog(conn);
     return conn;
@@ -270,16 +276,15 @@ static enum tenon_verdict listen_ask(struct tenon_tcp *conn)
 
 static void listen_open(struct tenon_tcp_listener *listener, const struct tn_seg *seg)
 {
-    struct tenon_addr local, remote;
+    struct listen_numbers numbers;
     enum tenon_verdict verdict;
     struct tenon_tcp *conn;
-    tenon_u32 iss;
 
-    tn_tcp_ends_of(seg, &local, &remote);
-    iss = tn_tcp_isn(listener->stack, &local, &remote);
-    if (seg->reused && tn_seq_lt(iss, seg->iss_min))
-        iss = seg->iss_min;
-    conn = listen_new(listener, seg, iss);
+    tn_tcp_ends_of(seg, &numbers.local, &numbers.remote);
+    numbers.iss = tn_tcp_isn(listener->stack, &numbers.local, &numbers.remote, &numbers.ts_offset);
+    if (seg->reused && tn_seq_lt(numbers.iss, seg->iss_min))
+        numbers.iss = seg->iss_min;
+    conn = listen_new(listener, seg, &numbers);
     if (conn == NULL)
         return;
     conn->flags |= TN_TCP_F_SYN_QUEUED;
@@ -336,13 +341,17 @@ static void listen_decide_cookie(struct tenon_tcp *conn, enum tenon_verdict verd
  * connection is told when the flood is over. @return 0: cookies are not under way */
 static int listen_open_by_cookie(struct tenon_tcp_listener *listener, struct tn_seg *seg)
 {
+    struct listen_numbers numbers;
     enum tenon_verdict verdict;
     struct tenon_tcp *conn;
     struct tn_seg syn;
 
     if (!tn_cookie_check(listener, seg, &syn))
         return listener->cookies;
-    conn = listen_new(listener, &syn, seg->ack - 1);
+    tn_tcp_ends_of(seg, &numbers.local, &numbers.remote);
+    numbers.iss = seg->ack - 1;
+    numbers.ts_offset = tn_tcp_ts_offset(listener->stack, &numbers.local, &numbers.remote);
+    conn = listen_new(listener, &syn, &numbers);
     if (conn == NULL)
         return 1;
     tn_count(conn->stack, TENON_STAT_TCP_COOKIE_GOOD);

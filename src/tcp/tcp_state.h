@@ -38,6 +38,7 @@ struct tn_tcp_state {
     tenon_u32 ooo_bytes;                       /* held out of order by all connections */
     tenon_u32 next_id;
     tenon_u16 *port_counters;                  /* RFC 6056 3.3.4: [conf.tcp_port_counters] */
+    tenon_u32 steps, nsteps;                   /* random steps that these go on by: 3 bits each, so many are left */
     tenon_u32 rst_tokens, rst_tokens_ms;
     struct tn_fastopen *fastopen;              /* NULL until Fast Open is used */
     tenon_u32 transparent;                     /* listeners that take foreign addresses, and foreign connections */

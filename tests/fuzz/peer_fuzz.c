@@ -398,13 +398,14 @@ static uint32_t isn_wanted;
 
 /* Linked with --wrap=tn_tcp_isn: the instance's numbers begin where the input says. */
 struct tenon;
-tenon_u32 __wrap_tn_tcp_isn(struct tenon *stack, const struct tenon_addr *local, const struct tenon_addr *remote);
+tenon_u32 tn_tcp_ts_offset(struct tenon *stack, const struct tenon_addr *local, const struct tenon_addr *remote);
+tenon_u32 __wrap_tn_tcp_isn(struct tenon *stack, const struct tenon_addr *local, const struct tenon_addr *remote,
+                            tenon_u32 *ts_offset);
 
-tenon_u32 __wrap_tn_tcp_isn(struct tenon *stack, const struct tenon_addr *local, const struct tenon_addr *remote)
+tenon_u32 __wrap_tn_tcp_isn(struct tenon *stack, const struct tenon_addr *local, const struct tenon_addr *remote,
+                            tenon_u32 *ts_offset)
 {
-    (void)stack;
-    (void)local;
-    (void)remote;
+    *ts_offset = tn_tcp_ts_offset(stack, local, remote);
     return isn_wanted;
 }
 

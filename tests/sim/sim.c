@@ -68,12 +68,15 @@ void tenon_panic(const char *file, unsigned line)
 /* The core's initial sequence numbers (linked with --wrap=tn_tcp_isn): in some histories the connections
  * start a few kilobytes before the wrap of the sequence space. */
 struct tenon;
-tenon_u32 __real_tn_tcp_isn(struct tenon *stack, const struct tenon_addr *local, const struct tenon_addr *remote);
-tenon_u32 __wrap_tn_tcp_isn(struct tenon *stack, const struct tenon_addr *local, const struct tenon_addr *remote);
+tenon_u32 __real_tn_tcp_isn(struct tenon *stack, const struct tenon_addr *local, const struct tenon_addr *remote,
+                            tenon_u32 *ts_offset);
+tenon_u32 __wrap_tn_tcp_isn(struct tenon *stack, const struct tenon_addr *local, const struct tenon_addr *remote,
+                            tenon_u32 *ts_offset);
 
-tenon_u32 __wrap_tn_tcp_isn(struct tenon *stack, const struct tenon_addr *local, const struct tenon_addr *remote)
+tenon_u32 __wrap_tn_tcp_isn(struct tenon *stack, const struct tenon_addr *local, const struct tenon_addr *remote,
+                            tenon_u32 *ts_offset)
 {
-    const tenon_u32 isn = __real_tn_tcp_isn(stack, local, remote);
+    const tenon_u32 isn = __real_tn_tcp_isn(stack, local, remote, ts_offset);
 
     if (!running || !running->plan->near_wrap)
         return isn;

@@ -62,16 +62,20 @@ static uint64_t plain_sip(uint64_t k0, uint64_t k1, const unsigned char *bytes, 
     return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
+/* In both ways: with words of 64 bits, where the machine has them, and with pairs. */
 static uint64_t our_sip(uint64_t k0, uint64_t k1, const unsigned char *bytes, unsigned n)
 {
     struct tn_key128 key;
-    tenon_u32 out[2];
+    tenon_u32 out[2], pairs[2];
 
     key.k[0] = (tenon_u32)k0;
     key.k[1] = (tenon_u32)(k0 >> 32);
     key.k[2] = (tenon_u32)k1;
     key.k[3] = (tenon_u32)(k1 >> 32);
     tn_siphash(out, &key, bytes, n);
+    tn_siphash_pairs(pairs, &key, bytes, n);
+    CHECK_EQ_U(pairs[0], out[0]);
+    CHECK_EQ_U(pairs[1], out[1]);
     return (uint64_t)out[1] << 32 | out[0];
 }
 
