@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* IPv4 input (RFC 791, RFC 1122 3.2.1): what is not meant for us, or cannot be true, ends here. */
+#include "base/bytes.h"
 #include "ip/ip_internal.h"
+#include "wire/checksum.h"
 #include "wire/wire.h"
 
 enum { IP4_OFFSET = 0x1FFF };
@@ -154,4 +156,59 @@ TENON_INTERNAL void tn_ip4_input(struct tenon *stack, struct tn_pkt *pkt)
         ip4_cut(stack, pkt, header);
     else
         ip4_header(stack, pkt);
+}
+
+/* ---- the usual packet --------------------------------------------------------------------------- */
+
+/* 20 bytes of header that are in order and say that this is all of the packet. @return its bytes; 0: something else */
+static tenon_u32 ip4_usual_total(const tenon_u8 *p, tenon_u32 bytes)
+{
+    const tenon_u32 total = get16be(p + 2);
+
+    if (p[0] != 0x45 || (get16be(p + 6) & (TN_IP4_MF | IP4_OFFSET)) != 0 || total < TN_IP4_BYTES || total > bytes)
+        return 0;
+    return tn_csum_sum20(p) == 0xFFFF ? total : 0;
+}
+
+/* From one host to us. */
+static int ip4_usual_ends(struct tenon *stack, const struct tn_pkt *pkt)
+{
+    return pkt->dst.w[3] >> 24 != 127 && !ip4_source_impossible(pkt->src.w[3]) &&
+           tn_ip_classify(stack, pkt->netif, &pkt->dst) == TN_DST_OURS &&
+           tn_ip_classify(stack, pkt->netif, &pkt->src) == TN_DST_OTHER;
+}
+
+TENON_INTERNAL int tn_ip4_usual(struct tenon *stack, struct tn_pkt *pkt)
+{
+    const struct tn_netif *netif = pkt->netif;
+    const tenon_u32 link = (netif->conf.caps & TENON_CAP_NO_LINK) ? 0 : TN_ETH_BYTES;
+    const tenon_u32 headers = link + TN_IP4_BYTES;
+    tenon_u8 *p = pkt->head;
+    tenon_u32 total;
+
+    if (pkt->head_len <= headers)
+        return 0;
+    if (link != 0 && (get16be(p + 12) != TN_ETHERTYPE_IP4 || memcmp(p, netif->conf.mac, 6) != 0))
+        return 0;
+    p += link;
+    total = ip4_usual_total(p, pkt->len - link - pkt->merged);
+    if (total == 0)
+        return 0;
+    total += pkt->merged;
+    pkt->src = tenon_ip4(get32be(p + 12));
+    pkt->dst = tenon_ip4(get32be(p + 16));
+    if (!ip4_usual_ends(stack, pkt))
+        return 0;
+    pkt->proto = p[9];
+    pkt->ttl = p[8];
+    pkt->tos = p[1];
+    pkt->is_v4 = 1;
+    pkt->l3 = p;
+    pkt->l3_len = total;
+    pkt->off = headers;
+    pkt->len = total - TN_IP4_BYTES;
+    pkt->head = p + TN_IP4_BYTES;
+    pkt->head_len = tn_min(pkt->head_len - headers, pkt->len);
+    tn_ip_deliver(stack, pkt);
+    return 1;
 }

@@ -175,7 +175,7 @@ static void output_note_bytes(struct tn_path *path, const struct tn_out *out, te
         path->sent = (tenon_u16)bytes;
 }
 
-TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struct tn_out *out)
+static int output_general(struct tenon *stack, struct tn_path *path, struct tn_out *out)
 {
     const int is_v4 = tenon_ip_is_v4(&out->dst);
     const struct tn_netif *netif;
@@ -207,4 +207,64 @@ TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struc
         return output_drop(out, TENON_EMSGSIZE);
     output_note_bytes(path, out, mtu);
     return tn_ip_fragment(stack, path, out, mtu);
+}
+
+/* The neighbour's interface if nothing has to be found out, cut, numbered or added on the way to him. */
+static const struct tn_netif *output_usual_netif(struct tenon *stack, struct tn_path *path, const struct tn_out *out,
+                                                 const tenon_u8 **mac)
+{
+    const struct tn_netif *netif;
+
+    if (!tenon_ip_is_v4(&out->dst) || path->mtu != 0 || !out->df || !out->csum)
+        return NULL;
+    if ((out->router_alert | out->probe | out->csum_done | out->seg_kind) != 0 || out->proto != TN_PROTO_TCP)
+        return NULL;
+    netif = tn_link_ready(stack, path, mac);
+    return netif != NULL && TN_IP4_BYTES + out->len + out->payload <= netif->conf.mtu ? netif : NULL;
+}
+
+static tenon_u32 output_fold(tenon_u32 sum)
+{
+    sum = (sum & 0xFFFF) + (sum >> 16);
+    return (sum & 0xFFFF) + (sum >> 16);
+}
+
+/* Both headers at once. */
+static int output_usual4(struct tenon *stack, const struct tn_netif *netif, const tenon_u8 *mac, struct tn_out *out)
+{
+    const tenon_u32 src = out->src.w[3], dst = out->dst.w[3], l4 = out->len + out->payload;
+    const tenon_u32 ends = (src >> 16) + (src & 0xFFFF) + (dst >> 16) + (dst & 0xFFFF);
+    const tenon_u32 ttl = out->ttl != 0 ? out->ttl : stack->conf.hop_limit;
+    const tenon_u32 head = (tenon_u32)0x4500 << 16 | (tenon_u32)out->tos << 16 | (TN_IP4_BYTES + l4);
+    const tenon_u32 ttl_proto = ttl << 8 | out->proto;
+    const tenon_u32 sum = output_fold(ends + (head >> 16) + (head & 0xFFFF) + TN_IP4_DF + ttl_proto);
+    tenon_u32 header = TN_IP4_BYTES;
+    tenon_u8 *p = out->hdr->data + out->off;
+
+    put16be(p + out->csum_offset, output_fold(ends + out->proto + l4));
+    p -= TN_IP4_BYTES;
+    put32be(p, head);
+    put32be(p + 4, TN_IP4_DF);
+    put32be(p + 8, ttl_proto << 16 | (0xFFFF ^ sum));
+    put32be(p + 12, src);
+    put32be(p + 16, dst);
+    if (mac != NULL) {
+        header += TN_ETH_BYTES;
+        (void)tn_eth_build(p - TN_ETH_BYTES, mac, netif->conf.mac, TN_ETHERTYPE_IP4);
+    }
+    TENON_ASSERT(out->off >= header);
+    out->off -= header;
+    out->len += header;
+    out->netif = netif->index;
+    return tn_tx(stack, out);
+}
+
+TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struct tn_out *out)
+{
+    const tenon_u8 *mac;
+    const struct tn_netif *netif = output_usual_netif(stack, path, out, &mac);
+
+    if (TENON_LIKELY(netif != NULL))
+        return output_usual4(stack, netif, mac, out);
+    return output_general(stack, path, out);
 }

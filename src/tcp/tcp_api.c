@@ -25,6 +25,7 @@ static void api_send_syn(struct tenon_tcp *conn)
     tn_flight_begin(conn, conn->snd_una);
     conn->flags |= TN_TCP_F_ACTIVE | TN_TCP_F_SYN_QUEUED;
     tn_htab_insert(&stack->tcp.conns, &conn->ends.node, conn->ends.node.hash);
+    tn_fast_remember(conn);
     tn_tcp_set_state(conn, TENON_TCP_SYN_SENT);
     tn_count(stack, TENON_STAT_TCP_ACTIVE_OPEN);
     tn_tcp_make_ready(conn);

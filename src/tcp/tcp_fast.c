@@ -133,6 +133,23 @@ TENON_INTERNAL void tn_fast_forget(struct tenon_tcp *conn)
         *slot = NULL;
 }
 
+TENON_INTERNAL void tn_fast_remember(struct tenon_tcp *conn)
+{
+    if (conn->ends.is_v4)
+        conn->stack->tcp.recent[fast_slot_of(conn)] = conn;
+}
+
+TENON_INTERNAL struct tenon_tcp *tn_fast_recall(const struct tenon *stack, const struct tn_seg *seg)
+{
+    const tenon_u32 ports = (tenon_u32)seg->dport << 16 | seg->sport, remote = seg->pkt->src.w[3];
+    struct tenon_tcp *conn = stack->tcp.recent[fast_slot(remote, ports << 16 | ports >> 16)];
+
+    if (conn == NULL || !seg->pkt->is_v4 || conn->ends.node.word != ports || !conn->ends.is_v4 ||
+        conn->ends.local.w[3] != seg->pkt->dst.w[3] || conn->path->dst.w[3] != remote)
+        return NULL;
+    return conn;
+}
+
 static struct tenon_tcp *fast_find(struct tenon *stack, const struct fast_seg *seg)
 {
     struct tenon_tcp **slot = &stack->tcp.recent[fast_slot(get32be(seg->ip + 12), get32be(seg->tcp))];

@@ -414,18 +414,30 @@ static void input_no_connection(struct tenon *stack, struct tn_seg *seg, const s
     tn_tcp_reset_reply(stack, seg);
 }
 
+/* A segment of a connection. */
+static void input_conn(struct tenon *stack, struct tenon_tcp *conn, struct tn_seg *seg)
+{
+    conn->path->heard_gen = stack->link.gen;
+    conn->path->heard_netif = seg->pkt->netif->index;
+    conn->path->heard_local = conn->ends.local.w[3];
+    if (conn->state == TENON_TCP_SYN_SENT)
+        input_syn_sent(conn, seg);
+    else
+        tn_tcp_input_synchronized(conn, seg);
+}
+
 static void input_demux(struct tenon *stack, struct tn_seg *seg)
 {
+    struct tenon_tcp *conn = tn_fast_recall(stack, seg);
     struct tenon_addr local, remote;
     struct tn_tcp_ends *ends;
-    struct tenon_tcp *conn;
 
-    local.ip = seg->pkt->dst;
-    local.port = seg->dport;
-    local.netif = 0;
-    remote.ip = seg->pkt->src;
-    remote.port = seg->sport;
-    remote.netif = 0;
+    if (conn != NULL) {
+        input_conn(stack, conn, seg);
+        return;
+    }
+    tn_tcp_ends_of(seg, &local, &remote);
+    local.netif = remote.netif = 0;
     seg->hash = tn_tcp_hash(stack, &local, &remote);
     ends = tn_tcp_find_hash(stack, &local, &remote, seg->hash);
     if (ends != NULL && ends->is_time_wait) {
@@ -438,13 +450,8 @@ static void input_demux(struct tenon *stack, struct tn_seg *seg)
         return;
     }
     conn = (struct tenon_tcp *)(void *)ends;
-    conn->path->heard_gen = stack->link.gen;
-    conn->path->heard_netif = seg->pkt->netif->index;
-    conn->path->heard_local = conn->ends.local.w[3];
-    if (conn->state == TENON_TCP_SYN_SENT)
-        input_syn_sent(conn, seg);
-    else
-        tn_tcp_input_synchronized(conn, seg);
+    tn_fast_remember(conn);
+    input_conn(stack, conn, seg);
 }
 
 /* Header, checksum, options: bytes become a tn_seg. @return 0: dropped */
@@ -469,6 +476,7 @@ static int input_parse(struct tenon *stack, struct tn_pkt *pkt, struct tn_seg *s
     seg->urgent = tcp.urgent;
     seg->flags = tcp.flags;
     seg->reused = 0;
+    seg->hash = 0;
     if (tcp.header_bytes == TN_TCP_BYTES)
         memset(&seg->options, 0, sizeof(seg->options));
     else if (tn_tcp_options_parse(&seg->options, pkt->head, tcp.header_bytes) != 0)

@@ -497,6 +497,9 @@ TENON_INLINE int tn_tcp_fin_acked(const struct tenon_tcp *conn)
 TENON_INTERNAL int tn_fast_output(struct tenon_tcp *conn);
 /* It leaves the table of connections. */
 TENON_INTERNAL void tn_fast_forget(struct tenon_tcp *conn);
+/* It has been heard of: the next segment finds it without that table, if nobody else takes the place. */
+TENON_INTERNAL void tn_fast_remember(struct tenon_tcp *conn);
+TENON_INTERNAL struct tenon_tcp *tn_fast_recall(const struct tenon *stack, const struct tn_seg *seg);
 /* Something is about to happen that is not usual, perhaps. */
 TENON_INLINE void tn_fast_end(struct tenon_tcp *conn)
 {
