@@ -209,6 +209,10 @@ TENON_INTERNAL int tn_ip4_usual(struct tenon *stack, struct tn_pkt *pkt)
     pkt->len = total - TN_IP4_BYTES;
     pkt->head = p + TN_IP4_BYTES;
     pkt->head_len = tn_min(pkt->head_len - headers, pkt->len);
-    tn_ip_deliver(stack, pkt);
+    if (TENON_LIKELY(pkt->proto == TN_PROTO_TCP && pkt->head_len >= TN_TCP_BYTES &&
+                     pkt->head_len >= (tenon_u32)(pkt->head[12] >> 4) * 4))
+        tn_tcp_input(stack, pkt);
+    else
+        tn_ip_deliver(stack, pkt);
     return 1;
 }

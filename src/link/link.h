@@ -183,6 +183,7 @@ struct tn_link {
     tenon_u32 gen;                       /* counts changes of addresses, routes and links */
     struct tn_htab paths;
     struct tn_path *lru_first, **lru_last;
+    struct tn_path *path_last;           /* that tn_path_get() has found last; NULL: it is gone */
     struct tn_alarm timer;          /* lifetimes of addresses and routes; ticks at least twice a day */
     tenon_u32 seconds, seconds_ms;       /* a clock that does not wrap, and now_ms up to which it has counted */
 };

@@ -135,6 +135,14 @@ static tenon_u32 path_hash(const struct tenon *stack, const struct tenon_ip *dst
     return tn_hash_words(&stack->table_key, words, 5);
 }
 
+/* Who is asked for is mostly who was asked for last. */
+static struct tn_path *path_recall(const struct tenon *stack, const struct tenon_ip *dst, unsigned scope)
+{
+    struct tn_path *path = stack->link.path_last;
+
+    return path != NULL && path->scope == scope && tenon_ip_equal(&path->dst, dst) ? path : NULL;
+}
+
 static struct tn_path *path_find(const struct tenon *stack, const struct tenon_ip *dst, unsigned scope,
                                  tenon_u32 hash)
 {
@@ -169,6 +177,8 @@ static void path_lru_append(struct tn_link *link, struct tn_path *path)
 static void path_free(struct tenon *stack, struct tn_path *path)
 {
     TENON_ASSERT(path->refs == 0);
+    if (stack->link.path_last == path)
+        stack->link.path_last = NULL;
     path_lru_remove(&stack->link, path);
     tn_htab_remove(&stack->link.paths, &path->node);
     tn_mem_put(stack, path, sizeof(*path));
@@ -204,26 +214,41 @@ static int path_dst_is_good(const struct tenon_ip *dst)
     return tn_ip_is_multicast(dst) || tn_ip_is_loopback(dst) || tn_ip_is_host(dst);
 }
 
-TENON_INTERNAL int tn_path_get(struct tenon *stack, struct tn_path **out, const struct tenon_ip *dst, unsigned scope)
+/* One that was not asked for before, unused. @return as tn_path_get() */
+static int path_make(struct tenon *stack, struct tn_path **out, const struct tenon_ip *dst, unsigned scope,
+                     tenon_u32 hash)
 {
-    const tenon_u32 hash = path_hash(stack, dst, scope);
-    struct tn_path *path;
     struct path_way way;
+
+    if (path_resolve(stack, &way, dst, scope) != TENON_OK)
+        return TENON_EUNREACH;
+    *out = path_new(stack, dst, scope, hash);
+    if (*out == NULL)
+        return TENON_ENOMEM;
+    path_take(*out, &way);
+    return TENON_OK;
+}
+
+/* Found or made. */
+static int path_look_up(struct tenon *stack, struct tn_path **out, const struct tenon_ip *dst, unsigned scope)
+{
+    tenon_u32 hash;
 
     if (!path_dst_is_good(dst) || (scope != 0 && tn_netif_at(stack, scope) == NULL))
         return TENON_EINVAL;
-    path = path_find(stack, dst, scope, hash);
-    if (path != NULL) {
-        if (tn_path_check(stack, path) != TENON_OK)
-            return TENON_EUNREACH;
-    } else {
-        if (path_resolve(stack, &way, dst, scope) != TENON_OK)
-            return TENON_EUNREACH;
-        path = path_new(stack, dst, scope, hash);
-        if (path == NULL)
-            return TENON_ENOMEM;
-        path_take(path, &way);
-    }
+    hash = path_hash(stack, dst, scope);
+    *out = path_find(stack, dst, scope, hash);
+    return *out != NULL ? tn_path_check(stack, *out) : path_make(stack, out, dst, scope, hash);
+}
+
+TENON_INTERNAL int tn_path_get(struct tenon *stack, struct tn_path **out, const struct tenon_ip *dst, unsigned scope)
+{
+    struct tn_path *path = path_recall(stack, dst, scope);
+    const int error = path != NULL ? tn_path_check(stack, path) : path_look_up(stack, &path, dst, scope);
+
+    if (error != TENON_OK)
+        return error;
+    stack->link.path_last = path;
     if (path->refs == 0)
         path_lru_remove(&stack->link, path);
     path->refs++;

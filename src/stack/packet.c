@@ -26,7 +26,8 @@ TENON_INTERNAL void tn_pkt_pull(struct tn_pkt *pkt, tenon_u32 n)
     TENON_ASSERT(n <= pkt->len);
     pkt->off += n;
     pkt->len -= n;
-    if (n < pkt->head_len) {
+    if (n < pkt->head_len || pkt->len == 0) {
+        n = tn_min(n, pkt->head_len);
         pkt->head += n;
         pkt->head_len -= n;
         return;

@@ -282,9 +282,25 @@ static int ack_is_acceptable(const struct tenon_tcp *conn, tenon_u32 ack)
     return tn_seq_between(conn->snd_una - conn->snd_wnd_max, ack, newest);
 }
 
+/* It says something of what is in flight, of its window, or of losses. */
+static void ack_look(struct tenon_tcp *conn, struct tn_ack *ack, tenon_u32 wnd_before)
+{
+    ack->fack = tn_sack_highest(conn);
+    if (ack->flight > 0)
+        tn_undo_look(conn, ack);
+    ack_take_sack(conn, ack);
+    if (ack->flight > 0)
+        ack_deliver(conn, ack);
+    ack->is_dup = (tenon_u8)ack_is_duplicate(conn, ack, wnd_before);
+    tn_ecn_look(conn, ack);
+    if (ack->acked > 0 || ack->delivered > 0 || ack->is_dup || ack->has_dsack || tn_tlp_is_out(conn->flight))
+        ack_process(conn, ack);
+    tn_ecn_acked(conn, ack);
+}
+
 TENON_INTERNAL int tn_tcp_ack_input(struct tenon_tcp *conn, struct tn_seg *seg)
 {
-    const tenon_u32 wnd_before = conn->snd_wnd;
+    const tenon_u32 wnd_before = conn->snd_wnd, una = conn->snd_una;
     const int fin_was_acked = tn_tcp_fin_acked(conn);
     struct tn_ack ack;
 
@@ -293,28 +309,25 @@ TENON_INTERNAL int tn_tcp_ack_input(struct tenon_tcp *conn, struct tn_seg *seg)
         tn_tcp_challenge_ack(conn);
         return 0;
     }
-    if (tn_seq_lt(seg->ack, conn->snd_una))
+    if (tn_seq_lt(seg->ack, una))
         return 1;
-    memset(&ack, 0, sizeof(ack));
-    ack.seg = seg;
-    ack.una = conn->snd_una;
-    ack.flight = conn->snd_nxt - conn->snd_una;
-    ack.acked = seg->ack - conn->snd_una;
-    ack.fack = tn_sack_highest(conn);
     tn_tcp_window_update(conn, seg);
-    if (ack.flight > 0)
-        tn_undo_look(conn, &ack);
-    ack_take_sack(conn, &ack);
-    if (ack.flight > 0)
-        ack_deliver(conn, &ack);
-    ack.is_dup = (tenon_u8)ack_is_duplicate(conn, &ack, wnd_before);
-    tn_ecn_look(conn, &ack);
-    if (ack.acked > 0 || ack.delivered > 0 || ack.is_dup || ack.has_dsack || tn_tlp_is_out(conn->flight))
-        ack_process(conn, &ack);
-    tn_ecn_acked(conn, &ack);
-    if (ack.acked == 0)
+    if (tn_fast_ack(conn, seg)) {
+        if (conn->snd_una == conn->snd_nxt)
+            tn_flight_settle(conn);
+        if (seg->ack != una)
+            tn_tcp_make_ready(conn);
+    } else {
+        memset(&ack, 0, sizeof(ack));
+        ack.seg = seg;
+        ack.una = una;
+        ack.flight = conn->snd_nxt - una;
+        ack.acked = seg->ack - una;
+        ack_look(conn, &ack, wnd_before);
+    }
+    if (seg->ack == una)
         return 1;
-    if (!ack_tell(conn, ack.acked, fin_was_acked))
+    if (!ack_tell(conn, seg->ack - una, fin_was_acked))
         return 0;
     return tn_tcp_fin_acked(conn) ? ack_of_fin(conn) : 1;
 }

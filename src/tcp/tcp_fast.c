@@ -89,6 +89,8 @@ static int fast_parse(const struct tn_netif *netif, struct fast_seg *seg, tenon_
 
     if (head < link + TN_IP4_BYTES + TN_TCP_BYTES)
         return 0;
+    if (p[link] != 0x45 || (p[link + TN_IP4_BYTES + 13] & ~(unsigned)TN_TCP_PSH) != TN_TCP_ACK)
+        return 0;    /* most of what comes to nothing here ends here: what opens and closes connections */
     if (link != 0 && (get16be(p + 12) != TN_ETHERTYPE_IP4 || memcmp(p, netif->conf.mac, 6) != 0))
         return 0;
     if (!fast_parse_ip4(p + link, bytes - link - seg->len, &total))
@@ -173,27 +175,34 @@ static struct tenon_tcp *fast_find(struct tenon *stack, const struct fast_seg *s
 
 /* ---- whether it was expected ------------------------------------------------------------------------------------- */
 
-/* Flags that say that something else is going on. */
-static const tenon_u32 fast_not = TN_TCP_F_HELD | TN_TCP_F_FIN_QUEUED | TN_TCP_F_FIN_RCVD | TN_TCP_F_NO_READER |
-                                  TN_TCP_F_PERSIST | TN_TCP_F_PROBED | TN_TCP_F_URGENT_SND | TN_TCP_F_FORCE_RTX |
-                                  TN_TCP_F_R1_TOLD | TN_TCP_F_SWS_OVERRIDE;
+/* Flags that say that something else is going on with what we send, or at all. */
+static const tenon_u32 fast_not_sent = TN_TCP_F_HELD | TN_TCP_F_PERSIST | TN_TCP_F_PROBED | TN_TCP_F_URGENT_SND |
+                                       TN_TCP_F_FORCE_RTX | TN_TCP_F_R1_TOLD | TN_TCP_F_SWS_OVERRIDE;
+static const tenon_u32 fast_not = TN_TCP_F_FIN_QUEUED | TN_TCP_F_FIN_RCVD | TN_TCP_F_NO_READER;
 
-/* Nothing is lost, reordered, probed, or marked; and the congestion control wants to hear of ACKs only. */
+/* Of what is in flight nothing is lost, probed, or marked; and the congestion control wants to hear of ACKs only. */
+static int fast_sends_plainly(const struct tenon_tcp *conn)
+{
+    const struct tn_flight *flight = conn->flight;
+
+    if ((conn->flags & fast_not_sent) != 0 || conn->recovery != TN_RECOVERY_NONE || conn->backoff != 0 ||
+        tn_rate_is_wanted(conn) || conn->stack->conf.trace != NULL || (conn->ecn & (TN_ECN_ECHO | TN_ECN_CWR)) != 0)
+        return 0;
+    if (flight == NULL)
+        return conn->snd_una == conn->snd_nxt;
+    return (flight->dupacks | flight->again_n | flight->tlp | flight->frto | flight->mtu_claim) == 0 &&
+           flight->sack == NULL && flight->reo_wait_us == 0 && flight->probe_seq == flight->probe_end &&
+           flight->lost_edge == conn->snd_una;
+}
+
+/* Nor is anything reordered, or over. */
 static int fast_is_plain(const struct tenon_tcp *conn)
 {
     const struct tn_flight *flight = conn->flight;
 
-    if (conn->state != TENON_TCP_ESTABLISHED || (conn->flags & fast_not) != 0 || conn->recovery != TN_RECOVERY_NONE ||
-        conn->backoff != 0 || tn_rate_is_wanted(conn) || conn->stack->conf.trace != NULL ||
-        (conn->ecn & (TN_ECN_ECHO | TN_ECN_CWR)) != 0)
+    if (conn->state != TENON_TCP_ESTABLISHED || (conn->flags & fast_not) != 0 || !fast_sends_plainly(conn))
         return 0;
-    if (flight == NULL)
-        return conn->snd_una == conn->snd_nxt;
-    if (flight->ooo != NULL || flight->sack != NULL || flight->dup_left != flight->dup_right)
-        return 0;
-    return (flight->dupacks | flight->again_n | flight->tlp | flight->frto | flight->mtu_claim) == 0 &&
-           flight->reo_wait_us == 0 && flight->probe_seq == flight->probe_end &&
-           flight->lost_edge == conn->snd_una;
+    return flight == NULL || (flight->ooo == NULL && flight->dup_left == flight->dup_right);
 }
 
 /* The same, asked once: whatever may change it says tn_fast_end(). */
@@ -336,27 +345,28 @@ static void fast_take_rtt(struct tenon_tcp *conn, struct tn_ack *ack, const stru
     tn_tcp_rtt_sample(conn, tn_max(1, now - conn->flight->rtt_start_us));
 }
 
-/* RFC 9293 3.10.7.4, fifth step, and what follows from it. */
-static void fast_acked(struct tenon_tcp *conn, const struct fast_seg *seg)
+/* RFC 9293 3.10.7.4, fifth step, and what follows from it: up to `to`, and of that data up to `data_end`. */
+static void fast_take_ack(struct tenon_tcp *conn, tenon_u32 to, tenon_u32 data_end)
 {
     struct tenon *stack = conn->stack;
     struct tn_ack ack;
 
     ack.una = conn->snd_una;
     ack.flight = conn->snd_nxt - conn->snd_una;
-    ack.acked = ack.delivered = seg->ack - conn->snd_una;
+    ack.acked = ack.delivered = to - conn->snd_una;
     ack.lost = ack.ce = 0;
-    conn->snd_una = conn->flight->rtx_nxt = conn->flight->lost_edge = seg->ack;
+    conn->snd_una = conn->flight->rtx_nxt = conn->flight->lost_edge = to;
     conn->flight->recover = tn_seq_max(conn->flight->recover, ack.una);
     conn->flight->ecn_recover = tn_seq_max(conn->flight->ecn_recover, ack.una);
     conn->flight->reno_sacked = 0;
     conn->progress_ms = stack->now_ms;
     conn->flight->total_delivered += ack.acked;
-    fast_take_rtt(conn, &ack, fast_take_records(conn->flight, seg->ack));
-    conn->flight->again_high = tn_seq_max(conn->flight->again_high, seg->ack);
-    tn_sendq_pop(conn, seg->ack);
+    fast_take_rtt(conn, &ack, fast_take_records(conn->flight, to));
+    conn->flight->again_high = tn_seq_max(conn->flight->again_high, to);
+    tn_sendq_pop(conn, data_end);
     tn_path_confirm(stack, conn->path);
-    fast_tell_cc(conn, &ack);
+    if (!tn_tcp_fin_acked(conn))    /* nothing more will be sent: its window is nobody's business any more */
+        fast_tell_cc(conn, &ack);
     if (conn->snd_una == conn->snd_nxt) {
         conn->flight->rack_valid = 0;    /* times mean something for half an hour only */
         tn_tcp_disarm_rtx(conn);
@@ -364,8 +374,27 @@ static void fast_acked(struct tenon_tcp *conn, const struct fast_seg *seg)
         tn_tcp_arm_rtx(conn);
         tn_tcp_choose_timer(conn);
     }
+}
+
+static void fast_acked(struct tenon_tcp *conn, const struct fast_seg *seg)
+{
+    const tenon_u32 acked = seg->ack - conn->snd_una;
+
+    fast_take_ack(conn, seg->ack, seg->ack);
     if (conn->events->acked != NULL)
-        conn->events->acked(conn, conn->app, ack.acked);
+        conn->events->acked(conn, conn->app, acked);
+}
+
+TENON_INTERNAL int tn_fast_ack(struct tenon_tcp *conn, const struct tn_seg *seg)
+{
+    if (conn->flight == NULL || seg->options.nsacks > 0 || (seg->flags & TN_TCP_ECE) || !fast_sends_plainly(conn))
+        return 0;
+    if (seg->ack == conn->snd_una)
+        return conn->snd_una == conn->snd_nxt;    /* nothing is in flight that it could be about */
+    if (tn_seq_gt(seg->ack, conn->snd_nxt) || fast_is_ambiguous(conn))
+        return 0;
+    fast_take_ack(conn, seg->ack, tn_seq_min(seg->ack, conn->snd_end));
+    return 1;
 }
 
 /* ---- what it brings --------------------------------------------------------------------------------------------- */

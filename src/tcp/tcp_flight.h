@@ -140,6 +140,7 @@ struct tn_flight {
     /* The handshake, and whoever is closed by the application */
     tenon_u32 iss, irs;
     struct tenon_tcp_listener *listener;           /* until established */
+    tenon_u8 share;              /* listener->shares in which it is counted */
     struct tenon_tcp *queue_next, **queue_prev;    /* the listener's half-open ones, or the orphans */
 
     /* What was received and not acknowledged in order */

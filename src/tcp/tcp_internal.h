@@ -493,6 +493,9 @@ TENON_INLINE int tn_tcp_fin_acked(const struct tenon_tcp *conn)
 
 /* ---- tcp_fast.c: the usual case ------------------------------------------------------------------------------- */
 
+/* The acknowledgement of a segment, at or behind snd_una, which the window has been taken from.
+ * @return 0: it is not this simple, and nothing has changed */
+TENON_INTERNAL int tn_fast_ack(struct tenon_tcp *conn, const struct tn_seg *seg);
 /* Send all that waits. @return 1: that was all; 0: ask tn_tcp_output() for what is left */
 TENON_INTERNAL int tn_fast_output(struct tenon_tcp *conn);
 /* It leaves the table of connections. */

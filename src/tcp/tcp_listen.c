@@ -84,23 +84,23 @@ TENON_API int tenon_tcp_listen(struct tenon *stack, struct tenon_tcp_listener **
 /* ---- the backlog: half-open connections, the oldest first ---------------------------------------------- */
 
 /* Hosts of one IPv6 network (64 bits) are one source. */
-static tenon_u32 *listen_share(struct tenon_tcp_listener *listener, const struct tenon_ip *source)
+static unsigned listen_share(const struct tenon_tcp_listener *listener, const struct tenon_ip *source)
 {
     const unsigned first = tenon_ip_is_v4(source) ? 3 : 0;
     const unsigned words = tenon_ip_is_v4(source) ? 1 : 2;
     const tenon_u32 hash = tn_hash_words(&listener->stack->table_key, source->w + first, words);
 
-    return &listener->shares[hash % TN_LISTEN_SHARES];
+    return (unsigned)(hash % TN_LISTEN_SHARES);
 }
 
 /* RES-1: one source may have half of the backlog. */
-static int listen_is_full(struct tenon_tcp_listener *listener, const struct tenon_ip *source)
+static int listen_is_full(const struct tenon_tcp_listener *listener, unsigned share)
 {
     return listener->half_open >= listener->backlog ||
-           *listen_share(listener, source) >= listener->backlog - listener->backlog / 2;
+           listener->shares[share] >= listener->backlog - listener->backlog / 2;
 }
 
-static void listen_enter_backlog(struct tenon_tcp *conn)
+static void listen_enter_backlog(struct tenon_tcp *conn, unsigned share)
 {
     struct tenon_tcp_listener *listener = conn->flight->listener;
 
@@ -110,7 +110,8 @@ static void listen_enter_backlog(struct tenon_tcp *conn)
     *listener->half_last = conn;
     listener->half_last = &conn->flight->queue_next;
     listener->half_open++;
-    ++*listen_share(listener, tn_tcp_remote_ip(conn));
+    conn->flight->share = (tenon_u8)share;
+    listener->shares[share]++;
 }
 
 TENON_INTERNAL void tn_tcp_leave_backlog(struct tenon_tcp *conn)
@@ -133,7 +134,7 @@ TENON_INTERNAL void tn_tcp_leave_backlog(struct tenon_tcp *conn)
         listener->half_last = conn->flight->queue_prev;
     TENON_ASSERT(listener->half_open > 0);
     listener->half_open--;
-    --*listen_share(listener, tn_tcp_remote_ip(conn));
+    listener->shares[conn->flight->share]--;
 }
 
 /* RFC 4987 3.3: when more than half of the backlog is taken, two repetitions are enough. */
@@ -245,6 +246,7 @@ static void listen_decide(struct tenon_tcp *conn, enum tenon_verdict verdict)
 struct listen_numbers {
     struct tenon_addr local, remote;
     tenon_u32 iss, ts_offset;
+    unsigned share;              /* listen_share() */
 };
 
 /* A connection in SYN-RECEIVED. @return NULL: none could be made */
@@ -264,8 +266,9 @@ static struct tenon_tcp *listen_new(struct tenon_tcp_listener *listener, const s
     conn->ts_offset = numbers->ts_offset;
     listen_receive_syn(conn, syn, numbers->iss);
     tn_htab_insert(&stack->tcp.conns, &conn->ends.node, syn->hash);
+    tn_fast_remember(conn);
     tn_tcp_set_state(conn, TENON_TCP_SYN_RECEIVED);
-    listen_enter_backlog(conn);
+    listen_enter_backlog(conn, numbers->share);
     return conn;
 }
 
@@ -274,13 +277,14 @@ static enum tenon_verdict listen_ask(struct tenon_tcp *conn)
     return conn->events->incoming == NULL ? TENON_ACCEPT : conn->events->incoming(conn, conn->app);
 }
 
-static void listen_open(struct tenon_tcp_listener *listener, const struct tn_seg *seg)
+static void listen_open(struct tenon_tcp_listener *listener, const struct tn_seg *seg, unsigned share)
 {
     struct listen_numbers numbers;
     enum tenon_verdict verdict;
     struct tenon_tcp *conn;
 
     tn_tcp_ends_of(seg, &numbers.local, &numbers.remote);
+    numbers.share = share;
     numbers.iss = tn_tcp_isn(listener->stack, &numbers.local, &numbers.remote, &numbers.ts_offset);
     if (seg->reused && tn_seq_lt(numbers.iss, seg->iss_min))
         numbers.iss = seg->iss_min;
@@ -299,7 +303,8 @@ static void listen_open(struct tenon_tcp_listener *listener, const struct tn_seg
 /* A SYN that ends a TIME-WAIT gets no cookie: its number could not be chosen. */
 static void listen_syn(struct tenon *stack, struct tenon_tcp_listener *listener, const struct tn_seg *seg)
 {
-    const int full = listen_is_full(listener, &seg->pkt->src);
+    const unsigned share = listen_share(listener, &seg->pkt->src);
+    const int full = listen_is_full(listener, share);
     struct tenon_addr local, remote;
 
     if (!seg->reused && (stack->conf.tcp_syncookies == 2 || (full && stack->conf.tcp_syncookies == 1))) {
@@ -313,7 +318,7 @@ static void listen_syn(struct tenon *stack, struct tenon_tcp_listener *listener,
     tn_tcp_ends_of(seg, &local, &remote);
     /* A handler that has heard of an end may have closed the listener. */
     if (!full || tn_tcp_find_listener(stack, &local, seg->pkt->foreign) == listener)
-        listen_open(listener, seg);
+        listen_open(listener, seg, share);
 }
 
 /* ---- an ACK that brings a cookie ------------------------------------------------------------------------ */
@@ -349,6 +354,7 @@ static int listen_open_by_cookie(struct tenon_tcp_listener *listener, struct tn_
     if (!tn_cookie_check(listener, seg, &syn))
         return listener->cookies;
     tn_tcp_ends_of(seg, &numbers.local, &numbers.remote);
+    numbers.share = listen_share(listener, &seg->pkt->src);
     numbers.iss = seg->ack - 1;
     numbers.ts_offset = tn_tcp_ts_offset(listener->stack, &numbers.local, &numbers.remote);
     conn = listen_new(listener, &syn, &numbers);

@@ -170,16 +170,14 @@ static int output_hand_down(struct tenon_tcp *conn, struct tn_out *out)
     return error;
 }
 
-/* A segment without payload. */
-static void output_control(struct tenon_tcp *conn, tenon_u32 seq, unsigned flags)
+/* A segment without payload. @return TENON_OK, TENON_ENOMEM (no buffer), or an error of tn_ip_output() */
+static int output_bare(struct tenon_tcp *conn, tenon_u32 seq, unsigned flags)
 {
     struct tn_out out;
+    int error;
 
-    if (tn_out_new(conn->stack, &out) != TENON_OK) {
-        if (conn->state > TENON_TCP_SYN_RECEIVED)
-            tn_tcp_arm_delack(conn);    /* an ACK is tried again soon; what matters more has its own timer */
-        return;
-    }
+    if (tn_out_new(conn->stack, &out) != TENON_OK)
+        return TENON_ENOMEM;
     output_header(conn, &out, seq, flags);
     if (conn->stack->conf.trace != NULL) {
         struct tn_seg seg;
@@ -191,9 +189,17 @@ static void output_control(struct tenon_tcp *conn, tenon_u32 seq, unsigned flags
         seg.len = (tenon_u32)((flags & TN_TCP_SYN) != 0) + (tenon_u32)((flags & TN_TCP_FIN) != 0);
         tn_tcp_trace(conn, TENON_TRACE_SENT, &seg, 0);
     }
-    (void)output_hand_down(conn, &out);
+    error = output_hand_down(conn, &out);
     if (flags & TN_TCP_ACK)
         output_acked(conn);
+    return error;
+}
+
+/* An ACK for which there is no buffer is tried again soon; what matters more has its own timer. */
+static void output_control(struct tenon_tcp *conn, tenon_u32 seq, unsigned flags)
+{
+    if (output_bare(conn, seq, flags) == TENON_ENOMEM && conn->state > TENON_TCP_SYN_RECEIVED)
+        tn_tcp_arm_delack(conn);
 }
 
 /* Payload whose pieces are too many to gather: copied into buffers of ours, which the spans own. */
@@ -667,6 +673,29 @@ static int output_one(struct tenon_tcp *conn)
     return 1;
 }
 
+/* Only the FIN is left: no window but the peer's holds it back. @return 1: it has left */
+static int output_fin(struct tenon_tcp *conn)
+{
+    struct output_plan plan;
+
+    if (!(conn->flags & TN_TCP_F_FIN_QUEUED) || conn->snd_nxt != conn->snd_end || conn->flight == NULL ||
+        conn->recovery != TN_RECOVERY_NONE || output_usable_window(conn) == 0)
+        return 0;
+    if (tn_tx_room(conn->stack) == 0 || !tn_pace_allows(conn))
+        return 0;
+    (void)tn_flight_get(conn);    /* it rests no more */
+    if (conn->snd_una == conn->snd_nxt)
+        output_restart(conn);
+    plan.probe = 0;
+    plan.seq = conn->snd_nxt;
+    if (output_bare(conn, plan.seq, TN_TCP_FIN | TN_TCP_ACK) != TENON_OK)
+        return 0;
+    conn->flight->last_snd_ms = conn->stack->now_ms;
+    output_sent_new(conn, &plan, 1);
+    (void)tn_why_nothing_new(conn);
+    return 1;
+}
+
 /* RFC 5681 4.1: after an RTO of silence the window says nothing of the network any more, unless pacing keeps its use
  * from being a burst (RFC 7661 4.4). */
 static void output_check_idle(struct tenon_tcp *conn)
@@ -785,8 +814,9 @@ TENON_INTERNAL int tn_tcp_output(struct tenon_tcp *conn)
             conn->cc.cwnd = tn_max(conn->cc.cwnd, conn->mss);    /* never less than a segment (RFC 5681 3.1) */
         }
         output_check_idle(conn);
-        while (tn_tx_room(conn->stack) > 0 && output_one(conn))
-            continue;
+        if (!output_fin(conn))
+            while (tn_tx_room(conn->stack) > 0 && output_one(conn))
+                continue;
         tn_rate_check_app_limited(conn);
         output_arm_persist(conn);
     }
