@@ -103,6 +103,34 @@ typedef long tenon_i32;
 #define TENON_COPY(to, from, n) ((void)memcpy(to, from, n))
 #endif
 
+/** Numbers written in network byte order, at any alignment. A compiler that is left to find out by itself that four
+ *  bytes are one word may put two neighbours together first, and shift each of their bytes about. */
+#if defined(__GNUC__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define TENON_PUT16BE(to, value) \
+    do { \
+        const tenon_u16 tenon_swapped = __builtin_bswap16((tenon_u16)(value)); \
+        TENON_COPY(to, &tenon_swapped, 2); \
+    } while (0)
+#define TENON_PUT32BE(to, value) \
+    do { \
+        const tenon_u32 tenon_swapped = __builtin_bswap32((tenon_u32)(value)); \
+        TENON_COPY(to, &tenon_swapped, 4); \
+    } while (0)
+#else
+#define TENON_PUT16BE(to, value) \
+    do { \
+        (to)[0] = (tenon_u8)((value) >> 8 & 0xFF); \
+        (to)[1] = (tenon_u8)((value) & 0xFF); \
+    } while (0)
+#define TENON_PUT32BE(to, value) \
+    do { \
+        (to)[0] = (tenon_u8)((value) >> 24); \
+        (to)[1] = (tenon_u8)((value) >> 16 & 0xFF); \
+        (to)[2] = (tenon_u8)((value) >> 8 & 0xFF); \
+        (to)[3] = (tenon_u8)((value) & 0xFF); \
+    } while (0)
+#endif
+
 #define TENON_ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
 /** The struct of which `member` is at address `ptr`. */

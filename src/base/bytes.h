@@ -17,16 +17,12 @@ TENON_INLINE tenon_u32 get32be(const tenon_u8 *p)
 
 TENON_INLINE void put16be(tenon_u8 *p, tenon_u32 v)
 {
-    p[0] = (tenon_u8)(v >> 8 & 0xFF);
-    p[1] = (tenon_u8)(v & 0xFF);
+    TENON_PUT16BE(p, v);
 }
 
 TENON_INLINE void put32be(tenon_u8 *p, tenon_u32 v)
 {
-    p[0] = (tenon_u8)(v >> 24);
-    p[1] = (tenon_u8)(v >> 16 & 0xFF);
-    p[2] = (tenon_u8)(v >> 8 & 0xFF);
-    p[3] = (tenon_u8)(v & 0xFF);
+    TENON_PUT32BE(p, v);
 }
 
 /* An address as it stands in an IPv6 header. */

@@ -254,17 +254,11 @@ static void stack_input_packet(struct tenon *stack, struct tn_pkt *pkt, const st
         stack_input_ethernet(stack, pkt);
 }
 
-static void stack_input_frame(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frame)
+static void stack_input_general(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frame,
+                                tenon_u32 bytes)
 {
-    tenon_u32 bytes = 0;
     struct tn_pkt pkt;
-    unsigned i;
 
-    for (i = 0; i < frame->nspans; i++)
-        bytes += frame->spans[i].len;
-    stack_account(stack, netif, 1, bytes);
-    if (!netif->up || frame->nspans == 0 || tn_fast_input(stack, netif, frame, bytes, 0))
-        return;
     memset(&pkt, 0, sizeof(pkt));
     pkt.len = bytes;
     pkt.netif = netif;
@@ -276,17 +270,38 @@ static void stack_input_frame(struct tenon *stack, struct tn_netif *netif, const
     stack_input_packet(stack, &pkt, frame->spans, frame->nspans);
 }
 
+/* conn: whose it may be. */
+static void stack_input_frame(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frame,
+                              struct tenon_tcp *conn)
+{
+    struct tn_fast_rx rx;
+    unsigned i;
+
+    rx.bytes = 0;
+    for (i = 0; i < frame->nspans; i++)
+        rx.bytes += frame->spans[i].len;
+    stack_account(stack, netif, 1, rx.bytes);
+    if (!netif->up || frame->nspans == 0)
+        return;
+    rx.frame = frame;
+    rx.conn = conn;
+    rx.merged = 0;
+    if (!tn_fast_input(stack, netif, &rx))
+        stack_input_general(stack, netif, frame, rx.bytes);
+}
+
 /* The first of n frames, and those that go up together with it. @return how many */
 static unsigned stack_input_together(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frames,
-                                     unsigned n)
+                                     unsigned n, struct tenon_tcp *conn)
 {
     struct tenon_frame whole;
+    struct tn_fast_rx rx;
     struct tn_gro run;
     struct tn_pkt pkt;
 
     n = tn_gro_collect(&run, netif, frames, n);
     if (n == 1 || !netif->up) {
-        stack_input_frame(stack, netif, frames);
+        stack_input_frame(stack, netif, frames, conn);
         return 1;
     }
     stack_account(stack, netif, n, run.rx_bytes);
@@ -297,7 +312,11 @@ static unsigned stack_input_together(struct tenon *stack, struct tn_netif *netif
     whole.csum = TENON_CSUM_GOOD;
     whole.seg_kind = run.seg_kind;
     whole.seg_bytes = run.seg_bytes;
-    if (tn_fast_input(stack, netif, &whole, run.to.bytes, run.merged))
+    rx.frame = &whole;
+    rx.conn = conn;
+    rx.bytes = run.to.bytes;
+    rx.merged = run.merged;
+    if (tn_fast_input(stack, netif, &rx))
         return n;
     memset(&pkt, 0, sizeof(pkt));
     pkt.len = run.to.bytes;
@@ -311,22 +330,29 @@ static unsigned stack_input_together(struct tenon *stack, struct tn_netif *netif
     return n;
 }
 
+/* Frames whose connections are looked up at once: while one is searched for, the memory of those that were found is on
+ * its way. */
+enum { STACK_LOOK = 32 };
+
 static void stack_input_burst(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frames, unsigned n)
 {
-    unsigned i;
+    struct tenon_tcp *conns[STACK_LOOK];
+    unsigned at = 0, known = 0, taken;
 
-    for (i = 0; n > 1 && i < n && i < TN_AHEAD; i++)
-        TENON_PREFETCH(frames[i].nspans > 0 ? tenon_span_data(frames[i].spans) : NULL);
     while (n > 0) {
-        unsigned taken = 1;
-
-        TENON_PREFETCH(tn_ahead(frames, n));
-        if (n > 1 && tn_gro_may(netif, frames))
-            taken = stack_input_together(stack, netif, frames, n);
+        if (at == known) {
+            at = 0;
+            known = (unsigned)tn_min(n, STACK_LOOK);
+            tn_fast_look(stack, netif, frames, conns, known);
+        }
+        taken = 1;
+        if (n > 1 && (at + 1 == known || conns[at] == conns[at + 1]) && tn_gro_may(netif, frames))
+            taken = stack_input_together(stack, netif, frames, n, conns[at]);
         else
-            stack_input_frame(stack, netif, frames);
+            stack_input_frame(stack, netif, frames, conns[at]);
         frames += taken;
         n -= taken;
+        at = (unsigned)tn_min(at + taken, known);
     }
 }
 

@@ -484,6 +484,39 @@ TENON_INTERNAL int tn_tx(struct tenon *stack, struct tn_out *out)
     return tx_segment(stack, netif, out);
 }
 
+TENON_INTERNAL void tn_tx_short(struct tenon *stack, const struct tn_netif *netif, struct tenon_buf *buf,
+                                const struct tn_short *lay)
+{
+    struct tn_burst *tx = &stack->tx;
+    const unsigned n = tx->n;
+    struct tenon_span *span = tx->spans + (size_t)n * tx->gather;
+    struct tenon_frame *frame = &tx->frames[n];
+    tenon_u8 csum = TENON_CSUM_PARTIAL;
+
+    TENON_ASSERT(n < tx->max);
+    if (!(netif->conf.caps & TENON_CAP_TX_CSUM)) {
+        tenon_u8 *l4 = buf->data + lay->off + lay->l4;
+
+        put16be(l4 + lay->csum_offset, 0xFFFFUL ^ tn_csum_sum(l4, lay->len - lay->l4));
+        tn_count(stack, TENON_STAT_TX_CSUM_SOFT);
+        csum = TENON_CSUM_NONE;
+    }
+    span->buf = buf;
+    span->off = lay->off;
+    span->len = lay->len;
+    frame->spans = span;
+    frame->nspans = 1;
+    frame->seg_bytes = 0;
+    frame->csum_start = (tenon_u16)(csum == TENON_CSUM_NONE ? 0 : lay->l4);
+    frame->csum_offset = (tenon_u16)(csum == TENON_CSUM_NONE ? 0 : lay->csum_offset);
+    frame->csum = csum;
+    frame->seg_kind = TENON_SEG_NONE;
+    frame->header_bytes = (tenon_u16)lay->headers;
+    frame->flow_hash = 0;
+    tx->netifs[n] = netif->index;
+    tx->n = (tenon_u16)(n + 1);
+}
+
 /* What the port takes in one frame, and the 16-bit length of IP. */
 TENON_INTERNAL tenon_u32 tn_tx_segment_bytes_max(const struct tn_netif *netif, unsigned header_bytes)
 {

@@ -273,12 +273,14 @@ TENON_API void tenon_tcp_consumed(struct tenon_tcp *conn, tenon_u32 bytes)
     if (conn->state == TENON_TCP_CLOSED)
         return;
     conn->rcv_unconsumed -= tn_min(bytes, conn->rcv_unconsumed);
-    edge = tn_tcp_rcv_edge(conn);
     left = tn_seq_lt(conn->rcv_nxt, conn->rcv_adv) ? conn->rcv_adv - conn->rcv_nxt : 0;
     /* 9293-SWS-6: tell the peer when it may soon be stopped by what it knows of the window. Otherwise the
      * next ACK will say it. */
     few = tn_min(tn_tcp_opt(conn, TENON_TCP_RCV_BUF) / 2, 16UL * conn->mss);
-    if (edge == conn->rcv_adv || left >= few)
+    if (left >= few)
+        return;
+    edge = tn_tcp_rcv_edge(conn);
+    if (edge == conn->rcv_adv)
         return;
     if (left == 0 || edge - conn->rcv_adv >= tn_min(few, 2UL * conn->mss))
         tn_tcp_ack_now(conn);

@@ -345,6 +345,7 @@ static struct tenon_tcp *conn_next_ready(struct tn_tcp_state *tcp)
 
 TENON_INTERNAL void tn_tcp_run(struct tenon *stack)
 {
+    stack->tcp.way.path = NULL;
     while (stack->tcp.ready_first != NULL) {
         struct tenon_tcp *conn;
 

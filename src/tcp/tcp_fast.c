@@ -15,7 +15,8 @@ enum {
     FAST_TIMESTAMP = 0x0101080AL,    /* NOP, NOP, kind 8, 10 bytes: as everybody sends it (RFC 7323 A) */
     FAST_TIMESTAMP_BYTES = 12,
     FAST_COPY_BYTES = 128,           /* payload up to this is copied behind the header, as in tcp_output.c */
-    FAST_SPANS = 32
+    FAST_SPANS = 32,
+    FAST_LINE = 64                   /* of a cache */
 };
 
 /* tn_flight.usual */
@@ -31,85 +32,15 @@ struct fast_seg {
     unsigned has_timestamp;
 };
 
-/* ---- what has come ------------------------------------------------------------------------------------------ */
-
-/* 20 bytes of header, in order. */
-static int fast_ip4_csum_good(const tenon_u8 *p)
-{
-    tenon_u32 sum = (tenon_u32)get16be(p) + get16be(p + 2) + get16be(p + 4) + get16be(p + 6) + get16be(p + 8);
-
-    sum += (tenon_u32)get16be(p + 10) + get16be(p + 12) + get16be(p + 14) + get16be(p + 16) + get16be(p + 18);
-    sum = (sum & 0xFFFFUL) + (sum >> 16);
-    return sum == 0xFFFFUL;    /* ten numbers of 16 bits: one more carry can only come from a sum that is wrong */
-}
-
-/* IPv4 without options, in one piece, carrying TCP; nothing marked by the network. @return 0: something else */
-static int fast_parse_ip4(const tenon_u8 *p, tenon_u32 bytes, tenon_u32 *total)
-{
-    if ((get16be(p) & 0xFF03UL) == 0x4503UL || p[0] != 0x45 || p[9] != TN_PROTO_TCP)
-        return 0;
-    if ((get16be(p + 6) & 0x3FFFUL) != 0)
-        return 0;
-    *total = get16be(p + 2);
-    return *total >= 40 && *total <= bytes && fast_ip4_csum_good(p);
-}
-
-/* TCP with no flag but ACK and PSH, and no option but timestamps. */
-static int fast_parse_tcp(struct fast_seg *seg, tenon_u32 bytes)
-{
-    const tenon_u8 *p = seg->tcp;
-    const tenon_u32 header = (tenon_u32)(p[12] >> 4) * 4;
-
-    if ((p[13] & ~(unsigned)TN_TCP_PSH) != TN_TCP_ACK)
-        return 0;
-    seg->ts_val = 0;
-    seg->has_timestamp = header == TN_TCP_BYTES + FAST_TIMESTAMP_BYTES;
-    if (seg->has_timestamp) {
-        if (bytes < header || get32be(p + TN_TCP_BYTES) != FAST_TIMESTAMP)
-            return 0;
-        seg->ts_val = get32be(p + TN_TCP_BYTES + 4);
-    } else if (header != TN_TCP_BYTES) {
-        return 0;
-    }
-    seg->seq = get32be(p + 4);
-    seg->ack = get32be(p + 8);
-    seg->wnd = get16be(p + 14);
-    seg->at += header;
-    seg->len -= header;
-    return 1;
-}
-
-/* seg->len: bytes that the length in the IP header does not count. */
-static int fast_parse(const struct tn_netif *netif, struct fast_seg *seg, tenon_u32 bytes)
-{
-    const tenon_u32 link = (netif->conf.caps & TENON_CAP_NO_LINK) ? 0 : TN_ETH_BYTES;
-    const tenon_u8 *p = tenon_span_data(&seg->frame->spans[0]);
-    const tenon_u32 head = seg->frame->spans[0].len;
-    tenon_u32 total;
-
-    if (head < link + TN_IP4_BYTES + TN_TCP_BYTES)
-        return 0;
-    if (p[link] != 0x45 || (p[link + TN_IP4_BYTES + 13] & ~(unsigned)TN_TCP_PSH) != TN_TCP_ACK)
-        return 0;    /* most of what comes to nothing here ends here: what opens and closes connections */
-    if (link != 0 && (get16be(p + 12) != TN_ETHERTYPE_IP4 || memcmp(p, netif->conf.mac, 6) != 0))
-        return 0;
-    if (!fast_parse_ip4(p + link, bytes - link - seg->len, &total))
-        return 0;
-    seg->ip = p + link;
-    seg->tcp = seg->ip + TN_IP4_BYTES;
-    seg->at = link + TN_IP4_BYTES;
-    seg->len += total - TN_IP4_BYTES;
-    return fast_parse_tcp(seg, tn_min(head - seg->at, seg->len));
-}
-
 /* ---- whose it is ---------------------------------------------------------------------------------------------- */
 
-static int fast_is_between(const struct tenon_tcp *conn, const struct fast_seg *seg)
+/* The addresses and ports in the headers, as those of an IPv4 packet without options. */
+static int fast_is_between(const struct tenon_tcp *conn, const tenon_u8 *ip)
 {
-    const tenon_u32 ports = get32be(seg->tcp);
+    const tenon_u32 ports = get32be(ip + TN_IP4_BYTES);
 
     return conn->ends.node.word == (ports << 16 | ports >> 16) && conn->ends.is_v4 &&
-           conn->ends.local.w[3] == get32be(seg->ip + 16) && conn->path->dst.w[3] == get32be(seg->ip + 12);
+           conn->ends.local.w[3] == get32be(ip + 16) && conn->path->dst.w[3] == get32be(ip + 12);
 }
 
 /* A guess, and not keyed: who makes ours miss on purpose gains nothing but the keyed hash. */
@@ -152,25 +83,159 @@ TENON_INTERNAL struct tenon_tcp *tn_fast_recall(const struct tenon *stack, const
     return conn;
 }
 
-static struct tenon_tcp *fast_find(struct tenon *stack, const struct fast_seg *seg)
+/* Of an IPv4 packet without options, and of TCP without any flag but ACK and PSH. */
+static struct tenon_tcp *fast_find_keyed(struct tenon *stack, const tenon_u8 *ip)
 {
-    struct tenon_tcp **slot = &stack->tcp.recent[fast_slot(get32be(seg->ip + 12), get32be(seg->tcp))];
+    const tenon_u8 *tcp = ip + TN_IP4_BYTES;
     struct tenon_addr local, remote;
     struct tn_tcp_ends *ends;
 
-    if (TENON_LIKELY(*slot != NULL && fast_is_between(*slot, seg)))
-        return *slot;
-    local.ip = tenon_ip4(get32be(seg->ip + 16));
-    local.port = get16be(seg->tcp + 2);
+    if (ip[0] != 0x45 || ip[9] != TN_PROTO_TCP || (tcp[13] & ~(unsigned)TN_TCP_PSH) != TN_TCP_ACK)
+        return NULL;
+    local.ip = tenon_ip4(get32be(ip + 16));
+    local.port = get16be(tcp + 2);
     local.netif = 0;
-    remote.ip = tenon_ip4(get32be(seg->ip + 12));
-    remote.port = get16be(seg->tcp);
+    remote.ip = tenon_ip4(get32be(ip + 12));
+    remote.port = get16be(tcp);
     remote.netif = 0;
     ends = tn_tcp_find(stack, &local, &remote);
-    if (ends == NULL || ends->is_time_wait)
-        return NULL;
-    *slot = (struct tenon_tcp *)(void *)ends;
-    return *slot;
+    return ends == NULL || ends->is_time_wait ? NULL : (struct tenon_tcp *)(void *)ends;
+}
+
+static struct tenon_tcp *fast_find(struct tenon *stack, const tenon_u8 *ip)
+{
+    struct tenon_tcp **slot = &stack->tcp.recent[fast_slot(get32be(ip + 12), get32be(ip + TN_IP4_BYTES))];
+    struct tenon_tcp *conn = *slot;
+
+    if (TENON_LIKELY(conn != NULL && fast_is_between(conn, ip)))
+        return conn;
+    conn = fast_find_keyed(stack, ip);
+    if (conn != NULL)
+        *slot = conn;
+    return conn;
+}
+
+/* What a segment asks of its connection and of its block: on their way while others are looked up, and none is waited
+ * for. */
+static void fast_fetch(const struct tenon_tcp *conn)
+{
+    TENON_PREFETCH(&conn->events);
+    TENON_PREFETCH(&conn->timer);
+}
+
+static void fast_fetch_block(const struct tn_flight *flight)
+{
+    const tenon_u8 *const block = (const tenon_u8 *)flight;
+    size_t at;
+
+    for (at = 0; at < offsetof(struct tn_flight, few_pieces); at += FAST_LINE)
+        TENON_PREFETCH(block + at);
+}
+
+TENON_INTERNAL void tn_fast_look(struct tenon *stack, const struct tn_netif *netif, const struct tenon_frame *frames,
+                                 struct tenon_tcp **conns, unsigned n)
+{
+    const tenon_u32 link = (netif->conf.caps & TENON_CAP_NO_LINK) ? 0 : TN_ETH_BYTES;
+    unsigned i;
+
+    for (i = 0; i < n; i++) {
+        const struct tenon_frame *frame = &frames[i];
+
+        conns[i] = NULL;
+        if (frame->nspans > 0 && frame->spans->len >= link + TN_IP4_BYTES + TN_TCP_BYTES)
+            conns[i] = fast_find(stack, tenon_span_data(frame->spans) + link);
+        if (conns[i] != NULL)
+            fast_fetch(conns[i]);
+    }
+    for (i = 0; i < n; i++)
+        if (conns[i] != NULL && conns[i]->flight != NULL)
+            fast_fetch_block(conns[i]->flight);
+}
+
+/* ---- what has come ------------------------------------------------------------------------------------------ */
+
+/* Four bytes as they lie there. */
+TENON_INLINE tenon_u32 fast_word(const tenon_u8 *p)
+{
+    tenon_u32 word;
+
+    TENON_COPY(&word, p, sizeof(word));
+    return word;
+}
+
+TENON_INLINE tenon_u32 fast_add(tenon_u32 sum, tenon_u32 word)
+{
+    sum += word;
+    return sum + (sum < word ? 1 : 0);
+}
+
+/* 20 bytes of header, in order: their sum is all ones in whatever order bytes are in a word (RFC 1071 2 (B)). */
+static int fast_ip4_csum_good(const tenon_u8 *p)
+{
+    tenon_u32 sum = fast_add(fast_word(p), fast_word(p + 4));
+
+    sum = fast_add(sum, fast_word(p + 8));
+    sum = fast_add(sum, fast_word(p + 12));
+    sum = fast_add(sum, fast_word(p + 16));
+    sum = (sum & 0xFFFFUL) + (sum >> 16);
+    return sum == 0xFFFFUL || sum == 0x1FFFEUL;
+}
+
+/* IPv4 without options, in one piece, carrying TCP; nothing marked by the network. @return 0: something else */
+static int fast_parse_ip4(const tenon_u8 *p, tenon_u32 bytes, tenon_u32 *total)
+{
+    const tenon_u32 first = get32be(p);
+
+    *total = first & 0xFFFFUL;
+    if (first >> 24 != 0x45 || (first & 0x30000UL) == 0x30000UL || p[9] != TN_PROTO_TCP ||
+        (get16be(p + 6) & 0x3FFFUL) != 0)
+        return 0;
+    return *total >= 40 && *total <= bytes && fast_ip4_csum_good(p);
+}
+
+/* TCP with no flag but ACK and PSH, and no option but timestamps, of which `bytes` are at hand. */
+static int fast_parse_tcp(struct fast_seg *seg, tenon_u32 bytes)
+{
+    const tenon_u8 *p = seg->tcp;
+    const tenon_u32 word = get32be(p + 12), header = word >> 28 << 2;    /* data offset, flags, window */
+
+    if ((word >> 16 & 0xFFU & ~(unsigned)TN_TCP_PSH) != TN_TCP_ACK)
+        return 0;
+    seg->ts_val = 0;
+    seg->has_timestamp = header == TN_TCP_BYTES + FAST_TIMESTAMP_BYTES;
+    if (seg->has_timestamp) {
+        if (bytes < header || get32be(p + TN_TCP_BYTES) != FAST_TIMESTAMP)
+            return 0;
+        seg->ts_val = get32be(p + TN_TCP_BYTES + 4);
+    } else if (header != TN_TCP_BYTES) {
+        return 0;
+    }
+    seg->seq = get32be(p + 4);
+    seg->ack = get32be(p + 8);
+    seg->wnd = word & 0xFFFFUL;
+    seg->at += header;
+    seg->len -= header;
+    return 1;
+}
+
+/* A frame whose first span is as long as both headers are without options: tn_fast_look() has seen to that. */
+static int fast_parse(struct fast_seg *seg, const struct tn_netif *netif, const struct tn_fast_rx *rx)
+{
+    const tenon_u32 link = (netif->conf.caps & TENON_CAP_NO_LINK) ? 0 : TN_ETH_BYTES;
+    const struct tenon_span *head = rx->frame->spans;
+    const tenon_u8 *p = tenon_span_data(head);
+    tenon_u32 total;
+
+    if (link != 0 && (get16be(p + 12) != TN_ETHERTYPE_IP4 || memcmp(p, netif->conf.mac, 6) != 0))
+        return 0;
+    if (!fast_parse_ip4(p + link, rx->bytes - link - rx->merged, &total))
+        return 0;
+    seg->frame = rx->frame;
+    seg->ip = p + link;
+    seg->tcp = seg->ip + TN_IP4_BYTES;
+    seg->at = link + TN_IP4_BYTES;
+    seg->len = rx->merged + total - TN_IP4_BYTES;
+    return fast_parse_tcp(seg, tn_min(head->len - seg->at, seg->len));
 }
 
 /* ---- whether it was expected ------------------------------------------------------------------------------------- */
@@ -179,6 +244,15 @@ static struct tenon_tcp *fast_find(struct tenon *stack, const struct fast_seg *s
 static const tenon_u32 fast_not_sent = TN_TCP_F_HELD | TN_TCP_F_PERSIST | TN_TCP_F_PROBED | TN_TCP_F_URGENT_SND |
                                        TN_TCP_F_FORCE_RTX | TN_TCP_F_R1_TOLD | TN_TCP_F_SWS_OVERRIDE;
 static const tenon_u32 fast_not = TN_TCP_F_FIN_QUEUED | TN_TCP_F_FIN_RCVD | TN_TCP_F_NO_READER;
+
+/* What is at the head has been sent more than once: nobody knows which of them has arrived. */
+static int fast_is_ambiguous(const struct tenon_tcp *conn)
+{
+    const struct tn_flight *flight = conn->flight;
+
+    return tn_seq_lt(conn->snd_una, flight->again_high) ||
+           conn->snd_una - flight->tlp_from < flight->tlp_end - flight->tlp_from;
+}
 
 /* Of what is in flight nothing is lost, probed, or marked; and the congestion control wants to hear of ACKs only. */
 static int fast_sends_plainly(const struct tenon_tcp *conn)
@@ -212,7 +286,7 @@ static int fast_is_usual(struct tenon_tcp *conn)
 
     if (flight == NULL)
         return fast_is_plain(conn);
-    if (flight->usual == FAST_NO && fast_is_plain(conn))
+    if (TENON_UNLIKELY(flight->usual == FAST_NO) && fast_is_plain(conn) && !fast_is_ambiguous(conn))
         flight->usual = FAST_USUAL;
     return flight->usual != FAST_NO;
 }
@@ -234,44 +308,40 @@ static int fast_timestamp_is_good(const struct tenon_tcp *conn, const struct fas
     return seg->has_timestamp && tn_seq_le(conn->ts_recent, seg->ts_val);
 }
 
-/* What is at the head has been sent more than once: nobody knows which of them has arrived. */
-static int fast_is_ambiguous(const struct tenon_tcp *conn)
-{
-    const struct tn_flight *flight = conn->flight;
-
-    return tn_seq_lt(conn->snd_una, flight->again_high) ||
-           conn->snd_una - flight->tlp_from < flight->tlp_end - flight->tlp_from;
-}
-
 /* The next in order, within the window, acknowledging what is in flight or nothing new. */
 static int fast_is_predicted(const struct tenon *stack, const struct tn_netif *netif, struct tenon_tcp *conn,
                              const struct fast_seg *seg)
 {
-    if (seg->seq != conn->rcv_nxt || seg->len > conn->rcv_adv - conn->rcv_nxt ||
-        tn_seq_lt(conn->rcv_adv, conn->rcv_nxt) || !tn_seq_between(conn->snd_una, seg->ack, conn->snd_nxt))
+    const tenon_u32 room = conn->rcv_adv - conn->rcv_nxt, acked = seg->ack - conn->snd_una;
+    const struct tn_path *path;
+
+    if (seg->seq != conn->rcv_nxt || ((room - seg->len) & 0x80000000UL) || acked > conn->snd_nxt - conn->snd_una)
         return 0;
-    if (seg->ack == conn->snd_una && seg->len == 0)
+    if ((acked | seg->len) == 0)
         return 0;    /* a duplicate, an update of the window, or a keep-alive */
     if (!fast_is_usual(conn) || !fast_timestamp_is_good(conn, seg))
         return 0;
-    if (seg->ack != conn->snd_una && fast_is_ambiguous(conn))
-        return 0;
     /* That these ends may talk to each other here was found out by the general path. */
-    return conn->path->heard_gen == stack->link.gen && conn->path->heard_netif == netif->index &&
-           conn->path->heard_local == conn->ends.local.w[3];
+    path = conn->path;
+    return path->heard_gen == stack->link.gen && path->heard_netif == netif->index &&
+           path->heard_local == conn->ends.local.w[3];
 }
 
 static int fast_csum_good(const struct fast_seg *seg)
 {
-    const tenon_u32 at = (tenon_u32)(seg->tcp - tenon_span_data(&seg->frame->spans[0]));
+    const struct tenon_frame *frame = seg->frame;
+    const tenon_u32 at = (tenon_u32)(seg->tcp - tenon_span_data(frame->spans));
     const tenon_u32 bytes = seg->at + seg->len - at;
     struct tn_csum csum;
 
-    if (seg->frame->csum != TENON_CSUM_NONE)
+    if (frame->csum != TENON_CSUM_NONE)
         return 1;
     csum.odd = 0;
-    csum.sum = tn_csum_join(tn_csum_sum(seg->ip + 12, 8), tn_csum_join(TN_PROTO_TCP, bytes));
-    tn_csum_add_spans(&csum, seg->frame->spans, at, bytes);
+    csum.sum = tn_csum_join(TN_PROTO_TCP, bytes);
+    if (frame->nspans == 1)    /* the addresses stand right before the TCP header */
+        return tn_csum_join(csum.sum, tn_csum_sum(seg->tcp - 8, 8 + bytes)) == 0xFFFFU;
+    csum.sum = tn_csum_join(csum.sum, tn_csum_sum(seg->tcp - 8, 8));
+    tn_csum_add_spans(&csum, frame->spans, at, bytes);
     return csum.sum == 0xFFFFUL;
 }
 
@@ -327,52 +397,61 @@ static const struct tn_sent *fast_take_records(struct tn_flight *flight, tenon_u
 static void fast_take_rtt(struct tenon_tcp *conn, struct tn_ack *ack, const struct tn_sent *newest)
 {
     struct tn_flight *flight = conn->flight;
-    const tenon_u32 now = conn->stack->now_us, rtt_us = now - newest->sent_us;
+    const tenon_u32 now = conn->stack->now_us, sent_us = newest->sent_us, size = newest->size;
+    const tenon_u32 end = ack->una + ack->acked, rtt_us = tn_max(1, now - sent_us);
 
-    conn->mtu_acked = (tenon_u16)tn_max(conn->mtu_acked, tn_min(ack->acked, newest->size));
-    if (!flight->rack_valid || tn_seq_le(flight->rack_sent_us, newest->sent_us)) {
+    if (!flight->rack_valid || tn_seq_le(flight->rack_sent_us, sent_us)) {
         flight->rack_valid = 1;
-        flight->rack_sent_us = newest->sent_us;
-        flight->rack_end = ack->una + ack->acked;
-        flight->rack_rtt_us = rtt_us;
+        flight->rack_sent_us = sent_us;
+        flight->rack_end = end;
+        flight->rack_rtt_us = now - sent_us;
     }
     flight->tlp_sampled = 1;
-    ack->fresh_rtt_us = tn_max(1, rtt_us);
-    tn_tcp_take_min_rtt(conn, ack->fresh_rtt_us);
-    if (!(conn->flags & TN_TCP_F_RTT_TIMING) || !tn_seq_gt(ack->una + ack->acked, conn->flight->rtt_seq))
+    ack->fresh_rtt_us = rtt_us;
+    if (conn->mtu_acked < tn_min(ack->acked, size))
+        conn->mtu_acked = (tenon_u16)tn_min(ack->acked, size);
+    tn_tcp_take_min_rtt(conn, rtt_us);
+    if (!(conn->flags & TN_TCP_F_RTT_TIMING) || !tn_seq_gt(end, flight->rtt_seq))
         return;
     conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
-    tn_tcp_rtt_sample(conn, tn_max(1, now - conn->flight->rtt_start_us));
+    tn_tcp_rtt_sample(conn, tn_max(1, now - flight->rtt_start_us));
+}
+
+/* The marks of recovery lie behind what is acknowledged, and go along with it. */
+static void fast_move_marks(struct tn_flight *flight, tenon_u32 una, tenon_u32 ack)
+{
+    flight->rtx_nxt = flight->lost_edge = ack;
+    flight->recover = tn_seq_max(flight->recover, una);
+    flight->ecn_recover = tn_seq_max(flight->ecn_recover, una);
+    flight->again_high = tn_seq_max(flight->again_high, ack);
+    flight->reno_sacked = 0;
 }
 
 /* RFC 9293 3.10.7.4, fifth step, and what follows from it: up to `to`, and of that data up to `data_end`. */
 static void fast_take_ack(struct tenon_tcp *conn, tenon_u32 to, tenon_u32 data_end)
 {
     struct tenon *stack = conn->stack;
+    struct tn_flight *flight = conn->flight;
     struct tn_ack ack;
 
     ack.una = conn->snd_una;
     ack.flight = conn->snd_nxt - conn->snd_una;
     ack.acked = ack.delivered = to - conn->snd_una;
     ack.lost = ack.ce = 0;
-    conn->snd_una = conn->flight->rtx_nxt = conn->flight->lost_edge = to;
-    conn->flight->recover = tn_seq_max(conn->flight->recover, ack.una);
-    conn->flight->ecn_recover = tn_seq_max(conn->flight->ecn_recover, ack.una);
-    conn->flight->reno_sacked = 0;
+    conn->snd_una = to;
     conn->progress_ms = stack->now_ms;
-    conn->flight->total_delivered += ack.acked;
-    fast_take_rtt(conn, &ack, fast_take_records(conn->flight, to));
-    conn->flight->again_high = tn_seq_max(conn->flight->again_high, to);
+    flight->total_delivered += ack.acked;
+    fast_move_marks(flight, ack.una, to);
+    fast_take_rtt(conn, &ack, fast_take_records(flight, to));
     tn_sendq_pop(conn, data_end);
     tn_path_confirm(stack, conn->path);
     if (!tn_tcp_fin_acked(conn))    /* nothing more will be sent: its window is nobody's business any more */
         fast_tell_cc(conn, &ack);
-    if (conn->snd_una == conn->snd_nxt) {
+    if (ack.acked == ack.flight) {
         conn->flight->rack_valid = 0;    /* times mean something for half an hour only */
         tn_tcp_disarm_rtx(conn);
     } else {
-        tn_tcp_arm_rtx(conn);
-        tn_tcp_choose_timer(conn);
+        tn_tcp_arm_usual(conn, 1);
     }
 }
 
@@ -401,12 +480,20 @@ TENON_INTERNAL int tn_fast_ack(struct tenon_tcp *conn, const struct tn_seg *seg)
 
 static void fast_text(struct tenon_tcp *conn, const struct fast_seg *seg)
 {
-    const tenon_u32 one = seg->frame->seg_kind != TENON_SEG_NONE ? seg->frame->seg_bytes : seg->len;
+    const struct tenon_frame *frame = seg->frame;
+    const tenon_u32 one = frame->seg_kind != TENON_SEG_NONE ? frame->seg_bytes : seg->len;
     struct tenon_span spans[TN_RX_SPANS_MAX];
     struct tn_gather to;
 
     tn_gather_init(&to, spans, TN_RX_SPANS_MAX);
-    tn_spans_slice(&to, seg->frame->spans, seg->frame->nspans, seg->at, seg->len);
+    if (TENON_LIKELY(frame->nspans == 1)) {
+        spans[0] = frame->spans[0];
+        spans[0].off += seg->at;
+        spans[0].len = seg->len;
+        to.n = 1;
+    } else {
+        tn_spans_slice(&to, frame->spans, frame->nspans, seg->at, seg->len);
+    }
     if (tn_tcp_deliver(conn, spans, to.n, seg->len))
         tn_tcp_acknowledge(conn, one);
 }
@@ -420,30 +507,33 @@ static void fast_settle(struct tenon_tcp *conn)
         tn_flight_rest(conn);
 }
 
-TENON_INTERNAL int tn_fast_input(struct tenon *stack, const struct tn_netif *netif, const struct tenon_frame *frame,
-                                 tenon_u32 bytes, tenon_u32 merged)
+/* RFC 7323 4.3: TS.Recent follows the segment that the next ACK answers. */
+static void fast_take_header(struct tenon_tcp *conn, const struct fast_seg *seg)
 {
-    struct fast_seg seg;
-    struct tenon_tcp *conn;
+    const tenon_u32 wnd = seg->wnd << conn->snd_wscale;
 
-    seg.frame = frame;
-    seg.len = merged;
-    if (frame->nspans > TN_RX_SPANS_MAX || !fast_parse(netif, &seg, bytes))
+    conn->keepalives = 0;
+    conn->last_rcv_ms = conn->stack->now_ms;
+    if ((conn->flags & TN_TCP_F_TIMESTAMPS) && tn_seq_le(seg->seq, conn->rcv_acked))
+        conn->ts_recent = seg->ts_val;
+    conn->snd_wnd = wnd;
+    if (conn->snd_wnd_max < wnd)
+        conn->snd_wnd_max = wnd;
+    conn->snd_wl1 = seg->seq;
+}
+
+TENON_INTERNAL int tn_fast_input(struct tenon *stack, const struct tn_netif *netif, const struct tn_fast_rx *rx)
+{
+    struct tenon_tcp *conn = rx->conn;
+    struct fast_seg seg;
+
+    if (conn == NULL || rx->frame->nspans > TN_RX_SPANS_MAX || !fast_parse(&seg, netif, rx))
         return 0;
-    conn = fast_find(stack, &seg);
-    if (conn == NULL || !fast_is_predicted(stack, netif, conn, &seg) || !fast_csum_good(&seg))
+    if (!fast_is_predicted(stack, netif, conn, &seg) || !fast_csum_good(&seg))
         return 0;
     tn_count(stack, TENON_STAT_TCP_RCVD);
     tn_count(stack, TENON_STAT_TCP_PREDICTED);
-    conn->last_rcv_ms = stack->now_ms;
-    conn->keepalives = 0;
-    /* RFC 7323 4.3: TS.Recent follows the segment that the next ACK answers. */
-    if ((conn->flags & TN_TCP_F_TIMESTAMPS) && tn_seq_le(seg.seq, conn->rcv_acked)) {
-        conn->ts_recent = seg.ts_val;
-    }
-    conn->snd_wnd = seg.wnd << conn->snd_wscale;
-    conn->snd_wnd_max = tn_max(conn->snd_wnd_max, conn->snd_wnd);
-    conn->snd_wl1 = seg.seq;
+    fast_take_header(conn, &seg);
     if (seg.ack != conn->snd_una)
         fast_acked(conn, &seg);
     if (seg.len > 0 && conn->state != TENON_TCP_CLOSED) {
@@ -459,21 +549,28 @@ TENON_INTERNAL int tn_fast_input(struct tenon *stack, const struct tn_netif *net
 
 /* ---- what leaves ------------------------------------------------------------------------------------------------ */
 
-/* Where frames go: the interface, and the neighbour's address (NULL: there is no link header). */
-struct fast_way {
-    const struct tn_netif *netif;
-    const tenon_u8 *mac;
-};
-
-/* IPv4 by a path on which nothing has to be found out: no neighbour, no MTU. */
-static int fast_has_way(struct tenon_tcp *conn, struct fast_way *way)
+/* By a path on which nothing has to be found out: no neighbour, no MTU. */
+static int fast_find_way(struct tenon *stack, struct tn_tcp_way *way, struct tn_path *path)
 {
-    struct tn_path *path = conn->path;
-
+    way->path = NULL;
     if ((path->mtu | path->search) != 0 || !tenon_ip_is_v4(&path->dst))
         return 0;
-    way->netif = tn_link_ready(conn->stack, path, &way->mac);
-    return way->netif != NULL && way->netif->conf.mtu == conn->path_mtu && way->netif->conf.gather_max != 1;
+    way->netif = tn_link_ready(stack, path, &way->mac);
+    if (way->netif == NULL || way->netif->conf.gather_max == 1)
+        return 0;
+    way->path = path;
+    return 1;
+}
+
+/* While connections send one after the other, nothing happens to the ways that they take: one that was good for the
+ * last is good for the next. */
+static const struct tn_tcp_way *fast_way(const struct tenon_tcp *conn)
+{
+    struct tn_tcp_way *way = &conn->stack->tcp.way;
+
+    if (TENON_UNLIKELY(way->path != conn->path) && !fast_find_way(conn->stack, way, conn->path))
+        return NULL;
+    return way->netif->conf.mtu == conn->path_mtu ? way : NULL;
 }
 
 /* Whether the window says something of the network still (RFC 5681 4.1); the general path knows what to do if not. */
@@ -481,7 +578,8 @@ static int fast_is_awake(const struct tenon_tcp *conn)
 {
     const tenon_u32 quiet_ms = conn->stack->now_ms - conn->flight->last_snd_ms;
 
-    return conn->snd_una != conn->snd_nxt || (quiet_ms < 1000000UL && quiet_ms * 1000 <= conn->flight->rto_us);
+    return quiet_ms == 0 || conn->snd_una != conn->snd_nxt ||
+           (quiet_ms < 1000000UL && quiet_ms * 1000 <= conn->flight->rto_us);
 }
 
 /* Whether a last piece that is small may leave (RFC 9293 3.7.4): the part of output_small_is_allowed() that
@@ -520,8 +618,28 @@ static tenon_u32 fast_sum_addresses(const struct tenon_tcp *conn)
     return (src >> 16) + (src & 0xFFFF) + (dst >> 16) + (dst & 0xFFFF);
 }
 
+static tenon_u32 fast_fold(tenon_u32 sum)
+{
+    sum = (sum & 0xFFFF) + (sum >> 16);
+    return (sum & 0xFFFF) + (sum >> 16);
+}
+
+/* What depends on the payload: most segments have as much of it as the one before them. */
+static void fast_set_length(struct tn_header *header, tenon_u32 len)
+{
+    const tenon_u32 l4 = header->tcp_bytes + len;
+    const unsigned tos = len > 0 ? header->tos_data : header->tos;
+    tenon_u8 *ip = header->bytes + FAST_IP_AT;
+
+    header->len = len;
+    ip[1] = (tenon_u8)tos;
+    put16be(ip + 2, TN_IP4_BYTES + l4);
+    put16be(ip + 10, (tenon_u32)0xFFFF ^ fast_fold(header->ip_sum + tos + TN_IP4_BYTES + l4));
+    put16be(ip + TN_IP4_BYTES + 16, fast_fold(header->tcp_sum + (l4 >> 16) + (l4 & 0xFFFF)));
+}
+
 /* Everything that does not change from segment to segment. */
-static void fast_prepare(struct tenon_tcp *conn, const struct fast_way *way)
+static void fast_prepare(struct tenon_tcp *conn, const struct tn_tcp_way *way)
 {
     const unsigned ect = (conn->ecn & (TN_ECN_ON | TN_ECN_MUTE)) == TN_ECN_ON ? (unsigned)TN_ECT_0 : 0U;
     const tenon_u32 tos = tn_tcp_opt(conn, TENON_TCP_TOS);
@@ -550,41 +668,67 @@ static void fast_prepare(struct tenon_tcp *conn, const struct fast_way *way)
         put32be(p + TN_TCP_BYTES, FAST_TIMESTAMP);
     }
     p[12] = (tenon_u8)(header->tcp_bytes << 2);
+    fast_set_length(header, 0);
     conn->flight->usual = FAST_PREPARED;
 }
 
-static tenon_u32 fast_fold(tenon_u32 sum)
-{
-    sum = (sum & 0xFFFF) + (sum >> 16);
-    return (sum & 0xFFFF) + (sum >> 16);
-}
-
-/* The headers of a segment of `len` bytes, which begin TN_ETH_BYTES before an IP header at p. */
+/* The headers of a segment of `len` bytes, which begin TN_ETH_BYTES before an IP header at p. What they say is
+ * looked up first: bytes that are written could be anything, as far as a compiler knows. */
 static void fast_fill(struct tenon_tcp *conn, tenon_u8 *p, tenon_u32 len)
 {
-    const struct tn_header *header = &conn->flight->header;
-    const unsigned tos = len > 0 ? header->tos_data : header->tos;
-    const tenon_u32 l4 = header->tcp_bytes + len;
-    const tenon_u32 ack = conn->rcv_nxt - conn->flight->rcv_held;
+    struct tn_header *header = &conn->flight->header;
+    const tenon_u32 seq = conn->snd_nxt, ack = conn->rcv_nxt - conn->flight->rcv_held;
+    const tenon_u32 window = tn_tcp_window_field(conn, ack);
+    const tenon_u32 ts_now = tn_tcp_ts_now(conn), ts_echo = conn->ts_recent;
+    const int is_last = len > 0 && seq + len == conn->snd_end;
     tenon_u8 *tcp = p + FAST_TCP_AT;
 
-    memcpy(p, header->bytes, sizeof(header->bytes));
-    p[FAST_IP_AT + 1] = (tenon_u8)tos;
-    put16be(p + FAST_IP_AT + 2, TN_IP4_BYTES + l4);
-    put16be(p + FAST_IP_AT + 10, (tenon_u32)0xFFFF ^ fast_fold(header->ip_sum + tos + TN_IP4_BYTES + l4));
-    put32be(tcp + 4, conn->snd_nxt);
-    put32be(tcp + 8, ack);
-    tcp[13] = len > 0 && conn->snd_nxt + len == conn->snd_end ? TN_TCP_ACK | TN_TCP_PSH : TN_TCP_ACK;
-    put16be(tcp + 14, tn_tcp_window_field(conn, ack));
-    put16be(tcp + 16, fast_fold(header->tcp_sum + (l4 >> 16) + (l4 & 0xFFFF)));
-    if (header->tcp_bytes > TN_TCP_BYTES) {
-        put32be(tcp + 24, tn_tcp_ts_now(conn));
-        put32be(tcp + 28, conn->ts_recent);
-    }
     conn->rcv_acked = ack;
+    if (header->len != len)
+        fast_set_length(header, len);
+    TENON_COPY(p, header->bytes, sizeof(header->bytes));
+    put32be(tcp + 4, seq);
+    put32be(tcp + 8, ack);
+    tcp[13] = is_last ? TN_TCP_ACK | TN_TCP_PSH : TN_TCP_ACK;
+    put16be(tcp + 14, window);
+    if (tcp[12] > TN_TCP_BYTES << 2) {
+        put32be(tcp + 24, ts_now);
+        put32be(tcp + 28, ts_echo);
+    }
 }
 
 /* ---- segments ---------------------------------------------------------------------------------------------------- */
+
+/* An acknowledgement goes along. */
+static void fast_leaves(struct tenon_tcp *conn)
+{
+    conn->flags &= ~(tenon_u32)(TN_TCP_F_ACK_NOW | TN_TCP_F_ACK_ARMED);
+    tn_count(conn->stack, TENON_STAT_TCP_SENT);
+}
+
+/* A segment of so few bytes that they are copied behind its headers; 0 for a bare acknowledgement. There is room in
+ * the burst. @return 0: no buffer */
+static int fast_send_short(struct tenon_tcp *conn, const struct tn_tcp_way *way, tenon_u32 len)
+{
+    const tenon_u32 link = way->mac != NULL ? TN_ETH_BYTES : 0, tcp_bytes = conn->flight->header.tcp_bytes;
+    struct tenon_buf *buf = tn_buf_get(conn->stack);
+    struct tn_short lay;
+    tenon_u8 *p;
+
+    if (buf == NULL)
+        return 0;
+    p = buf->data + TN_HEADROOM - FAST_TCP_AT;
+    fast_fill(conn, p, len);
+    tn_sendq_copy(conn, p + FAST_TCP_AT + tcp_bytes, conn->snd_nxt, len);
+    lay.off = TN_HEADROOM - TN_IP4_BYTES - link;
+    lay.l4 = link + TN_IP4_BYTES;
+    lay.headers = lay.l4 + tcp_bytes;
+    lay.len = lay.headers + len;
+    lay.csum_offset = 16;
+    tn_tx_short(conn->stack, way->netif, buf, &lay);
+    fast_leaves(conn);
+    return 1;
+}
 
 /* Payload by reference. @return spans; 0: it does not go into one frame */
 static unsigned fast_gather(const struct tenon_tcp *conn, const struct tn_netif *netif, struct tenon_span *spans,
@@ -597,8 +741,8 @@ static unsigned fast_gather(const struct tenon_tcp *conn, const struct tn_netif 
     return to.bytes == len ? to.n : 0;
 }
 
-/* Large payload, or a port that does not do checksums: the general way down from the link on. */
-static int fast_hand_down(struct tenon_tcp *conn, const struct fast_way *way, struct tn_out *out)
+/* The general way down from the link on. */
+static int fast_hand_down(struct tenon_tcp *conn, const struct tn_tcp_way *way, struct tn_out *out)
 {
     out->l4_bytes = conn->flight->header.tcp_bytes;
     out->csum = 1;
@@ -614,61 +758,74 @@ static int fast_hand_down(struct tenon_tcp *conn, const struct fast_way *way, st
     return tn_tx(conn->stack, out) == TENON_OK;
 }
 
-/* A segment of `len` bytes at snd_nxt, 0 for a bare acknowledgement. @return 0: it has not left */
-static int fast_send(struct tenon_tcp *conn, const struct fast_way *way, tenon_u32 len)
+/* A segment with `len` bytes of payload. @return 0: it has not left */
+static int fast_send_long(struct tenon_tcp *conn, const struct tn_tcp_way *way, tenon_u32 len)
 {
     const tenon_u32 link = way->mac != NULL ? TN_ETH_BYTES : 0;
-    const int is_small = len <= tn_min(FAST_COPY_BYTES, conn->mss);    /* with its headers it fits into every buffer */
     struct tenon_span spans[FAST_SPANS];
     struct tn_out out;
-    tenon_u8 *p;
 
     if (tn_out_new(conn->stack, &out) != TENON_OK)
         return 0;
-    p = out.hdr->data + TN_HEADROOM - FAST_TCP_AT;
     out.off = TN_HEADROOM - TN_IP4_BYTES - link;
     out.len = link + TN_IP4_BYTES + conn->flight->header.tcp_bytes;
-    if (!is_small) {
-        out.spans = spans;
-        out.payload = len;
-        out.nspans = fast_gather(conn, way->netif, spans, len);
-        if (out.nspans == 0) {
-            tenon_buf_put(out.hdr);
-            return 0;
-        }
+    out.spans = spans;
+    out.payload = len;
+    out.nspans = fast_gather(conn, way->netif, spans, len);
+    if (out.nspans == 0) {
+        tenon_buf_put(out.hdr);
+        return 0;
     }
-    fast_fill(conn, p, len);
-    if (is_small) {
-        tn_sendq_copy(conn, p + FAST_TCP_AT + conn->flight->header.tcp_bytes, conn->snd_nxt, len);
-        out.len += len;
-    }
-    tn_count(conn->stack, TENON_STAT_TCP_SENT);
-    conn->flags &= ~(tenon_u32)TN_TCP_F_ACK_NOW;
-    tn_tcp_disarm_delack(conn);
+    fast_fill(conn, out.hdr->data + TN_HEADROOM - FAST_TCP_AT, len);
+    fast_leaves(conn);
     return fast_hand_down(conn, way, &out);
+}
+
+static int fast_send(struct tenon_tcp *conn, const struct tn_tcp_way *way, tenon_u32 len)
+{
+    if (len <= tn_min(FAST_COPY_BYTES, conn->mss))    /* with its headers it fits into every buffer */
+        return fast_send_short(conn, way, len);
+    return fast_send_long(conn, way, len);
 }
 
 /* What tcp_output.c does after a data segment has left. */
 static void fast_sent(struct tenon_tcp *conn, tenon_u32 len)
 {
     const struct tenon *stack = conn->stack;
+    struct tn_flight *flight = conn->flight;
+    const tenon_u32 nxt = conn->snd_nxt;
 
-    if (conn->snd_una == conn->snd_nxt)
+    if (conn->snd_una == nxt)
         conn->progress_ms = stack->now_ms;
-    tn_flight_sent(conn, conn->snd_nxt + len);
-    tn_pace_sent(conn, len);
+    tn_flight_sent(conn, nxt + len);
     if (!(conn->flags & TN_TCP_F_RTT_TIMING)) {
-        conn->flags |= TN_TCP_F_RTT_TIMING;
-        conn->flight->rtt_seq = conn->snd_nxt;
-        conn->flight->rtt_start_us = stack->now_us;
+        flight->rtt_seq = nxt;
+        flight->rtt_start_us = stack->now_us;
     }
-    conn->snd_nxt += len;
-    conn->flight->last_snd_ms = stack->now_ms;
-    conn->flight->mtu_sent = (tenon_u16)tn_max(conn->flight->mtu_sent, tn_min(len, conn->mss));
+    conn->flags |= TN_TCP_F_RTT_TIMING;
+    conn->snd_nxt = nxt + len;
+    flight->last_snd_ms = stack->now_ms;
+    flight->mtu_sent = (tenon_u16)tn_max(flight->mtu_sent, tn_min(len, conn->mss));
+}
+
+/* One segment of new data, if windows and pacing let it go. @return 0: it has not left */
+static int fast_send_new(struct tenon_tcp *conn, const struct tn_tcp_way *way)
+{
+    const tenon_u32 len = fast_bytes(conn, way->netif);
+    const int lags = tn_pace_lags(conn);
+
+    if (len == 0 || (!lags && !tn_pace_allows(conn)) || !fast_send(conn, way, len))
+        return 0;
+    if (lags)
+        tn_pace_owe(conn, len);
+    else
+        tn_pace_sent(conn, len);
+    fast_sent(conn, len);
+    return 1;
 }
 
 /* Who only acknowledges does not need the block in which the headers are; who has it uses them. */
-static int fast_is_prepared(struct tenon_tcp *conn, const struct fast_way *way)
+static int fast_is_prepared(struct tenon_tcp *conn, const struct tn_tcp_way *way)
 {
     if (conn->flight == NULL && conn->snd_end == conn->snd_nxt)
         return 0;
@@ -683,26 +840,21 @@ static int fast_is_prepared(struct tenon_tcp *conn, const struct fast_way *way)
 TENON_INTERNAL int tn_fast_output(struct tenon_tcp *conn)
 {
     const tenon_u32 nxt = conn->snd_nxt;
-    struct fast_way way;
+    const struct tn_tcp_way *way;
 
-    if (!fast_is_usual(conn) || !fast_has_way(conn, &way) || !fast_is_prepared(conn, &way))
+    if (!fast_is_usual(conn))
         return 0;
-    while (conn->snd_end != conn->snd_nxt && tn_tx_room(conn->stack) > 0) {
-        const tenon_u32 len = fast_bytes(conn, way.netif);
-
-        if (len == 0 || !tn_pace_allows(conn) || !fast_send(conn, &way, len))
-            break;
-        fast_sent(conn, len);
-    }
-    if (conn->snd_nxt != nxt) {
-        if (!(conn->flags & TN_TCP_F_RTX_ARMED))
-            tn_tcp_arm_rtx(conn);    /* RFC 6298 5.1 */
-        tn_tcp_choose_timer(conn);
-    }
-    if (conn->snd_end != conn->snd_nxt || tn_tx_room(conn->stack) == 0)
+    way = fast_way(conn);
+    if (way == NULL || !fast_is_prepared(conn, way))
         return 0;
-    if (conn->flags & TN_TCP_F_ACK_NOW)
-        (void)fast_send(conn, &way, 0);
+    while (conn->snd_end != conn->snd_nxt && tn_tx_room(conn->stack) > 0 && fast_send_new(conn, way))
+        continue;
+    if (conn->snd_nxt != nxt)
+        tn_tcp_arm_usual(conn, !(conn->flags & TN_TCP_F_RTX_ARMED));    /* RFC 6298 5.1 */
+    if (conn->snd_end != conn->snd_nxt)
+        return 0;
+    if ((conn->flags & TN_TCP_F_ACK_NOW) && (tn_tx_room(conn->stack) == 0 || !fast_send_short(conn, way, 0)))
+        return 0;
     (void)tn_why(conn, TENON_TCP_WAIT_DATA);
-    return !(conn->flags & TN_TCP_F_ACK_NOW);
+    return 1;
 }

@@ -96,6 +96,7 @@ struct tn_again {
 struct tn_header {
     tenon_u8 bytes[68];          /* 66, and what makes copying them simple */
     tenon_u32 ip_sum, tcp_sum;
+    tenon_u32 len;               /* payload for which their lengths and sums stand there */
     tenon_u8 tcp_bytes;
     tenon_u8 tos, tos_data;      /* without data, and with data */
 };
@@ -291,6 +292,8 @@ TENON_INTERNAL tenon_u32 tn_rack_timeout(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_rack_recovered(struct tn_flight *flight);
 /* Microseconds until a tail loss probe is due; 0: none is to be sent (RFC 8985 7.2). */
 TENON_INTERNAL tenon_u32 tn_tlp_timeout(const struct tenon_tcp *conn);
+/* The same where something is in flight, nothing is lost or SACKed, and no probe is out. */
+TENON_INTERNAL tenon_u32 tn_tlp_usual_timeout(const struct tenon_tcp *conn);
 /* A probe that repeated the tail has not been judged yet. */
 TENON_INLINE int tn_tlp_is_out(const struct tn_flight *flight)
 {
@@ -324,6 +327,9 @@ TENON_INTERNAL void tn_pace_update(struct tenon_tcp *conn);
 /* Whether pacing lets data leave now; else the timer is set for when it will. */
 TENON_INTERNAL int tn_pace_allows(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_pace_sent(struct tenon_tcp *conn, tenon_u32 bytes);
+/* Whether pacing lies so far behind that it need not be asked; then tn_pace_owe() does what tn_pace_sent() does. */
+TENON_INTERNAL int tn_pace_lags(const struct tenon_tcp *conn);
+TENON_INTERNAL void tn_pace_owe(struct tenon_tcp *conn, tenon_u32 bytes);
 /* The most that one frame may carry: what the rate sends in a millisecond, two segments at least. */
 TENON_INTERNAL tenon_u32 tn_pace_quantum(const struct tenon_tcp *conn);
 

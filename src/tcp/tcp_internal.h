@@ -532,6 +532,8 @@ TENON_INTERNAL void tn_tcp_send_bare(struct tenon *stack, const struct tn_bare *
 TENON_INTERNAL void tn_tcp_arm_rtx(struct tenon_tcp *conn);          /* (re)start with the present RTO */
 /* Something is in flight: RTO, tail loss probe or reordering window, whichever is next (RFC 8985 8). */
 TENON_INTERNAL void tn_tcp_choose_timer(struct tenon_tcp *conn);
+/* Both, if all is as usual; restart: the RTO begins now. */
+TENON_INTERNAL void tn_tcp_arm_usual(struct tenon_tcp *conn, int restart);
 TENON_INTERNAL void tn_tcp_arm_pace(struct tenon_tcp *conn, tenon_u32 us);
 TENON_INTERNAL void tn_tcp_disarm_rtx(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_arm_delack(struct tenon_tcp *conn);

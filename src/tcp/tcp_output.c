@@ -27,10 +27,9 @@ TENON_INTERNAL tenon_u32 tn_tcp_rcv_edge(const struct tenon_tcp *conn)
     const tenon_u32 space = buffer > conn->rcv_unconsumed ? buffer - conn->rcv_unconsumed : 0;
     const tenon_u32 edge = conn->rcv_nxt + space;
     const tenon_u32 step = tn_min(buffer / 2, tn_max(conn->mss, 1));
+    const tenon_u32 gain = edge - conn->rcv_adv;
 
-    if (tn_seq_le(edge, conn->rcv_adv) || edge - conn->rcv_adv < step)
-        return conn->rcv_adv;
-    return edge;
+    return gain < step || (gain & 0x80000000UL) ? conn->rcv_adv : edge;
 }
 
 static tenon_u32 output_ack_seq(const struct tenon_tcp *conn)
@@ -790,6 +789,7 @@ TENON_INTERNAL int tn_tcp_output(struct tenon_tcp *conn)
     if (tn_fast_output(conn))
         return 1;
     tn_fast_end(conn);
+    conn->stack->tcp.way.path = NULL;
     if (!output_has_way(conn)) {
         (void)tn_why_if_any(conn, TENON_TCP_WAIT_HOST);
         if (conn->state <= TENON_TCP_SYN_RECEIVED && !(conn->flags & TN_TCP_F_RTX_ARMED))

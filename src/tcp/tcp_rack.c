@@ -250,12 +250,20 @@ TENON_INTERNAL tenon_u32 tn_rack_timeout(struct tenon_tcp *conn)
 TENON_INTERNAL tenon_u32 tn_tlp_timeout(const struct tenon_tcp *conn)
 {
     const struct tn_flight *flight = conn->flight;
-    tenon_u32 pto = conn->srtt8 >> 2;
 
     if (flight == NULL || !(conn->flags & TN_TCP_F_SACK) || conn->recovery != TN_RECOVERY_NONE ||
         conn->flight->sack != NULL)
         return 0;
-    if (conn->snd_una == conn->snd_nxt || conn->backoff > 0 || flight->tlp != TN_TLP_NONE || !flight->tlp_sampled)
+    if (conn->snd_una == conn->snd_nxt || conn->backoff > 0 || flight->tlp != TN_TLP_NONE)
+        return 0;
+    return tn_tlp_usual_timeout(conn);
+}
+
+TENON_INTERNAL tenon_u32 tn_tlp_usual_timeout(const struct tenon_tcp *conn)
+{
+    tenon_u32 pto = conn->srtt8 >> 2;
+
+    if (!(conn->flags & TN_TCP_F_SACK) || !conn->flight->tlp_sampled)
         return 0;
     if (pto == 0)
         return RACK_PTO_FIRST_US;

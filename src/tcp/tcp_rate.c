@@ -172,9 +172,30 @@ static void pace_from(struct tenon_tcp *conn, tenon_u32 us)
     conn->flight->pace_owed = 0;
 }
 
+/* So late that nobody makes up for all of it. */
+static void pace_catch_up(struct tenon_tcp *conn)
+{
+    const struct tn_flight *flight = conn->flight;
+    const tenon_u32 earliest = conn->stack->now_us - PACE_BURST_US;
+
+    if (tn_seq_lt(flight->pace_us, flight->pace_owed > 0 ? earliest - PACE_OWED_US : earliest))
+        pace_from(conn, earliest);
+}
+
+TENON_INTERNAL int tn_pace_lags(const struct tenon_tcp *conn)
+{
+    return (conn->flags & TN_TCP_F_PACING) && pace_is_on(conn) && pace_is_far(conn);
+}
+
+TENON_INTERNAL void tn_pace_owe(struct tenon_tcp *conn, tenon_u32 bytes)
+{
+    pace_catch_up(conn);
+    conn->flight->pace_owed += bytes;
+}
+
 TENON_INTERNAL void tn_pace_sent(struct tenon_tcp *conn, tenon_u32 bytes)
 {
-    const tenon_u32 now = conn->stack->now_us, earliest = now - PACE_BURST_US;
+    const tenon_u32 now = conn->stack->now_us;
 
     if (!pace_is_on(conn)) {
         conn->flags &= ~(tenon_u32)TN_TCP_F_PACING;
@@ -185,8 +206,7 @@ TENON_INTERNAL void tn_pace_sent(struct tenon_tcp *conn, tenon_u32 bytes)
     else if (!pace_is_far(conn))
         pace_settle(conn);
     conn->flags |= TN_TCP_F_PACING;
-    if (tn_seq_lt(conn->flight->pace_us, conn->flight->pace_owed > 0 ? earliest - PACE_OWED_US : earliest))
-        pace_from(conn, earliest);
+    pace_catch_up(conn);
     if (tn_seq_gt(conn->flight->pace_us, now))
         conn->flight->pace_us = now;    /* what did not ask (timeouts, probes) leaves no debt but its own */
     conn->flight->pace_owed += bytes;

@@ -12,13 +12,21 @@ TENON_BEGIN_DECLS
 
 struct tn_pkt;
 struct tn_netif;
+struct tn_path;
 struct tn_err;
 struct tn_tcp_opts;
 struct tn_flight;
 struct tn_time_wait;
 struct tn_fastopen;
 
-enum { TN_TCP_RECENT = 64 };
+enum { TN_TCP_RECENT = 256 };
+
+/* The way of the connection that sent last (tcp_fast.c), within one tn_tcp_run(). */
+struct tn_tcp_way {
+    const struct tn_path *path;                /* NULL: of none */
+    const struct tn_netif *netif;
+    const tenon_u8 *mac;                       /* the neighbour's; NULL: there is no link header */
+};
 
 struct tn_tcp_state {
     struct tn_htab conns;                      /* connections and TIME-WAIT records by both ends */
@@ -40,6 +48,7 @@ struct tn_tcp_state {
     tenon_u16 *port_counters;                  /* RFC 6056 3.3.4: [conf.tcp_port_counters] */
     tenon_u32 steps, nsteps;                   /* random steps that these go on by: 3 bits each, so many are left */
     tenon_u32 rst_tokens, rst_tokens_ms;
+    struct tn_tcp_way way;
     struct tn_fastopen *fastopen;              /* NULL until Fast Open is used */
     tenon_u32 transparent;                     /* listeners that take foreign addresses, and foreign connections */
 };
@@ -53,10 +62,17 @@ TENON_INTERNAL void tn_tcp_error(struct tenon *stack, const struct tn_err *err);
 TENON_INTERNAL void tn_tcp_run(struct tenon *stack);
 /* Free what closed. Only when no handler is active. */
 TENON_INTERNAL void tn_tcp_reap(struct tenon *stack);
-/* The usual segment of a usual connection, in a frame of so many bytes, `merged` of them from others (stack/gro.c).
- * @return 1: it was taken */
-TENON_INTERNAL int tn_fast_input(struct tenon *stack, const struct tn_netif *netif, const struct tenon_frame *frame,
-                                 tenon_u32 bytes, tenon_u32 merged);
+/* Whose segments these frames may be: a connection, or NULL. It may have ended when the frame is looked at. */
+TENON_INTERNAL void tn_fast_look(struct tenon *stack, const struct tn_netif *netif, const struct tenon_frame *frames,
+                                 struct tenon_tcp **conns, unsigned n);
+/* The usual segment of a usual connection. @return 1: it was taken */
+struct tn_fast_rx {
+    const struct tenon_frame *frame;
+    struct tenon_tcp *conn;                    /* of tn_fast_look() */
+    tenon_u32 bytes;                           /* of the frame, ... */
+    tenon_u32 merged;                          /* ... those of others that were put behind it: stack/gro.c */
+};
+TENON_INTERNAL int tn_fast_input(struct tenon *stack, const struct tn_netif *netif, const struct tn_fast_rx *rx);
 /* The walking checker, over all connections; panics on a broken invariant. */
 TENON_INTERNAL void tn_tcp_check_all(struct tenon *stack);
 TENON_INTERNAL void tn_tcp_timer(struct tenon *stack, struct tn_timer *timer);
