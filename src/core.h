@@ -209,7 +209,7 @@ TENON_INTERNAL void tn_pkt_unpull(struct tn_pullup *scratch);
 TENON_INTERNAL unsigned tn_pkt_byte(const struct tn_pkt *pkt, tenon_u32 at);
 /* Sum of the present layer, verified against the pseudo-header of pkt: 1 if the transport checksum is
  * right, or the port says so. */
-TENON_INTERNAL int tn_pkt_csum_good(const struct tn_pkt *pkt);
+TENON_INTERNAL int tn_pkt_csum_good(const struct tenon *stack, const struct tn_pkt *pkt);
 
 /* ---- transmit: stack/tx.c ------------------------------------------------------------------------- */
 

@@ -28,10 +28,21 @@ static void work_sum_odd(size_t n)
     sink = tn_csum_sum(from + 1, n);
 }
 
-static void work_memcpy_then_sum(size_t n)
+static void work_sum_then_memcpy(size_t n)
 {
+    sink = tn_csum_sum(from, n);
     memcpy(to, from, n);
-    sink = tn_csum_sum(to, n);
+    sink = to[n / 2];
+}
+
+static void work_copy(size_t n)
+{
+    sink = tn_csum_copy(to, from, n);
+}
+
+static void work_copy_odd(size_t n)
+{
+    sink = tn_csum_copy(to + 3, from + 1, n);
 }
 
 static double now_s(void)
@@ -65,7 +76,7 @@ static double measure(void (*work)(size_t n), size_t n)
 
 int main(void)
 {
-    static const size_t sizes[] = { 20, 64, 256, 536, 1460, 4096, 8960, 65535 };
+    static const size_t sizes[] = { 20, 64, 256, 536, 1448, 1460, 4096, 8960, 65535 };
     static const struct {
         const char *name;
         void (*work)(size_t n);
@@ -73,7 +84,9 @@ int main(void)
         { "memcpy", work_memcpy },
         { "sum", work_sum },
         { "sum, odd address", work_sum_odd },
-        { "memcpy, then sum", work_memcpy_then_sum }
+        { "sum, then memcpy", work_sum_then_memcpy },
+        { "both at once", work_copy },
+        { "... odd addresses", work_copy_odd }
     };
     size_t i, k;
 

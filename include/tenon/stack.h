@@ -83,6 +83,12 @@ struct tenon_conf {
                                             each, which destinations share; 0: default 4096 */
     tenon_u8 tcp_syncookies;           /**< SYN cookies (RFC 4987 3.6): 0 never; 1 when a backlog is full (what
                                             tenon_conf_default() says); 2 always */
+    /** Sums bytes for checksums of TCP and UDP that no port makes or looks at: for who has something faster than
+     *  portable C, or wants to count. NULL: Tenon does. Short pieces it sums itself in any case.
+     *  @param bytes  at any address; n of them, 64 and more, odd or even
+     *  @return their one's complement sum (RFC 1071) as 16-bit words in network order, not complemented; an odd
+     *          byte at the end is the upper half of a word. 0 for nothing but zeros, else 1 to 0xFFFF */
+    tenon_u16 (*checksum)(const tenon_u8 *bytes, size_t n);
     const struct tenon_cc_ops *tcp_cc; /**< congestion control of new connections; NULL: tenon_cc_cubic */
 
     /** Told of every event of every connection (tenon/trace.h); NULL: no trace. `event` is valid

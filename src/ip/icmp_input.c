@@ -392,7 +392,7 @@ TENON_INTERNAL void tn_icmp6_input(struct tenon *stack, struct tn_pkt *pkt)
 {
     struct tn_icmp icmp;
 
-    if (tn_icmp_parse(&icmp, pkt->head, pkt->head_len) != 0 || !tn_pkt_csum_good(pkt)) {
+    if (tn_icmp_parse(&icmp, pkt->head, pkt->head_len) != 0 || !tn_pkt_csum_good(stack, pkt)) {
         tn_count(stack, TENON_STAT_ICMP_BAD);
         return;
     }

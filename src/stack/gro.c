@@ -168,7 +168,8 @@ TENON_INLINE int gro_continue(const struct gro_head *head, struct gro_seg *seg, 
 }
 
 /* What is put together cannot be checked any more: its parts are. */
-static int gro_csum_good(const struct gro_head *head, const struct gro_seg *seg, const struct tenon_frame *frame)
+static int gro_csum_good(const struct tenon *stack, const struct gro_head *head, const struct gro_seg *seg,
+                         const struct tenon_frame *frame)
 {
     const tenon_u32 len = head->headers + seg->payload - head->l4;
     const tenon_u32 addresses = head->is_v4 ? 8 : 32;
@@ -176,7 +177,7 @@ static int gro_csum_good(const struct gro_head *head, const struct gro_seg *seg,
 
     if (frame->csum != TENON_CSUM_NONE)
         return 1;
-    tn_csum_init(&csum);
+    tn_csum_init_hook(&csum, stack->conf.checksum);
     tn_csum_add(&csum, seg->bytes + head->l4 - addresses, addresses);    /* right before it, in both versions */
     csum.sum = tn_csum_join(csum.sum, tn_csum_join(len, TN_PROTO_TCP));
     tn_csum_add_spans(&csum, frame->spans, head->l4, len);
@@ -214,10 +215,10 @@ static int gro_append(struct tn_gather *to, const struct tenon_frame *frame, ten
 }
 
 /* The first frame, once there is a second. @return 0: there can be no run */
-static int gro_start(struct tn_gro *run, const struct gro_head *head, const struct gro_seg *first,
-                     const struct tenon_frame *frame)
+static int gro_start(const struct tenon *stack, struct tn_gro *run, const struct gro_head *head,
+                     const struct gro_seg *first, const struct tenon_frame *frame)
 {
-    if (!gro_csum_good(head, first, frame))
+    if (!gro_csum_good(stack, head, first, frame))
         return 0;
     tn_gather_init(&run->to, run->spans, TN_RX_SPANS_MAX);
     if (!gro_append(&run->to, frame, 0, head->headers + first->payload))
@@ -229,7 +230,7 @@ static int gro_start(struct tn_gro *run, const struct gro_head *head, const stru
     return 1;
 }
 
-TENON_INTERNAL unsigned tn_gro_collect(struct tn_gro *run, const struct tn_netif *netif,
+TENON_INTERNAL unsigned tn_gro_collect(const struct tenon *stack, struct tn_gro *run, const struct tn_netif *netif,
                                        const struct tenon_frame *frames, unsigned n)
 {
     struct gro_head head;
@@ -245,9 +246,9 @@ TENON_INTERNAL unsigned tn_gro_collect(struct tn_gro *run, const struct tn_netif
     seq = get32be(head.bytes + head.l4 + 4) + first.payload;
     for (i = 1; i < n && gro_continue(&head, &next, &frames[i], seq); i++) {
         TENON_PREFETCH(tn_ahead(&frames[i], n - i));
-        if (i == 1 && !gro_start(run, &head, &first, frames))
+        if (i == 1 && !gro_start(stack, run, &head, &first, frames))
             return 1;
-        if (!gro_csum_good(&head, &next, &frames[i]))
+        if (!gro_csum_good(stack, &head, &next, &frames[i]))
             break;
         if (!gro_append(&run->to, &frames[i], head.headers, next.payload))
             break;

@@ -105,13 +105,13 @@ TENON_INTERNAL unsigned tn_pkt_byte(const struct tn_pkt *pkt, tenon_u32 at)
     return byte;
 }
 
-TENON_INTERNAL int tn_pkt_csum_good(const struct tn_pkt *pkt)
+TENON_INTERNAL int tn_pkt_csum_good(const struct tenon *stack, const struct tn_pkt *pkt)
 {
     struct tn_csum csum;
 
     if (pkt->csum == TENON_CSUM_GOOD)
         return 1;
-    tn_csum_init(&csum);
+    tn_csum_init_hook(&csum, stack->conf.checksum);
     csum.sum = tn_csum_pseudo(&pkt->src, &pkt->dst, pkt->proto, pkt->len);
     if (pkt->head_len == pkt->len)
         tn_csum_add(&csum, pkt->head, pkt->len);

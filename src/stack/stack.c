@@ -299,7 +299,7 @@ static unsigned stack_input_together(struct tenon *stack, struct tn_netif *netif
     struct tn_gro run;
     struct tn_pkt pkt;
 
-    n = tn_gro_collect(&run, netif, frames, n);
+    n = tn_gro_collect(stack, &run, netif, frames, n);
     if (n == 1 || !netif->up) {
         stack_input_frame(stack, netif, frames, conn);
         return 1;

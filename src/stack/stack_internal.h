@@ -39,7 +39,7 @@ struct tn_gro {
 TENON_INTERNAL int tn_gro_may(const struct tn_netif *netif, const struct tenon_frame *frames);
 /* After that: put the first of n frames and those that continue it together. @return how many; 1: `run` is
  * not filled in */
-TENON_INTERNAL unsigned tn_gro_collect(struct tn_gro *run, const struct tn_netif *netif,
+TENON_INTERNAL unsigned tn_gro_collect(const struct tenon *stack, struct tn_gro *run, const struct tn_netif *netif,
                                        const struct tenon_frame *frames, unsigned n);
 
 TENON_END_DECLS

@@ -145,29 +145,49 @@ static int tx_enqueue(struct tenon *stack, struct tn_out *out)
     return TENON_OK;
 }
 
-/* Complete the transport checksum: the field holds the folded sum of the pseudo-header. */
+/* The sum of what is in the header's buffer: the transport header, of which the field holds the folded sum of the
+ * pseudo-header, and what payload is behind it. */
+static void tx_csum_begin(const struct tenon *stack, const struct tn_out *out, struct tn_csum *csum)
+{
+    tn_csum_init_hook(csum, stack->conf.checksum);
+    tn_csum_add(csum, out->hdr->data + out->l4_off, out->off + out->len - out->l4_off);
+}
+
+static void tx_csum_end(struct tenon *stack, const struct tn_out *out, const struct tn_csum *csum)
+{
+    tenon_u16 sum = (tenon_u16)(~csum->sum & 0xFFFFUL);
+
+    if (sum == 0 && out->proto == TN_PROTO_UDP)
+        sum = 0xFFFF;    /* RFC 768: zero would mean that there is none */
+    put16be(out->hdr->data + out->l4_off + out->csum_offset, sum);
+    tn_count(stack, TENON_STAT_TX_CSUM_SOFT);
+}
+
+/* Complete the transport checksum. */
 static void tx_checksum(struct tenon *stack, const struct tn_out *out, const struct tenon_span *spans,
                         tenon_u32 payload)
 {
-    tenon_u8 *l4 = out->hdr->data + out->l4_off;
-    const tenon_u32 in_header = out->off + out->len - out->l4_off;
     struct tn_csum csum;
-    tenon_u16 sum;
 
-    tn_csum_init(&csum);
-    tn_csum_add(&csum, l4, in_header);
+    tx_csum_begin(stack, out, &csum);
     if (payload > 0)
         tn_csum_add_spans(&csum, spans, 0, payload);
-    sum = (tenon_u16)(~csum.sum & 0xFFFFUL);
-    if (sum == 0 && out->proto == TN_PROTO_UDP)
-        sum = 0xFFFF;    /* RFC 768: zero would mean that there is none */
-    put16be(l4 + out->csum_offset, sum);
-    tn_count(stack, TENON_STAT_TX_CSUM_SOFT);
+    tx_csum_end(stack, out, &csum);
+}
+
+/* Payload to where it can be sent from, and into a sum on its way; csum NULL: nobody wants that. */
+static void tx_copy(struct tn_csum *csum, tenon_u8 *to, const struct tn_out *out, tenon_u32 off, tenon_u32 len)
+{
+    if (csum != NULL)
+        tn_csum_copy_spans(csum, to, out->spans, off, len);
+    else
+        tn_spans_copy(to, out->spans, off, len);
 }
 
 /* The port cannot gather so many spans: copy the payload behind the header where it fits, otherwise into
  * as many buffers as it may gather. `spans` has room for `max`. */
-static int tx_linearise(struct tenon *stack, struct tn_out *out, struct tenon_span *spans, unsigned max)
+static int tx_linearise(struct tenon *stack, struct tn_out *out, struct tenon_span *spans, unsigned max,
+                        struct tn_csum *csum)
 {
     const tenon_u32 total = out->payload;
     tenon_u32 off = 0;
@@ -176,7 +196,7 @@ static int tx_linearise(struct tenon *stack, struct tn_out *out, struct tenon_sp
     tn_count(stack, TENON_STAT_TX_LINEARISED);
     tn_count_n(stack, TENON_STAT_COPIED_BYTES, total);
     if (out->hdr->size - out->off - out->len >= total) {
-        tn_spans_copy(out->hdr->data + out->off + out->len, out->spans, 0, total);
+        tx_copy(csum, out->hdr->data + out->off + out->len, out, 0, total);
         out->len += total;
         out->nspans = 0;
         out->payload = 0;
@@ -190,7 +210,7 @@ static int tx_linearise(struct tenon *stack, struct tn_out *out, struct tenon_sp
         spans[n].buf = buf;
         spans[n].off = 0;
         spans[n].len = tn_min(buf->size, total - off);
-        tn_spans_copy(buf->data, out->spans, off, spans[n].len);
+        tx_copy(csum, buf->data, out, off, spans[n].len);
         off += spans[n].len;
         n++;
     }
@@ -214,15 +234,24 @@ static int tx_packet(struct tenon *stack, const struct tn_netif *netif, struct t
 {
     struct tenon_span copies[TX_SPANS_MAX];
     const unsigned limit = tx_gather_limit(stack, netif);
+    const int sums = !(netif->conf.caps & TENON_CAP_TX_CSUM) && out->csum && !out->csum_done;
+    struct tn_csum csum;
     int error;
 
-    if (!(netif->conf.caps & TENON_CAP_TX_CSUM) && out->csum && !out->csum_done) {
-        tx_checksum(stack, out, out->spans, out->payload);
+    if (sums) {
+        tx_csum_begin(stack, out, &csum);
         out->csum_done = 1;
     }
-    if (out->nspans + 1 <= limit)
+    if (out->nspans + 1 <= limit) {
+        if (sums && out->payload > 0)
+            tn_csum_add_spans(&csum, out->spans, 0, out->payload);
+        if (sums)
+            tx_csum_end(stack, out, &csum);
         return tx_enqueue(stack, out);
-    error = tx_linearise(stack, out, copies, (unsigned)tn_min(limit - 1, TX_SPANS_MAX));
+    }
+    error = tx_linearise(stack, out, copies, (unsigned)tn_min(limit - 1, TX_SPANS_MAX), sums ? &csum : NULL);
+    if (error == TENON_OK && sums)
+        tx_csum_end(stack, out, &csum);
     if (error == TENON_OK)
         error = tx_enqueue(stack, out);
     else

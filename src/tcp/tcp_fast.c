@@ -327,7 +327,7 @@ static int fast_is_predicted(const struct tenon *stack, const struct tn_netif *n
            path->heard_local == conn->ends.local.w[3];
 }
 
-static int fast_csum_good(const struct fast_seg *seg)
+static int fast_csum_good(const struct tenon *stack, const struct fast_seg *seg)
 {
     const struct tenon_frame *frame = seg->frame;
     const tenon_u32 at = (tenon_u32)(seg->tcp - tenon_span_data(frame->spans));
@@ -336,12 +336,9 @@ static int fast_csum_good(const struct fast_seg *seg)
 
     if (frame->csum != TENON_CSUM_NONE)
         return 1;
-    csum.odd = 0;
+    tn_csum_init_hook(&csum, stack->conf.checksum);
     csum.sum = tn_csum_join(TN_PROTO_TCP, bytes);
-    if (frame->nspans == 1)    /* the addresses stand right before the TCP header */
-        return tn_csum_join(csum.sum, tn_csum_sum(seg->tcp - 8, 8 + bytes)) == 0xFFFFU;
-    csum.sum = tn_csum_join(csum.sum, tn_csum_sum(seg->tcp - 8, 8));
-    tn_csum_add_spans(&csum, frame->spans, at, bytes);
+    tn_csum_add_spans(&csum, frame->spans, at - 8, 8 + bytes);    /* the addresses stand right before the TCP header */
     return csum.sum == 0xFFFFUL;
 }
 
@@ -529,7 +526,7 @@ TENON_INTERNAL int tn_fast_input(struct tenon *stack, const struct tn_netif *net
 
     if (conn == NULL || rx->frame->nspans > TN_RX_SPANS_MAX || !fast_parse(&seg, netif, rx))
         return 0;
-    if (!fast_is_predicted(stack, netif, conn, &seg) || !fast_csum_good(&seg))
+    if (!fast_is_predicted(stack, netif, conn, &seg) || !fast_csum_good(stack, &seg))
         return 0;
     tn_count(stack, TENON_STAT_TCP_RCVD);
     tn_count(stack, TENON_STAT_TCP_PREDICTED);

@@ -463,7 +463,7 @@ static int input_parse(struct tenon *stack, struct tn_pkt *pkt, struct tn_seg *s
         tn_count(stack, TENON_STAT_TCP_BAD_HEADER);
         return 0;
     }
-    if (!tn_pkt_csum_good(pkt)) {
+    if (!tn_pkt_csum_good(stack, pkt)) {
         tn_count(stack, TENON_STAT_TCP_BAD_CSUM);
         return 0;
     }

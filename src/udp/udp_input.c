@@ -116,11 +116,11 @@ static void udp_arrive(struct tenon *stack, struct tn_pkt *pkt, const struct tn_
 }
 
 /* RFC 1122 4.1.3.4: over IPv4 a checksum of 0 means none; RFC 8200 8.1: over IPv6 there must be one. */
-static int udp_csum_good(const struct tn_pkt *pkt, const struct tn_udp *header)
+static int udp_csum_good(const struct tenon *stack, const struct tn_pkt *pkt, const struct tn_udp *header)
 {
     if (header->csum == 0)
         return pkt->is_v4;
-    return tn_pkt_csum_good(pkt);
+    return tn_pkt_csum_good(stack, pkt);
 }
 
 TENON_INTERNAL void tn_udp_input(struct tenon *stack, struct tn_pkt *pkt)
@@ -134,7 +134,7 @@ TENON_INTERNAL void tn_udp_input(struct tenon *stack, struct tn_pkt *pkt)
     /* Bytes behind the datagram belong to nobody; for an error about it they are not there either. */
     pkt->l3_len -= pkt->len - header.len;
     tn_pkt_trim(pkt, header.len);
-    if (!udp_csum_good(pkt, &header)) {
+    if (!udp_csum_good(stack, pkt, &header)) {
         tn_count(stack, TENON_STAT_UDP_BAD_CSUM);
         return;
     }

@@ -7,24 +7,39 @@
 
 TENON_BEGIN_DECLS
 
+/* A function that does what tn_csum_sum() does: tenon_conf.checksum. */
+typedef tenon_u16 tn_csum_hook(const tenon_u8 *bytes, size_t n);
+
 /* A running sum: the one's complement sum so far, folded to 16 bits (0..0xFFFF), as if the bytes were
  * big-endian 16-bit words; `odd` bytes so far decide how the next piece is added. */
 struct tn_csum {
     tenon_u32 sum;
     unsigned odd;
+    tn_csum_hook *hook;    /* sums what is not short; NULL: we do */
 };
 
-TENON_INLINE void tn_csum_init(struct tn_csum *csum)
+TENON_INLINE void tn_csum_init_hook(struct tn_csum *csum, tn_csum_hook *hook)
 {
     csum->sum = 0;
     csum->odd = 0;
+    csum->hook = hook;
+}
+
+TENON_INLINE void tn_csum_init(struct tn_csum *csum)
+{
+    tn_csum_init_hook(csum, NULL);
 }
 TENON_INTERNAL void tn_csum_add(struct tn_csum *csum, const tenon_u8 *bytes, size_t n);
 /* `len` bytes of a chain of spans, from byte `off` of the first on. */
 TENON_INTERNAL void tn_csum_add_spans(struct tn_csum *csum, const struct tenon_span *spans, tenon_u32 off,
                                       tenon_u32 len);
+/* The same, and a copy of them at `to`, which lies elsewhere. */
+TENON_INTERNAL void tn_csum_copy_spans(struct tn_csum *csum, tenon_u8 *to, const struct tenon_span *spans,
+                                       tenon_u32 off, tenon_u32 len);
 /* One's complement sum of n bytes, folded to 16 bits (not complemented). */
 TENON_INTERNAL tenon_u16 tn_csum_sum(const tenon_u8 *bytes, size_t n);
+/* The same, and a copy of them at `to`, which lies elsewhere. */
+TENON_INTERNAL tenon_u16 tn_csum_copy(tenon_u8 *to, const tenon_u8 *from, size_t n);
 /* The same of 20 bytes: an IPv4 header without options. */
 TENON_INTERNAL tenon_u16 tn_csum_sum20(const tenon_u8 *bytes);
 /* Sum of the pseudo-header (RFC 9293 3.1, RFC 8200 8.1), folded, not complemented. */

@@ -13,6 +13,7 @@ static tenon_u32 our_seq;
 static tenon_u32 received;         /* bytes ... */
 static unsigned calls, spans_max;  /* ... in so many calls, of at most so many spans */
 static unsigned wrong;
+static const struct tenon_conf *conf;    /* of the instance; NULL: the default one */
 
 static tenon_u8 byte_at(tenon_u32 at)
 {
@@ -84,7 +85,7 @@ static void open_conn(unsigned flags)
     at.port = PORT;
     received = calls = spans_max = wrong = 0;
     our_seq = 0;
-    hn_open(&hn, NULL);
+    hn_open(&hn, conf);
     HN_EQUAL(hn_netif(&hn, TENON_NETIF_NO_DAD | TENON_NETIF_NO_RA | flags), 1);
     ip = us();
     HN_EQUAL(tenon_addr_add(hn.stack, 1, &ip, 24), TENON_OK);
@@ -318,6 +319,43 @@ static void acknowledged_as_segments(void)
     }
 }
 
+static size_t hook_bytes;
+
+static tenon_u16 hook_sum(const tenon_u8 *p, size_t n)
+{
+    hook_bytes += n;
+    return (tenon_u16)hn_sum(0, p, n);
+}
+
+/* tenon_conf.checksum is asked for what arrives, alone (by either way) and in a run; and what it says counts. */
+static void summed_by_a_hook(void)
+{
+    static struct burst burst;
+    struct tenon_conf with;
+
+    tenon_conf_default(&with);
+    with.checksum = hook_sum;
+    conf = &with;
+    for (v6 = 0; v6 < 2; v6++) {
+        open_conn(0);
+        hook_bytes = 0;
+        many(&burst, 1, 1000, 0);
+        burst_give(&burst);
+        HN_EQUAL(hook_bytes, 1000 + 20 + OPTIONS);
+        many(&burst, 3, 1000, 1000);
+        burst_give(&burst);
+        HN_EQUAL(hook_bytes, 4 * (1000 + 20 + OPTIONS));
+        HN_EQUAL(hn_stat(&hn, TENON_STAT_RX_MERGED), 2);
+        many(&burst, 1, 1000, 4000);
+        burst.spans[0][0].buf->data[700] ^= 1;
+        burst_give(&burst);
+        HN_EQUAL(received, 4000);
+        HN_EQUAL(wrong, 0);
+        hn_close(&hn);
+    }
+    conf = NULL;
+}
+
 static void not_wanted(void)
 {
     static struct burst burst;
@@ -429,6 +467,7 @@ static const struct hn_test tests[] = {
     { "gro_one_differs", "", one_differs },
     { "gro_limits", "", limits },
     { "gro_acknowledged_as_segments", "", acknowledged_as_segments },
+    { "gro_summed_by_a_hook", "", summed_by_a_hook },
     { "gro_not_wanted", "", not_wanted },
     { "gro_congestion", "", congestion },
     { "gro_link_is_down", "", link_is_down },

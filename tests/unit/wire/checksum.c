@@ -167,6 +167,77 @@ UNIT_TEST(add_spans_any_part)
     }
 }
 
+/* Copied whole, nothing beside it is written, and the sum is the same. */
+UNIT_TEST(copy_every_length_and_alignment)
+{
+    static tenon_u8 from[1100], to[1100];
+    unsigned long seed = 17;
+    size_t n, i;
+
+    fill(from, sizeof(from), &seed);
+    for (n = 0; n <= 1060; n += n < 300 ? 1 : 37) {
+        const size_t a = n % 7, b = 8 + n % 5;
+
+        memset(to, 0xA5, sizeof(to));
+        CHECK_EQ_U(tn_csum_copy(to + b, from + a, n), plain_sum(from + a, n));
+        CHECK(memcmp(to + b, from + a, n) == 0);
+        for (i = 0; i < sizeof(to); i++)
+            CHECK(to[i] == 0xA5 || (i >= b && i < b + n));
+    }
+}
+
+static unsigned hook_calls;
+static size_t hook_least, hook_bytes;
+
+static tenon_u16 hook_sum(const tenon_u8 *bytes, size_t n)
+{
+    hook_calls++;
+    hook_bytes += n;
+    if (n < hook_least)
+        hook_least = n;
+    return plain_sum(bytes, n);
+}
+
+/* Whoever sums, the result is the same, at odd bytes too; what is short does not go to the hook. */
+UNIT_TEST(hook_sums_what_is_long)
+{
+    static tenon_u8 room[3000], to[3000], joined[3000];
+    static const tenon_u32 lens[6] = { 63, 64, 1, 1447, 0, 333 };
+    struct tenon_span spans[6];
+    struct tenon_buf buf;
+    struct tn_csum csum;
+    unsigned long seed = 23;
+    tenon_u32 total = 0, at = 3;
+    unsigned i;
+
+    fill(room, sizeof(room), &seed);
+    memset(&buf, 0, sizeof(buf));
+    buf.data = room;
+    buf.size = sizeof(room);
+    for (i = 0; i < 6; i++) {
+        spans[i].buf = &buf;
+        spans[i].off = at;
+        spans[i].len = lens[i];
+        memcpy(joined + total, room + at, lens[i]);
+        at += lens[i] + 5;
+        total += lens[i];
+    }
+    hook_calls = 0;
+    hook_bytes = 0;
+    hook_least = sizeof(room);
+    tn_csum_init_hook(&csum, hook_sum);
+    tn_csum_copy_spans(&csum, to, spans, 0, total);
+    CHECK_EQ_U(csum.sum, plain_sum(joined, total));
+    CHECK(memcmp(to, joined, total) == 0);
+    CHECK_EQ_U(hook_calls, 3);
+    CHECK_EQ_U(hook_least, 64);
+    CHECK_EQ_U(hook_bytes, 64 + 1447 + 333);
+    tn_csum_init_hook(&csum, hook_sum);
+    tn_csum_add_spans(&csum, spans, 1, total - 2);
+    CHECK_EQ_U(csum.sum, plain_sum(joined + 1, total - 2));
+    CHECK_EQ_U(hook_calls, 6);
+}
+
 UNIT_TEST(pseudo_header_both_versions)
 {
     const struct tenon_ip v4a = tenon_ip4_bytes(192, 0, 2, 1), v4b = tenon_ip4_bytes(198, 51, 100, 255);
@@ -230,6 +301,8 @@ int main(void)
     UNIT_RUN(sum_does_not_read_too_far);
     UNIT_RUN(add_split_at_every_byte);
     UNIT_RUN(add_spans_any_part);
+    UNIT_RUN(copy_every_length_and_alignment);
+    UNIT_RUN(hook_sums_what_is_long);
     UNIT_RUN(pseudo_header_both_versions);
     UNIT_RUN(update16_examples_of_rfc1624);
     UNIT_RUN(update16_is_the_whole_sum_again);
