@@ -35,6 +35,7 @@ struct speed_conf {
     unsigned timestamps;
     unsigned pacing;
     unsigned data;            /* bulk: bytes of the memory that is sent from, over and over */
+    unsigned small;           /* Tenon: up to so many bytes are copied instead of referred to; 0: its default */
 };
 
 /* What has been done since open(). */

@@ -467,7 +467,7 @@ static uint32_t buf_bytes(void)
 {
     const uint32_t frame = w.conf.tso ? 65536 + HEADROOM : w.conf.mtu + HEADROOM;
 
-    return w.conf.copy ? frame : w.conf.write ? (frame > 4096 ? 65536 + HEADROOM : 2048) : HEADROOM;
+    return w.conf.copy ? frame : w.conf.write ? (frame > 4096 ? 65536 + HEADROOM : 2048) : HEADROOM + w.conf.small;
 }
 
 static int side_open(struct side *side, unsigned number, struct speed_wire *in, struct speed_wire *out)
@@ -489,6 +489,7 @@ static int side_open(struct side *side, unsigned number, struct speed_wire *in, 
     conf.tcp_conns_max = w.conf.idle + w.conf.connections + 1000;
     conf.udp_sockets_max = w.conf.connections + 10;
     conf.tx_gather_max = SPEED_SPANS;
+    conf.tcp_copy_max = (tenon_u16)w.conf.small;
     if (w.conf.app == SPEED_BULK && w.conf.window)
         conf.tcp_snd_buf = w.conf.window;
     side->mem = malloc(tenon_mem_size(&conf));

@@ -56,6 +56,9 @@ struct tenon_conf {
     tenon_u32 tcp_ooo_total_max;       /**< the same of all connections together; 0: default 67108864 */
     tenon_u16 tcp_ooo_ranges_max;      /**< separate pieces of sequence space held out of order; 0: default 256 */
     tenon_u16 tcp_mss_min;             /**< smallest segment size that a peer can make us use; 0: default 88 */
+    tenon_u16 tcp_copy_max;            /**< bytes that are cheaper to copy than to refer to: payload of a segment that
+                                            goes behind its headers, where their buffer has room; and spans of fewer
+                                            that wait for each other are joined. 1: hardly any; 0: default 256 */
     tenon_u32 tcp_rto_initial_us;      /**< RFC 6298 2.1; 0: default 1000000 */
     tenon_u32 tcp_rto_min_us;          /**< lower bound of the RTO; RFC 6298 2.4 says 1 s, as deployed stacks
                                             do we say less; 0: default 200000 */

@@ -136,7 +136,8 @@ TENON_API struct tenon *tenon_tcp_stack(const struct tenon_tcp *conn);
 /* ---- sending --------------------------------------------------------------------------------- */
 
 /** Queue a span for sending, without a copy (RFC 9293 3.9.1.2, SEND). Takes a reference on its buffer,
- *  given up when the peer has acknowledged the bytes; they must not change until then. Nothing
+ *  given up when the peer has acknowledged the bytes; they must not change until then. (Spans of
+ *  fewer than tenon_conf.tcp_copy_max bytes are copied instead where that is cheaper.) Nothing
  *  leaves before the next tenon_poll(), or the end of tenon_input().
  *  @return TENON_OK        all of it is queued
  *          TENON_EAGAIN    the queue is full: nothing was taken; acked() tells when there is room

@@ -31,6 +31,7 @@ TENON_API void tenon_conf_default(struct tenon_conf *conf)
     conf->tcp_ooo_bytes_max = 0;
     conf->tcp_ooo_ranges_max = 256;
     conf->tcp_mss_min = 88;
+    conf->tcp_copy_max = 256;
     conf->tcp_rto_initial_us = 1000000UL;
     conf->tcp_rto_min_us = 200000UL;
     conf->tcp_rto_max_us = 60000000UL;
@@ -107,6 +108,7 @@ static void conf_complete(struct tenon_conf *conf)
     conf_u16(&conf->tcp_port_counters, defaults.tcp_port_counters);
     conf_u16(&conf->tcp_ooo_ranges_max, defaults.tcp_ooo_ranges_max);
     conf_u16(&conf->tcp_mss_min, defaults.tcp_mss_min);
+    conf_u16(&conf->tcp_copy_max, defaults.tcp_copy_max);
     conf_u32(&conf->tcp_rto_initial_us, defaults.tcp_rto_initial_us);
     conf_u32(&conf->tcp_rto_min_us, defaults.tcp_rto_min_us);
     conf_u32(&conf->tcp_rto_max_us, defaults.tcp_rto_max_us);

@@ -14,7 +14,6 @@
 enum {
     FAST_TIMESTAMP = 0x0101080AL,    /* NOP, NOP, kind 8, 10 bytes: as everybody sends it (RFC 7323 A) */
     FAST_TIMESTAMP_BYTES = 12,
-    FAST_COPY_BYTES = 128,           /* payload up to this is copied behind the header, as in tcp_output.c */
     FAST_SPANS = 32,
     FAST_LINE = 64                   /* of a cache */
 };
@@ -703,30 +702,6 @@ static void fast_leaves(struct tenon_tcp *conn)
     tn_count(conn->stack, TENON_STAT_TCP_SENT);
 }
 
-/* A segment of so few bytes that they are copied behind its headers; 0 for a bare acknowledgement. There is room in
- * the burst. @return 0: no buffer */
-static int fast_send_short(struct tenon_tcp *conn, const struct tn_tcp_way *way, tenon_u32 len)
-{
-    const tenon_u32 link = way->mac != NULL ? TN_ETH_BYTES : 0, tcp_bytes = conn->flight->header.tcp_bytes;
-    struct tenon_buf *buf = tn_buf_get(conn->stack);
-    struct tn_short lay;
-    tenon_u8 *p;
-
-    if (buf == NULL)
-        return 0;
-    p = buf->data + TN_HEADROOM - FAST_TCP_AT;
-    fast_fill(conn, p, len);
-    tn_sendq_copy(conn, p + FAST_TCP_AT + tcp_bytes, conn->snd_nxt, len);
-    lay.off = TN_HEADROOM - TN_IP4_BYTES - link;
-    lay.l4 = link + TN_IP4_BYTES;
-    lay.headers = lay.l4 + tcp_bytes;
-    lay.len = lay.headers + len;
-    lay.csum_offset = 16;
-    tn_tx_short(conn->stack, way->netif, buf, &lay);
-    fast_leaves(conn);
-    return 1;
-}
-
 /* Payload by reference. @return spans; 0: it does not go into one frame */
 static unsigned fast_gather(const struct tenon_tcp *conn, const struct tn_netif *netif, struct tenon_span *spans,
                             tenon_u32 len)
@@ -778,9 +753,37 @@ static int fast_send_long(struct tenon_tcp *conn, const struct tn_tcp_way *way, 
     return fast_hand_down(conn, way, &out);
 }
 
+/* A segment of so few bytes that they are copied behind its headers; 0 for a bare acknowledgement. There is room in
+ * the burst. @return 0: no buffer */
+static int fast_send_short(struct tenon_tcp *conn, const struct tn_tcp_way *way, tenon_u32 len)
+{
+    const tenon_u32 link = way->mac != NULL ? TN_ETH_BYTES : 0, tcp_bytes = conn->flight->header.tcp_bytes;
+    struct tenon_buf *buf = tn_buf_get(conn->stack);
+    struct tn_short lay;
+    tenon_u8 *p;
+
+    if (buf == NULL)
+        return 0;
+    if (buf->size < TN_HEADROOM + tcp_bytes + len) {
+        tenon_buf_put(buf);
+        return fast_send_long(conn, way, len);
+    }
+    p = buf->data + TN_HEADROOM - FAST_TCP_AT;
+    fast_fill(conn, p, len);
+    tn_sendq_copy(conn, p + FAST_TCP_AT + tcp_bytes, conn->snd_nxt, len);
+    lay.off = TN_HEADROOM - TN_IP4_BYTES - link;
+    lay.l4 = link + TN_IP4_BYTES;
+    lay.headers = lay.l4 + tcp_bytes;
+    lay.len = lay.headers + len;
+    lay.csum_offset = 16;
+    tn_tx_short(conn->stack, way->netif, buf, &lay);
+    fast_leaves(conn);
+    return 1;
+}
+
 static int fast_send(struct tenon_tcp *conn, const struct tn_tcp_way *way, tenon_u32 len)
 {
-    if (len <= tn_min(FAST_COPY_BYTES, conn->mss))    /* with its headers it fits into every buffer */
+    if (len <= tn_min(conn->stack->conf.tcp_copy_max, conn->mss))
         return fast_send_short(conn, way, len);
     return fast_send_long(conn, way, len);
 }

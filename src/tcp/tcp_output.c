@@ -4,10 +4,7 @@
 #include "base/bytes.h"
 #include "tcp/tcp_internal.h"
 
-enum {
-    OUTPUT_SPANS = 32,
-    OUTPUT_COPY_BYTES = 128    /* payload up to this is copied behind the header: cheaper than a gather entry */
-};
+enum { OUTPUT_SPANS = 32 };
 
 /* One segment that is to be sent. */
 struct output_plan {
@@ -230,7 +227,7 @@ static tenon_u32 output_seg_bytes(const struct tenon_tcp *conn, const struct tn_
 /* Small payload goes behind the header. */
 static int output_inline(struct tenon_tcp *conn, struct tn_out *out, const struct output_plan *plan)
 {
-    if (plan->len > tn_min(OUTPUT_COPY_BYTES, output_seg_bytes(conn, out)) ||
+    if (plan->len > tn_min(conn->stack->conf.tcp_copy_max, output_seg_bytes(conn, out)) ||
         out->off + out->len + plan->len > out->hdr->size)
         return 0;
     tn_sendq_copy(conn, out->hdr->data + out->off + out->len, plan->seq, plan->len);

@@ -68,12 +68,47 @@ static int sendq_append(struct tenon_tcp *conn, const struct tenon_span *span)
     return TENON_OK;
 }
 
+/* A small span behind others that wait: they will leave together, and joined they are one piece to remember, to gather
+ * and to release. A span that will leave alone is copied once at most, behind its headers. @return 0: no buffer */
+static int sendq_join(struct tenon_tcp *conn, const struct tenon_span *span)
+{
+    struct tn_sendq *queue = &conn->flight->sendq;
+    struct tn_sendq_piece *piece;
+    struct tenon_span copy;
+
+    if (queue->tail_open) {
+        piece = sendq_at(queue, queue->count - 1U);
+        if (piece->buf->size - piece->off - piece->len >= span->len) {
+            memcpy(piece->buf->data + piece->off + piece->len, tenon_span_data(span), span->len);
+            piece->len += span->len;
+            conn->snd_end += span->len;
+            return 1;
+        }
+    }
+    copy.buf = tn_buf_get_to_keep(conn->stack);
+    if (copy.buf == NULL)
+        return 0;
+    copy.off = 0;
+    copy.len = span->len;
+    if (copy.buf->size < copy.len || sendq_append(conn, &copy) != TENON_OK) {
+        tenon_buf_put(copy.buf);
+        return 0;
+    }
+    memcpy(copy.buf->data, tenon_span_data(span), copy.len);
+    queue->tail_open = 1;
+    return 1;
+}
+
 TENON_INTERNAL int tn_sendq_push(struct tenon_tcp *conn, const struct tenon_span *span)
 {
     int error;
 
     if (tn_flight_get(conn) == NULL)
         return TENON_ENOMEM;
+    if (span->len < conn->stack->conf.tcp_copy_max && conn->snd_end != conn->snd_nxt && sendq_join(conn, span)) {
+        tn_count_n(conn->stack, TENON_STAT_COPIED_BYTES, span->len);
+        return TENON_OK;
+    }
     error = sendq_append(conn, span);
     if (error != TENON_OK) {
         tn_flight_rest(conn);

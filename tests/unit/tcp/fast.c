@@ -661,6 +661,48 @@ static void both_ways(void)
     HN_CHECK(short_way > 5000);
 }
 
+
+/* tenon_conf.tcp_copy_max: payload goes behind its headers up to there, and where the header's buffer has room. */
+static void copied_or_referred(void)
+{
+    static const struct {
+        unsigned copy_max, len, buf, spans;
+    } rows[] = {
+        { 1, 1, 2048, 1 }, { 1, 2, 2048, 2 }, { 256, 256, 2048, 1 }, { 256, 257, 2048, 2 }, { 1000, 1000, 2048, 1 },
+        { 256, 152, 256, 1 }, { 256, 153, 256, 2 },    /* 104 bytes are headers, or free for them */
+        { 2000, 1448, 2048, 1 }
+    };
+    static struct side side;
+
+    for (unsigned i = 0; i < TENON_ARRAY_LEN(rows); i++) {
+        struct tenon_span span = { .len = rows[i].len };
+        const struct hn_sent *sent;
+
+        side_open(&side);
+        HN_EQUAL(usual(&side, 1), 1);
+        hn_run_ms(&side.hn, 100);
+        hn_forget(&side.hn);
+        side.hn.stack->conf.tcp_copy_max = (tenon_u16)rows[i].copy_max;
+        HN_CHECK(side.hn.stack->nbufs > 0);
+        for (unsigned k = 0; k < side.hn.stack->nbufs; k++)
+            side.hn.stack->bufs[k]->size = rows[i].buf;
+        span.buf = hn_buf(&side.hn, span.len);
+        memset(span.buf->data, 0x5A, span.len);
+        HN_EQUAL(tenon_tcp_send(side.conn, &span), TENON_OK);
+        hn_run_ms(&side.hn, 1);
+        sent = hn_next(&side.hn);
+        if (HN_CHECK(sent != NULL)) {
+            HN_EQUAL(sent->frame.nspans, rows[i].spans);
+            HN_EQUAL(sent->len, 66 + span.len);
+            for (unsigned k = 66; k < sent->len; k++)
+                HN_EQUAL(sent->bytes[k], 0x5A);
+        }
+        HN_EQUAL(hn_stat(&side.hn, TENON_STAT_COPIED_BYTES), rows[i].spans == 1 ? span.len : 0);
+        tenon_buf_put(span.buf);
+        hn_close(&side.hn);
+    }
+}
+
 static const struct hn_test tests[] = {
     { "what_is_expected", "", what_is_expected },
     { "what_is_odd", "", what_is_odd },
@@ -671,6 +713,7 @@ static const struct hn_test tests[] = {
     { "closed_by_us", "", closed_by_us },
     { "small_buffers", "", small_buffers },
     { "both_ways", "", both_ways },
+    { "copied_or_referred", "", copied_or_referred },
 };
 
 int main(int argc, char **argv)

@@ -468,6 +468,7 @@ static void world_open(struct world *world, const struct row *row)
     memset(world, 0, sizeof *world);
     world->row = row;
     tenon_conf_default(&conf);
+    conf.tcp_copy_max = 1;    /* small pieces are referred to as well: not a byte is to be touched */
     if (row->rcv_buf != 0)
         conf.tcp_rcv_buf = conf.tcp_snd_buf = row->rcv_buf;
     for (unsigned i = 0; i < 2; i++) {

@@ -271,6 +271,7 @@ struct queue_model {
     struct hn hn;
     struct tenon_tcp conn;
     tenon_u8 bytes[QUEUE_MAP];    /* by sequence number modulo QUEUE_MAP */
+    unsigned joined;              /* small spans that were copied */
 };
 
 static void queue_check(struct queue_model *m)
@@ -302,9 +303,11 @@ static void queue_check(struct queue_model *m)
 
 static void queue_step_push(struct queue_model *m, int no_memory)
 {
-    const tenon_u32 size = 1 + chance(3000), off = chance(size), before = m->conn.snd_end;
+    const tenon_u32 size = 1 + chance(chance(2) ? 3000 : 300), off = chance(size), before = m->conn.snd_end;
+    const tenon_u32 copied = hn_stat(&m->hn, TENON_STAT_COPIED_BYTES);
+    const int waits = m->conn.snd_end != m->conn.snd_nxt;    /* something that it may join */
     struct tenon_span span;
-    int error;
+    int error, joins;
 
     span.buf = hn_buf(&m->hn, size);
     span.off = off;
@@ -312,11 +315,16 @@ static void queue_step_push(struct queue_model *m, int no_memory)
     for (tenon_u32 i = 0; i < size; i++)
         span.buf->data[i] = (tenon_u8)chance(256);
     m->hn.mem_fail = no_memory ? -1 : 0;
+    m->hn.buf_fail = chance(10) == 0 ? -1 : 0;
     error = tn_sendq_push(&m->conn, &span);
-    m->hn.mem_fail = 0;
+    joins = hn_stat(&m->hn, TENON_STAT_COPIED_BYTES) != copied;
+    m->hn.mem_fail = m->hn.buf_fail = 0;
     if (error == TENON_OK) {
         HN_EQUAL(m->conn.snd_end - before, span.len);
-        HN_EQUAL(span.buf->refs, 2);
+        HN_EQUAL(span.buf->refs, joins ? 1 : 2);
+        HN_EQUAL(hn_stat(&m->hn, TENON_STAT_COPIED_BYTES) - copied, joins ? span.len : 0);
+        HN_CHECK(!joins || (waits && span.len < m->hn.stack->conf.tcp_copy_max));
+        m->joined += (unsigned)joins;
         for (tenon_u32 i = 0; i < span.len; i++)
             m->bytes[(before + i) % QUEUE_MAP] = tenon_span_data(&span)[i];
     } else {
@@ -352,6 +360,7 @@ static void queue_step_pop(struct queue_model *m)
     const tenon_u32 queued = m->conn.snd_end - m->conn.snd_una;
 
     m->conn.snd_una += chance(6) == 0 ? queued : chance(queued + 1);
+    m->conn.snd_nxt = tn_seq_max(m->conn.snd_nxt, m->conn.snd_una);
     m->conn.flight->iss = m->conn.snd_una - 1;
     tn_sendq_pop(&m->conn, m->conn.snd_una);
     if (m->conn.snd_una == m->conn.snd_end)
@@ -378,6 +387,7 @@ static void sendq_random(void)
         queue_check(&m);
     }
     HN_CHECK(m.conn.snd_end < 0x80000000U);    /* the numbers have wrapped */
+    HN_CHECK(m.joined > 500);
     tn_flight_free(&m.conn);
     hn_close(&m.hn);
 }
@@ -389,21 +399,24 @@ static void sendq_full(void)
     struct hn hn;
     struct tenon_tcp conn;
     struct tenon_span span;
+    struct tenon_conf conf;
     unsigned n = 0;
 
-    hn_open(&hn, NULL);
+    tenon_conf_default(&conf);
+    conf.tcp_copy_max = 1;
+    hn_open(&hn, &conf);
     bare(&conn, &hn, 0U - 20000U);
-    span.buf = hn_buf(&hn, 1);
+    span.buf = hn_buf(&hn, 2);
     span.off = 0;
-    span.len = 1;
+    span.len = 2;
     while (n < 2 * PIECES && tn_sendq_push(&conn, &span) == TENON_OK)
         n++;
     HN_EQUAL(n, PIECES);
     HN_EQUAL(tn_sendq_push(&conn, &span), TENON_EAGAIN);
     HN_EQUAL(span.buf->refs, 1 + PIECES);
     HN_CHECK(tn_sendq_check(&conn) == NULL);
-    conn.snd_una += 10000;
-    conn.flight->iss += 10000;
+    conn.snd_una += 20000;
+    conn.flight->iss += 20000;
     tn_sendq_pop(&conn, conn.snd_una);
     HN_EQUAL(span.buf->refs, 1 + PIECES - 10000);
     for (n = 0; n < 10000; n++)
@@ -426,8 +439,11 @@ static void sendq_write_after_push(void)
     struct hn hn;
     struct tenon_tcp conn;
     struct tenon_span span;
+    struct tenon_conf conf;
 
-    hn_open(&hn, NULL);
+    tenon_conf_default(&conf);
+    conf.tcp_copy_max = 4;
+    hn_open(&hn, &conf);
     bare(&conn, &hn, 100);
     HN_EQUAL(tn_sendq_write(&conn, (const tenon_u8 *)"ab", 2), 2);
     HN_EQUAL(tn_sendq_write(&conn, (const tenon_u8 *)"cd", 2), 2);
@@ -441,6 +457,55 @@ static void sendq_write_after_push(void)
     HN_EQUAL(conn.flight->sendq.count, 3);
     for (unsigned i = 0; i < 100; i++)
         HN_EQUAL(span.buf->data[i], 'x');
+    tenon_buf_put(span.buf);
+    tn_flight_free(&conn);
+    hn_close(&hn);
+}
+
+/* tenon_conf.tcp_copy_max: small spans that wait for each other become one piece; what would leave alone, is larger, or
+ * finds no buffer is referred to. */
+static void sendq_small_spans_join(void)
+{
+    struct hn hn;
+    struct tenon_tcp conn;
+    struct tenon_span span;
+    struct tenon_conf conf;
+    const struct tn_sendq_piece *piece;
+
+    tenon_conf_default(&conf);
+    conf.tcp_copy_max = 65;
+    hn_open(&hn, &conf);
+    bare(&conn, &hn, 100);
+    conn.snd_nxt = conn.snd_end;
+    span.buf = hn_buf(&hn, 100);
+    for (unsigned i = 0; i < 100; i++)
+        span.buf->data[i] = (tenon_u8)i;
+    span.off = 30;
+    span.len = 64;
+    HN_EQUAL(tn_sendq_push(&conn, &span), TENON_OK);    /* alone */
+    HN_EQUAL(span.buf->refs, 2);
+    HN_EQUAL(hn_stat(&hn, TENON_STAT_COPIED_BYTES), 0);
+    for (unsigned i = 0; i < 40; i++)
+        HN_EQUAL(tn_sendq_push(&conn, &span), TENON_OK);
+    HN_EQUAL(span.buf->refs, 2);
+    HN_EQUAL(conn.flight->sendq.count, 3);
+    HN_EQUAL(hn_stat(&hn, TENON_STAT_COPIED_BYTES), 40 * 64);
+    piece = &conn.flight->sendq.ring[1];
+    HN_EQUAL(piece->len, HN_BUF_BYTES / 64 * 64);
+    for (unsigned i = 0; i < piece->len; i++)
+        HN_EQUAL(piece->buf->data[piece->off + i], 30 + i % 64);
+    span.len = 65;
+    HN_EQUAL(tn_sendq_push(&conn, &span), TENON_OK);
+    HN_EQUAL(span.buf->refs, 3);
+    span.len = 10;
+    while (hn.stack->nbufs > 0)
+        tenon_buf_put(hn.stack->bufs[--hn.stack->nbufs]);
+    hn.buf_fail = -1;
+    HN_EQUAL(tn_sendq_push(&conn, &span), TENON_OK);
+    hn.buf_fail = 0;
+    HN_EQUAL(span.buf->refs, 4);
+    HN_EQUAL(hn_stat(&hn, TENON_STAT_COPIED_BYTES), 40 * 64);
+    HN_CHECK(tn_sendq_check(&conn) == NULL);
     tenon_buf_put(span.buf);
     tn_flight_free(&conn);
     hn_close(&hn);
@@ -753,6 +818,7 @@ static const struct hn_test tests[] = {
     { "sendq_random", "SACK-5 RLY-1", sendq_random },
     { "sendq_full", "RLY-8", sendq_full },
     { "sendq_write_after_push", "RLY-11", sendq_write_after_push },
+    { "sendq_small_spans_join", "", sendq_small_spans_join },
     { "established_segments_random_order", "SACK-2 SACK-4 9293-SEQ-5", established_segments_random_order },
     { "established_ooo_bytes_limit", "IP4-14 SACK-9", established_ooo_bytes_limit },
     { "established_overlap_first_wins", "SEC-8", established_overlap_first_wins },
