@@ -2,12 +2,13 @@
 # ctest runs: unit.* (one program each), script.* (one folder of packet scripts each), sim, fuzz.* (a corpus each).
 
 set(ports ${TENON_PORT_TARGETS})
+find_package(Threads REQUIRED)
 
 # A test program: `name`, where it lies in the build folder, its sources.
 function(tenon_test_program target folder name)
     add_executable(${target} ${ARGN})
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests/unit)
-    target_link_libraries(${target} PRIVATE ${ports} tenon_objs)
+    target_link_libraries(${target} PRIVATE ${ports} tenon_objs Threads::Threads)
     tenon_test_flags(${target})
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${folder})
 endfunction()
