@@ -4,11 +4,12 @@
 file(GLOB_RECURSE TENON_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.c)
 list(REMOVE_ITEM TENON_SOURCES ${PROJECT_SOURCE_DIR}/src/tenon_all.c)
 
-# The default tenon_panic() is an object of its own, so that a program can bring another one.
-set(TENON_PANIC ${PROJECT_SOURCE_DIR}/src/base/panic.c)
+# The default tenon_panic() is an object of its own, so that a program can bring another one; the flow hash, so that
+# a program which does not use it has nothing of it.
+set(TENON_OWN_OBJECTS ${PROJECT_SOURCE_DIR}/src/base/panic.c ${PROJECT_SOURCE_DIR}/src/base/flow.c)
 
 if(TENON_UNITY)
-    add_library(tenon ${PROJECT_SOURCE_DIR}/src/tenon_all.c ${TENON_PANIC})
+    add_library(tenon ${PROJECT_SOURCE_DIR}/src/tenon_all.c ${TENON_OWN_OBJECTS})
     set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/tenon_all.c
         APPEND PROPERTY COMPILE_DEFINITIONS TENON_UNITY=1)
 else()

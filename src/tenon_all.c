@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The whole core as one translation unit: the default build of the library. Internal functions become
  * static and are inlined across files. Written by tools/unity; the default panic (base/panic.c) is an
- * object of its own, so that a program can bring another one. */
+ * object of its own, so that a program can bring another one, and so is the flow hash (base/flow.c), which
+ * most programs do not need. */
 #if !defined(TENON_UNITY)
 #define TENON_UNITY 1
 #endif

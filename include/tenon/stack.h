@@ -17,6 +17,17 @@ struct tenon;
 struct tenon_cc_ops;
 struct tenon_trace_event;
 
+/** Says which local port may be chosen for a connection, for a program that has reasons for some. */
+struct tenon_port_filter {
+    /** Called within tenon_tcp_connect() with port 0, once per port that is looked at, at most for all of
+     * them; must not call into the instance.
+     *  @param filter  this struct; what it needs to know the program puts behind it
+     *  @param local   our end, with the port in question
+     *  @return non-zero: it may. When none may, tenon_tcp_connect() returns TENON_EINUSE */
+    int (*fits)(const struct tenon_port_filter *filter, const struct tenon_addr *local,
+                const struct tenon_addr *remote);
+};
+
 /** How an instance is made. Start from tenon_conf_default() and change what you need; a 0 in a field
  *  that says "0: default" takes the default. All limits are hard: what would pass one is refused or
  *  dropped, and counted. */
@@ -93,6 +104,10 @@ struct tenon_conf {
      *          byte at the end is the upper half of a word. 0 for nothing but zeros, else 1 to 0xFFFF */
     tenon_u16 (*checksum)(const tenon_u8 *bytes, size_t n);
     const struct tenon_cc_ops *tcp_cc; /**< congestion control of new connections; NULL: tenon_cc_cubic */
+
+    const struct tenon_port_filter *tcp_ports;    /**< which local ports tenon_tcp_connect() may choose; kept: must
+                                            outlive the instance. NULL: any. tenon/flow.h makes one that knows the
+                                            queues of a NIC */
 
     /** Told of every event of every connection (tenon/trace.h); NULL: no trace. `event` is valid
      *  during the call; `trace` must not call into the instance. */

@@ -6,6 +6,7 @@
 
 #include <tenon/buf.h>
 #include <tenon/config.h>
+#include <tenon/flow.h>
 #include <tenon/host.h>
 #include <tenon/icmp.h>
 #include <tenon/stack.h>

@@ -97,8 +97,11 @@ TENON_INTERNAL void tn_tcp_fastopen_key(struct tn_key128 *key, const struct teno
 static int secret_port_is_free(struct tenon *stack, const struct tenon_addr *local, const struct tenon_addr *remote,
                                tenon_u32 hash)
 {
+    const struct tenon_port_filter *filter = stack->conf.tcp_ports;
     const struct tenon_tcp_listener *listener;
 
+    if (filter != NULL && !filter->fits(filter, local, remote))
+        return 0;
     if (tn_tcp_find_hash(stack, local, remote, hash) != NULL)
         return 0;
     for (listener = stack->tcp.listeners; listener != NULL; listener = listener->next)
