@@ -37,7 +37,7 @@ class Cell:
     only: tuple = ()          # stacks; empty: all but the kernel
     memory_gib: float = 0.5   # that a run may need
     value: str = "ns"         # of the line: what is told
-    unit: str = "ns"          # how it is shown: ns, Gbit/s, k/s, bytes
+    unit: str = "ns"          # how it is shown: ns, Gbit/s, k/s, %, bytes
 
     @property
     def name(self):
@@ -58,11 +58,13 @@ class Cell:
             return 8 / value
         if self.unit == "k/s":
             return 1e6 / value
+        if self.unit == "%":
+            return 100 * value
         return value
 
     @property
     def more_is_better(self):
-        return self.unit in ("Gbit/s", "k/s")
+        return self.unit in ("Gbit/s", "k/s", "%")
 
 
 def connections(n):
@@ -86,10 +88,15 @@ def pingpong():
 
 
 def cores():
-    for n in (1, 2, 4, 8, 16, 32, 64):
-        if n <= (os.cpu_count() or 1):
-            yield Cell("Ping-pong on several processors, 32 connections on each", f"{n} processor{'s' * (n > 1)}",
-                       "cores", {"connections": 32, "cores": n}, unit="k/s", only=(OWN, "floor", "lwip", "smoltcp"))
+    """All numbers up to 4, then powers of two, and all that there are."""
+    most = os.cpu_count() or 1
+    numbers = sorted({n for n in (1, 2, 3, 4, 8, 16, 32, 64, 128) if n <= most} | {min(most, 256)})
+    for table, value, unit in (("Ping-pong on several processors, 32 connections on each", "ns", "k/s"),
+                               ("Ping-pong on several processors, of so many times what one does alone", "efficiency",
+                                "%")):
+        for n in numbers:
+            yield Cell(table, f"{n} processor{'s' * (n > 1)}", "cores", {"connections": 32, "cores": n}, value=value,
+                       unit=unit, only=(OWN, "floor", "lwip", "smoltcp"))
 
 
 def bulk():

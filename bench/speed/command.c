@@ -61,6 +61,8 @@ static void print_value(const struct speed_run *run)
         printf(" %8.2f Gbit/s", 8 / run->ns);
     else
         printf(" %8.1f ns", run->ns);
+    if (run->efficiency > 0)
+        printf(", %.0f %% of %u times one", 100 * run->efficiency, run->cores);
 }
 
 /* One workload for one stack. @return its time for each unit; 0: it has no such workload, negative: it failed */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Ping-pong on several processors: on each a process of its own with both instances and their wire, as they share
- * nothing. All measure at the same time, and go on working until the last one has measured. The line tells the CPU
- * time between two round trips of all together. */
+ * nothing. First one measures while the others sleep, then all at the same time, and they go on working until the last
+ * one has measured. The line tells the CPU time between two round trips of all together, and their efficiency: how
+ * much of N times what one did alone they do together. */
 #include "harness.h"
 
 #include <errno.h>
@@ -16,24 +17,45 @@
 enum { CORES_MAX = 256, SEGMENTS = 64, GO_ON_TURNS = 1000 };
 
 struct shared {
-    atomic_uint ready, done, failed;
-    double rates[CORES_MAX][SEGMENTS];    /* round trips per ns */
+    atomic_uint ready, alone, begun, done, failed;
+    double alone_rates[SEGMENTS];         /* round trips per ns */
+    double rates[CORES_MAX][SEGMENTS];
 };
 
-static void pin(unsigned core)
+/* To the n-th of the processors that we may have; where that is not allowed, the system chooses. */
+static void pin(const cpu_set_t *allowed, unsigned n)
 {
     cpu_set_t set;
+    size_t i;
 
     CPU_ZERO(&set);
-    CPU_SET(core, &set);
-    sched_setaffinity(0, sizeof set, &set);    /* where that is not allowed, the system chooses */
+    for (i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, allowed) && n-- == 0)
+            CPU_SET(i, &set);
+    if (CPU_COUNT(&set) == 1)
+        sched_setaffinity(0, sizeof set, &set);
+}
+
+/* Sleeps until `count` is n, or something went wrong. */
+static void await(const struct shared *shared, const atomic_uint *count, unsigned n)
+{
+    while (*count < n && !shared->failed)
+        usleep(100);
+}
+
+static void measure(struct speed_run *run, double *rates, unsigned segments)
+{
+    unsigned i;
+
+    for (i = 0; i < segments; i++) {
+        const struct speed_segment segment = speed_segment_measure(run, &run->count.rounds);
+
+        rates[i] = (double)segment.units / (double)segment.ns;
+    }
 }
 
 static void work(struct speed_run *run, struct shared *shared, unsigned core, unsigned segments)
 {
-    unsigned i;
-
-    pin(core);
     if (speed_open(run) != 0) {
         shared->failed++;
         return;
@@ -41,13 +63,16 @@ static void work(struct speed_run *run, struct shared *shared, unsigned core, un
     run->driver->begin();
     speed_segment_turns(run, &run->count.rounds);
     shared->ready++;
-    while (shared->ready < run->cores && !shared->failed)
-        sched_yield();
-    for (i = 0; i < segments; i++) {
-        const struct speed_segment segment = speed_segment_measure(run, &run->count.rounds);
-
-        shared->rates[core][i] = (double)segment.units / (double)segment.ns;
+    if (core == 0) {
+        await(shared, &shared->ready, run->cores);
+        measure(run, shared->alone_rates, segments);
+        shared->alone = 1;
     }
+    await(shared, &shared->alone, 1);
+    shared->begun++;
+    while (shared->begun < run->cores && !shared->failed)
+        run->driver->run(GO_ON_TURNS);
+    measure(run, shared->rates[core], segments);
     shared->done++;
     while (shared->done < run->cores && !shared->failed)
         run->driver->run(GO_ON_TURNS);
@@ -55,13 +80,48 @@ static void work(struct speed_run *run, struct shared *shared, unsigned core, un
         shared->failed++;
 }
 
+static double best(const double *rates, unsigned n)
+{
+    double most = 0;
+    unsigned i;
+
+    for (i = 0; i < n; i++)
+        most = rates[i] > most ? rates[i] : most;
+    return most;
+}
+
+/* The line. CPU time tells nothing of processes that take turns on a processor: then there is no efficiency. */
+static void tell(struct speed_run *run, const struct shared *shared, unsigned n, unsigned processors)
+{
+    struct speed_segment segments[SEGMENTS] = { { 0, 0, 0, 0, 0 } };
+    double together[SEGMENTS];
+    unsigned i, core;
+
+    for (i = 0; i < n; i++) {
+        together[i] = 0;
+        for (core = 0; core < run->cores; core++)
+            together[i] += shared->rates[core][i];
+        segments[i].units = 1000000;
+        segments[i].ns = (uint64_t)(1000000 / together[i]);
+    }
+    speed_line_begin(run);
+    speed_line_segments(run, segments, n, "round trip");
+    if (run->cores <= processors) {
+        run->efficiency = best(together, n) / (run->cores * best(shared->alone_rates, n));
+        speed_line_number(run, "efficiency", run->efficiency);
+    }
+    speed_line_end(run);
+}
+
 int speed_cores(struct speed_run *run)
 {
     struct shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     const unsigned n = run->segments < SEGMENTS ? run->segments : SEGMENTS;
-    struct speed_segment segments[SEGMENTS] = { { 0, 0, 0, 0, 0 } };
-    unsigned i, core;
+    cpu_set_t allowed;
+    unsigned core;
 
+    CPU_ZERO(&allowed);
+    sched_getaffinity(0, sizeof allowed, &allowed);
     if (shared == MAP_FAILED || run->cores == 0 || run->cores > CORES_MAX)
         return 1;
     for (core = 1; core < run->cores; core++) {
@@ -72,24 +132,18 @@ int speed_cores(struct speed_run *run)
             run->cores = core;    /* no more than these */
         }
         if (pid == 0) {
+            pin(&allowed, core);
             work(run, shared, core, n);
             _exit(0);
         }
     }
+    pin(&allowed, 0);
     work(run, shared, 0, n);
     while (wait(NULL) > 0 || errno == EINTR)
         ;
+    sched_setaffinity(0, sizeof allowed, &allowed);
     run->count.failed = shared->failed;
-    for (i = 0; i < n; i++) {
-        double rate = 0;
-
-        for (core = 0; core < run->cores; core++)
-            rate += shared->rates[core][i];
-        segments[i].units = 1000000;
-        segments[i].ns = (uint64_t)(1000000 / rate);
-    }
-    speed_line_begin(run);
-    speed_line_segments(run, segments, n, "round trip");
-    speed_line_end(run);
+    tell(run, shared, n, (unsigned)CPU_COUNT(&allowed));
+    munmap(shared, sizeof *shared);
     return run->count.failed != 0;
 }

@@ -87,6 +87,7 @@ struct speed_run {
     unsigned loads, rate;     /* `load`: percent of the highest load, or requests per second */
     int quiet;                /* print no line: the caller looks at the result */
     double ns;                /* result: of the best segment, for each unit */
+    double efficiency;        /* `cores`: of that many processors; 0: not known */
     const char *unit;
     const char *missing;      /* why there is none */
 };

@@ -205,7 +205,7 @@ def draw_cores(results):
     """Ping-pong over processors, all stacks that were run on several."""
     series = {name: [] for name in results.names}
     for cell in results.cells:
-        if cell["table"].startswith("Ping-pong on several"):
+        if cell["table"].startswith("Ping-pong on several") and cell["unit"] == "k/s":
             for name in cell["values"]:
                 series[name].append((int(cell["row"].split()[0]), results.median(cell, name)))
     return plots.curves("Ping-pong over processors", ("processors", "thousand round trips per second"), series, COLOURS,

@@ -90,6 +90,19 @@ def test_what_is_sent_by_reference_is_not_copied(bench):
     assert lines[0]["copied"] == pytest.approx(1, rel=0.01)
 
 
+@pytest.mark.parametrize("cores", sorted({1, min(2, len(os.sched_getaffinity(0)))}))
+def test_cores_share_nothing(bench, cores):
+    """CPU time: other work on the machine takes no part. What processors share (caches, clock) does."""
+    _, lines, _ = bench("cores", f"cores={cores}", "connections=8", "segments=3", "segment_ms=10")
+    for line in lines:
+        assert 0.5 < line["efficiency"] < 1.6
+
+
+def test_more_processes_than_processors_have_no_efficiency(bench):
+    _, lines, _ = bench("cores", f"cores={len(os.sched_getaffinity(0)) + 1}", "connections=2", *SHORT)
+    assert all(line["units"] > 0 and "efficiency" not in line for line in lines)
+
+
 def test_memory_of_an_idle_connection(bench):
     _, lines, _ = bench("idle", "connections=5000")
     assert lines[0]["units"] == 5000
