@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
 # Each file of examples/ is a complete program, on the core alone or on a port.
 
+find_package(Threads REQUIRED)
 file(GLOB examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*.c)
+if(NOT TARGET tenon_port_tap)
+    list(REMOVE_ITEM examples ${PROJECT_SOURCE_DIR}/examples/queues.c)
+endif()
 foreach(source IN LISTS examples)
     cmake_path(GET source STEM name)
     add_executable(example_${name} ${source})
-    target_link_libraries(example_${name} PRIVATE ${TENON_PORT_TARGETS} tenon)
+    target_link_libraries(example_${name} PRIVATE ${TENON_PORT_TARGETS} tenon Threads::Threads)
     tenon_host_flags(example_${name})
     set_target_properties(example_${name} PROPERTIES
         OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/examples)

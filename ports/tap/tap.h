@@ -76,6 +76,18 @@ int tap_fd(const struct tap_port *port);
  *  @return number of frames; -1: the interface is gone */
 int tap_receive(struct tap_port *port, struct tenon *stack, unsigned netif, tenon_u32 now_us);
 
+/** Let the kernel choose the queue of each frame as a NIC with receive-side scaling does, for all queues of
+ * the interface until it is removed: TCP over IPv4 without options and over IPv6 without extension headers by
+ * the hash of tenon/flow.h, all else to queue 0. With the same key and a table from tenon_flow_spread() an
+ * instance can open connections whose answers come to its queue. Needs root (CAP_BPF and CAP_NET_ADMIN), and
+ * Linux 4.16.
+ *  @param port     any of the interface's queues
+ *  @param key      TENON_FLOW_KEY_BYTES bytes; read during the call only
+ *  @param entries  of the table; a power of 2
+ *  @param queues   how many the interface has
+ *  @return 0; -1: errno says why (EPERM: not permitted) */
+int tap_steer(struct tap_port *port, const tenon_u8 *key, unsigned entries, unsigned queues);
+
 /** Write all frames, both directions, to a capture as well, as an interface of its own in that file.
  *  @param writer  stays the caller's; NULL: stop */
 void tap_attach(struct tap_port *port, struct pcap_writer *writer);

@@ -5,6 +5,7 @@
     peer.py udp ADDR PORT COUNT SIZE...      datagrams to an echo server; prints JSON
     peer.py uso ADDR PORT BYTES SEGMENT      one send() that the kernel hands over as one super-frame
     peer.py answer ADDR PORT FILE            server: reads all, then answers with its SHA-256 and FILE
+    peer.py echo ADDR PORT                   server: sends back what it gets
     peer.py http ADDR PORT FOLDER            an HTTP server
     peer.py fastopen HOW ADDR PORT COUNT PATH    requests with TCP Fast Open (HOW: sendto or connect), one after
                                              the other; prints JSON for each
@@ -152,6 +153,22 @@ def answer(address, port, path):
         s.close()
 
 
+def echo(address, port):
+    class Server(socketserver.ThreadingTCPServer):
+        address_family = family(address)
+        request_queue_size = 4096
+        daemon_threads = True
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self):
+            while data := self.request.recv(1 << 16):
+                self.request.sendall(data)
+
+    with Server((address, int(port)), Handler) as server:
+        print("ready", flush=True)
+        server.serve_forever()
+
+
 def serve_http(address, port, folder, fastopen=False):
     class Server(http.server.ThreadingHTTPServer):
         address_family = family(address)
@@ -252,7 +269,7 @@ def transfer_await(address, port, cc, path):
 
 
 if __name__ == "__main__":
-    commands = {"many": many, "udp": udp, "uso": uso, "answer": answer, "http": serve_http, "open": transfer_open,
-                "await": transfer_await, "fastopen": fastopen,
+    commands = {"many": many, "udp": udp, "uso": uso, "answer": answer, "echo": echo, "http": serve_http,
+                "open": transfer_open, "await": transfer_await, "fastopen": fastopen,
                 "http-fastopen": functools.partial(serve_http, fastopen=True)}
     commands[sys.argv[1]](*sys.argv[2:])

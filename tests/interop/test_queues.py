@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""Several instances with one address, one per queue of a TAP interface, in threads: examples/queues.c. The kernel at
+the other end spreads connections over the queues, and sends what belongs to one always to the same."""
+import pathlib
+import re
+import signal
+import subprocess
+
+import pytest
+
+from conftest import find_tenon
+
+COUNT, BYTES = 400, 30000
+NOT_PERMITTED = 77
+LINE = re.compile(r"queue (\d+): (\d+) connections, (\d+) ended, (\d+) bytes, (\d+) wrong, (\d+) segments of no")
+
+
+@pytest.fixture
+def program():
+    for folder in (pathlib.Path(find_tenon()).parent, pathlib.Path(find_tenon()).parent.parent):
+        if (folder / "examples" / "queues").exists():
+            return folder / "examples" / "queues"
+    pytest.skip("examples/queues is not built")
+
+
+@pytest.fixture
+def interface(net):
+    name = "tq0"
+    net.run("ip", "tuntap", "add", "dev", name, "mode", "tap", "multi_queue")
+    net.run("ip", "address", "add", "10.99.0.1/24", "dev", name)
+    net.run("sysctl", "-eqw", f"net.ipv6.conf.{name}.disable_ipv6=1")
+    net.run("ip", "link", "set", name, "up")
+    yield name
+    net.run("ip", "link", "del", name, check=False)
+
+
+def lines_of(text, queues):
+    """What the instances have said: [(connections, ended, bytes)]."""
+    found = [tuple(map(int, match.groups())) for match in LINE.finditer(text)]
+    assert [line[0] for line in found] == list(range(queues)), text
+    assert all(line[4] == line[5] == 0 for line in found), text    # nothing wrong, nothing that went astray
+    return [line[1:4] for line in found]
+
+
+@pytest.mark.parametrize("queues", [2, 3])
+def test_connections_of_the_kernel_are_spread(net, peer, program, interface, queues):
+    server = net.start(program, interface, "10.99.0.2/24", queues, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                       text=True)
+    net.run("ping", "-c1", "-W5", "10.99.0.2")
+    peer.run("many", "10.99.0.2", 7, COUNT, BYTES)
+    assert net.stop(server, signal.SIGINT) == 0
+    said = lines_of(server.stdout.read(), queues)
+    print(said)
+    assert sum(connections for connections, _, _ in said) == COUNT
+    assert sum(received for _, _, received in said) == COUNT * BYTES
+    assert all(connections > COUNT / queues / 4 for connections, _, _ in said), said
+
+
+@pytest.mark.parametrize("queues, count, size", [(2, 100, 100000), (4, 30, 200000), (2, 1, 30000000)])
+def test_answers_come_to_the_opening_instance(net, peer, program, interface, queues, count, size):
+    """The peer echoes; every instance compares what comes back with what all of them send, from the same memory."""
+    peer.start("echo", "10.99.0.1", 5007)
+    done = net.run(program, interface, "10.99.0.2/24", queues, "10.99.0.1", 5007, count, size, timeout=120, check=False)
+    if done.returncode == NOT_PERMITTED:
+        pytest.skip(done.stderr.strip())    # the kernel lets only root choose how queues are chosen
+    assert done.returncode == 0, done.stderr
+    print(done.stdout)
+    assert lines_of(done.stdout, queues) == [(count, count, count * size)] * queues
