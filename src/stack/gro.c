@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* Receiving as much as possible at once: segments of one connection that continue each other, in one burst of
- * frames, go up as one packet, as a port with LRO would give it. Payload is referenced, not copied, and headers
- * are read only. What is not certain to mean the same as its parts goes up alone. */
+ * frames, go up as one packet, as a port with LRO would give it. Payload is referenced, not copied, and
+ * headers are read only. What is not certain to mean the same as its parts goes up alone.
+ *
+ * Two steps. First every frame of the burst is linked with the last one before it that has the same ports, if
+ * there is one: a look at two words, since most frames have nothing to do with each other and must not pay
+ * for those that do. Then each frame takes along those of its links that do continue it. Frames of other
+ * connections may lie between them; those of the same connection are all linked, and what does not continue
+ * the one before it ends the run, so that their order stays. */
 #include "base/bytes.h"
 #include "core.h"
 #include "stack/stack_internal.h"
 #include "wire/checksum.h"
 #include "wire/wire.h"
+
+enum { GRO_SLOT_BITS = 4, GRO_SLOTS = 1 << GRO_SLOT_BITS };
+
+enum { GRO_USUAL_BYTES = TN_ETH_BYTES + TN_IP4_BYTES + TN_TCP_BYTES + 12 };    /* with timestamps */
 
 /* A run of frames. Where the headers of the first lie, as offsets; those of the others lie there too. */
 struct gro_head {
@@ -14,8 +24,10 @@ struct gro_head {
     tenon_u32 link;       /* bytes of the link header: the IP header begins there */
     tenon_u32 l4;         /* the TCP header begins there */
     tenon_u32 headers;    /* bytes of all headers */
-    tenon_u16 ip_sum;     /* of what differs in IPv4 headers: length, identification, checksum */
+    tenon_u32 ip_sum;     /* of what differs in IPv4 headers: length, identification, checksum */
+    tenon_u32 l4_sum;     /* of the pseudo-header and of what does not differ in TCP headers; if anybody sums */
     tenon_u8 is_v4;
+    tenon_u8 is_usual;    /* gro_same_usual() knows where everything lies */
 };
 
 /* One frame. */
@@ -23,9 +35,20 @@ struct gro_seg {
     const tenon_u8 *bytes;
     tenon_u32 frame;      /* bytes of the frame, padding included */
     tenon_u32 payload;
+    const struct tenon_span *span;    /* which lies there: so many bytes in, in at most so many spans */
+    tenon_u32 off;
+    unsigned nspans;
 };
 
-/* Four bytes, in whatever order: to compare only. */
+/* Bytes in whatever order: to compare only. */
+TENON_INLINE tenon_u32 gro_half(const tenon_u8 *p)
+{
+    tenon_u16 half;
+
+    TENON_COPY(&half, p, sizeof(half));
+    return half;
+}
+
 TENON_INLINE tenon_u32 gro_word(const tenon_u8 *p)
 {
     tenon_u32 word;
@@ -34,49 +57,86 @@ TENON_INLINE tenon_u32 gro_word(const tenon_u8 *p)
     return word;
 }
 
-/* 0: n bytes (a multiple of 4) are the same. */
-TENON_INLINE tenon_u32 gro_differ(const tenon_u8 *a, const tenon_u8 *b, tenon_u32 n)
+TENON_INLINE tenon_u32 gro_differ4(const tenon_u8 *a, const tenon_u8 *b)
 {
-    tenon_u32 bits = 0, i;
+    return gro_word(a) ^ gro_word(b);
+}
 
-    for (i = 0; i < n; i += 4)
-        bits |= gro_word(a + i) ^ gro_word(b + i);
+/* 0: eight bytes are the same. In as few steps as the machine's words allow. */
+TENON_INLINE size_t gro_differ8(const tenon_u8 *a, const tenon_u8 *b)
+{
+    enum { WORDS = 8 / sizeof(size_t) };
+    size_t x[WORDS], y[WORDS], bits = 0;
+    unsigned i;
+
+    TENON_COPY(x, a, sizeof(x));
+    TENON_COPY(y, b, sizeof(y));
+    for (i = 0; i < WORDS; i++)
+        bits |= x[i] ^ y[i];
     return bits;
 }
 
-/* Most frames have nothing to do with the one before them, and must not pay for those that do: another connection,
- * or the same sequence number again, as in a row of acknowledgements. */
-TENON_INTERNAL int tn_gro_may(const struct tn_netif *netif, const struct tenon_frame *frames)
+/* ---- which may belong together ------------------------------------------------------------------------------ */
+
+/* Where the TCP header lies in a frame that is long enough to have one, if it is TCP. */
+TENON_INLINE const tenon_u8 *gro_ports(const struct tenon_frame *frame, tenon_u32 link)
+{
+    const struct tenon_span *span = frame->spans;
+    const tenon_u8 *p;
+
+    if (frame->nspans == 0 || span->len < link + TN_IP4_BYTES + TN_TCP_BYTES)
+        return NULL;
+    p = tenon_span_data(span) + link;
+    if (p[0] >> 4 == 4)
+        return p + TN_IP4_BYTES;
+    return span->len < link + TN_IP6_BYTES + TN_TCP_BYTES ? NULL : p + TN_IP6_BYTES;
+}
+
+/* A slot remembers the frame that was seen last in it. The same sequence number again, as in a row of acknowledgements,
+ * continues nothing. */
+TENON_INTERNAL unsigned tn_gro_look(struct tn_gro_plan *plan, const struct tn_netif *netif,
+                                    const struct tenon_frame *frames, unsigned n)
 {
     const tenon_u32 link = (netif->conf.caps & TENON_CAP_NO_LINK) ? 0 : (tenon_u32)TN_ETH_BYTES;
-    const struct tenon_span *first = frames[0].spans, *second = frames[1].spans;
-    const tenon_u32 len = tn_min(frames[0].nspans > 0 ? first->len : 0, frames[1].nspans > 0 ? second->len : 0);
-    const tenon_u8 *a, *b;
-    tenon_u32 l4;
+    tenon_u32 ports[GRO_SLOTS], seqs[GRO_SLOTS];
+    tenon_u8 last[GRO_SLOTS];    /* the frame and 1; 0: none */
+    unsigned links = 0, i;
 
-    if (len < link + TN_IP4_BYTES + TN_TCP_BYTES || (netif->conf.flags & TENON_NETIF_NO_GRO))
+    if (netif->conf.flags & TENON_NETIF_NO_GRO)
         return 0;
-    a = tenon_span_data(first);
-    b = tenon_span_data(second);
-    l4 = link + (a[link] >> 4 == 4 ? (tenon_u32)TN_IP4_BYTES : (tenon_u32)TN_IP6_BYTES);
-    return len >= l4 + TN_TCP_BYTES && gro_word(a + l4) == gro_word(b + l4) &&
-           gro_word(a + l4 + 4) != gro_word(b + l4 + 4);
+    memset(last, 0, sizeof(last));
+    for (i = 0; i < n; i++) {
+        const tenon_u8 *l4 = gro_ports(&frames[i], link);
+        tenon_u32 word, seq;
+        unsigned slot;
+
+        TENON_PREFETCH(tn_ahead(&frames[i], n - i));
+        plan->next[i] = 0;
+        plan->taken[i] = 0;
+        if (l4 == NULL)
+            continue;
+        word = gro_word(l4);
+        seq = gro_word(l4 + 4);
+        slot = (unsigned)((word * 0x9E3779B1UL & 0xFFFFFFFFUL) >> (32 - GRO_SLOT_BITS));
+        if (last[slot] != 0 && ports[slot] == word && seqs[slot] != seq) {
+            plan->next[last[slot] - 1] = (tenon_u8)i;
+            links++;
+        }
+        last[slot] = (tenon_u8)(i + 1);
+        ports[slot] = word;
+        seqs[slot] = seq;
+    }
+    return links;
 }
 
-/* Of a frame that has one span at least. */
-TENON_INLINE tenon_u32 gro_frame_bytes(const struct tenon_frame *frame)
-{
-    tenon_u32 bytes = frame->spans->len;
-    unsigned i;
+/* ---- which do ------------------------------------------------------------------------------------------------ */
 
-    for (i = 1; i < frame->nspans; i++)
-        bytes += frame->spans[i].len;
-    return bytes;
-}
-
-TENON_INLINE tenon_u16 gro_ip4_sum(const tenon_u8 *l3)
+/* In whatever order: what has the same sum in one has it in the other (RFC 1071 2 (B)). */
+TENON_INLINE tenon_u32 gro_ip4_sum(const tenon_u8 *l3)
 {
-    return tn_csum_join(tn_csum_join(get16be(l3 + 2), get16be(l3 + 4)), get16be(l3 + 10));
+    const tenon_u32 sum = gro_half(l3 + 2) + gro_half(l3 + 4) + gro_half(l3 + 10), once = (sum & 0xFFFF) + (sum >> 16);
+
+    return (once & 0xFFFF) + (once >> 16);
 }
 
 enum { GRO_CE4 = 3, GRO_CE6 = 0x30 };    /* RFC 3168 5, in the second byte of the IP header */
@@ -114,29 +174,65 @@ static int gro_begin(struct gro_head *head, const struct tenon_frame *frame, con
         return 0;
     tcp = head->bytes + head->l4;
     head->headers = head->l4 + (tenon_u32)(tcp[12] >> 4) * 4;
+    head->is_usual = head->l4 == TN_ETH_BYTES + TN_IP4_BYTES && head->link > 0 && head->headers == GRO_USUAL_BYTES;
     return tcp[12] >> 4 >= TN_TCP_BYTES / 4 && head->headers <= len && (tcp[13] & ~(unsigned)TN_TCP_PSH) == TN_TCP_ACK;
 }
 
 /* The same connection, and everything else that a segment says is the same but for PSH, which says nothing to a
  * receiver that hands over what it has: link, TOS, TTL, DF, flow label; acknowledgement, window, options. The
  * acknowledgement may not even go up: how often it came counts (RFC 5681 2). */
-TENON_INLINE int gro_same(const struct gro_head *head, const tenon_u8 *bytes)
+static const tenon_u8 gro_but_psh[4] = { 0xFF, 0xFF ^ TN_TCP_PSH, 0xFF, 0xFF };
+
+TENON_INLINE int gro_same_tcp(const struct gro_head *head, const tenon_u8 *a, const tenon_u8 *b)
+{
+    const tenon_u32 header = head->headers - head->l4;
+    tenon_u32 bits = gro_differ4(a, b) | gro_differ4(a + 8, b + 8), i;
+
+    bits |= (gro_differ4(a + 12, b + 12) & gro_word(gro_but_psh)) | (gro_half(a + 18) ^ gro_half(b + 18));
+    for (i = TN_TCP_BYTES; i < header; i += 4)
+        bits |= gro_differ4(a + i, b + i);
+    return bits == 0;
+}
+
+static int gro_same(const struct gro_head *head, const tenon_u8 *bytes)
 {
     const tenon_u8 *a = head->bytes + head->link, *b = bytes + head->link;
-    const tenon_u8 *tcp_a = head->bytes + head->l4, *tcp_b = bytes + head->l4;
-    tenon_u32 bits = gro_differ(tcp_a, tcp_b, 4) | gro_differ(tcp_a + 8, tcp_b + 8, 4);
+    size_t bits = 0;
 
-    bits |= ((tenon_u32)get16be(tcp_a + 12) ^ get16be(tcp_b + 12)) & ~(tenon_u32)TN_TCP_PSH;
-    bits |= ((tenon_u32)get16be(tcp_a + 14) ^ get16be(tcp_b + 14)) |
-            ((tenon_u32)get16be(tcp_a + 18) ^ get16be(tcp_b + 18));
-    bits |= gro_differ(tcp_a + TN_TCP_BYTES, tcp_b + TN_TCP_BYTES, head->headers - head->l4 - TN_TCP_BYTES);
     if (head->link > 0)
-        bits |= gro_differ(a - TN_ETH_BYTES, b - TN_ETH_BYTES, 12) | ((tenon_u32)get16be(a - 2) ^ get16be(b - 2));
+        bits = gro_differ8(a - TN_ETH_BYTES, b - TN_ETH_BYTES) | gro_differ8(a - 8, b - 8);
     if (head->is_v4)
-        bits |= ((tenon_u32)get16be(a) ^ get16be(b)) | gro_differ(a + 6, b + 6, 4) | gro_differ(a + 12, b + 12, 8);
+        bits |= (gro_half(a) ^ gro_half(b)) | gro_differ4(a + 6, b + 6) | gro_differ8(a + 12, b + 12);
     else
-        bits |= gro_differ(a, b, 4) | ((tenon_u32)get16be(a + 6) ^ get16be(b + 6)) | gro_differ(a + 8, b + 8, 32);
+        bits |= gro_differ4(a, b) | (gro_half(a + 6) ^ gro_half(b + 6)) | gro_differ8(a + 8, b + 8) |
+                gro_differ8(a + 16, b + 16) | gro_differ8(a + 24, b + 24) | gro_differ8(a + 32, b + 32);
+    return bits == 0 && gro_same_tcp(head, head->bytes + head->l4, bytes + head->l4);
+}
+
+/* The same, for headers as nearly everybody sends them: Ethernet, IPv4, TCP with timestamps. */
+TENON_INLINE int gro_same_usual(const tenon_u8 *a, const tenon_u8 *b)
+{
+    const size_t bits = gro_differ8(a, b) | gro_differ8(a + 8, b + 8) | gro_differ4(a + 20, b + 20) |
+                        gro_differ8(a + 26, b + 26) | gro_differ4(a + 34, b + 34) | gro_differ4(a + 42, b + 42) |
+                        (gro_differ4(a + 46, b + 46) & gro_word(gro_but_psh)) | (gro_half(a + 52) ^ gro_half(b + 52)) |
+                        gro_differ8(a + 54, b + 54) | gro_differ4(a + 62, b + 62);
+
     return bits == 0;
+}
+
+/* Its bytes, and where its payload begins; it has one span at least. */
+TENON_INLINE void gro_spans(struct gro_seg *seg, const struct tenon_frame *frame, tenon_u32 headers)
+{
+    const struct tenon_span *span = frame->spans;
+    const unsigned n = frame->nspans, own = n > 1 && span->len == headers;    /* the headers have a span of their own */
+    unsigned i;
+
+    seg->span = span + own;
+    seg->off = own ? 0 : headers;
+    seg->nspans = n - own;
+    seg->frame = span->len + (n > 1 ? span[1].len : 0);
+    for (i = 2; i < n; i++)
+        seg->frame += span[i].len;
 }
 
 /* What the lengths say: 0 unless there is payload, and the frame is as long as it says. */
@@ -147,7 +243,7 @@ TENON_INLINE int gro_measure(const struct gro_head *head, struct gro_seg *seg, c
 
     if (!head->is_v4)
         end = head->link + TN_IP6_BYTES + get16be(l3 + 4);
-    seg->frame = gro_frame_bytes(frame);
+    gro_spans(seg, frame, head->headers);
     seg->payload = end - head->headers;
     return end > head->headers && end <= seg->frame;
 }
@@ -160,102 +256,130 @@ TENON_INLINE int gro_continue(const struct gro_head *head, struct gro_seg *seg, 
     if (frame->nspans == 0 || frame->seg_kind != TENON_SEG_NONE || frame->spans->len < head->headers)
         return 0;
     seg->bytes = tenon_span_data(frame->spans);
-    if (get32be(seg->bytes + head->l4 + 4) != seq || !gro_same(head, seg->bytes))
+    if (get32be(seg->bytes + head->l4 + 4) != seq)
+        return 0;
+    if (!(head->is_usual ? gro_same_usual(head->bytes, seg->bytes) : gro_same(head, seg->bytes)))
         return 0;
     if (head->is_v4 && gro_ip4_sum(seg->bytes + head->link) != head->ip_sum)
         return 0;
     return gro_measure(head, seg, frame);
 }
 
-/* What is put together cannot be checked any more: its parts are. */
-static int gro_csum_good(const struct tenon *stack, const struct gro_head *head, const struct gro_seg *seg,
-                         const struct tenon_frame *frame)
+/* Of a TCP header: the words that differ within a run (sequence number, PSH), and the checksum. */
+TENON_INLINE tenon_u32 gro_sum_own(const tenon_u8 *tcp)
 {
-    const tenon_u32 len = head->headers + seg->payload - head->l4;
-    const tenon_u32 addresses = head->is_v4 ? 8 : 32;
-    struct tn_csum csum;
-
-    if (frame->csum != TENON_CSUM_NONE)
-        return 1;
-    tn_csum_init_hook(&csum, stack->conf.checksum);
-    tn_csum_add(&csum, seg->bytes + head->l4 - addresses, addresses);    /* right before it, in both versions */
-    csum.sum = tn_csum_join(csum.sum, tn_csum_join(len, TN_PROTO_TCP));
-    tn_csum_add_spans(&csum, frame->spans, head->l4, len);
-    return csum.sum == 0xFFFFUL;
+    return (tenon_u32)get16be(tcp + 4) + get16be(tcp + 6) + get16be(tcp + 12) + get16be(tcp + 16);
 }
 
-/* Append the bytes [off, off + len) of a frame. @return 0: they are too many spans, or more than IP can say
- * in 16 bits */
-static int gro_append(struct tn_gather *to, const struct tenon_frame *frame, tenon_u32 off, tenon_u32 len)
+/* What the headers of a run have in common, summed once. */
+static void gro_sum_head(struct gro_head *head)
 {
-    const struct tenon_span *span = frame->spans;
-    const tenon_u32 bytes = to->bytes;
+    const tenon_u8 *tcp = head->bytes + head->l4;
+    const tenon_u32 addresses = head->is_v4 ? 8 : 32;    /* right before it, in both versions */
+    const tenon_u32 own = gro_sum_own(tcp), once = (own & 0xFFFF) + (own >> 16);
+    struct tn_csum csum;
+
+    tn_csum_init(&csum);
+    tn_csum_add(&csum, tcp - addresses, addresses + head->headers - head->l4);
+    head->l4_sum = tn_csum_join(tn_csum_join(csum.sum, TN_PROTO_TCP), 0xFFFFUL ^ once);
+}
+
+/* What is put together cannot be checked any more: its parts are. `payload` are the spans of this one. */
+TENON_INLINE int gro_csum_good(const struct tenon *stack, const struct gro_head *head, const struct gro_seg *seg,
+                               const struct tenon_span *payload)
+{
+    const tenon_u32 len = head->headers + seg->payload - head->l4;
+    tenon_u32 sum = head->l4_sum + gro_sum_own(seg->bytes + head->l4) + len;
+    struct tn_csum csum;
+
+    tn_csum_init_hook(&csum, stack->conf.checksum);
+    tn_csum_add_spans(&csum, payload, 0, seg->payload);
+    sum = (sum & 0xFFFF) + (sum >> 16) + csum.sum;
+    return ((sum & 0xFFFF) + (sum >> 16)) == 0xFFFFUL;
+}
+
+/* Append its payload. @return 0: it is too many spans, or more than IP can say in 16 bits */
+TENON_INLINE int gro_append(struct tn_gather *to, const struct gro_seg *seg)
+{
+    const tenon_u32 bytes = to->bytes + seg->payload;
     const unsigned n = to->n;
 
-    if (bytes + len > 65535UL)
+    if (bytes > 65535UL)
         return 0;
-    if (off == span->len && frame->nspans > 1) {    /* the headers have a span of their own */
-        span++;
-        off = 0;
-    }
-    if (TENON_LIKELY(off + len <= span->len && n < to->max)) {
-        to->spans[n].buf = span->buf;
-        to->spans[n].off = span->off + off;
-        to->spans[n].len = len;
+    if (TENON_LIKELY(seg->off + seg->payload <= seg->span->len && n < to->max)) {
+        to->spans[n].buf = seg->span->buf;
+        to->spans[n].off = seg->span->off + seg->off;
+        to->spans[n].len = seg->payload;
         to->n = n + 1;
-        to->bytes = bytes + len;
+        to->bytes = bytes;
         return 1;
     }
-    tn_spans_slice(to, span, frame->nspans - (unsigned)(span - frame->spans), off, len);
-    if (to->bytes == bytes + len)
+    tn_spans_slice(to, seg->span, seg->nspans, seg->off, seg->payload);
+    if (to->bytes == bytes)
         return 1;
     to->n = n;
-    to->bytes = bytes;
+    to->bytes = bytes - seg->payload;
     return 0;
 }
 
-/* The first frame, once there is a second. @return 0: there can be no run */
-static int gro_start(const struct tenon *stack, struct tn_gro *run, const struct gro_head *head,
-                     const struct gro_seg *first, const struct tenon_frame *frame)
+/* One more frame. @return 0: its sum is wrong, or it does not fit in; nothing has changed */
+TENON_INLINE int gro_take(const struct tenon *stack, struct tn_gro *run, const struct gro_head *head,
+                          const struct gro_seg *seg, const struct tenon_frame *frame)
 {
-    if (!gro_csum_good(stack, head, first, frame))
+    const unsigned n = run->to.n;
+
+    if (!gro_append(&run->to, seg))
         return 0;
-    tn_gather_init(&run->to, run->spans, TN_RX_SPANS_MAX);
-    if (!gro_append(&run->to, frame, 0, head->headers + first->payload))
+    if (TENON_UNLIKELY(frame->csum == TENON_CSUM_NONE) && !gro_csum_good(stack, head, seg, run->to.spans + n)) {
+        run->to.n = n;
+        run->to.bytes -= seg->payload;
         return 0;
-    run->rx_bytes = first->frame;
-    run->merged = 0;
-    run->seg_kind = (tenon_u8)(head->is_v4 ? TENON_SEG_TCP4 : TENON_SEG_TCP6);
-    run->seg_bytes = (tenon_u16)first->payload;
+    }
+    run->rx_bytes += seg->frame;
+    run->seg_bytes = (tenon_u16)tn_max(run->seg_bytes, seg->payload);
     return 1;
 }
 
-TENON_INTERNAL unsigned tn_gro_collect(const struct tenon *stack, struct tn_gro *run, const struct tn_netif *netif,
-                                       const struct tenon_frame *frames, unsigned n)
+/* The first frame, once there is a second: its headers in a span of their own. @return 0: there can be no run */
+static int gro_start(const struct tenon *stack, struct tn_gro *run, struct gro_head *head, const struct gro_seg *first,
+                     const struct tenon_frame *frame)
 {
-    struct gro_head head;
-    struct gro_seg first, next;
-    tenon_u32 seq;
-    unsigned i;
+    tn_gather_init(&run->to, run->spans, TN_RX_SPANS_MAX + 1);
+    run->rx_bytes = 0;
+    run->seg_bytes = 0;
+    run->seg_kind = (tenon_u8)(head->is_v4 ? TENON_SEG_TCP4 : TENON_SEG_TCP6);
+    gro_sum_head(head);
+    run->spans[0].buf = frame->spans->buf;
+    run->spans[0].off = frame->spans->off;
+    run->spans[0].len = run->to.bytes = head->headers;
+    run->to.n = 1;
+    return gro_take(stack, run, head, first, frame);
+}
 
-    if (!gro_begin(&head, frames, netif))
+TENON_INTERNAL unsigned tn_gro_collect(const struct tenon *stack, struct tn_gro *run, struct tn_gro_plan *plan,
+                                       const struct tenon_frame *frames, unsigned at)
+{
+    const struct tenon_frame *first = frames + at;
+    struct gro_head head;
+    struct gro_seg seg, next;
+    unsigned n = 1;
+    tenon_u32 seq;
+
+    if (!gro_begin(&head, first, run->netif))
         return 1;
-    first.bytes = head.bytes;
-    if (!gro_measure(&head, &first, frames))
+    seg.bytes = head.bytes;
+    if (!gro_measure(&head, &seg, first))
         return 1;
-    seq = get32be(head.bytes + head.l4 + 4) + first.payload;
-    for (i = 1; i < n && gro_continue(&head, &next, &frames[i], seq); i++) {
-        TENON_PREFETCH(tn_ahead(&frames[i], n - i));
-        if (i == 1 && !gro_start(stack, run, &head, &first, frames))
+    seq = get32be(head.bytes + head.l4 + 4) + seg.payload;
+    while ((at = plan->next[at]) != 0 && gro_continue(&head, &next, frames + at, seq)) {
+        if (n == 1 && !gro_start(stack, run, &head, &seg, first))
             return 1;
-        if (!gro_csum_good(stack, &head, &next, &frames[i]))
+        if (!gro_take(stack, run, &head, &next, frames + at))
             break;
-        if (!gro_append(&run->to, &frames[i], head.headers, next.payload))
-            break;
-        run->rx_bytes += next.frame;
-        run->merged += next.payload;
-        run->seg_bytes = (tenon_u16)tn_max(run->seg_bytes, next.payload);
+        plan->taken[at] = 1;
         seq += next.payload;
+        n++;
     }
-    return i;
+    run->merged = n == 1 ? 0 : run->to.bytes - head.headers - seg.payload;
+    return n;
 }

@@ -290,34 +290,36 @@ static void stack_input_frame(struct tenon *stack, struct tn_netif *netif, const
         stack_input_general(stack, netif, frame, rx.bytes);
 }
 
-/* The first of n frames, and those that go up together with it. @return how many */
-static unsigned stack_input_together(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frames,
-                                     unsigned n, struct tenon_tcp *conn)
+/* Frame `at` of a burst, and those that go up together with it. */
+static void stack_input_together(struct tenon *stack, struct tn_netif *netif, struct tn_gro_plan *plan,
+                                 const struct tenon_frame *frames, unsigned at)
 {
     struct tenon_frame whole;
     struct tn_fast_rx rx;
     struct tn_gro run;
     struct tn_pkt pkt;
+    unsigned n;
 
-    n = tn_gro_collect(stack, &run, netif, frames, n);
-    if (n == 1 || !netif->up) {
-        stack_input_frame(stack, netif, frames, conn);
-        return 1;
+    run.netif = netif;
+    n = tn_gro_collect(stack, &run, plan, frames, at);
+    if (n == 1) {
+        stack_input_frame(stack, netif, frames + at, plan->conns[at]);
+        return;
     }
     stack_account(stack, netif, n, run.rx_bytes);
     tn_count_n(stack, TENON_STAT_RX_MERGED, n - 1);
-    whole = *frames;
+    whole = frames[at];
     whole.spans = run.spans;
     whole.nspans = (tenon_u16)run.to.n;
     whole.csum = TENON_CSUM_GOOD;
     whole.seg_kind = run.seg_kind;
     whole.seg_bytes = run.seg_bytes;
     rx.frame = &whole;
-    rx.conn = conn;
+    rx.conn = plan->conns[at];
     rx.bytes = run.to.bytes;
     rx.merged = run.merged;
     if (tn_fast_input(stack, netif, &rx))
-        return n;
+        return;
     memset(&pkt, 0, sizeof(pkt));
     pkt.len = run.to.bytes;
     pkt.netif = netif;
@@ -325,34 +327,43 @@ static unsigned stack_input_together(struct tenon *stack, struct tn_netif *netif
     pkt.seg_kind = run.seg_kind;
     pkt.seg_bytes = run.seg_bytes;
     pkt.merged = run.merged;
-    pkt.flow_hash = frames->flow_hash;
+    pkt.flow_hash = whole.flow_hash;
     stack_input_packet(stack, &pkt, run.spans, run.to.n);
-    return n;
 }
 
-/* Frames whose connections are looked up at once: while one is searched for, the memory of those that were found is on
- * its way. */
-enum { STACK_LOOK = 32 };
+/* At most TN_GRO_FRAMES. Their connections are looked up first: while one is searched for, the memory of those that were
+ * found is on its way. */
+static void stack_input_some(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frames, unsigned n)
+{
+    struct tn_gro_plan plan;
+    unsigned i;
+
+    for (i = 0; i < n; i++)
+        TENON_PREFETCH(frames[i].nspans > 0 ? tenon_span_data(frames[i].spans) : NULL);
+    tn_fast_look(stack, netif, frames, plan.conns, n);
+    if (n == 1 || !netif->up || tn_gro_look(&plan, netif, frames, n) == 0) {
+        for (i = 0; i < n; i++)
+            stack_input_frame(stack, netif, frames + i, plan.conns[i]);
+        return;
+    }
+    for (i = 0; i < n; i++) {
+        if (plan.taken[i])
+            continue;
+        if (plan.next[i] != 0 && netif->up)
+            stack_input_together(stack, netif, &plan, frames, i);
+        else
+            stack_input_frame(stack, netif, frames + i, plan.conns[i]);
+    }
+}
 
 static void stack_input_burst(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frames, unsigned n)
 {
-    struct tenon_tcp *conns[STACK_LOOK];
-    unsigned at = 0, known = 0, taken;
-
     while (n > 0) {
-        if (at == known) {
-            at = 0;
-            known = (unsigned)tn_min(n, STACK_LOOK);
-            tn_fast_look(stack, netif, frames, conns, known);
-        }
-        taken = 1;
-        if (n > 1 && (at + 1 == known || conns[at] == conns[at + 1]) && tn_gro_may(netif, frames))
-            taken = stack_input_together(stack, netif, frames, n, conns[at]);
-        else
-            stack_input_frame(stack, netif, frames, conns[at]);
-        frames += taken;
-        n -= taken;
-        at = (unsigned)tn_min(at + taken, known);
+        const unsigned some = (unsigned)tn_min(n, TN_GRO_FRAMES);
+
+        stack_input_some(stack, netif, frames, some);
+        frames += some;
+        n -= some;
     }
 }
 

@@ -474,23 +474,29 @@ TENON_INTERNAL int tn_fast_ack(struct tenon_tcp *conn, const struct tn_seg *seg)
 
 /* ---- what it brings --------------------------------------------------------------------------------------------- */
 
-static void fast_text(struct tenon_tcp *conn, const struct fast_seg *seg)
+/* What has been put together has its headers in a span of their own; so have frames of many ports. */
+static void fast_text(struct tenon_tcp *conn, const struct fast_seg *seg, tenon_u32 merged)
 {
     const struct tenon_frame *frame = seg->frame;
     const tenon_u32 one = frame->seg_kind != TENON_SEG_NONE ? frame->seg_bytes : seg->len;
+    const struct tenon_span *payload = frame->spans + 1;
     struct tenon_span spans[TN_RX_SPANS_MAX];
+    unsigned n = frame->nspans - 1U;
     struct tn_gather to;
 
-    tn_gather_init(&to, spans, TN_RX_SPANS_MAX);
-    if (TENON_LIKELY(frame->nspans == 1)) {
+    if (n == 0) {
         spans[0] = frame->spans[0];
         spans[0].off += seg->at;
         spans[0].len = seg->len;
-        to.n = 1;
-    } else {
+        payload = spans;
+        n = 1;
+    } else if (merged == 0 && !(n == 1 && seg->at == frame->spans->len && payload->len == seg->len)) {
+        tn_gather_init(&to, spans, TN_RX_SPANS_MAX);
         tn_spans_slice(&to, frame->spans, frame->nspans, seg->at, seg->len);
+        payload = spans;
+        n = to.n;
     }
-    if (tn_tcp_deliver(conn, spans, to.n, seg->len))
+    if (tn_tcp_deliver(conn, payload, n, seg->len))
         tn_tcp_acknowledge(conn, one);
 }
 
@@ -523,7 +529,7 @@ TENON_INTERNAL int tn_fast_input(struct tenon *stack, const struct tn_netif *net
     struct tenon_tcp *conn = rx->conn;
     struct fast_seg seg;
 
-    if (conn == NULL || rx->frame->nspans > TN_RX_SPANS_MAX || !fast_parse(&seg, netif, rx))
+    if (conn == NULL || (rx->frame->nspans > TN_RX_SPANS_MAX && rx->merged == 0) || !fast_parse(&seg, netif, rx))
         return 0;
     if (!fast_is_predicted(stack, netif, conn, &seg) || !fast_csum_good(stack, &seg))
         return 0;
@@ -536,7 +542,7 @@ TENON_INTERNAL int tn_fast_input(struct tenon *stack, const struct tn_netif *net
         if (conn->flags & TN_TCP_F_NO_READER)
             tn_tcp_nobody_reads(conn);
         else
-            fast_text(conn, &seg);
+            fast_text(conn, &seg, rx->merged);
     }
     if (conn->state != TENON_TCP_CLOSED)
         fast_settle(conn);

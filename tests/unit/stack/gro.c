@@ -319,6 +319,75 @@ static void acknowledged_as_segments(void)
     }
 }
 
+/* A burst of frames: A is our connection, other capitals are from other ports, `a` acknowledges and has no payload,
+ * `!` is a segment of ours that nobody expects. */
+static void mixed(struct burst *burst, const char *order)
+{
+    tenon_u32 at[26] = { 0 };
+    tenon_u8 frame[512];
+
+    for (; *order != 0; order++) {
+        const unsigned flow = *order >= 'A' && *order <= 'Z' ? (unsigned)(*order - 'A') : 0;
+        const size_t n = *order == 'a' ? 0 : BYTES;
+        const size_t len = build(frame, *order == '!' ? 5000 : at[flow], SEG_ACK, n);
+
+        hn_put16(frame + 14 + (v6 ? 40 : 20), PEER_PORT + flow);
+        repair(frame, 1);
+        burst_add(burst, frame, len, 0);
+        if (*order != '!')
+            at[flow] += (tenon_u32)n;
+    }
+}
+
+/* Frames of several connections in turns: each of them is put together, and keeps its order. */
+static void interleaved(void)
+{
+    static const struct {
+        const char *order;
+        unsigned merged, calls;
+        tenon_u32 bytes;
+    } table[] = {
+        { "ABABABAB", 6, 1, 400 }, { "ABCDABCD", 4, 1, 200 }, { "BAAB", 2, 1, 200 }, { "AAABBBAAA", 7, 1, 600 },
+        { "ABaBA", 1, 2, 200 },                    /* what stands between two of them ends the run */
+        { "AB!BA", 1, 2, 200 }, { "A!BABA!A", 2, 3, 400 },
+        { "ABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABABAB", 66, 2, 3500 }    /* 64 at a time */
+    };
+    static struct burst burst;
+
+    for (v6 = 0; v6 < 2; v6++) {
+        for (unsigned i = 0; i < TENON_ARRAY_LEN(table); i++) {
+            hn_row = table[i].order;
+            open_conn(0);
+            mixed(&burst, table[i].order);
+            burst_give(&burst);
+            HN_EQUAL(hn_stat(&hn, TENON_STAT_RX_MERGED), table[i].merged);
+            HN_EQUAL(calls, table[i].calls);
+            HN_EQUAL(received, table[i].bytes);
+            HN_EQUAL(wrong, 0);
+            hn_close(&hn);
+        }
+    }
+}
+
+/* More connections than are kept apart: some are not put together, and nothing else happens to them. */
+static void interleaved_many(void)
+{
+    static struct burst burst;
+
+    for (v6 = 0; v6 < 2; v6++) {
+        open_conn(0);
+        mixed(&burst, "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFGHIJKLMNOPQRSTUVWXYZAAAA");
+        burst_give(&burst);
+        HN_CHECK(hn_stat(&hn, TENON_STAT_RX_MERGED) >= 4);
+        HN_CHECK(hn_stat(&hn, TENON_STAT_RX_MERGED) <= 30);
+        HN_EQUAL(hn_stat(&hn, TENON_STAT_RX_FRAMES), 2 + 56);
+        HN_EQUAL(hn_stat(&hn, TENON_STAT_TCP_OOO), 0);
+        HN_EQUAL(received, 600);
+        HN_EQUAL(wrong, 0);
+        hn_close(&hn);
+    }
+}
+
 static size_t hook_bytes;
 
 static tenon_u16 hook_sum(const tenon_u8 *p, size_t n)
@@ -344,7 +413,7 @@ static void summed_by_a_hook(void)
         HN_EQUAL(hook_bytes, 1000 + 20 + OPTIONS);
         many(&burst, 3, 1000, 1000);
         burst_give(&burst);
-        HN_EQUAL(hook_bytes, 4 * (1000 + 20 + OPTIONS));
+        HN_EQUAL(hook_bytes, 4 * 1000 + 20 + OPTIONS);    /* headers of a run are summed once, by us */
         HN_EQUAL(hn_stat(&hn, TENON_STAT_RX_MERGED), 2);
         many(&burst, 1, 1000, 4000);
         burst.spans[0][0].buf->data[700] ^= 1;
@@ -467,6 +536,8 @@ static const struct hn_test tests[] = {
     { "gro_one_differs", "", one_differs },
     { "gro_limits", "", limits },
     { "gro_acknowledged_as_segments", "", acknowledged_as_segments },
+    { "gro_interleaved", "", interleaved },
+    { "gro_interleaved_many", "", interleaved_many },
     { "gro_summed_by_a_hook", "", summed_by_a_hook },
     { "gro_not_wanted", "", not_wanted },
     { "gro_congestion", "", congestion },
