@@ -251,6 +251,112 @@ static void one_differs(void)
     }
 }
 
+/* Four segments that have the same oddity: nothing is different, and nothing is put together. */
+static void all_are_odd(void)
+{
+    static const struct row table[] = {
+        { "a fragment", 1, 0, IP, 6, 0x20, 1, 0, 0 },
+        { "a later fragment", 1, 0, IP, 7, 1, 1, 0, 0 },
+        { "IP checksum", 1, 0, IP, 10, 1, 0, 0, 0 },
+        { "another protocol", 1, 0, IP, 9, 6 ^ 17, 1, 0, 0 },
+        { "an extension header", 0, 1, IP, 6, 6 ^ 43, 1, 0, 0 },
+        { "IP options", 1, 0, IP, 0, 0x45 ^ 0x46, 1, 0, 0 },
+        { "TCP checksum", 1, 1, TCP, 17, 1, 2, 0, 0 },
+        { "URG", 1, 1, TCP, 13, SEG_URG, 1, 0, 400 },
+        { "ECE", 1, 1, TCP, 13, 0x40, 1, 0, 400 },
+        { "FIN", 1, 1, TCP, 13, SEG_FIN, 1, 0, 100 },
+        { "SYN", 1, 1, TCP, 13, SEG_SYN, 1, 0, 0 },
+        { "no ACK", 1, 1, TCP, 13, SEG_ACK, 1, 0, 0 },
+    };
+
+    for (unsigned i = 0; i < TENON_ARRAY_LEN(table); i++) {
+        hn_row = table[i].name;
+        for (v6 = 0; v6 < 2; v6++) {
+            struct burst burst = { .n = 0 };
+            tenon_u8 frame[512];
+
+            if (v6 ? !table[i].v6 : !table[i].v4)
+                continue;
+            open_conn(0);
+            for (unsigned k = 0; k < 4; k++) {
+                tenon_u8 *const headers[] = { frame, frame, frame + 14, frame + 14 + (v6 ? 40 : 20) };
+                const size_t len = build(frame, k * BYTES, SEG_ACK, BYTES);
+
+                headers[table[i].where][table[i].at] ^= (tenon_u8)table[i].value;
+                if (table[i].repair != 0)
+                    repair(frame, table[i].repair == 1);
+                burst_add(&burst, frame, len, 0);
+            }
+            burst_give(&burst);
+            HN_EQUAL(hn_stat(&hn, TENON_STAT_RX_MERGED), 0);
+            HN_EQUAL(received, table[i].bytes);
+            HN_EQUAL(wrong, 0);
+            hn_close(&hn);
+        }
+    }
+    hn_row = "";
+}
+
+/* One of four frames came whole from the port, or with headers that are cut in two: it stays alone. */
+static void one_stays_alone(void)
+{
+    static const struct {
+        unsigned which, merged;
+    } table[] = { { 0, 2 }, { 1, 1 }, { 2, 1 }, { 3, 2 } };
+
+    for (unsigned i = 0; i < 2 * TENON_ARRAY_LEN(table); i++) {
+        struct burst burst = { .n = 0 };
+        const unsigned which = table[i / 2].which;
+        tenon_u8 frame[512];
+
+        v6 = 0;
+        open_conn(0);
+        for (unsigned k = 0; k < 4; k++) {
+            const size_t len = build(frame, k * BYTES, SEG_ACK, BYTES);
+
+            burst_add(&burst, frame, len, k == which && i % 2 == 0 ? 60 : 0);
+            if (k == which && i % 2 == 1) {
+                burst.frames[k].seg_kind = TENON_SEG_TCP4;
+                burst.frames[k].seg_bytes = 50;
+            }
+        }
+        burst_give(&burst);
+        HN_EQUAL(hn_stat(&hn, TENON_STAT_RX_MERGED), table[i / 2].merged);
+        HN_EQUAL(received, 400);
+        HN_EQUAL(wrong, 0);
+        hn_close(&hn);
+    }
+}
+
+/* The first of four is broken, and the others are whole. Or the third is for others, from others, by numbers that have
+ * the same sum: its checksums are right, and those of the run would be. */
+static void sums_are_not_all(void)
+{
+    for (unsigned third = 0; third < 2; third++) {
+        struct burst burst = { .n = 0 };
+        tenon_u8 frame[512];
+
+        v6 = 0;
+        open_conn(0);
+        for (unsigned k = 0; k < 4; k++) {
+            const size_t len = build(frame, k * BYTES, SEG_ACK, BYTES);
+
+            if (!third && k == 0)
+                frame[len - 1] ^= 1;
+            if (third && k == 2) {
+                frame[14 + 15]++;    /* 10.0.0.3 */
+                frame[14 + 19]--;    /* to 10.0.0.0 */
+            }
+            burst_add(&burst, frame, len, 0);
+        }
+        burst_give(&burst);
+        HN_EQUAL(hn_stat(&hn, TENON_STAT_RX_MERGED), third ? 1 : 2);
+        HN_EQUAL(received, third ? 200 : 0);
+        HN_EQUAL(wrong, 0);
+        hn_close(&hn);
+    }
+}
+
 /* n segments of `bytes` each in one burst. */
 static void many(struct burst *burst, unsigned n, size_t bytes, tenon_u32 at)
 {
@@ -315,6 +421,14 @@ static void acknowledged_as_segments(void)
         HN_EQUAL(hn_stat(&hn, TENON_STAT_RX_MERGED), 2);
         HN_EQUAL(hn_left(&hn), 0);
         HN_EQUAL(wrong, 0);
+        hn_close(&hn);
+
+        open_conn(0);
+        many(&burst, 1, 300, 0);
+        many(&burst, 1, 1400, 300);
+        burst_give(&burst);
+        HN_EQUAL(hn_stat(&hn, TENON_STAT_RX_MERGED), 1);
+        HN_EQUAL(hn_left(&hn), 0);
         hn_close(&hn);
     }
 }
@@ -534,6 +648,9 @@ static void cut_short(void)
 
 static const struct hn_test tests[] = {
     { "gro_one_differs", "", one_differs },
+    { "gro_all_are_odd", "", all_are_odd },
+    { "gro_one_stays_alone", "", one_stays_alone },
+    { "gro_sums_are_not_all", "", sums_are_not_all },
     { "gro_limits", "", limits },
     { "gro_acknowledged_as_segments", "", acknowledged_as_segments },
     { "gro_interleaved", "", interleaved },

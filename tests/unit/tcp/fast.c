@@ -15,6 +15,7 @@ struct side {
     unsigned unread;             /* of what was received, while lazy */
     int lazy;                    /* it reads later */
     int plain;                   /* without timestamps */
+    int closes;                  /* when it hears of an acknowledgement */
 };
 
 static void side_opened(struct tenon_tcp *conn, void *app)
@@ -39,8 +40,9 @@ static void side_received(struct tenon_tcp *conn, void *app, const struct tenon_
 
 static void side_acked(struct tenon_tcp *conn, void *app, tenon_u32 bytes)
 {
-    (void)conn;
     ((struct side *)app)->acked += bytes;
+    if (((struct side *)app)->closes)
+        tenon_tcp_close(conn);
 }
 
 static void side_closed(struct tenon_tcp *conn, void *app, int why)
@@ -301,6 +303,124 @@ static void address_is_gone(void)
     hn_close(&side.hn);
 }
 
+/* What may come over one interface is a stranger on another: there the peer's address is that of all hosts. */
+static void other_interface(void)
+{
+    const struct tenon_ip broad = hn_ip("198.51.100.5");
+    static struct side side;
+    struct frame frame;
+    tenon_u8 mac[6];
+    unsigned netif;
+
+    side_open(&side);
+    netif = hn_netif(&side.hn, TENON_NETIF_NO_DAD | TENON_NETIF_NO_RA);
+    HN_EQUAL(tenon_addr_add(side.hn.stack, netif, &broad, 30), TENON_OK);
+    HN_EQUAL(usual(&side, 1), 0);
+    HN_EQUAL(usual(&side, 1), 1);
+    HN_EQUAL(side.received, 2);
+    frame_next(&frame, &side, 1);
+    memcpy(frame.bytes, hn_mac(mac, 0, netif), 6);
+    frame_sum(&frame);
+    HN_EQUAL(predicted(&side, netif, &frame), 0);
+    HN_EQUAL(hn_stat(&side.hn, TENON_STAT_IP4_MARTIAN), 1);
+    HN_EQUAL(side.received, 2);
+    hn_close(&side.hn);
+}
+
+/* The same path, and another address of ours: that one was heard says nothing of the other, which is gone. */
+static void other_address_is_gone(void)
+{
+    const struct tenon_ip me = hn_ip("10.0.0.1"), peer = hn_ip("198.51.100.7"), second = hn_ip("10.0.0.77");
+    static struct side side;
+    struct frame frame;
+    struct seg seg;
+
+    side_open(&side);
+    HN_EQUAL(usual(&side, 1), 1);
+    HN_EQUAL(tenon_addr_add(side.hn.stack, 1, &second, 24), TENON_OK);
+    memset(&seg, 0, sizeof seg);
+    seg.src = peer;
+    seg.dst = second;
+    seg.sport = PEER_PORT;
+    seg.dport = PORT;
+    seg.seq = 77;
+    seg.flags = SEG_SYN;
+    seg.wnd = 30000;
+    hn_forget(&side.hn);
+    seg_inject(&side.hn, &seg);
+    hn_run_ms(&side.hn, 1);
+    HN_CHECK(seg_next(&side.hn, &seg) && seg.flags == (SEG_SYN | SEG_ACK));
+    HN_EQUAL(tenon_addr_remove(side.hn.stack, 1, &me), TENON_OK);
+    seg.ack = seg.seq + 1;
+    seg.seq = 78;
+    seg.src = peer;
+    seg.dst = second;
+    seg.sport = PEER_PORT;
+    seg.dport = PORT;
+    seg.flags = SEG_ACK;
+    seg.noptions = seg.len = 0;
+    seg_inject(&side.hn, &seg);    /* the path is heard of again, by the second address */
+    frame_next(&frame, &side, 1);
+    frame_sum(&frame);
+    HN_EQUAL(predicted(&side, 1, &frame), 0);
+    HN_EQUAL(side.received, 1);
+    hn_close(&side.hn);
+}
+
+/* Rates are measured by the general way. */
+static void rates_are_wanted(void)
+{
+    static const tenon_u8 answer[100];
+    static struct side side;
+    struct tenon_conf conf;
+
+    tenon_conf_default(&conf);
+    conf.tcp_cc = &tenon_cc_bbr;
+    side_open_conf(&side, &conf, 0);
+    HN_EQUAL(tenon_tcp_write(side.conn, answer, sizeof answer), sizeof answer);
+    hn_run_ms(&side.hn, 1);
+    side.ack += sizeof answer;
+    HN_EQUAL(usual(&side, 0), 0);
+    HN_EQUAL(side.acked, sizeof answer);
+    hn_close(&side.hn);
+}
+
+/* Who closes when told of an acknowledgement does not read what comes with it. */
+static void closed_when_acknowledged(void)
+{
+    static const tenon_u8 answer[100];
+    static struct side side;
+    struct seg seg;
+
+    side_open(&side);
+    HN_EQUAL(tenon_tcp_write(side.conn, answer, sizeof answer), sizeof answer);
+    hn_run_ms(&side.hn, 1);
+    hn_forget(&side.hn);
+    side.ack += sizeof answer;
+    side.closes = 1;
+    HN_EQUAL(usual(&side, 10), 1);
+    HN_EQUAL(side.received, 0);
+    HN_EQUAL(side.closed, 1);
+    HN_EQUAL(hn_stat(&side.hn, TENON_STAT_TCP_AFTER_CLOSE), 1);
+    HN_CHECK(seg_next(&side.hn, &seg) && (seg.flags & SEG_RST));
+    hn_close(&side.hn);
+}
+
+/* Nobody finds a connection that is gone. */
+static void forgotten(void)
+{
+    static struct side side;
+
+    side_open(&side);
+    HN_EQUAL(usual(&side, 1), 1);
+    tenon_tcp_abort(side.conn);
+    hn_run_ms(&side.hn, 1);
+    HN_EQUAL(side.closed, 1);
+    for (unsigned i = 0; i < TN_TCP_RECENT; i++)
+        HN_CHECK(side.hn.stack->tcp.recent[i] == NULL);
+    hn_close(&side.hn);
+}
+
 /* A frame whose TCP header is in a span of its own, or cut in the middle. */
 static void cut_frames(void)
 {
@@ -371,6 +491,76 @@ static void small_buffers(void)
     }
     HN_EQUAL(sent, sizeof answer);
     hn_close(&side.hn);
+}
+
+/* Each of these alone keeps a connection from the short way. Some never come alone today. */
+static void what_is_plain(void)
+{
+    static const struct {
+        const char *name;
+        int of_flight;
+        size_t at;
+        unsigned bits;
+    } rows[] = {
+        { "state", 0, offsetof(struct tenon_tcp, state), 1 },
+        { "recovery", 0, offsetof(struct tenon_tcp, recovery), 1 },
+        { "backoff", 0, offsetof(struct tenon_tcp, backoff), 1 },
+        { "ECE to be sent", 0, offsetof(struct tenon_tcp, ecn), TN_ECN_ECHO },
+        { "CWR to be sent", 0, offsetof(struct tenon_tcp, ecn), TN_ECN_CWR },
+        { "a hole", 1, offsetof(struct tn_flight, ooo), 1 },
+        { "a scoreboard", 1, offsetof(struct tn_flight, sack), 1 },
+        { "a duplicate", 1, offsetof(struct tn_flight, dup_left), 1 },
+        { "duplicate ACKs", 1, offsetof(struct tn_flight, dupacks), 1 },
+        { "retransmissions", 1, offsetof(struct tn_flight, again_n), 1 },
+        { "a probe for a loss", 1, offsetof(struct tn_flight, tlp), 1 },
+        { "F-RTO", 1, offsetof(struct tn_flight, frto), 1 },
+        { "a path MTU in doubt", 1, offsetof(struct tn_flight, mtu_claim), 1 },
+        { "a reordering window", 1, offsetof(struct tn_flight, reo_wait_us), 1 },
+        { "a probe for the path MTU", 1, offsetof(struct tn_flight, probe_end), 1 },
+        { "a loss", 1, offsetof(struct tn_flight, lost_edge), 1 },
+    };
+    static const tenon_u8 answer[100];
+    static struct side side;
+
+    side_open(&side);
+    HN_EQUAL(tenon_tcp_write(side.conn, answer, sizeof answer), sizeof answer);
+    hn_run_ms(&side.hn, 1);
+    HN_CHECK(side.conn->flight->usual != 0 && tn_fast_check(side.conn) == NULL);
+    for (size_t i = 0; i < TENON_ARRAY_LEN(rows); i++) {
+        tenon_u8 *p = rows[i].of_flight ? (tenon_u8 *)side.conn->flight : (tenon_u8 *)side.conn;
+
+        hn_row = rows[i].name;
+        p[rows[i].at] ^= (tenon_u8)rows[i].bits;
+        HN_CHECK(tn_fast_check(side.conn) != NULL);
+        p[rows[i].at] ^= (tenon_u8)rows[i].bits;
+        HN_CHECK(tn_fast_check(side.conn) == NULL);
+    }
+    hn_row = "";
+    hn_close(&side.hn);
+}
+
+/* RFC 6298 3: nobody knows which of two was answered, when all else is over. */
+static void sent_twice(void)
+{
+    static const tenon_u8 answer[100];
+    static struct side side;
+
+    for (unsigned probe = 0; probe < 2; probe++) {
+        struct tn_flight *flight;
+
+        side_open(&side);
+        HN_EQUAL(tenon_tcp_write(side.conn, answer, sizeof answer), sizeof answer);
+        hn_run_ms(&side.hn, 1);
+        flight = side.conn->flight;
+        if (probe)
+            flight->tlp_from = side.conn->snd_una, flight->tlp_end = side.conn->snd_nxt;
+        else
+            flight->again_high = side.conn->snd_nxt;
+        side.ack += sizeof answer;
+        HN_EQUAL(usual(&side, 0), 0);
+        HN_EQUAL(side.acked, sizeof answer);
+        hn_close(&side.hn);
+    }
 }
 
 /* ---- the same history, once by the short way and once by the general one ---- */
@@ -501,6 +691,19 @@ static void same_frames(struct side way[2], tenon_u32 *end)
     hn_forget(&way[1].hn);
 }
 
+/* A congestion control that counts what it is told. */
+static struct {
+    const struct tenon_cc *cc;
+    tenon_u32 acked;
+} same_told[2];
+
+static void same_acked(struct tenon_cc *cc, const struct tenon_cc_event *event)
+{
+    for (unsigned i = 0; i < 2; i++)
+        same_told[i].acked += same_told[i].cc == cc ? event->acked : 0;
+    tenon_cc_newreno.acked(cc, event);
+}
+
 static void same_everything(struct side way[2])
 {
     const struct tenon_tcp *a = way[0].conn, *b = way[1].conn;
@@ -510,6 +713,7 @@ static void same_everything(struct side way[2])
     HN_EQUAL(a->flight == NULL, b->flight == NULL);
     if (a->flight != NULL && b->flight != NULL)
         same_flight(a, b);
+    HN_EQUAL(same_told[0].acked + (a->flight == NULL ? 0 : a->flight->untold), same_told[1].acked);
     tenon_tcp_status(a, &info[0]);
     tenon_tcp_status(b, &info[1]);
     for (unsigned i = 0; i < TENON_TCP_WAIT_COUNT; i++) {
@@ -530,6 +734,19 @@ static tenon_u32 same_roll(tenon_u32 *dice, tenon_u32 n)
 {
     *dice = *dice * 1664525U + 1013904223U;
     return (*dice >> 16) % n;
+}
+
+/* A bare acknowledgement says that [left, right) has come, as far as it was sent. */
+static void frame_sack(struct frame *frame, tenon_u32 left, tenon_u32 right, tenon_u32 end)
+{
+    tenon_u8 *p = frame->bytes + DATA;
+
+    hn_put32(p, 0x0101050A);
+    hn_put32(p + 4, left);
+    hn_put32(p + 8, (tenon_i32)(right - end) > 0 ? end : right);
+    frame->bytes[TCP + 12] = 0xB0;
+    frame->len += 12;
+    hn_put16(frame->bytes + IP + 2, frame->len - ETH);
 }
 
 /* A segment of the peer, which acknowledges some of what it has seen. */
@@ -561,6 +778,10 @@ static void same_segment(struct side way[2], tenon_u32 *dice, unsigned n, tenon_
             frame.bytes[TCP + 13] |= SEG_CWR;
         if (odd == 5 && part > 0)
             frame.bytes[TCP + 13] |= SEG_ECE;
+        if (n == 0 && !side->plain && odd >= 30 && (tenon_i32)(end - ack) > 1448)
+            frame_sack(&frame, ack + 1448, odd == 39 ? end : ack + 1448 + 1448 * (odd - 29), end);
+        if (odd == 6 && !side->plain)
+            hn_put32(frame.bytes + TCP + 28, side->echo - 40);    /* of the first of two that were the same */
         frame_sum(&frame);
         hn_inject(&side->hn, 1, frame.bytes, frame.len);
     }
@@ -626,14 +847,19 @@ static void same_trace(void *host, const struct tenon_trace_event *event)
 static tenon_u32 same_history(tenon_u32 seed, unsigned how)
 {
     static struct side way[2];
+    struct tenon_cc_ops ops = tenon_cc_newreno;
     struct tenon_conf conf;
     tenon_u32 dice = seed, end, short_way;
 
+    ops.acked = same_acked;
     tenon_conf_default(&conf);
+    conf.tcp_cc = &ops;
     for (unsigned i = 0; i < 2; i++) {
         conf.trace = i == 0 ? NULL : same_trace;
         side_open_conf(&way[i], &conf, how);
         HN_EQUAL(tenon_tcp_set(way[i].conn, TENON_TCP_PACING, 0), TENON_OK);
+        same_told[i].cc = &way[i].conn->cc;
+        same_told[i].acked = 0;
     }
     end = way[0].ack;
     for (unsigned step = 0; step < 500 && hn_failures == 0 && way[0].conn != NULL && way[1].conn != NULL; step++) {
@@ -708,6 +934,13 @@ static const struct hn_test tests[] = {
     { "what_is_odd", "", what_is_odd },
     { "window_edge", "", window_edge },
     { "address_is_gone", "", address_is_gone },
+    { "other_interface", "IP4-6", other_interface },
+    { "other_address_is_gone", "IP4-5", other_address_is_gone },
+    { "rates_are_wanted", "", rates_are_wanted },
+    { "closed_when_acknowledged", "", closed_when_acknowledged },
+    { "forgotten", "", forgotten },
+    { "what_is_plain", "", what_is_plain },
+    { "sent_twice", "RTO-6", sent_twice },
     { "cut_frames", "", cut_frames },
     { "padding", "", padding },
     { "closed_by_us", "", closed_by_us },
