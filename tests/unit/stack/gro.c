@@ -520,14 +520,16 @@ static void summed_by_a_hook(void)
     with.checksum = hook_sum;
     conf = &with;
     for (v6 = 0; v6 < 2; v6++) {
+        const size_t addresses = v6 ? 0 : 8;    /* the short way sums them along with what follows */
+
         open_conn(0);
         hook_bytes = 0;
         many(&burst, 1, 1000, 0);
         burst_give(&burst);
-        HN_EQUAL(hook_bytes, 1000 + 20 + OPTIONS);
+        HN_EQUAL(hook_bytes, 1000 + 20 + OPTIONS + addresses);
         many(&burst, 3, 1000, 1000);
         burst_give(&burst);
-        HN_EQUAL(hook_bytes, 4 * 1000 + 20 + OPTIONS);    /* headers of a run are summed once, by us */
+        HN_EQUAL(hook_bytes, 4 * 1000 + 20 + OPTIONS + addresses);    /* headers of a run are summed once, by us */
         HN_EQUAL(hn_stat(&hn, TENON_STAT_RX_MERGED), 2);
         many(&burst, 1, 1000, 4000);
         burst.spans[0][0].buf->data[700] ^= 1;

@@ -556,6 +556,7 @@ static void sent_twice(void)
             flight->tlp_from = side.conn->snd_una, flight->tlp_end = side.conn->snd_nxt;
         else
             flight->again_high = side.conn->snd_nxt;
+        tn_fast_end(side.conn);
         side.ack += sizeof answer;
         HN_EQUAL(usual(&side, 0), 0);
         HN_EQUAL(side.acked, sizeof answer);
