@@ -10,6 +10,8 @@ enum { ATTACKERS = 1000, ANSWER = 3000, PORT_FIRST = 2000 };
 /* ---- the server: answers whatever is said with ANSWER bytes, and closes ----------------------------------- */
 
 static int server_closes;
+static int
+    server_fills; /* it writes until no buffer is left; its host has no more than those that were fetched */
 
 static void answer_received(struct tenon_tcp *conn, void *app, const struct tenon_span *spans, unsigned n)
 {
@@ -19,6 +21,8 @@ static void answer_received(struct tenon_tcp *conn, void *app, const struct teno
     for (unsigned i = 0; i < n; i++)
         tenon_tcp_consumed(conn, spans[i].len);
     (void)tenon_tcp_write(conn, bytes, sizeof bytes);
+    while (server_fills && tenon_tcp_write(conn, bytes, sizeof bytes) > 0)
+        ;
     if (server_closes)
         tenon_tcp_close(conn);
 }
@@ -287,11 +291,38 @@ static void byte_a_minute(void)
     hn_close(&hn);
 }
 
+/* However much is queued, there are buffers for headers: without them the peer would not hear that its window
+ * is closed to us, nor would we hear that it has opened. */
+static void full_queue_leaves_headers(void)
+{
+    struct hn hn;
+
+    server_closes = 0;
+    server_fills = 1;
+    serve(&hn, NULL);
+    peer_connect(&hn, 0, 0);
+    hn.buf_fail = -1;
+    peer_ask(&hn, 0);
+    HN_CHECK(hn_stat(&hn, TENON_STAT_NO_BUFFER) > 0);
+    peer_say(&hn, 0, SEG_ACK | SEG_PSH, 0, 10);
+    hn_run_ms(&hn, 100);
+    HN_CHECK(hn_left(&hn) > 0);    /* an acknowledgement */
+    peers[0].snd_nxt += 10;
+    peers[0].wnd = 65535;
+    peers_hear(&hn);
+    peer_say(&hn, 0, SEG_ACK, 0, 0);
+    run_seconds(&hn, 1);
+    HN_CHECK(peers[0].heard > 0);
+    hn_close(&hn);
+    server_fills = 0;
+}
+
 static const struct hn_test tests[] = {
     { "closed_window_of_orphans", "RES-6 RES-2 6429-2 CVE-2009-1926 CVE-2008-4609", closed_window_of_orphans },
     { "closed_window_with_patience", "RES-5 RES-2 6429-2 CVE-2008-4609", closed_window_with_patience },
     { "holes_between_single_bytes", "RES-3 RES-2 CVE-2018-5390 CVE-2018-6922 VUL-F-12", holes_between_single_bytes },
     { "byte_a_minute", "RES-5 VUL-F-13", byte_a_minute },
+    { "full_queue_leaves_headers", "RES-2", full_queue_leaves_headers },
 };
 
 int main(int argc, char **argv)
