@@ -175,6 +175,8 @@ static void check_piece(const struct cut *cut, const struct hn_sent *sent, unsig
     HN_EQUAL(sent->frame.seg_kind, TENON_SEG_NONE);
     HN_EQUAL(sent->frame.seg_bytes, 0);
     HN_EQUAL(sent->frame.nspans <= (cut->gather_max != 0 ? cut->gather_max : 20), 1);
+    if (TN_HEADROOM + l4_bytes(cut) + len > HN_BUF_BYTES)
+        HN_CHECK(sent->frame.nspans > 1);
     if (offload)
         HN_EQUAL(hn_get16(l4 + (cut->udp ? 6 : 16)), pseudo);
     else
@@ -203,6 +205,7 @@ static const struct cut cuts[] = {
     { "copied and summed", 1, 0, 1, 0, 1, 20000, 1447, 703, ALL, 12 },
     { "two spans, too many", 1, 0, 1, OFFLOAD, 2, 20000, 1448, 700, ALL, 12 },
     { "two spans, too many, summed", 1, 0, 1, 0, 2, 20000, 1448, 700, ALL, 12 },
+    { "copied into another buffer", 1, 0, 1, OFFLOAD, 2, 3960, 1980, 700, ALL, 12 },
     { "UDP", 1, 1, 1, OFFLOAD, 0, 20000, 1400, 0, 0, 0 },
     { "UDP, summed", 1, 1, 1, 0, 0, 20000, 1399, 999, 0, 0 },
     { "UDP over IPv6, copied, summed", 0, 1, 1, 0, 1, 20000, 1400, 999, 0, 0 }
@@ -280,6 +283,17 @@ static void segments_port_full(void)
     hn_close(&hn);
 }
 
+/* Whoever has missed that the link is down hears of it here. */
+static void link_down(void)
+{
+    open_port(&cuts[0]);
+    HN_EQUAL(tenon_netif_link(hn.stack, 1, 0), TENON_OK);
+    HN_EQUAL(send_cut(&cuts[0]), TENON_EUNREACH);
+    tn_tx_flush(hn.stack);
+    HN_EQUAL(hn_left(&hn), 0);
+    hn_close(&hn);
+}
+
 /* Each buffer fails once: nothing is lost but the packet, or the end of it. */
 static void segments_no_buffer(void)
 {
@@ -313,6 +327,7 @@ static const struct hn_test tests[] = {
     { "tx_segments", "", segments },
     { "tx_segments_hook", "", segments_hook },
     { "tx_segments_port_full", "", segments_port_full },
+    { "tx_link_down", "", link_down },
     { "tx_segments_no_buffer", "", segments_no_buffer }
 };
 
