@@ -92,8 +92,7 @@ def cores():
     most = os.cpu_count() or 1
     numbers = sorted({n for n in (1, 2, 3, 4, 8, 16, 32, 64, 128) if n <= most} | {min(most, 256)})
     for table, value, unit in (("Ping-pong on several processors, 32 connections on each", "ns", "k/s"),
-                               ("Ping-pong on several processors, of so many times what one does alone", "efficiency",
-                                "%")):
+                               ("Scaling over processors, of N times one", "efficiency", "%")):
         for n in numbers:
             yield Cell(table, f"{n} processor{'s' * (n > 1)}", "cores", {"connections": 32, "cores": n}, value=value,
                        unit=unit, only=(OWN, "floor", "lwip", "smoltcp"))
