@@ -131,6 +131,13 @@ typedef long tenon_i32;
     } while (0)
 #endif
 
+/** Bytes that a checksum sums at one go: a loop so short that compilers make a row of vector instructions of it. */
+#if defined(__AVX512BW__)
+#define TENON_SUM_BYTES 1024
+#else
+#define TENON_SUM_BYTES 256
+#endif
+
 #define TENON_ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
 /** The struct of which `member` is at address `ptr`. */

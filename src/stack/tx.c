@@ -163,18 +163,6 @@ static void tx_csum_end(struct tenon *stack, const struct tn_out *out, const str
     tn_count(stack, TENON_STAT_TX_CSUM_SOFT);
 }
 
-/* Complete the transport checksum. */
-static void tx_checksum(struct tenon *stack, const struct tn_out *out, const struct tenon_span *spans,
-                        tenon_u32 payload)
-{
-    struct tn_csum csum;
-
-    tx_csum_begin(stack, out, &csum);
-    if (payload > 0)
-        tn_csum_add_spans(&csum, spans, 0, payload);
-    tx_csum_end(stack, out, &csum);
-}
-
 /* Payload to where it can be sent from, and into a sum on its way; csum NULL: nobody wants that. */
 static void tx_copy(struct tn_csum *csum, tenon_u8 *to, const struct tn_out *out, tenon_u32 off, tenon_u32 len)
 {
@@ -290,6 +278,7 @@ struct tx_cut {
     tenon_u16 ip_sum;                 /* IPv4: the sum of the header without identification and checksum */
     tenon_u16 ip_len;                 /* ... with this length, which the pattern has */
     tenon_u16 pseudo;                 /* the sum of the pseudo-header without the length */
+    tenon_u16 l4_sum;                 /* that and the transport header, without what differs; if we sum */
     tenon_u8 is_v4, is_tcp, tcp_flags;
     tenon_u8 limit;                   /* spans that a piece may have */
     struct tenon_frame frame;         /* a piece as it is described to the port */
@@ -324,6 +313,12 @@ static void tx_cut_begin(struct tx_cut *cut, struct tn_out *out)
     out->seg_bytes = 0;
 }
 
+/* Of a TCP header: the words that differ between the pieces, sequence number and flags. */
+TENON_INLINE tenon_u16 tx_cut_own(const tenon_u8 *l4)
+{
+    return tn_csum_join(tn_csum_join(get16be(l4 + 4), get16be(l4 + 6)), get16be(l4 + 12));
+}
+
 /* The pattern for pieces of this length. */
 static void tx_cut_length(struct tx_cut *cut, tenon_u32 bytes)
 {
@@ -343,6 +338,11 @@ static void tx_cut_length(struct tx_cut *cut, tenon_u32 bytes)
     if (out->proto == TN_PROTO_UDP)
         put16be(l4 + 4, l4_len);
     put16be(l4 + out->csum_offset, tn_csum_join(cut->pseudo, l4_len));
+    if (!out->csum_done)
+        return;
+    cut->l4_sum = tn_csum_sum(l4, out->l4_bytes);
+    if (cut->is_tcp)
+        cut->l4_sum = tn_csum_join(cut->l4_sum, 0xFFFFUL ^ tx_cut_own(l4));
 }
 
 /* What differs in every piece's header. */
@@ -356,6 +356,9 @@ static void tx_cut_number(struct tx_cut *cut, tenon_u8 *l4)
     if (cut->is_tcp)
         put32be(l4 + 4, cut->seq);
 }
+
+/* Ethernet, IPv4 and TCP with timestamps are 66 bytes. */
+enum { TX_HEADER_BYTES = 80 };
 
 /* The header of a piece; NULL: no buffer. */
 static struct tenon_buf *tx_cut_header(struct tenon *stack, struct tx_cut *cut, int is_last)
@@ -374,7 +377,10 @@ static struct tenon_buf *tx_cut_header(struct tenon *stack, struct tx_cut *cut, 
     buf = tn_buf_get(stack);
     if (buf == NULL)
         return NULL;
-    memcpy(buf->data + out->off, pattern->data + out->off, out->len);
+    if (TENON_LIKELY(out->len <= TX_HEADER_BYTES))    /* a few loads and stores: both buffers are larger */
+        TENON_COPY(buf->data + out->off, pattern->data + out->off, TX_HEADER_BYTES);
+    else
+        memcpy(buf->data + out->off, pattern->data + out->off, out->len);
     if (cut->tcp_flags & TN_TCP_CWR) {
         cut->tcp_flags = (tenon_u8)(cut->tcp_flags & ~TN_TCP_CWR);
         *flags = (tenon_u8)(*flags & ~TN_TCP_CWR);
@@ -449,6 +455,21 @@ static int tx_cut_linearise(struct tenon *stack, const struct tn_netif *netif, s
     return error;
 }
 
+/* The checksum of a piece: its header's part is known but for the words that differ. */
+static void tx_cut_checksum(struct tenon *stack, const struct tx_cut *cut, const struct tenon_span *spans,
+                            tenon_u32 bytes)
+{
+    const struct tn_out *out = cut->out;
+    struct tn_csum csum;
+
+    tn_csum_init_hook(&csum, stack->conf.checksum);
+    csum.sum = cut->l4_sum;
+    if (cut->is_tcp)
+        csum.sum = tn_csum_join(csum.sum, tx_cut_own(out->hdr->data + out->l4_off));
+    tn_csum_add_spans(&csum, spans, 0, bytes);
+    tx_csum_end(stack, out, &csum);
+}
+
 static int tx_cut_piece(struct tenon *stack, const struct tn_netif *netif, struct tx_cut *cut, tenon_u32 bytes)
 {
     struct tn_out *out = cut->out;
@@ -464,8 +485,8 @@ static int tx_cut_piece(struct tenon *stack, const struct tn_netif *netif, struc
     n = tx_cut_payload(cut, spans + 1, bytes);
     if (TENON_UNLIKELY(n == 0))
         return tx_cut_linearise(stack, netif, cut, bytes);
-    if (!(netif->conf.caps & TENON_CAP_TX_CSUM))
-        tx_checksum(stack, out, spans + 1, bytes);
+    if (out->csum_done)
+        tx_cut_checksum(stack, cut, spans + 1, bytes);
     stack->tx.frames[stack->tx.n] = cut->frame;
     tx_commit(&stack->tx, out, spans, n);
     return TENON_OK;
@@ -481,8 +502,8 @@ static int tx_segment(struct tenon *stack, const struct tn_netif *netif, struct 
 
     tn_count(stack, TENON_STAT_TX_SEGMENTED);
     tx_cut_begin(&cut, out);
-    tx_cut_length(&cut, step);
     out->csum_done = !(netif->conf.caps & TENON_CAP_TX_CSUM);    /* by each piece, before it is handed over */
+    tx_cut_length(&cut, step);
     tx_describe(&cut.frame, out);
     cut.limit = (tenon_u8)tn_min(tx_gather_limit(stack, netif) - 1, 255);
     while (cut.left > 0) {

@@ -11,10 +11,10 @@
 #include "wire/checksum.h"
 #include "base/mem.h"
 
-enum { CSUM_BLOCK = 256, CSUM_HALF = 128, CSUM_LINE = 64, CSUM_HOOK_BYTES_MIN = 64 };
+enum { CSUM_BLOCK = TENON_SUM_BYTES, CSUM_FOURTH = 256, CSUM_HALF = 128, CSUM_LINE = 64, CSUM_HOOK_BYTES_MIN = 64 };
 
-/* Blocks whose sum fits into 32 bits whatever they hold, with room for what follows them: 128 words each. */
-static const size_t csum_blocks_max = 500;
+/* Blocks whose sum fits into 32 bits whatever they hold, with room for what follows them. */
+static const size_t csum_blocks_max = 64000 / (CSUM_BLOCK / 2);
 
 /* Fold to 16 bits. */
 TENON_INLINE tenon_u32 csum_fold(tenon_u32 sum)
@@ -67,7 +67,7 @@ TENON_INLINE tenon_u16 csum_finish(tenon_u32 sum)
     return (tenon_u16)((tenon_u32)bytes[0] << 8 | bytes[1]);
 }
 
-/* n: a constant, at most 512. */
+/* n: a constant. */
 TENON_INLINE tenon_u32 csum_bytes(const tenon_u8 *p, unsigned n)
 {
     tenon_u32 all = 0, high = 0;
@@ -166,6 +166,8 @@ TENON_INTERNAL tenon_u16 tn_csum_sum(const tenon_u8 *bytes, size_t n)
         bytes += blocks * CSUM_BLOCK;
         n %= CSUM_BLOCK;
     }
+    for (; CSUM_BLOCK > CSUM_FOURTH && n >= CSUM_FOURTH; n -= CSUM_FOURTH, bytes += CSUM_FOURTH)
+        sum += csum_bytes(bytes, CSUM_FOURTH);
     if (n & CSUM_HALF) {
         sum += csum_bytes(bytes, CSUM_HALF);
         bytes += CSUM_HALF;
