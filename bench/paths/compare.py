@@ -91,8 +91,9 @@ class Demand:
 DEMANDS = (
     Demand("clean path, buffer of 1 BDP and more: at least 97 % of what the bottleneck allows, 20 RTTs and more after "
            "the start", lambda c: is_clean(c) and c["buffer"] >= 1, lambda c, r: r["share_late"] >= 0.97),
-    Demand("reordering alone: at most 1 % of the segments retransmitted",
-           lambda c: c["kind"] == "bulk" and c["reorder"] > 0 and c["loss"] == 0, lambda c, r: r["again_pct"] <= 1),
+    Demand("reordering alone: at most 1 % of the segments retransmitted that the queue has not dropped",
+           lambda c: c["kind"] == "bulk" and c["reorder"] > 0 and c["loss"] == 0,
+           lambda c, r: r["again_pct"] - 100 * r["overflowed"] / r["frames"] <= 1),
     Demand("a single lost tail: retransmitted within 2 RTTs and the delayed ACK, without a timeout",
            lambda c: c["kind"] == "tail" and c["drop"] == 1,
            lambda c, r: r["rtos"] == 0 and r["probe_ms"] <= 2.02 * c["rtt"] + grid.DELAYED_ACK_MS + 1),

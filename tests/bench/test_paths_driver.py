@@ -32,7 +32,7 @@ if cell["cc"] == os.environ.get("BROKEN"):
 share = float(os.environ.get("SHARE", "0.98"))
 out = {"kind": cell["kind"], "cc": cell["cc"], "bad": 0, "cpu_s": 0.01, "rtos": 1}
 if cell["kind"] == "bulk" or cell["kind"] == "burst":
-    out.update(share=share, share_late=share, again_pct=0.5, queue_ms=3)
+    out.update(share=share, share_late=share, again_pct=0.5, queue_ms=3, frames=1000, overflowed=0)
 if int(cell["flows"]) > 1:
     out.update(jain=0.9, shares=[share / int(cell["flows"])] * int(cell["flows"]))
 if cell["kind"] == "burst":
@@ -198,7 +198,8 @@ def test_run_writes_results_and_report(drive, tmp_path):
 
 def test_report_draws_every_cell_that_was_run():
     cells = grid.everyday(CONTROLS)
-    measures = {"share": .5, "share_late": .5, "again_pct": 1, "rtos": 0, "queue_ms": 1, "jain": .9, "shares": [.5, .5],
+    measures = {"share": .5, "share_late": .5, "again_pct": 1, "frames": 1000, "overflowed": 0, "rtos": 0,
+                "queue_ms": 1, "jain": .9, "shares": [.5, .5],
                 "mean_ms": 2, "p95_ms": 3, "best_ms": 1, "repair_rtt": 1, "full_rtt": 2, "probe_ms": 1, "extra_ms": 1}
     results = {grid.key_of(c): {"key": grid.key_of(c), "cc": c["cc"], "kind": c["kind"], "bad": 0, **measures}
                for c in cells}
@@ -233,6 +234,16 @@ def test_failing_program_is_told(drive, tmp_path):
     done = drive("--only", "kind=bulk cc=newreno rtt=50 rate=10 ", BROKEN="newreno")
     assert done.returncode != 0 and "no memory" in done.stderr and "Traceback" not in done.stderr
     assert not (tmp_path / "out" / "report.html").exists()
+
+
+def test_stopped_run_goes_on(drive, tmp_path):
+    cells = ["--only", "kind=bulk cc=", "--only", "rtt=50 rate=10 buffer=4", "-j", "1"]
+    drive(*cells, BROKEN="newreno", SHARE="0.5")
+    done = drive(*cells, "--resume", SHARE="0.9")
+    assert done.returncode == 0, done.stderr
+    kept = {(line["cc"], line["share"]) for line in map(json.loads, (tmp_path / "out" / "results.jsonl").open())}
+    assert ("cubic", 0.5) in kept    # what was there is not run again
+    assert ("newreno", 0.9) in kept and ("newreno", 0.5) not in kept
 
 
 def test_results_are_kept_one_by_one(drive, tmp_path):
