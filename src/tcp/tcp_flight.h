@@ -36,8 +36,9 @@ struct tn_sendq {
     tenon_u8 tail_open;          /* the last piece's buffer is ours and may take more bytes */
 };
 
-/* Data that came too early: contiguous runs in order of sequence, each a list of pieces. They are in a second list by
- * when they grew last: that is the order of SACK blocks (RFC 2018 4), and the next segment mostly belongs near there. */
+/* Data that came too early: contiguous runs in order of sequence, each a list of pieces. A second list has them by
+ * when they grew last: that is the order of SACK blocks (RFC 2018 4), and the next segment mostly belongs near
+ * there. */
 struct tn_ooo_piece {
     struct tn_ooo_piece *next;
     struct tenon_span span;
