@@ -148,7 +148,7 @@ static int gro_begin_ip(struct gro_head *head, tenon_u32 len)
     const tenon_u8 *l3 = head->bytes + head->link;
     const unsigned type = head->is_v4 ? (unsigned)TN_ETHERTYPE_IP4 : (unsigned)TN_ETHERTYPE_IP6;
 
-    head->ip_sum = 0;
+    head->ip_sum = head->l4_sum = 0;
     if (head->link > 0 && get16be(l3 - 2) != type)
         return 0;
     if (head->is_v4) {
