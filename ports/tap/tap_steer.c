@@ -86,7 +86,7 @@ static tenon_u32 window_at(const tenon_u8 *key, unsigned bit)
     tenon_u32 window = 0;
 
     for (unsigned i = bit; i < bit + 32; i++)
-        window = window << 1 | (key[i / 8] >> (7 - i % 8) & 1u);
+        window = window << 1 | ((unsigned)key[i / 8] >> (7 - i % 8) & 1u);
     return window;
 }
 

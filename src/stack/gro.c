@@ -92,6 +92,12 @@ TENON_INLINE const tenon_u8 *gro_ports(const struct tenon_frame *frame, tenon_u3
     return span->len < link + TN_IP6_BYTES + TN_TCP_BYTES ? NULL : p + TN_IP6_BYTES;
 }
 
+/* Ports that follow each other come into different slots. */
+TENON_INLINE unsigned gro_slot(tenon_u32 from, tenon_u32 to)
+{
+    return (unsigned)(((from + to) * 0x9E3779B1UL & 0xFFFFFFFFUL) >> (32 - GRO_SLOT_BITS));
+}
+
 /* A slot remembers the frame that was seen last in it. The same sequence number again, as in a row of acknowledgements,
  * continues nothing. */
 TENON_INTERNAL unsigned tn_gro_look(struct tn_gro_plan *plan, const struct tn_netif *netif,
@@ -117,7 +123,7 @@ TENON_INTERNAL unsigned tn_gro_look(struct tn_gro_plan *plan, const struct tn_ne
             continue;
         word = gro_word(l4);
         seq = gro_word(l4 + 4);
-        slot = (unsigned)((word * 0x9E3779B1UL & 0xFFFFFFFFUL) >> (32 - GRO_SLOT_BITS));
+        slot = gro_slot(get16be(l4), get16be(l4 + 2));
         if (last[slot] != 0 && ports[slot] == word && seqs[slot] != seq) {
             plan->next[last[slot] - 1] = (tenon_u8)i;
             links++;
