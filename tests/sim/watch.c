@@ -224,9 +224,14 @@ static void note_received(struct flow *flow, const struct tcp_view *view)
 
 /* ---- what is sent ---------------------------------------------------------------------------- */
 
-/* A new connection begins with its SYN. */
+/* A new connection begins with its SYN. Where SYN cookies are made, a SYN that comes again is answered anew, and what
+ * has come behind it answers an older one. */
 static void note_syn(struct flow *flow, const struct tcp_view *view)
 {
+    const int again = flow->cookies && flow->peer_syn.seen && flow->heard.isn == flow->peer_syn.isn;
+    const uint32_t end = flow->peer_end;
+    const uint8_t fin = flow->peer_fin;
+
     if (!flow->begun || flow->own.isn != view->seq) {
         if (flow->begun && flow->cookies)
             flow->promised[flow->promises++ % 4] = flow->own;
@@ -243,6 +248,10 @@ static void note_syn(struct flow *flow, const struct tcp_view *view)
         flow->ts_val = view->ts_val;
     if ((view->flags & ACK) && !flow->peer_syn.seen && flow->heard.seen)
         take_syn(flow);
+    if (again && after(end, flow->peer_end)) {
+        flow->peer_end = end;
+        flow->peer_fin = fin;
+    }
 }
 
 /* The peer has taken up an older SYN-ACK of ours: its cookie is good whatever was said since (RFC 4987 3.6), and so are
@@ -261,6 +270,7 @@ static void note_promise(struct flow *flow, const struct tcp_view *view)
             flow->promised[i] = last;
             flow->sent_end = view->seq;
             flow->acked_any = 0;
+            flow->told = 0;    /* of its window nothing is known: what was said counted from another number */
             return;
         }
 }
