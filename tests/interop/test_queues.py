@@ -46,7 +46,7 @@ def lines_of(text, queues):
 def test_connections_of_the_kernel_are_spread(net, peer, program, interface, queues):
     server = net.start(program, interface, "10.99.0.2/24", queues, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                        text=True)
-    net.run("ping", "-c1", "-W5", "10.99.0.2")
+    net.run("ping", "-c1", "-w10", "10.99.0.2")    # asks until all queues are open
     peer.run("many", "10.99.0.2", 7, COUNT, BYTES)
     assert net.stop(server, signal.SIGINT) == 0
     said = lines_of(server.stdout.read(), queues)
