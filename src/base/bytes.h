@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers in network byte order, at any alignment. Compilers turn each into one load and a swap. */
+/* Numbers in packets, at any alignment. Compilers turn each into one load, and a swap. */
 #ifndef TN_BASE_BYTES_H
 #define TN_BASE_BYTES_H
 
@@ -23,6 +23,24 @@ TENON_INLINE void put16be(tenon_u8 *p, tenon_u32 v)
 TENON_INLINE void put32be(tenon_u8 *p, tenon_u32 v)
 {
     TENON_PUT32BE(p, v);
+}
+
+/* Bytes as they lie there, in whatever order: for what is only compared, and for sums, which have all their bits in any
+ * order (RFC 1071 2 (B)). */
+TENON_INLINE tenon_u32 get16raw(const tenon_u8 *p)
+{
+    tenon_u16 half;
+
+    TENON_COPY(&half, p, sizeof(half));
+    return half;
+}
+
+TENON_INLINE tenon_u32 get32raw(const tenon_u8 *p)
+{
+    tenon_u32 word;
+
+    TENON_COPY(&word, p, sizeof(word));
+    return word;
 }
 
 /* An address as it stands in an IPv6 header. */

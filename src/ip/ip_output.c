@@ -223,25 +223,19 @@ static const struct tn_netif *output_usual_netif(struct tenon *stack, struct tn_
     return netif != NULL && TN_IP4_BYTES + out->len + out->payload <= netif->conf.mtu ? netif : NULL;
 }
 
-static tenon_u32 output_fold(tenon_u32 sum)
-{
-    sum = (sum & 0xFFFF) + (sum >> 16);
-    return (sum & 0xFFFF) + (sum >> 16);
-}
-
 /* Both headers at once. */
 static int output_usual4(struct tenon *stack, const struct tn_netif *netif, const tenon_u8 *mac, struct tn_out *out)
 {
     const tenon_u32 src = out->src.w[3], dst = out->dst.w[3], l4 = out->len + out->payload;
-    const tenon_u32 ends = (src >> 16) + (src & 0xFFFF) + (dst >> 16) + (dst & 0xFFFF);
+    const tenon_u32 ends = tn_csum_ends4(src, dst);
     const tenon_u32 ttl = out->ttl != 0 ? out->ttl : stack->conf.hop_limit;
     const tenon_u32 head = (tenon_u32)0x4500 << 16 | (tenon_u32)out->tos << 16 | (TN_IP4_BYTES + l4);
     const tenon_u32 ttl_proto = ttl << 8 | out->proto;
-    const tenon_u32 sum = output_fold(ends + (head >> 16) + (head & 0xFFFF) + TN_IP4_DF + ttl_proto);
+    const tenon_u32 sum = tn_csum_fold(ends + (head >> 16) + (head & 0xFFFF) + TN_IP4_DF + ttl_proto);
     tenon_u32 header = TN_IP4_BYTES;
     tenon_u8 *p = out->hdr->data + out->off;
 
-    put16be(p + out->csum_offset, output_fold(ends + out->proto + l4));
+    put16be(p + out->csum_offset, tn_csum_fold(ends + out->proto + l4));
     p -= TN_IP4_BYTES;
     put32be(p, head);
     put32be(p + 4, TN_IP4_DF);

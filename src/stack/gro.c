@@ -40,26 +40,9 @@ struct gro_seg {
     unsigned nspans;
 };
 
-/* Bytes in whatever order: to compare only. */
-TENON_INLINE tenon_u32 gro_half(const tenon_u8 *p)
-{
-    tenon_u16 half;
-
-    TENON_COPY(&half, p, sizeof(half));
-    return half;
-}
-
-TENON_INLINE tenon_u32 gro_word(const tenon_u8 *p)
-{
-    tenon_u32 word;
-
-    TENON_COPY(&word, p, sizeof(word));
-    return word;
-}
-
 TENON_INLINE tenon_u32 gro_differ4(const tenon_u8 *a, const tenon_u8 *b)
 {
-    return gro_word(a) ^ gro_word(b);
+    return get32raw(a) ^ get32raw(b);
 }
 
 /* 0: eight bytes are the same. In as few steps as the machine's words allow. */
@@ -116,13 +99,12 @@ TENON_INTERNAL unsigned tn_gro_look(struct tn_gro_plan *plan, const struct tn_ne
         tenon_u32 word, seq;
         unsigned slot;
 
-        TENON_PREFETCH(tn_ahead(&frames[i], n - i));
         plan->next[i] = 0;
         plan->taken[i] = 0;
         if (l4 == NULL)
             continue;
-        word = gro_word(l4);
-        seq = gro_word(l4 + 4);
+        word = get32raw(l4);
+        seq = get32raw(l4 + 4);
         slot = gro_slot(get16be(l4), get16be(l4 + 2));
         if (last[slot] != 0 && ports[slot] == word && seqs[slot] != seq) {
             plan->next[last[slot] - 1] = (tenon_u8)i;
@@ -140,9 +122,7 @@ TENON_INTERNAL unsigned tn_gro_look(struct tn_gro_plan *plan, const struct tn_ne
 /* In whatever order: what has the same sum in one has it in the other (RFC 1071 2 (B)). */
 TENON_INLINE tenon_u32 gro_ip4_sum(const tenon_u8 *l3)
 {
-    const tenon_u32 sum = gro_half(l3 + 2) + gro_half(l3 + 4) + gro_half(l3 + 10), once = (sum & 0xFFFF) + (sum >> 16);
-
-    return (once & 0xFFFF) + (once >> 16);
+    return tn_csum_fold(get16raw(l3 + 2) + get16raw(l3 + 4) + get16raw(l3 + 10));
 }
 
 enum { GRO_CE4 = 3, GRO_CE6 = 0x30 };    /* RFC 3168 5, in the second byte of the IP header */
@@ -194,7 +174,7 @@ TENON_INLINE int gro_same_tcp(const struct gro_head *head, const tenon_u8 *a, co
     const tenon_u32 header = head->headers - head->l4;
     tenon_u32 bits = gro_differ4(a, b) | gro_differ4(a + 8, b + 8), i;
 
-    bits |= (gro_differ4(a + 12, b + 12) & gro_word(gro_but_psh)) | (gro_half(a + 18) ^ gro_half(b + 18));
+    bits |= (gro_differ4(a + 12, b + 12) & get32raw(gro_but_psh)) | (get16raw(a + 18) ^ get16raw(b + 18));
     for (i = TN_TCP_BYTES; i < header; i += 4)
         bits |= gro_differ4(a + i, b + i);
     return bits == 0;
@@ -208,9 +188,9 @@ static int gro_same(const struct gro_head *head, const tenon_u8 *bytes)
     if (head->link > 0)
         bits = gro_differ8(a - TN_ETH_BYTES, b - TN_ETH_BYTES) | gro_differ8(a - 8, b - 8);
     if (head->is_v4)
-        bits |= (gro_half(a) ^ gro_half(b)) | gro_differ4(a + 6, b + 6) | gro_differ8(a + 12, b + 12);
+        bits |= (get16raw(a) ^ get16raw(b)) | gro_differ4(a + 6, b + 6) | gro_differ8(a + 12, b + 12);
     else
-        bits |= gro_differ4(a, b) | (gro_half(a + 6) ^ gro_half(b + 6)) | gro_differ8(a + 8, b + 8) |
+        bits |= gro_differ4(a, b) | (get16raw(a + 6) ^ get16raw(b + 6)) | gro_differ8(a + 8, b + 8) |
                 gro_differ8(a + 16, b + 16) | gro_differ8(a + 24, b + 24) | gro_differ8(a + 32, b + 32);
     return bits == 0 && gro_same_tcp(head, head->bytes + head->l4, bytes + head->l4);
 }
@@ -220,7 +200,7 @@ TENON_INLINE int gro_same_usual(const tenon_u8 *a, const tenon_u8 *b)
 {
     const size_t bits = gro_differ8(a, b) | gro_differ8(a + 8, b + 8) | gro_differ4(a + 20, b + 20) |
                         gro_differ8(a + 26, b + 26) | gro_differ4(a + 34, b + 34) | gro_differ4(a + 42, b + 42) |
-                        (gro_differ4(a + 46, b + 46) & gro_word(gro_but_psh)) | (gro_half(a + 52) ^ gro_half(b + 52)) |
+                        (gro_differ4(a + 46, b + 46) & get32raw(gro_but_psh)) | (get16raw(a + 52) ^ get16raw(b + 52)) |
                         gro_differ8(a + 54, b + 54) | gro_differ4(a + 62, b + 62);
 
     return bits == 0;
@@ -282,12 +262,11 @@ static void gro_sum_head(struct gro_head *head)
 {
     const tenon_u8 *tcp = head->bytes + head->l4;
     const tenon_u32 addresses = head->is_v4 ? 8 : 32;    /* right before it, in both versions */
-    const tenon_u32 own = gro_sum_own(tcp), once = (own & 0xFFFF) + (own >> 16);
     struct tn_csum csum;
 
     tn_csum_init(&csum);
     tn_csum_add(&csum, tcp - addresses, addresses + head->headers - head->l4);
-    head->l4_sum = tn_csum_join(tn_csum_join(csum.sum, TN_PROTO_TCP), 0xFFFFUL ^ once);
+    head->l4_sum = tn_csum_join(tn_csum_join(csum.sum, TN_PROTO_TCP), 0xFFFFUL ^ tn_csum_fold(gro_sum_own(tcp)));
 }
 
 /* What is put together cannot be checked any more: its parts are. `payload` are the spans of this one. */
@@ -295,13 +274,12 @@ TENON_INLINE int gro_csum_good(const struct tenon *stack, const struct gro_head 
                                const struct tenon_span *payload)
 {
     const tenon_u32 len = head->headers + seg->payload - head->l4;
-    tenon_u32 sum = head->l4_sum + gro_sum_own(seg->bytes + head->l4) + len;
+    const tenon_u32 sum = head->l4_sum + gro_sum_own(seg->bytes + head->l4) + len;
     struct tn_csum csum;
 
     tn_csum_init_hook(&csum, stack->conf.checksum);
     tn_csum_add_spans(&csum, payload, 0, seg->payload);
-    sum = (sum & 0xFFFF) + (sum >> 16) + csum.sum;
-    return ((sum & 0xFFFF) + (sum >> 16)) == 0xFFFFUL;
+    return tn_csum_fold(sum + csum.sum) == 0xFFFFUL;
 }
 
 /* Append its payload. @return 0: it is too many spans, or more than IP can say in 16 bits */

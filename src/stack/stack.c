@@ -331,8 +331,9 @@ static void stack_input_together(struct tenon *stack, struct tn_netif *netif, st
     stack_input_packet(stack, &pkt, run.spans, run.to.n);
 }
 
-/* At most TN_GRO_FRAMES. Their connections are looked up first: while one is searched for, the memory of those that
- * were found is on its way. */
+/* At most TN_GRO_FRAMES. A port has written them with DMA, or another core has: they are in no cache near, and are sent
+ * for together. Then their connections are looked up: while one is searched for, the memory of those that were found
+ * is on its way. */
 static void stack_input_some(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frames, unsigned n)
 {
     struct tn_gro_plan plan;

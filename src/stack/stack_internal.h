@@ -10,21 +10,6 @@ TENON_BEGIN_DECLS
 /* Replace every 0 that means "default". */
 TENON_INTERNAL void tn_conf_complete(struct tenon_conf *conf);
 
-/* ---- what comes next in a burst --------------------------------------------------------------------- */
-
-/* A port has written the frames with DMA, or another core has: they are in no cache near. While one frame is worked on,
- * the headers of one behind it are on their way: their first 64 bytes or so, since more does not pay when they are near
- * after all. (Spans and buffers have just been filled in by the port.) For TENON_PREFETCH(), in functions that do
- * something else besides: compilers drop one that does not. */
-enum { TN_AHEAD = 4 };
-
-/* n frames are left, the first of them is the one at work. Where there is none so far ahead: what is near anyway. */
-TENON_INLINE const tenon_u8 *tn_ahead(const struct tenon_frame *frames, unsigned n)
-{
-    return n > TN_AHEAD && frames[TN_AHEAD].nspans > 0 ? tenon_span_data(frames[TN_AHEAD].spans)
-                                                       : (const tenon_u8 *)frames;
-}
-
 /* ---- several frames as one packet: gro.c ------------------------------------------------------------ */
 
 enum { TN_GRO_FRAMES = 64 };    /* so many are looked at together */

@@ -41,7 +41,6 @@ enum { CUBIC_BETA = 700, CUBIC_CONVERGENCE = 850 };    /* thousandths */
 #define CUBIC_NO_EPOCH 0xFFFFFFFFUL
 #define CUBIC_T_MAX 0x3FFFFFFFUL
 #define HYSTART_NO_RTT 0xFFFFFFFFUL
-#define CUBIC_NO_SSTHRESH 0xFFFFFFFFUL
 
 /* ---- the curve --------------------------------------------------------------------------------------------- */
 
@@ -232,7 +231,7 @@ static void hystart_acked(struct tenon_cc *cc, const struct tenon_cc_event *even
 static void cubic_init(struct tenon_cc *cc, const struct tenon_cc_event *event)
 {
     tenon_cc_newreno.init(cc, event);
-    if (cc->ssthresh == CUBIC_NO_SSTHRESH)
+    if (cc->ssthresh == TN_CC_NO_SSTHRESH)
         hystart_begin(cc);
     else
         cubic_forget(cc);
@@ -240,7 +239,7 @@ static void cubic_init(struct tenon_cc *cc, const struct tenon_cc_event *event)
 
 static void cubic_acked(struct tenon_cc *cc, const struct tenon_cc_event *event)
 {
-    if (cc->ssthresh == CUBIC_NO_SSTHRESH) {
+    if (cc->ssthresh == TN_CC_NO_SSTHRESH) {
         hystart_acked(cc, event);
     } else if (cc->cwnd < cc->ssthresh) {
         tenon_cc_newreno.acked(cc, event);
@@ -259,7 +258,7 @@ static tenon_u32 cubic_reduce(struct tenon_cc *cc, const struct tenon_cc_event *
 {
     const tenon_u32 left = tn_cc_scale(tn_cc_flight(cc, event), CUBIC_BETA);
 
-    if (cc->ssthresh == CUBIC_NO_SSTHRESH)
+    if (cc->ssthresh == TN_CC_NO_SSTHRESH)
         cubic_forget(cc);
     cc->ssthresh = tn_max(left, 2UL * event->mss);
     cc->words[CUBIC_PRIOR] = cc->cwnd;
@@ -312,7 +311,7 @@ static void cubic_idle(struct tenon_cc *cc, const struct tenon_cc_event *event)
     const tenon_u32 before = cc->cwnd;
 
     tenon_cc_newreno.idle(cc, event);
-    if (cc->ssthresh == CUBIC_NO_SSTHRESH)
+    if (cc->ssthresh == TN_CC_NO_SSTHRESH)
         hystart_begin(cc);
     else if (cc->cwnd < before)
         cc->words[CUBIC_T] = CUBIC_NO_EPOCH;

@@ -12,7 +12,7 @@ static void newreno_init(struct tenon_cc *cc, const struct tenon_cc_event *event
     cc->words[0] = 0;
     if (cc->cwnd != 0)
         return;    /* it takes over from another table: the window stays */
-    cc->ssthresh = 0xFFFFFFFFUL;
+    cc->ssthresh = TN_CC_NO_SSTHRESH;
     cc->cwnd = event->repeated ? mss : tn_cc_initial(mss);
 }
 

@@ -111,7 +111,7 @@ TENON_INTERNAL struct tenon_tcp *tn_tcp_new(struct tenon *stack, struct tn_tcp_o
     conn->state = TENON_TCP_CLOSED;
     if (tn_tcp_cc_change(conn, stack->conf.tcp_cc) != TENON_OK)
         tn_count(stack, TENON_STAT_TCP_CC_FALLBACK);
-    conn->cc.ssthresh = 0xFFFFFFFFUL;
+    conn->cc.ssthresh = TN_CC_NO_SSTHRESH;
     conn->min_rtt_us = 0xFFFFFFFFUL;
     conn->last_rcv_ms = stack->now_ms;
     conn->last_text_ms = stack->now_ms;

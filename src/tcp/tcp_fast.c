@@ -12,10 +12,8 @@
 #include "wire/checksum.h"
 
 enum {
-    FAST_TIMESTAMP = 0x0101080AL,    /* NOP, NOP, kind 8, 10 bytes: as everybody sends it (RFC 7323 A) */
-    FAST_TIMESTAMP_BYTES = 12,
     FAST_SPANS = 32,
-    FAST_LINE = 64                   /* of a cache */
+    FAST_LINE = 64    /* of a cache */
 };
 
 /* tn_flight.usual */
@@ -153,33 +151,6 @@ TENON_INTERNAL void tn_fast_look(struct tenon *stack, const struct tn_netif *net
 
 /* ---- what has come ------------------------------------------------------------------------------------------ */
 
-/* Four bytes as they lie there. */
-TENON_INLINE tenon_u32 fast_word(const tenon_u8 *p)
-{
-    tenon_u32 word;
-
-    TENON_COPY(&word, p, sizeof(word));
-    return word;
-}
-
-TENON_INLINE tenon_u32 fast_add(tenon_u32 sum, tenon_u32 word)
-{
-    sum += word;
-    return sum + (sum < word ? 1 : 0);
-}
-
-/* 20 bytes of header, in order: their sum is all ones in whatever order bytes are in a word (RFC 1071 2 (B)). */
-static int fast_ip4_csum_good(const tenon_u8 *p)
-{
-    tenon_u32 sum = fast_add(fast_word(p), fast_word(p + 4));
-
-    sum = fast_add(sum, fast_word(p + 8));
-    sum = fast_add(sum, fast_word(p + 12));
-    sum = fast_add(sum, fast_word(p + 16));
-    sum = (sum & 0xFFFFUL) + (sum >> 16);
-    return sum == 0xFFFFUL || sum == 0x1FFFEUL;
-}
-
 /* IPv4 without options, in one piece, carrying TCP; nothing marked by the network. @return 0: something else */
 static int fast_parse_ip4(const tenon_u8 *p, tenon_u32 bytes, tenon_u32 *total)
 {
@@ -189,7 +160,7 @@ static int fast_parse_ip4(const tenon_u8 *p, tenon_u32 bytes, tenon_u32 *total)
     if (first >> 24 != 0x45 || (first & 0x30000UL) == 0x30000UL || p[9] != TN_PROTO_TCP ||
         (get16be(p + 6) & 0x3FFFUL) != 0)
         return 0;
-    return *total >= 40 && *total <= bytes && fast_ip4_csum_good(p);
+    return *total >= 40 && *total <= bytes && tn_csum_sum20(p) == 0xFFFFU;
 }
 
 /* TCP with no flag but ACK and PSH, and no option but timestamps, of which `bytes` are at hand. */
@@ -201,9 +172,9 @@ static int fast_parse_tcp(struct fast_seg *seg, tenon_u32 bytes)
     if ((word >> 16 & 0xFFU & ~(unsigned)TN_TCP_PSH) != TN_TCP_ACK)
         return 0;
     seg->ts_val = 0;
-    seg->has_timestamp = header == TN_TCP_BYTES + FAST_TIMESTAMP_BYTES;
+    seg->has_timestamp = header == TN_TCP_BYTES + TN_TCP_TIMESTAMP_BYTES;
     if (seg->has_timestamp) {
-        if (bytes < header || get32be(p + TN_TCP_BYTES) != FAST_TIMESTAMP)
+        if (bytes < header || get32be(p + TN_TCP_BYTES) != TN_TCP_TIMESTAMP_ALONE)
             return 0;
         seg->ts_val = get32be(p + TN_TCP_BYTES + 4);
     } else if (header != TN_TCP_BYTES) {
@@ -294,7 +265,7 @@ TENON_INTERNAL const char *tn_fast_check(const struct tenon_tcp *conn)
 {
     const struct tn_flight *flight = conn->flight;
 
-    if (flight == NULL || flight->usual == FAST_NO || fast_is_plain(conn))
+    if (flight == NULL || flight->usual == FAST_NO || (fast_is_plain(conn) && !fast_is_ambiguous(conn)))
         return NULL;
     return "it is taken for a usual connection, and is none";
 }
@@ -613,19 +584,6 @@ static tenon_u32 fast_bytes(const struct tenon_tcp *conn, const struct tn_netif 
 
 enum { FAST_IP_AT = TN_ETH_BYTES, FAST_TCP_AT = TN_ETH_BYTES + TN_IP4_BYTES };
 
-static tenon_u32 fast_sum_addresses(const struct tenon_tcp *conn)
-{
-    const tenon_u32 src = conn->ends.local.w[3], dst = conn->path->dst.w[3];
-
-    return (src >> 16) + (src & 0xFFFF) + (dst >> 16) + (dst & 0xFFFF);
-}
-
-static tenon_u32 fast_fold(tenon_u32 sum)
-{
-    sum = (sum & 0xFFFF) + (sum >> 16);
-    return (sum & 0xFFFF) + (sum >> 16);
-}
-
 /* What depends on the payload: most segments have as much of it as the one before them. */
 static void fast_set_length(struct tn_header *header, tenon_u32 len)
 {
@@ -636,8 +594,8 @@ static void fast_set_length(struct tn_header *header, tenon_u32 len)
     header->len = len;
     ip[1] = (tenon_u8)tos;
     put16be(ip + 2, TN_IP4_BYTES + l4);
-    put16be(ip + 10, (tenon_u32)0xFFFF ^ fast_fold(header->ip_sum + tos + TN_IP4_BYTES + l4));
-    put16be(ip + TN_IP4_BYTES + 16, fast_fold(header->tcp_sum + (l4 >> 16) + (l4 & 0xFFFF)));
+    put16be(ip + 10, (tenon_u32)0xFFFF ^ tn_csum_fold(header->ip_sum + tos + TN_IP4_BYTES + l4));
+    put16be(ip + TN_IP4_BYTES + 16, tn_csum_fold(header->tcp_sum + (l4 >> 16) + (l4 & 0xFFFF)));
 }
 
 /* Everything that does not change from segment to segment. */
@@ -646,6 +604,7 @@ static void fast_prepare(struct tenon_tcp *conn, const struct tn_tcp_way *way)
     const unsigned ect = (conn->ecn & (TN_ECN_ON | TN_ECN_MUTE)) == TN_ECN_ON ? (unsigned)TN_ECT_0 : 0U;
     const tenon_u32 tos = tn_tcp_opt(conn, TENON_TCP_TOS);
     const tenon_u32 ttl_proto = tn_tcp_opt(conn, TENON_TCP_TTL) << 8 | TN_PROTO_TCP;
+    const tenon_u32 ends = tn_csum_ends4(conn->ends.local.w[3], conn->path->dst.w[3]);
     struct tn_header *header = &conn->flight->header;
     tenon_u8 *p = header->bytes;
 
@@ -660,14 +619,14 @@ static void fast_prepare(struct tenon_tcp *conn, const struct tn_tcp_way *way)
     put32be(p + 16, conn->path->dst.w[3]);
     header->tos = (tenon_u8)tos;
     header->tos_data = (tenon_u8)(tos | ect);
-    header->ip_sum = (tenon_u32)0x4500 + TN_IP4_DF + ttl_proto + fast_sum_addresses(conn);
-    header->tcp_sum = fast_sum_addresses(conn) + TN_PROTO_TCP;
+    header->ip_sum = (tenon_u32)0x4500 + TN_IP4_DF + ttl_proto + ends;
+    header->tcp_sum = ends + TN_PROTO_TCP;
     p += TN_IP4_BYTES;
     put32be(p, conn->ends.node.word);
     header->tcp_bytes = TN_TCP_BYTES;
     if (conn->flags & TN_TCP_F_TIMESTAMPS) {
-        header->tcp_bytes = TN_TCP_BYTES + FAST_TIMESTAMP_BYTES;
-        put32be(p + TN_TCP_BYTES, FAST_TIMESTAMP);
+        header->tcp_bytes = TN_TCP_BYTES + TN_TCP_TIMESTAMP_BYTES;
+        put32be(p + TN_TCP_BYTES, TN_TCP_TIMESTAMP_ALONE);
     }
     p[12] = (tenon_u8)(header->tcp_bytes << 2);
     fast_set_length(header, 0);

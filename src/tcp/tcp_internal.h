@@ -19,6 +19,9 @@
 
 TENON_BEGIN_DECLS
 
+/* tenon_cc.ssthresh: nothing was lost yet, slow start has no end (RFC 5681 3.1). */
+#define TN_CC_NO_SSTHRESH 0xFFFFFFFFUL
+
 /* What identifies a connection; the beginning of struct tenon_tcp and of struct tn_time_wait. Both ports are in
  * node.word, the local one first; the other address is the path's, or in the record of TIME-WAIT. */
 struct tn_tcp_ends {

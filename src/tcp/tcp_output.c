@@ -84,10 +84,10 @@ static unsigned output_timestamp(const struct tenon_tcp *conn, tenon_u8 *p, unsi
 
     if (!(conn->flags & TN_TCP_F_TIMESTAMPS))
         return 0;
-    put32be(p, 0x0101080AUL);
+    put32be(p, TN_TCP_TIMESTAMP_ALONE);
     put32be(p + 4, now);
     put32be(p + 8, echo);
-    return 12;
+    return TN_TCP_TIMESTAMP_BYTES;
 }
 
 /* Options at p. @return their bytes */
@@ -115,31 +115,31 @@ static void output_header(struct tenon_tcp *conn, struct tn_out *out, tenon_u32 
 {
     const unsigned scale = (flags & TN_TCP_SYN) ? 0 : conn->rcv_wscale;
     tenon_u8 *l4 = out->hdr->data + out->off;
-    tenon_u32 ack = 0, wnd, urgent = 0;
-    unsigned bytes;
+    struct tn_tcp tcp;
 
+    tcp.sport = tn_tcp_local_port(conn);
+    tcp.dport = tn_tcp_remote_port(conn);
+    tcp.seq = seq;
+    tcp.ack = 0;
+    tcp.urgent = tcp.csum = 0;
     if (flags & TN_TCP_ACK) {
-        ack = output_ack_seq(conn);
-        wnd = output_window(conn, ack, scale);
-        conn->rcv_acked = ack;
+        tcp.ack = output_ack_seq(conn);
+        tcp.wnd = output_window(conn, tcp.ack, scale);
+        conn->rcv_acked = tcp.ack;
     } else {
-        wnd = tn_min(tn_tcp_opt(conn, TENON_TCP_RCV_BUF), 65535UL);
+        tcp.wnd = (tenon_u16)tn_min(tn_tcp_opt(conn, TENON_TCP_RCV_BUF), 65535UL);
     }
-    bytes = TN_TCP_BYTES + output_options(conn, l4 + TN_TCP_BYTES, flags);
+    tcp.header_bytes = (tenon_u8)(TN_TCP_BYTES + output_options(conn, l4 + TN_TCP_BYTES, flags));
     /* RFC 9293 3.8.5: the pointer is an offset from this segment, up to 65535 ahead. */
     if ((conn->flags & TN_TCP_F_URGENT_SND) && tn_seq_lt(seq, conn->flight->snd_up) &&
         !(flags & (TN_TCP_SYN | TN_TCP_RST))) {
         flags |= TN_TCP_URG;
-        urgent = tn_min(conn->flight->snd_up - seq, 65535UL);
+        tcp.urgent = (tenon_u16)tn_min(conn->flight->snd_up - seq, 65535UL);
     }
     flags |= (flags & TN_TCP_SYN) ? tn_ecn_syn_flags(conn, flags) : tn_ecn_flags(conn, flags);
-    put32be(l4, conn->ends.node.word);
-    put32be(l4 + 4, seq);
-    put32be(l4 + 8, ack);
-    put32be(l4 + 12, (tenon_u32)bytes << 26 | (tenon_u32)flags << 16 | wnd);
-    put32be(l4 + 16, urgent);
-    out->len = bytes;
-    out->l4_bytes = (tenon_u16)bytes;
+    tcp.flags = (tenon_u8)flags;
+    out->l4_bytes = tcp.header_bytes;
+    out->len = tn_tcp_build(l4, &tcp) + tcp.header_bytes - TN_TCP_BYTES;
     out->csum = 1;
     out->csum_offset = 16;
     out->src = conn->ends.local;

@@ -77,7 +77,7 @@ static enum tenon_trace_phase trace_phase(const struct tenon_tcp *conn)
         return TENON_TRACE_PHASE_RECOVERY;
     if (cc->cwnd >= cc->ssthresh)
         return TENON_TRACE_PHASE_AVOIDANCE;
-    if ((cc->ops->flags & TENON_CC_HYSTART) && cc->ssthresh == 0xFFFFFFFFUL)
+    if ((cc->ops->flags & TENON_CC_HYSTART) && cc->ssthresh == TN_CC_NO_SSTHRESH)
         return (enum tenon_trace_phase)cc->words[TENON_CC_PHASE_WORD];
     return TENON_TRACE_PHASE_SLOW_START;
 }

@@ -9,6 +9,7 @@
  * Loops of a constant number of rounds are vectorised even by compilers that will not have two versions of
  * one; what is too short for them is summed without a loop, since most of what is summed are headers. */
 #include "wire/checksum.h"
+#include "base/bytes.h"
 #include "base/mem.h"
 
 enum { CSUM_BLOCK = TENON_SUM_BYTES, CSUM_FOURTH = 256, CSUM_HALF = 128, CSUM_LINE = 64, CSUM_HOOK_BYTES_MIN = 64 };
@@ -16,32 +17,9 @@ enum { CSUM_BLOCK = TENON_SUM_BYTES, CSUM_FOURTH = 256, CSUM_HALF = 128, CSUM_LI
 /* Blocks whose sum fits into 32 bits whatever they hold, with room for what follows them. */
 static const size_t csum_blocks_max = 64000 / (CSUM_BLOCK / 2);
 
-/* Fold to 16 bits. */
-TENON_INLINE tenon_u32 csum_fold(tenon_u32 sum)
-{
-    sum = (sum & 0xFFFFUL) + (sum >> 16);
-    return (sum & 0xFFFFUL) + (sum >> 16);
-}
-
 TENON_INLINE tenon_u32 csum_turn(tenon_u32 sum)
 {
     return (sum & 0xFF) << 8 | sum >> 8;
-}
-
-TENON_INLINE tenon_u32 csum_word(const tenon_u8 *p)
-{
-    tenon_u16 word;
-
-    TENON_COPY(&word, p, sizeof(word));
-    return word;
-}
-
-TENON_INLINE tenon_u32 csum_pair(const tenon_u8 *p)
-{
-    tenon_u32 pair;
-
-    TENON_COPY(&pair, p, sizeof(pair));
-    return pair;
 }
 
 /* The carry of a sum of pairs is one of the upper words, and comes back in at the lower ones. */
@@ -54,13 +32,13 @@ TENON_INLINE tenon_u32 csum_carry(tenon_u32 sum, tenon_u32 pair)
 /* Eight bytes more. */
 TENON_INLINE tenon_u32 csum_eight(tenon_u32 sum, const tenon_u8 *p)
 {
-    return csum_carry(csum_carry(sum, csum_pair(p)), csum_pair(p + 4));
+    return csum_carry(csum_carry(sum, get32raw(p)), get32raw(p + 4));
 }
 
 /* A sum of words as they were read becomes one of big-endian words. */
 TENON_INLINE tenon_u16 csum_finish(tenon_u32 sum)
 {
-    const tenon_u16 folded = (tenon_u16)csum_fold(sum);
+    const tenon_u16 folded = (tenon_u16)tn_csum_fold(sum);
     tenon_u8 bytes[2];
 
     TENON_COPY(bytes, &folded, sizeof(bytes));
@@ -74,7 +52,7 @@ TENON_INLINE tenon_u32 csum_bytes(const tenon_u8 *p, unsigned n)
     unsigned i;
 
     for (i = 0; i < n / 4; i++) {
-        const tenon_u32 pair = csum_pair(p + (size_t)i * 4);
+        const tenon_u32 pair = get32raw(p + (size_t)i * 4);
 
         all += pair;
         high += pair >> 16;
@@ -89,7 +67,7 @@ TENON_INLINE tenon_u32 csum_copy_block(tenon_u8 *to, const tenon_u8 *p)
     unsigned i;
 
     for (i = 0; i < CSUM_BLOCK / 4; i++) {
-        const tenon_u32 pair = csum_pair(p + (size_t)i * 4);
+        const tenon_u32 pair = get32raw(p + (size_t)i * 4);
 
         TENON_COPY(to + (size_t)i * 4, &pair, sizeof(pair));
         all += pair;
@@ -105,7 +83,7 @@ TENON_INLINE tenon_u32 csum_line(const tenon_u8 *p)
     unsigned i;
 
     for (i = 0; i < CSUM_LINE / 2; i++)
-        sum += csum_word(p + (size_t)i * 2);
+        sum += get16raw(p + (size_t)i * 2);
     return sum;
 }
 
@@ -114,10 +92,10 @@ static tenon_u32 csum_blocks(const tenon_u8 *p, size_t blocks)
     tenon_u32 sum = 0;
 
     for (; blocks > csum_blocks_max; blocks--, p += CSUM_BLOCK)
-        sum = csum_fold(sum + csum_bytes(p, CSUM_BLOCK));
+        sum = tn_csum_fold(sum + csum_bytes(p, CSUM_BLOCK));
     for (; blocks > 0; blocks--, p += CSUM_BLOCK)
         sum += csum_bytes(p, CSUM_BLOCK);
-    return csum_fold(sum);
+    return tn_csum_fold(sum);
 }
 
 /* The last n % CSUM_LINE bytes. */
@@ -139,18 +117,18 @@ TENON_INLINE tenon_u32 csum_rest(const tenon_u8 *p, size_t n)
         p += 8;
     }
     if (n & 4) {
-        sum = csum_carry(sum, csum_pair(p));
+        sum = csum_carry(sum, get32raw(p));
         p += 4;
     }
-    sum = csum_fold(sum);
+    sum = tn_csum_fold(sum);
     if (n & 2) {
-        sum += csum_word(p);
+        sum += get16raw(p);
         p += 2;
     }
     if (n & 1) {
         last[0] = *p;
         last[1] = 0;    /* as if a 0 followed */
-        sum += csum_word(last);
+        sum += get16raw(last);
     }
     return sum;
 }
@@ -181,7 +159,7 @@ TENON_INTERNAL tenon_u16 tn_csum_sum(const tenon_u8 *bytes, size_t n)
 
 TENON_INTERNAL tenon_u16 tn_csum_sum20(const tenon_u8 *p)
 {
-    return csum_finish(csum_carry(csum_eight(csum_eight(0, p), p + 8), csum_pair(p + 16)));
+    return csum_finish(csum_carry(csum_eight(csum_eight(0, p), p + 8), get32raw(p + 16)));
 }
 
 TENON_INTERNAL tenon_u16 tn_csum_copy(tenon_u8 *to, const tenon_u8 *from, size_t n)
@@ -189,7 +167,7 @@ TENON_INTERNAL tenon_u16 tn_csum_copy(tenon_u8 *to, const tenon_u8 *from, size_t
     tenon_u32 sum = 0;
 
     for (; n >= CSUM_BLOCK; n -= CSUM_BLOCK, from += CSUM_BLOCK, to += CSUM_BLOCK)
-        sum = csum_fold(sum + csum_copy_block(to, from));
+        sum = tn_csum_fold(sum + csum_copy_block(to, from));
     memcpy(to, from, n);
     return tn_csum_join(csum_finish(sum), tn_csum_sum(from, n));
 }
@@ -256,7 +234,7 @@ TENON_INTERNAL tenon_u16 tn_csum_pseudo(const struct tenon_ip *src, const struct
     for (; i < 4; i++)
         sum += (src->w[i] >> 16) + (src->w[i] & 0xFFFF) + (dst->w[i] >> 16) + (dst->w[i] & 0xFFFF);
     sum += (len >> 16) + (len & 0xFFFF);
-    return (tenon_u16)csum_fold(sum);
+    return (tenon_u16)tn_csum_fold(sum);
 }
 
 /* HC' = ~(~HC + ~m + m') (RFC 1624 eqn. 3). */
@@ -264,5 +242,5 @@ TENON_INTERNAL tenon_u16 tn_csum_update16(tenon_u16 field, tenon_u16 before, ten
 {
     const tenon_u32 sum = (tenon_u32)(0xFFFF ^ field) + (0xFFFF ^ before) + after;
 
-    return (tenon_u16)(0xFFFF ^ csum_fold(sum));
+    return (tenon_u16)(0xFFFF ^ tn_csum_fold(sum));
 }

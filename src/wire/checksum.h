@@ -48,6 +48,19 @@ TENON_INTERNAL tenon_u16 tn_csum_pseudo(const struct tenon_ip *src, const struct
 /* The checksum field after one 16-bit word under it changed (RFC 1624 eqn. 3). */
 TENON_INTERNAL tenon_u16 tn_csum_update16(tenon_u16 field, tenon_u16 before, tenon_u16 after);
 
+/* Fold to 16 bits. */
+TENON_INLINE tenon_u32 tn_csum_fold(tenon_u32 sum)
+{
+    sum = (sum & 0xFFFF) + (sum >> 16);
+    return (sum & 0xFFFF) + (sum >> 16);
+}
+
+/* Two IPv4 addresses, as words, not folded. */
+TENON_INLINE tenon_u32 tn_csum_ends4(tenon_u32 src, tenon_u32 dst)
+{
+    return (src >> 16) + (src & 0xFFFF) + (dst >> 16) + (dst & 0xFFFF);
+}
+
 /* One's complement addition of two folded sums. */
 TENON_INLINE tenon_u16 tn_csum_join(tenon_u32 a, tenon_u32 b)
 {

@@ -28,14 +28,10 @@ TENON_INTERNAL unsigned tn_tcp_build(tenon_u8 *p, const struct tn_tcp *tcp)
 {
     TENON_ASSERT(tcp->header_bytes >= TN_TCP_BYTES);
     TENON_ASSERT(tcp->header_bytes <= TN_TCP_BYTES + TN_TCP_OPTIONS_MAX && tcp->header_bytes % 4 == 0);
-    put16be(p, tcp->sport);
-    put16be(p + 2, tcp->dport);
+    put32be(p, (tenon_u32)tcp->sport << 16 | tcp->dport);
     put32be(p + 4, tcp->seq);
     put32be(p + 8, tcp->ack);
-    p[12] = (tenon_u8)(tcp->header_bytes << 2);
-    p[13] = tcp->flags;
-    put16be(p + 14, tcp->wnd);
-    put16be(p + 16, tcp->csum);
-    put16be(p + 18, tcp->urgent);
+    put32be(p + 12, (tenon_u32)tcp->header_bytes << 26 | (tenon_u32)tcp->flags << 16 | tcp->wnd);
+    put32be(p + 16, (tenon_u32)tcp->csum << 16 | tcp->urgent);
     return TN_TCP_BYTES;
 }

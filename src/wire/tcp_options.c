@@ -71,16 +71,13 @@ static void tcp_opt_parse(struct tn_tcp_options *options, const tenon_u8 *p)
     }
 }
 
-/* RFC 7323 appendix A: nothing but timestamps, as everybody sends them. */
-#define TCP_OPT_TIMESTAMP_ALONE 0x0101080AUL
-
 TENON_INTERNAL int tn_tcp_options_parse(struct tn_tcp_options *options, const tenon_u8 *p, unsigned header_bytes)
 {
     unsigned at = TN_TCP_BYTES;
 
     memset(options, 0, sizeof(*options));
     TENON_ASSERT(header_bytes <= TN_TCP_BYTES + TN_TCP_OPTIONS_MAX);
-    if (header_bytes == TN_TCP_BYTES + 12 && get32be(p + at) == TCP_OPT_TIMESTAMP_ALONE) {
+    if (header_bytes == TN_TCP_BYTES + TN_TCP_TIMESTAMP_BYTES && get32be(p + at) == TN_TCP_TIMESTAMP_ALONE) {
         options->has_timestamp = 1;
         options->ts_val = get32be(p + at + 4);
         options->ts_ecr = get32be(p + at + 8);

@@ -167,6 +167,11 @@ TENON_INTERNAL int tn_tcp_parse(struct tn_tcp *tcp, const tenon_u8 *p, tenon_u32
 /* 20 bytes; header_bytes must be right (options follow); csum is written as given. */
 TENON_INTERNAL unsigned tn_tcp_build(tenon_u8 *p, const struct tn_tcp *tcp);
 
+/* RFC 7323 appendix A: nothing but timestamps, as everybody sends them: NOP, NOP, kind 8, 10 bytes; the
+ * values follow. */
+#define TN_TCP_TIMESTAMP_ALONE 0x0101080AUL
+enum { TN_TCP_TIMESTAMP_BYTES = 12 };
+
 enum { TN_SACK_BLOCKS_MAX = 4, TN_FASTOPEN_COOKIE_MIN = 4, TN_FASTOPEN_COOKIE_MAX = 16 };
 
 /* Which options there were, and what they said. */
