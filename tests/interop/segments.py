@@ -263,23 +263,29 @@ def ecn_reduced(connection, row):
     if row.tenon_cc == "dctcp":
         return []
     handshake, found = Handshake(connection), []
-    top, una, recover, asked, repaired = 0, 0, 0, False, False
+    top, una, recover, reduced, asked, allowed = 0, 0, 0, 0, False, False
     for s in connection.segments:
         if not s.sent:
-            if s.flags & ECE and not s.flags & SYN and top > una and s.ack > recover and handshake.may_set_ect:
-                asked, recover = True, top
+            if s.flags & ECE and not s.flags & SYN and top > una and handshake.may_set_ect:
+                allowed |= s.ack > reduced
+                if s.ack > recover:
+                    asked, recover = True, top
             una = max(una, s.ack)
             continue
         new = s.length > 0 and s.seq >= top
         if s.length > 0 and not new:
-            repaired, recover = True, top    # a loss is a reason for CWR too, and the one reduction of its window
+            # A loss is a reason for CWR too, and the one reduction of its window. Which of the segments repeated since
+            # was the first of its window is not seen here: an echo then may be answered, and need not be.
+            allowed, recover = True, top
         said = bool(s.flags & CWR) and not s.flags & SYN
-        if said and not (new and (asked or repaired)):
+        if said and not (new and (asked or allowed)):
             found.append(f"frame {s.number}: CWR for nothing")
         if new and asked and not said:
             found.append(f"frame {s.number}: new data after ECE without CWR")
+        if said:
+            reduced, recover = top, max(recover, top)
         if new:
-            asked = repaired = False
+            asked = allowed = False
         top = max(top, s.end)
     return found
 
