@@ -47,6 +47,7 @@ struct tn_pkt {
     tenon_u16 seg_bytes;
     tenon_u32 flow_hash;
     tenon_u32 merged;                  /* bytes at the end that the IP header does not count: stack/gro.c */
+    struct tenon_tcp *conn;            /* whose it is, and has been heard of from there; NULL: to be found out */
     /* filled in by IP */
     struct tenon_ip src, dst;
     tenon_u8 proto, ttl, tos, is_v4;

@@ -85,7 +85,9 @@ struct tenon_conf {
                                             120000 */
     tenon_u32 tcp_resting_max;         /**< idle connections that keep what they work with (some 800 bytes each on
                                             64-bit machines); of more, those that rest longest give it back, and as many
-                                            such pieces are kept for the next that work. With it goes what was learnt
+                                            such pieces are kept for the next that work, and as many that closed
+                                            connections leave behind (280 bytes) and ended TIME-WAITs (160), for the
+                                            next of their kind. With it goes what was learnt
                                             about reordering and congestion, but for the window. Nothing is taken
                                             in advance; 0: default 1024 */
     tenon_u32 tcp_fastopen_pending_max;    /**< Fast Open (RFC 7413), of each listener: connections whose SYN's data was

@@ -40,8 +40,9 @@ struct tn_err {
 /* pkt at the IP header. */
 TENON_INTERNAL void tn_ip4_input(struct tenon *stack, struct tn_pkt *pkt);
 /* pkt at the link header, and all of it but where it lies still 0. What is as most packets are goes straight up.
+ * conn: from tn_fast_look(), whose it is if its IP header has no options.
  * @return 1: it went; 0: it has to be looked at layer by layer */
-TENON_INTERNAL int tn_ip4_usual(struct tenon *stack, struct tn_pkt *pkt);
+TENON_INTERNAL int tn_ip4_usual(struct tenon *stack, struct tn_pkt *pkt, struct tenon_tcp *conn);
 TENON_INTERNAL void tn_ip6_input(struct tenon *stack, struct tn_pkt *pkt);
 
 /* Send a transport packet: pseudo-header sum, IP header, fragmentation when it must be and may be, then

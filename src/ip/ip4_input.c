@@ -178,7 +178,7 @@ static int ip4_usual_ends(struct tenon *stack, const struct tn_pkt *pkt)
            tn_ip_classify(stack, pkt->netif, &pkt->src) == TN_DST_OTHER;
 }
 
-TENON_INTERNAL int tn_ip4_usual(struct tenon *stack, struct tn_pkt *pkt)
+TENON_INTERNAL int tn_ip4_usual(struct tenon *stack, struct tn_pkt *pkt, struct tenon_tcp *conn)
 {
     const struct tn_netif *netif = pkt->netif;
     const tenon_u32 link = (netif->conf.caps & TENON_CAP_NO_LINK) ? 0 : TN_ETH_BYTES;
@@ -197,7 +197,9 @@ TENON_INTERNAL int tn_ip4_usual(struct tenon *stack, struct tn_pkt *pkt)
     total += pkt->merged;
     pkt->src = tenon_ip4(get32be(p + 12));
     pkt->dst = tenon_ip4(get32be(p + 16));
-    if (!ip4_usual_ends(stack, pkt))
+    if (conn != NULL && p[9] == TN_PROTO_TCP && tn_fast_is_heard(conn, netif))
+        pkt->conn = conn;
+    else if (!ip4_usual_ends(stack, pkt))
         return 0;
     pkt->proto = p[9];
     pkt->ttl = p[8];

@@ -175,7 +175,35 @@ static void output_note_bytes(struct tn_path *path, const struct tn_out *out, te
         path->sent = (tenon_u16)bytes;
 }
 
-static int output_general(struct tenon *stack, struct tn_path *path, struct tn_out *out)
+/* A segment of TCP in one piece, and a neighbour that is known: nothing has to be found out on its way.
+ * @return 1: it has left */
+static int output_straight(struct tenon *stack, struct tn_path *path, struct tn_out *out)
+{
+    const struct tn_netif *netif;
+    const tenon_u8 *mac;
+    struct tn_short lay;
+
+    if (out->proto != TN_PROTO_TCP || out->nspans != 0 || tn_tx_room(stack) == 0)
+        return 0;
+    netif = tn_link_ready(stack, path, &mac);
+    if (netif == NULL)
+        return 0;
+    if (mac != NULL) {
+        out->off -= TN_ETH_BYTES;
+        out->len += TN_ETH_BYTES;
+        (void)tn_eth_build(out->hdr->data + out->off, mac, netif->conf.mac,
+                           tenon_ip_is_v4(&out->dst) ? TN_ETHERTYPE_IP4 : TN_ETHERTYPE_IP6);
+    }
+    lay.off = out->off;
+    lay.len = out->len;
+    lay.l4 = out->l4_off - out->off;
+    lay.headers = lay.l4 + out->l4_bytes;
+    lay.csum_offset = out->csum_offset;
+    tn_tx_short(stack, netif, out->hdr, &lay);
+    return 1;
+}
+
+TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struct tn_out *out)
 {
     const int is_v4 = tenon_ip_is_v4(&out->dst);
     const struct tn_netif *netif;
@@ -201,64 +229,10 @@ static int output_general(struct tenon *stack, struct tn_path *path, struct tn_o
     mtu = tn_path_mtu(stack, path);
     if (TENON_LIKELY(output_piece(out) <= mtu || out->probe)) {
         output_note_bytes(path, out, output_piece(out));
-        return tn_link_output(stack, path, out);
+        return output_straight(stack, path, out) ? TENON_OK : tn_link_output(stack, path, out);
     }
     if (out->df || out->seg_kind != TENON_SEG_NONE)
         return output_drop(out, TENON_EMSGSIZE);
     output_note_bytes(path, out, mtu);
     return tn_ip_fragment(stack, path, out, mtu);
-}
-
-/* The neighbour's interface if nothing has to be found out, cut, numbered or added on the way to him. */
-static const struct tn_netif *output_usual_netif(struct tenon *stack, struct tn_path *path, const struct tn_out *out,
-                                                 const tenon_u8 **mac)
-{
-    const struct tn_netif *netif;
-
-    if (!tenon_ip_is_v4(&out->dst) || path->mtu != 0 || !out->df || !out->csum)
-        return NULL;
-    if ((out->router_alert | out->probe | out->csum_done | out->seg_kind) != 0 || out->proto != TN_PROTO_TCP)
-        return NULL;
-    netif = tn_link_ready(stack, path, mac);
-    return netif != NULL && TN_IP4_BYTES + out->len + out->payload <= netif->conf.mtu ? netif : NULL;
-}
-
-/* Both headers at once. */
-static int output_usual4(struct tenon *stack, const struct tn_netif *netif, const tenon_u8 *mac, struct tn_out *out)
-{
-    const tenon_u32 src = out->src.w[3], dst = out->dst.w[3], l4 = out->len + out->payload;
-    const tenon_u32 ends = tn_csum_ends4(src, dst);
-    const tenon_u32 ttl = out->ttl != 0 ? out->ttl : stack->conf.hop_limit;
-    const tenon_u32 head = (tenon_u32)0x4500 << 16 | (tenon_u32)out->tos << 16 | (TN_IP4_BYTES + l4);
-    const tenon_u32 ttl_proto = ttl << 8 | out->proto;
-    const tenon_u32 sum = tn_csum_fold(ends + (head >> 16) + (head & 0xFFFF) + TN_IP4_DF + ttl_proto);
-    tenon_u32 header = TN_IP4_BYTES;
-    tenon_u8 *p = out->hdr->data + out->off;
-
-    put16be(p + out->csum_offset, tn_csum_fold(ends + out->proto + l4));
-    p -= TN_IP4_BYTES;
-    put32be(p, head);
-    put32be(p + 4, TN_IP4_DF);
-    put32be(p + 8, ttl_proto << 16 | (0xFFFF ^ sum));
-    put32be(p + 12, src);
-    put32be(p + 16, dst);
-    if (mac != NULL) {
-        header += TN_ETH_BYTES;
-        (void)tn_eth_build(p - TN_ETH_BYTES, mac, netif->conf.mac, TN_ETHERTYPE_IP4);
-    }
-    TENON_ASSERT(out->off >= header);
-    out->off -= header;
-    out->len += header;
-    out->netif = netif->index;
-    return tn_tx(stack, out);
-}
-
-TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struct tn_out *out)
-{
-    const tenon_u8 *mac;
-    const struct tn_netif *netif = output_usual_netif(stack, path, out, &mac);
-
-    if (TENON_LIKELY(netif != NULL))
-        return output_usual4(stack, netif, mac, out);
-    return output_general(stack, path, out);
 }

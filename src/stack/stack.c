@@ -239,14 +239,17 @@ static void stack_account(struct tenon *stack, struct tn_netif *netif, unsigned 
     netif->rx_bytes += bytes;
 }
 
-/* All bytes of the packet, from its link header on. */
-static void stack_input_packet(struct tenon *stack, struct tn_pkt *pkt, const struct tenon_span *spans, unsigned nspans)
+/* All bytes of the packet, from its link header on. conn: whose it may be. */
+static void stack_input_packet(struct tenon *stack, struct tn_pkt *pkt, const struct tenon_frame *frame,
+                               struct tenon_tcp *conn)
 {
+    const struct tenon_span *spans = frame->spans;
+
     pkt->spans = spans;
-    pkt->nspans = nspans;
+    pkt->nspans = frame->nspans;
     pkt->head = tenon_span_data(spans);
     pkt->head_len = spans->len;
-    if (tn_ip4_usual(stack, pkt))
+    if (tn_ip4_usual(stack, pkt, conn))
         return;
     if (pkt->netif->conf.caps & TENON_CAP_NO_LINK)
         stack_input_bare(stack, pkt);
@@ -254,20 +257,21 @@ static void stack_input_packet(struct tenon *stack, struct tn_pkt *pkt, const st
         stack_input_ethernet(stack, pkt);
 }
 
-static void stack_input_general(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frame,
-                                tenon_u32 bytes)
+static void stack_input_general(struct tenon *stack, struct tn_netif *netif, const struct tn_fast_rx *rx)
 {
+    const struct tenon_frame *frame = rx->frame;
     struct tn_pkt pkt;
 
     memset(&pkt, 0, sizeof(pkt));
-    pkt.len = bytes;
+    pkt.len = rx->bytes;
     pkt.netif = netif;
     /* PARTIAL is a packet that never left the machine: nothing can have broken it. */
     pkt.csum = (tenon_u8)(frame->csum == TENON_CSUM_NONE ? TENON_CSUM_NONE : TENON_CSUM_GOOD);
     pkt.seg_kind = frame->seg_kind;
     pkt.seg_bytes = frame->seg_bytes;
+    pkt.merged = rx->merged;
     pkt.flow_hash = frame->flow_hash;
-    stack_input_packet(stack, &pkt, frame->spans, frame->nspans);
+    stack_input_packet(stack, &pkt, frame, rx->conn);
 }
 
 /* conn: whose it may be. */
@@ -287,7 +291,7 @@ static void stack_input_frame(struct tenon *stack, struct tn_netif *netif, const
     rx.conn = conn;
     rx.merged = 0;
     if (!tn_fast_input(stack, netif, &rx))
-        stack_input_general(stack, netif, frame, rx.bytes);
+        stack_input_general(stack, netif, &rx);
 }
 
 /* Frame `at` of a burst, and those that go up together with it. */
@@ -297,7 +301,6 @@ static void stack_input_together(struct tenon *stack, struct tn_netif *netif, st
     struct tenon_frame whole;
     struct tn_fast_rx rx;
     struct tn_gro run;
-    struct tn_pkt pkt;
     unsigned n;
 
     run.netif = netif;
@@ -318,17 +321,8 @@ static void stack_input_together(struct tenon *stack, struct tn_netif *netif, st
     rx.conn = plan->conns[at];
     rx.bytes = run.to.bytes;
     rx.merged = run.merged;
-    if (tn_fast_input(stack, netif, &rx))
-        return;
-    memset(&pkt, 0, sizeof(pkt));
-    pkt.len = run.to.bytes;
-    pkt.netif = netif;
-    pkt.csum = TENON_CSUM_GOOD;
-    pkt.seg_kind = run.seg_kind;
-    pkt.seg_bytes = run.seg_bytes;
-    pkt.merged = run.merged;
-    pkt.flow_hash = whole.flow_hash;
-    stack_input_packet(stack, &pkt, run.spans, run.to.n);
+    if (!tn_fast_input(stack, netif, &rx))
+        stack_input_general(stack, netif, &rx);
 }
 
 /* At most TN_GRO_FRAMES. A port has written them with DMA, or another core has: they are in no cache near, and are sent

@@ -3,6 +3,9 @@
 #include "tcp/cc.h"
 #include "tcp/tcp_internal.h"
 
+/* Where a size_t has 64 bits, products and quotients are computed with it; elsewhere by hand, and exactly so, too. */
+enum { CC_WORD_BITS = sizeof(size_t) * CHAR_BIT };
+
 /* The upper 32 bits of a product of 64, by halves of 16 bits. Each sum is (2^16 - 1)^2 + 2^16 - 1 < 2^32 at most. */
 TENON_INTERNAL tenon_u32 tn_cc_mul_high(tenon_u32 a, tenon_u32 b)
 {
@@ -11,6 +14,8 @@ TENON_INTERNAL tenon_u32 tn_cc_mul_high(tenon_u32 a, tenon_u32 b)
     const tenon_u32 middle = a_high * b_low + (a_low * b_low >> 16);
     const tenon_u32 other = a_low * b_high + (middle & 0xFFFFUL);
 
+    if (CC_WORD_BITS == 64)
+        return (tenon_u32)((size_t)a * b >> CC_WORD_BITS / 2);
     return a_high * b_high + (middle >> 16) + (other >> 16);
 }
 
@@ -37,6 +42,11 @@ TENON_INTERNAL tenon_rate tn_cc_rate(tenon_u32 bytes, tenon_u32 us)
     int bit;
 
     us = tn_max(tn_min(us, 0x7FFFFFFFUL), 1);
+    if (CC_WORD_BITS == 64) {
+        const size_t quotient = ((size_t)bytes << CC_WORD_BITS / 4) / us;
+
+        return quotient > 0xFFFFFFFFUL ? 0xFFFFFFFFUL : (tenon_rate)quotient;
+    }
     rate = bytes / us;
     rest = bytes % us;
     if (rate >> 16)
@@ -52,25 +62,42 @@ TENON_INTERNAL tenon_rate tn_cc_rate(tenon_u32 bytes, tenon_u32 us)
     return rate;
 }
 
-/* Multiplication and division in one go, from the highest bit of `bytes` down: before each round rest < divisor,
- * so that 2 * rest + factor < 3 * 2^30 fits. As many rounds as `bytes` has bits: a dozen for an ACK. */
-TENON_INTERNAL tenon_u32 tn_cc_share(tenon_u32 *carry, tenon_u32 factor, tenon_u32 bytes, tenon_u32 divisor)
+/* factor * bytes / divisor, from the highest bit of `bytes` down: before each round rest < divisor, so that
+ * 2 * rest + factor < 3 * 2^30 fits. As many rounds as `bytes` has bits: a dozen for an ACK. */
+static tenon_u32 cc_share_by_bits(tenon_u32 *rest, tenon_u32 factor, tenon_u32 bytes, tenon_u32 divisor)
 {
     tenon_u32 bit = 0x80000000UL;
-    tenon_u32 quotient = factor / divisor, rest = 0, total = 0;
-    const tenon_u32 fraction = factor % divisor;
+    const tenon_u32 quotient = factor / divisor, fraction = factor % divisor;
+    tenon_u32 total = 0;
 
+    *rest = 0;
     while (bit != 0 && !(bytes & bit))
         bit >>= 1;
     for (; bit != 0; bit >>= 1) {
         total *= 2;
-        rest *= 2;
+        *rest *= 2;
         if (bytes & bit) {
             total += quotient;
-            rest += fraction;
+            *rest += fraction;
         }
-        for (; rest >= divisor; rest -= divisor)
+        for (; *rest >= divisor; *rest -= divisor)
             total++;
+    }
+    return total;
+}
+
+/* Multiplication and division in one go. */
+TENON_INTERNAL tenon_u32 tn_cc_share(tenon_u32 *carry, tenon_u32 factor, tenon_u32 bytes, tenon_u32 divisor)
+{
+    tenon_u32 rest, total;
+
+    if (CC_WORD_BITS == 64) {
+        const size_t product = (size_t)factor * bytes;
+
+        total = (tenon_u32)(product / divisor & 0xFFFFFFFFUL);
+        rest = (tenon_u32)(product % divisor);
+    } else {
+        total = cc_share_by_bits(&rest, factor, bytes, divisor);
     }
     rest += *carry % divisor;
     if (rest >= divisor) {

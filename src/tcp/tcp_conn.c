@@ -71,12 +71,44 @@ TENON_INTERNAL void tn_tcp_make_ready(struct tenon_tcp *conn)
     tcp->ready_last = &conn->next;
 }
 
+/* ---- memory that comes and goes with every connection ------------------------------------------------ */
+
+TENON_INTERNAL void *tn_spare_get(struct tenon *stack, struct tn_spare *spare, size_t bytes)
+{
+    struct tn_spare_piece *piece = spare->first;
+
+    if (piece == NULL)
+        return tn_mem_get(stack, bytes);
+    spare->first = piece->next;
+    spare->n--;
+    return piece;
+}
+
+TENON_INTERNAL void tn_spare_put(struct tenon *stack, struct tn_spare *spare, void *mem, size_t bytes)
+{
+    struct tn_spare_piece *piece = (struct tn_spare_piece *)mem;
+
+    if (spare->n >= stack->conf.tcp_resting_max) {
+        tn_mem_put(stack, mem, bytes);
+        return;
+    }
+    piece->next = spare->first;
+    spare->first = piece;
+    spare->n++;
+}
+
+static void conn_free_spares(struct tenon *stack, struct tn_spare *spare, size_t bytes)
+{
+    while (spare->n > 0)
+        tn_mem_put(stack, tn_spare_get(stack, spare, bytes), bytes);
+}
+
 /* ---- beginning -------------------------------------------------------------------------------------- */
 
 /* With its block, in which the handshake is. */
 static struct tenon_tcp *conn_make(struct tenon *stack)
 {
-    struct tenon_tcp *conn = (struct tenon_tcp *)tn_mem_get(stack, sizeof(*conn));
+    struct tenon_tcp *conn = (struct tenon_tcp *)tn_spare_get(stack, &stack->tcp.spare_conns, sizeof(*conn));
 
     if (conn == NULL)
         return NULL;
@@ -86,7 +118,7 @@ static struct tenon_tcp *conn_make(struct tenon *stack)
     conn->progress_ms = stack->now_ms;
     if (tn_flight_get(conn) != NULL)
         return conn;
-    tn_mem_put(stack, conn, sizeof(*conn));
+    tn_spare_put(stack, &stack->tcp.spare_conns, conn, sizeof(*conn));
     return NULL;
 }
 
@@ -326,7 +358,7 @@ TENON_INTERNAL void tn_tcp_reap(struct tenon *stack)
         struct tenon_tcp *conn = stack->tcp.dead;
 
         stack->tcp.dead = conn->next;
-        tn_mem_put(stack, conn, sizeof(*conn));
+        tn_spare_put(stack, &stack->tcp.spare_conns, conn, sizeof(*conn));
     }
 }
 
@@ -418,7 +450,9 @@ TENON_INTERNAL void tn_tcp_fini(struct tenon *stack)
         tenon_tcp_listener_close(tcp->listeners);
     tn_tcp_reap(stack);
     tn_fastopen_fini(stack);
-    tn_flight_fini(stack);
+    conn_free_spares(stack, &tcp->spare_flights, sizeof(struct tn_flight));
+    conn_free_spares(stack, &tcp->spare_conns, sizeof(struct tenon_tcp));
+    conn_free_spares(stack, &tcp->spare_waits, sizeof(struct tn_time_wait));
     tn_tcp_opts_put(stack, tcp->defaults);
     tn_mem_put(stack, tcp->port_counters, conn_port_counters_bytes(stack));
     tn_htab_fini(&tcp->conns);

@@ -17,7 +17,7 @@ enum {
 };
 
 /* tn_flight.usual */
-enum { FAST_NO, FAST_USUAL, FAST_PREPARED };
+enum { FAST_NO, FAST_USUAL };
 
 /* A segment that may be the one that was expected. */
 struct fast_seg {
@@ -69,15 +69,13 @@ TENON_INTERNAL void tn_fast_remember(struct tenon_tcp *conn)
         conn->stack->tcp.recent[fast_slot_of(conn)] = conn;
 }
 
-TENON_INTERNAL struct tenon_tcp *tn_fast_recall(const struct tenon *stack, const struct tn_seg *seg)
+/* That these ends may talk to each other here was found out layer by layer. */
+TENON_INTERNAL int tn_fast_is_heard(const struct tenon_tcp *conn, const struct tn_netif *netif)
 {
-    const tenon_u32 ports = (tenon_u32)seg->dport << 16 | seg->sport, remote = seg->pkt->src.w[3];
-    struct tenon_tcp *conn = stack->tcp.recent[fast_slot(remote, ports << 16 | ports >> 16)];
+    const struct tn_path *path = conn->path;
 
-    if (conn == NULL || !seg->pkt->is_v4 || conn->ends.node.word != ports || !conn->ends.is_v4 ||
-        conn->ends.local.w[3] != seg->pkt->dst.w[3] || conn->path->dst.w[3] != remote)
-        return NULL;
-    return conn;
+    return conn->state != TENON_TCP_CLOSED && path->heard_gen == conn->stack->link.gen &&
+           path->heard_netif == netif->index && path->heard_local == conn->ends.local.w[3];
 }
 
 /* Of an IPv4 packet without options, and of TCP without any flag but ACK and PSH. */
@@ -196,6 +194,8 @@ static int fast_parse(struct fast_seg *seg, const struct tn_netif *netif, const 
     const tenon_u8 *p = tenon_span_data(head);
     tenon_u32 total;
 
+    if ((p[link + TN_IP4_BYTES + 13] & ~(unsigned)TN_TCP_PSH) != TN_TCP_ACK)
+        return 0;    /* most of what comes to nothing here ends here: what opens and closes connections */
     if (link != 0 && (get16be(p + 12) != TN_ETHERTYPE_IP4 || memcmp(p, netif->conf.mac, 6) != 0))
         return 0;
     if (!fast_parse_ip4(p + link, rx->bytes - link - rx->merged, &total))
@@ -279,11 +279,9 @@ static int fast_timestamp_is_good(const struct tenon_tcp *conn, const struct fas
 }
 
 /* The next in order, within the window, acknowledging what is in flight or nothing new. */
-static int fast_is_predicted(const struct tenon *stack, const struct tn_netif *netif, struct tenon_tcp *conn,
-                             const struct fast_seg *seg)
+static int fast_is_predicted(const struct tn_netif *netif, struct tenon_tcp *conn, const struct fast_seg *seg)
 {
     const tenon_u32 room = conn->rcv_adv - conn->rcv_nxt, acked = seg->ack - conn->snd_una;
-    const struct tn_path *path;
 
     if (seg->seq != conn->rcv_nxt || ((room - seg->len) & 0x80000000UL) || acked > conn->snd_nxt - conn->snd_una)
         return 0;
@@ -291,10 +289,7 @@ static int fast_is_predicted(const struct tenon *stack, const struct tn_netif *n
         return 0;    /* a duplicate, an update of the window, or a keep-alive */
     if (!fast_is_usual(conn) || !fast_timestamp_is_good(conn, seg))
         return 0;
-    /* That these ends may talk to each other here was found out by the general path. */
-    path = conn->path;
-    return path->heard_gen == stack->link.gen && path->heard_netif == netif->index &&
-           path->heard_local == conn->ends.local.w[3];
+    return tn_fast_is_heard(conn, netif);
 }
 
 static int fast_csum_good(const struct tenon *stack, const struct fast_seg *seg)
@@ -399,6 +394,7 @@ static void fast_take_ack(struct tenon_tcp *conn, tenon_u32 to, tenon_u32 data_e
 {
     struct tenon *stack = conn->stack;
     struct tn_flight *flight = conn->flight;
+    const struct tn_sent *newest;
     struct tn_ack ack;
 
     ack.una = conn->snd_una;
@@ -409,11 +405,14 @@ static void fast_take_ack(struct tenon_tcp *conn, tenon_u32 to, tenon_u32 data_e
     conn->progress_ms = stack->now_ms;
     flight->total_delivered += ack.acked;
     fast_move_marks(flight, ack.una, to);
-    fast_take_rtt(conn, &ack, fast_take_records(flight, to));
+    newest = fast_take_records(flight, to);
     tn_sendq_pop(conn, data_end);
     tn_path_confirm(stack, conn->path);
-    if (!tn_tcp_fin_acked(conn))    /* nothing more will be sent: its window is nobody's business any more */
+    if (!tn_tcp_fin_acked(
+            conn)) { /* after that nothing is sent: no window has to be computed, nor how long to wait */
+        fast_take_rtt(conn, &ack, newest);
         fast_tell_cc(conn, &ack);
+    }
     if (ack.acked == ack.flight) {
         conn->flight->rack_valid = 0;    /* times mean something for half an hour only */
         tn_tcp_disarm_rtx(conn);
@@ -502,7 +501,7 @@ TENON_INTERNAL int tn_fast_input(struct tenon *stack, const struct tn_netif *net
 
     if (conn == NULL || (rx->frame->nspans > TN_RX_SPANS_MAX && rx->merged == 0) || !fast_parse(&seg, netif, rx))
         return 0;
-    if (!fast_is_predicted(stack, netif, conn, &seg) || !fast_csum_good(stack, &seg))
+    if (!fast_is_predicted(netif, conn, &seg) || !fast_csum_good(stack, &seg))
         return 0;
     tn_count(stack, TENON_STAT_TCP_RCVD);
     tn_count(stack, TENON_STAT_TCP_PREDICTED);
@@ -630,18 +629,17 @@ static void fast_prepare(struct tenon_tcp *conn, const struct tn_tcp_way *way)
     }
     p[12] = (tenon_u8)(header->tcp_bytes << 2);
     fast_set_length(header, 0);
-    conn->flight->usual = FAST_PREPARED;
 }
 
 /* The headers of a segment of `len` bytes, which begin TN_ETH_BYTES before an IP header at p. What they say is
  * looked up first: bytes that are written could be anything, as far as a compiler knows. */
-static void fast_fill(struct tenon_tcp *conn, tenon_u8 *p, tenon_u32 len)
+static void fast_fill(struct tenon_tcp *conn, tenon_u8 *p, tenon_u32 len, unsigned flags)
 {
     struct tn_header *header = &conn->flight->header;
     const tenon_u32 seq = conn->snd_nxt, ack = conn->rcv_nxt - conn->flight->rcv_held;
     const tenon_u32 window = tn_tcp_window_field(conn, ack);
     const tenon_u32 ts_now = tn_tcp_ts_now(conn), ts_echo = conn->ts_recent;
-    const int is_last = len > 0 && seq + len == conn->snd_end;
+    const unsigned push = len > 0 && seq + len == conn->snd_end ? (unsigned)TN_TCP_PSH : 0U;
     tenon_u8 *tcp = p + FAST_TCP_AT;
 
     conn->rcv_acked = ack;
@@ -650,7 +648,7 @@ static void fast_fill(struct tenon_tcp *conn, tenon_u8 *p, tenon_u32 len)
     TENON_COPY(p, header->bytes, sizeof(header->bytes));
     put32be(tcp + 4, seq);
     put32be(tcp + 8, ack);
-    tcp[13] = is_last ? TN_TCP_ACK | TN_TCP_PSH : TN_TCP_ACK;
+    tcp[13] = (tenon_u8)(flags | push);
     put16be(tcp + 14, window);
     if (tcp[12] > TN_TCP_BYTES << 2) {
         put32be(tcp + 24, ts_now);
@@ -713,14 +711,14 @@ static int fast_send_long(struct tenon_tcp *conn, const struct tn_tcp_way *way, 
         tenon_buf_put(out.hdr);
         return 0;
     }
-    fast_fill(conn, out.hdr->data + TN_HEADROOM - FAST_TCP_AT, len);
+    fast_fill(conn, out.hdr->data + TN_HEADROOM - FAST_TCP_AT, len, TN_TCP_ACK);
     fast_leaves(conn);
     return fast_hand_down(conn, way, &out);
 }
 
 /* A segment of so few bytes that they are copied behind its headers; 0 for a bare acknowledgement. There is room in
  * the burst. @return 0: no buffer */
-static int fast_send_short(struct tenon_tcp *conn, const struct tn_tcp_way *way, tenon_u32 len)
+static int fast_send_short(struct tenon_tcp *conn, const struct tn_tcp_way *way, tenon_u32 len, unsigned flags)
 {
     const tenon_u32 link = way->mac != NULL ? TN_ETH_BYTES : 0, tcp_bytes = conn->flight->header.tcp_bytes;
     struct tenon_buf *buf = tn_buf_get(conn->stack);
@@ -734,7 +732,7 @@ static int fast_send_short(struct tenon_tcp *conn, const struct tn_tcp_way *way,
         return fast_send_long(conn, way, len);
     }
     p = buf->data + TN_HEADROOM - FAST_TCP_AT;
-    fast_fill(conn, p, len);
+    fast_fill(conn, p, len, flags);
     tn_sendq_copy(conn, p + FAST_TCP_AT + tcp_bytes, conn->snd_nxt, len);
     lay.off = TN_HEADROOM - TN_IP4_BYTES - link;
     lay.l4 = link + TN_IP4_BYTES;
@@ -749,7 +747,7 @@ static int fast_send_short(struct tenon_tcp *conn, const struct tn_tcp_way *way,
 static int fast_send(struct tenon_tcp *conn, const struct tn_tcp_way *way, tenon_u32 len)
 {
     if (len <= tn_min(conn->stack->conf.tcp_copy_max, conn->mss))
-        return fast_send_short(conn, way, len);
+        return fast_send_short(conn, way, len, TN_TCP_ACK);
     return fast_send_long(conn, way, len);
 }
 
@@ -796,10 +794,27 @@ static int fast_is_prepared(struct tenon_tcp *conn, const struct tn_tcp_way *way
         return 0;
     if (tn_flight_get(conn) == NULL)
         return 0;
-    if (conn->flight->usual != FAST_PREPARED ||
+    if (conn->flight->header.tcp_bytes == 0 ||
         (way->mac != NULL && memcmp(conn->flight->header.bytes, way->mac, 6) != 0))
         fast_prepare(conn, way);
     return 1;
+}
+
+/* The headers that data has had serve for what has none, too. */
+TENON_INTERNAL int tn_fast_control(struct tenon_tcp *conn, unsigned flags)
+{
+    const struct tn_flight *flight = conn->flight;
+    struct tenon *stack = conn->stack;
+    const struct tn_tcp_way *way;
+
+    if (flight == NULL || flight->header.tcp_bytes == 0 || (flags & ~(unsigned)TN_TCP_FIN) != TN_TCP_ACK ||
+        (conn->flags & (TN_TCP_F_URGENT_SND | TN_TCP_F_FIN_HELD)) != 0 || (conn->ecn & TN_ECN_ECHO) != 0)
+        return 0;
+    if (tn_ooo_has_news(conn) || stack->conf.trace != NULL || tn_tx_room(stack) == 0)
+        return 0;
+    stack->tcp.way.path = NULL;
+    way = fast_way(conn);
+    return way != NULL && fast_is_prepared(conn, way) && fast_send_short(conn, way, 0, flags);
 }
 
 TENON_INTERNAL int tn_fast_output(struct tenon_tcp *conn)
@@ -818,7 +833,8 @@ TENON_INTERNAL int tn_fast_output(struct tenon_tcp *conn)
         tn_tcp_arm_usual(conn, !(conn->flags & TN_TCP_F_RTX_ARMED));    /* RFC 6298 5.1 */
     if (conn->snd_end != conn->snd_nxt)
         return 0;
-    if ((conn->flags & TN_TCP_F_ACK_NOW) && (tn_tx_room(conn->stack) == 0 || !fast_send_short(conn, way, 0)))
+    if ((conn->flags & TN_TCP_F_ACK_NOW) &&
+        (tn_tx_room(conn->stack) == 0 || !fast_send_short(conn, way, 0, TN_TCP_ACK)))
         return 0;
     (void)tn_why(conn, TENON_TCP_WAIT_DATA);
     return 1;

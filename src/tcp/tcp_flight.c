@@ -31,38 +31,6 @@ static void flight_unrest(struct tenon *stack, struct tn_flight *flight)
     stack->tcp.nrest--;
 }
 
-/* One that nobody needs: kept for the next who does, unless there are enough of them. */
-static void flight_put(struct tenon *stack, struct tn_flight *flight)
-{
-    struct tn_tcp_state *tcp = &stack->tcp;
-
-    if (tcp->nspare >= stack->conf.tcp_resting_max) {
-        tn_mem_put(stack, flight, sizeof(*flight));
-        return;
-    }
-    flight->next = tcp->spare;
-    tcp->spare = flight;
-    tcp->nspare++;
-}
-
-static struct tn_flight *flight_take(struct tenon *stack)
-{
-    struct tn_tcp_state *tcp = &stack->tcp;
-    struct tn_flight *flight = tcp->spare;
-
-    if (flight == NULL)
-        return (struct tn_flight *)tn_mem_get(stack, sizeof(*flight));
-    tcp->spare = flight->next;
-    tcp->nspare--;
-    return flight;
-}
-
-TENON_INTERNAL void tn_flight_fini(struct tenon *stack)
-{
-    while (stack->tcp.nspare > 0)
-        tn_mem_put(stack, flight_take(stack), sizeof(struct tn_flight));
-}
-
 TENON_INTERNAL void tn_flight_free(struct tenon_tcp *conn)
 {
     struct tn_flight *flight = conn->flight;
@@ -79,7 +47,7 @@ TENON_INTERNAL void tn_flight_free(struct tenon_tcp *conn)
     flight_release_ring(stack, flight);
     tn_tcp_cc_leave(conn);
     conn->flight = NULL;
-    flight_put(stack, flight);
+    tn_spare_put(stack, &stack->tcp.spare_flights, flight, sizeof(*flight));
 }
 
 TENON_INTERNAL void tn_flight_begin(struct tenon_tcp *conn, tenon_u32 seq)
@@ -123,7 +91,7 @@ TENON_INTERNAL struct tn_flight *tn_flight_get(struct tenon_tcp *conn)
             flight_unrest(conn->stack, flight);
         return flight;
     }
-    flight = flight_take(conn->stack);
+    flight = (struct tn_flight *)tn_spare_get(conn->stack, &conn->stack->tcp.spare_flights, sizeof(*flight));
     if (flight != NULL)
         flight_init(conn, flight);
     return flight;

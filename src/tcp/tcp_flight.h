@@ -98,7 +98,7 @@ struct tn_header {
     tenon_u8 bytes[68];          /* 66, and what makes copying them simple */
     tenon_u32 ip_sum, tcp_sum;
     tenon_u32 len;               /* payload for which their lengths and sums stand there */
-    tenon_u8 tcp_bytes;
+    tenon_u8 tcp_bytes;          /* 0: it has not been made */
     tenon_u8 tos, tos_data;      /* without data, and with data */
 };
 
@@ -109,7 +109,7 @@ enum { TN_FLIGHT_FEW = 4, TN_AGAIN_MAX = 1024, TN_SENDQ_FEW = 8 };
  * or an ACK looks up its own ends only. */
 struct tn_flight {
     struct tenon_tcp *conn;
-    struct tn_flight *next, **prev;    /* list of those at rest; prev NULL: in use. Or next in that of the spare ones */
+    struct tn_flight *next, **prev;    /* list of those at rest; prev NULL: in use */
 
     /* The marks of tcp_internal.h, snd_una where there is no block. */
     tenon_u32 recover, rtx_nxt, lost_edge;
@@ -186,7 +186,7 @@ struct tn_flight {
 
     tenon_u32 told_ms, untold;   /* when the congestion control heard of ACKs, and bytes acknowledged since */
     tenon_u32 paced_cwnd;        /* window from which the pacing rate was made */
-    struct tn_header header;     /* valid as tenon_tcp.usual says */
+    struct tn_header header;
     struct tn_cwv cwv;           /* RFC 7661 */
     /* Path MTU (tcp_mtu.c) */
     tenon_u16 mtu_sent;          /* payload of the largest segment sent (RFC 5927 7.2) */
@@ -248,8 +248,6 @@ TENON_INTERNAL void tn_flight_begin(struct tenon_tcp *conn, tenon_u32 seq);
 TENON_INTERNAL void tn_flight_settle(struct tenon_tcp *conn);
 /* If there is nothing to do, the block stays until others need it more. To be called whenever it may be so. */
 TENON_INTERNAL void tn_flight_rest(struct tenon_tcp *conn);
-/* At the end of the instance: those that are kept for nobody. */
-TENON_INTERNAL void tn_flight_fini(struct tenon *stack);
 /* New data up to `end` has left; snd_nxt is still where it begins. */
 TENON_INTERNAL void tn_flight_sent(struct tenon_tcp *conn, tenon_u32 end);
 /* [from, end) has left again. */

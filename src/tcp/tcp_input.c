@@ -428,7 +428,7 @@ static void input_conn(struct tenon *stack, struct tenon_tcp *conn, struct tn_se
 
 static void input_demux(struct tenon *stack, struct tn_seg *seg)
 {
-    struct tenon_tcp *conn = tn_fast_recall(stack, seg);
+    struct tenon_tcp *conn = seg->pkt->conn;
     struct tenon_addr local, remote;
     struct tn_tcp_ends *ends;
 
@@ -496,7 +496,8 @@ TENON_INTERNAL void tn_tcp_input(struct tenon *stack, struct tn_pkt *pkt)
 
     tn_count(stack, TENON_STAT_TCP_RCVD);
     /* RFC 9293 MUST-57, MUST-63: connections are between two hosts. */
-    if (pkt->dst_cast != TN_CAST_UNICAST || !tn_ip_is_host(&pkt->src) || tenon_ip_equal(&pkt->src, &pkt->dst)) {
+    if (pkt->conn == NULL && (pkt->dst_cast != TN_CAST_UNICAST || !tn_ip_is_host(&pkt->src) ||
+                              tenon_ip_equal(&pkt->src, &pkt->dst))) {
         tn_count(stack, TENON_STAT_TCP_MARTIAN);
         return;
     }

@@ -269,6 +269,9 @@ TENON_INLINE int tn_tcp_holds(const struct tenon_tcp *conn)
 {
     return (conn->flags & TN_TCP_F_FIN_HELD) != 0 || tn_tcp_rcv_held(conn) > 0;
 }
+/* Memory of one kind. @return NULL: there is none (counted) */
+TENON_INTERNAL void *tn_spare_get(struct tenon *stack, struct tn_spare *spare, size_t bytes);
+TENON_INTERNAL void tn_spare_put(struct tenon *stack, struct tn_spare *spare, void *mem, size_t bytes);
 /* Both FINs are through: leave a TIME-WAIT record behind and end. */
 TENON_INTERNAL void tn_tcp_enter_time_wait(struct tenon_tcp *conn);
 TENON_INTERNAL struct tn_tcp_ends *tn_tcp_find(struct tenon *stack, const struct tenon_addr *local,
@@ -501,11 +504,12 @@ TENON_INLINE int tn_tcp_fin_acked(const struct tenon_tcp *conn)
 TENON_INTERNAL int tn_fast_ack(struct tenon_tcp *conn, const struct tn_seg *seg);
 /* Send all that waits. @return 1: that was all; 0: ask tn_tcp_output() for what is left */
 TENON_INTERNAL int tn_fast_output(struct tenon_tcp *conn);
+/* A segment at snd_nxt without data: ACK, or FIN and ACK. @return 1: it has left; 0: it has to be built otherwise */
+TENON_INTERNAL int tn_fast_control(struct tenon_tcp *conn, unsigned flags);
 /* It leaves the table of connections. */
 TENON_INTERNAL void tn_fast_forget(struct tenon_tcp *conn);
 /* It has been heard of: the next segment finds it without that table, if nobody else takes the place. */
 TENON_INTERNAL void tn_fast_remember(struct tenon_tcp *conn);
-TENON_INTERNAL struct tenon_tcp *tn_fast_recall(const struct tenon *stack, const struct tn_seg *seg);
 /* Something is about to happen that is not usual, perhaps. */
 TENON_INLINE void tn_fast_end(struct tenon_tcp *conn)
 {

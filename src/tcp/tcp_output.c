@@ -172,6 +172,8 @@ static int output_bare(struct tenon_tcp *conn, tenon_u32 seq, unsigned flags)
     struct tn_out out;
     int error;
 
+    if (seq == conn->snd_nxt && tn_fast_control(conn, flags))
+        return TENON_OK;
     if (tn_out_new(conn->stack, &out) != TENON_OK)
         return TENON_ENOMEM;
     output_header(conn, &out, seq, flags);

@@ -110,6 +110,22 @@ static int secret_port_is_free(struct tenon *stack, const struct tenon_addr *loc
     return 1;
 }
 
+/* The double hash of RFC 6056 3.3.4. Who connects somewhere mostly does so again. */
+static const tenon_u32 *secret_port_hash(struct tenon *stack, const struct tenon_addr *local,
+                                         const struct tenon_addr *remote)
+{
+    struct tn_tcp_ports *ports = &stack->tcp.ports;
+
+    if (remote->port != ports->port || !tenon_ip_equal(&remote->ip, &ports->remote) ||
+        !tenon_ip_equal(&local->ip, &ports->local)) {
+        ports->port = remote->port;
+        ports->remote = remote->ip;
+        ports->local = local->ip;
+        secret_hash(ports->hash, stack, SECRET_PORT, local, remote);
+    }
+    return ports->hash;
+}
+
 /* 1 to 8: three bits of a random number, which is used up bit by bit. */
 static tenon_u32 secret_port_step(struct tenon *stack)
 {
@@ -134,14 +150,15 @@ TENON_INTERNAL tenon_u16 tn_tcp_choose_port(struct tenon *stack, const struct te
 {
     const tenon_u32 low = 1024, span = 65536UL - low;
     struct tenon_addr candidate = *local;
-    tenon_u32 offset, step, out[2], i;
+    const tenon_u32 *secret;
+    tenon_u32 offset, step, i;
     tenon_u16 *counter;
 
     candidate.port = 0;
-    secret_hash(out, stack, SECRET_PORT, &candidate, remote);
-    counter = &stack->tcp.port_counters[out[1] % stack->conf.tcp_port_counters];
+    secret = secret_port_hash(stack, &candidate, remote);
+    counter = &stack->tcp.port_counters[secret[1] % stack->conf.tcp_port_counters];
     step = secret_port_step(stack);
-    offset = out[0] % span;
+    offset = secret[0] % span;
     for (i = 0; i < span; i++) {
         const tenon_u32 next = (*counter + step + i) % span;
 

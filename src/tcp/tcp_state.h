@@ -28,6 +28,22 @@ struct tn_tcp_way {
     const tenon_u8 *mac;                       /* the neighbour's; NULL: there is no link header */
 };
 
+/* Where a connection was opened to last, and the hashes of that from which its port came; port 0: nowhere yet. */
+struct tn_tcp_ports {
+    struct tenon_ip local, remote;
+    tenon_u16 port;
+    tenon_u32 hash[2];
+};
+
+/* Pieces of memory of one size that nobody needs: kept for the next who does, as many as conf.tcp_resting_max. */
+struct tn_spare {
+    struct tn_spare_piece *first;
+    tenon_u32 n;
+};
+struct tn_spare_piece {
+    struct tn_spare_piece *next;
+};
+
 struct tn_tcp_state {
     struct tn_htab conns;                      /* connections and TIME-WAIT records by both ends */
     struct tenon_tcp *recent[TN_TCP_RECENT];   /* connections heard of last: a shorter way than the table */
@@ -36,8 +52,8 @@ struct tn_tcp_state {
     struct tenon_tcp **ready_last;
     struct tenon_tcp *dead;                    /* closed: freed when no handler can hold them any more */
     struct tn_flight *rest_first, **rest_last; /* blocks of connections that do nothing, the longest first */
-    struct tn_flight *spare;                   /* blocks of nobody */
-    tenon_u32 nrest, nspare;                   /* each at most conf.tcp_resting_max */
+    struct tn_spare spare_flights, spare_conns, spare_waits;
+    tenon_u32 nrest;                           /* at most conf.tcp_resting_max */
     struct tn_tcp_opts *defaults;              /* options of connections that set none */
     struct tn_tcp_opts *opts_last[2];          /* the copies that were made last; NULL: gone */
     struct tn_time_wait *tw_first, **tw_last;  /* oldest first */
@@ -46,6 +62,7 @@ struct tn_tcp_state {
     tenon_u32 ooo_bytes;                       /* held out of order by all connections */
     tenon_u32 next_id;
     tenon_u16 *port_counters;                  /* RFC 6056 3.3.4: [conf.tcp_port_counters] */
+    struct tn_tcp_ports ports;
     tenon_u32 steps, nsteps;                   /* random steps that these go on by: 3 bits each, so many are left */
     tenon_u32 rst_tokens, rst_tokens_ms;
     struct tn_tcp_way way;
@@ -73,6 +90,9 @@ struct tn_fast_rx {
     tenon_u32 merged;                          /* ... those of others that were put behind it: stack/gro.c */
 };
 TENON_INTERNAL int tn_fast_input(struct tenon *stack, const struct tn_netif *netif, const struct tn_fast_rx *rx);
+/* From the other end, at this address of ours, something has come through this interface, and nothing about routes and
+ * addresses has changed since: it may. */
+TENON_INTERNAL int tn_fast_is_heard(const struct tenon_tcp *conn, const struct tn_netif *netif);
 /* The walking checker, over all connections; panics on a broken invariant. */
 TENON_INTERNAL void tn_tcp_check_all(struct tenon *stack);
 TENON_INTERNAL void tn_tcp_timer(struct tenon *stack, struct tn_timer *timer);

@@ -26,7 +26,7 @@ TENON_INTERNAL void tn_time_wait_end(struct tenon *stack, struct tn_time_wait *t
     tn_timer_stop(&stack->wheel, &tw->timer);
     tn_htab_remove(&stack->tcp.conns, &tw->ends.node);
     stack->tcp.ntime_waits--;
-    tn_mem_put(stack, tw, sizeof(*tw));
+    tn_spare_put(stack, &stack->tcp.spare_waits, tw, sizeof(*tw));
 }
 
 TENON_INTERNAL void tn_time_wait_timer(struct tenon *stack, struct tn_timer *timer)
@@ -52,7 +52,7 @@ TENON_INTERNAL void tn_tcp_enter_time_wait(struct tenon_tcp *conn)
         tn_time_wait_end(stack, stack->tcp.tw_first);
     }
     if (wait_ms > 0)
-        tw = (struct tn_time_wait *)tn_mem_get(stack, sizeof(*tw));
+        tw = (struct tn_time_wait *)tn_spare_get(stack, &stack->tcp.spare_waits, sizeof(*tw));
     tn_count(stack, TENON_STAT_TCP_TIME_WAIT);
     if (tw != NULL) {
         memset(tw, 0, sizeof(*tw));
@@ -72,7 +72,7 @@ TENON_INTERNAL void tn_tcp_enter_time_wait(struct tenon_tcp *conn)
     }
     tn_tcp_set_state(conn, TENON_TCP_TIME_WAIT);
     /* The FIN that brought us here still wants its ACK. */
-    if (conn->flags & TN_TCP_F_ACK_NOW)
+    if ((conn->flags & TN_TCP_F_ACK_NOW) && !tn_fast_control(conn, TN_TCP_ACK))
         (void)tn_tcp_output(conn);
     tn_fast_forget(conn);
     tn_htab_remove(&stack->tcp.conns, &conn->ends.node);

@@ -225,13 +225,17 @@ static size_t table_bytes(const struct tn_htab *table)
 }
 
 /* What an instance keeps on purpose when all is over: hash tables never shrink, the destination cache
- * (RFC 4861 5.1) remembers, and the next connection works with the block of an old one. Nothing else may be
+ * (RFC 4861 5.1) remembers, and the next connection is made of what an old one has left. Nothing else may be
  * left; this is a look into the core's inside. */
 size_t check_caches(const struct tenon *stack)
 {
-    return table_bytes(&stack->tcp.conns) + table_bytes(&stack->udp.bound) + table_bytes(&stack->udp.connected)
-           + table_bytes(&stack->link.paths) + stack->link.paths.count * sizeof(struct tn_path)
-           + stack->tcp.nspare * sizeof(struct tn_flight) + (stack->tcp.fastopen ? tn_fastopen_bytes(stack) : 0);
+    return table_bytes(&stack->tcp.conns) + table_bytes(&stack->udp.bound) +
+           table_bytes(&stack->udp.connected) + table_bytes(&stack->link.paths) +
+           stack->link.paths.count * sizeof(struct tn_path) +
+           stack->tcp.spare_flights.n * sizeof(struct tn_flight) +
+           stack->tcp.spare_conns.n * sizeof(struct tenon_tcp) +
+           stack->tcp.spare_waits.n * sizeof(struct tn_time_wait) +
+           (stack->tcp.fastopen ? tn_fastopen_bytes(stack) : 0);
 }
 
 void check_quiet(struct sim *sim)

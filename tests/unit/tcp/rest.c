@@ -142,7 +142,7 @@ static void turns_take_no_memory(void)
     }
     HN_EQUAL(group_mem_calls(&g), calls);
     HN_EQUAL(g.pair.stack[0]->tcp.nrest, RESTING);
-    HN_CHECK(g.pair.stack[0]->tcp.nspare <= RESTING);
+    HN_CHECK(g.pair.stack[0]->tcp.spare_flights.n <= RESTING);
     HN_CHECK(pair_close(&g.pair));
 }
 
@@ -159,7 +159,7 @@ static void crowd_gives_back(void)
     pair_run(&g.pair, 500000);
     HN_EQUAL(g.echoed, CONNS * sizeof data);
     HN_EQUAL(group_blocks(&g), RESTING);
-    HN_CHECK(g.pair.stack[0]->tcp.nspare <= RESTING);
+    HN_CHECK(g.pair.stack[0]->tcp.spare_flights.n <= RESTING);
     HN_CHECK(pair_close(&g.pair));
 }
 
