@@ -421,6 +421,58 @@ static void forgotten(void)
     hn_close(&side.hn);
 }
 
+/* What closes a connection comes to it by a short way, too: not where it may not be heard any more. */
+static void address_is_gone_fin(void)
+{
+    const struct tenon_ip me = hn_ip("10.0.0.1");
+    static struct side side;
+    struct frame frame;
+
+    for (unsigned gone = 0; gone < 2; gone++) {
+        hn_row = gone ? "gone" : "there";
+        side_open(&side);
+        HN_EQUAL(usual(&side, 1), 1);
+        if (gone)
+            HN_EQUAL(tenon_addr_remove(side.hn.stack, 1, &me), TENON_OK);
+        frame_next(&frame, &side, 0);
+        frame.bytes[TCP + 13] = SEG_ACK | SEG_FIN;
+        frame_sum(&frame);
+        HN_EQUAL(predicted(&side, 1, &frame), 0);
+        HN_EQUAL(side.conn->state == TENON_TCP_ESTABLISHED, gone);
+        HN_EQUAL(hn_stat(&side.hn, TENON_STAT_IP_NOT_OURS), gone);
+        hn_close(&side.hn);
+    }
+}
+
+/* A FIN takes the headers that data has had, but for what was set since. */
+static void option_changes_headers(void)
+{
+    static const tenon_u8 answer[10];
+    static struct side side;
+    const struct hn_sent *sent;
+
+    side_open(&side);
+    HN_EQUAL(usual(&side, 1), 1);
+    hn_forget(&side.hn);
+    HN_EQUAL(tenon_tcp_write(side.conn, answer, sizeof answer), sizeof answer);
+    (void)tenon_poll(side.hn.stack, side.hn.now_us);
+    sent = hn_next(&side.hn);
+    if (HN_CHECK(sent != NULL))
+        HN_EQUAL(sent->bytes[IP + 8], 64);
+    side.ack += sizeof answer;
+    HN_EQUAL(usual(&side, 0), 1);
+    HN_EQUAL(tenon_tcp_set(side.conn, TENON_TCP_TTL, 33), TENON_OK);
+    HN_EQUAL(tenon_tcp_finish(side.conn), TENON_OK);
+    (void)tenon_poll(side.hn.stack, side.hn.now_us);
+    sent = hn_next(&side.hn);
+    if (HN_CHECK(sent != NULL)) {
+        HN_EQUAL(sent->bytes[IP + 8], 33);
+        HN_EQUAL(sent->bytes[TCP + 13], SEG_ACK | SEG_FIN);
+        HN_EQUAL(hn_sum(0, sent->bytes + IP, 20) & 0xFFFF, 0xFFFF);
+    }
+    hn_close(&side.hn);
+}
+
 /* A frame whose TCP header is in a span of its own, or cut in the middle. */
 static void cut_frames(void)
 {
@@ -942,6 +994,8 @@ static const struct hn_test tests[] = {
     { "forgotten", "", forgotten },
     { "what_is_plain", "", what_is_plain },
     { "sent_twice", "RTO-6", sent_twice },
+    { "address_is_gone_fin", "", address_is_gone_fin },
+    { "option_changes_headers", "", option_changes_headers },
     { "cut_frames", "", cut_frames },
     { "padding", "", padding },
     { "closed_by_us", "", closed_by_us },
