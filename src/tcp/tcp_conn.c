@@ -265,6 +265,8 @@ TENON_INTERNAL void tn_tcp_begin_sending(struct tenon_tcp *conn)
     event.repeated = (tenon_u8)(conn->backoff > 1);    /* RFC 6928 2: more than one lost SYN */
     conn->cc.ops->init(&conn->cc, &event);
     tn_pace_update(conn);
+    conn->flight->told_ms = conn->stack->now_ms;    /* so far it knows everything */
+    conn->flight->paced_cwnd = conn->cc.cwnd;
 }
 
 TENON_INTERNAL void tn_tcp_established(struct tenon_tcp *conn)
