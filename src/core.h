@@ -227,8 +227,8 @@ struct tn_short {
     tenon_u32 l4, headers;             /* where the transport header begins, and ends, from there */
     tenon_u32 csum_offset;
 };
-TENON_INTERNAL void tn_tx_short(struct tenon *stack, const struct tn_netif *netif, struct tenon_buf *buf,
-                                const struct tn_short *lay);
+TENON_INTERNAL_HOT void tn_tx_short(struct tenon *stack, const struct tn_netif *netif, struct tenon_buf *buf,
+                                    const struct tn_short *lay);
 /* Offer the burst to the port. */
 TENON_INTERNAL void tn_tx_flush(struct tenon *stack);
 /* Largest payload of one segmented frame on this interface, for a header of header_bytes with the link's. */

@@ -81,6 +81,26 @@ typedef long tenon_i32;
 #define TENON_INTERNAL extern
 #endif
 
+/** A few lines on the way of every segment, which are worth a copy of their own in each of the two or three functions
+ *  that call them: unless the build is to be small, or has no optimisation at all. TENON_HOT is for functions of one
+ *  file, TENON_INTERNAL_HOT for those of others. */
+#if defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
+#define TENON_HOT static __inline__ __attribute__((always_inline, unused))
+#else
+#define TENON_HOT TENON_INLINE
+#endif
+/** 1: the build is to be small, and goes without short cuts that save nothing but time. */
+#if defined(__OPTIMIZE_SIZE__)
+#define TENON_SMALL 1
+#else
+#define TENON_SMALL 0
+#endif
+#if TENON_UNITY
+#define TENON_INTERNAL_HOT TENON_HOT
+#else
+#define TENON_INTERNAL_HOT TENON_INTERNAL
+#endif
+
 #if defined(__GNUC__)
 #define TENON_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TENON_UNLIKELY(x) __builtin_expect(!!(x), 0)

@@ -274,16 +274,23 @@ static void stack_input_general(struct tenon *stack, struct tn_netif *netif, con
     stack_input_packet(stack, &pkt, frame, rx->conn);
 }
 
-/* conn: whose it may be. */
-static void stack_input_frame(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frame,
-                              struct tenon_tcp *conn)
+static tenon_u32 stack_frame_bytes(const struct tenon_frame *frame)
 {
-    struct tn_fast_rx rx;
+    tenon_u32 bytes = 0;
     unsigned i;
 
-    rx.bytes = 0;
     for (i = 0; i < frame->nspans; i++)
-        rx.bytes += frame->spans[i].len;
+        bytes += frame->spans[i].len;
+    return bytes;
+}
+
+/* conn: whose it may be. */
+TENON_HOT void stack_input_frame(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frame,
+                                 struct tenon_tcp *conn)
+{
+    struct tn_fast_rx rx;
+
+    rx.bytes = frame->nspans == 1 ? frame->spans->len : stack_frame_bytes(frame);
     stack_account(stack, netif, 1, rx.bytes);
     if (!netif->up || frame->nspans == 0)
         return;

@@ -534,8 +534,8 @@ TENON_INTERNAL int tn_tx(struct tenon *stack, struct tn_out *out)
     return tx_segment(stack, netif, out);
 }
 
-TENON_INTERNAL void tn_tx_short(struct tenon *stack, const struct tn_netif *netif, struct tenon_buf *buf,
-                                const struct tn_short *lay)
+TENON_INTERNAL_HOT void tn_tx_short(struct tenon *stack, const struct tn_netif *netif, struct tenon_buf *buf,
+                                    const struct tn_short *lay)
 {
     struct tn_burst *tx = &stack->tx;
     const unsigned n = tx->n;

@@ -31,7 +31,7 @@ TENON_INTERNAL tenon_u32 tn_tcp_rto_us(const struct tenon_tcp *conn)
     return conn->flight != NULL ? conn->flight->rto_us : ack_rto_us(conn);
 }
 
-TENON_INTERNAL void tn_tcp_rtt_sample(struct tenon_tcp *conn, tenon_u32 rtt_us)
+TENON_INTERNAL_HOT void tn_tcp_rtt_sample(struct tenon_tcp *conn, tenon_u32 rtt_us)
 {
     rtt_us = tn_max(1, tn_min(rtt_us, 0x0FFFFFFFUL));
     if (conn->min_rtt_us == 0xFFFFFFFFUL)

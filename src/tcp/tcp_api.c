@@ -25,6 +25,7 @@ static void api_send_syn(struct tenon_tcp *conn)
     tn_flight_begin(conn, conn->snd_una);
     conn->flags |= TN_TCP_F_ACTIVE | TN_TCP_F_SYN_QUEUED;
     tn_htab_insert(&stack->tcp.conns, &conn->ends.node, conn->ends.node.hash);
+    tn_fast_grow(stack);
     tn_fast_remember(conn);
     tn_tcp_set_state(conn, TENON_TCP_SYN_SENT);
     tn_count(stack, TENON_STAT_TCP_ACTIVE_OPEN);
@@ -146,26 +147,34 @@ TENON_API struct tenon *tenon_tcp_stack(const struct tenon_tcp *conn)
 
 /* ---- SEND -------------------------------------------------------------------------------------------- */
 
-static tenon_u32 api_queued(const struct tenon_tcp *conn)
+TENON_HOT tenon_u32 api_queued(const struct tenon_tcp *conn)
 {
+    if (TENON_LIKELY(conn->state == TENON_TCP_ESTABLISHED && !(conn->flags & TN_TCP_F_FIN_QUEUED)))
+        return conn->snd_end - conn->snd_una;
     if (conn->state != TENON_TCP_CLOSED && conn->state <= TENON_TCP_SYN_RECEIVED)
         return conn->snd_end - (conn->flight->iss + 1);
     return tn_seq_lt(conn->snd_una, conn->snd_end) ? conn->snd_end - conn->snd_una : 0;
 }
 
-TENON_API tenon_u32 tenon_tcp_room(const struct tenon_tcp *conn)
+/* Of a connection that takes data. */
+TENON_HOT tenon_u32 api_room(const struct tenon_tcp *conn)
 {
-    tenon_u32 limit, queued;
+    const tenon_u32 limit = tn_tcp_opt(conn, TENON_TCP_SND_BUF), queued = api_queued(conn);
 
-    if (conn->state == TENON_TCP_CLOSED || (conn->flags & TN_TCP_F_FIN_QUEUED))
-        return 0;
-    limit = tn_tcp_opt(conn, TENON_TCP_SND_BUF);
-    queued = api_queued(conn);
     return queued < limit ? limit - queued : 0;
 }
 
-static int api_may_send(const struct tenon_tcp *conn)
+TENON_API tenon_u32 tenon_tcp_room(const struct tenon_tcp *conn)
 {
+    if (conn->state == TENON_TCP_CLOSED || (conn->flags & TN_TCP_F_FIN_QUEUED))
+        return 0;
+    return api_room(conn);
+}
+
+TENON_HOT int api_may_send(const struct tenon_tcp *conn)
+{
+    if (TENON_LIKELY(conn->state == TENON_TCP_ESTABLISHED && !(conn->flags & (TN_TCP_F_FIN_QUEUED | TN_TCP_F_HELD))))
+        return TENON_OK;
     if (conn->state == TENON_TCP_CLOSED || (conn->flags & TN_TCP_F_FIN_QUEUED))
         return TENON_ECLOSED;
     return (conn->flags & TN_TCP_F_HELD) ? TENON_EINVAL : TENON_OK;
@@ -177,7 +186,7 @@ TENON_API int tenon_tcp_send(struct tenon_tcp *conn, const struct tenon_span *sp
 
     if (error != TENON_OK || span->len == 0)
         return error;
-    if (span->len > tenon_tcp_room(conn))
+    if (span->len > api_room(conn))
         return TENON_EAGAIN;
     error = tn_sendq_push(conn, span);
     if (error == TENON_OK)
@@ -192,7 +201,7 @@ TENON_API tenon_i32 tenon_tcp_write(struct tenon_tcp *conn, const void *bytes, t
 
     if (error != TENON_OK)
         return error;
-    n = tn_min(n, tenon_tcp_room(conn));
+    n = tn_min(n, api_room(conn));
     if (n == 0)
         return 0;
     done = tn_sendq_write(conn, (const tenon_u8 *)bytes, n);
@@ -266,6 +275,9 @@ TENON_API void tenon_tcp_abort(struct tenon_tcp *conn)
 
 /* ---- RECEIVE --------------------------------------------------------------------------------------------- */
 
+/* A window with room for so many is nothing that stops a peer soon. */
+enum { API_AHEAD_SEGMENTS = 16 };
+
 TENON_API void tenon_tcp_consumed(struct tenon_tcp *conn, tenon_u32 bytes)
 {
     tenon_u32 edge, left, few;
@@ -273,10 +285,14 @@ TENON_API void tenon_tcp_consumed(struct tenon_tcp *conn, tenon_u32 bytes)
     if (conn->state == TENON_TCP_CLOSED)
         return;
     conn->rcv_unconsumed -= tn_min(bytes, conn->rcv_unconsumed);
-    left = tn_seq_lt(conn->rcv_nxt, conn->rcv_adv) ? conn->rcv_adv - conn->rcv_nxt : 0;
+    left = conn->rcv_adv - conn->rcv_nxt;
+    if (left & 0x80000000UL)
+        left = 0;
+    if (left >= (tenon_u32)API_AHEAD_SEGMENTS * conn->mss)
+        return;
     /* 9293-SWS-6: tell the peer when it may soon be stopped by what it knows of the window. Otherwise the
      * next ACK will say it. */
-    few = tn_min(tn_tcp_opt(conn, TENON_TCP_RCV_BUF) / 2, 16UL * conn->mss);
+    few = tn_min(tn_tcp_opt(conn, TENON_TCP_RCV_BUF) / 2, (tenon_u32)API_AHEAD_SEGMENTS * conn->mss);
     if (left >= few)
         return;
     edge = tn_tcp_rcv_edge(conn);

@@ -59,7 +59,7 @@ TENON_INTERNAL struct tn_tcp_ends *tn_tcp_find(struct tenon *stack, const struct
     return tn_tcp_find_hash(stack, local, remote, tn_tcp_hash(stack, local, remote));
 }
 
-TENON_INTERNAL void tn_tcp_make_ready(struct tenon_tcp *conn)
+TENON_INTERNAL_HOT void tn_tcp_make_ready(struct tenon_tcp *conn)
 {
     struct tn_tcp_state *tcp = &conn->stack->tcp;
 
@@ -408,6 +408,7 @@ TENON_INTERNAL int tn_tcp_init(struct tenon *stack)
     struct tn_tcp_state *tcp = &stack->tcp;
 
     tn_htab_init(&tcp->conns, stack->ops->mem_get, stack->ops->mem_put, stack->host);
+    tn_fast_init(stack);
     tcp->ready_last = &tcp->ready_first;
     tcp->tw_last = &tcp->tw_first;
     tcp->rest_last = &tcp->rest_first;
@@ -451,6 +452,7 @@ TENON_INTERNAL void tn_tcp_fini(struct tenon *stack)
     while (tcp->listeners != NULL)
         tenon_tcp_listener_close(tcp->listeners);
     tn_tcp_reap(stack);
+    tn_fast_fini(stack);
     tn_fastopen_fini(stack);
     conn_free_spares(stack, &tcp->spare_flights, sizeof(struct tn_flight));
     conn_free_spares(stack, &tcp->spare_conns, sizeof(struct tenon_tcp));

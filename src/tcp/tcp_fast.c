@@ -13,8 +13,13 @@
 
 enum {
     FAST_SPANS = 32,
-    FAST_LINE = 64    /* of a cache */
+    FAST_LINE = 64,                  /* of a cache */
+    FAST_FAR_SHIFT = 30,             /* a quarter of sequence space */
+    FAST_NEAR = 256,                 /* slots; what fewer connections than half of them need stays in the caches */
+    FAST_RECENT_SHIFT = 17           /* the upper half of a product is the better one */
 };
+
+#define FAST_RECENT_MAX 32768UL      /* slots; what a cache has room for */
 
 /* tn_flight.usual */
 enum { FAST_NO, FAST_USUAL };
@@ -22,11 +27,10 @@ enum { FAST_NO, FAST_USUAL };
 /* A segment that may be the one that was expected. */
 struct fast_seg {
     const struct tenon_frame *frame;
-    const tenon_u8 *ip, *tcp;
+    const tenon_u8 *tcp;
     tenon_u32 at, len;               /* payload: where it begins in the frame, and its bytes */
     tenon_u32 seq, ack, wnd;
-    tenon_u32 ts_val;                /* 0: there is no timestamp */
-    unsigned has_timestamp;
+    tenon_u32 ts_val;                /* only of a connection with timestamps */
 };
 
 /* ---- whose it is ---------------------------------------------------------------------------------------------- */
@@ -41,23 +45,28 @@ static int fast_is_between(const struct tenon_tcp *conn, const tenon_u8 *ip)
 }
 
 /* A guess, and not keyed: who makes ours miss on purpose gains nothing but the keyed hash. */
-static unsigned fast_slot(tenon_u32 remote, tenon_u32 ports)
+static struct tenon_tcp **fast_slot(const struct tenon *stack, tenon_u32 remote, tenon_u32 ports)
 {
     const tenon_u32 mix = (remote ^ ports ^ ports >> 16) * 0x9E3779B1UL;
 
-    return (unsigned)(mix >> 16) & (TN_TCP_RECENT - 1U);
+    return &stack->tcp.recent[mix >> FAST_RECENT_SHIFT & stack->tcp.recent_mask];
 }
 
-static unsigned fast_slot_of(const struct tenon_tcp *conn)
+static struct tenon_tcp **fast_slot_of_packet(const struct tenon *stack, const tenon_u8 *ip)
+{
+    return fast_slot(stack, get32be(ip + 12), get32be(ip + TN_IP4_BYTES));
+}
+
+static struct tenon_tcp **fast_slot_of(const struct tenon_tcp *conn)
 {
     const tenon_u32 ports = conn->ends.node.word;
 
-    return fast_slot(conn->path->dst.w[3], ports << 16 | ports >> 16);
+    return fast_slot(conn->stack, conn->path->dst.w[3], ports << 16 | ports >> 16);
 }
 
 TENON_INTERNAL void tn_fast_forget(struct tenon_tcp *conn)
 {
-    struct tenon_tcp **slot = &conn->stack->tcp.recent[fast_slot_of(conn)];
+    struct tenon_tcp **slot = fast_slot_of(conn);
 
     if (*slot == conn)
         *slot = NULL;
@@ -66,7 +75,7 @@ TENON_INTERNAL void tn_fast_forget(struct tenon_tcp *conn)
 TENON_INTERNAL void tn_fast_remember(struct tenon_tcp *conn)
 {
     if (conn->ends.is_v4)
-        conn->stack->tcp.recent[fast_slot_of(conn)] = conn;
+        *fast_slot_of(conn) = conn;
 }
 
 /* That these ends may talk to each other here was found out layer by layer. */
@@ -76,6 +85,54 @@ TENON_INTERNAL int tn_fast_is_heard(const struct tenon_tcp *conn, const struct t
 
     return conn->state != TENON_TCP_CLOSED && path->heard_gen == conn->stack->link.gen &&
            path->heard_netif == netif->index && path->heard_local == conn->ends.local.w[3];
+}
+
+static size_t fast_recent_bytes(tenon_u32 mask)
+{
+    return ((size_t)mask + 1) * sizeof(struct tenon_tcp *);
+}
+
+TENON_INTERNAL size_t tn_fast_bytes(const struct tenon *stack)
+{
+    return stack->tcp.recent == stack->tcp.recent_few ? 0 : fast_recent_bytes(stack->tcp.recent_mask);
+}
+
+static void fast_free_recent(struct tenon *stack)
+{
+    const size_t bytes = tn_fast_bytes(stack);
+
+    if (bytes > 0)
+        tn_mem_put(stack, stack->tcp.recent, bytes);
+}
+
+TENON_INTERNAL void tn_fast_fini(struct tenon *stack)
+{
+    fast_free_recent(stack);
+    tn_fast_init(stack);
+}
+
+TENON_INTERNAL void tn_fast_init(struct tenon *stack)
+{
+    stack->tcp.recent = stack->tcp.recent_few;
+    stack->tcp.recent_mask = TN_TCP_RECENT - 1;
+}
+
+/* Nothing moves to the larger table: it fills up with who is heard of. Without memory the old one will do. */
+TENON_INTERNAL void tn_fast_grow(struct tenon *stack)
+{
+    struct tn_tcp_state *tcp = &stack->tcp;
+    const tenon_u32 mask = 2 * tcp->recent_mask + 1;
+    struct tenon_tcp **table;
+
+    if (tcp->nconns <= tcp->recent_mask / 2 || mask >= FAST_RECENT_MAX)
+        return;
+    table = (struct tenon_tcp **)tn_mem_get(stack, fast_recent_bytes(mask));
+    if (table == NULL)
+        return;
+    memset(table, 0, fast_recent_bytes(mask));
+    fast_free_recent(stack);
+    tcp->recent = table;
+    tcp->recent_mask = mask;
 }
 
 /* Of an IPv4 packet without options, and of TCP without any flag but ACK and PSH. */
@@ -99,7 +156,7 @@ static struct tenon_tcp *fast_find_keyed(struct tenon *stack, const tenon_u8 *ip
 
 static struct tenon_tcp *fast_find(struct tenon *stack, const tenon_u8 *ip)
 {
-    struct tenon_tcp **slot = &stack->tcp.recent[fast_slot(get32be(ip + 12), get32be(ip + TN_IP4_BYTES))];
+    struct tenon_tcp **slot = fast_slot_of_packet(stack, ip);
     struct tenon_tcp *conn = *slot;
 
     if (TENON_LIKELY(conn != NULL && fast_is_between(conn, ip)))
@@ -110,102 +167,142 @@ static struct tenon_tcp *fast_find(struct tenon *stack, const tenon_u8 *ip)
     return conn;
 }
 
-/* What a segment asks of its connection and of its block: on their way while others are looked up, and none is waited
- * for. */
+/* What a segment asks of its connection, and of its block. */
 static void fast_fetch(const struct tenon_tcp *conn)
 {
+    TENON_PREFETCH(&conn->ends);
+    TENON_PREFETCH(&conn->stack);
     TENON_PREFETCH(&conn->events);
     TENON_PREFETCH(&conn->timer);
+    TENON_PREFETCH(&conn->path_mtu);
 }
 
 static void fast_fetch_block(const struct tn_flight *flight)
 {
-    const tenon_u8 *const block = (const tenon_u8 *)flight;
-    size_t at;
+    const tenon_u8 *const hot = (const tenon_u8 *)&flight->prev;
 
-    for (at = 0; at < offsetof(struct tn_flight, few_pieces); at += FAST_LINE)
-        TENON_PREFETCH(block + at);
+    TENON_PREFETCH(hot);
+    TENON_PREFETCH(hot + FAST_LINE);
+    TENON_PREFETCH(hot + (size_t)2 * FAST_LINE);
+    TENON_PREFETCH(hot + (size_t)3 * FAST_LINE);
+    TENON_PREFETCH(&flight->few[1]);
+    TENON_PREFETCH(&flight->few_pieces[0]);
 }
 
+/* Addresses and ports: segments of one connection often come one after the other. */
+TENON_INLINE int fast_same_ends(const tenon_u8 *ip, const tenon_u8 *before)
+{
+    return get32raw(ip + TN_IP4_BYTES) == get32raw(before + TN_IP4_BYTES) &&
+           get32raw(ip + 12) == get32raw(before + 12) && get32raw(ip + 16) == get32raw(before + 16);
+}
+
+/* The IP header of a frame that is long enough to be one of ours, or NULL. */
+TENON_INLINE const tenon_u8 *fast_ip_of(const struct tenon_frame *frame, tenon_u32 link)
+{
+    if (frame->nspans == 0 || frame->spans->len < link + TN_IP4_BYTES + TN_TCP_BYTES)
+        return NULL;
+    return tenon_span_data(frame->spans) + link;
+}
+
+/* Before they are asked for. */
+static void fast_send_for(struct tenon *stack, const struct tenon_frame *frames, struct tenon_tcp **conns, unsigned n,
+                          tenon_u32 link)
+{
+    unsigned i;
+
+    for (i = 0; i < n; i++) {
+        const tenon_u8 *ip = fast_ip_of(&frames[i], link);
+
+        conns[i] = ip != NULL ? *fast_slot_of_packet(stack, ip) : NULL;
+        if (conns[i] == NULL)
+            continue;
+        fast_fetch(conns[i]);
+        TENON_PREFETCH(ip - link);
+        TENON_PREFETCH(ip + TN_IP4_BYTES + TN_TCP_BYTES);
+    }
+}
+
+/* With many connections nothing is near: then it is looked up in steps, each of which needs memory that the one before
+ * it has sent for. */
 TENON_INTERNAL void tn_fast_look(struct tenon *stack, const struct tn_netif *netif, const struct tenon_frame *frames,
                                  struct tenon_tcp **conns, unsigned n)
 {
     const tenon_u32 link = (netif->conf.caps & TENON_CAP_NO_LINK) ? 0 : TN_ETH_BYTES;
+    const int is_far = !TENON_SMALL && n > 1 && stack->tcp.recent_mask >= FAST_NEAR;
+    const tenon_u8 *before = NULL;
     unsigned i;
 
+    if (is_far)
+        fast_send_for(stack, frames, conns, n, link);
     for (i = 0; i < n; i++) {
-        const struct tenon_frame *frame = &frames[i];
+        const tenon_u8 *ip = fast_ip_of(&frames[i], link);
 
-        conns[i] = NULL;
-        if (frame->nspans > 0 && frame->spans->len >= link + TN_IP4_BYTES + TN_TCP_BYTES)
-            conns[i] = fast_find(stack, tenon_span_data(frame->spans) + link);
-        if (conns[i] != NULL)
-            fast_fetch(conns[i]);
-    }
-    for (i = 0; i < n; i++)
-        if (conns[i] != NULL && conns[i]->flight != NULL)
+        if (!TENON_SMALL && ip != NULL && before != NULL && fast_same_ends(ip, before)) {
+            conns[i] = conns[i - 1];
+            continue;
+        }
+        before = ip;
+        conns[i] = ip != NULL ? fast_find(stack, ip) : NULL;
+        if (is_far && conns[i] != NULL && conns[i]->flight != NULL)
             fast_fetch_block(conns[i]->flight);
+    }
 }
 
 /* ---- what has come ------------------------------------------------------------------------------------------ */
 
-/* IPv4 without options, in one piece, carrying TCP; nothing marked by the network. @return 0: something else */
-static int fast_parse_ip4(const tenon_u8 *p, tenon_u32 bytes, tenon_u32 *total)
+/* To our Ethernet address, IPv4 without options, in one piece, carrying TCP; nothing marked by the network; and as long
+ * as it says, with `headers` bytes of IP and TCP at hand. */
+static int fast_parse_ip4(const struct tn_netif *netif, const struct tn_fast_rx *rx, tenon_u32 link, tenon_u32 headers)
 {
-    const tenon_u32 first = get32be(p);
+    const struct tenon_span *head = rx->frame->spans;
+    const tenon_u8 *p = tenon_span_data(head), *ip = p + link;
+    const tenon_u32 first = get32be(ip), total = first & 0xFFFFUL;
 
-    *total = first & 0xFFFFUL;
-    if (first >> 24 != 0x45 || (first & 0x30000UL) == 0x30000UL || p[9] != TN_PROTO_TCP ||
-        (get16be(p + 6) & 0x3FFFUL) != 0)
+    if (link != 0 && (get16be(p + 12) != TN_ETHERTYPE_IP4 || memcmp(p, netif->conf.mac, 6) != 0))
         return 0;
-    return *total >= 40 && *total <= bytes && tn_csum_sum20(p) == 0xFFFFU;
+    if (first >> 24 != 0x45 || (first & 0x30000UL) == 0x30000UL || (get32be(ip + 6) & 0x3FFF00FFUL) != TN_PROTO_TCP)
+        return 0;
+    return total >= headers && total <= rx->bytes - link - rx->merged && head->len >= link + headers &&
+           tn_csum_sum20(ip) == 0xFFFFU;
 }
 
-/* TCP with no flag but ACK and PSH, and no option but timestamps, of which `bytes` are at hand. */
-static int fast_parse_tcp(struct fast_seg *seg, tenon_u32 bytes)
-{
-    const tenon_u8 *p = seg->tcp;
-    const tenon_u32 word = get32be(p + 12), header = word >> 28 << 2;    /* data offset, flags, window */
-
-    if ((word >> 16 & 0xFFU & ~(unsigned)TN_TCP_PSH) != TN_TCP_ACK)
-        return 0;
-    seg->ts_val = 0;
-    seg->has_timestamp = header == TN_TCP_BYTES + TN_TCP_TIMESTAMP_BYTES;
-    if (seg->has_timestamp) {
-        if (bytes < header || get32be(p + TN_TCP_BYTES) != TN_TCP_TIMESTAMP_ALONE)
-            return 0;
-        seg->ts_val = get32be(p + TN_TCP_BYTES + 4);
-    } else if (header != TN_TCP_BYTES) {
-        return 0;
-    }
-    seg->seq = get32be(p + 4);
-    seg->ack = get32be(p + 8);
-    seg->wnd = word & 0xFFFFUL;
-    seg->at += header;
-    seg->len -= header;
-    return 1;
-}
-
-/* A frame whose first span is as long as both headers are without options: tn_fast_look() has seen to that. */
+/* TCP with no flag but ACK and PSH, and with timestamps alone or no options, as was agreed on. The frame is long enough
+ * for both headers without options: tn_fast_look() has seen to that. @return 0: something else */
 static int fast_parse(struct fast_seg *seg, const struct tn_netif *netif, const struct tn_fast_rx *rx)
 {
     const tenon_u32 link = (netif->conf.caps & TENON_CAP_NO_LINK) ? 0 : TN_ETH_BYTES;
-    const struct tenon_span *head = rx->frame->spans;
-    const tenon_u8 *p = tenon_span_data(head);
-    tenon_u32 total;
+    const tenon_u8 *ip = tenon_span_data(rx->frame->spans) + link, *tcp = ip + TN_IP4_BYTES;
+    const tenon_u32 word = get32be(tcp + 12);    /* data offset, flags, window */
+    const tenon_u32 headers = (word >> 28 << 2) + TN_IP4_BYTES;
 
-    if ((p[link + TN_IP4_BYTES + 13] & ~(unsigned)TN_TCP_PSH) != TN_TCP_ACK)
-        return 0;    /* most of what comes to nothing here ends here: what opens and closes connections */
-    if (link != 0 && (get16be(p + 12) != TN_ETHERTYPE_IP4 || memcmp(p, netif->conf.mac, 6) != 0))
+    if ((word & (0x0FFF0000UL & ~((tenon_u32)TN_TCP_PSH << 16))) != (tenon_u32)TN_TCP_ACK << 16)
         return 0;
-    if (!fast_parse_ip4(p + link, rx->bytes - link - rx->merged, &total))
+    if (rx->conn->flags & TN_TCP_F_TIMESTAMPS) {
+        if (headers != TN_IP4_BYTES + TN_TCP_BYTES + TN_TCP_TIMESTAMP_BYTES)
+            return 0;
+    } else if (headers != TN_IP4_BYTES + TN_TCP_BYTES) {
+        return 0;
+    }
+    if (!fast_parse_ip4(netif, rx, link, headers))
         return 0;
     seg->frame = rx->frame;
-    seg->ip = p + link;
-    seg->tcp = seg->ip + TN_IP4_BYTES;
-    seg->at = link + TN_IP4_BYTES;
-    seg->len = rx->merged + total - TN_IP4_BYTES;
-    return fast_parse_tcp(seg, tn_min(head->len - seg->at, seg->len));
+    seg->tcp = tcp;
+    seg->ts_val = 0;
+    seg->seq = get32be(tcp + 4);
+    seg->ack = get32be(tcp + 8);
+    seg->wnd = word & 0xFFFFUL;
+    seg->at = link + headers;
+    seg->len = rx->merged + get16be(ip + 2) - headers;
+    return 1;
+}
+
+/* RFC 7323 5.3: neither missing nor old; one that was not agreed on is none (fast_parse()). */
+static int fast_timestamp_is_good(const struct tenon_tcp *conn, struct fast_seg *seg)
+{
+    if (!(conn->flags & TN_TCP_F_TIMESTAMPS))
+        return 1;
+    seg->ts_val = get32be(seg->tcp + TN_TCP_BYTES + 4);
+    return get32be(seg->tcp + TN_TCP_BYTES) == TN_TCP_TIMESTAMP_ALONE && tn_seq_le(conn->ts_recent, seg->ts_val);
 }
 
 /* ---- whether it was expected ------------------------------------------------------------------------------------- */
@@ -270,16 +367,8 @@ TENON_INTERNAL const char *tn_fast_check(const struct tenon_tcp *conn)
     return "it is taken for a usual connection, and is none";
 }
 
-/* RFC 7323 5.3: neither missing nor old. */
-static int fast_timestamp_is_good(const struct tenon_tcp *conn, const struct fast_seg *seg)
-{
-    if (!(conn->flags & TN_TCP_F_TIMESTAMPS))
-        return 1;    /* one that was not agreed on is ignored, as the general path does */
-    return seg->has_timestamp && tn_seq_le(conn->ts_recent, seg->ts_val);
-}
-
 /* The next in order, within the window, acknowledging what is in flight or nothing new. */
-static int fast_is_predicted(const struct tn_netif *netif, struct tenon_tcp *conn, const struct fast_seg *seg)
+static int fast_is_predicted(const struct tn_netif *netif, struct tenon_tcp *conn, struct fast_seg *seg)
 {
     const tenon_u32 room = conn->rcv_adv - conn->rcv_nxt, acked = seg->ack - conn->snd_una;
 
@@ -292,7 +381,7 @@ static int fast_is_predicted(const struct tn_netif *netif, struct tenon_tcp *con
     return tn_fast_is_heard(conn, netif);
 }
 
-static int fast_csum_good(const struct tenon *stack, const struct fast_seg *seg)
+TENON_HOT int fast_csum_good(const struct tenon *stack, const struct fast_seg *seg)
 {
     const struct tenon_frame *frame = seg->frame;
     const tenon_u32 at = (tenon_u32)(seg->tcp - tenon_span_data(frame->spans));
@@ -309,6 +398,12 @@ static int fast_csum_good(const struct tenon *stack, const struct fast_seg *seg)
 
 /* ---- what it acknowledges -------------------------------------------------------------------------------------- */
 
+/* What is acknowledged: [una, end), of `flight` bytes that were in flight. */
+struct fast_ack {
+    tenon_u32 una, end, flight;
+    tenon_u32 rtt_us;                /* of the newest */
+};
+
 /* RFC 7661: a window that is not used up does not grow. In slow start half of it counts as used. */
 static int fast_is_limited(const struct tenon_tcp *conn, tenon_u32 in_flight)
 {
@@ -316,26 +411,38 @@ static int fast_is_limited(const struct tenon_tcp *conn, tenon_u32 in_flight)
            (conn->cc.cwnd >= conn->cc.ssthresh || 2 * in_flight < conn->cc.cwnd);
 }
 
-/* A window that may not grow has little to learn from an ACK: the congestion control is told of those of a millisecond
- * together, so that its clock goes on. A pacing rate is made anew when the window has changed by a sixteenth. */
-static void fast_tell_cc(struct tenon_tcp *conn, const struct tn_ack *ack)
+/* A pacing rate is made anew when the window has changed by a sixteenth, and once in a millisecond. */
+static void fast_tell_now(struct tenon_tcp *conn, tenon_u32 una, tenon_u32 in_flight, tenon_u32 rtt_us)
 {
     struct tn_flight *flight = conn->flight;
     const tenon_u32 now_ms = conn->stack->now_ms;
-    const int limited = fast_is_limited(conn, ack->flight);
+    struct tn_ack ack;
 
-    if (limited && flight->told_ms == now_ms) {
-        conn->flags &= ~(tenon_u32)TN_TCP_F_CWND_LIMITED;
-        flight->untold += ack->acked;
-        return;
-    }
-    tn_tcp_tell_acked(conn, ack);
+    ack.una = una;
+    ack.flight = in_flight;
+    ack.acked = ack.delivered = conn->snd_una - una;
+    ack.lost = ack.ce = 0;
+    ack.fresh_rtt_us = rtt_us;
+    tn_path_confirm(conn->stack, conn->path);
+    tn_tcp_tell_acked(conn, &ack);
     conn->flags &= ~(tenon_u32)TN_TCP_F_CWND_LIMITED;
     if (flight->told_ms == now_ms && conn->cc.cwnd - flight->paced_cwnd + conn->cc.cwnd / 16 <= conn->cc.cwnd / 8)
         return;
     flight->told_ms = now_ms;
     flight->paced_cwnd = conn->cc.cwnd;
     tn_pace_update(conn);
+}
+
+/* A window that may not grow has little to learn from an ACK: the congestion control is told of those of a millisecond
+ * together, so that its clock goes on. So is the neighbour. */
+static void fast_tell(struct tenon_tcp *conn, const struct fast_ack *acked)
+{
+    struct tn_flight *flight = conn->flight;
+
+    if (flight->told_ms == conn->stack->now_ms && fast_is_limited(conn, acked->flight))
+        flight->untold += acked->end - acked->una;
+    else
+        fast_tell_now(conn, acked->una, acked->flight, acked->rtt_us);
 }
 
 /* The records of what is acknowledged go. @return the last of them: the one that left last */
@@ -351,71 +458,79 @@ static const struct tn_sent *fast_take_records(struct tn_flight *flight, tenon_u
         if (record->end == ack || flight->first == flight->last)
             break;
     }
+    if (flight->first == flight->last)
+        flight->first = flight->last = 0;    /* so that few have to be near */
     flight->edge = flight->first;
     return record;
 }
 
 /* RFC 6298 2, RFC 8985 6.2 steps 1 and 2: what the arrival of the newest says. */
-static void fast_take_rtt(struct tenon_tcp *conn, struct tn_ack *ack, const struct tn_sent *newest)
+static void fast_take_rtt(struct tenon_tcp *conn, struct fast_ack *acked, const struct tn_sent *newest)
 {
     struct tn_flight *flight = conn->flight;
-    const tenon_u32 now = conn->stack->now_us, sent_us = newest->sent_us, size = newest->size;
-    const tenon_u32 end = ack->una + ack->acked, rtt_us = tn_max(1, now - sent_us);
+    const tenon_u32 now = conn->stack->now_us, sent_us = newest->sent_us;
+    const tenon_u32 size = tn_min(acked->end - acked->una, newest->size);
 
     if (!flight->rack_valid || tn_seq_le(flight->rack_sent_us, sent_us)) {
         flight->rack_valid = 1;
         flight->rack_sent_us = sent_us;
-        flight->rack_end = end;
+        flight->rack_end = acked->end;
         flight->rack_rtt_us = now - sent_us;
     }
     flight->tlp_sampled = 1;
-    ack->fresh_rtt_us = rtt_us;
-    if (conn->mtu_acked < tn_min(ack->acked, size))
-        conn->mtu_acked = (tenon_u16)tn_min(ack->acked, size);
-    tn_tcp_take_min_rtt(conn, rtt_us);
-    if (!(conn->flags & TN_TCP_F_RTT_TIMING) || !tn_seq_gt(end, flight->rtt_seq))
+    acked->rtt_us = tn_max(1, now - sent_us);
+    if (conn->mtu_acked < size)
+        conn->mtu_acked = (tenon_u16)size;
+    tn_tcp_take_min_rtt(conn, acked->rtt_us);
+    if (!(conn->flags & TN_TCP_F_RTT_TIMING) || !tn_seq_gt(acked->end, flight->rtt_seq))
         return;
     conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
-    tn_tcp_rtt_sample(conn, tn_max(1, now - flight->rtt_start_us));
+    tn_tcp_rtt_sample(conn, now - flight->rtt_start_us);
 }
 
-/* The marks of recovery lie behind what is acknowledged, and go along with it. */
-static void fast_move_marks(struct tn_flight *flight, tenon_u32 una, tenon_u32 ack)
+static void fast_pull_marks(struct tn_flight *flight, tenon_u32 una)
 {
-    flight->rtx_nxt = flight->lost_edge = ack;
     flight->recover = tn_seq_max(flight->recover, una);
     flight->ecn_recover = tn_seq_max(flight->ecn_recover, una);
-    flight->again_high = tn_seq_max(flight->again_high, ack);
-    flight->reno_sacked = 0;
+    flight->again_high = tn_seq_max(flight->again_high, una);
 }
 
-/* RFC 9293 3.10.7.4, fifth step, and what follows from it: up to `to`, and of that data up to `data_end`. */
-static void fast_take_ack(struct tenon_tcp *conn, tenon_u32 to, tenon_u32 data_end)
+/* The marks of recovery lie behind what is acknowledged. Two go along with it; the others, which say no more than that
+ * they lie there, before they are so far behind that they would seem to lie ahead. */
+static void fast_move_marks(struct tn_flight *flight, tenon_u32 una, tenon_u32 end)
+{
+    flight->rtx_nxt = flight->lost_edge = end;
+    flight->reno_sacked = 0;
+    if (((una - flight->recover) | (una - flight->ecn_recover) | (una - flight->again_high)) >> FAST_FAR_SHIFT)
+        fast_pull_marks(flight, una);
+}
+
+/* RFC 9293 3.10.7.4, fifth step, and what follows from it: up to `end`, and of that data up to `data_end`. */
+static void fast_take_ack(struct tenon_tcp *conn, tenon_u32 end, tenon_u32 data_end)
 {
     struct tenon *stack = conn->stack;
     struct tn_flight *flight = conn->flight;
     const struct tn_sent *newest;
-    struct tn_ack ack;
+    struct fast_ack acked;
 
-    ack.una = conn->snd_una;
-    ack.flight = conn->snd_nxt - conn->snd_una;
-    ack.acked = ack.delivered = to - conn->snd_una;
-    ack.lost = ack.ce = 0;
-    conn->snd_una = to;
+    acked.una = conn->snd_una;
+    acked.end = end;
+    acked.flight = conn->snd_nxt - acked.una;
+    conn->snd_una = end;
     conn->progress_ms = stack->now_ms;
-    flight->total_delivered += ack.acked;
-    fast_move_marks(flight, ack.una, to);
-    newest = fast_take_records(flight, to);
+    flight->total_delivered += end - acked.una;
+    fast_move_marks(flight, acked.una, end);
+    newest = fast_take_records(flight, end);
     tn_sendq_pop(conn, data_end);
-    tn_path_confirm(stack, conn->path);
-    if (!tn_tcp_fin_acked(
-            conn)) { /* after that nothing is sent: no window has to be computed, nor how long to wait */
-        fast_take_rtt(conn, &ack, newest);
-        fast_tell_cc(conn, &ack);
+    if (!tn_tcp_fin_acked(conn)) {
+        fast_take_rtt(conn, &acked, newest);
+        fast_tell(conn, &acked);
+    } else {    /* nothing will be sent: no window has to be computed, nor how long to wait */
+        tn_path_confirm(stack, conn->path);
     }
-    if (ack.acked == ack.flight) {
-        conn->flight->rack_valid = 0;    /* times mean something for half an hour only */
-        tn_tcp_disarm_rtx(conn);
+    conn->flags &= ~(tenon_u32)(TN_TCP_F_CWND_LIMITED | TN_TCP_F_RTX_ARMED | TN_TCP_F_PERSIST);
+    if (end == conn->snd_nxt) {
+        flight->rack_valid = 0;    /* times mean something for half an hour only */
     } else {
         tn_tcp_arm_usual(conn, 1);
     }
@@ -444,29 +559,47 @@ TENON_INTERNAL int tn_fast_ack(struct tenon_tcp *conn, const struct tn_seg *seg)
 
 /* ---- what it brings --------------------------------------------------------------------------------------------- */
 
-/* What has been put together has its headers in a span of their own; so have frames of many ports. */
-static void fast_text(struct tenon_tcp *conn, const struct fast_seg *seg, tenon_u32 merged)
+/* The payload, where it is not a part of the only span. What has been put together has its headers in a span of their
+ * own; so have frames of many ports. @return as tn_tcp_deliver() */
+static int fast_deliver_many(struct tenon_tcp *conn, const struct fast_seg *seg, tenon_u32 merged)
 {
     const struct tenon_frame *frame = seg->frame;
-    const tenon_u32 one = frame->seg_kind != TENON_SEG_NONE ? frame->seg_bytes : seg->len;
     const struct tenon_span *payload = frame->spans + 1;
     struct tenon_span spans[TN_RX_SPANS_MAX];
     unsigned n = frame->nspans - 1U;
     struct tn_gather to;
 
-    if (n == 0) {
-        spans[0] = frame->spans[0];
-        spans[0].off += seg->at;
-        spans[0].len = seg->len;
-        payload = spans;
-        n = 1;
-    } else if (merged == 0 && !(n == 1 && seg->at == frame->spans->len && payload->len == seg->len)) {
+    if (merged == 0 && !(n == 1 && seg->at == frame->spans->len && payload->len == seg->len)) {
         tn_gather_init(&to, spans, TN_RX_SPANS_MAX);
         tn_spans_slice(&to, frame->spans, frame->nspans, seg->at, seg->len);
         payload = spans;
         n = to.n;
     }
-    if (tn_tcp_deliver(conn, payload, n, seg->len))
+    return tn_tcp_deliver(conn, payload, n, seg->len);
+}
+
+/* The same of a frame of one span. */
+TENON_HOT int fast_deliver(struct tenon_tcp *conn, const struct tenon_frame *frame, tenon_u32 at, tenon_u32 len)
+{
+    struct tenon_span span;
+
+    span.buf = frame->spans->buf;
+    span.off = frame->spans->off + at;
+    span.len = len;
+    return tn_tcp_deliver(conn, &span, 1, len);
+}
+
+TENON_HOT void fast_text(struct tenon_tcp *conn, const struct fast_seg *seg, tenon_u32 merged)
+{
+    const struct tenon_frame *frame = seg->frame;
+    const tenon_u32 one = frame->seg_kind != TENON_SEG_NONE ? frame->seg_bytes : seg->len;
+    int alive;
+
+    if (TENON_LIKELY(frame->nspans == 1))
+        alive = fast_deliver(conn, frame, seg->at, seg->len);
+    else
+        alive = fast_deliver_many(conn, seg, merged);
+    if (alive)
         tn_tcp_acknowledge(conn, one);
 }
 
@@ -571,6 +704,8 @@ static tenon_u32 fast_bytes(const struct tenon_tcp *conn, const struct tn_netif 
 
     if (in_flight >= most || !fast_is_awake(conn))
         return 0;
+    if (!TENON_SMALL && unsent <= tn_min(len, most - in_flight) && fast_small_may_leave(conn, in_flight))
+        return unsent;
     if (unsent > len)
         len = tn_tcp_frame_limit(conn, netif);
     len = tn_min(tn_min(unsent, most - in_flight), len);
@@ -633,7 +768,7 @@ static void fast_prepare(struct tenon_tcp *conn, const struct tn_tcp_way *way)
 
 /* The headers of a segment of `len` bytes, which begin TN_ETH_BYTES before an IP header at p. What they say is
  * looked up first: bytes that are written could be anything, as far as a compiler knows. */
-static void fast_fill(struct tenon_tcp *conn, tenon_u8 *p, tenon_u32 len, unsigned flags)
+TENON_HOT void fast_fill(struct tenon_tcp *conn, tenon_u8 *p, tenon_u32 len, unsigned flags)
 {
     struct tn_header *header = &conn->flight->header;
     const tenon_u32 seq = conn->snd_nxt, ack = conn->rcv_nxt - conn->flight->rcv_held;
@@ -718,7 +853,7 @@ static int fast_send_long(struct tenon_tcp *conn, const struct tn_tcp_way *way, 
 
 /* A segment of so few bytes that they are copied behind its headers; 0 for a bare acknowledgement. There is room in
  * the burst. @return 0: no buffer */
-static int fast_send_short(struct tenon_tcp *conn, const struct tn_tcp_way *way, tenon_u32 len, unsigned flags)
+TENON_HOT int fast_send_short(struct tenon_tcp *conn, const struct tn_tcp_way *way, tenon_u32 len, unsigned flags)
 {
     const tenon_u32 link = way->mac != NULL ? TN_ETH_BYTES : 0, tcp_bytes = conn->flight->header.tcp_bytes;
     struct tenon_buf *buf = tn_buf_get(conn->stack);
@@ -744,31 +879,50 @@ static int fast_send_short(struct tenon_tcp *conn, const struct tn_tcp_way *way,
     return 1;
 }
 
-static int fast_send(struct tenon_tcp *conn, const struct tn_tcp_way *way, tenon_u32 len)
+TENON_HOT int fast_send(struct tenon_tcp *conn, const struct tn_tcp_way *way, tenon_u32 len)
 {
     if (len <= tn_min(conn->stack->conf.tcp_copy_max, conn->mss))
         return fast_send_short(conn, way, len, TN_TCP_ACK);
     return fast_send_long(conn, way, len);
 }
 
-/* What tcp_output.c does after a data segment has left. */
-static void fast_sent(struct tenon_tcp *conn, tenon_u32 len)
+/* The first of a flight has a record of its own; what it says of rates nobody asks for (fast_is_plain()). */
+TENON_HOT void fast_record(struct tenon_tcp *conn, tenon_u32 end, tenon_u32 size)
 {
-    const struct tenon *stack = conn->stack;
     struct tn_flight *flight = conn->flight;
-    const tenon_u32 nxt = conn->snd_nxt;
+    const tenon_u32 last = flight->last;
+    struct tn_sent *record;
+
+    if (TENON_SMALL || flight->first != last) {
+        tn_flight_sent(conn, end);
+        return;
+    }
+    record = tn_flight_at(flight, last);
+    flight->last = last + 1;
+    record->end = end;
+    record->sent_us = conn->stack->now_us;
+    record->size = (tenon_u16)size;
+}
+
+/* What tcp_output.c does after a data segment has left. */
+TENON_HOT void fast_sent(struct tenon_tcp *conn, tenon_u32 len)
+{
+    const tenon_u32 now_us = conn->stack->now_us, now_ms = conn->stack->now_ms;
+    const tenon_u32 nxt = conn->snd_nxt, flags = conn->flags, size = tn_min(len, conn->mss);
+    struct tn_flight *flight = conn->flight;
 
     if (conn->snd_una == nxt)
-        conn->progress_ms = stack->now_ms;
-    tn_flight_sent(conn, nxt + len);
-    if (!(conn->flags & TN_TCP_F_RTT_TIMING)) {
+        conn->progress_ms = now_ms;
+    if (!(flags & TN_TCP_F_RTT_TIMING)) {
         flight->rtt_seq = nxt;
-        flight->rtt_start_us = stack->now_us;
+        flight->rtt_start_us = now_us;
     }
-    conn->flags |= TN_TCP_F_RTT_TIMING;
+    conn->flags = flags | TN_TCP_F_RTT_TIMING;
+    flight->last_snd_ms = now_ms;
+    if (flight->mtu_sent < size)
+        flight->mtu_sent = (tenon_u16)size;
+    fast_record(conn, nxt + len, size);
     conn->snd_nxt = nxt + len;
-    flight->last_snd_ms = stack->now_ms;
-    flight->mtu_sent = (tenon_u16)tn_max(flight->mtu_sent, tn_min(len, conn->mss));
 }
 
 /* One segment of new data, if windows and pacing let it go. @return 0: it has not left */

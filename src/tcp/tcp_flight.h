@@ -109,35 +109,17 @@ enum { TN_FLIGHT_FEW = 4, TN_AGAIN_MAX = 1024, TN_SENDQ_FEW = 8 };
  * or an ACK looks up its own ends only. */
 struct tn_flight {
     struct tenon_tcp *conn;
-    struct tn_flight *next, **prev;    /* list of those at rest; prev NULL: in use */
+    struct tn_flight *next;      /* list of those at rest */
 
-    /* The marks of tcp_internal.h, snd_una where there is no block. */
-    tenon_u32 recover, rtx_nxt, lost_edge;
     tenon_u32 rto_una;           /* snd_una at the last timeout */
     tenon_u32 first_dup_nxt;     /* snd_nxt at the first duplicate ACK: what is sent from then on is limited
                                     transmit (RFC 3042), and counts for no loss */
-    tenon_u32 reno_sacked;       /* bytes that duplicate ACKs say have left the network (no SACK) */
-    tenon_u32 ecn_recover;       /* no further reduction for ECE before this is acknowledged */
-    struct tn_sack *sack;        /* NULL: nothing is SACKed */
     tenon_u32 snd_up;            /* TN_TCP_F_URGENT_SND */
-    tenon_u32 total_delivered, total_lost;    /* since there is the block; all, if the congestion control has words
-                                                 besides it */
-
-    /* Time */
-    tenon_u32 rto_us;            /* before it is backed off */
-    tenon_u32 min_rtt_ms;        /* when min_rtt_us was seen */
-    tenon_u32 rtt_seq, rtt_start_us;    /* TN_TCP_F_RTT_TIMING */
-    tenon_u32 rtx_when;          /* tick of TN_TCP_F_RTX_ARMED */
-    tenon_u32 rto_when;          /* when the RTO is over; rtx_when is that or earlier */
+    tenon_u32 total_lost;        /* see total_delivered */
     tenon_u32 pace_when;         /* of TN_TCP_F_PACE_ARMED */
-    tenon_u32 pace_us, pace_carry;    /* TN_TCP_F_PACING: when the next packet may leave ... */
-    tenon_u32 pace_owed;         /* ... but for these bytes, which have left since */
-    tenon_u32 last_snd_ms;       /* last data segment sent: restart after idle */
     tenon_u32 stalled_ms;        /* TN_TCP_F_STALLED */
-    tenon_u8 rtx_timer;          /* enum tn_rtx_timer */
     tenon_u8 dupacks;
     tenon_u8 phase;              /* enum tenon_trace_phase that was traced last */
-    tenon_u8 usual;              /* not 0: nothing keeps the connection from the way of tcp_fast.c */
 
     /* The handshake, and whoever is closed by the application */
     tenon_u32 iss, irs;
@@ -145,26 +127,16 @@ struct tn_flight {
     tenon_u8 share;              /* listener->shares in which it is counted */
     struct tenon_tcp *queue_next, **queue_prev;    /* the listener's half-open ones, or the orphans */
 
-    /* What was received and not acknowledged in order */
+    /* What was received out of order, or twice */
     struct tn_ooo *ooo;          /* NULL: nothing is out of order */
     tenon_u32 dup_left, dup_right;    /* has arrived twice, and no ACK has said so (RFC 2883); equal: nothing has */
-    tenon_u32 rcv_held;          /* delivered and, by the application's wish, not acknowledged */
-
-    struct tn_sent *ring;        /* record i is ring[i & (cap - 1)]; they cover [snd_una, snd_nxt) */
-    tenon_u32 cap;               /* a power of two */
-    tenon_u32 first, last;       /* records first .. last - 1 exist */
-    tenon_u32 edge;              /* the record that lost_edge lies in */
 
     struct tn_again *again;      /* [again_cap]; NULL: nothing was sent again */
     tenon_u16 again_n, again_cap;
-    tenon_u32 again_bytes;
-    tenon_u32 again_high;        /* HighRxt: everything below has been sent again, or SACKed before */
 
     /* RACK (RFC 8985 5.2) */
-    tenon_u32 rack_sent_us, rack_end, rack_rtt_us;
     tenon_u32 dsack_round;       /* a D-SACK widens the window once before this is acknowledged */
     tenon_u32 reo_wait_us;       /* 0, or how long until something may have to be marked lost */
-    tenon_u8 rack_valid;         /* the three above mean something */
     tenon_u8 reordered;          /* RACK.reordering_seen */
     tenon_u8 reo_mult, reo_persist;
     tenon_u8 dsack_round_runs;
@@ -172,7 +144,6 @@ struct tn_flight {
 
     /* TLP (RFC 8985 7.1) */
     tenon_u8 tlp;                /* enum tn_tlp */
-    tenon_u8 tlp_sampled;        /* there was an RTT sample since the last probe */
     tenon_u32 tlp_from, tlp_end; /* what the last probe has repeated; from == end: nothing */
 
     /* PRR (RFC 9937 6) */
@@ -184,12 +155,7 @@ struct tn_flight {
     tenon_u32 undo_una, undo_again, undo_dsack;
     tenon_u32 undo_cwnd, undo_ssthresh, undo_words[TENON_CC_WORDS];
 
-    tenon_u32 told_ms, untold;   /* when the congestion control heard of ACKs, and bytes acknowledged since */
-    tenon_u32 paced_cwnd;        /* window from which the pacing rate was made */
-    struct tn_header header;
-    struct tn_cwv cwv;           /* RFC 7661 */
     /* Path MTU (tcp_mtu.c) */
-    tenon_u16 mtu_sent;          /* payload of the largest segment sent (RFC 5927 7.2) */
     tenon_u16 mtu_claim;         /* a path MTU that waits for snd_una to time out; 0: none */
     tenon_u32 probe_seq, probe_end;    /* the probe that is out; equal: none */
 
@@ -197,8 +163,45 @@ struct tn_flight {
     tenon_u32 delivered_us, first_sent_us;
     tenon_u32 app_limited;       /* 0, or samples are limited by the application until so much is delivered */
 
+    struct tn_cwv cwv;           /* RFC 7661 */
     tenon_u32 words[TENON_CC_WORDS];    /* of the congestion control, unless it has more */
+
+    /* From here on: what every segment asks for or changes, down to the first record and the first piece. */
+    struct tn_flight **prev;     /* in the list of those at rest; NULL: in use */
+    struct tn_sent *ring;        /* record i is ring[i & (cap - 1)]; they cover [snd_una, snd_nxt) */
+    tenon_u32 cap;               /* a power of two */
+    tenon_u32 first, last;       /* records first .. last - 1 exist */
+    tenon_u32 edge;              /* the record that lost_edge lies in */
     struct tn_sendq sendq;
+    struct tn_sack *sack;        /* NULL: nothing is SACKed */
+    tenon_u32 again_bytes;       /* of what was sent again and is in flight */
+
+    /* The marks of tcp_internal.h, snd_una where there is no block. */
+    tenon_u32 recover, rtx_nxt, lost_edge;
+    tenon_u32 again_high;        /* HighRxt: everything below has been sent again, or SACKed before */
+    tenon_u32 reno_sacked;       /* bytes that duplicate ACKs say have left the network (no SACK) */
+    tenon_u32 ecn_recover;       /* no further reduction for ECE before this is acknowledged */
+    tenon_u32 total_delivered;   /* since there is the block; all, if the congestion control has words besides it */
+    tenon_u32 rcv_held;          /* delivered and, by the application's wish, not acknowledged */
+    tenon_u32 rack_sent_us, rack_end, rack_rtt_us;
+
+    /* Time */
+    tenon_u32 rto_us;            /* before it is backed off */
+    tenon_u32 min_rtt_ms;        /* when min_rtt_us was seen */
+    tenon_u32 rtt_seq, rtt_start_us;    /* TN_TCP_F_RTT_TIMING */
+    tenon_u32 rtx_when;          /* tick of TN_TCP_F_RTX_ARMED */
+    tenon_u32 rto_when;          /* when the RTO is over; rtx_when is that or earlier */
+    tenon_u32 pace_us, pace_carry;    /* TN_TCP_F_PACING: when the next packet may leave ... */
+    tenon_u32 pace_owed;         /* ... but for these bytes, which have left since */
+    tenon_u32 last_snd_ms;       /* last data segment sent: restart after idle */
+    tenon_u32 told_ms, untold;   /* when the congestion control heard of ACKs, and bytes acknowledged since */
+    tenon_u32 paced_cwnd;        /* window from which the pacing rate was made */
+    tenon_u16 mtu_sent;          /* payload of the largest segment sent (RFC 5927 7.2) */
+    tenon_u8 rack_valid;         /* rack_sent_us, rack_end and rack_rtt_us mean something */
+    tenon_u8 tlp_sampled;        /* there was an RTT sample since the last probe */
+    tenon_u8 rtx_timer;          /* enum tn_rtx_timer */
+    tenon_u8 usual;              /* not 0: nothing keeps the connection from the way of tcp_fast.c */
+    struct tn_header header;     /* valid as `usual` says */
 
     /* Not cleared: as much of both as most connections need. */
     struct tn_sent few[TN_FLIGHT_FEW];
@@ -327,8 +330,8 @@ TENON_INTERNAL void tn_pace_update(struct tenon_tcp *conn);
 TENON_INTERNAL int tn_pace_allows(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_pace_sent(struct tenon_tcp *conn, tenon_u32 bytes);
 /* Whether pacing lies so far behind that it need not be asked; then tn_pace_owe() does what tn_pace_sent() does. */
-TENON_INTERNAL int tn_pace_lags(const struct tenon_tcp *conn);
-TENON_INTERNAL void tn_pace_owe(struct tenon_tcp *conn, tenon_u32 bytes);
+TENON_INTERNAL_HOT int tn_pace_lags(const struct tenon_tcp *conn);
+TENON_INTERNAL_HOT void tn_pace_owe(struct tenon_tcp *conn, tenon_u32 bytes);
 /* The most that one frame may carry: what the rate sends in a millisecond, two segments at least. */
 TENON_INTERNAL tenon_u32 tn_pace_quantum(const struct tenon_tcp *conn);
 

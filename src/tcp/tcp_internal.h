@@ -173,11 +173,13 @@ struct tenon_tcp {
     tenon_u32 snd_wnd_max;
     tenon_u32 rttvar4;               /* 4 * RTTVAR, us (RFC 6298) */
     tenon_u32 min_rtt_us;
-    union tn_life life;              /* 248 */
-    tenon_u16 begin_us;              /* of life.brief.begin_ms, or TN_LIFE_HAS_PAST */
-    tenon_u16 peer_mss;              /* from its MSS option, or the default */
     tenon_u16 path_mtu;              /* for which mss was computed */
     tenon_u16 mtu_acked;             /* payload of the largest segment acknowledged (RFC 5927 7.2); 0: none */
+    tenon_u16 peer_mss;              /* from its MSS option, or the default */
+    tenon_u16 begin_us;              /* of life.brief.begin_ms, or TN_LIFE_HAS_PAST */
+
+    /* 256 */
+    union tn_life life;
 };
 
 /* The other end: its address is that of the path. */
@@ -281,7 +283,7 @@ TENON_INTERNAL struct tn_tcp_ends *tn_tcp_find_hash(struct tenon *stack, const s
                                                     const struct tenon_addr *remote, tenon_u32 hash);
 TENON_INTERNAL tenon_u32 tn_tcp_hash(const struct tenon *stack, const struct tenon_addr *local,
                                      const struct tenon_addr *remote);
-TENON_INTERNAL void tn_tcp_make_ready(struct tenon_tcp *conn);
+TENON_INTERNAL_HOT void tn_tcp_make_ready(struct tenon_tcp *conn);
 /* Everything that follows from the MSS option, the path MTU and our options. */
 TENON_INTERNAL void tn_tcp_update_mss(struct tenon_tcp *conn);
 /* The MSS option to send (RFC 9293 3.7.1). */
@@ -389,7 +391,7 @@ TENON_INTERNAL void tn_tcp_read_syn_options(struct tenon_tcp *conn, const struct
 TENON_INTERNAL void tn_tcp_input_synchronized(struct tenon_tcp *conn, struct tn_seg *seg);
 /* Fifth step of SEGMENT ARRIVES. @return 1: go on; 0: the segment, or the connection, is done with */
 TENON_INTERNAL int tn_tcp_ack_input(struct tenon_tcp *conn, struct tn_seg *seg);
-TENON_INTERNAL void tn_tcp_rtt_sample(struct tenon_tcp *conn, tenon_u32 rtt_us);
+TENON_INTERNAL_HOT void tn_tcp_rtt_sample(struct tenon_tcp *conn, tenon_u32 rtt_us);
 /* The RTO that follows from the samples, before it is backed off. */
 TENON_INTERNAL tenon_u32 tn_tcp_rto_us(const struct tenon_tcp *conn);
 /* The shortest round trip that was seen, for five minutes (RFC 8985 6.2 step 1). */
@@ -398,9 +400,10 @@ TENON_INTERNAL void tn_tcp_window_update(struct tenon_tcp *conn, const struct tn
 /* Seventh and eighth: text and FIN, already trimmed to begin at or behind rcv_nxt and to end in the window. */
 TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg);
 /* Hand text, which is the next in order, to the application. @return 0: the connection is gone */
-TENON_INTERNAL int tn_tcp_deliver(struct tenon_tcp *conn, const struct tenon_span *spans, unsigned n, tenon_u32 bytes);
+TENON_INTERNAL_HOT int tn_tcp_deliver(struct tenon_tcp *conn, const struct tenon_span *spans, unsigned n,
+                                      tenon_u32 bytes);
 /* Text has come, in segments of so many bytes: now or later it is acknowledged. */
-TENON_INTERNAL void tn_tcp_acknowledge(struct tenon_tcp *conn, tenon_u32 one);
+TENON_INTERNAL_HOT void tn_tcp_acknowledge(struct tenon_tcp *conn, tenon_u32 one);
 TENON_INTERNAL void tn_tcp_nobody_reads(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_ooo_free(struct tenon_tcp *conn);
 /* [left, right) has arrived once more: the next ACK says so (RFC 2883). */
@@ -450,9 +453,9 @@ TENON_INTERNAL const char *tn_sack_check(const struct tenon_tcp *conn);
 TENON_INTERNAL int tn_sendq_push(struct tenon_tcp *conn, const struct tenon_span *span);
 TENON_INTERNAL tenon_u32 tn_sendq_write(struct tenon_tcp *conn, const tenon_u8 *bytes, tenon_u32 n);
 /* Copy [seq, seq + len), which is queued, to `bytes`; counted. */
-TENON_INTERNAL void tn_sendq_copy(const struct tenon_tcp *conn, tenon_u8 *bytes, tenon_u32 seq, tenon_u32 len);
+TENON_INTERNAL_HOT void tn_sendq_copy(const struct tenon_tcp *conn, tenon_u8 *bytes, tenon_u32 seq, tenon_u32 len);
 /* Everything before `seq` has been acknowledged. */
-TENON_INTERNAL void tn_sendq_pop(struct tenon_tcp *conn, tenon_u32 seq);
+TENON_INTERNAL_HOT void tn_sendq_pop(struct tenon_tcp *conn, tenon_u32 seq);
 /* Collect [seq, seq + len), as far as there is room. No references. */
 TENON_INTERNAL void tn_sendq_slice(const struct tenon_tcp *conn, struct tn_gather *to, tenon_u32 seq, tenon_u32 len);
 TENON_INTERNAL void tn_sendq_free(struct tenon_tcp *conn);
@@ -475,12 +478,12 @@ TENON_INTERNAL void tn_tcp_send_keepalive(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_send_ack(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_send_reset(struct tenon_tcp *conn);
 /* Window that we can offer: the field for an ACK of this number, which moves rcv_adv. */
-TENON_INTERNAL tenon_u16 tn_tcp_window_field(struct tenon_tcp *conn, tenon_u32 ack);
+TENON_INTERNAL_HOT tenon_u16 tn_tcp_window_field(struct tenon_tcp *conn, tenon_u32 ack);
 /* Spans of payload that a frame may have, and its bytes, through this interface. */
 TENON_INTERNAL unsigned tn_tcp_gather_max(const struct tenon_tcp *conn, const struct tn_netif *netif);
 TENON_INTERNAL tenon_u32 tn_tcp_frame_limit(const struct tenon_tcp *conn, const struct tn_netif *netif);
 /* Window that we can offer, as a right edge. */
-TENON_INTERNAL tenon_u32 tn_tcp_rcv_edge(const struct tenon_tcp *conn);
+TENON_INTERNAL_HOT tenon_u32 tn_tcp_rcv_edge(const struct tenon_tcp *conn);
 TENON_INLINE tenon_u32 tn_tcp_ts_now(const struct tenon_tcp *conn)
 {
     return conn->stack->now_ms + conn->ts_offset;
@@ -506,7 +509,11 @@ TENON_INTERNAL int tn_fast_ack(struct tenon_tcp *conn, const struct tn_seg *seg)
 TENON_INTERNAL int tn_fast_output(struct tenon_tcp *conn);
 /* A segment at snd_nxt without data: ACK, or FIN and ACK. @return 1: it has left; 0: it has to be built otherwise */
 TENON_INTERNAL int tn_fast_control(struct tenon_tcp *conn, unsigned flags);
-/* It leaves the table of connections. */
+/* The table of those that were heard of last; there is one connection more; it leaves. */
+TENON_INTERNAL void tn_fast_init(struct tenon *stack);
+TENON_INTERNAL void tn_fast_fini(struct tenon *stack);
+TENON_INTERNAL void tn_fast_grow(struct tenon *stack);
+TENON_INTERNAL size_t tn_fast_bytes(const struct tenon *stack);    /* that it has taken for itself */
 TENON_INTERNAL void tn_fast_forget(struct tenon_tcp *conn);
 /* It has been heard of: the next segment finds it without that table, if nobody else takes the place. */
 TENON_INTERNAL void tn_fast_remember(struct tenon_tcp *conn);
@@ -540,10 +547,10 @@ TENON_INTERNAL void tn_tcp_arm_rtx(struct tenon_tcp *conn);          /* (re)star
 /* Something is in flight: RTO, tail loss probe or reordering window, whichever is next (RFC 8985 8). */
 TENON_INTERNAL void tn_tcp_choose_timer(struct tenon_tcp *conn);
 /* Both, if all is as usual; restart: the RTO begins now. */
-TENON_INTERNAL void tn_tcp_arm_usual(struct tenon_tcp *conn, int restart);
+TENON_INTERNAL_HOT void tn_tcp_arm_usual(struct tenon_tcp *conn, int restart);
 TENON_INTERNAL void tn_tcp_arm_pace(struct tenon_tcp *conn, tenon_u32 us);
 TENON_INTERNAL void tn_tcp_disarm_rtx(struct tenon_tcp *conn);
-TENON_INTERNAL void tn_tcp_arm_delack(struct tenon_tcp *conn);
+TENON_INTERNAL_HOT void tn_tcp_arm_delack(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_disarm_delack(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_arm_idle_ms(struct tenon_tcp *conn, tenon_u32 ms);
 TENON_INTERNAL void tn_tcp_disarm_idle(struct tenon_tcp *conn);

@@ -266,6 +266,7 @@ static struct tenon_tcp *listen_new(struct tenon_tcp_listener *listener, const s
     conn->ts_offset = numbers->ts_offset;
     listen_receive_syn(conn, syn, numbers->iss);
     tn_htab_insert(&stack->tcp.conns, &conn->ends.node, syn->hash);
+    tn_fast_grow(stack);
     tn_fast_remember(conn);
     tn_tcp_set_state(conn, TENON_TCP_SYN_RECEIVED);
     listen_enter_backlog(conn, numbers->share);

@@ -18,7 +18,7 @@ struct output_plan {
 /* ---- the receive window --------------------------------------------------------------------------------- */
 
 /* RFC 9293 3.8.6.2.2: the right edge moves in large steps, and never to the left. */
-TENON_INTERNAL tenon_u32 tn_tcp_rcv_edge(const struct tenon_tcp *conn)
+TENON_INTERNAL_HOT tenon_u32 tn_tcp_rcv_edge(const struct tenon_tcp *conn)
 {
     const tenon_u32 buffer = tn_tcp_opt(conn, TENON_TCP_RCV_BUF);
     const tenon_u32 space = buffer > conn->rcv_unconsumed ? buffer - conn->rcv_unconsumed : 0;
@@ -60,9 +60,19 @@ static tenon_u16 output_window(struct tenon_tcp *conn, tenon_u32 ack, unsigned s
     return (tenon_u16)field;
 }
 
-TENON_INTERNAL tenon_u16 tn_tcp_window_field(struct tenon_tcp *conn, tenon_u32 ack)
+/* Mostly the edge stays: it would move by less than a step, and not to the left. Then rounding may go up,
+ * since the edge that there is lies within the buffer (output_may_round_up()). */
+TENON_INTERNAL_HOT tenon_u16 tn_tcp_window_field(struct tenon_tcp *conn, tenon_u32 ack)
 {
-    return output_window(conn, ack, conn->rcv_wscale);
+    const tenon_u32 adv = conn->rcv_adv, buffer = tn_tcp_opt(conn, TENON_TCP_RCV_BUF);
+    const unsigned scale = conn->rcv_wscale;
+    const tenon_u32 gain = conn->rcv_nxt + buffer - conn->rcv_unconsumed - adv;
+    const tenon_u32 window = adv - ack, field = (window + ((tenon_u32)1 << scale) - 1) >> scale;
+
+    if (TENON_SMALL || TENON_UNLIKELY(gain >= conn->mss || gain >= buffer / 2 || window > 65535UL << scale))
+        return output_window(conn, ack, scale);
+    conn->rcv_adv = ack + (field << scale);
+    return (tenon_u16)field;
 }
 
 /* ---- building ---------------------------------------------------------------------------------------------- */
@@ -783,10 +793,9 @@ static int output_early(struct tenon_tcp *conn)
     return tn_tx_room(conn->stack) > 0;
 }
 
-TENON_INTERNAL int tn_tcp_output(struct tenon_tcp *conn)
+/* @return as tn_tcp_output() */
+static int output_general(struct tenon_tcp *conn)
 {
-    if (tn_fast_output(conn))
-        return 1;
     tn_fast_end(conn);
     conn->stack->tcp.way.path = NULL;
     if (!output_has_way(conn)) {
@@ -824,6 +833,11 @@ TENON_INTERNAL int tn_tcp_output(struct tenon_tcp *conn)
     if (conn->flags & TN_TCP_F_ACK_NOW)
         tn_tcp_send_ack(conn);
     return 1;
+}
+
+TENON_INTERNAL int tn_tcp_output(struct tenon_tcp *conn)
+{
+    return tn_fast_output(conn) || output_general(conn);
 }
 
 /* ---- probes and resets --------------------------------------------------------------------------- */

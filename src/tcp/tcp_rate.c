@@ -100,7 +100,7 @@ enum {
 
 static int pace_is_on(const struct tenon_tcp *conn)
 {
-    return conn->cc.pacing != 0 && conn->cc.pacing != 0xFFFFFFFFUL;
+    return conn->cc.pacing - 1 < 0xFFFFFFFEUL;    /* neither 0 nor all ones */
 }
 
 /* Twice the window per round trip while it doubles, so that pacing is not what holds it back; a fifth more than the
@@ -182,12 +182,12 @@ static void pace_catch_up(struct tenon_tcp *conn)
         pace_from(conn, earliest);
 }
 
-TENON_INTERNAL int tn_pace_lags(const struct tenon_tcp *conn)
+TENON_INTERNAL_HOT int tn_pace_lags(const struct tenon_tcp *conn)
 {
     return (conn->flags & TN_TCP_F_PACING) && pace_is_on(conn) && pace_is_far(conn);
 }
 
-TENON_INTERNAL void tn_pace_owe(struct tenon_tcp *conn, tenon_u32 bytes)
+TENON_INTERNAL_HOT void tn_pace_owe(struct tenon_tcp *conn, tenon_u32 bytes)
 {
     pace_catch_up(conn);
     conn->flight->pace_owed += bytes;

@@ -47,7 +47,7 @@ static int sendq_grow(struct tenon_tcp *conn)
 }
 
 /* A new last piece, taking over one reference on its buffer. */
-static int sendq_append(struct tenon_tcp *conn, const struct tenon_span *span)
+TENON_HOT int sendq_append(struct tenon_tcp *conn, const struct tenon_span *span)
 {
     struct tn_sendq *queue = &conn->flight->sendq;
     struct tn_sendq_piece *piece;
@@ -166,7 +166,7 @@ TENON_INTERNAL tenon_u32 tn_sendq_write(struct tenon_tcp *conn, const tenon_u8 *
     return done;
 }
 
-TENON_INTERNAL void tn_sendq_pop(struct tenon_tcp *conn, tenon_u32 seq)
+static void sendq_pop_many(struct tenon_tcp *conn, tenon_u32 seq)
 {
     struct tn_sendq *queue = &conn->flight->sendq;
 
@@ -189,6 +189,22 @@ TENON_INTERNAL void tn_sendq_pop(struct tenon_tcp *conn, tenon_u32 seq)
     queue->tail_open = 0;
     if (queue->cap > TN_SENDQ_FEW)
         sendq_release_ring(conn);    /* what a burst needed is not kept */
+}
+
+/* Mostly the one piece that is there. */
+TENON_INTERNAL_HOT void tn_sendq_pop(struct tenon_tcp *conn, tenon_u32 seq)
+{
+    struct tn_sendq *queue = &conn->flight->sendq;
+    const struct tn_sendq_piece *piece = &queue->ring[queue->head];
+
+    if (TENON_SMALL || queue->count != 1 || queue->cap != TN_SENDQ_FEW || piece->seq + piece->len != seq) {
+        sendq_pop_many(conn, seq);
+        return;
+    }
+    queue->tail_open = 0;
+    queue->head = 0;    /* so that few have to be near */
+    queue->count = 0;
+    tenon_buf_put(piece->buf);
 }
 
 /* Index of the piece that holds `seq`, by bisection. */
@@ -230,15 +246,12 @@ TENON_INTERNAL void tn_sendq_slice(const struct tenon_tcp *conn, struct tn_gathe
     }
 }
 
-TENON_INTERNAL void tn_sendq_copy(const struct tenon_tcp *conn, tenon_u8 *bytes, tenon_u32 seq, tenon_u32 len)
+static void sendq_copy_many(const struct tenon_tcp *conn, tenon_u8 *bytes, tenon_u32 seq, tenon_u32 len)
 {
     const struct tn_sendq *queue = &conn->flight->sendq;
     unsigned i;
 
-    if (len == 0)
-        return;
-    tn_count_n(conn->stack, TENON_STAT_COPIED_BYTES, len);
-    for (i = queue->count == 1 ? 0 : sendq_find(queue, seq); len > 0; i++) {
+    for (i = sendq_find(queue, seq); len > 0; i++) {
         const struct tn_sendq_piece *piece = sendq_at(queue, i);
         const tenon_u32 skip = seq - piece->seq, n = tn_min(piece->len - skip, len);
 
@@ -247,6 +260,42 @@ TENON_INTERNAL void tn_sendq_copy(const struct tenon_tcp *conn, tenon_u8 *bytes,
         seq += n;
         len -= n;
     }
+}
+
+/* Up to 16 bytes. */
+TENON_HOT void sendq_copy_few(tenon_u8 *to, const tenon_u8 *from, tenon_u32 n)
+{
+    if (n >= 8) {
+        TENON_COPY(to + n - 8, from + n - 8, 8);
+        TENON_COPY(to, from, 8);
+    } else if (n >= 4) {
+        TENON_COPY(to + n - 4, from + n - 4, 4);
+        TENON_COPY(to, from, 4);
+    } else {
+        to[n - 1] = from[n - 1];
+        to[n >> 1] = from[n >> 1];
+        to[0] = from[0];
+    }
+}
+
+/* Mostly a part of the last piece. */
+TENON_INTERNAL_HOT void tn_sendq_copy(const struct tenon_tcp *conn, tenon_u8 *bytes, tenon_u32 seq, tenon_u32 len)
+{
+    const struct tn_sendq *queue = &conn->flight->sendq;
+    const struct tn_sendq_piece *last;
+    tenon_u32 skip;
+
+    if (len == 0)
+        return;
+    tn_count_n(conn->stack, TENON_STAT_COPIED_BYTES, len);
+    last = sendq_at(queue, queue->count - 1U);
+    skip = seq - last->seq;
+    if (TENON_SMALL || tn_seq_lt(seq, last->seq) || len > last->len - skip)
+        sendq_copy_many(conn, bytes, seq, len);
+    else if (len <= 16)
+        sendq_copy_few(bytes, last->buf->data + last->off + skip, len);
+    else
+        memcpy(bytes, last->buf->data + last->off + skip, len);
 }
 
 TENON_INTERNAL void tn_sendq_free(struct tenon_tcp *conn)

@@ -19,7 +19,7 @@ struct tn_flight;
 struct tn_time_wait;
 struct tn_fastopen;
 
-enum { TN_TCP_RECENT = 256 };
+enum { TN_TCP_RECENT = 64 };
 
 /* The way of the connection that sent last (tcp_fast.c), within one tn_tcp_run(). */
 struct tn_tcp_way {
@@ -46,7 +46,9 @@ struct tn_spare_piece {
 
 struct tn_tcp_state {
     struct tn_htab conns;                      /* connections and TIME-WAIT records by both ends */
-    struct tenon_tcp *recent[TN_TCP_RECENT];   /* connections heard of last: a shorter way than the table */
+    struct tenon_tcp **recent;                 /* connections heard of last: a shorter way than the table */
+    tenon_u32 recent_mask;                     /* its slots, a power of two, less one: more than connections */
+    struct tenon_tcp *recent_few[TN_TCP_RECENT];
     struct tenon_tcp_listener *listeners;
     struct tenon_tcp *ready_first;             /* connections that have something to send, or to be done with */
     struct tenon_tcp **ready_last;

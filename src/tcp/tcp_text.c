@@ -393,8 +393,8 @@ TENON_INTERNAL const char *tn_ooo_check(const struct tenon_tcp *conn)
 
 /* ---- in order ----------------------------------------------------------------------------------------------- */
 
-TENON_INTERNAL int tn_tcp_deliver(struct tenon_tcp *conn, const struct tenon_span *spans, unsigned n,
-                                  tenon_u32 bytes)
+TENON_INTERNAL_HOT int tn_tcp_deliver(struct tenon_tcp *conn, const struct tenon_span *spans, unsigned n,
+                                      tenon_u32 bytes)
 {
     conn->rcv_nxt += bytes;
     conn->last_text_ms = conn->stack->now_ms;
@@ -509,7 +509,7 @@ static int text_trim(struct tenon_tcp *conn, struct tn_seg *seg)
 }
 
 /* RFC 9293 3.8.6.3 (SHLD-18, SHLD-19): every second full-sized segment at once, else after a while. */
-TENON_INTERNAL void tn_tcp_acknowledge(struct tenon_tcp *conn, tenon_u32 one)
+TENON_INTERNAL_HOT void tn_tcp_acknowledge(struct tenon_tcp *conn, tenon_u32 one)
 {
     const tenon_u32 unacked = conn->rcv_nxt - conn->rcv_acked;
 

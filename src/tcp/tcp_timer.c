@@ -80,22 +80,22 @@ TENON_INTERNAL void tn_tcp_choose_timer(struct tenon_tcp *conn)
 }
 
 /* As tn_tcp_arm_rtx() and tn_tcp_choose_timer(), where nothing is lost and nothing was backed off. */
-TENON_INTERNAL void tn_tcp_arm_usual(struct tenon_tcp *conn, int restart)
+TENON_INTERNAL_HOT void tn_tcp_arm_usual(struct tenon_tcp *conn, int restart)
 {
     const struct tenon *stack = conn->stack;
     struct tn_flight *flight = conn->flight;
     enum tn_rtx_timer kind = TN_RTX_RTO;
-    tenon_u32 us, when, probe;
+    tenon_u32 us, when;
 
     if (restart)
         flight->rto_when = tn_tick_after_us(stack, tn_min(flight->rto_us, stack->conf.tcp_rto_max_us));
     conn->flags |= TN_TCP_F_RTX_ARMED;
     when = flight->rto_when;
     us = tn_tlp_usual_timeout(conn);
-    probe = tn_tick_after_us(stack, us);
     if (us != 0) {
         kind = TN_RTX_TLP;
-        when = tn_seq_min(probe, when);    /* a probe goes before every first timeout (RFC 8985 7.2) */
+        when = tn_seq_min(tn_tick_after_us(stack, us),
+                          when); /* a probe goes before every first timeout (RFC 8985 7.2) */
     }
     timer_set_rtx(conn, kind, when);
 }
@@ -112,7 +112,7 @@ TENON_INTERNAL void tn_tcp_disarm_rtx(struct tenon_tcp *conn)
     conn->flags &= ~(tenon_u32)(TN_TCP_F_RTX_ARMED | TN_TCP_F_PERSIST);
 }
 
-TENON_INTERNAL void tn_tcp_arm_delack(struct tenon_tcp *conn)
+TENON_INTERNAL_HOT void tn_tcp_arm_delack(struct tenon_tcp *conn)
 {
     if (conn->flags & TN_TCP_F_ACK_ARMED)
         return;

@@ -235,7 +235,7 @@ size_t check_caches(const struct tenon *stack)
            stack->tcp.spare_flights.n * sizeof(struct tn_flight) +
            stack->tcp.spare_conns.n * sizeof(struct tenon_tcp) +
            stack->tcp.spare_waits.n * sizeof(struct tn_time_wait) +
-           (stack->tcp.fastopen ? tn_fastopen_bytes(stack) : 0);
+           (stack->tcp.fastopen ? tn_fastopen_bytes(stack) : 0) + tn_fast_bytes(stack);
 }
 
 void check_quiet(struct sim *sim)

@@ -668,14 +668,13 @@ static const struct field conn_fields[] = {
 };
 
 static const struct field flight_fields[] = {
-    OF_FLIGHT(recover),     OF_FLIGHT(rtx_nxt),     OF_FLIGHT(lost_edge),
-    OF_FLIGHT(reno_sacked), OF_FLIGHT(ecn_recover), OF_FLIGHT(total_delivered),
-    OF_FLIGHT(total_lost),  OF_FLIGHT(rto_us),      OF_FLIGHT(min_rtt_ms),
-    OF_FLIGHT(rtx_timer),   OF_FLIGHT(dupacks),     OF_FLIGHT(dup_left),
-    OF_FLIGHT(dup_right),   OF_FLIGHT(rcv_held),    OF_FLIGHT(again_n),
-    OF_FLIGHT(again_high),  OF_FLIGHT(rack_valid),  OF_FLIGHT(reo_wait_us),
-    OF_FLIGHT(reordered),   OF_FLIGHT(tlp),         OF_FLIGHT(tlp_sampled),
-    OF_FLIGHT(undo),        OF_FLIGHT(frto),        OF_FLIGHT(mtu_sent),
+    OF_FLIGHT(rtx_nxt),     OF_FLIGHT(lost_edge),       OF_FLIGHT(reno_sacked),
+    OF_FLIGHT(rto_us),      OF_FLIGHT(total_delivered), OF_FLIGHT(total_lost),
+    OF_FLIGHT(rtx_timer),   OF_FLIGHT(min_rtt_ms),      OF_FLIGHT(dupacks),
+    OF_FLIGHT(dup_left),    OF_FLIGHT(dup_right),       OF_FLIGHT(rcv_held),
+    OF_FLIGHT(again_n),     OF_FLIGHT(rack_valid),      OF_FLIGHT(reo_wait_us),
+    OF_FLIGHT(reordered),   OF_FLIGHT(tlp),             OF_FLIGHT(tlp_sampled),
+    OF_FLIGHT(undo),        OF_FLIGHT(frto),            OF_FLIGHT(mtu_sent),
     OF_FLIGHT(mtu_claim),
 };
 
@@ -688,12 +687,23 @@ static void same_fields(const void *a, const void *b, const struct field *fields
     hn_row = "";
 }
 
+/* Marks behind what is acknowledged say no more than that they lie there; the short way moves them now and then. */
+static void same_mark(const char *name, const struct tenon_tcp *a, tenon_u32 x, tenon_u32 y)
+{
+    hn_row = name;
+    HN_EQUAL(tn_seq_max(x, a->snd_una), tn_seq_max(y, a->snd_una));
+    hn_row = "";
+}
+
 /* Marks that mean something only while a flag is set, and the records of what is in flight. */
 static void same_flight(const struct tenon_tcp *a, const struct tenon_tcp *b)
 {
     const struct tn_flight *x = a->flight, *y = b->flight;
 
     same_fields(x, y, flight_fields, TENON_ARRAY_LEN(flight_fields));
+    same_mark("recover", a, x->recover, y->recover);
+    same_mark("ecn_recover", a, x->ecn_recover, y->ecn_recover);
+    same_mark("again_high", a, x->again_high, y->again_high);
     if (a->flags & TN_TCP_F_RTT_TIMING) {
         HN_EQUAL(x->rtt_seq, y->rtt_seq);
         HN_EQUAL(x->rtt_start_us, y->rtt_start_us);
@@ -982,6 +992,92 @@ static void copied_or_referred(void)
     }
 }
 
+/* The rules of the receive window one after the other: RFC 9293 3.8.6.2.2, SHLD-14, RFC 7323 2.4. *adv: the
+ * edge that is announced then. */
+static tenon_u32 field_by_rule(const struct tenon_tcp *conn, tenon_u32 ack, tenon_u32 *adv)
+{
+    const tenon_u32 buffer = conn->opts->values[TENON_TCP_RCV_BUF], unit = (tenon_u32)1 << conn->rcv_wscale;
+    const tenon_u32 space = buffer > conn->rcv_unconsumed ? buffer - conn->rcv_unconsumed : 0;
+    const tenon_u32 step = tn_min(buffer / 2, conn->mss);
+    tenon_u32 edge = conn->rcv_nxt + space, field;
+
+    *adv = conn->rcv_adv;
+    if (tn_seq_lt(edge, conn->rcv_adv) || edge - conn->rcv_adv < step)
+        edge = conn->rcv_adv;    /* in large steps, and never to the left */
+    if (tn_seq_le(edge, ack))
+        return 0;
+    field = (edge - ack) / unit;
+    if (tn_seq_lt(ack + field * unit, conn->rcv_adv) &&
+        ack + (field + 1) * unit - conn->rcv_nxt + conn->rcv_unconsumed < buffer + unit)
+        field++;    /* rounding would move it to the left */
+    field = tn_min(field, 65535);
+    *adv = tn_seq_max(*adv, ack + field * unit);
+    return field;
+}
+
+/* The short way to the window says what the rules say, whatever has been announced, taken and left. */
+static void window_field(void)
+{
+    static struct side side;
+    struct tenon_tcp *conn, was;
+    tenon_u32 buffer, i;
+
+    side_open(&side);
+    conn = side.conn;
+    was = *conn;
+    buffer = conn->opts->values[TENON_TCP_RCV_BUF];
+    for (i = 0; i < 300000; i++) {
+        const tenon_u32 size = 1 + tn_random(&side.hn.stack->random) % (i % 3 == 0 ? 3000 : 5000000);
+        const tenon_u32 near = i % 2 == 0 ? 4000 : size,
+                        held = tn_random(&side.hn.stack->random) % (i % 5 == 0 ? 3000 : 1);
+        tenon_u32 ack, wanted, adv;
+
+        conn->opts->values[TENON_TCP_RCV_BUF] = size;
+        conn->rcv_wscale = (tenon_u8)(tn_random(&side.hn.stack->random) % 15);
+        conn->rcv_nxt = tn_random(&side.hn.stack->random);
+        conn->rcv_unconsumed = tn_random(&side.hn.stack->random) % (size + 1);
+        conn->rcv_adv =
+            conn->rcv_nxt + size - conn->rcv_unconsumed + near / 8 - tn_random(&side.hn.stack->random) % near;
+        ack = conn->rcv_nxt - held;
+        wanted = field_by_rule(conn, ack, &adv);
+        HN_EQUAL(tn_tcp_window_field(conn, ack), wanted);
+        HN_EQUAL(conn->rcv_adv, adv);
+    }
+    conn->opts->values[TENON_TCP_RCV_BUF] = buffer;
+    *conn = was;
+    hn_close(&side.hn);
+}
+
+/* The table of those that were heard of last grows with their number; without memory it stays, and nobody is lost. */
+static void many_are_heard_of(void)
+{
+    static struct side side;
+    struct tn_tcp_state *tcp;
+
+    side_open(&side);
+    tcp = &side.hn.stack->tcp;
+    HN_EQUAL(tcp->recent_mask, TN_TCP_RECENT - 1);
+    HN_EQUAL(usual(&side, 1), 1);
+    tcp->nconns += 1000;
+    side.hn.mem_fail = -1;
+    tn_fast_grow(side.hn.stack);
+    HN_EQUAL(tn_fast_bytes(side.hn.stack), 0);
+    HN_EQUAL(usual(&side, 1), 1);
+    side.hn.mem_fail = 0;
+    tn_fast_grow(side.hn.stack);
+    tn_fast_grow(side.hn.stack);
+    HN_EQUAL(tcp->recent_mask, 4 * TN_TCP_RECENT - 1);
+    HN_EQUAL(tn_fast_bytes(side.hn.stack), 4 * TN_TCP_RECENT * sizeof(struct tenon_tcp *));
+    tcp->nconns -= 1000;
+    tn_fast_grow(side.hn.stack);
+    HN_EQUAL(tcp->recent_mask, 4 * TN_TCP_RECENT - 1);
+    HN_EQUAL(usual(&side, 1), 1);
+    HN_EQUAL(usual(&side, 1), 1);
+    tenon_tcp_abort(side.conn);
+    HN_EQUAL(usual(&side, 1), 0);    /* and it is forgotten when it ends */
+    hn_close(&side.hn);
+}
+
 static const struct hn_test tests[] = {
     { "what_is_expected", "", what_is_expected },
     { "what_is_odd", "", what_is_odd },
@@ -1002,6 +1098,8 @@ static const struct hn_test tests[] = {
     { "small_buffers", "", small_buffers },
     { "both_ways", "", both_ways },
     { "copied_or_referred", "", copied_or_referred },
+    { "window_field", "", window_field },
+    { "many_are_heard_of", "", many_are_heard_of },
 };
 
 int main(int argc, char **argv)
