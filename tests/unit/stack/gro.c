@@ -92,7 +92,6 @@ static void open_conn(unsigned flags)
     ip = peer();
     HN_EQUAL(tenon_neighbour_set(hn.stack, 1, &ip, hn_mac(mac, 1, 2)), TENON_OK);
     HN_EQUAL(tenon_tcp_listen(hn.stack, &listener, &at, &events, NULL, 10), TENON_OK);
-    HN_EQUAL(tenon_tcp_listener_set(listener, TENON_TCP_TIMESTAMPS, 0), TENON_OK);
     hn_run_ms(&hn, 3000);
     hn_forget(&hn);
     hn_inject(&hn, 1, frame, build(frame, 0, SEG_SYN, 0));

@@ -1078,6 +1078,33 @@ static void many_are_heard_of(void)
     hn_close(&side.hn);
 }
 
+/* Marks of recovery that lie behind are pulled along before they would seem to lie ahead. */
+static void marks_far_behind(void)
+{
+    static const tenon_u8 answer[100];
+    static struct side side;
+
+    for (unsigned far = 0; far < 2; far++) {
+        struct tn_flight *flight;
+        tenon_u32 una, mark;
+
+        side_open(&side);
+        HN_EQUAL(tenon_tcp_write(side.conn, answer, sizeof answer), sizeof answer);
+        hn_run_ms(&side.hn, 1);
+        flight = side.conn->flight;
+        una = side.conn->snd_una;
+        mark = una - 0x3FFFFFFFU - far;
+        flight->recover = flight->ecn_recover = flight->again_high = mark;
+        side.ack += sizeof answer;
+        HN_EQUAL(usual(&side, 0), 1);
+        HN_EQUAL(side.acked, sizeof answer);
+        HN_EQUAL(flight->recover, far ? una : mark);
+        HN_EQUAL(flight->ecn_recover, far ? una : mark);
+        HN_EQUAL(flight->again_high, far ? una : mark);
+        hn_close(&side.hn);
+    }
+}
+
 static const struct hn_test tests[] = {
     { "what_is_expected", "", what_is_expected },
     { "what_is_odd", "", what_is_odd },
@@ -1100,6 +1127,7 @@ static const struct hn_test tests[] = {
     { "copied_or_referred", "", copied_or_referred },
     { "window_field", "", window_field },
     { "many_are_heard_of", "", many_are_heard_of },
+    { "marks_far_behind", "", marks_far_behind },
 };
 
 int main(int argc, char **argv)
