@@ -312,13 +312,14 @@ static const tenon_u32 fast_not_sent = TN_TCP_F_HELD | TN_TCP_F_PERSIST | TN_TCP
                                        TN_TCP_F_FORCE_RTX | TN_TCP_F_R1_TOLD | TN_TCP_F_SWS_OVERRIDE;
 static const tenon_u32 fast_not = TN_TCP_F_FIN_QUEUED | TN_TCP_F_FIN_RCVD | TN_TCP_F_NO_READER;
 
-/* What is at the head has been sent more than once: nobody knows which of them has arrived. */
+/* Of what is in flight something has been sent more than once: nobody knows which of them arrives (Karn). */
 static int fast_is_ambiguous(const struct tenon_tcp *conn)
 {
     const struct tn_flight *flight = conn->flight;
 
-    return tn_seq_lt(conn->snd_una, flight->again_high) ||
-           conn->snd_una - flight->tlp_from < flight->tlp_end - flight->tlp_from;
+    if (tn_seq_lt(conn->snd_una, flight->again_high))
+        return 1;
+    return flight->tlp_from != flight->tlp_end && flight->tlp_end - conn->snd_una - 1 < conn->snd_nxt - conn->snd_una;
 }
 
 /* Of what is in flight nothing is lost, probed, or marked; and the congestion control wants to hear of ACKs only. */
@@ -493,6 +494,7 @@ static void fast_pull_marks(struct tn_flight *flight, tenon_u32 una)
     flight->recover = tn_seq_max(flight->recover, una);
     flight->ecn_recover = tn_seq_max(flight->ecn_recover, una);
     flight->again_high = tn_seq_max(flight->again_high, una);
+    flight->tlp_from = flight->tlp_end = una;
 }
 
 /* The marks of recovery lie behind what is acknowledged. Two go along with it; the others, which say no more than that

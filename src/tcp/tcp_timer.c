@@ -92,10 +92,9 @@ TENON_INTERNAL_HOT void tn_tcp_arm_usual(struct tenon_tcp *conn, int restart)
     conn->flags |= TN_TCP_F_RTX_ARMED;
     when = flight->rto_when;
     us = tn_tlp_usual_timeout(conn);
-    if (us != 0) {
+    if (us != 0) {    /* a probe goes before every first timeout (RFC 8985 7.2) */
         kind = TN_RTX_TLP;
-        when = tn_seq_min(tn_tick_after_us(stack, us),
-                          when); /* a probe goes before every first timeout (RFC 8985 7.2) */
+        when = tn_seq_min(tn_tick_after_us(stack, us), when);
     }
     timer_set_rtx(conn, kind, when);
 }

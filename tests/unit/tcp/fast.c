@@ -597,19 +597,21 @@ static void sent_twice(void)
     static const tenon_u8 answer[100];
     static struct side side;
 
-    for (unsigned probe = 0; probe < 2; probe++) {
+    for (unsigned probe = 0; probe < 3; probe++) {
         struct tn_flight *flight;
 
         side_open(&side);
         HN_EQUAL(tenon_tcp_write(side.conn, answer, sizeof answer), sizeof answer);
         hn_run_ms(&side.hn, 1);
         flight = side.conn->flight;
-        if (probe)
-            flight->tlp_from = side.conn->snd_una, flight->tlp_end = side.conn->snd_nxt;
+        if (probe)    /* all of it, or its end */
+            flight->tlp_from = side.conn->snd_una + (probe == 2 ? 60 : 0), flight->tlp_end = side.conn->snd_nxt;
         else
             flight->again_high = side.conn->snd_nxt;
         tn_fast_end(side.conn);
-        side.ack += sizeof answer;
+        side.ack += 40;
+        HN_EQUAL(usual(&side, 0), 0);
+        side.ack += sizeof answer - 40;
         HN_EQUAL(usual(&side, 0), 0);
         HN_EQUAL(side.acked, sizeof answer);
         hn_close(&side.hn);
@@ -1095,12 +1097,15 @@ static void marks_far_behind(void)
         una = side.conn->snd_una;
         mark = una - 0x3FFFFFFFU - far;
         flight->recover = flight->ecn_recover = flight->again_high = mark;
+        flight->tlp_from = mark - 100, flight->tlp_end = mark;
         side.ack += sizeof answer;
         HN_EQUAL(usual(&side, 0), 1);
         HN_EQUAL(side.acked, sizeof answer);
         HN_EQUAL(flight->recover, far ? una : mark);
         HN_EQUAL(flight->ecn_recover, far ? una : mark);
         HN_EQUAL(flight->again_high, far ? una : mark);
+        HN_EQUAL(flight->tlp_end, far ? una : mark);
+        HN_EQUAL(flight->tlp_from, far ? una : mark - 100);
         hn_close(&side.hn);
     }
 }
