@@ -96,6 +96,25 @@ static int set(struct paths_cell *cell, const char *name, const char *value)
     return 0;
 }
 
+static void print_usage(void)
+{
+    puts(
+        "usage: tenon-paths [NAME=VALUE...]\n"
+        "       tenon-paths --controls\n\n"
+        "One cell of the map of behaviour, in virtual time, as a line of JSON; or the congestion controls there are.\n"
+        "bench/paths/run asks for whole grids of cells. See docs/guide/paths.md.\n\n"
+        "  kind                bulk, short, tail, burst\n"
+        "  rtt, rate, buffer   of the bottleneck: ms, Mbit/s, bandwidth-delay products\n"
+        "  loss, reorder       in per cent\n"
+        "  mark                where the queue begins to mark congestion, in bandwidth-delay products; 0: nowhere\n"
+        "  cc                  congestion control, or several with commas between them\n"
+        "  flows, n, size      how many flows, transfers, and bytes of each\n"
+        "  drop                how many segments are lost\n"
+        "  mtu, tso, seed      of the hosts, and of all chance\n"
+        "  seconds             of virtual time; 0: as many as show it\n"
+        "  trace               a file for the trace of the first flow");
+}
+
 static int read_arguments(struct paths_cell *cell, int argc, char **argv)
 {
     char name[20];
@@ -201,6 +220,10 @@ int main(int argc, char **argv)
 
     if (argc == 2 && strcmp(argv[1], "--controls") == 0) {
         print_controls();
+        return 0;
+    }
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        print_usage();
         return 0;
     }
     return read_arguments(&cell, argc, argv) == 0 ? run(&cell) : 2;

@@ -97,7 +97,8 @@ static bool caps_wanted(const char *list, const char *name)
     return false;
 }
 
-static void run_one(const struct options *o, const char *file, int af, const struct capset *set, struct totals *totals)
+/* @return false: the script makes no sense, whatever the interface can do */
+static bool run_one(const struct options *o, const char *file, int af, const struct capset *set, struct totals *totals)
 {
     static struct script s;
     struct itimerval limit = { { 0, 0 }, { 60, 0 } };
@@ -105,12 +106,12 @@ static void run_one(const struct options *o, const char *file, int af, const str
     snprintf(running_now, sizeof(running_now), "%s (IPv%d, %s)", file, af, set->name);
     if (!script_read(&s, file, af)) {
         totals->failed++;
-        return;
+        return false;
     }
     if ((s.only4 && af == 6) || (s.only6 && af == 4) || (s.has_caps && set != &capsets[0]) ||
         (s.needs_link && (set->caps & TENON_CAP_NO_LINK) != 0)) {
         script_free(&s);
-        return;
+        return true;
     }
     if (!s.has_caps) {
         s.netif.caps = set->caps;
@@ -123,6 +124,7 @@ static void run_one(const struct options *o, const char *file, int af, const str
     else
         totals->failed++;
     script_free(&s);
+    return true;
 }
 
 static void run_file(const struct options *o, const char *file, struct totals *totals)
@@ -134,8 +136,8 @@ static void run_file(const struct options *o, const char *file, struct totals *t
         if ((o->af != 0 && o->af != af) || (only != 0 && only != af))
             continue;
         for (int i = 0; i < NCAPSETS; i++)
-            if (caps_wanted(o->caps, capsets[i].name))
-                run_one(o, file, af, &capsets[i], totals);
+            if (caps_wanted(o->caps, capsets[i].name) && !run_one(o, file, af, &capsets[i], totals))
+                return;
     }
     if (before == totals->passed + totals->failed && o->verbose)
         printf("%s: not for these options\n", file);
