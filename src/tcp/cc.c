@@ -7,16 +7,21 @@
 enum { CC_WORD_BITS = sizeof(size_t) * CHAR_BIT };
 
 /* The upper 32 bits of a product of 64, by halves of 16 bits. Each sum is (2^16 - 1)^2 + 2^16 - 1 < 2^32 at most. */
-TENON_INTERNAL tenon_u32 tn_cc_mul_high(tenon_u32 a, tenon_u32 b)
+static tenon_u32 cc_mul_high_by_halves(tenon_u32 a, tenon_u32 b)
 {
     const tenon_u32 a_low = a & 0xFFFFUL, a_high = a >> 16;
     const tenon_u32 b_low = b & 0xFFFFUL, b_high = b >> 16;
     const tenon_u32 middle = a_high * b_low + (a_low * b_low >> 16);
     const tenon_u32 other = a_low * b_high + (middle & 0xFFFFUL);
 
+    return a_high * b_high + (middle >> 16) + (other >> 16);
+}
+
+TENON_INTERNAL tenon_u32 tn_cc_mul_high(tenon_u32 a, tenon_u32 b)
+{
     if (CC_WORD_BITS == 64)
         return (tenon_u32)((size_t)a * b >> CC_WORD_BITS / 2);
-    return a_high * b_high + (middle >> 16) + (other >> 16);
+    return cc_mul_high_by_halves(a, b);
 }
 
 TENON_INTERNAL tenon_u32 tn_cc_scale(tenon_u32 value, tenon_u32 thousandths)
@@ -35,20 +40,12 @@ TENON_INTERNAL tenon_u32 tn_cc_volume(tenon_rate rate, tenon_u32 us)
     return high >> 16 ? 0xFFFFFFFFUL : high << 16 | (tenon_u32)(rate * us) >> 16;
 }
 
-/* Long division: 16 bits more than bytes / us has. */
-TENON_INTERNAL tenon_rate tn_cc_rate(tenon_u32 bytes, tenon_u32 us)
+/* Long division: 16 bits more than bytes / us has. us: up to 2^31 - 1 */
+static tenon_rate cc_rate_by_bits(tenon_u32 bytes, tenon_u32 us)
 {
-    tenon_u32 rate, rest;
+    tenon_u32 rate = bytes / us, rest = bytes % us;
     int bit;
 
-    us = tn_max(tn_min(us, 0x7FFFFFFFUL), 1);
-    if (CC_WORD_BITS == 64) {
-        const size_t quotient = ((size_t)bytes << CC_WORD_BITS / 4) / us;
-
-        return quotient > 0xFFFFFFFFUL ? 0xFFFFFFFFUL : (tenon_rate)quotient;
-    }
-    rate = bytes / us;
-    rest = bytes % us;
     if (rate >> 16)
         return 0xFFFFFFFFUL;
     for (bit = 0; bit < 16; bit++) {
@@ -60,6 +57,17 @@ TENON_INTERNAL tenon_rate tn_cc_rate(tenon_u32 bytes, tenon_u32 us)
         }
     }
     return rate;
+}
+
+TENON_INTERNAL tenon_rate tn_cc_rate(tenon_u32 bytes, tenon_u32 us)
+{
+    us = tn_max(tn_min(us, 0x7FFFFFFFUL), 1);
+    if (CC_WORD_BITS == 64) {
+        const size_t quotient = ((size_t)bytes << CC_WORD_BITS / 4) / us;
+
+        return quotient >> CC_WORD_BITS / 2 ? 0xFFFFFFFFUL : (tenon_rate)quotient;
+    }
+    return cc_rate_by_bits(bytes, us);
 }
 
 /* factor * bytes / divisor, from the highest bit of `bytes` down: before each round rest < divisor, so that
