@@ -3,7 +3,7 @@
 #include "segment.h"
 #include "core.h"
 
-enum { ISS = 7000, PIECE = 100, SPARE = 300 };
+enum { ISS = 7000, PIECE = 600, SPARE = 300 };
 
 static struct tenon_tcp *server;
 
