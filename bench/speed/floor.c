@@ -553,7 +553,7 @@ static void floor_run(unsigned long turns)
         half_turn(&f.client);
         half_turn(&f.server);
     }
-    f.count->frames = (uint64_t)f.wires[0].head + f.wires[1].head;
+    f.count->frames = speed_wire_frames(&f.wires[0]) + speed_wire_frames(&f.wires[1]);
 }
 
 /* ---- the driver ----------------------------------------------------------------------------------- */

@@ -129,7 +129,7 @@ static void tenon_run(unsigned long turns)
         side_turn(&w.client);
         side_turn(&w.server);
     }
-    w.count->frames = (uint64_t)w.wires[0].head + w.wires[1].head;
+    w.count->frames = speed_wire_frames(&w.wires[0]) + speed_wire_frames(&w.wires[1]);
     w.count->copied = (uint64_t)tenon_stat(w.client.stack, TENON_STAT_COPIED_BYTES)
                       + tenon_stat(w.server.stack, TENON_STAT_COPIED_BYTES);
 }

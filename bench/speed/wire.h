@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The wire: per direction a ring of pointers to packets, and packets that come from a pool and go back to it. The
- * description of a frame lies in the buffer of its headers, as in a packet of a poll-mode driver. Nothing is copied
- * and nothing is cleared. */
+/* The wire: per direction a ring of pointers to packets, with room for one of each connection, and packets that come
+ * from a pool and go back to it. The description of a frame lies in the buffer of its headers, as in a packet of a
+ * poll-mode driver. Nothing is copied and nothing is cleared. */
 #ifndef TENON_BENCH_SPEED_WIRE_H
 #define TENON_BENCH_SPEED_WIRE_H
 
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SPEED_SPANS = 20, SPEED_RING = 8192, SPEED_BATCH_MAX = 1024 };
+enum { SPEED_SPANS = 20, SPEED_RING = 131072, SPEED_BATCH_MAX = 1024 };
 
 struct speed_pool;
 
@@ -33,6 +33,7 @@ struct speed_pool {
 struct speed_wire {
     struct speed_packet *ring[SPEED_RING];
     uint32_t head, tail;      /* written, read; modulo 2^32 */
+    uint64_t passed;          /* frames that were read before head and tail began anew */
     uint8_t csum;             /* what the receiver's port says of checksums: enum tenon_csum */
 };
 
@@ -61,9 +62,22 @@ static inline void speed_wire_put(struct speed_wire *wire, struct speed_packet *
     wire->ring[wire->head++ % SPEED_RING] = packet;
 }
 
+/* An empty ring begins anew, so that few packets need few slots. */
 static inline struct speed_packet *speed_wire_get(struct speed_wire *wire)
 {
-    return wire->ring[wire->tail++ % SPEED_RING];
+    struct speed_packet *packet = wire->ring[wire->tail++ % SPEED_RING];
+
+    if (wire->tail == wire->head) {
+        wire->passed += wire->tail;
+        wire->tail = wire->head = 0;
+    }
+    return packet;
+}
+
+/* Frames that were written. */
+static inline uint64_t speed_wire_frames(const struct speed_wire *wire)
+{
+    return wire->passed + wire->head;
 }
 
 static inline uint32_t speed_wire_waiting(const struct speed_wire *wire, uint32_t most)

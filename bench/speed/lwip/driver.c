@@ -39,7 +39,7 @@ static void driver_run(unsigned long turns)
         client->turn();
         server->turn();
     }
-    lw.count->frames = (uint64_t)lw.wires[0].head + lw.wires[1].head;
+    lw.count->frames = lw.wires[0].passed + lw.wires[0].head + lw.wires[1].passed + lw.wires[1].head;
 }
 
 static int settle(unsigned most)

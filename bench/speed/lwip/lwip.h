@@ -6,7 +6,7 @@
 
 #include "../harness.h"
 
-enum { LWIP_RING = 8192, LWIP_PARTS = 40, LWIP_HEAD = 128, LWIP_PBUF_BYTES = 64 };
+enum { LWIP_RING = 131072, LWIP_PARTS = 40, LWIP_HEAD = 128, LWIP_PBUF_BYTES = 64 };
 
 /* A packet on the wire. lwIP swaps the bytes of headers in place and keeps them until they are acknowledged, so they
  * are copied; payload is referred to. */
@@ -28,6 +28,7 @@ struct lwip_packet {
 struct lwip_wire {
     struct lwip_packet *ring[LWIP_RING];
     uint32_t head, tail;
+    uint64_t passed;    /* frames that were read before head and tail began anew */
 };
 
 struct lwip_end {
