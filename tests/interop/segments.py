@@ -258,8 +258,8 @@ def ecn_echo(connection, row):
 
 
 def ecn_reduced(connection, row):
-    """6.1.2: the first new data after an echo, once per window, says CWR; no other segment does unasked. DCTCP says it
-    for every echo."""
+    """6.1.2: the first new data after an echo, once per window, says CWR; no other segment does without a reason. DCTCP
+    says it for every echo."""
     if row.tenon_cc == "dctcp":
         return []
     handshake, found = Handshake(connection), []
@@ -274,8 +274,9 @@ def ecn_reduced(connection, row):
             continue
         new = s.length > 0 and s.seq >= top
         if s.length > 0 and not new:
-            # A loss is a reason for CWR too, and the one reduction of its window. Which of the segments repeated since
-            # was the first of its window is not seen here: an echo then may be answered, and need not be.
+            # A loss is a reason for CWR too, and the one reduction of its window: at once, or when the recovery is over
+            # in which it was noticed, if it is of a later window than that. Which is not seen here: an echo then may be
+            # answered, and need not be.
             allowed, recover = True, top
         said = bool(s.flags & CWR) and not s.flags & SYN
         if said and not (new and (asked or allowed)):
@@ -283,9 +284,9 @@ def ecn_reduced(connection, row):
         if new and asked and not said:
             found.append(f"frame {s.number}: new data after ECE without CWR")
         if said:
-            reduced, recover = top, max(recover, top)
+            reduced, recover, allowed = top, max(recover, top), False
         if new:
-            asked = allowed = False
+            asked = False
         top = max(top, s.end)
     return found
 
