@@ -50,7 +50,7 @@ static atomic_int stop;
 
 struct instance {
     unsigned number;
-    struct tap_port *port;
+    struct port *port;
     struct tenon_flow flow;
     struct tenon *stack;
     unsigned netif;
@@ -168,24 +168,24 @@ static void open_connections(struct instance *instance)
 
 static void instance_open(struct instance *instance)
 {
-    const struct tap_conf tap = { .name = job.interface, .queues = (int)job.queues, .queue = (int)instance->number,
+    const struct port_conf tap = { .name = job.interface, .queues = job.queues, .queue = instance->number,
                                   .offload = 1 };
     struct tenon_netif_conf netif;
     struct tenon_conf conf;
     char error[300] = "";
     int number;
 
-    instance->port = tap_open(&tap, error, sizeof error);
+    instance->port = tap_port_type.open(&tap, error, sizeof error);
     if (instance->port == NULL)
         fail(error);
     tenon_conf_default(&conf);
     if (tenon_flow_init(&instance->flow, tenon_flow_key_microsoft, job.table, TABLE, instance->number) != TENON_OK)
         fail("no such queue");
     conf.tcp_ports = &instance->flow.filter;
-    instance->stack = tenon_init(malloc(tenon_mem_size(&conf)), &conf, tap_host_ops(), instance->port);
+    instance->stack = tenon_init(malloc(tenon_mem_size(&conf)), &conf, tap_port_type.host, instance->port);
     if (instance->stack == NULL)
         fail("no instance");
-    tap_netif_conf(instance->port, &netif);    /* the same Ethernet address for all queues */
+    port_netif_conf(instance->port, &netif);    /* the same Ethernet address for all queues */
     netif.flags = TENON_NETIF_NO_IP6 | TENON_NETIF_NO_DAD;
     number = tenon_netif_add(instance->stack, &netif);
     if (number < 0 || tenon_addr_add(instance->stack, (unsigned)number, &job.ip, job.bits) != TENON_OK)
@@ -206,14 +206,14 @@ static void *instance_run(void *arg)
     else if (tenon_tcp_listen(instance->stack, &listener, &at, &echo_events, instance, 1024) != TENON_OK)
         fail("cannot listen");
     while (!stop && (job.peer.port == 0 || instance->ended < job.count)) {
-        const tenon_u32 wait_ms = tenon_poll(instance->stack, tap_now_us()) / 1000 + 1;
-        struct pollfd ready = { tap_fd(instance->port), POLLIN, 0 };
+        const tenon_u32 wait_ms = tenon_poll(instance->stack, port_now_us()) / 1000 + 1;
+        struct pollfd ready = { port_fd(instance->port), POLLIN, 0 };
 
         (void)poll(&ready, 1, (int)(wait_ms < WAIT_MS ? wait_ms : WAIT_MS));
-        while (tap_receive(instance->port, instance->stack, instance->netif, tap_now_us()) == 32)
+        while (port_receive(instance->port, instance->stack, instance->netif, port_now_us()) == 32)
             ;
     }
-    (void)tenon_poll(instance->stack, tap_now_us());
+    (void)tenon_poll(instance->stack, port_now_us());
     return NULL;
 }
 
@@ -225,7 +225,7 @@ static int instance_end(struct instance *instance)
     tenon_fini(instance->stack);
     if (instance->view != NULL)
         tenon_buf_put(instance->view);
-    tap_close(instance->port);
+    port_close(instance->port);
     return instance->wrong != 0;
 }
 

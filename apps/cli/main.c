@@ -42,7 +42,7 @@ static void print_commands(FILE *to)
     unsigned i;
 
     fprintf(to, "Usage: tenon COMMAND [OPTION...] [ARGUMENT...]\n"
-                "A TCP/IP stack that lives in a program: this one, on a TAP interface.\n\n");
+                "A TCP/IP stack that lives in a program: this one, on a port of your choice.\n\n");
     for (i = 0; i < TENON_ARRAY_LEN(commands); i++)
         fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].what);
     fprintf(to, "\n\"tenon help COMMAND\" explains one of them. To begin, as root:\n"

@@ -183,7 +183,7 @@ static void stdin_ready(void *arg, short revents)
     ssize_t n;
 
     (void)revents;
-    if (end->options.udp && end->app.tap != NULL) {
+    if (end->options.udp && end->app.port != NULL) {
         struct tenon_netif_info info;
 
         /* One datagram that is not fragmented: IPv6 and UDP headers are the larger ones. */

@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* One instance, one TAP interface, one loop. */
+/* One instance, one port, one loop. */
 #include "app.h"
 
 #include <errno.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "pcap/pcap.h"
+#include "ports/common/port.h"
 #include "snapshot.h"
-#include "tap/tap.h"
 #include "text.h"
 #include "tracefile.h"
 
-enum { APP_COUNT_EVERY_US = 1000000, APP_BURSTS_MAX = 8, APP_FULL_BURST = 32, APP_DAD_LIMIT_US = 15000000,
+enum { APP_COUNT_EVERY_US = 1000000, APP_BURSTS_MAX = 8, APP_DAD_LIMIT_US = 15000000,
        APP_NEIGHBOUR_QUEUE = 64    /* all fragments of the first packet to a neighbour that is not known yet */ };
 
 /* What each counter counts, for --stats. */
@@ -27,41 +24,41 @@ static const char *const counter_texts[TENON_STAT_COUNT] = { TENON_STATS(COUNTER
 
 uint64_t flow_now_us;
 
-/* ---- the host of the instance: the TAP port, with us in front, so that the trace finds us --------- */
+/* ---- the host of the instance: the port, with us in front, so that the trace finds us --------- */
 
 static void *host_mem_get(void *host, size_t bytes)
 {
     struct app *app = host;
 
-    return tap_host_ops()->mem_get(app->tap, bytes);
+    return app->port->type->host->mem_get(app->port, bytes);
 }
 
 static void host_mem_put(void *host, void *mem, size_t bytes)
 {
     struct app *app = host;
 
-    tap_host_ops()->mem_put(app->tap, mem, bytes);
+    app->port->type->host->mem_put(app->port, mem, bytes);
 }
 
 static unsigned host_buf_get(void *host, struct tenon_buf **bufs, unsigned n)
 {
     struct app *app = host;
 
-    return tap_host_ops()->buf_get(app->tap, bufs, n);
+    return app->port->type->host->buf_get(app->port, bufs, n);
 }
 
 static unsigned host_transmit(void *host, unsigned netif, const struct tenon_frame *frames, unsigned n)
 {
     struct app *app = host;
 
-    return tap_host_ops()->transmit(app->tap, netif, frames, n);
+    return app->port->type->host->transmit(app->port, netif, frames, n);
 }
 
 static int host_entropy(void *host, void *bytes, size_t n)
 {
     struct app *app = host;
 
-    return tap_host_ops()->entropy(app->tap, bytes, n);
+    return app->port->type->host->entropy(app->port, bytes, n);
 }
 
 static const struct tenon_host app_host = { TENON_HOST_VERSION, host_mem_get, host_mem_put,
@@ -111,16 +108,18 @@ static void count_due(void *arg)
 
 static void print_port_stats(const struct app *app)
 {
-    struct tap_stats stats;
+    struct port_stats stats;
 
-    tap_stats(app->tap, &stats);
-    fprintf(stderr, "Port tap:%s\n", app->options->interface);
+    port_stats(app->port, &stats);
+    fprintf(stderr, "Port %s\n", app->options->port_name);
     fprintf(stderr, "  received %s frames, %s; sent %s frames, %s\n", text_count(stats.rx_frames).s,
             text_bytes(stats.rx_bytes).s, text_count(stats.tx_frames).s, text_bytes(stats.tx_bytes).s);
-    if (stats.rx_no_buffer + stats.rx_bad + stats.rx_errors + stats.tx_down + stats.tx_errors > 0)
-        fprintf(stderr, "  lost: %s without buffer, %s bad, %s read errors, %s interface down, %s write errors\n",
-                text_count(stats.rx_no_buffer).s, text_count(stats.rx_bad).s, text_count(stats.rx_errors).s,
-                text_count(stats.tx_down).s, text_count(stats.tx_errors).s);
+    if (stats.rx_no_buffer + stats.rx_missed + stats.rx_bad + stats.rx_errors + stats.tx_down + stats.tx_errors > 0)
+        fprintf(stderr,
+                "  lost: %s without buffer, %s not fetched in time, %s bad, %s read errors, %s interface down, "
+                "%s write errors\n",
+                text_count(stats.rx_no_buffer).s, text_count(stats.rx_missed).s, text_count(stats.rx_bad).s,
+                text_count(stats.rx_errors).s, text_count(stats.tx_down).s, text_count(stats.tx_errors).s);
 }
 
 static void print_stats(struct app *app)
@@ -149,36 +148,19 @@ static void app_signalled(void *arg, int signal)
         app_stop(app, 0);
 }
 
-static void tap_ready(void *arg, short revents)
+static void port_ready(void *arg, short revents)
 {
     struct app *app = arg;
-    int n = APP_FULL_BURST, bursts;
+    int n = PORT_BURST, bursts;
 
     (void)revents;
     flow_now_us = clock_us();
-    for (bursts = 0; bursts < APP_BURSTS_MAX && n >= APP_FULL_BURST; bursts++)
-        n = tap_receive(app->tap, app->stack, app->netif, tap_now_us());
+    for (bursts = 0; bursts < APP_BURSTS_MAX && n >= PORT_BURST; bursts++)
+        n = port_receive(app->port, app->stack, app->netif, port_now_us());
     if (n >= 0)
         return;
-    log_error("the interface %s is gone", app->options->interface);
+    log_error("the interface of %s is gone", app->options->port_name);
     app_stop(app, 1);
-}
-
-static void warn_if_down(const char *interface)
-{
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    struct ifreq request;
-
-    if (fd < 0)
-        return;
-    memset(&request, 0, sizeof request);
-    snprintf(request.ifr_name, sizeof request.ifr_name, "%s", interface);
-    if (ioctl(fd, SIOCGIFFLAGS, &request) == 0 && (request.ifr_flags & IFF_UP) == 0)
-        log_say(LOG_NORMAL,
-                "%s is down, so nothing will arrive. On the kernel's side run:\n"
-                "  ip link set %s up && ip address add 10.9.0.1/24 dev %s && ip address add fd00:9::1/64 dev %s nodad",
-                interface, interface, interface, interface);
-    close(fd);
 }
 
 static int open_files(struct app *app)
@@ -205,21 +187,18 @@ static int open_files(struct app *app)
 
 static int open_port(struct app *app)
 {
-    struct tap_conf conf;
-    char error[512] = "";
+    const struct port_choice *choice = &app->options->port;
+    char words[512] = "";
 
-    memset(&conf, 0, sizeof conf);
-    conf.name = app->options->interface;
-    conf.offload = app->options->offload;
-    conf.mtu = app->options->mtu;
-    app->tap = tap_open(&conf, error, sizeof error);
-    if (app->tap == NULL) {
-        log_error("%s", error);
+    app->port = choice->type->open(&choice->conf, words, sizeof words);
+    if (app->port == NULL) {
+        log_error("%s", words);
         return -1;
     }
-    warn_if_down(app->options->interface);
+    if (app->port->type->advice != NULL && app->port->type->advice(app->port, words, sizeof words))
+        log_say(LOG_NORMAL, "%s", words);
     if (app->pcap != NULL)
-        tap_attach(app->tap, app->pcap);
+        port_attach(app->port, app->pcap);
     return 0;
 }
 
@@ -241,7 +220,7 @@ static int open_stack(struct app *app)
         return -1;
     }
     memset(&netif, 0, sizeof netif);
-    tap_netif_conf(app->tap, &netif);
+    port_netif_conf(app->port, &netif);
     if (!app->options->dad)
         netif.flags |= TENON_NETIF_NO_DAD;
     if (netif.mtu < 1280)
@@ -286,10 +265,10 @@ static int add_addresses(struct app *app)
 
 static void app_step(struct app *app, uint64_t limit_us)
 {
-    tenon_u32 wait = tenon_poll(app->stack, tap_now_us());
+    tenon_u32 wait = tenon_poll(app->stack, port_now_us());
 
     /* 0: the port takes nothing for now. */
-    loop_want(&app->loop, tap_fd(app->tap), wait == 0 ? POLLIN | POLLOUT : POLLIN);
+    loop_want(&app->loop, port_fd(app->port), wait == 0 ? POLLIN | POLLOUT : POLLIN);
     loop_wait(&app->loop, wait == 0 ? 1000 : wait < limit_us ? wait
                                                              : limit_us);
     flow_now_us = clock_us();
@@ -341,7 +320,7 @@ int app_open(struct app *app, const struct options *options, const char *command
     }
     if (open_files(app) != 0 || open_port(app) != 0 || open_stack(app) != 0 || add_addresses(app) != 0)
         return -1;
-    if (loop_add(&app->loop, tap_fd(app->tap), POLLIN, tap_ready, app) != 0)
+    if (loop_add(&app->loop, port_fd(app->port), POLLIN, port_ready, app) != 0)
         return -1;
     app->count_timer.due = count_due;
     app->count_timer.arg = app;
@@ -411,7 +390,7 @@ static void abort_all(struct app *app)
     for (i = 0; i < left.n; i++)
         tenon_tcp_abort(left.all[i]);
     free(left.all);
-    for (i = 0; i < 100 && tenon_poll(app->stack, tap_now_us()) == 0; i++)
+    for (i = 0; i < 100 && tenon_poll(app->stack, port_now_us()) == 0; i++)
         usleep(1000);
 }
 
@@ -436,9 +415,9 @@ void app_close(struct app *app)
         tenon_fini(app->stack);
     }
     app->stack = NULL;
-    if (app->tap != NULL) {
-        tap_attach(app->tap, NULL);
-        tap_close(app->tap);
+    if (app->port != NULL) {
+        port_attach(app->port, NULL);
+        port_close(app->port);
     }
     close_files(app);
     free(app->mem);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
- *  A program around one instance of the stack and one TAP interface: set up from the common options,
+ *  A program around one instance of the stack and one port: set up from the common options,
  *  run by one event loop, ended by a signal or by itself. */
 #ifndef APPS_COMMON_APP_H
 #define APPS_COMMON_APP_H
@@ -12,7 +12,7 @@
 #include "loop.h"
 #include "options.h"
 
-struct tap_port;
+struct port;
 struct pcap_writer;
 struct trace_writer;
 struct snapshot_server;
@@ -27,7 +27,7 @@ struct app {
     const struct options *options;
     const char *command;                /**< "serve" */
     struct loop loop;
-    struct tap_port *tap;
+    struct port *port;
     struct pcap_writer *pcap;
     struct trace_writer *trace;
     struct snapshot_server *snapshots;

@@ -2,9 +2,10 @@
 /* The common options: what they are, what they say in --help, and what is wrong with a bad one. */
 #include "options.h"
 
-#include <net/if.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "ports/tap/tap.h"
 #include "text.h"
 
 enum option_key {
@@ -24,8 +25,13 @@ enum option_key {
     KEY_DAD
 };
 
+/* The kinds of port that this program has. */
+static const struct port_type *const port_types[] = { &tap_port_type, NULL };
+
+static const char port_default[] = "tap:tenon0";
+
 static const struct argp_option option_list[] = {
-    { "port", KEY_PORT, "tap:NAME", 0, "Packets go through this TAP interface; default tap:tenon0", 0 },
+    { "port", KEY_PORT, "KIND:NAME", 0, "Packets go through this port; default tap:tenon0. \"?\" lists the kinds", 0 },
     { "address", KEY_ADDRESS, "ADDR/BITS", 0,
       "An address of ours and the length of its prefix; may be repeated. Default 10.9.0.2/24 and fd00:9::2/64", 0 },
     { "gateway", KEY_GATEWAY, "ADDR", 0, "Next hop for what is not on the link; one for IPv4, one for IPv6", 0 },
@@ -48,7 +54,6 @@ static const struct argp_option option_list[] = {
 void options_default(struct options *options)
 {
     memset(options, 0, sizeof *options);
-    options->interface = "tenon0";
     options->offload = 1;
     options->timestamps = options->sack = 1;
     options->ecn = 2;
@@ -81,13 +86,29 @@ double options_seconds(const struct argp_state *state, const char *option, const
     return seconds;
 }
 
+static void list_ports(const struct argp_state *state)
+{
+    for (unsigned i = 0; port_types[i] != NULL; i++) {
+        const struct port_type *type = port_types[i];
+
+        fprintf(state->out_stream, "%s:%s  %s\n", type->kind, type->name, type->text);
+        fprintf(state->out_stream, "    mtu=BYTES, offload=on|off%s\n",
+                type->queues_max > 1 ? ", queues=N, queue=N" : "");
+        for (const struct port_setting *setting = type->settings; setting->name != NULL; setting++)
+            fprintf(state->out_stream, "    %s=%s  %s\n", setting->name, setting->values, setting->text);
+    }
+    exit(0);
+}
+
 static void read_port(struct options *options, const char *value, const struct argp_state *state)
 {
-    if (strncmp(value, "tap:", 4) != 0)
-        options_bad_value(state, "--port", value, "does not begin with \"tap:\" (write tap:tenon0)");
-    if (value[4] == '\0' || strlen(value + 4) >= IFNAMSIZ || strchr(value + 4, '/') != NULL)
-        options_bad_value(state, "--port", value, "needs an interface name of 1 to 15 characters after \"tap:\"");
-    options->interface = value + 4;
+    char error[600];
+
+    if (strcmp(value, "?") == 0)
+        list_ports(state);
+    options->port_name = value;
+    if (port_read(&options->port, port_types, value, error, sizeof error) != 0)
+        argp_error(state, "--port: %s", error);
 }
 
 static void read_address(struct options *options, const char *value, const struct argp_state *state)
@@ -147,6 +168,17 @@ static void read_ecn(struct options *options, const char *value, const struct ar
     options_bad_value(state, "--ecn", value, "is neither off nor ask nor accept");
 }
 
+/* What is said for any port goes before what was written behind its name. */
+static void complete_port(struct options *options, const struct argp_state *state)
+{
+    if (options->port.type == NULL)
+        read_port(options, port_default, state);
+    if (options->mtu != 0)
+        options->port.conf.mtu = options->mtu;
+    if (!options->offload)
+        options->port.conf.offload = 0;
+}
+
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
     struct options *options = state->input;
@@ -203,6 +235,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         default_addresses(options);
+        complete_port(options, state);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

@@ -9,21 +9,23 @@
 #include <tenon/tenon.h>
 
 #include "log.h"
+#include "ports/common/port.h"
 
 enum { OPTIONS_ADDRESSES_MAX = 8 };
 
 /** What the common options say. */
 struct options {
-    const char *interface;            /**< of --port tap:NAME */
+    const char *port_name;            /**< as it was written: "tap:tenon0" */
+    struct port_choice port;          /**< of --port, --mtu and --no-offload */
     struct {
         struct tenon_ip ip;
         unsigned prefix;
     } addresses[OPTIONS_ADDRESSES_MAX];
     unsigned naddresses;
     struct tenon_ip gateways[2];      /**< IPv4, IPv6; any: none */
-    int offload;                      /**< 1: use what the interface offers */
+    int offload;                      /**< 0: --no-offload */
     int dad;                          /**< 1: probe addresses for duplicates before using them */
-    unsigned mtu;                     /**< 0: the interface's */
+    unsigned mtu;                     /**< of --mtu; 0: not given */
     const char *pcap, *trace;         /**< files; NULL: none */
     int stats;
     const struct tenon_cc_ops *cc;    /**< NULL: the core's default */

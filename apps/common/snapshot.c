@@ -83,7 +83,7 @@ static void add_interface(struct strbuf *sb, const struct app *app)
 
     if (tenon_netif_get(app->stack, app->netif, &info) != TENON_OK)
         return;
-    sb_printf(sb, "{\"id\":%u,\"name\":\"tap:%s\",\"mac\":", app->netif, app->options->interface);
+    sb_printf(sb, "{\"id\":%u,\"name\":\"%s\",\"mac\":", app->netif, app->options->port_name);
     add_mac(sb, info.conf.mac);
     sb_printf(sb, ",\"mtu\":%u,\"up\":%s,\"offload\":", (unsigned)info.conf.mtu, info.up ? "true" : "false");
     add_caps(sb, info.conf.caps);

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Linux TAP port.
- *
- * Frames cross with a virtio-net header of 12 bytes (virtio 1.2, 5.1.6) before them, whose fields say
- * of a frame exactly what struct tenon_frame does. It is asked for in little-endian order and read
- * and written byte by byte: "native" order, the default, is that of the kernel, which is not that
- * of the program when a big-endian program runs under an emulator.
+/* Linux TAP port. Frames cross with a virtio-net header before them (common/vnet.h).
  *
  * Receive memory. With offload the kernel hands over up to 64 KB in one frame, but most frames are
  * small, and a buffer may be kept for long: an application that holds a segment of one byte must not
@@ -15,12 +10,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -30,10 +23,10 @@
 #include <net/if.h>
 
 #include "../common/bufpool.h"
+#include "../common/vnet.h"
 #include "../pcap/pcap.h"
 
 enum {
-    TAP_BURST = 32,
     TAP_GATHER_MAX = 64,
     TAP_SMALL_MIN = 2048,
     TAP_HEADROOM = 128, /* link header with tags, and what tenon_tcp_write() wants beside the MTU */
@@ -43,19 +36,8 @@ enum {
     TAP_USO = 0x60 /* TUN_F_USO4 | TUN_F_USO6: Linux 6.2 and its headers */
 };
 
-/* The virtio-net header. */
-enum {
-    VNET_BYTES = 12,
-    VNET_NEEDS_CSUM = 1,
-    VNET_DATA_VALID = 2,
-    VNET_GSO_NONE = 0,
-    VNET_GSO_TCP4 = 1,
-    VNET_GSO_TCP6 = 4,
-    VNET_GSO_UDP = 5, /* USO: each segment is a datagram */
-    VNET_GSO_ECN = 0x80 /* CWR belongs to the first segment only */
-};
-
 struct tap_port {
+    struct port port;
     int fd;
     unsigned mtu;
     tenon_u32 caps;
@@ -64,105 +46,68 @@ struct tap_port {
     struct pcap_writer *pcap;
     unsigned pcap_interface;
     struct bufpool small, large;
-    struct tap_stats stats;
-    struct tenon_buf *rx_small[TAP_BURST], *rx_large[TAP_BURST]; /* NULL: to be filled before reading */
-    struct tenon_span rx_spans[TAP_BURST][2];
-    struct tenon_frame rx_frames[TAP_BURST];
+    struct port_stats stats;
+    struct tenon_buf *rx_small[PORT_BURST], *rx_large[PORT_BURST]; /* NULL: to be filled before reading */
+    struct tenon_span rx_spans[PORT_BURST][2];
+    struct tenon_frame rx_frames[PORT_BURST];
     tenon_u8 scratch[TAP_LARGE]; /* where frames go that nobody has room for */
 };
 
-tenon_u32 tap_now_us(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (tenon_u32)((uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000);
-}
-
-static uint64_t wall_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-static tenon_u16 get16le(const tenon_u8 *p)
-{
-    return (tenon_u16)(p[0] | p[1] << 8);
-}
-
-static void put16le(tenon_u8 *p, unsigned value)
-{
-    p[0] = (tenon_u8)value;
-    p[1] = (tenon_u8)(value >> 8);
-}
-
 /* ---- opening --------------------------------------------------------------------------------- */
 
-__attribute__((format(printf, 3, 4))) static void explain(char *error, size_t size, const char *format, ...)
-{
-    va_list args;
-
-    if (error == NULL || size == 0)
-        return;
-    va_start(args, format);
-    vsnprintf(error, size, format, args);
-    va_end(args);
-}
-
-static int open_device(const struct tap_conf *conf, char *error, size_t size)
+static int open_device(const struct port_conf *conf, char *error, size_t size)
 {
     int fd;
 
     if (conf->name == NULL || conf->name[0] == 0 || strlen(conf->name) >= IFNAMSIZ) {
-        explain(error, size, "a TAP interface has a name of 1 to %d characters", IFNAMSIZ - 1);
+        port_explain(error, size, "a TAP interface has a name of 1 to %d characters", IFNAMSIZ - 1);
         return -1;
     }
     fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0)
         return fd;
     if (errno == ENOENT || errno == ENODEV || errno == ENXIO)
-        explain(error, size, "there is no TAP driver (/dev/net/tun): load it with 'modprobe tun', or give the "
-                             "container the device /dev/net/tun");
+        port_explain(error, size, "there is no TAP driver (/dev/net/tun): load it with 'modprobe tun', or give the "
+                                  "container the device /dev/net/tun");
     else if (errno == EACCES || errno == EPERM)
-        explain(error, size, "not permitted to open /dev/net/tun: run as root, or once as root "
-                             "'chmod 666 /dev/net/tun' (the interface itself stays protected)");
+        port_explain(error, size, "not permitted to open /dev/net/tun: run as root, or once as root "
+                                  "'chmod 666 /dev/net/tun' (the interface itself stays protected)");
     else
-        explain(error, size, "cannot open /dev/net/tun: %s", strerror(errno));
+        port_explain(error, size, "cannot open /dev/net/tun: %s", strerror(errno));
     return -1;
 }
 
-static void explain_setiff(const struct tap_conf *conf, char *error, size_t size)
+static void explain_setiff(const struct port_conf *conf, char *error, size_t size)
 {
     const char *queues = conf->queues > 1 ? " multi_queue" : "";
 
     switch (errno) {
     case EPERM:
     case EACCES:
-        explain(error, size, "not permitted to use TAP interface '%s': run as root, or make it yours once as root: "
-                             "'ip tuntap add dev %s mode tap%s user %ld'",
-                conf->name, conf->name, queues, (long)getuid());
+        port_explain(error, size,
+                     "not permitted to use TAP interface '%s': run as root, or make it yours once as root: "
+                     "'ip tuntap add dev %s mode tap%s user %ld'",
+                     conf->name, conf->name, queues, (long)getuid());
         break;
     case EBUSY:
-        explain(error, size, "TAP interface '%s' is in use by another program: end that, or take another name",
-                conf->name);
+        port_explain(error, size, "TAP interface '%s' is in use by another program: end that, or take another name",
+                     conf->name);
         break;
     case E2BIG:
-        explain(error, size, "TAP interface '%s' has no queue left for queue %d", conf->name, conf->queue);
+        port_explain(error, size, "TAP interface '%s' has no queue left for queue %u", conf->name, conf->queue);
         break;
     case EINVAL:
-        explain(error, size, "'%s' exists but is no TAP interface%s: take another name, or remove it with "
-                             "'ip link delete %s'",
-                conf->name, conf->queues > 1 ? " with several queues" : " with one queue", conf->name);
+        port_explain(error, size, "'%s' exists but is no TAP interface%s: take another name, or remove it with "
+                                  "'ip link delete %s'",
+                     conf->name, conf->queues > 1 ? " with several queues" : " with one queue", conf->name);
         break;
     default:
-        explain(error, size, "cannot use TAP interface '%s': %s", conf->name, strerror(errno));
+        port_explain(error, size, "cannot use TAP interface '%s': %s", conf->name, strerror(errno));
     }
 }
 
 /* Attach to the interface and agree on the header before each frame. */
-static int attach(int fd, const struct tap_conf *conf, char *error, size_t size)
+static int attach(int fd, const struct port_conf *conf, char *error, size_t size)
 {
     struct ifreq request = { 0 };
     int header_bytes = VNET_BYTES, little_endian = 1;
@@ -176,8 +121,8 @@ static int attach(int fd, const struct tap_conf *conf, char *error, size_t size)
         return -1;
     }
     if (ioctl(fd, TUNSETVNETHDRSZ, &header_bytes) != 0 || ioctl(fd, TUNSETVNETLE, &little_endian) != 0) {
-        explain(error, size, "TAP interface '%s': the kernel is too old (Linux 4.0 or later is needed): %s",
-                conf->name, strerror(errno));
+        port_explain(error, size, "TAP interface '%s': the kernel is too old (Linux 4.0 or later is needed): %s",
+                     conf->name, strerror(errno));
         return -1;
     }
     return 0;
@@ -199,30 +144,6 @@ static tenon_u32 set_offload(int fd, int wanted)
         return caps;
     ioctl(fd, TUNSETOFFLOAD, 0UL);
     return 0;
-}
-
-/* FNV-1a, 64 bits. */
-static uint64_t hash_bytes(const void *bytes, size_t n, uint64_t hash)
-{
-    const tenon_u8 *p = bytes;
-
-    while (n-- > 0)
-        hash = (hash ^ *p++) * 0x100000001B3u;
-    return hash;
-}
-
-/* Our own address on the cable: locally administered, unicast, not the kernel's. */
-static void derive_mac(struct tap_port *port, const tenon_u8 *kernels)
-{
-    uint64_t hash = hash_bytes("tenon", 5, 0xCBF29CE484222325u);
-
-    hash = hash_bytes(port->name, strlen(port->name), hash);
-    hash = hash_bytes(kernels, 6, hash);
-    for (int i = 0; i < 6; i++)
-        port->mac[i] = (tenon_u8)(hash >> (8 * i));
-    port->mac[0] = (tenon_u8)((port->mac[0] & 0xFC) | 0x02);
-    if (memcmp(port->mac, kernels, 6) == 0)
-        port->mac[5] ^= 1;
 }
 
 /* An interface that is up needs a moment after it has got its cable: until the kernel has noticed,
@@ -250,7 +171,7 @@ static int read_interface(struct tap_port *port, unsigned mtu, char *error, size
     int ok, control = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
     if (control < 0) {
-        explain(error, size, "cannot make a socket: %s", strerror(errno));
+        port_explain(error, size, "cannot make a socket: %s", strerror(errno));
         return -1;
     }
     memcpy(request.ifr_name, port->name, sizeof port->name);
@@ -263,122 +184,129 @@ static int read_interface(struct tap_port *port, unsigned mtu, char *error, size
         wait_running(control, port->name);
     close(control);
     if (!ok) {
-        explain(error, size, "cannot ask interface '%s' for its MTU and address: %s", port->name, strerror(errno));
+        port_explain(error, size, "cannot ask interface '%s' for its MTU and address: %s", port->name, strerror(errno));
         return -1;
     }
     if (mtu < 576 || mtu > 65535) {
-        explain(error, size, "an MTU of %u bytes is not possible: it is 576 to 65535", mtu);
+        port_explain(error, size, "an MTU of %u bytes is not possible: it is 576 to 65535", mtu);
         return -1;
     }
     port->mtu = mtu;
-    derive_mac(port, kernels);
+    port_derive_mac(port->mac, port->name, kernels);
     return 0;
 }
 
-struct tap_port *tap_open(const struct tap_conf *conf, char *error, size_t error_size)
+static struct tap_port *tap_of(struct port *port)
+{
+    return TENON_CONTAINER(port, struct tap_port, port);
+}
+
+static const struct tap_port *tap_of_const(const struct port *port)
+{
+    return (const struct tap_port *)(const void *)port;
+}
+
+static void tap_close(struct port *port)
+{
+    struct tap_port *tap = tap_of(port);
+
+    close(tap->fd);
+    bufpool_fini(&tap->small);
+    bufpool_fini(&tap->large);
+    free(tap);
+}
+
+static struct port *tap_open(const struct port_conf *conf, char *error, size_t error_size)
 {
     size_t bytes_max = conf->buffer_bytes_max > 0 ? conf->buffer_bytes_max : TAP_POOL_DEFAULT;
-    struct tap_port *port;
+    struct tap_port *tap;
     unsigned small;
     int fd = open_device(conf, error, error_size);
 
     if (fd < 0)
         return NULL;
-    port = calloc(1, sizeof *port);
-    if (port == NULL) {
-        explain(error, error_size, "out of memory");
+    tap = calloc(1, sizeof *tap);
+    if (tap == NULL) {
+        port_explain(error, error_size, "out of memory");
         close(fd);
         return NULL;
     }
-    port->fd = fd;
+    tap->port.type = &tap_port_type;
+    tap->fd = fd;
     if (attach(fd, conf, error, error_size) != 0) {
-        tap_close(port);
+        tap_close(&tap->port);
         return NULL;
     }
-    memcpy(port->name, conf->name, strlen(conf->name) + 1);
-    if (read_interface(port, conf->mtu, error, error_size) != 0) {
-        tap_close(port);
+    memcpy(tap->name, conf->name, strlen(conf->name) + 1);
+    if (read_interface(tap, conf->mtu, error, error_size) != 0) {
+        tap_close(&tap->port);
         return NULL;
     }
-    port->caps = set_offload(fd, conf->offload);
-    small = port->mtu + TAP_HEADROOM;
-    bufpool_init(&port->small, small < TAP_SMALL_MIN ? TAP_SMALL_MIN : small, bytes_max);
-    bufpool_init(&port->large, TAP_LARGE, bytes_max);
-    return port;
+    tap->caps = set_offload(fd, conf->offload);
+    small = tap->mtu + TAP_HEADROOM;
+    bufpool_init(&tap->small, small < TAP_SMALL_MIN ? TAP_SMALL_MIN : small, bytes_max);
+    bufpool_init(&tap->large, TAP_LARGE, bytes_max);
+    return &tap->port;
 }
 
-void tap_close(struct tap_port *port)
+static void tap_netif_conf(const struct port *port, struct tenon_netif_conf *out)
 {
-    if (port == NULL)
-        return;
-    close(port->fd);
-    bufpool_fini(&port->small);
-    bufpool_fini(&port->large);
-    free(port);
-}
+    const struct tap_port *tap = tap_of_const(port);
 
-void tap_netif_conf(const struct tap_port *port, struct tenon_netif_conf *out)
-{
     memset(out, 0, sizeof *out);
-    memcpy(out->mac, port->mac, sizeof out->mac);
-    out->mtu = (tenon_u16)port->mtu;
-    out->caps = port->caps;
+    memcpy(out->mac, tap->mac, sizeof out->mac);
+    out->mtu = (tenon_u16)tap->mtu;
+    out->caps = tap->caps;
     out->gather_max = TAP_GATHER_MAX;
 }
 
-int tap_fd(const struct tap_port *port)
+static int tap_fd(const struct port *port)
 {
-    return port->fd;
+    return tap_of_const(port)->fd;
 }
 
-void tap_attach(struct tap_port *port, struct pcap_writer *writer)
+static void tap_attach(struct port *port, struct pcap_writer *writer)
 {
+    struct tap_port *tap = tap_of(port);
     int number = -1;
 
     if (writer != NULL)
-        number = pcap_interface(writer, port->name, 0, PCAP_ETHERNET);
-    port->pcap = number >= 0 ? writer : NULL;
-    port->pcap_interface = number >= 0 ? (unsigned)number : 0;
+        number = pcap_interface(writer, tap->name, 0, PCAP_ETHERNET);
+    tap->pcap = number >= 0 ? writer : NULL;
+    tap->pcap_interface = number >= 0 ? (unsigned)number : 0;
 }
 
-void tap_stats(const struct tap_port *port, struct tap_stats *stats)
+static void tap_stats(const struct port *port, struct port_stats *stats)
 {
-    *stats = port->stats;
-    stats->buf_failures = port->small.failures + port->large.failures;
-    stats->buf_bytes = (uint64_t)port->small.bufs * port->small.buf_bytes;
-    stats->buf_bytes += (uint64_t)port->large.bufs * port->large.buf_bytes;
+    const struct tap_port *tap = tap_of_const(port);
+
+    *stats = tap->stats;
+    stats->buf_failures = tap->small.failures + tap->large.failures;
+    stats->buf_bytes = (uint64_t)tap->small.bufs * tap->small.buf_bytes;
+    stats->buf_bytes += (uint64_t)tap->large.bufs * tap->large.buf_bytes;
+}
+
+static int tap_advice(const struct port *port, char *text, size_t text_size)
+{
+    const char *name = tap_of_const(port)->name;
+    struct ifreq request = { 0 };
+    int is_down, control = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    if (control < 0)
+        return 0;
+    memcpy(request.ifr_name, name, IFNAMSIZ);
+    is_down = ioctl(control, SIOCGIFFLAGS, &request) == 0 && (request.ifr_flags & IFF_UP) == 0;
+    close(control);
+    if (is_down)
+        port_explain(
+            text, text_size,
+            "%s is down, so nothing will arrive. On the kernel's side run:\n"
+            "  ip link set %s up && ip address add 10.9.0.1/24 dev %s && ip address add fd00:9::1/64 dev %s nodad",
+            name, name, name, name);
+    return is_down;
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
-
-static tenon_u8 gso_type(const struct tenon_frame *frame)
-{
-    const struct tenon_span *head = &frame->spans[0];
-    unsigned flags_at = frame->csum_start + 13u;
-    tenon_u8 type;
-
-    if (frame->seg_kind == TENON_SEG_UDP)
-        return VNET_GSO_UDP;
-    type = frame->seg_kind == TENON_SEG_TCP4 ? VNET_GSO_TCP4 : VNET_GSO_TCP6;
-    if (flags_at < head->len && (tenon_span_data(head)[flags_at] & 0x80) != 0)
-        type |= VNET_GSO_ECN;
-    return type;
-}
-
-static void vnet_write(tenon_u8 header[VNET_BYTES], const struct tenon_frame *frame)
-{
-    memset(header, 0, VNET_BYTES);
-    if (frame->csum == TENON_CSUM_PARTIAL) {
-        header[0] = VNET_NEEDS_CSUM;
-        put16le(header + 6, frame->csum_start);
-        put16le(header + 8, frame->csum_offset);
-    }
-    if (frame->seg_kind != TENON_SEG_NONE) {
-        header[1] = gso_type(frame);
-        put16le(header + 2, frame->header_bytes);
-        put16le(header + 4, frame->seg_bytes);
-    }
-}
 
 /* @return 0: taken, or lost for good; -1: the kernel has no room now */
 static int send_frame(struct tap_port *port, const struct tenon_frame *frame)
@@ -419,14 +347,14 @@ static int send_frame(struct tap_port *port, const struct tenon_frame *frame)
 
 static unsigned host_transmit(void *host, unsigned netif, const struct tenon_frame *frames, unsigned n)
 {
-    struct tap_port *port = host;
+    struct tap_port *port = tap_of(host);
     unsigned taken = 0;
 
     (void)netif;
     while (taken < n && send_frame(port, &frames[taken]) == 0)
         taken++;
     if (port->pcap != NULL && taken > 0) {
-        uint64_t ns = wall_ns();
+        uint64_t ns = port_wall_ns();
 
         for (unsigned i = 0; i < taken; i++)
             pcap_frame(port->pcap, port->pcap_interface, 1, &frames[i], ns, NULL);
@@ -435,39 +363,6 @@ static unsigned host_transmit(void *host, unsigned netif, const struct tenon_fra
 }
 
 /* ---- receiving ------------------------------------------------------------------------------- */
-
-/* @return 0, or -1: the header makes no sense */
-static int vnet_read(const tenon_u8 header[VNET_BYTES], struct tenon_frame *frame)
-{
-    frame->csum = TENON_CSUM_NONE;
-    frame->seg_kind = TENON_SEG_NONE;
-    if (header[0] & VNET_NEEDS_CSUM) {
-        /* Made by this machine's own kernel and never on a wire: nothing can have changed it. The
-         * offsets stay in the frame for the sake of a capture, which completes the sum. */
-        frame->csum = TENON_CSUM_GOOD;
-        frame->csum_start = get16le(header + 6);
-        frame->csum_offset = get16le(header + 8);
-    } else if (header[0] & VNET_DATA_VALID) {
-        frame->csum = TENON_CSUM_GOOD;
-    }
-    switch (header[1] & ~VNET_GSO_ECN) {
-    case VNET_GSO_NONE:
-        return 0;
-    case VNET_GSO_TCP4:
-        frame->seg_kind = TENON_SEG_TCP4;
-        break;
-    case VNET_GSO_TCP6:
-        frame->seg_kind = TENON_SEG_TCP6;
-        break;
-    case VNET_GSO_UDP:
-        frame->seg_kind = TENON_SEG_UDP;
-        break;
-    default:
-        return -1;
-    }
-    frame->seg_bytes = get16le(header + 4);
-    return frame->seg_bytes > 0 ? 0 : -1;
-}
 
 /* See to it that slot `i` has buffers; a pool that is exhausted leaves NULL. */
 static void fill_slot(struct tap_port *port, unsigned i)
@@ -537,82 +432,59 @@ static void recycle(struct tenon_buf **slot)
     *slot = NULL;
 }
 
-int tap_receive(struct tap_port *port, struct tenon *stack, unsigned netif, tenon_u32 now_us)
+static int tap_receive(struct port *port, struct tenon *stack, unsigned netif, tenon_u32 now_us)
 {
+    struct tap_port *tap = tap_of(port);
     unsigned n = 0;
     int result = 1;
 
-    for (unsigned reads = 0; reads < TAP_BURST && result != 0 && result != -1; reads++) {
-        result = read_frame(port, n);
+    for (unsigned reads = 0; reads < PORT_BURST && result != 0 && result != -1; reads++) {
+        result = read_frame(tap, n);
         if (result == 1)
             n++;
     }
     if (n == 0)
         return result == -1 ? -1 : 0;
-    if (port->pcap != NULL) {
-        uint64_t ns = wall_ns();
+    if (tap->pcap != NULL) {
+        uint64_t ns = port_wall_ns();
 
         for (unsigned i = 0; i < n; i++)
-            pcap_frame(port->pcap, port->pcap_interface, 0, &port->rx_frames[i], ns, NULL);
+            pcap_frame(tap->pcap, tap->pcap_interface, 0, &tap->rx_frames[i], ns, NULL);
     }
-    tenon_input(stack, netif, port->rx_frames, n, now_us);
+    tenon_input(stack, netif, tap->rx_frames, n, now_us);
     for (unsigned i = 0; i < n; i++) {
-        recycle(&port->rx_small[i]);
-        recycle(&port->rx_large[i]);
+        recycle(&tap->rx_small[i]);
+        recycle(&tap->rx_large[i]);
     }
     return (int)n;
 }
 
-/* ---- the rest of the host interface ---------------------------------------------------------- */
-
-static void *host_mem_get(void *host, size_t bytes)
-{
-    (void)host;
-    return malloc(bytes);
-}
-
-static void host_mem_put(void *host, void *mem, size_t bytes)
-{
-    (void)host;
-    (void)bytes;
-    free(mem);
-}
+/* ---- the kind ---------------------------------------------------------------------------------- */
 
 static unsigned host_buf_get(void *host, struct tenon_buf **bufs, unsigned n)
 {
-    struct tap_port *port = host;
-
-    return bufpool_get_many(&port->small, bufs, n);
+    return bufpool_get_many(&tap_of(host)->small, bufs, n);
 }
 
-static int host_entropy(void *host, void *bytes, size_t n)
-{
-    tenon_u8 *at = bytes;
+static const struct tenon_host tap_host = {
+    TENON_HOST_VERSION, port_mem_get, port_mem_put, host_buf_get, host_transmit, port_entropy,
+};
 
-    (void)host;
-    while (n > 0) {
-        ssize_t got = getrandom(at, n, 0);
+static const struct port_setting tap_settings[] = { { NULL, NULL, NULL } };
 
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return -1;
-        at += got;
-        n -= (size_t)got;
-    }
-    return 0;
-}
-
-const struct tenon_host *tap_host_ops(void)
-{
-    static const struct tenon_host ops = {
-        TENON_HOST_VERSION,
-        host_mem_get,
-        host_mem_put,
-        host_buf_get,
-        host_transmit,
-        host_entropy,
-    };
-
-    return &ops;
-}
+const struct port_type tap_port_type = {
+    "tap",
+    "INTERFACE",
+    "a TAP interface, whose other end is the kernel of this machine",
+    tap_settings,
+    256,
+    tap_open,
+    tap_close,
+    &tap_host,
+    tap_netif_conf,
+    tap_fd,
+    tap_receive,
+    tap_attach,
+    tap_stats,
+    tap_advice,
+};

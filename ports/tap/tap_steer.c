@@ -155,7 +155,7 @@ static int load_program(const struct program *program)
     return (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof attr);
 }
 
-int tap_steer(struct tap_port *port, const tenon_u8 *key, unsigned entries, unsigned queues)
+int tap_steer(struct port *port, const tenon_u8 *key, unsigned entries, unsigned queues)
 {
     struct program program;
     int fd, status;
@@ -168,7 +168,7 @@ int tap_steer(struct tap_port *port, const tenon_u8 *key, unsigned entries, unsi
     fd = load_program(&program);
     if (fd < 0)
         return -1;
-    status = ioctl(tap_fd(port), TUNSETSTEERINGEBPF, &fd);
+    status = ioctl(port_fd(port), TUNSETSTEERINGEBPF, &fd);
     close(fd);    /* the interface has it now */
     return status < 0 ? -1 : 0;
 }

@@ -23,7 +23,7 @@
 
 enum { QUEUES = 4, ENTRIES = 128, FRAMES = 300, VNET = 12, ETH = 14 };
 
-static struct tap_port *port[QUEUES];
+static struct port *port[QUEUES];
 static int sender;
 static tenon_u16 table[ENTRIES];
 static unsigned long seed = 1;
@@ -40,12 +40,12 @@ static void interface_up(const char *name)
 
 static int open_queues(const char *name)
 {
-    const struct tap_conf conf = { .name = name, .queues = QUEUES };
+    const struct port_conf conf = { .name = name, .queues = QUEUES };
     struct sockaddr_ll address = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
     char error[300] = "";
 
     for (unsigned i = 0; i < QUEUES; i++) {
-        port[i] = tap_open(&conf, error, sizeof error);
+        port[i] = tap_port_type.open(&conf, error, sizeof error);
         if (!CHECK(port[i] != NULL))
             return 0;
     }
@@ -60,7 +60,7 @@ static int open_queues(const char *name)
 static void close_queues(void)
 {
     for (unsigned i = 0; i < QUEUES; i++)
-        tap_close(port[i]);
+        port_close(port[i]);
     close(sender);
 }
 
@@ -121,7 +121,7 @@ static int queue_of(const tenon_u8 *frame, unsigned n)
     for (int i = 0; i < QUEUES; i++) {
         ssize_t bytes;
 
-        while ((bytes = read(tap_fd(port[i]), got, sizeof got)) > 0) {
+        while ((bytes = read(port_fd(port[i]), got, sizeof got)) > 0) {
             if ((size_t)bytes != VNET + n || memcmp(got + VNET, frame, n) != 0)
                 continue;    /* something of the kernel's own */
             queue = i;
@@ -205,17 +205,17 @@ UNIT_TEST(what_cannot_be)
 /* @return whether we have a namespace in which the kernel lets us choose */
 static int own_namespace(void)
 {
-    const struct tap_conf conf = { .name = "steer1", .queues = 2 };
-    struct tap_port *probe;
+    const struct port_conf conf = { .name = "steer1", .queues = 2 };
+    struct port *probe;
     int good;
 
     if (unshare(CLONE_NEWNET) != 0)
         return 0;
-    probe = tap_open(&conf, NULL, 0);
+    probe = tap_port_type.open(&conf, NULL, 0);
     if (probe == NULL)
         return 0;
     good = tap_steer(probe, tenon_flow_key_microsoft, ENTRIES, 2) == 0 || (errno != EPERM && errno != ENOSYS);
-    tap_close(probe);
+    port_close(probe);
     return good;
 }
 

@@ -21,12 +21,12 @@
 
 static char error[300];
 
-static struct tap_port *open_port(const char *name, int queues, int offload)
+static struct port *open_port(const char *name, unsigned queues, int offload)
 {
-    struct tap_conf conf = { .name = name, .queues = queues, .offload = offload };
+    struct port_conf conf = { .name = name, .queues = queues, .offload = offload };
 
     error[0] = 0;
-    return tap_open(&conf, error, sizeof error);
+    return tap_port_type.open(&conf, error, sizeof error);
 }
 
 /* ---- the kernel's end ------------------------------------------------------------------------ */
@@ -105,10 +105,10 @@ UNIT_TEST(bad_names_are_explained)
 
 UNIT_TEST(clock_goes_on)
 {
-    tenon_u32 before = tap_now_us();
+    tenon_u32 before = port_now_us();
 
     usleep(2000);
-    CHECK(tap_now_us() - before >= 2000);
+    CHECK(port_now_us() - before >= 2000);
 }
 
 UNIT_TEST(other_interface_is_explained)
@@ -119,118 +119,118 @@ UNIT_TEST(other_interface_is_explained)
 
 UNIT_TEST(busy_interface_is_explained)
 {
-    struct tap_port *port = open_port("busy0", 0, 1);
+    struct port *port = open_port("busy0", 0, 1);
 
     CHECK_EQ_S(error, "");
     CHECK(open_port("busy0", 0, 1) == NULL);
     CHECK(strstr(error, "in use") != NULL);
-    tap_close(port);
+    port_close(port);
 }
 
 UNIT_TEST(what_it_can_follows_offload)
 {
     struct tenon_netif_conf conf;
-    struct tap_port *port = open_port("caps0", 0, 1);
+    struct port *port = open_port("caps0", 0, 1);
 
-    tap_netif_conf(port, &conf);
+    port_netif_conf(port, &conf);
     CHECK_EQ_U(conf.mtu, 1500);
     CHECK_EQ_U(conf.caps & 7, TENON_CAP_TX_CSUM | TENON_CAP_TSO4 | TENON_CAP_TSO6);
     CHECK_EQ_U(conf.gather_max, 64);
-    tap_close(port);
+    port_close(port);
     port = open_port("caps0", 0, 0);
-    tap_netif_conf(port, &conf);
+    port_netif_conf(port, &conf);
     CHECK_EQ_U(conf.caps, 0);
-    tap_close(port);
+    port_close(port);
 }
 
 UNIT_TEST(mac_is_ours_and_the_same_for_all_queues)
 {
-    struct tap_port *first = open_port("multi0", 2, 1), *second = open_port("multi0", 2, 1);
+    struct port *first = open_port("multi0", 2, 1), *second = open_port("multi0", 2, 1);
     struct tenon_netif_conf a, b;
     unsigned char kernels[6];
 
     if (!CHECK(first != NULL) || !CHECK(second != NULL))
         return;
-    tap_netif_conf(first, &a);
-    tap_netif_conf(second, &b);
+    port_netif_conf(first, &a);
+    port_netif_conf(second, &b);
     kernels_mac("multi0", kernels);
     CHECK_EQ_MEM(a.mac, b.mac, 6);
     CHECK(memcmp(a.mac, kernels, 6) != 0);
     CHECK_EQ_U(a.mac[0] & 3, 2);
     CHECK(open_port("multi0", 1, 1) == NULL);
     CHECK(strstr(error, "multi0") != NULL);
-    tap_close(first);
-    tap_close(second);
+    port_close(first);
+    port_close(second);
 }
 
 UNIT_TEST(mtu_is_the_interfaces)
 {
-    struct tap_port *port = open_port("mtu0", 0, 0);
-    struct tap_port *second;
-    struct tap_conf jumbo = { .name = "mtu1", .mtu = 9000 };
+    struct port *port = open_port("mtu0", 0, 0);
+    struct port *second;
+    struct port_conf jumbo = { .name = "mtu1", .mtu = 9000 };
     struct tenon_netif_conf conf;
 
     set_interface("mtu0", 0, 4000);
-    second = tap_open(&jumbo, error, sizeof error);
-    tap_netif_conf(second, &conf);
+    second = tap_port_type.open(&jumbo, error, sizeof error);
+    port_netif_conf(second, &conf);
     CHECK_EQ_U(conf.mtu, 9000);
-    tap_close(second);
-    tap_close(port);
+    port_close(second);
+    port_close(port);
     jumbo.mtu = 100;
-    CHECK(tap_open(&jumbo, error, sizeof error) == NULL);
+    CHECK(tap_port_type.open(&jumbo, error, sizeof error) == NULL);
     CHECK(strstr(error, "MTU") != NULL);
 }
 
 UNIT_TEST(transmit_gathers_the_pieces)
 {
-    struct tap_port *port = open_port("send0", 0, 0);
+    struct port *port = open_port("send0", 0, 0);
     struct tenon_frame frames[2] = { make_frame(), make_frame() };
-    struct tap_stats stats;
+    struct port_stats stats;
     unsigned char got[2000];
     int fd;
 
     set_interface("send0", 1, 0);
     fd = packet_socket("send0");
-    CHECK_EQ_U(tap_host_ops()->transmit(port, 1, frames, 2), 2);
+    CHECK_EQ_U(tap_port_type.host->transmit(port, 1, frames, 2), 2);
     CHECK_EQ_I(recv(fd, got, sizeof got, MSG_DONTWAIT), (long)sizeof frame_bytes);
     CHECK_EQ_MEM(got, frame_bytes, sizeof frame_bytes);
     CHECK_EQ_I(recv(fd, got, sizeof got, MSG_DONTWAIT), (long)sizeof frame_bytes);
-    tap_stats(port, &stats);
+    port_stats(port, &stats);
     CHECK_EQ_U(stats.tx_frames, 2);
     CHECK_EQ_U(stats.tx_bytes, 2 * sizeof frame_bytes);
     close(fd);
-    tap_close(port);
+    port_close(port);
 }
 
 UNIT_TEST(transmit_with_the_interface_down_drops_and_counts)
 {
-    struct tap_port *port = open_port("down0", 0, 1);
+    struct port *port = open_port("down0", 0, 1);
     struct tenon_frame frame = make_frame();
-    struct tap_stats stats;
+    struct port_stats stats;
 
-    CHECK_EQ_U(tap_host_ops()->transmit(port, 1, &frame, 1), 1);
-    tap_stats(port, &stats);
+    CHECK_EQ_U(tap_port_type.host->transmit(port, 1, &frame, 1), 1);
+    port_stats(port, &stats);
     CHECK_EQ_U(stats.tx_frames, 0);
     CHECK_EQ_U(stats.tx_down, 1);
-    tap_close(port);
+    port_close(port);
 }
 
 UNIT_TEST(nonsense_is_dropped_and_counted)
 {
-    struct tap_port *port = open_port("bad0", 0, 1);
+    struct port *port = open_port("bad0", 0, 1);
     struct tenon_frame frame = make_frame();
-    struct tap_stats stats;
+    struct port_stats stats;
 
     set_interface("bad0", 1, 0);
     frame.csum = TENON_CSUM_PARTIAL; /* beyond the frame's end: the kernel refuses it */
     frame.csum_start = 60000;
-    CHECK_EQ_U(tap_host_ops()->transmit(port, 1, &frame, 1), 1);
-    tap_stats(port, &stats);
+    CHECK_EQ_U(tap_port_type.host->transmit(port, 1, &frame, 1), 1);
+    port_stats(port, &stats);
     CHECK_EQ_U(stats.tx_errors, 1);
-    tap_close(port);
+    port_close(port);
 }
 
-static struct tenon *make_stack(struct tap_port *port, void **mem, unsigned *netif)
+static struct tenon *make_stack(struct port *port, void **mem, unsigned *netif)
 {
     struct tenon_netif_conf conf;
     struct tenon_conf stack_conf;
@@ -238,8 +238,8 @@ static struct tenon *make_stack(struct tap_port *port, void **mem, unsigned *net
 
     tenon_conf_default(&stack_conf);
     *mem = malloc(tenon_mem_size(&stack_conf));
-    stack = tenon_init(*mem, &stack_conf, tap_host_ops(), port);
-    tap_netif_conf(port, &conf);
+    stack = tenon_init(*mem, &stack_conf, tap_port_type.host, port);
+    port_netif_conf(port, &conf);
     conf.flags = TENON_NETIF_NO_IP6 | TENON_NETIF_NO_DAD;
     *netif = (unsigned)tenon_netif_add(stack, &conf);
     return stack;
@@ -247,8 +247,8 @@ static struct tenon *make_stack(struct tap_port *port, void **mem, unsigned *net
 
 static void check_receive(int offload)
 {
-    struct tap_port *port = open_port("recv0", 0, offload);
-    struct tap_stats stats;
+    struct port *port = open_port("recv0", 0, offload);
+    struct port_stats stats;
     struct tenon *stack;
     unsigned netif;
     void *mem;
@@ -258,23 +258,23 @@ static void check_receive(int offload)
     set_interface("recv0", 1, 0);
     fd = packet_socket("recv0");
     stack = make_stack(port, &mem, &netif);
-    CHECK_EQ_I(tap_receive(port, stack, netif, tap_now_us()) >= 0, 1);
+    CHECK_EQ_I(port_receive(port, stack, netif, port_now_us()) >= 0, 1);
     for (int i = 0; i < 40; i++)
         CHECK_EQ_I(send(fd, frame_bytes, sizeof frame_bytes, 0), (long)sizeof frame_bytes);
-    n = tap_receive(port, stack, netif, tap_now_us());
+    n = port_receive(port, stack, netif, port_now_us());
     CHECK_EQ_I(n, 32);
-    n += tap_receive(port, stack, netif, tap_now_us());
+    n += port_receive(port, stack, netif, port_now_us());
     CHECK(n >= 40);
-    CHECK_EQ_I(tap_receive(port, stack, netif, tap_now_us()), 0);
+    CHECK_EQ_I(port_receive(port, stack, netif, port_now_us()), 0);
     CHECK_EQ_U(tenon_stat(stack, TENON_STAT_ETH_UNKNOWN), 40);
-    tap_stats(port, &stats);
+    port_stats(port, &stats);
     CHECK(stats.rx_frames >= 40);
     CHECK(stats.rx_empty > 0);
     CHECK_EQ_U(stats.rx_no_buffer + stats.rx_bad + stats.rx_errors, 0);
     tenon_fini(stack);
     free(mem);
     close(fd);
-    tap_close(port);
+    port_close(port);
 }
 
 UNIT_TEST(received_frames_reach_the_instance)

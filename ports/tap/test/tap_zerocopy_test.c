@@ -42,7 +42,7 @@ void *memcpy(void *restrict to, const void *restrict from, size_t n)
 /* ---- an instance on a TAP interface --------------------------------------------------------------- */
 
 struct side {
-    struct tap_port *port;
+    struct port *port;
     struct tenon *stack;
     void *mem;
     unsigned netif;
@@ -88,21 +88,21 @@ static void kernel_address(const char *name)
 
 static int side_open(const char *name, int offload, size_t pool)
 {
-    const struct tap_conf conf = { .name = name, .offload = offload, .buffer_bytes_max = pool };
+    const struct port_conf conf = { .name = name, .offload = offload, .buffer_bytes_max = pool };
     const struct tenon_ip ip = tenon_ip4(0x0A4D0002);
     struct tenon_netif_conf netif;
     struct tenon_conf stack_conf;
     char error[300] = "";
 
     memset(&side, 0, sizeof side);
-    side.port = tap_open(&conf, error, sizeof error);
+    side.port = tap_port_type.open(&conf, error, sizeof error);
     if (!CHECK(side.port != NULL))
         return 0;
     tenon_conf_default(&stack_conf);
     stack_conf.tcp_snd_buf = 2 * BYTES;
     side.mem = malloc(tenon_mem_size(&stack_conf));
-    side.stack = tenon_init(side.mem, &stack_conf, tap_host_ops(), side.port);
-    tap_netif_conf(side.port, &netif);
+    side.stack = tenon_init(side.mem, &stack_conf, tap_port_type.host, side.port);
+    port_netif_conf(side.port, &netif);
     netif.flags = TENON_NETIF_NO_IP6 | TENON_NETIF_NO_DAD;
     side.netif = (unsigned)tenon_netif_add(side.stack, &netif);
     CHECK_EQ_I(tenon_addr_add(side.stack, side.netif, &ip, 24), TENON_OK);
@@ -117,25 +117,25 @@ static int side_open(const char *name, int offload, size_t pool)
 static void side_close(void)
 {
     tenon_fini(side.stack);
-    tap_close(side.port);
+    port_close(side.port);
     free(side.mem);
 }
 
 /* Frames, time, and a moment's sleep when there is nothing to do. */
 static void side_run(void)
 {
-    struct pollfd ready = { tap_fd(side.port), POLLIN, 0 };
+    struct pollfd ready = { port_fd(side.port), POLLIN, 0 };
 
-    (void)tenon_poll(side.stack, tap_now_us());
+    (void)tenon_poll(side.stack, port_now_us());
     (void)poll(&ready, 1, 1);
-    while (tap_receive(side.port, side.stack, side.netif, tap_now_us()) == 32)
+    while (port_receive(side.port, side.stack, side.netif, port_now_us()) == 32)
         ;
-    (void)tenon_poll(side.stack, tap_now_us());
+    (void)tenon_poll(side.stack, port_now_us());
 }
 
 static int too_late(tenon_u32 since)
 {
-    return tap_now_us() - since > SECONDS * 1000000U;
+    return port_now_us() - since > SECONDS * 1000000U;
 }
 
 /* ---- the application ------------------------------------------------------------------------------ */
@@ -209,9 +209,9 @@ static int kernel_socket(void)
 static void check_sending(int offload)
 {
     static tenon_u8 bytes[65536];
-    const tenon_u32 began = tap_now_us();
+    const tenon_u32 began = port_now_us();
     size_t got = 0, wrong = 0;
-    struct tap_stats stats;
+    struct port_stats stats;
     ssize_t n = 1;
     int fd;
 
@@ -228,7 +228,7 @@ static void check_sending(int offload)
     close(fd);
     while ((side.closed == 0 || side.acked < BYTES) && !too_late(began))
         side_run();
-    tap_stats(side.port, &stats);
+    port_stats(side.port, &stats);
     CHECK_EQ_U(got, BYTES);
     CHECK_EQ_U(wrong, 0);
     CHECK_EQ_U(side.acked, BYTES);
@@ -291,7 +291,7 @@ static void give_back(void)
 
 static void check_receiving(int offload)
 {
-    const tenon_u32 began = tap_now_us();
+    const tenon_u32 began = port_now_us();
     int fd;
 
     if (!side_open("zero0", offload, 0))
@@ -330,8 +330,8 @@ UNIT_TEST(received_spans_stay_until_they_are_given_back)
  * have come back the transfer does too. */
 UNIT_TEST(kept_buffers_empty_the_pool_and_fill_it_again)
 {
-    const tenon_u32 began = tap_now_us();
-    struct tap_stats stats;
+    const tenon_u32 began = port_now_us();
+    struct port_stats stats;
     size_t sent = 0;
     int fd;
 
@@ -345,7 +345,7 @@ UNIT_TEST(kept_buffers_empty_the_pool_and_fill_it_again)
 
         sent += n > 0 ? (size_t)n : 0;
         side_run();
-        tap_stats(side.port, &stats);
+        port_stats(side.port, &stats);
     } while (stats.rx_no_buffer == 0 && !too_late(began));
     CHECK(stats.rx_no_buffer > 0);
     CHECK(side.received > SMALL_POOL / 4 && side.received < BYTES);

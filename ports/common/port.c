@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading what kind of port is wanted, and what all of them need of the operating system. */
+#include "port.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+void port_explain(char *error, size_t error_size, const char *format, ...)
+{
+    va_list args;
+
+    if (error == NULL || error_size == 0)
+        return;
+    va_start(args, format);
+    vsnprintf(error, error_size, format, args);
+    va_end(args);
+}
+
+/* ---- what was written -------------------------------------------------------------------------------- */
+
+/* Where words go that a message is made of. What does not fit is left out. */
+struct words {
+    char text[400];
+    size_t n;
+};
+
+__attribute__((format(printf, 2, 3))) static void words_add(struct words *words, const char *format, ...)
+{
+    size_t room = sizeof words->text - words->n;
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = vsnprintf(words->text + words->n, room, format, args);
+    va_end(args);
+    if (n > 0)
+        words->n += (size_t)n < room ? (size_t)n : room - 1;
+}
+
+static int wrong_kind(const struct port_type *const *types, const char *written, char *error, size_t size)
+{
+    struct words kinds = { "", 0 };
+
+    for (unsigned i = 0; types[i] != NULL; i++)
+        words_add(&kinds, "%s%s:%s", i > 0 ? ", " : "", types[i]->kind, types[i]->name);
+    port_explain(error, size, "\"%s\" does not begin with a kind of port that there is here (%s)", written, kinds.text);
+    return -1;
+}
+
+static int wrong_setting(const struct port_type *type, const char *name, char *error, size_t size)
+{
+    struct words names = { "", 0 };
+
+    words_add(&names, "mtu=BYTES, offload=on|off");
+    if (type->queues_max > 1)
+        words_add(&names, ", queues=N, queue=N");
+    for (unsigned i = 0; type->settings[i].name != NULL; i++)
+        words_add(&names, ", %s=%s", type->settings[i].name, type->settings[i].values);
+    port_explain(error, size, "a port of the kind %s has no setting \"%s\" (there are %s)", type->kind, name,
+                 names.text);
+    return -1;
+}
+
+static int read_number(unsigned *out, const char *name, const char *value, unsigned least, unsigned most, char *error,
+                       size_t size)
+{
+    char *end;
+    unsigned long number;
+
+    errno = 0;
+    number = strtoul(value, &end, 10);
+    if (value[0] >= '0' && value[0] <= '9' && *end == 0 && errno == 0 && number >= least && number <= most) {
+        *out = (unsigned)number;
+        return 0;
+    }
+    port_explain(error, size, "%s=%s is not a number from %u to %u", name, value, least, most);
+    return -1;
+}
+
+static int read_setting(struct port_choice *choice, const char *name, const char *value, char *error, size_t size)
+{
+    const struct port_type *type = choice->type;
+    struct port_conf *conf = &choice->conf;
+
+    if (strcmp(name, "mtu") == 0)
+        return read_number(&conf->mtu, name, value, 576, 65535, error, size);
+    if (strcmp(name, "queues") == 0 && type->queues_max > 1)
+        return read_number(&conf->queues, name, value, 1, type->queues_max, error, size);
+    if (strcmp(name, "queue") == 0 && type->queues_max > 1)
+        return read_number(&conf->queue, name, value, 0, type->queues_max - 1, error, size);
+    if (strcmp(name, "offload") == 0) {
+        conf->offload = strcmp(value, "on") == 0;
+        if (conf->offload || strcmp(value, "off") == 0)
+            return 0;
+        port_explain(error, size, "offload=%s is neither on nor off", value);
+        return -1;
+    }
+    for (unsigned i = 0; type->settings[i].name != NULL; i++) {
+        if (strcmp(type->settings[i].name, name) != 0)
+            continue;
+        conf->settings[i] = value;
+        return 0;
+    }
+    return wrong_setting(type, name, error, size);
+}
+
+/* The next part of a list with commas between them; ends it with a 0. In braces there may be commas.
+ * @return NULL: there is none, or a brace is not closed */
+static char *next_part(char **rest)
+{
+    char *part = *rest, *end;
+
+    if (part == NULL)
+        return NULL;
+    end = part;
+    for (int depth = 0; *end != 0 && (*end != ',' || depth > 0); end++) {
+        if (*end == '{')
+            depth++;
+        else if (*end == '}' && depth > 0)
+            depth--;
+    }
+    *rest = *end == 0 ? NULL : end + 1;
+    *end = 0;
+    return part;
+}
+
+/* "{a,b}" means a,b. */
+static char *without_braces(char *part)
+{
+    size_t n = strlen(part);
+
+    if (n < 2 || part[0] != '{' || part[n - 1] != '}')
+        return part;
+    part[n - 1] = 0;
+    return part + 1;
+}
+
+static int read_settings(struct port_choice *choice, char *rest, char *error, size_t size)
+{
+    for (char *part = next_part(&rest); part != NULL; part = next_part(&rest)) {
+        char *equals = strchr(part, '=');
+
+        if (equals == NULL || equals == part || equals[1] == 0) {
+            port_explain(error, size, "\"%s\" is no setting: write NAME=VALUE, with commas between them", part);
+            return -1;
+        }
+        *equals = 0;
+        if (read_setting(choice, part, without_braces(equals + 1), error, size) != 0)
+            return -1;
+    }
+    if (choice->conf.queue == 0 || choice->conf.queue < choice->conf.queues)
+        return 0;
+    port_explain(error, size, "there is no queue %u of %u: they are counted from 0", choice->conf.queue,
+                 choice->conf.queues > 1 ? choice->conf.queues : 1);
+    return -1;
+}
+
+int port_read(struct port_choice *choice, const struct port_type *const *types, const char *written, char *error,
+              size_t error_size)
+{
+    const char *colon = strchr(written, ':');
+    char *rest = choice->text;
+
+    memset(choice, 0, sizeof *choice);
+    choice->conf.offload = 1;
+    for (unsigned i = 0; types[i] != NULL && colon != NULL; i++)
+        if (strlen(types[i]->kind) == (size_t)(colon - written) &&
+            memcmp(types[i]->kind, written, (size_t)(colon - written)) == 0)
+            choice->type = types[i];
+    if (choice->type == NULL)
+        return wrong_kind(types, written, error, error_size);
+    if (strlen(colon + 1) >= sizeof choice->text) {
+        port_explain(error, error_size, "what describes the port is longer than %d characters", PORT_TEXT_MAX - 1);
+        return -1;
+    }
+    strcpy(choice->text, colon + 1);
+    choice->conf.name = without_braces(next_part(&rest));
+    if (choice->conf.name[0] == 0) {
+        port_explain(error, error_size, "\"%s\" has no name behind the colon (write %s:%s)", written,
+                     choice->type->kind, choice->type->name);
+        return -1;
+    }
+    return read_settings(choice, rest, error, error_size);
+}
+
+/* ---- the operating system -------------------------------------------------------------------------------- */
+
+void *port_mem_get(void *host, size_t bytes)
+{
+    (void)host;
+    return malloc(bytes);
+}
+
+void port_mem_put(void *host, void *mem, size_t bytes)
+{
+    (void)host;
+    (void)bytes;
+    free(mem);
+}
+
+int port_entropy(void *host, void *bytes, size_t n)
+{
+    tenon_u8 *at = bytes;
+
+    (void)host;
+    while (n > 0) {
+        ssize_t got = getrandom(at, n, 0);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return -1;
+        at += got;
+        n -= (size_t)got;
+    }
+    return 0;
+}
+
+tenon_u32 port_now_us(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (tenon_u32)((uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000);
+}
+
+uint64_t port_wall_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* FNV-1a, 64 bits. */
+static uint64_t hash_bytes(const void *bytes, size_t n, uint64_t hash)
+{
+    const tenon_u8 *p = bytes;
+
+    while (n-- > 0)
+        hash = (hash ^ *p++) * 0x100000001B3u;
+    return hash;
+}
+
+void port_derive_mac(tenon_u8 mac[6], const char *interface, const tenon_u8 kernels[6])
+{
+    uint64_t hash = hash_bytes("tenon", 5, 0xCBF29CE484222325u);
+
+    hash = hash_bytes(interface, strlen(interface), hash);
+    hash = hash_bytes(kernels, 6, hash);
+    for (int i = 0; i < 6; i++)
+        mac[i] = (tenon_u8)(hash >> (8 * i));
+    mac[0] = (tenon_u8)((mac[0] & 0xFC) | 0x02);
+    if (memcmp(mac, kernels, 6) == 0)
+        mac[5] ^= 1;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/** @file
+ *  What all ports have in common, so that a program can let its user choose one: `tap:tenon0`, or
+ *  `xdp:veth0,queue=1`.
+ *
+ *  A port is one queue of one interface and serves one instance; like the instance it belongs to one
+ *  thread. Several queues of an interface are several ports.
+ *
+ *  Each kind is a folder with a header, in which there is its `struct port_type`, and what only this
+ *  kind can do. An instance with ports of several kinds puts a table of its own before theirs
+ *  (struct tenon_host), and passes on what is meant for each. */
+#ifndef TENON_PORTS_COMMON_PORT_H
+#define TENON_PORTS_COMMON_PORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tenon/tenon.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct pcap_writer;
+
+enum { PORT_BURST = 32, PORT_SETTINGS_MAX = 8, PORT_TEXT_MAX = 256 };
+
+/** What only some kinds of port can be told: "mode", "copy|zerocopy|auto", "how frames are received". */
+struct port_setting {
+    const char *name;
+    const char *values; /**< what may be written behind "name=" */
+    const char *text; /**< for people */
+};
+
+/** What to open. A field that is 0 takes its default. */
+struct port_conf {
+    const char *name; /**< interface, or whatever the kind has; read during open() only */
+    unsigned mtu; /**< bytes; 0: the interface's */
+    int offload; /**< 1: whatever the interface can do; 0: the core makes checksums and cuts
+                                    segments, both ways */
+    unsigned queues; /**< of the interface: 0 and 1 for one */
+    unsigned queue; /**< which of them, from 0 */
+    size_t buffer_bytes_max; /**< limit of packet memory; 0: the kind's default */
+    const char *settings[PORT_SETTINGS_MAX]; /**< in the order of port_type.settings; NULL: not given */
+};
+
+/** Counted since it was opened. What a kind cannot know stays 0. */
+struct port_stats {
+    uint64_t rx_frames, rx_bytes; /**< given to the core */
+    uint64_t rx_empty; /**< looked, and there was nothing */
+    uint64_t rx_no_buffer; /**< frames lost because packet memory had reached its limit */
+    uint64_t rx_missed; /**< frames that the interface lost, because nobody fetched them in time */
+    uint64_t rx_bad; /**< frames lost because what came with them makes no sense */
+    uint64_t rx_errors; /**< attempts to receive that failed */
+    uint64_t tx_frames, tx_bytes; /**< taken by the interface */
+    uint64_t tx_busy; /**< frames refused for now: the core offers them again */
+    uint64_t tx_down; /**< frames lost because the interface is down */
+    uint64_t tx_errors; /**< frames lost for another reason */
+    uint64_t buf_failures; /**< times that there was no buffer */
+    uint64_t buf_bytes; /**< packet memory */
+};
+
+struct port;
+
+/** A kind of port. All functions belong to the port's thread. */
+struct port_type {
+    const char *kind; /**< "tap": before the colon */
+    const char *name; /**< what stands behind it, for people: "INTERFACE" */
+    const char *text; /**< what it is, for people: half a line */
+    const struct port_setting *settings; /**< up to PORT_SETTINGS_MAX, then one whose name is NULL */
+    unsigned queues_max; /**< 1: it has no queues */
+
+    /** Open one. Nothing is left behind when it fails.
+     *  @param[out] error  what went wrong and what to do about it, in one line; untouched on success
+     *  @return NULL on failure */
+    struct port *(*open)(const struct port_conf *conf, char *error, size_t error_size);
+
+    /** Close it and free all memory. The instance must have been ended (tenon_fini()), and nobody may keep
+     *  a buffer of the port. */
+    void (*close)(struct port *port);
+
+    /** For tenon_init(); its `host` is the struct port. They serve every `netif` alike. */
+    const struct tenon_host *host;
+
+    /** What tenon_netif_add() wants to know: address, MTU, offloads. All queues of an interface say the same. */
+    void (*netif_conf)(const struct port *port, struct tenon_netif_conf *out);
+
+    /** For poll(): readable when receive() has something to do, writable when a transmit that was refused may be
+     *  tried again; -1: there is none, receive() has to be called all the time. */
+    int (*fd)(const struct port *port);
+
+    /** Give the instance what has arrived, at most PORT_BURST frames: when it returns PORT_BURST there may be more.
+     *  @return number of frames; -1: the interface is gone */
+    int (*receive)(struct port *port, struct tenon *stack, unsigned netif, tenon_u32 now_us);
+
+    /** Write all frames, both directions, to a capture as well, as an interface of its own in that file.
+     *  @param writer  stays the caller's; NULL: stop */
+    void (*attach)(struct port *port, struct pcap_writer *writer);
+
+    void (*stats)(const struct port *port, struct port_stats *stats);
+
+    /** What the user should know before he waits for packets in vain: "tenon0 is down ..."; NULL: kinds that know
+     *  nothing. @return 1: there is something to say; 0: all is well */
+    int (*advice)(const struct port *port, char *text, size_t text_size);
+};
+
+/** The first member of each kind's own struct. */
+struct port {
+    const struct port_type *type;
+};
+
+static inline void port_close(struct port *port)
+{
+    port->type->close(port);
+}
+
+static inline void port_netif_conf(const struct port *port, struct tenon_netif_conf *out)
+{
+    port->type->netif_conf(port, out);
+}
+
+static inline int port_fd(const struct port *port)
+{
+    return port->type->fd(port);
+}
+
+static inline int port_receive(struct port *port, struct tenon *stack, unsigned netif, tenon_u32 now_us)
+{
+    return port->type->receive(port, stack, netif, now_us);
+}
+
+static inline void port_attach(struct port *port, struct pcap_writer *writer)
+{
+    port->type->attach(port, writer);
+}
+
+static inline void port_stats(const struct port *port, struct port_stats *stats)
+{
+    port->type->stats(port, stats);
+}
+
+/** A port that somebody has written down. */
+struct port_choice {
+    const struct port_type *type;
+    struct port_conf conf; /**< its strings lie in `text` */
+    char text[PORT_TEXT_MAX]; /**< the parts of what was written, each ended by a 0 */
+};
+
+/** Understand `KIND:NAME[,SETTING=VALUE...]`. Every kind has the settings mtu, offload (on or off), and, if it
+ *  has queues, queues and queue; the others are the kind's.
+ *  @param types        those that may be chosen, ended by NULL
+ *  @param[out] choice  complete on success
+ *  @param[out] error   what is wrong, and what could be written, in one line
+ *  @return 0; -1: it is wrong */
+int port_read(struct port_choice *choice, const struct port_type *const *types, const char *written, char *error,
+              size_t error_size);
+
+/* ---- for those who write a port ------------------------------------------------------------------------ */
+
+/** Parts of struct tenon_host for a process of an operating system: malloc(), free(), and its random numbers. */
+void *port_mem_get(void *host, size_t bytes);
+void port_mem_put(void *host, void *mem, size_t bytes);
+int port_entropy(void *host, void *bytes, size_t n);
+
+/** The clock for tenon_input() and tenon_poll(): CLOCK_MONOTONIC in microseconds, modulo 2^32. */
+tenon_u32 port_now_us(void);
+
+/** For captures. @return nanoseconds since 1970 */
+uint64_t port_wall_ns(void);
+
+/** An Ethernet address for an end of a link of whose other end the kernel has one: locally administered, different from
+ *  the kernel's, the same whenever it is asked for. Neighbours need not learn it anew when a program starts again. */
+void port_derive_mac(tenon_u8 mac[6], const char *interface, const tenon_u8 kernels[6]);
+
+/** Say what went wrong. */
+__attribute__((format(printf, 3, 4))) void port_explain(char *error, size_t error_size, const char *format, ...);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

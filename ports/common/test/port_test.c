@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* What can be written behind --port. */
+#include "../../../tests/unit/unit.h"
+#include "../port.h"
+
+static const struct port_setting no_settings[] = { { NULL, NULL, NULL } };
+static const struct port_setting two_settings[] = {
+    { "mode", "copy|zerocopy", "how" },
+    { "args", "{...}", "more" },
+    { NULL, NULL, NULL },
+};
+static const struct port_type plain = { .kind = "plain", .name = "NAME", .settings = no_settings, .queues_max = 1 };
+static const struct port_type rich = { .kind = "rich", .name = "DEVICE", .settings = two_settings, .queues_max = 4 };
+static const struct port_type *const types[] = { &plain, &rich, NULL };
+
+static char error[600];
+
+static int read_port(struct port_choice *choice, const char *written)
+{
+    error[0] = 0;
+    return port_read(choice, types, written, error, sizeof error);
+}
+
+UNIT_TEST(name_alone_takes_defaults)
+{
+    struct port_choice choice;
+
+    CHECK_EQ_I(read_port(&choice, "plain:eth0"), 0);
+    CHECK(choice.type == &plain);
+    CHECK_EQ_S(choice.conf.name, "eth0");
+    CHECK_EQ_I(choice.conf.offload, 1);
+    CHECK_EQ_U(choice.conf.mtu, 0);
+    CHECK_EQ_U(choice.conf.queues, 0);
+    CHECK_EQ_U(choice.conf.queue, 0);
+    CHECK(choice.conf.settings[0] == NULL);
+}
+
+UNIT_TEST(settings_go_where_they_belong)
+{
+    struct port_choice choice;
+
+    CHECK_EQ_I(read_port(&choice, "rich:a:b,args={x=1,y={2,3}},mtu=9000,queue=3,queues=4,offload=off,mode=copy"), 0);
+    CHECK(choice.type == &rich);
+    CHECK_EQ_S(choice.conf.name, "a:b");
+    CHECK_EQ_U(choice.conf.mtu, 9000);
+    CHECK_EQ_U(choice.conf.queues, 4);
+    CHECK_EQ_U(choice.conf.queue, 3);
+    CHECK_EQ_I(choice.conf.offload, 0);
+    CHECK_EQ_S(choice.conf.settings[0], "copy");
+    CHECK_EQ_S(choice.conf.settings[1], "x=1,y={2,3}");
+}
+
+UNIT_TEST(name_in_braces_may_have_commas)
+{
+    struct port_choice choice;
+
+    CHECK_EQ_I(read_port(&choice, "rich:{net_tap0,iface=a},offload=on"), 0);
+    CHECK_EQ_S(choice.conf.name, "net_tap0,iface=a");
+    CHECK_EQ_I(choice.conf.offload, 1);
+}
+
+/* What is wrong is named, and what would be right. */
+UNIT_TEST(what_is_wrong_is_said)
+{
+    static const struct {
+        const char *written, *words;
+    } rows[] = {
+        { "", "does not begin with a kind of port that there is here (plain:NAME, rich:DEVICE)" },
+        { "eth0", "does not begin with a kind" },
+        { "ric:eth0", "does not begin with a kind" },
+        { "richer:eth0", "does not begin with a kind" },
+        { "rich:", "has no name behind the colon (write rich:DEVICE)" },
+        { "rich:,mtu=1500", "has no name behind the colon" },
+        { "rich:a,", "is no setting" },
+        { "rich:a,mtu", "\"mtu\" is no setting: write NAME=VALUE" },
+        { "rich:a,mtu=", "is no setting" },
+        { "rich:a,=5", "is no setting" },
+        { "rich:a,mtu=575", "mtu=575 is not a number from 576 to 65535" },
+        { "rich:a,mtu=1500x", "is not a number" },
+        { "rich:a,mtu=-1", "is not a number" },
+        { "rich:a,mtu=99999999999999999999", "is not a number" },
+        { "rich:a,queues=5", "queues=5 is not a number from 1 to 4" },
+        { "rich:a,queue=1", "there is no queue 1 of 1" },
+        { "rich:a,queues=2,queue=2", "there is no queue 2 of 2" },
+        { "rich:a,offload=yes", "is neither on nor off" },
+        { "rich:a,speed=10", "has no setting \"speed\" (there are mtu=BYTES, offload=on|off, queues=N, queue=N, "
+                             "mode=copy|zerocopy, args={...})" },
+        { "plain:a,queues=1", "has no setting \"queues\" (there are mtu=BYTES, offload=on|off)" },
+    };
+
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct port_choice choice;
+
+        CHECK_EQ_I(read_port(&choice, rows[i].written), -1);
+        CHECK(strstr(error, rows[i].words) != NULL);
+    }
+}
+
+UNIT_TEST(long_text_is_refused)
+{
+    struct port_choice choice;
+    char written[2 * PORT_TEXT_MAX];
+
+    memset(written, 'a', sizeof written);
+    memcpy(written, "rich:", 5);
+    written[5 + PORT_TEXT_MAX] = 0;
+    CHECK_EQ_I(read_port(&choice, written), -1);
+    CHECK(strstr(error, "longer than 255 characters") != NULL);
+    written[5 + PORT_TEXT_MAX - 1] = 0;
+    CHECK_EQ_I(read_port(&choice, written), 0);
+    CHECK_EQ_U(strlen(choice.conf.name), PORT_TEXT_MAX - 1);
+}
