@@ -110,3 +110,13 @@ UNIT_TEST(long_text_is_refused)
     CHECK_EQ_I(read_port(&choice, written), 0);
     CHECK_EQ_U(strlen(choice.conf.name), PORT_TEXT_MAX - 1);
 }
+
+int main(void)
+{
+    UNIT_RUN(name_alone_takes_defaults);
+    UNIT_RUN(settings_go_where_they_belong);
+    UNIT_RUN(name_in_braces_may_have_commas);
+    UNIT_RUN(what_is_wrong_is_said);
+    UNIT_RUN(long_text_is_refused);
+    return unit_end();
+}
