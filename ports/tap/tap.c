@@ -59,8 +59,12 @@ static int open_device(const struct port_conf *conf, char *error, size_t size)
 {
     int fd;
 
-    if (conf->name == NULL || conf->name[0] == 0 || strlen(conf->name) >= IFNAMSIZ) {
-        port_explain(error, size, "a TAP interface has a name of 1 to %d characters", IFNAMSIZ - 1);
+    if (conf->name == NULL || conf->name[0] == 0 || strlen(conf->name) >= IFNAMSIZ ||
+        strpbrk(conf->name, "/: \t\n") != NULL) {
+        port_explain(
+            error, size,
+            "'%s' is no name of a TAP interface: those have 1 to %d characters, no slash, colon or space",
+            conf->name != NULL ? conf->name : "", IFNAMSIZ - 1);
         return -1;
     }
     fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);

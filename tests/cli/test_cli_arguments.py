@@ -55,9 +55,10 @@ WRONG = [
     (["wireguard"], ["\"wireguard\" is not a command"]),
     (["help", "nothing"], ["\"nothing\" is not a command"]),
     (["serve", "--nonsense"], ["--nonsense", "serve --help"]),
-    (["serve", "--port", "eth0"], ["--port", "\"eth0\"", "tap:tenon0"]),
-    (["serve", "--port", "tap:"], ["--port", "1 to 15 characters"]),
-    (["serve", "--port", "tap:a-name-that-is-too-long"], ["--port", "1 to 15 characters"]),
+    (["serve", "--port", "eth0"], ["--port", "\"eth0\"", "tap:INTERFACE"]),
+    (["serve", "--port", "tap:"], ["--port", "no name behind the colon", "tap:INTERFACE"]),
+    (["serve", "--port", "tap:tenon0,mtu=70000"], ["--port", "mtu=70000", "576 to 65535"]),
+    (["serve", "--port", "tap:tenon0,speed=10"], ["--port", "\"speed\"", "offload=on|off", "queues=N"]),
     (["serve", "--port"], ["--port", "requires an argument"]),
     (["serve", "--listen", "0"], ["--listen", "\"0\"", "between 1 and 65535"]),
     (["serve", "--listen", "http"], ["--listen", "\"http\"", "whole number"]),
@@ -132,6 +133,8 @@ FAILING = [
     (["ping", "--trace", "/no/such/folder/file", "10.9.0.1"], ["/no/such/folder/file", "No such file"]),
     # "lo" exists everywhere and is no TAP interface
     (["ping", "--port", "tap:lo", "10.9.0.1"], ["tenon ping: "]),
+    (["ping", "--port", "tap:a-name-that-is-too-long", "10.9.0.1"], ["a-name-that-is-too-long", "1 to 15 characters"]),
+    (["ping", "--port", "tap:a/b", "10.9.0.1"], ["a/b", "no slash"]),
 ]
 
 

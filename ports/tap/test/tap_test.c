@@ -100,6 +100,8 @@ UNIT_TEST(bad_names_are_explained)
     CHECK(strstr(error, "1 to 15 characters") != NULL);
     CHECK(open_port("a-name-much-too-long", 0, 0) == NULL);
     CHECK(strstr(error, "1 to 15 characters") != NULL);
+    CHECK(open_port("a/b", 0, 0) == NULL);
+    CHECK(strstr(error, "'a/b'") != NULL);
     CHECK(open_port(NULL, 0, 0) == NULL);
 }
 
