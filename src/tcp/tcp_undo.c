@@ -68,6 +68,8 @@ static int undo_by_dsack(const struct tenon_tcp *conn, const struct tn_ack *ack)
         return 0;
     if (tn_seq_ge(ack->dsack_left, flight->tlp_from) && tn_seq_le(ack->dsack_right, flight->tlp_end))
         return 0;    /* a probe's, which was sent to be answered */
+    if (tn_seq_gt(ack->dsack_right, flight->again_high))
+        return 0;    /* it left once: the network has doubled it */
     flight->undo_dsack = ack->dsack_left;    /* told twice, it still is one */
     flight->undo_again -= tn_min(bytes, flight->undo_again);
     return flight->undo_again == 0;
