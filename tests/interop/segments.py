@@ -258,8 +258,8 @@ def ecn_echo(connection, row):
 
 
 def ecn_reduced(connection, row):
-    """6.1.2: the first new data after an echo, once per window, says CWR; no other segment does without a reason. DCTCP
-    says it for every echo."""
+    """6.1.2: the first new data after an echo, once per window, says CWR; and no other segment, unless there was a sign
+    of loss. DCTCP says it for every echo."""
     if row.tenon_cc == "dctcp":
         return []
     handshake, found = Handshake(connection), []
@@ -270,6 +270,8 @@ def ecn_reduced(connection, row):
                 allowed |= s.ack > reduced
                 if s.ack > recover:
                     asked, recover = True, top
+            if s.sack or (s.ack == una and s.length == 0):
+                allowed = True    # what was lost may have arrived before it could be repeated
             una = max(una, s.ack)
             continue
         new = s.length > 0 and s.seq >= top
