@@ -163,22 +163,22 @@ static int read_settings(struct port_choice *choice, char *rest, char *error, si
 int port_read(struct port_choice *choice, const struct port_type *const *types, const char *written, char *error,
               size_t error_size)
 {
-    const char *colon = strchr(written, ':');
+    const size_t kind_bytes = strcspn(written, ":");
+    const char *described = written + kind_bytes + 1;
     char *rest = choice->text;
 
     memset(choice, 0, sizeof *choice);
     choice->conf.offload = 1;
-    for (unsigned i = 0; types[i] != NULL && colon != NULL; i++)
-        if (strlen(types[i]->kind) == (size_t)(colon - written) &&
-            memcmp(types[i]->kind, written, (size_t)(colon - written)) == 0)
+    for (unsigned i = 0; types[i] != NULL; i++)
+        if (strlen(types[i]->kind) == kind_bytes && memcmp(types[i]->kind, written, kind_bytes) == 0)
             choice->type = types[i];
-    if (choice->type == NULL)
+    if (choice->type == NULL || written[kind_bytes] == 0)
         return wrong_kind(types, written, error, error_size);
-    if (strlen(colon + 1) >= sizeof choice->text) {
+    if (strlen(described) >= sizeof choice->text) {
         port_explain(error, error_size, "what describes the port is longer than %d characters", PORT_TEXT_MAX - 1);
         return -1;
     }
-    strcpy(choice->text, colon + 1);
+    strcpy(choice->text, described);
     choice->conf.name = without_braces(next_part(&rest));
     if (choice->conf.name[0] == 0) {
         port_explain(error, error_size, "\"%s\" has no name behind the colon (write %s:%s)", written,

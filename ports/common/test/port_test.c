@@ -67,6 +67,7 @@ UNIT_TEST(what_is_wrong_is_said)
     } rows[] = {
         { "", "does not begin with a kind of port that there is here (plain:NAME, rich:DEVICE)" },
         { "eth0", "does not begin with a kind" },
+        { "plain", "does not begin with a kind" },
         { "ric:eth0", "does not begin with a kind" },
         { "richer:eth0", "does not begin with a kind" },
         { "rich:", "has no name behind the colon (write rich:DEVICE)" },
