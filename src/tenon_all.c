@@ -62,6 +62,7 @@
 #include "tcp/cc_cubic.c"
 #include "tcp/cc_dctcp.c"
 #include "tcp/cc_highspeed.c"
+#include "tcp/cc_hystart.c"
 #include "tcp/cc_newreno.c"
 #include "tcp/cc_validate.c"
 #include "tcp/tcp_ack.c"

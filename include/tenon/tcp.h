@@ -426,7 +426,7 @@ TENON_API extern const struct tenon_cc_ops tenon_cc_newreno;
 /** CUBIC (RFC 9438) with HyStart++ (RFC 9406) in its first slow start. */
 TENON_API extern const struct tenon_cc_ops tenon_cc_cubic;
 
-/** HighSpeed TCP (RFC 3649) with limited slow start (RFC 3742). */
+/** HighSpeed TCP (RFC 3649), with HyStart++ (RFC 9406) instead of limited slow start. */
 TENON_API extern const struct tenon_cc_ops tenon_cc_highspeed;
 
 /** BBR version 3 (draft-ietf-ccwg-bbr). Needs SACK to be at its best. */

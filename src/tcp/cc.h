@@ -31,6 +31,11 @@ TENON_INTERNAL tenon_u32 tn_cc_initial(tenon_u32 mss);
  * splitting ACKs gains nothing and a stretched one makes no burst (RFC 3465 2.3); eight where pacing spreads them. */
 TENON_INTERNAL tenon_u32 tn_cc_slow_start(const struct tenon_cc_event *event);
 
+/* HyStart++ (cc_hystart.c), which takes all words as long as ssthresh is TN_CC_NO_SSTHRESH. */
+TENON_INTERNAL void tn_hystart_begin(struct tenon_cc *cc);
+/* An ACK in that time. @return 1: the first slow start is over, ssthresh is set, and the words are free */
+TENON_INTERNAL int tn_hystart_acked(struct tenon_cc *cc, const struct tenon_cc_event *event);
+
 /* What a reduction starts from: the flight (RFC 5681 equation 4), because a window that was not used says
  * nothing. While a loss is repaired, the flight holds what has long arrived and can be more than the window,
  * which then counts. */

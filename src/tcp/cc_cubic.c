@@ -10,7 +10,7 @@
 #include "tcp/cc.h"
 #include "tcp/tcp_internal.h"
 
-/* The words in congestion avoidance, and from the first loss on. */
+/* The words in congestion avoidance, and from the first loss on; before that they are those of cc_hystart.c. */
 enum {
     CUBIC_W_MAX,         /* 0: there is none, because of a timeout or because nothing was lost yet */
     CUBIC_PRIOR,         /* cwnd at the last congestion event */
@@ -22,25 +22,10 @@ enum {
     CUBIC_EST_CARRY
 };
 
-/* The words in the first slow start, as long as ssthresh is not set. */
-enum {
-    HYSTART_LEFT,        /* bytes to be acknowledged until the round is over */
-    HYSTART_LAST,        /* lowest round-trip time of the last round, microseconds */
-    HYSTART_CURRENT,     /* and of this one */
-    HYSTART_BASELINE,    /* when conservative slow start began; HYSTART_NO_RTT: it did not */
-    HYSTART_SAMPLES,     /* in this round */
-    HYSTART_CSS_ROUNDS,  /* of conservative slow start */
-    HYSTART_PHASE = TENON_CC_PHASE_WORD
-};
-
-enum { HYSTART_THRESH_MIN_US = 4000, HYSTART_THRESH_MAX_US = 16000, HYSTART_DIVISOR = 8, HYSTART_SAMPLES_MIN = 8 };
-enum { HYSTART_CSS_GROWTH_DIVISOR = 4, HYSTART_CSS_ROUNDS_MAX = 5, HYSTART_LIMIT = 8 };
-
 enum { CUBIC_BETA = 700, CUBIC_CONVERGENCE = 850 };    /* thousandths */
 
 #define CUBIC_NO_EPOCH 0xFFFFFFFFUL
 #define CUBIC_T_MAX 0x3FFFFFFFUL
-#define HYSTART_NO_RTT 0xFFFFFFFFUL
 
 /* ---- the curve --------------------------------------------------------------------------------------------- */
 
@@ -146,58 +131,6 @@ static void cubic_avoid(struct tenon_cc *cc, const struct tenon_cc_event *event)
     tn_cc_grow(cc, tn_cc_share(&cc->words[CUBIC_CARRY], target - cc->cwnd, acked, cc->cwnd));
 }
 
-/* ---- slow start ---------------------------------------------------------------------------------------------- */
-
-static void hystart_begin(struct tenon_cc *cc)
-{
-    cc->words[HYSTART_LEFT] = 0;
-    cc->words[HYSTART_LAST] = HYSTART_NO_RTT;
-    cc->words[HYSTART_CURRENT] = HYSTART_NO_RTT;
-    cc->words[HYSTART_BASELINE] = HYSTART_NO_RTT;
-    cc->words[HYSTART_SAMPLES] = 0;
-    cc->words[HYSTART_CSS_ROUNDS] = 0;
-    cc->words[HYSTART_PHASE] = TENON_TRACE_PHASE_SLOW_START;
-}
-
-/* RFC 9406 4.2: the round-trip time rose against the last round: conservative slow start. It fell again: back. */
-static void hystart_look(struct tenon_cc *cc)
-{
-    const tenon_u32 last = cc->words[HYSTART_LAST], current = cc->words[HYSTART_CURRENT];
-    tenon_u32 thresh;
-
-    if (cc->words[HYSTART_SAMPLES] < HYSTART_SAMPLES_MIN || last == HYSTART_NO_RTT)
-        return;
-    if (cc->words[HYSTART_BASELINE] != HYSTART_NO_RTT) {
-        if (current >= cc->words[HYSTART_BASELINE])
-            return;
-        cc->words[HYSTART_BASELINE] = HYSTART_NO_RTT;
-        cc->words[HYSTART_PHASE] = TENON_TRACE_PHASE_SLOW_START;
-        return;
-    }
-    thresh = tn_max(HYSTART_THRESH_MIN_US, tn_min(last / HYSTART_DIVISOR, HYSTART_THRESH_MAX_US));
-    if (current < last || current - last < thresh)
-        return;
-    cc->words[HYSTART_BASELINE] = current;
-    cc->words[HYSTART_CSS_ROUNDS] = 0;
-    cc->words[HYSTART_PHASE] = TENON_TRACE_PHASE_CONSERVATIVE;
-}
-
-/* A round ends when all that was in flight at its begin is acknowledged.
- * @return 1: it was the last one of conservative slow start */
-static int hystart_round(struct tenon_cc *cc, const struct tenon_cc_event *event)
-{
-    cc->words[HYSTART_LEFT] -= tn_min(cc->words[HYSTART_LEFT], event->acked);
-    if (cc->words[HYSTART_LEFT] > 0)
-        return 0;
-    cc->words[HYSTART_LEFT] = event->in_flight - tn_min(event->in_flight, event->acked);
-    cc->words[HYSTART_LAST] = cc->words[HYSTART_CURRENT];
-    cc->words[HYSTART_CURRENT] = HYSTART_NO_RTT;
-    cc->words[HYSTART_SAMPLES] = 0;
-    if (cc->words[HYSTART_BASELINE] == HYSTART_NO_RTT)
-        return 0;
-    return ++cc->words[HYSTART_CSS_ROUNDS] >= HYSTART_CSS_ROUNDS_MAX;
-}
-
 /* No window and no epoch are known. */
 static void cubic_forget(struct tenon_cc *cc)
 {
@@ -206,33 +139,13 @@ static void cubic_forget(struct tenon_cc *cc)
     cc->words[CUBIC_T] = CUBIC_NO_EPOCH;
 }
 
-static void hystart_acked(struct tenon_cc *cc, const struct tenon_cc_event *event)
-{
-    const tenon_u32 limit = (tenon_u32)HYSTART_LIMIT * event->mss;
-    tenon_u32 growth = event->paced ? event->acked : tn_min(event->acked, limit);    /* RFC 9406 4.3: L */
-
-    if (event->rtt_us != 0) {
-        cc->words[HYSTART_CURRENT] = tn_min(cc->words[HYSTART_CURRENT], event->rtt_us);
-        cc->words[HYSTART_SAMPLES]++;
-        hystart_look(cc);
-    }
-    if (cc->words[HYSTART_BASELINE] != HYSTART_NO_RTT)
-        growth /= HYSTART_CSS_GROWTH_DIVISOR;
-    if (!event->limited)
-        tn_cc_grow(cc, growth);
-    if (!hystart_round(cc, event))
-        return;
-    cc->ssthresh = cc->cwnd;
-    cubic_forget(cc);
-}
-
 /* ---- events -------------------------------------------------------------------------------------------------- */
 
 static void cubic_init(struct tenon_cc *cc, const struct tenon_cc_event *event)
 {
     tenon_cc_newreno.init(cc, event);
     if (cc->ssthresh == TN_CC_NO_SSTHRESH)
-        hystart_begin(cc);
+        tn_hystart_begin(cc);
     else
         cubic_forget(cc);
 }
@@ -240,7 +153,8 @@ static void cubic_init(struct tenon_cc *cc, const struct tenon_cc_event *event)
 static void cubic_acked(struct tenon_cc *cc, const struct tenon_cc_event *event)
 {
     if (cc->ssthresh == TN_CC_NO_SSTHRESH) {
-        hystart_acked(cc, event);
+        if (tn_hystart_acked(cc, event))
+            cubic_forget(cc);
     } else if (cc->cwnd < cc->ssthresh) {
         tenon_cc_newreno.acked(cc, event);
         cc->words[CUBIC_LAST_US] = event->now_us;
@@ -312,7 +226,7 @@ static void cubic_idle(struct tenon_cc *cc, const struct tenon_cc_event *event)
 
     tenon_cc_newreno.idle(cc, event);
     if (cc->ssthresh == TN_CC_NO_SSTHRESH)
-        hystart_begin(cc);
+        tn_hystart_begin(cc);
     else if (cc->cwnd < before)
         cc->words[CUBIC_T] = CUBIC_NO_EPOCH;
     else

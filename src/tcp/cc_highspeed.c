@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* HighSpeed TCP (RFC 3649) with limited slow start (RFC 3742). The words:
+/* HighSpeed TCP (RFC 3649), with HyStart++ (RFC 9406) in the first slow start. RFC 3649 6 wants limited slow start (RFC
+ * 3742) there, which takes hundreds of round trips to fill the paths that HighSpeed TCP is made for. The words, after
+ * those of HyStart++:
  * [0] the rest of what was acknowledged or divided: increments of less than a byte add up. */
 #include "tcp/cc.h"
 #include "tcp/tcp_internal.h"
-
-/* RFC 3742 2: from 100 segments on slow start adds 50 segments per round trip at most. */
-enum { HIGHSPEED_SLOW_START_SEGMENTS = 100 };
 
 struct highspeed_row {
     tenon_u32 segments;    /* a window of so many and more ... */
@@ -49,23 +48,8 @@ static void highspeed_init(struct tenon_cc *cc, const struct tenon_cc_event *eve
 {
     tenon_cc_newreno.init(cc, event);
     cc->words[0] = 0;
-}
-
-/* RFC 3742 2, by bytes acknowledged. cwnd >= 100 mss there: the divisor is 2 or more. */
-static void highspeed_slow_start(struct tenon_cc *cc, const struct tenon_cc_event *event)
-{
-    const tenon_u32 acked = tn_cc_slow_start(event);
-    const tenon_u32 most = (tenon_u32)HIGHSPEED_SLOW_START_SEGMENTS * event->mss;
-    tenon_u32 divisor;
-
-    if (cc->cwnd <= most) {
-        tn_cc_grow(cc, acked);
-        return;
-    }
-    divisor = cc->cwnd / (most / 2);
-    cc->words[0] += acked;
-    tn_cc_grow(cc, cc->words[0] / divisor);
-    cc->words[0] %= divisor;
+    if (cc->ssthresh == TN_CC_NO_SSTHRESH)
+        tn_hystart_begin(cc);
 }
 
 /* RFC 3649 5: a(w) segments per window. */
@@ -73,12 +57,17 @@ static void highspeed_acked(struct tenon_cc *cc, const struct tenon_cc_event *ev
 {
     tenon_u32 per_window;
 
-    if (event->limited)
-        return;
-    if (cc->cwnd < cc->ssthresh) {
-        highspeed_slow_start(cc, event);
+    if (cc->ssthresh == TN_CC_NO_SSTHRESH) {
+        if (tn_hystart_acked(cc, event))
+            cc->words[0] = 0;
         return;
     }
+    if (cc->cwnd < cc->ssthresh) {
+        tenon_cc_newreno.acked(cc, event);
+        return;
+    }
+    if (event->limited)
+        return;
     per_window = (highspeed_row_of(cc->cwnd, event->mss) + 1) * event->mss;
     tn_cc_grow(cc, tn_cc_share(&cc->words[0], per_window, tn_min(event->acked, cc->cwnd), cc->cwnd));
 }
@@ -123,6 +112,8 @@ static void highspeed_rto(struct tenon_cc *cc, const struct tenon_cc_event *even
 static void highspeed_idle(struct tenon_cc *cc, const struct tenon_cc_event *event)
 {
     tenon_cc_newreno.idle(cc, event);
+    if (cc->ssthresh == TN_CC_NO_SSTHRESH)
+        tn_hystart_begin(cc);
 }
 
 const struct tenon_cc_ops tenon_cc_highspeed = {
@@ -133,7 +124,7 @@ const struct tenon_cc_ops tenon_cc_highspeed = {
     highspeed_recovered,
     highspeed_rto,
     highspeed_idle,
-    0,
+    TENON_CC_HYSTART,
     0,
     NULL,
     NULL,
