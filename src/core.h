@@ -220,12 +220,12 @@ TENON_INTERNAL unsigned tn_tx_room(const struct tenon *stack);
  * do are done here. Takes the reference on out->hdr in every case.
  * @return TENON_OK, TENON_EAGAIN (burst full: dropped and counted), TENON_ENOMEM */
 TENON_INTERNAL int tn_tx(struct tenon *stack, struct tn_out *out);
-/* The same of a frame that is one piece and has all its headers but for the checksum of TCP, whose field holds the
- * folded sum of the pseudo-header. The interface is up, and there is room (tn_tx_room()). */
+/* The same of a frame that is one piece and has all its headers but for the checksum of TCP or UDP, whose field holds
+ * the folded sum of the pseudo-header. The interface is up, and there is room (tn_tx_room()). */
 struct tn_short {
     tenon_u32 off, len;                /* where it lies in the buffer */
     tenon_u32 l4, headers;             /* where the transport header begins, and ends, from there */
-    tenon_u32 csum_offset;
+    tenon_u32 csum_offset;             /* of the checksum in the transport header; 0: there is none to be made */
 };
 TENON_INTERNAL_HOT void tn_tx_short(struct tenon *stack, const struct tn_netif *netif, struct tenon_buf *buf,
                                     const struct tn_short *lay);

@@ -175,7 +175,7 @@ static void output_note_bytes(struct tn_path *path, const struct tn_out *out, te
         path->sent = (tenon_u16)bytes;
 }
 
-/* A segment of TCP in one piece, and a neighbour that is known: nothing has to be found out on its way.
+/* A packet in one piece, and a neighbour that is known: nothing has to be found out on its way.
  * @return 1: it has left */
 static int output_straight(struct tenon *stack, struct tn_path *path, struct tn_out *out)
 {
@@ -183,7 +183,7 @@ static int output_straight(struct tenon *stack, struct tn_path *path, struct tn_
     const tenon_u8 *mac;
     struct tn_short lay;
 
-    if (out->proto != TN_PROTO_TCP || out->nspans != 0 || tn_tx_room(stack) == 0)
+    if (out->nspans != 0 || tn_tx_room(stack) == 0)
         return 0;
     netif = tn_link_ready(stack, path, &mac);
     if (netif == NULL)
@@ -198,7 +198,7 @@ static int output_straight(struct tenon *stack, struct tn_path *path, struct tn_
     lay.len = out->len;
     lay.l4 = out->l4_off - out->off;
     lay.headers = lay.l4 + out->l4_bytes;
-    lay.csum_offset = out->csum_offset;
+    lay.csum_offset = out->csum && !out->csum_done ? out->csum_offset : 0U;
     tn_tx_short(stack, netif, out->hdr, &lay);
     return 1;
 }

@@ -97,8 +97,8 @@ TENON_INTERNAL void tn_path_put(struct tenon *stack, struct tn_path *path);
 /* After addresses, routes or links have changed: look again. Cheap when nothing has.
  * @return TENON_OK or TENON_EUNREACH */
 TENON_INTERNAL int tn_path_check(struct tenon *stack, struct tn_path *path);
-/* The interface of a path that needs nothing to be found out: the neighbour is known to be reachable, and *mac is its
- * address (NULL: there is no link header). Counts as use of it. @return NULL: ask tn_link_output() */
+/* The interface of a path that needs nothing to be found out or begun: the neighbour is known, and not stale; *mac is
+ * its address (NULL: there is no link header). Counts as use of it. @return NULL: ask tn_link_output() */
 TENON_INTERNAL const struct tn_netif *tn_link_ready(struct tenon *stack, struct tn_path *path, const tenon_u8 **mac);
 /* Bytes of the largest IP packet that may take this path, as far as is known. */
 TENON_INTERNAL tenon_u32 tn_path_mtu(struct tenon *stack, struct tn_path *path);

@@ -84,7 +84,7 @@ TENON_INTERNAL const struct tn_netif *tn_link_ready(struct tenon *stack, struct 
         return netif;
     if (neighbour == NULL || neighbour->serial != path->neighbour_serial || tn_neighbour_expired(stack, neighbour))
         return NULL;
-    if (neighbour->state != TENON_NEIGHBOUR_REACHABLE && neighbour->state != TENON_NEIGHBOUR_PERMANENT)
+    if (neighbour->state == TENON_NEIGHBOUR_INCOMPLETE || neighbour->state == TENON_NEIGHBOUR_STALE)
         return NULL;
     neighbour->used_ms = stack->now_ms;
     *mac = neighbour->mac;

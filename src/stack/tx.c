@@ -544,10 +544,15 @@ TENON_INTERNAL_HOT void tn_tx_short(struct tenon *stack, const struct tn_netif *
     tenon_u8 csum = TENON_CSUM_PARTIAL;
 
     TENON_ASSERT(n < tx->max);
-    if (!(netif->conf.caps & TENON_CAP_TX_CSUM)) {
+    if (lay->csum_offset == 0) {
+        csum = TENON_CSUM_NONE;
+    } else if (!(netif->conf.caps & TENON_CAP_TX_CSUM)) {
         tenon_u8 *l4 = buf->data + lay->off + lay->l4;
+        tenon_u32 sum = 0xFFFFUL ^ tn_csum_sum(l4, lay->len - lay->l4);
 
-        put16be(l4 + lay->csum_offset, 0xFFFFUL ^ tn_csum_sum(l4, lay->len - lay->l4));
+        if (sum == 0 && lay->csum_offset == TN_UDP_CSUM_AT)
+            sum = 0xFFFFUL;    /* RFC 768: zero would mean that there is none */
+        put16be(l4 + lay->csum_offset, sum);
         tn_count(stack, TENON_STAT_TX_CSUM_SOFT);
         csum = TENON_CSUM_NONE;
     }

@@ -104,7 +104,7 @@ static int udp_send_on(const struct tenon_udp *sock, const struct udp_message *m
     udp_payload(stack, &out, message);
     out.l4_bytes = TN_UDP_BYTES;
     out.csum = (tenon_u8)!(sock->no_checksum && tenon_ip_is_v4(&path->dst));
-    out.csum_offset = 6;
+    out.csum_offset = TN_UDP_CSUM_AT;
     out.src = src;
     out.dst = path->dst;
     out.proto = TN_PROTO_UDP;

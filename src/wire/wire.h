@@ -137,7 +137,7 @@ TENON_INTERNAL unsigned tn_nd_option(tenon_u8 *type, const tenon_u8 *p, tenon_u3
 
 /* ---- UDP (RFC 768) ---------------------------------------------------------------------------- */
 
-enum { TN_UDP_BYTES = 8 };
+enum { TN_UDP_BYTES = 8, TN_UDP_CSUM_AT = 6 };
 
 struct tn_udp {
     tenon_u16 sport, dport, len, csum;
