@@ -54,6 +54,7 @@
 #include "ip/reass.c"
 
 #include "udp/udp.c"
+#include "udp/udp_fast.c"
 #include "udp/udp_input.c"
 #include "udp/udp_output.c"
 

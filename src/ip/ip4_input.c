@@ -170,12 +170,16 @@ static tenon_u32 ip4_usual_total(const tenon_u8 *p, tenon_u32 bytes)
     return tn_csum_sum20(p) == 0xFFFF ? total : 0;
 }
 
+TENON_INTERNAL int tn_ip4_is_other_host(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *src)
+{
+    return !ip4_source_impossible(src->w[3]) && tn_ip_classify(stack, netif, src) == TN_DST_OTHER;
+}
+
 /* From one host to us. */
 static int ip4_usual_ends(struct tenon *stack, const struct tn_pkt *pkt)
 {
-    return pkt->dst.w[3] >> 24 != 127 && !ip4_source_impossible(pkt->src.w[3]) &&
-           tn_ip_classify(stack, pkt->netif, &pkt->dst) == TN_DST_OURS &&
-           tn_ip_classify(stack, pkt->netif, &pkt->src) == TN_DST_OTHER;
+    return pkt->dst.w[3] >> 24 != 127 && tn_ip_classify(stack, pkt->netif, &pkt->dst) == TN_DST_OURS &&
+           tn_ip4_is_other_host(stack, pkt->netif, &pkt->src);
 }
 
 TENON_INTERNAL int tn_ip4_usual(struct tenon *stack, struct tn_pkt *pkt, struct tenon_tcp *conn)
@@ -199,6 +203,8 @@ TENON_INTERNAL int tn_ip4_usual(struct tenon *stack, struct tn_pkt *pkt, struct 
     pkt->dst = tenon_ip4(get32be(p + 16));
     if (conn != NULL && p[9] == TN_PROTO_TCP && tn_fast_is_heard(conn, netif))
         pkt->conn = conn;
+    else if (!TENON_SMALL && p[9] == TN_PROTO_UDP && tn_udp_fast_input(stack, pkt, p, total))
+        return 1;
     else if (!ip4_usual_ends(stack, pkt))
         return 0;
     pkt->proto = p[9];

@@ -67,23 +67,42 @@ static void output_csum(struct tn_out *out)
         tn_out_csum_complete(out);
 }
 
-/* RFC 6864 4.1: what cannot be fragmented needs no identification, and 0 tells nobody anything. The others
- * get one from a counter that only destinations of the same bucket share (RFC 7739 5.3). */
-static tenon_u16 output_id4(struct tenon *stack, const struct tn_out *out)
+/* From a counter that only destinations of the same bucket share (RFC 7739 5.3). */
+static tenon_u16 output_next_id4(struct tenon *stack, tenon_u32 hash)
 {
-    tenon_u32 words[3];
-    tenon_u32 hash;
-
-    if (out->df)
-        return 0;
-    words[0] = out->src.w[3];
-    words[1] = out->dst.w[3];
-    words[2] = out->proto;
-    hash = tn_hash_words(&stack->ip.key, words, 3);
     return (tenon_u16)((hash + stack->ip.ids[hash >> 26]++) & 0xFFFFUL);
 }
 
-static void output_ip4(struct tenon *stack, struct tn_out *out)
+static tenon_u32 output_hash_id4(const struct tenon *stack, tenon_u32 src, tenon_u32 dst, unsigned proto)
+{
+    tenon_u32 words[3];
+
+    words[0] = src;
+    words[1] = dst;
+    words[2] = proto;
+    return tn_hash_words(&stack->ip.key, words, 3);
+}
+
+TENON_INTERNAL tenon_u16 tn_ip4_udp_id(struct tenon *stack, struct tn_path *path, tenon_u32 src)
+{
+    if (TENON_UNLIKELY(path->udp_src != src)) {
+        path->udp_src = src;
+        path->udp_id = output_hash_id4(stack, src, path->dst.w[3], TN_PROTO_UDP);
+    }
+    return output_next_id4(stack, path->udp_id);
+}
+
+/* RFC 6864 4.1: what cannot be fragmented needs no identification, and 0 tells nobody anything. */
+static tenon_u16 output_id4(struct tenon *stack, struct tn_path *path, const struct tn_out *out)
+{
+    if (out->df)
+        return 0;
+    if (!TENON_SMALL && out->proto == TN_PROTO_UDP)
+        return tn_ip4_udp_id(stack, path, out->src.w[3]);
+    return output_next_id4(stack, output_hash_id4(stack, out->src.w[3], out->dst.w[3], out->proto));
+}
+
+static void output_ip4(struct tenon *stack, struct tn_path *path, struct tn_out *out)
 {
     const unsigned options = out->router_alert ? ROUTER_ALERT4_BYTES : 0;
     const tenon_u32 header = TN_IP4_BYTES + options;
@@ -93,7 +112,7 @@ static void output_ip4(struct tenon *stack, struct tn_out *out)
     ip.src = out->src.w[3];
     ip.dst = out->dst.w[3];
     ip.total = (tenon_u16)(header + out->len + out->payload);
-    ip.id = output_id4(stack, out);
+    ip.id = output_id4(stack, path, out);
     ip.frag = out->df ? TN_IP4_DF : 0;
     ip.header_bytes = (tenon_u8)header;
     ip.tos = out->tos;
@@ -223,7 +242,7 @@ TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struc
     if (out->csum && !out->csum_done)
         output_csum(out);
     if (is_v4)
-        output_ip4(stack, out);
+        output_ip4(stack, path, out);
     else
         output_ip6(stack, netif, out);
     mtu = tn_path_mtu(stack, path);

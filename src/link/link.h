@@ -74,6 +74,8 @@ struct tn_path {
     struct tenon_ip next_hop;
     struct tn_path *lru_next, **lru_prev;    /* only while refs == 0 */
     tenon_u32 refs;
+    tenon_u32 udp_src,
+        udp_id; /* what identifications of UDP from this IPv4 address are counted from; 0: of none */
 };
 
 /* No path MTU is smaller: docs/decisions/0007; RFC 8200 5. */
@@ -93,6 +95,9 @@ TENON_INTERNAL int tn_path_get(struct tenon *stack, struct tn_path **path, const
                                unsigned scope);
 /* The same, but only if it is there already, and not referenced; NULL: it is not, or leads nowhere any more. */
 TENON_INTERNAL struct tn_path *tn_path_known(struct tenon *stack, const struct tenon_ip *dst, unsigned scope);
+/* The same without a scope, if it was the last that anybody asked for: not referenced, but used. Whether it still leads
+ * there says tn_link_ready(). NULL: it was another. */
+TENON_INTERNAL struct tn_path *tn_path_recent(struct tenon *stack, const struct tenon_ip *dst);
 TENON_INTERNAL void tn_path_put(struct tenon *stack, struct tn_path *path);
 /* After addresses, routes or links have changed: look again. Cheap when nothing has.
  * @return TENON_OK or TENON_EUNREACH */

@@ -263,6 +263,19 @@ TENON_INTERNAL struct tn_path *tn_path_known(struct tenon *stack, const struct t
     return path != NULL && tn_path_check(stack, path) == TENON_OK ? path : NULL;
 }
 
+/* Used, as tn_path_put() would have it. */
+TENON_INTERNAL struct tn_path *tn_path_recent(struct tenon *stack, const struct tenon_ip *dst)
+{
+    struct tn_link *link = &stack->link;
+    struct tn_path *path = path_recall(stack, dst, 0);
+
+    if (path != NULL && path->refs == 0 && path->lru_next != NULL) {
+        path_lru_remove(link, path);
+        path_lru_append(link, path);
+    }
+    return path;
+}
+
 TENON_INTERNAL void tn_path_put(struct tenon *stack, struct tn_path *path)
 {
     TENON_ASSERT(path->refs > 0);

@@ -297,7 +297,7 @@ TENON_HOT void stack_input_frame(struct tenon *stack, struct tn_netif *netif, co
     rx.frame = frame;
     rx.conn = conn;
     rx.merged = 0;
-    if (!tn_fast_input(stack, netif, &rx))
+    if (conn == NULL || !tn_fast_input(stack, netif, &rx))
         stack_input_general(stack, netif, &rx);
 }
 
@@ -328,7 +328,7 @@ static void stack_input_together(struct tenon *stack, struct tn_netif *netif, st
     rx.conn = plan->conns[at];
     rx.bytes = run.to.bytes;
     rx.merged = run.merged;
-    if (!tn_fast_input(stack, netif, &rx))
+    if (rx.conn == NULL || !tn_fast_input(stack, netif, &rx))
         stack_input_general(stack, netif, &rx);
 }
 

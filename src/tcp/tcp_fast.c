@@ -634,7 +634,7 @@ TENON_INTERNAL int tn_fast_input(struct tenon *stack, const struct tn_netif *net
     struct tenon_tcp *conn = rx->conn;
     struct fast_seg seg;
 
-    if (conn == NULL || (rx->frame->nspans > TN_RX_SPANS_MAX && rx->merged == 0) || !fast_parse(&seg, netif, rx))
+    if ((rx->frame->nspans > TN_RX_SPANS_MAX && rx->merged == 0) || !fast_parse(&seg, netif, rx))
         return 0;
     if (!fast_is_predicted(netif, conn, &seg) || !fast_csum_good(stack, &seg))
         return 0;

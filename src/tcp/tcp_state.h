@@ -84,7 +84,7 @@ TENON_INTERNAL void tn_tcp_reap(struct tenon *stack);
 /* Whose segments these frames may be: a connection, or NULL. It may have ended when the frame is looked at. */
 TENON_INTERNAL void tn_fast_look(struct tenon *stack, const struct tn_netif *netif, const struct tenon_frame *frames,
                                  struct tenon_tcp **conns, unsigned n);
-/* The usual segment of a usual connection. @return 1: it was taken */
+/* The usual segment of a usual connection, which is known. @return 1: it was taken */
 struct tn_fast_rx {
     const struct tenon_frame *frame;
     struct tenon_tcp *conn;                    /* of tn_fast_look() */

@@ -87,6 +87,9 @@ static void udp_detach(struct tenon_udp *sock)
 {
     struct tn_udp_state *udp = &sock->stack->udp;
 
+    sock->source_gen = 0;
+    if (!TENON_SMALL)
+        tn_udp_fast_change(sock->stack);
     if (sock->where == TN_UDP_BOUND)
         tn_htab_remove(&udp->bound, &sock->node);
     else if (sock->where == TN_UDP_CONNECTED)
@@ -116,6 +119,8 @@ static void udp_attach_bound(struct tenon_udp *sock)
 
     sock->where = TN_UDP_BOUND;
     tn_htab_insert(&stack->udp.bound, &sock->node, tn_udp_hash_port(stack, sock->local.port));
+    if (!TENON_SMALL)
+        tn_udp_fast_grow(stack);
 }
 
 static void udp_attach_connected(struct tenon_udp *sock)
@@ -413,4 +418,6 @@ TENON_INTERNAL void tn_udp_fini(struct tenon *stack)
     udp_close_table(&stack->udp.connected);
     while (stack->udp.unbound != NULL)
         tenon_udp_close(stack->udp.unbound);
+    if (!TENON_SMALL)
+        tn_udp_fast_fini(stack);
 }

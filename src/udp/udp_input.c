@@ -79,6 +79,8 @@ static int udp_give_one(struct tenon *stack, const struct udp_arrival *in)
 {
     struct tenon_udp *sock = udp_find(stack, in);
 
+    if (!TENON_SMALL && sock != NULL)
+        tn_udp_fast_remember(stack, sock, in->pkt, &in->info);
     if (sock != NULL)
         udp_give(stack, sock, in);
     return sock != NULL;

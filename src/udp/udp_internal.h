@@ -12,6 +12,8 @@
 
 TENON_BEGIN_DECLS
 
+enum { TN_UDP_JOINED_MAX = 128 };    /* up to here a copy behind the header is cheaper than a span */
+
 enum tn_udp_where { TN_UDP_UNBOUND, TN_UDP_BOUND, TN_UDP_CONNECTED };
 
 struct tenon_udp {
@@ -24,11 +26,23 @@ struct tenon_udp {
     struct tenon_addr remote;                 /* connected */
     struct tenon_addr asked;                  /* what it was bound to before it was connected */
     struct tn_path *path;                     /* connected */
+    tenon_u32 source_gen;                     /* of the addresses with which source4 was found; 0: it was not */
+    tenon_u32 source4;                        /* whose address stands in IPv4 headers; 0: the path's source */
     tenon_u32 heard;                          /* serial of the last datagram for many that it was given */
     tenon_u8 where;
     tenon_u8 ttl, tos, multicast_ttl;
     tenon_u8 multicast_netif;
     tenon_u8 broadcast, dont_fragment, no_checksum;
+};
+
+/* One datagram: what it says and where it goes. */
+struct tn_udp_message {
+    const struct tenon_addr *to;
+    const struct tenon_ip *from;          /* NULL: the socket's own, or the path's */
+    const struct tenon_span *spans;       /* the payload, in spans ... */
+    unsigned nspans;
+    const tenon_u8 *bytes;                /* ... or, if not NULL, in a row (no more than TN_UDP_JOINED_MAX) */
+    tenon_u32 len;
 };
 
 TENON_INTERNAL tenon_u32 tn_udp_hash_port(const struct tenon *stack, unsigned port);
@@ -43,8 +57,23 @@ TENON_INTERNAL struct tenon_udp *tn_udp_find_connected(const struct tenon *stack
 /* The socket bound to this address and port, or to the port alone; NULL: none is. */
 TENON_INTERNAL struct tenon_udp *tn_udp_find_bound(const struct tenon *stack, const struct tenon_addr *local,
                                                    unsigned netif);
+/* Payload of no more than TN_UDP_JOINED_MAX bytes to where its header ends. */
+TENON_INTERNAL void tn_udp_copy(struct tenon *stack, tenon_u8 *to, const struct tn_udp_message *message);
 /* Bind to any address and a free port. @return TENON_OK or TENON_EINUSE */
 TENON_INTERNAL int tn_udp_autobind(struct tenon_udp *sock);
+
+/* ---- the usual datagram: udp_fast.c ------------------------------------------------------------------------- */
+
+/* What a socket was given, so that the next of the kind finds it faster: a datagram to one host, just looked up. */
+TENON_INTERNAL void tn_udp_fast_remember(struct tenon *stack, struct tenon_udp *sock, const struct tn_pkt *pkt,
+                                         const struct tenon_udp_info *info);
+/* A socket comes to a place, or leaves one: what is remembered of whose a datagram is holds no more. */
+TENON_INTERNAL void tn_udp_fast_change(struct tenon *stack);
+/* Room for what is remembered, for as many sockets as there are. */
+TENON_INTERNAL void tn_udp_fast_grow(struct tenon *stack);
+TENON_INTERNAL void tn_udp_fast_fini(struct tenon *stack);
+/* @return 1: this is not usual, and nothing has happened; else TENON_OK, or TENON_ENOMEM */
+TENON_INTERNAL int tn_udp_fast_send(const struct tenon_udp *sock, const struct tn_udp_message *message);
 
 TENON_END_DECLS
 

@@ -4,19 +4,6 @@
 #include "udp/udp_internal.h"
 #include "wire/wire.h"
 
-enum { UDP_JOINED_MAX = 128 };    /* up to here a copy behind the header is cheaper than a span */
-
-
-/* One datagram: what it says and where it goes. */
-struct udp_message {
-    const struct tenon_addr *to;
-    const struct tenon_ip *from;          /* NULL: the socket's own, or the path's */
-    const struct tenon_span *spans;       /* the payload, in spans ... */
-    unsigned nspans;
-    const tenon_u8 *bytes;                /* ... or, if not NULL, in a row (no more than UDP_JOINED_MAX) */
-    tenon_u32 len;
-};
-
 /* Of IP and UDP. */
 static tenon_u32 udp_header_bytes(const struct tenon_ip *to)
 {
@@ -30,7 +17,7 @@ static tenon_u32 udp_bytes_max(const struct tenon_ip *to)
 }
 
 /* @return TENON_OK, or TENON_EMSGSIZE: too large for any datagram to that address */
-static int udp_measure(struct udp_message *message)
+static int udp_measure(struct tn_udp_message *message)
 {
     const tenon_u32 max = udp_bytes_max(&message->to->ip);
     unsigned i;
@@ -45,10 +32,12 @@ static int udp_measure(struct udp_message *message)
 }
 
 /* Whose address a datagram carries as its source. A group or a broadcast address can be listened to, but
- * nobody speaks from it. */
-static int udp_source(const struct tenon_udp *sock, const struct udp_message *message, const struct tn_path *path,
+ * nobody speaks from it. What is not said by the caller is remembered for the short way. */
+static int udp_source(struct tenon_udp *sock, const struct tn_udp_message *message, const struct tn_path *path,
                       struct tenon_ip *src)
 {
+    int own = 0;
+
     *src = path->src;
     if (message->from != NULL) {
         if (tenon_ip_is_v4(message->from) != tenon_ip_is_v4(&path->dst) ||
@@ -58,33 +47,43 @@ static int udp_source(const struct tenon_udp *sock, const struct udp_message *me
     } else if (!tenon_ip_is_any(&sock->local.ip) && !tn_ip_is_multicast(&sock->local.ip) &&
                !tn_addr_is_broadcast(sock->stack, &sock->local.ip)) {
         *src = sock->local.ip;
+        own = 1;
     }
-    return tenon_ip_is_v4(src) == tenon_ip_is_v4(&path->dst) ? TENON_OK : TENON_EINVAL;
+    if (tenon_ip_is_v4(src) != tenon_ip_is_v4(&path->dst))
+        return TENON_EINVAL;
+    if (!TENON_SMALL && message->from == NULL && tenon_ip_is_v4(src)) {
+        sock->source_gen = sock->stack->link.gen;
+        sock->source4 = own ? src->w[3] : 0;
+    }
+    return TENON_OK;
 }
 
-static void udp_payload(struct tenon *stack, struct tn_out *out, const struct udp_message *message)
+TENON_INTERNAL void tn_udp_copy(struct tenon *stack, tenon_u8 *to, const struct tn_udp_message *message)
 {
-    tenon_u8 *to = out->hdr->data + out->off + out->len;
-
-    if (message->len > UDP_JOINED_MAX) {
-        out->spans = message->spans;
-        out->nspans = message->nspans;
-        out->payload = message->len;
-        return;
-    }
     if (message->len == 0)
         return;
     if (message->bytes != NULL)
         memcpy(to, message->bytes, message->len);
     else
         tn_spans_copy(to, message->spans, 0, message->len);
-    out->len += message->len;
     tn_count_n(stack, TENON_STAT_COPIED_BYTES, message->len);
+}
+
+static void udp_payload(struct tenon *stack, struct tn_out *out, const struct tn_udp_message *message)
+{
+    if (message->len > TN_UDP_JOINED_MAX) {
+        out->spans = message->spans;
+        out->nspans = message->nspans;
+        out->payload = message->len;
+        return;
+    }
+    tn_udp_copy(stack, out->hdr->data + out->off + out->len, message);
+    out->len += message->len;
 }
 
 /* Send along a path. The socket is not looked at any more once the packet is on its way: that may end in a
  * handler that closes it. */
-static int udp_send_on(const struct tenon_udp *sock, const struct udp_message *message, struct tn_path *path)
+static int udp_send_on(struct tenon_udp *sock, const struct tn_udp_message *message, struct tn_path *path)
 {
     struct tenon *stack = sock->stack;
     struct tn_udp header;
@@ -134,12 +133,17 @@ static int udp_path(struct tenon_udp *sock, const struct tenon_addr *to, struct 
     return tn_ip_path(sock->stack, path, &to->ip, scope);
 }
 
-static int udp_send(struct tenon_udp *sock, struct udp_message *message)
+static int udp_send(struct tenon_udp *sock, struct tn_udp_message *message)
 {
     struct tenon *stack = sock->stack;
     struct tn_path *path;
     int error;
 
+    if (!TENON_SMALL) {
+        error = tn_udp_fast_send(sock, message);
+        if (TENON_LIKELY(error <= 0))
+            return error;
+    }
     if (sock->where == TN_UDP_UNBOUND && tn_udp_autobind(sock) != TENON_OK)
         return TENON_EAGAIN;
     error = udp_path(sock, message->to, &path);
@@ -183,7 +187,7 @@ TENON_API int tenon_udp_payload_max(struct tenon_udp *sock, const struct tenon_a
 TENON_API int tenon_udp_send_from(struct tenon_udp *sock, const struct tenon_ip *from, const struct tenon_addr *to,
                                   const struct tenon_span *spans, unsigned n)
 {
-    struct udp_message message;
+    struct tn_udp_message message;
     int error;
 
     message.to = udp_target(sock, to);
@@ -204,7 +208,7 @@ TENON_API int tenon_udp_send(struct tenon_udp *sock, const struct tenon_addr *to
 }
 
 /* Many bytes: into buffers of their own first. */
-static int udp_write_spans(struct tenon_udp *sock, struct udp_message *message, const tenon_u8 *bytes)
+static int udp_write_spans(struct tenon_udp *sock, struct tn_udp_message *message, const tenon_u8 *bytes)
 {
     struct tenon_span spans[TN_RX_SPANS_MAX];
     struct tenon *stack = sock->stack;
@@ -223,7 +227,7 @@ static int udp_write_spans(struct tenon_udp *sock, struct udp_message *message, 
 
 TENON_API int tenon_udp_write(struct tenon_udp *sock, const struct tenon_addr *to, const void *bytes, tenon_u32 n)
 {
-    struct udp_message message;
+    struct tn_udp_message message;
 
     message.to = udp_target(sock, to);
     if (message.to == NULL || (bytes == NULL && n > 0))
@@ -235,7 +239,7 @@ TENON_API int tenon_udp_write(struct tenon_udp *sock, const struct tenon_addr *t
     message.nspans = 0;
     message.bytes = (const tenon_u8 *)bytes;
     message.len = n;
-    if (n > UDP_JOINED_MAX)
+    if (n > TN_UDP_JOINED_MAX)
         return udp_write_spans(sock, &message, message.bytes);
     return udp_send(sock, &message);
 }
