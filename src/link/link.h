@@ -95,13 +95,13 @@ TENON_INTERNAL int tn_path_get(struct tenon *stack, struct tn_path **path, const
                                unsigned scope);
 /* The same, but only if it is there already, and not referenced; NULL: it is not, or leads nowhere any more. */
 TENON_INTERNAL struct tn_path *tn_path_known(struct tenon *stack, const struct tenon_ip *dst, unsigned scope);
-/* The same without a scope, if it was the last that anybody asked for: not referenced, but used. Whether it still leads
- * there says tn_link_ready(). NULL: it was another. */
+/* The same without a scope, if it is among the last that were asked for: not referenced, but used. Whether it
+ * still leads there says tn_link_ready(). NULL: it is not. */
 TENON_INTERNAL struct tn_path *tn_path_recent(struct tenon *stack, const struct tenon_ip *dst);
 TENON_INTERNAL void tn_path_put(struct tenon *stack, struct tn_path *path);
 /* After addresses, routes or links have changed: look again. Cheap when nothing has.
  * @return TENON_OK or TENON_EUNREACH */
-TENON_INTERNAL int tn_path_check(struct tenon *stack, struct tn_path *path);
+TENON_INTERNAL_HOT int tn_path_check(struct tenon *stack, struct tn_path *path);
 /* The interface of a path that needs nothing to be found out or begun: the neighbour is known, and not stale; *mac is
  * its address (NULL: there is no link header). Counts as use of it. @return NULL: ask tn_link_output() */
 TENON_INTERNAL const struct tn_netif *tn_link_ready(struct tenon *stack, struct tn_path *path, const tenon_u8 **mac);
@@ -172,6 +172,9 @@ struct tn_address;
 struct tn_route;
 struct tn_group;
 
+/* Paths that are found by a guess. */
+enum { TN_PATHS_RECENT = 16 };
+
 struct tn_link {
     struct tn_netif *netifs;             /* [conf.netifs_max] */
     struct tn_address *addresses;        /* [conf.addrs_max] */
@@ -188,7 +191,7 @@ struct tn_link {
     tenon_u32 gen;                       /* counts changes of addresses, routes and links */
     struct tn_htab paths;
     struct tn_path *lru_first, **lru_last;
-    struct tn_path *path_last;           /* that tn_path_get() has found last; NULL: it is gone */
+    struct tn_path *path_recent[TN_PATHS_RECENT];    /* that tn_path_get() has found last; NULL: none, or it is gone */
     struct tn_alarm timer;          /* lifetimes of addresses and routes; ticks at least twice a day */
     tenon_u32 seconds, seconds_ms;       /* a clock that does not wrap, and now_ms up to which it has counted */
 };

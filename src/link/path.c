@@ -108,7 +108,7 @@ static void path_take(struct tn_path *path, const struct path_way *way)
     path->cast = (tenon_u8)way->cast;
 }
 
-TENON_INTERNAL int tn_path_check(struct tenon *stack, struct tn_path *path)
+TENON_INTERNAL_HOT int tn_path_check(struct tenon *stack, struct tn_path *path)
 {
     struct path_way way;
 
@@ -135,10 +135,18 @@ static tenon_u32 path_hash(const struct tenon *stack, const struct tenon_ip *dst
     return tn_hash_words(&stack->table_key, words, 5);
 }
 
-/* Who is asked for is mostly who was asked for last. */
-static struct tn_path *path_recall(const struct tenon *stack, const struct tenon_ip *dst, unsigned scope)
+/* Not keyed: who shares a slot on purpose costs us the keyed hash. */
+static struct tn_path **path_slot(struct tenon *stack, const struct tenon_ip *dst)
 {
-    struct tn_path *path = stack->link.path_last;
+    const tenon_u32 mix = dst->w[3] ^ dst->w[3] >> 8;
+
+    return &stack->link.path_recent[mix % TN_PATHS_RECENT];
+}
+
+/* Who is asked for is mostly one of those who were asked for last. */
+static struct tn_path *path_recall(struct tenon *stack, const struct tenon_ip *dst, unsigned scope)
+{
+    struct tn_path *path = *path_slot(stack, dst);
 
     return path != NULL && path->scope == scope && tenon_ip_equal(&path->dst, dst) ? path : NULL;
 }
@@ -177,8 +185,8 @@ static void path_lru_append(struct tn_link *link, struct tn_path *path)
 static void path_free(struct tenon *stack, struct tn_path *path)
 {
     TENON_ASSERT(path->refs == 0);
-    if (stack->link.path_last == path)
-        stack->link.path_last = NULL;
+    if (*path_slot(stack, &path->dst) == path)
+        *path_slot(stack, &path->dst) = NULL;
     path_lru_remove(&stack->link, path);
     tn_htab_remove(&stack->link.paths, &path->node);
     tn_mem_put(stack, path, sizeof(*path));
@@ -244,11 +252,17 @@ static int path_look_up(struct tenon *stack, struct tn_path **out, const struct 
 TENON_INTERNAL int tn_path_get(struct tenon *stack, struct tn_path **out, const struct tenon_ip *dst, unsigned scope)
 {
     struct tn_path *path = path_recall(stack, dst, scope);
-    const int error = path != NULL ? tn_path_check(stack, path) : path_look_up(stack, &path, dst, scope);
+    int error;
 
+    if (path != NULL) {
+        error = tn_path_check(stack, path);
+    } else {
+        error = path_look_up(stack, &path, dst, scope);
+        if (error == TENON_OK)
+            *path_slot(stack, dst) = path;
+    }
     if (error != TENON_OK)
         return error;
-    stack->link.path_last = path;
     if (path->refs == 0)
         path_lru_remove(&stack->link, path);
     path->refs++;

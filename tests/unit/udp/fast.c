@@ -896,6 +896,50 @@ static void source_follows(void)
     ib_close();
 }
 
+/* Several hosts in turn: each has a slot of its own, or shares one. */
+static void several_hosts(void)
+{
+    struct tenon_ip peers[20];
+    struct hn_sent sent;
+    tenon_u8 mac[6];
+
+    ib_open();
+    for (unsigned round = 0; round < 3; round++)
+        for (unsigned i = 0; i < 20; i++) {
+            struct tenon_addr to;
+            int is_short;
+
+            peers[i] = tenon_ip4(hn_ip("192.0.2.50").w[3] + i);
+            to = ib_at(peers[i], 4000);
+            if (round == 0)
+                HN_EQUAL(tenon_neighbour_set(ib.hn.stack, 1, &peers[i], hn_mac(mac, 1, 50 + i)), TENON_OK);
+            is_short = fast_sent(ib.sock, &to, "x", 1, &sent);
+            if (i >= 4 && i < 16)    /* the others share slots */
+                HN_EQUAL(is_short, round > 0);
+            HN_EQUAL(sent.bytes[5], 50 + i);
+            HN_EQUAL(hn_get32(sent.bytes + 30), peers[i].w[3]);
+        }
+    ib_close();
+}
+
+/* Whether all paths that are found by a guess are still there. */
+static int paths_are_there(struct tenon *stack)
+{
+    for (unsigned i = 0; i < TN_PATHS_RECENT; i++) {
+        const struct tn_path *path = stack->link.path_recent[i];
+        unsigned found = path == NULL;
+
+        if (path != NULL && (path->dst.w[3] ^ path->dst.w[3] >> 8) % TN_PATHS_RECENT != i)
+            return 0;    /* the memory is another's by now */
+        for (tenon_u32 k = 0; k < stack->link.paths.buckets; k++)
+            for (struct tn_hnode *node = tn_htab_bucket(&stack->link.paths, k); node != NULL; node = node->next)
+                found += TENON_CONTAINER(node, struct tn_path, node) == path;
+        if (found != 1)
+            return 0;
+    }
+    return 1;
+}
+
 /* Paths are evicted while sockets send along them; what is sent to last is evicted last. */
 static void paths_evicted(void)
 {
@@ -918,18 +962,43 @@ static void paths_evicted(void)
 
         HN_EQUAL(tenon_udp_write(ib.sock, &to, "x", 1), TENON_OK);
         HN_CHECK(fast_out(&sent) != NULL);
+        HN_CHECK(paths_are_there(ib.hn.stack));
         HN_EQUAL(sent.bytes[5], 50 + k);
         HN_EQUAL(hn_get32(sent.bytes + 30), peers[k].w[3]);
     }
-    /* The one that path_last points to is not the last of those that nobody has: another was given back after it. */
+    /* The one that is sent to is not the last of those that nobody has: another was given back after it. */
     HN_EQUAL(tn_path_get(ib.hn.stack, &other, &peers[1], 0), TENON_OK);
     HN_EQUAL(tn_path_get(ib.hn.stack, &path, &peers[0], 0), TENON_OK);
     tn_path_put(ib.hn.stack, path);
     tn_path_put(ib.hn.stack, other);
-    HN_CHECK(ib.hn.stack->link.path_last == path && path->lru_next == other);
+    HN_CHECK(path->lru_next == other);
     HN_CHECK(tn_path_recent(ib.hn.stack, &peers[0]) == path);
     HN_CHECK(path->lru_next == NULL && other->lru_next == path);
-    HN_CHECK(tn_path_recent(ib.hn.stack, &peers[1]) == NULL);
+    HN_CHECK(tn_path_recent(ib.hn.stack, &ib.us4) == NULL);
+    ib_close();
+}
+
+/* The same link-local address on two links is two hosts. */
+static void scopes(void)
+{
+    struct tenon_addr to = ib_at(hn_ip("169.254.1.2"), 4000);
+    const struct tenon_ip local = hn_ip("169.254.1.1");
+    struct hn_sent sent;
+    tenon_u8 mac[6];
+
+    two_open(0);
+    for (unsigned i = 1; i <= 2; i++) {
+        HN_EQUAL(tenon_addr_add(ib.hn.stack, i, &local, 16), TENON_OK);
+        HN_EQUAL(tenon_neighbour_set(ib.hn.stack, i, &to.ip, hn_mac(mac, 1, 70 + i)), TENON_OK);
+    }
+    hn_run_ms(&ib.hn, 20000);
+    hn_forget(&ib.hn);
+    for (unsigned i = 0; i < 6; i++) {
+        to.netif = (tenon_u16)(i % 2 + 1);
+        HN_EQUAL(fast_sent(ib.sock, &to, "x", 1, &sent), 0);
+        HN_EQUAL(sent.netif, to.netif);
+        HN_EQUAL(sent.bytes[5], 70 + to.netif);
+    }
     ib_close();
 }
 
@@ -1394,6 +1463,8 @@ static const struct hn_test tests[] = {
     { "neighbour_ages", "", neighbour_ages },
     { "sources", "UDP-6", sources },
     { "source_follows", "UDP-6", source_follows },
+    { "several_hosts", "IP4-32", several_hosts },
+    { "scopes", "IP4-32", scopes },
     { "paths_evicted", "", paths_evicted },
     { "nothing_left", "VUL-F-13", nothing_left },
     { "both_ways", "", both_ways },
