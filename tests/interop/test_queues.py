@@ -34,11 +34,13 @@ def interface(net):
     net.run("ip", "link", "del", name, check=False)
 
 
-def lines_of(text, queues):
-    """What the instances have said: [(connections, ended, bytes)]."""
+def lines_of(text, queues, closes_last=False):
+    """What the instances have said: [(connections, ended, bytes)]. Who closes last forgets the connection; when a busy
+    machine has made it send its FIN again, the second answer comes too late."""
     found = [tuple(map(int, match.groups())) for match in LINE.finditer(text)]
     assert [line[0] for line in found] == list(range(queues)), text
-    assert all(line[4] == line[5] == 0 for line in found), text    # nothing wrong, nothing that went astray
+    assert all(line[4] == 0 for line in found), text    # nothing wrong
+    assert closes_last or all(line[5] == 0 for line in found), text    # nothing that went astray
     return [line[1:4] for line in found]
 
 
@@ -49,7 +51,7 @@ def test_connections_of_the_kernel_are_spread(net, peer, program, interface, que
     net.run("ping", "-c1", "-w10", "10.99.0.2")    # asks until all queues are open
     peer.run("many", "10.99.0.2", 7, COUNT, BYTES)
     assert net.stop(server, signal.SIGINT) == 0
-    said = lines_of(server.stdout.read(), queues)
+    said = lines_of(server.stdout.read(), queues, closes_last=True)
     print(said)
     assert sum(connections for connections, _, _ in said) == COUNT
     assert sum(received for _, _, received in said) == COUNT * BYTES
