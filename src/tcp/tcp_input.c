@@ -168,7 +168,11 @@ static void input_syn_sent(struct tenon_tcp *conn, struct tn_seg *seg)
  *   --------|======= window ========|---------->
  *
  * A closed window still admits the next segment in order: its ACK, URG and RST count ("special allowance",
- * MUST-66), its text is trimmed to nothing. */
+ * MUST-66), its text is trimmed to nothing.
+ *
+ * Who has filled our window acknowledges from its right edge, which by the table lies outside. If we did not hear that
+ * while something of the text is missing, and the peer waited for what we cannot know either, neither would ever hear
+ * the other again (decision 0007). */
 static int input_in_window(const struct tenon_tcp *conn, const struct tn_seg *seg)
 {
     const tenon_u32 window = tn_seq_lt(conn->rcv_nxt, conn->rcv_adv) ? conn->rcv_adv - conn->rcv_nxt : 0;
@@ -179,6 +183,8 @@ static int input_in_window(const struct tenon_tcp *conn, const struct tn_seg *se
         return 1;
     if (window == 0)
         return 0;
+    if (first == window && seg->len == 0)
+        return (seg->flags & (TN_TCP_SYN | TN_TCP_RST)) == 0;
     return first < window || (seg->len > 0 && last < window);
 }
 
