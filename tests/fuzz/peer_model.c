@@ -93,7 +93,7 @@ static void note_sent(struct peer *p, const struct segment *s)
 
     if ((fast || !(s->flags & TN_TCP_SYN)) && (int32_t)(end - p->sent) > 0 && end - p->received < SENT_AHEAD_MAX)
         p->sent = end;
-    if ((s->flags & TN_TCP_FIN) && (int32_t)(end - p->received) >= 0) {
+    if ((s->flags & TN_TCP_FIN) && end - p->received < SENT_AHEAD_MAX) {    /* nobody hears of one beyond */
         p->chaos |= p->fin_sent && p->fin_at != end;
         p->fin_sent = 1;
         p->fin_at = end;
@@ -495,9 +495,6 @@ static void peace_segment(struct peer *p)
 /* Everybody is honest from now on, and nothing fails: the connection must come to its end. */
 void peer_make_peace(struct peer *p)
 {
-    const uint32_t end = p->fin_sent ? p->fin_at : p->sent;
-    const unsigned rounds =
-        PEACE_ROUNDS + (end > p->received ? (end - p->received) / 500 : 0); /* a FIN may be far ahead */
     unsigned round, quiet = 0;
     unsigned long heard;
 
@@ -507,7 +504,7 @@ void peer_make_peace(struct peer *p)
     p->wnd = 65535;
     p->tos = 0;
     fuzz_note("peace");
-    for (round = 0; round < rounds && p->conn; round++) {
+    for (round = 0; round < PEACE_ROUNDS && p->conn; round++) {
         peace_application(p);
         heard = p->heard;
         if (p->conn && p->syn_seen && (round == 0 || quiet == 0 || quiet % 8 == 7))
