@@ -284,6 +284,12 @@ static tenon_u32 stack_frame_bytes(const struct tenon_frame *frame)
     return bytes;
 }
 
+TENON_HOT void stack_input_either(struct tenon *stack, struct tn_netif *netif, const struct tn_fast_rx *rx)
+{
+    if (rx->conn == NULL || !tn_fast_input(stack, netif, rx))
+        stack_input_general(stack, netif, rx);
+}
+
 /* conn: whose it may be. */
 TENON_HOT void stack_input_frame(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frame,
                                  struct tenon_tcp *conn)
@@ -297,8 +303,7 @@ TENON_HOT void stack_input_frame(struct tenon *stack, struct tn_netif *netif, co
     rx.frame = frame;
     rx.conn = conn;
     rx.merged = 0;
-    if (conn == NULL || !tn_fast_input(stack, netif, &rx))
-        stack_input_general(stack, netif, &rx);
+    stack_input_either(stack, netif, &rx);
 }
 
 /* Frame `at` of a burst, and those that go up together with it. */
@@ -328,8 +333,7 @@ static void stack_input_together(struct tenon *stack, struct tn_netif *netif, st
     rx.conn = plan->conns[at];
     rx.bytes = run.to.bytes;
     rx.merged = run.merged;
-    if (rx.conn == NULL || !tn_fast_input(stack, netif, &rx))
-        stack_input_general(stack, netif, &rx);
+    stack_input_either(stack, netif, &rx);
 }
 
 /* At most TN_GRO_FRAMES. A port has written them with DMA, or another core has: they are in no cache near, and are sent
