@@ -643,12 +643,8 @@ TENON_INTERNAL int tn_fast_input(struct tenon *stack, const struct tn_netif *net
     fast_take_header(conn, &seg);
     if (seg.ack != conn->snd_una)
         fast_acked(conn, &seg);
-    if (seg.len > 0 && conn->state != TENON_TCP_CLOSED) {
-        if (conn->flags & TN_TCP_F_NO_READER)
-            tn_tcp_nobody_reads(conn);
-        else
-            fast_text(conn, &seg, rx->merged);
-    }
+    if (seg.len > 0 && conn->state != TENON_TCP_CLOSED)
+        fast_text(conn, &seg, rx->merged);
     if (conn->state != TENON_TCP_CLOSED)
         fast_settle(conn);
     return 1;

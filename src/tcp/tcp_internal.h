@@ -399,7 +399,8 @@ TENON_INTERNAL void tn_tcp_take_min_rtt(struct tenon_tcp *conn, tenon_u32 rtt_us
 TENON_INTERNAL void tn_tcp_window_update(struct tenon_tcp *conn, const struct tn_seg *seg);
 /* Seventh and eighth: text and FIN, already trimmed to begin at or behind rcv_nxt and to end in the window. */
 TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg);
-/* Hand text, which is the next in order, to the application. @return 0: the connection is gone */
+/* Hand text, which is the next in order, to the application; if it reads no more, reset the connection (9293-HC-4).
+ * @return 0: the connection is gone */
 TENON_INTERNAL_HOT int tn_tcp_deliver(struct tenon_tcp *conn, const struct tenon_span *spans, unsigned n,
                                       tenon_u32 bytes);
 /* Text has come, in segments of so many bytes: now or later it is acknowledged. */

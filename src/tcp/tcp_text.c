@@ -396,6 +396,11 @@ TENON_INTERNAL const char *tn_ooo_check(const struct tenon_tcp *conn)
 TENON_INTERNAL_HOT int tn_tcp_deliver(struct tenon_tcp *conn, const struct tenon_span *spans, unsigned n,
                                       tenon_u32 bytes)
 {
+    /* Its application may have closed it in the handler of the text before this. */
+    if (TENON_UNLIKELY(conn->flags & TN_TCP_F_NO_READER)) {
+        tn_tcp_nobody_reads(conn);
+        return 0;
+    }
     conn->rcv_nxt += bytes;
     conn->last_text_ms = conn->stack->now_ms;
     if (conn->events->received == NULL)

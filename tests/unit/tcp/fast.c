@@ -15,7 +15,9 @@ struct side {
     unsigned unread;             /* of what was received, while lazy */
     int lazy;                    /* it reads later */
     int plain;                   /* without timestamps */
-    int closes;                  /* when it hears of an acknowledgement */
+    enum { NEVER,
+           WHEN_ACKED,
+           WHEN_RECEIVED } closes;
 };
 
 static void side_opened(struct tenon_tcp *conn, void *app)
@@ -36,12 +38,14 @@ static void side_received(struct tenon_tcp *conn, void *app, const struct tenon_
         else
             tenon_tcp_consumed(conn, spans[i].len);
     }
+    if (side->closes == WHEN_RECEIVED)
+        tenon_tcp_close(conn);
 }
 
 static void side_acked(struct tenon_tcp *conn, void *app, tenon_u32 bytes)
 {
     ((struct side *)app)->acked += bytes;
-    if (((struct side *)app)->closes)
+    if (((struct side *)app)->closes == WHEN_ACKED)
         tenon_tcp_close(conn);
 }
 
@@ -397,7 +401,7 @@ static void closed_when_acknowledged(void)
     hn_run_ms(&side.hn, 1);
     hn_forget(&side.hn);
     side.ack += sizeof answer;
-    side.closes = 1;
+    side.closes = WHEN_ACKED;
     HN_EQUAL(usual(&side, 10), 1);
     HN_EQUAL(side.received, 0);
     HN_EQUAL(side.closed, 1);
@@ -520,6 +524,29 @@ static void closed_by_us(void)
     HN_EQUAL(side.closed, 1);
     HN_EQUAL(hn_stat(&side.hn, TENON_STAT_TCP_AFTER_CLOSE), 1);
     HN_CHECK(seg_next(&side.hn, &seg) && (seg.flags & SEG_RST));
+    hn_close(&side.hn);
+}
+
+/* Closed in the handler of the text before it: what had come early is not for anybody any more. */
+static void closed_before_early_text(void)
+{
+    static struct side side;
+    struct seg seg;
+
+    side_open(&side);
+    side.closes = WHEN_RECEIVED;
+    side.seq += 100;
+    HN_EQUAL(usual(&side, 200), 0);
+    HN_EQUAL(side.received, 0);
+    side.seq -= 300;
+    HN_EQUAL(usual(&side, 100), 0);
+    hn_run_ms(&side.hn, 1);
+    HN_EQUAL(side.received, 100);
+    HN_EQUAL(side.closed, 1);
+    HN_EQUAL(hn_stat(&side.hn, TENON_STAT_TCP_AFTER_CLOSE), 1);
+    while (seg_next(&side.hn, &seg) && !(seg.flags & SEG_RST))
+        ;
+    HN_CHECK(seg.flags & SEG_RST);
     hn_close(&side.hn);
 }
 
@@ -1127,6 +1154,7 @@ static const struct hn_test tests[] = {
     { "cut_frames", "", cut_frames },
     { "padding", "", padding },
     { "closed_by_us", "", closed_by_us },
+    { "closed_before_early_text", "9293-HC-4", closed_before_early_text },
     { "small_buffers", "", small_buffers },
     { "both_ways", "", both_ways },
     { "copied_or_referred", "", copied_or_referred },
