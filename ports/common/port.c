@@ -10,15 +10,16 @@
 #include <sys/random.h>
 #include <time.h>
 
-void port_explain(char *error, size_t error_size, const char *format, ...)
+int port_explain(char *error, size_t error_size, const char *format, ...)
 {
     va_list args;
 
     if (error == NULL || error_size == 0)
-        return;
+        return -1;
     va_start(args, format);
     vsnprintf(error, error_size, format, args);
     va_end(args);
+    return -1;
 }
 
 /* ---- what was written -------------------------------------------------------------------------------- */
@@ -186,6 +187,23 @@ int port_read(struct port_choice *choice, const struct port_type *const *types, 
         return -1;
     }
     return read_settings(choice, rest, error, error_size);
+}
+
+int port_choose(const struct port_type *type, const struct port_conf *conf, unsigned setting, char *error,
+                size_t error_size)
+{
+    const char *const name = type->settings[setting].name, *const values = type->settings[setting].values;
+    const char *const value = conf->settings[setting];
+    const char *at = values;
+
+    for (int i = 0; value != NULL && *at != 0; i++) {
+        const size_t n = strcspn(at, "|");
+
+        if (strlen(value) == n && memcmp(at, value, n) == 0)
+            return i;
+        at += n + (at[n] == '|');
+    }
+    return value == NULL ? 0 : port_explain(error, error_size, "%s=%s is none of %s", name, value, values);
 }
 
 /* ---- the operating system -------------------------------------------------------------------------------- */

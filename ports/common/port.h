@@ -162,6 +162,13 @@ void *port_mem_get(void *host, size_t bytes);
 void port_mem_put(void *host, void *mem, size_t bytes);
 int port_entropy(void *host, void *bytes, size_t n);
 
+/** Which of the values of a setting ("copy|zerocopy|auto") was given.
+ *  @param setting     its number in type->settings
+ *  @param[out] error  which values there are
+ *  @return the value's number, from 0; 0: none was given; -1: it is none of them */
+int port_choose(const struct port_type *type, const struct port_conf *conf, unsigned setting, char *error,
+                size_t error_size);
+
 /** The clock for tenon_input() and tenon_poll(): CLOCK_MONOTONIC in microseconds, modulo 2^32. */
 tenon_u32 port_now_us(void);
 
@@ -172,8 +179,8 @@ uint64_t port_wall_ns(void);
  *  the kernel's, the same whenever it is asked for. Neighbours need not learn it anew when a program starts again. */
 void port_derive_mac(tenon_u8 mac[6], const char *interface, const tenon_u8 kernels[6]);
 
-/** Say what went wrong. */
-__attribute__((format(printf, 3, 4))) void port_explain(char *error, size_t error_size, const char *format, ...);
+/** Say what went wrong. @return -1 */
+__attribute__((format(printf, 3, 4))) int port_explain(char *error, size_t error_size, const char *format, ...);
 
 #ifdef __cplusplus
 }

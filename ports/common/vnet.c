@@ -4,6 +4,8 @@
  * program runs under an emulator. */
 #include "vnet.h"
 
+#include <endian.h>
+#include <stdint.h>
 #include <string.h>
 
 enum {
@@ -86,4 +88,15 @@ int vnet_read(const tenon_u8 header[VNET_BYTES], struct tenon_frame *frame)
     }
     frame->seg_bytes = get16le(header + 4);
     return frame->seg_bytes > 0 ? 0 : -1;
+}
+
+void vnet_reorder(tenon_u8 header[VNET_BYTES])
+{
+    for (unsigned at = 2; at < VNET_BYTES; at += 2) {
+        uint16_t value;
+
+        memcpy(&value, header + at, 2);
+        value = htole16(value);
+        memcpy(header + at, &value, 2);
+    }
 }

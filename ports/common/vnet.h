@@ -16,4 +16,7 @@ void vnet_write(tenon_u8 header[VNET_BYTES], const struct tenon_frame *frame);
  *  @return 0; -1: the header makes no sense */
 int vnet_read(const tenon_u8 header[VNET_BYTES], struct tenon_frame *frame);
 
+/** From little-endian order into that of this machine, or back: packet sockets know no other. */
+void vnet_reorder(tenon_u8 header[VNET_BYTES]);
+
 #endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/** @file
+ *  What Linux says of an Ethernet interface, for ports that work on one that is there already. */
+#ifndef TENON_PORTS_COMMON_INTERFACE_H
+#define TENON_PORTS_COMMON_INTERFACE_H
+
+#include <stddef.h>
+
+#include <net/if.h>
+
+#include <tenon/types.h>
+
+struct interface {
+    char name[IFNAMSIZ];
+    int index;
+    unsigned mtu; /**< what is wanted, or the interface's own: 576 to 65535 */
+    tenon_u8 mac[6]; /**< the kernel's */
+};
+
+/** Ask for one that is Ethernet and not the loopback.
+ *  @param name        may be anything
+ *  @param mtu         wanted; 0: the interface's own
+ *  @param[out] error  what is wrong with it, and what to do about that
+ *  @return 0; -1 */
+int interface_read(struct interface *out, const char *name, unsigned mtu, char *error, size_t error_size);
+
+/** What a user should know before he waits for frames in vain: the interface is down or has no link, or the kernel has
+ *  an address there.
+ *  @param own_mac  1: our Ethernet address is not the kernel's, and so our link-local address is another
+ *  @return 1: there is something to say; 0: all is well */
+int interface_advice(const struct interface *interface, int own_mac, char *text, size_t text_size);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/** @file
+ *  Buffers for the frames of one burst, for ports whose interface hands over up to 64 KB in one frame.
+ *
+ *  Most frames are small, and a buffer may be kept for long: an application that holds a segment of one byte must not
+ *  pin 64 KB. So the first bytes of a frame go into a small buffer, what does not fit there into a large one. A frame
+ *  of ordinary size occupies a small buffer, a super-frame both. Headers lie in the first span always. */
+#ifndef TENON_PORTS_COMMON_RXSLOTS_H
+#define TENON_PORTS_COMMON_RXSLOTS_H
+
+#include <sys/uio.h>
+
+#include "bufpool.h"
+#include "port.h"
+
+enum { RXSLOTS_LARGE = 65536 };
+
+struct rxslots {
+    struct bufpool small, large;
+    struct tenon_buf *first[PORT_BURST], *rest[PORT_BURST]; /**< NULL: to be filled */
+    struct tenon_span spans[PORT_BURST][2];
+    struct tenon_frame frames[PORT_BURST];
+};
+
+/** @param bytes_max  limit of packet memory, for each of both sizes */
+void rxslots_init(struct rxslots *slots, unsigned mtu, size_t bytes_max);
+
+/** Nobody may keep a buffer. */
+void rxslots_fini(struct rxslots *slots);
+
+/** Where frame `i` can be received into, all of it: as many as there are buffers for.
+ *  @return how many of `iov` are filled, 0 to 2 */
+unsigned rxslots_iov(struct rxslots *slots, unsigned i, struct iovec iov[2]);
+
+/** Copy frame `i`, as far as there are buffers for it. One that is larger than can be is left alone. */
+void rxslots_copy(struct rxslots *slots, unsigned i, const tenon_u8 *bytes, size_t n);
+
+/** Frame `i` has n bytes: make slots->frames[i] of it, whose checksum and segmentation are not set.
+ *  @return 0; -1: it is lost, because there was no buffer or it is larger than can be; counted in `stats` */
+int rxslots_finish(struct rxslots *slots, unsigned i, size_t n, struct port_stats *stats);
+
+/** Give the first n frames to the instance. Whoever keeps a buffer of them keeps it; the others serve again. */
+void rxslots_input(struct rxslots *slots, unsigned n, struct tenon *stack, unsigned netif, tenon_u32 now_us);
+
+/** What is known of packet memory. */
+void rxslots_stats(const struct rxslots *slots, struct port_stats *stats);
+
+#endif
