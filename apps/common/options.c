@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ports/packet/packet.h"
 #include "ports/tap/tap.h"
 #include "text.h"
 
@@ -26,7 +27,7 @@ enum option_key {
 };
 
 /* The kinds of port that this program has. */
-static const struct port_type *const port_types[] = { &tap_port_type, NULL };
+static const struct port_type *const port_types[] = { &tap_port_type, &packet_port_type, NULL };
 
 static const char port_default[] = "tap:tenon0";
 
