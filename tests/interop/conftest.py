@@ -214,19 +214,20 @@ def sha256(path):
 # ---- a cable, with the kernel at one end and Tenon at the other -------------------------------------
 
 class Link:
-    """A TAP interface with addresses on the kernel's side. With `relay` (a list of options) a bad cable
+    """A TAP interface with addresses on the kernel's side; or, for another `kind` of port, what add_KIND() makes.
+    With `relay` (a list of options; TAP only) a bad cable
     lies between the kernel's interface and the one that Tenon opens. That cable carries frames no larger
     than the MTU; with `offload` the kernel stands between it and Tenon as a NIC would: it cuts Tenon's
     super-frames, completes checksums, and joins what arrives (GRO)."""
     count = 0
 
-    def __init__(self, net, folder, relay_program=None, relay=None, mtu=None, offload=False):
+    def __init__(self, net, folder, relay_program=None, relay=None, mtu=None, offload=False, kind="tap", settings=()):
         Link.count += 1
         n = Link.count
         self.net = net
         self.folder = folder
         self.tap = f"tt{n}"
-        self.kernel_side = self.tap if relay is None else f"tk{n}"
+        self.kernel_side = self.tap if relay is None and kind == "tap" else f"tk{n}"
         self.k4, self.t4 = (f"10.{100 + n // 250}.{n % 250}.{host}" for host in (1, 2))
         self.k6, self.t6 = f"fd77:{n:x}::1", f"fd77:{n:x}::2"
         self.options = []
@@ -234,7 +235,8 @@ class Link:
         self.relay = None
         self.mtu = mtu
         self.names = []
-        self.add(self.tap, "tap")
+        self.port = ",".join([f"{kind}:{self.tap}", *settings])
+        getattr(self, f"add_{kind}")()
         if relay is not None:
             self.add(self.kernel_side, "tap")
             self.silence(self.tap)
@@ -258,6 +260,17 @@ class Link:
         self.names.append(name)
         if self.mtu:
             self.net.run("ip", "link", "set", name, "mtu", self.mtu)
+
+    def add_tap(self):
+        self.add(self.tap, "tap")
+
+    def add_packet(self):
+        """A veth pair: one end is the kernel's, the other Tenon's."""
+        self.add(self.tap, "veth", "peer", "name", self.kernel_side)
+        if self.mtu:
+            self.net.run("ip", "link", "set", self.kernel_side, "mtu", self.mtu)
+        self.names.append(self.kernel_side)
+        self.silence(self.tap)
 
     def silence(self, *names):
         """The kernel has no part in what these interfaces carry. Otherwise it answers ARP for all of its addresses
@@ -287,7 +300,7 @@ class Link:
         return json.loads(relay.stdout.read())
 
     def argv(self, command, *arguments):
-        argv = [find_tenon(), command, "--port", f"tap:{self.tap}", "--address", f"{self.t4}/24"]
+        argv = [find_tenon(), command, "--port", self.port, "--address", f"{self.t4}/24"]
         if self.mtu is None or self.mtu >= 1280:
             argv += ["--address", f"{self.t6}/64"]
         return argv + [*self.options, *arguments]
@@ -366,8 +379,8 @@ def make_link(net, tmp_path, request, relay_program):
     """A function that makes links: make_link(relay=["--loss", "1"], mtu=9000)."""
     made = []
 
-    def make(relay=None, mtu=None, offload=False):
-        made.append(Link(net, tmp_path, relay_program, relay, mtu, offload))
+    def make(relay=None, mtu=None, offload=False, **more):
+        made.append(Link(net, tmp_path, relay_program, relay, mtu, offload, **more))
         return made[-1]
 
     yield make

@@ -548,6 +548,30 @@ UNIT_TEST(only_what_is_for_us_arrives)
     close(cable);
 }
 
+UNIT_TEST(what_others_send_does_not_arrive)
+{
+    static const tenon_u8 all[6] = { 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF };
+    const int cable = open_cable("others0");
+    struct port *other = open_port("packet:others0");
+    struct side *side = &sides[0];
+    struct port_stats stats;
+    tenon_u8 bytes[200];
+    struct tenon_buf buf = { bytes, sizeof bytes, 1, no_release };
+    const struct tenon_span span = { &buf, 0, (tenon_u32)make_udp(bytes, all, 1, 10) };
+    const struct tenon_frame frame = { .spans = &span, .nspans = 1 };
+
+    if (!CHECK(other != NULL) || !open_side(side, open_port("packet:others0")))
+        return;
+    CHECK_EQ_U(packet_port_type.host->transmit(other, 1, &frame, 1), 1);
+    CHECK_EQ_I(run_side(side, 20), 0);
+    port_stats(side->port, &stats);
+    CHECK_EQ_U(stats.rx_frames, 0);
+    CHECK_EQ_U(get_frame(cable, bytes, sizeof bytes), span.len);
+    close_side(side);
+    port_close(other);
+    close(cable);
+}
+
 /* The first datagram is kept while three times as many blocks as the ring has are filled. */
 UNIT_TEST(who_keeps_a_byte_does_not_stop_the_ring)
 {
@@ -788,6 +812,7 @@ int main(void)
     UNIT_RUN(received_frames_reach_the_instance);
     UNIT_RUN(super_frames_arrive_whole);
     UNIT_RUN(only_what_is_for_us_arrives);
+    UNIT_RUN(what_others_send_does_not_arrive);
     UNIT_RUN(who_keeps_a_byte_does_not_stop_the_ring);
     UNIT_RUN(without_buffers_frames_are_lost_and_counted);
     UNIT_RUN(what_nobody_fetches_is_missed_and_counted);
