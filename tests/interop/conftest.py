@@ -231,6 +231,7 @@ class Link:
         self.k4, self.t4 = (f"10.{100 + n // 250}.{n % 250}.{host}" for host in (1, 2))
         self.k6, self.t6 = f"fd77:{n:x}::1", f"fd77:{n:x}::2"
         self.options = []
+        self.before = []    # what goes before Tenon on its command line
         self.tenons = []
         self.relay = None
         self.mtu = mtu
@@ -300,7 +301,7 @@ class Link:
         return json.loads(relay.stdout.read())
 
     def argv(self, command, *arguments):
-        argv = [find_tenon(), command, "--port", self.port, "--address", f"{self.t4}/24"]
+        argv = [*self.before, find_tenon(), command, "--port", self.port, "--address", f"{self.t4}/24"]
         if self.mtu is None or self.mtu >= 1280:
             argv += ["--address", f"{self.t6}/64"]
         return argv + [*self.options, *arguments]
