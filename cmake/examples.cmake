@@ -3,7 +3,7 @@
 
 find_package(Threads REQUIRED)
 file(GLOB examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*.c)
-if(NOT TARGET tenon_port_tap)
+if(NOT TARGET tenon_port_tap OR NOT TARGET tenon_port_packet)
     list(REMOVE_ITEM examples ${PROJECT_SOURCE_DIR}/examples/queues.c)
 endif()
 foreach(source IN LISTS examples)

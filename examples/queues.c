@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Several instances of Tenon with the same address: one for each queue of a TAP interface, in a thread of its
- * own. They share nothing. Each echoes what comes to its queue, or opens connections to an echo server and
- * sends all of them the same bytes, which lie in memory once.
+/* Several instances of Tenon with the same address: one for each queue of a port, in a thread of its own. They
+ * share nothing. Each echoes what comes to its queue, or opens connections to an echo server and sends all of
+ * them the same bytes, which lie in memory once.
  *
- * The kernel chooses the queue by the hash that NICs have (tap_steer(), as root), and each instance opens
- * connections from ports for which the answers come to it (tenon/flow.h). The only neighbour is the kernel,
- * so that nobody asks by ARP and gets the answer at the wrong queue.
+ * The kernel chooses the queue by the hash that NICs have (as root), and each instance opens connections from
+ * ports for which the answers come to it (tenon/flow.h).
  *
- *     queues INTERFACE ADDRESS/BITS QUEUES                         an echo server on port 7, until it is
- * interrupted queues INTERFACE ADDRESS/BITS QUEUES PEER PORT COUNT BYTES   COUNT connections from each
- * instance
+ *     queues PORT ADDRESS/BITS QUEUES                         an echo server on port 7, until it is interrupted
+ *     queues PORT ADDRESS/BITS QUEUES PEER PORT COUNT BYTES   COUNT connections from each instance
  *
- * At the end it prints a line for each instance. The interface is made so:
- *     ip tuntap add dev tap0 mode tap multi_queue */
+ * At the end it prints a line for each instance. PORT is one of
+ *     tap:tap0                   made by: ip tuntap add dev tap0 mode tap multi_queue
+ *     packet:eth0,fanout=flow */
 #include "ports/common/sharedbuf.h"
+#include "ports/packet/packet.h"
 #include "ports/tap/tap.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ enum { QUEUES_MAX = 64, PORT = 7, WAIT_MS = 50, TABLE = 128, NOT_PERMITTED = 77 
 
 /* What is the same for all; only read once the threads run. */
 static struct {
-    const char *interface;
+    struct port_choice port;
     struct tenon_ip ip;
     unsigned bits, queues;
     struct tenon_addr peer;       /* port 0: serve */
@@ -43,7 +43,7 @@ static struct {
     tenon_u8 *text;
     tenon_u8 kernels_mac[6];
     struct tenon_ip kernel;
-    tenon_u16 table[TABLE];       /* of queues, as tap_steer() has it */
+    tenon_u16 table[TABLE];       /* of queues, as the kernel has it */
 } job;
 
 static atomic_int stop;
@@ -168,21 +168,23 @@ static void open_connections(struct instance *instance)
 
 static void instance_open(struct instance *instance)
 {
-    const struct port_conf tap = { .name = job.interface, .queues = job.queues, .queue = instance->number,
-                                  .offload = 1 };
+    const struct port_type *type = job.port.type;
+    struct port_conf port = job.port.conf;
     struct tenon_netif_conf netif;
     struct tenon_conf conf;
     char error[300] = "";
     int number;
 
-    instance->port = tap_port_type.open(&tap, error, sizeof error);
+    port.queues = job.queues;
+    port.queue = instance->number;
+    instance->port = type->open(&port, error, sizeof error);
     if (instance->port == NULL)
         fail(error);
     tenon_conf_default(&conf);
     if (tenon_flow_init(&instance->flow, tenon_flow_key_microsoft, job.table, TABLE, instance->number) != TENON_OK)
         fail("no such queue");
     conf.tcp_ports = &instance->flow.filter;
-    instance->stack = tenon_init(malloc(tenon_mem_size(&conf)), &conf, tap_port_type.host, instance->port);
+    instance->stack = tenon_init(malloc(tenon_mem_size(&conf)), &conf, type->host, instance->port);
     if (instance->stack == NULL)
         fail("no instance");
     port_netif_conf(instance->port, &netif);    /* the same Ethernet address for all queues */
@@ -190,7 +192,8 @@ static void instance_open(struct instance *instance)
     number = tenon_netif_add(instance->stack, &netif);
     if (number < 0 || tenon_addr_add(instance->stack, (unsigned)number, &job.ip, job.bits) != TENON_OK)
         fail("not an address for this interface");
-    if (tenon_neighbour_set(instance->stack, (unsigned)number, &job.kernel, job.kernels_mac) != TENON_OK)
+    if (type == &tap_port_type &&
+        tenon_neighbour_set(instance->stack, (unsigned)number, &job.kernel, job.kernels_mac) != TENON_OK)
         fail("no neighbour");
     instance->netif = (unsigned)number;
 }
@@ -229,7 +232,8 @@ static int instance_end(struct instance *instance)
     return instance->wrong != 0;
 }
 
-/* The kernel's end of the cable: its Ethernet address and its IPv4 address. */
+/* The kernel's end of a TAP cable: its Ethernet address and its IPv4 address. It is the only neighbour, and we know it:
+ * nobody has to ask by ARP, and gets the answer at the wrong queue. */
 static void ask_interface(void)
 {
     struct ifreq request;
@@ -237,7 +241,7 @@ static void ask_interface(void)
     int fd = socket(AF_INET, SOCK_DGRAM, 0);
 
     memset(&request, 0, sizeof request);
-    snprintf(request.ifr_name, sizeof request.ifr_name, "%s", job.interface);
+    snprintf(request.ifr_name, sizeof request.ifr_name, "%s", job.port.conf.name);
     if (ioctl(fd, SIOCGIFHWADDR, &request) != 0)
         fail("there is no such interface");
     memcpy(job.kernels_mac, request.ifr_hwaddr.sa_data, 6);
@@ -264,12 +268,15 @@ static void text_release(void *arg, tenon_u8 *bytes)
 
 static void read_job(int argc, char **argv)
 {
+    static const struct port_type *const types[] = { &tap_port_type, &packet_port_type, NULL };
     char *slash = argc > 2 ? strchr(argv[2], '/') : NULL;
+    char error[600];
 
     if ((argc != 4 && argc != 8) || slash == NULL)
-        fail("usage: queues INTERFACE ADDRESS/BITS QUEUES [PEER PORT COUNT BYTES]");
+        fail("usage: queues KIND:INTERFACE ADDRESS/BITS QUEUES [PEER PORT COUNT BYTES]");
+    if (port_read(&job.port, types, argv[1], error, sizeof error) != 0)
+        fail(error);
     *slash = 0;
-    job.interface = argv[1];
     job.bits = (unsigned)atoi(slash + 1);
     job.queues = (unsigned)atoi(argv[3]);
     if (tenon_ip_parse(&job.ip, argv[2]) < 0 || job.queues < 2 || job.queues > QUEUES_MAX)
@@ -304,7 +311,8 @@ int main(int argc, char **argv)
     int bad = 0;
 
     read_job(argc, argv);
-    ask_interface();
+    if (job.port.type == &tap_port_type)
+        ask_interface();
     shared = make_text();
     tenon_flow_spread(job.table, TABLE, job.queues);
     for (unsigned i = 0; i < job.queues; i++) {
@@ -312,7 +320,8 @@ int main(int argc, char **argv)
         instances[i].view = sharedbuf_view(shared);
         instance_open(&instances[i]);
     }
-    if (tap_steer(instances[0].port, tenon_flow_key_microsoft, TABLE, job.queues) != 0) {
+    if (job.port.type == &tap_port_type &&
+        tap_steer(instances[0].port, tenon_flow_key_microsoft, TABLE, job.queues) != 0) {
         fprintf(stderr, "queues: the kernel does not let us choose queues: %s\n", strerror(errno));
         if (job.peer.port != 0)
             return NOT_PERMITTED;

@@ -23,8 +23,11 @@
 #include <linux/if_packet.h>
 #include <linux/rtnetlink.h>
 
+#include <tenon/flow.h>
+
 #include "../common/interface.h"
 #include "../common/rxslots.h"
+#include "../common/steer.h"
 #include "../common/vnet.h"
 #include "../pcap/pcap.h"
 #include "packet_filter.h"
@@ -35,6 +38,7 @@ enum {
     PACKET_SOCKET_BYTES = 8 << 20, /* on the way in either direction */
     PACKET_HEADER_BYTES = 10, /* of virtio-net without the count of merged buffers: every kernel has that */
     PACKET_SET_HEADER_BYTES = 24, /* PACKET_VNET_HDR_SZ: Linux 6.4 and its headers */
+    FLOW_TABLE = 128, /* as most drivers have */
     RING_BLOCK = 256 << 10, /* three super-frames, or 160 frames of 1500 bytes */
     RING_BLOCKS = 64,
     RING_FRAME = 2048, /* in a ring of version 3 it says nothing, but has to divide a block */
@@ -62,6 +66,11 @@ struct packet_port {
     struct port_stats stats;
 };
 
+static struct packet_port *packet_of(struct port *port)
+{
+    return TENON_CONTAINER(port, struct packet_port, port);
+}
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* An option of packet sockets that is a number. */
@@ -78,10 +87,9 @@ static int open_socket(char *error, size_t size)
     if (fd < 0 && (errno == EPERM || errno == EACCES))
         return port_explain(error, size, "not permitted to use packet sockets: run as root, or give the program the "
                                          "right once as root: 'setcap cap_net_raw+ep PROGRAM'");
-    if (fd < 0 && errno == EAFNOSUPPORT)
-        return port_explain(error, size, "this kernel has no packet sockets: load them with 'modprobe af_packet'");
     if (fd < 0)
-        return port_explain(error, size, "cannot make a packet socket: %s", strerror(errno));
+        return port_explain(error, size, "cannot make a packet socket: %s ('modprobe af_packet', perhaps)",
+                            strerror(errno));
     if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes) != 0)
         setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
     if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
@@ -111,11 +119,8 @@ static int bind_socket(struct packet_port *port, int fd, char *error, size_t siz
 
 static int make_ring(struct packet_port *port, char *error, size_t size)
 {
-    const struct tpacket_req3 wanted = { .tp_block_size = RING_BLOCK,
-                                         .tp_block_nr = RING_BLOCKS,
-                                         .tp_frame_size = RING_FRAME,
-                                         .tp_frame_nr = RING_BLOCKS * (RING_BLOCK / RING_FRAME),
-                                         .tp_retire_blk_tov = RING_RETIRE_MS };
+    const struct tpacket_req3 wanted = { RING_BLOCK, RING_BLOCKS, RING_FRAME, RING_BLOCKS * (RING_BLOCK / RING_FRAME),
+                                         RING_RETIRE_MS, 0, 0 };
     void *ring = MAP_FAILED;
 
     if (set(port->fd, PACKET_VERSION, TPACKET_V3) == 0 &&
@@ -144,10 +149,22 @@ static int join_groups(const struct packet_port *port, char *error, size_t size)
                         port->interface.name, strerror(errno));
 }
 
-/* The group's number is made of the interface's: all members find it, and those of another interface do not. */
-static int join_fanout(const struct packet_port *port, const struct port_conf *conf, char *error, size_t size)
+int packet_steer(struct port *port, const tenon_u8 *key, unsigned entries, unsigned queues)
 {
-    static const unsigned modes[] = { PACKET_FANOUT_HASH, PACKET_FANOUT_CPU, PACKET_FANOUT_QM, PACKET_FANOUT_LB };
+    int status, fd = steer_program(key, entries, queues);
+
+    if (fd < 0)
+        return -1;
+    status = set(packet_of(port)->fd, PACKET_FANOUT_DATA, fd);
+    close(fd); /* the group has it now */
+    return status;
+}
+
+/* The group's number is made of the interface's: all members find it, and those of another interface do not. */
+static int join_fanout(struct packet_port *port, const struct port_conf *conf, char *error, size_t size)
+{
+    static const unsigned modes[] = { PACKET_FANOUT_HASH, PACKET_FANOUT_EBPF, PACKET_FANOUT_CPU, PACKET_FANOUT_QM,
+                                      PACKET_FANOUT_LB };
     const int mode = port_choose(&packet_port_type, conf, SET_FANOUT, error, size);
     uint32_t args[2] = { 0, conf->queues }; /* struct fanout_args; the number is of Linux 5.11 */
 
@@ -155,15 +172,18 @@ static int join_fanout(const struct packet_port *port, const struct port_conf *c
         return mode < 0 ? -1 : 0;
     args[0] = (((unsigned)port->interface.index * 40503u + 0x7E40u) & 0xFFFF) |
               (modes[mode] | PACKET_FANOUT_FLAG_DEFRAG) << 16;
-    if (setsockopt(port->fd, SOL_PACKET, PACKET_FANOUT, args, sizeof args) == 0 ||
-        (errno == EINVAL && setsockopt(port->fd, SOL_PACKET, PACKET_FANOUT, args, sizeof args[0]) == 0))
-        return 0;
-    if (errno == ENOSPC)
-        return port_explain(error, size, "all %u queues of '%s' are in use: end one of those programs", conf->queues,
-                            port->interface.name);
-    return port_explain(error, size, "cannot share '%s' as queue %u of %u: %s (all have to say the same queues= and "
-                                     "fanout=, and the interface has to be up)",
-                        port->interface.name, conf->queue, conf->queues, strerror(errno));
+    if (setsockopt(port->fd, SOL_PACKET, PACKET_FANOUT, args, sizeof args) != 0 &&
+        (errno != EINVAL || setsockopt(port->fd, SOL_PACKET, PACKET_FANOUT, args, sizeof args[0]) != 0))
+        return port_explain(error, size,
+                            errno == ENOSPC ? "all queues of '%s' are in use, this would be number %u of %u"
+                                            : "cannot share '%s' as queue %u of %u: all have to say the same "
+                                              "queues= and fanout=, and the interface has to be up",
+                            port->interface.name, conf->queue, conf->queues);
+    if (modes[mode] == PACKET_FANOUT_EBPF &&
+        packet_steer(&port->port, tenon_flow_key_microsoft, FLOW_TABLE, conf->queues) != 0)
+        return port_explain(error, size, "fanout=flow: the kernel does not take our program: %s (it needs root)",
+                            strerror(errno));
+    return 0;
 }
 
 static int watch(struct packet_port *port, char *error, size_t size)
@@ -209,16 +229,6 @@ static int open_all(struct packet_port *port, const struct port_conf *conf, char
     return port_explain(error, size, "cannot say which frames are ours: %s", strerror(errno));
 }
 
-static struct packet_port *packet_of(struct port *port)
-{
-    return TENON_CONTAINER(port, struct packet_port, port);
-}
-
-static const struct packet_port *packet_of_const(const struct port *port)
-{
-    return (const struct packet_port *)(const void *)port;
-}
-
 static void packet_close(struct port *port)
 {
     struct packet_port *packet = packet_of(port);
@@ -257,7 +267,7 @@ static struct port *packet_open(const struct port_conf *conf, char *error, size_
 
 static void packet_netif_conf(const struct port *port, struct tenon_netif_conf *out)
 {
-    const struct packet_port *packet = packet_of_const(port);
+    const struct packet_port *packet = (const void *)port;
 
     memset(out, 0, sizeof *out);
     memcpy(out->mac, packet->mac, sizeof out->mac);
@@ -268,7 +278,7 @@ static void packet_netif_conf(const struct port *port, struct tenon_netif_conf *
 
 static int packet_fd(const struct port *port)
 {
-    return packet_of_const(port)->epoll;
+    return ((const struct packet_port *)(const void *)port)->epoll;
 }
 
 static void packet_attach(struct port *port, struct pcap_writer *writer)
@@ -298,7 +308,7 @@ static void packet_stats(const struct port *port, struct port_stats *stats)
 
 static int packet_advice(const struct port *port, char *text, size_t text_size)
 {
-    const struct packet_port *packet = packet_of_const(port);
+    const struct packet_port *packet = (const void *)port;
 
     return interface_advice(&packet->interface, packet->own_mac, text, text_size);
 }
@@ -444,7 +454,7 @@ static enum found copy_frame(struct packet_port *port, unsigned i)
 static int look_around(struct packet_port *port)
 {
     struct epoll_event events[3];
-    struct sockaddr_ll address;
+    struct sockaddr_ll address = { 0 };
     socklen_t bytes = sizeof address;
     const int n = epoll_wait(port->epoll, events, 3, 0);
     tenon_u8 news[4096];
@@ -501,8 +511,8 @@ static const struct port_setting packet_settings[] = {
     { "receive", "read|ring", "each frame by a system call; or many from shared memory, up to 2 ms late" },
     { "mac", "own|interface",
       "our Ethernet address: one of our own; or the interface's, which its kernel uses too" },
-    { "fanout", "hash|cpu|queue|lb",
-      "which queue gets a frame: by its flow; by the processor that has it; by the NIC's "
+    { "fanout", "hash|flow|cpu|queue|lb",
+      "which queue gets a frame: by a hash; by the hash of NICs (root); by the processor that has it; by the NIC's "
       "queue; each in turn (not for TCP)" },
     { NULL, NULL, NULL }
 };

@@ -22,8 +22,20 @@ extern "C" {
  *  - receive=read|ring: each frame by a system call of its own, at once; or from a ring in shared memory (TPACKET_V3),
  *    many for one system call, up to 2 ms late
  *  - mac=own|interface: the Ethernet address
- *  - fanout=hash|cpu|queue|lb: what decides which member gets a frame */
+ *  - fanout=hash|flow|cpu|queue|lb: what decides which member gets a frame */
 extern const struct port_type packet_port_type;
+
+/** With fanout=flow the members' frames are chosen as a NIC with receive-side scaling chooses queues: TCP over IPv4
+ *  without options and over IPv6 without extension headers by the hash of tenon/flow.h, all else to the first. At first
+ *  that is done with tenon_flow_key_microsoft and a table of 128 entries from tenon_flow_spread(); this gives all of
+ *  them another key or table. An instance can then open connections whose answers come to its port, if members are
+ *  opened in the order of their queues. Needs root (CAP_BPF and CAP_NET_ADMIN).
+ *  @param port     any of the members
+ *  @param key      TENON_FLOW_KEY_BYTES bytes; read during the call only
+ *  @param entries  of the table; a power of 2
+ *  @param queues   how many members there are
+ *  @return 0; -1: errno says why (EPERM: not permitted) */
+int packet_steer(struct port *port, const tenon_u8 *key, unsigned entries, unsigned queues);
 
 #ifdef __cplusplus
 }

@@ -6,11 +6,8 @@
 
 #include <tenon/types.h>
 
-enum packet_frames {
-    PACKET_NO_FRAMES = 0,
-    PACKET_OF_FLOWS = 1,    /**< what belongs to one instance */
-    PACKET_FOR_ALL = 2      /**< ARP, neighbour discovery, ICMP errors, group queries: what each has to know */
-};
+/** What belongs to one instance; and what each has to know: ARP, neighbour discovery, ICMP errors, group queries. */
+enum packet_frames { PACKET_NO_FRAMES = 0, PACKET_OF_FLOWS = 1, PACKET_FOR_ALL = 2 };
 
 /** Give a socket those of the frames to `mac` or to a group that are of these kinds, and no others.
  *  @param frames  enum packet_frames, or-ed

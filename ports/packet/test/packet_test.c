@@ -18,6 +18,8 @@
 #include <linux/if_tun.h>
 #include <net/if.h>
 
+#include <tenon/flow.h>
+
 #include "../../../tests/unit/unit.h"
 #include "../packet.h"
 
@@ -267,7 +269,7 @@ UNIT_TEST(what_is_wrong_is_explained)
         { "packet:opens0,mac=mine", "mac=mine is none of own|interface" },
         { "packet:opens0,receive=rin", "receive=rin is none of read|ring" },
         { "packet:opens0,receive=ringring", "none of" },
-        { "packet:opens0,queues=2,fanout=all", "fanout=all is none of hash|cpu|queue|lb" },
+        { "packet:opens0,queues=2,fanout=all", "fanout=all is none of hash|flow|cpu|queue|lb" },
     };
     const int cable = open_cable("opens0");
 
@@ -779,6 +781,66 @@ UNIT_TEST(flows_are_spread_and_arp_comes_to_all)
     check_spread(3, ",receive=ring");
 }
 
+/* TCP from so many ports goes where the hash says. */
+static void check_steered(int cable, const tenon_u8 mac[6], const tenon_u8 *key, unsigned queues)
+{
+    const struct tenon_addr local = { .ip = tenon_ip4(0x0A4D0002), .port = PORT };
+    struct tenon_addr remote = { .ip = tenon_ip4(0x0A4D0001) };
+    unsigned expected[3] = { 0, 0, 0 };
+    struct tenon_flow flow;
+    struct port_stats before, after;
+    tenon_u16 table[128];
+    tenon_u8 frame[100];
+
+    tenon_flow_spread(table, 128, queues);
+    CHECK_EQ_I(tenon_flow_init(&flow, key, table, 128, 0), TENON_OK);
+    for (unsigned i = 0; i < 90; i++) {
+        const size_t n = make_udp(frame, mac, 3000 + i, 20);
+
+        frame[23] = 6;
+        put_frame(cable, frame, n);
+        remote.port = (tenon_u16)(3000 + i);
+        expected[tenon_flow_queue(&flow, &local, &remote)]++;
+    }
+    for (unsigned i = 0; i < queues; i++) {
+        port_stats(sides[i].port, &before);
+        CHECK_EQ_I(run_side(&sides[i], 20), 0);
+        port_stats(sides[i].port, &after);
+        CHECK_EQ_U(after.rx_frames - before.rx_frames, expected[i]);
+        CHECK(expected[i] > 10);
+    }
+}
+
+UNIT_TEST(flows_are_steered_as_nics_do)
+{
+    const int cable = open_cable("steer0");
+    tenon_u8 mac[6];
+    char written[80];
+
+    for (unsigned i = 0; i < 3; i++) {
+        struct port *port;
+
+        snprintf(written, sizeof written, "packet:steer0,queues=3,queue=%u,fanout=flow", i);
+        port = open_port(written);
+        if (port == NULL && i == 0 && strstr(error, "it needs root") != NULL) {
+            printf("steering is not tested: %s\n", error);
+            close(cable);
+            return;
+        }
+        if (!open_side(&sides[i], port))
+            return;
+    }
+    macs(&sides[0], mac);
+    check_steered(cable, mac, tenon_flow_key_microsoft, 3);
+    CHECK_EQ_I(packet_steer(sides[1].port, tenon_flow_key_symmetric, 128, 3), 0);
+    check_steered(cable, mac, tenon_flow_key_symmetric, 3);
+    CHECK_EQ_I(packet_steer(sides[1].port, tenon_flow_key_symmetric, 100, 3), -1);
+    CHECK_EQ_I(errno, EINVAL);
+    for (unsigned i = 0; i < 3; i++)
+        close_side(&sides[i]);
+    close(cable);
+}
+
 /* ---- the program ----------------------------------------------------------------------------------- */
 
 /* @return whether we have a namespace in which interfaces can be made */
@@ -819,5 +881,6 @@ int main(void)
     UNIT_RUN(link_goes_down_and_up_and_away);
     UNIT_RUN(interface_that_goes_while_it_is_up);
     UNIT_RUN(flows_are_spread_and_arp_comes_to_all);
+    UNIT_RUN(flows_are_steered_as_nics_do);
     return unit_end();
 }
