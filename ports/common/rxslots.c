@@ -32,11 +32,11 @@ static void fill_slot(struct rxslots *slots, unsigned i, size_t n)
         slots->rest[i] = bufpool_get(&slots->large);
 }
 
-unsigned rxslots_iov(struct rxslots *slots, unsigned i, struct iovec iov[2])
+unsigned rxslots_iov(struct rxslots *slots, unsigned i, int with_large, struct iovec iov[2])
 {
     const struct tenon_buf *first, *rest;
 
-    fill_slot(slots, i, SIZE_MAX);
+    fill_slot(slots, i, with_large ? SIZE_MAX : 0);
     first = slots->first[i];
     rest = slots->rest[i];
     if (first == NULL)
@@ -61,7 +61,8 @@ void rxslots_copy(struct rxslots *slots, unsigned i, const tenon_u8 *bytes, size
         memcpy(slots->rest[i]->data, bytes + first, n - first);
 }
 
-int rxslots_finish(struct rxslots *slots, unsigned i, size_t n, struct port_stats *stats)
+int rxslots_finish(struct rxslots *slots, unsigned i, size_t n, const tenon_u8 header[VNET_BYTES],
+                   struct port_stats *stats)
 {
     struct tenon_buf *first = slots->first[i], *rest = slots->rest[i];
     struct tenon_span *spans = slots->spans[i];
@@ -78,6 +79,10 @@ int rxslots_finish(struct rxslots *slots, unsigned i, size_t n, struct port_stat
     slots->frames[i] = (struct tenon_frame){ .spans = spans, .nspans = n > most ? 2 : 1 };
     spans[0] = (struct tenon_span){ first, 0, (tenon_u32)(n > most ? most : n) };
     spans[1] = (struct tenon_span){ rest, 0, (tenon_u32)(n > most ? n - most : 0) };
+    if (vnet_read(header, &slots->frames[i]) != 0) {
+        stats->rx_bad++;
+        return -1;
+    }
     stats->rx_frames++;
     stats->rx_bytes += n;
     return 0;

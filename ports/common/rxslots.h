@@ -12,6 +12,7 @@
 
 #include "bufpool.h"
 #include "port.h"
+#include "vnet.h"
 
 enum { RXSLOTS_LARGE = 65536 };
 
@@ -28,16 +29,19 @@ void rxslots_init(struct rxslots *slots, unsigned mtu, size_t bytes_max);
 /** Nobody may keep a buffer. */
 void rxslots_fini(struct rxslots *slots);
 
-/** Where frame `i` can be received into, all of it: as many as there are buffers for.
+/** Where frame `i` can be received into: as many pieces as there are buffers for.
+ *  @param with_large  0: it is no larger than the MTU and its link header
  *  @return how many of `iov` are filled, 0 to 2 */
-unsigned rxslots_iov(struct rxslots *slots, unsigned i, struct iovec iov[2]);
+unsigned rxslots_iov(struct rxslots *slots, unsigned i, int with_large, struct iovec iov[2]);
 
 /** Copy frame `i`, as far as there are buffers for it. One that is larger than can be is left alone. */
 void rxslots_copy(struct rxslots *slots, unsigned i, const tenon_u8 *bytes, size_t n);
 
-/** Frame `i` has n bytes: make slots->frames[i] of it, whose checksum and segmentation are not set.
- *  @return 0; -1: it is lost, because there was no buffer or it is larger than can be; counted in `stats` */
-int rxslots_finish(struct rxslots *slots, unsigned i, size_t n, struct port_stats *stats);
+/** Frame `i` has n bytes: make slots->frames[i] of it.
+ *  @param header  the virtio-net header that came with it
+ *  @return 0; -1: it is lost, because there was no buffer, or it or its header makes no sense. Counted in `stats` */
+int rxslots_finish(struct rxslots *slots, unsigned i, size_t n, const tenon_u8 header[VNET_BYTES],
+                   struct port_stats *stats);
 
 /** Give the first n frames to the instance. Whoever keeps a buffer of them keeps it; the others serve again. */
 void rxslots_input(struct rxslots *slots, unsigned n, struct tenon *stack, unsigned netif, tenon_u32 now_us);

@@ -28,7 +28,6 @@
 #include "../common/interface.h"
 #include "../common/rxslots.h"
 #include "../common/steer.h"
-#include "../common/vnet.h"
 #include "../pcap/pcap.h"
 #include "packet_filter.h"
 
@@ -385,13 +384,9 @@ static unsigned host_transmit(void *host, unsigned netif, const struct tenon_fra
 /* Frame `i` lies in its buffers, as far as it has any. */
 static enum found finish_frame(struct packet_port *port, unsigned i, tenon_u8 header[VNET_BYTES], size_t bytes)
 {
-    if (rxslots_finish(&port->rx, i, bytes, &port->stats) != 0)
-        return LOST;
     vnet_reorder(header);
-    if (vnet_read(header, &port->rx.frames[i]) != 0) {
-        port->stats.rx_bad++;
+    if (rxslots_finish(&port->rx, i, bytes, header, &port->stats) != 0)
         return LOST;
-    }
     /* Without offload the NIC's word does not count. That of another kernel of this machine has to: it has not made
      * the sum (NEEDS_CSUM, 1), nor cut its segments. */
     if (!port->offload && (header[0] & 1) == 0)
@@ -403,7 +398,7 @@ static enum found read_frame(struct packet_port *port, int fd, unsigned i)
 {
     tenon_u8 header[VNET_BYTES] = { 0 };
     struct iovec iov[3] = { { header, PACKET_HEADER_BYTES } };
-    struct msghdr message = { .msg_iov = iov, .msg_iovlen = 1 + rxslots_iov(&port->rx, i, iov + 1) };
+    struct msghdr message = { .msg_iov = iov, .msg_iovlen = 1 + rxslots_iov(&port->rx, i, 1, iov + 1) };
     ssize_t got;
 
     do
