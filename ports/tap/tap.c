@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Linux TAP port. Frames cross with a virtio-net header before them (common/vnet.h).
- *
- * Receive memory. With offload the kernel hands over up to 64 KB in one frame, but most frames are
- * small, and a buffer may be kept for long: an application that holds a segment of one byte must not
- * pin 64 KB. So each read scatters: the first bytes go into a small buffer, what does not fit there
- * into a large one. A frame of ordinary size occupies a small buffer, a super-frame both, and nothing
- * is copied. Headers lie in the first span always. */
+ * Reads scatter into a small and a large buffer (common/rxslots.h): nothing is copied. */
 #include "tap.h"
 
 #include <errno.h>
@@ -22,15 +17,11 @@
 #include <linux/if_tun.h>
 #include <net/if.h>
 
-#include "../common/bufpool.h"
-#include "../common/vnet.h"
+#include "../common/rxslots.h"
 #include "../pcap/pcap.h"
 
 enum {
     TAP_GATHER_MAX = 64,
-    TAP_SMALL_MIN = 2048,
-    TAP_HEADROOM = 128, /* link header with tags, and what tenon_tcp_write() wants beside the MTU */
-    TAP_LARGE = 65536,
     TAP_POOL_DEFAULT = 256 << 20,
     TAP_WAIT_MS = 500,
     TAP_USO = 0x60 /* TUN_F_USO4 | TUN_F_USO6: Linux 6.2 and its headers */
@@ -45,12 +36,9 @@ struct tap_port {
     char name[IFNAMSIZ];
     struct pcap_writer *pcap;
     unsigned pcap_interface;
-    struct bufpool small, large;
+    struct rxslots rx;
     struct port_stats stats;
-    struct tenon_buf *rx_small[PORT_BURST], *rx_large[PORT_BURST]; /* NULL: to be filled before reading */
-    struct tenon_span rx_spans[PORT_BURST][2];
-    struct tenon_frame rx_frames[PORT_BURST];
-    tenon_u8 scratch[TAP_LARGE]; /* where frames go that nobody has room for */
+    tenon_u8 scratch[RXSLOTS_LARGE]; /* where frames go that nobody has room for */
 };
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -215,8 +203,7 @@ static void tap_close(struct port *port)
     struct tap_port *tap = tap_of(port);
 
     close(tap->fd);
-    bufpool_fini(&tap->small);
-    bufpool_fini(&tap->large);
+    rxslots_fini(&tap->rx);
     free(tap);
 }
 
@@ -224,7 +211,6 @@ static struct port *tap_open(const struct port_conf *conf, char *error, size_t e
 {
     size_t bytes_max = conf->buffer_bytes_max > 0 ? conf->buffer_bytes_max : TAP_POOL_DEFAULT;
     struct tap_port *tap;
-    unsigned small;
     int fd = open_device(conf, error, error_size);
 
     if (fd < 0)
@@ -247,9 +233,7 @@ static struct port *tap_open(const struct port_conf *conf, char *error, size_t e
         return NULL;
     }
     tap->caps = set_offload(fd, conf->offload);
-    small = tap->mtu + TAP_HEADROOM;
-    bufpool_init(&tap->small, small < TAP_SMALL_MIN ? TAP_SMALL_MIN : small, bytes_max);
-    bufpool_init(&tap->large, TAP_LARGE, bytes_max);
+    rxslots_init(&tap->rx, tap->mtu, bytes_max);
     return &tap->port;
 }
 
@@ -285,9 +269,7 @@ static void tap_stats(const struct port *port, struct port_stats *stats)
     const struct tap_port *tap = tap_of_const(port);
 
     *stats = tap->stats;
-    stats->buf_failures = tap->small.failures + tap->large.failures;
-    stats->buf_bytes = (uint64_t)tap->small.bufs * tap->small.buf_bytes;
-    stats->buf_bytes += (uint64_t)tap->large.bufs * tap->large.buf_bytes;
+    rxslots_stats(&tap->rx, stats);
 }
 
 static int tap_advice(const struct port *port, char *text, size_t text_size)
@@ -368,33 +350,17 @@ static unsigned host_transmit(void *host, unsigned netif, const struct tenon_fra
 
 /* ---- receiving ------------------------------------------------------------------------------- */
 
-/* See to it that slot `i` has buffers; a pool that is exhausted leaves NULL. */
-static void fill_slot(struct tap_port *port, unsigned i)
-{
-    if (port->rx_small[i] == NULL)
-        port->rx_small[i] = bufpool_get(&port->small);
-    if (port->rx_large[i] == NULL && port->caps != 0)
-        port->rx_large[i] = bufpool_get(&port->large);
-}
-
 /* Read one frame into slot `i`.
  * @return 1: there is one; 0: nothing left to read; -1: the interface is gone; -2: one was lost */
 static int read_frame(struct tap_port *port, unsigned i)
 {
     tenon_u8 header[VNET_BYTES];
-    struct tenon_buf *small, *large;
-    struct tenon_frame *frame = &port->rx_frames[i];
-    struct tenon_span *spans = port->rx_spans[i];
-    struct iovec iov[3] = { { header, VNET_BYTES }, { NULL, 0 }, { port->scratch, sizeof port->scratch } };
+    struct iovec iov[3] = { { header, VNET_BYTES },
+                            { port->scratch, sizeof port->scratch },
+                            { port->scratch, sizeof port->scratch } };
     ssize_t got;
 
-    fill_slot(port, i);
-    small = port->rx_small[i];
-    large = port->rx_large[i];
-    if (small != NULL)
-        iov[1] = (struct iovec){ small->data, small->size };
-    if (large != NULL)
-        iov[2] = (struct iovec){ large->data, large->size };
+    (void)rxslots_iov(&port->rx, i, port->caps != 0, iov + 1);
     do
         got = readv(port->fd, iov, 3);
     while (got < 0 && errno == EINTR);
@@ -406,34 +372,7 @@ static int read_frame(struct tap_port *port, unsigned i)
         port->stats.rx_errors++;
         return -1;
     }
-    got -= VNET_BYTES;
-    if (small == NULL || (large == NULL && (size_t)got > small->size)) {
-        port->stats.rx_no_buffer++;
-        return -2;
-    }
-    *frame = (struct tenon_frame){ .spans = spans, .nspans = 1 };
-    spans[0] = (struct tenon_span){ small, 0, (tenon_u32)got };
-    if ((size_t)got > small->size) {
-        spans[0].len = small->size;
-        spans[1] = (struct tenon_span){ large, 0, (tenon_u32)got - small->size };
-        frame->nspans = 2;
-    }
-    if (vnet_read(header, frame) != 0) {
-        port->stats.rx_bad++;
-        return -2;
-    }
-    port->stats.rx_frames++;
-    port->stats.rx_bytes += (uint64_t)got;
-    return 1;
-}
-
-/* Whoever keeps a buffer of a slot keeps it; the others serve again. */
-static void recycle(struct tenon_buf **slot)
-{
-    if (*slot == NULL || (*slot)->refs == 1)
-        return;
-    tenon_buf_put(*slot);
-    *slot = NULL;
+    return rxslots_finish(&port->rx, i, (size_t)got - VNET_BYTES, header, &port->stats) == 0 ? 1 : -2;
 }
 
 static int tap_receive(struct port *port, struct tenon *stack, unsigned netif, tenon_u32 now_us)
@@ -453,13 +392,9 @@ static int tap_receive(struct port *port, struct tenon *stack, unsigned netif, t
         uint64_t ns = port_wall_ns();
 
         for (unsigned i = 0; i < n; i++)
-            pcap_frame(tap->pcap, tap->pcap_interface, 0, &tap->rx_frames[i], ns, NULL);
+            pcap_frame(tap->pcap, tap->pcap_interface, 0, &tap->rx.frames[i], ns, NULL);
     }
-    tenon_input(stack, netif, tap->rx_frames, n, now_us);
-    for (unsigned i = 0; i < n; i++) {
-        recycle(&tap->rx_small[i]);
-        recycle(&tap->rx_large[i]);
-    }
+    rxslots_input(&tap->rx, n, stack, netif, now_us);
     return (int)n;
 }
 
@@ -467,7 +402,7 @@ static int tap_receive(struct port *port, struct tenon *stack, unsigned netif, t
 
 static unsigned host_buf_get(void *host, struct tenon_buf **bufs, unsigned n)
 {
-    return bufpool_get_many(&tap_of(host)->small, bufs, n);
+    return bufpool_get_many(&tap_of(host)->rx.small, bufs, n);
 }
 
 static const struct tenon_host tap_host = {
