@@ -48,8 +48,10 @@ int interface_read(struct interface *out, const char *name, unsigned mtu, char *
     int is_loopback;
 
     memset(out, 0, sizeof *out);
-    if (name == NULL || name[0] == 0 || strlen(name) >= IFNAMSIZ)
-        return port_explain(error, error_size, "an interface has a name of 1 to %d characters", IFNAMSIZ - 1);
+    if (name == NULL || name[0] == 0 || strlen(name) >= IFNAMSIZ || strpbrk(name, "/: \t\n") != NULL)
+        return port_explain(error, error_size,
+                            "'%s' is no name of an interface: those have 1 to %d characters, no slash, colon or space",
+                            name != NULL ? name : "", IFNAMSIZ - 1);
     memcpy(out->name, name, strlen(name) + 1);
     if (ask(out->name, SIOCGIFINDEX, &index) != 0 || ask(out->name, SIOCGIFFLAGS, &flags) != 0 ||
         ask(out->name, SIOCGIFMTU, &has) != 0 || ask(out->name, SIOCGIFHWADDR, &address) != 0)

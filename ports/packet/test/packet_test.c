@@ -263,6 +263,7 @@ UNIT_TEST(what_is_wrong_is_explained)
         const char *written, *explained;
     } rows[] = {
         { "packet:a-name-much-too-long", "1 to 15 characters" },
+        { "packet:opens0:1", "'opens0:1' is no name" },
         { "packet:none0", "'none0': No such device" },
         { "packet:lo", "loopback" },
         { "packet:opens0,mtu=9000", "'ip link set opens0 mtu 9000'" },
@@ -781,6 +782,42 @@ UNIT_TEST(flows_are_spread_and_arp_comes_to_all)
     check_spread(3, ",receive=ring");
 }
 
+/* The other ways to choose a member: what each gets of 40 datagrams. */
+static void check_fanout(const char *fanout, unsigned first, unsigned second)
+{
+    const int cable = open_cable("other0");
+    char written[80];
+    tenon_u8 mac[6];
+
+    unit_row(fanout);
+    for (unsigned i = 0; i < 2; i++) {
+        snprintf(written, sizeof written, "packet:other0,queues=2,queue=%u,fanout=%s", i, fanout);
+        if (!open_side(&sides[i], open_port(written)))
+            return;
+    }
+    macs(&sides[0], mac);
+    for (unsigned i = 0; i < 40; i++)
+        put_udp(cable, mac, 2000 + i);
+    for (unsigned i = 0; i < 2; i++)
+        CHECK_EQ_I(run_side(&sides[i], 20), 0);
+    if (first + second > 0) {
+        CHECK_EQ_U(sides[0].datagrams, first);
+        CHECK_EQ_U(sides[1].datagrams, second);
+    }
+    CHECK_EQ_U(sides[0].datagrams + sides[1].datagrams, 40);
+    close_side(&sides[0]);
+    close_side(&sides[1]);
+    close(cable);
+}
+
+UNIT_TEST(there_are_other_ways_to_share)
+{
+    check_fanout("lb", 20, 20);
+    check_fanout("queue", 0,
+                 40); /* what came to queue 0, the only one of TAP, is for member 1: the kernel counts so */
+    check_fanout("cpu", 0, 0);
+}
+
 /* TCP from so many ports goes where the hash says. */
 static void check_steered(int cable, const tenon_u8 mac[6], const tenon_u8 *key, unsigned queues)
 {
@@ -881,6 +918,7 @@ int main(void)
     UNIT_RUN(link_goes_down_and_up_and_away);
     UNIT_RUN(interface_that_goes_while_it_is_up);
     UNIT_RUN(flows_are_spread_and_arp_comes_to_all);
+    UNIT_RUN(there_are_other_ways_to_share);
     UNIT_RUN(flows_are_steered_as_nics_do);
     return unit_end();
 }
