@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-# One folder, one library: tenon_port_wire, tenon_port_tap, tenon_port_packet, tenon_port_pcap. A port is linked before
+# One folder, one library: tenon_port_wire, tenon_port_tap, tenon_port_packet, tenon_port_xdp, tenon_port_pcap. A port is linked before
 # the core that it calls.
 
 set(TENON_PORT_TARGETS "")
-foreach(port IN ITEMS tap packet wire pcap common)
+set(TENON_PORTS_LINUX tap packet xdp)
+foreach(port IN ITEMS tap packet xdp wire pcap common)
     file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/ports/${port}/*.c)
-    if(NOT sources OR (port MATCHES "^(tap|packet)$" AND NOT CMAKE_SYSTEM_NAME STREQUAL "Linux"))
+    if(NOT sources OR (port IN_LIST TENON_PORTS_LINUX AND NOT CMAKE_SYSTEM_NAME STREQUAL "Linux"))
         continue()
     endif()
     add_library(tenon_port_${port} STATIC ${sources})
@@ -17,7 +18,7 @@ foreach(port IN ITEMS tap packet wire pcap common)
 endforeach()
 
 # What ports may use of each other: the buffer pool, and the capture at the frame boundary.
-foreach(port IN ITEMS tap packet wire pcap)
+foreach(port IN ITEMS tap packet xdp wire pcap)
     if(TARGET tenon_port_${port} AND TARGET tenon_port_common)
         target_link_libraries(tenon_port_${port} PUBLIC tenon_port_common)
     endif()

@@ -188,7 +188,7 @@ static int open_files(struct app *app)
 static int open_port(struct app *app)
 {
     const struct port_choice *choice = &app->options->port;
-    char words[512] = "";
+    char words[1024] = "";
 
     app->port = choice->type->open(&choice->conf, words, sizeof words);
     if (app->port == NULL) {

@@ -7,6 +7,7 @@
 
 #include "ports/packet/packet.h"
 #include "ports/tap/tap.h"
+#include "ports/xdp/xdp.h"
 #include "text.h"
 
 enum option_key {
@@ -27,7 +28,7 @@ enum option_key {
 };
 
 /* The kinds of port that this program has. */
-static const struct port_type *const port_types[] = { &tap_port_type, &packet_port_type, NULL };
+static const struct port_type *const port_types[] = { &tap_port_type, &packet_port_type, &xdp_port_type, NULL };
 
 static const char port_default[] = "tap:tenon0";
 

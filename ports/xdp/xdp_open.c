@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* Opening: what the user wants, and the ways in which it can be had, tried one after the other. */
+#include "xdp_internal.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    RING_ENTRIES = 2048,
+    CHUNK_SMALL = 2048,
+    CHUNKS_MIN = 256,
+    MEMORY_DEFAULT = 32 << 20,
+    NUMBER_MAX = 4096,
+    BUSY_TRIES = 100 /* of 5 ms: the kernel takes a moment until a closed socket has let go of its queue */
+};
+
+enum setting { SETTING_MODE, SETTING_SUMS, SETTING_MEMORY, SETTING_SHARE };
+
+const struct port_setting xdp_settings[] = {
+    { "mode", "auto|zerocopy|copy|generic", "how frames reach our memory; auto: the first of the others that works" },
+    { "sums", "check|trust", "trust: do not look at the checksums of received frames; for a veth pair" },
+    { "memory", "MB", "packet memory, which cannot be swapped out; default 32" },
+    { "share", "N", "one packet memory for this port and N-1 others of this process with the same setting" },
+    { NULL, NULL, NULL },
+};
+
+/* Ports may be opened in several threads; programs and memory are the process's. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- one attempt --------------------------------------------------------------------------------------- */
+
+/* A driver that does not copy would have to be asked whether it completes checksums; we make them then. */
+static int register_memory(struct xdp_port *port, int with_metadata)
+{
+    const struct xdp_umem *umem = port->umem;
+    struct xsk_umem_reg reg = { .addr = (uintptr_t)umem->bytes, .chunk_size = umem->chunk_bytes };
+
+    reg.len = (uint64_t)umem->nchunks * umem->chunk_bytes;
+    port->info.completes_sums = with_metadata;
+    if (with_metadata) {
+        reg.flags = XSK_UMEM_TX_METADATA_LEN;
+        reg.tx_metadata_len = sizeof(struct xsk_tx_metadata);
+    }
+    if (setsockopt(port->fd, SOL_XDP, XDP_UMEM_REG, &reg, sizeof reg) == 0)
+        return 0;
+    return with_metadata && errno == EINVAL ? register_memory(port, 0) : -1;
+}
+
+static int map_ring(int fd, struct xdp_ring *ring, const struct xdp_ring_offset *at, size_t entry, uint64_t page)
+{
+    tenon_u8 *map;
+
+    ring->map_bytes = at->desc + RING_ENTRIES * entry;
+    map = mmap(NULL, ring->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, (off_t)page);
+    if (map == MAP_FAILED)
+        return -1;
+    ring->map = map;
+    ring->producer = (tenon_u32 *)(void *)(map + at->producer);
+    ring->consumer = (tenon_u32 *)(void *)(map + at->consumer);
+    ring->flags = (tenon_u32 *)(void *)(map + at->flags);
+    ring->entries = map + at->desc;
+    ring->mask = RING_ENTRIES - 1;
+    ring->ours = ring->theirs = 0;
+    return 0;
+}
+
+static int make_rings(struct xdp_port *port)
+{
+    static const int kinds[RINGS] = { XDP_UMEM_FILL_RING, XDP_UMEM_COMPLETION_RING, XDP_RX_RING, XDP_TX_RING };
+    struct xdp_mmap_offsets at;
+    socklen_t bytes = sizeof at;
+    const int entries = RING_ENTRIES;
+
+    for (unsigned i = 0; i < RINGS; i++)
+        if (setsockopt(port->fd, SOL_XDP, kinds[i], &entries, sizeof entries) != 0)
+            return -1;
+    if (getsockopt(port->fd, SOL_XDP, XDP_MMAP_OFFSETS, &at, &bytes) != 0 ||
+        map_ring(port->fd, &port->ring[RING_FILL], &at.fr, sizeof(uint64_t), XDP_UMEM_PGOFF_FILL_RING) != 0 ||
+        map_ring(port->fd, &port->ring[RING_DONE], &at.cr, sizeof(uint64_t), XDP_UMEM_PGOFF_COMPLETION_RING) != 0 ||
+        map_ring(port->fd, &port->ring[RING_RX], &at.rx, sizeof(struct xdp_desc), XDP_PGOFF_RX_RING) != 0)
+        return -1;
+    return map_ring(port->fd, &port->ring[RING_TX], &at.tx, sizeof(struct xdp_desc), XDP_PGOFF_TX_RING);
+}
+
+static int bind_queue(const struct xdp_port *port, unsigned flags)
+{
+    const struct timespec moment = { 0, 5000000 };
+    struct sockaddr_xdp address = { AF_XDP, (__u16)flags, (__u32)port->interface.index, port->queue, 0 };
+    int status = -1;
+
+    if (port->umem->fd >= 0) { /* the other flags follow from the first socket */
+        address.sxdp_flags = XDP_SHARED_UMEM;
+        address.sxdp_shared_umem_fd = (__u32)port->umem->fd;
+    }
+    for (int i = 0; i < BUSY_TRIES; i++) {
+        status = bind(port->fd, (const struct sockaddr *)(const void *)&address, sizeof address);
+        if (status == 0 || errno != EBUSY)
+            break;
+        nanosleep(&moment, NULL);
+    }
+    return status;
+}
+
+/* All that an instance needs, with a socket of its own for each attempt: one whose bind() has failed is of no use.
+ * @return 0; -1: errno says why, and *step where */
+static int attempt(struct xdp_port *port, int wants_sums, enum xdp_step *step)
+{
+    const enum xdp_mode mode = port->info.mode;
+    const unsigned bind_flags = (mode == XDP_MODE_ZEROCOPY ? XDP_ZEROCOPY : XDP_COPY) | XDP_USE_NEED_WAKEUP;
+    const int room = RING_ENTRIES * XDP_CHUNK_MAX;
+
+    *step = XDP_STEP_ATTACH;
+    if (port->umem->fd >= 0 && port->umem->info.mode != mode)
+        return errno = EXDEV, -1;
+    if (port->program == NULL || mode == XDP_MODE_GENERIC) {
+        xdp_program_put(port->program);
+        port->program = xdp_program_get(&port->interface,
+                                        mode == XDP_MODE_GENERIC ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE);
+    }
+    if (port->program == NULL)
+        return -1;
+    *step = XDP_STEP_SOCKET;
+    port->fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
+    if (port->fd < 0)
+        return -1;
+    (void)setsockopt(port->fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room);
+    *step = XDP_STEP_MEMORY;
+    if (port->umem->fd < 0 && register_memory(port, wants_sums && mode != XDP_MODE_ZEROCOPY) != 0)
+        return -1;
+    *step = XDP_STEP_RINGS;
+    if (make_rings(port) != 0)
+        return -1;
+    *step = XDP_STEP_BIND;
+    if (bind_queue(port, port->info.gathers ? bind_flags | XSK_USE_SG : bind_flags) != 0)
+        return -1;
+    *step = XDP_STEP_STEER;
+    xdp_umem_join(port);
+    return xdp_program_steer(port->program, port->queue, port->fd);
+}
+
+static void close_socket(struct xdp_port *port)
+{
+    for (unsigned i = 0; i < RINGS; i++) {
+        if (port->ring[i].map != NULL)
+            munmap(port->ring[i].map, port->ring[i].map_bytes);
+        port->ring[i].map = NULL;
+    }
+    close(port->fd);
+    port->fd = -1;
+}
+
+/* Each mode, with frames in several pieces and, if they fit into one, without.
+ * @param wanted  XDP_MODES: any mode */
+static int find_way(struct xdp_port *port, unsigned wanted, int wants_sums, char *error, size_t size)
+{
+    const int fits = port->interface.mtu + XDP_LINK_BYTES + XDP_HEADROOM <= XDP_CHUNK_MAX;
+    enum xdp_step step = XDP_STEP_ATTACH;
+    int why = 0;
+
+    for (unsigned i = 0; i < 2 * XDP_MODES && step != XDP_STEP_STEER; i++) {
+        if ((wanted != XDP_MODES && wanted != i / 2) || (i % 2 == 1 && (!fits || step == XDP_STEP_ATTACH)))
+            continue;
+        port->info.mode = (enum xdp_mode)(i / 2);
+        port->info.gathers = i % 2 == 0;
+        if (attempt(port, wants_sums, &step) == 0)
+            return 0;
+        why = errno;
+        if (why == EPERM || why == EBUSY || why == EEXIST || (step != XDP_STEP_ATTACH && step != XDP_STEP_BIND))
+            break; /* there is no point in another way */
+        close_socket(port);
+    }
+    return port_explain(error, size, "%s, queue %u: %s: %s", port->interface.name, port->queue,
+                        xdp_reason(step, port->info.mode, why), strerror(why));
+}
+
+/* ---- what is wanted ------------------------------------------------------------------------------------ */
+
+/* @return the number; `absent` if none was given; -1: it is none */
+static int read_number(const struct port_conf *conf, enum setting setting, int absent, char *error, size_t size)
+{
+    const char *value = conf->settings[setting];
+    char *end;
+    const long number = value != NULL ? strtol(value, &end, 10) : absent;
+
+    if (value == NULL || (*end == 0 && number >= 1 && number <= NUMBER_MAX))
+        return (int)number;
+    return port_explain(error, size, "%s=%s is not a number from 1 to %d", xdp_settings[setting].name, value,
+                        NUMBER_MAX);
+}
+
+static int read_queue(struct xdp_port *port, const struct port_conf *conf, char *error, size_t size)
+{
+    const unsigned needed = conf->queues > conf->queue ? conf->queues : conf->queue + 1;
+
+    xdp_ask_driver(port);
+    port->queue = conf->queue;
+    port->queues_wanted = conf->queues > 1 ? conf->queues : 1;
+    if (port->queues == 0 || needed <= port->queues)
+        return 0;
+    return port_explain(error, size, "'%s' has %u queues, counted from 0, and not %u ('ethtool -l %s')", conf->name,
+                        port->queues, needed, conf->name);
+}
+
+static int open_port(struct xdp_port *port, const struct port_conf *conf, char *error, size_t size)
+{
+    const int mode = port_choose(&xdp_port_type, conf, SETTING_MODE, error, size);
+    const int trusts = port_choose(&xdp_port_type, conf, SETTING_SUMS, error, size);
+    const int megabytes = read_number(conf, SETTING_MEMORY, 0, error, size);
+    const int share = read_number(conf, SETTING_SHARE, 1, error, size);
+    size_t bytes = conf->buffer_bytes_max > 0 ? conf->buffer_bytes_max : MEMORY_DEFAULT;
+    unsigned chunk = CHUNK_SMALL;
+
+    if (mode < 0 || trusts < 0 || megabytes < 0 || share < 0 ||
+        interface_read(&port->interface, conf->name, conf->mtu, error, size) != 0 ||
+        read_queue(port, conf, error, size) != 0)
+        return -1;
+    port->trusts = trusts;
+    port->hints = conf->settings[SETTING_SUMS] == NULL;
+    if (port->interface.mtu + XDP_LINK_BYTES + XDP_HEADROOM > chunk)
+        chunk = XDP_CHUNK_MAX;
+    bytes = megabytes > 0 ? (size_t)megabytes << 20 : bytes;
+    bytes = bytes > (size_t)CHUNKS_MIN * chunk ? bytes : (size_t)CHUNKS_MIN * chunk;
+    port->umem = xdp_umem_get((unsigned)share, chunk, (unsigned)(bytes / chunk));
+    if (port->umem == NULL)
+        return port_explain(error, size, "out of memory");
+    return find_way(port, mode == 0 ? XDP_MODES : (unsigned)mode - 1, conf->offload, error, size); /* 0 is "auto" */
+}
+
+void xdp_close(struct port *base)
+{
+    struct xdp_port *port = TENON_CONTAINER(base, struct xdp_port, port);
+
+    pthread_mutex_lock(&lock);
+    xdp_umem_put(port);
+    close_socket(port);
+    xdp_program_put(port->program);
+    pthread_mutex_unlock(&lock);
+    free(port);
+}
+
+struct port *xdp_open(const struct port_conf *conf, char *error, size_t error_size)
+{
+    struct xdp_port *port = calloc(1, sizeof *port);
+    int status;
+
+    if (port == NULL) {
+        port_explain(error, error_size, "out of memory");
+        return NULL;
+    }
+    port->port.type = &xdp_port_type;
+    port->fd = -1;
+    pthread_mutex_lock(&lock);
+    status = open_port(port, conf, error, error_size);
+    pthread_mutex_unlock(&lock);
+    if (status == 0)
+        return &port->port;
+    xdp_close(&port->port);
+    return NULL;
+}
