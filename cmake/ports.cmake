@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# One folder, one library: tenon_port_wire, tenon_port_tap, tenon_port_packet, tenon_port_xdp, tenon_port_pcap. A port is linked before
+# One folder, one library: tenon_port_wire, tenon_port_tap, and so on. A port is linked before
 # the core that it calls.
 
 set(TENON_PORT_TARGETS "")

@@ -98,11 +98,15 @@ void app_count(struct app *app)
     accumulate(&app->totals.tx_bytes, info.tx_bytes);
 }
 
+static void port_ready(void *arg, short revents);
+
+/* Not every port's interface tells poll() when it goes. */
 static void count_due(void *arg)
 {
     struct app *app = arg;
 
     app_count(app);
+    port_ready(app, 0);
     loop_timer_set(&app->loop, &app->count_timer, APP_COUNT_EVERY_US);
 }
 

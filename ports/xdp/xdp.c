@@ -19,7 +19,7 @@
 
 enum {
     KICKS_MAX = 64, /* the kernel sends 32 descriptors at a time */
-    GONE_EVERY = 256 /* receives in vain, after which we look whether the interface is still there */
+    GONE_EVERY_US = 500000 /* as often receive() looks whether the interface is still there: poll() does not tell */
 };
 
 static struct xdp_port *xdp_of(struct port *port)
@@ -70,13 +70,11 @@ static void kick(struct xdp_port *port)
 {
     const struct xdp_ring *tx = &port->ring[RING_TX];
 
-    for (int i = 0; i < KICKS_MAX && xdp_ring_sleeps(tx); i++) {
-        if (__atomic_load_n(tx->consumer, __ATOMIC_ACQUIRE) == tx->ours)
+    for (int i = 0; i < KICKS_MAX; i++) {
+        port->down = 0;
+        if (!xdp_ring_sleeps(tx) || __atomic_load_n(tx->consumer, __ATOMIC_ACQUIRE) == tx->ours ||
+            sendto(port->fd, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
             return;
-        if (sendto(port->fd, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0) {
-            port->down = 0;
-            return;
-        }
         port->down = errno == ENETDOWN || errno == ENXIO;
         if (errno != EAGAIN && errno != EBUSY && errno != ENOBUFS && errno != EINTR)
             return;
@@ -286,9 +284,12 @@ static int xdp_receive(struct port *base, struct tenon *stack, unsigned netif, t
     if (n > 0) {
         capture(port, port->rx_frames, n, 0);
         tenon_input(stack, netif, port->rx_frames, n, now_us);
-    } else if (++port->stats.rx_empty % GONE_EVERY == 0 &&
-               getsockopt(port->fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error != 0) {
-        port->gone = 1;
+    } else {
+        port->stats.rx_empty++;
+    }
+    if (now_us - port->looked_us >= GONE_EVERY_US) {
+        port->looked_us = now_us;
+        port->gone |= getsockopt(port->fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error != 0;
     }
     put_spans(port->rx_spans, nspans);
     return port->gone ? -1 : (int)n;

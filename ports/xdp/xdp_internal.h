@@ -62,6 +62,7 @@ struct xdp_port {
     int fd;
     unsigned queue, queues_wanted, queues; /* queues: of the interface; 0: it does not say */
     int trusts, hints, gone, down;
+    tenon_u32 looked_us; /* when, whether it is gone */
     struct xdp_ring ring[RINGS];
     struct xdp_chunk *chunks, *free; /* those whose home this is */
     unsigned nchunks, rx_out, rx_out_max; /* rx_out: in the fill ring, or received and not back yet */

@@ -273,6 +273,11 @@ class Link:
         self.names.append(self.kernel_side)
         self.silence(self.tap)
 
+    def add_xdp(self):
+        """The same; a frame in AF_XDP cannot say that its checksum is still to be made."""
+        self.add_packet()
+        self.net.run("ethtool", "-K", self.kernel_side, "tx", "off")
+
     def silence(self, *names):
         """The kernel has no part in what these interfaces carry. Otherwise it answers ARP for all of its addresses
         at any of them, and takes the packets: past the cable."""

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: MIT
+"""The port `xdp` on one end of a veth pair, the kernel at the other end."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import find_tenon, sha256
+
+SIZE = 16_000_003
+WAYS = {
+    "auto": [],
+    "plain": ["mode=copy", "offload=off"],
+    "generic": ["mode=generic"],
+    "trust": ["sums=trust"],
+    "generic-trust": ["mode=generic", "sums=trust"],
+    "little-memory": ["memory=1"],
+}
+NOBODY = 65534
+
+
+@pytest.fixture(params=["ip4", "ip6"])
+def version(request):
+    return request.param
+
+
+@pytest.fixture(autouse=True)
+def possible(net):
+    if os.environ.get("TENON_INTEROP_INSIDE"):
+        pytest.skip("needs root: the kernel lets nobody else attach XDP programs")
+
+
+def ends(link, version):
+    """(Tenon's address, the kernel's), fit for a URL."""
+    return (link.t4, link.k4) if version == "ip4" else (f"[{link.t6}]", f"[{link.k6}]")
+
+
+def has_program(link):
+    return bool(json.loads(link.net.run("ip", "-j", "link", "show", "dev", link.tap).stdout)[0].get("xdp"))
+
+
+def fetch_both_ways(link, version, files, folder, peer, size=SIZE):
+    path, got = files.get(size), folder / "got"
+    tenon, kernel = ends(link, version)
+    server = link.tenon("serve", path.parent)
+    link.net.run("ping", "-c2", "-i0.2", "-W5", "-s", 3000, tenon.strip("[]"))
+    link.net.run("curl", "-sS", "-m", 60, "-o", got, f"http://{tenon}/{path.name}")
+    assert sha256(got) == files.hash(size)
+    server.stop()
+    peer.start("http", kernel.strip("[]"), 80, path.parent)
+    link.run_tenon("get", "-o", got, f"http://{kernel}/{path.name}")
+    assert sha256(got) == files.hash(size)
+    assert not has_program(link)
+
+
+@pytest.mark.parametrize("way", list(WAYS))
+def test_transfers(make_link, version, way, files, tmp_path, peer):
+    link = make_link(kind="xdp", settings=WAYS[way])
+    if "trust" in way:
+        link.net.run("ethtool", "-K", link.kernel_side, "tx", "on", "tso", "on")
+    fetch_both_ways(link, version, files, tmp_path, peer)
+
+
+@pytest.mark.parametrize("mtu", [576, 1280, 3000, 9000, 60000])
+@pytest.mark.parametrize("mode", ["copy", "generic"])
+def test_transfers_with_another_mtu(make_link, mtu, mode, files, tmp_path, peer):
+    link = make_link(kind="xdp", settings=[f"mode={mode}"], mtu=mtu)
+    fetch_both_ways(link, "ip4" if mtu < 1280 else "ip6", files, tmp_path, peer, size=4_000_003)
+
+
+@pytest.mark.parametrize("mode", ["copy", "generic"])
+def test_datagrams(make_link, version, mode, peer):
+    link = make_link(kind="xdp", settings=[f"mode={mode}"])
+    link.tenon("echo")
+    address = ends(link, version)[0].strip("[]")
+    done = peer.run("udp", address, 7, 10, 16, 1472, 1473, 9000, 65000)
+    assert json.loads(done.stdout) == {"sent": 50, "echoed": 50, "wrong": 0}
+
+
+def test_capture_is_clean(make_link, files, tmp_path, tshark):
+    link = make_link(kind="xdp")
+    path = files.get(3_000_003)
+    server = link.tenon("serve", "--pcap", tmp_path / "all.pcapng", "--stats", path.parent)
+    link.net.run("curl", "-sS", "-m", 60, "-o", tmp_path / "got", f"http://{link.t4}/{path.name}")
+    said = server.stop()
+    assert sha256(tmp_path / "got") == files.hash(3_000_003)
+    tshark.judge_clean(tmp_path / "all.pcapng", said)
+
+
+def test_many_connections(make_link, peer):
+    link = make_link(kind="xdp")
+    link.tenon("echo")
+    peer.run("many", link.t4, 7, 200, 50_000)
+
+
+# ---- links go down, and away ------------------------------------------------------------------------
+
+@pytest.mark.parametrize("mode", ["copy", "generic"])
+def test_transfer_survives_a_link_that_goes_down(make_link, mode, files, tmp_path):
+    link = make_link(kind="xdp", settings=[f"mode={mode}"])
+    path, got = files.get(SIZE), tmp_path / "got"
+    link.tenon("serve", path.parent)
+    curl = link.net.start("curl", "-sS", "-m", "60", "--limit-rate", "10M", "-o", got, f"http://{link.t4}/{path.name}")
+    for _ in range(2):
+        time.sleep(0.3)
+        assert curl.poll() is None
+        link.net.run("ip", "link", "set", link.tap, "down")
+        time.sleep(0.2)
+        link.net.run("ip", "link", "set", link.tap, "up")
+    assert curl.wait(60) == 0
+    assert sha256(got) == files.hash(SIZE)
+
+
+def test_interface_that_goes_ends_the_program(make_link):
+    link = make_link(kind="xdp")
+    server = link.tenon("echo")
+    link.net.run("ip", "link", "del", link.tap)
+    assert server.wait(10) == 1
+    assert "is gone" in server.text()
+
+
+def ticks(process):
+    """CPU time of a process that the prefix `ip netns exec` has become, in hundredths of a second."""
+    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+@pytest.mark.parametrize("state", ["up", "down"])
+def test_sleeps_when_there_is_nothing_to_do(make_link, state):
+    link = make_link(kind="xdp")
+    server = link.tenon("echo")
+    link.net.run("ip", "link", "set", link.tap, state)
+    before = ticks(server.process)
+    time.sleep(2)
+    used = ticks(server.process) - before
+    print(f"{used / 2} % of a processor")
+    assert used < 20    # of 200; one that polls without end uses all of them
+
+
+# ---- what is said ---------------------------------------------------------------------------------
+
+def refused(link, *words, before=()):
+    link.before = list(before)
+    done = link.run_tenon("echo", check=False, timeout=10)
+    assert done.returncode != 0
+    for word in words:
+        assert word in done.stderr, done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+
+
+def test_what_is_wrong_is_said(make_link):
+    link = make_link(kind="xdp")
+    port = link.port
+    for settings, word in [("mode=zerocopy", "no zero-copy"), ("queues=2,queue=1", "has 1 queues"),
+                           ("mode=fast", "mode=fast is none of auto"), ("mtu=9000", "1500"), ("memory=x", "memory=x")]:
+        link.port = f"{port},{settings}"
+        refused(link, word)
+        assert not has_program(link)
+    link.port = "xdp:none0"
+    refused(link, "'none0'", "ip link")
+    link.port = port
+    refused(link, "not permitted: run as root", before=["setpriv", f"--reuid={NOBODY}", "--clear-groups"])
+    link.before = []
+    server = link.tenon("echo")
+    refused(link, "it has an XDP program already")
+    server.stop()
+    link.net.run("ip", "link", "set", "dev", link.tap, "down")
+    down = link.tenon("echo", ready=False)
+    end = time.monotonic() + 10
+    while "is down" not in down.text():
+        assert time.monotonic() < end, down.text()
+        time.sleep(0.02)
+    assert "copy: the kernel copies" in down.text() and "ethtool -K PEER tx off" in down.text()
+
+
+def test_root_of_a_user_namespace_is_told_that_it_is_not_enough(net):
+    argv = ["unshare", "-Urn", "sh", "-c", f"ip link add v0 type veth peer name v1 && exec {find_tenon()} echo "
+            "--port xdp:v0"]
+    if subprocess.run(["unshare", "-Urn", "true"], capture_output=True, user=NOBODY, check=False).returncode != 0:
+        pytest.skip("no user namespaces")
+    done = subprocess.run(argv, capture_output=True, text=True, user=NOBODY, timeout=10, check=False)
+    assert done.returncode != 0
+    assert "root of a user namespace is not enough" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_behind(make_link, how):
+    link = make_link(kind="xdp")
+    server = link.tenon("echo")
+    assert has_program(link)
+    link.net.stop(server.process, how)
+    end = time.monotonic() + 10
+    while has_program(link):    # after SIGKILL the kernel cleans up, in its own time
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    link.tenon("echo").stop()
