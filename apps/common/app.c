@@ -209,10 +209,14 @@ static int open_port(struct app *app)
 static int open_stack(struct app *app)
 {
     struct tenon_netif_conf netif;
+    struct port_stats memory;
     struct tenon_conf conf;
     int n;
 
     tenon_conf_default(&conf);
+    port_stats(app->port, &memory);
+    if (memory.buf_bytes > 0) /* it does not grow: what waits for something lost must leave room for that */
+        conf.tcp_ooo_total_max = (tenon_u32)(memory.buf_bytes / 2 < 64 << 20 ? memory.buf_bytes / 2 : 64 << 20);
     conf.tcp_cc = app->options->cc;
     conf.neighbour_queue_max = APP_NEIGHBOUR_QUEUE;
     if (app->trace != NULL || app->pcap != NULL)
