@@ -68,7 +68,7 @@ static struct port *open_with(const char *name, const char *settings)
 }
 
 /* A socket at the kernel's end that sees and sends frames of a type that nobody else speaks. */
-static int packet_socket(const char *name)
+UNIT_INLINE int packet_socket(const char *name)
 {
     struct sockaddr_ll address = { .sll_family = AF_PACKET, .sll_protocol = htons(0x88B5) };
     int fd = socket(AF_PACKET, SOCK_RAW, htons(0x88B5));
@@ -79,7 +79,7 @@ static int packet_socket(const char *name)
 }
 
 /* Wait for a frame. @return its length; -1: none */
-static long receive_packet(int fd, void *bytes, size_t room)
+UNIT_INLINE long receive_packet(int fd, void *bytes, size_t room)
 {
     struct pollfd ready = { fd, POLLIN, 0 };
 
