@@ -3,12 +3,15 @@
 
 #include <errno.h>
 #include <ifaddrs.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <arpa/inet.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 #include <net/if_arp.h>
 
 #include "port.h"
@@ -66,6 +69,23 @@ int interface_read(struct interface *out, const char *name, unsigned mtu, char *
     out->index = index.ifr_ifindex;
     memcpy(out->mac, address.ifr_hwaddr.sa_data, 6);
     return set_mtu(out, has.ifr_mtu, mtu, error, error_size);
+}
+
+unsigned interface_queues(const struct interface *interface, char *driver, size_t driver_size)
+{
+    struct ethtool_drvinfo info = { .cmd = ETHTOOL_GDRVINFO };
+    struct ethtool_channels channels = { .cmd = ETHTOOL_GCHANNELS };
+    struct ifreq request = { .ifr_data = (void *)&info };
+    const int control = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    unsigned queues = 0;
+
+    memcpy(request.ifr_name, interface->name, IFNAMSIZ);
+    snprintf(driver, driver_size, "%s", ioctl(control, SIOCETHTOOL, &request) == 0 ? info.driver : "");
+    request.ifr_data = (void *)&channels;
+    if (ioctl(control, SIOCETHTOOL, &request) == 0)
+        queues = channels.rx_count + channels.combined_count;
+    close(control);
+    return queues;
 }
 
 /* @return the kernel's address in `at` if it is one of this interface that matters; NULL: it is not */

@@ -24,6 +24,11 @@ struct interface {
  *  @return 0; -1 */
 int interface_read(struct interface *out, const char *name, unsigned mtu, char *error, size_t error_size);
 
+/** Ask its driver, as ethtool does.
+ *  @param[out] driver  its name; empty if it does not say
+ *  @return how many queues it receives with; 0: it does not say */
+unsigned interface_queues(const struct interface *interface, char *driver, size_t driver_size);
+
 /** What a user should know before he waits for frames in vain: the interface is down or has no link, or the kernel has
  *  an address there.
  *  @param own_mac  1: our Ethernet address is not the kernel's, and so our link-local address is another

@@ -206,6 +206,17 @@ int port_choose(const struct port_type *type, const struct port_conf *conf, unsi
     return value == NULL ? 0 : port_explain(error, error_size, "%s=%s is none of %s", name, value, values);
 }
 
+int port_number(const struct port_type *type, const struct port_conf *conf, unsigned setting, int absent, char *error,
+                size_t error_size)
+{
+    unsigned number = (unsigned)absent;
+
+    if (conf->settings[setting] == NULL ||
+        read_number(&number, type->settings[setting].name, conf->settings[setting], 1, 1000000, error, error_size) == 0)
+        return (int)number;
+    return -1;
+}
+
 /* ---- the operating system -------------------------------------------------------------------------------- */
 
 void *port_mem_get(void *host, size_t bytes)

@@ -169,6 +169,11 @@ int port_entropy(void *host, void *bytes, size_t n);
 int port_choose(const struct port_type *type, const struct port_conf *conf, unsigned setting, char *error,
                 size_t error_size);
 
+/** The number that was given for a setting.
+ *  @return 1 to a million; `absent`: none was given; -1: it is none of those */
+int port_number(const struct port_type *type, const struct port_conf *conf, unsigned setting, int absent, char *error,
+                size_t error_size);
+
 /** The clock for tenon_input() and tenon_poll(): CLOCK_MONOTONIC in microseconds, modulo 2^32. */
 tenon_u32 port_now_us(void);
 

@@ -11,16 +11,13 @@
 #include "xdp_internal.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "../pcap/pcap.h"
 
-enum {
-    KICKS_MAX = 64, /* the kernel sends 32 descriptors at a time */
-    GONE_EVERY_US = 500000 /* as often receive() looks whether the interface is still there: poll() does not tell */
-};
+/* The kernel sends 32 descriptors at a time. poll() does not tell when an interface goes: receive() looks as often. */
+enum { KICKS_MAX = 64, GONE_EVERY_US = 500000 };
 
 static struct xdp_port *xdp_of(struct port *port)
 {
@@ -281,12 +278,10 @@ static int xdp_receive(struct port *base, struct tenon *stack, unsigned netif, t
     xdp_refill(port);
     if (xdp_ring_sleeps(&port->ring[RING_FILL]))
         (void)recvfrom(port->fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
-    if (n > 0) {
-        capture(port, port->rx_frames, n, 0);
+    port->stats.rx_empty += n == 0;
+    capture(port, port->rx_frames, n, 0);
+    if (n > 0)
         tenon_input(stack, netif, port->rx_frames, n, now_us);
-    } else {
-        port->stats.rx_empty++;
-    }
     if (now_us - port->looked_us >= GONE_EVERY_US) {
         port->looked_us = now_us;
         port->gone |= getsockopt(port->fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error != 0;

@@ -79,10 +79,9 @@ extern const struct port_setting xdp_settings[];
 struct port *xdp_open(const struct port_conf *conf, char *error, size_t error_size);
 void xdp_close(struct port *port);
 
-/* xdp_words.c: what the driver says, and what to tell people */
-enum xdp_step { XDP_STEP_ATTACH, XDP_STEP_SOCKET, XDP_STEP_MEMORY, XDP_STEP_RINGS, XDP_STEP_BIND, XDP_STEP_STEER };
+/* xdp_words.c: what to tell people */
+enum xdp_step { XDP_STEP_ATTACH, XDP_STEP_SOCKET, XDP_STEP_MEMORY, XDP_STEP_BIND, XDP_STEP_STEER };
 
-void xdp_ask_driver(struct xdp_port *port);
 const char *xdp_reason(enum xdp_step step, enum xdp_mode mode, int why);
 int xdp_advice(const struct port *port, char *text, size_t size);
 

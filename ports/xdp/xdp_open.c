@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Opening: what the user wants, and the ways in which it can be had, tried one after the other. */
+#define _FILE_OFFSET_BITS 64 /* the rings have large ones */
+
 #include "xdp_internal.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,7 +18,6 @@ enum {
     CHUNK_SMALL = 2048,
     CHUNKS_MIN = 256,
     MEMORY_DEFAULT = 32 << 20,
-    NUMBER_MAX = 4096,
     BUSY_TRIES = 100 /* of 5 ms: the kernel takes a moment until a closed socket has let go of its queue */
 };
 
@@ -55,19 +55,13 @@ static int register_memory(struct xdp_port *port, int with_metadata)
 
 static int map_ring(int fd, struct xdp_ring *ring, const struct xdp_ring_offset *at, size_t entry, uint64_t page)
 {
-    tenon_u8 *map;
+    const size_t bytes = at->desc + RING_ENTRIES * entry;
+    tenon_u8 *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, (off_t)page);
 
-    ring->map_bytes = at->desc + RING_ENTRIES * entry;
-    map = mmap(NULL, ring->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, (off_t)page);
     if (map == MAP_FAILED)
         return -1;
-    ring->map = map;
-    ring->producer = (tenon_u32 *)(void *)(map + at->producer);
-    ring->consumer = (tenon_u32 *)(void *)(map + at->consumer);
-    ring->flags = (tenon_u32 *)(void *)(map + at->flags);
-    ring->entries = map + at->desc;
-    ring->mask = RING_ENTRIES - 1;
-    ring->ours = ring->theirs = 0;
+    *ring = (struct xdp_ring){ (void *)(map + at->producer), (void *)(map + at->consumer), (void *)(map + at->flags),
+                               map + at->desc, map, bytes, RING_ENTRIES - 1, 0, 0 };
     return 0;
 }
 
@@ -93,19 +87,17 @@ static int bind_queue(const struct xdp_port *port, unsigned flags)
 {
     const struct timespec moment = { 0, 5000000 };
     struct sockaddr_xdp address = { AF_XDP, (__u16)flags, (__u32)port->interface.index, port->queue, 0 };
-    int status = -1;
 
     if (port->umem->fd >= 0) { /* the other flags follow from the first socket */
         address.sxdp_flags = XDP_SHARED_UMEM;
         address.sxdp_shared_umem_fd = (__u32)port->umem->fd;
     }
-    for (int i = 0; i < BUSY_TRIES; i++) {
-        status = bind(port->fd, (const struct sockaddr *)(const void *)&address, sizeof address);
-        if (status == 0 || errno != EBUSY)
-            break;
+    for (int i = 0; bind(port->fd, (const struct sockaddr *)(const void *)&address, sizeof address) != 0; i++) {
+        if (errno != EBUSY || i == BUSY_TRIES)
+            return -1;
         nanosleep(&moment, NULL);
     }
-    return status;
+    return 0;
 }
 
 /* All that an instance needs, with a socket of its own for each attempt: one whose bind() has failed is of no use.
@@ -134,7 +126,6 @@ static int attempt(struct xdp_port *port, int wants_sums, enum xdp_step *step)
     *step = XDP_STEP_MEMORY;
     if (port->umem->fd < 0 && register_memory(port, wants_sums && mode != XDP_MODE_ZEROCOPY) != 0)
         return -1;
-    *step = XDP_STEP_RINGS;
     if (make_rings(port) != 0)
         return -1;
     *step = XDP_STEP_BIND;
@@ -182,26 +173,13 @@ static int find_way(struct xdp_port *port, unsigned wanted, int wants_sums, char
 
 /* ---- what is wanted ------------------------------------------------------------------------------------ */
 
-/* @return the number; `absent` if none was given; -1: it is none */
-static int read_number(const struct port_conf *conf, enum setting setting, int absent, char *error, size_t size)
-{
-    const char *value = conf->settings[setting];
-    char *end;
-    const long number = value != NULL ? strtol(value, &end, 10) : absent;
-
-    if (value == NULL || (*end == 0 && number >= 1 && number <= NUMBER_MAX))
-        return (int)number;
-    return port_explain(error, size, "%s=%s is not a number from 1 to %d", xdp_settings[setting].name, value,
-                        NUMBER_MAX);
-}
-
 static int read_queue(struct xdp_port *port, const struct port_conf *conf, char *error, size_t size)
 {
     const unsigned needed = conf->queues > conf->queue ? conf->queues : conf->queue + 1;
 
-    xdp_ask_driver(port);
     port->queue = conf->queue;
     port->queues_wanted = conf->queues > 1 ? conf->queues : 1;
+    port->queues = interface_queues(&port->interface, port->driver, sizeof port->driver);
     if (port->queues == 0 || needed <= port->queues)
         return 0;
     return port_explain(error, size, "'%s' has %u queues, counted from 0, and not %u ('ethtool -l %s')", conf->name,
@@ -212,8 +190,8 @@ static int open_port(struct xdp_port *port, const struct port_conf *conf, char *
 {
     const int mode = port_choose(&xdp_port_type, conf, SETTING_MODE, error, size);
     const int trusts = port_choose(&xdp_port_type, conf, SETTING_SUMS, error, size);
-    const int megabytes = read_number(conf, SETTING_MEMORY, 0, error, size);
-    const int share = read_number(conf, SETTING_SHARE, 1, error, size);
+    const int megabytes = port_number(&xdp_port_type, conf, SETTING_MEMORY, 0, error, size);
+    const int share = port_number(&xdp_port_type, conf, SETTING_SHARE, 1, error, size);
     size_t bytes = conf->buffer_bytes_max > 0 ? conf->buffer_bytes_max : MEMORY_DEFAULT;
     unsigned chunk = CHUNK_SMALL;
 

@@ -9,8 +9,9 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "../common/bpf.h"
 
 enum { INTERFACES_MAX = 64, CTX_RX_QUEUE = 16 /* offset in struct xdp_md */ };
 
@@ -21,14 +22,11 @@ static struct xdp_program {
     int map, link;
 } programs[INTERFACES_MAX];
 
-static int call_bpf(int command, union bpf_attr *attr)
+/* return bpf_redirect_map(&map, ctx->rx_queue_index, XDP_PASS)
+ * @return 0; -1: errno says why */
+static int start_program(struct xdp_program *program)
 {
-    return (int)syscall(SYS_bpf, command, attr, sizeof *attr);
-}
-
-/* return bpf_redirect_map(&map, ctx->rx_queue_index, XDP_PASS) */
-static int load_program(int map)
-{
+    const int map = program->map = bpf_map(BPF_MAP_TYPE_XSKMAP, XDP_QUEUES_MAX);
     const struct bpf_insn insns[] = {
         { .code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = 2, .src_reg = 1, .off = CTX_RX_QUEUE },
         { .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = 1, .src_reg = BPF_PSEUDO_MAP_FD, .imm = map },
@@ -37,38 +35,14 @@ static int load_program(int map)
         { .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_redirect_map },
         { .code = BPF_JMP | BPF_EXIT },
     };
-    union bpf_attr attr;
+    int fd = -1;
 
-    memset(&attr, 0, sizeof attr);
-    attr.prog_type = BPF_PROG_TYPE_XDP;
-    attr.insns = (uintptr_t)insns;
-    attr.insn_cnt = sizeof insns / sizeof insns[0];
-    attr.license = (uintptr_t) "MIT";
-    attr.prog_flags = XSK_PROG_HAS_FRAGS;
-    return call_bpf(BPF_PROG_LOAD, &attr);
-}
-
-/* @return 0; -1: errno says why */
-static int start_program(struct xdp_program *program)
-{
-    union bpf_attr attr;
-    int fd;
-
-    memset(&attr, 0, sizeof attr);
-    attr.map_type = BPF_MAP_TYPE_XSKMAP;
-    attr.key_size = attr.value_size = 4;
-    attr.max_entries = XDP_QUEUES_MAX;
-    program->map = call_bpf(BPF_MAP_CREATE, &attr);
-    fd = program->map >= 0 ? load_program(program->map) : -1;
+    if (map >= 0)
+        fd = bpf_program(BPF_PROG_TYPE_XDP, insns, sizeof insns / sizeof insns[0], XSK_PROG_HAS_FRAGS);
     if (fd < 0)
         return -1;
-    memset(&attr, 0, sizeof attr);
-    attr.link_create.prog_fd = (__u32)fd;
-    attr.link_create.target_ifindex = (__u32)program->interface.index;
-    attr.link_create.attach_type = BPF_XDP;
-    attr.link_create.flags = program->attach;
-    program->link = call_bpf(BPF_LINK_CREATE, &attr); /* it has the program now */
-    close(fd);
+    program->link = bpf_link(fd, program->interface.index, BPF_XDP, program->attach);
+    close(fd); /* the link has it now */
     return program->link >= 0 ? 0 : -1;
 }
 
@@ -115,11 +89,5 @@ void xdp_program_put(struct xdp_program *program)
  * @return 0; -1: errno says why */
 int xdp_program_steer(const struct xdp_program *program, unsigned queue, int fd)
 {
-    union bpf_attr attr;
-
-    memset(&attr, 0, sizeof attr);
-    attr.map_fd = (__u32)program->map;
-    attr.key = (uintptr_t)&queue;
-    attr.value = (uintptr_t)&fd;
-    return call_bpf(BPF_MAP_UPDATE_ELEM, &attr);
+    return bpf_map_set(program->map, queue, (unsigned)fd);
 }

@@ -53,28 +53,23 @@ struct xdp_umem *xdp_umem_get(unsigned ports, unsigned chunk_bytes, unsigned nch
 {
     struct xdp_umem *umem = joinable;
     const size_t n = (size_t)nchunks * ports;
+    tenon_u8 *bytes;
 
     if (ports > 1 && umem != NULL && umem->ports_max == ports && umem->ports_joined < ports && umem->nchunks == n &&
         umem->chunk_bytes == chunk_bytes) {
         umem->ports++;
         return umem;
     }
-    umem = calloc(1, sizeof *umem + n * sizeof *umem->chunks);
-    if (umem == NULL)
-        return NULL;
-    umem->chunks = (struct xdp_chunk *)(umem + 1);
-    umem->bytes = mmap(NULL, n * chunk_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (umem->bytes == MAP_FAILED) {
-        free(umem);
+    bytes = mmap(NULL, n * chunk_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    umem = bytes != MAP_FAILED ? calloc(1, sizeof *umem + n * sizeof *umem->chunks) : NULL;
+    if (umem == NULL) {
+        munmap(bytes, n * chunk_bytes); /* if there is something */
         return NULL;
     }
-    umem->nchunks = (unsigned)n;
-    umem->chunk_bytes = chunk_bytes;
-    umem->ports_max = ports;
-    umem->ports = 1;
-    umem->fd = -1;
+    *umem = (struct xdp_umem){ .bytes = bytes, .chunks = (struct xdp_chunk *)(umem + 1), .nchunks = (unsigned)n,
+                               .chunk_bytes = chunk_bytes, .ports_max = ports, .ports = 1, .fd = -1 };
     for (size_t i = 0; i < n; i++)
-        umem->chunks[i].buf = (struct tenon_buf){ umem->bytes + i * chunk_bytes + XDP_TX_ROOM,
+        umem->chunks[i].buf = (struct tenon_buf){ bytes + i * chunk_bytes + XDP_TX_ROOM,
                                                   chunk_bytes - XDP_TX_ROOM, 0, chunk_release };
     return umem;
 }

@@ -1,33 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What the driver says of an interface, and what to tell people about it. */
+/* What people are told. */
 #include "xdp_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <linux/ethtool.h>
-#include <linux/sockios.h>
-
-/* Its name, and how many queues there are; what it does not say stays empty. */
-void xdp_ask_driver(struct xdp_port *port)
-{
-    struct ethtool_drvinfo driver = { .cmd = ETHTOOL_GDRVINFO };
-    struct ethtool_channels channels = { .cmd = ETHTOOL_GCHANNELS };
-    struct ifreq request = { .ifr_data = (void *)&driver };
-    const int control = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-    memcpy(request.ifr_name, port->interface.name, sizeof request.ifr_name);
-    if (ioctl(control, SIOCETHTOOL, &request) == 0)
-        snprintf(port->driver, sizeof port->driver, "%s", driver.driver);
-    request.ifr_data = (void *)&channels;
-    if (ioctl(control, SIOCETHTOOL, &request) == 0)
-        port->queues = channels.rx_count + channels.combined_count;
-    close(control);
-}
 
 /* Why it cannot be opened, as far as errno and the step say, and what to do. */
 const char *xdp_reason(enum xdp_step step, enum xdp_mode mode, int why)
@@ -67,7 +44,7 @@ int xdp_advice(const struct port *base, char *text, size_t size)
     const struct xdp_port *port = (const void *)base;
     const char *const name = port->interface.name;
     const int is_veth = strcmp(port->driver, "veth") == 0;
-    char state[250] = "", queues[200] = "", joined[100] = "";
+    char state[250] = "", queues[200] = "";
 
     interface_advice(&port->interface, 1, state, sizeof state);
     if (port->queues_wanted < port->queues)
@@ -75,11 +52,10 @@ int xdp_advice(const struct port *base, char *text, size_t size)
                  "\nIt has %u queues and %u served: what comes to the others goes to the kernel. "
                  "Open a port for each, or: ethtool -L %s %s %u",
                  port->queues, port->queues_wanted, name, is_veth ? "rx" : "combined", port->queues_wanted);
-    if (port->info.mode == XDP_MODE_GENERIC)
-        snprintf(joined, sizeof joined,
-                 "\nNobody may join frames before we get them: ethtool -K %s gro off lro off", name);
     port_explain(text, size, "%s, queue %u: %s%s%s%s%s%s", name, port->queue, mode_texts[port->info.mode],
-                 state[0] != 0 ? "\n" : "", state, queues, joined,
+                 state[0] != 0 ? "\n" : "", state, queues,
+                 port->info.mode == XDP_MODE_GENERIC
+                     ? "\nNobody may join frames before we get them: ethtool -K INTERFACE gro off lro off" : "",
                  is_veth && port->hints ? "\nIt is a veth: what the kernel at its peer sends has no checksums, and is "
                                           "dropped. There: ethtool -K PEER tx off; or here: sums=trust"
                                         : "");
