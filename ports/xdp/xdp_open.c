@@ -55,7 +55,7 @@ static int register_memory(struct xdp_port *port, int with_metadata)
 
 static int map_ring(int fd, struct xdp_ring *ring, const struct xdp_ring_offset *at, size_t entry, uint64_t page)
 {
-    const size_t bytes = at->desc + RING_ENTRIES * entry;
+    const size_t bytes = (size_t)at->desc + RING_ENTRIES * entry;
     tenon_u8 *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, (off_t)page);
 
     if (map == MAP_FAILED)

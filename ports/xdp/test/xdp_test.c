@@ -114,6 +114,30 @@ UNIT_TEST(busy_queue_and_other_mode_are_explained)
     remove_pair("u0");
 }
 
+UNIT_TEST(memory_is_shared_in_one_mode_only)
+{
+    struct port *port, *second, *third;
+
+    make_pair("i0", 0, 1500, 1);
+    make_pair("i1", 1, 1500, 1);
+    port = open_with("i0", "share=2,mode=copy");
+    CHECK_EQ_S(error, "");
+    CHECK(open_with("i1", "share=2,mode=generic") == NULL);
+    CHECK(says("has another mode"));
+    CHECK(!has_program("i1"));
+    second = open_with("i1", "share=2");
+    CHECK_EQ_S(error, "");
+    CHECK(((struct xdp_port *)(void *)port)->umem == ((struct xdp_port *)(void *)second)->umem);
+    port_close(second);
+    third = open_with("i1", "share=2"); /* there are two parts, and each is used once */
+    CHECK_EQ_S(error, "");
+    CHECK(((struct xdp_port *)(void *)port)->umem != ((struct xdp_port *)(void *)third)->umem);
+    port_close(port);
+    port_close(third);
+    remove_pair("i0");
+    remove_pair("i1");
+}
+
 UNIT_TEST(program_of_another_process_is_explained_and_goes_with_it)
 {
     int pipes[2];
@@ -363,6 +387,7 @@ int main(void)
     UNIT_RUN(mode_that_the_driver_lacks_is_explained);
     UNIT_RUN(probing_takes_what_there_is);
     UNIT_RUN(busy_queue_and_other_mode_are_explained);
+    UNIT_RUN(memory_is_shared_in_one_mode_only);
     UNIT_RUN(program_of_another_process_is_explained_and_goes_with_it);
     UNIT_RUN(missing_privilege_is_explained);
     UNIT_RUN(what_it_can_follows_offload);
