@@ -294,11 +294,12 @@ static int xdp_receive(struct port *base, struct tenon *stack, unsigned netif, t
 
 static void xdp_netif_conf(const struct port *base, struct tenon_netif_conf *out)
 {
+    const unsigned most = (XDP_GATHER_MAX - 1) * (XDP_CHUNK_MAX - XDP_TX_ROOM); /* behind the headers */
     const struct xdp_port *port = (const void *)base;
 
     memset(out, 0, sizeof *out);
     memcpy(out->mac, port->interface.mac, sizeof out->mac);
-    out->mtu = (tenon_u16)port->interface.mtu;
+    out->mtu = (tenon_u16)(port->interface.mtu < most ? port->interface.mtu : most);
     out->caps = port->info.completes_sums ? TENON_CAP_TX_CSUM : 0;
     out->gather_max = port->info.gathers ? XDP_GATHER_MAX : 1;
 }
