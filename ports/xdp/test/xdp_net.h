@@ -142,7 +142,7 @@ static int own_namespace(void)
     int fd;
 
     if (geteuid() != 0 || unshare(CLONE_NEWNET) != 0) {
-        printf("no network namespace (%s): the rest is not tested\n", strerror(errno));
+        printf("not root, or no network namespace of our own: the rest is not tested\n");
         return 0;
     }
     fd = socket(AF_XDP, SOCK_RAW, 0);
