@@ -35,6 +35,18 @@ foreach(port IN LISTS ports)
     endforeach()
 endforeach()
 
+# The layer of threads beside the ports: models/test/*.c.
+if(TARGET tenon_models)
+    file(GLOB units CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/models/test/*_test.c)
+    foreach(source IN LISTS units)
+        cmake_path(GET source STEM stem)
+        tenon_test_program(unit.models.${stem} ${PROJECT_BINARY_DIR}/tests/unit models.${stem} ${source})
+        target_link_libraries(unit.models.${stem} PRIVATE tenon_models ${ports})
+        add_test(NAME unit.models.${stem} COMMAND unit.models.${stem})
+        set_tests_properties(unit.models.${stem} PROPERTIES LABELS unit TIMEOUT 120)
+    endforeach()
+endif()
+
 file(GLOB runner CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/script/*.c)
 if(runner)
     tenon_test_program(tenon-script ${PROJECT_BINARY_DIR} tenon-script ${runner})
