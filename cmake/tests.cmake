@@ -40,8 +40,10 @@ if(TARGET tenon_models)
     file(GLOB units CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/models/test/*_test.c)
     foreach(source IN LISTS units)
         cmake_path(GET source STEM stem)
-        tenon_test_program(unit.models.${stem} ${PROJECT_BINARY_DIR}/tests/unit models.${stem} ${source})
-        target_link_libraries(unit.models.${stem} PRIVATE tenon_models ${ports})
+        tenon_test_program(unit.models.${stem} ${PROJECT_BINARY_DIR}/tests/unit models.${stem} ${source}
+            ${PROJECT_SOURCE_DIR}/models/test/world.c ${PROJECT_SOURCE_DIR}/models/test/app.c
+            ${PROJECT_SOURCE_DIR}/models/test/history.c)
+        target_link_libraries(unit.models.${stem} PRIVATE tenon_models ${ports} tenon_objs)
         add_test(NAME unit.models.${stem} COMMAND unit.models.${stem})
         set_tests_properties(unit.models.${stem} PROPERTIES LABELS unit TIMEOUT 120)
     endforeach()

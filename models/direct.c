@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* MODEL_UNIFIED: the core's events are the application's, but for the handle; and nothing but closed() comes after
+ * close() or abort(), also when text that had come out of order can be delivered just then. */
+#include "internal.h"
+
+static void direct_opened(struct tenon_tcp *core, void *app)
+{
+    struct model_tcp *tcp = app;
+
+    (void)core;
+    if (tcp->events->opened != NULL && !tcp->leaving)
+        tcp->events->opened(tcp, tcp->app);
+}
+
+static void direct_incoming(struct tenon_tcp *core, void *app)
+{
+    struct model_listener *listener = app;
+    struct model_tcp *tcp = tcp_new(listener->model, listener->events, listener->app);
+
+    if (tcp == NULL) {
+        tenon_tcp_abort(core);
+        return;
+    }
+    tcp->core = core;
+    loop_link(tcp);
+    tenon_tcp_handler(core, &direct_events, tcp);
+    direct_opened(core, tcp);
+}
+
+static void direct_received(struct tenon_tcp *core, void *app, const struct tenon_span *spans, unsigned n)
+{
+    struct model_tcp *tcp = app;
+
+    if (tcp->events->received != NULL && !tcp->leaving) {
+        tcp->events->received(tcp, tcp->app, spans, n);
+        return;
+    }
+    for (unsigned i = 0; i < n; i++)
+        tenon_tcp_consumed(core, spans[i].len);
+}
+
+static void direct_acked(struct tenon_tcp *core, void *app, tenon_u32 bytes)
+{
+    struct model_tcp *tcp = app;
+
+    (void)core;
+    if (tcp->events->acked != NULL && !tcp->leaving)
+        tcp->events->acked(tcp, tcp->app, bytes);
+}
+
+static void direct_finished(struct tenon_tcp *core, void *app)
+{
+    struct model_tcp *tcp = app;
+
+    if (tcp->leaving)
+        return;
+    if (tcp->events->finished != NULL)
+        tcp->events->finished(tcp, tcp->app);
+    else
+        (void)tenon_tcp_finish(core);
+}
+
+static void direct_closed(struct tenon_tcp *core, void *app, int why)
+{
+    struct model_tcp *tcp = app;
+
+    (void)core;
+    tcp->core = NULL;
+    app_closed(tcp, why);
+}
+
+const struct tenon_tcp_events direct_events = { .opened = direct_opened, .received = direct_received,
+    .acked = direct_acked, .finished = direct_finished, .closed = direct_closed };
+const struct tenon_tcp_events direct_listener_events = { .opened = direct_incoming };
+
+/* What is said outside of the core's events leaves with tenon_poll(), what is said in them at the end of
+ * tenon_input(). */
+int direct_turn(struct model *model)
+{
+    const tenon_u32 now = model_now_us(model);
+    int work = app_extras(model, now);
+
+    link_publish(model);
+    work |= loop_poll(model, now);
+    if (loop_receive(model, now) > 0) {
+        work = 1;
+        model->stack.woken = 0;
+        link_publish(model);
+    }
+    return work;
+}

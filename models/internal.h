@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* Inside of models/: what the two threads have, and what lies in the rings.
+ *
+ * Every field belongs to one side. What the sides share is in the rings, but for a few atomics. A connection's memory
+ * is the application's as long as it may use the handle: its last command says that it never will again, and the
+ * stack, which has then worked on all the commands before, frees it. */
+#ifndef TENON_MODELS_INTERNAL_H
+#define TENON_MODELS_INTERNAL_H
+
+#include "bell.h"
+#include "model.h"
+#include "ring.h"
+
+#include <pthread.h>
+
+enum {
+    SPANS_PER_EVENT = 3,
+    BUFS_PER_COMMAND = 6,
+    BYTES_PER_COMMAND = 48,
+    WRITE_MAX = BYTES_PER_COMMAND + 15 * MODEL_SLOT_BYTES,
+    PUTS_MAX = 96,                /* given back and not yet told */
+    LINKS_MAX = 64,
+    COMMANDS_PER_TURN = 1024,
+    POLL_US = 64,                 /* what arrives may set earlier timers: tenon_poll() at least so often */
+    WAIT_US_MAX = 60000000
+};
+
+/* ---- what goes down ---------------------------------------------------------------------------------- */
+
+enum command_kind {
+    COMMAND_STATE,      /* nothing but what the head says */
+    COMMAND_SEND,       /* .span */
+    COMMAND_GIVE,       /* .span; the reference on its buffer goes with it */
+    COMMAND_WRITE,      /* .bytes, and in slots that follow: n of them */
+    COMMAND_CONNECT,    /* .ends */
+    COMMAND_SET,        /* .option */
+    COMMAND_PUT,        /* .bufs, n of them */
+    COMMAND_REF,        /* .bufs[0] */
+    COMMAND_CALL,       /* .call */
+    COMMAND_END         /* the stack's thread ends */
+};
+
+/* To be done behind what the command is about; in this order. */
+enum command_flag { FLAG_FINISH = 1, FLAG_CLOSE = 2, FLAG_ABORT = 4, FLAG_FREE = 8 };
+
+struct command {
+    struct model_tcp *tcp;
+    uint8_t kind;
+    uint8_t flags;
+    uint16_t n;
+    tenon_u32 consumed;
+    union {
+        struct tenon_span span;
+        tenon_u8 bytes[BYTES_PER_COMMAND];
+        struct tenon_buf *bufs[BUFS_PER_COMMAND];
+        struct {
+            struct tenon_addr from, to;
+        } ends;
+        struct {
+            tenon_u32 name, value;
+        } option;
+        struct {
+            void (*fn)(struct tenon *stack, void *arg);
+            void *arg;
+            atomic_int *done;
+        } call;
+    };
+};
+
+/* ---- what comes up ----------------------------------------------------------------------------------- */
+
+enum event_kind { EVENT_OPENED, EVENT_RECEIVED, EVENT_ACKED, EVENT_FINISHED, EVENT_CLOSED };
+
+struct event {
+    struct model_tcp *tcp;
+    uint8_t kind;
+    uint8_t n;           /* spans */
+    tenon_u32 acked;     /* with any of them */
+    union {
+        struct tenon_span spans[SPANS_PER_EVENT];
+        int why;
+        tenon_u32 snd_buf;
+    };
+};
+
+_Static_assert(sizeof(struct command) <= MODEL_SLOT_BYTES, "a command fits into a slot");
+_Static_assert(sizeof(struct event) <= MODEL_SLOT_BYTES, "an event fits into a slot");
+
+/* ---- connections ------------------------------------------------------------------------------------- */
+
+enum untold { UNTOLD_OPENED = 1, UNTOLD_FINISHED = 2, UNTOLD_CLOSED = 4 };
+
+/* Spans with references, the first `first` of which are done with. */
+struct spans {
+    struct tenon_span *at;
+    unsigned first, n, cap;
+};
+
+struct model_tcp {
+    struct model *model;
+
+    /* the application's */
+    const struct model_tcp_events *events;
+    void *app;
+    tenon_u32 snd_buf, queued;    /* how the send queue stands, as far as has been told */
+    tenon_u32 consumed;           /* to be told */
+    unsigned refs;
+    uint8_t flags;                /* enum command_flag: to be told */
+    uint8_t finishing, leaving, closed;    /* finish() was called; close() or abort(); closed() has returned */
+    uint8_t dirty, wants;         /* in these lists */
+    struct model_tcp *next_dirty, *next_wants;
+
+    /* the stack's */
+    alignas(MODEL_SLOT_BYTES) struct tenon_tcp *core;    /* NULL: it has ended */
+    struct model_tcp *next, *prev;
+    tenon_u32 acked;              /* to be told */
+    uint8_t untold;               /* enum untold: waits for room in the ring */
+    uint8_t acks, pends, defers;  /* in these lists */
+    uint8_t held;                 /* enum command_flag: behind what is deferred */
+    int why;                      /* of closed(); besides, why the stack has aborted it */
+    struct spans in;              /* received, and there was no room in the ring */
+    struct spans out;             /* to be sent, and the core did not take it */
+    struct model_tcp *next_acks, *next_pends, *next_defers;
+};
+
+struct model_listener {
+    struct model *model;
+    struct tenon_tcp_listener *core;
+    const struct model_tcp_events *events;
+    void *app;
+    struct tenon_addr local;
+    struct model_listener *next;
+};
+
+/* A list with an end to add at. */
+struct tcp_list {
+    struct model_tcp *first, **last;
+};
+
+/* ---- the two sides ----------------------------------------------------------------------------------- */
+
+struct model_link {
+    struct model *from, *to;
+    struct model_ring ring;
+};
+
+struct app_side {
+    struct model_tcp *dirty;
+    struct tcp_list wants;
+    struct command *open;         /* the last command: not published yet, and more can be said with it */
+    struct tenon_buf *puts[PUTS_MAX];
+    unsigned nputs;
+    struct model_link *in[LINKS_MAX], *out[LINKS_MAX];
+    unsigned nin, nout;
+    tenon_u32 turn_at, turn_wait;
+    struct model_stats stats;
+};
+
+struct stack_side {
+    struct model_tcp *all;
+    struct model_tcp *acks, *defers;
+    struct tcp_list pends;
+    tenon_u32 poll_at, polled_at;
+    int woken;                    /* tenon_poll() has something to do */
+    int full;                     /* the port was full: wait for it to become writable */
+    int ended;
+    unsigned long connections;
+    struct model_stats stats;
+};
+
+struct model {
+    struct model_conf conf;
+    int direct;                   /* MODEL_UNIFIED */
+    int alone;                    /* there is no other thread: who waits for the stack does its work */
+    struct model_listener *listeners;
+    pthread_t thread;
+    atomic_int stop, gone;        /* the port is gone */
+    alignas(MODEL_SLOT_BYTES) struct app_side app;
+    alignas(MODEL_SLOT_BYTES) struct stack_side stack;
+    struct model_bell app_bell, stack_bell;
+    struct model_ring commands, events;
+};
+
+static inline int model_is_due(tenon_u32 now, tenon_u32 at)
+{
+    return (tenon_i32)(now - at) >= 0;
+}
+
+static inline void model_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
+/* app.c: what comes up, and the writing of what goes down */
+int app_turn(struct model *model);
+int app_blocked(const struct model *model);    /* something waits for room in the ring */
+void app_send(struct model *model, int gave_back);    /* publish commands, and ring if somebody sleeps */
+struct command *app_command(struct model *model, uint32_t slots);    /* the next one; NULL: the ring is full */
+struct command *app_must(struct model *model);    /* the same, and wait for room */
+void app_wait(struct model *model);            /* for the stack, a little */
+void app_say(struct model_tcp *tcp, tenon_u32 consumed, unsigned flags);
+void app_closed(struct model_tcp *tcp, int why);
+void app_wants(struct model_tcp *tcp);
+int app_extras(struct model *model, tenon_u32 now);    /* messages of others, and conf.turn */
+
+/* tcp.c */
+struct model_tcp *tcp_new(struct model *model, const struct model_tcp_events *events, void *app);
+
+/* stack.c: the stack's side of two threads */
+extern const struct tenon_tcp_events stack_events, stack_listener_events;
+int stack_turn(struct model *model);
+int stack_commands(struct model *model);
+int stack_flush(struct model *model);          /* what is to be told goes into the ring, and is published */
+
+/* loop.c: what a stack does in any thread */
+int loop_poll(struct model *model, tenon_u32 now);
+int loop_receive(struct model *model, tenon_u32 now);
+void loop_link(struct model_tcp *tcp);         /* a new connection */
+void loop_free(struct model_tcp *tcp);
+void loop_abort_all(struct tenon *stack, void *model);
+void *loop_stack_thread(void *model);
+
+/* direct.c: MODEL_UNIFIED */
+extern const struct tenon_tcp_events direct_events, direct_listener_events;
+int direct_turn(struct model *model);
+
+/* link.c */
+int link_inbox(struct model *model);
+void link_publish(struct model *model);
+int link_waiting(const struct model *model);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* What a stack does in whatever thread it is: packets, timers, connections; and the loop of its own thread. */
+#include "internal.h"
+
+#include "../ports/common/port.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { FULL_WAIT_US = 1000, DEFER_WAIT_US = 1000, END_POLLS = 100, YIELD_TURNS = 64 };
+
+int loop_poll(struct model *model, tenon_u32 now)
+{
+    struct stack_side *stack = &model->stack;
+    tenon_u32 wait;
+
+    if (!stack->woken && !model_is_due(now, stack->poll_at) && now - stack->polled_at < POLL_US)
+        return 0;
+    stack->woken = 0;
+    stack->polled_at = now;
+    wait = tenon_poll(model->conf.stack, now);
+    stack->full = wait == 0;    /* the port takes nothing for now */
+    stack->poll_at = now + (stack->full ? FULL_WAIT_US : wait);
+    return 0;
+}
+
+int loop_receive(struct model *model, tenon_u32 now)
+{
+    const int n = port_receive(model->conf.port, model->conf.stack, model->conf.netif, now);
+
+    if (n >= 0)
+        return n;
+    atomic_store(&model->gone, 1);
+    model_bell_ring(&model->app_bell, 1);
+    return 0;
+}
+
+void loop_link(struct model_tcp *tcp)
+{
+    struct stack_side *stack = &tcp->model->stack;
+
+    tcp->prev = NULL;
+    tcp->next = stack->all;
+    if (stack->all != NULL)
+        stack->all->prev = tcp;
+    stack->all = tcp;
+    stack->connections++;
+}
+
+void loop_free(struct model_tcp *tcp)
+{
+    struct stack_side *stack = &tcp->model->stack;
+
+    if (tcp->prev != NULL)
+        tcp->prev->next = tcp->next;
+    else
+        stack->all = tcp->next;
+    if (tcp->next != NULL)
+        tcp->next->prev = tcp->prev;
+    stack->connections--;
+    free(tcp->in.at);
+    free(tcp->out.at);
+    free(tcp);
+}
+
+/* In MODEL_UNIFIED handlers run within tenon_tcp_abort(), and free what they are about, or others. */
+void loop_abort_all(struct tenon *stack, void *arg)
+{
+    struct model *model = arg;
+    struct model_tcp *tcp = model->stack.all;
+
+    while (tcp != NULL) {
+        if (tcp->core == NULL) {
+            tcp = tcp->next;
+            continue;
+        }
+        tenon_tcp_abort(tcp->core);
+        tcp = model->direct ? model->stack.all : tcp->next;
+    }
+    for (int i = 0; i < END_POLLS && tenon_poll(stack, model_now_us(model)) == 0; i++)
+        usleep(FULL_WAIT_US);
+}
+
+/* ---- the stack's own thread ------------------------------------------------------------------------- */
+
+static void stack_sleep(struct model *model)
+{
+    struct stack_side *stack = &model->stack;
+    const int full = stack->pends.first != NULL;    /* events wait for room: no more packets until then */
+    tenon_u32 now, wait;
+
+    stack->woken = 1;    /* to know when it wants to be called again */
+    if (stack_turn(model))
+        return;
+    now = model_now_us(model);
+    wait = model_is_due(now, stack->poll_at) ? 0 : stack->poll_at - now;
+    if (stack->defers != NULL && wait > DEFER_WAIT_US)
+        wait = DEFER_WAIT_US;
+    model_bell_prepare(&model->stack_bell, full ? MODEL_ASLEEP_FOR_ROOM : MODEL_ASLEEP);
+    if (model_ring_waiting_now(&model->commands) || (full && model_ring_room_now(&model->events, 1))) {
+        model_bell_cancel(&model->stack_bell);
+        return;
+    }
+    stack->stats.stack_slept++;
+    model_bell_wait(&model->stack_bell, full ? -1 : port_fd(model->conf.port),
+                    (short)(stack->full ? POLLIN | POLLOUT : POLLIN), wait);
+}
+
+/* In MODEL_MERGE the application gets the processor as soon as there is something for it. */
+static void stack_loop(struct model *model)
+{
+    const int merge = model->conf.kind == MODEL_MERGE;
+    tenon_u32 idle_since = model_now_us(model);
+    unsigned idle = 0;
+
+    while (!model->stack.ended) {
+        const unsigned long batches = model->stack.stats.event_batches;
+
+        if (stack_turn(model)) {
+            idle = 0;
+            if (merge && model->stack.stats.event_batches != batches)
+                sched_yield();
+            continue;
+        }
+        if (idle++ == 0)
+            idle_since = model_now_us(model);
+        if (!model->conf.poll && (merge || model_now_us(model) - idle_since >= model->conf.spin_us))
+            stack_sleep(model);
+        else if (merge || idle % YIELD_TURNS == 0)
+            sched_yield();
+        else
+            model_relax();
+    }
+}
+
+void *loop_stack_thread(void *model)
+{
+    stack_loop(model);
+    return NULL;
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/* Models begin, run and end. */
+#include "internal.h"
+
+#include "../ports/common/port.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SLOTS = 4096, YIELD_TURNS = 64 };
+
+tenon_u32 model_now_us(const struct model *model)
+{
+    return model->conf.now_us();
+}
+
+/* ---- opening ---------------------------------------------------------------------------------------- */
+
+static int check_conf(const struct model_conf *conf, char *error, size_t size)
+{
+    if (conf->port == NULL || conf->stack == NULL) {
+        port_explain(error, size, "a model needs a port and an instance on it");
+        return -1;
+    }
+    if ((unsigned)conf->kind > MODEL_MERGE) {
+        port_explain(error, size, "there is no model %u", (unsigned)conf->kind);
+        return -1;
+    }
+    if (conf->slots < MODEL_SLOTS_MIN || conf->slots > MODEL_SLOTS_MAX || (conf->slots & (conf->slots - 1)) != 0) {
+        port_explain(error, size, "rings have a power of two of slots, %d to %d, not %u", MODEL_SLOTS_MIN,
+                     MODEL_SLOTS_MAX, conf->slots);
+        return -1;
+    }
+    if (!conf->poll && !conf->stepped && port_fd(conf->port) < 0) {
+        port_explain(error, size, "this kind of port cannot tell when it has packets, so nobody can sleep until then: "
+                                  "ask for poll mode");
+        return -1;
+    }
+    return 0;
+}
+
+static int pin(pthread_t thread, int cpu, char *error, size_t size)
+{
+    cpu_set_t set;
+    int failed;
+
+    CPU_ZERO(&set);
+    if (cpu >= 0 && cpu < CPU_SETSIZE)
+        CPU_SET((unsigned)cpu, &set);
+    failed = pthread_setaffinity_np(thread, sizeof set, &set);
+    if (failed != 0)
+        port_explain(error, size, "cannot run on processor %d: %s", cpu, strerror(failed));
+    return failed != 0 ? -1 : 0;
+}
+
+static int open_rings(struct model *model)
+{
+    const struct model_conf *conf = &model->conf;
+
+    if (model->direct)
+        return 0;
+    if (model_ring_open(&model->commands, conf->slots, !conf->poll || conf->kind == MODEL_MERGE) != 0)
+        return -1;
+    return model_ring_open(&model->events, conf->slots, !conf->poll || conf->kind == MODEL_MERGE);
+}
+
+static void free_model(struct model *model)
+{
+    model_ring_close(&model->commands);
+    model_ring_close(&model->events);
+    model_bell_close(&model->app_bell);
+    model_bell_close(&model->stack_bell);
+    free(model);
+}
+
+static struct model *new_model(const struct model_conf *conf)
+{
+    struct model *model = aligned_alloc(alignof(struct model), sizeof *model);
+
+    if (model == NULL)
+        return NULL;
+    memset(model, 0, sizeof *model);
+    model->conf = *conf;
+    model->direct = conf->kind == MODEL_UNIFIED;
+    model->alone = conf->stepped;
+    model->stack.poll_at = model->stack.polled_at = model_now_us(model);
+    model->stack.woken = 1;
+    model->app_bell.fd = model->stack_bell.fd = -1;
+    return model;
+}
+
+static int start(struct model *model, char *error, size_t size)
+{
+    const struct model_conf *conf = &model->conf;
+    const int stack_cpu = conf->kind == MODEL_MERGE ? conf->app_cpu : conf->stack_cpu;
+    int failed;
+
+    if (conf->pin && pin(pthread_self(), conf->app_cpu, error, size) != 0)
+        return -1;
+    if (model->direct || conf->stepped)
+        return 0;
+    failed = pthread_create(&model->thread, NULL, loop_stack_thread, model);
+    if (failed != 0) {
+        port_explain(error, size, "cannot start a thread: %s", strerror(failed));
+        return -1;
+    }
+    if (!conf->pin || pin(model->thread, stack_cpu, error, size) == 0)
+        return 0;
+    app_must(model)->kind = COMMAND_END;
+    app_send(model, 0);
+    pthread_join(model->thread, NULL);
+    return -1;
+}
+
+struct model *model_open(const struct model_conf *conf, char *error, size_t error_size)
+{
+    struct model_conf whole = *conf;
+    struct model *model;
+
+    if (whole.slots == 0)
+        whole.slots = SLOTS;
+    if (whole.now_us == NULL)
+        whole.now_us = port_now_us;
+    if (check_conf(&whole, error, error_size) != 0)
+        return NULL;
+    model = new_model(&whole);
+    if (model == NULL || open_rings(model) != 0
+        || model_bell_open(&model->app_bell, model->direct) != 0 || model_bell_open(&model->stack_bell, 1) != 0) {
+        port_explain(error, error_size, "cannot make the rings: %s", strerror(errno));
+        if (model != NULL)
+            free_model(model);
+        return NULL;
+    }
+    if (start(model, error, error_size) == 0)
+        return model;
+    free_model(model);
+    return NULL;
+}
+
+/* ---- running ---------------------------------------------------------------------------------------- */
+
+void model_call(struct model *model, void (*fn)(struct tenon *stack, void *arg), void *arg)
+{
+    struct command *command;
+    atomic_int done = 0;
+
+    if (model->direct) {
+        model->stack.woken = 1;
+        fn(model->conf.stack, arg);
+        return;
+    }
+    command = app_must(model);
+    command->tcp = NULL;
+    command->kind = COMMAND_CALL;
+    command->call.fn = fn;
+    command->call.arg = arg;
+    command->call.done = &done;
+    app_send(model, 0);
+    while (!atomic_load_explicit(&done, memory_order_acquire))
+        app_wait(model);
+}
+
+int model_step(struct model *model)
+{
+    return model->direct ? direct_turn(model) : app_turn(model);
+}
+
+int model_step_stack(struct model *model)
+{
+    return model->direct ? 0 : stack_turn(model);
+}
+
+void model_stop(struct model *model)
+{
+    atomic_store(&model->stop, 1);
+    model_bell_ring(&model->app_bell, 1);
+}
+
+/* Something has happened since the last turn. */
+static int app_has(struct model *model)
+{
+    if (atomic_load(&model->stop) || atomic_load(&model->gone) || link_waiting(model))
+        return 1;
+    if (model->direct)
+        return 0;
+    return model_ring_waiting_now(&model->events) || (app_blocked(model) && model_ring_room_now(&model->commands, 1));
+}
+
+static tenon_u32 app_wait_us(const struct model *model)
+{
+    const tenon_u32 now = model_now_us(model);
+    tenon_u32 wait = WAIT_US_MAX, stack_wait;
+
+    if (model->conf.turn != NULL)
+        wait = model_is_due(now, model->app.turn_at) ? 0 : model->app.turn_at - now;
+    if (!model->direct)
+        return wait;
+    stack_wait = model_is_due(now, model->stack.poll_at) ? 0 : model->stack.poll_at - now;
+    return stack_wait < wait ? stack_wait : wait;
+}
+
+static void app_sleep(struct model *model)
+{
+    const int blocked = !model->direct && app_blocked(model);
+    short events = 0;
+    tenon_u32 wait;
+    int fd = -1;
+
+    if (model->direct) {
+        model->stack.woken = 1;    /* to know when the instance wants to be called again */
+        if (direct_turn(model))
+            return;
+        fd = port_fd(model->conf.port);
+        events = (short)(model->stack.full ? POLLIN | POLLOUT : POLLIN);
+    }
+    wait = app_wait_us(model);
+    model_bell_prepare(&model->app_bell, blocked ? MODEL_ASLEEP_FOR_ROOM : MODEL_ASLEEP);
+    if (app_has(model)) {
+        model_bell_cancel(&model->app_bell);
+        return;
+    }
+    model->app.stats.app_slept++;
+    model_bell_wait(&model->app_bell, fd, events, wait);
+}
+
+int model_run(struct model *model)
+{
+    const struct model_conf *conf = &model->conf;
+    tenon_u32 idle_since = 0;
+    unsigned idle = 0;
+
+    while (!atomic_load_explicit(&model->stop, memory_order_relaxed)) {
+        if (model_step(model)) {
+            idle = 0;
+            continue;
+        }
+        if (atomic_load_explicit(&model->gone, memory_order_relaxed))
+            return -1;
+        if (idle++ == 0)
+            idle_since = model_now_us(model);
+        if (conf->kind == MODEL_MERGE || (!conf->poll && model_now_us(model) - idle_since >= conf->spin_us))
+            app_sleep(model);
+        else if (idle % YIELD_TURNS == 0)
+            sched_yield();
+        else
+            model_relax();
+    }
+    atomic_store(&model->stop, 0);
+    return 0;
+}
+
+/* ---- the end ---------------------------------------------------------------------------------------- */
+
+static void end_thread(struct model *model)
+{
+    if (model->direct || model->alone)
+        return;
+    app_must(model)->kind = COMMAND_END;
+    app_send(model, 0);
+    pthread_join(model->thread, NULL);
+    model->alone = 1;
+}
+
+/* What is still under way, both ways: there is one thread now. */
+static void drain(struct model *model)
+{
+    int work = 1;
+
+    model->conf.turn = NULL;
+    while (!model->direct && work) {
+        work = app_turn(model);
+        work |= stack_commands(model);
+        work |= stack_flush(model);
+    }
+}
+
+void model_close(struct model *model)
+{
+    while (model->listeners != NULL)
+        model_listener_close(model->listeners);
+    model_call(model, loop_abort_all, model);
+    end_thread(model);
+    drain(model);
+    while (model->stack.all != NULL)    /* handles that the application still has references on */
+        loop_free(model->stack.all);
+    free_model(model);
+}
+
+/* ---- counters --------------------------------------------------------------------------------------- */
+
+struct stats_call {
+    struct model *model;
+    struct stack_side copy;
+};
+
+static void call_stats(struct tenon *stack, void *arg)
+{
+    struct stats_call *call = arg;
+
+    (void)stack;
+    call->copy = call->model->stack;
+}
+
+void model_stats(struct model *model, struct model_stats *stats)
+{
+    struct stats_call call = { .model = model };
+
+    model_call(model, call_stats, &call);
+    *stats = model->app.stats;
+    stats->events = call.copy.stats.events;
+    stats->event_batches = call.copy.stats.event_batches;
+    stats->stack_slept = call.copy.stats.stack_slept;
+    stats->events_full = call.copy.stats.events_full;
+    stats->deferred = call.copy.stats.deferred;
+    stats->refused = call.copy.stats.refused;
+    stats->connections = call.copy.connections;
+    stats->app_woken = atomic_load_explicit(&model->app_bell.woken, memory_order_relaxed);
+    stats->stack_woken = atomic_load_explicit(&model->stack_bell.woken, memory_order_relaxed);
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/** @file
+ *  Core assignment: the same application in three, and over any port.
+ *
+ *      MODEL_UNIFIED   application and stack in one thread: handlers are called by the stack's loop
+ *      MODEL_SPLIT     in two threads, on two cores: commands go down and events come up through two rings
+ *      MODEL_MERGE     in two threads on one core: whoever has nothing to do sleeps
+ *
+ *  and several of any kind with work handed between them (model_link_open()).
+ *
+ *      struct model *model = model_open(&conf, error, sizeof error);
+ *      model_listen(model, &listener, &at, &events, app, 0);
+ *      model_run(model);                  the application's loop, until model_stop()
+ *      model_close(model);
+ *
+ *  All functions but model_stop() belong to the application's thread: the one that calls model_run(). All
+ * handlers are called in it. In MODEL_UNIFIED the stack lives there too; in the others it has a thread of its
+ * own from model_open() to model_close(), and the instance and the port belong to that thread meanwhile. What
+ * is not offered here is done there, by model_call().
+ *
+ *  An application that keeps to what is written here does not know in which model it runs. What it must
+ * expect:
+ *
+ *  - model_tcp_send() says TENON_EAGAIN not only when a connection's queue is full but also when the ring is.
+ *    acked() tells when there is room, also with 0 bytes.
+ *  - What is said to a connection is done later. It may have ended by then; nothing happens to it any more,
+ * and closed() is on its way.
+ *  - Counts of references belong to the stack's thread: the application gives and takes them by
+ * model_buf_put() and model_buf_ref(), never by tenon_buf_put(). */
+#ifndef TENON_MODELS_MODEL_H
+#define TENON_MODELS_MODEL_H
+
+#include <tenon/tenon.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct port;
+struct model;
+struct model_link;
+struct model_listener;
+
+/** A connection, as the application has it: from model_tcp_connect(), or the event opened(), until the event closed()
+ *  returns, or model_tcp_put() gives up the last reference. */
+struct model_tcp;
+
+enum model_kind { MODEL_UNIFIED, MODEL_SPLIT, MODEL_MERGE };
+
+enum { MODEL_MESSAGE_MAX = 56, MODEL_SLOTS_MIN = 64, MODEL_SLOTS_MAX = 1 << 20 };
+
+struct model_conf {
+    enum model_kind kind;
+
+    /** The port, opened, and the instance on it. They stay the caller's, who ends them after model_close(); until
+     *  then nobody else may touch them. */
+    struct port *port;
+    struct tenon *stack;
+    unsigned netif; /**< of the instance, where the port's frames go in */
+
+    int poll; /**< 1: the stack looks for packets all the time; 0: it sleeps when there are none,
+                               which takes a port with a descriptor. In MODEL_SPLIT the application does
+                               the same; in MODEL_MERGE the application sleeps in any case */
+    unsigned spin_us; /**< with poll 0: look so long before sleeping; not in MODEL_MERGE */
+    int pin; /**< 1: run on the processors that follow; 0: the system chooses */
+    int app_cpu; /**< of the application; MODEL_MERGE: of both */
+    int stack_cpu; /**< MODEL_SPLIT: of the stack */
+    unsigned slots; /**< of each ring, a power of two; 0: 4096 */
+
+    /** Called in every turn of the application's loop, outside of handlers: for what it has to do besides.
+     * NULL: nothing.
+     *  @return microseconds until it wants to be called again, at the latest */
+    tenon_u32 (*turn)(void *app, tenon_u32 now_us);
+    void *app;
+
+    tenon_u32 (*now_us)(void); /**< the clock; NULL: port_now_us() */
+    int stepped; /**< 1: no thread is made; model_step_stack() and model_step() are called in
+                               turns by one thread. For tests, and for simulators, whose clock this is not */
+};
+
+/** What was counted. */
+struct model_stats {
+    unsigned long events; /**< slots that came up */
+    unsigned long commands; /**< slots that went down */
+    unsigned long event_batches, command_batches; /**< and in how many pieces */
+    unsigned long app_woken, stack_woken; /**< system calls made to wake */
+    unsigned long app_slept, stack_slept;
+    unsigned long events_full; /**< events that had to wait for room in the ring */
+    unsigned long commands_full; /**< times the application was told TENON_EAGAIN, or waited, because of the ring */
+    unsigned long deferred; /**< sends that the stack could not take at once: they waited there */
+    unsigned long refused; /**< model_tcp_set() with a value that was none */
+    unsigned long handed; /**< messages of other models that came in */
+    unsigned long connections; /**< now, with those that only a reference keeps */
+};
+
+/* ---- a model ---------------------------------------------------------------------------------------- */
+
+/** @param[out] error  what is wrong and what to do about it, in one line; untouched on success
+ *  @return NULL on failure; nothing is left behind then */
+struct model *model_open(const struct model_conf *conf, char *error, size_t error_size);
+
+/** Turns of the application's loop, in this thread, until model_stop().
+ *  @return 0; -1: the port is gone */
+int model_run(struct model *model);
+
+/** One turn, without waiting. @return 1: there was something to do */
+int model_step(struct model *model);
+
+/** conf.stepped: one turn of the stack. @return 1: there was something to do */
+int model_step_stack(struct model *model);
+
+/** Let model_run() return. From any thread, or a signal handler. */
+void model_stop(struct model *model);
+
+/** End it: connections that are open are reset, with their peers told, and closed() is called for each; listeners are
+ *  closed. What the application keeps of received data must have been given back by the time of the last closed().
+ *  Not from a handler. The instance and the port are the caller's again. */
+void model_close(struct model *model);
+
+/** Run fn(stack, arg) in the stack's thread, after all that was said to connections before, and wait until it has been
+ *  done. For all that the interface of Tenon has and this one has not. fn must not call functions of this
+ *  header but model_tcp_core(). */
+void model_call(struct model *model, void (*fn)(struct tenon *stack, void *arg), void *arg);
+
+/** The clock of the model. */
+tenon_u32 model_now_us(const struct model *model);
+
+void model_stats(struct model *model, struct model_stats *stats);
+
+/* ---- connections ------------------------------------------------------------------------------------- */
+
+/** Handlers, as in struct tenon_tcp_events; any may be NULL. */
+struct model_tcp_events {
+    void (*opened)(struct model_tcp *tcp, void *app);
+
+    /** Data in order. The spans may be read until this returns; who keeps one takes a reference before that.
+     *  NULL: data is consumed and thrown away. */
+    void (*received)(struct model_tcp *tcp, void *app, const struct tenon_span *spans, unsigned n);
+
+    /** The peer has acknowledged `bytes` more; or, with 0, what was refused with TENON_EAGAIN may be tried again. */
+    void (*acked)(struct model_tcp *tcp, void *app, tenon_u32 bytes);
+
+    /** The peer has finished sending. NULL: model_tcp_finish() is called. */
+    void (*finished)(struct model_tcp *tcp, void *app);
+
+    /** The last event. `why` as in Tenon; besides, what tenon_tcp_connect() returned, and TENON_ENOMEM: there was no
+     *  memory for what had to wait, so that the connection was reset. */
+    void (*closed)(struct model_tcp *tcp, void *app, int why);
+};
+
+/** Listen; see tenon_tcp_listen(), of which it has the parameters and the errors. */
+int model_listen(struct model *model, struct model_listener **out, const struct tenon_addr *at,
+                 const struct model_tcp_events *events, void *app, unsigned backlog);
+
+/** The address it has got. */
+void model_listener_local(const struct model_listener *listener, struct tenon_addr *local);
+
+/** Listen no more. Connections that are open stay; so do those that have been opened and not yet been told of. */
+void model_listener_close(struct model_listener *listener);
+
+/** Open a connection; see tenon_tcp_connect(). Data may be sent at once.
+ *  @return TENON_OK: what else is wrong is told by closed(); TENON_ENOMEM; TENON_EAGAIN: the ring is full. In
+ *          MODEL_UNIFIED also what tenon_tcp_connect() returns, without closed() */
+int model_tcp_connect(struct model *model, struct model_tcp **out, const struct tenon_addr *from,
+                      const struct tenon_addr *to, const struct model_tcp_events *events, void *app);
+
+/** Exchange the handlers. */
+void model_tcp_handler(struct model_tcp *tcp, const struct model_tcp_events *events, void *app);
+
+void *model_tcp_app(const struct model_tcp *tcp);
+struct model *model_tcp_model(const struct model_tcp *tcp);
+
+/** The core's connection, for a function that model_call() runs. NULL: it has ended. */
+struct tenon_tcp *model_tcp_core(const struct model_tcp *tcp);
+
+/** Keep the handle, or keep it no longer. After closed() it is good for nothing but these two, and all functions say
+ *  TENON_ECLOSED: who has handed work on and does not know what became of the connection meanwhile is safe. */
+void model_tcp_ref(struct model_tcp *tcp);
+void model_tcp_put(struct model_tcp *tcp);
+
+/** Send a span without a copy; see tenon_tcp_send(). The caller has a reference on its buffer, or received it in this
+ *  very event; he keeps it.
+ *  @return TENON_OK, TENON_EAGAIN (nothing was taken), TENON_ECLOSED; in MODEL_UNIFIED TENON_ENOMEM too */
+int model_tcp_send(struct model_tcp *tcp, const struct tenon_span *span);
+
+/** Send a copy; see tenon_tcp_write(). Up to a thousand bytes travel in the ring itself.
+ *  @return how many bytes were taken, 0 to n; TENON_ECLOSED; TENON_ENOMEM */
+tenon_i32 model_tcp_write(struct model_tcp *tcp, const void *bytes, tenon_u32 n);
+
+/** Bytes that can be sent now, if the ring has room for them. */
+tenon_u32 model_tcp_room(const struct model_tcp *tcp);
+
+/** So many bytes of what was received are done with. */
+void model_tcp_consumed(struct model_tcp *tcp, tenon_u32 bytes);
+
+/** See tenon_tcp_finish(). @return TENON_OK, TENON_ECLOSED */
+int model_tcp_finish(struct model_tcp *tcp);
+
+/** See tenon_tcp_close(). Of the events, only closed() follows. */
+void model_tcp_close(struct model_tcp *tcp);
+
+/** See tenon_tcp_abort(). Of the events, only closed() follows; in MODEL_UNIFIED before this returns. */
+void model_tcp_abort(struct model_tcp *tcp);
+
+/** See tenon_tcp_set(). @return TENON_OK, TENON_ECLOSED, TENON_EINVAL: there is no such option; what else is wrong is
+ *  counted */
+int model_tcp_set(struct model_tcp *tcp, enum tenon_tcp_option option, tenon_u32 value);
+
+/* ---- buffers ----------------------------------------------------------------------------------------- */
+
+/** Take a reference on a buffer, for instance of a span that has been received. The caller has one himself, or it
+ *  belongs to the event in which this is called. */
+void model_buf_ref(struct model *model, struct tenon_buf *buf);
+
+/** Give one back. The stack does so, later: the bytes are not to be touched from now on. */
+void model_buf_put(struct model *model, struct tenon_buf *buf);
+
+/** A buffer to send from, with one reference, the caller's. It may be written until it is sent the first time.
+ *  Bytes for several models: sharedbuf_view() of ports/common/sharedbuf.h makes a buffer for each.
+ *  @return NULL: no memory */
+struct tenon_buf *model_buf_new(tenon_u32 bytes);
+
+/* ---- handing work to another model ------------------------------------------------------------------- */
+
+/** A way from one model's application to another's, for messages that the other one's thread works on. Made before
+ *  either runs, closed when neither does, before the models. Each direction is a link of its own.
+ *  @param slots  a power of two; 0: 1024
+ *  @return NULL: no memory, or too many */
+struct model_link *model_link_open(struct model *from, struct model *to, unsigned slots);
+void model_link_close(struct model_link *link);
+
+/** Let the other application's thread call fn(to, message), in its next turn. In order; the bytes are copied.
+ *  What a message points to is the receiver's until he hands it back. Buffers and connections of this model
+ *  are not his to use: he names them in his answer.
+ *  @param bytes  0 to MODEL_MESSAGE_MAX
+ *  @return TENON_OK, TENON_EINVAL, TENON_EAGAIN: the link is full, try again in the next turn */
+int model_hand(struct model_link *link, void (*fn)(struct model *to, const void *message), const void *message,
+               unsigned bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

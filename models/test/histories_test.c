@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+/* The same application in all models, step by step in one thread, in any order, with a clock of its own: many
+ * connections of many sizes both ways, aborts at any time, rings that are much too small. Every byte is compared, and
+ * all memory has to come back. And the single rules, one by one. */
+#include <stdlib.h>
+
+#include "history.h"
+
+static char error[300];
+
+/* ---- with a clock of our own, one thread, and turns in any order --------------------------------------- */
+
+static void step_all(struct world *world, struct app *app, struct model *model, unsigned long *random)
+{
+    unsigned idle = 0;
+
+    while (app->closed < app->done_at && idle < 2000000) {
+        int work = 0;
+
+        /* Now and then one of them does nothing for a long time. */
+        for (unsigned n = (unsigned)(unit_random(random) % 64 == 0 ? 40 : unit_random(random) % 3); n > 0; n--) {
+            work |= model_step_stack(model);
+            virtual_us += 20;
+        }
+        for (unsigned n = (unsigned)(unit_random(random) % 64 == 0 ? 40 : unit_random(random) % 3); n > 0; n--)
+            work |= model_step(model);
+        virtual_us += work ? 20 : 200;
+        idle = work ? 0 : idle + 1;
+    }
+    /* The peer hears of the last ones too. */
+    for (unsigned i = 0; i < 2000 && world->ended < world->conf.conns; i++) {
+        (void)model_step_stack(model);
+        (void)model_step(model);
+        virtual_us += 1000;
+    }
+}
+
+static const struct history stepped[] = {
+    { .name = "unified", .kind = MODEL_UNIFIED, .clients = 40, .leave_permille = 2,
+      .world = { .conns = 60, .total_max = 60000, .abort_percent = 10, .delay_us = 100, .loss_ppm = 5000 } },
+    { .name = "unified, slow", .kind = MODEL_UNIFIED, .clients = 20, .slow = 1,
+      .world = { .conns = 40, .total_max = 100000, .abort_percent = 10, .delay_us = 100 } },
+    { .name = "split", .kind = MODEL_SPLIT, .clients = 40, .leave_permille = 2,
+      .world = { .conns = 60, .total_max = 60000, .abort_percent = 10, .delay_us = 100, .loss_ppm = 5000 } },
+    { .name = "split, small rings", .kind = MODEL_SPLIT, .slots = 64, .clients = 60, .leave_permille = 2,
+      .world = { .conns = 100, .total_max = 60000, .abort_percent = 10, .delay_us = 50, .loss_ppm = 2000 } },
+    { .name = "split, small rings, slow", .kind = MODEL_SPLIT, .slots = 64, .clients = 60, .slow = 1,
+      .world = { .conns = 100, .total_max = 100000, .abort_percent = 10, .delay_us = 50 } },
+    { .name = "split, short connections", .kind = MODEL_SPLIT, .slots = 64, .clients = 300, .leave_permille = 20,
+      .world = { .conns = 600, .total_max = 300, .abort_percent = 20, .delay_us = 20, .loss_ppm = 2000 } },
+    { .name = "split, large windows", .kind = MODEL_SPLIT, .slots = 64, .clients = 20, .leave_permille = 1,
+      .world = { .conns = 40, .total_max = 400000, .delay_us = 50, .loss_ppm = 2000, .rcv_buf = 262144 } },
+    { .name = "merge, small rings", .kind = MODEL_MERGE, .slots = 64, .clients = 60, .leave_permille = 2,
+      .world = { .conns = 100, .total_max = 30000, .abort_percent = 10, .delay_us = 50, .loss_ppm = 2000 } },
+};
+
+static void run_stepped(const struct history *given, unsigned long seed)
+{
+    struct history history = *given;
+    unsigned long random = seed * 2654435761UL % 0xFFFFFFFFUL + 1;
+    struct model *model;
+    struct world world;
+    struct app app;
+
+    history.world.seed = seed;
+    history.poll = 1;
+    virtual_us = 0xFFF00000U;    /* it wraps on the way */
+    model = history_begin(&world, &app, &history, 1);
+    step_all(&world, &app, model, &random);
+    CHECK_GOOD(history_judge(&world, &app, model, &history));
+}
+
+UNIT_TEST(stepped_histories)
+{
+    char row[80];
+
+    for (unsigned i = 0; i < sizeof stepped / sizeof *stepped; i++)
+        for (unsigned long seed = 1; seed <= 4; seed++) {
+            snprintf(row, sizeof row, "%s, seed %lu", stepped[i].name, seed);
+            unit_row(row);
+            run_stepped(&stepped[i], seed);
+        }
+}
+
+/* Both rings are full again and again, or the histories above show nothing. */
+UNIT_TEST(small_rings_are_full_both_ways)
+{
+    const struct history history = { .kind = MODEL_SPLIT, .slots = 64, .clients = 60,
+        .world = { .conns = 100, .total_max = 60000, .delay_us = 50, .seed = 11 } };
+    unsigned long random = 5;
+    struct model_stats stats;
+    struct model *model;
+    struct world world;
+    struct app app;
+
+    virtual_us = 0;
+    model = history_begin(&world, &app, &history, 1);
+    step_all(&world, &app, model, &random);
+    model_stats(model, &stats);
+    CHECK(stats.commands_full > 100);
+    CHECK(stats.events_full > 100);
+    CHECK(app.again > 100);
+    CHECK_GOOD(history_judge(&world, &app, model, &history));
+}
+
+/* ---- single rules ---------------------------------------------------------------------------------------- */
+
+struct one {
+    struct model *model;
+    struct model_tcp *tcp;
+    int opened, closed, why;
+    unsigned long received;
+};
+
+static void one_opened(struct model_tcp *tcp, void *arg)
+{
+    ((struct one *)arg)->opened++;
+    CHECK(tcp == ((struct one *)arg)->tcp);
+}
+
+static void one_closed(struct model_tcp *tcp, void *arg, int why)
+{
+    struct one *one = arg;
+
+    (void)tcp;
+    one->closed++;
+    one->why = why;
+}
+
+static const struct model_tcp_events one_events = { .opened = one_opened, .closed = one_closed };
+
+static void step_both(struct model *model, unsigned n)
+{
+    while (n-- > 0) {
+        (void)model_step_stack(model);
+        (void)model_step(model);
+        virtual_us += 100;
+    }
+}
+
+static struct model *open_one(struct world *world, struct one *one, enum model_kind kind)
+{
+    const struct world_conf world_conf = { .delay_us = 10, .total_max = 1 };
+    struct model_conf conf = { .kind = kind, .port = &world->port, .netif = 1, .stepped = 1, .now_us = virtual_now,
+        .slots = 64 };
+
+    memset(one, 0, sizeof *one);
+    world_open(world, &world_conf, virtual_now());
+    conf.stack = world->stack;
+    one->model = model_open(&conf, error, sizeof error);
+    return one->model;
+}
+
+static void close_one(struct world *world, struct one *one)
+{
+    model_close(one->model);
+    world_close(world);
+    CHECK_EQ_I(world->leaks, 0);
+}
+
+static void connect_one(struct one *one, tenon_u16 port)
+{
+    struct tenon_addr to = world_peer();
+
+    to.port = port;
+    CHECK_EQ_I(model_tcp_connect(one->model, &one->tcp, NULL, &to, &one_events, one), TENON_OK);
+}
+
+/* A reference keeps the handle, and nothing else, after the end. */
+static void handle_outlives(enum model_kind kind)
+{
+    const struct tenon_span span = { NULL, 0, 1 };
+    struct world world;
+    struct one one;
+
+    CHECK(open_one(&world, &one, kind) != NULL);
+    connect_one(&one, WORLD_PEER_PORT);
+    model_tcp_ref(one.tcp);
+    step_both(one.model, 50);
+    CHECK_EQ_I(one.opened, 1);
+    model_tcp_abort(one.tcp);
+    step_both(one.model, 5);
+    CHECK_EQ_I(one.closed, 1);
+    CHECK_EQ_I(one.why, TENON_EABORTED);
+    CHECK_EQ_I(model_tcp_write(one.tcp, "x", 1), TENON_ECLOSED);
+    CHECK_EQ_I(model_tcp_send(one.tcp, &span), TENON_ECLOSED);
+    CHECK_EQ_I(model_tcp_finish(one.tcp), TENON_ECLOSED);
+    CHECK_EQ_I(model_tcp_set(one.tcp, TENON_TCP_NODELAY, 1), TENON_ECLOSED);
+    CHECK_EQ_U(model_tcp_room(one.tcp), 0);
+    model_tcp_consumed(one.tcp, 1);
+    model_tcp_close(one.tcp);
+    model_tcp_abort(one.tcp);
+    step_both(one.model, 5);
+    CHECK_EQ_I(one.closed, 1);
+    model_tcp_put(one.tcp);
+    step_both(one.model, 5);
+    close_one(&world, &one);
+}
+
+UNIT_TEST(handle_outlives_connection)
+{
+    handle_outlives(MODEL_UNIFIED);
+    handle_outlives(MODEL_SPLIT);
+}
+
+/* Nobody listens there; and there is no way at all. */
+UNIT_TEST(failed_connect_is_told)
+{
+    struct world world;
+    struct one one;
+
+    for (int kind = MODEL_UNIFIED; kind <= MODEL_MERGE; kind++) {
+        CHECK(open_one(&world, &one, (enum model_kind)kind) != NULL);
+        connect_one(&one, 1234);
+        step_both(one.model, 50);
+        CHECK_EQ_I(one.closed, 1);
+        CHECK_EQ_I(one.why, TENON_EREFUSED);
+        CHECK_EQ_I(one.opened, 0);
+        close_one(&world, &one);
+    }
+}
+
+UNIT_TEST(unreachable_is_told)
+{
+    const struct tenon_addr to = { .ip = tenon_ip4_bytes(192, 0, 2, 1), .port = 7 };
+    struct world world;
+    struct one one;
+
+    CHECK(open_one(&world, &one, MODEL_UNIFIED) != NULL);
+    CHECK_EQ_I(model_tcp_connect(one.model, &one.tcp, NULL, &to, &one_events, &one), TENON_EUNREACH);
+    CHECK_EQ_I(one.closed, 0);
+    close_one(&world, &one);
+    CHECK(open_one(&world, &one, MODEL_SPLIT) != NULL);
+    CHECK_EQ_I(model_tcp_connect(one.model, &one.tcp, NULL, &to, &one_events, &one), TENON_OK);
+    step_both(one.model, 3);
+    CHECK_EQ_I(one.closed, 1);
+    CHECK_EQ_I(one.why, TENON_EUNREACH);
+    close_one(&world, &one);
+}
+
+/* The stack has closed it, and does not yet know that the application has said more. */
+UNIT_TEST(commands_about_what_has_ended_do_nothing)
+{
+    struct tenon_buf *buf = model_buf_new(100);
+    const struct tenon_span span = { buf, 0, 100 };
+    struct world world;
+    struct one one;
+
+    CHECK(open_one(&world, &one, MODEL_SPLIT) != NULL);
+    connect_one(&one, 1234);
+    for (unsigned i = 0; i < 50; i++) {    /* the application sees nothing of it */
+        (void)model_step_stack(one.model);
+        virtual_us += 100;
+    }
+    CHECK_EQ_I(model_tcp_send(one.tcp, &span), TENON_OK);
+    CHECK_EQ_I(model_tcp_write(one.tcp, world_pattern, 500), 500);
+    CHECK_EQ_I(model_tcp_write(one.tcp, world_pattern, 5000), 5000);
+    CHECK_EQ_I(model_tcp_set(one.tcp, TENON_TCP_NODELAY, 1), TENON_OK);
+    CHECK_EQ_I(model_tcp_finish(one.tcp), TENON_OK);
+    model_buf_put(one.model, buf);
+    CHECK_EQ_I(one.closed, 0);
+    step_both(one.model, 5);
+    CHECK_EQ_I(one.closed, 1);
+    close_one(&world, &one);
+}
+
+/* A ring that the stack does not empty: all is refused or waits, and nothing of it is lost. */
+UNIT_TEST(full_ring_refuses_and_tells_later)
+{
+    struct world world;
+    struct one one;
+    unsigned n = 0;
+
+    CHECK(open_one(&world, &one, MODEL_SPLIT) != NULL);
+    connect_one(&one, WORLD_PEER_PORT);
+    step_both(one.model, 50);
+    while (model_tcp_write(one.tcp, "x", 1) == 1)
+        n++;
+    CHECK_EQ_U(n, 64);
+    model_tcp_consumed(one.tcp, 0);
+    CHECK_EQ_I(model_tcp_finish(one.tcp), TENON_OK);    /* not refused */
+    CHECK_EQ_I(model_tcp_write(one.tcp, "x", 1), TENON_ECLOSED);
+    step_both(one.model, 100);
+    CHECK_EQ_I(one.closed, 1);
+    CHECK_EQ_I(one.why, TENON_OK);
+    close_one(&world, &one);
+}
+
+UNIT_TEST(options_that_are_none_are_told_or_counted)
+{
+    struct model_stats stats;
+    struct world world;
+    struct one one;
+
+    for (int kind = MODEL_UNIFIED; kind <= MODEL_SPLIT; kind++) {
+        CHECK(open_one(&world, &one, (enum model_kind)kind) != NULL);
+        connect_one(&one, WORLD_PEER_PORT);
+        step_both(one.model, 50);
+        CHECK_EQ_I(model_tcp_set(one.tcp, TENON_TCP_OPTION_COUNT, 1), TENON_EINVAL);
+        CHECK_EQ_I(model_tcp_set(one.tcp, TENON_TCP_ECN, 77), TENON_OK);
+        step_both(one.model, 3);
+        model_stats(one.model, &stats);
+        CHECK_EQ_U(stats.refused, 1);
+        close_one(&world, &one);
+    }
+}
+
+UNIT_TEST(bad_configurations_are_explained)
+{
+    const struct world_conf world_conf = { .total_max = 1 };
+    struct model_conf conf = { .kind = MODEL_SPLIT, .netif = 1 };
+    struct world world;
+
+    CHECK(model_open(&conf, error, sizeof error) == NULL);
+    CHECK(strstr(error, "port") != NULL);
+    world_open(&world, &world_conf, port_now_us());
+    conf.port = &world.port;
+    conf.stack = world.stack;
+    CHECK(model_open(&conf, error, sizeof error) == NULL);
+    CHECK(strstr(error, "poll mode") != NULL);
+    conf.poll = 1;
+    conf.slots = 100;
+    CHECK(model_open(&conf, error, sizeof error) == NULL);
+    CHECK(strstr(error, "power of two") != NULL);
+    conf.slots = 0;
+    conf.pin = 1;
+    conf.stack_cpu = 100000;
+    CHECK(model_open(&conf, error, sizeof error) == NULL);
+    CHECK(strstr(error, "processor 100000") != NULL);
+    world_close(&world);
+}
+
+int main(void)
+{
+    UNIT_RUN(stepped_histories);
+    UNIT_RUN(small_rings_are_full_both_ways);
+    UNIT_RUN(handle_outlives_connection);
+    UNIT_RUN(failed_connect_is_told);
+    UNIT_RUN(unreachable_is_told);
+    UNIT_RUN(commands_about_what_has_ended_do_nothing);
+    UNIT_RUN(full_ring_refuses_and_tells_later);
+    UNIT_RUN(options_that_are_none_are_told_or_counted);
+    UNIT_RUN(bad_configurations_are_explained);
+    return unit_end();
+}

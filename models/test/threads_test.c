@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* The same application in all models, with real threads and clocks, polling and sleeping. Meant to be run with
+ * ThreadSanitizer too. */
+#include <time.h>
+#include <unistd.h>
+
+#include "history.h"
+
+static char error[300];
+
+/* ---- with threads, in real time ------------------------------------------------------------------------ */
+
+static const struct history threaded[] = {
+    { .name = "unified, poll", .kind = MODEL_UNIFIED, .clients = 40, .leave_permille = 2, .poll = 1,
+      .world = { .conns = 60, .total_max = 40000, .abort_percent = 10, .delay_us = 50 } },
+    { .name = "unified, sleeping", .kind = MODEL_UNIFIED, .clients = 40, .leave_permille = 2,
+      .world = { .conns = 60, .total_max = 40000, .abort_percent = 10, .delay_us = 50, .tick_us = 100 } },
+    { .name = "split, poll", .kind = MODEL_SPLIT, .clients = 40, .leave_permille = 2, .poll = 1,
+      .world = { .conns = 60, .total_max = 40000, .abort_percent = 10, .delay_us = 50 } },
+    { .name = "split, poll, small rings", .kind = MODEL_SPLIT, .slots = 64, .clients = 40, .poll = 1,
+      .world = { .conns = 60, .total_max = 40000, .abort_percent = 10, .delay_us = 50 } },
+    { .name = "split, poll, small rings, slow", .kind = MODEL_SPLIT, .slots = 64, .clients = 40, .poll = 1, .slow = 1,
+      .world = { .conns = 60, .total_max = 40000, .abort_percent = 10, .delay_us = 50 } },
+    { .name = "split, sleeping", .kind = MODEL_SPLIT, .slots = 64, .clients = 40, .leave_permille = 2, .spin_us = 10,
+      .world = { .conns = 60, .total_max = 40000, .abort_percent = 10, .delay_us = 50, .tick_us = 100 } },
+    { .name = "merge, poll", .kind = MODEL_MERGE, .slots = 64, .clients = 40, .leave_permille = 2, .poll = 1,
+      .world = { .conns = 60, .total_max = 40000, .abort_percent = 10, .delay_us = 50 } },
+    { .name = "merge, sleeping", .kind = MODEL_MERGE, .clients = 40, .leave_permille = 2,
+      .world = { .conns = 60, .total_max = 40000, .abort_percent = 10, .delay_us = 50, .tick_us = 100 } },
+};
+
+struct settled_call {
+    struct world *world;
+    int settled;
+};
+
+static void call_settled(struct tenon *stack, void *arg)
+{
+    struct settled_call *call = arg;
+
+    (void)stack;
+    call->settled = call->world->ended == call->world->conf.conns;
+}
+
+/* The peer hears of the last ones too. */
+static void settle(struct world *world, struct model *model)
+{
+    struct settled_call call = { world, 0 };
+
+    for (unsigned i = 0; i < 2000 && !call.settled; i++) {
+        (void)model_step(model);
+        usleep(1000);
+        model_call(model, call_settled, &call);
+    }
+}
+
+static void run_threads(const struct history *given, unsigned long seed)
+{
+    struct history history = *given;
+    struct model *model;
+    struct world world;
+    struct app app;
+
+    history.world.seed = seed;
+    model = history_begin(&world, &app, &history, 0);
+    CHECK_EQ_I(model_run(model), 0);
+    settle(&world, model);
+    CHECK_GOOD(history_judge(&world, &app, model, &history));
+}
+
+UNIT_TEST(threads)
+{
+    for (unsigned i = 0; i < sizeof threaded / sizeof *threaded; i++) {
+        unit_row(threaded[i].name);
+        run_threads(&threaded[i], i + 1);
+    }
+}
+
+/* ---- the end in the middle ------------------------------------------------------------------------------ */
+
+static void end_in_the_middle(const struct history *history, unsigned turns)
+{
+    struct model *model;
+    struct world world;
+    struct app app;
+
+    model = history_begin(&world, &app, history, 0);
+    for (unsigned i = 0; i < turns; i++)
+        (void)model_step(model);
+    model_close(model);
+    app_end(&app);
+    CHECK_EQ_U(app.closed, app.opened + app.begun);
+    CHECK(app.echoes == NULL);
+    CHECK_GOOD(history_rest(&world, &app));
+}
+
+UNIT_TEST(end_with_everything_under_way)
+{
+    for (unsigned i = 0; i < sizeof threaded / sizeof *threaded; i++)
+        for (unsigned turns = 0; turns < 20000; turns = turns * 8 + 1) {
+            unit_row(threaded[i].name);
+            end_in_the_middle(&threaded[i], turns);
+        }
+}
+
+/* ---- sleeping --------------------------------------------------------------------------------------------- */
+
+static uint64_t cpu_us(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static tenon_u32 stop_after(void *arg, tenon_u32 now_us)
+{
+    struct app *app = arg;
+
+    if (app->conf.slow && (tenon_i32)(now_us - app->done_at) >= 0)
+        model_stop(app->model);
+    return app->conf.slow ? 100000 : 1000;
+}
+
+/* A server with open connections on which nothing happens, on a port that has nothing to tell. */
+UNIT_TEST(idle_servers_sleep)
+{
+    for (int kind = MODEL_UNIFIED; kind <= MODEL_MERGE; kind++) {
+        const struct world_conf world_conf = { .total_max = 1, .tick_us = 30000000 };
+        struct model_conf conf = { .kind = (enum model_kind)kind, .netif = 1, .turn = stop_after };
+        struct app_conf app_conf = { .slow = 1 };
+        struct world world;
+        struct app app;
+        uint64_t before;
+
+        world_open(&world, &world_conf, port_now_us());
+        app_open(&app, &app_conf);
+        conf.app = &app;
+        conf.port = &world.port;
+        conf.stack = world.stack;
+        app.model = model_open(&conf, error, sizeof error);
+        app_start(&app, app.model);
+        before = cpu_us();
+        app.done_at = port_now_us() + 1000000;
+        CHECK_EQ_I(model_run(app.model), 0);
+        before = cpu_us() - before;
+        printf("idle for a second, model %d: %lu us of CPU time\n", kind, (unsigned long)before);
+        CHECK(before < 10000);
+        model_close(app.model);
+        app_end(&app);
+        world_close(&world);
+        CHECK_EQ_I(world.leaks, 0);
+    }
+}
+
+int main(void)
+{
+    UNIT_RUN(threads);
+    UNIT_RUN(end_with_everything_under_way);
+    UNIT_RUN(idle_servers_sleep);
+    return unit_end();
+}

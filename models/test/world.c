@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+#include "world.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+enum { MTU = 1500 };
+
+tenon_u8 world_pattern[PATTERN];
+
+unsigned long world_compare(tenon_u32 start, tenon_u32 at, const tenon_u8 *bytes, tenon_u32 n)
+{
+    unsigned long wrong = 0;
+
+    for (tenon_u32 i = 0; i < n; i++)
+        wrong += bytes[i] != world_pattern[(start + at + i) % PATTERN];
+    return wrong;
+}
+
+struct tenon_addr world_peer(void)
+{
+    const struct tenon_addr addr = { .ip = tenon_ip4_bytes(10, 0, 0, 2), .port = WORLD_PEER_PORT };
+
+    return addr;
+}
+
+static unsigned long next_random(struct world *world)
+{
+    world->random = (world->random * 1103515245UL + 12345UL) & 0x7FFFFFFFUL;
+    return world->random >> 8;
+}
+
+/* ---- the peer's clients ------------------------------------------------------------------------------ */
+
+static void peer_begin(struct world *world);
+
+static void peer_send(struct peer_conn *conn)
+{
+    while (conn->sent < conn->total) {
+        const tenon_u32 at = (conn->start + conn->sent) % PATTERN;
+        tenon_u32 n = (tenon_u32)(next_random(conn->world) % 4000) + 1;
+        tenon_i32 taken;
+
+        if (n > conn->total - conn->sent)
+            n = conn->total - conn->sent;
+        if (n > PATTERN - at)
+            n = PATTERN - at;
+        taken = tenon_tcp_write(conn->tcp, world_pattern + at, n);
+        if (taken <= 0)
+            return;
+        conn->sent += (tenon_u32)taken;
+    }
+    if (!conn->finished)
+        (void)tenon_tcp_finish(conn->tcp);
+    conn->finished = 1;
+}
+
+static void peer_opened(struct tenon_tcp *tcp, void *app)
+{
+    (void)tcp;
+    peer_send(app);
+}
+
+static void peer_acked(struct tenon_tcp *tcp, void *app, tenon_u32 bytes)
+{
+    (void)tcp;
+    (void)bytes;
+    peer_send(app);
+}
+
+static void peer_received(struct tenon_tcp *tcp, void *app, const struct tenon_span *spans, unsigned n)
+{
+    struct peer_conn *conn = app;
+
+    for (unsigned i = 0; i < n; i++) {
+        conn->wrong += world_compare(conn->start, conn->received, tenon_span_data(&spans[i]), spans[i].len);
+        conn->received += spans[i].len;
+        conn->world->bytes += spans[i].len;
+        tenon_tcp_consumed(tcp, spans[i].len);
+    }
+    if (conn->abort_at > 0 && conn->received >= conn->abort_at)
+        tenon_tcp_abort(tcp);
+}
+
+static void peer_closed(struct tenon_tcp *tcp, void *app, int why)
+{
+    struct peer_conn *conn = app;
+    struct world *world = conn->world;
+
+    (void)tcp;
+    conn->tcp = NULL;
+    conn->closed = 1;
+    conn->why = why;
+    world->ended++;
+    world->wrong += conn->wrong;
+    world->complete += why == TENON_OK && conn->received == conn->total;
+    world->wrong += why == TENON_OK && conn->received > conn->total;
+    peer_begin(world);
+}
+
+static const struct tenon_tcp_events peer_events = { .opened = peer_opened, .received = peer_received,
+    .acked = peer_acked, .closed = peer_closed };
+
+static void peer_begin(struct world *world)
+{
+    const struct tenon_addr to = { .ip = tenon_ip4_bytes(10, 0, 0, 1), .port = WORLD_PORT };
+    const unsigned most = world->conf.at_once > 0 ? world->conf.at_once : world->conf.conns;
+
+    while (world->running && world->begun < world->conf.conns && world->begun - world->ended < most) {
+        struct peer_conn *conn = &world->conns[world->begun];
+
+        conn->world = world;
+        conn->start = (tenon_u32)next_random(world);
+        conn->total = (tenon_u32)(next_random(world) % world->conf.total_max) + 1;
+        if (next_random(world) % 100 < world->conf.abort_percent)
+            conn->abort_at = (tenon_u32)(next_random(world) % conn->total) + 1;
+        if (tenon_tcp_connect(wire_host_stack(world->peer), &conn->tcp, NULL, &to, &peer_events, conn) != TENON_OK)
+            return;
+        world->begun++;
+    }
+    wire_wake(world->peer);
+}
+
+/* ---- the peer's echo --------------------------------------------------------------------------------- */
+
+static void echo_received(struct tenon_tcp *tcp, void *app, const struct tenon_span *spans, unsigned n)
+{
+    (void)app;
+    for (unsigned i = 0; i < n; i++)
+        if (tenon_tcp_send(tcp, &spans[i]) != TENON_OK) {
+            tenon_tcp_abort(tcp);
+            return;
+        }
+}
+
+static void echo_acked(struct tenon_tcp *tcp, void *app, tenon_u32 bytes)
+{
+    (void)app;
+    tenon_tcp_consumed(tcp, bytes);
+}
+
+static void echo_closed(struct tenon_tcp *tcp, void *app, int why)
+{
+    (void)tcp;
+    (void)why;
+    ((struct world *)app)->echoed_ended++;
+}
+
+static const struct tenon_tcp_events echo_events = { .received = echo_received, .acked = echo_acked,
+    .closed = echo_closed };
+
+/* ---- the port ---------------------------------------------------------------------------------------- */
+
+static void guest_input(void *guest, unsigned netif, const struct tenon_frame *frames, unsigned n, tenon_u32 now_us)
+{
+    struct world *world = guest;
+
+    (void)now_us;
+    world->frames += (int)n;
+    if (world->stack != NULL)
+        (void)tenon_input(world->stack, netif, frames, n, world->now_us);
+}
+
+static tenon_u32 guest_poll(void *guest, tenon_u32 now_us)
+{
+    (void)guest;
+    (void)now_us;
+    return 1800000000UL;
+}
+
+static int world_receive(struct port *port, struct tenon *stack, unsigned netif, tenon_u32 now_us)
+{
+    struct world *world = (struct world *)port;
+    uint64_t ticks;
+
+    (void)netif;
+    if (world->fd >= 0)
+        (void)!read(world->fd, &ticks, sizeof ticks);
+    if (!world->running) {
+        world->running = 1;
+        world->last_us = now_us;
+        peer_begin(world);
+    }
+    world->stack = stack;
+    world->now_us = now_us;
+    world->frames = 0;
+    wire_run(world->wire, wire_now(world->wire) + (tenon_u32)(now_us - world->last_us));
+    world->last_us = now_us;
+    return world->frames;
+}
+
+static int world_fd(const struct port *port)
+{
+    return ((const struct world *)port)->fd;
+}
+
+static const struct port_type world_type = { .kind = "world", .fd = world_fd, .receive = world_receive };
+
+/* ---- the world --------------------------------------------------------------------------------------- */
+
+static void *get(void *arg, size_t bytes)
+{
+    (void)arg;
+    return malloc(bytes);
+}
+
+static void put(void *arg, void *mem, size_t bytes)
+{
+    (void)arg;
+    (void)bytes;
+    free(mem);
+}
+
+static const struct tenon_netif_conf netif_conf = { .mac = { 2, 0, 0, 0, 0, 1 }, .mtu = MTU,
+    .caps = TENON_CAP_TX_CSUM, .flags = TENON_NETIF_NO_DAD | TENON_NETIF_NO_IP6 };
+
+static void stack_conf(const struct world *world, struct tenon_conf *conf)
+{
+    tenon_conf_default(conf);
+    conf->tcp_rcv_buf = conf->tcp_snd_buf = world->conf.rcv_buf > 0 ? world->conf.rcv_buf : 65536;
+    conf->tcp_msl_ms = 10;
+}
+
+static void open_peer(struct world *world, const struct wire_end_conf *end)
+{
+    const struct wire_host_conf host_conf = { .seed = world->conf.seed + 2, .poison = 1 };
+    const struct tenon_ip ip = tenon_ip4_bytes(10, 0, 0, 2);
+    const struct tenon_addr any = { .port = WORLD_PEER_PORT };
+    struct tenon_tcp_listener *listener;
+    struct wire_end_conf end_conf = *end;
+    struct tenon_conf conf;
+
+    stack_conf(world, &conf);
+    end_conf.netif.mac[5] = 2;
+    world->peer = wire_host_open(world->wire, &host_conf, &conf);
+    if (world->peer == NULL || wire_end_open(world->peer, &end_conf) == NULL
+        || tenon_addr_add(wire_host_stack(world->peer), 1, &ip, 24) != TENON_OK
+        || tenon_tcp_listen(wire_host_stack(world->peer), &listener, &any, &echo_events, world, 1024) != TENON_OK)
+        abort();
+}
+
+static int open_ticks(unsigned us)
+{
+    const struct timespec time = { .tv_sec = us / 1000000, .tv_nsec = (long)(us % 1000000) * 1000 };
+    const struct itimerspec ticks = { time, time };
+    int fd = us > 0 ? timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC) : -1;
+
+    if (fd >= 0)
+        (void)timerfd_settime(fd, 0, &ticks, NULL);
+    return fd;
+}
+
+void world_open(struct world *world, const struct world_conf *conf, tenon_u32 now_us)
+{
+    const struct wire_conf wire_conf = { .memory = { get, put, NULL }, .seed = conf->seed };
+    const struct wire_host_conf host_conf = { .seed = conf->seed + 1, .poison = 1 };
+    const struct wire_guest guest = { guest_input, guest_poll, world };
+    const struct wire_end_conf end = { .netif = netif_conf, .trust = 1,
+        .out = { .delay_us = conf->delay_us, .loss_ppm = conf->loss_ppm } };
+    const struct tenon_ip ip = tenon_ip4_bytes(10, 0, 0, 1);
+    struct tenon_conf tenon_conf;
+
+    memset(world, 0, sizeof *world);
+    for (tenon_u32 i = 0; i < PATTERN; i++)
+        world_pattern[i] = (tenon_u8)(i * 2654435761U >> 24);
+    world->port.type = &world_type;
+    world->conf = *conf;
+    world->fd = open_ticks(conf->tick_us);
+    world->random = conf->seed * 7919 + 1;
+    world->conns = calloc(conf->conns + 1, sizeof *world->conns);
+    world->wire = wire_open(&wire_conf);
+    world->host = wire_host_open_guest(world->wire, &host_conf, &guest);
+    stack_conf(world, &tenon_conf);
+    world->stack = tenon_init(malloc(tenon_mem_size(&tenon_conf)), &tenon_conf, wire_host_ops(), world->host);
+    if (world->conns == NULL || world->stack == NULL || wire_end_open_at(world->host, &end, 1) == NULL
+        || tenon_netif_add(world->stack, &end.netif) != 1 || tenon_addr_add(world->stack, 1, &ip, 24) != TENON_OK)
+        abort();
+    (void)tenon_poll(world->stack, now_us);
+    open_peer(world, &end);
+}
+
+void world_close(struct world *world)
+{
+    struct wire_host_stats stats;
+    struct tenon *stack = world->stack;
+
+    world->running = 0;
+    wire_run(world->wire, wire_now(world->wire) + 1000000);    /* what the instance said last arrives */
+    world->stack = NULL;
+    tenon_fini(stack);
+    free(stack);
+    wire_host_fini(world->peer);
+    wire_run(world->wire, wire_now(world->wire) + 10000000);
+    wire_host_stats(world->host, &stats);
+    world->leaks = (int)(stats.mem_blocks + stats.bufs + stats.rx_bufs + stats.mem_wrong);
+    wire_host_close(world->host);
+    wire_host_close(world->peer);
+    wire_close(world->wire);
+    if (world->fd >= 0)
+        close(world->fd);
+    free(world->conns);
+}

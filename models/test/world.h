@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* A port over ports/wire, with a peer at the other end: another instance, whose application opens connections,
+ * sends what everybody knows, and compares what comes back; and which echoes what others send. Wire and peer live in
+ * the thread that asks the port for packets. */
+#ifndef TENON_MODELS_TEST_WORLD_H
+#define TENON_MODELS_TEST_WORLD_H
+
+#include "ports/common/port.h"
+#include "ports/wire/wire.h"
+
+enum { WORLD_PORT = 7, WORLD_PEER_PORT = 9, PATTERN = 65536, WORLD_CONNS_MAX = 4096 };
+
+/* What is sent: byte i of a connection that begins at `start` is world_pattern[(start + i) % PATTERN]. */
+extern tenon_u8 world_pattern[PATTERN];
+
+/* @return how many differ */
+unsigned long world_compare(tenon_u32 start, tenon_u32 at, const tenon_u8 *bytes, tenon_u32 n);
+
+/* A connection of the peer's. */
+struct peer_conn {
+    struct world *world;
+    struct tenon_tcp *tcp;
+    tenon_u32 start, total, sent, received, abort_at;    /* abort_at: after so many bytes; 0: never */
+    unsigned long wrong;
+    int closed, why, finished;
+};
+
+struct world_conf {
+    unsigned conns;           /* that the peer opens */
+    tenon_u32 total_max;      /* each sends up to so many bytes */
+    unsigned abort_percent;   /* of them are aborted by the peer */
+    uint32_t loss_ppm, delay_us;
+    unsigned at_once;         /* connections; 0: all */
+    unsigned long seed;
+    unsigned tick_us;         /* the port has a descriptor, which is ready so often; 0: it has none */
+    tenon_u32 rcv_buf;        /* and send buffer; 0: 65536 */
+};
+
+struct world {
+    struct port port;         /* first */
+    struct world_conf conf;
+    struct wire *wire;
+    struct wire_host *host, *peer;
+    struct tenon *stack;      /* the one under test */
+    struct peer_conn *conns;
+    unsigned begun, ended, complete, echoed_ended;
+    unsigned long wrong, bytes, random;
+    tenon_u32 last_us;
+    int running, frames, leaks, fd;
+    tenon_u32 now_us;
+};
+
+void world_open(struct world *world, const struct world_conf *conf, tenon_u32 now_us);
+void world_close(struct world *world);    /* after it, world->leaks is what was not given back */
+
+/* The address of the peer's echo, for connections of the application under test. */
+struct tenon_addr world_peer(void);
+
+#endif
