@@ -193,6 +193,9 @@ static inline void model_relax(void)
 #endif
 }
 
+/* model.c */
+void model_pin_stack(const struct model *model);    /* the calling thread is the stack's */
+
 /* app.c: what comes up, and the writing of what goes down */
 int app_turn(struct model *model);
 int app_blocked(const struct model *model);    /* something waits for room in the ring */

@@ -137,6 +137,7 @@ static void stack_loop(struct model *model)
 
 void *loop_stack_thread(void *model)
 {
+    model_pin_stack(model);
     stack_loop(model);
     return NULL;
 }

@@ -19,6 +19,18 @@ tenon_u32 model_now_us(const struct model *model)
 
 /* ---- opening ---------------------------------------------------------------------------------------- */
 
+static int check_cpu(int cpu, char *error, size_t size)
+{
+    cpu_set_t allowed;
+
+    CPU_ZERO(&allowed);
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0 && cpu >= 0 && cpu < CPU_SETSIZE &&
+        CPU_ISSET((unsigned)cpu, &allowed))
+        return 0;
+    port_explain(error, size, "cannot run on processor %d: there is none of that number for this program", cpu);
+    return -1;
+}
+
 static int check_conf(const struct model_conf *conf, char *error, size_t size)
 {
     if (conf->port == NULL || conf->stack == NULL) {
@@ -34,6 +46,9 @@ static int check_conf(const struct model_conf *conf, char *error, size_t size)
                      MODEL_SLOTS_MAX, conf->slots);
         return -1;
     }
+    if (conf->pin && (check_cpu(conf->app_cpu, error, size) != 0
+                      || (conf->kind == MODEL_SPLIT && check_cpu(conf->stack_cpu, error, size) != 0)))
+        return -1;
     if (!conf->poll && !conf->stepped && port_fd(conf->port) < 0) {
         port_explain(error, size, "this kind of port cannot tell when it has packets, so nobody can sleep until then: "
                                   "ask for poll mode");
@@ -42,18 +57,20 @@ static int check_conf(const struct model_conf *conf, char *error, size_t size)
     return 0;
 }
 
-static int pin(pthread_t thread, int cpu, char *error, size_t size)
+/* The calling thread. When it is not allowed any more, the system chooses. */
+static void pin(int cpu)
 {
     cpu_set_t set;
-    int failed;
 
     CPU_ZERO(&set);
-    if (cpu >= 0 && cpu < CPU_SETSIZE)
-        CPU_SET((unsigned)cpu, &set);
-    failed = pthread_setaffinity_np(thread, sizeof set, &set);
-    if (failed != 0)
-        port_explain(error, size, "cannot run on processor %d: %s", cpu, strerror(failed));
-    return failed != 0 ? -1 : 0;
+    CPU_SET((unsigned)cpu, &set);
+    (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+void model_pin_stack(const struct model *model)
+{
+    if (model->conf.pin)
+        pin(model->conf.kind == MODEL_MERGE ? model->conf.app_cpu : model->conf.stack_cpu);
 }
 
 static int open_rings(struct model *model)
@@ -94,25 +111,14 @@ static struct model *new_model(const struct model_conf *conf)
 
 static int start(struct model *model, char *error, size_t size)
 {
-    const struct model_conf *conf = &model->conf;
-    const int stack_cpu = conf->kind == MODEL_MERGE ? conf->app_cpu : conf->stack_cpu;
     int failed;
 
-    if (conf->pin && pin(pthread_self(), conf->app_cpu, error, size) != 0)
-        return -1;
-    if (model->direct || conf->stepped)
+    if (model->direct || model->conf.stepped)
         return 0;
     failed = pthread_create(&model->thread, NULL, loop_stack_thread, model);
-    if (failed != 0) {
+    if (failed != 0)
         port_explain(error, size, "cannot start a thread: %s", strerror(failed));
-        return -1;
-    }
-    if (!conf->pin || pin(model->thread, stack_cpu, error, size) == 0)
-        return 0;
-    app_must(model)->kind = COMMAND_END;
-    app_send(model, 0);
-    pthread_join(model->thread, NULL);
-    return -1;
+    return failed != 0 ? -1 : 0;
 }
 
 struct model *model_open(const struct model_conf *conf, char *error, size_t error_size)
@@ -232,6 +238,8 @@ int model_run(struct model *model)
     tenon_u32 idle_since = 0;
     unsigned idle = 0;
 
+    if (conf->pin)
+        pin(conf->app_cpu);
     while (!atomic_load_explicit(&model->stop, memory_order_relaxed)) {
         if (model_step(model)) {
             idle = 0;

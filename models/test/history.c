@@ -34,15 +34,6 @@ struct model *history_begin(struct world *world, struct app *app, const struct h
     return model;
 }
 
-static unsigned peer_aborts(const struct world *world)
-{
-    unsigned n = 0;
-
-    for (unsigned i = 0; i < world->begun; i++)
-        n += world->conns[i].abort_at > 0;
-    return n;
-}
-
 const char *history_rest(struct world *world, const struct app *app)
 {
     world_close(world);
@@ -68,7 +59,7 @@ const char *history_judge(struct world *world, struct app *app, struct model *mo
         return "not all connections have ended";
     if (app->clients_closed != history->clients || app->clients_good + app->clients_left < history->clients)
         return "a connection that the application opened is not complete";
-    if (world->complete + app->left + peer_aborts(world) < history->world.conns)
+    if (world->complete + app->left + world->aborting < history->world.conns)
         return "a connection that the peer opened is not complete";
     return stats.connections != 0 ? "handles are left" : NULL;
 }

@@ -116,6 +116,7 @@ static void peer_begin(struct world *world)
         conn->total = (tenon_u32)(next_random(world) % world->conf.total_max) + 1;
         if (next_random(world) % 100 < world->conf.abort_percent)
             conn->abort_at = (tenon_u32)(next_random(world) % conn->total) + 1;
+        world->aborting += conn->abort_at > 0;
         if (tenon_tcp_connect(wire_host_stack(world->peer), &conn->tcp, NULL, &to, &peer_events, conn) != TENON_OK)
             return;
         world->begun++;

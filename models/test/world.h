@@ -43,7 +43,7 @@ struct world {
     struct wire_host *host, *peer;
     struct tenon *stack;      /* the one under test */
     struct peer_conn *conns;
-    unsigned begun, ended, complete, echoed_ended;
+    unsigned begun, ended, complete, aborting, echoed_ended;
     unsigned long wrong, bytes, random;
     tenon_u32 last_us;
     int running, frames, leaks, fd;
