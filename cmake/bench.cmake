@@ -7,3 +7,13 @@ target_include_directories(tenon-paths PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(tenon-paths PRIVATE ${TENON_PORT_TARGETS} tenon m)
 tenon_host_flags(tenon-paths)
 set_target_properties(tenon-paths PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+
+# tenon-models: a ping-pong server in one core assignment.
+if(TARGET tenon_models)
+    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/models/*.c)
+    add_executable(tenon-models ${sources} ${PROJECT_SOURCE_DIR}/bench/speed/wire.c)
+    target_include_directories(tenon-models PRIVATE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(tenon-models PRIVATE tenon_models ${TENON_PORT_TARGETS} tenon Threads::Threads)
+    tenon_host_flags(tenon-models)
+    set_target_properties(tenon-models PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+endif()

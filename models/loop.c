@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { FULL_WAIT_US = 1000, DEFER_WAIT_US = 1000, END_POLLS = 100, YIELD_TURNS = 64 };
+enum { FULL_WAIT_US = 1000, DEFER_WAIT_US = 1000, END_POLLS = 100, YIELD_TURNS = 64, GIVE_WAY_US = 1000 };
 
 int loop_poll(struct model *model, tenon_u32 now)
 {
@@ -108,7 +108,28 @@ static void stack_sleep(struct model *model)
                     (short)(stack->full ? POLLIN | POLLOUT : POLLIN), wait);
 }
 
-/* In MODEL_MERGE the application gets the processor as soon as there is something for it. */
+/* MODEL_MERGE: as long as the application has events to work on, the processor is its. It rings when it gives their
+ * slots back. */
+static void stack_give_way(struct model *model)
+{
+    model_bell_prepare(&model->stack_bell, MODEL_ASLEEP_FOR_ROOM);
+    if (model_ring_waiting_now(&model->commands) || !model_ring_untaken_now(&model->events)) {
+        model_bell_cancel(&model->stack_bell);
+        return;
+    }
+    model->stack.stats.stack_slept++;
+    model_bell_wait(&model->stack_bell, -1, 0, GIVE_WAY_US);
+}
+
+/* Nothing to do. Who polls on a processor of its own does not give it away. */
+static void stack_idle(struct model *model, unsigned idle)
+{
+    if (model->conf.poll && !model->conf.pin && idle % YIELD_TURNS == 0)
+        sched_yield();
+    else
+        model_relax();
+}
+
 static void stack_loop(struct model *model)
 {
     const int merge = model->conf.kind == MODEL_MERGE;
@@ -116,22 +137,20 @@ static void stack_loop(struct model *model)
     unsigned idle = 0;
 
     while (!model->stack.ended) {
-        const unsigned long batches = model->stack.stats.event_batches;
+        const int work = stack_turn(model);
 
-        if (stack_turn(model)) {
+        if (merge && model_ring_untaken_now(&model->events))
+            stack_give_way(model);
+        if (work) {
             idle = 0;
-            if (merge && model->stack.stats.event_batches != batches)
-                sched_yield();
             continue;
         }
         if (idle++ == 0)
             idle_since = model_now_us(model);
         if (!model->conf.poll && (merge || model_now_us(model) - idle_since >= model->conf.spin_us))
             stack_sleep(model);
-        else if (merge || idle % YIELD_TURNS == 0)
-            sched_yield();
         else
-            model_relax();
+            stack_idle(model, idle);
     }
 }
 

@@ -133,8 +133,8 @@ struct model *model_open(const struct model_conf *conf, char *error, size_t erro
     if (check_conf(&whole, error, error_size) != 0)
         return NULL;
     model = new_model(&whole);
-    if (model == NULL || open_rings(model) != 0
-        || model_bell_open(&model->app_bell, model->direct) != 0 || model_bell_open(&model->stack_bell, 1) != 0) {
+    if (model == NULL || open_rings(model) != 0 || model_bell_open(&model->app_bell, model->direct) != 0 ||
+        model_bell_open(&model->stack_bell, !whole.poll) != 0) {
         port_explain(error, error_size, "cannot make the rings: %s", strerror(errno));
         if (model != NULL)
             free_model(model);
@@ -251,7 +251,7 @@ int model_run(struct model *model)
             idle_since = model_now_us(model);
         if (conf->kind == MODEL_MERGE || (!conf->poll && model_now_us(model) - idle_since >= conf->spin_us))
             app_sleep(model);
-        else if (idle % YIELD_TURNS == 0)
+        else if (!conf->pin && idle % YIELD_TURNS == 0)
             sched_yield();
         else
             model_relax();

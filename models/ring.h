@@ -93,6 +93,12 @@ static inline int model_ring_room_now(const struct model_ring *ring, uint32_t n)
     return ring->mask + 1 - (ring->head - atomic_load_explicit(&ring->given, memory_order_seq_cst)) >= n;
 }
 
+/** Is there something published that has not been given back? For the writer. */
+static inline int model_ring_untaken_now(const struct model_ring *ring)
+{
+    return ring->head != atomic_load_explicit(&ring->given, memory_order_seq_cst);
+}
+
 /* ---- the reader's --------------------------------------------------------------------------------- */
 
 /** How many slots can be taken. */

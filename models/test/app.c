@@ -317,13 +317,14 @@ void app_open(struct app *app, const struct app_conf *conf)
     sharedbuf_put(shared);
 }
 
-void app_start(struct app *app, struct model *model)
+void app_start(struct app *app, struct model *model, struct world *world)
 {
     const struct tenon_addr at = { .port = WORLD_PORT };
 
     app->model = model;
     if (model_listen(model, &app->listener, &at, &echo_listener_events, app, 1024) != TENON_OK)
         abort();
+    atomic_store(&world->go, 1);
 }
 
 void app_end(struct app *app)

@@ -27,7 +27,7 @@ struct app {
 };
 
 void app_open(struct app *app, const struct app_conf *conf);
-void app_start(struct app *app, struct model *model);     /* listens */
+void app_start(struct app *app, struct model *model, struct world *world);    /* listens */
 void app_end(struct app *app);
 tenon_u32 app_turn_hook(void *app, tenon_u32 now_us);      /* for model_conf.turn */
 

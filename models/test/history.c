@@ -30,7 +30,7 @@ struct model *history_begin(struct world *world, struct app *app, const struct h
         fprintf(stderr, "%s\n", error);
         abort();
     }
-    app_start(app, model);
+    app_start(app, model, world);
     return model;
 }
 

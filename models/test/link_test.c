@@ -303,6 +303,7 @@ static void node_open(struct node *node, enum model_kind kind, const struct worl
     if (!CHECK(node->model != NULL)
         || model_listen(node->model, &node->listener, &at, &node_listener_events, node, 1024) != TENON_OK)
         abort();
+    atomic_store(&node->world.go, 1);
 }
 
 static void run_nodes(const enum model_kind kinds[MODELS], const struct world_conf *world_conf)

@@ -139,7 +139,7 @@ UNIT_TEST(idle_servers_sleep)
         conf.port = &world.port;
         conf.stack = world.stack;
         app.model = model_open(&conf, error, sizeof error);
-        app_start(&app, app.model);
+        app_start(&app, app.model, &world);
         before = cpu_us();
         app.done_at = port_now_us() + 1000000;
         CHECK_EQ_I(model_run(app.model), 0);

@@ -179,9 +179,8 @@ static int world_receive(struct port *port, struct tenon *stack, unsigned netif,
     (void)netif;
     if (world->fd >= 0)
         (void)!read(world->fd, &ticks, sizeof ticks);
-    if (!world->running) {
+    if (!world->running && atomic_load(&world->go)) {
         world->running = 1;
-        world->last_us = now_us;
         peer_begin(world);
     }
     world->stack = stack;
@@ -264,9 +263,10 @@ void world_open(struct world *world, const struct world_conf *conf, tenon_u32 no
     struct tenon_conf tenon_conf;
 
     memset(world, 0, sizeof *world);
-    for (tenon_u32 i = 0; i < PATTERN; i++)
+    for (tenon_u32 i = 0; i < PATTERN && world_pattern[1] == 0; i++)    /* once: others may be at work with it */
         world_pattern[i] = (tenon_u8)(i * 2654435761U >> 24);
     world->port.type = &world_type;
+    world->last_us = now_us;
     world->conf = *conf;
     world->fd = open_ticks(conf->tick_us);
     world->random = conf->seed * 7919 + 1;

@@ -5,6 +5,8 @@
 #ifndef TENON_MODELS_TEST_WORLD_H
 #define TENON_MODELS_TEST_WORLD_H
 
+#include <stdatomic.h>
+
 #include "ports/common/port.h"
 #include "ports/wire/wire.h"
 
@@ -46,6 +48,7 @@ struct world {
     unsigned begun, ended, complete, aborting, echoed_ended;
     unsigned long wrong, bytes, random;
     tenon_u32 last_us;
+    atomic_int go;            /* somebody listens: the peer may begin */
     int running, frames, leaks, fd;
     tenon_u32 now_us;
 };
