@@ -8,8 +8,8 @@
 enum { ETH = 14, IP4 = 20, TCP = 20, HEAD = ETH + IP4 + TCP, FIRST_PORT = 10000, BUF_BYTES = 2048, OPENING = 64 };
 enum { FIN = 1, SYN = 2, RST = 4, PSH = 8, ACK = 16 };
 
-/* Longer between two looks at the clock than any turn takes: another process had the processor. That time does not
- * count, as nobody was there to be asked. */
+/* Another program had the processor: nobody was there to be asked, or to answer, for longer than any turn takes. That
+ * time does not count, and what was under way is not among the samples. */
 enum { PAUSE_NS = 300000 };
 
 uint64_t peer_clock_ns(void)
@@ -20,16 +20,32 @@ uint64_t peer_clock_ns(void)
     return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
 }
 
+static void leave_out(struct peer *peer, uint64_t since)
+{
+    peer->paused += peer->last - since;
+    peer->pauses++;
+    peer->progress = peer->last;
+}
+
 static void look_at_clock(struct peer *peer)
 {
-    const uint64_t now = peer_clock_ns();
+    const uint64_t before = peer->last;
 
-    if (now - peer->last > PAUSE_NS) {
-        peer->paused += now - peer->last;
-        peer->pauses++;
-    }
-    peer->last = now;
-    peer->now = now - peer->paused;
+    peer->last = peer_clock_ns();
+    if (peer->last - before > PAUSE_NS)
+        leave_out(peer, peer->nready < peer->open ? peer->progress : before);
+    if (peer->nready == peer->open)
+        peer->progress = peer->last;    /* nothing is under way */
+    peer->now = peer->last - peer->paused;
+}
+
+/* An answer is there. */
+static void look_at_progress(struct peer *peer)
+{
+    if (peer->last - peer->progress > PAUSE_NS)
+        leave_out(peer, peer->progress);
+    peer->progress = peer->last;
+    peer->now = peer->last - peer->paused;
 }
 
 /* ---- frames ------------------------------------------------------------------------------------------- */
@@ -124,6 +140,7 @@ static void offer(struct peer *peer)
         peer->nready--;
         peer->sent++;
         conn->due = due;
+        conn->pauses = peer->pauses;
         conn->left = (uint16_t)peer->conf.message;
         send_segment(peer, conn, PSH | ACK, peer->conf.message);
     }
@@ -148,9 +165,10 @@ static void open_some(struct peer *peer)
 
 static void answered(struct peer *peer, struct peer_conn *conn)
 {
+    look_at_progress(peer);
     if (peer->now >= peer->from && peer->now < peer->until) {
         peer->answered++;
-        if (peer->nsamples < PEER_SAMPLES)
+        if (peer->nsamples < PEER_SAMPLES && conn->pauses == peer->pauses)
             peer->samples[peer->nsamples++] = (uint32_t)(peer->now - conn->due);
         peer->ends[(peer->now - peer->from) * PEER_SLICES / peer->conf.measure_ns] = peer->nsamples;
     }
@@ -261,7 +279,7 @@ void peer_open(struct peer *peer, const struct peer_conf *conf)
     if (peer->samples == NULL)
         abort();
     memset(peer->samples, 1, PEER_SAMPLES * sizeof *peer->samples);    /* its pages are there */
-    peer->last = peer_clock_ns();
+    peer->last = peer->progress = peer_clock_ns();
 }
 
 void peer_close(struct peer *peer)

@@ -17,6 +17,7 @@ struct peer_conn {
     uint16_t left;           /* bytes of the answer that have not come */
     uint8_t open;
     uint64_t due;            /* when the request was to be sent */
+    uint64_t pauses;         /* that there had been by then */
 };
 
 struct peer_conf {
@@ -36,7 +37,7 @@ struct peer {
     unsigned begun, open, burst;
     struct tenon_frame frames[PORT_BURST];
     struct speed_packet *packets[PORT_BURST];
-    uint64_t now, paused, last, pauses, begin, from, until, sent, answered, wrong;
+    uint64_t now, paused, last, progress, pauses, begin, from, until, sent, answered, wrong;
     int over;
     uint32_t *samples;       /* ns, of those answered between `from` and `until` */
     uint64_t nsamples, ends[PEER_SLICES];    /* and how many there were at the end of each slice of the time */
