@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* One application in four core assignments: a service on port 7 that sends back what comes in capital letters.
+ *
+ *     models unified INTERFACE ADDRESS/BITS    application and stack in one thread
+ *     models split INTERFACE ADDRESS/BITS      in two threads
+ *     models merge INTERFACE ADDRESS/BITS      in two threads on one processor
+ *     models handed INTERFACE ADDRESS/BITS     two instances, one for each queue of the interface; what comes to one is
+ *                                              turned into capitals by the other one's thread
+ *
+ * INTERFACE is a TAP interface (ip tuntap add dev tap0 mode tap; for handed with multi_queue), which is up and has
+ * another address of the same network. It sleeps when there is nothing to do, and ends with Ctrl-C. */
+#include "models/model.h"
+#include "ports/tap/tap.h"
+
+#include <ctype.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <net/if.h>
+
+enum { SERVERS_MAX = 2, PORT = 7, PIECE = 32 };
+
+struct server {
+    struct port *port;
+    struct tenon *stack;
+    struct model *model;
+    struct model_link *there;    /* to the other one; NULL: we do the work */
+    pthread_t thread;
+};
+
+static struct server servers[SERVERS_MAX];
+static unsigned nservers = 1;
+static enum model_kind kind;
+
+static void fail(const char *what)
+{
+    fprintf(stderr, "models: %s\n", what);
+    exit(1);
+}
+
+/* ---- the application: knows nothing of threads ------------------------------------------------------- */
+
+static void make_capitals(unsigned char *bytes, unsigned n)
+{
+    while (n-- > 0)
+        bytes[n] = (unsigned char)toupper(bytes[n]);
+}
+
+/* The client waits for its answer before it asks again; one that does not, and fills the queue, is reset. */
+static void answer(struct model_tcp *tcp, const unsigned char *bytes, unsigned n)
+{
+    if (model_tcp_write(tcp, bytes, n) == (tenon_i32)n)
+        model_tcp_consumed(tcp, n);
+    else
+        model_tcp_abort(tcp);
+}
+
+struct work {
+    struct model_link *back;
+    struct model_tcp *tcp;    /* a name there, a connection here */
+    unsigned n;
+    unsigned char bytes[PIECE];
+};
+
+/* In our thread again. The connection may have ended meanwhile: the reference keeps its handle. */
+static void work_done(struct model *here, const void *message)
+{
+    const struct work *work = message;
+
+    (void)here;
+    answer(work->tcp, work->bytes, work->n);
+    model_tcp_put(work->tcp);
+}
+
+/* In the other one's thread. */
+static void do_work(struct model *there, const void *message)
+{
+    struct work work = *(const struct work *)message;
+
+    (void)there;
+    make_capitals(work.bytes, work.n);
+    if (model_hand(work.back, work_done, &work, sizeof work) != TENON_OK)
+        fail("a link is full");    /* not with a request at a time from each connection */
+}
+
+static void hand(struct server *server, struct model_tcp *tcp, const unsigned char *bytes, unsigned n)
+{
+    struct work work = { .back = servers[server == servers].there, .tcp = tcp, .n = n };
+
+    memcpy(work.bytes, bytes, n);
+    if (model_hand(server->there, do_work, &work, sizeof work) == TENON_OK)
+        model_tcp_ref(tcp);
+    else
+        model_tcp_abort(tcp);
+}
+
+static void on_received(struct model_tcp *tcp, void *app, const struct tenon_span *spans, unsigned nspans)
+{
+    struct server *server = app;
+
+    for (unsigned i = 0; i < nspans; i++)
+        for (tenon_u32 at = 0; at < spans[i].len; at += PIECE) {
+            const unsigned n = spans[i].len - at < PIECE ? spans[i].len - at : PIECE;
+            unsigned char bytes[PIECE];
+
+            memcpy(bytes, tenon_span_data(&spans[i]) + at, n);
+            if (server->there != NULL) {
+                hand(server, tcp, bytes, n);
+                continue;
+            }
+            make_capitals(bytes, n);
+            answer(tcp, bytes, n);
+        }
+}
+
+static const struct model_tcp_events events = { .received = on_received };
+
+/* ---- the assignment ----------------------------------------------------------------------------------- */
+
+/* The kernel is the only neighbour: nobody has to ask, and get the answer at the wrong queue. */
+static void set_neighbour(struct tenon *stack, const char *interface)
+{
+    struct ifreq request = { 0 };
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    struct tenon_ip kernel;
+    tenon_u8 mac[6], ip[4];
+
+    snprintf(request.ifr_name, sizeof request.ifr_name, "%s", interface);
+    if (ioctl(fd, SIOCGIFHWADDR, &request) != 0)
+        fail("there is no such interface");
+    memcpy(mac, request.ifr_hwaddr.sa_data, 6);
+    if (ioctl(fd, SIOCGIFADDR, &request) != 0)
+        fail("the interface has no IPv4 address");
+    close(fd);
+    memcpy(ip, request.ifr_addr.sa_data + 2, 4);
+    kernel = tenon_ip4_bytes(ip[0], ip[1], ip[2], ip[3]);
+    if (tenon_neighbour_set(stack, 1, &kernel, mac) != TENON_OK)
+        fail("no neighbour");
+}
+
+static void server_open(struct server *server, const char *interface, const struct tenon_ip *ip, unsigned bits)
+{
+    const struct port_conf port_conf = { .name = interface, .offload = 1, .queues = nservers,
+        .queue = (unsigned)(server - servers) };
+    const struct tenon_addr at = { .port = PORT };
+    struct model_listener *listener;
+    struct tenon_netif_conf netif;
+    struct model_conf conf = { .kind = kind, .netif = 1 };
+    struct tenon_conf tenon_conf;
+    char error[300] = "";
+
+    server->port = tap_port_type.open(&port_conf, error, sizeof error);
+    if (server->port == NULL)
+        fail(error);
+    tenon_conf_default(&tenon_conf);
+    server->stack = tenon_init(malloc(tenon_mem_size(&tenon_conf)), &tenon_conf, tap_port_type.host, server->port);
+    port_netif_conf(server->port, &netif);
+    netif.flags = TENON_NETIF_NO_IP6 | TENON_NETIF_NO_DAD;
+    if (server->stack == NULL || tenon_netif_add(server->stack, &netif) != 1
+        || tenon_addr_add(server->stack, 1, ip, bits) != TENON_OK)
+        fail("not an address for this interface");
+    set_neighbour(server->stack, interface);
+    conf.port = server->port;
+    conf.stack = server->stack;
+    server->model = model_open(&conf, error, sizeof error);
+    if (server->model == NULL)
+        fail(error);
+    if (model_listen(server->model, &listener, &at, &events, server, 0) != TENON_OK)
+        fail("cannot listen");
+}
+
+static void *server_run(void *arg)
+{
+    (void)model_run(((struct server *)arg)->model);
+    return NULL;
+}
+
+static void server_close(struct server *server)
+{
+    struct model_stats stats;
+
+    model_stats(server->model, &stats);
+    printf("%lu events up, %lu commands down, %lu messages from the other one, slept %lu times\n", stats.events,
+           stats.commands, stats.handed, stats.app_slept + stats.stack_slept);
+    model_close(server->model);
+    tenon_fini(server->stack);
+    port_close(server->port);
+    free(server->stack);
+}
+
+static void interrupted(int number)
+{
+    (void)number;
+    for (unsigned i = 0; i < nservers; i++)
+        model_stop(servers[i].model);
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const names[] = { "unified", "split", "merge", "handed" };
+    char *slash = argc == 4 ? strchr(argv[3], '/') : NULL;
+    struct tenon_ip ip;
+    unsigned i = 0;
+
+    while (slash != NULL && i < 4 && strcmp(argv[1], names[i]) != 0)
+        i++;
+    if (slash == NULL || i == 4)
+        fail("usage: models unified|split|merge|handed INTERFACE ADDRESS/BITS");
+    *slash = 0;
+    if (tenon_ip_parse(&ip, argv[3]) < 0)
+        fail("that is no address");
+    kind = i < 3 ? (enum model_kind)i : MODEL_UNIFIED;
+    nservers = i < 3 ? 1 : 2;
+    for (i = 0; i < nservers; i++)
+        server_open(&servers[i], argv[2], &ip, (unsigned)atoi(slash + 1));
+    for (i = 0; i < nservers && nservers > 1; i++)
+        servers[i].there = model_link_open(servers[i].model, servers[!i].model, 0);
+    signal(SIGINT, interrupted);
+    signal(SIGTERM, interrupted);
+    for (i = 0; i < nservers; i++)
+        if (pthread_create(&servers[i].thread, NULL, server_run, &servers[i]) != 0)
+            fail("no thread");
+    for (i = 0; i < nservers; i++)
+        pthread_join(servers[i].thread, NULL);
+    for (i = 0; i < nservers; i++)
+        if (servers[i].there != NULL)
+            model_link_close(servers[i].there);
+    for (i = 0; i < nservers; i++)
+        server_close(&servers[i]);
+    return 0;
+}
