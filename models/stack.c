@@ -466,15 +466,32 @@ int stack_commands(struct model *model)
     return 1;
 }
 
+/* As much of it as there is room for. @return 0: not all of it */
+static int retry_span(struct tenon_tcp *core, struct tenon_span *span)
+{
+    const tenon_u32 room = tenon_tcp_room(core);
+    struct tenon_span piece = *span;
+
+    if (span->len == 0)
+        return 1;
+    if (piece.len > room)
+        piece.len = room;
+    if (piece.len == 0 || cannot_now(tenon_tcp_send(core, &piece)))
+        return 0;
+    span->off += piece.len;
+    span->len -= piece.len;
+    return span->len == 0;
+}
+
 /* Try again what the core had no room for. */
 static void retry_one(struct model_tcp *tcp)
 {
     const uint8_t held = tcp->held;
 
     while (tcp->core != NULL && tcp->out.first < tcp->out.n) {
-        const struct tenon_span *span = &tcp->out.at[tcp->out.first];
+        struct tenon_span *span = &tcp->out.at[tcp->out.first];
 
-        if (cannot_now(tenon_tcp_send(tcp->core, span)))
+        if (!retry_span(tcp->core, span))
             return;
         tenon_buf_put(span->buf);
         tcp->out.first++;

@@ -109,7 +109,7 @@ struct one {
     struct model *model;
     struct model_tcp *tcp;
     int opened, closed, why;
-    unsigned long received;
+    unsigned long received, wrong;
 };
 
 static void one_opened(struct model_tcp *tcp, void *arg)
@@ -127,7 +127,19 @@ static void one_closed(struct model_tcp *tcp, void *arg, int why)
     one->why = why;
 }
 
-static const struct model_tcp_events one_events = { .opened = one_opened, .closed = one_closed };
+static void one_received(struct model_tcp *tcp, void *arg, const struct tenon_span *spans, unsigned n)
+{
+    struct one *one = arg;
+
+    for (unsigned i = 0; i < n; i++) {
+        one->wrong += world_compare(0, (tenon_u32)one->received, tenon_span_data(&spans[i]), spans[i].len);
+        one->received += spans[i].len;
+        model_tcp_consumed(tcp, spans[i].len);
+    }
+}
+
+static const struct model_tcp_events one_events = { .opened = one_opened, .received = one_received,
+    .closed = one_closed };
 
 static void step_both(struct model *model, unsigned n)
 {
@@ -140,7 +152,7 @@ static void step_both(struct model *model, unsigned n)
 
 static struct model *open_one(struct world *world, struct one *one, enum model_kind kind)
 {
-    const struct world_conf world_conf = { .delay_us = 10, .total_max = 1 };
+    const struct world_conf world_conf = { .delay_us = 10, .total_max = 1, .rcv_buf = 8192 };
     struct model_conf conf = { .kind = kind, .port = &world->port, .netif = 1, .stepped = 1, .now_us = virtual_now,
         .slots = 64 };
 
@@ -286,6 +298,34 @@ UNIT_TEST(full_ring_refuses_and_tells_later)
     close_one(&world, &one);
 }
 
+/* Before it is open nobody knows how large the core's queue is. What does not fit waits, and the FIN behind it. */
+UNIT_TEST(deferred_is_sent_before_the_end)
+{
+    struct tenon_buf *buf = model_buf_new(20000);
+    const struct tenon_span span = { buf, 0, 8000 };
+    struct model_stats stats;
+    struct world world;
+    struct one one;
+
+    CHECK(open_one(&world, &one, MODEL_SPLIT) != NULL);
+    memcpy(buf->data, world_pattern + 40000, 8000);
+    connect_one(&one, WORLD_PEER_PORT);
+    CHECK_EQ_I(model_tcp_write(one.tcp, world_pattern, 20000), 20000);
+    CHECK_EQ_I(model_tcp_write(one.tcp, world_pattern + 20000, 19500), 19500);
+    CHECK_EQ_I(model_tcp_write(one.tcp, world_pattern + 39500, 500), 500);
+    CHECK_EQ_I(model_tcp_send(one.tcp, &span), TENON_OK);
+    model_buf_put(one.model, buf);
+    CHECK_EQ_I(model_tcp_finish(one.tcp), TENON_OK);
+    step_both(one.model, 3000);
+    CHECK_EQ_U(one.received, 48000);
+    CHECK_EQ_U(one.wrong, 0);
+    CHECK_EQ_I(one.closed, 1);
+    CHECK_EQ_I(one.why, TENON_OK);
+    model_stats(one.model, &stats);
+    CHECK(stats.deferred >= 4);
+    close_one(&world, &one);
+}
+
 UNIT_TEST(options_that_are_none_are_told_or_counted)
 {
     struct model_stats stats;
@@ -339,6 +379,7 @@ int main(void)
     UNIT_RUN(unreachable_is_told);
     UNIT_RUN(commands_about_what_has_ended_do_nothing);
     UNIT_RUN(full_ring_refuses_and_tells_later);
+    UNIT_RUN(deferred_is_sent_before_the_end);
     UNIT_RUN(options_that_are_none_are_told_or_counted);
     UNIT_RUN(bad_configurations_are_explained);
     return unit_end();
