@@ -194,9 +194,12 @@ static void server_close(struct server *server)
     free(server->stack);
 }
 
-static void interrupted(int number)
+/* All threads of the program have them blocked. */
+static void wait_for_signal(const sigset_t *signals)
 {
-    (void)number;
+    int number;
+
+    (void)sigwait(signals, &number);
     for (unsigned i = 0; i < nservers; i++)
         model_stop(servers[i].model);
 }
@@ -206,6 +209,7 @@ int main(int argc, char **argv)
     static const char *const names[] = { "unified", "split", "merge", "handed" };
     char *slash = argc == 4 ? strchr(argv[3], '/') : NULL;
     struct tenon_ip ip;
+    sigset_t signals;
     unsigned i = 0;
 
     while (slash != NULL && i < 4 && strcmp(argv[1], names[i]) != 0)
@@ -213,6 +217,10 @@ int main(int argc, char **argv)
     if (slash == NULL || i == 4)
         fail("usage: models unified|split|merge|handed INTERFACE ADDRESS/BITS");
     *slash = 0;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
     if (tenon_ip_parse(&ip, argv[3]) < 0)
         fail("that is no address");
     kind = i < 3 ? (enum model_kind)i : MODEL_UNIFIED;
@@ -221,11 +229,10 @@ int main(int argc, char **argv)
         server_open(&servers[i], argv[2], &ip, (unsigned)atoi(slash + 1));
     for (i = 0; i < nservers && nservers > 1; i++)
         servers[i].there = model_link_open(servers[i].model, servers[!i].model, 0);
-    signal(SIGINT, interrupted);
-    signal(SIGTERM, interrupted);
     for (i = 0; i < nservers; i++)
         if (pthread_create(&servers[i].thread, NULL, server_run, &servers[i]) != 0)
             fail("no thread");
+    wait_for_signal(&signals);
     for (i = 0; i < nservers; i++)
         pthread_join(servers[i].thread, NULL);
     for (i = 0; i < nservers; i++)
