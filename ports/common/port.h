@@ -107,6 +107,11 @@ struct port_type {
 /** The first member of each kind's own struct. */
 struct port {
     const struct port_type *type;
+
+    /** Who gets what was received, instead of the instance that is given to receive(); it may look at the frames, and
+     *  keep what it takes a reference of, until it returns. NULL: nobody does. */
+    void (*input)(void *arg, const struct tenon_frame *frames, unsigned n, tenon_u32 now_us);
+    void *input_arg;
 };
 
 static inline void port_close(struct port *port)
@@ -156,6 +161,16 @@ int port_read(struct port_choice *choice, const struct port_type *const *types, 
               size_t error_size);
 
 /* ---- for those who write a port ------------------------------------------------------------------------ */
+
+/** Hand over what receive() has received. */
+static inline void port_input(const struct port *port, struct tenon *stack, unsigned netif,
+                              const struct tenon_frame *frames, unsigned n, tenon_u32 now_us)
+{
+    if (port->input != NULL)
+        port->input(port->input_arg, frames, n, now_us);
+    else
+        tenon_input(stack, netif, frames, n, now_us);
+}
 
 /** Parts of struct tenon_host for a process of an operating system: malloc(), free(), and its random numbers. */
 void *port_mem_get(void *host, size_t bytes);

@@ -96,9 +96,10 @@ static void recycle(struct tenon_buf **slot)
     *slot = NULL;
 }
 
-void rxslots_input(struct rxslots *slots, unsigned n, struct tenon *stack, unsigned netif, tenon_u32 now_us)
+void rxslots_input(struct rxslots *slots, const struct port *port, unsigned n, struct tenon *stack, unsigned netif,
+                   tenon_u32 now_us)
 {
-    tenon_input(stack, netif, slots->frames, n, now_us);
+    port_input(port, stack, netif, slots->frames, n, now_us);
     for (unsigned i = 0; i < n; i++) {
         recycle(&slots->first[i]);
         recycle(&slots->rest[i]);

@@ -43,8 +43,10 @@ void rxslots_copy(struct rxslots *slots, unsigned i, const tenon_u8 *bytes, size
 int rxslots_finish(struct rxslots *slots, unsigned i, size_t n, const tenon_u8 header[VNET_BYTES],
                    struct port_stats *stats);
 
-/** Give the first n frames to the instance. Whoever keeps a buffer of them keeps it; the others serve again. */
-void rxslots_input(struct rxslots *slots, unsigned n, struct tenon *stack, unsigned netif, tenon_u32 now_us);
+/** Give the first n frames to the instance, by port_input(). Whoever keeps a buffer of them keeps it; the
+ * others serve again. */
+void rxslots_input(struct rxslots *slots, const struct port *port, unsigned n, struct tenon *stack, unsigned netif,
+                   tenon_u32 now_us);
 
 /** What is known of packet memory. */
 void rxslots_stats(const struct rxslots *slots, struct port_stats *stats);

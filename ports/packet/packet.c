@@ -487,7 +487,7 @@ static int packet_receive(struct port *port, struct tenon *stack, unsigned netif
     if (n == 0)
         return look_around(packet);
     capture(packet, 0, packet->rx.frames, n);
-    rxslots_input(&packet->rx, n, stack, netif, now_us);
+    rxslots_input(&packet->rx, port, n, stack, netif, now_us);
     return (int)n;
 }
 

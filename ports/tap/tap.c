@@ -89,9 +89,10 @@ static void explain_setiff(const struct port_conf *conf, char *error, size_t siz
         port_explain(error, size, "TAP interface '%s' has no queue left for queue %u", conf->name, conf->queue);
         break;
     case EINVAL:
-        port_explain(error, size, "'%s' exists but is no TAP interface%s: take another name, or remove it with "
-                                  "'ip link delete %s'",
-                     conf->name, conf->queues > 1 ? " with several queues" : " with one queue", conf->name);
+        port_explain(error, size, "'%s' exists but is no TAP interface%s: take another name, or make it anew with "
+                                  "'ip link delete %s; ip tuntap add dev %s mode tap%s'",
+                     conf->name, conf->queues > 1 ? " with several queues" : " with one queue", conf->name, conf->name,
+                     conf->queues > 1 ? " multi_queue" : "");
         break;
     default:
         port_explain(error, size, "cannot use TAP interface '%s': %s", conf->name, strerror(errno));
@@ -394,7 +395,7 @@ static int tap_receive(struct port *port, struct tenon *stack, unsigned netif, t
         for (unsigned i = 0; i < n; i++)
             pcap_frame(tap->pcap, tap->pcap_interface, 0, &tap->rx.frames[i], ns, NULL);
     }
-    rxslots_input(&tap->rx, n, stack, netif, now_us);
+    rxslots_input(&tap->rx, port, n, stack, netif, now_us);
     return (int)n;
 }
 

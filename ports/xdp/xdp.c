@@ -281,7 +281,7 @@ static int xdp_receive(struct port *base, struct tenon *stack, unsigned netif, t
     port->stats.rx_empty += n == 0;
     capture(port, port->rx_frames, n, 0);
     if (n > 0)
-        tenon_input(stack, netif, port->rx_frames, n, now_us);
+        port_input(base, stack, netif, port->rx_frames, n, now_us);
     if (now_us - port->looked_us >= GONE_EVERY_US) {
         port->looked_us = now_us;
         port->gone |= getsockopt(port->fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error != 0;
