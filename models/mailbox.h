@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/** @file
+ *  Work for another thread, from any number of others: for what happens now and then. (For what happens all
+ * the time there is the ring.)
+ *
+ *  A mail is any struct that begins with a struct model_mail. Who posts it gives it away; in the thread of
+ * the box it is opened, in the order in which each thread has posted, and belongs to what opens it. */
+#ifndef TENON_MODELS_MAILBOX_H
+#define TENON_MODELS_MAILBOX_H
+
+#include <stdatomic.h>
+
+struct model_mail {
+    struct model_mail *next;
+
+    /** What is to be done.
+     *  @param owner  as given to model_mailbox_take(); NULL: nobody takes mail any more, free it */
+    void (*open)(struct model_mail *mail, void *owner);
+};
+
+struct model_mailbox {
+    struct model_mail *_Atomic last; /**< the latest first */
+    int fd; /**< for poll(): readable when there is mail */
+};
+
+/** @return 0, or -1 with errno */
+int model_mailbox_open(struct model_mailbox *box);
+
+/** What is left in it is opened for nobody. All threads that could post must have ended. */
+void model_mailbox_close(struct model_mailbox *box);
+
+/** Post a mail. From any thread; a system call only if the box was empty. */
+void model_mailbox_post(struct model_mailbox *box, struct model_mail *mail);
+
+/** Open all that is there.
+ *  @param owner  for model_mail.open(); not NULL
+ *  @return how many */
+unsigned model_mailbox_take(struct model_mailbox *box, void *owner);
+
+#endif
