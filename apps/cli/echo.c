@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /* tenon echo: what arrives goes back, in the very buffers in which it came (RFC 862). */
 #include <argp.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli.h"
 #include "common/app.h"
+#include "common/cores.h"
 #include "common/text.h"
 
 struct echo_options {
     struct options net;
+    struct cores_options cores;
     unsigned port;
+};
+
+/* What the servers of all cores have done. */
+struct echo_done {
+    atomic_ullong tcp_bytes, udp_bytes, datagrams, connections;
 };
 
 struct echo_server {
     struct flow flow;    /* of no connection; the stack hands the server to handlers as it does a client */
-    struct echo_options options;
+    const struct echo_options *options;
     struct app app;
     struct tenon_tcp_listener *listener;
     struct tenon_udp *socket;
@@ -214,6 +222,7 @@ static error_t parse_echo(int key, char *value, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &options->net;
+        state->child_inputs[1] = &options->cores;
         return 0;
     case KEY_LISTEN:
         options->port = (unsigned)options_number(state, "--listen", value, 1, 65535);
@@ -226,7 +235,7 @@ static error_t parse_echo(int key, char *value, struct argp_state *state)
     }
 }
 
-static const struct argp_child echo_children[] = { OPTIONS_CHILD, { NULL, 0, NULL, 0 } };
+static const struct argp_child echo_children[] = { OPTIONS_CHILD, CORES_CHILD, { NULL, 0, NULL, 0 } };
 static const struct argp echo_argp = { echo_option_list, parse_echo, NULL, echo_doc, echo_children, NULL, NULL };
 
 static int start(struct echo_server *server)
@@ -235,7 +244,7 @@ static int start(struct echo_server *server)
     int r;
 
     memset(&at, 0, sizeof at);
-    at.port = (tenon_u16)server->options.port;
+    at.port = (tenon_u16)server->options->port;
     r = tenon_tcp_listen(server->app.stack, &server->listener, &at, &listener_events, server, 1024);
     if (r == TENON_OK) {
         app_set_listener(&server->app, server->listener);
@@ -247,28 +256,56 @@ static int start(struct echo_server *server)
         r = tenon_udp_bind(server->socket, &at);
     if (r == TENON_OK)
         return 0;
-    log_error("port %u: %s", server->options.port, tenon_error_text(r));
+    log_error("port %u: %s", server->options->port, tenon_error_text(r));
     return -1;
+}
+
+struct echo_job {
+    struct echo_options options;
+    struct echo_done done;
+};
+
+static void say_where(const struct echo_options *options)
+{
+    for (unsigned i = 0; i < options->net.naddresses; i++)
+        log_say(LOG_NORMAL, "Echo at %s, TCP and UDP port %u", text_ip(&options->net.addresses[i].ip).s, options->port);
+}
+
+/* In the thread of each core. */
+static int run_echo(struct core *core, void *arg)
+{
+    struct echo_job *job = arg;
+    struct echo_server *server = must_alloc(sizeof *server);
+    int code = CLI_FAILED;
+
+    memset(server, 0, sizeof *server);
+    server->options = &job->options;
+    if (app_open(&server->app, &job->options.net, "echo", core) == 0 && start(server) == 0) {
+        if (core_number(core) == 0)
+            say_where(&job->options);
+        code = app_run(&server->app);
+    }
+    app_close(&server->app);
+    atomic_fetch_add(&job->done.tcp_bytes, server->tcp_bytes);
+    atomic_fetch_add(&job->done.udp_bytes, server->udp_bytes);
+    atomic_fetch_add(&job->done.datagrams, server->datagrams);
+    atomic_fetch_add(&job->done.connections, server->connections);
+    free(server);
+    return code;
 }
 
 int cmd_echo(int argc, char **argv)
 {
-    static struct echo_server server;
-    unsigned i;
-    int code = CLI_FAILED;
+    static struct echo_job job = { .options = { .cores = { .count = 1 }, .port = 7 } };
+    int code;
 
-    server.options.port = 7;
-    options_default(&server.options.net);
-    argp_parse(&echo_argp, argc, argv, 0, NULL, &server.options);
-    log_open(argv[0], server.options.net.level);
-    if (app_open(&server.app, &server.options.net, "echo") == 0 && start(&server) == 0) {
-        for (i = 0; i < server.options.net.naddresses; i++)
-            log_say(LOG_NORMAL, "Echo at %s, TCP and UDP port %u", text_ip(&server.options.net.addresses[i].ip).s,
-                    server.options.port);
-        code = app_run(&server.app);
-        log_say(LOG_NORMAL, "%s on %s connections, %s in %s datagrams", text_bytes(server.tcp_bytes).s,
-                text_count(server.connections).s, text_bytes(server.udp_bytes).s, text_count(server.datagrams).s);
-    }
-    app_close(&server.app);
+    options_default(&job.options.net);
+    argp_parse(&echo_argp, argc, argv, 0, NULL, &job.options);
+    log_open(argv[0], job.options.net.level);
+    code = cores_run(&job.options.cores, run_echo, &job);
+    if (code == CLI_OK)
+        log_say(LOG_NORMAL, "%s on %s connections, %s in %s datagrams", text_bytes(job.done.tcp_bytes).s,
+                text_count(job.done.connections).s, text_bytes(job.done.udp_bytes).s,
+                text_count(job.done.datagrams).s);
     return code;
 }

@@ -404,7 +404,7 @@ int cmd_get(int argc, char **argv)
         return CLI_USAGE;
     if (open_output(&getter) != 0)
         return CLI_FAILED;
-    if (app_open(&getter.app, &getter.options.net, "get") == 0)
+    if (app_open(&getter.app, &getter.options.net, "get", NULL) == 0)
         code = fetch_all(&getter);
     progress_end(&getter.progress);
     sink_close(&getter.sink);

@@ -35,7 +35,8 @@ struct http_file {
     struct window windows[];
 };
 
-static struct http_file *files;
+/* A thread's own: references of buffers are counted without locks. */
+static _Thread_local struct http_file *files;
 
 /* ---- a file that shrinks under us ----------------------------------------------------------------- */
 

@@ -260,7 +260,7 @@ int cmd_ping(int argc, char **argv)
         log_error("\"%s\" %s", pinger.options.address, wrong);
         return CLI_USAGE;
     }
-    if (app_open(&pinger.app, &pinger.options.net, "ping") == 0 && start(&pinger) == 0) {
+    if (app_open(&pinger.app, &pinger.options.net, "ping", NULL) == 0 && start(&pinger) == 0) {
         code = app_run(&pinger.app);
         print_result(&pinger);
         tenon_echo_close(pinger.echo);

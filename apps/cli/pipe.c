@@ -560,7 +560,7 @@ static int run_pipe(struct pipe_end *end)
         return CLI_USAGE;
     }
     at.port = (tenon_u16)end->options.port;
-    if (app_open(&end->app, &end->options.net, end->options.listen ? "listen" : "connect") == 0 &&
+    if (app_open(&end->app, &end->options.net, end->options.listen ? "listen" : "connect", NULL) == 0 &&
         start(end, &at) == 0) {
         code = app_run(&end->app);
         progress_end(&end->progress);

@@ -12,6 +12,7 @@
 #include <argp.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 
 #include "cli.h"
 #include "common/app.h"
+#include "common/cores.h"
 #include "common/text.h"
 #include "http_file.h"
 #include "http_request.h"
@@ -44,6 +46,7 @@ struct queue {
 
 struct serve_options {
     struct options net;
+    struct cores_options cores;
     const char *directory;
     unsigned port;
     double idle_s;
@@ -51,7 +54,7 @@ struct serve_options {
 
 struct server {
     struct flow flow;    /* of no connection; the stack hands the server to handlers as it does a client */
-    struct serve_options options;
+    const struct serve_options *options;
     struct app app;
     struct tenon_tcp_listener *listener;
     struct queue queues[PHASE_COUNT];
@@ -659,6 +662,7 @@ static error_t parse_serve(int key, char *value, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &options->net;
+        state->child_inputs[1] = &options->cores;
         return 0;
     case KEY_LISTEN:
         options->port = (unsigned)options_number(state, "--listen", value, 1, 65535);
@@ -676,16 +680,23 @@ static error_t parse_serve(int key, char *value, struct argp_state *state)
     }
 }
 
-static const struct argp_child serve_children[] = { OPTIONS_CHILD, { NULL, 0, NULL, 0 } };
+static const struct argp_child serve_children[] = { OPTIONS_CHILD, CORES_CHILD, { NULL, 0, NULL, 0 } };
 static const struct argp serve_argp = { serve_option_list, parse_serve, "[DIR]", serve_doc, serve_children, NULL,
                                         NULL };
 
-static int open_root(struct server *server)
+/* What all cores have. */
+struct serve_job {
+    struct serve_options options;
+    int root;
+    atomic_ullong requests, bytes;    /* that their servers have answered and sent */
+};
+
+static int open_root(struct serve_job *job)
 {
-    server->root = open(server->options.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (server->root >= 0)
+    job->root = open(job->options.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (job->root >= 0)
         return 0;
-    log_error("%s: %s", server->options.directory,
+    log_error("%s: %s", job->options.directory,
               errno == ENOTDIR ? "is not a directory" : errno == ENOENT ? "does not exist"
                                                                         : strerror(errno));
     return -1;
@@ -697,10 +708,10 @@ static int open_listener(struct server *server)
     int r;
 
     memset(&at, 0, sizeof at);
-    at.port = (tenon_u16)server->options.port;
+    at.port = (tenon_u16)server->options->port;
     r = tenon_tcp_listen(server->app.stack, &server->listener, &at, &listener_events, server, 1024);
     if (r != TENON_OK) {
-        log_error("port %u: %s", server->options.port, tenon_error_text(r));
+        log_error("port %u: %s", server->options->port, tenon_error_text(r));
         return -1;
     }
     app_set_listener(&server->app, server->listener);
@@ -711,7 +722,7 @@ static int open_listener(struct server *server)
 
 static void say_where(const struct server *server)
 {
-    const struct options *net = &server->options.net;
+    const struct options *net = &server->options->net;
     unsigned i;
 
     for (i = 0; i < net->naddresses; i++) {
@@ -719,15 +730,15 @@ static void say_where(const struct server *server)
 
         memset(&at, 0, sizeof at);
         at.ip = net->addresses[i].ip;
-        at.port = (tenon_u16)server->options.port;
-        log_say(LOG_NORMAL, "Serving %s at http://%s/", server->options.directory, text_endpoint(&at).s);
+        at.port = (tenon_u16)server->options->port;
+        log_say(LOG_NORMAL, "Serving %s at http://%s/", server->options->directory, text_endpoint(&at).s);
     }
     log_say(LOG_NORMAL, "Ctrl-C ends it; \"tenon top %ld\" watches it.", (long)getpid());
 }
 
 static void begin_queues(struct server *server)
 {
-    server->queues[PHASE_IDLE].limit_us = (uint64_t)(server->options.idle_s * 1e6);
+    server->queues[PHASE_IDLE].limit_us = (uint64_t)(server->options->idle_s * 1e6);
     server->queues[PHASE_HEAD].limit_us = 10000000;
     server->queues[PHASE_SEND].limit_us = 60000000;
     server->queues[PHASE_LINGER].limit_us = 5000000;
@@ -747,29 +758,45 @@ static void raise_descriptor_limit(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-int cmd_serve(int argc, char **argv)
+/* In the thread of each core. */
+static int run_serve(struct core *core, void *arg)
 {
-    static struct server server;
+    struct serve_job *job = arg;
+    struct server *server = must_alloc(sizeof *server);
     int code = CLI_FAILED;
 
-    server.options.directory = ".";
-    server.options.port = 80;
-    server.options.idle_s = 60;
-    options_default(&server.options.net);
-    argp_parse(&serve_argp, argc, argv, 0, NULL, &server.options);
-    log_open(argv[0], server.options.net.level);
-    if (open_root(&server) != 0)
+    memset(server, 0, sizeof *server);
+    server->options = &job->options;
+    server->root = job->root;
+    if (app_open(&server->app, &job->options.net, "serve", core) == 0 && open_listener(server) == 0) {
+        begin_queues(server);
+        if (core_number(core) == 0)
+            say_where(server);
+        code = app_run(&server->app);
+    }
+    app_close(&server->app);
+    atomic_fetch_add(&job->requests, server->requests);
+    atomic_fetch_add(&job->bytes, server->bytes);
+    free(server);
+    return code;
+}
+
+int cmd_serve(int argc, char **argv)
+{
+    static struct serve_job job = { .options = { .cores = { .count = 1 }, .directory = ".", .port = 80,
+                                                 .idle_s = 60 } };
+    int code;
+
+    options_default(&job.options.net);
+    argp_parse(&serve_argp, argc, argv, 0, NULL, &job.options);
+    log_open(argv[0], job.options.net.level);
+    if (open_root(&job) != 0)
         return CLI_FAILED;
     raise_descriptor_limit();
     http_files_begin();
-    if (app_open(&server.app, &server.options.net, "serve") == 0 && open_listener(&server) == 0) {
-        begin_queues(&server);
-        say_where(&server);
-        code = app_run(&server.app);
-        log_say(LOG_NORMAL, "%s requests, %s of files sent", text_count(server.requests).s,
-                text_bytes(server.bytes).s);
-    }
-    app_close(&server.app);
-    close(server.root);
+    code = cores_run(&job.options.cores, run_serve, &job);
+    if (code == CLI_OK)
+        log_say(LOG_NORMAL, "%s requests, %s of files sent", text_count(job.requests).s, text_bytes(job.bytes).s);
+    close(job.root);
     return code;
 }

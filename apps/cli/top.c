@@ -227,6 +227,21 @@ static const struct json *part_at(const struct json *array, unsigned index)
     return part;
 }
 
+/* How work is spread, if there is more than one. */
+static void show_cores(const struct top *top, struct strbuf *out)
+{
+    const struct json *cores = json_get(top->now, "cores"), *before = json_get(top->before, "cores"), *core;
+    unsigned i = 0;
+
+    if (part_at(cores, 1) == NULL)
+        return;
+    for (core = cores->first; core != NULL; core = core->next, i++)
+        sb_printf(out, "  core %-3u in %12s  out %12s  %.0f connection%s\n", i,
+                  bit_rate(per_second(top, core, part_at(before, i), "rx_bytes")).s,
+                  bit_rate(per_second(top, core, part_at(before, i), "tx_bytes")).s,
+                  json_number(core, "connections"), json_number(core, "connections") == 1 ? "" : "s");
+}
+
 struct row {
     const struct json *conn;
     double in, out;
@@ -243,12 +258,13 @@ static int by_rate(const void *a, const void *b)
                              : 0;
 }
 
-static const struct json *same_connection(const struct json *list, double id)
+static const struct json *same_connection(const struct json *list, const struct json *conn)
 {
     const struct json *part;
 
     for (part = list != NULL ? list->first : NULL; part != NULL; part = part->next) {
-        if (json_number(part, "id") == id)
+        if (json_number(part, "id") == json_number(conn, "id") &&
+            json_number(part, "core") == json_number(conn, "core"))
             return part;
     }
     return NULL;
@@ -284,7 +300,7 @@ static struct row *make_rows(const struct top *top, size_t *n)
         idle = json_get(part, "idle");
         if (idle != NULL && idle->kind == JSON_TRUE)
             continue;
-        before = same_connection(old, json_number(part, "id"));
+        before = same_connection(old, part);
         rows = must_realloc(rows, (*n + 1) * sizeof *rows);
         rows[*n].conn = part;
         rows[*n].in = per_second(top, part, before, "rx_bytes");
@@ -360,6 +376,7 @@ static void make_picture(const struct top *top, struct strbuf *out, size_t rows)
               json_string(top->now, "version"));
     for (part = interfaces != NULL ? interfaces->first : NULL; part != NULL; part = part->next)
         show_interface(top, out, part, part_at(json_get(top->before, "interfaces"), i++));
+    show_cores(top, out);
     show_tcp(top, out, rows > 22 ? rows - 22 : 4);
     show_counters(top, out, rows > 20 ? rows - 16 : 8);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cores.h"
 #include "pcap/pcap.h"
 #include "ports/common/port.h"
 #include "snapshot.h"
@@ -22,7 +23,7 @@ enum { APP_COUNT_EVERY_US = 1000000, APP_BURSTS_MAX = 8, APP_DAD_LIMIT_US = 1500
 static const char *const counter_texts[TENON_STAT_COUNT] = { TENON_STATS(COUNTER_TEXT) };
 #undef COUNTER_TEXT
 
-uint64_t flow_now_us;
+_Thread_local uint64_t flow_now_us;
 
 /* ---- the host of the instance: the port, with us in front, so that the trace finds us --------- */
 
@@ -96,6 +97,33 @@ void app_count(struct app *app)
     accumulate(&app->totals.rx_bytes, info.rx_bytes);
     accumulate(&app->totals.tx_frames, info.tx_frames);
     accumulate(&app->totals.tx_bytes, info.tx_bytes);
+    port_stats(app->port, &app->totals.port);
+}
+
+void app_totals_add(struct app_totals *totals, const struct app_totals *more)
+{
+    struct port_stats *port = &totals->port;
+
+    for (unsigned i = 0; i < TENON_STAT_COUNT; i++)
+        totals->counter[i] += more->counter[i];
+    totals->rx_frames += more->rx_frames;
+    totals->rx_bytes += more->rx_bytes;
+    totals->tx_frames += more->tx_frames;
+    totals->tx_bytes += more->tx_bytes;
+    port->rx_frames += more->port.rx_frames;
+    port->rx_bytes += more->port.rx_bytes;
+    port->rx_empty += more->port.rx_empty;
+    port->rx_no_buffer += more->port.rx_no_buffer;
+    port->rx_missed += more->port.rx_missed;
+    port->rx_bad += more->port.rx_bad;
+    port->rx_errors += more->port.rx_errors;
+    port->tx_frames += more->port.tx_frames;
+    port->tx_bytes += more->port.tx_bytes;
+    port->tx_busy += more->port.tx_busy;
+    port->tx_down += more->port.tx_down;
+    port->tx_errors += more->port.tx_errors;
+    port->buf_failures += more->port.buf_failures;
+    port->buf_bytes += more->port.buf_bytes;
 }
 
 static void port_ready(void *arg, short revents);
@@ -112,9 +140,8 @@ static void count_due(void *arg)
 
 static void print_port_stats(const struct app *app)
 {
-    struct port_stats stats;
+    const struct port_stats stats = app->totals.port;
 
-    port_stats(app->port, &stats);
     fprintf(stderr, "Port %s\n", app->options->port_name);
     fprintf(stderr, "  received %s frames, %s; sent %s frames, %s\n", text_count(stats.rx_frames).s,
             text_bytes(stats.rx_bytes).s, text_count(stats.tx_frames).s, text_bytes(stats.tx_bytes).s);
@@ -126,11 +153,10 @@ static void print_port_stats(const struct app *app)
                 text_count(stats.rx_errors).s, text_count(stats.tx_down).s, text_count(stats.tx_errors).s);
 }
 
-static void print_stats(struct app *app)
+static void print_stats(const struct app *app)
 {
     unsigned i;
 
-    app_count(app);
     fprintf(stderr, "Counters that are not 0\n");
     for (i = 0; i < TENON_STAT_COUNT; i++) {
         if (app->totals.counter[i] > 0)
@@ -167,39 +193,68 @@ static void port_ready(void *arg, short revents)
     app_stop(app, 1);
 }
 
-static int open_files(struct app *app)
+/* Each core has files of its own: FILE, FILE.1, FILE.2. */
+static const char *own_name(const struct app *app, struct strbuf *to, const char *name)
 {
-    const struct options *options = app->options;
+    sb_text(to, name);
+    if (core_number(app->core) > 0)
+        sb_printf(to, ".%u", core_number(app->core));
+    return to->s;
+}
+
+static int open_trace(struct app *app)
+{
+    struct strbuf name = { NULL, 0, 0 };
+
+    if (app->options->trace == NULL)
+        return 0;
+    app->trace = trace_writer_open(own_name(app, &name, app->options->trace));
+    if (app->trace == NULL)
+        log_error("--trace: %s: %s", name.s, strerror(errno));
+    sb_free(&name);
+    return app->trace != NULL ? 0 : -1;
+}
+
+static int open_pcap(struct app *app)
+{
+    struct strbuf name = { NULL, 0, 0 };
     char error[256] = "";
 
-    if (options->trace != NULL) {
-        app->trace = trace_writer_open(options->trace);
-        if (app->trace == NULL) {
-            log_error("--trace: %s: %s", options->trace, strerror(errno));
-            return -1;
-        }
-    }
-    if (options->pcap != NULL) {
-        app->pcap = pcap_open(options->pcap, error, sizeof error);
-        if (app->pcap == NULL) {
-            log_error("--pcap: %s", error);
-            return -1;
-        }
-    }
-    return 0;
+    if (app->options->pcap == NULL)
+        return 0;
+    app->pcap = pcap_open(own_name(app, &name, app->options->pcap), error, sizeof error);
+    if (app->pcap == NULL)
+        log_error("--pcap: %s", error);
+    sb_free(&name);
+    return app->pcap != NULL ? 0 : -1;
 }
 
 static int open_port(struct app *app)
 {
     const struct port_choice *choice = &app->options->port;
+    struct port_conf conf = choice->conf;
     char words[1024] = "";
 
-    app->port = choice->type->open(&choice->conf, words, sizeof words);
+    if (cores_count(app->core) > 1 && conf.queues > 1) {
+        log_error("%s: --cores chooses the queues", app->options->port_name);
+        return -1;
+    }
+    if (cores_count(app->core) > choice->type->queues_max) {
+        log_error("%s: a port of this kind has %u queue%s, too few for %u cores", app->options->port_name,
+                  choice->type->queues_max, choice->type->queues_max == 1 ? "" : "s", cores_count(app->core));
+        return -1;
+    }
+    if (cores_count(app->core) > 1) {
+        conf.queues = cores_count(app->core);
+        conf.queue = core_number(app->core);
+    }
+    app->port = choice->type->open(&conf, words, sizeof words);
     if (app->port == NULL) {
         log_error("%s", words);
         return -1;
     }
-    if (app->port->type->advice != NULL && app->port->type->advice(app->port, words, sizeof words))
+    if (core_number(app->core) == 0 && app->port->type->advice != NULL &&
+        app->port->type->advice(app->port, words, sizeof words))
         log_say(LOG_NORMAL, "%s", words);
     if (app->pcap != NULL)
         port_attach(app->port, app->pcap);
@@ -229,7 +284,7 @@ static int open_stack(struct app *app)
     }
     memset(&netif, 0, sizeof netif);
     port_netif_conf(app->port, &netif);
-    if (!app->options->dad)
+    if (!app->options->dad || core_number(app->core) > 0)
         netif.flags |= TENON_NETIF_NO_DAD;
     if (netif.mtu < 1280)
         netif.flags |= TENON_NETIF_NO_IP6;
@@ -316,23 +371,27 @@ static void warn_of_duplicates(const struct app *app)
     }
 }
 
-int app_open(struct app *app, const struct options *options, const char *command)
+int app_open(struct app *app, const struct options *options, const char *command, struct core *core)
 {
     memset(app, 0, sizeof *app);
     app->options = options;
     app->command = command;
+    app->core = core;
     app->began_us = flow_now_us = clock_us();
-    if (loop_open(&app->loop, app_signalled, app) != 0) {
+    if (loop_open(&app->loop, core_number(core) == 0 ? app_signalled : NULL, app) != 0) {
         log_error("signals: %s", strerror(errno));
         return -1;
     }
-    if (open_files(app) != 0 || open_port(app) != 0 || open_stack(app) != 0 || add_addresses(app) != 0)
+    if (open_trace(app) != 0 || open_pcap(app) != 0 || open_port(app) != 0 || open_stack(app) != 0 ||
+        add_addresses(app) != 0)
         return -1;
-    if (loop_add(&app->loop, port_fd(app->port), POLLIN, port_ready, app) != 0)
+    if (loop_add(&app->loop, port_fd(app->port), POLLIN, port_ready, app) != 0 || core_enter(core, app) != 0)
         return -1;
     app->count_timer.due = count_due;
     app->count_timer.arg = app;
     loop_timer_set(&app->loop, &app->count_timer, APP_COUNT_EVERY_US);
+    if (core_number(core) > 0)
+        return 0;
     app->snapshots = snapshot_open(app);
     wait_for_addresses(app);
     warn_of_duplicates(app);
@@ -341,6 +400,7 @@ int app_open(struct app *app, const struct options *options, const char *command
 
 int app_run(struct app *app)
 {
+    core_started(app->core);
     while (!app->done)
         app_step(app, APP_COUNT_EVERY_US);
     return app->code;
@@ -414,11 +474,15 @@ static void close_files(struct app *app)
 
 void app_close(struct app *app)
 {
+    if (app->stack != NULL) {
+        abort_all(app);
+        app_count(app);
+    }
+    core_leave(app->core, app);
     if (app->snapshots != NULL)
         snapshot_close(app->snapshots);
     if (app->stack != NULL) {
-        abort_all(app);
-        if (app->options->stats)
+        if (app->options->stats && core_number(app->core) == 0)
             print_stats(app);
         tenon_fini(app->stack);
     }

@@ -11,7 +11,9 @@
 #include "log.h"
 #include "loop.h"
 #include "options.h"
+#include "ports/common/port.h"
 
+struct core;
 struct port;
 struct pcap_writer;
 struct trace_writer;
@@ -21,11 +23,16 @@ struct snapshot_server;
 struct app_totals {
     uint64_t counter[TENON_STAT_COUNT];
     uint64_t rx_frames, rx_bytes, tx_frames, tx_bytes;    /**< of the interface */
+    struct port_stats port;
 };
+
+/** Add those of another core. */
+void app_totals_add(struct app_totals *totals, const struct app_totals *more);
 
 struct app {
     const struct options *options;
     const char *command;                /**< "serve" */
+    struct core *core;                  /**< cores.h; NULL: a program without threads */
     struct loop loop;
     struct port *port;
     struct pcap_writer *pcap;
@@ -43,8 +50,11 @@ struct app {
     void *arg;
 };
 
-/** Set everything up. Says what went wrong. @return 0 or -1 */
-int app_open(struct app *app, const struct options *options, const char *command);
+/** Set everything up. Says what went wrong.
+ *  @param core  of which this is the app: it has a queue of the port, files of its own, and no signals but
+ * for the first; NULL: it is alone
+ *  @return 0 or -1 */
+int app_open(struct app *app, const struct options *options, const char *command, struct core *core);
 
 /** Run until app_stop(). @return the status given to it */
 int app_run(struct app *app);

@@ -16,8 +16,8 @@ struct flow {
     uint64_t last_us;     /**< when either moved */
 };
 
-/** The time of the present turn of the loop (app.c sets it), so that counting costs no system call. */
-extern uint64_t flow_now_us;
+/** The time of the present turn of this thread's loop (app.c sets it), so that counting costs no system call. */
+extern _Thread_local uint64_t flow_now_us;
 
 static inline void flow_received(struct flow *flow, uint64_t bytes)
 {

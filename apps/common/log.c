@@ -47,12 +47,14 @@ void log_error(const char *format, ...)
 {
     va_list args;
 
+    flockfile(stderr);
     clear_line();
     fprintf(stderr, "%s: ", logger.program);
     va_start(args, format);
     vfprintf(stderr, format, args);
     va_end(args);
     fputc('\n', stderr);
+    funlockfile(stderr);
 }
 
 void log_say(enum log_level at, const char *format, ...)
@@ -61,11 +63,13 @@ void log_say(enum log_level at, const char *format, ...)
 
     if (logger.level < at)
         return;
+    flockfile(stderr);
     clear_line();
     va_start(args, format);
     vfprintf(stderr, format, args);
     va_end(args);
     fputc('\n', stderr);
+    funlockfile(stderr);
 }
 
 void progress_begin(struct progress *progress, const char *what, int force)

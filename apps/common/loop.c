@@ -29,6 +29,8 @@ int loop_open(struct loop *loop, void (*signalled)(void *arg, int signal), void 
     memset(loop, 0, sizeof *loop);
     loop->signalled = signalled;
     loop->signalled_arg = arg;
+    if (signalled == NULL)
+        return 0;
     signal(SIGPIPE, SIG_IGN);
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);

@@ -35,6 +35,7 @@ struct loop {
 };
 
 /** From now on SIGINT and SIGTERM are delivered by `signalled`; SIGPIPE is ignored.
+ *  @param signalled  NULL: another thread's loop has the signals
  *  @return 0, or -1 with errno */
 int loop_open(struct loop *loop, void (*signalled)(void *arg, int signal), void *arg);
 void loop_close(struct loop *loop);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Snapshots of a running program, as JSON, over a unix socket. */
+/* Snapshots of a running program, as JSON, over a unix socket. Each core writes its part of one in its own thread: the
+ * part is a mail that goes to the core and comes back. */
 #include "snapshot.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "app.h"
+#include "cores.h"
 #include "text.h"
 
 enum {
@@ -20,6 +22,7 @@ enum {
     SNAPSHOT_IDLE_US = 2000000         /* without a byte for so long: idle */
 };
 
+/* Who has connected. `text` is empty as long as parts are missing. */
 struct reader {
     struct snapshot_server *server;
     int fd;
@@ -27,10 +30,24 @@ struct reader {
     size_t sent;
 };
 
+/* What a core has to say. */
+struct part {
+    struct model_mail mail;
+    struct snapshot_server *server;
+    unsigned core;
+    struct app_totals totals;
+    struct strbuf neighbours, list;    /* elements of arrays */
+    unsigned connections, idles, listed;
+    unsigned long time_waits;
+    unsigned states[TENON_TCP_TIME_WAIT + 1];
+};
+
 struct snapshot_server {
     struct app *app;
     int fd;
     struct reader readers[SNAPSHOT_READERS_MAX];
+    struct part *parts;
+    unsigned cores, missing;    /* parts that are on their way */
     char path[sizeof((struct sockaddr_un *)0)->sun_path];
 };
 
@@ -76,10 +93,16 @@ static void add_addresses(struct strbuf *sb, const struct tenon *stack)
     sb_text(sb, "]");
 }
 
-static void add_interface(struct strbuf *sb, const struct app *app)
+static void add_traffic(struct strbuf *sb, const struct app_totals *totals)
+{
+    sb_printf(sb, "\"rx_frames\":%llu,\"rx_bytes\":%llu,\"tx_frames\":%llu,\"tx_bytes\":%llu",
+              (unsigned long long)totals->rx_frames, (unsigned long long)totals->rx_bytes,
+              (unsigned long long)totals->tx_frames, (unsigned long long)totals->tx_bytes);
+}
+
+static void add_interface(struct strbuf *sb, const struct app *app, const struct app_totals *totals)
 {
     struct tenon_netif_info info;
-    const struct app_totals *totals = &app->totals;
 
     if (tenon_netif_get(app->stack, app->netif, &info) != TENON_OK)
         return;
@@ -87,48 +110,44 @@ static void add_interface(struct strbuf *sb, const struct app *app)
     add_mac(sb, info.conf.mac);
     sb_printf(sb, ",\"mtu\":%u,\"up\":%s,\"offload\":", (unsigned)info.conf.mtu, info.up ? "true" : "false");
     add_caps(sb, info.conf.caps);
-    sb_printf(sb, ",\"rx_frames\":%llu,\"rx_bytes\":%llu,\"tx_frames\":%llu,\"tx_bytes\":%llu,",
-              (unsigned long long)totals->rx_frames, (unsigned long long)totals->rx_bytes,
-              (unsigned long long)totals->tx_frames, (unsigned long long)totals->tx_bytes);
+    sb_text(sb, ",");
+    add_traffic(sb, totals);
+    sb_text(sb, ",");
     add_addresses(sb, app->stack);
     sb_text(sb, "}");
 }
 
-static void add_counters(struct strbuf *sb, const struct app *app)
+static void add_counters(struct strbuf *sb, const struct app_totals *totals)
 {
     const char *comma = "";
     unsigned i;
 
     sb_text(sb, "\"counters\":{");
     for (i = 0; i < TENON_STAT_COUNT; i++) {
-        if (app->totals.counter[i] == 0)
+        if (totals->counter[i] == 0)
             continue;
         sb_printf(sb, "%s\"%s\":%llu", comma, tenon_stat_name((enum tenon_stat)i),
-                  (unsigned long long)app->totals.counter[i]);
+                  (unsigned long long)totals->counter[i]);
         comma = ",";
     }
     sb_text(sb, "}");
 }
 
-static void add_neighbours(struct strbuf *sb, const struct tenon *stack)
+static void add_neighbours(struct strbuf *sb, unsigned core, const struct tenon *stack)
 {
     struct tenon_neighbour_info info;
     unsigned i;
 
-    sb_text(sb, "\"neighbours\":[");
     for (i = 0; tenon_neighbour_get(stack, i, &info) == TENON_OK; i++) {
-        sb_printf(sb, "%s{\"ip\":\"%s\",\"mac\":", i > 0 ? "," : "", text_ip(&info.ip).s);
+        sb_printf(sb, "%s{\"core\":%u,\"ip\":\"%s\",\"mac\":", i > 0 ? "," : "", core, text_ip(&info.ip).s);
         add_mac(sb, info.mac);
         sb_printf(sb, ",\"state\":\"%s\"}", neighbour_states[info.state]);
     }
-    sb_text(sb, "]");
 }
 
 struct tcp_list {
-    struct strbuf *sb;
-    int idle;                               /* which pass: 0 those that move, 1 the idle ones */
-    unsigned listed, connections, idles;
-    unsigned states[TENON_TCP_TIME_WAIT + 1];
+    struct part *part;
+    int idle;    /* which pass: 0 those that move, 1 the idle ones */
 };
 
 /* Why it does not send, and for how long in total: microseconds by name, together the life of the connection. */
@@ -165,66 +184,140 @@ static void add_tcp_info(struct strbuf *sb, const struct tenon_tcp_info *info)
 
 static void add_connection(struct tenon_tcp *conn, void *arg)
 {
-    struct tcp_list *list = arg;
+    const struct tcp_list *list = arg;
+    struct part *part = list->part;
     const struct flow *flow = tenon_tcp_app(conn);
     enum tenon_tcp_state state = tenon_tcp_state(conn);
     struct tenon_tcp_info info;
     int idle = flow == NULL || flow_now_us - flow->last_us > SNAPSHOT_IDLE_US;
 
     if (!list->idle) {
-        list->connections++;
-        list->idles += idle ? 1 : 0;
-        list->states[state <= TENON_TCP_TIME_WAIT ? state : 0]++;
+        part->connections++;
+        part->idles += idle ? 1 : 0;
+        part->states[state <= TENON_TCP_TIME_WAIT ? state : 0]++;
     }
-    if (idle != list->idle || list->listed == SNAPSHOT_CONNECTIONS_MAX)
+    if (idle != list->idle || part->listed == SNAPSHOT_CONNECTIONS_MAX / part->server->cores)
         return;
     tenon_tcp_status(conn, &info);
-    sb_printf(list->sb, "%s{\"id\":%lu,\"state\":\"%s\",\"local\":\"%s\",\"remote\":\"%s\",\"idle\":%s,",
-              list->listed > 0 ? "," : "", (unsigned long)info.id, tenon_tcp_state_name(state),
+    sb_printf(&part->list,
+              "%s{\"core\":%u,\"id\":%lu,\"state\":\"%s\",\"local\":\"%s\",\"remote\":\"%s\",\"idle\":%s,",
+              part->listed > 0 ? "," : "", part->core, (unsigned long)info.id, tenon_tcp_state_name(state),
               text_endpoint(&info.local).s, text_endpoint(&info.remote).s, idle ? "true" : "false");
-    sb_printf(list->sb, "\"rx_bytes\":%llu,\"tx_bytes\":%llu,", (unsigned long long)(flow != NULL ? flow->rx_bytes : 0),
+    sb_printf(&part->list, "\"rx_bytes\":%llu,\"tx_bytes\":%llu,",
+              (unsigned long long)(flow != NULL ? flow->rx_bytes : 0),
               (unsigned long long)(flow != NULL ? flow->tx_bytes : 0));
-    add_tcp_info(list->sb, &info);
-    list->listed++;
+    add_tcp_info(&part->list, &info);
+    part->listed++;
 }
 
-static void add_tcp(struct strbuf *sb, const struct app *app)
+/* In the thread of the core. */
+static void write_part(struct part *part, struct app *app)
 {
-    struct tcp_list list = { sb, 0, 0, 0, 0, { 0 } };
-    const char *comma = "";
-    unsigned i;
+    struct tcp_list list = { part, 0 };
 
-    sb_text(sb, "\"tcp\":{\"list\":[");
+    app_count(app);
+    flow_now_us = clock_us();
+    part->totals = app->totals;
+    add_neighbours(&part->neighbours, part->core, app->stack);
     tenon_tcp_each(app->stack, add_connection, &list);
     list.idle = 1;
     tenon_tcp_each(app->stack, add_connection, &list);
-    sb_printf(sb, "],\"connections\":%u,\"idle\":%u,\"listed\":%u,\"time_wait\":%lu,\"states\":{", list.connections,
-              list.idles, list.listed, (unsigned long)tenon_tcp_time_waits(app->stack));
-    for (i = 0; i < TENON_ARRAY_LEN(list.states); i++) {
-        if (list.states[i] == 0)
+    part->time_waits = (unsigned long)tenon_tcp_time_waits(app->stack);
+}
+
+static void clear_parts(struct snapshot_server *server)
+{
+    for (unsigned i = 0; i < server->cores; i++) {
+        sb_free(&server->parts[i].neighbours);
+        sb_free(&server->parts[i].list);
+        memset(&server->parts[i], 0, sizeof server->parts[i]);
+        server->parts[i].server = server;
+        server->parts[i].core = i;
+    }
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------ */
+
+static void add_cores(struct strbuf *sb, const struct snapshot_server *server)
+{
+    sb_text(sb, "\"cores\":[");
+    for (unsigned i = 0; i < server->cores; i++) {
+        sb_printf(sb, "%s{\"connections\":%u,", i > 0 ? "," : "", server->parts[i].connections);
+        add_traffic(sb, &server->parts[i].totals);
+        sb_text(sb, "}");
+    }
+    sb_text(sb, "]");
+}
+
+/* An array of what all cores have written. */
+static void add_array(struct strbuf *sb, const struct snapshot_server *server, const char *name, size_t member)
+{
+    const char *comma = "";
+
+    sb_printf(sb, "\"%s\":[", name);
+    for (unsigned i = 0; i < server->cores; i++) {
+        const struct strbuf *text = (const void *)((const char *)&server->parts[i] + member);
+
+        if (text->len == 0)
             continue;
-        sb_printf(sb, "%s\"%s\":%u", comma, tenon_tcp_state_name((enum tenon_tcp_state)i), list.states[i]);
+        sb_text(sb, comma);
+        sb_add(sb, text->s, text->len);
+        comma = ",";
+    }
+    sb_text(sb, "]");
+}
+
+static void add_tcp(struct strbuf *sb, const struct snapshot_server *server)
+{
+    unsigned connections = 0, idles = 0, listed = 0, states[TENON_TCP_TIME_WAIT + 1] = { 0 };
+    unsigned long time_waits = 0;
+    const char *comma = "";
+
+    for (unsigned i = 0; i < server->cores; i++) {
+        const struct part *part = &server->parts[i];
+
+        connections += part->connections;
+        idles += part->idles;
+        listed += part->listed;
+        time_waits += part->time_waits;
+        for (unsigned state = 0; state < TENON_ARRAY_LEN(states); state++)
+            states[state] += part->states[state];
+    }
+    sb_text(sb, "\"tcp\":{");
+    add_array(sb, server, "list", offsetof(struct part, list));
+    sb_printf(sb, ",\"connections\":%u,\"idle\":%u,\"listed\":%u,\"time_wait\":%lu,\"states\":{", connections,
+              idles, listed, time_waits);
+    for (unsigned i = 0; i < TENON_ARRAY_LEN(states); i++) {
+        if (states[i] == 0)
+            continue;
+        sb_printf(sb, "%s\"%s\":%u", comma, tenon_tcp_state_name((enum tenon_tcp_state)i), states[i]);
         comma = ",";
     }
     sb_text(sb, "}}");
 }
 
-static void make_snapshot(struct strbuf *sb, struct app *app)
+/* All parts are there. */
+static void write_whole(struct strbuf *sb, const struct snapshot_server *server)
 {
-    app_count(app);
-    flow_now_us = clock_us();
+    const struct app *app = server->app;
+    struct app_totals totals = server->parts[0].totals;
+
+    for (unsigned i = 1; i < server->cores; i++)
+        app_totals_add(&totals, &server->parts[i].totals);
     sb_text(sb, "{\"version\":");
     sb_json(sb, TENON_VERSION);
     sb_printf(sb, ",\"pid\":%ld,\"command\":", (long)getpid());
     sb_json(sb, app->command);
     sb_printf(sb, ",\"uptime_us\":%llu,\"interfaces\":[", (unsigned long long)(flow_now_us - app->began_us));
-    add_interface(sb, app);
+    add_interface(sb, app, &totals);
     sb_text(sb, "],");
-    add_counters(sb, app);
+    add_cores(sb, server);
     sb_text(sb, ",");
-    add_neighbours(sb, app->stack);
+    add_counters(sb, &totals);
     sb_text(sb, ",");
-    add_tcp(sb, app);
+    add_array(sb, server, "neighbours", offsetof(struct part, neighbours));
+    sb_text(sb, ",");
+    add_tcp(sb, server);
     sb_text(sb, "}\n");
 }
 
@@ -253,6 +346,56 @@ static void reader_ready(void *arg, short revents)
         reader_end(reader);
 }
 
+/* Whoever waits gets what is there now. */
+static void answer_readers(struct snapshot_server *server)
+{
+    for (struct reader *reader = server->readers; reader < server->readers + SNAPSHOT_READERS_MAX; reader++) {
+        if (reader->server == NULL || reader->text.len > 0)
+            continue;
+        write_whole(&reader->text, server);
+        loop_want(&server->app->loop, reader->fd, POLLOUT);
+    }
+    clear_parts(server);
+}
+
+/* Back in our thread. */
+static void part_returned(struct model_mail *mail, void *owner)
+{
+    struct snapshot_server *server = TENON_CONTAINER(mail, struct part, mail)->server;
+
+    server->missing--;
+    if (owner != NULL && server->missing == 0)
+        answer_readers(server);
+}
+
+/* In the thread of its core; or its thread has ended, and nobody will read it. */
+static void part_arrived(struct model_mail *mail, void *owner)
+{
+    struct part *part = TENON_CONTAINER(mail, struct part, mail);
+
+    if (owner == NULL)
+        return;
+    write_part(part, owner);
+    mail->open = part_returned;
+    model_mailbox_post(&part->server->app->core->all->core[0].box, mail);
+}
+
+static void ask_cores(struct snapshot_server *server)
+{
+    struct core *first = server->app->core;
+
+    write_part(&server->parts[0], server->app);
+    for (unsigned i = 1; i < server->cores; i++) {
+        if (!first[i].entered)
+            continue;
+        server->missing++;
+        server->parts[i].mail.open = part_arrived;
+        model_mailbox_post(&first[i].box, &server->parts[i].mail);
+    }
+    if (server->missing == 0)
+        answer_readers(server);
+}
+
 static void server_ready(void *arg, short revents)
 {
     struct snapshot_server *server = arg;
@@ -265,13 +408,15 @@ static void server_ready(void *arg, short revents)
     while (reader < server->readers + SNAPSHOT_READERS_MAX && reader->server != NULL)
         reader++;
     if (reader == server->readers + SNAPSHOT_READERS_MAX ||
-        loop_add(&server->app->loop, fd, POLLOUT, reader_ready, reader) != 0) {
+        loop_add(&server->app->loop, fd, 0, reader_ready, reader) != 0) {
         close(fd);
         return;
     }
+    loop_want(&server->app->loop, fd, 0);
     reader->server = server;
     reader->fd = fd;
-    make_snapshot(&reader->text, server->app);
+    if (server->missing == 0)
+        ask_cores(server);
 }
 
 void snapshot_folder(char *path, size_t size)
@@ -319,6 +464,10 @@ struct snapshot_server *snapshot_open(struct app *app)
 
     memset(server, 0, sizeof *server);
     server->app = app;
+    server->cores = cores_count(app->core);
+    server->parts = must_alloc(server->cores * sizeof *server->parts);
+    memset(server->parts, 0, server->cores * sizeof *server->parts);
+    clear_parts(server);
     snapshot_folder(folder, sizeof folder);
     snprintf(server->path, sizeof server->path, "%s/%ld.sock", folder, (long)getpid());
     server->fd = make_folder(folder) == 0 ? listen_at(server->path) : -1;
@@ -327,6 +476,7 @@ struct snapshot_server *snapshot_open(struct app *app)
     log_say(LOG_VERBOSE, "No socket for \"tenon top\" in %s: %s", folder, strerror(errno));
     if (server->fd >= 0)
         close(server->fd);
+    free(server->parts);
     free(server);
     return NULL;
 }
@@ -342,5 +492,7 @@ void snapshot_close(struct snapshot_server *server)
     loop_remove(&server->app->loop, server->fd);
     close(server->fd);
     unlink(server->path);
+    clear_parts(server);
+    free(server->parts);
     free(server);
 }
