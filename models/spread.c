@@ -91,13 +91,15 @@ static int is_icmp4_error(unsigned type)
 
 static int of_ip4(const struct model_spread *spread, const tenon_u8 *at, const tenon_u8 *end)
 {
-    const tenon_u8 *payload = at + (at[0] & 15) * 4;
-    const int in_fragments = end - at >= 20 && (word16(at + 6) & 0x3FFF) != 0;
+    const tenon_u8 *payload;
 
-    if (end - at < 20 || end - payload < 4)
+    if (end - at < 20)
         return OWN;
-    if (in_fragments)
+    if ((word16(at + 6) & 0x3FFF) != 0) /* a fragment, however short */
         return by_flow(spread, address4(at + 12), address4(at + 16), NULL);
+    payload = at + (at[0] & 15) * 4;
+    if (end - payload < 4)
+        return OWN;
     if (at[9] == 1)
         return is_icmp4_error(payload[0]) ? ALL : OWN;
     if (spread->by_hash && (at[9] == 6 || at[9] == 17))

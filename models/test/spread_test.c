@@ -328,6 +328,7 @@ UNIT_TEST(fragments_meet)
     for (unsigned at = 0; at < MEMBERS; at++) {
         CHECK_EQ_U(goes_to(at, TO_US IP4("11", "2000") "1234 0050" REST), first);
         CHECK_EQ_U(goes_to(at, TO_US IP4("11", "0005") "abcd abcd" REST), first);
+        CHECK_EQ_U(goes_to(at, TO_US IP4("11", "0005") "ab"), first);
     }
     first = goes_to(0, TO_US IP6("2c") "1100 0001 00000001" REST);
     CHECK(first == 1 || first == 2 || first == 4);
