@@ -12,7 +12,8 @@ if(cli)
     add_executable(tenon_cli ${cli} ${common} ${speed})
     target_include_directories(tenon_cli PRIVATE
         ${PROJECT_SOURCE_DIR}/apps ${PROJECT_SOURCE_DIR}/apps/common ${PROJECT_SOURCE_DIR}/ports)
-    target_link_libraries(tenon_cli PRIVATE tenon_models ${TENON_PORT_TARGETS} tenon Threads::Threads m)
+    target_link_libraries(tenon_cli PRIVATE
+        tenon_models tenon_ports_built ${TENON_PORT_TARGETS} tenon Threads::Threads m)
     tenon_host_flags(tenon_cli)
     set_target_properties(tenon_cli PROPERTIES
         OUTPUT_NAME tenon RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})

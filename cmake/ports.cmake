@@ -26,3 +26,23 @@ foreach(port IN ITEMS tap packet xdp wire pcap)
         target_link_libraries(tenon_port_${port} PUBLIC tenon_port_pcap)
     endif()
 endforeach()
+
+# The table of all kinds that programs can be told of: ports/common/built.h.
+set(built_headers "")
+set(built_types "")
+foreach(port IN ITEMS tap packet xdp)
+    if(TARGET tenon_port_${port})
+        string(APPEND built_headers "#include \"ports/${port}/${port}.h\"\n")
+        string(APPEND built_types "    &${port}_port_type,\n")
+    endif()
+endforeach()
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/ports_built.c CONTENT [[
+#include "ports/common/built.h"
+@built_headers@
+const struct port_type *const ports_built[] = {
+@built_types@    NULL
+};
+]] @ONLY)
+add_library(tenon_ports_built STATIC ${PROJECT_BINARY_DIR}/ports_built.c)
+target_link_libraries(tenon_ports_built PUBLIC ${TENON_PORT_TARGETS})
+tenon_host_flags(tenon_ports_built)

@@ -49,6 +49,13 @@ if(TARGET tenon_models)
     endforeach()
 endif()
 
+# What every port has to be able to do: tests/interop/test_port_conformance.py runs it.
+if(TARGET tenon_models)
+    file(GLOB conformance CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/ports/*.c)
+    tenon_test_program(tenon-port-check ${PROJECT_BINARY_DIR} tenon-port-check ${conformance})
+    target_link_libraries(tenon-port-check PRIVATE tenon_models tenon_ports_built ${ports} tenon_objs)
+endif()
+
 file(GLOB runner CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/script/*.c)
 if(runner)
     tenon_test_program(tenon-script ${PROJECT_BINARY_DIR} tenon-script ${runner})

@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ports/packet/packet.h"
-#include "ports/tap/tap.h"
-#include "ports/xdp/xdp.h"
+#include "ports/common/built.h"
 #include "text.h"
 
 enum option_key {
@@ -26,9 +24,6 @@ enum option_key {
     KEY_FASTOPEN,
     KEY_DAD
 };
-
-/* The kinds of port that this program has. */
-static const struct port_type *const port_types[] = { &tap_port_type, &packet_port_type, &xdp_port_type, NULL };
 
 static const char port_default[] = "tap:tenon0";
 
@@ -90,8 +85,8 @@ double options_seconds(const struct argp_state *state, const char *option, const
 
 static void list_ports(const struct argp_state *state)
 {
-    for (unsigned i = 0; port_types[i] != NULL; i++) {
-        const struct port_type *type = port_types[i];
+    for (unsigned i = 0; ports_built[i] != NULL; i++) {
+        const struct port_type *type = ports_built[i];
 
         fprintf(state->out_stream, "%s:%s  %s\n", type->kind, type->name, type->text);
         fprintf(state->out_stream, "    mtu=BYTES, offload=on|off%s\n",
@@ -109,7 +104,7 @@ static void read_port(struct options *options, const char *value, const struct a
     if (strcmp(value, "?") == 0)
         list_ports(state);
     options->port_name = value;
-    if (port_read(&options->port, port_types, value, error, sizeof error) != 0)
+    if (port_read(&options->port, ports_built, value, error, sizeof error) != 0)
         argp_error(state, "--port: %s", error);
 }
 

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""What every kind of port must be able to do (tests/ports/check.c): an instance at either end of a cable, which is made
+of interfaces of the kernel's. A new kind needs a row in CABLES."""
+import os
+import pathlib
+
+import pytest
+
+from conftest import BULK_BYTES, INSIDE, find_tenon
+
+# How the two ends are made, and how they are written, with {0} and {1} for the interfaces' names.
+CABLES = {
+    "tap": ("bridge", "tap:{0}", "tap:{1}"),
+    "packet": ("veth", "packet:{0}", "packet:{1}"),
+    "packet-ring": ("veth", "packet:{0},receive=ring", "packet:{1},receive=ring"),
+    "xdp": ("veth", "xdp:{0},offload=off", "xdp:{1},offload=off"),
+    "xdp-generic": ("veth", "xdp:{0},mode=generic,offload=off", "xdp:{1},mode=generic,offload=off"),
+    "packet-xdp": ("veth", "packet:{0}", "xdp:{1},sums=trust"),
+}
+# Kinds with queues, and one on the other side that is not of the same kind.
+QUEUES = {
+    "tap": ("bridge", "tap:{0}", "tap:{1}"),
+    "packet": ("veth", "packet:{0}", "packet:{1}"),
+    "packet-turns": ("veth", "packet:{0},fanout=lb", "packet:{1},offload=off"),
+    "xdp": ("veth", "xdp:{0}", "packet:{1},offload=off"),
+}
+TAP_MTU_MAX = 65521
+KINDS = 9    # of exchanges, with the one that takes the link down
+
+
+@pytest.fixture
+def program():
+    build = pathlib.Path(find_tenon()).parent
+    if not (build / "tenon-port-check").exists():
+        pytest.skip("tenon-port-check is not built")
+    return build / "tenon-port-check"
+
+
+def make_taps(net, mtu, queues):
+    """Two TAP interfaces, and a bridge between them."""
+    net.run("ip", "link", "add", "cb", "type", "bridge", "mcast_snooping", "0")
+    for name, many in (("ca", queues > 1), ("cz", False)):
+        net.run("ip", "tuntap", "add", "dev", name, "mode", "tap", *(["multi_queue"] if many else []))
+    for name in ("cb", "ca", "cz"):
+        net.run("ip", "link", "set", name, "mtu", mtu)
+    for name in ("ca", "cz"):
+        net.run("ip", "link", "set", name, "master", "cb")
+
+
+def make_veths(net, mtu, queues):
+    n = ("numrxqueues", queues, "numtxqueues", queues)
+    net.run("ip", "link", "add", "ca", "mtu", mtu, *n, "type", "veth", "peer", "name", "cz", "mtu", mtu, *n)
+
+
+@pytest.fixture
+def cable(net):
+    """make(how, mtu, queues): interfaces ca and cz, with nothing of the kernel's own on them."""
+    def make(how, mtu=1500, queues=1):
+        (make_taps if how == "bridge" else make_veths)(net, mtu, queues)
+        for name in ("ca", "cz", *(["cb"] if how == "bridge" else [])):
+            net.run("sysctl", "-eqw", f"net.ipv6.conf.{name}.disable_ipv6=1")
+            net.run("sysctl", "-qw", f"net.ipv4.conf.{name}.arp_ignore=8")
+            net.run("ip", "link", "set", name, "up")
+    yield make
+    for name in ("ca", "cz", "cb"):
+        net.run("ip", "link", "del", name, check=False)
+
+
+def check(net, program, ports, *argv, kinds=KINDS):
+    if os.environ.get(INSIDE) and any(port.startswith("xdp") for port in ports):
+        pytest.skip("needs root: the kernel lets nobody else attach XDP programs")
+    flap = "ip link set ca down; sleep 0.2; ip link set ca up"
+    done = net.run(program, "--flap", flap, *argv, *ports, timeout=280, check=False)
+    print(done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("ok ") == kinds
+
+
+def written(ports, **settings):
+    """The ports' names, with these settings where there are none of the kind yet."""
+    names = [port.format("ca", "cz") for port in ports]
+    for setting, value in settings.items():
+        names = [name if f",{setting}=" in name else f"{name},{setting}={value}" for name in names]
+    return names
+
+
+@pytest.mark.parametrize("mtu", [576, 1280, 1500, 9000, 65535])
+@pytest.mark.parametrize("kind", list(CABLES))
+def test_exchanges(net, program, cable, kind, mtu):
+    how, *ports = CABLES[kind]
+    cable(how, min(mtu, TAP_MTU_MAX) if how == "bridge" else mtu)
+    check(net, program, written(ports))
+
+
+@pytest.mark.parametrize("left, right", [("off", "off"), ("on", "off"), ("off", "on")])
+@pytest.mark.parametrize("kind", ["tap", "packet", "packet-ring", "packet-xdp"])
+def test_offloads(net, program, cable, kind, left, right):
+    how, *ports = CABLES[kind]
+    cable(how)
+    names = written(ports[:1], offload=left) + written(ports[1:], offload=right)
+    check(net, program, names)
+
+
+@pytest.mark.parametrize("queues", [2, 3, 4])
+@pytest.mark.parametrize("kind", list(QUEUES))
+def test_queues(net, program, cable, kind, queues):
+    how, *ports = QUEUES[kind]
+    cable(how, queues=queues)
+    check(net, program, written(ports), "--queues", str(queues))
+
+
+@pytest.mark.parametrize("kind", ["tap", "packet", "xdp"])
+def test_large_transfers(net, program, cable, kind):
+    how, *ports = CABLES[kind]
+    cable(how)
+    """1 GiB in all, if nothing else is said: over IPv4 and IPv6, from either side, and back."""
+    check(net, program, written(ports), "--bytes", str(BULK_BYTES // 4))

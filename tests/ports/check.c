@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: MIT */
+/* What every port must be able to do, whatever it is:
+ *
+ *     tenon-port-check [OPTION...] PORT PORT          two ports that are the ends of one cable
+ *
+ *     --queues N     the first port has N queues, with an instance at each
+ *     --bytes N      of the large transfers, both ways; default 8 million
+ *     --flap CMD     a command that takes the link down and up again, run in the middle of a transfer
+ *     --lossy        the cable may lose frames of datagrams: only TCP has to be complete
+ *
+ * It prints a line for each kind of exchange, and ends with 1 if one has failed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "node.h"
+
+enum { LIMIT_MS = 30000, MANY = 100, MANY_BYTES = 20000, PINGS = 300, BAD_FRAMES = 3000, FLOOD = 20000,
+       PIECES_MAX = 60    /* of a datagram; struct tenon_conf has a limit */ };
+
+static struct {
+    const char *ports[2], *flap;
+    unsigned queues;
+    tenon_u32 bytes;
+    int lossy;
+} options = { { NULL, NULL }, NULL, 1, 8000000, 0 };
+
+static struct check check = { .deaf = -1 };
+static unsigned done; /* connections that have ended, and nobody has waited for yet */
+static unsigned long wrong;
+
+/* ---- a connection: what is sent comes back --------------------------------------------------------- */
+
+struct client {
+    struct tenon_tcp *conn;
+    tenon_u32 total, at_once, sent, received;
+    int written, keeps, finished; /* keeps: whatever it receives, until the end */
+    struct tenon_span *kept;
+    unsigned nkept;
+};
+
+static struct tenon_buf own = { pattern, PATTERN, 1, NULL }; /* memory that no port has ever seen */
+
+static void client_send(struct client *client)
+{
+    while (client->sent < client->total && client->sent - client->received < client->at_once) {
+        struct tenon_span span = { &own, client->sent % PATTERN, client->total - client->sent };
+
+        if (span.len > client->at_once - (client->sent - client->received))
+            span.len = client->at_once - (client->sent - client->received);
+        if (span.len > PATTERN - span.off)
+            span.len = PATTERN - span.off;
+        if (span.len > tenon_tcp_room(client->conn))
+            span.len = tenon_tcp_room(client->conn);
+        if (client->written) {
+            const tenon_i32 n = span.len > 0 ? tenon_tcp_write(client->conn, pattern + span.off, span.len) : 0;
+
+            span.len = n > 0 ? (tenon_u32)n : 0;
+        } else if (span.len > 0 && tenon_tcp_send(client->conn, &span) != TENON_OK) {
+            return;
+        }
+        if (span.len == 0)
+            return;
+        client->sent += span.len;
+    }
+    if (client->sent == client->total && !client->finished)
+        client->finished = tenon_tcp_finish(client->conn) == TENON_OK;
+}
+
+static void client_opened(struct tenon_tcp *conn, void *app)
+{
+    struct client *client = app;
+
+    client->conn = conn;
+    client_send(client);
+}
+
+static void client_keep(struct client *client, const struct tenon_span *span)
+{
+    client->kept = realloc(client->kept, (client->nkept + 1) * sizeof *client->kept);
+    client->kept[client->nkept++] = *span;
+    tenon_buf_ref(span->buf);
+}
+
+static void client_received(struct tenon_tcp *conn, void *app, const struct tenon_span *spans, unsigned n)
+{
+    struct client *client = app;
+
+    for (unsigned i = 0; i < n; i++) {
+        for (tenon_u32 at = 0, here; at < spans[i].len; at += here) {
+            const tenon_u32 from = (client->received + at) % PATTERN;
+
+            here = spans[i].len - at < PATTERN - from ? spans[i].len - at : PATTERN - from;
+            wrong += memcmp(tenon_span_data(&spans[i]) + at, pattern + from, here) != 0;
+        }
+        client->received += spans[i].len;
+        if (client->keeps)
+            client_keep(client, &spans[i]);
+        tenon_tcp_consumed(conn, spans[i].len);
+    }
+    client_send(client);
+}
+
+static void client_acked(struct tenon_tcp *conn, void *app, tenon_u32 bytes)
+{
+    (void)conn, (void)bytes;
+    client_send(app);
+}
+
+static void client_closed(struct tenon_tcp *conn, void *app, int why)
+{
+    struct client *client = app;
+
+    (void)conn;
+    wrong += why != TENON_OK || client->received != client->total;
+    if (why != TENON_OK)
+        fprintf(stderr, "a connection ended: %s\n", tenon_error_text(why));
+    client->conn = NULL;
+    done++;
+}
+
+static const struct tenon_tcp_events client_events = { .opened = client_opened, .received = client_received,
+    .acked = client_acked, .closed = client_closed };
+
+static struct client *connect_to_other(struct node *node, int v6, tenon_u32 total)
+{
+    struct tenon_addr to = { .ip = check.sides[!node->side->number].ip[v6], .port = ECHO_PORT };
+    struct client *client = calloc(1, sizeof *client);
+
+    client->total = total;
+    client->at_once = 0x7FFFFFFF;
+    if (tenon_tcp_connect(node->stack, &client->conn, NULL, &to, &client_events, client) != TENON_OK)
+        wrong++;
+    return client;
+}
+
+static void client_free(struct client *client)
+{
+    for (unsigned i = 0; i < client->nkept; i++)
+        tenon_buf_put(client->kept[i].buf);
+    free(client->kept);
+    free(client);
+}
+
+/* Those that have just been begun, and no others, end. @return 0; -1: it took too long */
+static int wait_for(unsigned clients, unsigned limit_ms)
+{
+    const int status = check_until(&check, &done, clients, limit_ms);
+
+    done -= status == 0 ? clients : 0;
+    return status;
+}
+
+static int has_ip6(void)
+{
+    struct tenon_netif_conf conf;
+
+    port_netif_conf(check.sides[0].nodes[0].port, &conf);
+    return conf.mtu >= 1280;
+}
+
+static unsigned mtu_of(unsigned side)
+{
+    struct tenon_netif_conf conf;
+
+    port_netif_conf(check.sides[side].nodes[0].port, &conf);
+    return conf.mtu;
+}
+
+/* ---- exchanges: each leaves `wrong` as it is, and waits for all that it has begun ------------------- */
+
+/* One byte there and back, from each side, many times. */
+static int ping_pong(void)
+{
+    struct client *clients[2 * QUEUES_MAX];
+    unsigned n = 0;
+
+    for (unsigned s = 0; s < 2; s++)
+        for (unsigned i = 0; i < check.sides[s].queues; i++, n++) {
+            clients[n] = connect_to_other(&check.sides[s].nodes[i], has_ip6() && i % 2, PINGS);
+            clients[n]->at_once = 1;
+            clients[n]->written = 1;
+        }
+    if (wait_for(n, LIMIT_MS) != 0)
+        return -1;
+    while (n > 0)
+        client_free(clients[--n]);
+    return 0;
+}
+
+static int large(void)
+{
+    struct client *clients[4];
+    unsigned n = 0;
+
+    for (unsigned s = 0; s < 2; s++)
+        for (int v6 = 0; v6 <= has_ip6(); v6++)
+            clients[n++] = connect_to_other(&check.sides[s].nodes[0], v6, options.bytes / 2);
+    if (wait_for(n, LIMIT_MS + options.bytes / 10000) != 0)
+        return -1;
+    while (n > 0)
+        client_free(clients[--n]);
+    return own.refs == 1 ? 0 : -1;
+}
+
+static int many(void)
+{
+    static struct client *clients[2 * MANY];
+    unsigned n = 0;
+
+    for (; n < 2 * MANY; n++) {
+        struct side *side = &check.sides[n % 2];
+
+        clients[n] = connect_to_other(&side->nodes[n / 2 % side->queues], has_ip6() && n % 4 > 1, MANY_BYTES + n);
+        clients[n]->written = n % 3 == 0;
+    }
+    if (wait_for(n, LIMIT_MS) != 0)
+        return -1;
+    while (n > 0)
+        client_free(clients[--n]);
+    return 0;
+}
+
+/* The application keeps all that it gets, in the buffers in which it came, and reads it in the end. */
+static int keeping(void)
+{
+    struct client *client = connect_to_other(&check.sides[0].nodes[0], 0, 200000);
+    tenon_u32 at = 0;
+
+    client->keeps = 1;
+    if (wait_for(1, LIMIT_MS) != 0 || ping_pong() != 0)
+        return -1;
+    for (unsigned i = 0; i < client->nkept; i++) {
+        wrong += memcmp(tenon_span_data(&client->kept[i]), pattern + at, client->kept[i].len) != 0;
+        at += client->kept[i].len;
+    }
+    client_free(client);
+    return at == 200000 ? 0 : -1;
+}
+
+/* ---- datagrams ---------------------------------------------------------------------------------------- */
+
+static unsigned datagrams;
+
+static void answer_received(struct tenon_udp *sock, void *app, const struct tenon_udp_info *info,
+                            const struct tenon_span *spans, unsigned n)
+{
+    const tenon_u32 *size = app;
+    tenon_u32 at = 0;
+
+    (void)sock;
+    for (unsigned i = 0; i < n; at += spans[i++].len)
+        wrong += memcmp(tenon_span_data(&spans[i]), pattern + at, spans[i].len) != 0;
+    wrong += info->bytes != *size;
+    datagrams++;
+}
+
+static const struct tenon_udp_events answer_events = { answer_received, NULL };
+
+/* A datagram that is lost may be sent again where the cable may lose. */
+static int one_datagram(struct node *node, int v6, tenon_u32 size)
+{
+    const struct tenon_addr to = { .ip = check.sides[!node->side->number].ip[v6], .port = ECHO_PORT };
+    const struct tenon_span span = { &own, 0, size };
+    struct tenon_udp *sock;
+    int got = -1, said = 0;
+
+    if (tenon_udp_open(node->stack, &sock, &answer_events, &size) != TENON_OK)
+        return -1;
+    for (unsigned tries = 0; tries < (options.lossy ? 20U : 3U) && got != 0; tries++) {
+        datagrams = 0;
+        said = tenon_udp_send(sock, &to, &span, 1);
+        if (said == TENON_OK)
+            got = check_until(&check, &datagrams, 1, 1000);
+    }
+    tenon_udp_close(sock);
+    if (got != 0)
+        fprintf(stderr, "a datagram of %lu bytes over IPv%d from %s was not answered: %s\n", (unsigned long)size,
+                v6 ? 6 : 4, node->side->name, tenon_error_text(said));
+    return got;
+}
+
+/* With several queues a side's questions are answered at any of them: only the side with one asks. */
+static int datagrams_of_all_sizes(void)
+{
+    for (unsigned s = 0; s < 2; s++) {
+        const unsigned mtu = mtu_of(s);
+        const tenon_u32 sizes[] = { 0, 1, 17, 18, 19, 512, mtu - 49, mtu - 48, mtu - 29, mtu - 28, mtu - 27, 2000, 9000,
+                                    65487, 65507 };
+
+        for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0] && check.sides[s].queues == 1; i++) {
+            if (sizes[i] > 65507 || sizes[i] > PIECES_MAX * (mtu - 56))
+                continue;
+            for (int v6 = 0; v6 <= (has_ip6() && sizes[i] <= 65487); v6++)
+                if (one_datagram(&check.sides[s].nodes[0], v6, sizes[i]) != 0)
+                    return -1;
+        }
+    }
+    return 0;
+}
+
+/* More than any queue holds, at an end that does not listen: what is lost is lost, and nothing else is. */
+static int flood(void)
+{
+    struct node *node = &check.sides[1].nodes[0];
+    const struct tenon_addr to = { .ip = check.sides[0].ip[0], .port = 9 };
+    struct tenon_udp *sock;
+
+    if (tenon_udp_open(node->stack, &sock, &answer_events, NULL) != TENON_OK)
+        return -1;
+    check.deaf = 0;
+    for (unsigned i = 0; i < FLOOD; i++) {
+        const struct tenon_span span = { &own, 0, i % 2 ? 18 : mtu_of(1) - 28 };
+
+        (void)tenon_udp_send(sock, &to, &span, 1);
+        if (i % 64 == 0)
+            (void)tenon_poll(node->stack, port_now_us());
+    }
+    check.deaf = -1;
+    tenon_udp_close(sock);
+    return ping_pong();
+}
+
+/* ---- what makes no sense ------------------------------------------------------------------------------ */
+
+static unsigned long chance = 1;
+
+static unsigned random_below(unsigned n)
+{
+    chance = (chance * 1103515245UL + 12345UL) & 0x7FFFFFFFUL;
+    return (unsigned)(chance >> 8) % n;
+}
+
+/* A packet of some kind that is nearly right, to side 0. @return its bytes */
+static unsigned bad_frame(tenon_u8 *frame)
+{
+    static const tenon_u8 kinds[][16] = { { 0x08, 0x00, 0x45 }, { 0x08, 0x06, 0, 1, 8, 0, 6, 4, 0, 1 },
+                                          { 0x86, 0xDD, 0x60 }, { 0x81, 0, 0, 5, 8, 0, 0x45 },
+                                          { 0x08, 0x00, 0x4F }, { 0x88, 0xA8, 1, 1, 0x86, 0xDD } };
+    const tenon_u8 ip[] = { 0x45, 0, 0, 60, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 77, 0, 2, 10, 77, 0, 1 };
+    struct tenon_netif_conf to;
+    unsigned n = 14 + random_below(200);
+
+    for (unsigned i = 0; i < 214; i++)
+        frame[i] = (tenon_u8)random_below(256);
+    port_netif_conf(check.sides[0].nodes[0].port, &to);
+    memcpy(frame, to.mac, 6);
+    memset(frame + 6, 2, 6);
+    memcpy(frame + 12, kinds[random_below(6)], 16);
+    if (frame[12] == 8 && frame[13] == 0) {
+        memcpy(frame + 14, ip, sizeof ip);
+        frame[14 + random_below(20)] = (tenon_u8)random_below(256);
+        frame[23] = (tenon_u8)(random_below(2) ? 6 : 17);
+    }
+    return random_below(8) == 0 ? 14 + random_below(6) : n;
+}
+
+static int nonsense(void)
+{
+    static tenon_u8 bytes[256];
+    struct tenon_buf buf = { bytes, sizeof bytes, 1, NULL };
+    struct node *from = &check.sides[1].nodes[0];
+    unsigned sent = 0;
+
+    for (unsigned i = 0; i < BAD_FRAMES; i++) {
+        const struct tenon_span span = { &buf, 0, bad_frame(bytes) };
+        const struct tenon_frame frame = { .spans = &span, .nspans = 1 };
+
+        sent += from->port->type->host->transmit(from->port, from->netif, &frame, 1);
+        for (unsigned turns = 0; turns < 20 && buf.refs > 1; turns++)
+            check_turn(&check); /* until the port has sent it */
+        if (i % 8 == 0)
+            check_turn(&check);
+    }
+    if (sent == 0 || buf.refs != 1)
+        return -1;
+    return ping_pong();
+}
+
+/* ---- down and up ---------------------------------------------------------------------------------------- */
+
+static int flapping(void)
+{
+    struct client *client = connect_to_other(&check.sides[0].nodes[0], 0, options.bytes);
+    struct client *other = connect_to_other(&check.sides[1].nodes[0], 0, options.bytes);
+    int status = -1, ended = 0;
+    pid_t child;
+
+    if (check_until(&check, &client->received, options.bytes / 8, LIMIT_MS) != 0 || (child = fork()) < 0)
+        return -1;
+    if (child == 0) {
+        execl("/bin/sh", "sh", "-c", options.flap, (char *)NULL);
+        _exit(127);
+    }
+    while (!ended) {
+        check_turn(&check);
+        ended = waitpid(child, &status, WNOHANG) == child;
+    }
+    if (status != 0 || wait_for(2, 2 * LIMIT_MS) != 0)
+        return -1;
+    client_free(client);
+    client_free(other);
+    return 0;
+}
+
+/* One end is closed and opened again, with a connection open; the other end finds out. */
+static int reopening(void)
+{
+    const unsigned queues = check.sides[0].queues;
+    const char *name = check.sides[0].name;
+
+    side_close(&check.sides[0]);
+    if (side_open(&check.sides[0], 0, name, queues) != 0)
+        return -1;
+    return ping_pong();
+}
+
+/* ---- the program ------------------------------------------------------------------------------------------ */
+
+/* What may tell why something has failed. */
+static void print_counters(void)
+{
+    for (unsigned s = 0; s < 2; s++)
+        for (unsigned i = 0; i < check.sides[s].queues; i++) {
+            const struct node *node = &check.sides[s].nodes[i];
+
+            fprintf(stderr, "%s, queue %u:", check.sides[s].name, i);
+            for (unsigned stat = 0; stat < TENON_STAT_COUNT && node->stack != NULL; stat++)
+                if (tenon_stat(node->stack, (enum tenon_stat)stat) > 0)
+                    fprintf(stderr, " %s=%lu", tenon_stat_name((enum tenon_stat)stat),
+                            (unsigned long)tenon_stat(node->stack, (enum tenon_stat)stat));
+            fputc('\n', stderr);
+        }
+}
+
+static int run(const char *what, int (*exchange)(void))
+{
+    const unsigned long began = check_ms();
+    const unsigned long before = wrong;
+    int status;
+
+    status = exchange();
+    printf("%-6s %6.2f s  %s\n", status == 0 && wrong == before && done == 0 ? "ok" : "FAILED",
+           (double)(check_ms() - began) / 1e3, what);
+    fflush(stdout);
+    if (status == 0 && wrong == before && done == 0)
+        return 0;
+    print_counters();
+    return 1;
+}
+
+static int run_all(void)
+{
+    if (run("a byte there and back, many times", ping_pong) || run("datagrams of all sizes", datagrams_of_all_sizes) ||
+        run("large transfers in all directions at once", large) || run("many connections", many) ||
+        run("received buffers are kept", keeping) || run("frames that make no sense", nonsense) ||
+        run("more datagrams than queues hold", flood))
+        return 1;
+    if (options.flap != NULL && run("the link goes down and comes back", flapping))
+        return 1;
+    return run("a port is closed and opened again", reopening);
+}
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: tenon-port-check [--queues N] [--bytes N] [--flap CMD] [--lossy] PORT PORT\n");
+    return 2;
+}
+
+static int read_options(int argc, char **argv)
+{
+    unsigned n = 0;
+
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+
+        if (strcmp(argv[i], "--lossy") == 0) {
+            options.lossy = 1;
+            continue;
+        }
+        if (argv[i][0] != '-' && n < 2) {
+            options.ports[n++] = argv[i];
+            continue;
+        }
+        if (value == NULL)
+            return -1;
+        if (strcmp(argv[i], "--queues") == 0)
+            options.queues = (unsigned)atoi(value);
+        else if (strcmp(argv[i], "--bytes") == 0)
+            options.bytes = (tenon_u32)atol(value);
+        else if (strcmp(argv[i], "--flap") == 0)
+            options.flap = value;
+        else
+            return -1;
+        i++;
+    }
+    return n == 2 && options.queues >= 1 && options.queues <= QUEUES_MAX ? 0 : -1;
+}
+
+int main(int argc, char **argv)
+{
+    int status;
+
+    if (read_options(argc, argv) != 0)
+        return usage();
+    for (unsigned i = 0; i < PATTERN; i++)
+        pattern[i] = (tenon_u8)(i * 2654435761U >> 24);
+    status = side_open(&check.sides[0], 0, options.ports[0], options.queues) != 0 ||
+             side_open(&check.sides[1], 1, options.ports[1], 1) != 0;
+    if (status == 0)
+        status = run_all();
+    side_close(&check.sides[0]);
+    side_close(&check.sides[1]);
+    return status;
+}
