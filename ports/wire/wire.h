@@ -274,6 +274,14 @@ unsigned wire_in_flight(const struct wire *wire);
 /** A number that looks random, from another; the wire's own chance is made of it. */
 uint64_t wire_mix(uint64_t x);
 
+/* ---- as a port --------------------------------------------------------------------------------- */
+
+struct port_type;
+
+/** ports/common/port.h: the two that open the same name are the ends of one cable. Both belong to one thread, and
+ *  the wire's clock follows the real one. */
+extern const struct port_type wire_port_type;
+
 #ifdef __cplusplus
 }
 #endif

@@ -8,8 +8,10 @@ import pytest
 
 from conftest import BULK_BYTES, INSIDE, find_tenon
 
-# How the two ends are made, and how they are written, with {0} and {1} for the interfaces' names.
+# How the two ends are made (None: they need no interfaces), and how they are written, with {0} and {1} for the
+# interfaces' names.
 CABLES = {
+    "wire": (None, "wire:x", "wire:x"),
     "tap": ("bridge", "tap:{0}", "tap:{1}"),
     "packet": ("veth", "packet:{0}", "packet:{1}"),
     "packet-ring": ("veth", "packet:{0},receive=ring", "packet:{1},receive=ring"),
@@ -25,7 +27,7 @@ QUEUES = {
     "xdp": ("veth", "xdp:{0}", "packet:{1},offload=off"),
 }
 TAP_MTU_MAX = 65521
-KINDS = 9    # of exchanges, with the one that takes the link down
+KINDS = 8    # of exchanges, without the one that takes the link down
 
 
 @pytest.fixture
@@ -56,6 +58,8 @@ def make_veths(net, mtu, queues):
 def cable(net):
     """make(how, mtu, queues): interfaces ca and cz, with nothing of the kernel's own on them."""
     def make(how, mtu=1500, queues=1):
+        if how is None:
+            return
         (make_taps if how == "bridge" else make_veths)(net, mtu, queues)
         for name in ("ca", "cz", *(["cb"] if how == "bridge" else [])):
             net.run("sysctl", "-eqw", f"net.ipv6.conf.{name}.disable_ipv6=1")
@@ -66,14 +70,14 @@ def cable(net):
         net.run("ip", "link", "del", name, check=False)
 
 
-def check(net, program, ports, *argv, kinds=KINDS):
+def check(net, program, how, ports, *argv):
     if os.environ.get(INSIDE) and any(port.startswith("xdp") for port in ports):
         pytest.skip("needs root: the kernel lets nobody else attach XDP programs")
-    flap = "ip link set ca down; sleep 0.2; ip link set ca up"
-    done = net.run(program, "--flap", flap, *argv, *ports, timeout=280, check=False)
+    flap = ["--flap", "ip link set ca down; sleep 0.2; ip link set ca up"] if how else []
+    done = net.run(program, *flap, *argv, *ports, timeout=280, check=False)
     print(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("ok ") == kinds
+    assert done.stdout.count("ok ") == KINDS + bool(how)
 
 
 def written(ports, **settings):
@@ -89,16 +93,16 @@ def written(ports, **settings):
 def test_exchanges(net, program, cable, kind, mtu):
     how, *ports = CABLES[kind]
     cable(how, min(mtu, TAP_MTU_MAX) if how == "bridge" else mtu)
-    check(net, program, written(ports))
+    check(net, program, how, written(ports, **({} if how else {"mtu": mtu})))
 
 
 @pytest.mark.parametrize("left, right", [("off", "off"), ("on", "off"), ("off", "on")])
-@pytest.mark.parametrize("kind", ["tap", "packet", "packet-ring", "packet-xdp"])
+@pytest.mark.parametrize("kind", ["wire", "tap", "packet", "packet-ring", "packet-xdp"])
 def test_offloads(net, program, cable, kind, left, right):
     how, *ports = CABLES[kind]
     cable(how)
     names = written(ports[:1], offload=left) + written(ports[1:], offload=right)
-    check(net, program, names)
+    check(net, program, how, names)
 
 
 @pytest.mark.parametrize("queues", [2, 3, 4])
@@ -106,12 +110,12 @@ def test_offloads(net, program, cable, kind, left, right):
 def test_queues(net, program, cable, kind, queues):
     how, *ports = QUEUES[kind]
     cable(how, queues=queues)
-    check(net, program, written(ports), "--queues", str(queues))
+    check(net, program, how, written(ports), "--queues", str(queues))
 
 
-@pytest.mark.parametrize("kind", ["tap", "packet", "xdp"])
+@pytest.mark.parametrize("kind", ["wire", "tap", "packet", "xdp"])
 def test_large_transfers(net, program, cable, kind):
     how, *ports = CABLES[kind]
     cable(how)
     """1 GiB in all, if nothing else is said: over IPv4 and IPv6, from either side, and back."""
-    check(net, program, written(ports), "--bytes", str(BULK_BYTES // 4))
+    check(net, program, how, written(ports), "--bytes", str(BULK_BYTES // 4))
