@@ -9,24 +9,35 @@ list(REMOVE_ITEM TENON_SOURCES ${PROJECT_SOURCE_DIR}/src/tenon_all.c)
 set(TENON_OWN_OBJECTS ${PROJECT_SOURCE_DIR}/src/base/panic.c ${PROJECT_SOURCE_DIR}/src/base/flow.c)
 
 if(TENON_UNITY)
-    add_library(tenon ${PROJECT_SOURCE_DIR}/src/tenon_all.c ${TENON_OWN_OBJECTS})
+    set(TENON_LIBRARY_SOURCES ${PROJECT_SOURCE_DIR}/src/tenon_all.c ${TENON_OWN_OBJECTS})
     set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/tenon_all.c
         APPEND PROPERTY COMPILE_DEFINITIONS TENON_UNITY=1)
 else()
-    add_library(tenon ${TENON_SOURCES})
+    set(TENON_LIBRARY_SOURCES ${TENON_SOURCES})
 endif()
-add_library(Tenon::tenon ALIAS tenon)
-target_include_directories(tenon
-    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
-    PRIVATE ${PROJECT_SOURCE_DIR}/src)
-# Inline functions of the headers check with the same level as the library.
-target_compile_definitions(tenon PUBLIC TENON_ASSERT_LEVEL=${TENON_ASSERT_LEVEL})
-set_target_properties(tenon PROPERTIES
-    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
-if(BUILD_SHARED_LIBS)
-    set_target_properties(tenon PROPERTIES POSITION_INDEPENDENT_CODE ON)
+
+# A library for users, of the kind in ARGN or of that which BUILD_SHARED_LIBS says.
+function(tenon_core_library target)
+    add_library(${target} ${ARGN} ${TENON_LIBRARY_SOURCES})
+    add_library(Tenon::${target} ALIAS ${target})
+    target_include_directories(${target}
+        PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+        PRIVATE ${PROJECT_SOURCE_DIR}/src)
+    # Inline functions of the headers check with the same level as the library.
+    target_compile_definitions(${target} PUBLIC TENON_ASSERT_LEVEL=${TENON_ASSERT_LEVEL})
+    # Before version 1.0 each minor version has an ABI of its own.
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME tenon
+        VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+    tenon_core_flags(${target})
+endfunction()
+
+tenon_core_library(tenon)
+# Tenon::tenon_static is there in any case: a target of its own beside a shared library, else another name.
+if(NOT BUILD_SHARED_LIBS)
+    add_library(Tenon::tenon_static ALIAS tenon)
+elseif(TENON_STATIC)
+    tenon_core_library(tenon_static STATIC)
 endif()
-tenon_core_flags(tenon)
 
 # The headers alone, for the ports: a program decides which build of the core it links.
 add_library(tenon_headers INTERFACE)

@@ -3,8 +3,14 @@
 
 include(CMakePackageConfigHelpers)
 
-install(DIRECTORY include/tenon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-install(TARGETS tenon EXPORT TenonTargets
+install(DIRECTORY include/tenon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+    FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+set(libraries tenon)
+if(TARGET tenon_static)
+    list(APPEND libraries tenon_static)
+endif()
+install(TARGETS ${libraries} EXPORT TenonTargets
+    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT TenonTargets NAMESPACE Tenon:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Tenon)
@@ -15,8 +21,19 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/TenonConfigVersion.cmake 
 install(FILES ${PROJECT_BINARY_DIR}/TenonConfig.cmake ${PROJECT_BINARY_DIR}/TenonConfigVersion.cmake
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Tenon)
 
-# The file finds its prefix from where it lies, so that the tree can be moved.
-file(RELATIVE_PATH TENON_PC_TO_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+# The file finds its prefix from where it lies, so that the tree can be moved; folders that were given as absolute
+# paths stay where they are.
+set(TENON_PC_PREFIX ${CMAKE_INSTALL_PREFIX})
+if(NOT IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})
+    file(RELATIVE_PATH up /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+    string(REGEX REPLACE "/$" "" TENON_PC_PREFIX "\${pcfiledir}/${up}")
+endif()
+foreach(kind IN ITEMS INCLUDEDIR LIBDIR)
+    set(TENON_PC_${kind} ${CMAKE_INSTALL_${kind}})
+    if(NOT IS_ABSOLUTE ${CMAKE_INSTALL_${kind}})
+        set(TENON_PC_${kind} "\${prefix}/${CMAKE_INSTALL_${kind}}")
+    endif()
+endforeach()
 configure_file(cmake/tenon.pc.in ${PROJECT_BINARY_DIR}/tenon.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tenon.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
