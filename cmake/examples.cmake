@@ -17,3 +17,12 @@ foreach(source IN LISTS examples)
     set_target_properties(example_${name} PROPERTIES
         OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/examples)
 endforeach()
+
+# echo.c in C++: echo_cpp.
+if(TENON_HAS_CXX)
+    add_executable(example_echo_cpp ${PROJECT_SOURCE_DIR}/examples/echo.cpp)
+    target_link_libraries(example_echo_cpp PRIVATE tenon)
+    tenon_host_flags(example_echo_cpp)
+    set_target_properties(example_echo_cpp PROPERTIES
+        OUTPUT_NAME echo_cpp RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/examples)
+endif()

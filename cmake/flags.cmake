@@ -46,7 +46,9 @@ function(tenon_host_flags target)
         endif()
     endif()
     target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
-    set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
+    set_target_properties(${target} PROPERTIES
+        C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
+        CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF)
 endfunction()
 
 # Tests keep their assert() in every build type.

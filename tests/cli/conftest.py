@@ -26,9 +26,9 @@ def tenon():
     return run
 
 
-@pytest.fixture(scope="session")
-def echo_program():
-    program = build_folder() / "examples" / "echo"
+@pytest.fixture(scope="session", params=["echo", "echo_cpp"])
+def echo_program(request):
+    program = build_folder() / "examples" / request.param
     if not program.exists():
         pytest.skip(f"{program} is not built")
     return str(program)

@@ -35,6 +35,16 @@ def test_code_of_the_readme_compiles(tmp_path, compiler):
     assert done.returncode == 0, done.stderr
 
 
+def test_code_of_the_cpp_guide_compiles(tmp_path):
+    with open(os.path.join(ROOT, "docs", "guide", "cpp.md"), encoding="utf-8") as f:
+        blocks = re.findall(r"```cpp\n(.*?)```", f.read(), re.S)
+    source = tmp_path / "guide.cpp"
+    source.write_text(blocks[0])    # the others are pieces of functions
+    done = run("g++", "-std=c++17", "-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
+               "-I", os.path.join(ROOT, "include"), source)
+    assert done.returncode == 0, done.stderr
+
+
 # ---- tools/format ---------------------------------------------------------------------------------
 
 GOOD = """/* SPDX-License-Identifier: MIT */
@@ -189,6 +199,9 @@ def test_amalgamation_holds_every_file_once(tmp_path):
     text = (tmp_path / "tenon.h").read_text() + (tmp_path / "tenon.c").read_text()
     marks = re.findall(r"^/\* ==== (\S+) ==== \*/$", text, re.M)
     assert len(marks) == len(set(marks))
+    # The C++ header is beside them, on the one that was put together.
+    wrapper = (tmp_path / "tenon.hpp").read_text()
+    assert '#include "tenon.h"' in wrapper and "<tenon/" not in wrapper
     sources = []
     for folder in ("src", "include"):
         for path, _, names in os.walk(os.path.join(ROOT, folder)):
