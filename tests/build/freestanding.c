@@ -195,6 +195,10 @@ static void leave(int status)
     register long x8 __asm__("x8") = 93;
     register long x0 __asm__("x0") = status;
     __asm__ volatile("svc 0" : : "r"(x8), "r"(x0) : "memory");
+#elif defined(__arm__)
+    register long r7 __asm__("r7") = 1;
+    register long r0 __asm__("r0") = status;
+    __asm__ volatile("svc 0" : : "r"(r7), "r"(r0) : "memory");
 #endif
     for (;;)
         ;
