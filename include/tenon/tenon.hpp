@@ -595,7 +595,8 @@ template <class Derived> class tcp : public conn
      *  its events. One that it has already is closed. */
     void adopt(conn other) noexcept
     {
-        drop();
+        if (other != *this)
+            drop();
         raw_ = other.raw();
         if (raw_ != nullptr)
             tenon_tcp_handler(raw_, &table(), this);

@@ -334,6 +334,33 @@ UNIT_TEST(end_of_the_stack_is_told_to_all)
     CHECK(!client);
 }
 
+/* Takes another with it when it is closed. */
+struct pilot : tn::tcp<pilot> {
+    void closed(tn::status) { wing.reset(); }
+    std::unique_ptr<pilot> wing;
+};
+
+UNIT_TEST(object_that_ends_another_while_the_stack_ends)
+{
+    book notes;
+    world world;
+    const tn::listener listener = serve_echo(world, notes);
+    pilot first, second;
+
+    first.wing = std::make_unique<pilot>();
+    CHECK(first.connect(world.stack(world::CLIENT), world::at(world::SERVER, PORT)).ok());
+    CHECK(first.wing->connect(world.stack(world::CLIENT), world::at(world::SERVER, PORT)).ok());
+    second.wing = std::make_unique<pilot>();
+    CHECK(second.wing->connect(world.stack(world::CLIENT), world::at(world::SERVER, PORT)).ok());
+    CHECK(second.connect(world.stack(world::CLIENT), world::at(world::SERVER, PORT)).ok());
+    world.run(0.5);
+    CHECK(first.state() == TENON_TCP_ESTABLISHED && second.wing->state() == TENON_TCP_ESTABLISHED);
+    first.adopt(first);    /* what it has already stays as it is */
+    CHECK(first.state() == TENON_TCP_ESTABLISHED);
+    world::end(world.host(world::CLIENT));
+    CHECK(!first && !second && !first.wing && !second.wing);
+}
+
 UNIT_TEST(closed_listener_answers_no_more)
 {
     world world;
@@ -493,6 +520,7 @@ int main()
     UNIT_RUN(moved_object_takes_the_connection_along);
     UNIT_RUN(empty_object_answers_closed_or_does_nothing);
     UNIT_RUN(end_of_the_stack_is_told_to_all);
+    UNIT_RUN(object_that_ends_another_while_the_stack_ends);
     UNIT_RUN(closed_listener_answers_no_more);
     UNIT_RUN(without_memory_for_its_object_a_connection_is_aborted);
     UNIT_RUN(one_object_hears_of_all);
