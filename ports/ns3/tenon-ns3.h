@@ -45,10 +45,13 @@ class TenonSocket;
  *
  *  Attributes: CongestionControl, SndBuf, RcvBuf, Ipv6, DuplicateAddressDetection.
  *  Trace sources: Tx, Rx (packets of IP), TxDrop (the device's queue was full), Event (whatever happens to any
- *  connection: <tenon/trace.h>; who listens must not call into the instance). */
+ *  connection: <tenon/trace.h>). Who listens to them must not call into the instance. */
 class TenonStack : public Object
 {
 public:
+    typedef void (*PacketTracedCallback)(Ptr<const Packet> packet, Ptr<NetDevice> device);
+    typedef void (*EventTracedCallback)(const tenon_trace_event &event);
+
     static TypeId GetTypeId();
     TenonStack();
 

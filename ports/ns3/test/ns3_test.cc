@@ -333,6 +333,34 @@ UNIT_TEST(applications_of_ns3)
     CHECK_EQ_U(pair.Stack(1)->Counter(TENON_STAT_TCP_BAD_CSUM), 0);
 }
 
+/* Two cables of different kinds to one node, with a route behind the second. */
+UNIT_TEST(a_node_with_two_devices)
+{
+    Pair pair(TENON, NS3, CSMA);
+    PointToPointHelper cable;
+    cable.SetDeviceAttribute("DataRate", StringValue("10Mbps"));
+    const auto third = CreateObject<Node>();
+    const auto devices = cable.Install(pair.nodes.Get(0), third);
+    const InetSocketAddress any(Ipv4Address::GetAny(), PORT), far("10.9.0.1", PORT);
+    BulkSendHelper near(Factory(TENON), pair.At(1)), away(Factory(TENON), far);
+
+    pair.Stack(0)->AddAddress(devices.Get(0), Ipv4Address("10.1.0.1"), 24);
+    pair.Stack(0)->AddRoute(devices.Get(0), Ipv4Address("10.9.0.0"), 16, Ipv4Address("10.1.0.2"));
+    const auto other = TenonHelper().Install(third);
+    other->AddAddress(devices.Get(1), Ipv4Address("10.1.0.2"), 24);
+    other->AddAddress(devices.Get(1), Ipv4Address("10.9.0.1"), 16);
+    near.SetAttribute("MaxBytes", UintegerValue(200000));
+    near.Install(pair.nodes.Get(0));
+    away.SetAttribute("MaxBytes", UintegerValue(100000));
+    away.Install(pair.nodes.Get(0));
+    const auto sinks = PacketSinkHelper(Factory(NS3), any).Install(pair.nodes.Get(1));
+    const auto far_sinks = PacketSinkHelper(Factory(TENON), any).Install(third);
+    RunFor(20);
+    CHECK_EQ_U(DynamicCast<PacketSink>(sinks.Get(0))->GetTotalRx(), 200000);
+    CHECK_EQ_U(DynamicCast<PacketSink>(far_sinks.Get(0))->GetTotalRx(), 100000);
+    CHECK_EQ_U(pair.Stack(0)->Netif(devices.Get(0)), 2);
+}
+
 UNIT_TEST(nobody_listens)
 {
     for (const Kind other : { TENON, NS3 }) {
@@ -553,6 +581,7 @@ int main()
     UNIT_RUN(without_checksums_it_says_what_to_do);
     UNIT_RUN(transfers_both_ways_exact);
     UNIT_RUN(applications_of_ns3);
+    UNIT_RUN(a_node_with_two_devices);
     UNIT_RUN(nobody_listens);
     UNIT_RUN(events_of_the_core);
     UNIT_RUN(an_idle_simulation_ends);
