@@ -38,12 +38,12 @@ int main()
     loss->SetRate(0.01);
     devices.Get(1)->SetAttribute("ReceiveErrorModel", PointerValue(loss));
 
+    Ipv4AddressHelper addresses("10.0.0.0", "255.255.255.0");
     Ptr<TenonStack> tenon = TenonHelper().Install(nodes.Get(0));
-    tenon->AddAddress(devices.Get(0), Ipv4Address("10.0.0.100"), 24);
+    tenon->AddAddress(devices.Get(0), addresses.NewAddress(), 24);    // 10.0.0.1
 
     InternetStackHelper().Install(nodes.Get(1));
-    Ipv4AddressHelper addresses("10.0.0.0", "255.255.255.0");
-    Ipv4InterfaceContainer other = addresses.Assign(devices.Get(1));    // 10.0.0.1
+    Ipv4InterfaceContainer other = addresses.Assign(devices.Get(1));    // 10.0.0.2
 
     BulkSendHelper source("ns3::TenonSocketFactory", InetSocketAddress(other.GetAddress(0), 5001));
     source.SetAttribute("MaxBytes", UintegerValue(1000000));
