@@ -68,8 +68,8 @@ public:
      *  @param gateway  next hop; any address: the destinations are on the link */
     void AddRoute(Ptr<NetDevice> device, const Address &to, unsigned prefix, const Address &gateway);
 
-    /** The instance, for the C interface. Its clock is put right: outside of handlers, ask for it before each call that
-     *  sends or opens something. After calls into it, but from handlers: Wake(). */
+    /** The instance, for the C interface, with its clock put right: ask for it each time that you open something. After
+     *  calls into it, but from handlers: Wake(). */
     tenon *Instance();
     void Wake();
 
@@ -105,6 +105,7 @@ private:
     void Begin();
     uint32_t Advance();
     void Poll();
+    bool HasConnections();
     void Schedule(uint32_t later_us);
 
     tenon_conf m_conf;

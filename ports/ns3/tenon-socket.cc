@@ -234,7 +234,6 @@ int TenonSocket::Send(Ptr<Packet> packet, uint32_t)
     tenon_buf *buf = TenonBuf(bytes);
     const tenon_span span = { buf, 0, bytes };
     packet->CopyData(buf->data, bytes);
-    m_stack->Instance();    // its clock
     const int error = tenon_tcp_send(m_conn, &span);
     tenon_buf_put(buf);
     m_stack->Wake();

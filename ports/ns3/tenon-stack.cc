@@ -191,9 +191,9 @@ void TenonStack::AddRoute(Ptr<NetDevice> device, const Address &to, unsigned pre
 
 /* ---- time ----------------------------------------------------------------------------------------- */
 
-/* The instance's clock becomes the simulator's. An idle one has slept, perhaps longer than its clock can say. It must
- * wake before it is given something to do, else it takes all that time for an answer that does not come: hence
- * Instance() polls. */
+/* The instance's clock becomes the simulator's. One without connections has slept, perhaps longer than its clock can
+ * say. It must wake before it opens one, else it takes all that time for an answer that does not come: hence Instance()
+ * polls. */
 uint32_t TenonStack::Advance()
 {
     const uint64_t now = static_cast<uint64_t>(Simulator::Now().GetMicroSeconds());
@@ -214,9 +214,19 @@ void TenonStack::Poll()
     m_inside = true;
     const uint32_t later_us = tenon_poll(m_stack, Advance());
     m_inside = false;
-    /* 0: a queue is full, which will wake us. An idle instance lets a simulation end. */
-    if (later_us > 0 && later_us < IDLE_US)
+    /* 0: a queue is full, which will wake us. An instance without connections lets a simulation end; with some, what is
+     * due in hours may hide behind the longest time that the core asks for. */
+    if (later_us > 0 && (later_us < IDLE_US || HasConnections()))
         Schedule(later_us);
+}
+
+bool TenonStack::HasConnections()
+{
+    const auto found = [](tenon_tcp *, void *arg) { *static_cast<bool *>(arg) = true; };
+    bool some = false;
+
+    tenon_tcp_each(m_stack, found, &some);
+    return some;
 }
 
 /* A timer that is there already and goes off earlier is left as it is: most are for a segment that is acknowledged

@@ -453,10 +453,36 @@ UNIT_TEST(hours_of_silence)
     talk.server.received = talk.server.total = 0;
     late.total = 50000;
     late.Take(Socket::CreateSocket(pair.nodes.Get(0), TypeId::LookupByName(Factory(TENON))));
-    Simulator::Schedule(Hours(7), [&] { CHECK_EQ_I(late.socket->Connect(pair.At(1)), 0); });
-    RunFor(8 * 3600);
+    /* Its first SYN is lost: a timer is needed. */
+    Simulator::Schedule(Hours(7), [&] {
+        pair.Loss(1, 1);
+        CHECK_EQ_I(late.socket->Connect(pair.At(1)), 0);
+    });
+    Simulator::Schedule(Hours(7) + MilliSeconds(500), [&] { pair.Loss(1, 0); });
+    RunFor(7 * 3600 + 5);
     CHECK_EQ_U(talk.server.received, late.total);
     CHECK_EQ_U(late.failed, 0);
+}
+
+/* Longer than the longest time that the core asks for at once. */
+UNIT_TEST(keep_alive_after_hours)
+{
+    Pair pair(TENON, TENON, P2P);
+    Talk talk(pair, TENON, TENON, 0, 10000);
+    Time probed;
+
+    pair.Stack(0)->TraceConnectWithoutContext(
+        "Event", Callback<void, const tenon_trace_event &>([&](const tenon_trace_event &event) {
+            if (event.kind == TENON_TRACE_PROBE)
+                probed = Simulator::Now();
+        }));
+    Simulator::Schedule(Seconds(1), [&] {
+        const auto socket = DynamicCast<TenonSocket>(talk.client.socket);
+        CHECK_EQ_I(tenon_tcp_set(socket->Connection(), TENON_TCP_KEEPALIVE_IDLE_S, 7200), TENON_OK);
+    });
+    RunFor(3 * 3600);
+    talk.Check();
+    CHECK(probed > Seconds(7200) && probed < Seconds(7202));
 }
 
 /* A queue of the device that is full holds the instance back; nothing is dropped at home. */
@@ -586,6 +612,7 @@ int main()
     UNIT_RUN(events_of_the_core);
     UNIT_RUN(an_idle_simulation_ends);
     UNIT_RUN(hours_of_silence);
+    UNIT_RUN(keep_alive_after_hours);
     UNIT_RUN(a_full_queue_of_the_device);
     return unit_end();
 }
