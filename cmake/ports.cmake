@@ -3,10 +3,19 @@
 # the core that it calls.
 
 set(TENON_PORT_TARGETS "")
-set(TENON_PORTS_LINUX tap packet xdp)
-foreach(port IN ITEMS tap packet xdp wire pcap common)
+set(TENON_PORTS_LINUX tap packet xdp dpdk)
+# What a port needs and a system may lack.
+find_package(PkgConfig QUIET)
+if(PkgConfig_FOUND AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    pkg_check_modules(LIBDPDK QUIET IMPORTED_TARGET "libdpdk>=22.11")
+endif()
+foreach(port IN ITEMS tap packet xdp dpdk wire pcap common)
     file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/ports/${port}/*.c)
     if(NOT sources OR (port IN_LIST TENON_PORTS_LINUX AND NOT CMAKE_SYSTEM_NAME STREQUAL "Linux"))
+        continue()
+    endif()
+    if(port STREQUAL "dpdk" AND NOT TARGET PkgConfig::LIBDPDK)
+        message(STATUS "The port dpdk is left out: it needs libdpdk 22.11 or later (libdpdk-dev)")
         continue()
     endif()
     add_library(tenon_port_${port} STATIC ${sources})
@@ -18,7 +27,7 @@ foreach(port IN ITEMS tap packet xdp wire pcap common)
 endforeach()
 
 # What ports may use of each other: the buffer pool, and the capture at the frame boundary.
-foreach(port IN ITEMS tap packet xdp wire pcap)
+foreach(port IN ITEMS tap packet xdp dpdk wire pcap)
     if(TARGET tenon_port_${port} AND TARGET tenon_port_common)
         target_link_libraries(tenon_port_${port} PUBLIC tenon_port_common)
     endif()
@@ -27,10 +36,16 @@ foreach(port IN ITEMS tap packet xdp wire pcap)
     endif()
 endforeach()
 
+# Its headers use words of GNU C. (The flags of libdpdk.pc are for this target only.)
+if(TARGET tenon_port_dpdk)
+    target_link_libraries(tenon_port_dpdk PRIVATE PkgConfig::LIBDPDK rte_net_ring)
+    set_target_properties(tenon_port_dpdk PROPERTIES C_EXTENSIONS ON)
+endif()
+
 # The table of all kinds that programs can be told of: ports/common/built.h.
 set(built_headers "")
 set(built_types "")
-foreach(port IN ITEMS tap packet xdp)
+foreach(port IN ITEMS tap packet xdp dpdk)
     if(TARGET tenon_port_${port})
         string(APPEND built_headers "#include \"ports/${port}/${port}.h\"\n")
         string(APPEND built_types "    &${port}_port_type,\n")

@@ -16,6 +16,7 @@
 #include "tracefile.h"
 
 enum { APP_COUNT_EVERY_US = 1000000, APP_BURSTS_MAX = 8, APP_DAD_LIMIT_US = 15000000,
+       APP_SILENT_MIN = 200, APP_SILENT_MAX = 1000, APP_PAUSE_US = 4    /* for each silent look */,
        APP_NEIGHBOUR_QUEUE = 64    /* all fragments of the first packet to a neighbour that is not known yet */ };
 
 /* What each counter counts, for --stats. */
@@ -187,6 +188,7 @@ static void port_ready(void *arg, short revents)
     flow_now_us = clock_us();
     for (bursts = 0; bursts < APP_BURSTS_MAX && n >= PORT_BURST; bursts++)
         n = port_receive(app->port, app->stack, app->netif, port_now_us());
+    app->silent = n != 0 || bursts > 1 ? 0 : app->silent + (app->silent < APP_SILENT_MAX);
     if (n >= 0)
         return;
     log_error("the interface of %s is gone", app->options->port_name);
@@ -326,14 +328,30 @@ static int add_addresses(struct app *app)
 
 /* ---- running -------------------------------------------------------------------------------------- */
 
+/* A port that has nothing for poll() to wait for is looked at in each turn; after many looks in vain there are pauses
+ * between them, longer and longer ones, which an idle program spends asleep. */
+static uint64_t look(struct app *app, uint64_t limit_us)
+{
+    uint64_t pause_us;
+
+    if (port_fd(app->port) >= 0)
+        return limit_us;
+    port_ready(app, 0);
+    pause_us = app->silent < APP_SILENT_MIN ? 0 : (uint64_t)app->silent * APP_PAUSE_US;
+    return limit_us < pause_us ? limit_us : pause_us;
+}
+
 static void app_step(struct app *app, uint64_t limit_us)
 {
-    tenon_u32 wait = tenon_poll(app->stack, port_now_us());
+    tenon_u32 wait;
+
+    limit_us = look(app, limit_us);
+    wait = tenon_poll(app->stack, port_now_us());
 
     /* 0: the port takes nothing for now. */
     loop_want(&app->loop, port_fd(app->port), wait == 0 ? POLLIN | POLLOUT : POLLIN);
-    loop_wait(&app->loop, wait == 0 ? 1000 : wait < limit_us ? wait
-                                                             : limit_us);
+    loop_wait(&app->loop, wait == 0 && limit_us > 1000 ? 1000 : wait < limit_us && wait > 0 ? wait
+                                                                                            : limit_us);
     flow_now_us = clock_us();
 }
 

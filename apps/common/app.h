@@ -45,6 +45,7 @@ struct app {
     struct loop_timer count_timer;
     uint64_t began_us;
     int done, code;
+    unsigned silent;                    /**< times in a row that the port had nothing */
     /** Called for SIGINT and SIGTERM; NULL: the program ends with status 0. */
     void (*interrupted)(void *arg, int signal);
     void *arg;
