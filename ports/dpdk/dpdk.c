@@ -3,15 +3,16 @@
  * dpdk_memory.c. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
-#include <rte_epoll.h>
 #include <rte_errno.h>
 #include <rte_ip.h>
 
 #include "../pcap/pcap.h"
 #include "dpdk_internal.h"
 
-enum { IP_AT = 14, CSUM_OF_UDP = 6 };
+/* Some drivers give nothing to those who ask for less than BURST_MIN. */
+enum { IP_AT = 14, CSUM_OF_UDP = 6, BURST_MIN = 8 };
 
 static struct dpdk_port *dpdk_of(struct port *port)
 {
@@ -286,17 +287,31 @@ static void arm(const struct dpdk_port *port)
     (void)rte_eth_dev_rx_intr_enable(port->device->id, port->queue);
 }
 
+/* What had come before that does not wake us any more: as long as we have not seen the end of it we keep ourselves awake. */
+static void remember(struct dpdk_port *port, int more)
+{
+    eventfd_t value;
+
+    if (port->epoll < 0 || more == port->busy)
+        return;
+    port->busy = more;
+    (void)(more ? eventfd_write(port->more, 1) : eventfd_read(port->more, &value));
+}
+
 static int dpdk_receive(struct port *base, struct tenon *stack, unsigned netif, tenon_u32 now_us)
 {
     struct dpdk_port *port = dpdk_of(base);
     struct rte_mbuf *mbufs[PORT_BURST];
-    unsigned n;
+    unsigned n = 0, got;
 
     dpdk_memory_reap(port->memory);
     if (port->epoll >= 0 && !port->busy)
         arm(port);
-    n = rte_eth_rx_burst(port->device->id, port->queue, mbufs, PORT_BURST);
-    port->busy = n == PORT_BURST;
+    do { /* a driver that gives few may have more */
+        got = rte_eth_rx_burst(port->device->id, port->queue, mbufs + n, (uint16_t)(PORT_BURST - n));
+        n += got;
+    } while (got > 0 && PORT_BURST - n >= BURST_MIN);
+    remember(port, got > 0);
     port->stats.rx_empty += n == 0;
     for (unsigned i = 0; i < n; i++) {
         struct rte_mbuf *mbuf = make_ours(port, mbufs[i]);

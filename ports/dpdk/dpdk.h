@@ -34,8 +34,9 @@ struct dpdk_port_info {
 void dpdk_port_info(const struct port *port, struct dpdk_port_info *info);
 
 /** Make two devices (net_ring) of this process that are joined: what is sent by a queue of one is received by the same
- *  queue of the other, without a copy. They live as long as the process, and can be opened as `dpdk:NAME`.
- *  @param names  which they shall get, up to 16 characters each
+ *  queue of the other, without a copy. They live as long as the process, and are opened as
+ *  `dpdk:net_ring_NAME`.
+ *  @param names  up to 16 characters each
  *  @param eal    as the setting of that name; NULL: none
  *  @return 0; -1 */
 int dpdk_pair(const char *const names[2], unsigned queues, const char *eal, char *error, size_t error_size);

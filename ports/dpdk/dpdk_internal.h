@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include <rte_epoll.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
@@ -50,7 +51,8 @@ enum dpdk_trait {
     DPDK_ANY_MTU = 2, /* carries frames of any size, whatever it says */
     DPDK_OWN_MAC = 4, /* its address is the kernel's at the other end, or none */
     DPDK_NO_TSO = 8, /* refuses segments as large as the MTU allows */
-    DPDK_NO_WAKE = 16 /* its descriptor changes when somebody connects */
+    DPDK_NO_WAKE = 16, /* its descriptor changes when somebody connects */
+    DPDK_ONE_PIECE = 32 /* damages frames in several pieces, although it says that it takes them */
 };
 
 struct dpdk_device {
@@ -75,7 +77,9 @@ struct dpdk_port {
     struct dpdk_memory *memory;
     uint16_t queue;
     int trusts, tso_forced, busy;
-    int epoll; /* readable when there are frames; -1: the device cannot tell */
+    int epoll; /* readable when frames have come or `more` is; -1: the device cannot tell */
+    int more; /* an eventfd: the last look did not see all */
+    struct rte_epoll_event more_event;
     struct dpdk_port_info info;
     struct pcap_writer *pcap;
     unsigned pcap_interface;

@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <rte_bus.h>
 #include <rte_dev.h>
-#include <rte_epoll.h>
 #include <rte_errno.h>
 #include <rte_eth_ring.h>
 #include <rte_interrupts.h>
@@ -18,7 +19,7 @@
 
 #include "dpdk_internal.h"
 
-enum { DESCRIPTORS = 1024, ROOM_MIN = 2048, MEMORY_MB = 32, MTU_DEFAULT = 1500 };
+enum { DESCRIPTORS = 1024, ROOM_MIN = 2048, MEMORY_MB = 32, MTU_DEFAULT = 1500, LINK_TRIES = 20 };
 
 enum setting { SETTING_SUMS, SETTING_TSO, SETTING_WAKE, SETTING_MEMORY, SETTING_EAL };
 
@@ -35,7 +36,7 @@ static const struct {
     const char *driver;
     unsigned traits;
 } drivers[] = {
-    { "net_ring", DPDK_REFERS | DPDK_ANY_MTU | DPDK_OWN_MAC }, { "net_memif", DPDK_REFERS | DPDK_ANY_MTU },
+    { "net_ring", DPDK_REFERS | DPDK_ANY_MTU | DPDK_OWN_MAC }, { "net_memif", DPDK_REFERS | DPDK_ONE_PIECE },
     { "net_vhost", DPDK_REFERS | DPDK_ANY_MTU | DPDK_NO_WAKE },
     { "net_tap", DPDK_REFERS | DPDK_OWN_MAC | DPDK_NO_TSO },
     { "net_af_packet", DPDK_REFERS | DPDK_OWN_MAC },
@@ -65,7 +66,7 @@ static unsigned traits_of(const struct dpdk_device *device)
     const struct rte_devargs *args = rte_dev_devargs(device->info.device);
 
     if (args != NULL && args->args != NULL && strstr(args->args, "zero-copy=yes") != NULL)
-        return DPDK_ANY_MTU; /* memif: the other process reaches DPDK's memory only */
+        return DPDK_ONE_PIECE; /* memif: the other process reaches DPDK's memory only */
     for (unsigned i = 0; i < RTE_DIM(drivers); i++)
         if (strcmp(drivers[i].driver, device->info.driver_name) == 0)
             return drivers[i].traits;
@@ -85,9 +86,9 @@ static int find_device(struct dpdk_device *device, const char *written, char *er
             status = rte_eth_dev_get_port_by_name(device->name, &device->id);
         if (status != 0)
             return port_explain(error, size,
-                                "DPDK has no device '%s' and cannot make one: %s (%s; names are those of its guide, as "
-                                "net_tap0 or 0000:01:00.0, behind which arguments go in braces: dpdk:{net_tap0,iface=dt0})",
-                                device->name, strerror(-status), dpdk_said());
+                                "DPDK has no device '%s' and cannot make one: %s (write what its guide calls it, "
+                                "0000:01:00.0 or net_tap0, with arguments in braces: dpdk:{net_tap0,iface=dt0})",
+                                device->name, dpdk_said());
         (void)dpdk_said();
     }
     if (rte_eth_dev_info_get(device->id, &device->info) != 0)
@@ -123,7 +124,8 @@ static int configure(struct dpdk_device *device, int interrupts)
     device->rx_on |= RTE_ETH_RX_OFFLOAD_SCATTER & info->rx_offload_capa;
     device->tx_on = wanted(device, RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |
                                        RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_TSO, info->tx_offload_capa);
-    device->tx_on |= RTE_ETH_TX_OFFLOAD_MULTI_SEGS & info->tx_offload_capa;
+    if ((device->traits & DPDK_ONE_PIECE) == 0)
+        device->tx_on |= RTE_ETH_TX_OFFLOAD_MULTI_SEGS & info->tx_offload_capa;
     if ((device->traits & DPDK_NO_TSO) != 0)
         device->tx_on &= ~RTE_ETH_TX_OFFLOAD_TCP_TSO;
     conf.rxmode.offloads = device->rx_on;
@@ -168,7 +170,8 @@ static int set_up_queues(struct dpdk_device *device, size_t bytes)
     int status = rte_eth_dev_adjust_nb_rx_tx_desc(device->id, &rx, &tx);
 
     device->room = ROOM_MIN;
-    if ((device->rx_on & RTE_ETH_RX_OFFLOAD_SCATTER) == 0 || (device->tx_on & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) == 0)
+    if ((device->traits & DPDK_ANY_MTU) == 0 && ((device->rx_on & RTE_ETH_RX_OFFLOAD_SCATTER) == 0 ||
+                                                 (device->tx_on & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) == 0))
         device->room = RTE_MAX(device->room, RTE_MIN(device->mtu + 64, 65535u - RTE_PKTMBUF_HEADROOM));
     for (uint16_t i = 0; i < device->queues && status == 0; i++) {
         device->memory[i] = dpdk_memory_get(device->room, bytes);
@@ -179,6 +182,19 @@ static int set_up_queues(struct dpdk_device *device, size_t bytes)
             status = rte_eth_tx_queue_setup(device->id, i, tx, socket, NULL);
     }
     return status;
+}
+
+/* Those who connect to somebody need a moment; what is sent before is lost. */
+static void wait_for_link(const struct dpdk_device *device)
+{
+    const struct timespec moment = { 0, 5000000 };
+    struct rte_eth_link link = { 0 };
+
+    for (int i = 0; i < LINK_TRIES; i++) {
+        if (rte_eth_link_get_nowait(device->id, &link) != 0 || link.link_status == RTE_ETH_LINK_UP)
+            return;
+        nanosleep(&moment, NULL);
+    }
 }
 
 static int start_device(struct dpdk_device *device, int interrupts, size_t bytes, char *error, size_t size)
@@ -212,6 +228,7 @@ static int start_device(struct dpdk_device *device, int interrupts, size_t bytes
     if (rte_eth_allmulticast_enable(device->id) != 0 || (device->traits & DPDK_OWN_MAC) != 0)
         (void)rte_eth_promiscuous_enable(device->id);
     (void)rte_eth_dev_callback_register(device->id, RTE_ETH_EVENT_INTR_RMV, device_removed, device);
+    wait_for_link(device);
     (void)dpdk_said();
     return 0;
 }
@@ -287,18 +304,31 @@ static int join_device(const struct dpdk_device *device, const struct port_conf 
     return 0;
 }
 
+static void close_epoll(struct dpdk_port *port)
+{
+    if (port->epoll >= 0)
+        close(port->epoll);
+    if (port->more >= 0)
+        close(port->more);
+    port->epoll = port->more = -1;
+}
+
 static void open_epoll(struct dpdk_port *port)
 {
+    const uint16_t id = port->device->id;
+
     if ((port->device->traits & DPDK_NO_WAKE) != 0)
         return;
-    port->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (port->epoll < 0)
-        return;
     dpdk_listen();
-    if (rte_eth_dev_rx_intr_ctl_q(port->device->id, port->queue, port->epoll, RTE_INTR_EVENT_ADD, NULL) != 0) {
-        close(port->epoll);
-        port->epoll = -1;
-    }
+    port->epoll = epoll_create1(EPOLL_CLOEXEC);
+    port->more = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    port->more_event.epdata.event = EPOLLIN;
+    if (port->epoll < 0 || port->more < 0 ||
+        rte_epoll_ctl(port->epoll, EPOLL_CTL_ADD, port->more, &port->more_event) != 0 ||
+        rte_eth_dev_rx_intr_ctl_q(id, port->queue, port->epoll, RTE_INTR_EVENT_ADD, NULL) != 0)
+        close_epoll(port);
+    else
+        (void)rte_eth_dev_rx_intr_enable(id, port->queue); /* who sleeps first shall be woken */
     (void)dpdk_said();
 }
 
@@ -368,8 +398,8 @@ void dpdk_close(struct port *base)
     if (port->epoll >= 0) {
         (void)rte_eth_dev_rx_intr_disable(device->id, port->queue);
         (void)rte_eth_dev_rx_intr_ctl_q(device->id, port->queue, port->epoll, RTE_INTR_EVENT_DEL, NULL);
-        close(port->epoll);
     }
+    close_epoll(port);
     if (device != NULL) {
         dpdk_memory_end(port->memory);
         device->port[port->queue] = NULL;
@@ -393,7 +423,7 @@ struct port *dpdk_open(const struct port_conf *conf, char *error, size_t error_s
         return NULL;
     }
     port->port.type = &dpdk_port_type;
-    port->epoll = -1;
+    port->epoll = port->more = -1;
     pthread_mutex_lock(&lock);
     status = open_port(port, conf, error, error_size);
     pthread_mutex_unlock(&lock);

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+/* The dpdk port on pairs of net_ring, which pass mbufs on by their address: what is an mbuf, whose it is, and when. */
+#include <pthread.h>
+
+#include "dpdk_world.h"
+
+#define RING "net_ring_"
+
+static int pair(const char *a, const char *b, unsigned queues)
+{
+    const char *const names[2] = { a, b };
+
+    error[0] = 0;
+    if (CHECK_EQ_I(dpdk_pair(names, queues, NULL, error, sizeof error), 0))
+        return 1;
+    printf("%s\n", error);
+    return 0;
+}
+
+static int open_world(const char *a, const char *b, const char *settings)
+{
+    return open_side(&sides[0], open_port(a, settings)) && open_side(&sides[1], open_port(b, settings));
+}
+
+static void close_world(void)
+{
+    close_side(&sides[0]);
+    close_side(&sides[1]);
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------------------ */
+
+UNIT_TEST(what_is_wrong_is_explained)
+{
+    static const struct {
+        const char *name, *settings, *explained;
+    } rows[] = {
+        { "net_nothing0", "", "no device 'net_nothing0'" },
+        { "0000:fe:1f.7", "", "no device '0000:fe:1f.7'" },
+        { RING "wrong0", "queues=2", "has 1 queue, and not 2" },
+        { RING "wrong0", "sums=maybe", "none of check|trust" },
+        { RING "wrong0", "tso=on", "none of auto|force" },
+        { RING "wrong0", "wake=x", "none of auto|never" },
+        { RING "wrong0", "memory=0", "memory=0 is not a number" },
+        { RING "wrong0", "eal=-n 4", "eal= is for the first port" },
+        { RING "wrong0", "memory=4000", "no memory for 1 queue of 4000 MB" },
+    };
+    struct port *port;
+
+    if (!pair("wrong0", "wrong1", 1))
+        return;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        unit_row(rows[i].name);
+        CHECK(open_port(rows[i].name, rows[i].settings) == NULL);
+        if (!CHECK(strstr(error, rows[i].explained) != NULL))
+            printf("%s: %s\n", rows[i].settings, error);
+        CHECK(strchr(error, '\n') == NULL);
+    }
+    unit_row("second port");
+    port = open_port(RING "wrong0", "");
+    CHECK(port != NULL);
+    CHECK(open_port(RING "wrong0", "") == NULL);
+    CHECK(strstr(error, "has a port already") != NULL);
+    CHECK(open_port(RING "wrong0", "mtu=9000") == NULL);
+    CHECK(strstr(error, "same queues, mtu and offload") != NULL);
+    if (port != NULL)
+        port_close(port);
+    port = open_port(RING "wrong0", ""); /* it can be opened again */
+    CHECK(port != NULL);
+    if (port != NULL)
+        port_close(port);
+}
+
+UNIT_TEST(conf_says_what_the_device_can)
+{
+    struct tenon_netif_conf conf, other;
+    struct dpdk_port_info info;
+    struct port *port, *peer;
+
+    if (!pair("conf0", "conf1", 1))
+        return;
+    port = open_port(RING "conf0", "mtu=9000");
+    peer = open_port(RING "conf1", "");
+    if (!CHECK(port != NULL) || !CHECK(peer != NULL))
+        return;
+    port_netif_conf(port, &conf);
+    port_netif_conf(peer, &other);
+    CHECK_EQ_U(conf.mtu, 9000);
+    CHECK_EQ_U(other.mtu, 1500);
+    CHECK_EQ_U(conf.caps, 0);
+    CHECK(conf.gather_max > 16);
+    CHECK_EQ_U(conf.mac[0] & 3, 2);
+    CHECK(memcmp(conf.mac, other.mac, 6) != 0);
+    CHECK_EQ_I(port_fd(port), -1);
+    dpdk_port_info(port, &info);
+    CHECK_EQ_S(info.driver, "net_ring");
+    CHECK_EQ_I(info.refers && info.gathers && !info.cuts, 1);
+    port_close(port);
+    port_close(peer);
+}
+
+/* ---- buffers -------------------------------------------------------------------------------------------------------- */
+
+static unsigned take_all(struct port *port, struct tenon_buf **bufs, unsigned most)
+{
+    return dpdk_port_type.host->buf_get(port, bufs, most);
+}
+
+UNIT_TEST(buffers_end_and_come_back)
+{
+    enum { MOST = 100000 };
+    static struct tenon_buf *bufs[MOST];
+    struct port_stats stats;
+    struct port *port;
+    unsigned n, again;
+
+    if (!pair("bufs0", "bufs1", 1))
+        return;
+    port = open_port(RING "bufs0", "memory=2");
+    if (!CHECK(port != NULL))
+        return;
+    n = take_all(port, bufs, MOST);
+    CHECK(n > 100 && n < MOST);
+    CHECK_EQ_U(take_all(port, &bufs[n], 1), 0);
+    port_stats(port, &stats);
+    CHECK_EQ_U(stats.buf_failures, 2);
+    for (unsigned i = 0; i < n; i++) {
+        CHECK(bufs[i]->size >= 1500 + 64 && bufs[i]->refs == 1);
+        memset(bufs[i]->data, (int)i, bufs[i]->size);
+    }
+    for (unsigned i = 0; i < n; i++)
+        tenon_buf_put(bufs[i]);
+    again = take_all(port, bufs, MOST);
+    CHECK_EQ_U(again, n);
+    while (again > 0)
+        tenon_buf_put(bufs[--again]);
+    port_close(port);
+}
+
+/* ---- nothing is copied ------------------------------------------------------------------------------------------------ */
+
+UNIT_TEST(bytes_of_the_program_arrive_where_they_lie)
+{
+    const struct tenon_addr to = address_of(&sides[1], 0);
+    struct tenon_buf source = make_source(1000);
+    const struct tenon_span span = { &source, 0, 1000 };
+    struct dpdk_port_info info;
+
+    if (!pair("lie0", "lie1", 1) || !open_world(RING "lie0", RING "lie1", ""))
+        return;
+    open_sock(&sides[0]);
+    open_sock(&sides[1]);
+    sides[1].keeps = sides[1].echoes = 1;
+    CHECK_EQ_I(tenon_udp_send(sides[0].sock, &to, &span, 1), TENON_OK);
+    settle(10);
+    CHECK_EQ_U(sides[1].datagrams, 1);
+    CHECK(sides[1].last == source.data);
+    CHECK_EQ_U(sides[0].datagrams, 1); /* the echo, out of the buffers that it came in */
+    CHECK(sides[0].last == source.data);
+    CHECK_EQ_U(sides[0].wrong + sides[1].wrong, 0);
+    CHECK_EQ_U(source.refs, 2); /* somebody keeps it */
+    give_up_kept(&sides[1]);
+    CHECK_EQ_U(source.refs, 2);
+    settle(1); /* each thread gives up its own references */
+    CHECK_EQ_U(source.refs, 1);
+    dpdk_port_info(sides[0].port, &info);
+    CHECK(info.tx_lying_frames >= 2); /* ARP, and it */
+    CHECK_EQ_U(info.tx_copied_frames, 0);
+    close_world();
+    free(source.data);
+}
+
+UNIT_TEST(header_is_the_mbuf_and_not_a_copy)
+{
+    struct tenon_buf *buf;
+    struct tenon_span span = { NULL, 0, 200 };
+    const struct tenon_frame frame = { .spans = &span, .nspans = 1 };
+    const struct tenon_addr from = address_of(&sides[0], 0);
+    const tenon_u8 *payload;
+
+    if (!pair("head0", "head1", 1) || !open_world(RING "head0", RING "head1", "sums=trust"))
+        return;
+    open_sock(&sides[1]);
+    CHECK_EQ_U(take_all(sides[0].port, &buf, 1), 1);
+    span.buf = buf;
+    memset(buf->data, 0xFF, 6); /* a datagram to all, without a checksum */
+    memcpy(buf->data + 6, "\x02\0\0\0\0\x09\x08\0\x45\0\0\xBA\0\0\0\0\x40\x11\0\0\x0A\x4D\0\x01\x0A\x4D\0\xFF\0\7\0\7\0\xA6\0\0", 36);
+    for (unsigned i = 0; i < 158; i++)
+        buf->data[42 + i] = byte_at(i);
+    for (unsigned i = 0, sum = 0; i < 20; i += 2) {
+        sum += (unsigned)buf->data[14 + i] << 8 | buf->data[15 + i];
+        sum = (sum & 0xFFFF) + (sum >> 16);
+        if (i == 18) {
+            buf->data[24] = (tenon_u8)(~sum >> 8);
+            buf->data[25] = (tenon_u8)~sum;
+        }
+    }
+    (void)from;
+    payload = buf->data + 42;
+    CHECK_EQ_U(dpdk_port_type.host->transmit(sides[0].port, sides[0].netif, &frame, 1), 1);
+    tenon_buf_put(buf); /* as the core does it */
+    turn(&sides[1]);
+    CHECK_EQ_U(sides[1].datagrams, 1);
+    CHECK(sides[1].last == payload);
+    CHECK_EQ_U(sides[1].wrong, 0);
+    close_world();
+}
+
+/* ---- what does not fit ------------------------------------------------------------------------------------------------- */
+
+UNIT_TEST(full_ring_refuses_and_forgets_nothing)
+{
+    static struct tenon_frame frames[3000];
+    struct tenon_buf source = make_source(60);
+    const struct tenon_span span = { &source, 0, 60 };
+    struct port *port, *peer;
+    struct port_stats stats;
+    unsigned taken, more;
+
+    if (!pair("full0", "full1", 1))
+        return;
+    port = open_port(RING "full0", "");
+    peer = open_port(RING "full1", "");
+    if (!CHECK(port != NULL) || !CHECK(peer != NULL))
+        return;
+    for (unsigned i = 0; i < 3000; i++)
+        frames[i] = (struct tenon_frame){ .spans = &span, .nspans = 1 };
+    taken = dpdk_port_type.host->transmit(port, 1, frames, 3000);
+    CHECK(taken > 500 && taken < 3000);
+    CHECK_EQ_U(dpdk_port_type.host->transmit(port, 1, frames, 10), 0);
+    port_stats(port, &stats);
+    CHECK_EQ_U(stats.tx_frames, taken);
+    CHECK_EQ_U(stats.tx_busy, 3000 - taken + 10);
+    CHECK_EQ_U(stats.tx_bytes, taken * 60UL);
+    port_close(peer); /* throws away what waited for it */
+    more = dpdk_port_type.host->transmit(port, 1, frames, 100);
+    CHECK_EQ_U(more, 100);
+    CHECK_EQ_U(source.refs, 101);
+    port_close(port); /* whoever still has them: they are the program's again */
+    CHECK_EQ_U(source.refs, 1);
+    CHECK_EQ_U(released, 0);
+    free(source.data);
+}
+
+UNIT_TEST(who_keeps_all_does_not_make_us_mute)
+{
+    const struct tenon_addr to = address_of(&sides[1], 0), back = address_of(&sides[0], 0);
+    struct tenon_buf source = make_source(500);
+    const struct tenon_span span = { &source, 0, 500 };
+
+    if (!pair("keep0", "keep1", 1) || !open_world(RING "keep0", RING "keep1", "memory=2"))
+        return;
+    open_sock(&sides[0]);
+    open_sock(&sides[1]);
+    sides[1].keeps = 1;
+    for (unsigned i = 0; i < 6000; i++) {
+        (void)tenon_udp_send(sides[0].sock, &to, &span, 1);
+        settle(1);
+    }
+    CHECK(sides[1].datagrams > 300);
+    CHECK_EQ_I(tenon_udp_send(sides[1].sock, &back, &span, 1), TENON_OK);
+    settle(4);
+    CHECK_EQ_U(sides[0].datagrams, 1);
+    give_up_kept(&sides[1]);
+    settle(4);
+    sides[1].datagrams = 0;
+    for (unsigned i = 0; i < 100; i++) {
+        CHECK_EQ_I(tenon_udp_send(sides[0].sock, &to, &span, 1), TENON_OK);
+        settle(1);
+    }
+    CHECK_EQ_U(sides[1].datagrams, 100);
+    CHECK_EQ_U(sides[1].wrong, 0);
+    close_world();
+    CHECK_EQ_U(source.refs, 1);
+    free(source.data);
+}
+
+/* ---- transfers ---------------------------------------------------------------------------------------------------------- */
+
+UNIT_TEST(echoes_are_exact)
+{
+    static const struct {
+        const char *settings;
+        int v6, by_write;
+        uint32_t n;
+    } rows[] = {
+        { "", 0, 0, 16000003 },
+        { "", 1, 0, 4000003 },
+        { "", 0, 1, 4000003 },
+        { "sums=trust", 1, 1, 4000003 },
+        { "offload=off", 0, 0, 1000003 },
+        { "mtu=576", 0, 0, 1000003 },
+        { "mtu=1280", 1, 1, 1000003 },
+        { "mtu=9000", 0, 0, 4000003 },
+        { "mtu=65535", 1, 0, 4000003 },
+        { "memory=2", 0, 0, 1000003 },
+    };
+
+    if (!pair("echo0", "echo1", 1))
+        return;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        unit_row(rows[i].settings);
+        if (!open_world(RING "echo0", RING "echo1", rows[i].settings))
+            return;
+        start_echo(&sides[1], rows[i].v6);
+        transfer(rows[i].v6, rows[i].by_write, rows[i].n);
+        close_world();
+    }
+}
+
+UNIT_TEST(queues_do_not_mix)
+{
+    char settings[40];
+
+    if (!pair("many0", "many1", 4))
+        return;
+    for (unsigned i = 0; i < 4; i++) {
+        unit_row("all four");
+        snprintf(settings, sizeof settings, "queues=4,queue=%u", 3 - i);
+        if (!open_world(RING "many0", RING "many1", settings))
+            return;
+        start_echo(&sides[1], 0);
+        transfer(0, 0, 500003);
+        close_world();
+    }
+}
+
+/* ---- two threads ---------------------------------------------------------------------------------------------------------- */
+
+static int ready, over;
+
+static void *serve(void *arg)
+{
+    struct side *side = arg;
+
+    if (open_side(side, open_port(RING "two1", ""))) {
+        start_echo(side, 0);
+        __atomic_store_n(&ready, 1, __ATOMIC_RELEASE);
+        while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE))
+            turn(side);
+        close_side(side);
+    }
+    __atomic_store_n(&ready, 1, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+/* Buffers of one are given up in the other's thread, for as long as it takes. */
+UNIT_TEST(two_threads_share_a_cable)
+{
+    struct tenon_buf source = make_source(32000003);
+    tenon_u32 began;
+    pthread_t thread;
+
+    if (!pair("two0", "two1", 1) || !CHECK_EQ_I(pthread_create(&thread, NULL, serve, &sides[1]), 0))
+        return;
+    while (!__atomic_load_n(&ready, __ATOMIC_ACQUIRE))
+        usleep(1000);
+    if (open_side(&sides[0], open_port(RING "two0", "")) && start_client(&sides[0], &sides[1], 0, &source)) {
+        began = port_now_us();
+        while (!sides[0].closed && port_now_us() - began < SLOW_US)
+            turn(&sides[0]);
+        CHECK_EQ_U(sides[0].received, source.size);
+        CHECK_EQ_U(sides[0].wrong, 0);
+        CHECK_EQ_I(sides[0].why, TENON_OK);
+    }
+    __atomic_store_n(&over, 1, __ATOMIC_RELEASE);
+    CHECK_EQ_I(pthread_join(thread, NULL), 0);
+    close_side(&sides[0]);
+    CHECK_EQ_U(source.refs, 1);
+    free(source.data);
+}
+
+int main(void)
+{
+    UNIT_RUN(what_is_wrong_is_explained);
+    UNIT_RUN(conf_says_what_the_device_can);
+    UNIT_RUN(buffers_end_and_come_back);
+    UNIT_RUN(bytes_of_the_program_arrive_where_they_lie);
+    UNIT_RUN(header_is_the_mbuf_and_not_a_copy);
+    UNIT_RUN(full_ring_refuses_and_forgets_nothing);
+    UNIT_RUN(who_keeps_all_does_not_make_us_mute);
+    UNIT_RUN(echoes_are_exact);
+    UNIT_RUN(queues_do_not_mix);
+    UNIT_RUN(two_threads_share_a_cable);
+    return unit_end();
+}

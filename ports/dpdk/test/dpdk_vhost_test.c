@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* The dpdk port with offloads: net_vhost and net_virtio_user, joined by a socket, in one process. What one leaves to its
+ * device the other is told: checksums that nobody has made, frames that nobody has cut. */
+#include <limits.h>
+#include <sys/stat.h>
+
+#include "dpdk_world.h"
+
+static char folder[] = "/tmp/tenon-dpdk-XXXXXX";
+
+/* The host's end, which makes the socket, and the guest's, which connects to it. */
+static int open_world(const char *host_args, const char *host, const char *guest_args, const char *guest)
+{
+    char name[200];
+
+    snprintf(name, sizeof name, "{net_vhost0,iface=%s/sock%s}", folder, host_args);
+    if (!open_side(&sides[1], open_port(name, host)))
+        return 0;
+    snprintf(name, sizeof name, "{net_virtio_user0,path=%s/sock%s}", folder, guest_args);
+    if (open_side(&sides[0], open_port(name, guest)))
+        return 1;
+    close_side(&sides[1]);
+    return 0;
+}
+
+static void close_world(void)
+{
+    char path[PATH_MAX];
+
+    close_side(&sides[0]);
+    close_side(&sides[1]);
+    snprintf(path, sizeof path, "%s/sock", folder);
+    CHECK(access(path, F_OK) != 0);
+}
+
+static unsigned long stat_of(const struct side *side, enum tenon_stat stat)
+{
+    return tenon_stat(side->stack, stat);
+}
+
+static unsigned long frame_bytes(const struct side *side)
+{
+    struct port_stats stats;
+
+    port_stats(side->port, &stats);
+    return (unsigned long)(stats.rx_bytes / (stats.rx_frames + 1));
+}
+
+UNIT_TEST(capabilities_follow_device_and_settings)
+{
+    static const struct {
+        const char *args, *host, *guest;
+        unsigned host_caps, guest_caps;
+        int joins;
+    } rows[] = {
+        { ",tso=1", "", "", TENON_CAP_TX_CSUM, TENON_CAP_TX_CSUM | TENON_CAP_TSO4 | TENON_CAP_TSO6, 1 },
+        { ",tso=0", "", "", TENON_CAP_TX_CSUM, TENON_CAP_TX_CSUM, 0 },
+        { ",tso=1", "tso=force", "", TENON_CAP_TX_CSUM | TENON_CAP_TSO4 | TENON_CAP_TSO6,
+          TENON_CAP_TX_CSUM | TENON_CAP_TSO4 | TENON_CAP_TSO6, 1 },
+        { ",tso=1", "tso=force,offload=off", "offload=off", 0, 0, 0 },
+    };
+
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct tenon_netif_conf host, guest;
+        struct dpdk_port_info info;
+
+        unit_row(rows[i].args);
+        if (!open_world(rows[i].args, rows[i].host, "", rows[i].guest))
+            return;
+        port_netif_conf(sides[1].port, &host);
+        port_netif_conf(sides[0].port, &guest);
+        dpdk_port_info(sides[0].port, &info);
+        CHECK_EQ_U(host.caps, rows[i].host_caps);
+        CHECK_EQ_U(guest.caps, rows[i].guest_caps);
+        CHECK_EQ_I(info.refers, 0); /* the host's process reaches DPDK's memory only */
+        if (rows[i].joins)
+            CHECK_EQ_I(info.joins, 1);
+        close_world();
+    }
+}
+
+/* A stream to the host is cut by nobody; what comes back is, unless the host is told to send it whole. */
+UNIT_TEST(large_frames_pass_whole)
+{
+    struct dpdk_port_info info;
+
+    for (int forced = 0; forced < 2; forced++) {
+        for (int v6 = 0; v6 < 2; v6++) {
+            unit_row(forced ? "both ways" : "one way");
+            if (!open_world(",tso=1", forced ? "tso=force" : "", "", ""))
+                return;
+            start_echo(&sides[1], v6);
+            transfer(v6, 0, 8000003);
+            CHECK(frame_bytes(&sides[1]) > 4000); /* of 32768 at most; acknowledgements are among them */
+            CHECK_EQ_U(stat_of(&sides[0], TENON_STAT_TX_SEGMENTED), 0);
+            CHECK_EQ_U(stat_of(&sides[0], TENON_STAT_TX_CSUM_SOFT), 0);
+            CHECK_EQ_U(stat_of(&sides[1], TENON_STAT_TX_CSUM_SOFT), 0);
+            CHECK_EQ_U(stat_of(&sides[1], TENON_STAT_TCP_BAD_CSUM) + stat_of(&sides[0], TENON_STAT_TCP_BAD_CSUM), 0);
+            CHECK(forced ? stat_of(&sides[1], TENON_STAT_TX_SEGMENTED) == 0
+                         : stat_of(&sides[1], TENON_STAT_TX_SEGMENTED) > 100);
+            CHECK(forced ? frame_bytes(&sides[0]) > 4000 : frame_bytes(&sides[0]) < 1514);
+            dpdk_port_info(sides[0].port, &info);
+            CHECK(info.tx_copied_bytes >= 8000003); /* the program's memory, into DPDK's */
+            dpdk_port_info(sides[1].port, &info);
+            CHECK_EQ_U(info.tx_copied_bytes, 0); /* what it had received */
+            close_world();
+        }
+    }
+}
+
+/* What was written is in DPDK's memory at once, and leaves from there. */
+UNIT_TEST(written_bytes_are_not_copied_again)
+{
+    struct dpdk_port_info info;
+
+    if (!open_world(",tso=1", "", "", ""))
+        return;
+    start_echo(&sides[1], 0);
+    transfer(0, 1, 4000003);
+    dpdk_port_info(sides[0].port, &info);
+    CHECK_EQ_U(info.tx_copied_bytes, 0);
+    close_world();
+}
+
+UNIT_TEST(echoes_are_exact)
+{
+    static const struct {
+        const char *args, *host, *guest;
+        uint32_t n;
+    } rows[] = {
+        { ",tso=1", "", "", 16000003 },
+        { ",tso=1", "tso=force", "", 16000003 },
+        { ",tso=0", "", "", 4000003 },
+        { ",tso=0", "offload=off", "offload=off", 4000003 },
+        { ",tso=1", "mtu=576", "mtu=576", 1000003 },
+        { ",tso=1", "mtu=1280", "mtu=1280", 1000003 },
+        { ",tso=1", "mtu=9000", "mtu=9000", 4000003 },
+        { ",tso=1", "mtu=9000,offload=off", "mtu=9000,offload=off", 4000003 },
+        { ",tso=1", "memory=4,wake=never", "memory=4,wake=never", 1000003 },
+    };
+
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        unit_row(rows[i].host);
+        if (!open_world(rows[i].args, rows[i].host, "", rows[i].guest))
+            return;
+        start_echo(&sides[1], 0);
+        transfer(0, 0, rows[i].n);
+        close_world();
+    }
+}
+
+/* Two queues at both ends, a port of each. The queue that one sends by is the one that the other receives by. */
+UNIT_TEST(queues_have_ports_of_their_own)
+{
+    struct port *host[2], *guest[2];
+    char name[200], args[40];
+    struct tenon_netif_conf a, b;
+
+    for (unsigned i = 0; i < 2; i++) {
+        snprintf(name, sizeof name, "{net_vhost0,iface=%s/sock,queues=2}", folder);
+        snprintf(args, sizeof args, "queues=2,queue=%u", i);
+        host[i] = open_port(name, args);
+        if (!CHECK(host[i] != NULL)) {
+            printf("%s\n", error);
+            return;
+        }
+    }
+    CHECK(open_port(name, "queues=2,queue=1") == NULL);
+    CHECK(open_port(name, "queues=3") == NULL);
+    for (unsigned i = 0; i < 2; i++) {
+        snprintf(name, sizeof name, "{net_virtio_user0,path=%s/sock,queues=2}", folder);
+        snprintf(args, sizeof args, "queues=2,queue=%u", i);
+        guest[i] = open_port(name, args);
+        if (!CHECK(guest[i] != NULL)) {
+            printf("%s\n", error);
+            return;
+        }
+    }
+    port_netif_conf(guest[0], &a);
+    port_netif_conf(guest[1], &b);
+    CHECK_EQ_MEM(a.mac, b.mac, 6);
+    for (unsigned i = 0; i < 2; i++) {
+        unit_row(i == 0 ? "queue 0" : "queue 1");
+        open_side(&sides[0], guest[i]);
+        open_side(&sides[1], host[i]);
+        start_echo(&sides[1], 0);
+        transfer(0, 0, 1000003);
+        close_side(&sides[0]);
+        close_side(&sides[1]);
+    }
+}
+
+UNIT_TEST(who_is_missing_is_said)
+{
+    char name[200], text[300] = "";
+    struct port *port;
+
+    snprintf(name, sizeof name, "{net_virtio_user0,path=%s/nobody}", folder);
+    CHECK(open_port(name, "") == NULL);
+    CHECK(strstr(error, "No such file or directory") != NULL);
+    snprintf(name, sizeof name, "{net_vhost0,iface=%s/sock}", folder);
+    port = open_port(name, "");
+    if (!CHECK(port != NULL))
+        return;
+    CHECK_EQ_I(dpdk_port_type.advice(port, text, sizeof text), 1);
+    CHECK(strstr(text, "nobody is at the other end yet") != NULL);
+    port_close(port);
+}
+
+/* The guest goes and comes again; what is sent in between is lost, and counted. */
+UNIT_TEST(guest_may_come_again)
+{
+    const struct tenon_addr to = address_of(&sides[0], 0);
+    struct tenon_buf source = make_source(100);
+    const struct tenon_span span = { &source, 0, 100 };
+    struct port_stats stats;
+    char name[200];
+
+    if (!open_world(",tso=1", "", "", ""))
+        return;
+    start_echo(&sides[1], 0);
+    open_sock(&sides[1]);
+    transfer(0, 0, 100003);
+    close_side(&sides[0]);
+    usleep(50000); /* another thread of DPDK hears of it */
+    for (int i = 0; i < 10; i++) {
+        (void)tenon_udp_send(sides[1].sock, &to, &span, 1);
+        turn(&sides[1]);
+    }
+    port_stats(sides[1].port, &stats);
+    CHECK(stats.tx_down >= 10);
+    snprintf(name, sizeof name, "{net_virtio_user0,path=%s/sock}", folder);
+    if (!open_side(&sides[0], open_port(name, "")))
+        return;
+    transfer(0, 0, 100003);
+    close_world();
+    CHECK_EQ_U(source.refs, 1);
+    free(source.data);
+}
+
+int main(void)
+{
+    if (mkdtemp(folder) == NULL)
+        return 1;
+    UNIT_RUN(capabilities_follow_device_and_settings);
+    UNIT_RUN(large_frames_pass_whole);
+    UNIT_RUN(written_bytes_are_not_copied_again);
+    UNIT_RUN(echoes_are_exact);
+    UNIT_RUN(queues_have_ports_of_their_own);
+    UNIT_RUN(who_is_missing_is_said);
+    UNIT_RUN(guest_may_come_again);
+    CHECK(rmdir(folder) == 0); /* nothing is left in it */
+    return unit_end();
+}
