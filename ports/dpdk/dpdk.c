@@ -100,6 +100,8 @@ static int chain_span(struct dpdk_port *port, struct chain *chain, const struct 
         piece->data_len = (uint16_t)span->len;
         piece->pkt_len = span->len;
         piece->ol_flags = 0;
+        piece->next = NULL; /* it may have been offered before */
+        piece->nb_segs = 1;
     } else {
         piece = dpdk_refer(port->memory, span);
     }

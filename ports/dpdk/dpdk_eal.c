@@ -5,11 +5,13 @@
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <rte_alarm.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
@@ -224,6 +226,32 @@ int dpdk_start(const char *device, const char *words, size_t bytes, char *error,
 int dpdk_huge(void)
 {
     return eal.huge;
+}
+
+struct errand {
+    void (*run)(void *arg);
+    void *arg;
+    sem_t done;
+};
+
+static void do_errand(void *arg)
+{
+    struct errand *errand = arg;
+
+    errand->run(errand->arg);
+    sem_post(&errand->done);
+}
+
+void dpdk_errand(void (*run)(void *arg), void *arg)
+{
+    struct errand errand = { .run = run, .arg = arg };
+
+    sem_init(&errand.done, 0, 0);
+    if (rte_eal_alarm_set(1, do_errand, &errand) != 0)
+        do_errand(&errand);
+    while (sem_wait(&errand.done) != 0)
+        ;
+    sem_destroy(&errand.done);
 }
 
 void dpdk_thread_begin(void)

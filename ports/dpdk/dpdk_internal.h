@@ -98,6 +98,7 @@ int dpdk_start(const char *device, const char *words, size_t bytes, char *error,
 int dpdk_huge(void); /* whether memory lies in huge pages */
 void dpdk_listen(void); /* from here on, keep what DPDK says instead of printing it ... */
 const char *dpdk_said(void); /* ... until here. @return the first line of it */
+void dpdk_errand(void (*run)(void *arg), void *arg); /* in the thread that serves DPDK's interrupts, and wait for it */
 void dpdk_thread_begin(void); /* of a port: DPDK gets to know this thread */
 void dpdk_thread_end(void);
 

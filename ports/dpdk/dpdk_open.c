@@ -233,6 +233,20 @@ static int start_device(struct dpdk_device *device, int interrupts, size_t bytes
     return 0;
 }
 
+/* Done by the thread that serves interrupts. One of this device's, that comes now, would find it gone: a virtio_user
+ * that sleeps crashes so. */
+static void stop_device(void *arg)
+{
+    struct dpdk_device *device = arg;
+
+    (void)rte_eth_dev_callback_unregister(device->id, RTE_ETH_EVENT_INTR_RMV, device_removed, device);
+    (void)rte_eth_dev_stop(device->id);
+    if (device->made) {
+        (void)rte_eth_dev_close(device->id);
+        (void)rte_dev_remove(device->info.device);
+    }
+}
+
 static void close_device(struct dpdk_device *device)
 {
     struct rte_mbuf *mbufs[PORT_BURST];
@@ -242,13 +256,8 @@ static void close_device(struct dpdk_device *device)
     for (uint16_t i = 0; i < device->queues && device->ports > 0; i++) /* what waits in a ring may be others' */
         while ((n = rte_eth_rx_burst(device->id, i, mbufs, PORT_BURST)) > 0)
             rte_pktmbuf_free_bulk(mbufs, n);
-    (void)rte_eth_dev_callback_unregister(device->id, RTE_ETH_EVENT_INTR_RMV, device_removed, device);
     if (device->info.device != NULL)
-        (void)rte_eth_dev_stop(device->id);
-    if (device->made && device->info.device != NULL) {
-        (void)rte_eth_dev_close(device->id);
-        (void)rte_dev_remove(device->info.device);
-    }
+        dpdk_errand(stop_device, device);
     for (unsigned i = 0; i < device->queues; i++)
         dpdk_memory_put(device->memory[i]);
     (void)dpdk_said();

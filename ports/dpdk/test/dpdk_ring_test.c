@@ -170,20 +170,10 @@ UNIT_TEST(bytes_of_the_program_arrive_where_they_lie)
     free(source.data);
 }
 
-UNIT_TEST(header_is_the_mbuf_and_not_a_copy)
+/* A datagram of 158 bytes to all, without a checksum. */
+static void write_datagram(struct tenon_buf *buf)
 {
-    struct tenon_buf *buf;
-    struct tenon_span span = { NULL, 0, 200 };
-    const struct tenon_frame frame = { .spans = &span, .nspans = 1 };
-    const struct tenon_addr from = address_of(&sides[0], 0);
-    const tenon_u8 *payload;
-
-    if (!pair("head0", "head1", 1) || !open_world(RING "head0", RING "head1", "sums=trust"))
-        return;
-    open_sock(&sides[1]);
-    CHECK_EQ_U(take_all(sides[0].port, &buf, 1), 1);
-    span.buf = buf;
-    memset(buf->data, 0xFF, 6); /* a datagram to all, without a checksum */
+    memset(buf->data, 0xFF, 6);
     memcpy(buf->data + 6, "\x02\0\0\0\0\x09\x08\0\x45\0\0\xBA\0\0\0\0\x40\x11\0\0\x0A\x4D\0\x01\x0A\x4D\0\xFF\0\7\0\7\0\xA6\0\0", 36);
     for (unsigned i = 0; i < 158; i++)
         buf->data[42 + i] = byte_at(i);
@@ -195,7 +185,21 @@ UNIT_TEST(header_is_the_mbuf_and_not_a_copy)
             buf->data[25] = (tenon_u8)~sum;
         }
     }
-    (void)from;
+}
+
+UNIT_TEST(header_is_the_mbuf_and_not_a_copy)
+{
+    struct tenon_buf *buf;
+    struct tenon_span span = { NULL, 0, 200 };
+    const struct tenon_frame frame = { .spans = &span, .nspans = 1 };
+    const tenon_u8 *payload;
+
+    if (!pair("head0", "head1", 1) || !open_world(RING "head0", RING "head1", "sums=trust"))
+        return;
+    open_sock(&sides[1]);
+    CHECK_EQ_U(take_all(sides[0].port, &buf, 1), 1);
+    span.buf = buf;
+    write_datagram(buf);
     payload = buf->data + 42;
     CHECK_EQ_U(dpdk_port_type.host->transmit(sides[0].port, sides[0].netif, &frame, 1), 1);
     tenon_buf_put(buf); /* as the core does it */
@@ -240,6 +244,48 @@ UNIT_TEST(full_ring_refuses_and_forgets_nothing)
     CHECK_EQ_U(source.refs, 1);
     CHECK_EQ_U(released, 0);
     free(source.data);
+}
+
+/* The header's mbuf is linked to those of the payload anew each time. */
+UNIT_TEST(refused_frame_is_whole_when_it_leaves)
+{
+    struct tenon_buf *head, *tail;
+    struct tenon_span spans[3] = { { NULL, 0, 100 }, { NULL, 100, 60 }, { NULL, 160, 40 } };
+    const struct tenon_frame frame = { .spans = spans, .nspans = 3 };
+    struct port_stats stats;
+    unsigned filled = 0;
+
+    if (!pair("again0", "again1", 1) || !open_world(RING "again0", RING "again1", "sums=trust"))
+        return;
+    open_sock(&sides[1]);
+    CHECK_EQ_U(take_all(sides[0].port, &head, 1), 1);
+    CHECK_EQ_U(take_all(sides[0].port, &tail, 1), 1);
+    write_datagram(head);
+    memcpy(tail->data, head->data, 200);
+    spans[0].buf = head;
+    spans[1].buf = spans[2].buf = tail;
+    tenon_buf_ref(head); /* as one that is not to be changed, until the ring is full */
+    while (dpdk_port_type.host->transmit(sides[0].port, sides[0].netif, &frame, 1) == 1)
+        filled++;
+    settle(100);
+    CHECK_EQ_U(sides[1].datagrams, filled);
+    while (dpdk_port_type.host->transmit(sides[0].port, sides[0].netif, &frame, 1) == 1)
+        ;
+    tenon_buf_put(head);
+    for (unsigned i = 0; i < 100; i++)
+        CHECK_EQ_U(dpdk_port_type.host->transmit(sides[0].port, sides[0].netif, &frame, 1), 0);
+    settle(100);
+    sides[1].datagrams = 0;
+    CHECK_EQ_U(dpdk_port_type.host->transmit(sides[0].port, sides[0].netif, &frame, 1), 1);
+    tenon_buf_put(head);
+    settle(4);
+    CHECK_EQ_U(sides[1].datagrams, 1);
+    CHECK_EQ_U(sides[1].wrong, 0);
+    port_stats(sides[1].port, &stats);
+    CHECK_EQ_U(stats.rx_bad, 0);
+    CHECK_EQ_U(tail->refs, 1);
+    tenon_buf_put(tail);
+    close_world();
 }
 
 UNIT_TEST(who_keeps_all_does_not_make_us_mute)
@@ -378,6 +424,7 @@ int main(void)
     UNIT_RUN(bytes_of_the_program_arrive_where_they_lie);
     UNIT_RUN(header_is_the_mbuf_and_not_a_copy);
     UNIT_RUN(full_ring_refuses_and_forgets_nothing);
+    UNIT_RUN(refused_frame_is_whole_when_it_leaves);
     UNIT_RUN(who_keeps_all_does_not_make_us_mute);
     UNIT_RUN(echoes_are_exact);
     UNIT_RUN(queues_do_not_mix);

@@ -100,7 +100,7 @@ UNIT_TEST(large_frames_pass_whole)
                          : stat_of(&sides[1], TENON_STAT_TX_SEGMENTED) > 100);
             CHECK(forced ? frame_bytes(&sides[0]) > 4000 : frame_bytes(&sides[0]) < 1514);
             dpdk_port_info(sides[0].port, &info);
-            CHECK(info.tx_copied_bytes >= 8000003); /* the program's memory, into DPDK's */
+            CHECK(info.tx_copied_bytes > 7900000); /* the program's memory, into DPDK's */
             dpdk_port_info(sides[1].port, &info);
             CHECK_EQ_U(info.tx_copied_bytes, 0); /* what it had received */
             close_world();
