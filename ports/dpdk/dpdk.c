@@ -80,7 +80,8 @@ static int chain_copy(struct dpdk_port *port, struct chain *chain, const struct 
             chain_add(chain, piece, 1);
             continue;
         }
-        memcpy(rte_pktmbuf_mtod_offset(chain->tail, tenon_u8 *, chain->tail->data_len), tenon_span_data(span) + at, here);
+        memcpy(rte_pktmbuf_mtod_offset(chain->tail, tenon_u8 *, chain->tail->data_len),
+               tenon_span_data(span) + at, here);
         chain->tail->data_len = (uint16_t)(chain->tail->data_len + here);
         chain->head->pkt_len += here;
         chain->copied += here;
@@ -111,8 +112,8 @@ static int chain_span(struct dpdk_port *port, struct chain *chain, const struct 
     return 0;
 }
 
-/* What the device shall do. For TSO the sum of the pseudo-header is to be without a length, and is made anew each time
- * that the frame is offered: drivers change it. */
+/* What the device shall do. For TSO the sum of the pseudo-header is to be without a length, and is made anew
+ * each time that the frame is offered: drivers change it. */
 static void ask_for_offloads(const struct dpdk_port *port, struct rte_mbuf *head, const struct tenon_frame *frame)
 {
     tenon_u8 *ip = rte_pktmbuf_mtod_offset(head, tenon_u8 *, IP_AT);
@@ -289,7 +290,8 @@ static void arm(const struct dpdk_port *port)
     (void)rte_eth_dev_rx_intr_enable(port->device->id, port->queue);
 }
 
-/* What had come before that does not wake us any more: as long as we have not seen the end of it we keep ourselves awake. */
+/* What had come before that does not wake us any more: as long as we have not seen the end of it we keep
+ * ourselves awake. */
 static void remember(struct dpdk_port *port, int more)
 {
     eventfd_t value;

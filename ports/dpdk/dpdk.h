@@ -10,11 +10,11 @@
 extern "C" {
 #endif
 
-/** `dpdk:DEVICE`: a PCI address, or the name of a virtual device with its arguments, `dpdk:{net_tap0,iface=dt0}`, or of one
- *  that this process has already. The first port of a process starts DPDK (its EAL), unless the process has done so; it ends
- *  with the process. One port is one queue; the first of a device configures all queues. The functions open() and
- *  close() may be called in several threads at the same time. A port is opened by the thread that uses it: DPDK's pools
- *  are fast for threads only that it knows. */
+/** `dpdk:DEVICE`: a PCI address, or the name of a virtual device with its arguments, `dpdk:{net_tap0,iface=dt0}`, or of
+ *  one that this process has already. The first port of a process starts DPDK (its EAL), unless the process has done
+ *  so; it ends with the process. One port is one queue; the first of a device configures all queues. The functions
+ *  open() and close() may be called in several threads at the same time. A port is opened and closed by the thread that
+ *  uses it: DPDK's pools are fast only for threads that it knows. */
 extern const struct port_type dpdk_port_type;
 
 /** What only this kind knows. */
@@ -34,8 +34,7 @@ struct dpdk_port_info {
 void dpdk_port_info(const struct port *port, struct dpdk_port_info *info);
 
 /** Make two devices (net_ring) of this process that are joined: what is sent by a queue of one is received by the same
- *  queue of the other, without a copy. They live as long as the process, and are opened as
- *  `dpdk:net_ring_NAME`.
+ *  queue of the other, without a copy. They live as long as the process, and are opened as `dpdk:net_ring_NAME`.
  *  @param names  up to 16 characters each
  *  @param eal    as the setting of that name; NULL: none
  *  @return 0; -1 */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* DPDK's environment (EAL), which a process has once: how it is started, what it says, and the threads that it knows. */
+/* DPDK's environment (EAL), which a process has once: how it is started, what it says, and the threads that
+ * it knows. */
 #include <errno.h>
 #include <glob.h>
 #include <limits.h>
@@ -198,7 +199,8 @@ int dpdk_start(const char *device, const char *words, size_t bytes, char *error,
     int n, status;
 
     if (eal.started && words != NULL && strcmp(words, eal.words) != 0)
-        return port_explain(error, error_size, "eal= is for the first port of a program: DPDK has been started already");
+        return port_explain(error, error_size,
+                            "eal= is for the first port of a program: DPDK has been started already");
     if (eal.started)
         return 0;
     n = words != NULL ? given_words(words) : default_words(device, bytes);

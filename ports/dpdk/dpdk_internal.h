@@ -19,8 +19,8 @@ enum {
     DPDK_EVENTS = 4
 };
 
-/* In the private area of each mbuf of our pools. There are two, because in a net_ring the mbuf that we have sent is the one
- * that the other instance receives, while our count of references has still to go down. */
+/* In the private area of each mbuf of our pools. There are two, because in a net_ring the mbuf that we have
+ * sent is the one that the other instance receives, while our count of references has still to go down. */
 struct dpdk_private {
     struct tenon_buf tx, rx;
 };

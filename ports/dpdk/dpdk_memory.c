@@ -4,13 +4,13 @@
  *      | struct rte_mbuf | struct dpdk_private | headroom | bytes of a frame ... |
  *          DPDK's part       tx: for headers, rx: for what has been received
  *
- * All references that Tenon counts in a tenon_buf are one reference of the mbuf; another one is the device's while it
- * sends. DPDK counts atomically, so that another thread may give back what this one has sent.
+ * All references that Tenon counts in a tenon_buf are one reference of the mbuf; another one is the device's
+ * while it sends. DPDK counts atomically, so that another thread may give back what this one has sent.
  *
- * An mbuf describes one piece of bytes only. The header that leaves for the first time is sent as it is; for all else
- * (payload that waits for its acknowledgement, what was received and is passed on) there are shells, which refer to the bytes.
- * Those of the program's own memory are held, each by a struct dpdk_hold, until DPDK calls hold_release(): possibly in
- * another thread, so it only puts the hold on a list. */
+ * An mbuf describes one piece of bytes only. The header that leaves for the first time is sent as it is; for
+ * all else (payload that waits for its acknowledgement, what was received and is passed on) there are shells,
+ * which refer to the bytes. Those of the program's own memory are held, each by a struct dpdk_hold, until DPDK
+ * calls hold_release(): possibly in another thread, so it only puts the hold on a list. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -24,11 +24,14 @@ enum { DESCRIPTORS = 1024, ROOM_MIN = 2048, MEMORY_MB = 32, MTU_DEFAULT = 1500, 
 enum setting { SETTING_SUMS, SETTING_TSO, SETTING_WAKE, SETTING_MEMORY, SETTING_EAL };
 
 const struct port_setting dpdk_settings[] = {
-    { "sums", "check|trust", "trust: do not look at checksums that the device knows nothing of; in one machine" },
-    { "tso", "auto|force", "force: send large frames to a device that does not say it takes them (net_vhost)" },
+    { "sums", "check|trust",
+      "trust: do not look at checksums that the device knows nothing of; in one machine" },
+    { "tso", "auto|force",
+      "force: send large frames to a device that does not say it takes them (net_vhost)" },
     { "wake", "auto|never", "never: no interrupts, always look" },
     { "memory", "MB", "packet memory of a queue; default 32" },
-    { "eal", "WORDS", "arguments for DPDK's EAL with blanks between them, instead of ours; for a program's first port" },
+    { "eal", "WORDS",
+      "arguments for DPDK's EAL with blanks between them, instead of ours; for a program's first port" },
     { NULL, NULL, NULL },
 };
 
@@ -104,7 +107,8 @@ static int check_queues(const struct dpdk_device *device, char *error, size_t si
     if (device->queues <= most)
         return 0;
     return port_explain(error, size, "'%s' has %u queue%s, and not %u (for some virtual ones they are an argument: "
-                        "queues=%u)", device->name, most, most == 1 ? "" : "s", device->queues, device->queues);
+                                     "queues=%u)",
+                        device->name, most, most == 1 ? "" : "s", device->queues, device->queues);
 }
 
 static uint64_t wanted(const struct dpdk_device *device, uint64_t offloads, uint64_t capable)
@@ -122,8 +126,10 @@ static int configure(struct dpdk_device *device, int interrupts)
                                        RTE_ETH_RX_OFFLOAD_TCP_CKSUM | RTE_ETH_RX_OFFLOAD_TCP_LRO |
                                        RTE_ETH_RX_OFFLOAD_RSS_HASH, info->rx_offload_capa);
     device->rx_on |= RTE_ETH_RX_OFFLOAD_SCATTER & info->rx_offload_capa;
-    device->tx_on = wanted(device, RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |
-                                       RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_TSO, info->tx_offload_capa);
+    device->tx_on = wanted(device,
+                           RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |
+                               RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_TSO,
+                           info->tx_offload_capa);
     if ((device->traits & DPDK_ONE_PIECE) == 0)
         device->tx_on |= RTE_ETH_TX_OFFLOAD_MULTI_SEGS & info->tx_offload_capa;
     if ((device->traits & DPDK_NO_TSO) != 0)
@@ -217,10 +223,13 @@ static int start_device(struct dpdk_device *device, int interrupts, size_t bytes
     if (status == 0)
         status = rte_eth_dev_start(device->id);
     if (status == -ENOMEM)
-        return port_explain(error, size, "no memory for %u queue%s of %zu MB: smaller with memory=MB, or more free huge "
-                            "pages (sysctl vm.nr_hugepages=N)", device->queues, device->queues == 1 ? "" : "s", bytes >> 20);
+        return port_explain(error, size,
+                            "no memory for %u queue%s of %zu MB: smaller with memory=MB, or more free huge "
+                            "pages (sysctl vm.nr_hugepages=N)",
+                            device->queues, device->queues == 1 ? "" : "s", bytes >> 20);
     if (status != 0)
-        return port_explain(error, size, "'%s' cannot be started: %s (%s)", device->name, strerror(-status), dpdk_said());
+        return port_explain(error, size, "'%s' cannot be started: %s (%s)", device->name, strerror(-status),
+                            dpdk_said());
     (void)rte_eth_macaddr_get(device->id, &mac);
     memcpy(device->mac, mac.addr_bytes, sizeof device->mac);
     if ((device->traits & DPDK_OWN_MAC) != 0)
@@ -374,7 +383,8 @@ static int open_port(struct dpdk_port *port, const struct port_conf *conf, char 
     if (trusts < 0 || tso < 0 || never < 0 || megabytes < 0)
         return -1;
     bytes = bytes_wanted(conf, megabytes);
-    if (dpdk_start(conf->name, conf->settings[SETTING_EAL], bytes * (conf->queues > 1 ? conf->queues : 1), error, size) != 0)
+    if (dpdk_start(conf->name, conf->settings[SETTING_EAL], bytes * (conf->queues > 1 ? conf->queues : 1),
+                   error, size) != 0)
         return -1;
     dpdk_thread_begin();
     while (device != NULL && (strlen(device->name) != name_bytes || memcmp(device->name, conf->name, name_bytes) != 0))

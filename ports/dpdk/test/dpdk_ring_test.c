@@ -28,7 +28,7 @@ static void close_world(void)
     close_side(&sides[1]);
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------------------ */
+/* ---- opening ------------------------------------------------------------------------------------- */
 
 UNIT_TEST(what_is_wrong_is_explained)
 {
@@ -99,7 +99,7 @@ UNIT_TEST(conf_says_what_the_device_can)
     port_close(peer);
 }
 
-/* ---- buffers -------------------------------------------------------------------------------------------------------- */
+/* ---- buffers ------------------------------------------------------------------------------------- */
 
 static unsigned take_all(struct port *port, struct tenon_buf **bufs, unsigned most)
 {
@@ -137,7 +137,7 @@ UNIT_TEST(buffers_end_and_come_back)
     port_close(port);
 }
 
-/* ---- nothing is copied ------------------------------------------------------------------------------------------------ */
+/* ---- nothing is copied --------------------------------------------------------------------------- */
 
 UNIT_TEST(bytes_of_the_program_arrive_where_they_lie)
 {
@@ -174,7 +174,10 @@ UNIT_TEST(bytes_of_the_program_arrive_where_they_lie)
 static void write_datagram(struct tenon_buf *buf)
 {
     memset(buf->data, 0xFF, 6);
-    memcpy(buf->data + 6, "\x02\0\0\0\0\x09\x08\0\x45\0\0\xBA\0\0\0\0\x40\x11\0\0\x0A\x4D\0\x01\x0A\x4D\0\xFF\0\7\0\7\0\xA6\0\0", 36);
+    memcpy(
+        buf->data + 6,
+        "\x02\0\0\0\0\x09\x08\0\x45\0\0\xBA\0\0\0\0\x40\x11\0\0\x0A\x4D\0\x01\x0A\x4D\0\xFF\0\7\0\7\0\xA6\0\0",
+        36);
     for (unsigned i = 0; i < 158; i++)
         buf->data[42 + i] = byte_at(i);
     for (unsigned i = 0, sum = 0; i < 20; i += 2) {
@@ -210,7 +213,7 @@ UNIT_TEST(header_is_the_mbuf_and_not_a_copy)
     close_world();
 }
 
-/* ---- what does not fit ------------------------------------------------------------------------------------------------- */
+/* ---- what does not fit --------------------------------------------------------------------------- */
 
 UNIT_TEST(full_ring_refuses_and_forgets_nothing)
 {
@@ -321,7 +324,7 @@ UNIT_TEST(who_keeps_all_does_not_make_us_mute)
     free(source.data);
 }
 
-/* ---- transfers ---------------------------------------------------------------------------------------------------------- */
+/* ---- transfers ----------------------------------------------------------------------------------- */
 
 UNIT_TEST(echoes_are_exact)
 {
@@ -371,7 +374,7 @@ UNIT_TEST(queues_do_not_mix)
     }
 }
 
-/* ---- two threads ---------------------------------------------------------------------------------------------------------- */
+/* ---- two threads --------------------------------------------------------------------------------- */
 
 static int ready, over;
 

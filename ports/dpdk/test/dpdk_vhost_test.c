@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The dpdk port with offloads: net_vhost and net_virtio_user, joined by a socket, in one process. What one leaves to its
- * device the other is told: checksums that nobody has made, frames that nobody has cut. */
+/* The dpdk port with offloads: net_vhost and net_virtio_user, joined by a socket, in one process. What one
+ * leaves to its device the other is told: checksums that nobody has made, frames that nobody has cut. */
 #include <limits.h>
 #include <sys/stat.h>
 

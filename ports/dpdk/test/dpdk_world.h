@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* For the tests of this folder: two instances, each at a port, in one thread or two; one echoes what the other sends. */
+/* For the tests of this folder: two instances, each at a port, in one thread or two; one echoes what the
+ * other sends. */
 #ifndef TENON_PORTS_DPDK_TEST_WORLD_H
 #define TENON_PORTS_DPDK_TEST_WORLD_H
 
@@ -163,7 +164,8 @@ static void client_send(struct tenon_tcp *conn, struct side *side)
         if (span.len > PIECE)
             span.len = PIECE;
         taken = side->by_write ? tenon_tcp_write(conn, tenon_span_data(&span), span.len)
-                : tenon_tcp_room(conn) >= span.len && tenon_tcp_send(conn, &span) == TENON_OK ? (tenon_i32)span.len : 0;
+                : tenon_tcp_room(conn) >= span.len && tenon_tcp_send(conn, &span) == TENON_OK ? (tenon_i32)span.len
+                                                                                              : 0;
         if (taken > 0)
             side->sent += (uint32_t)taken;
     }
@@ -251,7 +253,7 @@ UNIT_INLINE void transfer(int v6, int by_write, uint32_t n)
     free(source.data);
 }
 
-/* ---- datagrams ---------------------------------------------------------------------------------------------------- */
+/* ---- datagrams ----------------------------------------------------------------------------------- */
 
 UNIT_INLINE void got_datagram(struct tenon_udp *sock, void *app, const struct tenon_udp_info *info,
                               const struct tenon_span *spans, unsigned n)
