@@ -211,6 +211,7 @@ int dpdk_start(const char *device, const char *words, size_t bytes, char *error,
     give_it_an_ear();
     dpdk_listen();
     status = rte_eal_init(n, arguments);
+    remove_folder();
     (void)pthread_setaffinity_np(pthread_self(), sizeof before, &before); /* EAL has bound us to one processor */
     if (status < 0 && rte_errno != EALREADY)
         return port_explain(error, error_size, "DPDK cannot be started: %s (%s)", dpdk_said(), rte_strerror(rte_errno));
@@ -219,7 +220,6 @@ int dpdk_start(const char *device, const char *words, size_t bytes, char *error,
         eal.huge = rte_eal_has_hugepages(); /* the program itself has started it */
     else
         (void)atexit(stop);
-    remove_folder();
     snprintf(eal.words, sizeof eal.words, "%s", words != NULL ? words : "");
     eal.started = 1;
     return 0;

@@ -278,6 +278,16 @@ class Link:
         self.add_packet()
         self.net.run("ethtool", "-K", self.kernel_side, "tx", "off")
 
+    def add_dpdk(self):
+        """An interface that stays when DPDK's net_tap closes it, which sets it down."""
+        self.net.run("ip", "tuntap", "add", "dev", self.tap, "mode", "tap", "multi_queue")
+        self.net.run("sysctl", "-qw", f"net.ipv6.conf.{self.tap}.keep_addr_on_down=1")
+        self.names.append(self.tap)
+        self.kernel_side = self.tap
+        self.port = self.port.replace(f"dpdk:{self.tap}", f"dpdk:{{net_tap0,iface={self.tap}}}")
+        if self.mtu:
+            self.net.run("ip", "link", "set", self.tap, "mtu", self.mtu)
+
     def silence(self, *names):
         """The kernel has no part in what these interfaces carry. Otherwise it answers ARP for all of its addresses
         at any of them, and takes the packets: past the cable."""

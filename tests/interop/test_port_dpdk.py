@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: MIT
+"""The port `dpdk`: the kernel at the other end (net_tap), and two programs joined by vhost or by memif."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import find_tenon, sha256
+
+SIZE = 16_000_003
+WAYS = {"plain": [], "offload-off": ["offload=off"], "always-looks": ["wake=never"], "little-memory": ["memory=4"]}
+CABLES = {    # of the server, and of the client; S is a socket
+    "vhost": ("net_vhost0,iface=S,tso=1", "net_virtio_user0,path=S"),
+    "vhost-no-tso": ("net_vhost0,iface=S", "net_virtio_user0,path=S"),
+    "vhost-packed": ("net_vhost0,iface=S,tso=1", "net_virtio_user0,path=S,packed_vq=1"),
+    "memif": ("net_memif0,role=server,id=0,socket=S,socket-abstract=no",
+              "net_memif0,role=client,id=0,socket=S,socket-abstract=no"),
+}
+
+
+@pytest.fixture(autouse=True)
+def possible(net):
+    if "dpdk:" not in net.run(find_tenon(), "echo", "--port", "?").stdout:
+        pytest.skip("this tenon was built without DPDK (libdpdk-dev)")
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(possible):
+    """No file of DPDK, in whatever way a program has ended."""
+    def files():
+        folders = [pathlib.Path(name) for name in ("/var/run/dpdk", "/dev/hugepages")]
+        return {path for folder in folders if folder.exists() for path in folder.rglob("*")}
+    before = files()
+    yield
+    assert files() <= before
+
+
+@pytest.fixture(params=["ip4", "ip6"])
+def version(request):
+    return request.param
+
+
+def ends(link, version):
+    """(Tenon's address, the kernel's), fit for a URL."""
+    return (link.t4, link.k4) if version == "ip4" else (f"[{link.t6}]", f"[{link.k6}]")
+
+
+# ---- the kernel at the other end ---------------------------------------------------------------------
+
+@pytest.mark.parametrize("way", list(WAYS))
+def test_transfers(make_link, version, way, files, tmp_path, peer):
+    link = make_link(kind="dpdk", settings=WAYS[way])
+    path, got = files.get(SIZE), tmp_path / "got"
+    tenon, kernel = ends(link, version)
+    server = link.tenon("serve", path.parent)
+    link.net.run("ping", "-c2", "-i0.2", "-W5", "-s", 3000, tenon.strip("[]"))
+    link.net.run("curl", "-sS", "-m", 60, "-o", got, f"http://{tenon}/{path.name}")
+    assert sha256(got) == files.hash(SIZE)
+    server.stop()
+    link.net.run("ip", "link", "set", link.tap, "up")
+    peer.start("http", kernel.strip("[]"), 80, path.parent)
+    link.run_tenon("get", "-o", got, f"http://{kernel}/{path.name}")
+    assert sha256(got) == files.hash(SIZE)
+
+
+@pytest.mark.parametrize("mtu", [576, 1280])
+def test_transfers_with_a_small_mtu(make_link, mtu, files, tmp_path):
+    link = make_link(kind="dpdk", settings=[f"mtu={mtu}"], mtu=mtu)
+    path, got = files.get(1_000_003), tmp_path / "got"
+    link.tenon("serve", path.parent)
+    link.net.run("curl", "-sS", "-m", 60, "-o", got, f"http://{link.t4}/{path.name}")
+    assert sha256(got) == files.hash(1_000_003)
+
+
+def test_datagrams(make_link, version, peer):
+    link = make_link(kind="dpdk")
+    link.tenon("echo")
+    done = peer.run("udp", ends(link, version)[0].strip("[]"), 7, 10, 16, 1472, 1473, 9000, 65000)
+    assert json.loads(done.stdout) == {"sent": 50, "echoed": 50, "wrong": 0}
+
+
+def test_capture_is_clean(make_link, files, tmp_path, tshark):
+    link = make_link(kind="dpdk", settings=["offload=off"])
+    path = files.get(3_000_003)
+    server = link.tenon("serve", "--pcap", tmp_path / "all.pcapng", "--stats", path.parent)
+    link.net.run("curl", "-sS", "-m", 60, "-o", tmp_path / "got", f"http://{link.t4}/{path.name}")
+    said = server.stop()
+    assert sha256(tmp_path / "got") == files.hash(3_000_003)
+    tshark.judge_clean(tmp_path / "all.pcapng", said)
+
+
+def test_many_connections(make_link, peer):
+    link = make_link(kind="dpdk")
+    link.tenon("echo")
+    peer.run("many", link.t4, 7, 100, 50_000)
+
+
+def test_transfer_survives_a_link_that_goes_down(make_link, files, tmp_path):
+    link = make_link(kind="dpdk")
+    path, got = files.get(SIZE), tmp_path / "got"
+    link.tenon("serve", path.parent)
+    curl = link.net.start("curl", "-sS", "-m", "60", "--limit-rate", "10M", "-o", got, f"http://{link.t4}/{path.name}")
+    time.sleep(0.3)
+    link.net.run("ip", "link", "set", link.tap, "down")
+    time.sleep(0.2)
+    link.net.run("ip", "link", "set", link.tap, "up")
+    assert curl.wait(60) == 0
+    assert sha256(got) == files.hash(SIZE)
+
+
+# ---- two programs --------------------------------------------------------------------------------------
+
+class Pair:
+    """A server and clients on a cable between processes."""
+
+    def __init__(self, net, folder, cable):
+        self.net, self.folder, self.socket = net, folder, folder / "socket"
+        self.server_device, self.client_device = (d.replace("S", str(self.socket), 1) for d in CABLES[cable])
+        self.server = None
+        self.has_ip6 = True
+
+    def argv(self, command, number, device, settings):
+        port = ",".join([f"dpdk:{{{device}}}", *settings])
+        argv = [find_tenon(), command, "--port", port, "--address", f"10.9.0.{number}/24"]
+        return argv + (["--address", f"fd00:9::{number}/64"] if self.has_ip6 else [])
+
+    def start(self, *arguments, settings=()):
+        log = open(self.folder / "server.log", "wb")
+        argv = self.argv(arguments[0], 2, self.server_device, settings)
+        self.server = self.net.start(*argv, *arguments[1:], stdout=log, stderr=log)
+        end = time.monotonic() + 10
+        while not self.socket.exists():
+            assert self.server.poll() is None and time.monotonic() < end, self.said()
+            time.sleep(0.02)
+        return self.server
+
+    def said(self):
+        return (self.folder / "server.log").read_text()
+
+    def run(self, *arguments, settings=(), **more):
+        return self.net.run(*self.argv(arguments[0], 3, self.client_device, settings), *arguments[1:], **more)
+
+    def stop(self):
+        assert self.net.stop(self.server, signal.SIGINT) in (0, 130), self.said()
+        assert not self.socket.exists()
+        return self.said()
+
+
+@pytest.fixture
+def make_pair(net, tmp_path):
+    made = []
+
+    def make(cable):
+        made.append(Pair(net, tmp_path, cable))
+        return made[-1]
+
+    yield make
+    for pair in made:
+        if pair.server is not None:
+            net.stop(pair.server)
+
+
+@pytest.mark.parametrize("settings", [[], ["offload=off"]], ids=["offload", "plain"])
+@pytest.mark.parametrize("cable", list(CABLES))
+def test_two_programs(make_pair, cable, version, settings, files, tmp_path):
+    pair = make_pair(cable)
+    path, got = files.get(SIZE), tmp_path / "got"
+    pair.start("serve", path.parent, settings=settings)
+    host = "10.9.0.2" if version == "ip4" else "[fd00:9::2]"
+    for _ in range(2):    # a client goes, the next one comes
+        pair.run("get", "-o", got, f"http://{host}/{path.name}", settings=settings)
+        assert sha256(got) == files.hash(SIZE)
+        got.unlink()
+    pair.stop()
+
+
+@pytest.mark.parametrize("mtu", [576, 1280, 9000])
+def test_two_programs_with_another_mtu(make_pair, mtu, files, tmp_path):
+    pair = make_pair("vhost")
+    pair.has_ip6 = mtu >= 1280
+    path, got = files.get(4_000_003), tmp_path / "got"
+    pair.start("serve", path.parent, settings=[f"mtu={mtu}"])
+    pair.run("get", "-o", got, f"http://10.9.0.2/{path.name}", settings=[f"mtu={mtu}"])
+    assert sha256(got) == files.hash(4_000_003)
+    pair.stop()
+
+
+def test_large_frames_both_ways(make_pair, files, tmp_path):
+    """Nobody cuts what the host sends, and nobody makes its checksums."""
+    pair = make_pair("vhost")
+    path, got = files.get(SIZE), tmp_path / "got"
+    pair.start("serve", "--stats", path.parent, settings=["tso=force"])
+    said = pair.run("get", "--stats", "-o", got, f"http://10.9.0.2/{path.name}").stderr
+    assert sha256(got) == files.hash(SIZE)
+    frames = int(said.partition("rx_frames")[2].split()[0].replace(",", ""))
+    assert frames < SIZE / 10_000, said
+    said = pair.stop()
+    assert "tx_segmented" not in said and "tx_csum_soft" not in said
+
+
+# ---- asleep ----------------------------------------------------------------------------------------------
+
+def ticks(process):
+    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+@pytest.mark.parametrize("device", ["tap", "vhost"])
+def test_sleeps_when_there_is_nothing_to_do(make_link, make_pair, device):
+    process = make_link(kind="dpdk").tenon("echo").process if device == "tap" else make_pair("vhost").start("echo")
+    time.sleep(1.5)
+    before = ticks(process)
+    time.sleep(2)
+    used = ticks(process) - before
+    print(f"{used / 2} % of a processor")
+    assert used < 20    # of 200; one that polls without end uses all of them
+
+
+# ---- what is said ------------------------------------------------------------------------------------------
+
+def test_what_is_wrong_is_said(net, tmp_path):
+    socket = tmp_path / "socket"
+    for port, word in [("net_bogus0", "no device 'net_bogus0'"), ("0000:99:00.0", "no device '0000:99:00.0'"),
+                       (f"{{net_virtio_user0,path={socket}}}", "No such file or directory"),
+                       ("net_null0,memory=1000000", "Cannot allocate memory"),
+                       ("net_null0,queues=65", "queues=65 is not a number"),
+                       ("net_ring0,queues=17", "has 16 queues, and not 17"),
+                       ("net_null0,eal=--nonsense", "DPDK cannot be started"),
+                       (f"{{net_vhost0,iface={socket}}},queues=2", "queues=2)"),
+                       ("{net_memif0,role=server,socket=S,socket-abstract=yes},mtu=9000", "takes no MTU of 9000")]:
+        done = net.run(find_tenon(), "echo", "--port", f"dpdk:{port}", check=False, timeout=20)
+        assert done.returncode != 0, port
+        assert word in done.stderr, done.stderr
+        assert len(done.stderr.strip().splitlines()) <= 2, done.stderr
+        assert not socket.exists()
+
+
+def test_ordinary_memory_is_said_and_enough(make_pair):
+    pair = make_pair("vhost")
+    pair.start("echo")
+    time.sleep(0.3)
+    said = pair.stop()
+    free = sum(int(path.read_text()) for path in pathlib.Path("/sys/kernel/mm/hugepages").glob("*/free_hugepages"))
+    assert ("memory is ordinary" in said) == (free * 2 < 200), said
+    assert "nobody is at the other end" in said
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_no_privilege_is_needed_for_memif(net, tmp_path):
+    tmp_path.chmod(0o777)
+    for parent in list(tmp_path.parents)[:3]:
+        parent.chmod(parent.stat().st_mode | 0o055)
+    argv = ["setpriv", "--reuid=65534", "--clear-groups", find_tenon(), "echo", "--port",
+            "dpdk:{net_memif0,role=server,socket-abstract=yes,socket=tenon-test}"]
+    server = net.start(*argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert "Echo at" in server.stdout.readline() + server.stdout.readline()
+    net.stop(server)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_behind(make_link, net, how):
+    link = make_link(kind="dpdk")
+    link.port = "dpdk:{net_tap1,iface=gone0}"
+    server = link.tenon("echo", ready=False)
+    end = time.monotonic() + 10
+    while net.run("ip", "link", "show", "gone0", check=False).returncode != 0:
+        assert time.monotonic() < end, server.text()
+        time.sleep(0.02)
+    net.stop(server.process, how)
+    assert net.run("ip", "link", "show", "gone0", check=False).returncode != 0
