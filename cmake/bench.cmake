@@ -17,3 +17,12 @@ if(TARGET tenon_models)
     tenon_host_flags(tenon-models)
     set_target_properties(tenon-models PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 endif()
+
+# tenon-dpdk: what a device of DPDK costs.
+if(TARGET tenon_port_dpdk)
+    add_executable(tenon-dpdk ${PROJECT_SOURCE_DIR}/bench/dpdk/main.c ${PROJECT_SOURCE_DIR}/bench/speed/wire.c)
+    target_include_directories(tenon-dpdk PRIVATE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(tenon-dpdk PRIVATE ${TENON_PORT_TARGETS} tenon)
+    tenon_host_flags(tenon-dpdk)
+    set_target_properties(tenon-dpdk PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+endif()

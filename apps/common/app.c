@@ -16,7 +16,7 @@
 #include "tracefile.h"
 
 enum { APP_COUNT_EVERY_US = 1000000, APP_BURSTS_MAX = 8, APP_DAD_LIMIT_US = 15000000,
-       APP_SILENT_MIN = 200, APP_SILENT_MAX = 1000, APP_PAUSE_US = 4    /* for each silent look */,
+       APP_SILENT_MIN = 200, APP_SILENT_MAX = 1500, APP_PAUSE_US = 4    /* for each silent look */,
        APP_NEIGHBOUR_QUEUE = 64    /* all fragments of the first packet to a neighbour that is not known yet */ };
 
 /* What each counter counts, for --stats. */

@@ -311,10 +311,10 @@ static int dpdk_receive(struct port *base, struct tenon *stack, unsigned netif, 
     dpdk_memory_reap(port->memory);
     if (port->epoll >= 0 && !port->busy)
         arm(port);
-    do { /* a driver that gives few may have more */
+    do { /* a driver that gives few may have more, and who is to sleep has to know */
         got = rte_eth_rx_burst(port->device->id, port->queue, mbufs + n, (uint16_t)(PORT_BURST - n));
         n += got;
-    } while (got > 0 && PORT_BURST - n >= BURST_MIN);
+    } while (port->epoll >= 0 && got > 0 && PORT_BURST - n >= BURST_MIN);
     remember(port, got > 0);
     port->stats.rx_empty += n == 0;
     for (unsigned i = 0; i < n; i++) {

@@ -165,6 +165,7 @@ static int given_words(const char *words)
     snprintf(copy, sizeof copy, "%s", words);
     eal.huge = strstr(words, "--no-huge") == NULL;
     add(&n, "tenon");
+    add(&n, "--log-level=error");
     while ((word = strsep(&rest, " ")) != NULL)
         if (word[0] != 0)
             add(&n, word);

@@ -377,13 +377,17 @@ static int open_port(struct dpdk_port *port, const struct port_conf *conf, char 
     const int never = port_choose(&dpdk_port_type, conf, SETTING_WAKE, error, size);
     const int megabytes = port_number(&dpdk_port_type, conf, SETTING_MEMORY, 0, error, size);
     const size_t name_bytes = strcspn(conf->name, ",");
+    const unsigned nqueues = conf->queues > 1 ? conf->queues : 1;
     struct dpdk_device *device = devices;
     size_t bytes;
 
     if (trusts < 0 || tso < 0 || never < 0 || megabytes < 0)
         return -1;
     bytes = bytes_wanted(conf, megabytes);
-    if (dpdk_start(conf->name, conf->settings[SETTING_EAL], bytes * (conf->queues > 1 ? conf->queues : 1),
+    if (bytes > (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE) / 2 / nqueues)
+        return port_explain(error, size, "memory=%zu for each of %u queues is more than half of this machine's",
+                            bytes >> 20, nqueues);
+    if (dpdk_start(conf->name, conf->settings[SETTING_EAL], bytes * nqueues,
                    error, size) != 0)
         return -1;
     dpdk_thread_begin();

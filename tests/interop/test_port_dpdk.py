@@ -226,7 +226,7 @@ def test_what_is_wrong_is_said(net, tmp_path):
     socket = tmp_path / "socket"
     for port, word in [("net_bogus0", "no device 'net_bogus0'"), ("0000:99:00.0", "no device '0000:99:00.0'"),
                        (f"{{net_virtio_user0,path={socket}}}", "No such file or directory"),
-                       ("net_null0,memory=1000000", "Cannot allocate memory"),
+                       ("net_null0,memory=1000000", "more than half of this machine's"),
                        ("net_null0,queues=65", "queues=65 is not a number"),
                        ("net_ring0,queues=17", "has 16 queues, and not 17"),
                        ("net_null0,eal=--nonsense", "DPDK cannot be started"),
@@ -235,7 +235,7 @@ def test_what_is_wrong_is_said(net, tmp_path):
         done = net.run(find_tenon(), "echo", "--port", f"dpdk:{port}", check=False, timeout=20)
         assert done.returncode != 0, port
         assert word in done.stderr, done.stderr
-        assert len(done.stderr.strip().splitlines()) <= 2, done.stderr
+        assert "eal=" in port or len(done.stderr.strip().splitlines()) <= 2, done.stderr
         assert not socket.exists()
 
 

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+/* What a device of DPDK costs: two instances in one thread, as in bench/speed, on its wire in memory or on ports of the
+ * kind dpdk.
+ *
+ *     tenon-dpdk ping-pong     a round trip on the wire, and on a pair of net_ring
+ *     tenon-dpdk offloads      a byte on net_vhost and net_virtio_user, with one offload more in each row
+ *
+ * Time is CPU time of the thread. All ways of a table are open at the same time and measured in turns; what is printed is
+ * the median of ROUNDS. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench/speed/wire.h"
+#include "ports/dpdk/dpdk.h"
+
+enum { ROUNDS = 9, SEGMENT_MS = 60, ECHO = 7, SINK = 9, CONNS_MAX = 64, WINDOW = 1 << 20, PIECE = 65536 };
+
+struct world;
+
+/* An instance, at a port or at the wire. */
+struct side {
+    struct tenon *stack;
+    struct port *port;
+    struct speed_pool pool;
+    struct speed_wire *in, *out;
+    uint32_t poll_at, polled;
+    struct world *world;
+};
+
+struct world {
+    const char *name;
+    struct side client, server;
+    struct speed_wire wires[2];
+    struct tenon_buf data;
+    uint32_t now, message;
+    uint64_t rounds, bytes;
+    unsigned got[CONNS_MAX], opened;
+    int is_bulk, writes;
+};
+
+static char error[600];
+
+__attribute__((noreturn)) static void fail(const char *why)
+{
+    fprintf(stderr, "tenon-dpdk: %s\n", why);
+    exit(1);
+}
+
+/* ---- the host of an instance on the wire --------------------------------------------------------------------- */
+
+static unsigned wire_buf_get(void *host, struct tenon_buf **bufs, unsigned n)
+{
+    struct side *side = host;
+
+    for (unsigned i = 0; i < n; i++) {
+        struct speed_packet *packet = speed_packet_get(&side->pool);
+
+        if (packet == NULL)
+            return i;
+        bufs[i] = &packet->buf;
+    }
+    return n;
+}
+
+static unsigned wire_transmit(void *host, unsigned netif, const struct tenon_frame *frames, unsigned n)
+{
+    (void)netif;
+    return speed_wire_send(((struct side *)host)->out, frames, n);
+}
+
+static const struct tenon_host wire_host = { TENON_HOST_VERSION, port_mem_get, port_mem_put, wire_buf_get,
+                                             wire_transmit, port_entropy };
+
+static void receive(struct side *side, uint32_t now)
+{
+    struct tenon_frame frames[PORT_BURST];
+    struct speed_packet *packets[PORT_BURST];
+    unsigned n;
+
+    if (side->port != NULL) {
+        (void)port_receive(side->port, side->stack, 1, now);
+        return;
+    }
+    n = speed_wire_take(side->in, frames, packets, PORT_BURST);
+    if (n == 0)
+        return;
+    tenon_input(side->stack, 1, frames, n, now);
+    speed_wire_done(packets, n);
+}
+
+static void side_turn(struct side *side)
+{
+    const uint32_t now = side->world->now;
+
+    receive(side, now);
+    if ((int32_t)(now - side->poll_at) < 0 && now - side->polled < 64)
+        return;
+    side->polled = now;
+    side->poll_at = now + tenon_poll(side->stack, now);
+}
+
+static void turn(struct world *world)
+{
+    world->now++;
+    side_turn(&world->client);
+    side_turn(&world->server);
+}
+
+/* ---- applications ------------------------------------------------------------------------------------------------ */
+
+static void send_message(struct world *world, struct tenon_tcp *conn)
+{
+    const struct tenon_span span = { &world->data, 0, world->message };
+
+    if (world->writes ? tenon_tcp_write(conn, world->data.data, span.len) != (tenon_i32)span.len
+                      : tenon_tcp_send(conn, &span) != TENON_OK)
+        fail("cannot send");
+}
+
+static void fill(struct world *world, struct tenon_tcp *conn)
+{
+    while (tenon_tcp_room(conn) >= world->message)
+        send_message(world, conn);
+}
+
+static uint32_t take(struct tenon_tcp *conn, const struct tenon_span *spans, unsigned n)
+{
+    uint32_t bytes = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        bytes += spans[i].len;
+    tenon_tcp_consumed(conn, bytes);
+    return bytes;
+}
+
+static void on_opened(struct tenon_tcp *conn, void *app)
+{
+    struct world *world = app;
+
+    world->opened++;
+    if (world->is_bulk)
+        fill(world, conn);
+    else
+        send_message(world, conn);
+}
+
+static void on_acked(struct tenon_tcp *conn, void *app, tenon_u32 bytes)
+{
+    struct world *world = app;
+
+    (void)bytes;
+    if (world->is_bulk)
+        fill(world, conn);
+}
+
+/* Messages are small: each comes whole. */
+static void on_ping(struct tenon_tcp *conn, void *app, const struct tenon_span *spans, unsigned n)
+{
+    struct world *world = app;
+
+    world->rounds += tenon_tcp_stack(conn) == world->client.stack;
+    if (take(conn, spans, n) != world->message)
+        fail("a message has come in pieces");
+    send_message(world, conn);
+}
+
+static void on_sink(struct tenon_tcp *conn, void *app, const struct tenon_span *spans, unsigned n)
+{
+    ((struct world *)app)->bytes += take(conn, spans, n);
+}
+
+static const struct tenon_tcp_events ping_events = { .opened = on_opened, .acked = on_acked, .received = on_ping };
+static const struct tenon_tcp_events echo_events = { .received = on_ping };
+static const struct tenon_tcp_events sink_events = { .received = on_sink };
+
+/* ---- opening ---------------------------------------------------------------------------------------------------------- */
+
+static struct port *open_port(const char *written)
+{
+    static const struct port_type *const types[] = { &dpdk_port_type, NULL };
+    struct port_choice choice;
+    struct port *port = NULL;
+
+    if (port_read(&choice, types, written, error, sizeof error) == 0)
+        port = choice.type->open(&choice.conf, error, sizeof error);
+    if (port == NULL)
+        fail(error);
+    return port;
+}
+
+/* @param written  its port; NULL: the wire */
+static void side_open(struct side *side, struct world *world, unsigned number, const char *written)
+{
+    const struct tenon_ip ip = tenon_ip4(0x0A000000UL + number);
+    struct tenon_netif_conf netif = { .mac = { 2, 0, 0, 0, 0, (tenon_u8)number }, .mtu = 1500 };
+    struct tenon_conf conf;
+    void *host = side;
+
+    side->world = world;
+    side->in = &world->wires[number - 1];
+    side->out = &world->wires[2 - number];
+    side->pool.buf_bytes = 2048;
+    tenon_conf_default(&conf);
+    conf.tcp_snd_buf = WINDOW;
+    if (written != NULL) {
+        host = side->port = open_port(written);
+        port_netif_conf(side->port, &netif);
+    } else {
+        conf.tx_gather_max = SPEED_SPANS;
+    }
+    netif.flags = TENON_NETIF_NO_DAD | TENON_NETIF_NO_RA | TENON_NETIF_NO_IP6;
+    side->stack = tenon_init(malloc(tenon_mem_size(&conf)), &conf, written != NULL ? dpdk_port_type.host : &wire_host, host);
+    if (side->stack == NULL || tenon_netif_add(side->stack, &netif) != 1 ||
+        tenon_addr_add(side->stack, 1, &ip, 24) != TENON_OK)
+        fail("tenon_init() failed");
+}
+
+static struct world *world_open(const char *name, const char *client, const char *server, unsigned conns, int is_bulk,
+                                uint32_t message)
+{
+    const struct tenon_addr echo = { .port = ECHO }, to = { .ip = tenon_ip4(0x0A000002), .port = ECHO };
+    struct world *world = calloc(1, sizeof *world);
+    struct tenon_tcp_listener *listener;
+    struct tenon_tcp *conn;
+
+    if (world == NULL)
+        fail("out of memory");
+    world->name = name;
+    world->now = 1000000;
+    world->message = message;
+    world->is_bulk = is_bulk;
+    world->writes = message < 1024; /* as bench/speed does it: what is small is copied */
+    world->data = (struct tenon_buf){ calloc(1, message), message, 1, NULL };
+    side_open(&world->server, world, 2, server);
+    side_open(&world->client, world, 1, client);
+    if (tenon_tcp_listen(world->server.stack, &listener, &echo, is_bulk ? &sink_events : &echo_events, world, 100) != TENON_OK)
+        fail("cannot listen");
+    for (unsigned i = 0; i < conns; i++)
+        if (tenon_tcp_connect(world->client.stack, &conn, NULL, &to, &ping_events, world) != TENON_OK)
+            fail("cannot connect");
+    for (unsigned long i = 0; i < 3000000 && world->opened < conns; i++)
+        turn(world);
+    if (world->opened < conns)
+        fail("connections do not open");
+    return world;
+}
+
+/* ---- measuring ------------------------------------------------------------------------------------------------------------- */
+
+static double cpu_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* @return ns for each round trip or byte */
+static double segment(struct world *world)
+{
+    const uint64_t *units = world->is_bulk ? &world->bytes : &world->rounds;
+    const double began = cpu_ns();
+    const uint64_t before = *units;
+    double now;
+
+    do {
+        for (int i = 0; i < 1000; i++)
+            turn(world);
+        now = cpu_ns();
+    } while (now - began < SEGMENT_MS * 1e6);
+    return *units > before ? (now - began) / (double)(*units - before) : -1;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void measure(struct world *const *worlds, unsigned n, double *medians)
+{
+    double ns[8][ROUNDS];
+
+    for (unsigned i = 0; i < n; i++)
+        (void)segment(worlds[i]);
+    for (unsigned round = 0; round < ROUNDS; round++)
+        for (unsigned i = 0; i < n; i++)
+            ns[i][round] = segment(worlds[i]);
+    for (unsigned i = 0; i < n; i++) {
+        qsort(ns[i], ROUNDS, sizeof ns[i][0], ascending);
+        medians[i] = ns[i][ROUNDS / 2];
+    }
+}
+
+static void ping_pong(void)
+{
+    static const char *const names[2] = { "ping0", "ping1" };
+    static const char *const ring[2] = { "dpdk:net_ring_ping0", "dpdk:net_ring_ping1" };
+    static const unsigned conns[] = { 1, 8, 32 };
+    const unsigned n = sizeof conns / sizeof conns[0];
+    char first[2][100];
+
+    printf("ping-pong, 64 bytes, checksums in software; ns for each round trip\n");
+    printf("%12s %10s %10s %10s\n", "connections", "wire", "net_ring", "more");
+    for (unsigned i = 0; i < n; i++) {
+        struct world *worlds[2];
+        double ns[2];
+
+        char pair[2][16];
+        const char *pairs[2] = { pair[0], pair[1] };
+
+        for (unsigned k = 0; k < 2; k++) {
+            snprintf(pair[k], sizeof pair[k], "%s.%u", names[k], conns[i]);
+            snprintf(first[k], sizeof first[k], "%s.%u", ring[k], conns[i]);
+        }
+        if (dpdk_pair(pairs, 1, NULL, error, sizeof error) != 0)
+            fail(error);
+        worlds[0] = world_open("wire", NULL, NULL, conns[i], 0, 64);
+        worlds[1] = world_open("net_ring", first[0], first[1], conns[i], 0, 64);
+        measure(worlds, 2, ns);
+        printf("%12u %10.1f %10.1f %9.1f%%\n", conns[i], ns[0], ns[1], (ns[1] / ns[0] - 1) * 100);
+    }
+}
+
+static void offloads(void)
+{
+    static const struct {
+        const char *text, *host_args, *host, *guest;
+    } rows[] = {
+        { "none: checksums and segments in software", "", ",offload=off", ",offload=off" },
+        { "checksums", "", "", "" },
+        { "checksums, TSO, large frames received", ",tso=1", "", "" },
+    };
+    enum { ROWS = sizeof rows / sizeof rows[0] };
+    struct world *worlds[ROWS];
+    double ns[ROWS];
+    char host[160], guest[160], folder[] = "/tmp/tenon-dpdk-XXXXXX", path[64];
+
+    if (mkdtemp(folder) == NULL)
+        fail("no folder in /tmp");
+    for (unsigned i = 0; i < ROWS; i++) {
+        snprintf(host, sizeof host, "dpdk:{net_vhost%u,iface=%s/%u%s}%s", i, folder, i, rows[i].host_args, rows[i].host);
+        snprintf(guest, sizeof guest, "dpdk:{net_virtio_user%u,path=%s/%u,queue_size=1024},wake=never%s", i, folder, i,
+                 rows[i].guest);
+        worlds[i] = world_open(rows[i].text, guest, host, 1, 1, PIECE);
+    }
+    measure(worlds, ROWS, ns);
+    printf("a stream from net_virtio_user to net_vhost, MTU 1500, both ends in one thread\n");
+    printf("%10s %10s  %s\n", "ns/KB", "Gbit/s", "offloads");
+    for (unsigned i = 0; i < ROWS; i++) {
+        printf("%10.1f %10.2f  %s\n", ns[i] * 1024, 8 / ns[i], rows[i].text);
+        tenon_fini(worlds[i]->client.stack);
+        tenon_fini(worlds[i]->server.stack);
+        port_close(worlds[i]->client.port);
+        port_close(worlds[i]->server.port);
+        snprintf(path, sizeof path, "%s/%u", folder, i);
+        (void)unlink(path);
+    }
+    (void)rmdir(folder);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "ping-pong") == 0)
+        ping_pong();
+    else if (argc == 2 && strcmp(argv[1], "offloads") == 0)
+        offloads();
+    else
+        fail("usage: tenon-dpdk ping-pong|offloads");
+    return 0;
+}
