@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What a device of DPDK costs: two instances in one thread, as in bench/speed, on its wire in memory or on ports of the
- * kind dpdk.
+/* What a device of DPDK costs: two instances in one thread, as in bench/speed, on its wire in memory or on
+ * ports of the kind dpdk.
  *
  *     tenon-dpdk ping-pong     a round trip on the wire, and on a pair of net_ring
  *     tenon-dpdk offloads      a byte on net_vhost and net_virtio_user, with one offload more in each row
  *
- * Time is CPU time of the thread. All ways of a table are open at the same time and measured in turns; what is printed is
- * the median of ROUNDS. */
+ * Time is CPU time of the thread. All ways of a table are open at the same time and measured in turns; what
+ * is printed is the median of ROUNDS. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,7 +176,7 @@ static const struct tenon_tcp_events ping_events = { .opened = on_opened, .acked
 static const struct tenon_tcp_events echo_events = { .received = on_ping };
 static const struct tenon_tcp_events sink_events = { .received = on_sink };
 
-/* ---- opening ---------------------------------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------------------- */
 
 static struct port *open_port(const char *written)
 {
@@ -212,7 +212,8 @@ static void side_open(struct side *side, struct world *world, unsigned number, c
         conf.tx_gather_max = SPEED_SPANS;
     }
     netif.flags = TENON_NETIF_NO_DAD | TENON_NETIF_NO_RA | TENON_NETIF_NO_IP6;
-    side->stack = tenon_init(malloc(tenon_mem_size(&conf)), &conf, written != NULL ? dpdk_port_type.host : &wire_host, host);
+    side->stack = tenon_init(malloc(tenon_mem_size(&conf)), &conf,
+                             written != NULL ? dpdk_port_type.host : &wire_host, host);
     if (side->stack == NULL || tenon_netif_add(side->stack, &netif) != 1 ||
         tenon_addr_add(side->stack, 1, &ip, 24) != TENON_OK)
         fail("tenon_init() failed");
@@ -236,7 +237,8 @@ static struct world *world_open(const char *name, const char *client, const char
     world->data = (struct tenon_buf){ calloc(1, message), message, 1, NULL };
     side_open(&world->server, world, 2, server);
     side_open(&world->client, world, 1, client);
-    if (tenon_tcp_listen(world->server.stack, &listener, &echo, is_bulk ? &sink_events : &echo_events, world, 100) != TENON_OK)
+    if (tenon_tcp_listen(world->server.stack, &listener, &echo, is_bulk ? &sink_events : &echo_events, world,
+                         100) != TENON_OK)
         fail("cannot listen");
     for (unsigned i = 0; i < conns; i++)
         if (tenon_tcp_connect(world->client.stack, &conn, NULL, &to, &ping_events, world) != TENON_OK)
@@ -248,7 +250,7 @@ static struct world *world_open(const char *name, const char *client, const char
     return world;
 }
 
-/* ---- measuring ------------------------------------------------------------------------------------------------------------- */
+/* ---- measuring ----------------------------------------------------------------------------------- */
 
 static double cpu_ns(void)
 {
@@ -343,7 +345,8 @@ static void offloads(void)
     if (mkdtemp(folder) == NULL)
         fail("no folder in /tmp");
     for (unsigned i = 0; i < ROWS; i++) {
-        snprintf(host, sizeof host, "dpdk:{net_vhost%u,iface=%s/%u%s}%s", i, folder, i, rows[i].host_args, rows[i].host);
+        snprintf(host, sizeof host, "dpdk:{net_vhost%u,iface=%s/%u%s}%s", i, folder, i, rows[i].host_args,
+                 rows[i].host);
         snprintf(guest, sizeof guest, "dpdk:{net_virtio_user%u,path=%s/%u,queue_size=1024},wake=never%s", i, folder, i,
                  rows[i].guest);
         worlds[i] = world_open(rows[i].text, guest, host, 1, 1, PIECE);

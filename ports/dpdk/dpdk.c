@@ -96,13 +96,10 @@ static int chain_span(struct dpdk_port *port, struct chain *chain, const struct 
     if (piece == NULL && !port->info.refers)
         return chain_copy(port, chain, span);
     if (chain->head == NULL && dpdk_is_header(span)) {
-        rte_mbuf_refcnt_set(piece, 2); /* one is Tenon's, which it gives up as it pleases */
         piece->data_off = (uint16_t)RTE_PTR_DIFF(tenon_span_data(span), piece->buf_addr);
         piece->data_len = (uint16_t)span->len;
         piece->pkt_len = span->len;
         piece->ol_flags = 0;
-        piece->next = NULL; /* it may have been offered before */
-        piece->nb_segs = 1;
     } else {
         piece = dpdk_refer(port->memory, span);
     }
@@ -138,6 +135,18 @@ static void ask_for_offloads(const struct dpdk_port *port, struct rte_mbuf *head
     head->ol_flags |= flags;
 }
 
+/* It does not leave: the header stays Tenon's. */
+static void free_chain(struct rte_mbuf *head, const struct tenon_frame *frame)
+{
+    if (head != NULL && head == dpdk_mbuf_of(frame->spans[0].buf)) {
+        rte_pktmbuf_free(head->next);
+        head->next = NULL;
+        head->nb_segs = 1;
+    } else {
+        rte_pktmbuf_free(head);
+    }
+}
+
 /* @return NULL: there is no memory now */
 static struct rte_mbuf *make_chain(struct dpdk_port *port, const struct tenon_frame *frame)
 {
@@ -145,7 +154,7 @@ static struct rte_mbuf *make_chain(struct dpdk_port *port, const struct tenon_fr
 
     for (unsigned i = 0; i < frame->nspans; i++) {
         if (frame->spans[i].len > 0 && chain_span(port, &chain, &frame->spans[i]) != 0) {
-            rte_pktmbuf_free(chain.head);
+            free_chain(chain.head, frame);
             return NULL;
         }
     }
@@ -172,18 +181,30 @@ static int is_down(const struct dpdk_port *port)
 
 /* @param[out] full  1: it takes no more for now
  * @return how many of them the device has taken, or lost for good */
-static unsigned give(struct dpdk_port *port, int *full, struct rte_mbuf **mbufs, unsigned n)
+static unsigned give(struct dpdk_port *port, int *full, const struct tenon_frame *frames, unsigned n)
 {
+    struct rte_mbuf *mbufs[PORT_BURST];
     const uint16_t id = port->device->id;
-    unsigned sent, ready = n;
+    unsigned made, sent, ready;
 
+    for (made = 0; made < n; made++) {
+        mbufs[made] = make_chain(port, &frames[made]);
+        if (mbufs[made] == NULL)
+            break;
+        port->headers[made] = mbufs[made] == dpdk_mbuf_of(frames[made].spans[0].buf);
+    }
+    ready = made;
     if (port->info.completes_sums)
-        ready = rte_eth_tx_prepare(id, port->queue, mbufs, (uint16_t)n);
+        ready = rte_eth_tx_prepare(id, port->queue, mbufs, (uint16_t)made);
     sent = rte_eth_tx_burst(id, port->queue, mbufs, (uint16_t)ready);
-    rte_pktmbuf_free_bulk(mbufs + sent, n - sent);
+    for (unsigned i = 0; i < sent; i++)
+        if (port->headers[i])
+            dpdk_hand_over(frames[i].spans[0].buf);
+    for (unsigned i = sent; i < made; i++)
+        free_chain(mbufs[i], &frames[i]);
     port->stats.tx_frames += sent;
-    *full = sent < ready;
-    if (*full || ready == n)
+    *full = sent < ready || made == 0;
+    if (*full || ready == made)
         return sent;
     port->stats.tx_errors++; /* the driver does not like this one */
     return sent + 1;
@@ -192,25 +213,17 @@ static unsigned give(struct dpdk_port *port, int *full, struct rte_mbuf **mbufs,
 static unsigned host_transmit(void *host, unsigned netif, const struct tenon_frame *frames, unsigned n)
 {
     struct dpdk_port *port = dpdk_of(host);
-    struct rte_mbuf *mbufs[PORT_BURST];
-    unsigned taken = 0, made;
+    unsigned taken = 0, some;
     int full = 0;
 
     (void)netif;
     dpdk_memory_reap(port->memory);
     while (taken < n && !full) {
-        for (made = 0; made < PORT_BURST && taken + made < n; made++) {
-            mbufs[made] = make_chain(port, &frames[taken + made]);
-            if (mbufs[made] == NULL)
-                break;
-        }
-        if (made == 0)
-            break;
-        taken += give(port, &full, mbufs, made);
+        some = give(port, &full, &frames[taken], RTE_MIN(n - taken, (unsigned)PORT_BURST));
+        capture(port, &frames[taken], some, 1);
+        for (; some > 0; some--)
+            port->stats.tx_bytes += frame_bytes(&frames[taken++]);
     }
-    for (unsigned i = 0; i < taken; i++)
-        port->stats.tx_bytes += frame_bytes(&frames[i]);
-    capture(port, frames, taken, 1);
     if (taken < n && is_down(port)) {
         port->stats.tx_down += n - taken;
         return n;
@@ -225,7 +238,7 @@ static void hand_over(struct dpdk_port *port, struct tenon *stack, unsigned neti
 {
     capture(port, port->rx_frames, port->nframes, 0);
     if (port->nframes > 0)
-        tenon_input(stack, netif, port->rx_frames, port->nframes, now_us);
+        port_input(&port->port, stack, netif, port->rx_frames, port->nframes, now_us);
     for (unsigned i = 0; i < port->nspans; i++)
         tenon_buf_put(port->rx_spans[i].buf);
     port->nframes = port->nspans = 0;

@@ -84,6 +84,7 @@ struct dpdk_port {
     struct pcap_writer *pcap;
     unsigned pcap_interface;
     struct port_stats stats;
+    tenon_u8 headers[PORT_BURST]; /* of the frames that are being sent: begins with an mbuf of Tenon's */
     unsigned nspans, nframes;
     struct tenon_span rx_spans[DPDK_RX_SPANS];
     struct tenon_frame rx_frames[PORT_BURST];
@@ -114,6 +115,7 @@ void dpdk_memory_reap(struct dpdk_memory *memory);
 unsigned dpdk_memory_bufs(struct dpdk_memory *memory, struct tenon_buf **bufs, unsigned n);
 struct tenon_buf *dpdk_received(struct rte_mbuf *mbuf);
 struct rte_mbuf *dpdk_mbuf_of(const struct tenon_buf *buf); /* NULL: its bytes are not DPDK's */
+void dpdk_hand_over(struct tenon_buf *buf);
 int dpdk_is_header(const struct tenon_span *span);
 struct rte_mbuf *dpdk_refer(struct dpdk_memory *memory, const struct tenon_span *span);
 

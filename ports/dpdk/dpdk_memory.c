@@ -4,12 +4,12 @@
  *      | struct rte_mbuf | struct dpdk_private | headroom | bytes of a frame ... |
  *          DPDK's part       tx: for headers, rx: for what has been received
  *
- * All references that Tenon counts in a tenon_buf are one reference of the mbuf; another one is the device's
- * while it sends. DPDK counts atomically, so that another thread may give back what this one has sent.
+ * All references that Tenon counts in a tenon_buf are one reference of the mbuf. DPDK counts atomically, so
+ * that another thread may give back what this one has sent.
  *
- * An mbuf describes one piece of bytes only. The header that leaves for the first time is sent as it is; for
- * all else (payload that waits for its acknowledgement, what was received and is passed on) there are shells,
- * which refer to the bytes. Those of the program's own memory are held, each by a struct dpdk_hold, until DPDK
+ * An mbuf describes one piece of bytes only. A header becomes the device's with its mbuf. For all else
+ * (payload that waits for its acknowledgement, what was received and is passed on) there are shells, which
+ * refer to the bytes. Those of the program's own memory are held, each by a struct dpdk_hold, until DPDK
  * calls hold_release(): possibly in another thread, so it only puts the hold on a list. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +32,19 @@ static struct rte_mbuf *mbuf_of(struct dpdk_private *of)
 static void tx_release(struct tenon_buf *buf)
 {
     rte_pktmbuf_free_seg(mbuf_of(TENON_CONTAINER(buf, struct dpdk_private, tx)));
+}
+
+/* The mbuf has become the device's. */
+static void handed_release(struct tenon_buf *buf)
+{
+    (void)buf;
+}
+
+/* The device has the mbuf of a header now. The caller of transmit() gives up its reference, the last one, when that
+ * returns, and before it gets another buffer. */
+void dpdk_hand_over(struct tenon_buf *buf)
+{
+    buf->release = handed_release;
 }
 
 static void rx_release(struct tenon_buf *buf)
