@@ -22,7 +22,8 @@ enum {
 /* In the private area of each mbuf of our pools. There are two, because in a net_ring the mbuf that we have
  * sent is the one that the other instance receives, while our count of references has still to go down. */
 struct dpdk_private {
-    struct tenon_buf tx, rx;
+    _Alignas(RTE_CACHE_LINE_SIZE) struct tenon_buf tx;
+    struct tenon_buf rx;
 };
 
 /* Bytes of the program's own that are being sent: one reference of their buffer, until DPDK lets go of them, in
@@ -113,10 +114,43 @@ void dpdk_memory_put(struct dpdk_memory *memory); /* under the lock of dpdk_open
 void dpdk_memory_end(struct dpdk_memory *memory); /* the port is closed: nothing is held any more */
 void dpdk_memory_reap(struct dpdk_memory *memory);
 unsigned dpdk_memory_bufs(struct dpdk_memory *memory, struct tenon_buf **bufs, unsigned n);
-struct tenon_buf *dpdk_received(struct rte_mbuf *mbuf);
-struct rte_mbuf *dpdk_mbuf_of(const struct tenon_buf *buf); /* NULL: its bytes are not DPDK's */
-void dpdk_hand_over(struct tenon_buf *buf);
-int dpdk_is_header(const struct tenon_span *span);
 struct rte_mbuf *dpdk_refer(struct dpdk_memory *memory, const struct tenon_span *span);
+
+void dpdk_tx_release(struct tenon_buf *buf);
+void dpdk_rx_release(struct tenon_buf *buf);
+void dpdk_handed_release(struct tenon_buf *buf);
+
+/* NULL: its bytes are not DPDK's. */
+static inline struct rte_mbuf *dpdk_mbuf_of(const struct tenon_buf *buf)
+{
+    const size_t at = buf->release == dpdk_tx_release   ? offsetof(struct dpdk_private, tx)
+                      : buf->release == dpdk_rx_release ? offsetof(struct dpdk_private, rx)
+                                                        : SIZE_MAX;
+
+    return at == SIZE_MAX ? NULL : (struct rte_mbuf *)((uintptr_t)buf - at - sizeof(struct rte_mbuf));
+}
+
+/* It is ours, nobody else has it, and the device has not got it either: its mbuf may describe this piece. */
+static inline int dpdk_is_header(const struct tenon_span *span)
+{
+    return span->buf->release == dpdk_tx_release && span->buf->refs == 1 &&
+           rte_mbuf_refcnt_read(dpdk_mbuf_of(span->buf)) == 1;
+}
+
+/* The device has the mbuf of a header now. The caller of transmit() gives up its reference, the last one, when that
+ * returns, and before it gets another buffer. */
+static inline void dpdk_hand_over(struct tenon_buf *buf)
+{
+    buf->release = dpdk_handed_release;
+}
+
+/* One piece of a received frame, with one reference. */
+static inline struct tenon_buf *dpdk_received(struct rte_mbuf *mbuf)
+{
+    struct dpdk_private *priv = rte_mbuf_to_priv(mbuf);
+
+    priv->rx = (struct tenon_buf){ mbuf->buf_addr, mbuf->buf_len, 1, dpdk_rx_release };
+    return &priv->rx;
+}
 
 #endif

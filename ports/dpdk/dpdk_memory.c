@@ -24,57 +24,20 @@ static struct dpdk_memory *waiting; /* for the last of their mbufs to come back 
 
 /* ---- buffers ------------------------------------------------------------------------------------------------ */
 
-static struct rte_mbuf *mbuf_of(struct dpdk_private *of)
+void dpdk_tx_release(struct tenon_buf *buf)
 {
-    return RTE_PTR_SUB(of, sizeof(struct rte_mbuf));
-}
-
-static void tx_release(struct tenon_buf *buf)
-{
-    rte_pktmbuf_free_seg(mbuf_of(TENON_CONTAINER(buf, struct dpdk_private, tx)));
+    rte_pktmbuf_free_seg(dpdk_mbuf_of(buf));
 }
 
 /* The mbuf has become the device's. */
-static void handed_release(struct tenon_buf *buf)
+void dpdk_handed_release(struct tenon_buf *buf)
 {
     (void)buf;
 }
 
-/* The device has the mbuf of a header now. The caller of transmit() gives up its reference, the last one, when that
- * returns, and before it gets another buffer. */
-void dpdk_hand_over(struct tenon_buf *buf)
+void dpdk_rx_release(struct tenon_buf *buf)
 {
-    buf->release = handed_release;
-}
-
-static void rx_release(struct tenon_buf *buf)
-{
-    rte_pktmbuf_free_seg(mbuf_of(TENON_CONTAINER(buf, struct dpdk_private, rx)));
-}
-
-struct rte_mbuf *dpdk_mbuf_of(const struct tenon_buf *buf)
-{
-    struct tenon_buf *of = (struct tenon_buf *)(uintptr_t)buf;
-
-    if (buf->release == tx_release)
-        return mbuf_of(TENON_CONTAINER(of, struct dpdk_private, tx));
-    return buf->release == rx_release ? mbuf_of(TENON_CONTAINER(of, struct dpdk_private, rx)) : NULL;
-}
-
-/* It is ours, nobody else has it, and the device has not got it either: its mbuf may describe this piece. */
-int dpdk_is_header(const struct tenon_span *span)
-{
-    return span->buf->release == tx_release && span->buf->refs == 1 &&
-           rte_mbuf_refcnt_read(dpdk_mbuf_of(span->buf)) == 1;
-}
-
-/* One piece of a received frame, with one reference. */
-struct tenon_buf *dpdk_received(struct rte_mbuf *mbuf)
-{
-    struct dpdk_private *priv = rte_mbuf_to_priv(mbuf);
-
-    priv->rx = (struct tenon_buf){ mbuf->buf_addr, mbuf->buf_len, 1, rx_release };
-    return &priv->rx;
+    rte_pktmbuf_free_seg(dpdk_mbuf_of(buf));
 }
 
 unsigned dpdk_memory_bufs(struct dpdk_memory *memory, struct tenon_buf **bufs, unsigned n)
@@ -89,7 +52,7 @@ unsigned dpdk_memory_bufs(struct dpdk_memory *memory, struct tenon_buf **bufs, u
             break;
         priv = rte_mbuf_to_priv(mbuf);
         priv->tx = (struct tenon_buf){ RTE_PTR_ADD(mbuf->buf_addr, RTE_PKTMBUF_HEADROOM),
-                                       (tenon_u32)mbuf->buf_len - RTE_PKTMBUF_HEADROOM, 1, tx_release };
+                                       (tenon_u32)mbuf->buf_len - RTE_PKTMBUF_HEADROOM, 1, dpdk_tx_release };
         bufs[got] = &priv->tx;
     }
     return got;
