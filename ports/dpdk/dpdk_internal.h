@@ -16,6 +16,7 @@ enum {
     DPDK_GATHER_MAX = 64, /* pieces of a frame that is sent */
     DPDK_RX_SPANS = 1280, /* PORT_BURST frames of 40 pieces */
     DPDK_LINK_BYTES = 14 + 4, /* Ethernet, with a tag */
+    DPDK_READY = 64,
     DPDK_EVENTS = 4
 };
 
@@ -24,6 +25,7 @@ enum {
 struct dpdk_private {
     _Alignas(RTE_CACHE_LINE_SIZE) struct tenon_buf tx;
     struct tenon_buf rx;
+    struct dpdk_memory *home; /* of tx */
 };
 
 /* Bytes of the program's own that are being sent: one reference of their buffer, until DPDK lets go of them, in
@@ -40,6 +42,8 @@ struct dpdk_memory {
     struct dpdk_memory *next; /* in the list of those that wait for that */
     struct rte_mempool *rx, *tx; /* mbufs with room: to receive into; for headers and copies */
     struct rte_mempool *shells; /* mbufs without: they describe bytes that lie elsewhere */
+    struct rte_mbuf *ready[DPDK_READY]; /* of tx, without an owner */
+    unsigned nready;
     struct dpdk_hold *holds, *free;
     _Atomic(struct dpdk_hold *) returned;
     unsigned nholds;

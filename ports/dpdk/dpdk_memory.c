@@ -24,9 +24,16 @@ static struct dpdk_memory *waiting; /* for the last of their mbufs to come back 
 
 /* ---- buffers ------------------------------------------------------------------------------------------------ */
 
+/* Most are wanted again soon, by this very thread: a few stay out of the pool. */
 void dpdk_tx_release(struct tenon_buf *buf)
 {
-    rte_pktmbuf_free_seg(dpdk_mbuf_of(buf));
+    struct dpdk_memory *memory = TENON_CONTAINER(buf, struct dpdk_private, tx)->home;
+    struct rte_mbuf *mbuf = dpdk_mbuf_of(buf);
+
+    if (memory->nready < DPDK_READY && rte_mbuf_refcnt_read(mbuf) == 1)
+        memory->ready[memory->nready++] = mbuf;
+    else
+        rte_pktmbuf_free_seg(mbuf);
 }
 
 /* The mbuf has become the device's. */
@@ -40,19 +47,27 @@ void dpdk_rx_release(struct tenon_buf *buf)
     rte_pktmbuf_free_seg(dpdk_mbuf_of(buf));
 }
 
+static int refill(struct dpdk_memory *memory)
+{
+    unsigned n = DPDK_READY / 2;
+
+    while (n > 0 && rte_mempool_get_bulk(memory->tx, (void **)memory->ready, n) != 0)
+        n /= 2;
+    memory->nready = n;
+    return n > 0;
+}
+
 unsigned dpdk_memory_bufs(struct dpdk_memory *memory, struct tenon_buf **bufs, unsigned n)
 {
     unsigned got;
 
-    for (got = 0; got < n; got++) {
-        struct rte_mbuf *mbuf = rte_mbuf_raw_alloc(memory->tx);
-        struct dpdk_private *priv;
+    for (got = 0; got < n && (memory->nready > 0 || refill(memory)); got++) {
+        struct rte_mbuf *mbuf = memory->ready[--memory->nready];
+        struct dpdk_private *priv = rte_mbuf_to_priv(mbuf);
 
-        if (mbuf == NULL)
-            break;
-        priv = rte_mbuf_to_priv(mbuf);
         priv->tx = (struct tenon_buf){ RTE_PTR_ADD(mbuf->buf_addr, RTE_PKTMBUF_HEADROOM),
                                        (tenon_u32)mbuf->buf_len - RTE_PKTMBUF_HEADROOM, 1, dpdk_tx_release };
+        priv->home = memory;
         bufs[got] = &priv->tx;
     }
     return got;
@@ -178,6 +193,8 @@ void dpdk_memory_put(struct dpdk_memory *memory)
 {
     if (memory == NULL)
         return;
+    rte_mempool_put_bulk(memory->tx, (void *const *)memory->ready, memory->nready);
+    memory->nready = 0;
     memory->next = waiting;
     waiting = memory;
     sweep();
