@@ -17,6 +17,7 @@
 
 enum { APP_COUNT_EVERY_US = 1000000, APP_BURSTS_MAX = 8, APP_DAD_LIMIT_US = 15000000,
        APP_SILENT_MIN = 200, APP_SILENT_MAX = 1500, APP_PAUSE_US = 4    /* for each silent look */,
+       APP_POLL_TURNS = 32    /* of which one looks at all else */,
        APP_NEIGHBOUR_QUEUE = 64    /* all fragments of the first packet to a neighbour that is not known yet */ };
 
 /* What each counter counts, for --stats. */
@@ -329,29 +330,32 @@ static int add_addresses(struct app *app)
 /* ---- running -------------------------------------------------------------------------------------- */
 
 /* A port that has nothing for poll() to wait for is looked at in each turn; after many looks in vain there are pauses
- * between them, longer and longer ones, which an idle program spends asleep. */
+ * between them, longer and longer ones, which an idle program spends asleep. With --poll there are none. */
 static uint64_t look(struct app *app, uint64_t limit_us)
 {
     uint64_t pause_us;
 
-    if (port_fd(app->port) >= 0)
+    if (port_fd(app->port) >= 0 && !app->options->poll)
         return limit_us;
     port_ready(app, 0);
-    pause_us = app->silent < APP_SILENT_MIN ? 0 : (uint64_t)app->silent * APP_PAUSE_US;
+    pause_us = app->silent < APP_SILENT_MIN || app->options->poll ? 0 : (uint64_t)app->silent * APP_PAUSE_US;
     return limit_us < pause_us ? limit_us : pause_us;
 }
 
 static void app_step(struct app *app, uint64_t limit_us)
 {
+    const int fd = port_fd(app->port);
     tenon_u32 wait;
 
     limit_us = look(app, limit_us);
     wait = tenon_poll(app->stack, port_now_us());
-
-    /* 0: the port takes nothing for now. */
-    loop_want(&app->loop, port_fd(app->port), wait == 0 ? POLLIN | POLLOUT : POLLIN);
-    loop_wait(&app->loop, wait == 0 && limit_us > 1000 ? 1000 : wait < limit_us && wait > 0 ? wait
-                                                                                            : limit_us);
+    if (app->options->poll && ++app->turns % APP_POLL_TURNS != 0)
+        return; /* what is not the port's waits for some microseconds */
+    if (fd >= 0) /* 0: the port takes nothing for now */
+        loop_want(&app->loop, fd, wait == 0 ? POLLIN | POLLOUT : POLLIN);
+    if (wait == 0)
+        wait = 1000;
+    loop_wait(&app->loop, wait < limit_us ? wait : limit_us);
     flow_now_us = clock_us();
 }
 
@@ -403,7 +407,9 @@ int app_open(struct app *app, const struct options *options, const char *command
     if (open_trace(app) != 0 || open_pcap(app) != 0 || open_port(app) != 0 || open_stack(app) != 0 ||
         add_addresses(app) != 0)
         return -1;
-    if (loop_add(&app->loop, port_fd(app->port), POLLIN, port_ready, app) != 0 || core_enter(core, app) != 0)
+    if (port_fd(app->port) >= 0 && loop_add(&app->loop, port_fd(app->port), POLLIN, port_ready, app) != 0)
+        return -1;
+    if (core_enter(core, app) != 0)
         return -1;
     app->count_timer.due = count_due;
     app->count_timer.arg = app;

@@ -46,6 +46,7 @@ struct app {
     uint64_t began_us;
     int done, code;
     unsigned silent;                    /**< times in a row that the port had nothing */
+    unsigned turns;                     /**< of the loop, with --poll */
     /** Called for SIGINT and SIGTERM; NULL: the program ends with status 0. */
     void (*interrupted)(void *arg, int signal);
     void *arg;

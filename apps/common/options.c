@@ -22,24 +22,32 @@ enum option_key {
     KEY_NO_SACK,
     KEY_ECN,
     KEY_FASTOPEN,
-    KEY_DAD
+    KEY_DAD,
+    KEY_POLL
 };
 
 static const char port_default[] = "tap:tenon0";
 
 static const struct argp_option option_list[] = {
-    { "port", KEY_PORT, "KIND:NAME", 0, "Packets go through this port; default tap:tenon0. \"?\" lists the kinds", 0 },
+    { "port", KEY_PORT, "KIND:NAME", 0,
+      "Packets go through this port; default tap:tenon0. \"?\" lists the kinds", 0 },
     { "address", KEY_ADDRESS, "ADDR/BITS", 0,
-      "An address of ours and the length of its prefix; may be repeated. Default 10.9.0.2/24 and fd00:9::2/64", 0 },
-    { "gateway", KEY_GATEWAY, "ADDR", 0, "Next hop for what is not on the link; one for IPv4, one for IPv6", 0 },
+      "An address of ours and the length of its prefix; may be repeated. Default 10.9.0.2/24 and fd00:9::2/64",
+      0 },
+    { "gateway", KEY_GATEWAY, "ADDR", 0, "Next hop for what is not on the link; one for IPv4, one for IPv6",
+      0 },
     { "mtu", KEY_MTU, "BYTES", 0, "Largest IP packet; default: what the interface says", 0 },
-    { "no-offload", KEY_NO_OFFLOAD, NULL, 0, "Make checksums and segments ourselves, one frame per packet", 0 },
+    { "no-offload", KEY_NO_OFFLOAD, NULL, 0, "Make checksums and segments ourselves, one frame per packet",
+      0 },
+    { "poll", KEY_POLL, NULL, 0,
+      "Look for packets all the time instead of sleeping: less latency, a whole processor", 0 },
     { "dad", KEY_DAD, NULL, 0, "Probe our addresses for duplicates before using them (takes seconds)", 0 },
     { "cc", KEY_CC, "NAME", 0, "Congestion control: cubic (the default), newreno, highspeed, bbr, dctcp", 0 },
     { "no-timestamps", KEY_NO_TIMESTAMPS, NULL, 0, "Neither offer nor accept TCP timestamps", 0 },
     { "no-sack", KEY_NO_SACK, NULL, 0, "Neither offer nor accept selective acknowledgements", 0 },
     { "ecn", KEY_ECN, "off|ask|accept", 0, "Explicit congestion notification (RFC 3168); default accept", 0 },
-    { "fastopen", KEY_FASTOPEN, NULL, 0, "Data with the SYN, where the peer's cookie is known (RFC 7413)", 0 },
+    { "fastopen", KEY_FASTOPEN, NULL, 0, "Data with the SYN, where the peer's cookie is known (RFC 7413)",
+      0 },
     { "pcap", KEY_PCAP, "FILE", 0, "Write every frame to FILE (pcapng, for Wireshark)", 0 },
     { "trace", KEY_TRACE, "FILE", 0, "Write every TCP event to FILE (for \"tenon trace\")", 0 },
     { "stats", KEY_STATS, NULL, 0, "At the end, print all counters that are not 0", 0 },
@@ -210,6 +218,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_NO_OFFLOAD:
         options->offload = 0;
+        return 0;
+    case KEY_POLL:
+        options->poll = 1;
         return 0;
     case KEY_DAD:
         options->dad = 1;
