@@ -18,7 +18,10 @@ CABLES = {
     "xdp": ("veth", "xdp:{0},offload=off", "xdp:{1},offload=off"),
     "xdp-generic": ("veth", "xdp:{0},mode=generic,offload=off", "xdp:{1},mode=generic,offload=off"),
     "packet-xdp": ("veth", "packet:{0}", "xdp:{1},sums=trust"),
+    "dpdk": (None, "dpdk:{{net_vhost0,iface={socket}}}", "dpdk:{{net_virtio_user0,path={socket}}}"),
+    "dpdk-tso": (None, "dpdk:{{net_vhost0,iface={socket},tso=1}},tso=force", "dpdk:{{net_virtio_user0,path={socket}}}"),
 }
+ONCE = {"dpdk", "dpdk-tso"}    # one end cannot be opened again while the other stays
 # Kinds with queues, and one on the other side that is not of the same kind.
 QUEUES = {
     "tap": ("bridge", "tap:{0}", "tap:{1}"),
@@ -27,6 +30,7 @@ QUEUES = {
     "xdp": ("veth", "xdp:{0}", "packet:{1},offload=off"),
 }
 TAP_MTU_MAX = 65521
+DPDK_MTU_MAX = 9216
 KINDS = 8    # of exchanges, without the one that takes the link down
 
 
@@ -73,16 +77,26 @@ def cable(net):
 def check(net, program, how, ports, *argv):
     if os.environ.get(INSIDE) and any(port.startswith("xdp") for port in ports):
         pytest.skip("needs root: the kernel lets nobody else attach XDP programs")
+    if any(port.startswith("dpdk") for port in ports) and not has_dpdk(net, program):
+        pytest.skip("was built without libdpdk")
     flap = ["--flap", "ip link set ca down; sleep 0.2; ip link set ca up"] if how else []
     done = net.run(program, *flap, *argv, *ports, timeout=280, check=False)
     print(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("ok ") == KINDS + bool(how)
+    assert done.stdout.count("ok ") == KINDS + bool(how) - ("--once" in argv)
+
+
+def has_dpdk(net, program):
+    return "dpdk:" in net.run(program.parent / "tenon", "echo", "--port", "?").stdout
+
+
+def once(kind):
+    return ["--once"] if kind in ONCE else []
 
 
 def written(ports, **settings):
     """The ports' names, with these settings where there are none of the kind yet."""
-    names = [port.format("ca", "cz") for port in ports]
+    names = [port.format("ca", "cz", socket=f"/tmp/tenon-check-{os.getpid()}.sock") for port in ports]
     for setting, value in settings.items():
         names = [name if f",{setting}=" in name else f"{name},{setting}={value}" for name in names]
     return names
@@ -92,17 +106,18 @@ def written(ports, **settings):
 @pytest.mark.parametrize("kind", list(CABLES))
 def test_exchanges(net, program, cable, kind, mtu):
     how, *ports = CABLES[kind]
-    cable(how, min(mtu, TAP_MTU_MAX) if how == "bridge" else mtu)
-    check(net, program, how, written(ports, **({} if how else {"mtu": mtu})))
+    mtu = min(mtu, TAP_MTU_MAX if how == "bridge" else DPDK_MTU_MAX if kind in ONCE else mtu)
+    cable(how, mtu)
+    check(net, program, how, written(ports, **({} if how else {"mtu": mtu})), *once(kind))
 
 
 @pytest.mark.parametrize("left, right", [("off", "off"), ("on", "off"), ("off", "on")])
-@pytest.mark.parametrize("kind", ["wire", "tap", "packet", "packet-ring", "packet-xdp"])
+@pytest.mark.parametrize("kind", ["wire", "tap", "packet", "packet-ring", "packet-xdp", "dpdk"])
 def test_offloads(net, program, cable, kind, left, right):
     how, *ports = CABLES[kind]
     cable(how)
     names = written(ports[:1], offload=left) + written(ports[1:], offload=right)
-    check(net, program, how, names)
+    check(net, program, how, names, *once(kind))
 
 
 @pytest.mark.parametrize("queues", [2, 3, 4])
@@ -113,9 +128,9 @@ def test_queues(net, program, cable, kind, queues):
     check(net, program, how, written(ports), "--queues", str(queues))
 
 
-@pytest.mark.parametrize("kind", ["wire", "tap", "packet", "xdp"])
+@pytest.mark.parametrize("kind", ["wire", "tap", "packet", "xdp", "dpdk"])
 def test_large_transfers(net, program, cable, kind):
     how, *ports = CABLES[kind]
     cable(how)
     """1 GiB in all, if nothing else is said: over IPv4 and IPv6, from either side, and back."""
-    check(net, program, how, written(ports), "--bytes", str(BULK_BYTES // 4))
+    check(net, program, how, written(ports), *once(kind), "--bytes", str(BULK_BYTES // 4))

@@ -6,9 +6,11 @@
  *     --queues N     the first port has N queues, with an instance at each
  *     --bytes N      of the large transfers, both ways; default 8 million
  *     --flap CMD     a command that takes the link down and up again, run in the middle of a transfer
+ *     --once         it cannot be closed and opened again while the other end stays
  *     --lossy        the cable may lose frames of datagrams: only TCP has to be complete
  *
  * It prints a line for each kind of exchange, and ends with 1 if one has failed. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +26,8 @@ static struct {
     const char *ports[2], *flap;
     unsigned queues;
     tenon_u32 bytes;
-    int lossy;
-} options = { { NULL, NULL }, NULL, 1, 8000000, 0 };
+    int lossy, once;
+} options = { { NULL, NULL }, NULL, 1, 8000000, 0, 0 };
 
 static struct check check = { .deaf = -1 };
 static unsigned done; /* connections that have ended, and nobody has waited for yet */
@@ -473,12 +475,12 @@ static int run_all(void)
         return 1;
     if (options.flap != NULL && run("the link goes down and comes back", flapping))
         return 1;
-    return run("a port is closed and opened again", reopening);
+    return options.once ? 0 : run("a port is closed and opened again", reopening);
 }
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: tenon-port-check [--queues N] [--bytes N] [--flap CMD] [--lossy] PORT PORT\n");
+    fprintf(stderr, "usage: tenon-port-check [--queues N] [--bytes N] [--flap CMD] [--once] [--lossy] PORT PORT\n");
     return 2;
 }
 
@@ -489,8 +491,8 @@ static int read_options(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
 
-        if (strcmp(argv[i], "--lossy") == 0) {
-            options.lossy = 1;
+        if (strcmp(argv[i], "--lossy") == 0 || strcmp(argv[i], "--once") == 0) {
+            *(strcmp(argv[i], "--once") == 0 ? &options.once : &options.lossy) = 1;
             continue;
         }
         if (argv[i][0] != '-' && n < 2) {
@@ -518,6 +520,7 @@ int main(int argc, char **argv)
 
     if (read_options(argc, argv) != 0)
         return usage();
+    signal(SIGPIPE, SIG_IGN); /* ports over sockets of libraries */
     for (unsigned i = 0; i < PATTERN; i++)
         pattern[i] = (tenon_u8)(i * 2654435761U >> 24);
     status = side_open(&check.sides[0], 0, options.ports[0], options.queues) != 0 ||
