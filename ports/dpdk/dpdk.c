@@ -95,7 +95,7 @@ static int chain_span(struct dpdk_port *port, struct chain *chain, const struct 
 
     if (piece == NULL && !port->info.refers)
         return chain_copy(port, chain, span);
-    if (chain->head == NULL && dpdk_is_header(span)) {
+    if (piece != NULL && chain->head == NULL && dpdk_is_header(span)) {
         piece->data_off = (uint16_t)RTE_PTR_DIFF(tenon_span_data(span), piece->buf_addr);
         piece->data_len = (uint16_t)span->len;
         piece->pkt_len = span->len;
