@@ -405,7 +405,7 @@ static int open_port(struct dpdk_port *port, const struct port_conf *conf, char 
     port->queue = (uint16_t)conf->queue;
     port->memory = device->memory[port->queue];
     port->trusts = trusts;
-    port->tso_forced = tso && conf->offload;
+    port->tso_forced = tso;
     describe(port);
     if (!never)
         open_epoll(port);
