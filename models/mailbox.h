@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
  *  Work for another thread, from any number of others: for what happens now and then. (For what happens all
- * the time there is the ring.)
+ *  the time there is the ring.)
  *
  *  A mail is any struct that begins with a struct model_mail. Who posts it gives it away; in the thread of
- * the box it is opened, in the order in which each thread has posted, and belongs to what opens it. */
+ *  the box it is opened, in the order in which each thread has posted, and belongs to what opens it. */
 #ifndef TENON_MODELS_MAILBOX_H
 #define TENON_MODELS_MAILBOX_H
 

@@ -14,19 +14,19 @@
  *      model_close(model);
  *
  *  All functions but model_stop() belong to the application's thread: the one that calls model_run(). All
- * handlers are called in it. In MODEL_UNIFIED the stack lives there too; in the others it has a thread of its
- * own from model_open() to model_close(), and the instance and the port belong to that thread meanwhile. What
- * is not offered here is done there, by model_call().
+ *  handlers are called in it. In MODEL_UNIFIED the stack lives there too; in the others it has a thread of its
+ *  own from model_open() to model_close(), and the instance and the port belong to that thread meanwhile. What
+ *  is not offered here is done there, by model_call().
  *
  *  An application that keeps to what is written here does not know in which model it runs. What it must
- * expect:
+ *  expect:
  *
  *  - model_tcp_send() says TENON_EAGAIN not only when a connection's queue is full but also when the ring is.
  *    acked() tells when there is room, also with 0 bytes.
  *  - What is said to a connection is done later. It may have ended by then; nothing happens to it any more,
- * and closed() is on its way.
+ *    and closed() is on its way.
  *  - Counts of references belong to the stack's thread: the application gives and takes them by
- * model_buf_put() and model_buf_ref(), never by tenon_buf_put(). */
+ *    model_buf_put() and model_buf_ref(), never by tenon_buf_put(). */
 #ifndef TENON_MODELS_MODEL_H
 #define TENON_MODELS_MODEL_H
 

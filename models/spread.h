@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
  *  Several instances with the same addresses, each at a queue of the same port and in a thread of its own:
- * what comes to one queue and concerns another instance goes there.
+ *  what comes to one queue and concerns another instance goes there.
  *
  *  Segments and datagrams belong to the instance of the queue to which the NIC has brought them; or, with
- * by_hash, to that which the hash of NICs says (tenon/flow.h), for interfaces that spread a connection's
- * packets over queues as they like. Fragments go where their addresses lead, so that all of them meet. What
- * answers a question that another instance may have asked goes to all: ARP replies, neighbour and router
- * advertisements, redirects, ICMP errors. Questions stay where they came: one answer is enough.
+ *  by_hash, to that which the hash of NICs says (tenon/flow.h), for interfaces that spread a connection's
+ *  packets over queues as they like. Fragments go where their addresses lead, so that all of them meet. What
+ *  answers a question that another instance may have asked goes to all: ARP replies, neighbour and router
+ *  advertisements, redirects, ICMP errors. Questions stay where they came: one answer is enough.
  *
  *  What goes elsewhere is copied, counted, and waits in the other thread's mailbox; of more than
- * MODEL_SPREAD_WAITING_MAX frames that wait there the rest is lost, as in a NIC whose ring is full. */
+ *  MODEL_SPREAD_WAITING_MAX frames that wait there the rest is lost, as in a NIC whose ring is full. */
 #ifndef TENON_MODELS_SPREAD_H
 #define TENON_MODELS_SPREAD_H
 

@@ -54,7 +54,7 @@ struct app {
 
 /** Set everything up. Says what went wrong.
  *  @param core  of which this is the app: it has a queue of the port, files of its own, and no signals but
- * for the first; NULL: it is alone
+ *               for the first; NULL: it is alone
  *  @return 0 or -1 */
 int app_open(struct app *app, const struct options *options, const char *command, struct core *core);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
  *  The virtio-net header (virtio 1.2, 5.1.6): of a frame it says exactly what struct tenon_frame does. TAP,
- * AF_PACKET and vhost have it before each frame. */
+ *  AF_PACKET and vhost have it before each frame. */
 #ifndef TENON_PORTS_COMMON_VNET_H
 #define TENON_PORTS_COMMON_VNET_H
 

@@ -133,7 +133,7 @@ private:
  * nobody has it any more, until the connection has ended. Recv() gives at most one piece as it arrived.
  *
  *  Trace sources, named as those of ns-3's own TCP: CongestionWindow, SlowStartThreshold, BytesInFlight, RTT,
- * RTO. */
+ *  RTO. */
 class TenonSocket : public Socket
 {
 public:

@@ -95,6 +95,23 @@ def test_format_finds_and_mends(format_tree, bad, line):
     assert run(sys.executable, tool).returncode == 0
 
 
+def test_format_keeps_the_columns_of_comments(format_tree):
+    words = " ".join(["word"] * 24)
+    path = format_tree / "src" / "a.h"
+    path.write_text(f"""/* SPDX-License-Identifier: MIT */
+/** What it does.
+ *  {words} end of the text.
+ *  - {words} end of the item.
+ *  @param number  {words} end of it.
+ *  @return 0 */
+int f(int number);
+""")
+    assert run(sys.executable, format_tree / "tools" / "format", "--fix").returncode == 0
+    lines = path.read_text().split("\n")
+    assert all(len(line) <= 120 for line in lines)
+    assert [len(line) - len(line[2:].lstrip()) for line in lines if "end of" in line] == [4, 6, 19]
+
+
 # ---- tools/setup ----------------------------------------------------------------------------------
 
 def fake_system(tmp_path, installed, **programs):
