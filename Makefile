@@ -7,7 +7,7 @@ MAKEFLAGS += --no-print-directory
 
 help:
 	@echo "make demo     install what is missing, build, and watch Tenon talk to curl and ping"
-	@echo "make test     install what is missing, build, and run every check and test (half an hour)"
+	@echo "make test     install what is missing, build, and run every check and test (most of an hour)"
 	@echo "make check    the quick part of it: house rules, unit tests, packet scripts"
 	@echo "make paths    draw the map of behaviour (docs/guide/paths.md) and compare it with the reference: some minutes"
 	@echo "make          build optimised into build/release (the same as make release)"
