@@ -28,6 +28,7 @@ struct tenon_span {
     tenon_u32 len;    /**< bytes */
 };
 
+/** Take a reference: the buffer stays until it is given up by tenon_buf_put(). */
 TENON_INLINE void tenon_buf_ref(struct tenon_buf *buf)
 {
     TENON_ASSERT(buf->refs > 0);
@@ -42,6 +43,7 @@ TENON_INLINE void tenon_buf_put(struct tenon_buf *buf)
         buf->release(buf);
 }
 
+/** The first byte of a span. */
 TENON_INLINE tenon_u8 *tenon_span_data(const struct tenon_span *span)
 {
     return span->buf->data + span->off;

@@ -35,13 +35,16 @@
 #if CHAR_BIT != 8
 #error "Tenon needs 8-bit bytes."
 #endif
+/** 8 bits. */
 typedef unsigned char tenon_u8;
 
 #if USHRT_MAX != 0xFFFF
 #error "Tenon needs a 16-bit unsigned short."
 #endif
+/** 16 bits. */
 typedef unsigned short tenon_u16;
 
+/** 32 bits. */
 #if UINT_MAX == 0xFFFFFFFF
 typedef unsigned int tenon_u32;
 typedef int tenon_i32;

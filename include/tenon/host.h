@@ -8,6 +8,7 @@
 
 TENON_BEGIN_DECLS
 
+/** The version of struct tenon_host that this header describes. */
 enum { TENON_HOST_VERSION = 1 };
 
 /** Bytes that a buffer from buf_get() must have at least; larger ones are used to the full. A host
@@ -61,6 +62,7 @@ struct tenon_netif_conf {
     tenon_u16 flags;             /**< enum tenon_netif_flag, or-ed */
 };
 
+/** What an interface is to do without. */
 enum tenon_netif_flag {
     TENON_NETIF_NO_IP6 = 1,      /**< no IPv6 on this interface: no link-local address, no ND */
     TENON_NETIF_NO_RA = 2,       /**< no router solicitation; router advertisements are ignored */

@@ -11,6 +11,7 @@ TENON_BEGIN_DECLS
 /** Sends echo requests and hears the replies. From tenon_echo_open() until tenon_echo_close(). */
 struct tenon_echo;
 
+/** What is known of a reply. */
 struct tenon_echo_info {
     struct tenon_ip from;    /**< who answered */
     tenon_u16 seq;           /**< sequence number of the request */
@@ -18,6 +19,7 @@ struct tenon_echo_info {
     tenon_u32 bytes;         /**< echoed payload */
 };
 
+/** Handlers. `app` is the pointer given to tenon_echo_open(). */
 struct tenon_echo_events {
     /** A reply to one of our requests; spans hold the payload, valid during the call. */
     void (*reply)(struct tenon_echo *echo, void *app, const struct tenon_echo_info *info,

@@ -13,6 +13,7 @@
 
 TENON_BEGIN_DECLS
 
+/** An instance: a stack with its interfaces, addresses, connections. From tenon_init() until tenon_fini(). */
 struct tenon;
 struct tenon_cc_ops;
 struct tenon_trace_event;
@@ -179,6 +180,7 @@ TENON_API int tenon_netif_link(struct tenon *stack, unsigned netif, int up);
 /** Change the MTU. @return TENON_OK or TENON_EINVAL */
 TENON_API int tenon_netif_mtu(struct tenon *stack, unsigned netif, tenon_u16 mtu);
 
+/** How an interface stands. */
 struct tenon_netif_info {
     struct tenon_netif_conf conf;
     int up;
@@ -190,6 +192,7 @@ TENON_API int tenon_netif_get(const struct tenon *stack, unsigned netif, struct 
 
 /* ---- addresses ------------------------------------------------------------------------------- */
 
+/** What an address may be used for (RFC 4862 5.5.4). */
 enum tenon_addr_state {
     TENON_ADDR_TENTATIVE,     /**< being probed for duplicates: not used yet */
     TENON_ADDR_PREFERRED,
@@ -208,6 +211,7 @@ TENON_API int tenon_addr_add(struct tenon *stack, unsigned netif, const struct t
  *  @return TENON_OK or TENON_ENOADDR */
 TENON_API int tenon_addr_remove(struct tenon *stack, unsigned netif, const struct tenon_ip *ip);
 
+/** An address of ours. */
 struct tenon_addr_info {
     struct tenon_ip ip;
     unsigned netif;
@@ -235,6 +239,7 @@ TENON_API int tenon_route_add(struct tenon *stack, unsigned netif, const struct 
 TENON_API int tenon_route_remove(struct tenon *stack, unsigned netif, const struct tenon_ip *dst, unsigned prefix,
                                  const struct tenon_ip *gateway);
 
+/** A route. */
 struct tenon_route_info {
     struct tenon_ip dst, gateway;    /**< gateway: any when the destinations are on the link */
     unsigned prefix, netif, metric;
@@ -256,6 +261,7 @@ enum tenon_neighbour_state {
     TENON_NEIGHBOUR_PERMANENT
 };
 
+/** What is known of a neighbour. */
 struct tenon_neighbour_info {
     struct tenon_ip ip;
     tenon_u8 mac[6];

@@ -130,6 +130,7 @@ TENON_API int tenon_tcp_decide(struct tenon_tcp *conn, enum tenon_verdict verdic
  *  @param events  kept: must outlive the connection */
 TENON_API void tenon_tcp_handler(struct tenon_tcp *conn, const struct tenon_tcp_events *events, void *app);
 
+/** The pointer that belongs to its handlers, and the instance that it belongs to. */
 TENON_API void *tenon_tcp_app(const struct tenon_tcp *conn);
 TENON_API struct tenon *tenon_tcp_stack(const struct tenon_tcp *conn);
 
@@ -298,6 +299,7 @@ struct tenon_tcp_info {
 };
 TENON_API void tenon_tcp_status(const struct tenon_tcp *conn, struct tenon_tcp_info *info);
 
+/** Its state, which is part of tenon_tcp_status() too. */
 TENON_API enum tenon_tcp_state tenon_tcp_state(const struct tenon_tcp *conn);
 
 /** Name of a state as in RFC 9293 ("ESTABLISHED"); "?" for a number that is none. */

@@ -8,6 +8,7 @@
 
 TENON_BEGIN_DECLS
 
+/** What has happened, and what the fields of struct tenon_trace_event say of it. */
 enum tenon_trace_kind {
     TENON_TRACE_STATE, /**< the state has changed: state, and arg = the one before */
     TENON_TRACE_SENT, /**< a segment was sent: seq, len, ack, flags; arg = 1: retransmission */
@@ -52,6 +53,7 @@ enum tenon_trace_rule {
     TENON_TRACE_RULE_MTU             /**< the path does not take it */
 };
 
+/** What a tail loss probe did (RFC 8985 7). */
 enum tenon_trace_tlp {
     TENON_TRACE_TLP_NEW,             /**< new data was sent */
     TENON_TRACE_TLP_AGAIN,           /**< the last segment was sent again */
@@ -65,6 +67,7 @@ enum tenon_trace_evidence {
     TENON_TRACE_EVIDENCE_FRTO        /**< RFC 5682 */
 };
 
+/** In which phase a congestion control is. */
 enum tenon_trace_phase {
     TENON_TRACE_PHASE_NONE,
     TENON_TRACE_PHASE_SLOW_START,

@@ -45,6 +45,7 @@ struct tenon_addr {
     tenon_u16 netif;   /**< scope of a link-local or multicast address; 0: not given */
 };
 
+/** The address that stands for any. */
 TENON_INLINE struct tenon_ip tenon_ip_any(void)
 {
     struct tenon_ip ip;
@@ -64,11 +65,13 @@ TENON_INLINE struct tenon_ip tenon_ip4(tenon_u32 addr)
     return ip;
 }
 
+/** IPv4 a.b.c.d by its four numbers -> address. */
 TENON_INLINE struct tenon_ip tenon_ip4_bytes(unsigned a, unsigned b, unsigned c, unsigned d)
 {
     return tenon_ip4((tenon_u32)a << 24 | (tenon_u32)b << 16 | (tenon_u32)c << 8 | (tenon_u32)d);
 }
 
+/** IPv6 by its four words, the most significant first -> address. */
 TENON_INLINE struct tenon_ip tenon_ip6(tenon_u32 w0, tenon_u32 w1, tenon_u32 w2, tenon_u32 w3)
 {
     struct tenon_ip ip;
@@ -80,16 +83,19 @@ TENON_INLINE struct tenon_ip tenon_ip6(tenon_u32 w0, tenon_u32 w1, tenon_u32 w2,
     return ip;
 }
 
+/** 1: it is "any". */
 TENON_INLINE int tenon_ip_is_any(const struct tenon_ip *ip)
 {
     return (ip->w[0] | ip->w[1] | ip->w[2] | ip->w[3]) == 0;
 }
 
+/** 1: it is an IPv4 address. "Any" is none. */
 TENON_INLINE int tenon_ip_is_v4(const struct tenon_ip *ip)
 {
     return (ip->w[0] | ip->w[1]) == 0 && ip->w[2] == 0xFFFFUL;
 }
 
+/** 1: they are the same. */
 TENON_INLINE int tenon_ip_equal(const struct tenon_ip *a, const struct tenon_ip *b)
 {
     return ((a->w[0] ^ b->w[0]) | (a->w[1] ^ b->w[1]) | (a->w[2] ^ b->w[2]) | (a->w[3] ^ b->w[3])) == 0;

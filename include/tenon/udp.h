@@ -20,6 +20,7 @@ struct tenon_udp_info {
     tenon_u8 tos;               /**< TOS or traffic class: DSCP and ECN */
 };
 
+/** Handlers. `app` is the pointer given to tenon_udp_open(). */
 struct tenon_udp_events {
     /** A datagram. The spans are read in place during the call; who keeps one takes a reference on
      *  its buffer. May call anything, tenon_udp_close() on its own socket included. */
@@ -74,6 +75,7 @@ TENON_API int tenon_udp_write(struct tenon_udp *sock, const struct tenon_addr *t
  *  @return TENON_OK, TENON_EINVAL, TENON_EUNREACH, TENON_ENOMEM */
 TENON_API int tenon_udp_payload_max(struct tenon_udp *sock, const struct tenon_addr *to, tenon_u32 *bytes);
 
+/** Options of a socket. */
 enum tenon_udp_option {
     TENON_UDP_TTL,               /**< TTL or hop limit of unicast; default: the instance's */
     TENON_UDP_TOS,               /**< TOS or traffic class */
