@@ -3,12 +3,13 @@
 
 .DEFAULT_GOAL := release
 MAKEFLAGS += --no-print-directory
-.PHONY: release dev sanitizers demo test check paths peers bench format clean help tools-there
+.PHONY: release dev sanitizers demo test check docs paths peers bench format clean help tools-there
 
 help:
 	@echo "make demo     install what is missing, build, and watch Tenon talk to curl and ping"
 	@echo "make test     install what is missing, build, and run every check and test (most of an hour)"
 	@echo "make check    the quick part of it: house rules, unit tests, packet scripts"
+	@echo "make docs     make the documentation as a site, build/docs/index.html (some seconds)"
 	@echo "make paths    draw the map of behaviour (docs/guide/paths.md) and compare it with the reference: some minutes"
 	@echo "make          build optimised into build/release (the same as make release)"
 	@echo "make dev      build for debugging into build/dev; make sanitizers: with ASan and UBSan"
@@ -30,6 +31,10 @@ test:
 
 check: tools-there
 	@tools/check quick
+
+docs:
+	@tools/setup docs
+	@tools/docs
 
 paths: tools-there
 	@cmake --preset release >/dev/null && cmake --build --preset release --target tenon-paths
