@@ -194,9 +194,11 @@ def read(header, text):
             found = macro(piece, line) if kind == "directive" else \
                 declaration(piece.split("{")[0] if kind == "body" else piece.rstrip(";"), line)
             if found and (found.kind, found.name or line) not in seen:
+                entry = Entry(section, comment, found)
                 if kind != "directive" or comment:
-                    seen.add((found.kind, found.name or line))
-                    place(header, Entry(section, comment, found), gap)
+                    place(header, entry, gap)
+                    if not is_announcement(entry):
+                        seen.add((found.kind, found.name or line))
                 comment = ""
             elif found:
                 comment = ""
@@ -205,7 +207,8 @@ def read(header, text):
 def place(header, entry, gap):
     """A declaration right below another, and without a comment of its own, shares that one's."""
     last = header.entries[-1] if header.entries else None
-    if last and not gap and not entry.comment and last.comment and last.section == entry.section:
+    if last and not gap and not is_announcement(entry) and not entry.comment and last.comment \
+            and last.section == entry.section:
         last.declarations += entry.declarations
     else:
         header.entries.append(entry)
@@ -218,8 +221,8 @@ def is_announcement(entry):
 
 def uncommented(headers):
     """(header, declaration) of all that has no comment. The announcement of a struct ("struct tenon;") needs none if
-    another of the headers explains it."""
-    explained = {d.name for h in headers for e in h.entries if e.comment for d in e.declarations}
+    another place explains it."""
+    explained = {d.name for h in headers for e in h.entries for d in e.declarations if e.comment or d.members}
     for header in headers:
         for entry in header.entries:
             for found in entry.declarations:

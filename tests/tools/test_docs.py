@@ -23,6 +23,7 @@ HEADER = """/* SPDX-License-Identifier: MIT */
 TENON_BEGIN_DECLS
 
 struct tenon_number;    /**< opaque */
+struct tenon_pair;
 
 /** Kinds of them. */
 enum tenon_kind {
@@ -103,19 +104,19 @@ WRONG = {
                        "README.md has no heading for #how (there is #how-to)"),
     "missing anchor of the page itself": ("README.md", CLEAN["README.md"] + "[x](#nowhere)\n",
                                           "README.md:6: #nowhere: README.md has no heading"),
-    "missing line": ("docs/guide/one.md", ONE.replace("#L3", "#L300"), "include/tenon/number.h has 44 lines"),
+    "missing line": ("docs/guide/one.md", ONE.replace("#L3", "#L300"), "include/tenon/number.h has 45 lines"),
     "out of the repository": ("README.md", CLEAN["README.md"] + "[x](../other.md)\n", "leads out of the repository"),
     "guide without a row": ("docs/guide/two.md", "# Two\n", "docs/README.md:1: docs/guide/two.md has no row"),
     "page that nothing leads to": ("ports/x/README.md", "# X\n", "ports/x/README.md:1: no link leads here"),
     "function without a comment": ("include/tenon/number.h", HEADER.replace("/** Add one.", "/* Add one."),
-                                   "include/tenon/number.h:25: tenon_number_next() has no comment"),
+                                   "include/tenon/number.h:26: tenon_number_next() has no comment"),
     "function apart from the comment": (
         "include/tenon/number.h", HEADER.replace("(int x);\nTENON_API", "(int x);\n\nTENON_API"),
-        "include/tenon/number.h:30: tenon_number_even() has no comment"),
+        "include/tenon/number.h:31: tenon_number_even() has no comment"),
     "struct without a comment": ("include/tenon/number.h", HEADER.replace("/** A pair. */\n", ""),
                                  "struct tenon_pair has no comment"),
     "enum without a comment": ("include/tenon/number.h", HEADER.replace("/** Kinds of them. */\n", ""),
-                               "include/tenon/number.h:11: enum tenon_kind has no comment"),
+                               "include/tenon/number.h:12: enum tenon_kind has no comment"),
     "type that nobody explains": ("include/tenon/number.h", HEADER.replace("    /**< opaque */", ""),
                                   "struct tenon_number has no comment"),
 }
@@ -144,19 +145,20 @@ def test_reader_of_headers():
     header = reader.Header("include/tenon/number.h", HEADER)
     assert header.comment == "Numbers."
     assert [(d.kind, d.name) for d in header.declarations()] == [
-        ("struct", "tenon_number"), ("enum", "tenon_kind"), ("function", "tenon_number_next"),
+        ("struct", "tenon_number"), ("struct", "tenon_pair"), ("enum", "tenon_kind"), ("function", "tenon_number_next"),
         ("function", "tenon_number_odd"), ("function", "tenon_number_even"), ("function", "tenon_number_twice"),
         ("struct", "tenon_pair")]
-    assert [e.section for e in header.entries] == ["", "", *["doing something"] * 4]
-    assert [len(e.declarations) for e in header.entries] == [1, 1, 1, 2, 1, 1]
-    text, parameters, returns = reader.contract(header.entries[2].comment)
+    assert [e.section for e in header.entries] == ["", "", "", *["doing something"] * 4]
+    assert [len(e.declarations) for e in header.entries] == [1, 1, 1, 1, 2, 1, 1]
+    assert [reader.is_announcement(e) for e in header.entries] == [False, True, *[False] * 5]
+    text, parameters, returns = reader.contract(header.entries[3].comment)
     assert (text, parameters) == ("Add one.", [("x", "a number"), ("more (out)", "what it is then, or 0")])
     assert [line.split() for line in returns.splitlines()] == [["TENON_OK", "done"], ["TENON_EINVAL", "too", "large"]]
-    assert [(m.names, m.comment) for m in header.entries[1].declarations[0].members] == [
+    assert [(m.names, m.comment) for m in header.entries[2].declarations[0].members] == [
         (["TENON_ODD"], "1, 3, 5"), (["TENON_EVEN"], "")]
-    assert [(m.names, m.comment) for m in header.entries[5].declarations[0].members] == [
+    assert [(m.names, m.comment) for m in header.entries[6].declarations[0].members] == [
         (["one", "two"], "its halves"), (["changed"], "Called when it changes.")]
-    assert header.entries[4].declarations[0].code == "int tenon_number_twice(int x)"
+    assert header.entries[5].declarations[0].code == "int tenon_number_twice(int x)"
 
 
 @pytest.mark.parametrize("heading, anchor", [
