@@ -35,8 +35,9 @@ class OccupiedError(Exception):
     pass
 
 
-def markdown():
-    return MarkdownIt("commonmark", {"html": True, "highlight": colour}).enable(["table", "strikethrough"])
+def markdown(with_html):
+    """Comments in headers are Markdown too, as far as they look like it, but have no HTML."""
+    return MarkdownIt("commonmark", {"html": with_html, "highlight": colour}).enable(["table", "strikethrough"])
 
 
 def colour(code, language, _attributes=""):
@@ -73,7 +74,7 @@ class Page:
 class Site:
     def __init__(self, root, out, header_names):
         self.root, self.out = root, out
-        self.markdown = markdown()
+        self.markdown, self.comments = markdown(True), markdown(False)
         self.files = {f.name: f for f in links.markdown_files(root)}
         self.headers = [reader.Header(name, self.read(name)) for name in header_names]
         self.pages, self.search, self.names, self.images, self.waiting = {}, [], {}, set(), []
@@ -228,7 +229,6 @@ class Site:
         self.pages[page.path] = page
 
     def entry(self, page, entry):
-        text, params, returns = reader.contract(entry.comment)
         out = []
         for found in entry.declarations:
             title = found.title() if found.name else " ".join(m.names[0] for m in found.members[:3] if m.names)
@@ -239,13 +239,18 @@ class Site:
             if found.kind in ("function", "typedef", "object", "macro"):
                 end = "" if found.kind == "macro" else ";"
                 out.append(self.link_names(page, colour(layout(found.code) + end, "c")))
-        out.append(self.prose(page, text))
+        out.append(self.contract(page, entry.comment))
+        out += [self.members(page, found) for found in entry.declarations if found.members]
+        return "<section class=\"entry\">" + "\n".join(out) + "</section>"
+
+    def contract(self, page, comment):
+        text, params, returns = reader.contract(comment)
+        out = [self.prose(page, text)]
         if params:
             out.append("<dl class=\"params\">" + "".join(
                 f"<dt><code>{name}</code></dt><dd>{self.inline(page, what)}</dd>" for name, what in params) + "</dl>")
         out += [f"<div class=\"returns\"><b>Returns</b>{self.returns(page, returns)}</div>"] if returns else []
-        out += [self.members(page, found) for found in entry.declarations if found.members]
-        return "<section class=\"entry\">" + "\n".join(out) + "</section>"
+        return "\n".join(out)
 
     def returns(self, page, text):
         """A paragraph, or a list where each value has a line of its own."""
@@ -268,16 +273,14 @@ class Site:
             first = f" id=\"{mine[0]}\"" if mine else ""
             code = html.escape(names[0] if found.kind == "macro" else member.code)
             out.append(f"<dt{first}>{anchors}<code>{code if listed else self.in_code(page, code)}</code></dt>"
-                       f"<dd>{self.prose(page, member.comment)}</dd>")
+                       f"<dd>{self.contract(page, member.comment)}</dd>")
         return f"<dl class=\"members {found.kind}\">" + "".join(out) + "</dl>"
 
     def in_code(self, page, code):
         return self.link_names(page, f"<code>{code}</code>").removeprefix("<code>").removesuffix("</code>")
 
     def prose(self, page, text):
-        text = re.sub(r"(?m)^(.*?)\s*@(?:param|return)\s+", r"\1 ", text)
-        rendered = self.markdown.render(re.sub(r"<(?=[\w/])", "&lt;", text))
-        return self.link_names(page, rendered, prose=True)
+        return self.link_names(page, self.comments.render(text), prose=True)
 
     def inline(self, page, text):
         return re.sub(r"^<p>|</p>\s*$", "", self.prose(page, text).strip())
