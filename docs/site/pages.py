@@ -296,12 +296,24 @@ class Site:
             rows = "".join(f"<tr><td><a href=\"{page.link(header_page(h.name))}\"><code>"
                            f"{h.name.removeprefix('include/')}</code></a></td><td>"
                            f"{self.inline(page, reader.summary(h.comment))}</td></tr>" for h in mine)
+            rows += self.wrappers(page) if inside == "include/" else ""
             page.toc.append((2, title, links.slug(title)))
             out.append(f"<h2 id=\"{links.slug(title)}\">{title}</h2><div class=\"table\"><table>{rows}</table></div>")
         for kinds, title in ((("function",), "Functions"), (("struct", "enum", "union", "typedef"), "Types")):
             out.append(self.names_of(page, kinds, title))
         page.body = "\n".join(out)
         self.pages[page.path] = page
+
+    def wrappers(self, page):
+        """Headers for C++, which the reader of headers does not understand: they are shown as they are."""
+        rows = ""
+        for name in sorted(os.listdir(os.path.join(self.root, "include/tenon"))):
+            if name.endswith(".hpp"):
+                about = re.search(r"/\*\*\s*@file(.*?)\*/", self.read(f"include/tenon/{name}"), re.S)
+                what = reader.summary(reader.clean(f"/**{about.group(1)}*/")) if about else ""
+                rows += f"<tr><td><a href=\"{page.link(self.place(f'include/tenon/{name}'))}\"><code>tenon/{name}" \
+                        f"</code></a></td><td>{self.inline(page, what)}</td></tr>"
+        return rows
 
     def names_of(self, page, kinds, title):
         rows = {}
