@@ -3,13 +3,13 @@
 # the core that it calls.
 
 set(TENON_PORT_TARGETS "")
-set(TENON_PORTS_LINUX tap packet xdp dpdk)
+set(TENON_PORTS_LINUX tap packet xdp dpdk dgram)
 # What a port needs and a system may lack.
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
     pkg_check_modules(LIBDPDK QUIET IMPORTED_TARGET "libdpdk>=22.11")
 endif()
-foreach(port IN ITEMS tap packet xdp dpdk wire pcap common)
+foreach(port IN ITEMS tap packet xdp dpdk dgram wire pcap common)
     file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/ports/${port}/*.c)
     if(NOT sources OR (port IN_LIST TENON_PORTS_LINUX AND NOT CMAKE_SYSTEM_NAME STREQUAL "Linux"))
         continue()
@@ -27,7 +27,7 @@ foreach(port IN ITEMS tap packet xdp dpdk wire pcap common)
 endforeach()
 
 # What ports may use of each other: the buffer pool, and the capture at the frame boundary.
-foreach(port IN ITEMS tap packet xdp dpdk wire pcap)
+foreach(port IN ITEMS tap packet xdp dpdk dgram wire pcap)
     if(TARGET tenon_port_${port} AND TARGET tenon_port_common)
         target_link_libraries(tenon_port_${port} PUBLIC tenon_port_common)
     endif()
@@ -45,7 +45,7 @@ endif()
 # The table of all kinds that programs can be told of: ports/common/built.h.
 set(built_headers "")
 set(built_types "")
-foreach(port IN ITEMS tap packet xdp dpdk)
+foreach(port IN ITEMS tap packet xdp dpdk dgram)
     if(TARGET tenon_port_${port})
         string(APPEND built_headers "#include \"ports/${port}/${port}.h\"\n")
         string(APPEND built_types "    &${port}_port_type,\n")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What every kind of port must be able to do (tests/ports/check.c): an instance at either end of a cable, which is made
-of interfaces of the kernel's. A new kind needs a row in CABLES."""
+of interfaces of the kernel's or of nothing but names. A new kind needs a row in CABLES."""
 import os
 import pathlib
 
@@ -8,8 +8,8 @@ import pytest
 
 from conftest import BULK_BYTES, INSIDE, find_tenon
 
-# How the two ends are made (None: they need no interfaces), and how they are written, with {0} and {1} for the
-# interfaces' names.
+# How the two ends are made, and how they are written, with {0} and {1} for the interfaces' names. None: there is
+# nothing to make, and no link that could go down.
 CABLES = {
     "wire": (None, "wire:x", "wire:x"),
     "tap": ("bridge", "tap:{0}", "tap:{1}"),
@@ -18,10 +18,16 @@ CABLES = {
     "xdp": ("veth", "xdp:{0},offload=off", "xdp:{1},offload=off"),
     "xdp-generic": ("veth", "xdp:{0},mode=generic,offload=off", "xdp:{1},mode=generic,offload=off"),
     "packet-xdp": ("veth", "packet:{0}", "xdp:{1},sums=trust"),
-    "dpdk": (None, "dpdk:{{net_vhost0,iface={socket}}}", "dpdk:{{net_virtio_user0,path={socket}}}"),
-    "dpdk-tso": (None, "dpdk:{{net_vhost0,iface={socket},tso=1}},tso=force", "dpdk:{{net_virtio_user0,path={socket}}}"),
+    "dpdk": (None, "dpdk:{{net_vhost0,iface={0}}}", "dpdk:{{net_virtio_user0,path={0}}}"),
+    "dpdk-tso": (None, "dpdk:{{net_vhost0,iface={0},tso=1}},tso=force", "dpdk:{{net_virtio_user0,path={0}}}"),
+    "dgram-unix": (None, "dgram:./{0},peer=./{1}", "dgram:./{1},peer=./{0}"),
+    "dgram-unix-vnet": (None, "dgram:./{0},peer=./{1},vnet=on", "dgram:./{1},peer=./{0},vnet=on"),
+    "dgram-udp": (None, "dgram:127.0.0.1:5001,peer=127.0.0.1:5002", "dgram:127.0.0.1:5002,peer=127.0.0.1:5001"),
+    "dgram-udp6-vnet": (None, "dgram:[::1]:5001,peer=[::1]:5002,vnet=on", "dgram:[::1]:5002,peer=[::1]:5001,vnet=on"),
 }
-ONCE = {"dpdk", "dpdk-tso"}    # one end cannot be opened again while the other stays
+# What is special: the largest MTU of a kind; one end cannot be opened again while the other stays; frames get lost.
+MTU_MAX = {"tap": 65521, "dpdk": 9216, "dpdk-tso": 9216, "dgram-udp": 65477, "dgram-udp6-vnet": 65477}
+ARGUMENTS = {"dpdk": ["--once"], "dpdk-tso": ["--once"], "dgram-udp": ["--lossy"], "dgram-udp6-vnet": ["--lossy"]}
 # Kinds with queues, and one on the other side that is not of the same kind.
 QUEUES = {
     "tap": ("bridge", "tap:{0}", "tap:{1}"),
@@ -29,9 +35,7 @@ QUEUES = {
     "packet-turns": ("veth", "packet:{0},fanout=lb", "packet:{1},offload=off"),
     "xdp": ("veth", "xdp:{0}", "packet:{1},offload=off"),
 }
-TAP_MTU_MAX = 65521
-DPDK_MTU_MAX = 9216
-KINDS = 8    # of exchanges, without the one that takes the link down
+KINDS = 8    # of exchanges, and one more where a link can be taken down
 
 
 @pytest.fixture
@@ -74,13 +78,13 @@ def cable(net):
         net.run("ip", "link", "del", name, check=False)
 
 
-def check(net, program, how, ports, *argv):
+def check(net, program, folder, how, ports, *argv):
     if os.environ.get(INSIDE) and any(port.startswith("xdp") for port in ports):
         pytest.skip("needs root: the kernel lets nobody else attach XDP programs")
     if any(port.startswith("dpdk") for port in ports) and not has_dpdk(net, program):
         pytest.skip("was built without libdpdk")
     flap = ["--flap", "ip link set ca down; sleep 0.2; ip link set ca up"] if how else []
-    done = net.run(program, *flap, *argv, *ports, timeout=280, check=False)
+    done = net.run(program, *flap, *argv, *ports, timeout=280, check=False, cwd=folder)
     print(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("ok ") == KINDS + bool(how) - ("--once" in argv)
@@ -90,13 +94,9 @@ def has_dpdk(net, program):
     return "dpdk:" in net.run(program.parent / "tenon", "echo", "--port", "?").stdout
 
 
-def once(kind):
-    return ["--once"] if kind in ONCE else []
-
-
 def written(ports, **settings):
     """The ports' names, with these settings where there are none of the kind yet."""
-    names = [port.format("ca", "cz", socket=f"/tmp/tenon-check-{os.getpid()}.sock") for port in ports]
+    names = [port.format("ca", "cz") for port in ports]
     for setting, value in settings.items():
         names = [name if f",{setting}=" in name else f"{name},{setting}={value}" for name in names]
     return names
@@ -104,33 +104,33 @@ def written(ports, **settings):
 
 @pytest.mark.parametrize("mtu", [576, 1280, 1500, 9000, 65535])
 @pytest.mark.parametrize("kind", list(CABLES))
-def test_exchanges(net, program, cable, kind, mtu):
+def test_exchanges(net, program, cable, tmp_path, kind, mtu):
     how, *ports = CABLES[kind]
-    mtu = min(mtu, TAP_MTU_MAX if how == "bridge" else DPDK_MTU_MAX if kind in ONCE else mtu)
+    mtu = min(mtu, MTU_MAX.get(kind, mtu))
     cable(how, mtu)
-    check(net, program, how, written(ports, **({} if how else {"mtu": mtu})), *once(kind))
+    check(net, program, tmp_path, how, written(ports, **({} if how else {"mtu": mtu})), *ARGUMENTS.get(kind, []))
 
 
 @pytest.mark.parametrize("left, right", [("off", "off"), ("on", "off"), ("off", "on")])
-@pytest.mark.parametrize("kind", ["wire", "tap", "packet", "packet-ring", "packet-xdp", "dpdk"])
-def test_offloads(net, program, cable, kind, left, right):
+@pytest.mark.parametrize("kind", ["wire", "tap", "packet", "packet-ring", "packet-xdp", "dpdk", "dgram-unix-vnet"])
+def test_offloads(net, program, cable, tmp_path, kind, left, right):
     how, *ports = CABLES[kind]
     cable(how)
     names = written(ports[:1], offload=left) + written(ports[1:], offload=right)
-    check(net, program, how, names, *once(kind))
+    check(net, program, tmp_path, how, names, *ARGUMENTS.get(kind, []))
 
 
 @pytest.mark.parametrize("queues", [2, 3, 4])
 @pytest.mark.parametrize("kind", list(QUEUES))
-def test_queues(net, program, cable, kind, queues):
+def test_queues(net, program, cable, tmp_path, kind, queues):
     how, *ports = QUEUES[kind]
     cable(how, queues=queues)
-    check(net, program, how, written(ports), "--queues", str(queues))
+    check(net, program, tmp_path, how, written(ports), "--queues", str(queues))
 
 
-@pytest.mark.parametrize("kind", ["wire", "tap", "packet", "xdp", "dpdk"])
-def test_large_transfers(net, program, cable, kind):
+@pytest.mark.parametrize("kind", ["wire", "tap", "packet", "xdp", "dpdk", "dgram-unix", "dgram-udp"])
+def test_large_transfers(net, program, cable, tmp_path, kind):
+    """1 GiB in all, if nothing else is said: over IPv4 and IPv6, from either side, and back."""
     how, *ports = CABLES[kind]
     cable(how)
-    """1 GiB in all, if nothing else is said: over IPv4 and IPv6, from either side, and back."""
-    check(net, program, how, written(ports), *once(kind), "--bytes", str(BULK_BYTES // 4))
+    check(net, program, tmp_path, how, written(ports), *ARGUMENTS.get(kind, []), "--bytes", str(BULK_BYTES // 4))
