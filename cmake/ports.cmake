@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: MIT
 # One folder, one library: tenon_port_wire, tenon_port_tap, and so on. A port is linked before
 # the core that it calls.
+#
+# A new kind is a word in TENON_PORT_KINDS, and one in TENON_PORTS_LINUX if it is for Linux only.
+
+set(TENON_PORT_KINDS tap packet xdp dpdk dgram)
+set(TENON_PORTS_LINUX tap packet xdp dpdk dgram)
 
 set(TENON_PORT_TARGETS "")
-set(TENON_PORTS_LINUX tap packet xdp dpdk dgram)
 # What a port needs and a system may lack.
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
     pkg_check_modules(LIBDPDK QUIET IMPORTED_TARGET "libdpdk>=22.11")
 endif()
-foreach(port IN ITEMS tap packet xdp dpdk dgram wire pcap common)
+foreach(port IN LISTS TENON_PORT_KINDS ITEMS wire pcap common)
     file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/ports/${port}/*.c)
     if(NOT sources OR (port IN_LIST TENON_PORTS_LINUX AND NOT CMAKE_SYSTEM_NAME STREQUAL "Linux"))
         continue()
@@ -27,7 +31,7 @@ foreach(port IN ITEMS tap packet xdp dpdk dgram wire pcap common)
 endforeach()
 
 # What ports may use of each other: the buffer pool, and the capture at the frame boundary.
-foreach(port IN ITEMS tap packet xdp dpdk dgram wire pcap)
+foreach(port IN LISTS TENON_PORT_KINDS ITEMS wire pcap)
     if(TARGET tenon_port_${port} AND TARGET tenon_port_common)
         target_link_libraries(tenon_port_${port} PUBLIC tenon_port_common)
     endif()
@@ -45,7 +49,7 @@ endif()
 # The table of all kinds that programs can be told of: ports/common/built.h.
 set(built_headers "")
 set(built_types "")
-foreach(port IN ITEMS tap packet xdp dpdk dgram)
+foreach(port IN LISTS TENON_PORT_KINDS)
     if(TARGET tenon_port_${port})
         string(APPEND built_headers "#include \"ports/${port}/${port}.h\"\n")
         string(APPEND built_types "    &${port}_port_type,\n")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The program of docs/porting.md: taken from the page, compiled, and talked to."""
+"""The two programs of docs/porting.md, taken from the page: the small one is talked to, the port
+that programs can choose has to pass what all ports have to pass."""
 import os
 import pathlib
 import re
@@ -11,24 +12,57 @@ import pytest
 from conftest import ROOT, find_tenon, sha256
 
 
-def library():
+SECTION = "## Let programs choose it"
+LIBRARIES = ("models", "port_tap", "port_pcap", "port_common", "")    # in the order in which they need each other
+
+
+def library(name):
     beside = pathlib.Path(find_tenon()).parent
     for folder in (pathlib.Path(os.environ.get("TENON_BUILD", beside)), beside, beside.parent):
-        found = sorted(folder.rglob("libtenon.a"))
+        found = sorted(folder.rglob(f"libtenon{name and '_'}{name}.a"))
         if found:
             return found[0]
-    pytest.skip("needs the static library libtenon.a in the build folder")
+    pytest.skip(f"needs the static library libtenon{name and '_'}{name}.a in the build folder")
+
+
+def pieces(text):
+    return re.findall(r"```c\n(.*?)```", text, re.S)
+
+
+def page():
+    """The pieces of code outside of the section about struct port_type, and those in it."""
+    before, section = (ROOT / "docs" / "porting.md").read_text().split(f"\n{SECTION}\n")
+    section, after = section.split("\n## ", 1)
+    return pieces(before) + pieces(after), pieces(section)
+
+
+def compile_c(program, *arguments):
+    cc = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    subprocess.run([cc, "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-I", str(ROOT / "include"),
+                    "-o", str(program), *map(str, arguments)], check=True)
+    return program
 
 
 @pytest.fixture
 def mini(tmp_path):
-    page = (ROOT / "docs" / "porting.md").read_text()
     source = tmp_path / "mini.c"
-    source.write_text("\n".join(re.findall(r"```c\n(.*?)```", page, re.S)))
-    cc = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    subprocess.run([cc, "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-I", str(ROOT / "include"),
-                    "-o", str(tmp_path / "mini"), str(source), str(library())], check=True)
-    return tmp_path / "mini"
+    source.write_text("\n".join(page()[0]))
+    return compile_c(tmp_path / "mini", source, library(""))
+
+
+@pytest.fixture
+def port_check(tmp_path):
+    """tenon-port-check with the kind of the page, and tap."""
+    whole, section = page()
+    (tmp_path / "mine.c").write_text("\n".join(whole[:1] + section))
+    (tmp_path / "built.c").write_text("""
+        #include "ports/common/built.h"
+        #include "ports/tap/tap.h"
+        extern const struct port_type mine_port_type;
+        const struct port_type *const ports_built[] = { &mine_port_type, &tap_port_type, NULL };
+    """)
+    sources = [tmp_path / "mine.c", tmp_path / "built.c", *sorted((ROOT / "tests" / "ports").glob("*.c"))]
+    return compile_c(tmp_path / "port-check", "-I", ROOT, *sources, *map(library, LIBRARIES), "-lpthread")
 
 
 def test_the_page_answers(link, mini, files, tmp_path):
@@ -41,3 +75,29 @@ def test_the_page_answers(link, mini, files, tmp_path):
     assert sha256(tmp_path / "got") == files.hash(3_000_003)
     assert process.poll() is None
     link.net.stop(process)
+
+
+@pytest.mark.parametrize("peer, mtu", [("mine", 1500), ("mine", 576), ("tap", 1500)])
+def test_the_kind_of_the_page_is_a_port(net, port_check, peer, mtu):
+    names = ("pa", "pz", "pb")
+    try:
+        net.run("ip", "link", "add", "pb", "type", "bridge", "mcast_snooping", "0")
+        for name in names[:2]:
+            net.run("ip", "tuntap", "add", "dev", name, "mode", "tap")
+            net.run("ip", "link", "set", name, "master", "pb")
+        for name in names:
+            net.run("sysctl", "-eqw", f"net.ipv6.conf.{name}.disable_ipv6=1")
+            net.run("ip", "link", "set", name, "up")
+        done = net.run(port_check, "--flap", "ip link set pa down; sleep 0.2; ip link set pa up",
+                       f"mine:pa,mtu={mtu}", f"{peer}:pz,mtu={mtu}", timeout=200, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stdout.count("ok ") == 9
+    finally:
+        for name in names:
+            net.run("ip", "link", "del", name, check=False)
+
+
+def test_its_messages(net, port_check):
+    done = net.run(port_check, "mine:no/such/name", "tap:pz", check=False)
+    assert done.returncode == 1
+    assert "cannot open 'no/such/name': " in done.stderr and "ip tuntap add" in done.stderr
