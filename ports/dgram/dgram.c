@@ -84,7 +84,7 @@ static int read_ends(struct dgram_port *port, const struct port_conf *conf, char
     if (socket->own.any.sa_family != socket->peer.any.sa_family)
         return port_explain(error, size, "'%s' and peer=%s have to be both of IPv4, both of IPv6 or both paths",
                             port->name, port->peer);
-    if (memcmp(&socket->own, &socket->peer, sizeof socket->own) == 0)
+    if (strcmp(port->name, port->peer) == 0)
         return port_explain(error, size, "peer=%s is this end itself: the other one needs another name", port->peer);
     return 0;
 }
