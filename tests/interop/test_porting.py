@@ -97,7 +97,8 @@ def test_the_kind_of_the_page_is_a_port(net, port_check, peer, mtu):
             net.run("ip", "link", "del", name, check=False)
 
 
-def test_its_messages(net, port_check):
-    done = net.run(port_check, "mine:no/such/name", "tap:pz", check=False)
+@pytest.mark.parametrize("name, why", [("no/name", "Invalid argument"), ("longer-than-15-c", "File name too long")])
+def test_its_messages(net, port_check, name, why):
+    done = net.run(port_check, f"mine:{name}", "tap:pz", check=False, env={**os.environ, "LC_ALL": "C"})
     assert done.returncode == 1
-    assert "cannot open 'no/such/name': " in done.stderr and "ip tuntap add" in done.stderr
+    assert f"cannot open '{name}': {why} (make it: 'ip tuntap add" in done.stderr
