@@ -29,7 +29,8 @@ static int start_program(struct xdp_program *program)
     const int map = program->map = bpf_map(BPF_MAP_TYPE_XSKMAP, XDP_QUEUES_MAX);
     const struct bpf_insn insns[] = {
         { .code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = 2, .src_reg = 1, .off = CTX_RX_QUEUE },
-        { .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = 1, .src_reg = BPF_PSEUDO_MAP_FD, .imm = map },
+        /* (and BPF_IMM, which is 0) */
+        { .code = BPF_LD | BPF_DW, .dst_reg = 1, .src_reg = BPF_PSEUDO_MAP_FD, .imm = map },
         { .code = 0 }, /* the upper half of that constant */
         { .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 3, .imm = XDP_PASS },
         { .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_redirect_map },

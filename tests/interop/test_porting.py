@@ -13,7 +13,8 @@ from conftest import ROOT, find_tenon, sha256
 
 
 SECTION = "## Let programs choose it"
-LIBRARIES = ("models", "port_tap", "port_pcap", "port_common", "")    # in the order in which they need each other
+# In the order in which they need each other.
+LIBRARIES = ("models", "port_wire", "port_tap", "port_pcap", "port_common", "")
 
 
 def library(name):

@@ -86,7 +86,9 @@ static struct sockaddr_un path_address(const char *path)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
 
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    CHECK(strlen(path) < sizeof address.sun_path);
+    if (strlen(path) < sizeof address.sun_path)
+        strcpy(address.sun_path, path);
     return address;
 }
 
