@@ -39,6 +39,7 @@ struct client {
     struct tenon_tcp *conn;
     tenon_u32 total, at_once, sent, received;
     int written, keeps, finished; /* keeps: whatever it receives, until the end */
+    int is_left; /* the other end will know nothing of it any more */
     struct tenon_span *kept;
     unsigned nkept;
 };
@@ -116,8 +117,8 @@ static void client_closed(struct tenon_tcp *conn, void *app, int why)
     struct client *client = app;
 
     (void)conn;
-    wrong += why != TENON_OK || client->received != client->total;
-    if (why != TENON_OK)
+    wrong += client->is_left ? why != TENON_ERESET : why != TENON_OK || client->received != client->total;
+    if (why != TENON_OK && !client->is_left)
         fprintf(stderr, "a connection ended: %s\n", tenon_error_text(why));
     client->conn = NULL;
     done++;
@@ -423,12 +424,17 @@ static int flapping(void)
 /* One end is closed and opened again, with a connection open; the other end finds out. */
 static int reopening(void)
 {
+    struct client *left = connect_to_other(&check.sides[1].nodes[0], 0, options.bytes);
     const unsigned queues = check.sides[0].queues;
     const char *name = check.sides[0].name;
 
-    side_close(&check.sides[0]);
-    if (side_open(&check.sides[0], 0, name, queues) != 0)
+    if (check_until(&check, &left->received, options.bytes / 8, LIMIT_MS) != 0)
         return -1;
+    left->is_left = 1;
+    side_close(&check.sides[0]);
+    if (side_open(&check.sides[0], 0, name, queues) != 0 || wait_for(1, LIMIT_MS) != 0)
+        return -1;
+    client_free(left);
     return ping_pong();
 }
 
