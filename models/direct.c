@@ -14,17 +14,10 @@ static void direct_opened(struct tenon_tcp *core, void *app)
 
 static void direct_incoming(struct tenon_tcp *core, void *app)
 {
-    struct model_listener *listener = app;
-    struct model_tcp *tcp = tcp_new(listener->model, listener->events, listener->app);
+    struct model_tcp *tcp = tcp_accept(app, core, &direct_events);
 
-    if (tcp == NULL) {
-        tenon_tcp_abort(core);
-        return;
-    }
-    tcp->core = core;
-    loop_link(tcp);
-    tenon_tcp_handler(core, &direct_events, tcp);
-    direct_opened(core, tcp);
+    if (tcp != NULL)
+        direct_opened(core, tcp);
 }
 
 static void direct_received(struct tenon_tcp *core, void *app, const struct tenon_span *spans, unsigned n)

@@ -211,6 +211,11 @@ int app_extras(struct model *model, tenon_u32 now);    /* messages of others, an
 /* tcp.c */
 struct model_tcp *tcp_new(struct model *model, const struct model_tcp_events *events, void *app);
 
+/* A connection that somebody has opened to us; its events go to `events` from now on.
+ * @return NULL: there is no memory, and it is reset */
+struct model_tcp *tcp_accept(struct model_listener *listener, struct tenon_tcp *core,
+                             const struct tenon_tcp_events *events);
+
 /* stack.c: the stack's side of two threads */
 extern const struct tenon_tcp_events stack_events, stack_listener_events;
 int stack_turn(struct model *model);

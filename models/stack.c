@@ -134,17 +134,10 @@ static void core_opened(struct tenon_tcp *core, void *app)
 
 static void core_incoming(struct tenon_tcp *core, void *app)
 {
-    struct model_listener *listener = app;
-    struct model_tcp *tcp = tcp_new(listener->model, listener->events, listener->app);
+    struct model_tcp *tcp = tcp_accept(app, core, &stack_events);
 
-    if (tcp == NULL) {
-        tenon_tcp_abort(core);
-        return;
-    }
-    tcp->core = core;
-    loop_link(tcp);
-    tenon_tcp_handler(core, &stack_events, tcp);
-    core_opened(core, tcp);
+    if (tcp != NULL)
+        core_opened(core, tcp);
 }
 
 static void core_received(struct tenon_tcp *core, void *app, const struct tenon_span *spans, unsigned n)

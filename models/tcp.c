@@ -25,6 +25,21 @@ struct model_tcp *tcp_new(struct model *model, const struct model_tcp_events *ev
     return tcp;
 }
 
+struct model_tcp *tcp_accept(struct model_listener *listener, struct tenon_tcp *core,
+                             const struct tenon_tcp_events *events)
+{
+    struct model_tcp *tcp = tcp_new(listener->model, listener->events, listener->app);
+
+    if (tcp == NULL) {
+        tenon_tcp_abort(core);
+        return NULL;
+    }
+    tcp->core = core;
+    loop_link(tcp);
+    tenon_tcp_handler(core, events, tcp);
+    return tcp;
+}
+
 void model_tcp_handler(struct model_tcp *tcp, const struct model_tcp_events *events, void *app)
 {
     tcp->events = events;
