@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """The port `dpdk`: the kernel at the other end (net_tap), and two programs joined by vhost or by memif."""
-import json
 import os
 import pathlib
 import signal
@@ -10,6 +9,7 @@ import time
 import pytest
 
 from conftest import find_tenon, sha256
+from exchanges import echo_datagrams, fetch_both_ways, fetch_with_capture
 
 SIZE = 16_000_003
 WAYS = {"plain": [], "offload-off": ["offload=off"], "always-looks": ["wake=never"], "little-memory": ["memory=4"]}
@@ -44,27 +44,13 @@ def version(request):
     return request.param
 
 
-def ends(link, version):
-    """(Tenon's address, the kernel's), fit for a URL."""
-    return (link.t4, link.k4) if version == "ip4" else (f"[{link.t6}]", f"[{link.k6}]")
-
-
 # ---- the kernel at the other end ---------------------------------------------------------------------
 
 @pytest.mark.parametrize("way", list(WAYS))
 def test_transfers(make_link, version, way, files, tmp_path, peer):
     link = make_link(kind="dpdk", settings=WAYS[way])
-    path, got = files.get(SIZE), tmp_path / "got"
-    tenon, kernel = ends(link, version)
-    server = link.tenon("serve", path.parent)
-    link.net.run("ping", "-c2", "-i0.2", "-W5", "-s", 3000, tenon.strip("[]"))
-    link.net.run("curl", "-sS", "-m", 60, "-o", got, f"http://{tenon}/{path.name}")
-    assert sha256(got) == files.hash(SIZE)
-    server.stop()
-    link.net.run("ip", "link", "set", link.tap, "up")
-    peer.start("http", kernel.strip("[]"), 80, path.parent)
-    link.run_tenon("get", "-o", got, f"http://{kernel}/{path.name}")
-    assert sha256(got) == files.hash(SIZE)
+    fetch_both_ways(link, version, files, tmp_path, peer, SIZE,
+                    between=lambda: link.net.run("ip", "link", "set", link.tap, "up"))
 
 
 @pytest.mark.parametrize("mtu", [576, 1280])
@@ -78,19 +64,12 @@ def test_transfers_with_a_small_mtu(make_link, mtu, files, tmp_path):
 
 def test_datagrams(make_link, version, peer):
     link = make_link(kind="dpdk")
-    link.tenon("echo")
-    done = peer.run("udp", ends(link, version)[0].strip("[]"), 7, 10, 16, 1472, 1473, 9000, 65000)
-    assert json.loads(done.stdout) == {"sent": 50, "echoed": 50, "wrong": 0}
+    echo_datagrams(link, version, peer)
 
 
 def test_capture_is_clean(make_link, files, tmp_path, tshark):
     link = make_link(kind="dpdk", settings=["offload=off"])
-    path = files.get(3_000_003)
-    server = link.tenon("serve", "--pcap", tmp_path / "all.pcapng", "--stats", path.parent)
-    link.net.run("curl", "-sS", "-m", 60, "-o", tmp_path / "got", f"http://{link.t4}/{path.name}")
-    said = server.stop()
-    assert sha256(tmp_path / "got") == files.hash(3_000_003)
-    tshark.judge_clean(tmp_path / "all.pcapng", said)
+    fetch_with_capture(link, files, tmp_path, tshark)
 
 
 def test_many_connections(make_link, peer):

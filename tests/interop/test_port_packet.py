@@ -9,6 +9,7 @@ import time
 import pytest
 
 from conftest import INSIDE, counters, find_tenon, sha256
+from exchanges import echo_datagrams, ends, fetch_both_ways, fetch_with_capture
 
 SIZE = 16_000_003
 WAYS = {
@@ -30,26 +31,8 @@ def way(request):
     return WAYS[request.param]
 
 
-def ends(link, version):
-    """(Tenon's address, the kernel's), fit for a URL."""
-    return (link.t4, link.k4) if version == "ip4" else (f"[{link.t6}]", f"[{link.k6}]")
-
-
-def fetch_both_ways(link, version, files, folder, peer, size=SIZE):
-    path, got = files.get(size), folder / "got"
-    tenon, kernel = ends(link, version)
-    server = link.tenon("serve", path.parent)
-    link.net.run("ping", "-c2", "-i0.2", "-W5", "-s", 3000, tenon.strip("[]"))
-    link.net.run("curl", "-sS", "-m", 60, "-o", got, f"http://{tenon}/{path.name}")
-    assert sha256(got) == files.hash(size)
-    server.stop()
-    peer.start("http", kernel.strip("[]"), 80, path.parent)
-    link.run_tenon("get", "-o", got, f"http://{kernel}/{path.name}")
-    assert sha256(got) == files.hash(size)
-
-
 def test_transfers(make_link, version, way, files, tmp_path, peer):
-    fetch_both_ways(make_link(kind="packet", settings=way), version, files, tmp_path, peer)
+    fetch_both_ways(make_link(kind="packet", settings=way), version, files, tmp_path, peer, SIZE)
 
 
 @pytest.mark.parametrize("mtu", [576, 1280, 9000, 65535])
@@ -65,7 +48,7 @@ def test_transfers_to_a_kernel_without_offload(make_link, version, receive, file
     link = make_link(kind="packet", settings=[f"receive={receive}"])
     for name in (link.kernel_side, link.tap):
         link.net.run("ethtool", "-K", name, "tx", "off", "tso", "off", "gso", "off", "gro", "off")
-    fetch_both_ways(link, version, files, tmp_path, peer)
+    fetch_both_ways(link, version, files, tmp_path, peer, SIZE)
 
 
 @pytest.mark.parametrize("full", ["queue", "socket"])
@@ -86,22 +69,14 @@ def test_transfers_through_a_slow_queue(make_link, full, peer):
 @pytest.mark.parametrize("receive", ["read", "ring"])
 def test_datagrams(make_link, version, receive, peer):
     link = make_link(kind="packet", settings=[f"receive={receive}"])
-    link.tenon("echo")
-    address = ends(link, version)[0].strip("[]")
-    done = peer.run("udp", address, 7, 10, 16, 1472, 1473, 9000, 65000)
-    assert json.loads(done.stdout) == {"sent": 50, "echoed": 50, "wrong": 0}
-    done = peer.run("uso", address, 7, 20001, 1000)    # a super-frame
+    echo_datagrams(link, version, peer)
+    done = peer.run("uso", ends(link, version)[0].strip("[]"), 7, 20001, 1000)    # a super-frame
     assert json.loads(done.stdout) == {"datagrams": 21, "whole": True}
 
 
 def test_capture_is_clean(make_link, files, tmp_path, tshark):
     link = make_link(kind="packet")
-    path = files.get(3_000_003)
-    server = link.tenon("serve", "--pcap", tmp_path / "all.pcapng", "--stats", path.parent)
-    link.net.run("curl", "-sS", "-m", 60, "-o", tmp_path / "got", f"http://{link.t4}/{path.name}")
-    said = server.stop()
-    assert sha256(tmp_path / "got") == files.hash(3_000_003)
-    tshark.judge_clean(tmp_path / "all.pcapng", said)
+    fetch_with_capture(link, files, tmp_path, tshark)
 
 
 # ---- several queues ---------------------------------------------------------------------------------

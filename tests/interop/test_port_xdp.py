@@ -10,6 +10,7 @@ import time
 import pytest
 
 from conftest import find_tenon, sha256
+from exchanges import echo_datagrams, fetch_both_ways, fetch_with_capture
 
 SIZE = 16_000_003
 WAYS = {
@@ -34,27 +35,8 @@ def possible(net):
         pytest.skip("needs root: the kernel lets nobody else attach XDP programs")
 
 
-def ends(link, version):
-    """(Tenon's address, the kernel's), fit for a URL."""
-    return (link.t4, link.k4) if version == "ip4" else (f"[{link.t6}]", f"[{link.k6}]")
-
-
 def has_program(link):
     return bool(json.loads(link.net.run("ip", "-j", "link", "show", "dev", link.tap).stdout)[0].get("xdp"))
-
-
-def fetch_both_ways(link, version, files, folder, peer, size=SIZE):
-    path, got = files.get(size), folder / "got"
-    tenon, kernel = ends(link, version)
-    server = link.tenon("serve", path.parent)
-    link.net.run("ping", "-c2", "-i0.2", "-W5", "-s", 3000, tenon.strip("[]"))
-    link.net.run("curl", "-sS", "-m", 60, "-o", got, f"http://{tenon}/{path.name}")
-    assert sha256(got) == files.hash(size)
-    server.stop()
-    peer.start("http", kernel.strip("[]"), 80, path.parent)
-    link.run_tenon("get", "-o", got, f"http://{kernel}/{path.name}")
-    assert sha256(got) == files.hash(size)
-    assert not has_program(link)
 
 
 @pytest.mark.parametrize("way", list(WAYS))
@@ -62,14 +44,16 @@ def test_transfers(make_link, version, way, files, tmp_path, peer):
     link = make_link(kind="xdp", settings=WAYS[way])
     if "trust" in way:
         link.net.run("ethtool", "-K", link.kernel_side, "tx", "on", "tso", "on")
-    fetch_both_ways(link, version, files, tmp_path, peer)
+    fetch_both_ways(link, version, files, tmp_path, peer, SIZE)
+    assert not has_program(link)
 
 
 @pytest.mark.parametrize("mtu", [576, 1280, 3000, 9000, 65535])
 @pytest.mark.parametrize("mode", ["copy", "generic"])
 def test_transfers_with_another_mtu(make_link, mtu, mode, files, tmp_path, peer):
     link = make_link(kind="xdp", settings=[f"mode={mode}"], mtu=mtu)
-    fetch_both_ways(link, "ip4" if mtu < 1280 else "ip6", files, tmp_path, peer, size=4_000_003)
+    fetch_both_ways(link, "ip4" if mtu < 1280 else "ip6", files, tmp_path, peer, 4_000_003)
+    assert not has_program(link)
 
 
 @pytest.mark.parametrize("mode", ["copy", "generic"])
@@ -83,20 +67,12 @@ def test_largest_packets(make_link, mode):
 @pytest.mark.parametrize("mode", ["copy", "generic"])
 def test_datagrams(make_link, version, mode, peer):
     link = make_link(kind="xdp", settings=[f"mode={mode}"])
-    link.tenon("echo")
-    address = ends(link, version)[0].strip("[]")
-    done = peer.run("udp", address, 7, 10, 16, 1472, 1473, 9000, 65000)
-    assert json.loads(done.stdout) == {"sent": 50, "echoed": 50, "wrong": 0}
+    echo_datagrams(link, version, peer)
 
 
 def test_capture_is_clean(make_link, files, tmp_path, tshark):
     link = make_link(kind="xdp")
-    path = files.get(3_000_003)
-    server = link.tenon("serve", "--pcap", tmp_path / "all.pcapng", "--stats", path.parent)
-    link.net.run("curl", "-sS", "-m", 60, "-o", tmp_path / "got", f"http://{link.t4}/{path.name}")
-    said = server.stop()
-    assert sha256(tmp_path / "got") == files.hash(3_000_003)
-    tshark.judge_clean(tmp_path / "all.pcapng", said)
+    fetch_with_capture(link, files, tmp_path, tshark)
 
 
 def test_many_connections(make_link, peer):
