@@ -30,8 +30,7 @@ static void stop_all(struct cores *all, int code)
     }
 }
 
-/* A thread that has not ended cannot be waited for by one that has: each starts the next, so when it has been joined
- * it is known whether there is a next. */
+/* Each thread starts the next one: only when it has ended is it known whether there is a next. */
 static void end_others(struct cores *all, struct app *app)
 {
     stop_all(all, 0);
