@@ -52,8 +52,8 @@ TENON_API int tenon_udp_connect(struct tenon_udp *sock, const struct tenon_addr 
 /** Send one datagram, gathered from n spans, without a copy; references are taken where the bytes are
  *  needed longer than the call. Goes out with the next tenon_poll(), or at the end of tenon_input().
  *  @param to  NULL on a connected socket
- *  @return TENON_OK, TENON_EINVAL, TENON_EMSGSIZE (over 65507 or 65487 bytes, or over the path MTU with
- *          TENON_UDP_DONT_FRAGMENT), TENON_EUNREACH, TENON_EACCES (broadcast without the option),
+ *  @return TENON_OK, TENON_EINVAL, TENON_EMSGSIZE (over 65507 bytes, over IPv6 65527; or over the path MTU
+ *          with TENON_UDP_DONT_FRAGMENT), TENON_EUNREACH, TENON_EACCES (broadcast without the option),
  *          TENON_ENOMEM, TENON_EAGAIN (the burst is full) */
 TENON_API int tenon_udp_send(struct tenon_udp *sock, const struct tenon_addr *to, const struct tenon_span *spans,
                              unsigned n);

@@ -233,7 +233,7 @@ TENON_API int tenon_echo_send(struct tenon_echo *echo, const struct tenon_addr *
 
     if (tenon_ip_is_any(&to->ip) || (bytes == NULL && n > 0))
         return TENON_EINVAL;
-    if (n > (is_v4 ? 65535UL - TN_IP4_BYTES : 65535UL - TN_IP6_BYTES) - TN_ICMP_BYTES)
+    if (n > 65535UL - TN_ICMP_BYTES - (is_v4 ? (tenon_u32)TN_IP4_BYTES : 0))
         return TENON_EMSGSIZE;
     error = tn_ip_path(stack, &path, &to->ip, tn_ip_scope(&to->ip, to->netif));
     if (error != TENON_OK)

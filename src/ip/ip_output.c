@@ -7,11 +7,13 @@
 
 enum { ROUTER_ALERT4_BYTES = 4, ROUTER_ALERT6_BYTES = 8 };
 
-/* Transport bytes that a packet can have, whatever options stand before them: its length field has 16 bits,
- * and in IPv6 it does not count the header itself. */
-static tenon_u32 output_bytes_max(int is_v4)
+/* Transport bytes that a packet can have behind its options: its length field has 16 bits, and in IPv6 it does
+ * not count the header itself (RFC 8200 3). */
+static tenon_u32 output_bytes_max(const struct tn_out *out)
 {
-    return is_v4 ? 65535UL - TN_IP4_BYTES : 65535UL - ROUTER_ALERT6_BYTES;
+    if (tenon_ip_is_v4(&out->dst))
+        return 65535UL - TN_IP4_BYTES - (out->router_alert ? ROUTER_ALERT4_BYTES : 0);
+    return 65535UL - (out->router_alert ? ROUTER_ALERT6_BYTES : 0);
 }
 
 TENON_INTERNAL int tn_ip_path(struct tenon *stack, struct tn_path **path, const struct tenon_ip *dst, unsigned scope)
@@ -236,7 +238,7 @@ TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struc
     netif = tn_netif_at(stack, path->netif);
     if (netif == NULL)
         return output_drop(out, TENON_EUNREACH);
-    if (out->len + out->payload > output_bytes_max(is_v4))
+    if (out->len + out->payload > output_bytes_max(out))
         return output_drop(out, TENON_EMSGSIZE);
     out->netif = path->netif;
     if (out->csum && !out->csum_done)

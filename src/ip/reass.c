@@ -589,12 +589,21 @@ static void reass_fill_pkt(struct tn_pkt *pkt, const struct tn_reass *r)
     pkt->seg_bytes = 0;
 }
 
+/* The length field of the whole has 16 bits, and counts the headers of the first fragment; each fragment has been
+ * judged by its own when it came. In IPv6 it does not count the first of them (RFC 8200 4.5). */
+static int reass_length_good(const struct tn_reass *r)
+{
+    const tenon_u32 headers = r->is_v4 ? r->head_bytes : r->head_bytes - TN_IP6_BYTES - TN_FRAG6_BYTES;
+
+    return headers + r->total <= 65535UL;
+}
+
 /* All pieces are here. @return 1: pkt is the whole; r is free again in any case */
 static int reass_complete(struct tenon *stack, struct tn_reass *r, struct tn_pkt *pkt, struct tn_reass_done *done)
 {
     unsigned n;
 
-    if (reass_ecn(r) != TENON_OK) {
+    if (!reass_length_good(r) || reass_ecn(r) != TENON_OK) {
         reass_poison(stack, r);
         return 0;
     }

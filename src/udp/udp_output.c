@@ -10,10 +10,11 @@ static tenon_u32 udp_header_bytes(const struct tenon_ip *to)
     return TN_UDP_BYTES + (tenon_ip_is_v4(to) ? (tenon_u32)TN_IP4_BYTES : (tenon_u32)TN_IP6_BYTES);
 }
 
-/* Largest payload: 65535 bytes of packet less the headers. */
+/* Largest payload: what the length field of UDP can say (RFC 768), and in IPv4 that of IP, which counts the IP
+ * header; that of IPv6 does not (RFC 8200 3). */
 static tenon_u32 udp_bytes_max(const struct tenon_ip *to)
 {
-    return 65535UL - udp_header_bytes(to);
+    return 65535UL - TN_UDP_BYTES - (tenon_ip_is_v4(to) ? (tenon_u32)TN_IP4_BYTES : 0);
 }
 
 /* @return TENON_OK, or TENON_EMSGSIZE: too large for any datagram to that address */

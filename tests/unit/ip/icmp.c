@@ -259,13 +259,15 @@ static void echo_fragmented(void)
     static tenon_u8 whole[70000], answer[70000];
 
     for (int v4 = 0; v4 < 2; v4++) {
-        static const size_t sizes[] = { 1473, 1474, 9000, 65487, 65507 };
+        static const size_t sizes[] = { 1473, 1474, 9000, 65487, 65507, 65527 };
 
         for (size_t i = 0; i < TENON_ARRAY_LEN(sizes); i++) {
             const size_t ip = ip_bytes(v4), step = 1440;
             size_t len, got = 0, n;
             const tenon_u8 *p;
 
+            if (v4 && sizes[i] > 65507)
+                continue;
             ib_open();
             len = echo_request(v4, sizes[i]);
             ib_icmp_sum(packet + ip, len, peer(v4), us(v4));
@@ -407,7 +409,7 @@ static const struct tenon_echo_events echo_events = { on_reply, on_error };
 static void echo_own(void)
 {
     static tenon_u8 bytes[70000];
-    static const tenon_u32 sizes[] = { 0, 1, 56, 128, 129, 1472, 1473, 9000, 65487 };
+    static const tenon_u32 sizes[] = { 0, 1, 56, 128, 129, 1472, 1473, 9000, 65507, 65527 };
 
     ib_fill(bytes, sizeof bytes, 9);
     for (int v4 = 0; v4 < 2; v4++) {
@@ -419,6 +421,8 @@ static void echo_own(void)
             const tenon_u8 *p;
             size_t got = 0, n;
 
+            if (v4 && sizes[i] > 65507)
+                continue;
             ib_open();
             to = ib_at(*peer(v4), 0);
             replies = 0;
@@ -470,6 +474,8 @@ static void echo_wrong_use(void)
     to = ib_at(ib.peer4, 0);
     HN_EQUAL(tenon_echo_send(echo, &to, 1, NULL, 8), TENON_EINVAL);
     HN_EQUAL(tenon_echo_send(echo, &to, 1, bytes, 65508), TENON_EMSGSIZE);
+    to = ib_at(ib.peer6, 0);
+    HN_EQUAL(tenon_echo_send(echo, &to, 1, bytes, 65528), TENON_EMSGSIZE);
     to = ib_at(hn_ip("203.0.113.1"), 0);
     HN_EQUAL(tenon_echo_send(echo, &to, 1, bytes, 8), TENON_EUNREACH);
     HN_EQUAL(ib_stat(TENON_STAT_NO_ROUTE), 1);

@@ -322,7 +322,7 @@ static void largest(void)
     struct tenon_conf conf;
 
     for (int v4 = 0; v4 < 2; v4++) {
-        const size_t payload = v4 ? 65507 : 65487;
+        const size_t payload = v4 ? 65507 : 65527;
 
         tenon_conf_default(&conf);
         ib_open_conf(&conf, 0);
@@ -334,6 +334,55 @@ static void largest(void)
         }
         arrived(1);
         ib_close();
+    }
+}
+
+/* The first fragment, with 8 bytes of options behind its IP header. */
+static void first_with_options(int v4, size_t len, unsigned id)
+{
+    static tenon_u8 p[2000];
+    const size_t ip = v4 ? 28 : 56;
+
+    memset(p, 0, ip);
+    hn_ip_header(p, v4 ? &ib.peer4 : &ib.peer6, v4 ? &ib.us4 : &ib.us6, v4 ? 17 : 60, 64, len + (v4 ? 8 : 16));
+    if (v4) {
+        p[0] = 0x47;
+        memset(p + 20, 1, 8);
+        hn_put16(p + 4, id);
+        hn_put16(p + 6, 0x2000);
+        ib_ip4_sum(p);
+    } else {
+        p[40] = 44;
+        p[42] = 1;
+        p[43] = 4;
+        hn_put32(p + 48, 17U << 24 | 1U);
+        hn_put32(p + 52, id);
+    }
+    memcpy(p + ip, body, len);
+    ib_inject(p, ip + len);
+}
+
+/* RFC 8200 4.5: the headers of the first fragment are those of the whole, whose length has 16 bits. No fragment is
+ * too long by what is in itself. */
+static void largest_by_first(void)
+{
+    for (int v4 = 0; v4 < 2; v4++) {
+        for (size_t over = 0; over < 2; over++) {
+            const size_t payload = (v4 ? 65507U : 65527U) - 8 + over;
+
+            ib_open();
+            body_make(v4, payload);
+            for (size_t off = 1440; off < body_bytes; off += 1440) {
+                const size_t len = body_bytes - off < 1440 ? body_bytes - off : 1440;
+
+                fragment(v4, off, len, off + len < body_bytes, 1);
+            }
+            HN_EQUAL(ib_stat(TENON_STAT_FRAG_BAD), 0);
+            first_with_options(v4, 1440, 1);
+            HN_EQUAL(ib_stat(TENON_STAT_FRAG_BAD), over);
+            arrived(over ? 0 : 1);
+            ib_close();
+        }
     }
 }
 
@@ -634,7 +683,8 @@ static const struct hn_test tests[] = {
     { "ip6_atomic", "IP6-13", atomic6 },
     { "ip6_next_header_of_first", "IP6-21", next_header_of_first6 },
     { "ip4_reass_keys", "IP4-10", keys4 },
-    { "reass_largest", "IP4-8 IP6-14", largest },
+    { "reass_largest", "IP4-8 IP6-14 UDP-12", largest },
+    { "reass_largest_by_first", "IP4-12 IP6-9", largest_by_first },
     { "reass_many_spans", "IP4-8", many_spans },
     { "reass_too_many_pieces", "IP4-14", too_many_pieces },
     { "reass_timeouts", "IP4-9 IP6-10", timeouts },

@@ -446,9 +446,12 @@ static void send_wrong(void)
     span.off = 0;
     span.len = 65508;
     HN_EQUAL(tenon_udp_send(sock, &to, &span, 1), TENON_EMSGSIZE);
+    HN_EQUAL(span.buf->refs, 1);
+    tenon_buf_put(span.buf);
     to = ib_at(ib.peer6, 5);
-    HN_EQUAL(tenon_udp_write(sock, &to, bytes, 65488), TENON_EMSGSIZE);
-    span.len = 65488;
+    HN_EQUAL(tenon_udp_write(sock, &to, bytes, 65528), TENON_EMSGSIZE);
+    span.buf = hn_buf(&ib.hn, 65528);
+    span.len = 65528;
     HN_EQUAL(tenon_udp_send(sock, &to, &span, 1), TENON_EMSGSIZE);
     HN_EQUAL(span.buf->refs, 1);
     tenon_buf_put(span.buf);
