@@ -430,6 +430,90 @@ UNIT_TEST(transmit_that_cannot_be_is_counted)
     close(cable);
 }
 
+/* The queue before an interface: one that hardly lets anything out, and that holds so many bytes. Without a number, the
+ * kernel's own; whatever the slow one held is thrown away then. @return 0; -1: there is no tc, or no such queue */
+static int set_queue(const char *name, unsigned long bytes)
+{
+    char command[160];
+
+    snprintf(command, sizeof command, "tc qdisc replace dev %s root pfifo 2>/dev/null", name);
+    if (bytes > 0)
+        snprintf(command, sizeof command,
+                 "tc qdisc replace dev %s root tbf rate 8kbit burst 2000 limit %lu 2>/dev/null", name, bytes);
+    return system(command) == 0 ? 0 : -1;
+}
+
+/* Whether poll() returns within so many milliseconds for a program that wants nothing but to be told by fd(). */
+static int is_woken(const struct port *port, int ms)
+{
+    struct pollfd ready = { port_fd(port), POLLIN, 0 };
+
+    return poll(&ready, 1, ms) == 1;
+}
+
+/* A port before a queue of so many bytes, and frames sent until one is not taken. @return NULL: it could not be made */
+static struct port *open_blocked(const char *name, unsigned long bytes, int *cable)
+{
+    static tenon_u8 frame[1000];
+    static struct tenon_buf buf = { frame, sizeof frame, 1, no_release };
+    const struct tenon_span span = { &buf, 0, sizeof frame };
+    const struct tenon_frame one = { .spans = &span, .nspans = 1 };
+    char written[40];
+    struct port *port;
+    unsigned sent = 0;
+
+    *cable = open_cable(name);
+    snprintf(written, sizeof written, "packet:%s", name);
+    port = set_queue(name, bytes) == 0 ? open_port(written) : NULL;
+    while (port != NULL && sent < 1000000 && packet_port_type.host->transmit(port, 1, &one, 1) == 1)
+        sent++;
+    if (port == NULL)
+        printf("no tc, or no queue of its kind tbf: a full queue is not tested\n");
+    else
+        CHECK(sent > 0 && sent < 1000000);
+    return port;
+}
+
+/* The socket is full: fd() tells when it is worth trying again, and only then. */
+UNIT_TEST(full_socket_wakes_when_there_is_room)
+{
+    int cable;
+    struct port *port = open_blocked("full0", 100000000, &cable);
+    struct port_stats stats;
+
+    if (port == NULL) {
+        close(cable);
+        return;
+    }
+    port_stats(port, &stats);
+    CHECK_EQ_U(stats.tx_busy, 1);
+    CHECK(!is_woken(port, 20));
+    CHECK_EQ_I(set_queue("full0", 0), 0);
+    CHECK(is_woken(port, 5000));
+    CHECK_EQ_I(port_receive(port, NULL, 1, port_now_us()), 0);
+    CHECK(!is_woken(port, 20));    /* told once: who has nothing to send sleeps on */
+    port_close(port);
+    close(cable);
+}
+
+/* The interface's own queue is full, and its socket is not: nothing will tell, and nothing may pretend to. */
+UNIT_TEST(full_interface_does_not_wake)
+{
+    int cable;
+    struct port *port = open_blocked("full1", 20000, &cable);
+    struct port_stats stats;
+
+    if (port == NULL) {
+        close(cable);
+        return;
+    }
+    port_stats(port, &stats);
+    CHECK_EQ_U(stats.tx_busy, 1);
+    CHECK(!is_woken(port, 20));
+    port_close(port);
+    close(cable);
+}
+
 /* ---- receiving ------------------------------------------------------------------------------------- */
 
 static void check_receive(const char *name, const char *written)
@@ -908,6 +992,8 @@ int main(void)
     UNIT_RUN(advice_names_what_is_wrong);
     UNIT_RUN(transmit_gathers_the_pieces);
     UNIT_RUN(transmit_that_cannot_be_is_counted);
+    UNIT_RUN(full_socket_wakes_when_there_is_room);
+    UNIT_RUN(full_interface_does_not_wake);
     UNIT_RUN(received_frames_reach_the_instance);
     UNIT_RUN(super_frames_arrive_whole);
     UNIT_RUN(only_what_is_for_us_arrives);
