@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* MODEL_UNIFIED: the core's events are the application's, but for the handle; and nothing but closed() comes after
- * close() or abort(), also when text that had come out of order can be delivered just then. */
+ * close() or abort(). Text does not in any case: what the core has for a connection that was closed, even if it came
+ * early and could be delivered just then, it answers with a reset (RFC 9293 3.6.1). What else it tells until closed(),
+ * that ends here. */
 #include "internal.h"
 
 static void direct_opened(struct tenon_tcp *core, void *app)
@@ -24,7 +26,7 @@ static void direct_received(struct tenon_tcp *core, void *app, const struct teno
 {
     struct model_tcp *tcp = app;
 
-    if (tcp->events->received != NULL && !tcp->leaving) {
+    if (tcp->events->received != NULL) {
         tcp->events->received(tcp, tcp->app, spans, n);
         return;
     }

@@ -108,7 +108,7 @@ UNIT_TEST(small_rings_are_full_both_ways)
 struct one {
     struct model *model;
     struct model_tcp *tcp;
-    int opened, closed, why;
+    int opened, closed, why, left;
     unsigned long received, wrong;
 };
 
@@ -150,9 +150,9 @@ static void step_both(struct model *model, unsigned n)
     }
 }
 
-static struct model *open_one(struct world *world, struct one *one, enum model_kind kind)
+static struct model *open_one_where(struct world *world, struct one *one, enum model_kind kind, uint64_t peer_lost)
 {
-    const struct world_conf world_conf = { .delay_us = 10, .total_max = 1, .rcv_buf = 8192 };
+    const struct world_conf world_conf = { .delay_us = 10, .total_max = 1, .rcv_buf = 8192, .peer_lost = peer_lost };
     struct model_conf conf = { .kind = kind, .port = &world->port, .netif = 1, .stepped = 1, .now_us = virtual_now,
         .slots = 64 };
 
@@ -161,6 +161,11 @@ static struct model *open_one(struct world *world, struct one *one, enum model_k
     conf.stack = world->stack;
     one->model = model_open(&conf, error, sizeof error);
     return one->model;
+}
+
+static struct model *open_one(struct world *world, struct one *one, enum model_kind kind)
+{
+    return open_one_where(world, one, kind, 0);
 }
 
 static void close_one(struct world *world, struct one *one)
@@ -326,6 +331,85 @@ UNIT_TEST(deferred_is_sent_before_the_end)
     close_one(&world, &one);
 }
 
+static void leaver_received(struct model_tcp *tcp, void *arg, const struct tenon_span *spans, unsigned n)
+{
+    struct one *one = arg;
+
+    CHECK_EQ_I(one->left, 0);
+    one_received(tcp, arg, spans, n);
+    one->left = 1;
+    model_tcp_close(tcp);
+}
+
+static void leaver_acked(struct model_tcp *tcp, void *arg, tenon_u32 bytes)
+{
+    (void)tcp, (void)bytes;
+    CHECK_EQ_I(((struct one *)arg)->left, 0);
+}
+
+static void leaver_finished(struct model_tcp *tcp, void *arg)
+{
+    (void)tcp;
+    CHECK_EQ_I(((struct one *)arg)->left, 0);
+}
+
+static const struct model_tcp_events leaver_events = { .opened = one_opened, .received = leaver_received,
+    .acked = leaver_acked, .finished = leaver_finished, .closed = one_closed };
+
+static void connect_leaver(struct one *one)
+{
+    const struct tenon_addr to = world_peer();
+
+    CHECK_EQ_I(model_tcp_connect(one->model, &one->tcp, NULL, &to, &leaver_events, one), TENON_OK);
+    step_both(one->model, 50);
+    CHECK_EQ_I(one->opened, 1);
+}
+
+/* Who closes in received() hears no text after that, also if there is some that came early. Of the peer's frames, the
+ * first three are about its address and the connection; the next one, with the beginning of the text, is lost. */
+UNIT_TEST(nothing_is_received_after_close)
+{
+    for (int kind = MODEL_UNIFIED; kind <= MODEL_MERGE; kind++) {
+        struct world world;
+        struct one one;
+
+        CHECK(open_one_where(&world, &one, (enum model_kind)kind, 1 << 3) != NULL);
+        connect_leaver(&one);
+        CHECK_EQ_I(model_tcp_write(one.tcp, world_pattern, 4000), 4000);
+        step_both(one.model, 10000);
+        CHECK_EQ_U(one.wrong, 0);
+        CHECK_EQ_I(one.left, 1);
+        CHECK_EQ_I(one.closed, 1);
+        if (kind == MODEL_UNIFIED) {
+            CHECK_EQ_I(one.why, TENON_EABORTED);
+            CHECK_EQ_U(one.received, 1448);
+            CHECK_EQ_U(tenon_stat(world.stack, TENON_STAT_TCP_AFTER_CLOSE), 1);
+        }
+        close_one(&world, &one);
+    }
+}
+
+/* What is acknowledged then, and that the peer has finished too, nobody hears. */
+UNIT_TEST(nothing_but_the_end_is_told_after_close)
+{
+    for (int kind = MODEL_UNIFIED; kind <= MODEL_MERGE; kind++) {
+        for (tenon_i32 bytes = 0; bytes <= 100; bytes += 100) {
+            struct world world;
+            struct one one;
+
+            CHECK(open_one(&world, &one, (enum model_kind)kind) != NULL);
+            connect_leaver(&one);
+            CHECK_EQ_I(model_tcp_write(one.tcp, world_pattern, (tenon_u32)bytes), bytes);
+            model_tcp_close(one.tcp);
+            one.left = 1;
+            step_both(one.model, 10000);
+            CHECK_EQ_I(one.closed, 1);
+            CHECK_EQ_I(one.why, bytes > 0 ? TENON_EABORTED : TENON_OK);    /* the echo comes too late */
+            close_one(&world, &one);
+        }
+    }
+}
+
 UNIT_TEST(options_that_are_none_are_told_or_counted)
 {
     struct model_stats stats;
@@ -380,6 +464,8 @@ int main(void)
     UNIT_RUN(commands_about_what_has_ended_do_nothing);
     UNIT_RUN(full_ring_refuses_and_tells_later);
     UNIT_RUN(deferred_is_sent_before_the_end);
+    UNIT_RUN(nothing_is_received_after_close);
+    UNIT_RUN(nothing_but_the_end_is_told_after_close);
     UNIT_RUN(options_that_are_none_are_told_or_counted);
     UNIT_RUN(bad_configurations_are_explained);
     return unit_end();

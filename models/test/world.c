@@ -234,6 +234,7 @@ static void open_peer(struct world *world, const struct wire_end_conf *end)
 
     stack_conf(world, &conf);
     end_conf.netif.mac[5] = 2;
+    end_conf.out.drop_mask = world->conf.peer_lost;
     world->peer = wire_host_open(world->wire, &host_conf, &conf);
     if (world->peer == NULL || wire_end_open(world->peer, &end_conf) == NULL
         || tenon_addr_add(wire_host_stack(world->peer), 1, &ip, 24) != TENON_OK

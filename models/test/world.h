@@ -32,6 +32,7 @@ struct world_conf {
     tenon_u32 total_max;      /* each sends up to so many bytes */
     unsigned abort_percent;   /* of them are aborted by the peer */
     uint32_t loss_ppm, delay_us;
+    uint64_t peer_lost;       /* bit i: the peer's i-th frame is lost */
     unsigned at_once;         /* connections; 0: all */
     unsigned long seed;
     unsigned tick_us;         /* the port has a descriptor, which is ready so often; 0: it has none */
