@@ -60,6 +60,12 @@ if(TENON_TESTS)
     add_test(NAME unit.port.ns3_test COMMAND unit.port.ns3_test)
     set_tests_properties(unit.port.ns3_test PROPERTIES LABELS unit TIMEOUT 120)
 
+    # What every port has to be able to do: tests/interop/test_port_conformance.py runs it.
+    tenon_ns3_program(tenon-port-check-ns3 . tenon_objs ${PROJECT_SOURCE_DIR}/tests/ports/node_ns3.cc
+        ${PROJECT_SOURCE_DIR}/tests/ports/check.c ${PROJECT_SOURCE_DIR}/tests/ports/common.c)
+    target_link_libraries(tenon-port-check-ns3 PRIVATE tenon_port_common)
+    tenon_test_flags(tenon-port-check-ns3)
+
     # The example, twice: the same to the last bit.
     find_package(Python3 COMPONENTS Interpreter)
     if(TENON_EXAMPLES AND Python3_FOUND)

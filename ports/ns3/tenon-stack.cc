@@ -256,11 +256,11 @@ void TenonStack::Wake()
 void TenonStack::Receive(Ptr<NetDevice> device, Ptr<const Packet> packet, uint16_t protocol, const Address &from,
                          const Address &to, NetDevice::PacketType type)
 {
+    if (type == NetDevice::PACKET_OTHERHOST || !m_stack)
+        return;
     const uint32_t netif = Netif(device), head = m_ports[netif - 1].ethernet ? ETHERNET_BYTES : 0;
     const uint32_t bytes = packet->GetSize();
 
-    if (type == NetDevice::PACKET_OTHERHOST || !m_stack)
-        return;
     m_rx(packet, device);
     tenon_buf *buf = TenonBuf(head + bytes);
     if (head > 0) {

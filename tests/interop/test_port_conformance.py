@@ -3,6 +3,7 @@
 of interfaces of the kernel's or of nothing but names. A new kind needs a row in CABLES."""
 import os
 import pathlib
+import subprocess
 
 import pytest
 
@@ -109,6 +110,22 @@ def test_exchanges(net, program, cable, tmp_path, kind, mtu):
     mtu = min(mtu, MTU_MAX.get(kind, mtu))
     cable(how, mtu)
     check(net, program, tmp_path, how, written(ports, **({} if how else {"mtu": mtu})), *ARGUMENTS.get(kind, []))
+
+
+@pytest.mark.parametrize("mtu", [576, 1280, 1500, 9000])
+@pytest.mark.parametrize("loss", [0, 2000])
+@pytest.mark.parametrize("channel", ["csma", "p2p"])
+def test_exchanges_of_simulated_nodes(program, channel, loss, mtu):
+    """The devices of ns-3, in the simulator's time; a link that goes down is one that loses everything."""
+    program = program.parent / "tenon-port-check-ns3"
+    if not program.exists():
+        pytest.skip("was built without ns-3")
+    port = f"ns3:{channel},mtu={mtu}" + (f",loss={loss}" if loss else "")
+    argv = [*(["--lossy"] if loss else []), *(["--once"] if channel == "p2p" else [])]
+    done = subprocess.run([program, "--flap", "for a moment", "--bytes", "1000000", *argv, port, port], text=True,
+                          capture_output=True, timeout=280)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("ok ") == KINDS + 1 - ("--once" in argv)
 
 
 @pytest.mark.parametrize("left, right", [("off", "off"), ("on", "off"), ("off", "on")])

@@ -14,8 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "node.h"
 
@@ -134,8 +132,9 @@ static struct client *connect_to_other(struct node *node, int v6, tenon_u32 tota
 
     client->total = total;
     client->at_once = 0x7FFFFFFF;
-    if (tenon_tcp_connect(node->stack, &client->conn, NULL, &to, &client_events, client) != TENON_OK)
+    if (tenon_tcp_connect(node_enter(node), &client->conn, NULL, &to, &client_events, client) != TENON_OK)
         wrong++;
+    node_wake(node);
     return client;
 }
 
@@ -147,10 +146,23 @@ static void client_free(struct client *client)
     free(client);
 }
 
+/* Rounds until *count is at least `want`. @return 0; -1: it took too long */
+static int check_until(const unsigned *count, unsigned want, unsigned limit_ms)
+{
+    const unsigned long began = check_ms();
+
+    while (*count < want) {
+        check_turn(&check);
+        if (check_ms() - began > limit_ms)
+            return -1;
+    }
+    return 0;
+}
+
 /* Those that have just been begun, and no others, end. @return 0; -1: it took too long */
 static int wait_for(unsigned clients, unsigned limit_ms)
 {
-    const int status = check_until(&check, &done, clients, limit_ms);
+    const int status = check_until(&done, clients, limit_ms);
 
     done -= status == 0 ? clients : 0;
     return status;
@@ -160,7 +172,7 @@ static int has_ip6(void)
 {
     struct tenon_netif_conf conf;
 
-    port_netif_conf(check.sides[0].nodes[0].port, &conf);
+    node_netif_conf(&check.sides[0].nodes[0], &conf);
     return conf.mtu >= 1280;
 }
 
@@ -168,7 +180,7 @@ static unsigned mtu_of(unsigned side)
 {
     struct tenon_netif_conf conf;
 
-    port_netif_conf(check.sides[side].nodes[0].port, &conf);
+    node_netif_conf(&check.sides[side].nodes[0], &conf);
     return conf.mtu;
 }
 
@@ -283,13 +295,15 @@ static int one_datagram(struct node *node, int v6, tenon_u32 size)
     struct tenon_udp *sock;
     int got = -1, said = 0;
 
-    if (tenon_udp_open(node->stack, &sock, &answer_events, &size) != TENON_OK)
+    if (tenon_udp_open(node_enter(node), &sock, &answer_events, &size) != TENON_OK)
         return -1;
     for (unsigned tries = 0; tries < (options.lossy ? 20U : 3U) && got != 0; tries++) {
         datagrams = 0;
+        (void)node_enter(node);
         said = tenon_udp_send(sock, &to, &span, 1);
+        node_wake(node);
         if (said == TENON_OK)
-            got = check_until(&check, &datagrams, 1, 1000);
+            got = check_until(&datagrams, 1, 1000);
     }
     tenon_udp_close(sock);
     if (got != 0)
@@ -324,7 +338,7 @@ static int flood(void)
     const struct tenon_addr to = { .ip = check.sides[0].ip[0], .port = 9 };
     struct tenon_udp *sock;
 
-    if (tenon_udp_open(node->stack, &sock, &answer_events, NULL) != TENON_OK)
+    if (tenon_udp_open(node_enter(node), &sock, &answer_events, NULL) != TENON_OK)
         return -1;
     check.deaf = 0;
     for (unsigned i = 0; i < FLOOD; i++) {
@@ -332,7 +346,7 @@ static int flood(void)
 
         (void)tenon_udp_send(sock, &to, &span, 1);
         if (i % 64 == 0)
-            (void)tenon_poll(node->stack, port_now_us());
+            node_poll(node);
     }
     check.deaf = -1;
     tenon_udp_close(sock);
@@ -361,7 +375,7 @@ static unsigned bad_frame(tenon_u8 *frame)
 
     for (unsigned i = 0; i < 214; i++)
         frame[i] = (tenon_u8)random_below(256);
-    port_netif_conf(check.sides[0].nodes[0].port, &to);
+    node_netif_conf(&check.sides[0].nodes[0], &to);
     memcpy(frame, to.mac, 6);
     memset(frame + 6, 2, 6);
     memcpy(frame + 12, kinds[random_below(6)], 16);
@@ -384,7 +398,7 @@ static int nonsense(void)
         const struct tenon_span span = { &buf, 0, bad_frame(bytes) };
         const struct tenon_frame frame = { .spans = &span, .nspans = 1 };
 
-        sent += from->port->type->host->transmit(from->port, from->netif, &frame, 1);
+        sent += node_transmit(from, &frame);
         for (unsigned turns = 0; turns < 20 && buf.refs > 1; turns++)
             check_turn(&check); /* until the port has sent it */
         if (i % 8 == 0)
@@ -401,20 +415,9 @@ static int flapping(void)
 {
     struct client *client = connect_to_other(&check.sides[0].nodes[0], 0, options.bytes);
     struct client *other = connect_to_other(&check.sides[1].nodes[0], 0, options.bytes);
-    int status = -1, ended = 0;
-    pid_t child;
 
-    if (check_until(&check, &client->received, options.bytes / 8, LIMIT_MS) != 0 || (child = fork()) < 0)
-        return -1;
-    if (child == 0) {
-        execl("/bin/sh", "sh", "-c", options.flap, (char *)NULL);
-        _exit(127);
-    }
-    while (!ended) {
-        check_turn(&check);
-        ended = waitpid(child, &status, WNOHANG) == child;
-    }
-    if (status != 0 || wait_for(2, 2 * LIMIT_MS) != 0)
+    if (check_until(&client->received, options.bytes / 8, LIMIT_MS) != 0 ||
+        check_flap(&check, options.flap) != 0 || wait_for(2, 2 * LIMIT_MS) != 0)
         return -1;
     client_free(client);
     client_free(other);
@@ -428,7 +431,7 @@ static int reopening(void)
     const unsigned queues = check.sides[0].queues;
     const char *name = check.sides[0].name;
 
-    if (check_until(&check, &left->received, options.bytes / 8, LIMIT_MS) != 0)
+    if (check_until(&left->received, options.bytes / 8, LIMIT_MS) != 0)
         return -1;
     left->is_left = 1;
     side_close(&check.sides[0]);

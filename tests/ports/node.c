@@ -1,70 +1,52 @@
 /* SPDX-License-Identifier: MIT */
+/* Nodes on ports that somebody has written down, in real time. The instances of a side with several queues hand each
+ * other what they should have got. */
 #include "node.h"
 
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <tenon/flow.h>
+
+#include "models/spread.h"
 #include "ports/common/built.h"
 #include "ports/wire/wire.h"
 
 enum { BURSTS_MAX = 8 };
 
-tenon_u8 pattern[PATTERN];
+/* What a node has besides, and a side. */
+struct node_port {
+    struct port *port;
+    struct model_mailbox box;
+    struct tenon_flow flow;
+    void *mem;
+};
+
+static struct side_ports {
+    struct model_spread *spread;
+    tenon_u16 table[128];
+    struct node_port nodes[QUEUES_MAX];
+} sides[2];
+
+static struct node_port *port_of(const struct node *node)
+{
+    return &sides[node->side->number].nodes[node->number];
+}
 
 unsigned long check_ms(void)
 {
     return (unsigned long)(port_wall_ns() / 1000000);
 }
 
-/* ---- what every instance serves ------------------------------------------------------------------ */
-
-static void echo_received(struct tenon_tcp *conn, void *app, const struct tenon_span *spans, unsigned n)
-{
-    (void)app;
-    for (unsigned i = 0; i < n; i++) {
-        if (tenon_tcp_send(conn, &spans[i]) != TENON_OK) {
-            tenon_tcp_abort(conn);
-            return;
-        }
-    }
-}
-
-static void echo_acked(struct tenon_tcp *conn, void *app, tenon_u32 bytes)
-{
-    (void)app;
-    tenon_tcp_consumed(conn, bytes);
-}
-
-static void echo_finished(struct tenon_tcp *conn, void *app)
-{
-    (void)app;
-    (void)tenon_tcp_finish(conn);
-}
-
-static const struct tenon_tcp_events echo_events = { .received = echo_received, .acked = echo_acked,
-    .finished = echo_finished };
-
-static void udp_received(struct tenon_udp *sock, void *app, const struct tenon_udp_info *info,
-                         const struct tenon_span *spans, unsigned n)
-{
-    (void)app;
-    (void)tenon_udp_send(sock, &info->from, spans, n);
-}
-
-static const struct tenon_udp_events udp_events = { udp_received, NULL };
-
 /* ---- opening and closing -------------------------------------------------------------------------- */
-
-static int node_fail(const struct node *node, const char *what)
-{
-    fprintf(stderr, "tenon-port-check: %s, queue %u: %s\n", node->side->name, node->number, what);
-    return -1;
-}
 
 static int node_open_port(struct node *node)
 {
+    struct node_port *own = port_of(node);
     struct port_conf conf = node->side->choice.conf;
     char error[600] = "";
 
@@ -72,28 +54,30 @@ static int node_open_port(struct node *node)
         conf.queues = node->side->queues;
         conf.queue = node->number;
     }
-    node->port = node->side->choice.type->open(&conf, error, sizeof error);
-    return node->port != NULL ? 0 : node_fail(node, error);
+    own->port = node->side->choice.type->open(&conf, error, sizeof error);
+    return own->port != NULL ? 0 : node_fail(node, error);
 }
 
 static int node_open_stack(struct node *node)
 {
+    struct node_port *own = port_of(node);
     struct tenon_netif_conf netif;
     struct tenon_conf conf;
     int number;
 
     tenon_conf_default(&conf);
     if (node->side->queues > 1) {
-        (void)tenon_flow_init(&node->flow, tenon_flow_key_microsoft, node->side->table, 128, node->number);
-        conf.tcp_ports = &node->flow.filter;
+        (void)tenon_flow_init(&own->flow, tenon_flow_key_microsoft, sides[node->side->number].table, 128,
+                              node->number);
+        conf.tcp_ports = &own->flow.filter;
     }
     conf.neighbour_queue_max = 64;
     conf.tcp_msl_ms = 100;
-    node->mem = malloc(tenon_mem_size(&conf));
-    node->stack = tenon_init(node->mem, &conf, node->port->type->host, node->port);
+    own->mem = malloc(tenon_mem_size(&conf));
+    node->stack = tenon_init(own->mem, &conf, own->port->type->host, own->port);
     if (node->stack == NULL)
         return node_fail(node, "tenon_init() refuses");
-    port_netif_conf(node->port, &netif);
+    port_netif_conf(own->port, &netif);
     netif.flags |= TENON_NETIF_NO_DAD | (netif.mtu < 1280 ? TENON_NETIF_NO_IP6 : 0);
     number = tenon_netif_add(node->stack, &netif);
     if (number < 0)
@@ -103,17 +87,6 @@ static int node_open_stack(struct node *node)
         (netif.mtu >= 1280 && tenon_addr_add(node->stack, node->netif, &node->side->ip[1], 64) != TENON_OK))
         return node_fail(node, "an address is refused");
     return 0;
-}
-
-static int node_serve(struct node *node)
-{
-    const struct tenon_addr at = { .port = ECHO_PORT };
-
-    if (tenon_tcp_listen(node->stack, &node->listener, &at, &echo_events, node, 1024) == TENON_OK &&
-        tenon_udp_open(node->stack, &node->udp, &udp_events, node) == TENON_OK &&
-        tenon_udp_bind(node->udp, &at) == TENON_OK)
-        return 0;
-    return node_fail(node, "no echo");
 }
 
 /* All that programs have, and those that need both ends in one. */
@@ -128,72 +101,98 @@ static const struct port_type *const *all_types(void)
 
 int side_open(struct side *side, unsigned number, const char *port, unsigned queues)
 {
+    struct side_ports *own = &sides[number];
     struct model_mailbox *boxes[QUEUES_MAX];
-    char error[600];
 
-    memset(side, 0, sizeof *side);
-    side->name = port;
-    side->number = number;
-    side->queues = queues;
-    side->ip[0] = tenon_ip4_bytes(10, 77, 0, (tenon_u8)(number + 1));
-    side->ip[1] = tenon_ip6(0xFD000077UL, 0, 0, number + 1);
-    if (port_read(&side->choice, all_types(), port, error, sizeof error) != 0) {
-        fprintf(stderr, "tenon-port-check: %s\n", error);
+    memset(own, 0, sizeof *own);
+    if (side_init(side, number, port, queues, all_types()) != 0)
         return -1;
-    }
-    tenon_flow_spread(side->table, 128, queues);
+    tenon_flow_spread(own->table, 128, queues);
     for (unsigned i = 0; i < queues; i++) {
-        side->nodes[i].side = side;
-        side->nodes[i].number = i;
-        boxes[i] = &side->nodes[i].box;
+        boxes[i] = &own->nodes[i].box;
         if (model_mailbox_open(boxes[i]) != 0 || node_open_port(&side->nodes[i]) != 0 ||
             node_open_stack(&side->nodes[i]) != 0 || node_serve(&side->nodes[i]) != 0)
             return -1;
     }
-    side->spread = model_spread_open(boxes, queues, 1);
+    own->spread = model_spread_open(boxes, queues, 1);
     for (unsigned i = 0; i < queues && queues > 1; i++)
-        model_spread_join(side->spread, i, side->nodes[i].port, side->nodes[i].stack, side->nodes[i].netif);
+        model_spread_join(own->spread, i, own->nodes[i].port, side->nodes[i].stack, side->nodes[i].netif);
     return 0;
 }
 
 static void node_close(struct node *node)
 {
+    struct node_port *own = port_of(node);
+
     if (node->stack != NULL)
         tenon_fini(node->stack);
     node->stack = NULL;
-    free(node->mem);
-    if (node->port != NULL)
-        port_close(node->port);
-    node->port = NULL;
+    free(own->mem);
+    own->mem = NULL;
+    if (own->port != NULL)
+        port_close(own->port);
+    own->port = NULL;
 }
 
 void side_close(struct side *side)
 {
-    for (unsigned i = 0; i < side->queues && side->queues > 1; i++)
-        model_spread_leave(side->spread, i);
+    struct side_ports *own = &sides[side->number];
+
+    for (unsigned i = 0; i < side->queues && own->spread != NULL && side->queues > 1; i++)
+        model_spread_leave(own->spread, i);
     for (unsigned i = 0; i < side->queues; i++)
-        model_mailbox_close(&side->nodes[i].box);
+        model_mailbox_close(&own->nodes[i].box);
     for (unsigned i = 0; i < side->queues; i++)
         node_close(&side->nodes[i]);
-    if (side->spread != NULL)
-        model_spread_close(side->spread);
+    if (own->spread != NULL)
+        model_spread_close(own->spread);
+    own->spread = NULL;
 }
 
 /* ---- going round ------------------------------------------------------------------------------------ */
 
+void node_netif_conf(const struct node *node, struct tenon_netif_conf *conf)
+{
+    port_netif_conf(port_of(node)->port, conf);
+}
+
+unsigned node_transmit(const struct node *node, const struct tenon_frame *frame)
+{
+    struct port *port = port_of(node)->port;
+
+    return port->type->host->transmit(port, node->netif, frame, 1);
+}
+
+/* All instances are polled in every round. */
+struct tenon *node_enter(const struct node *node)
+{
+    return node->stack;
+}
+
+void node_wake(const struct node *node)
+{
+    (void)node;
+}
+
+void node_poll(const struct node *node)
+{
+    (void)tenon_poll(node->stack, port_now_us());
+}
+
 static int node_turn(struct node *node, tenon_u32 *wait_us)
 {
+    struct node_port *own = port_of(node);
     int n = PORT_BURST, frames = 0;
 
     for (unsigned i = 0; i < BURSTS_MAX && n >= PORT_BURST; i++) {
-        n = port_receive(node->port, node->stack, node->netif, port_now_us());
+        n = port_receive(own->port, node->stack, node->netif, port_now_us());
         if (n < 0) {
             node_fail(node, "the interface is gone");
             exit(1);
         }
         frames += n;
     }
-    frames += (int)model_mailbox_take(&node->box, node);
+    frames += (int)model_mailbox_take(&own->box, node);
     *wait_us = tenon_poll(node->stack, port_now_us());
     return frames;
 }
@@ -207,7 +206,7 @@ static void sleep_a_little(struct check *check, tenon_u32 wait_us)
 
     for (unsigned s = 0; s < 2; s++) {
         for (unsigned i = 0; i < check->sides[s].queues && (int)s != check->deaf; i++) {
-            const int fd = port_fd(check->sides[s].nodes[i].port);
+            const int fd = port_fd(port_of(&check->sides[s].nodes[i])->port);
 
             ready[n++] = (struct pollfd){ fd, POLLIN, 0 };
             polled |= fd < 0;
@@ -231,14 +230,18 @@ void check_turn(struct check *check)
         sleep_a_little(check, least_us);
 }
 
-int check_until(struct check *check, const unsigned *done, unsigned want, unsigned limit_ms)
+int check_flap(struct check *check, const char *how)
 {
-    const unsigned long began = check_ms();
+    const pid_t child = fork();
+    int status = -1, ended = 0;
 
-    while (*done < want) {
-        check_turn(check);
-        if (check_ms() - began > limit_ms)
-            return -1;
+    if (child == 0) {
+        execl("/bin/sh", "sh", "-c", how, (char *)NULL);
+        _exit(127);
     }
-    return 0;
+    while (child > 0 && !ended) {
+        check_turn(check);
+        ended = waitpid(child, &status, WNOHANG) == child;
+    }
+    return status == 0 ? 0 : -1;
 }

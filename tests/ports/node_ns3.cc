@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/* Nodes of ns-3 with the port ns3 on them, in the simulator's time:
+ *
+ *     tenon-port-check-ns3 ns3:csma,mtu=9000,loss=1000 ns3:csma,mtu=9000 --lossy
+ *     tenon-port-check-ns3 ns3:p2p ns3:p2p --once
+ *
+ * The two devices are on one channel. A side that is closed is a node whose cable is pulled: the simulator
+ * has no end of a node but its own. One that is opened again is a new node, with the addresses of the one
+ * before; a point-to-point channel has room for none. */
+#include "ports/ns3/tenon-ns3.h"
+
+#include <cstring>
+#include <vector>
+
+#include <ns3/core-module.h>
+#include <ns3/csma-module.h>
+#include <ns3/network-module.h>
+#include <ns3/point-to-point-module.h>
+
+/* A struct and a function of one name are C's. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#include "node.h"
+#pragma GCC diagnostic pop
+
+using namespace ns3;
+
+namespace
+{
+
+constexpr unsigned TURN_US = 200, FLAP_MS = 200, SETTING_LOSS = 0, MTU_DEFAULT = 1500;
+
+const port_setting settings[] = { { "loss", "PPM", "frames lost on the way to this end" },
+                                  { nullptr, nullptr, nullptr } };
+const port_type type = { "ns3", "csma|p2p", "a device of the simulator", settings, 1, nullptr, nullptr, nullptr,
+                         nullptr, nullptr, nullptr, nullptr, nullptr, nullptr };
+const port_type *const types[] = { &type, nullptr };
+
+struct End {
+    Ptr<NetDevice> device;
+    Ptr<TenonStack> stack;
+    Ptr<RateErrorModel> errors;
+    double loss = 0;
+};
+
+End ends[2];
+Ptr<CsmaChannel> channel;
+NetDeviceContainer cable;    // point-to-point: both ends come at once
+std::vector<Ptr<Node>> gone;    // what they have begun goes on until the simulator ends
+
+Ptr<NetDevice> CsmaDevice(const Ptr<Node> &node, unsigned number)
+{
+    const uint8_t mac[] = { 2, 0, 0, 0, 0, static_cast<uint8_t>(number + 1) };
+    Mac48Address address;
+    CsmaHelper helper;
+
+    if (!channel)
+        channel = CreateObjectWithAttributes<CsmaChannel>("DataRate", StringValue("1Gbps"), "Delay",
+                                                          TimeValue(MicroSeconds(5)));
+    const auto device = helper.Install(node, channel).Get(0);
+    address.CopyFrom(mac);
+    device->SetAddress(address);
+    return device;
+}
+
+Ptr<NetDevice> P2pDevice(unsigned number)
+{
+    PointToPointHelper helper;
+    NodeContainer nodes;
+
+    if (cable.GetN() == 0) {
+        helper.SetDeviceAttribute("DataRate", StringValue("1Gbps"));
+        helper.SetChannelAttribute("Delay", TimeValue(MicroSeconds(5)));
+        nodes.Create(2);
+        cable = helper.Install(nodes);
+    }
+    return cable.Get(number);
+}
+
+void Loss(const End &end, double rate)
+{
+    end.errors->SetRate(rate);
+}
+
+void FlapEnd()
+{
+    for (const End &end : ends)
+        Loss(end, end.loss);
+}
+
+/* Nobody looks after the instances meanwhile: what wakes them is their own timers, and the devices. */
+void Run(unsigned us)
+{
+    Simulator::Stop(MicroSeconds(us));
+    Simulator::Run();
+}
+
+} // namespace
+
+unsigned long check_ms(void)
+{
+    return static_cast<unsigned long>(Simulator::Now().GetMilliSeconds());
+}
+
+static int begin(struct node *node, End &end)
+{
+    const struct side *side = node->side;
+    tenon_conf &conf = end.stack->Conf();
+
+    conf.neighbour_queue_max = 64;
+    conf.tcp_msl_ms = 100;
+    node->netif = end.stack->Netif(end.device);
+    node->stack = end.stack->Instance();
+    for (unsigned v6 = 0; v6 <= (end.device->GetMtu() >= 1280); v6++)
+        if (tenon_addr_add(node->stack, node->netif, &side->ip[v6], v6 ? 64 : 24) != TENON_OK)
+            return node_fail(node, "an address is refused");
+    return node_serve(node);
+}
+
+int side_open(struct side *side, unsigned number, const char *port, unsigned queues)
+{
+    char error[PORT_TEXT_MAX] = "";
+    End &end = ends[number];
+
+    GlobalValue::Bind("ChecksumEnabled", BooleanValue(true));
+    if (side_init(side, number, port, queues, types) != 0)
+        return -1;
+    const port_conf &conf = side->choice.conf;
+    const int loss = port_number(&type, &conf, SETTING_LOSS, 0, error, sizeof error);
+    const bool p2p = std::strcmp(conf.name, "p2p") == 0;
+    if (loss < 0 || queues > 1)
+        return node_fail(&side->nodes[0], loss < 0 ? error : "it has one queue");
+    if (!p2p && std::strcmp(conf.name, "csma") != 0)
+        return node_fail(&side->nodes[0], "its channel is csma or p2p");
+    end.device = p2p ? P2pDevice(number) : CsmaDevice(CreateObject<Node>(), number);
+    end.device->SetMtu(static_cast<uint16_t>(conf.mtu > 0 ? conf.mtu : MTU_DEFAULT));
+    end.loss = loss / 1e6;
+    end.errors = CreateObject<RateErrorModel>();
+    end.errors->SetUnit(RateErrorModel::ERROR_UNIT_PACKET);
+    Loss(end, end.loss);
+    end.device->SetAttribute("ReceiveErrorModel", PointerValue(end.errors));
+    end.stack = TenonHelper().Install(end.device->GetNode());
+    return begin(&side->nodes[0], end);
+}
+
+void side_close(struct side *side)
+{
+    End &end = ends[side->number];
+
+    if (end.device == nullptr)
+        return;
+    gone.push_back(end.device->GetNode());
+    if (const auto csma = DynamicCast<CsmaNetDevice>(end.device))
+        channel->Detach(csma);
+    end = End();
+}
+
+void node_netif_conf(const struct node *node, struct tenon_netif_conf *conf)
+{
+    const End &end = ends[node->side->number];
+
+    std::memset(conf, 0, sizeof *conf);
+    conf->mtu = end.device->GetMtu();
+    if (end.device->NeedsArp())
+        Mac48Address::ConvertFrom(end.device->GetAddress()).CopyTo(conf->mac);
+    else
+        conf->caps = TENON_CAP_NO_LINK;
+}
+
+/* As an Ethernet frame, whatever the device makes of it. A point-to-point device ends the program when it is given
+ * what it has no number for. */
+unsigned node_transmit(const struct node *node, const struct tenon_frame *frame)
+{
+    const End &end = ends[node->side->number];
+    const tenon_span &span = frame->spans[0];
+    const uint8_t *bytes = tenon_span_data(&span);
+    const auto protocol = static_cast<uint16_t>(bytes[12] << 8 | bytes[13]);
+    Mac48Address to, from;
+
+    if (!end.device->NeedsArp() && protocol != 0x0800 && protocol != 0x86DD)
+        return 1;
+    to.CopyFrom(bytes);
+    from.CopyFrom(bytes + 6);
+    const auto packet = Create<Packet>(bytes + 14, span.len - 14);
+    return end.device->NeedsArp() ? end.device->SendFrom(packet, from, to, protocol)
+                                  : end.device->Send(packet, end.device->GetBroadcast(), protocol);
+}
+
+struct tenon *node_enter(const struct node *node)
+{
+    return ends[node->side->number].stack->Instance();
+}
+
+void node_wake(const struct node *node)
+{
+    ends[node->side->number].stack->Wake();
+}
+
+void node_poll(const struct node *node)
+{
+    node_wake(node);
+    Run(TURN_US);
+    (void)node_enter(node);
+}
+
+/* Who is deaf hears all the same: there is no node that nobody serves. */
+void check_turn(struct check *)
+{
+    Run(TURN_US);
+}
+
+/* All frames are lost for a while, of both directions. */
+int check_flap(struct check *, const char *)
+{
+    for (const End &end : ends)
+        Loss(end, 1);
+    Simulator::Schedule(MilliSeconds(FLAP_MS), FlapEnd);
+    Run(2 * FLAP_MS * 1000);
+    return 0;
+}
