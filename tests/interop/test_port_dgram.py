@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Two programs and nothing between them but datagrams: files over Unix sockets and UDP, without any privilege, and
-what is left of the sockets afterwards."""
+what is left of the sockets afterwards. And machines that QEMU simulates."""
 import os
 import shutil
 import signal
@@ -95,3 +95,66 @@ def test_the_server_comes_last_and_again(net, tmp_path, cable):
         net.stop(server, signal.SIGINT)
         assert not (tmp_path / "a.sock").exists()
     net.stop(asking, signal.SIGINT)
+
+
+# ---- a machine that QEMU simulates, with the firmware iPXE and its own TCP: Debian's qemu-system-x86 and ipxe -------
+
+IPXE = "/usr/lib/ipxe/ipxe.lkrn"
+GUEST = "10.9.0.5"
+LARGE = 3_000_001
+NETDEVS = {    # how QEMU is told of the same cable
+    "inet": ("udp", "dgram,local.type=inet,local.host=127.0.0.1,local.port=5002,"
+                    "remote.type=inet,remote.host=127.0.0.1,remote.port=5001"),
+    "unix": ("unix", "dgram,local.type=unix,local.path=./b.sock,remote.type=unix,remote.path=./a.sock"),
+    "socket": ("udp", "socket,udp=127.0.0.1:5001,localaddr=127.0.0.1:5002"),
+}
+
+
+@pytest.fixture
+def qemu():
+    if shutil.which("qemu-system-x86_64") is None or not os.path.exists(IPXE):
+        pytest.skip(f"there is no qemu-system-x86_64, or no {IPXE} (Debian: qemu-system-x86, ipxe)")
+    return "qemu-system-x86_64"
+
+
+def boot(net, qemu, folder, netdev, card, script):
+    """A machine that does what is written there, and then ends; its screen is its standard output."""
+    (folder / "script").write_text(f"#!ipxe\nifopen net0\nset net0/ip {GUEST}\nset net0/netmask 255.255.255.0\n"
+                                   f"{script}")
+    return net.start(qemu, "-accel", "tcg", "-m", 128, "-nographic", "-no-reboot", "-nodefaults", "-serial", "stdio",
+                     "-kernel", IPXE, "-initrd", "script", "-netdev", f"{netdev},id=n0", "-device",
+                     f"{card},netdev=n0", cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+
+
+@pytest.mark.parametrize("card", ["virtio-net-pci", "e1000"])
+@pytest.mark.parametrize("netdev", list(NETDEVS))
+def test_files_for_a_guest_of_qemu(net, qemu, tmp_path, netdev, card):
+    """What it has fetched first says what it does next, so it has arrived as it is here."""
+    kind, netdev = NETDEVS[netdev]
+    own, peer = CABLES[kind]
+    www = tmp_path / "www"
+    www.mkdir()
+    (www / "large").write_bytes(os.urandom(LARGE))
+    (www / "next").write_text("#!ipxe\nimgfree\nimgfetch http://10.9.0.2/large && imgstat ||\n"
+                              "echo the end\nsleep 1\nreboot\n")
+    server = net.start(*command("serve", own, peer, www), cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    while "Ctrl-C" not in server.stderr.readline():
+        assert server.poll() is None, server.stderr.read()
+    guest = boot(net, qemu, tmp_path, netdev, card, "chain http://10.9.0.2/next ||\nreboot\n")
+    screen = guest.communicate(timeout=60)[0].decode(errors="replace")
+    assert f"large : {LARGE} bytes" in screen and "the end" in screen, screen
+    net.stop(server, signal.SIGINT)
+    assert "2 requests" in server.stderr.read()
+
+
+def test_a_guest_of_qemu_answers(net, qemu, tmp_path):
+    kind, netdev = NETDEVS["unix"]
+    own, peer = CABLES[kind]
+    guest = boot(net, qemu, tmp_path, netdev, "virtio-net-pci", "echo it is up\nsleep 50\nreboot\n")
+    screen = b""
+    while b"it is up" not in screen:
+        screen += guest.stdout.read1()
+        assert guest.poll() is None, screen
+    done = net.run(*command("ping", own, peer, "-c", 20, "-i", 0.05, "-W", 5, GUEST), cwd=tmp_path)
+    assert " 20 received" in done.stdout
+    net.stop(guest, signal.SIGKILL)
