@@ -150,6 +150,8 @@ BAD = [
     ("symbol", {"src/tcp/a.c": function("int tenon_a(void);\nint tenon_a(void)\n{\n    static int x;\n"
                                         "    return x++;\n}\n")}, "has variables"),
     ("example", {"examples/echo.c": function("/* */\n" * 100)}, "are promised"),
+    ("port", {"ports/tap/tap.c": function("int x;\n" * 300), "ports/tap/more.c": function("int x; /* */\n" * 250)},
+     "are promised"),
     ("link", {"docs/a.md": "[gone](gone.md)\n"}, "gone.md does not exist"),
 ]
 
@@ -192,6 +194,8 @@ GOOD_NESTED = """static int f(int x)
 }
 """
 GOOD = [
+    ("port", {"ports/tap/tap.c": function("int x;\n/* said */\n\n" * 490), "ports/tap/tap.h": function("int x;\n" * 90),
+              "ports/tap/test/a.c": function("int x;\n" * 90)}),
     ("length", {"src/tcp/a.c": function(body(66))}),
     ("length", {"src/tcp/a.c": function(body(70)), "tools/tidy.ratchet": "src/tcp/a.c f 74\n"}),
     ("nesting", {"src/tcp/a.c": function(GOOD_NESTED)}),
