@@ -274,12 +274,10 @@ TENON_INLINE int gro_csum_good(const struct tenon *stack, const struct gro_head 
                                const struct tenon_span *payload)
 {
     const tenon_u32 len = head->headers + seg->payload - head->l4;
-    const tenon_u32 sum = head->l4_sum + gro_sum_own(seg->bytes + head->l4) + len;
-    struct tn_csum csum;
+    tenon_u32 sum = head->l4_sum + gro_sum_own(seg->bytes + head->l4) + len;
 
-    tn_csum_init_hook(&csum, stack->conf.checksum);
-    tn_csum_add_spans(&csum, payload, 0, seg->payload);
-    return tn_csum_fold(sum + csum.sum) == 0xFFFFUL;
+    sum += tn_csum_spans(stack->conf.checksum, payload, 0, seg->payload);
+    return tn_csum_fold(sum) == 0xFFFFUL;
 }
 
 /* Append its payload. @return 0: it is too many spans, or more than IP can say in 16 bits */

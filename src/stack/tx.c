@@ -153,9 +153,9 @@ static void tx_csum_begin(const struct tenon *stack, const struct tn_out *out, s
     tn_csum_add(csum, out->hdr->data + out->l4_off, out->off + out->len - out->l4_off);
 }
 
-static void tx_csum_end(struct tenon *stack, const struct tn_out *out, const struct tn_csum *csum)
+static void tx_csum_end(struct tenon *stack, const struct tn_out *out, tenon_u32 folded)
 {
-    tenon_u16 sum = (tenon_u16)(~csum->sum & 0xFFFFUL);
+    tenon_u16 sum = (tenon_u16)(~folded & 0xFFFFUL);
 
     if (sum == 0 && out->proto == TN_PROTO_UDP)
         sum = 0xFFFF;    /* RFC 768: zero would mean that there is none */
@@ -234,12 +234,12 @@ static int tx_packet(struct tenon *stack, const struct tn_netif *netif, struct t
         if (sums && out->payload > 0)
             tn_csum_add_spans(&csum, out->spans, 0, out->payload);
         if (sums)
-            tx_csum_end(stack, out, &csum);
+            tx_csum_end(stack, out, csum.sum);
         return tx_enqueue(stack, out);
     }
     error = tx_linearise(stack, out, copies, (unsigned)tn_min(limit - 1, TX_SPANS_MAX), sums ? &csum : NULL);
     if (error == TENON_OK && sums)
-        tx_csum_end(stack, out, &csum);
+        tx_csum_end(stack, out, csum.sum);
     if (error == TENON_OK)
         error = tx_enqueue(stack, out);
     else
@@ -314,9 +314,9 @@ static void tx_cut_begin(struct tx_cut *cut, struct tn_out *out)
 }
 
 /* Of a TCP header: the words that differ between the pieces, sequence number and flags. */
-TENON_INLINE tenon_u16 tx_cut_own(const tenon_u8 *l4)
+TENON_INLINE tenon_u32 tx_cut_own(const tenon_u8 *l4)
 {
-    return tn_csum_join(tn_csum_join(get16be(l4 + 4), get16be(l4 + 6)), get16be(l4 + 12));
+    return (tenon_u32)get16be(l4 + 4) + get16be(l4 + 6) + get16be(l4 + 12);
 }
 
 /* The pattern for pieces of this length. */
@@ -342,7 +342,7 @@ static void tx_cut_length(struct tx_cut *cut, tenon_u32 bytes)
         return;
     cut->l4_sum = tn_csum_sum(l4, out->l4_bytes);
     if (cut->is_tcp)
-        cut->l4_sum = tn_csum_join(cut->l4_sum, 0xFFFFUL ^ tx_cut_own(l4));
+        cut->l4_sum = tn_csum_join(cut->l4_sum, 0xFFFFUL ^ tn_csum_fold(tx_cut_own(l4)));
 }
 
 /* What differs in every piece's header. */
@@ -460,14 +460,11 @@ static void tx_cut_checksum(struct tenon *stack, const struct tx_cut *cut, const
                             tenon_u32 bytes)
 {
     const struct tn_out *out = cut->out;
-    struct tn_csum csum;
+    tenon_u32 sum = cut->l4_sum + tn_csum_spans(stack->conf.checksum, spans, 0, bytes);
 
-    tn_csum_init_hook(&csum, stack->conf.checksum);
-    csum.sum = cut->l4_sum;
     if (cut->is_tcp)
-        csum.sum = tn_csum_join(csum.sum, tx_cut_own(out->hdr->data + out->l4_off));
-    tn_csum_add_spans(&csum, spans, 0, bytes);
-    tx_csum_end(stack, out, &csum);
+        sum += tx_cut_own(out->hdr->data + out->l4_off);
+    tx_csum_end(stack, out, tn_csum_fold(sum));
 }
 
 static int tx_cut_piece(struct tenon *stack, const struct tn_netif *netif, struct tx_cut *cut, tenon_u32 bytes)

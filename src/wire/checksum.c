@@ -172,21 +172,23 @@ TENON_INTERNAL tenon_u16 tn_csum_copy(tenon_u8 *to, const tenon_u8 *from, size_t
     return tn_csum_join(csum_finish(sum), tn_csum_sum(from, n));
 }
 
-/* One piece, copied if there is where to. */
-static tenon_u32 csum_piece(const struct tn_csum *csum, tenon_u8 *to, const tenon_u8 *bytes, size_t n)
+TENON_INLINE tenon_u32 csum_piece(tn_csum_hook *hook, const tenon_u8 *bytes, size_t n)
 {
-    if (csum->hook == NULL || n < CSUM_HOOK_BYTES_MIN)
-        return to == NULL ? tn_csum_sum(bytes, n) : tn_csum_copy(to, bytes, n);
-    if (to != NULL)
-        memcpy(to, bytes, n);
-    return csum->hook(bytes, n);
+    return hook == NULL || n < CSUM_HOOK_BYTES_MIN ? tn_csum_sum(bytes, n) : hook(bytes, n);
+}
+
+/* The same, copied. */
+static tenon_u32 csum_copy_piece(tn_csum_hook *hook, tenon_u8 *to, const tenon_u8 *bytes, size_t n)
+{
+    if (hook == NULL || n < CSUM_HOOK_BYTES_MIN)
+        return tn_csum_copy(to, bytes, n);
+    memcpy(to, bytes, n);
+    return hook(bytes, n);
 }
 
 /* A piece that starts at an odd byte has its bytes in the other halves of the words: RFC 1071 2 (B). */
-static void csum_add(struct tn_csum *csum, tenon_u8 *to, const tenon_u8 *bytes, size_t n)
+TENON_INLINE void csum_join_piece(struct tn_csum *csum, tenon_u32 sum, size_t n)
 {
-    tenon_u32 sum = csum_piece(csum, to, bytes, n);
-
     if (csum->odd)
         sum = csum_turn(sum);
     csum->sum = tn_csum_join(csum->sum, sum);
@@ -195,7 +197,7 @@ static void csum_add(struct tn_csum *csum, tenon_u8 *to, const tenon_u8 *bytes, 
 
 TENON_INTERNAL void tn_csum_add(struct tn_csum *csum, const tenon_u8 *bytes, size_t n)
 {
-    csum_add(csum, NULL, bytes, n);
+    csum_join_piece(csum, csum_piece(csum->hook, bytes, n), n);
 }
 
 TENON_INTERNAL void tn_csum_copy_spans(struct tn_csum *csum, tenon_u8 *to, const struct tenon_span *spans,
@@ -209,9 +211,12 @@ TENON_INTERNAL void tn_csum_copy_spans(struct tn_csum *csum, tenon_u8 *to, const
             continue;
         }
         piece = spans->len - off < len ? spans->len - off : len;
-        csum_add(csum, to, tenon_span_data(spans) + off, piece);
-        if (to != NULL)
+        if (to == NULL) {
+            tn_csum_add(csum, tenon_span_data(spans) + off, piece);
+        } else {
+            csum_join_piece(csum, csum_copy_piece(csum->hook, to, tenon_span_data(spans) + off, piece), piece);
             to += piece;
+        }
         len -= piece;
         off = 0;
     }
@@ -221,6 +226,17 @@ TENON_INTERNAL void tn_csum_add_spans(struct tn_csum *csum, const struct tenon_s
                                       tenon_u32 len)
 {
     tn_csum_copy_spans(csum, NULL, spans, off, len);
+}
+
+TENON_INTERNAL tenon_u32 tn_csum_spans(tn_csum_hook *hook, const struct tenon_span *spans, tenon_u32 off, tenon_u32 len)
+{
+    struct tn_csum csum;
+
+    if (TENON_LIKELY(off <= spans->len && len <= spans->len - off))    /* no more than a call */
+        return csum_piece(hook, tenon_span_data(spans) + off, len);
+    tn_csum_init_hook(&csum, hook);
+    tn_csum_add_spans(&csum, spans, off, len);
+    return csum.sum;
 }
 
 /* IPv4 addresses count as their 32 bits, IPv6 ones as their 128: nothing else differs, since the upper bytes

@@ -163,6 +163,7 @@ UNIT_TEST(add_spans_any_part)
             tn_csum_init(&csum);
             tn_csum_add_spans(&csum, spans, off, len);
             CHECK_EQ_U(csum.sum, plain_sum(joined + off, len));
+            CHECK_EQ_U(tn_csum_spans(NULL, spans, off, len), csum.sum);
         }
     }
 }
@@ -236,6 +237,8 @@ UNIT_TEST(hook_sums_what_is_long)
     tn_csum_add_spans(&csum, spans, 1, total - 2);
     CHECK_EQ_U(csum.sum, plain_sum(joined + 1, total - 2));
     CHECK_EQ_U(hook_calls, 6);
+    CHECK_EQ_U(tn_csum_spans(hook_sum, spans, 1, total - 2), plain_sum(joined + 1, total - 2));
+    CHECK_EQ_U(hook_calls, 9);
 }
 
 UNIT_TEST(pseudo_header_both_versions)
