@@ -10,6 +10,7 @@
 
 #include "cores.h"
 #include "pcap/pcap.h"
+#include "ports/common/hostsum.h"
 #include "ports/common/port.h"
 #include "snapshot.h"
 #include "text.h"
@@ -276,6 +277,7 @@ static int open_stack(struct app *app)
     if (memory.buf_bytes > 0) /* it does not grow: what waits for something lost must leave room for that */
         conf.tcp_ooo_total_max = (tenon_u32)(memory.buf_bytes / 2 < 64 << 20 ? memory.buf_bytes / 2 : 64 << 20);
     conf.tcp_cc = app->options->cc;
+    conf.checksum = hostsum_best();
     conf.neighbour_queue_max = APP_NEIGHBOUR_QUEUE;
     if (app->trace != NULL || app->pcap != NULL)
         conf.trace = host_trace;

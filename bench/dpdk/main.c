@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "bench/speed/wire.h"
+#include "ports/common/hostsum.h"
 #include "ports/dpdk/dpdk.h"
 
 enum { ROUNDS = 9, SEGMENT_MS = 60, ECHO = 7, SINK = 9, CONNS_MAX = 64, WINDOW = 1 << 20, PIECE = 65536 };
@@ -205,6 +206,7 @@ static void side_open(struct side *side, struct world *world, unsigned number, c
     side->pool.buf_bytes = 2048;
     tenon_conf_default(&conf);
     conf.tcp_snd_buf = WINDOW;
+    conf.checksum = hostsum_best();
     if (written != NULL) {
         host = side->port = open_port(written);
         port_netif_conf(side->port, &netif);

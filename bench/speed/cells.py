@@ -109,6 +109,8 @@ def bulk():
     for csum in (1, 0):
         yield Cell("Bulk, MTU 1500, without pacing", f"16 KB, checksums {'by the port' if csum else 'in software'}",
                    "bulk", {"message": 16384, "pacing": 0, **({} if csum else {"csum": 0})}, unit="Gbit/s", only=(OWN,))
+    yield Cell("Bulk, MTU 1500, checksums by portable C", "16 KB", "bulk", {"message": 16384, "csum": 0, "own_sum": 1},
+               unit="Gbit/s", only=(OWN, "floor"))
     table = "Bulk, segments of 64 KB"
     for size, text in ((16384, "16 KB"), (65536, "64 KB"), (1048576, "1 MB")):
         yield Cell(table, text, "bulk", {"message": size, "tso": 1, "lro": 1}, unit="Gbit/s", quick=size == 65536)

@@ -6,6 +6,8 @@
 #include "harness.h"
 #include "wire.h"
 
+#include "ports/common/hostsum.h"
+
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +21,8 @@ enum {
     HEAD_MAX = ETH + IP4 + TCP + TS,
     DATA_AT = 80,
     KEPT = 4096,
-    BY_REFERENCE = 512
+    BY_REFERENCE = 512,
+    BY_HOSTSUM = 64                        /* what is shorter is not worth a call */
 };
 enum { FIN = 1, SYN = 2, PSH = 8, ACK = 16, PORT = 7, FIRST_PORT = 10000, PORTS = 50000, BUCKETS_MIN = 64 };
 
@@ -52,6 +55,7 @@ static struct floor_world {
     struct half client, server;
     struct speed_wire wires[2];
     struct tenon_buf data;
+    hostsum_function *hostsum;             /* or NULL */
     struct flow *flows;
     uint32_t now, mask, shift, head_bytes, mss, data_bytes;
     unsigned next_port;
@@ -106,22 +110,36 @@ static inline uint64_t sum_run(const uint8_t *p, size_t words)
     return (uint64_t)low + high;
 }
 
+/* What is short, such as headers. */
+static inline uint64_t sum_short(const uint8_t *p, size_t n)
+{
+    uint64_t sum = 0;
+    uint32_t word;
+
+    for (; n >= 4; n -= 4, p += 4) {
+        memcpy(&word, p, 4);
+        sum += word;
+    }
+    if (n > 0) {
+        word = 0;
+        memcpy(&word, p, n);
+        sum += word;
+    }
+    return sum;
+}
+
 /* Sum of the 16-bit words of the machine's byte order (RFC 1071 2 (B)); an odd byte is the first of a word. */
 static uint64_t sum_words(const uint8_t *p, size_t n)
 {
     uint64_t sum = 0;
-    uint32_t word = 0;
 
+    if (n < BY_HOSTSUM)
+        return sum_short(p, n);
+    if (f.hostsum != NULL)
+        return htobe16(f.hostsum(p, n));
     for (; n >= 4 * SUM_WORDS; n -= 4 * SUM_WORDS, p += 4 * SUM_WORDS)
         sum += sum_run(p, SUM_WORDS);
-    sum += sum_run(p, n / 4);
-    p += n / 4 * 4;
-    n %= 4;
-    if (n > 0) {
-        memcpy(&word, p, n);
-        sum += (word & 0xFFFF) + (word >> 16);
-    }
-    return sum;
+    return sum + sum_run(p, n / 4) + sum_short(p + n / 4 * 4, n % 4);
 }
 
 static uint16_t fold(uint64_t sum)
@@ -143,7 +161,7 @@ static uint16_t packet_sum(const struct speed_packet *packet, uint32_t bytes)
     uint64_t sum = (uint64_t)htobe16((uint16_t)length) + htobe16(ip[9]);
     unsigned i;
 
-    sum += sum_words(ip + 12, 8) + sum_words(ip + IP4, l4);
+    sum += sum_words(ip + 12, 8 + l4);    /* the addresses stand right before the transport header */
     for (i = 1; i < packet->frame.nspans; i++)    /* all but the last have an even length */
         sum += sum_words(tenon_span_data(&packet->spans[i]), packet->spans[i].len);
     return fold(sum);
@@ -608,6 +626,7 @@ static const char *floor_open(const struct speed_conf *conf, struct speed_count 
     if ((conf->tso && !conf->lro) || conf->tx_csum != conf->rx_csum || conf->batch > SPEED_BATCH_MAX)
         return "the floor knows only ports that are alike";
     f.udp = conf->app == SPEED_UDP_PING || conf->app == SPEED_UDP_BULK;
+    f.hostsum = conf->own_sum ? NULL : hostsum_best();
     f.head_bytes = (uint32_t)(f.udp ? ETH + IP4 + UDP : ETH + IP4 + TCP + (conf->timestamps ? TS : 0));
     f.mss = (conf->tso ? 65535 : conf->mtu) + ETH - f.head_bytes;
     if (conf->app != SPEED_BULK && conf->message > f.mss)

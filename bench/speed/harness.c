@@ -248,7 +248,8 @@ static const char *settings_read(struct speed_run *run, int n, char *const *word
         { "mtu", &conf->mtu }, { "window", &conf->window }, { "batch", &conf->batch }, { "tx_csum", &conf->tx_csum },
         { "rx_csum", &conf->rx_csum }, { "csum", &csum }, { "tso", &conf->tso }, { "lro", &conf->lro },
         { "copy", &conf->copy }, { "write", &conf->write }, { "timestamps", &conf->timestamps },
-        { "pacing", &conf->pacing }, { "small", &conf->small }, { "data", &conf->data }, { "segments", &run->segments },
+        { "pacing", &conf->pacing }, { "small", &conf->small }, { "data", &conf->data },
+        { "own_sum", &conf->own_sum }, { "segments", &run->segments },
         { "segment_ms", &run->segment_ms }, { "turns", &run->turns }, { "load", &run->loads },
         { "rate", &run->rate }, { "cores", &run->cores },
     };

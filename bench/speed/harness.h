@@ -36,6 +36,7 @@ struct speed_conf {
     unsigned pacing;
     unsigned data;            /* bulk: bytes of the memory that is sent from, over and over */
     unsigned small;           /* Tenon: up to so many bytes are copied instead of referred to; 0: its default */
+    unsigned own_sum;         /* Tenon, the floor: 1: checksums by portable C; 0: by hostsum_best() */
 };
 
 /* What has been done since open(). */

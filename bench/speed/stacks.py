@@ -30,9 +30,10 @@ def tenon(folder, name="speed", flags=(), assert_level=1):
     """Tenon, as one translation unit, and the floor: the program with both."""
     out = folder / name
     own = sources(*WORKLOADS, "wire.c", "tenon.c", "floor.c", "main.c")
+    own.append(ROOT / "ports" / "common" / "hostsum.c")
     if not programs.newer(out, *own, *HERE.glob("*.h"), *core_sources(), HERE / "stacks.py"):
         programs.run(programs.compiler(), *(flags or FLAGS), "-DTENON_UNITY=1", f"-DTENON_ASSERT_LEVEL={assert_level}",
-                     "-I", ROOT / "include", "-I", ROOT / "src", *own, ROOT / "src" / "tenon_all.c",
+                     "-I", ROOT, "-I", ROOT / "include", "-I", ROOT / "src", *own, ROOT / "src" / "tenon_all.c",
                      ROOT / "src" / "base" / "panic.c", "-o", out)
     return out
 

@@ -5,6 +5,8 @@
 #include "harness.h"
 #include "wire.h"
 
+#include "ports/common/hostsum.h"
+
 #include <tenon/tenon.h>
 
 #include <stdlib.h>
@@ -490,6 +492,7 @@ static int side_open(struct side *side, unsigned number, struct speed_wire *in, 
     conf.udp_sockets_max = w.conf.connections + 10;
     conf.tx_gather_max = SPEED_SPANS;
     conf.tcp_copy_max = (tenon_u16)w.conf.small;
+    conf.checksum = w.conf.own_sum ? NULL : hostsum_best();
     if (w.conf.app == SPEED_BULK && w.conf.window)
         conf.tcp_snd_buf = w.conf.window;
     side->mem = malloc(tenon_mem_size(&conf));

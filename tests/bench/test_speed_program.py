@@ -17,6 +17,7 @@ CASES = [
     "bulk message=5000 connections=8", "bulk message=65536 data=4194304", "connect connections=32",
     "connect connections=3 csum=0", "bulk message=3000 write=1", "bulk message=65536 tso=1 lro=1 copy=1",
     "udp-ping connections=32 csum=0", "udp-bulk connections=3 message=1400", "cores cores=2 connections=8",
+    "bulk message=16384 csum=0 own_sum=1",
 ]
 TENON_ONLY = ["bulk message=65536 tso=1", "bulk message=65536 tso=1 rx_csum=0", "bulk message=1000 tx_csum=0",
               "idle connections=2000"]
