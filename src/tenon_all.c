@@ -51,6 +51,7 @@
 #include "ip/ip6_input.c"
 #include "ip/ip_deliver.c"
 #include "ip/ip_output.c"
+#include "ip/ip_usual.c"
 #include "ip/reass.c"
 
 #include "udp/udp.c"

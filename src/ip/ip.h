@@ -39,17 +39,21 @@ struct tn_err {
 
 /* pkt at the IP header. */
 TENON_INTERNAL void tn_ip4_input(struct tenon *stack, struct tn_pkt *pkt);
-/* pkt at the link header, and all of it but where it lies still 0. What is as most packets are goes straight up.
- * conn: from tn_fast_look(), whose it is if its IP header has no options.
- * @return 1: it went; 0: it has to be looked at layer by layer */
-TENON_INTERNAL int tn_ip4_usual(struct tenon *stack, struct tn_pkt *pkt, struct tenon_tcp *conn);
 TENON_INTERNAL void tn_ip6_input(struct tenon *stack, struct tn_pkt *pkt);
+/* pkt at the link header, and all of it but where it lies still 0. What is as most packets are goes straight up.
+ * conn: from tn_fast_look(), whose it is if its IP header has no options, or no extension headers behind it.
+ * @return 1: it went; 0: it has to be looked at layer by layer */
+TENON_INTERNAL int tn_ip_usual(struct tenon *stack, struct tn_pkt *pkt, struct tenon_tcp *conn);
 
 /* Send a transport packet: pseudo-header sum, IP header, fragmentation when it must be and may be, then
  * tn_link_output(). out: src, dst, proto, ttl, tos, df and the transport part filled in; ttl 0: default.
  * With seg_kind the packet may be larger than the path MTU: its pieces are what counts. Takes out->hdr.
  * @return TENON_OK, TENON_EUNREACH, TENON_EMSGSIZE (too large with df), TENON_EAGAIN, TENON_ENOMEM */
 TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struct tn_out *out);
+
+/* The flow label of a packet of ours: constant for a flow (RFC 6437 3). ports: of TCP and UDP, ours first; else 0. */
+TENON_INTERNAL tenon_u32 tn_ip6_flow(const struct tenon *stack, const struct tenon_ip *src, const struct tenon_ip *dst,
+                                     unsigned proto, tenon_u32 ports);
 
 /* Send an ICMP error about a received packet, if the rules and the rate allow (RFC 1122 3.2.2, RFC 4443
  * 2.4). kind: TN_ERR_PORT, TN_ERR_PROTOCOL (v6: param code 1, at pkt->l3 + where), TN_ERR_TIME

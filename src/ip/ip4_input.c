@@ -158,69 +158,15 @@ TENON_INTERNAL void tn_ip4_input(struct tenon *stack, struct tn_pkt *pkt)
         ip4_header(stack, pkt);
 }
 
-/* ---- the usual packet --------------------------------------------------------------------------- */
-
-/* 20 bytes of header that are in order and say that this is all of the packet. @return its bytes; 0: something else */
-static tenon_u32 ip4_usual_total(const tenon_u8 *p, tenon_u32 bytes)
-{
-    const tenon_u32 total = get16be(p + 2);
-
-    if (p[0] != 0x45 || (get16be(p + 6) & (TN_IP4_MF | IP4_OFFSET)) != 0 || total < TN_IP4_BYTES || total > bytes)
-        return 0;
-    return tn_csum_sum20(p) == 0xFFFF ? total : 0;
-}
+/* ---- for others ------------------------------------------------------------------------------------- */
 
 TENON_INTERNAL int tn_ip4_is_other_host(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *src)
 {
     return !ip4_source_impossible(src->w[3]) && tn_ip_classify(stack, netif, src) == TN_DST_OTHER;
 }
 
-/* From one host to us. */
-static int ip4_usual_ends(struct tenon *stack, const struct tn_pkt *pkt)
+TENON_INTERNAL int tn_ip4_is_for_us(struct tenon *stack, const struct tn_pkt *pkt)
 {
     return pkt->dst.w[3] >> 24 != 127 && tn_ip_classify(stack, pkt->netif, &pkt->dst) == TN_DST_OURS &&
            tn_ip4_is_other_host(stack, pkt->netif, &pkt->src);
-}
-
-TENON_INTERNAL int tn_ip4_usual(struct tenon *stack, struct tn_pkt *pkt, struct tenon_tcp *conn)
-{
-    const struct tn_netif *netif = pkt->netif;
-    const tenon_u32 link = (netif->conf.caps & TENON_CAP_NO_LINK) ? 0 : TN_ETH_BYTES;
-    const tenon_u32 headers = link + TN_IP4_BYTES;
-    tenon_u8 *p = pkt->head;
-    tenon_u32 total;
-
-    if (pkt->head_len <= headers)
-        return 0;
-    if (link != 0 && (get16be(p + 12) != TN_ETHERTYPE_IP4 || memcmp(p, netif->conf.mac, 6) != 0))
-        return 0;
-    p += link;
-    total = ip4_usual_total(p, pkt->len - link - pkt->merged);
-    if (total == 0)
-        return 0;
-    total += pkt->merged;
-    pkt->src = tenon_ip4(get32be(p + 12));
-    pkt->dst = tenon_ip4(get32be(p + 16));
-    if (conn != NULL && p[9] == TN_PROTO_TCP && tn_fast_is_heard(conn, netif))
-        pkt->conn = conn;
-    else if (!TENON_SMALL && p[9] == TN_PROTO_UDP && tn_udp_fast_input(stack, pkt, p, total))
-        return 1;
-    else if (!ip4_usual_ends(stack, pkt))
-        return 0;
-    pkt->proto = p[9];
-    pkt->ttl = p[8];
-    pkt->tos = p[1];
-    pkt->is_v4 = 1;
-    pkt->l3 = p;
-    pkt->l3_len = total;
-    pkt->off = headers;
-    pkt->len = total - TN_IP4_BYTES;
-    pkt->head = p + TN_IP4_BYTES;
-    pkt->head_len = tn_min(pkt->head_len - headers, pkt->len);
-    if (TENON_LIKELY(pkt->proto == TN_PROTO_TCP && pkt->head_len >= TN_TCP_BYTES &&
-                     pkt->head_len >= (tenon_u32)(pkt->head[12] >> 4) * 4))
-        tn_tcp_input(stack, pkt);
-    else
-        tn_ip_deliver(stack, pkt);
-    return 1;
 }

@@ -299,6 +299,15 @@ static void ip6_cut(struct tenon *stack, struct tn_pkt *pkt, tenon_u32 headers)
     tn_pkt_unpull(&scratch);
 }
 
+TENON_INTERNAL int tn_ip6_is_for_us(struct tenon *stack, const struct tn_pkt *pkt)
+{
+    if (tenon_ip_is_any(&pkt->src) || tn_ip_is_multicast(&pkt->src) || ip6_not_for_wire(&pkt->src) ||
+        ip6_not_for_wire(&pkt->dst))
+        return 0;
+    return tn_ip_classify(stack, pkt->netif, &pkt->dst) == TN_DST_OURS &&
+           tn_ip_classify(stack, pkt->netif, &pkt->src) == TN_DST_OTHER;
+}
+
 static int ip6_has_extensions(unsigned next)
 {
     return next != TN_PROTO_TCP && next != TN_PROTO_UDP && next != TN_PROTO_ICMP6;

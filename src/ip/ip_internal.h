@@ -25,6 +25,10 @@ TENON_INTERNAL enum tn_dst tn_ip_classify(struct tenon *stack, const struct tn_n
 /* Whether a packet to one of us may come from this IPv4 address: a host's, and not ours. */
 TENON_INTERNAL int tn_ip4_is_other_host(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *src);
 
+/* From such a host to an address of ours. */
+TENON_INTERNAL int tn_ip4_is_for_us(struct tenon *stack, const struct tn_pkt *pkt);
+TENON_INTERNAL int tn_ip6_is_for_us(struct tenon *stack, const struct tn_pkt *pkt);
+
 TENON_INTERNAL void tn_icmp4_input(struct tenon *stack, struct tn_pkt *pkt);
 TENON_INTERNAL void tn_icmp6_input(struct tenon *stack, struct tn_pkt *pkt);
 

@@ -134,23 +134,30 @@ static void output_ip4(struct tenon *stack, struct tn_path *path, struct tn_out 
     put16be(p + 10, 0xFFFFUL ^ tn_csum_sum(p, header));
 }
 
-/* RFC 6437 3: constant for a flow, and not to be guessed from another one. */
-static tenon_u32 output_flow(const struct tenon *stack, const struct tn_out *out)
+/* Not to be guessed from another one. */
+TENON_INTERNAL tenon_u32 tn_ip6_flow(const struct tenon *stack, const struct tenon_ip *src, const struct tenon_ip *dst,
+                                     unsigned proto, tenon_u32 ports)
 {
     tenon_u32 words[10];
     tenon_u32 label;
     unsigned i;
 
     for (i = 0; i < 4; i++) {
-        words[i] = out->src.w[i];
-        words[4 + i] = out->dst.w[i];
+        words[i] = src->w[i];
+        words[4 + i] = dst->w[i];
     }
-    words[8] = out->proto;
-    words[9] = 0;
-    if (out->proto == TN_PROTO_TCP || out->proto == TN_PROTO_UDP)
-        words[9] = get32be(out->hdr->data + out->l4_off);
+    words[8] = proto;
+    words[9] = ports;
     label = tn_hash_words(&stack->ip.key, words, 10) & 0xFFFFFUL;
     return label != 0 ? label : 1;
+}
+
+static tenon_u32 output_flow(const struct tenon *stack, const struct tn_out *out)
+{
+    const int has_ports = out->proto == TN_PROTO_TCP || out->proto == TN_PROTO_UDP;
+    const tenon_u32 ports = has_ports ? get32be(out->hdr->data + out->l4_off) : 0;
+
+    return tn_ip6_flow(stack, &out->src, &out->dst, out->proto, ports);
 }
 
 static void output_ip6(const struct tenon *stack, const struct tn_netif *netif, struct tn_out *out)

@@ -47,6 +47,11 @@ struct tn_netif {
 };
 
 TENON_INTERNAL struct tn_netif *tn_netif_at(struct tenon *stack, unsigned index);    /* NULL: there is none */
+/* Bytes of the largest packet to this address that it takes. */
+TENON_INLINE tenon_u32 tn_netif_mtu(const struct tn_netif *netif, const struct tenon_ip *dst)
+{
+    return netif->ip6_mtu != 0 && !tenon_ip_is_v4(dst) ? netif->ip6_mtu : netif->conf.mtu;
+}
 
 /* A destination: RFC 4861's destination cache entry, for both IP versions. Shared by all who send there;
  * counted; bounded by paths_max (unused ones are kept for their path MTU and evicted oldest first). */
@@ -68,7 +73,7 @@ struct tn_path {
     tenon_u8 scope;                  /* interface that the caller asked for; part of the key; 0: none */
     tenon_u8 heard_netif;            /* where TCP's general way has heard from there last, ... */
     tenon_u32 heard_gen;             /* ... when, as the number of the routing state, ... */
-    tenon_u32 heard_local;           /* ... and at which address of ours, for IPv4 (tcp_fast.c) */
+    struct tenon_ip heard_local;     /* ... and at which address of ours (tcp_fast.c) */
 
     struct tenon_ip src;             /* source address chosen for it (RFC 6724) */
     struct tenon_ip next_hop;

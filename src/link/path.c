@@ -314,9 +314,7 @@ static tenon_u32 path_link_mtu(struct tenon *stack, const struct tn_path *path)
 
     if (netif == NULL)
         return tenon_ip_is_v4(&path->dst) ? TN_PATH_MTU_MIN4 : TN_PATH_MTU_MIN6;    /* no way there: anything */
-    if (netif->ip6_mtu != 0 && !tenon_ip_is_v4(&path->dst))
-        return netif->ip6_mtu;
-    return netif->conf.mtu;
+    return tn_netif_mtu(netif, &path->dst);
 }
 
 static void path_search(struct tenon *stack, struct tn_path *path, tenon_u32 high)

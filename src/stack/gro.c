@@ -16,7 +16,9 @@
 
 enum { GRO_SLOT_BITS = 4, GRO_SLOTS = 1 << GRO_SLOT_BITS };
 
-enum { GRO_USUAL_BYTES = TN_ETH_BYTES + TN_IP4_BYTES + TN_TCP_BYTES + 12 };    /* with timestamps */
+/* With timestamps. */
+enum { GRO_USUAL4_BYTES = TN_ETH_BYTES + TN_IP4_BYTES + TN_TCP_BYTES + 12,
+       GRO_USUAL6_BYTES = TN_ETH_BYTES + TN_IP6_BYTES + TN_TCP_BYTES + 12 };
 
 /* A run of frames. Where the headers of the first lie, as offsets; those of the others lie there too. */
 struct gro_head {
@@ -27,7 +29,7 @@ struct gro_head {
     tenon_u32 ip_sum;     /* of what differs in IPv4 headers: length, identification, checksum */
     tenon_u32 l4_sum;     /* of the pseudo-header and of what does not differ in TCP headers; if anybody sums */
     tenon_u8 is_v4;
-    tenon_u8 is_usual;    /* gro_same_usual() knows where everything lies */
+    tenon_u8 is_usual;    /* gro_same_usual4(), gro_same_usual6() know where everything lies */
 };
 
 /* One frame. */
@@ -43,20 +45,6 @@ struct gro_seg {
 TENON_INLINE tenon_u32 gro_differ4(const tenon_u8 *a, const tenon_u8 *b)
 {
     return get32raw(a) ^ get32raw(b);
-}
-
-/* 0: eight bytes are the same. In as few steps as the machine's words allow. */
-TENON_INLINE size_t gro_differ8(const tenon_u8 *a, const tenon_u8 *b)
-{
-    enum { WORDS = 8 / sizeof(size_t) };
-    size_t x[WORDS], y[WORDS], bits = 0;
-    unsigned i;
-
-    TENON_COPY(x, a, sizeof(x));
-    TENON_COPY(y, b, sizeof(y));
-    for (i = 0; i < WORDS; i++)
-        bits |= x[i] ^ y[i];
-    return bits;
 }
 
 /* ---- which may belong together ------------------------------------------------------------------------------ */
@@ -160,7 +148,8 @@ static int gro_begin(struct gro_head *head, const struct tenon_frame *frame, con
         return 0;
     tcp = head->bytes + head->l4;
     head->headers = head->l4 + (tenon_u32)(tcp[12] >> 4) * 4;
-    head->is_usual = head->l4 == TN_ETH_BYTES + TN_IP4_BYTES && head->link > 0 && head->headers == GRO_USUAL_BYTES;
+    head->is_usual = !TENON_SMALL && head->link > 0 &&
+                     head->headers == (head->is_v4 ? (tenon_u32)GRO_USUAL4_BYTES : (tenon_u32)GRO_USUAL6_BYTES);
     return tcp[12] >> 4 >= TN_TCP_BYTES / 4 && head->headers <= len && (tcp[13] & ~(unsigned)TN_TCP_PSH) == TN_TCP_ACK;
 }
 
@@ -186,24 +175,42 @@ static int gro_same(const struct gro_head *head, const tenon_u8 *bytes)
     size_t bits = 0;
 
     if (head->link > 0)
-        bits = gro_differ8(a - TN_ETH_BYTES, b - TN_ETH_BYTES) | gro_differ8(a - 8, b - 8);
+        bits = differ8raw(a - TN_ETH_BYTES, b - TN_ETH_BYTES) | differ8raw(a - 8, b - 8);
     if (head->is_v4)
-        bits |= (get16raw(a) ^ get16raw(b)) | gro_differ4(a + 6, b + 6) | gro_differ8(a + 12, b + 12);
+        bits |= (get16raw(a) ^ get16raw(b)) | gro_differ4(a + 6, b + 6) | differ8raw(a + 12, b + 12);
     else
-        bits |= gro_differ4(a, b) | (get16raw(a + 6) ^ get16raw(b + 6)) | gro_differ8(a + 8, b + 8) |
-                gro_differ8(a + 16, b + 16) | gro_differ8(a + 24, b + 24) | gro_differ8(a + 32, b + 32);
+        bits |= gro_differ4(a, b) | (get16raw(a + 6) ^ get16raw(b + 6)) | differ8raw(a + 8, b + 8) |
+                differ8raw(a + 16, b + 16) | differ8raw(a + 24, b + 24) | differ8raw(a + 32, b + 32);
     return bits == 0 && gro_same_tcp(head, head->bytes + head->l4, bytes + head->l4);
 }
 
-/* The same, for headers as nearly everybody sends them: Ethernet, IPv4, TCP with timestamps. */
-TENON_INLINE int gro_same_usual(const tenon_u8 *a, const tenon_u8 *b)
+/* The same, for headers as nearly everybody sends them: Ethernet, IP, TCP with timestamps. */
+TENON_INLINE int gro_same_usual4(const tenon_u8 *a, const tenon_u8 *b)
 {
-    const size_t bits = gro_differ8(a, b) | gro_differ8(a + 8, b + 8) | gro_differ4(a + 20, b + 20) |
-                        gro_differ8(a + 26, b + 26) | gro_differ4(a + 34, b + 34) | gro_differ4(a + 42, b + 42) |
+    const size_t bits = differ8raw(a, b) | differ8raw(a + 8, b + 8) | gro_differ4(a + 20, b + 20) |
+                        differ8raw(a + 26, b + 26) | gro_differ4(a + 34, b + 34) | gro_differ4(a + 42, b + 42) |
                         (gro_differ4(a + 46, b + 46) & get32raw(gro_but_psh)) | (get16raw(a + 52) ^ get16raw(b + 52)) |
-                        gro_differ8(a + 54, b + 54) | gro_differ4(a + 62, b + 62);
+                        differ8raw(a + 54, b + 54) | gro_differ4(a + 62, b + 62);
 
     return bits == 0;
+}
+
+TENON_INLINE int gro_same_usual6(const tenon_u8 *a, const tenon_u8 *b)
+{
+    const size_t bits = differ8raw(a, b) | differ8raw(a + 8, b + 8) | gro_differ4(a + 14, b + 14) |
+                        differ8raw(a + 20, b + 20) | differ8raw(a + 28, b + 28) | differ8raw(a + 36, b + 36) |
+                        differ8raw(a + 44, b + 44) | differ8raw(a + 50, b + 50) | gro_differ4(a + 62, b + 62) |
+                        (gro_differ4(a + 66, b + 66) & get32raw(gro_but_psh)) | (get16raw(a + 72) ^ get16raw(b + 72)) |
+                        differ8raw(a + 74, b + 74) | gro_differ4(a + 82, b + 82);
+
+    return bits == 0;
+}
+
+TENON_INLINE int gro_continues_headers(const struct gro_head *head, const tenon_u8 *bytes)
+{
+    if (!head->is_usual)
+        return gro_same(head, bytes);
+    return head->is_v4 ? gro_same_usual4(head->bytes, bytes) : gro_same_usual6(head->bytes, bytes);
 }
 
 /* Its bytes, and where its payload begins; it has one span at least. */
@@ -244,7 +251,7 @@ TENON_INLINE int gro_continue(const struct gro_head *head, struct gro_seg *seg, 
     seg->bytes = tenon_span_data(frame->spans);
     if (get32be(seg->bytes + head->l4 + 4) != seq)
         return 0;
-    if (!(head->is_usual ? gro_same_usual(head->bytes, seg->bytes) : gro_same(head, seg->bytes)))
+    if (!gro_continues_headers(head, seg->bytes))
         return 0;
     if (head->is_v4 && gro_ip4_sum(seg->bytes + head->link) != head->ip_sum)
         return 0;

@@ -249,7 +249,7 @@ static void stack_input_packet(struct tenon *stack, struct tn_pkt *pkt, const st
     pkt->nspans = frame->nspans;
     pkt->head = tenon_span_data(spans);
     pkt->head_len = spans->len;
-    if (tn_ip4_usual(stack, pkt, conn))
+    if (tn_ip_usual(stack, pkt, conn))
         return;
     if (pkt->netif->conf.caps & TENON_CAP_NO_LINK)
         stack_input_bare(stack, pkt);

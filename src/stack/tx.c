@@ -357,8 +357,8 @@ static void tx_cut_number(struct tx_cut *cut, tenon_u8 *l4)
         put32be(l4 + 4, cut->seq);
 }
 
-/* Ethernet, IPv4 and TCP with timestamps are 66 bytes. */
-enum { TX_HEADER_BYTES = 80 };
+/* Ethernet, IPv6 and TCP with timestamps are 86 bytes. */
+enum { TX_HEADER_BYTES = 88 };
 
 /* The header of a piece; NULL: no buffer. */
 static struct tenon_buf *tx_cut_header(struct tenon *stack, struct tx_cut *cut, int is_last)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The usual case in a straight line: header prediction, after Van Jacobson. A segment that is the next in order, on an
- * established connection of IPv4, from a host that needs nothing repaired, is recognised by a few comparisons and
+ * established connection, from a host that needs nothing repaired, is recognised by a few comparisons and
  * answered without asking every question of SEGMENT ARRIVES; data that is to be sent to such a host gets its headers
  * at once.
  *
@@ -35,13 +35,36 @@ struct fast_seg {
 
 /* ---- whose it is ---------------------------------------------------------------------------------------------- */
 
-/* The addresses and ports in the headers, as those of an IPv4 packet without options. */
-static int fast_is_between(const struct tenon_tcp *conn, const tenon_u8 *ip)
+/* Both versions of IP go the same way: IPv4 without options, IPv6 without extension headers. What looks into
+ * headers is told which by a constant, and compiled once for each where it is to be quick. In both the
+ * addresses stand right before the TCP header, the sender's first. */
+TENON_INLINE tenon_u32 fast_ip_bytes(int is_v4)
 {
-    const tenon_u32 ports = get32be(ip + TN_IP4_BYTES);
+    return is_v4 ? (tenon_u32)TN_IP4_BYTES : (tenon_u32)TN_IP6_BYTES;
+}
 
-    return conn->ends.node.word == (ports << 16 | ports >> 16) && conn->ends.is_v4 &&
-           conn->ends.local.w[3] == get32be(ip + 16) && conn->path->dst.w[3] == get32be(ip + 12);
+/* Both addresses. */
+TENON_INLINE tenon_u32 fast_ends_bytes(int is_v4)
+{
+    return is_v4 ? 8 : 32;
+}
+
+TENON_INLINE int fast_is_ip6(const struct tenon_ip *ip, const tenon_u8 *p)
+{
+    return ((ip->w[0] ^ get32be(p)) | (ip->w[1] ^ get32be(p + 4)) | (ip->w[2] ^ get32be(p + 8)) |
+            (ip->w[3] ^ get32be(p + 12))) == 0;
+}
+
+/* The addresses and ports in the headers. */
+TENON_HOT int fast_is_between(const struct tenon_tcp *conn, const tenon_u8 *ip, int is_v4)
+{
+    const tenon_u32 ports = get32be(ip + fast_ip_bytes(is_v4));
+
+    if (conn->ends.node.word != (ports << 16 | ports >> 16) || conn->ends.is_v4 != is_v4)
+        return 0;
+    if (is_v4)
+        return conn->ends.local.w[3] == get32be(ip + 16) && conn->path->dst.w[3] == get32be(ip + 12);
+    return fast_is_ip6(&conn->ends.local, ip + 24) && fast_is_ip6(&conn->path->dst, ip + 8);
 }
 
 /* A guess, and not keyed: who makes ours miss on purpose gains nothing but the keyed hash. */
@@ -52,16 +75,20 @@ static struct tenon_tcp **fast_slot(const struct tenon *stack, tenon_u32 remote,
     return &stack->tcp.recent[mix >> FAST_RECENT_SHIFT & stack->tcp.recent_mask];
 }
 
-static struct tenon_tcp **fast_slot_of_packet(const struct tenon *stack, const tenon_u8 *ip)
+/* Of an IPv6 address: the host, and the network that it is in. */
+TENON_HOT struct tenon_tcp **fast_slot_of_packet(const struct tenon *stack, const tenon_u8 *ip, int is_v4)
 {
-    return fast_slot(stack, get32be(ip + 12), get32be(ip + TN_IP4_BYTES));
+    const tenon_u32 remote = is_v4 ? get32be(ip + 12) : get32be(ip + 20) ^ get32be(ip + 12);
+
+    return fast_slot(stack, remote, get32be(ip + fast_ip_bytes(is_v4)));
 }
 
 static struct tenon_tcp **fast_slot_of(const struct tenon_tcp *conn)
 {
+    const struct tenon_ip *remote = tn_tcp_remote_ip(conn);
     const tenon_u32 ports = conn->ends.node.word;
 
-    return fast_slot(conn->stack, conn->path->dst.w[3], ports << 16 | ports >> 16);
+    return fast_slot(conn->stack, remote->w[3] ^ remote->w[1], ports << 16 | ports >> 16);
 }
 
 TENON_INTERNAL void tn_fast_forget(struct tenon_tcp *conn)
@@ -74,8 +101,7 @@ TENON_INTERNAL void tn_fast_forget(struct tenon_tcp *conn)
 
 TENON_INTERNAL void tn_fast_remember(struct tenon_tcp *conn)
 {
-    if (conn->ends.is_v4)
-        *fast_slot_of(conn) = conn;
+    *fast_slot_of(conn) = conn;
 }
 
 /* That these ends may talk to each other here was found out layer by layer. */
@@ -84,7 +110,8 @@ TENON_INTERNAL int tn_fast_is_heard(const struct tenon_tcp *conn, const struct t
     const struct tn_path *path = conn->path;
 
     return conn->state != TENON_TCP_CLOSED && path->heard_gen == conn->stack->link.gen &&
-           path->heard_netif == netif->index && path->heard_local == conn->ends.local.w[3];
+           path->heard_netif == netif->index && path->heard_local.w[3] == conn->ends.local.w[3] &&
+           (conn->ends.is_v4 || tenon_ip_equal(&path->heard_local, &conn->ends.local));
 }
 
 static size_t fast_recent_bytes(tenon_u32 mask)
@@ -135,33 +162,37 @@ TENON_INTERNAL void tn_fast_grow(struct tenon *stack)
     tcp->recent_mask = mask;
 }
 
-/* Of an IPv4 packet without options, and of TCP without any flag but ACK and PSH. */
-static struct tenon_tcp *fast_find_keyed(struct tenon *stack, const tenon_u8 *ip)
+/* Of TCP without any flag but ACK and PSH. */
+static struct tenon_tcp *fast_find_keyed(struct tenon *stack, const tenon_u8 *ip, int is_v4)
 {
-    const tenon_u8 *tcp = ip + TN_IP4_BYTES;
+    const tenon_u8 *tcp = ip + fast_ip_bytes(is_v4);
     struct tenon_addr local, remote;
     struct tn_tcp_ends *ends;
 
-    if (ip[0] != 0x45 || ip[9] != TN_PROTO_TCP || (tcp[13] & ~(unsigned)TN_TCP_PSH) != TN_TCP_ACK)
+    if ((is_v4 ? ip[0] != 0x45 || ip[9] != TN_PROTO_TCP : ip[6] != TN_PROTO_TCP) ||
+        (tcp[13] & ~(unsigned)TN_TCP_PSH) != TN_TCP_ACK)
         return NULL;
-    local.ip = tenon_ip4(get32be(ip + 16));
+    local.ip = is_v4 ? tenon_ip4(get32be(ip + 16)) : get_ip6(ip + 24);
     local.port = get16be(tcp + 2);
     local.netif = 0;
-    remote.ip = tenon_ip4(get32be(ip + 12));
+    remote.ip = is_v4 ? tenon_ip4(get32be(ip + 12)) : get_ip6(ip + 8);
     remote.port = get16be(tcp);
     remote.netif = 0;
     ends = tn_tcp_find(stack, &local, &remote);
-    return ends == NULL || ends->is_time_wait ? NULL : (struct tenon_tcp *)(void *)ends;
+    /* An IPv4 address as IPv6 writes it may not be seen on the wire, and finds no connection of IPv4. */
+    if (ends == NULL || ends->is_time_wait || ends->is_v4 != is_v4)
+        return NULL;
+    return (struct tenon_tcp *)(void *)ends;
 }
 
-static struct tenon_tcp *fast_find(struct tenon *stack, const tenon_u8 *ip)
+TENON_HOT struct tenon_tcp *fast_find(struct tenon *stack, const tenon_u8 *ip, int is_v4)
 {
-    struct tenon_tcp **slot = fast_slot_of_packet(stack, ip);
+    struct tenon_tcp **slot = fast_slot_of_packet(stack, ip, is_v4);
     struct tenon_tcp *conn = *slot;
 
-    if (TENON_LIKELY(conn != NULL && fast_is_between(conn, ip)))
+    if (TENON_LIKELY(conn != NULL && fast_is_between(conn, ip, is_v4)))
         return conn;
-    conn = fast_find_keyed(stack, ip);
+    conn = fast_find_keyed(stack, ip, is_v4);
     if (conn != NULL)
         *slot = conn;
     return conn;
@@ -185,23 +216,34 @@ static void fast_fetch_block(const struct tn_flight *flight)
     TENON_PREFETCH(hot + FAST_LINE);
     TENON_PREFETCH(hot + (size_t)2 * FAST_LINE);
     TENON_PREFETCH(hot + (size_t)3 * FAST_LINE);
+    TENON_PREFETCH(hot + (size_t)4 * FAST_LINE);
     TENON_PREFETCH(&flight->few[1]);
     TENON_PREFETCH(&flight->few_pieces[0]);
 }
 
 /* Addresses and ports: segments of one connection often come one after the other. */
-TENON_INLINE int fast_same_ends(const tenon_u8 *ip, const tenon_u8 *before)
+TENON_HOT int fast_same_ends(const tenon_u8 *ip, const tenon_u8 *before, int is_v4)
 {
-    return get32raw(ip + TN_IP4_BYTES) == get32raw(before + TN_IP4_BYTES) &&
-           get32raw(ip + 12) == get32raw(before + 12) && get32raw(ip + 16) == get32raw(before + 16);
+    const tenon_u32 at = fast_ip_bytes(is_v4);
+
+    if (get32raw(ip + at) != get32raw(before + at))
+        return 0;
+    if (is_v4)
+        return get32raw(ip + 12) == get32raw(before + 12) && get32raw(ip + 16) == get32raw(before + 16);
+    return (differ8raw(ip + 8, before + 8) | differ8raw(ip + 16, before + 16) | differ8raw(ip + 24, before + 24) |
+            differ8raw(ip + 32, before + 32)) == 0;
 }
 
 /* The IP header of a frame that is long enough to be one of ours, or NULL. */
 TENON_INLINE const tenon_u8 *fast_ip_of(const struct tenon_frame *frame, tenon_u32 link)
 {
-    if (frame->nspans == 0 || frame->spans->len < link + TN_IP4_BYTES + TN_TCP_BYTES)
+    const struct tenon_span *span = frame->spans;
+    const tenon_u8 *ip;
+
+    if (frame->nspans == 0 || span->len < link + TN_IP4_BYTES + TN_TCP_BYTES)
         return NULL;
-    return tenon_span_data(frame->spans) + link;
+    ip = tenon_span_data(span) + link;
+    return ip[0] >> 4 == 6 && span->len < link + TN_IP6_BYTES + TN_TCP_BYTES ? NULL : ip;
 }
 
 /* Before they are asked for. */
@@ -213,13 +255,24 @@ static void fast_send_for(struct tenon *stack, const struct tenon_frame *frames,
     for (i = 0; i < n; i++) {
         const tenon_u8 *ip = fast_ip_of(&frames[i], link);
 
-        conns[i] = ip != NULL ? *fast_slot_of_packet(stack, ip) : NULL;
+        conns[i] = NULL;
+        if (ip != NULL)
+            conns[i] = ip[0] >> 4 == 6 ? *fast_slot_of_packet(stack, ip, 0) : *fast_slot_of_packet(stack, ip, 1);
         if (conns[i] == NULL)
             continue;
         fast_fetch(conns[i]);
         TENON_PREFETCH(ip - link);
-        TENON_PREFETCH(ip + TN_IP4_BYTES + TN_TCP_BYTES);
+        TENON_PREFETCH(ip + fast_ip_bytes(ip[0] >> 4 != 6) + TN_TCP_BYTES);
     }
+}
+
+/* `before` is the frame before it, of the connection conns[-1]; NULL: of the other version of IP, or nothing. */
+TENON_HOT struct tenon_tcp *fast_look(struct tenon *stack, const tenon_u8 *ip, const tenon_u8 *before,
+                                      struct tenon_tcp *const *conns, int is_v4)
+{
+    if (!TENON_SMALL && before != NULL && fast_same_ends(ip, before, is_v4))
+        return conns[-1];
+    return fast_find(stack, ip, is_v4);
 }
 
 /* With many connections nothing is near: then it is looked up in steps, each of which needs memory that the one before
@@ -229,7 +282,7 @@ TENON_INTERNAL void tn_fast_look(struct tenon *stack, const struct tn_netif *net
 {
     const tenon_u32 link = (netif->conf.caps & TENON_CAP_NO_LINK) ? 0 : TN_ETH_BYTES;
     const int is_far = !TENON_SMALL && n > 1 && stack->tcp.recent_mask >= FAST_NEAR;
-    const tenon_u8 *before = NULL;
+    const tenon_u8 *before4 = NULL, *before6 = NULL;
     unsigned i;
 
     if (is_far)
@@ -237,12 +290,17 @@ TENON_INTERNAL void tn_fast_look(struct tenon *stack, const struct tn_netif *net
     for (i = 0; i < n; i++) {
         const tenon_u8 *ip = fast_ip_of(&frames[i], link);
 
-        if (!TENON_SMALL && ip != NULL && before != NULL && fast_same_ends(ip, before)) {
-            conns[i] = conns[i - 1];
-            continue;
+        conns[i] = NULL;
+        if (ip != NULL && ip[0] >> 4 == 6) {
+            conns[i] = fast_look(stack, ip, before6, &conns[i], 0);
+            before6 = ip;
+            before4 = NULL;
+        } else {
+            if (ip != NULL)
+                conns[i] = fast_look(stack, ip, before4, &conns[i], 1);
+            before4 = ip;
+            before6 = NULL;
         }
-        before = ip;
-        conns[i] = ip != NULL ? fast_find(stack, ip) : NULL;
         if (is_far && conns[i] != NULL && conns[i]->flight != NULL)
             fast_fetch_block(conns[i]->flight);
     }
@@ -250,40 +308,50 @@ TENON_INTERNAL void tn_fast_look(struct tenon *stack, const struct tn_netif *net
 
 /* ---- what has come ------------------------------------------------------------------------------------------ */
 
-/* To our Ethernet address, IPv4 without options, in one piece, carrying TCP; nothing marked by the network; and as long
- * as it says, with `headers` bytes of IP and TCP at hand. */
-static int fast_parse_ip4(const struct tn_netif *netif, const struct tn_fast_rx *rx, tenon_u32 link, tenon_u32 headers)
+/* IPv4 without options, or IPv6 without extension headers: in one piece, carrying TCP, nothing marked by the network.
+ * @return bytes of the packet, as it says; 0: it is something else */
+TENON_INLINE tenon_u32 fast_total4(const tenon_u8 *ip)
 {
-    const struct tenon_span *head = rx->frame->spans;
-    const tenon_u8 *p = tenon_span_data(head), *ip = p + link;
-    const tenon_u32 first = get32be(ip), total = first & 0xFFFFUL;
+    const tenon_u32 first = get32be(ip);
 
-    if (link != 0 && (get16be(p + 12) != TN_ETHERTYPE_IP4 || memcmp(p, netif->conf.mac, 6) != 0))
-        return 0;
     if (first >> 24 != 0x45 || (first & 0x30000UL) == 0x30000UL || (get32be(ip + 6) & 0x3FFF00FFUL) != TN_PROTO_TCP)
         return 0;
-    return total >= headers && total <= rx->bytes - link - rx->merged && head->len >= link + headers &&
-           tn_csum_sum20(ip) == 0xFFFFU;
+    return tn_csum_sum20(ip) == 0xFFFFU ? first & 0xFFFFUL : 0;
 }
 
-/* TCP with no flag but ACK and PSH, and with timestamps alone or no options, as was agreed on. The frame is long enough
- * for both headers without options: tn_fast_look() has seen to that. @return 0: something else */
-static int fast_parse(struct fast_seg *seg, const struct tn_netif *netif, const struct tn_fast_rx *rx)
+TENON_INLINE tenon_u32 fast_total6(const tenon_u8 *ip)
+{
+    const tenon_u32 first = get32be(ip), second = get32be(ip + 4);
+
+    if (first >> 28 != 6 || (first & 0x300000UL) == 0x300000UL || (second >> 8 & 0xFF) != TN_PROTO_TCP)
+        return 0;
+    return TN_IP6_BYTES + (second >> 16);
+}
+
+/* To our Ethernet address, and as long as it says, with all headers at hand; TCP with no flag but ACK and PSH, and with
+ * timestamps alone or no options, as was agreed on. The frame is long enough for both headers without options, of the
+ * connection's version of IP: tn_fast_look() has seen to that. @return 0: something else */
+TENON_HOT int fast_parse(struct fast_seg *seg, const struct tn_netif *netif, const struct tn_fast_rx *rx, int is_v4)
 {
     const tenon_u32 link = (netif->conf.caps & TENON_CAP_NO_LINK) ? 0 : TN_ETH_BYTES;
-    const tenon_u8 *ip = tenon_span_data(rx->frame->spans) + link, *tcp = ip + TN_IP4_BYTES;
+    const tenon_u8 *p = tenon_span_data(rx->frame->spans), *ip = p + link, *tcp = ip + fast_ip_bytes(is_v4);
     const tenon_u32 word = get32be(tcp + 12);    /* data offset, flags, window */
-    const tenon_u32 headers = (word >> 28 << 2) + TN_IP4_BYTES;
+    const tenon_u32 headers = (word >> 28 << 2) + fast_ip_bytes(is_v4), least = fast_ip_bytes(is_v4) + TN_TCP_BYTES;
+    tenon_u32 total;
 
     if ((word & (0x0FFF0000UL & ~((tenon_u32)TN_TCP_PSH << 16))) != (tenon_u32)TN_TCP_ACK << 16)
         return 0;
     if (rx->conn->flags & TN_TCP_F_TIMESTAMPS) {
-        if (headers != TN_IP4_BYTES + TN_TCP_BYTES + TN_TCP_TIMESTAMP_BYTES)
+        if (headers != least + TN_TCP_TIMESTAMP_BYTES)
             return 0;
-    } else if (headers != TN_IP4_BYTES + TN_TCP_BYTES) {
+    } else if (headers != least) {
         return 0;
     }
-    if (!fast_parse_ip4(netif, rx, link, headers))
+    if (link != 0 && (get16be(p + 12) != (is_v4 ? TN_ETHERTYPE_IP4 : TN_ETHERTYPE_IP6) ||
+                      memcmp(p, netif->conf.mac, 6) != 0))
+        return 0;
+    total = is_v4 ? fast_total4(ip) : fast_total6(ip);
+    if (total < headers || total > rx->bytes - link - rx->merged || rx->frame->spans->len < link + headers)
         return 0;
     seg->frame = rx->frame;
     seg->tcp = tcp;
@@ -292,7 +360,7 @@ static int fast_parse(struct fast_seg *seg, const struct tn_netif *netif, const 
     seg->ack = get32be(tcp + 8);
     seg->wnd = word & 0xFFFFUL;
     seg->at = link + headers;
-    seg->len = rx->merged + get16be(ip + 2) - headers;
+    seg->len = rx->merged + total - headers;
     return 1;
 }
 
@@ -382,8 +450,9 @@ static int fast_is_predicted(const struct tn_netif *netif, struct tenon_tcp *con
     return tn_fast_is_heard(conn, netif);
 }
 
-TENON_HOT int fast_csum_good(const struct tenon *stack, const struct fast_seg *seg)
+TENON_HOT int fast_csum_good(const struct tenon_tcp *conn, const struct fast_seg *seg)
 {
+    const tenon_u32 ends = fast_ends_bytes(conn->ends.is_v4);    /* the addresses stand right before the TCP header */
     const struct tenon_frame *frame = seg->frame;
     const tenon_u32 at = (tenon_u32)(seg->tcp - tenon_span_data(frame->spans));
     const tenon_u32 bytes = seg->at + seg->len - at;
@@ -391,9 +460,9 @@ TENON_HOT int fast_csum_good(const struct tenon *stack, const struct fast_seg *s
 
     if (frame->csum != TENON_CSUM_NONE)
         return 1;
-    tn_csum_init_hook(&csum, stack->conf.checksum);
+    tn_csum_init_hook(&csum, conn->stack->conf.checksum);
     csum.sum = tn_csum_join(TN_PROTO_TCP, bytes);
-    tn_csum_add_spans(&csum, frame->spans, at - 8, 8 + bytes);    /* the addresses stand right before the TCP header */
+    tn_csum_add_spans(&csum, frame->spans, at - ends, ends + bytes);
     return csum.sum == 0xFFFFUL;
 }
 
@@ -634,9 +703,11 @@ TENON_INTERNAL int tn_fast_input(struct tenon *stack, const struct tn_netif *net
     struct tenon_tcp *conn = rx->conn;
     struct fast_seg seg;
 
-    if ((rx->frame->nspans > TN_RX_SPANS_MAX && rx->merged == 0) || !fast_parse(&seg, netif, rx))
+    if (rx->frame->nspans > TN_RX_SPANS_MAX && rx->merged == 0)
         return 0;
-    if (!fast_is_predicted(netif, conn, &seg) || !fast_csum_good(stack, &seg))
+    if (!(conn->ends.is_v4 ? fast_parse(&seg, netif, rx, 1) : fast_parse(&seg, netif, rx, 0)))
+        return 0;
+    if (!fast_is_predicted(netif, conn, &seg) || !fast_csum_good(conn, &seg))
         return 0;
     tn_count(stack, TENON_STAT_TCP_RCVD);
     tn_count(stack, TENON_STAT_TCP_PREDICTED);
@@ -656,12 +727,13 @@ TENON_INTERNAL int tn_fast_input(struct tenon *stack, const struct tn_netif *net
 static int fast_find_way(struct tenon *stack, struct tn_tcp_way *way, struct tn_path *path)
 {
     way->path = NULL;
-    if ((path->mtu | path->search) != 0 || !tenon_ip_is_v4(&path->dst))
+    if ((path->mtu | path->search) != 0)
         return 0;
     way->netif = tn_link_ready(stack, path, &way->mac);
     if (way->netif == NULL || way->netif->conf.gather_max == 1)
         return 0;
     way->path = path;
+    way->mtu = (tenon_u16)tn_netif_mtu(way->netif, &path->dst);
     return 1;
 }
 
@@ -673,7 +745,7 @@ static const struct tn_tcp_way *fast_way(const struct tenon_tcp *conn)
 
     if (TENON_UNLIKELY(way->path != conn->path) && !fast_find_way(conn->stack, way, conn->path))
         return NULL;
-    return way->netif->conf.mtu == conn->path_mtu ? way : NULL;
+    return way->mtu == conn->path_mtu ? way : NULL;
 }
 
 /* Whether the window says something of the network still (RFC 5681 4.1); the general path knows what to do if not. */
@@ -714,7 +786,9 @@ static tenon_u32 fast_bytes(const struct tenon_tcp *conn, const struct tn_netif 
 
 /* ---- headers, made once and then filled in --------------------------------------------------------------------- */
 
-enum { FAST_IP_AT = TN_ETH_BYTES, FAST_TCP_AT = TN_ETH_BYTES + TN_IP4_BYTES };
+enum { FAST_IP_AT = TN_ETH_BYTES };
+
+#define FAST_NO_LENGTH 0xFFFFFFFFUL    /* tn_header.len: no segment has so many bytes */
 
 /* What depends on the payload: most segments have as much of it as the one before them. */
 static void fast_set_length(struct tn_header *header, tenon_u32 len)
@@ -724,10 +798,44 @@ static void fast_set_length(struct tn_header *header, tenon_u32 len)
     tenon_u8 *ip = header->bytes + FAST_IP_AT;
 
     header->len = len;
-    ip[1] = (tenon_u8)tos;
-    put16be(ip + 2, TN_IP4_BYTES + l4);
-    put16be(ip + 10, (tenon_u32)0xFFFF ^ tn_csum_fold(header->ip_sum + tos + TN_IP4_BYTES + l4));
-    put16be(ip + TN_IP4_BYTES + 16, tn_csum_fold(header->tcp_sum + (l4 >> 16) + (l4 & 0xFFFF)));
+    if (header->ip_bytes == TN_IP4_BYTES) {
+        ip[1] = (tenon_u8)tos;
+        put16be(ip + 2, TN_IP4_BYTES + l4);
+        put16be(ip + 10, (tenon_u32)0xFFFF ^ tn_csum_fold(header->ip_rest + tos + TN_IP4_BYTES + l4));
+    } else {
+        put32be(ip, header->ip_rest | (tenon_u32)tos << 20);
+        put16be(ip + 4, l4);
+    }
+    put16be(ip + header->ip_bytes + 16, tn_csum_fold(header->tcp_sum + (l4 >> 16) + (l4 & 0xFFFF)));
+}
+
+/* The IP header at p, but for what fast_set_length() knows. */
+static void fast_prepare_ip4(const struct tenon_tcp *conn, struct tn_header *header, tenon_u8 *p)
+{
+    const tenon_u32 ttl_proto = tn_tcp_opt(conn, TENON_TCP_TTL) << 8 | TN_PROTO_TCP;
+    const tenon_u32 local = conn->ends.local.w[3], remote = tn_tcp_remote_ip(conn)->w[3];
+
+    header->ip_bytes = TN_IP4_BYTES;
+    header->tcp_sum = tn_csum_ends4(local, remote) + TN_PROTO_TCP;
+    header->ip_rest = (tenon_u32)0x4500 + TN_IP4_DF + ttl_proto + tn_csum_ends4(local, remote);
+    p[0] = 0x45;
+    put16be(p + 6, TN_IP4_DF);    /* RFC 6864 4.1: no identification */
+    put16be(p + 8, ttl_proto);
+    put32be(p + 12, local);
+    put32be(p + 16, remote);
+}
+
+static void fast_prepare_ip6(const struct tenon_tcp *conn, struct tn_header *header, tenon_u8 *p)
+{
+    const struct tenon_ip *local = &conn->ends.local, *remote = tn_tcp_remote_ip(conn);
+
+    header->ip_bytes = TN_IP6_BYTES;
+    header->tcp_sum = tn_csum_pseudo(local, remote, TN_PROTO_TCP, 0);
+    header->ip_rest = 6UL << 28 | tn_ip6_flow(conn->stack, local, remote, TN_PROTO_TCP, conn->ends.node.word);
+    p[6] = TN_PROTO_TCP;
+    p[7] = (tenon_u8)tn_tcp_opt(conn, TENON_TCP_TTL);
+    put_ip6(p + 8, local);
+    put_ip6(p + 24, remote);
 }
 
 /* Everything that does not change from segment to segment. */
@@ -735,25 +843,21 @@ static void fast_prepare(struct tenon_tcp *conn, const struct tn_tcp_way *way)
 {
     const unsigned ect = (conn->ecn & (TN_ECN_ON | TN_ECN_MUTE)) == TN_ECN_ON ? (unsigned)TN_ECT_0 : 0U;
     const tenon_u32 tos = tn_tcp_opt(conn, TENON_TCP_TOS);
-    const tenon_u32 ttl_proto = tn_tcp_opt(conn, TENON_TCP_TTL) << 8 | TN_PROTO_TCP;
-    const tenon_u32 ends = tn_csum_ends4(conn->ends.local.w[3], conn->path->dst.w[3]);
     struct tn_header *header = &conn->flight->header;
     tenon_u8 *p = header->bytes;
 
     memset(header, 0, sizeof(*header));
     if (way->mac != NULL)
-        (void)tn_eth_build(p, way->mac, way->netif->conf.mac, TN_ETHERTYPE_IP4);
+        (void)tn_eth_build(p, way->mac, way->netif->conf.mac,
+                           conn->ends.is_v4 ? TN_ETHERTYPE_IP4 : TN_ETHERTYPE_IP6);
     p += FAST_IP_AT;
-    p[0] = 0x45;
-    put16be(p + 6, TN_IP4_DF);    /* RFC 6864 4.1: no identification */
-    put16be(p + 8, ttl_proto);
-    put32be(p + 12, conn->ends.local.w[3]);
-    put32be(p + 16, conn->path->dst.w[3]);
+    if (conn->ends.is_v4)
+        fast_prepare_ip4(conn, header, p);
+    else
+        fast_prepare_ip6(conn, header, p);
     header->tos = (tenon_u8)tos;
     header->tos_data = (tenon_u8)(tos | ect);
-    header->ip_sum = (tenon_u32)0x4500 + TN_IP4_DF + ttl_proto + ends;
-    header->tcp_sum = ends + TN_PROTO_TCP;
-    p += TN_IP4_BYTES;
+    p += header->ip_bytes;
     put32be(p, conn->ends.node.word);
     header->tcp_bytes = TN_TCP_BYTES;
     if (conn->flags & TN_TCP_F_TIMESTAMPS) {
@@ -761,24 +865,23 @@ static void fast_prepare(struct tenon_tcp *conn, const struct tn_tcp_way *way)
         put32be(p + TN_TCP_BYTES, TN_TCP_TIMESTAMP_ALONE);
     }
     p[12] = (tenon_u8)(header->tcp_bytes << 2);
-    fast_set_length(header, 0);
+    header->len = FAST_NO_LENGTH;
 }
 
-/* The headers of a segment of `len` bytes, which begin TN_ETH_BYTES before an IP header at p. What they say is
- * looked up first: bytes that are written could be anything, as far as a compiler knows. */
-TENON_HOT void fast_fill(struct tenon_tcp *conn, tenon_u8 *p, tenon_u32 len, unsigned flags)
+/* The headers of a segment of `len` bytes, around where its TCP header begins. What they say is looked up first:
+ * bytes that are written could be anything, as far as a compiler knows. */
+TENON_HOT void fast_fill(struct tenon_tcp *conn, tenon_u8 *tcp, tenon_u32 len, unsigned flags)
 {
     struct tn_header *header = &conn->flight->header;
     const tenon_u32 seq = conn->snd_nxt, ack = conn->rcv_nxt - conn->flight->rcv_held;
     const tenon_u32 window = tn_tcp_window_field(conn, ack);
     const tenon_u32 ts_now = tn_tcp_ts_now(conn), ts_echo = conn->ts_recent;
     const unsigned push = len > 0 && seq + len == conn->snd_end ? (unsigned)TN_TCP_PSH : 0U;
-    tenon_u8 *tcp = p + FAST_TCP_AT;
 
     conn->rcv_acked = ack;
     if (header->len != len)
         fast_set_length(header, len);
-    TENON_COPY(p, header->bytes, sizeof(header->bytes));
+    TENON_COPY(tcp - header->ip_bytes - FAST_IP_AT, header->bytes, sizeof(header->bytes));
     put32be(tcp + 4, seq);
     put32be(tcp + 8, ack);
     tcp[13] = (tenon_u8)(flags | push);
@@ -820,7 +923,7 @@ static int fast_hand_down(struct tenon_tcp *conn, const struct tn_tcp_way *way, 
     out->proto = TN_PROTO_TCP;
     out->netif = way->netif->index;
     if (out->payload > conn->mss) {
-        out->seg_kind = TENON_SEG_TCP4;
+        out->seg_kind = (tenon_u8)(conn->ends.is_v4 ? TENON_SEG_TCP4 : TENON_SEG_TCP6);
         out->seg_bytes = conn->mss;
     }
     return tn_tx(conn->stack, out) == TENON_OK;
@@ -829,14 +932,15 @@ static int fast_hand_down(struct tenon_tcp *conn, const struct tn_tcp_way *way, 
 /* A segment with `len` bytes of payload. @return 0: it has not left */
 static int fast_send_long(struct tenon_tcp *conn, const struct tn_tcp_way *way, tenon_u32 len)
 {
-    const tenon_u32 link = way->mac != NULL ? TN_ETH_BYTES : 0;
+    const struct tn_header *header = &conn->flight->header;
+    const tenon_u32 l4 = (way->mac != NULL ? TN_ETH_BYTES : 0) + (tenon_u32)header->ip_bytes;
     struct tenon_span spans[FAST_SPANS];
     struct tn_out out;
 
     if (tn_out_new(conn->stack, &out) != TENON_OK)
         return 0;
-    out.off = TN_HEADROOM - TN_IP4_BYTES - link;
-    out.len = link + TN_IP4_BYTES + conn->flight->header.tcp_bytes;
+    out.off = TN_HEADROOM - l4;
+    out.len = l4 + header->tcp_bytes;
     out.spans = spans;
     out.payload = len;
     out.nspans = fast_gather(conn, way->netif, spans, len);
@@ -844,7 +948,7 @@ static int fast_send_long(struct tenon_tcp *conn, const struct tn_tcp_way *way, 
         tenon_buf_put(out.hdr);
         return 0;
     }
-    fast_fill(conn, out.hdr->data + TN_HEADROOM - FAST_TCP_AT, len, TN_TCP_ACK);
+    fast_fill(conn, out.hdr->data + TN_HEADROOM, len, TN_TCP_ACK);
     fast_leaves(conn);
     return fast_hand_down(conn, way, &out);
 }
@@ -856,7 +960,7 @@ TENON_HOT int fast_send_short(struct tenon_tcp *conn, const struct tn_tcp_way *w
     const tenon_u32 link = way->mac != NULL ? TN_ETH_BYTES : 0, tcp_bytes = conn->flight->header.tcp_bytes;
     struct tenon_buf *buf = tn_buf_get(conn->stack);
     struct tn_short lay;
-    tenon_u8 *p;
+    tenon_u8 *tcp;
 
     if (buf == NULL)
         return 0;
@@ -864,11 +968,11 @@ TENON_HOT int fast_send_short(struct tenon_tcp *conn, const struct tn_tcp_way *w
         tenon_buf_put(buf);
         return fast_send_long(conn, way, len);
     }
-    p = buf->data + TN_HEADROOM - FAST_TCP_AT;
-    fast_fill(conn, p, len, flags);
-    tn_sendq_copy(conn, p + FAST_TCP_AT + tcp_bytes, conn->snd_nxt, len);
-    lay.off = TN_HEADROOM - TN_IP4_BYTES - link;
-    lay.l4 = link + TN_IP4_BYTES;
+    tcp = buf->data + TN_HEADROOM;
+    fast_fill(conn, tcp, len, flags);
+    tn_sendq_copy(conn, tcp + tcp_bytes, conn->snd_nxt, len);
+    lay.l4 = link + conn->flight->header.ip_bytes;
+    lay.off = TN_HEADROOM - lay.l4;
     lay.headers = lay.l4 + tcp_bytes;
     lay.len = lay.headers + len;
     lay.csum_offset = 16;
@@ -940,7 +1044,7 @@ static int fast_send_new(struct tenon_tcp *conn, const struct tn_tcp_way *way)
 }
 
 /* Who only acknowledges does not need the block in which the headers are; who has it uses them. */
-static int fast_is_prepared(struct tenon_tcp *conn, const struct tn_tcp_way *way)
+TENON_HOT int fast_is_prepared(struct tenon_tcp *conn, const struct tn_tcp_way *way)
 {
     if (conn->flight == NULL && conn->snd_end == conn->snd_nxt)
         return 0;

@@ -93,13 +93,15 @@ struct tn_again {
     struct tn_sent sent;
 };
 
-/* Headers of the link, IPv4 and TCP that are filled in for each segment (tcp_fast.c), and sums of what they hold. */
+/* Headers of the link, IP and TCP that are filled in for each segment (tcp_fast.c), and sums of what they hold. */
 struct tn_header {
-    tenon_u8 bytes[68];          /* 66, and what makes copying them simple */
-    tenon_u32 ip_sum, tcp_sum;
+    tenon_u32 ip_rest;           /* IPv4: the sum without lengths and TOS; IPv6: the first word without traffic class */
+    tenon_u32 tcp_sum;
     tenon_u32 len;               /* payload for which their lengths and sums stand there */
     tenon_u8 tcp_bytes;          /* 0: it has not been made */
+    tenon_u8 ip_bytes;
     tenon_u8 tos, tos_data;      /* without data, and with data */
+    tenon_u8 bytes[88];          /* 86 with IPv6, and what makes copying them simple */
 };
 
 enum { TN_FLIGHT_FEW = 4, TN_AGAIN_MAX = 1024, TN_SENDQ_FEW = 8 };

@@ -425,7 +425,7 @@ static void input_conn(struct tenon *stack, struct tenon_tcp *conn, struct tn_se
 {
     conn->path->heard_gen = stack->link.gen;
     conn->path->heard_netif = seg->pkt->netif->index;
-    conn->path->heard_local = conn->ends.local.w[3];
+    conn->path->heard_local = conn->ends.local;
     if (conn->state == TENON_TCP_SYN_SENT)
         input_syn_sent(conn, seg);
     else

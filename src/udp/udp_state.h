@@ -37,7 +37,7 @@ struct tn_udp_state {
 /* pkt at the UDP header. */
 TENON_INTERNAL void tn_udp_input(struct tenon *stack, struct tn_pkt *pkt);
 /* One that is like the last of its kind: for us alone, whole, `total` bytes of IPv4 without options at ip.
- * pkt: as it is for tn_ip4_usual(). @return 1: it was taken; 0: nothing has happened */
+ * pkt: as it is for tn_ip_usual(). @return 1: it was taken; 0: nothing has happened */
 TENON_INTERNAL int tn_udp_fast_input(struct tenon *stack, const struct tn_pkt *pkt, const tenon_u8 *ip,
                                      tenon_u32 total);
 TENON_INTERNAL void tn_udp_error(struct tenon *stack, const struct tn_err *err);

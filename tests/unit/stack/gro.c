@@ -183,6 +183,14 @@ static const struct row rows[] = {
     { "a fragment", 1, 0, IP, 6, 0x20, 1, 1, 200 },
     { "IP checksum", 1, 0, IP, 10, 1, 0, 1, 200 },
     { "source address", 1, 0, IP, 15, 1, 1, 1, 200 },
+    { "source address, first word", 0, 1, IP, 11, 1, 1, 1, 200 },
+    { "source address, second word", 0, 1, IP, 15, 1, 1, 1, 200 },
+    { "source address, third word", 0, 1, IP, 19, 1, 1, 1, 200 },
+    { "source address, last word", 0, 1, IP, 22, 1, 1, 1, 200 },
+    { "destination, first word", 0, 1, IP, 27, 1, 1, 1, 200 },
+    { "destination, second word", 0, 1, IP, 31, 1, 1, 1, 200 },
+    { "destination, third word", 0, 1, IP, 35, 1, 1, 1, 200 },
+    { "destination, last word", 0, 1, IP, 38, 1, 1, 1, 200 },
     { "source port", 1, 1, TCP, 1, 1, 1, 1, 200 },
     { "sequence number", 1, 1, TCP, 6, 1, 1, 1, 200 },
     { "older acknowledgement", 1, 1, TCP, 8, 0, 1, 1, 400 },
@@ -197,6 +205,7 @@ static const struct row rows[] = {
     { "FIN", 1, 1, TCP, 13, SEG_FIN, 1, 1, 300 },
     { "no ACK", 1, 1, TCP, 13, SEG_ACK, 1, 1, 200 },
     { "timestamp", 1, 1, TCP, 27, 2, 1, 1, 400 },
+    { "timestamp that is echoed", 1, 1, TCP, 31, 2, 1, 1, 400 },
     { "longer header", 1, 1, TCP, 12, 0x90, 1, 1, 200 },
     { "no payload", 1, 0, IP, 3, (20 + 32 + 100) ^ (20 + 32), 1, 1, 200 },
     { "half the payload", 1, 0, IP, 3, (20 + 32 + 100) ^ (20 + 32 + 50), 1, 2, 250 }
@@ -519,7 +528,7 @@ static void summed_by_a_hook(void)
     with.checksum = hook_sum;
     conf = &with;
     for (v6 = 0; v6 < 2; v6++) {
-        const size_t addresses = v6 ? 0 : 8;    /* the short way sums them along with what follows */
+        const size_t addresses = v6 ? 32 : 8;   /* the short way sums them along with what follows */
 
         open_conn(0);
         hook_bytes = 0;
