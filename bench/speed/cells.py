@@ -86,6 +86,9 @@ def pingpong():
     for n in (1, 32, 10000):
         yield Cell(table, f"{connections(n)}, checksums in software", "ping-pong", {"connections": n, "csum": 0},
                    quick=n == 32)
+    for csum in (1, 0):
+        yield Cell(table, f"32 connections, IPv6{'' if csum else ', checksums in software'}", "ping-pong",
+                   {"connections": 32, "ip6": 1, **({} if csum else {"csum": 0})}, only=(OWN,))
     yield Cell(table, "32 connections, without timestamps", "ping-pong", {"connections": 32, "timestamps": 0})
     yield Cell(table, "32 connections, without pacing", "ping-pong", {"connections": 32, "pacing": 0}, only=(OWN,))
     yield Cell(table, "10000 connections, bursts of 1024", "ping-pong", {"connections": 10000, "batch": 1024})
@@ -118,6 +121,9 @@ def bulk():
                    "bulk", {"message": 16384, "pacing": 0, **({} if csum else {"csum": 0})}, unit="Gbit/s", only=(OWN,))
     yield Cell("Bulk, MTU 1500, checksums by portable C", "16 KB", "bulk",
                {"message": 16384, "mtu": 1500, "csum": 0, "own_sum": 1}, unit="Gbit/s", only=(OWN, "floor"))
+    for csum in (1, 0):
+        yield Cell("Bulk, MTU 1500, IPv6", f"16 KB, checksums {'by the port' if csum else 'in software'}", "bulk",
+                   {"message": 16384, "mtu": 1500, "ip6": 1, **({} if csum else {"csum": 0})}, unit="Gbit/s", only=(OWN,))
     table = "Bulk, segments of 64 KB"
     for size, text in ((16384, "16 KB"), (65536, "64 KB"), (1048576, "1 MB")):
         yield Cell(table, text, "bulk", {"message": size, "tso": 1, "lro": 1}, unit="Gbit/s", quick=size == 65536)

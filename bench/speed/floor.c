@@ -623,6 +623,8 @@ static const char *floor_open(const struct speed_conf *conf, struct speed_count 
     f.now = 1000000;
     if (conf->app == SPEED_IDLE || conf->app == SPEED_LOAD)
         return "the floor has no such workload";
+    if (conf->ip6)
+        return "the floor speaks IPv4 only";
     if ((conf->tso && !conf->lro) || conf->tx_csum != conf->rx_csum || conf->batch > SPEED_BATCH_MAX)
         return "the floor knows only ports that are alike";
     f.udp = conf->app == SPEED_UDP_PING || conf->app == SPEED_UDP_BULK;

@@ -251,7 +251,7 @@ static const char *settings_read(struct speed_run *run, int n, char *const *word
         { "pacing", &conf->pacing }, { "small", &conf->small }, { "data", &conf->data },
         { "own_sum", &conf->own_sum }, { "segments", &run->segments },
         { "segment_ms", &run->segment_ms }, { "turns", &run->turns }, { "load", &run->loads },
-        { "rate", &run->rate }, { "cores", &run->cores },
+        { "rate", &run->rate }, { "cores", &run->cores }, { "ip6", &conf->ip6 },
     };
     int i;
 

@@ -37,6 +37,7 @@ struct speed_conf {
     unsigned data;            /* bulk: bytes of the memory that is sent from, over and over */
     unsigned small;           /* Tenon: up to so many bytes are copied instead of referred to; 0: its default */
     unsigned own_sum;         /* Tenon, the floor: 1: checksums by portable C; 0: by hostsum_best() */
+    unsigned ip6;             /* 1: over IPv6 */
 };
 
 /* What has been done since open(). */

@@ -413,10 +413,15 @@ static int listen_at(unsigned port, const struct tenon_tcp_events *events)
     return options(NULL, listener);
 }
 
+static struct tenon_ip ip_of(unsigned side)
+{
+    return w.conf.ip6 ? tenon_ip6(0xFD000000, 0, 0, side) : tenon_ip4_bytes(10, 0, 0, side);
+}
+
 /* Connection i to a port, from a port of its own, so that a million of them find one. */
 static int connect_one(unsigned i, unsigned port, const struct tenon_tcp_events *events, void *app)
 {
-    const struct tenon_addr from = { .ip = tenon_ip4_bytes(10, 0, 0, 1), .port = (tenon_u16)(FIRST_PORT + i % PORTS) };
+    const struct tenon_addr from = { .ip = ip_of(1), .port = (tenon_u16)(FIRST_PORT + i % PORTS) };
     struct tenon_tcp *tcp;
 
     w.to.port = (tenon_u16)(port + i / PORTS);
@@ -474,10 +479,10 @@ static uint32_t buf_bytes(void)
 
 static int side_open(struct side *side, unsigned number, struct speed_wire *in, struct speed_wire *out)
 {
-    const struct tenon_ip ip = tenon_ip4_bytes(10, 0, 0, number), other = tenon_ip4_bytes(10, 0, 0, 3 - number);
+    const struct tenon_ip ip = ip_of(number), other = ip_of(3 - number);
     const tenon_u8 mac[6] = { 2, 0, 0, 0, 0, (tenon_u8)(3 - number) };
     struct tenon_netif_conf netif = { .mac = { 2, 0, 0, 0, 0, (tenon_u8)number }, .mtu = (tenon_u16)w.conf.mtu,
-        .flags = TENON_NETIF_NO_DAD | TENON_NETIF_NO_RA | TENON_NETIF_NO_IP6 };
+        .flags = TENON_NETIF_NO_DAD | TENON_NETIF_NO_RA | (w.conf.ip6 ? 0U : TENON_NETIF_NO_IP6) };
     struct tenon_conf conf;
 
     side->in = in;
@@ -485,7 +490,7 @@ static int side_open(struct side *side, unsigned number, struct speed_wire *in, 
     side->random = number;
     side->cuts = (w.conf.tso && !w.conf.lro) || (w.conf.tx_csum && !w.conf.rx_csum);
     side->pool.buf_bytes = buf_bytes();
-    netif.caps = (w.conf.tx_csum ? TENON_CAP_TX_CSUM : 0U) | (w.conf.tso ? TENON_CAP_TSO4 : 0U);
+    netif.caps = (w.conf.tx_csum ? TENON_CAP_TX_CSUM : 0U) | (w.conf.tso ? TENON_CAP_TSO4 | TENON_CAP_TSO6 : 0U);
     netif.gather_max = w.conf.copy ? 1 : 0;
     tenon_conf_default(&conf);
     conf.tcp_conns_max = w.conf.idle + w.conf.connections + 1000;
@@ -498,7 +503,7 @@ static int side_open(struct side *side, unsigned number, struct speed_wire *in, 
     side->mem = malloc(tenon_mem_size(&conf));
     side->stack = side->mem ? tenon_init(side->mem, &conf, &host_ops, side) : NULL;
     if (!side->stack || tenon_netif_add(side->stack, &netif) != 1
-        || tenon_addr_add(side->stack, 1, &ip, 24) != TENON_OK)
+        || tenon_addr_add(side->stack, 1, &ip, w.conf.ip6 ? 64 : 24) != TENON_OK)
         return -1;
     return tenon_neighbour_set(side->stack, 1, &other, mac) == TENON_OK ? 0 : -1;
 }
@@ -528,7 +533,7 @@ static const char *tenon_open(const struct speed_conf *conf, struct speed_count 
     if (side_open(&w.client, 1, &w.wires[1], &w.wires[0]) != 0
         || side_open(&w.server, 2, &w.wires[0], &w.wires[1]) != 0)
         return "tenon_init() failed";
-    w.to.ip = tenon_ip4_bytes(10, 0, 0, 2);
+    w.to.ip = ip_of(2);
     w.to.port = PORT;
     return conf->app == SPEED_UDP_PING || conf->app == SPEED_UDP_BULK ? open_udp() : open_tcp();
 }

@@ -135,25 +135,29 @@ static uint32_t sum_of(const uint8_t *p, size_t n)
     return fold(sum + (n ? (uint32_t)p[0] << 8 : 0));
 }
 
-enum { ETH = 14, IP4 = 20 };
+enum { ETH = 14, IP4 = 20, IP6 = 40 };
 
-/* The headers of the piece at `off`: IPv4 without options. The payload of this benchmark is all zeros where a
- * receiver sums it, so that the sum of the headers is the sum of it all. */
+/* The headers of the piece at `off`, without options and extension headers. The payload of this benchmark is all zeros
+ * where a receiver sums it, so that the sum of the headers is the sum of it all. */
 static void piece_headers(uint8_t *head, const struct tenon_frame *whole, uint32_t off, uint32_t bytes, int last)
 {
     uint8_t *ip = head + ETH, *tcp = head + whole->csum_start;
     const uint32_t l4 = whole->header_bytes - whole->csum_start;
-    const uint32_t seq = get16(tcp + 4) << 16 | get16(tcp + 6);
+    const uint32_t seq = get16(tcp + 4) << 16 | get16(tcp + 6), ends = whole->csum_start == ETH + IP6 ? 32 : 8;
 
-    put16(ip + 2, IP4 + l4 + bytes);
-    put16(ip + 4, get16(ip + 4) + off / whole->seg_bytes);
-    put16(ip + 10, 0);
-    put16(ip + 10, ~sum_of(ip, IP4) & 0xFFFF);
+    if (whole->csum_start == ETH + IP6) {
+        put16(ip + 4, l4 + bytes);
+    } else {
+        put16(ip + 2, IP4 + l4 + bytes);
+        put16(ip + 4, get16(ip + 4) + off / whole->seg_bytes);
+        put16(ip + 10, 0);
+        put16(ip + 10, ~sum_of(ip, IP4) & 0xFFFF);
+    }
     put32(tcp + 4, seq + off);
     if (!last)
         tcp[13] &= (uint8_t)~9U;    /* FIN and PSH are for the last */
     put16(tcp + 16, 0);
-    put16(tcp + 16, ~fold(sum_of(ip + 12, 8) + 6 + l4 + bytes + sum_of(tcp, l4)) & 0xFFFF);
+    put16(tcp + 16, ~fold(sum_of(tcp - ends, ends) + 6 + l4 + bytes + sum_of(tcp, l4)) & 0xFFFF);
 }
 
 /* Payload [off, off + bytes) of a frame, as spans of the packet. */

@@ -70,6 +70,8 @@ static const char *choose(const struct speed_conf *conf)
 {
     const unsigned mtu = conf->tso && conf->lro ? 65000 : conf->mtu;
 
+    if (conf->ip6)
+        return "lwIP was built for IPv4 only";
     if (conf->connections > 20000 || conf->idle > 20000)
         return "lwIP walks through all connections for each that opens: it would take too long";
     if ((conf->tso || conf->lro) && conf->tso != conf->lro)

@@ -21,7 +21,12 @@ void smoltcp_close(void)
 {
 }
 
-static const struct speed_driver speed_smoltcp = { "smoltcp", smoltcp_open, smoltcp_begin, smoltcp_run,
+static const char *driver_open(const struct speed_conf *conf, struct speed_count *count)
+{
+    return conf->ip6 ? "smoltcp was built for IPv4 only" : smoltcp_open(conf, count);
+}
+
+static const struct speed_driver speed_smoltcp = { "smoltcp", driver_open, smoltcp_begin, smoltcp_run,
     smoltcp_connect, smoltcp_rest, smoltcp_request, smoltcp_close, 0 };
 
 int main(int argc, char **argv)
