@@ -42,8 +42,13 @@ endforeach()
 
 # Its headers use words of GNU C. (The flags of libdpdk.pc are for this target only.)
 if(TARGET tenon_port_dpdk)
-    target_link_libraries(tenon_port_dpdk PRIVATE PkgConfig::LIBDPDK rte_net_ring)
+    target_link_libraries(tenon_port_dpdk PRIVATE PkgConfig::LIBDPDK)
     set_target_properties(tenon_port_dpdk PROPERTIES C_EXTENSIONS ON)
+    # Two joined devices, for its tests and for benchmarks.
+    add_library(tenon_dpdk_cable STATIC ${PROJECT_SOURCE_DIR}/ports/dpdk/cable/cable.c)
+    target_link_libraries(tenon_dpdk_cable PRIVATE tenon_port_dpdk PkgConfig::LIBDPDK rte_net_ring)
+    set_target_properties(tenon_dpdk_cable PROPERTIES C_EXTENSIONS ON)
+    tenon_host_flags(tenon_dpdk_cable)
 endif()
 
 # The table of all kinds that programs can be told of: ports/common/built.h.

@@ -15,6 +15,7 @@
 
 #include "bench/speed/wire.h"
 #include "ports/common/hostsum.h"
+#include "ports/dpdk/cable/cable.h"
 #include "ports/dpdk/dpdk.h"
 
 enum { ROUNDS = 9, SEGMENT_MS = 60, ECHO = 7, SINK = 9, CONNS_MAX = 64, WINDOW = 1 << 20, PIECE = 65536 };
@@ -321,7 +322,7 @@ static void ping_pong(void)
             snprintf(pair[k], sizeof pair[k], "%s.%u", names[k], conns[i]);
             snprintf(first[k], sizeof first[k], "%s.%u", ring[k], conns[i]);
         }
-        if (dpdk_pair(pairs, 1, NULL, error, sizeof error) != 0)
+        if (dpdk_cable(pairs, 1, error, sizeof error) != 0)
             fail(error);
         worlds[0] = world_open("wire", NULL, NULL, conns[i], 0, 64);
         worlds[1] = world_open("net_ring", first[0], first[1], conns[i], 0, 64);

@@ -1,32 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* DPDK port: frames as chains of mbufs, in bursts. What is an mbuf here and a struct tenon_buf there is told in
- * dpdk_memory.c. */
+/* DPDK port: frames as chains of mbufs, in bursts. Mbuf and struct tenon_buf are one object.
+ *
+ *      | struct rte_mbuf | struct dpdk_private | headroom | bytes of a frame ... |
+ *          DPDK's part       tx: for headers, rx: for what has been received
+ *
+ * All references that Tenon counts in a tenon_buf are one reference of the mbuf. DPDK counts atomically, so
+ * that another thread may give back what this one has sent.
+ *
+ * An mbuf describes one piece of bytes only. A header becomes the device's with its mbuf. For all else (payload
+ * that waits for its acknowledgement, what was received and is passed on) another mbuf refers to the bytes. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 
-#include <rte_errno.h>
+#include <rte_epoll.h>
 #include <rte_ip.h>
 
 #include "../pcap/pcap.h"
 #include "dpdk_internal.h"
 
-/* Some drivers give nothing to those who ask for less than BURST_MIN. */
-enum { IP_AT = 14, CSUM_OF_UDP = 6, BURST_MIN = 8 };
-
-static struct dpdk_port *dpdk_of(struct port *port)
-{
-    return TENON_CONTAINER(port, struct dpdk_port, port);
-}
-
-static tenon_u32 frame_bytes(const struct tenon_frame *frame)
-{
-    tenon_u32 bytes = 0;
-
-    for (unsigned i = 0; i < frame->nspans; i++)
-        bytes += frame->spans[i].len;
-    return bytes;
-}
+enum { IP_AT = 14, CSUM_OF_UDP = 6, EVENTS = 4 };
 
 static void capture(struct dpdk_port *port, const struct tenon_frame *frames, unsigned n, int outgoing)
 {
@@ -34,79 +26,227 @@ static void capture(struct dpdk_port *port, const struct tenon_frame *frames, un
         pcap_frame(port->pcap, port->pcap_interface, outgoing, &frames[i], port_wall_ns(), NULL);
 }
 
-/* ---- sending --------------------------------------------------------------------------------------------- */
+/* ---- buffers ------------------------------------------------------------------------------------------------ */
+
+/* Both buffers of an mbuf lie in the cache line behind it. */
+static struct rte_mbuf *mbuf_of(const struct tenon_buf *buf)
+{
+    return (struct rte_mbuf *)((uintptr_t)buf & ~(uintptr_t)(RTE_CACHE_LINE_SIZE - 1)) - 1;
+}
+
+/* Nobody else refers to it, and it describes bytes of its own. Then it may go back to its pool as it is, without a look
+ * at the second half of the mbuf, which costs a cache miss: it has no next one, see take(). */
+static int is_alone(const struct rte_mbuf *mbuf)
+{
+    return rte_mbuf_refcnt_read(mbuf) == 1 && RTE_MBUF_DIRECT(mbuf);
+}
+
+static void buf_release(struct tenon_buf *buf)
+{
+    struct rte_mbuf *mbuf = mbuf_of(buf);
+
+    if (is_alone(mbuf))
+        rte_mbuf_raw_free(mbuf);
+    else
+        rte_pktmbuf_free_seg(mbuf);
+}
+
+/* DPDK has never seen its mbuf since it came from its pool. */
+static void buf_release_fresh(struct tenon_buf *buf)
+{
+    struct dpdk_memory *home = ((struct dpdk_private *)(void *)buf)->home;
+
+    if (home->nready < DPDK_READY)
+        home->ready[home->nready++] = mbuf_of(buf);
+    else
+        rte_mempool_put(home->tx, mbuf_of(buf));
+}
+
+/* The mbuf has become the device's. */
+static void buf_forget(struct tenon_buf *buf)
+{
+    (void)buf;
+}
+
+static int is_ours(const struct tenon_buf *buf)
+{
+    return buf->release == buf_release_fresh || buf->release == buf_release || buf->release == buf_forget;
+}
+
+static int refill(struct dpdk_memory *memory)
+{
+    unsigned n = DPDK_READY / 2;
+
+    while (n > 0 && rte_mempool_get_bulk(memory->tx, memory->ready, n) != 0)
+        n /= 2;
+    memory->nready = n;
+    return n > 0;
+}
 
 static unsigned host_buf_get(void *host, struct tenon_buf **bufs, unsigned n)
 {
-    struct dpdk_port *port = dpdk_of(host);
-    const unsigned got = dpdk_memory_bufs(port->memory, bufs, n);
+    struct dpdk_memory *memory = ((struct dpdk_port *)host)->memory;
+    unsigned got;
 
-    port->stats.buf_failures += got < n;
+    for (got = 0; got < n && (memory->nready > 0 || refill(memory)); got++) {
+        bufs[got] = rte_mbuf_to_priv(memory->ready[--memory->nready]);
+        bufs[got]->refs = 1;
+        bufs[got]->release = buf_release_fresh;
+    }
+    ((struct dpdk_port *)host)->stats.buf_failures += got < n;
     return got;
 }
 
-/* A frame that is being put together. */
-struct chain {
-    struct rte_mbuf *head, *tail;
-    tenon_u32 copied;
-    int tail_is_copy; /* there may be room behind its bytes */
-};
-
-static void chain_add(struct chain *chain, struct rte_mbuf *piece, int is_copy)
+/* What was received. Most of it nobody keeps, and it goes back to one pool at once. */
+static void buf_put_all(struct dpdk_port *port)
 {
-    chain->tail_is_copy = is_copy;
-    if (chain->head == NULL) {
-        chain->head = chain->tail = piece;
-        return;
+    struct rte_mempool *pool = mbuf_of(port->rx_spans[0].buf)->pool;
+    void *free[DPDK_RX_SPANS];
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < port->nspans; i++) {
+        struct tenon_buf *buf = port->rx_spans[i].buf;
+        struct rte_mbuf *mbuf = mbuf_of(buf);
+
+        if (buf->refs == 1 && buf->release == buf_release && mbuf->pool == pool && is_alone(mbuf))
+            free[n++] = mbuf;
+        else
+            tenon_buf_put(buf);
     }
-    chain->head->nb_segs++;
-    chain->head->pkt_len += piece->data_len;
-    chain->tail->next = piece;
-    chain->tail = piece;
+    if (n > 0)
+        rte_mempool_put_bulk(pool, free, n);
+    port->nspans = 0;
 }
 
-/* @return 0; -1: no memory */
+/* One piece of a received frame, with one reference. */
+static struct tenon_buf *received(struct rte_mbuf *mbuf)
+{
+    struct dpdk_private *priv = rte_mbuf_to_priv(mbuf);
+
+    priv->rx = (struct tenon_buf){ mbuf->buf_addr, mbuf->buf_len, 1, buf_release };
+    return &priv->rx;
+}
+
+/* If it is ours, nobody else has it, and the device has not got it either, its mbuf may describe this piece: the
+ * device's from now on. The caller of transmit() gives up its reference, the last one, when that returns.
+ * @return NULL: it is not so */
+static struct rte_mbuf *hand_over(const struct tenon_span *span)
+{
+    struct tenon_buf *buf = span->buf;
+    struct rte_mbuf *mbuf = mbuf_of(buf);
+
+    if (!is_ours(buf) || buf->release == buf_forget || buf->refs != 1 || rte_mbuf_refcnt_read(mbuf) != 1)
+        return NULL;
+    buf->release = buf_forget;
+    mbuf->ol_flags &= RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL;
+    mbuf->data_off = (uint16_t)RTE_PTR_DIFF(tenon_span_data(span), mbuf->buf_addr);
+    mbuf->data_len = (uint16_t)span->len;
+    mbuf->pkt_len = span->len;
+    return mbuf;
+}
+
+/* A frame that does not leave: its header stays Tenon's. */
+static void take_back(struct tenon_buf *first, struct rte_mbuf *head)
+{
+    if (first->release == buf_forget) {
+        first->release = buf_release;
+        rte_pktmbuf_free(head->next);
+        head->next = NULL;
+        head->nb_segs = 1;
+    } else {
+        rte_pktmbuf_free(head);
+    }
+}
+
+/* An mbuf that refers to these bytes, ours or (DPDK_COPIES) the program's: the caller of transmit() has a reference of
+ * those until it returns, and that is long enough. @return NULL: there is no memory now */
+static struct rte_mbuf *refer(struct dpdk_port *port, const struct tenon_span *span)
+{
+    struct rte_mbuf *shell = rte_pktmbuf_alloc(port->memory->tx);
+    tenon_u8 *bytes = tenon_span_data(span);
+
+    if (shell == NULL)
+        return NULL;
+    if (is_ours(span->buf)) {
+        if (span->buf->release == buf_release_fresh)
+            span->buf->release = buf_release;
+        rte_pktmbuf_attach(shell, mbuf_of(span->buf));
+    } else {
+        (void)rte_mbuf_ext_refcnt_update(&port->lent, 1);
+        rte_pktmbuf_attach_extbuf(shell, bytes, (rte_iova_t)(uintptr_t)bytes, (uint16_t)span->len, &port->lent);
+    }
+    shell->data_off = (uint16_t)RTE_PTR_DIFF(bytes, shell->buf_addr);
+    shell->data_len = (uint16_t)span->len;
+    shell->pkt_len = span->len;
+    return shell;
+}
+
+/* An mbuf of somebody else's pool, out of a ring, has no place for our description. */
+static struct rte_mbuf *make_ours(struct dpdk_port *port, struct rte_mbuf *mbuf)
+{
+    struct rte_mbuf *copy;
+
+    if (mbuf->pool == port->memory->rx || memcmp(mbuf->pool->name, DPDK_POOL, sizeof DPDK_POOL - 1) == 0)
+        return mbuf;
+    copy = rte_pktmbuf_copy(mbuf, port->memory->rx, 0, UINT32_MAX);
+    rte_pktmbuf_free(mbuf);
+    port->rx_copied_frames++;
+    port->stats.rx_no_buffer += copy == NULL;
+    return copy;
+}
+
+/* ---- sending --------------------------------------------------------------------------------------------- */
+
+/* A frame that is being put together. */
+struct chain {
+    struct rte_mbuf *head, *last;
+    int last_is_copy; /* there may be room behind its bytes */
+};
+
+/* @return 0; -1: there is no such piece */
+static int chain_add(struct chain *chain, struct rte_mbuf *piece, int is_copy)
+{
+    if (piece == NULL)
+        return -1;
+    if (chain->head == NULL) {
+        chain->head = piece;
+    } else {
+        chain->last->next = piece;
+        chain->head->nb_segs++;
+        chain->head->pkt_len += piece->data_len;
+    }
+    chain->last = piece;
+    chain->last_is_copy = is_copy;
+    return 0;
+}
+
 static int chain_copy(struct dpdk_port *port, struct chain *chain, const struct tenon_span *span)
 {
-    for (tenon_u32 here, at = 0; at < span->len; at += here) {
-        const tenon_u32 room = chain->tail_is_copy ? rte_pktmbuf_tailroom(chain->tail) : 0;
-        struct rte_mbuf *piece;
+    const tenon_u8 *bytes = tenon_span_data(span);
 
-        here = RTE_MIN(span->len - at, room);
-        if (here == 0) {
-            piece = rte_pktmbuf_alloc(port->memory->tx);
-            if (piece == NULL)
-                return -1;
-            chain_add(chain, piece, 1);
-            continue;
-        }
-        memcpy(rte_pktmbuf_mtod_offset(chain->tail, tenon_u8 *, chain->tail->data_len),
-               tenon_span_data(span) + at, here);
-        chain->tail->data_len = (uint16_t)(chain->tail->data_len + here);
+    for (tenon_u32 here, left = span->len; left > 0; left -= here, bytes += here) {
+        if ((!chain->last_is_copy || rte_pktmbuf_tailroom(chain->last) == 0) &&
+            chain_add(chain, rte_pktmbuf_alloc(port->memory->tx), 1) != 0)
+            return -1;
+        here = RTE_MIN(left, (tenon_u32)rte_pktmbuf_tailroom(chain->last));
+        memcpy(rte_pktmbuf_mtod_offset(chain->last, tenon_u8 *, chain->last->data_len), bytes, here);
+        chain->last->data_len = (uint16_t)(chain->last->data_len + here);
         chain->head->pkt_len += here;
-        chain->copied += here;
     }
+    port->tx_copied_bytes += span->len;
     return 0;
 }
 
 static int chain_span(struct dpdk_port *port, struct chain *chain, const struct tenon_span *span)
 {
-    struct rte_mbuf *piece = dpdk_mbuf_of(span->buf);
+    struct rte_mbuf *header;
 
-    if (piece == NULL && !port->info.refers)
+    if (span->len == 0)
+        return 0;
+    if (!is_ours(span->buf) && (port->device->traits & DPDK_COPIES) == 0)
         return chain_copy(port, chain, span);
-    if (piece != NULL && chain->head == NULL && dpdk_is_header(span)) {
-        piece->data_off = (uint16_t)RTE_PTR_DIFF(tenon_span_data(span), piece->buf_addr);
-        piece->data_len = (uint16_t)span->len;
-        piece->pkt_len = span->len;
-        piece->ol_flags = 0;
-    } else {
-        piece = dpdk_refer(port->memory, span);
-    }
-    if (piece == NULL)
-        return -1;
-    chain_add(chain, piece, 0);
-    return 0;
+    header = chain->head == NULL ? hand_over(span) : NULL;
+    return chain_add(chain, header != NULL ? header : refer(port, span), 0);
 }
 
 /* What the device shall do. For TSO the sum of the pseudo-header is to be without a length, and is made anew
@@ -123,7 +263,7 @@ static void ask_for_offloads(const struct dpdk_port *port, struct rte_mbuf *head
     flags |= frame->csum_offset == CSUM_OF_UDP ? RTE_MBUF_F_TX_UDP_CKSUM : RTE_MBUF_F_TX_TCP_CKSUM;
     if (frame->seg_kind != TENON_SEG_NONE) {
         flags |= RTE_MBUF_F_TX_TCP_SEG;
-        if (v4 && (port->device->tx_on & RTE_ETH_TX_OFFLOAD_IPV4_CKSUM) != 0) {
+        if (v4 && (port->device->conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_IPV4_CKSUM) != 0) {
             flags |= RTE_MBUF_F_TX_IP_CKSUM;
             memset(ip + 10, 0, 2);
         }
@@ -135,76 +275,39 @@ static void ask_for_offloads(const struct dpdk_port *port, struct rte_mbuf *head
     head->ol_flags |= flags;
 }
 
-/* It does not leave: the header stays Tenon's. */
-static void free_chain(struct rte_mbuf *head, const struct tenon_frame *frame)
-{
-    if (head != NULL && head == dpdk_mbuf_of(frame->spans[0].buf)) {
-        rte_pktmbuf_free(head->next);
-        head->next = NULL;
-        head->nb_segs = 1;
-    } else {
-        rte_pktmbuf_free(head);
-    }
-}
-
 /* @return NULL: there is no memory now */
 static struct rte_mbuf *make_chain(struct dpdk_port *port, const struct tenon_frame *frame)
 {
-    struct chain chain = { NULL, NULL, 0, 0 };
+    struct chain chain = { NULL, NULL, 0 };
 
     for (unsigned i = 0; i < frame->nspans; i++) {
-        if (frame->spans[i].len > 0 && chain_span(port, &chain, &frame->spans[i]) != 0) {
-            free_chain(chain.head, frame);
+        if (chain_span(port, &chain, &frame->spans[i]) != 0) {
+            take_back(frame->spans[0].buf, chain.head);
             return NULL;
         }
     }
-    if (chain.head == NULL)
-        return NULL;
-    chain.head->ol_flags &= RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL;
-    if (frame->csum == TENON_CSUM_PARTIAL)
+    if (chain.head != NULL && frame->csum == TENON_CSUM_PARTIAL)
         ask_for_offloads(port, chain.head, frame);
-    if (chain.copied > 0) {
-        port->info.tx_copied_frames++;
-        port->info.tx_copied_bytes += chain.copied;
-    } else {
-        port->info.tx_lying_frames++;
-    }
     return chain.head;
 }
 
-static int is_down(const struct dpdk_port *port)
-{
-    struct rte_eth_link link = { 0 };
-
-    return rte_eth_link_get_nowait(port->device->id, &link) == 0 && link.link_status == RTE_ETH_LINK_DOWN;
-}
-
-/* @param[out] full  1: it takes no more for now
- * @return how many of them the device has taken, or lost for good */
-static unsigned give(struct dpdk_port *port, int *full, const struct tenon_frame *frames, unsigned n)
+/* @return how many of them the device has taken, or lost for good */
+static unsigned give(struct dpdk_port *port, const struct tenon_frame *frames, unsigned n)
 {
     struct rte_mbuf *mbufs[PORT_BURST];
-    const uint16_t id = port->device->id;
-    unsigned made, sent, ready;
+    unsigned made, ready, sent;
 
-    for (made = 0; made < n; made++) {
-        mbufs[made] = make_chain(port, &frames[made]);
-        if (mbufs[made] == NULL)
-            break;
-        port->headers[made] = mbufs[made] == dpdk_mbuf_of(frames[made].spans[0].buf);
+    for (made = 0; made < n && (mbufs[made] = make_chain(port, &frames[made])) != NULL; made++)
+        port->stats.tx_bytes += mbufs[made]->pkt_len;
+    ready = port->completes_sums ? rte_eth_tx_prepare(port->id, port->queue, mbufs, (uint16_t)made) : made;
+    sent = rte_eth_tx_burst(port->id, port->queue, mbufs, (uint16_t)ready);
+    for (unsigned i = sent; i < made; i++) {
+        port->stats.tx_bytes -= mbufs[i]->pkt_len;
+        take_back(frames[i].spans[0].buf, mbufs[i]);
     }
-    ready = made;
-    if (port->info.completes_sums)
-        ready = rte_eth_tx_prepare(id, port->queue, mbufs, (uint16_t)made);
-    sent = rte_eth_tx_burst(id, port->queue, mbufs, (uint16_t)ready);
-    for (unsigned i = 0; i < sent; i++)
-        if (port->headers[i])
-            dpdk_hand_over(frames[i].spans[0].buf);
-    for (unsigned i = sent; i < made; i++)
-        free_chain(mbufs[i], &frames[i]);
+    capture(port, frames, sent, 1);
     port->stats.tx_frames += sent;
-    *full = sent < ready || made == 0;
-    if (*full || ready == made)
+    if (sent < ready || ready == made)
         return sent;
     port->stats.tx_errors++; /* the driver does not like this one */
     return sent + 1;
@@ -212,19 +315,13 @@ static unsigned give(struct dpdk_port *port, int *full, const struct tenon_frame
 
 static unsigned host_transmit(void *host, unsigned netif, const struct tenon_frame *frames, unsigned n)
 {
-    struct dpdk_port *port = dpdk_of(host);
-    unsigned taken = 0, some;
-    int full = 0;
+    struct dpdk_port *port = host;
+    unsigned taken = 0, some = 1;
 
     (void)netif;
-    dpdk_memory_reap(port->memory);
-    while (taken < n && !full) {
-        some = give(port, &full, &frames[taken], RTE_MIN(n - taken, (unsigned)PORT_BURST));
-        capture(port, &frames[taken], some, 1);
-        for (; some > 0; some--)
-            port->stats.tx_bytes += frame_bytes(&frames[taken++]);
-    }
-    if (taken < n && is_down(port)) {
+    for (; taken < n && some > 0; taken += some)
+        some = give(port, &frames[taken], RTE_MIN(n - taken, (unsigned)PORT_BURST));
+    if (taken < n && dpdk_is_down(port->device)) {
         port->stats.tx_down += n - taken;
         return n;
     }
@@ -234,29 +331,12 @@ static unsigned host_transmit(void *host, unsigned netif, const struct tenon_fra
 
 /* ---- receiving ------------------------------------------------------------------------------------------- */
 
-static void hand_over(struct dpdk_port *port, struct tenon *stack, unsigned netif, tenon_u32 now_us)
+static void deliver(struct dpdk_port *port, struct tenon *stack, unsigned netif, tenon_u32 now_us)
 {
     capture(port, port->rx_frames, port->nframes, 0);
-    if (port->nframes > 0)
-        port_input(&port->port, stack, netif, port->rx_frames, port->nframes, now_us);
-    for (unsigned i = 0; i < port->nspans; i++)
-        tenon_buf_put(port->rx_spans[i].buf);
-    port->nframes = port->nspans = 0;
-}
-
-/* An mbuf of somebody else's pool, out of a ring, has no place for our description. */
-static struct rte_mbuf *make_ours(struct dpdk_port *port, struct rte_mbuf *mbuf)
-{
-    struct rte_mbuf *copy;
-
-    if (mbuf->pool == port->memory->rx ||
-        (memcmp(mbuf->pool->name, "tenon", 5) == 0 && rte_pktmbuf_priv_size(mbuf->pool) >= sizeof(struct dpdk_private)))
-        return mbuf;
-    copy = rte_pktmbuf_copy(mbuf, port->memory->rx, 0, UINT32_MAX);
-    rte_pktmbuf_free(mbuf);
-    port->info.rx_copied_frames++;
-    port->stats.rx_no_buffer += copy == NULL;
-    return copy;
+    port_input(&port->port, stack, netif, port->rx_frames, port->nframes, now_us);
+    buf_put_all(port);
+    port->nframes = 0;
 }
 
 /* NONE: the field is not valid, but the bytes are. BAD: the core looks for itself, and counts it. */
@@ -284,52 +364,23 @@ static void take(struct dpdk_port *port, struct rte_mbuf *mbuf)
         frame->flow_hash = mbuf->hash.rss;
     port->stats.rx_frames++;
     port->stats.rx_bytes += mbuf->pkt_len;
-    while (mbuf != NULL) {
-        struct rte_mbuf *next = mbuf->next;
+    for (unsigned left = mbuf->nb_segs; left > 0; left--) {
+        struct rte_mbuf *next = left > 1 ? mbuf->next : NULL;
 
-        port->rx_spans[port->nspans++] = (struct tenon_span){ dpdk_received(mbuf), mbuf->data_off, mbuf->data_len };
-        mbuf->next = NULL;
+        port->rx_spans[port->nspans++] = (struct tenon_span){ received(mbuf), mbuf->data_off, mbuf->data_len };
+        if (next != NULL)
+            mbuf->next = NULL;
         mbuf->nb_segs = 1;
         mbuf = next;
     }
 }
 
-/* Before we look: what comes after this wakes us. */
-static void arm(const struct dpdk_port *port)
+/* @return how many frames there were */
+static int look(struct dpdk_port *port, struct tenon *stack, unsigned netif, tenon_u32 now_us)
 {
-    struct rte_epoll_event events[DPDK_EVENTS];
-
-    (void)rte_epoll_wait(port->epoll, events, DPDK_EVENTS, 0);
-    (void)rte_eth_dev_rx_intr_enable(port->device->id, port->queue);
-}
-
-/* What had come before that does not wake us any more: as long as we have not seen the end of it we keep
- * ourselves awake. */
-static void remember(struct dpdk_port *port, int more)
-{
-    eventfd_t value;
-
-    if (port->epoll < 0 || more == port->busy)
-        return;
-    port->busy = more;
-    (void)(more ? eventfd_write(port->more, 1) : eventfd_read(port->more, &value));
-}
-
-static int dpdk_receive(struct port *base, struct tenon *stack, unsigned netif, tenon_u32 now_us)
-{
-    struct dpdk_port *port = dpdk_of(base);
     struct rte_mbuf *mbufs[PORT_BURST];
-    unsigned n = 0, got;
+    const unsigned n = rte_eth_rx_burst(port->id, port->queue, mbufs, PORT_BURST);
 
-    dpdk_memory_reap(port->memory);
-    if (port->epoll >= 0 && !port->busy)
-        arm(port);
-    do { /* a driver that gives few may have more, and who is to sleep has to know */
-        got = rte_eth_rx_burst(port->device->id, port->queue, mbufs + n, (uint16_t)(PORT_BURST - n));
-        n += got;
-    } while (port->epoll >= 0 && got > 0 && PORT_BURST - n >= BURST_MIN);
-    remember(port, got > 0);
-    port->stats.rx_empty += n == 0;
     for (unsigned i = 0; i < n; i++) {
         struct rte_mbuf *mbuf = make_ours(port, mbufs[i]);
 
@@ -341,45 +392,74 @@ static int dpdk_receive(struct port *base, struct tenon *stack, unsigned netif, 
             continue;
         }
         if (port->nspans + mbuf->nb_segs > DPDK_RX_SPANS)
-            hand_over(port, stack, netif, now_us);
+            deliver(port, stack, netif, now_us);
         take(port, mbuf);
     }
-    hand_over(port, stack, netif, now_us);
-    return atomic_load_explicit(&port->device->gone, memory_order_relaxed) ? -1 : (int)n;
+    if (port->nframes > 0)
+        deliver(port, stack, netif, now_us);
+    return (int)n;
+}
+
+/* What comes from now on makes `epoll` readable, until the next time. */
+static void arm(const struct dpdk_port *port)
+{
+    struct rte_epoll_event events[EVENTS];
+
+    (void)rte_epoll_wait(port->epoll, events, EVENTS, 0);
+    (void)rte_eth_dev_rx_intr_enable(port->id, port->queue);
+}
+
+/* Who looks in vain will sleep next. Then it must not happen that a frame, which came before arm(), waits and
+ * wakes nobody. */
+static int dpdk_receive(struct port *base, struct tenon *stack, unsigned netif, tenon_u32 now_us)
+{
+    struct dpdk_port *port = (struct dpdk_port *)base;
+    int n = look(port, stack, netif, now_us), more = n;
+
+    if (n == 0 && port->epoll >= 0) {
+        arm(port);
+        do
+            n += more = look(port, stack, netif, now_us);
+        while (more > 0 && n < PORT_BURST);
+    }
+    port->stats.rx_empty += n == 0;
+    return RTE_MIN(n, (int)PORT_BURST);
 }
 
 /* ---- the kind -------------------------------------------------------------------------------------------- */
 
+static const struct dpdk_port *port_const(const struct port *base)
+{
+    return (const void *)base;
+}
+
 static void dpdk_netif_conf(const struct port *base, struct tenon_netif_conf *out)
 {
-    const struct dpdk_port *port = (const void *)base;
+    const struct dpdk_port *port = port_const(base);
     const struct rte_eth_desc_lim *limits = &port->device->info.tx_desc_lim;
 
     memset(out, 0, sizeof *out);
     memcpy(out->mac, port->device->mac, sizeof out->mac);
     out->mtu = (tenon_u16)port->device->mtu;
-    out->gather_max = 1;
-    if (port->info.gathers) {
-        out->gather_max = DPDK_GATHER_MAX;
-        if (limits->nb_mtu_seg_max > 0 && limits->nb_mtu_seg_max < DPDK_GATHER_MAX)
-            out->gather_max = limits->nb_mtu_seg_max;
-    }
-    if (port->info.completes_sums)
+    out->gather_max = port->gathers ? DPDK_GATHER_MAX : 1;
+    if (limits->nb_mtu_seg_max > 0 && limits->nb_mtu_seg_max < out->gather_max)
+        out->gather_max = limits->nb_mtu_seg_max;
+    if (port->completes_sums)
         out->caps = TENON_CAP_TX_CSUM;
-    if (port->info.cuts)
+    if (port->cuts)
         out->caps |= TENON_CAP_TSO4 | TENON_CAP_TSO6;
-    if (!port->info.refers && limits->nb_seg_max > 2 && limits->nb_seg_max < DPDK_GATHER_MAX)
+    if ((port->device->traits & DPDK_COPIES) == 0 && limits->nb_seg_max > 2 && limits->nb_seg_max < DPDK_GATHER_MAX)
         out->tso_bytes_max = RTE_MIN(65535u, (limits->nb_seg_max - 2u) * port->device->room);
 }
 
-static int dpdk_fd(const struct port *port)
+static int dpdk_fd(const struct port *base)
 {
-    return ((const struct dpdk_port *)(const void *)port)->epoll;
+    return port_const(base)->epoll;
 }
 
 static void dpdk_attach(struct port *base, struct pcap_writer *writer)
 {
-    struct dpdk_port *port = dpdk_of(base);
+    struct dpdk_port *port = (struct dpdk_port *)base;
     const int number = writer != NULL ? pcap_interface(writer, port->device->name, 0, PCAP_ETHERNET) : -1;
 
     port->pcap = number >= 0 ? writer : NULL;
@@ -389,35 +469,39 @@ static void dpdk_attach(struct port *base, struct pcap_writer *writer)
 /* What the device has counted, it has for all of its queues: the first one tells it. */
 static void dpdk_stats(const struct port *base, struct port_stats *stats)
 {
-    const struct dpdk_port *port = (const void *)base;
-    struct rte_eth_stats devices;
+    const struct dpdk_port *port = port_const(base);
+    struct rte_eth_stats device;
 
     *stats = port->stats;
     stats->buf_bytes = port->memory->bytes;
-    if (port->queue != 0 || rte_eth_stats_get(port->device->id, &devices) != 0)
+    if (port->queue != 0 || rte_eth_stats_get(port->id, &device) != 0)
         return;
-    stats->rx_missed += devices.imissed;
-    stats->rx_bad += devices.ierrors;
-    stats->rx_no_buffer += devices.rx_nombuf;
-    stats->tx_errors += devices.oerrors;
+    stats->rx_missed += device.imissed;
+    stats->rx_bad += device.ierrors;
+    stats->rx_no_buffer += device.rx_nombuf;
+    stats->tx_errors += device.oerrors;
 }
 
 static int dpdk_advice(const struct port *base, char *text, size_t size)
 {
-    const struct dpdk_port *port = (const void *)base;
-    const char *link = is_down(port) ? "nobody is at the other end yet" : "";
-    const char *slow = dpdk_huge() ? "" : "memory is ordinary, because not enough huge pages are free: slower";
+    const struct dpdk_device *device = port_const(base)->device;
+    const char *link = dpdk_is_down(device) ? " nobody is at the other end yet;" : "";
+    const char *slow = dpdk_huge() ? "" : " memory is ordinary, because not enough huge pages are free: slower;";
 
     if (link[0] == 0 && slow[0] == 0)
         return 0;
-    snprintf(text, size, "%s (%s): %s%s%s", port->device->name, port->info.driver, link,
-             link[0] != 0 && slow[0] != 0 ? "; " : "", slow);
+    snprintf(text, size, "%s (%s):%s%s", device->name, device->info.driver_name, link, slow);
+    text[strlen(text) - 1] = 0;
     return 1;
 }
 
-void dpdk_port_info(const struct port *port, struct dpdk_port_info *info)
+void dpdk_port_info(const struct port *base, struct dpdk_port_info *info)
 {
-    *info = ((const struct dpdk_port *)(const void *)port)->info;
+    const struct dpdk_port *port = port_const(base);
+    const struct dpdk_device *device = port->device;
+
+    *info = (struct dpdk_port_info){ port->id, port->queue, device->info.driver_name, device->conf.txmode.offloads,
+                                     device->conf.rxmode.offloads, port->tx_copied_bytes, port->rx_copied_frames };
 }
 
 static const struct tenon_host dpdk_host = {

@@ -22,23 +22,18 @@ struct dpdk_port_info {
     unsigned device; /**< DPDK's number of it (port_id), for what is not done here: rte_flow, timestamps ... */
     unsigned queue;
     const char *driver; /**< "net_ring" */
-    int huge; /**< packet memory lies in huge pages */
-    int refers; /**< bytes in memory that is not DPDK's are sent from there, and not copied first */
-    int completes_sums, cuts, gathers; /**< offloads that are in use: for what is sent ... */
-    int knows_sums, joins, scatters; /**< ... and received */
-    uint64_t tx_lying_frames; /**< sent as they lay */
-    uint64_t tx_copied_frames, tx_copied_bytes; /**< of which something was copied first, and how much */
+    uint64_t tx_offloads, rx_offloads; /**< those in use: RTE_ETH_TX_OFFLOAD_..., RTE_ETH_RX_OFFLOAD_... */
+    uint64_t tx_copied_bytes; /**< that lay in memory which is not DPDK's */
     uint64_t rx_copied_frames; /**< that came in memory of a pool which is not ours */
 };
 
 void dpdk_port_info(const struct port *port, struct dpdk_port_info *info);
 
-/** Make two devices (net_ring) of this process that are joined: what is sent by a queue of one is received by the same
- *  queue of the other, without a copy. They live as long as the process, and are opened as `dpdk:net_ring_NAME`.
- *  @param names  up to 16 characters each
- *  @param eal    as the setting of that name; NULL: none
+/** Start DPDK as the first port does it, for a program that makes devices by functions of DPDK's before it opens ports.
+ *  @param words  as the setting `eal=`; NULL: ours
+ *  @param bytes  of packet memory that there will be; decides whether huge pages are enough
  *  @return 0; -1 */
-int dpdk_pair(const char *const names[2], unsigned queues, const char *eal, char *error, size_t error_size);
+int dpdk_start(const char *words, size_t bytes, char *error, size_t error_size);
 
 #ifdef __cplusplus
 }

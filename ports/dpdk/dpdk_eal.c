@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* DPDK's environment (EAL), which a process has once: how it is started, what it says, and the threads that
- * it knows. */
-#include <errno.h>
+/* DPDK's environment (EAL), which a process has once: how it is started, and what it says. */
 #include <glob.h>
+#include <libgen.h>
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
-#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <rte_alarm.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
-#include <rte_lcore.h>
 #include <rte_log.h>
 
 #include "dpdk_internal.h"
@@ -24,87 +20,47 @@ enum { WORDS_MAX = 40, OTHER_MB = 64 /* of DPDK itself */, PLAIN_MB = 1024 /* ta
 
 static struct {
     int started, huge;
-    char words[PORT_TEXT_MAX]; /* the setting eal= of the first port */
-    char argument[WORDS_MAX][32]; /* EAL keeps pointers to them */
+    char given[PORT_TEXT_MAX]; /* the setting eal= of the first port */
+    char words[2 * PORT_TEXT_MAX]; /* EAL keeps pointers to them */
+    char said[160];
+    FILE *ear;
 } eal;
-
-static _Thread_local unsigned thread_ports;
-static _Thread_local int thread_is_ours;
 
 /* ---- what it says ------------------------------------------------------------------------------------------- */
 
-static struct {
-    pthread_mutex_t lock;
-    int listening;
-    size_t n;
-    char said[DPDK_SAID_MAX];
-} ear = { PTHREAD_MUTEX_INITIALIZER, 0, 0, "" };
-
-static ssize_t hear(void *arg, const char *text, size_t n)
-{
-    size_t room;
-
-    (void)arg;
-    pthread_mutex_lock(&ear.lock);
-    room = sizeof ear.said - 1 - ear.n;
-    if (!ear.listening) {
-        (void)!fwrite(text, 1, n, stderr);
-    } else {
-        memcpy(ear.said + ear.n, text, n < room ? n : room);
-        ear.n += n < room ? n : room;
-    }
-    pthread_mutex_unlock(&ear.lock);
-    return (ssize_t)n;
-}
-
 void dpdk_listen(void)
 {
-    pthread_mutex_lock(&ear.lock);
-    ear.listening = 1;
-    ear.n = 0;
-    memset(ear.said, 0, sizeof ear.said);
-    pthread_mutex_unlock(&ear.lock);
+    if (eal.ear == NULL)
+        eal.ear = fmemopen(eal.said, sizeof eal.said, "w");
+    memset(eal.said, 0, sizeof eal.said);
+    if (eal.ear == NULL)
+        return;
+    rewind(eal.ear);
+    (void)rte_openlog_stream(eal.ear);
 }
 
 const char *dpdk_said(void)
 {
-    pthread_mutex_lock(&ear.lock);
-    ear.listening = 0;
-    ear.said[strcspn(ear.said, "\n")] = 0;
-    pthread_mutex_unlock(&ear.lock);
-    return ear.said[0] != 0 ? ear.said : "DPDK does not say why";
-}
-
-static void give_it_an_ear(void)
-{
-    static const cookie_io_functions_t functions = { .write = hear };
-    FILE *stream = fopencookie(NULL, "w", functions);
-
-    if (stream == NULL)
-        return;
-    setvbuf(stream, NULL, _IOLBF, 0);
-    (void)rte_openlog_stream(stream);
+    (void)rte_openlog_stream(stderr);
+    eal.said[strcspn(eal.said, "\n")] = 0;
+    return eal.said[0] != 0 ? eal.said : "DPDK does not say why";
 }
 
 /* ---- how it is started -------------------------------------------------------------------------------------- */
 
 static size_t free_huge_bytes(void)
 {
-    size_t bytes = 0, pages;
-    unsigned kb;
+    size_t bytes = 0, pages, kb;
     glob_t found;
 
-    if (glob("/sys/kernel/mm/hugepages/hugepages-*kB", 0, NULL, &found) != 0)
+    if (glob("/sys/kernel/mm/hugepages/hugepages-*kB/free_hugepages", 0, NULL, &found) != 0)
         return 0;
     for (size_t i = 0; i < found.gl_pathc; i++) {
-        char path[128];
-        FILE *file;
+        FILE *file = fopen(found.gl_pathv[i], "r");
 
-        snprintf(path, sizeof path, "%s/free_hugepages", found.gl_pathv[i]);
-        file = fopen(path, "r");
         if (file != NULL && fscanf(file, "%zu", &pages) == 1 &&
-            sscanf(found.gl_pathv[i], "/sys/kernel/mm/hugepages/hugepages-%ukB", &kb) == 1)
-            bytes += pages * (size_t)kb * 1024;
+            sscanf(found.gl_pathv[i], "/sys/kernel/mm/hugepages/hugepages-%zukB", &kb) == 1)
+            bytes += pages * kb << 10;
         if (file != NULL)
             fclose(file);
     }
@@ -112,64 +68,19 @@ static size_t free_huge_bytes(void)
     return bytes;
 }
 
-static void add(int *n, const char *word)
-{
-    if (*n + 1 < WORDS_MAX)
-        snprintf(eal.argument[(*n)++], sizeof eal.argument[0], "%s", word);
-}
-
 /* Nothing of it shall be seen by others, or be left behind. One thread, ours, on whatever processors we may have. */
-static int default_words(const char *device, size_t bytes)
+static void choose_words(const char *device, size_t bytes)
 {
-    const int is_pci = strchr(device, ':') != NULL;
-    char processor[32], prefix[32];
-    cpu_set_t set;
-    unsigned first = 0;
-    int n = 0;
+    const size_t need_mb = (bytes >> 20) + OTHER_MB;
+    const int name_bytes = (int)strcspn(device, ","), is_pci = memchr(device, ':', (size_t)name_bytes) != NULL;
+    char memory[80] = "--in-memory --single-file-segments";
 
-    CPU_ZERO(&set);
-    sched_getaffinity(0, sizeof set, &set);
-    while (first < CPU_SETSIZE - 1 && !CPU_ISSET(first, &set))
-        first++;
-    snprintf(processor, sizeof processor, "--lcores=0@%u", first);
-    snprintf(prefix, sizeof prefix, "--file-prefix=tenon%ld", (long)getpid());
-    add(&n, "tenon");
-    add(&n, processor);
-    add(&n, prefix);
-    add(&n, "--no-telemetry");
-    add(&n, "--log-level=error");
-    add(&n, is_pci ? "-a" : "--no-pci");
-    if (is_pci)
-        add(&n, device);
-    eal.huge = free_huge_bytes() >= bytes + ((size_t)OTHER_MB << 20);
-    if (eal.huge) {
-        add(&n, "--in-memory");
-        add(&n, "--single-file-segments");
-    } else {
-        char megabytes[32];
-
-        snprintf(megabytes, sizeof megabytes, "%zu", RTE_MAX((size_t)PLAIN_MB, (bytes >> 20) * 2 + OTHER_MB));
-        add(&n, "--no-huge");
-        add(&n, "--no-shconf");
-        add(&n, "-m");
-        add(&n, megabytes);
-    }
-    return n;
-}
-
-static int given_words(const char *words)
-{
-    char copy[PORT_TEXT_MAX], *rest = copy, *word;
-    int n = 0;
-
-    snprintf(copy, sizeof copy, "%s", words);
-    eal.huge = strstr(words, "--no-huge") == NULL;
-    add(&n, "tenon");
-    add(&n, "--log-level=error");
-    while ((word = strsep(&rest, " ")) != NULL)
-        if (word[0] != 0)
-            add(&n, word);
-    return n;
+    eal.huge = free_huge_bytes() >> 20 >= need_mb;
+    if (!eal.huge)
+        snprintf(memory, sizeof memory, "--no-huge --no-shconf -m %zu", RTE_MAX((size_t)PLAIN_MB, 2 * need_mb));
+    snprintf(eal.words, sizeof eal.words,
+             "tenon --lcores=0@%d --file-prefix=tenon%ld --no-telemetry --log-level=error %s%.*s %s", sched_getcpu(),
+             (long)getpid(), is_pci ? "-a " : "--no-pci", is_pci ? name_bytes : 0, device, memory);
 }
 
 /* It makes a folder even if nothing is to be put into it. */
@@ -178,10 +89,8 @@ static void remove_folder(void)
     char path[PATH_MAX];
 
     snprintf(path, sizeof path, "%s", rte_eal_get_runtime_dir());
-    if (rmdir(path) == 0 && strrchr(path, '/') != NULL) {
-        *strrchr(path, '/') = 0;
-        (void)!rmdir(path);
-    }
+    if (rmdir(path) == 0)
+        (void)rmdir(dirname(path));
 }
 
 static void stop(void)
@@ -191,37 +100,45 @@ static void stop(void)
     remove_folder();
 }
 
-/* @param words  the setting eal=, or NULL
- * @param bytes  of memory that the first port needs */
-int dpdk_start(const char *device, const char *words, size_t bytes, char *error, size_t error_size)
+/* @return as rte_eal_init() */
+static int init(void)
 {
-    char *arguments[WORDS_MAX + 1] = { NULL };
+    char *words[WORDS_MAX], *rest = eal.words;
     cpu_set_t before;
-    int n, status;
+    int n = 0, status, bound;
 
-    if (eal.started && words != NULL && strcmp(words, eal.words) != 0)
+    while (n < WORDS_MAX - 1 && (words[n] = strsep(&rest, " ")) != NULL)
+        n += words[n][0] != 0;
+    words[n] = NULL;
+    bound = pthread_getaffinity_np(pthread_self(), sizeof before, &before) == 0;
+    status = rte_eal_init(n, words);
+    remove_folder();
+    if (bound) /* EAL has bound us to one processor */
+        (void)pthread_setaffinity_np(pthread_self(), sizeof before, &before);
+    return status;
+}
+
+int dpdk_start_for(const char *device, const char *words, size_t bytes, char *error, size_t error_size)
+{
+    int status;
+
+    if (eal.started && words != NULL && strcmp(words, eal.given) != 0)
         return port_explain(error, error_size,
                             "eal= is for the first port of a program: DPDK has been started already");
     if (eal.started)
         return 0;
-    n = words != NULL ? given_words(words) : default_words(device, bytes);
-    for (int i = 0; i < n; i++)
-        arguments[i] = eal.argument[i];
-    if (pthread_getaffinity_np(pthread_self(), sizeof before, &before) != 0)
-        CPU_ZERO(&before);
-    give_it_an_ear();
-    dpdk_listen();
-    status = rte_eal_init(n, arguments);
-    remove_folder();
-    (void)pthread_setaffinity_np(pthread_self(), sizeof before, &before); /* EAL has bound us to one processor */
+    snprintf(eal.given, sizeof eal.given, "%s", words != NULL ? words : "");
+    if (words == NULL)
+        choose_words(device, bytes);
+    else
+        snprintf(eal.words, sizeof eal.words, "tenon --log-level=error %s", words);
+    status = init();
     if (status < 0 && rte_errno != EALREADY)
         return port_explain(error, error_size, "DPDK cannot be started: %s (%s)", dpdk_said(), rte_strerror(rte_errno));
-    (void)dpdk_said();
-    if (status < 0)
-        eal.huge = rte_eal_has_hugepages(); /* the program itself has started it */
-    else
+    if (status >= 0)
         (void)atexit(stop);
-    snprintf(eal.words, sizeof eal.words, "%s", words != NULL ? words : "");
+    if (status < 0 || words != NULL) /* the program has started it, or told how */
+        eal.huge = rte_eal_has_hugepages();
     eal.started = 1;
     return 0;
 }
@@ -229,42 +146,4 @@ int dpdk_start(const char *device, const char *words, size_t bytes, char *error,
 int dpdk_huge(void)
 {
     return eal.huge;
-}
-
-struct errand {
-    void (*run)(void *arg);
-    void *arg;
-    sem_t done;
-};
-
-static void do_errand(void *arg)
-{
-    struct errand *errand = arg;
-
-    errand->run(errand->arg);
-    sem_post(&errand->done);
-}
-
-void dpdk_errand(void (*run)(void *arg), void *arg)
-{
-    struct errand errand = { .run = run, .arg = arg };
-
-    sem_init(&errand.done, 0, 0);
-    if (rte_eal_alarm_set(1, do_errand, &errand) != 0)
-        do_errand(&errand);
-    while (sem_wait(&errand.done) != 0)
-        ;
-    sem_destroy(&errand.done);
-}
-
-void dpdk_thread_begin(void)
-{
-    if (thread_ports++ == 0)
-        thread_is_ours = rte_lcore_id() == LCORE_ID_ANY && rte_thread_register() == 0;
-}
-
-void dpdk_thread_end(void)
-{
-    if (thread_ports > 0 && --thread_ports == 0 && thread_is_ours)
-        rte_thread_unregister();
 }

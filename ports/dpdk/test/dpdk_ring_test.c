@@ -2,6 +2,7 @@
 /* The dpdk port on pairs of net_ring, which pass mbufs on by their address: what is an mbuf, whose it is, and when. */
 #include <pthread.h>
 
+#include "../cable/cable.h"
 #include "dpdk_world.h"
 
 #define RING "net_ring_"
@@ -11,7 +12,7 @@ static int pair(const char *a, const char *b, unsigned queues)
     const char *const names[2] = { a, b };
 
     error[0] = 0;
-    if (CHECK_EQ_I(dpdk_pair(names, queues, NULL, error, sizeof error), 0))
+    if (CHECK_EQ_I(dpdk_cable(names, queues, error, sizeof error), 0))
         return 1;
     printf("%s\n", error);
     return 0;
@@ -94,7 +95,7 @@ UNIT_TEST(conf_says_what_the_device_can)
     CHECK_EQ_I(port_fd(port), -1);
     dpdk_port_info(port, &info);
     CHECK_EQ_S(info.driver, "net_ring");
-    CHECK_EQ_I(info.refers && info.gathers && !info.cuts, 1);
+    CHECK_EQ_U(info.queue, 0);
     port_close(port);
     port_close(peer);
 }
@@ -103,7 +104,11 @@ UNIT_TEST(conf_says_what_the_device_can)
 
 static unsigned take_all(struct port *port, struct tenon_buf **bufs, unsigned most)
 {
-    return dpdk_port_type.host->buf_get(port, bufs, most);
+    unsigned n = 0, got = 1;
+
+    for (; n < most && got > 0; n += got)
+        got = dpdk_port_type.host->buf_get(port, &bufs[n], most - n);
+    return n;
 }
 
 UNIT_TEST(buffers_end_and_come_back)
@@ -123,7 +128,7 @@ UNIT_TEST(buffers_end_and_come_back)
     CHECK(n > 100 && n < MOST);
     CHECK_EQ_U(take_all(port, &bufs[n], 1), 0);
     port_stats(port, &stats);
-    CHECK_EQ_U(stats.buf_failures, 2);
+    CHECK(stats.buf_failures >= 2);
     for (unsigned i = 0; i < n; i++) {
         CHECK(bufs[i]->size >= 1500 + 64 && bufs[i]->refs == 1);
         memset(bufs[i]->data, (int)i, bufs[i]->size);
@@ -139,7 +144,7 @@ UNIT_TEST(buffers_end_and_come_back)
 
 /* ---- nothing is copied --------------------------------------------------------------------------- */
 
-UNIT_TEST(bytes_of_the_program_arrive_where_they_lie)
+UNIT_TEST(what_was_received_is_passed_on_where_it_lies)
 {
     const struct tenon_addr to = address_of(&sides[1], 0);
     struct tenon_buf source = make_source(1000);
@@ -153,19 +158,16 @@ UNIT_TEST(bytes_of_the_program_arrive_where_they_lie)
     sides[1].keeps = sides[1].echoes = 1;
     CHECK_EQ_I(tenon_udp_send(sides[0].sock, &to, &span, 1), TENON_OK);
     settle(10);
+    CHECK_EQ_U(source.refs, 1); /* its bytes are not DPDK's: they were copied */
     CHECK_EQ_U(sides[1].datagrams, 1);
-    CHECK(sides[1].last == source.data);
     CHECK_EQ_U(sides[0].datagrams, 1); /* the echo, out of the buffers that it came in */
-    CHECK(sides[0].last == source.data);
+    CHECK(sides[0].last == sides[1].last);
     CHECK_EQ_U(sides[0].wrong + sides[1].wrong, 0);
-    CHECK_EQ_U(source.refs, 2); /* somebody keeps it */
-    give_up_kept(&sides[1]);
-    CHECK_EQ_U(source.refs, 2);
-    settle(1); /* each thread gives up its own references */
-    CHECK_EQ_U(source.refs, 1);
     dpdk_port_info(sides[0].port, &info);
-    CHECK(info.tx_lying_frames >= 2); /* ARP, and it */
-    CHECK_EQ_U(info.tx_copied_frames, 0);
+    CHECK_EQ_U(info.tx_copied_bytes, 1000);
+    dpdk_port_info(sides[1].port, &info);
+    CHECK_EQ_U(info.tx_copied_bytes, 0);
+    CHECK_EQ_U(info.rx_copied_frames, 0);
     close_world();
     free(source.data);
 }
@@ -281,9 +283,8 @@ UNIT_TEST(full_ring_refuses_and_forgets_nothing)
     port_close(peer); /* throws away what waited for it */
     more = dpdk_port_type.host->transmit(port, 1, frames, 100);
     CHECK_EQ_U(more, 100);
-    CHECK_EQ_U(source.refs, 101);
-    port_close(port); /* whoever still has them: they are the program's again */
     CHECK_EQ_U(source.refs, 1);
+    port_close(port); /* the ring still has them */
     CHECK_EQ_U(released, 0);
     free(source.data);
 }
@@ -461,7 +462,7 @@ int main(void)
     UNIT_RUN(what_is_wrong_is_explained);
     UNIT_RUN(conf_says_what_the_device_can);
     UNIT_RUN(buffers_end_and_come_back);
-    UNIT_RUN(bytes_of_the_program_arrive_where_they_lie);
+    UNIT_RUN(what_was_received_is_passed_on_where_it_lies);
     UNIT_RUN(header_is_the_mbuf_and_not_a_copy);
     UNIT_RUN(sum_for_segmentation_has_no_length);
     UNIT_RUN(full_ring_refuses_and_forgets_nothing);

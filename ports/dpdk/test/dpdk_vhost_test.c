@@ -6,6 +6,8 @@
 
 #include "dpdk_world.h"
 
+enum { TCP_LRO = 1 << 4 }; /* RTE_ETH_RX_OFFLOAD_TCP_LRO */
+
 static char folder[] = "/tmp/tenon-dpdk-XXXXXX";
 
 /* The host's end, which makes the socket, and the guest's, which connects to it. */
@@ -72,9 +74,7 @@ UNIT_TEST(capabilities_follow_device_and_settings)
         dpdk_port_info(sides[0].port, &info);
         CHECK_EQ_U(host.caps, rows[i].host_caps);
         CHECK_EQ_U(guest.caps, rows[i].guest_caps);
-        CHECK_EQ_I(info.refers, 0); /* the host's process reaches DPDK's memory only */
-        if (rows[i].joins)
-            CHECK_EQ_I(info.joins, 1);
+        CHECK(!rows[i].joins || (info.rx_offloads & TCP_LRO) != 0);
         close_world();
     }
 }
