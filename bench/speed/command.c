@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The subcommand of the program tenon: how fast this build is, beside a floor that no stack gets below. */
 #include "harness.h"
+#include "ports.h"
 
 #include <argp.h>
 #include <stdio.h>
@@ -15,12 +16,17 @@ enum { WORDS_MAX = 32, GOOD = 0, FAILED = 1, USAGE = 2 };
 struct arguments {
     char *words[WORDS_MAX];
     int nwords;
+    const char *ports[2];
+    int nports;
     int json, list;
 };
 
 static const struct argp_option options[] = {
     { "json", 'j', NULL, 0, "print lines of JSON", 0 },
     { "list", 'l', NULL, 0, "name the workloads and end", 0 },
+    { "port", 'p', "KIND:NAME", 0, "on ports instead of the wire: twice, the server's end first; or a kind that makes "
+                                   "a cable by itself (dpdk: two net_ring)",
+      0 },
     { NULL, 0, NULL, 0, NULL, 0 },
 };
 
@@ -31,6 +37,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 'j': arguments->json = 1; return 0;
     case 'l': arguments->list = 1; return 0;
+    case 'p':
+        if (arguments->nports == 2)
+            argp_error(state, "a cable has two ends");
+        arguments->ports[arguments->nports++] = arg;
+        return 0;
     case ARGP_KEY_ARG:
         if (arguments->nwords == WORDS_MAX)
             argp_error(state, "too many settings");
@@ -49,7 +60,8 @@ static const struct argp argp = {
     "Examples:\n"
     "  tenon bench\n"
     "  tenon bench ping-pong connections=32 csum=0\n"
-    "  tenon bench bulk message=65536 mtu=9000",
+    "  tenon bench bulk message=65536 mtu=9000\n"
+    "  tenon bench ping-pong connections=32 csum=0 --port dpdk",
     NULL,
     NULL,
     NULL
@@ -95,11 +107,42 @@ static void print_words(int n, char *const *words)
     fflush(stdout);
 }
 
+/* On the ports; and what it takes on the wire, for comparison. */
+static int bench_ports(const struct arguments *arguments, int n, char *const *words)
+{
+    char error[600];
+    double own, wire;
+
+    if (speed_ports_open(arguments->ports, error, sizeof error) != 0) {
+        fprintf(stderr, "tenon bench: %s\n", error);
+        return FAILED;
+    }
+    own = bench_one(arguments, &speed_tenon, n, words);
+    speed_ports_close();
+    wire = bench_one(arguments, &speed_tenon, n, words);
+    if (!arguments->json && own > 0 && wire > 0)
+        printf("  on the wire; the ports take %.2f times as long", own / wire);
+    if (!arguments->json)
+        printf(own > 0 ? "\n" : "  it cannot be measured, or something went wrong\n");
+    return own > 0 && wire > 0 ? GOOD : FAILED;
+}
+
+static int bench_floor(const struct arguments *arguments, int n, char *const *words)
+{
+    const double own = bench_one(arguments, &speed_tenon, n, words);
+    const double floor = bench_one(arguments, &speed_floor, n, words);
+
+    if (!arguments->json && own > 0 && floor > 0)
+        printf("  floor; Tenon takes %.1f times as long", own / floor);
+    if (!arguments->json)
+        printf(own > 0 ? "\n" : "  it cannot be measured, or something went wrong\n");
+    return own > 0 && floor >= 0 ? GOOD : FAILED;
+}
+
 static int bench_both(const struct arguments *arguments, int n, char *const *words)
 {
     struct speed_run run;
     const char *bad = speed_prepare(&run, words[0], n - 1, words + 1);
-    double own, floor;
 
     if (bad) {
         fprintf(stderr, "tenon bench: what is \"%s\"? \"tenon bench --list\" names the workloads.\n", bad);
@@ -107,13 +150,7 @@ static int bench_both(const struct arguments *arguments, int n, char *const *wor
     }
     if (!arguments->json)
         print_words(n, words);
-    own = bench_one(arguments, &speed_tenon, n, words);
-    floor = bench_one(arguments, &speed_floor, n, words);
-    if (!arguments->json && own > 0 && floor > 0)
-        printf("  floor; Tenon takes %.1f times as long", own / floor);
-    if (!arguments->json)
-        printf(own > 0 ? "\n" : "  it cannot be measured, or something went wrong\n");
-    return own > 0 && floor >= 0 ? GOOD : FAILED;
+    return (arguments->nports > 0 ? bench_ports : bench_floor)(arguments, n, words);
 }
 
 static int bench_some(const struct arguments *arguments)

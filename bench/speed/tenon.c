@@ -2,6 +2,7 @@
 /* Tenon, driven through its public interface as a program on a poll-mode driver would: bursts in, bursts out, sending
  * without copies from one static buffer. tenon_poll() runs when it has asked for it, after calls from outside of
  * handlers, and after POLL_US at the latest, since what arrives may have set earlier timers. */
+#include "ends.h"
 #include "harness.h"
 #include "wire.h"
 
@@ -20,6 +21,7 @@ struct side {
     void *mem;
     struct speed_pool pool;
     struct speed_wire *in, *out;
+    const struct speed_end *end;    /* NULL: the wire */
     uint32_t poll_at, polled;
     int woken, cuts;
     uint64_t memory;
@@ -45,6 +47,8 @@ static struct world {
     int app_is_over;
     struct tenon_addr to;
 } w;
+
+const struct speed_end *speed_tenon_ends;
 
 /* ---- the host ------------------------------------------------------------------------------------- */
 
@@ -103,7 +107,7 @@ static const struct tenon_host host_ops = { TENON_HOST_VERSION, host_mem_get, ho
 
 /* ---- the loop ------------------------------------------------------------------------------------- */
 
-static void side_turn(struct side *side)
+static void side_input(struct side *side)
 {
     struct tenon_frame frames[SPEED_BATCH_MAX];
     struct speed_packet *packets[SPEED_BATCH_MAX];
@@ -113,6 +117,14 @@ static void side_turn(struct side *side)
         tenon_input(side->stack, 1, frames, n, w.now);
         speed_wire_done(packets, n);
     }
+}
+
+static void side_turn(struct side *side)
+{
+    if (side->end != NULL)
+        side->end->receive(side->end->self, side->stack, w.now);
+    else
+        side_input(side);
     if (!side->woken && (int32_t)(w.now - side->poll_at) < 0 && w.now - side->polled < POLL_US)
         return;
     side->woken = 0;
@@ -121,6 +133,11 @@ static void side_turn(struct side *side)
 }
 
 static void udp_burst(void);
+
+static uint64_t side_frames(const struct side *side, const struct speed_wire *out)
+{
+    return side->end != NULL ? side->end->frames(side->end->self) : speed_wire_frames(out);
+}
 
 static void tenon_run(unsigned long turns)
 {
@@ -131,7 +148,7 @@ static void tenon_run(unsigned long turns)
         side_turn(&w.client);
         side_turn(&w.server);
     }
-    w.count->frames = speed_wire_frames(&w.wires[0]) + speed_wire_frames(&w.wires[1]);
+    w.count->frames = side_frames(&w.client, &w.wires[0]) + side_frames(&w.server, &w.wires[1]);
     w.count->copied = (uint64_t)tenon_stat(w.client.stack, TENON_STAT_COPIED_BYTES)
                       + tenon_stat(w.server.stack, TENON_STAT_COPIED_BYTES);
 }
@@ -477,21 +494,35 @@ static uint32_t buf_bytes(void)
     return w.conf.copy ? frame : w.conf.write ? (frame > 4096 ? 65536 + HEADROOM : 2048) : HEADROOM + w.conf.small;
 }
 
+static void netif_of(unsigned number, struct tenon_netif_conf *netif)
+{
+    memset(netif, 0, sizeof *netif);
+    if (speed_tenon_ends != NULL) {
+        speed_tenon_ends[number - 1].netif_conf(speed_tenon_ends[number - 1].self, netif);
+    } else {
+        netif->mac[0] = 2;
+        netif->mac[5] = (tenon_u8)number;
+        netif->mtu = (tenon_u16)w.conf.mtu;
+        netif->caps = (w.conf.tx_csum ? TENON_CAP_TX_CSUM : 0U) | (w.conf.tso ? TENON_CAP_TSO4 | TENON_CAP_TSO6 : 0U);
+        netif->gather_max = w.conf.copy ? 1 : 0;
+    }
+    netif->flags = TENON_NETIF_NO_DAD | TENON_NETIF_NO_RA | (w.conf.ip6 ? 0U : TENON_NETIF_NO_IP6);
+}
+
 static int side_open(struct side *side, unsigned number, struct speed_wire *in, struct speed_wire *out)
 {
     const struct tenon_ip ip = ip_of(number), other = ip_of(3 - number);
-    const tenon_u8 mac[6] = { 2, 0, 0, 0, 0, (tenon_u8)(3 - number) };
-    struct tenon_netif_conf netif = { .mac = { 2, 0, 0, 0, 0, (tenon_u8)number }, .mtu = (tenon_u16)w.conf.mtu,
-        .flags = TENON_NETIF_NO_DAD | TENON_NETIF_NO_RA | (w.conf.ip6 ? 0U : TENON_NETIF_NO_IP6) };
+    struct tenon_netif_conf netif, others;
     struct tenon_conf conf;
 
+    side->end = speed_tenon_ends != NULL ? &speed_tenon_ends[number - 1] : NULL;
     side->in = in;
     side->out = out;
     side->random = number;
     side->cuts = (w.conf.tso && !w.conf.lro) || (w.conf.tx_csum && !w.conf.rx_csum);
     side->pool.buf_bytes = buf_bytes();
-    netif.caps = (w.conf.tx_csum ? TENON_CAP_TX_CSUM : 0U) | (w.conf.tso ? TENON_CAP_TSO4 | TENON_CAP_TSO6 : 0U);
-    netif.gather_max = w.conf.copy ? 1 : 0;
+    netif_of(number, &netif);
+    netif_of(3 - number, &others);
     tenon_conf_default(&conf);
     conf.tcp_conns_max = w.conf.idle + w.conf.connections + 1000;
     conf.udp_sockets_max = w.conf.connections + 10;
@@ -501,11 +532,16 @@ static int side_open(struct side *side, unsigned number, struct speed_wire *in, 
     if (w.conf.app == SPEED_BULK && w.conf.window)
         conf.tcp_snd_buf = w.conf.window;
     side->mem = malloc(tenon_mem_size(&conf));
-    side->stack = side->mem ? tenon_init(side->mem, &conf, &host_ops, side) : NULL;
+    if (!side->mem)
+        return -1;
+    if (side->end != NULL)
+        side->stack = tenon_init(side->mem, &conf, side->end->host, side->end->self);
+    else
+        side->stack = tenon_init(side->mem, &conf, &host_ops, side);
     if (!side->stack || tenon_netif_add(side->stack, &netif) != 1
         || tenon_addr_add(side->stack, 1, &ip, w.conf.ip6 ? 64 : 24) != TENON_OK)
         return -1;
-    return tenon_neighbour_set(side->stack, 1, &other, mac) == TENON_OK ? 0 : -1;
+    return tenon_neighbour_set(side->stack, 1, &other, others.mac) == TENON_OK ? 0 : -1;
 }
 
 static const char *tenon_open(const struct speed_conf *conf, struct speed_count *count)

@@ -181,6 +181,27 @@ def test_large_frames_both_ways(make_pair, files, tmp_path):
     assert "tx_segmented" not in said and "tx_csum_soft" not in said
 
 
+# ---- measured ------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("workload", [["ping-pong", "connections=4"], ["bulk", "message=4096"], ["udp-ping"]],
+                         ids=lambda words: words[0])
+@pytest.mark.parametrize("cable", ["net_ring", "vhost"])
+def test_bench_runs_on_it(net, tmp_path, cable, workload):
+    ports = ["dpdk"] if cable == "net_ring" else [f"dpdk:{{{d.replace('S', str(tmp_path / 's'), 1)}}},wake=never"
+                                                  for d in CABLES[cable]]
+    argv = [word for port in ports for word in ("--port", port)]
+    said = net.run(find_tenon(), "bench", *workload, "segments=1", "segment_ms=10", *argv).stdout
+    assert "the ports take" in said
+
+
+def test_bench_says_what_is_wrong(net):
+    for ports, word in [(["tap"], "makes no cable by itself"), (["dpdk:net_ring0", "dpdk:net_bogus0"], "no device"),
+                        (["x:y", "x:y"], "does not begin with a kind"), (["a"] * 3, "a cable has two ends")]:
+        argv = [part for port in ports for part in ("--port", port)]
+        done = net.run(find_tenon(), "bench", "ping-pong", *argv, check=False)
+        assert done.returncode != 0 and word in done.stderr, done.stderr
+
+
 # ---- asleep ----------------------------------------------------------------------------------------------
 
 def ticks(process):
