@@ -138,7 +138,6 @@ static struct rte_mbuf *hand_over(const struct tenon_span *span)
     if (!is_ours(buf) || buf->release == buf_forget || buf->refs != 1 || rte_mbuf_refcnt_read(mbuf) != 1)
         return NULL;
     buf->release = buf_forget;
-    mbuf->ol_flags &= RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL;
     mbuf->data_off = (uint16_t)RTE_PTR_DIFF(tenon_span_data(span), mbuf->buf_addr);
     mbuf->data_len = (uint16_t)span->len;
     mbuf->pkt_len = span->len;
@@ -286,7 +285,10 @@ static struct rte_mbuf *make_chain(struct dpdk_port *port, const struct tenon_fr
             return NULL;
         }
     }
-    if (chain.head != NULL && frame->csum == TENON_CSUM_PARTIAL)
+    if (chain.head == NULL)
+        return NULL;
+    chain.head->ol_flags &= RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL; /* not what was asked for in an earlier life */
+    if (frame->csum == TENON_CSUM_PARTIAL)
         ask_for_offloads(port, chain.head, frame);
     return chain.head;
 }

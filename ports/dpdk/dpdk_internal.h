@@ -41,7 +41,7 @@ enum dpdk_trait {
     DPDK_COPIES = 1, /* copies what is sent, at our addresses, before tx_burst() returns: any memory will do */
     DPDK_ANY_MTU = 2, /* carries frames of any size, whatever it says */
     DPDK_OWN_MAC = 4, /* its address is the kernel's at the other end, or none */
-    DPDK_NO_TSO = 8, /* refuses segments as large as the MTU allows */
+    DPDK_BAD_SUMS = 8, /* makes wrong ones of frames with a piece of odd length */
     DPDK_NO_WAKE = 16, /* its descriptor changes when somebody connects */
     DPDK_ONE_PIECE = 32 /* damages frames in several pieces, although it says that it takes them */
 };

@@ -37,7 +37,7 @@ static const struct {
     { "net_ring", DPDK_ANY_MTU | DPDK_OWN_MAC },
     { "net_memif", DPDK_ONE_PIECE },
     { "net_vhost", DPDK_COPIES | DPDK_ANY_MTU | DPDK_NO_WAKE },
-    { "net_tap", DPDK_COPIES | DPDK_OWN_MAC | DPDK_NO_TSO },
+    { "net_tap", DPDK_COPIES | DPDK_OWN_MAC | DPDK_BAD_SUMS },
     { "net_af_packet", DPDK_COPIES | DPDK_OWN_MAC },
     { "net_pcap", DPDK_COPIES | DPDK_OWN_MAC },
     { "net_null", DPDK_COPIES | DPDK_ANY_MTU | DPDK_OWN_MAC },
@@ -90,12 +90,11 @@ static int configure(struct dpdk_device *device, int interrupts)
     struct rte_eth_conf *conf = &device->conf;
     uint64_t rx = RTE_ETH_RX_OFFLOAD_SCATTER, tx = 0;
 
-    if (device->offload) {
+    if (device->offload)
         rx |= RTE_ETH_RX_OFFLOAD_CHECKSUM | RTE_ETH_RX_OFFLOAD_TCP_LRO;
-        tx |= RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
-    }
-    if (device->offload && (device->traits & DPDK_NO_TSO) == 0)
-        tx |= RTE_ETH_TX_OFFLOAD_TCP_TSO;
+    if (device->offload && (device->traits & DPDK_BAD_SUMS) == 0)
+        tx |= RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM |
+              RTE_ETH_TX_OFFLOAD_TCP_TSO;
     if ((device->traits & DPDK_ONE_PIECE) == 0)
         tx |= RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
     memset(conf, 0, sizeof *conf);

@@ -21,14 +21,19 @@ CABLES = {
     "packet-xdp": ("veth", "packet:{0}", "xdp:{1},sums=trust"),
     "dpdk": (None, "dpdk:{{net_vhost0,iface={0}}}", "dpdk:{{net_virtio_user0,path={0}}}"),
     "dpdk-tso": (None, "dpdk:{{net_vhost0,iface={0},tso=1}},tso=force", "dpdk:{{net_virtio_user0,path={0}}}"),
+    "dpdk-memif": (None, "dpdk:{{net_memif0,role=server,id=0,socket={0},socket-abstract=yes}}",
+                   "dpdk:{{net_memif1,role=client,id=0,socket={0},socket-abstract=yes}}"),
+    "dpdk-tap": ("queued bridge", "dpdk:{{net_tap0,iface={0}}}", "dpdk:{{net_tap1,iface={1}}}"),
     "dgram-unix": (None, "dgram:./{0},peer=./{1}", "dgram:./{1},peer=./{0}"),
     "dgram-unix-vnet": (None, "dgram:./{0},peer=./{1},vnet=on", "dgram:./{1},peer=./{0},vnet=on"),
     "dgram-udp": (None, "dgram:127.0.0.1:5001,peer=127.0.0.1:5002", "dgram:127.0.0.1:5002,peer=127.0.0.1:5001"),
     "dgram-udp6-vnet": (None, "dgram:[::1]:5001,peer=[::1]:5002,vnet=on", "dgram:[::1]:5002,peer=[::1]:5001,vnet=on"),
 }
 # What is special: the largest MTU of a kind; one end cannot be opened again while the other stays; frames get lost.
-MTU_MAX = {"tap": 65521, "dpdk": 9216, "dpdk-tso": 9216, "dgram-udp": 65477, "dgram-udp6-vnet": 65477}
-ARGUMENTS = {"dpdk": ["--once"], "dpdk-tso": ["--once"], "dgram-udp": ["--lossy"], "dgram-udp6-vnet": ["--lossy"]}
+MTU_MAX = {"tap": 65521, "dpdk": 9216, "dpdk-tso": 9216, "dpdk-memif": 1500, "dpdk-tap": 1500,
+           "dgram-udp": 65477, "dgram-udp6-vnet": 65477}
+ARGUMENTS = {**{kind: ["--once"] for kind in CABLES if kind.startswith("dpdk")},
+             "dgram-udp": ["--lossy"], "dgram-udp6-vnet": ["--lossy"]}
 # Kinds with queues, and one on the other side that is not of the same kind.
 QUEUES = {
     "tap": ("bridge", "tap:{0}", "tap:{1}"),
@@ -47,10 +52,10 @@ def program():
     return build / "tenon-port-check"
 
 
-def make_taps(net, mtu, queues):
+def make_taps(net, mtu, queues, always_queued=False):
     """Two TAP interfaces, and a bridge between them."""
     net.run("ip", "link", "add", "cb", "type", "bridge", "mcast_snooping", "0")
-    for name, many in (("ca", queues > 1), ("cz", False)):
+    for name, many in (("ca", queues > 1 or always_queued), ("cz", always_queued)):
         net.run("ip", "tuntap", "add", "dev", name, "mode", "tap", *(["multi_queue"] if many else []))
     for name in ("cb", "ca", "cz"):
         net.run("ip", "link", "set", name, "mtu", mtu)
@@ -69,8 +74,11 @@ def cable(net):
     def make(how, mtu=1500, queues=1):
         if how is None:
             return
-        (make_taps if how == "bridge" else make_veths)(net, mtu, queues)
-        for name in ("ca", "cz", *(["cb"] if how == "bridge" else [])):
+        if how == "veth":
+            make_veths(net, mtu, queues)
+        else:
+            make_taps(net, mtu, queues, how == "queued bridge")
+        for name in ("ca", "cz", *(["cb"] if how != "veth" else [])):
             net.run("sysctl", "-eqw", f"net.ipv6.conf.{name}.disable_ipv6=1")
             net.run("sysctl", "-qw", f"net.ipv4.conf.{name}.arp_ignore=8")
             net.run("ip", "link", "set", name, "up")
@@ -109,7 +117,8 @@ def test_exchanges(net, program, cable, tmp_path, kind, mtu):
     how, *ports = CABLES[kind]
     mtu = min(mtu, MTU_MAX.get(kind, mtu))
     cable(how, mtu)
-    check(net, program, tmp_path, how, written(ports, **({} if how else {"mtu": mtu})), *ARGUMENTS.get(kind, []))
+    names = written(ports, **({} if how in ("veth", "bridge") else {"mtu": mtu}))
+    check(net, program, tmp_path, how, names, *ARGUMENTS.get(kind, []))
 
 
 @pytest.mark.parametrize("mtu", [576, 1280, 1500, 9000])
