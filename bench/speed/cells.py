@@ -123,7 +123,8 @@ def bulk():
                {"message": 16384, "mtu": 1500, "csum": 0, "own_sum": 1}, unit="Gbit/s", only=(OWN, "floor"))
     for csum in (1, 0):
         yield Cell("Bulk, MTU 1500, IPv6", f"16 KB, checksums {'by the port' if csum else 'in software'}", "bulk",
-                   {"message": 16384, "mtu": 1500, "ip6": 1, **({} if csum else {"csum": 0})}, unit="Gbit/s", only=(OWN,))
+                   {"message": 16384, "mtu": 1500, "ip6": 1, **({} if csum else {"csum": 0})}, unit="Gbit/s",
+                   only=(OWN,))
     table = "Bulk, segments of 64 KB"
     for size, text in ((16384, "16 KB"), (65536, "64 KB"), (1048576, "1 MB")):
         yield Cell(table, text, "bulk", {"message": size, "tso": 1, "lro": 1}, unit="Gbit/s", quick=size == 65536)
