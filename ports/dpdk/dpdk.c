@@ -281,7 +281,8 @@ static struct rte_mbuf *make_chain(struct dpdk_port *port, const struct tenon_fr
 
     for (unsigned i = 0; i < frame->nspans; i++) {
         if (chain_span(port, &chain, &frame->spans[i]) != 0) {
-            take_back(frame->spans[0].buf, chain.head);
+            if (chain.head != NULL)
+                take_back(frame->spans[0].buf, chain.head);
             return NULL;
         }
     }
@@ -416,7 +417,7 @@ static void arm(const struct dpdk_port *port)
 static int dpdk_receive(struct port *base, struct tenon *stack, unsigned netif, tenon_u32 now_us)
 {
     struct dpdk_port *port = (struct dpdk_port *)base;
-    int n = look(port, stack, netif, now_us), more = n;
+    int n = look(port, stack, netif, now_us), more;
 
     if (n == 0 && port->epoll >= 0) {
         arm(port);
