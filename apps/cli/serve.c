@@ -7,7 +7,7 @@
  * of a mapped file), handed to the stack as its queue has room: when it opens, and when the peer has
  * acknowledged something.
  *
- * Every client stands in one of four queues, by what it is waiting for; each queue has one time limit, so
+ * Every client stands in one of five queues, by what it is waiting for; each queue has one time limit, so
  * its first client is always the next to run out of time. */
 #include <argp.h>
 #include <errno.h>
@@ -33,6 +33,7 @@ enum phase {
     PHASE_IDLE,      /* a request */
     PHASE_HEAD,      /* the rest of a request */
     PHASE_SEND,      /* acknowledgements of what is sent */
+    PHASE_DRAIN,     /* those of the last that is sent; nothing is answered from here on */
     PHASE_LINGER,    /* the peer's end of the connection */
     PHASE_COUNT
 };
@@ -82,7 +83,7 @@ struct client {
     uint32_t thrown_away;
 };
 
-/* ---- the four queues ------------------------------------------------------------------------------ */
+/* ---- the queues ------------------------------------------------------------------------------ */
 
 static void leave_queue(struct client *client)
 {
@@ -445,9 +446,18 @@ static int send_answer(struct client *client)
     return 1;
 }
 
+/* As long as acknowledgements come, the peer has not got all yet, and is not to be hurried. */
+static void drain(struct client *client)
+{
+    struct tenon_tcp_info info;
+
+    tenon_tcp_status(client->conn, &info);
+    wait_for(client, info.snd_queued > 0 ? PHASE_DRAIN : PHASE_LINGER);
+}
+
 static void linger(struct client *client)
 {
-    wait_for(client, PHASE_LINGER);
+    drain(client);
     if (client->in_len > 0)
         take_from_in(client, client->in_len);
     tenon_tcp_finish(client->conn);
@@ -458,7 +468,7 @@ static void advance(struct client *client)
 {
     int r;
 
-    while (client->phase != PHASE_LINGER) {
+    while (client->phase < PHASE_DRAIN) {
         if (client->file != NULL && !http_file_intact(client->file)) {
             log_say(LOG_NORMAL, "A file became shorter while it was sent: the connection is reset");
             tenon_tcp_abort(client->conn);
@@ -546,7 +556,7 @@ static void client_received(struct tenon_tcp *conn, void *app, const struct teno
     struct client *client = app;
 
     flow_received(&client->flow, spans_bytes(spans, n));
-    if (client->phase == PHASE_LINGER) {
+    if (client->phase >= PHASE_DRAIN) {
         client->thrown_away += spans_bytes(spans, n);
         tenon_tcp_consumed(conn, spans_bytes(spans, n));
         if (client->thrown_away > LINGER_BYTES_MAX)
@@ -569,6 +579,8 @@ static void client_acked(struct tenon_tcp *conn, void *app, tenon_u32 bytes)
     flow_acked(&client->flow, bytes);
     if (client->phase == PHASE_SEND)
         advance(client);
+    else if (client->phase == PHASE_DRAIN)
+        drain(client);
 }
 
 static void client_finished(struct tenon_tcp *conn, void *app)
@@ -741,6 +753,7 @@ static void begin_queues(struct server *server)
     server->queues[PHASE_IDLE].limit_us = (uint64_t)(server->options->idle_s * 1e6);
     server->queues[PHASE_HEAD].limit_us = 10000000;
     server->queues[PHASE_SEND].limit_us = 60000000;
+    server->queues[PHASE_DRAIN].limit_us = 60000000;
     server->queues[PHASE_LINGER].limit_us = 5000000;
     server->tick.due = tick_due;
     server->tick.arg = server;

@@ -221,6 +221,19 @@ def fastopen(how, address, port, count, path):
     print(json.dumps(results))
 
 
+def fetch_late(address, port, path, seconds):
+    """Ask, have little room for the answer, and read it only after so long."""
+    s = socket.socket(family(address), socket.SOCK_STREAM)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    s.connect((address, int(port)))
+    s.sendall(f"GET {path} HTTP/1.0\r\n\r\n".encode())
+    time.sleep(float(seconds))
+    answer = bytearray()
+    while data := s.recv(1 << 18):
+        answer += data
+    print(hashlib.sha256(bytes(answer).partition(b"\r\n\r\n")[2]).hexdigest())
+
+
 def tcp_info(s):
     """Linux, struct tcp_info. Older kernels know less of it: then the last fields are 0."""
     raw = s.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 232).ljust(232, b"\0")
@@ -270,6 +283,6 @@ def transfer_await(address, port, cc, path):
 
 if __name__ == "__main__":
     commands = {"many": many, "udp": udp, "uso": uso, "answer": answer, "echo": echo, "http": serve_http,
-                "open": transfer_open, "await": transfer_await, "fastopen": fastopen,
+                "open": transfer_open, "await": transfer_await, "fastopen": fastopen, "late": fetch_late,
                 "http-fastopen": functools.partial(serve_http, fastopen=True)}
     commands[sys.argv[1]](*sys.argv[2:])

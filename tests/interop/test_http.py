@@ -81,6 +81,13 @@ def test_curl_fetches_many_in_parallel(link, folder, files, tmp_path):
     assert [n for n in range(1, 81) if sha256(tmp_path / f"out-{n}") != want] == []
 
 
+def test_answer_that_is_read_late_arrives(link, folder, files, peer):
+    """It waits in Tenon for longer than a peer that has all may take to end its side."""
+    (folder / "some").write_bytes(files.get(40_000).read_bytes())
+    link.tenon("serve", folder)
+    assert peer.run("late", link.t4, 80, "/some", 7).stdout.strip() == files.hash(40_000)
+
+
 def test_tenon_fetches_from_the_kernel(link, version, folder, files, peer, tmp_path):
     kernel = ends(link, version)[1]
     peer.start("http", kernel.strip("[]"), 80, folder)
