@@ -92,6 +92,12 @@ typedef long tenon_i32;
 #else
 #define TENON_HOT TENON_INLINE
 #endif
+/** What is not usual, of one file: it stands apart, so that what is usual need not save registers for it. */
+#if defined(__GNUC__) && !defined(__OPTIMIZE_SIZE__)
+#define TENON_APART static __attribute__((noinline))
+#else
+#define TENON_APART static
+#endif
 /** 1: the build is to be small, and goes without short cuts that save nothing but time. */
 #if defined(__OPTIMIZE_SIZE__)
 #define TENON_SMALL 1

@@ -128,20 +128,33 @@ TENON_INLINE tenon_u32 hash_get32le(const tenon_u8 *p)
     return p[0] | (tenon_u32)p[1] << 8 | (tenon_u32)p[2] << 16 | (tenon_u32)p[3] << 24;
 }
 
-/* What is left after all whole words, and the length: the word that comes last. */
-static void hash_last(tenon_u8 last[8], const tenon_u8 *bytes, unsigned n)
+/* The first n bytes of four, at most three. */
+TENON_INLINE tenon_u32 hash_get_few(const tenon_u8 *p, unsigned n)
 {
-    unsigned i;
+    tenon_u32 x = 0;
 
-    last[0] = last[1] = last[2] = last[3] = last[4] = last[5] = last[6] = 0;
-    last[7] = (tenon_u8)(n & 0xFF);
-    for (i = 0; i < (n & 7); i++)
-        last[i] = bytes[n - (n & 7) + i];
+    while (n-- > 0)
+        x = x << 8 | p[n];
+    return x;
+}
+
+/* The word that comes last: what is left after all whole ones, and the length. */
+TENON_INLINE void hash_last(tenon_u32 last[2], const tenon_u8 *bytes, unsigned n)
+{
+    const tenon_u8 *rest = bytes + (n & ~7U);
+
+    last[1] = (tenon_u32)(n & 0xFF) << 24;
+    if (n & 4) {
+        last[0] = hash_get32le(rest);
+        last[1] |= hash_get_few(rest + 4, n & 3);
+    } else {
+        last[0] = hash_get_few(rest, n & 3);
+    }
 }
 
 TENON_INTERNAL void tn_siphash_pairs(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u8 *bytes, unsigned n)
 {
-    tenon_u8 last[8];
+    tenon_u32 last[2];
     struct hash_sip s;
     unsigned i;
 
@@ -149,7 +162,7 @@ TENON_INTERNAL void tn_siphash_pairs(tenon_u32 out[2], const struct tn_key128 *k
     for (i = 0; n - i >= 8; i += 8)
         hash_sip_word(&s, hash_get32le(bytes + i), hash_get32le(bytes + i + 4));
     hash_last(last, bytes, n);
-    hash_sip_word(&s, hash_get32le(last), hash_get32le(last + 4));
+    hash_sip_word(&s, last[0], last[1]);
     s.v2.lo ^= 0xFF;
     for (i = 0; i < 4; i++)
         hash_sip_round(&s);
@@ -200,7 +213,7 @@ static void hash_wide_sip(tenon_u32 out[2], const struct tn_key128 *key, const t
 {
     const size_t k0 = hash_wide_of(key->k[0], key->k[1]), k1 = hash_wide_of(key->k[2], key->k[3]);
     struct hash_wide s;
-    tenon_u8 last[8];
+    tenon_u32 last[2];
     unsigned i;
 
     s.v0 = k0 ^ hash_wide_of(0x70736575UL, 0x736F6D65UL);
@@ -210,7 +223,7 @@ static void hash_wide_sip(tenon_u32 out[2], const struct tn_key128 *key, const t
     for (i = 0; n - i >= 8; i += 8)
         hash_wide_word(&s, hash_wide_of(hash_get32le(bytes + i), hash_get32le(bytes + i + 4)));
     hash_last(last, bytes, n);
-    hash_wide_word(&s, hash_wide_of(hash_get32le(last), hash_get32le(last + 4)));
+    hash_wide_word(&s, hash_wide_of(last[0], last[1]));
     s.v2 ^= 0xFF;
     for (i = 0; i < 4; i++)
         hash_wide_round(&s);

@@ -180,7 +180,7 @@ TENON_HOT int api_may_send(const struct tenon_tcp *conn)
     return (conn->flags & TN_TCP_F_HELD) ? TENON_EINVAL : TENON_OK;
 }
 
-TENON_API int tenon_tcp_send(struct tenon_tcp *conn, const struct tenon_span *span)
+TENON_APART int api_send(struct tenon_tcp *conn, const struct tenon_span *span)
 {
     int error = api_may_send(conn);
 
@@ -192,6 +192,16 @@ TENON_API int tenon_tcp_send(struct tenon_tcp *conn, const struct tenon_span *sp
     if (error == TENON_OK)
         tn_tcp_make_ready(conn);
     return error;
+}
+
+TENON_API int tenon_tcp_send(struct tenon_tcp *conn, const struct tenon_span *span)
+{
+    if (TENON_SMALL || !tn_sendq_is_open(conn) || conn->state != TENON_TCP_ESTABLISHED ||
+        (conn->flags & (TN_TCP_F_FIN_QUEUED | TN_TCP_F_HELD)) != 0 || span->len == 0 ||
+        span->len > api_room(conn) || !tn_sendq_join(conn, span))
+        return api_send(conn, span);
+    tn_tcp_make_ready(conn);
+    return TENON_OK;
 }
 
 TENON_API tenon_i32 tenon_tcp_write(struct tenon_tcp *conn, const void *bytes, tenon_u32 n)

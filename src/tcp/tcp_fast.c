@@ -15,11 +15,13 @@ enum {
     FAST_SPANS = 32,
     FAST_LINE = 64,                  /* of a cache */
     FAST_FAR_SHIFT = 30,             /* a quarter of sequence space */
-    FAST_NEAR = 256,                 /* slots; what fewer connections than half of them need stays in the caches */
+    FAST_NEAR = 512,                 /* slots; what fewer connections than a quarter of them need stays in the caches */
     FAST_RECENT_SHIFT = 17           /* the upper half of a product is the better one */
 };
 
 #define FAST_RECENT_MAX 32768UL      /* slots; what a cache has room for */
+
+#define FAST_NO_LEN 0xFFFFFFFFUL     /* tn_header.len: no segment has so many bytes */
 
 /* tn_flight.usual */
 enum { FAST_NO, FAST_USUAL };
@@ -151,7 +153,7 @@ TENON_INTERNAL void tn_fast_grow(struct tenon *stack)
     const tenon_u32 mask = 2 * tcp->recent_mask + 1;
     struct tenon_tcp **table;
 
-    if (tcp->nconns <= tcp->recent_mask / 2 || mask >= FAST_RECENT_MAX)
+    if (tcp->nconns <= tcp->recent_mask / 4 || mask >= FAST_RECENT_MAX)
         return;
     table = (struct tenon_tcp **)tn_mem_get(stack, fast_recent_bytes(mask));
     if (table == NULL)
@@ -328,9 +330,9 @@ TENON_INLINE tenon_u32 fast_total6(const tenon_u8 *ip)
     return TN_IP6_BYTES + (second >> 16);
 }
 
-/* To our Ethernet address, and as long as it says, with all headers at hand; TCP with no flag but ACK and PSH, and with
- * timestamps alone or no options, as was agreed on. The frame is long enough for both headers without options, of the
- * connection's version of IP: tn_fast_look() has seen to that. @return 0: something else */
+/* To our Ethernet address, and as long as it says, with all headers at hand; TCP with ACK and no other flag but PSH and FIN,
+ * and with timestamps alone or no options, as was agreed on. The frame is long enough for both headers without options,
+ * of the connection's version of IP: tn_fast_look() has seen to that. @return 0: something else */
 TENON_HOT int fast_parse(struct fast_seg *seg, const struct tn_netif *netif, const struct tn_fast_rx *rx, int is_v4)
 {
     const tenon_u32 link = (netif->conf.caps & TENON_CAP_NO_LINK) ? 0 : TN_ETH_BYTES;
@@ -339,7 +341,7 @@ TENON_HOT int fast_parse(struct fast_seg *seg, const struct tn_netif *netif, con
     const tenon_u32 headers = (word >> 28 << 2) + fast_ip_bytes(is_v4), least = fast_ip_bytes(is_v4) + TN_TCP_BYTES;
     tenon_u32 total;
 
-    if ((word & (0x0FFF0000UL & ~((tenon_u32)TN_TCP_PSH << 16))) != (tenon_u32)TN_TCP_ACK << 16)
+    if ((word & (0x0FFF0000UL & ~((tenon_u32)(TN_TCP_PSH | TN_TCP_FIN) << 16))) != (tenon_u32)TN_TCP_ACK << 16)
         return 0;
     if (rx->conn->flags & TN_TCP_F_TIMESTAMPS) {
         if (headers != least + TN_TCP_TIMESTAMP_BYTES)
@@ -364,13 +366,19 @@ TENON_HOT int fast_parse(struct fast_seg *seg, const struct tn_netif *netif, con
     return 1;
 }
 
-/* RFC 7323 5.3: neither missing nor old; one that was not agreed on is none (fast_parse()). */
-static int fast_timestamp_is_good(const struct tenon_tcp *conn, struct fast_seg *seg)
+/* Timestamps are there if they were agreed on; one that was not is none (fast_parse()). */
+static int fast_has_timestamp(const struct tenon_tcp *conn, struct fast_seg *seg)
 {
     if (!(conn->flags & TN_TCP_F_TIMESTAMPS))
         return 1;
     seg->ts_val = get32be(seg->tcp + TN_TCP_BYTES + 4);
-    return get32be(seg->tcp + TN_TCP_BYTES) == TN_TCP_TIMESTAMP_ALONE && tn_seq_le(conn->ts_recent, seg->ts_val);
+    return get32be(seg->tcp + TN_TCP_BYTES) == TN_TCP_TIMESTAMP_ALONE;
+}
+
+/* RFC 7323 5.3 */
+static int fast_timestamp_is_new(const struct tenon_tcp *conn, const struct fast_seg *seg)
+{
+    return !(conn->flags & TN_TCP_F_TIMESTAMPS) || tn_seq_le(conn->ts_recent, seg->ts_val);
 }
 
 /* ---- whether it was expected ------------------------------------------------------------------------------------- */
@@ -437,7 +445,7 @@ TENON_INTERNAL const char *tn_fast_check(const struct tenon_tcp *conn)
 }
 
 /* The next in order, within the window, acknowledging what is in flight or nothing new. */
-static int fast_is_predicted(const struct tn_netif *netif, struct tenon_tcp *conn, struct fast_seg *seg)
+static int fast_is_predicted(struct tenon_tcp *conn, const struct fast_seg *seg)
 {
     const tenon_u32 room = conn->rcv_adv - conn->rcv_nxt, acked = seg->ack - conn->snd_una;
 
@@ -445,9 +453,7 @@ static int fast_is_predicted(const struct tn_netif *netif, struct tenon_tcp *con
         return 0;
     if ((acked | seg->len) == 0)
         return 0;    /* a duplicate, an update of the window, or a keep-alive */
-    if (!fast_is_usual(conn) || !fast_timestamp_is_good(conn, seg))
-        return 0;
-    return tn_fast_is_heard(conn, netif);
+    return !(seg->tcp[13] & TN_TCP_FIN) && fast_is_usual(conn) && fast_timestamp_is_new(conn, seg);
 }
 
 TENON_HOT int fast_csum_good(const struct tenon_tcp *conn, const struct fast_seg *seg)
@@ -698,7 +704,74 @@ static void fast_take_header(struct tenon_tcp *conn, const struct fast_seg *seg)
     conn->snd_wl1 = seg->seq;
 }
 
-TENON_INTERNAL int tn_fast_input(struct tenon *stack, const struct tn_netif *netif, const struct tn_fast_rx *rx)
+/* ---- what was not expected ----------------------------------------------------------------------- */
+
+/* The packet at its payload, as the layers would hand it to TCP, which have nothing to find out about it. */
+static void fast_describe(struct tn_pkt *pkt, struct tn_netif *netif, const struct tn_fast_rx *rx, tenon_u32 link)
+{
+    const int is_v4 = rx->conn->ends.is_v4;
+    const struct tenon_frame *frame = rx->frame;
+    tenon_u8 *ip = tenon_span_data(frame->spans) + link;
+    const tenon_u32 headers = fast_ip_bytes(is_v4) + (tenon_u32)(ip[fast_ip_bytes(is_v4) + 12] >> 4) * 4;
+
+    memset(pkt, 0, sizeof(*pkt));
+    pkt->spans = frame->spans;
+    pkt->nspans = frame->nspans;
+    pkt->off = link + headers;
+    pkt->l3 = ip;
+    pkt->l3_len = rx->merged + (is_v4 ? get16be(ip + 2) : (tenon_u32)TN_IP6_BYTES + get16be(ip + 4));
+    pkt->len = pkt->l3_len - headers;
+    pkt->head = ip + headers;
+    pkt->head_len = tn_min(frame->spans->len - pkt->off, pkt->len);
+    pkt->netif = netif;
+    pkt->csum = TENON_CSUM_GOOD;
+    pkt->seg_kind = frame->seg_kind;
+    pkt->seg_bytes = frame->seg_bytes;
+    pkt->flow_hash = frame->flow_hash;
+    pkt->merged = rx->merged;
+    pkt->conn = rx->conn;
+    pkt->src = rx->conn->path->dst;
+    pkt->dst = rx->conn->ends.local;
+    pkt->proto = TN_PROTO_TCP;
+    pkt->ttl = ip[is_v4 ? 8 : 7];
+    pkt->tos = is_v4 ? ip[1] : (tenon_u8)(get16be(ip) >> 4 & 0xFF);
+    pkt->is_v4 = (tenon_u8)is_v4;
+    if (pkt->head_len == 0)
+        tn_pkt_pull(pkt, 0);    /* it begins in the next span */
+}
+
+/* A segment of usual form that is something else than the next in order: it goes on where SEGMENT ARRIVES begins for
+ * synchronized states. @return as tn_fast_input() */
+TENON_APART int fast_hand_on(struct tn_netif *netif, const struct tn_fast_rx *rx)
+{
+    const tenon_u32 link = (netif->conf.caps & TENON_CAP_NO_LINK) ? 0 : TN_ETH_BYTES;
+    const tenon_u8 *tcp = tenon_span_data(rx->frame->spans) + link + fast_ip_bytes(rx->conn->ends.is_v4);
+    struct tn_pkt pkt;
+    struct tn_seg seg;
+
+    if (TENON_SMALL || rx->conn->state == TENON_TCP_SYN_SENT)
+        return 0;
+    tn_count(rx->conn->stack, TENON_STAT_TCP_RCVD);
+    fast_describe(&pkt, netif, rx, link);
+    memset(&seg, 0, sizeof(seg));
+    seg.pkt = &pkt;
+    seg.sport = get16be(tcp);
+    seg.dport = get16be(tcp + 2);
+    seg.seq = get32be(tcp + 4);
+    seg.ack = get32be(tcp + 8);
+    seg.flags = tcp[13];
+    seg.wnd = get16be(tcp + 14);
+    seg.len = pkt.len + (tenon_u32)(tcp[13] & TN_TCP_FIN);
+    if (tcp[12] > TN_TCP_BYTES << 2) {    /* fast_has_timestamp() */
+        seg.options.has_timestamp = 1;
+        seg.options.ts_val = get32be(tcp + TN_TCP_BYTES + 4);
+        seg.options.ts_ecr = get32be(tcp + TN_TCP_BYTES + 8);
+    }
+    tn_tcp_input_synchronized(rx->conn, &seg);
+    return 1;
+}
+
+TENON_INTERNAL int tn_fast_input(struct tenon *stack, struct tn_netif *netif, const struct tn_fast_rx *rx)
 {
     struct tenon_tcp *conn = rx->conn;
     struct fast_seg seg;
@@ -707,8 +780,10 @@ TENON_INTERNAL int tn_fast_input(struct tenon *stack, const struct tn_netif *net
         return 0;
     if (!(conn->ends.is_v4 ? fast_parse(&seg, netif, rx, 1) : fast_parse(&seg, netif, rx, 0)))
         return 0;
-    if (!fast_is_predicted(netif, conn, &seg) || !fast_csum_good(conn, &seg))
+    if (!tn_fast_is_heard(conn, netif) || !fast_has_timestamp(conn, &seg) || !fast_csum_good(conn, &seg))
         return 0;
+    if (!fast_is_predicted(conn, &seg))
+        return fast_hand_on(netif, rx);
     tn_count(stack, TENON_STAT_TCP_RCVD);
     tn_count(stack, TENON_STAT_TCP_PREDICTED);
     fast_take_header(conn, &seg);
@@ -739,13 +814,19 @@ static int fast_find_way(struct tenon *stack, struct tn_tcp_way *way, struct tn_
 
 /* While connections send one after the other, nothing happens to the ways that they take: one that was good for the
  * last is good for the next. */
-static const struct tn_tcp_way *fast_way(const struct tenon_tcp *conn)
+static const struct tn_tcp_way *fast_way_there(const struct tenon_tcp *conn)
 {
     struct tn_tcp_way *way = &conn->stack->tcp.way;
 
-    if (TENON_UNLIKELY(way->path != conn->path) && !fast_find_way(conn->stack, way, conn->path))
-        return NULL;
-    return way->mtu == conn->path_mtu ? way : NULL;
+    return way->path == conn->path || fast_find_way(conn->stack, way, conn->path) ? way : NULL;
+}
+
+/* The same for segments that may be full. */
+static const struct tn_tcp_way *fast_way(const struct tenon_tcp *conn)
+{
+    const struct tn_tcp_way *way = fast_way_there(conn);
+
+    return way != NULL && way->mtu == conn->path_mtu ? way : NULL;
 }
 
 /* Whether the window says something of the network still (RFC 5681 4.1); the general path knows what to do if not. */
@@ -788,25 +869,28 @@ static tenon_u32 fast_bytes(const struct tenon_tcp *conn, const struct tn_netif 
 
 enum { FAST_IP_AT = TN_ETH_BYTES };
 
-#define FAST_NO_LENGTH 0xFFFFFFFFUL    /* tn_header.len: no segment has so many bytes */
-
-/* What depends on the payload: most segments have as much of it as the one before them. */
-static void fast_set_length(struct tn_header *header, tenon_u32 len)
+/* What depends on the payload: most segments have as much of it as the one before them. p: the headers of a segment
+ * that are a copy. Both are written, since what has just been written byte by byte is slow to copy. */
+static void fast_set_length(struct tn_header *header, tenon_u8 *p, tenon_u32 len)
 {
     const tenon_u32 l4 = header->tcp_bytes + len;
     const unsigned tos = len > 0 ? header->tos_data : header->tos;
+    const tenon_u32 tcp_sum = tn_csum_fold(header->tcp_sum + (l4 >> 16) + (l4 & 0xFFFF));
+    const int is_v4 = header->ip_bytes == TN_IP4_BYTES;
+    tenon_u32 first = header->ip_rest | (tenon_u32)tos << 20, second = l4;    /* IPv6: length */
     tenon_u8 *ip = header->bytes + FAST_IP_AT;
+    unsigned i;
 
     header->len = len;
-    if (header->ip_bytes == TN_IP4_BYTES) {
-        ip[1] = (tenon_u8)tos;
-        put16be(ip + 2, TN_IP4_BYTES + l4);
-        put16be(ip + 10, (tenon_u32)0xFFFF ^ tn_csum_fold(header->ip_rest + tos + TN_IP4_BYTES + l4));
-    } else {
-        put32be(ip, header->ip_rest | (tenon_u32)tos << 20);
-        put16be(ip + 4, l4);
+    if (is_v4) {
+        first = 0x45UL << 24 | (tenon_u32)tos << 16 | (TN_IP4_BYTES + l4);
+        second = (tenon_u32)0xFFFF ^ tn_csum_fold(header->ip_rest + tos + TN_IP4_BYTES + l4);    /* its checksum */
     }
-    put16be(ip + header->ip_bytes + 16, tn_csum_fold(header->tcp_sum + (l4 >> 16) + (l4 & 0xFFFF)));
+    for (i = 0; i < 2; i++, ip = p + FAST_IP_AT) {
+        put32be(ip, first);
+        put16be(ip + (is_v4 ? 10 : 4), second);
+        put16be(ip + header->ip_bytes + 16, tcp_sum);
+    }
 }
 
 /* The IP header at p, but for what fast_set_length() knows. */
@@ -818,7 +902,6 @@ static void fast_prepare_ip4(const struct tenon_tcp *conn, struct tn_header *hea
     header->ip_bytes = TN_IP4_BYTES;
     header->tcp_sum = tn_csum_ends4(local, remote) + TN_PROTO_TCP;
     header->ip_rest = (tenon_u32)0x4500 + TN_IP4_DF + ttl_proto + tn_csum_ends4(local, remote);
-    p[0] = 0x45;
     put16be(p + 6, TN_IP4_DF);    /* RFC 6864 4.1: no identification */
     put16be(p + 8, ttl_proto);
     put32be(p + 12, local);
@@ -839,7 +922,7 @@ static void fast_prepare_ip6(const struct tenon_tcp *conn, struct tn_header *hea
 }
 
 /* Everything that does not change from segment to segment. */
-static void fast_prepare(struct tenon_tcp *conn, const struct tn_tcp_way *way)
+TENON_APART void fast_prepare(struct tenon_tcp *conn, const struct tn_tcp_way *way)
 {
     const unsigned ect = (conn->ecn & (TN_ECN_ON | TN_ECN_MUTE)) == TN_ECN_ON ? (unsigned)TN_ECT_0 : 0U;
     const tenon_u32 tos = tn_tcp_opt(conn, TENON_TCP_TOS);
@@ -865,7 +948,7 @@ static void fast_prepare(struct tenon_tcp *conn, const struct tn_tcp_way *way)
         put32be(p + TN_TCP_BYTES, TN_TCP_TIMESTAMP_ALONE);
     }
     p[12] = (tenon_u8)(header->tcp_bytes << 2);
-    header->len = FAST_NO_LENGTH;
+    header->len = FAST_NO_LEN;
 }
 
 /* The headers of a segment of `len` bytes, around where its TCP header begins. What they say is looked up first:
@@ -877,11 +960,12 @@ TENON_HOT void fast_fill(struct tenon_tcp *conn, tenon_u8 *tcp, tenon_u32 len, u
     const tenon_u32 window = tn_tcp_window_field(conn, ack);
     const tenon_u32 ts_now = tn_tcp_ts_now(conn), ts_echo = conn->ts_recent;
     const unsigned push = len > 0 && seq + len == conn->snd_end ? (unsigned)TN_TCP_PSH : 0U;
+    tenon_u8 *p = tcp - header->ip_bytes - FAST_IP_AT;
 
     conn->rcv_acked = ack;
+    TENON_COPY(p, header->bytes, sizeof(header->bytes));
     if (header->len != len)
-        fast_set_length(header, len);
-    TENON_COPY(tcp - header->ip_bytes - FAST_IP_AT, header->bytes, sizeof(header->bytes));
+        fast_set_length(header, p, len);
     put32be(tcp + 4, seq);
     put32be(tcp + 8, ack);
     tcp[13] = (tenon_u8)(flags | push);
@@ -953,13 +1037,26 @@ static int fast_send_long(struct tenon_tcp *conn, const struct tn_tcp_way *way, 
     return fast_hand_down(conn, way, &out);
 }
 
+/* A finished segment in one piece goes into the burst. */
+TENON_HOT void fast_put(const struct tenon_tcp *conn, const struct tn_tcp_way *way, struct tenon_buf *buf,
+                        tenon_u32 tcp_bytes, tenon_u32 len)
+{
+    struct tn_short lay;
+
+    lay.l4 = (way->mac != NULL ? TN_ETH_BYTES : 0) + (tenon_u32)conn->flight->header.ip_bytes;
+    lay.off = TN_HEADROOM - lay.l4;
+    lay.headers = lay.l4 + tcp_bytes;
+    lay.len = lay.headers + len;
+    lay.csum_offset = 16;
+    tn_tx_short(conn->stack, way->netif, buf, &lay);
+}
+
 /* A segment of so few bytes that they are copied behind its headers; 0 for a bare acknowledgement. There is room in
  * the burst. @return 0: no buffer */
 TENON_HOT int fast_send_short(struct tenon_tcp *conn, const struct tn_tcp_way *way, tenon_u32 len, unsigned flags)
 {
-    const tenon_u32 link = way->mac != NULL ? TN_ETH_BYTES : 0, tcp_bytes = conn->flight->header.tcp_bytes;
+    const tenon_u32 tcp_bytes = conn->flight->header.tcp_bytes;
     struct tenon_buf *buf = tn_buf_get(conn->stack);
-    struct tn_short lay;
     tenon_u8 *tcp;
 
     if (buf == NULL)
@@ -971,12 +1068,7 @@ TENON_HOT int fast_send_short(struct tenon_tcp *conn, const struct tn_tcp_way *w
     tcp = buf->data + TN_HEADROOM;
     fast_fill(conn, tcp, len, flags);
     tn_sendq_copy(conn, tcp + tcp_bytes, conn->snd_nxt, len);
-    lay.l4 = link + conn->flight->header.ip_bytes;
-    lay.off = TN_HEADROOM - lay.l4;
-    lay.headers = lay.l4 + tcp_bytes;
-    lay.len = lay.headers + len;
-    lay.csum_offset = 16;
-    tn_tx_short(conn->stack, way->netif, buf, &lay);
+    fast_put(conn, way, buf, tcp_bytes, len);
     fast_leaves(conn);
     return 1;
 }
@@ -1006,7 +1098,7 @@ TENON_HOT void fast_record(struct tenon_tcp *conn, tenon_u32 end, tenon_u32 size
     record->size = (tenon_u16)size;
 }
 
-/* What tcp_output.c does after a data segment has left. */
+/* What tcp_output.c does after a data segment, or a FIN, has left. */
 TENON_HOT void fast_sent(struct tenon_tcp *conn, tenon_u32 len)
 {
     const tenon_u32 now_us = conn->stack->now_us, now_ms = conn->stack->now_ms;
@@ -1021,8 +1113,6 @@ TENON_HOT void fast_sent(struct tenon_tcp *conn, tenon_u32 len)
     }
     conn->flags = flags | TN_TCP_F_RTT_TIMING;
     flight->last_snd_ms = now_ms;
-    if (flight->mtu_sent < size)
-        flight->mtu_sent = (tenon_u16)size;
     fast_record(conn, nxt + len, size);
     conn->snd_nxt = nxt + len;
 }
@@ -1030,7 +1120,7 @@ TENON_HOT void fast_sent(struct tenon_tcp *conn, tenon_u32 len)
 /* One segment of new data, if windows and pacing let it go. @return 0: it has not left */
 static int fast_send_new(struct tenon_tcp *conn, const struct tn_tcp_way *way)
 {
-    const tenon_u32 len = fast_bytes(conn, way->netif);
+    const tenon_u32 len = fast_bytes(conn, way->netif), size = tn_min(len, conn->mss);
     const int lags = tn_pace_lags(conn);
 
     if (len == 0 || (!lags && !tn_pace_allows(conn)) || !fast_send(conn, way, len))
@@ -1039,6 +1129,8 @@ static int fast_send_new(struct tenon_tcp *conn, const struct tn_tcp_way *way)
         tn_pace_owe(conn, len);
     else
         tn_pace_sent(conn, len);
+    if (conn->flight->mtu_sent < size)
+        conn->flight->mtu_sent = (tenon_u16)size;
     fast_sent(conn, len);
     return 1;
 }
@@ -1056,8 +1148,10 @@ TENON_HOT int fast_is_prepared(struct tenon_tcp *conn, const struct tn_tcp_way *
     return 1;
 }
 
+/* ---- ACK and FIN alone, and SYN ---------------------------------------------------------------------------------- */
+
 /* The headers that data has had serve for what has none, too. */
-TENON_INTERNAL int tn_fast_control(struct tenon_tcp *conn, unsigned flags)
+static int fast_control(struct tenon_tcp *conn, unsigned flags)
 {
     const struct tn_flight *flight = conn->flight;
     struct tenon *stack = conn->stack;
@@ -1068,10 +1162,99 @@ TENON_INTERNAL int tn_fast_control(struct tenon_tcp *conn, unsigned flags)
         return 0;
     if (tn_ooo_has_news(conn) || stack->conf.trace != NULL || tn_tx_room(stack) == 0)
         return 0;
-    stack->tcp.way.path = NULL;
     way = fast_way(conn);
     return way != NULL && fast_is_prepared(conn, way) && fast_send_short(conn, way, 0, flags);
 }
+
+TENON_INTERNAL int tn_fast_control(struct tenon_tcp *conn, unsigned flags)
+{
+    conn->stack->tcp.way.path = NULL;
+    return fast_control(conn, flags);
+}
+
+/* Nothing is left but our FIN, and whether a window lets it go. @return 1: it has left */
+TENON_APART int fast_fin(struct tenon_tcp *conn)
+{
+    const tenon_u32 window = conn->snd_una + conn->snd_wnd - conn->snd_nxt;
+
+    if (TENON_SMALL || !(conn->flags & TN_TCP_F_FIN_QUEUED) || conn->snd_nxt != conn->snd_end || conn->flight == NULL ||
+        (conn->state != TENON_TCP_ESTABLISHED && conn->state != TENON_TCP_CLOSE_WAIT) || window - 1 >= 0x7FFFFFFFUL)
+        return 0;
+    if (!fast_sends_plainly(conn) || !tn_pace_allows(conn) || !fast_control(conn, TN_TCP_FIN | TN_TCP_ACK))
+        return 0;
+    tn_pace_sent(conn, 1);
+    fast_sent(conn, 1);
+    tn_tcp_set_state(conn, conn->state == TENON_TCP_ESTABLISHED ? TENON_TCP_FIN_WAIT_1 : TENON_TCP_LAST_ACK);
+    tn_tcp_arm_usual(conn, !(conn->flags & TN_TCP_F_RTX_ARMED));    /* RFC 6298 5.1 */
+    (void)tn_why(conn, TENON_TCP_WAIT_DATA);
+    return 1;
+}
+
+/* The headers of data, which are made here, with the options of a SYN in place of timestamps alone. */
+static void fast_fill_syn(struct tenon_tcp *conn, tenon_u8 *tcp, unsigned flags)
+{
+    struct tn_header *header = &conn->flight->header;
+    const tenon_u32 words = (TN_TCP_BYTES + TN_TCP_SYN_OPTIONS_BYTES) / 4;
+    const tenon_u32 ack = (flags & TN_TCP_ACK) ? conn->rcv_nxt : 0;
+    tenon_u32 window = tn_min(tn_tcp_opt(conn, TENON_TCP_RCV_BUF), 65535UL);
+    tenon_u8 *p = tcp - header->ip_bytes - FAST_IP_AT;
+    struct tn_tcp_options options;
+
+    options.mss = tn_tcp_offered_mss(conn);
+    options.ts_val = tn_tcp_ts_now(conn);
+    options.ts_ecr = (flags & TN_TCP_ACK) ? conn->ts_recent : 0;
+    options.wscale = conn->rcv_wscale;
+    if (flags & TN_TCP_ACK) {
+        window = tn_tcp_window_scaled(conn, ack, 0);
+        conn->rcv_acked = ack;
+    }
+    TENON_COPY(p, header->bytes, sizeof(header->bytes));
+    fast_set_length(header, p, TN_TCP_SYN_OPTIONS_BYTES - TN_TCP_TIMESTAMP_BYTES);
+    put32be(tcp + 4, conn->flight->iss);
+    put32be(tcp + 8, ack);
+    put32be(tcp + 12, words << 28 | (tenon_u32)flags << 16 | window);
+    tn_tcp_syn_options_build(tcp + TN_TCP_BYTES, &options);
+}
+
+/* Nothing but the options that nearly everybody offers and accepts. What is offered to the peer and not agreed on
+ * means other headers for data: tn_tcp_read_syn_options(). */
+static int fast_syn_is_usual(struct tenon_tcp *conn, unsigned flags)
+{
+    const tenon_u32 usual = TN_TCP_F_TIMESTAMPS | TN_TCP_F_SACK | TN_TCP_F_WSCALE;
+    const struct tenon *stack = conn->stack;
+
+    return !TENON_SMALL && (conn->flags & (usual | TN_TCP_F_FASTOPEN | TN_TCP_F_GIVE_COOKIE)) == usual &&
+           stack->conf.trace == NULL && tn_tx_room(stack) > 0 && tn_ecn_syn_flags(conn, flags) == 0;
+}
+
+TENON_INTERNAL int tn_fast_syn(struct tenon_tcp *conn, unsigned flags)
+{
+    const tenon_u32 tcp_bytes = TN_TCP_BYTES + TN_TCP_SYN_OPTIONS_BYTES;
+    const struct tn_tcp_way *way;
+    struct tenon_buf *buf;
+
+    if (!fast_syn_is_usual(conn, flags))
+        return 0;
+    way = fast_way_there(conn);
+    if (way == NULL || !fast_is_prepared(conn, way))
+        return 0;
+    buf = tn_buf_get(conn->stack);
+    if (buf == NULL)
+        return 0;
+    if (buf->size < TN_HEADROOM + tcp_bytes) {
+        tenon_buf_put(buf);
+        return 0;
+    }
+    fast_fill_syn(conn, buf->data + TN_HEADROOM, flags);
+    fast_put(conn, way, buf, tcp_bytes, 0);
+    if (flags & TN_TCP_ACK)
+        fast_leaves(conn);
+    else
+        tn_count(conn->stack, TENON_STAT_TCP_SENT);
+    return 1;
+}
+
+/* ---- all that waits ---------------------------------------------------------------------------------------------- */
 
 TENON_INTERNAL int tn_fast_output(struct tenon_tcp *conn)
 {
@@ -1079,7 +1262,7 @@ TENON_INTERNAL int tn_fast_output(struct tenon_tcp *conn)
     const struct tn_tcp_way *way;
 
     if (!fast_is_usual(conn))
-        return 0;
+        return fast_fin(conn);
     way = fast_way(conn);
     if (way == NULL || !fast_is_prepared(conn, way))
         return 0;

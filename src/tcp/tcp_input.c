@@ -49,8 +49,10 @@ TENON_INTERNAL void tn_tcp_read_syn_options(struct tenon_tcp *conn, const struct
         conn->peer_mss = (tenon_u16)tn_max(options->mss, conn->stack->conf.tcp_mss_min);
     if (!options->has_sack_permitted)
         conn->flags &= ~(tenon_u32)TN_TCP_F_SACK;
-    if (!options->has_timestamp)
+    if (!options->has_timestamp) {
         conn->flags &= ~(tenon_u32)TN_TCP_F_TIMESTAMPS;
+        conn->flight->header.tcp_bytes = 0;    /* tn_fast_syn() has made room for them */
+    }
     if (conn->flags & TN_TCP_F_TIMESTAMPS)
         conn->ts_recent = options->ts_val;
     if (options->has_wscale && (conn->flags & TN_TCP_F_WSCALE)) {

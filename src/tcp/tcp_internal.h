@@ -133,7 +133,6 @@ enum { TN_LIFE_HAS_PAST = 0xFFFF };
  * byte more costs a megabyte per million of connections: tools/footprint. */
 struct tenon_tcp {
     struct tn_tcp_ends ends;
-    tenon_u32 flags;                 /* enum tn_tcp_flag */
     tenon_u8 state;                  /* enum tenon_tcp_state */
     tenon_u8 recovery;               /* enum tn_recovery */
     tenon_u8 snd_wscale, rcv_wscale;
@@ -141,6 +140,7 @@ struct tenon_tcp {
     tenon_u8 why;                    /* enum tenon_tcp_wait */
     tenon_u8 backoff;                /* expiries of the timer without progress */
     tenon_u8 keepalives;             /* unanswered */
+    tenon_u32 flags;                 /* enum tn_tcp_flag; written often: not in one word with state */
     tenon_u16 mss;                   /* payload of a full segment that we send, options subtracted */
     tenon_u16 rcv_mss;               /* largest payload received in one packet */
     tenon_u32 snd_una, snd_nxt;
@@ -209,6 +209,8 @@ struct tenon_tcp_listener {
     tenon_u32 backlog, half_open;
     struct tenon_tcp *half_first, **half_last;    /* the oldest first */
     tenon_u32 shares[TN_LISTEN_SHARES];           /* half-open ones by a hash of their source */
+    struct tenon_ip source;                       /* that came last, ... */
+    tenon_u8 source_share;                        /* ... and its share */
     tenon_u32 cookie_ms;                          /* when a cookie was sent last, if cookies is set */
     tenon_u8 cookies;
     tenon_u32 fast_pending;      /* Fast Open: half-open ones whose SYN's data was delivered */
@@ -451,6 +453,10 @@ TENON_INTERNAL const char *tn_sack_check(const struct tenon_tcp *conn);
 
 /* ---- tcp_sendq.c -------------------------------------------------------------------------------------------- */
 
+/* What waits ends in a buffer of ours. Then: a small span, if there is room for it. @return 0: it is not this simple,
+ * and nothing has changed */
+TENON_INTERNAL_HOT int tn_sendq_is_open(const struct tenon_tcp *conn);
+TENON_INTERNAL_HOT int tn_sendq_join(struct tenon_tcp *conn, const struct tenon_span *span);
 TENON_INTERNAL int tn_sendq_push(struct tenon_tcp *conn, const struct tenon_span *span);
 TENON_INTERNAL tenon_u32 tn_sendq_write(struct tenon_tcp *conn, const tenon_u8 *bytes, tenon_u32 n);
 /* Copy [seq, seq + len), which is queued, to `bytes`; counted. */
@@ -478,7 +484,8 @@ TENON_INTERNAL void tn_tcp_send_probe(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_send_keepalive(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_send_ack(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_send_reset(struct tenon_tcp *conn);
-/* Window that we can offer: the field for an ACK of this number, which moves rcv_adv. */
+/* Window that we can offer: the field for an ACK of this number, which moves rcv_adv; in a SYN it is not scaled. */
+TENON_INTERNAL tenon_u16 tn_tcp_window_scaled(struct tenon_tcp *conn, tenon_u32 ack, unsigned scale);
 TENON_INTERNAL_HOT tenon_u16 tn_tcp_window_field(struct tenon_tcp *conn, tenon_u32 ack);
 /* Spans of payload that a frame may have, and its bytes, through this interface. */
 TENON_INTERNAL unsigned tn_tcp_gather_max(const struct tenon_tcp *conn, const struct tn_netif *netif);
@@ -510,6 +517,8 @@ TENON_INTERNAL int tn_fast_ack(struct tenon_tcp *conn, const struct tn_seg *seg)
 TENON_INTERNAL int tn_fast_output(struct tenon_tcp *conn);
 /* A segment at snd_nxt without data: ACK, or FIN and ACK. @return 1: it has left; 0: it has to be built otherwise */
 TENON_INTERNAL int tn_fast_control(struct tenon_tcp *conn, unsigned flags);
+/* SYN, or SYN and ACK, without data. @return as tn_fast_control() */
+TENON_INTERNAL int tn_fast_syn(struct tenon_tcp *conn, unsigned flags);
 /* The table of those that were heard of last; there is one connection more; it leaves. */
 TENON_INTERNAL void tn_fast_init(struct tenon *stack);
 TENON_INTERNAL void tn_fast_fini(struct tenon *stack);

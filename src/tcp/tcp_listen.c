@@ -84,13 +84,17 @@ TENON_API int tenon_tcp_listen(struct tenon *stack, struct tenon_tcp_listener **
 /* ---- the backlog: half-open connections, the oldest first ---------------------------------------------- */
 
 /* Hosts of one IPv6 network (64 bits) are one source. */
-static unsigned listen_share(const struct tenon_tcp_listener *listener, const struct tenon_ip *source)
+static unsigned listen_share(struct tenon_tcp_listener *listener, const struct tenon_ip *source)
 {
     const unsigned first = tenon_ip_is_v4(source) ? 3 : 0;
     const unsigned words = tenon_ip_is_v4(source) ? 1 : 2;
-    const tenon_u32 hash = tn_hash_words(&listener->stack->table_key, source->w + first, words);
 
-    return (unsigned)(hash % TN_LISTEN_SHARES);
+    if (TENON_SMALL || !tenon_ip_equal(&listener->source, source)) {    /* who comes often is asked about once */
+        listener->source = *source;
+        listener->source_share =
+            (tenon_u8)(tn_hash_words(&listener->stack->table_key, source->w + first, words) % TN_LISTEN_SHARES);
+    }
+    return listener->source_share;
 }
 
 /* RES-1: one source may have half of the backlog. */
@@ -381,6 +385,7 @@ TENON_INTERNAL int tn_tcp_take_cookie(struct tenon_tcp *conn, const struct tn_se
         return 0;
     tn_count(conn->stack, TENON_STAT_TCP_COOKIE_GOOD);
     conn->ecn = 0;    /* a SYN that is repeated asks for less */
+    conn->flight->header.tcp_bytes = 0;
     listen_receive_syn(conn, &syn, seg->ack - 1);
     conn->rcv_adv = conn->rcv_nxt + tn_min(65535UL, tn_tcp_opt(conn, TENON_TCP_RCV_BUF));
     return 1;

@@ -45,7 +45,7 @@ static int output_may_round_up(const struct tenon_tcp *conn, tenon_u32 edge)
 /* The window field; rcv_adv becomes the edge that it announces. A rounding that would move the edge to the
  * left goes up instead where it may (RFC 7323 2.4, RFC 9293 SHLD-14); data up to the old edge is taken in
  * any case. */
-static tenon_u16 output_window(struct tenon_tcp *conn, tenon_u32 ack, unsigned scale)
+TENON_INTERNAL tenon_u16 tn_tcp_window_scaled(struct tenon_tcp *conn, tenon_u32 ack, unsigned scale)
 {
     const tenon_u32 edge = tn_tcp_rcv_edge(conn);
     tenon_u32 field;
@@ -70,7 +70,7 @@ TENON_INTERNAL_HOT tenon_u16 tn_tcp_window_field(struct tenon_tcp *conn, tenon_u
     const tenon_u32 window = adv - ack, field = (window + ((tenon_u32)1 << scale) - 1) >> scale;
 
     if (TENON_SMALL || TENON_UNLIKELY(gain >= conn->mss || gain >= buffer / 2 || window > 65535UL << scale))
-        return output_window(conn, ack, scale);
+        return tn_tcp_window_scaled(conn, ack, scale);
     conn->rcv_adv = ack + (field << scale);
     return (tenon_u16)field;
 }
@@ -134,7 +134,7 @@ static void output_header(struct tenon_tcp *conn, struct tn_out *out, tenon_u32 
     tcp.urgent = tcp.csum = 0;
     if (flags & TN_TCP_ACK) {
         tcp.ack = output_ack_seq(conn);
-        tcp.wnd = output_window(conn, tcp.ack, scale);
+        tcp.wnd = tn_tcp_window_scaled(conn, tcp.ack, scale);
         conn->rcv_acked = tcp.ack;
     } else {
         tcp.wnd = (tenon_u16)tn_min(tn_tcp_opt(conn, TENON_TCP_RCV_BUF), 65535UL);
@@ -182,8 +182,9 @@ static int output_bare(struct tenon_tcp *conn, tenon_u32 seq, unsigned flags)
     struct tn_out out;
     int error;
 
-    if (seq == conn->snd_nxt && tn_fast_control(conn, flags))
+    if ((flags & TN_TCP_SYN) ? tn_fast_syn(conn, flags) : seq == conn->snd_nxt && tn_fast_control(conn, flags))
         return TENON_OK;
+    conn->stack->tcp.way.path = NULL;
     if (tn_out_new(conn->stack, &out) != TENON_OK)
         return TENON_ENOMEM;
     output_header(conn, &out, seq, flags);
@@ -793,6 +794,26 @@ static int output_early(struct tenon_tcp *conn)
     return tn_tx_room(conn->stack) > 0;
 }
 
+/* Before both SYNs are acknowledged. @return as tn_tcp_output() */
+static int output_handshake(struct tenon_tcp *conn)
+{
+    tn_fast_end(conn);
+    if (!output_has_way(conn)) {
+        (void)tn_why_if_any(conn, TENON_TCP_WAIT_HOST);
+        if (!(conn->flags & TN_TCP_F_RTX_ARMED))
+            tn_tcp_arm_rtx(conn);
+        return 1;
+    }
+    (void)tn_why(conn, TENON_TCP_WAIT_HANDSHAKE);
+    if (conn->flags & TN_TCP_F_HELD)
+        return 1;    /* nothing is said before the application has decided */
+    if (conn->flags & TN_TCP_F_SYN_QUEUED)
+        output_syn(conn);
+    else if (conn->state == TENON_TCP_SYN_RECEIVED && (conn->flags & TN_TCP_F_ACK_NOW))
+        tn_tcp_send_ack(conn);
+    return output_early(conn);
+}
+
 /* @return as tn_tcp_output() */
 static int output_general(struct tenon_tcp *conn)
 {
@@ -800,21 +821,8 @@ static int output_general(struct tenon_tcp *conn)
     conn->stack->tcp.way.path = NULL;
     if (!output_has_way(conn)) {
         (void)tn_why_if_any(conn, TENON_TCP_WAIT_HOST);
-        if (conn->state <= TENON_TCP_SYN_RECEIVED && !(conn->flags & TN_TCP_F_RTX_ARMED))
-            tn_tcp_arm_rtx(conn);
-        else if (conn->state > TENON_TCP_SYN_RECEIVED)
-            output_arm_persist(conn);
+        output_arm_persist(conn);
         return 1;
-    }
-    if (conn->state <= TENON_TCP_SYN_RECEIVED) {
-        (void)tn_why(conn, TENON_TCP_WAIT_HANDSHAKE);
-        if (conn->flags & TN_TCP_F_HELD)
-            return 1;    /* nothing is said before the application has decided */
-        if (conn->flags & TN_TCP_F_SYN_QUEUED)
-            output_syn(conn);
-        else if (conn->state == TENON_TCP_SYN_RECEIVED && (conn->flags & TN_TCP_F_ACK_NOW))
-            tn_tcp_send_ack(conn);
-        return output_early(conn);
     }
     if (conn->state != TENON_TCP_TIME_WAIT) {
         if (tn_path_mtu(conn->stack, conn->path) != conn->path_mtu) {
@@ -837,6 +845,8 @@ static int output_general(struct tenon_tcp *conn)
 
 TENON_INTERNAL int tn_tcp_output(struct tenon_tcp *conn)
 {
+    if (conn->state <= TENON_TCP_SYN_RECEIVED)
+        return output_handshake(conn);
     return tn_fast_output(conn) || output_general(conn);
 }
 

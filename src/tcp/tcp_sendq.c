@@ -26,7 +26,7 @@ static void sendq_release_ring(struct tenon_tcp *conn)
     queue->head = 0;
 }
 
-static int sendq_grow(struct tenon_tcp *conn)
+TENON_APART int sendq_grow(struct tenon_tcp *conn)
 {
     struct tn_sendq *queue = &conn->flight->sendq;
     const unsigned cap = 2U * queue->cap;
@@ -68,22 +68,92 @@ TENON_HOT int sendq_append(struct tenon_tcp *conn, const struct tenon_span *span
     return TENON_OK;
 }
 
-/* A small span behind others that wait: they will leave together, and joined they are one piece to remember, to gather
- * and to release. A span that will leave alone is copied once at most, behind its headers. @return 0: no buffer */
-static int sendq_join(struct tenon_tcp *conn, const struct tenon_span *span)
+enum { SENDQ_FEW_BYTES = 64 };
+
+/* Few bytes without a loop: the first and the last of them, which overlap. */
+TENON_HOT void sendq_copy_few(tenon_u8 *to, const tenon_u8 *from, tenon_u32 n)
+{
+    if (n > 32) {
+        TENON_COPY(to, from, 32);
+        TENON_COPY(to + n - 32, from + n - 32, 32);
+    } else if (n > 16) {
+        TENON_COPY(to, from, 16);
+        TENON_COPY(to + n - 16, from + n - 16, 16);
+    } else if (n >= 8) {
+        TENON_COPY(to + n - 8, from + n - 8, 8);
+        TENON_COPY(to, from, 8);
+    } else if (n >= 4) {
+        TENON_COPY(to + n - 4, from + n - 4, 4);
+        TENON_COPY(to, from, 4);
+    } else {
+        to[n - 1] = from[n - 1];
+        to[n >> 1] = from[n >> 1];
+        to[0] = from[0];
+    }
+}
+
+TENON_HOT void sendq_copy(tenon_u8 *to, const tenon_u8 *from, tenon_u32 n)
+{
+    if (TENON_SMALL || n > SENDQ_FEW_BYTES)
+        memcpy(to, from, n);
+    else
+        sendq_copy_few(to, from, n);
+}
+
+/* A small span behind others that wait will leave together with them, and joined they are one piece to remember, to
+ * gather and to release. A span that will leave alone is copied once at most, behind its headers. */
+TENON_HOT int sendq_may_join(const struct tenon_tcp *conn, const struct tenon_span *span)
+{
+    return span->len < conn->stack->conf.tcp_copy_max && conn->snd_end != conn->snd_nxt;
+}
+
+/* The last piece, if its buffer is ours and has room for n bytes more; else NULL. */
+TENON_HOT struct tn_sendq_piece *sendq_open_tail(const struct tn_sendq *queue, tenon_u32 n)
+{
+    struct tn_sendq_piece *tail = sendq_at(queue, queue->count - 1U);
+
+    return queue->tail_open && tail->buf->size - tail->off - tail->len >= n ? tail : NULL;
+}
+
+/* So many bytes more are in the last piece. */
+TENON_HOT void sendq_joined(struct tenon_tcp *conn, struct tn_sendq_piece *tail, tenon_u32 n)
+{
+    tail->len += n;
+    conn->snd_end += n;
+    tn_count_n(conn->stack, TENON_STAT_COPIED_BYTES, n);
+}
+
+TENON_INTERNAL_HOT int tn_sendq_is_open(const struct tenon_tcp *conn)
+{
+    return conn->flight != NULL && conn->flight->sendq.tail_open;
+}
+
+/* Without a call of another function, for which registers would have to be saved. */
+TENON_INTERNAL_HOT int tn_sendq_join(struct tenon_tcp *conn, const struct tenon_span *span)
+{
+    struct tn_sendq_piece *tail;
+
+    if (span->len > SENDQ_FEW_BYTES || !sendq_may_join(conn, span))
+        return 0;
+    tail = sendq_open_tail(&conn->flight->sendq, span->len);
+    if (tail == NULL)
+        return 0;
+    sendq_copy_few(tail->buf->data + tail->off + tail->len, tenon_span_data(span), span->len);
+    sendq_joined(conn, tail, span->len);
+    return 1;
+}
+
+/* Into the last buffer or a fresh one, which is filled up later. @return 0: there is none */
+TENON_APART int sendq_join_any(struct tenon_tcp *conn, const struct tenon_span *span)
 {
     struct tn_sendq *queue = &conn->flight->sendq;
-    struct tn_sendq_piece *piece;
+    struct tn_sendq_piece *tail = sendq_open_tail(queue, span->len);
     struct tenon_span copy;
 
-    if (queue->tail_open) {
-        piece = sendq_at(queue, queue->count - 1U);
-        if (piece->buf->size - piece->off - piece->len >= span->len) {
-            memcpy(piece->buf->data + piece->off + piece->len, tenon_span_data(span), span->len);
-            piece->len += span->len;
-            conn->snd_end += span->len;
-            return 1;
-        }
+    if (tail != NULL) {
+        memcpy(tail->buf->data + tail->off + tail->len, tenon_span_data(span), span->len);
+        sendq_joined(conn, tail, span->len);
+        return 1;
     }
     copy.buf = tn_buf_get_to_keep(conn->stack);
     if (copy.buf == NULL)
@@ -96,6 +166,7 @@ static int sendq_join(struct tenon_tcp *conn, const struct tenon_span *span)
     }
     memcpy(copy.buf->data, tenon_span_data(span), copy.len);
     queue->tail_open = 1;
+    tn_count_n(conn->stack, TENON_STAT_COPIED_BYTES, copy.len);
     return 1;
 }
 
@@ -105,10 +176,8 @@ TENON_INTERNAL int tn_sendq_push(struct tenon_tcp *conn, const struct tenon_span
 
     if (tn_flight_get(conn) == NULL)
         return TENON_ENOMEM;
-    if (span->len < conn->stack->conf.tcp_copy_max && conn->snd_end != conn->snd_nxt && sendq_join(conn, span)) {
-        tn_count_n(conn->stack, TENON_STAT_COPIED_BYTES, span->len);
+    if (sendq_may_join(conn, span) && sendq_join_any(conn, span))
         return TENON_OK;
-    }
     error = sendq_append(conn, span);
     if (error != TENON_OK) {
         tn_flight_rest(conn);
@@ -262,22 +331,6 @@ static void sendq_copy_many(const struct tenon_tcp *conn, tenon_u8 *bytes, tenon
     }
 }
 
-/* Up to 16 bytes. */
-TENON_HOT void sendq_copy_few(tenon_u8 *to, const tenon_u8 *from, tenon_u32 n)
-{
-    if (n >= 8) {
-        TENON_COPY(to + n - 8, from + n - 8, 8);
-        TENON_COPY(to, from, 8);
-    } else if (n >= 4) {
-        TENON_COPY(to + n - 4, from + n - 4, 4);
-        TENON_COPY(to, from, 4);
-    } else {
-        to[n - 1] = from[n - 1];
-        to[n >> 1] = from[n >> 1];
-        to[0] = from[0];
-    }
-}
-
 /* Mostly a part of the last piece. */
 TENON_INTERNAL_HOT void tn_sendq_copy(const struct tenon_tcp *conn, tenon_u8 *bytes, tenon_u32 seq, tenon_u32 len)
 {
@@ -292,10 +345,8 @@ TENON_INTERNAL_HOT void tn_sendq_copy(const struct tenon_tcp *conn, tenon_u8 *by
     skip = seq - last->seq;
     if (TENON_SMALL || tn_seq_lt(seq, last->seq) || len > last->len - skip)
         sendq_copy_many(conn, bytes, seq, len);
-    else if (len <= 16)
-        sendq_copy_few(bytes, last->buf->data + last->off + skip, len);
     else
-        memcpy(bytes, last->buf->data + last->off + skip, len);
+        sendq_copy(bytes, last->buf->data + last->off + skip, len);
 }
 
 TENON_INTERNAL void tn_sendq_free(struct tenon_tcp *conn)

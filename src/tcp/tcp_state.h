@@ -93,7 +93,7 @@ struct tn_fast_rx {
     tenon_u32 merged;                          /* ... those of others that were put behind it: stack/gro.c */
 };
 /* rx->conn: not NULL. @return 1: it was taken; 0: nothing has happened */
-TENON_INTERNAL int tn_fast_input(struct tenon *stack, const struct tn_netif *netif, const struct tn_fast_rx *rx);
+TENON_INTERNAL int tn_fast_input(struct tenon *stack, struct tn_netif *netif, const struct tn_fast_rx *rx);
 /* From the other end, at this address of ours, something has come through this interface, and nothing about routes and
  * addresses has changed since: it may. */
 TENON_INTERNAL int tn_fast_is_heard(const struct tenon_tcp *conn, const struct tn_netif *netif);

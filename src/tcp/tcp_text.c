@@ -528,6 +528,19 @@ TENON_INTERNAL_HOT void tn_tcp_acknowledge(struct tenon_tcp *conn, tenon_u32 one
         tn_tcp_arm_delack(conn);
 }
 
+/* All of it, where nothing waits. @return 0: the connection is gone */
+static int text_deliver_all(struct tenon_tcp *conn, struct tn_seg *seg)
+{
+    struct tenon_span spans[TN_RX_SPANS_MAX];
+    const tenon_u32 bytes = seg->pkt->len;
+
+    if (!tn_tcp_deliver(conn, spans, tn_pkt_spans(seg->pkt, spans, TN_RX_SPANS_MAX), bytes))
+        return 0;
+    tn_pkt_pull(seg->pkt, bytes);
+    seg->seq += bytes;
+    return 1;
+}
+
 /* Up to the first run that waits, which then comes before what the segment says of the same bytes (SEC-8).
  * @return 0: the connection is gone */
 static int text_deliver_part(struct tenon_tcp *conn, struct tn_seg *seg)
@@ -553,6 +566,8 @@ static void text_in_order(struct tenon_tcp *conn, struct tn_seg *seg)
     const int filled_hole = tn_ooo_of(conn) != NULL;
     const tenon_u32 bytes = seg->pkt->len;
 
+    if (!TENON_SMALL && !filled_hole && !text_deliver_all(conn, seg))
+        return;
     while (seg->pkt->len > 0)
         if (!text_deliver_part(conn, seg))
             return;

@@ -22,6 +22,11 @@ enum {
     TCP_OPT_SACK_BLOCK_BYTES = 8
 };
 
+/* NOPs, kinds and lengths of a SYN's options, where they stand next to each other. */
+#define TCP_OPT_MSS_HEAD 0x0204UL
+#define TCP_OPT_SACK_AND_TIMESTAMP 0x0402080AUL
+#define TCP_OPT_WSCALE_HEAD 0x010303UL
+
 /* The data of a SACK option. */
 static void tcp_opt_sack_parse(struct tn_tcp_options *options, const tenon_u8 *p, unsigned bytes)
 {
@@ -71,6 +76,22 @@ static void tcp_opt_parse(struct tn_tcp_options *options, const tenon_u8 *p)
     }
 }
 
+/* In the order in which most write them: tn_tcp_syn_options_build(). @return 0: they are others */
+static int tcp_opt_syn_parse(struct tn_tcp_options *options, const tenon_u8 *p)
+{
+    const tenon_u32 mss = get32be(p), wscale = get32be(p + 16);
+
+    if (mss >> 16 != TCP_OPT_MSS_HEAD || get32be(p + 4) != TCP_OPT_SACK_AND_TIMESTAMP ||
+        wscale >> 8 != TCP_OPT_WSCALE_HEAD)
+        return 0;
+    options->has_mss = options->has_sack_permitted = options->has_timestamp = options->has_wscale = 1;
+    options->mss = (tenon_u16)(mss & 0xFFFFUL);
+    options->ts_val = get32be(p + 8);
+    options->ts_ecr = get32be(p + 12);
+    options->wscale = (tenon_u8)(wscale & 0xFF);
+    return 1;
+}
+
 TENON_INTERNAL int tn_tcp_options_parse(struct tn_tcp_options *options, const tenon_u8 *p, unsigned header_bytes)
 {
     unsigned at = TN_TCP_BYTES;
@@ -83,6 +104,8 @@ TENON_INTERNAL int tn_tcp_options_parse(struct tn_tcp_options *options, const te
         options->ts_ecr = get32be(p + at + 8);
         return 0;
     }
+    if (!TENON_SMALL && header_bytes == TN_TCP_BYTES + TN_TCP_SYN_OPTIONS_BYTES && tcp_opt_syn_parse(options, p + at))
+        return 0;
     while (at < header_bytes && p[at] != TCP_OPT_END) {
         if (p[at] == TCP_OPT_NOP) {
             at++;
@@ -171,4 +194,13 @@ TENON_INTERNAL unsigned tn_tcp_options_build(tenon_u8 *p, const struct tn_tcp_op
     }
     p = tcp_opt_build_sack(p, options, TN_TCP_OPTIONS_MAX - (unsigned)(p - start));
     return (unsigned)(p - start);
+}
+
+TENON_INTERNAL void tn_tcp_syn_options_build(tenon_u8 *p, const struct tn_tcp_options *options)
+{
+    put32be(p, TCP_OPT_MSS_HEAD << 16 | options->mss);
+    put32be(p + 4, TCP_OPT_SACK_AND_TIMESTAMP);
+    put32be(p + 8, options->ts_val);
+    put32be(p + 12, options->ts_ecr);
+    put32be(p + 16, TCP_OPT_WSCALE_HEAD << 8 | options->wscale);
 }

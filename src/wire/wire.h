@@ -194,6 +194,9 @@ TENON_INTERNAL int tn_tcp_options_parse(struct tn_tcp_options *options, const te
  * many NOPs before it that it ends on a multiple of 4. At most 40 bytes: SACK blocks that do not fit are
  * left out. p has room for 40. @return bytes, a multiple of 4 */
 TENON_INTERNAL unsigned tn_tcp_options_build(tenon_u8 *p, const struct tn_tcp_options *options);
+/* The same of a SYN with all that is usual: MSS, SACK permitted, timestamp and window scale. */
+enum { TN_TCP_SYN_OPTIONS_BYTES = 20 };
+TENON_INTERNAL void tn_tcp_syn_options_build(tenon_u8 *p, const struct tn_tcp_options *options);
 
 TENON_END_DECLS
 

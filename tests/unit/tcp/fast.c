@@ -851,7 +851,8 @@ static void same_frames(struct side way[2], tenon_u32 *end)
             continue;
         to = hn_get32(tcp + 4) + (is_v4 ? hn_get16(a->bytes + IP + 2) - 20U : hn_get16(a->bytes + IP + 4)) -
              (tenon_u32)(tcp[12] >> 4) * 4;
-        if ((tenon_i32)(to - *end) > 0)
+        to += (tcp[13] & (SEG_SYN | SEG_FIN)) != 0;
+        if (*end == 0 || (tenon_i32)(to - *end) > 0)
             *end = to;
         if (tcp[12] == 0x80)
             way[0].echo = way[1].echo = hn_get32(tcp + 24);
@@ -1056,6 +1057,161 @@ static void both_ways(void)
     HN_CHECK(short_way > 5000);
 }
 
+/* ---- opening and closing: the same, once by the short way and once by the general one ---- */
+
+/* What the peer says in its SYN, and whose side opens and closes. */
+struct life {
+    const char *what;
+    tenon_u8 options[20];
+    unsigned noptions, syn_flags;
+    unsigned ecn;                /* TENON_TCP_ECN; 3: as it is */
+    unsigned timestamps;         /* the peer's segments have them */
+    unsigned wscale;             /* of ours counts */
+};
+
+#define LIFE_USUAL \
+    { \
+        2, 4, 5, 180, 4, 2, 8, 10, 0, 7, 161, 32, 0, 0, 0, 0, 1, 3, 3, 7 \
+    }
+
+static const struct life lives[] = {
+    { "usual", LIFE_USUAL, 20, 0, 3, 1, 1 },
+    { "in another order", { 2, 4, 5, 180, 1, 3, 3, 7, 4, 2, 8, 10, 0, 7, 161, 32 }, 20, 0, 3, 1, 1 },
+    { "no timestamps", { 2, 4, 5, 180, 1, 1, 4, 2, 1, 3, 3, 7 }, 12, 0, 3, 0, 1 },
+    { "no window scale", { 2, 4, 5, 180, 4, 2, 8, 10, 0, 7, 161, 32 }, 16, 0, 3, 1, 0 },
+    { "no options", { 0 }, 0, 0, 3, 0, 0 },
+    { "ECN", LIFE_USUAL, 20, SEG_ECE | SEG_CWR, 3, 1, 1 },
+    { "ECN refused", LIFE_USUAL, 20, SEG_ECE | SEG_CWR, 0, 1, 1 },
+    { "ECN asked for", LIFE_USUAL, 20, SEG_ECE, 1, 1, 1 },
+};
+
+static void life_segment(struct side *side, unsigned flags, unsigned n)
+{
+    struct frame frame;
+
+    frame_next(&frame, side, n);
+    frame.bytes[TCP + 13] = (tenon_u8)flags;
+    frame_sum(&frame);
+    side->seq += n + ((flags & SEG_FIN) != 0);
+    hn_inject(&side->hn, 1, frame.bytes, frame.len);
+}
+
+/* The peer's SYN, or its answer to ours. */
+static void life_syn(struct side *side, const struct life *life, unsigned flags)
+{
+    struct seg seg;
+
+    memset(&seg, 0, sizeof seg);
+    seg.src = hn_ip("198.51.100.7");
+    seg.dst = hn_ip("10.0.0.1");
+    seg.sport = PEER_PORT;
+    seg.dport = PORT;
+    seg.seq = ISS;
+    seg.ack = side->ack;
+    seg.flags = flags;
+    seg.wnd = 30000;
+    seg.options = life->options;
+    seg.noptions = life->noptions;
+    seg_inject(&side->hn, &seg);
+    side->seq = ISS + 1;
+    side->ts = TS;
+    side->plain = !life->timestamps;
+}
+
+static void life_begin(struct side *side, const struct life *life, int traced, int active)
+{
+    const struct tenon_addr at = { .port = PORT }, peer = { .ip = hn_ip("198.51.100.7"), .port = PEER_PORT };
+    struct tenon_tcp_listener *listener;
+    struct tenon_conf conf;
+
+    tenon_conf_default(&conf);
+    conf.trace = traced ? same_trace : NULL;
+    memset(side, 0, sizeof *side);
+    seg_open(&side->hn, &conf);
+    if (active) {
+        HN_EQUAL(tenon_tcp_connect(side->hn.stack, &side->conn, &at, &peer, &side_events, side), TENON_OK);
+        if (life->ecn < 3)
+            HN_EQUAL(tenon_tcp_set(side->conn, TENON_TCP_ECN, life->ecn), TENON_OK);
+        return;
+    }
+    HN_EQUAL(tenon_tcp_listen(side->hn.stack, &listener, &at, &side_events, side, 8), TENON_OK);
+    if (life->ecn < 3)
+        HN_EQUAL(tenon_tcp_listener_set(listener, TENON_TCP_ECN, life->ecn), TENON_OK);
+}
+
+/* One step of a life. @return 0: it is over */
+static int life_step(struct side *side, const struct life *life, unsigned step, int active, int closes)
+{
+    static const tenon_u8 bytes[100];
+
+    switch (step) {
+    case 0:
+        if (!active)
+            life_syn(side, life, SEG_SYN | life->syn_flags);
+        break;
+    case 1:
+        if (active)
+            life_syn(side, life, SEG_SYN | SEG_ACK | (life->syn_flags & SEG_ECE));
+        else
+            life_segment(side, SEG_ACK | SEG_PSH, 8);    /* the ACK of the handshake is lost */
+        break;
+    case 2: HN_EQUAL(tenon_tcp_write(side->conn, bytes, 8), 8); break;
+    case 3: life_segment(side, SEG_ACK | SEG_PSH, 5); break;
+    case 4: HN_EQUAL(tenon_tcp_write(side->conn, bytes, sizeof bytes), sizeof bytes); break;
+    case 5:
+        if (closes)
+            tenon_tcp_close(side->conn);
+        else
+            life_segment(side, SEG_ACK | SEG_FIN | SEG_PSH, 3);
+        break;
+    case 6: life_segment(side, SEG_ACK, 0); break;
+    case 7:
+        if (closes)
+            life_segment(side, SEG_ACK | SEG_FIN, 0);
+        break;
+    default: return 0;
+    }
+    return 1;
+}
+
+static void one_life(const struct life *life, int active, int closes)
+{
+    static struct side way[2];
+    tenon_u32 end = 0;
+
+    for (unsigned i = 0; i < 2; i++)
+        life_begin(&way[i], life, i == 1, active);
+    for (unsigned step = 0; hn_failures == 0; step++) {
+        for (unsigned i = 0; i < 2; i++) {
+            way[i].ack = end;
+            way[i].ts += 2;
+            if (step == 0 && active)
+                (void)tenon_poll(way[i].hn.stack, way[i].hn.now_us);
+            if (!life_step(&way[i], life, step, active, closes))
+                break;
+            hn_run_ms(&way[i].hn, 2);
+        }
+        if (step == 8)
+            break;
+        same_frames(way, &end);
+        HN_EQUAL(way[0].conn == NULL, way[1].conn == NULL);
+        if (way[0].conn != NULL && way[1].conn != NULL && !tn_tcp_fin_acked(way[0].conn))
+            same_everything(way);    /* nobody measures any more once the FIN is acknowledged */
+        if (hn_failures > 0)
+            fprintf(stderr, "%s, active %d, closes %d, step %u\n", life->what, active, closes, step);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        HN_EQUAL(way[i].closed, 1);
+        hn_close(&way[i].hn);
+    }
+}
+
+static void both_ways_of_life(void)
+{
+    for (size_t i = 0; i < TENON_ARRAY_LEN(lives); i++)
+        for (unsigned how = 0; how < 4 && hn_failures == 0; how++)
+            one_life(&lives[i], how % 2 != 0, how / 2 != 0);
+}
 
 /* tenon_conf.tcp_copy_max: payload goes behind its headers up to there, and where the header's buffer has room. */
 static void copied_or_referred(void)
@@ -1362,6 +1518,7 @@ static const struct hn_test tests[] = {
     { "closed_before_early_text", "9293-HC-4", closed_before_early_text },
     { "small_buffers", "", small_buffers },
     { "both_ways", "", both_ways },
+    { "both_ways_of_life", "", both_ways_of_life },
     { "copied_or_referred", "", copied_or_referred },
     { "window_field", "", window_field },
     { "many_are_heard_of", "", many_are_heard_of },
