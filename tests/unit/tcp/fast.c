@@ -1128,6 +1128,13 @@ static void life_begin(struct side *side, const struct life *life, int traced, i
     conf.trace = traced ? same_trace : NULL;
     memset(side, 0, sizeof *side);
     seg_open(&side->hn, &conf);
+    /* The first packet to a destination finds its neighbour: the short way is for those behind it. */
+    HN_EQUAL(tenon_tcp_connect(side->hn.stack, &side->conn, NULL, &peer, &side_events, side), TENON_OK);
+    hn_run_ms(&side->hn, 1);
+    tenon_tcp_abort(side->conn);
+    hn_run_ms(&side->hn, 1);
+    hn_forget(&side->hn);
+    side->closed = 0;
     if (active) {
         HN_EQUAL(tenon_tcp_connect(side->hn.stack, &side->conn, &at, &peer, &side_events, side), TENON_OK);
         if (life->ecn < 3)
