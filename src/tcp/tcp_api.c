@@ -196,7 +196,9 @@ TENON_APART int api_send(struct tenon_tcp *conn, const struct tenon_span *span)
 
 TENON_API int tenon_tcp_send(struct tenon_tcp *conn, const struct tenon_span *span)
 {
-    if (TENON_SMALL || !tn_sendq_is_open(conn) || conn->state != TENON_TCP_ESTABLISHED ||
+    if (TENON_SMALL)
+        return api_send(conn, span);
+    if (!tn_sendq_is_open(conn) || conn->state != TENON_TCP_ESTABLISHED ||
         (conn->flags & (TN_TCP_F_FIN_QUEUED | TN_TCP_F_HELD)) != 0 || span->len == 0 ||
         span->len > api_room(conn) || !tn_sendq_join(conn, span))
         return api_send(conn, span);

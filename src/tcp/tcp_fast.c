@@ -330,9 +330,10 @@ TENON_INLINE tenon_u32 fast_total6(const tenon_u8 *ip)
     return TN_IP6_BYTES + (second >> 16);
 }
 
-/* To our Ethernet address, and as long as it says, with all headers at hand; TCP with ACK and no other flag but PSH and FIN,
- * and with timestamps alone or no options, as was agreed on. The frame is long enough for both headers without options,
- * of the connection's version of IP: tn_fast_look() has seen to that. @return 0: something else */
+/* To our Ethernet address, and as long as it says, with all headers at hand; TCP with ACK and no other flag
+ * but PSH and FIN, and with timestamps alone or no options, as was agreed on. The frame is long enough for
+ * both headers without options, of the connection's version of IP: tn_fast_look() has seen to that. @return
+ * 0: something else */
 TENON_HOT int fast_parse(struct fast_seg *seg, const struct tn_netif *netif, const struct tn_fast_rx *rx, int is_v4)
 {
     const tenon_u32 link = (netif->conf.caps & TENON_CAP_NO_LINK) ? 0 : TN_ETH_BYTES;
@@ -1223,7 +1224,8 @@ static int fast_syn_is_usual(struct tenon_tcp *conn, unsigned flags)
     const tenon_u32 usual = TN_TCP_F_TIMESTAMPS | TN_TCP_F_SACK | TN_TCP_F_WSCALE;
     const struct tenon *stack = conn->stack;
 
-    return !TENON_SMALL && (conn->flags & (usual | TN_TCP_F_FASTOPEN | TN_TCP_F_GIVE_COOKIE)) == usual &&
+    return !TENON_SMALL && (flags & TN_TCP_SYN) &&
+           (conn->flags & (usual | TN_TCP_F_FASTOPEN | TN_TCP_F_GIVE_COOKIE)) == usual &&
            stack->conf.trace == NULL && tn_tx_room(stack) > 0 && tn_ecn_syn_flags(conn, flags) == 0;
 }
 

@@ -517,7 +517,7 @@ TENON_INTERNAL int tn_fast_ack(struct tenon_tcp *conn, const struct tn_seg *seg)
 TENON_INTERNAL int tn_fast_output(struct tenon_tcp *conn);
 /* A segment at snd_nxt without data: ACK, or FIN and ACK. @return 1: it has left; 0: it has to be built otherwise */
 TENON_INTERNAL int tn_fast_control(struct tenon_tcp *conn, unsigned flags);
-/* SYN, or SYN and ACK, without data. @return as tn_fast_control() */
+/* The same for SYN, or SYN and ACK, without data. */
 TENON_INTERNAL int tn_fast_syn(struct tenon_tcp *conn, unsigned flags);
 /* The table of those that were heard of last; there is one connection more; it leaves. */
 TENON_INTERNAL void tn_fast_init(struct tenon *stack);

@@ -90,9 +90,12 @@ static unsigned listen_share(struct tenon_tcp_listener *listener, const struct t
     const unsigned words = tenon_ip_is_v4(source) ? 1 : 2;
 
     if (TENON_SMALL || !tenon_ip_equal(&listener->source, source)) {    /* who comes often is asked about once */
+        const tenon_u32 hash = tn_hash_words(&listener->stack->table_key, source->w + first, words);
+
+        if (TENON_SMALL)
+            return (unsigned)(hash % TN_LISTEN_SHARES);
         listener->source = *source;
-        listener->source_share =
-            (tenon_u8)(tn_hash_words(&listener->stack->table_key, source->w + first, words) % TN_LISTEN_SHARES);
+        listener->source_share = (tenon_u8)(hash % TN_LISTEN_SHARES);
     }
     return listener->source_share;
 }

@@ -182,7 +182,7 @@ static int output_bare(struct tenon_tcp *conn, tenon_u32 seq, unsigned flags)
     struct tn_out out;
     int error;
 
-    if ((flags & TN_TCP_SYN) ? tn_fast_syn(conn, flags) : seq == conn->snd_nxt && tn_fast_control(conn, flags))
+    if (tn_fast_syn(conn, flags) || (seq == conn->snd_nxt && tn_fast_control(conn, flags)))
         return TENON_OK;
     conn->stack->tcp.way.path = NULL;
     if (tn_out_new(conn->stack, &out) != TENON_OK)
@@ -797,13 +797,6 @@ static int output_early(struct tenon_tcp *conn)
 /* Before both SYNs are acknowledged. @return as tn_tcp_output() */
 static int output_handshake(struct tenon_tcp *conn)
 {
-    tn_fast_end(conn);
-    if (!output_has_way(conn)) {
-        (void)tn_why_if_any(conn, TENON_TCP_WAIT_HOST);
-        if (!(conn->flags & TN_TCP_F_RTX_ARMED))
-            tn_tcp_arm_rtx(conn);
-        return 1;
-    }
     (void)tn_why(conn, TENON_TCP_WAIT_HANDSHAKE);
     if (conn->flags & TN_TCP_F_HELD)
         return 1;    /* nothing is said before the application has decided */
@@ -817,13 +810,21 @@ static int output_handshake(struct tenon_tcp *conn)
 /* @return as tn_tcp_output() */
 static int output_general(struct tenon_tcp *conn)
 {
+    const int opens = conn->state <= TENON_TCP_SYN_RECEIVED;
+
     tn_fast_end(conn);
-    conn->stack->tcp.way.path = NULL;
+    if (!opens)
+        conn->stack->tcp.way.path = NULL;    /* a SYN may have found it, and goes on with it: tn_fast_syn() */
     if (!output_has_way(conn)) {
         (void)tn_why_if_any(conn, TENON_TCP_WAIT_HOST);
-        output_arm_persist(conn);
+        if (!opens)
+            output_arm_persist(conn);
+        else if (!(conn->flags & TN_TCP_F_RTX_ARMED))
+            tn_tcp_arm_rtx(conn);
         return 1;
     }
+    if (opens)
+        return output_handshake(conn);
     if (conn->state != TENON_TCP_TIME_WAIT) {
         if (tn_path_mtu(conn->stack, conn->path) != conn->path_mtu) {
             tn_tcp_update_mss(conn);
@@ -845,9 +846,7 @@ static int output_general(struct tenon_tcp *conn)
 
 TENON_INTERNAL int tn_tcp_output(struct tenon_tcp *conn)
 {
-    if (conn->state <= TENON_TCP_SYN_RECEIVED)
-        return output_handshake(conn);
-    return tn_fast_output(conn) || output_general(conn);
+    return (conn->state > TENON_TCP_SYN_RECEIVED && tn_fast_output(conn)) || output_general(conn);
 }
 
 /* ---- probes and resets --------------------------------------------------------------------------- */

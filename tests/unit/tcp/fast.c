@@ -919,6 +919,25 @@ static void frame_sack(struct frame *frame, tenon_u32 left, tenon_u32 right, ten
     frame_set_length(frame);
 }
 
+static void same_trace(void *host, const struct tenon_trace_event *event)
+{
+    (void)host;
+    (void)event;
+}
+
+/* Who is traced sends the general way always. So that it hears everything by the layers, too: as if something about
+ * routes had changed since. */
+static void same_inject(struct side *side, const struct frame *frame)
+{
+    struct tenon *stack = side->hn.stack;
+    const struct tenon_ip peer = ip_of_peer();
+    struct tn_path *path = tn_path_known(stack, &peer, 0);
+
+    if (stack->conf.trace != NULL && path != NULL)
+        path->heard_gen = stack->link.gen - 1;
+    hn_inject(&side->hn, 1, frame->bytes, frame->len);
+}
+
 /* A segment of the peer, which acknowledges some of what it has seen. */
 static void same_segment(struct side way[2], tenon_u32 *dice, unsigned n, tenon_u32 end)
 {
@@ -953,7 +972,7 @@ static void same_segment(struct side way[2], tenon_u32 *dice, unsigned n, tenon_
         if (odd == 6 && !side->plain)
             hn_put32(frame.bytes + TCP + 28, side->echo - 40);    /* of the first of two that were the same */
         frame_sum(&frame);
-        hn_inject(&side->hn, 1, frame.bytes, frame.len);
+        same_inject(side, &frame);
     }
 }
 
@@ -1007,13 +1026,7 @@ static void same_step(struct side way[2], tenon_u32 *dice, tenon_u32 end)
         hn_run(&way[i].hn, what < 7 ? value % 2 : times_us[value % TENON_ARRAY_LEN(times_us)]);
 }
 
-static void same_trace(void *host, const struct tenon_trace_event *event)
-{
-    (void)host;
-    (void)event;
-}
-
-/* Who is traced goes the general way always. @return segments that have gone the short way */
+/* @return segments that have gone the short way */
 static tenon_u32 same_history(tenon_u32 seed, unsigned how)
 {
     static struct side way[2];
@@ -1093,7 +1106,7 @@ static void life_segment(struct side *side, unsigned flags, unsigned n)
     frame.bytes[TCP + 13] = (tenon_u8)flags;
     frame_sum(&frame);
     side->seq += n + ((flags & SEG_FIN) != 0);
-    hn_inject(&side->hn, 1, frame.bytes, frame.len);
+    same_inject(side, &frame);
 }
 
 /* The peer's SYN, or its answer to ours. */
@@ -1102,8 +1115,8 @@ static void life_syn(struct side *side, const struct life *life, unsigned flags)
     struct seg seg;
 
     memset(&seg, 0, sizeof seg);
-    seg.src = hn_ip("198.51.100.7");
-    seg.dst = hn_ip("10.0.0.1");
+    seg.src = ip_of_peer();
+    seg.dst = ip_of_ours();
     seg.sport = PEER_PORT;
     seg.dport = PORT;
     seg.seq = ISS;
@@ -1120,7 +1133,7 @@ static void life_syn(struct side *side, const struct life *life, unsigned flags)
 
 static void life_begin(struct side *side, const struct life *life, int traced, int active)
 {
-    const struct tenon_addr at = { .port = PORT }, peer = { .ip = hn_ip("198.51.100.7"), .port = PEER_PORT };
+    const struct tenon_addr at = { .port = PORT }, peer = { .ip = ip_of_peer(), .port = PEER_PORT };
     struct tenon_tcp_listener *listener;
     struct tenon_conf conf;
 
@@ -1128,6 +1141,8 @@ static void life_begin(struct side *side, const struct life *life, int traced, i
     conf.trace = traced ? same_trace : NULL;
     memset(side, 0, sizeof *side);
     seg_open(&side->hn, &conf);
+    if (!is_v4)
+        side_open_ip6(&side->hn);
     /* The first packet to a destination finds its neighbour: the short way is for those behind it. */
     HN_EQUAL(tenon_tcp_connect(side->hn.stack, &side->conn, NULL, &peer, &side_events, side), TENON_OK);
     hn_run_ms(&side->hn, 1);
@@ -1473,6 +1488,11 @@ static void both_ways6(void)
     over_ip6(both_ways);
 }
 
+static void both_ways_of_life6(void)
+{
+    over_ip6(both_ways_of_life);
+}
+
 static void copied_or_referred6(void)
 {
     over_ip6(copied_or_referred);
@@ -1543,6 +1563,7 @@ static const struct hn_test tests[] = {
     { "cut_frames6", "", cut_frames6 },
     { "padding6", "", padding6 },
     { "both_ways6", "", both_ways6 },
+    { "both_ways_of_life6", "", both_ways_of_life6 },
     { "copied_or_referred6", "", copied_or_referred6 },
     { "mapped_addresses", "", mapped_addresses },
 };
