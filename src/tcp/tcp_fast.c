@@ -809,6 +809,7 @@ static int fast_find_way(struct tenon *stack, struct tn_tcp_way *way, struct tn_
     if (way->netif == NULL || way->netif->conf.gather_max == 1)
         return 0;
     way->path = path;
+    way->gen = stack->link.gen;
     way->mtu = (tenon_u16)tn_netif_mtu(way->netif, &path->dst);
     return 1;
 }
@@ -949,6 +950,7 @@ TENON_APART void fast_prepare(struct tenon_tcp *conn, const struct tn_tcp_way *w
         put32be(p + TN_TCP_BYTES, TN_TCP_TIMESTAMP_ALONE);
     }
     p[12] = (tenon_u8)(header->tcp_bytes << 2);
+    header->gen = way->gen;
     header->len = FAST_NO_LEN;
 }
 
@@ -1136,14 +1138,15 @@ static int fast_send_new(struct tenon_tcp *conn, const struct tn_tcp_way *way)
     return 1;
 }
 
-/* Who only acknowledges does not need the block in which the headers are; who has it uses them. */
+/* Who only acknowledges does not need the block in which the headers are; who has it uses them, until something
+ * about routes and interfaces changes: through another one to the same router they come from another address. */
 TENON_HOT int fast_is_prepared(struct tenon_tcp *conn, const struct tn_tcp_way *way)
 {
     if (conn->flight == NULL && conn->snd_end == conn->snd_nxt)
         return 0;
     if (tn_flight_get(conn) == NULL)
         return 0;
-    if (conn->flight->header.tcp_bytes == 0 ||
+    if (conn->flight->header.tcp_bytes == 0 || conn->flight->header.gen != way->gen ||
         (way->mac != NULL && memcmp(conn->flight->header.bytes, way->mac, 6) != 0))
         fast_prepare(conn, way);
     return 1;

@@ -26,6 +26,7 @@ struct tn_tcp_way {
     const struct tn_path *path;                /* NULL: of none */
     const struct tn_netif *netif;
     const tenon_u8 *mac;                       /* the neighbour's; NULL: there is no link header */
+    tenon_u32 gen;                             /* of the routing state in which it was found */
     tenon_u16 mtu;                             /* of the interface, for this version of IP */
 };
 

@@ -553,6 +553,45 @@ static void option_changes_headers(void)
     hn_close(&side.hn);
 }
 
+/* The way moves to another interface, behind which the router has the same Ethernet address: segments come from the
+ * address of that one. */
+static void same_router_elsewhere(void)
+{
+    static const tenon_u8 answer[10];
+    const struct tenon_ip peer = ip_of_peer(), router = hn_ip(is_v4 ? "10.9.0.2" : "fd09::2");
+    const struct tenon_ip ours = hn_ip(is_v4 ? "10.9.0.1" : "fd09::1");
+    static struct side side;
+    const struct hn_sent *sent;
+    tenon_u8 mac[6], first[6];
+    unsigned netif;
+
+    side_open(&side);
+    hn_mac(first, 1, 2);
+    netif = hn_netif(&side.hn, TENON_NETIF_NO_DAD | TENON_NETIF_NO_RA);
+    HN_EQUAL(tenon_addr_add(side.hn.stack, netif, &ours, is_v4 ? 24 : 64), TENON_OK);
+    HN_EQUAL(tenon_neighbour_set(side.hn.stack, netif, &router, first), TENON_OK);
+    hn_run_ms(&side.hn, 20000);
+    /* The first after silence, and after a change, goes the general way. */
+    for (unsigned i = 0; i < 4; i++) {
+        if (i == 2)
+            HN_EQUAL(tenon_route_add(side.hn.stack, netif, &peer, is_v4 ? 32 : 128, &router, 0), TENON_OK);
+        hn_forget(&side.hn);
+        HN_EQUAL(tenon_tcp_write(side.conn, answer, sizeof answer), sizeof answer);
+        (void)tenon_poll(side.hn.stack, side.hn.now_us);
+        sent = hn_next(&side.hn);
+        if (HN_CHECK(sent != NULL)) {
+            HN_EQUAL(sent->netif, i < 2 ? 1 : netif);
+            HN_CHECK(memcmp(sent->bytes, first, 6) == 0);
+            HN_CHECK(memcmp(sent->bytes + 6, hn_mac(mac, 0, sent->netif), 6) == 0);
+        }
+        if (i % 2 == 1)
+            HN_EQUAL(side.conn->flight->header.gen, side.hn.stack->link.gen);
+        side.ack += sizeof answer;
+        (void)usual(&side, 0);
+    }
+    hn_close(&side.hn);
+}
+
 /* A frame whose TCP header is in a span of its own, or cut in the middle. */
 static void cut_frames(void)
 {
@@ -1463,6 +1502,11 @@ static void option_changes_headers6(void)
     over_ip6(option_changes_headers);
 }
 
+static void same_router_elsewhere6(void)
+{
+    over_ip6(same_router_elsewhere);
+}
+
 static void forgotten6(void)
 {
     over_ip6(forgotten);
@@ -1539,6 +1583,7 @@ static const struct hn_test tests[] = {
     { "sent_twice", "RTO-6", sent_twice },
     { "address_is_gone_fin", "", address_is_gone_fin },
     { "option_changes_headers", "", option_changes_headers },
+    { "same_router_elsewhere", "", same_router_elsewhere },
     { "cut_frames", "", cut_frames },
     { "padding", "", padding },
     { "closed_by_us", "", closed_by_us },
@@ -1559,6 +1604,7 @@ static const struct hn_test tests[] = {
     { "other_address_is_gone6", "", other_address_is_gone6 },
     { "address_is_gone_fin6", "", address_is_gone_fin6 },
     { "option_changes_headers6", "", option_changes_headers6 },
+    { "same_router_elsewhere6", "", same_router_elsewhere6 },
     { "forgotten6", "", forgotten6 },
     { "cut_frames6", "", cut_frames6 },
     { "padding6", "", padding6 },
