@@ -212,7 +212,8 @@ enum tenon_tcp_option {
     TENON_TCP_RCV_BUF,           /**< bytes; the largest receive window */
     TENON_TCP_SND_BUF,           /**< bytes that may be queued or in flight */
     TENON_TCP_MSS_MAX,           /**< largest segment that is sent and offered; 0: by MTU */
-    TENON_TCP_TTL,               /**< TTL or hop limit; default: the instance's */
+    TENON_TCP_TTL,               /**< TTL or hop limit; default: the instance's, over IPv6 that of a router if one
+                                      says it */
     TENON_TCP_TOS,               /**< DSCP in the upper six bits, as in the header; the ECN bits are the core's */
     TENON_TCP_TIMESTAMPS,        /**< 0: do not offer or accept timestamps; before opening; default 1 */
     TENON_TCP_SACK,              /**< 0: do not offer or accept SACK; before opening; default 1 */

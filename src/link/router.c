@@ -44,12 +44,14 @@ TENON_INTERNAL void tn_router_timer(struct tenon *stack, struct tn_netif *netif)
 
 /* ---- advertisement --------------------------------------------------------------------------- */
 
-static void router_take_parameters(struct tn_netif *netif, const struct nd_message *message)
+static void router_take_parameters(struct tenon *stack, struct tn_netif *netif, const struct nd_message *message)
 {
     const tenon_u32 reachable = get32be(message->p + 8), retrans = get32be(message->p + 12);
 
-    if (message->p[4] >= ROUTER_HOP_LIMIT_MIN)
+    if (message->p[4] >= ROUTER_HOP_LIMIT_MIN && message->p[4] != netif->hop_limit) {
         netif->hop_limit = message->p[4];
+        tn_path_invalidate(stack);    /* it stands in headers that are prepared: tcp_fast.c */
+    }
     if (reachable >= ROUTER_REACHABLE_MIN_MS && reachable <= ROUTER_REACHABLE_MAX_MS)
         netif->reachable_ms = reachable;
     if (retrans != 0)
@@ -149,7 +151,7 @@ TENON_INTERNAL int tn_router_advert(struct tenon *stack, const struct nd_message
         return 0;
     netif->rs_left = 0;
     tn_link_timer_stop(stack, &netif->rs_timer);
-    router_take_parameters(netif, message);
+    router_take_parameters(stack, netif, message);
     router_take_mtu(stack, netif, message);
     if (message->slla != NULL && !(netif->conf.caps & TENON_CAP_NO_LINK)) {
         neighbour = tn_neighbour_learn(stack, netif->index, src, message->slla);

@@ -898,7 +898,7 @@ static void fast_set_length(struct tn_header *header, tenon_u8 *p, tenon_u32 len
 /* The IP header at p, but for what fast_set_length() knows. */
 static void fast_prepare_ip4(const struct tenon_tcp *conn, struct tn_header *header, tenon_u8 *p)
 {
-    const tenon_u32 ttl_proto = tn_tcp_opt(conn, TENON_TCP_TTL) << 8 | TN_PROTO_TCP;
+    const tenon_u32 ttl_proto = tn_tcp_ttl(conn) << 8 | TN_PROTO_TCP;
     const tenon_u32 local = conn->ends.local.w[3], remote = tn_tcp_remote_ip(conn)->w[3];
 
     header->ip_bytes = TN_IP4_BYTES;
@@ -918,7 +918,7 @@ static void fast_prepare_ip6(const struct tenon_tcp *conn, struct tn_header *hea
     header->tcp_sum = tn_csum_pseudo(local, remote, TN_PROTO_TCP, 0);
     header->ip_rest = 6UL << 28 | tn_ip6_flow(conn->stack, local, remote, TN_PROTO_TCP, conn->ends.node.word);
     p[6] = TN_PROTO_TCP;
-    p[7] = (tenon_u8)tn_tcp_opt(conn, TENON_TCP_TTL);
+    p[7] = (tenon_u8)tn_tcp_ttl(conn);
     put_ip6(p + 8, local);
     put_ip6(p + 24, remote);
 }

@@ -307,6 +307,8 @@ TENON_INLINE tenon_u32 tn_tcp_opt(const struct tenon_tcp *conn, enum tenon_tcp_o
 {
     return conn->opts->values[option];
 }
+/* TTL or hop limit: of a router (RFC 4861 6.3.4), or the instance's, unless one was chosen. */
+TENON_INTERNAL tenon_u32 tn_tcp_ttl(const struct tenon_tcp *conn);
 
 /* ---- tcp_secret.c: what nobody may predict --------------------------------------------------------------- */
 

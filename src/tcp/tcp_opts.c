@@ -17,7 +17,6 @@ TENON_INTERNAL struct tn_tcp_opts *tn_tcp_opts_new(struct tenon *stack)
     opts->values[TENON_TCP_R2_MS] = 800000UL;    /* RFC 9293 SHLD-11 asks for 100 s and more */
     opts->values[TENON_TCP_RCV_BUF] = stack->conf.tcp_rcv_buf;
     opts->values[TENON_TCP_SND_BUF] = stack->conf.tcp_snd_buf;
-    opts->values[TENON_TCP_TTL] = stack->conf.hop_limit;
     opts->values[TENON_TCP_TIMESTAMPS] = 1;
     opts->values[TENON_TCP_SACK] = 1;
     opts->values[TENON_TCP_WINDOW_SCALING] = 1;
@@ -214,9 +213,19 @@ TENON_API int tenon_tcp_listener_set(struct tenon_tcp_listener *listener, enum t
     return error;
 }
 
+TENON_INTERNAL tenon_u32 tn_tcp_ttl(const struct tenon_tcp *conn)
+{
+    const struct tn_netif *netif;
+
+    if (tn_tcp_opt(conn, TENON_TCP_TTL) != 0)
+        return tn_tcp_opt(conn, TENON_TCP_TTL);
+    netif = conn->ends.is_v4 ? NULL : tn_netif_at(conn->stack, conn->path->netif);
+    return netif != NULL && netif->hop_limit != 0 ? netif->hop_limit : conn->stack->conf.hop_limit;
+}
+
 TENON_API tenon_u32 tenon_tcp_get(const struct tenon_tcp *conn, enum tenon_tcp_option option)
 {
     if (conn->opts == NULL || (unsigned)option >= (unsigned)TENON_TCP_OPTION_COUNT)
         return 0;
-    return conn->opts->values[option];
+    return option == TENON_TCP_TTL ? tn_tcp_ttl(conn) : conn->opts->values[option];
 }
