@@ -808,7 +808,7 @@ static int output_handshake(struct tenon_tcp *conn)
 }
 
 /* @return as tn_tcp_output() */
-static int output_general(struct tenon_tcp *conn)
+TENON_APART int output_general(struct tenon_tcp *conn)
 {
     const int opens = conn->state <= TENON_TCP_SYN_RECEIVED;
 
