@@ -60,8 +60,8 @@ struct tenon_conf {
     tenon_u32 tcp_conns_max;           /**< connections in all states but TIME-WAIT; 0: default 1048576 */
     tenon_u32 tcp_time_wait_max;       /**< TIME-WAIT records; 0: default 16384 */
     tenon_u32 tcp_rcv_buf;             /**< bytes received and not yet consumed, per connection: the largest
-                                            window, give or take one unit of the window scale (64 KB and
-                                            less: exact; above, at most its 32768th part); 0: default 1048576 */
+                                            window, less up to one unit of the window scale (64 KB and less:
+                                            exact; above, its 32768th part); 0: default 1048576 */
     tenon_u32 tcp_snd_buf;             /**< bytes queued or in flight, per connection; 0: default 1048576 */
     tenon_u32 tcp_ooo_bytes_max;       /**< packet memory held out of order, per connection, with the records
                                             of its pieces; 0: default twice tcp_rcv_buf */

@@ -209,7 +209,8 @@ enum tenon_tcp_option {
     TENON_TCP_KEEPALIVE_COUNT,   /**< unanswered probes that end the connection; default 9 */
     TENON_TCP_R2_MS,             /**< milliseconds without an acknowledgement that end the connection (RFC 9293 3.8.3);
                                       0: never; default 800000, for a SYN 180000 */
-    TENON_TCP_RCV_BUF,           /**< bytes; the largest receive window */
+    TENON_TCP_RCV_BUF,           /**< bytes; the largest receive window; after the SYN at least two units of the scale
+                                      that it said */
     TENON_TCP_SND_BUF,           /**< bytes that may be queued or in flight */
     TENON_TCP_MSS_MAX,           /**< largest segment that is sent and offered; 0: by MTU */
     TENON_TCP_TTL,               /**< TTL or hop limit; default: the instance's, over IPv6 that of a router if one

@@ -143,10 +143,15 @@ static int opts_set(struct tenon *stack, struct tn_tcp_opts **opts, enum tenon_t
     return TENON_OK;
 }
 
+/* Our SYN has not left yet. */
+static int opts_syn_waits(const struct tenon_tcp *conn)
+{
+    return conn->state == TENON_TCP_SYN_SENT && (conn->flags & TN_TCP_F_SYN_QUEUED) && conn->backoff == 0;
+}
+
 /* What was settled by the handshake cannot be changed after it. */
 static int opts_is_settled(const struct tenon_tcp *conn, enum tenon_tcp_option option)
 {
-    const int syn_sent = conn->state == TENON_TCP_SYN_SENT && (conn->flags & TN_TCP_F_SYN_QUEUED) && conn->backoff == 0;
     const int syn_held = conn->state == TENON_TCP_SYN_RECEIVED && (conn->flags & TN_TCP_F_SYN_QUEUED);
 
     if (option == TENON_TCP_TRANSPARENT)
@@ -154,7 +159,7 @@ static int opts_is_settled(const struct tenon_tcp *conn, enum tenon_tcp_option o
     if (option != TENON_TCP_TIMESTAMPS && option != TENON_TCP_SACK && option != TENON_TCP_ECN &&
         option != TENON_TCP_WINDOW_SCALING && option != TENON_TCP_FASTOPEN)
         return 0;
-    return !syn_sent && !syn_held;
+    return !opts_syn_waits(conn) && !syn_held;
 }
 
 /* Before the SYN has left, an option that it carries can still be withdrawn. */
@@ -169,8 +174,7 @@ static void opts_withdraw(struct tenon_tcp *conn)
         conn->rcv_wscale = 0;
         conn->snd_wscale = 0;
     }
-    if (conn->state == TENON_TCP_SYN_SENT && (conn->flags & TN_TCP_F_WSCALE) && conn->backoff == 0 &&
-        (conn->flags & TN_TCP_F_SYN_QUEUED))
+    if (opts_syn_waits(conn) && (conn->flags & TN_TCP_F_WSCALE))
         conn->rcv_wscale = tn_tcp_wscale_for(tn_tcp_opt(conn, TENON_TCP_RCV_BUF));
 }
 
@@ -178,8 +182,11 @@ TENON_API int tenon_tcp_set(struct tenon_tcp *conn, enum tenon_tcp_option option
 {
     int error;
 
-    if (conn->state == TENON_TCP_CLOSED || opts_is_settled(conn, option))
+    if (conn->state == TENON_TCP_CLOSED || opts_is_settled(conn, option) || !opts_value_is_possible(option, value))
         return TENON_EINVAL;
+    /* Less than two units of the scale that was said would be a window that is closed for ever. */
+    if (option == TENON_TCP_RCV_BUF && !opts_syn_waits(conn))
+        value = tn_max(value, (tenon_u32)2 << conn->rcv_wscale);
     error = opts_set(conn->stack, &conn->opts, option, value);
     if (error != TENON_OK)
         return error;

@@ -17,13 +17,19 @@ struct output_plan {
 
 /* ---- the receive window --------------------------------------------------------------------------------- */
 
+/* The buffer, less what rounding up to a unit of the scale may add: whoever queues what he receives, and has as much
+ * room for it, never gets more than fits. (The buffer has two units at least: tenon_tcp_set().) */
+static tenon_u32 output_rcv_limit(const struct tenon_tcp *conn)
+{
+    return tn_tcp_opt(conn, TENON_TCP_RCV_BUF) + 1 - ((tenon_u32)1 << conn->rcv_wscale);
+}
+
 /* RFC 9293 3.8.6.2.2: the right edge moves in large steps, and never to the left. */
 TENON_INTERNAL_HOT tenon_u32 tn_tcp_rcv_edge(const struct tenon_tcp *conn)
 {
-    const tenon_u32 buffer = tn_tcp_opt(conn, TENON_TCP_RCV_BUF);
-    const tenon_u32 space = buffer > conn->rcv_unconsumed ? buffer - conn->rcv_unconsumed : 0;
-    const tenon_u32 edge = conn->rcv_nxt + space;
-    const tenon_u32 step = tn_min(buffer / 2, tn_max(conn->mss, 1));
+    const tenon_u32 limit = output_rcv_limit(conn), held = conn->rcv_unconsumed;
+    const tenon_u32 edge = conn->rcv_nxt + (limit > held ? limit - held : 0);
+    const tenon_u32 step = tn_min(limit / 2, tn_max(conn->mss, 1));
     const tenon_u32 gain = edge - conn->rcv_adv;
 
     return gain < step || (gain & 0x80000000UL) ? conn->rcv_adv : edge;
@@ -37,9 +43,7 @@ static tenon_u32 output_ack_seq(const struct tenon_tcp *conn)
 /* A window that goes up by less than one unit of its scale each time would creep past the buffer. */
 static int output_may_round_up(const struct tenon_tcp *conn, tenon_u32 edge)
 {
-    const tenon_u32 most = tn_tcp_opt(conn, TENON_TCP_RCV_BUF) + ((tenon_u32)1 << conn->rcv_wscale);
-
-    return edge - conn->rcv_nxt + conn->rcv_unconsumed < most;
+    return edge - conn->rcv_nxt + conn->rcv_unconsumed <= tn_tcp_opt(conn, TENON_TCP_RCV_BUF);
 }
 
 /* The window field; rcv_adv becomes the edge that it announces. A rounding that would move the edge to the
@@ -61,15 +65,15 @@ TENON_INTERNAL tenon_u16 tn_tcp_window_scaled(struct tenon_tcp *conn, tenon_u32 
 }
 
 /* Mostly the edge stays: it would move by less than a step, and not to the left. Then rounding may go up,
- * since the edge that there is lies within the buffer (output_may_round_up()). */
+ * since the edge that there is lies within the limit (output_rcv_limit()). */
 TENON_INTERNAL_HOT tenon_u16 tn_tcp_window_field(struct tenon_tcp *conn, tenon_u32 ack)
 {
-    const tenon_u32 adv = conn->rcv_adv, buffer = tn_tcp_opt(conn, TENON_TCP_RCV_BUF);
+    const tenon_u32 adv = conn->rcv_adv, limit = output_rcv_limit(conn);
     const unsigned scale = conn->rcv_wscale;
-    const tenon_u32 gain = conn->rcv_nxt + buffer - conn->rcv_unconsumed - adv;
+    const tenon_u32 gain = conn->rcv_nxt + limit - conn->rcv_unconsumed - adv;
     const tenon_u32 window = adv - ack, field = (window + ((tenon_u32)1 << scale) - 1) >> scale;
 
-    if (TENON_SMALL || TENON_UNLIKELY(gain >= conn->mss || gain >= buffer / 2 || window > 65535UL << scale))
+    if (TENON_SMALL || TENON_UNLIKELY(gain >= conn->mss || gain >= limit / 2 || window > 65535UL << scale))
         return tn_tcp_window_scaled(conn, ack, scale);
     conn->rcv_adv = ack + (field << scale);
     return (tenon_u16)field;

@@ -1320,8 +1320,9 @@ static void copied_or_referred(void)
 static tenon_u32 field_by_rule(const struct tenon_tcp *conn, tenon_u32 ack, tenon_u32 *adv)
 {
     const tenon_u32 buffer = conn->opts->values[TENON_TCP_RCV_BUF], unit = (tenon_u32)1 << conn->rcv_wscale;
-    const tenon_u32 space = buffer > conn->rcv_unconsumed ? buffer - conn->rcv_unconsumed : 0;
-    const tenon_u32 step = tn_min(buffer / 2, conn->mss);
+    const tenon_u32 limit = buffer - (unit - 1);    /* what is rounded up stays within the buffer */
+    const tenon_u32 space = limit > conn->rcv_unconsumed ? limit - conn->rcv_unconsumed : 0;
+    const tenon_u32 step = tn_min(limit / 2, conn->mss);
     tenon_u32 edge = conn->rcv_nxt + space, field;
 
     *adv = conn->rcv_adv;
@@ -1331,7 +1332,7 @@ static tenon_u32 field_by_rule(const struct tenon_tcp *conn, tenon_u32 ack, teno
         return 0;
     field = (edge - ack) / unit;
     if (tn_seq_lt(ack + field * unit, conn->rcv_adv) &&
-        ack + (field + 1) * unit - conn->rcv_nxt + conn->rcv_unconsumed < buffer + unit)
+        ack + (field + 1) * unit - conn->rcv_nxt + conn->rcv_unconsumed <= buffer)
         field++;    /* rounding would move it to the left */
     field = tn_min(field, 65535);
     *adv = tn_seq_max(*adv, ack + field * unit);
@@ -1350,17 +1351,21 @@ static void window_field(void)
     was = *conn;
     buffer = conn->opts->values[TENON_TCP_RCV_BUF];
     for (i = 0; i < 300000; i++) {
-        const tenon_u32 size = 1 + tn_random(&side.hn.stack->random) % (i % 3 == 0 ? 3000 : 5000000);
+        const tenon_u32 scale = tn_random(&side.hn.stack->random) % 15;
+        const tenon_u32 size =
+            ((tenon_u32)2 << scale) + tn_random(&side.hn.stack->random) % (i % 3 == 0 ? 3000 : 5000000);
         const tenon_u32 near = i % 2 == 0 ? 4000 : size,
                         held = tn_random(&side.hn.stack->random) % (i % 5 == 0 ? 3000 : 1);
         tenon_u32 ack, wanted, adv;
 
         conn->opts->values[TENON_TCP_RCV_BUF] = size;
-        conn->rcv_wscale = (tenon_u8)(tn_random(&side.hn.stack->random) % 15);
+        conn->rcv_wscale = (tenon_u8)scale;
         conn->rcv_nxt = tn_random(&side.hn.stack->random);
         conn->rcv_unconsumed = tn_random(&side.hn.stack->random) % (size + 1);
         conn->rcv_adv =
             conn->rcv_nxt + size - conn->rcv_unconsumed + near / 8 - tn_random(&side.hn.stack->random) % near;
+        /* The octet of a probe, or a FIN, is all that was ever taken behind the edge. */
+        conn->rcv_adv = tn_seq_max(conn->rcv_adv, conn->rcv_nxt - 1);
         ack = conn->rcv_nxt - held;
         wanted = field_by_rule(conn, ack, &adv);
         HN_EQUAL(tn_tcp_window_field(conn, ack), wanted);
