@@ -4,16 +4,18 @@
  * them the same bytes, which lie in memory once.
  *
  * The kernel chooses the queue by the hash that NICs have (as root), and each instance opens connections from
- * ports for which the answers come to it (tenon/flow.h).
+ * ports for which the answers come to it (tenon/flow.h). A virtual machine's or container's end (the last of the ports
+ * below) gets answers at the queue by which it has asked.
  *
  *     queues PORT ADDRESS/BITS QUEUES                         an echo server on port 7, until it is interrupted
  *     queues PORT ADDRESS/BITS QUEUES PEER PORT COUNT BYTES   COUNT connections from each instance
  *
  * At the end it prints a line for each instance. PORT is one of
  *     tap:tap0                   made by: ip tuntap add dev tap0 mode tap multi_queue
- *     packet:eth0,fanout=flow */
+ *     packet:eth0,fanout=flow
+ *     dpdk:{net_virtio_user0,path=SOCKET,queues=QUEUES} */
+#include "ports/common/built.h"
 #include "ports/common/sharedbuf.h"
-#include "ports/packet/packet.h"
 #include "ports/tap/tap.h"
 
 #include <errno.h>
@@ -212,7 +214,7 @@ static void *instance_run(void *arg)
         const tenon_u32 wait_ms = tenon_poll(instance->stack, port_now_us()) / 1000 + 1;
         struct pollfd ready = { port_fd(instance->port), POLLIN, 0 };
 
-        (void)poll(&ready, 1, (int)(wait_ms < WAIT_MS ? wait_ms : WAIT_MS));
+        (void)poll(&ready, 1, ready.fd < 0 ? 0 : (int)(wait_ms < WAIT_MS ? wait_ms : WAIT_MS));
         while (port_receive(instance->port, instance->stack, instance->netif, port_now_us()) == 32)
             ;
     }
@@ -268,13 +270,12 @@ static void text_release(void *arg, tenon_u8 *bytes)
 
 static void read_job(int argc, char **argv)
 {
-    static const struct port_type *const types[] = { &tap_port_type, &packet_port_type, NULL };
     char *slash = argc > 2 ? strchr(argv[2], '/') : NULL;
     char error[600];
 
     if ((argc != 4 && argc != 8) || slash == NULL)
         fail("usage: queues KIND:INTERFACE ADDRESS/BITS QUEUES [PEER PORT COUNT BYTES]");
-    if (port_read(&job.port, types, argv[1], error, sizeof error) != 0)
+    if (port_read(&job.port, ports_built, argv[1], error, sizeof error) != 0)
         fail(error);
     *slash = 0;
     job.bits = (unsigned)atoi(slash + 1);

@@ -3,6 +3,7 @@
 of the kernel meet all of them; what only one core hears, and all have to know, goes to all."""
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -25,12 +26,14 @@ KINDS = {
     "packet-flow": ("packet:ts0,fanout=flow", "nic"),
     "packet-turns": ("packet:ts0,fanout=lb", "software"),
     "xdp": ("xdp:ts0,sums=trust", "software"),
+    "dpdk-tap": ("dpdk:{net_tap0,iface=ts0}", "nic"),
+    "dpdk-tap-software": ("dpdk:{net_tap0,iface=ts0}", "software"),
 }
 
 
 def make_interface(net, kind, queues):
-    kernels = "ts0" if kind == "tap" else "ts1"
-    if kind == "tap":
+    kernels = "ts0" if kind in ("tap", "dpdk") else "ts1"
+    if kernels == "ts0":
         net.run("ip", "tuntap", "add", "dev", "ts0", "mode", "tap", "multi_queue")
     else:
         n = ("numrxqueues", queues, "numtxqueues", queues)
@@ -65,12 +68,12 @@ class Server:
         for _ in range(100):
             snapshot = json.loads(self.top("--json"))
             assert len(snapshot["cores"]) == queues
-            threads = os.listdir(f"/proc/{snapshot['pid']}/task")
-            if len(threads) == queues:
+            threads = [path.read_text() for path in pathlib.Path(f"/proc/{snapshot['pid']}/task").glob("*/comm")]
+            if threads.count("tenon\n") == queues:    # libraries have some of their own
                 time.sleep(0.1)
                 return
             time.sleep(0.05)
-        raise AssertionError(f"{len(threads)} threads")
+        raise AssertionError(f"threads: {threads}")
 
     def stop(self, how=signal.SIGINT):
         """@return (what it said, counters by name)"""
@@ -85,6 +88,8 @@ def start(net, request, tmp_path):
     kind = port.split(":")[0]
     if os.environ.get(INSIDE) and (kind == "xdp" or "flow" in port):
         pytest.skip("needs root: a program for the kernel")
+    if kind == "dpdk" and "dpdk:" not in net.run(find_tenon(), "echo", "--port", "?").stdout:
+        pytest.skip("this tenon was built without DPDK (libdpdk-dev)")
 
     def starter(queues, *argv):
         make_interface(net, kind, queues)

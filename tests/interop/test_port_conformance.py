@@ -34,12 +34,16 @@ MTU_MAX = {"tap": 65521, "dpdk": 9216, "dpdk-tso": 9216, "dpdk-memif": 1500, "dp
            "dgram-udp": 65477, "dgram-udp6-vnet": 65477}
 ARGUMENTS = {**{kind: ["--once"] for kind in CABLES if kind.startswith("dpdk")},
              "dgram-udp": ["--lossy"], "dgram-udp6-vnet": ["--lossy"]}
-# Kinds with queues, and one on the other side that is not of the same kind.
+# Kinds with queues, {2} of them, and what is on the other side, with one queue if it is not of the same kind.
 QUEUES = {
     "tap": ("bridge", "tap:{0}", "tap:{1}"),
     "packet": ("veth", "packet:{0}", "packet:{1}"),
     "packet-turns": ("veth", "packet:{0},fanout=lb", "packet:{1},offload=off"),
     "xdp": ("veth", "xdp:{0}", "packet:{1},offload=off"),
+    "dpdk": (None, "dpdk:{{net_vhost0,iface={0},queues={2}}}", "dpdk:{{net_virtio_user0,path={0},queues={2}}}"),
+    "dpdk-tso": (None, "dpdk:{{net_vhost0,iface={0},tso=1,queues={2}}},tso=force",
+                 "dpdk:{{net_virtio_user0,path={0},queues={2}}}"),
+    "dpdk-tap": ("queued bridge", "dpdk:{{net_tap0,iface={0}}}", "dpdk:{{net_tap1,iface={1}}}"),
 }
 KINDS = 8    # of exchanges, and one more where a link can be taken down
 
@@ -103,9 +107,9 @@ def has_dpdk(net, program):
     return "dpdk:" in net.run(program.parent / "tenon", "echo", "--port", "?").stdout
 
 
-def written(ports, **settings):
+def written(ports, queues=1, **settings):
     """The ports' names, with these settings where there are none of the kind yet."""
-    names = [port.format("ca", "cz") for port in ports]
+    names = [port.format("ca", "cz", queues) for port in ports]
     for setting, value in settings.items():
         names = [name if f",{setting}=" in name else f"{name},{setting}={value}" for name in names]
     return names
@@ -151,7 +155,8 @@ def test_offloads(net, program, cable, tmp_path, kind, left, right):
 def test_queues(net, program, cable, tmp_path, kind, queues):
     how, *ports = QUEUES[kind]
     cable(how, queues=queues)
-    check(net, program, tmp_path, how, written(ports), "--queues", str(queues))
+    many = f"{queues},{queues}" if "{2}" in ports[1] else str(queues)
+    check(net, program, tmp_path, how, written(ports, queues), "--queues", many, *ARGUMENTS.get(kind, []))
 
 
 @pytest.mark.parametrize("kind", ["wire", "tap", "packet", "xdp", "dpdk", "dgram-unix", "dgram-udp"])

@@ -2,6 +2,7 @@
 """The port `dpdk`: the kernel at the other end (net_tap), and two programs joined by vhost or by memif."""
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import time
@@ -179,6 +180,31 @@ def test_large_frames_both_ways(make_pair, files, tmp_path):
     assert frames < SIZE / 10_000, said
     said = pair.stop()
     assert "tx_segmented" not in said and "tx_csum_soft" not in said
+
+
+# ---- several queues ------------------------------------------------------------------------------------
+
+LINE = re.compile(r"queue (\d+): (\d+) connections, (\d+) ended, (\d+) bytes, (\d+) wrong, (\d+) segments of no")
+
+
+@pytest.mark.parametrize("queues, count, size", [(2, 60, 100_000), (4, 20, 300_000)])
+@pytest.mark.parametrize("more", ["", ",tso=1"], ids=["plain", "tso"])
+def test_a_queue_is_answered_by_an_instance_of_its_own(make_pair, net, more, queues, count, size):
+    """examples/queues.c has an instance at each queue of the guest's end, and compares what comes back; the host has
+    one at each of its own, which listens. Nobody hands anything over: what comes from a queue comes to its like."""
+    program = pathlib.Path(find_tenon()).parent / "examples" / "queues"
+    if not program.exists():
+        pytest.skip("examples/queues is not built")
+    pair = make_pair("vhost")
+    pair.server_device = f"net_vhost0,iface={pair.socket},queues={queues}{more}"
+    pair.start("echo", "--cores", queues, "--stats", settings=["tso=force"] if more else [])
+    done = net.run(program, f"dpdk:{{net_virtio_user0,path={pair.socket},queues={queues}}}", "10.9.0.3/24", queues,
+                   "10.9.0.2", 7, count, size, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [tuple(map(int, line)) for line in LINE.findall(done.stdout)] == [
+        (queue, count, count, count * size, 0, 0) for queue in range(queues)], done.stdout
+    said = pair.stop()
+    assert re.search(rf"tcp_established +{queues * count:,} ", said), said
 
 
 # ---- measured ------------------------------------------------------------------------------------------

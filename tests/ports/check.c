@@ -3,7 +3,7 @@
  *
  *     tenon-port-check [OPTION...] PORT PORT          two ports that are the ends of one cable
  *
- *     --queues N     the first port has N queues, with an instance at each
+ *     --queues N,M   the first port has N queues, with an instance at each, and the second M; ,M may be left away
  *     --bytes N      of the large transfers, both ways; default 8 million
  *     --flap CMD     a command that takes the link down and up again, run in the middle of a transfer
  *     --once         it cannot be closed and opened again while the other end stays
@@ -17,15 +17,23 @@
 
 #include "node.h"
 
-enum { LIMIT_MS = 30000, MANY = 100, MANY_BYTES = 20000, PINGS = 300, BAD_FRAMES = 3000, FLOOD = 20000,
-       PIECES_MAX = 60    /* of a datagram; struct tenon_conf has a limit */ };
+enum {
+    LIMIT_MS = 30000,
+    MANY = 100,
+    MANY_BYTES = 20000,
+    PINGS = 300,
+    BAD_FRAMES = 3000,
+    FLOOD = 20000,
+    ASKING_PORT = 4000,
+    PIECES_MAX = 60 /* of a datagram; struct tenon_conf has a limit */
+};
 
 static struct {
     const char *ports[2], *flap;
-    unsigned queues;
+    unsigned queues[2];
     tenon_u32 bytes;
     int lossy, once;
-} options = { { NULL, NULL }, NULL, 1, 8000000, 0, 0 };
+} options = { { NULL, NULL }, NULL, { 1, 1 }, 8000000, 0, 0 };
 
 static struct check check = { .deaf = -1 };
 static unsigned done; /* connections that have ended, and nobody has waited for yet */
@@ -287,32 +295,45 @@ static void answer_received(struct tenon_udp *sock, void *app, const struct teno
 
 static const struct tenon_udp_events answer_events = { answer_received, NULL };
 
+/* The answer may come to any queue of the side that has asked: all have a socket of the same port. */
+static int asking_open(struct side *side, struct tenon_udp **socks, tenon_u32 *size)
+{
+    const struct tenon_addr at = { .port = ASKING_PORT };
+    int status = 0;
+
+    for (unsigned i = 0; i < side->queues; i++)
+        if (tenon_udp_open(node_enter(&side->nodes[i]), &socks[i], &answer_events, size) != TENON_OK ||
+            tenon_udp_bind(socks[i], &at) != TENON_OK)
+            status = -1;
+    return status;
+}
+
 /* A datagram that is lost may be sent again where the cable may lose. */
 static int one_datagram(struct node *node, int v6, tenon_u32 size)
 {
     const struct tenon_addr to = { .ip = check.sides[!node->side->number].ip[v6], .port = ECHO_PORT };
     const struct tenon_span span = { &own, 0, size };
-    struct tenon_udp *sock;
+    struct tenon_udp *socks[QUEUES_MAX];
     int got = -1, said = 0;
 
-    if (tenon_udp_open(node_enter(node), &sock, &answer_events, &size) != TENON_OK)
+    if (asking_open(node->side, socks, &size) != 0)
         return -1;
     for (unsigned tries = 0; tries < (options.lossy ? 20U : 3U) && got != 0; tries++) {
         datagrams = 0;
         (void)node_enter(node);
-        said = tenon_udp_send(sock, &to, &span, 1);
+        said = tenon_udp_send(socks[node->number], &to, &span, 1);
         node_wake(node);
         if (said == TENON_OK)
             got = check_until(&datagrams, 1, 1000);
     }
-    tenon_udp_close(sock);
+    for (unsigned i = 0; i < node->side->queues; i++)
+        tenon_udp_close(socks[i]);
     if (got != 0)
         fprintf(stderr, "a datagram of %lu bytes over IPv%d from %s was not answered: %s\n", (unsigned long)size,
                 v6 ? 6 : 4, node->side->name, tenon_error_text(said));
     return got;
 }
 
-/* With several queues a side's questions are answered at any of them: only the side with one asks. */
 static int datagrams_of_all_sizes(void)
 {
     for (unsigned s = 0; s < 2; s++) {
@@ -320,11 +341,11 @@ static int datagrams_of_all_sizes(void)
         const tenon_u32 sizes[] = { 0, 1, 17, 18, 19, 512, mtu - 49, mtu - 48, mtu - 29, mtu - 28, mtu - 27, 2000, 9000,
                                     65487, 65507, 65527 };
 
-        for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0] && check.sides[s].queues == 1; i++) {
+        for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
             if (sizes[i] > PIECES_MAX * (mtu - 56))
                 continue;
             for (int v6 = sizes[i] > 65507; v6 <= has_ip6(); v6++)
-                if (one_datagram(&check.sides[s].nodes[0], v6, sizes[i]) != 0)
+                if (one_datagram(&check.sides[s].nodes[i % check.sides[s].queues], v6, sizes[i]) != 0)
                     return -1;
         }
     }
@@ -489,7 +510,7 @@ static int run_all(void)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: tenon-port-check [--queues N] [--bytes N] [--flap CMD] [--once] [--lossy] PORT PORT\n");
+    fprintf(stderr, "usage: tenon-port-check [--queues N[,M]] [--bytes N] [--flap CMD] [--once] [--lossy] PORT PORT\n");
     return 2;
 }
 
@@ -511,7 +532,7 @@ static int read_options(int argc, char **argv)
         if (value == NULL)
             return -1;
         if (strcmp(argv[i], "--queues") == 0)
-            options.queues = (unsigned)atoi(value);
+            (void)sscanf(value, "%u,%u", &options.queues[0], &options.queues[1]);
         else if (strcmp(argv[i], "--bytes") == 0)
             options.bytes = (tenon_u32)atol(value);
         else if (strcmp(argv[i], "--flap") == 0)
@@ -520,7 +541,10 @@ static int read_options(int argc, char **argv)
             return -1;
         i++;
     }
-    return n == 2 && options.queues >= 1 && options.queues <= QUEUES_MAX ? 0 : -1;
+    for (unsigned s = 0; s < 2; s++)
+        if (options.queues[s] < 1 || options.queues[s] > QUEUES_MAX)
+            return -1;
+    return n == 2 ? 0 : -1;
 }
 
 int main(int argc, char **argv)
@@ -532,8 +556,8 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN); /* ports over sockets of libraries */
     for (unsigned i = 0; i < PATTERN; i++)
         pattern[i] = (tenon_u8)(i * 2654435761U >> 24);
-    status = side_open(&check.sides[0], 0, options.ports[0], options.queues) != 0 ||
-             side_open(&check.sides[1], 1, options.ports[1], 1) != 0;
+    status = side_open(&check.sides[0], 0, options.ports[0], options.queues[0]) != 0 ||
+             side_open(&check.sides[1], 1, options.ports[1], options.queues[1]) != 0;
     if (status == 0)
         status = run_all();
     side_close(&check.sides[0]);
