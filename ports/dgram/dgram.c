@@ -37,8 +37,7 @@ struct dgram_port {
     int offload;
     tenon_u8 mac[6];
     char name[PORT_TEXT_MAX], peer[PORT_TEXT_MAX];
-    struct pcap_writer *pcap;
-    unsigned pcap_interface;
+    struct pcap_point pcap;
     struct tenon_frame held[DGRAM_HELD_MAX]; /* from held_at to held_end: those that wait for room */
     struct tenon_span held_spans[DGRAM_HELD_MAX][DGRAM_GATHER_MAX];
     unsigned held_at, held_end;
@@ -181,11 +180,7 @@ static int dgram_fd(const struct port *port)
 
 static void dgram_attach(struct port *port, struct pcap_writer *writer)
 {
-    struct dgram_port *dgram = dgram_of(port);
-    const int number = writer != NULL ? pcap_interface(writer, dgram->name, 0, PCAP_ETHERNET) : -1;
-
-    dgram->pcap = number >= 0 ? writer : NULL;
-    dgram->pcap_interface = number >= 0 ? (unsigned)number : 0;
+    pcap_point_set(&dgram_of(port)->pcap, writer, dgram_of(port)->name);
 }
 
 static void dgram_stats(const struct port *port, struct port_stats *stats)
@@ -209,14 +204,6 @@ static int dgram_advice(const struct port *port, char *text, size_t text_size)
     port_explain(text, text_size, "nobody is at %s yet (%s): the other end is started with peer=%s", dgram->peer,
                  strerror(errno), dgram->name);
     return 1;
-}
-
-static void capture(const struct dgram_port *port, int outgoing, const struct tenon_frame *frames, unsigned n)
-{
-    const uint64_t ns = port->pcap != NULL ? port_wall_ns() : 0;
-
-    for (unsigned i = 0; i < n && port->pcap != NULL; i++)
-        pcap_frame(port->pcap, port->pcap_interface, outgoing, &frames[i], ns, NULL);
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
@@ -341,7 +328,7 @@ static unsigned host_transmit(void *host, unsigned netif, const struct tenon_fra
         taken = send_all(port, frames, n);
     taken += hold(port, frames + taken, n - taken);
     port->stats.tx_busy += n - taken;
-    capture(port, 1, frames, taken);
+    pcap_point_frames(&port->pcap, 1, frames, taken);
     return taken;
 }
 
@@ -408,7 +395,7 @@ static int dgram_receive(struct port *port, struct tenon *stack, unsigned netif,
         dgram->stats.rx_empty++;
         return 0;
     }
-    capture(dgram, 0, dgram->rx.frames, n);
+    pcap_point_frames(&dgram->pcap, 0, dgram->rx.frames, n);
     rxslots_input(&dgram->rx, port, n, stack, netif, now_us);
     return (int)n;
 }

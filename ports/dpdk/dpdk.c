@@ -15,16 +15,9 @@
 #include <rte_epoll.h>
 #include <rte_ip.h>
 
-#include "../pcap/pcap.h"
 #include "dpdk_internal.h"
 
 enum { IP_AT = 14, CSUM_OF_UDP = 6, EVENTS = 4 };
-
-static void capture(struct dpdk_port *port, const struct tenon_frame *frames, unsigned n, int outgoing)
-{
-    for (unsigned i = 0; i < n && port->pcap != NULL; i++)
-        pcap_frame(port->pcap, port->pcap_interface, outgoing, &frames[i], port_wall_ns(), NULL);
-}
 
 /* ---- buffers ------------------------------------------------------------------------------------------------ */
 
@@ -135,7 +128,8 @@ static struct rte_mbuf *hand_over(const struct tenon_span *span)
     struct tenon_buf *buf = span->buf;
     struct rte_mbuf *mbuf = mbuf_of(buf);
 
-    if (!is_ours(buf) || buf->release == buf_forget || buf->refs != 1 || rte_mbuf_refcnt_read(mbuf) != 1)
+    if ((buf->release != buf_release_fresh && buf->release != buf_release) || buf->refs != 1 ||
+        rte_mbuf_refcnt_read(mbuf) != 1)
         return NULL;
     buf->release = buf_forget;
     mbuf->data_off = (uint16_t)RTE_PTR_DIFF(tenon_span_data(span), mbuf->buf_addr);
@@ -242,9 +236,9 @@ static int chain_span(struct dpdk_port *port, struct chain *chain, const struct 
 
     if (span->len == 0)
         return 0;
-    if (!is_ours(span->buf) && (port->device->traits & DPDK_COPIES) == 0)
-        return chain_copy(port, chain, span);
     header = chain->head == NULL ? hand_over(span) : NULL;
+    if (header == NULL && !is_ours(span->buf) && (port->device->traits & DPDK_COPIES) == 0)
+        return chain_copy(port, chain, span);
     return chain_add(chain, header != NULL ? header : refer(port, span), 0);
 }
 
@@ -308,7 +302,7 @@ static unsigned give(struct dpdk_port *port, const struct tenon_frame *frames, u
         port->stats.tx_bytes -= mbufs[i]->pkt_len;
         take_back(frames[i].spans[0].buf, mbufs[i]);
     }
-    capture(port, frames, sent, 1);
+    pcap_point_frames(&port->pcap, 1, frames, sent);
     port->stats.tx_frames += sent;
     if (sent < ready || ready == made)
         return sent;
@@ -336,7 +330,7 @@ static unsigned host_transmit(void *host, unsigned netif, const struct tenon_fra
 
 static void deliver(struct dpdk_port *port, struct tenon *stack, unsigned netif, tenon_u32 now_us)
 {
-    capture(port, port->rx_frames, port->nframes, 0);
+    pcap_point_frames(&port->pcap, 0, port->rx_frames, port->nframes);
     port_input(&port->port, stack, netif, port->rx_frames, port->nframes, now_us);
     buf_put_all(port);
     port->nframes = 0;
@@ -463,10 +457,8 @@ static int dpdk_fd(const struct port *base)
 static void dpdk_attach(struct port *base, struct pcap_writer *writer)
 {
     struct dpdk_port *port = (struct dpdk_port *)base;
-    const int number = writer != NULL ? pcap_interface(writer, port->device->name, 0, PCAP_ETHERNET) : -1;
 
-    port->pcap = number >= 0 ? writer : NULL;
-    port->pcap_interface = number >= 0 ? (unsigned)number : 0;
+    pcap_point_set(&port->pcap, writer, port->device->name);
 }
 
 /* What the device has counted, it has for all of its queues: the first one tells it. */

@@ -8,6 +8,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include "../pcap/pcap.h"
 #include "dpdk.h"
 
 #define DPDK_POOL "tenon" /* our pools are called so, with a number */
@@ -73,8 +74,7 @@ struct dpdk_port {
     int epoll; /* readable when frames have come; -1: the device cannot tell */
     struct rte_mbuf_ext_shared_info lent; /* the program's bytes, for a driver with DPDK_COPIES */
     uint64_t tx_copied_bytes, rx_copied_frames;
-    struct pcap_writer *pcap;
-    unsigned pcap_interface;
+    struct pcap_point pcap;
     struct port_stats stats;
     unsigned nspans, nframes;
     struct tenon_span rx_spans[DPDK_RX_SPANS];

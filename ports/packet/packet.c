@@ -56,8 +56,7 @@ struct packet_port {
     struct interface interface;
     tenon_u32 caps;
     tenon_u8 mac[6];
-    struct pcap_writer *pcap;
-    unsigned pcap_interface;
+    struct pcap_point pcap;
     tenon_u8 *ring; /* NULL: there is none */
     unsigned ring_at, ring_left; /* the block that is read, and how many frames of it are left */
     struct tpacket3_hdr *ring_next; /* the first of those */
@@ -282,11 +281,7 @@ static int packet_fd(const struct port *port)
 
 static void packet_attach(struct port *port, struct pcap_writer *writer)
 {
-    struct packet_port *packet = packet_of(port);
-    const int number = writer != NULL ? pcap_interface(writer, packet->interface.name, 0, PCAP_ETHERNET) : -1;
-
-    packet->pcap = number >= 0 ? writer : NULL;
-    packet->pcap_interface = number >= 0 ? (unsigned)number : 0;
+    pcap_point_set(&packet_of(port)->pcap, writer, packet_of(port)->interface.name);
 }
 
 static void packet_stats(const struct port *port, struct port_stats *stats)
@@ -310,14 +305,6 @@ static int packet_advice(const struct port *port, char *text, size_t text_size)
     const struct packet_port *packet = (const void *)port;
 
     return interface_advice(&packet->interface, packet->own_mac, text, text_size);
-}
-
-static void capture(const struct packet_port *port, int outgoing, const struct tenon_frame *frames, unsigned n)
-{
-    const uint64_t ns = port->pcap != NULL ? port_wall_ns() : 0;
-
-    for (unsigned i = 0; i < n && port->pcap != NULL; i++)
-        pcap_frame(port->pcap, port->pcap_interface, outgoing, &frames[i], ns, NULL);
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
@@ -375,7 +362,7 @@ static unsigned host_transmit(void *host, unsigned netif, const struct tenon_fra
     (void)netif;
     while (taken < n && send_frame(port, &frames[taken]) == 0)
         taken++;
-    capture(port, 1, frames, taken);
+    pcap_point_frames(&port->pcap, 1, frames, taken);
     return taken;
 }
 
@@ -486,7 +473,7 @@ static int packet_receive(struct port *port, struct tenon *stack, unsigned netif
     }
     if (n == 0)
         return look_around(packet);
-    capture(packet, 0, packet->rx.frames, n);
+    pcap_point_frames(&packet->pcap, 0, packet->rx.frames, n);
     rxslots_input(&packet->rx, port, n, stack, netif, now_us);
     return (int)n;
 }

@@ -34,8 +34,7 @@ struct tap_port {
     tenon_u32 caps;
     tenon_u8 mac[6];
     char name[IFNAMSIZ];
-    struct pcap_writer *pcap;
-    unsigned pcap_interface;
+    struct pcap_point pcap;
     struct rxslots rx;
     struct port_stats stats;
     tenon_u8 scratch[RXSLOTS_LARGE]; /* where frames go that nobody has room for */
@@ -256,13 +255,7 @@ static int tap_fd(const struct port *port)
 
 static void tap_attach(struct port *port, struct pcap_writer *writer)
 {
-    struct tap_port *tap = tap_of(port);
-    int number = -1;
-
-    if (writer != NULL)
-        number = pcap_interface(writer, tap->name, 0, PCAP_ETHERNET);
-    tap->pcap = number >= 0 ? writer : NULL;
-    tap->pcap_interface = number >= 0 ? (unsigned)number : 0;
+    pcap_point_set(&tap_of(port)->pcap, writer, tap_of(port)->name);
 }
 
 static void tap_stats(const struct port *port, struct port_stats *stats)
@@ -340,12 +333,7 @@ static unsigned host_transmit(void *host, unsigned netif, const struct tenon_fra
     (void)netif;
     while (taken < n && send_frame(port, &frames[taken]) == 0)
         taken++;
-    if (port->pcap != NULL && taken > 0) {
-        uint64_t ns = port_wall_ns();
-
-        for (unsigned i = 0; i < taken; i++)
-            pcap_frame(port->pcap, port->pcap_interface, 1, &frames[i], ns, NULL);
-    }
+    pcap_point_frames(&port->pcap, 1, frames, taken);
     return taken;
 }
 
@@ -389,12 +377,7 @@ static int tap_receive(struct port *port, struct tenon *stack, unsigned netif, t
     }
     if (n == 0)
         return result == -1 ? -1 : 0;
-    if (tap->pcap != NULL) {
-        uint64_t ns = port_wall_ns();
-
-        for (unsigned i = 0; i < n; i++)
-            pcap_frame(tap->pcap, tap->pcap_interface, 0, &tap->rx.frames[i], ns, NULL);
-    }
+    pcap_point_frames(&tap->pcap, 0, tap->rx.frames, n);
     rxslots_input(&tap->rx, port, n, stack, netif, now_us);
     return (int)n;
 }

@@ -40,8 +40,7 @@ struct wire_port {
     struct tenon *stack; /* that of the last receive(), with the interface's number */
     unsigned netif;
     unsigned received; /* frames since the last receive() */
-    struct pcap_writer *pcap;
-    unsigned pcap_interface;
+    struct pcap_point pcap;
     uint64_t unheard; /* frames before the first receive() */
 };
 
@@ -69,19 +68,13 @@ static unsigned host_buf_get(void *host, struct tenon_buf **bufs, unsigned n)
     return wire_host_ops()->buf_get(wire_port_of(host)->host, bufs, n);
 }
 
-static void capture(const struct wire_port *port, int outgoing, const struct tenon_frame *frames, unsigned n)
-{
-    for (unsigned i = 0; i < n && port->pcap != NULL; i++)
-        pcap_frame(port->pcap, port->pcap_interface, outgoing, &frames[i], port_wall_ns(), NULL);
-}
-
 static unsigned host_transmit(void *host, unsigned netif, const struct tenon_frame *frames, unsigned n)
 {
     struct wire_port *port = wire_port_of(host);
     const unsigned taken = wire_host_ops()->transmit(port->host, NETIF, frames, n);
 
     (void)netif;
-    capture(port, 1, frames, taken);
+    pcap_point_frames(&port->pcap, 1, frames, taken);
     return taken;
 }
 
@@ -98,7 +91,7 @@ static void guest_input(void *guest, unsigned netif, const struct tenon_frame *f
         port->unheard += n;
         return;
     }
-    capture(port, 0, frames, n);
+    pcap_point_frames(&port->pcap, 0, frames, n);
     port->received += n;
     port_input(&port->port, port->stack, port->netif, frames, n, port_now_us());
 }
@@ -281,11 +274,7 @@ static int wire_port_receive(struct port *base, struct tenon *stack, unsigned ne
 
 static void wire_port_attach(struct port *base, struct pcap_writer *writer)
 {
-    struct wire_port *port = wire_port_of(base);
-    const int number = writer != NULL ? pcap_interface(writer, port->cable->name, 0, PCAP_ETHERNET) : -1;
-
-    port->pcap = number >= 0 ? writer : NULL;
-    port->pcap_interface = number >= 0 ? (unsigned)number : 0;
+    pcap_point_set(&wire_port_of(base)->pcap, writer, wire_port_of(base)->cable->name);
 }
 
 static void wire_port_stats(const struct port *base, struct port_stats *stats)

@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "../pcap/pcap.h"
 
 /* The kernel sends 32 descriptors at a time. poll() does not tell when an interface goes: receive() looks as often. */
 enum { KICKS_MAX = 64, GONE_EVERY_US = 500000 };
@@ -37,12 +36,6 @@ static tenon_u32 frame_bytes(const struct tenon_frame *frame)
     for (unsigned i = 0; i < frame->nspans; i++)
         bytes += frame->spans[i].len;
     return bytes;
-}
-
-static void capture(struct xdp_port *port, const struct tenon_frame *frames, unsigned n, int outgoing)
-{
-    for (unsigned i = 0; i < n && port->pcap != NULL; i++)
-        pcap_frame(port->pcap, port->pcap_interface, outgoing, &frames[i], port_wall_ns(), NULL);
 }
 
 /* ---- sending --------------------------------------------------------------------------------------------- */
@@ -212,7 +205,7 @@ static unsigned host_transmit(void *host, unsigned netif, const struct tenon_fra
     xdp_ring_publish(&port->ring[RING_TX], port->ring[RING_TX].producer);
     kick(port);
     reap(port);
-    capture(port, frames, taken, 1);
+    pcap_point_frames(&port->pcap, 1, frames, taken);
     return taken;
 }
 
@@ -279,7 +272,7 @@ static int xdp_receive(struct port *base, struct tenon *stack, unsigned netif, t
     if (xdp_ring_sleeps(&port->ring[RING_FILL]))
         (void)recvfrom(port->fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
     port->stats.rx_empty += n == 0;
-    capture(port, port->rx_frames, n, 0);
+    pcap_point_frames(&port->pcap, 0, port->rx_frames, n);
     if (n > 0)
         port_input(base, stack, netif, port->rx_frames, n, now_us);
     if (now_us - port->looked_us >= GONE_EVERY_US) {
@@ -311,11 +304,7 @@ static int xdp_fd(const struct port *port)
 
 static void xdp_attach(struct port *base, struct pcap_writer *writer)
 {
-    struct xdp_port *port = xdp_of(base);
-    const int number = writer != NULL ? pcap_interface(writer, port->interface.name, 0, PCAP_ETHERNET) : -1;
-
-    port->pcap = number >= 0 ? writer : NULL;
-    port->pcap_interface = number >= 0 ? (unsigned)number : 0;
+    pcap_point_set(&xdp_of(base)->pcap, writer, xdp_of(base)->interface.name);
 }
 
 static void xdp_stats(const struct port *base, struct port_stats *stats)

@@ -4,6 +4,7 @@
 #define TENON_PORTS_XDP_INTERNAL_H
 
 #include "../common/interface.h"
+#include "../pcap/pcap.h"
 #include "xdp.h"
 #include "xdp_uapi.h"
 
@@ -66,8 +67,7 @@ struct xdp_port {
     struct xdp_ring ring[RINGS];
     struct xdp_chunk *chunks, *free; /* those whose home this is */
     unsigned nchunks, rx_out, rx_out_max; /* rx_out: in the fill ring, or received and not back yet */
-    struct pcap_writer *pcap;
-    unsigned pcap_interface;
+    struct pcap_point pcap;
     struct port_stats stats;
     struct tenon_span rx_spans[XDP_RX_SPANS];
     struct tenon_frame rx_frames[PORT_BURST];
