@@ -187,11 +187,16 @@ static int start_device(struct dpdk_device *device, int interrupts, size_t bytes
 }
 
 /* Done by the thread that serves interrupts. One of this device's, that comes now, would find it gone: a virtio_user
- * that sleeps crashes so. */
+ * that sleeps crashes so. And a memif takes its rings away in that thread when the other end goes. */
 static void stop_device(void *arg)
 {
     struct dpdk_device *device = arg;
+    struct rte_mbuf *mbufs[PORT_BURST];
+    unsigned n;
 
+    for (uint16_t i = 0; i < device->queues && device->ports > 0; i++) /* what waits in a ring may be others' */
+        while ((n = rte_eth_rx_burst(device->id, i, mbufs, PORT_BURST)) > 0)
+            rte_pktmbuf_free_bulk(mbufs, n);
     (void)rte_eth_dev_stop(device->id);
     if (device->made) {
         (void)rte_eth_dev_close(device->id);
@@ -202,13 +207,8 @@ static void stop_device(void *arg)
 
 static void close_device(struct dpdk_device *device)
 {
-    struct rte_mbuf *mbufs[PORT_BURST];
     struct dpdk_device **at = &devices;
-    unsigned n;
 
-    for (uint16_t i = 0; i < device->queues && device->ports > 0; i++) /* what waits in a ring may be others' */
-        while ((n = rte_eth_rx_burst(device->id, i, mbufs, PORT_BURST)) > 0)
-            rte_pktmbuf_free_bulk(mbufs, n);
     if (device->info.device == NULL || rte_eal_alarm_set(1, stop_device, device) != 0)
         device->stopped = 1; /* there is none, or it cannot be */
     while (!atomic_load(&device->stopped))
