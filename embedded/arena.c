@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+/* The arena: how it is divided at the start, and the three kinds of memory in it: receive blocks, header buffers, and
+ * memory for the core. */
+#include "embedded/sock_internal.h"
+
+/* ---- buffers ------------------------------------------------------------------------------------ */
+
+TENON_INTERNAL struct sock_unit *tn_sock_pool_get(struct sock_pool *pool)
+{
+    struct sock_unit *unit = pool->free;
+
+    if (unit == NULL)
+        return NULL;
+    pool->free = unit->next;
+    pool->nfree--;
+    if (pool->nfree < pool->low)
+        pool->low = pool->nfree;
+    unit->buf.refs = 1;
+    return unit;
+}
+
+/* The release() of every buffer of a pool. */
+TENON_INTERNAL void tn_sock_pool_put(struct tenon_buf *buf)
+{
+    struct sock_unit *unit = TENON_CONTAINER(buf, struct sock_unit, buf);
+
+    unit->next = unit->pool->free;
+    unit->pool->free = unit;
+    unit->pool->nfree++;
+}
+
+TENON_INTERNAL unsigned tn_sock_headers_get(void *host, struct tenon_buf **bufs, unsigned n)
+{
+    struct tenon_socks *socks = (struct tenon_socks *)host;
+    unsigned i;
+
+    for (i = 0; i < n; i++) {
+        struct sock_unit *unit = tn_sock_pool_get(&socks->headers);
+
+        if (unit == NULL)
+            break;
+        bufs[i] = &unit->buf;
+    }
+    return i;
+}
+
+/* ---- memory for the core ------------------------------------------------------------------------ */
+
+static size_t arena_align(size_t bytes)
+{
+    return (bytes + SOCK_ALIGN - 1) / SOCK_ALIGN * SOCK_ALIGN;
+}
+
+/* All pieces are multiples of what a gap needs at least, so that no rest is too small to be one. */
+enum { ARENA_UNIT = (int)sizeof(struct sock_gap) > (int)SOCK_ALIGN ? (int)sizeof(struct sock_gap) : (int)SOCK_ALIGN };
+
+static size_t arena_piece(size_t bytes)
+{
+    return (bytes + ARENA_UNIT - 1) / ARENA_UNIT * ARENA_UNIT;
+}
+
+/* The first gap that is large enough: few pieces are out, of few sizes. */
+TENON_INTERNAL void *tn_sock_memory_get(void *host, size_t bytes)
+{
+    struct sock_memory *memory = &((struct tenon_socks *)host)->memory;
+    const size_t piece = arena_piece(bytes);
+    struct sock_gap **at = &memory->first, *gap, *rest;
+
+    while (*at != NULL && (*at)->bytes < piece)
+        at = &(*at)->next;
+    gap = *at;
+    if (gap == NULL || piece < bytes)
+        return NULL;
+    if (gap->bytes == piece) {
+        *at = gap->next;
+    } else {
+        rest = (struct sock_gap *)(void *)((tenon_u8 *)gap + piece);
+        rest->next = gap->next;
+        rest->bytes = gap->bytes - piece;
+        *at = rest;
+    }
+    memory->used += piece;
+    if (memory->used > memory->top)
+        memory->top = memory->used;
+    return gap;
+}
+
+/* Two gaps that touch become one. */
+static void arena_join(struct sock_gap *gap)
+{
+    if (gap->next == NULL || (tenon_u8 *)gap + gap->bytes != (tenon_u8 *)gap->next)
+        return;
+    gap->bytes += gap->next->bytes;
+    gap->next = gap->next->next;
+}
+
+TENON_INTERNAL void tn_sock_memory_put(void *host, void *mem, size_t bytes)
+{
+    struct sock_memory *memory = &((struct tenon_socks *)host)->memory;
+    struct sock_gap *gap = (struct sock_gap *)mem, *before = NULL, **at = &memory->first;
+
+    while (*at != NULL && *at < gap) {
+        before = *at;
+        at = &(*at)->next;
+    }
+    gap->next = *at;
+    gap->bytes = arena_piece(bytes);
+    *at = gap;
+    memory->used -= gap->bytes;
+    arena_join(gap);
+    if (before != NULL)
+        arena_join(before);
+}
+
+/* ---- limits ------------------------------------------------------------------------------------- */
+
+static void arena_u16(tenon_u16 *field, unsigned value)
+{
+    if (*field == 0)
+        *field = (tenon_u16)value;
+}
+
+static void arena_u32(tenon_u32 *field, tenon_u32 value)
+{
+    if (*field == 0)
+        *field = value;
+}
+
+/* The core's limits for a small machine; what the program has set stays. */
+static void arena_complete_stack(struct tenon_sock_conf *conf)
+{
+    const tenon_u32 quarter = conf->blocks / 4U > 2 ? conf->blocks / 4U : 2;
+    const tenon_u32 held = quarter * ((tenon_u32)conf->block_bytes + 64U);
+    struct tenon_conf *stack = &conf->stack;
+
+    arena_u16(&stack->netifs_max, 1);
+    arena_u16(&stack->addrs_max, 4);
+    arena_u16(&stack->routes_max, 6);
+    arena_u16(&stack->groups_max, 8);
+    arena_u16(&stack->tx_burst_max, 8);
+    arena_u16(&stack->tx_gather_max, conf->packets + 1U);    /* all that a ring can hold, and headers */
+    arena_u16(&stack->neighbours_max, 8);
+    arena_u16(&stack->neighbour_queue_max, 2);
+    arena_u16(&stack->neighbour_asks_max, 8);
+    arena_u32(&stack->paths_max, 8);
+    arena_u32(&stack->reass_bytes_max, held);
+    arena_u16(&stack->reass_datagrams_max, 2);
+    arena_u16(&stack->reass_pieces_max, 4);
+    arena_u16(&stack->icmp_errors_per_s, 10);
+    arena_u16(&stack->icmp_errors_burst, 4);
+    arena_u32(&stack->udp_sockets_max, conf->socks);
+    arena_u32(&stack->tcp_conns_max, conf->conns);
+    arena_u32(&stack->tcp_time_wait_max, 4);
+    arena_u32(&stack->tcp_rcv_buf, conf->window);
+    arena_u32(&stack->tcp_snd_buf, 0x10000UL);
+    arena_u32(&stack->tcp_ooo_bytes_max, held);
+    arena_u32(&stack->tcp_ooo_total_max, held);
+    arena_u16(&stack->tcp_ooo_ranges_max, 3);
+    arena_u16(&stack->tcp_copy_max, 1);
+    arena_u32(&stack->tcp_rsts_per_s, 10);
+    arena_u32(&stack->tcp_orphans_max, conf->conns);
+    arena_u32(&stack->tcp_resting_max, 1);
+    arena_u32(&stack->tcp_fastopen_pending_max, 1);
+    arena_u16(&stack->tcp_fastopen_cache_max, 1);
+    arena_u16(&stack->tcp_port_counters, 16);
+    if (stack->tcp_cc == NULL)
+        stack->tcp_cc = &tenon_cc_newreno;
+}
+
+/* What connections, end points and tables that grow can take; tests/unit/embedded shows that it is enough. */
+static size_t arena_memory_bytes(const struct tenon_sock_conf *conf)
+{
+    const size_t pointer = sizeof(void *);
+    const size_t conn = 1160 + 90 * pointer, udp = 80 + 12 * pointer, path = 104 + 8 * pointer;
+    const size_t table = 512 + 128 * pointer;    /* hash tables, the records of fragments, queues of neighbours */
+
+    return table + (size_t)(conf->stack.tcp_conns_max + 1) * conn + conf->socks * udp
+           + (size_t)conf->stack.paths_max * path + (size_t)conf->stack.tcp_time_wait_max * 200;
+}
+
+static void arena_complete(struct tenon_sock_conf *conf)
+{
+    arena_u16(&conf->socks, 4);
+    arena_u16(&conf->conns, conf->socks + 2U);
+    arena_u16(&conf->blocks, 8);
+    arena_u16(&conf->block_bytes, conf->device.netif.mtu + 18U);
+    arena_u16(&conf->headers, 8);
+    arena_u16(&conf->packets, 8);
+    arena_u16(&conf->window, 2U * (conf->device.netif.mtu - 40U));
+    arena_u16(&conf->datagrams, conf->blocks / 4U > 0 ? conf->blocks / 4U : 1);
+    arena_complete_stack(conf);
+    if (conf->memory == 0)
+        conf->memory = arena_memory_bytes(conf);
+    conf->memory = arena_piece(conf->memory);
+}
+
+TENON_API const char *tenon_sock_conf_check(const struct tenon_sock_conf *conf)
+{
+    struct tenon_sock_conf whole = *conf;
+
+    if (conf->device.transmit == NULL || conf->device.entropy == NULL)
+        return "device";
+    if (conf->device.netif.mtu < 576 || conf->device.netif.mtu > 9000)
+        return "device.netif.mtu";
+    arena_complete(&whole);
+    if (whole.socks > SOCK_MAX)
+        return "socks";
+    if (whole.blocks < 4 || whole.blocks > 4096)
+        return "blocks";
+    if (whole.block_bytes < 512 || whole.block_bytes > 32000)
+        return "block_bytes";
+    if (whole.headers < 4 || whole.headers > 4096)
+        return "headers";
+    if (whole.packets > 32)
+        return "packets";
+    if (whole.window < 512)
+        return "window";
+    if (whole.memory < ARENA_UNIT)
+        return "memory";
+    return tenon_conf_check(&whole.stack);
+}
+
+/* ---- the parts of the arena --------------------------------------------------------------------- */
+
+struct arena_layout {
+    size_t socks, ports, pieces, stack, blocks, headers, memory, total;
+    size_t block, header;    /* bytes of one, with its record */
+};
+
+static void arena_lay_out(struct arena_layout *layout, const struct tenon_sock_conf *conf)
+{
+    layout->block = arena_align(sizeof(struct sock_block)) + arena_align(conf->block_bytes);
+    layout->header = arena_align(sizeof(struct sock_unit)) + SOCK_HEADER_BYTES;
+    layout->socks = arena_align(sizeof(struct tenon_socks));
+    layout->ports = layout->socks + arena_align(conf->socks * sizeof(struct sock));
+    layout->pieces = layout->ports + arena_align(conf->socks * sizeof(struct sock_port));
+    layout->stack = layout->pieces + arena_align(2U * (size_t)conf->blocks * sizeof(struct sock_piece));
+    layout->stack = (layout->stack + 15) / 16 * 16;
+    layout->blocks = layout->stack + arena_align(tenon_mem_size(&conf->stack));
+    layout->headers = layout->blocks + conf->blocks * layout->block;
+    layout->memory = layout->headers + conf->headers * layout->header;
+    layout->total = layout->memory + conf->memory;
+}
+
+TENON_API size_t tenon_sock_arena_bytes(const struct tenon_sock_conf *conf)
+{
+    struct tenon_sock_conf whole = *conf;
+    struct arena_layout layout;
+
+    if (tenon_sock_conf_check(conf) != NULL)
+        return 0;
+    arena_complete(&whole);
+    arena_lay_out(&layout, &whole);
+    return layout.total + 15;
+}
+
+static void arena_fill_pool(struct sock_pool *pool, tenon_u8 *at, unsigned n, size_t step, size_t record)
+{
+    pool->free = NULL;
+    pool->nfree = 0;
+    for (; n > 0; n--) {
+        struct sock_unit *unit = (struct sock_unit *)(void *)at;
+
+        unit->buf.data = at + record;
+        unit->buf.size = (tenon_u32)(step - record);
+        unit->buf.refs = 0;
+        unit->buf.release = tn_sock_pool_put;
+        unit->pool = pool;
+        tn_sock_pool_put(&unit->buf);
+        at += step;
+    }
+    pool->low = pool->nfree;
+}
+
+static void arena_fill(struct tenon_socks *socks, const struct arena_layout *layout, const struct tenon_sock_conf *conf)
+{
+    tenon_u8 *base = (tenon_u8 *)socks;
+    struct sock_piece *pieces = (struct sock_piece *)(void *)(base + layout->pieces);
+    unsigned i;
+
+    socks->socks = (struct sock *)(void *)(base + layout->socks);
+    socks->ports = (struct sock_port *)(void *)(base + layout->ports);
+    for (i = 0; i < 2U * conf->blocks; i++) {
+        pieces[i].next = socks->free_pieces;
+        socks->free_pieces = &pieces[i];
+    }
+    arena_fill_pool(&socks->blocks, base + layout->blocks, conf->blocks, layout->block,
+                    arena_align(sizeof(struct sock_block)));
+    arena_fill_pool(&socks->headers, base + layout->headers, conf->headers, layout->header,
+                    arena_align(sizeof(struct sock_unit)));
+    socks->memory.first = (struct sock_gap *)(void *)(base + layout->memory);
+    socks->memory.first->next = NULL;
+    socks->memory.first->bytes = conf->memory;
+    socks->memory.bytes = conf->memory;
+}
+
+static void arena_host(struct tenon_socks *socks, const struct tenon_sock_conf *conf)
+{
+    unsigned i;
+
+    socks->ops.version = TENON_HOST_VERSION;
+    socks->ops.mem_get = tn_sock_memory_get;
+    socks->ops.mem_put = tn_sock_memory_put;
+    socks->ops.buf_get = tn_sock_headers_get;
+    socks->ops.transmit = tn_sock_transmit;
+    socks->device = conf->device;
+    socks->event = conf->event;
+    socks->app = conf->app;
+    socks->nsocks = conf->socks;
+    socks->packets_max = conf->packets;
+    socks->datagrams_max = conf->datagrams;
+    socks->reserve = (tenon_u16)(conf->blocks / 4U);
+    for (i = 0; i < conf->socks; i++) {
+        socks->socks[i].socks = socks;
+        socks->ports[i].socks = socks;
+    }
+}
+
+/* ---- start and stop ----------------------------------------------------------------------------- */
+
+static int arena_entropy(void *host, void *bytes, size_t n)
+{
+    struct tenon_socks *socks = (struct tenon_socks *)host;
+
+    return socks->device.entropy(socks->device.device, bytes, n);
+}
+
+TENON_API int tenon_sock_start(struct tenon_socks **out, void *arena, size_t bytes, const struct tenon_sock_conf *conf)
+{
+    struct tenon_sock_conf whole = *conf;
+    struct tenon_netif_conf netif = conf->device.netif;
+    tenon_u8 *base = (tenon_u8 *)arena;
+    struct arena_layout layout;
+    struct tenon_socks *socks;
+
+    if (tenon_sock_conf_check(conf) != NULL || arena == NULL)
+        return TENON_EINVAL;
+    if (bytes < tenon_sock_arena_bytes(conf))
+        return TENON_ENOMEM;
+    arena_complete(&whole);
+    arena_lay_out(&layout, &whole);
+    base += (16 - (size_t)base % 16) % 16;
+    memset(base, 0, layout.blocks);
+    socks = (struct tenon_socks *)(void *)base;
+    arena_fill(socks, &layout, &whole);
+    arena_host(socks, &whole);
+    socks->ops.entropy = arena_entropy;
+    socks->stack = tenon_init(base + layout.stack, &whole.stack, &socks->ops, socks);
+    netif.gather_max = 0;
+    if (socks->stack == NULL || tenon_netif_add(socks->stack, &netif) != 1)
+        return TENON_EINVAL;
+    *out = socks;
+    return TENON_OK;
+}
+
+TENON_API void tenon_sock_stop(struct tenon_socks *socks)
+{
+    unsigned i;
+
+    for (i = 0; i < socks->nsocks; i++) {
+        if (socks->socks[i].use == SOCK_USED)
+            (void)tenon_sock_delete(socks, tn_sock_number(&socks->socks[i]), TENON_SOCK_ABORT);
+    }
+    tn_sock_close_ports(socks);
+    tenon_fini(socks->stack);
+    for (i = 0; i < socks->nrx; i++)
+        tenon_buf_put(socks->rx_spans[i].buf);
+    socks->nrx = 0;
+}
+
+TENON_API struct tenon *tenon_sock_stack(const struct tenon_socks *socks)
+{
+    return socks->stack;
+}
+
+TENON_API void tenon_sock_count(const struct tenon_socks *socks, struct tenon_sock_counts *counts)
+{
+    *counts = socks->counts;
+    counts->blocks_free = socks->blocks.nfree;
+    counts->blocks_low = socks->blocks.low;
+    counts->headers_free = socks->headers.nfree;
+    counts->headers_low = socks->headers.low;
+    counts->memory_used = socks->memory.used;
+    counts->memory_top = socks->memory.top;
+    counts->memory_bytes = socks->memory.bytes;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* Between the core and the device: blocks that come in, frames that go out. */
+#include "embedded/sock_internal.h"
+
+/* ---- received ----------------------------------------------------------------------------------- */
+
+TENON_API struct tenon_buf *tenon_sock_block(struct tenon_socks *socks)
+{
+    struct sock_unit *unit = tn_sock_pool_get(&socks->blocks);
+
+    if (unit == NULL) {
+        socks->counts.no_block++;
+        return NULL;
+    }
+    TENON_CONTAINER(unit, struct sock_block, unit)->pieces = 0;
+    return &unit->buf;
+}
+
+/* Frames go up together, so that several segments get one answer. */
+TENON_INTERNAL void tn_sock_rx_flush(struct tenon_socks *socks)
+{
+    const unsigned n = socks->nrx;
+    unsigned i;
+
+    if (n == 0)
+        return;
+    (void)tenon_input(socks->stack, 1, socks->rx_frames, n, socks->now_us);
+    for (i = 0; i < n; i++)
+        tenon_buf_put(socks->rx_spans[i].buf);
+    socks->nrx = 0;
+}
+
+TENON_API void tenon_sock_input(struct tenon_socks *socks, struct tenon_buf *block, unsigned off, unsigned n,
+                                enum tenon_csum csum)
+{
+    struct tenon_frame *frame = &socks->rx_frames[socks->nrx];
+    struct tenon_span *span = &socks->rx_spans[socks->nrx];
+
+    if (n == 0 || off > block->size || n > block->size - off) {
+        tenon_buf_put(block);
+        return;
+    }
+    if (socks->device.flags & TENON_SOCK_NO_DMA)
+        socks->counts.device_bytes += n;
+    span->buf = block;
+    span->off = off;
+    span->len = n;
+    memset(frame, 0, sizeof(*frame));
+    frame->spans = span;
+    frame->nspans = 1;
+    frame->csum = (tenon_u8)csum;
+    socks->nrx++;
+    if (socks->nrx == SOCK_BURST)
+        tn_sock_rx_flush(socks);
+}
+
+/* ---- sent --------------------------------------------------------------------------------------- */
+
+static tenon_u32 device_frame_bytes(const struct tenon_frame *frame)
+{
+    tenon_u32 bytes = 0;
+    unsigned i;
+
+    for (i = 0; i < frame->nspans; i++)
+        bytes += frame->spans[i].len;
+    return bytes;
+}
+
+/* One frame of one span. @return 1: the device took it */
+static unsigned device_send_one(struct tenon_socks *socks, const struct tenon_frame *frame, struct tenon_buf *buf,
+                                tenon_u32 off)
+{
+    struct tenon_frame one = *frame;
+    struct tenon_span span;
+
+    span.buf = buf;
+    span.off = off;
+    span.len = device_frame_bytes(frame);
+    one.spans = &span;
+    one.nspans = 1;
+    return socks->device.transmit(socks->device.device, &one, 1);
+}
+
+/* The packet of the ring that this frame is, with all its bytes still in their place and room in front; or NULL. */
+static struct sock_packet *device_packet(const struct tenon_frame *frame)
+{
+    struct sock_packet *packet = frame->nspans == 2 ? tn_sock_packet_of(frame->spans[1].buf) : NULL;
+
+    if (packet == NULL || frame->spans[1].off != 0 || frame->spans[0].len > TENON_SOCK_ROOM)
+        return NULL;
+    return packet;
+}
+
+/* The headers go into the room in front of the bytes: the frame lies in the ring as it goes onto the wire. While an
+ * earlier frame of this packet is still with the device nothing may be written there. */
+static unsigned device_send_in_place(struct tenon_socks *socks, const struct tenon_frame *frame,
+                                     struct sock_packet *packet)
+{
+    const tenon_u32 headers = frame->spans[0].len;
+    unsigned taken;
+
+    if (packet->wire.refs > 0)
+        return 0;
+    memcpy(packet->buf.data - headers, tenon_span_data(&frame->spans[0]), (size_t)headers);
+    tenon_buf_ref(&packet->buf);
+    packet->wire.refs = 1;
+    taken = device_send_one(socks, frame, &packet->wire, TENON_SOCK_ROOM - headers);
+    if (taken > 0)
+        socks->counts.header_bytes += headers;
+    tenon_buf_put(&packet->wire);
+    return taken;
+}
+
+/* A frame of several packets, or of a part of one, is put together in a receive block. */
+static unsigned device_send_copied(struct tenon_socks *socks, const struct tenon_frame *frame)
+{
+    const tenon_u32 bytes = device_frame_bytes(frame);
+    struct sock_unit *unit = tn_sock_pool_get(&socks->blocks);
+    tenon_u32 at = 0;
+    unsigned i, taken;
+
+    if (unit == NULL)
+        return 0;
+    if (bytes > unit->buf.size) {
+        tenon_buf_put(&unit->buf);
+        return 1;    /* larger than the MTU: nobody could have taken it */
+    }
+    for (i = 0; i < frame->nspans; i++) {
+        memcpy(unit->buf.data + at, tenon_span_data(&frame->spans[i]), (size_t)frame->spans[i].len);
+        at += frame->spans[i].len;
+    }
+    taken = device_send_one(socks, frame, &unit->buf, 0);
+    if (taken > 0)
+        socks->counts.copied_bytes += bytes - frame->spans[0].len;
+    tenon_buf_put(&unit->buf);
+    return taken;
+}
+
+static unsigned device_send_contiguous(struct tenon_socks *socks, const struct tenon_frame *frame)
+{
+    struct sock_packet *packet;
+
+    if (frame->nspans == 1)
+        return socks->device.transmit(socks->device.device, frame, 1);
+    packet = device_packet(frame);
+    return packet != NULL ? device_send_in_place(socks, frame, packet) : device_send_copied(socks, frame);
+}
+
+TENON_INTERNAL unsigned tn_sock_transmit(void *host, unsigned netif, const struct tenon_frame *frames, unsigned n)
+{
+    struct tenon_socks *socks = (struct tenon_socks *)host;
+    unsigned taken = 0, i;
+
+    (void)netif;
+    if (!(socks->device.flags & TENON_SOCK_CONTIGUOUS))
+        taken = socks->device.transmit(socks->device.device, frames, n);
+    else
+        while (taken < n && device_send_contiguous(socks, &frames[taken]) > 0)
+            taken++;
+    for (i = 0; i < taken && (socks->device.flags & TENON_SOCK_NO_DMA) != 0; i++)
+        socks->counts.device_bytes += device_frame_bytes(&frames[i]);
+    return taken;
+}
+
+/* ---- poll --------------------------------------------------------------------------------------- */
+
+/* Tell the application what has happened since the last time. @return 1: there was something */
+static int device_tell(struct tenon_socks *socks)
+{
+    unsigned i;
+    int told = 0;
+
+    for (i = 0; i < socks->nsocks; i++) {
+        struct sock *sock = &socks->socks[i];
+        const unsigned events = sock->events;
+        const int sk = tn_sock_number(sock);
+
+        if (events == 0)
+            continue;
+        sock->events = 0;
+        if (sock->use == SOCK_LEAVING && !(events & TENON_SOCK_GONE))
+            continue;
+        if (events & TENON_SOCK_GONE)
+            tn_sock_release(sock);
+        if (socks->event != NULL) {
+            socks->event(socks->app, sk, (events & TENON_SOCK_GONE) ? (unsigned)TENON_SOCK_GONE : events);
+            told = 1;
+        }
+    }
+    return told;
+}
+
+static int device_has_news(const struct tenon_socks *socks)
+{
+    unsigned i;
+
+    for (i = 0; i < socks->nsocks; i++) {
+        if (socks->socks[i].events != 0)
+            return 1;
+    }
+    return 0;
+}
+
+TENON_API tenon_u32 tenon_sock_poll(struct tenon_socks *socks, tenon_u32 now_us)
+{
+    tenon_u32 wait;
+
+    if (socks->running)
+        return 0;
+    socks->running = 1;
+    socks->now_us = now_us;
+    if (socks->device.poll != NULL)
+        socks->device.poll(socks->device.device, socks);
+    tn_sock_close_ports(socks);
+    tn_sock_rx_flush(socks);
+    wait = tenon_poll(socks->stack, now_us);
+    if (device_tell(socks))
+        wait = tenon_poll(socks->stack, now_us);    /* what the application has asked for in its events */
+    socks->running = 0;
+    return device_has_news(socks) ? 0 : wait;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* Received bytes: read in the blocks in which they came, given back in any order. */
+#include "embedded/sock_internal.h"
+
+static void receive_append(struct sock *sock, struct sock_piece *piece)
+{
+    piece->next = NULL;
+    if (sock->first == NULL)
+        sock->first = piece;
+    else
+        sock->last->next = piece;
+    sock->last = piece;
+    sock->pieces++;
+    sock->unread += piece->len;
+}
+
+/* Take the piece behind `before` (NULL: the first) out of the list, and give up its block. */
+static void receive_remove(struct sock *sock, struct sock_piece *before, struct sock_piece *piece)
+{
+    struct tenon_socks *socks = sock->socks;
+    struct sock_block *block = sock_block_of(socks, piece->buf);
+
+    if (before == NULL)
+        sock->first = piece->next;
+    else
+        before->next = piece->next;
+    if (sock->last == piece)
+        sock->last = before;
+    sock->pieces--;
+    if (block != NULL)
+        block->pieces--;
+    tenon_buf_put(piece->buf);
+    piece->next = socks->free_pieces;
+    socks->free_pieces = piece;
+}
+
+/* A new piece for bytes of a buffer, with a reference of its own. @return NULL: there are no more records */
+static struct sock_piece *receive_piece(struct sock *sock, struct tenon_buf *buf, tenon_u8 *data, unsigned len)
+{
+    struct tenon_socks *socks = sock->socks;
+    struct sock_piece *piece = socks->free_pieces;
+    struct sock_block *block = sock_block_of(socks, buf);
+
+    if (piece == NULL)
+        return NULL;
+    socks->free_pieces = piece->next;
+    piece->buf = buf;
+    piece->data = data;
+    piece->len = (tenon_u16)len;
+    piece->flags = 0;
+    tenon_buf_ref(buf);
+    if (block != NULL)
+        block->pieces++;
+    return piece;
+}
+
+/* Blocks are short, and a peer that sends small segments could hold all of them: bytes that fit behind those of the
+ * last piece are copied there. Nobody else may refer to that block, and nothing else of it be in use.
+ * @return 1: done */
+static int receive_join(struct sock *sock, const struct tenon_span *span)
+{
+    struct tenon_socks *socks = sock->socks;
+    struct sock_piece *last = sock->last;
+    struct sock_block *block = last != NULL ? sock_block_of(socks, last->buf) : NULL;
+    tenon_u8 *end;
+
+    if (socks->blocks.nfree > socks->reserve || block == NULL || last->buf->refs != block->pieces)
+        return 0;
+    end = last->data + last->len;
+    if ((size_t)(last->buf->data + last->buf->size - end) < span->len)
+        return 0;
+    if (last->flags & SOCK_PIECE_OUT) {
+        struct sock_piece *piece = receive_piece(sock, last->buf, end, (unsigned)span->len);
+
+        if (piece == NULL)
+            return 0;
+        receive_append(sock, piece);
+    } else {
+        last->len = (tenon_u16)(last->len + span->len);
+        sock->unread += span->len;
+    }
+    memcpy(end, tenon_span_data(span), (size_t)span->len);
+    socks->counts.copied_bytes += span->len;
+    return 1;
+}
+
+/* flags: of UDP; of a stream 0. @return 0: no record was left, and nothing, or only a part, is there */
+TENON_INTERNAL int tn_sock_receive(struct sock *sock, const struct tenon_span *spans, unsigned n, unsigned flags)
+{
+    struct sock_piece *piece;
+    unsigned i;
+
+    for (i = 0; i < n; i++) {
+        if (flags == 0 && receive_join(sock, &spans[i]))
+            continue;
+        piece = receive_piece(sock, spans[i].buf, tenon_span_data(&spans[i]), (unsigned)spans[i].len);
+        if (piece == NULL)
+            return 0;
+        if (flags != 0 && i == 0)
+            piece->flags = SOCK_PIECE_FIRST;
+        if (flags != 0 && i + 1 < n)
+            piece->flags |= SOCK_PIECE_MORE;
+        receive_append(sock, piece);
+    }
+    sock->events |= TENON_SOCK_RECEIVED;
+    return 1;
+}
+
+TENON_INTERNAL void tn_sock_forget_pieces(struct sock *sock)
+{
+    while (sock->first != NULL)
+        receive_remove(sock, NULL, sock->first);
+    sock->unread = 0;
+}
+
+/* A datagram of somebody is handed out: that is whom the application answers. */
+static void receive_meet(struct sock *sock, const struct sock_piece *piece)
+{
+    const struct sock_block *block = sock_block_of(sock->socks, piece->buf);
+
+    sock->more = (tenon_u8)((piece->flags & SOCK_PIECE_MORE) != 0);
+    if (!(piece->flags & SOCK_PIECE_FIRST) || sock->fixed || block == NULL)
+        return;
+    if (!tenon_ip_equal(&sock->peer.ip, &block->from.ip))
+        sock->ring.asked = 0;    /* how much fits depends on where it goes */
+    sock->peer = block->from;
+    sock->from = block->to.ip;
+}
+
+TENON_API int tenon_sock_ask_rbuf(struct tenon_socks *socks, int sk, tenon_u8 **p)
+{
+    struct sock *sock = tn_sock_find(socks, sk);
+    struct sock_piece *piece;
+
+    if (sock == NULL)
+        return TENON_EINVAL;
+    for (piece = sock->first; piece != NULL && (piece->flags & SOCK_PIECE_OUT); piece = piece->next)
+        ;
+    if (piece == NULL && sock->state == TENON_SOCK_CLOSED && sock->error != TENON_OK)
+        return sock->error;
+    if (piece == NULL)
+        return sock->state >= TENON_SOCK_ENDING ? TENON_ECLOSED : 0;
+    piece->flags |= SOCK_PIECE_OUT;
+    receive_meet(sock, piece);
+    socks->counts.received_bytes += piece->len;
+    *p = piece->data;
+    return (int)piece->len;
+}
+
+TENON_API int tenon_sock_read_done(struct tenon_socks *socks, int sk, const tenon_u8 *p, unsigned n)
+{
+    struct sock *sock = tn_sock_find(socks, sk);
+    struct sock_piece *piece, *before = NULL;
+
+    if (sock == NULL)
+        return TENON_EINVAL;
+    for (piece = sock->first; piece != NULL && piece->data != p; piece = piece->next)
+        before = piece;
+    if (piece == NULL || !(piece->flags & SOCK_PIECE_OUT) || n == 0 || n > piece->len)
+        return TENON_EINVAL;
+    piece->data += n;
+    piece->len = (tenon_u16)(piece->len - n);
+    sock->unread -= n;
+    if (piece->len == 0)
+        receive_remove(sock, before, piece);
+    if (sock->conn != NULL)
+        tenon_tcp_consumed(sock->conn, n);
+    return TENON_OK;
+}

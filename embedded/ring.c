@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/* The send ring: the application's memory, managed here. A packet is a record, room for headers, its bytes:
+ *
+ *      | record | ......room | bytes of the application | pad | record | ......room | ...
+ *      tail              headers^
+ *
+ * It lies there until nobody refers to it any more: the core gives up its reference when the peer has acknowledged the
+ * bytes, the device when it has sent them. Then the ring is free up to there, first in, first out. */
+#include "embedded/sock_internal.h"
+
+static tenon_u32 ring_align(tenon_u32 bytes)
+{
+    return (bytes + SOCK_ALIGN - 1) / SOCK_ALIGN * SOCK_ALIGN;
+}
+
+/* What is in front of the bytes. */
+static tenon_u32 ring_front(void)
+{
+    return ring_align((tenon_u32)sizeof(struct sock_packet)) + TENON_SOCK_ROOM;
+}
+
+static struct sock_packet *ring_packet(const struct sock_ring *ring, tenon_u32 at)
+{
+    return (struct sock_packet *)(void *)(ring->base + at);
+}
+
+/* Bytes that a packet from `at` on can have before `limit`. */
+static tenon_u32 ring_room(tenon_u32 at, tenon_u32 limit)
+{
+    return limit > at + ring_front() ? limit - at - ring_front() : 0;
+}
+
+TENON_INTERNAL void tn_sock_ring_clear(struct sock_ring *ring)
+{
+    memset(ring, 0, sizeof(*ring));
+}
+
+/* ---- leaving the ring --------------------------------------------------------------------------- */
+
+/* Nobody needs this packet any more. Those behind it may have been done with before. */
+static void ring_release(struct tenon_buf *buf)
+{
+    struct sock *sock = TENON_CONTAINER(buf, struct sock_packet, buf)->sock;
+    struct sock_ring *ring = &sock->ring;
+
+    while (ring->packets > 0 && ring_packet(ring, ring->tail)->buf.refs == 0) {
+        ring->tail += ring_packet(ring, ring->tail)->bytes;
+        ring->packets--;
+        if (ring->tail == ring->end) {
+            ring->tail = 0;
+            ring->end = ring->size;
+        }
+    }
+    sock->events |= TENON_SOCK_WRITABLE;
+    if (sock->use == SOCK_LEAVING && ring->packets == 0)
+        sock->events = TENON_SOCK_GONE;
+}
+
+/* The device has done with the frame that lies in the ring. */
+static void ring_release_wire(struct tenon_buf *buf)
+{
+    tenon_buf_put(&TENON_CONTAINER(buf, struct sock_packet, wire)->buf);
+}
+
+TENON_INTERNAL struct sock_packet *tn_sock_packet_of(struct tenon_buf *buf)
+{
+    return buf->release == ring_release ? TENON_CONTAINER(buf, struct sock_packet, buf) : NULL;
+}
+
+/* ---- the ring's memory -------------------------------------------------------------------------- */
+
+static int ring_overlaps(const struct sock_ring *ring, const tenon_u8 *base, tenon_u32 bytes)
+{
+    return ring->packets > 0 && ring->base < base + bytes && base < ring->base + ring->size;
+}
+
+TENON_API int tenon_sock_set_sbuf(struct tenon_socks *socks, int sk, void *ring, tenon_u32 bytes)
+{
+    struct sock *sock = tn_sock_find(socks, sk);
+    tenon_u8 *base = (tenon_u8 *)ring;
+    const tenon_u32 skip = (tenon_u32)((SOCK_ALIGN - (size_t)base % SOCK_ALIGN) % SOCK_ALIGN);
+    unsigned i;
+
+    if (sock == NULL || base == NULL)
+        return TENON_EINVAL;
+    if (bytes < (tenon_u32)TENON_SOCK_PACKET_BYTES + SOCK_PAYLOAD_MIN)
+        return TENON_EMSGSIZE;
+    if (sock->ring.packets > 0)
+        return TENON_EINUSE;
+    for (i = 0; i < socks->nsocks; i++) {
+        if (ring_overlaps(&socks->socks[i].ring, base, bytes))
+            return TENON_EINUSE;
+    }
+    tn_sock_ring_clear(&sock->ring);
+    sock->ring.base = base + skip;
+    sock->ring.size = (bytes - skip) / SOCK_ALIGN * SOCK_ALIGN;
+    sock->ring.end = sock->ring.size;
+    return TENON_OK;
+}
+
+/* ---- where the next packet goes ----------------------------------------------------------------- */
+
+/* Behind the last packet, or at the beginning when there is too little left for a full one, and more there. */
+static void ring_find(struct sock_ring *ring, tenon_u32 segment)
+{
+    tenon_u32 room, front;
+
+    if (ring->packets == 0) {
+        ring->head = ring->tail = 0;
+        ring->end = ring->size;
+    }
+    ring->asked_at = ring->head;
+    if (ring->packets > 0 && ring->head <= ring->tail) {
+        room = ring_room(ring->head, ring->tail);
+    } else {
+        room = ring_room(ring->head, ring->size);
+        front = ring_room(0, ring->tail);
+        if (room < segment && room < front) {
+            room = front;
+            ring->asked_at = 0;
+        }
+    }
+    if (room > segment)
+        room = segment;
+    if (ring->packets > 0 && room < segment / 4)
+        room = 0;
+    ring->asked = (tenon_u16)room;
+}
+
+/* What a full packet can have now. @return TENON_OK, or why there is none */
+static int ring_segment(struct sock *sock)
+{
+    struct tenon_tcp_info info;
+    tenon_u32 bytes = 0;
+    int error;
+
+    if (sock->udp == NULL) {
+        tenon_tcp_status(sock->conn, &info);
+        sock->segment = info.mss;
+        return TENON_OK;
+    }
+    if (sock->peer.port == 0)
+        return TENON_EUNREACH;
+    error = tenon_udp_payload_max(sock->udp, sock->fixed ? NULL : &sock->peer, &bytes);
+    if (error != TENON_OK)
+        return error == TENON_EINVAL ? TENON_EUNREACH : error;
+    sock->segment = (tenon_u16)(bytes < 32000 ? bytes : 32000);
+    return TENON_OK;
+}
+
+/* @return TENON_OK, or what forbids to send */
+static int ring_state(const struct sock *sock)
+{
+    if (sock == NULL)
+        return TENON_EINVAL;
+    if (sock->finished || sock->state == TENON_SOCK_CLOSED)
+        return TENON_ECLOSED;
+    return TENON_OK;
+}
+
+TENON_API int tenon_sock_ask_sbuf(struct tenon_socks *socks, int sk, tenon_u8 **p)
+{
+    struct sock *sock = tn_sock_find(socks, sk);
+    int error = ring_state(sock);
+
+    if (error != TENON_OK)
+        return error;
+    if (sock->ring.base == NULL)
+        return TENON_ENOMEM;
+    sock->ring.asked = 0;
+    if (sock->state < TENON_SOCK_OPEN)
+        return 0;
+    error = ring_segment(sock);
+    if (error != TENON_OK)
+        return error;
+    if (sock->ring.packets < socks->packets_max)
+        ring_find(&sock->ring, sock->segment);
+    if (sock->ring.asked == 0) {
+        socks->counts.ring_full++;
+        return 0;
+    }
+    *p = sock->ring.base + sock->ring.asked_at + ring_front();
+    return (int)sock->ring.asked;
+}
+
+/* ---- sending ------------------------------------------------------------------------------------ */
+
+/* The record of what was asked for. Nobody knows of it until it is sent. */
+static struct sock_packet *ring_make(struct sock *sock, unsigned n)
+{
+    struct sock_packet *packet = ring_packet(&sock->ring, sock->ring.asked_at);
+    tenon_u8 *bytes = (tenon_u8 *)packet + ring_front();
+
+    packet->buf.data = bytes;
+    packet->buf.size = n;
+    packet->buf.refs = 1;
+    packet->buf.release = ring_release;
+    packet->wire.data = bytes - TENON_SOCK_ROOM;
+    packet->wire.size = n + (tenon_u32)TENON_SOCK_ROOM;
+    packet->wire.refs = 0;
+    packet->wire.release = ring_release_wire;
+    packet->sock = sock;
+    packet->bytes = ring_align(ring_front() + n);
+    return packet;
+}
+
+/* The core has it: it belongs to the ring. */
+static void ring_commit(struct sock *sock, struct sock_packet *packet)
+{
+    struct sock_ring *ring = &sock->ring;
+
+    if (ring->asked_at != ring->head)
+        ring->end = ring->head;    /* the packets go on at the beginning */
+    ring->head = ring->asked_at + packet->bytes;
+    ring->packets++;
+    ring->asked = 0;
+    sock->socks->counts.sent_bytes += packet->buf.size;
+    tenon_buf_put(&packet->buf);
+}
+
+/* From the address that was asked, if that is one from which something can be sent. */
+static int ring_send_udp(struct sock *sock, const struct tenon_span *span)
+{
+    const struct tenon_addr *to = sock->fixed ? NULL : &sock->peer;
+    int error = TENON_EINVAL;
+
+    if (!sock->fixed && !tenon_ip_is_any(&sock->from))
+        error = tenon_udp_send_from(sock->udp, &sock->from, to, span, 1);
+    if (error == TENON_EINVAL)
+        error = tenon_udp_send(sock->udp, to, span, 1);
+    return error;
+}
+
+static int ring_send(struct sock *sock, unsigned n)
+{
+    struct sock_packet *packet = ring_make(sock, n);
+    struct tenon_span span;
+    int error;
+
+    span.buf = &packet->buf;
+    span.off = 0;
+    span.len = n;
+    error = sock->udp != NULL ? ring_send_udp(sock, &span) : tenon_tcp_send(sock->conn, &span);
+    if (error == TENON_OK)
+        ring_commit(sock, packet);
+    return error;
+}
+
+static int ring_finish(struct sock *sock)
+{
+    if (sock->conn == NULL)
+        return TENON_EINVAL;
+    sock->finished = 1;
+    return tenon_tcp_finish(sock->conn);
+}
+
+TENON_API int tenon_sock_send(struct tenon_socks *socks, int sk, const tenon_u8 *p, unsigned n, unsigned options)
+{
+    struct sock *sock = tn_sock_find(socks, sk);
+    const int fin = (options & TENON_SOCK_FIN) != 0;
+    int error = ring_state(sock);
+
+    if (error != TENON_OK)
+        return error;
+    if (n == 0 && p == NULL && fin)
+        return ring_finish(sock);
+    if (sock->ring.base == NULL)
+        return TENON_ENOMEM;
+    if (n == 0 || sock->ring.asked == 0 || p != sock->ring.base + sock->ring.asked_at + ring_front() ||
+        (fin && sock->udp != NULL))
+        return TENON_EINVAL;
+    if (n > sock->ring.asked)
+        return TENON_EMSGSIZE;
+    error = ring_send(sock, n);
+    return error == TENON_OK && fin ? ring_finish(sock) : error;
+}

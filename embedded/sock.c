@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+/* End points: made, deleted, asked; and what the core tells them. */
+#include "embedded/sock_internal.h"
+
+enum { SOCK_BACKLOG = 2 };
+
+/* ---- descriptors: the index, and above it how often it was used --------------------------------- */
+
+TENON_INTERNAL int tn_sock_number(const struct sock *sock)
+{
+    return (int)(((unsigned)sock->generation * SOCK_MAX + (unsigned)(sock - sock->socks->socks)) + 1U);
+}
+
+TENON_INTERNAL struct sock *tn_sock_find(const struct tenon_socks *socks, int sk)
+{
+    const unsigned index = (unsigned)(sk - 1) % SOCK_MAX;
+    struct sock *sock = &socks->socks[index];
+
+    if (sk < 1 || index >= socks->nsocks || sock->use != SOCK_USED || tn_sock_number(sock) != sk)
+        return NULL;
+    return sock;
+}
+
+/* The descriptor and its ring are free. */
+TENON_INTERNAL void tn_sock_release(struct sock *sock)
+{
+    sock->use = SOCK_FREE;
+    sock->generation++;
+    sock->events = 0;
+    tn_sock_ring_clear(&sock->ring);
+}
+
+static struct sock *sock_take(struct tenon_socks *socks)
+{
+    unsigned i;
+
+    for (i = 0; i < socks->nsocks; i++) {
+        struct sock *sock = &socks->socks[i];
+        const tenon_u8 generation = sock->generation;
+
+        if (sock->use != SOCK_FREE)
+            continue;
+        memset(sock, 0, sizeof(*sock));
+        sock->socks = socks;
+        sock->generation = generation;
+        sock->use = SOCK_USED;
+        return sock;
+    }
+    return NULL;
+}
+
+/* ---- events of TCP ------------------------------------------------------------------------------ */
+
+static void sock_opened(struct tenon_tcp *conn, void *app)
+{
+    struct sock *sock = (struct sock *)app;
+
+    (void)conn;
+    sock->state = TENON_SOCK_OPEN;
+    sock->events |= TENON_SOCK_OPENED;
+}
+
+/* There are twice as many records as blocks, and that is as many pieces as blocks can have; should it be otherwise,
+ * the connection ends: a stream with a hole is worse. */
+static void sock_received(struct tenon_tcp *conn, void *app, const struct tenon_span *spans, unsigned n)
+{
+    if (!tn_sock_receive((struct sock *)app, spans, n, 0))
+        tenon_tcp_abort(conn);
+}
+
+static void sock_finished(struct tenon_tcp *conn, void *app)
+{
+    struct sock *sock = (struct sock *)app;
+
+    (void)conn;
+    sock->state = TENON_SOCK_ENDING;
+    sock->events |= TENON_SOCK_FINISHED;
+}
+
+static void sock_closed(struct tenon_tcp *conn, void *app, int why)
+{
+    struct sock *sock = (struct sock *)app;
+
+    (void)conn;
+    sock->conn = NULL;
+    sock->state = TENON_SOCK_CLOSED;
+    sock->error = why;
+    sock->events |= TENON_SOCK_ENDED;
+}
+
+static void sock_soft_error(struct tenon_tcp *conn, void *app, int error)
+{
+    struct sock *sock = (struct sock *)app;
+
+    (void)conn;
+    sock->error = error;
+    sock->events |= TENON_SOCK_ERROR;
+}
+
+static const struct tenon_tcp_events sock_tcp_events = {
+    NULL, sock_opened, sock_received, NULL, sock_finished, sock_closed, NULL, sock_soft_error};
+
+/* A deleted descriptor's connection finishes by itself. */
+static const struct tenon_tcp_events sock_no_events = {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
+
+/* ---- servers ------------------------------------------------------------------------------------ */
+
+/* A descriptor of this port that waits for a client. */
+static struct sock *sock_listening(const struct sock_port *port)
+{
+    const struct tenon_socks *socks = port->socks;
+    unsigned i;
+
+    for (i = 0; i < socks->nsocks; i++) {
+        struct sock *sock = &socks->socks[i];
+
+        if (sock->use == SOCK_USED && sock->port == port && sock->state == TENON_SOCK_LISTENING)
+            return sock;
+    }
+    return NULL;
+}
+
+/* Who finds all taken gets no answer, and asks again. */
+static enum tenon_verdict sock_port_incoming(struct tenon_tcp *conn, void *app)
+{
+    (void)conn;
+    return sock_listening((const struct sock_port *)app) != NULL ? TENON_ACCEPT : TENON_IGNORE;
+}
+
+/* More can be in their handshake than descriptors are free: the last ones are reset. */
+static void sock_port_opened(struct tenon_tcp *conn, void *app)
+{
+    struct sock *sock = sock_listening((const struct sock_port *)app);
+
+    if (sock == NULL) {
+        tenon_tcp_abort(conn);
+        return;
+    }
+    tenon_tcp_handler(conn, &sock_tcp_events, sock);
+    sock->conn = conn;
+    sock_opened(conn, sock);
+}
+
+static const struct tenon_tcp_events sock_port_events = {
+    sock_port_incoming, sock_port_opened, NULL, NULL, NULL, NULL, NULL, NULL};
+
+/* Ports that no descriptor has had since the last poll: one that is made again at once finds its listener. */
+TENON_INTERNAL void tn_sock_close_ports(struct tenon_socks *socks)
+{
+    unsigned i;
+
+    for (i = 0; i < socks->nsocks; i++) {
+        struct sock_port *port = &socks->ports[i];
+
+        if (port->listener == NULL || port->refs > 0)
+            continue;
+        tenon_tcp_listener_close(port->listener);
+        port->listener = NULL;
+    }
+}
+
+static int sock_same_addr(const struct tenon_addr *a, const struct tenon_addr *b)
+{
+    return a->port == b->port && a->netif == b->netif && tenon_ip_equal(&a->ip, &b->ip);
+}
+
+/* @return the port of that address, or a free one; NULL: there is none */
+static struct sock_port *sock_port_find(struct tenon_socks *socks, const struct tenon_addr *at)
+{
+    struct sock_port *free_one = NULL;
+    unsigned i;
+
+    for (i = 0; i < socks->nsocks; i++) {
+        struct sock_port *port = &socks->ports[i];
+
+        if (port->listener == NULL)
+            free_one = port;
+        else if (at->port != 0 && sock_same_addr(&port->at, at))
+            return port;
+    }
+    return free_one;
+}
+
+static int sock_listen(struct sock *sock, const struct tenon_addr *at, unsigned options)
+{
+    struct tenon_socks *socks = sock->socks;
+    struct sock_port *port = sock_port_find(socks, at);
+    int error;
+
+    if (port == NULL) {
+        tn_sock_close_ports(socks);
+        port = sock_port_find(socks, at);
+    }
+    if (port == NULL)
+        return TENON_ELIMIT;
+    if (port->listener == NULL) {
+        error = tenon_tcp_listen(socks->stack, &port->listener, at, &sock_port_events, port, SOCK_BACKLOG);
+        if (error != TENON_OK) {
+            port->listener = NULL;
+            return error;
+        }
+        port->at = *at;
+        tenon_tcp_listener_local(port->listener, &port->at);
+        (void)tenon_tcp_listener_set(port->listener, TENON_TCP_NODELAY, 1);
+        (void)tenon_tcp_listener_set(port->listener, TENON_TCP_PACING, 0);
+        if (options & TENON_SOCK_NO_TIMESTAMPS)
+            (void)tenon_tcp_listener_set(port->listener, TENON_TCP_TIMESTAMPS, 0);
+    }
+    port->refs++;
+    sock->port = port;
+    sock->state = TENON_SOCK_LISTENING;
+    return TENON_OK;
+}
+
+/* ---- clients ------------------------------------------------------------------------------------ */
+
+static int sock_connect(struct sock *sock, const struct tenon_addr *local, const struct tenon_addr *remote,
+                        unsigned options)
+{
+    const int error = tenon_tcp_connect(sock->socks->stack, &sock->conn, local, remote, &sock_tcp_events, sock);
+
+    if (error != TENON_OK) {
+        sock->conn = NULL;
+        return error;
+    }
+    (void)tenon_tcp_set(sock->conn, TENON_TCP_NODELAY, 1);
+    (void)tenon_tcp_set(sock->conn, TENON_TCP_PACING, 0);
+    if (options & TENON_SOCK_NO_TIMESTAMPS)
+        (void)tenon_tcp_set(sock->conn, TENON_TCP_TIMESTAMPS, 0);
+    sock->state = TENON_SOCK_OPENING;
+    return TENON_OK;
+}
+
+/* ---- UDP ---------------------------------------------------------------------------------------- */
+
+static void sock_udp_received(struct tenon_udp *udp, void *app, const struct tenon_udp_info *info,
+                              const struct tenon_span *spans, unsigned n)
+{
+    struct sock *sock = (struct sock *)app;
+    struct tenon_socks *socks = sock->socks;
+    struct sock_block *block;
+
+    (void)udp;
+    if (n == 0)
+        return;    /* no byte that could lie anywhere */
+    block = sock_block_of(socks, spans[0].buf);
+    if (block == NULL || sock->pieces + n > socks->datagrams_max) {
+        socks->counts.datagrams_full++;
+        return;
+    }
+    block->from = info->from;
+    block->to = info->to;
+    (void)tn_sock_receive(sock, spans, n, SOCK_PIECE_FIRST);
+}
+
+static void sock_udp_error(struct tenon_udp *udp, void *app, const struct tenon_addr *to, int error)
+{
+    (void)to;
+    sock_soft_error(NULL, app, error);
+    (void)udp;
+}
+
+static const struct tenon_udp_events sock_udp_events = {sock_udp_received, sock_udp_error};
+
+static int sock_open_udp(struct sock *sock, const struct tenon_addr *local, const struct tenon_addr *remote,
+                         unsigned options)
+{
+    struct tenon_addr any;
+    int error = tenon_udp_open(sock->socks->stack, &sock->udp, &sock_udp_events, sock);
+
+    if (error != TENON_OK)
+        return error;
+    memset(&any, 0, sizeof(any));
+    error = tenon_udp_bind(sock->udp, local != NULL ? local : &any);
+    if (error == TENON_OK && remote != NULL) {
+        error = tenon_udp_connect(sock->udp, remote);
+        sock->peer = *remote;
+        sock->fixed = 1;
+    }
+    if (error != TENON_OK) {
+        tenon_udp_close(sock->udp);
+        return error;
+    }
+    if (options & TENON_SOCK_BROADCAST)
+        (void)tenon_udp_set(sock->udp, TENON_UDP_BROADCAST, 1);
+    sock->state = TENON_SOCK_OPEN;
+    return TENON_OK;
+}
+
+TENON_API int tenon_sock_to(struct tenon_socks *socks, int sk, const struct tenon_addr *to)
+{
+    struct sock *sock = tn_sock_find(socks, sk);
+
+    if (sock == NULL || sock->udp == NULL || sock->fixed || to->port == 0)
+        return TENON_EINVAL;
+    sock->peer = *to;
+    sock->from = tenon_ip_any();
+    sock->ring.asked = 0;
+    return TENON_OK;
+}
+
+/* ---- create, delete, ask ------------------------------------------------------------------------ */
+
+TENON_API int tenon_sock_create(struct tenon_socks *socks, const struct tenon_addr *local,
+                                const struct tenon_addr *remote, int protocol, unsigned options)
+{
+    struct tenon_addr any;
+    struct sock *sock;
+    int error;
+
+    if (protocol != TENON_SOCK_TCP && protocol != TENON_SOCK_UDP)
+        return TENON_EINVAL;
+    sock = sock_take(socks);
+    if (sock == NULL)
+        return TENON_ELIMIT;
+    memset(&any, 0, sizeof(any));
+    if (remote != NULL && remote->port == 0)
+        remote = NULL;
+    if (local != NULL && local->port == 0 && tenon_ip_is_any(&local->ip))
+        local = NULL;
+    if (protocol == TENON_SOCK_UDP)
+        error = sock_open_udp(sock, local, remote, options);
+    else if (remote != NULL)
+        error = sock_connect(sock, local, remote, options);
+    else
+        error = sock_listen(sock, local != NULL ? local : &any, options);
+    if (error != TENON_OK) {
+        tn_sock_release(sock);
+        return error;
+    }
+    return tn_sock_number(sock);
+}
+
+TENON_API int tenon_sock_delete(struct tenon_socks *socks, int sk, unsigned options)
+{
+    struct sock *sock = tn_sock_find(socks, sk);
+
+    if (sock == NULL)
+        return TENON_EINVAL;
+    sock->use = SOCK_LEAVING;
+    sock->events = 0;
+    if (sock->conn != NULL) {
+        tenon_tcp_handler(sock->conn, &sock_no_events, NULL);
+        if (options & TENON_SOCK_ABORT)
+            tenon_tcp_abort(sock->conn);
+        else
+            tenon_tcp_close(sock->conn);
+        sock->conn = NULL;
+    }
+    if (sock->udp != NULL)
+        tenon_udp_close(sock->udp);
+    sock->udp = NULL;
+    if (sock->port != NULL)
+        sock->port->refs--;
+    sock->port = NULL;
+    tn_sock_forget_pieces(sock);
+    if (sock->ring.packets == 0)
+        tn_sock_release(sock);
+    return TENON_OK;
+}
+
+static tenon_u32 sock_ring_used(const struct sock_ring *ring)
+{
+    if (ring->packets == 0)
+        return 0;
+    if (ring->head > ring->tail)
+        return ring->head - ring->tail;
+    return ring->end - ring->tail + ring->head;
+}
+
+TENON_API int tenon_sock_status(const struct tenon_socks *socks, int sk, struct tenon_sock_info *info)
+{
+    const struct sock *sock = tn_sock_find(socks, sk);
+    struct tenon_tcp_info tcp;
+
+    if (sock == NULL)
+        return TENON_EINVAL;
+    memset(info, 0, sizeof(*info));
+    info->state = (enum tenon_sock_state)sock->state;
+    info->error = sock->error;
+    info->unread = sock->unread;
+    info->ring_used = sock_ring_used(&sock->ring);
+    info->packets = sock->ring.packets;
+    info->segment = sock->segment;
+    info->more = sock->more;
+    info->remote = sock->peer;
+    if (sock->conn != NULL) {
+        tenon_tcp_status(sock->conn, &tcp);
+        info->local = tcp.local;
+        info->remote = tcp.remote;
+        info->segment = tcp.mss;
+    } else if (sock->udp != NULL) {
+        tenon_udp_local(sock->udp, &info->local);
+    } else if (sock->port != NULL) {
+        info->local = sock->port->at;
+    }
+    return TENON_OK;
+}

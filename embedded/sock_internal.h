@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of embedded/ share. */
+#ifndef TENON_SOCK_INTERNAL_H
+#define TENON_SOCK_INTERNAL_H
+
+#include "embedded/tenon_sock.h"
+
+/* As the core, this needs nothing of a C library but these, which a freestanding host provides. */
+TENON_BEGIN_DECLS
+void *memcpy(void *to, const void *from, size_t n);
+void *memset(void *to, int value, size_t n);
+TENON_END_DECLS
+
+enum { SOCK_ALIGN = 8, SOCK_MAX = 64, SOCK_BURST = 8, SOCK_HEADER_BYTES = TENON_BUF_BYTES_MIN, SOCK_PAYLOAD_MIN = 88 };
+
+/* ---- memory: arena.c ------------------------------------------------------------------------------ */
+
+/* Buffers of one size, which are all there from the start. */
+struct sock_pool {
+    struct sock_unit *free;
+    tenon_u16 nfree, low;
+};
+
+struct sock_unit {
+    struct tenon_buf buf;
+    struct sock_pool *pool;
+    struct sock_unit *next;    /* in the list of free ones */
+};
+
+/* A receive block; its bytes follow. */
+struct sock_block {
+    struct sock_unit unit;
+    struct tenon_addr from, to;    /* UDP: of the datagram that lies in it */
+    tenon_u16 pieces;              /* that refer to it */
+};
+
+/* Memory for the core: what it gives back it says the size of, so that free memory needs no other record than this, in
+ * order of addresses, neighbours joined. */
+struct sock_gap {
+    struct sock_gap *next;
+    size_t bytes;
+};
+
+struct sock_memory {
+    struct sock_gap *first;
+    size_t bytes, used, top;
+};
+
+/* ---- receiving: receive.c ------------------------------------------------------------------------- */
+
+enum sock_piece_flag { SOCK_PIECE_OUT = 1, SOCK_PIECE_MORE = 2, SOCK_PIECE_FIRST = 4 };
+
+/* Received bytes of an end point, in the block in which they came. */
+struct sock_piece {
+    struct sock_piece *next;
+    struct tenon_buf *buf;
+    tenon_u8 *data;
+    tenon_u16 len;
+    tenon_u16 flags;    /* enum sock_piece_flag */
+};
+
+/* ---- sending: ring.c ------------------------------------------------------------------------------- */
+
+/* In the ring, in front of the room for headers. */
+struct sock_packet {
+    struct tenon_buf buf;     /* its bytes, for the core */
+    struct tenon_buf wire;    /* the same with their headers, for a device that cannot gather; refs 0: not there */
+    struct sock *sock;
+    tenon_u32 bytes;          /* up to the next packet */
+};
+
+/* Offsets from `base`. Packets lie from tail to head, or from tail to end and from 0 to head. */
+struct sock_ring {
+    tenon_u8 *base;
+    tenon_u32 size, head, tail, end;
+    tenon_u32 asked_at;    /* of the record of the packet that was asked for ... */
+    tenon_u16 asked;       /* ... and the room for its bytes; 0: none was */
+    tenon_u16 packets;
+};
+
+/* ---- end points: sock.c ------------------------------------------------------------------------------ */
+
+/* A listening port, which several descriptors may share. */
+struct sock_port {
+    struct tenon_socks *socks;
+    struct tenon_tcp_listener *listener;
+    struct tenon_addr at;
+    tenon_u8 refs;    /* descriptors */
+};
+
+enum sock_use { SOCK_FREE, SOCK_USED, SOCK_LEAVING };
+
+struct sock {
+    struct tenon_socks *socks;
+    struct sock_port *port;
+    struct tenon_tcp *conn;
+    struct tenon_udp *udp;
+    struct sock_piece *first, *last;
+    struct sock_ring ring;
+    struct tenon_addr peer;  /* of UDP */
+    struct tenon_ip from;    /* UDP: the address that the peer has asked; any: the stack chooses */
+    tenon_u32 unread;        /* bytes */
+    int error;
+    tenon_u16 segment;
+    tenon_u16 pieces;        /* in the list */
+    tenon_u8 use;            /* enum sock_use */
+    tenon_u8 state;          /* enum tenon_sock_state */
+    tenon_u8 events;         /* that the application has not been told of */
+    tenon_u8 generation;
+    tenon_u8 fixed;          /* UDP: the peer does not change */
+    tenon_u8 finished;       /* 1: we have finished sending */
+    tenon_u8 more;
+};
+
+struct tenon_socks {
+    struct tenon *stack;
+    struct tenon_host ops;
+    struct tenon_sock_device device;
+    void (*event)(void *app, int sk, unsigned events);
+    void *app;
+    struct sock *socks;
+    struct sock_port *ports;
+    struct sock_piece *free_pieces;
+    struct sock_pool blocks, headers;
+    struct sock_memory memory;
+    struct tenon_sock_counts counts;
+    struct tenon_frame rx_frames[SOCK_BURST];
+    struct tenon_span rx_spans[SOCK_BURST];
+    tenon_u32 now_us;
+    tenon_u16 nsocks, nrx, packets_max, datagrams_max, reserve;
+    tenon_u8 running;    /* 1: in tenon_sock_poll() */
+};
+
+/* arena.c */
+TENON_INTERNAL struct sock_unit *tn_sock_pool_get(struct sock_pool *pool);
+TENON_INTERNAL void tn_sock_pool_put(struct tenon_buf *buf);
+TENON_INTERNAL void *tn_sock_memory_get(void *host, size_t bytes);
+TENON_INTERNAL void tn_sock_memory_put(void *host, void *mem, size_t bytes);
+TENON_INTERNAL unsigned tn_sock_headers_get(void *host, struct tenon_buf **bufs, unsigned n);
+
+/* device.c */
+TENON_INTERNAL unsigned tn_sock_transmit(void *host, unsigned netif, const struct tenon_frame *frames, unsigned n);
+TENON_INTERNAL void tn_sock_rx_flush(struct tenon_socks *socks);
+
+/* receive.c */
+TENON_INTERNAL int tn_sock_receive(struct sock *sock, const struct tenon_span *spans, unsigned n, unsigned flags);
+TENON_INTERNAL void tn_sock_forget_pieces(struct sock *sock);
+
+/* ring.c */
+TENON_INTERNAL void tn_sock_ring_clear(struct sock_ring *ring);
+TENON_INTERNAL struct sock_packet *tn_sock_packet_of(struct tenon_buf *buf);
+
+/* sock.c */
+TENON_INTERNAL struct sock *tn_sock_find(const struct tenon_socks *socks, int sk);
+TENON_INTERNAL int tn_sock_number(const struct sock *sock);
+TENON_INTERNAL void tn_sock_release(struct sock *sock);
+TENON_INTERNAL void tn_sock_close_ports(struct tenon_socks *socks);
+
+/* The end point's block of these bytes, or NULL: they lie elsewhere. */
+TENON_INLINE struct sock_block *sock_block_of(struct tenon_socks *socks, struct tenon_buf *buf)
+{
+    struct sock_unit *unit = TENON_CONTAINER(buf, struct sock_unit, buf);
+
+    if (buf->release != tn_sock_pool_put || unit->pool != &socks->blocks)
+        return NULL;
+    return TENON_CONTAINER(unit, struct sock_block, unit);
+}
+
+#endif

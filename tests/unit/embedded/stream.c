@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/* TCP by the seven calls: both IP versions, several segments in flight, loss and reordering; nothing is copied. */
+#include "embedded/world.h"
+
+enum { PORT = 80, MTU_BYTES = 1460, BULK = 200000 };
+
+/* A server on machine 1, a client on machine 0, each with a ring of `packets` full segments. */
+static void stream_open(struct world *world, int v6, unsigned packets, int *client, int *server)
+{
+    const struct tenon_addr at = world_addr(1, v6, PORT), any = { .port = PORT };
+    const tenon_u32 bytes = packets * (MTU_BYTES + TENON_SOCK_PACKET_BYTES);
+
+    *server = tenon_sock_create(world->m[1].socks, &any, NULL, TENON_SOCK_TCP, 0);
+    *client = tenon_sock_create(world->m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
+    CHECK(*server > 0);
+    CHECK(*client > 0);
+    CHECK_EQ_I(tenon_sock_set_sbuf(world->m[0].socks, *client, world_ring(&world->m[0], 0, bytes), bytes), TENON_OK);
+    CHECK_EQ_I(tenon_sock_set_sbuf(world->m[1].socks, *server, world_ring(&world->m[1], 0, bytes), bytes), TENON_OK);
+    world_run(world, 10000);
+}
+
+static enum tenon_sock_state state_of(const struct machine *machine, int sk)
+{
+    struct tenon_sock_info info;
+
+    return tenon_sock_status(machine->socks, sk, &info) == TENON_OK ? info.state : TENON_SOCK_CLOSED;
+}
+
+/* Both directions at once, until all is there or the time is over. */
+static void stream_exchange(struct world *world, int client, int server, tenon_u32 bytes, unsigned most)
+{
+    tenon_u32 sent[2] = {0, 0}, got[2] = {0, 0};
+    unsigned rounds;
+
+    for (rounds = 0; rounds < 200000 && (got[0] < bytes || got[1] < bytes); rounds++) {
+        world_send(&world->m[0], client, &sent[0], bytes, most);
+        world_send(&world->m[1], server, &sent[1], bytes, most);
+        world_run(world, 2000);
+        (void)world_receive(&world->m[0], client, &got[0]);
+        (void)world_receive(&world->m[1], server, &got[1]);
+    }
+    CHECK_EQ_U(got[0], bytes);
+    CHECK_EQ_U(got[1], bytes);
+}
+
+/* FINs both ways, then nothing is left. */
+static void stream_end(struct world *world, int client, int server)
+{
+    tenon_u32 at = 0;
+
+    CHECK_EQ_I(tenon_sock_send(world->m[0].socks, client, NULL, 0, TENON_SOCK_FIN), TENON_OK);
+    world_run(world, 3000000);
+    CHECK_EQ_I(state_of(&world->m[1], server), TENON_SOCK_ENDING);
+    CHECK_EQ_I(world_receive(&world->m[1], server, &at), TENON_ECLOSED);
+    CHECK_EQ_I(tenon_sock_send(world->m[1].socks, server, NULL, 0, TENON_SOCK_FIN), TENON_OK);
+    world_run(world, 3000000);
+    CHECK_EQ_I(state_of(&world->m[0], client), TENON_SOCK_CLOSED);
+    CHECK(world->m[0].events[(client - 1) % 64] & TENON_SOCK_ENDED);
+    CHECK_EQ_I(world_receive(&world->m[0], client, &at), TENON_ECLOSED);
+    CHECK_EQ_I(tenon_sock_delete(world->m[0].socks, client, 0), TENON_OK);
+    CHECK_EQ_I(tenon_sock_delete(world->m[1].socks, server, 0), TENON_OK);
+}
+
+static void stream_whole(int v6, uint32_t loss_ppm, unsigned most)
+{
+    struct world world;
+    int client, server;
+    unsigned i;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    stream_open(&world, v6, 4, &client, &server);
+    CHECK_EQ_I(state_of(&world.m[0], client), TENON_SOCK_OPEN);
+    CHECK_EQ_I(state_of(&world.m[1], server), TENON_SOCK_OPEN);
+    for (i = 0; i < 2; i++)
+        world_faults(&world.m[i], loss_ppm, loss_ppm);
+    stream_exchange(&world, client, server, BULK, most);
+    for (i = 0; i < 2; i++) {
+        const struct tenon *stack = tenon_sock_stack(world.m[i].socks);
+
+        world_faults(&world.m[i], 0, 0);
+        CHECK_EQ_U(world_copied(&world.m[i]), 0);
+        CHECK_EQ_U(world.m[i].frames_elsewhere, 0);
+        CHECK(world.m[i].frames_in_ring >= BULK / MTU_BYTES);
+        CHECK_EQ_U(world_count(&world.m[i]).sent_bytes, BULK);
+        CHECK_EQ_U(world_count(&world.m[i]).received_bytes, BULK);
+        if (loss_ppm > 0)
+            CHECK(tenon_stat(stack, TENON_STAT_TCP_RETRANSMIT) > 0);
+    }
+    stream_end(&world, client, server);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+UNIT_TEST(ip4_clean_nothing_is_copied)
+{
+    stream_whole(0, 0, MTU_BYTES);
+}
+
+UNIT_TEST(ip6_clean_nothing_is_copied)
+{
+    stream_whole(1, 0, MTU_BYTES);
+}
+
+UNIT_TEST(ip4_loss_and_reordering_nothing_is_copied)
+{
+    stream_whole(0, 30000, MTU_BYTES);
+}
+
+UNIT_TEST(ip6_loss_and_reordering_nothing_is_copied)
+{
+    stream_whole(1, 30000, MTU_BYTES);
+}
+
+/* Packets of 300 bytes: several of them in a segment are several spans, not a copy. */
+UNIT_TEST(ip4_loss_small_packets_nothing_is_copied)
+{
+    stream_whole(0, 30000, 300);
+}
+
+static void wide_window(struct machine *machine, unsigned i)
+{
+    (void)i;
+    machine->conf.window = 4 * MTU_BYTES;
+}
+
+/* The bytes that are sent again lie where the application has written them. */
+UNIT_TEST(in_flight_lost_sent_again_from_the_ring)
+{
+    struct tenon_sock_info info;
+    struct world world;
+    struct wire_line_conf line;
+    tenon_u8 *p[3], *q;
+    tenon_u32 at = 0;
+    int client, server, i, n = 0;
+
+    if (!CHECK(world_open(&world, wide_window)))
+        return;
+    stream_open(&world, 0, 3, &client, &server);
+    line = wire_end_conf(world.m[0].end)->out;
+    line.loss_ppm = 1000000;
+    wire_line_set(world.m[0].end, WIRE_OUT, &line);
+    for (i = 0; i < 3; i++) {
+        n = tenon_sock_ask_sbuf(world.m[0].socks, client, &p[i]);
+        CHECK(n >= 1400);
+        memset(p[i], 'a' + i, (size_t)n);
+        CHECK_EQ_I(tenon_sock_send(world.m[0].socks, client, p[i], (unsigned)n, 0), TENON_OK);
+    }
+    CHECK_EQ_I(tenon_sock_ask_sbuf(world.m[0].socks, client, &q), 0);
+    world_run(&world, 100000);
+    CHECK_EQ_I(tenon_sock_status(world.m[0].socks, client, &info), TENON_OK);
+    CHECK_EQ_U(info.packets, 3);
+    CHECK_EQ_I(tenon_sock_ask_sbuf(world.m[0].socks, client, &q), 0);
+    line.loss_ppm = 0;
+    wire_line_set(world.m[0].end, WIRE_OUT, &line);
+    world_run(&world, 20000000);
+    CHECK(tenon_stat(tenon_sock_stack(world.m[0].socks), TENON_STAT_TCP_RETRANSMIT) >= 3);
+    CHECK_EQ_I(tenon_sock_status(world.m[0].socks, client, &info), TENON_OK);
+    CHECK_EQ_U(info.packets, 0);
+    CHECK_EQ_U(info.ring_used, 0);
+    while ((i = tenon_sock_ask_rbuf(world.m[1].socks, server, &q)) > 0) {
+        CHECK_EQ_I(q[0], 'a' + (int)(at / (tenon_u32)n));
+        CHECK_EQ_I(q[i - 1], q[0]);
+        at += (tenon_u32)i;
+        CHECK_EQ_I(tenon_sock_read_done(world.m[1].socks, server, q, (unsigned)i), TENON_OK);
+        world_run(&world, 50000);
+    }
+    CHECK_EQ_U(at, 3U * (unsigned)n);
+    CHECK_EQ_U(world_copied(&world.m[0]), 0);
+    CHECK_EQ_U(world.m[0].frames_elsewhere, 0);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+/* Several pieces are held, and given back in another order, in parts too; the window follows. */
+UNIT_TEST(received_returned_in_any_order)
+{
+    struct world world;
+    struct tenon_socks *socks;
+    struct tenon_sock_info info;
+    tenon_u8 *p[4];
+    tenon_u32 sent = 0;
+    int client, server, n[4], i;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    stream_open(&world, 0, 4, &client, &server);
+    socks = world.m[1].socks;
+    for (i = 0; i < 4; i++) {
+        world_send(&world.m[0], client, &sent, sent + 500, 500);
+        world_run(&world, 100000);
+    }
+    for (i = 0; i < 4; i++)
+        CHECK_EQ_I(n[i] = tenon_sock_ask_rbuf(socks, server, &p[i]), 500);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(socks, server, &p[0] + 0), 0);
+    CHECK_EQ_U(world_count(&world.m[1]).blocks_free, 4);
+    CHECK_EQ_I(tenon_sock_read_done(socks, server, p[2], 500), TENON_OK);
+    CHECK_EQ_I(tenon_sock_read_done(socks, server, p[3], 500), TENON_OK);
+    CHECK_EQ_U(world_count(&world.m[1]).blocks_free, 6);
+    CHECK_EQ_I(tenon_sock_read_done(socks, server, p[0], 100), TENON_OK);
+    CHECK_EQ_U(world_count(&world.m[1]).blocks_free, 6);
+    CHECK_EQ_I(tenon_sock_status(socks, server, &info), TENON_OK);
+    CHECK_EQ_U(info.unread, 900);
+    for (i = 0; i < 400; i++)
+        CHECK_EQ_U(p[0][100 + i], world_byte(100U + (unsigned)i));
+    CHECK_EQ_I(tenon_sock_read_done(socks, server, p[0] + 100, 400), TENON_OK);
+    CHECK_EQ_I(tenon_sock_read_done(socks, server, p[1], 500), TENON_OK);
+    CHECK_EQ_U(world_count(&world.m[1]).blocks_free, 8);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+/* A reader that does not read: its window closes, the writer's ring fills up, and it goes on when it reads again. */
+UNIT_TEST(reader_slow_ring_full_goes_on)
+{
+    struct world world;
+    tenon_u32 sent = 0, got = 0;
+    tenon_u8 *p;
+    int client, server, i;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    stream_open(&world, 0, 2, &client, &server);
+    for (i = 0; i < 50; i++) {
+        world_send(&world.m[0], client, &sent, 100000, MTU_BYTES);
+        world_run(&world, 20000);
+    }
+    CHECK(sent >= 4 * 1400 && sent <= 6 * 1460);
+    CHECK_EQ_I(tenon_sock_ask_sbuf(world.m[0].socks, client, &p), 0);
+    CHECK(world_count(&world.m[0]).ring_full > 0);
+    world_run(&world, 2000000);
+    for (i = 0; i < 2000 && got < 100000; i++) {
+        (void)world_receive(&world.m[1], server, &got);
+        world_send(&world.m[0], client, &sent, 100000, MTU_BYTES);
+        world_run(&world, 20000);
+    }
+    CHECK_EQ_U(got, 100000);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+/* A deleted descriptor's ring is in use until the peer has all of it. */
+UNIT_TEST(deleted_in_flight_ring_comes_back_later)
+{
+    struct world world;
+    const struct tenon_addr at = world_addr(1, 0, PORT);
+    tenon_u32 sent = 0, got = 0;
+    int client, server, other;
+    void *ring;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    stream_open(&world, 0, 2, &client, &server);
+    ring = (void *)(size_t)world.m[0].rings[0];
+    world_send(&world.m[0], client, &sent, 2000, MTU_BYTES);
+    CHECK_EQ_I(tenon_sock_delete(world.m[0].socks, client, 0), TENON_OK);
+    CHECK_EQ_I(tenon_sock_delete(world.m[0].socks, client, 0), TENON_EINVAL);
+    other = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
+    CHECK(other > 0 && other != client);
+    CHECK_EQ_I(tenon_sock_set_sbuf(world.m[0].socks, other, ring, world.m[0].ring_bytes[0]), TENON_EINUSE);
+    world_run(&world, 100000);
+    CHECK_EQ_U(world.m[0].events[(client - 1) % 64] & TENON_SOCK_GONE, TENON_SOCK_GONE);
+    CHECK_EQ_I(tenon_sock_set_sbuf(world.m[0].socks, other, ring, world.m[0].ring_bytes[0]), TENON_OK);
+    CHECK_EQ_I(world_receive(&world.m[1], server, &got), TENON_ECLOSED);
+    CHECK_EQ_U(got, 2000);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+int main(void)
+{
+    UNIT_RUN(ip4_clean_nothing_is_copied);
+    UNIT_RUN(ip6_clean_nothing_is_copied);
+    UNIT_RUN(ip4_loss_and_reordering_nothing_is_copied);
+    UNIT_RUN(ip6_loss_and_reordering_nothing_is_copied);
+    UNIT_RUN(ip4_loss_small_packets_nothing_is_copied);
+    UNIT_RUN(in_flight_lost_sent_again_from_the_ring);
+    UNIT_RUN(received_returned_in_any_order);
+    UNIT_RUN(reader_slow_ring_full_goes_on);
+    UNIT_RUN(deleted_in_flight_ring_comes_back_later);
+    return unit_end();
+}
