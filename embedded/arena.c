@@ -171,11 +171,11 @@ static void arena_complete_stack(struct tenon_sock_conf *conf)
 static size_t arena_memory_bytes(const struct tenon_sock_conf *conf)
 {
     const size_t pointer = sizeof(void *);
-    const size_t conn = 1160 + 90 * pointer, udp = 80 + 12 * pointer, path = 104 + 8 * pointer;
-    const size_t table = 512 + 128 * pointer;    /* hash tables, the records of fragments, queues of neighbours */
+    const size_t conn = 1100 + 80 * pointer, udp = 80 + 12 * pointer, path = 104 + 8 * pointer;
+    const size_t table = 256 + 96 * pointer;    /* hash tables, the records of fragments, queues of neighbours */
 
     return table + (size_t)(conf->stack.tcp_conns_max + 1) * conn + conf->socks * udp
-           + (size_t)conf->stack.paths_max * path + (size_t)conf->stack.tcp_time_wait_max * 200;
+           + (size_t)conf->stack.paths_max * path + (size_t)conf->stack.tcp_time_wait_max * (112 + 8 * pointer);
 }
 
 static void arena_complete(struct tenon_sock_conf *conf)
@@ -186,7 +186,7 @@ static void arena_complete(struct tenon_sock_conf *conf)
     arena_u16(&conf->block_bytes, conf->device.netif.mtu + 18U);
     arena_u16(&conf->headers, 8);
     arena_u16(&conf->packets, 8);
-    arena_u16(&conf->window, 2U * (conf->device.netif.mtu - 40U));
+    arena_u16(&conf->window, 2U * (conf->device.netif.mtu - 52U));    /* IPv4, TCP with timestamps */
     arena_u16(&conf->datagrams, conf->blocks / 4U > 0 ? conf->blocks / 4U : 1);
     arena_complete_stack(conf);
     if (conf->memory == 0)

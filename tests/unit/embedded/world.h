@@ -144,12 +144,12 @@ static void world_tap(void *arg, struct wire_end *end, enum wire_place place, co
 
 /* ---- making it ---- */
 
-static struct tenon_ip world_ip(unsigned i, int v6)
+UNIT_INLINE struct tenon_ip world_ip(unsigned i, int v6)
 {
     return v6 ? tenon_ip6(0xFD000000UL, 0, 0, i + 1) : tenon_ip4(0x0A000001U + i);
 }
 
-static struct tenon_addr world_addr(unsigned i, int v6, unsigned port)
+UNIT_INLINE struct tenon_addr world_addr(unsigned i, int v6, unsigned port)
 {
     struct tenon_addr addr;
 
@@ -206,7 +206,7 @@ static int machine_start(struct world *world, unsigned i)
 }
 
 /* adjust: changes what machine_conf() has said; or NULL */
-static int world_open(struct world *world, void (*adjust)(struct machine *machine, unsigned i))
+UNIT_INLINE int world_open(struct world *world, void (*adjust)(struct machine *machine, unsigned i))
 {
     struct wire_conf wire_conf = {.memory = {world_get, world_put, NULL}, .seed = 1, .start_us = 1000000,
                                   .tap = world_tap, .tap_arg = world};
@@ -224,7 +224,7 @@ static int world_open(struct world *world, void (*adjust)(struct machine *machin
     return 1;
 }
 
-static void world_run(struct world *world, uint64_t us)
+UNIT_INLINE void world_run(struct world *world, uint64_t us)
 {
     wire_wake(world->m[0].host);
     wire_wake(world->m[1].host);
@@ -232,7 +232,7 @@ static void world_run(struct world *world, uint64_t us)
 }
 
 /* Loss, reordering and duplicates on the line out of a machine. */
-static void world_faults(struct machine *machine, uint32_t loss_ppm, uint32_t other_ppm)
+UNIT_INLINE void world_faults(struct machine *machine, uint32_t loss_ppm, uint32_t other_ppm)
 {
     struct wire_line_conf line = wire_end_conf(machine->end)->out;
 
@@ -243,7 +243,7 @@ static void world_faults(struct machine *machine, uint32_t loss_ppm, uint32_t ot
     wire_line_set(machine->end, WIRE_OUT, &line);
 }
 
-static struct tenon_sock_counts world_count(const struct machine *machine)
+UNIT_INLINE struct tenon_sock_counts world_count(const struct machine *machine)
 {
     struct tenon_sock_counts counts;
 
@@ -252,14 +252,14 @@ static struct tenon_sock_counts world_count(const struct machine *machine)
 }
 
 /* What the two layers have copied of payload. */
-static unsigned long world_copied(const struct machine *machine)
+UNIT_INLINE unsigned long world_copied(const struct machine *machine)
 {
     return (unsigned long)tenon_stat(tenon_sock_stack(machine->socks), TENON_STAT_COPIED_BYTES) +
            world_count(machine).copied_bytes;
 }
 
 /* All must come back: memory, blocks, buffers. */
-static void world_close(struct world *world)
+UNIT_INLINE void world_close(struct world *world)
 {
     unsigned i;
 
@@ -282,13 +282,13 @@ static void world_close(struct world *world)
 
 /* ---- applications ---- */
 
-static tenon_u8 world_byte(tenon_u32 i)
+UNIT_INLINE tenon_u8 world_byte(tenon_u32 i)
 {
     return (tenon_u8)(i * 2654435761UL >> 13);
 }
 
 /* A ring of a machine: known to its witness. */
-static void *world_ring(struct machine *machine, unsigned which, tenon_u32 bytes)
+UNIT_INLINE void *world_ring(struct machine *machine, unsigned which, tenon_u32 bytes)
 {
     tenon_u8 *ring = malloc(bytes);
 
@@ -297,7 +297,7 @@ static void *world_ring(struct machine *machine, unsigned which, tenon_u32 bytes
     return ring;
 }
 
-static void world_free_rings(struct world *world)
+UNIT_INLINE void world_free_rings(struct world *world)
 {
     unsigned i, k;
 
@@ -309,7 +309,7 @@ static void world_free_rings(struct world *world)
 }
 
 /* Send as many of the bytes [*at, end) as the ring takes. */
-static void world_send(struct machine *machine, int sk, tenon_u32 *at, tenon_u32 end, unsigned most)
+UNIT_INLINE void world_send(struct machine *machine, int sk, tenon_u32 *at, tenon_u32 end, unsigned most)
 {
     tenon_u8 *p;
     int room, i;
@@ -328,7 +328,7 @@ static void world_send(struct machine *machine, int sk, tenon_u32 *at, tenon_u32
 }
 
 /* Read what there is, compare it, give it back. @return what ask_rbuf() said last */
-static int world_receive(struct machine *machine, int sk, tenon_u32 *at)
+UNIT_INLINE int world_receive(struct machine *machine, int sk, tenon_u32 *at)
 {
     tenon_u8 *p;
     int n, i, wrong = 0;

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* UDP by the seven calls. */
+#include "embedded/world.h"
+
+enum { PORT = 53, BYTES = 1000, ROUNDS = 200 };
+
+static void set_ring(struct machine *machine, unsigned which, int sk, tenon_u32 bytes)
+{
+    CHECK_EQ_I(tenon_sock_set_sbuf(machine->socks, sk, world_ring(machine, which, bytes), bytes), TENON_OK);
+}
+
+/* A datagram back to whom the last one was of. @return 1: there was one */
+static int answer(struct machine *machine, int sk)
+{
+    tenon_u8 *p, *to;
+    const int n = tenon_sock_ask_rbuf(machine->socks, sk, &p);
+    int i;
+
+    if (n <= 0)
+        return 0;
+    if (CHECK(tenon_sock_ask_sbuf(machine->socks, sk, &to) >= n)) {
+        for (i = 0; i < n; i++)
+            to[i] = p[n - 1 - i];
+        CHECK_EQ_I(tenon_sock_send(machine->socks, sk, to, (unsigned)n, 0), TENON_OK);
+    }
+    CHECK_EQ_I(tenon_sock_read_done(machine->socks, sk, p, (unsigned)n), TENON_OK);
+    return 1;
+}
+
+/* A client asks a server, again and again; with loss some questions stay without an answer. */
+static void ask_and_answer(int v6, uint32_t loss_ppm)
+{
+    struct world world;
+    const struct tenon_addr at = world_addr(1, v6, PORT), any = { .port = PORT };
+    struct tenon_sock_info info;
+    int client, server, i, n, k, wrong = 0, answers = 0;
+    tenon_u8 *p;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_UDP, 0);
+    client = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_UDP, 0);
+    set_ring(&world.m[0], 0, client, 4000);
+    set_ring(&world.m[1], 0, server, 4000);
+    CHECK_EQ_I(tenon_sock_ask_sbuf(world.m[1].socks, server, &p), TENON_EUNREACH);
+    world_faults(&world.m[0], loss_ppm, loss_ppm);
+    world_faults(&world.m[1], loss_ppm, 0);
+    for (i = 0; i < ROUNDS; i++) {
+        CHECK_EQ_I(tenon_sock_ask_sbuf(world.m[0].socks, client, &p), v6 ? 1452 : 1472);
+        for (k = 0; k < BYTES; k++)
+            p[k] = world_byte((tenon_u32)(i * BYTES + k));
+        CHECK_EQ_I(tenon_sock_send(world.m[0].socks, client, p, BYTES, 0), TENON_OK);
+        world_run(&world, 5000);
+        while (answer(&world.m[1], server))
+            ;
+        world_run(&world, 10000);
+        while ((n = tenon_sock_ask_rbuf(world.m[0].socks, client, &p)) > 0) {
+            CHECK_EQ_I(n, BYTES);
+            for (k = 0; k < BYTES && loss_ppm == 0; k++)
+                wrong += p[k] != world_byte((tenon_u32)(i * BYTES + BYTES - 1 - k));
+            CHECK_EQ_I(tenon_sock_read_done(world.m[0].socks, client, p, (unsigned)n), TENON_OK);
+            answers++;
+        }
+    }
+    CHECK_EQ_I(wrong, 0);
+    CHECK(loss_ppm > 0 ? answers > ROUNDS / 2 : answers == ROUNDS);
+    CHECK_EQ_I(tenon_sock_status(world.m[1].socks, server, &info), TENON_OK);
+    CHECK(tenon_ip_equal(&info.remote.ip, &(struct tenon_ip){ { 0 } }) == 0);
+    for (i = 0; i < 2; i++) {
+        CHECK_EQ_U(world_copied(&world.m[i]), 0);
+        CHECK_EQ_U(world.m[i].frames_elsewhere, 0);
+        CHECK(world.m[i].frames_in_ring >= (unsigned)answers);
+    }
+    CHECK_EQ_I(tenon_sock_delete(world.m[0].socks, client, 0), TENON_OK);
+    CHECK_EQ_I(tenon_sock_delete(world.m[1].socks, server, 0), TENON_OK);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+UNIT_TEST(ip4_clean_all_answered)
+{
+    ask_and_answer(0, 0);
+}
+
+UNIT_TEST(ip6_clean_all_answered)
+{
+    ask_and_answer(1, 0);
+}
+
+UNIT_TEST(ip4_loss_others_answered)
+{
+    ask_and_answer(0, 100000);
+}
+
+/* What nobody reads is limited, counted, and leaves blocks for the others. */
+UNIT_TEST(unread_too_many_dropped)
+{
+    struct world world;
+    const struct tenon_addr at = world_addr(1, 0, PORT), any = { .port = PORT };
+    int client, server, i;
+    tenon_u8 *p;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_UDP, 0);
+    client = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_UDP, 0);
+    set_ring(&world.m[0], 0, client, 4000);
+    for (i = 0; i < 20; i++) {
+        CHECK(tenon_sock_ask_sbuf(world.m[0].socks, client, &p) > 0);
+        memset(p, i, 200);
+        CHECK_EQ_I(tenon_sock_send(world.m[0].socks, client, p, 200, 0), TENON_OK);
+        world_run(&world, 10000);
+    }
+    CHECK(server > 0);
+    CHECK_EQ_U(world_count(&world.m[1]).datagrams_full, 18);
+    CHECK_EQ_U(world_count(&world.m[1]).blocks_free, 6);
+    CHECK_EQ_U(world.m[1].full, 0);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+/* Two clients: the answer goes to the one whose datagram was read last, or to whom the program says. */
+UNIT_TEST(two_senders_answer_to_the_last_read)
+{
+    struct world world;
+    const struct tenon_addr at = world_addr(1, 0, PORT), any = { .port = PORT };
+    struct tenon_sock_info info[2], info_server;
+    int client[2], server, i;
+    tenon_u8 *p;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_UDP, 0);
+    set_ring(&world.m[1], 0, server, 4000);
+    for (i = 0; i < 2; i++) {
+        client[i] = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_UDP, 0);
+        set_ring(&world.m[0], (unsigned)i, client[i], 2000);
+        CHECK_EQ_I(tenon_sock_status(world.m[0].socks, client[i], &info[i]), TENON_OK);
+        CHECK(tenon_sock_ask_sbuf(world.m[0].socks, client[i], &p) > 0);
+        memset(p, 'a' + i, 200);
+        CHECK_EQ_I(tenon_sock_send(world.m[0].socks, client[i], p, 200, 0), TENON_OK);
+    }
+    world_run(&world, 10000);
+    for (i = 0; i < 2; i++) {
+        CHECK(answer(&world.m[1], server));
+        CHECK_EQ_I(tenon_sock_status(world.m[1].socks, server, &info_server), TENON_OK);
+        CHECK_EQ_U(info_server.remote.port, info[i].local.port);
+    }
+    CHECK_EQ_I(tenon_sock_to(world.m[1].socks, server, &info[0].local), TENON_OK);
+    CHECK_EQ_I(tenon_sock_to(world.m[0].socks, client[0], &info[0].local), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_status(world.m[1].socks, server, &info_server), TENON_OK);
+    CHECK_EQ_U(info_server.remote.port, info[0].local.port);
+    world_run(&world, 10000);
+    for (i = 0; i < 2; i++) {
+        CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[0].socks, client[i], &p), 200);
+        CHECK_EQ_I(p[0], 'a' + i);
+    }
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+/* Nobody is at that port: the ICMP error comes back. */
+UNIT_TEST(no_port_error_is_told)
+{
+    struct world world;
+    const struct tenon_addr at = world_addr(1, 0, PORT);
+    struct tenon_sock_info info;
+    int client;
+    tenon_u8 *p;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    client = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_UDP, 0);
+    set_ring(&world.m[0], 0, client, 2000);
+    CHECK(tenon_sock_ask_sbuf(world.m[0].socks, client, &p) > 0);
+    CHECK_EQ_I(tenon_sock_send(world.m[0].socks, client, p, 200, 0), TENON_OK);
+    world_run(&world, 10000);
+    CHECK_EQ_U(world.m[0].events[(client - 1) % 64] & TENON_SOCK_ERROR, TENON_SOCK_ERROR);
+    CHECK_EQ_I(tenon_sock_status(world.m[0].socks, client, &info), TENON_OK);
+    CHECK_EQ_I(info.error, TENON_EREFUSED);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+int main(void)
+{
+    UNIT_RUN(ip4_clean_all_answered);
+    UNIT_RUN(ip6_clean_all_answered);
+    UNIT_RUN(ip4_loss_others_answered);
+    UNIT_RUN(unread_too_many_dropped);
+    UNIT_RUN(two_senders_answer_to_the_last_read);
+    UNIT_RUN(no_port_error_is_told);
+    return unit_end();
+}

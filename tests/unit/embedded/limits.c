@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+/* The arena and its limits; devices that cannot gather, or have no DMA; the original names. */
+#include "embedded/world.h"
+
+#include "embedded/tenon_sock_names.h"
+
+struct tenon_socks *tenon_sock_only;
+
+enum { PORT = 80, FULL = 1460 };
+
+/* ---- the arena ---- */
+
+UNIT_TEST(arena_too_small_or_conf_wrong)
+{
+    static const struct {
+        const char *field;
+        size_t at;
+        unsigned value;
+    } rows[] = { { "socks", offsetof(struct tenon_sock_conf, socks), 65 },
+                 { "blocks", offsetof(struct tenon_sock_conf, blocks), 3 },
+                 { "block_bytes", offsetof(struct tenon_sock_conf, block_bytes), 100 },
+                 { "headers", offsetof(struct tenon_sock_conf, headers), 2 },
+                 { "packets", offsetof(struct tenon_sock_conf, packets), 33 },
+                 { "window", offsetof(struct tenon_sock_conf, window), 100 },
+                 { "tcp_mss_min",
+                   offsetof(struct tenon_sock_conf, stack) + offsetof(struct tenon_conf, tcp_mss_min), 9 } };
+    struct machine machine;
+    struct tenon_socks *socks = NULL;
+    tenon_u8 *arena;
+    size_t bytes;
+    unsigned i;
+
+    memset(&machine, 0, sizeof(machine));
+    machine_conf(&machine, 0);
+    bytes = tenon_sock_arena_bytes(&machine.conf);
+    arena = malloc(bytes);
+    memset(arena, 0x5A, bytes);
+    CHECK(bytes > 8 * 1518);
+    CHECK_EQ_I(tenon_sock_start(&socks, arena, bytes - 1, &machine.conf), TENON_ENOMEM);
+    CHECK_EQ_I(tenon_sock_start(&socks, NULL, bytes, &machine.conf), TENON_EINVAL);
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct tenon_sock_conf conf = machine.conf;
+
+        unit_row(rows[i].field);
+        *(tenon_u16 *)(void *)((char *)&conf + rows[i].at) = (tenon_u16)rows[i].value;
+        CHECK_EQ_S(tenon_sock_conf_check(&conf), rows[i].field);
+        CHECK_EQ_U(tenon_sock_arena_bytes(&conf), 0);
+        CHECK_EQ_I(tenon_sock_start(&socks, arena, bytes, &conf), TENON_EINVAL);
+    }
+    unit_row(NULL);
+    machine.conf.device.transmit = NULL;
+    CHECK_EQ_S(tenon_sock_conf_check(&machine.conf), "device");
+    for (i = 0; i < bytes; i++)
+        if (!CHECK_EQ_U(arena[i], 0x5A))
+            break;
+    CHECK(socks == NULL);
+    free(arena);
+}
+
+static int sure_entropy(void *device, void *bytes, size_t n)
+{
+    (void)device;
+    memset(bytes, 7, n);
+    return 0;
+}
+
+/* An arena of exactly that size, at every alignment, is not left. */
+UNIT_TEST(arena_at_every_alignment)
+{
+    struct machine machine;
+    struct tenon_socks *socks;
+    const struct tenon_addr any = { .port = PORT };
+    tenon_u8 *arena;
+    size_t bytes;
+    unsigned shift, i;
+
+    memset(&machine, 0, sizeof(machine));
+    machine_conf(&machine, 0);
+    machine.conf.device.entropy = sure_entropy;
+    bytes = tenon_sock_arena_bytes(&machine.conf);
+    for (shift = 0; shift < 16; shift++) {
+        arena = malloc(bytes + 32);
+        memset(arena, 0x5A, bytes + 32);
+        CHECK_EQ_I(tenon_sock_start(&socks, arena + 8 + shift, bytes, &machine.conf), TENON_OK);
+        CHECK(tenon_sock_create(socks, &any, NULL, TENON_SOCK_TCP, 0) > 0);
+        for (i = 0; i < 8; i++) {
+            struct tenon_buf *block = tenon_sock_block(socks);
+
+            if (CHECK(block != NULL))
+                memset(block->data, 1, block->size);
+        }
+        CHECK(tenon_sock_block(socks) == NULL);
+        CHECK_EQ_U(arena[7 + shift], 0x5A);
+        CHECK_EQ_U(arena[8 + shift + bytes], 0x5A);
+        free(arena);
+    }
+}
+
+UNIT_TEST(descriptors_all_taken)
+{
+    struct world world;
+    int sk[5], i;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    for (i = 0; i < 5; i++)
+        sk[i] = tenon_sock_create(world.m[0].socks, NULL, NULL, i % 2 ? TENON_SOCK_UDP : TENON_SOCK_TCP, 0);
+    for (i = 0; i < 4; i++)
+        CHECK(sk[i] > 0);
+    CHECK_EQ_I(sk[4], TENON_ELIMIT);
+    CHECK_EQ_I(tenon_sock_delete(world.m[0].socks, sk[2], 0), TENON_OK);
+    CHECK(tenon_sock_create(world.m[0].socks, NULL, NULL, TENON_SOCK_UDP, 0) > 0);
+    world_close(&world);
+}
+
+/* No room for a connection: the call says so, and all goes on. */
+static void little_memory(struct machine *machine, unsigned i)
+{
+    if (i == 0)
+        machine->conf.memory = 1024;
+}
+
+UNIT_TEST(memory_too_small_call_says_so)
+{
+    struct world world;
+    const struct tenon_addr at = world_addr(1, 0, PORT);
+
+    if (!CHECK(world_open(&world, little_memory)))
+        return;
+    CHECK_EQ_I(tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0), TENON_ENOMEM);
+    CHECK(tenon_stat(tenon_sock_stack(world.m[0].socks), TENON_STAT_NO_MEMORY) > 0);
+    CHECK(tenon_sock_create(world.m[0].socks, NULL, NULL, TENON_SOCK_UDP, 0) > 0);
+    tenon_sock_stop(world.m[0].socks);
+    tenon_sock_stop(world.m[1].socks);
+    CHECK_EQ_U(world_count(&world.m[0]).memory_used, 0);
+    wire_host_close(world.m[0].host);
+    wire_host_close(world.m[1].host);
+    free(world.m[0].arena);
+    free(world.m[1].arena);
+    wire_close(world.wire);
+}
+
+/* ---- all limits at once ---- */
+
+static void four_connections(struct machine *machine, unsigned i)
+{
+    (void)i;
+    machine->conf.blocks = 24;
+}
+
+/* Four connections at a time in both directions through faults, twenty generations of them: the memory that was
+ * reckoned with is enough (world_close() looks at NO_MEMORY), and all of it comes back. */
+UNIT_TEST(four_connections_with_faults_memory_is_enough)
+{
+    const struct tenon_addr any = { .port = PORT }, at = world_addr(1, 0, PORT);
+    const tenon_u32 bytes = 4 * (FULL + TENON_SOCK_PACKET_BYTES);
+    struct world world;
+    unsigned generation, i, k, rounds, good = 0;
+    void *rings[2][4];
+
+    if (!CHECK(world_open(&world, four_connections)))
+        return;
+    for (i = 0; i < 4; i++)
+        for (k = 0; k < 2; k++)
+            rings[k][i] = world_ring(&world.m[k], i, bytes);
+    for (generation = 0; generation < 20; generation++) {
+        int sk[2][4];
+        tenon_u32 sent[2][4], got[2][4];
+
+        memset(sent, 0, sizeof(sent));
+        memset(got, 0, sizeof(got));
+        world_faults(&world.m[0], 0, 0);
+        world_faults(&world.m[1], 0, 0);
+        for (i = 0; i < 4; i++) {
+            sk[1][i] = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0);
+            CHECK(sk[1][i] > 0);
+        }
+        for (i = 0; i < 4; i++) {
+            struct tenon_sock_info info;
+
+            sk[0][i] = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
+            world_run(&world, 20000);
+            CHECK_EQ_I(tenon_sock_status(world.m[0].socks, sk[0][i], &info), TENON_OK);
+            CHECK_EQ_I(info.state, TENON_SOCK_OPEN);
+            for (k = 0; k < 2; k++)
+                CHECK_EQ_I(tenon_sock_set_sbuf(world.m[k].socks, sk[k][i], rings[k][i], bytes), TENON_OK);
+        }
+        world_faults(&world.m[0], 30000, 30000);
+        world_faults(&world.m[1], 30000, 30000);
+        for (rounds = 0; rounds < 3000; rounds++) {
+            for (i = 0; i < 4; i++)
+                for (k = 0; k < 2; k++) {
+                    world_send(&world.m[k], sk[k][i], &sent[k][i], 30000, FULL);
+                    (void)world_receive(&world.m[k], sk[k][i], &got[k][i]);
+                }
+            world_run(&world, 5000);
+        }
+        for (i = 0; i < 4; i++)
+            for (k = 0; k < 2; k++)
+                good += got[k][i] == 30000;
+        for (i = 0; i < 4; i++)
+            for (k = 0; k < 2; k++)
+                CHECK_EQ_I(tenon_sock_delete(world.m[k].socks, sk[k][i], 0), TENON_OK);
+        world_run(&world, 2000000);
+    }
+    CHECK_EQ_U(good, 20 * 8);
+    for (k = 0; k < 2; k++) {
+        const struct tenon_sock_counts counts = world_count(&world.m[k]);
+
+        CHECK_EQ_U(world.m[k].frames_elsewhere, 0);
+        printf("memory %lu of %lu, fewest blocks %u of 24, headers %u of 8, blocks short %lu times, copied %lu\n",
+               (unsigned long)counts.memory_top, (unsigned long)counts.memory_bytes, counts.blocks_low,
+               counts.headers_low, (unsigned long)counts.no_block, world_copied(&world.m[k]));
+    }
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+/* More clients than descriptors: those that find none are not answered, and get in when one is free again. */
+UNIT_TEST(clients_too_many_wait)
+{
+    const struct tenon_addr any = { .port = PORT }, at = world_addr(1, 0, PORT);
+    struct world world;
+    struct tenon_sock_info info;
+    int sk[2], server;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0);
+    sk[0] = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
+    world_run(&world, 100000);
+    sk[1] = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
+    world_run(&world, 500000);
+    CHECK_EQ_I(tenon_sock_status(world.m[0].socks, sk[0], &info), TENON_OK);
+    CHECK_EQ_I(info.state, TENON_SOCK_OPEN);
+    CHECK_EQ_I(tenon_sock_status(world.m[0].socks, sk[1], &info), TENON_OK);
+    CHECK_EQ_I(info.state, TENON_SOCK_OPENING);
+    CHECK_EQ_I(tenon_sock_delete(world.m[1].socks, server, 0), TENON_OK);
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0);
+    world_run(&world, 3000000);
+    CHECK_EQ_I(tenon_sock_status(world.m[0].socks, sk[1], &info), TENON_OK);
+    CHECK_EQ_I(info.state, TENON_SOCK_OPEN);
+    CHECK_EQ_I(tenon_sock_status(world.m[1].socks, server, &info), TENON_OK);
+    CHECK_EQ_I(info.state, TENON_SOCK_OPEN);
+    CHECK_EQ_U(info.local.port, PORT);
+    world_close(&world);
+}
+
+/* Segments of a few bytes that nobody reads: their blocks are shared when they become few, so that a peer cannot hold
+ * them all. */
+UNIT_TEST(tiny_segments_do_not_hold_all_blocks)
+{
+    const struct tenon_addr any = { .port = PORT }, at = world_addr(1, 0, PORT);
+    const tenon_u32 bytes = 8 * (100 + TENON_SOCK_PACKET_BYTES);
+    struct world world;
+    tenon_u32 sent = 0, got = 0;
+    int client, server, i;
+    tenon_u8 *p;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0);
+    client = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
+    world_run(&world, 10000);
+    CHECK_EQ_I(tenon_sock_set_sbuf(world.m[0].socks, client, world_ring(&world.m[0], 0, bytes), bytes), TENON_OK);
+    for (i = 0; i < 60; i++) {
+        world_send(&world.m[0], client, &sent, sent + 20, 20);
+        world_run(&world, 100000);
+        if (i == 30)    /* held by the application: bytes that come after it lie behind it, in a piece of their own */
+            CHECK(tenon_sock_ask_rbuf(world.m[1].socks, server, &p) > 0);
+    }
+    CHECK_EQ_U(sent, 1200);
+    CHECK_EQ_U(world.m[1].full, 0);
+    CHECK(world_count(&world.m[1]).blocks_free >= 2);
+    CHECK(world_count(&world.m[1]).copied_bytes > 900);
+    CHECK_EQ_U(p[0], world_byte(0));
+    CHECK_EQ_I(tenon_sock_read_done(world.m[1].socks, server, p, 20), TENON_OK);
+    got = 20;
+    (void)world_receive(&world.m[1], server, &got);
+    CHECK_EQ_U(got, 1200);
+    CHECK_EQ_U(world_count(&world.m[1]).blocks_free, 8);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+/* ---- devices ---- */
+
+static void contiguous_device(struct machine *machine, unsigned i)
+{
+    machine->conf.device.flags = i == 0 ? TENON_SOCK_CONTIGUOUS : TENON_SOCK_NO_DMA;
+}
+
+/* Machine 0 has a DMA that takes frames of one piece. Packets of full segments leave as they lie in the ring,
+ * headers in front of them; also when they are sent again. */
+static void contiguous_stream(uint32_t loss_ppm, unsigned most, int copies)
+{
+    const struct tenon_addr any = { .port = PORT }, at = world_addr(1, 0, PORT);
+    const tenon_u32 bytes = 6 * (FULL + TENON_SOCK_PACKET_BYTES);
+    struct world world;
+    struct tenon_sock_counts counts;
+    tenon_u32 sent = 0, got = 0;
+    int client, server, i;
+
+    if (!CHECK(world_open(&world, contiguous_device)))
+        return;
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0);
+    client = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
+    world_run(&world, 10000);
+    world_faults(&world.m[0], loss_ppm, loss_ppm);
+    CHECK_EQ_I(tenon_sock_set_sbuf(world.m[0].socks, client, world_ring(&world.m[0], 0, bytes), bytes), TENON_OK);
+    for (i = 0; i < 20000 && got < 100000; i++) {
+        world_send(&world.m[0], client, &sent, 100000, most);
+        world_run(&world, 5000);
+        (void)world_receive(&world.m[1], server, &got);
+    }
+    CHECK_EQ_U(got, 100000);
+    counts = world_count(&world.m[0]);
+    CHECK_EQ_U(world.m[0].frames_elsewhere, 0);
+    CHECK_EQ_U(world.m[0].frames_in_ring, world.m[0].frames_of_one);
+    CHECK(counts.header_bytes >= 54UL * world.m[0].frames_of_one);
+    CHECK(copies || counts.copied_bytes == 0);
+    CHECK(!copies || counts.copied_bytes > 0);
+    CHECK(world.m[0].frames_of_one > 60 || copies);
+    CHECK_EQ_U(tenon_stat(tenon_sock_stack(world.m[0].socks), TENON_STAT_COPIED_BYTES), 0);
+    counts = world_count(&world.m[1]);
+    CHECK(counts.device_bytes > 100000);
+    CHECK_EQ_U(world_copied(&world.m[1]), 0);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+UNIT_TEST(contiguous_device_frames_lie_in_the_ring)
+{
+    contiguous_stream(0, FULL, 0);
+}
+
+UNIT_TEST(contiguous_device_loss_frames_lie_in_the_ring)
+{
+    contiguous_stream(50000, FULL, 0);
+}
+
+/* Small packets that leave together have to be put together. */
+UNIT_TEST(contiguous_device_small_packets_are_counted)
+{
+    contiguous_stream(0, 200, 1);
+}
+
+/* ---- the original names ---- */
+
+UNIT_TEST(names_of_the_seven)
+{
+    struct world world;
+    const struct tenon_ip there = world_ip(1, 0);
+    const struct tenon_addr any = { .port = PORT };
+    tenon_u32 got = 0;
+    int sk, server, n;
+    tenon_u8 *p;
+    void *ring;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    tenon_sock_only = world.m[0].socks;
+    ring = world_ring(&world.m[0], 0, 4000);
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0);
+    sk = cre_sock(NULL, 0, &there, PORT, TENON_SOCK_TCP, 0);
+    world_run(&world, 10000);
+    CHECK_EQ_I(set_sbuf(sk, ring, 4000), TENON_OK);
+    CHECK(ask_sbuf(sk, &p) > 100);
+    for (n = 0; n < 100; n++)
+        p[n] = world_byte((tenon_u32)n);
+    CHECK_EQ_I(send(sk, p, 100, 0), TENON_OK);
+    world_run(&world, 10000);
+    (void)world_receive(&world.m[1], server, &got);
+    CHECK_EQ_U(got, 100);
+    CHECK_EQ_I(ask_rbuf(sk, &p), 0);
+    CHECK_EQ_I(read_done(sk, p, 1), TENON_EINVAL);
+    CHECK_EQ_I(del_sock(sk), TENON_OK);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+int main(void)
+{
+    UNIT_RUN(arena_too_small_or_conf_wrong);
+    UNIT_RUN(arena_at_every_alignment);
+    UNIT_RUN(descriptors_all_taken);
+    UNIT_RUN(memory_too_small_call_says_so);
+    UNIT_RUN(four_connections_with_faults_memory_is_enough);
+    UNIT_RUN(clients_too_many_wait);
+    UNIT_RUN(tiny_segments_do_not_hold_all_blocks);
+    UNIT_RUN(contiguous_device_frames_lie_in_the_ring);
+    UNIT_RUN(contiguous_device_loss_frames_lie_in_the_ring);
+    UNIT_RUN(contiguous_device_small_packets_are_counted);
+    UNIT_RUN(names_of_the_seven);
+    return unit_end();
+}

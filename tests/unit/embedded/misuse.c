@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/* Each misuse returns its error, and harms nothing: the connection beside it goes on. */
+#include "embedded/world.h"
+
+enum { PORT = 80, RING = 4000 };
+
+static tenon_u8 aside[RING];
+
+struct pair {
+    struct world world;
+    struct tenon_socks *socks;    /* of the client */
+    int client, server;
+    tenon_u32 sent, got;
+};
+
+static void pair_open(struct pair *pair)
+{
+    const struct tenon_addr at = world_addr(1, 0, PORT), any = { .port = PORT };
+
+    memset(pair, 0, sizeof(*pair));
+    if (!CHECK(world_open(&pair->world, NULL)))
+        return;
+    pair->socks = pair->world.m[0].socks;
+    pair->server = tenon_sock_create(pair->world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0);
+    pair->client = tenon_sock_create(pair->socks, NULL, &at, TENON_SOCK_TCP, 0);
+    world_run(&pair->world, 10000);
+}
+
+static void pair_ring(struct pair *pair)
+{
+    CHECK_EQ_I(tenon_sock_set_sbuf(pair->socks, pair->client, world_ring(&pair->world.m[0], 0, RING), RING), TENON_OK);
+}
+
+/* 10,000 bytes arrive as they were sent; then all memory comes back. */
+static void pair_still_good(struct pair *pair)
+{
+    const tenon_u32 end = pair->sent + 10000;
+    unsigned i;
+
+    for (i = 0; i < 200 && pair->got < end; i++) {
+        world_send(&pair->world.m[0], pair->client, &pair->sent, end, 1460);
+        world_run(&pair->world, 10000);
+        (void)world_receive(&pair->world.m[1], pair->server, &pair->got);
+    }
+    CHECK_EQ_U(pair->got, end);
+    world_close(&pair->world);
+    world_free_rings(&pair->world);
+}
+
+UNIT_TEST(read_done_twice)
+{
+    struct pair pair;
+    struct tenon_socks *socks;
+    tenon_u8 *p, *q;
+
+    pair_open(&pair);
+    pair_ring(&pair);
+    socks = pair.world.m[1].socks;
+    world_send(&pair.world.m[0], pair.client, &pair.sent, 500, 500);
+    world_run(&pair.world, 100000);
+    world_send(&pair.world.m[0], pair.client, &pair.sent, 1000, 500);
+    world_run(&pair.world, 100000);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(socks, pair.server, &p), 500);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(socks, pair.server, &q), 500);
+    CHECK_EQ_I(tenon_sock_read_done(socks, pair.server, p, 500), TENON_OK);
+    CHECK_EQ_I(tenon_sock_read_done(socks, pair.server, p, 500), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_read_done(socks, pair.server, q, 501), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_read_done(socks, pair.server, q, 0), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_read_done(socks, pair.server, q + 1, 499), TENON_EINVAL);
+    CHECK_EQ_U(world_count(&pair.world.m[1]).blocks_free, 7);
+    CHECK_EQ_U(q[0], world_byte(500));
+    CHECK_EQ_I(tenon_sock_read_done(socks, pair.server, q, 500), TENON_OK);
+    pair.got = 1000;
+    pair_still_good(&pair);
+}
+
+UNIT_TEST(read_done_not_handed_out_or_foreign)
+{
+    struct pair pair;
+    struct tenon_socks *socks;
+    tenon_u8 *p;
+
+    pair_open(&pair);
+    pair_ring(&pair);
+    socks = pair.world.m[1].socks;
+    world_send(&pair.world.m[0], pair.client, &pair.sent, 500, 500);
+    world_run(&pair.world, 100000);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(socks, pair.server, &p), 500);
+    CHECK_EQ_I(tenon_sock_read_done(socks, pair.server, NULL, 1), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_read_done(socks, pair.server, aside, 1), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_read_done(pair.socks, pair.client, p, 500), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_read_done(socks, pair.server + 1, p, 500), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_read_done(socks, pair.server, p, 500), TENON_OK);
+    pair.got = 500;
+    pair_still_good(&pair);
+}
+
+UNIT_TEST(no_ring_and_ring_too_small)
+{
+    struct pair pair;
+    tenon_u8 *p = aside;
+    const tenon_u32 least = TENON_SOCK_PACKET_BYTES + 88;
+
+    pair_open(&pair);
+    CHECK_EQ_I(tenon_sock_ask_sbuf(pair.socks, pair.client, &p), TENON_ENOMEM);
+    CHECK_EQ_I(tenon_sock_send(pair.socks, pair.client, p, 1, 0), TENON_ENOMEM);
+    CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, pair.client, aside, least - 1), TENON_EMSGSIZE);
+    CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, pair.client, NULL, RING), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_ask_sbuf(pair.socks, pair.client, &p), TENON_ENOMEM);
+    CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, pair.client, aside + 1, least), TENON_OK);
+    CHECK(tenon_sock_ask_sbuf(pair.socks, pair.client, &p) >= 80);
+    CHECK(p > aside && p + 80 <= aside + 1 + least);
+    pair_ring(&pair);
+    pair_still_good(&pair);
+}
+
+UNIT_TEST(send_not_what_was_asked_for)
+{
+    struct pair pair;
+    tenon_u8 *p, *q;
+    int n;
+
+    pair_open(&pair);
+    pair_ring(&pair);
+    n = tenon_sock_ask_sbuf(pair.socks, pair.client, &p);
+    CHECK(n > 1000);
+    CHECK_EQ_I(tenon_sock_send(pair.socks, pair.client, p, (unsigned)n + 1U, 0), TENON_EMSGSIZE);
+    CHECK_EQ_I(tenon_sock_send(pair.socks, pair.client, p + 1, 1, 0), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_send(pair.socks, pair.client, aside, 1, 0), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_send(pair.socks, pair.client, NULL, 1, 0), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_send(pair.socks, pair.client, p, 0, 0), TENON_EINVAL);
+    p[0] = world_byte(0);
+    CHECK_EQ_I(tenon_sock_send(pair.socks, pair.client, p, 1, 0), TENON_OK);
+    CHECK_EQ_I(tenon_sock_send(pair.socks, pair.client, p, 1, 0), TENON_EINVAL);
+    CHECK(tenon_sock_ask_sbuf(pair.socks, pair.client, &q) > 0 && q != p);
+    CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, pair.client, aside, RING), TENON_EINUSE);
+    pair.sent = 1;
+    pair_still_good(&pair);
+}
+
+UNIT_TEST(descriptor_none_or_old)
+{
+    struct pair pair;
+    const int wrong[] = {0, -1, -32767, 5, 64, 65, 1000, 32767};
+    struct tenon_sock_info info;
+    tenon_u8 *p;
+    unsigned i;
+    int old;
+
+    pair_open(&pair);
+    pair_ring(&pair);
+    for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        CHECK_EQ_I(tenon_sock_ask_rbuf(pair.socks, wrong[i], &p), TENON_EINVAL);
+        CHECK_EQ_I(tenon_sock_ask_sbuf(pair.socks, wrong[i], &p), TENON_EINVAL);
+        CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, wrong[i], aside, RING), TENON_EINVAL);
+        CHECK_EQ_I(tenon_sock_send(pair.socks, wrong[i], aside, 1, 0), TENON_EINVAL);
+        CHECK_EQ_I(tenon_sock_status(pair.socks, wrong[i], &info), TENON_EINVAL);
+        CHECK_EQ_I(tenon_sock_delete(pair.socks, wrong[i], 0), TENON_EINVAL);
+    }
+    old = tenon_sock_create(pair.socks, NULL, NULL, TENON_SOCK_UDP, 0);
+    CHECK_EQ_I(tenon_sock_delete(pair.socks, old, 0), TENON_OK);
+    CHECK_EQ_I(tenon_sock_delete(pair.socks, old, 0), TENON_EINVAL);
+    CHECK(tenon_sock_create(pair.socks, NULL, NULL, TENON_SOCK_UDP, 0) != old);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(pair.socks, old, &p), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_create(pair.socks, NULL, NULL, 99, 0), TENON_EINVAL);
+    pair_still_good(&pair);
+}
+
+UNIT_TEST(finished_send_is_closed)
+{
+    struct pair pair;
+    tenon_u8 *p;
+    int n;
+
+    pair_open(&pair);
+    pair_ring(&pair);
+    CHECK(tenon_sock_ask_sbuf(pair.socks, pair.client, &p) > 0);
+    p[0] = world_byte(0);
+    CHECK_EQ_I(tenon_sock_send(pair.socks, pair.client, p, 1, TENON_SOCK_FIN), TENON_OK);
+    CHECK_EQ_I(tenon_sock_send(pair.socks, pair.client, NULL, 0, TENON_SOCK_FIN), TENON_ECLOSED);
+    CHECK_EQ_I(tenon_sock_ask_sbuf(pair.socks, pair.client, &p), TENON_ECLOSED);
+    world_run(&pair.world, 100000);
+    n = world_receive(&pair.world.m[1], pair.server, &pair.got);
+    CHECK_EQ_I(n, TENON_ECLOSED);
+    CHECK_EQ_U(pair.got, 1);
+    world_close(&pair.world);
+    world_free_rings(&pair.world);
+}
+
+/* The peer resets: what it sent before can still be read, then the error comes. */
+UNIT_TEST(peer_resets_error_after_data)
+{
+    struct pair pair;
+    struct tenon_sock_info info;
+    tenon_u8 *p;
+
+    pair_open(&pair);
+    pair_ring(&pair);
+    world_send(&pair.world.m[0], pair.client, &pair.sent, 500, 500);
+    world_run(&pair.world, 100000);
+    CHECK_EQ_I(tenon_sock_delete(pair.socks, pair.client, TENON_SOCK_ABORT), TENON_OK);
+    world_run(&pair.world, 100000);
+    CHECK_EQ_I(tenon_sock_status(pair.world.m[1].socks, pair.server, &info), TENON_OK);
+    CHECK_EQ_I(info.state, TENON_SOCK_CLOSED);
+    CHECK_EQ_I(info.error, TENON_ERESET);
+    CHECK_EQ_I(world_receive(&pair.world.m[1], pair.server, &pair.got), TENON_ERESET);
+    CHECK_EQ_U(pair.got, 500);
+    CHECK_EQ_I(tenon_sock_ask_sbuf(pair.world.m[1].socks, pair.server, &p), TENON_ECLOSED);
+    CHECK_EQ_I(tenon_sock_send(pair.world.m[1].socks, pair.server, NULL, 0, TENON_SOCK_FIN), TENON_ECLOSED);
+    world_close(&pair.world);
+    world_free_rings(&pair.world);
+}
+
+/* Nobody listens there. */
+UNIT_TEST(connect_refused)
+{
+    struct pair pair;
+    struct tenon_addr at = world_addr(1, 0, PORT + 1);
+    struct tenon_sock_info info;
+    tenon_u8 *p;
+    int sk;
+
+    pair_open(&pair);
+    pair_ring(&pair);
+    sk = tenon_sock_create(pair.socks, NULL, &at, TENON_SOCK_TCP, 0);
+    CHECK(sk > 0);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(pair.socks, sk, &p), 0);
+    world_run(&pair.world, 100000);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(pair.socks, sk, &p), TENON_EREFUSED);
+    CHECK_EQ_I(tenon_sock_status(pair.socks, sk, &info), TENON_OK);
+    CHECK_EQ_I(info.state, TENON_SOCK_CLOSED);
+    CHECK_EQ_I(tenon_sock_delete(pair.socks, sk, 0), TENON_OK);
+    pair_still_good(&pair);
+}
+
+/* A driver that says more than a block has. */
+UNIT_TEST(driver_frame_past_the_block)
+{
+    struct pair pair;
+    struct tenon_buf *block;
+
+    pair_open(&pair);
+    pair_ring(&pair);
+    block = tenon_sock_block(pair.socks);
+    tenon_sock_input(pair.socks, block, 0, (unsigned)block->size + 1U, TENON_CSUM_NONE);
+    block = tenon_sock_block(pair.socks);
+    tenon_sock_input(pair.socks, block, (unsigned)block->size + 1U, 1, TENON_CSUM_NONE);
+    block = tenon_sock_block(pair.socks);
+    tenon_sock_input(pair.socks, block, 0, 0, TENON_CSUM_NONE);
+    CHECK_EQ_U(world_count(&pair.world.m[0]).blocks_free, 8);
+    pair_still_good(&pair);
+}
+
+static void poll_inside(struct machine *machine, int sk, unsigned events)
+{
+    (void)sk;
+    (void)events;
+    CHECK_EQ_U(tenon_sock_poll(machine->socks, 0), 0);
+}
+
+UNIT_TEST(poll_from_an_event)
+{
+    struct pair pair;
+
+    pair_open(&pair);
+    pair_ring(&pair);
+    pair.world.m[0].event = pair.world.m[1].event = poll_inside;
+    pair_still_good(&pair);
+}
+
+int main(void)
+{
+    UNIT_RUN(read_done_twice);
+    UNIT_RUN(read_done_not_handed_out_or_foreign);
+    UNIT_RUN(no_ring_and_ring_too_small);
+    UNIT_RUN(send_not_what_was_asked_for);
+    UNIT_RUN(descriptor_none_or_old);
+    UNIT_RUN(finished_send_is_closed);
+    UNIT_RUN(peer_resets_error_after_data);
+    UNIT_RUN(connect_refused);
+    UNIT_RUN(driver_frame_past_the_block);
+    UNIT_RUN(poll_from_an_event);
+    return unit_end();
+}
