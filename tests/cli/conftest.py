@@ -26,7 +26,7 @@ def tenon():
     return run
 
 
-@pytest.fixture(scope="session", params=["echo", "echo_cpp"])
+@pytest.fixture(scope="session", params=["echo", "echo_cpp", "sock_echo"])
 def echo_program(request):
     program = build_folder() / "examples" / request.param
     if not program.exists():

@@ -78,14 +78,18 @@ UNIT_TEST(read_done_not_handed_out_or_foreign)
 {
     struct pair pair;
     struct tenon_socks *socks;
-    tenon_u8 *p;
+    tenon_u8 *p, *q;
 
     pair_open(&pair);
     pair_ring(&pair);
     socks = pair.world.m[1].socks;
     world_send(&pair.world.m[0], pair.client, &pair.sent, 500, 500);
     world_run(&pair.world, 100000);
-    CHECK_EQ_I(tenon_sock_ask_rbuf(socks, pair.server, &p), 500);
+    p = pair.world.m[1].written + 14 + 20 + 32;    /* Ethernet, IPv4, TCP with timestamps */
+    CHECK_EQ_U(p[0], world_byte(0));
+    CHECK_EQ_I(tenon_sock_read_done(socks, pair.server, p, 500), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(socks, pair.server, &q), 500);
+    CHECK(p == q);    /* read where the device has written it */
     CHECK_EQ_I(tenon_sock_read_done(socks, pair.server, NULL, 1), TENON_EINVAL);
     CHECK_EQ_I(tenon_sock_read_done(socks, pair.server, aside, 1), TENON_EINVAL);
     CHECK_EQ_I(tenon_sock_read_done(pair.socks, pair.client, p, 500), TENON_EINVAL);

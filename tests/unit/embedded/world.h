@@ -30,6 +30,8 @@ struct machine {
     unsigned frames_of_one;                /* ... and that are of one piece, headers included */
     unsigned frames_of_many;               /* ... and that are of more than two */
     unsigned events[64];                   /* of each descriptor, or-ed; by index */
+    tenon_u8 *written;                     /* where the last IPv4 frame with payload lies */
+    struct tenon_buf *block;               /* ... and the block of it */
     unsigned full;                         /* frames for which no block was free */
     void (*event)(struct machine *machine, int sk, unsigned events);
 };
@@ -89,6 +91,10 @@ static void guest_input(void *guest, unsigned netif, const struct tenon_frame *f
                 break;
             memcpy(block->data + WORLD_RX_OFF + len, tenon_span_data(&frames[i].spans[k]), frames[i].spans[k].len);
             len += frames[i].spans[k].len;
+        }
+        if (len > 66 && block->data[WORLD_RX_OFF + 12] == 8 && block->data[WORLD_RX_OFF + 13] == 0) {
+            machine->block = block;
+            machine->written = block->data + WORLD_RX_OFF;
         }
         tenon_sock_input(machine->socks, block, WORLD_RX_OFF, len, TENON_CSUM_NONE);
     }
