@@ -116,10 +116,14 @@ TENON_INTERNAL void tn_sock_forget_pieces(struct sock *sock)
 /* A datagram of somebody is handed out: that is whom the application answers. */
 static void receive_meet(struct sock *sock, const struct sock_piece *piece)
 {
-    const struct sock_block *block = sock_block_of(sock->socks, piece->buf);
+    const struct sock_block *block = NULL;
 
     sock->more = (tenon_u8)((piece->flags & SOCK_PIECE_MORE) != 0);
-    if (!(piece->flags & SOCK_PIECE_FIRST) || sock->fixed || block == NULL)
+    if (!(piece->flags & SOCK_PIECE_FIRST) || sock->fixed)
+        return;
+    for (; piece != NULL && block == NULL; piece = piece->next)
+        block = sock_block_of(sock->socks, piece->buf);
+    if (block == NULL)
         return;
     if (!tenon_ip_equal(&sock->peer.ip, &block->from.ip))
         sock->ring.asked = 0;    /* how much fits depends on where it goes */

@@ -238,13 +238,15 @@ static void sock_udp_received(struct tenon_udp *udp, void *app, const struct ten
 {
     struct sock *sock = (struct sock *)app;
     struct tenon_socks *socks = sock->socks;
-    struct sock_block *block;
+    struct sock_block *block = NULL;
+    unsigned i;
 
     (void)udp;
     if (n == 0)
         return;    /* no byte that could lie anywhere */
-    block = sock_block_of(socks, spans[0].buf);
-    if (block == NULL || sock->pieces + n > socks->datagrams_max) {
+    for (i = 0; i < n && block == NULL; i++)    /* the first bytes of fragments lie in a header buffer */
+        block = sock_block_of(socks, spans[i].buf);
+    if (block == NULL || sock->pieces + n > socks->datagrams_max + (i - 1)) {
         socks->counts.datagrams_full++;
         return;
     }

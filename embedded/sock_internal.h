@@ -159,11 +159,11 @@ TENON_INTERNAL void tn_sock_close_ports(struct tenon_socks *socks);
 /* The end point's block of these bytes, or NULL: they lie elsewhere. */
 TENON_INLINE struct sock_block *sock_block_of(struct tenon_socks *socks, struct tenon_buf *buf)
 {
-    struct sock_unit *unit = TENON_CONTAINER(buf, struct sock_unit, buf);
+    struct sock_unit *own = TENON_CONTAINER(buf, struct sock_unit, buf);
 
-    if (buf->release != tn_sock_pool_put || unit->pool != &socks->blocks)
+    if (buf->release != tn_sock_pool_put || own->pool != &socks->blocks)
         return NULL;
-    return TENON_CONTAINER(unit, struct sock_block, unit);
+    return TENON_CONTAINER(own, struct sock_block, unit);
 }
 
 #endif

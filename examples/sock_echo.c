@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A TCP echo for four clients by the calls for small machines: all memory is one arena and four rings, nothing is taken
- * later. At 10.9.0.2 and fd00:9::2, port 7. Usage: sock_echo FD, a descriptor of which one read() or write() is one
- * frame; README.md beside this file says where to get one. */
+/* A TCP echo for four clients by the calls for small machines: all memory is one arena and four rings. At 10.9.0.2 and
+ * fd00:9::2, port 7. Usage: sock_echo FD, a descriptor of which one read() or write() is one frame (README.md). */
 #include "embedded/tenon_sock.h"
 #include <poll.h>
 #include <stdio.h>

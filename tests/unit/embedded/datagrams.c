@@ -159,6 +159,81 @@ UNIT_TEST(two_senders_answer_to_the_last_read)
     world_free_rings(&world);
 }
 
+/* A machine of two addresses answers from the one that was asked: the client hears nobody else. */
+UNIT_TEST(second_address_asked_answers_from_it)
+{
+    struct world world;
+    struct tenon_addr at = world_addr(9, 0, PORT);
+    const struct tenon_addr any = { .port = PORT };
+    int client, server;
+    tenon_u8 *p;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    CHECK_EQ_I(tenon_addr_add(tenon_sock_stack(world.m[1].socks), 1, &at.ip, 24), TENON_OK);
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_UDP, 0);
+    client = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_UDP, 0);
+    set_ring(&world.m[0], 0, client, 2000);
+    set_ring(&world.m[1], 0, server, 2000);
+    CHECK(tenon_sock_ask_sbuf(world.m[0].socks, client, &p) > 0);
+    memset(p, 1, 200);
+    CHECK_EQ_I(tenon_sock_send(world.m[0].socks, client, p, 200, 0), TENON_OK);
+    world_run(&world, 10000);
+    CHECK(answer(&world.m[1], server));
+    world_run(&world, 10000);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[0].socks, client, &p), 200);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+static void many_headers(struct machine *machine, unsigned i)
+{
+    (void)i;
+    machine->conf.headers = 32;
+}
+
+static unsigned sender_port(const struct tenon_udp *sender)
+{
+    struct tenon_addr local;
+
+    tenon_udp_local(sender, &local);
+    return local.port;
+}
+
+/* A datagram that came in fragments lies in several blocks: piece after piece. */
+UNIT_TEST(fragments_come_as_pieces)
+{
+    struct world world;
+    const struct tenon_addr at = world_addr(1, 0, PORT), any = { .port = PORT };
+    const struct tenon_udp_events none = { NULL, NULL };
+    struct tenon_sock_info info;
+    struct tenon_udp *sender;
+    tenon_u8 bytes[2000], *p;
+    int server, i, n, pieces = 0, at_byte = 0;
+
+    if (!CHECK(world_open(&world, many_headers)))
+        return;
+    for (i = 0; i < 2000; i++)
+        bytes[i] = world_byte((tenon_u32)i);
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_UDP, 0);
+    CHECK_EQ_I(tenon_udp_open(tenon_sock_stack(world.m[0].socks), &sender, &none, NULL), TENON_OK);
+    CHECK_EQ_I(tenon_udp_write(sender, &at, bytes, 2000), TENON_OK);
+    world_run(&world, 10000);
+    while ((n = tenon_sock_ask_rbuf(world.m[1].socks, server, &p)) > 0) {
+        CHECK_EQ_MEM(p, bytes + at_byte, (size_t)n);
+        at_byte += n;
+        pieces++;
+        CHECK_EQ_I(tenon_sock_status(world.m[1].socks, server, &info), TENON_OK);
+        CHECK_EQ_I(info.more, at_byte < 2000);
+        CHECK_EQ_I(tenon_sock_read_done(world.m[1].socks, server, p, (unsigned)n), TENON_OK);
+    }
+    CHECK_EQ_I(at_byte, 2000);
+    CHECK_EQ_I(pieces, 3);    /* the core keeps what stands with the headers for itself */
+    CHECK_EQ_U(info.remote.port, sender_port(sender));
+    tenon_udp_close(sender);
+    world_close(&world);
+}
+
 /* Nobody is at that port: the ICMP error comes back. */
 UNIT_TEST(no_port_error_is_told)
 {
@@ -189,6 +264,8 @@ int main(void)
     UNIT_RUN(ip4_loss_others_answered);
     UNIT_RUN(unread_too_many_dropped);
     UNIT_RUN(two_senders_answer_to_the_last_read);
+    UNIT_RUN(second_address_asked_answers_from_it);
+    UNIT_RUN(fragments_come_as_pieces);
     UNIT_RUN(no_port_error_is_told);
     return unit_end();
 }

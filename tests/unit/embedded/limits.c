@@ -2,6 +2,7 @@
 /* The arena and its limits; devices that cannot gather, or have no DMA; the original names. */
 #include "embedded/world.h"
 
+#include "embedded/sock_internal.h"
 #include "embedded/tenon_sock_names.h"
 
 struct tenon_socks *tenon_sock_only;
@@ -82,6 +83,7 @@ UNIT_TEST(arena_at_every_alignment)
         arena = malloc(bytes + 32);
         memset(arena, 0x5A, bytes + 32);
         CHECK_EQ_I(tenon_sock_start(&socks, arena + 8 + shift, bytes, &machine.conf), TENON_OK);
+        CHECK_EQ_U((size_t)tenon_sock_stack(socks) % 16, 0);
         CHECK(tenon_sock_create(socks, &any, NULL, TENON_SOCK_TCP, 0) > 0);
         for (i = 0; i < 8; i++) {
             struct tenon_buf *block = tenon_sock_block(socks);
@@ -94,6 +96,61 @@ UNIT_TEST(arena_at_every_alignment)
         CHECK_EQ_U(arena[8 + shift + bytes], 0x5A);
         free(arena);
     }
+}
+
+/* Pieces come back in every order of three: what is left is one gap again. */
+UNIT_TEST(memory_comes_back_in_one_piece)
+{
+    static const unsigned orders[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
+                                           { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
+    static const size_t sizes[3] = { 1, 100, 333 };
+    static struct sock_gap room[64];
+    static struct tenon_socks socks;
+    void *piece[3];
+    unsigned i, k;
+
+    for (i = 0; i < 6; i++) {
+        memset(&socks, 0, sizeof(socks));
+        room[0].next = NULL;
+        room[0].bytes = sizeof(room);
+        socks.memory.first = room;
+        for (k = 0; k < 3; k++) {
+            piece[k] = tn_sock_memory_get(&socks, sizes[k]);
+            if (CHECK(piece[k] != NULL))
+                memset(piece[k], 0x5A, sizes[k]);
+        }
+        CHECK(tn_sock_memory_get(&socks, sizeof(room)) == NULL);
+        for (k = 0; k < 3; k++)
+            tn_sock_memory_put(&socks, piece[orders[i][k]], sizes[orders[i][k]]);
+        CHECK_EQ_U(socks.memory.used, 0);
+        CHECK(socks.memory.first == room && room[0].next == NULL && room[0].bytes == sizeof(room));
+        CHECK(tn_sock_memory_get(&socks, sizeof(room)) == room);
+        CHECK(socks.memory.first == NULL);
+    }
+}
+
+/* A ring that is nearly full says nothing rather than that there is room for a crumb. */
+UNIT_TEST(ring_nearly_full_no_crumbs)
+{
+    const struct tenon_addr any = { .port = PORT }, at = world_addr(1, 0, PORT);
+    const tenon_u32 bytes = FULL + 100 + 2 * TENON_SOCK_PACKET_BYTES;
+    struct world world;
+    tenon_u32 sent = 0;
+    tenon_u8 *p;
+    int client;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    CHECK(tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0) > 0);
+    client = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
+    world_run(&world, 10000);
+    CHECK_EQ_I(tenon_sock_set_sbuf(world.m[0].socks, client, world_ring(&world.m[0], 0, bytes), bytes), TENON_OK);
+    world_send(&world.m[0], client, &sent, 1400, 1400);
+    CHECK_EQ_I(tenon_sock_ask_sbuf(world.m[0].socks, client, &p), 0);
+    world_run(&world, 100000);
+    CHECK(tenon_sock_ask_sbuf(world.m[0].socks, client, &p) >= 1400);
+    world_close(&world);
+    world_free_rings(&world);
 }
 
 UNIT_TEST(descriptors_all_taken)
@@ -425,6 +482,8 @@ int main(void)
 {
     UNIT_RUN(arena_too_small_or_conf_wrong);
     UNIT_RUN(arena_at_every_alignment);
+    UNIT_RUN(memory_comes_back_in_one_piece);
+    UNIT_RUN(ring_nearly_full_no_crumbs);
     UNIT_RUN(descriptors_all_taken);
     UNIT_RUN(memory_too_small_call_says_so);
     UNIT_RUN(four_connections_with_faults_memory_is_enough);

@@ -245,7 +245,7 @@ UNIT_TEST(deleted_in_flight_ring_comes_back_later)
     struct world world;
     const struct tenon_addr at = world_addr(1, 0, PORT);
     tenon_u32 sent = 0, got = 0;
-    int client, server, other;
+    int client, server, other, i;
     void *ring;
 
     if (!CHECK(world_open(&world, NULL)))
@@ -261,6 +261,8 @@ UNIT_TEST(deleted_in_flight_ring_comes_back_later)
     world_run(&world, 100000);
     CHECK_EQ_U(world.m[0].events[(client - 1) % 64] & TENON_SOCK_GONE, TENON_SOCK_GONE);
     CHECK_EQ_I(tenon_sock_set_sbuf(world.m[0].socks, other, ring, world.m[0].ring_bytes[0]), TENON_OK);
+    for (i = 0; i < 3; i++)    /* the descriptor is free again too */
+        CHECK(tenon_sock_create(world.m[0].socks, NULL, NULL, TENON_SOCK_UDP, 0) > 0);
     CHECK_EQ_I(world_receive(&world.m[1], server, &got), TENON_ECLOSED);
     CHECK_EQ_U(got, 2000);
     world_close(&world);
