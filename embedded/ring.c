@@ -71,7 +71,7 @@ TENON_INTERNAL struct sock_packet *tn_sock_packet_of(struct tenon_buf *buf)
 
 static int ring_overlaps(const struct sock_ring *ring, const tenon_u8 *base, tenon_u32 bytes)
 {
-    return ring->packets > 0 && ring->base < base + bytes && base < ring->base + ring->size;
+    return ring->base != NULL && ring->base < base + bytes && base < ring->base + ring->size;
 }
 
 TENON_API int tenon_sock_set_sbuf(struct tenon_socks *socks, int sk, void *ring, tenon_u32 bytes)
@@ -88,7 +88,7 @@ TENON_API int tenon_sock_set_sbuf(struct tenon_socks *socks, int sk, void *ring,
     if (sock->ring.packets > 0)
         return TENON_EINUSE;
     for (i = 0; i < socks->nsocks; i++) {
-        if (ring_overlaps(&socks->socks[i].ring, base, bytes))
+        if (&socks->socks[i] != sock && ring_overlaps(&socks->socks[i].ring, base, bytes))
             return TENON_EINUSE;
     }
     tn_sock_ring_clear(&sock->ring);

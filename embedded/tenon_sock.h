@@ -49,8 +49,8 @@ TENON_API int tenon_sock_create(struct tenon_socks *socks, const struct tenon_ad
 
 /** Delete an end point: all its receive blocks go back. TCP finishes in the background: what was sent leaves from the
  *  ring until it is acknowledged, and with unread data, or TENON_SOCK_ABORT, the peer gets a reset. The ring is the
- *  application's again when no packet is left in it: event TENON_SOCK_GONE, or when tenon_sock_set_sbuf() takes its
- *  memory for another descriptor. Until then the descriptor counts.
+ *  application's again when no packet is left in it: at once, or with the event TENON_SOCK_GONE, after which
+ *  tenon_sock_set_sbuf() takes its memory for another descriptor. Until then the descriptor counts.
  *  @return TENON_OK, TENON_EINVAL (no such descriptor) */
 TENON_API int tenon_sock_delete(struct tenon_socks *socks, int sk, unsigned options);
 
@@ -74,13 +74,14 @@ enum { TENON_SOCK_ROOM = 120, TENON_SOCK_PACKET_BYTES = TENON_SOCK_ROOM + 32 + 5
 /** The ring that an end point sends from. It is the stack's from now on; the application writes only where
  *  tenon_sock_ask_sbuf() says.
  *  @param bytes  for n packets of m bytes in flight n * (m + TENON_SOCK_PACKET_BYTES); at least one of 88
- *  @return TENON_OK, TENON_EINVAL (no such descriptor, no address), TENON_EMSGSIZE (too small), TENON_EINUSE (that
- *          memory belongs to a ring in which packets are left, or the descriptor has such a ring) */
+ *  @return TENON_OK, TENON_EINVAL (no such descriptor, no address), TENON_EMSGSIZE (too small), TENON_EINUSE (another
+ *          descriptor has that memory, or packets are left in the ring that this one has) */
 TENON_API int tenon_sock_set_sbuf(struct tenon_socks *socks, int sk, void *ring, tenon_u32 bytes);
 
-/** Where to write the next packet, and how much fits: a full segment at most. Only the last answer counts: asked again,
- *  it may be elsewhere. Nothing is reserved by it. A full ring says nothing until there is room for a quarter of a
- *  segment, so that packets do not become smaller and smaller.
+/** Where to write the next packet, and how much fits: a full segment at most. Only the last answer counts: asked
+ *  again, it may be elsewhere, and it is void when tenon_sock_ask_rbuf() has found somebody else to answer. Nothing is
+ *  reserved by it. A full ring says nothing until there is room for a quarter of a segment, so that packets do not
+ *  become smaller and smaller.
  *  @param[out] p  written when the result is positive
  *  @return bytes that may be written at p; 0: none now (the ring is full, or the connection not open yet);
  *          TENON_EINVAL (no such descriptor), TENON_ENOMEM (no ring), TENON_EUNREACH (UDP: no peer, no route),

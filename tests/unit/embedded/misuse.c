@@ -142,6 +142,23 @@ UNIT_TEST(send_not_what_was_asked_for)
     pair_still_good(&pair);
 }
 
+UNIT_TEST(ring_of_another_descriptor)
+{
+    struct pair pair;
+    tenon_u8 *ring;
+    int other;
+
+    pair_open(&pair);
+    pair_ring(&pair);
+    ring = (tenon_u8 *)(size_t)pair.world.m[0].rings[0];
+    other = tenon_sock_create(pair.socks, NULL, NULL, TENON_SOCK_UDP, 0);
+    CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, other, ring + RING - 8, RING), TENON_EINUSE);
+    CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, other, ring, RING), TENON_EINUSE);
+    CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, other, aside, RING), TENON_OK);
+    CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, other, aside + 8, RING - 8), TENON_OK);
+    pair_still_good(&pair);
+}
+
 UNIT_TEST(descriptor_none_or_old)
 {
     struct pair pair;
@@ -278,6 +295,7 @@ int main(void)
     UNIT_RUN(read_done_not_handed_out_or_foreign);
     UNIT_RUN(no_ring_and_ring_too_small);
     UNIT_RUN(send_not_what_was_asked_for);
+    UNIT_RUN(ring_of_another_descriptor);
     UNIT_RUN(descriptor_none_or_old);
     UNIT_RUN(finished_send_is_closed);
     UNIT_RUN(peer_resets_error_after_data);
