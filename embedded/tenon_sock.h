@@ -38,9 +38,9 @@ enum tenon_sock_option {
 /** Make an end point, as socket, bind, listen, accept and connect do together.
  *  @param local     our address and port. Any address: all of both IP versions; port 0, or NULL: chosen
  *  @param remote    TCP: NULL, or port 0: a server, for one client; several descriptors may have the same local
- *                   address, and each client gets the first that is free. Clients that find none free are not answered,
- *                   and ask again. UDP: NULL, or port 0: hears everybody, and sends to whom it has heard last, or to
- *                   whom tenon_sock_to() says
+ *                   address, and each client gets the first that is free. Clients that find none free are not
+ *                   answered, and ask again; one whose handshake ends after the last was taken is reset. UDP: NULL, or
+ *                   port 0: hears everybody, and sends to whom it has heard last, or to whom tenon_sock_to() says
  *  @param protocol  enum tenon_sock_protocol
  *  @return a descriptor, 1 and up; TENON_EINVAL, TENON_ELIMIT (no descriptor, no connection is left), TENON_EINUSE,
  *          TENON_ENOADDR, TENON_EUNREACH, TENON_ENOMEM */
