@@ -2,8 +2,6 @@
 /* End points: made, deleted, asked; and what the core tells them. */
 #include "embedded/sock_internal.h"
 
-enum { SOCK_BACKLOG = 2 };
-
 /* ---- descriptors: the index, and above it how often it was used --------------------------------- */
 
 TENON_INTERNAL int tn_sock_number(const struct sock *sock)
@@ -194,7 +192,8 @@ static int sock_listen(struct sock *sock, const struct tenon_addr *at, unsigned 
     if (port == NULL)
         return TENON_ELIMIT;
     if (port->listener == NULL) {
-        error = tenon_tcp_listen(socks->stack, &port->listener, at, &sock_port_events, port, SOCK_BACKLOG);
+        error = tenon_tcp_listen(socks->stack, &port->listener, at, &sock_port_events, port,
+                                 2U * socks->nsocks);    /* one source may have half of it */
         if (error != TENON_OK) {
             port->listener = NULL;
             return error;
