@@ -3,12 +3,15 @@
 
 .DEFAULT_GOAL := release
 MAKEFLAGS += --no-print-directory
-.PHONY: release dev sanitizers demo test check docs paths peers bench format clean help tools-there
+BOARD ?= lm3s6965evb
+APP ?= http
+.PHONY: release dev sanitizers board-run demo test check docs paths peers bench format clean help tools-there
 
 help:
 	@echo "make demo     install what is missing, build, and watch Tenon talk to curl and ping"
 	@echo "make test     install what is missing, build, and run every check and test (most of an hour)"
 	@echo "make check    the quick part of it: house rules, unit tests, packet scripts"
+	@echo "make board-run  run firmware in QEMU: BOARD=$(BOARD) APP=$(APP) (docs/guide/firmware.md)"
 	@echo "make docs     make the documentation as a site, build/docs/index.html (some seconds)"
 	@echo "make paths    draw the map of behaviour (docs/guide/paths.md) and compare it with the reference: some minutes"
 	@echo "make          build optimised into build/release (the same as make release)"
@@ -20,6 +23,9 @@ help:
 
 release dev sanitizers: tools-there
 	@cmake --preset $@ >/dev/null && cmake --build --preset $@
+
+board-run:
+	@tools/board run $(BOARD) $(APP)
 
 demo:
 	@tools/setup demo

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* A program for a board: what it adds to common/main.c. */
+#ifndef TENON_BOARD_APP_H
+#define TENON_BOARD_APP_H
+
+#include "board.h"
+#include "sizes.h"
+
+struct app {
+    const char *name;
+    void (*configure)(struct tenon_sock_conf *conf);    /* what it wants to be otherwise; NULL: nothing */
+    /* End points are made. @return TENON_OK or an error */
+    int (*start)(struct tenon_socks *socks);
+    /* As tenon_sock_conf.event; NULL: none. */
+    void (*event)(void *self, int sk, unsigned events);
+    /* Something to do in turns. @return microseconds until the next time; NULL: nothing */
+    tenon_u32 (*turn)(struct tenon_socks *socks, tenon_u32 now_us);
+};
+extern const struct app app;
+
+/* Of common/main.c. */
+extern struct tenon_socks *socks;
+enum { BOARD_SOCKS = BOARD_CLIENTS + BOARD_SPARE };
+
+#endif

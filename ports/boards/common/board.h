@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* A board without an operating system, as the programs in apps/ see it: a clock, sleep, a serial line, an Ethernet
+ * device for tenon_sock_start(). Each board has a folder; common/ has what several of them need. One thread of control:
+ * interrupts only note that there is something. */
+#ifndef TENON_BOARD_H
+#define TENON_BOARD_H
+
+#include "embedded/tenon_sock.h"
+
+struct board {
+    const char *name;
+    const char *cpu;
+    const char *ethernet;
+    tenon_u32 clock_hz;
+    tenon_u32 flash_bytes;    /* 0: programs run from RAM */
+    tenon_u32 ram_bytes;
+};
+extern const struct board board;
+
+/* Modulo 2^32. */
+struct board_counts {
+    tenon_u32 asleep_ms;     /* in board_sleep() */
+    tenon_u32 sleeps;
+    tenon_u32 interrupts;    /* of the Ethernet device */
+    tenon_u32 rx_dropped;    /* frames that the device could not hold, or that no block has room for */
+    tenon_u32 tx_waits;      /* times the device was full */
+    tenon_u32 moved_bytes; /* bytes that the driver moved itself, though the device has DMA: headers, for
+                              their place */
+};
+extern struct board_counts board_counts;
+
+/* Clocks, serial line, interrupts. The first call of a program. */
+void board_start(void);
+
+/* A clock of microseconds that wraps. */
+tenon_u32 board_now_us(void);
+
+/* Stop the processor until an interrupt, or for so many microseconds; 0: at once back. An interrupt that came since
+ * the last call counts. */
+void board_sleep(tenon_u32 us);
+
+/* The serial line: one character out, and one that has come in, or -1. */
+void board_put(char c);
+int board_key(void);
+
+/* 0: `n` bytes that nobody can guess; else there is no source of them. */
+int board_entropy(void *bytes, size_t n);
+
+/* The program ends; QEMU with it. */
+void board_exit(int status) __attribute__((noreturn));
+
+/* Start the Ethernet device and say how it is used. Its Ethernet address is what the hardware says. */
+void board_ethernet(struct tenon_sock_device *device);
+
+/* After tenon_sock_poll(), which wants to be called again in so many microseconds: when the device wants it, though no
+ * interrupt may come. */
+tenon_u32 board_ethernet_wait(tenon_u32 us);
+
+/* The stack: its size, and how much of it was ever used. */
+unsigned board_stack_bytes(void);
+unsigned board_stack_used(void);
+
+/* Bytes of RAM that have a fixed place: variables, arenas, the stack. */
+unsigned board_static_bytes(void);
+
+/* For the files of a board: an interrupt wants the program to look. */
+void board_wake(void);
+
+int board_main(void);
+
+#endif

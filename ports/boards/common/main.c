@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* Starts the stack in one arena, gives it addresses, runs the program, and listens to the serial line:
+ *
+ *      s    a line with the state of memory, stack, device
+ *      q    stop: everything has to come back to the arena, or the exit status is 1 */
+#include "app.h"
+#include "text.h"
+
+struct tenon_socks *socks;
+static tenon_u8 arena[BOARD_ARENA];
+static const tenon_u8 ip4[4] = {10, 0, 2, 15}, gateway4[4] = {10, 0, 2, 2};
+
+/* ---- the serial line -------------------------------------------------------------------------------- */
+
+static void say_value(const char *name, tenon_u32 value)
+{
+    say(" ");
+    say(name);
+    say("=");
+    say_number(value);
+}
+
+static void say_status(const char *what)
+{
+    struct tenon_sock_counts counts;
+    const struct tenon *stack = tenon_sock_stack(socks);
+
+    tenon_sock_count(socks, &counts);
+    say(what);
+    say_value("memory", (tenon_u32)counts.memory_used);
+    say_value("memory_top", (tenon_u32)counts.memory_top);
+    say_value("memory_bytes", (tenon_u32)counts.memory_bytes);
+    say_value("blocks", counts.blocks_free);
+    say_value("blocks_low", counts.blocks_low);
+    say_value("headers", counts.headers_free);
+    say_value("headers_low", counts.headers_low);
+    say_value("no_block", counts.no_block);
+    say_value("stack", board_stack_used());
+    say_value("stack_bytes", board_stack_bytes());
+    say_value("static", board_static_bytes());
+    say_value("asleep_ms", board_counts.asleep_ms);
+    say_value("us", board_now_us());
+    say_value("interrupts", board_counts.interrupts);
+    say_value("rx_dropped", board_counts.rx_dropped);
+    say_value("rx_frames", tenon_stat(stack, TENON_STAT_RX_FRAMES));
+    say_value("tx_frames", tenon_stat(stack, TENON_STAT_TX_FRAMES));
+    say("\n");
+}
+
+/* ---- start and stop ----------------------------------------------------------------------------------- */
+
+static int give_addresses(struct tenon *stack)
+{
+    const struct tenon_ip us4 = tenon_ip4_bytes(ip4[0], ip4[1], ip4[2], ip4[3]);
+    const struct tenon_ip router = tenon_ip4_bytes(gateway4[0], gateway4[1], gateway4[2], gateway4[3]);
+    const struct tenon_ip us6 = tenon_ip6(0xFD000010U, 0, 0, 0x15), all = tenon_ip4(0);
+    int error = tenon_addr_add(stack, 1, &us4, 24);
+
+    if (error == TENON_OK)
+        error = tenon_addr_add(stack, 1, &us6, 64);
+    if (error == TENON_OK)
+        error = tenon_route_add(stack, 1, &all, 0, &router, 0);
+    return error;
+}
+
+static int start(void)
+{
+    struct tenon_sock_conf conf;
+    int error;
+
+    __builtin_memset(&conf, 0, sizeof(conf));
+    conf.socks = BOARD_SOCKS;
+    conf.conns = BOARD_SOCKS;
+    conf.blocks = BOARD_BLOCKS;
+    conf.block_bytes = 1528;    /* a frame with a VLAN tag, its checksum and two bytes in front */
+    conf.window = BOARD_WINDOW;
+    conf.memory = BOARD_MEMORY;
+    conf.stack.tcp_syncookies = 1;
+    conf.event = app.event;
+    board_ethernet(&conf.device);
+    conf.device.netif.flags = TENON_NETIF_NO_DAD;
+    if (app.configure != NULL)
+        app.configure(&conf);
+    error = tenon_sock_start(&socks, arena, sizeof(arena), &conf);
+    if (error == TENON_ENOMEM) {
+        say("the arena has to have ");
+        say_number((tenon_u32)tenon_sock_arena_bytes(&conf));
+        say(" bytes\n");
+    }
+    if (error == TENON_OK)
+        error = give_addresses(tenon_sock_stack(socks));
+    return error == TENON_OK ? app.start(socks) : error;
+}
+
+/* @return 0: everything came back */
+static int stop(void)
+{
+    struct tenon_sock_counts counts;
+
+    tenon_sock_stop(socks);
+    say_status("stopped");
+    tenon_sock_count(socks, &counts);
+    return counts.memory_used == 0 && counts.blocks_free == BOARD_BLOCKS ? 0 : 1;
+}
+
+/* @return 1: go on */
+static int obey(void)
+{
+    int key;
+
+    while ((key = board_key()) >= 0) {
+        if (key == 's')
+            say_status("status");
+        if (key == 'q')
+            return 0;
+    }
+    return 1;
+}
+
+int board_main(void)
+{
+    int error;
+
+    board_start();
+    say("Tenon on ");
+    say(board.name);
+    say(": ");
+    say(app.name);
+    say("\n");
+    error = start();
+    if (error != TENON_OK) {
+        say(error == TENON_EINVAL ? "no start: a limit, or no source of randomness\n" : tenon_error_text(error));
+        say("\n");
+        return 2;
+    }
+    say("ready\n");
+    while (obey()) {
+        tenon_u32 wait = tenon_sock_poll(socks, board_now_us());
+        tenon_u32 turn = app.turn != NULL ? app.turn(socks, board_now_us()) : wait;
+
+        wait = board_ethernet_wait(wait);
+        board_sleep(turn < wait ? turn : wait);
+    }
+    return stop();
+}

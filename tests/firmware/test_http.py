@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+"""ports/boards/apps/http.c, asked by curl."""
+import json
+import os
+import socket
+import subprocess
+import time
+
+import pytest
+
+from conftest import BOARDS
+
+REQUESTS = int(os.environ.get("TENON_FIRMWARE_REQUESTS", 100))
+every_board = pytest.mark.parametrize("board", BOARDS)
+
+
+@every_board
+def test_page_and_numbers(firmware, curl, board):
+    running = firmware(board, "http").ready()
+    url = f"http://127.0.0.1:{running.port()}"
+    page = curl("-i", url + "/")
+    assert page.startswith("HTTP/1.1 200 OK") and "Transfer-Encoding: chunked" in page
+    assert board in page and page.rstrip().endswith("</script>")
+    assert "<tr><td>tcp_established<td>" in page
+    numbers = json.loads(curl(url + "/status.json"))
+    assert numbers["board"] == board
+    assert numbers["tcp_established"] >= 2
+    assert any(doing == "is answered" for doing in numbers.values())
+    assert 0 < numbers["stack_most"] < numbers["stack"]
+    assert numbers["ram_fixed"] < numbers["ram"]
+    assert numbers["device_copied"] > numbers["sent"]    # no DMA: each frame once, with its headers
+    assert curl(url + "/rows").startswith("<tr><td>" + board)
+    running.quit()
+
+
+@every_board
+def test_other_requests(firmware, curl, board):
+    running = firmware(board, "http").ready()
+    url = f"http://127.0.0.1:{running.port()}"
+    status = lambda *words: int(curl("-o", os.devnull, "-w", "%{http_code}", *words))
+    assert "Content-Length: 0" in curl("-I", url + "/nothing")
+    assert curl("-I", url + "/").startswith("HTTP/1.1 200 OK")
+    assert status(url + "/nothing") == 404
+    assert status("-X", "DELETE", url + "/") == 405
+    assert status(url + "/" + 100 * "x") == 414
+    assert status("-H", "Transfer-Encoding: chunked", url + "/") == 411
+    assert status("-H", "X: " + 9000 * "x", url + "/") == 431
+    assert status("-d", "x=1", url + "/") == 405
+    old = curl("-0", "-i", url + "/")
+    assert "chunked" not in old and old.rstrip().endswith("</script>")
+    # Several requests over one connection: --next makes curl keep it.
+    assert curl(url + "/status.json", url + "/status.json", "-w", "%{num_connects}").count("}\n") == 2
+    running.quit()
+
+
+def read_all(s):
+    data = b""
+    while piece := s.recv(4096):
+        data += piece
+    return data
+
+
+@every_board
+def test_pipelined_in_pieces(firmware, board):
+    """Three requests at once, then one octet by octet: each gets its answer, in order."""
+    running = firmware(board, "http").ready()
+    with socket.create_connection(("127.0.0.1", running.port()), timeout=20) as s:
+        ask = b"HEAD /%s HTTP/1.1\r\nHost: x\r\n\r\n"
+        s.sendall(ask % b"" + ask % b"nothing" + ask % b"rows")
+        for octet in b"\r\nGET /status.json HTTP/1.1\r\nConnection: CLOSE\r\n\r\n":
+            s.sendall(bytes([octet]))
+        answers = read_all(s).split(b"HTTP/1.1 ")[1:]
+    assert [a[:3] for a in answers] == [b"200", b"404", b"200", b"200"]
+    assert b"Connection: close" in answers[3] and answers[3].endswith(b"0\r\n\r\n")
+    running.quit()
+
+
+def settled(running):
+    """Its state when connections have ended: what is left are the records of TIME-WAIT, which have a limit."""
+    for _ in range(50):
+        before = running.status()
+        time.sleep(0.2)
+        after = running.status()
+        if (before["memory"], before["blocks"]) == (after["memory"], after["blocks"]):
+            return after
+    raise AssertionError(f"it does not come to rest: {before} {after}")
+
+
+def ask_again_and_again(curl, url, requests, prefix):
+    """In runs of 100, each request over a connection of its own."""
+    done = 0
+    while done < requests:
+        n = min(100, requests - done)
+        out = curl("-H", "Connection: close", "-w", "%{num_connects}\n", f"{url}status.json?[1-{n}]",
+                   prefix=prefix, timeout=300)
+        assert out.count("}\n1\n") == n
+        done += n
+
+
+@every_board
+@pytest.mark.parametrize("host", ["10.0.2.15", "[fd00:10::15]"])
+def test_again_and_again(firmware, curl, space, board, host):
+    """TENON_FIRMWARE_REQUESTS requests, each over its own connection, by Linux; then nothing is held that was not
+    before."""
+    running = firmware(board, "http", "--network", "tap:t0", prefix=space).ready()
+    ask_again_and_again(curl, f"http://{host}/", 8, space)
+    before = settled(running)
+    ask_again_and_again(curl, f"http://{host}/", REQUESTS, space)
+    after = settled(running)
+    assert after["memory"] == before["memory"] and after["blocks"] == before["blocks"]
+    assert after["memory_top"] <= before["memory_bytes"]
+    running.quit()
+
+
+@every_board
+def test_four_at_a_time(firmware, space, board):
+    running = firmware(board, "http", "--network", "tap:t0", prefix=space).ready()
+    curls = [subprocess.Popen([*space, "curl", "-sS", "-H", "Connection: close", "--max-time", "120",
+                               f"http://10.0.2.15/?[1-{max(1, REQUESTS // 4)}]"], stdout=subprocess.PIPE, text=True)
+             for _ in range(4)]
+    pages = [c.communicate(timeout=600)[0] for c in curls]
+    assert [c.returncode for c in curls] == [0, 0, 0, 0]
+    assert [p.count("</script>") for p in pages] == [max(1, REQUESTS // 4)] * 4
+    running.quit()
+
+
+def test_idle_clients_give_way(firmware, space, curl):
+    """As many clients as the small board serves, all of which keep their connection: the next gets its turn."""
+    running = firmware("lm3s6965evb", "http", "--network", "tap:t0", prefix=space).ready()
+    many = ("import socket, time\n"
+            "idle = [socket.create_connection(('10.0.2.15', 80), timeout=30) for _ in range(8)]\n"
+            "print('there', flush=True)\n"
+            "time.sleep(60)\n")
+    with subprocess.Popen([*space, "python3", "-c", many], stdout=subprocess.PIPE, text=True) as clients:
+        assert clients.stdout.readline() == "there\n"
+        try:
+            assert "</script>" in curl("http://10.0.2.15/", prefix=space, timeout=20)
+        finally:
+            clients.kill()
+    running.quit()
