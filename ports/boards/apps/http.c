@@ -173,9 +173,9 @@ static int is_waiting(const struct client *client)
     return tenon_sock_status(socks, client->sk, &info) == TENON_OK && info.state == TENON_SOCK_LISTENING;
 }
 
-/* A client that has got its answers and keeps its connection and its ring, for those who have none: the one that has
- * been silent longest. @return 1: there was one */
-static int send_idle_away(void)
+/* A client that keeps its connection, or its ring, without asking for anything makes room for others: the one that has
+ * been silent longest, and for so long at least. @return 1: there was one */
+static int send_idle_away(tenon_u32 silent_us)
 {
     const tenon_u32 now_us = board_now_us();
     struct client *longest = NULL;
@@ -185,8 +185,10 @@ static int send_idle_away(void)
         struct client *client = &clients[i];
         const int idle = client->doing == READS && client->request_bytes == 0 && client->left == 0;
 
-        if (idle && !is_waiting(client) && (longest == NULL || now_us - client->since_us > now_us - longest->since_us))
+        if (idle && !is_waiting(client) && now_us - client->since_us >= silent_us) {
             longest = client;
+            silent_us = now_us - client->since_us;
+        }
     }
     if (longest != NULL)
         leave(longest, 0);
@@ -300,8 +302,8 @@ static int find_room(const struct client *client, tenon_u8 **to)
     int n = tenon_sock_ask_sbuf(socks, client->sk, to);
 
     if (n == TENON_ENOMEM)
-        n = find_ring(client) || (send_idle_away() && find_ring(client)) ? tenon_sock_ask_sbuf(socks, client->sk, to)
-                                                                         : 0;
+        n = find_ring(client) || (send_idle_away(0) && find_ring(client)) ? tenon_sock_ask_sbuf(socks, client->sk, to)
+                                                                          : 0;
     return n > 0 && n < ROOM ? 0 : n;
 }
 
@@ -385,14 +387,12 @@ static void event(void *self, int sk, unsigned events)
 
 /* ---- time ---------------------------------------------------------------------------------------------- */
 
-/* Seconds that a client may do nothing: fewer when others may be waiting for its place. */
-static tenon_u32 patience(const struct client *client, int crowded)
+/* Seconds that a client may do nothing. */
+static tenon_u32 patience(const struct client *client)
 {
     if (client->doing == LINGERS)
         return LINGER_S;
-    if (client->doing == ANSWERS)
-        return STUCK_S;
-    return crowded ? 1 : IDLE_S;
+    return client->doing == ANSWERS ? STUCK_S : IDLE_S;
 }
 
 static tenon_u32 turn(struct tenon_socks *unused, tenon_u32 now_us)
@@ -413,9 +413,11 @@ static tenon_u32 turn(struct tenon_socks *unused, tenon_u32 now_us)
 
         if (is_waiting(client))
             client->since_us = now_us;
-        else if (now_us - client->since_us > patience(client, crowded) * 1000000U)
+        else if (now_us - client->since_us > patience(client) * 1000000U)
             leave(client, client->doing == ANSWERS ? TENON_SOCK_ABORT : 0);
     }
+    if (crowded)
+        (void)send_idle_away(1000000);
     return 0;    /* what was asked for leaves with the next poll */
 }
 
