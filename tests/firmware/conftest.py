@@ -22,7 +22,9 @@ import time
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BOARDS = ("lm3s6965evb", "mps2-an385")
+BOARDS = ("lm3s6965evb", "mps2-an385", "mcf5208evb")
+DMA = ("mcf5208evb",)
+CORTEX_M = ("lm3s6965evb", "mps2-an385")
 BUILD = os.environ.get("TENON_BOARDS", str(ROOT / "build" / "boards"))
 STACK_MARGIN = 512
 
@@ -108,6 +110,7 @@ class Firmware:
         """Stop it. What it says at the end, after a look at it."""
         self.key("q")
         numbers = self.numbers(self.wait_for("stopped"))
+        assert self.wait_for("exit") == "exit 0"
         assert self.process.wait(20) == 0, self.seen
         assert numbers["memory"] == 0
         assert numbers["stack"] <= numbers["stack_bytes"] - STACK_MARGIN

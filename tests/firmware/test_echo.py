@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from conftest import BOARDS
+from conftest import BOARDS, CORTEX_M
 
 every_board = pytest.mark.parametrize("board", BOARDS)
 
@@ -34,7 +34,7 @@ def test_echo(firmware, board):
     running.quit()
 
 
-@every_board
+@pytest.mark.parametrize("board", CORTEX_M)
 def test_strict_alignment(firmware, board):
     """Built for processors that load words from even addresses only, with the trap for others switched on."""
     running = firmware(board, "echo", "--strict").ready()
@@ -57,7 +57,7 @@ def test_sleeps_when_idle(firmware, board):
     running.quit()
 
 
-@every_board
+@pytest.mark.parametrize("board", CORTEX_M)
 def test_no_randomness_no_start(firmware, board):
     """Without a debugger a call of semihosting is a fault, which is survived; and without randomness nothing starts."""
     running = firmware(board, "echo", semihosting=False)

@@ -20,6 +20,6 @@ extern const struct app app;
 
 /* Of common/main.c. */
 extern struct tenon_socks *socks;
-enum { BOARD_SOCKS = BOARD_CLIENTS + BOARD_SPARE };
+enum { BOARD_SOCKS = BOARD_CLIENTS + BOARD_SPARE, BOARD_HEADERS = 8 };
 
 #endif

@@ -52,6 +52,9 @@ void board_exit(int status) __attribute__((noreturn));
 /* Start the Ethernet device and say how it is used. Its Ethernet address is what the hardware says. */
 void board_ethernet(struct tenon_sock_device *device);
 
+/* Nothing comes or leaves any more, and the driver has given back all blocks. */
+void board_ethernet_stop(void);
+
 /* After tenon_sock_poll(), which wants to be called again in so many microseconds: when the device wants it, though no
  * interrupt may come. */
 tenon_u32 board_ethernet_wait(tenon_u32 us);

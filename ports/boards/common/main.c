@@ -72,7 +72,8 @@ static int start(void)
     conf.socks = BOARD_SOCKS;
     conf.conns = BOARD_SOCKS;
     conf.blocks = BOARD_BLOCKS;
-    conf.block_bytes = 1528;    /* a frame with a VLAN tag, its checksum and two bytes in front */
+    conf.block_bytes = BOARD_BLOCK_BYTES;
+    conf.headers = BOARD_HEADERS;
     conf.window = BOARD_WINDOW;
     conf.memory = BOARD_MEMORY;
     conf.stack.tcp_syncookies = 1;
@@ -97,11 +98,15 @@ static int start(void)
 static int stop(void)
 {
     struct tenon_sock_counts counts;
+    int lost;
 
+    board_ethernet_stop();
     tenon_sock_stop(socks);
     say_status("stopped");
     tenon_sock_count(socks, &counts);
-    return counts.memory_used == 0 && counts.blocks_free == BOARD_BLOCKS ? 0 : 1;
+    lost = counts.memory_used != 0 || counts.blocks_free != BOARD_BLOCKS || counts.headers_free != BOARD_HEADERS;
+    say(lost ? "exit 1\n" : "exit 0\n");
+    return lost;
 }
 
 /* @return 1: go on */

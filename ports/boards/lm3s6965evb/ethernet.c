@@ -174,6 +174,13 @@ void board_ethernet(struct tenon_sock_device *device)
     cortex_m_enable(IRQ_ETHERNET);
 }
 
+void board_ethernet_stop(void)
+{
+    reg_write(ENET_IM, 0);
+    reg_write(ENET_RCTL, 0);
+    reg_write(ENET_TCTL, 0);
+}
+
 tenon_u32 board_ethernet_wait(tenon_u32 us)
 {
     if (nic.more)

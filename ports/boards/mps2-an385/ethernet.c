@@ -195,6 +195,12 @@ void board_ethernet(struct tenon_sock_device *device)
     cortex_m_enable(IRQ_ETHERNET);
 }
 
+void board_ethernet_stop(void)
+{
+    reg_write(INT_EN, 0);
+    mac_write(MAC_CR, 0);
+}
+
 tenon_u32 board_ethernet_wait(tenon_u32 us)
 {
     if (nic.more)
