@@ -209,8 +209,12 @@ static void ring_commit(struct sock *sock, struct sock_packet *packet)
 {
     struct sock_ring *ring = &sock->ring;
 
-    if (ring->asked_at != ring->head)
+    if (ring->packets == 0) {    /* since it was asked for all others have left: wherever it lies, it is the first */
+        ring->tail = ring->asked_at;
+        ring->end = ring->size;
+    } else if (ring->asked_at != ring->head) {
         ring->end = ring->head;    /* the packets go on at the beginning */
+    }
     ring->head = ring->asked_at + packet->bytes;
     ring->packets++;
     ring->asked = 0;

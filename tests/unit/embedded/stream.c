@@ -269,6 +269,47 @@ UNIT_TEST(deleted_in_flight_ring_comes_back_later)
     world_free_rings(&world);
 }
 
+/* Written slowly: a packet is asked for while others are in flight, at the beginning of the ring or behind
+ * them, and sent when all of those have left. Whatever the size, each is freed in its turn. */
+static void stream_slow_writer(unsigned most)
+{
+    struct world world;
+    tenon_u32 sent = 0, got = 0;
+    int client, server, i, n;
+    tenon_u8 *p = NULL;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    stream_open(&world, 0, 2, &client, &server);
+    for (i = 0; i < 40; i++) {
+        n = tenon_sock_ask_sbuf(world.m[0].socks, client, &p);
+        if (n > (int)most)
+            n = (int)most;
+        world_run(&world, 100000);
+        if (n > 0)
+            CHECK_EQ_I(tenon_sock_send(world.m[0].socks, client, memset(p, i, (size_t)n), (unsigned)n, 0), TENON_OK);
+        sent += (tenon_u32)(n > 0 ? n : 0);
+        while ((n = tenon_sock_ask_rbuf(world.m[1].socks, server, &p)) > 0) {
+            got += (tenon_u32)n;
+            CHECK_EQ_I(tenon_sock_read_done(world.m[1].socks, server, p, (unsigned)n), TENON_OK);
+        }
+    }
+    world_run(&world, 100000);
+    n = tenon_sock_ask_rbuf(world.m[1].socks, server, &p);
+    CHECK_EQ_U(got + (tenon_u32)(n > 0 ? n : 0), sent);
+    CHECK(sent >= 20 * most);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+UNIT_TEST(asked_early_sent_late_ring_goes_on)
+{
+    unsigned bytes;
+
+    for (bytes = 100; bytes <= MTU_BYTES; bytes += 97)
+        stream_slow_writer(bytes);
+}
+
 int main(void)
 {
     UNIT_RUN(ip4_clean_nothing_is_copied);
@@ -280,5 +321,6 @@ int main(void)
     UNIT_RUN(received_returned_in_any_order);
     UNIT_RUN(reader_slow_ring_full_goes_on);
     UNIT_RUN(deleted_in_flight_ring_comes_back_later);
+    UNIT_RUN(asked_early_sent_late_ring_goes_on);
     return unit_end();
 }
