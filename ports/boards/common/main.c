@@ -39,9 +39,12 @@ static void say_status(const char *what)
     say_value("stack_bytes", board_stack_bytes());
     say_value("static", board_static_bytes());
     say_value("asleep_ms", board_counts.asleep_ms);
+    say_value("sleeps", board_counts.sleeps);
     say_value("us", board_now_us());
     say_value("interrupts", board_counts.interrupts);
     say_value("rx_dropped", board_counts.rx_dropped);
+    say_value("moved", counts.device_bytes + board_counts.moved_bytes);
+    say_value("copied", counts.copied_bytes + tenon_stat(stack, TENON_STAT_COPIED_BYTES));
     say_value("rx_frames", tenon_stat(stack, TENON_STAT_RX_FRAMES));
     say_value("tx_frames", tenon_stat(stack, TENON_STAT_TX_FRAMES));
     say("\n");
