@@ -28,7 +28,7 @@ if(cli)
     target_include_directories(tenon_cli PRIVATE
         ${PROJECT_SOURCE_DIR}/apps ${PROJECT_SOURCE_DIR}/apps/common ${PROJECT_SOURCE_DIR}/ports)
     target_link_libraries(tenon_cli PRIVATE
-        tenon_models tenon_ports_built ${TENON_PORT_TARGETS} tenon Threads::Threads m)
+        tenon_models tenon_ports_built ${TENON_PORT_TARGETS} tenon_services tenon Threads::Threads m)
     if(TARGET tenon_dpdk_cable)
         target_link_libraries(tenon_cli PRIVATE tenon_dpdk_cable)
     endif()

@@ -265,10 +265,12 @@ struct echo_job {
     struct echo_done done;
 };
 
-static void say_where(const struct echo_options *options)
+static void say_where(const struct echo_server *server)
 {
-    for (unsigned i = 0; i < options->net.naddresses; i++)
-        log_say(LOG_NORMAL, "Echo at %s, TCP and UDP port %u", text_ip(&options->net.addresses[i].ip).s, options->port);
+    struct tenon_ip ip;
+
+    for (unsigned i = 0; app_address(&server->app, i, &ip); i++)
+        log_say(LOG_NORMAL, "Echo at %s, TCP and UDP port %u", text_ip(&ip).s, server->options->port);
 }
 
 /* In the thread of each core. */
@@ -282,7 +284,7 @@ static int run_echo(struct core *core, void *arg)
     server->options = &job->options;
     if (app_open(&server->app, &job->options.net, "echo", core) == 0 && start(server) == 0) {
         if (core_number(core) == 0)
-            say_where(&job->options);
+            say_where(server);
         code = app_run(&server->app);
     }
     app_close(&server->app);

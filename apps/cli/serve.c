@@ -734,14 +734,11 @@ static int open_listener(struct server *server)
 
 static void say_where(const struct server *server)
 {
-    const struct options *net = &server->options->net;
+    struct tenon_addr at;
     unsigned i;
 
-    for (i = 0; i < net->naddresses; i++) {
-        struct tenon_addr at;
-
-        memset(&at, 0, sizeof at);
-        at.ip = net->addresses[i].ip;
+    memset(&at, 0, sizeof at);
+    for (i = 0; app_address(&server->app, i, &at.ip); i++) {
         at.port = (tenon_u16)server->options->port;
         log_say(LOG_NORMAL, "Serving %s at http://%s/", server->options->directory, text_endpoint(&at).s);
     }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cores.h"
+#include "dhcp.h"
 #include "pcap/pcap.h"
 #include "ports/common/hostsum.h"
 #include "ports/common/port.h"
@@ -16,7 +17,7 @@
 #include "text.h"
 #include "tracefile.h"
 
-enum { APP_COUNT_EVERY_US = 1000000, APP_BURSTS_MAX = 8, APP_DAD_LIMIT_US = 15000000,
+enum { APP_COUNT_EVERY_US = 1000000, APP_BURSTS_MAX = 8, APP_DAD_LIMIT_US = 15000000, APP_DHCP_LIMIT_US = 60000000,
        APP_SILENT_MIN = 200, APP_SILENT_MAX = 1500, APP_PAUSE_US = 4    /* for each silent look */,
        APP_POLL_TURNS = 32    /* of which one looks at all else */,
        APP_NEIGHBOUR_QUEUE = 64    /* all fragments of the first packet to a neighbour that is not known yet */ };
@@ -239,6 +240,10 @@ static int open_port(struct app *app)
     struct port_conf conf = choice->conf;
     char words[1024] = "";
 
+    if (cores_count(app->core) > 1 && app->options->dhcp) {
+        log_error("--dhcp: several cores share an address; give them one with --address");
+        return -1;
+    }
     if (cores_count(app->core) > 1 && conf.queues > 1) {
         log_error("%s: --cores chooses the queues", app->options->port_name);
         return -1;
@@ -347,16 +352,19 @@ static uint64_t look(struct app *app, uint64_t limit_us)
 static void app_step(struct app *app, uint64_t limit_us)
 {
     const int fd = port_fd(app->port);
-    tenon_u32 wait;
+    tenon_u32 wait, dhcp_us;
 
     limit_us = look(app, limit_us);
     wait = tenon_poll(app->stack, port_now_us());
+    dhcp_us = dhcp_turn(app->dhcp);
     if (app->options->poll && ++app->turns % APP_POLL_TURNS != 0)
         return; /* what is not the port's waits for some microseconds */
     if (fd >= 0) /* 0: the port takes nothing for now */
         loop_want(&app->loop, fd, wait == 0 ? POLLIN | POLLOUT : POLLIN);
     if (wait == 0)
         wait = 1000;
+    if (dhcp_us < wait)
+        wait = dhcp_us;
     loop_wait(&app->loop, wait < limit_us ? wait : limit_us);
     flow_now_us = clock_us();
 }
@@ -382,6 +390,24 @@ static void wait_for_addresses(struct app *app)
     log_say(LOG_NORMAL, "Probing our addresses for duplicates ...");
     while (!app->done && tentative(app) && clock_us() - began < APP_DAD_LIMIT_US)
         app_step(app, 100000);
+}
+
+static int wait_for_dhcp(struct app *app)
+{
+    const uint64_t began = clock_us();
+
+    if (!app->options->dhcp)
+        return 0;
+    app->dhcp = dhcp_begin(app);
+    if (app->dhcp == NULL)
+        return -1;
+    log_say(LOG_NORMAL, "Asking for an address by DHCP ...");
+    while (!app->done && !dhcp_is_there(app->dhcp) && clock_us() - began < APP_DHCP_LIMIT_US)
+        app_step(app, 100000);
+    if (dhcp_is_there(app->dhcp) || app->done)
+        return 0;
+    log_error("--dhcp: nobody has given us an address");
+    return -1;
 }
 
 static void warn_of_duplicates(const struct app *app)
@@ -421,7 +447,7 @@ int app_open(struct app *app, const struct options *options, const char *command
     app->snapshots = snapshot_open(app);
     wait_for_addresses(app);
     warn_of_duplicates(app);
-    return 0;
+    return wait_for_dhcp(app);
 }
 
 int app_run(struct app *app)
@@ -500,6 +526,8 @@ static void close_files(struct app *app)
 
 void app_close(struct app *app)
 {
+    dhcp_end(app->dhcp);
+    app->dhcp = NULL;
     if (app->stack != NULL) {
         abort_all(app);
         app_count(app);
@@ -531,13 +559,16 @@ void app_scope(const struct app *app, struct tenon_addr *addr)
         addr->netif = (tenon_u16)app->netif;
 }
 
-const struct tenon_ip *app_address(const struct app *app, int v6)
+int app_address(const struct app *app, unsigned index, struct tenon_ip *ip)
 {
+    struct tenon_addr_info info;
     unsigned i;
 
-    for (i = 0; i < app->options->naddresses; i++) {
-        if (tenon_ip_is_v4(&app->options->addresses[i].ip) == !v6)
-            return &app->options->addresses[i].ip;
+    for (i = 0; tenon_addr_get(app->stack, i, &info) == TENON_OK; i++) {
+        if (info.automatic || info.state == TENON_ADDR_DUPLICATE || index-- > 0)
+            continue;
+        *ip = info.ip;
+        return 1;
     }
-    return NULL;
+    return 0;
 }

@@ -14,6 +14,7 @@
 #include "ports/common/port.h"
 
 struct core;
+struct dhcp_run;
 struct port;
 struct pcap_writer;
 struct trace_writer;
@@ -41,6 +42,7 @@ struct app {
     void *mem;
     struct tenon *stack;
     unsigned netif;
+    struct dhcp_run *dhcp;              /**< NULL: without --dhcp */
     struct app_totals totals;
     struct loop_timer count_timer;
     uint64_t began_us;
@@ -76,7 +78,7 @@ void app_count(struct app *app);
 /** Make `addr` complete: a link-local address gets our interface as its scope. */
 void app_scope(const struct app *app, struct tenon_addr *addr);
 
-/** "10.9.0.2" of the options, or the IPv6 one; NULL: there is none. */
-const struct tenon_ip *app_address(const struct app *app, int v6);
+/** The index-th of the addresses that we were given, by options or by DHCP. @return 0: there are not so many */
+int app_address(const struct app *app, unsigned index, struct tenon_ip *ip);
 
 #endif

@@ -23,7 +23,8 @@ enum option_key {
     KEY_ECN,
     KEY_FASTOPEN,
     KEY_DAD,
-    KEY_POLL
+    KEY_POLL,
+    KEY_DHCP
 };
 
 static const char port_default[] = "tap:tenon0";
@@ -34,6 +35,8 @@ static const struct argp_option option_list[] = {
     { "address", KEY_ADDRESS, "ADDR/BITS", 0,
       "An address of ours and the length of its prefix; may be repeated. Default 10.9.0.2/24 and fd00:9::2/64",
       0 },
+    { "dhcp", KEY_DHCP, NULL, 0,
+      "Ask a DHCP server for an IPv4 address, the next hop and the MTU; without one, use a link-local address", 0 },
     { "gateway", KEY_GATEWAY, "ADDR", 0, "Next hop for what is not on the link; one for IPv4, one for IPv6",
       0 },
     { "mtu", KEY_MTU, "BYTES", 0, "Largest IP packet; default: what the interface says", 0 },
@@ -145,7 +148,7 @@ static void read_gateway(struct options *options, const char *value, const struc
 
 static void default_addresses(struct options *options)
 {
-    if (options->naddresses > 0)
+    if (options->naddresses > 0 || options->dhcp)
         return;
     options->addresses[0].ip = tenon_ip4_bytes(10, 9, 0, 2);
     options->addresses[0].prefix = 24;
@@ -224,6 +227,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_DAD:
         options->dad = 1;
+        return 0;
+    case KEY_DHCP:
+        options->dhcp = 1;
         return 0;
     case KEY_PCAP:
         options->pcap = value;

@@ -25,6 +25,7 @@ struct options {
     struct tenon_ip gateways[2];      /**< IPv4, IPv6; any: none */
     int offload;                      /**< 0: --no-offload */
     int poll;                         /**< 1: never sleep */
+    int dhcp;                         /**< 1: an address by DHCP */
     int dad;                          /**< 1: probe addresses for duplicates before using them */
     unsigned mtu;                     /**< of --mtu; 0: not given */
     const char *pcap, *trace;         /**< files; NULL: none */

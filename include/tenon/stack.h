@@ -162,6 +162,11 @@ TENON_API int tenon_input(struct tenon *stack, unsigned netif, const struct teno
  *          call again when it can take frames */
 TENON_API tenon_u32 tenon_poll(struct tenon *stack, tenon_u32 now_us);
 
+/** A random number, made of the entropy that tenon_init() got: who has seen many of them cannot guess the next. For
+ *  identifiers and delays of protocols above (RFC 4086, RFC 5452 9.2).
+ *  @return all 32 bits are random */
+TENON_API tenon_u32 tenon_random(struct tenon *stack);
+
 /** The pointer given to tenon_init(). */
 TENON_API void *tenon_host_of(const struct tenon *stack);
 

@@ -59,12 +59,17 @@ TENON_API int tenon_udp_send(struct tenon_udp *sock, const struct tenon_addr *to
                              unsigned n);
 
 /** As tenon_udp_send(), from a given local address: to answer from the address that was asked.
- *  @param from  a local address; its port is not used */
+ *  @param from  a local address. 0.0.0.0 for who has none yet, to 255.255.255.255 only, whose `netif` then says
+ *               which way (RFC 1122 3.2.1.3 a, RFC 2131 4.1) */
 TENON_API int tenon_udp_send_from(struct tenon_udp *sock, const struct tenon_ip *from, const struct tenon_addr *to,
                                   const struct tenon_span *spans, unsigned n);
 
 /** As tenon_udp_send(), copying n bytes into packet buffers of the host. */
 TENON_API int tenon_udp_write(struct tenon_udp *sock, const struct tenon_addr *to, const void *bytes, tenon_u32 n);
+
+/** As tenon_udp_write(), from a given local address as tenon_udp_send_from() takes it. */
+TENON_API int tenon_udp_write_from(struct tenon_udp *sock, const struct tenon_ip *from, const struct tenon_addr *to,
+                                   const void *bytes, tenon_u32 n);
 
 /** Bytes of the largest datagram that goes there in one packet, as far as is known now: the path MTU less the headers
  *  (RFC 1122 3.4, RFC 8085 3.2). It falls when a router reports that a packet of ours was too large. The socket that

@@ -22,8 +22,8 @@ TENON_INTERNAL tenon_u32 tn_hash_words(const struct tn_key64 *key, const tenon_u
 TENON_INTERNAL void tn_siphash(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u8 *bytes, unsigned n);
 TENON_INTERNAL void tn_siphash_pairs(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u8 *bytes, unsigned n);
 
-/* A small generator for jitter and random choices that need not resist anybody for long: SipHash of a
- * counter under a key from the host's entropy. */
+/* A small generator for jitter, identifiers and random choices: SipHash of a counter under a key from the host's
+ * entropy, which is used for nothing else. What it gave does not tell what it will give. */
 struct tn_rng {
     struct tn_key128 key;
     tenon_u32 counter;

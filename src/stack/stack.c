@@ -107,6 +107,11 @@ TENON_API void tenon_fini(struct tenon *stack)
         tenon_buf_put(stack->bufs[--stack->nbufs]);
 }
 
+TENON_API tenon_u32 tenon_random(struct tenon *stack)
+{
+    return tn_random(&stack->random);
+}
+
 TENON_API void *tenon_host_of(const struct tenon *stack)
 {
     return stack->host;

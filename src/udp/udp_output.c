@@ -134,6 +134,30 @@ static int udp_path(struct tenon_udp *sock, const struct tenon_addr *to, struct 
     return tn_ip_path(sock->stack, path, &to->ip, scope);
 }
 
+/* A host without an address calls out on the link that it names (RFC 1122 3.2.1.3 a): there is no way to be looked for.
+ * The path is for this packet alone. */
+static int udp_send_nameless(struct tenon_udp *sock, struct tn_udp_message *message)
+{
+    const struct tn_netif *netif = tn_netif_at(sock->stack, message->to->netif);
+    struct tn_path path;
+
+    if (!tenon_ip_is_v4(&message->to->ip) || message->to->ip.w[3] != 0xFFFFFFFFUL)
+        return TENON_EINVAL;
+    if (netif == NULL)
+        return TENON_EUNREACH;
+    if (!sock->broadcast)
+        return TENON_EACCES;
+    memset(&path, 0, sizeof(path));
+    path.dst = path.next_hop = message->to->ip;
+    path.src = *message->from;
+    path.gen = sock->stack->link.gen;
+    path.refs = 1;
+    path.netif = netif->index;
+    path.cast = TN_CAST_BROADCAST;
+    message->from = NULL;
+    return udp_send_on(sock, message, &path);
+}
+
 static int udp_send(struct tenon_udp *sock, struct tn_udp_message *message)
 {
     struct tenon *stack = sock->stack;
@@ -147,6 +171,8 @@ static int udp_send(struct tenon_udp *sock, struct tn_udp_message *message)
     }
     if (sock->where == TN_UDP_UNBOUND && tn_udp_autobind(sock) != TENON_OK)
         return TENON_EAGAIN;
+    if (message->from != NULL && message->from->w[3] == 0 && tenon_ip_is_v4(message->from))
+        return udp_send_nameless(sock, message);
     error = udp_path(sock, message->to, &path);
     if (error != TENON_OK)
         return error;
@@ -226,7 +252,8 @@ static int udp_write_spans(struct tenon_udp *sock, struct tn_udp_message *messag
     return error;
 }
 
-TENON_API int tenon_udp_write(struct tenon_udp *sock, const struct tenon_addr *to, const void *bytes, tenon_u32 n)
+TENON_API int tenon_udp_write_from(struct tenon_udp *sock, const struct tenon_ip *from, const struct tenon_addr *to,
+                                   const void *bytes, tenon_u32 n)
 {
     struct tn_udp_message message;
 
@@ -235,7 +262,7 @@ TENON_API int tenon_udp_write(struct tenon_udp *sock, const struct tenon_addr *t
         return TENON_EINVAL;
     if (n > udp_bytes_max(&message.to->ip))
         return TENON_EMSGSIZE;
-    message.from = NULL;
+    message.from = from;
     message.spans = NULL;
     message.nspans = 0;
     message.bytes = (const tenon_u8 *)bytes;
@@ -243,4 +270,9 @@ TENON_API int tenon_udp_write(struct tenon_udp *sock, const struct tenon_addr *t
     if (n > TN_UDP_JOINED_MAX)
         return udp_write_spans(sock, &message, message.bytes);
     return udp_send(sock, &message);
+}
+
+TENON_API int tenon_udp_write(struct tenon_udp *sock, const struct tenon_addr *to, const void *bytes, tenon_u32 n)
+{
+    return tenon_udp_write_from(sock, NULL, to, bytes, n);
 }

@@ -757,6 +757,51 @@ static void no_memory(void)
     }
 }
 
+/* Who has no address yet speaks from 0.0.0.0, if he says so, to 255.255.255.255 of a link that he names, and to nobody
+ * else. */
+static void send_from_nobody(void)
+{
+    const struct tenon_ip nobody = tenon_ip4(0);
+    struct tenon_addr all = ib_at(hn_ip("255.255.255.255"), 67), one = ib_at(ib.peer4, 67);
+    struct tenon_echo_events echo_events = { NULL, NULL };
+    struct tenon_span span = { NULL, 0, 4 };
+    const struct hn_sent *sent;
+    struct tenon_echo *echo;
+
+    ib_open();
+    one.ip = ib.peer4;
+    span.buf = hn_buf(&ib.hn, 4);
+    memcpy(span.buf->data, "here", 4);
+    HN_EQUAL(tenon_udp_set(ib.sock, TENON_UDP_BROADCAST, 1), TENON_OK);
+    HN_EQUAL(tenon_udp_send_from(ib.sock, &nobody, &one, &span, 1), TENON_EINVAL);
+    all.netif = (tenon_u16)ib.netif;
+    HN_EQUAL(tenon_udp_set(ib.sock, TENON_UDP_BROADCAST, 0), TENON_OK);
+    HN_EQUAL(tenon_udp_send_from(ib.sock, &nobody, &all, &span, 1), TENON_EACCES);
+    HN_EQUAL(tenon_udp_set(ib.sock, TENON_UDP_BROADCAST, 1), TENON_OK);
+    all.netif = 0;
+    HN_EQUAL(tenon_addr_remove(ib.hn.stack, ib.netif, &ib.us4), TENON_OK);
+    HN_EQUAL(tenon_udp_send_from(ib.sock, &nobody, &all, &span, 1), TENON_EUNREACH);    /* on which link? */
+    all.netif = (tenon_u16)ib.netif;
+    HN_EQUAL(tenon_udp_write(ib.sock, &all, "here", 4), TENON_EUNREACH);    /* it did not say so */
+    HN_EQUAL(tenon_udp_connect(ib.sock, &all), TENON_EUNREACH);
+    HN_EQUAL(tenon_echo_open(ib.hn.stack, &echo, &echo_events, NULL), TENON_OK);
+    HN_EQUAL(tenon_echo_send(echo, &all, 1, "here", 4), TENON_EUNREACH);
+    tenon_echo_close(echo);
+    HN_EQUAL(hn_left(&ib.hn), 0);
+    HN_EQUAL(tenon_udp_write_from(ib.sock, &ib.us4, &all, "here", 4), TENON_EUNREACH);    /* which is gone */
+    HN_EQUAL(tenon_udp_write_from(ib.sock, &nobody, &all, "here", 4), TENON_OK);
+    (void)tenon_poll(ib.hn.stack, ib.hn.now_us);
+    sent = hn_next(&ib.hn);
+    if (HN_CHECK(sent != NULL && sent->len == 14 + 28 + 4)) {
+        HN_EQUAL(hn_get32(sent->bytes), 0xFFFFFFFFU);
+        HN_EQUAL(hn_get32(sent->bytes + 14 + 12), 0);
+        HN_EQUAL(hn_get32(sent->bytes + 14 + 16), 0xFFFFFFFFU);
+        HN_EQUAL(hn_sum(hn_pseudo(&nobody, &all.ip, 17, 12), sent->bytes + 34, 12), 0xFFFF);
+    }
+    tenon_buf_put(span.buf);
+    ib_close();
+}
+
 static const struct hn_test tests[] = {
     { "udp_demux", "UDP-10", demux },
     { "udp_connect_and_back", "UDP-5 UDP-10", connect_and_back },
@@ -770,6 +815,7 @@ static const struct hn_test tests[] = {
     { "udp_close_in_error", "UDP-5", close_in_error },
     { "udp_send_wrong", "UDP-9", send_wrong },
     { "udp_send_from", "UDP-6 IP4-27", send_from },
+    { "udp_send_from_nobody", "IP4-28 UDP-8", send_from_nobody },
     { "udp_options", "UDP-8", options },
     { "udp_checksums_received", "UDP-2 UDP-3", checksums_received },
     { "udp_checksums_sent", "UDP-2 UDP-3", checksums_sent },

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""DHCP and names against dnsmasq."""
+import re
+import shutil
+import subprocess
+import time
+
+import pytest
+
+pytestmark = pytest.mark.skipif(shutil.which("dnsmasq") is None, reason="needs dnsmasq (dnsmasq-base)")
+
+
+class Dnsmasq:
+    """dnsmasq on the kernel's side of a link, in the foreground, with its leases in a file."""
+
+    def __init__(self, link, *options):
+        self.link = link
+        self.log = link.folder / "dnsmasq.log"
+        with open(self.log, "ab") as log:
+            self.process = link.net.start(
+                "dnsmasq", "--no-daemon", "--conf-file=/dev/null", "--no-resolv", "--no-hosts", "--log-queries",
+                "--log-dhcp", "--user=root", "--group=root", f"--interface={link.kernel_side}", "--bind-interfaces",
+                "--except-interface=lo", f"--dhcp-leasefile={link.folder / 'leases'}",
+                f"--pid-file={link.folder / 'pid'}",
+                *options, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.wait(" started")
+
+    def text(self):
+        return self.log.read_text(errors="replace")
+
+    def wait(self, what, seconds=10):
+        wait_for(lambda: what in self.text(), seconds, self.text)
+
+    def stop(self):
+        self.link.net.stop(self.process)
+
+
+def wait_for(what, seconds, said):
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, said()
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def serve(link):
+    """A function that starts a dnsmasq on the link."""
+    made = []
+
+    def start(*options):
+        made.append(Dnsmasq(link, *options))
+        return made[-1]
+
+    yield start
+    for one in made:
+        one.stop()
+
+
+def dhcp_range(link, lease="1h"):
+    first, last = (re.sub(r"\d+$", str(host), link.k4) for host in (50, 60))
+    return f"--dhcp-range={first},{last},255.255.255.0,{lease}"
+
+
+def start_tenon(link, command, *arguments):
+    """Without addresses on the command line."""
+    process = link.tenon(command, "--dhcp", *arguments, ready=False)
+    wait_for(lambda: "by DHCP from" in process.text(), 15, process.text)
+    return process, re.search(r"Address (\S+)/(\d+) by DHCP from (\S+), next hop (\S+), for (\d+) s", process.text())
+
+
+@pytest.fixture(autouse=True)
+def no_addresses(link):
+    """Tenon's addresses are left out of its command line."""
+    argv = link.argv
+
+    def without(command, *arguments):
+        given = argv(command, *arguments)
+        while "--address" in given:
+            at = given.index("--address")
+            del given[at:at + 2]
+        return given
+
+    link.argv = without
+
+
+def test_dhcp_serve(link, serve):
+    """An address, a page from there, and the address given back."""
+    server = serve(dhcp_range(link), "--dhcp-option=26,1400")
+    (link.folder / "www").mkdir()
+    (link.folder / "www" / "page").write_text("a page\n")
+    process, got = start_tenon(link, "serve", str(link.folder / "www"))
+    assert got, process.text()
+    address, bits, by, hop, seconds = got.groups()
+    assert (bits, by, hop, seconds) == ("24", link.k4, link.k4, "3600")
+    assert address in (link.folder / "leases").read_text()
+    done = link.net.run("curl", "-sS", "--max-time", "10", f"http://{address}/page")
+    assert done.stdout == "a page\n"
+    assert f"DHCPACK({link.kernel_side}) {address}" in server.text()
+    process.stop()
+    server.wait(f"DHCPRELEASE({link.kernel_side}) {address}")
+
+
+def test_dhcp_probes_first(link, serve):
+    """With --dad an address that somebody has already is declined, and another one asked for."""
+    server = serve(dhcp_range(link), "--no-ping")
+    first, got = start_tenon(link, "echo")
+    address = got.group(1)
+    link.net.run("ping", "-c1", "-W2", address)    # it resolves the server: else that would not hear of the end
+    first.stop()
+    server.wait("DHCPRELEASE")
+    link.net.run("ip", "address", "add", f"{address}/32", "dev", link.kernel_side)
+    process = link.tenon("echo", "--dhcp", "--dad", ready=False)
+    server.wait(f"DHCPDECLINE({link.kernel_side}) {address}", 20)
+    wait_for(lambda: "by DHCP from" in process.text(), 40, process.text)
+    assert f"Address {address}/" not in process.text()
+
+
+def test_dhcp_no_server(link, serve):
+    """A link-local address, which the kernel can reach; and that of a server when there is one."""
+    process = link.tenon("echo", "--dhcp", ready=False)
+    wait_for(lambda: "Link-local address" in process.text(), 30, process.text)
+    address = re.search(r"Link-local address (\S+)", process.text()).group(1)
+    assert address.startswith("169.254.")
+    link.net.run("ip", "address", "add", "169.254.0.1/16", "dev", link.kernel_side)
+    link.net.run("ping", "-c1", "-W2", address)
+    serve(dhcp_range(link))
+    wait_for(lambda: "by DHCP from" in process.text(), 40, process.text)
+    assert link.net.run("ping", "-c1", "-W2", address, check=False).returncode != 0
