@@ -27,6 +27,7 @@ set(world ${PROJECT_SOURCE_DIR}/tests/fuzz/world.c ${PROJECT_SOURCE_DIR}/tests/f
 tenon_fuzz_target(wire ${world})
 tenon_fuzz_target(listen ${world})
 tenon_fuzz_target(dhcp ${world})
+tenon_fuzz_target(dns ${world})
 tenon_fuzz_target(peer ${world}
     ${PROJECT_SOURCE_DIR}/tests/fuzz/peer_model.c ${PROJECT_SOURCE_DIR}/tests/fuzz/peer_app.c)
 # The simulator brings a world and a tenon_panic() of its own.

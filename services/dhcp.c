@@ -555,11 +555,15 @@ static void dhcp_watch_lease(struct tenon_dhcp *dhcp)
             dhcp_init(dhcp, 0);
         return;
     }
+    if (!svc_address(dhcp->stack, dhcp->conf.netif, &dhcp->lease.ip, &info)) {
+        dhcp_unlease(dhcp);    /* somebody else has taken it away */
+        if (dhcp->state != TENON_DHCP_DOWN)
+            dhcp_refused(dhcp);
+        return;
+    }
     if (dhcp->state == TENON_DHCP_DOWN)
         return;
-    if (!svc_address(dhcp->stack, dhcp->conf.netif, &dhcp->lease.ip, &info))
-        dhcp_refused(dhcp);    /* somebody else has taken it away */
-    else if (info.state == TENON_ADDR_DUPLICATE)
+    if (info.state == TENON_ADDR_DUPLICATE)
         dhcp_decline(dhcp);
     else if (dhcp->state == TENON_DHCP_CHECKING && info.state != TENON_ADDR_TENTATIVE)
         dhcp_bound(dhcp);

@@ -12,6 +12,7 @@ int cmd_serve(int argc, char **argv);
 int cmd_get(int argc, char **argv);
 int cmd_echo(int argc, char **argv);
 int cmd_ping(int argc, char **argv);
+int cmd_resolve(int argc, char **argv);
 int cmd_listen(int argc, char **argv);
 int cmd_connect(int argc, char **argv);
 int cmd_top(int argc, char **argv);

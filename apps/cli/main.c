@@ -25,6 +25,7 @@ static const struct command commands[] = {
     { "get", cmd_get, "fetch a file over HTTP" },
     { "echo", cmd_echo, "send back what arrives, over TCP and UDP" },
     { "ping", cmd_ping, "ask a host for echo replies" },
+    { "resolve", cmd_resolve, "ask for the addresses of a name" },
     { "listen", cmd_listen, "wait for a connection and join it to stdin and stdout" },
     { "connect", cmd_connect, "open a connection and join it to stdin and stdout" },
     { "top", cmd_top, "watch a running tenon" },

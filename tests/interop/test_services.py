@@ -126,3 +126,27 @@ def test_dhcp_no_server(link, serve):
     serve(dhcp_range(link))
     wait_for(lambda: "by DHCP from" in process.text(), 40, process.text)
     assert link.net.run("ping", "-c1", "-W2", address, check=False).returncode != 0
+
+
+def test_resolve(link, serve):
+    """Addresses of both versions, an alias, a name that is not there; the server by DHCP, and given."""
+    serve(dhcp_range(link), "--address=/www.example/192.0.2.80", "--address=/www.example/2001:db8::80",
+          "--host-record=real.example,192.0.2.81", "--cname=alias.example,real.example", "--local=/example/")
+    done = link.run_tenon("resolve", "--dhcp", "www.example", "alias.example")
+    assert sorted(done.stdout.splitlines()[-3:]) == ["alias.example 192.0.2.81", "www.example 192.0.2.80",
+                                                     "www.example 2001:db8::80"], done.stdout + done.stderr
+    options = ["--address", f"{link.t4}/24", "--server", link.k4]
+    done = link.net.run(*link.argv("resolve"), *options, "nothing.example", check=False)
+    assert done.returncode == 1 and "no such name" in done.stderr
+    done = link.net.run(*link.argv("resolve"), *options, "REAL.example")
+    assert done.stdout.splitlines()[-1] == "real.example 192.0.2.81"
+
+
+def test_resolve_dead_server(link, serve):
+    """The first server's port is closed: its ICMP error brings the second one's turn at once."""
+    serve("--port=5353", "--no-dhcp-interface=" + link.kernel_side)
+    began = time.monotonic()
+    options = ["--address", f"{link.t4}/24", "--server", link.k4]
+    done = link.net.run(*link.argv("resolve"), *options, "a.example", check=False)
+    assert done.returncode == 1 and "no server answers" in done.stderr
+    assert time.monotonic() - began < 2

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* tenon resolve: the addresses of names, asked of DNS servers (services/dns.h). */
+#include <argp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <tenon/tenon.h>
+
+#include "cli.h"
+#include "common/app.h"
+#include "common/dhcp.h"
+#include "common/text.h"
+#include "ports/common/port.h"
+#include "services/dns.h"
+
+enum { RESOLVE_NAMES_MAX = 16, RESOLVE_QUERIES = 2 * RESOLVE_NAMES_MAX };
+
+struct resolve_options {
+    struct options net;
+    const char *names[RESOLVE_NAMES_MAX];
+    unsigned nnames;
+    struct tenon_ip servers[TENON_DNS_SERVERS_MAX];
+    unsigned nservers;
+};
+
+struct resolver {
+    struct resolve_options options;
+    struct app app;
+    struct tenon_dns dns;
+    struct tenon_dns_query queries[RESOLVE_QUERIES];
+    struct loop_timer timer;
+    unsigned left, found;
+};
+
+static struct resolver resolver;
+
+/* ---- answers -------------------------------------------------------------------------------------- */
+
+static void answered(void *arg, const char *name, const struct tenon_dns_answer *answer)
+{
+    (void)arg;
+    for (unsigned i = 0; i < answer->n; i++)
+        printf("%s %s\n", name, text_ip(&answer->ips[i]).s);
+    if (answer->status != TENON_DNS_OK && answer->status != TENON_DNS_NO_DATA)
+        log_error("%s: %s", name, tenon_dns_status_text(answer->status));
+    resolver.found += answer->n > 0;
+    resolver.left--;
+}
+
+/* ---- the loop ------------------------------------------------------------------------------------- */
+
+/* Looks at answers some hundred times a second: a program that waits for a name does nothing else. */
+enum { RESOLVE_TICK_US = 5000 };
+
+static void tick(void *arg)
+{
+    (void)arg;
+    (void)tenon_dns_poll(&resolver.dns, port_now_us());
+    if (resolver.left == 0)
+        app_stop(&resolver.app, resolver.found > 0 ? CLI_OK : CLI_FAILED);
+    else
+        loop_timer_set(&resolver.app.loop, &resolver.timer, RESOLVE_TICK_US);
+}
+
+static int ask_all(void)
+{
+    const struct resolve_options *options = &resolver.options;
+
+    for (unsigned i = 0; i < options->nnames; i++) {
+        for (unsigned k = 0; k < 2; k++) {
+            const int r = tenon_dns_ask(&resolver.dns, options->names[i], k == 0 ? TENON_DNS_A : TENON_DNS_AAAA,
+                                        answered, NULL);
+
+            if (r != TENON_OK) {
+                log_error("\"%s\" cannot be a name", options->names[i]);
+                return -1;
+            }
+            resolver.left++;
+        }
+    }
+    return 0;
+}
+
+static int start(void)
+{
+    struct resolve_options *options = &resolver.options;
+    struct tenon_dns_conf conf;
+
+    memset(&conf, 0, sizeof conf);
+    conf.queries = resolver.queries;
+    conf.nqueries = RESOLVE_QUERIES;
+    if (tenon_dns_open(&resolver.dns, resolver.app.stack, &conf, port_now_us()) != TENON_OK)
+        return -1;
+    if (options->nservers == 0 && resolver.app.dhcp != NULL)
+        options->nservers = dhcp_name_servers(resolver.app.dhcp, options->servers, TENON_DNS_SERVERS_MAX);
+    tenon_dns_servers(&resolver.dns, options->servers, options->nservers);
+    resolver.timer.due = tick;
+    loop_timer_set(&resolver.app.loop, &resolver.timer, 0);
+    return ask_all();
+}
+
+/* ---- the subcommand ------------------------------------------------------------------------------- */
+
+static const struct argp_option resolve_option_list[] = {
+    { "server", 's', "ADDRESS", 0, "Ask this server; up to three. Default: those that --dhcp has told of", 1 },
+    { NULL, 0, NULL, 0, NULL, 0 }
+};
+
+static const char resolve_doc[] =
+    "Ask DNS servers for the IPv4 and IPv6 addresses of each NAME, and print them.\v"
+    "The status is 0 when there was an address, 1 when there was none.\n\n"
+    "Examples:\n"
+    "  tenon resolve --dhcp example.com\n"
+    "  tenon resolve --server 10.9.0.1 www.example.com mail.example.com";
+
+static void add_server(struct resolve_options *options, const char *value, const struct argp_state *state)
+{
+    const char *wrong = options->nservers == TENON_DNS_SERVERS_MAX ? "is one server too many" : NULL;
+
+    if (wrong == NULL)
+        wrong = text_read_ip(value, &options->servers[options->nservers]);
+    if (wrong != NULL)
+        options_bad_value(state, "--server", value, wrong);
+    options->nservers++;
+}
+
+static error_t parse_resolve(int key, char *value, struct argp_state *state)
+{
+    struct resolve_options *options = state->input;
+
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->net;
+        return 0;
+    case 's':
+        add_server(options, value, state);
+        return 0;
+    case ARGP_KEY_ARG:
+        if (options->nnames == RESOLVE_NAMES_MAX)
+            argp_error(state, "at most %d names", RESOLVE_NAMES_MAX);
+        options->names[options->nnames++] = value;
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "a name is missing, such as www.example.com");
+        return 0;
+    case ARGP_KEY_END:
+        if (options->nservers == 0 && !options->net.dhcp)
+            argp_error(state, "whom to ask? Give --server ADDRESS or --dhcp");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_child resolve_children[] = { OPTIONS_CHILD, { NULL, 0, NULL, 0 } };
+static const struct argp resolve_argp = { resolve_option_list, parse_resolve, "NAME...", resolve_doc, resolve_children,
+                                          NULL, NULL };
+
+int cmd_resolve(int argc, char **argv)
+{
+    int code = CLI_FAILED;
+
+    options_default(&resolver.options.net);
+    argp_parse(&resolve_argp, argc, argv, 0, NULL, &resolver.options);
+    log_open(argv[0], resolver.options.net.level);
+    if (app_open(&resolver.app, &resolver.options.net, "resolve", NULL) == 0 && start() == 0)
+        code = app_run(&resolver.app);
+    if (resolver.dns.stack != NULL)
+        tenon_dns_close(&resolver.dns);
+    app_close(&resolver.app);
+    return code;
+}

@@ -1,0 +1,723 @@
+/* SPDX-License-Identifier: MIT */
+/* The stub resolver against servers that the test plays: good answers, and those of somebody who wants to be
+ * believed. */
+#include "bench.h"
+#include "services/dns.h"
+
+#define SERVER1 0xC0000235U    /* 192.0.2.53 */
+#define SERVER2 0xC0000236U
+enum { QUERIES = 4, ENTRIES = 2 };
+
+struct ask {
+    struct sv_dgram in;
+    tenon_u8 bytes[512];
+    tenon_u32 at_us;
+};
+
+/* An answer that is put together. */
+struct reply {
+    tenon_u8 bytes[1024];
+    size_t n;
+    struct sv_dgram dgram;
+};
+
+static struct {
+    struct tenon_dns dns;
+    struct tenon_dns_query queries[QUERIES];
+    struct tenon_dns_entry entries[ENTRIES];
+    struct ask asks[64];
+    unsigned nasks, done;
+    struct tenon_dns_answer answer;    /* the last one */
+    char name[300];
+    void (*answers)(const struct ask *ask);
+} t;
+
+/* ---- servers ----------------------------------------------------------------------------------------------------- */
+
+static void heard(const struct hn_sent *sent)
+{
+    struct ask *ask = &t.asks[t.nasks % 64];
+
+    sv_answer_arp(sent, SERVER1);
+    sv_answer_arp(sent, SERVER2);
+    if (!sv_read(&ask->in, sent) || ask->in.dport != 53)
+        return;
+    HN_CHECK(ask->in.n <= sizeof ask->bytes);
+    memcpy(ask->bytes, ask->in.bytes, ask->in.n);
+    ask->in.bytes = ask->bytes;
+    ask->at_us = sv.hn.now_us;
+    HN_EQUAL(hn_get16(ask->bytes + 2), 0x0100);    /* recursion is desired, and nothing else */
+    HN_EQUAL(hn_get32(ask->bytes + 4), 0x00010000);
+    HN_EQUAL(hn_get32(ask->bytes + 8), 0);
+    t.nasks++;
+    if (t.answers != NULL)
+        t.answers(ask);
+}
+
+static void begin_reply(struct reply *reply, const struct ask *ask, unsigned flags)
+{
+    memset(reply, 0, sizeof *reply);
+    memcpy(reply->bytes, ask->bytes, ask->in.n);
+    reply->n = ask->in.n;
+    hn_put16(reply->bytes + 2, 0x8180 | flags);
+    reply->dgram.src = ask->in.dst;
+    reply->dgram.dst = ask->in.src;
+    reply->dgram.sport = 53;
+    reply->dgram.dport = ask->in.sport;
+}
+
+/* A record, and one more of them in the header. name: as it stands in the message, `bytes` of it. */
+static void add_record(struct reply *reply, const void *name, size_t bytes, unsigned type, tenon_u32 ttl)
+{
+    memcpy(reply->bytes + reply->n, name, bytes);
+    reply->n += bytes;
+    hn_put16(reply->bytes + reply->n, type);
+    hn_put16(reply->bytes + reply->n + 2, 1);
+    hn_put32(reply->bytes + reply->n + 4, ttl);
+    reply->n += 10;
+    hn_put16(reply->bytes + 6, hn_get16(reply->bytes + 6) + 1);
+}
+
+static void add_data(struct reply *reply, const void *data, size_t n)
+{
+    hn_put16(reply->bytes + reply->n - 2, (unsigned)n);
+    memcpy(reply->bytes + reply->n, data, n);
+    reply->n += n;
+}
+
+static void add_a(struct reply *reply, const void *name, size_t bytes, tenon_u32 ip, tenon_u32 ttl)
+{
+    tenon_u8 data[4];
+
+    hn_put32(data, ip);
+    add_record(reply, name, bytes, 1, ttl);
+    add_data(reply, data, 4);
+}
+
+static void send_reply(struct reply *reply)
+{
+    reply->dgram.bytes = reply->bytes;
+    reply->dgram.n = reply->n;
+    sv_send(&reply->dgram);
+}
+
+static void answer_good(const struct ask *ask)
+{
+    struct reply reply;
+
+    begin_reply(&reply, ask, 0);
+    add_a(&reply, "\300\14", 2, 0xCB007101, 300);
+    send_reply(&reply);
+}
+
+/* ---- the resolver ------------------------------------------------------------------------------------------------ */
+
+static tenon_u32 poll_dns(tenon_u32 now_us)
+{
+    return tenon_dns_poll(&t.dns, now_us);
+}
+
+static void done(void *app, const char *name, const struct tenon_dns_answer *answer)
+{
+    HN_CHECK(app == &t);
+    t.done++;
+    t.answer = *answer;
+    strcpy(t.name, name);
+}
+
+static void open_conf(struct tenon_dns_conf conf)
+{
+    const struct tenon_ip us = hn_ip("192.0.2.10"), servers[] = { tenon_ip4(SERVER1), tenon_ip4(SERVER2) };
+
+    sv_open(TENON_NETIF_NO_DAD);
+    memset(&t, 0, sizeof t);
+    sv.poll = poll_dns;
+    sv.heard = heard;
+    HN_EQUAL(tenon_addr_add(sv.hn.stack, sv.netif, &us, 24), TENON_OK);
+    conf.queries = t.queries;
+    conf.nqueries = QUERIES;
+    conf.entries = t.entries;
+    conf.nentries = ENTRIES;
+    HN_EQUAL(tenon_dns_open(&t.dns, sv.hn.stack, &conf, sv.hn.now_us), TENON_OK);
+    tenon_dns_servers(&t.dns, servers, 2);
+    sv_run(5000);
+}
+
+static void open(void)
+{
+    const struct tenon_dns_conf conf = { NULL, 0, NULL, 0, 0, 0, 0 };
+
+    open_conf(conf);
+}
+
+static void end(void)
+{
+    tenon_dns_close(&t.dns);
+    sv_close();
+}
+
+static void ask_type(const char *name, enum tenon_dns_type type)
+{
+    HN_EQUAL(tenon_dns_ask(&t.dns, name, type, done, &t), TENON_OK);
+}
+
+static void ask(const char *name)
+{
+    ask_type(name, TENON_DNS_A);
+}
+
+/* ---- the usual way ------------------------------------------------------------------------------- */
+
+static void ask_answer(void)
+{
+    static const tenon_u8 question[] = "\3www\7example\3com\0\0\1\0\1";
+
+    open();
+    t.answers = answer_good;
+    ask("WWW.Example.com.");
+    HN_EQUAL(t.done, 0);
+    sv_run(1000);
+    HN_EQUAL(t.done, 1);
+    HN_EQUAL(t.nasks, 1);
+    HN_EQUAL(t.asks[0].in.dst, SERVER1);
+    HN_EQUAL(t.asks[0].in.n, 11 + sizeof question);
+    HN_CHECK(memcmp(t.asks[0].bytes + 12, question, sizeof question - 1) == 0);
+    HN_EQUAL(t.answer.status, TENON_DNS_OK);
+    HN_EQUAL(t.answer.n, 1);
+    HN_EQUAL(t.answer.ips[0].w[3], 0xCB007101);
+    HN_EQUAL(t.answer.ttl_s, 300);
+    HN_CHECK(strcmp(t.name, "www.example.com") == 0);
+    end();
+}
+
+static void answer_six(const struct ask *ask)
+{
+    struct reply reply;
+    tenon_u8 data[16];
+
+    begin_reply(&reply, ask, 0);
+    for (unsigned i = 0; i < 12; i++) {
+        hn_put32(data, 0x20010DB8);
+        memset(data + 4, 0, 11);
+        data[15] = (tenon_u8)i;
+        add_record(&reply, "\300\14", 2, 28, 60 + i);
+        add_data(&reply, data, 16);
+    }
+    send_reply(&reply);
+}
+
+/* More addresses than are kept; their least time counts. An address of the other kind is not one. */
+static void ask_many(void)
+{
+    open();
+    t.answers = answer_six;
+    ask_type("six.example", TENON_DNS_AAAA);
+    sv_run(1000);
+    HN_EQUAL(t.answer.n, TENON_DNS_ADDRESSES_MAX);
+    HN_EQUAL(t.answer.ips[7].w[3], 7);
+    HN_EQUAL(t.answer.ttl_s, 60);
+    ask("six.example");
+    sv_run(1000);
+    HN_EQUAL(t.answer.status, TENON_DNS_NO_DATA);
+    HN_EQUAL(t.nasks, 2);
+    end();
+}
+
+static void answer_far(const struct ask *ask)
+{
+    struct reply reply;
+
+    begin_reply(&reply, ask, 0);
+    add_a(&reply, "\300\14", 2, 0xCB007101, 0x80000001);
+    send_reply(&reply);
+}
+
+/* RFC 2181 8: a time with the highest bit set is none; one of more than a day is a day here. */
+static void ask_far(void)
+{
+    open();
+    t.answers = answer_far;
+    ask("a.example");
+    sv_run(100);
+    HN_EQUAL(t.answer.status, TENON_DNS_OK);
+    HN_EQUAL(t.answer.ttl_s, 0);
+    ask("a.example");
+    sv_run(100);
+    HN_EQUAL(t.nasks, 2);
+    end();
+}
+
+/* Identifiers and ports differ, and use their whole width (RFC 5452 9.2). */
+static void ask_is_random(void)
+{
+    unsigned ids = 0, ports = 0, low = 0;
+    char name[32];
+
+    open();
+    for (unsigned i = 0; i < 40; i++) {
+        snprintf(name, sizeof name, "n%u.example", i);
+        t.answers = answer_good;
+        ask(name);
+        sv_run(100);
+    }
+    HN_EQUAL(t.nasks, 40);
+    for (unsigned i = 1; i < 40; i++) {
+        ids += hn_get16(t.asks[i].bytes) >= 0x8000;
+        ports += t.asks[i].in.sport >= 0x8000;
+        low += t.asks[i].in.sport < 0xC000;
+        HN_CHECK(t.asks[i].in.sport >= 1024);
+        HN_CHECK(hn_get16(t.asks[i].bytes) != hn_get16(t.asks[i - 1].bytes));
+        HN_CHECK(t.asks[i].in.sport != t.asks[i - 1].in.sport);
+    }
+    HN_CHECK(ids > 8 && ids < 31 && ports > 8 && ports < 31 && low > 15);
+    end();
+}
+
+/* ---- the cache ----------------------------------------------------------------------------------- */
+
+static void cached(void)
+{
+    open();
+    t.answers = answer_good;
+    ask("a.example");
+    sv_run(100);
+    ask("A.Example");
+    sv_run(100);
+    HN_EQUAL(t.done, 2);
+    HN_EQUAL(t.nasks, 1);
+    HN_EQUAL(t.answer.ips[0].w[3], 0xCB007101);
+    HN_CHECK(t.answer.ttl_s >= 298 && t.answer.ttl_s <= 300);
+    sv_run_s(301);
+    ask("a.example");
+    sv_run(100);
+    HN_EQUAL(t.nasks, 2);
+    ask("b.example");
+    sv_run(100);
+    ask("c.example");    /* the first of two goes */
+    sv_run(100);
+    HN_EQUAL(t.nasks, 4);
+    ask("c.example");
+    ask("b.example");
+    sv_run(100);
+    HN_EQUAL(t.nasks, 4);
+    ask("a.example");
+    sv_run(100);
+    HN_EQUAL(t.nasks, 5);
+    HN_EQUAL(t.dns.stats[TENON_DNS_STAT_CACHED], 3);
+    end();
+}
+
+/* The same question is on its way once (RFC 5452 5). */
+static void same_question(void)
+{
+    open();
+    for (unsigned i = 0; i < 3; i++)
+        ask("a.example");
+    ask_type("a.example", TENON_DNS_AAAA);
+    HN_EQUAL(tenon_dns_ask(&t.dns, "b.example", TENON_DNS_A, done, &t), TENON_ELIMIT);
+    sv_run(100);
+    HN_EQUAL(t.nasks, 2);
+    answer_good(&t.asks[0]);
+    sv_run(100);
+    HN_EQUAL(t.done, 3);
+    HN_EQUAL(t.dns.stats[TENON_DNS_STAT_SHARED], 2);
+    tenon_dns_cancel(&t.dns, &t);
+    sv_run_s(60);
+    HN_EQUAL(t.done, 3);
+    HN_EQUAL(t.nasks, 2);
+    end();
+}
+
+/* ---- servers that do not answer, or cannot ------------------------------------------------------- */
+
+static void silence(void)
+{
+    static const unsigned gaps[] = { 2, 2, 4, 4, 8 };
+
+    open();
+    ask("a.example");
+    sv_run_s(60);
+    HN_EQUAL(t.done, 1);
+    HN_EQUAL(t.answer.status, TENON_DNS_TIMEOUT);
+    HN_EQUAL(t.nasks, 6);
+    for (unsigned i = 0; i < 5; i++) {
+        HN_EQUAL((t.asks[i + 1].at_us - t.asks[i].at_us) / 1000, gaps[i] * 1000);
+        HN_EQUAL(t.asks[i].in.dst, i % 2 ? SERVER2 : SERVER1);
+        HN_CHECK(t.asks[i].in.sport != t.asks[i + 1].in.sport);
+    }
+    HN_EQUAL(t.dns.stats[TENON_DNS_STAT_TIMEOUTS], 6);
+    end();
+}
+
+static void answer_second(const struct ask *ask)
+{
+    if (ask->in.dst == SERVER2)
+        answer_good(ask);
+}
+
+/* Who answered last is asked first. */
+static void first_server_silent(void)
+{
+    open();
+    t.answers = answer_second;
+    ask("a.example");
+    sv_run_s(3);
+    HN_EQUAL(t.done, 1);
+    HN_EQUAL(t.nasks, 2);
+    ask("b.example");
+    sv_run(100);
+    HN_EQUAL(t.done, 2);
+    HN_EQUAL(t.asks[2].in.dst, SERVER2);
+    end();
+}
+
+static unsigned code;
+
+static void answer_code(const struct ask *ask)
+{
+    struct reply reply;
+
+    if (ask->in.dst == SERVER2 && code != 3) {
+        answer_good(ask);
+        return;
+    }
+    begin_reply(&reply, ask, code);
+    send_reply(&reply);
+}
+
+static void answer_cut(const struct ask *ask)
+{
+    struct reply reply;
+
+    begin_reply(&reply, ask, 0x0200);
+    add_a(&reply, "\300\14", 2, 0xCB007101, 300);
+    send_reply(&reply);
+}
+
+/* The next server may know; but that a name is not there is an answer. */
+static void answers_no(void)
+{
+    open();
+    t.answers = answer_code;
+    for (code = 2; code <= 5; code++) {
+        char name[] = "code2.example";
+
+        name[4] = (char)('0' + code);
+        t.dns.first = 0;
+        ask(name);
+        sv_run(500);
+        HN_EQUAL(t.answer.status, code == 3 ? TENON_DNS_NO_NAME : TENON_DNS_OK);
+    }
+    HN_EQUAL(t.done, 4);
+    HN_EQUAL(t.dns.stats[TENON_DNS_STAT_REFUSED], 3);
+    t.answers = answer_cut;
+    ask("cut.example");
+    sv_run(500);
+    HN_EQUAL(t.done, 5);
+    HN_EQUAL(t.answer.status, TENON_DNS_TRUNCATED);
+    HN_EQUAL(t.answer.n, 0);
+    HN_EQUAL(t.dns.stats[TENON_DNS_STAT_TRUNCATED], 6);
+    end();
+}
+
+static void no_server(void)
+{
+    open();
+    ask("a.example");
+    sv_run(100);
+    tenon_dns_servers(&t.dns, NULL, 0);
+    sv_run(100);
+    HN_EQUAL(t.done, 1);
+    HN_EQUAL(t.answer.status, TENON_DNS_NO_SERVER);
+    end();
+}
+
+/* ---- aliases ------------------------------------------------------------------------------------- */
+
+/* a.example (at 12) is b.example is c.example; the records of the chain come in the wrong order. */
+static void answer_chain(const struct ask *ask)
+{
+    struct reply reply;
+    size_t b, c;
+
+    begin_reply(&reply, ask, 0);
+    add_record(&reply, "\1b\300\16", 4, 5, 50);
+    b = reply.n - 14;
+    add_data(&reply, "\1c\300\16", 4);
+    c = reply.n - 4;
+    add_a(&reply, "\1x\300\16", 4, 0x01010101, 1);    /* somebody else's */
+    add_a(&reply, "\1C\300\16", 4, 0xCB007102, 70);
+    add_record(&reply, "\300\14", 2, 5, 40);
+    reply.bytes[reply.n] = (tenon_u8)(0xC0 | b >> 8);
+    reply.bytes[reply.n + 1] = (tenon_u8)b;
+    hn_put16(reply.bytes + reply.n - 2, 2);
+    reply.n += 2;
+    (void)c;
+    send_reply(&reply);
+}
+
+static void answer_round(const struct ask *ask)
+{
+    struct reply reply;
+
+    begin_reply(&reply, ask, 0);
+    add_record(&reply, "\300\14", 2, 5, 50);
+    add_data(&reply, "\1b\300\16", 4);
+    add_record(&reply, "\1b\300\16", 4, 5, 50);
+    add_data(&reply, "\300\14", 2);
+    send_reply(&reply);
+}
+
+static void aliases(void)
+{
+    open();
+    t.answers = answer_chain;
+    ask("a.example");
+    sv_run(100);
+    HN_EQUAL(t.answer.status, TENON_DNS_OK);
+    HN_EQUAL(t.answer.n, 1);
+    HN_EQUAL(t.answer.ips[0].w[3], 0xCB007102);
+    HN_EQUAL(t.answer.ttl_s, 40);
+    t.answers = answer_round;
+    ask("d.example");
+    sv_run(100);
+    HN_EQUAL(t.done, 2);
+    HN_EQUAL(t.answer.status, TENON_DNS_NO_DATA);
+    end();
+}
+
+/* ---- answers that are not good ------------------------------------------------------------------- */
+
+/* What is written over a good answer to "a.example" (header 12, name 11, 4; record: pointer 27, type 29,
+ * class 31, TTL 33, length 37, address 39, end 43), and what it is counted as. */
+static const struct bad {
+    const char *name;
+    unsigned at, n;
+    const char *bytes;
+    unsigned len;    /* of the whole; 0: as it is */
+    enum tenon_dns_stat stat;
+} bads[] = {
+    { "another id", 0, 0, NULL, 0, TENON_DNS_STAT_OTHER_ID },
+    { "a question", 2, 1, "\1", 0, TENON_DNS_STAT_OTHER_ID },
+    { "another opcode", 2, 1, "\211", 0, TENON_DNS_STAT_OTHER_ID },
+    { "a piece of a header", 0, 0, NULL, 11, TENON_DNS_STAT_BAD_LENGTH },
+    { "too long", 6, 2, "\0\0", 513, TENON_DNS_STAT_BAD_LENGTH },
+    { "no question", 5, 1, "\0", 0, TENON_DNS_STAT_OTHER_QUESTION },
+    { "two questions", 5, 1, "\2", 0, TENON_DNS_STAT_OTHER_QUESTION },
+    { "another name", 13, 1, "b", 0, TENON_DNS_STAT_OTHER_QUESTION },
+    { "capitals", 13, 1, "A", 0, TENON_DNS_STAT_OTHER_QUESTION },
+    { "another type", 24, 1, "\34", 0, TENON_DNS_STAT_OTHER_QUESTION },
+    { "another class", 26, 1, "\3", 0, TENON_DNS_STAT_OTHER_QUESTION },
+    { "cut in the question", 0, 0, NULL, 26, TENON_DNS_STAT_OTHER_QUESTION },
+    { "nothing behind it", 0, 0, NULL, 27, TENON_DNS_STAT_BAD_NAME },
+    { "pointer to itself", 27, 2, "\300\33", 0, TENON_DNS_STAT_BAD_NAME },
+    { "pointer ahead", 27, 2, "\300\40", 0, TENON_DNS_STAT_BAD_NAME },
+    { "pointer past the end", 27, 2, "\377\377", 0, TENON_DNS_STAT_BAD_NAME },
+    { "half a pointer", 0, 0, NULL, 28, TENON_DNS_STAT_BAD_NAME },
+    { "label of 64", 27, 1, "\100", 0, TENON_DNS_STAT_BAD_NAME },
+    { "label past the end", 27, 1, "\77", 0, TENON_DNS_STAT_BAD_NAME },
+    { "cut in the record", 0, 0, NULL, 38, TENON_DNS_STAT_BAD_RECORD },
+    { "cut in the address", 0, 0, NULL, 42, TENON_DNS_STAT_BAD_RECORD },
+    { "address of 3 bytes", 38, 1, "\3", 0, TENON_DNS_STAT_BAD_RECORD },
+    { "two records promised", 7, 1, "\2", 0, TENON_DNS_STAT_BAD_NAME },
+    { "65535 records promised", 6, 2, "\377\377", 0, TENON_DNS_STAT_BAD_NAME },
+    { "an alias of 4 bytes", 29, 2, "\0\5", 0, TENON_DNS_STAT_BAD_NAME },
+};
+
+static const struct bad *bad;
+
+static void answer_bad(const struct ask *ask)
+{
+    struct reply reply;
+
+    begin_reply(&reply, ask, 0);
+    add_a(&reply, "\300\14", 2, 0xCB007101, 300);
+    if (bad->bytes != NULL)
+        memcpy(reply.bytes + bad->at, bad->bytes, bad->n);
+    else if (bad->len == 0)
+        reply.bytes[bad->at] ^= 1;
+    if (bad->len != 0)
+        reply.n = bad->len;
+    send_reply(&reply);
+    if (strcmp(bad->name, "too long") == 0)
+        return;
+    reply.dgram.sport = 54;    /* and from elsewhere: the core knows that socket hears its server only */
+    send_reply(&reply);
+    reply.dgram.sport = 53;
+    reply.dgram.src = SERVER2 + 1;
+    send_reply(&reply);
+}
+
+/* Each is as if nothing had come: the right answer is taken afterwards. */
+static void bad_answers(void)
+{
+    for (unsigned i = 0; i < TENON_ARRAY_LEN(bads); i++) {
+        bad = &bads[i];
+        hn_row = bad->name;
+        open();
+        t.answers = answer_bad;
+        ask("a.example");
+        sv_run(100);
+        HN_EQUAL(t.dns.stats[bad->stat], 1);
+        HN_EQUAL(t.done, 0);
+        answer_good(&t.asks[0]);
+        sv_run(100);
+        HN_EQUAL(t.done, 1);
+        HN_EQUAL(t.answer.status, TENON_DNS_OK);
+        HN_EQUAL(t.answer.ips[0].w[3], 0xCB007101);
+        end();
+    }
+    hn_row = "";
+}
+
+/* A pointer in a name of many labels, so that together they are too long. */
+static void answer_long(const struct ask *ask)
+{
+    struct reply reply;
+    tenon_u8 name[256];
+    size_t at = 0;
+
+    begin_reply(&reply, ask, 0);
+    while (at < 240) {
+        name[at] = 59;
+        memset(name + at + 1, 'a', 59);
+        at += 60;
+    }
+    name[at++] = 0xC0;
+    name[at++] = 12;
+    add_a(&reply, name, at, 0xCB007101, 300);
+    send_reply(&reply);
+}
+
+static void long_name(void)
+{
+    open();
+    t.answers = answer_long;
+    ask("a.example.with.more");
+    sv_run(100);
+    HN_EQUAL(t.dns.stats[TENON_DNS_STAT_BAD_NAME], 1);
+    HN_EQUAL(t.done, 0);
+    end();
+}
+
+/* An answer to the first message, when the second is out already. */
+static void late_answer(void)
+{
+    open();
+    ask("a.example");
+    sv_run(2100);
+    HN_EQUAL(t.nasks, 2);
+    answer_good(&t.asks[0]);
+    sv_run(100);
+    HN_EQUAL(t.done, 0);
+    HN_CHECK(hn_stat(&sv.hn, TENON_STAT_UDP_NO_PORT) >= 1);
+    end();
+}
+
+/* Capitals by chance, which an answer must repeat. */
+static void mixed_case(void)
+{
+    struct tenon_dns_conf conf = { NULL, 0, NULL, 0, 0, 0, 1 };
+    unsigned capitals = 0;
+
+    open_conf(conf);
+    ask("abcdefghijklmnopqrstuvwxyz.example");
+    sv_run(100);
+    for (unsigned i = 0; i < 26; i++)
+        capitals += t.asks[0].bytes[13 + i] == 'A' + i;
+    HN_CHECK(capitals > 4 && capitals < 22);
+    for (unsigned i = 0; i < 26; i++)
+        t.asks[0].bytes[13 + i] ^= 0x20;
+    answer_good(&t.asks[0]);
+    HN_EQUAL(t.dns.stats[TENON_DNS_STAT_OTHER_QUESTION], 1);
+    for (unsigned i = 0; i < 26; i++)
+        t.asks[0].bytes[13 + i] ^= 0x20;
+    answer_good(&t.asks[0]);
+    sv_run(100);
+    HN_EQUAL(t.done, 1);
+    HN_CHECK(strcmp(t.name, "abcdefghijklmnopqrstuvwxyz.example") == 0);
+    end();
+}
+
+/* ---- the caller ---------------------------------------------------------------------------------- */
+
+static void names(void)
+{
+    static const char *const wrong[] = {
+        "", ".", "..", "a..b", ".a", "-a", "a-", "a.-b", "a b", "a/b", "a\200", "caf\303\251", "1.2.3.4 ",
+        "a123456789b123456789c123456789d123456789e123456789f123456789abcd.x",
+    };
+    char longest[260];
+
+    open();
+    t.answers = answer_good;
+    for (unsigned i = 0; i < TENON_ARRAY_LEN(wrong); i++) {
+        hn_row = wrong[i];
+        HN_EQUAL(tenon_dns_ask(&t.dns, wrong[i], TENON_DNS_A, done, &t), TENON_EINVAL);
+    }
+    hn_row = "";
+    for (unsigned i = 0; i < 254; i++)
+        longest[i] = i % 2 ? '.' : 'a';
+    longest[254] = 0;    /* 253 and a dot */
+    ask(longest);
+    sv_run(100);
+    HN_EQUAL(t.done, 1);
+    HN_EQUAL(t.asks[0].in.n, 12 + 255 + 4);
+    longest[253] = 'b';
+    HN_EQUAL(tenon_dns_ask(&t.dns, longest, TENON_DNS_A, done, &t), TENON_EINVAL);
+    ask("_sip._udp.a-b.9");
+    sv_run(100);
+    HN_EQUAL(t.done, 2);
+    ask("192.0.2.77");
+    sv_run(100);
+    HN_EQUAL(t.answer.ips[0].w[3], 0xC000024D);
+    ask("fe80::1");
+    sv_run(100);
+    HN_EQUAL(t.answer.status, TENON_DNS_NO_DATA);
+    HN_EQUAL(t.nasks, 2);
+    HN_EQUAL(tenon_dns_ask(&t.dns, "a", (enum tenon_dns_type)5, done, &t), TENON_EINVAL);
+    HN_CHECK(strcmp(tenon_dns_status_text(TENON_DNS_NO_NAME), "no such name") == 0);
+    HN_CHECK(tenon_dns_stat_name(TENON_DNS_STAT_COUNT) == NULL);
+    end();
+}
+
+static void no_memory(void)
+{
+    open();
+    t.answers = answer_good;
+    sv.hn.mem_fail = -1;
+    ask("a.example");
+    sv_run(500);
+    HN_EQUAL(t.nasks, 0);
+    HN_EQUAL(t.dns.stats[TENON_DNS_STAT_NOT_SENT], 1);
+    sv.hn.mem_fail = 0;
+    sv_run_s(3);
+    HN_EQUAL(t.done, 1);
+    HN_EQUAL(t.answer.status, TENON_DNS_OK);
+    end();
+}
+
+static const struct hn_test tests[] = {
+    { "ask_answer", "RFC 1035 4", ask_answer },
+    { "ask_many", "RFC 3596", ask_many },
+    { "ask_far", "RFC 2181 8", ask_far },
+    { "ask_is_random", "RFC 5452 9.2", ask_is_random },
+    { "cached", "RFC 1035 7", cached },
+    { "same_question", "RFC 5452 5", same_question },
+    { "silence", "RFC 1035 4.2.1", silence },
+    { "first_server_silent", "", first_server_silent },
+    { "answers_no", "RFC 1035 4.1.1, RFC 2181 9", answers_no },
+    { "no_server", "", no_server },
+    { "aliases", "RFC 1034 3.6.2", aliases },
+    { "bad_answers", "RFC 5452 9.1", bad_answers },
+    { "long_name", "RFC 1035 2.3.4", long_name },
+    { "late_answer", "RFC 5452 4.5", late_answer },
+    { "mixed_case", "", mixed_case },
+    { "names", "RFC 1123 2.1", names },
+    { "no_memory", "", no_memory },
+};
+
+int main(int argc, char **argv)
+{
+    return hn_main(tests, TENON_ARRAY_LEN(tests), argc, argv);
+}
