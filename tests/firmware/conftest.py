@@ -91,7 +91,10 @@ class Firmware:
                 return line
 
     def ready(self):
+        """It has an IPv4 address: by DHCP from QEMU's own network, elsewhere the fixed one."""
         self.wait_for("ready")
+        line = self.wait_for("address")
+        assert line == ("address 10.0.2.77 by DHCP" if "127.0.0.1:" in self.where else "address 10.0.2.15 fixed")
         return self
 
     def key(self, key):

@@ -34,11 +34,12 @@ def check(rows):
 def test_stream(firmware, board):
     running = firmware(board, "logger").ready()
     with socket.create_connection(("127.0.0.1", running.port()), timeout=60) as s:
+        before = running.status()
         check(samples(s, 3000))
-        status = running.status()
-    if board in DMA:    # 3000 samples are 48,000 bytes
-        assert status["moved"] < 16000
-    assert status["copied"] == 0
+        after = running.status()
+    if board in DMA:    # 3000 samples are 48,000 bytes, in packets with headers of 54
+        assert after["moved"] - before["moved"] < 16000
+    assert after["copied"] == before["copied"]
     running.quit()
 
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Starts the stack in one arena, gives it addresses, runs the program, and listens to the serial line:
+/* Starts the stack in one arena, gets it addresses, runs the program, and listens to the serial line:
  *
  *      s    a line with the state of memory, stack, device
  *      q    stop: everything has to come back to the arena, or the exit status is 1 */
 #include "app.h"
+#include "services/dhcp.h"
 #include "text.h"
 
 struct tenon_socks *socks;
 static tenon_u8 arena[BOARD_ARENA];
-static const tenon_u8 ip4[4] = {10, 0, 2, 15}, gateway4[4] = {10, 0, 2, 2};
+static struct tenon_dhcp dhcp;
 
 /* ---- the serial line -------------------------------------------------------------------------------- */
 
@@ -52,18 +53,46 @@ static void say_status(const char *what)
 
 /* ---- start and stop ----------------------------------------------------------------------------------- */
 
-static int give_addresses(struct tenon *stack)
+/* Says it where a person or a test reads it. */
+static void address_changed(struct tenon_dhcp *client, void *unused)
 {
-    const struct tenon_ip us4 = tenon_ip4_bytes(ip4[0], ip4[1], ip4[2], ip4[3]);
-    const struct tenon_ip router = tenon_ip4_bytes(gateway4[0], gateway4[1], gateway4[2], gateway4[3]);
-    const struct tenon_ip us6 = tenon_ip6(0xFD000010U, 0, 0, 0x15), all = tenon_ip4(0);
-    int error = tenon_addr_add(stack, 1, &us4, 24);
+    static const char *const from[] = {"", " by DHCP\n", " fixed\n", " link-local\n"};
+    const struct tenon_ip *ip = &client->lease.ip;
+    char words[TENON_IP_TEXT_MAX];
 
-    if (error == TENON_OK)
-        error = tenon_addr_add(stack, 1, &us6, 64);
-    if (error == TENON_OK)
-        error = tenon_route_add(stack, 1, &all, 0, &router, 0);
-    return error;
+    (void)unused;
+    if (client->source == TENON_DHCP_NONE) {
+        say("no address\n");
+        return;
+    }
+    if (client->source != TENON_DHCP_LEASE)
+        ip = client->source == TENON_DHCP_STATIC ? &client->conf.address : &client->ll.ip;
+    (void)tenon_ip_format(words, ip);
+    say("address ");
+    say(words);
+    say(from[client->source]);
+}
+
+/* IPv6: one that is fixed, and those that the core makes by itself. IPv4: from a DHCP server; when none has
+ * answered for a second a fixed one, until one does. */
+static int get_addresses(struct tenon *stack)
+{
+    const struct tenon_ip us6 = tenon_ip6(0xFD000010U, 0, 0, 0x15);
+    struct tenon_dhcp_conf conf;
+    int error = tenon_addr_add(stack, 1, &us6, 64);
+
+    if (error != TENON_OK)
+        return error;
+    tenon_dhcp_conf_default(&conf, 1);
+    conf.delay_ms = 0;
+    conf.hostname = board.name;
+    conf.fallback = TENON_DHCP_STATIC;
+    conf.fallback_ms = 1000;
+    conf.address = tenon_ip4_bytes(10, 0, 2, 15);
+    conf.prefix = 24;
+    conf.router = tenon_ip4_bytes(10, 0, 2, 2);
+    conf.changed = address_changed;
+    return tenon_dhcp_start(&dhcp, stack, &conf, board_now_us());
 }
 
 static int start(void)
@@ -93,7 +122,7 @@ static int start(void)
         say(" bytes\n");
     }
     if (error == TENON_OK)
-        error = give_addresses(tenon_sock_stack(socks));
+        error = get_addresses(tenon_sock_stack(socks));
     return error == TENON_OK ? app.start(socks) : error;
 }
 
@@ -103,6 +132,8 @@ static int stop(void)
     struct tenon_sock_counts counts;
     int lost;
 
+    tenon_dhcp_stop(&dhcp, board_now_us());
+    (void)tenon_sock_poll(socks, board_now_us());
     board_ethernet_stop();
     tenon_sock_stop(socks);
     say_status("stopped");
@@ -126,6 +157,22 @@ static int obey(void)
     return 1;
 }
 
+static tenon_u32 sooner(tenon_u32 a, tenon_u32 b)
+{
+    return a < b ? a : b;
+}
+
+/* Everything that is due, then sleep. */
+static void turn(void)
+{
+    tenon_u32 wait = tenon_sock_poll(socks, board_now_us());
+
+    wait = sooner(wait, tenon_dhcp_poll(&dhcp, board_now_us()));
+    if (app.turn != NULL)
+        wait = sooner(wait, app.turn(socks, board_now_us()));
+    board_sleep(board_ethernet_wait(wait));
+}
+
 int board_main(void)
 {
     int error;
@@ -143,12 +190,7 @@ int board_main(void)
         return 2;
     }
     say("ready\n");
-    while (obey()) {
-        tenon_u32 wait = tenon_sock_poll(socks, board_now_us());
-        tenon_u32 turn = app.turn != NULL ? app.turn(socks, board_now_us()) : wait;
-
-        wait = board_ethernet_wait(wait);
-        board_sleep(turn < wait ? turn : wait);
-    }
+    while (obey())
+        turn();
     return stop();
 }
