@@ -59,6 +59,9 @@ void board_ethernet_stop(void);
  * interrupt may come. */
 tenon_u32 board_ethernet_wait(tenon_u32 us);
 
+/* The first thing after a reset, when there is a stack: variables get their values, the unused stack a pattern. */
+void board_ram_start(void);
+
 /* The stack: its size, and how much of it was ever used. */
 unsigned board_stack_bytes(void);
 unsigned board_stack_used(void);

@@ -14,9 +14,7 @@ enum {
     SCB_CFSR = 0xE000ED28
 };
 enum { ICSR_PENDSTSET = 1 << 26, CCR_UNALIGN_TRP = 1 << 3, CCR_DIV_0_TRP = 1 << 4 };
-enum { STACK_PAINT = 0xA5, TICK_CYCLES = 16000000 };
-
-extern tenon_u8 board_data_load[], board_data_begin[], board_data_end[], board_bss_begin[], board_bss_end[];
+enum { TICK_CYCLES = 16000000 };
 
 struct board_counts board_counts;
 static volatile tenon_u32 ticks;
@@ -25,20 +23,9 @@ static tenon_u32 last_us;
 
 /* ---- start -------------------------------------------------------------------------------------- */
 
-/* The stack is the lowest memory: when it is too small, it meets a fault and not the variables. */
-static void paint_stack(void)
-{
-    tenon_u8 *low = board_stack_low, *here = __builtin_frame_address(0);
-
-    while (low < here - 64)
-        *low++ = STACK_PAINT;
-}
-
 void cortex_m_reset(void)
 {
-    __builtin_memcpy(board_data_begin, board_data_load, (size_t)(board_data_end - board_data_begin));
-    __builtin_memset(board_bss_begin, 0, (size_t)(board_bss_end - board_bss_begin));
-    paint_stack();
+    board_ram_start();
     board_exit(board_main());
 }
 
@@ -54,25 +41,6 @@ void cortex_m_start(void)
 void cortex_m_enable(unsigned interrupt)
 {
     reg_write(NVIC_ISER + interrupt / 32 * 4, 1U << interrupt % 32);
-}
-
-unsigned board_stack_bytes(void)
-{
-    return (unsigned)(board_stack_high - board_stack_low);
-}
-
-unsigned board_stack_used(void)
-{
-    const tenon_u8 *low = board_stack_low;
-
-    while (low < board_stack_high && *low == STACK_PAINT)
-        low++;
-    return (unsigned)(board_stack_high - low);
-}
-
-unsigned board_static_bytes(void)
-{
-    return (unsigned)(board_bss_end - board_stack_low);
 }
 
 /* ---- time --------------------------------------------------------------------------------------- */

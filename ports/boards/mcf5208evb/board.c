@@ -8,8 +8,6 @@
 const struct board board = {"mcf5208evb", "ColdFire V2", "FEC, DMA", 166666666, 0, 32 * 1024 * 1024UL};
 struct board_counts board_counts;
 
-enum { STACK_PAINT = 0xA5 };
-extern tenon_u8 board_stack_low[], board_stack_high[], board_bss_begin[], board_bss_end[];
 static volatile int woken;
 
 static tenon_u16 read16(tenon_u32 address)
@@ -234,25 +232,6 @@ void coldfire_enable(unsigned source, unsigned level)
     write8(INTC_CLEAR_MASK, source);
 }
 
-unsigned board_stack_bytes(void)
-{
-    return (unsigned)(board_stack_high - board_stack_low);
-}
-
-unsigned board_stack_used(void)
-{
-    const tenon_u8 *low = board_stack_low;
-
-    while (low < board_stack_high && *low == STACK_PAINT)
-        low++;
-    return (unsigned)(board_stack_high - low);
-}
-
-unsigned board_static_bytes(void)
-{
-    return board_stack_bytes() + (unsigned)(board_bss_end - board_bss_begin);
-}
-
 void board_start(void)
 {
     start_uart();
@@ -265,11 +244,7 @@ void board_start(void)
 
 __attribute__((used)) static void start_c(void)
 {
-    tenon_u8 *low = board_stack_low, *here = __builtin_frame_address(0);
-
-    __builtin_memset(board_bss_begin, 0, (size_t)(board_bss_end - board_bss_begin));
-    while (low < here - 64)
-        *low++ = STACK_PAINT;
+    board_ram_start();
     board_exit(board_main());
 }
 
