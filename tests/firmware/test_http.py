@@ -121,10 +121,11 @@ def test_again_and_again(firmware, curl, space, board, host):
 @every_board
 def test_four_at_a_time(firmware, space, board):
     running = firmware(board, "http", "--network", "tap:t0", prefix=space).ready()
-    curls = [subprocess.Popen([*space, "curl", "-sS", "-H", "Connection: close", "--max-time", "120",
+    limit = str(120 + REQUESTS // 10)
+    curls = [subprocess.Popen([*space, "curl", "-sS", "-H", "Connection: close", "--max-time", limit,
                                f"http://10.0.2.15/?[1-{max(1, REQUESTS // 4)}]"], stdout=subprocess.PIPE, text=True)
              for _ in range(4)]
-    pages = [c.communicate(timeout=600)[0] for c in curls]
+    pages = [c.communicate(timeout=200 + REQUESTS // 10)[0] for c in curls]
     assert [c.returncode for c in curls] == [0, 0, 0, 0]
     assert [p.count("</script>") for p in pages] == [max(1, REQUESTS // 4)] * 4
     running.quit()
