@@ -410,7 +410,7 @@ static unsigned dhcp_prefix(const struct dhcp_reply *reply)
 
 static int dhcp_address_good(const struct tenon_dhcp *dhcp, const struct dhcp_reply *reply)
 {
-    const tenon_u32 host = reply->offer.prefix >= 31 ? 0 : 0xFFFFFFFFUL >> reply->offer.prefix;
+    const tenon_u32 host = reply->offer.prefix >= 31 ? 0 : (tenon_u32)(0xFFFFFFFFUL >> reply->offer.prefix);
 
     if (!dhcp_is_host(reply->yiaddr) || reply->offer.prefix > 32)
         return 0;
