@@ -27,6 +27,8 @@ DMA = ("mcf5208evb",)
 CORTEX_M = ("lm3s6965evb", "mps2-an385")
 BUILD = os.environ.get("TENON_BOARDS", str(ROOT / "build" / "boards"))
 STACK_MARGIN = 512
+REQUESTS = int(os.environ.get("TENON_FIRMWARE_REQUESTS", 100))
+SECONDS = 1200 + REQUESTS // 2    # of a run, before QEMU is ended: a loaded machine answers some five requests a second
 
 
 def tool(*arguments):
@@ -65,7 +67,7 @@ class Firmware:
         if not semihosting:
             at = command.index("-semihosting-config")
             del command[at:at + 2]
-        self.process = subprocess.Popen([*prefix, "timeout", "1200", *command], stdin=subprocess.PIPE,
+        self.process = subprocess.Popen([*prefix, "timeout", str(SECONDS), *command], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.lines = queue.Queue()
         self.seen = []
@@ -175,7 +177,7 @@ def tenon():
 @pytest.fixture
 def space():
     """A network namespace with a TAP interface t0; a prefix of commands that are to run in it."""
-    for program in ("unshare", "nsenter", "ip"):
+    for program in ("unshare", "nsenter", "ip", "ping"):
         if shutil.which(program) is None:
             pytest.skip(f"needs {program}")
     if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
@@ -187,8 +189,9 @@ def space():
         if holder.stdout.readline() != b"x\n":    # cat runs: the namespace is there
             pytest.skip("needs user namespaces (unshare -Urn)")
         prefix = ["nsenter", "-t", str(holder.pid), "-U", "-n", "--preserve-credentials"]
-        for words in ("link set lo up", "tuntap add dev t0 mode tap", "link set t0 up", "addr add 10.0.2.2/24 dev t0",
-                      "addr add fd00:10::2/64 dev t0 nodad"):
+        for words in ("link set lo up", "tuntap add dev t0 mode tap", "link set t0 addrgenmode none",
+                      "link set t0 up", "addr add 10.0.2.2/24 dev t0", "addr add fd00:10::2/64 dev t0 nodad",
+                      "addr add fe80::2/64 dev t0 nodad"):
             done = subprocess.run([*prefix, "ip", *words.split()], capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 pytest.skip(f"ip {words}: {done.stderr.strip()}")

@@ -8,9 +8,8 @@ import time
 
 import pytest
 
-from conftest import BOARDS, DMA
+from conftest import BOARDS, DMA, REQUESTS
 
-REQUESTS = int(os.environ.get("TENON_FIRMWARE_REQUESTS", 100))
 every_board = pytest.mark.parametrize("board", BOARDS)
 
 
@@ -110,6 +109,9 @@ def test_again_and_again(firmware, curl, space, board, host):
     before."""
     running = firmware(board, "http", "--network", "tap:t0", prefix=space).ready()
     ask_again_and_again(curl, f"http://{host}/", 8, space)
+    # Linux looks for a neighbour that it has not heard of for a while from its link-local address: one more neighbour.
+    subprocess.run([*space, "ping", "-6", "-c", "1", "-W", "20", "-I", "fe80::2%t0", "fd00:10::15"], check=True,
+                   stdout=subprocess.DEVNULL)
     before = settled(running)
     ask_again_and_again(curl, f"http://{host}/", REQUESTS, space)
     after = settled(running)
@@ -128,6 +130,32 @@ def test_four_at_a_time(firmware, space, board):
     pages = [c.communicate(timeout=200 + REQUESTS // 10)[0] for c in curls]
     assert [c.returncode for c in curls] == [0, 0, 0, 0]
     assert [p.count("</script>") for p in pages] == [max(1, REQUESTS // 4)] * 4
+    running.quit()
+
+
+def ask(connection, path=b"/status.json"):
+    """A request over a connection that stays, and its answer; b"" if it has been closed."""
+    connection.sendall(b"GET " + path + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+    answer = b""
+    while not answer.endswith(b"\r\n0\r\n\r\n"):
+        piece = connection.recv(4096)
+        if not piece:
+            return b""
+        answer += piece
+    return answer
+
+
+def test_who_has_not_asked_yet_stays(firmware):
+    """There are fewer rings than clients: an idle client that has one makes room, not one that never had any."""
+    running = firmware("lm3s6965evb", "http").ready()
+    connect = lambda: socket.create_connection(("127.0.0.1", running.port()), timeout=20)
+    first = connect()
+    time.sleep(0.3)
+    keep = [connect() for _ in range(6)]
+    assert all(ask(connection) for connection in keep)
+    assert ask(first)
+    for connection in [first, *keep]:
+        connection.close()
     running.quit()
 
 

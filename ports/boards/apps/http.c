@@ -24,6 +24,7 @@ static struct client {
     tenon_u8 old;            /* 1: HTTP/1.0: no chunks */
     tenon_u8 close;          /* 1: the last answer of this connection */
     tenon_u8 head;           /* 1: no content is wanted */
+    tenon_u8 has_ring;       /* 1: it has been answered before */
 } clients[BOARD_CLIENTS];
 static tenon_u8 rings[BOARD_RINGS][BOARD_RING];
 
@@ -156,7 +157,7 @@ static void listen(struct client *client)
     any.port = 80;
     client->sk = tenon_sock_create(socks, &any, NULL, TENON_SOCK_TCP, 0);
     client->left = 0;
-    client->old = client->close = 0;
+    client->old = client->close = client->has_ring = 0;
     begin_request(client);
 }
 
@@ -173,9 +174,21 @@ static int is_waiting(const struct client *client)
     return tenon_sock_status(socks, client->sk, &info) == TENON_OK && info.state == TENON_SOCK_LISTENING;
 }
 
+/* It neither asks nor is answered. For its ring nobody goes who has none, or whose ring is not free at once: who has
+ * just come would lose an answer, and nobody would get a ring. */
+static int is_idle(const struct client *client, int for_ring)
+{
+    struct tenon_sock_info info;
+
+    if (client->doing != READS || client->request_bytes != 0 || client->left != 0 ||
+        tenon_sock_status(socks, client->sk, &info) != TENON_OK || info.state == TENON_SOCK_LISTENING)
+        return 0;
+    return !for_ring || (client->has_ring && info.packets == 0);
+}
+
 /* A client that keeps its connection, or its ring, without asking for anything makes room for others: the one that has
  * been silent longest, and for so long at least. @return 1: there was one */
-static int send_idle_away(tenon_u32 silent_us)
+static int send_idle_away(tenon_u32 silent_us, int for_ring)
 {
     const tenon_u32 now_us = board_now_us();
     struct client *longest = NULL;
@@ -183,9 +196,8 @@ static int send_idle_away(tenon_u32 silent_us)
 
     for (i = 0; i < BOARD_CLIENTS; i++) {
         struct client *client = &clients[i];
-        const int idle = client->doing == READS && client->request_bytes == 0 && client->left == 0;
 
-        if (idle && !is_waiting(client) && now_us - client->since_us >= silent_us) {
+        if (is_idle(client, for_ring) && now_us - client->since_us >= silent_us) {
             longest = client;
             silent_us = now_us - client->since_us;
         }
@@ -285,25 +297,28 @@ static int add_chunk(struct text *text, struct client *client)
 }
 
 /* @return 1: this client has got a ring that nobody uses */
-static int find_ring(const struct client *client)
+static int find_ring(struct client *client)
 {
     unsigned i;
 
     for (i = 0; i < BOARD_RINGS; i++) {
-        if (tenon_sock_set_sbuf(socks, client->sk, rings[i], BOARD_RING) == TENON_OK)
+        if (tenon_sock_set_sbuf(socks, client->sk, rings[i], BOARD_RING) == TENON_OK) {
+            client->has_ring = 1;
             return 1;
+        }
     }
     return 0;
 }
 
 /* Where the next packet is written; there are fewer rings than clients. @return bytes; 0: no room now */
-static int find_room(const struct client *client, tenon_u8 **to)
+static int find_room(struct client *client, tenon_u8 **to)
 {
     int n = tenon_sock_ask_sbuf(socks, client->sk, to);
 
     if (n == TENON_ENOMEM)
-        n = find_ring(client) || (send_idle_away(0) && find_ring(client)) ? tenon_sock_ask_sbuf(socks, client->sk, to)
-                                                                          : 0;
+        n = find_ring(client) || (send_idle_away(0, 1) && find_ring(client))
+                ? tenon_sock_ask_sbuf(socks, client->sk, to)
+                : 0;
     return n > 0 && n < ROOM ? 0 : n;
 }
 
@@ -417,7 +432,7 @@ static tenon_u32 turn(struct tenon_socks *unused, tenon_u32 now_us)
             leave(client, client->doing == ANSWERS ? TENON_SOCK_ABORT : 0);
     }
     if (crowded)
-        (void)send_idle_away(1000000);
+        (void)send_idle_away(1000000, 0);
     return 0;    /* what was asked for leaves with the next poll */
 }
 
