@@ -50,6 +50,15 @@ def test_clean_tree_passes(tmp_path):
     assert (result.returncode, result.stdout) == (0, "conformance: 2 rows, clean\n")
 
 
+def test_function_of_a_service(tmp_path):
+    row = ROW.replace("9293-MUST-1", "9293-MUST-2").replace("tcp/a.c", "services/a.c")
+    more = {TABLE: HEAD + ROW + SHOULD + row, "services/a.c": SOURCE, SCRIPT: "# covers: 9293-MUST-1 9293-MUST-2\n"}
+    assert run(tmp_path, CLEAN | more).returncode == 0
+    assert "[`a_input`](../services/a.c)" in (tmp_path / "docs/conformance.md").read_text()
+    (tmp_path / "services/a.c").unlink()
+    assert "there is no services/a.c" in run(tmp_path, {}, "--check").stdout
+
+
 TABLE = "docs/conformance/tcp-rfc9293.tsv"
 SCRIPT = "tests/script/open/a.pkt"
 BAD = [

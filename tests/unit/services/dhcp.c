@@ -261,6 +261,7 @@ static const char *state(void)
 
 /* ---- the usual way ------------------------------------------------------------------------------------- */
 
+/* RFC 2131 3.1 */
 static void init_server_answers(void)
 {
     const struct call *discover, *request;
@@ -392,6 +393,7 @@ static void silence_link_local(void)
     end();
 }
 
+/* RFC 2131 4.4.5 */
 static void silence_static(void)
 {
     open_flags(0);
@@ -463,7 +465,8 @@ static void bound_t1(void)
     end();
 }
 
-/* From T2 on any server may say yes; between two messages half of what is left passes, and a minute at least. */
+/* From T2 on any server may say yes; between two messages half of what is left passes, and a minute at least.
+ * RFC 2131 4.4.5 */
 static void renewing_silence(void)
 {
     bound_open(10000, 5000, 8000);
@@ -492,6 +495,7 @@ static void renewing_silence(void)
     end();
 }
 
+/* RFC 2131 4.4.5 */
 static void rebinding_silence(void)
 {
     bound_open(1000, 500, 800);
@@ -515,6 +519,7 @@ static void rebinding_silence(void)
     end();
 }
 
+/* RFC 2131 4.4.5 */
 static void renewing_nak(void)
 {
     bound_open(1000, 500, 800);
@@ -543,7 +548,7 @@ static void renewing_other_mask(void)
 
 /* ---- refusals ------------------------------------------------------------------------------------------ */
 
-/* An offer that is refused each time is asked for ever more slowly. */
+/* An offer that is refused each time is asked for ever more slowly. RFC 2131 3.1.4 */
 static void requesting_naks(void)
 {
     open_flags(0);
@@ -560,6 +565,7 @@ static void requesting_naks(void)
     end();
 }
 
+/* RFC 2131 3.1.5 */
 static void requesting_silence(void)
 {
     unsigned requests = 0;
@@ -583,7 +589,7 @@ static void requesting_silence(void)
 
 /* ---- conflicts ----------------------------------------------------------------------------------------- */
 
-/* RFC 2131 3.1.5: decline, and ten seconds of silence. */
+/* RFC 2131 3.1.5: decline, and ten seconds of silence. RFC 5227 2.1 */
 static void checking_conflict(void)
 {
     open_begin();
@@ -684,6 +690,7 @@ static void reboot_ack(void)
     end();
 }
 
+/* RFC 2131 3.2 */
 static void reboot_nak(void)
 {
     wanted_open();
@@ -698,6 +705,7 @@ static void reboot_nak(void)
     end();
 }
 
+/* RFC 2131 3.2 */
 static void reboot_silence(void)
 {
     wanted_open();
@@ -742,6 +750,7 @@ static void bound_link_down_up(void)
     end();
 }
 
+/* RFC 2131 4.4.5 */
 static void down_lease_over(void)
 {
     bound_open(1000, 500, 800);
@@ -817,7 +826,7 @@ static void bend_bad(struct answer *answer, unsigned type)
         answer->bytes[answer->n - 1] = 255;
 }
 
-/* Each is counted as what it is, and all of it is as if nothing had come. */
+/* Each is counted as what it is, and all of it is as if nothing had come. RFC 2131 4.4.1, RFC 6842 3 */
 static void bad_answers(void)
 {
     for (unsigned i = 0; i < TENON_ARRAY_LEN(bads); i++) {
@@ -869,7 +878,7 @@ static void bend_netif(struct answer *answer, unsigned type)
     answer->netif = 2;
 }
 
-/* Too short and too long, from elsewhere, at a time when nobody waits, twice. */
+/* Too short and too long, from elsewhere, at a time when nobody waits, twice. RFC 2131 4.4.1 */
 static void answers_unasked(void)
 {
     open_flags(TENON_NETIF_NO_DAD);
@@ -904,6 +913,7 @@ static void answers_unasked(void)
 
 /* ---- times that a server may say ----------------------------------------------------------------------- */
 
+/* RFC 2131 4.4.5 */
 static void lease_times(void)
 {
     static const struct {
@@ -963,6 +973,7 @@ static void bend_odd(struct answer *answer, unsigned type)
     answer->bytes[answer->n++] = 0;
 }
 
+/* RFC 2132 9.3, RFC 3396, RFC 6842 */
 static void odd_options(void)
 {
     open_flags(TENON_NETIF_NO_DAD);
@@ -984,6 +995,7 @@ static void odd_options(void)
     end();
 }
 
+/* RFC 2132 9.14 */
 static void client_id(void)
 {
     static const tenon_u8 id[] = { 0, 'b', 'o', 'a', 'r', 'd' };
@@ -1066,32 +1078,33 @@ static void names(void)
 }
 
 static const struct hn_test tests[] = {
-    { "init_server_answers", "RFC 2131 3.1", init_server_answers },
-    { "bound_stop", "RFC 2131 4.4.6", bound_stop },
-    { "selecting_silence", "RFC 2131 4.1", selecting_silence },
-    { "silence_link_local", "RFC 3927 1.9", silence_link_local },
-    { "silence_static", "RFC 2131 4.4.5", silence_static },
-    { "bound_t1", "RFC 2131 4.4.5", bound_t1 },
-    { "renewing_silence", "RFC 2131 4.4.5", renewing_silence },
-    { "rebinding_silence", "RFC 2131 4.4.5", rebinding_silence },
-    { "renewing_nak", "RFC 2131 4.4.5", renewing_nak },
+    { "init_server_answers", "DHCP-1 DHCP-4 DHCP-6 DHCP-11", init_server_answers },
+    { "bound_stop", "DHCP-4", bound_stop },
+    { "selecting_silence", "DHCP-3", selecting_silence },
+    { "silence_link_local", "DHCP-11", silence_link_local },
+    { "silence_static", "", silence_static },
+    { "bound_t1", "DHCP-4 DHCP-5", bound_t1 },
+    { "renewing_silence", "DHCP-5", renewing_silence },
+    { "rebinding_silence", "DHCP-5", rebinding_silence },
+    { "renewing_nak", "DHCP-7", renewing_nak },
     { "renewing_other_mask", "", renewing_other_mask },
-    { "requesting_naks", "RFC 2131 3.1.4", requesting_naks },
-    { "requesting_silence", "RFC 2131 3.1.5", requesting_silence },
-    { "checking_conflict", "RFC 2131 3.1.5, RFC 5227 2.1", checking_conflict },
-    { "bound_conflict", "RFC 5227 2.4", bound_conflict },
+    { "requesting_naks", "DHCP-7", requesting_naks },
+    { "requesting_silence", "DHCP-2 DHCP-4", requesting_silence },
+    { "checking_conflict", "DHCP-6", checking_conflict },
+    { "bound_conflict", "DHCP-6", bound_conflict },
     { "conflicts_fall_back", "", conflicts_fall_back },
     { "address_removed", "", address_removed },
-    { "reboot_ack", "RFC 2131 3.2", reboot_ack },
-    { "reboot_nak", "RFC 2131 3.2", reboot_nak },
-    { "reboot_silence", "RFC 2131 3.2", reboot_silence },
-    { "bound_link_down_up", "RFC 2131 3.7", bound_link_down_up },
-    { "down_lease_over", "RFC 2131 4.4.5", down_lease_over },
-    { "bad_answers", "RFC 2131 4.4.1, RFC 6842 3", bad_answers },
-    { "answers_unasked", "RFC 2131 4.4.1", answers_unasked },
-    { "lease_times", "RFC 2131 4.4.5", lease_times },
-    { "odd_options", "RFC 2132 9.3, RFC 3396, RFC 6842", odd_options },
-    { "client_id", "RFC 2132 9.14", client_id },
+    { "reboot_ack", "DHCP-4", reboot_ack },
+    { "reboot_nak", "DHCP-7", reboot_nak },
+    { "reboot_silence", "DHCP-4", reboot_silence },
+    { "bound_link_down_up", "DHCP-4", bound_link_down_up },
+    { "down_lease_over", "DHCP-5", down_lease_over },
+    { "bad_answers", "DHCP-1 DHCP-2 DHCP-8 DHCP-9 DHCP-10 CVE-2020-11903 CVE-2020-11908 CVE-2019-12257 "
+      "CVE-2019-12264 CVE-2018-16602 CVE-2021-31881", bad_answers },
+    { "answers_unasked", "DHCP-2 DHCP-11", answers_unasked },
+    { "lease_times", "DHCP-5", lease_times },
+    { "odd_options", "DHCP-8 DHCP-9", odd_options },
+    { "client_id", "", client_id },
     { "start_wrong", "", start_wrong },
     { "no_memory", "", no_memory },
     { "names", "", names },

@@ -168,6 +168,7 @@ static void ask(const char *name)
 
 /* ---- the usual way ------------------------------------------------------------------------------- */
 
+/* RFC 1035 4 */
 static void ask_answer(void)
 {
     static const tenon_u8 question[] = "\3www\7example\3com\0\0\1\0\1";
@@ -206,7 +207,7 @@ static void answer_six(const struct ask *ask)
     send_reply(&reply);
 }
 
-/* More addresses than are kept; their least time counts. An address of the other kind is not one. */
+/* More addresses than are kept; their least time counts. An address of the other kind is not one. RFC 3596 */
 static void ask_many(void)
 {
     open();
@@ -275,6 +276,7 @@ static void ask_is_random(void)
 
 /* ---- the cache ----------------------------------------------------------------------------------- */
 
+/* RFC 1035 7 */
 static void cached(void)
 {
     open();
@@ -330,6 +332,7 @@ static void same_question(void)
 
 /* ---- servers that do not answer, or cannot ------------------------------------------------------- */
 
+/* RFC 1035 4.2.1 */
 static void silence(void)
 {
     static const unsigned gaps[] = { 2, 2, 4, 4, 8 };
@@ -394,7 +397,7 @@ static void answer_cut(const struct ask *ask)
     send_reply(&reply);
 }
 
-/* The next server may know; but that a name is not there is an answer. */
+/* The next server may know; but that a name is not there is an answer. RFC 1035 4.1.1, RFC 2181 9 */
 static void answers_no(void)
 {
     open();
@@ -468,6 +471,7 @@ static void answer_round(const struct ask *ask)
     send_reply(&reply);
 }
 
+/* RFC 1034 3.6.2 */
 static void aliases(void)
 {
     open();
@@ -548,7 +552,7 @@ static void answer_bad(const struct ask *ask)
     send_reply(&reply);
 }
 
-/* Each is as if nothing had come: the right answer is taken afterwards. */
+/* Each is as if nothing had come: the right answer is taken afterwards. RFC 5452 9.1 */
 static void bad_answers(void)
 {
     for (unsigned i = 0; i < TENON_ARRAY_LEN(bads); i++) {
@@ -589,6 +593,7 @@ static void answer_long(const struct ask *ask)
     send_reply(&reply);
 }
 
+/* RFC 1035 2.3.4 */
 static void long_name(void)
 {
     open();
@@ -600,7 +605,7 @@ static void long_name(void)
     end();
 }
 
-/* An answer to the first message, when the second is out already. */
+/* An answer to the first message, when the second is out already. RFC 5452 4.5 */
 static void late_answer(void)
 {
     open();
@@ -641,6 +646,7 @@ static void mixed_case(void)
 
 /* ---- the caller ---------------------------------------------------------------------------------- */
 
+/* RFC 1123 2.1 */
 static void names(void)
 {
     static const char *const wrong[] = {
@@ -698,22 +704,28 @@ static void no_memory(void)
 }
 
 static const struct hn_test tests[] = {
-    { "ask_answer", "RFC 1035 4", ask_answer },
-    { "ask_many", "RFC 3596", ask_many },
-    { "ask_far", "RFC 2181 8", ask_far },
-    { "ask_is_random", "RFC 5452 9.2", ask_is_random },
-    { "cached", "RFC 1035 7", cached },
-    { "same_question", "RFC 5452 5", same_question },
-    { "silence", "RFC 1035 4.2.1", silence },
-    { "first_server_silent", "", first_server_silent },
-    { "answers_no", "RFC 1035 4.1.1, RFC 2181 9", answers_no },
+    { "ask_answer", "", ask_answer },
+    { "ask_many", "", ask_many },
+    { "ask_far", "DNS-7", ask_far },
+    { "ask_is_random", "DNS-2 CVE-2020-17470 CVE-2021-25677 CVE-2020-25926 CVE-2021-31228 CVE-2014-4883",
+      ask_is_random },
+    { "cached", "DNS-7", cached },
+    { "same_question", "DNS-2", same_question },
+    { "silence", "DNS-2 DNS-6", silence },
+    { "first_server_silent", "DNS-6", first_server_silent },
+    { "answers_no", "DNS-3", answers_no },
     { "no_server", "", no_server },
-    { "aliases", "RFC 1034 3.6.2", aliases },
-    { "bad_answers", "RFC 5452 9.1", bad_answers },
-    { "long_name", "RFC 1035 2.3.4", long_name },
-    { "late_answer", "RFC 5452 4.5", late_answer },
-    { "mixed_case", "", mixed_case },
-    { "names", "RFC 1123 2.1", names },
+    { "aliases", "DNS-7", aliases },
+    { "bad_answers",
+      "DNS-1 DNS-3 DNS-4 DNS-5 CVE-2020-11901 CVE-2020-17439 CVE-2020-17440 CVE-2020-24334 "
+      "CVE-2020-24335 CVE-2020-24336 CVE-2020-24339 CVE-2020-25107 CVE-2020-25108 CVE-2020-25109 "
+      "CVE-2020-25110 CVE-2020-15795 CVE-2020-27009 CVE-2020-27736 CVE-2020-27737 CVE-2020-27738 VUL-N-1 "
+      "CVE-2020-25928 CVE-2020-25927 CVE-2020-25767 CVE-2018-16525 CVE-2018-16598",
+      bad_answers },
+    { "long_name", "DNS-4 CVE-2020-24338 CVE-2020-25111 CVE-2016-20009", long_name },
+    { "late_answer", "DNS-1 CVE-2020-17439 CVE-2018-16598", late_answer },
+    { "mixed_case", "DNS-1", mixed_case },
+    { "names", "DNS-8", names },
     { "no_memory", "", no_memory },
 };
 

@@ -128,9 +128,9 @@ static void start_wrong(void)
 }
 
 static const struct hn_test tests[] = {
-    { "first_is_free", "RFC 3927 2.1", first_is_free },
-    { "many_taken", "RFC 3927 2.2.1", many_taken },
-    { "used_conflict", "RFC 3927 2.5", used_conflict },
+    { "first_is_free", "", first_is_free },
+    { "many_taken", "", many_taken },
+    { "used_conflict", "", used_conflict },
     { "start_wrong", "", start_wrong },
 };
 
