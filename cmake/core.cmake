@@ -43,6 +43,23 @@ endif()
 add_library(tenon_headers INTERFACE)
 target_include_directories(tenon_headers INTERFACE ${PROJECT_SOURCE_DIR}/include)
 
+# A library on the public interface, with its headers (names in `folder`). In the tree they are "folder/NAME.h" and, as
+# after an installation, <tenon/folder/NAME.h>. Which build of the core goes with it: in the tree the program says so.
+function(tenon_upper_library target folder headers)
+    add_library(${target} STATIC ${ARGN})
+    add_library(Tenon::${target} ALIAS ${target})
+    foreach(header IN LISTS headers)
+        configure_file(${PROJECT_SOURCE_DIR}/${folder}/${header}
+            ${PROJECT_BINARY_DIR}/include/tenon/${folder}/${header} COPYONLY)
+    endforeach()
+    target_include_directories(${target} PUBLIC
+        $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
+    target_link_libraries(${target} PUBLIC
+        $<BUILD_INTERFACE:tenon_headers> $<INSTALL_INTERFACE:Tenon::tenon>)
+    set_target_properties(${target} PROPERTIES TENON_FOLDER ${folder} TENON_HEADERS "${headers}")
+    tenon_core_flags(${target})
+endfunction()
+
 # For tests: every file of the core an object of its own, internal functions within reach, and the
 # walking checkers on.
 if(TENON_TESTS)

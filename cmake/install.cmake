@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 
 install(DIRECTORY include/tenon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
-set(libraries tenon)
+set(libraries tenon tenon_sock tenon_services)
 if(TARGET tenon_static)
     list(APPEND libraries tenon_static)
 endif()
@@ -36,6 +36,16 @@ foreach(kind IN ITEMS INCLUDEDIR LIBDIR)
 endforeach()
 configure_file(cmake/tenon.pc.in ${PROJECT_BINARY_DIR}/tenon.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tenon.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# The libraries above the core, each with its headers and a file of its own for pkg-config.
+foreach(TENON_PART IN ITEMS tenon_sock tenon_services)
+    get_target_property(folder ${TENON_PART} TENON_FOLDER)
+    get_target_property(headers ${TENON_PART} TENON_HEADERS)
+    list(TRANSFORM headers PREPEND ${PROJECT_SOURCE_DIR}/${folder}/)
+    install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tenon/${folder})
+    configure_file(cmake/part.pc.in ${PROJECT_BINARY_DIR}/${TENON_PART}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/${TENON_PART}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
 
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 if(TARGET tenon_cli)

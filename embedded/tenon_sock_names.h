@@ -6,7 +6,7 @@
 #ifndef TENON_SOCK_NAMES_H
 #define TENON_SOCK_NAMES_H
 
-#include "embedded/tenon_sock.h"
+#include "tenon_sock.h"
 
 TENON_BEGIN_DECLS
 extern struct tenon_socks *tenon_sock_only;

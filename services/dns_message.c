@@ -219,6 +219,8 @@ static unsigned dns_collect(struct tenon_dns_answer *answer, const struct dns_me
 
     for (i = 0; i < count; i++) {
         at = dns_record_at(&record, msg, at, &wrong);
+        if (at == 0)
+            break;    /* never: dns_check() has seen them all */
         if (record.class_ != DNS_IN || (record.type != type && record.type != DNS_CNAME) ||
             !dns_same_name(msg, record.name, owner))
             continue;

@@ -29,7 +29,8 @@ class TenonConan(ConanFile):
         self.version = re.search(r'TENON_VERSION "([^"]+)"', header).group(1)
 
     def export_sources(self):
-        for pattern in ("CMakeLists.txt", "LICENSE", "README.md", "CHANGELOG.md", "cmake/*", "include/*", "src/*"):
+        for pattern in ("CMakeLists.txt", "LICENSE", "README.md", "CHANGELOG.md", "cmake/*", "include/*", "src/*",
+                        "embedded/*", "services/*"):
             copy(self, pattern, ROOT, self.export_sources_folder)
 
     def layout(self):
@@ -57,7 +58,7 @@ class TenonConan(ConanFile):
         rmdir(self, os.path.join(self.package_folder, "share"))
 
     def package_info(self):
-        self.cpp_info.libs = ["tenon"]
+        self.cpp_info.libs = ["tenon_sock", "tenon_services", "tenon"]
         # Inline functions of the headers check with the same level as the library.
         self.cpp_info.defines = [f"TENON_ASSERT_LEVEL={self.options.assert_level}"]
         self.cpp_info.set_property("cmake_file_name", "Tenon")
