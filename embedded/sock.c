@@ -335,9 +335,11 @@ TENON_API int tenon_sock_create(struct tenon_socks *socks, const struct tenon_ad
 TENON_API int tenon_sock_delete(struct tenon_socks *socks, int sk, unsigned options)
 {
     struct sock *sock = tn_sock_find(socks, sk);
+    int empty;
 
     if (sock == NULL)
         return TENON_EINVAL;
+    empty = sock->ring.packets == 0;
     sock->use = SOCK_LEAVING;
     sock->events = 0;
     if (sock->conn != NULL) {
@@ -355,8 +357,8 @@ TENON_API int tenon_sock_delete(struct tenon_socks *socks, int sk, unsigned opti
         sock->port->refs--;
     sock->port = NULL;
     tn_sock_forget_pieces(sock);
-    if (sock->ring.packets == 0)
-        tn_sock_release(sock);
+    if (empty)
+        tn_sock_release(sock);    /* packets that a reset has thrown away just now leave with the event */
     return TENON_OK;
 }
 

@@ -49,8 +49,9 @@ TENON_API int tenon_sock_create(struct tenon_socks *socks, const struct tenon_ad
 
 /** Delete an end point: all its receive blocks go back. TCP finishes in the background: what was sent leaves from the
  *  ring until it is acknowledged, and with unread data, or TENON_SOCK_ABORT, the peer gets a reset. The ring is the
- *  application's again when no packet is left in it: at once, or with the event TENON_SOCK_GONE, after which
- *  tenon_sock_set_sbuf() takes its memory for another descriptor. Until then the descriptor counts.
+ *  application's again at once if no packet was in it (`packets` in tenon_sock_info), else with the event
+ *  TENON_SOCK_GONE, after which tenon_sock_set_sbuf() takes its memory for another descriptor. Until then the
+ *  descriptor counts.
  *  @return TENON_OK, TENON_EINVAL (no such descriptor) */
 TENON_API int tenon_sock_delete(struct tenon_socks *socks, int sk, unsigned options);
 

@@ -269,6 +269,31 @@ UNIT_TEST(deleted_in_flight_ring_comes_back_later)
     world_free_rings(&world);
 }
 
+/* A reset throws away what is in the ring: the event tells of it too, as the application cannot know how long the
+ * device needs. */
+UNIT_TEST(deleted_with_reset_ring_comes_back_with_event)
+{
+    struct world world;
+    tenon_u32 sent = 0;
+    int client, server, other;
+    void *ring;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    stream_open(&world, 0, 2, &client, &server);
+    ring = (void *)(size_t)world.m[0].rings[0];
+    world_send(&world.m[0], client, &sent, 2000, MTU_BYTES);
+    other = tenon_sock_create(world.m[0].socks, NULL, NULL, TENON_SOCK_UDP, 0);
+    CHECK(other > 0);
+    CHECK_EQ_I(tenon_sock_delete(world.m[0].socks, client, TENON_SOCK_ABORT), TENON_OK);
+    CHECK_EQ_U(world.m[0].events[(client - 1) % 64] & TENON_SOCK_GONE, 0);
+    world_run(&world, 1000);
+    CHECK_EQ_U(world.m[0].events[(client - 1) % 64] & TENON_SOCK_GONE, TENON_SOCK_GONE);
+    CHECK_EQ_I(tenon_sock_set_sbuf(world.m[0].socks, other, ring, world.m[0].ring_bytes[0]), TENON_OK);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
 /* Written slowly: a packet is asked for while others are in flight, at the beginning of the ring or behind
  * them, and sent when all of those have left. Whatever the size, each is freed in its turn. */
 static void stream_slow_writer(unsigned most)
@@ -321,6 +346,7 @@ int main(void)
     UNIT_RUN(received_returned_in_any_order);
     UNIT_RUN(reader_slow_ring_full_goes_on);
     UNIT_RUN(deleted_in_flight_ring_comes_back_later);
+    UNIT_RUN(deleted_with_reset_ring_comes_back_with_event);
     UNIT_RUN(asked_early_sent_late_ring_goes_on);
     return unit_end();
 }
