@@ -55,7 +55,8 @@ static struct sock_piece *receive_piece(struct sock *sock, struct tenon_buf *buf
 }
 
 /* Blocks are short, and a peer that sends small segments could hold all of them: bytes that fit behind those of the
- * last piece are copied there. Nobody else may refer to that block, and nothing else of it be in use.
+ * last piece are copied there. Nobody else may refer to that block, and nothing else of it be in use. A block has two
+ * pieces at most, as there are twice as many records as blocks.
  * @return 1: done */
 static int receive_join(struct sock *sock, const struct tenon_span *span)
 {
@@ -70,7 +71,7 @@ static int receive_join(struct sock *sock, const struct tenon_span *span)
     if ((size_t)(last->buf->data + last->buf->size - end) < span->len)
         return 0;
     if (last->flags & SOCK_PIECE_OUT) {
-        struct sock_piece *piece = receive_piece(sock, last->buf, end, (unsigned)span->len);
+        struct sock_piece *piece = block->pieces < 2 ? receive_piece(sock, last->buf, end, (unsigned)span->len) : NULL;
 
         if (piece == NULL)
             return 0;

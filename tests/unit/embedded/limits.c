@@ -347,6 +347,47 @@ UNIT_TEST(tiny_segments_do_not_hold_all_blocks)
     world_free_rings(&world);
 }
 
+/* The application asks for each of them and gives none back: there are not more records of pieces than there can be
+ * pieces, and what finds no place is not acknowledged and comes again. */
+UNIT_TEST(tiny_segments_all_held_connection_lives)
+{
+    const struct tenon_addr any = { .port = PORT }, at = world_addr(1, 0, PORT);
+    const tenon_u32 bytes = 8 * (100 + TENON_SOCK_PACKET_BYTES);
+    struct world world;
+    tenon_u32 sent = 0, got = 0;
+    int client, server, i, n[64], held = 0;
+    tenon_u8 *p[64];
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0);
+    client = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
+    world_run(&world, 10000);
+    CHECK_EQ_I(tenon_sock_set_sbuf(world.m[0].socks, client, world_ring(&world.m[0], 0, bytes), bytes), TENON_OK);
+    for (i = 0; i < 60; i++) {
+        world_send(&world.m[0], client, &sent, sent + 20, 20);
+        world_run(&world, 100000);
+        while (held < 64 && (n[held] = tenon_sock_ask_rbuf(world.m[1].socks, server, &p[held])) > 0)
+            held++;
+        CHECK(held == 64 || n[held] == 0);
+    }
+    CHECK(held > 8);
+    for (i = 0; i < held; i++) {
+        CHECK_EQ_U(p[i][0], world_byte(got));
+        got += (tenon_u32)n[i];
+    }
+    while (held-- > 0)
+        CHECK_EQ_I(tenon_sock_read_done(world.m[1].socks, server, p[held], (unsigned)n[held]), TENON_OK);
+    for (i = 0; i < 100 && got < sent; i++) {
+        world_run(&world, 500000);
+        (void)world_receive(&world.m[1], server, &got);
+    }
+    CHECK_EQ_U(got, sent);
+    CHECK_EQ_U(world_count(&world.m[1]).blocks_free, 8);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
 /* A block to which somebody else refers is not written to, however few there are. */
 UNIT_TEST(tiny_segments_block_of_another_is_not_shared)
 {
@@ -489,6 +530,7 @@ int main(void)
     UNIT_RUN(four_connections_with_faults_memory_is_enough);
     UNIT_RUN(clients_too_many_wait);
     UNIT_RUN(tiny_segments_do_not_hold_all_blocks);
+    UNIT_RUN(tiny_segments_all_held_connection_lives);
     UNIT_RUN(tiny_segments_block_of_another_is_not_shared);
     UNIT_RUN(contiguous_device_frames_lie_in_the_ring);
     UNIT_RUN(contiguous_device_loss_frames_lie_in_the_ring);
