@@ -6,7 +6,9 @@
 
 TENON_API struct tenon_buf *tenon_sock_block(struct tenon_socks *socks)
 {
-    struct sock_unit *unit = tn_sock_pool_get(&socks->blocks);
+    /* One is kept to send from: without it nothing more would leave before an application reads. */
+    const unsigned kept = socks->device.flags & TENON_SOCK_CONTIGUOUS ? 1 : 0;
+    struct sock_unit *unit = socks->blocks.nfree > kept ? tn_sock_pool_get(&socks->blocks) : NULL;
 
     if (unit == NULL) {
         socks->counts.no_block++;

@@ -485,6 +485,37 @@ UNIT_TEST(contiguous_device_small_packets_are_counted)
     contiguous_stream(0, 200, 1);
 }
 
+/* All blocks are in use: what has to be put together leaves from the one that is kept for that. */
+UNIT_TEST(contiguous_device_no_block_left_sends_on)
+{
+    const struct tenon_addr any = { .port = PORT }, at = world_addr(1, 0, PORT);
+    const tenon_u32 bytes = 6 * (FULL + TENON_SOCK_PACKET_BYTES);
+    struct tenon_buf *taken[8];
+    struct world world;
+    tenon_u32 sent = 0, got = 0;
+    int client, server, n = 0;
+
+    if (!CHECK(world_open(&world, contiguous_device)))
+        return;
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0);
+    client = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
+    world_run(&world, 10000);
+    CHECK_EQ_I(tenon_sock_set_sbuf(world.m[0].socks, client, world_ring(&world.m[0], 0, bytes), bytes), TENON_OK);
+    while (n < 8 && (taken[n] = tenon_sock_block(world.m[0].socks)) != NULL)
+        n++;
+    CHECK_EQ_I(n, 7);
+    world_send(&world.m[0], client, &sent, 600, 200);
+    world_run(&world, 10000);
+    (void)world_receive(&world.m[1], server, &got);
+    CHECK_EQ_U(got, 600);
+    CHECK(world_count(&world.m[0]).copied_bytes > 0);
+    CHECK(tenon_sock_poll(world.m[0].socks, (tenon_u32)wire_host_now(world.m[0].host)) > 0);
+    while (n > 0)
+        tenon_buf_put(taken[--n]);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
 /* ---- the original names ---- */
 
 UNIT_TEST(names_of_the_seven)
@@ -535,6 +566,7 @@ int main(void)
     UNIT_RUN(contiguous_device_frames_lie_in_the_ring);
     UNIT_RUN(contiguous_device_loss_frames_lie_in_the_ring);
     UNIT_RUN(contiguous_device_small_packets_are_counted);
+    UNIT_RUN(contiguous_device_no_block_left_sends_on);
     UNIT_RUN(names_of_the_seven);
     return unit_end();
 }
