@@ -95,6 +95,13 @@ if(simulator)
     set_tests_properties(sim PROPERTIES LABELS sim TIMEOUT 900 COST 1000)
 endif()
 
+# The calls for small machines under the same faults, short of memory.
+file(GLOB sock_simulator CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/sock/*.c)
+tenon_test_program(tenon-sock-sim ${PROJECT_BINARY_DIR} tenon-sock-sim ${sock_simulator})
+set(TENON_SOCK_SIM_SEEDS 1..400 CACHE STRING "Seeds of the simulator of embedded/ in ctest")
+add_test(NAME sim.sock COMMAND tenon-sock-sim --seeds ${TENON_SOCK_SIM_SEEDS})
+set_tests_properties(sim.sock PROPERTIES LABELS sim TIMEOUT 300)
+
 include(cmake/fuzz.cmake)
 
 # Two instances on a wire in memory: an example that is a test of the library as users link it.

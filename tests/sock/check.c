@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* What must hold at every step, when all is quiet, and when the instance has ended. */
+#include "history.h"
+
+#include "core.h"
+#include "tcp/tcp_internal.h"
+
+static void check_connection(struct tenon_tcp *conn, void *arg)
+{
+    const char *wrong = tenon_tcp_check(conn);
+
+    if (wrong != NULL)
+        history_fail(arg, "a connection of the small machine: %s", wrong);
+}
+
+static void check_pool(struct history *h, const struct sock_pool *pool, unsigned most, const char *what)
+{
+    const struct sock_unit *unit;
+    unsigned n = 0;
+
+    for (unit = pool->free; unit != NULL && n <= most; unit = unit->next, n++)
+        if (unit->buf.refs != 0 || unit->pool != pool)
+            history_fail(h, "a free buffer (%s) has %u references", what, (unsigned)unit->buf.refs);
+    if (n != pool->nfree || n > most)
+        history_fail(h, "%u free buffers (%s) in the list, %u by count, %u in all", n, what, pool->nfree, most);
+}
+
+/* The gaps lie in order, do not touch, and are what is not used. */
+static void check_gaps(struct history *h)
+{
+    const struct sock_memory *memory = &h->socks->memory;
+    const struct sock_gap *gap;
+    size_t sum = 0;
+
+    for (gap = memory->first; gap != NULL; gap = gap->next) {
+        if (gap->next != NULL && (const tenon_u8 *)gap + gap->bytes >= (const tenon_u8 *)gap->next)
+            history_fail(h, "gaps of the memory touch or overlap");
+        sum += gap->bytes;
+    }
+    if (sum + memory->used != memory->bytes)
+        history_fail(h, "%zu bytes of memory are free and %zu used, of %zu", sum, memory->used, memory->bytes);
+}
+
+static void check_guards(struct history *h)
+{
+    const tenon_u8 *before = h->arena - GUARD, *behind = h->arena + h->arena_bytes;
+    unsigned i;
+
+    for (i = 0; i < GUARD; i++)
+        if (before[i] != 0xA7 || behind[i] != 0xA7)
+            history_fail(h, "bytes beside the arena were written");
+}
+
+void check_step(struct history *h)
+{
+    const struct tenon_sock_conf *conf = &h->plan.conf;
+
+    check_pool(h, &h->socks->blocks, conf->blocks, "blocks");
+    check_pool(h, &h->socks->headers, conf->headers, "headers");
+    check_gaps(h);
+    check_guards(h);
+    tenon_tcp_each(h->socks->stack, check_connection, h);
+}
+
+/* The documented ones, ended by 0; TENON_OK is 0 too, and always allowed where it is the first. */
+void check_result(struct history *h, const char *call, int result, const int *allowed)
+{
+    if (result == TENON_OK && allowed[0] == TENON_OK)
+        return;
+    for (allowed += allowed[0] == TENON_OK; *allowed != 0; allowed++)
+        if (*allowed == result) {
+            h->errors++;
+            return;
+        }
+    history_fail(h, "%s returns %s, which does not belong here", call, tenon_error_text(result));
+}
+
+/* ---- the end ----------------------------------------------------------------------------------------- */
+
+static size_t piece(size_t bytes)
+{
+    const size_t unit = sizeof(struct sock_gap) > SOCK_ALIGN ? sizeof(struct sock_gap) : SOCK_ALIGN;
+
+    return (bytes + unit - 1) / unit * unit;
+}
+
+static size_t table_bytes(const struct tn_htab *table)
+{
+    size_t bytes = 0;
+    unsigned i;
+
+    for (i = 1; i < TN_HTAB_SEGMENTS; i++)
+        if (table->segments[i] != NULL)
+            bytes += piece(((size_t)TN_HTAB_BASE << (i - 1)) * sizeof(struct tn_hnode *));
+    return bytes;
+}
+
+/* Memory in use besides what is kept on purpose: tables, paths, and what the next connection is made of. */
+size_t check_memory(const struct history *h)
+{
+    const struct tenon *stack = h->socks->stack;
+    const size_t fast = tn_fast_bytes(stack);
+    size_t kept = table_bytes(&stack->tcp.conns) + table_bytes(&stack->udp.bound) + table_bytes(&stack->udp.connected) +
+                  table_bytes(&stack->link.paths);
+
+    if (stack->udp.recent != NULL)
+        kept += piece((stack->udp.recent_mask + 1) * sizeof(stack->udp.recent[0]));
+    kept += stack->link.paths.count * piece(sizeof(struct tn_path));
+    kept += stack->tcp.spare_flights.n * piece(sizeof(struct tn_flight));
+    kept += stack->tcp.spare_conns.n * piece(sizeof(struct tenon_tcp));
+    kept += stack->tcp.spare_waits.n * piece(sizeof(struct tn_time_wait));
+    return h->socks->memory.used - kept - (fast > 0 ? piece(fast) : 0);
+}
+
+static void count_connection(struct tenon_tcp *conn, void *arg)
+{
+    (void)conn;
+    ++*(unsigned *)arg;
+}
+
+void check_quiet(struct history *h)
+{
+    const struct tenon_sock_conf *conf = &h->plan.conf;
+    struct tenon_sock_counts counts;
+    unsigned conns = 0, pieces = 0, i;
+    const struct sock_piece *p;
+
+    check_step(h);
+    tenon_netif_link(h->socks->stack, 1, 0);    /* what is known of neighbours goes too */
+    tenon_sock_count(h->socks, &counts);
+    tenon_tcp_each(h->socks->stack, count_connection, &conns);
+    if (conns > 0 || tenon_tcp_time_waits(h->socks->stack) > 0)
+        history_fail(h, "%u connections and %u records of TIME-WAIT are left", conns,
+                     (unsigned)tenon_tcp_time_waits(h->socks->stack));
+    for (i = 0; i < h->socks->nsocks; i++)
+        if (h->socks->socks[i].use != SOCK_FREE)
+            history_fail(h, "the descriptor with index %u is not free", i);
+    for (p = h->socks->free_pieces; p != NULL; p = p->next)
+        pieces++;
+    if (pieces != 2U * conf->blocks)
+        history_fail(h, "%u of %u records of pieces are free", pieces, 2U * conf->blocks);
+    if (counts.blocks_free + h->device.nempty != conf->blocks)
+        history_fail(h, "%u blocks are free, and the device has %u, of %u", counts.blocks_free, h->device.nempty,
+                     conf->blocks);
+    if (check_memory(h) != h->baseline)
+        history_fail(h, "%zu bytes of memory are used besides the caches, %zu were before", check_memory(h),
+                     h->baseline);
+}
+
+void check_stopped(struct history *h)
+{
+    const struct sock_memory *memory = &h->socks->memory;
+
+    check_pool(h, &h->socks->blocks, h->plan.conf.blocks, "blocks");
+    check_pool(h, &h->socks->headers, h->plan.conf.headers, "headers");
+    check_gaps(h);
+    check_guards(h);
+    if (h->socks->blocks.nfree != h->plan.conf.blocks || h->socks->headers.nfree != h->plan.conf.headers)
+        history_fail(h, "%u blocks and %u header buffers at the end", h->socks->blocks.nfree, h->socks->headers.nfree);
+    if (memory->used != 0 || memory->first == NULL || memory->first->next != NULL ||
+        memory->first->bytes != memory->bytes)
+        history_fail(h, "memory is not one piece again: %zu bytes are used", memory->used);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* tenon-sock-sim: histories of one small machine (embedded/tenon_sock.h, one arena, small limits, a device with DMA)
+ * and one that runs the core as it is, over a wire with faults. Everything follows from a seed. */
+#ifndef TENON_SOCK_HISTORY_H
+#define TENON_SOCK_HISTORY_H
+
+#include "embedded/sock_internal.h"
+#include "ports/wire/wire.h"
+
+#include <tenon/tenon.h>
+
+enum {
+    SESSIONS_MAX = 10,
+    SHORTAGES_MAX = 6,
+    BLACKOUTS_MAX = 3,
+    SLOTS_MAX = 16,       /* of the device's ring for sending */
+    WAITING_MAX = 16,     /* ... and for receiving */
+    HELD_MAX = 64,        /* pieces that an application holds at a time */
+    SPANS_MAX = 40,
+    FRAME_MAX = 1600,
+    GUARD = 64,           /* bytes around memory that nobody may touch */
+    SECOND = 1000000
+};
+
+/* ---- what is decided before it begins: plan.c ----------------------------------------------------- */
+
+enum session_kind { TCP_SERVER, TCP_CLIENT, UDP_SERVER, UDP_CLIENT, KINDS };    /* what the small machine is */
+
+enum finish {
+    FIN_WITH_LAST,     /* the small machine: TENON_SOCK_FIN with the last bytes ... */
+    FIN_ALONE,         /* ... or by itself */
+    FIN_BY_DELETE,     /* ... or the descriptor is deleted when all has been sent and read */
+    FINISHES_IN_ORDER,
+    DELETE_EARLY = FINISHES_IN_ORDER,    /* with unread data, perhaps */
+    ABORT,
+    FINISHES
+};
+
+struct session_plan {
+    uint64_t at_us;
+    enum session_kind kind;
+    uint32_t bytes[2];             /* the small machine sends, the other sends; of UDP: datagrams */
+    uint32_t most;                 /* bytes of a packet, of a datagram */
+    uint32_t ring_bytes, ring_late_us;
+    unsigned hold;                 /* pieces that are held at a time, and given back in any order */
+    uint32_t pause_at, pause_us;   /* the small machine does not read ... */
+    uint32_t peer_consume_us, peer_chunk;
+    enum finish finish;
+    uint32_t finish_at;            /* bytes in both directions, for the last two */
+    uint8_t greedy;                /* ... or it reads on, and gives nothing back */
+    uint8_t parts, misuse, no_timestamps, peer_waits, peer_aborts, peer_nodelay;
+};
+
+struct shortage {
+    uint64_t from_us, to_us;
+    unsigned blocks, headers;      /* the small machine: so many are somebody else's for that time ... */
+    uint32_t memory;               /* ... and this part of its memory, in 1/256 */
+    uint32_t peer_ppm;             /* requests of the other machine that are refused */
+};
+
+struct plan {
+    uint64_t seed, heal_us;
+    struct tenon_sock_conf conf;
+    struct tenon_conf peer;
+    struct wire_line_conf out, in;     /* of the small machine */
+    struct wire_blackout blackout[BLACKOUTS_MAX];
+    struct shortage shortage[SHORTAGES_MAX];
+    struct session_plan session[SESSIONS_MAX];
+    unsigned nblackouts, nshortages, nsessions, servers;
+    unsigned slots, tx_us;         /* of the device: how many frames it holds, and for how long */
+    unsigned rx_blocks;            /* blocks that it holds filled with nothing; 0: it takes one when a frame comes */
+    unsigned arena_shift;
+    uint64_t clock_us;
+    uint8_t v6, csum, trust, later, events;
+};
+
+void plan_draw(struct plan *plan, uint64_t seed);
+void plan_print(const struct plan *plan);
+
+/* ---- a history ------------------------------------------------------------------------------------ */
+
+struct history;
+struct session;
+
+struct held {
+    tenon_u8 *p;
+    unsigned n;
+    uint64_t at;     /* in the stream */
+};
+
+/* A descriptor, and what its application knows of it. */
+struct end_point {
+    struct history *h;
+    struct session *session;       /* NULL: a server without a client */
+    enum session_kind kind;
+    int sk;                        /* 0: none */
+    tenon_u8 *ring;                /* with GUARD bytes on both sides */
+    uint32_t ring_bytes;
+    uint64_t retry_us;
+    uint32_t busy;                 /* bytes of a datagram that was begun */
+    uint8_t opened, ring_given, finished, leaving, gone_seen;
+};
+
+struct session {
+    struct history *h;
+    const struct session_plan *plan;
+    unsigned index;
+    struct end_point *end;         /* NULL: not yet, or not any more */
+    uint64_t sent, got;            /* by the small machine: bytes, or datagrams */
+    struct held held[HELD_MAX];
+    unsigned nheld;
+    uint64_t handed;               /* bytes that ask_rbuf() has given */
+    uint64_t paused_us;
+    uint8_t started, strict, done, finish_sent, paused, peer_done, small_done, failed;
+
+    struct tenon_tcp *conn;        /* of the other machine */
+    struct tenon_udp *udp;
+    struct tenon_tcp_listener *listener;
+    uint64_t peer_sent, peer_got, peer_consumed, consume_at, connect_at;
+    unsigned attempts;
+    uint8_t peer_opened, peer_finish_sent, peer_finished, peer_closed, echoes;
+};
+
+/* A frame that the device has, as hardware does: it reads the bytes where they lie, later. */
+struct slot {
+    struct tenon_frame frame;
+    struct tenon_span spans[SPANS_MAX];
+    uint32_t sum;                  /* of the bytes when it was taken */
+    uint8_t busy;
+};
+
+struct device {
+    struct slot slot[SLOTS_MAX];
+    unsigned first, count;         /* in use */
+    int sending, full;
+    struct tenon_buf *empty[WAITING_MAX];      /* blocks that wait for frames */
+    unsigned nempty;
+    struct {
+        struct tenon_buf *block;
+        unsigned off, n;
+        enum tenon_csum csum;
+    } waiting[WAITING_MAX];                    /* frames that wait for the stack */
+    unsigned nwaiting;
+    uint64_t dropped;
+};
+
+struct history {
+    struct plan plan;
+    int verbose;
+    struct wire *wire;
+    struct wire_host *small_host, *peer_host;
+    struct wire_end *small_end, *peer_end;
+    struct tenon_socks *socks;
+    struct tenon *peer;
+    tenon_u8 *arena;
+    size_t arena_bytes, baseline;
+    struct device device;
+    struct end_point end[2 * SESSIONS_MAX];
+    struct session session[SESSIONS_MAX];
+    uint64_t chance;               /* how many numbers have been drawn */
+    uint64_t start, bytes, frames, opened, calls, errors, polls_at_once;
+    unsigned out_blocks;           /* blocks that a shortage has taken ... */
+    struct tenon_buf *taken_blocks[256], *taken_headers[256];
+    unsigned nblocks, nheaders;
+    void *taken_memory;
+    size_t taken_bytes;
+    uint64_t peer_ppm_until;
+    uint32_t peer_ppm;
+    int healed, ending;
+};
+
+/* world.c */
+void history_run(struct history *h);
+void history_fail(struct history *h, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
+void history_note(const struct history *h, const char *format, ...) __attribute__((format(printf, 2, 3)));
+uint64_t history_now(const struct history *h);                  /* since the start */
+uint32_t history_chance(struct history *h, uint32_t below);     /* 0 to below - 1 */
+struct tenon_addr history_addr(const struct history *h, unsigned machine, unsigned port);
+
+/* What a stream or a datagram consists of. */
+void history_fill(tenon_u8 *to, const struct session *s, unsigned from, uint64_t at, uint32_t n);
+int history_matches(const tenon_u8 *bytes, const struct session *s, unsigned from, uint64_t at, uint32_t n);
+
+/* device.c */
+unsigned device_transmit(void *device, const struct tenon_frame *frames, unsigned n);
+void device_poll(void *device, struct tenon_socks *socks);
+int device_entropy(void *device, void *bytes, size_t n);
+void device_receive(struct history *h, const struct tenon_frame *frames, unsigned n);
+void device_refill(struct history *h);
+void device_stop(struct history *h);
+int device_is_idle(const struct history *h);
+
+/* end.c: the application of the small machine */
+uint64_t end_run(struct history *h);    /* @return microseconds until it wants to be called */
+void end_event(void *app, int sk, unsigned events);
+void end_start(struct history *h);
+void end_delete_all(struct history *h);
+
+/* peer.c: the application of the other */
+void peer_start(struct history *h);
+void peer_run(struct history *h);
+void peer_stop(struct history *h);
+
+/* check.c */
+void check_step(struct history *h);
+void check_quiet(struct history *h);
+void check_stopped(struct history *h);
+size_t check_memory(const struct history *h);
+void check_result(struct history *h, const char *call, int result, const int *allowed);
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/* Everything that is decided before a history begins. */
+#include "history.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct dice {
+    uint64_t seed, n;
+};
+
+static uint32_t roll(struct dice *dice, uint32_t below)
+{
+    return (uint32_t)(wire_mix(dice->seed ^ wire_mix(++dice->n)) >> 16) % below;
+}
+
+/* One in so many. */
+static int one_in(struct dice *dice, uint32_t n)
+{
+    return roll(dice, n) == 0;
+}
+
+static uint32_t between(struct dice *dice, uint32_t from, uint32_t to)
+{
+    return from + roll(dice, to - from + 1);
+}
+
+/* ---- the machines --------------------------------------------------------------------------------- */
+
+static void draw_limits(struct plan *plan, struct dice *dice)
+{
+    struct tenon_sock_conf *conf = &plan->conf;
+    static const tenon_u16 mtus[] = { 576, 1280, 1500, 1500 };
+
+    conf->device.netif.mtu = mtus[roll(dice, 4)];
+    plan->v6 = (uint8_t)(conf->device.netif.mtu >= 1280 && one_in(dice, 3));
+    conf->blocks = (tenon_u16)between(dice, 4, 12);
+    conf->headers = (tenon_u16)between(dice, 4, 10);
+    if (one_in(dice, 2))
+        conf->packets = (tenon_u16)between(dice, 1, 9);
+    if (one_in(dice, 2))
+        conf->window = (tenon_u16)between(dice, 512, 6000);
+    if (one_in(dice, 4))
+        conf->block_bytes = (tenon_u16)(conf->device.netif.mtu + 18 + roll(dice, 600));
+    conf->stack.tcp_msl_ms = between(dice, 100, 3000);
+    conf->stack.tcp_rto_max_us = 8000000;
+    if (one_in(dice, 3))
+        conf->stack.tcp_syncookies = (tenon_u8)roll(dice, 3);
+    if (one_in(dice, 3))
+        conf->stack.tcp_ooo_ranges_max = (tenon_u16)between(dice, 1, 4);
+    if (one_in(dice, 3))
+        conf->stack.paths_max = between(dice, 1, 4);
+}
+
+static void draw_device(struct plan *plan, struct dice *dice)
+{
+    struct tenon_sock_device *device = &plan->conf.device;
+
+    device->flags = roll(dice, 3);    /* DMA that gathers, DMA of one piece, none */
+    plan->slots = between(dice, 1, SLOTS_MAX);
+    plan->tx_us = one_in(dice, 2) ? between(dice, 1, 1300) : 1;
+    plan->rx_blocks = one_in(dice, 2) ? between(dice, 1, plan->conf.blocks / 2U) : 0;
+    plan->later = (uint8_t)roll(dice, 2);
+    plan->csum = (uint8_t)roll(dice, 2);
+    plan->trust = (uint8_t)roll(dice, 2);
+    plan->events = (uint8_t)roll(dice, 2);
+    plan->arena_shift = roll(dice, 16);
+    device->netif.mac[0] = 2;
+    device->netif.mac[5] = 1;
+    device->netif.flags = TENON_NETIF_NO_DAD | TENON_NETIF_NO_RA;
+    device->netif.caps = plan->csum ? TENON_CAP_TX_CSUM : 0;
+    plan->clock_us = one_in(dice, 2) ? UINT64_C(0xFFFFFFFF) - roll(dice, 30 * SECOND) : 1000;
+}
+
+static void draw_peer(struct plan *plan, struct dice *dice)
+{
+    struct tenon_conf *peer = &plan->peer;
+
+    tenon_conf_default(peer);
+    peer->tcp_conns_max = 64;
+    peer->tcp_rcv_buf = between(dice, 1000, 60000);
+    peer->tcp_snd_buf = between(dice, 2000, 60000);
+    peer->tcp_msl_ms = between(dice, 100, 3000);
+    peer->tcp_rto_max_us = 8000000;
+    if (one_in(dice, 4))
+        peer->tcp_delack_us = between(dice, 1000, 400000);
+}
+
+/* ---- the network ---------------------------------------------------------------------------------- */
+
+static void draw_line(struct wire_line_conf *line, struct dice *dice)
+{
+    memset(line, 0, sizeof(*line));
+    line->delay_us = between(dice, 1, one_in(dice, 3) ? 80000 : 2000);
+    if (one_in(dice, 3))
+        line->rate = between(dice, 20000, 2000000);
+    if (one_in(dice, 3))
+        line->queue_frames = between(dice, 2, 20);
+    if (one_in(dice, 3))
+        line->jitter_us = roll(dice, 20000);
+    if (!one_in(dice, 3))
+        line->loss_ppm = roll(dice, one_in(dice, 4) ? 300000 : 60000);
+    if (one_in(dice, 2))
+        line->duplicate_ppm = roll(dice, 100000);
+    if (one_in(dice, 2))
+        line->corrupt_ppm = roll(dice, 60000);
+    if (one_in(dice, 2)) {
+        line->reorder_ppm = roll(dice, 150000);
+        line->reorder_us = between(dice, 100, 60000);
+    }
+}
+
+static void draw_troubles(struct plan *plan, struct dice *dice)
+{
+    unsigned i;
+
+    plan->heal_us = between(dice, 5, 30) * (uint64_t)SECOND;
+    plan->nblackouts = one_in(dice, 3) ? between(dice, 1, BLACKOUTS_MAX) : 0;
+    for (i = 0; i < plan->nblackouts; i++) {
+        plan->blackout[i].from_us = roll(dice, (uint32_t)plan->heal_us);
+        plan->blackout[i].to_us = plan->blackout[i].from_us + roll(dice, 4 * SECOND);
+    }
+    plan->nshortages = one_in(dice, 2) ? between(dice, 1, SHORTAGES_MAX) : 0;
+    for (i = 0; i < plan->nshortages; i++) {
+        struct shortage *shortage = &plan->shortage[i];
+
+        shortage->from_us = roll(dice, (uint32_t)plan->heal_us);
+        shortage->to_us = shortage->from_us + roll(dice, 3 * SECOND);
+        if (shortage->to_us > plan->heal_us)
+            shortage->to_us = plan->heal_us;
+        shortage->blocks = one_in(dice, 2) ? roll(dice, plan->conf.blocks + 1U) : 0;
+        shortage->headers = one_in(dice, 2) ? roll(dice, plan->conf.headers + 1U) : 0;
+        shortage->memory = one_in(dice, 2) ? roll(dice, 257) : 0;
+        shortage->peer_ppm = one_in(dice, 4) ? roll(dice, 500000) : 0;
+    }
+}
+
+/* ---- what they do --------------------------------------------------------------------------------- */
+
+static void draw_manners(struct session_plan *s, struct dice *dice)
+{
+    s->hold = one_in(dice, 2) ? between(dice, 1, HELD_MAX) : 1;
+    s->parts = (uint8_t)one_in(dice, 3);
+    s->misuse = (uint8_t)one_in(dice, 3);
+    s->no_timestamps = (uint8_t)one_in(dice, 2);
+    s->peer_waits = (uint8_t)one_in(dice, 2);
+    s->peer_nodelay = (uint8_t)one_in(dice, 2);
+    s->peer_chunk = one_in(dice, 3) ? between(dice, 1, 60) : between(dice, 100, 9000);
+    s->peer_consume_us = one_in(dice, 3) ? roll(dice, 300000) : 0;
+    if (one_in(dice, 4)) {
+        s->pause_at = roll(dice, 20000);
+        s->pause_us = roll(dice, 6 * SECOND);
+        s->greedy = (uint8_t)roll(dice, 2);
+    }
+}
+
+/* Small segments for one who holds all that it can. */
+static void draw_crumbs(struct session_plan *s, struct dice *dice)
+{
+    s->hold = HELD_MAX;
+    s->greedy = s->peer_nodelay = 1;
+    s->pause_at = roll(dice, 500);
+    s->pause_us = between(dice, SECOND, 5 * SECOND);
+    s->peer_chunk = between(dice, 1, 20);
+    s->bytes[1] = between(dice, 1000, 4000);
+}
+
+static void draw_session(struct plan *plan, struct session_plan *s, struct dice *dice)
+{
+    const uint32_t top = one_in(dice, 3) ? 60000 : 8000;
+    uint32_t packets = one_in(dice, 3) ? 1 : between(dice, 2, 8);
+
+    memset(s, 0, sizeof(*s));
+    s->at_us = roll(dice, (uint32_t)plan->heal_us / 2);
+    s->kind = (enum session_kind)(one_in(dice, 4) ? UDP_SERVER + roll(dice, 2) : roll(dice, 2));
+    s->bytes[0] = one_in(dice, 5) ? 0 : roll(dice, top);
+    s->bytes[1] = one_in(dice, 5) ? 0 : roll(dice, top);
+    s->most = one_in(dice, 2) ? 20000 : between(dice, 1, 700);
+    if (s->most < 30 && s->bytes[0] > 3000)
+        s->bytes[0] = 3000;
+    s->ring_bytes = packets * (between(dice, 88, 1460) + TENON_SOCK_PACKET_BYTES) + 8;
+    s->ring_late_us = one_in(dice, 4) ? roll(dice, SECOND) : 0;
+    draw_manners(s, dice);
+    if (one_in(dice, 8))
+        draw_crumbs(s, dice);
+    if (s->peer_chunk < 60 && s->bytes[1] > 6000)
+        s->bytes[1] = 6000;
+    s->finish = (enum finish)(one_in(dice, 4) ? roll(dice, FINISHES) : roll(dice, FINISHES_IN_ORDER));
+    s->finish_at = roll(dice, s->bytes[0] + s->bytes[1] + 1);
+    s->peer_aborts = (uint8_t)one_in(dice, 12);
+    if (s->bytes[1] == 0)
+        s->peer_waits = 0;    /* a client that says nothing may not be heard of, with SYN cookies */
+    if (s->kind >= UDP_SERVER) {
+        s->bytes[0] = s->bytes[1] = between(dice, 5, 60);
+        s->most = one_in(dice, 4) ? between(dice, 1, 3000) : between(dice, 1, 500);
+        s->finish = FIN_ALONE;
+        s->peer_aborts = 0;
+        s->ring_bytes += 600;
+    }
+}
+
+void plan_draw(struct plan *plan, uint64_t seed)
+{
+    struct dice dice = { wire_mix(seed), 0 };
+    unsigned i, all = 0;
+
+    memset(plan, 0, sizeof(*plan));
+    plan->seed = seed;
+    draw_limits(plan, &dice);
+    draw_device(plan, &dice);
+    draw_peer(plan, &dice);
+    draw_line(&plan->out, &dice);
+    draw_line(&plan->in, &dice);
+    draw_troubles(plan, &dice);
+    plan->nsessions = between(&dice, 1, SESSIONS_MAX);
+    for (i = 0; i < plan->nsessions; i++) {
+        draw_session(plan, &plan->session[i], &dice);
+        all += plan->session[i].kind != TCP_SERVER;
+        plan->servers += plan->session[i].kind == TCP_SERVER;
+    }
+    if (plan->servers > 1)
+        plan->servers = between(&dice, 1, plan->servers);
+    plan->conf.socks = (tenon_u16)(all + plan->servers + 1);
+    plan->conf.datagrams = (tenon_u16)between(&dice, 1, 4);
+    plan->conf.conns = (tenon_u16)(one_in(&dice, 3) ? between(&dice, 2, 12) : 0);
+}
+
+void plan_print(const struct plan *plan)
+{
+    static const char *const kinds[] = { "TCP server", "TCP client", "UDP server", "UDP client" };
+    static const char *const finishes[] = { "FIN with the last", "FIN alone", "delete", "delete early", "abort" };
+    unsigned i;
+
+    printf("seed %" PRIu64 ": IPv%u, MTU %u, %u blocks, %u headers, %u descriptors, %u connections, window %u, "
+           "device flags %u, %u slots for %u us, %u blocks waiting, heals at %.1f s\n",
+           plan->seed, plan->v6 ? 6U : 4U, plan->conf.device.netif.mtu, plan->conf.blocks, plan->conf.headers,
+           plan->conf.socks, plan->conf.conns, plan->conf.window, plan->conf.device.flags, plan->slots, plan->tx_us,
+           plan->rx_blocks, (double)plan->heal_us / 1e6);
+    for (i = 0; i < plan->nshortages; i++) {
+        const struct shortage *s = &plan->shortage[i];
+
+        printf("  short from %.3f to %.3f s: %u blocks, %u headers, %u/256 of memory, peer %u ppm\n",
+               (double)s->from_us / 1e6, (double)s->to_us / 1e6, s->blocks, s->headers, s->memory, s->peer_ppm);
+    }
+    for (i = 0; i < plan->nsessions; i++) {
+        const struct session_plan *s = &plan->session[i];
+
+        printf("  session %u at %.3f s: %s, %u out, %u in, packets of %u, ring %u, holds %u, %s%s\n", i,
+               (double)s->at_us / 1e6, kinds[s->kind], s->bytes[0], s->bytes[1], s->most, s->ring_bytes, s->hold,
+               finishes[s->finish], s->peer_aborts ? ", peer aborts" : "");
+    }
+}
