@@ -98,7 +98,7 @@ endif()
 # The calls for small machines under the same faults, short of memory.
 file(GLOB sock_simulator CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/sock/*.c)
 tenon_test_program(tenon-sock-sim ${PROJECT_BINARY_DIR} tenon-sock-sim ${sock_simulator})
-set(TENON_SOCK_SIM_SEEDS 1..400 CACHE STRING "Seeds of the simulator of embedded/ in ctest")
+set(TENON_SOCK_SIM_SEEDS 1..250 CACHE STRING "Seeds of the simulator of embedded/ in ctest")
 add_test(NAME sim.sock COMMAND tenon-sock-sim --seeds ${TENON_SOCK_SIM_SEEDS})
 set_tests_properties(sim.sock PROPERTIES LABELS sim TIMEOUT 300)
 
