@@ -130,13 +130,11 @@ static void ring_find(struct sock_ring *ring, tenon_u32 segment)
 /* What a full packet can have now. @return TENON_OK, or why there is none */
 static int ring_segment(struct sock *sock)
 {
-    struct tenon_tcp_info info;
     tenon_u32 bytes = 0;
     int error;
 
     if (sock->udp == NULL) {
-        tenon_tcp_status(sock->conn, &info);
-        sock->segment = info.mss;
+        sock->segment = (tenon_u16)tenon_tcp_mss(sock->conn);
         return TENON_OK;
     }
     if (sock->peer.port == 0)

@@ -305,6 +305,9 @@ TENON_API void tenon_tcp_status(const struct tenon_tcp *conn, struct tenon_tcp_i
 /** Its state, which is part of tenon_tcp_status() too. */
 TENON_API enum tenon_tcp_state tenon_tcp_state(const struct tenon_tcp *conn);
 
+/** Payload bytes of a full segment, which are part of it too. */
+TENON_API unsigned tenon_tcp_mss(const struct tenon_tcp *conn);
+
 /** Name of a state as in RFC 9293 ("ESTABLISHED"); "?" for a number that is none. */
 TENON_API const char *tenon_tcp_state_name(enum tenon_tcp_state state);
 

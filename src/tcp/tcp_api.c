@@ -351,6 +351,11 @@ TENON_API enum tenon_tcp_state tenon_tcp_state(const struct tenon_tcp *conn)
     return (enum tenon_tcp_state)conn->state;
 }
 
+TENON_API unsigned tenon_tcp_mss(const struct tenon_tcp *conn)
+{
+    return conn->mss;
+}
+
 TENON_API const char *tenon_tcp_state_name(enum tenon_tcp_state state)
 {
     static const char *const names[] = {"CLOSED",      "LISTEN",     "SYN-SENT",   "SYN-RECEIVED",

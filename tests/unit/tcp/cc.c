@@ -672,6 +672,7 @@ static void syn_sent_set_cc(void)
     p.seq = 7000;
     peer_says(&p, SYN | ACK, 0);
     HN_EQUAL(tenon_tcp_state(conn), TENON_TCP_ESTABLISHED);
+    HN_EQUAL(tenon_tcp_mss(conn), MSS);
     HN_EQUAL(told.n[INIT], 1);
     HN_EQUAL(told.event.mss, MSS);
     HN_EQUAL(told.cwnd_seen, 0);    /* not set by anybody yet */
