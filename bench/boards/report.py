@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: MIT
+"""Tables and drawing of bench/boards/run."""
+import html
+
+from speed import plots
+
+SIZES = (100, 500, 1460)
+# The board of the paper: PowerPC 403GA, 33 MHz, Ethernet at 10 Mbit/s. Milliseconds per 1000 sends.
+PAPER = {100: (453, 60), 500: (521, 300), 1460: (614, 880)}
+BEGIN, END = "<!-- made by bench/boards/run --docs: from here -->", "<!-- to here -->"
+DEVICES = {"offload": "DMA, checksums by the device", "contiguous": "the same, frames of one piece",
+           "checksums": "DMA, checksums by the processor", "own": "the board's own"}
+
+
+def sent(found, device, size, way="ring", path="send"):
+    """ask_sbuf and send, up to where the device has the frame."""
+    parts_of = found["rows"][f"{device} {way} {path} {size}"]
+    return parts_of["ask"] + parts_of["send"]
+
+
+def received(found, device, size, way="ring"):
+    return sum(found["rows"][f"{device} {way} receive {size}"].values())
+
+
+def summing(found, size):
+    """What the processor's checksum costs when something is sent."""
+    return sent(found, "checksums", size) - sent(found, "offload", size)
+
+
+def share(saved, rest):
+    return saved / (saved + rest)
+
+
+def row(*cells):
+    return "| " + " | ".join(f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in cells) + " |"
+
+
+def head(*cells):
+    return [row(*cells), "|---" * len(cells) + "|"]
+
+
+def beside_the_paper(results):
+    lines = ["**Sending, beside the paper.** Its numbers are microseconds, ours instructions; a share is "
+             "saved / (saved + send).", ""]
+    lines += head("", "bytes", "ask_sbuf + send", "the copy that is saved", "share", "and the checksum", "share")
+    for size, (send, copy) in PAPER.items():
+        lines.append(row("the paper, us", size, send, copy, f"{share(copy, send):.2f}", "", ""))
+    for board, found in results.items():
+        tenon = found["stacks"]["tenon"]
+        for size in SIZES:
+            send, copy, both = sent(tenon, "offload", size), tenon["copy"][str(size)], summing(tenon, size)
+            lines.append(row(board, size, send, copy, f"{share(copy, send):.2f}", copy + both,
+                             f"{share(copy + both, send):.2f}"))
+    return lines
+
+
+def by_device(results):
+    lines = ["**Sending, by device.** `ask_sbuf` + `send` and all up to where the device has the frame; at the right "
+             "after a second of silence.", ""]
+    lines += head("board", "device", *(f"{size} bytes" for size in SIZES), "1460 : 100", "1460 bytes, silence before")
+    for board, found in results.items():
+        tenon = found["stacks"]["tenon"]
+        for device, words in DEVICES.items():
+            counts = [sent(tenon, device, size) for size in SIZES]
+            lines.append(row(board, words, *counts, f"{counts[2] / counts[0]:.3f}",
+                             sent(tenon, device, 1460, path="send-after-silence")))
+    return lines
+
+
+def parts(results):
+    lines = ["**What else a segment costs**, with DMA and checksums by the device.", ""]
+    lines += head("board", "bytes", "sent: the device is done", "sent: the ACK that frees the ring",
+                  "received: up to the application", "ask_rbuf", "read_done", "received: the ACK, timers")
+    for board, found in results.items():
+        rows = found["stacks"]["tenon"]["rows"]
+        for size in SIZES:
+            out, got = rows[f"offload ring send {size}"], rows[f"offload ring receive {size}"]
+            lines.append(row(board, size, out["sent"], out["ack"], got["arrive"], got["read"], got["read_done"],
+                             got["later"]))
+    return lines
+
+
+def receiving(results):
+    lines = ["**Receiving.** All that a received segment costs, its acknowledgment included, against the copy "
+             "that is saved.", ""]
+    lines += head("board", "bytes", "checksums by the device", "the copy that is saved", "share",
+                  "checksums by the processor")
+    for board, found in results.items():
+        tenon = found["stacks"]["tenon"]
+        for size in SIZES:
+            all_of_it, copy = received(tenon, "offload", size), tenon["copy"][str(size)]
+            lines.append(row(board, size, all_of_it, copy, f"{share(copy, all_of_it):.2f}",
+                             received(tenon, "checksums", size)))
+    return lines
+
+
+def beside_lwip(results):
+    results = {board: found for board, found in results.items() if "lwip" in found["stacks"]}
+    if not results:
+        return []
+    lines = ["**Beside lwIP** 2.2.1, raw interface: `tcp_write` + `tcp_output`, without and with its copy.", ""]
+    lines += head("board", "bytes", "checksums by", "Tenon sends", "lwIP, no copy", "lwIP, copy", "Tenon receives",
+                  "lwIP receives")
+    for board, found in results.items():
+        tenon, lwip = found["stacks"]["tenon"], found["stacks"]["lwip"]
+        for device, who in (("offload", "device"), ("checksums", "processor")):
+            for size in SIZES:
+                lines.append(row(board, size, who, sent(tenon, device, size), sent(lwip, device, size, "no-copy"),
+                                 sent(lwip, device, size, "copy"), received(tenon, device, size),
+                                 received(lwip, device, size, "no-copy")))
+    return lines
+
+
+def memory(results):
+    results = {board: found for board, found in results.items() if "web" in found}
+    if not results:
+        return []
+    lines = ["**RAM of the web server**, after 200 requests by four clients at a time; bytes.", ""]
+    lines += head("board", "fixed, with stack", "stack: most used", "of", "arena's memory: most used", "of",
+                  "a connection")
+    for board, found in results.items():
+        web, facts = found["web"], found["stacks"]["tenon"]["facts"]
+        lines.append(row(board, web["static"], web["stack"], web["stack_bytes"], web["memory_top"],
+                         web["memory_bytes"], facts["memory_open"] - facts["memory_idle"]))
+    lines += ["", "**Flash of the web server by module**; bytes.", ""]
+    modules = list(dict.fromkeys(m for found in results.values() for m in found["sizes"]["flash"]))
+    lines += head("", *results)
+    lines += [row(module, *(found["sizes"]["flash"].get(module, 0) for found in results.values()))
+              for module in modules]
+    return lines
+
+
+def tables(results):
+    found = [table(results) for table in (beside_the_paper, by_device, parts, receiving, beside_lwip, memory)]
+    return "\n\n".join("\n".join(lines) for lines in found if lines) + "\n"
+
+
+# ---- the drawing ----------------------------------------------------------------------------------------------
+
+
+def series(found):
+    """{name: instructions by size} of one board: what is sent, and what would be copied and summed."""
+    tenon = found["stacks"]["tenon"]
+    lines = {"ask_sbuf + send": [(s, sent(tenon, "offload", s)) for s in SIZES],
+             "... and a copy, and a checksum": [(s, sent(tenon, "checksums", s) + tenon["copy"][str(s)])
+                                                for s in SIZES]}
+    if "lwip" in found["stacks"]:
+        lwip = found["stacks"]["lwip"]
+        lines["lwIP, no copy"] = [(s, sent(lwip, "offload", s, "no-copy")) for s in SIZES]
+        lines["lwIP, a copy and a checksum"] = [(s, sent(lwip, "checksums", s, "copy")) for s in SIZES]
+    return lines
+
+
+def panel(board, lines, colours, top):
+    width, height = 520, 260
+    points = [point for line in lines.values() for point in line]
+    bottom = top + height - plots.BOTTOM
+    x = plots.Axis([p[0] for p in points], plots.LEFT, width - plots.LEFT - plots.RIGHT, False)
+    y = plots.Axis([p[1] for p in points], bottom, -(height - plots.TOP - plots.BOTTOM), False)
+    out = [f'<text x="{plots.LEFT}" y="{top + 15}" font-weight="600">{html.escape(board)}</text>',
+           f'<text transform="translate(11 {top + height / 2}) rotate(-90)" text-anchor="middle" fill="#555">'
+           "instructions</text>", *plots.grid_y(y, width)]
+    out += [f'<text x="{x.at(s):.1f}" y="{bottom + 14}" text-anchor="middle" fill="#555">{s}</text>' for s in SIZES]
+    out.append(f'<text x="{(plots.LEFT + width) / 2}" y="{bottom + 30}" text-anchor="middle" fill="#555">'
+               "bytes in the segment</text>")
+    for name, line in lines.items():
+        path = " ".join(f"{x.at(a):.1f},{y.at(b):.1f}" for a, b in line)
+        out.append(f'<polyline points="{path}" fill="none" stroke="{colours[name]}" stroke-width="1.8"/>')
+        out += [f'<circle cx="{x.at(a):.1f}" cy="{y.at(b):.1f}" r="3" fill="{colours[name]}"/>' for a, b in line]
+    return out
+
+
+def drawing(results):
+    boards = {board: series(found) for board, found in results.items()}
+    names = list(dict.fromkeys(name for lines in boards.values() for name in lines))
+    colours = plots.colours_for(names)
+    height = 260 * len(boards) + 20 * len(names)
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="520" height="{height}" font-family="sans-serif" '
+           'font-size="11">', f'<rect width="520" height="{height}" fill="#fff"/>']
+    for number, (board, lines) in enumerate(boards.items()):
+        out += panel(board, lines, colours, number * 260)
+    for number, name in enumerate(names):
+        at = 260 * len(boards) + 20 * number
+        out.append(f'<rect x="{plots.LEFT}" y="{at}" width="10" height="10" fill="{colours[name]}"/>'
+                   f'<text x="{plots.LEFT + 14}" y="{at + 9}">{html.escape(name)}</text>')
+    return "\n".join([*out, "</svg>"]) + "\n"
+
+
+def into_docs(docs, text, svg):
+    page = docs / "performance-embedded.md"
+    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
+    page.write_text(before + BEGIN + "\n\n" + text + "\n" + END + rest.split(END)[1], encoding="utf-8")
+    (docs / "performance-embedded.svg").write_text(svg, encoding="utf-8")

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+"""bench/boards/run: it counts, and what docs/performance-embedded.md says of one board is so."""
+import json
+import subprocess
+import sys
+
+import pytest
+
+from conftest import BUILD, ROOT
+
+
+@pytest.fixture(scope="module")
+def measured(built, tmp_path_factory):
+    """What it has found of Tenon on lm3s6965evb."""
+    built("lm3s6965evb")
+    out = tmp_path_factory.mktemp("measured")
+    subprocess.run([sys.executable, str(ROOT / "bench" / "boards" / "run"), "--boards", "lm3s6965evb", "--no-lwip",
+                    "--no-ram", "--build", BUILD, "--out", str(out)], check=True, stdout=subprocess.DEVNULL,
+                   timeout=300)
+    assert (out / "boards.svg").read_text().startswith("<svg ")
+    return json.loads((out / "boards.json").read_text())["lm3s6965evb"]["stacks"]["tenon"]
+
+
+def sent(measured, device, size):
+    row = measured["rows"][f"{device} ring send {size}"]
+    return row["ask"] + row["send"]
+
+
+def test_bytes_cost_nothing(measured):
+    """With DMA, and checksums by the device, 1460 bytes cost what 100 do; without, they do not."""
+    for device in ("offload", "contiguous"):
+        assert abs(sent(measured, device, 1460) / sent(measured, device, 100) - 1) < 0.1
+    for device in ("checksums", "own"):
+        assert sent(measured, device, 1460) > 1.3 * sent(measured, device, 100)
+
+
+def test_share_that_is_saved(measured):
+    """Of a copy and a checksum, against what a send costs: the paper has 0.59."""
+    send = sent(measured, "offload", 1460)
+    saved = measured["copy"]["1460"] + sent(measured, "checksums", 1460) - send
+    assert saved / (saved + send) >= 0.59
+
+
+def test_copy(measured):
+    """A copy by words is counted as one: four bytes in more than one instruction, and in less than ten."""
+    assert 1460 / 4 < measured["copy"]["1460"] < 1460 / 4 * 10
+    assert measured["copy"]["1460"] > measured["copy"]["500"] > measured["copy"]["100"]
