@@ -2,9 +2,16 @@
 /* Counters and their names. */
 #include "core.h"
 
+/* The names one after the other, each with its 0: a linker leaves all of them out where nobody asks for one, and there
+ * is no table of pointers to them. */
+#define TENON_STATS_ROOM(id, name, text) char id[sizeof(name)];
 #define TENON_STATS_NAME(id, name, text) name,
-static const char *const stats_names[TENON_STAT_COUNT] = { TENON_STATS(TENON_STATS_NAME) };
+struct stats_names {
+    TENON_STATS(TENON_STATS_ROOM)
+};
+static const struct stats_names stats_names = { TENON_STATS(TENON_STATS_NAME) };
 #undef TENON_STATS_NAME
+#undef TENON_STATS_ROOM
 
 static int stats_known(enum tenon_stat stat)
 {
@@ -18,5 +25,13 @@ TENON_API tenon_u32 tenon_stat(const struct tenon *stack, enum tenon_stat stat)
 
 TENON_API const char *tenon_stat_name(enum tenon_stat stat)
 {
-    return stats_known(stat) ? stats_names[stat] : NULL;
+    const char *name = (const char *)&stats_names;
+    unsigned i;
+
+    if (!stats_known(stat))
+        return NULL;
+    for (i = 0; i < (unsigned)stat; i++)
+        while (*name++ != 0)
+            continue;
+    return name;
 }

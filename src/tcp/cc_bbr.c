@@ -899,8 +899,10 @@ static void bbr_undo(struct tenon_cc *cc, const struct tenon_cc_event *event)
     bbr_tell_phase(&s);
 }
 
+static const char bbr_name[] = "bbr";
+
 const struct tenon_cc_ops tenon_cc_bbr = {
-    "bbr",
+    bbr_name,
     bbr_init,
     bbr_acked,
     bbr_lost,

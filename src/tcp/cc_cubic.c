@@ -233,7 +233,9 @@ static void cubic_idle(struct tenon_cc *cc, const struct tenon_cc_event *event)
         cc->words[CUBIC_LAST_US] = event->now_us;
 }
 
+static const char cubic_name[] = "cubic";
+
 const struct tenon_cc_ops tenon_cc_cubic = {
-    "cubic", cubic_init, cubic_acked, cubic_lost, cubic_recovered, cubic_rto, cubic_idle, TENON_CC_HYSTART, 0, NULL,
+    cubic_name, cubic_init, cubic_acked, cubic_lost, cubic_recovered, cubic_rto, cubic_idle, TENON_CC_HYSTART, 0, NULL,
     NULL, NULL, cubic_ecn, NULL,
 };

@@ -114,8 +114,10 @@ static void dctcp_undo(struct tenon_cc *cc, const struct tenon_cc_event *event)
     cc->words[DCTCP_CUT_END] = event->snd_una;
 }
 
+static const char dctcp_name[] = "dctcp";
+
 const struct tenon_cc_ops tenon_cc_dctcp = {
-    "dctcp",
+    dctcp_name,
     dctcp_init,
     dctcp_acked,
     dctcp_lost,

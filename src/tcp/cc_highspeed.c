@@ -116,8 +116,10 @@ static void highspeed_idle(struct tenon_cc *cc, const struct tenon_cc_event *eve
         tn_hystart_begin(cc);
 }
 
+static const char highspeed_name[] = "highspeed";
+
 const struct tenon_cc_ops tenon_cc_highspeed = {
-    "highspeed",
+    highspeed_name,
     highspeed_init,
     highspeed_acked,
     highspeed_lost,

@@ -76,8 +76,10 @@ static void newreno_ecn(struct tenon_cc *cc, const struct tenon_cc_event *event)
     cc->cwnd = tn_max(half, event->mss);
 }
 
+static const char newreno_name[] = "newreno";
+
 const struct tenon_cc_ops tenon_cc_newreno = {
-    "newreno",
+    newreno_name,
     newreno_init,
     newreno_acked,
     newreno_lost,
