@@ -1,6 +1,17 @@
 # SPDX-License-Identifier: MIT
 # The core: the library for users, and for the tests the same sources as separate objects.
 
+# What is left out: TENON_WITH_X=0 for the core and for whoever includes its headers.
+file(STRINGS ${PROJECT_SOURCE_DIR}/include/tenon/config.h TENON_SWITCHES REGEX "^#define TENON_WITH_")
+list(TRANSFORM TENON_SWITCHES REPLACE "^#define TENON_WITH_([A-Z0-9_]+) .*" "\\1")
+set(TENON_TRIM "")
+foreach(name IN LISTS TENON_WITHOUT)
+    if(NOT name IN_LIST TENON_SWITCHES)
+        message(FATAL_ERROR "TENON_WITHOUT has \"${name}\"; it can have ${TENON_SWITCHES}.")
+    endif()
+    list(APPEND TENON_TRIM TENON_WITH_${name}=0)
+endforeach()
+
 file(GLOB_RECURSE TENON_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.c)
 list(REMOVE_ITEM TENON_SOURCES ${PROJECT_SOURCE_DIR}/src/tenon_all.c)
 
@@ -24,7 +35,7 @@ function(tenon_core_library target)
         PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
         PRIVATE ${PROJECT_SOURCE_DIR}/src)
     # Inline functions of the headers check with the same level as the library.
-    target_compile_definitions(${target} PUBLIC TENON_ASSERT_LEVEL=${TENON_ASSERT_LEVEL})
+    target_compile_definitions(${target} PUBLIC TENON_ASSERT_LEVEL=${TENON_ASSERT_LEVEL} ${TENON_TRIM})
     # Before version 1.0 each minor version has an ABI of its own.
     set_target_properties(${target} PROPERTIES OUTPUT_NAME tenon
         VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
@@ -42,6 +53,7 @@ endif()
 # The headers alone, for the ports: a program decides which build of the core it links.
 add_library(tenon_headers INTERFACE)
 target_include_directories(tenon_headers INTERFACE ${PROJECT_SOURCE_DIR}/include)
+target_compile_definitions(tenon_headers INTERFACE ${TENON_TRIM})
 
 # A library on the public interface, with its headers (names in `folder`). In the tree they are "folder/NAME.h" and, as
 # after an installation, <tenon/folder/NAME.h>. Which build of the core goes with it: in the tree the program says so.
@@ -65,6 +77,6 @@ endfunction()
 if(TENON_TESTS)
     add_library(tenon_objs STATIC ${TENON_SOURCES})
     target_include_directories(tenon_objs PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
-    target_compile_definitions(tenon_objs PUBLIC TENON_ASSERT_LEVEL=2)
+    target_compile_definitions(tenon_objs PUBLIC TENON_ASSERT_LEVEL=2 ${TENON_TRIM})
     tenon_core_flags(tenon_objs)
 endif()

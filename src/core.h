@@ -58,6 +58,11 @@ struct tn_pkt {
     tenon_u32 l3_len;                  /* bytes of the IP packet from l3 on, in all spans */
 };
 
+TENON_INLINE int tn_pkt_is_v4(const struct tn_pkt *pkt)
+{
+    return !TENON_WITH_IPV6 || pkt->is_v4;
+}
+
 /* A packet on its way down. The transport puts its header (and payload that is cheaper to copy) into a
  * header buffer with TN_HEADROOM free bytes in front; each layer prepends its own by moving `off` down.
  * The reference on `hdr` passes to the function that gets the struct; spans are borrowed: who keeps them
@@ -98,7 +103,7 @@ struct tn_burst {
 
 /* TN_BUF_RESERVE of the cached buffers are kept for headers: without any, nothing that is queued could ever
  * leave, and nothing that holds buffers would give them back. */
-enum { TN_BUF_CACHE = 32, TN_BUF_RESERVE = 8 };
+enum { TN_BUF_CACHE = TENON_WITH_SPEED ? 32 : 4, TN_BUF_RESERVE = TENON_WITH_SPEED ? 8 : 2 };
 
 struct tenon {
     struct tenon_conf conf;
@@ -126,17 +131,19 @@ struct tenon {
     struct tn_udp_state udp;
     struct tn_tcp_state tcp;
 
-    tenon_u32 stats[TENON_STAT_COUNT];
+    tenon_u32 stats[TENON_WITH_STATS ? TENON_STAT_COUNT : 1];
 };
 
 TENON_INLINE void tn_count(struct tenon *stack, enum tenon_stat stat)
 {
-    stack->stats[stat]++;
+    if (TENON_WITH_STATS)
+        stack->stats[stat]++;
 }
 
 TENON_INLINE void tn_count_n(struct tenon *stack, enum tenon_stat stat, tenon_u32 n)
 {
-    stack->stats[stat] += n;
+    if (TENON_WITH_STATS)
+        stack->stats[stat] += n;
 }
 
 /* ---- time --------------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
  *  The only file with conditional compilation: what the compiler is, which integer types it has,
- *  and the three switches that a build may set. Everything else is chosen by values at run time. */
+ *  and the switches that a build may set. Everything else is chosen by values at run time. */
 #ifndef TENON_CONFIG_H
 #define TENON_CONFIG_H
 
@@ -28,6 +28,83 @@
 #else
 #define TENON_API
 #endif
+#endif
+
+/* ---- what a small build may do without ----------------------------------------------------- */
+
+/* Each is 1, or 0 if a build says so: all of the core, and whoever includes its headers, with the same. Code that hangs
+ * on one alone is dropped by the compiler where the core is one unit (src/tenon_all.c). No type changes, no function
+ * vanishes. docs/guide/small.md has the sizes. */
+
+/** IPv6, ICMPv6, neighbour discovery, address autoconfiguration, MLD. 0: IPv4 only; an address that is none of IPv4
+ *  must not be given to any function. */
+#if !defined(TENON_WITH_IPV6)
+#define TENON_WITH_IPV6 1
+#endif
+
+/** UDP. 0: tenon_udp_open() returns TENON_EINVAL; a datagram gets "protocol unreachable". */
+#if !defined(TENON_WITH_UDP)
+#define TENON_WITH_UDP 1
+#endif
+
+/** Passive opens of TCP. 0: tenon_tcp_listen() returns TENON_EINVAL, whoever connects to us gets a reset; two active
+ *  opens that cross still become one connection. */
+#if !defined(TENON_WITH_LISTEN)
+#define TENON_WITH_LISTEN 1
+#endif
+
+/** Fragments of IP. 0: what we send is never cut (TENON_EMSGSIZE), and fragments that come are dropped and counted,
+ *  against RFC 1122 3.3.2 (MUST reassemble) and RFC 8200 4.5. TCP does not need them. */
+#if !defined(TENON_WITH_FRAGMENTS)
+#define TENON_WITH_FRAGMENTS 1
+#endif
+
+/** Groups, IGMP, and multicast packets in either direction. IPv6 needs it. 0: level 0 of RFC 1112. */
+#if !defined(TENON_WITH_MULTICAST)
+#define TENON_WITH_MULTICAST 1
+#endif
+
+/** Path MTU discovery of TCP: reports of routers (RFC 1191, RFC 8201, RFC 5927), black holes and probes (RFC 4821).
+ *  0: TCP lets routers of IPv4 cut its packets (RFC 791), and sends none of more than 1280 bytes over IPv6 (RFC 8200
+ *  5). */
+#if !defined(TENON_WITH_PATH_MTU)
+#define TENON_WITH_PATH_MTU 1
+#endif
+
+/** SYN cookies (RFC 4987) and TCP Fast Open (RFC 7413). 0: a full backlog recycles its oldest entry, in a flood that
+ *  keeps others out; TENON_TCP_FASTOPEN does nothing. */
+#if !defined(TENON_WITH_COOKIES)
+#define TENON_WITH_COOKIES 1
+#endif
+
+/** Loss recovery and congestion control as they are done today: RACK-TLP (RFC 8985), PRR (RFC 9937), undoing of
+ *  mistakes (RFC 4015, 5682), D-SACK, pacing, window validation (RFC 7661), ECN (RFC 3168), CUBIC, BBR, DCTCP and
+ *  HighSpeed TCP. 0: NewReno (RFC 5681, RFC 6582), with SACK as in RFC 6675; a timeout forgets what was SACKed; other
+ *  congestion controls are refused (TENON_EINVAL). */
+#if !defined(TENON_WITH_RECOVERY)
+#define TENON_WITH_RECOVERY 1
+#endif
+
+/** Selective acknowledgements (RFC 2018), and memory for what arrives early. 0: a segment out of order is dropped (RFC
+ *  9293 3.10.7.4 lets us), and has to be sent again. */
+#if !defined(TENON_WITH_SACK)
+#define TENON_WITH_SACK 1
+#endif
+
+/** Short ways for what is usual, merging of received frames, segmentation in software and by the port, caches. 0: the
+ *  same protocol, with fewer segments for each call of a function. Of TCP's short ways it needs RECOVERY. */
+#if !defined(TENON_WITH_SPEED)
+#define TENON_WITH_SPEED 1
+#endif
+
+/** Counters, the event trace, and how long a connection waits for what. 0: tenon_stat() is 0, no event is traced, and
+ *  tenon_tcp_info does not say what is waited for. */
+#if !defined(TENON_WITH_STATS)
+#define TENON_WITH_STATS 1
+#endif
+
+#if TENON_WITH_IPV6 && !TENON_WITH_MULTICAST
+#error "IPv6 needs multicast: neighbours are found by it."
 #endif
 
 /* ---- integers: exactly 8, 16 and 32 bits, found by <limits.h> alone ----------------------- */
@@ -99,7 +176,7 @@ typedef long tenon_i32;
 #define TENON_APART static
 #endif
 /** 1: the build is to be small, and goes without short cuts that save nothing but time. */
-#if defined(__OPTIMIZE_SIZE__)
+#if defined(__OPTIMIZE_SIZE__) || !TENON_WITH_SPEED
 #define TENON_SMALL 1
 #else
 #define TENON_SMALL 0

@@ -86,18 +86,20 @@ TENON_INLINE struct tenon_ip tenon_ip6(tenon_u32 w0, tenon_u32 w1, tenon_u32 w2,
 /** 1: it is "any". */
 TENON_INLINE int tenon_ip_is_any(const struct tenon_ip *ip)
 {
-    return (ip->w[0] | ip->w[1] | ip->w[2] | ip->w[3]) == 0;
+    return ((TENON_WITH_IPV6 ? ip->w[0] | ip->w[1] | ip->w[2] : 0) | ip->w[3]) == 0;
 }
 
 /** 1: it is an IPv4 address. "Any" is none. */
 TENON_INLINE int tenon_ip_is_v4(const struct tenon_ip *ip)
 {
-    return (ip->w[0] | ip->w[1]) == 0 && ip->w[2] == 0xFFFFUL;
+    return !TENON_WITH_IPV6 || ((ip->w[0] | ip->w[1]) == 0 && ip->w[2] == 0xFFFFUL);
 }
 
 /** 1: they are the same. */
 TENON_INLINE int tenon_ip_equal(const struct tenon_ip *a, const struct tenon_ip *b)
 {
+    if (!TENON_WITH_IPV6)
+        return a->w[3] == b->w[3];
     return ((a->w[0] ^ b->w[0]) | (a->w[1] ^ b->w[1]) | (a->w[2] ^ b->w[2]) | (a->w[3] ^ b->w[3])) == 0;
 }
 

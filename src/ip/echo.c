@@ -52,7 +52,7 @@ static int echo_answer(struct tenon *stack, struct tn_pkt *pkt, struct tn_path *
     if (error != TENON_OK)
         return error;
     reply = request;
-    reply.type = pkt->is_v4 ? TN_ICMP4_ECHO_REPLY : TN_ICMP6_ECHO_REPLY;
+    reply.type = tn_pkt_is_v4(pkt) ? TN_ICMP4_ECHO_REPLY : TN_ICMP6_ECHO_REPLY;
     reply.code = 0;
     out.len = tn_icmp_build(out.hdr->data + out.off, &reply);
     tn_pkt_pull(pkt, TN_ICMP_BYTES);

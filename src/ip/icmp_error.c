@@ -102,7 +102,7 @@ static int error_allowed(const struct tenon *stack, const struct tn_pkt *pkt, in
         return 0;
     if (!many && (pkt->cast != TN_CAST_UNICAST || pkt->dst_cast != TN_CAST_UNICAST))
         return 0;
-    return pkt->is_v4 ? !error_about_error4(pkt) : !error_about_error6(pkt);
+    return tn_pkt_is_v4(pkt) ? !error_about_error4(pkt) : !error_about_error6(pkt);
 }
 
 static void error_type4(struct tn_icmp *icmp, enum tn_err_kind kind, unsigned code, tenon_u32 where)
@@ -148,7 +148,7 @@ static void error_type6(struct tn_icmp *icmp, enum tn_err_kind kind, unsigned co
  * goes out from where it lies. @return spans used */
 static unsigned error_quote(struct tn_out *out, const struct tn_pkt *pkt, struct tenon_span *spans)
 {
-    const tenon_u32 max = pkt->is_v4 ? ERROR4_BYTES : ERROR6_BYTES;
+    const tenon_u32 max = tn_pkt_is_v4(pkt) ? ERROR4_BYTES : ERROR6_BYTES;
     const tenon_u32 headers = pkt->l3_len - pkt->len;
     const tenon_u32 room = out->hdr->size - out->off - out->len;
     const tenon_u32 joined = tn_min(tn_min(headers, max), room);
@@ -181,14 +181,14 @@ static int error_send(struct tenon *stack, const struct tn_pkt *pkt, struct tn_p
     /* RFC 1122 3.2.2, RFC 4443 2.2: from the address that the packet was sent to. */
     out.src = pkt->dst_cast == TN_CAST_UNICAST ? pkt->dst : path->src;
     out.dst = pkt->src;
-    out.proto = pkt->is_v4 ? (tenon_u8)TN_PROTO_ICMP : (tenon_u8)TN_PROTO_ICMP6;
+    out.proto = tn_pkt_is_v4(pkt) ? (tenon_u8)TN_PROTO_ICMP : (tenon_u8)TN_PROTO_ICMP6;
     return tn_ip_output(stack, path, &out);
 }
 
 TENON_INTERNAL void tn_icmp_error(struct tenon *stack, const struct tn_pkt *pkt, enum tn_err_kind kind, unsigned code,
                                   tenon_u32 where)
 {
-    const int many = !pkt->is_v4 && kind == TN_ERR_PARAM && code == 2;
+    const int many = !tn_pkt_is_v4(pkt) && kind == TN_ERR_PARAM && code == 2;
     struct tn_icmp icmp;
     struct tn_path *path;
 
@@ -197,7 +197,7 @@ TENON_INTERNAL void tn_icmp_error(struct tenon *stack, const struct tn_pkt *pkt,
     if (tn_ip_path(stack, &path, &pkt->src, tn_ip_scope(&pkt->src, pkt->netif->index)) != TENON_OK)
         return;
     icmp.csum = 0;
-    if (pkt->is_v4)
+    if (tn_pkt_is_v4(pkt))
         error_type4(&icmp, kind, code, where);
     else
         error_type6(&icmp, kind, code, where);

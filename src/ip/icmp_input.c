@@ -173,7 +173,7 @@ static void icmp_error_input(struct tenon *stack, const struct tn_pkt *pkt, stru
     const tenon_u32 len = pkt->head_len - TN_ICMP_BYTES;
     int error;
 
-    error = pkt->is_v4 ? quote_parse4(err, quote, len) : quote_parse6(err, quote, len);
+    error = tn_pkt_is_v4(pkt) ? quote_parse4(err, quote, len) : quote_parse6(err, quote, len);
     if (error != 0) {
         tn_count(stack, TENON_STAT_ICMP_BAD);
         return;
@@ -184,9 +184,9 @@ static void icmp_error_input(struct tenon *stack, const struct tn_pkt *pkt, stru
         tn_count(stack, TENON_STAT_ICMP_ERROR_STRAY);
         return;
     }
-    if (err->kind == TN_ERR_TOO_BIG && pkt->is_v4 && err->mtu == 0)
+    if (err->kind == TN_ERR_TOO_BIG && tn_pkt_is_v4(pkt) && err->mtu == 0)
         err->mtu = pmtu_plateau(get16be(quote + 2));
-    if (err->kind == TN_ERR_TOO_BIG && err->mtu < (pkt->is_v4 ? PMTU4_MIN : PMTU6_MIN)) {
+    if (err->kind == TN_ERR_TOO_BIG && err->mtu < (tn_pkt_is_v4(pkt) ? PMTU4_MIN : PMTU6_MIN)) {
         tn_count(stack, TENON_STAT_PMTU_IGNORED);
         return;
     }

@@ -75,7 +75,7 @@ TENON_INTERNAL void tn_ip_fini(struct tenon *stack);
 enum { TN_IP_BUCKETS = 64 };
 
 /* What an address is to an interface, remembered: most packets are of few addresses. */
-enum { TN_IP_KNOWN = 16 };
+enum { TN_IP_KNOWN = TENON_WITH_SPEED ? 16 : 2 };
 
 struct tn_ip_known {
     struct tenon_ip ip;

@@ -82,6 +82,10 @@ static void ip4_fragment(struct tenon *stack, struct tn_pkt *pkt, const struct t
     struct tn_reass_done done;
     struct tn_frag frag;
 
+    if (!TENON_WITH_FRAGMENTS) {
+        tn_count(stack, TENON_STAT_FRAG_LIMIT);
+        return;
+    }
     frag.id = ip->id;
     frag.off = (tenon_u32)(ip->frag & IP4_OFFSET) * 8;
     frag.more = (ip->frag & TN_IP4_MF) != 0;

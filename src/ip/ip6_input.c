@@ -144,6 +144,10 @@ static void ip6_reassemble(struct tenon *stack, struct tn_pkt *pkt, struct ip6_w
 {
     struct tn_reass_done done;
 
+    if (!TENON_WITH_FRAGMENTS) {
+        tn_count(stack, TENON_STAT_FRAG_LIMIT);
+        return;
+    }
     if (frag->off == 0 && !ip6_first_fragment_good(stack, pkt, frag->next))
         return;
     if (!tn_reass_add(stack, pkt, frag, &done))

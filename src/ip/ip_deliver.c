@@ -73,7 +73,7 @@ static void deliver_igmp(struct tenon *stack, struct tn_pkt *pkt)
 static void deliver_unknown(struct tenon *stack, const struct tn_pkt *pkt)
 {
     tn_count(stack, TENON_STAT_IP_PROTO_UNKNOWN);
-    if (pkt->is_v4)
+    if (tn_pkt_is_v4(pkt))
         tn_icmp_error(stack, pkt, TN_ERR_PROTOCOL, 0, 0);
 }
 
@@ -84,22 +84,25 @@ static void deliver_whole(struct tenon *stack, struct tn_pkt *pkt)
         tn_tcp_input(stack, pkt);
         return;
     case TN_PROTO_UDP:
-        tn_udp_input(stack, pkt);
-        return;
+        if (TENON_WITH_UDP) {
+            tn_udp_input(stack, pkt);
+            return;
+        }
+        break;
     case TN_PROTO_ICMP:
-        if (pkt->is_v4) {
+        if (tn_pkt_is_v4(pkt)) {
             tn_icmp4_input(stack, pkt);
             return;
         }
         break;
     case TN_PROTO_IGMP:
-        if (pkt->is_v4) {
+        if (TENON_WITH_MULTICAST && tn_pkt_is_v4(pkt)) {
             deliver_igmp(stack, pkt);
             return;
         }
         break;
     case TN_PROTO_ICMP6:
-        if (!pkt->is_v4) {
+        if (!tn_pkt_is_v4(pkt)) {
             tn_icmp6_input(stack, pkt);
             return;
         }

@@ -211,7 +211,7 @@ static int output_straight(struct tenon *stack, struct tn_path *path, struct tn_
     const tenon_u8 *mac;
     struct tn_short lay;
 
-    if (out->nspans != 0 || tn_tx_room(stack) == 0)
+    if (!TENON_WITH_SPEED || out->nspans != 0 || tn_tx_room(stack) == 0)
         return 0;
     netif = tn_link_ready(stack, path, &mac);
     if (netif == NULL)
@@ -259,7 +259,7 @@ TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struc
         output_note_bytes(path, out, output_piece(out));
         return output_straight(stack, path, out) ? TENON_OK : tn_link_output(stack, path, out);
     }
-    if (out->df || out->seg_kind != TENON_SEG_NONE)
+    if (!TENON_WITH_FRAGMENTS || out->df || out->seg_kind != TENON_SEG_NONE)
         return output_drop(out, TENON_EMSGSIZE);
     output_note_bytes(path, out, mtu);
     return tn_ip_fragment(stack, path, out, mtu);

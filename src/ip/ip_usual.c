@@ -91,7 +91,7 @@ TENON_INTERNAL int tn_ip_usual(struct tenon *stack, struct tn_pkt *pkt, struct t
 
     if (pkt->head_len <= link + TN_IP4_BYTES)
         return 0;
-    if (!TENON_SMALL && pkt->head[link] >> 4 == 6)
+    if (TENON_WITH_IPV6 && !TENON_SMALL && pkt->head[link] >> 4 == 6)
         taken = usual_input(stack, pkt, conn, link, 0);
     else
         taken = usual_input(stack, pkt, conn, link, 1);

@@ -84,7 +84,7 @@ static tenon_u32 reass_hash(const struct tenon *stack, const struct tn_pkt *pkt,
 /* IPv4 tells datagrams apart by protocol too (RFC 791 3.2), IPv6 does not (RFC 8200 4.5). */
 static struct tn_reass *reass_find(const struct tenon *stack, const struct tn_pkt *pkt, const struct tn_frag *frag)
 {
-    const unsigned proto = pkt->is_v4 ? frag->next : 0U;
+    const unsigned proto = tn_pkt_is_v4(pkt) ? frag->next : 0U;
     const tenon_u32 hash = reass_hash(stack, pkt, frag->id, proto);
     struct tn_reass *r = reass_at(stack, stack->ip.reass[hash % stack->conf.reass_datagrams_max].bucket);
 
@@ -236,7 +236,7 @@ static struct tn_reass *reass_new(struct tenon *stack, const struct tn_pkt *pkt,
     r->src = pkt->src;
     r->dst = pkt->dst;
     r->id = frag->id;
-    r->proto = pkt->is_v4 ? frag->next : 0;
+    r->proto = tn_pkt_is_v4(pkt) ? frag->next : 0;
     r->hash = reass_hash(stack, pkt, r->id, r->proto);
     r->source = source;
     r->state = REASS_OPEN;
@@ -381,7 +381,7 @@ static int reass_frag_good(const struct tn_pkt *pkt, const struct tn_frag *frag)
 {
     if (pkt->len == 0 || (frag->more && (pkt->len & 7) != 0))
         return 0;
-    if (!pkt->is_v4)
+    if (!tn_pkt_is_v4(pkt))
         return 1;
     if (frag->off == 0 && pkt->len < tn_l4_bytes_min(frag->next))
         return 0;
@@ -628,6 +628,8 @@ static int reass_complete(struct tenon *stack, struct tn_reass *r, struct tn_pkt
 
 TENON_INTERNAL void tn_reass_release(struct tenon *stack, struct tn_reass_done *done)
 {
+    if (!TENON_WITH_FRAGMENTS)
+        return;
     reass_pieces_put(stack, done->pieces);
     tenon_buf_put(done->hdr);
 }
@@ -676,7 +678,7 @@ static int reass_store(struct tenon *stack, struct tn_reass *r, const struct tn_
 TENON_INTERNAL int tn_reass_add(struct tenon *stack, struct tn_pkt *pkt, const struct tn_frag *frag,
                                 struct tn_reass_done *done)
 {
-    const tenon_u32 headers = pkt->is_v4 ? pkt->l3_len - pkt->len : 0;
+    const tenon_u32 headers = tn_pkt_is_v4(pkt) ? pkt->l3_len - pkt->len : 0;
     struct tn_reass *r = reass_find(stack, pkt, frag);
 
     if (!reass_frag_good(pkt, frag)) {
@@ -738,6 +740,8 @@ TENON_INTERNAL void tn_reass_timer(struct tenon *stack, struct tn_timer *timer)
 {
     struct tn_reass *r = TENON_CONTAINER(timer, struct tn_reass, timer);
 
+    if (!TENON_WITH_FRAGMENTS)
+        return;
     if (r->state == REASS_OPEN) {
         tn_count(stack, TENON_STAT_FRAG_TIMEOUT);
         reass_tell(stack, r);
@@ -749,6 +753,8 @@ TENON_INTERNAL void tn_reass_timer(struct tenon *stack, struct tn_timer *timer)
 
 TENON_INTERNAL size_t tn_reass_bytes(const struct tenon_conf *conf)
 {
+    if (!TENON_WITH_FRAGMENTS)
+        return 0;
     return (size_t)conf->reass_datagrams_max * sizeof(struct tn_reass);
 }
 
@@ -757,6 +763,8 @@ TENON_INTERNAL void tn_reass_init(struct tenon *stack, tenon_u8 *mem)
     const tenon_u16 n = stack->conf.reass_datagrams_max;
     tenon_u16 i;
 
+    if (!TENON_WITH_FRAGMENTS)
+        return;
     memset(mem, 0, (size_t)n * sizeof(struct tn_reass));
     stack->ip.reass = (struct tn_reass *)(void *)mem;
     stack->ip.reass_free = 1;
@@ -768,6 +776,8 @@ TENON_INTERNAL void tn_reass_init(struct tenon *stack, tenon_u8 *mem)
 
 TENON_INTERNAL void tn_reass_fini(struct tenon *stack)
 {
+    if (!TENON_WITH_FRAGMENTS)
+        return;
     while (stack->ip.reass_oldest != 0)
         reass_free(stack, reass_at(stack, stack->ip.reass_oldest));
 }

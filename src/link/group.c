@@ -37,6 +37,8 @@ TENON_INTERNAL int tn_group_is_joined(const struct tenon *stack, unsigned netif,
 {
     const struct tn_group *group;
 
+    if (!TENON_WITH_MULTICAST)
+        return 0;
     if (group_is_all_nodes(ip))
         return 1;
     group = group_find(stack, netif, ip);
@@ -108,6 +110,8 @@ static void group_change(struct tenon *stack, struct tn_group *group)
 
 TENON_INTERNAL void tn_group_timer(struct tenon *stack, struct tn_group *group)
 {
+    if (!TENON_WITH_MULTICAST)
+        return;
     if (group->change_left > 0 && !tn_seq_lt(stack->now_ms, group->change_at_ms))
         group_report_change(stack, group);
     if (group->queried && !tn_seq_lt(stack->now_ms, group->query_at_ms)) {
@@ -121,6 +125,8 @@ TENON_INTERNAL void tn_groups_link(struct tenon *stack, const struct tn_netif *n
 {
     unsigned i;
 
+    if (!TENON_WITH_MULTICAST)
+        return;
     for (i = 0; i < stack->conf.groups_max; i++) {
         struct tn_group *group = &stack->link.groups[i];
 
@@ -152,6 +158,8 @@ TENON_INTERNAL void tn_groups_queried(struct tenon *stack, const struct tn_netif
     const int general = is_v4 ? ip->w[3] == 0 : tenon_ip_is_any(ip);
     unsigned i;
 
+    if (!TENON_WITH_MULTICAST)
+        return;
     for (i = 0; i < stack->conf.groups_max; i++) {
         struct tn_group *group = &stack->link.groups[i];
 
@@ -166,6 +174,8 @@ TENON_INTERNAL void tn_group_suppress(struct tenon *stack, const struct tn_netif
 {
     struct tn_group *group = group_find(stack, netif->index, ip);
 
+    if (!TENON_WITH_MULTICAST)
+        return;
     if (group == NULL || !group_is_old(stack, group))
         return;
     group->queried = 0;
@@ -200,7 +210,7 @@ TENON_API int tenon_group_join(struct tenon *stack, unsigned index, const struct
     const struct tn_netif *netif = tn_netif_at(stack, index);
     struct tn_group *group;
 
-    if (netif == NULL || !tn_ip_is_multicast(ip) || (!tenon_ip_is_v4(ip) && !netif->ip6))
+    if (!TENON_WITH_MULTICAST || netif == NULL || !tn_ip_is_multicast(ip) || (!tenon_ip_is_v4(ip) && !netif->ip6))
         return TENON_EINVAL;
     if (group_is_all_nodes(ip))
         return TENON_OK;
@@ -227,7 +237,7 @@ TENON_API int tenon_group_leave(struct tenon *stack, unsigned index, const struc
 {
     struct tn_group *group;
 
-    if (tn_netif_at(stack, index) == NULL || !tn_ip_is_multicast(ip))
+    if (!TENON_WITH_MULTICAST || tn_netif_at(stack, index) == NULL || !tn_ip_is_multicast(ip))
         return TENON_EINVAL;
     if (group_is_all_nodes(ip))
         return TENON_OK;

@@ -126,6 +126,8 @@ TENON_INTERNAL void tn_igmp_input(struct tenon *stack, struct tn_pkt *pkt)
     tenon_u8 p[IGMP_QUERY3_BYTES];
     const tenon_u32 n = tn_min(pkt->len, sizeof(p));
 
+    if (!TENON_WITH_MULTICAST)
+        return;
     memset(p, 0, sizeof(p));
     tn_spans_copy(p, pkt->spans, pkt->off, n);
     if (n < IGMP_BYTES || igmp_dispatch(stack, pkt, p) != 0)

@@ -178,7 +178,7 @@ struct tn_route;
 struct tn_group;
 
 /* Paths that are found by a guess. */
-enum { TN_PATHS_RECENT = 16 };
+enum { TN_PATHS_RECENT = TENON_WITH_SPEED ? 16 : 1 };
 
 struct tn_link {
     struct tn_netif *netifs;             /* [conf.netifs_max] */

@@ -14,7 +14,7 @@ TENON_INTERNAL struct tn_netif *tn_netif_at(struct tenon *stack, unsigned index)
 
 static int netif_may_ip6(const struct tn_netif *netif)
 {
-    return !(netif->conf.flags & TENON_NETIF_NO_IP6) && netif->conf.mtu >= NETIF_MTU_MIN_IP6;
+    return TENON_WITH_IPV6 && !(netif->conf.flags & TENON_NETIF_NO_IP6) && netif->conf.mtu >= NETIF_MTU_MIN_IP6;
 }
 
 /* What routers said is forgotten: the link may be another one now. */

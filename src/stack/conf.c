@@ -47,7 +47,7 @@ TENON_API void tenon_conf_default(struct tenon_conf *conf)
     conf->tcp_orphan_ms = 120000UL;
     conf->tcp_ooo_total_max = 67108864UL;
     conf->tcp_resting_max = 1024;
-    conf->tcp_cc = &tenon_cc_cubic;
+    conf->tcp_cc = TENON_WITH_RECOVERY ? &tenon_cc_cubic : &tenon_cc_newreno;
 }
 
 static void conf_u16(tenon_u16 *field, tenon_u16 value)

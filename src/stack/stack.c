@@ -180,11 +180,17 @@ static int stack_link_cast(struct tn_pkt *pkt, const tenon_u8 *dst)
 static void stack_input_ip(struct tenon *stack, struct tn_pkt *pkt, unsigned ethertype)
 {
     switch (ethertype) {
-    case TN_ETHERTYPE_IP4: tn_ip4_input(stack, pkt); break;
-    case TN_ETHERTYPE_IP6: tn_ip6_input(stack, pkt); break;
-    case TN_ETHERTYPE_ARP: tn_arp_input(stack, pkt); break;
-    default: tn_count(stack, TENON_STAT_ETH_UNKNOWN); break;
+    case TN_ETHERTYPE_IP4: tn_ip4_input(stack, pkt); return;
+    case TN_ETHERTYPE_IP6:
+        if (TENON_WITH_IPV6) {
+            tn_ip6_input(stack, pkt);
+            return;
+        }
+        break;
+    case TN_ETHERTYPE_ARP: tn_arp_input(stack, pkt); return;
+    default: break;
     }
+    tn_count(stack, TENON_STAT_ETH_UNKNOWN);
 }
 
 /* A bare IP packet: its first four bits tell the version. */
@@ -254,7 +260,7 @@ static void stack_input_packet(struct tenon *stack, struct tn_pkt *pkt, const st
     pkt->nspans = frame->nspans;
     pkt->head = tenon_span_data(spans);
     pkt->head_len = spans->len;
-    if (tn_ip_usual(stack, pkt, conn))
+    if (TENON_WITH_SPEED && tn_ip_usual(stack, pkt, conn))
         return;
     if (pkt->netif->conf.caps & TENON_CAP_NO_LINK)
         stack_input_bare(stack, pkt);
@@ -369,6 +375,8 @@ static void stack_input_some(struct tenon *stack, struct tn_netif *netif, const 
 
 static void stack_input_burst(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frames, unsigned n)
 {
+    for (; !TENON_WITH_SPEED && n > 0; frames++, n--)
+        stack_input_frame(stack, netif, frames, NULL);
     while (n > 0) {
         const unsigned some = (unsigned)tn_min(n, TN_GRO_FRAMES);
 

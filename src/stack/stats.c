@@ -20,6 +20,8 @@ static int stats_known(enum tenon_stat stat)
 
 TENON_API tenon_u32 tenon_stat(const struct tenon *stack, enum tenon_stat stat)
 {
+    if (!TENON_WITH_STATS)
+        return 0;
     return stats_known(stat) ? stack->stats[stat] : 0;
 }
 

@@ -526,7 +526,7 @@ TENON_INTERNAL int tn_tx(struct tenon *stack, struct tn_out *out)
     TENON_ASSERT(netif != NULL);
     if (!netif->up)
         return tx_drop(out, TENON_EUNREACH);
-    if (tx_can_segment(netif, out->seg_kind))
+    if (!TENON_WITH_SPEED || tx_can_segment(netif, out->seg_kind))
         return tx_packet(stack, netif, out);
     return tx_segment(stack, netif, out);
 }

@@ -149,7 +149,7 @@ enum { CC_TOTAL_DELIVERED, CC_TOTAL_LOST, CC_TOTALS };
 
 static tenon_u32 *cc_totals(const struct tenon_tcp *conn)
 {
-    return conn->cc.words + TENON_CC_WORDS + conn->cc.ops->more_words;
+    return conn->cc.words + TENON_CC_WORDS + tn_cc_ops(conn)->more_words;
 }
 
 static size_t cc_bytes(const struct tenon_cc_ops *ops)
@@ -162,7 +162,7 @@ TENON_INTERNAL void tn_tcp_cc_enter(struct tenon_tcp *conn)
     struct tn_flight *flight = conn->flight;
     struct tenon_cc_event event;
 
-    if (conn->cc.ops->more_words > 0) {
+    if (tn_cc_ops(conn)->more_words > 0) {
         flight->total_delivered = cc_totals(conn)[CC_TOTAL_DELIVERED];
         flight->total_lost = cc_totals(conn)[CC_TOTAL_LOST];
         return;
@@ -171,12 +171,12 @@ TENON_INTERNAL void tn_tcp_cc_enter(struct tenon_tcp *conn)
     if (conn->state < TENON_TCP_ESTABLISHED)
         return;
     tn_tcp_cc_event(conn, &event);
-    conn->cc.ops->init(&conn->cc, &event);
+    tn_cc_ops(conn)->init(&conn->cc, &event);
 }
 
 TENON_INTERNAL void tn_tcp_cc_leave(struct tenon_tcp *conn)
 {
-    if (conn->cc.ops->more_words == 0) {
+    if (tn_cc_ops(conn)->more_words == 0) {
         conn->cc.words = NULL;
         return;
     }
@@ -186,7 +186,7 @@ TENON_INTERNAL void tn_tcp_cc_leave(struct tenon_tcp *conn)
 
 TENON_INTERNAL void tn_tcp_cc_free(struct tenon_tcp *conn)
 {
-    if (conn->cc.ops->more_words > 0)
+    if (tn_cc_ops(conn)->more_words > 0)
         tn_mem_put(conn->stack, conn->cc.words, cc_bytes(conn->cc.ops));
     conn->cc.ops = &tenon_cc_newreno;
     conn->cc.words = NULL;
@@ -197,6 +197,8 @@ TENON_INTERNAL int tn_tcp_cc_change(struct tenon_tcp *conn, const struct tenon_c
     struct tn_flight *flight = tn_flight_get(conn);
     tenon_u32 *words;
 
+    if (!TENON_WITH_RECOVERY)
+        return ops == &tenon_cc_newreno ? TENON_OK : TENON_EINVAL;
     if (flight == NULL)
         return TENON_ENOMEM;
     words = ops->more_words > 0 ? (tenon_u32 *)tn_mem_get(conn->stack, cc_bytes(ops)) : flight->words;

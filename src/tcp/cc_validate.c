@@ -9,6 +9,8 @@ enum { CWV_PERIOD_MS = 1000, CWV_ROUNDS = 3 };
 
 TENON_INTERNAL void tn_cwv_init(struct tn_cwv *cwv)
 {
+    if (!TENON_WITH_RECOVERY)
+        return;
     memset(cwv, 0, sizeof(*cwv));
 }
 
@@ -62,6 +64,8 @@ static void cwv_begin_round(struct tn_cwv *cwv, tenon_u32 cwnd, const struct tn_
  * together, however long the silence before it was. */
 TENON_INTERNAL void tn_cwv_acked(struct tn_cwv *cwv, tenon_u32 bytes, tenon_u32 cwnd, const struct tn_cwv_now *now)
 {
+    if (!TENON_WITH_RECOVERY)
+        return;
     if (!cwv->known) {
         cwv->known = 1;
         cwv->slot_ms = now->ms;
@@ -108,6 +112,8 @@ TENON_INTERNAL int tn_cwv_age(struct tn_cwv *cwv, struct tenon_cc *cc, tenon_u32
 TENON_INTERNAL tenon_u32 tn_cwv_lost(struct tn_cwv *cwv, tenon_u32 cwnd, tenon_u32 in_flight,
                                      const struct tn_cwv_now *now)
 {
+    if (!TENON_WITH_RECOVERY)
+        return 0xFFFFFFFFUL;
     cwv->loss_flight = 0;
     if (tn_cwv_is_validated(cwv, cwnd, now))
         return 0xFFFFFFFFUL;
@@ -119,6 +125,8 @@ TENON_INTERNAL tenon_u32 tn_cwv_recovered(struct tn_cwv *cwv, tenon_u32 resent)
 {
     const tenon_u32 flight = cwv->loss_flight;
 
+    if (!TENON_WITH_RECOVERY)
+        return 0xFFFFFFFFUL;
     tn_cwv_init(cwv);
     return flight == 0 ? 0xFFFFFFFFUL : (flight - tn_min(flight, resent)) / 2;
 }

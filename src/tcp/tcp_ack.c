@@ -67,7 +67,7 @@ static void ack_take_rtt(struct tenon_tcp *conn, struct tn_ack *ack)
     const struct tn_seg *seg = ack->seg;
     const tenon_u32 now = conn->stack->now_us;
 
-    if (ack->has_newest && !ack->newest_again) {
+    if (TENON_WITH_RECOVERY && ack->has_newest && !ack->newest_again) {
         ack->fresh_rtt_us = tn_max(1, now - ack->newest.sent_us);
         tn_tcp_take_min_rtt(conn, ack->fresh_rtt_us);
         conn->flight->tlp_sampled = 1;
@@ -76,7 +76,7 @@ static void ack_take_rtt(struct tenon_tcp *conn, struct tn_ack *ack)
         conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
         ack->rtt_us = tn_max(1, now - conn->flight->rtt_start_us);
     } else if (conn->recovery != TN_RECOVERY_NONE && ack->acked > 0) {
-        if ((conn->flags & TN_TCP_F_SACK) && ack->has_original)
+        if (TENON_WITH_RECOVERY && tn_tcp_has_sack(conn) && ack->has_original)
             ack->rtt_us = tn_max(1, now - ack->original_us);
         else
             ack->rtt_us = ack_timestamp_rtt(conn, seg);
@@ -142,7 +142,9 @@ static void ack_take_sack(struct tenon_tcp *conn, struct tn_ack *ack)
     const struct tn_seg *seg = ack->seg;
     unsigned i;
 
-    if (!(conn->flags & TN_TCP_F_SACK) || seg->options.nsacks == 0)
+    if (!TENON_WITH_SACK)
+        return;
+    if (!tn_tcp_has_sack(conn) || seg->options.nsacks == 0)
         return;
     i = ack_take_dsack(conn, ack) ? 1 : 0;
     if (ack->flight == 0)

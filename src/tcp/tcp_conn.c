@@ -196,7 +196,7 @@ TENON_INTERNAL void tn_tcp_offer(struct tenon_tcp *conn)
 {
     if (tn_tcp_opt(conn, TENON_TCP_TIMESTAMPS))
         conn->flags |= TN_TCP_F_TIMESTAMPS;
-    if (tn_tcp_opt(conn, TENON_TCP_SACK))
+    if (TENON_WITH_SACK && tn_tcp_opt(conn, TENON_TCP_SACK))
         conn->flags |= TN_TCP_F_SACK;
     if (tn_tcp_opt(conn, TENON_TCP_WINDOW_SCALING)) {
         conn->flags |= TN_TCP_F_WSCALE;
@@ -225,7 +225,7 @@ TENON_INTERNAL tenon_u16 tn_tcp_mss_for(const struct tn_netif *netif, int is_v4,
 
 TENON_INTERNAL tenon_u16 tn_tcp_offered_mss(const struct tenon_tcp *conn)
 {
-    return tn_tcp_mss_for(tn_netif_at(conn->stack, conn->path->netif), conn->ends.is_v4,
+    return tn_tcp_mss_for(tn_netif_at(conn->stack, conn->path->netif), tn_tcp_is_v4(conn),
                           tn_tcp_opt(conn, TENON_TCP_MSS_MAX));
 }
 
@@ -234,8 +234,8 @@ TENON_INTERNAL void tn_tcp_update_mss(struct tenon_tcp *conn)
 {
     const tenon_u32 limit = tn_tcp_opt(conn, TENON_TCP_MSS_MAX);
     const tenon_u32 options = (conn->flags & TN_TCP_F_TIMESTAMPS) ? 12 : 0;
-    const tenon_u32 mtu = tn_path_mtu(conn->stack, conn->path);
-    const int is_v4 = conn->ends.is_v4;
+    const tenon_u32 mtu = tn_tcp_path_mtu(conn);
+    const int is_v4 = tn_tcp_is_v4(conn);
     tenon_u32 mss = tn_min(conn->peer_mss, mtu - conn_header_bytes(is_v4));
 
     if (limit != 0)
@@ -263,7 +263,7 @@ TENON_INTERNAL void tn_tcp_begin_sending(struct tenon_tcp *conn)
     tn_tcp_update_mss(conn);
     tn_tcp_cc_event(conn, &event);
     event.repeated = (tenon_u8)(conn->backoff > 1);    /* RFC 6928 2: more than one lost SYN */
-    conn->cc.ops->init(&conn->cc, &event);
+    tn_cc_ops(conn)->init(&conn->cc, &event);
     tn_pace_update(conn);
     conn->flight->told_ms = conn->stack->now_ms;    /* so far it knows everything */
     conn->flight->paced_cwnd = conn->cc.cwnd;

@@ -77,7 +77,7 @@ static tenon_u16 cookie_mss(unsigned index)
 /* The largest that the peer can take. */
 static unsigned cookie_mss_index(const struct tn_seg *seg)
 {
-    const unsigned fallback = seg->pkt->is_v4 ? 536 : 1220;    /* RFC 9293 MUST-15 */
+    const unsigned fallback = tn_pkt_is_v4(seg->pkt) ? 536 : 1220;    /* RFC 9293 MUST-15 */
     const unsigned mss = seg->options.has_mss ? seg->options.mss : fallback;
     unsigned i = COOKIE_MSS_COUNT - 1;
 
@@ -124,7 +124,7 @@ static void cookie_agree(const struct tenon_tcp_listener *listener, const struct
     agreed->has_timestamp = (tenon_u8)(seg->options.has_timestamp && wish[TENON_TCP_TIMESTAMPS]);
     if (!agreed->has_timestamp)
         return;
-    agreed->has_sack_permitted = (tenon_u8)(seg->options.has_sack_permitted && wish[TENON_TCP_SACK]);
+    agreed->has_sack_permitted = (tenon_u8)(TENON_WITH_SACK && seg->options.has_sack_permitted && wish[TENON_TCP_SACK]);
     agreed->has_wscale = (tenon_u8)(seg->options.has_wscale && wish[TENON_TCP_WINDOW_SCALING]);
     agreed->wscale = seg->options.wscale;
 }
@@ -182,7 +182,7 @@ TENON_INTERNAL void tn_cookie_answer(struct tenon_tcp_listener *listener, const 
     options.ts_ecr = seg->options.ts_val;
     options.wscale = cookie_own_wscale(listener);
     options.has_mss = 1;
-    options.mss = tn_tcp_mss_for(seg->pkt->netif, seg->pkt->is_v4, wish[TENON_TCP_MSS_MAX]);
+    options.mss = tn_tcp_mss_for(seg->pkt->netif, tn_pkt_is_v4(seg->pkt), wish[TENON_TCP_MSS_MAX]);
     memset(&bare, 0, sizeof(bare));
     bare.local = &local;
     bare.remote = &remote;
@@ -214,6 +214,8 @@ TENON_INTERNAL int tn_cookie_check(struct tenon_tcp_listener *listener, const st
     struct tn_cookie cookie;
     int index;
 
+    if (!TENON_WITH_COOKIES)
+        return 0;
     if (!tn_cookie_is_expected(listener))
         return 0;
     tn_tcp_ends_of(seg, &local, &remote);

@@ -10,6 +10,8 @@ enum ecn_wish { ECN_OFF, ECN_ASK, ECN_ACCEPT };
 /* A SYN that is repeated does not ask any more: somebody on the way may have thrown it away for that (6.1.1.1). */
 TENON_INTERNAL unsigned tn_ecn_syn_flags(struct tenon_tcp *conn, unsigned flags)
 {
+    if (!TENON_WITH_RECOVERY)
+        return 0;
     if (flags & TN_TCP_ACK)
         return (conn->ecn & TN_ECN_ON) ? (unsigned)TN_TCP_ECE : 0U;
     if (tn_tcp_opt(conn, TENON_TCP_ECN) != ECN_ASK || conn->backoff > 0) {
@@ -24,6 +26,8 @@ TENON_INTERNAL int tn_ecn_accepts(const struct tn_tcp_opts *opts, unsigned flags
 {
     const unsigned both = TN_TCP_ECE | TN_TCP_CWR;
 
+    if (!TENON_WITH_RECOVERY)
+        return 0;
     return (flags & both) == both && opts->values[TENON_TCP_ECN] != ECN_OFF;
 }
 
@@ -31,6 +35,8 @@ TENON_INTERNAL void tn_ecn_take_syn(struct tenon_tcp *conn, const struct tn_seg 
 {
     const unsigned both = TN_TCP_ECE | TN_TCP_CWR;
 
+    if (!TENON_WITH_RECOVERY)
+        return;
     if (seg->flags & TN_TCP_ACK) {
         if ((conn->ecn & TN_ECN_ASKED) && (seg->flags & both) == TN_TCP_ECE)
             conn->ecn |= TN_ECN_ON;
@@ -57,11 +63,13 @@ TENON_INTERNAL void tn_ecn_received(struct tenon_tcp *conn, const struct tn_seg 
 {
     const int ce = (seg->pkt->tos & 3) == TN_ECN_CE;
 
+    if (!TENON_WITH_RECOVERY)
+        return;
     if (!(conn->ecn & TN_ECN_ON) || seg->len == 0)
         return;
     if (ce)
         tn_count(conn->stack, TENON_STAT_TCP_CE_RCVD);
-    if (conn->cc.ops->flags & TENON_CC_DCTCP) {
+    if (tn_cc_ops(conn)->flags & TENON_CC_DCTCP) {
         ecn_received_exactly(conn, ce);
         return;
     }
@@ -75,7 +83,7 @@ TENON_INTERNAL void tn_ecn_received(struct tenon_tcp *conn, const struct tn_seg 
 
 static void ecn_reduce(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
-    const struct tenon_cc_ops *ops = conn->cc.ops;
+    const struct tenon_cc_ops *ops = tn_cc_ops(conn);
     const tenon_u32 before = conn->cc.cwnd;
     struct tenon_cc_event event;
 
@@ -94,6 +102,8 @@ static void ecn_reduce(struct tenon_tcp *conn, const struct tn_ack *ack)
 
 TENON_INTERNAL void tn_ecn_look(struct tenon_tcp *conn, struct tn_ack *ack)
 {
+    if (!TENON_WITH_RECOVERY)
+        return;
     if (!(conn->ecn & TN_ECN_ON) || !(ack->seg->flags & TN_TCP_ECE) || (ack->seg->flags & TN_TCP_SYN))
         return;
     ack->has_ece = 1;
@@ -103,9 +113,11 @@ TENON_INTERNAL void tn_ecn_look(struct tenon_tcp *conn, struct tn_ack *ack)
 /* One reduction per window, whatever it is for: a loss that the same ACK tells of comes first. */
 TENON_INTERNAL void tn_ecn_acked(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
+    if (!TENON_WITH_RECOVERY)
+        return;
     if (!ack->has_ece)
         return;
-    if (conn->cc.ops->flags & TENON_CC_DCTCP) {
+    if (tn_cc_ops(conn)->flags & TENON_CC_DCTCP) {
         conn->ecn |= TN_ECN_CWR;
         return;
     }
@@ -129,5 +141,7 @@ TENON_INTERNAL unsigned tn_ecn_flags(const struct tenon_tcp *conn, unsigned flag
 {
     const unsigned on = TN_ECN_ON | TN_ECN_ECHO;
 
+    if (!TENON_WITH_RECOVERY)
+        return 0;
     return (conn->ecn & on) == on && !(flags & TN_TCP_RST) ? (unsigned)TN_TCP_ECE : 0U;
 }

@@ -45,6 +45,12 @@ TENON_INLINE tenon_u32 fast_ip_bytes(int is_v4)
     return is_v4 ? (tenon_u32)TN_IP4_BYTES : (tenon_u32)TN_IP6_BYTES;
 }
 
+/* What is no IPv6; whether it is IPv4 turns out later. */
+TENON_INLINE int fast_says_v4(const tenon_u8 *ip)
+{
+    return !TENON_WITH_IPV6 || ip[0] >> 4 != 6;
+}
+
 /* Both addresses. */
 TENON_INLINE tenon_u32 fast_ends_bytes(int is_v4)
 {
@@ -66,7 +72,7 @@ TENON_HOT int fast_is_between(const struct tenon_tcp *conn, const tenon_u8 *ip, 
         return 0;
     if (is_v4)
         return conn->ends.local.w[3] == get32be(ip + 16) && conn->path->dst.w[3] == get32be(ip + 12);
-    return fast_is_ip6(&conn->ends.local, ip + 24) && fast_is_ip6(&conn->path->dst, ip + 8);
+    return TENON_WITH_IPV6 && fast_is_ip6(&conn->ends.local, ip + 24) && fast_is_ip6(&conn->path->dst, ip + 8);
 }
 
 /* A guess, and not keyed: who makes ours miss on purpose gains nothing but the keyed hash. */
@@ -97,13 +103,16 @@ TENON_INTERNAL void tn_fast_forget(struct tenon_tcp *conn)
 {
     struct tenon_tcp **slot = fast_slot_of(conn);
 
+    if (!TN_FAST)
+        return;
     if (*slot == conn)
         *slot = NULL;
 }
 
 TENON_INTERNAL void tn_fast_remember(struct tenon_tcp *conn)
 {
-    *fast_slot_of(conn) = conn;
+    if (TN_FAST)
+        *fast_slot_of(conn) = conn;
 }
 
 /* That these ends may talk to each other here was found out layer by layer. */
@@ -111,9 +120,11 @@ TENON_INTERNAL int tn_fast_is_heard(const struct tenon_tcp *conn, const struct t
 {
     const struct tn_path *path = conn->path;
 
+    if (!TN_FAST)
+        return 0;
     return conn->state != TENON_TCP_CLOSED && path->heard_gen == conn->stack->link.gen &&
            path->heard_netif == netif->index && path->heard_local.w[3] == conn->ends.local.w[3] &&
-           (conn->ends.is_v4 || tenon_ip_equal(&path->heard_local, &conn->ends.local));
+           (tn_tcp_is_v4(conn) || tenon_ip_equal(&path->heard_local, &conn->ends.local));
 }
 
 static size_t fast_recent_bytes(tenon_u32 mask)
@@ -123,6 +134,8 @@ static size_t fast_recent_bytes(tenon_u32 mask)
 
 TENON_INTERNAL size_t tn_fast_bytes(const struct tenon *stack)
 {
+    if (!TN_FAST)
+        return 0;
     return stack->tcp.recent == stack->tcp.recent_few ? 0 : fast_recent_bytes(stack->tcp.recent_mask);
 }
 
@@ -136,12 +149,16 @@ static void fast_free_recent(struct tenon *stack)
 
 TENON_INTERNAL void tn_fast_fini(struct tenon *stack)
 {
+    if (!TN_FAST)
+        return;
     fast_free_recent(stack);
     tn_fast_init(stack);
 }
 
 TENON_INTERNAL void tn_fast_init(struct tenon *stack)
 {
+    if (!TN_FAST)
+        return;
     stack->tcp.recent = stack->tcp.recent_few;
     stack->tcp.recent_mask = TN_TCP_RECENT - 1;
 }
@@ -153,6 +170,8 @@ TENON_INTERNAL void tn_fast_grow(struct tenon *stack)
     const tenon_u32 mask = 2 * tcp->recent_mask + 1;
     struct tenon_tcp **table;
 
+    if (!TN_FAST)
+        return;
     if (tcp->nconns <= tcp->recent_mask / 4 || mask >= FAST_RECENT_MAX)
         return;
     table = (struct tenon_tcp **)tn_mem_get(stack, fast_recent_bytes(mask));
@@ -259,12 +278,12 @@ static void fast_send_for(struct tenon *stack, const struct tenon_frame *frames,
 
         conns[i] = NULL;
         if (ip != NULL)
-            conns[i] = ip[0] >> 4 == 6 ? *fast_slot_of_packet(stack, ip, 0) : *fast_slot_of_packet(stack, ip, 1);
+            conns[i] = fast_says_v4(ip) ? *fast_slot_of_packet(stack, ip, 1) : *fast_slot_of_packet(stack, ip, 0);
         if (conns[i] == NULL)
             continue;
         fast_fetch(conns[i]);
         TENON_PREFETCH(ip - link);
-        TENON_PREFETCH(ip + fast_ip_bytes(ip[0] >> 4 != 6) + TN_TCP_BYTES);
+        TENON_PREFETCH(ip + fast_ip_bytes(fast_says_v4(ip)) + TN_TCP_BYTES);
     }
 }
 
@@ -287,13 +306,17 @@ TENON_INTERNAL void tn_fast_look(struct tenon *stack, const struct tn_netif *net
     const tenon_u8 *before4 = NULL, *before6 = NULL;
     unsigned i;
 
+    if (!TN_FAST) {
+        memset(conns, 0, n * sizeof(*conns));
+        return;
+    }
     if (is_far)
         fast_send_for(stack, frames, conns, n, link);
     for (i = 0; i < n; i++) {
         const tenon_u8 *ip = fast_ip_of(&frames[i], link);
 
         conns[i] = NULL;
-        if (ip != NULL && ip[0] >> 4 == 6) {
+        if (ip != NULL && !fast_says_v4(ip)) {
             conns[i] = fast_look(stack, ip, before6, &conns[i], 0);
             before6 = ip;
             before4 = NULL;
@@ -459,7 +482,7 @@ static int fast_is_predicted(struct tenon_tcp *conn, const struct fast_seg *seg)
 
 TENON_HOT int fast_csum_good(const struct tenon_tcp *conn, const struct fast_seg *seg)
 {
-    const tenon_u32 ends = fast_ends_bytes(conn->ends.is_v4);    /* the addresses stand right before the TCP header */
+    const tenon_u32 ends = fast_ends_bytes(tn_tcp_is_v4(conn));    /* the addresses stand right before the TCP header */
     const struct tenon_frame *frame = seg->frame;
     const tenon_u32 at = (tenon_u32)(seg->tcp - tenon_span_data(frame->spans));
     const tenon_u32 bytes = seg->at + seg->len - at;
@@ -625,6 +648,8 @@ static void fast_acked(struct tenon_tcp *conn, const struct fast_seg *seg)
 
 TENON_INTERNAL int tn_fast_ack(struct tenon_tcp *conn, const struct tn_seg *seg)
 {
+    if (!TN_FAST)
+        return 0;
     if (conn->flight == NULL || seg->options.nsacks > 0 || (seg->flags & TN_TCP_ECE) || !fast_sends_plainly(conn))
         return 0;
     if (seg->ack == conn->snd_una)
@@ -710,7 +735,7 @@ static void fast_take_header(struct tenon_tcp *conn, const struct fast_seg *seg)
 /* The packet at its payload, as the layers would hand it to TCP, which have nothing to find out about it. */
 static void fast_describe(struct tn_pkt *pkt, struct tn_netif *netif, const struct tn_fast_rx *rx, tenon_u32 link)
 {
-    const int is_v4 = rx->conn->ends.is_v4;
+    const int is_v4 = tn_tcp_is_v4(rx->conn);
     const struct tenon_frame *frame = rx->frame;
     tenon_u8 *ip = tenon_span_data(frame->spans) + link;
     const tenon_u32 headers = fast_ip_bytes(is_v4) + (tenon_u32)(ip[fast_ip_bytes(is_v4) + 12] >> 4) * 4;
@@ -746,7 +771,7 @@ static void fast_describe(struct tn_pkt *pkt, struct tn_netif *netif, const stru
 TENON_APART int fast_hand_on(struct tn_netif *netif, const struct tn_fast_rx *rx)
 {
     const tenon_u32 link = (netif->conf.caps & TENON_CAP_NO_LINK) ? 0 : TN_ETH_BYTES;
-    const tenon_u8 *tcp = tenon_span_data(rx->frame->spans) + link + fast_ip_bytes(rx->conn->ends.is_v4);
+    const tenon_u8 *tcp = tenon_span_data(rx->frame->spans) + link + fast_ip_bytes(tn_tcp_is_v4(rx->conn));
     struct tn_pkt pkt;
     struct tn_seg seg;
 
@@ -777,9 +802,11 @@ TENON_INTERNAL int tn_fast_input(struct tenon *stack, struct tn_netif *netif, co
     struct tenon_tcp *conn = rx->conn;
     struct fast_seg seg;
 
+    if (!TN_FAST)
+        return 0;
     if (rx->frame->nspans > TN_RX_SPANS_MAX && rx->merged == 0)
         return 0;
-    if (!(conn->ends.is_v4 ? fast_parse(&seg, netif, rx, 1) : fast_parse(&seg, netif, rx, 0)))
+    if (!(tn_tcp_is_v4(conn) ? fast_parse(&seg, netif, rx, 1) : fast_parse(&seg, netif, rx, 0)))
         return 0;
     if (!tn_fast_is_heard(conn, netif) || !fast_has_timestamp(conn, &seg) || !fast_csum_good(conn, &seg))
         return 0;
@@ -878,7 +905,7 @@ static void fast_set_length(struct tn_header *header, tenon_u8 *p, tenon_u32 len
     const tenon_u32 l4 = header->tcp_bytes + len;
     const unsigned tos = len > 0 ? header->tos_data : header->tos;
     const tenon_u32 tcp_sum = tn_csum_fold(header->tcp_sum + (l4 >> 16) + (l4 & 0xFFFF));
-    const int is_v4 = header->ip_bytes == TN_IP4_BYTES;
+    const int is_v4 = !TENON_WITH_IPV6 || header->ip_bytes == TN_IP4_BYTES;
     tenon_u32 first = header->ip_rest | (tenon_u32)tos << 20, second = l4;    /* IPv6: length */
     tenon_u8 *ip = header->bytes + FAST_IP_AT;
     unsigned i;
@@ -934,9 +961,9 @@ TENON_APART void fast_prepare(struct tenon_tcp *conn, const struct tn_tcp_way *w
     memset(header, 0, sizeof(*header));
     if (way->mac != NULL)
         (void)tn_eth_build(p, way->mac, way->netif->conf.mac,
-                           conn->ends.is_v4 ? TN_ETHERTYPE_IP4 : TN_ETHERTYPE_IP6);
+                           tn_tcp_is_v4(conn) ? TN_ETHERTYPE_IP4 : TN_ETHERTYPE_IP6);
     p += FAST_IP_AT;
-    if (conn->ends.is_v4)
+    if (tn_tcp_is_v4(conn))
         fast_prepare_ip4(conn, header, p);
     else
         fast_prepare_ip6(conn, header, p);
@@ -1010,7 +1037,7 @@ static int fast_hand_down(struct tenon_tcp *conn, const struct tn_tcp_way *way, 
     out->proto = TN_PROTO_TCP;
     out->netif = way->netif->index;
     if (out->payload > conn->mss) {
-        out->seg_kind = (tenon_u8)(conn->ends.is_v4 ? TENON_SEG_TCP4 : TENON_SEG_TCP6);
+        out->seg_kind = (tenon_u8)(tn_tcp_is_v4(conn) ? TENON_SEG_TCP4 : TENON_SEG_TCP6);
         out->seg_bytes = conn->mss;
     }
     return tn_tx(conn->stack, out) == TENON_OK;
@@ -1161,6 +1188,8 @@ static int fast_control(struct tenon_tcp *conn, unsigned flags)
     struct tenon *stack = conn->stack;
     const struct tn_tcp_way *way;
 
+    if (!TN_FAST)
+        return 0;
     if (flight == NULL || flight->header.tcp_bytes == 0 || (flags & ~(unsigned)TN_TCP_FIN) != TN_TCP_ACK ||
         (conn->flags & (TN_TCP_F_URGENT_SND | TN_TCP_F_FIN_HELD)) != 0 || (conn->ecn & TN_ECN_ECHO) != 0)
         return 0;
@@ -1266,6 +1295,8 @@ TENON_INTERNAL int tn_fast_output(struct tenon_tcp *conn)
     const tenon_u32 nxt = conn->snd_nxt;
     const struct tn_tcp_way *way;
 
+    if (!TN_FAST)
+        return 0;
     if (!fast_is_usual(conn))
         return fast_fin(conn);
     way = fast_way(conn);

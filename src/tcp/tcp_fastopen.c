@@ -68,6 +68,8 @@ static struct tn_fastopen *fastopen_get(struct tenon *stack)
 
 TENON_INTERNAL void tn_fastopen_fini(struct tenon *stack)
 {
+    if (!TENON_WITH_COOKIES)
+        return;
     if (stack->tcp.fastopen != NULL)
         tn_mem_put(stack, stack->tcp.fastopen, tn_fastopen_bytes(stack));
     stack->tcp.fastopen = NULL;
@@ -161,6 +163,8 @@ static int fastopen_is_full(struct tenon_tcp_listener *listener)
 
 TENON_INTERNAL void tn_fastopen_leave(const struct tenon_tcp *conn)
 {
+    if (!TENON_WITH_COOKIES)
+        return;
     TENON_ASSERT(conn->flight->listener->fast_pending > 0);
     conn->flight->listener->fast_pending--;
 }
@@ -169,6 +173,8 @@ TENON_INTERNAL void tn_fastopen_leave(const struct tenon_tcp *conn)
  * room for more. They go on counting for one to two minutes. */
 TENON_INTERNAL void tn_fastopen_reset(const struct tenon_tcp *conn)
 {
+    if (!TENON_WITH_COOKIES)
+        return;
     if (!tn_fastopen_is_early(conn) || conn->flight->listener == NULL)
         return;
     fastopen_pass_minutes(conn->flight->listener);
@@ -209,6 +215,8 @@ TENON_INTERNAL void tn_fastopen_accept(struct tenon_tcp *conn, const struct tn_s
 {
     struct tenon *stack = conn->stack;
 
+    if (!TENON_WITH_COOKIES)
+        return;
     if (!tn_tcp_opt(conn, TENON_TCP_FASTOPEN))
         return;
     if (!tn_fastopen_cookie_is_good(stack, tn_tcp_remote_ip(conn), &seg->options)) {
@@ -311,6 +319,8 @@ TENON_INTERNAL tenon_u32 tn_fastopen_begin(struct tenon_tcp *conn)
 {
     struct fastopen_peer *peer;
 
+    if (!TENON_WITH_COOKIES)
+        return 0;
     if (!tn_tcp_opt(conn, TENON_TCP_FASTOPEN))
         return 0;
     peer = fastopen_find(conn);
@@ -332,6 +342,8 @@ TENON_INTERNAL void tn_fastopen_options(struct tenon_tcp *conn, struct tn_tcp_op
 {
     const struct fastopen_peer *peer;
 
+    if (!TENON_WITH_COOKIES)
+        return;
     if (conn->state == TENON_TCP_SYN_RECEIVED && (conn->flags & TN_TCP_F_GIVE_COOKIE)) {
         conn->flags &= ~(tenon_u32)TN_TCP_F_GIVE_COOKIE;    /* 4.2.2: once, not in a repetition */
         fastopen_give_cookie(conn, options);
@@ -366,6 +378,8 @@ TENON_INTERNAL void tn_fastopen_answered(struct tenon_tcp *conn, const struct tn
     const int given = seg->options.has_fastopen && seg->options.fastopen_bytes > 0;
     struct fastopen_peer *peer = fastopen_find(conn);
 
+    if (!TENON_WITH_COOKIES)
+        return;
     conn->flags &= ~(tenon_u32)TN_TCP_F_FASTOPEN;
     if (taken) {
         tn_count(conn->stack, TENON_STAT_TCP_FASTOPEN_TAKEN);
@@ -395,6 +409,8 @@ TENON_INTERNAL void tn_fastopen_unanswered(struct tenon_tcp *conn)
 {
     struct fastopen_peer *peer;
 
+    if (!TENON_WITH_COOKIES)
+        return;
     if (conn->state != TENON_TCP_SYN_SENT || !(conn->flags & TN_TCP_F_FASTOPEN))
         return;
     conn->flags &= ~(tenon_u32)TN_TCP_F_FASTOPEN;

@@ -13,6 +13,8 @@ static size_t flight_ring_bytes(tenon_u32 cap)
 
 static void flight_release_ring(struct tenon *stack, struct tn_flight *flight)
 {
+    if (!TENON_WITH_RECOVERY)
+        return;
     if (flight->ring != flight->few)
         tn_mem_put(stack, flight->ring, flight_ring_bytes(flight->cap));
     flight->ring = flight->few;
@@ -191,6 +193,8 @@ TENON_INTERNAL void tn_flight_sent(struct tenon_tcp *conn, tenon_u32 end)
     struct tn_flight *flight = conn->flight;
     struct tn_sent *record = flight_record_to_extend(conn, end);
 
+    if (!TENON_WITH_RECOVERY)
+        return;
     if (record == NULL) {
         record = tn_flight_at(flight, flight->last++);
         record->size = 0;
@@ -227,10 +231,21 @@ static size_t flight_again_bytes(unsigned cap)
     return cap * sizeof(struct tn_again);
 }
 
+TENON_INTERNAL tenon_u32 tn_flight_again_bytes(const struct tenon_tcp *conn)
+{
+    const struct tn_flight *flight = conn->flight;
+
+    if (TENON_WITH_RECOVERY)
+        return flight->again_bytes;
+    return flight->rtx_nxt - conn->snd_una - tn_sack_bytes_between(conn, conn->snd_una, flight->rtx_nxt);
+}
+
 TENON_INTERNAL void tn_flight_again_clear(struct tenon_tcp *conn)
 {
     struct tn_flight *flight = conn->flight;
 
+    if (!TENON_WITH_RECOVERY)
+        return;
     if (flight == NULL)
         return;
     if (flight->again != NULL)
@@ -247,7 +262,7 @@ TENON_INTERNAL int tn_flight_has_room(struct tenon_tcp *conn)
     struct tn_again *again;
 
     /* One more than needed now: a SACK of its middle may cut one in two. */
-    if (flight->again_n + 1U < flight->again_cap)
+    if (!TENON_WITH_RECOVERY || flight->again_n + 1U < flight->again_cap)
         return 1;
     if (cap > TN_AGAIN_MAX)
         return 0;
@@ -298,6 +313,8 @@ TENON_INTERNAL void tn_flight_sent_again(struct tenon_tcp *conn, tenon_u32 from,
     const unsigned at = flight_again_find(flight, from);
     struct tn_again again;
 
+    if (!TENON_WITH_RECOVERY)
+        return;
     TENON_ASSERT(flight->again_n < flight->again_cap);
     TENON_ASSERT(at == flight->again_n || tn_seq_le(end, flight->again[at].seq));
     again.seq = from;
@@ -315,6 +332,8 @@ TENON_INTERNAL tenon_u32 tn_flight_again_skip(const struct tenon_tcp *conn, teno
     const struct tn_flight *flight = conn->flight;
     unsigned i;
 
+    if (!TENON_WITH_RECOVERY)
+        return from;
     for (i = flight_again_find(flight, from); i < flight->again_n; i++) {
         if (tn_seq_lt(from, flight->again[i].seq)) {
             *end = tn_seq_min(*end, flight->again[i].seq);
@@ -332,6 +351,8 @@ TENON_INTERNAL int tn_flight_again_sent_us(const struct tenon_tcp *conn, tenon_u
     const struct tn_flight *flight = conn->flight;
     const unsigned at = flight_again_find(flight, seq);
 
+    if (!TENON_WITH_RECOVERY)
+        return 0;
     if (at == flight->again_n || tn_seq_lt(seq, flight->again[at].seq))
         return 0;
     *sent_us = flight->again[at].sent.sent_us;
@@ -344,6 +365,8 @@ TENON_INTERNAL tenon_u32 tn_flight_again_lost(struct tenon_tcp *conn, unsigned i
     const tenon_u32 seq = flight->again[index].seq;
     const tenon_u32 bytes = flight->again[index].sent.end - seq;
 
+    if (!TENON_WITH_RECOVERY)
+        return 0;
     flight->again_bytes -= bytes;
     flight_again_delete(flight, index, 1);
     if (tn_seq_ge(seq, conn->flight->lost_edge))
@@ -423,6 +446,10 @@ TENON_INTERNAL void tn_flight_delivered(struct tenon_tcp *conn, struct tn_ack *a
     struct tn_flight *flight = conn->flight;
 
     ack->delivered += end - from;
+    if (!TENON_WITH_RECOVERY) {
+        tn_mtu_arrived(conn, tn_min(end - from, tn_min(conn->mss, flight->mtu_sent)));
+        return;
+    }
     while (tn_seq_lt(from, end)) {
         const unsigned at = flight_again_find(flight, from);
         struct tn_sent sent;
@@ -452,7 +479,7 @@ TENON_INTERNAL void tn_flight_advance(struct tenon_tcp *conn)
     struct tn_flight *flight = conn->flight;
     unsigned gone = 0;
 
-    if (flight == NULL)
+    if (!TENON_WITH_RECOVERY || flight == NULL)
         return;
     while (flight->first != flight->last && tn_seq_le(tn_flight_at(flight, flight->first)->end, conn->snd_una))
         flight->first++;
@@ -472,10 +499,11 @@ TENON_INTERNAL tenon_u32 tn_flight_move_edge(struct tenon_tcp *conn, tenon_u32 t
     const tenon_u32 sacked = tn_sack_bytes_between(conn, conn->flight->lost_edge, to);
     const tenon_u32 bytes = to - conn->flight->lost_edge - sacked;
 
-    if (conn->flight->sack != NULL)
+    if (tn_flight_sack(conn->flight) != NULL)
         conn->flight->sack->below += sacked;
     conn->flight->lost_edge = to;
-    while (flight->edge != flight->last && tn_seq_le(tn_flight_at(flight, flight->edge)->end, to))
+    while (TENON_WITH_RECOVERY && flight->edge != flight->last &&
+           tn_seq_le(tn_flight_at(flight, flight->edge)->end, to))
         flight->edge++;
     return bytes;
 }
@@ -483,7 +511,7 @@ TENON_INTERNAL tenon_u32 tn_flight_move_edge(struct tenon_tcp *conn, tenon_u32 t
 TENON_INTERNAL void tn_flight_reset_edge(struct tenon_tcp *conn)
 {
     conn->flight->rtx_nxt = conn->flight->lost_edge = conn->snd_una;
-    if (conn->flight->sack != NULL)
+    if (tn_flight_sack(conn->flight) != NULL)
         conn->flight->sack->below = 0;
     conn->flight->edge = conn->flight->first;
 }
@@ -520,6 +548,8 @@ TENON_INTERNAL const char *tn_flight_check(const struct tenon_tcp *conn)
         return conn->snd_una == conn->snd_nxt ? NULL : "something is in flight and nobody knows since when";
     if (flight->prev != NULL && !flight_is_idle(conn))
         return "a block rests that is needed";
+    if (!TENON_WITH_RECOVERY)
+        return NULL;
     for (i = flight->first; i != flight->last; i++) {
         if (tn_seq_ge(edge, tn_flight_at(flight, i)->end))
             return "the records of what was sent are out of order";

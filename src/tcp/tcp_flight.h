@@ -105,7 +105,7 @@ struct tn_header {
     tenon_u8 bytes[88];          /* 86 with IPv6, and what makes copying them simple */
 };
 
-enum { TN_FLIGHT_FEW = 4, TN_AGAIN_MAX = 1024, TN_SENDQ_FEW = 8 };
+enum { TN_FLIGHT_FEW = TENON_WITH_RECOVERY ? 4 : 1, TN_AGAIN_MAX = 1024, TN_SENDQ_FEW = 8 };
 
 /* Two kinds of records: what left for the first time, in order of both time and sequence, so that an index finds
  * either; and what left again and is not known to have arrived or to be lost, in order of sequence. A SACK block
@@ -272,6 +272,8 @@ TENON_INTERNAL void tn_flight_reset_edge(struct tenon_tcp *conn);
 TENON_INTERNAL tenon_u32 tn_flight_again_lost(struct tenon_tcp *conn, unsigned index);
 /* Whether `seq` is in flight again, and since when. */
 TENON_INTERNAL int tn_flight_again_sent_us(const struct tenon_tcp *conn, tenon_u32 seq, tenon_u32 *sent_us);
+/* Of what was sent again and is in flight. Without records: all that is not SACKed. */
+TENON_INTERNAL tenon_u32 tn_flight_again_bytes(const struct tenon_tcp *conn);
 TENON_INTERNAL void tn_flight_again_clear(struct tenon_tcp *conn);
 /* The first number at or after `from` that is not in flight again; *end is cut off where that begins. */
 TENON_INTERNAL tenon_u32 tn_flight_again_skip(const struct tenon_tcp *conn, tenon_u32 from, tenon_u32 *end);

@@ -42,7 +42,7 @@ static void input_drop(struct tenon_tcp *conn, const struct tn_seg *seg, enum te
 TENON_INTERNAL void tn_tcp_read_syn_options(struct tenon_tcp *conn, const struct tn_seg *seg)
 {
     const struct tn_tcp_options *options = &seg->options;
-    const int is_v4 = conn->ends.is_v4;
+    const int is_v4 = tn_tcp_is_v4(conn);
 
     conn->peer_mss = (tenon_u16)(is_v4 ? 536 : 1220);
     if (options->has_mss)

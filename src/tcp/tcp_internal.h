@@ -303,6 +303,26 @@ TENON_INTERNAL tenon_u8 tn_tcp_wscale_for(tenon_u32 rcv_buf);
 
 TENON_INTERNAL struct tn_tcp_opts *tn_tcp_opts_new(struct tenon *stack);    /* the defaults; NULL: no memory */
 TENON_INTERNAL void tn_tcp_opts_put(struct tenon *stack, struct tn_tcp_opts *opts);
+TENON_INLINE int tn_tcp_has_sack(const struct tenon_tcp *conn)
+{
+    return TENON_WITH_SACK && (conn->flags & TN_TCP_F_SACK) != 0;
+}
+TENON_INLINE int tn_tcp_is_v4(const struct tenon_tcp *conn)
+{
+    return !TENON_WITH_IPV6 || conn->ends.is_v4;
+}
+/* How large its packets may be. RFC 8200 5: who does not look for the path MTU stays with what every link takes. */
+TENON_INLINE tenon_u32 tn_tcp_path_mtu(const struct tenon_tcp *conn)
+{
+    const tenon_u32 mtu = tn_path_mtu(conn->stack, conn->path);
+
+    return TENON_WITH_PATH_MTU || tn_tcp_is_v4(conn) ? mtu : tn_min(mtu, TN_PATH_MTU_MIN6);
+}
+/* Its congestion control; without TENON_WITH_RECOVERY there is one only. */
+TENON_INLINE const struct tenon_cc_ops *tn_cc_ops(const struct tenon_tcp *conn)
+{
+    return TENON_WITH_RECOVERY ? conn->cc.ops : &tenon_cc_newreno;
+}
 TENON_INLINE tenon_u32 tn_tcp_opt(const struct tenon_tcp *conn, enum tenon_tcp_option option)
 {
     return conn->opts->values[option];
@@ -379,7 +399,7 @@ TENON_INTERNAL int tn_fastopen_cookie_is_good(struct tenon *stack, const struct 
 /* Data of the SYN was delivered, and the handshake is not over. */
 TENON_INLINE int tn_fastopen_is_early(const struct tenon_tcp *conn)
 {
-    return conn->state == TENON_TCP_SYN_RECEIVED &&
+    return TENON_WITH_COOKIES && conn->state == TENON_TCP_SYN_RECEIVED &&
            (conn->flags & (TN_TCP_F_FASTOPEN | TN_TCP_F_ACTIVE)) == TN_TCP_F_FASTOPEN;
 }
 
@@ -416,14 +436,14 @@ TENON_INTERNAL void tn_tcp_note_dup(struct tenon_tcp *conn, tenon_u32 left, teno
 /* What is out of order, or NULL. */
 TENON_INLINE struct tn_ooo *tn_ooo_of(const struct tenon_tcp *conn)
 {
-    return conn->flight == NULL ? NULL : conn->flight->ooo;
+    return !TENON_WITH_SACK || conn->flight == NULL ? NULL : conn->flight->ooo;
 }
 /* Something is, or something has arrived twice: the next ACK tells it. */
 TENON_INLINE int tn_ooo_has_news(const struct tenon_tcp *conn)
 {
     const struct tn_flight *flight = conn->flight;
 
-    return flight != NULL && (flight->ooo != NULL || flight->dup_left != flight->dup_right);
+    return TENON_WITH_SACK && flight != NULL && (flight->ooo != NULL || flight->dup_left != flight->dup_right);
 }
 /* SACK blocks to report in the ACK of rcv_acked: what arrived twice, then the newest first. */
 TENON_INTERNAL unsigned tn_ooo_sack_blocks(struct tenon_tcp *conn, struct tn_tcp_options *options);
@@ -436,9 +456,13 @@ TENON_INTERNAL void tn_tcp_ack_now(struct tenon_tcp *conn);
 /* ---- tcp_sack.c: the scoreboard ---------------------------------------------------------------------------- */
 
 /* What is SACKed, or NULL. */
+TENON_INLINE struct tn_sack *tn_flight_sack(const struct tn_flight *flight)
+{
+    return TENON_WITH_SACK ? flight->sack : NULL;
+}
 TENON_INLINE struct tn_sack *tn_sack_of(const struct tenon_tcp *conn)
 {
-    return conn->flight == NULL ? NULL : conn->flight->sack;
+    return !TENON_WITH_SACK || conn->flight == NULL ? NULL : conn->flight->sack;
 }
 /* Take note of [left, right), which lies within [snd_una, snd_nxt]; what is new of it is told to the ACK. */
 TENON_INTERNAL void tn_sack_add(struct tenon_tcp *conn, struct tn_ack *ack, tenon_u32 left, tenon_u32 right);
@@ -594,7 +618,7 @@ TENON_INTERNAL void tn_tcp_cc_event(struct tenon_tcp *conn, struct tenon_cc_even
 /* Whether the congestion control asks for rate samples: nothing is measured for those that do not. */
 TENON_INLINE int tn_rate_is_wanted(const struct tenon_tcp *conn)
 {
-    return conn->cc.ops->delivered != NULL || conn->cc.ops->lost_bytes != NULL;
+    return TENON_WITH_RECOVERY && (tn_cc_ops(conn)->delivered != NULL || tn_cc_ops(conn)->lost_bytes != NULL);
 }
 
 /* ---- tcp_mtu.c: path MTU (RFC 5927, RFC 4821) ----------------------------------------------------- */
@@ -654,7 +678,7 @@ TENON_INTERNAL void tn_why_change(struct tenon_tcp *conn, enum tenon_tcp_wait wa
 /* All of these @return 0, as "nothing is sent". */
 TENON_INLINE int tn_why(struct tenon_tcp *conn, enum tenon_tcp_wait wait)
 {
-    if (conn->why != (tenon_u8)wait)
+    if (TENON_WITH_STATS && conn->why != (tenon_u8)wait)
         tn_why_change(conn, wait);
     return 0;
 }
@@ -675,7 +699,7 @@ TENON_INTERNAL void tn_tcp_trace_event(struct tenon_tcp *conn, enum tenon_trace_
 TENON_INLINE void tn_tcp_trace(struct tenon_tcp *conn, enum tenon_trace_kind kind, const struct tn_seg *seg,
                                tenon_u32 arg)
 {
-    if (TENON_UNLIKELY(conn->stack->conf.trace != NULL))
+    if (TENON_WITH_STATS && TENON_UNLIKELY(conn->stack->conf.trace != NULL))
         tn_tcp_trace_event(conn, kind, seg, arg);
 }
 
@@ -687,7 +711,7 @@ TENON_INLINE void tn_trace_stretch(struct tenon_tcp *conn, enum tenon_trace_kind
 {
     tenon_u32 stretch[2];
 
-    if (TENON_LIKELY(conn->stack->conf.trace == NULL))
+    if (!TENON_WITH_STATS || TENON_LIKELY(conn->stack->conf.trace == NULL))
         return;
     stretch[0] = from;
     stretch[1] = from + bytes;
@@ -698,7 +722,7 @@ TENON_INLINE void tn_trace_lost(struct tenon_tcp *conn, tenon_u32 from, tenon_u3
 {
     tenon_u32 stretch[2];
 
-    if (TENON_LIKELY(conn->stack->conf.trace == NULL) || bytes == 0)
+    if (!TENON_WITH_STATS || TENON_LIKELY(conn->stack->conf.trace == NULL) || bytes == 0)
         return;
     stretch[0] = from;
     stretch[1] = conn->flight->lost_edge;
@@ -709,14 +733,14 @@ TENON_INLINE void tn_trace_alpha(struct tenon_tcp *conn, tenon_u32 before)
 {
     const tenon_u32 alpha = conn->cc.words[TENON_CC_ALPHA_WORD];
 
-    if ((conn->cc.ops->flags & TENON_CC_DCTCP) && alpha != before)
+    if ((tn_cc_ops(conn)->flags & TENON_CC_DCTCP) && alpha != before)
         tn_tcp_trace(conn, TENON_TRACE_ALPHA, NULL, alpha);
 }
 /* What the congestion control is about, if that is another than before. */
 TENON_INTERNAL void tn_trace_phase_event(struct tenon_tcp *conn);
 TENON_INLINE void tn_trace_phase(struct tenon_tcp *conn)
 {
-    if (TENON_UNLIKELY(conn->stack->conf.trace != NULL))
+    if (TENON_WITH_STATS && TENON_UNLIKELY(conn->stack->conf.trace != NULL))
         tn_trace_phase_event(conn);
 }
 

@@ -55,6 +55,8 @@ TENON_API int tenon_tcp_listen(struct tenon *stack, struct tenon_tcp_listener **
     struct tenon_tcp_listener *listener;
     struct tenon_addr local = *at;
 
+    if (!TENON_WITH_LISTEN)
+        return TENON_EINVAL;
     if (events == NULL || tn_ip_is_multicast(&at->ip))
         return TENON_EINVAL;
     if (!tenon_ip_is_any(&at->ip) && !tn_addr_is_ours(stack, &at->ip, at->netif))
@@ -125,6 +127,8 @@ TENON_INTERNAL void tn_tcp_leave_backlog(struct tenon_tcp *conn)
 {
     struct tenon_tcp_listener *listener;
 
+    if (!TENON_WITH_LISTEN)
+        return;
     if (conn->flight == NULL || conn->flight->listener == NULL)
         return;    /* it has left, or was never in one */
     listener = conn->flight->listener;
@@ -149,6 +153,8 @@ TENON_INTERNAL int tn_tcp_half_open_is_over(const struct tenon_tcp *conn)
 {
     const struct tenon_tcp_listener *listener = conn->flight->listener;
 
+    if (!TENON_WITH_LISTEN)
+        return 0;
     return listener != NULL && conn->backoff >= 2 && listener->half_open > listener->backlog / 2;
 }
 
@@ -304,7 +310,7 @@ static void listen_open(struct tenon_tcp_listener *listener, const struct tn_seg
     if (conn->state == TENON_TCP_CLOSED)
         return;
     listen_decide(conn, verdict);
-    if (verdict == TENON_ACCEPT && seg->options.has_fastopen)
+    if (TENON_WITH_COOKIES && verdict == TENON_ACCEPT && seg->options.has_fastopen)
         tn_fastopen_accept(conn, seg);
 }
 
@@ -315,7 +321,8 @@ static void listen_syn(struct tenon *stack, struct tenon_tcp_listener *listener,
     const int full = listen_is_full(listener, share);
     struct tenon_addr local, remote;
 
-    if (!seg->reused && (stack->conf.tcp_syncookies == 2 || (full && stack->conf.tcp_syncookies == 1))) {
+    if (TENON_WITH_COOKIES && !seg->reused &&
+        (stack->conf.tcp_syncookies == 2 || (full && stack->conf.tcp_syncookies == 1))) {
         tn_cookie_answer(listener, seg);
         return;
     }
@@ -359,6 +366,8 @@ static int listen_open_by_cookie(struct tenon_tcp_listener *listener, struct tn_
     struct tenon_tcp *conn;
     struct tn_seg syn;
 
+    if (!TENON_WITH_COOKIES)
+        return 0;
     if (!tn_cookie_check(listener, seg, &syn))
         return listener->cookies;
     tn_tcp_ends_of(seg, &numbers.local, &numbers.remote);
@@ -382,6 +391,8 @@ TENON_INTERNAL int tn_tcp_take_cookie(struct tenon_tcp *conn, const struct tn_se
 {
     struct tn_seg syn;
 
+    if (!TENON_WITH_COOKIES)
+        return 0;
     if (conn->flight->listener == NULL || tn_fastopen_is_early(conn) || conn->opts != conn->flight->listener->opts ||
         conn->snd_end != conn->flight->iss + 1 || seg->seq != conn->rcv_nxt ||
         !tn_cookie_check(conn->flight->listener, seg, &syn))
@@ -398,6 +409,8 @@ TENON_INTERNAL int tn_tcp_take_cookie(struct tenon_tcp *conn, const struct tn_se
 
 TENON_INTERNAL void tn_tcp_input_listen(struct tenon *stack, struct tenon_tcp_listener *listener, struct tn_seg *seg)
 {
+    if (!TENON_WITH_LISTEN)
+        return;
     if (seg->flags & TN_TCP_RST)
         return;
     if ((seg->flags & (TN_TCP_SYN | TN_TCP_ACK)) == TN_TCP_ACK && listen_open_by_cookie(listener, seg))
@@ -417,6 +430,8 @@ TENON_INTERNAL void tn_tcp_input_listen(struct tenon *stack, struct tenon_tcp_li
 
 TENON_API int tenon_tcp_decide(struct tenon_tcp *conn, enum tenon_verdict verdict)
 {
+    if (!TENON_WITH_LISTEN)
+        return TENON_EINVAL;
     if (!(conn->flags & TN_TCP_F_HELD) || conn->state != TENON_TCP_SYN_RECEIVED || verdict == TENON_HOLD)
         return TENON_EINVAL;
     if (verdict == TENON_ACCEPT)

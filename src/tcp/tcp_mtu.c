@@ -20,18 +20,22 @@ static tenon_u32 mtu_options(const struct tenon_tcp *conn)
 
 static tenon_u32 mtu_overhead(const struct tenon_tcp *conn)
 {
-    return (tenon_u32)(conn->ends.is_v4 ? 20 : 40) + TN_TCP_BYTES + mtu_options(conn);
+    return (tenon_u32)(tn_tcp_is_v4(conn) ? 20 : 40) + TN_TCP_BYTES + mtu_options(conn);
 }
 
 /* ---- reports (RFC 5927 7.2) --------------------------------------------------------------------- */
 
 TENON_INTERNAL void tn_mtu_sent(struct tenon_tcp *conn, tenon_u32 bytes)
 {
+    if (!TENON_WITH_PATH_MTU)
+        return;
     conn->flight->mtu_sent = (tenon_u16)tn_max(conn->flight->mtu_sent, bytes);
 }
 
 TENON_INTERNAL void tn_mtu_arrived(struct tenon_tcp *conn, tenon_u32 bytes)
 {
+    if (!TENON_WITH_PATH_MTU)
+        return;
     conn->mtu_acked = (tenon_u16)tn_max(conn->mtu_acked, bytes);
 }
 
@@ -77,6 +81,8 @@ TENON_INTERNAL void tn_mtu_report(struct tenon_tcp *conn, const struct tn_mtu_ne
     const tenon_u32 overhead = mtu_overhead(conn);
     const tenon_u32 mtu = tn_max(report->mtu, TN_PATH_MTU_MIN4);
 
+    if (!TENON_WITH_PATH_MTU)
+        return;
     if (conn->state <= TENON_TCP_SYN_RECEIVED || conn->flight == NULL)
         return;
     if (mtu >= conn->flight->mtu_sent + overhead) {
@@ -121,6 +127,8 @@ static void mtu_suspect(struct tenon_tcp *conn)
 
 TENON_INTERNAL void tn_mtu_timeout(struct tenon_tcp *conn)
 {
+    if (!TENON_WITH_PATH_MTU)
+        return;
     if (conn->flight->mtu_claim == 0 || !mtu_take(conn, conn->flight->mtu_claim))
         mtu_suspect(conn);
 }
@@ -129,6 +137,8 @@ TENON_INTERNAL void tn_mtu_open(struct tenon_tcp *conn)
 {
     const struct tn_path *path = conn->path;
 
+    if (!TENON_WITH_PATH_MTU)
+        return;
     if (tn_tcp_opt(conn, TENON_TCP_MTU_PROBING) == MTU_PROBING_ALWAYS && path->mtu == 0)
         (void)tn_path_suspect(conn->stack, conn->path, MTU_BASE_BYTES + mtu_overhead(conn));
 }
@@ -138,10 +148,10 @@ TENON_INTERNAL void tn_mtu_open(struct tenon_tcp *conn)
 /* Without SACK nobody could tell the loss of a probe from that of others. */
 static int mtu_may_probe(const struct tenon_tcp *conn)
 {
-    if (conn->path->search != TN_PATH_SEARCH_ON || !(conn->flags & TN_TCP_F_SACK) ||
+    if (conn->path->search != TN_PATH_SEARCH_ON || !tn_tcp_has_sack(conn) ||
         tn_tcp_opt(conn, TENON_TCP_MTU_PROBING) == MTU_PROBING_OFF)
         return 0;
-    if (conn->recovery != TN_RECOVERY_NONE || conn->flight->sack != NULL ||
+    if (conn->recovery != TN_RECOVERY_NONE || tn_flight_sack(conn->flight) != NULL ||
         conn->flight->probe_seq != conn->flight->probe_end)
         return 0;
     /* What goes along with it would make it larger still, or is said once only. */
@@ -153,6 +163,8 @@ TENON_INTERNAL tenon_u32 tn_mtu_probe_bytes(struct tenon_tcp *conn)
     const tenon_u32 limit = tn_tcp_opt(conn, TENON_TCP_MSS_MAX);
     tenon_u32 mtu, most = conn->peer_mss;
 
+    if (!TENON_WITH_PATH_MTU)
+        return 0;
     if (TENON_LIKELY(!mtu_may_probe(conn)))
         return 0;
     mtu = tn_path_probe_bytes(conn->stack, conn->path);
@@ -197,6 +209,8 @@ TENON_INTERNAL void tn_mtu_probe_forget(struct tenon_tcp *conn)
 {
     struct tn_flight *flight = conn->flight;
 
+    if (!TENON_WITH_PATH_MTU)
+        return;
     if (flight->probe_seq == flight->probe_end)
         return;
     tn_trace_stretch(conn, TENON_TRACE_SEARCH, flight->probe_seq, flight->probe_end - flight->probe_seq,
@@ -209,6 +223,8 @@ TENON_INTERNAL void tn_mtu_acked(struct tenon_tcp *conn, const struct tn_ack *ac
     struct tn_flight *flight = conn->flight;
     const tenon_u32 bytes = flight->probe_end - flight->probe_seq;
 
+    if (!TENON_WITH_PATH_MTU)
+        return;
     if (ack->acked > 0)
         flight->mtu_claim = 0;
     if (TENON_LIKELY(bytes == 0))
@@ -222,8 +238,10 @@ TENON_INTERNAL int tn_mtu_probe_is_lone(const struct tenon_tcp *conn)
 {
     const struct tn_flight *flight = conn->flight;
     const tenon_u32 bytes = flight->probe_end - flight->probe_seq;
-    const tenon_u32 below = conn->flight->sack == NULL ? 0 : conn->flight->sack->below;
+    const tenon_u32 below = tn_flight_sack(conn->flight) == NULL ? 0 : conn->flight->sack->below;
 
+    if (!TENON_WITH_PATH_MTU)
+        return 0;
     return bytes > 0 && conn->recovery == TN_RECOVERY_NONE && conn->snd_una == flight->probe_seq &&
            conn->flight->lost_edge - conn->snd_una - below == bytes &&
            tn_sack_bytes_between(conn, flight->probe_seq, flight->probe_end) == 0;

@@ -226,7 +226,7 @@ TENON_INTERNAL tenon_u32 tn_tcp_ttl(const struct tenon_tcp *conn)
 
     if (tn_tcp_opt(conn, TENON_TCP_TTL) != 0)
         return tn_tcp_opt(conn, TENON_TCP_TTL);
-    netif = conn->ends.is_v4 ? NULL : tn_netif_at(conn->stack, conn->path->netif);
+    netif = tn_tcp_is_v4(conn) ? NULL : tn_netif_at(conn->stack, conn->path->netif);
     return netif != NULL && netif->hop_limit != 0 ? netif->hop_limit : conn->stack->conf.hop_limit;
 }
 

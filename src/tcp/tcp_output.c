@@ -159,7 +159,7 @@ static void output_header(struct tenon_tcp *conn, struct tn_out *out, tenon_u32 
     out->src = conn->ends.local;
     out->dst = *tn_tcp_remote_ip(conn);
     out->proto = TN_PROTO_TCP;
-    out->df = 1;
+    out->df = TENON_WITH_PATH_MTU;    /* or routers cut what is too large */
     out->ttl = (tenon_u8)tn_tcp_opt(conn, TENON_TCP_TTL);
     out->tos = (tenon_u8)tn_tcp_opt(conn, TENON_TCP_TOS);
 }
@@ -192,7 +192,7 @@ static int output_bare(struct tenon_tcp *conn, tenon_u32 seq, unsigned flags)
     if (tn_out_new(conn->stack, &out) != TENON_OK)
         return TENON_ENOMEM;
     output_header(conn, &out, seq, flags);
-    if (conn->stack->conf.trace != NULL) {
+    if (TENON_WITH_STATS && conn->stack->conf.trace != NULL) {
         struct tn_seg seg;
 
         memset(&seg, 0, sizeof(seg));
@@ -271,9 +271,9 @@ TENON_INTERNAL unsigned tn_tcp_gather_max(const struct tenon_tcp *conn, const st
 /* More than one segment: cut by the port, or by tn_tx() in software. */
 static void output_segmentation(const struct tenon_tcp *conn, struct tn_out *out, tenon_u32 seg_bytes)
 {
-    if (out->payload <= seg_bytes)
+    if (!TENON_WITH_SPEED || out->payload <= seg_bytes)
         return;
-    out->seg_kind = (tenon_u8)(conn->ends.is_v4 ? TENON_SEG_TCP4 : TENON_SEG_TCP6);
+    out->seg_kind = (tenon_u8)(tn_tcp_is_v4(conn) ? TENON_SEG_TCP4 : TENON_SEG_TCP6);
     out->seg_bytes = (tenon_u16)seg_bytes;
 }
 
@@ -321,7 +321,7 @@ static void output_trace_sent(struct tenon_tcp *conn, const struct output_plan *
 {
     struct tn_seg seg;
 
-    if (conn->stack->conf.trace == NULL)
+    if (!TENON_WITH_STATS || conn->stack->conf.trace == NULL)
         return;
     memset(&seg, 0, sizeof(seg));
     seg.seq = plan->seq - (tenon_u32)((flags & TN_TCP_SYN) != 0);
@@ -386,8 +386,8 @@ TENON_INTERNAL tenon_u32 tn_tcp_in_flight(const struct tenon_tcp *conn)
 
     if (flight == NULL)
         return 0;
-    pipe = conn->snd_nxt - flight->lost_edge + flight->again_bytes;
-    if (flight->sack != NULL)
+    pipe = conn->snd_nxt - flight->lost_edge + tn_flight_again_bytes(conn);
+    if (tn_flight_sack(conn->flight) != NULL)
         pipe -= flight->sack->bytes - flight->sack->below;
     return pipe - tn_min(pipe, flight->reno_sacked);
 }
@@ -400,7 +400,7 @@ static tenon_u32 output_cwnd_room(const struct tenon_tcp *conn)
     tenon_u32 cwnd = conn->cc.cwnd;
 
     /* RFC 5682 2.1 step 2b: two new segments, though the ACK may open the window for more. Old ones are all lost. */
-    if (conn->flight != NULL && conn->flight->frto == TN_FRTO_NEW && !(conn->flags & TN_TCP_F_SACK))
+    if (conn->flight != NULL && conn->flight->frto == TN_FRTO_NEW && !tn_tcp_has_sack(conn))
         cwnd = tn_min(cwnd, 2UL * conn->mss);
     return cwnd > pipe ? cwnd - pipe : 0;
 }
@@ -413,11 +413,13 @@ static tenon_u32 output_unsent(const struct tenon_tcp *conn)
 
 TENON_INTERNAL tenon_u32 tn_tcp_frame_limit(const struct tenon_tcp *conn, const struct tn_netif *netif)
 {
-    const int is_v4 = conn->ends.is_v4;
+    const int is_v4 = tn_tcp_is_v4(conn);
     const tenon_u32 most = tn_tx_segment_bytes_max(netif, 128);
     const unsigned cap = is_v4 ? TENON_CAP_TSO4 : TENON_CAP_TSO6;
     tenon_u32 segments = tn_min(most, tn_pace_quantum(conn)) / conn->mss;
 
+    if (!TENON_WITH_SPEED)
+        return conn->mss;
     /* Cut in software, a frame becomes as many as it has segments: they must fit into the burst. */
     if (!(netif->conf.caps & cap))
         segments = tn_min(segments, tn_tx_room(conn->stack));
@@ -653,10 +655,10 @@ static void output_restart(struct tenon_tcp *conn)
 {
     struct tenon_cc_event event;
 
-    if (conn->cc.ops->restart == NULL)
+    if (tn_cc_ops(conn)->restart == NULL)
         return;
     tn_tcp_cc_event(conn, &event);
-    conn->cc.ops->restart(&conn->cc, &event);
+    tn_cc_ops(conn)->restart(&conn->cc, &event);
 }
 
 /* @return 1: a segment was sent; 0: there is none to be sent, or no memory for it */
@@ -727,7 +729,7 @@ static void output_check_idle(struct tenon_tcp *conn)
     if (tn_tcp_keeps_window(conn))
         return;
     tn_tcp_cc_event(conn, &event);
-    conn->cc.ops->idle(&conn->cc, &event);
+    tn_cc_ops(conn)->idle(&conn->cc, &event);
 }
 
 /* Nothing is in flight and something waits: the window is closed, or too small, or memory is short. */
@@ -830,7 +832,7 @@ TENON_APART int output_general(struct tenon_tcp *conn)
     if (opens)
         return output_handshake(conn);
     if (conn->state != TENON_TCP_TIME_WAIT) {
-        if (tn_path_mtu(conn->stack, conn->path) != conn->path_mtu) {
+        if (tn_tcp_path_mtu(conn) != conn->path_mtu) {
             tn_tcp_update_mss(conn);
             conn->cc.cwnd = tn_max(conn->cc.cwnd, conn->mss);    /* never less than a segment (RFC 5681 3.1) */
         }

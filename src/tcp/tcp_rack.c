@@ -37,6 +37,8 @@ TENON_INTERNAL void tn_rack_delivered(struct tenon_tcp *conn, const struct tn_ac
 {
     struct tn_flight *flight = conn->flight;
 
+    if (!TENON_WITH_RECOVERY)
+        return;
     if (again && rack_is_for_earlier(conn, ack, sent))
         return;
     if (flight->rack_valid && (tn_seq_lt(sent->sent_us, flight->rack_sent_us) ||
@@ -53,6 +55,8 @@ TENON_INTERNAL void tn_rack_widen(struct tenon_tcp *conn)
 {
     struct tn_flight *flight = conn->flight;
 
+    if (!TENON_WITH_RECOVERY)
+        return;
     flight->reordered = 1;
     if (flight->dsack_round_runs && tn_seq_lt(conn->snd_una, flight->dsack_round))
         return;
@@ -67,6 +71,8 @@ TENON_INTERNAL void tn_rack_learn(struct tenon_tcp *conn, const struct tn_ack *a
 {
     struct tn_flight *flight = conn->flight;
 
+    if (!TENON_WITH_RECOVERY)
+        return;
     if (ack->reordered)
         flight->reordered = 1;
     if (ack->has_dsack)
@@ -75,6 +81,8 @@ TENON_INTERNAL void tn_rack_learn(struct tenon_tcp *conn, const struct tn_ack *a
 
 TENON_INTERNAL void tn_rack_recovered(struct tn_flight *flight)
 {
+    if (!TENON_WITH_RECOVERY)
+        return;
     if (flight->reo_persist > 0 && --flight->reo_persist == 0)
         flight->reo_mult = 1;
 }
@@ -84,7 +92,7 @@ TENON_INTERNAL void tn_rack_recovered(struct tn_flight *flight)
 /* Segments that the peer has SACKed, at least this many. */
 static int rack_many_are_sacked(const struct tenon_tcp *conn)
 {
-    const struct tn_sack *sack = conn->flight->sack;
+    const struct tn_sack *sack = tn_flight_sack(conn->flight);
 
     return sack != NULL && (sack->n >= RACK_DUP_THRESH || sack->bytes > (RACK_DUP_THRESH - 1) * (tenon_u32)conn->mss);
 }
@@ -205,8 +213,10 @@ TENON_INTERNAL tenon_u32 tn_rack_detect(struct tenon_tcp *conn)
     struct tn_flight *flight = conn->flight;
     tenon_u32 window, lost;
 
+    if (!TENON_WITH_RECOVERY)
+        return 0;
     flight->reo_wait_us = 0;
-    if (!flight->rack_valid || !(conn->flags & TN_TCP_F_SACK))
+    if (!flight->rack_valid || !tn_tcp_has_sack(conn))
         return 0;
     /* SACKed, and not acknowledged: the peer reneges or lies, and the RTO will tell. The walk below would begin anew
      * with every ACK. */
@@ -231,6 +241,8 @@ TENON_INTERNAL tenon_u32 tn_rack_timeout(struct tenon_tcp *conn)
     tenon_u32 lost = 0;
     unsigned i = 0;
 
+    if (!TENON_WITH_RECOVERY)
+        return 0;
     flight->rule = TENON_TRACE_RULE_TIMEOUT;
     while (flight->edge != flight->last && now - tn_flight_at(flight, flight->edge)->sent_us >= due)
         lost += rack_lose_first(conn, tn_flight_at(flight, flight->edge)->end);
@@ -251,8 +263,8 @@ TENON_INTERNAL tenon_u32 tn_tlp_timeout(const struct tenon_tcp *conn)
 {
     const struct tn_flight *flight = conn->flight;
 
-    if (flight == NULL || !(conn->flags & TN_TCP_F_SACK) || conn->recovery != TN_RECOVERY_NONE ||
-        conn->flight->sack != NULL)
+    if (!TENON_WITH_RECOVERY || flight == NULL || !tn_tcp_has_sack(conn) || conn->recovery != TN_RECOVERY_NONE ||
+        tn_flight_sack(conn->flight) != NULL)
         return 0;
     if (conn->snd_una == conn->snd_nxt || conn->backoff > 0 || flight->tlp != TN_TLP_NONE)
         return 0;
@@ -263,7 +275,9 @@ TENON_INTERNAL tenon_u32 tn_tlp_usual_timeout(const struct tenon_tcp *conn)
 {
     tenon_u32 pto = conn->srtt8 >> 2;
 
-    if (!(conn->flags & TN_TCP_F_SACK) || !conn->flight->tlp_sampled)
+    if (!TENON_WITH_RECOVERY)
+        return 0;
+    if (!tn_tcp_has_sack(conn) || !conn->flight->tlp_sampled)
         return 0;
     if (pto == 0)
         return RACK_PTO_FIRST_US;
@@ -281,6 +295,8 @@ TENON_INTERNAL int tn_tlp_acked(struct tenon_tcp *conn, const struct tn_ack *ack
     const tenon_u32 seg_ack = ack->seg->ack;
     int repaired = 0;
 
+    if (!TENON_WITH_RECOVERY)
+        return 0;
     if (flight->tlp == TN_TLP_NONE || tn_seq_lt(seg_ack, flight->tlp_end))
         return 0;
     if (flight->tlp == TN_TLP_AGAIN) {

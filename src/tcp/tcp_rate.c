@@ -10,6 +10,8 @@ TENON_INTERNAL void tn_rate_sending(struct tenon_tcp *conn, struct tn_sent *sent
     struct tn_flight *flight = conn->flight;
     const tenon_u32 pipe = tn_tcp_in_flight(conn);
 
+    if (!TENON_WITH_RECOVERY)
+        return;
     if (pipe == 0)
         flight->first_sent_us = flight->delivered_us = conn->stack->now_us;
     sent->sent_us = conn->stack->now_us;
@@ -36,6 +38,8 @@ TENON_INTERNAL void tn_rate_begin(struct tenon_tcp *conn)
     struct tn_flight *flight = conn->flight;
     tenon_u32 i;
 
+    if (!TENON_WITH_RECOVERY)
+        return;
     if (flight == NULL)
         return;
     for (i = flight->first; i != flight->last; i++)
@@ -53,6 +57,8 @@ TENON_INTERNAL void tn_rate_sample(struct tenon_tcp *conn, const struct tn_ack *
     const struct tn_sent *newest = &ack->newest;
     tenon_u32 interval;
 
+    if (!TENON_WITH_RECOVERY)
+        return;
     memset(sample, 0, sizeof(*sample));
     if (ack->delivered > 0)
         flight->delivered_us = conn->stack->now_us;
@@ -79,6 +85,8 @@ TENON_INTERNAL void tn_rate_check_app_limited(struct tenon_tcp *conn)
     struct tn_flight *flight = conn->flight;
     const tenon_u32 pipe = tn_tcp_in_flight(conn);
 
+    if (!TENON_WITH_RECOVERY)
+        return;
     if (flight == NULL || tn_tcp_has_new_data(conn) || pipe >= conn->cc.cwnd ||
         (conn->recovery != TN_RECOVERY_NONE && tn_seq_lt(conn->flight->rtx_nxt, conn->flight->lost_edge)))
         return;
@@ -110,7 +118,7 @@ TENON_INTERNAL void tn_pace_update(struct tenon_tcp *conn)
     struct tenon_cc *cc = &conn->cc;
     tenon_u32 srtt = conn->srtt8 >> 3, window;
 
-    if (cc->ops->flags & TENON_CC_PACES)
+    if (!TENON_WITH_RECOVERY || (cc->ops->flags & TENON_CC_PACES))
         return;
     cc->pacing = 0;
     if (!tn_tcp_opt(conn, TENON_TCP_PACING) || srtt == 0)
@@ -150,6 +158,8 @@ TENON_INTERNAL int tn_pace_allows(struct tenon_tcp *conn)
 {
     const tenon_u32 now = conn->stack->now_us;
 
+    if (!TENON_WITH_RECOVERY)
+        return 1;
     if (!(conn->flags & TN_TCP_F_PACING) || pace_is_far(conn))
         return 1;
     pace_settle(conn);
@@ -184,11 +194,15 @@ static void pace_catch_up(struct tenon_tcp *conn)
 
 TENON_INTERNAL_HOT int tn_pace_lags(const struct tenon_tcp *conn)
 {
+    if (!TENON_WITH_RECOVERY)
+        return 1;
     return (conn->flags & TN_TCP_F_PACING) && pace_is_on(conn) && pace_is_far(conn);
 }
 
 TENON_INTERNAL_HOT void tn_pace_owe(struct tenon_tcp *conn, tenon_u32 bytes)
 {
+    if (!TENON_WITH_RECOVERY)
+        return;
     pace_catch_up(conn);
     conn->flight->pace_owed += bytes;
 }
@@ -197,6 +211,8 @@ TENON_INTERNAL void tn_pace_sent(struct tenon_tcp *conn, tenon_u32 bytes)
 {
     const tenon_u32 now = conn->stack->now_us;
 
+    if (!TENON_WITH_RECOVERY)
+        return;
     if (!pace_is_on(conn)) {
         conn->flags &= ~(tenon_u32)TN_TCP_F_PACING;
         return;
@@ -214,6 +230,8 @@ TENON_INTERNAL void tn_pace_sent(struct tenon_tcp *conn, tenon_u32 bytes)
 
 TENON_INTERNAL tenon_u32 tn_pace_quantum(const struct tenon_tcp *conn)
 {
+    if (!TENON_WITH_RECOVERY)
+        return 0xFFFFFFFFUL;
     if (!pace_is_on(conn))
         return 0xFFFFFFFFUL;
     return tn_max(2UL * conn->mss, tn_cc_volume(conn->cc.pacing, PACE_BURST_US));

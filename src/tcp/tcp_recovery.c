@@ -25,7 +25,7 @@ TENON_INTERNAL void tn_tcp_cc_event(struct tenon_tcp *conn, struct tenon_cc_even
     event->mss = conn->mss;
     event->paced = conn->cc.pacing != 0;
     event->sack = (conn->flags & TN_TCP_F_SACK) != 0;
-    if (conn->cc.ops->more_words > 0)
+    if (tn_cc_ops(conn)->more_words > 0)
         event->random = tn_random(&conn->stack->random);
     if (conn->flight != NULL)
         event->app_limited = conn->flight->app_limited != 0;
@@ -54,8 +54,10 @@ TENON_INTERNAL void tn_tcp_lost(struct tenon_tcp *conn, const struct tn_sent *se
 {
     struct tenon_cc_event event;
 
+    if (!TENON_WITH_RECOVERY)
+        return;
     conn->flight->total_lost += bytes;
-    if (conn->cc.ops->lost_bytes == NULL)
+    if (tn_cc_ops(conn)->lost_bytes == NULL)
         return;
     tn_tcp_cc_event(conn, &event);
     event.lost = bytes;
@@ -64,7 +66,7 @@ TENON_INTERNAL void tn_tcp_lost(struct tenon_tcp *conn, const struct tn_sent *se
     event.sample.prior_delivered = sent->delivered;
     event.sample.delivered = conn->flight->total_delivered - sent->delivered;
     event.sample.app_limited = sent->app_limited;
-    conn->cc.ops->lost_bytes(&conn->cc, &event);
+    tn_cc_ops(conn)->lost_bytes(&conn->cc, &event);
 }
 
 /* ---- a window that is not used (RFC 7661) ----------------------------------------------------------------------- */
@@ -95,7 +97,9 @@ static void cwv_limit(struct tenon_tcp *conn, tenon_u32 most)
 {
     const tenon_u32 before = conn->cc.cwnd;
 
-    if (conn->cc.ops->flags & TENON_CC_OWN_RECOVERY)
+    if (!TENON_WITH_RECOVERY)
+        return;
+    if (tn_cc_ops(conn)->flags & TENON_CC_OWN_RECOVERY)
         return;
     conn->cc.cwnd = tn_min(before, tn_max(most, 2UL * conn->mss));
     if (conn->cc.cwnd < before)
@@ -109,6 +113,8 @@ TENON_INTERNAL int tn_tcp_keeps_window(struct tenon_tcp *conn)
     tenon_u32 before;
     int aged;
 
+    if (!TENON_WITH_RECOVERY)
+        return 0;
     if (!conn->flight->cwv.known || conn->cc.pacing == 0)
         return 0;
     before = conn->cc.cwnd;
@@ -121,14 +127,18 @@ TENON_INTERNAL int tn_tcp_keeps_window(struct tenon_tcp *conn)
 
 static int prr_applies(const struct tenon_tcp *conn)
 {
-    return conn->recovery == TN_RECOVERY_FAST && !(conn->cc.ops->flags & TENON_CC_OWN_RECOVERY);
+    if (!TENON_WITH_RECOVERY)
+        return 0;
+    return conn->recovery == TN_RECOVERY_FAST && !(tn_cc_ops(conn)->flags & TENON_CC_OWN_RECOVERY);
 }
 
 static void prr_begin(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
     struct tn_flight *flight = conn->flight;
-    const tenon_u32 sacked = conn->flight->sack == NULL ? 0 : conn->flight->sack->bytes;
+    const tenon_u32 sacked = tn_flight_sack(conn->flight) == NULL ? 0 : conn->flight->sack->bytes;
 
+    if (!TENON_WITH_RECOVERY)
+        return;
     flight->prr_delivered = 0;
     flight->prr_out = 0;
     flight->recover_fs = tn_max(conn->snd_nxt - conn->snd_una - sacked + ack->delivered, conn->mss);
@@ -217,7 +227,7 @@ static void recovery_enter_fast(struct tenon_tcp *conn, const struct tn_ack *ack
     recovery_reduced(conn);
     conn->flight->tlp = TN_TLP_NONE;    /* one reduction for both */
     most = cwv_lost(conn, event.in_flight);
-    conn->cc.ops->lost(&conn->cc, &event);
+    tn_cc_ops(conn)->lost(&conn->cc, &event);
     cwv_limit(conn, most);
     tn_count(conn->stack, TENON_STAT_TCP_FAST_RETRANSMIT);
     tn_tcp_trace(conn, TENON_TRACE_RECOVERY, NULL, TENON_TRACE_RECOVERY_FAST);
@@ -228,7 +238,7 @@ static void recovery_leave(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
     struct tenon_cc_event event;
     const int was_fast = conn->recovery == TN_RECOVERY_FAST;
-    const int more = (conn->flags & TN_TCP_F_SACK) && tn_seq_gt(conn->flight->lost_edge, conn->snd_una);
+    const int more = tn_tcp_has_sack(conn) && tn_seq_gt(conn->flight->lost_edge, conn->snd_una);
 
     if (more)
         conn->recovery = TN_RECOVERY_NONE;
@@ -237,7 +247,7 @@ static void recovery_leave(struct tenon_tcp *conn, const struct tn_ack *ack)
     tn_rack_recovered(conn->flight);
     if (was_fast) {
         tn_tcp_cc_event(conn, &event);
-        conn->cc.ops->recovered(&conn->cc, &event);
+        tn_cc_ops(conn)->recovered(&conn->cc, &event);
         cwv_limit(conn, tn_cwv_recovered(&conn->flight->cwv, conn->flight->undo_again));
     }
     if (more)
@@ -247,6 +257,8 @@ static void recovery_leave(struct tenon_tcp *conn, const struct tn_ack *ack)
 /* RFC 4821 7.6.2: the loss of a lone probe of the path MTU tells of its size. @return 1: that it was */
 static int recovery_on_mtu_probe(struct tenon_tcp *conn)
 {
+    if (!TENON_WITH_RECOVERY)
+        return 0;
     if (!tn_mtu_probe_is_lone(conn))
         return 0;
     tn_mtu_probe_judge(conn, 0);
@@ -317,6 +329,39 @@ static void reno_on_ack(struct tenon_tcp *conn, struct tn_ack *ack)
         reno_lose_head(conn, ack);
 }
 
+/* ---- with SACK, without RACK-TLP: RFC 6675 --------------------------------------------------------- */
+
+/* IsLost() of its section 4, of all numbers at once: what lies below three ranges that are SACKed, or below more than
+ * two segments of them. */
+static tenon_u32 sack_lost_below(const struct tenon_tcp *conn)
+{
+    const struct tn_sack *sack = tn_flight_sack(conn->flight);
+    tenon_u32 bytes = 0;
+    unsigned above = 0;
+
+    while (sack != NULL && above < sack->n) {
+        const struct tn_sack_range *range = &sack->ranges[sack->n - ++above];
+
+        bytes += range->right - range->left;
+        if (above >= RECOVERY_DUP_THRESH || bytes > (RECOVERY_DUP_THRESH - 1) * (tenon_u32)conn->mss)
+            return range->left;
+    }
+    return conn->snd_una;
+}
+
+/* What a partial ACK leaves was sent before the head that it acknowledges was sent again, and has not arrived. */
+static void sack_on_ack(struct tenon_tcp *conn, struct tn_ack *ack)
+{
+    const tenon_u32 below = sack_lost_below(conn);
+
+    if (conn->recovery == TN_RECOVERY_NONE && tn_seq_lt(conn->snd_una, conn->flight->recover))
+        return;
+    if (tn_seq_gt(below, conn->flight->lost_edge))
+        ack->lost = tn_flight_move_edge(conn, below);
+    else if (conn->recovery == TN_RECOVERY_NONE ? conn->flight->dupacks >= RECOVERY_DUP_THRESH : ack->acked > 0)
+        reno_lose_head(conn, ack);
+}
+
 /* ---- an ACK -------------------------------------------------------------------------------------- */
 
 static void recovery_count_dupacks(struct tenon_tcp *conn, const struct tn_ack *ack)
@@ -335,8 +380,12 @@ static void recovery_count_dupacks(struct tenon_tcp *conn, const struct tn_ack *
 
 static void recovery_find_lost(struct tenon_tcp *conn, struct tn_ack *ack)
 {
-    if (!(conn->flags & TN_TCP_F_SACK)) {
+    if (!tn_tcp_has_sack(conn)) {
         reno_on_ack(conn, ack);
+        return;
+    }
+    if (!TENON_WITH_RECOVERY) {
+        sack_on_ack(conn, ack);
         return;
     }
     tn_rack_learn(conn, ack);
@@ -352,8 +401,8 @@ static void recovery_on_tlp(struct tenon_tcp *conn, const struct tn_ack *ack)
     struct tenon_cc_event event;
 
     recovery_event(conn, ack, &event);
-    conn->cc.ops->lost(&conn->cc, &event);
-    conn->cc.ops->recovered(&conn->cc, &event);
+    tn_cc_ops(conn)->lost(&conn->cc, &event);
+    tn_cc_ops(conn)->recovered(&conn->cc, &event);
     recovery_reduced(conn);
     tn_count(conn->stack, TENON_STAT_TCP_TLP_REPAIRED);
     tn_trace_stretch(conn, TENON_TRACE_TLP, conn->flight->tlp_from, conn->flight->tlp_end - conn->flight->tlp_from,
@@ -369,7 +418,7 @@ static void recovery_tell_untold(struct tenon_tcp *conn, const struct tenon_cc_e
     event.acked = conn->flight->untold;
     event.limited = 1;
     conn->flight->untold = 0;
-    conn->cc.ops->acked(&conn->cc, &event);
+    tn_cc_ops(conn)->acked(&conn->cc, &event);
 }
 
 TENON_INTERNAL void tn_tcp_tell_acked(struct tenon_tcp *conn, const struct tn_ack *ack)
@@ -380,7 +429,7 @@ TENON_INTERNAL void tn_tcp_tell_acked(struct tenon_tcp *conn, const struct tn_ac
     if (ack->acked == 0)
         return;
     /* RFC 3168 6.1.2: what met congestion opens no window; DCTCP counts it. */
-    if (ack->ce > 0 && !(conn->cc.ops->flags & TENON_CC_DCTCP))
+    if (ack->ce > 0 && !(tn_cc_ops(conn)->flags & TENON_CC_DCTCP))
         return;
     recovery_event(conn, ack, &event);
     if (conn->recovery == TN_RECOVERY_NONE)
@@ -389,7 +438,7 @@ TENON_INTERNAL void tn_tcp_tell_acked(struct tenon_tcp *conn, const struct tn_ac
         recovery_tell_untold(conn, &event);
     event.acked += conn->flight->untold;
     conn->flight->untold = 0;
-    conn->cc.ops->acked(&conn->cc, &event);
+    tn_cc_ops(conn)->acked(&conn->cc, &event);
 }
 
 static void recovery_step(struct tenon_tcp *conn, const struct tn_ack *ack)
@@ -432,10 +481,10 @@ TENON_INTERNAL void tn_tcp_recovery_on_ack(struct tenon_tcp *conn, struct tn_ack
     }
     if (prr_applies(conn))
         prr_acked(conn, ack);
-    if (conn->cc.ops->delivered != NULL && (ack->delivered > 0 || ack->lost > 0)) {
+    if (TENON_WITH_RECOVERY && tn_cc_ops(conn)->delivered != NULL && (ack->delivered > 0 || ack->lost > 0)) {
         recovery_event(conn, ack, &event);
         event.sample = sample;
-        conn->cc.ops->delivered(&conn->cc, &event);
+        tn_cc_ops(conn)->delivered(&conn->cc, &event);
     }
     if (ack->acked > 0)
         conn->flags &= ~(tenon_u32)TN_TCP_F_CWND_LIMITED;
@@ -451,6 +500,8 @@ TENON_INTERNAL void tn_tcp_recovery_on_reorder_timer(struct tenon_tcp *conn)
 {
     struct tn_ack ack;
 
+    if (!TENON_WITH_RECOVERY)
+        return;
     memset(&ack, 0, sizeof(ack));
     ack.flight = conn->snd_nxt - conn->snd_una;
     conn->flight->rule = TENON_TRACE_RULE_REORDER;
@@ -466,7 +517,7 @@ TENON_INTERNAL void tn_tcp_recovery_on_reorder_timer(struct tenon_tcp *conn)
  * has. */
 TENON_INTERNAL int tn_tcp_peer_reneged(const struct tenon_tcp *conn)
 {
-    return conn->flight->sack != NULL && conn->flight->sack->ranges[0].left == conn->snd_una;
+    return tn_flight_sack(conn->flight) != NULL && conn->flight->sack->ranges[0].left == conn->snd_una;
 }
 
 static tenon_u32 recovery_lose_all(struct tenon_tcp *conn, enum tenon_trace_rule rule)
@@ -500,14 +551,14 @@ TENON_INTERNAL void tn_tcp_recovery_on_rto(struct tenon_tcp *conn)
     conn->flight->tlp = TN_TLP_NONE;
     tn_cwv_init(&conn->flight->cwv);
     recovery_enter(conn, TN_RECOVERY_RTO);
-    if (!(conn->flags & TN_TCP_F_SACK) || tn_tcp_peer_reneged(conn))
+    if (!TENON_WITH_RECOVERY || !tn_tcp_has_sack(conn) || tn_tcp_peer_reneged(conn))
         conn->flight->total_lost += recovery_lose_all(conn, TENON_TRACE_RULE_TIMEOUT);
     else
         (void)tn_rack_timeout(conn);
     conn->flight->rtx_nxt = conn->snd_una;
     event.lost = conn->flight->total_lost - event.total_lost;
     event.pipe = tn_tcp_in_flight(conn);
-    conn->cc.ops->rto(&conn->cc, &event);
+    tn_cc_ops(conn)->rto(&conn->cc, &event);
     recovery_reduced(conn);
     tn_past_rto(conn);
     tn_pace_update(conn);

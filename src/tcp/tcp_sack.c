@@ -40,7 +40,7 @@ static int sack_make_room(struct tenon_tcp *conn)
 
 TENON_INTERNAL void tn_sack_clear(struct tenon_tcp *conn)
 {
-    if (conn->flight->sack != NULL)
+    if (tn_flight_sack(conn->flight) != NULL)
         tn_mem_put(conn->stack, conn->flight->sack, sack_bytes(conn->flight->sack->cap));
     conn->flight->sack = NULL;
 }
@@ -93,6 +93,8 @@ TENON_INTERNAL void tn_sack_add(struct tenon_tcp *conn, struct tn_ack *ack, teno
     tenon_u32 edge = left;
     unsigned at, last;
 
+    if (!TENON_WITH_SACK)
+        return;
     if (!sack_make_room(conn) && conn->flight->sack == NULL)
         return;
     sack = conn->flight->sack;

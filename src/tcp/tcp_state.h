@@ -19,7 +19,10 @@ struct tn_flight;
 struct tn_time_wait;
 struct tn_fastopen;
 
-enum { TN_TCP_RECENT = 64 };
+/* The straight way of tcp_fast.c reads the records of what was sent when. */
+enum { TN_FAST = TENON_WITH_SPEED && TENON_WITH_RECOVERY };
+
+enum { TN_TCP_RECENT = TN_FAST ? 64 : 1 };
 
 /* The way of the connection that sent last (tcp_fast.c), within one tn_tcp_run(). */
 struct tn_tcp_way {

@@ -124,7 +124,7 @@ static int ooo_exists(struct tenon_tcp *conn)
 {
     struct tn_flight *flight = tn_flight_get(conn);
 
-    if (flight == NULL)
+    if (!TENON_WITH_SACK || flight == NULL)
         return 0;
     if (flight->ooo != NULL)
         return 1;
@@ -292,7 +292,9 @@ TENON_INTERNAL void tn_tcp_note_dup(struct tenon_tcp *conn, tenon_u32 left, teno
 {
     struct tn_flight *flight;
 
-    if (!(conn->flags & TN_TCP_F_SACK) || !tn_seq_lt(left, right))
+    if (!TENON_WITH_RECOVERY)
+        return;
+    if (!tn_tcp_has_sack(conn) || !tn_seq_lt(left, right))
         return;
     flight = tn_flight_get(conn);
     if (flight == NULL)
@@ -315,6 +317,8 @@ static unsigned ooo_dup_block(struct tenon_tcp *conn, struct tn_tcp_options *opt
     tenon_u32 right = flight->dup_right;
     struct tn_ooo_range *run = flight->ooo != NULL ? ooo_before(flight->ooo, left) : NULL;
 
+    if (!TENON_WITH_RECOVERY)
+        return 0;
     flight->dup_left = flight->dup_right = 0;    /* at most once per duplicate */
     if (run != NULL && tn_seq_lt(left, run->end))
         ooo_grown(flight->ooo, run);
@@ -332,7 +336,9 @@ TENON_INTERNAL unsigned tn_ooo_sack_blocks(struct tenon_tcp *conn, struct tn_tcp
     const struct tn_ooo_range *range;
     unsigned n = 0;
 
-    if (!(conn->flags & TN_TCP_F_SACK) || conn->flight == NULL)
+    if (!TENON_WITH_SACK)
+        return 0;
+    if (!tn_tcp_has_sack(conn) || conn->flight == NULL)
         return 0;
     if (conn->flight->dup_left != conn->flight->dup_right)
         n = ooo_dup_block(conn, options);

@@ -61,7 +61,8 @@ TENON_INTERNAL void tn_tcp_choose_timer(struct tenon_tcp *conn)
     enum tn_rtx_timer kind = TN_RTX_TLP;
     tenon_u32 us, when;
 
-    if (!(conn->flags & TN_TCP_F_RTX_ARMED) || (conn->flags & TN_TCP_F_PERSIST) || conn->flight == NULL)
+    if (!TENON_WITH_RECOVERY || !(conn->flags & TN_TCP_F_RTX_ARMED) || (conn->flags & TN_TCP_F_PERSIST) ||
+        conn->flight == NULL)
         return;
     if (conn->state == TENON_TCP_SYN_RECEIVED)
         return;    /* Fast Open: the timer is the SYN-ACK's */
@@ -274,9 +275,9 @@ static void timer_rtx(struct tenon_tcp *conn)
         timer_persist(conn);
     else if (conn->snd_una == conn->snd_nxt)
         tn_tcp_disarm_rtx(conn);
-    else if (conn->flight->rtx_timer == TN_RTX_TLP)
+    else if (TENON_WITH_RECOVERY && conn->flight->rtx_timer == TN_RTX_TLP)
         timer_tlp(conn);
-    else if (conn->flight->rtx_timer == TN_RTX_REORDER)
+    else if (TENON_WITH_RECOVERY && conn->flight->rtx_timer == TN_RTX_REORDER)
         timer_reorder(conn);
     else
         timer_retransmit(conn);

@@ -29,6 +29,8 @@ TENON_INTERNAL void tn_tcp_trace_event(struct tenon_tcp *conn, enum tenon_trace_
     struct tenon *stack = conn->stack;
     struct tenon_trace_event event;
 
+    if (!TENON_WITH_STATS)
+        return;
     memset(&event, 0, sizeof(event));
     event.conn = conn->ends.id;
     event.now_us = stack->now_us;
@@ -60,6 +62,8 @@ TENON_INTERNAL void tn_trace_stretch_event(struct tenon_tcp *conn, enum tenon_tr
 {
     struct tn_seg seg;
 
+    if (!TENON_WITH_STATS)
+        return;
     memset(&seg, 0, sizeof(seg));
     seg.seq = stretch[0];
     seg.ack = stretch[1];
@@ -86,6 +90,8 @@ TENON_INTERNAL void tn_trace_phase_event(struct tenon_tcp *conn)
 {
     const enum tenon_trace_phase phase = trace_phase(conn);
 
+    if (!TENON_WITH_STATS)
+        return;
     if (conn->flight->phase == (tenon_u8)phase)
         return;
     conn->flight->phase = (tenon_u8)phase;

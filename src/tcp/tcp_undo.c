@@ -7,6 +7,8 @@ TENON_INTERNAL void tn_undo_save(struct tenon_tcp *conn)
 {
     struct tn_flight *flight = conn->flight;
 
+    if (!TENON_WITH_RECOVERY)
+        return;
     flight->undo = 1;
     flight->undo_una = conn->snd_una;
     flight->undo_dsack = conn->snd_una - 1;
@@ -20,6 +22,8 @@ TENON_INTERNAL void tn_undo_sent_again(struct tenon_tcp *conn, tenon_u32 bytes)
 {
     struct tn_flight *flight = conn->flight;
 
+    if (!TENON_WITH_RECOVERY)
+        return;
     if (flight->undo)
         flight->undo_again += bytes;
 }
@@ -35,9 +39,9 @@ static void undo_take_back(struct tenon_tcp *conn, enum tenon_trace_evidence evi
     conn->cc.cwnd = tn_max(conn->cc.cwnd, flight->undo_cwnd);
     conn->cc.ssthresh = flight->undo_ssthresh;
     memcpy(conn->cc.words, flight->undo_words, sizeof(flight->undo_words));
-    if (conn->cc.ops->undo != NULL) {
+    if (tn_cc_ops(conn)->undo != NULL) {
         tn_tcp_cc_event(conn, &event);
-        conn->cc.ops->undo(&conn->cc, &event);
+        tn_cc_ops(conn)->undo(&conn->cc, &event);
     }
     tn_count(conn->stack, TENON_STAT_TCP_UNDO);
     tn_tcp_trace(conn, TENON_TRACE_UNDO, NULL, (tenon_u32)evidence);
@@ -50,6 +54,8 @@ TENON_INTERNAL void tn_undo_look(struct tenon_tcp *conn, struct tn_ack *ack)
     const struct tn_tcp_options *options = &ack->seg->options;
     tenon_u32 sent_us;
 
+    if (!TENON_WITH_RECOVERY)
+        return;
     if (ack->acked == 0 || !conn->flight->undo || !(conn->flags & TN_TCP_F_TIMESTAMPS) || !options->has_timestamp ||
         options->ts_ecr == 0)
         return;
@@ -91,7 +97,7 @@ static void undo_frto_refuted(struct tenon_tcp *conn, const struct tn_ack *ack)
 static int undo_by_frto(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
     struct tn_flight *flight = conn->flight;
-    const int sack = (conn->flags & TN_TCP_F_SACK) != 0;
+    const int sack = tn_tcp_has_sack(conn);
 
     if (flight->frto == TN_FRTO_NONE || (ack->acked == 0 && ack->sacked == 0 && !ack->is_dup))
         return 0;
@@ -113,6 +119,8 @@ TENON_INTERNAL int tn_undo_check(struct tenon_tcp *conn, const struct tn_ack *ac
 {
     enum tenon_trace_evidence evidence = TENON_TRACE_EVIDENCE_TIMESTAMP;
 
+    if (!TENON_WITH_RECOVERY)
+        return 0;
     if (!conn->flight->undo)
         return 0;
     if (ack->is_original)

@@ -146,6 +146,8 @@ TENON_INTERNAL void tn_past_retransmit(struct tenon_tcp *conn)
 {
     struct tn_past *past = tn_past_get(conn);
 
+    if (!TENON_WITH_STATS)
+        return;
     if (past != NULL)
         past->retransmits++;
 }
@@ -154,6 +156,8 @@ TENON_INTERNAL void tn_past_rto(struct tenon_tcp *conn)
 {
     struct tn_past *past = tn_past_get(conn);
 
+    if (!TENON_WITH_STATS)
+        return;
     if (past != NULL)
         past->rtos++;
 }
@@ -162,6 +166,8 @@ TENON_INTERNAL void tn_why_begin(struct tenon_tcp *conn)
 {
     const struct why_time now = why_now(conn->stack);
 
+    if (!TENON_WITH_STATS)
+        return;
     conn->life.brief.begin_ms = now.ms;
     conn->life.brief.handshake_us = WHY_STILL_OPENING;
     conn->begin_us = now.us;
@@ -195,6 +201,8 @@ TENON_INTERNAL int tn_why_nothing_new(struct tenon_tcp *conn)
 {
     enum tenon_tcp_wait wait = TENON_TCP_WAIT_DATA;
 
+    if (!TENON_WITH_STATS)
+        return 0;
     if (TENON_UNLIKELY(why_has_gap(conn))) {
         wait = TENON_TCP_WAIT_CWND;
         if (conn->flight->rtx_nxt != conn->snd_una &&
@@ -209,6 +217,8 @@ TENON_INTERNAL int tn_why_nothing_new(struct tenon_tcp *conn)
 TENON_INTERNAL int tn_why_nothing_fits(struct tenon_tcp *conn, tenon_u32 unsent, tenon_u32 window,
                                        tenon_u32 cwnd_room)
 {
+    if (!TENON_WITH_STATS)
+        return 0;
     if (window > 0 && unsent <= tn_min(window, cwnd_room))
         return tn_why(conn, TENON_TCP_WAIT_NAGLE);
     return tn_why(conn, window <= cwnd_room ? TENON_TCP_WAIT_WINDOW : TENON_TCP_WAIT_CWND);
@@ -218,6 +228,8 @@ TENON_INTERNAL int tn_why_if_any(struct tenon_tcp *conn, enum tenon_tcp_wait wai
 {
     const int any = conn->state <= TENON_TCP_SYN_RECEIVED || tn_tcp_has_new_data(conn) || why_has_gap(conn);
 
+    if (!TENON_WITH_STATS)
+        return 0;
     return tn_why(conn, any ? wait : TENON_TCP_WAIT_DATA);
 }
 
@@ -227,6 +239,8 @@ TENON_INTERNAL void tn_why_status(const struct tenon_tcp *conn, struct tenon_tcp
 {
     const struct tn_past *past = tn_past_of(conn);
 
+    if (!TENON_WITH_STATS)
+        return;
     info->waits_for = (enum tenon_tcp_wait)conn->why;
     if (past == NULL) {
         why_write_out(conn, info->waited_ms, info->waited_us);
@@ -243,6 +257,8 @@ TENON_INTERNAL const char *tn_why_check(const struct tenon_tcp *conn)
     const int waits = conn->why != TENON_TCP_WAIT_DATA;
     unsigned i;
 
+    if (!TENON_WITH_STATS)
+        return NULL;
     if (conn->why >= TENON_TCP_WAIT_COUNT)
         return "it waits for something that does not exist";
     for (i = 0; past != NULL && i < TENON_TCP_WAIT_COUNT; i++)

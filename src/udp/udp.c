@@ -138,6 +138,8 @@ TENON_API int tenon_udp_open(struct tenon *stack, struct tenon_udp **out, const 
 {
     struct tenon_udp *sock;
 
+    if (!TENON_WITH_UDP)
+        return TENON_EINVAL;
     if (stack->udp.count >= stack->conf.udp_sockets_max)
         return TENON_ELIMIT;
     sock = (struct tenon_udp *)tn_mem_get(stack, sizeof(*sock));
@@ -394,6 +396,8 @@ static void udp_table_put(void *ctx, void *mem, size_t bytes)
 
 TENON_INTERNAL void tn_udp_init(struct tenon *stack)
 {
+    if (!TENON_WITH_UDP)
+        return;
     memset(&stack->udp, 0, sizeof(stack->udp));
     tn_htab_init(&stack->udp.bound, udp_table_get, udp_table_put, stack);
     tn_htab_init(&stack->udp.connected, udp_table_get, udp_table_put, stack);
@@ -414,6 +418,8 @@ static void udp_close_table(struct tn_htab *table)
 
 TENON_INTERNAL void tn_udp_fini(struct tenon *stack)
 {
+    if (!TENON_WITH_UDP)
+        return;
     udp_close_table(&stack->udp.bound);
     udp_close_table(&stack->udp.connected);
     while (stack->udp.unbound != NULL)

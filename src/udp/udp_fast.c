@@ -96,7 +96,7 @@ TENON_INTERNAL void tn_udp_fast_remember(struct tenon *stack, struct tenon_udp *
     struct tn_udp_recent key, *slot;
 
     /* Of datagrams that were put together the first one's handler may have changed anything. */
-    if (!pkt->is_v4 || pkt->seg_kind != TENON_SEG_NONE)
+    if (!tn_pkt_is_v4(pkt) || pkt->seg_kind != TENON_SEG_NONE)
         return;
     key.sock = sock;
     key.src = pkt->src.w[3];

@@ -121,7 +121,7 @@ static void udp_arrive(struct tenon *stack, struct tn_pkt *pkt, const struct tn_
 static int udp_csum_good(const struct tenon *stack, const struct tn_pkt *pkt, const struct tn_udp *header)
 {
     if (header->csum == 0)
-        return pkt->is_v4;
+        return tn_pkt_is_v4(pkt);
     return tn_pkt_csum_good(stack, pkt);
 }
 
@@ -154,6 +154,8 @@ TENON_INTERNAL void tn_udp_error(struct tenon *stack, const struct tn_err *err)
     struct tenon_addr local, remote;
     struct tenon_udp *sock;
 
+    if (!TENON_WITH_UDP)
+        return;
     local.ip = err->src;
     local.port = get16be(err->l4);
     local.netif = (tenon_u16)err->netif;
