@@ -406,6 +406,8 @@ void world_poll(struct world *w);
 
 /* @return true: passed */
 bool run_script(struct script *s, const char *caps_name, bool verbose);
+/* Counters that could not be compared: TENON_WITH_STATS is 0. */
+extern unsigned world_unchecked;
 
 /* host.c */
 extern const struct tenon_host script_host;

@@ -83,15 +83,16 @@ void dgram_open(struct sim *sim, unsigned i)
 
     memset(&at, 0, sizeof(at));
     at.port = UDP_PORT;
-    if (tenon_udp_open(host->stack, &host->udp, &dgram_events, host) != TENON_OK
-        || tenon_udp_bind(host->udp, &at) != TENON_OK
+    if ((TENON_WITH_UDP && (tenon_udp_open(host->stack, &host->udp, &dgram_events, host) != TENON_OK
+                            || tenon_udp_bind(host->udp, &at) != TENON_OK))
         || tenon_echo_open(host->stack, &host->echo, &echo_events, host) != TENON_OK)
         sim_fail(sim, "open", "host %u: UDP socket or echo cannot be opened", i);
 }
 
 void dgram_close(struct sim *sim, unsigned i)
 {
-    tenon_udp_close(sim->host[i].udp);
+    if (TENON_WITH_UDP)
+        tenon_udp_close(sim->host[i].udp);
     tenon_echo_close(sim->host[i].echo);
 }
 
@@ -139,7 +140,8 @@ void dgram_send(struct sim *sim, const struct plan_dgram *dgram)
     const unsigned index = (unsigned)(dgram - sim->plan->dgram);
     const int error = dgram_emit(sim, dgram->from, dgram->to, dgram->v6, dgram->ping, index, dgram->bytes);
 
-    if (error != TENON_OK && error != TENON_ENOMEM && error != TENON_EAGAIN && error != TENON_EUNREACH)
+    if (error != TENON_OK && error != TENON_ENOMEM && error != TENON_EAGAIN && error != TENON_EUNREACH
+        && (TENON_WITH_FRAGMENTS || error != TENON_EMSGSIZE))
         sim_fail(sim, "datagram refused", "host %u: sending %u bytes says %s", dgram->from, dgram->bytes,
                  tenon_error_text(error));
 }
@@ -159,11 +161,13 @@ void dgram_final(struct sim *sim)
     for (try = 0; try < 20 && missing > 0; try++) {
         for (i = 0; i < n; i++) {
             dgram_emit(sim, i, (i + 1) % n, sim->plan->v6 && (!sim->plan->v4 || try % 2), 1, FINAL, 60);
-            dgram_emit(sim, i, (i + 1) % n, sim->plan->v6 && (!sim->plan->v4 || try % 2), 0, FINAL, 61);
+            if (TENON_WITH_UDP)
+                dgram_emit(sim, i, (i + 1) % n, sim->plan->v6 && (!sim->plan->v4 || try % 2), 0, FINAL, 61);
         }
         wire_run(sim->wire, wire_now(sim->wire) + 3000000);
         for (missing = 0, i = 0; i < n; i++)
-            missing += sim->host[i].echo_replies == replies[i] || sim->host[i].dgrams_rcvd == dgrams[i];
+            missing += sim->host[i].echo_replies == replies[i]
+                       || (TENON_WITH_UDP && sim->host[i].dgrams_rcvd == dgrams[i]);
     }
     if (missing > 0)
         sim_fail(sim, "no answer", "%u of %u hosts get no ping or no datagram through a network without faults",

@@ -107,7 +107,7 @@ static void draw_mood(struct plan *plan, struct mood *mood, struct dice *dice)
     plan->nhosts = mood->crowd || dice_percent(dice, 50) ? 2 : dice_range(dice, 2, PLAN_HOSTS_MAX);
     plan->flood = dice_percent(dice, 20);
     plan->v4 = dice_percent(dice, 80);
-    plan->v6 = mood->mtu >= 1280 && (!plan->v4 || dice_percent(dice, 60));
+    plan->v6 = mood->mtu >= 1280 && (!plan->v4 || dice_percent(dice, 60)) && TENON_WITH_IPV6;
     if (!plan->v6)
         plan->v4 = 1;
     plan->near_wrap = (uint8_t)dice_percent(dice, 40);
@@ -426,7 +426,9 @@ static void draw_dgrams(struct plan *plan, const struct mood *mood)
         dgram->at_us = plan->open_us + dice_next(&dice) % (plan->heal_us - plan->open_us);
         dgram->bytes = dice_percent(&dice, 20) ? dice_log(&dice, 1, 60000) : dice_log(&dice, 1, mood->mtu - 60);
         dgram->v6 = (uint8_t)(plan->v6 && (!plan->v4 || dice_percent(&dice, 50)));
-        dgram->ping = (uint8_t)dice_percent(&dice, 40);
+        dgram->ping = dice_percent(&dice, 40) || !TENON_WITH_UDP;
+        if (!TENON_WITH_FRAGMENTS && dgram->bytes > mood->mtu - 60)
+            dgram->bytes = mood->mtu - 60;
     }
 }
 

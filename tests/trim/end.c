@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/* See end.h. Compiled once for each build: -DEND=name, -DTENON_WITH_...=0. */
+#include "tenon_all.c"
+#include "base/panic.c"
+
+#include <stdlib.h>
+
+#include "end.h"
+
+enum { HOST_FRAMES = 64, HOST_PORT = 7, HOST_PIECE = 700 };
+
+struct host {
+    struct tenon *stack;
+    void *mem;
+    unsigned char frames[HOST_FRAMES][END_FRAME_BYTES];
+    unsigned bytes[HOST_FRAMES], first, nframes;
+    unsigned long blocks, bufs, to_send;
+    struct end_result result;
+};
+
+struct packet {
+    struct tenon_buf buf;
+    struct host *host;
+    tenon_u8 bytes[END_FRAME_BYTES + 64];
+};
+
+static tenon_u8 host_byte(unsigned long at)
+{
+    return (tenon_u8)((at * 2654435761UL) >> 13 & 0xFF);
+}
+
+/* ---- the five functions ------------------------------------------------------------------------------------ */
+
+static void *host_get(void *arg, size_t bytes)
+{
+    struct host *host = (struct host *)arg;
+
+    host->blocks += bytes;
+    if (host->result.blocks_most < host->blocks)
+        host->result.blocks_most = host->blocks;
+    return malloc(bytes);
+}
+
+static void host_put(void *arg, void *mem, size_t bytes)
+{
+    ((struct host *)arg)->blocks -= bytes;
+    free(mem);
+}
+
+static void packet_end(struct tenon_buf *buf)
+{
+    struct packet *packet = TENON_CONTAINER(buf, struct packet, buf);
+
+    packet->host->bufs--;
+    free(packet);
+}
+
+static unsigned host_bufs(void *arg, struct tenon_buf **bufs, unsigned n)
+{
+    struct host *host = (struct host *)arg;
+    unsigned i;
+
+    for (i = 0; i < n; i++) {
+        struct packet *packet = (struct packet *)malloc(sizeof(*packet));
+
+        packet->host = host;
+        packet->buf.data = packet->bytes;
+        packet->buf.size = sizeof(packet->bytes);
+        packet->buf.refs = 1;
+        packet->buf.release = packet_end;
+        bufs[i] = &packet->buf;
+        host->bufs++;
+    }
+    if (host->result.bufs_most < host->bufs)
+        host->result.bufs_most = host->bufs;
+    return n;
+}
+
+static unsigned host_transmit(void *arg, unsigned netif, const struct tenon_frame *frames, unsigned n)
+{
+    struct host *host = (struct host *)arg;
+    unsigned i, k;
+
+    (void)netif;
+    for (i = 0; i < n && host->nframes < HOST_FRAMES; i++) {
+        const unsigned at = (host->first + host->nframes) % HOST_FRAMES;
+
+        host->bytes[at] = 0;
+        for (k = 0; k < frames[i].nspans; k++) {
+            memcpy(host->frames[at] + host->bytes[at], tenon_span_data(&frames[i].spans[k]), frames[i].spans[k].len);
+            host->bytes[at] += (unsigned)frames[i].spans[k].len;
+        }
+        host->nframes++;
+    }
+    return i;
+}
+
+/* Numbers that anybody can guess: good for this program and for no other. */
+static int host_entropy(void *arg, void *bytes, size_t n)
+{
+    (void)arg;
+    memset(bytes, 0x5A, n);
+    return 0;
+}
+
+static const struct tenon_host host_ops = { TENON_HOST_VERSION, host_get, host_put, host_bufs, host_transmit,
+                                            host_entropy };
+
+/* ---- the program: one side sends, the other sends it back ---------------------------------------------------- */
+
+static void app_send(struct tenon_tcp *conn, struct host *host)
+{
+    tenon_u8 bytes[HOST_PIECE];
+    tenon_i32 taken = 1;
+    unsigned i;
+
+    while (taken > 0 && host->result.sent < host->to_send) {
+        const unsigned long left = host->to_send - host->result.sent;
+        const tenon_u32 n = (tenon_u32)(left < HOST_PIECE ? left : HOST_PIECE);
+
+        for (i = 0; i < n; i++)
+            bytes[i] = host_byte(host->result.sent + i);
+        taken = tenon_tcp_write(conn, bytes, n);
+        if (taken > 0)
+            host->result.sent += (unsigned long)taken;
+    }
+    if (host->result.sent == host->to_send)
+        (void)tenon_tcp_finish(conn);
+}
+
+static void app_opened(struct tenon_tcp *conn, void *app)
+{
+    ((struct host *)app)->result.opened = 1;
+    if (((struct host *)app)->to_send > 0)
+        app_send(conn, (struct host *)app);
+}
+
+static void app_acked(struct tenon_tcp *conn, void *app, tenon_u32 bytes)
+{
+    (void)bytes;
+    if (((struct host *)app)->to_send > 0)
+        app_send(conn, (struct host *)app);
+}
+
+static void app_received(struct tenon_tcp *conn, void *app, const struct tenon_span *spans, unsigned n)
+{
+    struct host *host = (struct host *)app;
+    unsigned i, k;
+
+    for (i = 0; i < n; i++) {
+        for (k = 0; k < spans[i].len; k++)
+            host->result.wrong += tenon_span_data(&spans[i])[k] != host_byte(host->result.received++);
+        if (host->to_send == 0 && tenon_tcp_send(conn, &spans[i]) != TENON_OK)
+            host->result.wrong++;    /* there is as much room as the window lets come */
+        tenon_tcp_consumed(conn, spans[i].len);
+    }
+}
+
+static void app_closed(struct tenon_tcp *conn, void *app, int why)
+{
+    (void)conn;
+    ((struct host *)app)->result.closed = 1;
+    ((struct host *)app)->result.why = why;
+}
+
+static const struct tenon_tcp_events app_events = { NULL, app_opened, app_received, app_acked, NULL, app_closed,
+                                                    NULL, NULL };
+
+/* ---- end.h ----------------------------------------------------------------------------------------------------- */
+
+/* What a machine with little memory and one connection asks for. */
+static void end_small(struct tenon_conf *conf, unsigned long room)
+{
+    conf->netifs_max = conf->addrs_max = 1;
+    conf->routes_max = 2;
+    conf->groups_max = 1;
+    conf->tx_burst_max = 4;
+    conf->tx_gather_max = 3;
+    conf->neighbours_max = 4;
+    conf->neighbour_queue_max = 1;
+    conf->neighbour_asks_max = 8;
+    conf->paths_max = 2;
+    conf->reass_datagrams_max = 1;
+    conf->reass_pieces_max = 4;
+    conf->udp_sockets_max = 1;
+    conf->tcp_conns_max = 1;
+    conf->tcp_time_wait_max = 1;
+    conf->tcp_resting_max = 1;
+    conf->tcp_port_counters = 8;
+    conf->tcp_ooo_ranges_max = 4;
+    conf->tcp_rcv_buf = conf->tcp_snd_buf = (tenon_u32)room;
+}
+
+static void *end_open(unsigned number, unsigned long room)
+{
+    struct host *host = (struct host *)calloc(1, sizeof(*host));
+    const struct tenon_ip ip = tenon_ip4_bytes(10, 0, 0, number);
+    struct tenon_netif_conf netif;
+    struct tenon_conf conf;
+
+    tenon_conf_default(&conf);
+    if (room != 0)
+        end_small(&conf, room);
+    host->result.instance = tenon_mem_size(&conf);
+    host->mem = malloc(host->result.instance);
+    host->stack = tenon_init(host->mem, &conf, &host_ops, host);
+    memset(&netif, 0, sizeof(netif));
+    netif.mac[0] = 2;
+    netif.mac[5] = (tenon_u8)number;
+    netif.mtu = 1500;
+    netif.flags = TENON_NETIF_NO_DAD | TENON_NETIF_NO_IP6;
+    if (host->stack != NULL && tenon_netif_add(host->stack, &netif) == 1 &&
+        tenon_addr_add(host->stack, 1, &ip, 24) == TENON_OK)
+        return host;
+    return NULL;
+}
+
+static int end_listen(void *end)
+{
+    struct host *host = (struct host *)end;
+    struct tenon_tcp_listener *listener;
+    struct tenon_addr at;
+
+    memset(&at, 0, sizeof(at));
+    at.port = HOST_PORT;
+    return tenon_tcp_listen(host->stack, &listener, &at, &app_events, host, 0) == TENON_OK;
+}
+
+static int end_connect(void *end, unsigned peer, unsigned long bytes)
+{
+    struct host *host = (struct host *)end;
+    struct tenon_tcp *conn;
+    struct tenon_addr to;
+
+    to.ip = tenon_ip4_bytes(10, 0, 0, peer);
+    to.port = HOST_PORT;
+    to.netif = 0;
+    host->to_send = bytes;
+    return tenon_tcp_connect(host->stack, &conn, NULL, &to, &app_events, host) == TENON_OK;
+}
+
+static void end_input(void *end, const unsigned char *bytes, unsigned n, unsigned long now_us)
+{
+    struct host *host = (struct host *)end;
+    struct tenon_frame frame;
+    struct tenon_span span;
+
+    (void)host_bufs(host, &span.buf, 1);
+    memcpy(span.buf->data, bytes, n);
+    span.off = 0;
+    span.len = n;
+    memset(&frame, 0, sizeof(frame));
+    frame.spans = &span;
+    frame.nspans = 1;
+    (void)tenon_input(host->stack, 1, &frame, 1, (tenon_u32)now_us);
+    tenon_buf_put(span.buf);
+}
+
+static void end_poll(void *end, unsigned long now_us)
+{
+    (void)tenon_poll(((struct host *)end)->stack, (tenon_u32)now_us);
+}
+
+static unsigned end_take(void *end, unsigned char *bytes)
+{
+    struct host *host = (struct host *)end;
+    unsigned n;
+
+    if (host->nframes == 0)
+        return 0;
+    n = host->bytes[host->first];
+    memcpy(bytes, host->frames[host->first], n);
+    host->first = (host->first + 1) % HOST_FRAMES;
+    host->nframes--;
+    return n;
+}
+
+static int end_done(const void *end)
+{
+    return ((const struct host *)end)->result.closed;
+}
+
+static void end_close(void *end, struct end_result *result)
+{
+    struct host *host = (struct host *)end;
+
+    tenon_fini(host->stack);
+    free(host->mem);
+    *result = host->result;
+    result->leaks = host->blocks != 0 || host->bufs != 0;
+    free(host);
+}
+
+extern const struct end END;
+const struct end END = { end_open, end_listen, end_connect, end_input, end_poll, end_take, end_done,
+                         end_close };
