@@ -64,8 +64,8 @@
 #define TENON_WITH_MULTICAST 1
 #endif
 
-/** Path MTU discovery of TCP: reports of routers (RFC 1191, RFC 8201, RFC 5927), black holes and probes (RFC 4821).
- *  0: TCP lets routers of IPv4 cut its packets (RFC 791), and sends none of more than 1280 bytes over IPv6 (RFC 8200
+/** Path MTU discovery: reports of routers (RFC 1191, RFC 8201, RFC 5927), of TCP black holes and probes (RFC 4821).
+ *  0: routers of IPv4 may cut the packets of TCP (RFC 791), and over IPv6 goes none of more than 1280 bytes (RFC 8200
  *  5). */
 #if !defined(TENON_WITH_PATH_MTU)
 #define TENON_WITH_PATH_MTU 1
@@ -98,7 +98,7 @@
 #endif
 
 /** Counters, the event trace, and how long a connection waits for what. 0: tenon_stat() is 0, no event is traced, and
- *  tenon_tcp_info does not say what is waited for. */
+ *  tenon_tcp_info does not say what is waited for; tenon_conf_check() says that a field is bad, but not which. */
 #if !defined(TENON_WITH_STATS)
 #define TENON_WITH_STATS 1
 #endif

@@ -205,7 +205,7 @@ TENON_INTERNAL int tn_pmtu_report(struct tenon *stack, const struct tn_err *err)
 
     if (path == NULL)
         path = tn_path_known(stack, &err->dst, 0);
-    believed = path != NULL && err->mtu < path->sent;
+    believed = TENON_WITH_PATH_MTU && path != NULL && err->mtu < path->sent;
     if (believed && tn_path_lower_mtu(stack, path, err->mtu))
         tn_count(stack, TENON_STAT_PMTU_LOWERED);
     else

@@ -12,6 +12,8 @@ TENON_INTERNAL enum tn_dst tn_ip_classify(struct tenon *stack, const struct tn_n
     const tenon_u32 mix = ip->w[3] ^ ip->w[1];
     struct tn_ip_known *known = &stack->ip.known[(mix ^ mix >> 8) % TN_IP_KNOWN];
 
+    if (!TENON_WITH_SPEED)
+        return tn_addr_classify(stack, netif, ip);
     if (known->netif == netif->index && known->gen == stack->link.gen && tenon_ip_equal(&known->ip, ip))
         return (enum tn_dst)known->what;
     /* Groups are joined and left without that anything else changes. */

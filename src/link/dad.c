@@ -99,7 +99,10 @@ TENON_INTERNAL void tn_dad_timer(struct tenon *stack, struct tn_address *address
     case ADDRESS_PROBE: dad_probe_next(stack, address); break;
     case ADDRESS_WAIT: tn_address_ready(stack, address); break;
     case ADDRESS_ANNOUNCE: dad_announce_next(stack, address); break;
-    case ADDRESS_SOLICIT: dad_solicit_next(stack, address); break;
+    case ADDRESS_SOLICIT:
+        if (TENON_WITH_IPV6)
+            dad_solicit_next(stack, address);
+        break;
     default: break;
     }
 }

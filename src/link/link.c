@@ -131,12 +131,12 @@ TENON_INTERNAL tenon_u32 tn_link_remaining(const struct tenon *stack, tenon_u32 
     return tn_link_is_over(stack, until_s) ? 0 : until_s - tn_link_seconds(stack);
 }
 
-/* Addresses: RFC 4862 5.5.4. */
+/* Addresses: RFC 4862 5.5.4. What routers do not advertise (IPv6) lives for ever. */
 static tenon_u32 link_age_addresses(struct tenon *stack, tenon_u32 next)
 {
     unsigned i;
 
-    for (i = 0; i < stack->conf.addrs_max; i++) {
+    for (i = 0; TENON_WITH_IPV6 && i < stack->conf.addrs_max; i++) {
         struct tn_address *address = &stack->link.addresses[i];
 
         if (address->netif == 0)
@@ -160,7 +160,7 @@ static tenon_u32 link_age_routes(struct tenon *stack, tenon_u32 next)
 {
     unsigned i = 0;
 
-    while (i < stack->link.nroutes) {
+    while (TENON_WITH_IPV6 && i < stack->link.nroutes) {
         const struct tn_route *route = &stack->link.routes[i];
 
         if (tn_link_is_over(stack, route->until_s)) {

@@ -51,7 +51,7 @@ static int netif_start_addresses(struct tenon *stack, struct tn_netif *netif, in
         if (address->netif == netif->index && tenon_ip_is_v4(&address->ip) == is_v4)
             tn_address_start(stack, address);
     }
-    if (!is_v4 && netif->ip6 && !netif_has_link_local(stack, netif))
+    if (TENON_WITH_IPV6 && !is_v4 && netif->ip6 && !netif_has_link_local(stack, netif))
         return tn_slaac_link_local(stack, netif);
     return TENON_OK;
 }
@@ -61,7 +61,7 @@ static int netif_start(struct tenon *stack, struct tn_netif *netif)
     tn_path_invalidate(stack);
     tn_groups_link(stack, netif);
     (void)netif_start_addresses(stack, netif, 1);
-    return netif_start_addresses(stack, netif, 0);
+    return TENON_WITH_IPV6 ? netif_start_addresses(stack, netif, 0) : TENON_OK;
 }
 
 static void netif_stop(struct tenon *stack, struct tn_netif *netif)

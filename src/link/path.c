@@ -148,7 +148,7 @@ static struct tn_path *path_recall(struct tenon *stack, const struct tenon_ip *d
 {
     struct tn_path *path = *path_slot(stack, dst);
 
-    return path != NULL && path->scope == scope && tenon_ip_equal(&path->dst, dst) ? path : NULL;
+    return TENON_WITH_SPEED && path != NULL && path->scope == scope && tenon_ip_equal(&path->dst, dst) ? path : NULL;
 }
 
 static struct tn_path *path_find(const struct tenon *stack, const struct tenon_ip *dst, unsigned scope,
@@ -185,7 +185,7 @@ static void path_lru_append(struct tn_link *link, struct tn_path *path)
 static void path_free(struct tenon *stack, struct tn_path *path)
 {
     TENON_ASSERT(path->refs == 0);
-    if (*path_slot(stack, &path->dst) == path)
+    if (TENON_WITH_SPEED && *path_slot(stack, &path->dst) == path)
         *path_slot(stack, &path->dst) = NULL;
     path_lru_remove(&stack->link, path);
     tn_htab_remove(&stack->link.paths, &path->node);
@@ -258,7 +258,7 @@ TENON_INTERNAL int tn_path_get(struct tenon *stack, struct tn_path **out, const 
         error = tn_path_check(stack, path);
     } else {
         error = path_look_up(stack, &path, dst, scope);
-        if (error == TENON_OK)
+        if (TENON_WITH_SPEED && error == TENON_OK)
             *path_slot(stack, dst) = path;
     }
     if (error != TENON_OK)
@@ -341,6 +341,8 @@ TENON_INTERNAL tenon_u32 tn_path_mtu(struct tenon *stack, struct tn_path *path)
 {
     const tenon_u32 link = path_link_mtu(stack, path);
 
+    if (!TENON_WITH_PATH_MTU)    /* RFC 8200 5: then what every link of IPv6 takes */
+        return tenon_ip_is_v4(&path->dst) ? link : tn_min(link, TN_PATH_MTU_MIN6);
     path_age_mtu(stack, path, link);
     return path->mtu != 0 && path->mtu < link ? path->mtu : link;
 }

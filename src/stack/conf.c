@@ -50,42 +50,67 @@ TENON_API void tenon_conf_default(struct tenon_conf *conf)
     conf->tcp_cc = TENON_WITH_RECOVERY ? &tenon_cc_cubic : &tenon_cc_newreno;
 }
 
-static void conf_u16(tenon_u16 *field, tenon_u16 value)
-{
-    if (*field == 0)
-        *field = value;
-}
+/* Fields of which 0 means "default", by where they lie: those of 16 bits, and of 32. */
+static const tenon_u16 conf_fields16[] = {
+    offsetof(struct tenon_conf, netifs_max),
+    offsetof(struct tenon_conf, addrs_max),
+    offsetof(struct tenon_conf, routes_max),
+    offsetof(struct tenon_conf, groups_max),
+    offsetof(struct tenon_conf, tx_burst_max),
+    offsetof(struct tenon_conf, tx_gather_max),
+    offsetof(struct tenon_conf, neighbours_max),
+    offsetof(struct tenon_conf, neighbour_queue_max),
+    offsetof(struct tenon_conf, reass_datagrams_max),
+    offsetof(struct tenon_conf, reass_pieces_max),
+    offsetof(struct tenon_conf, icmp_errors_per_s),
+    offsetof(struct tenon_conf, icmp_errors_burst),
+    offsetof(struct tenon_conf, tcp_fastopen_cache_max),
+    offsetof(struct tenon_conf, tcp_port_counters),
+    offsetof(struct tenon_conf, tcp_ooo_ranges_max),
+    offsetof(struct tenon_conf, tcp_mss_min),
+    offsetof(struct tenon_conf, tcp_copy_max)
+};
+static const tenon_u16 conf_fields32[] = {
+    offsetof(struct tenon_conf, paths_max),
+    offsetof(struct tenon_conf, reass_bytes_max),
+    offsetof(struct tenon_conf, reass_timeout_ms),
+    offsetof(struct tenon_conf, udp_sockets_max),
+    offsetof(struct tenon_conf, tcp_conns_max),
+    offsetof(struct tenon_conf, tcp_time_wait_max),
+    offsetof(struct tenon_conf, tcp_rcv_buf),
+    offsetof(struct tenon_conf, tcp_snd_buf),
+    offsetof(struct tenon_conf, tcp_ooo_total_max),
+    offsetof(struct tenon_conf, tcp_orphans_max),
+    offsetof(struct tenon_conf, tcp_orphan_ms),
+    offsetof(struct tenon_conf, tcp_resting_max),
+    offsetof(struct tenon_conf, tcp_fastopen_pending_max),
+    offsetof(struct tenon_conf, tcp_rto_initial_us),
+    offsetof(struct tenon_conf, tcp_rto_min_us),
+    offsetof(struct tenon_conf, tcp_rto_max_us),
+    offsetof(struct tenon_conf, tcp_peer_delack_us),
+    offsetof(struct tenon_conf, tcp_delack_us),
+    offsetof(struct tenon_conf, tcp_msl_ms),
+    offsetof(struct tenon_conf, tcp_rsts_per_s)
+};
 
-static void conf_u32(tenon_u32 *field, tenon_u32 value)
-{
-    if (*field == 0)
-        *field = value;
-}
-
-/* Replace every 0 that means "default". */
 static void conf_complete_limits(struct tenon_conf *conf, const struct tenon_conf *defaults)
 {
-    conf_u16(&conf->netifs_max, defaults->netifs_max);
-    conf_u16(&conf->addrs_max, defaults->addrs_max);
-    conf_u16(&conf->routes_max, defaults->routes_max);
-    conf_u16(&conf->groups_max, defaults->groups_max);
-    conf_u16(&conf->tx_burst_max, defaults->tx_burst_max);
-    conf_u16(&conf->tx_gather_max, defaults->tx_gather_max);
-    conf_u16(&conf->neighbours_max, defaults->neighbours_max);
-    conf_u16(&conf->neighbour_queue_max, defaults->neighbour_queue_max);
-    conf_u16(&conf->neighbour_asks_max, (tenon_u16)tn_max(8, tn_min(4UL * conf->neighbours_max, 16384)));
-    conf_u32(&conf->paths_max, defaults->paths_max);
-    conf_u32(&conf->reass_bytes_max, defaults->reass_bytes_max);
-    conf_u16(&conf->reass_datagrams_max, defaults->reass_datagrams_max);
-    conf_u16(&conf->reass_pieces_max, defaults->reass_pieces_max);
-    conf_u32(&conf->reass_timeout_ms, defaults->reass_timeout_ms);
-    conf_u16(&conf->icmp_errors_per_s, defaults->icmp_errors_per_s);
-    conf_u16(&conf->icmp_errors_burst, defaults->icmp_errors_burst);
-    conf_u32(&conf->udp_sockets_max, defaults->udp_sockets_max);
-    if (conf->hop_limit == 0)
-        conf->hop_limit = defaults->hop_limit;
-    if (conf->dad_transmits == 0)
-        conf->dad_transmits = defaults->dad_transmits;
+    tenon_u8 *const to = (tenon_u8 *)conf;
+    const tenon_u8 *const from = (const tenon_u8 *)defaults;
+    unsigned i;
+
+    for (i = 0; i < TENON_ARRAY_LEN(conf_fields16); i++) {
+        tenon_u16 *field = (tenon_u16 *)(void *)(to + conf_fields16[i]);
+
+        if (*field == 0)
+            *field = *(const tenon_u16 *)(const void *)(from + conf_fields16[i]);
+    }
+    for (i = 0; i < TENON_ARRAY_LEN(conf_fields32); i++) {
+        tenon_u32 *field = (tenon_u32 *)(void *)(to + conf_fields32[i]);
+
+        if (*field == 0)
+            *field = *(const tenon_u32 *)(const void *)(from + conf_fields32[i]);
+    }
 }
 
 static void conf_complete(struct tenon_conf *conf)
@@ -94,89 +119,81 @@ static void conf_complete(struct tenon_conf *conf)
 
     tenon_conf_default(&defaults);
     conf_complete_limits(conf, &defaults);
-    conf_u32(&conf->tcp_conns_max, defaults.tcp_conns_max);
-    conf_u32(&conf->tcp_time_wait_max, defaults.tcp_time_wait_max);
-    conf_u32(&conf->tcp_rcv_buf, defaults.tcp_rcv_buf);
-    conf_u32(&conf->tcp_snd_buf, defaults.tcp_snd_buf);
-    conf_u32(&conf->tcp_ooo_bytes_max, 2 * conf->tcp_rcv_buf);
-    conf_u32(&conf->tcp_ooo_total_max, defaults.tcp_ooo_total_max);
-    conf_u32(&conf->tcp_orphans_max, defaults.tcp_orphans_max);
-    conf_u32(&conf->tcp_orphan_ms, defaults.tcp_orphan_ms);
-    conf_u32(&conf->tcp_resting_max, defaults.tcp_resting_max);
-    conf_u32(&conf->tcp_fastopen_pending_max, defaults.tcp_fastopen_pending_max);
-    conf_u16(&conf->tcp_fastopen_cache_max, defaults.tcp_fastopen_cache_max);
-    conf_u16(&conf->tcp_port_counters, defaults.tcp_port_counters);
-    conf_u16(&conf->tcp_ooo_ranges_max, defaults.tcp_ooo_ranges_max);
-    conf_u16(&conf->tcp_mss_min, defaults.tcp_mss_min);
-    conf_u16(&conf->tcp_copy_max, defaults.tcp_copy_max);
-    conf_u32(&conf->tcp_rto_initial_us, defaults.tcp_rto_initial_us);
-    conf_u32(&conf->tcp_rto_min_us, defaults.tcp_rto_min_us);
-    conf_u32(&conf->tcp_rto_max_us, defaults.tcp_rto_max_us);
-    conf_u32(&conf->tcp_peer_delack_us, defaults.tcp_peer_delack_us);
-    conf_u32(&conf->tcp_delack_us, defaults.tcp_delack_us);
-    conf_u32(&conf->tcp_msl_ms, defaults.tcp_msl_ms);
-    conf_u32(&conf->tcp_rsts_per_s, defaults.tcp_rsts_per_s);
+    if (conf->neighbour_asks_max == 0)
+        conf->neighbour_asks_max = (tenon_u16)tn_max(8, tn_min(4UL * conf->neighbours_max, 16384));
+    if (conf->tcp_ooo_bytes_max == 0)
+        conf->tcp_ooo_bytes_max = 2 * conf->tcp_rcv_buf;
+    if (conf->hop_limit == 0)
+        conf->hop_limit = defaults.hop_limit;
+    if (conf->dad_transmits == 0)
+        conf->dad_transmits = defaults.dad_transmits;
     if (conf->tcp_cc == NULL)
         conf->tcp_cc = defaults.tcp_cc;
+}
+
+/* Without TENON_WITH_STATS all of them are one. */
+TENON_INLINE const char *conf_name(const char *field)
+{
+    return TENON_WITH_STATS ? field : "?";
 }
 
 static const char *conf_check_tcp(const struct tenon_conf *conf)
 {
     if (conf->tcp_rcv_buf < 512 || conf->tcp_rcv_buf > 0x3FFFC000UL)
-        return "tcp_rcv_buf";    /* RFC 7323 2.3: the window is below 2^30 */
+        return conf_name("tcp_rcv_buf");    /* RFC 7323 2.3: the window is below 2^30 */
     if (conf->tcp_snd_buf < 512 || conf->tcp_snd_buf > 0x3FFFC000UL)
-        return "tcp_snd_buf";
+        return conf_name("tcp_snd_buf");
     if (conf->tcp_mss_min < 48 || conf->tcp_mss_min > 536)
-        return "tcp_mss_min";
+        return conf_name("tcp_mss_min");
     if (conf->tcp_rto_initial_us < 1000 || conf->tcp_rto_initial_us > conf->tcp_rto_max_us)
-        return "tcp_rto_initial_us";
+        return conf_name("tcp_rto_initial_us");
     if (conf->tcp_rto_min_us < 1000 || conf->tcp_rto_min_us > conf->tcp_rto_max_us)
-        return "tcp_rto_min_us";
+        return conf_name("tcp_rto_min_us");
     if (conf->tcp_rto_max_us > 1000000000UL)
-        return "tcp_rto_max_us";
+        return conf_name("tcp_rto_max_us");
     if (conf->tcp_peer_delack_us > 500000UL)
-        return "tcp_peer_delack_us";
+        return conf_name("tcp_peer_delack_us");
     if (conf->tcp_delack_us >= 500000UL)
-        return "tcp_delack_us";    /* RFC 9293 MUST-40 */
+        return conf_name("tcp_delack_us");    /* RFC 9293 MUST-40 */
     if (conf->tcp_msl_ms > 600000UL)
-        return "tcp_msl_ms";
+        return conf_name("tcp_msl_ms");
     if (conf->tcp_syncookies > 2)
-        return "tcp_syncookies";
+        return conf_name("tcp_syncookies");
     if (conf->tcp_fastopen_cache_max > 1024)
-        return "tcp_fastopen_cache_max";
+        return conf_name("tcp_fastopen_cache_max");
     if (conf->tcp_port_counters > 16384)
-        return "tcp_port_counters";    /* 32 KB: a block that every machine can give */
+        return conf_name("tcp_port_counters");    /* 32 KB: a block that every machine can give */
     if (conf->tcp_orphan_ms > 0x3FFFFFFFUL)
-        return "tcp_orphan_ms";
+        return conf_name("tcp_orphan_ms");
     if (conf->tcp_ooo_bytes_max > 0x7FFFFFFFUL)
-        return "tcp_ooo_bytes_max";
+        return conf_name("tcp_ooo_bytes_max");
     if (conf->tcp_ooo_total_max > 0x7FFFFFFFUL)
-        return "tcp_ooo_total_max";
+        return conf_name("tcp_ooo_total_max");
     return NULL;
 }
 
 static const char *conf_check_completed(const struct tenon_conf *conf)
 {
     if (conf->netifs_max > 64)
-        return "netifs_max";
+        return conf_name("netifs_max");
     if (conf->addrs_max > 1024)
-        return "addrs_max";
+        return conf_name("addrs_max");
     if (conf->routes_max > 4096)
-        return "routes_max";
+        return conf_name("routes_max");
     if (conf->groups_max > 1024)
-        return "groups_max";
+        return conf_name("groups_max");
     if (conf->tx_burst_max > 1024)
-        return "tx_burst_max";
+        return conf_name("tx_burst_max");
     if (conf->tx_gather_max < 2 || conf->tx_gather_max > 33)
-        return "tx_gather_max";
+        return conf_name("tx_gather_max");
     if (conf->neighbour_queue_max > 64)
-        return "neighbour_queue_max";
+        return conf_name("neighbour_queue_max");
     if (conf->neighbour_asks_max < 8 || conf->neighbour_asks_max > 16384)
-        return "neighbour_asks_max";
+        return conf_name("neighbour_asks_max");
     if (conf->reass_pieces_max > 64)
-        return "reass_pieces_max";
+        return conf_name("reass_pieces_max");
     if (conf->reass_timeout_ms > 600000UL)
-        return "reass_timeout_ms";
+        return conf_name("reass_timeout_ms");
     return conf_check_tcp(conf);
 }
 

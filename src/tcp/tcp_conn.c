@@ -77,7 +77,7 @@ TENON_INTERNAL void *tn_spare_get(struct tenon *stack, struct tn_spare *spare, s
 {
     struct tn_spare_piece *piece = spare->first;
 
-    if (piece == NULL)
+    if (!TENON_WITH_SPEED || piece == NULL)
         return tn_mem_get(stack, bytes);
     spare->first = piece->next;
     spare->n--;
@@ -88,7 +88,7 @@ TENON_INTERNAL void tn_spare_put(struct tenon *stack, struct tn_spare *spare, vo
 {
     struct tn_spare_piece *piece = (struct tn_spare_piece *)mem;
 
-    if (spare->n >= stack->conf.tcp_resting_max) {
+    if (!TENON_WITH_SPEED || spare->n >= stack->conf.tcp_resting_max) {
         tn_mem_put(stack, mem, bytes);
         return;
     }
@@ -234,7 +234,7 @@ TENON_INTERNAL void tn_tcp_update_mss(struct tenon_tcp *conn)
 {
     const tenon_u32 limit = tn_tcp_opt(conn, TENON_TCP_MSS_MAX);
     const tenon_u32 options = (conn->flags & TN_TCP_F_TIMESTAMPS) ? 12 : 0;
-    const tenon_u32 mtu = tn_tcp_path_mtu(conn);
+    const tenon_u32 mtu = tn_path_mtu(conn->stack, conn->path);
     const int is_v4 = tn_tcp_is_v4(conn);
     tenon_u32 mss = tn_min(conn->peer_mss, mtu - conn_header_bytes(is_v4));
 

@@ -191,7 +191,7 @@ static struct tn_sent *flight_record_to_extend(struct tenon_tcp *conn, tenon_u32
 TENON_INTERNAL void tn_flight_sent(struct tenon_tcp *conn, tenon_u32 end)
 {
     struct tn_flight *flight = conn->flight;
-    struct tn_sent *record = flight_record_to_extend(conn, end);
+    struct tn_sent *record = TENON_WITH_RECOVERY ? flight_record_to_extend(conn, end) : NULL;
 
     if (!TENON_WITH_RECOVERY)
         return;

@@ -311,13 +311,6 @@ TENON_INLINE int tn_tcp_is_v4(const struct tenon_tcp *conn)
 {
     return !TENON_WITH_IPV6 || conn->ends.is_v4;
 }
-/* How large its packets may be. RFC 8200 5: who does not look for the path MTU stays with what every link takes. */
-TENON_INLINE tenon_u32 tn_tcp_path_mtu(const struct tenon_tcp *conn)
-{
-    const tenon_u32 mtu = tn_path_mtu(conn->stack, conn->path);
-
-    return TENON_WITH_PATH_MTU || tn_tcp_is_v4(conn) ? mtu : tn_min(mtu, TN_PATH_MTU_MIN6);
-}
 /* Its congestion control; without TENON_WITH_RECOVERY there is one only. */
 TENON_INLINE const struct tenon_cc_ops *tn_cc_ops(const struct tenon_tcp *conn)
 {
@@ -556,7 +549,7 @@ TENON_INTERNAL void tn_fast_remember(struct tenon_tcp *conn);
 /* Something is about to happen that is not usual, perhaps. */
 TENON_INLINE void tn_fast_end(struct tenon_tcp *conn)
 {
-    if (conn->flight != NULL)
+    if (TN_FAST && conn->flight != NULL)
         conn->flight->usual = 0;
 }
 TENON_INTERNAL const char *tn_fast_check(const struct tenon_tcp *conn);

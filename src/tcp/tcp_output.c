@@ -832,7 +832,7 @@ TENON_APART int output_general(struct tenon_tcp *conn)
     if (opens)
         return output_handshake(conn);
     if (conn->state != TENON_TCP_TIME_WAIT) {
-        if (tn_tcp_path_mtu(conn) != conn->path_mtu) {
+        if (tn_path_mtu(conn->stack, conn->path) != conn->path_mtu) {
             tn_tcp_update_mss(conn);
             conn->cc.cwnd = tn_max(conn->cc.cwnd, conn->mss);    /* never less than a segment (RFC 5681 3.1) */
         }

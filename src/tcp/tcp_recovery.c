@@ -15,6 +15,10 @@ TENON_INTERNAL void tn_tcp_cc_event(struct tenon_tcp *conn, struct tenon_cc_even
     memset(event, 0, sizeof(*event));
     event->now_us = conn->stack->now_us;
     event->in_flight = conn->snd_nxt - conn->snd_una;
+    if (!TENON_WITH_RECOVERY) {    /* NewReno asks for nothing else */
+        event->mss = conn->mss;
+        return;
+    }
     event->pipe = conn->state > TENON_TCP_SYN_RECEIVED ? tn_tcp_in_flight(conn) : 0;
     event->srtt_us = conn->srtt8 >> 3;
     event->min_rtt_us = conn->min_rtt_us;

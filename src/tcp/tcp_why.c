@@ -125,10 +125,12 @@ TENON_INTERNAL struct tn_past *tn_past_get(struct tenon_tcp *conn)
     if (past == NULL)
         return NULL;
     memset(past, 0, sizeof(*past));
-    why_write_out(conn, past->why_ms, past->why_us);
+    if (TENON_WITH_STATS)
+        why_write_out(conn, past->why_ms, past->why_us);
     conn->life.past = past;
     conn->begin_us = TN_LIFE_HAS_PAST;
-    why_start(conn, past, (enum tenon_tcp_wait)conn->why);
+    if (TENON_WITH_STATS)
+        why_start(conn, past, (enum tenon_tcp_wait)conn->why);
     return past;
 }
 
