@@ -72,7 +72,7 @@ TENON_HOT int fast_is_between(const struct tenon_tcp *conn, const tenon_u8 *ip, 
         return 0;
     if (is_v4)
         return conn->ends.local.w[3] == get32be(ip + 16) && conn->path->dst.w[3] == get32be(ip + 12);
-    return TENON_WITH_IPV6 && fast_is_ip6(&conn->ends.local, ip + 24) && fast_is_ip6(&conn->path->dst, ip + 8);
+    return fast_is_ip6(&conn->ends.local, ip + 24) && fast_is_ip6(&conn->path->dst, ip + 8);
 }
 
 /* A guess, and not keyed: who makes ours miss on purpose gains nothing but the keyed hash. */
