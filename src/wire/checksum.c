@@ -133,10 +133,26 @@ TENON_INLINE tenon_u32 csum_rest(const tenon_u8 *p, size_t n)
     return sum;
 }
 
+/* A word at a time. The carry is kept in the upper half, which is added before it could be full. */
+static tenon_u16 csum_slow(const tenon_u8 *bytes, size_t n)
+{
+    tenon_u32 sum = 0;
+
+    for (; n > 1; n -= 2, bytes += 2) {
+        sum += get16be(bytes);
+        sum = (sum & 0xFFFF) + (sum >> 16);
+    }
+    if (n > 0)
+        sum += (tenon_u32)*bytes << 8;    /* as if a 0 followed */
+    return (tenon_u16)tn_csum_fold(sum);
+}
+
 TENON_INTERNAL tenon_u16 tn_csum_sum(const tenon_u8 *bytes, size_t n)
 {
     tenon_u32 sum = 0;
 
+    if (!TENON_WITH_SPEED)
+        return csum_slow(bytes, n);
     if (n >= CSUM_BLOCK) {
         const size_t blocks = n / CSUM_BLOCK;
 
@@ -159,6 +175,8 @@ TENON_INTERNAL tenon_u16 tn_csum_sum(const tenon_u8 *bytes, size_t n)
 
 TENON_INTERNAL tenon_u16 tn_csum_sum20(const tenon_u8 *p)
 {
+    if (!TENON_WITH_SPEED)
+        return csum_slow(p, 20);
     return csum_finish(csum_carry(csum_eight(csum_eight(0, p), p + 8), get32raw(p + 16)));
 }
 
@@ -166,7 +184,7 @@ TENON_INTERNAL tenon_u16 tn_csum_copy(tenon_u8 *to, const tenon_u8 *from, size_t
 {
     tenon_u32 sum = 0;
 
-    for (; n >= CSUM_BLOCK; n -= CSUM_BLOCK, from += CSUM_BLOCK, to += CSUM_BLOCK)
+    for (; TENON_WITH_SPEED && n >= CSUM_BLOCK; n -= CSUM_BLOCK, from += CSUM_BLOCK, to += CSUM_BLOCK)
         sum = tn_csum_fold(sum + csum_copy_block(to, from));
     memcpy(to, from, n);
     return tn_csum_join(csum_finish(sum), tn_csum_sum(from, n));
