@@ -103,6 +103,36 @@
 #define TENON_WITH_STATS 1
 #endif
 
+/** Tables and timers for many: what is looked up by a hash, the wheel of timers, and errors counted by destination. 0:
+ *  lists in their place, which are shorter and as quick for a handful of connections, sockets and neighbours. */
+#if !defined(TENON_WITH_MANY)
+#define TENON_WITH_MANY 1
+#endif
+
+/** Choosing among several ways out: gateways that stand in for one another, redirects (RFC 1122 3.3.1.2 asks for both),
+ *  and the source address by all rules of RFC 6724. 0: the route with the longest prefix, and of several the first; the
+ *  source is our first address in the network of the next hop, else our first. IPv6 needs it. */
+#if !defined(TENON_WITH_ROUTES)
+#define TENON_WITH_ROUTES 1
+#endif
+
+/** Detection of address conflicts (RFC 5227). 0: an address of IPv4 is used at once, and announced once; nobody asks
+ *  whether another host has it. IPv6 does not do without. */
+#if !defined(TENON_WITH_CONFLICTS)
+#define TENON_WITH_CONFLICTS 1
+#endif
+
+/** Watching over connections on which nothing happens: keep-alives (RFC 9293 3.8.4), how long a peer may keep its
+ *  window closed (RFC 6429), and how many connections may be left that the application has closed. 0: whoever keeps
+ *  its window closed and answers probes is waited for until the application aborts, or for ever. */
+#if !defined(TENON_WITH_WATCH)
+#define TENON_WITH_WATCH 1
+#endif
+
+#if TENON_WITH_IPV6 && !TENON_WITH_ROUTES
+#error "IPv6 needs routes: routers come and go by themselves."
+#endif
+
 #if TENON_WITH_IPV6 && !TENON_WITH_MULTICAST
 #error "IPv6 needs multicast: neighbours are found by it."
 #endif

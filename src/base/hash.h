@@ -18,6 +18,12 @@ struct tn_key128 {
 /* HalfSipHash-1-3, 32-bit result, of n words (each as if it stood in memory little endian). */
 TENON_INTERNAL tenon_u32 tn_hash_words(const struct tn_key64 *key, const tenon_u32 *words, unsigned n);
 
+/* The same for tables, which have one bucket where there are not many. */
+TENON_INLINE tenon_u32 tn_hash_place(const struct tn_key64 *key, const tenon_u32 *words, unsigned n)
+{
+    return TENON_WITH_MANY ? tn_hash_words(key, words, n) : 0;
+}
+
 /* SipHash-2-4 of n bytes. out[0]: low half, out[1]: high half. The second with 32-bit arithmetic only. */
 TENON_INTERNAL void tn_siphash(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u8 *bytes, unsigned n);
 TENON_INTERNAL void tn_siphash_pairs(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u8 *bytes, unsigned n);

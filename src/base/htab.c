@@ -10,8 +10,8 @@
 /* Which segment holds bucket i, and where the bucket is in it. */
 TENON_INLINE struct tn_hnode **htab_bucket_at(const struct tn_htab *table, tenon_u32 i)
 {
-    const tenon_u32 ones = tn_bits_below(i | (TN_HTAB_BASE - 1));
-    const unsigned segment = tn_bit_highest(ones) - 4;    /* of 31, the first segment's last: 4 */
+    const tenon_u32 ones = TENON_WITH_MANY ? tn_bits_below(i | (TN_HTAB_BASE - 1)) : 1;
+    const unsigned segment = TENON_WITH_MANY ? tn_bit_highest(ones) - 4 : 0;    /* of 31, the first segment's last: 4 */
 
     return table->segments[segment] + (segment == 0 ? i : i & ones >> 1);
 }
@@ -112,7 +112,7 @@ TENON_INTERNAL void tn_htab_insert(struct tn_htab *table, struct tn_hnode *node,
 {
     struct tn_hnode **bucket;
 
-    if (table->count >= table->buckets)
+    if (TENON_WITH_MANY && table->count >= table->buckets)
         htab_split(table);
     table->count++;
     bucket = htab_bucket_at(table, htab_index(table, hash));

@@ -16,7 +16,8 @@ struct tn_hnode {
     tenon_u32 word;    /* the owner's, for a part of its key: where pointers have 64 bits it costs nothing */
 };
 
-enum { TN_HTAB_SEGMENTS = 20, TN_HTAB_BASE = 32 };    /* segment 0: BASE buckets; segment i: BASE << (i-1) */
+/* segment 0: BASE buckets; segment i: BASE << (i-1). Where there are not many, it stays at one bucket. */
+enum { TN_HTAB_SEGMENTS = TENON_WITH_MANY ? 20 : 1, TN_HTAB_BASE = TENON_WITH_MANY ? 32 : 1 };
 
 typedef void *(*tn_htab_mem_get)(void *ctx, size_t bytes);
 typedef void (*tn_htab_mem_put)(void *ctx, void *mem, size_t bytes);

@@ -56,6 +56,16 @@ static void wheel_unlink(struct tn_timer *timer)
     timer->prev = NULL;
 }
 
+/* Where there are not many, all of them are one list: behind those that are not later. */
+static void wheel_line_up(struct tn_wheel *wheel, struct tn_timer *timer)
+{
+    struct tn_timer **at = &wheel->slots[0];
+
+    while (*at != NULL && tn_seq_le((*at)->when, timer->when))
+        at = &(*at)->next;
+    wheel_link(at, timer);
+}
+
 /* Put a timer that runs nowhere where its tick belongs. */
 static void wheel_place(struct tn_wheel *wheel, struct tn_timer *timer)
 {
@@ -67,7 +77,7 @@ static void wheel_place(struct tn_wheel *wheel, struct tn_timer *timer)
         at = now;
     else if (at - now > wheel_reach)
         at = now + wheel_reach;
-    while (level < WHEEL_TOP && (at ^ now) >> (level + 1) * WHEEL_BITS != 0)
+    while (level + 1 < TN_WHEEL_LEVELS && (at ^ now) >> (level + 1) * WHEEL_BITS != 0)
         level++;
     number = (unsigned)(at >> level * WHEEL_BITS & (TN_WHEEL_SLOTS - 1));
     timer->slot = (tenon_u8)(level * TN_WHEEL_SLOTS + number);
@@ -79,7 +89,10 @@ TENON_INTERNAL void tn_timer_start(struct tn_wheel *wheel, struct tn_timer *time
 {
     tn_timer_stop(wheel, timer);
     timer->when = when;
-    wheel_place(wheel, timer);
+    if (TENON_WITH_MANY)
+        wheel_place(wheel, timer);
+    else
+        wheel_line_up(wheel, timer);
 }
 
 TENON_INTERNAL void tn_timer_stop(struct tn_wheel *wheel, struct tn_timer *timer)
@@ -89,7 +102,7 @@ TENON_INTERNAL void tn_timer_stop(struct tn_wheel *wheel, struct tn_timer *timer
     if (!tn_timer_runs(timer))
         return;
     wheel_unlink(timer);    /* also from the list of those that are due: then the slot tells nothing new */
-    if (wheel->slots[slot] == NULL)
+    if (TENON_WITH_MANY && wheel->slots[slot] == NULL)
         wheel->used[slot / TN_WHEEL_SLOTS] &= ~((tenon_u32)1 << slot % TN_WHEEL_SLOTS);
 }
 
@@ -136,6 +149,18 @@ static struct tn_timer **wheel_empty(struct tn_wheel *wheel, const struct wheel_
     return due;
 }
 
+/* Those of the line that are due go to `due`. */
+static void wheel_cut_line(struct tn_wheel *wheel, tenon_u32 now, struct tn_timer **due)
+{
+    struct tn_timer *timer;
+
+    for (timer = wheel->slots[0]; timer != NULL && tn_seq_le(timer->when, now); timer = wheel->slots[0]) {
+        wheel_unlink(timer);
+        wheel_link(due, timer);
+        due = &timer->next;
+    }
+}
+
 /* First everything that is due is collected, then it is fired, with the clock at `now` already. So a timer
  * that fire() starts at a tick that is not in the future waits for the next call: no call goes on for ever. */
 TENON_INTERNAL void tn_wheel_advance(struct tn_wheel *wheel, tenon_u32 now,
@@ -147,7 +172,9 @@ TENON_INTERNAL void tn_wheel_advance(struct tn_wheel *wheel, tenon_u32 now,
 
     if (tn_seq_lt(now, wheel->now))
         now = wheel->now;
-    while (wheel_first(wheel, &slot) && slot.ahead <= now - wheel->now) {
+    if (!TENON_WITH_MANY)
+        wheel_cut_line(wheel, now, &due);
+    while (TENON_WITH_MANY && wheel_first(wheel, &slot) && slot.ahead <= now - wheel->now) {
         wheel->now += slot.ahead;
         end = wheel_empty(wheel, &slot, end);
     }
@@ -169,7 +196,9 @@ TENON_INTERNAL tenon_u32 tn_wheel_next(const struct tn_wheel *wheel)
     tenon_u32 least;
     unsigned looked;
 
-    if (!wheel_first(wheel, &slot))
+    if (!TENON_WITH_MANY && wheel->slots[0] != NULL)
+        return tn_seq_lt(wheel->slots[0]->when, wheel->now) ? 0 : wheel->slots[0]->when - wheel->now;
+    if (!TENON_WITH_MANY || !wheel_first(wheel, &slot))
         return 0xFFFFFFFFUL;
     if (slot.level == 0)
         return slot.ahead;

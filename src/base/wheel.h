@@ -8,7 +8,11 @@
 
 TENON_BEGIN_DECLS
 
-enum { TN_TICK_SHIFT = 7, TN_WHEEL_LEVELS = 6, TN_WHEEL_SLOTS = 32 };
+enum {
+    TN_TICK_SHIFT = 7,
+    TN_WHEEL_LEVELS = TENON_WITH_MANY ? 6 : 1,    /* 1: one list, in the order of ticks */
+    TN_WHEEL_SLOTS = TENON_WITH_MANY ? 32 : 1
+};
 
 struct tn_timer {
     struct tn_timer *next, **prev;    /* prev is NULL while the timer does not run */

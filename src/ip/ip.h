@@ -72,7 +72,7 @@ TENON_INTERNAL void tn_ip_init(struct tenon *stack, tenon_u8 *mem);
 TENON_INTERNAL void tn_ip_fini(struct tenon *stack);
 
 /* Buckets of fragment ids and of ICMP destinations, chosen by a keyed hash of the address. */
-enum { TN_IP_BUCKETS = 64 };
+enum { TN_IP_BUCKETS = 64, TN_IP_ERRORS_TO = TENON_WITH_MANY ? TN_IP_BUCKETS : 1 };
 
 /* What an address is to an interface, remembered: most packets are of few addresses. */
 enum { TN_IP_KNOWN = TENON_WITH_SPEED ? 16 : 2 };
@@ -100,7 +100,7 @@ struct tn_ip {
     tenon_u16 ids[TN_IP_BUCKETS];        /* IPv4 identification: counters (RFC 7739 5.3) */
     struct tn_bucket errors;             /* ICMP errors */
     struct tn_bucket replies;            /* echo replies */
-    tenon_u16 errors_to[TN_IP_BUCKETS];  /* ICMP errors sent in this second, by destination */
+    tenon_u16 errors_to[TN_IP_ERRORS_TO]; /* ICMP errors sent in this second, by destination */
     tenon_u32 errors_to_ms;              /* when that second began */
     struct tenon_echo *echoes;
     struct tn_ip_known known[TN_IP_KNOWN];

@@ -58,7 +58,7 @@ TENON_INTERNAL int tn_ip_match(const struct tenon_ip *a, const struct tenon_ip *
 {
     unsigned i;
 
-    for (i = 0; i < 4; i++) {
+    for (i = TENON_WITH_IPV6 ? 0 : 3; i < 4; i++) {
         if ((a->w[i] ^ b->w[i]) & address_mask(bits, i))
             return 0;
     }
@@ -70,6 +70,8 @@ TENON_INTERNAL struct tenon_ip tn_ip_network(const struct tenon_ip *ip, unsigned
     struct tenon_ip network;
     unsigned i;
 
+    if (!TENON_WITH_IPV6)
+        return tenon_ip4(ip->w[3] & address_mask(bits, 3));
     for (i = 0; i < 4; i++)
         network.w[i] = ip->w[i] & address_mask(bits, i);
     return network;
@@ -302,6 +304,12 @@ TENON_INTERNAL void tn_address_drop(struct tenon *stack, struct tn_address *addr
     tn_path_invalidate(stack);
 }
 
+/* Whether somebody else may have it already. */
+static int address_is_asked_for(const struct tn_address *address)
+{
+    return TENON_WITH_CONFLICTS || !tenon_ip_is_v4(&address->ip);
+}
+
 TENON_INTERNAL void tn_address_start(struct tenon *stack, struct tn_address *address)
 {
     const struct tn_netif *netif = tn_netif_at(stack, address->netif);
@@ -310,7 +318,8 @@ TENON_INTERNAL void tn_address_start(struct tenon *stack, struct tn_address *add
     address->phase = ADDRESS_IDLE;
     if (!netif->up || (!tenon_ip_is_v4(&address->ip) && !netif->ip6))
         return;
-    if ((netif->conf.flags & TENON_NETIF_NO_DAD) || (netif->conf.caps & TENON_CAP_NO_LINK))
+    if (!address_is_asked_for(address) || (netif->conf.flags & TENON_NETIF_NO_DAD) ||
+        (netif->conf.caps & TENON_CAP_NO_LINK))
         tn_address_ready(stack, address);
     else
         tn_dad_start(stack, address);

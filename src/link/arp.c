@@ -123,7 +123,7 @@ static void arp_input(struct tenon *stack, struct tn_pkt *pkt, const struct tn_a
     struct tn_neighbour *neighbour = NULL;
     int for_us;
 
-    if (arp_conflict(stack, pkt->netif, arp))
+    if (TENON_WITH_CONFLICTS && arp_conflict(stack, pkt->netif, arp))
         return;
     for_us = ours != NULL && tn_address_usable(ours);
     if (arp->sender_ip != 0)

@@ -61,6 +61,10 @@ static void dad_announce_next(struct tenon *stack, struct tn_address *address)
 
 TENON_INTERNAL void tn_dad_announce(struct tenon *stack, struct tn_address *address, unsigned times)
 {
+    if (!TENON_WITH_CONFLICTS) {
+        tn_arp_announce(stack, tn_netif_at(stack, address->netif), &address->ip);
+        return;
+    }
     address->phase = ADDRESS_ANNOUNCE;
     address->left = (tenon_u8)times;
     dad_announce_next(stack, address);
@@ -95,6 +99,8 @@ static void dad_solicit_next(struct tenon *stack, struct tn_address *address)
 
 TENON_INTERNAL void tn_dad_timer(struct tenon *stack, struct tn_address *address)
 {
+    if (!TENON_WITH_CONFLICTS && !TENON_WITH_IPV6)
+        return;
     switch (address->phase) {
     case ADDRESS_PROBE: dad_probe_next(stack, address); break;
     case ADDRESS_WAIT: tn_address_ready(stack, address); break;

@@ -41,6 +41,8 @@ TENON_INTERNAL tenon_u32 tn_neighbour_hash(const struct tenon *stack, unsigned n
     for (i = 0; i < 4; i++)
         words[i] = ip->w[i];
     words[4] = netif;
+    if (!TENON_WITH_MANY)
+        return words[0] ^ words[1] ^ words[2] ^ words[3] ^ words[4];
     return tn_hash_words(&stack->table_key, words, 5);
 }
 

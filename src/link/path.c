@@ -132,7 +132,7 @@ static tenon_u32 path_hash(const struct tenon *stack, const struct tenon_ip *dst
     for (i = 0; i < 4; i++)
         words[i] = dst->w[i];
     words[4] = scope;
-    return tn_hash_words(&stack->table_key, words, 5);
+    return tn_hash_place(&stack->table_key, words, 5);
 }
 
 /* Not keyed: who shares a slot on purpose costs us the keyed hash. */
@@ -490,7 +490,7 @@ TENON_INTERNAL void tn_path_redirect(struct tenon *stack, struct tn_netif *netif
 TENON_INTERNAL void tn_link_redirect4(struct tenon *stack, struct tn_netif *netif, const struct tenon_ip *from,
                                       const struct tenon_ip *dst, const struct tenon_ip *gateway)
 {
-    if (!tn_ip_is_host(gateway) || tn_address_find(stack, 0, gateway) != NULL ||
+    if (!TENON_WITH_ROUTES || !tn_ip_is_host(gateway) || tn_address_find(stack, 0, gateway) != NULL ||
         tn_addr_is_broadcast(stack, gateway) || !tn_route_is_on_link(stack, netif->index, gateway))
         return;
     tn_path_redirect(stack, netif, dst, from, gateway);

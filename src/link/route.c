@@ -106,7 +106,7 @@ TENON_INTERNAL const struct tn_route *tn_route_find(const struct tenon *stack, c
             break;
         if ((scope != 0 && route->netif != scope) || !route_leads_to(stack, route, dst))
             continue;
-        if (best == NULL || route_is_better(stack, route, best))
+        if (best == NULL || (TENON_WITH_ROUTES && route_is_better(stack, route, best)))
             best = route;
     }
     return best;
@@ -133,6 +133,8 @@ TENON_INTERNAL void tn_route_gateway_failed(struct tenon *stack, unsigned netif,
 {
     unsigned i;
 
+    if (!TENON_WITH_ROUTES)
+        return;
     for (i = 0; i < stack->link.nroutes; i++) {
         if (!route_goes_by(&stack->link.routes[i], netif, gateway))
             continue;
@@ -145,6 +147,8 @@ TENON_INTERNAL void tn_route_gateway_works(struct tenon *stack, unsigned netif, 
 {
     unsigned i;
 
+    if (!TENON_WITH_ROUTES)
+        return;
     for (i = 0; i < stack->link.nroutes; i++) {
         if (stack->link.routes[i].failed_s == 0 || !route_goes_by(&stack->link.routes[i], netif, gateway))
             continue;

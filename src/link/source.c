@@ -115,6 +115,28 @@ static int source_is_candidate(const struct tn_address *address, const struct so
     return !source_is_on_link_only(query->dst) && !tn_ip_is_link_local(&address->ip);
 }
 
+/* One interface with an address or two: which is in the network of the next hop, or else the first. */
+static int source_first(const struct tenon *stack, struct tenon_ip *src, unsigned netif,
+                        const struct tenon_ip *next_hop)
+{
+    const struct tn_address *best = NULL;
+    unsigned i;
+
+    for (i = 0; i < stack->conf.addrs_max; i++) {
+        const struct tn_address *address = &stack->link.addresses[i];
+
+        if (!tn_address_usable(address) || (netif != 0 && address->netif != netif))
+            continue;
+        if (best == NULL || (next_hop != NULL && tn_ip_match(&address->ip, next_hop, address->bits) &&
+                             !tn_ip_match(&best->ip, next_hop, best->bits)))
+            best = address;
+    }
+    if (best == NULL)
+        return TENON_ENOADDR;
+    *src = best->ip;
+    return TENON_OK;
+}
+
 TENON_INTERNAL int tn_source_select(const struct tenon *stack, struct tenon_ip *src, const struct tenon_ip *dst,
                                     unsigned netif, const struct tenon_ip *next_hop)
 {
@@ -122,6 +144,8 @@ TENON_INTERNAL int tn_source_select(const struct tenon *stack, struct tenon_ip *
     struct source_query query;
     unsigned i;
 
+    if (!TENON_WITH_ROUTES)
+        return source_first(stack, src, netif, next_hop);
     query.dst = dst;
     query.next_hop = next_hop;
     query.netif = netif;

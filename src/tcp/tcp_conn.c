@@ -20,14 +20,14 @@ TENON_INTERNAL tenon_u32 tn_tcp_hash(const struct tenon *stack, const struct ten
         words[0] = local->ip.w[3];
         words[1] = remote->ip.w[3];
         words[2] = ports;
-        return tn_hash_words(&stack->table_key, words, 3);
+        return tn_hash_place(&stack->table_key, words, 3);
     }
     for (i = 0; i < 4; i++) {
         words[i] = local->ip.w[i];
         words[4 + i] = remote->ip.w[i];
     }
     words[8] = ports;
-    return tn_hash_words(&stack->table_key, words, 9);
+    return tn_hash_place(&stack->table_key, words, 9);
 }
 
 static const struct tenon_ip *conn_remote_ip(const struct tn_tcp_ends *ends)

@@ -40,7 +40,7 @@ TENON_INTERNAL void tn_flight_free(struct tenon_tcp *conn)
 
     if (flight == NULL)
         return;
-    if (flight->prev != NULL)
+    if (TENON_WITH_MANY && flight->prev != NULL)
         flight_unrest(stack, flight);
     tn_sendq_free(conn);
     tn_sack_clear(conn);
@@ -89,7 +89,7 @@ TENON_INTERNAL struct tn_flight *tn_flight_get(struct tenon_tcp *conn)
     struct tn_flight *flight = conn->flight;
 
     if (flight != NULL) {
-        if (flight->prev != NULL)
+        if (TENON_WITH_MANY && flight->prev != NULL)
             flight_unrest(conn->stack, flight);
         return flight;
     }
@@ -138,7 +138,7 @@ TENON_INTERNAL void tn_flight_rest(struct tenon_tcp *conn)
     struct tn_tcp_state *tcp = &conn->stack->tcp;
     struct tn_flight *flight = conn->flight;
 
-    if (flight == NULL || flight->prev != NULL || !flight_is_idle(conn))
+    if (!TENON_WITH_MANY || flight == NULL || flight->prev != NULL || !flight_is_idle(conn))
         return;
     flight->next = NULL;
     flight->prev = tcp->rest_last;

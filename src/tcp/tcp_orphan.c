@@ -18,7 +18,7 @@ static void orphan_unlink(struct tenon_tcp *conn)
 
 TENON_INTERNAL void tn_tcp_orphan_leave(struct tenon_tcp *conn)
 {
-    if (!(conn->flags & TN_TCP_F_ORPHAN))
+    if (!TENON_WITH_WATCH || !(conn->flags & TN_TCP_F_ORPHAN))
         return;
     conn->flags &= ~(tenon_u32)TN_TCP_F_ORPHAN;
     orphan_unlink(conn);
@@ -38,6 +38,8 @@ TENON_INTERNAL void tn_tcp_orphan_enter(struct tenon_tcp *conn)
     struct tenon *stack = conn->stack;
     struct tn_tcp_state *tcp = &stack->tcp;
 
+    if (!TENON_WITH_WATCH)
+        return;
     /* One that is half-open is in its listener's queue; it comes here when it is established. */
     if (!(conn->flags & TN_TCP_F_NO_READER) || (conn->flags & (TN_TCP_F_ORPHAN | TN_TCP_F_PASSIVE_COUNTED)))
         return;
@@ -78,7 +80,8 @@ TENON_INTERNAL int tn_tcp_stalled(struct tenon_tcp *conn)
         conn->flight->stalled_ms = conn->stack->now_ms;
         return 0;
     }
-    if (patience_ms == 0 || conn->stack->now_ms - tn_seq_max(conn->flight->stalled_ms, conn->progress_ms) < patience_ms)
+    if (!TENON_WITH_WATCH || patience_ms == 0 ||
+        conn->stack->now_ms - tn_seq_max(conn->flight->stalled_ms, conn->progress_ms) < patience_ms)
         return 0;
     orphan_end(conn, TENON_STAT_TCP_STALLED);
     return 1;

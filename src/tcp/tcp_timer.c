@@ -142,6 +142,8 @@ TENON_INTERNAL void tn_tcp_arm_keepalive(struct tenon_tcp *conn)
 {
     const tenon_u32 idle_s = tn_tcp_opt(conn, TENON_TCP_KEEPALIVE_IDLE_S);
 
+    if (!TENON_WITH_WATCH)
+        return;
     if (conn->flags & TN_TCP_F_KEEPALIVE)
         tn_tcp_disarm_idle(conn);
     if (idle_s == 0 || conn->state < TENON_TCP_ESTABLISHED || (conn->flags & TN_TCP_F_IDLE_ARMED))
@@ -313,7 +315,7 @@ static void timer_idle(struct tenon_tcp *conn)
     const int keepalive = (conn->flags & TN_TCP_F_KEEPALIVE) != 0;
 
     tn_tcp_disarm_idle(conn);
-    if (keepalive)
+    if (TENON_WITH_WATCH && keepalive)
         timer_keepalive(conn);
     else if (conn->state == TENON_TCP_FIN_WAIT_2)
         timer_give_up(conn);    /* the peer will be told by a reset, should it still send */

@@ -17,7 +17,7 @@ TENON_INTERNAL tenon_u32 tn_udp_hash_port(const struct tenon *stack, unsigned po
     tenon_u32 words[1];
 
     words[0] = port;
-    return tn_hash_words(&stack->table_key, words, 1);
+    return tn_hash_place(&stack->table_key, words, 1);
 }
 
 TENON_INTERNAL tenon_u32 tn_udp_hash_pair(const struct tenon *stack, const struct tenon_addr *local,
@@ -31,7 +31,7 @@ TENON_INTERNAL tenon_u32 tn_udp_hash_pair(const struct tenon *stack, const struc
         words[4 + i] = remote->ip.w[i];
     }
     words[8] = (tenon_u32)local->port << 16 | remote->port;
-    return tn_hash_words(&stack->table_key, words, 9);
+    return tn_hash_place(&stack->table_key, words, 9);
 }
 
 TENON_INTERNAL int tn_udp_scope_fits(const struct tenon_addr *end, unsigned netif)
