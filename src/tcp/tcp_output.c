@@ -281,7 +281,7 @@ static void output_segmentation(const struct tenon_tcp *conn, struct tn_out *out
 static tenon_u32 output_cut(tenon_u32 got, tenon_u32 want, tenon_u32 seg_bytes)
 {
     TENON_ASSERT(seg_bytes > 0);
-    if (got == want || got < seg_bytes)
+    if (!TENON_WITH_SPEED || got == want || got < seg_bytes)
         return got;
     return got - got % seg_bytes;
 }
@@ -306,7 +306,7 @@ static int output_payload(struct tenon_tcp *conn, struct tn_out *out, struct out
         copied = 1;
     }
     plan->len = output_cut(to->bytes, plan->len, seg_bytes);
-    if (plan->len < to->bytes && !copied) {
+    if (TENON_WITH_SPEED && plan->len < to->bytes && !copied) {
         tn_gather_init(to, to->spans, to->max);
         tn_sendq_slice(conn, to, plan->seq, plan->len);
     }

@@ -104,7 +104,7 @@ TENON_HOT void sendq_copy(tenon_u8 *to, const tenon_u8 *from, tenon_u32 n)
  * gather and to release. A span that will leave alone is copied once at most, behind its headers. */
 TENON_HOT int sendq_may_join(const struct tenon_tcp *conn, const struct tenon_span *span)
 {
-    return span->len < conn->stack->conf.tcp_copy_max && conn->snd_end != conn->snd_nxt;
+    return TENON_WITH_SPEED && span->len < conn->stack->conf.tcp_copy_max && conn->snd_end != conn->snd_nxt;
 }
 
 /* The last piece, if its buffer is ours and has room for n bytes more; else NULL. */
