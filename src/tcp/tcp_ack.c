@@ -146,7 +146,7 @@ static void ack_take_sack(struct tenon_tcp *conn, struct tn_ack *ack)
         return;
     if (!tn_tcp_has_sack(conn) || seg->options.nsacks == 0)
         return;
-    i = ack_take_dsack(conn, ack) ? 1 : 0;
+    i = TENON_WITH_RECOVERY && ack_take_dsack(conn, ack) ? 1 : 0;
     if (ack->flight == 0)
         return;
     for (; i < seg->options.nsacks; i++) {
@@ -291,7 +291,7 @@ static void ack_look(struct tenon_tcp *conn, struct tn_ack *ack, tenon_u32 wnd_b
     if (ack->flight > 0)
         tn_undo_look(conn, ack);
     ack_take_sack(conn, ack);
-    if (ack->flight > 0)
+    if (TENON_WITH_RECOVERY && ack->flight > 0)
         ack_deliver(conn, ack);
     ack->is_dup = (tenon_u8)ack_is_duplicate(conn, ack, wnd_before);
     tn_ecn_look(conn, ack);

@@ -316,6 +316,16 @@ TENON_INLINE const struct tenon_cc_ops *tn_cc_ops(const struct tenon_tcp *conn)
 {
     return TENON_WITH_RECOVERY ? conn->cc.ops : &tenon_cc_newreno;
 }
+/* enum tn_ecn: what was agreed on, and what is to be told. */
+TENON_INLINE unsigned tn_tcp_ecn(const struct tenon_tcp *conn)
+{
+    return TENON_WITH_RECOVERY ? conn->ecn : 0U;
+}
+/* After a timeout that may have been spurious, F-RTO sends new data. */
+TENON_INLINE int tn_tcp_tries_new(const struct tenon_tcp *conn)
+{
+    return TENON_WITH_RECOVERY && conn->flight->frto == TN_FRTO_NEW;
+}
 TENON_INLINE tenon_u32 tn_tcp_opt(const struct tenon_tcp *conn, enum tenon_tcp_option option)
 {
     return conn->opts->values[option];
@@ -436,7 +446,8 @@ TENON_INLINE int tn_ooo_has_news(const struct tenon_tcp *conn)
 {
     const struct tn_flight *flight = conn->flight;
 
-    return TENON_WITH_SACK && flight != NULL && (flight->ooo != NULL || flight->dup_left != flight->dup_right);
+    return TENON_WITH_SACK && flight != NULL &&
+           (flight->ooo != NULL || (TENON_WITH_RECOVERY && flight->dup_left != flight->dup_right));
 }
 /* SACK blocks to report in the ACK of rcv_acked: what arrived twice, then the newest first. */
 TENON_INTERNAL unsigned tn_ooo_sack_blocks(struct tenon_tcp *conn, struct tn_tcp_options *options);

@@ -358,7 +358,7 @@ static tenon_u32 output_data(struct tenon_tcp *conn, struct output_plan *plan)
     l4 = out.hdr->data + out.l4_off;
     l4[13] = (tenon_u8)((l4[13] & ~at_the_end) | (flags & at_the_end));
     output_trace_sent(conn, plan, flags);
-    if (plan->ect && plan->len > 0 && (conn->ecn & (TN_ECN_ON | TN_ECN_MUTE)) == TN_ECN_ON) {
+    if (plan->ect && plan->len > 0 && (tn_tcp_ecn(conn) & (TN_ECN_ON | TN_ECN_MUTE)) == TN_ECN_ON) {
         out.tos |= TN_ECT_0;
         if (conn->ecn & TN_ECN_CWR)
             l4[13] |= TN_TCP_CWR;
@@ -400,7 +400,7 @@ static tenon_u32 output_cwnd_room(const struct tenon_tcp *conn)
     tenon_u32 cwnd = conn->cc.cwnd;
 
     /* RFC 5682 2.1 step 2b: two new segments, though the ACK may open the window for more. Old ones are all lost. */
-    if (conn->flight != NULL && conn->flight->frto == TN_FRTO_NEW && !tn_tcp_has_sack(conn))
+    if (conn->flight != NULL && tn_tcp_tries_new(conn) && !tn_tcp_has_sack(conn))
         cwnd = tn_min(cwnd, 2UL * conn->mss);
     return cwnd > pipe ? cwnd - pipe : 0;
 }
@@ -441,7 +441,7 @@ static int output_find_gap(struct tenon_tcp *conn, tenon_u32 *from, tenon_u32 *e
 {
     tenon_u32 at = conn->flight->rtx_nxt;
 
-    if (conn->recovery == TN_RECOVERY_NONE || conn->flight->frto == TN_FRTO_NEW)
+    if (conn->recovery == TN_RECOVERY_NONE || tn_tcp_tries_new(conn))
         return 0;
     for (;;) {
         *from = tn_sack_gap(conn, at, end);

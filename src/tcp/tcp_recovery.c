@@ -211,7 +211,7 @@ static void recovery_clear(struct tenon_tcp *conn)
 static void recovery_reduced(struct tenon_tcp *conn)
 {
     conn->flight->ecn_recover = conn->snd_nxt;
-    if (conn->ecn & TN_ECN_ON)
+    if (tn_tcp_ecn(conn) & TN_ECN_ON)
         conn->ecn |= TN_ECN_CWR;
 }
 
@@ -438,10 +438,12 @@ TENON_INTERNAL void tn_tcp_tell_acked(struct tenon_tcp *conn, const struct tn_ac
     recovery_event(conn, ack, &event);
     if (conn->recovery == TN_RECOVERY_NONE)
         tn_cwv_acked(&conn->flight->cwv, ack->acked + conn->flight->untold, conn->cc.cwnd, &now);
-    if (!event.limited && conn->flight->untold > 0)
+    if (TN_FAST && !event.limited && conn->flight->untold > 0)
         recovery_tell_untold(conn, &event);
-    event.acked += conn->flight->untold;
-    conn->flight->untold = 0;
+    if (TN_FAST) {
+        event.acked += conn->flight->untold;
+        conn->flight->untold = 0;
+    }
     tn_cc_ops(conn)->acked(&conn->cc, &event);
 }
 

@@ -340,7 +340,7 @@ TENON_INTERNAL unsigned tn_ooo_sack_blocks(struct tenon_tcp *conn, struct tn_tcp
         return 0;
     if (!tn_tcp_has_sack(conn) || conn->flight == NULL)
         return 0;
-    if (conn->flight->dup_left != conn->flight->dup_right)
+    if (TENON_WITH_RECOVERY && conn->flight->dup_left != conn->flight->dup_right)
         n = ooo_dup_block(conn, options);
     if (conn->flight->ooo == NULL)
         return n;

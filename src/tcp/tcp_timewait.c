@@ -96,7 +96,7 @@ static void timewait_local(const struct tn_time_wait *tw, struct tenon_addr *loc
 /* What of the segment has come before is reported (RFC 2883 4): the peer learns that it has sent it in vain. */
 static void timewait_add_dsack(const struct tn_time_wait *tw, struct tn_tcp_options *options, const struct tn_seg *seg)
 {
-    if (!tw->sack || seg->len == 0 || !tn_seq_lt(seg->seq, tw->rcv_nxt))
+    if (!TENON_WITH_RECOVERY || !tw->sack || seg->len == 0 || !tn_seq_lt(seg->seq, tw->rcv_nxt))
         return;
     options->nsacks = 1;
     options->sack_left[0] = seg->seq;
@@ -154,7 +154,7 @@ TENON_INTERNAL int tn_time_wait_input(struct tenon *stack, struct tn_time_wait *
         struct tenon_addr local;
 
         timewait_local(tw, &local);
-        listener = tn_tcp_find_listener(stack, &local, seg->pkt->foreign);
+        listener = tn_tcp_find_listener(stack, &local, tn_pkt_is_foreign(seg->pkt));
         if (listener == NULL || !timewait_syn_is_new(tw, seg))
             return 1;
         tn_count(stack, TENON_STAT_TCP_TIME_WAIT_REUSED);
