@@ -63,6 +63,12 @@ TENON_INLINE int tn_pkt_is_v4(const struct tn_pkt *pkt)
     return !TENON_WITH_IPV6 || pkt->is_v4;
 }
 
+/* To an address that is not ours, for a transparent listener. */
+TENON_INLINE int tn_pkt_is_foreign(const struct tn_pkt *pkt)
+{
+    return TENON_WITH_ROUTES && pkt->foreign;
+}
+
 /* A packet on its way down. The transport puts its header (and payload that is cheaper to copy) into a
  * header buffer with TN_HEADROOM free bytes in front; each layer prepends its own by moving `off` down.
  * The reference on `hdr` passes to the function that gets the struct; spans are borrowed: who keeps them

@@ -98,7 +98,7 @@ static int error_about_error6(const struct tn_pkt *pkt)
 /* RFC 1122 3.2.2, RFC 4443 2.4 (e); `many`: the one error that may answer a multicast packet. */
 static int error_allowed(const struct tenon *stack, const struct tn_pkt *pkt, int many)
 {
-    if (pkt->foreign || !tn_ip_is_host(&pkt->src) || tn_addr_is_broadcast(stack, &pkt->src))
+    if (tn_pkt_is_foreign(pkt) || !tn_ip_is_host(&pkt->src) || tn_addr_is_broadcast(stack, &pkt->src))
         return 0;
     if (!many && (pkt->cast != TN_CAST_UNICAST || pkt->dst_cast != TN_CAST_UNICAST))
         return 0;

@@ -180,7 +180,7 @@ static void icmp_error_input(struct tenon *stack, const struct tn_pkt *pkt, stru
     }
     /* It was sent to the source of the packet that it quotes. What is foreign is TCP's, or nobody's. */
     if (pkt->dst_cast != TN_CAST_UNICAST || tenon_ip_is_any(&pkt->src) || !tenon_ip_equal(&err->src, &pkt->dst) ||
-        (pkt->foreign && err->proto != TN_PROTO_TCP)) {
+        (tn_pkt_is_foreign(pkt) && err->proto != TN_PROTO_TCP)) {
         tn_count(stack, TENON_STAT_ICMP_ERROR_STRAY);
         return;
     }
@@ -245,7 +245,7 @@ static void icmp4_redirect(struct tenon *stack, struct tn_pkt *pkt, const struct
         tn_count(stack, TENON_STAT_ICMP_BAD);
         return;
     }
-    if (pkt->foreign || !tenon_ip_equal(&err.src, &pkt->dst) || pkt->dst_cast != TN_CAST_UNICAST) {
+    if (tn_pkt_is_foreign(pkt) || !tenon_ip_equal(&err.src, &pkt->dst) || pkt->dst_cast != TN_CAST_UNICAST) {
         tn_count(stack, TENON_STAT_ICMP_ERROR_STRAY);
         return;
     }
@@ -282,13 +282,13 @@ static void icmp4_message(struct tenon *stack, struct tn_pkt *pkt, const struct 
         return;
     case TN_ICMP4_ECHO:
         /* RFC 1122 3.2.2.6: a broadcast one may be discarded, and is (smurf). */
-        if (pkt->dst_cast == TN_CAST_UNICAST && !pkt->foreign) {
+        if (pkt->dst_cast == TN_CAST_UNICAST && !tn_pkt_is_foreign(pkt)) {
             tn_echo_request(stack, pkt);
             return;
         }
         break;
     case TN_ICMP4_ECHO_REPLY:
-        if (!pkt->foreign) {
+        if (!tn_pkt_is_foreign(pkt)) {
             tn_echo_reply(stack, pkt);
             return;
         }
@@ -360,25 +360,25 @@ static void icmp6_message(struct tenon *stack, struct tn_pkt *pkt, const struct 
     }
     switch (icmp->type) {
     case TN_ICMP6_ECHO:
-        if (!pkt->foreign && icmp6_source_good(stack, pkt)) {
+        if (!tn_pkt_is_foreign(pkt) && icmp6_source_good(stack, pkt)) {
             tn_echo_request(stack, pkt);
             return;
         }
         break;
     case TN_ICMP6_ECHO_REPLY:
-        if (!pkt->foreign) {
+        if (!tn_pkt_is_foreign(pkt)) {
             tn_echo_reply(stack, pkt);
             return;
         }
         break;
     case TN_ICMP6_RS: case TN_ICMP6_RA: case TN_ICMP6_NS: case TN_ICMP6_NA: case TN_ICMP6_REDIRECT:
         /* RFC 6980 5: discovery in fragments passes by filters, so it is not listened to. */
-        if (pkt->foreign || pkt->fragmented)
+        if (tn_pkt_is_foreign(pkt) || pkt->fragmented)
             break;
         icmp6_link(stack, pkt, icmp->type);
         return;
     case TN_ICMP6_MLD_QUERY: case TN_ICMP6_MLD_REPORT: case TN_ICMP6_MLD_DONE: case TN_ICMP6_MLD2_REPORT:
-        if (pkt->foreign)
+        if (tn_pkt_is_foreign(pkt))
             break;
         icmp6_link(stack, pkt, icmp->type);
         return;

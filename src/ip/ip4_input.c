@@ -36,7 +36,7 @@ static int ip4_source_good(struct tenon *stack, const struct tn_pkt *pkt)
  * ICMP errors about what its connections send. */
 static int ip4_foreign(const struct tenon *stack, struct tn_pkt *pkt)
 {
-    if (pkt->cast != TN_CAST_UNICAST || ip4_source_impossible(pkt->dst.w[3]))
+    if (!TENON_WITH_ROUTES || pkt->cast != TN_CAST_UNICAST || ip4_source_impossible(pkt->dst.w[3]))
         return 0;
     if (pkt->proto != TN_PROTO_TCP && pkt->proto != TN_PROTO_ICMP)
         return 0;

@@ -117,7 +117,7 @@ TENON_API int tenon_tcp_connect_foreign(struct tenon *stack, struct tenon_tcp **
 {
     int error;
 
-    if (events == NULL || from == NULL || from->port == 0 || !api_peer_is_possible(stack, to) ||
+    if (!TENON_WITH_ROUTES || events == NULL || from == NULL || from->port == 0 || !api_peer_is_possible(stack, to) ||
         !tn_ip_is_host(&from->ip))
         return TENON_EINVAL;
     error = api_open(stack, out, from, to, 1);

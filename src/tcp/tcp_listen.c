@@ -211,7 +211,7 @@ static void listen_fill(struct tenon_tcp *conn, struct tenon_tcp_listener *liste
     conn->events = listener->events;
     conn->app = listener->app;
     conn->flight->listener = listener;
-    if (seg->pkt->foreign) {
+    if (tn_pkt_is_foreign(seg->pkt)) {
         conn->flags |= TN_TCP_F_FOREIGN;
         conn->stack->tcp.transparent++;
     }
@@ -332,7 +332,7 @@ static void listen_syn(struct tenon *stack, struct tenon_tcp_listener *listener,
     }
     tn_tcp_ends_of(seg, &local, &remote);
     /* A handler that has heard of an end may have closed the listener. */
-    if (!full || tn_tcp_find_listener(stack, &local, seg->pkt->foreign) == listener)
+    if (!full || tn_tcp_find_listener(stack, &local, tn_pkt_is_foreign(seg->pkt)) == listener)
         listen_open(listener, seg, share);
 }
 

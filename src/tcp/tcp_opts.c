@@ -47,12 +47,12 @@ static int opts_value_is_possible(enum tenon_tcp_option option, tenon_u32 value)
     case TENON_TCP_NO_DELAYED_ACK:
     case TENON_TCP_ACK_BY_HAND:
     case TENON_TCP_HOLD_FIN:
-    case TENON_TCP_TRANSPARENT:
     case TENON_TCP_TIMESTAMPS:
     case TENON_TCP_SACK:
     case TENON_TCP_PACING:
     case TENON_TCP_FASTOPEN:
     case TENON_TCP_WINDOW_SCALING: return value <= 1;
+    case TENON_TCP_TRANSPARENT: return value <= TENON_WITH_ROUTES;
     case TENON_TCP_MTU_PROBING:
     case TENON_TCP_ECN: return value <= 2;
     case TENON_TCP_KEEPALIVE_INTERVAL_S: return value >= 1 && value <= 1000000UL;
