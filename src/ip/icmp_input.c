@@ -200,12 +200,14 @@ static void icmp_error_input(struct tenon *stack, const struct tn_pkt *pkt, stru
  * such packets, and gets no smaller MTU than the least all the same. */
 TENON_INTERNAL int tn_pmtu_report(struct tenon *stack, const struct tn_err *err)
 {
-    struct tn_path *path = tn_path_known(stack, &err->dst, tn_ip_scope(&err->dst, err->netif));
+    struct tn_path *path = NULL;
     int believed;
 
-    if (path == NULL)
+    if (TENON_WITH_PATH_MTU)
+        path = tn_path_known(stack, &err->dst, tn_ip_scope(&err->dst, err->netif));
+    if (TENON_WITH_PATH_MTU && path == NULL)
         path = tn_path_known(stack, &err->dst, 0);
-    believed = TENON_WITH_PATH_MTU && path != NULL && err->mtu < path->sent;
+    believed = path != NULL && err->mtu < path->sent;
     if (believed && tn_path_lower_mtu(stack, path, err->mtu))
         tn_count(stack, TENON_STAT_PMTU_LOWERED);
     else

@@ -100,7 +100,7 @@ struct tn_ip {
     tenon_u16 ids[TN_IP_BUCKETS];        /* IPv4 identification: counters (RFC 7739 5.3) */
     struct tn_bucket errors;             /* ICMP errors */
     struct tn_bucket replies;            /* echo replies */
-    tenon_u16 errors_to[TN_IP_ERRORS_TO]; /* ICMP errors sent in this second, by destination */
+    tenon_u16 errors_to[TN_IP_BUCKETS];  /* ICMP errors sent in this second, by destination */
     tenon_u32 errors_to_ms;              /* when that second began */
     struct tenon_echo *echoes;
     struct tn_ip_known known[TN_IP_KNOWN];

@@ -38,11 +38,11 @@ TENON_INTERNAL tenon_u32 tn_neighbour_hash(const struct tenon *stack, unsigned n
     tenon_u32 words[5];
     unsigned i;
 
+    if (!TENON_WITH_MANY)
+        return (TENON_WITH_IPV6 ? ip->w[0] ^ ip->w[1] ^ ip->w[2] : 0) ^ ip->w[3] ^ netif;
     for (i = 0; i < 4; i++)
         words[i] = ip->w[i];
     words[4] = netif;
-    if (!TENON_WITH_MANY)
-        return words[0] ^ words[1] ^ words[2] ^ words[3] ^ words[4];
     return tn_hash_words(&stack->table_key, words, 5);
 }
 

@@ -400,7 +400,7 @@ TENON_INTERNAL void tn_tcp_run(struct tenon *stack)
 
 static size_t conn_port_counters_bytes(const struct tenon *stack)
 {
-    return (size_t)stack->conf.tcp_port_counters * sizeof(tenon_u16);
+    return (TENON_WITH_MANY ? stack->conf.tcp_port_counters : (size_t)1) * sizeof(tenon_u16);
 }
 
 TENON_INTERNAL int tn_tcp_init(struct tenon *stack)

@@ -13,6 +13,7 @@ enum secret_use {
 };
 
 enum { SECRET_ENDS_MAX = 16 + 16 + 4 };
+enum { SECRET_PORT_LOW = 1024 };    /* ports that are chosen begin there */
 
 /* Both ends. Those of IPv4 are shorter, and the length is part of the hash: no two kinds are ever the same.
  * @return bytes */
@@ -142,18 +143,37 @@ static tenon_u32 secret_port_step(struct tenon *stack)
     return step;
 }
 
+/* RFC 6056 3.3.1: the first free one from a random one on. With few connections hardly any is taken, and who is
+ * connected to again meets another port. */
+static tenon_u16 secret_random_port(struct tenon *stack, struct tenon_addr *local, const struct tenon_addr *remote,
+                                    tenon_u32 *hash)
+{
+    const tenon_u32 span = 65536UL - SECRET_PORT_LOW, first = tn_random_below(&stack->random, span);
+    tenon_u32 i;
+
+    for (i = 0; i < span; i++) {
+        local->port = (tenon_u16)(SECRET_PORT_LOW + (first + i) % span);
+        *hash = tn_tcp_hash(stack, local, remote);
+        if (secret_port_is_free(stack, local, remote, *hash))
+            return local->port;
+    }
+    return 0;
+}
+
 /* RFC 6056 3.3.4, double hash: one hash of the destination says where to begin, another one which of many
  * counters goes on from there. Who opens connections to himself sees a counter that hardly any other
  * destination shares (CVE-2022-1012), and it advances by random steps (3.3.5). */
 TENON_INTERNAL tenon_u16 tn_tcp_choose_port(struct tenon *stack, const struct tenon_addr *local,
                                             const struct tenon_addr *remote, tenon_u32 *hash)
 {
-    const tenon_u32 low = 1024, span = 65536UL - low;
+    const tenon_u32 low = SECRET_PORT_LOW, span = 65536UL - low;
     struct tenon_addr candidate = *local;
     const tenon_u32 *secret;
     tenon_u32 offset, step, i;
     tenon_u16 *counter;
 
+    if (!TENON_WITH_MANY)
+        return secret_random_port(stack, &candidate, remote, hash);
     candidate.port = 0;
     secret = secret_port_hash(stack, &candidate, remote);
     counter = &stack->tcp.port_counters[secret[1] % stack->conf.tcp_port_counters];
