@@ -72,7 +72,7 @@ TENON_INTERNAL void tn_ip_init(struct tenon *stack, tenon_u8 *mem);
 TENON_INTERNAL void tn_ip_fini(struct tenon *stack);
 
 /* Buckets of fragment ids and of ICMP destinations, chosen by a keyed hash of the address. */
-enum { TN_IP_BUCKETS = 64, TN_IP_ERRORS_TO = TENON_WITH_MANY ? TN_IP_BUCKETS : 1 };
+enum { TN_IP_BUCKETS = TENON_WITH_MANY ? 64 : 1 };
 
 /* What an address is to an interface, remembered: most packets are of few addresses. */
 enum { TN_IP_KNOWN = TENON_WITH_SPEED ? 16 : 2 };

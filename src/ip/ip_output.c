@@ -85,8 +85,20 @@ static tenon_u32 output_hash_id4(const struct tenon *stack, tenon_u32 src, tenon
     return tn_hash_words(&stack->ip.key, words, 3);
 }
 
+/* Each path has its own counter, from a random number on (RFC 7739 5.1). */
+static tenon_u16 output_path_id4(struct tenon *stack, struct tn_path *path)
+{
+    if (path->udp_src == 0) {
+        path->udp_src = 1;
+        path->udp_id = tn_random(&stack->random);
+    }
+    return (tenon_u16)(path->udp_id++ & 0xFFFFUL);
+}
+
 TENON_INTERNAL tenon_u16 tn_ip4_udp_id(struct tenon *stack, struct tn_path *path, tenon_u32 src)
 {
+    if (!TENON_WITH_MANY)
+        return output_path_id4(stack, path);
     if (TENON_UNLIKELY(path->udp_src != src)) {
         path->udp_src = src;
         path->udp_id = output_hash_id4(stack, src, path->dst.w[3], TN_PROTO_UDP);
@@ -99,7 +111,7 @@ static tenon_u16 output_id4(struct tenon *stack, struct tn_path *path, const str
 {
     if (out->df)
         return 0;
-    if (!TENON_SMALL && out->proto == TN_PROTO_UDP)
+    if (!TENON_WITH_MANY || (!TENON_SMALL && out->proto == TN_PROTO_UDP))
         return tn_ip4_udp_id(stack, path, out->src.w[3]);
     return output_next_id4(stack, output_hash_id4(stack, out->src.w[3], out->dst.w[3], out->proto));
 }

@@ -80,7 +80,8 @@ struct tn_path {
     struct tn_path *lru_next, **lru_prev;    /* only while refs == 0 */
     tenon_u32 refs;
     tenon_u32 udp_src;               /* the IPv4 address for which there is udp_id; 0: there is none */
-    tenon_u32 udp_id;                /* what identifications of UDP from there are counted from */
+    tenon_u32 udp_id;                /* what identifications of UDP from there are counted from; where there are not
+                                      * many, of all protocols and addresses */
 };
 
 /* No path MTU is smaller: docs/decisions/0007; RFC 8200 5. */
