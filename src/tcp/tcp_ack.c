@@ -291,7 +291,7 @@ static void ack_look(struct tenon_tcp *conn, struct tn_ack *ack, tenon_u32 wnd_b
     if (ack->flight > 0)
         tn_undo_look(conn, ack);
     ack_take_sack(conn, ack);
-    if (TENON_WITH_RECOVERY && ack->flight > 0)
+    if ((TENON_WITH_RECOVERY || TENON_WITH_PATH_MTU) && ack->flight > 0)
         ack_deliver(conn, ack);
     ack->is_dup = (tenon_u8)ack_is_duplicate(conn, ack, wnd_before);
     tn_ecn_look(conn, ack);
