@@ -213,6 +213,12 @@ typedef long tenon_i32;
 #else
 #define TENON_SMALL 0
 #endif
+/** 1: a new address is watched before it is used, or after. */
+#if TENON_WITH_CONFLICTS || TENON_WITH_IPV6
+#define TENON_WATCHES_ADDRESSES 1
+#else
+#define TENON_WATCHES_ADDRESSES 0
+#endif
 #if TENON_UNITY
 #define TENON_INTERNAL_HOT TENON_HOT
 #else

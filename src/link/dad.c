@@ -99,7 +99,7 @@ static void dad_solicit_next(struct tenon *stack, struct tn_address *address)
 
 TENON_INTERNAL void tn_dad_timer(struct tenon *stack, struct tn_address *address)
 {
-    if (!TENON_WITH_CONFLICTS && !TENON_WITH_IPV6)
+    if (!TENON_WATCHES_ADDRESSES)
         return;
     switch (address->phase) {
     case ADDRESS_PROBE: dad_probe_next(stack, address); break;

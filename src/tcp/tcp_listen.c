@@ -92,9 +92,9 @@ static unsigned listen_share(struct tenon_tcp_listener *listener, const struct t
     const unsigned words = tenon_ip_is_v4(source) ? 1 : 2;
 
     if (TENON_SMALL || !tenon_ip_equal(&listener->source, source)) {    /* who comes often is asked about once */
-        const tenon_u32 last = source->w[first + words - 1U];
-        const tenon_u32 hash =
-            TENON_WITH_MANY ? tn_hash_words(&listener->stack->table_key, source->w + first, words) : last;
+        const tenon_u32 hash = TENON_WITH_MANY
+                                   ? tn_hash_words(&listener->stack->table_key, source->w + first, words)
+                                   : source->w[first + words - 1U];
 
         if (TENON_SMALL)
             return (unsigned)(hash % TN_LISTEN_SHARES);
