@@ -20,6 +20,7 @@ def ends(request, link):
 @pytest.fixture(autouse=True)
 def kernel_fastopen(net):
     net.run("sysctl", "-qw", "net.ipv4.tcp_fastopen=3")    # client and server
+    net.run("sysctl", "-qw", "net.ipv4.tcp_fastopen_blackhole_timeout_sec=0")    # no pause after three timeouts
     yield
     net.run("sysctl", "-qw", "net.ipv4.tcp_fastopen=1")
 
@@ -131,7 +132,10 @@ def test_kernel_is_server_without(link, ends, files, tmp_path, peer):
 
 
 def test_through_a_bad_cable(make_link, files, tmp_path, peer):
-    """SYNs, cookies and early answers get lost, doubled, and late: what arrives is right."""
+    """SYNs, cookies and early answers get lost, doubled, and late: what arrives is right.
+
+    Tenon leaves Fast Open alone for ten minutes when two SYNs in a row stayed unanswered, and one in ten does here:
+    four programs ask, so that a pause of one does not decide over the test."""
     link = make_link(relay=["--loss", 5, "--dup", 2, "--reorder", 2, "--delay", 2, "--seed", 7])
     path = files.get(20_003)
     tenon = link.tenon("serve", "--fastopen", "--stats", path.parent)
@@ -140,6 +144,9 @@ def test_through_a_bad_cable(make_link, files, tmp_path, peer):
     assert sum(one["syn_data"] for one in got) > 20
     assert counted(tenon.stop(), "delivered") > 20
     peer.start("http-fastopen", link.k4, 80, path.parent)
-    said = get(link, "-o", tmp_path / "got", *[f"http://{link.k4}/{path.name}"] * 40).stderr
-    assert (tmp_path / "got").read_bytes() == 40 * path.read_bytes()
-    assert counted(said, "taken") > 20
+    taken = 0
+    for _ in range(4):
+        said = get(link, "-o", tmp_path / "got", *[f"http://{link.k4}/{path.name}"] * 10).stderr
+        assert (tmp_path / "got").read_bytes() == 10 * path.read_bytes()
+        taken += counted(said, "taken")
+    assert taken > 20
