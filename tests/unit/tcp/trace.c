@@ -541,7 +541,7 @@ static const struct hn_test tests[] = {
     { "silence_is_told", "", silence_is_told },
     { "repair_by_probe_is_told", "", repair_by_probe_is_told },
     { "end_of_slow_start_is_told", "", end_of_slow_start_is_told },
-    { "unused_window_is_told", "", unused_window_is_told },
+    { "unused_window_is_told", "CWV-2 CWV-3 CWV-4", unused_window_is_told },
     { "search_is_told", "", search_is_told },
     { "fastopen_is_told", "", fastopen_is_told },
 };
