@@ -27,6 +27,7 @@
 #include "link/arp.c"
 #include "link/ask.c"
 #include "link/dad.c"
+#include "link/destination.c"
 #include "link/group.c"
 #include "link/igmp.c"
 #include "link/link.c"

@@ -230,6 +230,13 @@ struct tenon_addr_info {
 /** The index-th address. @return TENON_OK, or TENON_EINVAL when there are not so many */
 TENON_API int tenon_addr_get(const struct tenon *stack, unsigned index, struct tenon_addr_info *info);
 
+/** Sort the addresses of a host by which to try first (RFC 6724 6): by what our addresses and routes are now. Those
+ *  between which nothing decides stay in their order, which is the name server's. In a build without ROUTES only those
+ *  that can be reached are told from those that cannot.
+ *  @param ips  n of them, of both IP versions; the caller's, changed in place
+ *  @return how many of them have a route and an address of ours to send from: they come first */
+TENON_API unsigned tenon_addr_sort(const struct tenon *stack, struct tenon_ip *ips, unsigned n);
+
 /* ---- routes ---------------------------------------------------------------------------------- */
 
 /** Add a route; the longest prefix wins, then the lower metric.

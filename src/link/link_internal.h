@@ -33,7 +33,7 @@ TENON_INTERNAL int tn_mac_is_host(const tenon_u8 *mac);    /* neither a group no
 
 struct tn_neighbour;
 
-/* ---- addresses: address.c, source.c, dad.c, slaac.c ------------------------------------------ */
+/* ---- addresses: address.c, source.c, destination.c, dad.c, slaac.c ------------------------------------------ */
 
 enum address_phase {
     ADDRESS_IDLE,
@@ -80,6 +80,14 @@ TENON_INTERNAL const struct tn_address *tn_address_link_local(const struct tenon
 /* Source address selection with the next hop known (RFC 6724 5, rule 5.5). next_hop may be NULL. */
 TENON_INTERNAL int tn_source_select(const struct tenon *stack, struct tenon_ip *src, const struct tenon_ip *dst,
                                     unsigned netif, const struct tenon_ip *next_hop);
+/* Scope (RFC 6724 3.1, 3.2) and row of the default policy table (2.1). */
+struct tn_policy {
+    tenon_u8 precedence, label;
+};
+TENON_INTERNAL unsigned tn_source_scope(const struct tenon_ip *ip);
+TENON_INTERNAL const struct tn_policy *tn_policy_of(const struct tenon_ip *ip);
+/* CommonPrefixLen(S, D) of RFC 6724 2.2: no longer than the prefix of S. */
+TENON_INTERNAL unsigned tn_source_common(const struct tn_address *source, const struct tenon_ip *dst);
 /* From which address to ask for a neighbour: that of the packet which waits (hint, or NULL) if it is one of
  * this link's (RFC 4861 7.2.2), else the best one. @return TENON_OK or TENON_ENOADDR */
 TENON_INTERNAL int tn_source_solicit(const struct tenon *stack, struct tenon_ip *src,

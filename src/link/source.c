@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Which of our addresses to send from: RFC 6724 5, for both IP versions. */
+/* Which of our addresses to send from: RFC 6724 5, for both IP versions. (Which of a host's to send to:
+ * destination.c.) */
 #include "link/link_internal.h"
 
 /* RFC 6724 3.1, 3.2: scopes as in multicast addresses (RFC 7346 2). */
 enum { SOURCE_LINK_LOCAL = 2, SOURCE_SITE_LOCAL = 5, SOURCE_GLOBAL = 14 };
 
-static unsigned source_scope(const struct tenon_ip *ip)
+TENON_INTERNAL unsigned tn_source_scope(const struct tenon_ip *ip)
 {
     if (!tenon_ip_is_v4(ip)) {
         if (tn_ip_is_multicast(ip))
@@ -16,37 +17,42 @@ static unsigned source_scope(const struct tenon_ip *ip)
     return tn_ip_is_link_local(ip) || tn_ip_is_loopback(ip) ? SOURCE_LINK_LOCAL : SOURCE_GLOBAL;
 }
 
-/* The labels of the default policy table (RFC 6724 2.1): the rows that the first word decides. */
-struct source_policy {
+/* The default policy table (RFC 6724 2.1): the rows that the first word decides. */
+struct source_row {
     tenon_u32 prefix;
-    tenon_u8 bits, label;
+    tenon_u8 bits;
+    struct tn_policy policy;
 };
 
-static const struct source_policy source_policies[] = {
-    { 0x20010000UL, 32, 5 },
-    { 0x20020000UL, 16, 2 },
-    { 0x3FFE0000UL, 16, 12 },
-    { 0xFEC00000UL, 10, 11 },
-    { 0xFC000000UL, 7, 13 }
+static const struct source_row source_rows[] = {
+    { 0x20010000UL, 32, { 5, 5 } },
+    { 0x20020000UL, 16, { 30, 2 } },
+    { 0x3FFE0000UL, 16, { 1, 12 } },
+    { 0xFEC00000UL, 10, { 1, 11 } },
+    { 0xFC000000UL, 7, { 3, 13 } }
 };
 
-static unsigned source_label(const struct tenon_ip *ip)
+/* The others: loopback, IPv4, what was IPv4 in IPv6, and all the rest. */
+static const struct tn_policy source_loopback = { 50, 0 }, source_ip4 = { 35, 4 }, source_ip4_compatible = { 1, 3 },
+                                 source_rest = { 40, 1 };
+
+TENON_INTERNAL const struct tn_policy *tn_policy_of(const struct tenon_ip *ip)
 {
     unsigned i;
 
     if (tenon_ip_is_v4(ip))
-        return 4;
+        return &source_ip4;
     if ((ip->w[0] | ip->w[1] | ip->w[2]) == 0)
-        return tn_ip_is_loopback(ip) ? 0 : 3;
-    for (i = 0; i < TENON_ARRAY_LEN(source_policies); i++) {
-        if ((ip->w[0] ^ source_policies[i].prefix) >> (32 - source_policies[i].bits) == 0)
-            return source_policies[i].label;
+        return tn_ip_is_loopback(ip) ? &source_loopback : &source_ip4_compatible;
+    for (i = 0; i < TENON_ARRAY_LEN(source_rows); i++) {
+        if ((ip->w[0] ^ source_rows[i].prefix) >> (32 - source_rows[i].bits) == 0)
+            return &source_rows[i].policy;
     }
-    return 1;
+    return &source_rest;
 }
 
 /* CommonPrefixLen(S, D) of RFC 6724 2.2: no longer than the prefix of S. */
-static unsigned source_common(const struct tn_address *source, const struct tenon_ip *dst)
+TENON_INTERNAL unsigned tn_source_common(const struct tn_address *source, const struct tenon_ip *dst)
 {
     unsigned bits = 0;
 
@@ -73,7 +79,7 @@ static int source_is_beside(const struct tn_address *address, const struct sourc
 /* Whether a is the better source; each rule decides only where all before it do not. */
 static int source_is_better(const struct tn_address *a, const struct tn_address *b, const struct source_query *query)
 {
-    const unsigned scope_a = source_scope(&a->ip), scope_b = source_scope(&b->ip);
+    const unsigned scope_a = tn_source_scope(&a->ip), scope_b = tn_source_scope(&b->ip);
     int x, y;
 
     if (tenon_ip_equal(&a->ip, query->dst) || tenon_ip_equal(&b->ip, query->dst))    /* rule 1 */
@@ -90,11 +96,11 @@ static int source_is_better(const struct tn_address *a, const struct tn_address 
     y = source_is_beside(b, query);
     if (x != y)
         return x;
-    x = source_label(&a->ip) == query->label;    /* rule 6 */
-    y = source_label(&b->ip) == query->label;
+    x = tn_policy_of(&a->ip)->label == query->label;    /* rule 6 */
+    y = tn_policy_of(&b->ip)->label == query->label;
     if (x != y)
         return x;
-    return source_common(a, query->dst) > source_common(b, query->dst);    /* rule 8 */
+    return tn_source_common(a, query->dst) > tn_source_common(b, query->dst);    /* rule 8 */
 }
 
 static int source_is_on_link_only(const struct tenon_ip *dst)
@@ -149,8 +155,8 @@ TENON_INTERNAL int tn_source_select(const struct tenon *stack, struct tenon_ip *
     query.dst = dst;
     query.next_hop = next_hop;
     query.netif = netif;
-    query.scope = source_scope(dst);
-    query.label = source_label(dst);
+    query.scope = tn_source_scope(dst);
+    query.label = tn_policy_of(dst)->label;
     for (i = 0; i < stack->conf.addrs_max; i++) {
         const struct tn_address *address = &stack->link.addresses[i];
 

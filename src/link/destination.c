@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* Which address of a host to try first: RFC 6724 6. Rule 4 is about mobile IPv6, rule 7 about tunnels. */
+#include "link/link_internal.h"
+
+struct destination {
+    const struct tenon_ip *ip;
+    const struct tn_address *source;    /* NULL: there is no way to it */
+    const struct tn_policy *policy;
+    unsigned scope;
+};
+
+static void destination_look(const struct tenon *stack, struct destination *dst, const struct tenon_ip *ip)
+{
+    const struct tn_route *route = tn_route_find(stack, ip, 0);
+    struct tenon_ip src;
+
+    dst->ip = ip;
+    dst->source = NULL;
+    dst->policy = tn_policy_of(ip);
+    dst->scope = tn_source_scope(ip);
+    if (route == NULL)
+        return;
+    if (tn_source_select(stack, &src, ip, route->netif,
+                         tenon_ip_is_any(&route->gateway) ? ip : &route->gateway) == TENON_OK)
+        dst->source = tn_address_find(stack, 0, &src);
+}
+
+static int destination_scope_fits(const struct destination *dst)
+{
+    return dst->scope == tn_source_scope(&dst->source->ip);
+}
+
+static int destination_label_fits(const struct destination *dst)
+{
+    return dst->policy->label == tn_policy_of(&dst->source->ip)->label;
+}
+
+/* Whether a is the better destination; each rule decides only where all before it do not. */
+static int destination_is_better(const struct destination *a, const struct destination *b)
+{
+    int x, y;
+
+    if (a->source == NULL || b->source == NULL)    /* rule 1 */
+        return a->source != NULL && b->source == NULL;
+    if (!TENON_WITH_ROUTES)
+        return 0;
+    x = destination_scope_fits(a);    /* rule 2 */
+    y = destination_scope_fits(b);
+    if (x != y)
+        return x;
+    x = a->source->state == TENON_ADDR_DEPRECATED;    /* rule 3 */
+    y = b->source->state == TENON_ADDR_DEPRECATED;
+    if (x != y)
+        return y;
+    x = destination_label_fits(a);    /* rule 5 */
+    y = destination_label_fits(b);
+    if (x != y)
+        return x;
+    if (a->policy->precedence != b->policy->precedence)    /* rule 6 */
+        return a->policy->precedence > b->policy->precedence;
+    if (a->scope != b->scope)    /* rule 8 */
+        return a->scope < b->scope;
+    if (tenon_ip_is_v4(a->ip) != tenon_ip_is_v4(b->ip))
+        return 0;
+    return tn_source_common(a->source, a->ip) > tn_source_common(b->source, b->ip);    /* rule 9 */
+}
+
+/* Rule 10: the order stays where nothing decides, so one is moved only in front of those that are worse. */
+static void destination_insert(const struct tenon *stack, struct tenon_ip *ips, unsigned at)
+{
+    const struct tenon_ip ip = ips[at];
+    struct destination mine, before;
+
+    destination_look(stack, &mine, &ip);
+    for (; at > 0; at--) {
+        destination_look(stack, &before, &ips[at - 1]);
+        if (!destination_is_better(&mine, &before))
+            break;
+        ips[at] = ips[at - 1];
+    }
+    ips[at] = ip;
+}
+
+unsigned tenon_addr_sort(const struct tenon *stack, struct tenon_ip *ips, unsigned n)
+{
+    struct destination dst;
+    unsigned i, reached = 0;
+
+    for (i = 1; i < n; i++)
+        destination_insert(stack, ips, i);
+    for (; reached < n; reached++) {
+        destination_look(stack, &dst, &ips[reached]);
+        if (dst.source == NULL)
+            break;
+    }
+    return reached;
+}
