@@ -11,6 +11,7 @@
 
 #include "cli.h"
 #include "common/app.h"
+#include "common/names.h"
 #include "common/sink.h"
 #include "common/text.h"
 #include "http_reply.h"
@@ -24,6 +25,7 @@ struct get_options {
     const char *output, *range;
     int head, progress;
     double timeout_s;
+    struct names_servers servers;
 };
 
 struct getter {
@@ -31,6 +33,8 @@ struct getter {
     struct get_options options;
     struct app app;
     struct tenon_addr to;
+    char host[TENON_DNS_NAME_MAX + 8];    /* as it stands in the URL, with the port */
+    char name[TENON_DNS_NAME_MAX + 1];    /* empty: `to` is known */
     char *path;
     struct tenon_tcp *conn;
     struct http_reply reply;
@@ -45,11 +49,32 @@ struct getter {
 
 /* ---- the URL -------------------------------------------------------------------------------------- */
 
+/* An address or a name, and a port perhaps. @return as read_url() */
+static const char *read_host(struct getter *getter)
+{
+    const size_t n = strcspn(getter->host, ":");
+    uint64_t port = 80;
+
+    getter->name[0] = '\0';
+    if (text_read_endpoint(getter->host, 80, &getter->to) == NULL)
+        return NULL;
+    if (n >= sizeof getter->name)
+        return "has a name that is too long";
+    memcpy(getter->name, getter->host, n);
+    getter->name[n] = '\0';
+    if (!names_is_name(getter->name) ||
+        (getter->host[n] == ':' && text_read_number(getter->host + n + 1, 1, 65535, &port) != NULL))
+        return "needs an address or a name after http:// (write http://10.9.0.1:8080/)";
+    if (getter->options.servers.n == 0 && !getter->options.net.dhcp)
+        return "has a name, and nobody to ask for it: give --dns ADDRESS or --dhcp";
+    getter->to.port = (tenon_u16)port;
+    return NULL;
+}
+
 /* @return NULL, or what is wrong, as the end of a sentence that begins with the URL */
 static const char *read_url(struct getter *getter, const char *url)
 {
-    char host[80];
-    const char *path;
+    const char *path, *wrong;
     size_t n;
 
     if (strncasecmp(url, "https://", 8) == 0)
@@ -58,13 +83,14 @@ static const char *read_url(struct getter *getter, const char *url)
         return "does not begin with http:// (write http://10.9.0.1/ or http://[fd00:9::1]:8080/file)";
     url += 7;
     n = strcspn(url, "/?#");
-    if (n == 0 || n >= sizeof host)
+    if (n == 0 || n >= sizeof getter->host)
         return "has no address after http://";
-    memcpy(host, url, n);
-    host[n] = '\0';
+    memcpy(getter->host, url, n);
+    getter->host[n] = '\0';
     path = url + n;
-    if (text_read_endpoint(host, 80, &getter->to) != NULL)
-        return "needs an address after http:// (names are not looked up; write http://10.9.0.1:8080/)";
+    wrong = read_host(getter);
+    if (wrong != NULL)
+        return wrong;
     n = strcspn(path, "#");
     free(getter->path);
     getter->path = must_alloc(n + 2);
@@ -112,11 +138,11 @@ static void getter_opened(struct tenon_tcp *conn, void *app)
 static int send_request(const struct getter *getter)
 {
     struct strbuf request = { NULL, 0, 0 };
-    struct text host = text_endpoint(&getter->to);
+    const struct text to = text_endpoint(&getter->to);
     int sent;
 
     sb_printf(&request, "%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: tenon/" TENON_VERSION "\r\nConnection: close\r\n",
-              getter->options.head ? "HEAD" : "GET", getter->path, host.s);
+              getter->options.head ? "HEAD" : "GET", getter->path, getter->name[0] != '\0' ? getter->host : to.s);
     if (getter->options.range != NULL)
         sb_printf(&request, "Range: bytes=%s\r\n", getter->options.range);
     sb_text(&request, "\r\n");
@@ -231,26 +257,31 @@ static void getter_interrupted(void *arg, int signal_number)
 
 /* ---- the subcommand ------------------------------------------------------------------------------- */
 
-enum { KEY_TIMEOUT = 0x200, KEY_PROGRESS };
+enum { KEY_TIMEOUT = 0x200, KEY_PROGRESS, KEY_DNS };
 
 static const struct argp_option get_option_list[] = {
     { "output", 'o', "FILE", 0, "Write the body to FILE; default: stdout", 1 },
-    { "range", 'r', "FIRST-LAST", 0, "Ask for these bytes only, such as 0-99, 100- or -100 (the last hundred)", 1 },
+    { "range", 'r', "FIRST-LAST", 0,
+      "Ask for these bytes only, such as 0-99, 100- or -100 (the last hundred)", 1 },
     { "head", 'I', NULL, 0, "Ask for the head only, and print it", 1 },
     { "timeout", KEY_TIMEOUT, "SECONDS", 0, "Give up when nothing happens for so long; default 30", 1 },
+    { "dns", KEY_DNS, "ADDRESS", 0,
+      "Ask this server for names; up to three. Default: those that --dhcp has told of", 1 },
     { "progress", KEY_PROGRESS, NULL, 0, "Show progress also when stderr is no terminal", 1 },
     { NULL, 0, NULL, 0, NULL, 0 }
 };
 
 static const char get_doc[] =
-    "Fetch each URL over HTTP/1.1: http://ADDRESS[:PORT]/PATH.\v"
+    "Fetch each URL over HTTP/1.1: http://HOST[:PORT]/PATH.\v"
+    "HOST is an address, or a name, whose addresses are tried one after the other. "
     "The body goes to stdout or to a file; size, time and rate are said on stderr. The status is 0 for an answer "
     "2xx, 1 for any other answer or when there is none. Several URLs are fetched one after the other, each over a "
     "connection of its own, until one fails; their bodies follow each other.\n\n"
     "Examples:\n"
     "  tenon get http://10.9.0.1:8000/ \n"
     "  tenon get -o big.iso http://[fd00:9::1]:8000/big.iso\n"
-    "  tenon get -r 0-1023 --stats http://10.9.0.1/big.iso | xxd";
+    "  tenon get -r 0-1023 --stats http://10.9.0.1/big.iso | xxd\n"
+    "  tenon get --dhcp http://www.example.com/";
 
 static error_t parse_get(int key, char *value, struct argp_state *state)
 {
@@ -273,6 +304,9 @@ static error_t parse_get(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_TIMEOUT:
         options->timeout_s = options_seconds(state, "--timeout", value);
+        return 0;
+    case KEY_DNS:
+        names_add_server(&options->servers, "--dns", value, state);
         return 0;
     case KEY_PROGRESS:
         options->progress = 1;
@@ -316,8 +350,6 @@ static int start(struct getter *getter)
     getter->reply.body = getter_body;
     getter->reply.arg = getter;
     getter->began_us = clock_us();
-    getter->app.interrupted = getter_interrupted;
-    getter->app.arg = getter;
     app_scope(&getter->app, &getter->to);
     progress_begin(&getter->progress, "received", getter->options.progress);
     r = tenon_tcp_connect(getter->app.stack, &getter->conn, NULL, &getter->to, &getter_events, getter);
@@ -375,18 +407,47 @@ static int check_urls(struct getter *getter)
     return 0;
 }
 
+static int fetch(struct getter *getter)
+{
+    int code;
+
+    getter->app.done = 0;
+    code = start(getter) == 0 ? report(getter, app_run(&getter->app)) : CLI_FAILED;
+    loop_timer_stop(&getter->app.loop, &getter->tick);
+    if (getter->conn != NULL)
+        tenon_tcp_abort(getter->conn);
+    return code;
+}
+
+/* One address after the other, until there is a connection. */
+static int fetch_by_name(struct getter *getter)
+{
+    struct tenon_ip ips[NAMES_ADDRESSES_MAX];
+    const unsigned n = names_find(&getter->app, &getter->options.servers, getter->name, ips);
+    int code = getter->app.done ? getter->app.code : CLI_FAILED;
+    unsigned i;
+
+    getter->connected_us = 0;
+    for (i = 0; i < n && code == CLI_FAILED && getter->connected_us == 0; i++) {
+        getter->to.ip = ips[i];
+        getter->to.netif = 0;
+        code = fetch(getter);
+    }
+    return code;
+}
+
 static int fetch_all(struct getter *getter)
 {
     int i, code = CLI_OK;
 
+    if (getter->app.done)
+        return CLI_INTERRUPTED;    /* while we waited for an address of our own */
+    getter->app.interrupted = getter_interrupted;
+    getter->app.arg = getter;
     sink_open(&getter->sink, &getter->app.loop, getter->fd, getter_took, getter);
     for (i = 0; i < getter->options.nurls && code == CLI_OK; i++) {
         (void)read_url(getter, getter->options.urls[i]);
-        code = start(getter) == 0 ? report(getter, app_run(&getter->app)) : CLI_FAILED;
-        if (getter->conn != NULL)
-            tenon_tcp_abort(getter->conn);
-        if (code == CLI_OK && i + 1 < getter->options.nurls)
-            getter->app.done = 0;
+        code = getter->name[0] != '\0' ? fetch_by_name(getter) : fetch(getter);
     }
     return code;
 }

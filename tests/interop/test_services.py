@@ -150,3 +150,21 @@ def test_resolve_dead_server(link, serve):
     done = link.net.run(*link.argv("resolve"), *options, "a.example", check=False)
     assert done.returncode == 1 and "no server answers" in done.stderr
     assert time.monotonic() - began < 2
+
+
+def test_get_by_name(link, serve, peer, tmp_path):
+    """Of several addresses one that can be reached; the next one when a server refuses; a server that DHCP has told of;
+    and a name that is not there."""
+    serve(dhcp_range(link), f"--address=/far.example/{link.k6}", "--address=/far.example/192.0.2.80",
+          f"--host-record=both.example,{link.k4},{link.k6}", "--local=/example/")
+    (tmp_path / "page").write_text("a page\n")
+    peer.start("http", link.k6, 8080, tmp_path)
+    peer.start("http", link.k4, 8081, tmp_path)
+    given = ["--address", f"{link.t4}/24", "--address", f"{link.t6}/64", "--dns", link.k4]
+    done = link.net.run(*link.argv("get"), *given, "http://far.example:8080/page", "http://both.example:8080/page")
+    assert done.stdout == "a page\na page\n"
+    assert done.stderr.count("no connection to ") == 1 and f"no connection to {link.k4}:8080" in done.stderr
+    done = link.run_tenon("get", "--dhcp", "http://BOTH.example:8081/page")
+    assert done.stdout == "a page\n"
+    done = link.net.run(*link.argv("get"), *given, "http://nothing.example/", check=False)
+    assert done.returncode == 1 and "nothing.example: no such name" in done.stderr
