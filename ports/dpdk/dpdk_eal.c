@@ -19,7 +19,7 @@
 enum { WORDS_MAX = 40, OTHER_MB = 64 /* of DPDK itself */, PLAIN_MB = 1024 /* taken as it is used */ };
 
 static struct {
-    int started, huge;
+    int started, huge, leaves_memory;
     char given[PORT_TEXT_MAX]; /* the setting eal= of the first port */
     char words[2 * PORT_TEXT_MAX]; /* EAL keeps pointers to them */
     char said[160];
@@ -93,10 +93,16 @@ static void remove_folder(void)
         (void)rmdir(dirname(path));
 }
 
+void dpdk_leave_memory(void)
+{
+    eal.leaves_memory = 1;
+}
+
 static void stop(void)
 {
     dpdk_listen(); /* nobody wants to know, at the end */
-    (void)rte_eal_cleanup();
+    if (!eal.leaves_memory)
+        (void)rte_eal_cleanup();
     remove_folder();
 }
 

@@ -44,7 +44,8 @@ enum dpdk_trait {
     DPDK_OWN_MAC = 4, /* its address is the kernel's at the other end, or none */
     DPDK_BAD_SUMS = 8, /* makes wrong ones of frames with a piece of odd length */
     DPDK_NO_WAKE = 16, /* its descriptor changes when somebody connects */
-    DPDK_ONE_PIECE = 32 /* damages frames in several pieces, although it says that it takes them */
+    DPDK_ONE_PIECE = 32, /* damages frames in several pieces, although it says that it takes them */
+    DPDK_STAYS = 64 /* leaves behind something that DPDK's thread for interrupts looks at */
 };
 
 struct dpdk_device {
@@ -86,6 +87,7 @@ extern const struct port_setting dpdk_settings[];
 /* dpdk_eal.c; under the lock of dpdk_open() */
 int dpdk_start_for(const char *device, const char *words, size_t bytes, char *error, size_t error_size);
 int dpdk_huge(void); /* whether memory lies in huge pages */
+void dpdk_leave_memory(void); /* at the end of the process too: somebody may look into it */
 void dpdk_listen(void); /* from here on, keep what DPDK says instead of printing it ... */
 const char *dpdk_said(void); /* ... until here. @return the first line of it */
 

@@ -35,7 +35,7 @@ static const struct {
     unsigned traits;
 } drivers[] = {
     { "net_ring", DPDK_ANY_MTU | DPDK_OWN_MAC },
-    { "net_memif", DPDK_ONE_PIECE },
+    { "net_memif", DPDK_ONE_PIECE | DPDK_STAYS }, /* the socket that a server listens on */
     { "net_vhost", DPDK_COPIES | DPDK_ANY_MTU | DPDK_NO_WAKE },
     { "net_tap", DPDK_COPIES | DPDK_OWN_MAC | DPDK_BAD_SUMS },
     { "net_af_packet", DPDK_COPIES | DPDK_OWN_MAC },
@@ -75,6 +75,8 @@ static int find_device(struct dpdk_device *device, const char *written, char *er
     for (unsigned i = 0; i < RTE_DIM(drivers); i++)
         if (strcmp(drivers[i].driver, info->driver_name) == 0)
             device->traits = drivers[i].traits;
+    if ((device->traits & DPDK_STAYS) != 0)
+        dpdk_leave_memory();
     most = RTE_MIN((unsigned)info->max_rx_queues, (unsigned)info->max_tx_queues);
     if (device->queues <= most)
         return 0;
