@@ -98,7 +98,8 @@
 #endif
 
 /** Counters, the event trace, and how long a connection waits for what. 0: tenon_stat() is 0, no event is traced, and
- *  tenon_tcp_info does not say what is waited for; tenon_conf_check() says that a field is bad, but not which. */
+ *  tenon_tcp_info does not say what is waited for; tenon_conf_check() says that a field is bad, but not which;
+ *  tenon_panic() gets the line of the broken invariant, but not the file. */
 #if !defined(TENON_WITH_STATS)
 #define TENON_WITH_STATS 1
 #endif
@@ -226,9 +227,11 @@ typedef long tenon_i32;
 #endif
 
 #if defined(__GNUC__)
+#define TENON_NORETURN __attribute__((noreturn))
 #define TENON_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TENON_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #else
+#define TENON_NORETURN
 #define TENON_LIKELY(x) (x)
 #define TENON_UNLIKELY(x) (x)
 #endif
@@ -293,9 +296,9 @@ TENON_BEGIN_DECLS
 /** Called when an invariant of the core is broken: a bug in Tenon or memory overwritten by its host,
  *  never a consequence of what a peer sent. It must not return. The library brings one that stops
  *  in an endless loop (src/base/panic.c); a program may define its own.
- *  @param file  source file of the check (static string)
+ *  @param file  source file of the check (static string), "" without TENON_WITH_STATS
  *  @param line  its line */
-void tenon_panic(const char *file, unsigned line);
+TENON_NORETURN void tenon_panic(const char *file, unsigned line);
 
 TENON_END_DECLS
 
@@ -304,7 +307,7 @@ TENON_END_DECLS
 #define TENON_ASSERT(what) \
     do { \
         if (TENON_UNLIKELY(!(what))) \
-            tenon_panic(__FILE__, __LINE__); \
+            tenon_panic(TENON_WITH_STATS ? __FILE__ : "", __LINE__); \
     } while (0)
 #else
 #define TENON_ASSERT(what) ((void)0)
