@@ -30,11 +30,11 @@ TENON_INTERNAL tenon_u32 tn_tcp_hash(const struct tenon *stack, const struct ten
     return tn_hash_place(&stack->table_key, words, 9);
 }
 
-static const struct tenon_ip *conn_remote_ip(const struct tn_tcp_ends *ends)
+static const struct tenon_ip *conn_remote_ip(struct tn_tcp_ends *ends)
 {
     if (ends->is_time_wait)
-        return &((const struct tn_time_wait *)(const void *)ends)->remote;
-    return tn_tcp_remote_ip((const struct tenon_tcp *)(const void *)ends);
+        return &TENON_CONTAINER(ends, struct tn_time_wait, ends)->remote;
+    return tn_tcp_remote_ip(tn_tcp_of(ends));
 }
 
 TENON_INTERNAL struct tn_tcp_ends *tn_tcp_find_hash(struct tenon *stack, const struct tenon_addr *local,
@@ -435,7 +435,7 @@ static void conn_end_all(struct tenon *stack)
         struct tn_hnode *node;
 
         for (node = tn_htab_bucket(&stack->tcp.conns, i); node != NULL; node = tn_htab_bucket(&stack->tcp.conns, i))
-            tn_tcp_end((struct tenon_tcp *)(void *)TENON_CONTAINER(node, struct tn_tcp_ends, node), TENON_EABORTED, 0);
+            tn_tcp_end(TENON_CONTAINER(node, struct tenon_tcp, ends.node), TENON_EABORTED, 0);
     }
 }
 
@@ -473,7 +473,7 @@ TENON_API void tenon_tcp_each(struct tenon *stack, void (*each)(struct tenon_tcp
             struct tn_tcp_ends *ends = TENON_CONTAINER(node, struct tn_tcp_ends, node);
 
             if (!ends->is_time_wait)
-                each((struct tenon_tcp *)(void *)ends, arg);
+                each(tn_tcp_of(ends), arg);
         }
     }
 }

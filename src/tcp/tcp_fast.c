@@ -203,7 +203,7 @@ static struct tenon_tcp *fast_find_keyed(struct tenon *stack, const tenon_u8 *ip
     /* An IPv4 address as IPv6 writes it may not be seen on the wire, and finds no connection of IPv4. */
     if (ends == NULL || ends->is_time_wait || ends->is_v4 != is_v4)
         return NULL;
-    return (struct tenon_tcp *)(void *)ends;
+    return tn_tcp_of(ends);
 }
 
 TENON_HOT struct tenon_tcp *fast_find(struct tenon *stack, const tenon_u8 *ip, int is_v4)

@@ -49,7 +49,7 @@ TENON_INTERNAL void tn_tcp_error(struct tenon *stack, const struct tn_err *err)
         tn_count(stack, TENON_STAT_ICMP_ERROR_STRAY);
         return;
     }
-    conn = (struct tenon_tcp *)(void *)ends;
+    conn = tn_tcp_of(ends);
     if (!icmp_quotes_our_flight(conn, get32be(err->l4 + 4))) {
         tn_count(stack, TENON_STAT_ICMP_ERROR_STRAY);
         return;

@@ -449,7 +449,7 @@ static void input_demux(struct tenon *stack, struct tn_seg *seg)
     seg->hash = tn_tcp_hash(stack, &local, &remote);
     ends = tn_tcp_find_hash(stack, &local, &remote, seg->hash);
     if (ends != NULL && ends->is_time_wait) {
-        if (tn_time_wait_input(stack, (struct tn_time_wait *)(void *)ends, seg))
+        if (tn_time_wait_input(stack, TENON_CONTAINER(ends, struct tn_time_wait, ends), seg))
             return;
         ends = NULL;
     }
@@ -457,7 +457,7 @@ static void input_demux(struct tenon *stack, struct tn_seg *seg)
         input_no_connection(stack, seg, &local);
         return;
     }
-    conn = (struct tenon_tcp *)(void *)ends;
+    conn = tn_tcp_of(ends);
     tn_fast_remember(conn);
     input_conn(stack, conn, seg);
 }

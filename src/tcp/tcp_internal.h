@@ -22,15 +22,15 @@ TENON_BEGIN_DECLS
 /* tenon_cc.ssthresh: nothing was lost yet, slow start has no end (RFC 5681 3.1). */
 #define TN_CC_NO_SSTHRESH 0xFFFFFFFFUL
 
-/* What identifies a connection; the beginning of struct tenon_tcp and of struct tn_time_wait. Both ports are in
- * node.word, the local one first; the other address is the path's, or in the record of TIME-WAIT. */
+/* What identifies a connection, or a record of TIME-WAIT. Both ports are in node.word, the local one first; the other
+ * address is the path's, or in the record of TIME-WAIT. */
 struct tn_tcp_ends {
     struct tn_hnode node;
-    struct tenon_ip local;
     tenon_u32 id;                /* of a connection */
     tenon_u16 local_netif;
     tenon_u8 is_time_wait;
     tenon_u8 is_v4;
+    struct tenon_ip local;
 };
 
 /* Options that are seldom changed: shared until somebody changes one (tcp_options.c). */
@@ -130,9 +130,9 @@ enum { TN_LIFE_HAS_PAST = 0xFFFF };
 /* A connection. What it needs only while it works is in its block (tcp_flight.h); here is what it is, in the order in
  * which segments ask for it. Sizes are those of 64-bit machines with lines of 64 bytes: two for every segment, the
  * third for those that bring or take data, the others for timers and for what is asked for by somebody else. Each
- * byte more costs a megabyte per million of connections: tools/footprint. */
+ * byte more costs a megabyte per million of connections: tools/footprint. Single bytes come first, since ARM's short
+ * instructions reach no further than 32 of them. */
 struct tenon_tcp {
-    struct tn_tcp_ends ends;
     tenon_u8 state;                  /* enum tenon_tcp_state */
     tenon_u8 recovery;               /* enum tn_recovery */
     tenon_u8 snd_wscale, rcv_wscale;
@@ -140,6 +140,7 @@ struct tenon_tcp {
     tenon_u8 why;                    /* enum tenon_tcp_wait */
     tenon_u8 backoff;                /* expiries of the timer without progress */
     tenon_u8 keepalives;             /* unanswered */
+    struct tn_tcp_ends ends;
     tenon_u32 flags;                 /* enum tn_tcp_flag; written often: not in one word with state */
     tenon_u16 mss;                   /* payload of a full segment that we send, options subtracted */
     tenon_u16 rcv_mss;               /* largest payload received in one packet */
@@ -182,6 +183,11 @@ struct tenon_tcp {
     union tn_life life;
 };
 
+/* Whose ends these are: not those of a record of TIME-WAIT. */
+TENON_INLINE struct tenon_tcp *tn_tcp_of(struct tn_tcp_ends *ends)
+{
+    return TENON_CONTAINER(ends, struct tenon_tcp, ends);
+}
 /* The other end: its address is that of the path. */
 TENON_INLINE const struct tenon_ip *tn_tcp_remote_ip(const struct tenon_tcp *conn)
 {

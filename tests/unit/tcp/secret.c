@@ -611,7 +611,7 @@ static void time_wait_port(void)
 
         if (!HN_CHECK(ends != NULL))
             return;
-        conn = (struct tenon_tcp *)(void *)ends;
+        conn = tn_tcp_of(ends);
     }
     HN_EQUAL(tenon_tcp_finish(conn), TENON_OK);
     (void)tenon_poll(hn.stack, hn.now_us);
