@@ -65,7 +65,10 @@ TENON_INTERNAL void tn_flight_begin(struct tenon_tcp *conn, tenon_u32 seq)
  * any more: not after the last progress. */
 static void flight_init(struct tenon_tcp *conn, struct tn_flight *flight)
 {
-    memset(flight, 0, offsetof(struct tn_flight, few));
+    const size_t few = offsetof(struct tn_flight, few), behind_few = offsetof(struct tn_flight, conn);
+
+    memset(flight, 0, few);
+    memset((tenon_u8 *)(void *)flight + behind_few, 0, sizeof(*flight) - behind_few);
     flight->conn = conn;
     flight->ring = flight->few;
     flight->cap = TN_FLIGHT_FEW;

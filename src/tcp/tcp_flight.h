@@ -111,27 +111,75 @@ enum { TN_FLIGHT_FEW = TENON_WITH_RECOVERY ? 4 : 1, TN_AGAIN_MAX = 1024, TN_SEND
  * either; and what left again and is not known to have arrived or to be lost, in order of sequence. A SACK block
  * or an ACK looks up its own ends only. */
 struct tn_flight {
-    struct tenon_tcp *conn;
-    struct tn_flight *next;      /* list of those at rest */
+    tenon_u8 dupacks;
+    tenon_u8 phase;              /* enum tenon_trace_phase that was traced last */
+    tenon_u8 share;              /* listener->shares in which it is counted */
+    tenon_u8 undo;               /* 1: the last reduction can still turn out to be a mistake */
+    tenon_u8 frto;               /* enum tn_frto */
 
     tenon_u32 rto_una;           /* snd_una at the last timeout */
     tenon_u32 first_dup_nxt;     /* snd_nxt at the first duplicate ACK: what is sent from then on is limited
                                     transmit (RFC 3042), and counts for no loss */
     tenon_u32 snd_up;            /* TN_TCP_F_URGENT_SND */
-    tenon_u32 total_lost;        /* see total_delivered */
-    tenon_u32 pace_when;         /* of TN_TCP_F_PACE_ARMED */
-    tenon_u32 stalled_ms;        /* TN_TCP_F_STALLED */
-    tenon_u8 dupacks;
-    tenon_u8 phase;              /* enum tenon_trace_phase that was traced last */
 
     /* The handshake, and whoever is closed by the application */
     tenon_u32 iss, irs;
     struct tenon_tcp_listener *listener;           /* until established */
-    tenon_u8 share;              /* listener->shares in which it is counted */
     struct tenon_tcp *queue_next, **queue_prev;    /* the listener's half-open ones, or the orphans */
 
-    /* What was received out of order, or twice */
     struct tn_ooo *ooo;          /* NULL: nothing is out of order */
+
+    /* From here on: what every segment asks for or changes, down to the first record and the first piece; the small
+     * things and those that every build has first. */
+    tenon_u8 rack_valid;         /* rack_sent_us, rack_end and rack_rtt_us mean something */
+    tenon_u8 tlp_sampled;        /* there was an RTT sample since the last probe */
+    tenon_u8 rtx_timer;          /* enum tn_rtx_timer */
+    tenon_u8 usual;              /* not 0: nothing keeps the connection from the way of tcp_fast.c */
+    struct tn_sendq sendq;
+    struct tn_sack *sack;        /* NULL: nothing is SACKed */
+
+    /* The marks of tcp_internal.h, snd_una where there is no block. */
+    tenon_u32 recover, rtx_nxt, lost_edge;
+    tenon_u32 reno_sacked;       /* bytes that duplicate ACKs say have left the network (no SACK) */
+    tenon_u32 total_delivered;   /* since there is the block; all, if the congestion control has words besides it */
+    tenon_u32 rcv_held;          /* delivered and, by the application's wish, not acknowledged */
+
+    /* Time */
+    tenon_u32 rto_us;            /* before it is backed off */
+    tenon_u32 min_rtt_ms;        /* when min_rtt_us was seen */
+    tenon_u32 rtt_seq, rtt_start_us;    /* TN_TCP_F_RTT_TIMING */
+    tenon_u32 rtx_when;          /* tick of TN_TCP_F_RTX_ARMED */
+    tenon_u32 rto_when;          /* when the RTO is over; rtx_when is that or earlier */
+    tenon_u32 last_snd_ms;       /* last data segment sent: restart after idle */
+    tenon_u32 told_ms, untold;   /* when the congestion control heard of ACKs, and bytes acknowledged since */
+    tenon_u32 pace_us, pace_carry;    /* TN_TCP_F_PACING: when the next packet may leave ... */
+    tenon_u32 pace_owed;         /* ... but for these bytes, which have left since */
+    tenon_u32 paced_cwnd;        /* window from which the pacing rate was made */
+
+    struct tn_flight **prev;     /* in the list of those at rest; NULL: in use */
+    struct tn_sent *ring;        /* record i is ring[i & (cap - 1)]; they cover [snd_una, snd_nxt) */
+    tenon_u32 cap;               /* a power of two */
+    tenon_u32 first, last;       /* records first .. last - 1 exist */
+    tenon_u32 edge;              /* the record that lost_edge lies in */
+    tenon_u32 again_bytes;       /* of what was sent again and is in flight */
+    tenon_u32 again_high;        /* HighRxt: everything below has been sent again, or SACKed before */
+    tenon_u32 ecn_recover;       /* no further reduction for ECE before this is acknowledged */
+    tenon_u32 rack_sent_us, rack_end, rack_rtt_us;
+    tenon_u16 mtu_sent;          /* payload of the largest segment sent (RFC 5927 7.2) */
+    tenon_u16 mtu_claim;         /* a path MTU that waits for snd_una to time out; 0: none (tcp_mtu.c) */
+    struct tn_header header;     /* valid as `usual` says */
+
+    /* Not cleared: as much of both as most connections need. */
+    struct tn_sent few[TN_FLIGHT_FEW];
+    struct tn_sendq_piece few_pieces[TN_SENDQ_FEW];
+
+    /* From here on: what is seldom asked for, and not by every build. */
+    struct tenon_tcp *conn;
+    struct tn_flight *next;      /* list of those at rest */
+    tenon_u32 total_lost;        /* see total_delivered */
+    tenon_u32 pace_when;         /* of TN_TCP_F_PACE_ARMED */
+    tenon_u32 stalled_ms;        /* TN_TCP_F_STALLED */
+
     tenon_u32 dup_left, dup_right;    /* has arrived twice, and no ACK has said so (RFC 2883); equal: nothing has */
 
     struct tn_again *again;      /* [again_cap]; NULL: nothing was sent again */
@@ -153,14 +201,10 @@ struct tn_flight {
     tenon_u32 prr_delivered, prr_out, recover_fs;
 
     /* How to go back (tcp_undo.c) */
-    tenon_u8 undo;               /* 1: the last reduction can still turn out to be a mistake */
-    tenon_u8 frto;               /* enum tn_frto */
     tenon_u32 undo_una, undo_again, undo_dsack;
     tenon_u32 undo_cwnd, undo_ssthresh, undo_words[TENON_CC_WORDS];
 
-    /* Path MTU (tcp_mtu.c) */
-    tenon_u16 mtu_claim;         /* a path MTU that waits for snd_una to time out; 0: none */
-    tenon_u32 probe_seq, probe_end;    /* the probe that is out; equal: none */
+    tenon_u32 probe_seq, probe_end;    /* the probe of the path MTU that is out; equal: none (tcp_mtu.c) */
 
     /* Rate samples (tcp_rate.c) */
     tenon_u32 delivered_us, first_sent_us;
@@ -168,47 +212,6 @@ struct tn_flight {
 
     struct tn_cwv cwv;           /* RFC 7661 */
     tenon_u32 words[TENON_CC_WORDS];    /* of the congestion control, unless it has more */
-
-    /* From here on: what every segment asks for or changes, down to the first record and the first piece. */
-    struct tn_flight **prev;     /* in the list of those at rest; NULL: in use */
-    struct tn_sent *ring;        /* record i is ring[i & (cap - 1)]; they cover [snd_una, snd_nxt) */
-    tenon_u32 cap;               /* a power of two */
-    tenon_u32 first, last;       /* records first .. last - 1 exist */
-    tenon_u32 edge;              /* the record that lost_edge lies in */
-    struct tn_sendq sendq;
-    struct tn_sack *sack;        /* NULL: nothing is SACKed */
-    tenon_u32 again_bytes;       /* of what was sent again and is in flight */
-
-    /* The marks of tcp_internal.h, snd_una where there is no block. */
-    tenon_u32 recover, rtx_nxt, lost_edge;
-    tenon_u32 again_high;        /* HighRxt: everything below has been sent again, or SACKed before */
-    tenon_u32 reno_sacked;       /* bytes that duplicate ACKs say have left the network (no SACK) */
-    tenon_u32 ecn_recover;       /* no further reduction for ECE before this is acknowledged */
-    tenon_u32 total_delivered;   /* since there is the block; all, if the congestion control has words besides it */
-    tenon_u32 rcv_held;          /* delivered and, by the application's wish, not acknowledged */
-    tenon_u32 rack_sent_us, rack_end, rack_rtt_us;
-
-    /* Time */
-    tenon_u32 rto_us;            /* before it is backed off */
-    tenon_u32 min_rtt_ms;        /* when min_rtt_us was seen */
-    tenon_u32 rtt_seq, rtt_start_us;    /* TN_TCP_F_RTT_TIMING */
-    tenon_u32 rtx_when;          /* tick of TN_TCP_F_RTX_ARMED */
-    tenon_u32 rto_when;          /* when the RTO is over; rtx_when is that or earlier */
-    tenon_u32 pace_us, pace_carry;    /* TN_TCP_F_PACING: when the next packet may leave ... */
-    tenon_u32 pace_owed;         /* ... but for these bytes, which have left since */
-    tenon_u32 last_snd_ms;       /* last data segment sent: restart after idle */
-    tenon_u32 told_ms, untold;   /* when the congestion control heard of ACKs, and bytes acknowledged since */
-    tenon_u32 paced_cwnd;        /* window from which the pacing rate was made */
-    tenon_u16 mtu_sent;          /* payload of the largest segment sent (RFC 5927 7.2) */
-    tenon_u8 rack_valid;         /* rack_sent_us, rack_end and rack_rtt_us mean something */
-    tenon_u8 tlp_sampled;        /* there was an RTT sample since the last probe */
-    tenon_u8 rtx_timer;          /* enum tn_rtx_timer */
-    tenon_u8 usual;              /* not 0: nothing keeps the connection from the way of tcp_fast.c */
-    struct tn_header header;     /* valid as `usual` says */
-
-    /* Not cleared: as much of both as most connections need. */
-    struct tn_sent few[TN_FLIGHT_FEW];
-    struct tn_sendq_piece few_pieces[TN_SENDQ_FEW];
 };
 
 enum tn_tlp { TN_TLP_NONE, TN_TLP_NEW, TN_TLP_AGAIN };
