@@ -34,28 +34,29 @@ enum tn_cast { TN_CAST_UNICAST, TN_CAST_MULTICAST, TN_CAST_BROADCAST };
 /* A received packet on its way up. Each layer pulls its header off the front (tn_pkt_pull) and hands the
  * same struct on. Nothing in it outlives the call of tenon_input(). */
 struct tn_pkt {
-    const struct tenon_span *spans;    /* all bytes of the frame */
-    unsigned nspans;
-    tenon_u32 off;                     /* where the present layer begins, from the first byte of spans[0] */
-    tenon_u32 len;                     /* bytes of the present layer to the end; padding is cut off by trimming it */
-    tenon_u8 *head;                    /* the byte at `off` ... */
-    tenon_u32 head_len;                /* ... and how many follow it contiguously, at most len */
-    struct tn_netif *netif;
     tenon_u8 cast;                     /* enum tn_cast, of the link */
     tenon_u8 csum;                     /* enum tenon_csum, GOOD or NONE, of the transport checksum */
     tenon_u8 seg_kind;
-    tenon_u16 seg_bytes;
-    tenon_u32 flow_hash;
-    tenon_u32 merged;                  /* bytes at the end that the IP header does not count: stack/gro.c */
-    struct tenon_tcp *conn;            /* whose it is, and has been heard of from there; NULL: to be found out */
-    /* filled in by IP */
-    struct tenon_ip src, dst;
+    /* filled in by IP, as src, dst and l3 */
     tenon_u8 proto, ttl, tos, is_v4;
     tenon_u8 dst_cast;                 /* enum tn_cast, of the IP destination */
     tenon_u8 foreign;                  /* 1: unicast to an address that is not ours (transparent listeners) */
     tenon_u8 fragmented;               /* 1: it was put together from fragments */
-    tenon_u8 *l3;                      /* its IP header; contiguous up to the transport header */
+
+    tenon_u16 seg_bytes;
+    unsigned nspans;
+    const struct tenon_span *spans;    /* all bytes of the frame */
+    tenon_u8 *head;                    /* the byte at `off` ... */
+    tenon_u32 head_len;                /* ... and how many follow it contiguously, at most len */
+    tenon_u32 off;                     /* where the present layer begins, from the first byte of spans[0] */
+    tenon_u32 len;                     /* bytes of the present layer to the end; padding is cut off by trimming it */
+    tenon_u32 flow_hash;
+    struct tn_netif *netif;
+    tenon_u32 merged;                  /* bytes at the end that the IP header does not count: stack/gro.c */
     tenon_u32 l3_len;                  /* bytes of the IP packet from l3 on, in all spans */
+    tenon_u8 *l3;                      /* its IP header; contiguous up to the transport header */
+    struct tenon_tcp *conn;            /* whose it is, and has been heard of from there; NULL: to be found out */
+    struct tenon_ip src, dst;
 };
 
 TENON_INLINE int tn_pkt_is_v4(const struct tn_pkt *pkt)
@@ -74,24 +75,24 @@ TENON_INLINE int tn_pkt_is_foreign(const struct tn_pkt *pkt)
  * The reference on `hdr` passes to the function that gets the struct; spans are borrowed: who keeps them
  * takes references. */
 struct tn_out {
+    tenon_u8 csum;                     /* 1: the transport checksum is to be made; the field need not be set */
+    tenon_u8 csum_done;                /* 1: the field holds the final checksum already */
+    tenon_u8 seg_kind;                 /* enum tenon_seg: payload (all of it) is to be cut into seg_bytes */
+    tenon_u8 proto, ttl, tos;
+    tenon_u8 df;                       /* 1: may not be fragmented */
+    tenon_u8 probe;                    /* 1: to find out whether it passes: larger than the path MTU */
+    tenon_u8 router_alert;             /* 1: IGMP and MLD (RFC 2113, RFC 2711) */
+    tenon_u8 netif;                    /* filled in by IP from the path */
+    tenon_u16 l4_bytes;                /* size of the transport header (segmentation repeats it) */
+    tenon_u16 csum_offset;             /* of the checksum field in the transport header; only with csum */
+    tenon_u16 seg_bytes;
     struct tenon_buf *hdr;
     tenon_u32 off, len;                /* what is built so far: hdr->data + off, len bytes */
     tenon_u32 l4_off;                  /* offset of the transport header in hdr->data */
     const struct tenon_span *spans;    /* payload that is not in hdr */
     unsigned nspans;
     tenon_u32 payload;                 /* bytes in spans */
-    tenon_u16 l4_bytes;                /* size of the transport header (segmentation repeats it) */
-    tenon_u16 csum_offset;             /* of the checksum field in the transport header; only with csum */
-    tenon_u8 csum;                     /* 1: the transport checksum is to be made; the field need not be set */
-    tenon_u8 csum_done;                /* 1: the field holds the final checksum already */
-    tenon_u8 seg_kind;                 /* enum tenon_seg: payload (all of it) is to be cut into seg_bytes */
-    tenon_u16 seg_bytes;
     struct tenon_ip src, dst;
-    tenon_u8 proto, ttl, tos;
-    tenon_u8 df;                       /* 1: may not be fragmented */
-    tenon_u8 probe;                    /* 1: to find out whether it passes: larger than the path MTU */
-    tenon_u8 router_alert;             /* 1: IGMP and MLD (RFC 2113, RFC 2711) */
-    tenon_u8 netif;                    /* filled in by IP from the path */
 };
 
 /* Link header + the largest network header that we build (IPv6 + hop-by-hop or fragment header). */
@@ -111,8 +112,11 @@ struct tn_burst {
  * leave, and nothing that holds buffers would give them back. */
 enum { TN_BUF_CACHE = TENON_WITH_SPEED ? 32 : 4, TN_BUF_RESERVE = TENON_WITH_SPEED ? 8 : 2 };
 
+/* What most functions ask for comes first: within 128 bytes ARM's instructions are short. */
 struct tenon {
-    struct tenon_conf conf;
+    tenon_u8 started;                  /* the first call has told us the time */
+    tenon_u8 depth;                    /* inside tenon_input() or tenon_poll() */
+    struct tn_burst tx;
     const struct tenon_host *ops;
     void *host;
 
@@ -120,19 +124,19 @@ struct tenon {
     tenon_u32 now_ms;                  /* milliseconds since tenon_init(), modulo 2^32 */
     tenon_u32 now_tick;                /* the wheel's clock as it should stand; it stands there in tenon_poll() */
     tenon_u32 tick_us, ms_us;          /* now_us up to which the wheel and now_ms have counted */
-    tenon_u8 started;                  /* the first call has told us the time */
-    tenon_u8 depth;                    /* inside tenon_input() or tenon_poll() */
+
+    struct tn_link link;
+
+    struct tenon_conf conf;
     struct tn_wheel wheel;
 
     struct tn_key64 table_key;         /* hash tables */
     struct tn_key128 secret;           /* ISN, ports, interface identifiers, fragment ids */
     struct tn_rng random;
 
-    struct tn_burst tx;
     struct tenon_buf *bufs[TN_BUF_CACHE];
     unsigned nbufs;
 
-    struct tn_link link;
     struct tn_ip ip;
     struct tn_udp_state udp;
     struct tn_tcp_state tcp;
