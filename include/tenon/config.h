@@ -106,7 +106,8 @@
 
 /** Tables and timers for many: what is looked up by a hash, the wheel of timers, and errors counted by destination. 0:
  *  lists in their place, which are shorter and as quick for a handful of connections, sockets and neighbours; local
- *  ports are chosen at random (RFC 6056 3.3.1), and no connection gives its block back before it ends. */
+ *  ports are chosen at random (RFC 6056 3.3.1), no connection gives its block back before it ends, and those with the
+ *  same options share them only while these are the defaults, or their listener's. */
 #if !defined(TENON_WITH_MANY)
 #define TENON_WITH_MANY 1
 #endif

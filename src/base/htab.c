@@ -20,6 +20,8 @@ TENON_INLINE tenon_u32 htab_index(const struct tn_htab *table, tenon_u32 hash)
 {
     const tenon_u32 i = hash & table->mask;
 
+    if (!TENON_WITH_MANY)
+        return 0;
     return i < table->buckets ? i : i & table->mask >> 1;
 }
 
@@ -33,8 +35,10 @@ TENON_INTERNAL void tn_htab_init(struct tn_htab *table, tn_htab_mem_get mem_get,
         table->first[i] = NULL;
     table->segments[0] = table->first;
     table->buckets = TN_HTAB_BASE;
-    table->mask = TN_HTAB_BASE - 1;
     table->count = 0;
+    if (!TENON_WITH_MANY)
+        return;    /* it never grows */
+    table->mask = TN_HTAB_BASE - 1;
     table->mem_get = mem_get;
     table->mem_put = mem_put;
     table->ctx = ctx;

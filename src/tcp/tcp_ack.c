@@ -28,7 +28,7 @@ static tenon_u32 ack_rto_us(const struct tenon_tcp *conn)
 
 TENON_INTERNAL tenon_u32 tn_tcp_rto_us(const struct tenon_tcp *conn)
 {
-    return conn->flight != NULL ? conn->flight->rto_us : ack_rto_us(conn);
+    return tn_tcp_has_block(conn) ? conn->flight->rto_us : ack_rto_us(conn);
 }
 
 TENON_INTERNAL_HOT void tn_tcp_rtt_sample(struct tenon_tcp *conn, tenon_u32 rtt_us)
@@ -83,7 +83,7 @@ static void ack_take_rtt(struct tenon_tcp *conn, struct tn_ack *ack)
     }
     if (ack->rtt_us != 0)
         tn_tcp_rtt_sample(conn, ack->rtt_us);
-    if (ack->acked > 0 && (ack->rtt_us != 0 || ack->fresh_rtt_us != 0))
+    if (ack->acked > 0 && (ack->rtt_us != 0 || (TENON_WITH_RECOVERY && ack->fresh_rtt_us != 0)))
         conn->backoff = 0;    /* RFC 8961 4: not before there is a sample that cannot be mistaken */
 }
 
@@ -204,7 +204,8 @@ static void ack_advance(struct tenon_tcp *conn, const struct tn_seg *seg)
     conn->flags &= ~(tenon_u32)(TN_TCP_F_PROBED | TN_TCP_F_R1_TOLD);
     /* Marks of long ago must not seem to lie ahead one day. */
     flight->recover = tn_seq_max(flight->recover, conn->snd_una);
-    flight->ecn_recover = tn_seq_max(flight->ecn_recover, conn->snd_una);
+    if (TENON_WITH_RECOVERY)
+        flight->ecn_recover = tn_seq_max(flight->ecn_recover, conn->snd_una);
     conn->snd_una = seg->ack;
     conn->progress_ms = conn->stack->now_ms;
     tn_sendq_pop(conn, data_end);
@@ -225,13 +226,13 @@ static void ack_process(struct tenon_tcp *conn, struct tn_ack *ack)
     if (ack->acked > 0)
         ack_advance(conn, ack->seg);
     ack_take_rtt(conn, ack);
-    if (conn->flight != NULL)
+    if (TENON_WITH_RECOVERY && tn_tcp_has_block(conn))
         conn->flight->total_delivered += ack->delivered;
     if (ack->acked > 0 && conn->snd_una == conn->snd_nxt)
         tn_tcp_disarm_rtx(conn);
     else if (ack->acked > 0)
         tn_tcp_arm_rtx(conn);
-    if (conn->flight != NULL)
+    if (tn_tcp_has_block(conn))
         tn_tcp_recovery_on_ack(conn, ack);
     if (ack->acked > 0)
         tn_tcp_trace(conn, TENON_TRACE_ACKED, ack->seg, ack->rtt_us);

@@ -229,7 +229,7 @@ TENON_API int tenon_tcp_urgent(struct tenon_tcp *conn)
 
     if (error != TENON_OK)
         return error;
-    if (conn->flight == NULL)
+    if (!tn_tcp_has_block(conn))
         return TENON_OK;    /* nothing is queued that it could point behind */
     tn_fast_end(conn);
     conn->flight->snd_up = conn->snd_end;
@@ -248,7 +248,7 @@ TENON_API int tenon_tcp_finish(struct tenon_tcp *conn)
         tn_tcp_end(conn, TENON_OK, 0);    /* RFC 9293 3.10.4: nothing was agreed on yet */
         return TENON_OK;
     }
-    (void)tn_flight_get(conn);    /* if there is no memory for it, a timer tries again */
+    (void)tn_tcp_needs_block(conn);    /* if there is no memory for it, a timer tries again */
     tn_fast_end(conn);
     conn->flags |= TN_TCP_F_FIN_QUEUED;
     tn_tcp_make_ready(conn);
@@ -330,7 +330,7 @@ TENON_API void tenon_tcp_ack(struct tenon_tcp *conn, tenon_u32 bytes)
 {
     if (conn->state == TENON_TCP_CLOSED || bytes == 0)
         return;
-    if (conn->flight != NULL)
+    if (tn_tcp_has_block(conn))
         conn->flight->rcv_held -= tn_min(bytes, conn->flight->rcv_held);
     api_settle_held(conn);
 }

@@ -264,6 +264,8 @@ TENON_INTERNAL void tn_tcp_begin_sending(struct tenon_tcp *conn)
     tn_tcp_cc_event(conn, &event);
     event.repeated = (tenon_u8)(conn->backoff > 1);    /* RFC 6928 2: more than one lost SYN */
     tn_cc_ops(conn)->init(&conn->cc, &event);
+    if (!TENON_WITH_RECOVERY)
+        return;
     tn_pace_update(conn);
     conn->flight->told_ms = conn->stack->now_ms;    /* so far it knows everything */
     conn->flight->paced_cwnd = conn->cc.cwnd;
@@ -323,7 +325,7 @@ static int conn_in_table(const struct tenon_tcp *conn)
 
 TENON_INTERNAL int tn_tcp_app_knows(const struct tenon_tcp *conn)
 {
-    const struct tenon_tcp_listener *listener = conn->flight == NULL ? NULL : conn->flight->listener;
+    const struct tenon_tcp_listener *listener = tn_tcp_has_block(conn) ? conn->flight->listener : NULL;
 
     return listener == NULL || listener->events->incoming != NULL || tn_fastopen_is_early(conn);
 }
@@ -340,7 +342,7 @@ TENON_INTERNAL void tn_tcp_end(struct tenon_tcp *conn, int why, int quiet)
     tn_timer_stop(&stack->wheel, &conn->timer);
     tn_tcp_leave_backlog(conn);
     tn_tcp_orphan_leave(conn);
-    if (conn->flags & TN_TCP_F_FOREIGN)
+    if (tn_tcp_is_foreign(conn))
         stack->tcp.transparent--;
     if (conn->state != TENON_TCP_CLOSED)
         tn_tcp_set_state(conn, TENON_TCP_CLOSED);
@@ -379,7 +381,7 @@ static struct tenon_tcp *conn_next_ready(struct tn_tcp_state *tcp)
 
 TENON_INTERNAL void tn_tcp_run(struct tenon *stack)
 {
-    stack->tcp.way.path = NULL;
+    tn_fast_lose_way(stack);
     while (stack->tcp.ready_first != NULL) {
         struct tenon_tcp *conn;
 
@@ -400,7 +402,7 @@ TENON_INTERNAL void tn_tcp_run(struct tenon *stack)
 
 static size_t conn_port_counters_bytes(const struct tenon *stack)
 {
-    return (TENON_WITH_MANY ? stack->conf.tcp_port_counters : (size_t)1) * sizeof(tenon_u16);
+    return stack->conf.tcp_port_counters * sizeof(tenon_u16);
 }
 
 TENON_INTERNAL int tn_tcp_init(struct tenon *stack)
@@ -411,18 +413,21 @@ TENON_INTERNAL int tn_tcp_init(struct tenon *stack)
     tn_fast_init(stack);
     tcp->ready_last = &tcp->ready_first;
     tcp->tw_last = &tcp->tw_first;
-    tcp->rest_last = &tcp->rest_first;
     tcp->orphan_last = &tcp->orphan_first;
     tcp->rst_tokens = stack->conf.tcp_rsts_per_s;
-    tcp->port_counters = (tenon_u16 *)tn_mem_get(stack, conn_port_counters_bytes(stack));
-    tcp->defaults = tcp->port_counters == NULL ? NULL : tn_tcp_opts_new(stack);
-    if (tcp->defaults != NULL) {
-        memset(tcp->port_counters, 0, conn_port_counters_bytes(stack));
+    tcp->defaults = tn_tcp_opts_new(stack);
+    if (tcp->defaults == NULL)
+        return TENON_ENOMEM;
+    if (!TENON_WITH_MANY)
         return TENON_OK;
+    tcp->rest_last = &tcp->rest_first;
+    tcp->port_counters = (tenon_u16 *)tn_mem_get(stack, conn_port_counters_bytes(stack));
+    if (tcp->port_counters == NULL) {
+        tn_tcp_opts_put(stack, tcp->defaults);
+        return TENON_ENOMEM;
     }
-    if (tcp->port_counters != NULL)
-        tn_mem_put(stack, tcp->port_counters, conn_port_counters_bytes(stack));
-    return TENON_ENOMEM;
+    memset(tcp->port_counters, 0, conn_port_counters_bytes(stack));
+    return TENON_OK;
 }
 
 /* Every connection in the table. A handler that hears of the end of one may end others, and opens none any
@@ -458,7 +463,8 @@ TENON_INTERNAL void tn_tcp_fini(struct tenon *stack)
     conn_free_spares(stack, &tcp->spare_conns, sizeof(struct tenon_tcp));
     conn_free_spares(stack, &tcp->spare_waits, sizeof(struct tn_time_wait));
     tn_tcp_opts_put(stack, tcp->defaults);
-    tn_mem_put(stack, tcp->port_counters, conn_port_counters_bytes(stack));
+    if (TENON_WITH_MANY)
+        tn_mem_put(stack, tcp->port_counters, conn_port_counters_bytes(stack));
     tn_htab_fini(&tcp->conns);
 }
 

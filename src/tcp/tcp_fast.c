@@ -1201,7 +1201,7 @@ static int fast_control(struct tenon_tcp *conn, unsigned flags)
 
 TENON_INTERNAL int tn_fast_control(struct tenon_tcp *conn, unsigned flags)
 {
-    conn->stack->tcp.way.path = NULL;
+    tn_fast_lose_way(conn->stack);
     return fast_control(conn, flags);
 }
 

@@ -376,7 +376,7 @@ TENON_INTERNAL void tn_fastopen_answered(struct tenon_tcp *conn, const struct tn
     const int with_data = conn->snd_nxt != conn->flight->iss + 1, taken = seg->ack != conn->flight->iss + 1;
     const int asked = (conn->flags & TN_TCP_F_FASTOPEN) != 0;
     const int given = seg->options.has_fastopen && seg->options.fastopen_bytes > 0;
-    struct fastopen_peer *peer = fastopen_find(conn);
+    struct fastopen_peer *peer = TENON_WITH_COOKIES ? fastopen_find(conn) : NULL;
 
     if (!TENON_WITH_COOKIES)
         return;

@@ -38,7 +38,7 @@ TENON_INTERNAL void tn_flight_free(struct tenon_tcp *conn)
     struct tn_flight *flight = conn->flight;
     struct tenon *stack = conn->stack;
 
-    if (flight == NULL)
+    if (!tn_tcp_has_block(conn))
         return;
     if (TENON_WITH_MANY && flight->prev != NULL)
         flight_unrest(stack, flight);
@@ -57,8 +57,22 @@ TENON_INTERNAL void tn_flight_begin(struct tenon_tcp *conn, tenon_u32 seq)
     struct tn_flight *flight = conn->flight;
 
     flight->recover = flight->rtx_nxt = flight->lost_edge = seq;
+    if (!TENON_WITH_RECOVERY)
+        return;
     flight->ecn_recover = seq;
     flight->again_high = seq;
+}
+
+/* What only RACK-TLP and pacing ask for. */
+static void flight_init_records(struct tn_flight *flight, tenon_u32 now_ms)
+{
+    if (!TENON_WITH_RECOVERY)
+        return;
+    flight->ring = flight->few;
+    flight->cap = TN_FLIGHT_FEW;
+    flight->told_ms = now_ms - 1;
+    flight->reo_mult = 1;
+    flight->tlp_sampled = 1;
 }
 
 /* As after a handshake, with what the connection itself has kept. When something was sent or measured last is not known
@@ -70,16 +84,12 @@ static void flight_init(struct tenon_tcp *conn, struct tn_flight *flight)
     memset(flight, 0, few);
     memset((tenon_u8 *)(void *)flight + behind_few, 0, sizeof(*flight) - behind_few);
     flight->conn = conn;
-    flight->ring = flight->few;
-    flight->cap = TN_FLIGHT_FEW;
+    flight_init_records(flight, conn->stack->now_ms);
     flight->sendq.ring = flight->few_pieces;
     flight->sendq.cap = TN_SENDQ_FEW;
-    flight->told_ms = conn->stack->now_ms - 1;
-    flight->reo_mult = 1;
-    flight->tlp_sampled = 1;
     flight->last_snd_ms = conn->progress_ms;
     flight->min_rtt_ms = conn->progress_ms;
-    flight->rto_us = tn_tcp_rto_us(conn);
+    flight->rto_us = TENON_WITH_MANY ? tn_tcp_rto_us(conn) : conn->stack->conf.tcp_rto_initial_us;
     flight->rtx_when = flight->rto_when =
         conn->stack->wheel.now; /* TN_TCP_F_RTX_ARMED: it was waited for this block */
     conn->flight = flight;
@@ -106,7 +116,7 @@ TENON_INTERNAL void tn_flight_settle(struct tenon_tcp *conn)
 {
     struct tn_flight *flight = conn->flight;
 
-    if (flight == NULL)
+    if (!TENON_WITH_RECOVERY || flight == NULL)
         return;
     tn_flight_again_clear(conn);
     flight_release_ring(conn->stack, flight);
@@ -284,7 +294,7 @@ TENON_INTERNAL int tn_flight_has_room(struct tenon_tcp *conn)
 /* First of the retransmissions that ends behind `seq`. */
 static unsigned flight_again_find(const struct tn_flight *flight, tenon_u32 seq)
 {
-    unsigned low = 0, high = flight->again_n;
+    unsigned low = 0, high = TENON_WITH_RECOVERY ? flight->again_n : 0U;
 
     while (low < high) {
         const unsigned middle = low + (high - low) / 2;

@@ -307,7 +307,12 @@ TENON_INTERNAL tenon_u32 tn_tlp_usual_timeout(const struct tenon_tcp *conn);
 /* A probe that repeated the tail has not been judged yet. */
 TENON_INLINE int tn_tlp_is_out(const struct tn_flight *flight)
 {
-    return flight != NULL && flight->tlp == TN_TLP_AGAIN;
+    return TENON_WITH_RECOVERY && flight != NULL && flight->tlp == TN_TLP_AGAIN;
+}
+TENON_INLINE void tn_tlp_forget(struct tn_flight *flight)
+{
+    if (TENON_WITH_RECOVERY)
+        flight->tlp = TN_TLP_NONE;
 }
 /* RFC 8985 7.4. @return 1: the probe has repaired a loss */
 TENON_INTERNAL int tn_tlp_acked(struct tenon_tcp *conn, const struct tn_ack *ack);

@@ -183,10 +183,25 @@ struct tenon_tcp {
     union tn_life life;
 };
 
+/* Without TENON_WITH_MANY it has its block for life. */
+TENON_INLINE int tn_tcp_has_block(const struct tenon_tcp *conn)
+{
+    return !TENON_WITH_MANY || conn->flight != NULL;
+}
+/* @return 0: it has none, and there is no memory for one */
+TENON_INLINE int tn_tcp_needs_block(struct tenon_tcp *conn)
+{
+    return !TENON_WITH_MANY || tn_flight_get(conn) != NULL;
+}
 /* Whose ends these are: not those of a record of TIME-WAIT. */
 TENON_INLINE struct tenon_tcp *tn_tcp_of(struct tn_tcp_ends *ends)
 {
     return TENON_CONTAINER(ends, struct tenon_tcp, ends);
+}
+/* Its local address is somebody else's. */
+TENON_INLINE int tn_tcp_is_foreign(const struct tenon_tcp *conn)
+{
+    return TENON_WITH_ROUTES && (conn->flags & TN_TCP_F_FOREIGN) != 0;
 }
 /* The other end: its address is that of the path. */
 TENON_INLINE const struct tenon_ip *tn_tcp_remote_ip(const struct tenon_tcp *conn)
@@ -272,7 +287,7 @@ TENON_INTERNAL int tn_tcp_app_knows(const struct tenon_tcp *conn);
 /* Bytes that were delivered and, by the application's wish, are not acknowledged. */
 TENON_INLINE tenon_u32 tn_tcp_rcv_held(const struct tenon_tcp *conn)
 {
-    return conn->flight == NULL ? 0 : conn->flight->rcv_held;
+    return tn_tcp_has_block(conn) ? conn->flight->rcv_held : 0;
 }
 /* What the peer sent has not been acknowledged, by the application's wish: the connection may not end yet. */
 TENON_INLINE int tn_tcp_holds(const struct tenon_tcp *conn)
@@ -445,14 +460,14 @@ TENON_INTERNAL void tn_tcp_note_dup(struct tenon_tcp *conn, tenon_u32 left, teno
 /* What is out of order, or NULL. */
 TENON_INLINE struct tn_ooo *tn_ooo_of(const struct tenon_tcp *conn)
 {
-    return !TENON_WITH_SACK || conn->flight == NULL ? NULL : conn->flight->ooo;
+    return TENON_WITH_SACK && tn_tcp_has_block(conn) ? conn->flight->ooo : NULL;
 }
 /* Something is, or something has arrived twice: the next ACK tells it. */
 TENON_INLINE int tn_ooo_has_news(const struct tenon_tcp *conn)
 {
     const struct tn_flight *flight = conn->flight;
 
-    return TENON_WITH_SACK && flight != NULL &&
+    return TENON_WITH_SACK && tn_tcp_has_block(conn) &&
            (flight->ooo != NULL || (TENON_WITH_RECOVERY && flight->dup_left != flight->dup_right));
 }
 /* SACK blocks to report in the ACK of rcv_acked: what arrived twice, then the newest first. */
@@ -472,7 +487,7 @@ TENON_INLINE struct tn_sack *tn_flight_sack(const struct tn_flight *flight)
 }
 TENON_INLINE struct tn_sack *tn_sack_of(const struct tenon_tcp *conn)
 {
-    return !TENON_WITH_SACK || conn->flight == NULL ? NULL : conn->flight->sack;
+    return TENON_WITH_SACK && tn_tcp_has_block(conn) ? conn->flight->sack : NULL;
 }
 /* Take note of [left, right), which lies within [snd_una, snd_nxt]; what is new of it is told to the ACK. */
 TENON_INTERNAL void tn_sack_add(struct tenon_tcp *conn, struct tn_ack *ack, tenon_u32 left, tenon_u32 right);
@@ -568,6 +583,12 @@ TENON_INLINE void tn_fast_end(struct tenon_tcp *conn)
 {
     if (TN_FAST && conn->flight != NULL)
         conn->flight->usual = 0;
+}
+/* Another one's way may be another. */
+TENON_INLINE void tn_fast_lose_way(struct tenon *stack)
+{
+    if (TN_FAST)
+        stack->tcp.way.path = NULL;
 }
 TENON_INTERNAL const char *tn_fast_check(const struct tenon_tcp *conn);
 

@@ -131,7 +131,7 @@ TENON_INTERNAL void tn_tcp_leave_backlog(struct tenon_tcp *conn)
 
     if (!TENON_WITH_LISTEN)
         return;
-    if (conn->flight == NULL || conn->flight->listener == NULL)
+    if (!tn_tcp_has_block(conn) || conn->flight->listener == NULL)
         return;    /* it has left, or was never in one */
     listener = conn->flight->listener;
     if (tn_fastopen_is_early(conn))

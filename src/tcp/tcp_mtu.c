@@ -187,7 +187,8 @@ TENON_INTERNAL void tn_mtu_probe_sent(struct tenon_tcp *conn, tenon_u32 from, te
 
     if (!TENON_WITH_PATH_MTU)
         return;
-    tn_flight_at(flight, flight->last - 1)->size = (tenon_u16)(end - from);
+    if (TENON_WITH_RECOVERY)
+        tn_flight_at(flight, flight->last - 1)->size = (tenon_u16)(end - from);
     flight->probe_seq = from;
     flight->probe_end = end;
     tn_count(conn->stack, TENON_STAT_TCP_MTU_PROBE);

@@ -32,9 +32,9 @@ TENON_INTERNAL void tn_tcp_opts_put(struct tenon *stack, struct tn_tcp_opts *opt
     TENON_ASSERT(opts->refs > 0);
     if (--opts->refs != 0)
         return;
-    if (stack->tcp.opts_last[0] == opts)
+    if (TENON_WITH_MANY && stack->tcp.opts_last[0] == opts)
         stack->tcp.opts_last[0] = NULL;
-    if (stack->tcp.opts_last[1] == opts)
+    if (TENON_WITH_MANY && stack->tcp.opts_last[1] == opts)
         stack->tcp.opts_last[1] = NULL;
     tn_mem_put(stack, opts, sizeof(*opts));
 }
@@ -95,7 +95,7 @@ static int opts_share(struct tenon *stack, struct tn_tcp_opts **opts, enum tenon
 {
     unsigned i;
 
-    for (i = 0; i < TENON_ARRAY_LEN(stack->tcp.opts_last); i++) {
+    for (i = 0; TENON_WITH_MANY && i < TENON_ARRAY_LEN(stack->tcp.opts_last); i++) {
         struct tn_tcp_opts *last = stack->tcp.opts_last[i];
 
         if (!opts_differ_so(*opts, last, option, value))
@@ -119,9 +119,10 @@ static int opts_own(struct tenon *stack, struct tn_tcp_opts **opts)
         return TENON_ENOMEM;
     *copy = **opts;
     copy->refs = 1;
-    if (stack->tcp.opts_last[0] != NULL)
+    if (TENON_WITH_MANY && stack->tcp.opts_last[0] != NULL)
         stack->tcp.opts_last[1] = stack->tcp.opts_last[0];
-    stack->tcp.opts_last[0] = copy;
+    if (TENON_WITH_MANY)
+        stack->tcp.opts_last[0] = copy;
     opts_replace(stack, opts, copy);
     return TENON_OK;
 }

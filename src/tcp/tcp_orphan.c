@@ -43,7 +43,7 @@ TENON_INTERNAL void tn_tcp_orphan_enter(struct tenon_tcp *conn)
     /* One that is half-open is in its listener's queue; it comes here when it is established. */
     if (!(conn->flags & TN_TCP_F_NO_READER) || (conn->flags & (TN_TCP_F_ORPHAN | TN_TCP_F_PASSIVE_COUNTED)))
         return;
-    if (tn_flight_get(conn) == NULL)
+    if (!tn_tcp_needs_block(conn))
         return;    /* the place in the queue is there; what has a FIN to send comes again */
     conn->flags |= TN_TCP_F_ORPHAN;
     conn->flight->queue_next = NULL;
@@ -71,7 +71,7 @@ TENON_INTERNAL int tn_tcp_stalled(struct tenon_tcp *conn)
 {
     const tenon_u32 patience_ms = orphan_patience_ms(conn);
 
-    if (conn->flight == NULL)
+    if (!tn_tcp_has_block(conn))
         return 0;
     if (conn->snd_wnd != 0 || !(conn->flags & TN_TCP_F_STALLED)) {
         conn->flags &= ~(tenon_u32)TN_TCP_F_STALLED;

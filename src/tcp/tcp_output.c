@@ -188,7 +188,7 @@ static int output_bare(struct tenon_tcp *conn, tenon_u32 seq, unsigned flags)
 
     if (tn_fast_syn(conn, flags) || (seq == conn->snd_nxt && tn_fast_control(conn, flags)))
         return TENON_OK;
-    conn->stack->tcp.way.path = NULL;
+    tn_fast_lose_way(conn->stack);
     if (tn_out_new(conn->stack, &out) != TENON_OK)
         return TENON_ENOMEM;
     output_header(conn, &out, seq, flags);
@@ -384,7 +384,7 @@ TENON_INTERNAL tenon_u32 tn_tcp_in_flight(const struct tenon_tcp *conn)
     const struct tn_flight *flight = conn->flight;
     tenon_u32 pipe;
 
-    if (flight == NULL)
+    if (!tn_tcp_has_block(conn))
         return 0;
     pipe = conn->snd_nxt - flight->lost_edge + tn_flight_again_bytes(conn);
     if (tn_flight_sack(conn->flight) != NULL)
@@ -400,7 +400,7 @@ static tenon_u32 output_cwnd_room(const struct tenon_tcp *conn)
     tenon_u32 cwnd = conn->cc.cwnd;
 
     /* RFC 5682 2.1 step 2b: two new segments, though the ACK may open the window for more. Old ones are all lost. */
-    if (conn->flight != NULL && tn_tcp_tries_new(conn) && !tn_tcp_has_sack(conn))
+    if (tn_tcp_has_block(conn) && tn_tcp_tries_new(conn) && !tn_tcp_has_sack(conn))
         cwnd = tn_min(cwnd, 2UL * conn->mss);
     return cwnd > pipe ? cwnd - pipe : 0;
 }
@@ -596,16 +596,25 @@ static int output_plan_next(struct tenon_tcp *conn, struct output_plan *plan)
 
 /* ---- sending --------------------------------------------------------------------------------------------------- */
 
+/* It counts for pacing and PRR. */
+static void output_left(struct tenon_tcp *conn, tenon_u32 bytes)
+{
+    if (!TENON_WITH_RECOVERY)
+        return;
+    tn_pace_sent(conn, bytes);
+    conn->flight->prr_out += bytes;
+}
+
 static void output_sent_rtx(struct tenon_tcp *conn, const struct output_plan *plan, tenon_u32 taken)
 {
     struct tn_flight *flight = conn->flight;
 
     tn_flight_sent_again(conn, plan->seq, plan->seq + taken);
     tn_undo_sent_again(conn, taken);
-    tn_pace_sent(conn, taken);
-    conn->flight->rtx_nxt = plan->seq + taken;
-    flight->again_high = tn_seq_max(flight->again_high, conn->flight->rtx_nxt);
-    flight->prr_out += taken;
+    output_left(conn, taken);
+    flight->rtx_nxt = plan->seq + taken;
+    if (TENON_WITH_RECOVERY)
+        flight->again_high = tn_seq_max(flight->again_high, flight->rtx_nxt);
     conn->flags &= ~(tenon_u32)(TN_TCP_F_FORCE_RTX | TN_TCP_F_RTT_TIMING);    /* Karn */
     tn_past_retransmit(conn);
     tn_count(conn->stack, TENON_STAT_TCP_RETRANSMIT);
@@ -630,9 +639,9 @@ static void output_sent_new(struct tenon_tcp *conn, const struct output_plan *pl
     tn_flight_sent(conn, plan->seq + taken);
     if (plan->probe && taken > conn->mss)
         tn_mtu_probe_sent(conn, plan->seq, plan->seq + taken);
-    tn_pace_sent(conn, taken);
-    conn->flight->prr_out += taken;
-    conn->ecn &= (tenon_u8)~TN_ECN_CWR;
+    output_left(conn, taken);
+    if (TENON_WITH_RECOVERY)
+        conn->ecn &= (tenon_u8)~TN_ECN_CWR;
     if (!(conn->flags & TN_TCP_F_RTT_TIMING)) {
         conn->flags |= TN_TCP_F_RTT_TIMING;
         conn->flight->rtt_seq = plan->seq;
@@ -667,15 +676,15 @@ static int output_one(struct tenon_tcp *conn)
     struct output_plan plan;
     tenon_u32 taken;
 
-    if (conn->flight == NULL && !tn_tcp_has_new_data(conn))
+    if (!tn_tcp_has_block(conn) && !tn_tcp_has_new_data(conn))
         return tn_why(conn, TENON_TCP_WAIT_DATA);
-    if (conn->flight == NULL && tn_flight_get(conn) == NULL)
+    if (!tn_tcp_has_block(conn) && !tn_tcp_needs_block(conn))
         return tn_why(conn, TENON_TCP_WAIT_HOST);
     if (!output_plan_next(conn, &plan))
         return 0;
     if (!(plan.is_rtx && (conn->flags & TN_TCP_F_FORCE_RTX)) && !tn_pace_allows(conn))
         return tn_why(conn, TENON_TCP_WAIT_PACING);
-    (void)tn_flight_get(conn);    /* it rests no more */
+    (void)tn_tcp_needs_block(conn);    /* it rests no more */
     if (conn->snd_una == conn->snd_nxt)
         output_restart(conn);
     taken = output_data(conn, &plan);
@@ -693,12 +702,12 @@ static int output_fin(struct tenon_tcp *conn)
 {
     struct output_plan plan;
 
-    if (!(conn->flags & TN_TCP_F_FIN_QUEUED) || conn->snd_nxt != conn->snd_end || conn->flight == NULL ||
+    if (!(conn->flags & TN_TCP_F_FIN_QUEUED) || conn->snd_nxt != conn->snd_end || !tn_tcp_has_block(conn) ||
         conn->recovery != TN_RECOVERY_NONE || output_usable_window(conn) == 0)
         return 0;
     if (tn_tx_room(conn->stack) == 0 || !tn_pace_allows(conn))
         return 0;
-    (void)tn_flight_get(conn);    /* it rests no more */
+    (void)tn_tcp_needs_block(conn);    /* it rests no more */
     if (conn->snd_una == conn->snd_nxt)
         output_restart(conn);
     plan.probe = 0;
@@ -721,7 +730,7 @@ static void output_check_idle(struct tenon_tcp *conn)
         return;
     if (conn->stack->now_ms - conn->flight->last_snd_ms <= conn->flight->rto_us / 1000)
         return;
-    if (conn->stack->now_ms - conn->flight->last_snd_ms > 1000000UL)
+    if (TENON_WITH_RECOVERY && conn->stack->now_ms - conn->flight->last_snd_ms > 1000000UL)
         conn->flags &=
             ~(tenon_u32)TN_TCP_F_PACING; /* its clock comes round in an hour */
     tn_tcp_trace(conn, TENON_TRACE_IDLE, NULL, conn->stack->now_ms - conn->flight->last_snd_ms);
@@ -750,6 +759,8 @@ static int output_fastopen_syn(struct tenon_tcp *conn, tenon_u32 most)
 {
     struct output_plan plan;
 
+    if (!TENON_WITH_COOKIES)
+        return 0;
     memset(&plan, 0, sizeof(plan));
     plan.seq = conn->flight->iss + 1;
     plan.len = tn_min(output_unsent(conn), most);
@@ -820,7 +831,7 @@ TENON_APART int output_general(struct tenon_tcp *conn)
 
     tn_fast_end(conn);
     if (!opens)
-        conn->stack->tcp.way.path = NULL;    /* a SYN may have found it, and goes on with it: tn_fast_syn() */
+        tn_fast_lose_way(conn->stack);    /* a SYN may have found it, and goes on with it: tn_fast_syn() */
     if (!output_has_way(conn)) {
         (void)tn_why_if_any(conn, TENON_TCP_WAIT_HOST);
         if (!opens)
@@ -869,7 +880,7 @@ TENON_INTERNAL void tn_tcp_send_probe(struct tenon_tcp *conn)
     plan.flags = TN_TCP_ACK;
     if (plan.len == 0)
         plan.flags |= TN_TCP_FIN;
-    if (!output_has_way(conn) || tn_flight_get(conn) == NULL || output_data(conn, &plan) == 0)
+    if (!output_has_way(conn) || !tn_tcp_needs_block(conn) || output_data(conn, &plan) == 0)
         return;
     tn_count(conn->stack, TENON_STAT_TCP_PROBE);
     tn_tcp_trace(conn, TENON_TRACE_PROBE, NULL, 0);

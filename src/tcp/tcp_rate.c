@@ -8,7 +8,7 @@
 TENON_INTERNAL void tn_rate_sending(struct tenon_tcp *conn, struct tn_sent *sent, tenon_u32 bytes)
 {
     struct tn_flight *flight = conn->flight;
-    const tenon_u32 pipe = tn_tcp_in_flight(conn);
+    const tenon_u32 pipe = TENON_WITH_RECOVERY ? tn_tcp_in_flight(conn) : 0;
 
     if (!TENON_WITH_RECOVERY)
         return;
@@ -83,7 +83,7 @@ TENON_INTERNAL void tn_rate_sample(struct tenon_tcp *conn, const struct tn_ack *
 TENON_INTERNAL void tn_rate_check_app_limited(struct tenon_tcp *conn)
 {
     struct tn_flight *flight = conn->flight;
-    const tenon_u32 pipe = tn_tcp_in_flight(conn);
+    const tenon_u32 pipe = TENON_WITH_RECOVERY ? tn_tcp_in_flight(conn) : 0;
 
     if (!TENON_WITH_RECOVERY)
         return;

@@ -91,6 +91,8 @@ static tenon_u32 cwv_lost(struct tenon_tcp *conn, tenon_u32 in_flight)
 {
     const struct tn_cwv_now now = cwv_now(conn);
 
+    if (!TENON_WITH_RECOVERY)
+        return 0xFFFFFFFFUL;
     conn->flight->cwv.loss_flight = 0;
     if (conn->flags & TN_TCP_F_CWND_LIMITED)
         return 0xFFFFFFFFUL;
@@ -210,6 +212,8 @@ static void recovery_clear(struct tenon_tcp *conn)
 /* The peer is told of every reduction, and one per window is enough (RFC 3168 6.1.2). */
 static void recovery_reduced(struct tenon_tcp *conn)
 {
+    if (!TENON_WITH_RECOVERY)
+        return;
     conn->flight->ecn_recover = conn->snd_nxt;
     if (tn_tcp_ecn(conn) & TN_ECN_ON)
         conn->ecn |= TN_ECN_CWR;
@@ -229,7 +233,7 @@ static void recovery_enter_fast(struct tenon_tcp *conn, const struct tn_ack *ack
     recovery_enter(conn, TN_RECOVERY_FAST);
     prr_begin(conn, ack);
     recovery_reduced(conn);
-    conn->flight->tlp = TN_TLP_NONE;    /* one reduction for both */
+    tn_tlp_forget(conn->flight);    /* one reduction for both */
     most = cwv_lost(conn, event.in_flight);
     tn_cc_ops(conn)->lost(&conn->cc, &event);
     cwv_limit(conn, most);
@@ -293,6 +297,12 @@ static void reno_on_dupack(struct tenon_tcp *conn, struct tn_ack *ack)
         ack->delivered = conn->flight->reno_sacked - before;
 }
 
+static void recovery_count_lost(struct tenon_tcp *conn, tenon_u32 bytes)
+{
+    if (TENON_WITH_RECOVERY)
+        conn->flight->total_lost += bytes;
+}
+
 static void reno_lose_head(struct tenon_tcp *conn, struct tn_ack *ack)
 {
     const tenon_u32 head = conn->snd_una + tn_min(conn->mss, conn->snd_nxt - conn->snd_una);
@@ -303,7 +313,7 @@ static void reno_lose_head(struct tenon_tcp *conn, struct tn_ack *ack)
         return;
     ack->lost = tn_flight_move_edge(conn, head);
     tn_trace_lost(conn, from, ack->lost, TENON_TRACE_RULE_DUPACKS);
-    conn->flight->total_lost += ack->lost;
+    recovery_count_lost(conn, ack->lost);
 }
 
 /* RFC 6582 3.2: a partial ACK tells that the next segment is lost too. */
@@ -551,19 +561,22 @@ TENON_INTERNAL void tn_tcp_recovery_on_rto(struct tenon_tcp *conn)
     conn->flight->dupacks = 0;
     if (first)
         tn_undo_save(conn);
-    else if (conn->recovery == TN_RECOVERY_FAST)
+    else if (TENON_WITH_RECOVERY && conn->recovery == TN_RECOVERY_FAST)
         conn->flight->undo = 0;
-    conn->flight->frto = first ? TN_FRTO_SENT : TN_FRTO_NONE;
-    conn->flight->tlp = TN_TLP_NONE;
+    if (TENON_WITH_RECOVERY)
+        conn->flight->frto = first ? TN_FRTO_SENT : TN_FRTO_NONE;
+    tn_tlp_forget(conn->flight);
     tn_cwv_init(&conn->flight->cwv);
     recovery_enter(conn, TN_RECOVERY_RTO);
     if (!TENON_WITH_RECOVERY || !tn_tcp_has_sack(conn) || tn_tcp_peer_reneged(conn))
-        conn->flight->total_lost += recovery_lose_all(conn, TENON_TRACE_RULE_TIMEOUT);
+        recovery_count_lost(conn, recovery_lose_all(conn, TENON_TRACE_RULE_TIMEOUT));
     else
         (void)tn_rack_timeout(conn);
     conn->flight->rtx_nxt = conn->snd_una;
-    event.lost = conn->flight->total_lost - event.total_lost;
-    event.pipe = tn_tcp_in_flight(conn);
+    if (TENON_WITH_RECOVERY) {
+        event.lost = conn->flight->total_lost - event.total_lost;
+        event.pipe = tn_tcp_in_flight(conn);
+    }
     tn_cc_ops(conn)->rto(&conn->cc, &event);
     recovery_reduced(conn);
     tn_past_rto(conn);

@@ -125,7 +125,7 @@ TENON_HOT void sendq_joined(struct tenon_tcp *conn, struct tn_sendq_piece *tail,
 
 TENON_INTERNAL_HOT int tn_sendq_is_open(const struct tenon_tcp *conn)
 {
-    return conn->flight != NULL && conn->flight->sendq.tail_open;
+    return tn_tcp_has_block(conn) && conn->flight->sendq.tail_open;
 }
 
 /* Without a call of another function, for which registers would have to be saved. */
@@ -174,7 +174,7 @@ TENON_INTERNAL int tn_sendq_push(struct tenon_tcp *conn, const struct tenon_span
 {
     int error;
 
-    if (tn_flight_get(conn) == NULL)
+    if (!tn_tcp_needs_block(conn))
         return TENON_ENOMEM;
     if (sendq_may_join(conn, span) && sendq_join_any(conn, span))
         return TENON_OK;
@@ -209,7 +209,7 @@ TENON_INTERNAL tenon_u32 tn_sendq_write(struct tenon_tcp *conn, const tenon_u8 *
 {
     tenon_u32 done;
 
-    if (tn_flight_get(conn) == NULL)
+    if (!tn_tcp_needs_block(conn))
         return 0;
     done = sendq_fill_tail(conn, bytes, n);
     while (done < n) {

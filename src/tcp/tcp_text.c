@@ -122,10 +122,11 @@ TENON_INTERNAL void tn_ooo_free(struct tenon_tcp *conn)
 
 static int ooo_exists(struct tenon_tcp *conn)
 {
-    struct tn_flight *flight = tn_flight_get(conn);
+    struct tn_flight *flight;
 
-    if (!TENON_WITH_SACK || flight == NULL)
+    if (!TENON_WITH_SACK || !tn_tcp_needs_block(conn))
         return 0;
+    flight = conn->flight;
     if (flight->ooo != NULL)
         return 1;
     flight->ooo = (struct tn_ooo *)tn_mem_get(conn->stack, sizeof(*flight->ooo));
@@ -338,7 +339,7 @@ TENON_INTERNAL unsigned tn_ooo_sack_blocks(struct tenon_tcp *conn, struct tn_tcp
 
     if (!TENON_WITH_SACK)
         return 0;
-    if (!tn_tcp_has_sack(conn) || conn->flight == NULL)
+    if (!tn_tcp_has_sack(conn) || !tn_tcp_has_block(conn))
         return 0;
     if (TENON_WITH_RECOVERY && conn->flight->dup_left != conn->flight->dup_right)
         n = ooo_dup_block(conn, options);
@@ -412,7 +413,7 @@ TENON_INTERNAL_HOT int tn_tcp_deliver(struct tenon_tcp *conn, const struct tenon
     if (conn->events->received == NULL)
         return 1;
     conn->rcv_unconsumed += bytes;
-    if (tn_tcp_opt(conn, TENON_TCP_ACK_BY_HAND) && tn_flight_get(conn) != NULL)
+    if (tn_tcp_opt(conn, TENON_TCP_ACK_BY_HAND) && tn_tcp_needs_block(conn))
         conn->flight->rcv_held += bytes;
     conn->events->received(conn, conn->app, spans, n);
     return conn->state != TENON_TCP_CLOSED;
@@ -639,7 +640,7 @@ TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg
             tn_tcp_nobody_reads(conn);
             return;
         }
-        if (conn->flight == NULL && tn_tcp_opt(conn, TENON_TCP_ACK_BY_HAND) && tn_flight_get(conn) == NULL) {
+        if (!tn_tcp_has_block(conn) && tn_tcp_opt(conn, TENON_TCP_ACK_BY_HAND) && !tn_tcp_needs_block(conn)) {
             tn_count(conn->stack, TENON_STAT_TCP_OOO_DROP);
             return;    /* it could not be held: the peer sends it again */
         }

@@ -33,7 +33,7 @@ static tenon_u32 timer_backed_off(const struct tenon_tcp *conn)
 /* Without a block there was no memory for one, and nothing but that is waited for: any time will do. */
 static tenon_u32 timer_rtx_when(const struct tenon_tcp *conn)
 {
-    return conn->flight != NULL ? conn->flight->rtx_when : conn->stack->wheel.now;
+    return tn_tcp_has_block(conn) ? conn->flight->rtx_when : conn->stack->wheel.now;
 }
 
 static void timer_set_rtx(struct tenon_tcp *conn, enum tn_rtx_timer kind, tenon_u32 when)
@@ -49,7 +49,7 @@ TENON_INTERNAL void tn_tcp_arm_rtx(struct tenon_tcp *conn)
     struct tn_flight *flight = conn->flight;
 
     conn->flags |= TN_TCP_F_RTX_ARMED;
-    if (flight != NULL) {
+    if (tn_tcp_has_block(conn)) {
         flight->rto_when = flight->rtx_when = when;
         flight->rtx_timer = TN_RTX_RTO;
     }
@@ -211,7 +211,7 @@ static void timer_persist(struct tenon_tcp *conn)
     if (conn->state == TENON_TCP_CLOSED || tn_tcp_stalled(conn))
         return;
     /* Silence before the first probe is no lack of answers. */
-    if (conn->flight != NULL)
+    if (tn_tcp_has_block(conn))
         heard_ms = tn_seq_max(heard_ms, conn->flight->stalled_ms);
     if (timer_r2_is_over(conn, heard_ms, tn_tcp_opt(conn, TENON_TCP_R2_MS))) {
         timer_give_up(conn);
@@ -332,9 +332,9 @@ static void timer_restart(struct tenon_tcp *conn)
 {
     const struct tn_flight *flight = conn->flight;
 
-    if (flight != NULL && (conn->flags & TN_TCP_F_RTX_ARMED))
+    if (tn_tcp_has_block(conn) && (conn->flags & TN_TCP_F_RTX_ARMED))
         timer_schedule(conn, flight->rtx_when);
-    if (flight != NULL && (conn->flags & TN_TCP_F_PACE_ARMED))
+    if (TENON_WITH_RECOVERY && flight != NULL && (conn->flags & TN_TCP_F_PACE_ARMED))
         timer_schedule(conn, flight->pace_when);
     if (conn->flags & TN_TCP_F_ACK_ARMED)
         timer_schedule(conn, conn->ack_when);
@@ -352,7 +352,8 @@ TENON_INTERNAL void tn_tcp_timer(struct tenon *stack, struct tn_timer *timer)
         tn_tcp_disarm_delack(conn);
         tn_tcp_ack_now(conn);
     }
-    if ((conn->flags & TN_TCP_F_PACE_ARMED) && timer_is_due(conn, TN_TCP_F_PACE_ARMED, conn->flight->pace_when)) {
+    if (TENON_WITH_RECOVERY && (conn->flags & TN_TCP_F_PACE_ARMED) &&
+        timer_is_due(conn, TN_TCP_F_PACE_ARMED, conn->flight->pace_when)) {
         conn->flags &= ~(tenon_u32)TN_TCP_F_PACE_ARMED;
         tn_tcp_make_ready(conn);
     }

@@ -146,20 +146,16 @@ TENON_INTERNAL void tn_past_free(struct tenon_tcp *conn)
 
 TENON_INTERNAL void tn_past_retransmit(struct tenon_tcp *conn)
 {
-    struct tn_past *past = tn_past_get(conn);
+    struct tn_past *past = TENON_WITH_STATS ? tn_past_get(conn) : NULL;
 
-    if (!TENON_WITH_STATS)
-        return;
     if (past != NULL)
         past->retransmits++;
 }
 
 TENON_INTERNAL void tn_past_rto(struct tenon_tcp *conn)
 {
-    struct tn_past *past = tn_past_get(conn);
+    struct tn_past *past = TENON_WITH_STATS ? tn_past_get(conn) : NULL;
 
-    if (!TENON_WITH_STATS)
-        return;
     if (past != NULL)
         past->rtos++;
 }
