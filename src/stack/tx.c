@@ -166,7 +166,7 @@ static void tx_csum_end(struct tenon *stack, const struct tn_out *out, tenon_u32
 /* Payload to where it can be sent from, and into a sum on its way; csum NULL: nobody wants that. */
 static void tx_copy(struct tn_csum *csum, tenon_u8 *to, const struct tn_out *out, tenon_u32 off, tenon_u32 len)
 {
-    if (csum != NULL)
+    if (!TENON_SMALL && csum != NULL)
         tn_csum_copy_spans(csum, to, out->spans, off, len);
     else
         tn_spans_copy(to, out->spans, off, len);
@@ -217,28 +217,29 @@ static unsigned tx_gather_limit(const struct tenon *stack, const struct tn_netif
 
 enum { TX_SPANS_MAX = 32 };
 
-/* One packet that needs no segmentation any more. */
+/* One packet that needs no segmentation any more. What is copied is summed on the way: unless the build is to be small,
+ * where it is summed before. */
 static int tx_packet(struct tenon *stack, const struct tn_netif *netif, struct tn_out *out)
 {
     struct tenon_span copies[TX_SPANS_MAX];
     const unsigned limit = tx_gather_limit(stack, netif);
     const int sums = !(netif->conf.caps & TENON_CAP_TX_CSUM) && out->csum && !out->csum_done;
+    const int fits = out->nspans + 1 <= limit;
     struct tn_csum csum;
     int error;
 
     if (sums) {
         tx_csum_begin(stack, out, &csum);
         out->csum_done = 1;
-    }
-    if (out->nspans + 1 <= limit) {
-        if (sums && out->payload > 0)
+        if ((TENON_SMALL || fits) && out->payload > 0)
             tn_csum_add_spans(&csum, out->spans, 0, out->payload);
-        if (sums)
+        if (TENON_SMALL || fits)
             tx_csum_end(stack, out, csum.sum);
-        return tx_enqueue(stack, out);
     }
+    if (fits)
+        return tx_enqueue(stack, out);
     error = tx_linearise(stack, out, copies, (unsigned)tn_min(limit - 1, TX_SPANS_MAX), sums ? &csum : NULL);
-    if (error == TENON_OK && sums)
+    if (!TENON_SMALL && error == TENON_OK && sums)
         tx_csum_end(stack, out, csum.sum);
     if (error == TENON_OK)
         error = tx_enqueue(stack, out);
