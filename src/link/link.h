@@ -58,21 +58,21 @@ TENON_INLINE tenon_u32 tn_netif_mtu(const struct tn_netif *netif, const struct t
 struct tn_path {
     /* What every packet asks for, in one line of 64 bytes: TCP compares dst, too (tn_tcp_find()). */
     struct tn_hnode node;
-    struct tenon_ip dst;
-    struct tn_neighbour *neighbour;  /* valid only if its serial is neighbour_serial; NULL: to be found */
-    tenon_u32 neighbour_serial;
-    tenon_u32 gen;                   /* of the routing state that it was made from */
-    tenon_u16 mtu;                   /* lowered path MTU, search_low of RFC 4821; 0: the interface's */
-    tenon_u16 mtu_high;              /* search_high: what is larger is not tried */
-    tenon_u32 mtu_until_s;           /* when a lowered path MTU is forgotten (seconds of the link layer) */
-    tenon_u16 sent;                  /* largest packet but TCP's that was sent this way and that no router may cut */
     tenon_u8 netif;
     tenon_u8 cast;                   /* enum tn_cast */
     tenon_u8 search;                 /* enum tn_path_search */
     tenon_u8 search_failed;          /* 1: something did not pass; 0: begin with mtu_high itself */
     tenon_u8 scope;                  /* interface that the caller asked for; part of the key; 0: none */
-    tenon_u8 heard_netif;            /* where TCP's general way has heard from there last, ... */
-    tenon_u32 heard_gen;             /* ... when, as the number of the routing state, ... */
+    tenon_u8 heard_netif;            /* where TCP's general way has heard from there last: see heard_gen */
+    tenon_u16 sent;                  /* largest packet but TCP's that was sent this way and that no router may cut */
+    tenon_u16 mtu;                   /* lowered path MTU, search_low of RFC 4821; 0: the interface's */
+    tenon_u16 mtu_high;              /* search_high: what is larger is not tried */
+    tenon_u32 mtu_until_s;           /* when a lowered path MTU is forgotten (seconds of the link layer) */
+    struct tenon_ip dst;
+    struct tn_neighbour *neighbour;  /* valid only if its serial is neighbour_serial; NULL: to be found */
+    tenon_u32 neighbour_serial;
+    tenon_u32 gen;                   /* of the routing state that it was made from */
+    tenon_u32 heard_gen;             /* when it was heard_netif, as the number of the routing state, ... */
     struct tenon_ip heard_local;     /* ... and at which address of ours (tcp_fast.c) */
 
     struct tenon_ip src;             /* source address chosen for it (RFC 6724) */

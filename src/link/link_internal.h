@@ -45,10 +45,6 @@ enum address_phase {
 
 struct tn_address {
     struct tn_alarm timer;
-    struct tenon_ip ip;
-    tenon_u32 valid_until_s, preferred_until_s;
-    tenon_u32 nonce;              /* of our solicitations while detecting duplicates (RFC 7527) */
-    tenon_u32 defended_s;         /* when it was defended last; 0: never */
     tenon_u8 netif;               /* 0: the slot is free */
     tenon_u8 bits;                /* prefix */
     tenon_u8 state;               /* enum tenon_addr_state */
@@ -56,6 +52,10 @@ struct tn_address {
     tenon_u8 phase;               /* enum address_phase */
     tenon_u8 left;                /* packets left to be sent in this phase */
     tenon_u8 dad_counter;         /* RFC 7217: how many duplicates this one replaces */
+    struct tenon_ip ip;
+    tenon_u32 valid_until_s, preferred_until_s;
+    tenon_u32 nonce;              /* of our solicitations while detecting duplicates (RFC 7527) */
+    tenon_u32 defended_s;         /* when it was defended last; 0: never */
 };
 
 TENON_INLINE int tn_address_usable(const struct tn_address *address)
@@ -118,14 +118,14 @@ TENON_INTERNAL void tn_slaac_prefix(struct tenon *stack, struct tn_netif *netif,
 enum route_origin { ROUTE_MANUAL, ROUTE_ADDRESS, ROUTE_ROUTER };
 
 struct tn_route {
+    tenon_u8 netif;
+    tenon_u8 bits;
+    tenon_u8 origin;               /* enum route_origin */
     struct tenon_ip dst;
     struct tenon_ip gateway;       /* any: the destinations are on the link */
     tenon_u32 metric;
     tenon_u32 until_s;             /* TN_FOREVER, or the end of what the router promised */
     tenon_u32 failed_s;            /* when the gateway did not answer; 0: nothing is known against it */
-    tenon_u8 netif;
-    tenon_u8 bits;
-    tenon_u8 origin;               /* enum route_origin */
 };
 
 /* Add it in its place. @return TENON_OK, TENON_EINUSE, TENON_ELIMIT */
@@ -162,20 +162,20 @@ struct link_queued;
 
 struct tn_neighbour {
     struct tn_timer timer;
+    tenon_u8 state;               /* enum tenon_neighbour_state */
+    tenon_u8 netif;
+    tenon_u8 solicits;            /* sent in this state */
+    tenon_u8 failed;              /* 1: INCOMPLETE, and given up for a while */
+    tenon_u8 router;
+    tenon_u8 mac[6];
+    tenon_u16 next;               /* number + 1 of the next in the hash chain, or of the next unused one */
+    tenon_u16 queued;
     struct link_queued *queue_first, *queue_last;
     struct tenon_ip ip;
     tenon_u32 serial;             /* of this use of the slot; 0: the slot is free */
     tenon_u32 confirmed_ms;       /* when it was last known to be reachable */
     tenon_u32 reachable_ms;       /* for how long that is believed (RFC 4861 6.3.2: randomised) */
     tenon_u32 used_ms;            /* when it was last sent to */
-    tenon_u16 next;               /* number + 1 of the next in the hash chain, or of the next unused one */
-    tenon_u16 queued;
-    tenon_u8 mac[6];
-    tenon_u8 netif;
-    tenon_u8 state;               /* enum tenon_neighbour_state */
-    tenon_u8 solicits;            /* sent in this state */
-    tenon_u8 failed;              /* 1: INCOMPLETE, and given up for a while */
-    tenon_u8 router;
 };
 
 /* An address that was asked for, by its hash; until then it is not asked for again. */

@@ -18,6 +18,10 @@ enum tn_udp_where { TN_UDP_UNBOUND, TN_UDP_BOUND, TN_UDP_CONNECTED };
 
 struct tenon_udp {
     struct tn_hnode node;                     /* of the table in which it is; */
+    tenon_u8 where;
+    tenon_u8 ttl, tos, multicast_ttl;
+    tenon_u8 multicast_netif;
+    tenon_u8 broadcast, dont_fragment, no_checksum;
     struct tenon_udp *next, **prev;           /* or of the list of unbound ones */
     struct tenon *stack;
     const struct tenon_udp_events *events;
@@ -29,10 +33,6 @@ struct tenon_udp {
     tenon_u32 source_gen;                     /* of the addresses with which source4 was found; 0: it was not */
     tenon_u32 source4;                        /* whose address stands in IPv4 headers; 0: the path's source */
     tenon_u32 heard;                          /* serial of the last datagram for many that it was given */
-    tenon_u8 where;
-    tenon_u8 ttl, tos, multicast_ttl;
-    tenon_u8 multicast_netif;
-    tenon_u8 broadcast, dont_fragment, no_checksum;
 };
 
 /* One datagram: what it says and where it goes. */
