@@ -15,37 +15,25 @@ enum {
 
 /* ---- what an error says -------------------------------------------------------------------------------- */
 
-static void meaning_set(struct tn_err *err, enum tn_err_kind kind, int hard, int error)
+/* What it is to the application, in the order of the kinds. Hard ones: RFC 9293 3.9.2.2. */
+static void meaning_set(struct tn_err *err, enum tn_err_kind kind)
 {
+    static const signed char errors[] = { TENON_EUNREACH, TENON_EUNREACH, TENON_EREFUSED, TENON_EREFUSED, TENON_EACCES,
+                                          TENON_EMSGSIZE, TENON_EUNREACH, TENON_EPROTO };
+
     err->kind = kind;
-    err->hard = (tenon_u8)hard;
-    err->error = error;
+    err->hard = kind == TN_ERR_PROTOCOL || kind == TN_ERR_PORT;
+    err->error = errors[kind];
 }
 
-/* RFC 1122 3.2.2.1, RFC 1812 5.2.7.1. Hard ones: RFC 9293 3.9.2.2. */
-static void unreach4(struct tn_err *err, unsigned code, tenon_u32 rest)
+/* RFC 1122 3.2.2.1, RFC 1812 5.2.7.1: by code; of others the network is taken to be out of reach. */
+static enum tn_err_kind unreach4(unsigned code)
 {
-    switch (code) {
-    case 1: case 5: case 7: case 8: case 12:
-        meaning_set(err, TN_ERR_HOST, 0, TENON_EUNREACH);
-        return;
-    case 2:
-        meaning_set(err, TN_ERR_PROTOCOL, 1, TENON_EREFUSED);
-        return;
-    case 3:
-        meaning_set(err, TN_ERR_PORT, 1, TENON_EREFUSED);
-        return;
-    case 4:
-        meaning_set(err, TN_ERR_TOO_BIG, 0, TENON_EMSGSIZE);
-        err->mtu = rest & 0xFFFFUL;
-        return;
-    case 9: case 10: case 13: case 14: case 15:
-        meaning_set(err, TN_ERR_ADMIN, 0, TENON_EACCES);
-        return;
-    default:
-        meaning_set(err, TN_ERR_NET, 0, TENON_EUNREACH);
-        return;
-    }
+    static const tenon_u8 kinds[] = { TN_ERR_NET, TN_ERR_HOST, TN_ERR_PROTOCOL, TN_ERR_PORT, TN_ERR_TOO_BIG,
+                                      TN_ERR_HOST, TN_ERR_NET, TN_ERR_HOST, TN_ERR_HOST, TN_ERR_ADMIN, TN_ERR_ADMIN,
+                                      TN_ERR_NET, TN_ERR_HOST, TN_ERR_ADMIN, TN_ERR_ADMIN, TN_ERR_ADMIN };
+
+    return code < sizeof(kinds) ? (enum tn_err_kind)kinds[code] : TN_ERR_NET;
 }
 
 /* RFC 4443 3.1 */
@@ -53,16 +41,17 @@ static void unreach6(struct tn_err *err, unsigned code)
 {
     switch (code) {
     case 1: case 5: case 6:
-        meaning_set(err, TN_ERR_ADMIN, 1, TENON_EACCES);
+        meaning_set(err, TN_ERR_ADMIN);
+        err->hard = 1;
         return;
     case 3:
-        meaning_set(err, TN_ERR_HOST, 0, TENON_EUNREACH);
+        meaning_set(err, TN_ERR_HOST);
         return;
     case 4:
-        meaning_set(err, TN_ERR_PORT, 1, TENON_EREFUSED);
+        meaning_set(err, TN_ERR_PORT);
         return;
     default:
-        meaning_set(err, TN_ERR_NET, 0, TENON_EUNREACH);
+        meaning_set(err, TN_ERR_NET);
         return;
     }
 }
@@ -75,20 +64,20 @@ static void meaning6(struct tn_err *err, const struct tn_icmp *icmp)
         unreach6(err, icmp->code);
         return;
     case TN_ICMP6_TOO_BIG:
-        meaning_set(err, TN_ERR_TOO_BIG, 0, TENON_EMSGSIZE);
+        meaning_set(err, TN_ERR_TOO_BIG);
         err->mtu = icmp->rest;
         return;
     case TN_ICMP6_TIME:
-        meaning_set(err, TN_ERR_TIME, 0, TENON_EUNREACH);
+        meaning_set(err, TN_ERR_TIME);
         return;
     case TN_ICMP6_PARAM:
         if (icmp->code == 1)
-            meaning_set(err, TN_ERR_PROTOCOL, 1, TENON_EREFUSED);
+            meaning_set(err, TN_ERR_PROTOCOL);
         else
-            meaning_set(err, TN_ERR_PARAM, 0, TENON_EPROTO);
+            meaning_set(err, TN_ERR_PARAM);
         return;
     default:
-        meaning_set(err, TN_ERR_PARAM, 0, TENON_EPROTO);
+        meaning_set(err, TN_ERR_PARAM);
         return;
     }
 }
@@ -184,9 +173,10 @@ static void icmp_error_input(struct tenon *stack, const struct tn_pkt *pkt, stru
         tn_count(stack, TENON_STAT_ICMP_ERROR_STRAY);
         return;
     }
-    if (err->kind == TN_ERR_TOO_BIG && tn_pkt_is_v4(pkt) && err->mtu == 0)
+    if (TENON_WITH_PATH_MTU && err->kind == TN_ERR_TOO_BIG && tn_pkt_is_v4(pkt) && err->mtu == 0)
         err->mtu = pmtu_plateau(get16be(quote + 2));
-    if (err->kind == TN_ERR_TOO_BIG && err->mtu < (tn_pkt_is_v4(pkt) ? PMTU4_MIN : PMTU6_MIN)) {
+    if (err->kind == TN_ERR_TOO_BIG &&
+        (!TENON_WITH_PATH_MTU || err->mtu < (tn_pkt_is_v4(pkt) ? PMTU4_MIN : PMTU6_MIN))) {
         tn_count(stack, TENON_STAT_PMTU_IGNORED);
         return;
     }
@@ -222,7 +212,7 @@ TENON_INTERNAL void tn_icmp_local_error(struct tenon *stack, const tenon_u8 *l3,
     int error;
 
     memset(&err, 0, sizeof(err));
-    meaning_set(&err, kind, 0, TENON_EUNREACH);
+    meaning_set(&err, kind);
     if (len == 0)
         return;
     error = l3[0] >> 4 == 4 ? quote_parse4(&err, l3, len) : quote_parse6(&err, l3, len);
@@ -261,11 +251,10 @@ static void icmp4_error(struct tenon *stack, const struct tn_pkt *pkt, const str
 
     memset(&err, 0, sizeof(err));
     if (icmp->type == TN_ICMP4_UNREACH)
-        unreach4(&err, icmp->code, icmp->rest);
-    else if (icmp->type == TN_ICMP4_TIME)
-        meaning_set(&err, TN_ERR_TIME, 0, TENON_EUNREACH);
+        meaning_set(&err, unreach4(icmp->code));
     else
-        meaning_set(&err, TN_ERR_PARAM, 0, TENON_EPROTO);
+        meaning_set(&err, icmp->type == TN_ICMP4_TIME ? TN_ERR_TIME : TN_ERR_PARAM);
+    err.mtu = icmp->rest & 0xFFFFUL;    /* if it is too big */
     icmp_error_input(stack, pkt, &err);
 }
 
@@ -280,8 +269,11 @@ static void icmp4_message(struct tenon *stack, struct tn_pkt *pkt, const struct 
         icmp4_error(stack, pkt, icmp);
         return;
     case TN_ICMP4_REDIRECT:
-        icmp4_redirect(stack, pkt, icmp);
-        return;
+        if (TENON_WITH_ROUTES) {
+            icmp4_redirect(stack, pkt, icmp);
+            return;
+        }
+        break;
     case TN_ICMP4_ECHO:
         /* RFC 1122 3.2.2.6: a broadcast one may be discarded, and is (smurf). */
         if (pkt->dst_cast == TN_CAST_UNICAST && !tn_pkt_is_foreign(pkt)) {

@@ -12,13 +12,11 @@ TENON_INTERNAL void tn_ip_init(struct tenon *stack, tenon_u8 *mem)
     struct tn_ip *ip = &stack->ip;
     unsigned i;
 
-    memset(ip, 0, sizeof(*ip));
     for (i = 0; i < TENON_ARRAY_LEN(ip->key.k); i++)
         ip->key.k[i] = tn_random(&stack->random);
     for (i = 0; i < TN_IP_BUCKETS; i++)
         ip->ids[i] = (tenon_u16)(tn_random(&stack->random) & 0xFFFFUL);
-    /* Full buckets: they are filled when they are first looked at. */
-    ip->errors.tokens = ip->replies.tokens = 0;
+    /* Empty buckets that are filled when they are first looked at. */
     ip->errors.ms = ip->replies.ms = stack->now_ms - (tenon_u32)0x10000000UL;
     tn_reass_init(stack, mem);
 }

@@ -6,6 +6,8 @@
 
 TENON_INTERNAL int tn_ip_is_multicast(const struct tenon_ip *ip)
 {
+    if (!TENON_WITH_MULTICAST)    /* nothing is sent there, and nothing that comes from there is taken */
+        return 0;
     if (tenon_ip_is_v4(ip))
         return ip->w[3] >> 28 == 0xE;
     return ip->w[0] >> 24 == 0xFF;
@@ -220,11 +222,8 @@ static int address_has_route(const struct tn_address *address)
 
 static void address_route(struct tn_route *route, const struct tn_address *address)
 {
-    memset(route, 0, sizeof(*route));
-    route->dst = tn_ip_network(&address->ip, address->bits);
-    route->bits = address->bits;
+    tn_route_to(route, &address->ip, address->bits);
     route->netif = address->netif;
-    route->until_s = TN_FOREVER;
     route->origin = ROUTE_ADDRESS;
 }
 

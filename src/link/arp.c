@@ -14,52 +14,44 @@ static void arp_send(struct tenon *stack, const struct tn_netif *netif, const te
 
     if (!netif->up || tn_out_new(stack, &out) != TENON_OK)
         return;
-    memcpy(arp->sender_mac, netif->conf.mac, 6);
+    arp->sender_mac = netif->conf.mac;
     out.len = tn_arp_build(out.hdr->data + out.off, arp);
     out.l4_bytes = (tenon_u16)out.len;
     (void)tn_link_frame(stack, netif, to, TN_ETHERTYPE_ARP, &out);
 }
 
-static void arp_request(struct tenon *stack, const struct tn_netif *netif, tenon_u32 sender, tenon_u32 target)
+/* mac: of whom the request goes to; NULL: to everybody. */
+static void arp_request(struct tenon *stack, const struct tn_netif *netif, tenon_u32 sender, tenon_u32 target,
+                        const tenon_u8 *mac)
 {
     struct tn_arp arp;
 
     arp.op = TN_ARP_REQUEST;
     arp.sender_ip = sender;
     arp.target_ip = target;
-    memcpy(arp.target_mac, arp_nobody, 6);
-    arp_send(stack, netif, arp_everybody, &arp);
+    arp.target_mac = mac != NULL ? mac : arp_nobody;
+    arp_send(stack, netif, mac != NULL ? mac : arp_everybody, &arp);
 }
 
 /* Broadcast to find it, unicast to see whether it is still there (RFC 1122 2.3.2.1). */
 TENON_INTERNAL void tn_arp_solicit(struct tenon *stack, const struct tn_neighbour *neighbour,
                                    const struct tenon_ip *src)
 {
-    const struct tn_netif *netif = tn_netif_at(stack, neighbour->netif);
+    const tenon_u8 *mac = neighbour->state == TENON_NEIGHBOUR_INCOMPLETE ? NULL : neighbour->mac;
     struct tenon_ip sender;
-    struct tn_arp arp;
 
-    if (tn_source_solicit(stack, &sender, neighbour, src) != TENON_OK)
-        return;
-    if (neighbour->state == TENON_NEIGHBOUR_INCOMPLETE) {
-        arp_request(stack, netif, sender.w[3], neighbour->ip.w[3]);
-        return;
-    }
-    arp.op = TN_ARP_REQUEST;
-    arp.sender_ip = sender.w[3];
-    arp.target_ip = neighbour->ip.w[3];
-    memcpy(arp.target_mac, neighbour->mac, 6);
-    arp_send(stack, netif, neighbour->mac, &arp);
+    if (tn_source_solicit(stack, &sender, neighbour, src) == TENON_OK)
+        arp_request(stack, tn_netif_at(stack, neighbour->netif), sender.w[3], neighbour->ip.w[3], mac);
 }
 
 TENON_INTERNAL void tn_arp_probe(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip)
 {
-    arp_request(stack, netif, 0, ip->w[3]);
+    arp_request(stack, netif, 0, ip->w[3], NULL);
 }
 
 TENON_INTERNAL void tn_arp_announce(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip)
 {
-    arp_request(stack, netif, ip->w[3], ip->w[3]);
+    arp_request(stack, netif, ip->w[3], ip->w[3], NULL);
 }
 
 static void arp_reply(struct tenon *stack, const struct tn_netif *netif, const struct tn_arp *request)
@@ -69,7 +61,7 @@ static void arp_reply(struct tenon *stack, const struct tn_netif *netif, const s
     arp.op = TN_ARP_REPLY;
     arp.sender_ip = request->target_ip;
     arp.target_ip = request->sender_ip;
-    memcpy(arp.target_mac, request->sender_mac, 6);
+    arp.target_mac = request->sender_mac;
     arp_send(stack, netif, request->sender_mac, &arp);
 }
 

@@ -51,7 +51,6 @@ TENON_INTERNAL void tn_link_init(struct tenon *stack, tenon_u8 *mem)
     struct link_layout layout;
 
     link_lay_out(&layout, &stack->conf);
-    memset(mem, 0, layout.total);
     link->netifs = (struct tn_netif *)(void *)mem;
     link->addresses = (struct tn_address *)(void *)(mem + layout.addresses);
     link->routes = (struct tn_route *)(void *)(mem + layout.routes);

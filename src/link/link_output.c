@@ -32,7 +32,7 @@ static int link_output_to_many(struct tenon *stack, const struct tn_netif *netif
 {
     tenon_u8 mac[6];
 
-    if (path->cast == TN_CAST_BROADCAST)
+    if (!TENON_WITH_MULTICAST || path->cast == TN_CAST_BROADCAST)
         memset(mac, 0xFF, sizeof(mac));
     else
         link_output_group_mac(mac, &path->next_hop);

@@ -219,7 +219,7 @@ static int path_dst_is_good(const struct tenon_ip *dst)
 {
     if (tenon_ip_is_v4(dst) && dst->w[3] == 0xFFFFFFFFUL)
         return 1;
-    return (TENON_WITH_MULTICAST && tn_ip_is_multicast(dst)) || tn_ip_is_loopback(dst) || tn_ip_is_host(dst);
+    return tn_ip_is_multicast(dst) || tn_ip_is_loopback(dst) || tn_ip_is_host(dst);
 }
 
 /* One that was not asked for before, unused. @return as tn_path_get() */

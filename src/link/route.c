@@ -12,6 +12,14 @@ static int route_same_key(const struct tn_route *a, const struct tn_route *b)
            tenon_ip_equal(&a->gateway, &b->gateway) && tenon_ip_is_v4(&a->dst) == tenon_ip_is_v4(&b->dst);
 }
 
+TENON_INTERNAL void tn_route_to(struct tn_route *route, const struct tenon_ip *ip, unsigned bits)
+{
+    memset(route, 0, sizeof(*route));
+    route->dst = tn_ip_network(ip, bits);
+    route->bits = (tenon_u8)bits;
+    route->until_s = TN_FOREVER;
+}
+
 TENON_INTERNAL int tn_route_index(const struct tenon *stack, const struct tn_route *route)
 {
     unsigned i;
@@ -223,17 +231,12 @@ static int route_fill(struct tn_route *route, const struct tenon_ip *dst, unsign
                       const struct tenon_ip *gateway)
 {
     const unsigned shift = tenon_ip_is_v4(dst) ? 96 : 0;
-    struct tenon_ip network;
 
-    memset(route, 0, sizeof(*route));
     if (prefix > 128 - shift)
         return 0;
-    network = tn_ip_network(dst, prefix + shift);
-    if (!tenon_ip_equal(&network, dst))
+    tn_route_to(route, dst, prefix + shift);
+    if (!tenon_ip_equal(&route->dst, dst))
         return 0;
-    route->dst = *dst;
-    route->bits = (tenon_u8)(prefix + shift);
-    route->until_s = TN_FOREVER;
     if (gateway == NULL || tenon_ip_is_any(gateway))
         return 1;
     route->gateway = *gateway;

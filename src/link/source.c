@@ -125,17 +125,18 @@ static int source_is_candidate(const struct tn_address *address, const struct so
 static int source_first(const struct tenon *stack, struct tenon_ip *src, unsigned netif,
                         const struct tenon_ip *next_hop)
 {
-    const struct tn_address *best = NULL;
-    unsigned i;
+    const struct tn_address *address = stack->link.addresses, *best = NULL;
+    const struct tn_address *const end = address + stack->conf.addrs_max;
 
-    for (i = 0; i < stack->conf.addrs_max; i++) {
-        const struct tn_address *address = &stack->link.addresses[i];
-
+    for (; address < end; address++) {
         if (!tn_address_usable(address) || (netif != 0 && address->netif != netif))
             continue;
-        if (best == NULL || (next_hop != NULL && tn_ip_match(&address->ip, next_hop, address->bits) &&
-                             !tn_ip_match(&best->ip, next_hop, best->bits)))
+        if (best == NULL)
             best = address;
+        if (next_hop != NULL && tn_ip_match(&address->ip, next_hop, address->bits)) {
+            best = address;
+            break;
+        }
     }
     if (best == NULL)
         return TENON_ENOADDR;

@@ -3,132 +3,96 @@
 #include "core.h"
 #include "stack/stack_internal.h"
 
-TENON_API void tenon_conf_default(struct tenon_conf *conf)
-{
-    memset(conf, 0, sizeof(*conf));
-    conf->netifs_max = 4;
-    conf->addrs_max = 16;
-    conf->routes_max = 32;
-    conf->groups_max = 32;
-    conf->tx_burst_max = 32;
-    conf->tx_gather_max = 20;
-    conf->neighbours_max = 256;
-    conf->neighbour_queue_max = 16;
-    conf->paths_max = 4096;
-    conf->reass_bytes_max = 262144UL;
-    conf->reass_datagrams_max = 64;
-    conf->reass_pieces_max = 64;
-    conf->reass_timeout_ms = 60000UL;
-    conf->icmp_errors_per_s = 1000;
-    conf->icmp_errors_burst = 50;
-    conf->hop_limit = 64;
-    conf->dad_transmits = 1;
-    conf->udp_sockets_max = 4096;
-    conf->tcp_conns_max = 1048576UL;
-    conf->tcp_time_wait_max = 16384;
-    conf->tcp_rcv_buf = 1048576UL;
-    conf->tcp_snd_buf = 1048576UL;
-    conf->tcp_ooo_bytes_max = 0;
-    conf->tcp_ooo_ranges_max = 256;
-    conf->tcp_mss_min = 88;
-    conf->tcp_copy_max = 256;
-    conf->tcp_rto_initial_us = 1000000UL;
-    conf->tcp_rto_min_us = 200000UL;
-    conf->tcp_rto_max_us = 60000000UL;
-    conf->tcp_peer_delack_us = 40000UL;
-    conf->tcp_delack_us = 40000UL;
-    conf->tcp_msl_ms = 30000UL;
-    conf->tcp_rsts_per_s = 1000;
-    conf->tcp_syncookies = 1;
-    conf->tcp_port_counters = 4096;
-    conf->tcp_fastopen_pending_max = 32;
-    conf->tcp_fastopen_cache_max = 32;
-    conf->tcp_orphans_max = 4096;
-    conf->tcp_orphan_ms = 120000UL;
-    conf->tcp_ooo_total_max = 67108864UL;
-    conf->tcp_resting_max = 1024;
-    conf->tcp_cc = TENON_WITH_RECOVERY ? &tenon_cc_cubic : &tenon_cc_newreno;
-}
-
-/* Fields of which 0 means "default", by where they lie: those of 16 bits, and of 32. */
-static const tenon_u16 conf_fields16[] = {
-    offsetof(struct tenon_conf, netifs_max),
-    offsetof(struct tenon_conf, addrs_max),
-    offsetof(struct tenon_conf, routes_max),
-    offsetof(struct tenon_conf, groups_max),
-    offsetof(struct tenon_conf, tx_burst_max),
-    offsetof(struct tenon_conf, tx_gather_max),
-    offsetof(struct tenon_conf, neighbours_max),
-    offsetof(struct tenon_conf, neighbour_queue_max),
-    offsetof(struct tenon_conf, reass_datagrams_max),
-    offsetof(struct tenon_conf, reass_pieces_max),
-    offsetof(struct tenon_conf, icmp_errors_per_s),
-    offsetof(struct tenon_conf, icmp_errors_burst),
-    offsetof(struct tenon_conf, tcp_fastopen_cache_max),
-    offsetof(struct tenon_conf, tcp_port_counters),
-    offsetof(struct tenon_conf, tcp_ooo_ranges_max),
-    offsetof(struct tenon_conf, tcp_mss_min),
-    offsetof(struct tenon_conf, tcp_copy_max)
+/* Fields of 16 bits, and of 32, of which 0 means "default": where they lie, and what that is. */
+struct conf_field16 {
+    tenon_u16 at, usual;
 };
-static const tenon_u16 conf_fields32[] = {
-    offsetof(struct tenon_conf, paths_max),
-    offsetof(struct tenon_conf, reass_bytes_max),
-    offsetof(struct tenon_conf, reass_timeout_ms),
-    offsetof(struct tenon_conf, udp_sockets_max),
-    offsetof(struct tenon_conf, tcp_conns_max),
-    offsetof(struct tenon_conf, tcp_time_wait_max),
-    offsetof(struct tenon_conf, tcp_rcv_buf),
-    offsetof(struct tenon_conf, tcp_snd_buf),
-    offsetof(struct tenon_conf, tcp_ooo_total_max),
-    offsetof(struct tenon_conf, tcp_orphans_max),
-    offsetof(struct tenon_conf, tcp_orphan_ms),
-    offsetof(struct tenon_conf, tcp_resting_max),
-    offsetof(struct tenon_conf, tcp_fastopen_pending_max),
-    offsetof(struct tenon_conf, tcp_rto_initial_us),
-    offsetof(struct tenon_conf, tcp_rto_min_us),
-    offsetof(struct tenon_conf, tcp_rto_max_us),
-    offsetof(struct tenon_conf, tcp_peer_delack_us),
-    offsetof(struct tenon_conf, tcp_delack_us),
-    offsetof(struct tenon_conf, tcp_msl_ms),
-    offsetof(struct tenon_conf, tcp_rsts_per_s)
+struct conf_field32 {
+    tenon_u16 at;
+    tenon_u32 usual;
+};
+static const struct conf_field16 conf_fields16[] = {
+    { offsetof(struct tenon_conf, netifs_max), 4 },
+    { offsetof(struct tenon_conf, addrs_max), 16 },
+    { offsetof(struct tenon_conf, routes_max), 32 },
+    { offsetof(struct tenon_conf, groups_max), 32 },
+    { offsetof(struct tenon_conf, tx_burst_max), 32 },
+    { offsetof(struct tenon_conf, tx_gather_max), 20 },
+    { offsetof(struct tenon_conf, neighbours_max), 256 },
+    { offsetof(struct tenon_conf, neighbour_queue_max), 16 },
+    { offsetof(struct tenon_conf, reass_datagrams_max), 64 },
+    { offsetof(struct tenon_conf, reass_pieces_max), 64 },
+    { offsetof(struct tenon_conf, icmp_errors_per_s), 1000 },
+    { offsetof(struct tenon_conf, icmp_errors_burst), 50 },
+    { offsetof(struct tenon_conf, tcp_fastopen_cache_max), 32 },
+    { offsetof(struct tenon_conf, tcp_port_counters), 4096 },
+    { offsetof(struct tenon_conf, tcp_ooo_ranges_max), 256 },
+    { offsetof(struct tenon_conf, tcp_mss_min), 88 },
+    { offsetof(struct tenon_conf, tcp_copy_max), 256 }
+};
+static const struct conf_field32 conf_fields32[] = {
+    { offsetof(struct tenon_conf, paths_max), 4096 },
+    { offsetof(struct tenon_conf, reass_bytes_max), 262144UL },
+    { offsetof(struct tenon_conf, reass_timeout_ms), 60000UL },
+    { offsetof(struct tenon_conf, udp_sockets_max), 4096 },
+    { offsetof(struct tenon_conf, tcp_conns_max), 1048576UL },
+    { offsetof(struct tenon_conf, tcp_time_wait_max), 16384 },
+    { offsetof(struct tenon_conf, tcp_rcv_buf), 1048576UL },
+    { offsetof(struct tenon_conf, tcp_snd_buf), 1048576UL },
+    { offsetof(struct tenon_conf, tcp_ooo_total_max), 67108864UL },
+    { offsetof(struct tenon_conf, tcp_orphans_max), 4096 },
+    { offsetof(struct tenon_conf, tcp_orphan_ms), 120000UL },
+    { offsetof(struct tenon_conf, tcp_resting_max), 1024 },
+    { offsetof(struct tenon_conf, tcp_fastopen_pending_max), 32 },
+    { offsetof(struct tenon_conf, tcp_rto_initial_us), 1000000UL },
+    { offsetof(struct tenon_conf, tcp_rto_min_us), 200000UL },
+    { offsetof(struct tenon_conf, tcp_rto_max_us), 60000000UL },
+    { offsetof(struct tenon_conf, tcp_peer_delack_us), 40000UL },
+    { offsetof(struct tenon_conf, tcp_delack_us), 40000UL },
+    { offsetof(struct tenon_conf, tcp_msl_ms), 30000UL },
+    { offsetof(struct tenon_conf, tcp_rsts_per_s), 1000 }
 };
 
-static void conf_complete_limits(struct tenon_conf *conf, const struct tenon_conf *defaults)
+/* Whatever is 0, and means "default" so, gets it. */
+static void conf_complete(struct tenon_conf *conf)
 {
-    tenon_u8 *const to = (tenon_u8 *)conf;
-    const tenon_u8 *const from = (const tenon_u8 *)defaults;
     unsigned i;
 
     for (i = 0; i < TENON_ARRAY_LEN(conf_fields16); i++) {
-        tenon_u16 *field = (tenon_u16 *)(void *)(to + conf_fields16[i]);
+        tenon_u16 *field = (tenon_u16 *)(void *)((tenon_u8 *)conf + conf_fields16[i].at);
 
         if (*field == 0)
-            *field = *(const tenon_u16 *)(const void *)(from + conf_fields16[i]);
+            *field = conf_fields16[i].usual;
     }
     for (i = 0; i < TENON_ARRAY_LEN(conf_fields32); i++) {
-        tenon_u32 *field = (tenon_u32 *)(void *)(to + conf_fields32[i]);
+        tenon_u32 *field = (tenon_u32 *)(void *)((tenon_u8 *)conf + conf_fields32[i].at);
 
         if (*field == 0)
-            *field = *(const tenon_u32 *)(const void *)(from + conf_fields32[i]);
+            *field = conf_fields32[i].usual;
     }
+    if (conf->hop_limit == 0)
+        conf->hop_limit = 64;
+    if (conf->dad_transmits == 0)
+        conf->dad_transmits = 1;
+    if (conf->tcp_cc == NULL)
+        conf->tcp_cc = TENON_WITH_RECOVERY ? &tenon_cc_cubic : &tenon_cc_newreno;
 }
 
-static void conf_complete(struct tenon_conf *conf)
+TENON_API void tenon_conf_default(struct tenon_conf *conf)
 {
-    struct tenon_conf defaults;
+    memset(conf, 0, sizeof(*conf));
+    conf_complete(conf);
+    conf->tcp_syncookies = 1;
+}
 
-    tenon_conf_default(&defaults);
-    conf_complete_limits(conf, &defaults);
+/* What follows from other fields is not among the defaults: it is 0 there until those are known. */
+TENON_INTERNAL void tn_conf_complete(struct tenon_conf *conf)
+{
+    conf_complete(conf);
     if (conf->neighbour_asks_max == 0)
         conf->neighbour_asks_max = (tenon_u16)tn_max(8, tn_min(4UL * conf->neighbours_max, 16384));
     if (conf->tcp_ooo_bytes_max == 0)
         conf->tcp_ooo_bytes_max = 2 * conf->tcp_rcv_buf;
-    if (conf->hop_limit == 0)
-        conf->hop_limit = defaults.hop_limit;
-    if (conf->dad_transmits == 0)
-        conf->dad_transmits = defaults.dad_transmits;
-    if (conf->tcp_cc == NULL)
-        conf->tcp_cc = defaults.tcp_cc;
 }
 
 /* Without TENON_WITH_STATS all of them are one. */
@@ -201,11 +165,6 @@ TENON_API const char *tenon_conf_check(const struct tenon_conf *conf)
 {
     struct tenon_conf whole = *conf;
 
-    conf_complete(&whole);
+    tn_conf_complete(&whole);
     return conf_check_completed(&whole);
-}
-
-TENON_INTERNAL void tn_conf_complete(struct tenon_conf *conf)
-{
-    conf_complete(conf);
 }

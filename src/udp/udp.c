@@ -398,7 +398,6 @@ TENON_INTERNAL void tn_udp_init(struct tenon *stack)
 {
     if (!TENON_WITH_UDP)
         return;
-    memset(&stack->udp, 0, sizeof(stack->udp));
     tn_htab_init(&stack->udp.bound, udp_table_get, udp_table_put, stack);
     tn_htab_init(&stack->udp.connected, udp_table_get, udp_table_put, stack);
 }

@@ -108,7 +108,7 @@ static int udp_send_on(struct tenon_udp *sock, const struct tn_udp_message *mess
     out.src = src;
     out.dst = path->dst;
     out.proto = TN_PROTO_UDP;
-    out.ttl = path->cast == TN_CAST_MULTICAST ? sock->multicast_ttl : sock->ttl;
+    out.ttl = TENON_WITH_MULTICAST && path->cast == TN_CAST_MULTICAST ? sock->multicast_ttl : sock->ttl;
     out.tos = sock->tos;
     out.df = sock->dont_fragment;
     error = tn_ip_output(stack, path, &out);

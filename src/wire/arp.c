@@ -18,9 +18,9 @@ TENON_INTERNAL int tn_arp_parse(struct tn_arp *arp, const tenon_u8 *p, tenon_u32
     if (p[4] != 6 || p[5] != 4)
         return -1;
     arp->op = get16be(p + 6);
-    memcpy(arp->sender_mac, p + 8, 6);
+    arp->sender_mac = p + 8;
     arp->sender_ip = get32be(p + 14);
-    memcpy(arp->target_mac, p + 18, 6);
+    arp->target_mac = p + 18;
     arp->target_ip = get32be(p + 24);
     return 0;
 }

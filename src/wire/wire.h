@@ -37,7 +37,7 @@ enum { TN_ARP_BYTES = 28, TN_ARP_REQUEST = 1, TN_ARP_REPLY = 2 };
 
 struct tn_arp {
     unsigned op;
-    tenon_u8 sender_mac[6], target_mac[6];
+    const tenon_u8 *sender_mac, *target_mac;    /* of parsed ones: in the message */
     tenon_u32 sender_ip, target_ip;
 };
 TENON_INTERNAL int tn_arp_parse(struct tn_arp *arp, const tenon_u8 *p, tenon_u32 len);

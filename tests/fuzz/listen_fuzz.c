@@ -345,13 +345,17 @@ static void record_ip6(struct listen *l)
 static void record_arp(struct listen *l)
 {
     const uint8_t how = fuzz_u8(&l->in);
+    static const uint8_t nobody[6] = { 0 };
+    uint8_t mac[6];
     struct tn_arp arp;
     size_t n = put_link(l->frame, TN_ETHERTYPE_ARP, how & 1);
 
     memset(&arp, 0, sizeof(arp));
     arp.op = how & 2 ? TN_ARP_REPLY : TN_ARP_REQUEST;
-    memcpy(arp.sender_mac, peer_mac, 6);
-    arp.sender_mac[5] = (tenon_u8)(how >> 2 & 3);
+    memcpy(mac, peer_mac, 6);
+    mac[5] = (tenon_u8)(how >> 2 & 3);
+    arp.sender_mac = mac;
+    arp.target_mac = nobody;
     arp.sender_ip = how & 16 ? fuzz_u32(&l->in) : 0x0A000000U + (how >> 5);
     arp.target_ip = how & 32 ? 0x0A000001U : 0x0A000002U;
     n += tn_arp_build(l->frame + n, &arp);
