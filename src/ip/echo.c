@@ -30,66 +30,43 @@ static void echo_reply_csum(struct tn_out *out, const struct tn_pkt *pkt, const 
     tenon_u8 *p = out->hdr->data + out->off;
     const unsigned before = (unsigned)request->type << 8 | request->code;
 
-    out->csum = 1;
-    out->csum_offset = 2;
-    if (pkt->csum != TENON_CSUM_NONE || pkt->dst_cast != TN_CAST_UNICAST)
+    if (TENON_SMALL || pkt->csum != TENON_CSUM_NONE || pkt->dst_cast != TN_CAST_UNICAST)
         return;
     put16be(p + 2, tn_csum_update16(request->csum, (tenon_u16)before, get16be(p)));
     out->csum_done = 1;
 }
 
-static int echo_answer(struct tenon *stack, struct tn_pkt *pkt, struct tn_path *path)
+static int echo_answer(struct tenon *stack, struct tn_pkt *pkt)
 {
-    struct tenon_span spans[TN_RX_SPANS_MAX];
     struct tn_icmp request, reply;
-    struct tn_gather to;
-    struct tn_out out;
+    struct tn_answer answer;
     int error;
 
     if (tn_icmp_parse(&request, pkt->head, pkt->head_len) != 0)
         return TENON_EINVAL;
-    error = tn_out_new(stack, &out);
-    if (error != TENON_OK)
-        return error;
     reply = request;
     reply.type = tn_pkt_is_v4(pkt) ? TN_ICMP4_ECHO_REPLY : TN_ICMP6_ECHO_REPLY;
     reply.code = 0;
-    out.len = tn_icmp_build(out.hdr->data + out.off, &reply);
-    tn_pkt_pull(pkt, TN_ICMP_BYTES);
+    error = tn_answer_begin(stack, &answer, pkt, &reply);
+    if (error != TENON_OK)
+        return error;
     /* The payload goes back as it lies, by reference. */
-    tn_gather_init(&to, spans, TN_RX_SPANS_MAX);
-    tn_spans_slice(&to, pkt->spans, pkt->nspans, pkt->off, pkt->len);
-    out.spans = spans;
-    out.nspans = to.n;
-    out.payload = to.bytes;
-    if (out.payload != pkt->len) {
-        tenon_buf_put(out.hdr);
-        return TENON_ELIMIT;
-    }
-    echo_reply_csum(&out, pkt, &request);
-    out.l4_bytes = TN_ICMP_BYTES;
-    out.src = pkt->dst_cast == TN_CAST_UNICAST ? pkt->dst : path->src;
-    out.dst = pkt->src;
-    out.proto = pkt->proto;
-    out.tos = pkt->tos & ECHO_CLASS_MASK;
-    return tn_ip_output(stack, path, &out);
+    tn_pkt_pull(pkt, TN_ICMP_BYTES);
+    tn_answer_quote(&answer, pkt, pkt->len);
+    echo_reply_csum(&answer.out, pkt, &request);
+    answer.out.tos = pkt->tos & ECHO_CLASS_MASK;
+    return tn_answer_send(stack, &answer, answer.out.payload == pkt->len);
 }
 
 TENON_INTERNAL void tn_echo_request(struct tenon *stack, struct tn_pkt *pkt)
 {
     const tenon_u32 per_s = (tenon_u32)stack->conf.icmp_errors_per_s * ECHO_REPLIES_PER_ERROR;
     const tenon_u32 burst = (tenon_u32)stack->conf.icmp_errors_burst * ECHO_REPLIES_PER_ERROR;
-    struct tn_path *path;
 
-    if (!tn_bucket_take(stack, &stack->ip.replies, per_s, burst, ECHO_TOKEN)) {
+    if (!tn_bucket_take(stack, &stack->ip.replies, per_s, burst, ECHO_TOKEN))
         tn_count(stack, TENON_STAT_ICMP_ERROR_LIMITED);
-        return;
-    }
-    if (tn_ip_path(stack, &path, &pkt->src, tn_ip_scope(&pkt->src, pkt->netif->index)) != TENON_OK)
-        return;
-    if (echo_answer(stack, pkt, path) == TENON_OK)
+    else if (echo_answer(stack, pkt) == TENON_OK)
         tn_count(stack, TENON_STAT_ICMP_ECHO_ANSWERED);
-    tn_path_put(stack, path);
 }
 
 /* ---- our own requests ---------------------------------------------------------------------------------- */

@@ -33,6 +33,57 @@ TENON_INTERNAL int tn_bucket_take(const struct tenon *stack, struct tn_bucket *b
     return 1;
 }
 
+/* ---- an answer to a packet ------------------------------------------------------------------------------ */
+
+TENON_INTERNAL int tn_answer_begin(struct tenon *stack, struct tn_answer *answer, const struct tn_pkt *pkt,
+                                   const struct tn_icmp *icmp)
+{
+    struct tn_out *out = &answer->out;
+    int error = tn_ip_path(stack, &answer->path, &pkt->src, tn_ip_scope(&pkt->src, pkt->netif->index));
+
+    if (error != TENON_OK)
+        return error;
+    error = tn_out_new(stack, out);
+    if (error != TENON_OK) {
+        tn_path_put(stack, answer->path);
+        return error;
+    }
+    out->len = tn_icmp_build(out->hdr->data + out->off, icmp);
+    out->l4_bytes = TN_ICMP_BYTES;
+    out->csum = 1;
+    out->csum_offset = 2;
+    /* RFC 1122 3.2.2, RFC 4443 2.2: from the address that the packet was sent to. */
+    out->src = pkt->dst_cast == TN_CAST_UNICAST ? pkt->dst : answer->path->src;
+    out->dst = pkt->src;
+    out->proto = tn_pkt_is_v4(pkt) ? (tenon_u8)TN_PROTO_ICMP : (tenon_u8)TN_PROTO_ICMP6;
+    return TENON_OK;
+}
+
+TENON_INTERNAL void tn_answer_quote(struct tn_answer *answer, const struct tn_pkt *pkt, tenon_u32 n)
+{
+    struct tn_gather to;
+
+    tn_gather_init(&to, answer->spans, TN_RX_SPANS_MAX);
+    tn_spans_slice(&to, pkt->spans, pkt->nspans, pkt->off, n);
+    answer->out.spans = answer->spans;
+    answer->out.nspans = to.n;
+    answer->out.payload = to.bytes;
+}
+
+TENON_INTERNAL int tn_answer_send(struct tenon *stack, struct tn_answer *answer, int whole)
+{
+    int error = TENON_ELIMIT;
+
+    if (whole)
+        error = tn_ip_output(stack, answer->path, &answer->out);
+    else
+        tenon_buf_put(answer->out.hdr);
+    tn_path_put(stack, answer->path);
+    return error;
+}
+
+/* ---- errors --------------------------------------------------------------------------------------------- */
+
 /* How many errors this destination got in this second. */
 static tenon_u16 *error_count_to(struct tenon *stack, const struct tenon_ip *to)
 {
@@ -145,63 +196,38 @@ static void error_type6(struct tn_icmp *icmp, enum tn_err_kind kind, unsigned co
 }
 
 /* Put the packet's own bytes behind the ICMP header, as many as may be: its headers are copied, the rest
- * goes out from where it lies. @return spans used */
-static unsigned error_quote(struct tn_out *out, const struct tn_pkt *pkt, struct tenon_span *spans)
+ * goes out from where it lies. */
+static void error_quote(struct tn_answer *answer, const struct tn_pkt *pkt)
 {
+    struct tn_out *out = &answer->out;
     const tenon_u32 max = tn_pkt_is_v4(pkt) ? ERROR4_BYTES : ERROR6_BYTES;
     const tenon_u32 headers = pkt->l3_len - pkt->len;
     const tenon_u32 room = out->hdr->size - out->off - out->len;
     const tenon_u32 joined = tn_min(tn_min(headers, max), room);
-    struct tn_gather to;
 
-    tn_gather_init(&to, spans, TN_RX_SPANS_MAX);
     memcpy(out->hdr->data + out->off + out->len, pkt->l3, joined);
     out->len += joined;
     if (joined == headers)
-        tn_spans_slice(&to, pkt->spans, pkt->nspans, pkt->off, tn_min(pkt->len, max - joined));
-    out->spans = spans;
-    out->nspans = to.n;
-    out->payload = to.bytes;
-    return to.n;
-}
-
-static int error_send(struct tenon *stack, const struct tn_pkt *pkt, struct tn_path *path, const struct tn_icmp *icmp)
-{
-    struct tenon_span spans[TN_RX_SPANS_MAX];
-    struct tn_out out;
-    int error = tn_out_new(stack, &out);
-
-    if (error != TENON_OK)
-        return error;
-    out.len = tn_icmp_build(out.hdr->data + out.off, icmp);
-    (void)error_quote(&out, pkt, spans);
-    out.l4_bytes = TN_ICMP_BYTES;
-    out.csum = 1;
-    out.csum_offset = 2;
-    /* RFC 1122 3.2.2, RFC 4443 2.2: from the address that the packet was sent to. */
-    out.src = pkt->dst_cast == TN_CAST_UNICAST ? pkt->dst : path->src;
-    out.dst = pkt->src;
-    out.proto = tn_pkt_is_v4(pkt) ? (tenon_u8)TN_PROTO_ICMP : (tenon_u8)TN_PROTO_ICMP6;
-    return tn_ip_output(stack, path, &out);
+        tn_answer_quote(answer, pkt, tn_min(pkt->len, max - joined));
 }
 
 TENON_INTERNAL void tn_icmp_error(struct tenon *stack, const struct tn_pkt *pkt, enum tn_err_kind kind, unsigned code,
                                   tenon_u32 where)
 {
     const int many = !tn_pkt_is_v4(pkt) && kind == TN_ERR_PARAM && code == 2;
+    struct tn_answer answer;
     struct tn_icmp icmp;
-    struct tn_path *path;
 
     if (!error_allowed(stack, pkt, many) || !error_rate_good(stack, &pkt->src))
-        return;
-    if (tn_ip_path(stack, &path, &pkt->src, tn_ip_scope(&pkt->src, pkt->netif->index)) != TENON_OK)
         return;
     icmp.csum = 0;
     if (tn_pkt_is_v4(pkt))
         error_type4(&icmp, kind, code, where);
     else
         error_type6(&icmp, kind, code, where);
-    if (error_send(stack, pkt, path, &icmp) == TENON_OK)
+    if (tn_answer_begin(stack, &answer, pkt, &icmp) != TENON_OK)
+        return;
+    error_quote(&answer, pkt);
+    if (tn_answer_send(stack, &answer, 1) == TENON_OK)
         tn_count(stack, TENON_STAT_ICMP_ERROR_SENT);
-    tn_path_put(stack, path);
 }

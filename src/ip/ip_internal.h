@@ -57,6 +57,7 @@ struct tn_frag {
 };
 
 struct reass_piece;
+struct tn_icmp;
 
 /* A complete datagram: what its packet is made of, until tn_reass_release(). */
 struct tn_reass_done {
@@ -103,6 +104,20 @@ TENON_INTERNAL unsigned tn_ip_scope(const struct tenon_ip *ip, unsigned netif);
 /* Take a token. cost: 1024 is one. @return 1 if there was one */
 TENON_INTERNAL int tn_bucket_take(const struct tenon *stack, struct tn_bucket *bucket, tenon_u32 per_s, tenon_u32 burst,
                                   tenon_u32 cost);
+
+/* An ICMP message that answers a packet: where it goes, and what it quotes of it. */
+struct tn_answer {
+    struct tn_path *path;
+    struct tn_out out;
+    struct tenon_span spans[TN_RX_SPANS_MAX];
+};
+/* To whom the packet came from; nothing behind the ICMP header yet. @return TENON_OK, or there is no answer */
+TENON_INTERNAL int tn_answer_begin(struct tenon *stack, struct tn_answer *answer, const struct tn_pkt *pkt,
+                                   const struct tn_icmp *icmp);
+/* n bytes of the present layer follow, or as many as there are spans for: answer->out.payload says. */
+TENON_INTERNAL void tn_answer_quote(struct tn_answer *answer, const struct tn_pkt *pkt, tenon_u32 n);
+/* whole: 0: it is not to be sent after all. @return as tn_ip_output() */
+TENON_INTERNAL int tn_answer_send(struct tenon *stack, struct tn_answer *answer, int whole);
 
 /* pkt at the ICMP header of a request, verified. */
 TENON_INTERNAL void tn_echo_request(struct tenon *stack, struct tn_pkt *pkt);
