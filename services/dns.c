@@ -5,8 +5,8 @@
 #include "dns_message.h"
 #include "internal.h"
 
-enum dns_state { DNS_FREE, DNS_BEGIN, DNS_WAITING, DNS_SHARED, DNS_DONE };
-enum dns_heard { DNS_NOTHING, DNS_ANSWER, DNS_ERROR };
+/* DNS_QUEUED: its answer was cut, and another question is being asked over TCP. */
+enum dns_state { DNS_FREE, DNS_BEGIN, DNS_WAITING, DNS_QUEUED, DNS_SHARED, DNS_DONE };
 enum { DNS_PORT = 53, DNS_PORT_TRIES = 8, DNS_ROUNDS = 3, DNS_ROUNDS_MAX = 8, DNS_TIMEOUT_MS = 2000 };
 
 /* ---- names ---------------------------------------------------------------------------------------------------- */
@@ -115,9 +115,16 @@ static void dns_remember(struct tenon_dns *dns, const struct tenon_dns_query *qu
 
 static void dns_hang_up(struct tenon_dns_query *query)
 {
+    struct tenon_dns *dns = query->dns;
+
     if (query->sock != NULL)
         tenon_udp_close(query->sock);
     query->sock = NULL;
+    if (query->state != DNS_FREE && dns->talking == query) {
+        dns->conf.tcp->end(query);
+        dns->talking = NULL;
+        dns->stirred = 1;
+    }
     query->heard = DNS_NOTHING;
 }
 
@@ -127,13 +134,16 @@ static void dns_received(struct tenon_udp *sock, void *app, const struct tenon_u
     struct tenon_dns_query *query = (struct tenon_dns_query *)app;
     tenon_u8 bytes[DNS_BYTES_MAX];
     struct tenon_dns_answer answer;
-    enum tenon_dns_stat wrong;
+    enum tenon_dns_stat wrong = TENON_DNS_STAT_BAD_LENGTH;
+    tenon_u32 len;
 
     (void)sock;
     (void)info;
     if (query->heard == DNS_ANSWER)
         return;    /* the same once more, before the poll: it was good already */
-    wrong = tenon_dns_parse(&answer, query, bytes, svc_gather(bytes, sizeof(bytes), spans, n));
+    len = svc_gather(bytes, sizeof(bytes), spans, n);
+    if (len <= sizeof(bytes))
+        wrong = tenon_dns_parse(&answer, query, bytes, len);
     if (wrong != 0) {
         query->dns->stats[wrong]++;
         return;
@@ -150,8 +160,10 @@ static void dns_error(struct tenon_udp *sock, void *app, const struct tenon_addr
     (void)to;
     (void)error;
     query->dns->stats[TENON_DNS_STAT_UNREACHED]++;
-    if (query->heard == DNS_NOTHING)
-        query->heard = DNS_ERROR;
+    if (query->heard != DNS_NOTHING)
+        return;
+    query->heard = DNS_ERROR;
+    query->answer.status = TENON_DNS_TIMEOUT;
 }
 
 static const struct tenon_udp_events dns_events = { dns_received, dns_error };
@@ -189,32 +201,72 @@ static int dns_call(struct tenon_dns_query *query, const struct tenon_addr *to)
     return error;
 }
 
-/* Each message has an identifier, a port and capitals of its own: an answer to an earlier one is too late. */
-static void dns_send(struct tenon_dns_query *query)
+/* Each message has an identifier, a port and capitals of its own: an answer to an earlier one is too late. The server
+ * has its time from now. */
+static void dns_prepare(struct tenon_dns_query *query, struct tenon_addr *to)
 {
     struct tenon_dns *dns = query->dns;
-    const unsigned server = (dns->first + query->sends) % dns->nservers;
-    const unsigned round = query->sends / dns->nservers;
-    struct tenon_addr to;
+    const unsigned round = (query->sends - 1U) / dns->nservers;
 
-    dns_hang_up(query);
     query->id = (tenon_u16)(tenon_random(dns->stack) & 0xFFFFUL);
     query->mix = dns->conf.mixed_case ? tenon_random(dns->stack) : 0;
     query->state = DNS_WAITING;
-    query->sends++;
     query->due = tenon_svc_later(dns->clock.now, 0, dns->conf.timeout_ms << round);
-    to.ip = dns->servers[server];
-    to.port = DNS_PORT;
-    to.netif = 0;
-    if (dns_call(query, &to) == TENON_OK) {
+    to->ip = dns->servers[query->server];
+    to->port = DNS_PORT;
+    to->netif = 0;
+}
+
+/* error: of the core, which could not send it: that is as if it were lost. */
+static void dns_sent(struct tenon_dns_query *query, int error)
+{
+    struct tenon_dns *dns = query->dns;
+
+    if (error == TENON_OK) {
         dns->stats[TENON_DNS_STAT_SENT]++;
+        dns->stirred = 1;
         return;
     }
     dns->stats[TENON_DNS_STAT_NOT_SENT]++;
     dns_hang_up(query);
 }
 
+/* One server after the other, beginning with that which answered last. */
+static void dns_send(struct tenon_dns_query *query)
+{
+    struct tenon_dns *dns = query->dns;
+    struct tenon_addr to;
+
+    dns_hang_up(query);
+    query->server = (tenon_u8)((query->sends == 0 ? dns->first : query->server + 1U) % dns->nservers);
+    query->sends++;
+    dns_prepare(query, &to);
+    dns_sent(query, dns_call(query, &to));
+}
+
+/* RFC 7766 5: the same server once more, over TCP, as soon as no other question is asked so. */
+static void dns_send_tcp(struct tenon_dns_query *query)
+{
+    struct tenon_dns *dns = query->dns;
+    struct tenon_addr to;
+    int error;
+
+    if (dns->talking != NULL)
+        return;
+    dns->talking = query;
+    dns_prepare(query, &to);
+    error = dns->conf.tcp->ask(query, &to);
+    if (error == TENON_OK)
+        dns->stats[TENON_DNS_STAT_OVER_TCP]++;
+    dns_sent(query, error);
+}
+
 /* ---- ends ----------------------------------------------------------------------------------------------------- */
+
+static int dns_is_asked(const struct tenon_dns_query *query)
+{
+    return query->state == DNS_WAITING || query->state == DNS_QUEUED;
+}
 
 static int dns_is_same(const struct tenon_dns_query *a, const struct tenon_dns_query *b)
 {
@@ -258,15 +310,19 @@ static void dns_take_answer(struct tenon_dns_query *query)
     struct tenon_dns *dns = query->dns;
     const enum tenon_dns_status status = query->answer.status;
 
-    query->heard = DNS_NOTHING;
+    if (status == TENON_DNS_TRUNCATED && dns->conf.tcp != NULL && dns->talking != query) {
+        dns->stats[TENON_DNS_STAT_TRUNCATED]++;
+        dns_hang_up(query);
+        query->state = DNS_QUEUED;
+        return;
+    }
     if (status == TENON_DNS_FAILED || status == TENON_DNS_TRUNCATED) {
         dns->stats[status == TENON_DNS_FAILED ? TENON_DNS_STAT_REFUSED : TENON_DNS_STAT_TRUNCATED]++;
         dns_next(query, status);
         return;
     }
     dns->stats[TENON_DNS_STAT_ANSWERED]++;
-    if (dns->nservers > 0)
-        dns->first = (dns->first + query->sends - 1) % dns->nservers;
+    dns->first = query->server;
     dns_remember(dns, query);
     dns_finish(query);
 }
@@ -279,7 +335,7 @@ static void dns_begin(struct tenon_dns_query *query)
     for (i = 0; i < dns->conf.nqueries; i++) {
         const struct tenon_dns_query *other = &dns->conf.queries[i];
 
-        if (other->state == DNS_WAITING && dns_is_same(other, query)) {
+        if (dns_is_asked(other) && dns_is_same(other, query)) {
             dns->stats[TENON_DNS_STAT_SHARED]++;
             query->state = DNS_SHARED;
             return;
@@ -297,12 +353,14 @@ static void dns_step(struct tenon_dns_query *query)
 {
     if (query->state == DNS_BEGIN)
         dns_begin(query);
+    if (query->state == DNS_QUEUED)
+        dns_send_tcp(query);
     if (query->state != DNS_WAITING)
         return;
     if (query->heard == DNS_ANSWER) {
         dns_take_answer(query);
     } else if (query->heard == DNS_ERROR) {
-        dns_next(query, TENON_DNS_TIMEOUT);
+        dns_next(query, query->answer.status);
     } else if (tenon_svc_is_over(&query->dns->clock, &query->due)) {
         query->dns->stats[TENON_DNS_STAT_TIMEOUTS]++;
         dns_next(query, TENON_DNS_TIMEOUT);
@@ -314,6 +372,8 @@ static void dns_step(struct tenon_dns_query *query)
 int tenon_dns_open(struct tenon_dns *dns, struct tenon *stack, const struct tenon_dns_conf *conf, tenon_u32 now_us)
 {
     if (conf->queries == NULL || conf->nqueries == 0 || conf->rounds > DNS_ROUNDS_MAX || conf->timeout_ms > 60000UL)
+        return TENON_EINVAL;
+    if (conf->tcp != NULL && (conf->room == NULL || conf->room_bytes < TENON_DNS_ROOM_MIN))
         return TENON_EINVAL;
     memset(dns, 0, sizeof(*dns));
     dns->stack = stack;
@@ -343,7 +403,7 @@ void tenon_dns_servers(struct tenon_dns *dns, const struct tenon_ip *servers, un
     for (i = 0; i < dns->conf.nqueries; i++) {
         struct tenon_dns_query *query = &dns->conf.queries[i];
 
-        if (query->state != DNS_WAITING)
+        if (!dns_is_asked(query))
             continue;
         dns_hang_up(query);
         query->sends = 0;
@@ -409,7 +469,7 @@ void tenon_dns_cancel(struct tenon_dns *dns, void *app)
 
     for (i = 0; i < dns->conf.nqueries; i++) {
         struct tenon_dns_query *query = &dns->conf.queries[i];
-        const int leads = query->state == DNS_WAITING;
+        const int leads = dns_is_asked(query);
 
         if (query->state == DNS_FREE || query->app != app)
             continue;
@@ -447,7 +507,8 @@ static tenon_u32 dns_wait(const struct tenon_dns *dns)
     for (i = 0; i < dns->conf.nqueries; i++) {
         const struct tenon_dns_query *query = &dns->conf.queries[i];
 
-        if (query->state == DNS_BEGIN || query->state == DNS_DONE)
+        if (query->state == DNS_BEGIN || query->state == DNS_DONE ||
+            (query->state == DNS_QUEUED && dns->talking == NULL))
             wait = 0;
         else if (query->state == DNS_WAITING)
             wait = svc_min(wait, tenon_svc_wait(&dns->clock, &query->due));
@@ -457,7 +518,6 @@ static tenon_u32 dns_wait(const struct tenon_dns *dns)
 
 tenon_u32 tenon_dns_poll(struct tenon_dns *dns, tenon_u32 now_us)
 {
-    const tenon_u32 sent = dns->stats[TENON_DNS_STAT_SENT];
     tenon_u32 wait;
     unsigned i;
 
@@ -466,8 +526,9 @@ tenon_u32 tenon_dns_poll(struct tenon_dns *dns, tenon_u32 now_us)
         dns_step(&dns->conf.queries[i]);
     dns_report(dns);
     wait = dns_wait(dns);
-    if (dns->stats[TENON_DNS_STAT_SENT] != sent)
+    if (dns->stirred)
         wait = svc_min(wait, tenon_poll(dns->stack, now_us));
+    dns->stirred = 0;
     return wait;
 }
 
@@ -485,10 +546,15 @@ void tenon_dns_close(struct tenon_dns *dns)
 
 const char *tenon_dns_status_text(enum tenon_dns_status status)
 {
-    static const char *const texts[] = { "there are addresses",    "no such name",
-                                         "no address of this type", "no server is known",
-                                         "no server answers",       "the servers could not say",
-                                         "the answer is too long for a datagram" };
+    static const char *const texts[] = { "there are addresses",
+                                         "no such name",
+                                         "no address of this type",
+                                         "no server is known",
+                                         "no server answers",
+                                         "the servers could not say",
+                                         "the answer is too long for a datagram",
+                                         "the answer is too long for a datagram, and the server speaks no TCP",
+                                         "the answer is too long" };
 
     return (unsigned)status < TENON_ARRAY_LEN(texts) ? texts[(unsigned)status] : "?";
 }

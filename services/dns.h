@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
  *  Names: a stub resolver (RFC 1034 5.3.1, RFC 1035, RFC 5452) that asks recursive servers for A and AAAA,
- *  with a cache.
+ *  with a cache. What does not fit a datagram is asked again over TCP (RFC 7766), if the program wants that.
  *
  *  Each question goes out with an identifier and from a port that are random, on a socket that hears its
  *  server only; the same question is not on its way twice (RFC 5452 5 to 9). Answers that do not fit their
@@ -9,6 +9,7 @@
 #ifndef TENON_SERVICES_DNS_H
 #define TENON_SERVICES_DNS_H
 
+#include <tenon/tcp.h>
 #include <tenon/udp.h>
 
 #include "clock.h"
@@ -19,7 +20,8 @@ enum {
     TENON_DNS_NAME_MAX = 253,       /**< characters of a name, without a dot at its end (RFC 1035 2.3.4) */
     TENON_DNS_CACHED_NAME_MAX = 63, /**< longer ones are not cached */
     TENON_DNS_ADDRESSES_MAX = 8,    /**< of one answer; more are not looked at */
-    TENON_DNS_SERVERS_MAX = 3
+    TENON_DNS_SERVERS_MAX = 3,
+    TENON_DNS_ROOM_MIN = 514        /**< for an answer over TCP: what a datagram holds, and its length before it */
 };
 
 /** What is asked for: numbers of RFC 1035 3.2.2 and RFC 3596 2.1. */
@@ -33,13 +35,17 @@ enum tenon_dns_status {
     TENON_DNS_NO_SERVER,    /**< no server is known */
     TENON_DNS_TIMEOUT,      /**< none has answered */
     TENON_DNS_FAILED,       /**< servers answered that they could not, or would not */
-    TENON_DNS_TRUNCATED     /**< the answer does not fit a datagram of 512 bytes; TCP is not spoken here */
+    TENON_DNS_TRUNCATED,    /**< the answer does not fit a datagram of 512 bytes, and TCP is not used; or was cut there
+                                 too */
+    TENON_DNS_NO_TCP,       /**< ... and a server refused the connection, or ended it before the answer was whole */
+    TENON_DNS_TOO_LONG      /**< ... and it is longer than the room for it */
 };
 
 /** What is counted: X(NAME, "name", "what it counts"). What came from another address or port than the question went
  *  to has been dropped by the core. */
 #define TENON_DNS_STATS(X) \
     X(SENT, "sent", "questions sent") \
+    X(OVER_TCP, "over_tcp", "of them over TCP, because the answer in a datagram was cut") \
     X(NOT_SENT, "not_sent", "questions that the core refused, or had no memory or way for") \
     X(CACHED, "cached", "questions answered from the cache") \
     X(SHARED, "shared", "questions that waited for the answer to the same one") \
@@ -48,7 +54,9 @@ enum tenon_dns_status {
     X(UNREACHED, "unreached", "ICMP errors about questions") \
     X(REFUSED, "refused", "servers that said that they could not, or would not") \
     X(TRUNCATED, "truncated", "answers that say that they are cut") \
-    X(BAD_LENGTH, "bad_length", "answers shorter than a header, or longer than 512 bytes") \
+    X(TCP_CLOSED, "tcp_closed", "connections that a server refused, or ended before the answer was whole") \
+    X(TOO_LONG, "too_long", "answers over TCP that are longer than the room for them") \
+    X(BAD_LENGTH, "bad_length", "answers shorter than a header, or datagrams longer than 512 bytes") \
     X(OTHER_ID, "other_id", "answers with another identifier, or that are none") \
     X(OTHER_QUESTION, "other_question", "answers to another question") \
     X(BAD_NAME, "bad_name", "answers with a name that is too long, or whose pointers do not lead back") \
@@ -82,6 +90,7 @@ struct tenon_dns_query {
     struct tenon_dns_answer answer;
     tenon_u32 mix;                         /* which letters go out as capitals */
     tenon_u16 id;
+    tenon_u8 server;                       /* that was asked last */
     tenon_u8 type;
     tenon_u8 state;
     tenon_u8 sends;
@@ -98,6 +107,18 @@ struct tenon_dns_entry {
     char name[TENON_DNS_CACHED_NAME_MAX + 1];
 };
 
+/** Another way to ask than by datagrams. */
+struct tenon_dns_way {
+    /** Ask a server; the answer, or what is wrong, is noted in the question.
+     *  @return TENON_OK, or an error of the core */
+    int (*ask)(struct tenon_dns_query *query, const struct tenon_addr *to);
+    /** It is over, one way or another. */
+    void (*end)(struct tenon_dns_query *query);
+};
+
+/** TCP (RFC 7766). In a file of its own, `dns_tcp.c`: who does not name it has none of its code. */
+extern const struct tenon_dns_way tenon_dns_tcp;
+
 /** How a resolver works. */
 struct tenon_dns_conf {
     struct tenon_dns_query *queries;       /**< questions at a time */
@@ -108,6 +129,10 @@ struct tenon_dns_conf {
     unsigned rounds;                       /**< times that each server is asked; 0: 3, at most 8 */
     int mixed_case; /**< 1: letters go out as capitals by chance, and the answer must repeat them:
                          harder to guess, but a few servers do not repeat them */
+    const struct tenon_dns_way *tcp;       /**< &tenon_dns_tcp: what does not fit a datagram is asked again over TCP,
+                                                one question at a time; NULL: it ends with TENON_DNS_TRUNCATED */
+    tenon_u8 *room;                        /**< for an answer over TCP; kept until tenon_dns_close() */
+    unsigned room_bytes;                   /**< TENON_DNS_ROOM_MIN and up: two more than the longest answer */
 };
 
 /** A resolver. The memory is the caller's. He may read `stats`. */
@@ -120,6 +145,10 @@ struct tenon_dns {
     struct tenon_ip servers[TENON_DNS_SERVERS_MAX];
     unsigned nservers;
     unsigned first;                        /* the server that is asked first: it answered last */
+    struct tenon_dns_query *talking;       /* the question that is asked over TCP; NULL: none */
+    struct tenon_tcp *conn;                /* its connection; NULL: it has ended */
+    unsigned got;                          /* bytes in `room` */
+    tenon_u8 stirred;                      /* 1: there is something for the core to do */
 };
 
 /** Make a resolver, without servers yet.

@@ -255,7 +255,7 @@ enum tenon_dns_stat tenon_dns_parse(struct tenon_dns_answer *answer, const struc
     unsigned asked;
     tenon_u32 flags;
 
-    if (n < DNS_HEADER || n > DNS_BYTES_MAX)
+    if (n < DNS_HEADER)
         return TENON_DNS_STAT_BAD_LENGTH;
     flags = svc_get16(bytes + 2);
     if (svc_get16(bytes) != query->id || (flags & (DNS_QR | DNS_OPCODE)) != DNS_QR)

@@ -28,6 +28,7 @@ struct resolver {
     struct app app;
     struct tenon_dns dns;
     struct tenon_dns_query queries[RESOLVE_QUERIES];
+    tenon_u8 room[2 + 65535];    /* the longest answer over TCP */
     struct loop_timer timer;
     unsigned left, found;
 };
@@ -89,6 +90,9 @@ static int start(void)
     memset(&conf, 0, sizeof conf);
     conf.queries = resolver.queries;
     conf.nqueries = RESOLVE_QUERIES;
+    conf.tcp = &tenon_dns_tcp;
+    conf.room = resolver.room;
+    conf.room_bytes = sizeof resolver.room;
     if (tenon_dns_open(&resolver.dns, resolver.app.stack, &conf, port_now_us()) != TENON_OK)
         return -1;
     if (options->nservers == 0 && resolver.app.dhcp != NULL)

@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fuzz_bytes in = { data, size };
     struct tenon_dns_answer answer, again;
     struct tenon_dns_query query;
-    uint8_t bytes[DNS_BYTES_MAX + 8], question[DNS_BYTES_MAX];
+    uint8_t bytes[4 * DNS_BYTES_MAX], question[DNS_BYTES_MAX];    /* over TCP an answer may be longer */
     const unsigned how = fuzz_u8(&in);
     size_t n = in.left < sizeof bytes ? in.left : sizeof bytes, asked;
     enum tenon_dns_stat stat;
@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must((unsigned)stat < TENON_DNS_STAT_COUNT, __LINE__);
     if (stat != 0)
         return 0;
-    must(n >= asked && n <= DNS_BYTES_MAX, __LINE__);
+    must(n >= asked, __LINE__);
     must(answer.n <= TENON_DNS_ADDRESSES_MAX && answer.ttl_s <= 86400, __LINE__);
     must((answer.n > 0) == (answer.status == TENON_DNS_OK), __LINE__);
     for (unsigned i = 0; i < answer.n; i++)

@@ -142,6 +142,18 @@ def test_resolve(link, serve):
     assert done.stdout.splitlines()[-1] == "real.example 192.0.2.81"
 
 
+def test_resolve_long(link, serve):
+    """Sixty addresses do not fit a datagram: they come over TCP. Several names at a time."""
+    hosts = link.folder / "many"
+    hosts.write_text("".join(f"192.0.2.{host} {name}.example\n" for name in ("many", "more") for host in range(60)))
+    serve(f"--addn-hosts={hosts}", "--host-record=one.example,192.0.2.81")
+    options = ["--address", f"{link.t4}/24", "--server", link.k4]
+    done = link.net.run(*link.argv("resolve"), *options, "many.example", "one.example", "more.example")
+    for name, addresses in ("many", 8), ("more", 8), ("one", 1):
+        assert len(set(re.findall(rf"^{name}.example (192\.0\.2\.\d+)$", done.stdout, re.M))) == addresses, \
+            done.stdout + done.stderr
+
+
 def test_resolve_dead_server(link, serve):
     """The first server's port is closed: its ICMP error brings the second one's turn at once."""
     serve("--port=5353", "--no-dhcp-interface=" + link.kernel_side)

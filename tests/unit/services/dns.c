@@ -30,7 +30,165 @@ static struct {
     struct tenon_dns_answer answer;    /* the last one */
     char name[300];
     void (*answers)(const struct ask *ask);
+    tenon_u8 room[TENON_DNS_ROOM_MIN + 86];
 } t;
+
+/* ---- a server of TCP --------------------------------------------------------------------------------------------- */
+
+/* What a server says to a question over TCP. */
+struct talk {
+    const char *name;
+    enum talk_way { WHOLE,
+                    BYTES,
+                    CLOSES,
+                    RESETS,
+                    MUTE,
+                    NO_LISTENER } way;
+    unsigned answers;              /* addresses in the answer */
+    int at;                        /* -1: nothing, else the byte of the message that is `is`; its length is at -3 */
+    tenon_u8 is;
+    int length;                    /* that is announced; -1: what it is */
+    enum tenon_dns_status status;
+    enum tenon_dns_stat stat;      /* that counts it once */
+};
+
+/* The host at SERVER1: an instance of its own, at the other end of a cable of frames. */
+static struct {
+    struct hn hn;
+    unsigned netif;
+    struct tenon_tcp_listener *listener;
+    struct tenon_tcp *conn;
+    const struct talk *talk;
+    tenon_u8 in[514], out[1024];
+    size_t nin, nout, sent;
+    unsigned opened, open, segments, resets;
+} peer;
+
+static enum tenon_verdict peer_incoming(struct tenon_tcp *conn, void *app)
+{
+    (void)conn;
+    (void)app;
+    HN_EQUAL(peer.sent, peer.nout);    /* nobody is in the middle of an answer */
+    peer.opened++;
+    peer.open++;
+    peer.nin = 0;
+    return TENON_ACCEPT;
+}
+
+/* The question is whole: `answers` addresses for it, bent as is wanted. */
+static void peer_answer(void)
+{
+    tenon_u8 *msg = peer.out + 2;
+    size_t n = peer.nin - 2;
+
+    HN_EQUAL(hn_get16(peer.in), n);
+    memcpy(msg, peer.in + 2, n);
+    hn_put16(msg + 2, 0x8180);
+    hn_put16(msg + 6, peer.talk->answers);
+    for (unsigned i = 0; i < peer.talk->answers; i++, n += 16) {
+        memcpy(msg + n, "\300\14\0\1\0\1\0\0\1\54\0\4\313\0\161", 15);
+        msg[n + 15] = (tenon_u8)i;
+    }
+    if (peer.talk->at >= 0)
+        msg[peer.talk->at] = peer.talk->is;
+    if (peer.talk->length > (int)n && peer.talk->length < 1000)
+        n = (size_t)peer.talk->length;    /* what stands behind the records is not read */
+    hn_put16(peer.out, peer.talk->length >= 0 ? (unsigned)peer.talk->length : (unsigned)n);
+    peer.nout = n + 2;
+    peer.sent = 0;
+}
+
+static void peer_received(struct tenon_tcp *conn, void *app, const struct tenon_span *spans, unsigned n)
+{
+    (void)app;
+    for (unsigned i = 0; i < n; i++) {
+        HN_CHECK(peer.nin + spans[i].len <= sizeof peer.in);
+        memcpy(peer.in + peer.nin, tenon_span_data(&spans[i]), spans[i].len);
+        peer.nin += spans[i].len;
+        tenon_tcp_consumed(conn, spans[i].len);
+    }
+    if (peer.nin < 2 || peer.nin < 2U + hn_get16(peer.in) || peer.talk->way == MUTE)
+        return;
+    peer_answer();
+    peer.conn = conn;
+    HN_EQUAL(tenon_tcp_set(conn, TENON_TCP_NODELAY, 1), TENON_OK);
+}
+
+static void peer_closed(struct tenon_tcp *conn, void *app, int why)
+{
+    (void)app;
+    if (peer.conn == conn)
+        peer.conn = NULL;
+    peer.open--;
+    peer.resets += why == TENON_ERESET;
+}
+
+static const struct tenon_tcp_events peer_events = { peer_incoming, NULL, peer_received, NULL,
+                                                     NULL,          peer_closed, NULL, NULL };
+
+/* The next piece of the answer. Who ends early does so in the middle. */
+static void peer_speak(void)
+{
+    const enum talk_way way = peer.talk->way;
+    const size_t end = way == CLOSES || way == RESETS ? peer.nout / 2 : peer.nout;
+    const size_t n = way == BYTES ? 1 : end;
+
+    if (peer.conn == NULL)
+        return;
+    if (peer.sent < end) {
+        HN_EQUAL(tenon_tcp_write(peer.conn, peer.out + peer.sent, (tenon_u32)n), n);
+        peer.sent += n;
+    } else if (way == CLOSES) {
+        (void)tenon_tcp_finish(peer.conn);
+    } else if (way == RESETS) {
+        tenon_tcp_abort(peer.conn);
+    }
+}
+
+static tenon_u32 peer_poll(tenon_u32 now_us)
+{
+    const struct hn_sent *sent;
+    tenon_u32 wait;
+
+    if (peer.talk == NULL)
+        return TENON_SVC_WAIT_MAX_US;
+    peer.hn.now_us = now_us;
+    peer_speak();
+    wait = tenon_poll(peer.hn.stack, now_us);
+    while ((sent = hn_next(&peer.hn)) != NULL) {
+        peer.segments += sent->len > 66;
+        hn_inject(&sv.hn, sv.netif, sent->bytes, sent->len);
+    }
+    return peer.sent < peer.nout && wait > 100 ? 100 : wait;
+}
+
+static void peer_open(const struct talk *talk)
+{
+    const struct tenon_ip ip = tenon_ip4(SERVER1);
+    struct tenon_netif_conf conf;
+    struct tenon_addr at;
+
+    memset(&peer, 0, sizeof peer);
+    peer.talk = talk;
+    hn_open_seed(&peer.hn, NULL, 2);
+    memset(&conf, 0, sizeof conf);
+    hn_mac(conf.mac, 1, SERVER1 & 0xFF);
+    conf.mtu = 1500;
+    conf.flags = TENON_NETIF_NO_DAD | TENON_NETIF_NO_IP6;
+    peer.netif = (unsigned)tenon_netif_add(peer.hn.stack, &conf);
+    HN_EQUAL(tenon_addr_add(peer.hn.stack, peer.netif, &ip, 24), TENON_OK);
+    memset(&at, 0, sizeof at);
+    at.ip = ip;
+    at.port = 53;
+    if (talk->way != NO_LISTENER)
+        HN_EQUAL(tenon_tcp_listen(peer.hn.stack, &peer.listener, &at, &peer_events, NULL, 0), TENON_OK);
+}
+
+static void peer_end(void)
+{
+    hn_close(&peer.hn);
+    memset(&peer, 0, sizeof peer);
+}
 
 /* ---- servers ----------------------------------------------------------------------------------------------------- */
 
@@ -40,6 +198,8 @@ static void heard(const struct hn_sent *sent)
 
     sv_answer_arp(sent, SERVER1);
     sv_answer_arp(sent, SERVER2);
+    if (peer.talk != NULL && (hn_get16(sent->bytes + 12) == 0x0806 || sent->bytes[23] == 6))
+        hn_inject(&peer.hn, peer.netif, sent->bytes, sent->len);
     if (!sv_read(&ask->in, sent) || ask->in.dport != 53)
         return;
     HN_CHECK(ask->in.n <= sizeof ask->bytes);
@@ -114,7 +274,9 @@ static void answer_good(const struct ask *ask)
 
 static tenon_u32 poll_dns(tenon_u32 now_us)
 {
-    return tenon_dns_poll(&t.dns, now_us);
+    const tenon_u32 wait = tenon_dns_poll(&t.dns, now_us), other = peer_poll(now_us);
+
+    return wait < other ? wait : other;
 }
 
 static void done(void *app, const char *name, const struct tenon_dns_answer *answer)
@@ -145,7 +307,7 @@ static void open_conf(struct tenon_dns_conf conf)
 
 static void open(void)
 {
-    const struct tenon_dns_conf conf = { NULL, 0, NULL, 0, 0, 0, 0 };
+    const struct tenon_dns_conf conf = { NULL, 0, NULL, 0, 0, 0, 0, NULL, NULL, 0 };
 
     open_conf(conf);
 }
@@ -397,6 +559,14 @@ static void answer_cut(const struct ask *ask)
     send_reply(&reply);
 }
 
+static void answer_first_cut(const struct ask *ask)
+{
+    if (ask->in.dst == SERVER1)
+        answer_cut(ask);
+    else
+        answer_good(ask);
+}
+
 /* The next server may know; but that a name is not there is an answer. RFC 1035 4.1.1, RFC 2181 9 */
 static void answers_no(void)
 {
@@ -432,6 +602,180 @@ static void no_server(void)
     sv_run(100);
     HN_EQUAL(t.done, 1);
     HN_EQUAL(t.answer.status, TENON_DNS_NO_SERVER);
+    end();
+}
+
+/* ---- over TCP ------------------------------------------------------------------------------------ */
+
+static void open_tcp(const struct talk *talk)
+{
+    const struct tenon_dns_conf conf = { NULL, 0, NULL, 0, 0, 1, 0, &tenon_dns_tcp, t.room, sizeof t.room };
+    const struct tenon_ip server = tenon_ip4(SERVER1);
+
+    open_conf(conf);
+    tenon_dns_servers(&t.dns, &server, 1);
+    peer_open(talk);
+    t.answers = answer_cut;
+}
+
+static void end_tcp(void)
+{
+    end();
+    peer_end();
+}
+
+#define ALL (-1)
+#define NOT (-1)
+static const struct talk talks[] = {
+    { "whole", WHOLE, 30, NOT, 0, ALL, TENON_DNS_OK, TENON_DNS_STAT_OVER_TCP },
+    { "byte by byte", BYTES, 30, NOT, 0, ALL, TENON_DNS_OK, TENON_DNS_STAT_OVER_TCP },
+    { "as long as the room", WHOLE, 35, NOT, 0, 598, TENON_DNS_OK, TENON_DNS_STAT_OVER_TCP },
+    { "longer by one", WHOLE, 35, NOT, 0, 599, TENON_DNS_TOO_LONG, TENON_DNS_STAT_TOO_LONG },
+    { "65535 bytes", WHOLE, 30, NOT, 0, 65535, TENON_DNS_TOO_LONG, TENON_DNS_STAT_TOO_LONG },
+    { "0 bytes", WHOLE, 30, NOT, 0, 0, TENON_DNS_FAILED, TENON_DNS_STAT_BAD_LENGTH },
+    { "11 bytes", WHOLE, 30, NOT, 0, 11, TENON_DNS_FAILED, TENON_DNS_STAT_BAD_LENGTH },
+    { "cut in a record", WHOLE, 30, NOT, 0, 505, TENON_DNS_FAILED, TENON_DNS_STAT_BAD_RECORD },
+    { "a question", WHOLE, 30, 2, 1, ALL, TENON_DNS_FAILED, TENON_DNS_STAT_OTHER_ID },
+    { "another question", WHOLE, 30, 13, 'b', ALL, TENON_DNS_FAILED, TENON_DNS_STAT_OTHER_QUESTION },
+    { "not implemented", WHOLE, 0, 3, 0x84, ALL, TENON_DNS_FAILED, TENON_DNS_STAT_REFUSED },
+    { "no such name", WHOLE, 0, 3, 0x83, ALL, TENON_DNS_NO_NAME, TENON_DNS_STAT_ANSWERED },
+    { "refused", NO_LISTENER, 0, NOT, 0, ALL, TENON_DNS_NO_TCP, TENON_DNS_STAT_TCP_CLOSED },
+    { "closed in the middle", CLOSES, 30, NOT, 0, ALL, TENON_DNS_NO_TCP, TENON_DNS_STAT_TCP_CLOSED },
+    { "reset in the middle", RESETS, 30, NOT, 0, ALL, TENON_DNS_NO_TCP, TENON_DNS_STAT_TCP_CLOSED },
+    { "silent", MUTE, 0, NOT, 0, ALL, TENON_DNS_TIMEOUT, TENON_DNS_STAT_TIMEOUTS },
+};
+
+/* What a server may do to somebody who asks again over TCP. RFC 7766 5 and 8, RFC 1035 4.2.2 */
+static void over_tcp(void)
+{
+    for (unsigned i = 0; i < TENON_ARRAY_LEN(talks); i++) {
+        hn_row = talks[i].name;
+        open_tcp(&talks[i]);
+        ask("a.example");    /* a question of 27 bytes */
+        sv_run(2100);
+        HN_EQUAL(t.done, 1);
+        HN_EQUAL(t.nasks, 1);
+        HN_EQUAL(t.answer.status, talks[i].status);
+        HN_EQUAL(t.answer.n, talks[i].status == TENON_DNS_OK ? TENON_DNS_ADDRESSES_MAX : 0);
+        if (talks[i].status == TENON_DNS_OK)
+            HN_EQUAL(t.answer.ips[7].w[3], 0xCB007107);
+        HN_EQUAL(t.dns.stats[TENON_DNS_STAT_OVER_TCP], 1);
+        HN_EQUAL(t.dns.stats[TENON_DNS_STAT_TRUNCATED], 1);
+        HN_EQUAL(t.dns.stats[talks[i].stat], 1);
+        HN_EQUAL(peer.opened, talks[i].way == NO_LISTENER ? 0 : 1);
+        HN_CHECK(talks[i].way != BYTES || peer.segments > 500);
+        sv_run(1000);
+        HN_EQUAL(peer.open, 0);    /* and nothing of it is left at the server */
+        end_tcp();
+    }
+    hn_row = "";
+}
+
+/* A cut answer over TCP too: there is no third way. */
+static void cut_twice(void)
+{
+    static const struct talk cut = { "", WHOLE, 3, 2, 0x83, ALL, TENON_DNS_OK, TENON_DNS_STAT_SENT };
+
+    open_tcp(&cut);
+    ask("a.example");
+    sv_run(1000);
+    HN_EQUAL(t.answer.status, TENON_DNS_TRUNCATED);
+    HN_EQUAL(t.dns.stats[TENON_DNS_STAT_TRUNCATED], 2);
+    HN_EQUAL(peer.opened, 1);
+    end_tcp();
+}
+
+/* There is room for one: the others wait for it, also when it is forgotten, or the servers change. */
+static void tcp_one_by_one(void)
+{
+    open_tcp(&talks[0]);
+    ask("a.example");
+    ask("b.example");
+    ask("c.example");
+    ask("b.example");
+    sv_run(1000);
+    HN_EQUAL(t.done, 4);
+    HN_EQUAL(t.dns.stats[TENON_DNS_STAT_OVER_TCP], 3);
+    HN_EQUAL(peer.opened, 3);
+    HN_EQUAL(t.answer.status, TENON_DNS_OK);
+    HN_CHECK(strcmp(t.name, "b.example") != 0 || t.answer.n == TENON_DNS_ADDRESSES_MAX);
+    end_tcp();
+}
+
+static void tcp_forgotten(void)
+{
+    const struct tenon_ip server = tenon_ip4(SERVER1);
+    struct tenon_dns_answer *other = &t.answer;
+
+    open_tcp(&talks[TENON_ARRAY_LEN(talks) - 1]);
+    HN_EQUAL(tenon_dns_ask(&t.dns, "a.example", TENON_DNS_A, done, other), TENON_OK);
+    sv_run(100);
+    ask("b.example");
+    sv_run(100);
+    HN_EQUAL(peer.opened, 1);
+    tenon_dns_cancel(&t.dns, other);
+    sv_run(100);
+    HN_EQUAL(peer.resets, 1);    /* at once: nobody reads it */
+    HN_EQUAL(peer.opened, 2);
+    peer.talk = &talks[0];
+    tenon_dns_servers(&t.dns, &server, 1);
+    sv_run(100);
+    HN_EQUAL(peer.opened, 3);
+    HN_EQUAL(peer.resets, 2);
+    HN_EQUAL(t.done, 1);
+    HN_EQUAL(t.answer.status, TENON_DNS_OK);
+    end_tcp();
+}
+
+/* The second server has the answer that the first one cannot give over TCP. */
+static void tcp_next_server(void)
+{
+    const struct tenon_ip servers[] = { tenon_ip4(SERVER1), tenon_ip4(SERVER2) };
+
+    open_tcp(&talks[12]);
+    tenon_dns_servers(&t.dns, servers, 2);
+    t.answers = answer_first_cut;
+    ask("a.example");
+    sv_run(1000);
+    HN_EQUAL(t.done, 1);
+    HN_EQUAL(t.answer.status, TENON_DNS_OK);
+    HN_EQUAL(t.asks[1].in.dst, SERVER2);
+    HN_EQUAL(t.dns.stats[TENON_DNS_STAT_TCP_CLOSED], 1);
+    end_tcp();
+}
+
+static void answer_cut_last(const struct ask *ask)
+{
+    answer_cut(ask);
+    sv.hn.mem_fail = -1;
+}
+
+static void tcp_no_memory(void)
+{
+    open_tcp(&talks[0]);
+    t.answers = answer_cut_last;
+    ask("a.example");
+    sv_run(1000);
+    HN_EQUAL(t.done, 0);
+    HN_EQUAL(t.dns.stats[TENON_DNS_STAT_NOT_SENT], 1);
+    sv.hn.mem_fail = 0;
+    sv_run(1500);
+    HN_EQUAL(t.done, 1);
+    HN_EQUAL(t.answer.status, TENON_DNS_TIMEOUT);
+    end_tcp();
+}
+
+static void tcp_room(void)
+{
+    struct tenon_dns_conf conf = { t.queries, QUERIES, NULL, 0, 0, 0, 0, &tenon_dns_tcp, NULL, 600 };
+
+    sv_open(TENON_NETIF_NO_DAD);
+    HN_EQUAL(tenon_dns_open(&t.dns, sv.hn.stack, &conf, sv.hn.now_us), TENON_EINVAL);
+    conf.room = t.room;
+    conf.room_bytes = TENON_DNS_ROOM_MIN - 1;
+    HN_EQUAL(tenon_dns_open(&t.dns, sv.hn.stack, &conf, sv.hn.now_us), TENON_EINVAL);
+    conf.room_bytes++;
+    HN_EQUAL(tenon_dns_open(&t.dns, sv.hn.stack, &conf, sv.hn.now_us), TENON_OK);
     end();
 }
 
@@ -622,7 +966,7 @@ static void late_answer(void)
 /* Capitals by chance, which an answer must repeat. */
 static void mixed_case(void)
 {
-    struct tenon_dns_conf conf = { NULL, 0, NULL, 0, 0, 0, 1 };
+    struct tenon_dns_conf conf = { NULL, 0, NULL, 0, 0, 0, 1, NULL, NULL, 0 };
     unsigned capitals = 0;
 
     open_conf(conf);
@@ -715,6 +1059,13 @@ static const struct hn_test tests[] = {
     { "first_server_silent", "DNS-6", first_server_silent },
     { "answers_no", "DNS-3", answers_no },
     { "no_server", "", no_server },
+    { "over_tcp", "DNS-3 DNS-9", over_tcp },
+    { "cut_twice", "DNS-3", cut_twice },
+    { "tcp_one_by_one", "DNS-3", tcp_one_by_one },
+    { "tcp_forgotten", "DNS-9", tcp_forgotten },
+    { "tcp_next_server", "DNS-9", tcp_next_server },
+    { "tcp_no_memory", "", tcp_no_memory },
+    { "tcp_room", "", tcp_room },
     { "aliases", "DNS-7", aliases },
     { "bad_answers",
       "DNS-1 DNS-3 DNS-4 DNS-5 CVE-2020-11901 CVE-2020-17439 CVE-2020-17440 CVE-2020-24334 "
