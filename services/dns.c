@@ -64,9 +64,10 @@ static struct tenon_dns_entry *dns_find(const struct tenon_dns *dns, const struc
     for (i = 0; i < dns->conf.nentries; i++) {
         struct tenon_dns_entry *entry = &dns->conf.entries[i];
 
-        if (entry->n > 0 && tenon_svc_is_over(&dns->clock, &entry->until))
-            entry->n = 0;
-        if (entry->n > 0 && entry->type == query->type && dns_names_equal(entry->name, query->name))
+        if (entry->used && tenon_svc_is_over(&dns->clock, &entry->until))
+            entry->used = 0;
+        if (entry->used && (entry->type == query->type || entry->status == TENON_DNS_NO_NAME) &&
+            dns_names_equal(entry->name, query->name))
             return entry;
     }
     return NULL;
@@ -81,7 +82,7 @@ static struct tenon_dns_entry *dns_victim(const struct tenon_dns *dns)
 
     for (i = 0; i < dns->conf.nentries; i++) {
         struct tenon_dns_entry *entry = &dns->conf.entries[i];
-        const tenon_u32 left = entry->n > 0 ? tenon_svc_seconds_left(&dns->clock, &entry->until) : 0;
+        const tenon_u32 left = entry->used ? tenon_svc_seconds_left(&dns->clock, &entry->until) : 0;
 
         if (left < least) {
             least = left;
@@ -98,13 +99,15 @@ static void dns_remember(struct tenon_dns *dns, const struct tenon_dns_query *qu
 
     while (query->name[bytes] != 0)
         bytes++;
-    if (query->answer.status != TENON_DNS_OK || query->answer.ttl_s == 0 || bytes > TENON_DNS_CACHED_NAME_MAX)
+    if (query->answer.ttl_s == 0 || bytes > TENON_DNS_CACHED_NAME_MAX)
         return;
     if (entry == NULL)
         entry = dns_victim(dns);
     if (entry == NULL)
         return;
     memcpy(entry->name, query->name, bytes + 1);
+    entry->used = 1;
+    entry->status = (tenon_u8)query->answer.status;
     entry->type = query->type;
     entry->n = (tenon_u8)query->answer.n;
     memcpy(entry->ips, query->answer.ips, sizeof(entry->ips));
@@ -430,6 +433,7 @@ static int dns_knows(struct tenon_dns *dns, struct tenon_dns_query *query, const
     if (entry == NULL)
         return 0;
     dns->stats[TENON_DNS_STAT_CACHED]++;
+    query->answer.status = (enum tenon_dns_status)entry->status;
     query->answer.n = entry->n;
     query->answer.ttl_s = tenon_svc_seconds_left(&dns->clock, &entry->until);
     memcpy(query->answer.ips, entry->ips, sizeof(entry->ips));
@@ -541,7 +545,7 @@ void tenon_dns_close(struct tenon_dns *dns)
         dns->conf.queries[i].state = DNS_FREE;
     }
     for (i = 0; i < dns->conf.nentries; i++)
-        dns->conf.entries[i].n = 0;
+        dns->conf.entries[i].used = 0;
 }
 
 const char *tenon_dns_status_text(enum tenon_dns_status status)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
  *  Names: a stub resolver (RFC 1034 5.3.1, RFC 1035, RFC 5452) that asks recursive servers for A and AAAA,
- *  with a cache. What does not fit a datagram is asked again over TCP (RFC 7766), if the program wants that.
+ *  with a cache, also of what is not there (RFC 2308). What does not fit a datagram is asked again over TCP
+ *  (RFC 7766), if the program wants that.
  *
  *  Each question goes out with an identifier and from a port that are random, on a socket that hears its
  *  server only; the same question is not on its way twice (RFC 5452 5 to 9). Answers that do not fit their
@@ -71,7 +72,8 @@ struct tenon_dns_answer {
     enum tenon_dns_status status;
     unsigned n;
     struct tenon_ip ips[TENON_DNS_ADDRESSES_MAX];    /**< in the server's order */
-    tenon_u32 ttl_s;                                 /**< how long it holds, of all records together */
+    tenon_u32 ttl_s;                                 /**< how long it holds, of all records together; that there is
+                                                          nothing too (RFC 2308), 0: for now */
 };
 
 /** Called once for each question, within tenon_dns_poll(). May ask more.
@@ -102,7 +104,9 @@ struct tenon_dns_query {
 struct tenon_dns_entry {
     struct tenon_svc_time until;
     struct tenon_ip ips[TENON_DNS_ADDRESSES_MAX];
-    tenon_u8 n;                            /* 0: free */
+    tenon_u8 used;
+    tenon_u8 status;                       /* enum tenon_dns_status; TENON_DNS_NO_NAME is so for all types */
+    tenon_u8 n;
     tenon_u8 type;
     char name[TENON_DNS_CACHED_NAME_MAX + 1];
 };

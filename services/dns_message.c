@@ -4,7 +4,15 @@
 
 #include "internal.h"
 
-enum { DNS_HEADER = 12, DNS_LABEL_MAX = 63, DNS_WIRE_MAX = 255, DNS_CHAIN_MAX = 8, DNS_CNAME = 5, DNS_IN = 1 };
+enum {
+    DNS_HEADER = 12,
+    DNS_LABEL_MAX = 63,
+    DNS_WIRE_MAX = 255,
+    DNS_CHAIN_MAX = 8,
+    DNS_CNAME = 5,
+    DNS_SOA = 6,
+    DNS_IN = 1
+};
 /* RFC 1035 4.1.1 */
 #define DNS_QR 0x8000UL
 #define DNS_OPCODE 0x7800UL
@@ -13,6 +21,7 @@ enum { DNS_HEADER = 12, DNS_LABEL_MAX = 63, DNS_WIRE_MAX = 255, DNS_CHAIN_MAX = 
 #define DNS_RCODE 0x000FUL
 enum { DNS_NO_ERROR = 0, DNS_NX_DOMAIN = 3 };
 #define DNS_TTL_MAX 86400UL
+#define DNS_NEGATIVE_TTL_MAX 10800UL    /* RFC 2308 5 */
 
 /* ---- writing -------------------------------------------------------------------------------------------------- */
 
@@ -235,15 +244,78 @@ static unsigned dns_collect(struct tenon_dns_answer *answer, const struct dns_me
     return alias;
 }
 
-/* RFC 1034 3.6.2: along the aliases that are in this answer. */
-static void dns_follow(struct tenon_dns_answer *answer, const struct dns_message *msg, unsigned type)
+/* RFC 1034 3.6.2: along the aliases that are in this answer. @return where the last name stands; 0: they do not end */
+static unsigned dns_follow(struct tenon_dns_answer *answer, const struct dns_message *msg, unsigned type)
 {
-    unsigned owner = DNS_HEADER, hops;
+    unsigned owner = DNS_HEADER, hops, alias;
 
     answer->ttl_s = DNS_TTL_MAX;
-    for (hops = 0; hops <= DNS_CHAIN_MAX && owner != 0 && answer->n == 0; hops++)
-        owner = dns_collect(answer, msg, owner, type);
-    answer->status = answer->n > 0 ? TENON_DNS_OK : TENON_DNS_NO_DATA;
+    for (hops = 0; hops <= DNS_CHAIN_MAX; hops++) {
+        alias = dns_collect(answer, msg, owner, type);
+        if (alias == 0 || answer->n > 0)
+            return owner;
+        owner = alias;
+    }
+    return 0;
+}
+
+/* ---- that there is nothing ------------------------------------------------------------------------------------ */
+
+/* 1: the name is that of the zone, or ends in it. */
+static int dns_is_in_zone(const struct dns_message *msg, unsigned name, unsigned zone)
+{
+    struct dns_cursor cursor;
+
+    dns_cursor_set(&cursor, name);
+    do {
+        if (dns_same_name(msg, cursor.at, zone))
+            return 1;
+    } while (dns_next_label(msg, &cursor) > 0);
+    return 0;
+}
+
+/* RFC 2308 5: the time of the record, and its last field. @return 0 if it is malformed */
+static tenon_u32 dns_soa_ttl(const struct dns_message *msg, const struct dns_record *soa)
+{
+    const unsigned end = soa->data + soa->bytes, second = dns_skip_name(msg, soa->data);
+    const unsigned fixed = second == 0 ? 0 : dns_skip_name(msg, second);
+
+    if (fixed == 0 || fixed > end || end - fixed != 20 || soa->ttl >= 0x80000000UL)
+        return 0;
+    return svc_min(svc_min(soa->ttl, svc_get32(msg->bytes + end - 4)), DNS_NEGATIVE_TTL_MAX);
+}
+
+/* How long it may be kept that a name has nothing: what the zone says that it is in, among the records behind the
+ * answers. @return 0: not at all */
+static tenon_u32 dns_negative_ttl(const struct dns_message *msg, unsigned name)
+{
+    const tenon_u32 answers = svc_get16(msg->bytes + 6), all = answers + svc_get16(msg->bytes + 8);
+    unsigned at = dns_skip_name(msg, DNS_HEADER) + 4;
+    enum tenon_dns_stat wrong;
+    struct dns_record record;
+    tenon_u32 i;
+
+    for (i = 0; i < all && name != 0; i++) {
+        at = dns_record_at(&record, msg, at, &wrong);
+        if (at == 0)
+            return 0;
+        if (i >= answers && record.type == DNS_SOA && record.class_ == DNS_IN &&
+            dns_is_in_zone(msg, name, record.name))
+            return dns_soa_ttl(msg, &record);
+    }
+    return 0;
+}
+
+/* What the records say, which have the right form; rcode: DNS_NO_ERROR or DNS_NX_DOMAIN. */
+static void dns_conclude(struct tenon_dns_answer *answer, const struct dns_message *msg, unsigned type, tenon_u32 rcode)
+{
+    const unsigned name = dns_follow(answer, msg, type);
+
+    answer->status = rcode == DNS_NX_DOMAIN ? TENON_DNS_NO_NAME : answer->n > 0 ? TENON_DNS_OK : TENON_DNS_NO_DATA;
+    if (answer->status == TENON_DNS_OK)
+        return;
+    answer->n = 0;
+    answer->ttl_s = svc_min(answer->ttl_s, dns_negative_ttl(msg, name));
 }
 
 enum tenon_dns_stat tenon_dns_parse(struct tenon_dns_answer *answer, const struct tenon_dns_query *query,
@@ -253,7 +325,7 @@ enum tenon_dns_stat tenon_dns_parse(struct tenon_dns_answer *answer, const struc
     struct dns_message msg;
     enum tenon_dns_stat wrong;
     unsigned asked;
-    tenon_u32 flags;
+    tenon_u32 flags, rcode;
 
     if (n < DNS_HEADER)
         return TENON_DNS_STAT_BAD_LENGTH;
@@ -267,13 +339,14 @@ enum tenon_dns_stat tenon_dns_parse(struct tenon_dns_answer *answer, const struc
     answer->status = TENON_DNS_TRUNCATED;
     if (flags & DNS_TC)
         return (enum tenon_dns_stat)0;
-    answer->status = (flags & DNS_RCODE) == DNS_NX_DOMAIN ? TENON_DNS_NO_NAME : TENON_DNS_FAILED;
-    if ((flags & DNS_RCODE) != DNS_NO_ERROR)
+    rcode = flags & DNS_RCODE;
+    answer->status = TENON_DNS_FAILED;
+    if (rcode != DNS_NO_ERROR && rcode != DNS_NX_DOMAIN)
         return (enum tenon_dns_stat)0;
     msg.bytes = bytes;
     msg.n = (unsigned)n;
     wrong = dns_check(&msg, DNS_HEADER + asked, svc_get16(bytes + 6));
     if (wrong == 0)
-        dns_follow(answer, &msg, query->type);
+        dns_conclude(answer, &msg, query->type, rcode);
     return wrong;
 }

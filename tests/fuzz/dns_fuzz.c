@@ -44,6 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must(n >= asked, __LINE__);
     must(answer.n <= TENON_DNS_ADDRESSES_MAX && answer.ttl_s <= 86400, __LINE__);
     must((answer.n > 0) == (answer.status == TENON_DNS_OK), __LINE__);
+    must(answer.n > 0 || answer.ttl_s <= 10800, __LINE__);
     for (unsigned i = 0; i < answer.n; i++)
         must((how & 4) || tenon_ip_is_v4(&answer.ips[i]), __LINE__);
     must(tenon_dns_parse(&again, &query, bytes, (tenon_u32)n) == 0 && memcmp(&answer, &again, sizeof answer) == 0,

@@ -471,6 +471,99 @@ static void cached(void)
     end();
 }
 
+/* What a server says of a name that has nothing, and for how many seconds that is kept. */
+static const struct nothing {
+    const char *name;
+    unsigned rcode;          /* 0: the name has no such address; 3: there is no such name */
+    tenon_u32 alias_ttl;     /* of an alias that leads to it; 0: there is none */
+    const char *zone;        /* whose SOA comes; NULL: none comes */
+    unsigned zone_bytes;
+    tenon_u32 ttl, minimum;
+    int bent;                /* bytes more or less in that record */
+    tenon_u32 kept;
+} nothings[] = {
+    { "no name, time of the record", 3, 0, "\300\16", 2, 60, 300, 0, 60 },
+    { "no name, time of the zone", 3, 0, "\300\16", 2, 300, 60, 0, 60 },
+    { "no data", 0, 0, "\300\16", 2, 300, 60, 0, 60 },
+    { "the name's own zone", 3, 0, "\1A\7EXAMPLE", 11, 60, 60, 0, 60 },
+    { "the root", 3, 0, "", 1, 60, 60, 0, 60 },
+    { "an alias", 3, 30, "\300\16", 2, 60, 60, 0, 30 },
+    { "an alias without an address", 0, 90, "\300\16", 2, 60, 60, 0, 60 },
+    { "a week", 3, 0, "\300\16", 2, 604800, 604800, 0, 10800 },
+    { "no time", 3, 0, "\300\16", 2, 0x80000000, 60, 0, 0 },
+    { "no zone", 3, 0, NULL, 0, 0, 0, 0, 0 },
+    { "no zone, no data", 0, 0, NULL, 0, 0, 0, 0, 0 },
+    { "another zone", 3, 0, "\1b\300\16", 4, 60, 60, 0, 0 },
+    { "a zone below", 3, 0, "\1b\300\14", 4, 60, 60, 0, 0 },
+    { "a byte too many", 3, 0, "\300\16", 2, 60, 60, 1, 0 },
+    { "a byte too few", 3, 0, "\300\16", 2, 60, 60, -1, 0 },
+};
+
+static const struct nothing *nothing;
+
+static void answer_nothing(const struct ask *ask)
+{
+    static const tenon_u8 names[] = "\300\14\2me\300\14";
+    struct reply reply;
+    tenon_u8 data[64];
+
+    begin_reply(&reply, ask, nothing->rcode);
+    if (nothing->alias_ttl != 0) {
+        add_record(&reply, "\300\14", 2, 5, nothing->alias_ttl);
+        add_data(&reply, "\1c\300\16", 4);
+    }
+    if (nothing->zone != NULL) {
+        memset(data, 0xFF, sizeof data);
+        memcpy(data, names, 7);
+        hn_put32(data + 23, nothing->minimum);
+        add_record(&reply, nothing->zone, nothing->zone_bytes, 6, nothing->ttl);
+        add_data(&reply, data, (size_t)(27 + nothing->bent));
+        hn_put16(reply.bytes + 6, hn_get16(reply.bytes + 6) - 1U);    /* it stands behind the answers */
+        hn_put16(reply.bytes + 8, 1);
+    }
+    send_reply(&reply);
+}
+
+/* RFC 2308 2, 3 and 5 */
+static void nothing_cached(void)
+{
+    for (unsigned i = 0; i < TENON_ARRAY_LEN(nothings); i++) {
+        const enum tenon_dns_status status = nothings[i].rcode ? TENON_DNS_NO_NAME : TENON_DNS_NO_DATA;
+        const int kept = nothings[i].kept > 0;
+
+        nothing = &nothings[i];
+        hn_row = nothing->name;
+        open();
+        t.answers = answer_nothing;
+        ask("a.example");
+        sv_run(100);
+        HN_EQUAL(t.answer.status, status);
+        HN_EQUAL(t.answer.ttl_s, nothing->kept);
+        ask("a.example");
+        sv_run(100);
+        HN_EQUAL(t.done, 2);
+        HN_EQUAL(t.answer.status, status);
+        HN_EQUAL(t.answer.n, 0);
+        HN_EQUAL(t.nasks, kept ? 1 : 2);
+        ask_type("a.example", TENON_DNS_AAAA);    /* no name has no addresses of any kind */
+        sv_run(100);
+        HN_EQUAL(t.answer.status, status);
+        HN_EQUAL(t.nasks, kept ? nothing->rcode ? 1 : 2 : 3);
+        sv_run_s(kept ? nothing->kept - 2 : 1);
+        t.answers = answer_good;
+        ask("a.example");
+        sv_run(100);
+        HN_EQUAL(t.answer.status, kept ? status : TENON_DNS_OK);
+        sv_run_s(3);
+        ask("a.example");
+        sv_run(100);
+        HN_EQUAL(t.answer.status, TENON_DNS_OK);
+        HN_EQUAL(t.answer.n, 1);
+        end();
+    }
+    hn_row = "";
+}
+
 /* The same question is on its way once (RFC 5452 5). */
 static void same_question(void)
 {
@@ -1054,6 +1147,7 @@ static const struct hn_test tests[] = {
     { "ask_is_random", "DNS-2 CVE-2020-17470 CVE-2021-25677 CVE-2020-25926 CVE-2021-31228 CVE-2014-4883",
       ask_is_random },
     { "cached", "DNS-7", cached },
+    { "nothing_cached", "DNS-7", nothing_cached },
     { "same_question", "DNS-2", same_question },
     { "silence", "DNS-2 DNS-6", silence },
     { "first_server_silent", "DNS-6", first_server_silent },
