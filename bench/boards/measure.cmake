@@ -35,3 +35,7 @@ foreach(subject IN LISTS subjects)
     set_target_properties(measure-${subject} PROPERTIES SUFFIX .elf LINK_DEPENDS
         "${script};${boards}/common/cortex_m.ld")
 endforeach()
+
+if(count STREQUAL count_cortex_m.c)
+    include(${here}/echo/echo.cmake)
+endif()

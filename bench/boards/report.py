@@ -2,6 +2,7 @@
 """Tables and drawing of bench/boards/run."""
 import html
 
+from boards import echoes
 from speed import plots
 
 SIZES = (100, 500, 1460)
@@ -119,9 +120,9 @@ def memory(results):
     lines += head("board", "fixed, with stack", "stack: most used", "of", "arena's memory: most used", "of",
                   "a connection")
     for board, found in results.items():
-        web, facts = found["web"], found["stacks"]["tenon"]["facts"]
+        web, facts = found["web"], found["stacks"].get("tenon", {}).get("facts", {})
         lines.append(row(board, web["static"], web["stack"], web["stack_bytes"], web["memory_top"],
-                         web["memory_bytes"], facts["memory_open"] - facts["memory_idle"]))
+                         web["memory_bytes"], facts["memory_open"] - facts["memory_idle"] if facts else ""))
     lines += ["", "**Flash of the web server by module**; bytes.", ""]
     modules = list(dict.fromkeys(m for found in results.values() for m in found["sizes"]["flash"]))
     lines += head("", *results)
@@ -130,8 +131,48 @@ def memory(results):
     return lines
 
 
+ECHO_HEADS = {"tenon4": "Tenon, IPv4", "tenon4-all": "... all of it", "lwip4": "lwIP, IPv4",
+              "tenon46": "Tenon, IPv4 and IPv6", "tenon46-all": "... all of it", "lwip46": "lwIP, IPv4 and IPv6"}
+
+
+def echo_ram(found):
+    """(name of the row, bytes) of one echo; None: that cannot be said."""
+    idle, opened, done = (found["run"][moment] for moment in ("idle", "open", "done"))
+    fixed = done["static"] - done["stack_bytes"] - done["spare"]
+    conn = opened["pcb"] if "pcb" in done else round((opened["memory"] - idle["memory"]) / echoes.CLIENTS)
+    return {"RAM, without the stack": fixed,
+            "8 receive blocks": done["receiving"],
+            "bytes to send: rings, heap": done["sending"],
+            "connections, tables, all else": fixed - done["receiving"] - done["sending"],
+            "... of it for connections and paths": done.get("memory_bytes"),
+            "... ... most used": done.get("memory_top"),
+            "a connection at rest": conn,
+            "a segment in flight, without its bytes": done["segment"] + done["pbuf"] if "segment" in done else None,
+            "stack: most used": done["stack"],
+            "RAM and the stack that was used": fixed + done["stack"]}
+
+
+def echo_tables(results):
+    results = {board: found["echo"] for board, found in results.items() if "echo" in found}
+    lines = []
+    for board, found in results.items():
+        lines += ["", f"**Flash of the same echo over Tenon and lwIP** on {board}, by module; bytes.", ""]
+        lines += head("", *(ECHO_HEADS[name] for name in found))
+        lines.append(row("all", *(sum(one["flash"].values()) for one in found.values())))
+        lines.append(row("the stack", *(sum(one["flash"].get(part, 0) for part in echoes.PARTS[:6])
+                                        for one in found.values())))
+        lines += [row(part, *(one["flash"].get(part, 0) for one in found.values())) for part in echoes.PARTS]
+        lines += ["", "**RAM of the same**, while four clients are served; bytes.", ""]
+        lines += head("", *(ECHO_HEADS[name] for name in found))
+        rams = [echo_ram(one) for one in found.values()]
+        lines += [row(name, *("" if ram[name] is None else ram[name] for ram in rams)) for name in rams[0]]
+    return lines[1:]
+
+
 def tables(results):
-    found = [table(results) for table in (beside_the_paper, by_device, parts, receiving, beside_lwip, memory)]
+    counted = {board: found for board, found in results.items() if found["stacks"]}
+    found = [table(counted) for table in (beside_the_paper, by_device, parts, receiving, beside_lwip) if counted]
+    found += [memory(results), echo_tables(results)]
     return "\n\n".join("\n".join(lines) for lines in found if lines) + "\n"
 
 
@@ -171,7 +212,7 @@ def panel(board, lines, colours, top):
 
 
 def drawing(results):
-    boards = {board: series(found) for board, found in results.items()}
+    boards = {board: series(found) for board, found in results.items() if found["stacks"]}
     names = list(dict.fromkeys(name for lines in boards.values() for name in lines))
     colours = plots.colours_for(names)
     height = 260 * len(boards) + 20 * len(names)

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: MIT
 """bench/boards/run: it counts, and what docs/performance-embedded.md says of one board is so."""
 import json
+import pathlib
 import subprocess
 import sys
 
+import board_tool
 import pytest
 
-from conftest import BUILD, ROOT
+from conftest import BUILD, ROOT, STACK_MARGIN
+
+sys.path.append(str(ROOT / "bench"))
+from boards import echoes  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -15,8 +20,8 @@ def measured(built, tmp_path_factory):
     built("lm3s6965evb")
     out = tmp_path_factory.mktemp("measured")
     subprocess.run([sys.executable, str(ROOT / "bench" / "boards" / "run"), "--boards", "lm3s6965evb", "--no-lwip",
-                    "--no-ram", "--build", BUILD, "--out", str(out)], check=True, stdout=subprocess.DEVNULL,
-                   timeout=300)
+                    "--parts", "instructions", "--build", BUILD, "--out", str(out)], check=True,
+                   stdout=subprocess.DEVNULL, timeout=300)
     assert (out / "boards.svg").read_text().startswith("<svg ")
     return json.loads((out / "boards.json").read_text())["lm3s6965evb"]["stacks"]["tenon"]
 
@@ -45,3 +50,19 @@ def test_copy(measured):
     """A copy by words is counted as one: four bytes in more than one instruction, and in less than ten."""
     assert 1460 / 4 < measured["copy"]["1460"] < 1460 / 4 * 10
     assert measured["copy"]["1460"] > measured["copy"]["500"] > measured["copy"]["100"]
+
+
+def test_echo(built):
+    """The echo whose flash and RAM stand beside lwIP's serves four clients, and all of it is told."""
+    built("lm3s6965evb")
+    folder = pathlib.Path(BUILD) / "lm3s6965evb"
+    for command in (["-B", str(folder), "-DBOARD_MEASURE=ON"], ["--build", str(folder), "--target", "echo-tenon4"]):
+        subprocess.run(["cmake", *(["-S", str(ROOT / "ports" / "boards")] if command[0] == "-B" else []), *command],
+                       check=True, stdout=subprocess.DEVNULL)
+    found = echoes.measure(board_tool.module, "lm3s6965evb", folder, ["tenon4"])["tenon4"]
+    flash = found["flash"]
+    assert set(flash) == set(echoes.PARTS) and min(flash.values()) > 0
+    assert flash[echoes.TCP] == max(flash.values()) and flash[echoes.OTHER] < sum(flash.values()) / 50
+    idle, opened, done = (found["run"][moment] for moment in ("idle", "open", "done"))
+    assert idle["memory"] < opened["memory"] <= done["memory_top"] <= done["memory_bytes"]
+    assert done["stack"] <= done["stack_bytes"] - STACK_MARGIN

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* The echo with the calls for small machines. */
+#include "echo.h"
+
+enum {
+    PACKET = ECHO_SEGMENT + TENON_SOCK_PACKET_BYTES,
+    RING = 2 * PACKET,
+    MEMORY_BYTES = 9216,   /* for connections and tables; how much was used is told */
+    ARENA_BYTES = 40000    /* the spare is told, and left out of what is compared */
+};
+
+static struct client {
+    int sk;
+    tenon_u8 *at;    /* received bytes that are not sent yet ... */
+    int left;        /* ... and how many */
+} clients[ECHO_CLIENTS];
+static tenon_u8 rings[ECHO_CLIENTS][RING], datagram_ring[PACKET], arena[ARENA_BYTES];
+static struct tenon_socks *socks;
+static size_t arena_bytes, block_bytes;
+static int datagrams;
+
+/* @return TENON_OK: all that was there is on its way, or waits for room in the ring; else the client is done */
+static int echo(struct client *client)
+{
+    tenon_u8 *to;
+    int n;
+
+    for (;;) {
+        if (client->left <= 0)
+            client->left = tenon_sock_ask_rbuf(socks, client->sk, &client->at);
+        if (client->left <= 0)
+            return client->left;
+        n = tenon_sock_ask_sbuf(socks, client->sk, &to);
+        if (n <= 0)
+            return n;
+        if (n > client->left)
+            n = client->left;
+        __builtin_memcpy(to, client->at, (size_t)n);
+        (void)tenon_sock_send(socks, client->sk, to, (unsigned)n, 0);
+        (void)tenon_sock_read_done(socks, client->sk, client->at, (unsigned)n);
+        client->at += n;
+        client->left -= n;
+    }
+}
+
+static int listen(struct client *client, tenon_u8 *ring)
+{
+    struct tenon_addr any;
+
+    __builtin_memset(&any, 0, sizeof(any));
+    any.port = ECHO_PORT;
+    client->left = 0;
+    client->sk = tenon_sock_create(socks, &any, NULL, TENON_SOCK_TCP, 0);
+    return client->sk > 0 && tenon_sock_set_sbuf(socks, client->sk, ring, RING) == TENON_OK;
+}
+
+/* A ring that is still used by the bytes for the client before is tried again with the next event. */
+static void serve(struct client *client, tenon_u8 *ring)
+{
+    tenon_u8 *to;
+
+    if (client->sk > 0 && tenon_sock_ask_sbuf(socks, client->sk, &to) == TENON_ENOMEM)
+        (void)tenon_sock_set_sbuf(socks, client->sk, ring, RING);
+    if (client->sk > 0 && echo(client) == TENON_OK)
+        return;
+    if (client->sk > 0)
+        (void)tenon_sock_delete(socks, client->sk, 0);
+    (void)listen(client, ring);
+}
+
+static void echo_datagrams(void)
+{
+    tenon_u8 *from, *to;
+    int n, room;
+
+    while ((n = tenon_sock_ask_rbuf(socks, datagrams, &from)) > 0) {
+        room = tenon_sock_ask_sbuf(socks, datagrams, &to);
+        if (room >= n) {
+            __builtin_memcpy(to, from, (size_t)n);
+            (void)tenon_sock_send(socks, datagrams, to, (unsigned)n, 0);
+        }
+        (void)tenon_sock_read_done(socks, datagrams, from, (unsigned)n);
+    }
+}
+
+static void event(void *self, int sk, unsigned events)
+{
+    unsigned i;
+
+    (void)self, (void)sk, (void)events;
+    for (i = 0; i < ECHO_CLIENTS; i++)
+        serve(&clients[i], rings[i]);
+    echo_datagrams();
+}
+
+static int open_all(void)
+{
+    struct tenon_addr any;
+    unsigned i;
+
+    for (i = 0; i < ECHO_CLIENTS; i++)
+        if (!listen(&clients[i], rings[i]))
+            return 0;
+    __builtin_memset(&any, 0, sizeof(any));
+    any.port = ECHO_PORT;
+    datagrams = tenon_sock_create(socks, &any, NULL, TENON_SOCK_UDP, 0);
+    return datagrams > 0 &&
+           tenon_sock_set_sbuf(socks, datagrams, datagram_ring, sizeof(datagram_ring)) == TENON_OK;
+}
+
+int echo_start(void)
+{
+    const struct tenon_ip us = tenon_ip4_bytes(10, 0, 2, 15);
+    struct tenon_sock_conf conf;
+
+    __builtin_memset(&conf, 0, sizeof(conf));
+    conf.socks = ECHO_CLIENTS + 2 + 1;    /* two whose last bytes are on their way; UDP */
+    conf.conns = ECHO_CONNS;
+    conf.blocks = ECHO_BLOCKS;
+    conf.block_bytes = ECHO_BLOCK_BYTES;
+    conf.window = ECHO_WINDOW;
+    conf.memory = MEMORY_BYTES;
+    conf.event = event;
+    board_ethernet(&conf.device);
+    conf.device.netif.flags = TENON_NETIF_NO_DAD;
+    conf.blocks = ECHO_BLOCKS + 1;
+    block_bytes = tenon_sock_arena_bytes(&conf);
+    conf.blocks = ECHO_BLOCKS;
+    arena_bytes = tenon_sock_arena_bytes(&conf);
+    block_bytes -= arena_bytes;
+    if (tenon_sock_start(&socks, arena, sizeof(arena), &conf) != TENON_OK)
+        return 0;
+    return tenon_addr_add(tenon_sock_stack(socks), 1, &us, 24) == TENON_OK && open_all();
+}
+
+tenon_u32 echo_turn(void)
+{
+    return tenon_sock_poll(socks, board_now_us());
+}
+
+void echo_facts(void)
+{
+    struct tenon_sock_counts counts;
+
+    tenon_sock_count(socks, &counts);
+    say_value("spare", (tenon_u32)(sizeof(arena) - arena_bytes));
+    say_value("receiving", (tenon_u32)(ECHO_BLOCKS * block_bytes));
+    say_value("sending", sizeof(rings) + sizeof(datagram_ring));
+    say_value("memory", (tenon_u32)counts.memory_used);
+    say_value("memory_top", (tenon_u32)counts.memory_top);
+    say_value("memory_bytes", (tenon_u32)counts.memory_bytes);
+}
