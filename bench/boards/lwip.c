@@ -239,6 +239,6 @@ static void facts(void)
 }
 
 static const char *const ways[] = {"no-copy", "copy"};
-static const char *const devices[DEVICES] = {"offload", NULL, "checksums", NULL};
+static const char *const devices[DEVICES] = {"offload", NULL, "checksums", NULL, NULL};
 const struct subject subject = {"lwip", 2,    ways,  devices, start, stop, is_open, turn,      carry,
                                 room,   send, sent,  place,   arrive, read, read_done, facts};

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Included by ports/boards/CMakeLists.txt with -DBOARD_MEASURE=ON: the target measure-tenon, and measure-lwip with
-# -DLWIP_SOURCE=FOLDER, where its sources are. bench/boards/run does that.
+# Included by ports/boards/CMakeLists.txt with -DBOARD_MEASURE=ON: the targets measure-tenon, measure-driver, and
+# measure-lwip with -DLWIP_SOURCE=FOLDER, where its sources are. bench/boards/run does that.
 set(boards ${tenon}/ports/boards)
 set(here ${tenon}/bench/boards)
 set(count count_coldfire.c)
@@ -12,7 +12,7 @@ add_library(measure OBJECT EXCLUDE_FROM_ALL ${boards}/common/text.c ${boards}/co
 target_compile_options(measure PRIVATE -std=gnu11)
 target_include_directories(measure PUBLIC ${boards}/${BOARD})
 
-set(subjects tenon)
+set(subjects tenon driver)
 if(LWIP_SOURCE)
     # Compiled as everything else is, but for the warnings that it was not written for.
     file(GLOB lwip_sources ${LWIP_SOURCE}/core/*.c ${LWIP_SOURCE}/core/ipv4/*.c ${LWIP_SOURCE}/core/ipv6/*.c
@@ -24,7 +24,9 @@ if(LWIP_SOURCE)
     list(APPEND subjects lwip)
 endif()
 foreach(subject IN LISTS subjects)
-    add_executable(measure-${subject} EXCLUDE_FROM_ALL ${here}/${subject}.c)
+    string(REPLACE driver tenon source ${subject})
+    add_executable(measure-${subject} EXCLUDE_FROM_ALL ${here}/${source}.c)
+    target_compile_definitions(measure-${subject} PRIVATE MEASURE_DRIVER=$<STREQUAL:${subject},driver>)
     target_compile_options(measure-${subject} PRIVATE -std=gnu11)
     if(subject STREQUAL lwip)
         target_link_libraries(measure-${subject} PRIVATE lwip)

@@ -30,6 +30,7 @@ enum device {
     DEVICE_CONTIGUOUS,    /* the same for frames of one piece */
     DEVICE_CHECKSUMS,     /* DMA that gathers; checksums by the processor */
     DEVICE_OWN,           /* the board's own, with its driver; what is sent goes over the cable too */
+    DEVICE_DRIVER,        /* the board's own to receive: the peer's frames leave by it, and QEMU sends them back */
     DEVICES
 };
 
@@ -48,7 +49,7 @@ struct subject {
     int (*room)(tenon_u8 **p);                    /* counted: where to write the next bytes */
     int (*send)(tenon_u8 *p, unsigned n);         /* counted: up to where the device has the frame; 1: done */
     void (*sent)(void);                           /* counted: the device has sent */
-    void *(*place)(const tenon_u8 *frame, unsigned n);    /* the DMA of a frame to where it is received */
+    void *(*place)(const tenon_u8 *frame, unsigned n);    /* a frame, by DMA or through the device */
     void (*arrive)(void *place, unsigned n);      /* counted: up to where the application is told */
     int (*read)(tenon_u8 **p);                    /* counted: what has come */
     void (*read_done)(tenon_u8 *p, unsigned n);   /* counted: it has been read */

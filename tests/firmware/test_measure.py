@@ -46,6 +46,18 @@ def test_share_that_is_saved(measured):
     assert saved / (saved + send) >= 0.59
 
 
+def received(measured, device, size):
+    return sum(measured["rows"][f"{device} ring receive {size}"].values())
+
+
+def test_received_through_the_driver(measured):
+    """What the driver adds to the same frame in memory: so many for each word of its FIFO, and for a frame."""
+    added = [received(measured, "driver", size) - received(measured, "checksums", size)
+             for size in (100, 500, 1460)]
+    assert added[0] > 154 / 4 * 2
+    assert 2 < (added[1] - added[0]) / 100 < 10 and 2 < (added[2] - added[1]) / 240 < 10
+
+
 def test_copy(measured):
     """A copy by words is counted as one: four bytes in more than one instruction, and in less than ten."""
     assert 1460 / 4 < measured["copy"]["1460"] < 1460 / 4 * 10
