@@ -8,7 +8,7 @@
 
 #include "cli.h"
 #include "common/app.h"
-#include "common/dhcp.h"
+#include "common/names.h"
 #include "common/text.h"
 #include "ports/common/port.h"
 #include "services/dns.h"
@@ -19,8 +19,7 @@ struct resolve_options {
     struct options net;
     const char *names[RESOLVE_NAMES_MAX];
     unsigned nnames;
-    struct tenon_ip servers[TENON_DNS_SERVERS_MAX];
-    unsigned nservers;
+    struct names_servers servers;
 };
 
 struct resolver {
@@ -84,7 +83,7 @@ static int ask_all(void)
 
 static int start(void)
 {
-    struct resolve_options *options = &resolver.options;
+    const struct resolve_options *options = &resolver.options;
     struct tenon_dns_conf conf;
 
     memset(&conf, 0, sizeof conf);
@@ -93,11 +92,8 @@ static int start(void)
     conf.tcp = &tenon_dns_tcp;
     conf.room = resolver.room;
     conf.room_bytes = sizeof resolver.room;
-    if (tenon_dns_open(&resolver.dns, resolver.app.stack, &conf, port_now_us()) != TENON_OK)
+    if (names_open(&resolver.dns, &resolver.app, &options->servers, &conf) != 0)
         return -1;
-    if (options->nservers == 0 && resolver.app.dhcp != NULL)
-        options->nservers = dhcp_name_servers(resolver.app.dhcp, options->servers, TENON_DNS_SERVERS_MAX);
-    tenon_dns_servers(&resolver.dns, options->servers, options->nservers);
     resolver.timer.due = tick;
     loop_timer_set(&resolver.app.loop, &resolver.timer, 0);
     return ask_all();
@@ -117,17 +113,6 @@ static const char resolve_doc[] =
     "  tenon resolve --dhcp example.com\n"
     "  tenon resolve --server 10.9.0.1 www.example.com mail.example.com";
 
-static void add_server(struct resolve_options *options, const char *value, const struct argp_state *state)
-{
-    const char *wrong = options->nservers == TENON_DNS_SERVERS_MAX ? "is one server too many" : NULL;
-
-    if (wrong == NULL)
-        wrong = text_read_ip(value, &options->servers[options->nservers]);
-    if (wrong != NULL)
-        options_bad_value(state, "--server", value, wrong);
-    options->nservers++;
-}
-
 static error_t parse_resolve(int key, char *value, struct argp_state *state)
 {
     struct resolve_options *options = state->input;
@@ -137,7 +122,7 @@ static error_t parse_resolve(int key, char *value, struct argp_state *state)
         state->child_inputs[0] = &options->net;
         return 0;
     case 's':
-        add_server(options, value, state);
+        names_add_server(&options->servers, "--server", value, state);
         return 0;
     case ARGP_KEY_ARG:
         if (options->nnames == RESOLVE_NAMES_MAX)
@@ -148,7 +133,7 @@ static error_t parse_resolve(int key, char *value, struct argp_state *state)
         argp_error(state, "a name is missing, such as www.example.com");
         return 0;
     case ARGP_KEY_END:
-        if (options->nservers == 0 && !options->net.dhcp)
+        if (options->servers.n == 0 && !options->net.dhcp)
             argp_error(state, "whom to ask? Give --server ADDRESS or --dhcp");
         return 0;
     default:

@@ -12,13 +12,14 @@
 #include "text.h"
 
 /* Looks at answers some hundred times a second: a program that waits for a name does nothing else. */
-enum { NAMES_TICK_US = 5000, NAMES_KINDS = 2 };
+enum { NAMES_TICK_US = 5000, NAMES_KINDS = 2, NAMES_ROOM = 2 + 65535 /* the longest answer over TCP */ };
 
 struct names_search {
     struct app *app;
     struct tenon_dns dns;
     struct tenon_dns_query queries[NAMES_KINDS];
     struct loop_timer timer;
+    tenon_u8 room[NAMES_ROOM];
     struct tenon_ip *ips;
     unsigned n, left;
     enum tenon_dns_status status;    /* of the question that failed, if one did */
@@ -123,6 +124,9 @@ unsigned names_find(struct app *app, const struct names_servers *servers, const 
     search.ips = ips;
     conf.queries = search.queries;
     conf.nqueries = NAMES_KINDS;
+    conf.tcp = &tenon_dns_tcp;
+    conf.room = search.room;
+    conf.room_bytes = sizeof search.room;
     if (names_open(&search.dns, app, servers, &conf) != 0)
         return 0;
     if (names_ask(&search, name) == 0)
