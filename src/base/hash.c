@@ -159,9 +159,9 @@ TENON_INTERNAL void tn_siphash_pairs(tenon_u32 out[2], const struct tn_key128 *k
     unsigned i;
 
     hash_sip_start(&s, key);
+    hash_last(last, bytes, n);
     for (i = 0; n - i >= 8; i += 8)
         hash_sip_word(&s, hash_get32le(bytes + i), hash_get32le(bytes + i + 4));
-    hash_last(last, bytes, n);
     hash_sip_word(&s, last[0], last[1]);
     s.v2.lo ^= 0xFF;
     for (i = 0; i < 4; i++)

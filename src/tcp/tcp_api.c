@@ -149,7 +149,7 @@ TENON_API struct tenon *tenon_tcp_stack(const struct tenon_tcp *conn)
 
 TENON_HOT tenon_u32 api_queued(const struct tenon_tcp *conn)
 {
-    if (TENON_LIKELY(conn->state == TENON_TCP_ESTABLISHED && !(conn->flags & TN_TCP_F_FIN_QUEUED)))
+    if (!TENON_SMALL && TENON_LIKELY(conn->state == TENON_TCP_ESTABLISHED && !(conn->flags & TN_TCP_F_FIN_QUEUED)))
         return conn->snd_end - conn->snd_una;
     if (conn->state != TENON_TCP_CLOSED && conn->state <= TENON_TCP_SYN_RECEIVED)
         return conn->snd_end - (conn->flight->iss + 1);
@@ -173,7 +173,8 @@ TENON_API tenon_u32 tenon_tcp_room(const struct tenon_tcp *conn)
 
 TENON_HOT int api_may_send(const struct tenon_tcp *conn)
 {
-    if (TENON_LIKELY(conn->state == TENON_TCP_ESTABLISHED && !(conn->flags & (TN_TCP_F_FIN_QUEUED | TN_TCP_F_HELD))))
+    if (!TENON_SMALL &&
+        TENON_LIKELY(conn->state == TENON_TCP_ESTABLISHED && !(conn->flags & (TN_TCP_F_FIN_QUEUED | TN_TCP_F_HELD))))
         return TENON_OK;
     if (conn->state == TENON_TCP_CLOSED || (conn->flags & TN_TCP_F_FIN_QUEUED))
         return TENON_ECLOSED;

@@ -33,7 +33,7 @@ TENON_INTERNAL tenon_u32 tn_tcp_hash(const struct tenon *stack, const struct ten
 static const struct tenon_ip *conn_remote_ip(struct tn_tcp_ends *ends)
 {
     if (ends->is_time_wait)
-        return &TENON_CONTAINER(ends, struct tn_time_wait, ends)->remote;
+        return &TENON_CONTAINER(ends, struct tn_time_wait, ends)->remote.ip;
     return tn_tcp_remote_ip(tn_tcp_of(ends));
 }
 
@@ -46,8 +46,8 @@ TENON_INTERNAL struct tn_tcp_ends *tn_tcp_find_hash(struct tenon *stack, const s
     for (node = tn_htab_chain(&stack->tcp.conns, hash); node != NULL; node = node->next) {
         struct tn_tcp_ends *ends = TENON_CONTAINER(node, struct tn_tcp_ends, node);
 
-        if (node->hash == hash && node->word == ports && tenon_ip_equal(&ends->local, &local->ip) &&
-            tenon_ip_equal(conn_remote_ip(ends), &remote->ip))
+        if ((!TENON_WITH_MANY || node->hash == hash) && node->word == ports &&
+            tenon_ip_equal(&ends->local, &local->ip) && tenon_ip_equal(conn_remote_ip(ends), &remote->ip))
             return ends;
     }
     return NULL;

@@ -51,7 +51,8 @@ TENON_INTERNAL void tn_tcp_read_syn_options(struct tenon_tcp *conn, const struct
         conn->flags &= ~(tenon_u32)TN_TCP_F_SACK;
     if (!options->has_timestamp) {
         conn->flags &= ~(tenon_u32)TN_TCP_F_TIMESTAMPS;
-        conn->flight->header.tcp_bytes = 0;    /* tn_fast_syn() has made room for them */
+        if (TN_FAST)
+            conn->flight->header.tcp_bytes = 0;    /* tn_fast_syn() has made room for them */
     }
     if (conn->flags & TN_TCP_F_TIMESTAMPS)
         conn->ts_recent = options->ts_val;
@@ -340,7 +341,7 @@ static int input_complete_handshake(struct tenon_tcp *conn, struct tn_seg *seg)
         tn_tcp_rtt_sample(conn, conn->stack->now_us - conn->flight->rtt_start_us);
     conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
     input_established(conn, data);
-    if (conn->state != TENON_TCP_CLOSED && conn->snd_nxt != conn->snd_una) {
+    if (TENON_WITH_COOKIES && conn->state != TENON_TCP_CLOSED && conn->snd_nxt != conn->snd_una) {
         tn_tcp_arm_rtx(conn);    /* Fast Open: data has followed the SYN-ACK */
         tn_tcp_choose_timer(conn);
     }
@@ -363,7 +364,7 @@ static int input_repeated_syn(struct tenon_tcp *conn, struct tn_seg *seg)
         conn->flags |= TN_TCP_F_ACK_NOW;
         return 0;
     }
-    if (!(seg->flags & TN_TCP_ECE))
+    if (TENON_WITH_RECOVERY && !(seg->flags & TN_TCP_ECE))
         conn->ecn |= TN_ECN_MUTE;
     if (!(conn->flags & TN_TCP_F_HELD)) {
         conn->flags |= TN_TCP_F_SYN_QUEUED;
@@ -425,9 +426,11 @@ static void input_no_connection(struct tenon *stack, struct tn_seg *seg, const s
 /* A segment of a connection. */
 static void input_conn(struct tenon *stack, struct tenon_tcp *conn, struct tn_seg *seg)
 {
-    conn->path->heard_gen = stack->link.gen;
-    conn->path->heard_netif = seg->pkt->netif->index;
-    conn->path->heard_local = conn->ends.local;
+    if (TENON_WITH_SPEED) {
+        conn->path->heard_gen = stack->link.gen;
+        conn->path->heard_netif = seg->pkt->netif->index;
+        conn->path->heard_local = conn->ends.local;
+    }
     if (conn->state == TENON_TCP_SYN_SENT)
         input_syn_sent(conn, seg);
     else

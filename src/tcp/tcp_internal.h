@@ -242,7 +242,7 @@ struct tenon_tcp_listener {
 /* RFC 9293 3.3.2 TIME-WAIT, without the rest of a connection. */
 struct tn_time_wait {
     struct tn_tcp_ends ends;
-    struct tenon_ip remote;
+    struct tenon_addr remote;
     struct tn_timer timer;
     struct tn_time_wait *next, **prev;
     tenon_u32 snd_nxt, rcv_nxt;
@@ -250,7 +250,6 @@ struct tn_time_wait {
     tenon_u32 wait_ms;
     tenon_u16 window;                /* field of the last ACK */
     tenon_u8 timestamps, sack;       /* 1: agreed on */
-    tenon_u8 scope;                  /* interface of a link-local remote address; 0: none */
 };
 
 /* A segment being processed. */

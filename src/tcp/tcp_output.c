@@ -517,13 +517,17 @@ static int output_small_is_allowed(const struct tenon_tcp *conn, tenon_u32 len, 
     return len >= conn->snd_wnd_max / 2 && nagle_lets;
 }
 
+static int output_fin_waits(const struct tenon_tcp *conn)
+{
+    return (conn->flags & TN_TCP_F_FIN_QUEUED) && !tn_tcp_fin_sent(conn);
+}
+
 /* New data, or the FIN. @return 0: nothing may be sent */
 static int output_plan_new(struct tenon_tcp *conn, struct output_plan *plan)
 {
     const tenon_u32 unsent = output_unsent(conn);
     const tenon_u32 window = output_usable_window(conn);
-    const int fin_waits =
-        (conn->flags & TN_TCP_F_FIN_QUEUED) && !tn_tcp_fin_sent(conn) && conn->state > TENON_TCP_SYN_RECEIVED;
+    const int fin_waits = output_fin_waits(conn) && conn->state > TENON_TCP_SYN_RECEIVED;
     const tenon_u32 cwnd_room = output_cwnd_room(conn);
     tenon_u32 len = tn_min(tn_min(unsent, window), tn_min(cwnd_room, output_frame_limit(conn)));
     int with_fin;
@@ -744,11 +748,9 @@ static void output_check_idle(struct tenon_tcp *conn)
 /* Nothing is in flight and something waits: the window is closed, or too small, or memory is short. */
 static void output_arm_persist(struct tenon_tcp *conn)
 {
-    const int fin_waits = (conn->flags & TN_TCP_F_FIN_QUEUED) && !tn_tcp_fin_sent(conn);
-
     if (conn->snd_una != conn->snd_nxt || (conn->flags & (TN_TCP_F_RTX_ARMED | TN_TCP_F_PACE_ARMED)))
         return;
-    if (output_unsent(conn) == 0 && !fin_waits)
+    if (!tn_tcp_has_new_data(conn))
         return;
     conn->flags |= TN_TCP_F_PERSIST;
     tn_tcp_arm_rtx(conn);
@@ -896,7 +898,7 @@ TENON_INTERNAL void tn_tcp_send_probe(struct tenon_tcp *conn)
 
 TENON_INTERNAL int tn_tcp_has_new_data(const struct tenon_tcp *conn)
 {
-    return output_unsent(conn) > 0 || ((conn->flags & TN_TCP_F_FIN_QUEUED) && !tn_tcp_fin_sent(conn));
+    return output_unsent(conn) > 0 || output_fin_waits(conn);
 }
 
 TENON_INTERNAL int tn_tcp_may_send_new(const struct tenon_tcp *conn)

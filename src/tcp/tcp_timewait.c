@@ -57,7 +57,7 @@ TENON_INTERNAL void tn_tcp_enter_time_wait(struct tenon_tcp *conn)
     if (tw != NULL) {
         memset(tw, 0, sizeof(*tw));
         tw->ends = conn->ends;
-        tw->remote = *tn_tcp_remote_ip(conn);
+        tn_tcp_remote(conn, &tw->remote);
         tw->ends.is_time_wait = 1;
         tw->timer.kind = TN_TIMER_TIME_WAIT;
         tw->snd_nxt = conn->snd_nxt;
@@ -67,7 +67,6 @@ TENON_INTERNAL void tn_tcp_enter_time_wait(struct tenon_tcp *conn)
         tw->timestamps = (conn->flags & TN_TCP_F_TIMESTAMPS) != 0;
         tw->sack = (conn->flags & TN_TCP_F_SACK) != 0;
         tw->wait_ms = wait_ms;
-        tw->scope = conn->path->scope;
         tw->window = (tenon_u16)tn_min((conn->rcv_adv - conn->rcv_nxt) >> conn->rcv_wscale, 65535UL);
     }
     tn_tcp_set_state(conn, TENON_TCP_TIME_WAIT);
@@ -105,18 +104,15 @@ static void timewait_add_dsack(const struct tn_time_wait *tw, struct tn_tcp_opti
 
 static void timewait_ack(struct tenon *stack, const struct tn_time_wait *tw, const struct tn_seg *seg)
 {
-    struct tenon_addr local, remote;
+    struct tenon_addr local;
     struct tn_tcp_options options;
     struct tn_bare bare;
 
     memset(&options, 0, sizeof(options));
     memset(&bare, 0, sizeof(bare));
     timewait_local(tw, &local);
-    remote.ip = tw->remote;
-    remote.port = (tenon_u16)(tw->ends.node.word & 0xFFFFUL);
-    remote.netif = tw->scope;
     bare.local = &local;
-    bare.remote = &remote;
+    bare.remote = &tw->remote;
     bare.seq = tw->snd_nxt;
     bare.ack = tw->rcv_nxt;
     bare.wnd = tw->window;

@@ -69,9 +69,9 @@ static void tcp_opt_parse(struct tn_tcp_options *options, const tenon_u8 *p)
         options->has_timestamp = 1;
         options->ts_val = get32be(p + 2);
         options->ts_ecr = get32be(p + 6);
-    } else if (kind == TCP_OPT_SACK) {
+    } else if (TENON_WITH_SACK && kind == TCP_OPT_SACK) {
         tcp_opt_sack_parse(options, p + 2, bytes - 2);
-    } else if (kind == TCP_OPT_FASTOPEN) {
+    } else if (TENON_WITH_COOKIES && kind == TCP_OPT_FASTOPEN) {
         tcp_opt_fastopen_parse(options, p + 2, bytes - 2);
     }
 }
@@ -98,7 +98,8 @@ TENON_INTERNAL int tn_tcp_options_parse(struct tn_tcp_options *options, const te
 
     memset(options, 0, sizeof(*options));
     TENON_ASSERT(header_bytes <= TN_TCP_BYTES + TN_TCP_OPTIONS_MAX);
-    if (header_bytes == TN_TCP_BYTES + TN_TCP_TIMESTAMP_BYTES && get32be(p + at) == TN_TCP_TIMESTAMP_ALONE) {
+    if (!TENON_SMALL && header_bytes == TN_TCP_BYTES + TN_TCP_TIMESTAMP_BYTES &&
+        get32be(p + at) == TN_TCP_TIMESTAMP_ALONE) {
         options->has_timestamp = 1;
         options->ts_val = get32be(p + at + 4);
         options->ts_ecr = get32be(p + at + 8);
@@ -159,7 +160,7 @@ static tenon_u8 *tcp_opt_build_sack(tenon_u8 *p, const struct tn_tcp_options *op
     unsigned n = options->nsacks, i;
 
     TENON_ASSERT(n <= TN_SACK_BLOCKS_MAX);
-    if (room < 4)
+    if (!TENON_WITH_SACK || room < 4)
         return p;
     if (n > (room - 4) / TCP_OPT_SACK_BLOCK_BYTES)
         n = (room - 4) / TCP_OPT_SACK_BLOCK_BYTES;
@@ -187,7 +188,7 @@ TENON_INTERNAL unsigned tn_tcp_options_build(tenon_u8 *p, const struct tn_tcp_op
         p = tcp_opt_head(p, TCP_OPT_WSCALE, TCP_OPT_WSCALE_BYTES);
         *p++ = options->wscale;
     }
-    if (options->has_fastopen) {
+    if (TENON_WITH_COOKIES && options->has_fastopen) {
         p = tcp_opt_head(p, TCP_OPT_FASTOPEN, options->fastopen_bytes + 2U);
         memcpy(p, options->fastopen, options->fastopen_bytes);
         p += options->fastopen_bytes;
