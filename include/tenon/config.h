@@ -133,6 +133,20 @@
 #define TENON_WITH_WATCH 1
 #endif
 
+/** What ICMP need not do: errors about what others have sent, and echo requests of our own. 0: who sends to a port or a
+ *  protocol that nobody has, or a fragment whose rest never comes, is not told (RFC 1122 3.2.2.1, 3.3.2, RFC 4443 2.4),
+ *  and tenon_echo_open() returns TENON_EINVAL. Requests of others are answered, and errors about our packets are heard,
+ *  all the same. */
+#if !defined(TENON_WITH_ICMP)
+#define TENON_WITH_ICMP 1
+#endif
+
+/** Looking over the configuration. 0: tenon_conf_check() returns NULL whatever it is given, and an instance begins with
+ *  values that cannot work: for a program that never changes them once it has been tried with a build that looks. */
+#if !defined(TENON_WITH_CHECKS)
+#define TENON_WITH_CHECKS 1
+#endif
+
 #if TENON_WITH_IPV6 && !TENON_WITH_ROUTES
 #error "IPv6 needs routes: routers come and go by themselves."
 #endif

@@ -75,6 +75,8 @@ static struct tenon_echo *echo_find(const struct tenon *stack, unsigned id)
 {
     struct tenon_echo *echo = stack->ip.echoes;
 
+    if (!TENON_WITH_ICMP)
+        return NULL;
     while (echo != NULL && echo->id != id)
         echo = echo->next;
     return echo;
@@ -128,6 +130,8 @@ TENON_API int tenon_echo_open(struct tenon *stack, struct tenon_echo **out, cons
 {
     struct tenon_echo *echo;
 
+    if (!TENON_WITH_ICMP)
+        return TENON_EINVAL;
     if (stack->ip.nechoes >= ECHO_OBJECTS_MAX)
         return TENON_ELIMIT;
     echo = (struct tenon_echo *)tn_mem_get(stack, sizeof(*echo));

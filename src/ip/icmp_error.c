@@ -218,7 +218,7 @@ TENON_INTERNAL void tn_icmp_error(struct tenon *stack, const struct tn_pkt *pkt,
     struct tn_answer answer;
     struct tn_icmp icmp;
 
-    if (!error_allowed(stack, pkt, many) || !error_rate_good(stack, &pkt->src))
+    if (!TENON_WITH_ICMP || !error_allowed(stack, pkt, many) || !error_rate_good(stack, &pkt->src))
         return;
     icmp.csum = 0;
     if (tn_pkt_is_v4(pkt))
