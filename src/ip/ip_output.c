@@ -7,13 +7,18 @@
 
 enum { ROUTER_ALERT4_BYTES = 4, ROUTER_ALERT6_BYTES = 8 };
 
+TENON_INLINE int output_alerts(const struct tn_out *out)
+{
+    return TENON_WITH_MULTICAST && out->router_alert;
+}
+
 /* Transport bytes that a packet can have behind its options: its length field has 16 bits, and in IPv6 it does
  * not count the header itself (RFC 8200 3). */
 static tenon_u32 output_bytes_max(const struct tn_out *out)
 {
     if (tenon_ip_is_v4(&out->dst))
-        return 65535UL - TN_IP4_BYTES - (out->router_alert ? ROUTER_ALERT4_BYTES : 0);
-    return 65535UL - (out->router_alert ? ROUTER_ALERT6_BYTES : 0);
+        return 65535UL - TN_IP4_BYTES - (output_alerts(out) ? ROUTER_ALERT4_BYTES : 0);
+    return 65535UL - (output_alerts(out) ? ROUTER_ALERT6_BYTES : 0);
 }
 
 TENON_INTERNAL int tn_ip_path(struct tenon *stack, struct tn_path **path, const struct tenon_ip *dst, unsigned scope)
@@ -118,7 +123,7 @@ static tenon_u16 output_id4(struct tenon *stack, struct tn_path *path, const str
 
 static void output_ip4(struct tenon *stack, struct tn_path *path, struct tn_out *out)
 {
-    const unsigned options = out->router_alert ? ROUTER_ALERT4_BYTES : 0;
+    const unsigned options = output_alerts(out) ? ROUTER_ALERT4_BYTES : 0;
     const tenon_u32 header = TN_IP4_BYTES + options;
     struct tn_ip4 ip;
     tenon_u8 *p;
@@ -211,7 +216,9 @@ static tenon_u32 output_piece(const struct tn_out *out)
  * its segments. What routers may cut is none of their reports' business. */
 static void output_note_bytes(struct tn_path *path, const struct tn_out *out, tenon_u32 bytes)
 {
-    if (out->proto != TN_PROTO_TCP && bytes > path->sent && (out->df || !tenon_ip_is_v4(&out->dst)))
+    const int may_be_cut = tenon_ip_is_v4(&out->dst) && !out->df;
+
+    if (TENON_WITH_PATH_MTU && out->proto != TN_PROTO_TCP && bytes > path->sent && !may_be_cut)
         path->sent = (tenon_u16)bytes;
 }
 

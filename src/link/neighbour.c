@@ -316,9 +316,10 @@ static int neighbour_queue(struct tenon *stack, struct tn_neighbour *neighbour, 
         return TENON_ENOMEM;
     }
     spans = (struct tenon_span *)(void *)(queued + 1);
-    for (i = 0; i < out->nspans; i++)
+    for (i = 0; i < out->nspans; i++) {
         spans[i] = out->spans[i];
-    tn_spans_ref(spans, out->nspans);
+        tenon_buf_ref(spans[i].buf);
+    }
     queued->next = NULL;
     queued->out = *out;
     queued->out.spans = spans;
