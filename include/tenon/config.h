@@ -97,9 +97,10 @@
 #define TENON_WITH_SPEED 1
 #endif
 
-/** Counters, the event trace, and how long a connection waits for what. 0: tenon_stat() is 0, no event is traced, and
- *  tenon_tcp_info does not say what is waited for; tenon_conf_check() says that a field is bad, but not which;
- *  tenon_panic() gets the line of the broken invariant, but not the file. */
+/** Counters, the event trace, and how long a connection waits for what. 0: tenon_stat() is 0, as the counters of an
+ *  interface (tenon_netif_get()) are, no event is traced, and tenon_tcp_info does not say what is waited for;
+ *  tenon_conf_check() says that a field is bad, but not which; tenon_panic() gets the line of the broken invariant, but
+ *  not the file. */
 #if !defined(TENON_WITH_STATS)
 #define TENON_WITH_STATS 1
 #endif

@@ -18,12 +18,12 @@ enum {
 /* What it is to the application, in the order of the kinds. Hard ones: RFC 9293 3.9.2.2. */
 static void meaning_set(struct tn_err *err, enum tn_err_kind kind)
 {
-    static const signed char errors[] = { TENON_EUNREACH, TENON_EUNREACH, TENON_EREFUSED, TENON_EREFUSED, TENON_EACCES,
-                                          TENON_EMSGSIZE, TENON_EUNREACH, TENON_EPROTO };
+    static const tenon_u8 errors[] = { -TENON_EUNREACH, -TENON_EUNREACH, -TENON_EREFUSED, -TENON_EREFUSED,
+                                       -TENON_EACCES, -TENON_EMSGSIZE, -TENON_EUNREACH, -TENON_EPROTO };
 
     err->kind = kind;
     err->hard = kind == TN_ERR_PROTOCOL || kind == TN_ERR_PORT;
-    err->error = errors[kind];
+    err->error = -(int)errors[kind];
 }
 
 /* RFC 1122 3.2.2.1, RFC 1812 5.2.7.1: by code; of others the network is taken to be out of reach. */

@@ -244,6 +244,8 @@ static void stack_input_ethernet(struct tenon *stack, struct tn_pkt *pkt)
 
 static void stack_account(struct tenon *stack, struct tn_netif *netif, unsigned frames, tenon_u32 bytes)
 {
+    if (!TENON_WITH_STATS)
+        return;
     tn_count_n(stack, TENON_STAT_RX_FRAMES, frames);
     tn_count_n(stack, TENON_STAT_RX_BYTES, bytes);
     netif->rx_frames += frames;

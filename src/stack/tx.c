@@ -25,6 +25,8 @@ static void tx_took(struct tenon *stack, struct tn_netif *netif, const struct te
             tenon_buf_put(spans[j].buf);
         }
     }
+    if (!TENON_WITH_STATS)
+        return;
     tn_count_n(stack, TENON_STAT_TX_FRAMES, n);
     tn_count_n(stack, TENON_STAT_TX_BYTES, bytes);
     netif->tx_frames += n;
