@@ -115,8 +115,8 @@
 
 /** Choosing among several ways out: gateways that stand in for one another, redirects (RFC 1122 3.3.1.2 asks for both),
  *  and the source address by all rules of RFC 6724; and transparent connections. 0: the route with the longest prefix,
- *  and of several the first; the source is our first address in the network of the next hop, else our first. IPv6
- *  needs it. */
+ *  and of several the first; the source is our first address in the network of the next hop, else our first; and
+ *  255.255.255.255 is on the first interface that has an address. IPv6 needs it. */
 #if !defined(TENON_WITH_ROUTES)
 #define TENON_WITH_ROUTES 1
 #endif

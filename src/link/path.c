@@ -35,7 +35,7 @@ static unsigned path_any_link(const struct tenon *stack, const struct tenon_ip *
 
     if (scope != 0)
         return path_netif_serves(&stack->link.netifs[scope - 1], dst) ? scope : 0;
-    route = tn_route_find(stack, dst, 0);
+    route = TENON_WITH_ROUTES ? tn_route_find(stack, dst, 0) : NULL;
     if (route != NULL && tn_addr_source(stack, &src, dst, route->netif) == TENON_OK)
         return route->netif;
     for (i = 0; i < stack->conf.netifs_max; i++) {
