@@ -9,7 +9,7 @@ import pytest
 from conftest import BOARDS, DMA
 
 every_board = pytest.mark.parametrize("board", BOARDS)
-SAMPLE = struct.Struct(">IIhhhH")
+SAMPLE = struct.Struct(">IIIhhhH")
 
 
 def samples(s, count):
@@ -21,13 +21,17 @@ def samples(s, count):
     return list(SAMPLE.iter_unpack(data[:count * SAMPLE.size]))
 
 
+def microseconds(row):
+    return row[1] * 1_000_000 + row[2]
+
+
 def check(rows):
     """Numbers go up by one and by what was lost, times with them, and what turns turns."""
     for before, row in zip(rows, rows[1:]):
-        assert row[0] == before[0] + 1 + row[5]
-        assert before[1] < row[1] < before[1] + 10_000_000
-        assert row[4] == row[0] % 10000 - 5000
-    assert all(100_000_000 < x * x + y * y < 200_000_000 for _, _, x, y, _, _ in rows)
+        assert row[0] == before[0] + 1 + row[6]
+        assert microseconds(before) < microseconds(row) < microseconds(before) + 10_000_000
+        assert row[5] == row[0] % 10000 - 5000
+    assert all(100_000_000 < x * x + y * y < 200_000_000 for _, _, _, x, y, _, _ in rows)
 
 
 @every_board
@@ -35,9 +39,11 @@ def test_stream(firmware, board):
     running = firmware(board, "logger").ready()
     with socket.create_connection(("127.0.0.1", running.port()), timeout=60) as s:
         before = running.status()
-        check(samples(s, 3000))
+        rows = samples(s, 3000)
+        check(rows)
+        assert all(row[1] == 0 for row in rows)    # nobody has told the time
         after = running.status()
-    if board in DMA:    # 3000 samples are 48,000 bytes, in packets with headers of 54
+    if board in DMA:    # 3000 samples are 60,000 bytes, in packets with headers of 54
         assert after["moved"] - before["moved"] < 16000
     assert after["copied"] == before["copied"]
     running.quit()

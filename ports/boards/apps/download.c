@@ -1,14 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* Fetches http://10.0.2.2/image.bin and says its length and CRC-32 on the serial line, as what brings a new
+/* Fetches an image over HTTP and says its length and CRC-32 on the serial line, as what brings a new
  * program to a device would before it believes it. The checksum is made over the bytes where the device has
- * put them; store() is where they would be written to flash. What did not come whole is fetched again. */
+ * put them; store() is where they would be written to flash. What did not come whole is fetched again.
+ *
+ * The URL is BOARD_IMAGE of the build until another one comes on the serial line: u, the URL, and Enter. Names
+ * are asked of the servers that DHCP has told of. */
 #include "../common/app.h"
 #include "../common/text.h"
+#include "services/dns.h"
 
-enum { LINE = 40, AGAIN_US = 2000000, SILENCE_US = 10000000 };
+enum { LINE = 40, AGAIN_US = 2000000, SILENCE_US = 10000000, HOST_ROOM = 80, PATH_ROOM = 80, ROOM = 1500 };
+
+static struct url {
+    char host[HOST_ROOM];    /* without the brackets of an address of IPv6 */
+    char path[PATH_ROOM];
+    tenon_u16 port;
+} url;
+
+/* A line of the serial line that is a URL, as far as it has come. */
+static struct {
+    char text[HOST_ROOM + PATH_ROOM];
+    unsigned n;
+    int open;
+} typed;
+
+static struct tenon_dns dns;
+static struct tenon_dns_query query;
+static tenon_u8 dns_room[ROOM];    /* for an answer that does not fit a datagram */
 
 static struct {
     int sk;
+    int named;                 /* 1: the server's address is asked for */
     int asked, whole;          /* 1: the request is out; the image has come */
     int in_head;               /* 1: reading the head of the answer */
     char line[LINE];
@@ -17,6 +39,62 @@ static struct {
     tenon_u32 since_us;        /* of the last progress, or of the last attempt's end */
 } image;
 static tenon_u8 ring[1000];
+
+/* ---- the URL: RFC 9110 4.2.1 ----------------------------------------------------------------------------- */
+
+/* As much of a text as ends before one of `ends`. @return where that is; NULL: it is empty, or too long */
+static const char *take_until(char *to, unsigned max, const char *from, const char *ends)
+{
+    struct text text;
+    const char *end;
+
+    text_begin(&text, to, max - 1);
+    for (; *from != '\0'; from++) {
+        for (end = ends; *end != '\0' && *end != *from; end++)
+            continue;
+        if (*end != '\0')
+            break;
+        text_char(&text, *from);
+    }
+    *text.at = '\0';
+    return text.cut || text.at == to ? NULL : from;
+}
+
+static tenon_u32 number_in(const char **text)
+{
+    tenon_u32 value = 0;
+
+    for (; **text >= '0' && **text <= '9' && value < 100000000; (*text)++)
+        value = value * 10 + (tenon_u32)(**text - '0');
+    return value;
+}
+
+/* http://HOST[:PORT][/PATH]. @return 0: it is none */
+static int url_read(struct url *to, const char *from)
+{
+    tenon_u32 port = 80;
+    const char *begin = "http://";
+
+    while (*begin != '\0') {
+        if (*from++ != *begin++)
+            return 0;
+    }
+    if (*from == '[') {
+        from = take_until(to->host, HOST_ROOM, from + 1, "]");
+        if (from == NULL || *from++ != ']')
+            return 0;
+    } else {
+        from = take_until(to->host, HOST_ROOM, from, ":/");
+    }
+    if (from != NULL && *from == ':') {
+        from++;
+        port = number_in(&from);
+    }
+    if (from == NULL || port == 0 || port > 0xFFFF || (*from != '/' && *from != '\0'))
+        return 0;
+    to->port = (tenon_u16)port;
+    return take_until(to->path, PATH_ROOM, *from == '/' ? from : "/", " ") != NULL;
+}
 
 /* ---- the image ------------------------------------------------------------------------------------------ */
 
@@ -51,15 +129,11 @@ static int begins(const char *text, const char *with)
     return 1;
 }
 
-static tenon_u32 number_in(const char *text)
+static tenon_u32 number_behind(const char *text)
 {
-    tenon_u32 value = 0;
-
     while (*text == ' ')
         text++;
-    for (; *text >= '0' && *text <= '9' && value < 100000000; text++)
-        value = value * 10 + (tenon_u32)(*text - '0');
-    return value;
+    return number_in(&text);
 }
 
 static void read_line(void)
@@ -68,9 +142,9 @@ static void read_line(void)
     if (image.filled == 0)
         image.in_head = 0;
     else if (image.lines == 0 && begins(image.line, "http/1."))
-        image.status = (unsigned)number_in(image.line + 8);
+        image.status = (unsigned)number_behind(image.line + 8);
     else if (begins(image.line, "content-length:"))
-        image.length = number_in(image.line + 15);
+        image.length = number_behind(image.line + 15);
     image.lines++;
     image.filled = 0;
 }
@@ -90,20 +164,35 @@ static void read_bytes(const tenon_u8 *bytes, unsigned n)
 
 /* ---- the connection ------------------------------------------------------------------------------------------ */
 
-static void connect(void)
+static void connect(const struct tenon_ip *ip)
 {
     struct tenon_addr server;
 
     __builtin_memset(&image, 0, sizeof(image));
     __builtin_memset(&server, 0, sizeof(server));
-    server.ip = tenon_ip4_bytes(10, 0, 2, 2);
-    server.port = 80;
+    server.ip = *ip;
+    server.port = url.port;
     image.in_head = 1;
     image.crc = 0xFFFFFFFFU;
     image.since_us = board_now_us();
     image.sk = tenon_sock_create(socks, NULL, &server, TENON_SOCK_TCP, 0);
     if (image.sk > 0 && tenon_sock_set_sbuf(socks, image.sk, ring, sizeof(ring)) != TENON_OK)
         image.since_us -= SILENCE_US;    /* the ring is still in use: later */
+}
+
+/* RFC 9112 3.2: as it stands in the URL. */
+static void add_host(struct text *text)
+{
+    struct tenon_ip ip;
+    const int v6 = tenon_ip_parse(&ip, url.host) > 0 && !tenon_ip_is_v4(&ip);
+
+    text_add(text, v6 ? "[" : "");
+    text_add(text, url.host);
+    text_add(text, v6 ? "]" : "");
+    if (url.port == 80)
+        return;
+    text_char(text, ':');
+    text_number(text, url.port);
 }
 
 static void ask(void)
@@ -115,7 +204,11 @@ static void ask(void)
     if (room <= 0)
         return;
     text_begin(&text, (char *)to, (unsigned)room);
-    text_add(&text, "GET /image.bin HTTP/1.0\r\nHost: 10.0.2.2\r\n\r\n");
+    text_add(&text, "GET ");
+    text_add(&text, url.path);
+    text_add(&text, " HTTP/1.0\r\nHost: ");
+    add_host(&text);
+    text_add(&text, "\r\n\r\n");
     image.asked = !text.cut && tenon_sock_send(socks, image.sk, to, (unsigned)(text.at - (char *)to), 0) == TENON_OK;
 }
 
@@ -160,13 +253,85 @@ static void event(void *self, int sk, unsigned events)
         finish(n);
 }
 
+/* ---- the server's address --------------------------------------------------------------------------------- */
+
+static void found(void *type, const char *name, const struct tenon_dns_answer *answer)
+{
+    image.named = 0;
+    image.since_us = board_now_us();
+    if (answer->status == TENON_DNS_OK) {
+        connect(&answer->ips[0]);
+        return;
+    }
+    if (type == NULL && answer->status == TENON_DNS_NO_DATA) {    /* none of IPv4: perhaps of IPv6 */
+        image.named = tenon_dns_ask(&dns, name, TENON_DNS_AAAA, found, &dns) == TENON_OK;
+        return;
+    }
+    say("no address of ");
+    say(name);
+    say(": ");
+    say(tenon_dns_status_text(answer->status));
+    say("\n");
+}
+
+/* An address is its own name. */
+static void look_up(void)
+{
+    const struct tenon_dhcp_offer *lease = board_lease();
+
+    tenon_dns_servers(&dns, lease != NULL ? lease->dns : NULL, lease != NULL ? lease->ndns : 0);
+    image.since_us = board_now_us();
+    image.named = tenon_dns_ask(&dns, url.host, TENON_DNS_A, found, NULL) == TENON_OK;
+    if (!image.named)
+        say("no address: that cannot be a name\n");
+}
+
+/* Another image, from its beginning. */
+static void begin(const char *text)
+{
+    struct url other;
+
+    if (!url_read(&other, text)) {
+        say("no URL: it is http://HOST[:PORT]/PATH\n");
+        return;
+    }
+    url = other;
+    tenon_dns_cancel(&dns, NULL);
+    tenon_dns_cancel(&dns, &dns);
+    if (image.sk > 0)
+        (void)tenon_sock_delete(socks, image.sk, TENON_SOCK_ABORT);
+    __builtin_memset(&image, 0, sizeof(image));
+    image.since_us = board_now_us() - AGAIN_US;
+}
+
+static int key(int c)
+{
+    if (!typed.open) {
+        typed.open = c == 'u';
+        typed.n = 0;
+        return typed.open;
+    }
+    if (c != '\r' && c != '\n') {
+        typed.text[typed.n] = (char)c;
+        typed.n += typed.n < sizeof(typed.text) - 1;
+        return 1;
+    }
+    typed.text[typed.n] = '\0';
+    typed.open = 0;
+    begin(typed.text);
+    return 1;
+}
+
 static tenon_u32 turn(struct tenon_socks *unused, tenon_u32 now_us)
 {
+    const tenon_u32 wait = tenon_dns_poll(&dns, now_us);
+
     (void)unused;
-    if (image.whole)
-        return 1000000;
+    now_us = board_now_us();    /* found() may have begun something meanwhile */
+    if (image.whole || image.named)
+        return wait < 1000000 ? wait : 1000000;
     if (image.sk <= 0 && now_us - image.since_us >= AGAIN_US)
-        connect();
+        look_up();
     else if (image.sk > 0 && now_us - image.since_us > SILENCE_US)
         finish(TENON_ETIMEOUT);
     else
@@ -176,9 +341,28 @@ static tenon_u32 turn(struct tenon_socks *unused, tenon_u32 now_us)
 
 static int start(struct tenon_socks *unused)
 {
+    struct tenon_dns_conf conf;
+
     (void)unused;
+    if (!url_read(&url, BOARD_IMAGE))
+        return TENON_EINVAL;
+    __builtin_memset(&conf, 0, sizeof(conf));
+    conf.queries = &query;
+    conf.nqueries = 1;
+    conf.tcp = &tenon_dns_tcp;
+    conf.room = dns_room;
+    conf.room_bytes = sizeof(dns_room);
     image.since_us = board_now_us() - AGAIN_US / 2;    /* by then there is an address */
-    return TENON_OK;
+    return tenon_dns_open(&dns, tenon_sock_stack(socks), &conf, board_now_us());
 }
 
-const struct app app = {"download", NULL, start, event, turn};
+/* One connection at a time, and that of the resolver. The core keeps eight buffers for headers; a question over
+ * TCP takes two more. */
+static void configure(struct tenon_sock_conf *conf)
+{
+    conf->socks = 1 + BOARD_SPARE;
+    conf->conns = 2 + BOARD_SPARE;
+    conf->headers = BOARD_HEADERS + 2;
+}
+
+const struct app app = {"download", configure, start, event, turn, key};

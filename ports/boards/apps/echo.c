@@ -71,4 +71,4 @@ static int start(struct tenon_socks *unused)
     return clients[0].sk > 0 ? TENON_OK : clients[0].sk;
 }
 
-const struct app app = {"echo", NULL, start, event, NULL};
+const struct app app = {"echo", NULL, start, event, NULL, NULL};

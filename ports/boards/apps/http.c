@@ -448,4 +448,4 @@ static int start(struct tenon_socks *unused)
     return clients[0].sk > 0 ? TENON_OK : clients[0].sk;
 }
 
-const struct app app = {"http", configure, start, event, turn};
+const struct app app = {"http", configure, start, event, turn, NULL};

@@ -4,12 +4,12 @@
  *      s    a line with the state of memory, stack, device
  *      q    stop: everything has to come back to the arena, or the exit status is 1 */
 #include "app.h"
-#include "services/dhcp.h"
 #include "text.h"
 
 struct tenon_socks *socks;
 static tenon_u8 arena[BOARD_ARENA];
 static struct tenon_dhcp dhcp;
+static unsigned headers;    /* buffers for them, all of which have to come back */
 
 /* ---- the serial line -------------------------------------------------------------------------------- */
 
@@ -73,6 +73,16 @@ static void address_changed(struct tenon_dhcp *client, void *unused)
     say(from[client->source]);
 }
 
+int board_has_address(void)
+{
+    return dhcp.source != TENON_DHCP_NONE;
+}
+
+const struct tenon_dhcp_offer *board_lease(void)
+{
+    return dhcp.source == TENON_DHCP_LEASE ? &dhcp.lease : NULL;
+}
+
 /* IPv6: one that is fixed, and those that the core makes by itself. IPv4: from a DHCP server; when none has
  * answered for a second a fixed one, until one does. */
 static int get_addresses(struct tenon *stack)
@@ -115,6 +125,7 @@ static int start(void)
     conf.device.netif.flags = TENON_NETIF_NO_DAD;
     if (app.configure != NULL)
         app.configure(&conf);
+    headers = conf.headers;
     error = tenon_sock_start(&socks, arena, sizeof(arena), &conf);
     if (error == TENON_ENOMEM) {
         say("the arena has to have ");
@@ -138,7 +149,7 @@ static int stop(void)
     tenon_sock_stop(socks);
     say_status("stopped");
     tenon_sock_count(socks, &counts);
-    lost = counts.memory_used != 0 || counts.blocks_free != BOARD_BLOCKS || counts.headers_free != BOARD_HEADERS;
+    lost = counts.memory_used != 0 || counts.blocks_free != BOARD_BLOCKS || counts.headers_free != headers;
     say(lost ? "exit 1\n" : "exit 0\n");
     return lost;
 }
@@ -149,6 +160,8 @@ static int obey(void)
     int key;
 
     while ((key = board_key()) >= 0) {
+        if (app.key != NULL && app.key(key))
+            continue;
         if (key == 's')
             say_status("status");
         if (key == 'q')
