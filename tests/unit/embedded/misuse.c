@@ -272,6 +272,19 @@ UNIT_TEST(driver_frame_past_the_block)
     pair_still_good(&pair);
 }
 
+/* A frame of which no poll has heard yet when all ends. */
+UNIT_TEST(stopped_with_a_frame_in_hand)
+{
+    struct pair pair;
+    struct tenon_buf *block;
+
+    pair_open(&pair);
+    block = tenon_sock_block(pair.socks);
+    tenon_sock_input(pair.socks, block, 0, 60, TENON_CSUM_NONE);
+    CHECK_EQ_U(world_count(&pair.world.m[0]).blocks_free, 7);
+    world_close(&pair.world);    /* and looks at what has come back */
+}
+
 static void poll_inside(struct machine *machine, int sk, unsigned events)
 {
     (void)sk;
@@ -301,6 +314,7 @@ int main(void)
     UNIT_RUN(peer_resets_error_after_data);
     UNIT_RUN(connect_refused);
     UNIT_RUN(driver_frame_past_the_block);
+    UNIT_RUN(stopped_with_a_frame_in_hand);
     UNIT_RUN(poll_from_an_event);
     return unit_end();
 }

@@ -124,6 +124,12 @@ static void wide_window(struct machine *machine, unsigned i)
     machine->conf.window = 4 * MTU_BYTES;
 }
 
+static void wider_window(struct machine *machine, unsigned i)
+{
+    (void)i;
+    machine->conf.window = 8000;
+}
+
 /* The bytes that are sent again lie where the application has written them. */
 UNIT_TEST(in_flight_lost_sent_again_from_the_ring)
 {
@@ -201,10 +207,46 @@ UNIT_TEST(received_returned_in_any_order)
     CHECK_EQ_U(world_count(&world.m[1]).blocks_free, 6);
     CHECK_EQ_I(tenon_sock_status(socks, server, &info), TENON_OK);
     CHECK_EQ_U(info.unread, 900);
+    world_send(&world.m[0], client, &sent, sent + 500, 500);    /* behind what has been given back */
+    world_run(&world, 100000);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(socks, server, &p[2]), 500);
+    CHECK_EQ_U(p[2][0], world_byte(2000));
+    CHECK_EQ_I(tenon_sock_read_done(socks, server, p[2], 500), TENON_OK);
     for (i = 0; i < 400; i++)
         CHECK_EQ_U(p[0][100 + i], world_byte(100U + (unsigned)i));
     CHECK_EQ_I(tenon_sock_read_done(socks, server, p[0] + 100, 400), TENON_OK);
     CHECK_EQ_I(tenon_sock_read_done(socks, server, p[1], 500), TENON_OK);
+    CHECK_EQ_U(world_count(&world.m[1]).blocks_free, 8);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+/* Few blocks are left, but what has come does not fit behind what came last: it stays where it is. */
+UNIT_TEST(blocks_few_segments_too_large_to_join)
+{
+    enum { BYTES = 900, SEGMENTS = 7 };
+    struct world world;
+    struct tenon_socks *socks;
+    tenon_u8 *p[SEGMENTS];
+    tenon_u32 sent = 0;
+    int client, server, i;
+
+    if (!CHECK(world_open(&world, wider_window)))
+        return;
+    stream_open(&world, 0, 4, &client, &server);
+    socks = world.m[1].socks;
+    for (i = 0; i < SEGMENTS; i++) {
+        world_send(&world.m[0], client, &sent, sent + BYTES, BYTES);
+        world_run(&world, 100000);
+    }
+    CHECK_EQ_U(world_count(&world.m[1]).blocks_free, 8 - SEGMENTS);
+    for (i = 0; i < SEGMENTS; i++) {
+        CHECK_EQ_I(tenon_sock_ask_rbuf(socks, server, &p[i]), BYTES);
+        CHECK_EQ_U(p[i][BYTES - 1], world_byte((unsigned)i * BYTES + BYTES - 1));
+    }
+    CHECK_EQ_U(world_count(&world.m[1]).copied_bytes, 0);
+    for (i = 0; i < SEGMENTS; i++)
+        CHECK_EQ_I(tenon_sock_read_done(socks, server, p[i], BYTES), TENON_OK);
     CHECK_EQ_U(world_count(&world.m[1]).blocks_free, 8);
     world_close(&world);
     world_free_rings(&world);
@@ -294,6 +336,45 @@ UNIT_TEST(deleted_with_reset_ring_comes_back_with_event)
     world_free_rings(&world);
 }
 
+static int answering;
+static tenon_u32 answered;
+
+static void answer_when_gone(struct machine *machine, int sk, unsigned events)
+{
+    (void)sk;
+    if (events & TENON_SOCK_GONE)
+        world_send(machine, answering, &answered, answered + 500, 500);
+}
+
+/* What an application sends in its events has left when tenon_sock_poll() returns. */
+UNIT_TEST(sent_in_an_event_leaves_in_the_same_poll)
+{
+    const struct tenon_addr at = world_addr(1, 0, 9);
+    struct machine *machine;
+    struct world world;
+    tenon_u32 sent = 0;
+    unsigned before;
+    int client, server;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    stream_open(&world, 0, 2, &client, &server);
+    machine = &world.m[0];
+    answered = 0;
+    answering = tenon_sock_create(machine->socks, NULL, &at, TENON_SOCK_UDP, 0);
+    CHECK_EQ_I(tenon_sock_set_sbuf(machine->socks, answering, world_ring(machine, 1, 2000), 2000), TENON_OK);
+    machine->event = answer_when_gone;
+    world_send(machine, client, &sent, 2000, MTU_BYTES);
+    CHECK_EQ_I(tenon_sock_delete(machine->socks, client, TENON_SOCK_ABORT), TENON_OK);
+    before = machine->frames_in_ring;
+    (void)tenon_sock_poll(machine->socks, (tenon_u32)wire_now(world.wire));
+    CHECK_EQ_U(answered, 500);
+    CHECK_EQ_U(machine->frames_in_ring, before + 1);
+    world_run(&world, 100000);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
 /* Written slowly: a packet is asked for while others are in flight, at the beginning of the ring or behind
  * them, and sent when all of those have left. Whatever the size, each is freed in its turn. */
 static void stream_slow_writer(unsigned most)
@@ -344,9 +425,11 @@ int main(void)
     UNIT_RUN(ip4_loss_small_packets_nothing_is_copied);
     UNIT_RUN(in_flight_lost_sent_again_from_the_ring);
     UNIT_RUN(received_returned_in_any_order);
+    UNIT_RUN(blocks_few_segments_too_large_to_join);
     UNIT_RUN(reader_slow_ring_full_goes_on);
     UNIT_RUN(deleted_in_flight_ring_comes_back_later);
     UNIT_RUN(deleted_with_reset_ring_comes_back_with_event);
+    UNIT_RUN(sent_in_an_event_leaves_in_the_same_poll);
     UNIT_RUN(asked_early_sent_late_ring_goes_on);
     return unit_end();
 }
