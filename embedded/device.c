@@ -175,10 +175,11 @@ static int device_tell(struct tenon_socks *socks)
     for (i = 0; i < socks->nsocks; i++) {
         struct sock *sock = &socks->socks[i];
         const unsigned events = sock->events;
-        const int sk = tn_sock_number(sock);
+        int sk;
 
         if (events == 0)
             continue;
+        sk = tn_sock_number(sock);
         sock->events = 0;
         if (sock->use == SOCK_LEAVING && !(events & TENON_SOCK_GONE))
             continue;

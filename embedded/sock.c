@@ -11,10 +11,10 @@ TENON_INTERNAL int tn_sock_number(const struct sock *sock)
 
 TENON_INTERNAL struct sock *tn_sock_find(const struct tenon_socks *socks, int sk)
 {
-    const unsigned index = (unsigned)(sk - 1) % SOCK_MAX;
+    const unsigned number = (unsigned)sk - 1U, index = number % SOCK_MAX;
     struct sock *sock = &socks->socks[index];
 
-    if (sk < 1 || index >= socks->nsocks || sock->use != SOCK_USED || tn_sock_number(sock) != sk)
+    if (sk < 1 || index >= socks->nsocks || sock->use != SOCK_USED || sock->generation != number / SOCK_MAX)
         return NULL;
     return sock;
 }
@@ -147,7 +147,7 @@ TENON_INTERNAL void tn_sock_close_ports(struct tenon_socks *socks)
 {
     unsigned i;
 
-    for (i = 0; i < socks->nsocks; i++) {
+    for (i = 0; i < socks->nsocks && socks->left; i++) {
         struct sock_port *port = &socks->ports[i];
 
         if (port->listener == NULL || port->refs > 0)
@@ -155,6 +155,7 @@ TENON_INTERNAL void tn_sock_close_ports(struct tenon_socks *socks)
         tenon_tcp_listener_close(port->listener);
         port->listener = NULL;
     }
+    socks->left = 0;
 }
 
 static int sock_same_addr(const struct tenon_addr *a, const struct tenon_addr *b)
@@ -353,8 +354,8 @@ TENON_API int tenon_sock_delete(struct tenon_socks *socks, int sk, unsigned opti
     if (sock->udp != NULL)
         tenon_udp_close(sock->udp);
     sock->udp = NULL;
-    if (sock->port != NULL)
-        sock->port->refs--;
+    if (sock->port != NULL && --sock->port->refs == 0)
+        socks->left = 1;
     sock->port = NULL;
     tn_sock_forget_pieces(sock);
     if (empty)

@@ -129,6 +129,7 @@ struct tenon_socks {
     tenon_u32 now_us;
     tenon_u16 nsocks, nrx, packets_max, datagrams_max, reserve;
     tenon_u8 running;    /* 1: in tenon_sock_poll() */
+    tenon_u8 left;       /* 1: a port may have no descriptor any more */
 };
 
 /* arena.c */

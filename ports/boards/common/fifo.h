@@ -29,16 +29,35 @@ static inline void fifo_byte(struct fifo *fifo, tenon_u8 byte)
     }
 }
 
+/* At a multiple of 4. */
+static inline tenon_u32 fifo_word(const tenon_u8 *bytes)
+{
+    tenon_u32 word;
+
+    __builtin_memcpy(&word, __builtin_assume_aligned(bytes, 4), 4);
+    return word;
+}
+
+static inline void fifo_word_put(tenon_u8 *to, tenon_u32 word)
+{
+    __builtin_memcpy(__builtin_assume_aligned(to, 4), &word, 4);
+}
+
 /* Words whatever the address of the bytes is: the machine may load them from anywhere, or the compiler puts them
  * together. */
 static inline void fifo_put(struct fifo *fifo, const tenon_u8 *bytes, tenon_u32 n)
 {
-    tenon_u32 word;
-
     for (; n > 0 && ((size_t)bytes & 3) != 0; n--)
         fifo_byte(fifo, *bytes++);
+    for (; n >= 16 && fifo->bits == 0; n -= 16, bytes += 16) {
+        reg_write(fifo->address, fifo_word(bytes));
+        reg_write(fifo->address, fifo_word(bytes + 4));
+        reg_write(fifo->address, fifo_word(bytes + 8));
+        reg_write(fifo->address, fifo_word(bytes + 12));
+    }
     for (; n >= 4; n -= 4, bytes += 4) {
-        __builtin_memcpy(&word, __builtin_assume_aligned(bytes, 4), 4);
+        const tenon_u32 word = fifo_word(bytes);
+
         if (fifo->bits == 0) {
             reg_write(fifo->address, word);
         } else {
@@ -59,11 +78,14 @@ static inline void fifo_end(struct fifo *fifo)
 /* `words` words to an address that is a multiple of 4. */
 static inline void fifo_get(tenon_u32 address, tenon_u8 *to, unsigned words)
 {
-    for (; words > 0; words--, to += 4) {
-        const tenon_u32 word = reg_read(address);
-
-        __builtin_memcpy(__builtin_assume_aligned(to, 4), &word, 4);
+    for (; words >= 4; words -= 4, to += 16) {
+        fifo_word_put(to, reg_read(address));
+        fifo_word_put(to + 4, reg_read(address));
+        fifo_word_put(to + 8, reg_read(address));
+        fifo_word_put(to + 12, reg_read(address));
     }
+    for (; words > 0; words--, to += 4)
+        fifo_word_put(to, reg_read(address));
 }
 
 static inline void fifo_skip(tenon_u32 address, unsigned words)

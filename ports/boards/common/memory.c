@@ -12,17 +12,29 @@ int memcmp(const void *a, const void *b, size_t n);
 typedef tenon_u32 __attribute__((may_alias)) word;
 typedef tenon_u32 __attribute__((may_alias, aligned(1))) odd_word;
 
-/* By words: four in a round where both lie alike, else one. */
+/* By words, four in a round: whole ones where both lie alike, else such as may be read from anywhere. */
 void *memcpy(void *to, const void *from, size_t n)
 {
     tenon_u8 *t = to;
     const tenon_u8 *f = from;
-    size_t four;
 
     for (; n > 0 && ((size_t)t & 3) != 0; n--)
         *t++ = *f++;
-    for (four = ((size_t)f & 3) == 0 ? n / 16 : 0; four > 0; four--, n -= 16, t += 16, f += 16) {
-        const word *const words = (const word *)(const void *)f;
+    if (n >= 16 && ((size_t)f & 3) == 0) {
+        size_t four = n / 16;
+
+        for (n %= 16; four > 0; four--, t += 16, f += 16) {
+            const word *const words = (const word *)(const void *)f;
+            const tenon_u32 a = words[0], b = words[1], c = words[2], d = words[3];
+
+            ((word *)(void *)t)[0] = a;
+            ((word *)(void *)t)[1] = b;
+            ((word *)(void *)t)[2] = c;
+            ((word *)(void *)t)[3] = d;
+        }
+    }
+    for (; n >= 16; n -= 16, t += 16, f += 16) {
+        const odd_word *const words = (const odd_word *)(const void *)f;
         const tenon_u32 a = words[0], b = words[1], c = words[2], d = words[3];
 
         ((word *)(void *)t)[0] = a;
@@ -73,6 +85,8 @@ int memcmp(const void *a, const void *b, size_t n)
 {
     const tenon_u8 *x = a, *y = b;
 
+    while (n >= 4 && *(const odd_word *)(const void *)x == *(const odd_word *)(const void *)y)
+        n -= 4, x += 4, y += 4;
     for (; n > 0; n--, x++, y++) {
         if (*x != *y)
             return *x < *y ? -1 : 1;

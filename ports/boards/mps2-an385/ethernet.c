@@ -28,7 +28,7 @@ enum { HW_RESET = 1, HW_MUST_BE_ONE = 1 << 20, HW_TX_5KB = 5 << 16, TX_ON = 2, T
 enum { MAC_CR = 1, MAC_ADDRH = 2, MAC_ADDRL = 3, MAC_MII_ACC = 6, MAC_MII_DATA = 7 };
 enum { CR_RXEN = 1 << 2, CR_TXEN = 1 << 3, CR_MCPAS = 1 << 19, CR_FDPX = 1 << 20 };
 enum { MII_BUSY = 1, MII_WRITE = 2, MII_PHY1 = 1 << 11, PHY_NEGOTIATE = 0x1200 };
-enum { TX_FIRST = 1 << 13, TX_LAST = 1 << 12, TX_COMMANDS = 8, RX_ERROR = 1 << 15 };
+enum { TX_FIRST = 1 << 13, TX_LAST = 1 << 12, TX_BEGIN_AT = 16, TX_COMMANDS = 8, RX_ERROR = 1 << 15 };
 enum { IRQ_ETHERNET = 13 };
 enum { RX_BURST = 8 };
 enum { PAD_BYTES = 2, FCS_BYTES = 4, ETH_BYTES = 14, FRAME_MAX = 1522 };
@@ -116,14 +116,17 @@ static tenon_u32 frame_bytes(const struct tenon_frame *frame)
     return bytes;
 }
 
+/* The device leaves out the first two bytes: behind them the payload, as the core lays out a frame, lies on a word. */
 static void send_one(const struct tenon_frame *frame, tenon_u32 bytes)
 {
     struct fifo fifo;
     unsigned i;
 
-    reg_write(TX_DATA, TX_FIRST | TX_LAST | bytes);
+    reg_write(TX_DATA, TX_FIRST | TX_LAST | PAD_BYTES << TX_BEGIN_AT | bytes);
     reg_write(TX_DATA, bytes << 16 | bytes);
     fifo_begin(&fifo, TX_DATA);
+    fifo_byte(&fifo, 0);
+    fifo_byte(&fifo, 0);
     for (i = 0; i < frame->nspans; i++)
         fifo_put(&fifo, tenon_span_data(&frame->spans[i]), frame->spans[i].len);
     fifo_end(&fifo);
@@ -140,7 +143,7 @@ static unsigned ethernet_transmit(void *device, const struct tenon_frame *frames
     for (i = 0; i < n; i++) {
         const tenon_u32 bytes = frame_bytes(&frames[i]);
 
-        if ((reg_read(TX_FIFO_INF) & 0xFFFF) < bytes + TX_COMMANDS + 4) {
+        if ((reg_read(TX_FIFO_INF) & 0xFFFF) < TX_COMMANDS + PAD_BYTES + bytes + 4) {
             nic.full = 1;
             board_counts.tx_waits++;
             reg_set(INT_EN, INT_TDFA);
