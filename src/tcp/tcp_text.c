@@ -85,7 +85,7 @@ static struct tn_ooo_range *ooo_before(const struct tn_ooo *ooo, tenon_u32 seq)
     struct tn_ooo_range *best = NULL, *range = ooo->newest;
     unsigned i;
 
-    for (i = 0; i < OOO_HINTS && range != NULL; i++, range = range->older)
+    for (i = 0; TENON_WITH_SPEED && i < OOO_HINTS && range != NULL; i++, range = range->older)
         if (tn_seq_le(range->seq, seq) && (best == NULL || tn_seq_gt(range->seq, best->seq)))
             best = range;
     range = best != NULL ? best->next : ooo->ranges;
