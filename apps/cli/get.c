@@ -25,7 +25,6 @@ struct get_options {
     const char *output, *range;
     int head, progress;
     double timeout_s;
-    struct names_servers servers;
 };
 
 struct getter {
@@ -65,10 +64,8 @@ static const char *read_host(struct getter *getter)
     if (!names_is_name(getter->name) ||
         (getter->host[n] == ':' && text_read_number(getter->host + n + 1, 1, 65535, &port) != NULL))
         return "needs an address or a name after http:// (write http://10.9.0.1:8080/)";
-    if (getter->options.servers.n == 0 && !getter->options.net.dhcp)
-        return "has a name, and nobody to ask for it: give --dns ADDRESS or --dhcp";
     getter->to.port = (tenon_u16)port;
-    return NULL;
+    return names_check(&getter->options.net, getter->name);
 }
 
 /* @return NULL, or what is wrong, as the end of a sentence that begins with the URL */
@@ -257,7 +254,7 @@ static void getter_interrupted(void *arg, int signal_number)
 
 /* ---- the subcommand ------------------------------------------------------------------------------- */
 
-enum { KEY_TIMEOUT = 0x200, KEY_PROGRESS, KEY_DNS };
+enum { KEY_TIMEOUT = 0x200, KEY_PROGRESS };
 
 static const struct argp_option get_option_list[] = {
     { "output", 'o', "FILE", 0, "Write the body to FILE; default: stdout", 1 },
@@ -265,8 +262,6 @@ static const struct argp_option get_option_list[] = {
       "Ask for these bytes only, such as 0-99, 100- or -100 (the last hundred)", 1 },
     { "head", 'I', NULL, 0, "Ask for the head only, and print it", 1 },
     { "timeout", KEY_TIMEOUT, "SECONDS", 0, "Give up when nothing happens for so long; default 30", 1 },
-    { "dns", KEY_DNS, "ADDRESS", 0,
-      "Ask this server for names; up to three. Default: those that --dhcp has told of", 1 },
     { "progress", KEY_PROGRESS, NULL, 0, "Show progress also when stderr is no terminal", 1 },
     { NULL, 0, NULL, 0, NULL, 0 }
 };
@@ -304,9 +299,6 @@ static error_t parse_get(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_TIMEOUT:
         options->timeout_s = options_seconds(state, "--timeout", value);
-        return 0;
-    case KEY_DNS:
-        names_add_server(&options->servers, "--dns", value, state);
         return 0;
     case KEY_PROGRESS:
         options->progress = 1;
@@ -423,7 +415,7 @@ static int fetch(struct getter *getter)
 static int fetch_by_name(struct getter *getter)
 {
     struct tenon_ip ips[NAMES_ADDRESSES_MAX];
-    const unsigned n = names_find(&getter->app, &getter->options.servers, getter->name, ips);
+    const unsigned n = names_find(&getter->app, getter->name, ips);
     int code = getter->app.done ? getter->app.code : CLI_FAILED;
     unsigned i;
 

@@ -7,13 +7,14 @@
 
 #include "cli.h"
 #include "common/app.h"
+#include "common/names.h"
 #include "common/text.h"
 
 enum { PING_WINDOW = 4096, PING_BYTES_MAX = 65507 };    /* requests whose time we remember; largest payload */
 
 struct ping_options {
     struct options net;
-    const char *address;
+    const char *host;
     unsigned count, bytes;
     double interval_s, wait_s;
 };
@@ -175,13 +176,14 @@ static const struct argp_option ping_option_list[] = {
 };
 
 static const char ping_doc[] =
-    "Send ICMP echo requests to ADDRESS (IPv4 or IPv6) and print the replies.\v"
+    "Send ICMP echo requests to HOST, an IPv4 or IPv6 address or a name, and print the replies.\v"
     "Large payloads are sent in fragments. The bytes that come back are compared. The status is 0 when there was "
     "a reply, 1 when there was none.\n\n"
     "Examples:\n"
     "  tenon ping 10.9.0.1\n"
     "  tenon ping -c 3 fd00:9::1\n"
-    "  tenon ping -c 5 -i 0.2 -s 9000 10.9.0.1";
+    "  tenon ping -c 5 -i 0.2 -s 9000 10.9.0.1\n"
+    "  tenon ping --dhcp www.example.com";
 
 static error_t parse_ping(int key, char *value, struct argp_state *state)
 {
@@ -205,11 +207,11 @@ static error_t parse_ping(int key, char *value, struct argp_state *state)
         return 0;
     case ARGP_KEY_ARG:
         if (state->arg_num > 0)
-            argp_error(state, "one address, please: \"%s\" is the second", value);
-        options->address = value;
+            argp_error(state, "one host, please: \"%s\" is the second", value);
+        options->host = value;
         return 0;
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "an address is missing, such as 10.9.0.1 or fd00:9::1");
+        argp_error(state, "an address or a name is missing, such as 10.9.0.1 or fd00:9::1");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -217,13 +219,18 @@ static error_t parse_ping(int key, char *value, struct argp_state *state)
 }
 
 static const struct argp_child ping_children[] = { OPTIONS_CHILD, { NULL, 0, NULL, 0 } };
-static const struct argp ping_argp = { ping_option_list, parse_ping, "ADDRESS", ping_doc, ping_children, NULL, NULL };
+static const struct argp ping_argp = { ping_option_list, parse_ping, "HOST", ping_doc, ping_children, NULL, NULL };
 
 static int start(struct pinger *pinger)
 {
+    struct tenon_ip ips[NAMES_ADDRESSES_MAX];
     unsigned i;
-    int r = tenon_echo_open(pinger->app.stack, &pinger->echo, &ping_events, pinger);
+    int r;
 
+    if (pinger->app.done || names_find(&pinger->app, pinger->options.host, ips) == 0)
+        return -1;
+    pinger->to.ip = ips[0];
+    r = tenon_echo_open(pinger->app.stack, &pinger->echo, &ping_events, pinger);
     if (r != TENON_OK) {
         log_error("%s", tenon_error_text(r));
         return -1;
@@ -255,15 +262,17 @@ int cmd_ping(int argc, char **argv)
     options_default(&pinger.options.net);
     argp_parse(&ping_argp, argc, argv, 0, NULL, &pinger.options);
     log_open(argv[0], pinger.options.net.level);
-    wrong = text_read_ip(pinger.options.address, &pinger.to.ip);
+    wrong = names_check(&pinger.options.net, pinger.options.host);
     if (wrong != NULL) {
-        log_error("\"%s\" %s", pinger.options.address, wrong);
+        log_error("\"%s\" %s", pinger.options.host, wrong);
         return CLI_USAGE;
     }
     if (app_open(&pinger.app, &pinger.options.net, "ping", NULL) == 0 && start(&pinger) == 0) {
         code = app_run(&pinger.app);
         print_result(&pinger);
         tenon_echo_close(pinger.echo);
+    } else if (pinger.app.done) {
+        code = CLI_INTERRUPTED;    /* while we waited for an address, of our own or of the host */
     }
     app_close(&pinger.app);
     return code;

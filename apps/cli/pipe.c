@@ -12,6 +12,7 @@
 
 #include "cli.h"
 #include "common/app.h"
+#include "common/names.h"
 #include "common/sink.h"
 #include "common/text.h"
 
@@ -26,7 +27,7 @@ enum {
 struct pipe_options {
     struct options net;
     int listen;
-    const char *address;
+    const char *host;
     unsigned port;
     int udp, progress;
     double timeout_s, wait_s;    /* until connected; of silence after the end of stdin */
@@ -43,6 +44,7 @@ struct pipe_end {
     struct flow flow;    /* first: the stack's pointer to the application */
     struct pipe_options options;
     struct app app;
+    struct tenon_addr at;    /* the peer, or where we listen */
     struct tenon_tcp *conn;
     struct tenon_tcp_listener *listener;
     struct tenon_udp *socket;
@@ -283,6 +285,14 @@ static void pipe_finished(struct tenon_tcp *conn, void *app)
     (void)conn;
 }
 
+static void say_end(const struct pipe_end *end, const char *why)
+{
+    if (end->connected)
+        log_error("the connection ended: %s", why);
+    else
+        log_error("no connection to %s: %s", text_endpoint(&end->at).s, why);
+}
+
 static void pipe_closed(struct tenon_tcp *conn, void *app, int why)
 {
     struct pipe_end *end = app;
@@ -294,7 +304,7 @@ static void pipe_closed(struct tenon_tcp *conn, void *app, int why)
     end->why = why;
     progress_end(&end->progress);
     if (why != TENON_OK && why != TENON_EABORTED && !end->app.done && end->sink.error == 0)
-        log_error("%s: %s", end->connected ? "the connection ended" : "no connection", tenon_error_text(why));
+        say_end(end, tenon_error_text(why));
     read_on(end, 0);
     stop_if_done(end);
 }
@@ -306,7 +316,7 @@ static void pipe_soft_error(struct tenon_tcp *conn, void *app, int error)
 
     if (end->connected || error == TENON_ETIMEOUT || tenon_tcp_state(conn) != TENON_TCP_SYN_SENT)
         return;
-    log_error("no connection: %s", tenon_error_text(error));
+    say_end(end, tenon_error_text(error));
     tenon_tcp_abort(conn);
 }
 
@@ -368,8 +378,8 @@ static void tick_due(void *arg)
 
     progress_show(&end->progress, end->flow.rx_bytes + end->flow.tx_bytes);
     if (!options->listen && !options->udp && !end->connected && silent_for(end, end->began_us, options->timeout_s)) {
-        log_error("no connection to %s port %u in %s; is the address right, and the interface up?", options->address,
-                  options->port, text_duration(options->timeout_s).s);
+        log_error("no connection to %s in %s; is the address right, and the interface up?", text_endpoint(&end->at).s,
+                  text_duration(options->timeout_s).s);
         app_stop(&end->app, CLI_FAILED);
     }
     if (options->udp && options->wait_s > 0 && end->stdin_ended && end->pending.len == 0 && sink_empty(&end->sink) &&
@@ -405,13 +415,14 @@ static const struct argp_option listen_option_list[] = {
 };
 
 static const char connect_doc[] =
-    "Open a connection to ADDRESS and PORT and join it to stdin and stdout.\v"
+    "Open a connection to HOST and PORT and join it to stdin and stdout.\v"
+    "HOST is an address, or a name, whose addresses are tried one after the other. "
     "The end of stdin finishes our side only; the program ends when the peer has finished too. The status is 0 "
     "when both sides finished in peace.\n\n"
     "Examples:\n"
     "  tenon connect 10.9.0.1 9000 < file\n"
     "  echo hello | tenon connect -u fd00:9::1 7\n"
-    "  tenon connect -v 10.9.0.1 25";
+    "  tenon connect -v --dhcp mail.example.com 25";
 
 static const char listen_doc[] =
     "Wait for one connection to PORT and join it to stdin and stdout.\v"
@@ -432,7 +443,7 @@ static error_t parse_argument(struct pipe_options *options, char *value, const s
     if (options->listen && state->arg_num == 0)
         read_port(state, options, value);
     else if (!options->listen && state->arg_num == 0)
-        options->address = value;
+        options->host = value;
     else if (!options->listen && state->arg_num == 1)
         read_port(state, options, value);
     else
@@ -464,9 +475,9 @@ static error_t parse_pipe(int key, char *value, struct argp_state *state)
         return parse_argument(options, value, state);
     case ARGP_KEY_END:
         if (options->port == 0)
-            argp_error(state, options->listen || options->address != NULL
+            argp_error(state, options->listen || options->host != NULL
                                   ? "the PORT is missing, such as 9000"
-                                  : "ADDRESS and PORT are missing, such as 10.9.0.1 9000");
+                                  : "HOST and PORT are missing, such as 10.9.0.1 9000");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -474,65 +485,90 @@ static error_t parse_pipe(int key, char *value, struct argp_state *state)
 }
 
 static const struct argp_child pipe_children[] = { OPTIONS_CHILD, { NULL, 0, NULL, 0 } };
-static const struct argp connect_argp = { connect_option_list, parse_pipe, "ADDRESS PORT", connect_doc,
+static const struct argp connect_argp = { connect_option_list, parse_pipe, "HOST PORT", connect_doc,
                                           pipe_children, NULL, NULL };
 static const struct argp listen_argp = { listen_option_list, parse_pipe, "PORT", listen_doc, pipe_children, NULL,
                                          NULL };
 
-static int open_tcp(struct pipe_end *end, const struct tenon_addr *at)
+static int open_tcp(struct pipe_end *end)
 {
     int r;
 
     if (end->options.listen) {
-        r = tenon_tcp_listen(end->app.stack, &end->listener, at, &pipe_events, end, 1);
+        r = tenon_tcp_listen(end->app.stack, &end->listener, &end->at, &pipe_events, end, 1);
         if (r == TENON_OK)
             app_set_listener(&end->app, end->listener);
         return r;
     }
-    r = tenon_tcp_connect(end->app.stack, &end->conn, NULL, at, &pipe_events, end);
+    r = tenon_tcp_connect(end->app.stack, &end->conn, NULL, &end->at, &pipe_events, end);
     if (r == TENON_OK)
         app_set_conn(&end->app, end->conn);
     return r;
 }
 
-static int open_udp(struct pipe_end *end, const struct tenon_addr *at)
+static int open_udp(struct pipe_end *end)
 {
-    int r = tenon_udp_open(end->app.stack, &end->socket, &udp_events, end);
+    int r = end->socket != NULL ? TENON_OK : tenon_udp_open(end->app.stack, &end->socket, &udp_events, end);
 
     if (r != TENON_OK)
         return r;
     if (end->options.listen)
-        return tenon_udp_bind(end->socket, at);
-    r = tenon_udp_connect(end->socket, at);
+        return tenon_udp_bind(end->socket, &end->at);
+    r = tenon_udp_connect(end->socket, &end->at);
     if (r == TENON_OK)
         start_stdin(end);
     return r;
 }
 
-static int start(struct pipe_end *end, struct tenon_addr *at)
+static void prepare(struct pipe_end *end)
 {
-    int r;
-
     sink_open(&end->sink, &end->app.loop, STDOUT_FILENO, stdout_took, end);
-    end->began_us = clock_us();
     end->app.interrupted = pipe_interrupted;
     end->app.arg = end;
     end->tick.due = tick_due;
     end->retry.due = retry_due;
     end->tick.arg = end->retry.arg = end;
-    app_scope(&end->app, at);
     progress_begin(&end->progress, "transferred", end->options.progress);
     end->progress.wanted = end->options.progress;
-    r = end->options.udp ? open_udp(end, at) : open_tcp(end, at);
+}
+
+/* One address: the status of the program, unless there is another to try. */
+static int join(struct pipe_end *end)
+{
+    int r;
+
+    end->app.done = end->closed = 0;
+    end->began_us = clock_us();
+    app_scope(&end->app, &end->at);
+    r = end->options.udp ? open_udp(end) : open_tcp(end);
     if (r != TENON_OK) {
-        log_error("%s port %u: %s", end->options.listen ? "listening at" : "no connection to", end->options.port,
+        log_error("%s %s: %s", end->options.listen ? "listening at" : "no connection to", text_endpoint(&end->at).s,
                   tenon_error_text(r));
-        return -1;
+        return CLI_FAILED;
     }
     if (end->options.listen)
         log_say(LOG_VERBOSE, "Listening at port %u", end->options.port);
     loop_timer_set(&end->app.loop, &end->tick, PIPE_TICK_US);
-    return 0;
+    r = app_run(&end->app);
+    if (end->conn != NULL && !end->connected)
+        tenon_tcp_abort(end->conn);    /* took too long */
+    return r;
+}
+
+/* One address of the host after the other, until there is a connection. */
+static int join_any(struct pipe_end *end)
+{
+    struct tenon_ip ips[NAMES_ADDRESSES_MAX];
+    const unsigned n = names_find(&end->app, end->options.host, ips);
+    int code = end->app.done ? end->app.code : CLI_FAILED;
+    unsigned i;
+
+    for (i = 0; i < n && code == CLI_FAILED && !end->connected; i++) {
+        end->at.ip = ips[i];
+        end->at.netif = 0;
+        code = join(end);
+    }
+    return code;
 }
 
 static void report(const struct pipe_end *end)
@@ -548,21 +584,20 @@ static void report(const struct pipe_end *end)
 
 static int run_pipe(struct pipe_end *end)
 {
-    struct tenon_addr at;
-    const char *wrong = NULL;
+    const char *wrong = end->options.listen ? NULL : names_check(&end->options.net, end->options.host);
     int code = CLI_FAILED;
 
-    memset(&at, 0, sizeof at);
-    if (!end->options.listen)
-        wrong = text_read_ip(end->options.address, &at.ip);
     if (wrong != NULL) {
-        log_error("\"%s\" %s", end->options.address, wrong);
+        log_error("\"%s\" %s", end->options.host, wrong);
         return CLI_USAGE;
     }
-    at.port = (tenon_u16)end->options.port;
-    if (app_open(&end->app, &end->options.net, end->options.listen ? "listen" : "connect", NULL) == 0 &&
-        start(end, &at) == 0) {
-        code = app_run(&end->app);
+    end->at.port = (tenon_u16)end->options.port;
+    if (app_open(&end->app, &end->options.net, end->options.listen ? "listen" : "connect", NULL) == 0) {
+        prepare(end);
+        if (end->app.done)
+            code = CLI_INTERRUPTED;    /* while we waited for an address of our own */
+        else
+            code = end->options.listen ? join(end) : join_any(end);
         progress_end(&end->progress);
         report(end);
     }

@@ -19,7 +19,6 @@ struct resolve_options {
     struct options net;
     const char *names[RESOLVE_NAMES_MAX];
     unsigned nnames;
-    struct names_servers servers;
 };
 
 struct resolver {
@@ -83,7 +82,6 @@ static int ask_all(void)
 
 static int start(void)
 {
-    const struct resolve_options *options = &resolver.options;
     struct tenon_dns_conf conf;
 
     memset(&conf, 0, sizeof conf);
@@ -92,7 +90,7 @@ static int start(void)
     conf.tcp = &tenon_dns_tcp;
     conf.room = resolver.room;
     conf.room_bytes = sizeof resolver.room;
-    if (names_open(&resolver.dns, &resolver.app, &options->servers, &conf) != 0)
+    if (names_open(&resolver.dns, &resolver.app, &conf) != 0)
         return -1;
     resolver.timer.due = tick;
     loop_timer_set(&resolver.app.loop, &resolver.timer, 0);
@@ -101,17 +99,12 @@ static int start(void)
 
 /* ---- the subcommand ------------------------------------------------------------------------------- */
 
-static const struct argp_option resolve_option_list[] = {
-    { "server", 's', "ADDRESS", 0, "Ask this server; up to three. Default: those that --dhcp has told of", 1 },
-    { NULL, 0, NULL, 0, NULL, 0 }
-};
-
 static const char resolve_doc[] =
     "Ask DNS servers for the IPv4 and IPv6 addresses of each NAME, and print them.\v"
     "The status is 0 when there was an address, 1 when there was none.\n\n"
     "Examples:\n"
     "  tenon resolve --dhcp example.com\n"
-    "  tenon resolve --server 10.9.0.1 www.example.com mail.example.com";
+    "  tenon resolve --dns 10.9.0.1 www.example.com mail.example.com";
 
 static error_t parse_resolve(int key, char *value, struct argp_state *state)
 {
@@ -120,9 +113,6 @@ static error_t parse_resolve(int key, char *value, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &options->net;
-        return 0;
-    case 's':
-        names_add_server(&options->servers, "--server", value, state);
         return 0;
     case ARGP_KEY_ARG:
         if (options->nnames == RESOLVE_NAMES_MAX)
@@ -133,8 +123,8 @@ static error_t parse_resolve(int key, char *value, struct argp_state *state)
         argp_error(state, "a name is missing, such as www.example.com");
         return 0;
     case ARGP_KEY_END:
-        if (options->servers.n == 0 && !options->net.dhcp)
-            argp_error(state, "whom to ask? Give --server ADDRESS or --dhcp");
+        if (options->net.ndns == 0 && !options->net.dhcp)
+            argp_error(state, "whom to ask? Give --dns ADDRESS or --dhcp");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -142,7 +132,7 @@ static error_t parse_resolve(int key, char *value, struct argp_state *state)
 }
 
 static const struct argp_child resolve_children[] = { OPTIONS_CHILD, { NULL, 0, NULL, 0 } };
-static const struct argp resolve_argp = { resolve_option_list, parse_resolve, "NAME...", resolve_doc, resolve_children,
+static const struct argp resolve_argp = { NULL, parse_resolve, "NAME...", resolve_doc, resolve_children,
                                           NULL, NULL };
 
 int cmd_resolve(int argc, char **argv)

@@ -25,18 +25,6 @@ struct names_search {
     enum tenon_dns_status status;    /* of the question that failed, if one did */
 };
 
-void names_add_server(struct names_servers *servers, const char *option, const char *value,
-                      const struct argp_state *state)
-{
-    const char *wrong = servers->n == TENON_DNS_SERVERS_MAX ? "is one server too many" : NULL;
-
-    if (wrong == NULL)
-        wrong = text_read_ip(value, &servers->ips[servers->n]);
-    if (wrong != NULL)
-        options_bad_value(state, option, value, wrong);
-    servers->n++;
-}
-
 int names_is_name(const char *text)
 {
     static const char digits[] = "0123456789.", letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_";
@@ -48,19 +36,34 @@ int names_is_name(const char *text)
     return n > 0 && n <= TENON_DNS_NAME_MAX && i == n && strspn(text, digits) < n;
 }
 
-int names_open(struct tenon_dns *dns, struct app *app, const struct names_servers *servers,
-               const struct tenon_dns_conf *conf)
+const char *names_check(const struct options *options, const char *host)
 {
-    struct names_servers told = *servers;
+    struct tenon_ip ip;
+    const char *wrong = text_read_ip(host, &ip);
+
+    if (wrong == NULL || !names_is_name(host))
+        return wrong;
+    return options->ndns == 0 && !options->dhcp
+               ? "needs a server that knows names: give --dns ADDRESS or --dhcp"
+               : NULL;
+}
+
+int names_open(struct tenon_dns *dns, const struct app *app, const struct tenon_dns_conf *conf)
+{
+    struct tenon_ip told[TENON_DNS_SERVERS_MAX];
+    const struct tenon_ip *servers = app->options->dns;
+    unsigned n = app->options->ndns;
     const int r = tenon_dns_open(dns, app->stack, conf, port_now_us());
 
     if (r != TENON_OK) {
         log_error("names cannot be looked up: %s", tenon_error_text(r));
         return -1;
     }
-    if (told.n == 0 && app->dhcp != NULL)
-        told.n = dhcp_name_servers(app->dhcp, told.ips, TENON_DNS_SERVERS_MAX);
-    tenon_dns_servers(dns, told.ips, told.n);
+    if (n == 0 && app->dhcp != NULL) {
+        n = dhcp_name_servers(app->dhcp, told, TENON_DNS_SERVERS_MAX);
+        servers = told;
+    }
+    tenon_dns_servers(dns, servers, n);
     return 0;
 }
 
@@ -113,11 +116,13 @@ static void names_wait(struct names_search *search)
         search->app->done = 0;
 }
 
-unsigned names_find(struct app *app, const struct names_servers *servers, const char *name, struct tenon_ip *ips)
+unsigned names_find(struct app *app, const char *host, struct tenon_ip *ips)
 {
     struct names_search search;
     struct tenon_dns_conf conf;
 
+    if (text_read_ip(host, ips) == NULL)
+        return 1;
     memset(&search, 0, sizeof search);
     memset(&conf, 0, sizeof conf);
     search.app = app;
@@ -127,15 +132,15 @@ unsigned names_find(struct app *app, const struct names_servers *servers, const 
     conf.tcp = &tenon_dns_tcp;
     conf.room = search.room;
     conf.room_bytes = sizeof search.room;
-    if (names_open(&search.dns, app, servers, &conf) != 0)
+    if (names_open(&search.dns, app, &conf) != 0)
         return 0;
-    if (names_ask(&search, name) == 0)
+    if (names_ask(&search, host) == 0)
         names_wait(&search);
     tenon_dns_close(&search.dns);
     if (app->done)
         return 0;
     if (search.n == 0)
-        log_error("%s: %s", name,
+        log_error("%s: %s", host,
                   tenon_dns_status_text(search.status != TENON_DNS_OK ? search.status : TENON_DNS_NO_DATA));
     (void)tenon_addr_sort(app->stack, ips, search.n);
     return search.n;

@@ -9,31 +9,26 @@
 #include "services/dns.h"
 
 struct app;
-struct argp_state;
+struct options;
 
 enum { NAMES_ADDRESSES_MAX = 2 * TENON_DNS_ADDRESSES_MAX };
-
-/** Whom to ask. */
-struct names_servers {
-    struct tenon_ip ips[TENON_DNS_SERVERS_MAX];
-    unsigned n;    /**< 0: those that --dhcp has told of */
-};
-
-/** The value of an option with a server's address; ends the program if it is none.
- *  @param option  its name, "--dns" */
-void names_add_server(struct names_servers *servers, const char *option, const char *value,
-                      const struct argp_state *state);
 
 /** Whether it can be a name, and not an address that somebody got wrong. */
 int names_is_name(const char *text);
 
-/** Open a resolver that asks these servers. Say what went wrong. @return 0 or -1 */
-int names_open(struct tenon_dns *dns, struct app *app, const struct names_servers *servers,
-               const struct tenon_dns_conf *conf);
+/** What a user wrote where a host must stand.
+ *  @return NULL: an address, or a name that somebody can be asked for; else what is wrong with it, as the end of a
+ *          sentence that begins with it */
+const char *names_check(const struct options *options, const char *host);
 
-/** The addresses of a name, of both IP versions. Waits for them: the app's loop runs meanwhile.
+/** Open a resolver that asks the servers of --dns, or those that DHCP has told of. Say what went wrong.
+ * @return 0 or -1 */
+int names_open(struct tenon_dns *dns, const struct app *app, const struct tenon_dns_conf *conf);
+
+/** The addresses of a host: one that is an address is its own. Those of a name are of both IP versions, and
+ * waited for: the app's loop runs meanwhile.
  *  @param ips  room for NAMES_ADDRESSES_MAX; in the order in which they should be tried (RFC 6724 6)
  *  @return how many there are. 0: none, which was said; or the app was stopped meanwhile (app->done) */
-unsigned names_find(struct app *app, const struct names_servers *servers, const char *name, struct tenon_ip *ips);
+unsigned names_find(struct app *app, const char *host, struct tenon_ip *ips);
 
 #endif

@@ -24,7 +24,8 @@ enum option_key {
     KEY_FASTOPEN,
     KEY_DAD,
     KEY_POLL,
-    KEY_DHCP
+    KEY_DHCP,
+    KEY_DNS
 };
 
 static const char port_default[] = "tap:tenon0";
@@ -39,6 +40,7 @@ static const struct argp_option option_list[] = {
       "Ask a DHCP server for an IPv4 address, the next hop and the MTU; without one, use a link-local address", 0 },
     { "gateway", KEY_GATEWAY, "ADDR", 0, "Next hop for what is not on the link; one for IPv4, one for IPv6",
       0 },
+    { "dns", KEY_DNS, "ADDR", 0, "Ask this server for names; up to three. Default: those that --dhcp has told of", 0 },
     { "mtu", KEY_MTU, "BYTES", 0, "Largest IP packet; default: what the interface says", 0 },
     { "no-offload", KEY_NO_OFFLOAD, NULL, 0, "Make checksums and segments ourselves, one frame per packet",
       0 },
@@ -146,6 +148,17 @@ static void read_gateway(struct options *options, const char *value, const struc
     options->gateways[!tenon_ip_is_v4(&ip)] = ip;
 }
 
+static void read_dns(struct options *options, const char *value, const struct argp_state *state)
+{
+    const char *wrong = options->ndns == TENON_DNS_SERVERS_MAX ? "is one server too many" : NULL;
+
+    if (wrong == NULL)
+        wrong = text_read_ip(value, &options->dns[options->ndns]);
+    if (wrong != NULL)
+        options_bad_value(state, "--dns", value, wrong);
+    options->ndns++;
+}
+
 static void default_addresses(struct options *options)
 {
     if (options->naddresses > 0 || options->dhcp)
@@ -200,6 +213,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_GATEWAY:
         read_gateway(options, value, state);
+        return 0;
+    case KEY_DNS:
+        read_dns(options, value, state);
         return 0;
     case KEY_MTU:
         options->mtu = (unsigned)options_number(state, "--mtu", value, 576, 65535);

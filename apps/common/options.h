@@ -10,6 +10,7 @@
 
 #include "log.h"
 #include "ports/common/port.h"
+#include "services/dns.h"
 
 enum { OPTIONS_ADDRESSES_MAX = 8 };
 
@@ -23,6 +24,8 @@ struct options {
     } addresses[OPTIONS_ADDRESSES_MAX];
     unsigned naddresses;
     struct tenon_ip gateways[2];      /**< IPv4, IPv6; any: none */
+    struct tenon_ip dns[TENON_DNS_SERVERS_MAX];
+    unsigned ndns;                    /**< 0: the servers that --dhcp has told of */
     int offload;                      /**< 0: --no-offload */
     int poll;                         /**< 1: never sleep */
     int dhcp;                         /**< 1: an address by DHCP */

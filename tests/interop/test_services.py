@@ -2,6 +2,7 @@
 """DHCP and names against dnsmasq."""
 import re
 import shutil
+import signal
 import subprocess
 import time
 
@@ -135,7 +136,7 @@ def test_resolve(link, serve):
     done = link.run_tenon("resolve", "--dhcp", "www.example", "alias.example")
     assert sorted(done.stdout.splitlines()[-3:]) == ["alias.example 192.0.2.81", "www.example 192.0.2.80",
                                                      "www.example 2001:db8::80"], done.stdout + done.stderr
-    options = ["--address", f"{link.t4}/24", "--server", link.k4]
+    options = ["--address", f"{link.t4}/24", "--dns", link.k4]
     done = link.net.run(*link.argv("resolve"), *options, "nothing.example", check=False)
     assert done.returncode == 1 and "no such name" in done.stderr
     done = link.net.run(*link.argv("resolve"), *options, "REAL.example")
@@ -147,7 +148,7 @@ def test_resolve_long(link, serve):
     hosts = link.folder / "many"
     hosts.write_text("".join(f"192.0.2.{host} {name}.example\n" for name in ("many", "more") for host in range(60)))
     serve(f"--addn-hosts={hosts}", "--host-record=one.example,192.0.2.81")
-    options = ["--address", f"{link.t4}/24", "--server", link.k4]
+    options = ["--address", f"{link.t4}/24", "--dns", link.k4]
     done = link.net.run(*link.argv("resolve"), *options, "many.example", "one.example", "more.example")
     for name, addresses in ("many", 8), ("more", 8), ("one", 1):
         assert len(set(re.findall(rf"^{name}.example (192\.0\.2\.\d+)$", done.stdout, re.M))) == addresses, \
@@ -158,7 +159,7 @@ def test_resolve_dead_server(link, serve):
     """The first server's port is closed: its ICMP error brings the second one's turn at once."""
     serve("--port=5353", "--no-dhcp-interface=" + link.kernel_side)
     began = time.monotonic()
-    options = ["--address", f"{link.t4}/24", "--server", link.k4]
+    options = ["--address", f"{link.t4}/24", "--dns", link.k4]
     done = link.net.run(*link.argv("resolve"), *options, "a.example", check=False)
     assert done.returncode == 1 and "no server answers" in done.stderr
     assert time.monotonic() - began < 2
@@ -179,4 +180,33 @@ def test_get_by_name(link, serve, peer, tmp_path):
     done = link.run_tenon("get", "--dhcp", "http://BOTH.example:8081/page")
     assert done.stdout == "a page\n"
     done = link.net.run(*link.argv("get"), *given, "http://nothing.example/", check=False)
+    assert done.returncode == 1 and "nothing.example: no such name" in done.stderr
+
+
+def test_ping_by_name(link, serve):
+    """The address that RFC 6724 puts first (IPv4 before unique local ones); an unknown name; a question that nobody
+    answers, given up by Ctrl-C."""
+    serve(f"--host-record=both.example,{link.k4},{link.k6}", "--local=/example/")
+    given = ["--address", f"{link.t4}/24", "--address", f"{link.t6}/64", "--dns"]
+    done = link.net.run(*link.argv("ping"), *given, link.k4, "-c2", "-i0.05", "both.example")
+    assert f"PING {link.k4}:" in done.stdout and "2 received" in done.stdout
+    done = link.net.run(*link.argv("ping"), *given, link.k4, "-c1", "nothing.example", check=False)
+    assert done.returncode == 1 and "nothing.example: no such name" in done.stderr
+    silent = link.net.start(*link.argv("ping"), *given, link.k4.rsplit(".", 1)[0] + ".77", "both.example")
+    time.sleep(0.5)
+    silent.send_signal(signal.SIGINT)
+    assert silent.wait(5) == 130
+
+
+def test_connect_by_name(link, serve, peer):
+    """The first address of the name refuses, the second one answers; both refuse; there is no such name."""
+    serve(f"--host-record=both.example,{link.k4},{link.k6}", "--local=/example/")
+    given = ["--address", f"{link.t4}/24", "--address", f"{link.t6}/64", "--dns", link.k4]
+    peer.start("echo", link.k6, 9000)
+    done = link.net.run(*link.argv("connect"), *given, "both.example", 9000, input="to and fro\n")
+    assert done.stdout == "to and fro\n"
+    assert done.stderr.count("no connection to ") == 1 and f"no connection to {link.k4}:9000: " in done.stderr
+    done = link.net.run(*link.argv("connect"), *given, "both.example", 9001, input="nobody", check=False)
+    assert done.returncode == 1 and done.stderr.count("no connection to ") == 2
+    done = link.net.run(*link.argv("connect"), *given, "nothing.example", 9000, input="", check=False)
     assert done.returncode == 1 and "nothing.example: no such name" in done.stderr
