@@ -11,6 +11,7 @@
 
 #include <arpa/inet.h>
 #include <linux/ethtool.h>
+#include <linux/if_packet.h>
 #include <linux/sockios.h>
 #include <net/if_arp.h>
 
@@ -86,6 +87,13 @@ unsigned interface_queues(const struct interface *interface, char *driver, size_
         queues = channels.rx_count + channels.combined_count;
     close(control);
     return queues;
+}
+
+int interface_hear_groups(const struct interface *interface, int fd)
+{
+    const struct packet_mreq groups = { .mr_ifindex = interface->index, .mr_type = PACKET_MR_ALLMULTI };
+
+    return setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &groups, sizeof groups);
 }
 
 /* @return the kernel's address in `at` if it is one of this interface that matters; NULL: it is not */

@@ -29,6 +29,11 @@ int interface_read(struct interface *out, const char *name, unsigned mtu, char *
  *  @return how many queues it receives with; 0: it does not say */
 unsigned interface_queues(const struct interface *interface, char *driver, size_t driver_size);
 
+/** Let the filter of its driver pass what is sent to groups, as neighbour discovery is, for as long as this packet
+ *  socket is open: the kernel sees to that, and undoes it.
+ *  @return 0; -1: errno says why */
+int interface_hear_groups(const struct interface *interface, int fd);
+
 /** What a user should know before he waits for frames in vain: the interface is down or has no link, or the kernel has
  *  an address there.
  *  @param own_mac  1: our Ethernet address is not the kernel's, and so our link-local address is another

@@ -137,11 +137,10 @@ static int make_ring(struct packet_port *port, char *error, size_t size)
 static int join_groups(const struct packet_port *port, char *error, size_t size)
 {
     struct packet_mreq ours = { .mr_ifindex = port->interface.index, .mr_type = PACKET_MR_UNICAST, .mr_alen = 6 };
-    const struct packet_mreq groups = { .mr_ifindex = port->interface.index, .mr_type = PACKET_MR_ALLMULTI };
 
     memcpy(ours.mr_address, port->mac, 6);
     if (setsockopt(port->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &ours, sizeof ours) == 0 &&
-        setsockopt(port->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &groups, sizeof groups) == 0)
+        interface_hear_groups(&port->interface, port->fd) == 0)
         return 0;
     return port_explain(error, size, "'%s' takes no second address (%s): mac=interface uses the one that it has",
                         port->interface.name, strerror(errno));

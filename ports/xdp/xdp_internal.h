@@ -60,7 +60,7 @@ struct xdp_port {
     struct xdp_program *program;
     struct xdp_umem *umem;
     struct xdp_port_info info;
-    int fd;
+    int fd, groups; /* groups: a packet socket that lets frames to groups pass */
     unsigned queue, queues_wanted, queues; /* queues: of the interface; 0: it does not say */
     int trusts, hints, gone, down;
     tenon_u32 looked_us; /* when, whether it is gone */

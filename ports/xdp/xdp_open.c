@@ -147,6 +147,15 @@ static void close_socket(struct xdp_port *port)
     port->fd = -1;
 }
 
+/* As long as nobody asks for groups, a NIC drops what is sent to them: neighbour solicitations. */
+static int hear_groups(struct xdp_port *port, char *error, size_t size)
+{
+    port->groups = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+    if (port->groups >= 0 && interface_hear_groups(&port->interface, port->groups) == 0)
+        return 0;
+    return port_explain(error, size, "'%s' lets no groups pass: %s", port->interface.name, strerror(errno));
+}
+
 /* Each mode, with frames in several pieces and, if they fit into one, without.
  * @param wanted  XDP_MODES: any mode */
 static int find_way(struct xdp_port *port, unsigned wanted, int wants_sums, char *error, size_t size)
@@ -161,7 +170,7 @@ static int find_way(struct xdp_port *port, unsigned wanted, int wants_sums, char
         port->info.mode = (enum xdp_mode)(i / 2);
         port->info.gathers = i % 2 == 0;
         if (attempt(port, wants_sums, &step) == 0)
-            return 0;
+            return hear_groups(port, error, size);
         why = errno;
         if (why == EPERM || why == EBUSY || why == EEXIST || (step != XDP_STEP_ATTACH && step != XDP_STEP_BIND))
             break; /* there is no point in another way */
@@ -218,6 +227,7 @@ void xdp_close(struct port *base)
     pthread_mutex_lock(&lock);
     xdp_umem_put(port);
     close_socket(port);
+    close(port->groups);
     xdp_program_put(port->program);
     pthread_mutex_unlock(&lock);
     free(port);
@@ -233,7 +243,7 @@ struct port *xdp_open(const struct port_conf *conf, char *error, size_t error_si
         return NULL;
     }
     port->port.type = &xdp_port_type;
-    port->fd = -1;
+    port->fd = port->groups = -1;
     pthread_mutex_lock(&lock);
     status = open_port(port, conf, error, error_size);
     pthread_mutex_unlock(&lock);

@@ -284,6 +284,21 @@ static void send_one(struct port *port)
     CHECK_EQ_U(xdp_port_type.host->transmit(port, 1, &frame, 1), 1);
 }
 
+/* A veth has no filter; a NIC has one, and what comes to groups must pass it. */
+UNIT_TEST(groups_pass_the_filter_of_the_interface)
+{
+    struct port *port;
+
+    make_pair("g0", 0, 1500, 1);
+    CHECK(sh("ip -d link show g0 | grep -q 'allmulti 0'"));
+    port = open_with("g0", "");
+    CHECK(port != NULL);
+    CHECK(sh("ip -d link show g0 | grep -q 'allmulti 1'"));
+    port_close(port);
+    CHECK(sh("ip -d link show g0 | grep -q 'allmulti 0'"));
+    remove_pair("g0");
+}
+
 UNIT_TEST(frames_pass_again_when_the_link_has_been_down)
 {
     struct pollfd ready = { -1, POLLIN, 0 };
@@ -392,6 +407,7 @@ int main(void)
     UNIT_RUN(missing_privilege_is_explained);
     UNIT_RUN(what_it_can_follows_offload);
     UNIT_RUN(traps_are_told);
+    UNIT_RUN(groups_pass_the_filter_of_the_interface);
     UNIT_RUN(frames_pass_again_when_the_link_has_been_down);
     UNIT_RUN(interface_that_goes_is_noticed);
     UNIT_RUN(received_frames_reach_the_instance);
