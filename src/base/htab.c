@@ -10,8 +10,8 @@
 /* Which segment holds bucket i, and where the bucket is in it. */
 TENON_INLINE struct tn_hnode **htab_bucket_at(const struct tn_htab *table, tenon_u32 i)
 {
-    const tenon_u32 ones = TENON_WITH_MANY ? tn_bits_below(i | (TN_HTAB_BASE - 1)) : 1;
-    const unsigned segment = TENON_WITH_MANY ? tn_bit_highest(ones) - 4 : 0;    /* of 31, the first segment's last: 4 */
+    const tenon_u32 ones = tn_bits_below(i | (TN_HTAB_BASE - 1));
+    const unsigned segment = tn_bit_highest(ones) - 4;    /* of 31, the first segment's last: 4 */
 
     return table->segments[segment] + (segment == 0 ? i : i & ones >> 1);
 }
@@ -20,8 +20,6 @@ TENON_INLINE tenon_u32 htab_index(const struct tn_htab *table, tenon_u32 hash)
 {
     const tenon_u32 i = hash & table->mask;
 
-    if (!TENON_WITH_MANY)
-        return 0;
     return i < table->buckets ? i : i & table->mask >> 1;
 }
 
@@ -29,15 +27,15 @@ TENON_INTERNAL void tn_htab_init(struct tn_htab *table, tn_htab_mem_get mem_get,
 {
     unsigned i;
 
-    for (i = 0; i < TN_HTAB_SEGMENTS; i++)
-        table->segments[i] = NULL;
     for (i = 0; i < TN_HTAB_BASE; i++)
         table->first[i] = NULL;
-    table->segments[0] = table->first;
     table->buckets = TN_HTAB_BASE;
     table->count = 0;
     if (!TENON_WITH_MANY)
         return;    /* it never grows */
+    for (i = 0; i < TN_HTAB_SEGMENTS; i++)
+        table->segments[i] = NULL;
+    table->segments[0] = table->first;
     table->mask = TN_HTAB_BASE - 1;
     table->mem_get = mem_get;
     table->mem_put = mem_put;
@@ -119,7 +117,7 @@ TENON_INTERNAL void tn_htab_insert(struct tn_htab *table, struct tn_hnode *node,
     if (TENON_WITH_MANY && table->count >= table->buckets)
         htab_split(table);
     table->count++;
-    bucket = htab_bucket_at(table, htab_index(table, hash));
+    bucket = TENON_WITH_MANY ? htab_bucket_at(table, htab_index(table, hash)) : table->first;
     node->hash = hash;
     node->next = *bucket;
     *bucket = node;
@@ -127,7 +125,7 @@ TENON_INTERNAL void tn_htab_insert(struct tn_htab *table, struct tn_hnode *node,
 
 TENON_INTERNAL void tn_htab_remove(struct tn_htab *table, struct tn_hnode *node)
 {
-    struct tn_hnode **at = htab_bucket_at(table, htab_index(table, node->hash));
+    struct tn_hnode **at = TENON_WITH_MANY ? htab_bucket_at(table, htab_index(table, node->hash)) : table->first;
 
     while (*at != NULL && *at != node)
         at = &(*at)->next;
@@ -141,11 +139,11 @@ TENON_INTERNAL void tn_htab_remove(struct tn_htab *table, struct tn_hnode *node)
 
 TENON_INTERNAL struct tn_hnode *tn_htab_chain(const struct tn_htab *table, tenon_u32 hash)
 {
-    return *htab_bucket_at(table, htab_index(table, hash));
+    return TENON_WITH_MANY ? *htab_bucket_at(table, htab_index(table, hash)) : table->first[0];
 }
 
 TENON_INTERNAL struct tn_hnode *tn_htab_bucket(const struct tn_htab *table, tenon_u32 i)
 {
     TENON_ASSERT(i < table->buckets);
-    return *htab_bucket_at(table, i);
+    return TENON_WITH_MANY ? *htab_bucket_at(table, i) : table->first[0];
 }

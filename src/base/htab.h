@@ -23,7 +23,7 @@ typedef void *(*tn_htab_mem_get)(void *ctx, size_t bytes);
 typedef void (*tn_htab_mem_put)(void *ctx, void *mem, size_t bytes);
 
 struct tn_htab {
-    struct tn_hnode **segments[TN_HTAB_SEGMENTS];    /* NULL until it is needed */
+    struct tn_hnode **segments[TN_HTAB_SEGMENTS];    /* NULL until it is needed; where there are not many, not used */
     struct tn_hnode *first[TN_HTAB_BASE];            /* segment 0: a small table costs no allocation */
     tenon_u32 buckets;                               /* in use */
     tenon_u32 mask;                                  /* smallest 2^n - 1 that is not below buckets - 1 */
@@ -41,6 +41,11 @@ TENON_INTERNAL void tn_htab_insert(struct tn_htab *table, struct tn_hnode *node,
 TENON_INTERNAL void tn_htab_remove(struct tn_htab *table, struct tn_hnode *node);
 /* First node of the chain in which `hash` would be; the caller compares hash and key and follows next. */
 TENON_INTERNAL struct tn_hnode *tn_htab_chain(const struct tn_htab *table, tenon_u32 hash);
+/* A node of such a chain may be it; where there are not many, nobody makes hashes. */
+TENON_INLINE int tn_hnode_has(const struct tn_hnode *node, tenon_u32 hash)
+{
+    return !TENON_WITH_MANY || node->hash == hash;
+}
 /* Chain of bucket i < table->buckets, for walks over everything. */
 TENON_INTERNAL struct tn_hnode *tn_htab_bucket(const struct tn_htab *table, tenon_u32 i);
 

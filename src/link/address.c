@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Addresses: which are ours, and what an address of somebody else's packet means to us. */
+#include "base/bytes.h"
 #include "link/link_internal.h"
 
 /* ---- kinds of addresses ---------------------------------------------------------------------- */
@@ -36,7 +37,7 @@ TENON_INTERNAL int tn_ip_is_host(const struct tenon_ip *ip)
 
 TENON_INTERNAL int tn_mac_is_host(const tenon_u8 *mac)
 {
-    return !(mac[0] & 1) && (mac[0] | mac[1] | mac[2] | mac[3] | mac[4] | mac[5]) != 0;
+    return !(mac[0] & 1) && (get32raw(mac) | get16raw(mac + 4)) != 0;
 }
 
 TENON_INTERNAL struct tenon_ip tn_solicited_node(const struct tenon_ip *ip)
@@ -284,7 +285,7 @@ TENON_INTERNAL int tn_address_new(struct tenon *stack, const struct tn_address *
         address_leave(stack, wanted);
         return TENON_ELIMIT;
     }
-    *address = *wanted;
+    memcpy(address, wanted, sizeof(*address));
     address->state = TENON_ADDR_TENTATIVE;
     address->phase = ADDRESS_IDLE;
     address->valid_until_s = TN_FOREVER;
@@ -329,7 +330,7 @@ TENON_INTERNAL void tn_address_ready(struct tenon *stack, struct tn_address *add
     struct tn_netif *netif = tn_netif_at(stack, address->netif);
 
     address->state = TENON_ADDR_PREFERRED;
-    if (tn_link_is_over(stack, address->preferred_until_s))
+    if (TENON_WITH_IPV6 && tn_link_is_over(stack, address->preferred_until_s))
         address->state = TENON_ADDR_DEPRECATED;
     tn_path_invalidate(stack);
     if (!tenon_ip_is_v4(&address->ip)) {

@@ -3,6 +3,9 @@
 #include "link/link_internal.h"
 
 enum { LINK_ALIGN = 16, LINK_SECONDS_START = 1000 };
+/* Whose lifetimes are counted in seconds: addresses and routes that routers give, gateways that fail, conflicts, what
+ * is known of paths. */
+enum { LINK_COUNTS_SECONDS = TENON_WITH_ROUTES || TENON_WITH_CONFLICTS || TENON_WITH_PATH_MTU };
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
@@ -23,6 +26,9 @@ static void link_lay_out(struct link_layout *layout, const struct tenon_conf *co
     layout->groups = layout->routes + link_align(conf->routes_max * sizeof(struct tn_route));
     layout->neighbours = layout->groups + link_align(conf->groups_max * sizeof(struct tn_group));
     layout->asked = layout->neighbours + link_align(conf->neighbours_max * sizeof(struct tn_neighbour));
+    layout->heads = layout->total = layout->asked;
+    if (!TENON_WITH_MANY)
+        return;
     layout->heads = layout->asked + link_align(conf->neighbour_asks_max * sizeof(struct tn_asked));
     layout->total = layout->heads + link_align(conf->neighbours_max * sizeof(tenon_u16));
 }
@@ -60,7 +66,8 @@ TENON_INTERNAL void tn_link_init(struct tenon *stack, tenon_u8 *mem)
     link->neighbour_heads = (tenon_u16 *)(void *)(mem + layout.heads);
     tn_neighbours_init(stack);
     tn_htab_init(&link->paths, link_mem_get, link_mem_put, stack);
-    link->lru_last = &link->lru_first;
+    if (TN_PATHS_KEPT)
+        link->lru_last = &link->lru_first;
     link->gen = 1;
     /* Not 0, which means "never"; and a lifetime of 0 ends one second ago. */
     link->seconds = LINK_SECONDS_START;
@@ -178,8 +185,10 @@ TENON_INTERNAL void tn_link_lifetimes(struct tenon *stack)
     const tenon_u32 passed = (stack->now_ms - link->seconds_ms) / 1000;
     tenon_u32 next = 43200UL;    /* half a day */
 
-    link->seconds += passed;
-    link->seconds_ms += passed * 1000;
+    if (LINK_COUNTS_SECONDS) {
+        link->seconds += passed;
+        link->seconds_ms += passed * 1000;
+    }
     next = link_age_addresses(stack, next);
     next = link_age_routes(stack, next);
     tn_neighbours_age(stack);

@@ -178,6 +178,10 @@ struct tn_address;
 struct tn_route;
 struct tn_group;
 
+/* 1: paths that nobody uses are kept, for what they are known to let pass, for where they were redirected to, or since
+ * finding the way is work. 0: a path lives as long as somebody uses it. */
+enum { TN_PATHS_KEPT = TENON_WITH_MANY || TENON_WITH_PATH_MTU || TENON_WITH_ROUTES };
+
 /* Paths that are found by a guess. */
 enum { TN_PATHS_RECENT = TENON_WITH_SPEED ? 16 : 1 };
 

@@ -165,16 +165,17 @@ struct link_queued;
 struct tn_neighbour {
     struct tn_timer timer;
     tenon_u8 state;               /* enum tenon_neighbour_state */
-    tenon_u8 netif;
+    tenon_u8 netif;               /* 0: the slot is free */
     tenon_u8 solicits;            /* sent in this state */
     tenon_u8 failed;              /* 1: INCOMPLETE, and given up for a while */
     tenon_u8 router;
     tenon_u8 mac[6];
     tenon_u16 next;               /* number + 1 of the next in the hash chain, or of the next unused one */
     tenon_u16 queued;
-    struct link_queued *queue_first, *queue_last;
+    struct link_queued *queue_first;
+    tenon_u32 asked_until;        /* tick; without TENON_WITH_MANY: see ask.c */
     struct tenon_ip ip;
-    tenon_u32 serial;             /* of this use of the slot; 0: the slot is free */
+    tenon_u32 serial;             /* of this use of the slot; with TENON_WITH_MANY */
     tenon_u32 confirmed_ms;       /* when it was last known to be reachable */
     tenon_u32 reachable_ms;       /* for how long that is believed (RFC 4861 6.3.2: randomised) */
     tenon_u32 used_ms;            /* when it was last sent to */
@@ -190,7 +191,9 @@ TENON_INTERNAL void tn_neighbours_init(struct tenon *stack);
 TENON_INTERNAL tenon_u32 tn_neighbour_hash(const struct tenon *stack, unsigned netif, const struct tenon_ip *ip);
 /* May this neighbour be asked for now? Then it is remembered that it was, until *tick.
  * @return 1: now; 0: at *tick, which is written */
-TENON_INTERNAL int tn_ask(struct tenon *stack, const struct tn_neighbour *neighbour, tenon_u32 *tick);
+TENON_INTERNAL int tn_ask(struct tenon *stack, struct tn_neighbour *neighbour, tenon_u32 *tick);
+/* Whether it is remembered by the neighbour itself, which has to stay so long. */
+TENON_INTERNAL int tn_ask_holds(const struct tenon *stack, const struct tn_neighbour *neighbour);
 TENON_INTERNAL void tn_asks_age(struct tenon *stack);
 TENON_INTERNAL struct tn_neighbour *tn_neighbour_find(const struct tenon *stack, unsigned netif,
                                                       const struct tenon_ip *ip);

@@ -59,7 +59,7 @@ TENON_INTERNAL int tn_link_output(struct tenon *stack, struct tn_path *path, str
     }
     if (path->cast != TN_CAST_UNICAST)
         return link_output_to_many(stack, netif, path, out);
-    if (neighbour == NULL || neighbour->serial != path->neighbour_serial) {
+    if (!TENON_WITH_MANY || neighbour == NULL || neighbour->serial != path->neighbour_serial) {
         neighbour = tn_neighbour_need(stack, path->netif, &path->next_hop);
         if (neighbour == NULL)
             return link_output_drop(out, TENON_ENOMEM);
@@ -82,6 +82,8 @@ TENON_INTERNAL const struct tn_netif *tn_link_ready(struct tenon *stack, struct 
     *mac = NULL;
     if (netif->conf.caps & TENON_CAP_NO_LINK)
         return netif;
+    if (!TENON_WITH_MANY)
+        neighbour = tn_neighbour_find(stack, path->netif, &path->next_hop);
     if (neighbour == NULL || neighbour->serial != path->neighbour_serial || tn_neighbour_expired(stack, neighbour))
         return NULL;
     if (neighbour->state == TENON_NEIGHBOUR_INCOMPLETE || neighbour->state == TENON_NEIGHBOUR_STALE)

@@ -28,6 +28,8 @@ TENON_INTERNAL void tn_neighbours_init(struct tenon *stack)
     struct tn_link *link = &stack->link;
     unsigned i;
 
+    if (!TENON_WITH_MANY)
+        return;
     for (i = 0; i + 1 < stack->conf.neighbours_max; i++)
         link->neighbours[i].next = (tenon_u16)(i + 2);
     link->neighbour_free = 1;
@@ -38,8 +40,6 @@ TENON_INTERNAL tenon_u32 tn_neighbour_hash(const struct tenon *stack, unsigned n
     tenon_u32 words[5];
     unsigned i;
 
-    if (!TENON_WITH_MANY)
-        return (TENON_WITH_IPV6 ? ip->w[0] ^ ip->w[1] ^ ip->w[2] : 0) ^ ip->w[3] ^ netif;
     for (i = 0; i < 4; i++)
         words[i] = ip->w[i];
     words[4] = netif;
@@ -54,16 +54,27 @@ static tenon_u16 *neighbour_head(const struct tenon *stack, unsigned netif, cons
 TENON_INTERNAL struct tn_neighbour *tn_neighbour_find(const struct tenon *stack, unsigned netif,
                                                       const struct tenon_ip *ip)
 {
-    unsigned number = *neighbour_head(stack, netif, ip);
+    unsigned number = TENON_WITH_MANY ? *neighbour_head(stack, netif, ip) : stack->conf.neighbours_max;
 
     while (number != 0) {
         struct tn_neighbour *neighbour = &stack->link.neighbours[number - 1];
 
         if (neighbour->netif == netif && tenon_ip_equal(&neighbour->ip, ip))
             return neighbour;
-        number = neighbour->next;
+        number = TENON_WITH_MANY ? neighbour->next : number - 1;
     }
     return NULL;
+}
+
+/* A slot that is free: where there are not many, it is found as the neighbour of nobody. NULL: there is none. */
+static struct tn_neighbour *neighbour_unused(const struct tenon *stack)
+{
+    const struct tenon_ip nobody = tenon_ip_any();
+    const struct tn_link *link = &stack->link;
+
+    if (!TENON_WITH_MANY)
+        return tn_neighbour_find(stack, 0, &nobody);
+    return link->neighbour_free == 0 ? NULL : &link->neighbours[link->neighbour_free - 1];
 }
 
 static void queued_free(struct tenon *stack, struct link_queued *queued)
@@ -96,21 +107,31 @@ static void neighbour_set_state(struct tenon *stack, struct tn_neighbour *neighb
         tn_timer_stop(&stack->wheel, &neighbour->timer);
 }
 
-static void neighbour_free(struct tenon *stack, struct tn_neighbour *neighbour)
+static void neighbour_unlink(struct tenon *stack, const struct tn_neighbour *neighbour)
 {
     struct tn_link *link = &stack->link;
     const tenon_u16 number = (tenon_u16)(neighbour - link->neighbours + 1);
     tenon_u16 *at = neighbour_head(stack, neighbour->netif, &neighbour->ip);
 
-    neighbour_set_state(stack, neighbour, TENON_NEIGHBOUR_STALE);
-    while (neighbour->queued > 0)
-        neighbour_drop_first(stack, neighbour);
     while (*at != number)
         at = &link->neighbours[*at - 1].next;
     *at = neighbour->next;
+}
+
+static void neighbour_free(struct tenon *stack, struct tn_neighbour *neighbour)
+{
+    struct tn_link *link = &stack->link;
+
+    neighbour_set_state(stack, neighbour, TENON_NEIGHBOUR_STALE);
+    while (neighbour->queued > 0)
+        neighbour_drop_first(stack, neighbour);
+    if (TENON_WITH_MANY)
+        neighbour_unlink(stack, neighbour);
     memset(neighbour, 0, sizeof(*neighbour));
+    if (!TENON_WITH_MANY)
+        return;
     neighbour->next = link->neighbour_free;
-    link->neighbour_free = number;
+    link->neighbour_free = (tenon_u16)(neighbour - link->neighbours + 1);
 }
 
 /* Which is missed least: one that never answered, then one that may be out of date, of the same rank the one
@@ -128,26 +149,28 @@ static int neighbour_rank(const struct tn_neighbour *neighbour)
 static int neighbour_is_missed_less(const struct tenon *stack, const struct tn_neighbour *a,
                                     const struct tn_neighbour *b)
 {
-    if (neighbour_rank(a) != neighbour_rank(b))
+    if (TENON_WITH_MANY && neighbour_rank(a) != neighbour_rank(b))
         return neighbour_rank(a) > neighbour_rank(b);
     return stack->now_ms - a->used_ms > stack->now_ms - b->used_ms;
 }
 
 /* Evict one of the entries that follow the last one evicted: a scan of a /64 pays for itself, entry by entry
  * (RFC 6583 7.1). incomplete: only an unresolved one, and however long it takes to find it; there are then
- * as many of them as of others. @return 0 if there was none to evict */
-static int neighbour_evict(struct tenon *stack, int incomplete)
+ * as many of them as of others. @return it, free; NULL: there was none to evict */
+static struct tn_neighbour *neighbour_evict(struct tenon *stack, int incomplete)
 {
     const unsigned max = stack->conf.neighbours_max;
-    const unsigned search = incomplete ? max : (unsigned)tn_min(max, NEIGHBOUR_SEARCH);
+    const unsigned search = incomplete || !TENON_WITH_MANY ? max : (unsigned)tn_min(max, NEIGHBOUR_SEARCH);
     struct tn_neighbour *victim = NULL;
     unsigned i;
 
     for (i = 0; i < search; i++) {
-        struct tn_neighbour *neighbour = &stack->link.neighbours[stack->link.neighbour_cursor];
+        struct tn_neighbour *neighbour = &stack->link.neighbours[TENON_WITH_MANY ? stack->link.neighbour_cursor : i];
 
         stack->link.neighbour_cursor = (tenon_u16)((stack->link.neighbour_cursor + 1U) % max);
-        if (neighbour->serial == 0 || neighbour->state == TENON_NEIGHBOUR_PERMANENT)
+        if (neighbour->netif == 0 || neighbour->state == TENON_NEIGHBOUR_PERMANENT)
+            continue;
+        if (!TENON_WITH_MANY && tn_ask_holds(stack, neighbour))
             continue;
         if (incomplete && neighbour->state != TENON_NEIGHBOUR_INCOMPLETE)
             continue;
@@ -157,39 +180,58 @@ static int neighbour_evict(struct tenon *stack, int incomplete)
             break;
     }
     tn_count(stack, TENON_STAT_NEIGH_FULL);
-    if (victim == NULL)
-        return 0;
-    neighbour_free(stack, victim);
-    return 1;
+    if (victim != NULL)
+        neighbour_free(stack, victim);
+    return victim;
+}
+
+/* Whether another one may be unresolved: no more than half of them, so that those who answer keep their places. */
+static int neighbour_may_be_new(struct tenon *stack)
+{
+    if (stack->link.nincomplete < (stack->conf.neighbours_max + 1U) / 2)
+        return 1;
+    return TENON_WITH_MANY && neighbour_evict(stack, 1) != NULL;
+}
+
+/* It leaves the free ones. */
+static void neighbour_link(struct tenon *stack, struct tn_neighbour *neighbour, unsigned netif,
+                           const struct tenon_ip *ip)
+{
+    struct tn_link *link = &stack->link;
+    tenon_u16 *head = neighbour_head(stack, netif, ip);
+
+    link->neighbour_free = neighbour->next;
+    neighbour->next = *head;
+    *head = (tenon_u16)(neighbour - link->neighbours + 1);
+    link->neighbour_serial++;
+    if (link->neighbour_serial == 0)
+        link->neighbour_serial = 1;
+    neighbour->serial = link->neighbour_serial;
 }
 
 TENON_INTERNAL struct tn_neighbour *tn_neighbour_need(struct tenon *stack, unsigned netif, const struct tenon_ip *ip)
 {
-    struct tn_link *link = &stack->link;
     struct tn_neighbour *neighbour = tn_neighbour_find(stack, netif, ip);
-    tenon_u16 *head;
 
     if (neighbour != NULL)
         return neighbour;
-    if (link->nincomplete >= (stack->conf.neighbours_max + 1U) / 2)
-        (void)neighbour_evict(stack, 1);
-    if (link->neighbour_free == 0 && !neighbour_evict(stack, 0))
+    if (!neighbour_may_be_new(stack))
         return NULL;
-    neighbour = &link->neighbours[link->neighbour_free - 1];
-    head = neighbour_head(stack, netif, ip);
-    link->neighbour_free = neighbour->next;
-    neighbour->next = *head;
-    *head = (tenon_u16)(neighbour - link->neighbours + 1);
+    neighbour = neighbour_unused(stack);
+    if (neighbour == NULL)
+        neighbour = neighbour_evict(stack, 0);
+    if (neighbour == NULL)
+        return NULL;
+    if (TENON_WITH_MANY)
+        neighbour_link(stack, neighbour, netif, ip);
+    else
+        neighbour->asked_until = stack->now_tick;
     neighbour->ip = *ip;
     neighbour->netif = (tenon_u8)netif;
     neighbour->state = TENON_NEIGHBOUR_INCOMPLETE;
     neighbour->used_ms = stack->now_ms;
     neighbour->timer.kind = TN_TIMER_NEIGHBOUR;
-    link->nincomplete++;
-    link->neighbour_serial++;
-    if (link->neighbour_serial == 0)
-        link->neighbour_serial = 1;
-    neighbour->serial = link->neighbour_serial;
+    stack->link.nincomplete++;
     return neighbour;
 }
 
@@ -200,7 +242,7 @@ TENON_INTERNAL void tn_neighbours_forget(struct tenon *stack, unsigned netif)
     for (i = 0; i < stack->conf.neighbours_max; i++) {
         struct tn_neighbour *neighbour = &stack->link.neighbours[i];
 
-        if (neighbour->serial == 0 || (netif != 0 && neighbour->netif != netif))
+        if (neighbour->netif == 0 || (netif != 0 && neighbour->netif != netif))
             continue;
         if (netif == 0 || neighbour->state != TENON_NEIGHBOUR_PERMANENT)
             neighbour_free(stack, neighbour);
@@ -215,7 +257,7 @@ TENON_INTERNAL int tn_neighbour_expired(const struct tenon *stack, const struct 
            stack->now_ms - neighbour->confirmed_ms > neighbour->reachable_ms;
 }
 
-/* Twice a day, before the clock of milliseconds could have gone round. */
+/* Twice a day, before a clock could have gone round. */
 TENON_INTERNAL void tn_neighbours_age(struct tenon *stack)
 {
     unsigned i;
@@ -223,8 +265,10 @@ TENON_INTERNAL void tn_neighbours_age(struct tenon *stack)
     for (i = 0; i < stack->conf.neighbours_max; i++) {
         struct tn_neighbour *neighbour = &stack->link.neighbours[i];
 
-        if (neighbour->serial != 0 && tn_neighbour_expired(stack, neighbour))
+        if (neighbour->netif != 0 && tn_neighbour_expired(stack, neighbour))
             neighbour->state = TENON_NEIGHBOUR_STALE;
+        if (!TENON_WITH_MANY && !tn_ask_holds(stack, neighbour))
+            neighbour->asked_until = stack->now_tick;    /* it stays over, also when the ticks have gone round */
     }
 }
 
@@ -304,6 +348,7 @@ static int neighbour_transmit(struct tenon *stack, struct tn_neighbour *neighbou
 /* RFC 4861 7.2.2: the oldest packet makes room. */
 static int neighbour_queue(struct tenon *stack, struct tn_neighbour *neighbour, const struct tn_out *out)
 {
+    struct link_queued **at = &neighbour->queue_first;
     struct link_queued *queued;
     struct tenon_span *spans;
     unsigned i;
@@ -323,11 +368,9 @@ static int neighbour_queue(struct tenon *stack, struct tn_neighbour *neighbour, 
     queued->next = NULL;
     queued->out = *out;
     queued->out.spans = spans;
-    if (neighbour->queued == 0)
-        neighbour->queue_first = queued;
-    else
-        neighbour->queue_last->next = queued;
-    neighbour->queue_last = queued;
+    while (*at != NULL)    /* they are few */
+        at = &(*at)->next;
+    *at = queued;
     neighbour->queued++;
     return TENON_OK;
 }
@@ -482,7 +525,7 @@ TENON_API int tenon_neighbour_get(const struct tenon *stack, unsigned index, str
     for (i = 0; i < stack->conf.neighbours_max; i++) {
         const struct tn_neighbour *neighbour = &stack->link.neighbours[i];
 
-        if (neighbour->serial == 0 || index-- > 0)
+        if (neighbour->netif == 0 || index-- > 0)
             continue;
         info->ip = neighbour->ip;
         memcpy(info->mac, neighbour->mac, 6);

@@ -98,7 +98,8 @@ static void path_forget_mtu(struct tn_path *path)
 /* A lowered MTU belongs to the way that was taken when it was reported. */
 static void path_take(struct tn_path *path, const struct path_way *way)
 {
-    if (path->netif != way->netif || !tenon_ip_equal(&path->next_hop, &way->next_hop)) {
+    if ((TENON_WITH_MANY || TENON_WITH_PATH_MTU) &&
+        (path->netif != way->netif || !tenon_ip_equal(&path->next_hop, &way->next_hop))) {
         path->neighbour = NULL;
         path_forget_mtu(path);
     }
@@ -159,7 +160,7 @@ static struct tn_path *path_find(const struct tenon *stack, const struct tenon_i
     for (; node != NULL; node = node->next) {
         struct tn_path *path = TENON_CONTAINER(node, struct tn_path, node);
 
-        if (node->hash == hash && path->scope == scope && tenon_ip_equal(&path->dst, dst))
+        if (tn_hnode_has(node, hash) && path->scope == scope && tenon_ip_equal(&path->dst, dst))
             return path;
     }
     return NULL;
@@ -167,6 +168,8 @@ static struct tn_path *path_find(const struct tenon *stack, const struct tenon_i
 
 static void path_lru_remove(struct tn_link *link, struct tn_path *path)
 {
+    if (!TN_PATHS_KEPT)
+        return;
     *path->lru_prev = path->lru_next;
     if (path->lru_next != NULL)
         path->lru_next->lru_prev = path->lru_prev;
@@ -176,6 +179,8 @@ static void path_lru_remove(struct tn_link *link, struct tn_path *path)
 
 static void path_lru_append(struct tn_link *link, struct tn_path *path)
 {
+    if (!TN_PATHS_KEPT)
+        return;
     path->lru_next = NULL;
     path->lru_prev = link->lru_last;
     *link->lru_last = path;
@@ -199,7 +204,7 @@ static struct tn_path *path_new(struct tenon *stack, const struct tenon_ip *dst,
     struct tn_path *path;
 
     if (link->paths.count >= stack->conf.paths_max) {
-        if (link->lru_first == NULL)
+        if (!TN_PATHS_KEPT || link->lru_first == NULL)
             return NULL;
         path_free(stack, link->lru_first);
     }
@@ -283,7 +288,7 @@ TENON_INTERNAL struct tn_path *tn_path_recent(struct tenon *stack, const struct 
     struct tn_link *link = &stack->link;
     struct tn_path *path = path_recall(stack, dst, 0);
 
-    if (path != NULL && path->refs == 0 && path->lru_next != NULL) {
+    if (TN_PATHS_KEPT && path != NULL && path->refs == 0 && path->lru_next != NULL) {
         path_lru_remove(link, path);
         path_lru_append(link, path);
     }
@@ -293,14 +298,18 @@ TENON_INTERNAL struct tn_path *tn_path_recent(struct tenon *stack, const struct 
 TENON_INTERNAL void tn_path_put(struct tenon *stack, struct tn_path *path)
 {
     TENON_ASSERT(path->refs > 0);
-    if (--path->refs == 0)
+    if (--path->refs > 0)
+        return;
+    if (TN_PATHS_KEPT)
         path_lru_append(&stack->link, path);
+    else
+        path_free(stack, path);
 }
 
 /* All users have given their paths back by now. */
 TENON_INTERNAL void tn_path_fini(struct tenon *stack)
 {
-    while (stack->link.lru_first != NULL)
+    while (TN_PATHS_KEPT && stack->link.lru_first != NULL)
         path_free(stack, stack->link.lru_first);
     TENON_ASSERT(stack->link.paths.count == 0);
     tn_htab_fini(&stack->link.paths);
@@ -422,8 +431,10 @@ TENON_INTERNAL void tn_path_probe_limit(struct tenon *stack, struct tn_path *pat
 
 /* ---- advice about the next hop --------------------------------------------------------------- */
 
-static struct tn_neighbour *path_neighbour(const struct tn_path *path)
+static struct tn_neighbour *path_neighbour(const struct tenon *stack, const struct tn_path *path)
 {
+    if (!TENON_WITH_MANY)
+        return tn_neighbour_find(stack, path->netif, &path->next_hop);
     if (path->neighbour == NULL || path->neighbour->serial != path->neighbour_serial)
         return NULL;
     return path->neighbour;
@@ -431,7 +442,7 @@ static struct tn_neighbour *path_neighbour(const struct tn_path *path)
 
 TENON_INTERNAL void tn_path_confirm(struct tenon *stack, struct tn_path *path)
 {
-    struct tn_neighbour *neighbour = path_neighbour(path);
+    struct tn_neighbour *neighbour = path_neighbour(stack, path);
 
     if (neighbour != NULL)
         tn_neighbour_confirm(stack, neighbour);
@@ -439,7 +450,7 @@ TENON_INTERNAL void tn_path_confirm(struct tenon *stack, struct tn_path *path)
 
 TENON_INTERNAL void tn_path_doubt(struct tenon *stack, struct tn_path *path)
 {
-    struct tn_neighbour *neighbour = path_neighbour(path);
+    struct tn_neighbour *neighbour = path_neighbour(stack, path);
 
     if (neighbour != NULL)
         tn_neighbour_doubt(stack, neighbour);

@@ -34,20 +34,17 @@ TENON_INTERNAL int tn_route_index(const struct tenon *stack, const struct tn_rou
 TENON_INTERNAL int tn_route_insert(struct tenon *stack, const struct tn_route *route)
 {
     struct tn_link *link = &stack->link;
-    unsigned i;
+    struct tn_route *at = link->routes;
+    struct tn_route *const end = at + link->nroutes;
 
     if (tn_route_index(stack, route) >= 0)
         return TENON_EINUSE;
     if (link->nroutes == stack->conf.routes_max)
         return TENON_ELIMIT;
-    for (i = link->nroutes; i > 0; i--) {
-        const struct tn_route *before = &link->routes[i - 1];
-
-        if (before->bits > route->bits || (before->bits == route->bits && before->metric <= route->metric))
-            break;
-        link->routes[i] = *before;
-    }
-    link->routes[i] = *route;
+    while (at < end && (at->bits > route->bits || (at->bits == route->bits && at->metric <= route->metric)))
+        at++;
+    memmove(at + 1, at, (size_t)(end - at) * sizeof(*at));
+    memcpy(at, route, sizeof(*at));
     link->nroutes++;
     tn_path_invalidate(stack);
     return TENON_OK;
@@ -56,10 +53,10 @@ TENON_INTERNAL int tn_route_insert(struct tenon *stack, const struct tn_route *r
 TENON_INTERNAL void tn_route_delete(struct tenon *stack, unsigned index)
 {
     struct tn_link *link = &stack->link;
+    struct tn_route *gone = link->routes + index;
 
     link->nroutes--;
-    for (; index < link->nroutes; index++)
-        link->routes[index] = link->routes[index + 1];
+    memmove(gone, gone + 1, (link->nroutes - index) * sizeof(*gone));
     tn_path_invalidate(stack);
 }
 

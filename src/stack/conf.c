@@ -3,73 +3,68 @@
 #include "core.h"
 #include "stack/stack_internal.h"
 
-/* Fields of 16 bits, and of 32, of which 0 means "default": where they lie, and what that is. */
-struct conf_field16 {
-    tenon_u16 at, usual;
+/* A field of which 0 means "default", and what that is: a field of 32 bits is `usual` shifted by so many. */
+enum { CONF_16 = 0xFF };    /* in place of bits: the field has 16 */
+struct conf_field {
+    tenon_u8 at, bits;
+    tenon_u16 usual;
 };
-struct conf_field32 {
-    tenon_u16 at;
-    tenon_u32 usual;
-};
-static const struct conf_field16 conf_fields16[] = {
-    { offsetof(struct tenon_conf, netifs_max), 4 },
-    { offsetof(struct tenon_conf, addrs_max), 16 },
-    { offsetof(struct tenon_conf, routes_max), 32 },
-    { offsetof(struct tenon_conf, groups_max), 32 },
-    { offsetof(struct tenon_conf, tx_burst_max), 32 },
-    { offsetof(struct tenon_conf, tx_gather_max), 20 },
-    { offsetof(struct tenon_conf, neighbours_max), 256 },
-    { offsetof(struct tenon_conf, neighbour_queue_max), 16 },
-    { offsetof(struct tenon_conf, reass_datagrams_max), 64 },
-    { offsetof(struct tenon_conf, reass_pieces_max), 64 },
-    { offsetof(struct tenon_conf, icmp_errors_per_s), 1000 },
-    { offsetof(struct tenon_conf, icmp_errors_burst), 50 },
-    { offsetof(struct tenon_conf, tcp_fastopen_cache_max), 32 },
-    { offsetof(struct tenon_conf, tcp_port_counters), 4096 },
-    { offsetof(struct tenon_conf, tcp_ooo_ranges_max), 256 },
-    { offsetof(struct tenon_conf, tcp_mss_min), 88 },
-    { offsetof(struct tenon_conf, tcp_copy_max), 256 }
-};
-static const struct conf_field32 conf_fields32[] = {
-    { offsetof(struct tenon_conf, paths_max), 4096 },
-    { offsetof(struct tenon_conf, reass_bytes_max), 262144UL },
-    { offsetof(struct tenon_conf, reass_timeout_ms), 60000UL },
-    { offsetof(struct tenon_conf, udp_sockets_max), 4096 },
-    { offsetof(struct tenon_conf, tcp_conns_max), 1048576UL },
-    { offsetof(struct tenon_conf, tcp_time_wait_max), 16384 },
-    { offsetof(struct tenon_conf, tcp_rcv_buf), 1048576UL },
-    { offsetof(struct tenon_conf, tcp_snd_buf), 1048576UL },
-    { offsetof(struct tenon_conf, tcp_ooo_total_max), 67108864UL },
-    { offsetof(struct tenon_conf, tcp_orphans_max), 4096 },
-    { offsetof(struct tenon_conf, tcp_orphan_ms), 120000UL },
-    { offsetof(struct tenon_conf, tcp_resting_max), 1024 },
-    { offsetof(struct tenon_conf, tcp_fastopen_pending_max), 32 },
-    { offsetof(struct tenon_conf, tcp_rto_initial_us), 1000000UL },
-    { offsetof(struct tenon_conf, tcp_rto_min_us), 200000UL },
-    { offsetof(struct tenon_conf, tcp_rto_max_us), 60000000UL },
-    { offsetof(struct tenon_conf, tcp_peer_delack_us), 40000UL },
-    { offsetof(struct tenon_conf, tcp_delack_us), 40000UL },
-    { offsetof(struct tenon_conf, tcp_msl_ms), 30000UL },
-    { offsetof(struct tenon_conf, tcp_rsts_per_s), 1000 }
+static const struct conf_field conf_fields[] = {
+    { offsetof(struct tenon_conf, netifs_max), CONF_16, 4 },
+    { offsetof(struct tenon_conf, addrs_max), CONF_16, 16 },
+    { offsetof(struct tenon_conf, routes_max), CONF_16, 32 },
+    { offsetof(struct tenon_conf, groups_max), CONF_16, 32 },
+    { offsetof(struct tenon_conf, tx_burst_max), CONF_16, 32 },
+    { offsetof(struct tenon_conf, tx_gather_max), CONF_16, 20 },
+    { offsetof(struct tenon_conf, neighbours_max), CONF_16, 256 },
+    { offsetof(struct tenon_conf, neighbour_queue_max), CONF_16, 16 },
+    { offsetof(struct tenon_conf, reass_datagrams_max), CONF_16, 64 },
+    { offsetof(struct tenon_conf, reass_pieces_max), CONF_16, 64 },
+    { offsetof(struct tenon_conf, icmp_errors_per_s), CONF_16, 1000 },
+    { offsetof(struct tenon_conf, icmp_errors_burst), CONF_16, 50 },
+    { offsetof(struct tenon_conf, tcp_fastopen_cache_max), CONF_16, 32 },
+    { offsetof(struct tenon_conf, tcp_port_counters), CONF_16, 4096 },
+    { offsetof(struct tenon_conf, tcp_ooo_ranges_max), CONF_16, 256 },
+    { offsetof(struct tenon_conf, tcp_mss_min), CONF_16, 88 },
+    { offsetof(struct tenon_conf, tcp_copy_max), CONF_16, 256 },
+    { offsetof(struct tenon_conf, paths_max), 0, 4096 },
+    { offsetof(struct tenon_conf, reass_bytes_max), 18, 1 },
+    { offsetof(struct tenon_conf, reass_timeout_ms), 0, 60000 },
+    { offsetof(struct tenon_conf, udp_sockets_max), 0, 4096 },
+    { offsetof(struct tenon_conf, tcp_conns_max), 20, 1 },
+    { offsetof(struct tenon_conf, tcp_time_wait_max), 0, 16384 },
+    { offsetof(struct tenon_conf, tcp_rcv_buf), 20, 1 },
+    { offsetof(struct tenon_conf, tcp_snd_buf), 20, 1 },
+    { offsetof(struct tenon_conf, tcp_ooo_total_max), 26, 1 },
+    { offsetof(struct tenon_conf, tcp_orphans_max), 0, 4096 },
+    { offsetof(struct tenon_conf, tcp_orphan_ms), 1, 60000 },
+    { offsetof(struct tenon_conf, tcp_resting_max), 0, 1024 },
+    { offsetof(struct tenon_conf, tcp_fastopen_pending_max), 0, 32 },
+    { offsetof(struct tenon_conf, tcp_rto_initial_us), 4, 62500 },
+    { offsetof(struct tenon_conf, tcp_rto_min_us), 2, 50000 },
+    { offsetof(struct tenon_conf, tcp_peer_delack_us), 0, 40000 },
+    { offsetof(struct tenon_conf, tcp_delack_us), 0, 40000 },
+    { offsetof(struct tenon_conf, tcp_msl_ms), 0, 30000 },
+    { offsetof(struct tenon_conf, tcp_rsts_per_s), 0, 1000 }
 };
 
 /* Whatever is 0, and means "default" so, gets it. */
 static void conf_complete(struct tenon_conf *conf)
 {
-    unsigned i;
+    const struct conf_field *field = conf_fields;
 
-    for (i = 0; i < TENON_ARRAY_LEN(conf_fields16); i++) {
-        tenon_u16 *field = (tenon_u16 *)(void *)((tenon_u8 *)conf + conf_fields16[i].at);
+    for (; field < conf_fields + TENON_ARRAY_LEN(conf_fields); field++) {
+        tenon_u8 *const at = (tenon_u8 *)conf + field->at;
+        tenon_u16 *const half = (tenon_u16 *)(void *)at;
+        tenon_u32 *const word = (tenon_u32 *)(void *)at;
 
-        if (*field == 0)
-            *field = conf_fields16[i].usual;
+        if (field->bits == CONF_16)
+            *half = *half != 0 ? *half : field->usual;
+        else if (*word == 0)
+            *word = (tenon_u32)field->usual << field->bits;
     }
-    for (i = 0; i < TENON_ARRAY_LEN(conf_fields32); i++) {
-        tenon_u32 *field = (tenon_u32 *)(void *)((tenon_u8 *)conf + conf_fields32[i].at);
-
-        if (*field == 0)
-            *field = conf_fields32[i].usual;
-    }
+    if (conf->tcp_rto_max_us == 0)
+        conf->tcp_rto_max_us = 60000000UL;
     if (conf->hop_limit == 0)
         conf->hop_limit = 64;
     if (conf->dad_transmits == 0)
@@ -89,7 +84,7 @@ TENON_API void tenon_conf_default(struct tenon_conf *conf)
 TENON_INTERNAL void tn_conf_complete(struct tenon_conf *conf)
 {
     conf_complete(conf);
-    if (conf->neighbour_asks_max == 0)
+    if (TENON_WITH_MANY && conf->neighbour_asks_max == 0)
         conf->neighbour_asks_max = (tenon_u16)tn_max(8, tn_min(4UL * conf->neighbours_max, 16384));
     if (conf->tcp_ooo_bytes_max == 0)
         conf->tcp_ooo_bytes_max = 2 * conf->tcp_rcv_buf;

@@ -47,13 +47,14 @@ TENON_INTERNAL struct tenon_udp *tn_udp_find_connected(const struct tenon *stack
     tenon_u32 hash;
     struct tn_hnode *node;
 
-    if (stack->udp.connected.count == 0)
+    if (TENON_WITH_MANY && stack->udp.connected.count == 0)
         return NULL;
     hash = tn_udp_hash_pair(stack, local, remote);
-    for (node = tn_htab_chain(&stack->udp.connected, hash); node != NULL; node = node->next) {
+    for (node = tn_htab_chain(TENON_WITH_MANY ? &stack->udp.connected : &stack->udp.bound, hash);
+         node != NULL; node = node->next) {
         struct tenon_udp *sock = udp_of(node);
 
-        if (node->hash == hash && sock->local.port == local->port && sock->remote.port == remote->port &&
+        if (tn_hnode_has(node, hash) && sock->local.port == local->port && sock->remote.port == remote->port &&
             tenon_ip_equal(&sock->local.ip, &local->ip) && tenon_ip_equal(&sock->remote.ip, &remote->ip) &&
             tn_udp_scope_fits(&sock->local, netif) && tn_udp_scope_fits(&sock->remote, netif))
             return sock;
@@ -71,7 +72,8 @@ TENON_INTERNAL struct tenon_udp *tn_udp_find_bound(const struct tenon *stack, co
     for (; node != NULL; node = node->next) {
         struct tenon_udp *sock = udp_of(node);
 
-        if (node->hash != hash || sock->local.port != local->port || !tn_udp_scope_fits(&sock->local, netif))
+        if (!tn_hnode_has(node, hash) || sock->where != TN_UDP_BOUND || sock->local.port != local->port ||
+            !tn_udp_scope_fits(&sock->local, netif))
             continue;
         if (tenon_ip_equal(&sock->local.ip, &local->ip))
             return sock;
@@ -83,6 +85,8 @@ TENON_INTERNAL struct tenon_udp *tn_udp_find_bound(const struct tenon *stack, co
 
 /* ---- where a socket is --------------------------------------------------------------------------------- */
 
+/* Where there are not many, all of them are in the list of udp.bound, and `where` tells the rest. */
+
 static void udp_detach(struct tenon_udp *sock)
 {
     struct tn_udp_state *udp = &sock->stack->udp;
@@ -90,6 +94,8 @@ static void udp_detach(struct tenon_udp *sock)
     sock->source_gen = 0;
     if (!TENON_SMALL)
         tn_udp_fast_change(sock->stack);
+    if (!TENON_WITH_MANY)
+        return;
     if (sock->where == TN_UDP_BOUND)
         tn_htab_remove(&udp->bound, &sock->node);
     else if (sock->where == TN_UDP_CONNECTED)
@@ -106,6 +112,10 @@ static void udp_attach_unbound(struct tenon_udp *sock)
     struct tn_udp_state *udp = &sock->stack->udp;
 
     sock->where = TN_UDP_UNBOUND;
+    if (!TENON_WITH_MANY) {
+        tn_htab_insert(&udp->bound, &sock->node, 0);
+        return;
+    }
     sock->next = udp->unbound;
     sock->prev = &udp->unbound;
     if (sock->next != NULL)
@@ -118,7 +128,8 @@ static void udp_attach_bound(struct tenon_udp *sock)
     struct tenon *stack = sock->stack;
 
     sock->where = TN_UDP_BOUND;
-    tn_htab_insert(&stack->udp.bound, &sock->node, tn_udp_hash_port(stack, sock->local.port));
+    if (TENON_WITH_MANY)
+        tn_htab_insert(&stack->udp.bound, &sock->node, tn_udp_hash_port(stack, sock->local.port));
     if (!TENON_SMALL)
         tn_udp_fast_grow(stack);
 }
@@ -128,7 +139,8 @@ static void udp_attach_connected(struct tenon_udp *sock)
     struct tenon *stack = sock->stack;
 
     sock->where = TN_UDP_CONNECTED;
-    tn_htab_insert(&stack->udp.connected, &sock->node, tn_udp_hash_pair(stack, &sock->local, &sock->remote));
+    if (TENON_WITH_MANY)
+        tn_htab_insert(&stack->udp.connected, &sock->node, tn_udp_hash_pair(stack, &sock->local, &sock->remote));
 }
 
 /* ---- opening and closing ------------------------------------------------------------------------------- */
@@ -162,6 +174,8 @@ TENON_API void tenon_udp_close(struct tenon_udp *sock)
     struct tenon *stack = sock->stack;
 
     udp_detach(sock);
+    if (!TENON_WITH_MANY)
+        tn_htab_remove(&stack->udp.bound, &sock->node);
     if (sock->path != NULL)
         tn_path_put(stack, sock->path);
     stack->udp.count--;
@@ -181,7 +195,8 @@ static int udp_taken(const struct tenon *stack, const struct tenon_addr *at)
     for (; node != NULL; node = node->next) {
         const struct tenon_udp *sock = udp_of(node);
 
-        if (node->hash == hash && sock->local.port == at->port && tenon_ip_equal(&sock->local.ip, &at->ip) &&
+        if (tn_hnode_has(node, hash) && sock->where == TN_UDP_BOUND && sock->local.port == at->port &&
+            tenon_ip_equal(&sock->local.ip, &at->ip) &&
             (at->netif == 0 || tn_udp_scope_fits(&sock->local, at->netif)))
             return 1;
     }
@@ -194,7 +209,7 @@ static int udp_port_used(const struct tenon *stack, unsigned port)
     struct tn_hnode *node = tn_htab_chain(&stack->udp.bound, hash);
 
     for (; node != NULL; node = node->next) {
-        if (node->hash == hash && udp_of(node)->local.port == port)
+        if (tn_hnode_has(node, hash) && udp_of(node)->local.port == port)
             return 1;
     }
     return 0;
@@ -399,7 +414,8 @@ TENON_INTERNAL void tn_udp_init(struct tenon *stack)
     if (!TENON_WITH_UDP)
         return;
     tn_htab_init(&stack->udp.bound, udp_table_get, udp_table_put, stack);
-    tn_htab_init(&stack->udp.connected, udp_table_get, udp_table_put, stack);
+    if (TENON_WITH_MANY)
+        tn_htab_init(&stack->udp.connected, udp_table_get, udp_table_put, stack);
 }
 
 static void udp_close_table(struct tn_htab *table)
@@ -420,7 +436,8 @@ TENON_INTERNAL void tn_udp_fini(struct tenon *stack)
     if (!TENON_WITH_UDP)
         return;
     udp_close_table(&stack->udp.bound);
-    udp_close_table(&stack->udp.connected);
+    if (TENON_WITH_MANY)
+        udp_close_table(&stack->udp.connected);
     while (stack->udp.unbound != NULL)
         tenon_udp_close(stack->udp.unbound);
     if (!TENON_SMALL)

@@ -46,7 +46,8 @@ static struct tenon_udp *udp_find_next(const struct tenon *stack, const struct u
     for (; node != NULL; node = node->next) {
         struct tenon_udp *sock = TENON_CONTAINER(node, struct tenon_udp, node);
 
-        if (node->hash == hash && sock->local.port == to->port && sock->heard != stack->udp.serial &&
+        if (tn_hnode_has(node, hash) && sock->where == TN_UDP_BOUND && sock->local.port == to->port &&
+            sock->heard != stack->udp.serial &&
             (tenon_ip_is_any(&sock->local.ip) || tenon_ip_equal(&sock->local.ip, &to->ip)) &&
             tn_udp_scope_fits(&sock->local, to->netif))
             return sock;
