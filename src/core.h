@@ -105,6 +105,7 @@ struct tn_burst {
     tenon_u8 *netifs;                  /* [max]: interface of each */
     struct tenon_span *spans;          /* [max * gather]: frame i uses spans[i * gather ...] */
     tenon_u16 max, gather, n;
+    tenon_u16 first;                   /* where they begin, without TENON_WITH_SPEED: else at 0 */
     tenon_u8 blocked;                  /* 1: the port took less than it was offered at its last call */
 };
 
@@ -220,6 +221,10 @@ struct tn_pullup {
     struct tenon_buf *buf;
     struct tenon_span spans[TN_RX_SPANS_MAX];
 };
+enum { TN_ICMP_PULL_BYTES = 128 };    /* of an ICMP message: an error with the headers that it quotes */
+/* 1: headers that a frame is cut in are brought together before any of them is read. 0: each layer does so
+ * with its own, since fragments and extension headers leave no limit to where they are. */
+enum { TN_PULLS_ONCE = !TENON_WITH_IPV6 && !TENON_WITH_FRAGMENTS };
 TENON_INTERNAL int tn_pkt_pullup(struct tenon *stack, struct tn_pkt *pkt, tenon_u32 n, struct tn_pullup *scratch);
 TENON_INTERNAL void tn_pkt_unpull(struct tn_pullup *scratch);
 /* The byte at `at` of the present layer, wherever it lies; 0 behind the end. To learn how much is to be pulled
@@ -248,6 +253,8 @@ TENON_INTERNAL_HOT void tn_tx_short(struct tenon *stack, const struct tn_netif *
                                     const struct tn_short *lay);
 /* Offer the burst to the port. */
 TENON_INTERNAL void tn_tx_flush(struct tenon *stack);
+/* Give back what waits. */
+TENON_INTERNAL void tn_tx_fini(struct tenon *stack);
 /* Largest payload of one segmented frame on this interface, for a header of header_bytes with the link's. */
 TENON_INTERNAL tenon_u32 tn_tx_segment_bytes_max(const struct tn_netif *netif, unsigned header_bytes);
 

@@ -173,7 +173,7 @@ TENON_INTERNAL int tn_ip_fragment(struct tenon *stack, struct tn_path *path, str
     int error = TENON_OK;
 
     if (out->csum && !out->csum_done)
-        tn_out_csum_complete(out);
+        tn_out_csum_complete(stack, out);
     job.whole = out;
     job.hdr = out->hdr;
     job.is_v4 = tenon_ip_is_v4(&out->dst);

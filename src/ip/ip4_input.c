@@ -154,7 +154,7 @@ static void ip4_cut(struct tenon *stack, struct tn_pkt *pkt, tenon_u32 header)
 
 TENON_INTERNAL void tn_ip4_input(struct tenon *stack, struct tn_pkt *pkt)
 {
-    const tenon_u32 header = tn_max(TN_IP4_BYTES, (tn_pkt_byte(pkt, 0) & 0x0FU) * 4);
+    const tenon_u32 header = TN_PULLS_ONCE ? 0 : tn_max(TN_IP4_BYTES, (tn_pkt_byte(pkt, 0) & 0x0FU) * 4);
 
     if (pkt->head_len < pkt->len && pkt->head_len < header)
         ip4_cut(stack, pkt, header);

@@ -4,9 +4,6 @@
 #include "wire/checksum.h"
 #include "wire/wire.h"
 
-/* How much of an ICMP message is wanted in one piece: an error with the headers that it quotes. */
-enum { ICMP_PULL_BYTES = 128 };
-
 TENON_INTERNAL enum tn_dst tn_ip_classify(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip)
 {
     const tenon_u32 mix = ip->w[3] ^ ip->w[1];
@@ -55,7 +52,7 @@ static tenon_u32 deliver_head_bytes(const struct tn_pkt *pkt)
     if (pkt->proto == TN_PROTO_UDP)
         return TN_UDP_BYTES;
     if (pkt->proto != TN_PROTO_TCP)
-        return ICMP_PULL_BYTES;
+        return TN_ICMP_PULL_BYTES;
     return tn_max(TN_TCP_BYTES, (tn_pkt_byte(pkt, 12) >> 4) * 4);
 }
 
@@ -125,7 +122,7 @@ static void deliver_cut(struct tenon *stack, struct tn_pkt *pkt, tenon_u32 head)
 
 TENON_INTERNAL void tn_ip_deliver(struct tenon *stack, struct tn_pkt *pkt)
 {
-    const tenon_u32 head = tn_min(deliver_head_bytes(pkt), pkt->len);
+    const tenon_u32 head = TN_PULLS_ONCE ? 0 : tn_min(deliver_head_bytes(pkt), pkt->len);
 
     if (TENON_LIKELY(pkt->head_len >= head))
         deliver_whole(stack, pkt);

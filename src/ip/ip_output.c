@@ -43,13 +43,13 @@ static tenon_u32 output_l4_bytes(const struct tn_out *out)
     return out->off + out->len - out->l4_off;
 }
 
-TENON_INTERNAL void tn_out_csum_complete(struct tn_out *out)
+TENON_INTERNAL void tn_out_csum_complete(const struct tenon *stack, struct tn_out *out)
 {
     tenon_u8 *l4 = out->hdr->data + out->l4_off;
     struct tn_csum csum;
     tenon_u32 field;
 
-    tn_csum_init(&csum);
+    tn_csum_init_hook(&csum, stack->conf.checksum);
     tn_csum_add(&csum, l4, output_l4_bytes(out));
     if (out->payload > 0)
         tn_csum_add_spans(&csum, out->spans, 0, out->payload);
@@ -61,17 +61,29 @@ TENON_INTERNAL void tn_out_csum_complete(struct tn_out *out)
     out->csum_done = 1;
 }
 
-/* The checksum field gets the sum of the pseudo-header, as interfaces that complete checksums want it.
- * Those complete TCP and UDP only: the others' is made here. ICMPv4 and IGMP have no pseudo-header. */
-static void output_csum(struct tn_out *out)
+/* Those that complete checksums do so for TCP and UDP only. What other interfaces are given is summed last, by
+ * stack/tx.c, which may have to copy it; a build that is to be small does that here. */
+static int output_completes_csum(struct tenon *stack, const struct tn_netif *netif, const struct tn_out *out)
+{
+    if (out->proto != TN_PROTO_TCP && out->proto != TN_PROTO_UDP)
+        return 1;
+    if (!TENON_SMALL || out->seg_kind != TENON_SEG_NONE || (netif->conf.caps & TENON_CAP_TX_CSUM))
+        return 0;
+    tn_count(stack, TENON_STAT_TX_CSUM_SOFT);
+    return 1;
+}
+
+/* The checksum field gets the sum of the pseudo-header, as interfaces that complete checksums want it. ICMPv4 and IGMP
+ * have no pseudo-header. */
+static void output_csum(struct tenon *stack, const struct tn_netif *netif, struct tn_out *out)
 {
     tenon_u16 pseudo = 0;
 
     if (out->proto != TN_PROTO_ICMP && out->proto != TN_PROTO_IGMP)
         pseudo = tn_csum_pseudo(&out->src, &out->dst, out->proto, output_l4_bytes(out) + out->payload);
     put16be(out->hdr->data + out->l4_off + out->csum_offset, pseudo);
-    if (out->proto != TN_PROTO_TCP && out->proto != TN_PROTO_UDP)
-        tn_out_csum_complete(out);
+    if (output_completes_csum(stack, netif, out))
+        tn_out_csum_complete(stack, out);
 }
 
 /* From a counter that only destinations of the same bucket share (RFC 7739 5.3). */
@@ -268,7 +280,7 @@ TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struc
         return output_drop(out, TENON_EMSGSIZE);
     out->netif = path->netif;
     if (out->csum && !out->csum_done)
-        output_csum(out);
+        output_csum(stack, netif, out);
     if (is_v4)
         output_ip4(stack, path, out);
     else

@@ -93,16 +93,12 @@ TENON_API struct tenon *tenon_init(void *mem, const struct tenon_conf *conf, con
 
 TENON_API void tenon_fini(struct tenon *stack)
 {
-    unsigned i;
-
     TENON_ASSERT(stack->depth == 0);
     tn_tcp_fini(stack);
     tn_udp_fini(stack);
     tn_ip_fini(stack);
     tn_link_fini(stack);
-    for (i = 0; i < stack->tx.n; i++)
-        tn_spans_put(stack->tx.frames[i].spans, stack->tx.frames[i].nspans);
-    stack->tx.n = 0;
+    tn_tx_fini(stack);
     while (stack->nbufs > 0)
         tenon_buf_put(stack->bufs[--stack->nbufs]);
 }
@@ -160,7 +156,7 @@ static void stack_run_timers(struct tenon *stack)
 
 static int stack_is_broadcast(const tenon_u8 *mac)
 {
-    return (mac[0] & mac[1] & mac[2] & mac[3] & mac[4] & mac[5]) == 0xFF;
+    return get32raw(mac) == 0xFFFFFFFFUL && get16raw(mac + 4) == 0xFFFF;
 }
 
 /* RFC 1122 2.4: tells whether the frame was for us alone. 0: it was for somebody else. */
@@ -224,21 +220,28 @@ static void stack_input_link(struct tenon *stack, struct tn_pkt *pkt)
     stack_input_ip(stack, pkt, eth.ethertype);
 }
 
-/* Ethernet, 802.1Q, and RFC 1042 encapsulation: no link header is longer. */
-enum { STACK_LINK_BYTES_MAX = 26 };
-
-static void stack_input_ethernet(struct tenon *stack, struct tn_pkt *pkt)
+static void stack_input_layers(struct tenon *stack, struct tn_pkt *pkt)
 {
-    const tenon_u32 wanted = tn_min(pkt->len, STACK_LINK_BYTES_MAX);
+    if (pkt->netif->conf.caps & TENON_CAP_NO_LINK)
+        stack_input_bare(stack, pkt);
+    else
+        stack_input_link(stack, pkt);
+}
+
+/* Ethernet, 802.1Q, and RFC 1042 encapsulation: no link header is longer. Behind it are the longest of IPv4, and TCP or
+ * an error of ICMP. */
+enum {
+    STACK_LINK_BYTES_MAX = 26,
+    STACK_PULL_BYTES = TN_PULLS_ONCE ? STACK_LINK_BYTES_MAX + 60 + TN_ICMP_PULL_BYTES : STACK_LINK_BYTES_MAX
+};
+
+static void stack_input_cut(struct tenon *stack, struct tn_pkt *pkt)
+{
     struct tn_pullup scratch;
 
-    if (TENON_LIKELY(pkt->head_len >= wanted)) {
-        stack_input_link(stack, pkt);
-        return;
-    }
-    if (tn_pkt_pullup(stack, pkt, wanted, &scratch) != TENON_OK)
+    if (tn_pkt_pullup(stack, pkt, tn_min(pkt->len, STACK_PULL_BYTES), &scratch) != TENON_OK)
         return;    /* no buffer: counted there */
-    stack_input_link(stack, pkt);
+    stack_input_layers(stack, pkt);
     tn_pkt_unpull(&scratch);
 }
 
@@ -264,10 +267,10 @@ static void stack_input_packet(struct tenon *stack, struct tn_pkt *pkt, const st
     pkt->head_len = spans->len;
     if (TENON_WITH_SPEED && tn_ip_usual(stack, pkt, conn))
         return;
-    if (pkt->netif->conf.caps & TENON_CAP_NO_LINK)
-        stack_input_bare(stack, pkt);
+    if (TENON_LIKELY(pkt->head_len == pkt->len || pkt->head_len >= STACK_PULL_BYTES))
+        stack_input_layers(stack, pkt);
     else
-        stack_input_ethernet(stack, pkt);
+        stack_input_cut(stack, pkt);
 }
 
 static void stack_input_general(struct tenon *stack, struct tn_netif *netif, const struct tn_fast_rx *rx)

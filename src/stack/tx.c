@@ -50,12 +50,44 @@ static void tx_move_up(struct tn_burst *tx, unsigned n)
     tx->n = (tenon_u16)(tx->n - n);
 }
 
+/* The slot at this distance from the first frame. Frames that leave one by one have a ring of slots. */
+static unsigned tx_slot_at(const struct tn_burst *tx, unsigned ahead)
+{
+    const unsigned at = tx->first + ahead;
+
+    if (TENON_WITH_SPEED)
+        return ahead;
+    return at < tx->max ? at : at - tx->max;
+}
+
+static void tx_flush_singly(struct tenon *stack)
+{
+    struct tn_burst *tx = &stack->tx;
+
+    while (tx->n > 0) {
+        const unsigned first = tx->first, netif = tx->netifs[first];
+
+        if (stack->ops->transmit(stack->host, netif, tx->frames + first, 1) == 0) {
+            tn_count(stack, TENON_STAT_TX_BUSY);
+            tx->blocked = 1;
+            return;
+        }
+        tx_took(stack, tn_netif_at(stack, netif), tx->frames + first, 1);
+        tx->first = (tenon_u16)tx_slot_at(tx, 1);
+        tx->n--;
+    }
+}
+
 TENON_INTERNAL void tn_tx_flush(struct tenon *stack)
 {
     struct tn_burst *tx = &stack->tx;
     unsigned done = 0;
 
     tx->blocked = 0;
+    if (!TENON_WITH_SPEED) {
+        tx_flush_singly(stack);
+        return;
+    }
     while (done < tx->n) {
         struct tn_netif *netif = tn_netif_at(stack, tx->netifs[done]);
         unsigned same = 1, taken;
@@ -78,6 +110,17 @@ TENON_INTERNAL void tn_tx_flush(struct tenon *stack)
         tx_move_up(tx, done);
 }
 
+TENON_INTERNAL void tn_tx_fini(struct tenon *stack)
+{
+    struct tn_burst *tx = &stack->tx;
+
+    while (tx->n > 0) {
+        const struct tenon_frame *last = &tx->frames[tx_slot_at(tx, --tx->n)];
+
+        tn_spans_put(last->spans, last->nspans);
+    }
+}
+
 /* The spans of the next free frame of the burst, or NULL when the port has taken nothing for too long. */
 static struct tenon_span *tx_slot(struct tenon *stack)
 {
@@ -89,7 +132,7 @@ static struct tenon_span *tx_slot(struct tenon *stack)
         tn_count(stack, TENON_STAT_TX_FULL);
         return NULL;
     }
-    return tx->spans + (size_t)tx->n * tx->gather;
+    return tx->spans + (size_t)tx_slot_at(tx, tx->n) * tx->gather;
 }
 
 static int tx_drop(struct tn_out *out, int error)
@@ -118,14 +161,15 @@ static void tx_describe(struct tenon_frame *frame, const struct tn_out *out)
 /* The frame of tx_slot() is described: spans[1] and those that follow are there, with their references. */
 static void tx_commit(struct tn_burst *tx, const struct tn_out *out, struct tenon_span *spans, unsigned nspans)
 {
-    struct tenon_frame *frame = &tx->frames[tx->n];
+    const unsigned at = tx_slot_at(tx, tx->n);
+    struct tenon_frame *frame = &tx->frames[at];
 
     spans[0].buf = out->hdr;
     spans[0].off = out->off;
     spans[0].len = out->len;
     frame->spans = spans;
     frame->nspans = (tenon_u16)(nspans + 1);
-    tx->netifs[tx->n] = out->netif;
+    tx->netifs[at] = out->netif;
     tx->n++;
 }
 
@@ -142,7 +186,7 @@ static int tx_enqueue(struct tenon *stack, struct tn_out *out)
         spans[i + 1] = out->spans[i];
         tenon_buf_ref(out->spans[i].buf);
     }
-    tx_describe(&stack->tx.frames[stack->tx.n], out);
+    tx_describe(&stack->tx.frames[tx_slot_at(&stack->tx, stack->tx.n)], out);
     tx_commit(&stack->tx, out, spans, out->nspans);
     return TENON_OK;
 }
@@ -220,12 +264,12 @@ static unsigned tx_gather_limit(const struct tenon *stack, const struct tn_netif
 enum { TX_SPANS_MAX = 32 };
 
 /* One packet that needs no segmentation any more. What is copied is summed on the way: unless the build is to be small,
- * where it is summed before. */
+ * where IP has summed it already (ip_output.c). */
 static int tx_packet(struct tenon *stack, const struct tn_netif *netif, struct tn_out *out)
 {
     struct tenon_span copies[TX_SPANS_MAX];
     const unsigned limit = tx_gather_limit(stack, netif);
-    const int sums = !(netif->conf.caps & TENON_CAP_TX_CSUM) && out->csum && !out->csum_done;
+    const int sums = !TENON_SMALL && !(netif->conf.caps & TENON_CAP_TX_CSUM) && out->csum && !out->csum_done;
     const int fits = out->nspans + 1 <= limit;
     struct tn_csum csum;
     int error;
@@ -233,15 +277,15 @@ static int tx_packet(struct tenon *stack, const struct tn_netif *netif, struct t
     if (sums) {
         tx_csum_begin(stack, out, &csum);
         out->csum_done = 1;
-        if ((TENON_SMALL || fits) && out->payload > 0)
+        if (fits && out->payload > 0)
             tn_csum_add_spans(&csum, out->spans, 0, out->payload);
-        if (TENON_SMALL || fits)
+        if (fits)
             tx_csum_end(stack, out, csum.sum);
     }
     if (fits)
         return tx_enqueue(stack, out);
     error = tx_linearise(stack, out, copies, (unsigned)tn_min(limit - 1, TX_SPANS_MAX), sums ? &csum : NULL);
-    if (!TENON_SMALL && error == TENON_OK && sums)
+    if (error == TENON_OK && sums)
         tx_csum_end(stack, out, csum.sum);
     if (error == TENON_OK)
         error = tx_enqueue(stack, out);
