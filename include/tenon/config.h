@@ -91,8 +91,9 @@
 #define TENON_WITH_SACK 1
 #endif
 
-/** Short ways for what is usual, merging of received frames, segmentation in software and by the port, caches. 0: the
- *  same protocol, with fewer segments for each call of a function. Of TCP's short ways it needs RECOVERY. */
+/** Short ways for what is usual, merging of received frames, segmentation in software and by the port,
+ * caches. 0: the same protocol, with fewer segments for each call of a function, and frames that are given to
+ * the port one by one. Of TCP's short ways it needs RECOVERY. */
 #if !defined(TENON_WITH_SPEED)
 #define TENON_WITH_SPEED 1
 #endif
@@ -108,7 +109,9 @@
 /** Tables and timers for many: what is looked up by a hash, the wheel of timers, and errors counted by destination. 0:
  *  lists in their place, which are shorter and as quick for a handful of connections, sockets and neighbours; local
  *  ports are chosen at random (RFC 6056 3.3.1), no connection gives its block back before it ends, and those with the
- *  same options share them only while these are the defaults, or their listener's. */
+ *  same options share them only while these are the defaults, or their listener's. Who was asked for keeps its place
+ *  among the neighbours for a second, and no more than half of the places are of those who have not answered: where
+ *  another would be needed, nothing is sent (TENON_ENOMEM). */
 #if !defined(TENON_WITH_MANY)
 #define TENON_WITH_MANY 1
 #endif
@@ -266,8 +269,9 @@ typedef long tenon_i32;
 #define TENON_COPY(to, from, n) ((void)memcpy(to, from, n))
 #endif
 
-/** Numbers written in network byte order, at any alignment. A compiler that is left to find out by itself that four
- *  bytes are one word may put two neighbours together first, and shift each of their bytes about. */
+/** Numbers in network byte order, and of the other, at any alignment. A compiler that is left to find out by itself
+ *  that four bytes are one word may put two neighbours together first, and shift each of their bytes about; or take so
+ *  many steps for too many to be repeated, and make a function of them. */
 #if defined(__GNUC__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define TENON_PUT16BE(to, value) \
     do { \
@@ -279,6 +283,13 @@ typedef long tenon_i32;
         const tenon_u32 tenon_swapped = __builtin_bswap32((tenon_u32)(value)); \
         TENON_COPY(to, &tenon_swapped, 4); \
     } while (0)
+#define TENON_GET32BE(value, from) \
+    do { \
+        tenon_u32 tenon_read; \
+        TENON_COPY(&tenon_read, from, 4); \
+        (value) = __builtin_bswap32(tenon_read); \
+    } while (0)
+#define TENON_GET32LE(value, from) TENON_COPY(&(value), from, 4)
 #else
 #define TENON_PUT16BE(to, value) \
     do { \
@@ -292,6 +303,10 @@ typedef long tenon_i32;
         (to)[2] = (tenon_u8)((value) >> 8 & 0xFF); \
         (to)[3] = (tenon_u8)((value) & 0xFF); \
     } while (0)
+#define TENON_GET32BE(value, from) \
+    ((value) = (tenon_u32)(from)[0] << 24 | (tenon_u32)(from)[1] << 16 | (tenon_u32)(from)[2] << 8 | (from)[3])
+#define TENON_GET32LE(value, from) \
+    ((value) = (tenon_u32)(from)[3] << 24 | (tenon_u32)(from)[2] << 16 | (tenon_u32)(from)[1] << 8 | (from)[0])
 #endif
 
 /** Bytes that a checksum sums at one go: a loop so short that compilers make a row of vector instructions of it. */
@@ -318,12 +333,27 @@ TENON_NORETURN void tenon_panic(const char *file, unsigned line);
 
 TENON_END_DECLS
 
+#if TENON_WITH_STATS
+#define TENON_PANIC() tenon_panic(__FILE__, __LINE__)
+#else
+#define TENON_PANIC() tenon_panic_at(__LINE__)
+/** One place for the name that is not said, where there are many that could say it. */
+#if defined(__GNUC__)
+static __attribute__((noinline, noreturn, unused)) void tenon_panic_at(unsigned line)
+#else
+TENON_INLINE void tenon_panic_at(unsigned line)
+#endif
+{
+    tenon_panic("", line);
+}
+#endif
+
 /** States what must be true. Has no side effect and is never reached by input. */
 #if TENON_ASSERT_LEVEL > 0
 #define TENON_ASSERT(what) \
     do { \
         if (TENON_UNLIKELY(!(what))) \
-            tenon_panic(TENON_WITH_STATS ? __FILE__ : "", __LINE__); \
+            TENON_PANIC(); \
     } while (0)
 #else
 #define TENON_ASSERT(what) ((void)0)

@@ -12,7 +12,10 @@ TENON_INLINE tenon_u16 get16be(const tenon_u8 *p)
 
 TENON_INLINE tenon_u32 get32be(const tenon_u8 *p)
 {
-    return (tenon_u32)p[0] << 24 | (tenon_u32)p[1] << 16 | (tenon_u32)p[2] << 8 | p[3];
+    tenon_u32 value;
+
+    TENON_GET32BE(value, p);
+    return value;
 }
 
 TENON_INLINE void put16be(tenon_u8 *p, tenon_u32 v)

@@ -3,6 +3,7 @@
  * generator made of the first. 64-bit words are pairs of 32-bit words here, low half first; but where a size_t has
  * 64 bits, it is one. */
 #include "base/hash.h"
+#include "base/mem.h"
 
 TENON_INLINE tenon_u32 hash_rotl(tenon_u32 x, unsigned by)
 {
@@ -56,118 +57,107 @@ TENON_INTERNAL tenon_u32 tn_hash_words(const struct tn_key64 *key, const tenon_u
 
 /* ---- SipHash --------------------------------------------------------------------------------- */
 
-struct hash_pair {
-    tenon_u32 lo, hi;
-};
+/* A word is two numbers here, the low half first. */
 struct hash_sip {
-    struct hash_pair v0, v1, v2, v3;
+    tenon_u32 v0[2], v1[2], v2[2], v3[2];
 };
 
-TENON_INLINE void hash_pair_add(struct hash_pair *a, const struct hash_pair *b)
+static void hash_pair_add(tenon_u32 *a, const tenon_u32 *b)
 {
-    a->lo += b->lo;
-    a->hi += b->hi + (a->lo < b->lo);
+    a[0] += b[0];
+    a[1] += b[1] + (a[0] < b[0]);
 }
 
 /* a = rotl(a, by) ^ b, for 0 < by < 32 */
-TENON_INLINE void hash_pair_rotl_xor(struct hash_pair *a, unsigned by, const struct hash_pair *b)
+static void hash_pair_rotl_xor(tenon_u32 *a, unsigned by, const tenon_u32 *b)
 {
-    const tenon_u32 lo = a->lo;
+    const tenon_u32 lo = a[0];
 
-    a->lo = (lo << by | a->hi >> (32 - by)) ^ b->lo;
-    a->hi = (a->hi << by | lo >> (32 - by)) ^ b->hi;
+    a[0] = (lo << by | a[1] >> (32 - by)) ^ b[0];
+    a[1] = (a[1] << by | lo >> (32 - by)) ^ b[1];
 }
 
 /* rotl(a, 32) */
-TENON_INLINE void hash_pair_swap(struct hash_pair *a)
+TENON_INLINE void hash_pair_swap(tenon_u32 *a)
 {
-    const tenon_u32 lo = a->lo;
+    const tenon_u32 lo = a[0];
 
-    a->lo = a->hi;
-    a->hi = lo;
+    a[0] = a[1];
+    a[1] = lo;
+}
+
+TENON_INLINE void hash_pair_xor(tenon_u32 *a, const tenon_u32 *b)
+{
+    a[0] ^= b[0];
+    a[1] ^= b[1];
 }
 
 static void hash_sip_round(struct hash_sip *s)
 {
-    hash_pair_add(&s->v0, &s->v1);
-    hash_pair_rotl_xor(&s->v1, 13, &s->v0);
-    hash_pair_swap(&s->v0);
-    hash_pair_add(&s->v2, &s->v3);
-    hash_pair_rotl_xor(&s->v3, 16, &s->v2);
-    hash_pair_add(&s->v0, &s->v3);
-    hash_pair_rotl_xor(&s->v3, 21, &s->v0);
-    hash_pair_add(&s->v2, &s->v1);
-    hash_pair_rotl_xor(&s->v1, 17, &s->v2);
-    hash_pair_swap(&s->v2);
-}
-
-static void hash_sip_word(struct hash_sip *s, tenon_u32 lo, tenon_u32 hi)
-{
-    s->v3.lo ^= lo;
-    s->v3.hi ^= hi;
-    hash_sip_round(s);
-    hash_sip_round(s);
-    s->v0.lo ^= lo;
-    s->v0.hi ^= hi;
+    hash_pair_add(s->v0, s->v1);
+    hash_pair_rotl_xor(s->v1, 13, s->v0);
+    hash_pair_swap(s->v0);
+    hash_pair_add(s->v2, s->v3);
+    hash_pair_rotl_xor(s->v3, 16, s->v2);
+    hash_pair_add(s->v0, s->v3);
+    hash_pair_rotl_xor(s->v3, 21, s->v0);
+    hash_pair_add(s->v2, s->v1);
+    hash_pair_rotl_xor(s->v1, 17, s->v2);
+    hash_pair_swap(s->v2);
 }
 
 static void hash_sip_start(struct hash_sip *s, const struct tn_key128 *key)
 {
-    s->v0.lo = 0x70736575UL ^ key->k[0];
-    s->v0.hi = 0x736F6D65UL ^ key->k[1];
-    s->v1.lo = 0x6E646F6DUL ^ key->k[2];
-    s->v1.hi = 0x646F7261UL ^ key->k[3];
-    s->v2.lo = 0x6E657261UL ^ key->k[0];
-    s->v2.hi = 0x6C796765UL ^ key->k[1];
-    s->v3.lo = 0x79746573UL ^ key->k[2];
-    s->v3.hi = 0x74656462UL ^ key->k[3];
+    static const struct hash_sip begin = { { 0x70736575UL, 0x736F6D65UL }, { 0x6E646F6DUL, 0x646F7261UL },
+                                           { 0x6E657261UL, 0x6C796765UL }, { 0x79746573UL, 0x74656462UL } };
+
+    *s = begin;
+    hash_pair_xor(s->v0, key->k);
+    hash_pair_xor(s->v1, key->k + 2);
+    hash_pair_xor(s->v2, key->k);
+    hash_pair_xor(s->v3, key->k + 2);
 }
 
 TENON_INLINE tenon_u32 hash_get32le(const tenon_u8 *p)
 {
-    return p[0] | (tenon_u32)p[1] << 8 | (tenon_u32)p[2] << 16 | (tenon_u32)p[3] << 24;
-}
+    tenon_u32 value;
 
-/* The first n bytes of four, at most three. */
-TENON_INLINE tenon_u32 hash_get_few(const tenon_u8 *p, unsigned n)
-{
-    tenon_u32 x = 0;
-
-    while (n-- > 0)
-        x = x << 8 | p[n];
-    return x;
+    TENON_GET32LE(value, p);
+    return value;
 }
 
 /* The word that comes last: what is left after all whole ones, and the length. */
-TENON_INLINE void hash_last(tenon_u32 last[2], const tenon_u8 *bytes, unsigned n)
+TENON_INLINE void hash_last(tenon_u8 last[8], const tenon_u8 *bytes, unsigned n)
 {
-    const tenon_u8 *rest = bytes + (n & ~7U);
-
-    last[1] = (tenon_u32)(n & 0xFF) << 24;
-    if (n & 4) {
-        last[0] = hash_get32le(rest);
-        last[1] |= hash_get_few(rest + 4, n & 3);
-    } else {
-        last[0] = hash_get_few(rest, n & 3);
-    }
+    memset(last, 0, 8);
+    memcpy(last, bytes + (n & ~7U), n & 7);
+    last[7] = (tenon_u8)(n & 0xFF);
 }
 
 TENON_INTERNAL void tn_siphash_pairs(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u8 *bytes, unsigned n)
 {
-    tenon_u32 last[2];
+    tenon_u8 last[8];
     struct hash_sip s;
     unsigned i;
 
     hash_sip_start(&s, key);
     hash_last(last, bytes, n);
-    for (i = 0; n - i >= 8; i += 8)
-        hash_sip_word(&s, hash_get32le(bytes + i), hash_get32le(bytes + i + 4));
-    hash_sip_word(&s, last[0], last[1]);
-    s.v2.lo ^= 0xFF;
+    for (i = 0; i <= n; i += 8) {
+        const tenon_u8 *p = n - i >= 8 ? bytes + i : last;
+        tenon_u32 word[2];
+
+        word[0] = hash_get32le(p);
+        word[1] = hash_get32le(p + 4);
+        hash_pair_xor(s.v3, word);
+        hash_sip_round(&s);
+        hash_sip_round(&s);
+        hash_pair_xor(s.v0, word);
+    }
+    s.v2[0] ^= 0xFF;
     for (i = 0; i < 4; i++)
         hash_sip_round(&s);
-    out[0] = s.v0.lo ^ s.v1.lo ^ s.v2.lo ^ s.v3.lo;
-    out[1] = s.v0.hi ^ s.v1.hi ^ s.v2.hi ^ s.v3.hi;
+    out[0] = s.v0[0] ^ s.v1[0] ^ s.v2[0] ^ s.v3[0];
+    out[1] = s.v0[1] ^ s.v1[1] ^ s.v2[1] ^ s.v3[1];
 }
 
 /* The same where a size_t has 64 bits. On other machines nobody calls it; it compiles there too. */
@@ -213,7 +203,7 @@ static void hash_wide_sip(tenon_u32 out[2], const struct tn_key128 *key, const t
 {
     const size_t k0 = hash_wide_of(key->k[0], key->k[1]), k1 = hash_wide_of(key->k[2], key->k[3]);
     struct hash_wide s;
-    tenon_u32 last[2];
+    tenon_u8 last[8];
     unsigned i;
 
     s.v0 = k0 ^ hash_wide_of(0x70736575UL, 0x736F6D65UL);
@@ -223,7 +213,7 @@ static void hash_wide_sip(tenon_u32 out[2], const struct tn_key128 *key, const t
     for (i = 0; n - i >= 8; i += 8)
         hash_wide_word(&s, hash_wide_of(hash_get32le(bytes + i), hash_get32le(bytes + i + 4)));
     hash_last(last, bytes, n);
-    hash_wide_word(&s, hash_wide_of(last[0], last[1]));
+    hash_wide_word(&s, hash_wide_of(hash_get32le(last), hash_get32le(last + 4)));
     s.v2 ^= 0xFF;
     for (i = 0; i < 4; i++)
         hash_wide_round(&s);

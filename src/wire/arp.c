@@ -6,16 +6,13 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 
-enum { ARP_HARDWARE_ETHERNET = 1 };
+/* Ethernet, IPv4, and how long their addresses are. */
+static const tenon_u8 arp_kind[6] = { 0, 1, 8, 0, 6, 4 };
 
 /* Any operation is let through: RFC 826 merges the sender before it looks at it. */
 TENON_INTERNAL int tn_arp_parse(struct tn_arp *arp, const tenon_u8 *p, tenon_u32 len)
 {
-    if (len < TN_ARP_BYTES)
-        return -1;
-    if (get16be(p) != ARP_HARDWARE_ETHERNET || get16be(p + 2) != TN_ETHERTYPE_IP4)
-        return -1;
-    if (p[4] != 6 || p[5] != 4)
+    if (len < TN_ARP_BYTES || memcmp(p, arp_kind, sizeof(arp_kind)) != 0)
         return -1;
     arp->op = get16be(p + 6);
     arp->sender_mac = p + 8;
@@ -27,10 +24,7 @@ TENON_INTERNAL int tn_arp_parse(struct tn_arp *arp, const tenon_u8 *p, tenon_u32
 
 TENON_INTERNAL unsigned tn_arp_build(tenon_u8 *p, const struct tn_arp *arp)
 {
-    put16be(p, ARP_HARDWARE_ETHERNET);
-    put16be(p + 2, TN_ETHERTYPE_IP4);
-    p[4] = 6;
-    p[5] = 4;
+    memcpy(p, arp_kind, sizeof(arp_kind));
     put16be(p + 6, arp->op);
     memcpy(p + 8, arp->sender_mac, 6);
     put32be(p + 14, arp->sender_ip);
