@@ -147,7 +147,7 @@ static const char *conf_check_completed(const struct tenon_conf *conf)
         return conf_name("tx_gather_max");
     if (conf->neighbour_queue_max > 64)
         return conf_name("neighbour_queue_max");
-    if (conf->neighbour_asks_max < 8 || conf->neighbour_asks_max > 16384)
+    if (TENON_WITH_MANY && (conf->neighbour_asks_max < 8 || conf->neighbour_asks_max > 16384))
         return conf_name("neighbour_asks_max");
     if (conf->reass_pieces_max > 64)
         return conf_name("reass_pieces_max");
