@@ -94,8 +94,11 @@ static void udp_detach(struct tenon_udp *sock)
     sock->source_gen = 0;
     if (!TENON_SMALL)
         tn_udp_fast_change(sock->stack);
-    if (!TENON_WITH_MANY)
+    if (!TENON_WITH_MANY) {
+        if (!TENON_SMALL && sock->where == TN_UDP_CONNECTED)
+            udp->connected.count--;
         return;
+    }
     if (sock->where == TN_UDP_BOUND)
         tn_htab_remove(&udp->bound, &sock->node);
     else if (sock->where == TN_UDP_CONNECTED)
@@ -141,6 +144,8 @@ static void udp_attach_connected(struct tenon_udp *sock)
     sock->where = TN_UDP_CONNECTED;
     if (TENON_WITH_MANY)
         tn_htab_insert(&stack->udp.connected, &sock->node, tn_udp_hash_pair(stack, &sock->local, &sock->remote));
+    else if (!TENON_SMALL)
+        stack->udp.connected.count++;    /* udp_fast.c asks whether there are any */
 }
 
 /* ---- opening and closing ------------------------------------------------------------------------------- */
