@@ -47,8 +47,7 @@
 #define TENON_WITH_UDP 1
 #endif
 
-/** Passive opens of TCP. 0: tenon_tcp_listen() returns TENON_EINVAL, whoever connects to us gets a reset; two active
- *  opens that cross still become one connection. */
+/** Passive opens of TCP. 0: tenon_tcp_listen() returns TENON_EINVAL, whoever connects to us gets a reset. */
 #if !defined(TENON_WITH_LISTEN)
 #define TENON_WITH_LISTEN 1
 #endif
@@ -149,6 +148,31 @@
  *  values that cannot work: for a program that never changes them once it has been tried with a build that looks. */
 #if !defined(TENON_WITH_CHECKS)
 #define TENON_WITH_CHECKS 1
+#endif
+
+/** Timestamps and window scaling (RFC 7323), for what is fast or far away: that asks for both, and RFC 9293 3.2 does not.
+ *  0: neither is offered or taken, whatever TENON_TCP_TIMESTAMPS and TENON_TCP_WINDOW_SCALING say; windows end at 65,535
+ *  bytes, and old duplicates are told by their sequence numbers alone, as they were before. */
+#if !defined(TENON_WITH_SCALE)
+#define TENON_WITH_SCALE 1
+#endif
+
+/** Urgent data (RFC 9293 3.8.5), which RFC 6093 tells new applications not to use. 0: against MUST-30 the urgent pointer
+ *  of others is not looked at, its data comes as all data does, and tenon_tcp_urgent() returns TENON_EINVAL. */
+#if !defined(TENON_WITH_URGENT)
+#define TENON_WITH_URGENT 1
+#endif
+
+/** Applications that keep peers waiting: TENON_TCP_ACK_BY_HAND, TENON_TCP_HOLD_FIN, TENON_HOLD. 0: the options can
+ *  not be set (TENON_EINVAL), and TENON_HOLD refuses as TENON_REFUSE does. */
+#if !defined(TENON_WITH_HOLD)
+#define TENON_WITH_HOLD 1
+#endif
+
+/** Two active opens that cross and become one connection (RFC 9293 3.5, MUST-10), as hosts behind address translators
+ *  try it. 0: a SYN that is no answer to ours is dropped, as if it had been lost on its way. */
+#if !defined(TENON_WITH_CROSSING)
+#define TENON_WITH_CROSSING 1
 #endif
 
 #if TENON_WITH_IPV6 && !TENON_WITH_ROUTES

@@ -54,7 +54,7 @@ static tenon_u32 ack_timestamp_rtt(const struct tenon_tcp *conn, const struct tn
 {
     tenon_u32 ms;
 
-    if (!(conn->flags & TN_TCP_F_TIMESTAMPS) || !seg->options.has_timestamp || seg->options.ts_ecr == 0)
+    if (!tn_tcp_has_timestamps(conn) || !seg->options.has_timestamp || seg->options.ts_ecr == 0)
         return 0;
     ms = tn_tcp_ts_now(conn) - seg->options.ts_ecr;
     return ms <= conn->stack->conf.tcp_rto_max_us / 1000 ? tn_max(1000, ms * 1000) : 0;
@@ -98,7 +98,7 @@ TENON_INTERNAL void tn_tcp_window_update(struct tenon_tcp *conn, const struct tn
 
     if (!tn_seq_lt(conn->snd_una, seg->ack) && !tn_seq_le(conn->snd_wl1, seg->seq))
         return;
-    conn->snd_wnd = seg->wnd << conn->snd_wscale;
+    conn->snd_wnd = seg->wnd << tn_tcp_snd_wscale(conn);
     conn->snd_wl1 = seg->seq;
     conn->snd_wnd_max = tn_max(conn->snd_wnd_max, conn->snd_wnd);
     if (conn->snd_wnd == before)
@@ -213,7 +213,7 @@ static void ack_advance(struct tenon_tcp *conn, const struct tn_seg *seg)
     flight->lost_edge = tn_seq_max(flight->lost_edge, conn->snd_una);
     flight->rtx_nxt = tn_seq_max(flight->rtx_nxt, conn->snd_una);
     tn_flight_advance(conn);
-    if ((conn->flags & TN_TCP_F_URGENT_SND) && tn_seq_ge(conn->snd_una, flight->snd_up))
+    if (tn_tcp_is_urgent(conn) && tn_seq_ge(conn->snd_una, flight->snd_up))
         conn->flags &= ~(tenon_u32)TN_TCP_F_URGENT_SND;
     tn_path_confirm(conn->stack, conn->path);
     tn_tcp_make_ready(conn);

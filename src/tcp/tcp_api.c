@@ -178,7 +178,7 @@ TENON_HOT int api_may_send(const struct tenon_tcp *conn)
         return TENON_OK;
     if (conn->state == TENON_TCP_CLOSED || (conn->flags & TN_TCP_F_FIN_QUEUED))
         return TENON_ECLOSED;
-    return (conn->flags & TN_TCP_F_HELD) ? TENON_EINVAL : TENON_OK;
+    return tn_tcp_is_held(conn) ? TENON_EINVAL : TENON_OK;
 }
 
 TENON_APART int api_send(struct tenon_tcp *conn, const struct tenon_span *span)
@@ -226,7 +226,7 @@ TENON_API tenon_i32 tenon_tcp_write(struct tenon_tcp *conn, const void *bytes, t
 
 TENON_API int tenon_tcp_urgent(struct tenon_tcp *conn)
 {
-    const int error = api_may_send(conn);
+    const int error = TENON_WITH_URGENT ? api_may_send(conn) : TENON_EINVAL;
 
     if (error != TENON_OK)
         return error;
@@ -338,7 +338,7 @@ TENON_API void tenon_tcp_ack(struct tenon_tcp *conn, tenon_u32 bytes)
 
 TENON_API int tenon_tcp_ack_fin(struct tenon_tcp *conn)
 {
-    if (conn->state == TENON_TCP_CLOSED || !(conn->flags & TN_TCP_F_FIN_HELD))
+    if (conn->state == TENON_TCP_CLOSED || !tn_tcp_fin_held(conn))
         return TENON_EINVAL;
     conn->flags &= ~(tenon_u32)TN_TCP_F_FIN_HELD;
     api_settle_held(conn);
@@ -404,7 +404,7 @@ TENON_API void tenon_tcp_status(const struct tenon_tcp *conn, struct tenon_tcp_i
     info->mss = conn->mss;
     info->snd_wscale = conn->snd_wscale;
     info->rcv_wscale = conn->rcv_wscale;
-    info->timestamps = (conn->flags & TN_TCP_F_TIMESTAMPS) != 0;
+    info->timestamps = (tenon_u8)tn_tcp_has_timestamps(conn);
     info->sack = (conn->flags & TN_TCP_F_SACK) != 0;
     info->in_recovery = conn->recovery == TN_RECOVERY_FAST;
     tn_why_status(conn, info);

@@ -194,11 +194,11 @@ TENON_INTERNAL tenon_u8 tn_tcp_wscale_for(tenon_u32 rcv_buf)
 
 TENON_INTERNAL void tn_tcp_offer(struct tenon_tcp *conn)
 {
-    if (tn_tcp_opt(conn, TENON_TCP_TIMESTAMPS))
+    if (TENON_WITH_SCALE && tn_tcp_opt(conn, TENON_TCP_TIMESTAMPS))
         conn->flags |= TN_TCP_F_TIMESTAMPS;
     if (TENON_WITH_SACK && tn_tcp_opt(conn, TENON_TCP_SACK))
         conn->flags |= TN_TCP_F_SACK;
-    if (tn_tcp_opt(conn, TENON_TCP_WINDOW_SCALING)) {
+    if (TENON_WITH_SCALE && tn_tcp_opt(conn, TENON_TCP_WINDOW_SCALING)) {
         conn->flags |= TN_TCP_F_WSCALE;
         conn->rcv_wscale = tn_tcp_wscale_for(tn_tcp_opt(conn, TENON_TCP_RCV_BUF));
     }
@@ -233,7 +233,7 @@ TENON_INTERNAL tenon_u16 tn_tcp_offered_mss(const struct tenon_tcp *conn)
 TENON_INTERNAL void tn_tcp_update_mss(struct tenon_tcp *conn)
 {
     const tenon_u32 limit = tn_tcp_opt(conn, TENON_TCP_MSS_MAX);
-    const tenon_u32 options = (conn->flags & TN_TCP_F_TIMESTAMPS) ? 12 : 0;
+    const tenon_u32 options = tn_tcp_has_timestamps(conn) ? 12 : 0;
     const tenon_u32 mtu = tn_path_mtu(conn->stack, conn->path);
     const int is_v4 = tn_tcp_is_v4(conn);
     tenon_u32 mss = tn_min(conn->peer_mss, mtu - conn_header_bytes(is_v4));

@@ -49,12 +49,14 @@ TENON_INTERNAL void tn_tcp_read_syn_options(struct tenon_tcp *conn, const struct
         conn->peer_mss = (tenon_u16)tn_max(options->mss, conn->stack->conf.tcp_mss_min);
     if (!options->has_sack_permitted)
         conn->flags &= ~(tenon_u32)TN_TCP_F_SACK;
+    if (!TENON_WITH_SCALE)
+        return;
     if (!options->has_timestamp) {
         conn->flags &= ~(tenon_u32)TN_TCP_F_TIMESTAMPS;
         if (TN_FAST)
             conn->flight->header.tcp_bytes = 0;    /* tn_fast_syn() has made room for them */
     }
-    if (conn->flags & TN_TCP_F_TIMESTAMPS)
+    if (tn_tcp_has_timestamps(conn))
         conn->ts_recent = options->ts_val;
     if (options->has_wscale && (conn->flags & TN_TCP_F_WSCALE)) {
         conn->snd_wscale = (tenon_u8)tn_min(options->wscale, 14);    /* RFC 7323 2.3 */
@@ -159,7 +161,7 @@ static void input_syn_sent(struct tenon_tcp *conn, struct tn_seg *seg)
     tn_tcp_trace(conn, TENON_TRACE_RECEIVED, seg, 0);
     if (seg->flags & TN_TCP_ACK)
         input_syn_ack(conn, seg);
-    else
+    else if (TENON_WITH_CROSSING)
         input_simultaneous_syn(conn, seg);
 }
 
@@ -206,7 +208,7 @@ static int input_is_old(struct tenon_tcp *conn, const struct tn_seg *seg)
 {
     const tenon_u32 behind = conn->ts_recent - seg->options.ts_val;
 
-    if (!(conn->flags & TN_TCP_F_TIMESTAMPS) || (seg->flags & TN_TCP_RST) || !seg->options.has_timestamp)
+    if (!tn_tcp_has_timestamps(conn) || (seg->flags & TN_TCP_RST) || !seg->options.has_timestamp)
         return 0;
     if (!tn_seq_lt(seg->options.ts_val, conn->ts_recent))
         return 0;
@@ -218,7 +220,7 @@ static int input_is_old(struct tenon_tcp *conn, const struct tn_seg *seg)
 /* RFC 7323 4.3: TS.Recent follows the segment that the next ACK answers. */
 static void input_take_timestamp(struct tenon_tcp *conn, const struct tn_seg *seg)
 {
-    if (!(conn->flags & TN_TCP_F_TIMESTAMPS) || !seg->options.has_timestamp || tn_seq_gt(seg->seq, conn->rcv_acked))
+    if (!tn_tcp_has_timestamps(conn) || !seg->options.has_timestamp || tn_seq_gt(seg->seq, conn->rcv_acked))
         return;
     if (tn_seq_lt(seg->options.ts_val, conn->ts_recent) && input_remembers(conn))
         return;
@@ -262,7 +264,7 @@ static int input_check_sequence(struct tenon_tcp *conn, struct tn_seg *seg)
         return 0;
     }
     /* RFC 7323 3.2: once negotiated, the option is in every segment but RST. */
-    if ((conn->flags & TN_TCP_F_TIMESTAMPS) && !seg->options.has_timestamp && !(seg->flags & TN_TCP_RST)) {
+    if (tn_tcp_has_timestamps(conn) && !seg->options.has_timestamp && !(seg->flags & TN_TCP_RST)) {
         input_drop(conn, seg, TENON_STAT_TCP_NO_TIMESTAMP);
         return 0;
     }
@@ -281,10 +283,10 @@ static void input_reset(struct tenon_tcp *conn, const struct tn_seg *seg)
         return;
     }
     tn_count(conn->stack, TENON_STAT_TCP_RST_RCVD);
-    if (conn->state == TENON_TCP_SYN_RECEIVED) {
+    if (tn_tcp_is_answering(conn)) {
         tn_fastopen_reset(conn);
         /* MUST-11: an active open is refused; a passive one is over, and its listener goes on. */
-        tn_tcp_end(conn, (conn->flags & TN_TCP_F_ACTIVE) ? TENON_EREFUSED : TENON_ERESET, 0);
+        tn_tcp_end(conn, tn_tcp_has_crossed(conn) ? TENON_EREFUSED : TENON_ERESET, 0);
         return;
     }
     /* Everything was said, and taken: the peer only was quicker to forget (EV-2). */
@@ -300,7 +302,7 @@ static void input_urgent(struct tenon_tcp *conn, const struct tn_seg *seg)
     const tenon_u32 up = seg->seq + seg->urgent;
     struct tn_past *past;
 
-    if (!(seg->flags & TN_TCP_URG) || (conn->flags & TN_TCP_F_FIN_RCVD))
+    if (!TENON_WITH_URGENT || !(seg->flags & TN_TCP_URG) || (conn->flags & TN_TCP_F_FIN_RCVD))
         return;
     if (!tn_seq_gt(up, conn->rcv_nxt))
         return;
@@ -321,7 +323,7 @@ static int input_complete_handshake(struct tenon_tcp *conn, struct tn_seg *seg)
     tenon_u32 data = 0;
 
     /* Nothing is said before the application has decided, whether it is the SYN-ACK or a cookie that is answered. */
-    if (conn->flags & TN_TCP_F_HELD) {
+    if (tn_tcp_is_held(conn)) {
         input_drop(conn, seg, TENON_STAT_TCP_HELD_DROP);
         return 0;
     }
@@ -330,10 +332,10 @@ static int input_complete_handshake(struct tenon_tcp *conn, struct tn_seg *seg)
         tn_tcp_reset_reply(conn->stack, seg);
         return 0;
     }
-    if (conn->flags & TN_TCP_F_ACTIVE)
+    if (tn_tcp_has_crossed(conn))
         data = input_syn_acked(conn, seg->ack);
     conn->snd_una = conn->flight->rtx_nxt = conn->flight->lost_edge = tn_seq_max(conn->snd_una, conn->flight->iss + 1);
-    conn->snd_wnd = seg->wnd << conn->snd_wscale;
+    conn->snd_wnd = seg->wnd << tn_tcp_snd_wscale(conn);
     conn->snd_wnd_max = tn_max(conn->snd_wnd_max, conn->snd_wnd);
     conn->snd_wl1 = seg->seq;
     conn->flags &= ~(tenon_u32)(TN_TCP_F_SYN_QUEUED | TN_TCP_F_GIVE_COOKIE);
@@ -352,21 +354,21 @@ static int input_complete_handshake(struct tenon_tcp *conn, struct tn_seg *seg)
  * the ACK that we wait for. @return 1: the segment is done with */
 static int input_repeated_syn(struct tenon_tcp *conn, struct tn_seg *seg)
 {
-    if (conn->state != TENON_TCP_SYN_RECEIVED || !(seg->flags & TN_TCP_SYN) || seg->seq != conn->flight->irs)
+    if (!tn_tcp_is_answering(conn) || !(seg->flags & TN_TCP_SYN) || seg->seq != conn->flight->irs)
         return 0;
     if (seg->flags & TN_TCP_RST)
         return 0;
-    if ((seg->flags & TN_TCP_ACK) && input_acks_syn(conn, seg->ack)) {
+    if (TENON_WITH_CROSSING && (seg->flags & TN_TCP_ACK) && input_acks_syn(conn, seg->ack)) {
         seg->flags = (tenon_u8)(seg->flags & ~TN_TCP_SYN);
         seg->seq++;
         seg->len--;
-        seg->wnd >>= conn->snd_wscale;    /* RFC 7323 2.2: not scaled in a SYN; what follows scales it */
+        seg->wnd >>= tn_tcp_snd_wscale(conn);    /* RFC 7323 2.2: not scaled in a SYN; what follows scales it */
         conn->flags |= TN_TCP_F_ACK_NOW;
         return 0;
     }
     if (TENON_WITH_RECOVERY && !(seg->flags & TN_TCP_ECE))
         conn->ecn |= TN_ECN_MUTE;
-    if (!(conn->flags & TN_TCP_F_HELD)) {
+    if (!tn_tcp_is_held(conn)) {
         conn->flags |= TN_TCP_F_SYN_QUEUED;
         tn_tcp_make_ready(conn);
     }
@@ -393,8 +395,9 @@ TENON_INTERNAL void tn_tcp_input_synchronized(struct tenon_tcp *conn, struct tn_
     if (!(seg->flags & TN_TCP_ACK))
         return;
     conn->last_rcv_ms = conn->stack->now_ms;
-    conn->keepalives = 0;
-    if (conn->state == TENON_TCP_SYN_RECEIVED && !input_complete_handshake(conn, seg))
+    if (TENON_WITH_WATCH)
+        conn->keepalives = 0;
+    if (tn_tcp_is_answering(conn) && !input_complete_handshake(conn, seg))
         return;
     if (!tn_tcp_ack_input(conn, seg))
         return;

@@ -286,12 +286,22 @@ TENON_INTERNAL int tn_tcp_app_knows(const struct tenon_tcp *conn);
 /* Bytes that were delivered and, by the application's wish, are not acknowledged. */
 TENON_INLINE tenon_u32 tn_tcp_rcv_held(const struct tenon_tcp *conn)
 {
-    return tn_tcp_has_block(conn) ? conn->flight->rcv_held : 0;
+    return TENON_WITH_HOLD && tn_tcp_has_block(conn) ? conn->flight->rcv_held : 0;
+}
+/* The peer's FIN, likewise. */
+TENON_INLINE int tn_tcp_fin_held(const struct tenon_tcp *conn)
+{
+    return TENON_WITH_HOLD && (conn->flags & TN_TCP_F_FIN_HELD) != 0;
+}
+/* Nothing is answered before the application has decided. */
+TENON_INLINE int tn_tcp_is_held(const struct tenon_tcp *conn)
+{
+    return TENON_WITH_HOLD && TENON_WITH_LISTEN && (conn->flags & TN_TCP_F_HELD) != 0;
 }
 /* What the peer sent has not been acknowledged, by the application's wish: the connection may not end yet. */
 TENON_INLINE int tn_tcp_holds(const struct tenon_tcp *conn)
 {
-    return (conn->flags & TN_TCP_F_FIN_HELD) != 0 || tn_tcp_rcv_held(conn) > 0;
+    return tn_tcp_fin_held(conn) || tn_tcp_rcv_held(conn) > 0;
 }
 /* Memory of one kind. @return NULL: there is none (counted) */
 TENON_INTERNAL void *tn_spare_get(struct tenon *stack, struct tn_spare *spare, size_t bytes);
@@ -327,6 +337,19 @@ TENON_INLINE int tn_tcp_has_sack(const struct tenon_tcp *conn)
 {
     return TENON_WITH_SACK && (conn->flags & TN_TCP_F_SACK) != 0;
 }
+TENON_INLINE int tn_tcp_has_timestamps(const struct tenon_tcp *conn)
+{
+    return TENON_WITH_SCALE && (conn->flags & TN_TCP_F_TIMESTAMPS) != 0;
+}
+/* How far the windows of both sides are shifted (RFC 7323 2). */
+TENON_INLINE unsigned tn_tcp_snd_wscale(const struct tenon_tcp *conn)
+{
+    return TENON_WITH_SCALE ? conn->snd_wscale : 0U;
+}
+TENON_INLINE unsigned tn_tcp_rcv_wscale(const struct tenon_tcp *conn)
+{
+    return TENON_WITH_SCALE ? conn->rcv_wscale : 0U;
+}
 TENON_INLINE int tn_tcp_is_v4(const struct tenon_tcp *conn)
 {
     return !TENON_WITH_IPV6 || conn->ends.is_v4;
@@ -349,6 +372,25 @@ TENON_INLINE int tn_tcp_tries_new(const struct tenon_tcp *conn)
 TENON_INLINE tenon_u32 tn_tcp_opt(const struct tenon_tcp *conn, enum tenon_tcp_option option)
 {
     return conn->opts->values[option];
+}
+/* Received data is acknowledged by the application. */
+TENON_INLINE int tn_tcp_is_by_hand(const struct tenon_tcp *conn)
+{
+    return TENON_WITH_HOLD && tn_tcp_opt(conn, TENON_TCP_ACK_BY_HAND) != 0;
+}
+TENON_INLINE int tn_tcp_is_urgent(const struct tenon_tcp *conn)
+{
+    return TENON_WITH_URGENT && (conn->flags & TN_TCP_F_URGENT_SND) != 0;
+}
+/* In SYN-RECEIVED: in answer to a SYN, or because two have crossed. */
+TENON_INLINE int tn_tcp_is_answering(const struct tenon_tcp *conn)
+{
+    return (TENON_WITH_LISTEN || TENON_WITH_CROSSING) && conn->state == TENON_TCP_SYN_RECEIVED;
+}
+/* The same, and two have crossed. */
+TENON_INLINE int tn_tcp_has_crossed(const struct tenon_tcp *conn)
+{
+    return TENON_WITH_CROSSING && (conn->flags & TN_TCP_F_ACTIVE) != 0;
 }
 /* TTL or hop limit: of a router (RFC 4861 6.3.4), or the instance's, unless one was chosen. */
 TENON_INTERNAL tenon_u32 tn_tcp_ttl(const struct tenon_tcp *conn);
@@ -422,7 +464,7 @@ TENON_INTERNAL int tn_fastopen_cookie_is_good(struct tenon *stack, const struct 
 /* Data of the SYN was delivered, and the handshake is not over. */
 TENON_INLINE int tn_fastopen_is_early(const struct tenon_tcp *conn)
 {
-    return TENON_WITH_COOKIES && conn->state == TENON_TCP_SYN_RECEIVED &&
+    return TENON_WITH_COOKIES && tn_tcp_is_answering(conn) &&
            (conn->flags & (TN_TCP_F_FASTOPEN | TN_TCP_F_ACTIVE)) == TN_TCP_F_FASTOPEN;
 }
 

@@ -166,7 +166,7 @@ static int listen_recycle(struct tenon_tcp_listener *listener)
 {
     struct tenon_tcp *conn = listener->half_first;
 
-    while (conn != NULL && (conn->flags & TN_TCP_F_HELD))
+    while (conn != NULL && tn_tcp_is_held(conn))
         conn = conn->flight->queue_next;
     if (conn == NULL)
         return 0;
@@ -244,7 +244,8 @@ static void listen_decide(struct tenon_tcp *conn, enum tenon_verdict verdict)
 {
     switch (verdict) {
     case TENON_ACCEPT:
-        conn->flags &= ~(tenon_u32)TN_TCP_F_HELD;
+        if (TENON_WITH_HOLD)
+            conn->flags &= ~(tenon_u32)TN_TCP_F_HELD;
         tn_tcp_make_ready(conn);
         break;
     case TENON_REFUSE:
@@ -290,7 +291,10 @@ static struct tenon_tcp *listen_new(struct tenon_tcp_listener *listener, const s
 
 static enum tenon_verdict listen_ask(struct tenon_tcp *conn)
 {
-    return conn->events->incoming == NULL ? TENON_ACCEPT : conn->events->incoming(conn, conn->app);
+    const enum tenon_verdict verdict =
+        conn->events->incoming == NULL ? TENON_ACCEPT : conn->events->incoming(conn, conn->app);
+
+    return TENON_WITH_HOLD || verdict != TENON_HOLD ? verdict : TENON_REFUSE;
 }
 
 static void listen_open(struct tenon_tcp_listener *listener, const struct tn_seg *seg, unsigned share)
@@ -384,7 +388,7 @@ static int listen_open_by_cookie(struct tenon_tcp_listener *listener, struct tn_
     verdict = listen_ask(conn);
     if (conn->state != TENON_TCP_CLOSED)
         listen_decide_cookie(conn, verdict);
-    if (conn->state != TENON_TCP_CLOSED && !(conn->flags & TN_TCP_F_HELD))
+    if (conn->state != TENON_TCP_CLOSED && !tn_tcp_is_held(conn))
         tn_tcp_input_synchronized(conn, seg);
     return 1;
 }
@@ -434,7 +438,7 @@ TENON_API int tenon_tcp_decide(struct tenon_tcp *conn, enum tenon_verdict verdic
 {
     if (!TENON_WITH_LISTEN)
         return TENON_EINVAL;
-    if (!(conn->flags & TN_TCP_F_HELD) || conn->state != TENON_TCP_SYN_RECEIVED || verdict == TENON_HOLD)
+    if (!tn_tcp_is_held(conn) || conn->state != TENON_TCP_SYN_RECEIVED || verdict == TENON_HOLD)
         return TENON_EINVAL;
     if (verdict == TENON_ACCEPT)
         conn->flags |= TN_TCP_F_SYN_QUEUED;

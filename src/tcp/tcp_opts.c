@@ -45,13 +45,13 @@ static int opts_value_is_possible(enum tenon_tcp_option option, tenon_u32 value)
     case TENON_TCP_NODELAY:
     case TENON_TCP_CORK:
     case TENON_TCP_NO_DELAYED_ACK:
-    case TENON_TCP_ACK_BY_HAND:
-    case TENON_TCP_HOLD_FIN:
     case TENON_TCP_TIMESTAMPS:
     case TENON_TCP_SACK:
     case TENON_TCP_PACING:
     case TENON_TCP_FASTOPEN:
     case TENON_TCP_WINDOW_SCALING: return value <= 1;
+    case TENON_TCP_ACK_BY_HAND:
+    case TENON_TCP_HOLD_FIN: return value <= TENON_WITH_HOLD;
     case TENON_TCP_TRANSPARENT: return value <= TENON_WITH_ROUTES;
     case TENON_TCP_MTU_PROBING:
     case TENON_TCP_ECN: return value <= 2;

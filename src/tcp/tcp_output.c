@@ -21,7 +21,7 @@ struct output_plan {
  * room for it, never gets more than fits. (The buffer has two units at least: tenon_tcp_set().) */
 static tenon_u32 output_rcv_limit(const struct tenon_tcp *conn)
 {
-    return tn_tcp_opt(conn, TENON_TCP_RCV_BUF) + 1 - ((tenon_u32)1 << conn->rcv_wscale);
+    return tn_tcp_opt(conn, TENON_TCP_RCV_BUF) + 1 - ((tenon_u32)1 << tn_tcp_rcv_wscale(conn));
 }
 
 /* RFC 9293 3.8.6.2.2: the right edge moves in large steps, and never to the left. */
@@ -37,7 +37,7 @@ TENON_INTERNAL_HOT tenon_u32 tn_tcp_rcv_edge(const struct tenon_tcp *conn)
 
 static tenon_u32 output_ack_seq(const struct tenon_tcp *conn)
 {
-    return conn->rcv_nxt - tn_tcp_rcv_held(conn) - ((conn->flags & TN_TCP_F_FIN_HELD) ? 1 : 0);
+    return conn->rcv_nxt - tn_tcp_rcv_held(conn) - (tn_tcp_fin_held(conn) ? 1 : 0);
 }
 
 /* A window that goes up by less than one unit of its scale each time would creep past the buffer. */
@@ -69,7 +69,7 @@ TENON_INTERNAL tenon_u16 tn_tcp_window_scaled(struct tenon_tcp *conn, tenon_u32 
 TENON_INTERNAL_HOT tenon_u16 tn_tcp_window_field(struct tenon_tcp *conn, tenon_u32 ack)
 {
     const tenon_u32 adv = conn->rcv_adv, limit = output_rcv_limit(conn);
-    const unsigned scale = conn->rcv_wscale;
+    const unsigned scale = tn_tcp_rcv_wscale(conn);
     const tenon_u32 gain = conn->rcv_nxt + limit - conn->rcv_unconsumed - adv;
     const tenon_u32 window = adv - ack, field = (window + ((tenon_u32)1 << scale) - 1) >> scale;
 
@@ -86,7 +86,7 @@ static void output_syn_options(struct tenon_tcp *conn, struct tn_tcp_options *op
     options->has_mss = 1;
     options->mss = tn_tcp_offered_mss(conn);
     options->has_sack_permitted = (conn->flags & TN_TCP_F_SACK) != 0;
-    options->has_wscale = (conn->flags & TN_TCP_F_WSCALE) != 0;
+    options->has_wscale = TENON_WITH_SCALE && (conn->flags & TN_TCP_F_WSCALE) != 0;
     options->wscale = conn->rcv_wscale;
     tn_fastopen_options(conn, options);
 }
@@ -96,7 +96,7 @@ static unsigned output_timestamp(const struct tenon_tcp *conn, tenon_u8 *p, unsi
 {
     const tenon_u32 now = tn_tcp_ts_now(conn), echo = (flags & TN_TCP_ACK) ? conn->ts_recent : 0;
 
-    if (!(conn->flags & TN_TCP_F_TIMESTAMPS))
+    if (!tn_tcp_has_timestamps(conn))
         return 0;
     put32be(p, TN_TCP_TIMESTAMP_ALONE);
     put32be(p + 4, now);
@@ -114,7 +114,7 @@ static unsigned output_options(struct tenon_tcp *conn, tenon_u8 *p, unsigned fla
     memset(&options, 0, sizeof(options));
     if (flags & TN_TCP_SYN)
         output_syn_options(conn, &options);
-    if (conn->flags & TN_TCP_F_TIMESTAMPS) {
+    if (tn_tcp_has_timestamps(conn)) {
         options.has_timestamp = 1;
         options.ts_val = tn_tcp_ts_now(conn);
         options.ts_ecr = (flags & TN_TCP_ACK) ? conn->ts_recent : 0;
@@ -127,7 +127,7 @@ static unsigned output_options(struct tenon_tcp *conn, tenon_u8 *p, unsigned fla
 /* The header into out, which has just been made. */
 static void output_header(struct tenon_tcp *conn, struct tn_out *out, tenon_u32 seq, unsigned flags)
 {
-    const unsigned scale = (flags & TN_TCP_SYN) ? 0 : conn->rcv_wscale;
+    const unsigned scale = (flags & TN_TCP_SYN) ? 0 : tn_tcp_rcv_wscale(conn);
     tenon_u8 *l4 = out->hdr->data + out->off;
     struct tn_tcp tcp;
 
@@ -145,8 +145,7 @@ static void output_header(struct tenon_tcp *conn, struct tn_out *out, tenon_u32 
     }
     tcp.header_bytes = (tenon_u8)(TN_TCP_BYTES + output_options(conn, l4 + TN_TCP_BYTES, flags));
     /* RFC 9293 3.8.5: the pointer is an offset from this segment, up to 65535 ahead. */
-    if ((conn->flags & TN_TCP_F_URGENT_SND) && tn_seq_lt(seq, conn->flight->snd_up) &&
-        !(flags & (TN_TCP_SYN | TN_TCP_RST))) {
+    if (tn_tcp_is_urgent(conn) && tn_seq_lt(seq, conn->flight->snd_up) && !(flags & (TN_TCP_SYN | TN_TCP_RST))) {
         flags |= TN_TCP_URG;
         tcp.urgent = (tenon_u16)tn_min(conn->flight->snd_up - seq, 65535UL);
     }
@@ -235,7 +234,7 @@ static void output_copy(struct tenon_tcp *conn, struct tn_gather *to, tenon_u32 
 /* Payload of one segment now, when options (SACK blocks) take more than usual. */
 static tenon_u32 output_seg_bytes(const struct tenon_tcp *conn, const struct tn_out *out)
 {
-    const tenon_u32 usual = (conn->flags & TN_TCP_F_TIMESTAMPS) ? 12 : 0;
+    const tenon_u32 usual = tn_tcp_has_timestamps(conn) ? 12 : 0;
     const tenon_u32 options = (tenon_u32)out->l4_bytes - TN_TCP_BYTES;
 
     return conn->mss - tn_min(options - usual, (tenon_u32)conn->mss - 1);
@@ -424,7 +423,7 @@ TENON_INTERNAL tenon_u32 tn_tcp_frame_limit(const struct tenon_tcp *conn, const 
     if (!(netif->conf.caps & cap))
         segments = tn_min(segments, tn_tx_room(conn->stack));
     /* The urgent pointer is an offset, CWR and a duplicate are told once: a frame that is cut would repeat them. */
-    if ((conn->flags & TN_TCP_F_URGENT_SND) || (conn->ecn & TN_ECN_CWR) ||
+    if (tn_tcp_is_urgent(conn) || (conn->ecn & TN_ECN_CWR) ||
         conn->flight->dup_left != conn->flight->dup_right)
         segments = 1;
     return tn_max(segments, 1) * conn->mss;
@@ -503,7 +502,7 @@ static tenon_u32 output_usable_window(const struct tenon_tcp *conn)
  * is_last: it takes all that is queued; with_fin: and our FIN. */
 static int output_small_is_allowed(const struct tenon_tcp *conn, tenon_u32 len, int is_last, int with_fin)
 {
-    const int idle = conn->snd_nxt == conn->snd_una + (tenon_u32)(conn->state == TENON_TCP_SYN_RECEIVED);
+    const int idle = conn->snd_nxt == conn->snd_una + (tenon_u32)tn_tcp_is_answering(conn);
     const int nagle_lets = idle || tn_tcp_opt(conn, TENON_TCP_NODELAY);
 
     if (conn->flags & TN_TCP_F_SWS_OVERRIDE)
@@ -777,7 +776,7 @@ static int output_fastopen_syn(struct tenon_tcp *conn, tenon_u32 most)
 
 static void output_syn(struct tenon_tcp *conn)
 {
-    const unsigned flags = conn->state == TENON_TCP_SYN_SENT ? TN_TCP_SYN : TN_TCP_SYN | TN_TCP_ACK;
+    const unsigned flags = tn_tcp_is_answering(conn) ? TN_TCP_SYN | TN_TCP_ACK : TN_TCP_SYN;
     tenon_u32 fast = 0;
 
     conn->flags &= ~(tenon_u32)TN_TCP_F_SYN_QUEUED;
@@ -817,11 +816,11 @@ static int output_early(struct tenon_tcp *conn)
 static int output_handshake(struct tenon_tcp *conn)
 {
     (void)tn_why(conn, TENON_TCP_WAIT_HANDSHAKE);
-    if (conn->flags & TN_TCP_F_HELD)
+    if (tn_tcp_is_held(conn))
         return 1;    /* nothing is said before the application has decided */
     if (conn->flags & TN_TCP_F_SYN_QUEUED)
         output_syn(conn);
-    else if (conn->state == TENON_TCP_SYN_RECEIVED && (conn->flags & TN_TCP_F_ACK_NOW))
+    else if (tn_tcp_is_answering(conn) && (conn->flags & TN_TCP_F_ACK_NOW))
         tn_tcp_send_ack(conn);
     return output_early(conn);
 }

@@ -413,7 +413,7 @@ TENON_INTERNAL_HOT int tn_tcp_deliver(struct tenon_tcp *conn, const struct tenon
     if (conn->events->received == NULL)
         return 1;
     conn->rcv_unconsumed += bytes;
-    if (tn_tcp_opt(conn, TENON_TCP_ACK_BY_HAND) && tn_tcp_needs_block(conn))
+    if (tn_tcp_is_by_hand(conn) && tn_tcp_needs_block(conn))
         conn->flight->rcv_held += bytes;
     conn->events->received(conn, conn->app, spans, n);
     return conn->state != TENON_TCP_CLOSED;
@@ -463,7 +463,7 @@ static void text_fin(struct tenon_tcp *conn)
 {
     conn->rcv_nxt++;
     conn->flags |= TN_TCP_F_FIN_RCVD | TN_TCP_F_ACK_NOW;
-    if (tn_tcp_opt(conn, TENON_TCP_HOLD_FIN))
+    if (TENON_WITH_HOLD && tn_tcp_opt(conn, TENON_TCP_HOLD_FIN))
         conn->flags |= TN_TCP_F_FIN_HELD;
     tn_ooo_free(conn);
     tn_tcp_make_ready(conn);
@@ -527,7 +527,7 @@ TENON_INTERNAL_HOT void tn_tcp_acknowledge(struct tenon_tcp *conn, tenon_u32 one
 
     if (one > conn->rcv_mss)
         conn->rcv_mss = (tenon_u16)tn_min(one, 65535UL);
-    if (tn_tcp_opt(conn, TENON_TCP_ACK_BY_HAND))
+    if (tn_tcp_is_by_hand(conn))
         return;
     if (unacked >= 2UL * tn_max(conn->rcv_mss, 536) || tn_tcp_opt(conn, TENON_TCP_NO_DELAYED_ACK))
         tn_tcp_ack_now(conn);
@@ -640,7 +640,7 @@ TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg
             tn_tcp_nobody_reads(conn);
             return;
         }
-        if (!tn_tcp_has_block(conn) && tn_tcp_opt(conn, TENON_TCP_ACK_BY_HAND) && !tn_tcp_needs_block(conn)) {
+        if (!tn_tcp_has_block(conn) && tn_tcp_is_by_hand(conn) && !tn_tcp_needs_block(conn)) {
             tn_count(conn->stack, TENON_STAT_TCP_OOO_DROP);
             return;    /* it could not be held: the peer sends it again */
         }

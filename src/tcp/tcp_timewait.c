@@ -64,10 +64,10 @@ TENON_INTERNAL void tn_tcp_enter_time_wait(struct tenon_tcp *conn)
         tw->rcv_nxt = conn->rcv_nxt;
         tw->ts_recent = conn->ts_recent;
         tw->ts_offset = conn->ts_offset;
-        tw->timestamps = (conn->flags & TN_TCP_F_TIMESTAMPS) != 0;
+        tw->timestamps = (tenon_u8)tn_tcp_has_timestamps(conn);
         tw->sack = (conn->flags & TN_TCP_F_SACK) != 0;
         tw->wait_ms = wait_ms;
-        tw->window = (tenon_u16)tn_min((conn->rcv_adv - conn->rcv_nxt) >> conn->rcv_wscale, 65535UL);
+        tw->window = (tenon_u16)tn_min((conn->rcv_adv - conn->rcv_nxt) >> tn_tcp_rcv_wscale(conn), 65535UL);
     }
     tn_tcp_set_state(conn, TENON_TCP_TIME_WAIT);
     /* The FIN that brought us here still wants its ACK. */
@@ -118,7 +118,7 @@ static void timewait_ack(struct tenon *stack, const struct tn_time_wait *tw, con
     bare.wnd = tw->window;
     bare.flags = TN_TCP_ACK;
     bare.options = &options;
-    if (tw->timestamps) {
+    if (TENON_WITH_SCALE && tw->timestamps) {
         options.has_timestamp = 1;
         options.ts_val = stack->now_ms + tw->ts_offset;
         options.ts_ecr = tw->ts_recent;
@@ -132,7 +132,7 @@ static int timewait_syn_is_new(const struct tn_time_wait *tw, const struct tn_se
 {
     const int seq_is_new = tn_seq_gt(seg->seq, tw->rcv_nxt);
 
-    if (!seg->options.has_timestamp)
+    if (!TENON_WITH_SCALE || !seg->options.has_timestamp)
         return seq_is_new;
     if (!tw->timestamps)
         return 1;
@@ -161,7 +161,8 @@ TENON_INTERNAL int tn_time_wait_input(struct tenon *stack, struct tn_time_wait *
     }
     if (!(seg->flags & TN_TCP_ACK) && !(seg->flags & TN_TCP_FIN))
         return 1;
-    if (tw->timestamps && seg->options.has_timestamp && tn_seq_lt(seg->options.ts_val, tw->ts_recent)) {
+    if (TENON_WITH_SCALE && tw->timestamps && seg->options.has_timestamp &&
+        tn_seq_lt(seg->options.ts_val, tw->ts_recent)) {
         tn_count(stack, TENON_STAT_TCP_PAWS);
         timewait_ack(stack, tw, seg);
         return 1;

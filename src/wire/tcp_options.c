@@ -60,12 +60,13 @@ static void tcp_opt_parse(struct tn_tcp_options *options, const tenon_u8 *p)
     if (kind == TCP_OPT_MSS && bytes == TCP_OPT_MSS_BYTES && !options->has_mss) {
         options->has_mss = 1;
         options->mss = get16be(p + 2);
-    } else if (kind == TCP_OPT_WSCALE && bytes == TCP_OPT_WSCALE_BYTES && !options->has_wscale) {
+    } else if (TENON_WITH_SCALE && kind == TCP_OPT_WSCALE && bytes == TCP_OPT_WSCALE_BYTES && !options->has_wscale) {
         options->has_wscale = 1;
         options->wscale = p[2];
     } else if (kind == TCP_OPT_SACK_PERMITTED && bytes == TCP_OPT_SACK_PERMITTED_BYTES) {
         options->has_sack_permitted = 1;
-    } else if (kind == TCP_OPT_TIMESTAMP && bytes == TCP_OPT_TIMESTAMP_BYTES && !options->has_timestamp) {
+    } else if (TENON_WITH_SCALE && kind == TCP_OPT_TIMESTAMP && bytes == TCP_OPT_TIMESTAMP_BYTES &&
+               !options->has_timestamp) {
         options->has_timestamp = 1;
         options->ts_val = get32be(p + 2);
         options->ts_ecr = get32be(p + 6);
@@ -136,7 +137,9 @@ static tenon_u8 *tcp_opt_head(tenon_u8 *p, unsigned kind, unsigned bytes)
 /* SACK permitted and timestamp, which share 12 bytes where both are there. */
 static tenon_u8 *tcp_opt_build_common(tenon_u8 *p, const struct tn_tcp_options *options)
 {
-    if (options->has_sack_permitted && options->has_timestamp) {
+    const int has_timestamp = TENON_WITH_SCALE && options->has_timestamp;
+
+    if (options->has_sack_permitted && has_timestamp) {
         p[0] = TCP_OPT_SACK_PERMITTED;
         p[1] = TCP_OPT_SACK_PERMITTED_BYTES;
         p[2] = TCP_OPT_TIMESTAMP;
@@ -144,10 +147,10 @@ static tenon_u8 *tcp_opt_build_common(tenon_u8 *p, const struct tn_tcp_options *
         p += 4;
     } else if (options->has_sack_permitted) {
         p = tcp_opt_head(p, TCP_OPT_SACK_PERMITTED, TCP_OPT_SACK_PERMITTED_BYTES);
-    } else if (options->has_timestamp) {
+    } else if (has_timestamp) {
         p = tcp_opt_head(p, TCP_OPT_TIMESTAMP, TCP_OPT_TIMESTAMP_BYTES);
     }
-    if (options->has_timestamp) {
+    if (has_timestamp) {
         put32be(p, options->ts_val);
         put32be(p + 4, options->ts_ecr);
         p += 8;
@@ -184,7 +187,7 @@ TENON_INTERNAL unsigned tn_tcp_options_build(tenon_u8 *p, const struct tn_tcp_op
         p += 2;
     }
     p = tcp_opt_build_common(p, options);
-    if (options->has_wscale) {
+    if (TENON_WITH_SCALE && options->has_wscale) {
         p = tcp_opt_head(p, TCP_OPT_WSCALE, TCP_OPT_WSCALE_BYTES);
         *p++ = options->wscale;
     }
