@@ -150,15 +150,15 @@
 #define TENON_WITH_CHECKS 1
 #endif
 
-/** Timestamps and window scaling (RFC 7323), for what is fast or far away: that asks for both, and RFC 9293 3.2 does not.
- *  0: neither is offered or taken, whatever TENON_TCP_TIMESTAMPS and TENON_TCP_WINDOW_SCALING say; windows end at 65,535
- *  bytes, and old duplicates are told by their sequence numbers alone, as they were before. */
+/** Timestamps and window scaling (RFC 7323), for what is fast or far away: RFC 9293 asks for neither. 0: they are not
+ *  offered and not taken, whatever TENON_TCP_TIMESTAMPS and TENON_TCP_WINDOW_SCALING say; windows end at 65,535 bytes,
+ *  and old duplicates are told by their sequence numbers alone. */
 #if !defined(TENON_WITH_SCALE)
 #define TENON_WITH_SCALE 1
 #endif
 
-/** Urgent data (RFC 9293 3.8.5), which RFC 6093 tells new applications not to use. 0: against MUST-30 the urgent pointer
- *  of others is not looked at, its data comes as all data does, and tenon_tcp_urgent() returns TENON_EINVAL. */
+/** Urgent data (RFC 9293 3.8.5), which RFC 6093 tells new applications not to use. 0: against MUST-30 the urgent
+ *  pointer of others is not looked at, its data comes as all data does, and tenon_tcp_urgent() returns TENON_EINVAL. */
 #if !defined(TENON_WITH_URGENT)
 #define TENON_WITH_URGENT 1
 #endif
@@ -250,6 +250,12 @@ typedef long tenon_i32;
 #define TENON_APART static __attribute__((noinline))
 #else
 #define TENON_APART static
+#endif
+/** What several call, and what is longer than the call: compilers that are to be short still make copies of it. */
+#if defined(__GNUC__)
+#define TENON_ONCE __attribute__((noinline))
+#else
+#define TENON_ONCE
 #endif
 /** 1: the build is to be small, and goes without short cuts that save nothing but time. */
 #if defined(__OPTIMIZE_SIZE__) || !TENON_WITH_SPEED

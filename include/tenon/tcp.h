@@ -156,7 +156,7 @@ TENON_API tenon_i32 tenon_tcp_write(struct tenon_tcp *conn, const void *bytes, t
 TENON_API tenon_u32 tenon_tcp_room(const struct tenon_tcp *conn);
 
 /** Mark what was queued last as urgent (RFC 9293 3.8.5; new programs should not, RFC 6093 5).
- *  @return TENON_OK, or TENON_ECLOSED */
+ *  @return TENON_OK, TENON_ECLOSED, TENON_EINVAL (held, or without TENON_WITH_URGENT) */
 TENON_API int tenon_tcp_urgent(struct tenon_tcp *conn);
 
 /** We have finished sending: a FIN follows what is queued (RFC 9293 3.9.1.4, CLOSE). Receiving goes

@@ -69,8 +69,8 @@ static void conf_complete(struct tenon_conf *conf)
         conf->hop_limit = 64;
     if (conf->dad_transmits == 0)
         conf->dad_transmits = 1;
-    if (conf->tcp_cc == NULL)
-        conf->tcp_cc = TENON_WITH_RECOVERY ? &tenon_cc_cubic : &tenon_cc_newreno;
+    if (TENON_WITH_RECOVERY && conf->tcp_cc == NULL)
+        conf->tcp_cc = &tenon_cc_cubic;
 }
 
 TENON_API void tenon_conf_default(struct tenon_conf *conf)

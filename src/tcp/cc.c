@@ -120,7 +120,7 @@ enum { CC_ACK_SEGMENTS = 2, CC_ACK_SEGMENTS_PACED = 8 };
 
 TENON_INTERNAL tenon_u32 tn_cc_slow_start(const struct tenon_cc_event *event)
 {
-    const tenon_u32 segments = event->paced ? CC_ACK_SEGMENTS_PACED : CC_ACK_SEGMENTS;
+    const tenon_u32 segments = TENON_WITH_RECOVERY && event->paced ? CC_ACK_SEGMENTS_PACED : CC_ACK_SEGMENTS;
 
     return tn_min(event->acked, segments * event->mss);
 }
@@ -188,7 +188,8 @@ TENON_INTERNAL void tn_tcp_cc_free(struct tenon_tcp *conn)
 {
     if (tn_cc_ops(conn)->more_words > 0)
         tn_mem_put(conn->stack, conn->cc.words, cc_bytes(conn->cc.ops));
-    conn->cc.ops = &tenon_cc_newreno;
+    if (TENON_WITH_RECOVERY)
+        conn->cc.ops = &tenon_cc_newreno;
     conn->cc.words = NULL;
 }
 
@@ -198,7 +199,7 @@ TENON_INTERNAL int tn_tcp_cc_change(struct tenon_tcp *conn, const struct tenon_c
     tenon_u32 *words;
 
     if (!TENON_WITH_RECOVERY)
-        return ops == &tenon_cc_newreno ? TENON_OK : TENON_EINVAL;
+        return ops == NULL || ops == &tenon_cc_newreno ? TENON_OK : TENON_EINVAL;
     if (flight == NULL)
         return TENON_ENOMEM;
     words = ops->more_words > 0 ? (tenon_u32 *)tn_mem_get(conn->stack, cc_bytes(ops)) : flight->words;

@@ -34,7 +34,7 @@ TENON_INTERNAL tenon_u32 tn_tcp_rto_us(const struct tenon_tcp *conn)
 TENON_INTERNAL_HOT void tn_tcp_rtt_sample(struct tenon_tcp *conn, tenon_u32 rtt_us)
 {
     rtt_us = tn_max(1, tn_min(rtt_us, 0x0FFFFFFFUL));
-    if (conn->min_rtt_us == 0xFFFFFFFFUL)
+    if (TENON_WITH_RECOVERY && conn->min_rtt_us == 0xFFFFFFFFUL)
         tn_tcp_take_min_rtt(conn, rtt_us);
     if (conn->srtt8 == 0) {
         conn->srtt8 = rtt_us << 3;
@@ -260,8 +260,7 @@ static int ack_of_fin(struct tenon_tcp *conn)
     switch (conn->state) {
     case TENON_TCP_FIN_WAIT_1:
         tn_tcp_set_state(conn, TENON_TCP_FIN_WAIT_2);
-        if (conn->flags & TN_TCP_F_NO_READER)
-            tn_tcp_arm_idle_ms(conn, 60000UL);
+        tn_tcp_arm_fin_wait(conn);
         return 1;
     case TENON_TCP_CLOSING:
         if (tn_tcp_holds(conn))
@@ -285,10 +284,19 @@ static int ack_is_acceptable(const struct tenon_tcp *conn, tenon_u32 ack)
     return tn_seq_between(conn->snd_una - conn->snd_wnd_max, ack, newest);
 }
 
+/* Of what it does not acknowledge. */
+static int ack_brings_news(const struct tenon_tcp *conn, const struct tn_ack *ack)
+{
+    if (!TENON_WITH_RECOVERY)
+        return TENON_WITH_SACK && ack->sacked > 0;
+    return ack->delivered > 0 || ack->has_dsack || tn_tlp_is_out(conn->flight);
+}
+
 /* It says something of what is in flight, of its window, or of losses. */
 static void ack_look(struct tenon_tcp *conn, struct tn_ack *ack, tenon_u32 wnd_before)
 {
-    ack->fack = tn_sack_highest(conn);
+    if (TENON_WITH_RECOVERY)
+        ack->fack = tn_sack_highest(conn);
     if (ack->flight > 0)
         tn_undo_look(conn, ack);
     ack_take_sack(conn, ack);
@@ -296,7 +304,7 @@ static void ack_look(struct tenon_tcp *conn, struct tn_ack *ack, tenon_u32 wnd_b
         ack_deliver(conn, ack);
     ack->is_dup = (tenon_u8)ack_is_duplicate(conn, ack, wnd_before);
     tn_ecn_look(conn, ack);
-    if (ack->acked > 0 || ack->delivered > 0 || ack->is_dup || ack->has_dsack || tn_tlp_is_out(conn->flight))
+    if (ack->acked > 0 || ack->is_dup || ack_brings_news(conn, ack))
         ack_process(conn, ack);
     tn_ecn_acked(conn, ack);
 }

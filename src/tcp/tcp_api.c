@@ -10,15 +10,28 @@ static int api_peer_is_possible(const struct tenon *stack, const struct tenon_ad
     return to->port != 0 && tn_ip_is_host(&to->ip) && !tn_addr_is_broadcast(stack, &to->ip);
 }
 
-static void api_send_syn(struct tenon_tcp *conn)
+/* Both ends of a connection that is opened: as they were given at first. */
+struct api_ends {
+    struct tenon_addr local, remote;
+};
+
+static void api_take_ends(struct api_ends *ends, const struct tenon_addr *from, const struct tenon_addr *to)
+{
+    memset(&ends->local, 0, sizeof(ends->local));
+    if (from != NULL)
+        ends->local = *from;
+    ends->remote = *to;
+    ends->local.netif = 0;    /* the path's */
+    if (!tn_ip_is_link_local(&to->ip))
+        ends->remote.netif = 0;
+}
+
+static void api_send_syn(struct tenon_tcp *conn, const struct api_ends *ends)
 {
     struct tenon *stack = conn->stack;
-    struct tenon_addr local, remote;
 
-    tn_tcp_local(conn, &local);
-    tn_tcp_remote(conn, &remote);
     tn_tcp_offer(conn);
-    conn->flight->iss = tn_tcp_isn(stack, &local, &remote, &conn->ts_offset);
+    conn->flight->iss = tn_tcp_isn(stack, &ends->local, &ends->remote, &conn->ts_offset);
     conn->snd_una = conn->flight->iss;
     conn->snd_nxt = conn->flight->iss + 1;
     conn->snd_end = conn->flight->iss + 1;
@@ -33,27 +46,28 @@ static void api_send_syn(struct tenon_tcp *conn)
 }
 
 /* Everything that can be said before anything is sent. */
-static int api_choose_ends(struct tenon_tcp *conn, const struct tenon_addr *from, const struct tenon_addr *to)
+static int api_choose_ends(struct tenon_tcp *conn, struct api_ends *ends)
 {
+    struct tenon_addr *const local = &ends->local, *const remote = &ends->remote;
     struct tenon *stack = conn->stack;
-    struct tenon_addr local, remote;
-    const int error = tn_tcp_attach(conn, from, to);
+    const int error = tn_tcp_attach(conn, local, remote);
 
     if (error != TENON_OK)
         return error;
-    tn_tcp_local(conn, &local);
-    tn_tcp_remote(conn, &remote);
-    if (tenon_ip_is_v4(&local.ip) != tenon_ip_is_v4(&remote.ip))
+    tn_tcp_local(conn, local);
+    tn_tcp_remote(conn, remote);
+    if (tenon_ip_is_v4(&local->ip) != tenon_ip_is_v4(&remote->ip))
         return TENON_EINVAL;
-    if (tenon_ip_equal(&local.ip, &remote.ip) && local.port == remote.port)
+    if (tenon_ip_equal(&local->ip, &remote->ip) && local->port == remote->port)
         return TENON_EINVAL;    /* 9293-SIMO-2: a connection to itself is refused */
-    if (local.port != 0) {
-        conn->ends.node.hash = tn_tcp_hash(stack, &local, &remote);
-        return tn_tcp_find_hash(stack, &local, &remote, conn->ends.node.hash) == NULL ? TENON_OK : TENON_EINUSE;
+    if (local->port != 0) {
+        conn->ends.node.hash = tn_tcp_hash(stack, local, remote);
+        return tn_tcp_find_hash(stack, local, remote, conn->ends.node.hash) == NULL ? TENON_OK : TENON_EINUSE;
     }
-    local.port = tn_tcp_choose_port(stack, &local, &remote, &conn->ends.node.hash);
-    conn->ends.node.word |= (tenon_u32)local.port << 16;
-    return local.port == 0 ? TENON_EINUSE : TENON_OK;
+    if (!tn_tcp_choose_port(stack, local, remote, &conn->ends.node.hash))
+        return TENON_EINUSE;
+    conn->ends.node.word |= (tenon_u32)local->port << 16;
+    return TENON_OK;
 }
 
 /* Undo tn_tcp_new() of a connection that nobody has seen. */
@@ -66,29 +80,21 @@ static int api_give_up(struct tenon_tcp *conn, int error)
     return error;
 }
 
-static int api_open(struct tenon *stack, struct tenon_tcp **out, const struct tenon_addr *from,
-                    const struct tenon_addr *to, int foreign)
+static int api_open(struct tenon *stack, struct tenon_tcp **out, struct api_ends *ends, int foreign)
 {
-    struct tenon_addr local, remote = *to;
-    struct tenon_tcp *conn;
+    struct tenon_tcp *conn = tn_tcp_new(stack, stack->tcp.defaults);
     int error;
 
-    conn = tn_tcp_new(stack, stack->tcp.defaults);
     if (conn == NULL)
         return stack->tcp.nconns >= stack->conf.tcp_conns_max ? TENON_ELIMIT : TENON_ENOMEM;
-    memset(&local, 0, sizeof(local));
-    if (from != NULL)
-        local = *from;
-    local.netif = 0;    /* the path's */
-    if (!tn_ip_is_link_local(&to->ip))
-        remote.netif = 0;
     if (foreign) {
         conn->flags |= TN_TCP_F_FOREIGN;
         stack->tcp.transparent++;
     }
-    error = api_choose_ends(conn, &local, &remote);
+    error = api_choose_ends(conn, ends);
     if (error != TENON_OK)
         return api_give_up(conn, error);
+    api_send_syn(conn, ends);
     *out = conn;
     return TENON_OK;
 }
@@ -96,37 +102,35 @@ static int api_open(struct tenon *stack, struct tenon_tcp **out, const struct te
 TENON_API int tenon_tcp_connect(struct tenon *stack, struct tenon_tcp **out, const struct tenon_addr *from,
                                 const struct tenon_addr *to, const struct tenon_tcp_events *events, void *app)
 {
+    struct api_ends ends;
     int error;
 
     if (events == NULL || !api_peer_is_possible(stack, to))
         return TENON_EINVAL;
     if (from != NULL && !tenon_ip_is_any(&from->ip) && !tn_addr_is_ours(stack, &from->ip, from->netif))
         return TENON_ENOADDR;
-    error = api_open(stack, out, from, to, 0);
-    if (error != TENON_OK)
-        return error;
-    (*out)->events = events;
-    (*out)->app = app;
-    api_send_syn(*out);
-    return TENON_OK;
+    api_take_ends(&ends, from, to);
+    error = api_open(stack, out, &ends, 0);
+    if (error == TENON_OK)
+        tenon_tcp_handler(*out, events, app);
+    return error;
 }
 
 TENON_API int tenon_tcp_connect_foreign(struct tenon *stack, struct tenon_tcp **out, const struct tenon_addr *from,
                                         const struct tenon_addr *to, const struct tenon_tcp_events *events,
                                         void *app)
 {
+    struct api_ends ends;
     int error;
 
     if (!TENON_WITH_ROUTES || events == NULL || from == NULL || from->port == 0 || !api_peer_is_possible(stack, to) ||
         !tn_ip_is_host(&from->ip))
         return TENON_EINVAL;
-    error = api_open(stack, out, from, to, 1);
-    if (error != TENON_OK)
-        return error;
-    (*out)->events = events;
-    (*out)->app = app;
-    api_send_syn(*out);
-    return TENON_OK;
+    api_take_ends(&ends, from, to);
+    error = api_open(stack, out, &ends, 1);
+    if (error == TENON_OK)
+        tenon_tcp_handler(*out, events, app);
+    return error;
 }
 
 TENON_API void tenon_tcp_handler(struct tenon_tcp *conn, const struct tenon_tcp_events *events, void *app)
@@ -256,9 +260,6 @@ TENON_API int tenon_tcp_finish(struct tenon_tcp *conn)
     return TENON_OK;
 }
 
-/* FIN-WAIT-2 without a reader lasts this long (9293-HC-3). */
-enum { API_FIN_WAIT_2_S = 60 };
-
 TENON_API void tenon_tcp_close(struct tenon_tcp *conn)
 {
     if (conn->state == TENON_TCP_CLOSED)
@@ -270,8 +271,7 @@ TENON_API void tenon_tcp_close(struct tenon_tcp *conn)
     tn_fast_end(conn);
     conn->flags |= TN_TCP_F_NO_READER;
     (void)tenon_tcp_finish(conn);
-    if (conn->state == TENON_TCP_FIN_WAIT_2)
-        tn_tcp_arm_idle_ms(conn, API_FIN_WAIT_2_S * 1000UL);
+    tn_tcp_arm_fin_wait(conn);
     if (conn->state != TENON_TCP_CLOSED)
         tn_tcp_orphan_enter(conn);
 }
@@ -301,7 +301,7 @@ TENON_API void tenon_tcp_consumed(struct tenon_tcp *conn, tenon_u32 bytes)
     left = conn->rcv_adv - conn->rcv_nxt;
     if (left & 0x80000000UL)
         left = 0;
-    if (left >= (tenon_u32)API_AHEAD_SEGMENTS * conn->mss)
+    if (!TENON_SMALL && left >= (tenon_u32)API_AHEAD_SEGMENTS * conn->mss)
         return;
     /* 9293-SWS-6: tell the peer when it may soon be stopped by what it knows of the window. Otherwise the
      * next ACK will say it. */
@@ -396,7 +396,7 @@ TENON_API void tenon_tcp_status(const struct tenon_tcp *conn, struct tenon_tcp_i
     info->id = conn->ends.id;
     tn_tcp_local(conn, &info->local);
     tn_tcp_remote(conn, &info->remote);
-    info->cc = conn->cc.ops->name;
+    info->cc = tn_cc_ops(conn)->name;
     info->srtt_us = conn->srtt8 >> 3;
     info->rttvar_us = conn->rttvar4 >> 2;
     info->rto_us = tn_tcp_rto_us(conn);

@@ -30,7 +30,7 @@ static const char *check_without_block(const struct tenon_tcp *conn)
         return "a handshake has no block";
     if (conn->recovery != TN_RECOVERY_NONE || (conn->flags & (TN_TCP_F_PACE_ARMED | TN_TCP_F_ORPHAN)))
         return "a connection that works has no block";
-    if (conn->cc.words != NULL && conn->cc.ops->more_words == 0)
+    if (conn->cc.words != NULL && tn_cc_ops(conn)->more_words == 0)
         return "a congestion control has words that are others'";
     return tn_seq_lt(conn->snd_una, conn->snd_end) ? "something is queued and there is no queue" : NULL;
 }

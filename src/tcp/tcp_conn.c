@@ -114,7 +114,8 @@ static struct tenon_tcp *conn_make(struct tenon *stack)
         return NULL;
     memset(conn, 0, sizeof(*conn));
     conn->stack = stack;
-    conn->cc.ops = &tenon_cc_newreno;
+    if (TENON_WITH_RECOVERY)
+        conn->cc.ops = &tenon_cc_newreno;    /* else nobody asks: tn_cc_ops() */
     conn->progress_ms = stack->now_ms;
     if (tn_flight_get(conn) != NULL)
         return conn;

@@ -186,10 +186,10 @@ TENON_INTERNAL void tn_cookie_answer(struct tenon_tcp_listener *listener, const 
     memset(&bare, 0, sizeof(bare));
     bare.local = &local;
     bare.remote = &remote;
-    bare.seq = tn_cookie_encode(stack, &cookie, cookie_mss_index(seg));
-    bare.ack = seg->seq + 1;
-    bare.wnd = (tenon_u16)tn_min(65535UL, wish[TENON_TCP_RCV_BUF]);
-    bare.flags = (tenon_u8)(TN_TCP_SYN | TN_TCP_ACK | (ecn ? TN_TCP_ECE : 0));
+    bare.tcp.seq = tn_cookie_encode(stack, &cookie, cookie_mss_index(seg));
+    bare.tcp.ack = seg->seq + 1;
+    bare.tcp.wnd = (tenon_u16)tn_min(65535UL, wish[TENON_TCP_RCV_BUF]);
+    bare.tcp.flags = (tenon_u8)(TN_TCP_SYN | TN_TCP_ACK | (ecn ? TN_TCP_ECE : 0));
     bare.ttl = (tenon_u8)wish[TENON_TCP_TTL];
     bare.tos = (tenon_u8)wish[TENON_TCP_TOS];
     bare.options = &options;

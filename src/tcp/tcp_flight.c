@@ -458,11 +458,11 @@ TENON_INTERNAL void tn_flight_delivered(struct tenon_tcp *conn, struct tn_ack *a
 {
     struct tn_flight *flight = conn->flight;
 
-    ack->delivered += end - from;
     if (!TENON_WITH_RECOVERY) {
         tn_mtu_arrived(conn, tn_min(end - from, tn_min(conn->mss, flight->mtu_sent)));
         return;
     }
+    ack->delivered += end - from;
     while (tn_seq_lt(from, end)) {
         const unsigned at = flight_again_find(flight, from);
         struct tn_sent sent;
@@ -512,7 +512,7 @@ TENON_INTERNAL tenon_u32 tn_flight_move_edge(struct tenon_tcp *conn, tenon_u32 t
     const tenon_u32 sacked = tn_sack_bytes_between(conn, conn->flight->lost_edge, to);
     const tenon_u32 bytes = to - conn->flight->lost_edge - sacked;
 
-    if (tn_flight_sack(conn->flight) != NULL)
+    if (TENON_WITH_RECOVERY && tn_flight_sack(conn->flight) != NULL)
         conn->flight->sack->below += sacked;
     conn->flight->lost_edge = to;
     while (TENON_WITH_RECOVERY && flight->edge != flight->last &&
@@ -524,6 +524,8 @@ TENON_INTERNAL tenon_u32 tn_flight_move_edge(struct tenon_tcp *conn, tenon_u32 t
 TENON_INTERNAL void tn_flight_reset_edge(struct tenon_tcp *conn)
 {
     conn->flight->rtx_nxt = conn->flight->lost_edge = conn->snd_una;
+    if (!TENON_WITH_RECOVERY)
+        return;
     if (tn_flight_sack(conn->flight) != NULL)
         conn->flight->sack->below = 0;
     conn->flight->edge = conn->flight->first;

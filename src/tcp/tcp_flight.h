@@ -67,7 +67,7 @@ struct tn_sack_range {
 
 struct tn_sack {
     tenon_u16 n, cap;
-    tenon_u32 bytes;             /* in all ranges */
+    tenon_u32 bytes;             /* TENON_WITH_RECOVERY: in all ranges */
     tenon_u32 below;             /* of these, below lost_edge */
     struct tn_sack_range ranges[1];    /* [cap] */
 };

@@ -101,9 +101,12 @@ static tenon_u32 input_syn_acked(struct tenon_tcp *conn, tenon_u32 ack)
     return data;
 }
 
-/* The handshake is complete. */
+/* The handshake is complete: its round trip is a sample, unless something was repeated. */
 static void input_established(struct tenon_tcp *conn, tenon_u32 data_acked)
 {
+    if (conn->backoff == 0 && (conn->flags & TN_TCP_F_RTT_TIMING))
+        tn_tcp_rtt_sample(conn, conn->stack->now_us - conn->flight->rtt_start_us);
+    conn->flags &= ~(tenon_u32)(TN_TCP_F_SYN_QUEUED | TN_TCP_F_GIVE_COOKIE | TN_TCP_F_RTT_TIMING);
     tn_tcp_established(conn);
     if (conn->state != TENON_TCP_CLOSED && data_acked > 0 && conn->events->acked != NULL)
         conn->events->acked(conn, conn->app, data_acked);
@@ -116,10 +119,6 @@ static void input_syn_ack(struct tenon_tcp *conn, struct tn_seg *seg)
     input_take_syn(conn, seg);
     tn_fastopen_answered(conn, seg);
     data = input_syn_acked(conn, seg->ack);
-    conn->flags &= ~(tenon_u32)TN_TCP_F_SYN_QUEUED;
-    if (conn->backoff == 0 && (conn->flags & TN_TCP_F_RTT_TIMING))
-        tn_tcp_rtt_sample(conn, conn->stack->now_us - conn->flight->rtt_start_us);
-    conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
     conn->flags |= TN_TCP_F_ACK_NOW;
     input_established(conn, data);
     if (conn->state != TENON_TCP_CLOSED && seg->len > 0)
@@ -338,10 +337,6 @@ static int input_complete_handshake(struct tenon_tcp *conn, struct tn_seg *seg)
     conn->snd_wnd = seg->wnd << tn_tcp_snd_wscale(conn);
     conn->snd_wnd_max = tn_max(conn->snd_wnd_max, conn->snd_wnd);
     conn->snd_wl1 = seg->seq;
-    conn->flags &= ~(tenon_u32)(TN_TCP_F_SYN_QUEUED | TN_TCP_F_GIVE_COOKIE);
-    if (conn->backoff == 0 && (conn->flags & TN_TCP_F_RTT_TIMING))
-        tn_tcp_rtt_sample(conn, conn->stack->now_us - conn->flight->rtt_start_us);
-    conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
     input_established(conn, data);
     if (TENON_WITH_COOKIES && conn->state != TENON_TCP_CLOSED && conn->snd_nxt != conn->snd_una) {
         tn_tcp_arm_rtx(conn);    /* Fast Open: data has followed the SYN-ACK */

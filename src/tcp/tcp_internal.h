@@ -48,11 +48,13 @@ enum tn_recovery {
     TN_RECOVERY_MTU              /* the path MTU fell: resend, no congestion */
 };
 
+/* Those that come and go together lie next to each other: machines whose constants have eight bits take them
+ * at once. */
 enum tn_tcp_flag {
     TN_TCP_F_ACTIVE = 1UL << 0,          /* SYN-RECEIVED came from an active open */
     TN_TCP_F_HELD = 1UL << 1,            /* waits for tenon_tcp_decide() */
     TN_TCP_F_ACK_NOW = 1UL << 2,
-    TN_TCP_F_READY = 1UL << 3,           /* in the ready list */
+    TN_TCP_F_ACK_ARMED = 1UL << 3,
     TN_TCP_F_FIN_QUEUED = 1UL << 4,      /* we have finished: FIN is at snd_end */
     TN_TCP_F_FIN_RCVD = 1UL << 5,        /* rcv_nxt is behind the peer's FIN */
     TN_TCP_F_FIN_HELD = 1UL << 6,        /* ... and it is not acknowledged yet */
@@ -62,20 +64,20 @@ enum tn_tcp_flag {
     TN_TCP_F_WSCALE = 1UL << 10,
     TN_TCP_F_RTT_TIMING = 1UL << 11,     /* a segment is being timed: rtt_seq, rtt_start_us */
     TN_TCP_F_PERSIST = 1UL << 12,        /* the retransmission timer probes a closed window */
-    TN_TCP_F_PROBED = 1UL << 13,         /* the octet at snd_nxt went out in a probe: it may be acknowledged */
+    TN_TCP_F_RTX_ARMED = 1UL << 13,
+    TN_TCP_F_PROBED = 1UL << 14,         /* the octet at snd_nxt went out in a probe: it may be acknowledged */
     TN_TCP_F_GIVE_COOKIE = TN_TCP_F_PROBED,    /* SYN-RECEIVED: our SYN-ACK brings a Fast Open cookie */
-    TN_TCP_F_URGENT_SND = 1UL << 14,     /* snd_up is valid */
-    TN_TCP_F_URGENT_RCV = 1UL << 15,     /* rcv_up is valid */
-    TN_TCP_F_FOREIGN = 1UL << 16,        /* the local address is not ours */
-    TN_TCP_F_FORCE_RTX = 1UL << 17,      /* the next retransmission does not ask the congestion window */
-    TN_TCP_F_SYN_QUEUED = 1UL << 18,     /* a SYN or SYN-ACK is to be sent */
+    TN_TCP_F_FORCE_RTX = 1UL << 15,      /* the next retransmission does not ask the congestion window */
+    TN_TCP_F_SYN_QUEUED = 1UL << 16,     /* a SYN or SYN-ACK is to be sent */
+    TN_TCP_F_SWS_OVERRIDE = 1UL << 17,   /* send a small segment once (RFC 9293 3.8.6.2.1 rule 4) */
+    TN_TCP_F_R1_TOLD = 1UL << 18,
     TN_TCP_F_PACING = 1UL << 19,         /* pace_us is valid */
     TN_TCP_F_CWND_LIMITED = 1UL << 20,   /* the window has been used up since the last ACK */
-    TN_TCP_F_R1_TOLD = 1UL << 21,
-    TN_TCP_F_SWS_OVERRIDE = 1UL << 22,   /* send a small segment once (RFC 9293 3.8.6.2.1 rule 4) */
+    TN_TCP_F_URGENT_SND = 1UL << 21,     /* snd_up is valid */
+    TN_TCP_F_URGENT_RCV = 1UL << 22,     /* rcv_up is valid */
     TN_TCP_F_KEEPALIVE = 1UL << 23,      /* idle_when is the next keep-alive */
-    TN_TCP_F_RTX_ARMED = 1UL << 24,
-    TN_TCP_F_ACK_ARMED = 1UL << 25,
+    TN_TCP_F_FOREIGN = 1UL << 24,        /* the local address is not ours */
+    TN_TCP_F_READY = 1UL << 25,          /* in the ready list */
     TN_TCP_F_IDLE_ARMED = 1UL << 26,
     TN_TCP_F_PASSIVE_COUNTED = 1UL << 27, /* counted in its listener's half_open */
     TN_TCP_F_PACE_ARMED = 1UL << 28,
@@ -408,9 +410,9 @@ TENON_INTERNAL tenon_u32 tn_tcp_cookie_hash(struct tenon *stack, const struct te
                                             const struct tenon_addr *remote, const tenon_u32 more[2]);
 /* The key of Fast Open cookies, a new one for each period. */
 TENON_INTERNAL void tn_tcp_fastopen_key(struct tn_key128 *key, const struct tenon *stack, tenon_u32 period);
-/* A free local port towards `remote`, and tn_tcp_hash() of both ends with it. @return 0: none is free */
-TENON_INTERNAL tenon_u16 tn_tcp_choose_port(struct tenon *stack, const struct tenon_addr *local,
-                                            const struct tenon_addr *remote, tenon_u32 *hash);
+/* Give `local` a free port towards `remote`, and say tn_tcp_hash() of both ends with it. @return 0: none is free */
+TENON_INTERNAL int tn_tcp_choose_port(struct tenon *stack, struct tenon_addr *local, const struct tenon_addr *remote,
+                                      tenon_u32 *hash);
 
 /* ---- tcp_listen.c -------------------------------------------------------------------------------------- */
 
@@ -639,15 +641,19 @@ TENON_INTERNAL const char *tn_fast_check(const struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_reset_reply(struct tenon *stack, const struct tn_seg *seg);
 /* Both ends, as the answer to a segment has them. */
 TENON_INTERNAL void tn_tcp_ends_of(const struct tn_seg *seg, struct tenon_addr *local, struct tenon_addr *remote);
-/* A bare segment between two ends; options may be NULL, ttl 0: the instance's. */
+/* The header of a segment without payload into `out`, which has just been made; behind it are its options already. Of
+ * the ends, the ports are in `tcp`. */
+TENON_INTERNAL void tn_tcp_seal(struct tn_out *out, const struct tn_tcp *tcp, const struct tenon_ip *src,
+                                const struct tenon_ip *dst);
+/* A bare segment between two ends, of whose header numbers, window and flags are there; options may be NULL, ttl 0: the
+ * instance's. */
 struct tn_bare {
     const struct tenon_addr *local, *remote;
-    tenon_u32 seq, ack;
-    tenon_u16 wnd;
-    tenon_u8 flags, ttl, tos;
+    struct tn_tcp tcp;
+    tenon_u8 ttl, tos;
     const struct tn_tcp_options *options;
 };
-TENON_INTERNAL void tn_tcp_send_bare(struct tenon *stack, const struct tn_bare *bare);
+TENON_INTERNAL void tn_tcp_send_bare(struct tenon *stack, struct tn_bare *bare);
 
 /* ---- tcp_timer.c --------------------------------------------------------------------------------- */
 
@@ -661,6 +667,8 @@ TENON_INTERNAL void tn_tcp_disarm_rtx(struct tenon_tcp *conn);
 TENON_INTERNAL_HOT void tn_tcp_arm_delack(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_disarm_delack(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_arm_idle_ms(struct tenon_tcp *conn, tenon_u32 ms);
+/* In FIN-WAIT-2, if the application has closed it: that does not last (9293-HC-3). */
+TENON_INTERNAL void tn_tcp_arm_fin_wait(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_disarm_idle(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_arm_keepalive(struct tenon_tcp *conn);
 

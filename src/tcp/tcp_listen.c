@@ -297,18 +297,16 @@ static enum tenon_verdict listen_ask(struct tenon_tcp *conn)
     return TENON_WITH_HOLD || verdict != TENON_HOLD ? verdict : TENON_REFUSE;
 }
 
-static void listen_open(struct tenon_tcp_listener *listener, const struct tn_seg *seg, unsigned share)
+/* The ends are known. */
+static void listen_open(struct tenon_tcp_listener *listener, const struct tn_seg *seg, struct listen_numbers *numbers)
 {
-    struct listen_numbers numbers;
     enum tenon_verdict verdict;
     struct tenon_tcp *conn;
 
-    tn_tcp_ends_of(seg, &numbers.local, &numbers.remote);
-    numbers.share = share;
-    numbers.iss = tn_tcp_isn(listener->stack, &numbers.local, &numbers.remote, &numbers.ts_offset);
-    if (seg->reused && tn_seq_lt(numbers.iss, seg->iss_min))
-        numbers.iss = seg->iss_min;
-    conn = listen_new(listener, seg, &numbers);
+    numbers->iss = tn_tcp_isn(listener->stack, &numbers->local, &numbers->remote, &numbers->ts_offset);
+    if (seg->reused && tn_seq_lt(numbers->iss, seg->iss_min))
+        numbers->iss = seg->iss_min;
+    conn = listen_new(listener, seg, numbers);
     if (conn == NULL)
         return;
     conn->flags |= TN_TCP_F_SYN_QUEUED;
@@ -325,7 +323,7 @@ static void listen_syn(struct tenon *stack, struct tenon_tcp_listener *listener,
 {
     const unsigned share = listen_share(listener, &seg->pkt->src);
     const int full = listen_is_full(listener, share);
-    struct tenon_addr local, remote;
+    struct listen_numbers numbers;
 
     if (TENON_WITH_COOKIES && !seg->reused &&
         (stack->conf.tcp_syncookies == 2 || (full && stack->conf.tcp_syncookies == 1))) {
@@ -336,10 +334,11 @@ static void listen_syn(struct tenon *stack, struct tenon_tcp_listener *listener,
         tn_count(stack, TENON_STAT_TCP_BACKLOG_FULL);
         return;
     }
-    tn_tcp_ends_of(seg, &local, &remote);
+    tn_tcp_ends_of(seg, &numbers.local, &numbers.remote);
+    numbers.share = share;
     /* A handler that has heard of an end may have closed the listener. */
-    if (!full || tn_tcp_find_listener(stack, &local, tn_pkt_is_foreign(seg->pkt)) == listener)
-        listen_open(listener, seg, share);
+    if (!full || tn_tcp_find_listener(stack, &numbers.local, tn_pkt_is_foreign(seg->pkt)) == listener)
+        listen_open(listener, seg, &numbers);
 }
 
 /* ---- an ACK that brings a cookie ------------------------------------------------------------------------ */

@@ -15,6 +15,11 @@ struct output_plan {
     tenon_u8 probe;        /* one segment, larger than usual (RFC 4821 7.4) */
 };
 
+static int output_probes(const struct output_plan *plan)
+{
+    return TENON_WITH_PATH_MTU && plan->probe;
+}
+
 /* ---- the receive window --------------------------------------------------------------------------------- */
 
 /* The buffer, less what rounding up to a unit of the scale may add: whoever queues what he receives, and has as much
@@ -57,7 +62,8 @@ TENON_INTERNAL tenon_u16 tn_tcp_window_scaled(struct tenon_tcp *conn, tenon_u32 
     if (tn_seq_le(edge, ack))
         return 0;
     field = (edge - ack) >> scale;
-    if (tn_seq_lt(ack + (field << scale), conn->rcv_adv) && output_may_round_up(conn, ack + ((field + 1) << scale)))
+    if (scale > 0 && tn_seq_lt(ack + (field << scale), conn->rcv_adv) &&
+        output_may_round_up(conn, ack + ((field + 1) << scale)))
         field++;
     field = tn_min(field, 65535UL);
     conn->rcv_adv = tn_seq_max(conn->rcv_adv, ack + (field << scale));
@@ -87,7 +93,7 @@ static void output_syn_options(struct tenon_tcp *conn, struct tn_tcp_options *op
     options->mss = tn_tcp_offered_mss(conn);
     options->has_sack_permitted = (conn->flags & TN_TCP_F_SACK) != 0;
     options->has_wscale = TENON_WITH_SCALE && (conn->flags & TN_TCP_F_WSCALE) != 0;
-    options->wscale = conn->rcv_wscale;
+    options->wscale = (tenon_u8)tn_tcp_rcv_wscale(conn);
     tn_fastopen_options(conn, options);
 }
 
@@ -128,7 +134,6 @@ static unsigned output_options(struct tenon_tcp *conn, tenon_u8 *p, unsigned fla
 static void output_header(struct tenon_tcp *conn, struct tn_out *out, tenon_u32 seq, unsigned flags)
 {
     const unsigned scale = (flags & TN_TCP_SYN) ? 0 : tn_tcp_rcv_wscale(conn);
-    tenon_u8 *l4 = out->hdr->data + out->off;
     struct tn_tcp tcp;
 
     tcp.sport = tn_tcp_local_port(conn);
@@ -143,7 +148,8 @@ static void output_header(struct tenon_tcp *conn, struct tn_out *out, tenon_u32 
     } else {
         tcp.wnd = (tenon_u16)tn_min(tn_tcp_opt(conn, TENON_TCP_RCV_BUF), 65535UL);
     }
-    tcp.header_bytes = (tenon_u8)(TN_TCP_BYTES + output_options(conn, l4 + TN_TCP_BYTES, flags));
+    tcp.header_bytes =
+        (tenon_u8)(TN_TCP_BYTES + output_options(conn, out->hdr->data + out->off + TN_TCP_BYTES, flags));
     /* RFC 9293 3.8.5: the pointer is an offset from this segment, up to 65535 ahead. */
     if (tn_tcp_is_urgent(conn) && tn_seq_lt(seq, conn->flight->snd_up) && !(flags & (TN_TCP_SYN | TN_TCP_RST))) {
         flags |= TN_TCP_URG;
@@ -151,14 +157,7 @@ static void output_header(struct tenon_tcp *conn, struct tn_out *out, tenon_u32 
     }
     flags |= (flags & TN_TCP_SYN) ? tn_ecn_syn_flags(conn, flags) : tn_ecn_flags(conn, flags);
     tcp.flags = (tenon_u8)flags;
-    out->l4_bytes = tcp.header_bytes;
-    out->len = tn_tcp_build(l4, &tcp) + tcp.header_bytes - TN_TCP_BYTES;
-    out->csum = 1;
-    out->csum_offset = 16;
-    out->src = conn->ends.local;
-    out->dst = *tn_tcp_remote_ip(conn);
-    out->proto = TN_PROTO_TCP;
-    out->df = TENON_WITH_PATH_MTU;    /* or routers cut what is too large */
+    tn_tcp_seal(out, &tcp, &conn->ends.local, tn_tcp_remote_ip(conn));
     out->ttl = (tenon_u8)tn_tcp_opt(conn, TENON_TCP_TTL);
     out->tos = (tenon_u8)tn_tcp_opt(conn, TENON_TCP_TOS);
 }
@@ -241,20 +240,15 @@ static tenon_u32 output_seg_bytes(const struct tenon_tcp *conn, const struct tn_
 }
 
 /* Small payload goes behind the header. */
-static int output_inline(struct tenon_tcp *conn, struct tn_out *out, const struct output_plan *plan)
+static int output_inline(struct tenon_tcp *conn, struct tn_out *out, const struct output_plan *plan,
+                         tenon_u32 seg_bytes)
 {
-    if (plan->len > tn_min(conn->stack->conf.tcp_copy_max, output_seg_bytes(conn, out)) ||
+    if (plan->len > tn_min(conn->stack->conf.tcp_copy_max, seg_bytes) ||
         out->off + out->len + plan->len > out->hdr->size)
         return 0;
     tn_sendq_copy(conn, out->hdr->data + out->off + out->len, plan->seq, plan->len);
     out->len += plan->len;
     return 1;
-}
-
-/* The port takes frames of one span: everything must fit behind the header. */
-static int output_is_ungathered(const struct tenon_tcp *conn)
-{
-    return tn_netif_at(conn->stack, conn->path->netif)->conf.gather_max == 1;
 }
 
 TENON_INTERNAL unsigned tn_tcp_gather_max(const struct tenon_tcp *conn, const struct tn_netif *netif)
@@ -279,24 +273,25 @@ static void output_segmentation(const struct tenon_tcp *conn, struct tn_out *out
 /* How much of the plan one frame can carry, when all of it cannot: whole segments if there is one. */
 static tenon_u32 output_cut(tenon_u32 got, tenon_u32 want, tenon_u32 seg_bytes)
 {
-    TENON_ASSERT(seg_bytes > 0);
     if (!TENON_WITH_SPEED || got == want || got < seg_bytes)
         return got;
+    TENON_ASSERT(seg_bytes > 0);
     return got - got % seg_bytes;
 }
 
 /* Put the payload into `out`; `to` collects its spans. Sets plan->len to what went in.
  * @return 1: the spans own their buffers (copies) */
-static int output_payload(struct tenon_tcp *conn, struct tn_out *out, struct output_plan *plan, struct tn_gather *to)
+static int output_payload(struct tenon_tcp *conn, struct tn_out *out, struct output_plan *plan, struct tn_gather *to,
+                          const struct tn_netif *netif)
 {
-    const tenon_u32 seg_bytes = plan->probe ? plan->len : output_seg_bytes(conn, out);
+    const tenon_u32 seg_bytes = output_probes(plan) ? plan->len : output_seg_bytes(conn, out);
     int copied = 0;
 
     if (plan->len <= conn->mss && plan->len > seg_bytes)
         plan->len = seg_bytes;
-    if (output_is_ungathered(conn))
+    if (netif->conf.gather_max == 1)    /* the port takes frames of one span: all must fit behind the header */
         plan->len = output_cut(tn_min(plan->len, out->hdr->size - out->off - out->len), plan->len, seg_bytes);
-    if (output_inline(conn, out, plan))
+    if (output_inline(conn, out, plan, seg_bytes))
         return 0;
     tn_sendq_slice(conn, to, plan->seq, plan->len);
     if (to->bytes < tn_min(plan->len, seg_bytes)) {
@@ -334,6 +329,7 @@ static void output_trace_sent(struct tenon_tcp *conn, const struct output_plan *
 static tenon_u32 output_data(struct tenon_tcp *conn, struct output_plan *plan)
 {
     const unsigned at_the_end = TN_TCP_FIN | TN_TCP_PSH;
+    const struct tn_netif *netif = tn_netif_at(conn->stack, conn->path->netif);
     const tenon_u32 wanted = plan->len;
     struct tenon_span spans[OUTPUT_SPANS];
     struct tn_gather to;
@@ -344,10 +340,10 @@ static tenon_u32 output_data(struct tenon_tcp *conn, struct output_plan *plan)
 
     if (tn_out_new(conn->stack, &out) != TENON_OK)
         return 0;
-    output_header(conn, &out, (flags & TN_TCP_SYN) ? conn->flight->iss : plan->seq, flags);
-    tn_gather_init(&to, spans, tn_tcp_gather_max(conn, tn_netif_at(conn->stack, conn->path->netif)));
+    output_header(conn, &out, TENON_WITH_COOKIES && (flags & TN_TCP_SYN) ? conn->flight->iss : plan->seq, flags);
+    tn_gather_init(&to, spans, tn_tcp_gather_max(conn, netif));
     if (plan->len > 0)
-        copied = output_payload(conn, &out, plan, &to);
+        copied = output_payload(conn, &out, plan, &to, netif);
     if (plan->len == 0 && wanted > 0) {
         tenon_buf_put(out.hdr);
         return 0;
@@ -362,14 +358,14 @@ static tenon_u32 output_data(struct tenon_tcp *conn, struct output_plan *plan)
         if (conn->ecn & TN_ECN_CWR)
             l4[13] |= TN_TCP_CWR;
     }
-    out.probe = plan->probe;
+    out.probe = (tenon_u8)output_probes(plan);
     error = output_hand_down(conn, &out);
     if (copied)
         tn_spans_put(spans, to.n);
     if (error != TENON_OK)
         return 0;    /* nothing has left: it is not in flight, and will be tried again */
     output_acked(conn);
-    tn_mtu_sent(conn, plan->probe ? plan->len : tn_min(plan->len, conn->mss));
+    tn_mtu_sent(conn, output_probes(plan) ? plan->len : tn_min(plan->len, conn->mss));
     conn->flight->last_snd_ms = conn->stack->now_ms;
     return plan->len + (tenon_u32)((flags & TN_TCP_FIN) != 0);
 }
@@ -386,7 +382,9 @@ TENON_INTERNAL tenon_u32 tn_tcp_in_flight(const struct tenon_tcp *conn)
     if (!tn_tcp_has_block(conn))
         return 0;
     pipe = conn->snd_nxt - flight->lost_edge + tn_flight_again_bytes(conn);
-    if (tn_flight_sack(conn->flight) != NULL)
+    if (!TENON_WITH_RECOVERY)
+        pipe -= tn_sack_bytes_between(conn, flight->lost_edge, conn->snd_nxt);
+    else if (tn_flight_sack(conn->flight) != NULL)
         pipe -= flight->sack->bytes - flight->sack->below;
     return pipe - tn_min(pipe, flight->reno_sacked);
 }
@@ -457,11 +455,19 @@ static int output_find_gap(struct tenon_tcp *conn, tenon_u32 *from, tenon_u32 *e
     return tn_flight_has_room(conn);
 }
 
+/* What is left beside full segments. Without TENON_WITH_SPEED nobody asks about more than one. */
+static tenon_u32 output_part(const struct tenon_tcp *conn, tenon_u32 len)
+{
+    if (!TENON_WITH_SPEED)
+        return len < conn->mss ? len : 0;
+    return len % conn->mss;
+}
+
 /* What was sent may be sent again if it fits the window, and its first segment in any case (RFC 7323 2.4,
  * RFC 9293 3.8.6). */
-static int output_plan_rtx(struct tenon_tcp *conn, struct output_plan *plan)
+static int output_plan_rtx(struct tenon_tcp *conn, struct output_plan *plan, tenon_u32 cwnd_room)
 {
-    tenon_u32 from, end, room = tn_min(output_cwnd_room(conn), output_frame_limit(conn));
+    tenon_u32 from, end, room = tn_min(cwnd_room, output_frame_limit(conn));
 
     if (!output_find_gap(conn, &from, &end))
         return 0;
@@ -476,7 +482,7 @@ static int output_plan_rtx(struct tenon_tcp *conn, struct output_plan *plan)
     plan->flags = TN_TCP_ACK;
     plan->len = tn_seq_lt(from, conn->snd_end) ? tn_seq_min(end, conn->snd_end) - from : 0;
     if (plan->len > conn->mss && room < plan->len)
-        plan->len = tn_max(room - room % conn->mss, room < conn->mss ? 0 : conn->mss);
+        plan->len = room - output_part(conn, room);
     if (plan->len > room)
         return 0;
     if (plan->len == 0 && tn_seq_lt(from, conn->snd_end))
@@ -522,13 +528,13 @@ static int output_fin_waits(const struct tenon_tcp *conn)
 }
 
 /* New data, or the FIN. @return 0: nothing may be sent */
-static int output_plan_new(struct tenon_tcp *conn, struct output_plan *plan)
+static int output_plan_new(struct tenon_tcp *conn, struct output_plan *plan, tenon_u32 cwnd_room)
 {
     const tenon_u32 unsent = output_unsent(conn);
     const tenon_u32 window = output_usable_window(conn);
     const int fin_waits = output_fin_waits(conn) && conn->state > TENON_TCP_SYN_RECEIVED;
-    const tenon_u32 cwnd_room = output_cwnd_room(conn);
     tenon_u32 len = tn_min(tn_min(unsent, window), tn_min(cwnd_room, output_frame_limit(conn)));
+    tenon_u32 part;
     int with_fin;
 
     if (unsent == 0 && !fin_waits) {
@@ -543,8 +549,9 @@ static int output_plan_new(struct tenon_tcp *conn, struct output_plan *plan)
         }
     }
     with_fin = fin_waits && len == unsent && window > len;
-    if (len % conn->mss != 0 && !output_small_is_allowed(conn, len % conn->mss, len == unsent, with_fin))
-        len -= len % conn->mss;
+    part = output_part(conn, len);
+    if (part != 0 && !output_small_is_allowed(conn, part, len == unsent, with_fin))
+        len -= part;
     with_fin = with_fin && len == unsent;
     if (len == 0 && !with_fin) {
         (void)tn_why_nothing_fits(conn, unsent, window, cwnd_room);
@@ -589,12 +596,13 @@ static int output_plan_probe(struct tenon_tcp *conn, struct output_plan *plan)
 /* @return 0: there is nothing to be sent */
 static int output_plan_next(struct tenon_tcp *conn, struct output_plan *plan)
 {
+    const tenon_u32 cwnd_room = output_cwnd_room(conn);
     int probe;
 
-    if (output_plan_rtx(conn, plan))
+    if (output_plan_rtx(conn, plan, cwnd_room))
         return 1;
     probe = output_plan_probe(conn, plan);
-    return probe == 0 ? output_plan_new(conn, plan) : probe > 0;
+    return probe == 0 ? output_plan_new(conn, plan, cwnd_room) : probe > 0;
 }
 
 /* ---- sending --------------------------------------------------------------------------------------------------- */
@@ -640,7 +648,7 @@ static void output_sent_new(struct tenon_tcp *conn, const struct output_plan *pl
     if (conn->snd_una == conn->snd_nxt)
         conn->progress_ms = conn->stack->now_ms;
     tn_flight_sent(conn, plan->seq + taken);
-    if (plan->probe && taken > conn->mss)
+    if (output_probes(plan) && taken > conn->mss)
         tn_mtu_probe_sent(conn, plan->seq, plan->seq + taken);
     output_left(conn, taken);
     if (TENON_WITH_RECOVERY)
@@ -843,18 +851,16 @@ TENON_APART int output_general(struct tenon_tcp *conn)
     }
     if (opens)
         return output_handshake(conn);
-    if (conn->state != TENON_TCP_TIME_WAIT) {
-        if (tn_path_mtu(conn->stack, conn->path) != conn->path_mtu) {
-            tn_tcp_update_mss(conn);
-            conn->cc.cwnd = tn_max(conn->cc.cwnd, conn->mss);    /* never less than a segment (RFC 5681 3.1) */
-        }
-        output_check_idle(conn);
-        if (!output_fin(conn))
-            while (tn_tx_room(conn->stack) > 0 && output_one(conn))
-                continue;
-        tn_rate_check_app_limited(conn);
-        output_arm_persist(conn);
+    if (tn_path_mtu(conn->stack, conn->path) != conn->path_mtu) {
+        tn_tcp_update_mss(conn);
+        conn->cc.cwnd = tn_max(conn->cc.cwnd, conn->mss);    /* never less than a segment (RFC 5681 3.1) */
     }
+    output_check_idle(conn);
+    if (TENON_SMALL || !output_fin(conn))
+        while (tn_tx_room(conn->stack) > 0 && output_one(conn))
+            continue;
+    tn_rate_check_app_limited(conn);
+    output_arm_persist(conn);
     if (tn_tx_room(conn->stack) == 0)
         return tn_why_if_any(conn, TENON_TCP_WAIT_PORT);
     if (conn->flags & TN_TCP_F_ACK_NOW)

@@ -13,12 +13,11 @@ enum { RECOVERY_DUP_THRESH = 3 };
 TENON_INTERNAL void tn_tcp_cc_event(struct tenon_tcp *conn, struct tenon_cc_event *event)
 {
     memset(event, 0, sizeof(*event));
-    event->now_us = conn->stack->now_us;
+    event->mss = conn->mss;
     event->in_flight = conn->snd_nxt - conn->snd_una;
-    if (!TENON_WITH_RECOVERY) {    /* NewReno asks for nothing else */
-        event->mss = conn->mss;
-        return;
-    }
+    if (!TENON_WITH_RECOVERY)
+        return;    /* NewReno asks for nothing else */
+    event->now_us = conn->stack->now_us;
     event->pipe = conn->state > TENON_TCP_SYN_RECEIVED ? tn_tcp_in_flight(conn) : 0;
     event->srtt_us = conn->srtt8 >> 3;
     event->min_rtt_us = conn->min_rtt_us;
@@ -26,7 +25,6 @@ TENON_INTERNAL void tn_tcp_cc_event(struct tenon_tcp *conn, struct tenon_cc_even
     event->snd_nxt = conn->snd_nxt;
     event->total_delivered = conn->flight->total_delivered;
     event->total_lost = conn->flight->total_lost;
-    event->mss = conn->mss;
     event->paced = conn->cc.pacing != 0;
     event->sack = (conn->flags & TN_TCP_F_SACK) != 0;
     if (tn_cc_ops(conn)->more_words > 0)
@@ -43,11 +41,13 @@ static void recovery_event(struct tenon_tcp *conn, const struct tn_ack *ack, str
 {
     tn_tcp_cc_event(conn, event);
     event->acked = ack->acked;
-    event->delivered = ack->delivered;
-    event->lost = ack->lost;
-    event->ce = ack->ce;
     event->in_flight = ack->flight;
-    event->rtt_us = ack->fresh_rtt_us;
+    if (TENON_WITH_RECOVERY) {
+        event->delivered = ack->delivered;
+        event->lost = ack->lost;
+        event->ce = ack->ce;
+        event->rtt_us = ack->fresh_rtt_us;
+    }
     /* RFC 7661: a window that is not used does not grow. In slow start half of it counts as used. */
     event->limited = !(conn->flags & TN_TCP_F_CWND_LIMITED);
     if (conn->cc.cwnd < conn->cc.ssthresh && 2 * ack->flight >= conn->cc.cwnd)
@@ -228,7 +228,8 @@ static void recovery_enter_fast(struct tenon_tcp *conn, const struct tn_ack *ack
     tn_tcp_cc_event(conn, &event);
     if (conn->flight->dupacks > 0)
         event.in_flight = conn->flight->first_dup_nxt - conn->snd_una;    /* RFC 5681 3.2, step 2 */
-    event.lost = ack->lost;
+    if (TENON_WITH_RECOVERY)
+        event.lost = ack->lost;
     tn_undo_save(conn);
     recovery_enter(conn, TN_RECOVERY_FAST);
     prr_begin(conn, ack);
@@ -293,7 +294,7 @@ static void reno_on_dupack(struct tenon_tcp *conn, struct tn_ack *ack)
     if (conn->recovery == TN_RECOVERY_RTO)
         return;
     conn->flight->reno_sacked = tn_min(before + conn->mss, most);
-    if (conn->flight->reno_sacked > before)
+    if (TENON_WITH_RECOVERY && conn->flight->reno_sacked > before)
         ack->delivered = conn->flight->reno_sacked - before;
 }
 
@@ -323,7 +324,8 @@ static void reno_on_partial_ack(struct tenon_tcp *conn, struct tn_ack *ack)
 
     if (conn->recovery != TN_RECOVERY_FAST)
         return;
-    ack->delivered -= tn_min(ack->delivered, tn_min(conn->flight->reno_sacked, left));
+    if (TENON_WITH_RECOVERY)
+        ack->delivered -= tn_min(ack->delivered, tn_min(conn->flight->reno_sacked, left));
     conn->flight->reno_sacked -= tn_min(conn->flight->reno_sacked, left);
     tn_flight_again_clear(conn);
     conn->flight->rtx_nxt = conn->snd_una;

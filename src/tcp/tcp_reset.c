@@ -14,12 +14,23 @@ TENON_INTERNAL void tn_tcp_ends_of(const struct tn_seg *seg, struct tenon_addr *
     remote->netif = (tenon_u16)(tn_ip_is_link_local(&seg->pkt->src) ? netif : 0);
 }
 
-TENON_INTERNAL void tn_tcp_send_bare(struct tenon *stack, const struct tn_bare *bare)
+TENON_ONCE TENON_INTERNAL void tn_tcp_seal(struct tn_out *out, const struct tn_tcp *tcp, const struct tenon_ip *src,
+                                           const struct tenon_ip *dst)
+{
+    tn_tcp_build(out->hdr->data + out->off, tcp);
+    out->len = out->l4_bytes = tcp->header_bytes;
+    out->csum = 1;
+    out->csum_offset = 16;
+    out->src = *src;
+    out->dst = *dst;
+    out->proto = TN_PROTO_TCP;
+    out->df = TENON_WITH_PATH_MTU;    /* or routers cut what is too large */
+}
+
+TENON_INTERNAL void tn_tcp_send_bare(struct tenon *stack, struct tn_bare *bare)
 {
     struct tn_path *path;
     struct tn_out out;
-    struct tn_tcp tcp;
-    tenon_u8 *l4;
     unsigned options = 0;
 
     if (tn_path_get(stack, &path, &bare->remote->ip, bare->remote->netif) != TENON_OK)
@@ -28,27 +39,13 @@ TENON_INTERNAL void tn_tcp_send_bare(struct tenon *stack, const struct tn_bare *
         tn_path_put(stack, path);
         return;
     }
-    l4 = out.hdr->data + out.off;
     if (bare->options != NULL)
-        options = tn_tcp_options_build(l4 + TN_TCP_BYTES, bare->options);
-    tcp.sport = bare->local->port;
-    tcp.dport = bare->remote->port;
-    tcp.seq = bare->seq;
-    tcp.ack = bare->ack;
-    tcp.wnd = bare->wnd;
-    tcp.urgent = 0;
-    tcp.csum = 0;
-    tcp.flags = bare->flags;
-    tcp.header_bytes = (tenon_u8)(TN_TCP_BYTES + options);
-    tn_tcp_build(l4, &tcp);
-    out.len = tcp.header_bytes;
-    out.l4_bytes = tcp.header_bytes;
-    out.csum = 1;
-    out.csum_offset = 16;
-    out.src = bare->local->ip;
-    out.dst = bare->remote->ip;
-    out.proto = TN_PROTO_TCP;
-    out.df = 1;
+        options = tn_tcp_options_build(out.hdr->data + out.off + TN_TCP_BYTES, bare->options);
+    bare->tcp.sport = bare->local->port;
+    bare->tcp.dport = bare->remote->port;
+    bare->tcp.urgent = bare->tcp.csum = 0;
+    bare->tcp.header_bytes = (tenon_u8)(TN_TCP_BYTES + options);
+    tn_tcp_seal(&out, &bare->tcp, &bare->local->ip, &bare->remote->ip);
     out.ttl = bare->ttl;
     out.tos = bare->tos;
     tn_ip_output(stack, path, &out);
@@ -87,11 +84,11 @@ TENON_INTERNAL void tn_tcp_reset_reply(struct tenon *stack, const struct tn_seg 
     bare.local = &local;
     bare.remote = &remote;
     if (seg->flags & TN_TCP_ACK) {
-        bare.seq = seg->ack;
-        bare.flags = TN_TCP_RST;
+        bare.tcp.seq = seg->ack;
+        bare.tcp.flags = TN_TCP_RST;
     } else {
-        bare.ack = seg->seq + seg->len;
-        bare.flags = TN_TCP_RST | TN_TCP_ACK;
+        bare.tcp.ack = seg->seq + seg->len;
+        bare.tcp.flags = TN_TCP_RST | TN_TCP_ACK;
     }
     tn_count(stack, TENON_STAT_TCP_RST_SENT);
     tn_tcp_send_bare(stack, &bare);

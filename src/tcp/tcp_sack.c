@@ -18,8 +18,8 @@ static int sack_make_room(struct tenon_tcp *conn)
     unsigned cap = SACK_CAP_MIN;
 
     if (old != NULL) {
-        if (old->n < old->cap)
-            return 1;
+        if (old->n < old->cap || !TENON_WITH_MANY)
+            return old->n < old->cap;
         cap = 2U * old->cap;
     }
     if (cap > SACK_CAP_MAX)
@@ -67,7 +67,7 @@ static void sack_delete(struct tn_sack *sack, unsigned at, unsigned n)
     sack->n = (tenon_u16)(sack->n - n);
 }
 
-/* How much of [left, right) lies below lost_edge. */
+/* How much of [left, right) lies below lost_edge. The sums are kept for those who ask often. */
 static tenon_u32 sack_part_below(const struct tenon_tcp *conn, tenon_u32 left, tenon_u32 right)
 {
     const tenon_u32 end = tn_seq_min(right, conn->flight->lost_edge);
@@ -80,8 +80,10 @@ static void sack_fill(struct tenon_tcp *conn, struct tn_ack *ack, tenon_u32 left
 {
     if (left == right)
         return;
-    conn->flight->sack->bytes += right - left;
-    conn->flight->sack->below += sack_part_below(conn, left, right);
+    if (TENON_WITH_RECOVERY) {
+        conn->flight->sack->bytes += right - left;
+        conn->flight->sack->below += sack_part_below(conn, left, right);
+    }
     ack->sacked += right - left;
     tn_flight_delivered(conn, ack, left, right);
 }
@@ -120,6 +122,8 @@ TENON_INTERNAL void tn_sack_add(struct tenon_tcp *conn, struct tn_ack *ack, teno
 
 static void sack_forget(struct tenon_tcp *conn, tenon_u32 left, tenon_u32 right)
 {
+    if (!TENON_WITH_RECOVERY)
+        return;
     conn->flight->sack->bytes -= right - left;
     conn->flight->sack->below -= sack_part_below(conn, left, right);
 }
@@ -205,6 +209,8 @@ TENON_INTERNAL const char *tn_sack_check(const struct tenon_tcp *conn)
     }
     if (tn_seq_gt(edge, conn->snd_nxt))
         return "the scoreboard names what was never sent";
+    if (!TENON_WITH_RECOVERY)
+        return NULL;
     if (bytes != sack->bytes)
         return "the scoreboard's sum is wrong";
     if (tn_sack_bytes_between(conn, conn->snd_una, conn->flight->lost_edge) != sack->below)

@@ -145,8 +145,8 @@ static tenon_u32 secret_port_step(struct tenon *stack)
 
 /* RFC 6056 3.3.1: the first free one from a random one on. With few connections hardly any is taken, and who is
  * connected to again meets another port. */
-static tenon_u16 secret_random_port(struct tenon *stack, struct tenon_addr *local, const struct tenon_addr *remote,
-                                    tenon_u32 *hash)
+static int secret_random_port(struct tenon *stack, struct tenon_addr *local, const struct tenon_addr *remote,
+                              tenon_u32 *hash)
 {
     const tenon_u32 span = 65536UL - SECRET_PORT_LOW, first = tn_random_below(&stack->random, span);
     tenon_u32 i;
@@ -155,7 +155,7 @@ static tenon_u16 secret_random_port(struct tenon *stack, struct tenon_addr *loca
         local->port = (tenon_u16)(SECRET_PORT_LOW + (first + i) % span);
         *hash = tn_tcp_hash(stack, local, remote);
         if (secret_port_is_free(stack, local, remote, *hash))
-            return local->port;
+            return 1;
     }
     return 0;
 }
@@ -163,30 +163,29 @@ static tenon_u16 secret_random_port(struct tenon *stack, struct tenon_addr *loca
 /* RFC 6056 3.3.4, double hash: one hash of the destination says where to begin, another one which of many
  * counters goes on from there. Who opens connections to himself sees a counter that hardly any other
  * destination shares (CVE-2022-1012), and it advances by random steps (3.3.5). */
-TENON_INTERNAL tenon_u16 tn_tcp_choose_port(struct tenon *stack, const struct tenon_addr *local,
-                                            const struct tenon_addr *remote, tenon_u32 *hash)
+TENON_INTERNAL int tn_tcp_choose_port(struct tenon *stack, struct tenon_addr *local, const struct tenon_addr *remote,
+                                      tenon_u32 *hash)
 {
     const tenon_u32 low = SECRET_PORT_LOW, span = 65536UL - low;
-    struct tenon_addr candidate = *local;
     const tenon_u32 *secret;
     tenon_u32 offset, step, i;
     tenon_u16 *counter;
 
     if (!TENON_WITH_MANY)
-        return secret_random_port(stack, &candidate, remote, hash);
-    candidate.port = 0;
-    secret = secret_port_hash(stack, &candidate, remote);
+        return secret_random_port(stack, local, remote, hash);
+    local->port = 0;
+    secret = secret_port_hash(stack, local, remote);
     counter = &stack->tcp.port_counters[secret[1] % stack->conf.tcp_port_counters];
     step = secret_port_step(stack);
     offset = secret[0] % span;
     for (i = 0; i < span; i++) {
         const tenon_u32 next = (*counter + step + i) % span;
 
-        candidate.port = (tenon_u16)(low + (offset + next) % span);
-        *hash = tn_tcp_hash(stack, &candidate, remote);
-        if (secret_port_is_free(stack, &candidate, remote, *hash)) {
+        local->port = (tenon_u16)(low + (offset + next) % span);
+        *hash = tn_tcp_hash(stack, local, remote);
+        if (secret_port_is_free(stack, local, remote, *hash)) {
             *counter = (tenon_u16)next;
-            return candidate.port;
+            return 1;
         }
     }
     return 0;

@@ -205,30 +205,32 @@ static tenon_u32 sendq_fill_tail(struct tenon_tcp *conn, const tenon_u8 *bytes, 
     return room;
 }
 
+/* A fresh buffer, to be filled up. @return 0: there is none */
+static int sendq_new_tail(struct tenon_tcp *conn)
+{
+    struct tenon_span span;
+
+    span.buf = tn_buf_get_to_keep(conn->stack);
+    if (span.buf == NULL)
+        return 0;
+    span.off = span.len = 0;
+    if (sendq_append(conn, &span) != TENON_OK) {
+        tenon_buf_put(span.buf);
+        return 0;
+    }
+    conn->flight->sendq.tail_open = 1;
+    return 1;
+}
+
 TENON_INTERNAL tenon_u32 tn_sendq_write(struct tenon_tcp *conn, const tenon_u8 *bytes, tenon_u32 n)
 {
-    tenon_u32 done;
+    tenon_u32 done = 0;
 
     if (!tn_tcp_needs_block(conn))
         return 0;
-    done = sendq_fill_tail(conn, bytes, n);
-    while (done < n) {
-        struct tenon_buf *buf = tn_buf_get_to_keep(conn->stack);
-        struct tenon_span span;
-
-        if (buf == NULL)
-            break;
-        span.buf = buf;
-        span.off = 0;
-        span.len = tn_min(buf->size, n - done);
-        memcpy(buf->data, bytes + done, span.len);
-        if (sendq_append(conn, &span) != TENON_OK) {
-            tenon_buf_put(buf);
-            break;
-        }
-        conn->flight->sendq.tail_open = 1;
-        done += span.len;
-    }
+    do
+        done += sendq_fill_tail(conn, bytes + done, n - done);
+    while (done < n && sendq_new_tail(conn));
     tn_count_n(conn->stack, TENON_STAT_COPIED_BYTES, done);
     if (done == 0)
         tn_flight_rest(conn);

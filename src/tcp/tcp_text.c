@@ -7,6 +7,17 @@
 
 enum { OOO_HINTS = 4 };    /* where retransmissions arrive, where new text does, and what lay between */
 
+/* Text of a segment from `from` up to `end`, which it has, where it lies. @return spans */
+static unsigned text_spans(const struct tn_seg *seg, struct tenon_span *spans, tenon_u32 from, tenon_u32 end)
+{
+    const struct tn_pkt *pkt = seg->pkt;
+    struct tn_gather to;
+
+    tn_gather_init(&to, spans, TN_RX_SPANS_MAX);
+    tn_spans_slice(&to, pkt->spans, pkt->nspans, pkt->off + (from - seg->seq), end - from);
+    return to.n;
+}
+
 /* ---- out of order ---------------------------------------------------------------------------------------- */
 
 /* What a piece costs: the buffer that it holds, however few bytes of it, and its own record (RES-3). */
@@ -136,11 +147,11 @@ static int ooo_exists(struct tenon_tcp *conn)
     return 1;
 }
 
-/* Text of a packet as a list of pieces. @return 0: no memory, or a limit */
-static int ooo_make_pieces(struct tenon_tcp *conn, const struct tn_pkt *text, struct tn_ooo_range *list)
+/* Text of a segment, as far as the list says, as pieces of it. @return 0: no memory, or a limit */
+static int ooo_make_pieces(struct tenon_tcp *conn, const struct tn_seg *seg, struct tn_ooo_range *list)
 {
     struct tenon_span spans[TN_RX_SPANS_MAX];
-    const unsigned n = tn_pkt_spans(text, spans, TN_RX_SPANS_MAX);
+    const unsigned n = text_spans(seg, spans, list->seq, list->end);
     unsigned i;
 
     list->first = list->last = NULL;
@@ -241,14 +252,11 @@ static int ooo_fill(struct tenon_tcp *conn, const struct tn_seg *seg, struct tn_
     struct tn_ooo *ooo = conn->flight->ooo;
     const struct tn_ooo_range *next = before != NULL ? before->next : ooo->ranges;
     const tenon_u32 end = seg->seq + seg->pkt->len;
-    struct tn_pkt part = *seg->pkt;
     struct tn_ooo_range list;
 
     list.seq = *seq;
     list.end = next != NULL && tn_seq_lt(next->seq, end) ? next->seq : end;
-    tn_pkt_pull(&part, list.seq - seg->seq);
-    tn_pkt_trim(&part, list.end - list.seq);
-    if (!ooo_make_pieces(conn, &part, &list))
+    if (!ooo_make_pieces(conn, seg, &list))
         return 0;
     *seq = list.end;
     if (before == NULL || before->end != list.seq)
@@ -467,27 +475,18 @@ static void text_fin(struct tenon_tcp *conn)
         conn->flags |= TN_TCP_F_FIN_HELD;
     tn_ooo_free(conn);
     tn_tcp_make_ready(conn);
-    switch (conn->state) {
-    case TENON_TCP_ESTABLISHED:
+    if (tn_fastopen_is_early(conn))
+        return;
+    if (conn->state == TENON_TCP_ESTABLISHED)
         tn_tcp_set_state(conn, TENON_TCP_CLOSE_WAIT);
-        if (conn->events->finished != NULL)
-            conn->events->finished(conn, conn->app);
-        else
-            (void)tenon_tcp_finish(conn);
-        break;
-    case TENON_TCP_FIN_WAIT_1:
+    else if (conn->state == TENON_TCP_FIN_WAIT_1)
         tn_tcp_set_state(conn, TENON_TCP_CLOSING);
-        if (conn->events->finished != NULL)
-            conn->events->finished(conn, conn->app);
-        break;
-    case TENON_TCP_FIN_WAIT_2:
-        if (conn->events->finished != NULL)
-            conn->events->finished(conn, conn->app);
-        if (conn->state == TENON_TCP_FIN_WAIT_2 && !tn_tcp_holds(conn))
-            tn_tcp_enter_time_wait(conn);
-        break;
-    default: break;
-    }
+    if (conn->events->finished != NULL)
+        conn->events->finished(conn, conn->app);
+    else if (conn->state == TENON_TCP_CLOSE_WAIT)
+        (void)tenon_tcp_finish(conn);
+    if (conn->state == TENON_TCP_FIN_WAIT_2 && !tn_tcp_holds(conn))
+        tn_tcp_enter_time_wait(conn);
 }
 
 /* ---- the seventh step ---------------------------------------------------------------------------- */
@@ -497,7 +496,7 @@ static void text_fin(struct tenon_tcp *conn)
 static int text_trim(struct tenon_tcp *conn, struct tn_seg *seg)
 {
     const tenon_u32 window = tn_seq_lt(conn->rcv_nxt, conn->rcv_adv) ? conn->rcv_adv - conn->rcv_nxt : 0;
-    int fin = (seg->flags & TN_TCP_FIN) != 0;
+    int fin = (seg->flags & TN_TCP_FIN) != 0, cut = 0;
     tenon_u32 start;
 
     if (tn_seq_lt(seg->seq, conn->rcv_nxt)) {
@@ -506,17 +505,19 @@ static int text_trim(struct tenon_tcp *conn, struct tn_seg *seg)
         tn_tcp_note_dup(conn, seg->seq, seg->seq + old);
         tn_pkt_pull(seg->pkt, old);
         seg->seq += old;
-        tn_tcp_ack_now(conn);    /* part of it was a repetition: our ACK may have been lost */
+        cut = 1;    /* part of it was a repetition: our ACK may have been lost */
     }
     start = seg->seq - conn->rcv_nxt;
     if (fin && start + seg->pkt->len >= window) {
         fin = 0;    /* it takes a number too, and that one is beyond the window (9293-SEQ-8) */
-        tn_tcp_ack_now(conn);
+        cut = 1;
     }
     if (start + seg->pkt->len > window) {
         tn_pkt_trim(seg->pkt, window > start ? window - start : 0);
-        tn_tcp_ack_now(conn);
+        cut = 1;
     }
+    if (cut)
+        tn_tcp_ack_now(conn);
     return fin;
 }
 
@@ -526,7 +527,7 @@ TENON_INTERNAL_HOT void tn_tcp_acknowledge(struct tenon_tcp *conn, tenon_u32 one
     const tenon_u32 unacked = conn->rcv_nxt - conn->rcv_acked;
 
     if (one > conn->rcv_mss)
-        conn->rcv_mss = (tenon_u16)tn_min(one, 65535UL);
+        conn->rcv_mss = (tenon_u16)(TENON_WITH_SPEED ? tn_min(one, 65535UL) : one);
     if (tn_tcp_is_by_hand(conn))
         return;
     if (unacked >= 2UL * tn_max(conn->rcv_mss, 536) || tn_tcp_opt(conn, TENON_TCP_NO_DELAYED_ACK))
@@ -554,15 +555,14 @@ static int text_deliver_part(struct tenon_tcp *conn, struct tn_seg *seg)
 {
     const struct tn_ooo_range *run = tn_ooo_of(conn) != NULL ? conn->flight->ooo->ranges : NULL;
     struct tenon_span spans[TN_RX_SPANS_MAX];
-    struct tn_pkt part = *seg->pkt;
-    tenon_u32 known;
+    tenon_u32 end = seg->seq + seg->pkt->len, known;
 
-    if (run != NULL && tn_seq_lt(run->seq, seg->seq + part.len))
-        tn_pkt_trim(&part, run->seq - seg->seq);
-    if (!tn_tcp_deliver(conn, spans, tn_pkt_spans(&part, spans, TN_RX_SPANS_MAX), part.len) || !text_deliver_ooo(conn))
+    if (run != NULL)
+        end = tn_seq_min(end, run->seq);
+    if (!tn_tcp_deliver(conn, spans, text_spans(seg, spans, seg->seq, end), end - seg->seq) || !text_deliver_ooo(conn))
         return 0;
     known = tn_min(conn->rcv_nxt - seg->seq, seg->pkt->len);
-    tn_tcp_note_dup(conn, seg->seq + part.len, seg->seq + known);
+    tn_tcp_note_dup(conn, end, seg->seq + known);
     tn_pkt_pull(seg->pkt, known);
     seg->seq += known;
     return 1;
@@ -578,7 +578,7 @@ static void text_in_order(struct tenon_tcp *conn, struct tn_seg *seg)
     while (seg->pkt->len > 0)
         if (!text_deliver_part(conn, seg))
             return;
-    tn_tcp_acknowledge(conn, seg->pkt->seg_bytes != 0 ? seg->pkt->seg_bytes : bytes);
+    tn_tcp_acknowledge(conn, TENON_WITH_SPEED && seg->pkt->seg_bytes != 0 ? seg->pkt->seg_bytes : bytes);
     if (filled_hole)
         tn_tcp_ack_now(conn);    /* RFC 5681 4.2 */
 }

@@ -133,6 +133,14 @@ TENON_INTERNAL void tn_tcp_arm_idle_ms(struct tenon_tcp *conn, tenon_u32 ms)
     timer_schedule(conn, conn->idle_when);
 }
 
+enum { TIMER_FIN_WAIT_2_S = 60 };
+
+TENON_INTERNAL void tn_tcp_arm_fin_wait(struct tenon_tcp *conn)
+{
+    if (conn->state == TENON_TCP_FIN_WAIT_2 && (conn->flags & TN_TCP_F_NO_READER))
+        tn_tcp_arm_idle_ms(conn, TIMER_FIN_WAIT_2_S * 1000UL);
+}
+
 TENON_INTERNAL void tn_tcp_disarm_idle(struct tenon_tcp *conn)
 {
     conn->flags &= ~(tenon_u32)(TN_TCP_F_IDLE_ARMED | TN_TCP_F_KEEPALIVE);
@@ -160,97 +168,93 @@ static void timer_give_up(struct tenon_tcp *conn)
     tn_tcp_end(conn, TENON_ETIMEOUT, 0);
 }
 
-/* RFC 9293 3.8.3: R2, measured from the last progress. */
-static int timer_r2_is_over(const struct tenon_tcp *conn, tenon_u32 since_ms, tenon_u32 r2_ms)
+/* RFC 9293 3.8.3: R2 is over, measured from the last progress. MUST-22, MUST-23: a SYN is repeated for three
+ * minutes at least, unless the application says otherwise. A closed window is probed as long as the peer
+ * answers (MUST-37), whether or not it was shrunk to nothing over data in flight. */
+static int timer_r2_is_over(const struct tenon_tcp *conn)
 {
-    return r2_ms != 0 && conn->stack->now_ms - since_ms >= r2_ms;
+    const struct tenon *stack = conn->stack;
+    tenon_u32 r2_ms = tn_tcp_opt(conn, TENON_TCP_R2_MS), since_ms = conn->progress_ms;
+
+    if (conn->state <= TENON_TCP_SYN_RECEIVED) {
+        if (r2_ms == stack->tcp.defaults->values[TENON_TCP_R2_MS])
+            r2_ms = 180000UL;
+    } else if (conn->snd_wnd == 0 || (conn->flags & TN_TCP_F_PERSIST)) {
+        since_ms = tn_seq_max(since_ms, conn->last_rcv_ms);
+    }
+    /* Silence before the first probe is no lack of answers. */
+    if ((conn->flags & TN_TCP_F_PERSIST) && tn_tcp_has_block(conn))
+        since_ms = tn_seq_max(since_ms, conn->flight->stalled_ms);
+    return r2_ms != 0 && stack->now_ms - since_ms >= r2_ms;
 }
 
 /* RFC 9293 3.8.3: at R1 the network layer is asked to look for another way, and the application is told
- * (SHLD-9). @return 0: the connection is gone */
-static int timer_r1(struct tenon_tcp *conn)
+ * (SHLD-9). */
+static void timer_r1(struct tenon_tcp *conn)
 {
     if (conn->backoff < 3 || (conn->flags & TN_TCP_F_R1_TOLD))
-        return 1;
+        return;
     conn->flags |= TN_TCP_F_R1_TOLD;
     tn_path_doubt(conn->stack, conn->path);
     if (tn_tcp_app_knows(conn) && conn->events->soft_error != NULL)
         conn->events->soft_error(conn, conn->app, TENON_ETIMEOUT);
-    return conn->state != TENON_TCP_CLOSED;
 }
 
-/* MUST-22, MUST-23: a SYN is repeated for three minutes at least, unless the application says otherwise. */
 static void timer_syn(struct tenon_tcp *conn)
 {
-    const tenon_u32 r2 = tn_tcp_opt(conn, TENON_TCP_R2_MS);
-    const tenon_u32 limit = r2 == conn->stack->tcp.defaults->values[TENON_TCP_R2_MS] ? 180000UL : r2;
-
-    if (timer_r2_is_over(conn, conn->progress_ms, limit) || tn_tcp_half_open_is_over(conn)) {
-        timer_give_up(conn);
-        return;
-    }
-    if (conn->backoff < 30)
-        conn->backoff++;
     tn_fastopen_unanswered(conn);
     conn->flags |= TN_TCP_F_SYN_QUEUED;
     conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
     tn_count(conn->stack, TENON_STAT_TCP_RETRANSMIT);
     tn_past_retransmit(conn);
-    tn_tcp_arm_rtx(conn);
-    tn_tcp_make_ready(conn);
-    (void)timer_r1(conn);
 }
 
-/* Nothing in flight: probe a closed window, or send a small segment after all. The connection stays open as
- * long as the peer answers at all (MUST-37). */
+/* Nothing in flight: probe a closed window, or send a small segment after all. */
 static void timer_persist(struct tenon_tcp *conn)
 {
-    tenon_u32 heard_ms = tn_seq_max(conn->last_rcv_ms, conn->progress_ms);
-
-    tn_tcp_orphan_enter(conn);    /* if there was no memory for that before */
-    if (conn->state == TENON_TCP_CLOSED || tn_tcp_stalled(conn))
-        return;
-    /* Silence before the first probe is no lack of answers. */
-    if (tn_tcp_has_block(conn))
-        heard_ms = tn_seq_max(heard_ms, conn->flight->stalled_ms);
-    if (timer_r2_is_over(conn, heard_ms, tn_tcp_opt(conn, TENON_TCP_R2_MS))) {
-        timer_give_up(conn);
-        return;
-    }
-    if (conn->backoff < 30)
-        conn->backoff++;
     if (conn->snd_wnd == 0)
         tn_tcp_send_probe(conn);
     else
         conn->flags |= TN_TCP_F_SWS_OVERRIDE;
     if (conn->snd_una != conn->snd_nxt)
         conn->flags &= ~(tenon_u32)TN_TCP_F_PERSIST;    /* the probe was a FIN: from now on it is retransmitted */
-    tn_tcp_arm_rtx(conn);
-    tn_tcp_make_ready(conn);
-}
-
-/* A window that was shrunk to nothing over data in flight is probed as long as the peer answers. */
-static tenon_u32 timer_r2_since(const struct tenon_tcp *conn)
-{
-    return conn->snd_wnd == 0 ? tn_seq_max(conn->progress_ms, conn->last_rcv_ms) : conn->progress_ms;
 }
 
 static void timer_retransmit(struct tenon_tcp *conn)
 {
-    if (timer_r2_is_over(conn, timer_r2_since(conn), tn_tcp_opt(conn, TENON_TCP_R2_MS))) {
+    tn_mtu_timeout(conn);
+    tn_tcp_recovery_on_rto(conn);
+}
+
+/* It has gone off for nothing but what it is there for. */
+static void timer_expired(struct tenon_tcp *conn)
+{
+    const int opens = conn->state <= TENON_TCP_SYN_RECEIVED, persists = (conn->flags & TN_TCP_F_PERSIST) != 0;
+
+    if (!opens && persists)
+        tn_tcp_orphan_enter(conn);    /* if there was no memory for that before */
+    if (conn->state == TENON_TCP_CLOSED || (!opens && persists && tn_tcp_stalled(conn)))
+        return;
+    if (timer_r2_is_over(conn) || (opens && tn_tcp_half_open_is_over(conn))) {
         timer_give_up(conn);
         return;
     }
-    if (tn_tcp_stalled(conn))
+    if (!opens && !persists && tn_tcp_stalled(conn))
         return;
-    tn_tcp_trace(conn, TENON_TRACE_RTO, NULL, timer_backed_off(conn));
+    if (!opens && !persists)
+        tn_tcp_trace(conn, TENON_TRACE_RTO, NULL, timer_backed_off(conn));
     if (conn->backoff < 30)
         conn->backoff++;
-    tn_mtu_timeout(conn);
-    tn_tcp_recovery_on_rto(conn);
+    if (opens)
+        timer_syn(conn);
+    else if (persists)
+        timer_persist(conn);
+    else
+        timer_retransmit(conn);
     tn_tcp_arm_rtx(conn);
     tn_tcp_make_ready(conn);
-    (void)timer_r1(conn);
+    if (opens || !persists)
+        timer_r1(conn);
 }
 
 /* RFC 8985 7.3: after a probe, and where none can be sent, the RTO counts. */
@@ -271,10 +275,8 @@ static void timer_reorder(struct tenon_tcp *conn)
 
 static void timer_rtx(struct tenon_tcp *conn)
 {
-    if (conn->state <= TENON_TCP_SYN_RECEIVED)
-        timer_syn(conn);
-    else if (conn->flags & TN_TCP_F_PERSIST)
-        timer_persist(conn);
+    if (conn->state <= TENON_TCP_SYN_RECEIVED || (conn->flags & TN_TCP_F_PERSIST))
+        timer_expired(conn);
     else if (conn->snd_una == conn->snd_nxt)
         tn_tcp_disarm_rtx(conn);
     else if (TENON_WITH_RECOVERY && conn->flight->rtx_timer == TN_RTX_TLP)
@@ -282,7 +284,7 @@ static void timer_rtx(struct tenon_tcp *conn)
     else if (TENON_WITH_RECOVERY && conn->flight->rtx_timer == TN_RTX_REORDER)
         timer_reorder(conn);
     else
-        timer_retransmit(conn);
+        timer_expired(conn);
 }
 
 /* ---- keep-alive ------------------------------------------------------------------------------------------------ */

@@ -62,17 +62,20 @@ TENON_INTERNAL void tn_tcp_enter_time_wait(struct tenon_tcp *conn)
         tw->timer.kind = TN_TIMER_TIME_WAIT;
         tw->snd_nxt = conn->snd_nxt;
         tw->rcv_nxt = conn->rcv_nxt;
-        tw->ts_recent = conn->ts_recent;
-        tw->ts_offset = conn->ts_offset;
-        tw->timestamps = (tenon_u8)tn_tcp_has_timestamps(conn);
-        tw->sack = (conn->flags & TN_TCP_F_SACK) != 0;
+        if (TENON_WITH_SCALE) {
+            tw->ts_recent = conn->ts_recent;
+            tw->ts_offset = conn->ts_offset;
+            tw->timestamps = (tenon_u8)tn_tcp_has_timestamps(conn);
+        }
+        if (TENON_WITH_RECOVERY)
+            tw->sack = (tenon_u8)tn_tcp_has_sack(conn);
         tw->wait_ms = wait_ms;
         tw->window = (tenon_u16)tn_min((conn->rcv_adv - conn->rcv_nxt) >> tn_tcp_rcv_wscale(conn), 65535UL);
     }
     tn_tcp_set_state(conn, TENON_TCP_TIME_WAIT);
     /* The FIN that brought us here still wants its ACK. */
     if ((conn->flags & TN_TCP_F_ACK_NOW) && !tn_fast_control(conn, TN_TCP_ACK))
-        (void)tn_tcp_output(conn);
+        tn_tcp_send_ack(conn);
     tn_fast_forget(conn);
     tn_htab_remove(&stack->tcp.conns, &conn->ends.node);
     conn->state = TENON_TCP_CLOSED;
@@ -108,16 +111,18 @@ static void timewait_ack(struct tenon *stack, const struct tn_time_wait *tw, con
     struct tn_tcp_options options;
     struct tn_bare bare;
 
-    memset(&options, 0, sizeof(options));
     memset(&bare, 0, sizeof(bare));
     timewait_local(tw, &local);
     bare.local = &local;
     bare.remote = &tw->remote;
-    bare.seq = tw->snd_nxt;
-    bare.ack = tw->rcv_nxt;
-    bare.wnd = tw->window;
-    bare.flags = TN_TCP_ACK;
-    bare.options = &options;
+    bare.tcp.seq = tw->snd_nxt;
+    bare.tcp.ack = tw->rcv_nxt;
+    bare.tcp.wnd = tw->window;
+    bare.tcp.flags = TN_TCP_ACK;
+    if (TENON_WITH_SCALE || TENON_WITH_RECOVERY) {
+        memset(&options, 0, sizeof(options));
+        bare.options = &options;
+    }
     if (TENON_WITH_SCALE && tw->timestamps) {
         options.has_timestamp = 1;
         options.ts_val = stack->now_ms + tw->ts_offset;

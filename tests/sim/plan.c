@@ -341,11 +341,11 @@ static void draw_side(struct plan_side *side, const struct mood *mood, struct di
         side->consume_us = dice_log(dice, 10, 300000);
     side->pieces = (uint8_t)dice_percent(dice, 20);
     if (dice_percent(dice, 8)) {
-        side->by_hand = 1;
+        side->by_hand = TENON_WITH_HOLD;
         side->ack_us = dice_log(dice, 1, 100000);
     }
     if (dice_percent(dice, 8)) {
-        side->hold_fin = 1;
+        side->hold_fin = TENON_WITH_HOLD;
         side->hold_fin_us = dice_log(dice, 1, 2 * SECOND);
     }
     side->finish = (uint8_t)PICK(dice, FINISH_AFTER_SEND, FINISH_AFTER_SEND, FINISH_AFTER_SEND, FINISH_AFTER_PEER);
@@ -390,6 +390,8 @@ static void draw_session(struct plan *plan, const struct mood *mood, unsigned i)
     session->then = TENON_ACCEPT;
     if (dice_percent(&dice, 8))
         session->verdict = (uint8_t)PICK(&dice, TENON_REFUSE, TENON_IGNORE, TENON_HOLD, TENON_HOLD, TENON_HOLD);
+    if (!TENON_WITH_HOLD && session->verdict == TENON_HOLD)
+        session->verdict = TENON_ACCEPT;
     if (dice_percent(&dice, 30))
         session->then = (uint8_t)PICK(&dice, TENON_REFUSE, TENON_IGNORE, TENON_HOLD);    /* HOLD: never decided */
     session->hold_us = dice_log(&dice, 1, 3 * SECOND);
@@ -397,6 +399,8 @@ static void draw_session(struct plan *plan, const struct mood *mood, unsigned i)
     if (dice_percent(&dice, 25))
         session->kind = (uint8_t)PICK(&dice, SESSION_ECHO, SESSION_ECHO, SESSION_ECHO, SESSION_BOTH_OPEN,
                                       SESSION_BOTH_OPEN, SESSION_CLOSED_PORT, SESSION_NOBODY);
+    if (!TENON_WITH_CROSSING && session->kind == SESSION_BOTH_OPEN)
+        session->kind = SESSION_NORMAL;
     draw_side(&session->side[0], mood, &dice);
     draw_side(&session->side[1], mood, &dice);
     fit_to_buffers(plan, session, 0);
