@@ -8,12 +8,13 @@
  * that another thread may give back what this one has sent.
  *
  * An mbuf describes one piece of bytes only. A header becomes the device's with its mbuf. For all else (payload
- * that waits for its acknowledgement, what was received and is passed on) another mbuf refers to the bytes. */
+ * that waits for its acknowledgement, what was received and is passed on) another mbuf refers to the bytes. What has
+ * to be copied goes behind the header's bytes first, into the same mbuf. */
 #include <stdio.h>
 #include <string.h>
 
 #include <rte_epoll.h>
-#include <rte_ip.h>
+#include <rte_net.h>
 
 #include "dpdk_internal.h"
 
@@ -63,7 +64,7 @@ static void buf_forget(struct tenon_buf *buf)
 
 static int is_ours(const struct tenon_buf *buf)
 {
-    return buf->release == buf_release_fresh || buf->release == buf_release || buf->release == buf_forget;
+    return buf->release == buf_release_fresh || buf->release == buf_release;
 }
 
 static int refill(struct dpdk_memory *memory)
@@ -90,8 +91,9 @@ static unsigned host_buf_get(void *host, struct tenon_buf **bufs, unsigned n)
     return got;
 }
 
-/* What was received. Most of it nobody keeps, and it goes back to one pool at once. */
-static void buf_put_all(struct dpdk_port *port)
+/* What was received. Most of it nobody keeps, and it goes back to one pool at once. (What is inline here and
+ * below is so for a burst of one frame, which pays for every call alone: a tenth of a round trip.) */
+static inline void buf_put_all(struct dpdk_port *port)
 {
     struct rte_mempool *pool = mbuf_of(port->rx_spans[0].buf)->pool;
     void *free[DPDK_RX_SPANS];
@@ -120,35 +122,41 @@ static struct tenon_buf *received(struct rte_mbuf *mbuf)
     return &priv->rx;
 }
 
-/* If it is ours, nobody else has it, and the device has not got it either, its mbuf may describe this piece: the
- * device's from now on. The caller of transmit() gives up its reference, the last one, when that returns.
- * @return NULL: it is not so */
-static struct rte_mbuf *hand_over(const struct tenon_span *span)
+/* Let an mbuf say that these bytes, to which it refers, are its own. */
+static struct rte_mbuf *describe(struct rte_mbuf *mbuf, const struct tenon_span *span)
 {
-    struct tenon_buf *buf = span->buf;
-    struct rte_mbuf *mbuf = mbuf_of(buf);
-
-    if ((buf->release != buf_release_fresh && buf->release != buf_release) || buf->refs != 1 ||
-        rte_mbuf_refcnt_read(mbuf) != 1)
-        return NULL;
-    buf->release = buf_forget;
     mbuf->data_off = (uint16_t)RTE_PTR_DIFF(tenon_span_data(span), mbuf->buf_addr);
     mbuf->data_len = (uint16_t)span->len;
     mbuf->pkt_len = span->len;
     return mbuf;
 }
 
+/* If it is from buf_get(), nobody else has it, and the device has not got it either, its mbuf may describe
+ * this piece: the device's from now on. (Not what was received: its other end might write down there what it
+ * receives.) The caller of transmit() gives up its reference, the last one, when that returns.
+ * @return NULL: it is not so */
+static struct rte_mbuf *hand_over(const struct tenon_span *span)
+{
+    struct tenon_buf *buf = span->buf;
+    struct rte_mbuf *mbuf = mbuf_of(buf);
+
+    if (!is_ours(buf) || buf != rte_mbuf_to_priv(mbuf) || buf->refs != 1 || rte_mbuf_refcnt_read(mbuf) != 1)
+        return NULL;
+    buf->release = buf_forget;
+    return describe(mbuf, span);
+}
+
 /* A frame that does not leave: its header stays Tenon's. */
 static void take_back(struct tenon_buf *first, struct rte_mbuf *head)
 {
-    if (first->release == buf_forget) {
-        first->release = buf_release;
-        rte_pktmbuf_free(head->next);
-        head->next = NULL;
-        head->nb_segs = 1;
-    } else {
+    if (first->release != buf_forget) {
         rte_pktmbuf_free(head);
+        return;
     }
+    first->release = buf_release;
+    rte_pktmbuf_free(head->next);
+    head->next = NULL;
+    head->nb_segs = 1;
 }
 
 /* An mbuf that refers to these bytes, ours or (DPDK_COPIES) the program's: the caller of transmit() has a reference of
@@ -161,17 +169,13 @@ static struct rte_mbuf *refer(struct dpdk_port *port, const struct tenon_span *s
     if (shell == NULL)
         return NULL;
     if (is_ours(span->buf)) {
-        if (span->buf->release == buf_release_fresh)
-            span->buf->release = buf_release;
+        span->buf->release = buf_release;
         rte_pktmbuf_attach(shell, mbuf_of(span->buf));
     } else {
         (void)rte_mbuf_ext_refcnt_update(&port->lent, 1);
         rte_pktmbuf_attach_extbuf(shell, bytes, (rte_iova_t)(uintptr_t)bytes, (uint16_t)span->len, &port->lent);
     }
-    shell->data_off = (uint16_t)RTE_PTR_DIFF(bytes, shell->buf_addr);
-    shell->data_len = (uint16_t)span->len;
-    shell->pkt_len = span->len;
-    return shell;
+    return describe(shell, span);
 }
 
 /* An mbuf of somebody else's pool, out of a ring, has no place for our description. */
@@ -193,11 +197,11 @@ static struct rte_mbuf *make_ours(struct dpdk_port *port, struct rte_mbuf *mbuf)
 /* A frame that is being put together. */
 struct chain {
     struct rte_mbuf *head, *last;
-    int last_is_copy; /* there may be room behind its bytes */
+    int grows; /* what is copied may lie behind the bytes of the last one */
 };
 
 /* @return 0; -1: there is no such piece */
-static int chain_add(struct chain *chain, struct rte_mbuf *piece, int is_copy)
+static int chain_add(struct chain *chain, struct rte_mbuf *piece, int grows)
 {
     if (piece == NULL)
         return -1;
@@ -209,7 +213,7 @@ static int chain_add(struct chain *chain, struct rte_mbuf *piece, int is_copy)
         chain->head->pkt_len += piece->data_len;
     }
     chain->last = piece;
-    chain->last_is_copy = is_copy;
+    chain->grows = grows;
     return 0;
 }
 
@@ -218,7 +222,7 @@ static int chain_copy(struct dpdk_port *port, struct chain *chain, const struct 
     const tenon_u8 *bytes = tenon_span_data(span);
 
     for (tenon_u32 here, left = span->len; left > 0; left -= here, bytes += here) {
-        if ((!chain->last_is_copy || rte_pktmbuf_tailroom(chain->last) == 0) &&
+        if ((!chain->grows || rte_pktmbuf_tailroom(chain->last) == 0) &&
             chain_add(chain, rte_pktmbuf_alloc(port->memory->tx), 1) != 0)
             return -1;
         here = RTE_MIN(left, (tenon_u32)rte_pktmbuf_tailroom(chain->last));
@@ -237,33 +241,30 @@ static int chain_span(struct dpdk_port *port, struct chain *chain, const struct 
     if (span->len == 0)
         return 0;
     header = chain->head == NULL ? hand_over(span) : NULL;
-    if (header == NULL && !is_ours(span->buf) && (port->device->traits & DPDK_COPIES) == 0)
+    if (header != NULL)
+        return chain_add(chain, header, 1);
+    if (!is_ours(span->buf) && (port->device->traits & DPDK_COPIES) == 0)
         return chain_copy(port, chain, span);
-    return chain_add(chain, header != NULL ? header : refer(port, span), 0);
+    return chain_add(chain, refer(port, span), 0);
 }
 
 /* What the device shall do. For TSO the sum of the pseudo-header is to be without a length, and is made anew
  * each time that the frame is offered: drivers change it. */
 static void ask_for_offloads(const struct dpdk_port *port, struct rte_mbuf *head, const struct tenon_frame *frame)
 {
-    tenon_u8 *ip = rte_pktmbuf_mtod_offset(head, tenon_u8 *, IP_AT);
-    const int v4 = ip[0] >> 4 == 4;
+    const int v4 = rte_pktmbuf_mtod(head, const tenon_u8 *)[IP_AT] >> 4 == 4;
     uint64_t flags = v4 ? RTE_MBUF_F_TX_IPV4 : RTE_MBUF_F_TX_IPV6;
-    rte_be16_t sum;
 
     head->l2_len = IP_AT;
     head->l3_len = (uint64_t)(frame->csum_start - IP_AT) & 0x1FF;
     flags |= frame->csum_offset == CSUM_OF_UDP ? RTE_MBUF_F_TX_UDP_CKSUM : RTE_MBUF_F_TX_TCP_CKSUM;
     if (frame->seg_kind != TENON_SEG_NONE) {
         flags |= RTE_MBUF_F_TX_TCP_SEG;
-        if (v4 && (port->device->conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_IPV4_CKSUM) != 0) {
+        if (v4 && (port->device->conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_IPV4_CKSUM) != 0)
             flags |= RTE_MBUF_F_TX_IP_CKSUM;
-            memset(ip + 10, 0, 2);
-        }
         head->l4_len = (uint64_t)(frame->header_bytes - frame->csum_start) & 0xFF;
         head->tso_segsz = frame->seg_bytes;
-        sum = v4 ? rte_ipv4_phdr_cksum((const void *)ip, flags) : rte_ipv6_phdr_cksum((const void *)ip, flags);
-        memcpy(ip - IP_AT + frame->csum_start + frame->csum_offset, &sum, sizeof sum);
+        (void)rte_net_intel_cksum_flags_prepare(head, flags);
     }
     head->ol_flags |= flags;
 }
@@ -274,11 +275,11 @@ static struct rte_mbuf *make_chain(struct dpdk_port *port, const struct tenon_fr
     struct chain chain = { NULL, NULL, 0 };
 
     for (unsigned i = 0; i < frame->nspans; i++) {
-        if (chain_span(port, &chain, &frame->spans[i]) != 0) {
-            if (chain.head != NULL)
-                take_back(frame->spans[0].buf, chain.head);
-            return NULL;
-        }
+        if (chain_span(port, &chain, &frame->spans[i]) == 0)
+            continue;
+        if (chain.head != NULL)
+            take_back(frame->spans[0].buf, chain.head);
+        return NULL;
     }
     if (chain.head == NULL)
         return NULL;
@@ -289,14 +290,14 @@ static struct rte_mbuf *make_chain(struct dpdk_port *port, const struct tenon_fr
 }
 
 /* @return how many of them the device has taken, or lost for good */
-static unsigned give(struct dpdk_port *port, const struct tenon_frame *frames, unsigned n)
+static inline unsigned give(struct dpdk_port *port, const struct tenon_frame *frames, unsigned n)
 {
     struct rte_mbuf *mbufs[PORT_BURST];
     unsigned made, ready, sent;
 
     for (made = 0; made < n && (mbufs[made] = make_chain(port, &frames[made])) != NULL; made++)
         port->stats.tx_bytes += mbufs[made]->pkt_len;
-    ready = port->completes_sums ? rte_eth_tx_prepare(port->id, port->queue, mbufs, (uint16_t)made) : made;
+    ready = port->conf.caps != 0 ? rte_eth_tx_prepare(port->id, port->queue, mbufs, (uint16_t)made) : made;
     sent = rte_eth_tx_burst(port->id, port->queue, mbufs, (uint16_t)ready);
     for (unsigned i = sent; i < made; i++) {
         port->stats.tx_bytes -= mbufs[i]->pkt_len;
@@ -328,8 +329,9 @@ static unsigned host_transmit(void *host, unsigned netif, const struct tenon_fra
 
 /* ---- receiving ------------------------------------------------------------------------------------------- */
 
-static void deliver(struct dpdk_port *port, struct tenon *stack, unsigned netif, tenon_u32 now_us)
+static inline void deliver(struct dpdk_port *port, struct tenon *stack, unsigned netif, tenon_u32 now_us)
 {
+    port->stats.rx_frames += port->nframes;
     pcap_point_frames(&port->pcap, 0, port->rx_frames, port->nframes);
     port_input(&port->port, stack, netif, port->rx_frames, port->nframes, now_us);
     buf_put_all(port);
@@ -359,7 +361,6 @@ static void take(struct dpdk_port *port, struct rte_mbuf *mbuf)
     }
     if ((flags & RTE_MBUF_F_RX_RSS_HASH) != 0)
         frame->flow_hash = mbuf->hash.rss;
-    port->stats.rx_frames++;
     port->stats.rx_bytes += mbuf->pkt_len;
     for (unsigned left = mbuf->nb_segs; left > 0; left--) {
         struct rte_mbuf *next = left > 1 ? mbuf->next : NULL;
@@ -432,21 +433,7 @@ static const struct dpdk_port *port_const(const struct port *base)
 
 static void dpdk_netif_conf(const struct port *base, struct tenon_netif_conf *out)
 {
-    const struct dpdk_port *port = port_const(base);
-    const struct rte_eth_desc_lim *limits = &port->device->info.tx_desc_lim;
-
-    memset(out, 0, sizeof *out);
-    memcpy(out->mac, port->device->mac, sizeof out->mac);
-    out->mtu = (tenon_u16)port->device->mtu;
-    out->gather_max = port->gathers ? DPDK_GATHER_MAX : 1;
-    if (limits->nb_mtu_seg_max > 0 && limits->nb_mtu_seg_max < out->gather_max)
-        out->gather_max = limits->nb_mtu_seg_max;
-    if (port->completes_sums)
-        out->caps = TENON_CAP_TX_CSUM;
-    if (port->cuts)
-        out->caps |= TENON_CAP_TSO4 | TENON_CAP_TSO6;
-    if ((port->device->traits & DPDK_COPIES) == 0 && limits->nb_seg_max > 2 && limits->nb_seg_max < DPDK_GATHER_MAX)
-        out->tso_bytes_max = RTE_MIN(65535u, (limits->nb_seg_max - 2u) * port->device->room);
+    *out = port_const(base)->conf;
 }
 
 static int dpdk_fd(const struct port *base)
@@ -481,7 +468,7 @@ static int dpdk_advice(const struct port *base, char *text, size_t size)
 {
     const struct dpdk_device *device = port_const(base)->device;
     const char *link = dpdk_is_down(device) ? " nobody is at the other end yet;" : "";
-    const char *slow = dpdk_huge() ? "" : " memory is ordinary, because not enough huge pages are free: slower;";
+    const char *slow = dpdk_eal.huge ? "" : " memory is ordinary, because not enough huge pages are free: slower;";
 
     if (link[0] == 0 && slow[0] == 0)
         return 0;

@@ -18,8 +18,10 @@
 
 enum { WORDS_MAX = 40, OTHER_MB = 64 /* of DPDK itself */, PLAIN_MB = 1024 /* taken as it is used */ };
 
+struct dpdk_eal dpdk_eal;
+
 static struct {
-    int started, huge, leaves_memory;
+    int started;
     char given[PORT_TEXT_MAX]; /* the setting eal= of the first port */
     char words[2 * PORT_TEXT_MAX]; /* EAL keeps pointers to them */
     char said[160];
@@ -75,8 +77,8 @@ static void choose_words(const char *device, size_t bytes)
     const int name_bytes = (int)strcspn(device, ","), is_pci = memchr(device, ':', (size_t)name_bytes) != NULL;
     char memory[80] = "--in-memory --single-file-segments";
 
-    eal.huge = free_huge_bytes() >> 20 >= need_mb;
-    if (!eal.huge)
+    dpdk_eal.huge = free_huge_bytes() >> 20 >= need_mb;
+    if (!dpdk_eal.huge)
         snprintf(memory, sizeof memory, "--no-huge --no-shconf -m %zu", RTE_MAX((size_t)PLAIN_MB, 2 * need_mb));
     snprintf(eal.words, sizeof eal.words,
              "tenon --lcores=0@%d --file-prefix=tenon%ld --no-telemetry --log-level=error %s%.*s %s", sched_getcpu(),
@@ -93,15 +95,10 @@ static void remove_folder(void)
         (void)rmdir(dirname(path));
 }
 
-void dpdk_leave_memory(void)
-{
-    eal.leaves_memory = 1;
-}
-
 static void stop(void)
 {
     dpdk_listen(); /* nobody wants to know, at the end */
-    if (!eal.leaves_memory)
+    if (!dpdk_eal.leaves_memory)
         (void)rte_eal_cleanup();
     remove_folder();
 }
@@ -144,12 +141,7 @@ int dpdk_start_for(const char *device, const char *words, size_t bytes, char *er
     if (status >= 0)
         (void)atexit(stop);
     if (status < 0 || words != NULL) /* the program has started it, or told how */
-        eal.huge = rte_eal_has_hugepages();
+        dpdk_eal.huge = rte_eal_has_hugepages();
     eal.started = 1;
     return 0;
-}
-
-int dpdk_huge(void)
-{
-    return eal.huge;
 }

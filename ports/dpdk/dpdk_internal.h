@@ -4,6 +4,7 @@
 #define TENON_PORTS_DPDK_INTERNAL_H
 
 #include <stdatomic.h>
+#include <sys/queue.h>
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
@@ -30,7 +31,8 @@ struct dpdk_private {
 
 /* Of one queue. It outlives the port if somebody still has a piece of it: the other end of a ring. */
 struct dpdk_memory {
-    struct dpdk_memory *next; /* in the list of those that wait for that */
+    LIST_ENTRY(dpdk_memory)
+    next; /* of those that wait for that */
     struct rte_mempool *rx, *tx; /* to receive into; for headers, copies, and mbufs that refer to other bytes */
     void *ready[DPDK_READY]; /* mbufs of tx that have no owner, and will be wanted again soon */
     unsigned nready;
@@ -49,7 +51,8 @@ enum dpdk_trait {
 };
 
 struct dpdk_device {
-    struct dpdk_device *next;
+    LIST_ENTRY(dpdk_device)
+    next;
     char name[RTE_ETH_NAME_MAX_LEN];
     uint16_t id;
     int offload; /* what was asked for */
@@ -69,8 +72,8 @@ struct dpdk_port {
     struct dpdk_device *device;
     struct dpdk_memory *memory;
     uint16_t id, queue; /* DPDK's numbers */
-    int trusts, tso_forced; /* what was asked for */
-    int completes_sums, cuts, gathers; /* what the device does */
+    int trusts; /* what was asked for */
+    struct tenon_netif_conf conf; /* what the device does */
     int registered; /* DPDK did not know this thread before */
     int epoll; /* readable when frames have come; -1: the device cannot tell */
     struct rte_mbuf_ext_shared_info lent; /* the program's bytes, for a driver with DPDK_COPIES */
@@ -85,9 +88,12 @@ struct dpdk_port {
 extern const struct port_setting dpdk_settings[];
 
 /* dpdk_eal.c; under the lock of dpdk_open() */
+extern struct dpdk_eal {
+    int huge; /* memory lies in huge pages */
+    int leaves_memory; /* at the end of the process too: somebody may look into it */
+} dpdk_eal;
+
 int dpdk_start_for(const char *device, const char *words, size_t bytes, char *error, size_t error_size);
-int dpdk_huge(void); /* whether memory lies in huge pages */
-void dpdk_leave_memory(void); /* at the end of the process too: somebody may look into it */
 void dpdk_listen(void); /* from here on, keep what DPDK says instead of printing it ... */
 const char *dpdk_said(void); /* ... until here. @return the first line of it */
 

@@ -7,7 +7,7 @@
 
 enum { CACHE = 256, MBUFS_MIN = 511 };
 
-static struct dpdk_memory *waiting; /* for the last of their mbufs to come back */
+static LIST_HEAD(, dpdk_memory) waiting; /* for the last of their mbufs to come back */
 
 /* What does not change any more. */
 static void init_mbuf(struct rte_mempool *pool, void *memory, void *object, unsigned number)
@@ -36,22 +36,23 @@ static struct rte_mempool *make_pool(struct dpdk_memory *memory, unsigned n, ten
     return pool;
 }
 
+static void end(struct dpdk_memory *memory)
+{
+    rte_mempool_free(memory->rx);
+    rte_mempool_free(memory->tx);
+    free(memory);
+}
+
 static void sweep(void)
 {
-    struct dpdk_memory **at = &waiting;
+    struct dpdk_memory *memory, *next;
 
-    while (*at != NULL) {
-        struct dpdk_memory *memory = *at;
-
-        if ((memory->rx != NULL && !rte_mempool_full(memory->rx)) ||
-            (memory->tx != NULL && !rte_mempool_full(memory->tx))) {
-            at = &memory->next;
+    for (memory = LIST_FIRST(&waiting); memory != NULL; memory = next) {
+        next = LIST_NEXT(memory, next);
+        if (!rte_mempool_full(memory->rx) || !rte_mempool_full(memory->tx))
             continue;
-        }
-        *at = memory->next;
-        rte_mempool_free(memory->rx);
-        rte_mempool_free(memory->tx);
-        free(memory);
+        LIST_REMOVE(memory, next);
+        end(memory);
     }
 }
 
@@ -61,9 +62,7 @@ void dpdk_memory_put(struct dpdk_memory *memory)
         return;
     if (memory->nready > 0)
         rte_mempool_put_bulk(memory->tx, memory->ready, memory->nready);
-    memory->nready = 0;
-    memory->next = waiting;
-    waiting = memory;
+    LIST_INSERT_HEAD(&waiting, memory, next);
     sweep();
 }
 
@@ -81,6 +80,6 @@ struct dpdk_memory *dpdk_memory_get(tenon_u32 room, size_t bytes)
     memory->tx = make_pool(memory, n / 4, room);
     if (memory->rx != NULL && memory->tx != NULL)
         return memory;
-    dpdk_memory_put(memory);
+    end(memory);
     return NULL;
 }

@@ -45,7 +45,7 @@ static const struct {
 
 /* Ports may be opened in several threads; devices are the process's. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct dpdk_device *devices;
+static LIST_HEAD(, dpdk_device) devices;
 
 /* ---- a device ---------------------------------------------------------------------------------------------- */
 
@@ -76,7 +76,7 @@ static int find_device(struct dpdk_device *device, const char *written, char *er
         if (strcmp(drivers[i].driver, info->driver_name) == 0)
             device->traits = drivers[i].traits;
     if ((device->traits & DPDK_STAYS) != 0)
-        dpdk_leave_memory();
+        dpdk_eal.leaves_memory = 1;
     most = RTE_MIN((unsigned)info->max_rx_queues, (unsigned)info->max_tx_queues);
     if (device->queues <= most)
         return 0;
@@ -157,9 +157,8 @@ static int set_up_queues(struct dpdk_device *device, size_t bytes)
 
 static int start_device(struct dpdk_device *device, int interrupts, size_t bytes, char *error, size_t size)
 {
-    const int no_wake = !interrupts || (device->traits & DPDK_NO_WAKE) != 0;
     struct rte_ether_addr mac = { { 0 } };
-    int status = no_wake ? -ENOTSUP : configure(device, 1);
+    int status = interrupts && (device->traits & DPDK_NO_WAKE) == 0 ? configure(device, 1) : -ENOTSUP;
 
     if (status != 0)
         status = configure(device, 0);
@@ -209,18 +208,13 @@ static void stop_device(void *arg)
 
 static void close_device(struct dpdk_device *device)
 {
-    struct dpdk_device **at = &devices;
-
     if (device->info.device == NULL || rte_eal_alarm_set(1, stop_device, device) != 0)
         device->stopped = 1; /* there is none, or it cannot be */
     while (!atomic_load(&device->stopped))
         rte_delay_us_sleep(STOP_US);
     for (unsigned i = 0; i < device->queues; i++)
         dpdk_memory_put(device->memory[i]);
-    while (*at != NULL && *at != device)
-        at = &(*at)->next;
-    if (*at != NULL)
-        *at = device->next;
+    LIST_REMOVE(device, next);
     free(device);
 }
 
@@ -246,10 +240,11 @@ static struct dpdk_device *open_device(const struct port_conf *conf, int interru
     const struct dpdk_device wanted = { .queues = RTE_MAX(conf->queues, 1u), .mtu = conf->mtu,
                                         .offload = conf->offload };
     const size_t name_bytes = RTE_MIN(strcspn(conf->name, ","), sizeof wanted.name - 1);
-    struct dpdk_device *device = devices;
+    struct dpdk_device *device;
 
-    while (device != NULL && (strlen(device->name) != name_bytes || memcmp(device->name, conf->name, name_bytes) != 0))
-        device = device->next;
+    LIST_FOREACH(device, &devices, next)
+    if (strlen(device->name) == name_bytes && memcmp(device->name, conf->name, name_bytes) == 0)
+        break;
     if (device != NULL) {
         if (device->queues != wanted.queues || device->offload != wanted.offload ||
             (wanted.mtu > 0 && device->mtu != wanted.mtu))
@@ -265,13 +260,11 @@ static struct dpdk_device *open_device(const struct port_conf *conf, int interru
         return NULL;
     *device = wanted;
     memcpy(device->name, conf->name, name_bytes);
-    if (find_device(device, conf->name, error, size) != 0 ||
-        start_device(device, interrupts, bytes, error, size) != 0) {
-        close_device(device);
-        return NULL;
-    }
-    device->next = devices;
-    return devices = device;
+    LIST_INSERT_HEAD(&devices, device, next);
+    if (find_device(device, conf->name, error, size) == 0 && start_device(device, interrupts, bytes, error, size) == 0)
+        return device;
+    close_device(device);
+    return NULL;
 }
 
 static int open_epoll(struct dpdk_port *port)
@@ -287,10 +280,12 @@ static int open_epoll(struct dpdk_port *port)
     return -1;
 }
 
-static void join_device(struct dpdk_port *port, struct dpdk_device *device, unsigned queue)
+static void join_device(struct dpdk_port *port, struct dpdk_device *device, unsigned queue, int tso_forced)
 {
     const uint64_t tx = device->conf.txmode.offloads;
     const uint64_t sums = RTE_ETH_TX_OFFLOAD_UDP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
+    const struct rte_eth_desc_lim *limits = &device->info.tx_desc_lim;
+    struct tenon_netif_conf *conf = &port->conf;
 
     device->ports++;
     device->port[queue] = port;
@@ -299,9 +294,20 @@ static void join_device(struct dpdk_port *port, struct dpdk_device *device, unsi
     port->id = device->id;
     port->queue = (uint16_t)queue;
     rte_mbuf_ext_refcnt_set(&port->lent, 1); /* ours, for ever: nobody frees what is lent */
-    port->gathers = (tx & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
-    port->completes_sums = (tx & sums) == sums;
-    port->cuts = port->completes_sums && port->gathers && ((tx & RTE_ETH_TX_OFFLOAD_TCP_TSO) != 0 || port->tso_forced);
+    memcpy(conf->mac, device->mac, sizeof conf->mac);
+    conf->mtu = (tenon_u16)device->mtu;
+    conf->gather_max = 1;
+    if ((tx & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0)
+        conf->gather_max = DPDK_GATHER_MAX;
+    if (limits->nb_mtu_seg_max > 0 && limits->nb_mtu_seg_max < conf->gather_max)
+        conf->gather_max = limits->nb_mtu_seg_max;
+    if ((tx & sums) == sums)
+        conf->caps = TENON_CAP_TX_CSUM;
+    if (conf->caps != 0 && (tx & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0 &&
+        ((tx & RTE_ETH_TX_OFFLOAD_TCP_TSO) != 0 || tso_forced))
+        conf->caps |= TENON_CAP_TSO4 | TENON_CAP_TSO6;
+    if ((device->traits & DPDK_COPIES) == 0 && limits->nb_seg_max > 2 && limits->nb_seg_max < DPDK_GATHER_MAX)
+        conf->tso_bytes_max = RTE_MIN(65535u, (limits->nb_seg_max - 2u) * device->room);
 }
 
 static int open_port(struct dpdk_port *port, const struct port_conf *conf, char *error, size_t size)
@@ -310,10 +316,11 @@ static int open_port(struct dpdk_port *port, const struct port_conf *conf, char 
     const int mb = port_number(&dpdk_port_type, conf, SETTING_MEMORY, (int)(conf->buffer_bytes_max >> 20), error, size);
     const size_t bytes = (size_t)(mb > 0 ? mb : MEMORY_MB) << 20, all = bytes * RTE_MAX(conf->queues, 1u);
     struct dpdk_device *device;
+    int tso_forced;
 
     port->trusts = port_choose(&dpdk_port_type, conf, SETTING_SUMS, error, size);
-    port->tso_forced = port_choose(&dpdk_port_type, conf, SETTING_TSO, error, size);
-    if (port->trusts < 0 || port->tso_forced < 0 || never < 0 || mb < 0)
+    tso_forced = port_choose(&dpdk_port_type, conf, SETTING_TSO, error, size);
+    if (port->trusts < 0 || tso_forced < 0 || never < 0 || mb < 0)
         return -1;
     if (all > (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE) / 2)
         return port_explain(error, size, "memory=%zu for each of %u queues is more than half of this machine's",
@@ -324,8 +331,8 @@ static int open_port(struct dpdk_port *port, const struct port_conf *conf, char 
     device = open_device(conf, !never, bytes, error, size);
     if (device == NULL)
         return -1;
-    join_device(port, device, conf->queue);
-    if (!never && (device->traits & DPDK_NO_WAKE) == 0)
+    join_device(port, device, conf->queue, tso_forced);
+    if (!never && device->conf.intr_conf.rxq != 0)
         port->epoll = open_epoll(port);
     return 0;
 }

@@ -215,6 +215,36 @@ UNIT_TEST(header_is_the_mbuf_and_not_a_copy)
     close_world();
 }
 
+/* What has to be copied goes behind the header's bytes: one mbuf, and not two. */
+UNIT_TEST(copy_lies_behind_its_header)
+{
+    struct tenon_buf source = make_source(158), *buf;
+    struct tenon_span spans[2] = { { NULL, 0, 42 }, { &source, 0, 158 } };
+    const struct tenon_frame frame = { .spans = spans, .nspans = 2 };
+    struct dpdk_port_info info;
+    const tenon_u8 *end;
+
+    if (!pair("behind0", "behind1", 1) || !open_world(RING "behind0", RING "behind1", "sums=trust"))
+        return;
+    open_sock(&sides[1]);
+    CHECK_EQ_U(take_all(sides[0].port, &buf, 1), 1);
+    spans[0].buf = buf;
+    write_datagram(buf);
+    memset(buf->data + 42, 0, 158);
+    end = buf->data + 42;
+    CHECK_EQ_U(dpdk_port_type.host->transmit(sides[0].port, sides[0].netif, &frame, 1), 1);
+    CHECK_EQ_U(source.refs, 1);
+    tenon_buf_put(buf);
+    turn(&sides[1]);
+    CHECK_EQ_U(sides[1].datagrams, 1);
+    CHECK(sides[1].last == end);
+    CHECK_EQ_U(sides[1].wrong, 0);
+    dpdk_port_info(sides[0].port, &info);
+    CHECK_EQ_U(info.tx_copied_bytes, 158);
+    close_world();
+    free(source.data);
+}
+
 /* For TSO the field holds the sum of addresses and protocol, without a length, however often a frame is offered. */
 UNIT_TEST(sum_for_segmentation_has_no_length)
 {
@@ -464,6 +494,7 @@ int main(void)
     UNIT_RUN(buffers_end_and_come_back);
     UNIT_RUN(what_was_received_is_passed_on_where_it_lies);
     UNIT_RUN(header_is_the_mbuf_and_not_a_copy);
+    UNIT_RUN(copy_lies_behind_its_header);
     UNIT_RUN(sum_for_segmentation_has_no_length);
     UNIT_RUN(full_ring_refuses_and_forgets_nothing);
     UNIT_RUN(refused_frame_is_whole_when_it_leaves);
