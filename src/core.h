@@ -251,6 +251,19 @@ struct tn_short {
 };
 TENON_INTERNAL_HOT void tn_tx_short(struct tenon *stack, const struct tn_netif *netif, struct tenon_buf *buf,
                                     const struct tn_short *lay);
+/* The same of a frame with payload behind its headers: an even number of bytes of transport header at the end
+ * of `head`, and spans that are not more than the port gathers, the headers' included (tn_tx_gather_max()).
+ */
+struct tn_long {
+    struct tn_short head;
+    const struct tenon_span *spans;    /* borrowed */
+    unsigned nspans;
+    tenon_u32 payload;                 /* bytes in spans */
+};
+TENON_INTERNAL void tn_tx_long(struct tenon *stack, const struct tn_netif *netif, struct tenon_buf *buf,
+                               const struct tn_long *lay);
+/* How many spans a frame on this interface may have, the header's included. */
+TENON_INTERNAL unsigned tn_tx_gather_max(const struct tenon *stack, const struct tn_netif *netif);
 /* Offer the burst to the port. */
 TENON_INTERNAL void tn_tx_flush(struct tenon *stack);
 /* Give back what waits. */

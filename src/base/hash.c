@@ -30,29 +30,65 @@ TENON_INLINE void hash_half_round(struct hash_half *s)
     s->v2 = hash_rotl(s->v2, 16);
 }
 
-TENON_INTERNAL tenon_u32 tn_hash_words(const struct tn_key64 *key, const tenon_u32 *words, unsigned n)
+TENON_INLINE void hash_half_word(struct hash_half *s, tenon_u32 word)
 {
-    const tenon_u32 last = (tenon_u32)(n & 0x3F) << 26;    /* length in bytes modulo 256, in the top byte */
-    struct hash_half s;
+    s->v3 ^= word;
+    hash_half_round(s);
+    s->v0 ^= word;
+}
+
+TENON_INLINE void hash_half_words(struct hash_half *s, const struct tn_key64 *key, const tenon_u32 *words, unsigned n)
+{
     unsigned i;
 
-    s.v0 = key->k[0];
-    s.v1 = key->k[1];
-    s.v2 = 0x6C796765UL ^ key->k[0];
-    s.v3 = 0x74656462UL ^ key->k[1];
-    for (i = 0; i < n; i++) {
-        s.v3 ^= words[i];
-        hash_half_round(&s);
-        s.v0 ^= words[i];
-    }
-    s.v3 ^= last;
-    hash_half_round(&s);
-    s.v0 ^= last;
-    s.v2 ^= 0xFF;
-    hash_half_round(&s);
-    hash_half_round(&s);
-    hash_half_round(&s);
-    return s.v1 ^ s.v3;
+    s->v0 = key->k[0];
+    s->v1 = key->k[1];
+    s->v2 = 0x6C796765UL ^ key->k[0];
+    s->v3 = 0x74656462UL ^ key->k[1];
+    for (i = 0; i < n; i++)
+        hash_half_word(s, words[i]);
+}
+
+/* Of n words: their length in bytes modulo 256 is in the top byte of the last. */
+TENON_INLINE tenon_u32 hash_half_end(struct hash_half *s, unsigned n)
+{
+    hash_half_word(s, (tenon_u32)(n & 0x3F) << 26);
+    s->v2 ^= 0xFF;
+    hash_half_round(s);
+    hash_half_round(s);
+    hash_half_round(s);
+    return s->v1 ^ s->v3;
+}
+
+TENON_INTERNAL tenon_u32 tn_hash_words(const struct tn_key64 *key, const tenon_u32 *words, unsigned n)
+{
+    struct hash_half s;
+
+    hash_half_words(&s, key, words, n);
+    return hash_half_end(&s, n);
+}
+
+TENON_INTERNAL void tn_hash_begin(tenon_u32 state[4], const struct tn_key64 *key, const tenon_u32 *words, unsigned n)
+{
+    struct hash_half s;
+
+    hash_half_words(&s, key, words, n);
+    state[0] = s.v0;
+    state[1] = s.v1;
+    state[2] = s.v2;
+    state[3] = s.v3;
+}
+
+TENON_INTERNAL tenon_u32 tn_hash_end(const tenon_u32 state[4], tenon_u32 word, unsigned n)
+{
+    struct hash_half s;
+
+    s.v0 = state[0];
+    s.v1 = state[1];
+    s.v2 = state[2];
+    s.v3 = state[3];
+    hash_half_word(&s, word);
+    return hash_half_end(&s, n + 1);
 }
 
 /* ---- SipHash --------------------------------------------------------------------------------- */

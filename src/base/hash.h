@@ -18,6 +18,11 @@ struct tn_key128 {
 /* HalfSipHash-1-3, 32-bit result, of n words (each as if it stood in memory little endian). */
 TENON_INTERNAL tenon_u32 tn_hash_words(const struct tn_key64 *key, const tenon_u32 *words, unsigned n);
 
+/* The same in two steps, for words of which the first do not change: the state after n words; then the result with one
+ * more. */
+TENON_INTERNAL void tn_hash_begin(tenon_u32 state[4], const struct tn_key64 *key, const tenon_u32 *words, unsigned n);
+TENON_INTERNAL tenon_u32 tn_hash_end(const tenon_u32 state[4], tenon_u32 word, unsigned n);
+
 /* The same for tables, which have one bucket where there are not many. */
 TENON_INLINE tenon_u32 tn_hash_place(const struct tn_key64 *key, const tenon_u32 *words, unsigned n)
 {

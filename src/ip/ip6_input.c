@@ -303,13 +303,16 @@ static void ip6_cut(struct tenon *stack, struct tn_pkt *pkt, tenon_u32 headers)
     tn_pkt_unpull(&scratch);
 }
 
+TENON_INTERNAL int tn_ip6_is_other_host(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *src)
+{
+    return !tenon_ip_is_any(src) && !tn_ip_is_multicast(src) && !ip6_not_for_wire(src) &&
+           tn_ip_classify(stack, netif, src) == TN_DST_OTHER;
+}
+
 TENON_INTERNAL int tn_ip6_is_for_us(struct tenon *stack, const struct tn_pkt *pkt)
 {
-    if (tenon_ip_is_any(&pkt->src) || tn_ip_is_multicast(&pkt->src) || ip6_not_for_wire(&pkt->src) ||
-        ip6_not_for_wire(&pkt->dst))
-        return 0;
-    return tn_ip_classify(stack, pkt->netif, &pkt->dst) == TN_DST_OURS &&
-           tn_ip_classify(stack, pkt->netif, &pkt->src) == TN_DST_OTHER;
+    return !ip6_not_for_wire(&pkt->dst) && tn_ip_classify(stack, pkt->netif, &pkt->dst) == TN_DST_OURS &&
+           tn_ip6_is_other_host(stack, pkt->netif, &pkt->src);
 }
 
 static int ip6_has_extensions(unsigned next)

@@ -22,8 +22,9 @@ TENON_INTERNAL void tn_ip_deliver(struct tenon *stack, struct tn_pkt *pkt);
 /* tn_addr_classify(), which looks through all addresses, only for what is not known yet. */
 TENON_INTERNAL enum tn_dst tn_ip_classify(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip);
 
-/* Whether a packet to one of us may come from this IPv4 address: a host's, and not ours. */
+/* Whether a packet to one of us may come from this address: a host's, and not ours. */
 TENON_INTERNAL int tn_ip4_is_other_host(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *src);
+TENON_INTERNAL int tn_ip6_is_other_host(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *src);
 
 /* From such a host to an address of ours. */
 TENON_INTERNAL int tn_ip4_is_for_us(struct tenon *stack, const struct tn_pkt *pkt);
@@ -94,6 +95,9 @@ TENON_INTERNAL int tn_spans_gather(struct tenon *stack, struct tenon_span *to, c
                                    tenon_u32 off, tenon_u32 n);
 /* The identification of a datagram of UDP over IPv4 that may be fragmented: of the next along this path. */
 TENON_INTERNAL tenon_u16 tn_ip4_udp_id(struct tenon *stack, struct tn_path *path, tenon_u32 src);
+/* The flow label of a datagram of UDP over IPv6 along this path, which leads there now: as tn_ip6_flow() has it. */
+TENON_INTERNAL tenon_u32 tn_ip6_udp_flow(const struct tenon *stack, struct tn_path *path, const struct tenon_ip *src,
+                                         tenon_u32 ports);
 /* tn_path_get(), counting a packet that has no route. */
 TENON_INTERNAL int tn_ip_path(struct tenon *stack, struct tn_path **path, const struct tenon_ip *dst, unsigned scope);
 /* The interface as far as it matters to where an address is: to link-local ones, groups and 255.255.255.255. */

@@ -107,9 +107,9 @@ static tenon_u16 output_path_id4(struct tenon *stack, struct tn_path *path)
 {
     if (path->udp_src == 0) {
         path->udp_src = 1;
-        path->udp_id = tn_random(&stack->random);
+        path->udp_known[0] = tn_random(&stack->random);
     }
-    return (tenon_u16)(path->udp_id++ & 0xFFFFUL);
+    return (tenon_u16)(path->udp_known[0]++ & 0xFFFFUL);
 }
 
 TENON_INTERNAL tenon_u16 tn_ip4_udp_id(struct tenon *stack, struct tn_path *path, tenon_u32 src)
@@ -118,9 +118,9 @@ TENON_INTERNAL tenon_u16 tn_ip4_udp_id(struct tenon *stack, struct tn_path *path
         return output_path_id4(stack, path);
     if (TENON_UNLIKELY(path->udp_src != src)) {
         path->udp_src = src;
-        path->udp_id = output_hash_id4(stack, src, path->dst.w[3], TN_PROTO_UDP);
+        path->udp_known[0] = output_hash_id4(stack, src, path->dst.w[3], TN_PROTO_UDP);
     }
-    return output_next_id4(stack, path->udp_id);
+    return output_next_id4(stack, path->udp_known[0]);
 }
 
 /* RFC 6864 4.1: what cannot be fragmented needs no identification, and 0 tells nobody anything. */
@@ -163,12 +163,11 @@ static void output_ip4(struct tenon *stack, struct tn_path *path, struct tn_out 
     put16be(p + 10, 0xFFFFUL ^ tn_csum_sum(p, header));
 }
 
-/* Not to be guessed from another one. */
-TENON_INTERNAL tenon_u32 tn_ip6_flow(const struct tenon *stack, const struct tenon_ip *src, const struct tenon_ip *dst,
-                                     unsigned proto, tenon_u32 ports)
+/* What a flow label is a hash of, but for the ports. */
+enum { OUTPUT_FLOW_WORDS = 9 };
+
+static void output_flow_words(tenon_u32 *words, const struct tenon_ip *src, const struct tenon_ip *dst, unsigned proto)
 {
-    tenon_u32 words[10];
-    tenon_u32 label;
     unsigned i;
 
     for (i = 0; i < 4; i++) {
@@ -176,9 +175,38 @@ TENON_INTERNAL tenon_u32 tn_ip6_flow(const struct tenon *stack, const struct ten
         words[4 + i] = dst->w[i];
     }
     words[8] = proto;
-    words[9] = ports;
-    label = tn_hash_words(&stack->ip.key, words, 10) & 0xFFFFFUL;
-    return label != 0 ? label : 1;
+}
+
+TENON_INLINE tenon_u32 output_flow_label(tenon_u32 hash)
+{
+    return (hash & 0xFFFFFUL) != 0 ? hash & 0xFFFFFUL : 1;
+}
+
+/* Not to be guessed from another one. */
+TENON_INTERNAL tenon_u32 tn_ip6_flow(const struct tenon *stack, const struct tenon_ip *src, const struct tenon_ip *dst,
+                                     unsigned proto, tenon_u32 ports)
+{
+    tenon_u32 words[OUTPUT_FLOW_WORDS + 1];
+
+    output_flow_words(words, src, dst, proto);
+    words[OUTPUT_FLOW_WORDS] = ports;
+    return output_flow_label(tn_hash_words(&stack->ip.key, words, OUTPUT_FLOW_WORDS + 1));
+}
+
+TENON_INTERNAL tenon_u32 tn_ip6_udp_flow(const struct tenon *stack, struct tn_path *path, const struct tenon_ip *src,
+                                         tenon_u32 ports)
+{
+    tenon_u32 words[OUTPUT_FLOW_WORDS];
+
+    TENON_ASSERT(path->gen == stack->link.gen);
+    if (TENON_SMALL || !tenon_ip_equal(src, &path->src))
+        return tn_ip6_flow(stack, src, &path->dst, TN_PROTO_UDP, ports);
+    if (TENON_UNLIKELY(path->udp_src != path->gen)) {
+        path->udp_src = path->gen;
+        output_flow_words(words, src, &path->dst, TN_PROTO_UDP);
+        tn_hash_begin(path->udp_known, &stack->ip.key, words, OUTPUT_FLOW_WORDS);
+    }
+    return output_flow_label(tn_hash_end(path->udp_known, ports, OUTPUT_FLOW_WORDS));
 }
 
 static tenon_u32 output_flow(const struct tenon *stack, const struct tn_out *out)

@@ -71,7 +71,7 @@ TENON_HOT int usual_input(struct tenon *stack, struct tn_pkt *pkt, struct tenon_
     total += pkt->merged;
     if (conn != NULL && pkt->proto == TN_PROTO_TCP && tn_fast_is_heard(conn, netif))
         pkt->conn = conn;
-    else if (!TENON_SMALL && is_v4 && pkt->proto == TN_PROTO_UDP && tn_udp_fast_input(stack, pkt, p, total))
+    else if (!TENON_SMALL && pkt->proto == TN_PROTO_UDP && tn_udp_fast_input(stack, pkt, p, total, is_v4))
         return 1;
     else if (!(is_v4 ? tn_ip4_is_for_us(stack, pkt) : tn_ip6_is_for_us(stack, pkt)))
         return 0;

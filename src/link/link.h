@@ -53,6 +53,8 @@ TENON_INLINE tenon_u32 tn_netif_mtu(const struct tn_netif *netif, const struct t
     return netif->ip6_mtu != 0 && !tenon_ip_is_v4(dst) ? netif->ip6_mtu : netif->conf.mtu;
 }
 
+enum { TN_PATH_KNOWN = TENON_SMALL || !TENON_WITH_IPV6 ? 1 : 4 };
+
 /* A destination: RFC 4861's destination cache entry, for both IP versions. Shared by all who send there;
  * counted; bounded by paths_max (unused ones are kept for their path MTU and evicted oldest first). */
 struct tn_path {
@@ -79,9 +81,11 @@ struct tn_path {
     struct tenon_ip next_hop;
     struct tn_path *lru_next, **lru_prev;    /* only while refs == 0 */
     tenon_u32 refs;
-    tenon_u32 udp_src;               /* the IPv4 address for which there is udp_id; 0: there is none */
-    tenon_u32 udp_id;                /* what identifications of UDP from there are counted from; where there are not
-                                      * many, of all protocols and addresses */
+    tenon_u32 udp_src;               /* for which there is udp_known: the IPv4 address, or the number of the routing
+                                      * state with that `src` of IPv6; 0: there is none */
+    /* What identifications of UDP from there are counted from; where there are not many, of all protocols and
+     * addresses. IPv6: the hash that flow labels of UDP are, up to the ports. */
+    tenon_u32 udp_known[TN_PATH_KNOWN];
 };
 
 /* No path MTU is smaller: docs/decisions/0007; RFC 8200 5. */

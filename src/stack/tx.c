@@ -253,8 +253,7 @@ static int tx_linearise(struct tenon *stack, struct tn_out *out, struct tenon_sp
     return off == total ? TENON_OK : TENON_ENOMEM;
 }
 
-/* How many spans a frame on this interface may have, the header's included. */
-static unsigned tx_gather_limit(const struct tenon *stack, const struct tn_netif *netif)
+TENON_INTERNAL unsigned tn_tx_gather_max(const struct tenon *stack, const struct tn_netif *netif)
 {
     if (netif->conf.gather_max == 0)
         return stack->tx.gather;
@@ -268,7 +267,7 @@ enum { TX_SPANS_MAX = 32 };
 static int tx_packet(struct tenon *stack, const struct tn_netif *netif, struct tn_out *out)
 {
     struct tenon_span copies[TX_SPANS_MAX];
-    const unsigned limit = tx_gather_limit(stack, netif);
+    const unsigned limit = tn_tx_gather_max(stack, netif);
     const int sums = !TENON_SMALL && !(netif->conf.caps & TENON_CAP_TX_CSUM) && out->csum && !out->csum_done;
     const int fits = out->nspans + 1 <= limit;
     struct tn_csum csum;
@@ -549,7 +548,7 @@ static int tx_segment(struct tenon *stack, const struct tn_netif *netif, struct 
     out->csum_done = !(netif->conf.caps & TENON_CAP_TX_CSUM);    /* by each piece, before it is handed over */
     tx_cut_length(&cut, step);
     tx_describe(&cut.frame, out);
-    cut.limit = (tenon_u8)tn_min(tx_gather_limit(stack, netif) - 1, 255);
+    cut.limit = (tenon_u8)tn_min(tn_tx_gather_max(stack, netif) - 1, 255);
     while (cut.left > 0) {
         const tenon_u32 bytes = tn_min(step, cut.left);
 
@@ -578,40 +577,87 @@ TENON_INTERNAL int tn_tx(struct tenon *stack, struct tn_out *out)
     return tx_segment(stack, netif, out);
 }
 
+/* The checksum of a frame whose bytes from the transport header on have this sum. */
+TENON_HOT void tx_sum_short(struct tenon *stack, tenon_u8 *l4, const struct tn_short *lay, tenon_u32 folded)
+{
+    tenon_u32 sum = 0xFFFFUL ^ folded;
+
+    if (sum == 0 && lay->csum_offset == TN_UDP_CSUM_AT)
+        sum = 0xFFFFUL;    /* RFC 768: zero would mean that there is none */
+    put16be(l4 + lay->csum_offset, sum);
+    tn_count(stack, TENON_STAT_TX_CSUM_SOFT);
+}
+
+/* The next free frame of the burst, with its headers in the first span; the others are there. partial: the port makes
+ * the checksum. */
+TENON_HOT void tx_put_short(struct tn_burst *tx, struct tenon_buf *buf, const struct tn_short *lay, unsigned nspans,
+                            int partial)
+{
+    struct tenon_frame *frame = &tx->frames[tx->n];
+    struct tenon_span *span = tx->spans + (size_t)tx->n * tx->gather;
+
+    span->buf = buf;
+    span->off = lay->off;
+    span->len = lay->len;
+    frame->spans = span;
+    frame->nspans = (tenon_u16)nspans;
+    frame->seg_bytes = 0;
+    frame->csum_start = (tenon_u16)(partial ? lay->l4 : 0);
+    frame->csum_offset = (tenon_u16)(partial ? lay->csum_offset : 0);
+    frame->csum = (tenon_u8)(partial ? TENON_CSUM_PARTIAL : TENON_CSUM_NONE);
+    frame->seg_kind = TENON_SEG_NONE;
+    frame->header_bytes = (tenon_u16)lay->headers;
+    frame->flow_hash = 0;
+}
+
+/* Who makes the checksum of a frame, if it has one. */
+TENON_INLINE int tx_port_sums(const struct tn_netif *netif)
+{
+    return (netif->conf.caps & TENON_CAP_TX_CSUM) != 0;
+}
+
 TENON_INTERNAL_HOT void tn_tx_short(struct tenon *stack, const struct tn_netif *netif, struct tenon_buf *buf,
                                     const struct tn_short *lay)
 {
     struct tn_burst *tx = &stack->tx;
     const unsigned n = tx->n;
-    struct tenon_span *span = tx->spans + (size_t)n * tx->gather;
-    struct tenon_frame *frame = &tx->frames[n];
-    tenon_u8 csum = TENON_CSUM_PARTIAL;
+    int partial = lay->csum_offset != 0;
 
     TENON_ASSERT(n < tx->max);
-    if (lay->csum_offset == 0) {
-        csum = TENON_CSUM_NONE;
-    } else if (!(netif->conf.caps & TENON_CAP_TX_CSUM)) {
+    if (partial && !tx_port_sums(netif)) {
         tenon_u8 *l4 = buf->data + lay->off + lay->l4;
-        tenon_u32 sum = 0xFFFFUL ^ tn_csum_sum(l4, lay->len - lay->l4);
 
-        if (sum == 0 && lay->csum_offset == TN_UDP_CSUM_AT)
-            sum = 0xFFFFUL;    /* RFC 768: zero would mean that there is none */
-        put16be(l4 + lay->csum_offset, sum);
-        tn_count(stack, TENON_STAT_TX_CSUM_SOFT);
-        csum = TENON_CSUM_NONE;
+        tx_sum_short(stack, l4, lay, tn_csum_sum(l4, lay->len - lay->l4));
+        partial = 0;
     }
-    span->buf = buf;
-    span->off = lay->off;
-    span->len = lay->len;
-    frame->spans = span;
-    frame->nspans = 1;
-    frame->seg_bytes = 0;
-    frame->csum_start = (tenon_u16)(csum == TENON_CSUM_NONE ? 0 : lay->l4);
-    frame->csum_offset = (tenon_u16)(csum == TENON_CSUM_NONE ? 0 : lay->csum_offset);
-    frame->csum = csum;
-    frame->seg_kind = TENON_SEG_NONE;
-    frame->header_bytes = (tenon_u16)lay->headers;
-    frame->flow_hash = 0;
+    tx_put_short(tx, buf, lay, 1, partial);
+    tx->netifs[n] = netif->index;
+    tx->n = (tenon_u16)(n + 1);
+}
+
+TENON_INTERNAL void tn_tx_long(struct tenon *stack, const struct tn_netif *netif, struct tenon_buf *buf,
+                               const struct tn_long *lay)
+{
+    struct tn_burst *tx = &stack->tx;
+    const unsigned n = tx->n;
+    struct tenon_span *spans = tx->spans + (size_t)n * tx->gather + 1;
+    int partial = lay->head.csum_offset != 0;
+    unsigned i;
+
+    TENON_ASSERT(n < tx->max && lay->nspans < tn_tx_gather_max(stack, netif));
+    for (i = 0; i < lay->nspans; i++) {
+        spans[i] = lay->spans[i];
+        tenon_buf_ref(spans[i].buf);
+    }
+    if (partial && !tx_port_sums(netif)) {
+        tenon_u8 *l4 = buf->data + lay->head.off + lay->head.l4;
+        const tenon_u32 header = tn_csum_sum(l4, lay->head.len - lay->head.l4);
+
+        tx_sum_short(stack, l4, &lay->head,
+                     tn_csum_join(header, tn_csum_spans(stack->conf.checksum, lay->spans, 0, lay->payload)));
+        partial = 0;
+    }
+    tx_put_short(tx, buf, &lay->head, lay->nspans + 1, partial);
     tx->netifs[n] = netif->index;
     tx->n = (tenon_u16)(n + 1);
 }

@@ -30,9 +30,9 @@ struct tenon_udp {
     struct tenon_addr remote;                 /* connected */
     struct tenon_addr asked;                  /* what it was bound to before it was connected */
     struct tn_path *path;                     /* connected */
-    tenon_u32 source_gen;                     /* of the addresses with which source4 was found; 0: it was not */
-    tenon_u32 source4;                        /* whose address stands in IPv4 headers; 0: the path's source */
+    tenon_u32 source_gen;                     /* of the addresses with which source was found; 0: it was not */
     tenon_u32 heard;                          /* serial of the last datagram for many that it was given */
+    const struct tenon_ip *source;            /* the address in our headers, our own; NULL: the path's source */
 };
 
 /* One datagram: what it says and where it goes. */
@@ -58,7 +58,7 @@ TENON_INTERNAL struct tenon_udp *tn_udp_find_connected(const struct tenon *stack
 TENON_INTERNAL struct tenon_udp *tn_udp_find_bound(const struct tenon *stack, const struct tenon_addr *local,
                                                    unsigned netif);
 /* Payload of no more than TN_UDP_JOINED_MAX bytes to where its header ends. */
-TENON_INTERNAL void tn_udp_copy(struct tenon *stack, tenon_u8 *to, const struct tn_udp_message *message);
+TENON_INTERNAL_HOT void tn_udp_copy(struct tenon *stack, tenon_u8 *to, const struct tn_udp_message *message);
 /* Bind to any address and a free port. @return TENON_OK or TENON_EINUSE */
 TENON_INTERNAL int tn_udp_autobind(struct tenon_udp *sock);
 

@@ -52,14 +52,14 @@ static int udp_source(struct tenon_udp *sock, const struct tn_udp_message *messa
     }
     if (tenon_ip_is_v4(src) != tenon_ip_is_v4(&path->dst))
         return TENON_EINVAL;
-    if (!TENON_SMALL && message->from == NULL && tenon_ip_is_v4(src)) {
+    if (!TENON_SMALL && message->from == NULL) {
         sock->source_gen = sock->stack->link.gen;
-        sock->source4 = own ? src->w[3] : 0;
+        sock->source = own ? &sock->local.ip : NULL;
     }
     return TENON_OK;
 }
 
-TENON_INTERNAL void tn_udp_copy(struct tenon *stack, tenon_u8 *to, const struct tn_udp_message *message)
+TENON_INTERNAL_HOT void tn_udp_copy(struct tenon *stack, tenon_u8 *to, const struct tn_udp_message *message)
 {
     if (message->len == 0)
         return;

@@ -17,9 +17,9 @@ struct tn_err;
 struct tn_udp_recent {
     struct tenon_udp *sock;
     tenon_u32 change;                  /* when that was found out, as the number of the change before it */
-    tenon_u32 src, dst;                /* IPv4 */
     tenon_u32 ports;                   /* as they stand in the header; the first is 0 while no socket is connected */
-    tenon_u8 netif;
+    struct tenon_ip src, dst;
+    tenon_u8 netif, is_v4;
 };
 
 struct tn_udp_state {
@@ -36,10 +36,10 @@ struct tn_udp_state {
 
 /* pkt at the UDP header. */
 TENON_INTERNAL void tn_udp_input(struct tenon *stack, struct tn_pkt *pkt);
-/* One that is like the last of its kind: for us alone, whole, `total` bytes of IPv4 without options at ip.
- * pkt: as it is for tn_ip_usual(). @return 1: it was taken; 0: nothing has happened */
+/* One that is like the last of its kind: for us alone, whole, `total` bytes at ip of IPv4 without options, or of IPv6
+ * without extension headers. pkt: as it is for tn_ip_usual(). @return 1: it was taken; 0: nothing has happened */
 TENON_INTERNAL int tn_udp_fast_input(struct tenon *stack, const struct tn_pkt *pkt, const tenon_u8 *ip,
-                                     tenon_u32 total);
+                                     tenon_u32 total, int is_v4);
 TENON_INTERNAL void tn_udp_error(struct tenon *stack, const struct tn_err *err);
 TENON_INTERNAL void tn_udp_init(struct tenon *stack);
 TENON_INTERNAL void tn_udp_fini(struct tenon *stack);

@@ -27,10 +27,11 @@ static void two_open(tenon_u32 caps)
     hn_forget(&ib.hn);
 }
 
-/* A datagram of IPv4 as it comes in; what a test wants to be odd it changes before fast_in(). */
+/* A datagram as it comes in; what a test wants to be odd it changes before fast_in(). */
 struct fast_dgram {
-    tenon_u8 bytes[14 + 20 + 8 + 1000];    /* the frame */
+    tenon_u8 bytes[14 + 40 + 8 + 1000];    /* the frame */
     size_t len, cut;
+    size_t l4;                             /* where the header of UDP is */
     unsigned netif;
     struct tenon_frame frame;
 };
@@ -38,15 +39,17 @@ struct fast_dgram {
 static void fast_make(struct fast_dgram *in, const char *src, unsigned sport, const char *dst, unsigned dport, size_t n)
 {
     const struct tenon_ip from = hn_ip(src), to = hn_ip(dst);
+    const int is_v4 = tenon_ip_is_v4(&to);
     tenon_u8 us[6], peer[6];
-    size_t l4;
+    size_t len;
 
     memset(in, 0, sizeof *in);
     in->netif = ib.netif;
-    l4 = ib_udp(in->bytes + 34, &from, &to, sport, dport, n, 3);
-    hn_ip_header(in->bytes + 14, &from, &to, 17, 64, l4);
-    hn_eth(in->bytes, hn_mac(us, 0, in->netif), hn_mac(peer, 1, 2), 0x0800);
-    in->len = 34 + l4;
+    in->l4 = is_v4 ? 34 : 54;
+    len = ib_udp(in->bytes + in->l4, &from, &to, sport, dport, n, 3);
+    hn_ip_header(in->bytes + 14, &from, &to, 17, 64, len);
+    hn_eth(in->bytes, hn_mac(us, 0, in->netif), hn_mac(peer, 1, 2), is_v4 ? 0x0800 : 0x86DD);
+    in->len = in->l4 + len;
 }
 
 static void fast_put(struct hn *hn, const struct fast_dgram *in)
@@ -99,14 +102,19 @@ struct fast_ear {
     struct tenon_udp_info info;
 };
 
+static unsigned fast_pieces = 1;    /* of what is heard */
+
 static void fast_heard(struct tenon_udp *sock, void *app, const struct tenon_udp_info *info,
                        const struct tenon_span *spans, unsigned n)
 {
     struct fast_ear *ear = app;
 
-    HN_EQUAL(n, info->bytes > 0);
-    for (tenon_u32 i = 0; n > 0 && i < info->bytes; i++)
+    HN_EQUAL(n, info->bytes > 0 ? fast_pieces : 0);
+    for (tenon_u32 i = 0; n > 0 && i < spans->len; i++)
         HN_EQUAL(tenon_span_data(spans)[i], (tenon_u8)(tenon_span_data(spans)[0] + i * 7));
+    for (unsigned i = 1; i < n; i++)
+        HN_EQUAL(tenon_span_data(&spans[i])[0],
+                 (tenon_u8)(tenon_span_data(&spans[i - 1])[0] + spans[i - 1].len * 7));
     if (n > 0)
         ear->first = tenon_span_data(spans)[0];
     ear->heard++;
@@ -197,7 +205,7 @@ static void odd_padded(struct fast_dgram *in)
 }
 static void odd_no_csum(struct fast_dgram *in)
 {
-    hn_put16(in->bytes + 40, 0);
+    hn_put16(in->bytes + in->l4 + 6, 0);
 }
 
 static void odd_empty(struct fast_dgram *in)
@@ -207,17 +215,17 @@ static void odd_empty(struct fast_dgram *in)
 
 static void odd_known_good(struct fast_dgram *in)
 {
-    in->bytes[41] ^= 1;
+    in->bytes[in->l4 + 7] ^= 1;
     in->frame.csum = TENON_CSUM_GOOD;
 }
 
 static void odd_csum(struct fast_dgram *in)
 {
-    in->bytes[41] ^= 1;
+    in->bytes[in->l4 + 7] ^= 1;
 }
 static void odd_byte(struct fast_dgram *in)
 {
-    in->bytes[44] ^= 1;
+    in->bytes[in->l4 + 10] ^= 1;
 }
 static void odd_header(struct fast_dgram *in)
 {
@@ -233,7 +241,31 @@ static void odd_all(struct fast_dgram *in)
 }
 static void odd_cut(struct fast_dgram *in)
 {
-    in->cut = 42;
+    in->cut = in->l4 + 8;
+}
+
+static void odd_cut_padded(struct fast_dgram *in)
+{
+    in->cut = in->l4 + 8;
+    in->len += 18;
+}
+
+static void odd_cut_broken(struct fast_dgram *in)
+{
+    in->cut = in->l4 + 8;
+    in->bytes[in->l4 + 10] ^= 1;
+}
+
+/* Of both pieces the handler sees only that they are there: their bytes do not lie in a row. */
+static void odd_cut_inside(struct fast_dgram *in)
+{
+    in->cut = in->l4 + 17;
+    fast_pieces = 2;
+}
+
+static void odd_cut_header(struct fast_dgram *in)
+{
+    in->cut = in->l4 + 7;
 }
 
 static void odd_fragment(struct fast_dgram *in)
@@ -346,7 +378,11 @@ static void what_is_odd(void)
         { "a wrong checksum of the header", odd_header, -1, 0, TENON_STAT_IP4_BAD_CSUM },
         { "somebody else's frame", odd_mac, -1, 0, TENON_STAT_ETH_NOT_OURS },
         { "a frame for all", odd_all, 0, 0, TENON_STAT_IP4_MARTIAN },
-        { "two spans", odd_cut, 0, 1, -1 },
+        { "two spans", odd_cut, 1, 1, -1 },
+        { "two spans and padding", odd_cut_padded, 1, 1, -1 },
+        { "two spans, one of them broken", odd_cut_broken, 0, 0, TENON_STAT_UDP_BAD_CSUM },
+        { "cut payload", odd_cut_inside, 1, 1, -1 },
+        { "a cut header", odd_cut_header, 0, 1, -1 },
         { "a fragment", odd_fragment, 0, 0, -1 },
         { "options", odd_options, 0, 1, -1 },
         { "shorter than its packet", odd_short, 0, 1, -1 },
@@ -397,7 +433,159 @@ static void what_is_odd(void)
             HN_EQUAL(ear.info.from.netif, in.netif);
             HN_EQUAL(ear.info.to.netif, in.netif);
         }
+        fast_pieces = 1;
         (void)fast_from("192.0.2.2", 4000, "192.0.2.1", 50);
+        HN_EQUAL(ear.heard, 3 + rows[row].heard);
+        ib_close();
+    }
+    hn_row = "";
+}
+
+static void odd6_tos_ttl(struct fast_dgram *in)
+{
+    in->bytes[14] = 0x6B;
+    in->bytes[15] = 0x70;
+    in->bytes[21] = 3;
+}
+
+static void odd6_empty(struct fast_dgram *in)
+{
+    fast_make(in, "2001:db8::2", 4000, "2001:db8::1", 50, 0);
+}
+
+/* A destination options header, which is ignored. */
+static void odd6_extension(struct fast_dgram *in)
+{
+    static const tenon_u8 options[8] = { 17, 0, 1, 4, 0, 0, 0, 0 };
+
+    memmove(in->bytes + 62, in->bytes + 54, in->len - 54);
+    memcpy(in->bytes + 54, options, 8);
+    in->bytes[20] = 60;
+    in->len += 8;
+    hn_put16(in->bytes + 18, (unsigned)in->len - 54);
+}
+
+static void odd6_short(struct fast_dgram *in)
+{
+    in->len += 4;
+    hn_put16(in->bytes + 18, (unsigned)in->len - 54);
+}
+
+static void odd6_tiny(struct fast_dgram *in)
+{
+    in->len = 54 + 6;
+    hn_put16(in->bytes + 18, 6);
+    hn_put16(in->bytes + 58, 6);
+    in->frame.csum = TENON_CSUM_GOOD;
+}
+
+static void odd6_no_csum_good(struct fast_dgram *in)
+{
+    odd_no_csum(in);
+    in->frame.csum = TENON_CSUM_GOOD;
+}
+
+static void odd6_us(struct fast_dgram *in)
+{
+    fast_make(in, "2001:db8::1", 4000, "2001:db8::1", 50, 10);
+}
+
+static void odd6_group(struct fast_dgram *in)
+{
+    fast_make(in, "ff05::1:3", 4000, "2001:db8::1", 50, 10);
+}
+
+static void odd6_loopback(struct fast_dgram *in)
+{
+    fast_make(in, "::1", 4000, "2001:db8::1", 50, 10);
+}
+
+static void odd6_other(struct fast_dgram *in)
+{
+    fast_make(in, "2001:db8::2", 4000, "2001:db8:0:1::1", 50, 10);
+}
+
+static void odd6_network(struct fast_dgram *in)
+{
+    fast_make(in, "2001:db8:0:1::2", 4000, "2001:db8::1", 50, 10);
+}
+
+static void odd6_port(struct fast_dgram *in)
+{
+    fast_make(in, "2001:db8::2", 4000, "2001:db8::1", 65, 10);
+}
+
+/* The same over IPv6. */
+static void what_is_odd6(void)
+{
+    static const struct {
+        const char *name;
+        void (*change)(struct fast_dgram *in);
+        int is_short;
+        unsigned heard;
+        int counts;
+    } rows[] = {
+        { "traffic class and hop limit", odd6_tos_ttl, 1, 1, -1 },
+        { "a padded frame", odd_padded, 1, 1, -1 },
+        { "empty", odd6_empty, 1, 1, -1 },
+        { "the port has summed", odd_known_good, 1, 1, -1 },
+        { "two spans", odd_cut, 1, 1, -1 },
+        { "two spans, one of them broken", odd_cut_broken, 0, 0, TENON_STAT_UDP_BAD_CSUM },
+        { "cut payload", odd_cut_inside, 1, 1, -1 },
+        { "a cut header", odd_cut_header, 0, 1, -1 },
+        { "no checksum", odd_no_csum, 0, 0, TENON_STAT_UDP_BAD_CSUM },
+        { "no checksum, of which the port says that it is right", odd6_no_csum_good, 0, 0, TENON_STAT_UDP_BAD_CSUM },
+        { "a wrong checksum", odd_csum, 0, 0, TENON_STAT_UDP_BAD_CSUM },
+        { "a broken byte", odd_byte, 0, 0, TENON_STAT_UDP_BAD_CSUM },
+        { "an extension header", odd6_extension, 0, 1, -1 },
+        { "shorter than its packet", odd6_short, 0, 1, -1 },
+        { "no header", odd6_tiny, 0, 0, TENON_STAT_UDP_BAD_LENGTH },
+        { "put together", odd_together, 0, 2, -1 },
+        { "from us", odd6_us, 0, 0, TENON_STAT_IP6_MARTIAN },
+        { "from a group", odd6_group, 0, 0, TENON_STAT_IP6_MARTIAN },
+        { "from the loopback", odd6_loopback, 0, 0, TENON_STAT_IP6_MARTIAN },
+        { "to another host", odd6_other, 0, 0, TENON_STAT_IP_NOT_OURS },
+        { "from another network", odd6_network, -1, 1, -1 },
+        { "to a port that shares the slot", odd6_port, 0, 0, TENON_STAT_UDP_NO_PORT },
+    };
+
+    for (unsigned i = 0; i < 2 * TENON_ARRAY_LEN(rows); i++) {
+        const unsigned row = i / 2;
+        struct fast_ear ear, pair;
+        struct fast_dgram in;
+        tenon_u32 before = 0;
+        int is_short;
+
+        hn_row = rows[row].name;
+        ib_open();
+        fast_open(&ear, NULL, 50);
+        if (i % 2 != 0) {    /* the same where both ends count */
+            fast_open(&pair, NULL, 99);
+            fast_connect(&pair, "192.0.2.2", 1);
+        }
+        for (unsigned k = 0; k < 2; k++)
+            HN_EQUAL(fast_from("2001:db8::2", 4000, "2001:db8::1", 50), k == 1);
+        HN_EQUAL(ear.heard, 2);
+        if (rows[row].counts >= 0)
+            before = ib_stat((enum tenon_stat)rows[row].counts);
+        fast_make(&in, "2001:db8::2", 4000, "2001:db8::1", 50, 10);
+        rows[row].change(&in);
+        is_short = fast_in(&in);
+        if (rows[row].is_short >= 0 && rows[row].heard > 0)
+            HN_EQUAL(is_short, rows[row].is_short);
+        HN_EQUAL(ear.heard, 2 + rows[row].heard);
+        if (rows[row].counts >= 0)
+            HN_EQUAL(ib_stat((enum tenon_stat)rows[row].counts), before + 1);
+        if (rows[row].heard == 1) {
+            const struct tenon_ip from = hn_ip(rows[row].change == odd6_network ? "2001:db8:0:1::2" : "2001:db8::2");
+
+            HN_EQUAL(ear.first, 3);
+            HN_EQUAL(ear.info.ttl, in.bytes[21]);
+            HN_EQUAL(ear.info.tos, (hn_get16(in.bytes + 14) >> 4) & 0xFF);
+            HN_CHECK(tenon_ip_equal(&ear.info.from.ip, &from));
+        }
+        fast_pieces = 1;
+        (void)fast_from("2001:db8::2", 4000, "2001:db8::1", 50);
         HN_EQUAL(ear.heard, 3 + rows[row].heard);
         ib_close();
     }
@@ -659,36 +847,39 @@ static const tenon_u8 *fast_out(struct hn_sent *sent)
 static int fast_sent(struct tenon_udp *sock, const struct tenon_addr *to, const void *bytes, tenon_u32 n,
                      struct hn_sent *sent)
 {
-    const tenon_u32 odd = hn_ip("10.9.9.9").w[3], source = sock->source4;
+    const int is_v4 = to == NULL || tenon_ip_is_v4(&to->ip);
+    const struct tenon_ip odd = hn_ip(is_v4 ? "10.9.9.9" : "2001:db8:9::9"), *const source = sock->source;
     const tenon_u8 *p;
 
-    sock->source4 = odd;
+    sock->source = &odd;
     HN_EQUAL(tenon_udp_write(sock, to, bytes, n), TENON_OK);
     p = fast_out(sent);
     if (p == NULL)
         return -1;
-    if (sent->frame.csum == TENON_CSUM_NONE && hn_get16(p + 40) != 0)
+    if (sent->frame.csum == TENON_CSUM_NONE && (!is_v4 || hn_get16(p + 40) != 0))
         HN_CHECK(ib_sums_good(p + 14, sent->len - 14));
-    if (hn_get32(p + 26) != odd)
+    if (hn_get32(p + (is_v4 ? 26 : 34)) != odd.w[3])
         return 0;
-    sock->source4 = source;
+    sock->source = source;
     return 1;
 }
 
 static void second_leaves_short(void)
 {
-    static const tenon_u8 bytes[200] = { 1, 2, 3 };
-    static const tenon_u32 sizes[] = { 0, 1, 2, 127, 128 };
+    static const tenon_u8 bytes[1500] = { 1, 2, 3 };
 
-    for (unsigned how = 0; how < 4; how++) {
-        const struct tenon_addr to = ib_at(hn_ip("192.0.2.2"), 4000);
+    for (unsigned how = 0; how < 8; how++) {
+        const int is_v4 = how < 4;
+        const tenon_u32 headers = is_v4 ? 28 : 48, most = 1500 - headers;
+        const tenon_u32 sizes[] = { 0, 1, 2, 127, 128, 129, 1000, most - 1, most };
+        const struct tenon_addr to = ib_at(is_v4 ? hn_ip("192.0.2.2") : ib.peer6, 4000);
         const tenon_u32 caps = how & 1 ? TENON_CAP_TX_CSUM : 0;
         struct fast_ear ear;
         struct hn_sent sent;
         unsigned id = 0;
 
         two_open(caps);
-        fast_open(&ear, how & 2 ? NULL : "192.0.2.1", 50);
+        fast_open(&ear, how & 2 ? NULL : is_v4 ? "192.0.2.1" : "2001:db8::1", 50);
         HN_EQUAL(fast_sent(ear.sock, &to, bytes, 10, &sent), 0);
         HN_EQUAL(fast_sent(ear.sock, &to, bytes, 10, &sent), 1);
         id = hn_get16(sent.bytes + 18);
@@ -696,13 +887,17 @@ static void second_leaves_short(void)
             const tenon_u32 copied = ib_stat(TENON_STAT_COPIED_BYTES);
 
             HN_EQUAL(fast_sent(ear.sock, &to, bytes, sizes[i], &sent), 1);
-            HN_EQUAL(sent.len, 42 + sizes[i]);
-            HN_EQUAL(hn_get16(sent.bytes + 18), (id + i + 1) & 0xFFFF);
+            HN_EQUAL(sent.len, 14 + headers + sizes[i]);
+            if (is_v4)
+                HN_EQUAL(hn_get16(sent.bytes + 18), (id + i + 1) & 0xFFFF);
+            HN_EQUAL(sent.frame.nspans, sizes[i] <= 128 ? 1 : 2);
             HN_EQUAL(ib_stat(TENON_STAT_COPIED_BYTES) - copied, sizes[i]);
             HN_EQUAL(sent.frame.csum, caps ? TENON_CSUM_PARTIAL : TENON_CSUM_NONE);
         }
-        HN_EQUAL(fast_sent(ear.sock, &to, bytes, 129, &sent), 0);
-        HN_EQUAL(ib_stat(TENON_STAT_UDP_SENT), 3 + TENON_ARRAY_LEN(sizes));
+        HN_EQUAL(ib_stat(TENON_STAT_UDP_SENT), 2 + TENON_ARRAY_LEN(sizes));
+        HN_EQUAL(tenon_udp_set(ear.sock, TENON_UDP_DONT_FRAGMENT, 1), TENON_OK);
+        HN_EQUAL(tenon_udp_write(ear.sock, &to, bytes, most), TENON_OK);
+        HN_EQUAL(tenon_udp_write(ear.sock, &to, bytes, most + 1), TENON_EMSGSIZE);
         ib_close();
     }
 }
@@ -1046,9 +1241,13 @@ struct side {
 static struct side *side_now;
 
 static const char *const side_hosts[] = { "192.0.2.2", "192.0.2.3", "198.51.100.2", "203.0.113.9", "192.0.2.255",
-    "169.254.1.2", "239.1.2.3", "2001:db8::2", "192.0.2.200" };
+    "169.254.1.2", "239.1.2.3", "192.0.2.200", "2001:db8::2", "2001:db8::3", "2001:db8:5::9", "fe80::2", "ff05::1:3",
+    "2001:db8::200" };
 static const char *const side_ours[] = { "192.0.2.1", "192.0.2.10", "198.51.100.1", "169.254.1.1", "239.1.2.3",
-    "192.0.2.255", "192.0.2.77" };
+    "192.0.2.255", "192.0.2.77", "2001:db8::1", "2001:db8::10", "2001:db8:2::1", "fe80::1", "ff05::1:3",
+    "2001:db8::77" };
+/* The first of IPv6. */
+enum { SIDE_HOST6 = 8, SIDE_OURS6 = 7 };
 
 static void side_note(struct side *side, unsigned what)
 {
@@ -1084,7 +1283,7 @@ static void side_send(struct side *side, unsigned sock, const struct tenon_addr 
     if (side->socks[sock] == NULL)
         return;
     side_forget(side);
-    side->usual += n <= TN_UDP_JOINED_MAX && side->socks[sock]->source_gen == side->hn.stack->link.gen;
+    side->usual += n <= 1400 && side->socks[sock]->source_gen == side->hn.stack->link.gen;
     if (how % 4 < 2) {
         error = tenon_udp_write(side->socks[sock], to, bytes, n);
     } else {
@@ -1130,7 +1329,7 @@ static void side_heard(struct tenon_udp *sock, void *app, const struct tenon_udp
             side_note(side, tenon_span_data(&spans[k])[at]);
     side->plans[i] = plan % 16 < 8 ? plan : plan / 16;
     switch (plan % 16) {
-    case 0: case 1: case 2: case 3: side_send(side, i, &info->from, plan / 16 % 140, plan / 16); break;
+    case 0: case 1: case 2: case 3: side_send(side, i, &info->from, plan / 16 * 47 % 1600, plan / 16); break;
     case 8: side_close(side, i); break;
     case 9: side_close(side, (i + 1) % SIDE_SOCKS); break;
     case 10: side_open(side, (i + 1) % SIDE_SOCKS); break;
@@ -1163,13 +1362,15 @@ static void side_begin(struct side *side, unsigned how)
         const char *ip;
         unsigned prefix;
     } ours[] = {
-        { 1, "192.0.2.1", 24 }, { 2, "198.51.100.1", 24 }, { 1, "169.254.1.1", 16 }, { 1, "2001:db8::1", 64 }
+        { 1, "192.0.2.1", 24 }, { 2, "198.51.100.1", 24 }, { 1, "169.254.1.1", 16 }, { 1, "2001:db8::1", 64 },
+        { 2, "2001:db8:2::1", 64 }, { 1, "fe80::1", 64 }
     };
     static const struct {
         unsigned netif;
         const char *ip;
     } known[] = {
-        { 1, "192.0.2.2" }, { 2, "198.51.100.2" }, { 1, "2001:db8::2" }
+        { 1, "192.0.2.2" }, { 2, "198.51.100.2" }, { 1, "2001:db8::2" }, { 1, "2001:db8::3" }, { 2, "2001:db8:2::2" },
+        { 1, "fe80::2" }
     };
     struct tenon_conf conf;
     tenon_u8 mac[6];
@@ -1186,6 +1387,7 @@ static void side_begin(struct side *side, unsigned how)
         memset(&netif, 0, sizeof netif);
         hn_mac(netif.mac, 0, i);
         netif.mtu = 1500;
+        netif.gather_max = how & 8 ? 2 : 0;
         netif.caps = how & 1 ? TENON_CAP_TX_CSUM : 0;
         netif.flags = TENON_NETIF_NO_DAD | TENON_NETIF_NO_RA;
         HN_EQUAL(tenon_netif_add(side->hn.stack, &netif), i);
@@ -1215,14 +1417,31 @@ static tenon_u32 side_roll(tenon_u32 *dice, tenon_u32 n)
     return (*dice >> 16) % n;
 }
 
+static void side_roll_tos_ttl(struct fast_dgram *in, tenon_u32 *dice)
+{
+    const unsigned tos = side_roll(dice, 2) * 0x2E, ttl = 60 + side_roll(dice, 4);
+
+    if (in->l4 == 34) {
+        in->bytes[15] = (tenon_u8)tos;
+        in->bytes[22] = (tenon_u8)ttl;
+        ib_ip4_sum(in->bytes + 14);
+    } else {
+        hn_put16(in->bytes + 14, 0x6000 | tos << 4);
+        in->bytes[21] = (tenon_u8)ttl;
+    }
+}
+
 /* A random datagram, mostly of the usual kind. @return whether the short way took it */
 static int side_datagram(struct side *side, tenon_u32 dice)
 {
-    static const unsigned sizes[] = { 10, 10, 10, 1, 0, 600 };
+    static const unsigned sizes[] = { 10, 10, 10, 1, 0, 1000 };
     const tenon_u32 dice0 = dice;
     const unsigned odd = side_roll(&dice, 40), host = side_roll(&dice, 6), who = side_roll(&dice, 40);
-    const char *const src = side_hosts[who < TENON_ARRAY_LEN(side_hosts) ? who : 0];
-    const char *const dst = side_ours[host > 0 ? 0 : side_roll(&dice, TENON_ARRAY_LEN(side_ours))];
+    const int is_v4 = side_roll(&dice, 2) == 0;
+    const unsigned hosts = is_v4 ? SIDE_HOST6 : TENON_ARRAY_LEN(side_hosts) - SIDE_HOST6;
+    const unsigned ours = is_v4 ? SIDE_OURS6 : TENON_ARRAY_LEN(side_ours) - SIDE_OURS6;
+    const char *const src = side_hosts[(is_v4 ? 0 : SIDE_HOST6) + (who < hosts ? who : 0)];
+    const char *const dst = side_ours[(is_v4 ? 0 : SIDE_OURS6) + (host > 0 ? 0 : side_roll(&dice, ours))];
     const struct tn_ip *const ip = &side->hn.stack->ip;
     struct fast_dgram in;
     unsigned asked = 0;
@@ -1232,19 +1451,21 @@ static int side_datagram(struct side *side, tenon_u32 dice)
     if (odd > 15)
         return side->again != 0 ? side_datagram(side, side->again) : 0;
     side->again = dice0;
-    fast_make(&in, who == 7 ? "192.0.2.2" : src, 4000 + side_roll(&dice, 2), dst, 50 + side_roll(&dice, 10) / 3,
+    fast_make(&in, src, 4000 + side_roll(&dice, 2), dst, 50 + side_roll(&dice, 10) / 3,
               sizes[side_roll(&dice, TENON_ARRAY_LEN(sizes))]);
     in.netif = side_roll(&dice, 12) == 0 ? 2 : 1;
     memcpy(in.bytes, hn_mac(mac, 0, in.netif), 6);
-    in.bytes[15] = (tenon_u8)(side_roll(&dice, 2) * 0x2E);
-    in.bytes[22] = (tenon_u8)(60 + side_roll(&dice, 4));
-    ib_ip4_sum(in.bytes + 14);
+    side_roll_tos_ttl(&in, &dice);
     if (odd == 0)
-        in.cut = 20 + side_roll(&dice, 20);
+        in.cut = 20 + side_roll(&dice, 60);
     if (odd == 1)
-        hn_put16(in.bytes + 40, 0);
+        odd_no_csum(&in);
     if (odd == 2)
-        in.bytes[40] ^= 1;
+        odd_csum(&in);
+    if (odd > 7)
+        in.cut = side_roll(&dice, 2) * (in.l4 + 8);
+    if (in.cut >= in.len)
+        in.cut = 0;
     if (odd == 3)
         in.frame.csum = TENON_CSUM_GOOD;
     if (odd == 4)
@@ -1259,7 +1480,8 @@ static int side_datagram(struct side *side, tenon_u32 dice)
 
 static struct tenon_addr side_to(tenon_u32 *dice)
 {
-    const unsigned host = side_roll(dice, 2) == 0 ? 0 : side_roll(dice, TENON_ARRAY_LEN(side_hosts));
+    const unsigned which = side_roll(dice, 4);
+    const unsigned host = which < 2 ? which * SIDE_HOST6 : side_roll(dice, TENON_ARRAY_LEN(side_hosts));
     struct tenon_addr to = ib_at(hn_ip(side_hosts[host]), 4000 + side_roll(dice, 2));
 
     to.netif = (tenon_u16)side_roll(dice, 3);
@@ -1295,19 +1517,24 @@ static void side_socket(struct side *side, tenon_u32 dice)
 static void side_network(struct side *side, tenon_u32 dice)
 {
     const unsigned what = side_roll(&dice, 12), value = side_roll(&dice, 100);
-    const struct tenon_ip second = hn_ip("192.0.2.10"), far = hn_ip("203.0.113.0"), group = hn_ip("239.1.2.3");
-    const struct tenon_ip gates[2] = { hn_ip("192.0.2.2"), hn_ip("198.51.100.2") };
+    const int is_v4 = value % 7 < 4;
+    const unsigned far_bits = is_v4 ? 24 : 64;
+    const struct tenon_ip second = hn_ip(is_v4 ? "192.0.2.10" : "2001:db8::10");
+    const struct tenon_ip far = hn_ip(is_v4 ? "203.0.113.0" : "2001:db8:5::");
+    const struct tenon_ip group = hn_ip(is_v4 ? "239.1.2.3" : "ff05::1:3");
+    const struct tenon_ip gates[2] = { hn_ip(is_v4 ? "192.0.2.2" : "2001:db8::2"),
+                                       hn_ip(is_v4 ? "198.51.100.2" : "2001:db8:2::2") };
     struct tenon *stack = side->hn.stack;
     const unsigned netif = 1 + value % 2;
     tenon_u8 mac[6];
 
     switch (what) {
-    case 0: side_note(side, (unsigned)tenon_addr_add(stack, 1, &second, value < 30 ? 29 : 24)); break;
+    case 0: side_note(side, (unsigned)tenon_addr_add(stack, 1, &second, !is_v4 ? 64 : value < 30 ? 29 : 24)); break;
     case 1: side_note(side, (unsigned)tenon_addr_remove(stack, 1, &second)); break;
     case 2: case 3:
-        side_note(side, (unsigned)tenon_route_add(stack, netif, &far, 24, &gates[value % 2], value / 2));
+        side_note(side, (unsigned)tenon_route_add(stack, netif, &far, far_bits, &gates[value % 2], value / 2));
         break;
-    case 4: side_note(side, (unsigned)tenon_route_remove(stack, netif, &far, 24, &gates[value % 2])); break;
+    case 4: side_note(side, (unsigned)tenon_route_remove(stack, netif, &far, far_bits, &gates[value % 2])); break;
     case 5:
         side_note(side,
                   (unsigned)tenon_neighbour_set(stack, netif, &gates[value % 2], hn_mac(mac, 1, value)));
@@ -1339,8 +1566,10 @@ static void side_answer(struct side *side)
 static int side_step(struct side *side, tenon_u32 dice)
 {
     static const tenon_u32 times_ms[] = { 0, 0, 0, 0, 1, 1, 900, 6000, 40000 };
-    static const unsigned sizes[] = { 0, 1, 2, 20, 127, 128, 129, 1500 };
-    const unsigned what = side_roll(&dice, 64), sock = side_roll(&dice, SIDE_SOCKS), n = side_roll(&dice, 8);
+    static const unsigned sizes[] = { 0, 1, 2, 20, 127, 128, 129, 200, 1000, 1400, 1451, 1452, 1453, 1472, 1473,
+                                      1500 };
+    const unsigned what = side_roll(&dice, 64), sock = side_roll(&dice, SIDE_SOCKS);
+    const unsigned n = side_roll(&dice, TENON_ARRAY_LEN(sizes));
     const unsigned how = side_roll(&dice, 400), when = side_roll(&dice, TENON_ARRAY_LEN(times_ms));
     const struct tenon_addr to = side_to(&dice);
     int is_short = 0;
@@ -1416,7 +1645,7 @@ static unsigned same_history(unsigned seed)
     unsigned short_way = 0, usual;
 
     for (unsigned i = 0; i < 2; i++) {
-        side_begin(&sides[i], seed % 8);
+        side_begin(&sides[i], seed % 16);
         sides[i].is_slow = i == 1;
     }
     for (unsigned step = 0; step < 1000 && hn_failures == 0; step++) {
@@ -1449,6 +1678,7 @@ static void both_ways(void)
 static const struct hn_test tests[] = {
     { "second_is_short", "UDP-10", second_is_short },
     { "what_is_odd", "UDP-1 UDP-2 IP4-5 IP4-6", what_is_odd },
+    { "what_is_odd6", "UDP-1 UDP-3 IP6-1", what_is_odd6 },
     { "closed_is_forgotten", "UDP-10", closed_is_forgotten },
     { "bound_anew", "UDP-10", bound_anew },
     { "address_is_gone", "IP4-5 IP4-6", address_is_gone },
