@@ -30,7 +30,7 @@ static void two_open(tenon_u32 caps)
 /* A datagram as it comes in; what a test wants to be odd it changes before fast_in(). */
 struct fast_dgram {
     tenon_u8 bytes[14 + 40 + 8 + 1000];    /* the frame */
-    size_t len, cut;
+    size_t len, cut, cut2;
     size_t l4;                             /* where the header of UDP is */
     unsigned netif;
     struct tenon_frame frame;
@@ -54,17 +54,18 @@ static void fast_make(struct fast_dgram *in, const char *src, unsigned sport, co
 
 static void fast_put(struct hn *hn, const struct fast_dgram *in)
 {
-    const size_t first = in->cut > 0 ? in->cut : in->len;
+    const size_t first = in->cut > 0 ? in->cut : in->len, second = in->cut2 > 0 ? in->cut2 : in->len;
+    const size_t at[4] = { 0, first, second, in->len };
     struct tenon_frame frame = in->frame;
-    struct tenon_span spans[2];
+    struct tenon_span spans[3];
 
     frame.spans = spans;
-    frame.nspans = in->cut > 0 ? 2 : 1;
+    frame.nspans = (tenon_u16)(1 + (in->cut > 0) + (in->cut2 > 0));
     for (unsigned i = 0; i < frame.nspans; i++) {
-        spans[i].len = (tenon_u32)(i == 0 ? first : in->len - first);
+        spans[i].len = (tenon_u32)(at[i + 1] - at[i]);
         spans[i].off = 0;
         spans[i].buf = hn_buf(hn, spans[i].len);
-        memcpy(spans[i].buf->data, in->bytes + (i == 0 ? 0 : first), spans[i].len);
+        memcpy(spans[i].buf->data, in->bytes + at[i], spans[i].len);
     }
     HN_EQUAL(tenon_input(hn->stack, in->netif, &frame, 1, hn->now_us), TENON_OK);
     for (unsigned i = 0; i < frame.nspans; i++)
@@ -263,6 +264,13 @@ static void odd_cut_inside(struct fast_dgram *in)
     fast_pieces = 2;
 }
 
+static void odd_cut_twice(struct fast_dgram *in)
+{
+    in->cut = in->l4 + 8;
+    in->cut2 = in->l4 + 13;
+    fast_pieces = 2;
+}
+
 static void odd_cut_header(struct fast_dgram *in)
 {
     in->cut = in->l4 + 7;
@@ -306,6 +314,7 @@ static void odd_tiny(struct fast_dgram *in)
     hn_put16(in->bytes + 38, 6);
     in->frame.csum = TENON_CSUM_GOOD;
     odd_ip_sum(in);
+    in->len += 20;    /* padding */
 }
 
 static void odd_together(struct fast_dgram *in)
@@ -354,7 +363,7 @@ static void odd_other(struct fast_dgram *in)
 
 static void odd_port(struct fast_dgram *in)
 {
-    fast_make(in, "192.0.2.2", 4000, "192.0.2.1", 65, 10);
+    fast_make(in, "192.0.2.2", 4000, "192.0.2.1", 2168, 10);
 }
 
 /* Twice the usual datagram, then one that is not, or is all the same; and again the usual one. */
@@ -382,6 +391,7 @@ static void what_is_odd(void)
         { "two spans and padding", odd_cut_padded, 1, 1, -1 },
         { "two spans, one of them broken", odd_cut_broken, 0, 0, TENON_STAT_UDP_BAD_CSUM },
         { "cut payload", odd_cut_inside, 1, 1, -1 },
+        { "three spans", odd_cut_twice, 1, 1, -1 },
         { "a cut header", odd_cut_header, 0, 1, -1 },
         { "a fragment", odd_fragment, 0, 0, -1 },
         { "options", odd_options, 0, 1, -1 },
@@ -477,6 +487,7 @@ static void odd6_tiny(struct fast_dgram *in)
     hn_put16(in->bytes + 18, 6);
     hn_put16(in->bytes + 58, 6);
     in->frame.csum = TENON_CSUM_GOOD;
+    in->len += 20;    /* padding */
 }
 
 static void odd6_no_csum_good(struct fast_dgram *in)
@@ -512,7 +523,7 @@ static void odd6_network(struct fast_dgram *in)
 
 static void odd6_port(struct fast_dgram *in)
 {
-    fast_make(in, "2001:db8::2", 4000, "2001:db8::1", 65, 10);
+    fast_make(in, "2001:db8::2", 4000, "2001:db8::1", 2168, 10);
 }
 
 /* The same over IPv6. */
@@ -1046,6 +1057,8 @@ static void sources(void)
         HN_EQUAL(hn_get32(sent.bytes + 26), second.w[3]);
         HN_EQUAL(tenon_udp_send_from(any.sock, &ib.peer4, &to, NULL, 0), TENON_EINVAL);
         HN_EQUAL(tenon_udp_send_from(any.sock, &ib.us6, &to, NULL, 0), TENON_EINVAL);
+        HN_EQUAL(tenon_udp_write(any.sock, &to6, "x", 1), TENON_OK);    /* the path is known */
+        HN_CHECK(fast_out(&sent) != NULL);
         HN_EQUAL(tenon_udp_write(ear.sock, &to6, "x", 1), TENON_EINVAL);
     }
     /* It becomes a broadcast address of ours: nobody speaks from it any more. */
