@@ -883,7 +883,7 @@ static void second_leaves_short(void)
         const int is_v4 = how < 4;
         const tenon_u32 headers = is_v4 ? 28 : 48, most = 1500 - headers;
         const tenon_u32 sizes[] = { 0, 1, 2, 127, 128, 129, 1000, most - 1, most };
-        const struct tenon_addr to = ib_at(is_v4 ? hn_ip("192.0.2.2") : ib.peer6, 4000);
+        const struct tenon_addr to = ib_at(hn_ip(is_v4 ? "192.0.2.2" : "2001:db8::2"), 4000);
         const tenon_u32 caps = how & 1 ? TENON_CAP_TX_CSUM : 0;
         struct fast_ear ear;
         struct hn_sent sent;
@@ -1035,7 +1035,7 @@ static void neighbour_ages(void)
 static void sources(void)
 {
     const struct tenon_ip second = hn_ip("192.0.2.127"), wide = hn_ip("192.0.2.100");
-    const struct tenon_addr to = ib_at(hn_ip("192.0.2.2"), 4000), to6 = ib_at(ib.peer6, 4000);
+    const struct tenon_addr to = ib_at(hn_ip("192.0.2.2"), 4000), to6 = ib_at(hn_ip("2001:db8::2"), 4000);
     struct fast_ear ear, any;
     struct hn_sent sent;
 
