@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "core.h"
 #include "stack/stack_internal.h"
+#include "tcp/tcp_internal.h"
 #include "wire/checksum.h"
 #include "wire/wire.h"
 
@@ -50,7 +51,7 @@ TENON_INLINE tenon_u32 gro_differ4(const tenon_u8 *a, const tenon_u8 *b)
 /* ---- which may belong together ------------------------------------------------------------------------------ */
 
 /* Where the TCP header lies in a frame that is long enough to have one, if it is TCP. */
-TENON_INLINE const tenon_u8 *gro_ports(const struct tenon_frame *frame, tenon_u32 link)
+TENON_INLINE const tenon_u8 *gro_l4(const struct tenon_frame *frame, tenon_u32 link)
 {
     const struct tenon_span *span = frame->spans;
     const tenon_u8 *p;
@@ -63,44 +64,55 @@ TENON_INLINE const tenon_u8 *gro_ports(const struct tenon_frame *frame, tenon_u3
     return span->len < link + TN_IP6_BYTES + TN_TCP_BYTES ? NULL : p + TN_IP6_BYTES;
 }
 
-/* Ports that follow each other come into different slots. */
-TENON_INLINE unsigned gro_slot(tenon_u32 from, tenon_u32 to)
+/* Both ports of a frame as its connection has them, which is known mostly; 0: it is not TCP, as far as can be seen. */
+TENON_INLINE tenon_u32 gro_ports_of(const struct tenon_frame *frame, const struct tenon_tcp *conn, tenon_u32 link)
 {
-    return (unsigned)(((from + to) * 0x9E3779B1UL & 0xFFFFFFFFUL) >> (32 - GRO_SLOT_BITS));
+    const tenon_u8 *l4;
+
+    if (TENON_LIKELY(conn != NULL))
+        return conn->ends.node.word;
+    l4 = gro_l4(frame, link);
+    return l4 == NULL ? 0 : (tenon_u32)get16be(l4 + 2) << 16 | get16be(l4);
 }
 
-/* A slot remembers the frame that was seen last in it. The same sequence number again, as in a row of acknowledgements,
- * continues nothing. */
+/* Ports that follow each other come into different slots. */
+TENON_INLINE unsigned gro_slot(tenon_u32 ports)
+{
+    return (unsigned)((ports * 0x9E3779B1UL & 0xFFFFFFFFUL) >> (32 - GRO_SLOT_BITS));
+}
+
+/* The same sequence number again, as in a row of acknowledgements, continues nothing. */
+static int gro_may_continue(const struct tenon_frame *frame, const struct tenon_frame *before, tenon_u32 link)
+{
+    return get32raw(gro_l4(frame, link) + 4) != get32raw(gro_l4(before, link) + 4);
+}
+
+/* A slot remembers the frame that was seen last in it. */
 TENON_INTERNAL unsigned tn_gro_look(struct tn_gro_plan *plan, const struct tn_netif *netif,
                                     const struct tenon_frame *frames, unsigned n)
 {
     const tenon_u32 link = (netif->conf.caps & TENON_CAP_NO_LINK) ? 0 : (tenon_u32)TN_ETH_BYTES;
-    tenon_u32 ports[GRO_SLOTS], seqs[GRO_SLOTS];
+    tenon_u32 ports[GRO_SLOTS];
     tenon_u8 last[GRO_SLOTS];    /* the frame and 1; 0: none */
     unsigned links = 0, i;
 
     if (netif->conf.flags & TENON_NETIF_NO_GRO)
         return 0;
     memset(last, 0, sizeof(last));
+    memset(plan->next, 0, sizeof(plan->next));
+    memset(plan->taken, 0, sizeof(plan->taken));
     for (i = 0; i < n; i++) {
-        const tenon_u8 *l4 = gro_ports(&frames[i], link);
-        tenon_u32 word, seq;
-        unsigned slot;
+        const tenon_u32 both = gro_ports_of(&frames[i], plan->conns[i], link);
+        const unsigned slot = gro_slot(both);
 
-        plan->next[i] = 0;
-        plan->taken[i] = 0;
-        if (l4 == NULL)
+        if (both == 0)
             continue;
-        word = get32raw(l4);
-        seq = get32raw(l4 + 4);
-        slot = gro_slot(get16be(l4), get16be(l4 + 2));
-        if (last[slot] != 0 && ports[slot] == word && seqs[slot] != seq) {
+        if (last[slot] != 0 && ports[slot] == both && gro_may_continue(&frames[i], &frames[last[slot] - 1], link)) {
             plan->next[last[slot] - 1] = (tenon_u8)i;
             links++;
         }
         last[slot] = (tenon_u8)(i + 1);
-        ports[slot] = word;
-        seqs[slot] = seq;
+        ports[slot] = both;
     }
     return links;
 }
@@ -324,7 +336,6 @@ TENON_INLINE int gro_take(const struct tenon *stack, struct tn_gro *run, const s
         run->to.bytes -= seg->payload;
         return 0;
     }
-    run->rx_bytes += seg->frame;
     run->seg_bytes = (tenon_u16)tn_max(run->seg_bytes, seg->payload);
     return 1;
 }
@@ -334,7 +345,6 @@ static int gro_start(const struct tenon *stack, struct tn_gro *run, struct gro_h
                      const struct tenon_frame *frame)
 {
     tn_gather_init(&run->to, run->spans, TN_RX_SPANS_MAX + 1);
-    run->rx_bytes = 0;
     run->seg_bytes = 0;
     run->seg_kind = (tenon_u8)(head->is_v4 ? TENON_SEG_TCP4 : TENON_SEG_TCP6);
     gro_sum_head(head);

@@ -290,7 +290,7 @@ static void stack_input_general(struct tenon *stack, struct tn_netif *netif, con
     stack_input_packet(stack, &pkt, frame, rx->conn);
 }
 
-static tenon_u32 stack_frame_bytes(const struct tenon_frame *frame)
+static tenon_u32 stack_spans_bytes(const struct tenon_frame *frame)
 {
     tenon_u32 bytes = 0;
     unsigned i;
@@ -298,6 +298,11 @@ static tenon_u32 stack_frame_bytes(const struct tenon_frame *frame)
     for (i = 0; i < frame->nspans; i++)
         bytes += frame->spans[i].len;
     return bytes;
+}
+
+TENON_HOT tenon_u32 stack_frame_bytes(const struct tenon_frame *frame)
+{
+    return TENON_LIKELY(frame->nspans == 1) ? frame->spans->len : stack_spans_bytes(frame);
 }
 
 TENON_HOT void stack_input_either(struct tenon *stack, struct tn_netif *netif, const struct tn_fast_rx *rx)
@@ -312,10 +317,9 @@ TENON_HOT void stack_input_frame(struct tenon *stack, struct tn_netif *netif, co
 {
     struct tn_fast_rx rx;
 
-    rx.bytes = frame->nspans == 1 ? frame->spans->len : stack_frame_bytes(frame);
-    stack_account(stack, netif, 1, rx.bytes);
     if (!netif->up || frame->nspans == 0)
         return;
+    rx.bytes = stack_frame_bytes(frame);
     rx.frame = frame;
     rx.conn = conn;
     rx.merged = 0;
@@ -337,7 +341,6 @@ static void stack_input_together(struct tenon *stack, struct tn_netif *netif, st
         stack_input_frame(stack, netif, frames + at, plan->conns[at]);
         return;
     }
-    stack_account(stack, netif, n, run.rx_bytes);
     tn_count_n(stack, TENON_STAT_RX_MERGED, n - 1);
     whole = frames[at];
     whole.spans = run.spans;
@@ -358,10 +361,14 @@ static void stack_input_together(struct tenon *stack, struct tn_netif *netif, st
 static void stack_input_some(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frames, unsigned n)
 {
     struct tn_gro_plan plan;
+    tenon_u32 bytes = 0;
     unsigned i;
 
-    for (i = 0; i < n; i++)
+    for (i = 0; i < n; i++) {
         TENON_PREFETCH(frames[i].nspans > 0 ? tenon_span_data(frames[i].spans) : NULL);
+        bytes += stack_frame_bytes(&frames[i]);
+    }
+    stack_account(stack, netif, n, bytes);
     tn_fast_look(stack, netif, frames, plan.conns, n);
     if (n == 1 || !netif->up || tn_gro_look(&plan, netif, frames, n) == 0) {
         for (i = 0; i < n; i++)
@@ -380,8 +387,10 @@ static void stack_input_some(struct tenon *stack, struct tn_netif *netif, const 
 
 static void stack_input_burst(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frames, unsigned n)
 {
-    for (; !TENON_WITH_SPEED && n > 0; frames++, n--)
+    for (; !TENON_WITH_SPEED && n > 0; frames++, n--) {
+        stack_account(stack, netif, 1, stack_frame_bytes(frames));
         stack_input_frame(stack, netif, frames, NULL);
+    }
     while (n > 0) {
         const unsigned some = (unsigned)tn_min(n, TN_GRO_FRAMES);
 

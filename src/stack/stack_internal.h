@@ -25,13 +25,13 @@ struct tn_gro {
     const struct tn_netif *netif;     /* filled in by the caller: where the frames have come in */
     struct tn_gather to;              /* the headers of the first frame, and the payload of all */
     tenon_u32 merged;                 /* bytes of the others' payload */
-    tenon_u32 rx_bytes;               /* of all frames, padding included */
     tenon_u16 seg_bytes;              /* the largest payload of one */
     tenon_u8 seg_kind;
     struct tenon_span spans[TN_RX_SPANS_MAX + 1];
 };
 
-/* A quick look at n frames, TN_GRO_FRAMES at most. @return 0: each stands alone, and the plan may not be made */
+/* A quick look at n frames, TN_GRO_FRAMES at most, whose plan->conns are there. @return 0: each stands alone, and the
+ * plan may not be made */
 TENON_INTERNAL unsigned tn_gro_look(struct tn_gro_plan *plan, const struct tn_netif *netif,
                                     const struct tenon_frame *frames, unsigned n);
 /* Put frame `at` and those that continue it together. @return how many; 1: `run` is not filled in */

@@ -14,7 +14,7 @@
 enum {
     FAST_SPANS = 32,
     FAST_LINE = 64,                  /* of a cache */
-    FAST_FAR_SHIFT = 30,             /* a quarter of sequence space */
+    FAST_FAR_SHIFT = 28,             /* a sixteenth of sequence space */
     FAST_NEAR = 512,                 /* slots; what fewer connections than a quarter of them need stays in the caches */
     FAST_RECENT_SHIFT = 17           /* the upper half of a product is the better one */
 };
@@ -534,22 +534,26 @@ static void fast_tell_now(struct tenon_tcp *conn, tenon_u32 una, tenon_u32 in_fl
 }
 
 /* A window that may not grow has little to learn from an ACK: the congestion control is told of those of a millisecond
- * together, so that its clock goes on. So is the neighbour. */
-static void fast_tell(struct tenon_tcp *conn, const struct fast_ack *acked)
+ * together, so that its clock goes on. So is the neighbour; and that marks lag behind is seen then. */
+static int fast_tells_later(const struct tenon_tcp *conn, tenon_u32 in_flight)
 {
-    struct tn_flight *flight = conn->flight;
+    const struct tn_flight *flight = conn->flight;
 
-    if (flight->told_ms == conn->stack->now_ms && fast_is_limited(conn, acked->flight))
-        flight->untold += acked->end - acked->una;
-    else
-        fast_tell_now(conn, acked->una, acked->flight, acked->rtt_us);
+    return flight->told_ms == conn->stack->now_ms && fast_is_limited(conn, in_flight) &&
+           flight->untold >> FAST_FAR_SHIFT == 0;
 }
 
-/* The records of what is acknowledged go. @return the last of them: the one that left last */
-static const struct tn_sent *fast_take_records(struct tn_flight *flight, tenon_u32 ack)
+/* The records of what is acknowledged go; all: nothing is left in flight. @return the last of them: the one that left
+ * last */
+TENON_HOT const struct tn_sent *fast_take_records(struct tn_flight *flight, tenon_u32 ack, int all)
 {
     const struct tn_sent *record;
 
+    if (!TENON_SMALL && all) {
+        record = tn_flight_at(flight, flight->last - 1);
+        flight->first = flight->last = flight->edge = 0;    /* so that few have to be near */
+        return record;
+    }
     for (;;) {
         record = tn_flight_at(flight, flight->first);
         if (tn_seq_gt(record->end, ack))
@@ -564,19 +568,26 @@ static const struct tn_sent *fast_take_records(struct tn_flight *flight, tenon_u
     return record;
 }
 
-/* RFC 6298 2, RFC 8985 6.2 steps 1 and 2: what the arrival of the newest says. */
-static void fast_take_rtt(struct tenon_tcp *conn, struct fast_ack *acked, const struct tn_sent *newest)
+/* RFC 8985 6.2 step 2 */
+static void fast_take_rack(struct tenon_tcp *conn, tenon_u32 end, tenon_u32 sent_us)
+{
+    struct tn_flight *flight = conn->flight;
+
+    if (flight->rack_valid && tn_seq_gt(flight->rack_sent_us, sent_us))
+        return;
+    flight->rack_valid = 1;
+    flight->rack_sent_us = sent_us;
+    flight->rack_end = end;
+    flight->rack_rtt_us = conn->stack->now_us - sent_us;
+}
+
+/* RFC 6298 2, RFC 8985 6.2 step 1: what the arrival of the newest says. */
+TENON_HOT void fast_take_rtt(struct tenon_tcp *conn, struct fast_ack *acked, const struct tn_sent *newest)
 {
     struct tn_flight *flight = conn->flight;
     const tenon_u32 now = conn->stack->now_us, sent_us = newest->sent_us;
     const tenon_u32 size = tn_min(acked->end - acked->una, newest->size);
 
-    if (!flight->rack_valid || tn_seq_le(flight->rack_sent_us, sent_us)) {
-        flight->rack_valid = 1;
-        flight->rack_sent_us = sent_us;
-        flight->rack_end = acked->end;
-        flight->rack_rtt_us = now - sent_us;
-    }
     flight->tlp_sampled = 1;
     acked->rtt_us = tn_max(1, now - sent_us);
     if (conn->mtu_acked < size)
@@ -596,20 +607,36 @@ static void fast_pull_marks(struct tn_flight *flight, tenon_u32 una)
     flight->tlp_from = flight->tlp_end = una;
 }
 
-/* The marks of recovery lie behind what is acknowledged. Two go along with it; the others, which say no more than that
- * they lie there, before they are so far behind that they would seem to lie ahead. */
-static void fast_move_marks(struct tn_flight *flight, tenon_u32 una, tenon_u32 end)
+/* The marks of recovery lie behind what is acknowledged. Two go along with it; the others, which say no more
+ * than that they lie there, before they are so far behind that they would seem to lie ahead: twice as far as
+ * this, and a window. */
+static void fast_pull_far_marks(struct tn_flight *flight, tenon_u32 una)
 {
-    flight->rtx_nxt = flight->lost_edge = end;
-    flight->reno_sacked = 0;
     if (((una - flight->recover) | (una - flight->ecn_recover) | (una - flight->again_high)) >> FAST_FAR_SHIFT)
         fast_pull_marks(flight, una);
 }
 
-/* RFC 9293 3.10.7.4, fifth step, and what follows from it: up to `end`, and of that data up to `data_end`. */
-static void fast_take_ack(struct tenon_tcp *conn, tenon_u32 end, tenon_u32 data_end)
+/* What the ACK says of time, of the network, and to the congestion control. */
+TENON_HOT void fast_learn(struct tenon_tcp *conn, struct fast_ack *acked, const struct tn_sent *newest, int all)
 {
-    struct tenon *stack = conn->stack;
+    const int later = fast_tells_later(conn, acked->flight);
+
+    fast_take_rtt(conn, acked, newest);
+    if (!all || !later)
+        fast_take_rack(conn, acked->end, newest->sent_us);
+    if (later) {
+        conn->flight->untold += acked->end - acked->una;
+        return;
+    }
+    fast_pull_far_marks(conn->flight, acked->una);
+    fast_tell_now(conn, acked->una, acked->flight, acked->rtt_us);
+}
+
+/* RFC 9293 3.10.7.4, fifth step, and what follows from it: up to `end`, and of that data up to `data_end`.
+ * is_over: and our FIN. */
+TENON_HOT void fast_take_ack(struct tenon_tcp *conn, tenon_u32 end, tenon_u32 data_end, int is_over)
+{
+    const int all = end == conn->snd_nxt;
     struct tn_flight *flight = conn->flight;
     const struct tn_sent *newest;
     struct fast_ack acked;
@@ -618,30 +645,28 @@ static void fast_take_ack(struct tenon_tcp *conn, tenon_u32 end, tenon_u32 data_
     acked.end = end;
     acked.flight = conn->snd_nxt - acked.una;
     conn->snd_una = end;
-    conn->progress_ms = stack->now_ms;
+    conn->progress_ms = conn->stack->now_ms;
     flight->total_delivered += end - acked.una;
-    fast_move_marks(flight, acked.una, end);
-    newest = fast_take_records(flight, end);
+    flight->rtx_nxt = flight->lost_edge = end;
+    flight->reno_sacked = 0;
+    newest = fast_take_records(flight, end, all);
     tn_sendq_pop(conn, data_end);
-    if (!tn_tcp_fin_acked(conn)) {
-        fast_take_rtt(conn, &acked, newest);
-        fast_tell(conn, &acked);
-    } else {    /* nothing will be sent: no window has to be computed, nor how long to wait */
-        tn_path_confirm(stack, conn->path);
-    }
+    if (is_over)    /* nothing will be sent: no window has to be computed, nor how long to wait */
+        tn_path_confirm(conn->stack, conn->path);
+    else
+        fast_learn(conn, &acked, newest, all);
     conn->flags &= ~(tenon_u32)(TN_TCP_F_CWND_LIMITED | TN_TCP_F_RTX_ARMED | TN_TCP_F_PERSIST);
-    if (end == conn->snd_nxt) {
+    if (all)
         flight->rack_valid = 0;    /* times mean something for half an hour only */
-    } else {
+    else
         tn_tcp_arm_usual(conn, 1);
-    }
 }
 
-static void fast_acked(struct tenon_tcp *conn, const struct fast_seg *seg)
+TENON_HOT void fast_acked(struct tenon_tcp *conn, const struct fast_seg *seg)
 {
     const tenon_u32 acked = seg->ack - conn->snd_una;
 
-    fast_take_ack(conn, seg->ack, seg->ack);
+    fast_take_ack(conn, seg->ack, seg->ack, 0);
     if (conn->events->acked != NULL)
         conn->events->acked(conn, conn->app, acked);
 }
@@ -656,7 +681,8 @@ TENON_INTERNAL int tn_fast_ack(struct tenon_tcp *conn, const struct tn_seg *seg)
         return conn->snd_una == conn->snd_nxt;    /* nothing is in flight that it could be about */
     if (tn_seq_gt(seg->ack, conn->snd_nxt) || fast_is_ambiguous(conn))
         return 0;
-    fast_take_ack(conn, seg->ack, tn_seq_min(seg->ack, conn->snd_end));
+    fast_take_ack(conn, seg->ack, tn_seq_min(seg->ack, conn->snd_end),
+                  (conn->flags & TN_TCP_F_FIN_QUEUED) && seg->ack == conn->snd_end + 1);
     return 1;
 }
 

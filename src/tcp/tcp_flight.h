@@ -342,8 +342,9 @@ TENON_INTERNAL void tn_pace_update(struct tenon_tcp *conn);
 /* Whether pacing lets data leave now; else the timer is set for when it will. */
 TENON_INTERNAL int tn_pace_allows(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_pace_sent(struct tenon_tcp *conn, tenon_u32 bytes);
-/* Whether pacing lies so far behind that it need not be asked; then tn_pace_owe() does what tn_pace_sent() does. */
-TENON_INTERNAL_HOT int tn_pace_lags(const struct tenon_tcp *conn);
+/* Whether pacing lies so far behind that it need not be asked; then tn_pace_owe() does what tn_pace_sent()
+ * does. Nothing may happen between them. */
+TENON_INTERNAL_HOT int tn_pace_lags(struct tenon_tcp *conn);
 TENON_INTERNAL_HOT void tn_pace_owe(struct tenon_tcp *conn, tenon_u32 bytes);
 /* The most that one frame may carry: what the rate sends in a millisecond, two segments at least. */
 TENON_INTERNAL tenon_u32 tn_pace_quantum(const struct tenon_tcp *conn);

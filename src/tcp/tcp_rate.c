@@ -192,19 +192,26 @@ static void pace_catch_up(struct tenon_tcp *conn)
         pace_from(conn, earliest);
 }
 
-TENON_INTERNAL_HOT int tn_pace_lags(const struct tenon_tcp *conn)
+/* pace_is_far() and pace_catch_up(), with one look at the clock. */
+TENON_INTERNAL_HOT int tn_pace_lags(struct tenon_tcp *conn)
 {
+    struct tn_flight *flight = conn->flight;
+    const tenon_u32 now = conn->stack->now_us, behind = now - flight->pace_us, owed = flight->pace_owed;
+
     if (!TENON_WITH_RECOVERY)
         return 1;
-    return (conn->flags & TN_TCP_F_PACING) && pace_is_on(conn) && pace_is_far(conn);
+    if (!(conn->flags & TN_TCP_F_PACING) || !pace_is_on(conn) || (behind & 0x80000000UL) ||
+        owed > ((conn->cc.pacing >> PACE_OWED_SHIFT) * tn_min(behind, PACE_OWED_US)) >> PACE_OWED_SHIFT)
+        return 0;
+    if (TENON_UNLIKELY(behind > PACE_BURST_US + PACE_OWED_US || (owed == 0 && behind > PACE_BURST_US)))
+        pace_from(conn, now - PACE_BURST_US);
+    return 1;
 }
 
 TENON_INTERNAL_HOT void tn_pace_owe(struct tenon_tcp *conn, tenon_u32 bytes)
 {
-    if (!TENON_WITH_RECOVERY)
-        return;
-    pace_catch_up(conn);
-    conn->flight->pace_owed += bytes;
+    if (TENON_WITH_RECOVERY)
+        conn->flight->pace_owed += bytes;
 }
 
 TENON_INTERNAL void tn_pace_sent(struct tenon_tcp *conn, tenon_u32 bytes)

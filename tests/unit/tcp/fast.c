@@ -1406,13 +1406,20 @@ static void many_are_heard_of(void)
     hn_close(&side.hn);
 }
 
-/* Marks of recovery that lie behind are pulled along before they would seem to lie ahead. */
+/* Marks of recovery that lie behind are pulled along before they would seem to lie ahead: when the congestion
+ * control is told of ACKs, which waits for no more bytes than they may lie behind. */
 static void marks_far_behind(void)
 {
+    static const struct {
+        tenon_u32 behind, untold;
+        int pulled;
+    } rows[] = {
+        { 0x0FFFFFFFU, 0, 0 }, { 0x10000000U, 0, 1 }, { 0x10000000U, 0x0FFFFFFFU, 0 }, { 0x10000000U, 0x10000000U, 1 }
+    };
     static const tenon_u8 answer[100];
     static struct side side;
 
-    for (unsigned far = 0; far < 2; far++) {
+    for (size_t i = 0; i < TENON_ARRAY_LEN(rows); i++) {
         struct tn_flight *flight;
         tenon_u32 una, mark;
 
@@ -1421,17 +1428,20 @@ static void marks_far_behind(void)
         hn_run_ms(&side.hn, 1);
         flight = side.conn->flight;
         una = side.conn->snd_una;
-        mark = una - 0x3FFFFFFFU - far;
+        mark = una - rows[i].behind;
         flight->recover = flight->ecn_recover = flight->again_high = mark;
         flight->tlp_from = mark - 100, flight->tlp_end = mark;
+        flight->untold = rows[i].untold;
+        if (rows[i].untold > 0)
+            flight->told_ms = side.hn.stack->now_ms;
         side.ack += sizeof answer;
         HN_EQUAL(usual(&side, 0), 1);
         HN_EQUAL(side.acked, sizeof answer);
-        HN_EQUAL(flight->recover, far ? una : mark);
-        HN_EQUAL(flight->ecn_recover, far ? una : mark);
-        HN_EQUAL(flight->again_high, far ? una : mark);
-        HN_EQUAL(flight->tlp_end, far ? una : mark);
-        HN_EQUAL(flight->tlp_from, far ? una : mark - 100);
+        HN_EQUAL(flight->recover, rows[i].pulled ? una : mark);
+        HN_EQUAL(flight->ecn_recover, rows[i].pulled ? una : mark);
+        HN_EQUAL(flight->again_high, rows[i].pulled ? una : mark);
+        HN_EQUAL(flight->tlp_end, rows[i].pulled ? una : mark);
+        HN_EQUAL(flight->tlp_from, rows[i].pulled ? una : mark - 100);
         hn_close(&side.hn);
     }
 }
