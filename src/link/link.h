@@ -203,6 +203,7 @@ struct tn_link {
     tenon_u16 nroutes;
     tenon_u32 neighbour_serial;
     tenon_u32 gen;                       /* counts changes of addresses, routes and links */
+    tenon_u32 changes;                   /* ... and of neighbours and paths: tn_link_changed() */
     struct tn_htab paths;
     struct tn_path *lru_first, **lru_last;
     struct tn_path *path_recent[TN_PATHS_RECENT];    /* that tn_path_get() has found last; NULL: none, or it is gone */

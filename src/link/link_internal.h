@@ -150,6 +150,11 @@ TENON_INTERNAL void tn_route_advertised(struct tenon *stack, const struct tn_rou
 
 /* Everything that was decided from addresses, routes and links has to be decided again. */
 TENON_INTERNAL void tn_path_invalidate(struct tenon *stack);
+/* What tn_link_ready() or tn_path_mtu() have said of a path may be wrong from now on, for another reason than time. */
+TENON_INLINE void tn_link_changed(struct tenon *stack)
+{
+    stack->link.changes++;
+}
 /* A redirect, valid so far: packets to dst that went to `from` go to next_hop. */
 TENON_INTERNAL void tn_path_redirect(struct tenon *stack, struct tn_netif *netif, const struct tenon_ip *dst,
                                      const struct tenon_ip *from, const struct tenon_ip *next_hop);

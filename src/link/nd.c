@@ -227,6 +227,7 @@ static void nd_advertised_again(struct tenon *stack, struct tn_neighbour *neighb
     if (!(flags & ND_FLAG_OVERRIDE) && !same) {
         if (neighbour->state == TENON_NEIGHBOUR_REACHABLE)
             neighbour->state = TENON_NEIGHBOUR_STALE;
+        tn_link_changed(stack);
         return;
     }
     if (flags & ND_FLAG_SOLICITED)

@@ -100,6 +100,7 @@ static void neighbour_set_state(struct tenon *stack, struct tn_neighbour *neighb
 {
     if (neighbour->state == TENON_NEIGHBOUR_INCOMPLETE && state != TENON_NEIGHBOUR_INCOMPLETE)
         stack->link.nincomplete--;
+    tn_link_changed(stack);
     neighbour->state = (tenon_u8)state;
     neighbour->failed = 0;
     neighbour->solicits = 0;

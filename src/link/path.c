@@ -9,6 +9,7 @@ enum { PATH_MTU_CLOSE = 8 };                /* a search ends where it could gain
 TENON_INTERNAL void tn_path_invalidate(struct tenon *stack)
 {
     stack->link.gen++;
+    tn_link_changed(stack);
 }
 
 /* ---- where to -------------------------------------------------------------------------------- */
@@ -190,6 +191,7 @@ static void path_lru_append(struct tn_link *link, struct tn_path *path)
 static void path_free(struct tenon *stack, struct tn_path *path)
 {
     TENON_ASSERT(path->refs == 0);
+    tn_link_changed(stack);
     if (TENON_WITH_SPEED && *path_slot(stack, &path->dst) == path)
         *path_slot(stack, &path->dst) = NULL;
     path_lru_remove(&stack->link, path);
@@ -328,6 +330,7 @@ static tenon_u32 path_link_mtu(struct tenon *stack, const struct tn_path *path)
 
 static void path_search(struct tenon *stack, struct tn_path *path, tenon_u32 high)
 {
+    tn_link_changed(stack);
     path->search = TN_PATH_SEARCH_ON;
     path->search_failed = 0;
     path->mtu_high = (tenon_u16)high;
@@ -366,6 +369,7 @@ TENON_INTERNAL int tn_path_lower_mtu(struct tenon *stack, struct tn_path *path, 
         mtu = tn_max(mtu, TN_PATH_MTU_MIN4);
     if (mtu >= tn_path_mtu(stack, path))
         return 0;
+    tn_link_changed(stack);
     path->mtu = (tenon_u16)mtu;
     path->mtu_until_s = tn_link_deadline(stack, PATH_MTU_AGE_S);
     if (path->search == TN_PATH_SEARCH_ON)
@@ -492,6 +496,7 @@ TENON_INTERNAL void tn_path_redirect(struct tenon *stack, struct tn_netif *netif
 
         if (path == NULL)
             continue;
+        tn_link_changed(stack);
         path->next_hop = *next_hop;
         path->neighbour = NULL;
         path_forget_mtu(path);

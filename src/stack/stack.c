@@ -311,9 +311,9 @@ TENON_HOT void stack_input_either(struct tenon *stack, struct tn_netif *netif, c
         stack_input_general(stack, netif, rx);
 }
 
-/* conn: whose it may be. */
+/* conn: whose it may be; is_last: nothing more comes for that in this burst. */
 TENON_HOT void stack_input_frame(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frame,
-                                 struct tenon_tcp *conn)
+                                 struct tenon_tcp *conn, int is_last)
 {
     struct tn_fast_rx rx;
 
@@ -323,6 +323,7 @@ TENON_HOT void stack_input_frame(struct tenon *stack, struct tn_netif *netif, co
     rx.frame = frame;
     rx.conn = conn;
     rx.merged = 0;
+    rx.is_last = is_last;
     stack_input_either(stack, netif, &rx);
 }
 
@@ -338,7 +339,7 @@ static void stack_input_together(struct tenon *stack, struct tn_netif *netif, st
     run.netif = netif;
     n = tn_gro_collect(stack, &run, plan, frames, at);
     if (n == 1) {
-        stack_input_frame(stack, netif, frames + at, plan->conns[at]);
+        stack_input_frame(stack, netif, frames + at, plan->conns[at], plan->next[at] == 0);
         return;
     }
     tn_count_n(stack, TENON_STAT_RX_MERGED, n - 1);
@@ -352,6 +353,7 @@ static void stack_input_together(struct tenon *stack, struct tn_netif *netif, st
     rx.conn = plan->conns[at];
     rx.bytes = run.to.bytes;
     rx.merged = run.merged;
+    rx.is_last = 0;
     stack_input_either(stack, netif, &rx);
 }
 
@@ -362,6 +364,7 @@ static void stack_input_some(struct tenon *stack, struct tn_netif *netif, const 
 {
     struct tn_gro_plan plan;
     tenon_u32 bytes = 0;
+    int looked;
     unsigned i;
 
     for (i = 0; i < n; i++) {
@@ -370,9 +373,10 @@ static void stack_input_some(struct tenon *stack, struct tn_netif *netif, const 
     }
     stack_account(stack, netif, n, bytes);
     tn_fast_look(stack, netif, frames, plan.conns, n);
+    looked = n == 1 || !(netif->conf.flags & TENON_NETIF_NO_GRO);
     if (n == 1 || !netif->up || tn_gro_look(&plan, netif, frames, n) == 0) {
         for (i = 0; i < n; i++)
-            stack_input_frame(stack, netif, frames + i, plan.conns[i]);
+            stack_input_frame(stack, netif, frames + i, plan.conns[i], looked);
         return;
     }
     for (i = 0; i < n; i++) {
@@ -381,7 +385,7 @@ static void stack_input_some(struct tenon *stack, struct tn_netif *netif, const 
         if (plan.next[i] != 0 && netif->up)
             stack_input_together(stack, netif, &plan, frames, i);
         else
-            stack_input_frame(stack, netif, frames + i, plan.conns[i]);
+            stack_input_frame(stack, netif, frames + i, plan.conns[i], 1);
     }
 }
 
@@ -389,7 +393,7 @@ static void stack_input_burst(struct tenon *stack, struct tn_netif *netif, const
 {
     for (; !TENON_WITH_SPEED && n > 0; frames++, n--) {
         stack_account(stack, netif, 1, stack_frame_bytes(frames));
-        stack_input_frame(stack, netif, frames, NULL);
+        stack_input_frame(stack, netif, frames, NULL, 0);
     }
     while (n > 0) {
         const unsigned some = (unsigned)tn_min(n, TN_GRO_FRAMES);

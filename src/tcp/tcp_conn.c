@@ -66,6 +66,8 @@ TENON_INTERNAL_HOT void tn_tcp_make_ready(struct tenon_tcp *conn)
     if (conn->flags & TN_TCP_F_READY)
         return;
     conn->flags |= TN_TCP_F_READY;
+    if (TN_FAST && tcp->serving == conn)
+        return;
     conn->next = NULL;
     *tcp->ready_last = conn;
     tcp->ready_last = &conn->next;
@@ -382,7 +384,6 @@ static struct tenon_tcp *conn_next_ready(struct tn_tcp_state *tcp)
 
 TENON_INTERNAL void tn_tcp_run(struct tenon *stack)
 {
-    tn_fast_lose_way(stack);
     while (stack->tcp.ready_first != NULL) {
         struct tenon_tcp *conn;
 

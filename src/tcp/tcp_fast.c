@@ -438,7 +438,7 @@ static int fast_sends_plainly(const struct tenon_tcp *conn)
 }
 
 /* Nor is anything reordered, or over. */
-static int fast_is_plain(const struct tenon_tcp *conn)
+TENON_APART int fast_is_plain(const struct tenon_tcp *conn)
 {
     const struct tn_flight *flight = conn->flight;
 
@@ -448,7 +448,7 @@ static int fast_is_plain(const struct tenon_tcp *conn)
 }
 
 /* The same, asked once: whatever may change it says tn_fast_end(). */
-static int fast_is_usual(struct tenon_tcp *conn)
+TENON_HOT int fast_is_usual(struct tenon_tcp *conn)
 {
     struct tn_flight *flight = conn->flight;
 
@@ -718,17 +718,41 @@ TENON_HOT int fast_deliver(struct tenon_tcp *conn, const struct tenon_frame *fra
     return tn_tcp_deliver(conn, &span, 1, len);
 }
 
-TENON_HOT void fast_text(struct tenon_tcp *conn, const struct fast_seg *seg, tenon_u32 merged)
+/* What the application has to answer leaves when its handler is over, if nothing more of the connection comes in this
+ * burst, and takes the acknowledgement along. What does not leave waits as usual. @return 1: something has left */
+static int fast_answer(struct tenon_tcp *conn)
+{
+    const tenon_u32 nxt = conn->snd_nxt;
+
+    if (!(conn->flags & TN_TCP_F_READY))
+        return 0;
+    conn->flags &= ~(tenon_u32)TN_TCP_F_READY;
+    if (conn->state == TENON_TCP_CLOSED || conn->snd_end == nxt || !tn_fast_output(conn))
+        tn_tcp_make_ready(conn);
+    return conn->snd_nxt != nxt;
+}
+
+TENON_HOT void fast_text(struct tenon_tcp *conn, const struct fast_seg *seg, const struct tn_fast_rx *rx)
 {
     const struct tenon_frame *frame = seg->frame;
     const tenon_u32 one = frame->seg_kind != TENON_SEG_NONE ? frame->seg_bytes : seg->len;
-    int alive;
+    const int serves = rx->is_last && !(conn->flags & TN_TCP_F_READY);
+    struct tenon *stack = conn->stack;
+    int alive, answered = 0;
 
+    if (serves)
+        stack->tcp.serving = conn;
     if (TENON_LIKELY(frame->nspans == 1))
         alive = fast_deliver(conn, frame, seg->at, seg->len);
     else
-        alive = fast_deliver_many(conn, seg, merged);
-    if (alive)
+        alive = fast_deliver_many(conn, seg, rx->merged);
+    if (serves) {
+        stack->tcp.serving = NULL;
+        answered = fast_answer(conn);
+    }
+    if (answered)
+        tn_tcp_note_size(conn, one);
+    else if (alive)
         tn_tcp_acknowledge(conn, one);
 }
 
@@ -844,7 +868,7 @@ TENON_INTERNAL int tn_fast_input(struct tenon *stack, struct tn_netif *netif, co
     if (seg.ack != conn->snd_una)
         fast_acked(conn, &seg);
     if (seg.len > 0 && conn->state != TENON_TCP_CLOSED)
-        fast_text(conn, &seg, rx->merged);
+        fast_text(conn, &seg, rx);
     if (conn->state != TENON_TCP_CLOSED)
         fast_settle(conn);
     return 1;
@@ -853,7 +877,7 @@ TENON_INTERNAL int tn_fast_input(struct tenon *stack, struct tn_netif *netif, co
 /* ---- what leaves ------------------------------------------------------------------------------------------------ */
 
 /* By a path on which nothing has to be found out: no neighbour, no MTU. */
-static int fast_find_way(struct tenon *stack, struct tn_tcp_way *way, struct tn_path *path)
+TENON_APART int fast_find_way(struct tenon *stack, struct tn_tcp_way *way, struct tn_path *path)
 {
     way->path = NULL;
     if ((path->mtu | path->search) != 0)
@@ -862,18 +886,22 @@ static int fast_find_way(struct tenon *stack, struct tn_tcp_way *way, struct tn_
     if (way->netif == NULL || way->netif->conf.gather_max == 1)
         return 0;
     way->path = path;
-    way->gen = stack->link.gen;
+    way->changes = stack->link.changes;
+    way->ms = stack->now_ms;
     way->mtu = (tenon_u16)tn_netif_mtu(way->netif, &path->dst);
     return 1;
 }
 
-/* While connections send one after the other, nothing happens to the ways that they take: one that was good for the
- * last is good for the next. */
-static const struct tn_tcp_way *fast_way_there(const struct tenon_tcp *conn)
+/* While connections send one after the other, mostly nothing happens to the ways that they take: one that was good for
+ * the last is good for the next. */
+TENON_HOT const struct tn_tcp_way *fast_way_there(const struct tenon_tcp *conn)
 {
-    struct tn_tcp_way *way = &conn->stack->tcp.way;
+    struct tenon *stack = conn->stack;
+    struct tn_tcp_way *way = &stack->tcp.way;
 
-    return way->path == conn->path || fast_find_way(conn->stack, way, conn->path) ? way : NULL;
+    if (TENON_LIKELY(way->path == conn->path && way->changes == stack->link.changes && way->ms == stack->now_ms))
+        return way;
+    return fast_find_way(stack, way, conn->path) ? way : NULL;
 }
 
 /* The same for segments that may be full. */
@@ -1003,7 +1031,7 @@ TENON_APART void fast_prepare(struct tenon_tcp *conn, const struct tn_tcp_way *w
         put32be(p + TN_TCP_BYTES, TN_TCP_TIMESTAMP_ALONE);
     }
     p[12] = (tenon_u8)(header->tcp_bytes << 2);
-    header->gen = way->gen;
+    header->changes = way->changes;
     header->len = FAST_NO_LEN;
 }
 
@@ -1199,8 +1227,7 @@ TENON_HOT int fast_is_prepared(struct tenon_tcp *conn, const struct tn_tcp_way *
         return 0;
     if (tn_flight_get(conn) == NULL)
         return 0;
-    if (conn->flight->header.tcp_bytes == 0 || conn->flight->header.gen != way->gen ||
-        (way->mac != NULL && memcmp(conn->flight->header.bytes, way->mac, 6) != 0))
+    if (conn->flight->header.tcp_bytes == 0 || conn->flight->header.changes != way->changes)
         fast_prepare(conn, way);
     return 1;
 }
@@ -1208,7 +1235,7 @@ TENON_HOT int fast_is_prepared(struct tenon_tcp *conn, const struct tn_tcp_way *
 /* ---- ACK and FIN alone, and SYN ---------------------------------------------------------------------------------- */
 
 /* The headers that data has had serve for what has none, too. */
-static int fast_control(struct tenon_tcp *conn, unsigned flags)
+TENON_INTERNAL int tn_fast_control(struct tenon_tcp *conn, unsigned flags)
 {
     const struct tn_flight *flight = conn->flight;
     struct tenon *stack = conn->stack;
@@ -1225,12 +1252,6 @@ static int fast_control(struct tenon_tcp *conn, unsigned flags)
     return way != NULL && fast_is_prepared(conn, way) && fast_send_short(conn, way, 0, flags);
 }
 
-TENON_INTERNAL int tn_fast_control(struct tenon_tcp *conn, unsigned flags)
-{
-    tn_fast_lose_way(conn->stack);
-    return fast_control(conn, flags);
-}
-
 /* Nothing is left but our FIN, and whether a window lets it go. @return 1: it has left */
 TENON_APART int fast_fin(struct tenon_tcp *conn)
 {
@@ -1239,7 +1260,7 @@ TENON_APART int fast_fin(struct tenon_tcp *conn)
     if (TENON_SMALL || !(conn->flags & TN_TCP_F_FIN_QUEUED) || conn->snd_nxt != conn->snd_end || conn->flight == NULL ||
         (conn->state != TENON_TCP_ESTABLISHED && conn->state != TENON_TCP_CLOSE_WAIT) || window - 1 >= 0x7FFFFFFFUL)
         return 0;
-    if (!fast_sends_plainly(conn) || !tn_pace_allows(conn) || !fast_control(conn, TN_TCP_FIN | TN_TCP_ACK))
+    if (!fast_sends_plainly(conn) || !tn_pace_allows(conn) || !tn_fast_control(conn, TN_TCP_FIN | TN_TCP_ACK))
         return 0;
     tn_pace_sent(conn, 1);
     fast_sent(conn, 1);

@@ -98,7 +98,7 @@ struct tn_header {
     tenon_u32 ip_rest;           /* IPv4: the sum without lengths and TOS; IPv6: the first word without traffic class */
     tenon_u32 tcp_sum;
     tenon_u32 len;               /* payload for which their lengths and sums stand there */
-    tenon_u32 gen;               /* of the way for which they were made */
+    tenon_u32 changes;           /* of the way for which they were made */
     tenon_u8 tcp_bytes;          /* 0: it has not been made */
     tenon_u8 ip_bytes;
     tenon_u8 tos, tos_data;      /* without data, and with data */

@@ -494,7 +494,13 @@ TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg
  * @return 0: the connection is gone */
 TENON_INTERNAL_HOT int tn_tcp_deliver(struct tenon_tcp *conn, const struct tenon_span *spans, unsigned n,
                                       tenon_u32 bytes);
-/* Text has come, in segments of so many bytes: now or later it is acknowledged. */
+/* Text has come, in segments of so many bytes. */
+TENON_INLINE void tn_tcp_note_size(struct tenon_tcp *conn, tenon_u32 one)
+{
+    if (one > conn->rcv_mss)
+        conn->rcv_mss = (tenon_u16)(TENON_WITH_SPEED ? tn_min(one, 65535UL) : one);
+}
+/* That, and now or later it is acknowledged. */
 TENON_INTERNAL_HOT void tn_tcp_acknowledge(struct tenon_tcp *conn, tenon_u32 one);
 TENON_INTERNAL void tn_tcp_nobody_reads(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_ooo_free(struct tenon_tcp *conn);
@@ -626,12 +632,6 @@ TENON_INLINE void tn_fast_end(struct tenon_tcp *conn)
 {
     if (TN_FAST && conn->flight != NULL)
         conn->flight->usual = 0;
-}
-/* Another one's way may be another. */
-TENON_INLINE void tn_fast_lose_way(struct tenon *stack)
-{
-    if (TN_FAST)
-        stack->tcp.way.path = NULL;
 }
 TENON_INTERNAL const char *tn_fast_check(const struct tenon_tcp *conn);
 

@@ -186,7 +186,6 @@ static int output_bare(struct tenon_tcp *conn, tenon_u32 seq, unsigned flags)
 
     if (tn_fast_syn(conn, flags) || (seq == conn->snd_nxt && tn_fast_control(conn, flags)))
         return TENON_OK;
-    tn_fast_lose_way(conn->stack);
     if (tn_out_new(conn->stack, &out) != TENON_OK)
         return TENON_ENOMEM;
     output_header(conn, &out, seq, flags);
@@ -839,8 +838,6 @@ TENON_APART int output_general(struct tenon_tcp *conn)
     const int opens = conn->state <= TENON_TCP_SYN_RECEIVED;
 
     tn_fast_end(conn);
-    if (!opens)
-        tn_fast_lose_way(conn->stack);    /* a SYN may have found it, and goes on with it: tn_fast_syn() */
     if (!output_has_way(conn)) {
         (void)tn_why_if_any(conn, TENON_TCP_WAIT_HOST);
         if (!opens)

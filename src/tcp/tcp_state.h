@@ -24,12 +24,13 @@ enum { TN_FAST = TENON_WITH_SPEED && TENON_WITH_RECOVERY };
 
 enum { TN_TCP_RECENT = TN_FAST ? 64 : 1 };
 
-/* The way of the connection that sent last (tcp_fast.c), within one tn_tcp_run(). */
+/* The way of the connection that sent last (tcp_fast.c). It is good until something changes, and for this millisecond:
+ * what is known of neighbours grows old. */
 struct tn_tcp_way {
     const struct tn_path *path;                /* NULL: of none */
     const struct tn_netif *netif;
     const tenon_u8 *mac;                       /* the neighbour's; NULL: there is no link header */
-    tenon_u32 gen;                             /* of the routing state in which it was found */
+    tenon_u32 changes, ms;                     /* when it was found: link.changes, now_ms */
     tenon_u16 mtu;                             /* of the interface, for this version of IP */
 };
 
@@ -57,6 +58,7 @@ struct tn_tcp_state {
     struct tenon_tcp_listener *listeners;
     struct tenon_tcp *ready_first;             /* connections that have something to send, or to be done with */
     struct tenon_tcp **ready_last;
+    const struct tenon_tcp *serving;           /* what it has to send leaves when its handler is over (tcp_fast.c) */
     struct tenon_tcp *dead;                    /* closed: freed when no handler can hold them any more */
     struct tn_flight *rest_first, **rest_last; /* blocks of connections that do nothing, the longest first */
     struct tn_spare spare_flights, spare_conns, spare_waits;
@@ -95,6 +97,7 @@ struct tn_fast_rx {
     struct tenon_tcp *conn;                    /* of tn_fast_look() */
     tenon_u32 bytes;                           /* of the frame, ... */
     tenon_u32 merged;                          /* ... those of others that were put behind it: stack/gro.c */
+    int is_last;                               /* 1: nothing more of the connection comes in this burst */
 };
 /* rx->conn: not NULL. @return 1: it was taken; 0: nothing has happened */
 TENON_INTERNAL int tn_fast_input(struct tenon *stack, struct tn_netif *netif, const struct tn_fast_rx *rx);

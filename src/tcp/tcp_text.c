@@ -526,8 +526,7 @@ TENON_INTERNAL_HOT void tn_tcp_acknowledge(struct tenon_tcp *conn, tenon_u32 one
 {
     const tenon_u32 unacked = conn->rcv_nxt - conn->rcv_acked;
 
-    if (one > conn->rcv_mss)
-        conn->rcv_mss = (tenon_u16)(TENON_WITH_SPEED ? tn_min(one, 65535UL) : one);
+    tn_tcp_note_size(conn, one);
     if (tn_tcp_is_by_hand(conn))
         return;
     if (unacked >= 2UL * tn_max(conn->rcv_mss, 536) || tn_tcp_opt(conn, TENON_TCP_NO_DELAYED_ACK))

@@ -12,7 +12,7 @@ static int v6;
 static tenon_u32 our_seq;
 static tenon_u32 received;         /* bytes ... */
 static unsigned calls, spans_max;  /* ... in so many calls, of at most so many spans */
-static unsigned wrong;
+static unsigned wrong, answers;    /* ... which are answered each with so many bytes */
 static const struct tenon_conf *conf;    /* of the instance; NULL: the default one */
 
 static tenon_u8 byte_at(tenon_u32 at)
@@ -30,6 +30,8 @@ static void take(struct tenon_tcp *conn, void *app, const struct tenon_span *spa
             wrong += tenon_span_data(&spans[i])[k] != byte_at(received++);
         tenon_tcp_consumed(conn, spans[i].len);
     }
+    if (answers > 0)
+        (void)tenon_tcp_write(conn, "ten bytes.", answers);
 }
 
 static struct tenon_ip us(void)
@@ -377,6 +379,39 @@ static void many(struct burst *burst, unsigned n, size_t bytes, tenon_u32 at)
     }
 }
 
+/* What is answered to a burst leaves as one segment, whether the frames went up as one or each alone. With something
+ * else after them that does not continue them, too: it is not the last that decides. */
+static void answered_together(void)
+{
+    static struct burst burst;
+    tenon_u8 frame[2048];
+
+    v6 = 0;
+    answers = 10;
+    for (unsigned how = 0; how < 3; how++) {
+        const unsigned pieces = how == 0 ? 1 : how == 1 ? 4 : 2;
+        const struct hn_sent *sent;
+
+        open_conn(how == 1 ? TENON_NETIF_NO_GRO : 0);
+        many(&burst, 4, 100, 0);
+        if (how == 2) {
+            const size_t len = build(frame, 400, SEG_ACK | SEG_PSH, 100);
+
+            frame[14 + 1] ^= 4;    /* another TOS */
+            repair(frame, 1);
+            burst_add(&burst, frame, len, 0);
+        }
+        burst_give(&burst);
+        HN_EQUAL(calls, pieces);
+        HN_EQUAL(hn_left(&hn), 1);
+        sent = hn_next(&hn);
+        if (HN_CHECK(sent != NULL))
+            HN_EQUAL(hn_get16(sent->bytes + 14 + 2), 20 + 20 + OPTIONS + 10 * pieces);
+        hn_close(&hn);
+    }
+    answers = 0;
+}
+
 /* Spans, and bytes of one IP packet. */
 static void limits(void)
 {
@@ -667,6 +702,7 @@ static const struct hn_test tests[] = {
     { "gro_interleaved_many", "", interleaved_many },
     { "gro_summed_by_a_hook", "", summed_by_a_hook },
     { "gro_not_wanted", "", not_wanted },
+    { "gro_answered_together", "", answered_together },
     { "gro_congestion", "", congestion },
     { "gro_link_is_down", "", link_is_down },
     { "gro_cut_short", "", cut_short }

@@ -14,11 +14,14 @@ struct side {
     unsigned received, acked, closed;
     unsigned unread;             /* of what was received, while lazy */
     int lazy;                    /* it reads later */
+    unsigned answers;            /* bytes that it says to each piece of text */
     int plain;                   /* without timestamps */
     enum { NEVER,
            WHEN_ACKED,
            WHEN_RECEIVED } closes;
 };
+
+static const tenon_u8 side_answer[5000];
 
 static void side_opened(struct tenon_tcp *conn, void *app)
 {
@@ -38,6 +41,8 @@ static void side_received(struct tenon_tcp *conn, void *app, const struct tenon_
         else
             tenon_tcp_consumed(conn, spans[i].len);
     }
+    if (side->answers > 0)
+        (void)tenon_tcp_write(conn, side_answer, side->answers);
     if (side->closes == WHEN_RECEIVED)
         tenon_tcp_close(conn);
 }
@@ -585,7 +590,7 @@ static void same_router_elsewhere(void)
             HN_CHECK(memcmp(sent->bytes + 6, hn_mac(mac, 0, sent->netif), 6) == 0);
         }
         if (i % 2 == 1)
-            HN_EQUAL(side.conn->flight->header.gen, side.hn.stack->link.gen);
+            HN_EQUAL(side.conn->flight->header.changes, side.hn.stack->link.changes);
         side.ack += sizeof answer;
         (void)usual(&side, 0);
     }
@@ -1043,6 +1048,10 @@ static void same_wish(struct side *side, tenon_u32 what, tenon_u32 value)
         HN_EQUAL(tenon_neighbour_set(side->hn.stack, 1, &router, hn_mac(mac, 1, 2 + value % 2)), TENON_OK);
         break;
     }
+    case 8:
+        side->answers =
+            value % 2 == 0 ? 0 : tn_min(sizes[value / 2 % TENON_ARRAY_LEN(sizes)], sizeof side_answer);
+        break;
     default: (void)tenon_tcp_write(side->conn, bytes, sizes[value % TENON_ARRAY_LEN(sizes)]); break;
     }
 }
