@@ -50,8 +50,8 @@ TENON_INLINE tenon_u32 gro_differ4(const tenon_u8 *a, const tenon_u8 *b)
 
 /* ---- which may belong together ------------------------------------------------------------------------------ */
 
-/* Where the TCP header lies in a frame that is long enough to have one, if it is TCP. */
-TENON_INLINE const tenon_u8 *gro_l4(const struct tenon_frame *frame, tenon_u32 link)
+/* Where the TCP header lies in a frame whose connection nobody knows: if it is TCP, and long enough to have one. */
+static const tenon_u8 *gro_strange_l4(const struct tenon_frame *frame, tenon_u32 link)
 {
     const struct tenon_span *span = frame->spans;
     const tenon_u8 *p;
@@ -64,14 +64,21 @@ TENON_INLINE const tenon_u8 *gro_l4(const struct tenon_frame *frame, tenon_u32 l
     return span->len < link + TN_IP6_BYTES + TN_TCP_BYTES ? NULL : p + TN_IP6_BYTES;
 }
 
-/* Both ports of a frame as its connection has them, which is known mostly; 0: it is not TCP, as far as can be seen. */
-TENON_INLINE tenon_u32 gro_ports_of(const struct tenon_frame *frame, const struct tenon_tcp *conn, tenon_u32 link)
+TENON_INLINE const tenon_u8 *gro_l4(const struct tenon_frame *frame, const struct tenon_tcp *conn, tenon_u32 link)
+{
+    if (TENON_LIKELY(conn != NULL))
+        return tenon_span_data(frame->spans) + link + (conn->ends.is_v4 ? TN_IP4_BYTES : TN_IP6_BYTES);
+    return gro_strange_l4(frame, link);
+}
+
+/* Both ports, as connections have them; 0: it is not TCP, as far as can be seen. */
+TENON_INLINE tenon_u32 gro_ports(const struct tenon_frame *frame, const struct tenon_tcp *conn, tenon_u32 link)
 {
     const tenon_u8 *l4;
 
     if (TENON_LIKELY(conn != NULL))
         return conn->ends.node.word;
-    l4 = gro_l4(frame, link);
+    l4 = gro_strange_l4(frame, link);
     return l4 == NULL ? 0 : (tenon_u32)get16be(l4 + 2) << 16 | get16be(l4);
 }
 
@@ -82,9 +89,11 @@ TENON_INLINE unsigned gro_slot(tenon_u32 ports)
 }
 
 /* The same sequence number again, as in a row of acknowledgements, continues nothing. */
-static int gro_may_continue(const struct tenon_frame *frame, const struct tenon_frame *before, tenon_u32 link)
+TENON_HOT int gro_may_continue(const struct tn_gro_plan *plan, const struct tenon_frame *frames, unsigned i,
+                               unsigned before, tenon_u32 link)
 {
-    return get32raw(gro_l4(frame, link) + 4) != get32raw(gro_l4(before, link) + 4);
+    return get32raw(gro_l4(&frames[i], plan->conns[i], link) + 4) !=
+           get32raw(gro_l4(&frames[before], plan->conns[before], link) + 4);
 }
 
 /* A slot remembers the frame that was seen last in it. */
@@ -102,12 +111,12 @@ TENON_INTERNAL unsigned tn_gro_look(struct tn_gro_plan *plan, const struct tn_ne
     memset(plan->next, 0, sizeof(plan->next));
     memset(plan->taken, 0, sizeof(plan->taken));
     for (i = 0; i < n; i++) {
-        const tenon_u32 both = gro_ports_of(&frames[i], plan->conns[i], link);
+        const tenon_u32 both = gro_ports(&frames[i], plan->conns[i], link);
         const unsigned slot = gro_slot(both);
 
         if (both == 0)
             continue;
-        if (last[slot] != 0 && ports[slot] == both && gro_may_continue(&frames[i], &frames[last[slot] - 1], link)) {
+        if (last[slot] != 0 && ports[slot] == both && gro_may_continue(plan, frames, i, last[slot] - 1U, link)) {
             plan->next[last[slot] - 1] = (tenon_u8)i;
             links++;
         }

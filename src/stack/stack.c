@@ -302,7 +302,11 @@ static tenon_u32 stack_spans_bytes(const struct tenon_frame *frame)
 
 TENON_HOT tenon_u32 stack_frame_bytes(const struct tenon_frame *frame)
 {
-    return TENON_LIKELY(frame->nspans == 1) ? frame->spans->len : stack_spans_bytes(frame);
+    if (TENON_LIKELY(frame->nspans == 1))
+        return frame->spans->len;
+    if (!TENON_SMALL && frame->nspans == 2)
+        return frame->spans->len + frame->spans[1].len;
+    return stack_spans_bytes(frame);
 }
 
 TENON_HOT void stack_input_either(struct tenon *stack, struct tn_netif *netif, const struct tn_fast_rx *rx)

@@ -20,6 +20,11 @@ static void tx_took(struct tenon *stack, struct tn_netif *netif, const struct te
     for (i = 0; i < n; i++) {
         const struct tenon_span *spans = frames[i].spans;
 
+        if (!TENON_SMALL && frames[i].nspans == 1) {
+            bytes += spans->len;
+            tenon_buf_put(spans->buf);
+            continue;
+        }
         for (j = 0; j < frames[i].nspans; j++) {
             bytes += spans[j].len;
             tenon_buf_put(spans[j].buf);

@@ -1054,7 +1054,7 @@ TENON_HOT void fast_fill(struct tenon_tcp *conn, tenon_u8 *tcp, tenon_u32 len, u
     put32be(tcp + 8, ack);
     tcp[13] = (tenon_u8)(flags | push);
     put16be(tcp + 14, window);
-    if (tcp[12] > TN_TCP_BYTES << 2) {
+    if (header->tcp_bytes > TN_TCP_BYTES) {
         put32be(tcp + 24, ts_now);
         put32be(tcp + 28, ts_echo);
     }
@@ -1351,7 +1351,7 @@ TENON_INTERNAL int tn_fast_output(struct tenon_tcp *conn)
         return 0;
     while (conn->snd_end != conn->snd_nxt && tn_tx_room(conn->stack) > 0 && fast_send_new(conn, way))
         continue;
-    if (conn->snd_nxt != nxt)
+    if (TENON_LIKELY(conn->snd_nxt != nxt))
         tn_tcp_arm_usual(conn, !(conn->flags & TN_TCP_F_RTX_ARMED));    /* RFC 6298 5.1 */
     if (conn->snd_end != conn->snd_nxt)
         return 0;
