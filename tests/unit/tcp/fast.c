@@ -2,6 +2,7 @@
 /* Header prediction (tcp_fast.c): what takes the short way, what must not, and that both ways lead to the same. */
 #include "segment.h"
 
+#include "link/link_internal.h"
 #include "tcp/tcp_internal.h"
 
 enum { PORT = 80, PEER_PORT = 4000, ISS = 1000, TS = 500000 };
@@ -593,6 +594,24 @@ static void same_router_elsewhere(void)
             HN_EQUAL(side.conn->flight->header.changes, side.hn.stack->link.changes);
         side.ack += sizeof answer;
         (void)usual(&side, 0);
+    }
+    hn_close(&side.hn);
+}
+
+/* Who was used last is not forgotten first: the way of the last says so again in every millisecond. */
+static void neighbour_is_used(void)
+{
+    static const tenon_u8 answer[10];
+    static struct side side;
+
+    side_open(&side);
+    for (unsigned i = 0; i < 4; i++) {
+        HN_EQUAL(tenon_tcp_write(side.conn, answer, sizeof answer), sizeof answer);
+        (void)tenon_poll(side.hn.stack, side.hn.now_us);
+        HN_EQUAL(side.conn->path->neighbour->used_ms, side.hn.stack->now_ms);
+        side.ack += sizeof answer;
+        (void)usual(&side, 0);
+        hn_run_ms(&side.hn, 5);
     }
     hn_close(&side.hn);
 }
@@ -1613,6 +1632,7 @@ static const struct hn_test tests[] = {
     { "closed_by_us", "", closed_by_us },
     { "closed_before_early_text", "9293-HC-4", closed_before_early_text },
     { "small_buffers", "", small_buffers },
+    { "neighbour_is_used", "", neighbour_is_used },
     { "both_ways", "", both_ways },
     { "both_ways_of_life", "", both_ways_of_life },
     { "copied_or_referred", "", copied_or_referred },
