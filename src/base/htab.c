@@ -123,13 +123,29 @@ TENON_INTERNAL void tn_htab_insert(struct tn_htab *table, struct tn_hnode *node,
     *bucket = node;
 }
 
-TENON_INTERNAL void tn_htab_remove(struct tn_htab *table, struct tn_hnode *node)
+/* What points to it; NULL is there if nothing does. */
+static struct tn_hnode **htab_link_of(struct tn_htab *table, const struct tn_hnode *node)
 {
     struct tn_hnode **at = TENON_WITH_MANY ? htab_bucket_at(table, htab_index(table, node->hash)) : table->first;
 
     while (*at != NULL && *at != node)
         at = &(*at)->next;
     TENON_ASSERT(*at == node);
+    return at;
+}
+
+TENON_INTERNAL void tn_htab_replace(struct tn_htab *table, struct tn_hnode *node, struct tn_hnode *by)
+{
+    by->next = node->next;
+    by->hash = node->hash;
+    *htab_link_of(table, node) = by;
+    node->next = NULL;
+}
+
+TENON_INTERNAL void tn_htab_remove(struct tn_htab *table, struct tn_hnode *node)
+{
+    struct tn_hnode **at = htab_link_of(table, node);
+
     if (*at == NULL)
         return;
     *at = node->next;

@@ -39,6 +39,8 @@ TENON_INTERNAL void tn_htab_fini(struct tn_htab *table);
 /* Cannot fail: without memory the chains get longer. The node's hash is set here. */
 TENON_INTERNAL void tn_htab_insert(struct tn_htab *table, struct tn_hnode *node, tenon_u32 hash);
 TENON_INTERNAL void tn_htab_remove(struct tn_htab *table, struct tn_hnode *node);
+/* Another one with the same hash takes its place. */
+TENON_INTERNAL void tn_htab_replace(struct tn_htab *table, struct tn_hnode *node, struct tn_hnode *by);
 /* First node of the chain in which `hash` would be; the caller compares hash and key and follows next. */
 TENON_INTERNAL struct tn_hnode *tn_htab_chain(const struct tn_htab *table, tenon_u32 hash);
 /* A node of such a chain may be it; where there are not many, nobody makes hashes. */

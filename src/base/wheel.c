@@ -70,14 +70,14 @@ static void wheel_line_up(struct tn_wheel *wheel, struct tn_timer *timer)
 static void wheel_place(struct tn_wheel *wheel, struct tn_timer *timer)
 {
     const tenon_u32 now = wheel->now;
-    tenon_u32 at = timer->when;
+    tenon_u32 at = timer->when, above;
     unsigned level = 0, number;
 
     if (tn_seq_lt(at, now))
         at = now;
     else if (at - now > wheel_reach)
         at = now + wheel_reach;
-    while (level + 1 < TN_WHEEL_LEVELS && (at ^ now) >> (level + 1) * WHEEL_BITS != 0)
+    for (above = (at ^ now) >> WHEEL_BITS; above != 0 && level + 1 < TN_WHEEL_LEVELS; above >>= WHEEL_BITS)
         level++;
     number = (unsigned)(at >> level * WHEEL_BITS & (TN_WHEEL_SLOTS - 1));
     timer->slot = (tenon_u8)(level * TN_WHEEL_SLOTS + number);

@@ -101,7 +101,7 @@ TENON_INTERNAL struct tn_address *tn_address_find(const struct tenon *stack, uns
 static const struct tn_address *address_ours(const struct tenon *stack, const struct tenon_ip *ip, unsigned netif)
 {
     const struct tn_address *address = stack->link.addresses;
-    const struct tn_address *const end = address + stack->conf.addrs_max;
+    const struct tn_address *const end = address + stack->link.addrs_end;
     const struct tn_address *tentative = NULL;
 
     for (; address < end; address++) {
@@ -140,7 +140,7 @@ static int address_is_broadcast(const struct tn_address *address, const struct t
 static int address_broadcast_on(const struct tenon *stack, const struct tenon_ip *ip, unsigned netif)
 {
     const struct tn_address *address = stack->link.addresses;
-    const struct tn_address *const end = address + stack->conf.addrs_max;
+    const struct tn_address *const end = address + stack->link.addrs_end;
 
     if (!tenon_ip_is_v4(ip))
         return 0;
@@ -286,6 +286,7 @@ TENON_INTERNAL int tn_address_new(struct tenon *stack, const struct tn_address *
         return TENON_ELIMIT;
     }
     memcpy(address, wanted, sizeof(*address));
+    stack->link.addrs_end = (tenon_u16)tn_max(stack->link.addrs_end, (tenon_u32)(address - stack->link.addresses) + 1);
     address->state = TENON_ADDR_TENTATIVE;
     address->phase = ADDRESS_IDLE;
     address->valid_until_s = TN_FOREVER;

@@ -201,6 +201,7 @@ struct tn_link {
     tenon_u16 neighbour_cursor;          /* where the search for one to evict goes on */
     tenon_u16 nincomplete;               /* neighbours that are being resolved, or just failed to be */
     tenon_u16 nroutes;
+    tenon_u16 addrs_end;                 /* so many of the addresses have ever been in use */
     tenon_u32 neighbour_serial;
     tenon_u32 gen;                       /* counts changes of addresses, routes and links */
     tenon_u32 changes;                   /* ... and of neighbours and paths: tn_link_changed() */

@@ -278,7 +278,7 @@ static void stack_input_general(struct tenon *stack, struct tn_netif *netif, con
     const struct tenon_frame *frame = rx->frame;
     struct tn_pkt pkt;
 
-    memset(&pkt, 0, sizeof(pkt));
+    tn_clear(&pkt, sizeof(pkt));
     pkt.len = rx->bytes;
     pkt.netif = netif;
     /* PARTIAL is a packet that never left the machine: nothing can have broken it. */

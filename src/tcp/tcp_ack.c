@@ -244,16 +244,6 @@ static void ack_process(struct tenon_tcp *conn, struct tn_ack *ack)
         tn_tcp_make_ready(conn);
 }
 
-/* The application hears of it last. @return 0: the connection is gone */
-static int ack_tell(struct tenon_tcp *conn, tenon_u32 acked, int fin_was_acked)
-{
-    const tenon_u32 data = acked - (tenon_u32)(!fin_was_acked && tn_tcp_fin_acked(conn));
-
-    if (data > 0 && conn->events->acked != NULL)
-        conn->events->acked(conn, conn->app, data);
-    return conn->state != TENON_TCP_CLOSED;
-}
-
 /* Our FIN is acknowledged: RFC 9293 3.10.7.4, the state's own words. @return 0: the connection is gone */
 static int ack_of_fin(struct tenon_tcp *conn)
 {
@@ -274,6 +264,19 @@ static int ack_of_fin(struct tenon_tcp *conn)
         return 0;
     default: return 1;
     }
+}
+
+/* A FIN that was acknowledged before is nothing that can be so again. */
+TENON_INTERNAL int tn_tcp_ack_over(struct tenon_tcp *conn, tenon_u32 acked)
+{
+    const int fin_acked = tn_tcp_fin_acked(conn);
+    const tenon_u32 data = acked - (tenon_u32)fin_acked;
+
+    if (data > 0 && conn->events->acked != NULL)
+        conn->events->acked(conn, conn->app, data);
+    if (conn->state == TENON_TCP_CLOSED)
+        return 0;
+    return fin_acked ? ack_of_fin(conn) : 1;
 }
 
 /* RFC 5961 5.2: from one largest window before snd_una up to what was sent, and a probe's octet. */
@@ -312,7 +315,6 @@ static void ack_look(struct tenon_tcp *conn, struct tn_ack *ack, tenon_u32 wnd_b
 TENON_INTERNAL int tn_tcp_ack_input(struct tenon_tcp *conn, struct tn_seg *seg)
 {
     const tenon_u32 wnd_before = conn->snd_wnd, una = conn->snd_una;
-    const int fin_was_acked = tn_tcp_fin_acked(conn);
     struct tn_ack ack;
 
     if (!ack_is_acceptable(conn, seg->ack)) {
@@ -336,9 +338,5 @@ TENON_INTERNAL int tn_tcp_ack_input(struct tenon_tcp *conn, struct tn_seg *seg)
         ack.acked = seg->ack - una;
         ack_look(conn, &ack, wnd_before);
     }
-    if (seg->ack == una)
-        return 1;
-    if (!ack_tell(conn, seg->ack - una, fin_was_acked))
-        return 0;
-    return tn_tcp_fin_acked(conn) ? ack_of_fin(conn) : 1;
+    return seg->ack == una || tn_tcp_ack_over(conn, seg->ack - una);
 }

@@ -254,7 +254,7 @@ TENON_API int tenon_tcp_finish(struct tenon_tcp *conn)
         return TENON_OK;
     }
     (void)tn_tcp_needs_block(conn);    /* if there is no memory for it, a timer tries again */
-    tn_fast_end(conn);
+    tn_fast_change(conn);
     conn->flags |= TN_TCP_F_FIN_QUEUED;
     tn_tcp_make_ready(conn);
     return TENON_OK;
@@ -268,7 +268,7 @@ TENON_API void tenon_tcp_close(struct tenon_tcp *conn)
         tenon_tcp_abort(conn);    /* RFC 9293 3.6.1 (SHLD-3): the peer must learn that data is lost */
         return;
     }
-    tn_fast_end(conn);
+    tn_fast_change(conn);
     conn->flags |= TN_TCP_F_NO_READER;
     (void)tenon_tcp_finish(conn);
     tn_tcp_arm_fin_wait(conn);

@@ -114,7 +114,7 @@ static struct tenon_tcp *conn_make(struct tenon *stack)
 
     if (conn == NULL)
         return NULL;
-    memset(conn, 0, sizeof(*conn));
+    tn_clear(conn, sizeof(*conn));
     conn->stack = stack;
     if (TENON_WITH_RECOVERY)
         conn->cc.ops = &tenon_cc_newreno;    /* else nobody asks: tn_cc_ops() */
@@ -253,7 +253,7 @@ TENON_INTERNAL void tn_tcp_set_state(struct tenon_tcp *conn, enum tenon_tcp_stat
 {
     const tenon_u8 before = conn->state;
 
-    tn_fast_end(conn);
+    tn_fast_change(conn);
     conn->state = (tenon_u8)state;
     tn_tcp_trace(conn, TENON_TRACE_STATE, NULL, before);
 }

@@ -23,8 +23,8 @@ enum {
 
 #define FAST_NO_LEN 0xFFFFFFFFUL     /* tn_header.len: no segment has so many bytes */
 
-/* tn_flight.usual */
-enum { FAST_NO, FAST_USUAL };
+/* tn_flight.usual, besides TN_FAST_PLAIN */
+enum { FAST_USUAL = 2 };
 
 /* A segment that may be the one that was expected. */
 struct fast_seg {
@@ -437,35 +437,54 @@ static int fast_sends_plainly(const struct tenon_tcp *conn)
            flight->lost_edge == conn->snd_una;
 }
 
-/* Nor is anything reordered, or over. */
-TENON_APART int fast_is_plain(const struct tenon_tcp *conn)
+/* Nor is it known of anything to have left more than once. Asked once: whatever may change it says tn_fast_end(). */
+TENON_APART int fast_is_plain(struct tenon_tcp *conn)
+{
+    struct tn_flight *flight = conn->flight;
+
+    if (flight == NULL)
+        return fast_sends_plainly(conn);
+    if (!(flight->usual & TN_FAST_PLAIN) && fast_sends_plainly(conn) && !fast_is_ambiguous(conn))
+        flight->usual |= TN_FAST_PLAIN;
+    return (flight->usual & TN_FAST_PLAIN) != 0;
+}
+
+/* Nothing is reordered, or over. */
+TENON_APART int fast_is_open(const struct tenon_tcp *conn)
 {
     const struct tn_flight *flight = conn->flight;
 
-    if (conn->state != TENON_TCP_ESTABLISHED || (conn->flags & fast_not) != 0 || !fast_sends_plainly(conn))
+    if (conn->state != TENON_TCP_ESTABLISHED || (conn->flags & fast_not) != 0)
         return 0;
     return flight == NULL || (flight->ooo == NULL && flight->dup_left == flight->dup_right);
 }
 
-/* The same, asked once: whatever may change it says tn_fast_end(). */
+/* Both, asked once: whatever may change the latter says at least tn_fast_change(). */
 TENON_HOT int fast_is_usual(struct tenon_tcp *conn)
 {
     struct tn_flight *flight = conn->flight;
 
     if (flight == NULL)
-        return fast_is_plain(conn);
-    if (TENON_UNLIKELY(flight->usual == FAST_NO) && fast_is_plain(conn) && !fast_is_ambiguous(conn))
-        flight->usual = FAST_USUAL;
-    return flight->usual != FAST_NO;
+        return fast_is_open(conn) && fast_is_plain(conn);
+    if (TENON_LIKELY(flight->usual & FAST_USUAL))
+        return 1;
+    if (!fast_is_open(conn) || !fast_is_plain(conn))
+        return 0;
+    flight->usual |= FAST_USUAL;
+    return 1;
 }
 
 TENON_INTERNAL const char *tn_fast_check(const struct tenon_tcp *conn)
 {
     const struct tn_flight *flight = conn->flight;
 
-    if (flight == NULL || flight->usual == FAST_NO || (fast_is_plain(conn) && !fast_is_ambiguous(conn)))
+    if (flight == NULL || flight->usual == 0)
         return NULL;
-    return "it is taken for a usual connection, and is none";
+    if (!fast_sends_plainly(conn) || fast_is_ambiguous(conn))
+        return "it is taken for one that has sent nothing but new data, and has";
+    if ((flight->usual & FAST_USUAL) && !fast_is_open(conn))
+        return "it is taken for a usual connection, and is none";
+    return NULL;
 }
 
 /* The next in order, within the window, acknowledging what is in flight or nothing new. */
@@ -671,6 +690,12 @@ TENON_HOT void fast_acked(struct tenon_tcp *conn, const struct fast_seg *seg)
         conn->events->acked(conn, conn->app, acked);
 }
 
+/* Whether this acknowledges our FIN. */
+static int fast_ends_fin(const struct tenon_tcp *conn, tenon_u32 ack)
+{
+    return (conn->flags & TN_TCP_F_FIN_QUEUED) && ack == conn->snd_end + 1;
+}
+
 TENON_INTERNAL int tn_fast_ack(struct tenon_tcp *conn, const struct tn_seg *seg)
 {
     if (!TN_FAST)
@@ -681,8 +706,7 @@ TENON_INTERNAL int tn_fast_ack(struct tenon_tcp *conn, const struct tn_seg *seg)
         return conn->snd_una == conn->snd_nxt;    /* nothing is in flight that it could be about */
     if (tn_seq_gt(seg->ack, conn->snd_nxt) || fast_is_ambiguous(conn))
         return 0;
-    fast_take_ack(conn, seg->ack, tn_seq_min(seg->ack, conn->snd_end),
-                  (conn->flags & TN_TCP_F_FIN_QUEUED) && seg->ack == conn->snd_end + 1);
+    fast_take_ack(conn, seg->ack, tn_seq_min(seg->ack, conn->snd_end), fast_ends_fin(conn, seg->ack));
     return 1;
 }
 
@@ -732,11 +756,12 @@ static int fast_answer(struct tenon_tcp *conn)
     return conn->snd_nxt != nxt;
 }
 
-TENON_HOT void fast_text(struct tenon_tcp *conn, const struct fast_seg *seg, const struct tn_fast_rx *rx)
+/* is_last: nothing more of the connection comes in this burst, not even a FIN. */
+TENON_HOT void fast_text(struct tenon_tcp *conn, const struct fast_seg *seg, tenon_u32 merged, int is_last)
 {
     const struct tenon_frame *frame = seg->frame;
     const tenon_u32 one = frame->seg_kind != TENON_SEG_NONE ? frame->seg_bytes : seg->len;
-    const int serves = rx->is_last && !(conn->flags & TN_TCP_F_READY);
+    const int serves = is_last && !(conn->flags & TN_TCP_F_READY);
     struct tenon *stack = conn->stack;
     int alive, answered = 0;
 
@@ -745,7 +770,7 @@ TENON_HOT void fast_text(struct tenon_tcp *conn, const struct fast_seg *seg, con
     if (TENON_LIKELY(frame->nspans == 1))
         alive = fast_deliver(conn, frame, seg->at, seg->len);
     else
-        alive = fast_deliver_many(conn, seg, rx->merged);
+        alive = fast_deliver_many(conn, seg, merged);
     if (serves) {
         stack->tcp.serving = NULL;
         answered = fast_answer(conn);
@@ -765,7 +790,8 @@ static void fast_settle(struct tenon_tcp *conn)
         tn_flight_rest(conn);
 }
 
-/* RFC 7323 4.3: TS.Recent follows the segment that the next ACK answers. */
+/* RFC 7323 4.3: TS.Recent follows the segment that the next ACK answers. RFC 9293 3.10.7.4: an ACK without
+ * text may have overtaken this segment, and then it knew the window better. */
 static void fast_take_header(struct tenon_tcp *conn, const struct fast_seg *seg)
 {
     const tenon_u32 wnd = seg->wnd << conn->snd_wscale;
@@ -774,10 +800,88 @@ static void fast_take_header(struct tenon_tcp *conn, const struct fast_seg *seg)
     conn->last_rcv_ms = conn->stack->now_ms;
     if ((conn->flags & TN_TCP_F_TIMESTAMPS) && tn_seq_le(seg->seq, conn->rcv_acked))
         conn->ts_recent = seg->ts_val;
+    if (seg->ack == conn->snd_una && tn_seq_gt(conn->snd_wl1, seg->seq))
+        return;
     conn->snd_wnd = wnd;
     if (conn->snd_wnd_max < wnd)
         conn->snd_wnd_max = wnd;
     conn->snd_wl1 = seg->seq;
+}
+
+/* ---- what begins and ends a connection --------------------------------------------------------------- */
+
+/* What the peer may send to a connection in this state; it acknowledges so much, and brings text, a FIN, or nothing.
+ * What answers our SYN-ACK may have nothing to do with Fast Open, nor with a SYN of ours before that. */
+static int fast_fits_state(const struct tenon_tcp *conn, tenon_u32 acked, int brings)
+{
+    switch (conn->state) {
+    case TENON_TCP_SYN_RECEIVED:
+        return !(conn->flags & (TN_TCP_F_ACTIVE | TN_TCP_F_FASTOPEN)) && conn->snd_nxt - conn->snd_una == 1 &&
+               acked == 1;
+    case TENON_TCP_ESTABLISHED:
+    case TENON_TCP_FIN_WAIT_1: return 1;
+    case TENON_TCP_FIN_WAIT_2: return !(conn->flags & TN_TCP_F_FIN_RCVD);
+    case TENON_TCP_CLOSE_WAIT:
+    case TENON_TCP_CLOSING:
+    case TENON_TCP_LAST_ACK: return !brings;
+    default: return 0;
+    }
+}
+
+/* 1, or 0: FIN is the last bit of the flags. */
+static tenon_u32 fast_fin_of(const struct fast_seg *seg)
+{
+    return seg->tcp[13] & (tenon_u32)TN_TCP_FIN;
+}
+
+/* The next in order and news, as what is predicted, but to a connection that opens or closes, or with a FIN. */
+static int fast_is_next(struct tenon_tcp *conn, const struct fast_seg *seg)
+{
+    const tenon_u32 room = conn->rcv_adv - conn->rcv_nxt, acked = seg->ack - conn->snd_una;
+    const tenon_u32 len = seg->len + fast_fin_of(seg);
+
+    if (seg->seq != conn->rcv_nxt || ((room - len) & 0x80000000UL) ||
+        acked > conn->snd_nxt - conn->snd_una || (acked | len) == 0)
+        return 0;
+    if (conn->flight == NULL || conn->flight->ooo != NULL || !fast_fits_state(conn, acked, len > 0))
+        return 0;
+    return fast_timestamp_is_new(conn, seg) && fast_is_plain(conn);
+}
+
+/* @return 0: the connection is gone */
+static int fast_next_ack(struct tenon_tcp *conn, tenon_u32 ack)
+{
+    const tenon_u32 acked = ack - conn->snd_una;
+
+    if (conn->state == TENON_TCP_SYN_RECEIVED) {
+        conn->snd_una = conn->flight->rtx_nxt = conn->flight->lost_edge = ack;
+        tn_tcp_handshake_over(conn, 0);
+        return conn->state != TENON_TCP_CLOSED;
+    }
+    if (acked == 0)
+        return 1;
+    fast_take_ack(conn, ack, tn_seq_min(ack, conn->snd_end), fast_ends_fin(conn, ack));
+    if (conn->snd_una == conn->snd_nxt)
+        tn_flight_settle(conn);
+    if (conn->state != TENON_TCP_LAST_ACK || !tn_tcp_fin_acked(conn))
+        tn_tcp_make_ready(conn);
+    return tn_tcp_ack_over(conn, acked);
+}
+
+/* SEGMENT ARRIVES for synchronized states, where all of its questions have been answered. */
+static void fast_take_next(struct tenon_tcp *conn, const struct fast_seg *seg, tenon_u32 merged)
+{
+    const tenon_u32 wnd = conn->snd_wnd;
+    tn_count(conn->stack, TENON_STAT_TCP_RCVD);
+    fast_take_header(conn, seg);
+    if (conn->snd_wnd != wnd)
+        tn_tcp_make_ready(conn);
+    if (!fast_next_ack(conn, seg->ack))
+        return;
+    if (seg->len > 0)
+        fast_text(conn, seg, merged, 0);
+    if (fast_fin_of(seg) && conn->state != TENON_TCP_CLOSED)
+        tn_tcp_take_fin(conn);
 }
 
 /* ---- what was not expected ----------------------------------------------------------------------- */
@@ -790,7 +894,7 @@ static void fast_describe(struct tn_pkt *pkt, struct tn_netif *netif, const stru
     tenon_u8 *ip = tenon_span_data(frame->spans) + link;
     const tenon_u32 headers = fast_ip_bytes(is_v4) + (tenon_u32)(ip[fast_ip_bytes(is_v4) + 12] >> 4) * 4;
 
-    memset(pkt, 0, sizeof(*pkt));
+    tn_clear(pkt, sizeof(*pkt));
     pkt->spans = frame->spans;
     pkt->nspans = frame->nspans;
     pkt->off = link + headers;
@@ -829,7 +933,7 @@ TENON_APART int fast_hand_on(struct tn_netif *netif, const struct tn_fast_rx *rx
         return 0;
     tn_count(rx->conn->stack, TENON_STAT_TCP_RCVD);
     fast_describe(&pkt, netif, rx, link);
-    memset(&seg, 0, sizeof(seg));
+    tn_clear(&seg, sizeof(seg));
     seg.pkt = &pkt;
     seg.sport = get16be(tcp);
     seg.dport = get16be(tcp + 2);
@@ -847,6 +951,27 @@ TENON_APART int fast_hand_on(struct tn_netif *netif, const struct tn_fast_rx *rx
     return 1;
 }
 
+/* What was not predicted: its header is read once more, so that one that is predicted never has to be in
+ * memory. Payload begins at `at` of the frame. @return as tn_fast_input() */
+TENON_APART int fast_other(struct tn_netif *netif, const struct tn_fast_rx *rx, const tenon_u8 *tcp, tenon_u32 at,
+                           tenon_u32 len)
+{
+    struct fast_seg seg;
+
+    seg.frame = rx->frame;
+    seg.tcp = tcp;
+    seg.at = at;
+    seg.len = len;
+    seg.seq = get32be(tcp + 4);
+    seg.ack = get32be(tcp + 8);
+    seg.wnd = get16be(tcp + 14);
+    seg.ts_val = tcp[12] > TN_TCP_BYTES << 2 ? get32be(tcp + TN_TCP_BYTES + 4) : 0;    /* fast_has_timestamp() */
+    if (TENON_SMALL || !fast_is_next(rx->conn, &seg))
+        return fast_hand_on(netif, rx);
+    fast_take_next(rx->conn, &seg, rx->merged);
+    return 1;
+}
+
 TENON_INTERNAL int tn_fast_input(struct tenon *stack, struct tn_netif *netif, const struct tn_fast_rx *rx)
 {
     struct tenon_tcp *conn = rx->conn;
@@ -861,14 +986,14 @@ TENON_INTERNAL int tn_fast_input(struct tenon *stack, struct tn_netif *netif, co
     if (!tn_fast_is_heard(conn, netif) || !fast_has_timestamp(conn, &seg) || !fast_csum_good(conn, &seg))
         return 0;
     if (!fast_is_predicted(conn, &seg))
-        return fast_hand_on(netif, rx);
+        return fast_other(netif, rx, seg.tcp, seg.at, seg.len);
     tn_count(stack, TENON_STAT_TCP_RCVD);
     tn_count(stack, TENON_STAT_TCP_PREDICTED);
     fast_take_header(conn, &seg);
     if (seg.ack != conn->snd_una)
         fast_acked(conn, &seg);
     if (seg.len > 0 && conn->state != TENON_TCP_CLOSED)
-        fast_text(conn, &seg, rx);
+        fast_text(conn, &seg, rx->merged, rx->is_last);
     if (conn->state != TENON_TCP_CLOSED)
         fast_settle(conn);
     return 1;
@@ -1012,7 +1137,7 @@ TENON_APART void fast_prepare(struct tenon_tcp *conn, const struct tn_tcp_way *w
     struct tn_header *header = &conn->flight->header;
     tenon_u8 *p = header->bytes;
 
-    memset(header, 0, sizeof(*header));
+    tn_clear(header, sizeof(*header));
     if (way->mac != NULL)
         (void)tn_eth_build(p, way->mac, way->netif->conf.mac,
                            tn_tcp_is_v4(conn) ? TN_ETHERTYPE_IP4 : TN_ETHERTYPE_IP6);
@@ -1260,7 +1385,7 @@ TENON_APART int fast_fin(struct tenon_tcp *conn)
     if (TENON_SMALL || !(conn->flags & TN_TCP_F_FIN_QUEUED) || conn->snd_nxt != conn->snd_end || conn->flight == NULL ||
         (conn->state != TENON_TCP_ESTABLISHED && conn->state != TENON_TCP_CLOSE_WAIT) || window - 1 >= 0x7FFFFFFFUL)
         return 0;
-    if (!fast_sends_plainly(conn) || !tn_pace_allows(conn) || !tn_fast_control(conn, TN_TCP_FIN | TN_TCP_ACK))
+    if (!fast_is_plain(conn) || !tn_pace_allows(conn) || !tn_fast_control(conn, TN_TCP_FIN | TN_TCP_ACK))
         return 0;
     tn_pace_sent(conn, 1);
     fast_sent(conn, 1);

@@ -79,10 +79,11 @@ static void flight_init_records(struct tn_flight *flight, tenon_u32 now_ms)
  * any more: not after the last progress. */
 static void flight_init(struct tenon_tcp *conn, struct tn_flight *flight)
 {
-    const size_t few = offsetof(struct tn_flight, few), behind_few = offsetof(struct tn_flight, conn);
+    const size_t header = offsetof(struct tn_flight, header), behind_few = offsetof(struct tn_flight, conn);
 
-    memset(flight, 0, few);
-    memset((tenon_u8 *)(void *)flight + behind_few, 0, sizeof(*flight) - behind_few);
+    tn_clear(flight, header);
+    tn_clear((tenon_u8 *)(void *)flight + behind_few, sizeof(*flight) - behind_few);
+    flight->header.tcp_bytes = 0;
     flight->conn = conn;
     flight_init_records(flight, conn->stack->now_ms);
     flight->sendq.ring = flight->few_pieces;

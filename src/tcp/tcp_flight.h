@@ -167,9 +167,10 @@ struct tn_flight {
     tenon_u32 rack_sent_us, rack_end, rack_rtt_us;
     tenon_u16 mtu_sent;          /* payload of the largest segment sent (RFC 5927 7.2) */
     tenon_u16 mtu_claim;         /* a path MTU that waits for snd_una to time out; 0: none (tcp_mtu.c) */
-    struct tn_header header;     /* valid as `usual` says */
 
-    /* Not cleared: as much of both as most connections need. */
+    /* Not cleared: the headers, and as much of both queues as most connections need. */
+    struct tn_header header;
+
     struct tn_sent few[TN_FLIGHT_FEW];
     struct tn_sendq_piece few_pieces[TN_SENDQ_FEW];
 

@@ -81,7 +81,6 @@ static void input_take_syn(struct tenon_tcp *conn, struct tn_seg *seg)
     conn->snd_wnd = seg->wnd;    /* RFC 7323 2.2: never scaled in a SYN */
     conn->snd_wnd_max = seg->wnd;
     conn->snd_wl1 = seg->seq;
-    tn_tcp_update_mss(conn);
     /* The SYN is done with; what follows begins one later. */
     seg->seq++;
     seg->len--;
@@ -101,8 +100,7 @@ static tenon_u32 input_syn_acked(struct tenon_tcp *conn, tenon_u32 ack)
     return data;
 }
 
-/* The handshake is complete: its round trip is a sample, unless something was repeated. */
-static void input_established(struct tenon_tcp *conn, tenon_u32 data_acked)
+TENON_INTERNAL void tn_tcp_handshake_over(struct tenon_tcp *conn, tenon_u32 data_acked)
 {
     if (conn->backoff == 0 && (conn->flags & TN_TCP_F_RTT_TIMING))
         tn_tcp_rtt_sample(conn, conn->stack->now_us - conn->flight->rtt_start_us);
@@ -120,7 +118,7 @@ static void input_syn_ack(struct tenon_tcp *conn, struct tn_seg *seg)
     tn_fastopen_answered(conn, seg);
     data = input_syn_acked(conn, seg->ack);
     conn->flags |= TN_TCP_F_ACK_NOW;
-    input_established(conn, data);
+    tn_tcp_handshake_over(conn, data);
     if (conn->state != TENON_TCP_CLOSED && seg->len > 0)
         tn_tcp_text_input(conn, seg);
 }
@@ -135,6 +133,7 @@ static int input_acks_syn(const struct tenon_tcp *conn, tenon_u32 ack)
 static void input_simultaneous_syn(struct tenon_tcp *conn, struct tn_seg *seg)
 {
     input_take_syn(conn, seg);
+    tn_tcp_update_mss(conn);
     tn_tcp_set_state(conn, TENON_TCP_SYN_RECEIVED);
     conn->flags |= TN_TCP_F_SYN_QUEUED;
     tn_tcp_make_ready(conn);
@@ -337,7 +336,7 @@ static int input_complete_handshake(struct tenon_tcp *conn, struct tn_seg *seg)
     conn->snd_wnd = seg->wnd << tn_tcp_snd_wscale(conn);
     conn->snd_wnd_max = tn_max(conn->snd_wnd_max, conn->snd_wnd);
     conn->snd_wl1 = seg->seq;
-    input_established(conn, data);
+    tn_tcp_handshake_over(conn, data);
     if (TENON_WITH_COOKIES && conn->state != TENON_TCP_CLOSED && conn->snd_nxt != conn->snd_una) {
         tn_tcp_arm_rtx(conn);    /* Fast Open: data has followed the SYN-ACK */
         tn_tcp_choose_timer(conn);

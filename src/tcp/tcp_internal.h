@@ -482,6 +482,11 @@ TENON_INTERNAL void tn_tcp_read_syn_options(struct tenon_tcp *conn, const struct
 TENON_INTERNAL void tn_tcp_input_synchronized(struct tenon_tcp *conn, struct tn_seg *seg);
 /* Fifth step of SEGMENT ARRIVES. @return 1: go on; 0: the segment, or the connection, is done with */
 TENON_INTERNAL int tn_tcp_ack_input(struct tenon_tcp *conn, struct tn_seg *seg);
+/* So many sequence numbers have been acknowledged: the application hears of it, and what our FIN has waited for comes.
+ * @return 0: the connection is gone */
+TENON_INTERNAL int tn_tcp_ack_over(struct tenon_tcp *conn, tenon_u32 acked);
+/* The handshake is complete, and with it so many bytes of data are acknowledged. */
+TENON_INTERNAL void tn_tcp_handshake_over(struct tenon_tcp *conn, tenon_u32 data_acked);
 TENON_INTERNAL_HOT void tn_tcp_rtt_sample(struct tenon_tcp *conn, tenon_u32 rtt_us);
 /* The RTO that follows from the samples, before it is backed off. */
 TENON_INTERNAL tenon_u32 tn_tcp_rto_us(const struct tenon_tcp *conn);
@@ -503,6 +508,8 @@ TENON_INLINE void tn_tcp_note_size(struct tenon_tcp *conn, tenon_u32 one)
 /* That, and now or later it is acknowledged. */
 TENON_INTERNAL_HOT void tn_tcp_acknowledge(struct tenon_tcp *conn, tenon_u32 one);
 TENON_INTERNAL void tn_tcp_nobody_reads(struct tenon_tcp *conn);
+/* The peer's FIN is the next in order. */
+TENON_INTERNAL void tn_tcp_take_fin(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_ooo_free(struct tenon_tcp *conn);
 /* [left, right) has arrived once more: the next ACK says so (RFC 2883). */
 TENON_INTERNAL void tn_tcp_note_dup(struct tenon_tcp *conn, tenon_u32 left, tenon_u32 right);
@@ -632,6 +639,14 @@ TENON_INLINE void tn_fast_end(struct tenon_tcp *conn)
 {
     if (TN_FAST && conn->flight != NULL)
         conn->flight->usual = 0;
+}
+
+/* Its state changes, or what its application may still say: what it has sent is not concerned. */
+enum { TN_FAST_PLAIN = 1 };
+TENON_INLINE void tn_fast_change(struct tenon_tcp *conn)
+{
+    if (TN_FAST && conn->flight != NULL)
+        conn->flight->usual &= TN_FAST_PLAIN;
 }
 TENON_INTERNAL const char *tn_fast_check(const struct tenon_tcp *conn);
 

@@ -12,7 +12,7 @@ enum { RECOVERY_DUP_THRESH = 3 };
 
 TENON_INTERNAL void tn_tcp_cc_event(struct tenon_tcp *conn, struct tenon_cc_event *event)
 {
-    memset(event, 0, sizeof(*event));
+    tn_clear(event, sizeof(*event));
     event->mss = conn->mss;
     event->in_flight = conn->snd_nxt - conn->snd_una;
     if (!TENON_WITH_RECOVERY)

@@ -13,7 +13,9 @@ enum secret_use {
 };
 
 enum { SECRET_ENDS_MAX = 16 + 16 + 4 };
-enum { SECRET_PORT_LOW = 1024 };    /* ports that are chosen begin there */
+enum { SECRET_PORT_LOW = 1024 };    /* ports that are chosen begin there, ... */
+
+#define SECRET_PORT_SPAN 64512UL    /* ... and are so many */
 
 /* Both ends. Those of IPv4 are shorter, and the length is part of the hash: no two kinds are ever the same.
  * @return bytes */
@@ -111,7 +113,7 @@ static int secret_port_is_free(struct tenon *stack, const struct tenon_addr *loc
     return 1;
 }
 
-/* The double hash of RFC 6056 3.3.4. Who connects somewhere mostly does so again. */
+/* The double hash of RFC 6056 3.3.4: where to begin, and which counter. Who connects somewhere mostly does so again. */
 static const tenon_u32 *secret_port_hash(struct tenon *stack, const struct tenon_addr *local,
                                          const struct tenon_addr *remote)
 {
@@ -123,6 +125,8 @@ static const tenon_u32 *secret_port_hash(struct tenon *stack, const struct tenon
         ports->remote = remote->ip;
         ports->local = local->ip;
         secret_hash(ports->hash, stack, SECRET_PORT, local, remote);
+        ports->hash[0] %= SECRET_PORT_SPAN;
+        ports->hash[1] %= stack->conf.tcp_port_counters;
     }
     return ports->hash;
 }
@@ -148,7 +152,7 @@ static tenon_u32 secret_port_step(struct tenon *stack)
 static int secret_random_port(struct tenon *stack, struct tenon_addr *local, const struct tenon_addr *remote,
                               tenon_u32 *hash)
 {
-    const tenon_u32 span = 65536UL - SECRET_PORT_LOW, first = tn_random_below(&stack->random, span);
+    const tenon_u32 span = SECRET_PORT_SPAN, first = tn_random_below(&stack->random, span);
     tenon_u32 i;
 
     for (i = 0; i < span; i++) {
@@ -166,22 +170,21 @@ static int secret_random_port(struct tenon *stack, struct tenon_addr *local, con
 TENON_INTERNAL int tn_tcp_choose_port(struct tenon *stack, struct tenon_addr *local, const struct tenon_addr *remote,
                                       tenon_u32 *hash)
 {
-    const tenon_u32 low = SECRET_PORT_LOW, span = 65536UL - low;
+    const tenon_u32 low = SECRET_PORT_LOW, span = SECRET_PORT_SPAN;
     const tenon_u32 *secret;
-    tenon_u32 offset, step, i;
+    tenon_u32 step, i;
     tenon_u16 *counter;
 
     if (!TENON_WITH_MANY)
         return secret_random_port(stack, local, remote, hash);
     local->port = 0;
     secret = secret_port_hash(stack, local, remote);
-    counter = &stack->tcp.port_counters[secret[1] % stack->conf.tcp_port_counters];
+    counter = &stack->tcp.port_counters[secret[1]];
     step = secret_port_step(stack);
-    offset = secret[0] % span;
     for (i = 0; i < span; i++) {
         const tenon_u32 next = (*counter + step + i) % span;
 
-        local->port = (tenon_u16)(low + (offset + next) % span);
+        local->port = (tenon_u16)(low + (secret[0] + next) % span);
         *hash = tn_tcp_hash(stack, local, remote);
         if (secret_port_is_free(stack, local, remote, *hash)) {
             *counter = (tenon_u16)next;

@@ -34,7 +34,8 @@ struct tn_tcp_way {
     tenon_u16 mtu;                             /* of the interface, for this version of IP */
 };
 
-/* Where a connection was opened to last, and the hashes of that from which its port came; port 0: nowhere yet. */
+/* Where a connection was opened to last, and from the hashes of that where the search for its port began, and
+ * the counter that it went on with; port 0: nowhere yet. */
 struct tn_tcp_ports {
     struct tenon_ip local, remote;
     tenon_u16 port;

@@ -467,7 +467,7 @@ static int text_deliver_ooo(struct tenon_tcp *conn)
 /* ---- FIN ------------------------------------------------------------------------------------------------------ */
 
 /* Eighth: the peer has finished, and everything before it is here. */
-static void text_fin(struct tenon_tcp *conn)
+TENON_INTERNAL void tn_tcp_take_fin(struct tenon_tcp *conn)
 {
     conn->rcv_nxt++;
     conn->flags |= TN_TCP_F_FIN_RCVD | TN_TCP_F_ACK_NOW;
@@ -655,7 +655,7 @@ TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg
     ooo = tn_ooo_of(conn);
     if ((fin && fin_seq == conn->rcv_nxt) ||
         (ooo != NULL && ooo->has_fin && ooo->fin_seq == conn->rcv_nxt))
-        text_fin(conn);
+        tn_tcp_take_fin(conn);
     else if (ooo != NULL && ooo->ranges == NULL && !ooo->has_fin)
         tn_ooo_free(conn);    /* nothing waits any more */
 }

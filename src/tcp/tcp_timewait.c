@@ -55,7 +55,7 @@ TENON_INTERNAL void tn_tcp_enter_time_wait(struct tenon_tcp *conn)
         tw = (struct tn_time_wait *)tn_spare_get(stack, &stack->tcp.spare_waits, sizeof(*tw));
     tn_count(stack, TENON_STAT_TCP_TIME_WAIT);
     if (tw != NULL) {
-        memset(tw, 0, sizeof(*tw));
+        tn_clear(tw, sizeof(*tw));
         tw->ends = conn->ends;
         tn_tcp_remote(conn, &tw->remote);
         tw->ends.is_time_wait = 1;
@@ -77,13 +77,14 @@ TENON_INTERNAL void tn_tcp_enter_time_wait(struct tenon_tcp *conn)
     if ((conn->flags & TN_TCP_F_ACK_NOW) && !tn_fast_control(conn, TN_TCP_ACK))
         tn_tcp_send_ack(conn);
     tn_fast_forget(conn);
-    tn_htab_remove(&stack->tcp.conns, &conn->ends.node);
     conn->state = TENON_TCP_CLOSED;
     if (tw != NULL) {
-        tn_htab_insert(&stack->tcp.conns, &tw->ends.node, conn->ends.node.hash);
+        tn_htab_replace(&stack->tcp.conns, &conn->ends.node, &tw->ends.node);
         timewait_link(stack, tw);
         timewait_restart(stack, tw);
         stack->tcp.ntime_waits++;
+    } else {
+        tn_htab_remove(&stack->tcp.conns, &conn->ends.node);
     }
     tn_tcp_end(conn, TENON_OK, 0);
 }

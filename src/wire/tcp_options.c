@@ -97,7 +97,7 @@ TENON_INTERNAL int tn_tcp_options_parse(struct tn_tcp_options *options, const te
 {
     unsigned at = TN_TCP_BYTES;
 
-    memset(options, 0, sizeof(*options));
+    tn_clear(options, sizeof(*options));
     TENON_ASSERT(header_bytes <= TN_TCP_BYTES + TN_TCP_OPTIONS_MAX);
     if (!TENON_SMALL && header_bytes == TN_TCP_BYTES + TN_TCP_TIMESTAMP_BYTES &&
         get32be(p + at) == TN_TCP_TIMESTAMP_ALONE) {

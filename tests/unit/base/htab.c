@@ -98,6 +98,13 @@ static void run_random(struct memory *memory, tenon_u32 hash_mask)
             tn_htab_insert(&table, &nodes[i], (tenon_u32)unit_random(&seed) & hash_mask);
             is_in[i] = 1;
         }
+        if (is_in[i] && step % 8 == 0) {    /* another one in its place, and back */
+            struct tn_hnode other = nodes[i];
+
+            tn_htab_replace(&table, &nodes[i], &other);
+            CHECK(nodes[i].next == NULL);
+            tn_htab_replace(&table, &other, &nodes[i]);
+        }
         CHECK(table.buckets - before <= 1);
         if (step % 5000 == 4999)
             check_all(&table);

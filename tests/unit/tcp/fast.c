@@ -937,6 +937,16 @@ static void same_acked(struct tenon_cc *cc, const struct tenon_cc_event *event)
     tenon_cc_newreno.acked(cc, event);
 }
 
+static void same_stats(struct side way[2])
+{
+    for (unsigned i = 0; i < TENON_STAT_COUNT; i++) {
+        hn_row = tenon_stat_name((enum tenon_stat)i);
+        if (i != TENON_STAT_TCP_PREDICTED)
+            HN_EQUAL(hn_stat(&way[0].hn, (enum tenon_stat)i), hn_stat(&way[1].hn, (enum tenon_stat)i));
+    }
+    hn_row = "";
+}
+
 static void same_everything(struct side way[2])
 {
     const struct tenon_tcp *a = way[0].conn, *b = way[1].conn;
@@ -946,19 +956,15 @@ static void same_everything(struct side way[2])
     HN_EQUAL(a->flight == NULL, b->flight == NULL);
     if (a->flight != NULL && b->flight != NULL)
         same_flight(a, b);
-    HN_EQUAL(same_told[0].acked + (a->flight == NULL ? 0 : a->flight->untold), same_told[1].acked);
+    if (same_told[0].cc != NULL)
+        HN_EQUAL(same_told[0].acked + (a->flight == NULL ? 0 : a->flight->untold), same_told[1].acked);
     tenon_tcp_status(a, &info[0]);
     tenon_tcp_status(b, &info[1]);
     for (unsigned i = 0; i < TENON_TCP_WAIT_COUNT; i++) {
         HN_EQUAL(info[0].waited_ms[i], info[1].waited_ms[i]);
         HN_EQUAL(info[0].waited_us[i], info[1].waited_us[i]);
     }
-    for (unsigned i = 0; i < TENON_STAT_COUNT; i++) {
-        hn_row = tenon_stat_name((enum tenon_stat)i);
-        if (i != TENON_STAT_TCP_PREDICTED)
-            HN_EQUAL(hn_stat(&way[0].hn, (enum tenon_stat)i), hn_stat(&way[1].hn, (enum tenon_stat)i));
-    }
-    hn_row = "";
+    same_stats(way);
     HN_EQUAL(way[0].received, way[1].received);
     HN_EQUAL(way[0].acked, way[1].acked);
 }
@@ -1302,6 +1308,86 @@ static void both_ways_of_life(void)
             one_life(&lives[i], how % 2 != 0, how / 2 != 0);
 }
 
+/* ---- what comes in every state of a connection, as it should or not quite ---- */
+
+/* The next segment of the peer, or one that is like it but for one thing. */
+static void end_segment(struct side way[2], tenon_u32 *dice, tenon_u32 end)
+{
+    static const tenon_u8 flags[] = { SEG_ACK, SEG_ACK | SEG_PSH, SEG_ACK | SEG_FIN, SEG_ACK | SEG_FIN | SEG_PSH };
+    const unsigned n = same_roll(dice, 3), odd = same_roll(dice, 14), flag = flags[same_roll(dice, 4)];
+
+    for (unsigned i = 0; i < 2; i++) {
+        struct side *side = &way[i], like = { .seq = side->seq, .ack = end, .ts = ++side->ts, .echo = side->echo };
+        struct frame frame;
+
+        like.seq += odd == 0 ? 1 : odd == 1 ? 0xFFFFFFFFU : odd == 2 ? 0x10000000U : 0;
+        like.ack += odd == 3 ? 1 : odd == 4 ? 0xFFFFFFFFU : 0;
+        like.ts -= odd == 5 ? 1000 : 0;
+        frame_next(&frame, &like, n);
+        frame.bytes[TCP + 13] = (tenon_u8)flag;
+        if (odd == 6)
+            hn_put16(frame.bytes + TCP + 14, 20000);
+        frame_sum(&frame);
+        if (odd > 2 && odd != 3)
+            side->seq += n + ((flag & SEG_FIN) != 0);
+        same_inject(side, &frame);
+    }
+}
+
+static void end_step(struct side way[2], tenon_u32 *dice, tenon_u32 end)
+{
+    static const tenon_u8 bytes[3];
+    const unsigned what = same_roll(dice, 8), n = 1 + same_roll(dice, 3), ms = same_roll(dice, 3);
+
+    if (what < 5)
+        end_segment(way, dice, end);
+    for (unsigned i = 0; i < 2; i++) {
+        struct tenon_tcp *conn = way[i].conn;
+
+        if (what == 5 && conn != NULL)
+            (void)tenon_tcp_write(conn, bytes, n);
+        else if (what == 6 && conn != NULL && n == 1)
+            tenon_tcp_close(conn);
+        else if (what == 6 && conn != NULL)
+            (void)tenon_tcp_finish(conn);
+        hn_run_ms(&way[i].hn, ms);
+    }
+}
+
+static void one_end(tenon_u32 seed)
+{
+    static struct side way[2];
+    tenon_u32 dice = seed, end = 0;
+
+    same_told[0].cc = same_told[1].cc = NULL;    /* the connection's own */
+    for (unsigned i = 0; i < 2; i++) {
+        life_begin(&way[i], &lives[0], i == 1, 0);
+        life_syn(&way[i], &lives[0], SEG_SYN);
+        hn_run_ms(&way[i].hn, 2);
+        way[i].closes = seed % 3;
+    }
+    same_frames(way, &end);
+    for (unsigned step = 0; step < 30 && hn_failures == 0; step++) {
+        end_step(way, &dice, end);
+        same_frames(way, &end);
+        HN_EQUAL(way[0].conn == NULL, way[1].conn == NULL);
+        HN_EQUAL(way[0].closed, way[1].closed);
+        same_stats(way);
+        if (way[0].conn != NULL && way[1].conn != NULL && !tn_tcp_fin_acked(way[0].conn))
+            same_everything(way);
+        if (hn_failures > 0)
+            fprintf(stderr, "seed %u, step %u\n", (unsigned)seed, step);
+    }
+    hn_close(&way[0].hn);
+    hn_close(&way[1].hn);
+}
+
+static void both_ways_of_ends(void)
+{
+    for (tenon_u32 seed = 1; seed <= 100 && hn_failures == 0; seed++)
+        one_end(seed);
+}
+
 /* tenon_conf.tcp_copy_max: payload goes behind its headers up to there, and where the header's buffer has room. */
 static void copied_or_referred(void)
 {
@@ -1580,6 +1666,11 @@ static void both_ways_of_life6(void)
     over_ip6(both_ways_of_life);
 }
 
+static void both_ways_of_ends6(void)
+{
+    over_ip6(both_ways_of_ends);
+}
+
 static void copied_or_referred6(void)
 {
     over_ip6(copied_or_referred);
@@ -1635,6 +1726,7 @@ static const struct hn_test tests[] = {
     { "neighbour_is_used", "", neighbour_is_used },
     { "both_ways", "", both_ways },
     { "both_ways_of_life", "", both_ways_of_life },
+    { "both_ways_of_ends", "", both_ways_of_ends },
     { "copied_or_referred", "", copied_or_referred },
     { "window_field", "", window_field },
     { "many_are_heard_of", "", many_are_heard_of },
@@ -1654,6 +1746,7 @@ static const struct hn_test tests[] = {
     { "padding6", "", padding6 },
     { "both_ways6", "", both_ways6 },
     { "both_ways_of_life6", "", both_ways_of_life6 },
+    { "both_ways_of_ends6", "", both_ways_of_ends6 },
     { "copied_or_referred6", "", copied_or_referred6 },
     { "mapped_addresses", "", mapped_addresses },
 };
