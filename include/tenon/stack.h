@@ -261,6 +261,29 @@ struct tenon_route_info {
 /** The index-th route. @return TENON_OK, or TENON_EINVAL when there are not so many */
 TENON_API int tenon_route_get(const struct tenon *stack, unsigned index, struct tenon_route_info *info);
 
+/* ---- what routers say ------------------------------------------------------------------------- */
+
+/** An option of a router advertisement (RFC 4861 4.6). */
+struct tenon_ra_option {
+    const tenon_u8 *bytes;           /**< n of them, 8 and more: type, n / 8, and what the type has */
+    unsigned n;
+    unsigned netif;                  /**< on which it came */
+    const struct tenon_ip *router;   /**< who says it: a link-local address */
+    tenon_u32 now_us;                /**< of the tenon_input() that this is within */
+};
+
+/** Called within tenon_input() for each option of an advertisement that is valid (RFC 4861 6.1.2), in their order, when
+ *  the core has taken what it wants of it: types that the core knows, too. Not on interfaces with TENON_NETIF_NO_RA.
+ *  May call anything but tenon_input(), tenon_poll() and tenon_fini().
+ *  @param option  valid during the call, with what it points to. Only that it is whole has been checked, and anybody on
+ *                 the link can send it */
+typedef void tenon_ra_heard(void *app, const struct tenon_ra_option *option);
+
+/** Hear what routers say that is of no use to the core itself, such as servers for names (RFC 8106, services/rdnss.h).
+ *  There is one listener: the next one takes its place. Never called in a build without IPV6.
+ *  @param heard  NULL: nobody listens any more, from within a call too */
+TENON_API void tenon_ra_listen(struct tenon *stack, tenon_ra_heard *heard, void *app);
+
 /* ---- neighbours ------------------------------------------------------------------------------ */
 
 /** States of RFC 4861 7.3.2; ARP entries use the same. */

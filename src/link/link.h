@@ -210,6 +210,8 @@ struct tn_link {
     struct tn_path *path_recent[TN_PATHS_RECENT];    /* that tn_path_get() has found last; NULL: none, or it is gone */
     struct tn_alarm timer;          /* lifetimes of addresses and routes; ticks at least twice a day */
     tenon_u32 seconds, seconds_ms;       /* a clock that does not wrap, and now_ms up to which it has counted */
+    tenon_ra_heard *ra_heard;            /* who hears options of router advertisements; NULL: nobody */
+    void *ra_app;
 };
 
 TENON_END_DECLS

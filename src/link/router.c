@@ -139,6 +139,31 @@ static void router_take_prefixes(struct tenon *stack, const struct nd_message *m
     }
 }
 
+/* To who listens, who may change that in each call. */
+static void router_tell(struct tenon *stack, const struct nd_message *message)
+{
+    struct tn_link *link = &stack->link;
+    struct tenon_ra_option option;
+    tenon_u32 at;
+
+    option.netif = message->netif->index;
+    option.router = &message->pkt->src;
+    option.now_us = stack->now_us;
+    for (at = message->options; at < message->len && link->ra_heard != NULL; at += option.n) {
+        tenon_u8 type;
+
+        option.bytes = message->p + at;
+        option.n = tn_nd_option(&type, option.bytes, message->len - at);    /* not 0: checked by nd.c */
+        link->ra_heard(link->ra_app, &option);
+    }
+}
+
+TENON_API void tenon_ra_listen(struct tenon *stack, tenon_ra_heard *heard, void *app)
+{
+    stack->link.ra_heard = heard;
+    stack->link.ra_app = app;
+}
+
 TENON_INTERNAL int tn_router_advert(struct tenon *stack, const struct nd_message *message)
 {
     struct tn_netif *netif = message->netif;
@@ -161,6 +186,7 @@ TENON_INTERNAL int tn_router_advert(struct tenon *stack, const struct nd_message
     router_take_default(stack, message);
     router_take_prefixes(stack, message);
     tn_link_lifetimes(stack);
+    router_tell(stack, message);
     return 0;
 }
 

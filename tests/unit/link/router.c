@@ -619,6 +619,122 @@ static void flood(void)
     hn_close(&hn);
 }
 
+/* ---- who listens ------------------------------------------------------------------------------ */
+
+static struct {
+    struct hn *hn;
+    unsigned n, stop_at;
+    tenon_u8 types[8];
+    size_t bytes[8];
+    struct tenon_ra_option last;
+    tenon_u8 last_byte;
+    struct tenon_ip router;
+    int routed;                        /* whether the core knew the router by then */
+} heard;
+
+static void hear_option(void *app, const struct tenon_ra_option *option)
+{
+    struct tenon_route_info route;
+
+    HN_CHECK(app == &heard && heard.n < TENON_ARRAY_LEN(heard.types));
+    heard.types[heard.n] = option->bytes[0];
+    heard.bytes[heard.n++] = option->n;
+    heard.last = *option;
+    heard.last_byte = option->bytes[option->n - 1];
+    heard.router = *option->router;
+    heard.routed = route_of(heard.hn, "::", 0, "fe80::9", &route);
+    if (heard.n == heard.stop_at)
+        tenon_ra_listen(heard.hn->stack, NULL, NULL);
+}
+
+static void listen_to_routers(struct hn *hn, unsigned stop_at)
+{
+    memset(&heard, 0, sizeof heard);
+    heard.hn = hn;
+    heard.stop_at = stop_at;
+    tenon_ra_listen(hn->stack, hear_option, &heard);
+}
+
+/* A prefix, an MTU, and an option that the core does not know: 25 (RFC 8106 5.1) of 24 bytes. */
+static void three_options(struct lt_ra *ra)
+{
+    lt_ra_begin(ra, 64, 0, 1800, 0, 0);
+    lt_ra_prefix(ra, "2001:db8:1::", 64, 0xC0, 7200, 3600);
+    lt_ra_mtu(ra, 1400);
+    ra->p[ra->len] = 25;
+    ra->p[ra->len + 1] = 3;
+    ra->p[ra->len + 23] = 0x53;
+    ra->len += 24;
+}
+
+static void listener_hears_options(void)
+{
+    const struct tenon_ip router = hn_ip("fe80::9");
+    struct lt_ra ra;
+    struct hn hn;
+
+    open_ready(&hn, NULL);
+    hn_netif(&hn, TENON_NETIF_NO_DAD);
+    listen_to_routers(&hn, 0);
+    lt_ra_begin(&ra, 64, 0, 0, 0, 0);
+    lt_ra_send(&hn, 2, 9, &ra);
+    HN_EQUAL(heard.n, 0);    /* it has none */
+    three_options(&ra);
+    hn.now_us += 7;
+    lt_ra_send(&hn, 2, 9, &ra);
+    HN_EQUAL(heard.n, 3);
+    HN_CHECK(memcmp(heard.types, "\3\5\31", 3) == 0);
+    HN_EQUAL(heard.bytes[0], 32);
+    HN_EQUAL(heard.bytes[1], 8);
+    HN_EQUAL(heard.bytes[2], 24);
+    HN_EQUAL(heard.last_byte, 0x53);
+    HN_EQUAL(heard.last.netif, 2);
+    HN_EQUAL(heard.last.now_us, hn.now_us);
+    HN_CHECK(tenon_ip_equal(&heard.router, &router));
+    HN_CHECK(heard.routed);
+    listen_to_routers(&hn, 2);    /* it ends in the second call */
+    lt_ra_send(&hn, 1, 9, &ra);
+    HN_EQUAL(heard.n, 2);
+    lt_ra_send(&hn, 1, 9, &ra);
+    HN_EQUAL(heard.n, 2);
+    hn_close(&hn);
+}
+
+/* What RFC 4861 6.1.2 refuses is not told, nor what comes where routers are not believed. */
+static void listener_hears_no_bad_one(void)
+{
+    static const struct {
+        const char *name, *src;
+        unsigned flags, hop_limit, code, last_length, cut, told;
+    } rows[] = { { "good", "fe80::9", 0, 255, 0, 3, 0, 3 },
+                 { "no_ra", "fe80::9", TENON_NETIF_NO_RA, 255, 0, 3, 0, 0 },
+                 { "no_ip6", "fe80::9", TENON_NETIF_NO_IP6, 255, 0, 3, 0, 0 },
+                 { "source_global", "2001:db8::9", 0, 255, 0, 3, 0, 0 },
+                 { "hop_limit_254", "fe80::9", 0, 254, 0, 3, 0, 0 },
+                 { "code_1", "fe80::9", 0, 255, 1, 3, 0, 0 },
+                 { "length_0", "fe80::9", 0, 255, 0, 0, 0, 0 },
+                 { "beyond_the_end", "fe80::9", 0, 255, 0, 4, 0, 0 },
+                 { "cut", "fe80::9", 0, 255, 0, 3, 1, 0 } };
+
+    nodes = hn_ip("ff02::1");
+    for (size_t i = 0; i < TENON_ARRAY_LEN(rows); i++) {
+        const struct tenon_ip src = hn_ip(rows[i].src);
+        struct lt_ra ra;
+        struct hn hn;
+
+        hn_row = rows[i].name;
+        hn_open(&hn, NULL);
+        hn_netif(&hn, TENON_NETIF_NO_DAD | rows[i].flags);
+        listen_to_routers(&hn, 0);
+        three_options(&ra);
+        ra.p[1] = (tenon_u8)rows[i].code;
+        ra.p[16 + 32 + 8 + 1] = (tenon_u8)rows[i].last_length;
+        lt_icmp6_from(&hn, 1, 9, &src, &nodes, rows[i].hop_limit, ra.p, ra.len - rows[i].cut);
+        HN_EQUAL(heard.n, rows[i].told);
+        hn_close(&hn);
+    }
+}
+
 /* ---- redirects ------------------------------------------------------------------------------- */
 
 static void redirect_build(tenon_u8 p[48], const char *target, const char *dst, unsigned option_mac)
@@ -702,6 +818,8 @@ static const struct hn_test tests[] = {
     { "slaac_sixty_days", "SLAAC-5", slaac_sixty_days },
     { "slaac_identifiers", "7217-1", slaac_identifiers },
     { "flood", "ND-21 ND-19", flood },
+    { "listener_hears_options", "ND-23", listener_hears_options },
+    { "listener_hears_no_bad_one", "ND-2 ND-5 ND-21 ND-23", listener_hears_no_bad_one },
     { "path_redirect", "ND-6 ND-20", path_redirect }
 };
 
