@@ -215,9 +215,9 @@ static void dns_prepare(struct tenon_dns_query *query, struct tenon_addr *to)
     query->mix = dns->conf.mixed_case ? tenon_random(dns->stack) : 0;
     query->state = DNS_WAITING;
     query->due = tenon_svc_later(dns->clock.now, 0, dns->conf.timeout_ms << round);
-    to->ip = dns->servers[query->server];
-    to->port = DNS_PORT;
-    to->netif = 0;
+    *to = dns->servers[query->server];
+    if (to->port == 0)
+        to->port = DNS_PORT;
 }
 
 /* error: of the core, which could not send it: that is as if it were lost. */
@@ -395,7 +395,7 @@ int tenon_dns_open(struct tenon_dns *dns, struct tenon *stack, const struct teno
 }
 
 /* Questions that are on their way begin anew: their count of messages is about the servers that were. */
-void tenon_dns_servers(struct tenon_dns *dns, const struct tenon_ip *servers, unsigned n)
+void tenon_dns_servers(struct tenon_dns *dns, const struct tenon_addr *servers, unsigned n)
 {
     unsigned i;
 

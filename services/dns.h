@@ -146,7 +146,7 @@ struct tenon_dns {
     struct tenon *stack;
     struct tenon_dns_conf conf;
     struct tenon_svc_clock clock;
-    struct tenon_ip servers[TENON_DNS_SERVERS_MAX];
+    struct tenon_addr servers[TENON_DNS_SERVERS_MAX];
     unsigned nservers;
     unsigned first;                        /* the server that is asked first: it answered last */
     struct tenon_dns_query *talking;       /* the question that is asked over TCP; NULL: none */
@@ -160,8 +160,10 @@ struct tenon_dns {
  *  @return TENON_OK or TENON_EINVAL */
 int tenon_dns_open(struct tenon_dns *dns, struct tenon *stack, const struct tenon_dns_conf *conf, tenon_u32 now_us);
 
-/** Whom to ask from now on, in this order; those after the first TENON_DNS_SERVERS_MAX are left out. */
-void tenon_dns_servers(struct tenon_dns *dns, const struct tenon_ip *servers, unsigned n);
+/** Whom to ask from now on, in this order; those after the first TENON_DNS_SERVERS_MAX are left out.
+ * Questions that are on their way begin anew. tenon_rdnss_servers() puts together what DHCP and routers tell.
+ *  @param servers  n of them: of a link-local one `netif` says the link; port 0: the usual one, 53 */
+void tenon_dns_servers(struct tenon_dns *dns, const struct tenon_addr *servers, unsigned n);
 
 /** Ask for the addresses of a name. `done` is called from a later tenon_dns_poll(), also when the answer is
  * known already: call that one soon. A text that is an address is its own answer.

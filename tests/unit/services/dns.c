@@ -289,7 +289,8 @@ static void done(void *app, const char *name, const struct tenon_dns_answer *ans
 
 static void open_conf(struct tenon_dns_conf conf)
 {
-    const struct tenon_ip us = hn_ip("192.0.2.10"), servers[] = { tenon_ip4(SERVER1), tenon_ip4(SERVER2) };
+    const struct tenon_addr servers[] = { { tenon_ip4(SERVER1), 0, 0 }, { tenon_ip4(SERVER2), 0, 0 } };
+    const struct tenon_ip us = hn_ip("192.0.2.10");
 
     sv_open(TENON_NETIF_NO_DAD);
     memset(&t, 0, sizeof t);
@@ -703,7 +704,7 @@ static void no_server(void)
 static void open_tcp(const struct talk *talk)
 {
     const struct tenon_dns_conf conf = { NULL, 0, NULL, 0, 0, 1, 0, &tenon_dns_tcp, t.room, sizeof t.room };
-    const struct tenon_ip server = tenon_ip4(SERVER1);
+    const struct tenon_addr server = { tenon_ip4(SERVER1), 0, 0 };
 
     open_conf(conf);
     tenon_dns_servers(&t.dns, &server, 1);
@@ -797,7 +798,7 @@ static void tcp_one_by_one(void)
 
 static void tcp_forgotten(void)
 {
-    const struct tenon_ip server = tenon_ip4(SERVER1);
+    const struct tenon_addr server = { tenon_ip4(SERVER1), 0, 0 };
     struct tenon_dns_answer *other = &t.answer;
 
     open_tcp(&talks[TENON_ARRAY_LEN(talks) - 1]);
@@ -823,7 +824,7 @@ static void tcp_forgotten(void)
 /* The second server has the answer that the first one cannot give over TCP. */
 static void tcp_next_server(void)
 {
-    const struct tenon_ip servers[] = { tenon_ip4(SERVER1), tenon_ip4(SERVER2) };
+    const struct tenon_addr servers[] = { { tenon_ip4(SERVER1), 0, 0 }, { tenon_ip4(SERVER2), 0, 0 } };
 
     open_tcp(&talks[12]);
     tenon_dns_servers(&t.dns, servers, 2);
