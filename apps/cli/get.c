@@ -65,7 +65,7 @@ static const char *read_host(struct getter *getter)
         (getter->host[n] == ':' && text_read_number(getter->host + n + 1, 1, 65535, &port) != NULL))
         return "needs an address or a name after http:// (write http://10.9.0.1:8080/)";
     getter->to.port = (tenon_u16)port;
-    return names_check(&getter->options.net, getter->name);
+    return names_check(getter->name);
 }
 
 /* @return NULL, or what is wrong, as the end of a sentence that begins with the URL */

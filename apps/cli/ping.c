@@ -262,7 +262,7 @@ int cmd_ping(int argc, char **argv)
     options_default(&pinger.options.net);
     argp_parse(&ping_argp, argc, argv, 0, NULL, &pinger.options);
     log_open(argv[0], pinger.options.net.level);
-    wrong = names_check(&pinger.options.net, pinger.options.host);
+    wrong = names_check(pinger.options.host);
     if (wrong != NULL) {
         log_error("\"%s\" %s", pinger.options.host, wrong);
         return CLI_USAGE;

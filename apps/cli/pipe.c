@@ -584,7 +584,7 @@ static void report(const struct pipe_end *end)
 
 static int run_pipe(struct pipe_end *end)
 {
-    const char *wrong = end->options.listen ? NULL : names_check(&end->options.net, end->options.host);
+    const char *wrong = end->options.listen ? NULL : names_check(end->options.host);
     int code = CLI_FAILED;
 
     if (wrong != NULL) {

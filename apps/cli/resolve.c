@@ -122,10 +122,6 @@ static error_t parse_resolve(int key, char *value, struct argp_state *state)
     case ARGP_KEY_NO_ARGS:
         argp_error(state, "a name is missing, such as www.example.com");
         return 0;
-    case ARGP_KEY_END:
-        if (options->net.ndns == 0 && !options->net.dhcp)
-            argp_error(state, "whom to ask? Give --dns ADDRESS or --dhcp");
-        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }

@@ -304,6 +304,7 @@ static int open_stack(struct app *app)
         return -1;
     }
     app->netif = (unsigned)n;
+    (void)tenon_rdnss_start(&app->rdnss, app->stack, NULL, NULL, port_now_us());
     return 0;
 }
 
@@ -349,62 +350,76 @@ static uint64_t look(struct app *app, uint64_t limit_us)
     return limit_us < pause_us ? limit_us : pause_us;
 }
 
+static tenon_u32 services_turn(struct app *app)
+{
+    const tenon_u32 dhcp_us = dhcp_turn(app->dhcp), rdnss_us = tenon_rdnss_poll(&app->rdnss, port_now_us());
+
+    return dhcp_us < rdnss_us ? dhcp_us : rdnss_us;
+}
+
 static void app_step(struct app *app, uint64_t limit_us)
 {
     const int fd = port_fd(app->port);
-    tenon_u32 wait, dhcp_us;
+    tenon_u32 wait, service_us;
 
     limit_us = look(app, limit_us);
     wait = tenon_poll(app->stack, port_now_us());
-    dhcp_us = dhcp_turn(app->dhcp);
+    service_us = services_turn(app);
     if (app->options->poll && ++app->turns % APP_POLL_TURNS != 0)
         return; /* what is not the port's waits for some microseconds */
     if (fd >= 0) /* 0: the port takes nothing for now */
         loop_want(&app->loop, fd, wait == 0 ? POLLIN | POLLOUT : POLLIN);
     if (wait == 0)
         wait = 1000;
-    if (dhcp_us < wait)
-        wait = dhcp_us;
+    if (service_us < wait)
+        wait = service_us;
     loop_wait(&app->loop, wait < limit_us ? wait : limit_us);
     flow_now_us = clock_us();
 }
 
-static int tentative(const struct app *app)
+int app_wait(struct app *app, int (*there)(const struct app *app), uint64_t limit_us)
+{
+    const uint64_t began = clock_us();
+
+    while (!app->done && !there(app) && clock_us() - began < limit_us)
+        app_step(app, 100000);
+    return there(app);
+}
+
+static int are_probed(const struct app *app)
 {
     struct tenon_addr_info info;
     unsigned i;
 
     for (i = 0; tenon_addr_get(app->stack, i, &info) == TENON_OK; i++) {
         if (info.state == TENON_ADDR_TENTATIVE)
-            return 1;
+            return 0;
     }
-    return 0;
+    return 1;
 }
 
 static void wait_for_addresses(struct app *app)
 {
-    uint64_t began = clock_us();
-
     if (!app->options->dad)
         return;
     log_say(LOG_NORMAL, "Probing our addresses for duplicates ...");
-    while (!app->done && tentative(app) && clock_us() - began < APP_DAD_LIMIT_US)
-        app_step(app, 100000);
+    (void)app_wait(app, are_probed, APP_DAD_LIMIT_US);
+}
+
+static int has_dhcp(const struct app *app)
+{
+    return dhcp_is_there(app->dhcp);
 }
 
 static int wait_for_dhcp(struct app *app)
 {
-    const uint64_t began = clock_us();
-
     if (!app->options->dhcp)
         return 0;
     app->dhcp = dhcp_begin(app);
     if (app->dhcp == NULL)
         return -1;
     log_say(LOG_NORMAL, "Asking for an address by DHCP ...");
-    while (!app->done && !dhcp_is_there(app->dhcp) && clock_us() - began < APP_DHCP_LIMIT_US)
-        app_step(app, 100000);
-    if (dhcp_is_there(app->dhcp) || app->done)
+    if (app_wait(app, has_dhcp, APP_DHCP_LIMIT_US) || app->done)
         return 0;
     log_error("--dhcp: nobody has given us an address");
     return -1;
@@ -528,6 +543,7 @@ void app_close(struct app *app)
 {
     dhcp_end(app->dhcp);
     app->dhcp = NULL;
+    tenon_rdnss_stop(&app->rdnss);
     if (app->stack != NULL) {
         abort_all(app);
         app_count(app);

@@ -12,6 +12,7 @@
 #include "loop.h"
 #include "options.h"
 #include "ports/common/port.h"
+#include "services/rdnss.h"
 
 struct core;
 struct dhcp_run;
@@ -43,6 +44,7 @@ struct app {
     struct tenon *stack;
     unsigned netif;
     struct dhcp_run *dhcp;              /**< NULL: without --dhcp */
+    struct tenon_rdnss rdnss;           /**< servers for names that routers tell of */
     struct app_totals totals;
     struct loop_timer count_timer;
     uint64_t began_us;
@@ -62,6 +64,9 @@ int app_open(struct app *app, const struct options *options, const char *command
 
 /** Run until app_stop(). @return the status given to it */
 int app_run(struct app *app);
+
+/** Run until something is there, or app_stop(), at most for so long. @return what `there` says at the end */
+int app_wait(struct app *app, int (*there)(const struct app *app), uint64_t limit_us);
 void app_stop(struct app *app, int code);
 
 /** End what is left (connections are reset, the peers hear of it), print the counters if that was

@@ -14,6 +14,10 @@
 /* Looks at answers some hundred times a second: a program that waits for a name does nothing else. */
 enum { NAMES_TICK_US = 5000, NAMES_KINDS = 2, NAMES_ROOM = 2 + 65535 /* the longest answer over TCP */ };
 
+/* For a router's word: the first solicitation leaves within a second, the next one four later (RFC 4861 10),
+ * and the answer takes half a second (6.2.6). */
+enum { NAMES_ROUTER_US = 6000000 };
+
 struct names_search {
     struct app *app;
     struct tenon_dns dns;
@@ -36,36 +40,68 @@ int names_is_name(const char *text)
     return n > 0 && n <= TENON_DNS_NAME_MAX && i == n && strspn(text, digits) < n;
 }
 
-const char *names_check(const struct options *options, const char *host)
+const char *names_check(const char *host)
 {
     struct tenon_ip ip;
-    const char *wrong = text_read_ip(host, &ip);
 
-    if (wrong == NULL || !names_is_name(host))
-        return wrong;
-    return options->ndns == 0 && !options->dhcp
-               ? "needs a server that knows names: give --dns ADDRESS or --dhcp"
-               : NULL;
+    return names_is_name(host) ? NULL : text_read_ip(host, &ip);
 }
 
-int names_open(struct tenon_dns *dns, const struct app *app, const struct tenon_dns_conf *conf)
-{
-    struct tenon_ip told[TENON_DNS_SERVERS_MAX];
-    const struct tenon_ip *servers = app->options->dns;
-    unsigned n = app->options->ndns;
-    const int r = tenon_dns_open(dns, app->stack, conf, port_now_us());
+/* ---- whom to ask ------------------------------------------------------------------------------------ */
 
+/* Those of --dns and no others, else those of DHCP and of routers. @return how many */
+static unsigned names_servers(const struct app *app, struct tenon_addr *servers)
+{
+    const struct options *options = app->options;
+    struct tenon_ip told[TENON_DNS_SERVERS_MAX];
+    unsigned n = 0;
+
+    if (options->ndns == 0) {
+        if (app->dhcp != NULL)
+            n = dhcp_name_servers(app->dhcp, told, TENON_DNS_SERVERS_MAX);
+        return tenon_rdnss_servers(&app->rdnss, servers, told, n);
+    }
+    memset(servers, 0, TENON_DNS_SERVERS_MAX * sizeof *servers);
+    for (; n < options->ndns && n < TENON_DNS_SERVERS_MAX; n++) {
+        servers[n].ip = options->dns[n];
+        app_scope(app, &servers[n]);
+    }
+    return n;
+}
+
+static int names_has_server(const struct app *app)
+{
+    struct tenon_addr servers[TENON_DNS_SERVERS_MAX];
+
+    return names_servers(app, servers) > 0;
+}
+
+int names_open(struct tenon_dns *dns, struct app *app, const struct tenon_dns_conf *conf)
+{
+    struct tenon_addr servers[TENON_DNS_SERVERS_MAX];
+    int r;
+
+    if (!names_has_server(app)) {
+        log_say(LOG_NORMAL, "Waiting for a router to say who knows names ...");
+        (void)app_wait(app, names_has_server, NAMES_ROUTER_US);
+    }
+    if (app->done)
+        return -1;
+    if (!names_has_server(app)) {
+        log_error("no router has told of a server that knows names%s: give --dns ADDRESS",
+                  app->options->dhcp ? ", nor has DHCP" : " (nor was --dhcp given)");
+        return -1;
+    }
+    r = tenon_dns_open(dns, app->stack, conf, port_now_us());
     if (r != TENON_OK) {
         log_error("names cannot be looked up: %s", tenon_error_text(r));
         return -1;
     }
-    if (n == 0 && app->dhcp != NULL) {
-        n = dhcp_name_servers(app->dhcp, told, TENON_DNS_SERVERS_MAX);
-        servers = told;
-    }
-    tenon_dns_servers(dns, servers, n);
+    tenon_dns_servers(dns, servers, names_servers(app, servers));
     return 0;
 }
+
+/* ---- asking ----------------------------------------------------------------------------------------- */
 
 static void names_answered(void *arg, const char *name, const struct tenon_dns_answer *answer)
 {

@@ -9,7 +9,6 @@
 #include "services/dns.h"
 
 struct app;
-struct options;
 
 enum { NAMES_ADDRESSES_MAX = 2 * TENON_DNS_ADDRESSES_MAX };
 
@@ -17,13 +16,14 @@ enum { NAMES_ADDRESSES_MAX = 2 * TENON_DNS_ADDRESSES_MAX };
 int names_is_name(const char *text);
 
 /** What a user wrote where a host must stand.
- *  @return NULL: an address, or a name that somebody can be asked for; else what is wrong with it, as the end of a
- *          sentence that begins with it */
-const char *names_check(const struct options *options, const char *host);
+ *  @return NULL: an address, or what can be a name; else what is wrong with it, as the end of a sentence that
+ *  begins with it */
+const char *names_check(const char *host);
 
-/** Open a resolver that asks the servers of --dns, or those that DHCP has told of. Say what went wrong.
- * @return 0 or -1 */
-int names_open(struct tenon_dns *dns, const struct app *app, const struct tenon_dns_conf *conf);
+/** Open a resolver that asks the servers of --dns, or those that DHCP and IPv6 routers have told of: a
+ * router's are waited for some seconds if there is none, while the app's loop runs. Say what went wrong.
+ * @return 0 or -1; the latter also when the app was stopped meanwhile (app->done) */
+int names_open(struct tenon_dns *dns, struct app *app, const struct tenon_dns_conf *conf);
 
 /** The addresses of a host: one that is an address is its own. Those of a name are of both IP versions, and
  * waited for: the app's loop runs meanwhile.

@@ -25,7 +25,7 @@ struct options {
     unsigned naddresses;
     struct tenon_ip gateways[2];      /**< IPv4, IPv6; any: none */
     struct tenon_ip dns[TENON_DNS_SERVERS_MAX];
-    unsigned ndns;                    /**< 0: the servers that --dhcp has told of */
+    unsigned ndns;                    /**< 0: the servers that --dhcp and IPv6 routers have told of */
     int offload;                      /**< 0: --no-offload */
     int poll;                         /**< 1: never sleep */
     int dhcp;                         /**< 1: an address by DHCP */

@@ -155,6 +155,54 @@ def test_resolve_long(link, serve):
             done.stdout + done.stderr
 
 
+def routers_word(link, *servers):
+    """The kernel's side is a router of the link's prefix for IPv6, which names these servers."""
+    prefix = link.k6.rsplit("::", 1)[0] + "::"
+    return ["--enable-ra", f"--dhcp-range={prefix},ra-only", "--ra-param=*,10",
+            "--dhcp-option=option6:dns-server," + ",".join(f"[{server}]" for server in servers)]
+
+
+def test_get_by_router(link, serve, peer, tmp_path):
+    """IPv6 alone, and nothing on the command line: address and server for names are those of a router (RFC 8106)."""
+    serve(*routers_word(link, link.k6), f"--host-record=only.example,{link.k6}")
+    (tmp_path / "page").write_text("a page\n")
+    peer.start("http", link.k6, 8080, tmp_path)
+    done = link.run_tenon("get", "http://only.example:8080/page")
+    assert done.stdout == "a page\n", done.stderr
+
+
+def test_resolve_link_local_server(link, serve):
+    """A router's link-local address as the server, and one given: the question leaves by our interface."""
+    own = re.search(r"inet6 (fe80::\S+)/", link.net.run("ip", "address", "show", "dev", link.kernel_side).stdout)
+    if own is None:    # a TAP interface has one when somebody uses it
+        link.net.run("ip", "address", "add", "fe80::53/64", "dev", link.kernel_side, "nodad")
+    serve(*routers_word(link, own.group(1) if own else "fe80::53"), "--host-record=real.example,192.0.2.81")
+    done = link.run_tenon("resolve", "real.example")
+    assert done.stdout.splitlines()[-1] == "real.example 192.0.2.81", done.stderr
+    done = link.run_tenon("resolve", "--dns", own.group(1) if own else "fe80::53", "real.example")
+    assert done.stdout.splitlines()[-1] == "real.example 192.0.2.81", done.stderr
+
+
+def test_resolve_dhcp_and_router(link, serve):
+    """DHCP's server comes first (RFC 8106 5.3.1): a router's, where nobody answers, is not asked."""
+    server = serve(dhcp_range(link), *routers_word(link, link.k6 + ":53"), "--host-record=real.example,192.0.2.81")
+    done = link.run_tenon("resolve", "--dhcp", "real.example")
+    assert done.stdout.splitlines()[-1] == "real.example 192.0.2.81", done.stderr
+    assert f"query[A] real.example from {link.k4.rsplit('.', 1)[0]}." in server.text()
+
+
+def test_resolve_nobody_told(link):
+    """Neither router nor DHCP: after some seconds it says so; Ctrl-C ends the waiting."""
+    began = time.monotonic()
+    done = link.run_tenon("resolve", "a.example", check=False)
+    assert done.returncode == 1 and "no router has told of a server" in done.stderr and "--dns" in done.stderr
+    assert 5 < time.monotonic() - began < 10
+    waiting = link.net.start(*link.argv("ping"), "a.example")
+    time.sleep(1)
+    waiting.send_signal(signal.SIGINT)
+    assert waiting.wait(5) == 130
+
+
 def test_resolve_dead_server(link, serve):
     """The first server's port is closed: its ICMP error brings the second one's turn at once."""
     serve("--port=5353", "--no-dhcp-interface=" + link.kernel_side)
