@@ -250,6 +250,13 @@ static void full_first_to_end_goes(void)
     tell(399, "2001:db8::5");
     LIST(" 2001:db8::5 2001:db8::3 2001:db8::1");
     end();
+    open();
+    tell(300, "2001:db8::1");
+    tell(600, "2001:db8::2");
+    tell(100, "2001:db8::3");
+    tell(400, "2001:db8::4");    /* two would end before it */
+    LIST(" 2001:db8::4 2001:db8::2 2001:db8::1");
+    end();
 }
 
 /* Those that are over make room, polled or not. */
@@ -396,7 +403,7 @@ static void nobody(void *app, const char *name, const struct tenon_dns_answer *a
 }
 
 /* The question leaves by the interface on which the server was told of. */
-static void link_local_is_asked(void)
+static void link_local_asked_on(unsigned netif)
 {
     const struct tenon_dns_conf given = { NULL, 1, NULL, 0, 0, 0, 0, NULL, NULL, 0 };
     const struct tenon_ip router = tenon_ip6(0xFE800000U, 0, 0, ROUTER);
@@ -409,10 +416,10 @@ static void link_local_is_asked(void)
     unsigned asked = 0;
 
     open();
-    lt_ra_begin(&ra, 64, 0, 1800, 0, 0);
+    lt_ra_begin(&ra, 64, 0, 0, 0, 0);    /* no way to anywhere else */
     lt_ra_slla(&ra, ROUTER);
     add_option(&ra, 600, "fe80::9");
-    lt_ra_send(&t.hn, 2, ROUTER, &ra);
+    lt_ra_send(&t.hn, netif, ROUTER, &ra);
     hn_run_ms(&t.hn, 100);
     hn_forget(&t.hn);
     conf.queries = &query;
@@ -426,13 +433,19 @@ static void link_local_is_asked(void)
         if (hn_get16(sent->bytes + 12) != 0x86DD || sent->bytes[20] != 17)
             continue;
         asked++;
-        HN_EQUAL(sent->netif, 2);
+        HN_EQUAL(sent->netif, netif);
         HN_EQUAL(hn_get16(sent->bytes + 56), 53);
         HN_CHECK(tenon_ip_equal(&to, &router));
     }
     HN_EQUAL(asked, 1);
     tenon_dns_close(&dns);
     end();
+}
+
+static void link_local_is_asked(void)
+{
+    link_local_asked_on(1);
+    link_local_asked_on(2);
 }
 
 /* ---- beginning and end --------------------------------------------------------------------------- */
