@@ -142,7 +142,6 @@ static int names_ask(struct names_search *search, const char *name)
 /* Until both answers are there, or the program is told to end. */
 static void names_wait(struct names_search *search)
 {
-    search->app->done = 0;
     search->timer.due = names_tick;
     search->timer.arg = search;
     loop_timer_set(&search->app->loop, &search->timer, 0);
@@ -159,6 +158,7 @@ unsigned names_find(struct app *app, const char *host, struct tenon_ip *ips)
 
     if (text_read_ip(host, ips) == NULL)
         return 1;
+    app->done = 0;    /* of what was fetched before */
     memset(&search, 0, sizeof search);
     memset(&conf, 0, sizeof conf);
     search.app = app;

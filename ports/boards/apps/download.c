@@ -274,12 +274,23 @@ static void found(void *type, const char *name, const struct tenon_dns_answer *a
     say("\n");
 }
 
+/* Those that DHCP has told of. */
+static void choose_servers(void)
+{
+    const struct tenon_dhcp_offer *lease = board_lease();
+    struct tenon_addr servers[TENON_DNS_SERVERS_MAX];
+    unsigned n = 0;
+
+    __builtin_memset(servers, 0, sizeof(servers));
+    for (; lease != NULL && n < lease->ndns && n < TENON_DNS_SERVERS_MAX; n++)
+        servers[n].ip = lease->dns[n];
+    tenon_dns_servers(&dns, servers, n);
+}
+
 /* An address is its own name. */
 static void look_up(void)
 {
-    const struct tenon_dhcp_offer *lease = board_lease();
-
-    tenon_dns_servers(&dns, lease != NULL ? lease->dns : NULL, lease != NULL ? lease->ndns : 0);
+    choose_servers();
     image.since_us = board_now_us();
     image.named = tenon_dns_ask(&dns, url.host, TENON_DNS_A, found, NULL) == TENON_OK;
     if (!image.named)
