@@ -230,7 +230,7 @@ tenon_u32 tenon_rdnss_poll(struct tenon_rdnss *rdnss, tenon_u32 now_us)
 unsigned tenon_rdnss_servers(const struct tenon_rdnss *rdnss, struct tenon_addr *servers,
                              const struct tenon_ip *others, unsigned n)
 {
-    const unsigned most = rdnss->n > 0 ? TENON_DNS_SERVERS_MAX - 1U : TENON_DNS_SERVERS_MAX;
+    const unsigned most = (unsigned)TENON_DNS_SERVERS_MAX - (rdnss->n > 0 ? 1U : 0U);
     unsigned k = 0, i;
 
     for (; k < n && k < most; k++) {
