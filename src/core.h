@@ -224,7 +224,7 @@ struct tn_pullup {
 enum { TN_ICMP_PULL_BYTES = 128 };    /* of an ICMP message: an error with the headers that it quotes */
 /* 1: headers that a frame is cut in are brought together before any of them is read. 0: each layer does so
  * with its own, since fragments and extension headers leave no limit to where they are. */
-enum { TN_PULLS_ONCE = !TENON_WITH_IPV6 && !TENON_WITH_FRAGMENTS };
+enum { TN_PULLS_ONCE = TENON_WITH_IPV6 ? 0 : !TENON_WITH_FRAGMENTS };
 TENON_INTERNAL int tn_pkt_pullup(struct tenon *stack, struct tn_pkt *pkt, tenon_u32 n, struct tn_pullup *scratch);
 TENON_INTERNAL void tn_pkt_unpull(struct tn_pullup *scratch);
 /* The byte at `at` of the present layer, wherever it lies; 0 behind the end. To learn how much is to be pulled

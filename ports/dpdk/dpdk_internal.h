@@ -31,13 +31,14 @@ struct dpdk_private {
 
 /* Of one queue. It outlives the port if somebody still has a piece of it: the other end of a ring. */
 struct dpdk_memory {
-    LIST_ENTRY(dpdk_memory)
-    next; /* of those that wait for that */
+    LIST_ENTRY(dpdk_memory) next; /* of those that wait for that */
     struct rte_mempool *rx, *tx; /* to receive into; for headers, copies, and mbufs that refer to other bytes */
     void *ready[DPDK_READY]; /* mbufs of tx that have no owner, and will be wanted again soon */
     unsigned nready;
     size_t bytes;
 };
+
+LIST_HEAD(dpdk_memories, dpdk_memory);
 
 /* What is to be known of a driver, because DPDK does not tell. */
 enum dpdk_trait {
@@ -51,8 +52,7 @@ enum dpdk_trait {
 };
 
 struct dpdk_device {
-    LIST_ENTRY(dpdk_device)
-    next;
+    LIST_ENTRY(dpdk_device) next;
     char name[RTE_ETH_NAME_MAX_LEN];
     uint16_t id;
     int offload; /* what was asked for */
@@ -66,6 +66,8 @@ struct dpdk_device {
     int made; /* by us */
     atomic_int stopped;
 };
+
+LIST_HEAD(dpdk_devices, dpdk_device);
 
 struct dpdk_port {
     struct port port;

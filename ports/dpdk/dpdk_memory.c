@@ -7,7 +7,7 @@
 
 enum { CACHE = 256, MBUFS_MIN = 511 };
 
-static LIST_HEAD(, dpdk_memory) waiting; /* for the last of their mbufs to come back */
+static struct dpdk_memories waiting; /* for the last of their mbufs to come back */
 
 /* What does not change any more. */
 static void init_mbuf(struct rte_mempool *pool, void *memory, void *object, unsigned number)

@@ -45,7 +45,7 @@ static const struct {
 
 /* Ports may be opened in several threads; devices are the process's. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static LIST_HEAD(, dpdk_device) devices;
+static struct dpdk_devices devices;
 
 /* ---- a device ---------------------------------------------------------------------------------------------- */
 
@@ -242,9 +242,9 @@ static struct dpdk_device *open_device(const struct port_conf *conf, int interru
     const size_t name_bytes = RTE_MIN(strcspn(conf->name, ","), sizeof wanted.name - 1);
     struct dpdk_device *device;
 
-    LIST_FOREACH(device, &devices, next)
-    if (strlen(device->name) == name_bytes && memcmp(device->name, conf->name, name_bytes) == 0)
-        break;
+    for (device = LIST_FIRST(&devices); device != NULL; device = LIST_NEXT(device, next))
+        if (strlen(device->name) == name_bytes && memcmp(device->name, conf->name, name_bytes) == 0)
+            break;
     if (device != NULL) {
         if (device->queues != wanted.queues || device->offload != wanted.offload ||
             (wanted.mtu > 0 && device->mtu != wanted.mtu))

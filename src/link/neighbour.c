@@ -165,6 +165,7 @@ static struct tn_neighbour *neighbour_evict(struct tenon *stack, int incomplete)
     struct tn_neighbour *victim = NULL;
     unsigned i;
 
+    TENON_ASSERT(stack->link.neighbours != NULL);
     for (i = 0; i < search; i++) {
         struct tn_neighbour *neighbour = &stack->link.neighbours[TENON_WITH_MANY ? stack->link.neighbour_cursor : i];
 

@@ -67,7 +67,8 @@ static const tenon_u8 *gro_strange_l4(const struct tenon_frame *frame, tenon_u32
 TENON_INLINE const tenon_u8 *gro_l4(const struct tenon_frame *frame, const struct tenon_tcp *conn, tenon_u32 link)
 {
     if (TENON_LIKELY(conn != NULL))
-        return tenon_span_data(frame->spans) + link + (conn->ends.is_v4 ? TN_IP4_BYTES : TN_IP6_BYTES);
+        return tenon_span_data(frame->spans) + link +
+               (conn->ends.is_v4 ? (tenon_u32)TN_IP4_BYTES : (tenon_u32)TN_IP6_BYTES);
     return gro_strange_l4(frame, link);
 }
 

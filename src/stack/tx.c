@@ -58,10 +58,11 @@ static void tx_move_up(struct tn_burst *tx, unsigned n)
 /* The slot at this distance from the first frame. Frames that leave one by one have a ring of slots. */
 static unsigned tx_slot_at(const struct tn_burst *tx, unsigned ahead)
 {
-    const unsigned at = tx->first + ahead;
+    unsigned at;
 
     if (TENON_WITH_SPEED)
         return ahead;
+    at = tx->first + ahead;
     return at < tx->max ? at : at - tx->max;
 }
 
@@ -267,13 +268,16 @@ TENON_INTERNAL unsigned tn_tx_gather_max(const struct tenon *stack, const struct
 
 enum { TX_SPANS_MAX = 32 };
 
-/* One packet that needs no segmentation any more. What is copied is summed on the way: unless the build is to be small,
- * where IP has summed it already (ip_output.c). */
+/* Without short ways all that comes here has come through IP. */
+enum { TX_SUMS = !TENON_SMALL || TENON_WITH_SPEED };
+
+/* One packet that needs no segmentation any more. What is copied is summed on the way; in a build that is to be small
+ * before, if IP has not done so (ip_output.c). */
 static int tx_packet(struct tenon *stack, const struct tn_netif *netif, struct tn_out *out)
 {
     struct tenon_span copies[TX_SPANS_MAX];
     const unsigned limit = tn_tx_gather_max(stack, netif);
-    const int sums = !TENON_SMALL && !(netif->conf.caps & TENON_CAP_TX_CSUM) && out->csum && !out->csum_done;
+    const int sums = TX_SUMS && !(netif->conf.caps & TENON_CAP_TX_CSUM) && out->csum && !out->csum_done;
     const int fits = out->nspans + 1 <= limit;
     struct tn_csum csum;
     int error;
@@ -281,15 +285,15 @@ static int tx_packet(struct tenon *stack, const struct tn_netif *netif, struct t
     if (sums) {
         tx_csum_begin(stack, out, &csum);
         out->csum_done = 1;
-        if (fits && out->payload > 0)
+        if ((TENON_SMALL || fits) && out->payload > 0)
             tn_csum_add_spans(&csum, out->spans, 0, out->payload);
-        if (fits)
+        if (TENON_SMALL || fits)
             tx_csum_end(stack, out, csum.sum);
     }
     if (fits)
         return tx_enqueue(stack, out);
     error = tx_linearise(stack, out, copies, (unsigned)tn_min(limit - 1, TX_SPANS_MAX), sums ? &csum : NULL);
-    if (error == TENON_OK && sums)
+    if (!TENON_SMALL && error == TENON_OK && sums)
         tx_csum_end(stack, out, csum.sum);
     if (error == TENON_OK)
         error = tx_enqueue(stack, out);
