@@ -872,6 +872,7 @@ static int fast_next_ack(struct tenon_tcp *conn, tenon_u32 ack)
 static void fast_take_next(struct tenon_tcp *conn, const struct fast_seg *seg, tenon_u32 merged)
 {
     const tenon_u32 wnd = conn->snd_wnd;
+
     tn_count(conn->stack, TENON_STAT_TCP_RCVD);
     fast_take_header(conn, seg);
     if (conn->snd_wnd != wnd)

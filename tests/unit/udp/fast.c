@@ -366,16 +366,69 @@ static void odd_port(struct fast_dgram *in)
     fast_make(in, "192.0.2.2", 4000, "192.0.2.1", 2168, 10);
 }
 
-/* Twice the usual datagram, then one that is not, or is all the same; and again the usual one. */
+struct odd_row {
+    const char *name;
+    void (*change)(struct fast_dgram *in);
+    int is_short;        /* whether it goes the short way, if anybody hears it; -1: either */
+    unsigned heard;
+    int counts;          /* enum tenon_stat that says why; -1: none */
+};
+
+static void odd_heard(const struct fast_ear *ear, const struct fast_dgram *in)
+{
+    const int is_v4 = in->bytes[14] >> 4 == 4;
+    const tenon_u8 *src = in->bytes + (is_v4 ? 26 : 34);    /* its last four bytes */
+
+    HN_EQUAL(ear->first, 3);
+    HN_EQUAL(ear->info.ttl, in->bytes[is_v4 ? 22 : 21]);
+    HN_EQUAL(ear->info.tos, is_v4 ? in->bytes[15] : (hn_get16(in->bytes + 14) >> 4 & 0xFF));
+    HN_EQUAL(ear->info.from.netif, in->netif);
+    HN_EQUAL(ear->info.to.netif, in->netif);
+    for (unsigned i = 0; i < (is_v4 ? 1U : 4U); i++)
+        HN_EQUAL(ear->info.from.ip.w[3 - i], hn_get32(src - 4 * i));
+}
+
+/* Twice the usual datagram, then one that is not, or is all the same; and again the usual one.
+ * pairs: while another socket is connected, so that both ends count */
+static void odd_check(const struct odd_row *row, const char *src, const char *dst, int pairs)
+{
+    struct fast_ear ear, pair;
+    struct fast_dgram in;
+    tenon_u32 before = 0;
+    int is_short;
+
+    hn_row = row->name;
+    two_open(0);
+    fast_open(&ear, NULL, 50);
+    if (pairs) {
+        fast_open(&pair, NULL, 99);
+        fast_connect(&pair, "192.0.2.2", 1);
+    }
+    HN_EQUAL(fast_from(src, 4000, dst, 50), 0);
+    HN_EQUAL(fast_from(src, 4000, dst, 50), 1);
+    HN_EQUAL(ear.heard, 2);
+    if (row->counts >= 0)
+        before = ib_stat((enum tenon_stat)row->counts);
+    fast_make(&in, src, 4000, dst, 50, 10);
+    row->change(&in);
+    is_short = fast_in(&in);
+    if (row->is_short >= 0 && row->heard > 0)
+        HN_EQUAL(is_short, row->is_short);
+    HN_EQUAL(ear.heard, 2 + row->heard);
+    if (row->counts >= 0)
+        HN_EQUAL(ib_stat((enum tenon_stat)row->counts), before + 1);
+    if (row->heard == 1)
+        odd_heard(&ear, &in);
+    fast_pieces = 1;
+    (void)fast_from(src, 4000, dst, 50);
+    HN_EQUAL(ear.heard, 3 + row->heard);
+    ib_close();
+    hn_row = "";
+}
+
 static void what_is_odd(void)
 {
-    static const struct {
-        const char *name;
-        void (*change)(struct fast_dgram *in);
-        int is_short;
-        unsigned heard;
-        int counts;          /* enum tenon_stat that says why; -1: none */
-    } rows[] = {
+    static const struct odd_row rows[] = {
         { "tos and ttl", odd_tos_ttl, 1, 1, -1 },
         { "may not be fragmented", odd_df, 1, 1, -1 },
         { "a padded frame", odd_padded, 1, 1, -1 },
@@ -409,46 +462,8 @@ static void what_is_odd(void)
         { "to a port that shares the slot", odd_port, 0, 0, TENON_STAT_UDP_NO_PORT },
     };
 
-    for (unsigned i = 0; i < 2 * TENON_ARRAY_LEN(rows); i++) {
-        const unsigned row = i / 2, usual = i % 2 == 0 ? 1 : 2;
-        struct fast_ear ear, pair;
-        struct fast_dgram in;
-        tenon_u32 before = 0;
-        int is_short;
-
-        hn_row = rows[row].name;
-        two_open(0);
-        fast_open(&ear, NULL, 50);
-        if (usual == 2) {    /* the same where both ends count */
-            fast_open(&pair, NULL, 99);
-            fast_connect(&pair, "192.0.2.2", 1);
-        }
-        HN_EQUAL(fast_from("192.0.2.2", 4000, "192.0.2.1", 50), 0);
-        HN_EQUAL(fast_from("192.0.2.2", 4000, "192.0.2.1", 50), 1);
-        HN_EQUAL(ear.heard, 2);
-        if (rows[row].counts >= 0)
-            before = ib_stat((enum tenon_stat)rows[row].counts);
-        fast_make(&in, "192.0.2.2", 4000, "192.0.2.1", 50, 10);
-        rows[row].change(&in);
-        is_short = fast_in(&in);
-        if (rows[row].is_short >= 0 && rows[row].heard > 0)
-            HN_EQUAL(is_short, rows[row].is_short);
-        HN_EQUAL(ear.heard, 2 + rows[row].heard);
-        if (rows[row].counts >= 0)
-            HN_EQUAL(ib_stat((enum tenon_stat)rows[row].counts), before + 1);
-        if (rows[row].heard == 1) {
-            HN_EQUAL(ear.first, 3);
-            HN_EQUAL(ear.info.ttl, in.bytes[22]);
-            HN_EQUAL(ear.info.tos, in.bytes[15]);
-            HN_EQUAL(ear.info.from.netif, in.netif);
-            HN_EQUAL(ear.info.to.netif, in.netif);
-        }
-        fast_pieces = 1;
-        (void)fast_from("192.0.2.2", 4000, "192.0.2.1", 50);
-        HN_EQUAL(ear.heard, 3 + rows[row].heard);
-        ib_close();
-    }
-    hn_row = "";
+    for (unsigned i = 0; i < 2 * TENON_ARRAY_LEN(rows); i++)
+        odd_check(&rows[i / 2], "192.0.2.2", "192.0.2.1", i % 2 != 0);
 }
 
 static void odd6_tos_ttl(struct fast_dgram *in)
@@ -529,13 +544,7 @@ static void odd6_port(struct fast_dgram *in)
 /* The same over IPv6. */
 static void what_is_odd6(void)
 {
-    static const struct {
-        const char *name;
-        void (*change)(struct fast_dgram *in);
-        int is_short;
-        unsigned heard;
-        int counts;
-    } rows[] = {
+    static const struct odd_row rows[] = {
         { "traffic class and hop limit", odd6_tos_ttl, 1, 1, -1 },
         { "a padded frame", odd_padded, 1, 1, -1 },
         { "empty", odd6_empty, 1, 1, -1 },
@@ -560,47 +569,8 @@ static void what_is_odd6(void)
         { "to a port that shares the slot", odd6_port, 0, 0, TENON_STAT_UDP_NO_PORT },
     };
 
-    for (unsigned i = 0; i < 2 * TENON_ARRAY_LEN(rows); i++) {
-        const unsigned row = i / 2;
-        struct fast_ear ear, pair;
-        struct fast_dgram in;
-        tenon_u32 before = 0;
-        int is_short;
-
-        hn_row = rows[row].name;
-        ib_open();
-        fast_open(&ear, NULL, 50);
-        if (i % 2 != 0) {    /* the same where both ends count */
-            fast_open(&pair, NULL, 99);
-            fast_connect(&pair, "192.0.2.2", 1);
-        }
-        for (unsigned k = 0; k < 2; k++)
-            HN_EQUAL(fast_from("2001:db8::2", 4000, "2001:db8::1", 50), k == 1);
-        HN_EQUAL(ear.heard, 2);
-        if (rows[row].counts >= 0)
-            before = ib_stat((enum tenon_stat)rows[row].counts);
-        fast_make(&in, "2001:db8::2", 4000, "2001:db8::1", 50, 10);
-        rows[row].change(&in);
-        is_short = fast_in(&in);
-        if (rows[row].is_short >= 0 && rows[row].heard > 0)
-            HN_EQUAL(is_short, rows[row].is_short);
-        HN_EQUAL(ear.heard, 2 + rows[row].heard);
-        if (rows[row].counts >= 0)
-            HN_EQUAL(ib_stat((enum tenon_stat)rows[row].counts), before + 1);
-        if (rows[row].heard == 1) {
-            const struct tenon_ip from = hn_ip(rows[row].change == odd6_network ? "2001:db8:0:1::2" : "2001:db8::2");
-
-            HN_EQUAL(ear.first, 3);
-            HN_EQUAL(ear.info.ttl, in.bytes[21]);
-            HN_EQUAL(ear.info.tos, (hn_get16(in.bytes + 14) >> 4) & 0xFF);
-            HN_CHECK(tenon_ip_equal(&ear.info.from.ip, &from));
-        }
-        fast_pieces = 1;
-        (void)fast_from("2001:db8::2", 4000, "2001:db8::1", 50);
-        HN_EQUAL(ear.heard, 3 + rows[row].heard);
-        ib_close();
-    }
-    hn_row = "";
+    for (unsigned i = 0; i < 2 * TENON_ARRAY_LEN(rows); i++)
+        odd_check(&rows[i / 2], "2001:db8::2", "2001:db8::1", i % 2 != 0);
 }
 
 /* ---- what is forgotten --------------------------------------------------------------------------------------- */
