@@ -75,6 +75,8 @@
 #include "tcp/tcp_cookie.c"
 #include "tcp/tcp_ecn.c"
 #include "tcp/tcp_fast.c"
+#include "tcp/tcp_fast_look.c"
+#include "tcp/tcp_fast_out.c"
 #include "tcp/tcp_fastopen.c"
 #include "tcp/tcp_flight.c"
 #include "tcp/tcp_icmp.c"

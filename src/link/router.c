@@ -50,7 +50,7 @@ static void router_take_parameters(struct tenon *stack, struct tn_netif *netif, 
 
     if (message->p[4] >= ROUTER_HOP_LIMIT_MIN && message->p[4] != netif->hop_limit) {
         netif->hop_limit = message->p[4];
-        tn_path_invalidate(stack);    /* it stands in headers that are prepared: tcp_fast.c */
+        tn_path_invalidate(stack);    /* it stands in headers that are prepared: tcp_fast_out.c */
     }
     if (reachable >= ROUTER_REACHABLE_MIN_MS && reachable <= ROUTER_REACHABLE_MAX_MS)
         netif->reachable_ms = reachable;

@@ -93,7 +93,7 @@ struct tn_again {
     struct tn_sent sent;
 };
 
-/* Headers of the link, IP and TCP that are filled in for each segment (tcp_fast.c), and sums of what they hold. */
+/* Headers of the link, IP and TCP that are filled in for each segment (tcp_fast_out.c), and sums of what they hold. */
 struct tn_header {
     tenon_u32 ip_rest;           /* IPv4: the sum without lengths and TOS; IPv6: the first word without traffic class */
     tenon_u32 tcp_sum;

@@ -615,7 +615,7 @@ TENON_INLINE int tn_tcp_fin_acked(const struct tenon_tcp *conn)
     return (conn->flags & TN_TCP_F_FIN_QUEUED) && conn->snd_una == conn->snd_end + 1;
 }
 
-/* ---- tcp_fast.c: the usual case ------------------------------------------------------------------------------- */
+/* ---- tcp_fast.c, tcp_fast_look.c, tcp_fast_out.c: the usual case ---------------------------------------------- */
 
 /* The acknowledgement of a segment, at or behind snd_una, which the window has been taken from.
  * @return 0: it is not this simple, and nothing has changed */
