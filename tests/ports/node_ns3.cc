@@ -3,6 +3,7 @@
  *
  *     tenon-port-check-ns3 ns3:csma,mtu=9000,loss=1000 ns3:csma,mtu=9000 --lossy
  *     tenon-port-check-ns3 ns3:p2p ns3:p2p --once
+ *     tenon-port-check-ns3 ns3:plug ns3:plug --flap now
  *
  * The two devices are on one channel. A side that is closed is a node whose cable is pulled: the simulator
  * has no end of a node but its own. One that is opened again is a new node, with the addresses of the one
@@ -16,6 +17,8 @@
 #include <ns3/csma-module.h>
 #include <ns3/network-module.h>
 #include <ns3/point-to-point-module.h>
+#include <ns3/simple-channel.h>
+#include <ns3/simple-net-device.h>
 
 /* A struct and a function of one name are C's. */
 #pragma GCC diagnostic push
@@ -32,9 +35,44 @@ constexpr unsigned TURN_US = 200, FLAP_MS = 200, SETTING_LOSS = 0, MTU_DEFAULT =
 
 const port_setting settings[] = { { "loss", "PPM", "frames lost on the way to this end" },
                                   { nullptr, nullptr, nullptr } };
-const port_type type = { "ns3", "csma|p2p", "a device of the simulator", settings, 1, nullptr, nullptr, nullptr,
+const port_type type = { "ns3", "csma|p2p|plug", "a device of the simulator", settings, 1, nullptr, nullptr, nullptr,
                          nullptr, nullptr, nullptr, nullptr, nullptr, nullptr };
 const port_type *const types[] = { &type, nullptr };
+
+/* The devices of ns-3 never say that their link has gone. This one does, while its plug is pulled. */
+class PlugDevice : public SimpleNetDevice
+{
+public:
+    void Plug(bool in)
+    {
+        m_in = in;
+        m_changed();
+    }
+
+    bool IsLinkUp() const override
+    {
+        return m_in && SimpleNetDevice::IsLinkUp();
+    }
+
+    void AddLinkChangeCallback(Callback<void> callback) override
+    {
+        m_changed.ConnectWithoutContext(callback);
+    }
+
+    bool Send(Ptr<Packet> packet, const Address &to, uint16_t protocol) override
+    {
+        return SendFrom(packet, GetAddress(), to, protocol);
+    }
+
+    bool SendFrom(Ptr<Packet> packet, const Address &from, const Address &to, uint16_t protocol) override
+    {
+        return m_in && SimpleNetDevice::SendFrom(packet, from, to, protocol);
+    }
+
+private:
+    TracedCallback<> m_changed;
+    bool m_in = true;
+};
 
 struct End {
     Ptr<NetDevice> device;
@@ -45,21 +83,43 @@ struct End {
 
 End ends[2];
 Ptr<CsmaChannel> channel;
+Ptr<SimpleChannel> wires;    // between plugs
 NetDeviceContainer cable;    // point-to-point: both ends come at once
 std::vector<Ptr<Node>> gone;    // what they have begun goes on until the simulator ends
 
-Ptr<NetDevice> CsmaDevice(const Ptr<Node> &node, unsigned number)
+Mac48Address MacOf(unsigned number)
 {
     const uint8_t mac[] = { 2, 0, 0, 0, 0, static_cast<uint8_t>(number + 1) };
     Mac48Address address;
+
+    address.CopyFrom(mac);
+    return address;
+}
+
+Ptr<NetDevice> CsmaDevice(const Ptr<Node> &node, unsigned number)
+{
     CsmaHelper helper;
 
     if (!channel)
         channel = CreateObjectWithAttributes<CsmaChannel>("DataRate", StringValue("1Gbps"), "Delay",
                                                           TimeValue(MicroSeconds(5)));
     const auto device = helper.Install(node, channel).Get(0);
-    address.CopyFrom(mac);
-    device->SetAddress(address);
+    device->SetAddress(MacOf(number));
+    return device;
+}
+
+Ptr<NetDevice> PluggedDevice(const Ptr<Node> &node, unsigned number)
+{
+    const auto device = CreateObject<PlugDevice>();
+    const auto queue = CreateObjectWithAttributes<DropTailQueue<Packet>>("MaxSize", StringValue("10000p"));
+
+    if (!wires)
+        wires = CreateObjectWithAttributes<SimpleChannel>("Delay", TimeValue(MicroSeconds(5)));
+    device->SetAttribute("DataRate", StringValue("1Gbps"));
+    device->SetAddress(MacOf(number));
+    device->SetChannel(wires);
+    device->SetQueue(queue);    // it cannot tell that it is full
+    node->AddDevice(device);
     return device;
 }
 
@@ -82,10 +142,27 @@ void Loss(const End &end, double rate)
     end.errors->SetRate(rate);
 }
 
-void FlapEnd()
+/* The link of both ends goes, or is back: a device that cannot say so loses everything meanwhile. */
+void Link(bool up)
 {
     for (const End &end : ends)
-        Loss(end, end.loss);
+        if (const auto plug = DynamicCast<PlugDevice>(end.device))
+            plug->Plug(up);
+        else
+            Loss(end, up ? end.loss : 1);
+}
+
+/* Whether the instances know that their link is so, as far as their devices can say it. */
+bool LinkIs(bool up)
+{
+    for (const End &end : ends) {
+        tenon_netif_info info;
+
+        if (tenon_netif_get(end.stack->Instance(), end.stack->Netif(end.device), &info) != TENON_OK ||
+            (info.up != 0) != (up || !DynamicCast<PlugDevice>(end.device)))
+            return false;
+    }
+    return true;
 }
 
 /* Nobody looks after the instances meanwhile: what wakes them is their own timers, and the devices. */
@@ -127,12 +204,15 @@ int side_open(struct side *side, unsigned number, const char *port, unsigned que
         return -1;
     const port_conf &conf = side->choice.conf;
     const int loss = port_number(&type, &conf, SETTING_LOSS, 0, error, sizeof error);
-    const bool p2p = std::strcmp(conf.name, "p2p") == 0;
+    const bool p2p = std::strcmp(conf.name, "p2p") == 0, plug = std::strcmp(conf.name, "plug") == 0;
     if (loss < 0 || queues > 1)
         return node_fail(&side->nodes[0], loss < 0 ? error : "it has one queue");
-    if (!p2p && std::strcmp(conf.name, "csma") != 0)
-        return node_fail(&side->nodes[0], "its channel is csma or p2p");
-    end.device = p2p ? P2pDevice(number) : CsmaDevice(CreateObject<Node>(), number);
+    if (!p2p && !plug && std::strcmp(conf.name, "csma") != 0)
+        return node_fail(&side->nodes[0], "its channel is csma, p2p or plug");
+    if (p2p)
+        end.device = P2pDevice(number);
+    else
+        end.device = plug ? PluggedDevice(CreateObject<Node>(), number) : CsmaDevice(CreateObject<Node>(), number);
     end.device->SetMtu(static_cast<uint16_t>(conf.mtu > 0 ? conf.mtu : MTU_DEFAULT));
     end.loss = loss / 1e6;
     end.errors = CreateObject<RateErrorModel>();
@@ -152,6 +232,8 @@ void side_close(struct side *side)
     gone.push_back(end.device->GetNode());
     if (const auto csma = DynamicCast<CsmaNetDevice>(end.device))
         channel->Detach(csma);
+    if (const auto plug = DynamicCast<PlugDevice>(end.device))
+        plug->Plug(false);
     end = End();
 }
 
@@ -209,12 +291,13 @@ void check_turn(struct check *)
     Run(TURN_US);
 }
 
-/* All frames are lost for a while, of both directions. */
 int check_flap(struct check *, const char *)
 {
-    for (const End &end : ends)
-        Loss(end, 1);
-    Simulator::Schedule(MilliSeconds(FLAP_MS), FlapEnd);
-    Run(2 * FLAP_MS * 1000);
-    return 0;
+    Link(false);
+    Run(FLAP_MS * 1000);
+    if (!LinkIs(false))
+        return -1;
+    Link(true);
+    Run(FLAP_MS * 1000);
+    return LinkIs(true) ? 0 : -1;
 }
