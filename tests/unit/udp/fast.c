@@ -1686,6 +1686,6 @@ static const struct hn_test tests[] = {
 int main(int argc, char **argv)
 {
     if (TENON_SMALL)
-        return puts("a build for size has no short way") < 0;
+        return puts("0 passed, 0 failed: a build for size has no short way") < 0;
     return hn_main(tests, TENON_ARRAY_LEN(tests), argc, argv);
 }
