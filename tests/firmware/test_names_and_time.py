@@ -3,6 +3,7 @@
 over TCP), and samples with the time of day (a server of NTP that DHCP has told of)."""
 import http.server
 import os
+import re
 import shutil
 import socket
 import socketserver
@@ -118,6 +119,42 @@ def test_image_by_name(firmware, space, servers, tmp_path, board):
         assert line.startswith(answer), (url, line)
     running.quit()
     assert "far.test" in log.read_text()
+
+
+@every_board
+def test_image_by_routers_word(firmware, space, servers, tmp_path, board):
+    """Where DHCP tells of no server for names a router does, here of itself by its link-local address; where both do,
+    DHCP's is the first to be asked."""
+    router = ("--local=/test/", "--host-record=files.test,10.0.2.2", "--enable-ra", "--dhcp-range=fd00:10::,ra-only",
+              "--dhcp-option=option6:dns-server,[fe80::]")
+    log = servers("--dhcp-option=option:dns-server", *router)
+    image = os.urandom(3001)
+    (tmp_path / "www").mkdir()
+    (tmp_path / "www" / "new.bin").write_bytes(image)
+    servers.run("http", tmp_path / "www")
+    running = start_on_tap(firmware, space, board, "download")
+    end = time.monotonic() + 60
+    while "RTR-SOLICIT" not in log.read_text():
+        assert time.monotonic() < end, log.read_text()
+        time.sleep(0.05)
+    running.key("uhttp://files.test:8080/new.bin\n")
+    assert running.wait_for("image ", 60) == f"image {len(image)} bytes, CRC-32 {zlib.crc32(image):08x}"
+    running.quit()
+    assert set(re.findall(r"query\[A\] files.test from (\S+?):", log.read_text() + ":")) <= {"fe80"}
+    assert "query[A] files.test from fe80:" in log.read_text()
+
+
+@every_board
+def test_dhcps_word_before_routers(firmware, space, servers, tmp_path, board):
+    log = servers("--local=/test/", "--host-record=files.test,10.0.2.2", "--enable-ra",
+                  "--dhcp-range=fd00:10::,ra-only")
+    servers.run("http", tmp_path)
+    running = start_on_tap(firmware, space, board, "download")
+    running.key("uhttp://files.test:8080/none.bin\n")
+    running.wait_for("no image: status 404", 60)
+    running.quit()
+    assert re.search(r"query\[A\] files.test from 10\.0\.2\.", log.read_text())
+    assert not re.search(r"query\[A\] files.test from f", log.read_text())
 
 
 @every_board

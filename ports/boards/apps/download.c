@@ -4,10 +4,10 @@
  * put them; store() is where they would be written to flash. What did not come whole is fetched again.
  *
  * The URL is BOARD_IMAGE of the build until another one comes on the serial line: u, the URL, and Enter. Names
- * are asked of the servers that DHCP has told of. */
+ * are asked of the servers that DHCP and IPv6 routers have told of. */
 #include "../common/app.h"
 #include "../common/text.h"
-#include "services/dns.h"
+#include "services/rdnss.h"
 
 enum { LINE = 40, AGAIN_US = 2000000, SILENCE_US = 10000000, HOST_ROOM = 80, PATH_ROOM = 80, ROOM = 1500 };
 
@@ -24,6 +24,7 @@ static struct {
     int open;
 } typed;
 
+static struct tenon_rdnss rdnss;
 static struct tenon_dns dns;
 static struct tenon_dns_query query;
 static tenon_u8 dns_room[ROOM];    /* for an answer that does not fit a datagram */
@@ -274,17 +275,15 @@ static void found(void *type, const char *name, const struct tenon_dns_answer *a
     say("\n");
 }
 
-/* Those that DHCP has told of. */
+/* Those that DHCP has told of, then those of routers. */
 static void choose_servers(void)
 {
     const struct tenon_dhcp_offer *lease = board_lease();
     struct tenon_addr servers[TENON_DNS_SERVERS_MAX];
-    unsigned n = 0;
 
-    __builtin_memset(servers, 0, sizeof(servers));
-    for (; lease != NULL && n < lease->ndns && n < TENON_DNS_SERVERS_MAX; n++)
-        servers[n].ip = lease->dns[n];
-    tenon_dns_servers(&dns, servers, n);
+    tenon_dns_servers(&dns, servers,
+                      tenon_rdnss_servers(&rdnss, servers, lease != NULL ? lease->dns : NULL,
+                                          lease != NULL ? lease->ndns : 0));
 }
 
 /* An address is its own name. */
@@ -335,9 +334,11 @@ static int key(int c)
 
 static tenon_u32 turn(struct tenon_socks *unused, tenon_u32 now_us)
 {
-    const tenon_u32 wait = tenon_dns_poll(&dns, now_us);
+    tenon_u32 wait = tenon_rdnss_poll(&rdnss, now_us);
+    const tenon_u32 asked = tenon_dns_poll(&dns, now_us);
 
     (void)unused;
+    wait = asked < wait ? asked : wait;
     now_us = board_now_us();    /* found() may have begun something meanwhile */
     if (image.whole || image.named)
         return wait < 1000000 ? wait : 1000000;
@@ -355,7 +356,8 @@ static int start(struct tenon_socks *unused)
     struct tenon_dns_conf conf;
 
     (void)unused;
-    if (!url_read(&url, BOARD_IMAGE))
+    if (!url_read(&url, BOARD_IMAGE) ||
+        tenon_rdnss_start(&rdnss, tenon_sock_stack(socks), NULL, NULL, board_now_us()) != TENON_OK)
         return TENON_EINVAL;
     __builtin_memset(&conf, 0, sizeof(conf));
     conf.queries = &query;
