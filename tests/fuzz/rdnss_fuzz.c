@@ -24,6 +24,7 @@ struct session {
     unsigned changes;          /* heard of since the last poll */
     struct tenon_addr last[TENON_DNS_SERVERS_MAX];
     unsigned nlast;            /* in the list when it was looked at last */
+    int down;                  /* the link is */
     int raw;                   /* 1: there was an advertisement of any bytes: others than our handful may be there */
     uint64_t until[HANDFUL];   /* what was last said of each server, in microseconds; 0: nothing */
 };
@@ -94,6 +95,8 @@ static void told(struct session *s, unsigned count, struct fuzz_bytes *in)
         const unsigned which = fuzz_u8(in) % HANDFUL;
 
         memcpy(option + 8 + 16 * i, handful[which], 16);
+        if (s->down)
+            continue;    /* nobody hears it */
         s->until[which] = s->w.now + (uint64_t)life_s * 1000000;
         if (life_s == TENON_RDNSS_FOR_EVER)
             s->until[which] = UINT64_MAX;
@@ -193,7 +196,8 @@ static void something(struct session *s, unsigned how)
         s->nlast = 0;
         memset(s->until, 0, sizeof s->until);
     } else {
-        (void)tenon_netif_link(s->w.stack, s->w.netif, how % 3 == 1);
+        s->down = how % 3 == 0;
+        (void)tenon_netif_link(s->w.stack, s->w.netif, !s->down);
     }
 }
 
