@@ -3,4 +3,4 @@
 # Tenon::tenon_services.
 
 file(GLOB TENON_SERVICES_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/services/*.c)
-tenon_upper_library(tenon_services services "clock.h;dhcp.h;dns.h;linklocal.h;rdnss.h;sntp.h" ${TENON_SERVICES_SOURCES})
+tenon_upper_library(tenon_services services "clock.h;dhcp.h;dns.h;linklocal.h;rdnss.h;sntp.h;tftp.h" ${TENON_SERVICES_SOURCES})

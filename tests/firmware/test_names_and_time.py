@@ -158,6 +158,45 @@ def test_dhcps_word_before_routers(firmware, space, servers, tmp_path, board):
 
 
 @every_board
+def test_image_by_tftp(firmware, space, servers, tmp_path, board):
+    """Over both IP versions, with the blocks that one packet carries; a file that is not there."""
+    (tmp_path / "www").mkdir()
+    image = os.urandom(60011)
+    (tmp_path / "www" / "new.bin").write_bytes(image)
+    (tmp_path / "www" / "blocks.bin").write_bytes(image[:1428 * 3])
+    log = servers("--local=/test/", "--host-record=files.test,10.0.2.2", "--enable-tftp",
+                  f"--tftp-root={tmp_path / 'www'}")
+    running = start_on_tap(firmware, space, board, "download")
+
+    def whole(data):
+        return f"image {len(data)} bytes, CRC-32 {zlib.crc32(data):08x}"
+
+    for url, answer in (("tftp://files.test/new.bin", whole(image)),
+                        ("tftp://10.0.2.2/old.bin", "no image: TFTP error 1, bytes 0"),
+                        ("tftp://10.0.2.2:70/new.bin", "no image: nobody is there, bytes 0"),
+                        ("tftp://10.0.2.2/", "no URL"),
+                        ("tftp://10.0.2.2/blocks.bin", whole(image[:1428 * 3])),
+                        ("tftp://[fd00:10::2]/new.bin", whole(image))):
+        running.key(f"u{url}\n")
+        line = running.wait_for(answer.split()[0] + " " + answer.split()[1], 90)
+        assert line.startswith(answer), (url, line)
+    running.quit()
+    assert log.read_text().count("dnsmasq-tftp: sent ") == 3, log.read_text()
+
+
+@pytest.mark.parametrize("board", BOARDS[:1])
+def test_image_by_tftp_without_larger_blocks(firmware, space, servers, tmp_path, board):
+    """A server that does not take the option: blocks of 512, as RFC 1350 has them."""
+    image = os.urandom(512 * 20)
+    (tmp_path / "new.bin").write_bytes(image)
+    servers("--enable-tftp", f"--tftp-root={tmp_path}", "--tftp-no-blocksize")
+    running = start_on_tap(firmware, space, board, "download")
+    running.key("utftp://10.0.2.2/new.bin\n")
+    assert running.wait_for("image ", 60) == f"image {len(image)} bytes, CRC-32 {zlib.crc32(image):08x}"
+    running.quit()
+
+
+@every_board
 def test_time(firmware, space, servers, board):
     """Samples have the time of the server that DHCP has told of, which is not that of this machine."""
     servers("--port=0", "--dhcp-option=42,10.0.2.2")

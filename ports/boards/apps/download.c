@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fetches an image over HTTP and says its length and CRC-32 on the serial line, as what brings a new
+/* Fetches an image over HTTP or by TFTP and says its length and CRC-32 on the serial line, as what brings a new
  * program to a device would before it believes it. The checksum is made over the bytes where the device has
  * put them; store() is where they would be written to flash. What did not come whole is fetched again.
  *
@@ -8,13 +8,23 @@
 #include "../common/app.h"
 #include "../common/text.h"
 #include "services/rdnss.h"
+#include "services/tftp.h"
 
-enum { LINE = 40, AGAIN_US = 2000000, SILENCE_US = 10000000, HOST_ROOM = 80, PATH_ROOM = 80, ROOM = 1500 };
+enum {
+    LINE = 40,
+    AGAIN_US = 2000000,
+    SILENCE_US = 10000000,
+    HOST_ROOM = 80,
+    PATH_ROOM = 80,
+    ROOM = 1500,
+    NO_NUMBER = 0xFFFF
+};
 
 static struct url {
     char host[HOST_ROOM];    /* without the brackets of an address of IPv6 */
     char path[PATH_ROOM];
     tenon_u16 port;
+    tenon_u16 usual;         /* port of the scheme: 80 or 69 */
 } url;
 
 /* A line of the serial line that is a URL, as far as it has come. */
@@ -28,10 +38,12 @@ static struct tenon_rdnss rdnss;
 static struct tenon_dns dns;
 static struct tenon_dns_query query;
 static tenon_u8 dns_room[ROOM];    /* for an answer that does not fit a datagram */
+static struct tenon_tftp tftp;
 
 static struct {
     int sk;
     int named;                 /* 1: the server's address is asked for */
+    int reading;               /* 1: by TFTP */
     int asked, whole;          /* 1: the request is out; the image has come */
     int in_head;               /* 1: reading the head of the answer */
     char line[LINE];
@@ -41,7 +53,7 @@ static struct {
 } image;
 static tenon_u8 ring[1000];
 
-/* ---- the URL: RFC 9110 4.2.1 ----------------------------------------------------------------------------- */
+/* ---- the URL: RFC 9110 4.2.1, RFC 3617 ----------------------------------------------------------------------- */
 
 /* As much of a text as ends before one of `ends`. @return where that is; NULL: it is empty, or too long */
 static const char *take_until(char *to, unsigned max, const char *from, const char *ends)
@@ -70,16 +82,27 @@ static tenon_u32 number_in(const char **text)
     return value;
 }
 
-/* http://HOST[:PORT][/PATH]. @return 0: it is none */
+/* @return what stands behind it; NULL: it does not begin so */
+static const char *behind(const char *text, const char *begin)
+{
+    while (*begin != '\0') {
+        if (*text++ != *begin++)
+            return NULL;
+    }
+    return text;
+}
+
+/* http://HOST[:PORT][/PATH] or tftp://HOST[:PORT]/PATH. @return 0: it is none */
 static int url_read(struct url *to, const char *from)
 {
-    tenon_u32 port = 80;
-    const char *begin = "http://";
+    const char *http = behind(from, "http://");
+    tenon_u32 port;
 
-    while (*begin != '\0') {
-        if (*from++ != *begin++)
-            return 0;
-    }
+    to->usual = http != NULL ? 80 : TENON_TFTP_PORT;
+    port = to->usual;
+    from = http != NULL ? http : behind(from, "tftp://");
+    if (from == NULL)
+        return 0;
     if (*from == '[') {
         from = take_until(to->host, HOST_ROOM, from + 1, "]");
         if (from == NULL || *from++ != ']')
@@ -94,7 +117,8 @@ static int url_read(struct url *to, const char *from)
     if (from == NULL || port == 0 || port > 0xFFFF || (*from != '/' && *from != '\0'))
         return 0;
     to->port = (tenon_u16)port;
-    return take_until(to->path, PATH_ROOM, *from == '/' ? from : "/", " ") != NULL;
+    return take_until(to->path, PATH_ROOM, *from == '/' ? from : "/", " ") != NULL &&
+           (http != NULL || to->path[1] != '\0');
 }
 
 /* ---- the image ------------------------------------------------------------------------------------------ */
@@ -117,6 +141,34 @@ static void store(const tenon_u8 *bytes, unsigned n)
 {
     image.crc = crc_add(image.crc, bytes, n);
     image.got += n;
+}
+
+/* After an attempt: what has come, or how much of it and why no more. */
+static void say_result(const char *why, unsigned number)
+{
+    char room[100];
+    struct text text;
+
+    text_begin(&text, room, sizeof(room) - 1);
+    if (image.whole) {
+        text_add(&text, "image ");
+        text_number(&text, image.got);
+        text_add(&text, " bytes, CRC-32 ");
+        text_hex(&text, ~image.crc, 8);
+    } else {
+        text_add(&text, "no image: ");
+        text_add(&text, why);
+        if (number != NO_NUMBER) {
+            text_char(&text, ' ');
+            text_number(&text, number);
+        }
+        text_add(&text, ", bytes ");
+        text_number(&text, image.got);
+    }
+    text_char(&text, '\n');
+    *text.at = '\0';
+    say(room);
+    image.since_us = board_now_us();
 }
 
 /* ---- the answer: RFC 9112 4 ------------------------------------------------------------------------------- */
@@ -163,6 +215,38 @@ static void read_bytes(const tenon_u8 *bytes, unsigned n)
     store(bytes + i, n - i);
 }
 
+/* ---- by TFTP -------------------------------------------------------------------------------------------------- */
+
+static int block(struct tenon_tftp *unused, void *nothing, const tenon_u8 *bytes, tenon_u32 n)
+{
+    (void)unused, (void)nothing;
+    store(bytes, (unsigned)n);
+    return 0;
+}
+
+static void fetched(struct tenon_tftp *unused, void *nothing, enum tenon_tftp_status status)
+{
+    (void)unused, (void)nothing;
+    image.reading = 0;
+    image.whole = status == TENON_TFTP_OK;
+    if (status == TENON_TFTP_REFUSED)
+        say_result("TFTP error", tftp.code);
+    else
+        say_result(tenon_tftp_status_text(status), NO_NUMBER);
+}
+
+static void fetch(const struct tenon_addr *server)
+{
+    struct tenon_tftp_conf conf;
+
+    __builtin_memset(&conf, 0, sizeof(conf));
+    conf.server = *server;
+    conf.name = url.path + 1;
+    conf.data = block;
+    conf.done = fetched;
+    image.reading = tenon_tftp_start(&tftp, tenon_sock_stack(socks), &conf, board_now_us()) == TENON_OK;
+}
+
 /* ---- the connection ------------------------------------------------------------------------------------------ */
 
 static void connect(const struct tenon_ip *ip)
@@ -176,6 +260,10 @@ static void connect(const struct tenon_ip *ip)
     image.in_head = 1;
     image.crc = 0xFFFFFFFFU;
     image.since_us = board_now_us();
+    if (url.usual == TENON_TFTP_PORT) {
+        fetch(&server);
+        return;
+    }
     image.sk = tenon_sock_create(socks, NULL, &server, TENON_SOCK_TCP, 0);
     if (image.sk > 0 && tenon_sock_set_sbuf(socks, image.sk, ring, sizeof(ring)) != TENON_OK)
         image.since_us -= SILENCE_US;    /* the ring is still in use: later */
@@ -190,7 +278,7 @@ static void add_host(struct text *text)
     text_add(text, v6 ? "[" : "");
     text_add(text, url.host);
     text_add(text, v6 ? "]" : "");
-    if (url.port == 80)
+    if (url.port == url.usual)
         return;
     text_char(text, ':');
     text_number(text, url.port);
@@ -215,24 +303,10 @@ static void ask(void)
 
 static void finish(int error)
 {
-    char room[80];
-    struct text text;
-
     image.whole = error == TENON_ECLOSED && image.status == 200 && !image.in_head && image.got == image.length;
-    text_begin(&text, room, sizeof(room) - 1);
-    text_add(&text, image.whole ? "image " : "no image: status ");
-    text_number(&text, image.whole ? image.got : image.status);
-    text_add(&text, image.whole ? " bytes, CRC-32 " : ", bytes ");
-    if (image.whole)
-        text_hex(&text, ~image.crc, 8);
-    else
-        text_number(&text, image.got);
-    text_char(&text, '\n');
-    *text.at = '\0';
-    say(room);
     (void)tenon_sock_delete(socks, image.sk, error == TENON_ECLOSED ? 0 : TENON_SOCK_ABORT);
     image.sk = 0;
-    image.since_us = board_now_us();
+    say_result("status", image.status);
 }
 
 static void event(void *self, int sk, unsigned events)
@@ -302,9 +376,10 @@ static void begin(const char *text)
     struct url other;
 
     if (!url_read(&other, text)) {
-        say("no URL: it is http://HOST[:PORT]/PATH\n");
+        say("no URL: it is http://HOST[:PORT]/PATH or tftp://HOST[:PORT]/PATH\n");
         return;
     }
+    tenon_tftp_stop(&tftp);
     url = other;
     tenon_dns_cancel(&dns, NULL);
     tenon_dns_cancel(&dns, &dns);
@@ -335,12 +410,13 @@ static int key(int c)
 static tenon_u32 turn(struct tenon_socks *unused, tenon_u32 now_us)
 {
     tenon_u32 wait = tenon_rdnss_poll(&rdnss, now_us);
-    const tenon_u32 asked = tenon_dns_poll(&dns, now_us);
+    const tenon_u32 asked = tenon_dns_poll(&dns, now_us), read = tenon_tftp_poll(&tftp, board_now_us());
 
     (void)unused;
     wait = asked < wait ? asked : wait;
+    wait = read < wait ? read : wait;
     now_us = board_now_us();    /* found() may have begun something meanwhile */
-    if (image.whole || image.named)
+    if (image.whole || image.named || image.reading)
         return wait < 1000000 ? wait : 1000000;
     if (image.sk <= 0 && now_us - image.since_us >= AGAIN_US)
         look_up();
