@@ -29,6 +29,7 @@ tenon_fuzz_target(listen ${world})
 tenon_fuzz_target(dhcp ${world})
 tenon_fuzz_target(dns ${world})
 tenon_fuzz_target(rdnss ${world})
+tenon_fuzz_target(tftp ${world})
 tenon_fuzz_target(sock ${world})
 tenon_fuzz_target(peer ${world}
     ${PROJECT_SOURCE_DIR}/tests/fuzz/peer_model.c ${PROJECT_SOURCE_DIR}/tests/fuzz/peer_app.c)

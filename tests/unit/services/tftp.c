@@ -333,9 +333,11 @@ static void options_as_wanted(void)
 /* RFC 2347: what nobody asked for is an error; so is more than was asked for (RFC 2348, 2349). */
 static void options_not_ours(void)
 {
-    static const char *const rows[] = { "OACK blksize 1001", "OACK blksize 7",    "OACK blksize x",  "OACK blksize",
-                                        "OACK timeout 4",    "OACK windowsize 4", "OACK tsize 9 x 1", "OACK  ",
-                                        "OACK timeout 259",  "OACK blksiz 512",   "OACK blksize 65537" };
+    static const char *const rows[] = {
+        "OACK blksize 1001", "OACK blksize 7",    "OACK blksize x",    "OACK blksize",
+        "OACK timeout 4",    "OACK windowsize 4", "OACK tsize 9 x 1",  "OACK  ",
+        "OACK timeout 259",  "OACK blksiz 512",   "OACK blksizes 512", "OACK blksize 65537"
+    };
 
     for (size_t i = 0; i < TENON_ARRAY_LEN(rows); i++) {
         hn_row = rows[i];
@@ -470,6 +472,7 @@ static void silence_in_the_middle(void)
     SAID("3000 ACK 2");
     run(60000);
     ended(TENON_TFTP_TIMEOUT, 1024);
+    HN_EQUAL(stat(TENON_TFTP_STAT_AGAIN), 2 + 5);
     close_all();
 }
 
