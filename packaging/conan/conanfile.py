@@ -58,11 +58,18 @@ class TenonConan(ConanFile):
         rmdir(self, os.path.join(self.package_folder, "share"))
 
     def package_info(self):
-        self.cpp_info.libs = ["tenon_sock", "tenon_services", "tenon"]
-        # Inline functions of the headers check with the same level as the library.
-        self.cpp_info.defines = [f"TENON_ASSERT_LEVEL={self.options.assert_level}"]
+        # The names that an installation gives to CMake and pkg-config; all of them together are Tenon::Tenon.
         self.cpp_info.set_property("cmake_file_name", "Tenon")
-        self.cpp_info.set_property("cmake_target_name", "Tenon::tenon")
+        self.cpp_info.set_property("cmake_target_name", "Tenon::Tenon")
+        self.cpp_info.set_property("pkg_config_name", "tenon-all")
+        for library in ("tenon", "tenon_sock", "tenon_services"):
+            part = self.cpp_info.components[library]
+            part.libs = [library]
+            part.requires = ["tenon"] if library != "tenon" else []
+            part.set_property("cmake_target_name", f"Tenon::{library}")
+            part.set_property("pkg_config_name", library)
+        core = self.cpp_info.components["tenon"]
+        # Inline functions of the headers check with the same level as the library.
+        core.defines = [f"TENON_ASSERT_LEVEL={self.options.assert_level}"]
         if not self.options.shared:
-            self.cpp_info.set_property("cmake_target_aliases", ["Tenon::tenon_static"])
-        self.cpp_info.set_property("pkg_config_name", "tenon")
+            core.set_property("cmake_target_aliases", ["Tenon::tenon_static"])

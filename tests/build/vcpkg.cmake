@@ -22,9 +22,14 @@ function(vcpkg_cmake_configure)
     foreach(pair IN ITEMS "Release:" "Debug:/debug")
         string(REPLACE ":" ";" pair "${pair}")
         list(POP_FRONT pair type)
-        run(${CMAKE_COMMAND} -G Ninja -S ${arg_SOURCE_PATH} -B ${CURRENT_BUILDTREES_DIR}/${type}
+        execute_process(COMMAND ${CMAKE_COMMAND} -G Ninja -S ${arg_SOURCE_PATH} -B ${CURRENT_BUILDTREES_DIR}/${type}
             -DCMAKE_BUILD_TYPE=${type} -DCMAKE_C_FLAGS_RELEASE=-O0 -DBUILD_SHARED_LIBS=${shared}
-            -DCMAKE_INSTALL_PREFIX=${CURRENT_PACKAGES_DIR}${pair} -DCMAKE_INSTALL_LIBDIR=lib ${arg_OPTIONS})
+            -DCMAKE_INSTALL_PREFIX=${CURRENT_PACKAGES_DIR}${pair} -DCMAKE_INSTALL_LIBDIR=lib ${arg_OPTIONS}
+            OUTPUT_QUIET ERROR_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
+        # vcpkg warns of options that a project does not know (any more).
+        if(said MATCHES "not used by the project")
+            message(FATAL_ERROR "${said}")
+        endif()
     endforeach()
 endfunction()
 

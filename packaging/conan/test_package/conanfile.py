@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A program on the package: two instances exchange a stream over TCP."""
+"""Programs on the package: two instances exchange a stream over TCP, and what stands on the core does its first steps."""
 import os
 
 from conan import ConanFile
@@ -24,7 +24,8 @@ class TenonTestConan(ConanFile):
         toolchain.user_presets_path = False
         toolchain.generate()
         CMakeDeps(self).generate()
-        copy(self, "exchange.c", os.path.join(ROOT, "tests", "build"), self.build_folder)
+        for program in ("exchange.c", "parts.c"):
+            copy(self, program, os.path.join(ROOT, "tests", "build"), self.build_folder)
 
     def build(self):
         cmake = CMake(self)
@@ -33,5 +34,5 @@ class TenonTestConan(ConanFile):
 
     def test(self):
         if can_run(self):
-            self.run(os.path.join(self.cpp.build.bindir, "exchange"), env="conanrun")
-            self.run(os.path.join(self.cpp.build.bindir, "wrapped"), env="conanrun")
+            for program in ("exchange", "parts", "wrapped"):
+                self.run(os.path.join(self.cpp.build.bindir, program), env="conanrun")
