@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Servers for names from router advertisements (RFC 8106). */
+/* Servers for names, and search lists, from router advertisements (RFC 8106). */
 #include "rdnss.h"
 
 #include "internal.h"
 
-enum { RDNSS_OPTION = 25, RDNSS_HEAD_BYTES = 8, RDNSS_ADDRESS_BYTES = 16 };
+enum { RDNSS_OPTION = 25, DNSSL_OPTION = 31, RDNSS_HEAD_BYTES = 8, RDNSS_ADDRESS_BYTES = 16, DNSSL_LABEL_MAX = 63 };
 
 /* What is longer would seem to be over already (clock.h); it is 68 years. */
 #define RDNSS_LIFETIME_MAX_S 0x7FFFFFFFUL
@@ -35,74 +35,175 @@ static struct tenon_addr rdnss_place(const struct tenon_ip *ip, unsigned netif)
     return at;
 }
 
-/* ---- the list: RFC 8106 6.1 ----------------------------------------------------------------------------------- */
+/* ---- the lists: RFC 8106 6.1 ---------------------------------------------------------------------------------- */
 
-static tenon_u32 rdnss_seconds_left(const struct tenon_rdnss *rdnss, const struct tenon_rdnss_server *server)
+static tenon_u8 *rdnss_entry(const struct tenon_rdnss_list *list, unsigned i)
 {
-    return server->for_ever ? TENON_RDNSS_FOR_EVER : tenon_svc_seconds_left(&rdnss->clock, &server->until);
+    return list->entries + (size_t)i * list->entry_bytes;
 }
 
-/* @return its place, or rdnss->n: it is not there */
-static unsigned rdnss_find(const struct tenon_rdnss *rdnss, const struct tenon_addr *at)
+static struct tenon_rdnss_life *rdnss_life(const struct tenon_rdnss_list *list, unsigned i)
 {
-    unsigned i;
+    return (struct tenon_rdnss_life *)(void *)rdnss_entry(list, i);
+}
 
-    for (i = 0; i < rdnss->n; i++) {
-        const struct tenon_addr *other = &rdnss->servers[i].at;
+static tenon_u32 rdnss_seconds_left(const struct tenon_rdnss *rdnss, const struct tenon_rdnss_life *life)
+{
+    return life->for_ever ? TENON_RDNSS_FOR_EVER : tenon_svc_seconds_left(&rdnss->clock, &life->until);
+}
 
-        if (other->netif == at->netif && tenon_ip_equal(&other->ip, &at->ip))
-            break;
-    }
+/* @return its place, or list->n: it is not there */
+static unsigned rdnss_find(const struct tenon_rdnss_list *list, const void *key)
+{
+    unsigned i = 0;
+
+    while (i < list->n && memcmp(rdnss_entry(list, i) + list->key_at, key, (size_t)list->key_bytes) != 0)
+        i++;
     return i;
 }
 
-static void rdnss_remove(struct tenon_rdnss *rdnss, unsigned i, enum tenon_rdnss_stat why)
+static void rdnss_remove(struct tenon_rdnss *rdnss, struct tenon_rdnss_list *list, unsigned i,
+                         enum tenon_rdnss_stat why)
 {
     rdnss->stats[why]++;
     rdnss->news = 1;
-    for (rdnss->n--; i < rdnss->n; i++)
-        rdnss->servers[i] = rdnss->servers[i + 1];
+    list->n--;
+    memmove(rdnss_entry(list, i), rdnss_entry(list, i + 1), (size_t)(list->n - i) * list->entry_bytes);
 }
 
-static void rdnss_insert(struct tenon_rdnss *rdnss, unsigned at, const struct tenon_rdnss_server *server)
+static void rdnss_set_until(const struct tenon_rdnss *rdnss, struct tenon_rdnss_life *life, tenon_u32 lifetime_s)
 {
-    unsigned i;
+    life->for_ever = lifetime_s == TENON_RDNSS_FOR_EVER;
+    life->until = tenon_svc_later(rdnss->clock.now, lifetime_s, 0);
+}
 
+static void rdnss_insert(struct tenon_rdnss *rdnss, struct tenon_rdnss_list *list, unsigned at, const void *key,
+                         tenon_u32 lifetime_s)
+{
     rdnss->stats[TENON_RDNSS_STAT_LEARNT]++;
     rdnss->news = 1;
-    for (i = rdnss->n++; i > at; i--)
-        rdnss->servers[i] = rdnss->servers[i - 1];
-    rdnss->servers[at] = *server;
-}
-
-static void rdnss_set_until(const struct tenon_rdnss *rdnss, struct tenon_rdnss_server *server, tenon_u32 lifetime_s)
-{
-    server->for_ever = lifetime_s == TENON_RDNSS_FOR_EVER;
-    server->until = tenon_svc_later(rdnss->clock.now, lifetime_s, 0);
+    memmove(rdnss_entry(list, at + 1), rdnss_entry(list, at), (size_t)(list->n - at) * list->entry_bytes);
+    list->n++;
+    rdnss_set_until(rdnss, rdnss_life(list, at), lifetime_s);
+    memcpy(rdnss_entry(list, at) + list->key_at, key, (size_t)list->key_bytes);
 }
 
 /* RFC 8106 6.2 (d): the one that ends first gives way. If that would be the new one, it is left out: else the
  * servers of an advertisement that has more than we keep would push each other out again and again.
  * @return 0: there is no room */
-static int rdnss_make_room(struct tenon_rdnss *rdnss, tenon_u32 lifetime_s)
+static int rdnss_make_room(struct tenon_rdnss *rdnss, struct tenon_rdnss_list *list, tenon_u32 lifetime_s)
 {
     tenon_u32 least = lifetime_s;
-    unsigned i, victim = TENON_DNS_SERVERS_MAX;
+    unsigned i, victim = list->max;
 
-    if (rdnss->n < TENON_DNS_SERVERS_MAX)
+    if (list->n < list->max)
         return 1;
-    for (i = 0; i < rdnss->n; i++) {
-        const tenon_u32 left = rdnss_seconds_left(rdnss, &rdnss->servers[i]);
+    for (i = 0; i < list->n; i++) {
+        const tenon_u32 left = rdnss_seconds_left(rdnss, rdnss_life(list, i));
 
         if (left >= least)
             continue;
         least = left;
         victim = i;
     }
-    if (victim == TENON_DNS_SERVERS_MAX)
+    if (victim == list->max)
         return 0;
-    rdnss_remove(rdnss, victim, TENON_RDNSS_STAT_DISPLACED);
+    rdnss_remove(rdnss, list, victim, TENON_RDNSS_STAT_DISPLACED);
     return 1;
+}
+
+/* Steps (b) to (d) of RFC 8106 6.2: new ones go to the front, in the option's order.
+ * @param fresh  how many of this option stand there already; one more if this one is new */
+static void rdnss_take(struct tenon_rdnss *rdnss, struct tenon_rdnss_list *list, const void *key, tenon_u32 lifetime_s,
+                       unsigned *fresh)
+{
+    const unsigned i = rdnss_find(list, key);
+
+    if (i < list->n && lifetime_s == 0) {
+        rdnss_remove(rdnss, list, i, TENON_RDNSS_STAT_WITHDRAWN);
+        return;
+    }
+    if (i < list->n) {
+        rdnss_set_until(rdnss, rdnss_life(list, i), lifetime_s);
+        rdnss->stats[TENON_RDNSS_STAT_RENEWED]++;
+        return;
+    }
+    if (lifetime_s == 0)
+        return;
+    if (!rdnss_make_room(rdnss, list, lifetime_s)) {
+        rdnss->stats[TENON_RDNSS_STAT_NO_ROOM]++;
+        return;
+    }
+    rdnss_insert(rdnss, list, *fresh, key, lifetime_s);
+    ++*fresh;
+}
+
+/* What was heard may be from a moment before the last poll. */
+static void rdnss_move_clock(struct tenon_rdnss *rdnss, tenon_u32 now_us)
+{
+    if (now_us - rdnss->clock.last_us < 0x80000000UL)
+        tenon_svc_clock_move(&rdnss->clock, now_us);
+}
+
+static void rdnss_expire(struct tenon_rdnss *rdnss, struct tenon_rdnss_list *list)
+{
+    unsigned i = 0;
+
+    while (i < list->n) {
+        const struct tenon_rdnss_life *const life = rdnss_life(list, i);
+
+        if (!life->for_ever && tenon_svc_is_over(&rdnss->clock, &life->until))
+            rdnss_remove(rdnss, list, i, TENON_RDNSS_STAT_EXPIRED);
+        else
+            i++;
+    }
+}
+
+/* @return microseconds until one of them ends, at most `wait` */
+static tenon_u32 rdnss_wait(const struct tenon_rdnss *rdnss, const struct tenon_rdnss_list *list, tenon_u32 wait)
+{
+    unsigned i;
+
+    for (i = 0; i < list->n; i++) {
+        const struct tenon_rdnss_life *const life = rdnss_life(list, i);
+
+        if (!life->for_ever)
+            wait = svc_min(wait, tenon_svc_wait(&rdnss->clock, &life->until));
+    }
+    return wait;
+}
+
+/* ---- names: RFC 1035 3.1, RFC 8106 5.2 ------------------------------------------------------------------------- */
+
+static int rdnss_is_letter(tenon_u8 c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+}
+
+/* The name at p, of which n bytes are there. `name` is all 0; where it is wrong it is left empty.
+ * @return the bytes that it takes with its end; 0: it does not end, or is compressed */
+static unsigned rdnss_name(char *name, const tenon_u8 *p, unsigned n)
+{
+    unsigned at = 0, good = 1, i;
+
+    while (at < n && p[at] != 0) {
+        const unsigned label = p[at];
+
+        if (label > DNSSL_LABEL_MAX || label >= n - at)
+            return 0;
+        good = good && at + label <= TENON_DNS_NAME_MAX;
+        if (good && at > 0)
+            name[at - 1] = '.';
+        for (i = 1; i <= label; i++) {
+            good = good && rdnss_is_letter(p[at + i]);
+            if (good)
+                name[at + i - 1] = (char)(p[at + i] >= 'A' && p[at + i] <= 'Z' ? p[at + i] - 'A' + 'a' : p[at + i]);
+        }
+        at += 1 + label;
+    }
+    if (!good)
+        name[0] = 0;
+    return at < n ? at + 1 : 0;
 }
 
 /* ---- options -------------------------------------------------------------------------------------------------- */
@@ -115,82 +216,87 @@ static tenon_u32 rdnss_lifetime(const tenon_u8 *option)
     return lifetime_s == TENON_RDNSS_FOR_EVER ? lifetime_s : svc_min(lifetime_s, RDNSS_LIFETIME_MAX_S);
 }
 
-/* Steps (b) to (d) of RFC 8106 6.2: new ones go to the front, in the option's order.
- * @param fresh  how many of this option stand there already
- * @return how many now */
-static unsigned rdnss_take(struct tenon_rdnss *rdnss, const struct tenon_addr *at, tenon_u32 lifetime_s, unsigned fresh)
+/* RFC 8106 5.3.1 */
+static void rdnss_servers(struct tenon_rdnss *rdnss, const struct tenon_ra_option *option)
 {
-    const unsigned i = rdnss_find(rdnss, at);
-    struct tenon_rdnss_server server;
-
-    if (i < rdnss->n && lifetime_s == 0) {
-        rdnss_remove(rdnss, i, TENON_RDNSS_STAT_WITHDRAWN);
-        return fresh;
-    }
-    if (i < rdnss->n) {
-        rdnss_set_until(rdnss, &rdnss->servers[i], lifetime_s);
-        rdnss->stats[TENON_RDNSS_STAT_RENEWED]++;
-        return fresh;
-    }
-    if (lifetime_s == 0)
-        return fresh;
-    if (!rdnss_make_room(rdnss, lifetime_s)) {
-        rdnss->stats[TENON_RDNSS_STAT_NO_ROOM]++;
-        return fresh;
-    }
-    server.at = *at;
-    rdnss_set_until(rdnss, &server, lifetime_s);
-    rdnss_insert(rdnss, fresh, &server);
-    return fresh + 1;
-}
-
-/* What was heard may be from a moment before the last poll. */
-static void rdnss_move_clock(struct tenon_rdnss *rdnss, tenon_u32 now_us)
-{
-    if (now_us - rdnss->clock.last_us < 0x80000000UL)
-        tenon_svc_clock_move(&rdnss->clock, now_us);
-}
-
-static void rdnss_expire(struct tenon_rdnss *rdnss)
-{
-    unsigned i = 0;
-
-    while (i < rdnss->n) {
-        if (!rdnss->servers[i].for_ever && tenon_svc_is_over(&rdnss->clock, &rdnss->servers[i].until))
-            rdnss_remove(rdnss, i, TENON_RDNSS_STAT_EXPIRED);
-        else
-            i++;
-    }
-}
-
-static void rdnss_heard(void *app, const struct tenon_ra_option *option)
-{
-    struct tenon_rdnss *rdnss = (struct tenon_rdnss *)app;
-    tenon_u32 lifetime_s;
+    const tenon_u32 lifetime_s = rdnss_lifetime(option->bytes);
     unsigned i, fresh = 0;
 
-    if (option->bytes[0] != RDNSS_OPTION)
-        return;
     if (option->n < RDNSS_HEAD_BYTES + RDNSS_ADDRESS_BYTES ||
-        (option->n - RDNSS_HEAD_BYTES) % RDNSS_ADDRESS_BYTES != 0) {    /* RFC 8106 5.3.1 */
+        (option->n - RDNSS_HEAD_BYTES) % RDNSS_ADDRESS_BYTES != 0) {
         rdnss->stats[TENON_RDNSS_STAT_BAD_LENGTH]++;
         return;
     }
-    rdnss_move_clock(rdnss, option->now_us);
-    rdnss_expire(rdnss);
-    lifetime_s = rdnss_lifetime(option->bytes);
     for (i = RDNSS_HEAD_BYTES; i < option->n; i += RDNSS_ADDRESS_BYTES) {
         const struct tenon_ip ip = rdnss_address(option->bytes + i);
         const struct tenon_addr at = rdnss_place(&ip, option->netif);
 
         if (rdnss_can_serve(&ip))
-            fresh = rdnss_take(rdnss, &at, lifetime_s, fresh);
+            rdnss_take(rdnss, &rdnss->servers, &at, lifetime_s, &fresh);
         else
             rdnss->stats[TENON_RDNSS_STAT_BAD_ADDRESS]++;
     }
 }
 
+/* All names of a list, to the zeros that fill it up. Without `take` nothing happens but looking.
+ * @return 0: one does not end */
+static int rdnss_names(struct tenon_rdnss *rdnss, const struct tenon_ra_option *option, int take)
+{
+    const tenon_u32 lifetime_s = rdnss_lifetime(option->bytes);
+    unsigned at = RDNSS_HEAD_BYTES, n, fresh = 0;
+    char name[TENON_DNS_NAME_MAX + 1];
+
+    for (; at < option->n && option->bytes[at] != 0; at += n) {
+        memset(name, 0, sizeof(name));
+        n = rdnss_name(name, option->bytes + at, option->n - at);
+        if (n == 0)
+            return 0;
+        if (take && name[0] != 0)
+            rdnss_take(rdnss, &rdnss->domains, name, lifetime_s, &fresh);
+        else if (take)
+            rdnss->stats[TENON_RDNSS_STAT_BAD_NAME]++;
+    }
+    return 1;
+}
+
+/* RFC 8106 5.2, 5.3.1: eight bytes of names at least. Of a list with a name that does not end none is believed. */
+static void rdnss_search_list(struct tenon_rdnss *rdnss, const struct tenon_ra_option *option)
+{
+    if (option->n <= RDNSS_HEAD_BYTES)
+        rdnss->stats[TENON_RDNSS_STAT_BAD_LENGTH]++;
+    else if (!rdnss_names(rdnss, option, 0))
+        rdnss->stats[TENON_RDNSS_STAT_BAD_NAME]++;
+    else
+        (void)rdnss_names(rdnss, option, 1);
+}
+
+static void rdnss_heard(void *app, const struct tenon_ra_option *option)
+{
+    struct tenon_rdnss *rdnss = (struct tenon_rdnss *)app;
+    const int is_list = option->bytes[0] == DNSSL_OPTION && rdnss->domains.max > 0;
+
+    if (option->bytes[0] != RDNSS_OPTION && !is_list)
+        return;
+    rdnss_move_clock(rdnss, option->now_us);
+    rdnss_expire(rdnss, &rdnss->servers);
+    rdnss_expire(rdnss, &rdnss->domains);
+    if (is_list)
+        rdnss_search_list(rdnss, option);
+    else
+        rdnss_servers(rdnss, option);
+}
+
 /* ---- the interface of the service ----------------------------------------------------------------------------- */
+
+static void rdnss_list(struct tenon_rdnss_list *list, void *entries, unsigned max, size_t entry_bytes, size_t key_bytes)
+{
+    list->entries = (tenon_u8 *)entries;
+    list->n = 0;
+    list->max = max;
+    list->entry_bytes = (unsigned)entry_bytes;
+    list->key_at = (unsigned)sizeof(struct tenon_rdnss_life);
+    list->key_bytes = (unsigned)key_bytes;
+}
 
 int tenon_rdnss_start(struct tenon_rdnss *rdnss, struct tenon *stack,
                       void (*changed)(struct tenon_rdnss *rdnss, void *app), void *app, tenon_u32 now_us)
@@ -201,6 +307,8 @@ int tenon_rdnss_start(struct tenon_rdnss *rdnss, struct tenon *stack,
     rdnss->stack = stack;
     rdnss->changed = changed;
     rdnss->app = app;
+    rdnss_list(&rdnss->servers, rdnss->room, TENON_DNS_SERVERS_MAX, sizeof(rdnss->room[0]),
+               sizeof(rdnss->room[0].at));
     tenon_svc_clock_start(&rdnss->clock, now_us);
     tenon_ra_listen(stack, rdnss_heard, rdnss);
     return TENON_OK;
@@ -208,43 +316,50 @@ int tenon_rdnss_start(struct tenon_rdnss *rdnss, struct tenon *stack,
 
 tenon_u32 tenon_rdnss_poll(struct tenon_rdnss *rdnss, tenon_u32 now_us)
 {
-    tenon_u32 wait = TENON_SVC_WAIT_MAX_US;
-    unsigned i;
     int news;
 
     if (rdnss->stack == NULL)
-        return wait;
+        return TENON_SVC_WAIT_MAX_US;
     rdnss_move_clock(rdnss, now_us);
-    rdnss_expire(rdnss);
+    rdnss_expire(rdnss, &rdnss->servers);
+    rdnss_expire(rdnss, &rdnss->domains);
     news = rdnss->news;
     rdnss->news = 0;
-    for (i = 0; i < rdnss->n; i++) {
-        if (!rdnss->servers[i].for_ever)
-            wait = svc_min(wait, tenon_svc_wait(&rdnss->clock, &rdnss->servers[i].until));
-    }
     if (news && rdnss->changed != NULL)
         rdnss->changed(rdnss, rdnss->app);
-    return wait;
+    return rdnss_wait(rdnss, &rdnss->servers, rdnss_wait(rdnss, &rdnss->domains, TENON_SVC_WAIT_MAX_US));
 }
 
 unsigned tenon_rdnss_servers(const struct tenon_rdnss *rdnss, struct tenon_addr *servers,
                              const struct tenon_ip *others, unsigned n)
 {
-    const unsigned most = (unsigned)TENON_DNS_SERVERS_MAX - (rdnss->n > 0 ? 1U : 0U);
+    const unsigned most = (unsigned)TENON_DNS_SERVERS_MAX - (rdnss->servers.n > 0 ? 1U : 0U);
     unsigned k = 0, i;
 
     for (; k < n && k < most; k++) {
         servers[k].ip = others[k];
         servers[k].port = servers[k].netif = 0;
     }
-    for (i = 0; i < rdnss->n && k < TENON_DNS_SERVERS_MAX; i++)
-        servers[k++] = rdnss->servers[i].at;
+    for (i = 0; i < rdnss->servers.n && k < TENON_DNS_SERVERS_MAX; i++)
+        servers[k++] = rdnss->room[i].at;
     return k;
+}
+
+void tenon_rdnss_domains(struct tenon_rdnss *rdnss, struct tenon_rdnss_domain *domains, unsigned max)
+{
+    rdnss_list(&rdnss->domains, domains, max, sizeof(*domains), sizeof(domains->name));
+}
+
+const char *tenon_rdnss_domain_name(const struct tenon_rdnss *rdnss, unsigned index)
+{
+    const struct tenon_rdnss_list *const list = &rdnss->domains;
+
+    return index < list->n ? (const char *)rdnss_entry(list, index) + list->key_at : NULL;
 }
 
 tenon_u32 tenon_rdnss_left(const struct tenon_rdnss *rdnss, unsigned index)
 {
-    return index < rdnss->n ? rdnss_seconds_left(rdnss, &rdnss->servers[index]) : 0;
+    return index < rdnss->servers.n ? rdnss_seconds_left(rdnss, &rdnss->room[index].life) : 0;
 }
 
 void tenon_rdnss_stop(struct tenon_rdnss *rdnss)
@@ -253,7 +368,7 @@ void tenon_rdnss_stop(struct tenon_rdnss *rdnss)
         return;
     tenon_ra_listen(rdnss->stack, NULL, NULL);
     rdnss->stack = NULL;
-    rdnss->n = 0;
+    rdnss->servers.n = rdnss->domains.n = rdnss->domains.max = 0;
 }
 
 #define RDNSS_STAT_NAME(id, name, text) name,

@@ -16,11 +16,12 @@
 
 #include "services/rdnss.h"
 
-enum { HANDFUL = 8 };
+enum { HANDFUL = 8, DOMAINS = 3 };
 
 struct session {
     struct fuzz_world w;
     struct tenon_rdnss rdnss;
+    struct tenon_rdnss_domain domains[DOMAINS];
     unsigned changes;          /* heard of since the last poll */
     struct tenon_addr last[TENON_DNS_SERVERS_MAX];
     unsigned nlast;            /* in the list when it was looked at last */
@@ -141,6 +142,25 @@ static void check_server(const struct session *s, const struct tenon_addr *at)
     must(s->raw || (which < HANDFUL && s->until[which] > 0), __LINE__);
 }
 
+/* Labels of letters, with dots between them, and zeros to the end of the room. */
+static void check_domains(const struct session *s)
+{
+    const char *name;
+    unsigned i = 0;
+
+    for (; (name = tenon_rdnss_domain_name(&s->rdnss, i)) != NULL; i++) {
+        const size_t n = strlen(name);
+
+        must(n > 0 && n <= TENON_DNS_NAME_MAX && name[0] != '.' && name[n - 1] != '.', __LINE__);
+        must(strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == n && strstr(name, "..") == NULL, __LINE__);
+        for (size_t k = n; k < sizeof s->domains[0].name; k++)
+            must(name[k] == 0, __LINE__);
+        for (unsigned k = 0; k < i; k++)
+            must(strcmp(tenon_rdnss_domain_name(&s->rdnss, k), name) != 0, __LINE__);
+    }
+    must(i <= DOMAINS, __LINE__);
+}
+
 /* Just polled: what is over is gone, and what is different has been told. */
 static void check(struct session *s)
 {
@@ -149,11 +169,12 @@ static void check(struct session *s)
     const unsigned n = tenon_rdnss_servers(&s->rdnss, servers, NULL, 0);
 
     must(n <= TENON_DNS_SERVERS_MAX, __LINE__);
+    check_domains(s);
     for (unsigned i = 0; i < n; i++) {
         const unsigned which = which_is(&servers[i].ip);
 
         check_server(s, &servers[i]);
-        must(tenon_rdnss_left(&s->rdnss, i) > 0 || !s->rdnss.servers[i].for_ever, __LINE__);
+        must(tenon_rdnss_left(&s->rdnss, i) > 0 || !s->rdnss.room[i].life.for_ever, __LINE__);
         must(s->raw || s->until[which] > s->w.now, __LINE__);
         for (unsigned k = 0; k < i; k++)
             must(servers[k].netif != servers[i].netif || !tenon_ip_equal(&servers[k].ip, &servers[i].ip), __LINE__);
@@ -186,12 +207,18 @@ static void advance(struct session *s, uint64_t us)
     }
 }
 
+static void begin(struct session *s)
+{
+    must(tenon_rdnss_start(&s->rdnss, s->w.stack, changed, s, (tenon_u32)s->w.now) == TENON_OK, __LINE__);
+    tenon_rdnss_domains(&s->rdnss, s->domains, DOMAINS);
+}
+
 static void something(struct session *s, unsigned how)
 {
     if (how % 3 == 2) {
         tenon_rdnss_stop(&s->rdnss);
-        must(s->rdnss.n == 0, __LINE__);
-        must(tenon_rdnss_start(&s->rdnss, s->w.stack, changed, s, (tenon_u32)s->w.now) == TENON_OK, __LINE__);
+        must(s->rdnss.servers.n == 0 && tenon_rdnss_domain_name(&s->rdnss, 0) == NULL, __LINE__);
+        begin(s);
         s->raw = 0;
         s->nlast = 0;
         memset(s->until, 0, sizeof s->until);
@@ -232,7 +259,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     s.w.netif_conf.flags = TENON_NETIF_NO_DAD;
     tenon_conf_default(&conf);
     fuzz_world_open(&s.w, &conf);
-    must(tenon_rdnss_start(&s.rdnss, s.w.stack, changed, &s, (tenon_u32)s.w.now) == TENON_OK, __LINE__);
+    begin(&s);
     advance(&s, 0);
     while (in.left > 0)
         one(&s, &in);

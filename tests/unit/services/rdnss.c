@@ -9,6 +9,7 @@ enum { ROUTER = 9, DAY_S = 86400 };
 static struct {
     struct hn hn;
     struct tenon_rdnss rdnss;
+    struct tenon_rdnss_domain domains[3];
     tenon_u32 wait;      /* of the last poll */
     unsigned changes;
 } t;
@@ -26,6 +27,12 @@ static void open(void)
     hn_netif(&t.hn, TENON_NETIF_NO_DAD);
     hn_netif(&t.hn, TENON_NETIF_NO_DAD);
     HN_EQUAL(tenon_rdnss_start(&t.rdnss, t.hn.stack, changed, &t, t.hn.now_us), TENON_OK);
+}
+
+static void open_with_names(void)
+{
+    open();
+    tenon_rdnss_domains(&t.rdnss, t.domains, TENON_ARRAY_LEN(t.domains));
 }
 
 static void end(void)
@@ -82,6 +89,55 @@ static void tell(tenon_u32 lifetime_s, const char *servers)
 {
     tell_on(1, lifetime_s, servers);
 }
+
+/* A search list of these names, which is filled up with zeros to `bytes`, or as far as it must be. */
+static void add_names(struct lt_ra *ra, tenon_u32 lifetime_s, const char *names, size_t bytes)
+{
+    tenon_u8 *p = ra->p + ra->len, *q = p + 8, *label = q;
+
+    memset(p, 0, 8);
+    p[0] = 31;
+    hn_put32(p + 4, lifetime_s);
+    for (q++; *names != '\0'; names++) {
+        if (*names != '.' && *names != ' ') {
+            *q++ = (tenon_u8)*names;
+            continue;
+        }
+        *label = (tenon_u8)(q - label - 1);
+        if (*names == ' ')
+            *q++ = 0;
+        label = q++;
+    }
+    *label = (tenon_u8)(q - label - 1);
+    *q++ = 0;
+    while ((q - p) % 8 != 0 || (size_t)(q - p) < bytes)
+        *q++ = 0;
+    p[1] = (tenon_u8)((q - p) / 8);
+    ra->len += (size_t)(q - p);
+}
+
+static void tell_names(tenon_u32 lifetime_s, const char *names)
+{
+    struct lt_ra ra;
+
+    lt_ra_begin(&ra, 64, 0, 1800, 0, 0);
+    add_names(&ra, lifetime_s, names, 0);
+    lt_ra_send(&t.hn, 1, ROUTER, &ra);
+}
+
+static const char *names(void)
+{
+    static char all[800];
+    const char *name;
+    size_t at = 0;
+
+    all[0] = '\0';
+    for (unsigned i = 0; (name = tenon_rdnss_domain_name(&t.rdnss, i)) != NULL; i++)
+        at += (size_t)snprintf(all + at, sizeof all - at, " %s", name);
+    return all;
+}
+
+#define NAMES(text) HN_CHECK(strcmp(names(), text) == 0)
 
 /* What there is to ask, with a blank before each, and the interface of those that need one. */
 static const char *list_with(const struct tenon_ip *others, unsigned nothers)
@@ -335,7 +391,7 @@ static void option_of_another_length(void)
         ra.p[17] = (tenon_u8)rows[i].eights;
         ra.len = 16 + rows[i].eights * 8;
         lt_ra_send(&t.hn, 1, ROUTER, &ra);
-        HN_EQUAL(t.rdnss.n, rows[i].addresses);
+        HN_EQUAL(t.rdnss.servers.n, rows[i].addresses);
         HN_EQUAL(stat(TENON_RDNSS_STAT_BAD_LENGTH), rows[i].addresses == 0);
         HN_EQUAL(hn_stat(&t.hn, TENON_STAT_ND_BAD), 0);
         end();
@@ -355,8 +411,8 @@ static void address_of_no_server(void)
     }
     for (size_t i = 0; i < TENON_ARRAY_LEN(good); i++) {
         tell(600, good[i]);
-        HN_EQUAL(t.rdnss.n, 1);
-        HN_EQUAL(t.rdnss.servers[0].at.netif, 0);
+        HN_EQUAL(t.rdnss.servers.n, 1);
+        HN_EQUAL(t.rdnss.room[0].at.netif, 0);
         tell(0, good[i]);
     }
     tell(600, "ff02::fb 2001:db8::1 :: 2001:db8::2");
@@ -374,6 +430,160 @@ static void option_of_another_type(void)
     ra.p[16] = 24;
     lt_ra_send(&t.hn, 1, ROUTER, &ra);
     LIST("");
+    end();
+}
+
+/* ---- search lists: RFC 8106 5.2 ------------------------------------------------------------------ */
+
+static void names_until_their_end(void)
+{
+    struct lt_ra ra;
+
+    open_with_names();
+    lt_ra_begin(&ra, 64, 0, 1800, 0, 0);
+    add_names(&ra, 600, "Example.COM a-1.b_2.test", 0);
+    add_option(&ra, 900, "2001:db8::53");
+    add_names(&ra, FOR_EVER, "x", 40);    /* zeros that fill it up are no names */
+    lt_ra_send(&t.hn, 1, ROUTER, &ra);
+    NAMES(" x example.com a-1.b_2.test");
+    LIST(" 2001:db8::53");
+    poll();
+    HN_EQUAL(t.changes, 1);
+    HN_EQUAL(t.wait, 600000000);
+    run_s(599);
+    NAMES(" x example.com a-1.b_2.test");
+    run_s(1);
+    NAMES(" x");
+    HN_EQUAL(t.changes, 2);
+    HN_EQUAL(stat(TENON_RDNSS_STAT_EXPIRED), 2);
+    HN_EQUAL(stat(TENON_RDNSS_STAT_BAD_NAME), 0);
+    tell_names(0, "x");
+    NAMES("");
+    LIST(" 2001:db8::53");
+    end();
+}
+
+static void names_in_order(void)
+{
+    open_with_names();
+    tell_names(600, "a.test b.test");
+    tell_names(700, "c.test b.test");
+    NAMES(" c.test a.test b.test");
+    HN_EQUAL(stat(TENON_RDNSS_STAT_RENEWED), 1);
+    tell_names(650, "d.test");    /* that of a.test ends first */
+    NAMES(" d.test c.test b.test");
+    tell_names(650, "e.test");
+    NAMES(" d.test c.test b.test");
+    HN_EQUAL(stat(TENON_RDNSS_STAT_NO_ROOM), 1);
+    tell_names(600, "d.test.a");    /* none of those */
+    tell_names(0, "d.test c.test");
+    NAMES(" b.test");
+    end();
+}
+
+/* Who has no use for them has none; and not any more. */
+static void names_for_nobody(void)
+{
+    open();
+    tell_names(600, "a.test");
+    NAMES("");
+    HN_EQUAL(stat(TENON_RDNSS_STAT_LEARNT), 0);
+    tenon_rdnss_domains(&t.rdnss, t.domains, 1);
+    tell_names(600, "a.test b.test");
+    NAMES(" a.test");
+    tenon_rdnss_domains(&t.rdnss, NULL, 0);
+    NAMES("");
+    tell_names(600, "a.test");
+    tenon_rdnss_domains(&t.rdnss, t.domains, 1);
+    tell_names(600, "a.test");
+    tenon_rdnss_stop(&t.rdnss);
+    NAMES("");
+    end();
+}
+
+/* Bytes behind the head of an option. */
+static void tell_bytes(const char *bytes, size_t n)
+{
+    struct lt_ra ra;
+    tenon_u8 *p;
+
+    lt_ra_begin(&ra, 64, 0, 1800, 0, 0);
+    p = ra.p + ra.len;
+    memset(p, 0, 8);
+    p[0] = 31;
+    p[1] = (tenon_u8)((8 + n) / 8);
+    hn_put32(p + 4, 600);
+    memcpy(p + 8, bytes, n);
+    ra.len += 8 + n;
+    lt_ra_send(&t.hn, 1, ROUTER, &ra);
+}
+
+/* One name that does not end spoils its list, for nobody knows what it should have been; one that cannot be
+ * is left out. */
+static void names_that_cannot_be(void)
+{
+    static const struct {
+        const char *name, *bytes;
+        unsigned n, length, wrong;
+        const char *names;
+    } rows[] = {
+        { "a head alone", "", 0, 1, 0, "" },
+        { "eight bytes", "\1a\4test\0", 8, 0, 0, " a.test" },
+        { "zeros alone", "\0\0\0\0\0\0\0\0", 8, 0, 0, "" },
+        { "no end", "\1a\5testy", 8, 0, 1, "" },
+        { "a label beyond the end", "\1a\6test\0", 8, 0, 1, "" },
+        { "the next one has no end", "\1a\4test\0\1b\4testx", 16, 0, 1, "" },
+        { "compressed", "\1a\4test\0\1b\300\10\0\0\0\0", 16, 0, 1, "" },
+        { "another letter", "\1a\4te t\0\1b\0\0\0\0\0\0", 16, 0, 1, " b" },
+        { "a dot in a label", "\6a.test\0\1b\0\0\0\0\0\0", 16, 0, 1, " b" },
+        { "a zero in a label", "\6a\0test\0\1b\0\0\0\0\0\0", 16, 0, 1, " b" },
+        { "behind zeros nothing is read", "\1a\0\0\0\0\0\0\1b\300\10\0\0\0\0", 16, 0, 0, " a" },
+    };
+
+    for (size_t i = 0; i < TENON_ARRAY_LEN(rows); i++) {
+        hn_row = rows[i].name;
+        open_with_names();
+        tell_bytes(rows[i].bytes, rows[i].n);
+        NAMES(rows[i].names);
+        HN_EQUAL(stat(TENON_RDNSS_STAT_BAD_LENGTH), rows[i].length);
+        HN_EQUAL(stat(TENON_RDNSS_STAT_BAD_NAME), rows[i].wrong);
+        end();
+    }
+    hn_row = "";
+}
+
+/* RFC 1035 2.3.4: 63 characters in a label, 253 in a name; 64 look like the beginning of something else. */
+static void long_names(void)
+{
+    char bytes[272], text[1 + 253 + 1];
+
+    for (unsigned last = 61; last <= 64; last++) {
+        size_t n = 0;
+
+        memset(bytes, 0, sizeof bytes);
+        for (unsigned label = 0; label < 4; label++) {
+            const unsigned length = label < 3 ? 63 : last;
+
+            bytes[n++] = (char)length;
+            memset(bytes + n, 'a', length);
+            n += length;
+        }
+        memset(text, 'a', sizeof text - 1);
+        text[0] = ' ';
+        text[64] = text[128] = text[192] = '.';
+        text[sizeof text - 1] = '\0';
+        open_with_names();
+        tell_bytes(bytes, sizeof bytes - 8);
+        NAMES(last == 61 ? text : "");
+        HN_EQUAL(stat(TENON_RDNSS_STAT_BAD_NAME), last > 61);
+        end();
+    }
+    memset(bytes, 0, sizeof bytes);
+    bytes[0] = 64;
+    memset(bytes + 1, 'a', 64);
+    open_with_names();
+    tell_bytes(bytes, 72);
+    NAMES("");
     end();
 }
 
@@ -473,7 +683,7 @@ static void started_twice_and_stopped(void)
 static void names_of_counters(void)
 {
     HN_CHECK(strcmp(tenon_rdnss_stat_name(TENON_RDNSS_STAT_LEARNT), "learnt") == 0);
-    HN_CHECK(strcmp(tenon_rdnss_stat_name(TENON_RDNSS_STAT_BAD_ADDRESS), "bad_address") == 0);
+    HN_CHECK(strcmp(tenon_rdnss_stat_name(TENON_RDNSS_STAT_BAD_NAME), "bad_name") == 0);
     HN_CHECK(tenon_rdnss_stat_name(TENON_RDNSS_STAT_COUNT) == NULL);
 }
 
@@ -491,6 +701,11 @@ static const struct hn_test tests[] = {
     { "option_of_another_length", "ND-23", option_of_another_length },
     { "address_of_no_server", "ND-23", address_of_no_server },
     { "option_of_another_type", "ND-23", option_of_another_type },
+    { "names_until_their_end", "ND-24", names_until_their_end },
+    { "names_in_order", "ND-24", names_in_order },
+    { "names_for_nobody", "ND-24", names_for_nobody },
+    { "names_that_cannot_be", "ND-24", names_that_cannot_be },
+    { "long_names", "ND-24", long_names },
     { "link_local_has_its_link", "ND-23", link_local_has_its_link },
     { "link_local_is_asked", "ND-23", link_local_is_asked },
     { "started_twice_and_stopped", "", started_twice_and_stopped },
