@@ -90,6 +90,12 @@
 #define TENON_WITH_SACK 1
 #endif
 
+/** What the peer says by selective acknowledgements (RFC 2018 5, RFC 6675). 0: it is not looked at, and losses are
+ *  repaired as without SACK, one in a round trip (RFC 6582); the peer hears of what has arrived early all the same. */
+#if !defined(TENON_WITH_SCOREBOARD)
+#define TENON_WITH_SCOREBOARD 1
+#endif
+
 /** Short ways for what is usual, merging of received frames, segmentation in software and by the port,
  * caches. 0: the same protocol, with fewer segments for each call of a function, and frames that are given to
  * the port one by one. Of TCP's short ways it needs RECOVERY. */

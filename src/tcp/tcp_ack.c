@@ -76,7 +76,7 @@ static void ack_take_rtt(struct tenon_tcp *conn, struct tn_ack *ack)
         conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
         ack->rtt_us = tn_max(1, now - conn->flight->rtt_start_us);
     } else if (conn->recovery != TN_RECOVERY_NONE && ack->acked > 0) {
-        if (TENON_WITH_RECOVERY && tn_tcp_has_sack(conn) && ack->has_original)
+        if (TENON_WITH_RECOVERY && tn_tcp_hears_sack(conn) && ack->has_original)
             ack->rtt_us = tn_max(1, now - ack->original_us);
         else
             ack->rtt_us = ack_timestamp_rtt(conn, seg);
@@ -142,9 +142,7 @@ static void ack_take_sack(struct tenon_tcp *conn, struct tn_ack *ack)
     const struct tn_seg *seg = ack->seg;
     unsigned i;
 
-    if (!TENON_WITH_SACK)
-        return;
-    if (!tn_tcp_has_sack(conn) || seg->options.nsacks == 0)
+    if (!tn_tcp_hears_sack(conn) || seg->options.nsacks == 0)
         return;
     i = TENON_WITH_RECOVERY && ack_take_dsack(conn, ack) ? 1 : 0;
     if (ack->flight == 0)
@@ -174,7 +172,7 @@ static int ack_is_duplicate(const struct tenon_tcp *conn, const struct tn_ack *a
 
     if (seg->ack != conn->snd_una || conn->snd_una == conn->snd_nxt || seg->len != 0)
         return 0;
-    if (conn->flags & TN_TCP_F_SACK)
+    if (tn_tcp_hears_sack(conn))
         return ack->sacked > 0;
     return conn->snd_wnd == wnd_before;
 }
@@ -291,7 +289,7 @@ static int ack_is_acceptable(const struct tenon_tcp *conn, tenon_u32 ack)
 static int ack_brings_news(const struct tenon_tcp *conn, const struct tn_ack *ack)
 {
     if (!TENON_WITH_RECOVERY)
-        return TENON_WITH_SACK && ack->sacked > 0;
+        return TENON_WITH_SACK && TENON_WITH_SCOREBOARD && ack->sacked > 0;
     return ack->delivered > 0 || ack->has_dsack || tn_tlp_is_out(conn->flight);
 }
 

@@ -339,6 +339,11 @@ TENON_INLINE int tn_tcp_has_sack(const struct tenon_tcp *conn)
 {
     return TENON_WITH_SACK && (conn->flags & TN_TCP_F_SACK) != 0;
 }
+/* The same, and what the peer says by it is remembered: without that we only tell. */
+TENON_INLINE int tn_tcp_hears_sack(const struct tenon_tcp *conn)
+{
+    return TENON_WITH_SCOREBOARD && tn_tcp_has_sack(conn);
+}
 TENON_INLINE int tn_tcp_has_timestamps(const struct tenon_tcp *conn)
 {
     return TENON_WITH_SCALE && (conn->flags & TN_TCP_F_TIMESTAMPS) != 0;
@@ -539,11 +544,11 @@ TENON_INTERNAL void tn_tcp_ack_now(struct tenon_tcp *conn);
 /* What is SACKed, or NULL. */
 TENON_INLINE struct tn_sack *tn_flight_sack(const struct tn_flight *flight)
 {
-    return TENON_WITH_SACK ? flight->sack : NULL;
+    return TENON_WITH_SACK && TENON_WITH_SCOREBOARD ? flight->sack : NULL;
 }
 TENON_INLINE struct tn_sack *tn_sack_of(const struct tenon_tcp *conn)
 {
-    return TENON_WITH_SACK && tn_tcp_has_block(conn) ? conn->flight->sack : NULL;
+    return tn_tcp_has_block(conn) ? tn_flight_sack(conn->flight) : NULL;
 }
 /* Take note of [left, right), which lies within [snd_una, snd_nxt]; what is new of it is told to the ACK. */
 TENON_INTERNAL void tn_sack_add(struct tenon_tcp *conn, struct tn_ack *ack, tenon_u32 left, tenon_u32 right);

@@ -148,7 +148,7 @@ TENON_INTERNAL void tn_mtu_open(struct tenon_tcp *conn)
 /* Without SACK nobody could tell the loss of a probe from that of others. */
 static int mtu_may_probe(const struct tenon_tcp *conn)
 {
-    if (conn->path->search != TN_PATH_SEARCH_ON || !tn_tcp_has_sack(conn) ||
+    if (conn->path->search != TN_PATH_SEARCH_ON || !tn_tcp_hears_sack(conn) ||
         tn_tcp_opt(conn, TENON_TCP_MTU_PROBING) == MTU_PROBING_OFF)
         return 0;
     if (conn->recovery != TN_RECOVERY_NONE || tn_flight_sack(conn->flight) != NULL ||

@@ -216,7 +216,7 @@ TENON_INTERNAL tenon_u32 tn_rack_detect(struct tenon_tcp *conn)
     if (!TENON_WITH_RECOVERY)
         return 0;
     flight->reo_wait_us = 0;
-    if (!flight->rack_valid || !tn_tcp_has_sack(conn))
+    if (!flight->rack_valid || !tn_tcp_hears_sack(conn))
         return 0;
     /* SACKed, and not acknowledged: the peer reneges or lies, and the RTO will tell. The walk below would begin anew
      * with every ACK. */
@@ -263,7 +263,7 @@ TENON_INTERNAL tenon_u32 tn_tlp_timeout(const struct tenon_tcp *conn)
 {
     const struct tn_flight *flight = conn->flight;
 
-    if (!TENON_WITH_RECOVERY || flight == NULL || !tn_tcp_has_sack(conn) || conn->recovery != TN_RECOVERY_NONE ||
+    if (!TENON_WITH_RECOVERY || flight == NULL || !tn_tcp_hears_sack(conn) || conn->recovery != TN_RECOVERY_NONE ||
         tn_flight_sack(conn->flight) != NULL)
         return 0;
     if (conn->snd_una == conn->snd_nxt || conn->backoff > 0 || flight->tlp != TN_TLP_NONE)
@@ -277,7 +277,7 @@ TENON_INTERNAL tenon_u32 tn_tlp_usual_timeout(const struct tenon_tcp *conn)
 
     if (!TENON_WITH_RECOVERY)
         return 0;
-    if (!tn_tcp_has_sack(conn) || !conn->flight->tlp_sampled)
+    if (!tn_tcp_hears_sack(conn) || !conn->flight->tlp_sampled)
         return 0;
     if (pto == 0)
         return RACK_PTO_FIRST_US;

@@ -26,7 +26,7 @@ TENON_INTERNAL void tn_tcp_cc_event(struct tenon_tcp *conn, struct tenon_cc_even
     event->total_delivered = conn->flight->total_delivered;
     event->total_lost = conn->flight->total_lost;
     event->paced = conn->cc.pacing != 0;
-    event->sack = (conn->flags & TN_TCP_F_SACK) != 0;
+    event->sack = (tenon_u8)tn_tcp_hears_sack(conn);
     if (tn_cc_ops(conn)->more_words > 0)
         event->random = tn_random(&conn->stack->random);
     if (conn->flight != NULL)
@@ -247,7 +247,7 @@ static void recovery_leave(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
     struct tenon_cc_event event;
     const int was_fast = conn->recovery == TN_RECOVERY_FAST;
-    const int more = tn_tcp_has_sack(conn) && tn_seq_gt(conn->flight->lost_edge, conn->snd_una);
+    const int more = tn_tcp_hears_sack(conn) && tn_seq_gt(conn->flight->lost_edge, conn->snd_una);
 
     if (more)
         conn->recovery = TN_RECOVERY_NONE;
@@ -396,7 +396,7 @@ static void recovery_count_dupacks(struct tenon_tcp *conn, const struct tn_ack *
 
 static void recovery_find_lost(struct tenon_tcp *conn, struct tn_ack *ack)
 {
-    if (!tn_tcp_has_sack(conn)) {
+    if (!tn_tcp_hears_sack(conn)) {
         reno_on_ack(conn, ack);
         return;
     }
@@ -570,7 +570,7 @@ TENON_INTERNAL void tn_tcp_recovery_on_rto(struct tenon_tcp *conn)
     tn_tlp_forget(conn->flight);
     tn_cwv_init(&conn->flight->cwv);
     recovery_enter(conn, TN_RECOVERY_RTO);
-    if (!TENON_WITH_RECOVERY || !tn_tcp_has_sack(conn) || tn_tcp_peer_reneged(conn))
+    if (!TENON_WITH_RECOVERY || !tn_tcp_hears_sack(conn) || tn_tcp_peer_reneged(conn))
         recovery_count_lost(conn, recovery_lose_all(conn, TENON_TRACE_RULE_TIMEOUT));
     else
         (void)tn_rack_timeout(conn);

@@ -95,7 +95,7 @@ TENON_INTERNAL void tn_sack_add(struct tenon_tcp *conn, struct tn_ack *ack, teno
     tenon_u32 edge = left;
     unsigned at, last;
 
-    if (!TENON_WITH_SACK)
+    if (!TENON_WITH_SACK || !TENON_WITH_SCOREBOARD)
         return;
     if (!sack_make_room(conn) && conn->flight->sack == NULL)
         return;

@@ -97,7 +97,7 @@ static void undo_frto_refuted(struct tenon_tcp *conn, const struct tn_ack *ack)
 static int undo_by_frto(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
     struct tn_flight *flight = conn->flight;
-    const int sack = tn_tcp_has_sack(conn);
+    const int sack = tn_tcp_hears_sack(conn);
 
     if (flight->frto == TN_FRTO_NONE || (ack->acked == 0 && ack->sacked == 0 && !ack->is_dup))
         return 0;

@@ -70,7 +70,7 @@ static void tcp_opt_parse(struct tn_tcp_options *options, const tenon_u8 *p)
         options->has_timestamp = 1;
         options->ts_val = get32be(p + 2);
         options->ts_ecr = get32be(p + 6);
-    } else if (TENON_WITH_SACK && kind == TCP_OPT_SACK) {
+    } else if (TENON_WITH_SACK && TENON_WITH_SCOREBOARD && kind == TCP_OPT_SACK) {
         tcp_opt_sack_parse(options, p + 2, bytes - 2);
     } else if (TENON_WITH_COOKIES && kind == TCP_OPT_FASTOPEN) {
         tcp_opt_fastopen_parse(options, p + 2, bytes - 2);
