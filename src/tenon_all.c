@@ -73,6 +73,7 @@
 #include "tcp/tcp_check.c"
 #include "tcp/tcp_conn.c"
 #include "tcp/tcp_cookie.c"
+#include "tcp/tcp_early.c"
 #include "tcp/tcp_ecn.c"
 #include "tcp/tcp_fast.c"
 #include "tcp/tcp_fast_look.c"

@@ -71,7 +71,7 @@
 #endif
 
 /** SYN cookies (RFC 4987) and TCP Fast Open (RFC 7413). 0: a full backlog recycles its oldest entry, in a flood that
- *  keeps others out; TENON_TCP_FASTOPEN does nothing. */
+ *  keeps others out, as a single source may; TENON_TCP_FASTOPEN does nothing. */
 #if !defined(TENON_WITH_COOKIES)
 #define TENON_WITH_COOKIES 1
 #endif
@@ -179,6 +179,30 @@
  *  try it. 0: a SYN that is no answer to ours is dropped, as if it had been lost on its way. */
 #if !defined(TENON_WITH_CROSSING)
 #define TENON_WITH_CROSSING 1
+#endif
+
+/** Records for what is in TIME-WAIT. 0: the connection itself waits, unseen (tenon_tcp_each()), and counts for
+ *  tcp_conns_max; the one that has waited longest makes room for another. A SYN that would begin a new connection is
+ *  answered by an ACK (RFC 9293 MAY-2 lets us): the peer's reset ends the old one, against what RFC 1337 advises, and
+ *  its next SYN begins the new one. tcp_time_wait_max means nothing. */
+#if !defined(TENON_WITH_WAITS)
+#define TENON_WITH_WAITS 1
+#endif
+
+/** Memory for what arrives early that is quick to search however much there is. 0: one list of segments; of a FIN that
+ *  is early nothing is kept, the selective acknowledgements after the first are in no order (against a SHOULD of RFC
+ *  2018 4), tcp_ooo_ranges_max and tcp_ooo_total_max mean nothing. */
+#if !defined(TENON_WITH_RUNS)
+#define TENON_WITH_RUNS 1
+#endif
+
+/** A send queue that grows, and small payload that is put behind the headers. 0: a connection has eight
+ * pieces of what waits to be sent or acknowledged, each a span of tenon_tcp_send() or a buffer that
+ * tenon_tcp_write() has filled; where they are taken, the former returns TENON_EAGAIN, the latter
+ * TENON_ENOMEM, until some is acknowledged. A segment has as many of them as the port gathers at once, if
+ * that is less than what fits into it. */
+#if !defined(TENON_WITH_QUEUE)
+#define TENON_WITH_QUEUE 1
 #endif
 
 #if TENON_WITH_IPV6 && !TENON_WITH_ROUTES

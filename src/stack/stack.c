@@ -138,7 +138,10 @@ static void stack_fire(void *ctx, struct tn_timer *timer)
 
     switch (timer->kind) {
     case TN_TIMER_TCP: tn_tcp_timer(stack, timer); break;
-    case TN_TIMER_TIME_WAIT: tn_time_wait_timer(stack, timer); break;
+    case TN_TIMER_TIME_WAIT:
+        if (TENON_WITH_WAITS)
+            tn_time_wait_timer(stack, timer);
+        break;
     case TN_TIMER_NEIGHBOUR: tn_neighbour_timer(stack, timer); break;
     case TN_TIMER_LINK: tn_link_timer(stack, timer); break;
     case TN_TIMER_REASS: tn_reass_timer(stack, timer); break;

@@ -19,7 +19,7 @@ static void newreno_init(struct tenon_cc *cc, const struct tenon_cc_event *event
 /* RFC 5681 3.1, by bytes: slow start as RFC 3465, congestion avoidance by one segment per window. */
 static void newreno_acked(struct tenon_cc *cc, const struct tenon_cc_event *event)
 {
-    if (event->limited)
+    if (TENON_WITH_RECOVERY && event->limited)
         return;
     if (cc->cwnd < cc->ssthresh) {
         tn_cc_grow(cc, tn_cc_slow_start(event));

@@ -172,6 +172,8 @@ TENON_API tenon_u32 tenon_tcp_room(const struct tenon_tcp *conn)
 {
     if (conn->state == TENON_TCP_CLOSED || (conn->flags & TN_TCP_F_FIN_QUEUED))
         return 0;
+    if (!TENON_WITH_QUEUE && tn_tcp_has_block(conn) && conn->flight->sendq.count == TN_SENDQ_FEW)
+        return 0;
     return api_room(conn);
 }
 

@@ -32,7 +32,7 @@ TENON_INTERNAL tenon_u32 tn_tcp_hash(const struct tenon *stack, const struct ten
 
 static const struct tenon_ip *conn_remote_ip(struct tn_tcp_ends *ends)
 {
-    if (ends->is_time_wait)
+    if (tn_tcp_is_record(ends))
         return &TENON_CONTAINER(ends, struct tn_time_wait, ends)->remote.ip;
     return tn_tcp_remote_ip(tn_tcp_of(ends));
 }
@@ -107,11 +107,13 @@ static void conn_free_spares(struct tenon *stack, struct tn_spare *spare, size_t
 
 /* ---- beginning -------------------------------------------------------------------------------------- */
 
-/* With its block, in which the handshake is. */
+/* With its block, in which the handshake is. @return NULL: no memory, or over the limit */
 static struct tenon_tcp *conn_make(struct tenon *stack)
 {
-    struct tenon_tcp *conn = (struct tenon_tcp *)tn_spare_get(stack, &stack->tcp.spare_conns, sizeof(*conn));
+    struct tenon_tcp *conn = NULL;
 
+    if (stack->tcp.nconns < stack->conf.tcp_conns_max)
+        conn = (struct tenon_tcp *)tn_spare_get(stack, &stack->tcp.spare_conns, sizeof(*conn));
     if (conn == NULL)
         return NULL;
     tn_clear(conn, sizeof(*conn));
@@ -127,13 +129,10 @@ static struct tenon_tcp *conn_make(struct tenon *stack)
 
 TENON_INTERNAL struct tenon_tcp *tn_tcp_new(struct tenon *stack, struct tn_tcp_opts *opts)
 {
-    struct tenon_tcp *conn;
+    struct tenon_tcp *conn = conn_make(stack);
 
-    if (stack->tcp.nconns >= stack->conf.tcp_conns_max) {
-        tn_count(stack, TENON_STAT_TCP_LIMIT);
-        return NULL;
-    }
-    conn = conn_make(stack);
+    if (conn == NULL && tn_tcp_evict_waiting(stack))
+        conn = conn_make(stack);
     if (conn == NULL) {
         tn_count(stack, TENON_STAT_TCP_LIMIT);
         return NULL;
@@ -414,8 +413,10 @@ TENON_INTERNAL int tn_tcp_init(struct tenon *stack)
     tn_htab_init(&tcp->conns, stack->ops->mem_get, stack->ops->mem_put, stack->host);
     tn_fast_init(stack);
     tcp->ready_last = &tcp->ready_first;
-    tcp->tw_last = &tcp->tw_first;
-    tcp->orphan_last = &tcp->orphan_first;
+    if (TENON_WITH_WAITS)
+        tcp->tw_last = &tcp->tw_first;
+    if (TENON_WITH_WATCH)
+        tcp->orphan_last = &tcp->orphan_first;
     tcp->rst_tokens = stack->conf.tcp_rsts_per_s;
     tcp->defaults = tn_tcp_opts_new(stack);
     if (tcp->defaults == NULL)
@@ -451,7 +452,7 @@ TENON_INTERNAL void tn_tcp_fini(struct tenon *stack)
     struct tn_tcp_state *tcp = &stack->tcp;
 
     stack->conf.tcp_conns_max = 0;
-    while (tcp->tw_first != NULL)
+    while (TENON_WITH_WAITS && tcp->tw_first != NULL)
         tn_time_wait_end(stack, tcp->tw_first);
     conn_end_all(stack);
     while (tcp->ready_first != NULL)
@@ -480,7 +481,7 @@ TENON_API void tenon_tcp_each(struct tenon *stack, void (*each)(struct tenon_tcp
         for (node = tn_htab_bucket(&stack->tcp.conns, i); node != NULL; node = node->next) {
             struct tn_tcp_ends *ends = TENON_CONTAINER(node, struct tn_tcp_ends, node);
 
-            if (!ends->is_time_wait)
+            if (!tn_tcp_is_record(ends) && !tn_tcp_waits(tn_tcp_of(ends)))
                 each(tn_tcp_of(ends), arg);
         }
     }

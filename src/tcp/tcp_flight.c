@@ -86,8 +86,10 @@ static void flight_init(struct tenon_tcp *conn, struct tn_flight *flight)
     flight->header.tcp_bytes = 0;
     flight->conn = conn;
     flight_init_records(flight, conn->stack->now_ms);
-    flight->sendq.ring = flight->few_pieces;
-    flight->sendq.cap = TN_SENDQ_FEW;
+    if (TENON_WITH_QUEUE) {
+        flight->sendq.ring = flight->few_pieces;
+        flight->sendq.cap = TN_SENDQ_FEW;
+    }
     flight->last_snd_ms = conn->progress_ms;
     flight->min_rtt_ms = conn->progress_ms;
     flight->rto_us = TENON_WITH_MANY ? tn_tcp_rto_us(conn) : conn->stack->conf.tcp_rto_initial_us;

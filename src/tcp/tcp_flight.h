@@ -51,6 +51,13 @@ struct tn_ooo_range {
     tenon_u32 seq, end;
 };
 
+/* Without TENON_WITH_RUNS: pieces in order of sequence, and nothing else (tcp_early.c). */
+struct tn_early {
+    struct tn_early *next;
+    struct tenon_span span;
+    tenon_u32 seq;
+};
+
 struct tn_ooo {
     struct tn_ooo_range *ranges;
     struct tn_ooo_range *newest;
@@ -58,6 +65,8 @@ struct tn_ooo {
     tenon_u16 nranges;
     tenon_u8 has_fin;            /* the peer's FIN has come, at fin_seq */
     tenon_u32 fin_seq;
+    struct tn_early *early;
+    tenon_u32 newest_seq;        /* lies in the piece that came last, if that is still here */
 };
 
 /* What the peer has SACKed, in order of sequence, apart from each other. */

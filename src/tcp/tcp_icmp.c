@@ -45,7 +45,7 @@ TENON_INTERNAL void tn_tcp_error(struct tenon *stack, const struct tn_err *err)
     remote.port = get16be(err->l4 + 2);
     remote.netif = 0;
     ends = tn_tcp_find(stack, &local, &remote);
-    if (ends == NULL || ends->is_time_wait) {
+    if (ends == NULL || tn_tcp_is_record(ends)) {
         tn_count(stack, TENON_STAT_ICMP_ERROR_STRAY);
         return;
     }

@@ -11,21 +11,20 @@ TENON_INTERNAL void tn_tcp_ack_now(struct tenon_tcp *conn)
 }
 
 /* RFC 5961 7: ten in five seconds, counted per connection: a limit shared by connections could be read by
- * somebody with a connection of his own (CVE-2016-5696). */
+ * somebody with a connection of his own (CVE-2016-5696). Each takes half a second of those that have passed since
+ * challenge_ms, of which five count. */
 TENON_INTERNAL void tn_tcp_challenge_ack(struct tenon_tcp *conn)
 {
-    struct tn_past *past = tn_past_get(conn);
+    struct tn_told *told = tn_told_get(conn);
     struct tenon *stack = conn->stack;
 
-    if (past != NULL && stack->now_ms - past->challenge_ms >= 5000) {
-        past->challenge_ms = stack->now_ms;
-        past->challenges = 0;
-    }
-    if (past == NULL || past->challenges >= 10) {
+    if (told != NULL && stack->now_ms - told->challenge_ms > TN_CHALLENGE_MS)
+        tn_told_begin(told, stack->now_ms);
+    if (told == NULL || stack->now_ms - told->challenge_ms < TN_CHALLENGE_MS / 10) {
         tn_count(stack, TENON_STAT_TCP_CHALLENGE_LIMITED);
         return;
     }
-    past->challenges++;
+    told->challenge_ms += TN_CHALLENGE_MS / 10;
     tn_count(stack, TENON_STAT_TCP_CHALLENGE_ACK);
     tn_tcp_ack_now(conn);
 }
@@ -242,6 +241,8 @@ static void input_answer_unacceptable(struct tenon_tcp *conn, const struct tn_se
         tn_tcp_challenge_ack(conn);
         return;
     }
+    if (tn_tcp_waits(conn))
+        tn_tcp_wait_anew(conn);    /* RFC 9293 3.10.7.4: the peer's FIN once more */
     tn_tcp_note_dup(conn, seg->seq, tn_seq_min(seg->seq + seg->len, conn->rcv_nxt));
     tn_tcp_ack_now(conn);
 }
@@ -298,17 +299,17 @@ static void input_reset(struct tenon_tcp *conn, const struct tn_seg *seg)
 static void input_urgent(struct tenon_tcp *conn, const struct tn_seg *seg)
 {
     const tenon_u32 up = seg->seq + seg->urgent;
-    struct tn_past *past;
+    struct tn_told *told;
 
     if (!TENON_WITH_URGENT || !(seg->flags & TN_TCP_URG) || (conn->flags & TN_TCP_F_FIN_RCVD))
         return;
     if (!tn_seq_gt(up, conn->rcv_nxt))
         return;
-    past = tn_past_get(conn);
-    if ((conn->flags & TN_TCP_F_URGENT_RCV) && !tn_seq_gt(up, past->rcv_up))
+    told = tn_told_get(conn);
+    if ((conn->flags & TN_TCP_F_URGENT_RCV) && !tn_seq_gt(up, told->rcv_up))
         return;
-    if (past != NULL) {
-        past->rcv_up = up;
+    if (told != NULL) {
+        told->rcv_up = up;
         conn->flags |= TN_TCP_F_URGENT_RCV;
     }
     if (conn->events->urgent != NULL)
@@ -448,7 +449,7 @@ static void input_demux(struct tenon *stack, struct tn_seg *seg)
     local.netif = remote.netif = 0;
     seg->hash = tn_tcp_hash(stack, &local, &remote);
     ends = tn_tcp_find_hash(stack, &local, &remote, seg->hash);
-    if (ends != NULL && ends->is_time_wait) {
+    if (ends != NULL && tn_tcp_is_record(ends)) {
         if (tn_time_wait_input(stack, TENON_CONTAINER(ends, struct tn_time_wait, ends), seg))
             return;
         ends = NULL;

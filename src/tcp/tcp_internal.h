@@ -108,15 +108,19 @@ enum tn_ecn_flag {
 /* In the lower two bits of TOS and traffic class (RFC 3168 5). */
 enum { TN_ECT_0 = 2, TN_ECN_CE = 3 };
 
+/* What the peer, or somebody in its name, has made us do and is not to make us do again. */
+struct tn_told {
+    tenon_u32 rcv_up;                /* TN_TCP_F_URGENT_RCV */
+    tenon_u32 challenge_ms;          /* tn_tcp_challenge_ack() */
+};
+
 /* What a connection has been through, where there is something to tell: it waited for more than data, retransmitted,
  * got urgent data, was attacked. Made then, and kept for life (tcp_why.c). */
 struct tn_past {
     tenon_u32 why_ms[TENON_TCP_WAIT_COUNT];
     tenon_u16 why_us[TENON_TCP_WAIT_COUNT];
     tenon_u32 retransmits, rtos;
-    tenon_u32 rcv_up;                /* TN_TCP_F_URGENT_RCV */
-    tenon_u32 challenge_ms;
-    tenon_u8 challenges;             /* challenge ACKs since challenge_ms */
+    struct tn_told told;
 };
 
 /* The same in short: it began, there was a handshake, and since then it has waited for nothing but data. */
@@ -125,9 +129,13 @@ union tn_life {
         tenon_u32 begin_ms, handshake_us;
     } brief;
     struct tn_past *past;            /* begin_us is TN_LIFE_HAS_PAST */
+    struct tn_told told;             /* without TENON_WITH_STATS nothing else is asked for */
 };
 
 enum { TN_LIFE_HAS_PAST = 0xFFFF };
+
+/* RFC 5961 7: ten challenge ACKs, and one more for each tenth of this time. */
+enum { TN_CHALLENGE_MS = 5000 };
 
 /* A connection. What it needs only while it works is in its block (tcp_flight.h); here is what it is, in the order in
  * which segments ask for it. Sizes are those of 64-bit machines with lines of 64 bytes: two for every segment, the
@@ -185,6 +193,16 @@ struct tenon_tcp {
     union tn_life life;
 };
 
+/* These are the ends of a record of TIME-WAIT. */
+TENON_INLINE int tn_tcp_is_record(const struct tn_tcp_ends *ends)
+{
+    return TENON_WITH_WAITS && ends->is_time_wait;
+}
+/* The connection itself is in TIME-WAIT, and its application has heard the last of it. */
+TENON_INLINE int tn_tcp_waits(const struct tenon_tcp *conn)
+{
+    return !TENON_WITH_WAITS && conn->state == TENON_TCP_TIME_WAIT;
+}
 /* Without TENON_WITH_MANY it has its block for life. */
 TENON_INLINE int tn_tcp_has_block(const struct tenon_tcp *conn)
 {
@@ -220,7 +238,7 @@ TENON_INLINE tenon_u16 tn_tcp_remote_port(const struct tenon_tcp *conn)
 }
 
 /* Sources share the backlog by a hash: RES-1. */
-enum { TN_LISTEN_SHARES = 32 };
+enum { TN_LISTEN_SHARES = TENON_WITH_COOKIES ? 32 : 1 };
 
 struct tenon_tcp_listener {
     struct tenon_tcp_listener *next;
@@ -263,7 +281,7 @@ struct tn_seg {
     tenon_u16 sport, dport, urgent;
     tenon_u8 flags;
     tenon_u32 hash;                  /* tn_tcp_hash() of its ends */
-    tenon_u8 reused;                 /* a SYN that ended a TIME-WAIT: our ISN must be behind iss_min */
+    tenon_u8 reused; /* TENON_WITH_WAITS: a SYN that ended a TIME-WAIT: our ISN must be behind iss_min */
     tenon_u32 iss_min;
     struct tn_tcp_options options;
 };
@@ -308,7 +326,7 @@ TENON_INLINE int tn_tcp_holds(const struct tenon_tcp *conn)
 /* Memory of one kind. @return NULL: there is none (counted) */
 TENON_INTERNAL void *tn_spare_get(struct tenon *stack, struct tn_spare *spare, size_t bytes);
 TENON_INTERNAL void tn_spare_put(struct tenon *stack, struct tn_spare *spare, void *mem, size_t bytes);
-/* Both FINs are through: leave a TIME-WAIT record behind and end. */
+/* Both FINs are through: leave a TIME-WAIT record behind and end; or stay, without an application. */
 TENON_INTERNAL void tn_tcp_enter_time_wait(struct tenon_tcp *conn);
 TENON_INTERNAL struct tn_tcp_ends *tn_tcp_find(struct tenon *stack, const struct tenon_addr *local,
                                                const struct tenon_addr *remote);
@@ -516,6 +534,9 @@ TENON_INTERNAL void tn_tcp_nobody_reads(struct tenon_tcp *conn);
 /* The peer's FIN is the next in order. */
 TENON_INTERNAL void tn_tcp_take_fin(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_ooo_free(struct tenon_tcp *conn);
+/* Text of a segment from `from` up to `end`, which it has, where it lies. @return spans, TN_RX_SPANS_MAX at most */
+TENON_INTERNAL unsigned tn_text_spans(const struct tn_seg *seg, struct tenon_span *spans, tenon_u32 from,
+                                      tenon_u32 end);
 /* [left, right) has arrived once more: the next ACK says so (RFC 2883). */
 TENON_INTERNAL void tn_tcp_note_dup(struct tenon_tcp *conn, tenon_u32 left, tenon_u32 right);
 /* What is out of order, or NULL. */
@@ -538,6 +559,18 @@ TENON_INTERNAL tenon_u32 tn_ooo_bytes(const struct tenon_tcp *conn);
 TENON_INTERNAL const char *tn_ooo_check(const struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_challenge_ack(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_ack_now(struct tenon_tcp *conn);
+
+/* ---- tcp_early.c: flight->ooo where TENON_WITH_RUNS is 0 ----------------------------------------------------- */
+
+/* @return 0: no memory for all of it, or the limit */
+TENON_INTERNAL int tn_early_add(struct tenon_tcp *conn, const struct tn_seg *seg);
+/* @return 0: the connection is gone */
+TENON_INTERNAL int tn_early_deliver(struct tenon_tcp *conn);
+TENON_INTERNAL void tn_early_free(struct tenon_tcp *conn);
+/* Behind the n blocks that are there. @return how many there are then */
+TENON_INTERNAL unsigned tn_early_sack_blocks(const struct tn_ooo *ooo, struct tn_tcp_options *options, unsigned n);
+TENON_INTERNAL tenon_u32 tn_early_bytes(const struct tn_ooo *ooo);
+TENON_INTERNAL const char *tn_early_check(const struct tenon_tcp *conn);
 
 /* ---- tcp_sack.c: the scoreboard ---------------------------------------------------------------------------- */
 
@@ -769,7 +802,22 @@ TENON_INTERNAL struct tn_past *tn_past_get(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_past_free(struct tenon_tcp *conn);
 TENON_INLINE struct tn_past *tn_past_of(const struct tenon_tcp *conn)
 {
-    return conn->begin_us == TN_LIFE_HAS_PAST ? conn->life.past : NULL;
+    return TENON_WITH_STATS && conn->begin_us == TN_LIFE_HAS_PAST ? conn->life.past : NULL;
+}
+/* @return NULL: no memory */
+TENON_INLINE struct tn_told *tn_told_get(struct tenon_tcp *conn)
+{
+    struct tn_past *past;
+
+    if (!TENON_WITH_STATS)
+        return &conn->life.told;
+    past = tn_past_get(conn);
+    return past != NULL ? &past->told : NULL;
+}
+/* Nothing was told so far. */
+TENON_INLINE void tn_told_begin(struct tn_told *told, tenon_u32 now_ms)
+{
+    told->challenge_ms = now_ms - TN_CHALLENGE_MS;
 }
 /* Something was sent again, or the timer went off. */
 TENON_INTERNAL void tn_past_retransmit(struct tenon_tcp *conn);
@@ -858,6 +906,10 @@ TENON_INTERNAL int tn_tcp_stalled(struct tenon_tcp *conn);
 /* @return 1: handled; 0: the record is gone and the segment, a new SYN, goes to a listener */
 TENON_INTERNAL int tn_time_wait_input(struct tenon *stack, struct tn_time_wait *tw, struct tn_seg *seg);
 TENON_INTERNAL void tn_time_wait_end(struct tenon *stack, struct tn_time_wait *tw);
+/* Where the connection itself waits: its time begins anew; the one that has waited longest makes room.
+ * @return 0: nobody waits */
+TENON_INTERNAL void tn_tcp_wait_anew(struct tenon_tcp *conn);
+TENON_INTERNAL int tn_tcp_evict_waiting(struct tenon *stack);
 
 TENON_END_DECLS
 

@@ -91,6 +91,8 @@ static unsigned listen_share(struct tenon_tcp_listener *listener, const struct t
     const unsigned first = tenon_ip_is_v4(source) ? 3 : 0;
     const unsigned words = tenon_ip_is_v4(source) ? 1 : 2;
 
+    if (!TENON_WITH_COOKIES)
+        return 0;
     if (TENON_SMALL || !tenon_ip_equal(&listener->source, source)) {    /* who comes often is asked about once */
         const tenon_u32 hash = TENON_WITH_MANY
                                    ? tn_hash_words(&listener->stack->table_key, source->w + first, words)
@@ -107,6 +109,8 @@ static unsigned listen_share(struct tenon_tcp_listener *listener, const struct t
 /* RES-1: one source may have half of the backlog. */
 static int listen_is_full(const struct tenon_tcp_listener *listener, unsigned share)
 {
+    if (!TENON_WITH_COOKIES)
+        return listener->half_open >= listener->backlog;
     return listener->half_open >= listener->backlog ||
            listener->shares[share] >= listener->backlog - listener->backlog / 2;
 }
@@ -121,6 +125,8 @@ static void listen_enter_backlog(struct tenon_tcp *conn, unsigned share)
     *listener->half_last = conn;
     listener->half_last = &conn->flight->queue_next;
     listener->half_open++;
+    if (!TENON_WITH_COOKIES)
+        return;
     conn->flight->share = (tenon_u8)share;
     listener->shares[share]++;
 }
@@ -147,7 +153,8 @@ TENON_INTERNAL void tn_tcp_leave_backlog(struct tenon_tcp *conn)
         listener->half_last = conn->flight->queue_prev;
     TENON_ASSERT(listener->half_open > 0);
     listener->half_open--;
-    listener->shares[conn->flight->share]--;
+    if (TENON_WITH_COOKIES)
+        listener->shares[conn->flight->share]--;
 }
 
 /* RFC 4987 3.3: when more than half of the backlog is taken, two repetitions are enough. */
@@ -304,7 +311,7 @@ static void listen_open(struct tenon_tcp_listener *listener, const struct tn_seg
     struct tenon_tcp *conn;
 
     numbers->iss = tn_tcp_isn(listener->stack, &numbers->local, &numbers->remote, &numbers->ts_offset);
-    if (seg->reused && tn_seq_lt(numbers->iss, seg->iss_min))
+    if (TENON_WITH_WAITS && seg->reused && tn_seq_lt(numbers->iss, seg->iss_min))
         numbers->iss = seg->iss_min;
     conn = listen_new(listener, seg, numbers);
     if (conn == NULL)
@@ -330,7 +337,7 @@ static void listen_syn(struct tenon *stack, struct tenon_tcp_listener *listener,
         tn_cookie_answer(listener, seg);
         return;
     }
-    if (full && (listener->half_open < listener->backlog || !listen_recycle(listener))) {
+    if (full && ((TENON_WITH_COOKIES && listener->half_open < listener->backlog) || !listen_recycle(listener))) {
         tn_count(stack, TENON_STAT_TCP_BACKLOG_FULL);
         return;
     }

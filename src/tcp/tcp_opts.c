@@ -12,17 +12,25 @@ TENON_INTERNAL struct tn_tcp_opts *tn_tcp_opts_new(struct tenon *stack)
         return NULL;
     memset(opts, 0, sizeof(*opts));
     opts->refs = 1;
-    opts->values[TENON_TCP_KEEPALIVE_INTERVAL_S] = 75;
-    opts->values[TENON_TCP_KEEPALIVE_COUNT] = 9;
+    if (TENON_WITH_WATCH) {
+        opts->values[TENON_TCP_KEEPALIVE_INTERVAL_S] = 75;
+        opts->values[TENON_TCP_KEEPALIVE_COUNT] = 9;
+    }
+    if (TENON_WITH_RECOVERY) {
+        opts->values[TENON_TCP_ECN] = 2;
+        opts->values[TENON_TCP_PACING] = 1;
+    }
+    if (TENON_WITH_PATH_MTU)
+        opts->values[TENON_TCP_MTU_PROBING] = 1;
+    if (TENON_WITH_SCALE) {
+        opts->values[TENON_TCP_TIMESTAMPS] = 1;
+        opts->values[TENON_TCP_WINDOW_SCALING] = 1;
+    }
+    if (TENON_WITH_SACK)
+        opts->values[TENON_TCP_SACK] = 1;
     opts->values[TENON_TCP_R2_MS] = 800000UL;    /* RFC 9293 SHLD-11 asks for 100 s and more */
     opts->values[TENON_TCP_RCV_BUF] = stack->conf.tcp_rcv_buf;
     opts->values[TENON_TCP_SND_BUF] = stack->conf.tcp_snd_buf;
-    opts->values[TENON_TCP_TIMESTAMPS] = 1;
-    opts->values[TENON_TCP_SACK] = 1;
-    opts->values[TENON_TCP_WINDOW_SCALING] = 1;
-    opts->values[TENON_TCP_ECN] = 2;
-    opts->values[TENON_TCP_PACING] = 1;
-    opts->values[TENON_TCP_MTU_PROBING] = 1;
     opts->values[TENON_TCP_MSL_MS] = stack->conf.tcp_msl_ms;
     return opts;
 }

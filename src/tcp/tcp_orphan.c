@@ -71,7 +71,7 @@ TENON_INTERNAL int tn_tcp_stalled(struct tenon_tcp *conn)
 {
     const tenon_u32 patience_ms = orphan_patience_ms(conn);
 
-    if (!tn_tcp_has_block(conn))
+    if (!TENON_WITH_WATCH || !tn_tcp_has_block(conn))
         return 0;
     if (conn->snd_wnd != 0 || !(conn->flags & TN_TCP_F_STALLED)) {
         conn->flags &= ~(tenon_u32)TN_TCP_F_STALLED;
@@ -80,7 +80,7 @@ TENON_INTERNAL int tn_tcp_stalled(struct tenon_tcp *conn)
         conn->flight->stalled_ms = conn->stack->now_ms;
         return 0;
     }
-    if (!TENON_WITH_WATCH || patience_ms == 0 ||
+    if (patience_ms == 0 ||
         conn->stack->now_ms - tn_seq_max(conn->flight->stalled_ms, conn->progress_ms) < patience_ms)
         return 0;
     orphan_end(conn, TENON_STAT_TCP_STALLED);

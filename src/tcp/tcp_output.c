@@ -4,7 +4,7 @@
 #include "base/bytes.h"
 #include "tcp/tcp_internal.h"
 
-enum { OUTPUT_SPANS = 32 };
+enum { OUTPUT_SPANS = TENON_WITH_QUEUE ? 32 : TN_SENDQ_FEW };
 
 /* One segment that is to be sent. */
 struct output_plan {
@@ -278,22 +278,13 @@ static tenon_u32 output_cut(tenon_u32 got, tenon_u32 want, tenon_u32 seg_bytes)
     return got - got % seg_bytes;
 }
 
-/* Put the payload into `out`; `to` collects its spans. Sets plan->len to what went in.
- * @return 1: the spans own their buffers (copies) */
-static int output_payload(struct tenon_tcp *conn, struct tn_out *out, struct output_plan *plan, struct tn_gather *to,
-                          const struct tn_netif *netif)
+/* Payload where it lies, or copied if it lies in too many pieces. @return as output_payload() */
+static int output_gather(struct tenon_tcp *conn, struct output_plan *plan, struct tn_gather *to, tenon_u32 seg_bytes)
 {
-    const tenon_u32 seg_bytes = output_probes(plan) ? plan->len : output_seg_bytes(conn, out);
     int copied = 0;
 
-    if (plan->len <= conn->mss && plan->len > seg_bytes)
-        plan->len = seg_bytes;
-    if (netif->conf.gather_max == 1)    /* the port takes frames of one span: all must fit behind the header */
-        plan->len = output_cut(tn_min(plan->len, out->hdr->size - out->off - out->len), plan->len, seg_bytes);
-    if (output_inline(conn, out, plan, seg_bytes))
-        return 0;
     tn_sendq_slice(conn, to, plan->seq, plan->len);
-    if (to->bytes < tn_min(plan->len, seg_bytes)) {
+    if (TENON_WITH_QUEUE && to->bytes < tn_min(plan->len, seg_bytes)) {
         tn_gather_init(to, to->spans, to->max);
         output_copy(conn, to, plan->seq, tn_min(plan->len, seg_bytes));
         copied = 1;
@@ -303,6 +294,24 @@ static int output_payload(struct tenon_tcp *conn, struct tn_out *out, struct out
         tn_gather_init(to, to->spans, to->max);
         tn_sendq_slice(conn, to, plan->seq, plan->len);
     }
+    return copied;
+}
+
+/* Put the payload into `out`; `to` collects its spans. Sets plan->len to what went in.
+ * @return 1: the spans own their buffers (copies) */
+static int output_payload(struct tenon_tcp *conn, struct tn_out *out, struct output_plan *plan, struct tn_gather *to,
+                          const struct tn_netif *netif)
+{
+    const tenon_u32 seg_bytes = output_probes(plan) ? plan->len : output_seg_bytes(conn, out);
+    int copied;
+
+    if (plan->len <= conn->mss && plan->len > seg_bytes)
+        plan->len = seg_bytes;
+    if (netif->conf.gather_max == 1)    /* the port takes frames of one span: all must fit behind the header */
+        plan->len = output_cut(tn_min(plan->len, out->hdr->size - out->off - out->len), plan->len, seg_bytes);
+    if (TENON_WITH_QUEUE && output_inline(conn, out, plan, seg_bytes))
+        return 0;
+    copied = output_gather(conn, plan, to, seg_bytes);
     out->spans = to->spans;
     out->nspans = to->n;
     out->payload = plan->len;
@@ -541,7 +550,8 @@ static int output_plan_new(struct tenon_tcp *conn, struct output_plan *plan, ten
         return 0;
     }
     if (unsent > 0 && cwnd_room < tn_min(unsent, conn->mss)) {
-        conn->flags |= TN_TCP_F_CWND_LIMITED;
+        if (TENON_WITH_RECOVERY)
+            conn->flags |= TN_TCP_F_CWND_LIMITED;
         if (conn->snd_nxt != conn->snd_una) {
             (void)tn_why_nothing_fits(conn, unsent, window, cwnd_room);
             return 0;
@@ -759,6 +769,8 @@ static void output_arm_persist(struct tenon_tcp *conn)
     if (!tn_tcp_has_new_data(conn))
         return;
     conn->flags |= TN_TCP_F_PERSIST;
+    if (!TENON_WITH_WATCH)
+        conn->progress_ms = conn->stack->now_ms;    /* silence before is no lack of answers; else stalled_ms says so */
     tn_tcp_arm_rtx(conn);
 }
 

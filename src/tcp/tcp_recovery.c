@@ -42,12 +42,12 @@ static void recovery_event(struct tenon_tcp *conn, const struct tn_ack *ack, str
     tn_tcp_cc_event(conn, event);
     event->acked = ack->acked;
     event->in_flight = ack->flight;
-    if (TENON_WITH_RECOVERY) {
-        event->delivered = ack->delivered;
-        event->lost = ack->lost;
-        event->ce = ack->ce;
-        event->rtt_us = ack->fresh_rtt_us;
-    }
+    if (!TENON_WITH_RECOVERY)
+        return;
+    event->delivered = ack->delivered;
+    event->lost = ack->lost;
+    event->ce = ack->ce;
+    event->rtt_us = ack->fresh_rtt_us;
     /* RFC 7661: a window that is not used does not grow. In slow start half of it counts as used. */
     event->limited = !(conn->flags & TN_TCP_F_CWND_LIMITED);
     if (conn->cc.cwnd < conn->cc.ssthresh && 2 * ack->flight >= conn->cc.cwnd)
@@ -504,7 +504,7 @@ TENON_INTERNAL void tn_tcp_recovery_on_ack(struct tenon_tcp *conn, struct tn_ack
         event.sample = sample;
         tn_cc_ops(conn)->delivered(&conn->cc, &event);
     }
-    if (ack->acked > 0)
+    if (TENON_WITH_RECOVERY && ack->acked > 0)
         conn->flags &= ~(tenon_u32)TN_TCP_F_CWND_LIMITED;
     tn_pace_update(conn);
     tn_trace_alpha(conn, alpha);

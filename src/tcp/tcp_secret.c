@@ -152,13 +152,12 @@ static tenon_u32 secret_port_step(struct tenon *stack)
 static int secret_random_port(struct tenon *stack, struct tenon_addr *local, const struct tenon_addr *remote,
                               tenon_u32 *hash)
 {
-    const tenon_u32 span = SECRET_PORT_SPAN, first = tn_random_below(&stack->random, span);
-    tenon_u32 i;
+    tenon_u32 i, port = tn_random(&stack->random);
 
-    for (i = 0; i < span; i++) {
-        local->port = (tenon_u16)(SECRET_PORT_LOW + (first + i) % span);
+    for (i = 0; i < 65536UL; i++, port++) {
+        local->port = (tenon_u16)(port & 0xFFFFUL);
         *hash = tn_tcp_hash(stack, local, remote);
-        if (secret_port_is_free(stack, local, remote, *hash))
+        if (local->port >= SECRET_PORT_LOW && secret_port_is_free(stack, local, remote, *hash))
             return 1;
     }
     return 0;

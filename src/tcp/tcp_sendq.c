@@ -5,8 +5,11 @@
 
 enum { SENDQ_CAP_MAX = 16384 };
 
-static struct tn_sendq_piece *sendq_at(const struct tn_sendq *queue, unsigned i)
+/* Without TENON_WITH_QUEUE there are few pieces, and the first is always the first of them. */
+static struct tn_sendq_piece *sendq_at(struct tn_sendq *queue, unsigned i)
 {
+    if (!TENON_WITH_QUEUE)
+        return &TENON_CONTAINER(queue, struct tn_flight, sendq)->few_pieces[i];
     return &queue->ring[(queue->head + i) & (queue->cap - 1U)];
 }
 
@@ -19,6 +22,8 @@ static void sendq_release_ring(struct tenon_tcp *conn)
 {
     struct tn_sendq *queue = &conn->flight->sendq;
 
+    if (!TENON_WITH_QUEUE)
+        return;
     if (queue->ring != conn->flight->few_pieces)
         tn_mem_put(conn->stack, queue->ring, sendq_ring_bytes(queue->cap));
     queue->ring = conn->flight->few_pieces;
@@ -33,7 +38,7 @@ TENON_APART int sendq_grow(struct tenon_tcp *conn)
     struct tn_sendq_piece *ring;
     unsigned i;
 
-    if (cap > SENDQ_CAP_MAX)
+    if (!TENON_WITH_QUEUE || cap > SENDQ_CAP_MAX)
         return TENON_EAGAIN;
     ring = (struct tn_sendq_piece *)tn_mem_get(conn->stack, sendq_ring_bytes(cap));
     if (ring == NULL)
@@ -53,7 +58,7 @@ TENON_HOT int sendq_append(struct tenon_tcp *conn, const struct tenon_span *span
     struct tn_sendq_piece *piece;
     int error;
 
-    if (queue->count == queue->cap) {
+    if (queue->count == (TENON_WITH_QUEUE ? queue->cap : TN_SENDQ_FEW)) {
         error = sendq_grow(conn);
         if (error != TENON_OK)
             return error;
@@ -108,7 +113,7 @@ TENON_HOT int sendq_may_join(const struct tenon_tcp *conn, const struct tenon_sp
 }
 
 /* The last piece, if its buffer is ours and has room for n bytes more; else NULL. */
-TENON_HOT struct tn_sendq_piece *sendq_open_tail(const struct tn_sendq *queue, tenon_u32 n)
+TENON_HOT struct tn_sendq_piece *sendq_open_tail(struct tn_sendq *queue, tenon_u32 n)
 {
     struct tn_sendq_piece *tail = sendq_at(queue, queue->count - 1U);
 
@@ -237,6 +242,16 @@ TENON_INTERNAL tenon_u32 tn_sendq_write(struct tenon_tcp *conn, const tenon_u8 *
     return done;
 }
 
+/* The first piece is done with. */
+static void sendq_drop_first(struct tn_sendq *queue)
+{
+    queue->count--;
+    if (TENON_WITH_QUEUE)
+        queue->head = (tenon_u16)((queue->head + 1U) & (queue->cap - 1U));
+    else
+        memmove(sendq_at(queue, 0), sendq_at(queue, 1), queue->count * sizeof(struct tn_sendq_piece));
+}
+
 static void sendq_pop_many(struct tenon_tcp *conn, tenon_u32 seq)
 {
     struct tn_sendq *queue = &conn->flight->sendq;
@@ -254,11 +269,10 @@ static void sendq_pop_many(struct tenon_tcp *conn, tenon_u32 seq)
             return;
         }
         tenon_buf_put(piece->buf);
-        queue->head = (tenon_u16)((queue->head + 1U) & (queue->cap - 1U));
-        queue->count--;
+        sendq_drop_first(queue);
     }
     queue->tail_open = 0;
-    if (queue->cap > TN_SENDQ_FEW)
+    if (TENON_WITH_QUEUE && queue->cap > TN_SENDQ_FEW)
         sendq_release_ring(conn);    /* what a burst needed is not kept */
 }
 
@@ -266,9 +280,10 @@ static void sendq_pop_many(struct tenon_tcp *conn, tenon_u32 seq)
 TENON_INTERNAL_HOT void tn_sendq_pop(struct tenon_tcp *conn, tenon_u32 seq)
 {
     struct tn_sendq *queue = &conn->flight->sendq;
-    const struct tn_sendq_piece *piece = &queue->ring[queue->head];
+    const struct tn_sendq_piece *piece = sendq_at(queue, 0);
 
-    if (TENON_SMALL || queue->count != 1 || queue->cap != TN_SENDQ_FEW || piece->seq + piece->len != seq) {
+    if (TENON_SMALL || queue->count != 1 || (TENON_WITH_QUEUE && queue->cap != TN_SENDQ_FEW) ||
+        piece->seq + piece->len != seq) {
         sendq_pop_many(conn, seq);
         return;
     }
@@ -278,11 +293,13 @@ TENON_INTERNAL_HOT void tn_sendq_pop(struct tenon_tcp *conn, tenon_u32 seq)
     tenon_buf_put(piece->buf);
 }
 
-/* Index of the piece that holds `seq`, by bisection. */
-static unsigned sendq_find(const struct tn_sendq *queue, tenon_u32 seq)
+/* Index of the piece that holds `seq`, by bisection; of few, one before it. */
+static unsigned sendq_find(struct tn_sendq *queue, tenon_u32 seq)
 {
     unsigned low = 0, high = queue->count;
 
+    if (!TENON_WITH_QUEUE)
+        return 0;
     while (high - low > 1) {
         const unsigned middle = low + (high - low) / 2;
 
@@ -296,7 +313,7 @@ static unsigned sendq_find(const struct tn_sendq *queue, tenon_u32 seq)
 
 TENON_INTERNAL void tn_sendq_slice(const struct tenon_tcp *conn, struct tn_gather *to, tenon_u32 seq, tenon_u32 len)
 {
-    const struct tn_sendq *queue = &conn->flight->sendq;
+    struct tn_sendq *queue = &conn->flight->sendq;
     unsigned i;
 
     if (len == 0)
@@ -306,6 +323,8 @@ TENON_INTERNAL void tn_sendq_slice(const struct tenon_tcp *conn, struct tn_gathe
         struct tenon_span *span = &to->spans[to->n];
         const tenon_u32 skip = seq - piece->seq;
 
+        if (!TENON_WITH_QUEUE && skip >= piece->len)
+            continue;
         TENON_ASSERT(skip < piece->len);
         span->buf = piece->buf;
         span->off = piece->off + skip;
@@ -319,13 +338,15 @@ TENON_INTERNAL void tn_sendq_slice(const struct tenon_tcp *conn, struct tn_gathe
 
 static void sendq_copy_many(const struct tenon_tcp *conn, tenon_u8 *bytes, tenon_u32 seq, tenon_u32 len)
 {
-    const struct tn_sendq *queue = &conn->flight->sendq;
+    struct tn_sendq *queue = &conn->flight->sendq;
     unsigned i;
 
     for (i = sendq_find(queue, seq); len > 0; i++) {
         const struct tn_sendq_piece *piece = sendq_at(queue, i);
         const tenon_u32 skip = seq - piece->seq, n = tn_min(piece->len - skip, len);
 
+        if (!TENON_WITH_QUEUE && skip >= piece->len)
+            continue;
         memcpy(bytes, piece->buf->data + piece->off + skip, n);
         bytes += n;
         seq += n;
@@ -336,7 +357,7 @@ static void sendq_copy_many(const struct tenon_tcp *conn, tenon_u8 *bytes, tenon
 /* Mostly a part of the last piece. */
 TENON_INTERNAL_HOT void tn_sendq_copy(const struct tenon_tcp *conn, tenon_u8 *bytes, tenon_u32 seq, tenon_u32 len)
 {
-    const struct tn_sendq *queue = &conn->flight->sendq;
+    struct tn_sendq *queue = &conn->flight->sendq;
     const struct tn_sendq_piece *last;
     tenon_u32 skip;
 
@@ -367,7 +388,7 @@ TENON_INTERNAL const char *tn_sendq_check(const struct tenon_tcp *conn)
 {
     const tenon_u32 begin =
         conn->state <= TENON_TCP_SYN_RECEIVED ? tn_seq_max(conn->snd_una, conn->flight->iss + 1) : conn->snd_una;
-    const struct tn_sendq *queue = &conn->flight->sendq;
+    struct tn_sendq *queue = &conn->flight->sendq;
     tenon_u32 seq = conn->snd_end;
     unsigned i;
 

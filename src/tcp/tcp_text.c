@@ -7,8 +7,7 @@
 
 enum { OOO_HINTS = 4 };    /* where retransmissions arrive, where new text does, and what lay between */
 
-/* Text of a segment from `from` up to `end`, which it has, where it lies. @return spans */
-static unsigned text_spans(const struct tn_seg *seg, struct tenon_span *spans, tenon_u32 from, tenon_u32 end)
+TENON_INTERNAL unsigned tn_text_spans(const struct tn_seg *seg, struct tenon_span *spans, tenon_u32 from, tenon_u32 end)
 {
     const struct tn_pkt *pkt = seg->pkt;
     struct tn_gather to;
@@ -121,7 +120,9 @@ TENON_INTERNAL void tn_ooo_free(struct tenon_tcp *conn)
 
     if (ooo == NULL)
         return;
-    while (ooo->ranges != NULL) {
+    if (!TENON_WITH_RUNS)
+        tn_early_free(conn);
+    while (TENON_WITH_RUNS && ooo->ranges != NULL) {
         struct tn_ooo_range *range = ooo->ranges;
 
         ooo->ranges = range->next;
@@ -129,6 +130,11 @@ TENON_INTERNAL void tn_ooo_free(struct tenon_tcp *conn)
     }
     conn->flight->ooo = NULL;
     tn_mem_put(conn->stack, ooo, sizeof(*ooo));
+}
+
+static int ooo_is_empty(const struct tn_ooo *ooo)
+{
+    return TENON_WITH_RUNS ? ooo->ranges == NULL && !ooo->has_fin : ooo->early == NULL;
 }
 
 static int ooo_exists(struct tenon_tcp *conn)
@@ -151,7 +157,7 @@ static int ooo_exists(struct tenon_tcp *conn)
 static int ooo_make_pieces(struct tenon_tcp *conn, const struct tn_seg *seg, struct tn_ooo_range *list)
 {
     struct tenon_span spans[TN_RX_SPANS_MAX];
-    const unsigned n = text_spans(seg, spans, list->seq, list->end);
+    const unsigned n = tn_text_spans(seg, spans, list->seq, list->end);
     unsigned i;
 
     list->first = list->last = NULL;
@@ -276,6 +282,8 @@ static int ooo_insert(struct tenon_tcp *conn, const struct tn_seg *seg)
     tenon_u32 seq = seg->seq;
     int fresh = 0;
 
+    if (!TENON_WITH_RUNS)
+        return tn_early_add(conn, seg);
     while (tn_seq_lt(seq, end)) {
         struct tn_ooo_range *before = ooo_before(ooo, seq);
 
@@ -324,7 +332,7 @@ static unsigned ooo_dup_block(struct tenon_tcp *conn, struct tn_tcp_options *opt
     struct tn_flight *flight = conn->flight;
     const tenon_u32 left = flight->dup_left;
     tenon_u32 right = flight->dup_right;
-    struct tn_ooo_range *run = flight->ooo != NULL ? ooo_before(flight->ooo, left) : NULL;
+    struct tn_ooo_range *run = TENON_WITH_RUNS && flight->ooo != NULL ? ooo_before(flight->ooo, left) : NULL;
 
     if (!TENON_WITH_RECOVERY)
         return 0;
@@ -353,6 +361,8 @@ TENON_INTERNAL unsigned tn_ooo_sack_blocks(struct tenon_tcp *conn, struct tn_tcp
         n = ooo_dup_block(conn, options);
     if (conn->flight->ooo == NULL)
         return n;
+    if (!TENON_WITH_RUNS)
+        return tn_early_sack_blocks(conn->flight->ooo, options, n);
     /* RFC 2018 4: the run that grew last comes first, then the others by age. */
     for (range = conn->flight->ooo->newest; range != NULL && n < TN_SACK_BLOCKS_MAX; range = range->older) {
         options->sack_left[n] = range->seq;
@@ -367,6 +377,8 @@ TENON_INTERNAL tenon_u32 tn_ooo_bytes(const struct tenon_tcp *conn)
     const struct tn_ooo_range *range = tn_ooo_of(conn) != NULL ? conn->flight->ooo->ranges : NULL;
     tenon_u32 bytes = 0;
 
+    if (!TENON_WITH_RUNS)
+        return tn_ooo_of(conn) != NULL ? tn_early_bytes(conn->flight->ooo) : 0;
     for (; range != NULL; range = range->next)
         bytes += range->end - range->seq;
     return bytes;
@@ -381,6 +393,8 @@ TENON_INTERNAL const char *tn_ooo_check(const struct tenon_tcp *conn)
 
     if (ooo == NULL)
         return NULL;
+    if (!TENON_WITH_RUNS)
+        return tn_early_check(conn);
     for (range = ooo->ranges; range != NULL; range = range->next) {
         const struct tn_ooo_piece *piece;
         tenon_u32 len = 0;
@@ -444,6 +458,8 @@ static int text_deliver_piece(struct tenon_tcp *conn, struct tn_ooo_piece *piece
 /* The hole is filled: what waited behind it comes now. @return 0: the connection is gone */
 static int text_deliver_ooo(struct tenon_tcp *conn)
 {
+    if (!TENON_WITH_RUNS)
+        return tn_early_deliver(conn);
     while (tn_ooo_of(conn) != NULL && conn->flight->ooo->ranges != NULL) {
         struct tn_ooo_range *range = conn->flight->ooo->ranges;
 
@@ -552,13 +568,16 @@ static int text_deliver_all(struct tenon_tcp *conn, struct tn_seg *seg)
  * @return 0: the connection is gone */
 static int text_deliver_part(struct tenon_tcp *conn, struct tn_seg *seg)
 {
-    const struct tn_ooo_range *run = tn_ooo_of(conn) != NULL ? conn->flight->ooo->ranges : NULL;
+    const struct tn_ooo *ooo = tn_ooo_of(conn);
     struct tenon_span spans[TN_RX_SPANS_MAX];
     tenon_u32 end = seg->seq + seg->pkt->len, known;
 
-    if (run != NULL)
-        end = tn_seq_min(end, run->seq);
-    if (!tn_tcp_deliver(conn, spans, text_spans(seg, spans, seg->seq, end), end - seg->seq) || !text_deliver_ooo(conn))
+    if (TENON_WITH_RUNS && ooo != NULL && ooo->ranges != NULL)
+        end = tn_seq_min(end, ooo->ranges->seq);
+    if (!TENON_WITH_RUNS && ooo != NULL && ooo->early != NULL)
+        end = tn_seq_min(end, ooo->early->seq);
+    if (!tn_tcp_deliver(conn, spans, tn_text_spans(seg, spans, seg->seq, end), end - seg->seq) ||
+        !text_deliver_ooo(conn))
         return 0;
     known = tn_min(conn->rcv_nxt - seg->seq, seg->pkt->len);
     tn_tcp_note_dup(conn, end, seg->seq + known);
@@ -593,17 +612,19 @@ static void text_early(struct tenon_tcp *conn, struct tn_seg *seg)
 /* The first FIN that we hear of is the peer's last word (9293-SEQ-10). */
 static void text_note_fin(struct tenon_tcp *conn, tenon_u32 fin_seq)
 {
-    if (!ooo_exists(conn) || conn->flight->ooo->has_fin)
+    if (TENON_WITH_RUNS && (!ooo_exists(conn) || conn->flight->ooo->has_fin))
         return;
-    conn->flight->ooo->has_fin = 1;
-    conn->flight->ooo->fin_seq = fin_seq;
+    if (TENON_WITH_RUNS) {
+        conn->flight->ooo->has_fin = 1;
+        conn->flight->ooo->fin_seq = fin_seq;
+    }
     tn_tcp_ack_now(conn);
 }
 
 /* Text behind the FIN does not exist. */
 static void text_cut_at_fin(struct tenon_tcp *conn, struct tn_seg *seg)
 {
-    const struct tn_ooo *ooo = tn_ooo_of(conn);
+    const struct tn_ooo *ooo = TENON_WITH_RUNS ? tn_ooo_of(conn) : NULL;
 
     if (ooo == NULL || !ooo->has_fin || tn_seq_le(seg->seq + seg->pkt->len, ooo->fin_seq))
         return;
@@ -654,8 +675,8 @@ TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg
         text_note_fin(conn, fin_seq);
     ooo = tn_ooo_of(conn);
     if ((fin && fin_seq == conn->rcv_nxt) ||
-        (ooo != NULL && ooo->has_fin && ooo->fin_seq == conn->rcv_nxt))
+        (TENON_WITH_RUNS && ooo != NULL && ooo->has_fin && ooo->fin_seq == conn->rcv_nxt))
         tn_tcp_take_fin(conn);
-    else if (ooo != NULL && ooo->ranges == NULL && !ooo->has_fin)
+    else if (ooo != NULL && ooo_is_empty(ooo))
         tn_ooo_free(conn);    /* nothing waits any more */
 }

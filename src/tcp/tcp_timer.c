@@ -171,7 +171,7 @@ static void timer_give_up(struct tenon_tcp *conn)
 /* RFC 9293 3.8.3: R2 is over, measured from the last progress. MUST-22, MUST-23: a SYN is repeated for three
  * minutes at least, unless the application says otherwise. A closed window is probed as long as the peer
  * answers (MUST-37), whether or not it was shrunk to nothing over data in flight. */
-static int timer_r2_is_over(const struct tenon_tcp *conn)
+TENON_ONCE static int timer_r2_is_over(const struct tenon_tcp *conn)
 {
     const struct tenon *stack = conn->stack;
     tenon_u32 r2_ms = tn_tcp_opt(conn, TENON_TCP_R2_MS), since_ms = conn->progress_ms;
@@ -183,7 +183,7 @@ static int timer_r2_is_over(const struct tenon_tcp *conn)
         since_ms = tn_seq_max(since_ms, conn->last_rcv_ms);
     }
     /* Silence before the first probe is no lack of answers. */
-    if ((conn->flags & TN_TCP_F_PERSIST) && tn_tcp_has_block(conn))
+    if (TENON_WITH_WATCH && (conn->flags & TN_TCP_F_PERSIST) && tn_tcp_has_block(conn))
         since_ms = tn_seq_max(since_ms, conn->flight->stalled_ms);
     return r2_ms != 0 && stack->now_ms - since_ms >= r2_ms;
 }
@@ -319,6 +319,8 @@ static void timer_idle(struct tenon_tcp *conn)
     tn_tcp_disarm_idle(conn);
     if (TENON_WITH_WATCH && keepalive)
         timer_keepalive(conn);
+    else if (tn_tcp_waits(conn))
+        tn_tcp_end(conn, TENON_OK, 1);
     else if (conn->state == TENON_TCP_FIN_WAIT_2)
         timer_give_up(conn);    /* the peer will be told by a reset, should it still send */
 }

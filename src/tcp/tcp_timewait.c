@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* TIME-WAIT (RFC 9293 3.3.2, 3.6.1) in a small record of its own, so that the connection's memory is free
- * again; bounded, the oldest gives way. */
+ * again; bounded, the oldest gives way. Without TENON_WITH_WAITS it is the connection itself that waits, of which the
+ * application has heard the last. */
 #include "tcp/tcp_internal.h"
 
 static void timewait_unlink(struct tenon *stack, struct tn_time_wait *tw)
@@ -39,12 +40,80 @@ static void timewait_restart(struct tenon *stack, struct tn_time_wait *tw)
     tn_timer_start(&stack->wheel, &tw->timer, tn_tick_after_ms(stack, tw->wait_ms));
 }
 
+static tenon_u32 timewait_ms(const struct tenon_tcp *conn)
+{
+    return 2 * tn_tcp_opt(conn, TENON_TCP_MSL_MS);
+}
+
+/* ---- in the connection ---------------------------------------------------------------------------------- */
+
+TENON_INTERNAL void tn_tcp_wait_anew(struct tenon_tcp *conn)
+{
+    tn_tcp_arm_idle_ms(conn, timewait_ms(conn));
+}
+
+/* What it says from now on is the ACK of a FIN. */
+static void timewait_stay(struct tenon_tcp *conn)
+{
+    const struct tenon_tcp_events *events = conn->events;
+
+    tn_count(conn->stack, TENON_STAT_TCP_TIME_WAIT);
+    tn_tcp_set_state(conn, TENON_TCP_TIME_WAIT);
+    tn_tcp_orphan_leave(conn);
+    tn_tcp_disarm_idle(conn);
+    tn_tcp_wait_anew(conn);
+    conn->events = NULL;
+    if (events->closed != NULL)
+        events->closed(conn, conn->app, TENON_OK);
+}
+
+/* How many wait. @return the oldest of them, or NULL */
+static struct tenon_tcp *timewait_oldest(const struct tenon *stack, tenon_u32 *n)
+{
+    struct tenon_tcp *oldest = NULL;
+    tenon_u32 i;
+
+    *n = 0;
+    for (i = 0; i < stack->tcp.conns.buckets; i++) {
+        struct tn_hnode *node;
+
+        for (node = tn_htab_bucket(&stack->tcp.conns, i); node != NULL; node = node->next) {
+            struct tenon_tcp *conn = TENON_CONTAINER(node, struct tenon_tcp, ends.node);
+
+            if (!tn_tcp_waits(conn))
+                continue;
+            *n += 1;
+            if (oldest == NULL || tn_seq_lt(conn->idle_when, oldest->idle_when))
+                oldest = conn;
+        }
+    }
+    return oldest;
+}
+
+TENON_INTERNAL int tn_tcp_evict_waiting(struct tenon *stack)
+{
+    struct tenon_tcp *conn;
+    tenon_u32 n;
+
+    if (TENON_WITH_WAITS)
+        return 0;
+    conn = timewait_oldest(stack, &n);
+    if (conn == NULL)
+        return 0;
+    tn_count(stack, TENON_STAT_TCP_TIME_WAIT_EVICTED);
+    tn_tcp_end(conn, TENON_OK, 1);
+    tn_tcp_reap(stack);
+    return 1;
+}
+
+/* ---- in a record ----------------------------------------------------------------------------------------- */
+
 /* Without memory for the record the connection ends at once: the peer's retransmitted FIN would then get a
  * reset, which does no harm to what was delivered. */
-TENON_INTERNAL void tn_tcp_enter_time_wait(struct tenon_tcp *conn)
+static void timewait_record(struct tenon_tcp *conn)
 {
     struct tenon *stack = conn->stack;
-    const tenon_u32 wait_ms = 2 * tn_tcp_opt(conn, TENON_TCP_MSL_MS);
+    const tenon_u32 wait_ms = timewait_ms(conn);
     struct tn_time_wait *tw = NULL;
 
     if (stack->tcp.ntime_waits >= stack->conf.tcp_time_wait_max) {
@@ -87,6 +156,14 @@ TENON_INTERNAL void tn_tcp_enter_time_wait(struct tenon_tcp *conn)
         tn_htab_remove(&stack->tcp.conns, &conn->ends.node);
     }
     tn_tcp_end(conn, TENON_OK, 0);
+}
+
+TENON_INTERNAL void tn_tcp_enter_time_wait(struct tenon_tcp *conn)
+{
+    if (TENON_WITH_WAITS)
+        timewait_record(conn);
+    else
+        timewait_stay(conn);
 }
 
 static void timewait_local(const struct tn_time_wait *tw, struct tenon_addr *local)
@@ -188,5 +265,9 @@ TENON_INTERNAL int tn_time_wait_input(struct tenon *stack, struct tn_time_wait *
 
 TENON_API tenon_u32 tenon_tcp_time_waits(const struct tenon *stack)
 {
-    return stack->tcp.ntime_waits;
+    tenon_u32 n = stack->tcp.ntime_waits;
+
+    if (!TENON_WITH_WAITS)
+        (void)timewait_oldest(stack, &n);
+    return n;
 }

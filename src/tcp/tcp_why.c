@@ -125,12 +125,11 @@ TENON_INTERNAL struct tn_past *tn_past_get(struct tenon_tcp *conn)
     if (past == NULL)
         return NULL;
     memset(past, 0, sizeof(*past));
-    if (TENON_WITH_STATS)
-        why_write_out(conn, past->why_ms, past->why_us);
+    tn_told_begin(&past->told, conn->stack->now_ms);
+    why_write_out(conn, past->why_ms, past->why_us);
     conn->life.past = past;
     conn->begin_us = TN_LIFE_HAS_PAST;
-    if (TENON_WITH_STATS)
-        why_start(conn, past, (enum tenon_tcp_wait)conn->why);
+    why_start(conn, past, (enum tenon_tcp_wait)conn->why);
     return past;
 }
 
@@ -164,8 +163,10 @@ TENON_INTERNAL void tn_why_begin(struct tenon_tcp *conn)
 {
     const struct why_time now = why_now(conn->stack);
 
-    if (!TENON_WITH_STATS)
+    if (!TENON_WITH_STATS) {
+        tn_told_begin(&conn->life.told, conn->stack->now_ms);
         return;
+    }
     conn->life.brief.begin_ms = now.ms;
     conn->life.brief.handshake_us = WHY_STILL_OPENING;
     conn->begin_us = now.us;

@@ -15,6 +15,8 @@ struct host {
     unsigned char frames[HOST_FRAMES][END_FRAME_BYTES];
     unsigned bytes[HOST_FRAMES], first, nframes;
     unsigned long blocks, bufs, to_send;
+    unsigned long owed;                  /* who sends back: received, and not sent yet */
+    int peer_finished;
     struct end_result result;
 };
 
@@ -128,6 +130,26 @@ static void app_send(struct tenon_tcp *conn, struct host *host)
         (void)tenon_tcp_finish(conn);
 }
 
+/* What was not taken when it came. */
+static void app_send_owed(struct tenon_tcp *conn, struct host *host)
+{
+    tenon_u8 bytes[HOST_PIECE];
+    tenon_i32 taken = 1;
+    unsigned i;
+
+    while (taken > 0 && host->owed > 0) {
+        const tenon_u32 n = (tenon_u32)(host->owed < HOST_PIECE ? host->owed : HOST_PIECE);
+
+        for (i = 0; i < n; i++)
+            bytes[i] = host_byte(host->result.received - host->owed + i);
+        taken = tenon_tcp_write(conn, bytes, n);
+        if (taken > 0)
+            host->owed -= (unsigned long)taken;
+    }
+    if (host->owed == 0 && host->peer_finished)
+        (void)tenon_tcp_finish(conn);
+}
+
 static void app_opened(struct tenon_tcp *conn, void *app)
 {
     ((struct host *)app)->result.opened = 1;
@@ -140,6 +162,18 @@ static void app_acked(struct tenon_tcp *conn, void *app, tenon_u32 bytes)
     (void)bytes;
     if (((struct host *)app)->to_send > 0)
         app_send(conn, (struct host *)app);
+    else
+        app_send_owed(conn, (struct host *)app);
+}
+
+/* There is as much room as the window lets come, unless pieces are counted. */
+static void app_send_back(struct tenon_tcp *conn, struct host *host, const struct tenon_span *span)
+{
+    if (host->owed == 0 && tenon_tcp_send(conn, span) == TENON_OK)
+        return;
+    host->owed += span->len;
+    if (TENON_WITH_QUEUE)
+        host->result.wrong++;
 }
 
 static void app_received(struct tenon_tcp *conn, void *app, const struct tenon_span *spans, unsigned n)
@@ -150,10 +184,19 @@ static void app_received(struct tenon_tcp *conn, void *app, const struct tenon_s
     for (i = 0; i < n; i++) {
         for (k = 0; k < spans[i].len; k++)
             host->result.wrong += tenon_span_data(&spans[i])[k] != host_byte(host->result.received++);
-        if (host->to_send == 0 && tenon_tcp_send(conn, &spans[i]) != TENON_OK)
-            host->result.wrong++;    /* there is as much room as the window lets come */
+        if (host->to_send == 0)
+            app_send_back(conn, host, &spans[i]);
         tenon_tcp_consumed(conn, spans[i].len);
     }
+}
+
+static void app_finished(struct tenon_tcp *conn, void *app)
+{
+    struct host *host = (struct host *)app;
+
+    host->peer_finished = 1;
+    if (host->to_send == 0)
+        app_send_owed(conn, host);
 }
 
 static void app_closed(struct tenon_tcp *conn, void *app, int why)
@@ -163,7 +206,7 @@ static void app_closed(struct tenon_tcp *conn, void *app, int why)
     ((struct host *)app)->result.why = why;
 }
 
-static const struct tenon_tcp_events app_events = { NULL, app_opened, app_received, app_acked, NULL, app_closed,
+static const struct tenon_tcp_events app_events = { NULL, app_opened, app_received, app_acked, app_finished, app_closed,
                                                     NULL, NULL };
 
 /* ---- end.h ----------------------------------------------------------------------------------------------------- */
