@@ -287,6 +287,12 @@ typedef long tenon_i32;
 #else
 #define TENON_ONCE
 #endif
+/** The same only where the build is to be small: on the way of every segment calls cost more than copies. */
+#if defined(__GNUC__) && defined(__OPTIMIZE_SIZE__)
+#define TENON_ONCE_IF_SMALL __attribute__((noinline))
+#else
+#define TENON_ONCE_IF_SMALL
+#endif
 /** 1: the build is to be small, and goes without short cuts that save nothing but time. */
 #if defined(__OPTIMIZE_SIZE__) || !TENON_WITH_SPEED
 #define TENON_SMALL 1

@@ -294,7 +294,7 @@ static int ack_brings_news(const struct tenon_tcp *conn, const struct tn_ack *ac
 }
 
 /* It says something of what is in flight, of its window, or of losses. */
-static void ack_look(struct tenon_tcp *conn, struct tn_ack *ack, tenon_u32 wnd_before)
+TENON_ONCE_IF_SMALL static void ack_look(struct tenon_tcp *conn, struct tn_ack *ack, tenon_u32 wnd_before)
 {
     if (TENON_WITH_RECOVERY)
         ack->fack = tn_sack_highest(conn);

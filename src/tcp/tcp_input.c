@@ -248,7 +248,7 @@ static void input_answer_unacceptable(struct tenon_tcp *conn, const struct tn_se
 }
 
 /* First: sequence number, and before it the timestamp. @return 1: acceptable */
-static int input_check_sequence(struct tenon_tcp *conn, struct tn_seg *seg)
+TENON_ONCE_IF_SMALL static int input_check_sequence(struct tenon_tcp *conn, struct tn_seg *seg)
 {
     if (input_is_old(conn, seg)) {
         input_drop(conn, seg, TENON_STAT_TCP_PAWS);

@@ -411,7 +411,7 @@ static tenon_u32 output_cwnd_room(const struct tenon_tcp *conn)
 }
 
 /* Where unsent data begins, FIN not counted. */
-static tenon_u32 output_unsent(const struct tenon_tcp *conn)
+TENON_ONCE_IF_SMALL static tenon_u32 output_unsent(const struct tenon_tcp *conn)
 {
     return tn_seq_lt(conn->snd_nxt, conn->snd_end) ? conn->snd_end - conn->snd_nxt : 0;
 }
@@ -473,7 +473,7 @@ static tenon_u32 output_part(const struct tenon_tcp *conn, tenon_u32 len)
 
 /* What was sent may be sent again if it fits the window, and its first segment in any case (RFC 7323 2.4,
  * RFC 9293 3.8.6). */
-static int output_plan_rtx(struct tenon_tcp *conn, struct output_plan *plan, tenon_u32 cwnd_room)
+TENON_ONCE_IF_SMALL static int output_plan_rtx(struct tenon_tcp *conn, struct output_plan *plan, tenon_u32 cwnd_room)
 {
     tenon_u32 from, end, room = tn_min(cwnd_room, output_frame_limit(conn));
 

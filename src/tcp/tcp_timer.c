@@ -171,7 +171,7 @@ static void timer_give_up(struct tenon_tcp *conn)
 /* RFC 9293 3.8.3: R2 is over, measured from the last progress. MUST-22, MUST-23: a SYN is repeated for three
  * minutes at least, unless the application says otherwise. A closed window is probed as long as the peer
  * answers (MUST-37), whether or not it was shrunk to nothing over data in flight. */
-TENON_ONCE static int timer_r2_is_over(const struct tenon_tcp *conn)
+TENON_ONCE_IF_SMALL static int timer_r2_is_over(const struct tenon_tcp *conn)
 {
     const struct tenon *stack = conn->stack;
     tenon_u32 r2_ms = tn_tcp_opt(conn, TENON_TCP_R2_MS), since_ms = conn->progress_ms;
