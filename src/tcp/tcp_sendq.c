@@ -58,7 +58,7 @@ TENON_HOT int sendq_append(struct tenon_tcp *conn, const struct tenon_span *span
     struct tn_sendq_piece *piece;
     int error;
 
-    if (queue->count == (TENON_WITH_QUEUE ? queue->cap : TN_SENDQ_FEW)) {
+    if (queue->count == (TENON_WITH_QUEUE ? queue->cap : (unsigned)TN_SENDQ_FEW)) {
         error = sendq_grow(conn);
         if (error != TENON_OK)
             return error;
