@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Services on the public interface of the core, for any port: DHCP, names, time. Compiled as the core is.
+# Services on the public interface of the core, for any port: DHCP, names, time, files. Compiled as the core is.
 # Tenon::tenon_services.
 
 file(GLOB TENON_SERVICES_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/services/*.c)
-tenon_upper_library(tenon_services services "clock.h;dhcp.h;dns.h;linklocal.h;rdnss.h;sntp.h;tftp.h" ${TENON_SERVICES_SOURCES})
+tenon_upper_library(tenon_services services "clock.h;dhcp.h;dns.h;linklocal.h;rdnss.h;sntp.h;tftp.h"
+    ${TENON_SERVICES_SOURCES})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Programs on the package: two instances exchange a stream over TCP, and what stands on the core does its first steps."""
+"""Programs on the package: two instances exchange a stream over TCP; what stands on the core does its first steps."""
 import os
 
 from conan import ConanFile
