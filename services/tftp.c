@@ -190,7 +190,7 @@ static int tftp_agree(struct tenon_tftp *tftp, const tenon_u8 *name, const tenon
 static void tftp_oack(struct tenon_tftp *tftp, const struct tenon_addr *from, const struct tenon_span *spans,
                       unsigned n)
 {
-    tenon_u8 bytes[TFTP_OACK_MAX];
+    tenon_u8 bytes[TFTP_OACK_MAX] = { 0 };
     const tenon_u32 whole = svc_gather(bytes, sizeof(bytes), spans, n);
     struct tftp_text text;
 
@@ -333,7 +333,7 @@ static void tftp_received(struct tenon_udp *sock, void *app, const struct tenon_
                           const struct tenon_span *spans, unsigned n)
 {
     struct tenon_tftp *tftp = (struct tenon_tftp *)app;
-    tenon_u8 head[TFTP_HEAD];
+    tenon_u8 head[TFTP_HEAD] = { 0 };
     unsigned opcode;
 
     (void)sock;
