@@ -328,6 +328,15 @@ typedef long tenon_i32;
 #define TENON_PREFETCH(address) ((void)(address))
 #endif
 
+/** Number of the highest bit that is set in x, which is not 0, where processors find it at once. */
+#if defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__) && UINT_MAX == 0xFFFFFFFF
+#define TENON_HIGHEST_BIT(x) (31U - (unsigned)__builtin_clz((unsigned)(x)))
+#define TENON_FINDS_BITS 1
+#else
+#define TENON_HIGHEST_BIT(x) 0U
+#define TENON_FINDS_BITS 0
+#endif
+
 /** memcpy() of a small constant number of bytes: loads and stores, also where there is no C library to know of. */
 #if defined(__GNUC__)
 #define TENON_COPY(to, from, n) ((void)__builtin_memcpy(to, from, n))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The place of a bit in a word, without a branch and without help from the compiler: a de Bruijn sequence
+/* The place of a bit in a word, without a branch and mostly without help from the compiler: a de Bruijn sequence
  * holds every 5-bit pattern once, so that shifting it by the place moves a different one to the top. */
 #ifndef TN_BASE_BITS_H
 #define TN_BASE_BITS_H
@@ -38,6 +38,12 @@ TENON_INLINE unsigned tn_bit_highest(tenon_u32 ones)
     };
 
     return place[(tenon_u32)(ones * 0x07C4ACDDUL) >> 27];
+}
+
+/* The same of any word but 0. */
+TENON_INLINE unsigned tn_bit_highest_of(tenon_u32 x)
+{
+    return TENON_FINDS_BITS ? TENON_HIGHEST_BIT(x) : tn_bit_highest(tn_bits_below(x));
 }
 
 #endif

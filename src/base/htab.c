@@ -10,10 +10,10 @@
 /* Which segment holds bucket i, and where the bucket is in it. */
 TENON_INLINE struct tn_hnode **htab_bucket_at(const struct tn_htab *table, tenon_u32 i)
 {
-    const tenon_u32 ones = tn_bits_below(i | (TN_HTAB_BASE - 1));
-    const unsigned segment = tn_bit_highest(ones) - 4;    /* of 31, the first segment's last: 4 */
+    const unsigned highest = tn_bit_highest_of(i | (TN_HTAB_BASE - 1)), segment = highest - 4;
+                                                              /* of 31, the first segment's last: 4 */
 
-    return table->segments[segment] + (segment == 0 ? i : i & ones >> 1);
+    return table->segments[segment] + (segment == 0 ? i : i ^ (tenon_u32)1 << highest);
 }
 
 TENON_INLINE tenon_u32 htab_index(const struct tn_htab *table, tenon_u32 hash)
@@ -69,7 +69,7 @@ TENON_INTERNAL void tn_htab_fini(struct tn_htab *table)
  * when it comes into use. */
 static int htab_room_for_one(struct tn_htab *table)
 {
-    const unsigned segment = tn_bit_highest(tn_bits_below(table->buckets)) - 4;
+    const unsigned segment = tn_bit_highest_of(table->buckets) - 4;
     size_t bytes;
 
     if (segment >= TN_HTAB_SEGMENTS)

@@ -66,19 +66,30 @@ static void wheel_line_up(struct tn_wheel *wheel, struct tn_timer *timer)
     wheel_link(at, timer);
 }
 
+/* Of a timer whose tick differs from now in these bits: each level has five of them. */
+static unsigned wheel_level(tenon_u32 differs)
+{
+    unsigned level = 0;
+
+    if (TENON_FINDS_BITS)
+        return (unsigned)tn_min(TENON_HIGHEST_BIT(differs | 1) * 13 >> 6, WHEEL_TOP);    /* a fifth, below 64 */
+    for (differs >>= WHEEL_BITS; differs != 0 && level < WHEEL_TOP; differs >>= WHEEL_BITS)
+        level++;
+    return level;
+}
+
 /* Put a timer that runs nowhere where its tick belongs. */
 static void wheel_place(struct tn_wheel *wheel, struct tn_timer *timer)
 {
     const tenon_u32 now = wheel->now;
-    tenon_u32 at = timer->when, above;
-    unsigned level = 0, number;
+    tenon_u32 at = timer->when;
+    unsigned level, number;
 
     if (tn_seq_lt(at, now))
         at = now;
     else if (at - now > wheel_reach)
         at = now + wheel_reach;
-    for (above = (at ^ now) >> WHEEL_BITS; above != 0 && level + 1 < TN_WHEEL_LEVELS; above >>= WHEEL_BITS)
-        level++;
+    level = wheel_level(at ^ now);
     number = (unsigned)(at >> level * WHEEL_BITS & (TN_WHEEL_SLOTS - 1));
     timer->slot = (tenon_u8)(level * TN_WHEEL_SLOTS + number);
     wheel_link(&wheel->slots[timer->slot], timer);

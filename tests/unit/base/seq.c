@@ -62,11 +62,13 @@ UNIT_TEST(bits_every_place)
         CHECK_EQ_U(tn_bit_lowest(bit), i);
         CHECK_EQ_U(tn_bits_below(bit), bit | (bit - 1));
         CHECK_EQ_U(tn_bit_highest(tn_bits_below(bit)), i);
+        CHECK_EQ_U(tn_bit_highest_of(bit), i);
         for (k = 0; k < 50; k++) {
             const tenon_u32 noise = (tenon_u32)unit_random(&seed);
 
             CHECK_EQ_U(tn_bit_lowest(bit | (noise & ~(bit - 1))), i);
             CHECK_EQ_U(tn_bit_highest(tn_bits_below(bit | (noise & (bit - 1)))), i);
+            CHECK_EQ_U(tn_bit_highest_of(bit | (noise & (bit - 1))), i);
         }
     }
 }
