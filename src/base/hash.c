@@ -235,27 +235,53 @@ TENON_INLINE void hash_wide_word(struct hash_wide *s, size_t word)
     s->v0 ^= word;
 }
 
-static void hash_wide_sip(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u8 *bytes, unsigned n)
+TENON_INLINE void hash_wide_start(struct hash_wide *s, const struct tn_key128 *key)
 {
     const size_t k0 = hash_wide_of(key->k[0], key->k[1]), k1 = hash_wide_of(key->k[2], key->k[3]);
+
+    s->v0 = k0 ^ hash_wide_of(0x70736575UL, 0x736F6D65UL);
+    s->v1 = k1 ^ hash_wide_of(0x6E646F6DUL, 0x646F7261UL);
+    s->v2 = k0 ^ hash_wide_of(0x6E657261UL, 0x6C796765UL);
+    s->v3 = k1 ^ hash_wide_of(0x79746573UL, 0x74656462UL);
+}
+
+TENON_INLINE void hash_wide_end(tenon_u32 out[2], struct hash_wide *s)
+{
+    s->v2 ^= 0xFF;
+    hash_wide_round(s);
+    hash_wide_round(s);
+    hash_wide_round(s);
+    hash_wide_round(s);
+    s->v0 ^= s->v1 ^ s->v2 ^ s->v3;
+    out[0] = (tenon_u32)(s->v0 & 0xFFFFFFFFUL);
+    out[1] = (tenon_u32)(s->v0 >> HASH_WIDE_BITS / 2 & 0xFFFFFFFFUL);
+}
+
+static void hash_wide_sip(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u8 *bytes, unsigned n)
+{
     struct hash_wide s;
     tenon_u8 last[8];
     unsigned i;
 
-    s.v0 = k0 ^ hash_wide_of(0x70736575UL, 0x736F6D65UL);
-    s.v1 = k1 ^ hash_wide_of(0x6E646F6DUL, 0x646F7261UL);
-    s.v2 = k0 ^ hash_wide_of(0x6E657261UL, 0x6C796765UL);
-    s.v3 = k1 ^ hash_wide_of(0x79746573UL, 0x74656462UL);
+    hash_wide_start(&s, key);
     for (i = 0; n - i >= 8; i += 8)
         hash_wide_word(&s, hash_wide_of(hash_get32le(bytes + i), hash_get32le(bytes + i + 4)));
     hash_last(last, bytes, n);
     hash_wide_word(&s, hash_wide_of(hash_get32le(last), hash_get32le(last + 4)));
-    s.v2 ^= 0xFF;
-    for (i = 0; i < 4; i++)
-        hash_wide_round(&s);
-    s.v0 ^= s.v1 ^ s.v2 ^ s.v3;
-    out[0] = (tenon_u32)(s.v0 & 0xFFFFFFFFUL);
-    out[1] = (tenon_u32)(s.v0 >> HASH_WIDE_BITS / 2 & 0xFFFFFFFFUL);
+    hash_wide_end(out, &s);
+}
+
+static void hash_wide_sip_words(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u32 *words, unsigned n,
+                                tenon_u32 last)
+{
+    struct hash_wide s;
+    unsigned i;
+
+    hash_wide_start(&s, key);
+    for (i = 0; i + 1 < n; i += 2)
+        hash_wide_word(&s, hash_wide_of(words[i], words[i + 1]));
+    hash_wide_word(&s, hash_wide_of(words[i], last));
+    hash_wide_end(out, &s);
 }
 
 TENON_INTERNAL void tn_siphash(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u8 *bytes, unsigned n)
@@ -264,6 +290,25 @@ TENON_INTERNAL void tn_siphash(tenon_u32 out[2], const struct tn_key128 *key, co
         hash_wide_sip(out, key, bytes, n);
     else
         tn_siphash_pairs(out, key, bytes, n);
+}
+
+enum { HASH_WORDS_MAX = 11 };
+
+TENON_INTERNAL void tn_siphash_words(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u32 *words, unsigned n,
+                                     unsigned last)
+{
+    tenon_u8 bytes[HASH_WORDS_MAX * 4 + 1];
+    unsigned i;
+
+    TENON_ASSERT(n % 2 == 1 && n <= HASH_WORDS_MAX);
+    if (HASH_WIDE_BITS == 64) {    /* the length is in the top byte of the last word */
+        hash_wide_sip_words(out, key, words, n, (tenon_u32)(4 * n + 1) << 24 | last);
+        return;
+    }
+    for (i = 0; i < 4 * n; i++)
+        bytes[i] = (tenon_u8)(words[i / 4] >> i % 4 * 8 & 0xFF);
+    bytes[i] = (tenon_u8)last;
+    tn_siphash_pairs(out, key, bytes, 4 * n + 1);
 }
 
 /* ---- random numbers -------------------------------------------------------------------------- */

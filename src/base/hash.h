@@ -33,6 +33,11 @@ TENON_INLINE tenon_u32 tn_hash_place(const struct tn_key64 *key, const tenon_u32
 TENON_INTERNAL void tn_siphash(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u8 *bytes, unsigned n);
 TENON_INTERNAL void tn_siphash_pairs(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u8 *bytes, unsigned n);
 
+/* The same of n words, each as if it stood in memory little endian, and a byte behind them; n is odd and less than
+ * 12. */
+TENON_INTERNAL void tn_siphash_words(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u32 *words, unsigned n,
+                                     unsigned last);
+
 /* A small generator for jitter, identifiers and random choices: SipHash of a counter under a key from the host's
  * entropy, which is used for nothing else. What it gave does not tell what it will give. */
 struct tn_rng {

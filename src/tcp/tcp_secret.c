@@ -40,11 +40,20 @@ static unsigned secret_ends(tenon_u8 *p, const struct tenon_addr *local, const s
 static void secret_hash(tenon_u32 out[2], const struct tenon *stack, enum secret_use use,
                         const struct tenon_addr *local, const struct tenon_addr *remote)
 {
-    tenon_u8 bytes[SECRET_ENDS_MAX + 1];
-    const unsigned n = secret_ends(bytes, local, remote);
+    tenon_u32 words[9];
+    unsigned n = 2, i;
 
-    bytes[n] = (tenon_u8)use;
-    tn_siphash(out, &stack->secret, bytes, n + 1);
+    words[0] = local->ip.w[3];
+    words[1] = remote->ip.w[3];
+    if (!tenon_ip_is_v4(&local->ip)) {
+        for (i = 0; i < 3; i++) {
+            words[2 + i] = local->ip.w[i];
+            words[5 + i] = remote->ip.w[i];
+        }
+        n = 8;
+    }
+    words[n] = (tenon_u32)local->port << 16 | remote->port;
+    tn_siphash_words(out, &stack->secret, words, n + 1, (unsigned)use);
 }
 
 /* RFC 6528 3: M + F(ends, secret), M counts 4 us. The microsecond clock wraps after 71 minutes, so M is

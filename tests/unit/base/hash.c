@@ -92,6 +92,30 @@ UNIT_TEST(siphash_published_vectors)
     }
 }
 
+/* Words are what stands in memory little endian. */
+UNIT_TEST(siphash_of_words)
+{
+    struct tn_key128 key;
+    tenon_u32 words[11], out[2], bytewise[2];
+    unsigned char message[45];
+    unsigned long seed = 7;
+    unsigned n, i;
+
+    for (i = 0; i < 4; i++)
+        key.k[i] = (tenon_u32)unit_random(&seed);
+    for (n = 1; n <= 11; n += 2) {
+        for (i = 0; i < n; i++)
+            words[i] = (tenon_u32)unit_random(&seed);
+        for (i = 0; i < 4 * n; i++)
+            message[i] = (unsigned char)(words[i / 4] >> i % 4 * 8 & 0xFF);
+        message[4 * n] = (unsigned char)(0xA0 + n);
+        tn_siphash(bytewise, &key, message, 4 * n + 1);
+        tn_siphash_words(out, &key, words, n, 0xA0 + n);
+        CHECK_EQ_U(out[0], bytewise[0]);
+        CHECK_EQ_U(out[1], bytewise[1]);
+    }
+}
+
 UNIT_TEST(siphash_random_messages)
 {
     unsigned char message[300];
@@ -271,6 +295,7 @@ UNIT_TEST(random_below_is_below_and_even)
 int main(void)
 {
     UNIT_RUN(siphash_published_vectors);
+    UNIT_RUN(siphash_of_words);
     UNIT_RUN(siphash_random_messages);
     UNIT_RUN(plain_halfsiphash_published_vectors);
     UNIT_RUN(halfsiphash_random_words);

@@ -549,8 +549,7 @@ static void port_exhaustion_counter_wraps(void)
     static struct tenon_tcp *conns[65536];
     struct tenon_addr from = local;
     struct tenon_tcp *conn;
-    tenon_u8 bytes[13];
-    tenon_u32 hash[2], port;
+    tenon_u32 words[3], hash[2], port;
     struct hn hn;
 
     (void)host_open(&hn);
@@ -558,12 +557,10 @@ static void port_exhaustion_counter_wraps(void)
         from.port = (tenon_u16)i;
         HN_EQUAL(tenon_tcp_connect(hn.stack, &conns[i], &from, &to, &no_events, NULL), TENON_OK);
     }
-    put32be(bytes, local.ip.w[3]);
-    put32be(bytes + 4, to.ip.w[3]);
-    put16be(bytes + 8, 0);
-    put16be(bytes + 10, to.port);
-    bytes[12] = 3;
-    tn_siphash(hash, &hn.stack->secret, bytes, sizeof bytes);
+    words[0] = local.ip.w[3];
+    words[1] = to.ip.w[3];
+    words[2] = to.port;
+    tn_siphash_words(hash, &hn.stack->secret, words, 3, 3);
     for (unsigned i = 0; i < 8; i++) {
         const unsigned free_port = 65535 - i * 120;
 
