@@ -78,6 +78,7 @@
 #include "tcp/tcp_fast.c"
 #include "tcp/tcp_fast_look.c"
 #include "tcp/tcp_fast_out.c"
+#include "tcp/tcp_fast_syn.c"
 #include "tcp/tcp_fastopen.c"
 #include "tcp/tcp_flight.c"
 #include "tcp/tcp_icmp.c"

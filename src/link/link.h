@@ -108,6 +108,10 @@ TENON_INTERNAL struct tn_path *tn_path_known(struct tenon *stack, const struct t
 /* The same without a scope, if it is among the last that were asked for: not referenced, but used. Whether it
  * still leads there says tn_link_ready(). NULL: it is not. */
 TENON_INTERNAL struct tn_path *tn_path_recent(struct tenon *stack, const struct tenon_ip *dst);
+/* Whether it is among the last that were asked for, and from there something has come through this interface to this
+ * address of ours (heard_gen), since addresses and routes have changed last. */
+TENON_INTERNAL int tn_path_is_heard(struct tenon *stack, const struct tenon_ip *dst, const struct tenon_ip *local,
+                                    unsigned netif);
 TENON_INTERNAL void tn_path_put(struct tenon *stack, struct tn_path *path);
 /* After addresses, routes or links have changed: look again. Cheap when nothing has.
  * @return TENON_OK or TENON_EUNREACH */

@@ -297,6 +297,15 @@ TENON_INTERNAL struct tn_path *tn_path_recent(struct tenon *stack, const struct 
     return path;
 }
 
+TENON_INTERNAL int tn_path_is_heard(struct tenon *stack, const struct tenon_ip *dst, const struct tenon_ip *local,
+                                    unsigned netif)
+{
+    const struct tn_path *path = path_recall(stack, dst, 0);
+
+    return path != NULL && path->heard_gen == stack->link.gen && path->heard_netif == netif &&
+           tenon_ip_equal(&path->heard_local, local);
+}
+
 TENON_INTERNAL void tn_path_put(struct tenon *stack, struct tn_path *path)
 {
     TENON_ASSERT(path->refs > 0);

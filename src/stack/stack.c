@@ -281,6 +281,8 @@ static void stack_input_general(struct tenon *stack, struct tn_netif *netif, con
     const struct tenon_frame *frame = rx->frame;
     struct tn_pkt pkt;
 
+    if (tn_fast_syn_input(stack, netif, rx))
+        return;
     tn_clear(&pkt, sizeof(pkt));
     pkt.len = rx->bytes;
     pkt.netif = netif;

@@ -332,6 +332,14 @@ TENON_INTERNAL int tn_tcp_app_knows(const struct tenon_tcp *conn)
     return listener == NULL || listener->events->incoming != NULL || tn_fastopen_is_early(conn);
 }
 
+/* That somebody was heard of at an address which is not ours says nothing of it any more. */
+static void conn_leave_foreign(struct tenon_tcp *conn)
+{
+    conn->stack->tcp.transparent--;
+    if (TENON_WITH_SPEED && conn->path != NULL)
+        conn->path->heard_netif = 0;
+}
+
 TENON_INTERNAL void tn_tcp_end(struct tenon_tcp *conn, int why, int quiet)
 {
     struct tenon *stack = conn->stack;
@@ -345,7 +353,7 @@ TENON_INTERNAL void tn_tcp_end(struct tenon_tcp *conn, int why, int quiet)
     tn_tcp_leave_backlog(conn);
     tn_tcp_orphan_leave(conn);
     if (tn_tcp_is_foreign(conn))
-        stack->tcp.transparent--;
+        conn_leave_foreign(conn);
     if (conn->state != TENON_TCP_CLOSED)
         tn_tcp_set_state(conn, TENON_TCP_CLOSED);
     tn_count(stack, TENON_STAT_TCP_CLOSED);

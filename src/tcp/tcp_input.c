@@ -435,16 +435,13 @@ static void input_conn(struct tenon *stack, struct tenon_tcp *conn, struct tn_se
         tn_tcp_input_synchronized(conn, seg);
 }
 
-static void input_demux(struct tenon *stack, struct tn_seg *seg)
+/* By both ends. */
+TENON_APART void input_look_up(struct tenon *stack, struct tn_seg *seg)
 {
-    struct tenon_tcp *conn = seg->pkt->conn;
     struct tenon_addr local, remote;
     struct tn_tcp_ends *ends;
+    struct tenon_tcp *conn;
 
-    if (conn != NULL) {
-        input_conn(stack, conn, seg);
-        return;
-    }
     tn_tcp_ends_of(seg, &local, &remote);
     local.netif = remote.netif = 0;
     seg->hash = tn_tcp_hash(stack, &local, &remote);
@@ -461,6 +458,14 @@ static void input_demux(struct tenon *stack, struct tn_seg *seg)
     conn = tn_tcp_of(ends);
     tn_fast_remember(conn);
     input_conn(stack, conn, seg);
+}
+
+TENON_INTERNAL void tn_tcp_demux(struct tenon *stack, struct tn_seg *seg)
+{
+    if (seg->pkt->conn != NULL)
+        input_conn(stack, seg->pkt->conn, seg);
+    else
+        input_look_up(stack, seg);
 }
 
 /* Header, checksum, options: bytes become a tn_seg. @return 0: dropped */
@@ -511,7 +516,7 @@ TENON_INTERNAL void tn_tcp_input(struct tenon *stack, struct tn_pkt *pkt)
         return;
     }
     if (input_parse(stack, pkt, &seg))
-        input_demux(stack, &seg);
+        tn_tcp_demux(stack, &seg);
 }
 
 TENON_INTERNAL int tn_tcp_wants_foreign(const struct tenon *stack)

@@ -501,6 +501,8 @@ TENON_INTERNAL void tn_fastopen_fini(struct tenon *stack);
 /* ---- tcp_input.c, tcp_ack.c, tcp_text.c ------------------------------------------------------------------ */
 
 TENON_INTERNAL void tn_tcp_read_syn_options(struct tenon_tcp *conn, const struct tn_seg *seg);
+/* A segment, whose options have been read: to its connection, or a listener. */
+TENON_INTERNAL void tn_tcp_demux(struct tenon *stack, struct tn_seg *seg);
 /* A segment of a connection that is in SYN-RECEIVED, or a later state. */
 TENON_INTERNAL void tn_tcp_input_synchronized(struct tenon_tcp *conn, struct tn_seg *seg);
 /* Fifth step of SEGMENT ARRIVES. @return 1: go on; 0: the segment, or the connection, is done with */

@@ -102,6 +102,8 @@ struct tn_fast_rx {
 };
 /* rx->conn: not NULL. @return 1: it was taken; 0: nothing has happened */
 TENON_INTERNAL int tn_fast_input(struct tenon *stack, struct tn_netif *netif, const struct tn_fast_rx *rx);
+/* The same for a SYN or SYN-ACK; rx->conn may be NULL, and there is a span. */
+TENON_INTERNAL_HOT int tn_fast_syn_input(struct tenon *stack, struct tn_netif *netif, const struct tn_fast_rx *rx);
 /* From the other end, at this address of ours, something has come through this interface, and nothing about routes and
  * addresses has changed since: it may. */
 TENON_INTERNAL int tn_fast_is_heard(const struct tenon_tcp *conn, const struct tn_netif *netif);

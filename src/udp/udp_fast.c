@@ -447,7 +447,7 @@ TENON_HOT int dgram_send(const struct tenon_udp *sock, const struct tn_udp_messa
     return TENON_OK;
 }
 
-TENON_INTERNAL int tn_udp_fast_send(const struct tenon_udp *sock, const struct tn_udp_message *message)
+TENON_INTERNAL_HOT int tn_udp_fast_send(const struct tenon_udp *sock, const struct tn_udp_message *message)
 {
     return tenon_ip_is_v4(&message->to->ip) ? dgram_send(sock, message, 1) : dgram_send(sock, message, 0);
 }

@@ -73,7 +73,7 @@ TENON_INTERNAL void tn_udp_fast_change(struct tenon *stack);
 TENON_INTERNAL void tn_udp_fast_grow(struct tenon *stack);
 TENON_INTERNAL void tn_udp_fast_fini(struct tenon *stack);
 /* @return 1: this is not usual, and nothing has happened; else TENON_OK, or TENON_ENOMEM */
-TENON_INTERNAL int tn_udp_fast_send(const struct tenon_udp *sock, const struct tn_udp_message *message);
+TENON_INTERNAL_HOT int tn_udp_fast_send(const struct tenon_udp *sock, const struct tn_udp_message *message);
 
 TENON_END_DECLS
 

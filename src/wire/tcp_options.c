@@ -77,8 +77,7 @@ static void tcp_opt_parse(struct tn_tcp_options *options, const tenon_u8 *p)
     }
 }
 
-/* In the order in which most write them: tn_tcp_syn_options_build(). @return 0: they are others */
-static int tcp_opt_syn_parse(struct tn_tcp_options *options, const tenon_u8 *p)
+TENON_INTERNAL int tn_tcp_syn_options_parse(struct tn_tcp_options *options, const tenon_u8 *p)
 {
     const tenon_u32 mss = get32be(p), wscale = get32be(p + 16);
 
@@ -106,7 +105,8 @@ TENON_INTERNAL int tn_tcp_options_parse(struct tn_tcp_options *options, const te
         options->ts_ecr = get32be(p + at + 8);
         return 0;
     }
-    if (!TENON_SMALL && header_bytes == TN_TCP_BYTES + TN_TCP_SYN_OPTIONS_BYTES && tcp_opt_syn_parse(options, p + at))
+    if (!TENON_SMALL && header_bytes == TN_TCP_BYTES + TN_TCP_SYN_OPTIONS_BYTES &&
+        tn_tcp_syn_options_parse(options, p + at))
         return 0;
     while (at < header_bytes && p[at] != TCP_OPT_END) {
         if (p[at] == TCP_OPT_NOP) {

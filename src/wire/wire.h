@@ -197,6 +197,8 @@ TENON_INTERNAL unsigned tn_tcp_options_build(tenon_u8 *p, const struct tn_tcp_op
 /* The same of a SYN with all that is usual: MSS, SACK permitted, timestamp and window scale. */
 enum { TN_TCP_SYN_OPTIONS_BYTES = 20 };
 TENON_INTERNAL void tn_tcp_syn_options_build(tenon_u8 *p, const struct tn_tcp_options *options);
+/* The same back into `options`, which are cleared. @return 0: they are others, or in another order */
+TENON_INTERNAL int tn_tcp_syn_options_parse(struct tn_tcp_options *options, const tenon_u8 *p);
 
 TENON_END_DECLS
 

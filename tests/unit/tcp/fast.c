@@ -1204,6 +1204,23 @@ static void life_syn(struct side *side, const struct life *life, unsigned flags)
     side->plain = !life->timestamps;
 }
 
+/* The peer has been heard of at our address: it has sent something that no connection has asked for. */
+static void life_is_heard(struct side *side)
+{
+    struct tenon_tcp_info info;
+    struct seg seg;
+
+    tenon_tcp_status(side->conn, &info);
+    memset(&seg, 0, sizeof seg);
+    seg.src = ip_of_peer();
+    seg.dst = ip_of_ours();
+    seg.sport = PEER_PORT;
+    seg.dport = info.local.port;
+    seg.flags = SEG_ACK;
+    seg_inject(&side->hn, &seg);
+    hn_run_ms(&side->hn, 1);
+}
+
 static void life_begin(struct side *side, const struct life *life, int traced, int active)
 {
     const struct tenon_addr at = { .port = PORT }, peer = { .ip = ip_of_peer(), .port = PEER_PORT };
@@ -1219,6 +1236,7 @@ static void life_begin(struct side *side, const struct life *life, int traced, i
     /* The first packet to a destination finds its neighbour: the short way is for those behind it. */
     HN_EQUAL(tenon_tcp_connect(side->hn.stack, &side->conn, NULL, &peer, &side_events, side), TENON_OK);
     hn_run_ms(&side->hn, 1);
+    life_is_heard(side);
     tenon_tcp_abort(side->conn);
     hn_run_ms(&side->hn, 1);
     hn_forget(&side->hn);
@@ -1306,6 +1324,229 @@ static void both_ways_of_life(void)
     for (size_t i = 0; i < TENON_ARRAY_LEN(lives); i++)
         for (unsigned how = 0; how < 4 && hn_failures == 0; how++)
             one_life(&lives[i], how % 2 != 0, how / 2 != 0);
+}
+
+/* ---- SYN and SYN-ACK as they should be, or with one bit that is different ---- */
+
+enum { SYN_BYTES = 40, SYN_TEXT = 4 };
+
+struct syn_oddity {
+    unsigned at;                 /* byte of the frame ... */
+    tenon_u8 bits;               /* ... in which these are others */
+    int is_summed;               /* after that */
+    unsigned padding, text;
+};
+
+/* The peer's, with the options that nearly everybody has. */
+static void syn_frame(struct frame *frame, const struct side *side, const struct syn_oddity *odd, unsigned flags)
+{
+    frame_next(frame, side, SYN_BYTES - 32 + odd->text);
+    frame->bytes[TCP + 12] = SYN_BYTES << 2;
+    frame->bytes[TCP + 13] = (tenon_u8)flags;
+    memcpy(frame->bytes + TCP + 20, lives[0].options, lives[0].noptions);
+    frame_sum(frame);
+    frame->bytes[odd->at] ^= odd->bits;
+    if (odd->is_summed)
+        frame_sum(frame);
+    frame->len += odd->padding;
+}
+
+/* What an option is to one may be text to another: nobody reads it. */
+static const struct tenon_tcp_events syn_events = { .opened = side_opened, .closed = side_closed };
+
+/* Both begin where they began before. */
+static void syn_begin(struct side way[2], int active, tenon_u32 *end)
+{
+    const struct tenon_addr at = { .port = PORT }, peer = { .ip = ip_of_peer(), .port = PEER_PORT };
+    struct tenon_tcp_listener *listener;
+
+    *end = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        struct tenon *stack = way[i].hn.stack;
+
+        if (active)
+            HN_EQUAL(tenon_tcp_connect(stack, &way[i].conn, &at, &peer, &syn_events, &way[i]), TENON_OK);
+        else
+            HN_EQUAL(tenon_tcp_listen(stack, &listener, &at, &syn_events, &way[i], 8), TENON_OK);
+        hn_run_ms(&way[i].hn, 1);
+    }
+    if (active)
+        same_frames(way, end);
+}
+
+static void syn_end(struct side way[2], int active)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        if (active && way[i].conn != NULL)
+            tenon_tcp_abort(way[i].conn);
+        if (!active)
+            tenon_tcp_listener_close(way[i].hn.stack->tcp.listeners);
+        hn_run_ms(&way[i].hn, 1);
+        hn_forget(&way[i].hn);
+    }
+}
+
+static void one_syn(struct side way[2], const struct syn_oddity *odd, int active)
+{
+    tenon_u32 end;
+
+    syn_begin(way, active, &end);
+    for (unsigned i = 0; i < 2; i++) {
+        struct frame frame;
+
+        way[i].seq = ISS;
+        way[i].ack = active ? end : 0;
+        syn_frame(&frame, &way[i], odd, active ? SEG_SYN | SEG_ACK : SEG_SYN);
+        hn_inject(&way[i].hn, 1, frame.bytes, frame.len);
+        hn_run_ms(&way[i].hn, 1);
+    }
+    same_frames(way, &end);
+    same_stats(way);
+    HN_EQUAL(way[0].conn == NULL, way[1].conn == NULL);
+    if (way[0].conn != NULL && way[1].conn != NULL)
+        same_everything(way);
+    if (hn_failures > 0)
+        fprintf(stderr, "active %d, byte %u, bits %02X, summed %d\n", active, odd->at, odd->bits, odd->is_summed);
+    syn_end(way, active);
+}
+
+static void every_syn(int active)
+{
+    static struct side way[2];
+    struct syn_oddity odd = { 0, 0, 1, 0, 0 };
+
+    same_told[0].cc = same_told[1].cc = NULL;
+    for (unsigned i = 0; i < 2; i++) {
+        life_begin(&way[i], &lives[0], i == 1, 0);
+        tenon_tcp_listener_close(way[i].hn.stack->tcp.listeners);
+    }
+    one_syn(way, &odd, active);
+    odd.padding = 2;
+    one_syn(way, &odd, active);
+    odd.padding = 0;
+    odd.text = SYN_TEXT;
+    one_syn(way, &odd, active);
+    odd.text = 0;
+    for (odd.at = 0; odd.at < TCP + SYN_BYTES && hn_failures == 0; odd.at++) {
+        odd.bits = 0;
+        one_syn(way, &odd, active);    /* so that all is as usual but for what follows */
+        for (odd.bits = 1; odd.bits != 0 && hn_failures == 0; odd.bits = (tenon_u8)(odd.bits << 1))
+            for (odd.is_summed = 0; odd.is_summed < 2; odd.is_summed++)
+                one_syn(way, &odd, active);
+    }
+    for (unsigned i = 0; i < 2; i++)
+        hn_close(&way[i].hn);
+}
+
+static void both_ways_of_syn(void)
+{
+    every_syn(0);
+}
+
+static void both_ways_of_syn_ack(void)
+{
+    every_syn(1);
+}
+
+/* A SYN to an address that was ours when the peer was heard of there. */
+static void syn_to_what_is_gone(void)
+{
+    static struct side side;
+    const struct syn_oddity none = { 0, 0, 1, 0, 0 };
+    const struct tenon_ip ours = ip_of_ours();
+    struct frame frame;
+
+    life_begin(&side, &lives[0], 0, 0);
+    side.seq = ISS;
+    syn_frame(&frame, &side, &none, SEG_SYN);
+    HN_EQUAL(tenon_addr_remove(side.hn.stack, 1, &ours), TENON_OK);
+    hn_inject(&side.hn, 1, frame.bytes, frame.len);
+    HN_EQUAL(hn_stat(&side.hn, TENON_STAT_TCP_SYN_RCVD), 0);
+    hn_close(&side.hn);
+}
+
+/* A SYN through another interface than the one on which the peer was heard of: where it is nobody's address. */
+static void syn_elsewhere(void)
+{
+    const struct tenon_ip broad = hn_ip("198.51.100.5");
+    static struct side side;
+    const struct syn_oddity none = { 0, 0, 1, 0, 0 };
+    struct frame frame;
+    tenon_u8 mac[6];
+    unsigned netif;
+
+    life_begin(&side, &lives[0], 0, 0);
+    netif = hn_netif(&side.hn, TENON_NETIF_NO_DAD | TENON_NETIF_NO_RA);
+    HN_EQUAL(tenon_addr_add(side.hn.stack, netif, &broad, 30), TENON_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        side.seq = ISS;
+        syn_frame(&frame, &side, &none, SEG_SYN);
+        memcpy(frame.bytes, hn_mac(mac, 0, i == 0 ? 1 : netif), 6);
+        hn_put16(frame.bytes + TCP, PEER_PORT + i);
+        frame_sum(&frame);
+        hn_inject(&side.hn, i == 0 ? 1 : netif, frame.bytes, frame.len);
+        if (i > 0)
+            break;
+        hn_run_ms(&side.hn, 1);
+        hn_inject(&side.hn, 1, frame.bytes, frame.len);    /* again, to what it has made: it is heard of */
+        hn_run_ms(&side.hn, 1);
+    }
+    HN_EQUAL(hn_stat(&side.hn, TENON_STAT_TCP_SYN_RCVD), 1);
+    HN_EQUAL(hn_stat(&side.hn, TENON_STAT_IP4_MARTIAN), 1);
+    hn_close(&side.hn);
+}
+
+/* A SYN, or the ACK of a handshake, to an address that is not ours. */
+static void to_others(struct side *side, unsigned sport, unsigned flags)
+{
+    const struct syn_oddity none = { 0, 0, 1, 0, 0 };
+    struct frame frame;
+
+    if (flags & SEG_SYN)
+        syn_frame(&frame, side, &none, flags);
+    else
+        frame_next(&frame, side, 0);
+    hn_put32(frame.bytes + IP + 16, 0xCB007109);    /* 203.0.113.9 */
+    hn_put16(frame.bytes + TCP, sport);
+    frame_sum(&frame);
+    hn_inject(&side->hn, 1, frame.bytes, frame.len);
+    hn_run_ms(&side->hn, 1);
+}
+
+/* Who talks to an address that is not ours is a transparent listener's; once there is none any more, nobody's. */
+static void syn_to_others(void)
+{
+    static struct side side;
+    const struct tenon_addr at = { .port = PORT };
+    struct tenon_tcp_listener *listener;
+    struct tenon_tcp *conns[2] = { NULL, NULL };
+    struct seg seg;
+
+    life_begin(&side, &lives[0], 0, 0);
+    HN_EQUAL(tenon_tcp_listener_set(side.hn.stack->tcp.listeners, TENON_TCP_TRANSPARENT, 1), TENON_OK);
+    side.ts = TS + 1;
+    for (unsigned i = 0; i < 2; i++) {
+        side.seq = ISS;
+        to_others(&side, PEER_PORT + i, SEG_SYN);
+        HN_EQUAL(side.hn.stack->tcp.transparent, 2 + i);
+        if (!HN_CHECK(seg_next(&side.hn, &seg)))
+            return;
+        side.seq++;
+        side.ack = seg.seq + 1;
+        to_others(&side, PEER_PORT + i, SEG_ACK);    /* now it is heard of there */
+        conns[i] = side.conn;
+    }
+    tenon_tcp_listener_close(side.hn.stack->tcp.listeners);
+    HN_EQUAL(tenon_tcp_listen(side.hn.stack, &listener, &at, &side_events, &side, 8), TENON_OK);
+    for (unsigned i = 0; i < 2; i++)
+        if (HN_CHECK(conns[i] != NULL))
+            tenon_tcp_abort(conns[i]);
+    hn_run_ms(&side.hn, 1);
+    HN_EQUAL(side.hn.stack->tcp.transparent, 0);
+    side.seq = ISS;
+    to_others(&side, PEER_PORT + 2, SEG_SYN);
+    HN_EQUAL(hn_stat(&side.hn, TENON_STAT_TCP_SYN_RCVD), 2);
+    hn_close(&side.hn);
 }
 
 /* ---- what comes in every state of a connection, as it should or not quite ---- */
@@ -1666,6 +1907,21 @@ static void both_ways_of_life6(void)
     over_ip6(both_ways_of_life);
 }
 
+static void both_ways_of_syn6(void)
+{
+    over_ip6(both_ways_of_syn);
+}
+
+static void both_ways_of_syn_ack6(void)
+{
+    over_ip6(both_ways_of_syn_ack);
+}
+
+static void syn_to_what_is_gone6(void)
+{
+    over_ip6(syn_to_what_is_gone);
+}
+
 static void both_ways_of_ends6(void)
 {
     over_ip6(both_ways_of_ends);
@@ -1726,6 +1982,14 @@ static const struct hn_test tests[] = {
     { "neighbour_is_used", "", neighbour_is_used },
     { "both_ways", "", both_ways },
     { "both_ways_of_life", "", both_ways_of_life },
+    { "both_ways_of_syn", "", both_ways_of_syn },
+    { "both_ways_of_syn_ack", "", both_ways_of_syn_ack },
+    { "syn_to_what_is_gone", "IP4-5", syn_to_what_is_gone },
+    { "syn_to_others", "IP4-5", syn_to_others },
+    { "syn_elsewhere", "IP4-6", syn_elsewhere },
+    { "both_ways_of_syn6", "", both_ways_of_syn6 },
+    { "both_ways_of_syn_ack6", "", both_ways_of_syn_ack6 },
+    { "syn_to_what_is_gone6", "IP4-5", syn_to_what_is_gone6 },
     { "both_ways_of_ends", "", both_ways_of_ends },
     { "copied_or_referred", "", copied_or_referred },
     { "window_field", "", window_field },
