@@ -22,8 +22,15 @@ TENON_HOT void tn_clear(void *to, size_t n)
 {
     tenon_u8 *p = (tenon_u8 *)to;
 
-    for (; !TENON_SMALL && n > TN_CLEAR_STEP; n -= TN_CLEAR_STEP, p += TN_CLEAR_STEP)
+    for (; !TENON_SMALL && n > 2 * TN_CLEAR_STEP; n -= 2 * TN_CLEAR_STEP, p += 2 * TN_CLEAR_STEP) {
         memset(p, 0, TN_CLEAR_STEP);
+        memset(p + TN_CLEAR_STEP, 0, TN_CLEAR_STEP);
+    }
+    if (!TENON_SMALL && n > TN_CLEAR_STEP) {
+        memset(p, 0, TN_CLEAR_STEP);
+        n -= TN_CLEAR_STEP;
+        p += TN_CLEAR_STEP;
+    }
     memset(p, 0, n);
 }
 

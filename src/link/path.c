@@ -256,22 +256,37 @@ static int path_look_up(struct tenon *stack, struct tn_path **out, const struct 
     return *out != NULL ? tn_path_check(stack, *out) : path_make(stack, out, dst, scope, hash);
 }
 
-TENON_INTERNAL int tn_path_get(struct tenon *stack, struct tn_path **out, const struct tenon_ip *dst, unsigned scope)
+static int path_get(struct tenon *stack, struct tn_path **out, struct tn_path *path, int error)
 {
-    struct tn_path *path = path_recall(stack, dst, scope);
-    int error;
-
-    if (path != NULL) {
-        error = tn_path_check(stack, path);
-    } else {
-        error = path_look_up(stack, &path, dst, scope);
-        if (TENON_WITH_SPEED && error == TENON_OK)
-            *path_slot(stack, dst) = path;
-    }
     if (error != TENON_OK)
         return error;
     if (path->refs == 0)
         path_lru_remove(&stack->link, path);
+    path->refs++;
+    *out = path;
+    return TENON_OK;
+}
+
+/* It is not among the last that were asked for, or something has changed. */
+TENON_APART int path_get_anew(struct tenon *stack, struct tn_path **out, const struct tenon_ip *dst, unsigned scope)
+{
+    struct tn_path *path = path_recall(stack, dst, scope);
+    int error;
+
+    if (path != NULL)
+        return path_get(stack, out, path, tn_path_check(stack, path));
+    error = path_look_up(stack, &path, dst, scope);
+    if (TENON_WITH_SPEED && error == TENON_OK)
+        *path_slot(stack, dst) = path;
+    return path_get(stack, out, path, error);
+}
+
+TENON_INTERNAL int tn_path_get(struct tenon *stack, struct tn_path **out, const struct tenon_ip *dst, unsigned scope)
+{
+    struct tn_path *path = path_recall(stack, dst, scope);
+
+    if (TENON_SMALL || path == NULL || path->gen != stack->link.gen || path->netif == 0 || path->refs == 0)
+        return path_get_anew(stack, out, dst, scope);
     path->refs++;
     *out = path;
     return TENON_OK;

@@ -118,8 +118,8 @@ static struct tenon_tcp *conn_make(struct tenon *stack)
         return NULL;
     tn_clear(conn, sizeof(*conn));
     conn->stack = stack;
-    if (TENON_WITH_RECOVERY)
-        conn->cc.ops = &tenon_cc_newreno;    /* else nobody asks: tn_cc_ops() */
+    if (TENON_WITH_RECOVERY)    /* else nobody asks: tn_cc_ops() */
+        conn->cc.ops = tn_cc_is_simple(stack->conf.tcp_cc) ? stack->conf.tcp_cc : &tenon_cc_newreno;
     conn->progress_ms = stack->now_ms;
     if (tn_flight_get(conn) != NULL)
         return conn;
@@ -143,7 +143,8 @@ TENON_INTERNAL struct tenon_tcp *tn_tcp_new(struct tenon *stack, struct tn_tcp_o
     conn->timer.kind = TN_TIMER_TCP;
     tn_why_begin(conn);
     conn->state = TENON_TCP_CLOSED;
-    if (tn_tcp_cc_change(conn, stack->conf.tcp_cc) != TENON_OK)
+    if (!(TENON_WITH_RECOVERY && conn->cc.ops == stack->conf.tcp_cc) &&
+        tn_tcp_cc_change(conn, stack->conf.tcp_cc) != TENON_OK)
         tn_count(stack, TENON_STAT_TCP_CC_FALLBACK);
     conn->cc.ssthresh = TN_CC_NO_SSTHRESH;
     conn->min_rtt_us = 0xFFFFFFFFUL;
@@ -262,7 +263,9 @@ TENON_INTERNAL void tn_tcp_begin_sending(struct tenon_tcp *conn)
     struct tenon_cc_event event;
 
     tn_mtu_open(conn);
-    tn_tcp_update_mss(conn);
+    /* Who has answered a SYN knows it already, unless the path has changed. */
+    if (TENON_SMALL || !tn_tcp_is_answering(conn) || tn_path_mtu(conn->stack, conn->path) != conn->path_mtu)
+        tn_tcp_update_mss(conn);
     tn_tcp_cc_event(conn, &event);
     event.repeated = (tenon_u8)(conn->backoff > 1);    /* RFC 6928 2: more than one lost SYN */
     tn_cc_ops(conn)->init(&conn->cc, &event);

@@ -129,7 +129,7 @@ static int fast_sends_plainly(const struct tenon_tcp *conn)
 }
 
 /* Nor is it known of anything to have left more than once. Asked once: whatever may change it says tn_fast_end(). */
-TENON_ONCE TENON_INTERNAL int tn_fast_is_plain(struct tenon_tcp *conn)
+TENON_ONCE TENON_INTERNAL int tn_fast_ask_plain(struct tenon_tcp *conn)
 {
     struct tn_flight *flight = conn->flight;
 
@@ -553,8 +553,8 @@ static int fast_next_ack(struct tenon_tcp *conn, tenon_u32 ack)
     if (acked == 0)
         return 1;
     fast_take_ack(conn, ack, tn_seq_min(ack, conn->snd_end), fast_ends_fin(conn, ack));
-    if (conn->snd_una == conn->snd_nxt)
-        tn_flight_settle(conn);
+    if (conn->snd_una == conn->snd_nxt && tn_flight_has_grown(conn->flight))
+        tn_flight_settle(conn);    /* what that does besides, fast_take_ack() has done */
     if (conn->state != TENON_TCP_LAST_ACK || !tn_tcp_fin_acked(conn))
         tn_tcp_make_ready(conn);
     return tn_tcp_ack_over(conn, acked);

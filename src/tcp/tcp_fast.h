@@ -21,14 +21,20 @@ enum { TN_FAST_USUAL = 2 };
 
 /* Nothing is lost, probed or marked of what it has in flight, nor has anything of it left more than once. Asked once:
  * whatever may change it says tn_fast_end(). */
-TENON_INTERNAL int tn_fast_is_plain(struct tenon_tcp *conn);
+TENON_INTERNAL int tn_fast_ask_plain(struct tenon_tcp *conn);
+TENON_HOT int tn_fast_is_plain(struct tenon_tcp *conn)
+{
+    if (!TENON_SMALL && TENON_LIKELY(conn->flight != NULL && (conn->flight->usual & TN_FAST_PLAIN)))
+        return 1;
+    return tn_fast_ask_plain(conn);
+}
 TENON_INTERNAL int tn_fast_ask_usual(struct tenon_tcp *conn);
 /* Besides, it is established, and nothing is reordered or over: its next segment can be predicted. */
 TENON_HOT int tn_fast_is_usual(struct tenon_tcp *conn)
 {
     if (TENON_LIKELY(conn->flight != NULL && (conn->flight->usual & TN_FAST_USUAL)))
         return 1;
-    return tn_fast_ask_usual(conn);
+    return (TENON_SMALL || conn->state == TENON_TCP_ESTABLISHED) && tn_fast_ask_usual(conn);
 }
 
 TENON_END_DECLS

@@ -39,10 +39,14 @@ TENON_HOT int fast_is_between(const struct tenon_tcp *conn, const tenon_u8 *ip, 
     return fast_is_ip6(&conn->ends.local, ip + 24) && fast_is_ip6(&conn->path->dst, ip + 8);
 }
 
+/* Of its multiples all bits that are taken, be they few or many, keep ports that follow each other apart: at both ends,
+ * in one of which they are in the upper half too. */
+#define FAST_SPREAD 0x76DB24BDUL
+
 /* A guess, and not keyed: who makes ours miss on purpose gains nothing but the keyed hash. */
 static struct tenon_tcp **fast_slot(const struct tenon *stack, tenon_u32 remote, tenon_u32 ports)
 {
-    const tenon_u32 mix = (remote ^ ports ^ ports >> 16) * 0x9E3779B1UL;
+    const tenon_u32 mix = (remote ^ ports ^ ports >> 16) * FAST_SPREAD;
 
     return &stack->tcp.recent[mix >> FAST_RECENT_SHIFT & stack->tcp.recent_mask];
 }

@@ -94,23 +94,27 @@ enum { FAST_IP_AT = TN_ETH_BYTES };
  * that are a copy. Both are written, since what has just been written byte by byte is slow to copy. */
 static void fast_set_length(struct tn_header *header, tenon_u8 *p, tenon_u32 len)
 {
-    const tenon_u32 l4 = header->tcp_bytes + len;
-    const unsigned tos = len > 0 ? header->tos_data : header->tos;
-    const tenon_u32 tcp_sum = tn_csum_fold(header->tcp_sum + (l4 >> 16) + (l4 & 0xFFFF));
-    const int is_v4 = !TENON_WITH_IPV6 || header->ip_bytes == TN_IP4_BYTES;
-    tenon_u32 first = header->ip_rest | (tenon_u32)tos << 20, second = l4;    /* IPv6: length */
-    tenon_u8 *ip = header->bytes + FAST_IP_AT;
-    unsigned i;
+    const tenon_u32 l4 = header->tcp_bytes + len, ip_rest = header->ip_rest;
+    const unsigned tos = len > 0 ? header->tos_data : header->tos, ip_bytes = header->ip_bytes;
+    const tenon_u32 tcp_sum = tn_csum_join(header->tcp_sum, (l4 >> 16) + (l4 & 0xFFFF));
+    tenon_u8 *kept = header->bytes + FAST_IP_AT;
+    tenon_u32 sum;
 
     header->len = len;
-    if (is_v4) {
-        first = 0x45UL << 24 | (tenon_u32)tos << 16 | (TN_IP4_BYTES + l4);
-        second = (tenon_u32)0xFFFF ^ tn_csum_fold(header->ip_rest + tos + TN_IP4_BYTES + l4);    /* its checksum */
-    }
-    for (i = 0; i < 2; i++, ip = p + FAST_IP_AT) {
-        put32be(ip, first);
-        put16be(ip + (is_v4 ? 10 : 4), second);
-        put16be(ip + header->ip_bytes + 16, tcp_sum);
+    p += FAST_IP_AT;
+    put16be(kept + ip_bytes + 16, tcp_sum);
+    put16be(p + ip_bytes + 16, tcp_sum);
+    if (!TENON_WITH_IPV6 || ip_bytes == TN_IP4_BYTES) {
+        sum = (tenon_u32)0xFFFF ^ tn_csum_fold(ip_rest + tos + TN_IP4_BYTES + l4);
+        put32be(kept, 0x45UL << 24 | (tenon_u32)tos << 16 | (TN_IP4_BYTES + l4));
+        put32be(p, 0x45UL << 24 | (tenon_u32)tos << 16 | (TN_IP4_BYTES + l4));
+        put16be(kept + 10, sum);
+        put16be(p + 10, sum);
+    } else {
+        put32be(kept, ip_rest | (tenon_u32)tos << 20);
+        put32be(p, ip_rest | (tenon_u32)tos << 20);
+        put16be(kept + 4, l4);
+        put16be(p + 4, l4);
     }
 }
 
@@ -121,7 +125,7 @@ static void fast_prepare_ip4(const struct tenon_tcp *conn, struct tn_header *hea
     const tenon_u32 local = conn->ends.local.w[3], remote = tn_tcp_remote_ip(conn)->w[3];
 
     header->ip_bytes = TN_IP4_BYTES;
-    header->tcp_sum = tn_csum_ends4(local, remote) + TN_PROTO_TCP;
+    header->tcp_sum = tn_csum_fold(tn_csum_ends4(local, remote) + TN_PROTO_TCP);
     header->ip_rest = (tenon_u32)0x4500 + TN_IP4_DF + ttl_proto + tn_csum_ends4(local, remote);
     put16be(p + 6, TN_IP4_DF);    /* RFC 6864 4.1: no identification */
     put16be(p + 8, ttl_proto);
@@ -173,6 +177,15 @@ TENON_APART void fast_prepare(struct tenon_tcp *conn, const struct tn_tcp_way *w
     header->len = FAST_NO_LEN;
 }
 
+enum { FAST_COPY_STEP = 64 };
+
+/* In two steps: of one, compilers like to make an instruction that repeats a load and a store, as with tn_clear(). */
+TENON_HOT void fast_copy_header(tenon_u8 *p, const struct tn_header *header)
+{
+    TENON_COPY(p, header->bytes, FAST_COPY_STEP);
+    TENON_COPY(p + FAST_COPY_STEP, header->bytes + FAST_COPY_STEP, sizeof(header->bytes) - FAST_COPY_STEP);
+}
+
 /* The headers of a segment of `len` bytes, around where its TCP header begins. What they say is looked up first:
  * bytes that are written could be anything, as far as a compiler knows. */
 TENON_HOT void fast_fill(struct tenon_tcp *conn, tenon_u8 *tcp, tenon_u32 len, unsigned flags)
@@ -185,7 +198,7 @@ TENON_HOT void fast_fill(struct tenon_tcp *conn, tenon_u8 *tcp, tenon_u32 len, u
     tenon_u8 *p = tcp - header->ip_bytes - FAST_IP_AT;
 
     conn->rcv_acked = ack;
-    TENON_COPY(p, header->bytes, sizeof(header->bytes));
+    fast_copy_header(p, header);
     if (header->len != len)
         fast_set_length(header, p, len);
     put32be(tcp + 4, seq);
@@ -381,26 +394,37 @@ TENON_INTERNAL int tn_fast_control(struct tenon_tcp *conn, unsigned flags)
 
     if (!TN_FAST)
         return 0;
-    if (flight == NULL || flight->header.tcp_bytes == 0 || (flags & ~(unsigned)TN_TCP_FIN) != TN_TCP_ACK ||
-        (conn->flags & (TN_TCP_F_URGENT_SND | TN_TCP_F_FIN_HELD)) != 0 || (conn->ecn & TN_ECN_ECHO) != 0)
+    if (TENON_UNLIKELY(flight == NULL || flight->header.tcp_bytes == 0 ||
+                       (flags & ~(unsigned)TN_TCP_FIN) != TN_TCP_ACK ||
+                       (conn->flags & (TN_TCP_F_URGENT_SND | TN_TCP_F_FIN_HELD)) != 0 ||
+                       (conn->ecn & TN_ECN_ECHO) != 0))
         return 0;
-    if (tn_ooo_has_news(conn) || stack->conf.trace != NULL || tn_tx_room(stack) == 0)
+    if (TENON_UNLIKELY(tn_ooo_has_news(conn) || stack->conf.trace != NULL || tn_tx_room(stack) == 0))
         return 0;
     way = fast_way(conn);
-    return way != NULL && fast_is_prepared(conn, way) && fast_send_short(conn, way, 0, flags);
+    if (TENON_UNLIKELY(way == NULL || !fast_is_prepared(conn, way)))
+        return 0;
+    return fast_send_short(conn, way, 0, flags);
 }
 
 /* Nothing is left but our FIN, and whether a window lets it go. @return 1: it has left */
 TENON_APART int fast_fin(struct tenon_tcp *conn)
 {
     const tenon_u32 window = conn->snd_una + conn->snd_wnd - conn->snd_nxt;
+    int lags;
 
     if (TENON_SMALL || !(conn->flags & TN_TCP_F_FIN_QUEUED) || conn->snd_nxt != conn->snd_end || conn->flight == NULL ||
         (conn->state != TENON_TCP_ESTABLISHED && conn->state != TENON_TCP_CLOSE_WAIT) || window - 1 >= 0x7FFFFFFFUL)
         return 0;
-    if (!tn_fast_is_plain(conn) || !tn_pace_allows(conn) || !tn_fast_control(conn, TN_TCP_FIN | TN_TCP_ACK))
+    if (!tn_fast_is_plain(conn))
         return 0;
-    tn_pace_sent(conn, 1);
+    lags = tn_pace_lags(conn);
+    if ((!lags && !tn_pace_allows(conn)) || !tn_fast_control(conn, TN_TCP_FIN | TN_TCP_ACK))
+        return 0;
+    if (lags)
+        tn_pace_owe(conn, 1);
+    else
+        tn_pace_sent(conn, 1);
     fast_sent(conn, 1);
     tn_tcp_set_state(conn, conn->state == TENON_TCP_ESTABLISHED ? TENON_TCP_FIN_WAIT_1 : TENON_TCP_LAST_ACK);
     tn_tcp_arm_usual(conn, !(conn->flags & TN_TCP_F_RTX_ARMED));    /* RFC 6298 5.1 */
@@ -426,7 +450,7 @@ static void fast_fill_syn(struct tenon_tcp *conn, tenon_u8 *tcp, unsigned flags)
         window = tn_tcp_window_scaled(conn, ack, 0);
         conn->rcv_acked = ack;
     }
-    TENON_COPY(p, header->bytes, sizeof(header->bytes));
+    fast_copy_header(p, header);
     fast_set_length(header, p, TN_TCP_SYN_OPTIONS_BYTES - TN_TCP_TIMESTAMP_BYTES);
     put32be(tcp + 4, conn->flight->iss);
     put32be(tcp + 8, ack);

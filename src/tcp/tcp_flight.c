@@ -33,6 +33,22 @@ static void flight_unrest(struct tenon *stack, struct tn_flight *flight)
     stack->tcp.nrest--;
 }
 
+/* Memory besides its own. */
+static int flight_has_more(const struct tn_flight *flight)
+{
+    return flight->sendq.count != 0 || flight->sendq.ring != flight->few_pieces || flight->sack != NULL ||
+           flight->ooo != NULL || tn_flight_has_grown(flight);
+}
+
+static void flight_give_back(struct tenon_tcp *conn)
+{
+    tn_sendq_free(conn);
+    tn_sack_clear(conn);
+    tn_ooo_free(conn);
+    tn_flight_again_clear(conn);
+    flight_release_ring(conn->stack, conn->flight);
+}
+
 TENON_INTERNAL void tn_flight_free(struct tenon_tcp *conn)
 {
     struct tn_flight *flight = conn->flight;
@@ -42,11 +58,8 @@ TENON_INTERNAL void tn_flight_free(struct tenon_tcp *conn)
         return;
     if (TENON_WITH_MANY && flight->prev != NULL)
         flight_unrest(stack, flight);
-    tn_sendq_free(conn);
-    tn_sack_clear(conn);
-    tn_ooo_free(conn);
-    tn_flight_again_clear(conn);
-    flight_release_ring(stack, flight);
+    if (TENON_SMALL || flight_has_more(flight))
+        flight_give_back(conn);
     tn_tcp_cc_leave(conn);
     conn->flight = NULL;
     tn_spare_put(stack, &stack->tcp.spare_flights, flight, sizeof(*flight));

@@ -265,6 +265,11 @@ TENON_INTERNAL void tn_flight_free(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_flight_begin(struct tenon_tcp *conn, tenon_u32 seq);
 /* Everything is acknowledged: what large flights needed is given back. */
 TENON_INTERNAL void tn_flight_settle(struct tenon_tcp *conn);
+/* There is something to be given back. */
+TENON_INLINE int tn_flight_has_grown(const struct tn_flight *flight)
+{
+    return flight->ring != flight->few || flight->again != NULL;
+}
 /* If there is nothing to do, the block stays until others need it more. To be called whenever it may be so. */
 TENON_INTERNAL void tn_flight_rest(struct tenon_tcp *conn);
 /* New data up to `end` has left; snd_nxt is still where it begins. */

@@ -755,6 +755,11 @@ TENON_INLINE int tn_rate_is_wanted(const struct tenon_tcp *conn)
 {
     return TENON_WITH_RECOVERY && (tn_cc_ops(conn)->delivered != NULL || tn_cc_ops(conn)->lost_bytes != NULL);
 }
+/* It finds all that it needs in a block that has just been made. */
+TENON_INLINE int tn_cc_is_simple(const struct tenon_cc_ops *ops)
+{
+    return !TENON_SMALL && ops->more_words == 0 && ops->delivered == NULL && ops->lost_bytes == NULL;
+}
 
 /* ---- tcp_mtu.c: path MTU (RFC 5927, RFC 4821) ----------------------------------------------------- */
 

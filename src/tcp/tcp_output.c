@@ -184,7 +184,7 @@ static int output_bare(struct tenon_tcp *conn, tenon_u32 seq, unsigned flags)
     struct tn_out out;
     int error;
 
-    if (tn_fast_syn(conn, flags) || (seq == conn->snd_nxt && tn_fast_control(conn, flags)))
+    if (seq == conn->snd_nxt && tn_fast_control(conn, flags))
         return TENON_OK;
     if (tn_out_new(conn->stack, &out) != TENON_OK)
         return TENON_ENOMEM;
@@ -806,7 +806,7 @@ static void output_syn(struct tenon_tcp *conn)
         if (conn->state == TENON_TCP_SYN_SENT)
             fast = tn_fastopen_begin(conn);
     }
-    if (!output_fastopen_syn(conn, fast))
+    if ((fast == 0 || !output_fastopen_syn(conn, fast)) && !tn_fast_syn(conn, flags))
         output_control(conn, conn->flight->iss, flags);
     if (!(conn->flags & TN_TCP_F_RTX_ARMED))
         tn_tcp_arm_rtx(conn);

@@ -489,7 +489,8 @@ TENON_INTERNAL void tn_tcp_take_fin(struct tenon_tcp *conn)
     conn->flags |= TN_TCP_F_FIN_RCVD | TN_TCP_F_ACK_NOW;
     if (TENON_WITH_HOLD && tn_tcp_opt(conn, TENON_TCP_HOLD_FIN))
         conn->flags |= TN_TCP_F_FIN_HELD;
-    tn_ooo_free(conn);
+    if (tn_ooo_of(conn) != NULL)
+        tn_ooo_free(conn);
     tn_tcp_make_ready(conn);
     if (tn_fastopen_is_early(conn))
         return;
