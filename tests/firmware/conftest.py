@@ -79,7 +79,7 @@ class Firmware:
         self.lines.put(None)
 
     def wait_for(self, begin, seconds=30):
-        """The next line that begins so."""
+        """The next line that begins so, or in one of several ways (a tuple)."""
         end = time.monotonic() + seconds
         while True:
             try:
