@@ -155,7 +155,7 @@ static void server_open(struct server *server, const char *interface, const stru
     struct tenon_conf tenon_conf;
     char error[300] = "";
 
-    server->port = tap_port_type.open(&port_conf, error, sizeof error);
+    server->port = port_open(&tap_port_type, &port_conf, error, sizeof error);
     if (server->port == NULL)
         fail(error);
     tenon_conf_default(&tenon_conf);

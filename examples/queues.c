@@ -179,7 +179,7 @@ static void instance_open(struct instance *instance)
 
     port.queues = job.queues;
     port.queue = instance->number;
-    instance->port = type->open(&port, error, sizeof error);
+    instance->port = port_open(type, &port, error, sizeof error);
     if (instance->port == NULL)
         fail(error);
     tenon_conf_default(&conf);

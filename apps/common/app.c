@@ -257,7 +257,7 @@ static int open_port(struct app *app)
         conf.queues = cores_count(app->core);
         conf.queue = core_number(app->core);
     }
-    app->port = choice->type->open(&conf, words, sizeof words);
+    app->port = port_open(choice->type, &conf, words, sizeof words);
     if (app->port == NULL) {
         log_error("%s", words);
         return -1;

@@ -104,8 +104,11 @@ static void list_ports(const struct argp_state *state)
         const struct port_type *type = ports_built[i];
 
         fprintf(state->out_stream, "%s:%s  %s\n", type->kind, type->name, type->text);
-        fprintf(state->out_stream, "    mtu=BYTES, offload=on|off%s\n",
+        fprintf(state->out_stream, "    mtu=BYTES, offload=on|off%s",
                 type->queues_max > 1 ? ", queues=N, queue=N" : "");
+        if (type->memory > 0)
+            fprintf(state->out_stream, ", memory=MB (packet memory; default %zu)", type->memory >> 20);
+        fprintf(state->out_stream, "\n");
         for (const struct port_setting *setting = type->settings; setting->name != NULL; setting++)
             fprintf(state->out_stream, "    %s=%s  %s\n", setting->name, setting->values, setting->text);
     }

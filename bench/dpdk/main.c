@@ -223,7 +223,7 @@ static struct port *open_port(const char *written)
     struct port *port = NULL;
 
     if (port_read(&choice, types, written, error, sizeof error) == 0)
-        port = choice.type->open(&choice.conf, error, sizeof error);
+        port = port_open(choice.type, &choice.conf, error, sizeof error);
     if (port == NULL)
         fail(error);
     return port;

@@ -259,19 +259,13 @@ static int peer_receive(struct port *port, struct tenon *stack, unsigned netif, 
     return (int)n;
 }
 
-static int peer_fd(const struct port *port)
-{
-    (void)port;
-    return -1;
-}
-
-static const struct port_type peer_type = { .kind = "peer", .host = &peer_host, .fd = peer_fd,
-    .receive = peer_receive };
+static const struct port_type peer_type = { .kind = "peer", .host = &peer_host, .receive = peer_receive };
 
 void peer_open(struct peer *peer, const struct peer_conf *conf)
 {
     memset(peer, 0, sizeof *peer);
     peer->port.type = &peer_type;
+    peer->port.fd = -1;
     peer->conf = *conf;
     peer->pool.buf_bytes = BUF_BYTES;
     peer->random = 12345;

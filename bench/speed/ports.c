@@ -34,7 +34,7 @@ static int open_one(unsigned i, const char *written, char *error, size_t error_s
 
     if (port_read(&choice, ports_built, written, error, error_size) != 0)
         return -1;
-    open_ports[i] = choice.type->open(&choice.conf, error, error_size);
+    open_ports[i] = port_open(choice.type, &choice.conf, error, error_size);
     if (open_ports[i] == NULL)
         return -1;
     ends[i] = (struct speed_end){ choice.type->host, open_ports[i], end_netif_conf, end_receive, end_frames };

@@ -177,8 +177,8 @@ static int world_receive(struct port *port, struct tenon *stack, unsigned netif,
     uint64_t ticks;
 
     (void)netif;
-    if (world->fd >= 0)
-        (void)!read(world->fd, &ticks, sizeof ticks);
+    if (world->port.fd >= 0)
+        (void)!read(world->port.fd, &ticks, sizeof ticks);
     if (!world->running && atomic_load(&world->go)) {
         world->running = 1;
         peer_begin(world);
@@ -191,12 +191,7 @@ static int world_receive(struct port *port, struct tenon *stack, unsigned netif,
     return world->frames;
 }
 
-static int world_fd(const struct port *port)
-{
-    return ((const struct world *)port)->fd;
-}
-
-static const struct port_type world_type = { .kind = "world", .fd = world_fd, .receive = world_receive };
+static const struct port_type world_type = { .kind = "world", .receive = world_receive };
 
 /* ---- the world --------------------------------------------------------------------------------------- */
 
@@ -269,7 +264,7 @@ void world_open(struct world *world, const struct world_conf *conf, tenon_u32 no
     world->port.type = &world_type;
     world->last_us = now_us;
     world->conf = *conf;
-    world->fd = open_ticks(conf->tick_us);
+    world->port.fd = open_ticks(conf->tick_us);
     world->random = conf->seed * 7919 + 1;
     world->conns = calloc(conf->conns + 1, sizeof *world->conns);
     world->wire = wire_open(&wire_conf);
@@ -300,7 +295,7 @@ void world_close(struct world *world)
     wire_host_close(world->host);
     wire_host_close(world->peer);
     wire_close(world->wire);
-    if (world->fd >= 0)
-        close(world->fd);
+    if (world->port.fd >= 0)
+        close(world->port.fd);
     free(world->conns);
 }

@@ -50,7 +50,7 @@ struct world {
     unsigned long wrong, bytes, random;
     tenon_u32 last_us;
     atomic_int go;            /* somebody listens: the peer may begin */
-    int running, frames, leaks, fd;
+    int running, frames, leaks;
     tenon_u32 now_us;
 };
 

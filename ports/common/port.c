@@ -3,6 +3,7 @@
 #include "port.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,8 @@ int port_explain(char *error, size_t error_size, const char *format, ...)
 }
 
 /* ---- what was written -------------------------------------------------------------------------------- */
+
+enum { NUMBER_MAX = 1000000 };
 
 /* Where words go that a message is made of. What does not fit is left out. */
 struct words {
@@ -60,6 +63,8 @@ static int wrong_setting(const struct port_type *type, const char *name, char *e
     words_add(&names, "mtu=BYTES, offload=on|off");
     if (type->queues_max > 1)
         words_add(&names, ", queues=N, queue=N");
+    if (type->memory > 0)
+        words_add(&names, ", memory=MB");
     for (unsigned i = 0; type->settings[i].name != NULL; i++)
         words_add(&names, ", %s=%s", type->settings[i].name, type->settings[i].values);
     port_explain(error, size, "a port of the kind %s has no setting \"%s\" (there are %s)", type->kind, name,
@@ -83,10 +88,27 @@ static int read_number(unsigned *out, const char *name, const char *value, unsig
     return -1;
 }
 
-static int read_setting(struct port_choice *choice, const char *name, const char *value, char *error, size_t size)
+static int read_choice(unsigned *out, const struct port_setting *setting, const char *value, char *error, size_t size)
+{
+    const char *at = setting->values;
+
+    for (*out = 0; *at != 0; ++*out) {
+        const size_t n = strcspn(at, "|");
+
+        if (strlen(value) == n && memcmp(at, value, n) == 0)
+            return 0;
+        at += n + (at[n] == '|');
+    }
+    return port_explain(error, size, "%s=%s is none of %s", setting->name, value, setting->values);
+}
+
+/* @param name  of one that all ports of the kind have. @return 1: it is none */
+static int read_common(struct port_choice *choice, const char *name, const char *value, char *error, size_t size)
 {
     const struct port_type *type = choice->type;
     struct port_conf *conf = &choice->conf;
+    unsigned mb = 0;
+    int status;
 
     if (strcmp(name, "mtu") == 0)
         return read_number(&conf->mtu, name, value, 576, 65535, error, size);
@@ -94,20 +116,35 @@ static int read_setting(struct port_choice *choice, const char *name, const char
         return read_number(&conf->queues, name, value, 1, type->queues_max, error, size);
     if (strcmp(name, "queue") == 0 && type->queues_max > 1)
         return read_number(&conf->queue, name, value, 0, type->queues_max - 1, error, size);
-    if (strcmp(name, "offload") == 0) {
-        conf->offload = strcmp(value, "on") == 0;
-        if (conf->offload || strcmp(value, "off") == 0)
-            return 0;
-        port_explain(error, size, "offload=%s is neither on nor off", value);
-        return -1;
+    if (strcmp(name, "memory") == 0 && type->memory > 0) {
+        status = read_number(&mb, name, value, 1, NUMBER_MAX, error, size);
+        conf->buffer_bytes_max = (size_t)mb << 20;
+        return status;
     }
-    for (unsigned i = 0; type->settings[i].name != NULL; i++) {
-        if (strcmp(type->settings[i].name, name) != 0)
-            continue;
-        conf->settings[i] = value;
+    if (strcmp(name, "offload") != 0)
+        return 1;
+    conf->offload = strcmp(value, "on") == 0;
+    if (conf->offload || strcmp(value, "off") == 0)
         return 0;
-    }
-    return wrong_setting(type, name, error, size);
+    return port_explain(error, size, "offload=%s is neither on nor off", value);
+}
+
+static int read_setting(struct port_choice *choice, const char *name, const char *value, char *error, size_t size)
+{
+    const struct port_setting *own = choice->type->settings;
+    const int common = read_common(choice, name, value, error, size);
+    unsigned *out = choice->conf.values, i = 0;
+
+    if (common <= 0)
+        return common;
+    while (own[i].name != NULL && strcmp(own[i].name, name) != 0)
+        i++;
+    if (own[i].name == NULL)
+        return wrong_setting(choice->type, name, error, size);
+    choice->conf.settings[i] = value;
+    if (own[i].value == PORT_CHOICE)
+        return read_choice(&out[i], &own[i], value, error, size);
+    return own[i].value == PORT_NUMBER ? read_number(&out[i], name, value, 1, NUMBER_MAX, error, size) : 0;
 }
 
 /* The next part of a list with commas between them; ends it with a 0. In braces there may be commas.
@@ -189,32 +226,55 @@ int port_read(struct port_choice *choice, const struct port_type *const *types, 
     return read_settings(choice, rest, error, error_size);
 }
 
-int port_choose(const struct port_type *type, const struct port_conf *conf, unsigned setting, char *error,
-                size_t error_size)
+/* ---- opening and closing --------------------------------------------------------------------------------- */
+
+/* Ports may be opened in several threads; what those of a kind have in common (devices, programs of the kernel's,
+ * memory) is the process's. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Undone before another has its turn: what is half open must not be found. */
+static int open_locked(struct port *port, const struct port_conf *conf, char *error, size_t size)
 {
-    const char *const name = type->settings[setting].name, *const values = type->settings[setting].values;
-    const char *const value = conf->settings[setting];
-    const char *at = values;
+    struct port_conf full = *conf;
+    int status;
 
-    for (int i = 0; value != NULL && *at != 0; i++) {
-        const size_t n = strcspn(at, "|");
-
-        if (strlen(value) == n && memcmp(at, value, n) == 0)
-            return i;
-        at += n + (at[n] == '|');
-    }
-    return value == NULL ? 0 : port_explain(error, error_size, "%s=%s is none of %s", name, value, values);
+    if (full.name == NULL)
+        full.name = "";
+    if (full.buffer_bytes_max == 0)
+        full.buffer_bytes_max = port->type->memory;
+    if (full.queues == 0)
+        full.queues = 1;
+    pthread_mutex_lock(&lock);
+    status = port->type->open(port, &full, error, size);
+    if (status != 0)
+        port->type->close(port);
+    pthread_mutex_unlock(&lock);
+    return status;
 }
 
-int port_number(const struct port_type *type, const struct port_conf *conf, unsigned setting, int absent, char *error,
-                size_t error_size)
+struct port *port_open(const struct port_type *type, const struct port_conf *conf, char *error, size_t error_size)
 {
-    unsigned number = (unsigned)absent;
+    struct port *port = calloc(1, type->bytes);
 
-    if (conf->settings[setting] == NULL ||
-        read_number(&number, type->settings[setting].name, conf->settings[setting], 1, 1000000, error, error_size) == 0)
-        return (int)number;
-    return -1;
+    if (port == NULL) {
+        port_explain(error, error_size, "out of memory");
+        return NULL;
+    }
+    port->type = type;
+    port->fd = -1;
+    snprintf(port->name, sizeof port->name, "%s", conf->name != NULL ? conf->name : "");
+    if (open_locked(port, conf, error, error_size) == 0)
+        return port;
+    free(port);
+    return NULL;
+}
+
+void port_close(struct port *port)
+{
+    pthread_mutex_lock(&lock);
+    port->type->close(port);
+    pthread_mutex_unlock(&lock);
+    free(port);
 }
 
 /* ---- the operating system -------------------------------------------------------------------------------- */

@@ -25,10 +25,14 @@ struct pcap_writer;
 
 enum { PORT_BURST = 32, PORT_SETTINGS_MAX = 8, PORT_TEXT_MAX = 256 };
 
-/** What only some kinds of port can be told: "mode", "copy|zerocopy|auto", "how frames are received". */
+/** What may be written behind "name=": one of several words, a number from 1 to a million, or anything. */
+enum port_value { PORT_CHOICE, PORT_NUMBER, PORT_WORDS };
+
+/** What only some kinds of port can be told: "mode", PORT_CHOICE, "copy|zerocopy|auto", "how frames are received". */
 struct port_setting {
     const char *name;
-    const char *values; /**< what may be written behind "name=" */
+    enum port_value value;
+    const char *values; /**< for people; of a choice: its words */
     const char *text; /**< for people */
 };
 
@@ -42,6 +46,7 @@ struct port_conf {
     unsigned queue; /**< which of them, from 0 */
     size_t buffer_bytes_max; /**< limit of packet memory; 0: the kind's default */
     const char *settings[PORT_SETTINGS_MAX]; /**< in the order of port_type.settings; NULL: not given */
+    unsigned values[PORT_SETTINGS_MAX]; /**< the same: which word of the choice, from 0, or the number; 0: not given */
 };
 
 /** Counted since it was opened. What a kind cannot know stays 0. */
@@ -69,35 +74,27 @@ struct port_type {
     const char *text; /**< what it is, for people: half a line */
     const struct port_setting *settings; /**< up to PORT_SETTINGS_MAX, then one whose name is NULL */
     unsigned queues_max; /**< 1: it has no queues */
+    size_t memory; /**< for packets, if nothing else is wanted, in bytes; 0: it cannot be chosen */
+    size_t bytes; /**< of the kind's own struct, whose first member is a struct port */
 
-    /** Open one. Nothing is left behind when it fails.
+    /** Open one: see port_open(). The struct is all zeros, but for what the caller has set in its first member.
+     *  @param conf        complete: what has a default is not 0
      *  @param[out] error  what went wrong and what to do about it, in one line; untouched on success
-     *  @return NULL on failure */
-    struct port *(*open)(const struct port_conf *conf, char *error, size_t error_size);
+     *  @return 0; -1: close() is called next, in any case */
+    int (*open)(struct port *port, const struct port_conf *conf, char *error, size_t error_size);
 
-    /** Close it and free all memory. The instance must have been ended (tenon_fini()), and nobody may keep
-     *  a buffer of the port. */
+    /** Undo what open() has done, all of it or as far as it came. Not the struct itself. */
     void (*close)(struct port *port);
 
     /** For tenon_init(); its `host` is the struct port. They serve every `netif` alike. */
     const struct tenon_host *host;
 
-    /** What tenon_netif_add() wants to know: address, MTU, offloads. All queues of an interface say the same. */
-    void (*netif_conf)(const struct port *port, struct tenon_netif_conf *out);
-
-    /** For poll(): readable when receive() has something to do, writable when a transmit that was refused may be
-     *  tried again; -1: there is none, receive() has to be called all the time. */
-    int (*fd)(const struct port *port);
-
     /** Give the instance what has arrived, at most PORT_BURST frames: when it returns PORT_BURST there may be more.
      *  @return number of frames; -1: the interface is gone */
     int (*receive)(struct port *port, struct tenon *stack, unsigned netif, tenon_u32 now_us);
 
-    /** Write all frames, both directions, to a capture as well, as an interface of its own in that file.
-     *  @param writer  stays the caller's; NULL: stop */
-    void (*attach)(struct port *port, struct pcap_writer *writer);
-
-    void (*stats)(const struct port *port, struct port_stats *stats);
+    /** Add what somebody else has counted to what the port has, `stats`; NULL: nobody has. */
+    void (*stats)(struct port *port, struct port_stats *stats);
 
     /** What the user should know before he waits for packets in vain: "tenon0 is down ..."; NULL: kinds that know
      *  nothing. @return 1: there is something to say; 0: all is well */
@@ -112,21 +109,37 @@ struct port {
      *  keep what it takes a reference of, until it returns. NULL: nobody does. */
     void (*input)(void *arg, const struct tenon_frame *frames, unsigned n, tenon_u32 now_us);
     void *input_arg;
+
+    /* For the kind. */
+    struct pcap_writer *capture; /**< pcap/pcap.h; NULL: none */
+    unsigned capture_interface; /**< its number there */
+    int fd; /**< see port_fd(); -1 before open() sets it */
+    struct port_stats stats; /**< what it counts */
+    struct tenon_netif_conf netif; /**< see port_netif_conf(); open() sets it */
+    char name[PORT_TEXT_MAX]; /**< as in struct port_conf */
 };
 
-static inline void port_close(struct port *port)
-{
-    port->type->close(port);
-}
+/** Open one. Nothing is left behind when it fails. May be called in several threads, as port_close(): one after the
+ *  other has its turn.
+ *  @param[out] error  what went wrong and what to do about it, in one line; untouched on success
+ *  @return NULL on failure */
+struct port *port_open(const struct port_type *type, const struct port_conf *conf, char *error, size_t error_size);
 
+/** Close it and free all memory. The instance must have been ended (tenon_fini()), and nobody may keep a buffer of the
+ *  port. */
+void port_close(struct port *port);
+
+/** What tenon_netif_add() wants to know: address, MTU, offloads. All queues of an interface say the same. */
 static inline void port_netif_conf(const struct port *port, struct tenon_netif_conf *out)
 {
-    port->type->netif_conf(port, out);
+    *out = port->netif;
 }
 
+/** For poll(): readable when receive() has something to do, writable when a transmit that was refused may be tried
+ *  again; -1: there is none, receive() has to be called all the time. */
 static inline int port_fd(const struct port *port)
 {
-    return port->type->fd(port);
+    return port->fd;
 }
 
 static inline int port_receive(struct port *port, struct tenon *stack, unsigned netif, tenon_u32 now_us)
@@ -134,14 +147,11 @@ static inline int port_receive(struct port *port, struct tenon *stack, unsigned 
     return port->type->receive(port, stack, netif, now_us);
 }
 
-static inline void port_attach(struct port *port, struct pcap_writer *writer)
+static inline void port_stats(struct port *port, struct port_stats *stats)
 {
-    port->type->attach(port, writer);
-}
-
-static inline void port_stats(const struct port *port, struct port_stats *stats)
-{
-    port->type->stats(port, stats);
+    *stats = port->stats;
+    if (port->type->stats != NULL)
+        port->type->stats(port, stats);
 }
 
 /** A port that somebody has written down. */
@@ -152,7 +162,7 @@ struct port_choice {
 };
 
 /** Understand `KIND:NAME[,SETTING=VALUE...]`. Every kind has the settings mtu, offload (on or off), and, if it
- *  has queues, queues and queue; the others are the kind's.
+ *  has queues, queues and queue, if its packet memory can be chosen, memory (in MB); the others are the kind's.
  *  @param types        those that may be chosen, ended by NULL
  *  @param[out] choice  complete on success
  *  @param[out] error   what is wrong, and what could be written, in one line
@@ -176,18 +186,6 @@ static inline void port_input(const struct port *port, struct tenon *stack, unsi
 void *port_mem_get(void *host, size_t bytes);
 void port_mem_put(void *host, void *mem, size_t bytes);
 int port_entropy(void *host, void *bytes, size_t n);
-
-/** Which of the values of a setting ("copy|zerocopy|auto") was given.
- *  @param setting     its number in type->settings
- *  @param[out] error  which values there are
- *  @return the value's number, from 0; 0: none was given; -1: it is none of them */
-int port_choose(const struct port_type *type, const struct port_conf *conf, unsigned setting, char *error,
-                size_t error_size);
-
-/** The number that was given for a setting.
- *  @return 1 to a million; `absent`: none was given; -1: it is none of those */
-int port_number(const struct port_type *type, const struct port_conf *conf, unsigned setting, int absent, char *error,
-                size_t error_size);
 
 /** The clock for tenon_input() and tenon_poll(): CLOCK_MONOTONIC in microseconds, modulo 2^32. */
 tenon_u32 port_now_us(void);

@@ -32,17 +32,13 @@ enum { SET_PEER, SET_VNET };
 struct dgram_port {
     struct port port;
     struct dgram_socket socket;
-    int epoll, waiting; /* waiting: for room to send */
-    unsigned mtu, header_bytes; /* before each frame: 0 or VNET_BYTES */
-    int offload;
-    tenon_u8 mac[6];
-    char name[PORT_TEXT_MAX], peer[PORT_TEXT_MAX];
-    struct pcap_point pcap;
+    int waiting; /* for room to send */
+    unsigned header_bytes; /* before each frame: 0 or VNET_BYTES */
+    char peer[PORT_TEXT_MAX];
     struct tenon_frame held[DGRAM_HELD_MAX]; /* from held_at to held_end: those that wait for room */
     struct tenon_span held_spans[DGRAM_HELD_MAX][DGRAM_GATHER_MAX];
     unsigned held_at, held_end;
     struct rxslots rx;
-    struct port_stats stats;
 };
 
 static struct dgram_port *dgram_of(struct port *port)
@@ -61,10 +57,11 @@ static int read_mtu(struct dgram_port *port, unsigned mtu, char *error, size_t s
 {
     const unsigned most = is_udp(port) ? DGRAM_UDP_BYTES - DGRAM_LINK_BYTES - VNET_BYTES : 65535;
 
-    port->mtu = mtu > 0 ? mtu : DGRAM_MTU;
-    if (port->mtu >= 576 && port->mtu <= most)
-        return 0;
-    return port_explain(error, size, "mtu=%u is not possible: a datagram carries 576 to %u here", port->mtu, most);
+    mtu = mtu > 0 ? mtu : DGRAM_MTU;
+    if (mtu < 576 || mtu > most)
+        return port_explain(error, size, "mtu=%u is not possible: a datagram carries 576 to %u here", mtu, most);
+    port->port.netif.mtu = (tenon_u16)mtu;
+    return 0;
 }
 
 static int read_ends(struct dgram_port *port, const struct port_conf *conf, char *error, size_t size)
@@ -75,15 +72,14 @@ static int read_ends(struct dgram_port *port, const struct port_conf *conf, char
         return port_explain(error, size, "where is the other end? write dgram:%s,peer=NAME, and there the same the "
                                          "other way round",
                             conf->name);
-    snprintf(port->name, sizeof port->name, "%s", conf->name);
     snprintf(port->peer, sizeof port->peer, "%s", conf->settings[SET_PEER]);
     if (dgram_read(&socket->own, conf->name, error, size) != 0 ||
         dgram_read(&socket->peer, port->peer, error, size) != 0)
         return -1;
     if (socket->own.any.sa_family != socket->peer.any.sa_family)
         return port_explain(error, size, "'%s' and peer=%s have to be both of IPv4, both of IPv6 or both paths",
-                            port->name, port->peer);
-    if (strcmp(port->name, port->peer) == 0)
+                            port->port.name, port->peer);
+    if (strcmp(port->port.name, port->peer) == 0)
         return port_explain(error, size, "peer=%s is this end itself: the other one needs another name", port->peer);
     return 0;
 }
@@ -94,28 +90,33 @@ static void make_mac(struct dgram_port *port)
     static const tenon_u8 nobodys[6];
     char both[2 * PORT_TEXT_MAX];
 
-    snprintf(both, sizeof both, "%s,%s", port->name, port->peer);
-    port_derive_mac(port->mac, both, nobodys);
+    snprintf(both, sizeof both, "%s,%s", port->port.name, port->peer);
+    port_derive_mac(port->port.netif.mac, both, nobodys);
 }
 
-static int open_all(struct dgram_port *port, const struct port_conf *conf, char *error, size_t size)
+static int port_dgram_open(struct port *base, const struct port_conf *conf, char *error, size_t size)
 {
-    const int vnet = port_choose(&dgram_port_type, conf, SET_VNET, error, size);
+    struct dgram_port *port = dgram_of(base);
+    struct tenon_netif_conf *netif = &base->netif;
+    const int vnet = conf->values[SET_VNET] == 1;
     struct epoll_event event = { .events = EPOLLIN };
 
-    if (vnet < 0 || read_ends(port, conf, error, size) != 0 || read_mtu(port, conf->mtu, error, size) != 0)
+    port->socket.in = port->socket.out = -1;
+    if (read_ends(port, conf, error, size) != 0 || read_mtu(port, conf->mtu, error, size) != 0)
         return -1;
-    port->header_bytes = vnet ? VNET_BYTES : 0;
-    port->offload = vnet && conf->offload;
     make_mac(port);
-    if (dgram_open(&port->socket, port->name, error, size) != 0)
+    port->header_bytes = vnet ? VNET_BYTES : 0;
+    if (vnet && conf->offload)
+        netif->caps = TENON_CAP_TX_CSUM | TENON_CAP_TSO4 | TENON_CAP_TSO6 | TENON_CAP_USO;
+    netif->tso_bytes_max = is_udp(port) ? DGRAM_UDP_BYTES - VNET_BYTES : 65535;
+    netif->gather_max = DGRAM_GATHER_MAX;
+    if (dgram_open(&port->socket, base->name, error, size) != 0)
         return -1;
-    port->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (port->epoll >= 0 && epoll_ctl(port->epoll, EPOLL_CTL_ADD, port->socket.in, &event) == 0)
+    rxslots_init(&port->rx, netif->mtu, conf->buffer_bytes_max);
+    base->fd = epoll_create1(EPOLL_CLOEXEC);
+    if (base->fd >= 0 && epoll_ctl(base->fd, EPOLL_CTL_ADD, port->socket.in, &event) == 0)
         return 0;
-    port_explain(error, size, "cannot wait for frames: %s", strerror(errno));
-    dgram_close(&port->socket);
-    return -1;
+    return port_explain(error, size, "cannot wait for frames: %s", strerror(errno));
 }
 
 static void let_go(struct dgram_port *port, unsigned n)
@@ -133,63 +134,19 @@ static void port_dgram_close(struct port *port)
 
     let_go(dgram, dgram->held_end - dgram->held_at);
     dgram_close(&dgram->socket);
-    close(dgram->epoll);
+    if (port->fd >= 0)
+        close(port->fd);
     rxslots_fini(&dgram->rx);
-    free(dgram);
-}
-
-static struct port *port_dgram_open(const struct port_conf *conf, char *error, size_t error_size)
-{
-    struct dgram_port *dgram = calloc(1, sizeof *dgram);
-
-    if (dgram == NULL) {
-        port_explain(error, error_size, "out of memory");
-        return NULL;
-    }
-    dgram->port.type = &dgram_port_type;
-    dgram->epoll = -1;
-    if (open_all(dgram, conf, error, error_size) != 0) {
-        if (dgram->epoll >= 0)
-            close(dgram->epoll);
-        free(dgram);
-        return NULL;
-    }
-    rxslots_init(&dgram->rx, dgram->mtu, conf->buffer_bytes_max > 0 ? conf->buffer_bytes_max : DGRAM_POOL_DEFAULT);
-    return &dgram->port;
 }
 
 /* ---- what is asked about it ---------------------------------------------------------------------- */
 
-static void dgram_netif_conf(const struct port *port, struct tenon_netif_conf *out)
+static void dgram_stats(struct port *port, struct port_stats *stats)
 {
-    const struct dgram_port *dgram = (const void *)port;
-
-    memset(out, 0, sizeof *out);
-    memcpy(out->mac, dgram->mac, sizeof out->mac);
-    out->mtu = (tenon_u16)dgram->mtu;
-    if (dgram->offload)
-        out->caps = TENON_CAP_TX_CSUM | TENON_CAP_TSO4 | TENON_CAP_TSO6 | TENON_CAP_USO;
-    out->tso_bytes_max = is_udp(dgram) ? DGRAM_UDP_BYTES - VNET_BYTES : 65535;
-    out->gather_max = DGRAM_GATHER_MAX;
-}
-
-static int dgram_fd(const struct port *port)
-{
-    return ((const struct dgram_port *)(const void *)port)->epoll;
-}
-
-static void dgram_attach(struct port *port, struct pcap_writer *writer)
-{
-    pcap_point_set(&dgram_of(port)->pcap, writer, dgram_of(port)->name);
-}
-
-static void dgram_stats(const struct port *port, struct port_stats *stats)
-{
-    const struct dgram_port *dgram = (const void *)port;
+    const struct dgram_port *dgram = dgram_of(port);
     uint32_t memory[SK_MEMINFO_VARS] = { 0 };
     socklen_t bytes = sizeof memory;
 
-    *stats = dgram->stats;
     rxslots_stats(&dgram->rx, stats);
     if (getsockopt(dgram->socket.in, SOL_SOCKET, SO_MEMINFO, memory, &bytes) == 0)
         stats->rx_missed = memory[SK_MEMINFO_DROPS];
@@ -202,7 +159,7 @@ static int dgram_advice(const struct port *port, char *text, size_t text_size)
     if (dgram_join(&dgram->socket) == 0)
         return 0;
     port_explain(text, text_size, "nobody is at %s yet (%s): the other end is started with peer=%s", dgram->peer,
-                 strerror(errno), dgram->name);
+                 strerror(errno), port->name);
     return 1;
 }
 
@@ -214,7 +171,7 @@ static void wait_for_room(struct dgram_port *port, int wait)
     struct epoll_event event = { .events = EPOLLOUT };
 
     if (port->waiting != wait)
-        epoll_ctl(port->epoll, wait ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, port->socket.out, &event);
+        epoll_ctl(port->port.fd, wait ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, port->socket.out, &event);
     port->waiting = wait;
 }
 
@@ -250,27 +207,27 @@ static int send_failed(struct dgram_port *port, unsigned n)
     case ECONNREFUSED:
     case ENOTCONN:
         if (is_udp(port) || dgram_join(&port->socket) != 0) {
-            port->stats.tx_down += is_udp(port) ? 1 : n;
+            port->port.stats.tx_down += is_udp(port) ? 1 : n;
             return is_udp(port) ? 0 : (int)n;
         }
         return 0;
     case ENETDOWN:
     case ENETUNREACH:
     case EHOSTUNREACH:
-        port->stats.tx_down++;
+        port->port.stats.tx_down++;
         return 1;
     default:
-        port->stats.tx_errors++;
+        port->port.stats.tx_errors++;
         return 1;
     }
 }
 
 static void count_sent(struct dgram_port *port, const struct tenon_frame *frames, unsigned n)
 {
-    port->stats.tx_frames += n;
+    port->port.stats.tx_frames += n;
     for (unsigned i = 0; i < n; i++)
         for (unsigned k = 0; k < frames[i].nspans; k++)
-            port->stats.tx_bytes += frames[i].spans[k].len;
+            port->port.stats.tx_bytes += frames[i].spans[k].len;
 }
 
 /* @return how many frames are done with; fewer than n: there is no room now */
@@ -327,8 +284,8 @@ static unsigned host_transmit(void *host, unsigned netif, const struct tenon_fra
     if (port->held_end == 0)
         taken = send_all(port, frames, n);
     taken += hold(port, frames + taken, n - taken);
-    port->stats.tx_busy += n - taken;
-    pcap_point_frames(&port->pcap, 1, frames, taken);
+    port->port.stats.tx_busy += n - taken;
+    pcap_port_frames(&port->port, 1, frames, taken);
     return taken;
 }
 
@@ -351,8 +308,8 @@ static int finish_frame(struct dgram_port *port, unsigned i, const tenon_u8 head
     const size_t most = port->rx.small.buf_bytes + (port->header_bytes > 0 ? RXSLOTS_LARGE : 0);
 
     if (bytes > port->header_bytes && bytes - port->header_bytes <= most)
-        return rxslots_finish(&port->rx, i, bytes - port->header_bytes, header, &port->stats);
-    port->stats.rx_bad++;
+        return rxslots_finish(&port->rx, i, bytes - port->header_bytes, header, &port->port.stats);
+    port->port.stats.rx_bad++;
     return -1;
 }
 
@@ -373,9 +330,9 @@ static unsigned receive_some(struct dgram_port *port)
         got = recvmmsg(port->socket.in, messages, PORT_BURST, MSG_DONTWAIT | MSG_TRUNC, NULL);
     while (got < 0 && errno == EINTR);
     if (got < 0 && errno == ECONNREFUSED)
-        port->stats.tx_down++; /* a frame of ours has met nobody */
+        port->port.stats.tx_down++; /* a frame of ours has met nobody */
     else if (got < 0 && errno != EAGAIN)
-        port->stats.rx_errors++;
+        port->port.stats.rx_errors++;
     for (int i = 0; i < got; i++) {
         move_slot(&port->rx, n, (unsigned)i);
         if (finish_frame(port, n, headers[i], messages[i].msg_len) == 0)
@@ -392,10 +349,10 @@ static int dgram_receive(struct port *port, struct tenon *stack, unsigned netif,
     if (dgram->held_end > 0)
         send_held(dgram);
     if (n == 0) {
-        dgram->stats.rx_empty++;
+        port->stats.rx_empty++;
         return 0;
     }
-    pcap_point_frames(&dgram->pcap, 0, dgram->rx.frames, n);
+    pcap_port_frames(port, 0, dgram->rx.frames, n);
     rxslots_input(&dgram->rx, port, n, stack, netif, now_us);
     return (int)n;
 }
@@ -412,11 +369,11 @@ static const struct tenon_host dgram_host = {
 };
 
 static const struct port_setting dgram_settings[] = {
-    { "peer", "ADDRESS:PORT|PATH", "the other end" },
-    { "vnet", "off|on",
+    { "peer", PORT_WORDS, "ADDRESS:PORT|PATH", "the other end" },
+    { "vnet", PORT_CHOICE, "off|on",
       "a virtio-net header before each frame, so that it may be large and without a checksum; the peer "
       "has to say the same" },
-    { NULL, NULL, NULL }
+    { NULL, 0, NULL, NULL }
 };
 
 const struct port_type dgram_port_type = {
@@ -425,13 +382,12 @@ const struct port_type dgram_port_type = {
     "an Ethernet cable to another process, in datagrams: UDP or Unix sockets",
     dgram_settings,
     1,
+    DGRAM_POOL_DEFAULT,
+    sizeof(struct dgram_port),
     port_dgram_open,
     port_dgram_close,
     &dgram_host,
-    dgram_netif_conf,
-    dgram_fd,
     dgram_receive,
-    dgram_attach,
     dgram_stats,
     dgram_advice,
 };

@@ -144,15 +144,12 @@ int dgram_open(struct dgram_socket *port, const char *name, char *error, size_t 
     if (port->in >= 0 && port->out >= 0)
         status = is_path ? bind_path(port) : bind(port->in, &port->own.any, bytes_of(&port->own));
     why = errno;
-    if (status != 0) {
-        dgram_close(port);
+    if (status != 0)
         return cannot_have(name, is_path, why, error, size);
-    }
     if (dgram_join(port) == 0 || is_path) /* a socket of UDP that is not connected would hear everybody */
         return 0;
-    why = errno;
-    dgram_close(port);
-    return port_explain(error, size, "there is no way from '%s' to its peer: %s (see 'ip route')", name, strerror(why));
+    return port_explain(error, size, "there is no way from '%s' to its peer: %s (see 'ip route')", name,
+                        strerror(errno));
 }
 
 void dgram_close(struct dgram_socket *port)

@@ -28,9 +28,10 @@ struct dgram_socket {
 int dgram_read(union dgram_address *out, const char *name, char *error, size_t size);
 
 /* Own and peer have been read. Whether there is anybody at the other end does not matter.
- * @return 0; -1: nothing is left behind */
+ * @return 0; -1: dgram_close() is called next */
 int dgram_open(struct dgram_socket *socket, const char *name, char *error, size_t size);
 
+/* What there is of it; a descriptor of -1 is none. */
 void dgram_close(struct dgram_socket *socket);
 
 /* Look for the other end (again).

@@ -45,17 +45,6 @@ static void buf_release(struct tenon_buf *buf)
         rte_pktmbuf_free_seg(mbuf);
 }
 
-/* DPDK has never seen its mbuf since it came from its pool. */
-static void buf_release_fresh(struct tenon_buf *buf)
-{
-    struct dpdk_memory *home = ((struct dpdk_private *)(void *)buf)->home;
-
-    if (home->nready < DPDK_READY)
-        home->ready[home->nready++] = mbuf_of(buf);
-    else
-        rte_mempool_put(home->tx, mbuf_of(buf));
-}
-
 /* The mbuf has become the device's. */
 static void buf_forget(struct tenon_buf *buf)
 {
@@ -64,62 +53,42 @@ static void buf_forget(struct tenon_buf *buf)
 
 static int is_ours(const struct tenon_buf *buf)
 {
-    return buf->release == buf_release_fresh || buf->release == buf_release;
-}
-
-static int refill(struct dpdk_memory *memory)
-{
-    unsigned n = DPDK_READY / 2;
-
-    while (n > 0 && rte_mempool_get_bulk(memory->tx, memory->ready, n) != 0)
-        n /= 2;
-    memory->nready = n;
-    return n > 0;
+    return buf->release == buf_release;
 }
 
 static unsigned host_buf_get(void *host, struct tenon_buf **bufs, unsigned n)
 {
-    struct dpdk_memory *memory = ((struct dpdk_port *)host)->memory;
-    unsigned got;
+    const unsigned most = RTE_MIN(n, (unsigned)PORT_BURST);
+    struct dpdk_port *port = host;
+    void *mbufs[PORT_BURST];
+    unsigned got = most;
 
-    for (got = 0; got < n && (memory->nready > 0 || refill(memory)); got++) {
-        bufs[got] = rte_mbuf_to_priv(memory->ready[--memory->nready]);
-        bufs[got]->refs = 1;
-        bufs[got]->release = buf_release_fresh;
+    while (got > 0 && rte_mempool_get_bulk(port->memory->tx, mbufs, got) != 0)
+        got /= 2;
+    for (unsigned i = 0; i < got; i++) {
+        bufs[i] = rte_mbuf_to_priv(mbufs[i]);
+        bufs[i]->refs = 1;
+        bufs[i]->release = buf_release;
     }
-    ((struct dpdk_port *)host)->stats.buf_failures += got < n;
+    port->port.stats.buf_failures += got < most;
     return got;
 }
 
-/* What was received. Most of it nobody keeps, and it goes back to one pool at once. (What is inline here and
- * below is so for a burst of one frame, which pays for every call alone: a tenth of a round trip.) */
-static inline void buf_put_all(struct dpdk_port *port)
+/* What was received. Most of it nobody keeps, and it goes back to one pool. (What is inline here and below is so for a
+ * burst of one frame, which pays for every call alone.) */
+static inline void put_received(const struct tenon_span *span, const struct tenon_span *end)
 {
-    struct rte_mempool *pool = mbuf_of(port->rx_spans[0].buf)->pool;
-    void *free[DPDK_RX_SPANS];
-    unsigned n = 0;
+    struct rte_mempool *pool = mbuf_of(span->buf)->pool;
+    struct rte_mempool_cache *cache = rte_mempool_default_cache(pool, rte_lcore_id());
 
-    for (unsigned i = 0; i < port->nspans; i++) {
-        struct tenon_buf *buf = port->rx_spans[i].buf;
-        struct rte_mbuf *mbuf = mbuf_of(buf);
+    for (; span < end; span++) {
+        struct rte_mbuf *mbuf = mbuf_of(span->buf);
 
-        if (buf->refs == 1 && buf->release == buf_release && mbuf->pool == pool && is_alone(mbuf))
-            free[n++] = mbuf;
+        if (span->buf->refs == 1 && is_alone(mbuf) && mbuf->pool == pool)
+            rte_mempool_generic_put(pool, (void **)&mbuf, 1, cache);
         else
-            tenon_buf_put(buf);
+            tenon_buf_put(span->buf);
     }
-    if (n > 0)
-        rte_mempool_put_bulk(pool, free, n);
-    port->nspans = 0;
-}
-
-/* One piece of a received frame, with one reference. */
-static struct tenon_buf *received(struct rte_mbuf *mbuf)
-{
-    struct dpdk_private *priv = rte_mbuf_to_priv(mbuf);
-
-    priv->rx = (struct tenon_buf){ mbuf->buf_addr, mbuf->buf_len, 1, buf_release };
-    return &priv->rx;
 }
 
 /* Let an mbuf say that these bytes, to which it refers, are its own. */
@@ -169,7 +138,6 @@ static struct rte_mbuf *refer(struct dpdk_port *port, const struct tenon_span *s
     if (shell == NULL)
         return NULL;
     if (is_ours(span->buf)) {
-        span->buf->release = buf_release;
         rte_pktmbuf_attach(shell, mbuf_of(span->buf));
     } else {
         (void)rte_mbuf_ext_refcnt_update(&port->lent, 1);
@@ -178,30 +146,15 @@ static struct rte_mbuf *refer(struct dpdk_port *port, const struct tenon_span *s
     return describe(shell, span);
 }
 
-/* An mbuf of somebody else's pool, out of a ring, has no place for our description. */
-static struct rte_mbuf *make_ours(struct dpdk_port *port, struct rte_mbuf *mbuf)
-{
-    struct rte_mbuf *copy;
-
-    if (mbuf->pool == port->memory->rx || memcmp(mbuf->pool->name, DPDK_POOL, sizeof DPDK_POOL - 1) == 0)
-        return mbuf;
-    copy = rte_pktmbuf_copy(mbuf, port->memory->rx, 0, UINT32_MAX);
-    rte_pktmbuf_free(mbuf);
-    port->rx_copied_frames++;
-    port->stats.rx_no_buffer += copy == NULL;
-    return copy;
-}
-
 /* ---- sending --------------------------------------------------------------------------------------------- */
 
 /* A frame that is being put together. */
 struct chain {
     struct rte_mbuf *head, *last;
-    int grows; /* what is copied may lie behind the bytes of the last one */
 };
 
 /* @return 0; -1: there is no such piece */
-static int chain_add(struct chain *chain, struct rte_mbuf *piece, int grows)
+static int chain_add(struct chain *chain, struct rte_mbuf *piece)
 {
     if (piece == NULL)
         return -1;
@@ -213,39 +166,34 @@ static int chain_add(struct chain *chain, struct rte_mbuf *piece, int grows)
         chain->head->pkt_len += piece->data_len;
     }
     chain->last = piece;
-    chain->grows = grows;
     return 0;
 }
 
+/* Behind the bytes of the last mbuf, if they are its own. */
 static int chain_copy(struct dpdk_port *port, struct chain *chain, const struct tenon_span *span)
 {
     const tenon_u8 *bytes = tenon_span_data(span);
 
     for (tenon_u32 here, left = span->len; left > 0; left -= here, bytes += here) {
-        if ((!chain->grows || rte_pktmbuf_tailroom(chain->last) == 0) &&
-            chain_add(chain, rte_pktmbuf_alloc(port->memory->tx), 1) != 0)
+        if ((chain->head == NULL || !RTE_MBUF_DIRECT(chain->last) || rte_pktmbuf_tailroom(chain->last) == 0) &&
+            chain_add(chain, rte_pktmbuf_alloc(port->memory->tx)) != 0)
             return -1;
         here = RTE_MIN(left, (tenon_u32)rte_pktmbuf_tailroom(chain->last));
         memcpy(rte_pktmbuf_mtod_offset(chain->last, tenon_u8 *, chain->last->data_len), bytes, here);
         chain->last->data_len = (uint16_t)(chain->last->data_len + here);
         chain->head->pkt_len += here;
     }
-    port->tx_copied_bytes += span->len;
+    port->info.tx_copied_bytes += span->len;
     return 0;
 }
 
 static int chain_span(struct dpdk_port *port, struct chain *chain, const struct tenon_span *span)
 {
-    struct rte_mbuf *header;
-
     if (span->len == 0)
         return 0;
-    header = chain->head == NULL ? hand_over(span) : NULL;
-    if (header != NULL)
-        return chain_add(chain, header, 1);
-    if (!is_ours(span->buf) && (port->device->traits & DPDK_COPIES) == 0)
-        return chain_copy(port, chain, span);
-    return chain_add(chain, refer(port, span), 0);
+    if (is_ours(span->buf) || (port->device->traits & DPDK_COPIES) != 0)
+        return chain_add(chain, refer(port, span));
+    return chain_copy(port, chain, span);
 }
 
 /* What the device shall do. For TSO the sum of the pseudo-header is to be without a length, and is made anew
@@ -272,9 +220,10 @@ static void ask_for_offloads(const struct dpdk_port *port, struct rte_mbuf *head
 /* @return NULL: there is no memory now */
 static struct rte_mbuf *make_chain(struct dpdk_port *port, const struct tenon_frame *frame)
 {
-    struct chain chain = { NULL, NULL, 0 };
+    struct rte_mbuf *header = hand_over(&frame->spans[0]);
+    struct chain chain = { header, header };
 
-    for (unsigned i = 0; i < frame->nspans; i++) {
+    for (unsigned i = header != NULL; i < frame->nspans; i++) {
         if (chain_span(port, &chain, &frame->spans[i]) == 0)
             continue;
         if (chain.head != NULL)
@@ -292,22 +241,25 @@ static struct rte_mbuf *make_chain(struct dpdk_port *port, const struct tenon_fr
 /* @return how many of them the device has taken, or lost for good */
 static inline unsigned give(struct dpdk_port *port, const struct tenon_frame *frames, unsigned n)
 {
+    struct port_stats *stats = &port->port.stats;
     struct rte_mbuf *mbufs[PORT_BURST];
     unsigned made, ready, sent;
 
     for (made = 0; made < n && (mbufs[made] = make_chain(port, &frames[made])) != NULL; made++)
-        port->stats.tx_bytes += mbufs[made]->pkt_len;
-    ready = port->conf.caps != 0 ? rte_eth_tx_prepare(port->id, port->queue, mbufs, (uint16_t)made) : made;
+        stats->tx_bytes += mbufs[made]->pkt_len;
+    ready = made;
+    if (port->port.netif.caps != 0)
+        ready = rte_eth_tx_prepare(port->id, port->queue, mbufs, (uint16_t)made);
     sent = rte_eth_tx_burst(port->id, port->queue, mbufs, (uint16_t)ready);
     for (unsigned i = sent; i < made; i++) {
-        port->stats.tx_bytes -= mbufs[i]->pkt_len;
+        stats->tx_bytes -= mbufs[i]->pkt_len;
         take_back(frames[i].spans[0].buf, mbufs[i]);
     }
-    pcap_point_frames(&port->pcap, 1, frames, sent);
-    port->stats.tx_frames += sent;
+    pcap_port_frames(&port->port, 1, frames, sent);
+    stats->tx_frames += sent;
     if (sent < ready || ready == made)
         return sent;
-    port->stats.tx_errors++; /* the driver does not like this one */
+    stats->tx_errors++; /* the driver does not like this one */
     return sent + 1;
 }
 
@@ -318,143 +270,136 @@ static unsigned host_transmit(void *host, unsigned netif, const struct tenon_fra
 
     (void)netif;
     for (; taken < n && some > 0; taken += some)
-        some = give(port, &frames[taken], RTE_MIN(n - taken, (unsigned)PORT_BURST));
-    if (taken < n && dpdk_is_down(port->device)) {
-        port->stats.tx_down += n - taken;
+        some = give(port, &frames[taken], n - taken < PORT_BURST ? n - taken : PORT_BURST);
+    if (taken == n)
+        return n;
+    if (dpdk_is_down(port->device)) {
+        port->port.stats.tx_down += n - taken;
         return n;
     }
-    port->stats.tx_busy += n - taken;
+    port->port.stats.tx_busy += n - taken;
     return taken;
 }
 
 /* ---- receiving ------------------------------------------------------------------------------------------- */
 
-static inline void deliver(struct dpdk_port *port, struct tenon *stack, unsigned netif, tenon_u32 now_us)
+/* An mbuf of somebody else's pool, out of a ring, has no place for our description. One of very many pieces has none in
+ * a burst. @return NULL: it is lost */
+static struct rte_mbuf *make_ours(struct dpdk_port *port, struct rte_mbuf *mbuf)
 {
-    port->stats.rx_frames += port->nframes;
-    pcap_point_frames(&port->pcap, 0, port->rx_frames, port->nframes);
-    port_input(&port->port, stack, netif, port->rx_frames, port->nframes, now_us);
-    buf_put_all(port);
-    port->nframes = 0;
+    struct rte_mbuf *copy;
+
+    if (mbuf->nb_segs > DPDK_PIECES_MAX || mbuf->pkt_len < IP_AT || mbuf->pkt_len > DPDK_FRAME_MAX) {
+        port->port.stats.rx_bad++;
+        rte_pktmbuf_free(mbuf);
+        return NULL;
+    }
+    if (memcmp(mbuf->pool->name, DPDK_POOL, sizeof DPDK_POOL - 1) == 0)
+        return mbuf;
+    copy = rte_pktmbuf_copy(mbuf, port->memory->rx, 0, UINT32_MAX);
+    rte_pktmbuf_free(mbuf);
+    port->info.rx_copied_frames++;
+    port->port.stats.rx_no_buffer += copy == NULL;
+    return copy;
 }
 
 /* NONE: the field is not valid, but the bytes are. BAD: the core looks for itself, and counts it. */
 static enum tenon_csum csum_of(const struct dpdk_port *port, uint64_t flags)
 {
     flags &= RTE_MBUF_F_RX_L4_CKSUM_MASK;
-    if (flags == RTE_MBUF_F_RX_L4_CKSUM_GOOD || flags == RTE_MBUF_F_RX_L4_CKSUM_NONE)
-        return TENON_CSUM_GOOD;
-    return port->trusts && flags == RTE_MBUF_F_RX_L4_CKSUM_UNKNOWN ? TENON_CSUM_GOOD : TENON_CSUM_NONE;
+    if (flags == RTE_MBUF_F_RX_L4_CKSUM_UNKNOWN)
+        return port->trusts ? TENON_CSUM_GOOD : TENON_CSUM_NONE;
+    return flags == RTE_MBUF_F_RX_L4_CKSUM_BAD ? TENON_CSUM_NONE : TENON_CSUM_GOOD;
 }
 
-/* One frame, whose mbufs become buffers that have nothing to do with each other. */
-static void take(struct dpdk_port *port, struct rte_mbuf *mbuf)
+/* One frame, whose mbufs become buffers that have nothing to do with each other. @return the next span */
+static inline struct tenon_span *take(const struct dpdk_port *port, struct tenon_frame *frame, struct tenon_span *span,
+                                      struct rte_mbuf *mbuf)
 {
-    struct tenon_frame *frame = &port->rx_frames[port->nframes++];
     const uint64_t flags = mbuf->ol_flags;
+    struct rte_mbuf *next;
 
-    *frame = (struct tenon_frame){ .spans = &port->rx_spans[port->nspans], .nspans = mbuf->nb_segs };
-    frame->csum = (tenon_u8)csum_of(port, flags);
+    *frame = (struct tenon_frame){ .spans = span, .nspans = mbuf->nb_segs, .csum = (tenon_u8)csum_of(port, flags) };
     if ((flags & RTE_MBUF_F_RX_LRO) != 0 && mbuf->tso_segsz > 0) {
         frame->seg_kind = rte_pktmbuf_mtod(mbuf, const tenon_u8 *)[12] == 0x86 ? TENON_SEG_TCP6 : TENON_SEG_TCP4;
         frame->seg_bytes = mbuf->tso_segsz;
     }
     if ((flags & RTE_MBUF_F_RX_RSS_HASH) != 0)
         frame->flow_hash = mbuf->hash.rss;
-    port->stats.rx_bytes += mbuf->pkt_len;
-    for (unsigned left = mbuf->nb_segs; left > 0; left--) {
-        struct rte_mbuf *next = left > 1 ? mbuf->next : NULL;
+    for (unsigned left = mbuf->nb_segs; left > 0; left--, mbuf = next) {
+        struct dpdk_private *priv = rte_mbuf_to_priv(mbuf);
 
-        port->rx_spans[port->nspans++] = (struct tenon_span){ received(mbuf), mbuf->data_off, mbuf->data_len };
-        if (next != NULL)
+        priv->rx = (struct tenon_buf){ mbuf->buf_addr, mbuf->buf_len, 1, buf_release };
+        *span++ = (struct tenon_span){ &priv->rx, mbuf->data_off, mbuf->data_len };
+        next = NULL;
+        if (left > 1) {
+            next = mbuf->next;
             mbuf->next = NULL;
-        mbuf->nb_segs = 1;
-        mbuf = next;
+            mbuf->nb_segs = 1;
+        }
     }
+    return span;
 }
 
 /* @return how many frames there were */
-static int look(struct dpdk_port *port, struct tenon *stack, unsigned netif, tenon_u32 now_us)
+static __rte_noinline int look(struct dpdk_port *port, struct tenon *stack, unsigned netif, tenon_u32 now_us)
 {
-    struct rte_mbuf *mbufs[PORT_BURST];
+    struct port_stats *stats = &port->port.stats;
+    struct tenon_frame *frame = port->rx_frames;
+    struct tenon_span *span = port->rx_spans;
+    struct rte_mbuf *mbufs[PORT_BURST], *mbuf;
     const unsigned n = rte_eth_rx_burst(port->id, port->queue, mbufs, PORT_BURST);
 
     for (unsigned i = 0; i < n; i++) {
-        struct rte_mbuf *mbuf = make_ours(port, mbufs[i]);
-
+        mbuf = make_ours(port, mbufs[i]);
         if (mbuf == NULL)
             continue;
-        if (mbuf->nb_segs > DPDK_RX_SPANS || mbuf->pkt_len < IP_AT) {
-            port->stats.rx_bad++;
-            rte_pktmbuf_free(mbuf);
-            continue;
-        }
-        if (port->nspans + mbuf->nb_segs > DPDK_RX_SPANS)
-            deliver(port, stack, netif, now_us);
-        take(port, mbuf);
+        stats->rx_bytes += mbuf->pkt_len;
+        span = take(port, frame++, span, mbuf);
     }
-    if (port->nframes > 0)
-        deliver(port, stack, netif, now_us);
+    if (span == port->rx_spans)
+        return (int)n;
+    stats->rx_frames += (unsigned)(frame - port->rx_frames);
+    pcap_port_frames(&port->port, 0, port->rx_frames, (unsigned)(frame - port->rx_frames));
+    port_input(&port->port, stack, netif, port->rx_frames, (unsigned)(frame - port->rx_frames), now_us);
+    put_received(port->rx_spans, span);
     return (int)n;
 }
 
-/* What comes from now on makes `epoll` readable, until the next time. */
-static void arm(const struct dpdk_port *port)
+/* Who looks in vain will sleep next. What comes from now on makes the descriptor readable, until the next time; and it
+ * must not happen that a frame, which came before that, waits and wakes nobody. */
+static __rte_noinline int arm(struct dpdk_port *port, struct tenon *stack, unsigned netif, tenon_u32 now_us)
 {
     struct rte_epoll_event events[EVENTS];
+    int n = 0, more;
 
-    (void)rte_epoll_wait(port->epoll, events, EVENTS, 0);
+    (void)rte_epoll_wait(port->port.fd, events, EVENTS, 0);
     (void)rte_eth_dev_rx_intr_enable(port->id, port->queue);
+    do
+        n += more = look(port, stack, netif, now_us);
+    while (more > 0 && n < PORT_BURST);
+    return RTE_MIN(n, (int)PORT_BURST);
 }
 
-/* Who looks in vain will sleep next. Then it must not happen that a frame, which came before arm(), waits and
- * wakes nobody. */
 static int dpdk_receive(struct port *base, struct tenon *stack, unsigned netif, tenon_u32 now_us)
 {
     struct dpdk_port *port = (struct dpdk_port *)base;
-    int n = look(port, stack, netif, now_us), more;
+    int n = look(port, stack, netif, now_us);
 
-    if (n == 0 && port->epoll >= 0) {
-        arm(port);
-        do
-            n += more = look(port, stack, netif, now_us);
-        while (more > 0 && n < PORT_BURST);
-    }
-    port->stats.rx_empty += n == 0;
-    return RTE_MIN(n, (int)PORT_BURST);
+    if (n == 0 && base->fd >= 0)
+        n = arm(port, stack, netif, now_us);
+    base->stats.rx_empty += n == 0;
+    return n;
 }
 
 /* ---- the kind -------------------------------------------------------------------------------------------- */
 
-static const struct dpdk_port *port_const(const struct port *base)
-{
-    return (const void *)base;
-}
-
-static void dpdk_netif_conf(const struct port *base, struct tenon_netif_conf *out)
-{
-    *out = port_const(base)->conf;
-}
-
-static int dpdk_fd(const struct port *base)
-{
-    return port_const(base)->epoll;
-}
-
-static void dpdk_attach(struct port *base, struct pcap_writer *writer)
-{
-    struct dpdk_port *port = (struct dpdk_port *)base;
-
-    pcap_point_set(&port->pcap, writer, port->device->name);
-}
-
 /* What the device has counted, it has for all of its queues: the first one tells it. */
-static void dpdk_stats(const struct port *base, struct port_stats *stats)
+static void dpdk_stats(struct port *base, struct port_stats *stats)
 {
-    const struct dpdk_port *port = port_const(base);
+    const struct dpdk_port *port = (const struct dpdk_port *)base;
     struct rte_eth_stats device;
 
-    *stats = port->stats;
     stats->buf_bytes = port->memory->bytes;
     if (port->queue != 0 || rte_eth_stats_get(port->id, &device) != 0)
         return;
@@ -466,24 +411,20 @@ static void dpdk_stats(const struct port *base, struct port_stats *stats)
 
 static int dpdk_advice(const struct port *base, char *text, size_t size)
 {
-    const struct dpdk_device *device = port_const(base)->device;
+    const struct dpdk_device *device = ((const struct dpdk_port *)(const void *)base)->device;
     const char *link = dpdk_is_down(device) ? " nobody is at the other end yet;" : "";
     const char *slow = dpdk_eal.huge ? "" : " memory is ordinary, because not enough huge pages are free: slower;";
 
     if (link[0] == 0 && slow[0] == 0)
         return 0;
-    snprintf(text, size, "%s (%s):%s%s", device->name, device->info.driver_name, link, slow);
+    snprintf(text, size, "%s (%s):%s%s", base->name, device->info.driver_name, link, slow);
     text[strlen(text) - 1] = 0;
     return 1;
 }
 
-void dpdk_port_info(const struct port *base, struct dpdk_port_info *info)
+void dpdk_port_info(const struct port *port, struct dpdk_port_info *info)
 {
-    const struct dpdk_port *port = port_const(base);
-    const struct dpdk_device *device = port->device;
-
-    *info = (struct dpdk_port_info){ port->id, port->queue, device->info.driver_name, device->conf.txmode.offloads,
-                                     device->conf.rxmode.offloads, port->tx_copied_bytes, port->rx_copied_frames };
+    *info = ((const struct dpdk_port *)(const void *)port)->info;
 }
 
 static const struct tenon_host dpdk_host = {
@@ -496,13 +437,12 @@ const struct port_type dpdk_port_type = {
     "DPDK: any of its devices; virtual ones with their arguments: {net_tap0,iface=dt0}",
     dpdk_settings,
     DPDK_QUEUES_MAX,
+    DPDK_MEMORY,
+    sizeof(struct dpdk_port),
     dpdk_open,
     dpdk_close,
     &dpdk_host,
-    dpdk_netif_conf,
-    dpdk_fd,
     dpdk_receive,
-    dpdk_attach,
     dpdk_stats,
     dpdk_advice,
 };

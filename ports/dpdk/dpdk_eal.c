@@ -79,7 +79,8 @@ static void choose_words(const char *device, size_t bytes)
 
     dpdk_eal.huge = free_huge_bytes() >> 20 >= need_mb;
     if (!dpdk_eal.huge)
-        snprintf(memory, sizeof memory, "--no-huge --no-shconf -m %zu", RTE_MAX((size_t)PLAIN_MB, 2 * need_mb));
+        snprintf(memory, sizeof memory, "--no-huge --no-shconf --iova-mode=va -m %zu",
+                 RTE_MAX((size_t)PLAIN_MB, 2 * need_mb));
     snprintf(eal.words, sizeof eal.words,
              "tenon --lcores=0@%d --file-prefix=tenon%ld --no-telemetry --log-level=error %s%.*s %s", sched_getcpu(),
              (long)getpid(), is_pci ? "-a " : "--no-pci", is_pci ? name_bytes : 0, device, memory);
@@ -121,13 +122,12 @@ static int init(void)
     return status;
 }
 
-int dpdk_start_for(const char *device, const char *words, size_t bytes, char *error, size_t error_size)
+int dpdk_start_for(const char *device, const char *words, size_t bytes, char *error, size_t size)
 {
     int status;
 
     if (eal.started && words != NULL && strcmp(words, eal.given) != 0)
-        return port_explain(error, error_size,
-                            "eal= is for the first port of a program: DPDK has been started already");
+        return port_explain(error, size, "eal= is for the first port of a program: DPDK has been started already");
     if (eal.started)
         return 0;
     snprintf(eal.given, sizeof eal.given, "%s", words != NULL ? words : "");
@@ -137,11 +137,21 @@ int dpdk_start_for(const char *device, const char *words, size_t bytes, char *er
         snprintf(eal.words, sizeof eal.words, "tenon --log-level=error %s", words);
     status = init();
     if (status < 0 && rte_errno != EALREADY)
-        return port_explain(error, error_size, "DPDK cannot be started: %s (%s)", dpdk_said(), rte_strerror(rte_errno));
+        return port_explain(error, size, "DPDK cannot be started: %s (%s)", dpdk_said(), rte_strerror(rte_errno));
     if (status >= 0)
         (void)atexit(stop);
     if (status < 0 || words != NULL) /* the program has started it, or told how */
         dpdk_eal.huge = rte_eal_has_hugepages();
     eal.started = 1;
     return 0;
+}
+
+int dpdk_start(const char *words, size_t bytes, char *error, size_t error_size)
+{
+    int status;
+
+    dpdk_listen();
+    status = dpdk_start_for("", words, bytes, error, error_size);
+    (void)dpdk_said();
+    return status;
 }

@@ -4,7 +4,6 @@
 #define TENON_PORTS_DPDK_INTERNAL_H
 
 #include <stdatomic.h>
-#include <sys/queue.h>
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
@@ -17,8 +16,9 @@
 enum {
     DPDK_QUEUES_MAX = 64,
     DPDK_GATHER_MAX = 64, /* pieces of a frame that is sent */
-    DPDK_RX_SPANS = PORT_BURST * 40,
-    DPDK_READY = 64
+    DPDK_PIECES_MAX = 128, /* of one that is received ... */
+    DPDK_FRAME_MAX = 128 << 10, /* ... and its bytes */
+    DPDK_MEMORY = 32 << 20
 };
 
 /* In the private area of each mbuf of our pools. There are two buffers, because in a net_ring the mbuf that we have
@@ -26,19 +26,14 @@ enum {
 struct dpdk_private {
     _Alignas(RTE_CACHE_LINE_SIZE) struct tenon_buf tx;
     struct tenon_buf rx;
-    struct dpdk_memory *home;
 };
 
 /* Of one queue. It outlives the port if somebody still has a piece of it: the other end of a ring. */
 struct dpdk_memory {
-    LIST_ENTRY(dpdk_memory) next; /* of those that wait for that */
+    struct dpdk_memory *next; /* of those that wait for that */
     struct rte_mempool *rx, *tx; /* to receive into; for headers, copies, and mbufs that refer to other bytes */
-    void *ready[DPDK_READY]; /* mbufs of tx that have no owner, and will be wanted again soon */
-    unsigned nready;
     size_t bytes;
 };
-
-LIST_HEAD(dpdk_memories, dpdk_memory);
 
 /* What is to be known of a driver, because DPDK does not tell. */
 enum dpdk_trait {
@@ -52,12 +47,9 @@ enum dpdk_trait {
 };
 
 struct dpdk_device {
-    LIST_ENTRY(dpdk_device) next;
-    char name[RTE_ETH_NAME_MAX_LEN];
     uint16_t id;
     int offload; /* what was asked for */
-    unsigned mtu, queues, ports, traits;
-    tenon_u8 mac[6];
+    unsigned mtu, queues, ports, traits; /* ports: that are open */
     tenon_u32 room; /* for bytes of a frame in each mbuf */
     struct rte_eth_dev_info info;
     struct rte_eth_conf conf;
@@ -67,45 +59,38 @@ struct dpdk_device {
     atomic_int stopped;
 };
 
-LIST_HEAD(dpdk_devices, dpdk_device);
-
 struct dpdk_port {
     struct port port;
     struct dpdk_device *device;
     struct dpdk_memory *memory;
     uint16_t id, queue; /* DPDK's numbers */
     int trusts; /* what was asked for */
-    struct tenon_netif_conf conf; /* what the device does */
     int registered; /* DPDK did not know this thread before */
-    int epoll; /* readable when frames have come; -1: the device cannot tell */
     struct rte_mbuf_ext_shared_info lent; /* the program's bytes, for a driver with DPDK_COPIES */
-    uint64_t tx_copied_bytes, rx_copied_frames;
-    struct pcap_point pcap;
-    struct port_stats stats;
-    unsigned nspans, nframes;
-    struct tenon_span rx_spans[DPDK_RX_SPANS];
+    struct dpdk_port_info info;
     struct tenon_frame rx_frames[PORT_BURST];
+    struct tenon_span rx_spans[PORT_BURST * DPDK_PIECES_MAX];
 };
 
 extern const struct port_setting dpdk_settings[];
 
-/* dpdk_eal.c; under the lock of dpdk_open() */
+/* dpdk_eal.c; under the lock of port_open() */
 extern struct dpdk_eal {
     int huge; /* memory lies in huge pages */
     int leaves_memory; /* at the end of the process too: somebody may look into it */
 } dpdk_eal;
 
-int dpdk_start_for(const char *device, const char *words, size_t bytes, char *error, size_t error_size);
+int dpdk_start_for(const char *device, const char *words, size_t bytes, char *error, size_t size);
 void dpdk_listen(void); /* from here on, keep what DPDK says instead of printing it ... */
 const char *dpdk_said(void); /* ... until here. @return the first line of it */
 
 /* dpdk_open.c */
-struct port *dpdk_open(const struct port_conf *conf, char *error, size_t error_size);
+int dpdk_open(struct port *port, const struct port_conf *conf, char *error, size_t size);
 void dpdk_close(struct port *port);
 int dpdk_is_down(const struct dpdk_device *device);
 
 /* dpdk_memory.c */
 struct dpdk_memory *dpdk_memory_get(tenon_u32 room, size_t bytes);
-void dpdk_memory_put(struct dpdk_memory *memory); /* under the lock of dpdk_open() */
+void dpdk_memory_put(struct dpdk_memory *memory); /* under the lock of port_open() */
 
 #endif

@@ -3,67 +3,64 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <rte_eal.h>
+
 #include "dpdk_internal.h"
 
 enum { CACHE = 256, MBUFS_MIN = 511 };
 
-static struct dpdk_memories waiting; /* for the last of their mbufs to come back */
+static struct dpdk_memory *waiting; /* for the last of their mbufs to come back */
 
-/* What does not change any more. */
-static void init_mbuf(struct rte_mempool *pool, void *memory, void *object, unsigned number)
+static void init_mbuf(struct rte_mempool *pool, void *arg, void *object, unsigned number)
 {
     struct rte_mbuf *mbuf = object;
-    struct dpdk_private *priv = rte_mbuf_to_priv(mbuf);
+    struct dpdk_private *priv = RTE_PTR_ADD(object, sizeof *mbuf);
 
-    (void)pool;
-    (void)number;
-    priv->tx.data = RTE_PTR_ADD(mbuf->buf_addr, RTE_PKTMBUF_HEADROOM);
+    rte_pktmbuf_init(pool, arg, object, number);
+    priv->tx.data = RTE_PTR_ADD(mbuf->buf_addr, RTE_PKTMBUF_HEADROOM); /* does not change any more */
     priv->tx.size = (tenon_u32)mbuf->buf_len - RTE_PKTMBUF_HEADROOM;
-    priv->home = memory;
 }
 
-static struct rte_mempool *make_pool(struct dpdk_memory *memory, unsigned n, tenon_u32 room)
+/* If devices use our addresses, an mbuf may lie across two pages. Where these are small, each had one of its own
+ * otherwise: twice the memory, and the same line of every mbuf would have the same few places in the processor's
+ * cache. */
+static struct rte_mempool *make_pool(unsigned n, tenon_u32 room)
 {
     static unsigned count;
+    struct rte_pktmbuf_pool_private sizes = { .mbuf_data_room_size = (uint16_t)(room + RTE_PKTMBUF_HEADROOM),
+                                              .mbuf_priv_size = sizeof(struct dpdk_private) };
+    const size_t each = sizeof(struct rte_mbuf) + sizes.mbuf_priv_size + sizes.mbuf_data_room_size;
     char name[RTE_MEMPOOL_NAMESIZE];
-    struct rte_mempool *pool;
 
     snprintf(name, sizeof name, DPDK_POOL "%u", count++);
-    pool = rte_pktmbuf_pool_create(name, RTE_MAX(n, (unsigned)MBUFS_MIN), CACHE, sizeof(struct dpdk_private),
-                                   (uint16_t)(room + RTE_PKTMBUF_HEADROOM), SOCKET_ID_ANY);
-    if (pool != NULL)
-        (void)rte_mempool_obj_iter(pool, init_mbuf, memory);
-    return pool;
+    return rte_mempool_create(name, RTE_MAX(n, (unsigned)MBUFS_MIN), (unsigned)each, CACHE, sizeof sizes,
+                              rte_pktmbuf_pool_init, &sizes, init_mbuf, NULL, SOCKET_ID_ANY,
+                              rte_eal_iova_mode() == RTE_IOVA_VA ? RTE_MEMPOOL_F_NO_IOVA_CONTIG : 0);
 }
 
-static void end(struct dpdk_memory *memory)
+static int is_complete(const struct rte_mempool *pool)
 {
-    rte_mempool_free(memory->rx);
-    rte_mempool_free(memory->tx);
-    free(memory);
-}
-
-static void sweep(void)
-{
-    struct dpdk_memory *memory, *next;
-
-    for (memory = LIST_FIRST(&waiting); memory != NULL; memory = next) {
-        next = LIST_NEXT(memory, next);
-        if (!rte_mempool_full(memory->rx) || !rte_mempool_full(memory->tx))
-            continue;
-        LIST_REMOVE(memory, next);
-        end(memory);
-    }
+    return pool == NULL || rte_mempool_full(pool);
 }
 
 void dpdk_memory_put(struct dpdk_memory *memory)
 {
-    if (memory == NULL)
-        return;
-    if (memory->nready > 0)
-        rte_mempool_put_bulk(memory->tx, memory->ready, memory->nready);
-    LIST_INSERT_HEAD(&waiting, memory, next);
-    sweep();
+    struct dpdk_memory **at = &waiting;
+
+    if (memory != NULL) {
+        memory->next = waiting;
+        waiting = memory;
+    }
+    while ((memory = *at) != NULL) {
+        if (!is_complete(memory->rx) || !is_complete(memory->tx)) {
+            at = &memory->next;
+            continue;
+        }
+        *at = memory->next;
+        rte_mempool_free(memory->rx);
+        rte_mempool_free(memory->tx);
+        free(memory);
+    }
 }
 
 struct dpdk_memory *dpdk_memory_get(tenon_u32 room, size_t bytes)
@@ -72,14 +69,14 @@ struct dpdk_memory *dpdk_memory_get(tenon_u32 room, size_t bytes)
     const unsigned n = (unsigned)(bytes / each);
     struct dpdk_memory *memory = calloc(1, sizeof *memory);
 
-    sweep();
+    dpdk_memory_put(NULL);
     if (memory == NULL)
         return NULL;
     memory->bytes = n * each;
-    memory->rx = make_pool(memory, n - n / 4, room);
-    memory->tx = make_pool(memory, n / 4, room);
+    memory->rx = make_pool(n - n / 4, room);
+    memory->tx = make_pool(n / 4, room);
     if (memory->rx != NULL && memory->tx != NULL)
         return memory;
-    end(memory);
+    dpdk_memory_put(memory);
     return NULL;
 }

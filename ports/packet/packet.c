@@ -50,18 +50,14 @@ enum found { NOTHING, TAKEN, LOST };
 
 struct packet_port {
     struct port port;
-    int fd, all, links, epoll; /* frames of ours; those for all members, or -1; news of links; all together */
+    int fd, all, links; /* frames of ours; those for all members, or -1; news of links; port.fd joins them */
     int waiting; /* for room to send */
     int offload, own_mac;
     struct interface interface;
-    tenon_u32 caps;
-    tenon_u8 mac[6];
-    struct pcap_point pcap;
     tenon_u8 *ring; /* NULL: there is none */
     unsigned ring_at, ring_left; /* the block that is read, and how many frames of it are left */
     struct tpacket3_hdr *ring_next; /* the first of those */
     struct rxslots rx;
-    struct port_stats stats;
 };
 
 static struct packet_port *packet_of(struct port *port)
@@ -105,10 +101,10 @@ static int bind_socket(struct packet_port *port, int fd, char *error, size_t siz
     const int has_uso = set(fd, PACKET_SET_HEADER_BYTES, PACKET_HEADER_BYTES) == 0;
 
     if (port->offload)
-        port->caps = TENON_CAP_TX_CSUM | TENON_CAP_TSO4 | TENON_CAP_TSO6 | (has_uso ? TENON_CAP_USO : 0);
+        port->port.netif.caps = TENON_CAP_TX_CSUM | TENON_CAP_TSO4 | TENON_CAP_TSO6 | (has_uso ? TENON_CAP_USO : 0);
     if (set(fd, PACKET_IGNORE_OUTGOING, 1) != 0 || (!has_uso && set(fd, PACKET_VNET_HDR, 1) != 0))
         return port_explain(error, size, "the kernel is too old (Linux 4.20 or later is needed): %s", strerror(errno));
-    if (packet_filter(fd, port->mac, PACKET_NO_FRAMES) != 0 ||
+    if (packet_filter(fd, port->port.netif.mac, PACKET_NO_FRAMES) != 0 ||
         bind(fd, (const struct sockaddr *)&address, sizeof address) != 0)
         return port_explain(error, size, "cannot receive from interface '%s': %s", port->interface.name,
                             strerror(errno));
@@ -138,7 +134,7 @@ static int join_groups(const struct packet_port *port, char *error, size_t size)
 {
     struct packet_mreq ours = { .mr_ifindex = port->interface.index, .mr_type = PACKET_MR_UNICAST, .mr_alen = 6 };
 
-    memcpy(ours.mr_address, port->mac, 6);
+    memcpy(ours.mr_address, port->port.netif.mac, 6);
     if (setsockopt(port->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &ours, sizeof ours) == 0 &&
         interface_hear_groups(&port->interface, port->fd) == 0)
         return 0;
@@ -162,11 +158,11 @@ static int join_fanout(struct packet_port *port, const struct port_conf *conf, c
 {
     static const unsigned modes[] = { PACKET_FANOUT_HASH, PACKET_FANOUT_EBPF, PACKET_FANOUT_CPU, PACKET_FANOUT_QM,
                                       PACKET_FANOUT_LB };
-    const int mode = port_choose(&packet_port_type, conf, SET_FANOUT, error, size);
+    const unsigned mode = conf->values[SET_FANOUT];
     uint32_t args[2] = { 0, conf->queues }; /* struct fanout_args; the number is of Linux 5.11 */
 
-    if (mode < 0 || conf->queues < 2)
-        return mode < 0 ? -1 : 0;
+    if (conf->queues < 2)
+        return 0;
     args[0] = (((unsigned)port->interface.index * 40503u + 0x7E40u) & 0xFFFF) |
               (modes[mode] | PACKET_FANOUT_FLAG_DEFRAG) << 16;
     if (setsockopt(port->fd, SOL_PACKET, PACKET_FANOUT, args, sizeof args) != 0 &&
@@ -189,39 +185,38 @@ static int watch(struct packet_port *port, char *error, size_t size)
     int ok;
 
     port->links = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
-    port->epoll = epoll_create1(EPOLL_CLOEXEC);
-    ok = port->links >= 0 && port->epoll >= 0 && bind(port->links, (const void *)&links, sizeof links) == 0;
+    port->port.fd = epoll_create1(EPOLL_CLOEXEC);
+    ok = port->links >= 0 && port->port.fd >= 0 && bind(port->links, (const void *)&links, sizeof links) == 0;
     for (int i = 0; i < 3; i++) {
         const int fd = i == 0 ? port->fd : i == 1 ? port->links : port->all;
         struct epoll_event event = { .events = EPOLLIN, .data = { .fd = fd } };
 
-        ok = ok && (fd < 0 || epoll_ctl(port->epoll, EPOLL_CTL_ADD, fd, &event) == 0);
+        ok = ok && (fd < 0 || epoll_ctl(port->port.fd, EPOLL_CTL_ADD, fd, &event) == 0);
     }
     return ok ? 0 : port_explain(error, size, "cannot wait for frames: %s", strerror(errno));
 }
 
 static int open_all(struct packet_port *port, const struct port_conf *conf, char *error, size_t size)
 {
-    const int way = port_choose(&packet_port_type, conf, SET_RECEIVE, error, size);
-    const int mac = port_choose(&packet_port_type, conf, SET_MAC, error, size);
     const int shared = conf->queues > 1;
 
-    if (way < 0 || mac < 0 || interface_read(&port->interface, conf->name, conf->mtu, error, size) != 0)
+    if (interface_read(&port->interface, conf->name, conf->mtu, error, size) != 0)
         return -1;
-    port->own_mac = mac == 0;
-    memcpy(port->mac, port->interface.mac, 6);
+    port->own_mac = conf->values[SET_MAC] == 0;
+    memcpy(port->port.netif.mac, port->interface.mac, 6);
     if (port->own_mac)
-        port_derive_mac(port->mac, port->interface.name, port->interface.mac);
-    if ((port->fd = open_socket(error, size)) < 0 ||
-        bind_socket(port, port->fd, error, size) != 0 || (way == 1 && make_ring(port, error, size) != 0))
+        port_derive_mac(port->port.netif.mac, port->interface.name, port->interface.mac);
+    if ((port->fd = open_socket(error, size)) < 0 || bind_socket(port, port->fd, error, size) != 0 ||
+        (conf->values[SET_RECEIVE] == 1 && make_ring(port, error, size) != 0))
         return -1;
     if (shared && ((port->all = open_socket(error, size)) < 0 || bind_socket(port, port->all, error, size) != 0))
         return -1;
     if (join_groups(port, error, size) != 0 || join_fanout(port, conf, error, size) != 0 ||
         watch(port, error, size) != 0)
         return -1;
-    if (packet_filter(port->fd, port->mac, shared ? PACKET_OF_FLOWS : PACKET_OF_FLOWS | PACKET_FOR_ALL) == 0 &&
-        (!shared || packet_filter(port->all, port->mac, PACKET_FOR_ALL) == 0))
+    if (packet_filter(port->fd, port->port.netif.mac,
+                      shared ? PACKET_OF_FLOWS : PACKET_OF_FLOWS | PACKET_FOR_ALL) == 0 &&
+        (!shared || packet_filter(port->all, port->port.netif.mac, PACKET_FOR_ALL) == 0))
         return 0;
     return port_explain(error, size, "cannot say which frames are ours: %s", strerror(errno));
 }
@@ -229,7 +224,7 @@ static int open_all(struct packet_port *port, const struct port_conf *conf, char
 static void packet_close(struct port *port)
 {
     struct packet_port *packet = packet_of(port);
-    const int fds[] = { packet->fd, packet->all, packet->links, packet->epoll };
+    const int fds[] = { packet->fd, packet->all, packet->links, port->fd };
 
     if (packet->ring != NULL)
         munmap(packet->ring, (size_t)RING_BLOCK * RING_BLOCKS);
@@ -237,55 +232,28 @@ static void packet_close(struct port *port)
         if (fds[i] >= 0)
             close(fds[i]);
     rxslots_fini(&packet->rx);
-    free(packet);
 }
 
-static struct port *packet_open(const struct port_conf *conf, char *error, size_t error_size)
+static int packet_open(struct port *port, const struct port_conf *conf, char *error, size_t error_size)
 {
-    struct packet_port *packet = calloc(1, sizeof *packet);
+    struct packet_port *packet = packet_of(port);
 
-    if (packet == NULL) {
-        port_explain(error, error_size, "out of memory");
-        return NULL;
-    }
-    packet->port.type = &packet_port_type;
-    packet->fd = packet->all = packet->links = packet->epoll = -1;
+    packet->fd = packet->all = packet->links = -1;
     packet->offload = conf->offload;
-    if (open_all(packet, conf, error, error_size) != 0) {
-        packet_close(&packet->port);
-        return NULL;
-    }
-    rxslots_init(&packet->rx, packet->interface.mtu,
-                 conf->buffer_bytes_max > 0 ? conf->buffer_bytes_max : PACKET_POOL_DEFAULT);
-    return &packet->port;
+    if (open_all(packet, conf, error, error_size) != 0)
+        return -1;
+    port->netif.mtu = (tenon_u16)packet->interface.mtu;
+    port->netif.gather_max = PACKET_GATHER_MAX;
+    rxslots_init(&packet->rx, packet->interface.mtu, conf->buffer_bytes_max);
+    return 0;
 }
 
 /* ---- what is asked about it ---------------------------------------------------------------------- */
 
-static void packet_netif_conf(const struct port *port, struct tenon_netif_conf *out)
+/* The kernel counts from the last question. */
+static void packet_stats(struct port *port, struct port_stats *stats)
 {
-    const struct packet_port *packet = (const void *)port;
-
-    memset(out, 0, sizeof *out);
-    memcpy(out->mac, packet->mac, sizeof out->mac);
-    out->mtu = (tenon_u16)packet->interface.mtu;
-    out->caps = packet->caps;
-    out->gather_max = PACKET_GATHER_MAX;
-}
-
-static int packet_fd(const struct port *port)
-{
-    return ((const struct packet_port *)(const void *)port)->epoll;
-}
-
-static void packet_attach(struct port *port, struct pcap_writer *writer)
-{
-    pcap_point_set(&packet_of(port)->pcap, writer, packet_of(port)->interface.name);
-}
-
-static void packet_stats(const struct port *port, struct port_stats *stats)
-{
-    struct packet_port *packet = (struct packet_port *)(uintptr_t)port; /* the kernel counts from the last question */
+    const struct packet_port *packet = packet_of(port);
     const int fds[] = { packet->fd, packet->all };
 
     for (unsigned i = 0; i < 2; i++) {
@@ -293,9 +261,9 @@ static void packet_stats(const struct port *port, struct port_stats *stats)
         socklen_t bytes = sizeof lost;
 
         if (fds[i] >= 0 && getsockopt(fds[i], SOL_PACKET, PACKET_STATISTICS, &lost, &bytes) == 0)
-            packet->stats.rx_missed += lost.stats1.tp_drops;
+            port->stats.rx_missed += lost.stats1.tp_drops;
     }
-    *stats = packet->stats;
+    stats->rx_missed = port->stats.rx_missed;
     rxslots_stats(&packet->rx, stats);
 }
 
@@ -314,7 +282,7 @@ static void wait_for_room(struct packet_port *port, int wait)
     struct epoll_event event = { .events = wait ? EPOLLIN | EPOLLOUT : EPOLLIN, .data = { .fd = port->fd } };
 
     if (port->waiting != wait)
-        epoll_ctl(port->epoll, EPOLL_CTL_MOD, port->fd, &event);
+        epoll_ctl(port->port.fd, EPOLL_CTL_MOD, port->fd, &event);
     port->waiting = wait;
 }
 
@@ -337,19 +305,19 @@ static int send_frame(struct packet_port *port, const struct tenon_frame *frame)
         while (sent < 0 && errno == EINTR);
     }
     if (sent >= 0) {
-        port->stats.tx_frames++;
-        port->stats.tx_bytes += (uint64_t)sent - PACKET_HEADER_BYTES;
+        port->port.stats.tx_frames++;
+        port->port.stats.tx_bytes += (uint64_t)sent - PACKET_HEADER_BYTES;
         return 0;
     }
     if (errno == EAGAIN || errno == ENOBUFS) {
-        port->stats.tx_busy++;
+        port->port.stats.tx_busy++;
         wait_for_room(port, errno == EAGAIN); /* that the interface's own queue is full (ENOBUFS) nobody tells */
         return -1;
     }
     if (errno == ENETDOWN || errno == ENXIO)
-        port->stats.tx_down++;
+        port->port.stats.tx_down++;
     else
-        port->stats.tx_errors++;
+        port->port.stats.tx_errors++;
     return 0;
 }
 
@@ -361,7 +329,7 @@ static unsigned host_transmit(void *host, unsigned netif, const struct tenon_fra
     (void)netif;
     while (taken < n && send_frame(port, &frames[taken]) == 0)
         taken++;
-    pcap_point_frames(&port->pcap, 1, frames, taken);
+    pcap_port_frames(&port->port, 1, frames, taken);
     return taken;
 }
 
@@ -371,7 +339,7 @@ static unsigned host_transmit(void *host, unsigned netif, const struct tenon_fra
 static enum found finish_frame(struct packet_port *port, unsigned i, tenon_u8 header[VNET_BYTES], size_t bytes)
 {
     vnet_reorder(header);
-    if (rxslots_finish(&port->rx, i, bytes, header, &port->stats) != 0)
+    if (rxslots_finish(&port->rx, i, bytes, header, &port->port.stats) != 0)
         return LOST;
     /* Without offload the NIC's word does not count. That of another kernel of this machine has to: it has not made
      * the sum (NEEDS_CSUM, 1), nor cut its segments. */
@@ -393,7 +361,7 @@ static enum found read_frame(struct packet_port *port, int fd, unsigned i)
     if (got < 0 && (errno == EAGAIN || errno == ENETDOWN))
         return NOTHING;
     if (got < PACKET_HEADER_BYTES) {
-        port->stats.rx_errors++;
+        port->port.stats.rx_errors++;
         return LOST;
     }
     return finish_frame(port, i, header, (size_t)got - PACKET_HEADER_BYTES);
@@ -437,10 +405,10 @@ static int look_around(struct packet_port *port)
     struct epoll_event events[3];
     struct sockaddr_ll address = { 0 };
     socklen_t bytes = sizeof address;
-    const int n = epoll_wait(port->epoll, events, 3, 0);
+    const int n = epoll_wait(port->port.fd, events, 3, 0);
     tenon_u8 news[4096];
 
-    port->stats.rx_empty++;
+    port->port.stats.rx_empty++;
     for (int i = 0; i < n; i++) {
         int error, fd = events[i].data.fd;
         socklen_t size = sizeof error;
@@ -472,7 +440,7 @@ static int packet_receive(struct port *port, struct tenon *stack, unsigned netif
     }
     if (n == 0)
         return look_around(packet);
-    pcap_point_frames(&packet->pcap, 0, packet->rx.frames, n);
+    pcap_port_frames(port, 0, packet->rx.frames, n);
     rxslots_input(&packet->rx, port, n, stack, netif, now_us);
     return (int)n;
 }
@@ -489,13 +457,13 @@ static const struct tenon_host packet_host = {
 };
 
 static const struct port_setting packet_settings[] = {
-    { "receive", "read|ring", "each frame by a system call; or many from shared memory, up to 2 ms late" },
-    { "mac", "own|interface",
+    { "receive", PORT_CHOICE, "read|ring", "each frame by a system call; or many from shared memory, up to 2 ms late" },
+    { "mac", PORT_CHOICE, "own|interface",
       "our Ethernet address: one of our own; or the interface's, which its kernel uses too" },
-    { "fanout", "hash|flow|cpu|queue|lb",
+    { "fanout", PORT_CHOICE, "hash|flow|cpu|queue|lb",
       "which queue gets a frame: by a hash; by the hash of NICs (root); by the processor that has it; by the NIC's "
       "queue; each in turn (not for TCP)" },
-    { NULL, NULL, NULL }
+    { NULL, 0, NULL, NULL }
 };
 
 const struct port_type packet_port_type = {
@@ -504,13 +472,12 @@ const struct port_type packet_port_type = {
     "an Ethernet interface of this machine, shared with its kernel",
     packet_settings,
     256,
+    PACKET_POOL_DEFAULT,
+    sizeof(struct packet_port),
     packet_open,
     packet_close,
     &packet_host,
-    packet_netif_conf,
-    packet_fd,
     packet_receive,
-    packet_attach,
     packet_stats,
     packet_advice,
 };

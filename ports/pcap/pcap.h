@@ -15,6 +15,8 @@
 
 #include <tenon/tenon.h>
 
+#include "../common/port.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -67,27 +69,23 @@ void pcap_trace(struct pcap_writer *writer, const struct tenon_trace_event *even
 void pcap_note(struct pcap_writer *writer, tenon_u16 local_port, tenon_u16 remote_port, const tenon_u32 *sent_seq,
                const char *text);
 
-/* ---- capture in a port (pcap_point.c) -------------------------------------------------------- */
+/* ---- capture in a port (pcap_port.c) --------------------------------------------------------- */
 
-/** Where a port's frames are written down; all zero: nowhere. */
-struct pcap_point {
-    struct pcap_writer *writer;
-    unsigned interface; /**< of the capture */
-};
+/** From now on write all frames of a port, both directions, as an interface of its name; none if pcap_interface()
+ *  refuses.
+ *  @param writer  stays the caller's; NULL: stop */
+void port_attach(struct port *port, struct pcap_writer *writer);
 
-/** What attach() of a kind does: from now on, as an interface of this name. If pcap_interface() refuses: nowhere.
- *  @param writer  NULL: nowhere */
-void pcap_point_set(struct pcap_point *point, struct pcap_writer *writer, const char *name);
+/** For pcap_port_frames(). */
+void pcap_port_write(const struct port *port, int outgoing, const struct tenon_frame *frames, unsigned n);
 
-/** Where it is somewhere: write frames, with the time of day. */
-void pcap_point_write(const struct pcap_point *point, int outgoing, const struct tenon_frame *frames, unsigned n);
-
-/** Write frames: sent ones when they are taken, received ones before the core gets them, and may write into them. */
-static inline void pcap_point_frames(const struct pcap_point *point, int outgoing, const struct tenon_frame *frames,
-                                     unsigned n)
+/** What a port calls, captured or not, with frames that it has sent when they are taken, and with received ones before
+ *  the core gets them, and may write into them. */
+static inline void pcap_port_frames(const struct port *port, int outgoing, const struct tenon_frame *frames,
+                                    unsigned n)
 {
-    if (point->writer != NULL)
-        pcap_point_write(point, outgoing, frames, n);
+    if (port->capture != NULL)
+        pcap_port_write(port, outgoing, frames, n);
 }
 
 /* ---- capture of any port (pcap_host.c) ------------------------------------------------------- */

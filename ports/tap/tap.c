@@ -29,14 +29,7 @@ enum {
 
 struct tap_port {
     struct port port;
-    int fd;
-    unsigned mtu;
-    tenon_u32 caps;
-    tenon_u8 mac[6];
-    char name[IFNAMSIZ];
-    struct pcap_point pcap;
     struct rxslots rx;
-    struct port_stats stats;
     tenon_u8 scratch[RXSLOTS_LARGE]; /* where frames go that nobody has room for */
 };
 
@@ -46,14 +39,11 @@ static int open_device(const struct port_conf *conf, char *error, size_t size)
 {
     int fd;
 
-    if (conf->name == NULL || conf->name[0] == 0 || strlen(conf->name) >= IFNAMSIZ ||
-        strpbrk(conf->name, "/: \t\n") != NULL) {
-        port_explain(
+    if (conf->name[0] == 0 || strlen(conf->name) >= IFNAMSIZ || strpbrk(conf->name, "/: \t\n") != NULL)
+        return port_explain(
             error, size,
             "'%s' is no name of a TAP interface: those have 1 to %d characters, no slash, colon or space",
-            conf->name != NULL ? conf->name : "", IFNAMSIZ - 1);
-        return -1;
-    }
+            conf->name, IFNAMSIZ - 1);
     fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0)
         return fd;
@@ -158,33 +148,29 @@ static void wait_running(int control, const char *name)
 /* Learn MTU and address of the interface. */
 static int read_interface(struct tap_port *port, unsigned mtu, char *error, size_t size)
 {
+    const char *name = port->port.name;
     struct ifreq request = { 0 };
     tenon_u8 kernels[6];
     int ok, control = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-    if (control < 0) {
-        port_explain(error, size, "cannot make a socket: %s", strerror(errno));
-        return -1;
-    }
-    memcpy(request.ifr_name, port->name, sizeof port->name);
+    if (control < 0)
+        return port_explain(error, size, "cannot make a socket: %s", strerror(errno));
+    memcpy(request.ifr_name, name, IFNAMSIZ);
     ok = ioctl(control, SIOCGIFMTU, &request) == 0;
     if (ok && mtu == 0)
         mtu = (unsigned)request.ifr_mtu;
     ok = ok && ioctl(control, SIOCGIFHWADDR, &request) == 0;
     memcpy(kernels, request.ifr_hwaddr.sa_data, 6);
     if (ok)
-        wait_running(control, port->name);
+        wait_running(control, name);
     close(control);
-    if (!ok) {
-        port_explain(error, size, "cannot ask interface '%s' for its MTU and address: %s", port->name, strerror(errno));
-        return -1;
-    }
-    if (mtu < 576 || mtu > 65535) {
-        port_explain(error, size, "an MTU of %u bytes is not possible: it is 576 to 65535", mtu);
-        return -1;
-    }
-    port->mtu = mtu;
-    port_derive_mac(port->mac, port->name, kernels);
+    if (!ok)
+        return port_explain(error, size, "cannot ask interface '%s' for its MTU and address: %s", name,
+                            strerror(errno));
+    if (mtu < 576 || mtu > 65535)
+        return port_explain(error, size, "an MTU of %u bytes is not possible: it is 576 to 65535", mtu);
+    port->port.netif.mtu = (tenon_u16)mtu;
+    port_derive_mac(port->port.netif.mac, name, kernels);
     return 0;
 }
 
@@ -193,82 +179,33 @@ static struct tap_port *tap_of(struct port *port)
     return TENON_CONTAINER(port, struct tap_port, port);
 }
 
-static const struct tap_port *tap_of_const(const struct port *port)
-{
-    return (const struct tap_port *)(const void *)port;
-}
-
 static void tap_close(struct port *port)
 {
-    struct tap_port *tap = tap_of(port);
-
-    close(tap->fd);
-    rxslots_fini(&tap->rx);
-    free(tap);
+    if (port->fd >= 0)
+        close(port->fd);
+    rxslots_fini(&tap_of(port)->rx);
 }
 
-static struct port *tap_open(const struct port_conf *conf, char *error, size_t error_size)
+static int tap_open(struct port *port, const struct port_conf *conf, char *error, size_t error_size)
 {
-    size_t bytes_max = conf->buffer_bytes_max > 0 ? conf->buffer_bytes_max : TAP_POOL_DEFAULT;
-    struct tap_port *tap;
-    int fd = open_device(conf, error, error_size);
-
-    if (fd < 0)
-        return NULL;
-    tap = calloc(1, sizeof *tap);
-    if (tap == NULL) {
-        port_explain(error, error_size, "out of memory");
-        close(fd);
-        return NULL;
-    }
-    tap->port.type = &tap_port_type;
-    tap->fd = fd;
-    if (attach(fd, conf, error, error_size) != 0) {
-        tap_close(&tap->port);
-        return NULL;
-    }
-    memcpy(tap->name, conf->name, strlen(conf->name) + 1);
-    if (read_interface(tap, conf->mtu, error, error_size) != 0) {
-        tap_close(&tap->port);
-        return NULL;
-    }
-    tap->caps = set_offload(fd, conf->offload);
-    rxslots_init(&tap->rx, tap->mtu, bytes_max);
-    return &tap->port;
+    port->fd = open_device(conf, error, error_size);
+    if (port->fd < 0 || attach(port->fd, conf, error, error_size) != 0 ||
+        read_interface(tap_of(port), conf->mtu, error, error_size) != 0)
+        return -1;
+    port->netif.caps = set_offload(port->fd, conf->offload);
+    port->netif.gather_max = TAP_GATHER_MAX;
+    rxslots_init(&tap_of(port)->rx, port->netif.mtu, conf->buffer_bytes_max);
+    return 0;
 }
 
-static void tap_netif_conf(const struct port *port, struct tenon_netif_conf *out)
+static void tap_stats(struct port *port, struct port_stats *stats)
 {
-    const struct tap_port *tap = tap_of_const(port);
-
-    memset(out, 0, sizeof *out);
-    memcpy(out->mac, tap->mac, sizeof out->mac);
-    out->mtu = (tenon_u16)tap->mtu;
-    out->caps = tap->caps;
-    out->gather_max = TAP_GATHER_MAX;
-}
-
-static int tap_fd(const struct port *port)
-{
-    return tap_of_const(port)->fd;
-}
-
-static void tap_attach(struct port *port, struct pcap_writer *writer)
-{
-    pcap_point_set(&tap_of(port)->pcap, writer, tap_of(port)->name);
-}
-
-static void tap_stats(const struct port *port, struct port_stats *stats)
-{
-    const struct tap_port *tap = tap_of_const(port);
-
-    *stats = tap->stats;
-    rxslots_stats(&tap->rx, stats);
+    rxslots_stats(&tap_of(port)->rx, stats);
 }
 
 static int tap_advice(const struct port *port, char *text, size_t text_size)
 {
-    const char *name = tap_of_const(port)->name;
+    const char *name = port->name;
     struct ifreq request = { 0 };
     int is_down, control = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
@@ -296,7 +233,7 @@ static int send_frame(struct tap_port *port, const struct tenon_frame *frame)
     ssize_t written;
 
     if (frame->nspans > TAP_GATHER_MAX) {
-        port->stats.tx_errors++;
+        port->port.stats.tx_errors++;
         return 0;
     }
     vnet_write(header, frame);
@@ -307,21 +244,21 @@ static int send_frame(struct tap_port *port, const struct tenon_frame *frame)
         iov[1 + i].iov_len = frame->spans[i].len;
     }
     do
-        written = writev(port->fd, iov, 1 + (int)frame->nspans);
+        written = writev(port->port.fd, iov, 1 + (int)frame->nspans);
     while (written < 0 && errno == EINTR);
     if (written >= 0) {
-        port->stats.tx_frames++;
-        port->stats.tx_bytes += (uint64_t)written - VNET_BYTES;
+        port->port.stats.tx_frames++;
+        port->port.stats.tx_bytes += (uint64_t)written - VNET_BYTES;
         return 0;
     }
     if (errno == EAGAIN) {
-        port->stats.tx_busy++;
+        port->port.stats.tx_busy++;
         return -1;
     }
     if (errno == EIO)
-        port->stats.tx_down++;
+        port->port.stats.tx_down++;
     else
-        port->stats.tx_errors++;
+        port->port.stats.tx_errors++;
     return 0;
 }
 
@@ -333,7 +270,7 @@ static unsigned host_transmit(void *host, unsigned netif, const struct tenon_fra
     (void)netif;
     while (taken < n && send_frame(port, &frames[taken]) == 0)
         taken++;
-    pcap_point_frames(&port->pcap, 1, frames, taken);
+    pcap_port_frames(&port->port, 1, frames, taken);
     return taken;
 }
 
@@ -349,19 +286,19 @@ static int read_frame(struct tap_port *port, unsigned i)
                             { port->scratch, sizeof port->scratch } };
     ssize_t got;
 
-    (void)rxslots_iov(&port->rx, i, port->caps != 0, iov + 1);
+    (void)rxslots_iov(&port->rx, i, port->port.netif.caps != 0, iov + 1);
     do
-        got = readv(port->fd, iov, 3);
+        got = readv(port->port.fd, iov, 3);
     while (got < 0 && errno == EINTR);
     if (got < 0 && errno == EAGAIN) {
-        port->stats.rx_empty++;
+        port->port.stats.rx_empty++;
         return 0;
     }
     if (got < VNET_BYTES) {
-        port->stats.rx_errors++;
+        port->port.stats.rx_errors++;
         return -1;
     }
-    return rxslots_finish(&port->rx, i, (size_t)got - VNET_BYTES, header, &port->stats) == 0 ? 1 : -2;
+    return rxslots_finish(&port->rx, i, (size_t)got - VNET_BYTES, header, &port->port.stats) == 0 ? 1 : -2;
 }
 
 static int tap_receive(struct port *port, struct tenon *stack, unsigned netif, tenon_u32 now_us)
@@ -377,7 +314,7 @@ static int tap_receive(struct port *port, struct tenon *stack, unsigned netif, t
     }
     if (n == 0)
         return result == -1 ? -1 : 0;
-    pcap_point_frames(&tap->pcap, 0, tap->rx.frames, n);
+    pcap_port_frames(port, 0, tap->rx.frames, n);
     rxslots_input(&tap->rx, port, n, stack, netif, now_us);
     return (int)n;
 }
@@ -393,7 +330,7 @@ static const struct tenon_host tap_host = {
     TENON_HOST_VERSION, port_mem_get, port_mem_put, host_buf_get, host_transmit, port_entropy,
 };
 
-static const struct port_setting tap_settings[] = { { NULL, NULL, NULL } };
+static const struct port_setting tap_settings[] = { { NULL, 0, NULL, NULL } };
 
 const struct port_type tap_port_type = {
     "tap",
@@ -401,13 +338,12 @@ const struct port_type tap_port_type = {
     "a TAP interface, whose other end is the kernel of this machine",
     tap_settings,
     256,
+    TAP_POOL_DEFAULT,
+    sizeof(struct tap_port),
     tap_open,
     tap_close,
     &tap_host,
-    tap_netif_conf,
-    tap_fd,
     tap_receive,
-    tap_attach,
     tap_stats,
     tap_advice,
 };

@@ -16,9 +16,11 @@ enum { NAME_MAX_BYTES = 32, NETIF = 1, MTU_DEFAULT = 1500, QUEUE_FRAMES = 1024 }
 
 enum { SETTING_DELAY, SETTING_LOSS };
 
-static const struct port_setting wire_settings[] = { { "delay", "US", "microseconds on the way from this end" },
-                                                     { "loss", "PPM", "frames lost on the way from this end" },
-                                                     { NULL, NULL, NULL } };
+static const struct port_setting wire_settings[] = {
+    { "delay", PORT_NUMBER, "US", "microseconds on the way from this end" },
+    { "loss", PORT_NUMBER, "PPM", "frames lost on the way from this end" },
+    { NULL, 0, NULL, NULL }
+};
 
 struct wire_port;
 
@@ -40,7 +42,6 @@ struct wire_port {
     struct tenon *stack; /* that of the last receive(), with the interface's number */
     unsigned netif;
     unsigned received; /* frames since the last receive() */
-    struct pcap_point pcap;
     uint64_t unheard; /* frames before the first receive() */
 };
 
@@ -74,7 +75,7 @@ static unsigned host_transmit(void *host, unsigned netif, const struct tenon_fra
     const unsigned taken = wire_host_ops()->transmit(port->host, NETIF, frames, n);
 
     (void)netif;
-    pcap_point_frames(&port->pcap, 1, frames, taken);
+    pcap_port_frames(&port->port, 1, frames, taken);
     return taken;
 }
 
@@ -91,7 +92,7 @@ static void guest_input(void *guest, unsigned netif, const struct tenon_frame *f
         port->unheard += n;
         return;
     }
-    pcap_point_frames(&port->pcap, 0, frames, n);
+    pcap_port_frames(&port->port, 0, frames, n);
     port->received += n;
     port_input(&port->port, port->stack, port->netif, frames, n, port_now_us());
 }
@@ -183,8 +184,9 @@ static void wire_port_close(struct port *base)
 
     if (port->host != NULL)
         wire_host_close(port->host);
+    if (cable == NULL)
+        return;
     cable->ends[port->number] = NULL;
-    free(port);
     cable_put(cable);
 }
 
@@ -193,69 +195,43 @@ static int set_up(struct wire_port *port, const struct port_conf *conf, char *er
     static const tenon_u8 mac[6] = { 2, 'w', 'i', 'r', 'e', 0 };
     const struct wire_host_conf host = { .seed = port_wall_ns() + port->number };
     const struct wire_guest guest = { guest_input, guest_poll, port };
-    const int delay = port_number(&wire_port_type, conf, SETTING_DELAY, 0, error, size);
-    const int loss = port_number(&wire_port_type, conf, SETTING_LOSS, 0, error, size);
 
-    if (delay < 0 || loss < 0)
-        return -1;
     memcpy(port->conf.netif.mac, mac, 6);
     port->conf.netif.mac[5] = (tenon_u8)port->number;
     port->conf.netif.mtu = (tenon_u16)(conf->mtu > 0 ? conf->mtu : MTU_DEFAULT);
     if (conf->offload)
         port->conf.netif.caps = TENON_CAP_TX_CSUM | TENON_CAP_TSO4 | TENON_CAP_TSO6 | TENON_CAP_USO;
     port->conf.trust = conf->offload != 0;
-    port->conf.out = (struct wire_line_conf){ .delay_us = (uint32_t)delay, .loss_ppm = (uint32_t)loss,
+    port->conf.out = (struct wire_line_conf){ .delay_us = conf->values[SETTING_DELAY],
+                                              .loss_ppm = conf->values[SETTING_LOSS],
                                               .queue_frames = QUEUE_FRAMES, .queue_refuses = 1 };
+    port->port.netif = port->conf.netif;
     port->host = wire_host_open_guest(port->cable->wire, &host, &guest);
     if (port->host == NULL || cable_join(port->cable) != 0)
         return port_explain(error, size, "out of memory");
     return 0;
 }
 
-static struct port *wire_port_open(const struct port_conf *conf, char *error, size_t error_size)
+static int wire_port_open(struct port *base, const struct port_conf *conf, char *error, size_t error_size)
 {
     struct cable *cable = cable_find(conf->name);
-    struct wire_port *port;
+    struct wire_port *port = wire_port_of(base);
 
-    if (strlen(conf->name) >= NAME_MAX_BYTES) {
-        port_explain(error, error_size, "a name of a wire has at most %d letters", NAME_MAX_BYTES - 1);
-        return NULL;
-    }
-    if (cable != NULL && cable->ends[0] != NULL && cable->ends[1] != NULL) {
-        port_explain(error, error_size, "both ends of the wire '%s' are in use: take another name", conf->name);
-        return NULL;
-    }
-    port = calloc(1, sizeof *port);
+    if (strlen(conf->name) >= NAME_MAX_BYTES)
+        return port_explain(error, error_size, "a name of a wire has at most %d letters", NAME_MAX_BYTES - 1);
+    if (cable != NULL && cable->ends[0] != NULL && cable->ends[1] != NULL)
+        return port_explain(error, error_size, "both ends of the wire '%s' are in use: take another name",
+                            conf->name);
     cable = cable != NULL ? cable : cable_new(conf->name);
-    if (port == NULL || cable == NULL) {
-        port_explain(error, error_size, "out of memory");
-        free(port);
-        if (cable != NULL)
-            cable_put(cable);
-        return NULL;
-    }
-    port->port.type = &wire_port_type;
+    if (cable == NULL)
+        return port_explain(error, error_size, "out of memory");
     port->cable = cable;
     port->number = cable->ends[0] != NULL;
     cable->ends[port->number] = port;
-    if (set_up(port, conf, error, error_size) == 0)
-        return &port->port;
-    wire_port_close(&port->port);
-    return NULL;
+    return set_up(port, conf, error, error_size);
 }
 
 /* ---- the kind -------------------------------------------------------------------------------------------- */
-
-static void wire_port_conf(const struct port *port, struct tenon_netif_conf *out)
-{
-    *out = ((const struct wire_port *)(const void *)port)->conf.netif;
-}
-
-static int wire_port_fd(const struct port *port)
-{
-    (void)port;
-    return -1;
-}
 
 static int wire_port_receive(struct port *base, struct tenon *stack, unsigned netif, tenon_u32 now_us)
 {
@@ -272,19 +248,13 @@ static int wire_port_receive(struct port *base, struct tenon *stack, unsigned ne
     return received < PORT_BURST ? (int)received : PORT_BURST - 1; /* whatever there was, it is done */
 }
 
-static void wire_port_attach(struct port *base, struct pcap_writer *writer)
+static void wire_port_stats(struct port *base, struct port_stats *stats)
 {
-    pcap_point_set(&wire_port_of(base)->pcap, writer, wire_port_of(base)->cable->name);
-}
-
-static void wire_port_stats(const struct port *base, struct port_stats *stats)
-{
-    const struct wire_port *port = (const void *)base;
+    const struct wire_port *port = wire_port_of(base);
     struct wire_end_stats end = { 0 };
 
     if (port->end != NULL)
         wire_end_stats(port->end, &end);
-    memset(stats, 0, sizeof *stats);
     stats->rx_frames = end.rx_frames - port->unheard;
     stats->rx_bytes = end.rx_bytes;
     stats->rx_missed = end.ring_lost + port->unheard;
@@ -311,13 +281,12 @@ const struct port_type wire_port_type = {
     "a cable in memory, to another instance in the same thread",
     wire_settings,
     1,
+    0,
+    sizeof(struct wire_port),
     wire_port_open,
     wire_port_close,
     &wire_port_host,
-    wire_port_conf,
-    wire_port_fd,
     wire_port_receive,
-    wire_port_attach,
     wire_port_stats,
     wire_port_advice,
 };

@@ -63,7 +63,7 @@ static void kick(struct xdp_port *port)
     for (int i = 0; i < KICKS_MAX; i++) {
         port->down = 0;
         if (!xdp_ring_sleeps(tx) || __atomic_load_n(tx->consumer, __ATOMIC_ACQUIRE) == tx->ours ||
-            sendto(port->fd, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
+            sendto(port->port.fd, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
             return;
         port->down = errno == ENETDOWN || errno == ENXIO;
         if (errno != EAGAIN && errno != EBUSY && errno != ENOBUFS && errno != EINTR)
@@ -101,7 +101,7 @@ static unsigned host_buf_get(void *host, struct tenon_buf **bufs, unsigned n)
         bufs[got]->refs = 1;
         port->free = port->free->next;
     }
-    port->stats.buf_failures += got < n;
+    port->port.stats.buf_failures += got < n;
     return got;
 }
 
@@ -164,7 +164,7 @@ static int send_frame(struct xdp_port *port, const struct tenon_frame *frame)
     unsigned n = 0;
 
     if (bytes == 0 || bytes > each * (port->info.gathers ? XDP_GATHER_MAX : 1)) {
-        port->stats.tx_errors++;
+        port->port.stats.tx_errors++;
         return 0;
     }
     if (xdp_ring_room(&port->ring[RING_TX], XDP_GATHER_MAX) < XDP_GATHER_MAX)
@@ -181,8 +181,8 @@ static int send_frame(struct xdp_port *port, const struct tenon_frame *frame)
         port->info.tx_copied_frames++;
         port->info.tx_copied_bytes += bytes;
     }
-    port->stats.tx_frames++;
-    port->stats.tx_bytes += bytes;
+    port->port.stats.tx_frames++;
+    port->port.stats.tx_bytes += bytes;
     return 0;
 }
 
@@ -195,17 +195,17 @@ static unsigned host_transmit(void *host, unsigned netif, const struct tenon_fra
     if (port->down)
         kick(port); /* it may be up again; what it was given last is still in the ring */
     if (port->down) {
-        port->stats.tx_down += n;
+        port->port.stats.tx_down += n;
         return n;
     }
     reap(port);
     while (taken < n && send_frame(port, &frames[taken]) == 0)
         taken++;
-    port->stats.tx_busy += n - taken;
+    port->port.stats.tx_busy += n - taken;
     xdp_ring_publish(&port->ring[RING_TX], port->ring[RING_TX].producer);
     kick(port);
     reap(port);
-    pcap_point_frames(&port->pcap, 1, frames, taken);
+    pcap_port_frames(&port->port, 1, frames, taken);
     return taken;
 }
 
@@ -245,15 +245,15 @@ static unsigned collect(struct xdp_port *port, unsigned *nspans)
         frame->csum = port->trusts ? TENON_CSUM_GOOD : TENON_CSUM_NONE;
         begin = i + 1;
         if (is_joined_wrongly(port, frame)) {
-            port->stats.rx_bad++;
+            port->port.stats.rx_bad++;
             continue;
         }
-        port->stats.rx_bytes += frame_bytes(frame);
+        port->port.stats.rx_bytes += frame_bytes(frame);
         n++;
     }
     rx->ours += begin;
     xdp_ring_publish(rx, rx->consumer);
-    port->stats.rx_frames += n;
+    port->port.stats.rx_frames += n;
     *nspans = begin;
     return n;
 }
@@ -270,14 +270,14 @@ static int xdp_receive(struct port *base, struct tenon *stack, unsigned netif, t
     n = collect(port, &nspans);
     xdp_refill(port);
     if (xdp_ring_sleeps(&port->ring[RING_FILL]))
-        (void)recvfrom(port->fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
-    port->stats.rx_empty += n == 0;
-    pcap_point_frames(&port->pcap, 0, port->rx_frames, n);
+        (void)recvfrom(port->port.fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
+    port->port.stats.rx_empty += n == 0;
+    pcap_port_frames(&port->port, 0, port->rx_frames, n);
     if (n > 0)
         port_input(base, stack, netif, port->rx_frames, n, now_us);
     if (now_us - port->looked_us >= GONE_EVERY_US) {
         port->looked_us = now_us;
-        port->gone |= getsockopt(port->fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error != 0;
+        port->gone |= getsockopt(port->port.fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error != 0;
     }
     put_spans(port->rx_spans, nspans);
     return port->gone ? -1 : (int)n;
@@ -285,36 +285,13 @@ static int xdp_receive(struct port *base, struct tenon *stack, unsigned netif, t
 
 /* ---- the kind -------------------------------------------------------------------------------------------- */
 
-static void xdp_netif_conf(const struct port *base, struct tenon_netif_conf *out)
+static void xdp_stats(struct port *base, struct port_stats *stats)
 {
-    const unsigned most = (XDP_GATHER_MAX - 1) * (XDP_CHUNK_MAX - XDP_TX_ROOM); /* behind the headers */
-    const struct xdp_port *port = (const void *)base;
-
-    memset(out, 0, sizeof *out);
-    memcpy(out->mac, port->interface.mac, sizeof out->mac);
-    out->mtu = (tenon_u16)(port->interface.mtu < most ? port->interface.mtu : most);
-    out->caps = port->info.completes_sums ? TENON_CAP_TX_CSUM : 0;
-    out->gather_max = port->info.gathers ? XDP_GATHER_MAX : 1;
-}
-
-static int xdp_fd(const struct port *port)
-{
-    return ((const struct xdp_port *)(const void *)port)->fd;
-}
-
-static void xdp_attach(struct port *base, struct pcap_writer *writer)
-{
-    pcap_point_set(&xdp_of(base)->pcap, writer, xdp_of(base)->interface.name);
-}
-
-static void xdp_stats(const struct port *base, struct port_stats *stats)
-{
-    const struct xdp_port *port = (const void *)base;
+    const struct xdp_port *port = xdp_of(base);
     struct xdp_statistics kernels = { 0 };
     socklen_t size = sizeof kernels;
 
-    (void)getsockopt(port->fd, SOL_XDP, XDP_STATISTICS, &kernels, &size);
-    *stats = port->stats;
+    (void)getsockopt(port->port.fd, SOL_XDP, XDP_STATISTICS, &kernels, &size);
     stats->buf_bytes = (uint64_t)port->nchunks * port->umem->chunk_bytes;
     stats->rx_no_buffer += kernels.rx_fill_ring_empty_descs;
     stats->rx_missed += kernels.rx_ring_full;
@@ -337,13 +314,12 @@ const struct port_type xdp_port_type = {
     "AF_XDP: a queue of a network interface, past the kernel's stack",
     xdp_settings,
     XDP_QUEUES_MAX,
+    XDP_MEMORY,
+    sizeof(struct xdp_port),
     xdp_open,
     xdp_close,
     &xdp_host,
-    xdp_netif_conf,
-    xdp_fd,
     xdp_receive,
-    xdp_attach,
     xdp_stats,
     xdp_advice,
 };

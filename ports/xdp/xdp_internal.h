@@ -15,7 +15,8 @@ enum {
     XDP_CHUNK_MAX = 4096, /* a page */
     XDP_GATHER_MAX = 16, /* pieces of a frame that is sent: the kernel makes a socket buffer of them, with 17 */
     XDP_RX_SPANS = 256,
-    XDP_QUEUES_MAX = 256
+    XDP_QUEUES_MAX = 256,
+    XDP_MEMORY = 32 << 20
 };
 
 /* One piece of the UMEM: `buf` describes all of it but XDP_TX_ROOM. It is in one of these states:
@@ -60,15 +61,13 @@ struct xdp_port {
     struct xdp_program *program;
     struct xdp_umem *umem;
     struct xdp_port_info info;
-    int fd, groups; /* groups: a packet socket that lets frames to groups pass */
+    int groups; /* a packet socket that lets frames to groups pass */
     unsigned queue, queues_wanted, queues; /* queues: of the interface; 0: it does not say */
     int trusts, hints, gone, down;
     tenon_u32 looked_us; /* when, whether it is gone */
     struct xdp_ring ring[RINGS];
     struct xdp_chunk *chunks, *free; /* those whose home this is */
     unsigned nchunks, rx_out, rx_out_max; /* rx_out: in the fill ring, or received and not back yet */
-    struct pcap_point pcap;
-    struct port_stats stats;
     struct tenon_span rx_spans[XDP_RX_SPANS];
     struct tenon_frame rx_frames[PORT_BURST];
 };
@@ -76,7 +75,7 @@ struct xdp_port {
 extern const struct port_setting xdp_settings[];
 
 /* xdp_open.c */
-struct port *xdp_open(const struct port_conf *conf, char *error, size_t error_size);
+int xdp_open(struct port *port, const struct port_conf *conf, char *error, size_t error_size);
 void xdp_close(struct port *port);
 
 /* xdp_words.c: what to tell people */
@@ -85,12 +84,12 @@ enum xdp_step { XDP_STEP_ATTACH, XDP_STEP_SOCKET, XDP_STEP_MEMORY, XDP_STEP_BIND
 const char *xdp_reason(enum xdp_step step, enum xdp_mode mode, int why);
 int xdp_advice(const struct port *port, char *text, size_t size);
 
-/* xdp_program.c, under the lock of xdp_open() */
+/* xdp_program.c, under the lock of port_open() */
 struct xdp_program *xdp_program_get(const struct interface *interface, unsigned attach);
 int xdp_program_steer(const struct xdp_program *program, unsigned queue, int fd);
 void xdp_program_put(struct xdp_program *program);
 
-/* xdp_umem.c; get and put under the lock of xdp_open() */
+/* xdp_umem.c; get and put under the lock of port_open() */
 struct xdp_umem *xdp_umem_get(unsigned ports, unsigned chunk_bytes, unsigned nchunks);
 void xdp_umem_join(struct xdp_port *port);
 void xdp_umem_put(struct xdp_port *port);

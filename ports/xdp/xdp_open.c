@@ -5,8 +5,6 @@
 #include "xdp_internal.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -17,22 +15,20 @@ enum {
     RING_ENTRIES = 2048,
     CHUNK_SMALL = 2048,
     CHUNKS_MIN = 256,
-    MEMORY_DEFAULT = 32 << 20,
     BUSY_TRIES = 100 /* of 5 ms: the kernel takes a moment until a closed socket has let go of its queue */
 };
 
-enum setting { SETTING_MODE, SETTING_SUMS, SETTING_MEMORY, SETTING_SHARE };
+enum setting { SETTING_MODE, SETTING_SUMS, SETTING_SHARE };
 
 const struct port_setting xdp_settings[] = {
-    { "mode", "auto|zerocopy|copy|generic", "how frames reach our memory; auto: the first of the others that works" },
-    { "sums", "check|trust", "trust: do not look at the checksums of received frames; for a veth pair" },
-    { "memory", "MB", "packet memory, which cannot be swapped out; default 32" },
-    { "share", "N", "one packet memory for this port and N-1 others of this process with the same setting" },
-    { NULL, NULL, NULL },
+    { "mode", PORT_CHOICE, "auto|zerocopy|copy|generic",
+      "how frames reach our memory; auto: the first of the others that works" },
+    { "sums", PORT_CHOICE, "check|trust",
+      "trust: do not look at the checksums of received frames; for a veth pair" },
+    { "share", PORT_NUMBER, "N",
+      "one packet memory for this port and N-1 others of this process with the same setting" },
+    { NULL, 0, NULL, NULL },
 };
-
-/* Ports may be opened in several threads; programs and memory are the process's. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- one attempt --------------------------------------------------------------------------------------- */
 
@@ -48,7 +44,7 @@ static int register_memory(struct xdp_port *port, int with_metadata)
         reg.flags = XSK_UMEM_TX_METADATA_LEN;
         reg.tx_metadata_len = sizeof(struct xsk_tx_metadata);
     }
-    if (setsockopt(port->fd, SOL_XDP, XDP_UMEM_REG, &reg, sizeof reg) == 0)
+    if (setsockopt(port->port.fd, SOL_XDP, XDP_UMEM_REG, &reg, sizeof reg) == 0)
         return 0;
     return with_metadata && errno == EINVAL ? register_memory(port, 0) : -1;
 }
@@ -73,14 +69,17 @@ static int make_rings(struct xdp_port *port)
     const int entries = RING_ENTRIES;
 
     for (unsigned i = 0; i < RINGS; i++)
-        if (setsockopt(port->fd, SOL_XDP, kinds[i], &entries, sizeof entries) != 0)
+        if (setsockopt(port->port.fd, SOL_XDP, kinds[i], &entries, sizeof entries) != 0)
             return -1;
-    if (getsockopt(port->fd, SOL_XDP, XDP_MMAP_OFFSETS, &at, &bytes) != 0 ||
-        map_ring(port->fd, &port->ring[RING_FILL], &at.fr, sizeof(uint64_t), XDP_UMEM_PGOFF_FILL_RING) != 0 ||
-        map_ring(port->fd, &port->ring[RING_DONE], &at.cr, sizeof(uint64_t), XDP_UMEM_PGOFF_COMPLETION_RING) != 0 ||
-        map_ring(port->fd, &port->ring[RING_RX], &at.rx, sizeof(struct xdp_desc), XDP_PGOFF_RX_RING) != 0)
+    if (getsockopt(port->port.fd, SOL_XDP, XDP_MMAP_OFFSETS, &at, &bytes) != 0 ||
+        map_ring(port->port.fd, &port->ring[RING_FILL], &at.fr, sizeof(uint64_t), XDP_UMEM_PGOFF_FILL_RING) !=
+            0 ||
+        map_ring(port->port.fd, &port->ring[RING_DONE], &at.cr, sizeof(uint64_t),
+                 XDP_UMEM_PGOFF_COMPLETION_RING) != 0 ||
+        map_ring(port->port.fd, &port->ring[RING_RX], &at.rx, sizeof(struct xdp_desc), XDP_PGOFF_RX_RING) !=
+            0)
         return -1;
-    return map_ring(port->fd, &port->ring[RING_TX], &at.tx, sizeof(struct xdp_desc), XDP_PGOFF_TX_RING);
+    return map_ring(port->port.fd, &port->ring[RING_TX], &at.tx, sizeof(struct xdp_desc), XDP_PGOFF_TX_RING);
 }
 
 static int bind_queue(const struct xdp_port *port, unsigned flags)
@@ -92,7 +91,7 @@ static int bind_queue(const struct xdp_port *port, unsigned flags)
         address.sxdp_flags = XDP_SHARED_UMEM;
         address.sxdp_shared_umem_fd = (__u32)port->umem->fd;
     }
-    for (int i = 0; bind(port->fd, (const struct sockaddr *)(const void *)&address, sizeof address) != 0; i++) {
+    for (int i = 0; bind(port->port.fd, (const struct sockaddr *)(const void *)&address, sizeof address) != 0; i++) {
         if (errno != EBUSY || i == BUSY_TRIES)
             return -1;
         nanosleep(&moment, NULL);
@@ -119,10 +118,10 @@ static int attempt(struct xdp_port *port, int wants_sums, enum xdp_step *step)
     if (port->program == NULL)
         return -1;
     *step = XDP_STEP_SOCKET;
-    port->fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
-    if (port->fd < 0)
+    port->port.fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
+    if (port->port.fd < 0)
         return -1;
-    (void)setsockopt(port->fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room);
+    (void)setsockopt(port->port.fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room);
     *step = XDP_STEP_MEMORY;
     if (port->umem->fd < 0 && register_memory(port, wants_sums && mode != XDP_MODE_ZEROCOPY) != 0)
         return -1;
@@ -133,7 +132,7 @@ static int attempt(struct xdp_port *port, int wants_sums, enum xdp_step *step)
         return -1;
     *step = XDP_STEP_STEER;
     xdp_umem_join(port);
-    return xdp_program_steer(port->program, port->queue, port->fd);
+    return xdp_program_steer(port->program, port->queue, port->port.fd);
 }
 
 static void close_socket(struct xdp_port *port)
@@ -143,8 +142,8 @@ static void close_socket(struct xdp_port *port)
             munmap(port->ring[i].map, port->ring[i].map_bytes);
         port->ring[i].map = NULL;
     }
-    close(port->fd);
-    port->fd = -1;
+    close(port->port.fd);
+    port->port.fd = -1;
 }
 
 /* As long as nobody asks for groups, a NIC drops what is sent to them: neighbour solicitations. */
@@ -195,60 +194,42 @@ static int read_queue(struct xdp_port *port, const struct port_conf *conf, char 
                         port->queues, needed, conf->name);
 }
 
-static int open_port(struct xdp_port *port, const struct port_conf *conf, char *error, size_t size)
+int xdp_open(struct port *base, const struct port_conf *conf, char *error, size_t size)
 {
-    const int mode = port_choose(&xdp_port_type, conf, SETTING_MODE, error, size);
-    const int trusts = port_choose(&xdp_port_type, conf, SETTING_SUMS, error, size);
-    const int megabytes = port_number(&xdp_port_type, conf, SETTING_MEMORY, 0, error, size);
-    const int share = port_number(&xdp_port_type, conf, SETTING_SHARE, 1, error, size);
-    size_t bytes = conf->buffer_bytes_max > 0 ? conf->buffer_bytes_max : MEMORY_DEFAULT;
+    const unsigned share = conf->values[SETTING_SHARE] > 0 ? conf->values[SETTING_SHARE] : 1;
+    const unsigned mode = conf->values[SETTING_MODE] > 0 ? conf->values[SETTING_MODE] - 1 : XDP_MODES; /* 0: "auto" */
+    const unsigned most = (XDP_GATHER_MAX - 1) * (XDP_CHUNK_MAX - XDP_TX_ROOM); /* behind the headers */
+    struct xdp_port *port = TENON_CONTAINER(base, struct xdp_port, port);
     unsigned chunk = CHUNK_SMALL;
+    size_t chunks;
 
-    if (mode < 0 || trusts < 0 || megabytes < 0 || share < 0 ||
-        interface_read(&port->interface, conf->name, conf->mtu, error, size) != 0 ||
+    port->groups = -1;
+    if (interface_read(&port->interface, conf->name, conf->mtu, error, size) != 0 ||
         read_queue(port, conf, error, size) != 0)
         return -1;
-    port->trusts = trusts;
+    port->trusts = conf->values[SETTING_SUMS] == 1;
     port->hints = conf->settings[SETTING_SUMS] == NULL;
     if (port->interface.mtu + XDP_LINK_BYTES + XDP_HEADROOM > chunk)
         chunk = XDP_CHUNK_MAX;
-    bytes = megabytes > 0 ? (size_t)megabytes << 20 : bytes;
-    bytes = bytes > (size_t)CHUNKS_MIN * chunk ? bytes : (size_t)CHUNKS_MIN * chunk;
-    port->umem = xdp_umem_get((unsigned)share, chunk, (unsigned)(bytes / chunk));
+    chunks = conf->buffer_bytes_max / chunk;
+    port->umem = xdp_umem_get(share, chunk, chunks > CHUNKS_MIN ? (unsigned)chunks : CHUNKS_MIN);
     if (port->umem == NULL)
         return port_explain(error, size, "out of memory");
-    return find_way(port, mode == 0 ? XDP_MODES : (unsigned)mode - 1, conf->offload, error, size); /* 0 is "auto" */
+    if (find_way(port, mode, conf->offload, error, size) != 0)
+        return -1;
+    memcpy(base->netif.mac, port->interface.mac, sizeof base->netif.mac);
+    base->netif.mtu = (tenon_u16)(port->interface.mtu < most ? port->interface.mtu : most);
+    base->netif.caps = port->info.completes_sums ? TENON_CAP_TX_CSUM : 0;
+    base->netif.gather_max = port->info.gathers ? XDP_GATHER_MAX : 1;
+    return 0;
 }
 
 void xdp_close(struct port *base)
 {
     struct xdp_port *port = TENON_CONTAINER(base, struct xdp_port, port);
 
-    pthread_mutex_lock(&lock);
     xdp_umem_put(port);
     close_socket(port);
     close(port->groups);
     xdp_program_put(port->program);
-    pthread_mutex_unlock(&lock);
-    free(port);
-}
-
-struct port *xdp_open(const struct port_conf *conf, char *error, size_t error_size)
-{
-    struct xdp_port *port = calloc(1, sizeof *port);
-    int status;
-
-    if (port == NULL) {
-        port_explain(error, error_size, "out of memory");
-        return NULL;
-    }
-    port->port.type = &xdp_port_type;
-    port->fd = port->groups = -1;
-    pthread_mutex_lock(&lock);
-    status = open_port(port, conf, error, error_size);
-    pthread_mutex_unlock(&lock);
-    if (status == 0)
-        return &port->port;
-    xdp_close(&port->port);
-    return NULL;
 }

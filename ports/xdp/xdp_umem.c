@@ -80,7 +80,7 @@ void xdp_umem_join(struct xdp_port *port)
     struct xdp_umem *umem = port->umem;
 
     if (umem->fd < 0) {
-        umem->fd = port->fd;
+        umem->fd = port->port.fd;
         umem->info = port->info;
         joinable = umem;
     }
@@ -102,7 +102,7 @@ void xdp_umem_put(struct xdp_port *port)
 
     if (umem == NULL)
         return;
-    if (umem == joinable && umem->fd == port->fd)
+    if (umem == joinable && umem->fd == port->port.fd)
         joinable = NULL;
     for (unsigned i = 0; i < port->nchunks; i++)
         port->chunks[i].home = NULL;

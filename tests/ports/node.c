@@ -54,7 +54,7 @@ static int node_open_port(struct node *node)
         conf.queues = node->side->queues;
         conf.queue = node->number;
     }
-    own->port = node->side->choice.type->open(&conf, error, sizeof error);
+    own->port = port_open(node->side->choice.type, &conf, error, sizeof error);
     return own->port != NULL ? 0 : node_fail(node, error);
 }
 

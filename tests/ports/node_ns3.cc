@@ -33,10 +33,10 @@ namespace
 
 constexpr unsigned TURN_US = 200, FLAP_MS = 200, SETTING_LOSS = 0, MTU_DEFAULT = 1500;
 
-const port_setting settings[] = { { "loss", "PPM", "frames lost on the way to this end" },
-                                  { nullptr, nullptr, nullptr } };
-const port_type type = { "ns3", "csma|p2p|plug", "a device of the simulator", settings, 1, nullptr, nullptr, nullptr,
-                         nullptr, nullptr, nullptr, nullptr, nullptr, nullptr };
+const port_setting settings[] = { { "loss", PORT_NUMBER, "PPM", "frames lost on the way to this end" },
+                                  { nullptr, PORT_NUMBER, nullptr, nullptr } };
+const port_type type = { "ns3", "csma|p2p|plug", "a device of the simulator", settings, 1, 0, 0, nullptr,
+                         nullptr, nullptr, nullptr, nullptr, nullptr };
 const port_type *const types[] = { &type, nullptr };
 
 /* The devices of ns-3 never say that their link has gone. This one does, while its plug is pulled. */
@@ -196,17 +196,15 @@ static int begin(struct node *node, End &end)
 
 int side_open(struct side *side, unsigned number, const char *port, unsigned queues)
 {
-    char error[PORT_TEXT_MAX] = "";
     End &end = ends[number];
 
     GlobalValue::Bind("ChecksumEnabled", BooleanValue(true));
     if (side_init(side, number, port, queues, types) != 0)
         return -1;
     const port_conf &conf = side->choice.conf;
-    const int loss = port_number(&type, &conf, SETTING_LOSS, 0, error, sizeof error);
     const bool p2p = std::strcmp(conf.name, "p2p") == 0, plug = std::strcmp(conf.name, "plug") == 0;
-    if (loss < 0 || queues > 1)
-        return node_fail(&side->nodes[0], loss < 0 ? error : "it has one queue");
+    if (queues > 1)
+        return node_fail(&side->nodes[0], "it has one queue");
     if (!p2p && !plug && std::strcmp(conf.name, "csma") != 0)
         return node_fail(&side->nodes[0], "its channel is csma, p2p or plug");
     if (p2p)
@@ -214,7 +212,7 @@ int side_open(struct side *side, unsigned number, const char *port, unsigned que
     else
         end.device = plug ? PluggedDevice(CreateObject<Node>(), number) : CsmaDevice(CreateObject<Node>(), number);
     end.device->SetMtu(static_cast<uint16_t>(conf.mtu > 0 ? conf.mtu : MTU_DEFAULT));
-    end.loss = loss / 1e6;
+    end.loss = conf.values[SETTING_LOSS] / 1e6;
     end.errors = CreateObject<RateErrorModel>();
     end.errors->SetUnit(RateErrorModel::ERROR_UNIT_PACKET);
     Loss(end, end.loss);

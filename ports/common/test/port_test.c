@@ -3,14 +3,17 @@
 #include "../../../tests/unit/unit.h"
 #include "../port.h"
 
-static const struct port_setting no_settings[] = { { NULL, NULL, NULL } };
-static const struct port_setting two_settings[] = {
-    { "mode", "copy|zerocopy", "how" },
-    { "args", "{...}", "more" },
-    { NULL, NULL, NULL },
+static const struct port_setting no_settings[] = { { NULL, 0, NULL, NULL } };
+static const struct port_setting own_settings[] = {
+    { "mode", PORT_CHOICE, "copy|zerocopy", "how" },
+    { "args", PORT_WORDS, "{...}", "more" },
+    { "count", PORT_NUMBER, "N", "how many" },
+    { NULL, 0, NULL, NULL },
 };
 static const struct port_type plain = { .kind = "plain", .name = "NAME", .settings = no_settings, .queues_max = 1 };
-static const struct port_type rich = { .kind = "rich", .name = "DEVICE", .settings = two_settings, .queues_max = 4 };
+static const struct port_type rich = {
+    .kind = "rich", .name = "DEVICE", .settings = own_settings, .queues_max = 4, .memory = 5 << 20,
+};
 static const struct port_type *const types[] = { &plain, &rich, NULL };
 
 static char error[600];
@@ -48,6 +51,11 @@ UNIT_TEST(settings_go_where_they_belong)
     CHECK_EQ_I(choice.conf.offload, 0);
     CHECK_EQ_S(choice.conf.settings[0], "copy");
     CHECK_EQ_S(choice.conf.settings[1], "x=1,y={2,3}");
+    CHECK_EQ_U(choice.conf.values[0], 0);
+    CHECK_EQ_I(read_port(&choice, "rich:a,count=77,mode=zerocopy,memory=3"), 0);
+    CHECK_EQ_U(choice.conf.values[0], 1);
+    CHECK_EQ_U(choice.conf.values[2], 77);
+    CHECK_EQ_U(choice.conf.buffer_bytes_max, 3 << 20);
 }
 
 UNIT_TEST(name_in_braces_may_have_commas)
@@ -85,7 +93,12 @@ UNIT_TEST(what_is_wrong_is_said)
         { "rich:a,queues=2,queue=2", "there is no queue 2 of 2" },
         { "rich:a,offload=yes", "is neither on nor off" },
         { "rich:a,speed=10", "has no setting \"speed\" (there are mtu=BYTES, offload=on|off, queues=N, queue=N, "
-                             "mode=copy|zerocopy, args={...})" },
+                             "memory=MB, mode=copy|zerocopy, args={...}, count=N)" },
+        { "rich:a,mode=zero", "mode=zero is none of copy|zerocopy" },
+        { "rich:a,mode=copy|zerocopy", "is none of copy|zerocopy" },
+        { "rich:a,count=0", "count=0 is not a number from 1 to 1000000" },
+        { "rich:a,memory=0", "memory=0 is not a number from 1 to 1000000" },
+        { "plain:a,memory=1", "has no setting \"memory\"" },
         { "plain:a,queues=1", "has no setting \"queues\" (there are mtu=BYTES, offload=on|off)" },
     };
 
@@ -112,8 +125,93 @@ UNIT_TEST(long_text_is_refused)
     CHECK_EQ_U(strlen(choice.conf.name), PORT_TEXT_MAX - 1);
 }
 
+/* ---- opening ------------------------------------------------------------------------------------- */
+
+struct fake {
+    struct port port;
+    int opened;
+};
+
+static unsigned closed, refuses;
+static size_t wanted;
+
+static int fake_open(struct port *port, const struct port_conf *conf, char *words, size_t size)
+{
+    struct fake *fake = (struct fake *)port;
+
+    CHECK_EQ_I(fake->opened, 0);
+    CHECK_EQ_I(port->fd, -1);
+    CHECK_EQ_U(conf->queues, 1);
+    wanted = conf->buffer_bytes_max;
+    fake->opened = 1;
+    port->netif.mtu = 1234;
+    port->stats.rx_frames = 10;
+    return refuses ? port_explain(words, size, "no '%s' today", conf->name) : 0;
+}
+
+static void fake_close(struct port *port)
+{
+    closed += (unsigned)((const struct fake *)port)->opened;
+}
+
+static void fake_stats(struct port *port, struct port_stats *stats)
+{
+    (void)port;
+    stats->rx_frames += 5;
+}
+
+static const struct port_type fake_type = {
+    .kind = "fake",
+    .name = "NAME",
+    .settings = no_settings,
+    .queues_max = 1,
+    .memory = 7000,
+    .bytes = sizeof(struct fake),
+    .open = fake_open,
+    .close = fake_close,
+    .stats = fake_stats,
+};
+
+UNIT_TEST(open_port_is_complete)
+{
+    struct port_conf conf = { .name = "a" };
+    struct tenon_netif_conf netif;
+    struct port_stats stats;
+    struct port *port = port_open(&fake_type, &conf, NULL, 0);
+
+    if (!CHECK(port != NULL))
+        return;
+    CHECK(port->type == &fake_type);
+    CHECK_EQ_S(port->name, "a");
+    CHECK_EQ_U(wanted, 7000);
+    CHECK_EQ_I(port_fd(port), -1);
+    port_netif_conf(port, &netif);
+    CHECK_EQ_U(netif.mtu, 1234);
+    port_stats(port, &stats);
+    CHECK_EQ_U(stats.rx_frames, 15);
+    port_close(port);
+    CHECK_EQ_U(closed, 1);
+    conf.buffer_bytes_max = 8000;
+    port_close(port_open(&fake_type, &conf, NULL, 0));
+    CHECK_EQ_U(wanted, 8000);
+    CHECK_EQ_U(closed, 2);
+}
+
+UNIT_TEST(what_fails_to_open_is_closed)
+{
+    const struct port_conf conf = { .name = "b" };
+
+    closed = 0;
+    refuses = 1;
+    CHECK(port_open(&fake_type, &conf, error, sizeof error) == NULL);
+    CHECK_EQ_S(error, "no 'b' today");
+    CHECK_EQ_U(closed, 1);
+}
+
 int main(void)
 {
+    UNIT_RUN(open_port_is_complete);
+    UNIT_RUN(what_fails_to_open_is_closed);
     UNIT_RUN(name_alone_takes_defaults);
     UNIT_RUN(settings_go_where_they_belong);
     UNIT_RUN(name_in_braces_may_have_commas);

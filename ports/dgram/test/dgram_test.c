@@ -29,7 +29,7 @@ static struct port *open_port(const char *described)
     error[0] = 0;
     if (port_read(&choice, types, described, error, sizeof error) != 0)
         return NULL;
-    return dgram_port_type.open(&choice.conf, error, sizeof error);
+    return port_open(&dgram_port_type, &choice.conf, error, sizeof error);
 }
 
 static struct port *open_path(const char *settings)
@@ -72,7 +72,7 @@ static unsigned transmit(struct port *port, unsigned mark)
     return port->type->host->transmit(port, 0, &frame, 1);
 }
 
-static struct port_stats stats_of(const struct port *port)
+static struct port_stats stats_of(struct port *port)
 {
     struct port_stats stats;
 

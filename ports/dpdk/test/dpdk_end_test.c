@@ -42,7 +42,7 @@ static int end_with(const char *written)
         return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     (void)atexit(look);
     if (port_read(&choice, types, written, error, sizeof error) == 0)
-        port = dpdk_port_type.open(&choice.conf, error, sizeof error);
+        port = port_open(&dpdk_port_type, &choice.conf, error, sizeof error);
     if (port == NULL)
         printf("%s\n", error);
     else if (dpdk_port_type.host->buf_get(port, &buf, 1) != 1)

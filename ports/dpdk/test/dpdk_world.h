@@ -46,7 +46,7 @@ static struct port *open_port(const char *name, const char *settings)
     snprintf(written, sizeof written, "dpdk:%s%s%s", name, settings[0] != 0 ? "," : "", settings);
     if (port_read(&choice, types, written, error, sizeof error) != 0)
         return NULL;
-    return dpdk_port_type.open(&choice.conf, error, sizeof error);
+    return port_open(&dpdk_port_type, &choice.conf, error, sizeof error);
 }
 
 UNIT_INLINE struct tenon_addr address_of(const struct side *side, int v6)

@@ -191,7 +191,7 @@ static struct port *open_port(const char *written)
     error[0] = 0;
     if (port_read(&choice, types, written, error, sizeof error) != 0)
         return NULL;
-    return packet_port_type.open(&choice.conf, error, sizeof error);
+    return port_open(&packet_port_type, &choice.conf, error, sizeof error);
 }
 
 /* @return whether there is an instance with a socket */
@@ -706,7 +706,7 @@ static void check_exhausted(const char *name, const char *written)
     unit_row(written);
     CHECK_EQ_I(port_read(&choice, types, written, error, sizeof error), 0);
     choice.conf.buffer_bytes_max = 1;    /* a chunk, that is */
-    if (!open_side(side, packet_port_type.open(&choice.conf, error, sizeof error)))
+    if (!open_side(side, port_open(&packet_port_type, &choice.conf, error, sizeof error)))
         return;
     macs(side, mac);
     side->keeps = 1;

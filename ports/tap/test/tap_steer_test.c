@@ -45,7 +45,7 @@ static int open_queues(const char *name)
     char error[300] = "";
 
     for (unsigned i = 0; i < QUEUES; i++) {
-        port[i] = tap_port_type.open(&conf, error, sizeof error);
+        port[i] = port_open(&tap_port_type, &conf, error, sizeof error);
         if (!CHECK(port[i] != NULL))
             return 0;
     }
@@ -211,7 +211,7 @@ static int own_namespace(void)
 
     if (unshare(CLONE_NEWNET) != 0)
         return 0;
-    probe = tap_port_type.open(&conf, NULL, 0);
+    probe = port_open(&tap_port_type, &conf, NULL, 0);
     if (probe == NULL)
         return 0;
     good = tap_steer(probe, tenon_flow_key_microsoft, ENTRIES, 2) == 0 || (errno != EPERM && errno != ENOSYS);

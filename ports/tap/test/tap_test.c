@@ -26,7 +26,7 @@ static struct port *open_port(const char *name, unsigned queues, int offload)
     struct port_conf conf = { .name = name, .queues = queues, .offload = offload };
 
     error[0] = 0;
-    return tap_port_type.open(&conf, error, sizeof error);
+    return port_open(&tap_port_type, &conf, error, sizeof error);
 }
 
 /* ---- the kernel's end ------------------------------------------------------------------------ */
@@ -173,13 +173,13 @@ UNIT_TEST(mtu_is_the_interfaces)
     struct tenon_netif_conf conf;
 
     set_interface("mtu0", 0, 4000);
-    second = tap_port_type.open(&jumbo, error, sizeof error);
+    second = port_open(&tap_port_type, &jumbo, error, sizeof error);
     port_netif_conf(second, &conf);
     CHECK_EQ_U(conf.mtu, 9000);
     port_close(second);
     port_close(port);
     jumbo.mtu = 100;
-    CHECK(tap_port_type.open(&jumbo, error, sizeof error) == NULL);
+    CHECK(port_open(&tap_port_type, &jumbo, error, sizeof error) == NULL);
     CHECK(strstr(error, "MTU") != NULL);
 }
 

@@ -114,7 +114,7 @@ static int side_open(const char *name, int offload, size_t pool)
     char error[300] = "";
 
     memset(&side, 0, sizeof side);
-    side.port = tap_port_type.open(&conf, error, sizeof error);
+    side.port = port_open(&tap_port_type, &conf, error, sizeof error);
     if (!CHECK(side.port != NULL))
         return 0;
     tenon_conf_default(&stack_conf);

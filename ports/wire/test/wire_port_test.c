@@ -39,7 +39,7 @@ static struct port *open_end(const char *described)
     error[0] = 0;
     if (port_read(&choice, types, described, error, sizeof error) != 0)
         return NULL;
-    return choice.type->open(&choice.conf, error, sizeof error);
+    return port_open(choice.type, &choice.conf, error, sizeof error);
 }
 
 struct arrived {

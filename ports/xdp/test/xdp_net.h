@@ -64,7 +64,7 @@ static struct port *open_with(const char *name, const char *settings)
     snprintf(written, sizeof written, "xdp:%s%s%s", name, settings[0] != 0 ? "," : "", settings);
     if (port_read(&choice, types, written, error, sizeof error) != 0)
         return NULL;
-    return xdp_port_type.open(&choice.conf, error, sizeof error);
+    return port_open(&xdp_port_type, &choice.conf, error, sizeof error);
 }
 
 /* A socket at the kernel's end that sees and sends frames of a type that nobody else speaks. */
