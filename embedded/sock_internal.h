@@ -5,11 +5,11 @@
 
 #include "embedded/tenon_sock.h"
 
-/* As the core, this needs nothing of a C library but these, which a freestanding host provides. */
 TENON_BEGIN_DECLS
+
+/* As the core, this needs nothing of a C library but these, which a freestanding host provides. */
 void *memcpy(void *to, const void *from, size_t n);
 void *memset(void *to, int value, size_t n);
-TENON_END_DECLS
 
 enum { SOCK_ALIGN = 8, SOCK_MAX = 64, SOCK_BURST = 8, SOCK_HEADER_BYTES = TENON_BUF_BYTES_MIN, SOCK_PAYLOAD_MIN = 88 };
 
@@ -166,5 +166,7 @@ TENON_INLINE struct sock_block *sock_block_of(struct tenon_socks *socks, struct 
         return NULL;
     return TENON_CONTAINER(own, struct sock_block, unit);
 }
+
+TENON_END_DECLS
 
 #endif

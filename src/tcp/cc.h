@@ -5,6 +5,8 @@
 
 #include "core.h"
 
+TENON_BEGIN_DECLS
+
 /* No window is larger: RFC 7323 2.3. */
 enum { TN_CC_CWND_MAX_SHIFT = 30 };
 
@@ -43,5 +45,7 @@ TENON_INTERNAL tenon_u32 tn_cc_flight(const struct tenon_cc *cc, const struct te
 
 /* The window opens by so many bytes. */
 TENON_INTERNAL void tn_cc_grow(struct tenon_cc *cc, tenon_u32 bytes);
+
+TENON_END_DECLS
 
 #endif
