@@ -15,7 +15,7 @@ static tenon_u32 usual_total4(const tenon_u8 *p, tenon_u32 bytes)
 
     if (p[0] != 0x45 || (get16be(p + 6) & 0x3FFF) != 0 || total < TN_IP4_BYTES || total > bytes)
         return 0;    /* options, a fragment, or a length that cannot be */
-    return tn_csum_sum20(p) == 0xFFFF ? total : 0;
+    return tn_csum_good20(p) ? total : 0;
 }
 
 /* ICMPv6 has rules of its own for who may send what. */
@@ -86,7 +86,7 @@ TENON_HOT int usual_input(struct tenon *stack, struct tn_pkt *pkt, struct tenon_
 
 TENON_INTERNAL int tn_ip_usual(struct tenon *stack, struct tn_pkt *pkt, struct tenon_tcp *conn)
 {
-    const tenon_u32 link = (pkt->netif->conf.caps & TENON_CAP_NO_LINK) ? 0 : TN_ETH_BYTES;
+    const tenon_u32 link = pkt->netif->link_bytes;
     int taken;
 
     if (pkt->head_len <= link + TN_IP4_BYTES)

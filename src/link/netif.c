@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Interfaces: adding one, its link going up and down, its MTU. */
 #include "link/link_internal.h"
+#include "wire/wire.h"
 
 enum { NETIF_MTU_MIN = 576, NETIF_MTU_MIN_IP6 = 1280 };
 enum { NETIF_REACHABLE_MS = 30000, NETIF_RETRANS_MS = 1000 };    /* RFC 4861 10 */
@@ -103,6 +104,7 @@ TENON_API int tenon_netif_add(struct tenon *stack, const struct tenon_netif_conf
         return TENON_ELIMIT;
     netif = &stack->link.netifs[i];
     netif->conf = *conf;
+    netif->link_bytes = (conf->caps & TENON_CAP_NO_LINK) ? 0 : TN_ETH_BYTES;
     netif->index = (tenon_u8)(i + 1);
     netif->up = 1;
     netif->rs_timer.use = LINK_TIMER_SOLICIT;

@@ -101,7 +101,7 @@ TENON_HOT int gro_may_continue(const struct tn_gro_plan *plan, const struct teno
 TENON_INTERNAL unsigned tn_gro_look(struct tn_gro_plan *plan, const struct tn_netif *netif,
                                     const struct tenon_frame *frames, unsigned n)
 {
-    const tenon_u32 link = (netif->conf.caps & TENON_CAP_NO_LINK) ? 0 : (tenon_u32)TN_ETH_BYTES;
+    const tenon_u32 link = netif->link_bytes;
     tenon_u32 ports[GRO_SLOTS];
     tenon_u8 last[GRO_SLOTS];    /* the frame and 1; 0: none */
     unsigned links = 0, i;
@@ -163,7 +163,7 @@ static int gro_begin(struct gro_head *head, const struct tenon_frame *frame, con
     const tenon_u8 *tcp;
 
     head->bytes = tenon_span_data(frame->spans);
-    head->link = (netif->conf.caps & TENON_CAP_NO_LINK) ? 0 : (tenon_u32)TN_ETH_BYTES;
+    head->link = netif->link_bytes;
     head->is_v4 = head->bytes[head->link] >> 4 == 4;
     head->l4 = head->link + (head->is_v4 ? (tenon_u32)TN_IP4_BYTES : (tenon_u32)TN_IP6_BYTES);
     if (frame->seg_kind != TENON_SEG_NONE || !gro_begin_ip(head, len))

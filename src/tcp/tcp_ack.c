@@ -9,21 +9,23 @@ TENON_INTERNAL void tn_tcp_take_min_rtt(struct tenon_tcp *conn, tenon_u32 rtt_us
 {
     if (rtt_us > conn->min_rtt_us && conn->stack->now_ms - conn->flight->min_rtt_ms < 300000UL)
         return;
-    conn->min_rtt_us = tn_max(1, rtt_us);
+    conn->min_rtt_us = rtt_us;
     conn->flight->min_rtt_ms = conn->stack->now_ms;
 }
 
-/* G is a tick of the wheel. The floor of RFC 6298 2.4 is on the sum; half of it, and a quarter of SRTT, on the
- * variance keep a path whose RTT never changed from a timeout when its queue begins to grow. */
+/* The floor of RFC 6298 2.4 is on the sum; half of it, and a quarter of SRTT, on the variance keep a path whose RTT
+ * never changed from a timeout when its queue begins to grow. That half is more than G, a tick of the wheel. Most hosts
+ * are so near that the floor is all. */
 static tenon_u32 ack_rto_us(const struct tenon_tcp *conn)
 {
     const struct tenon_conf *conf = &conn->stack->conf;
-    tenon_u32 variance = tn_max(tn_max(1UL << TN_TICK_SHIFT, conf->tcp_rto_min_us / 2), conn->rttvar4);
+    const tenon_u32 least = conf->tcp_rto_min_us, srtt = conn->srtt8 >> 3, variance = conn->rttvar4;
 
     if (conn->srtt8 == 0)
         return conf->tcp_rto_initial_us;
-    variance = tn_max(variance, conn->srtt8 >> 5);
-    return tn_min(tn_max((conn->srtt8 >> 3) + variance, conf->tcp_rto_min_us), conf->tcp_rto_max_us);
+    if (srtt <= least / 2 && srtt + variance <= least)
+        return least;
+    return tn_min(srtt + tn_max(tn_max(least / 2, variance), srtt / 4), conf->tcp_rto_max_us);
 }
 
 TENON_INTERNAL tenon_u32 tn_tcp_rto_us(const struct tenon_tcp *conn)
@@ -33,7 +35,10 @@ TENON_INTERNAL tenon_u32 tn_tcp_rto_us(const struct tenon_tcp *conn)
 
 TENON_INTERNAL_HOT void tn_tcp_rtt_sample(struct tenon_tcp *conn, tenon_u32 rtt_us)
 {
-    rtt_us = tn_max(1, tn_min(rtt_us, 0x0FFFFFFFUL));
+    const tenon_u32 most = 0x0FFFFFFFUL;
+
+    if (TENON_UNLIKELY(rtt_us - 1 >= most))
+        rtt_us = rtt_us == 0 ? 1 : most;
     if (TENON_WITH_RECOVERY && conn->min_rtt_us == 0xFFFFFFFFUL)
         tn_tcp_take_min_rtt(conn, rtt_us);
     if (conn->srtt8 == 0) {
@@ -44,7 +49,7 @@ TENON_INTERNAL_HOT void tn_tcp_rtt_sample(struct tenon_tcp *conn, tenon_u32 rtt_
         const tenon_u32 off = srtt > rtt_us ? srtt - rtt_us : rtt_us - srtt;
 
         conn->rttvar4 = conn->rttvar4 - (conn->rttvar4 >> 2) + off;
-        conn->srtt8 = tn_max(8, conn->srtt8 - srtt + rtt_us);
+        conn->srtt8 = conn->srtt8 - srtt + rtt_us;    /* from 8 on an eighth less and 1 more is 8 at least */
     }
     conn->flight->rto_us = ack_rto_us(conn);
 }

@@ -293,20 +293,14 @@ TENON_API void tenon_tcp_abort(struct tenon_tcp *conn)
 /* A window with room for so many is nothing that stops a peer soon. */
 enum { API_AHEAD_SEGMENTS = 16 };
 
-TENON_API void tenon_tcp_consumed(struct tenon_tcp *conn, tenon_u32 bytes)
+/* 9293-SWS-6: tell the peer when it may soon be stopped by what it knows of the window. Otherwise the next ACK will
+ * say it. */
+TENON_APART void api_tell_window(struct tenon_tcp *conn)
 {
-    tenon_u32 edge, left, few;
+    tenon_u32 edge, left = conn->rcv_adv - conn->rcv_nxt, few;
 
-    if (conn->state == TENON_TCP_CLOSED)
-        return;
-    conn->rcv_unconsumed -= tn_min(bytes, conn->rcv_unconsumed);
-    left = conn->rcv_adv - conn->rcv_nxt;
     if (left & 0x80000000UL)
         left = 0;
-    if (!TENON_SMALL && left >= (tenon_u32)API_AHEAD_SEGMENTS * conn->mss)
-        return;
-    /* 9293-SWS-6: tell the peer when it may soon be stopped by what it knows of the window. Otherwise the
-     * next ACK will say it. */
     few = tn_min(tn_tcp_opt(conn, TENON_TCP_RCV_BUF) / 2, (tenon_u32)API_AHEAD_SEGMENTS * conn->mss);
     if (left >= few)
         return;
@@ -315,6 +309,17 @@ TENON_API void tenon_tcp_consumed(struct tenon_tcp *conn, tenon_u32 bytes)
         return;
     if (left == 0 || edge - conn->rcv_adv >= tn_min(few, 2UL * conn->mss))
         tn_tcp_ack_now(conn);
+}
+
+TENON_API void tenon_tcp_consumed(struct tenon_tcp *conn, tenon_u32 bytes)
+{
+    const tenon_u32 ahead = conn->rcv_adv - conn->rcv_nxt - (tenon_u32)API_AHEAD_SEGMENTS * conn->mss;
+
+    if (conn->state == TENON_TCP_CLOSED)
+        return;
+    conn->rcv_unconsumed -= tn_min(bytes, conn->rcv_unconsumed);
+    if (TENON_SMALL || ahead >= 0x40000000UL)    /* no window is larger (RFC 7323 2.3) */
+        api_tell_window(conn);
 }
 
 /* Everything is acknowledged now. Where the end of the connection has waited for that, it comes; the peer may

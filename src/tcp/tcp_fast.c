@@ -23,71 +23,83 @@ struct fast_seg {
 };
 /* ---- what has come ------------------------------------------------------------------------------------------ */
 
-/* IPv4 without options, or IPv6 without extension headers: in one piece, carrying TCP, nothing marked by the network.
- * @return bytes of the packet, as it says; 0: it is something else */
-TENON_INLINE tenon_u32 fast_total4(const tenon_u8 *ip)
+/* What a header of usual form says, it says always in the same place: words are compared with that as they
+ * lie in the frame, under masks, and what differs is gathered in one word. is_v4 and has_timestamps are
+ * constants.
+ *
+ * Up to the first two bytes of IP: to our Ethernet address, with this version, in IPv4 no options, and no
+ * congestion met (ECT(1) has a bit of that, and is not looked at twice: nobody sends it who has not agreed on
+ * more than we do). */
+TENON_HOT tenon_u32 fast_differs_below(const struct tn_netif *netif, const tenon_u8 *ip, int is_v4)
 {
-    const tenon_u32 first = get32be(ip);
+    static const tenon_u8 wants[2][4] = { { 0x86, 0xDD, 0x60, 0 }, { 0x08, 0x00, 0x45, 0 } };
+    static const tenon_u8 masks[2][4] = { { 0xFF, 0xFF, 0xF0, 0x10 }, { 0xFF, 0xFF, 0xFF, 0x01 } };
+    const tenon_u8 *want = wants[is_v4], *mask = masks[is_v4], *mac = netif->conf.mac;
 
-    if (first >> 24 != 0x45 || (first & 0x30000UL) == 0x30000UL || (get32be(ip + 6) & 0x3FFF00FFUL) != TN_PROTO_TCP)
-        return 0;
-    return tn_csum_sum20(ip) == 0xFFFFU ? first & 0xFFFFUL : 0;
+    if (TENON_UNLIKELY(netif->link_bytes == 0))
+        return (get16raw(ip) ^ get16raw(want + 2)) & get16raw(mask + 2);
+    return ((get32raw(ip - 2) ^ get32raw(want)) & get32raw(mask)) | (get32raw(ip - 14) ^ get32raw(mac)) |
+           (get32raw(ip - 12) ^ get32raw(mac + 2));
 }
 
-TENON_INLINE tenon_u32 fast_total6(const tenon_u8 *ip)
+/* IP goes on with TCP, and is no fragment. */
+TENON_HOT tenon_u32 fast_differs_ip(const tenon_u8 *ip, int is_v4)
 {
-    const tenon_u32 first = get32be(ip), second = get32be(ip + 4);
+    static const tenon_u8 wants[2][4] = { { 0, 0, TN_PROTO_TCP, 0 }, { 0, 0, 0, TN_PROTO_TCP } };
+    static const tenon_u8 masks[2][4] = { { 0, 0, 0xFF, 0 }, { 0x3F, 0xFF, 0, 0xFF } };
 
-    if (first >> 28 != 6 || (first & 0x300000UL) == 0x300000UL || (second >> 8 & 0xFF) != TN_PROTO_TCP)
-        return 0;
-    return TN_IP6_BYTES + (second >> 16);
+    return (get32raw(ip + (is_v4 ? 6 : 4)) ^ get32raw(wants[is_v4])) & get32raw(masks[is_v4]);
 }
 
-/* To our Ethernet address, and as long as it says, with all headers at hand; TCP with ACK and no other flag
- * but PSH and FIN, and with timestamps alone or no options, as was agreed on. The frame is long enough for
- * both headers without options, of the connection's version of IP: tn_fast_look() has seen to that. @return
- * 0: something else */
-TENON_HOT int fast_parse(struct fast_seg *seg, const struct tn_netif *netif, const struct tn_fast_rx *rx, int is_v4)
+/* ACK and no other flag but PSH and FIN; timestamps alone, or no options, as was agreed on. */
+TENON_HOT tenon_u32 fast_differs_tcp(const tenon_u8 *tcp, int has_timestamps)
 {
-    const tenon_u32 link = (netif->conf.caps & TENON_CAP_NO_LINK) ? 0 : TN_ETH_BYTES;
-    const tenon_u8 *p = tenon_span_data(rx->frame->spans), *ip = p + link, *tcp = ip + tn_fast_ip_bytes(is_v4);
-    const tenon_u32 word = get32be(tcp + 12);    /* data offset, flags, window */
-    const tenon_u32 headers = (word >> 28 << 2) + tn_fast_ip_bytes(is_v4),
-                    least = tn_fast_ip_bytes(is_v4) + TN_TCP_BYTES;
-    tenon_u32 total;
+    static const tenon_u8 wants[2][4] = { { TN_TCP_BYTES << 2, TN_TCP_ACK, 0, 0 },
+                                          { (TN_TCP_BYTES + TN_TCP_TIMESTAMP_BYTES) << 2, TN_TCP_ACK, 0, 0 } };
+    static const tenon_u8 mask[4] = { 0xFF, 0xFF ^ (TN_TCP_PSH | TN_TCP_FIN), 0, 0 };
+    static const tenon_u8 timestamp[4] = { 1, 1, 8, TN_TCP_TIMESTAMP_BYTES - 2 };
+    const tenon_u32 bits = (get32raw(tcp + 12) ^ get32raw(wants[has_timestamps])) & get32raw(mask);
 
-    if ((word & (0x0FFF0000UL & ~((tenon_u32)(TN_TCP_PSH | TN_TCP_FIN) << 16))) != (tenon_u32)TN_TCP_ACK << 16)
+    return has_timestamps ? bits | (get32raw(tcp + TN_TCP_BYTES) ^ get32raw(timestamp)) : bits;
+}
+
+/* To us, and as long as it says, with all headers at hand and right; of TCP, of usual form, and with timestamps if they
+ * were agreed on. The frame is long enough for both headers without options, of the connection's version of IP:
+ * tn_fast_look() has seen to that. @return 0: something else */
+TENON_HOT int fast_parse(struct fast_seg *seg, const struct tn_netif *netif, const struct tn_fast_rx *rx,
+                         int has_timestamps, int is_v4)
+{
+    const tenon_u32 link = netif->link_bytes, first = rx->frame->spans->len - link;
+    const tenon_u32 headers = tn_fast_ip_bytes(is_v4) + TN_TCP_BYTES + (has_timestamps ? TN_TCP_TIMESTAMP_BYTES : 0);
+    const tenon_u8 *ip = tenon_span_data(rx->frame->spans) + link, *tcp = ip + tn_fast_ip_bytes(is_v4);
+    const tenon_u32 total = is_v4 ? get16be(ip + 2) : (tenon_u32)TN_IP6_BYTES + get16be(ip + 4);
+
+    if (first < headers)
         return 0;
-    if (rx->conn->flags & TN_TCP_F_TIMESTAMPS) {
-        if (headers != least + TN_TCP_TIMESTAMP_BYTES)
-            return 0;
-    } else if (headers != least) {
+    if ((fast_differs_below(netif, ip, is_v4) | fast_differs_ip(ip, is_v4) |
+         fast_differs_tcp(tcp, has_timestamps)) != 0)
         return 0;
-    }
-    if (link != 0 && (get16be(p + 12) != (is_v4 ? TN_ETHERTYPE_IP4 : TN_ETHERTYPE_IP6) ||
-                      memcmp(p, netif->conf.mac, 6) != 0))
-        return 0;
-    total = is_v4 ? fast_total4(ip) : fast_total6(ip);
-    if (total < headers || total > rx->bytes - link - rx->merged || rx->frame->spans->len < link + headers)
+    if (total < headers || total > rx->bytes - link - rx->merged || (is_v4 && !tn_csum_good20(ip)))
         return 0;
     seg->frame = rx->frame;
     seg->tcp = tcp;
-    seg->ts_val = 0;
-    seg->seq = get32be(tcp + 4);
-    seg->ack = get32be(tcp + 8);
-    seg->wnd = word & 0xFFFFUL;
     seg->at = link + headers;
     seg->len = rx->merged + total - headers;
+    seg->seq = get32be(tcp + 4);
+    seg->ack = get32be(tcp + 8);
+    seg->wnd = get16be(tcp + 14);
+    seg->ts_val = has_timestamps ? get32be(tcp + TN_TCP_BYTES + 4) : 0;
     return 1;
 }
 
-/* Timestamps are there if they were agreed on; one that was not is none (fast_parse()). */
-static int fast_has_timestamp(const struct tenon_tcp *conn, struct fast_seg *seg)
+/* Each is compiled for itself. */
+TENON_HOT int fast_parse_one(struct fast_seg *seg, const struct tn_netif *netif, const struct tn_fast_rx *rx)
 {
-    if (!(conn->flags & TN_TCP_F_TIMESTAMPS))
-        return 1;
-    seg->ts_val = get32be(seg->tcp + TN_TCP_BYTES + 4);
-    return get32be(seg->tcp + TN_TCP_BYTES) == TN_TCP_TIMESTAMP_ALONE;
+    const struct tenon_tcp *conn = rx->conn;
+
+    if (TENON_LIKELY(conn->flags & TN_TCP_F_TIMESTAMPS))
+        return tn_tcp_is_v4(conn) ? fast_parse(seg, netif, rx, 1, 1) : fast_parse(seg, netif, rx, 1, 0);
+    return tn_tcp_is_v4(conn) ? fast_parse(seg, netif, rx, 0, 1) : fast_parse(seg, netif, rx, 0, 0);
 }
 
 /* RFC 7323 5.3 */
@@ -174,7 +186,7 @@ TENON_INTERNAL const char *tn_fast_check(const struct tenon_tcp *conn)
 }
 
 /* The next in order, within the window, acknowledging what is in flight or nothing new. */
-static int fast_is_predicted(struct tenon_tcp *conn, const struct fast_seg *seg)
+TENON_HOT int fast_is_predicted(struct tenon_tcp *conn, const struct tn_flight *flight, const struct fast_seg *seg)
 {
     const tenon_u32 room = conn->rcv_adv - conn->rcv_nxt, acked = seg->ack - conn->snd_una;
 
@@ -182,7 +194,9 @@ static int fast_is_predicted(struct tenon_tcp *conn, const struct fast_seg *seg)
         return 0;
     if ((acked | seg->len) == 0)
         return 0;    /* a duplicate, an update of the window, or a keep-alive */
-    return !(seg->tcp[13] & TN_TCP_FIN) && tn_fast_is_usual(conn) && fast_timestamp_is_new(conn, seg);
+    if (!(flight != NULL && (flight->usual & TN_FAST_USUAL)) && !tn_fast_ask_usual(conn))
+        return 0;
+    return !(seg->tcp[13] & TN_TCP_FIN) && fast_timestamp_is_new(conn, seg);
 }
 
 /* Both addresses. */
@@ -191,20 +205,28 @@ TENON_INLINE tenon_u32 fast_ends_bytes(int is_v4)
     return is_v4 ? 8 : 32;
 }
 
-TENON_HOT int fast_csum_good(const struct tenon_tcp *conn, const struct fast_seg *seg)
+/* The TCP header begins at `at`; so many bytes. */
+TENON_APART int fast_sum_is_good(const struct tenon_tcp *conn, const struct tenon_frame *frame, tenon_u32 at,
+                                 tenon_u32 bytes)
 {
     const tenon_u32 ends = fast_ends_bytes(tn_tcp_is_v4(conn));    /* the addresses stand right before the TCP header */
-    const struct tenon_frame *frame = seg->frame;
-    const tenon_u32 at = (tenon_u32)(seg->tcp - tenon_span_data(frame->spans));
-    const tenon_u32 bytes = seg->at + seg->len - at;
     struct tn_csum csum;
 
-    if (frame->csum != TENON_CSUM_NONE)
-        return 1;
     tn_csum_init_hook(&csum, conn->stack->conf.checksum);
     csum.sum = tn_csum_join(TN_PROTO_TCP, bytes);
     tn_csum_add_spans(&csum, frame->spans, at - ends, ends + bytes);
     return csum.sum == 0xFFFFUL;
+}
+
+TENON_HOT int fast_csum_good(const struct tenon_tcp *conn, const struct fast_seg *seg)
+{
+    const struct tenon_frame *frame = seg->frame;
+    tenon_u32 at;
+
+    if (TENON_LIKELY(frame->csum != TENON_CSUM_NONE))
+        return 1;
+    at = (tenon_u32)(seg->tcp - tenon_span_data(frame->spans));
+    return fast_sum_is_good(conn, frame, at, seg->at + seg->len - at);
 }
 
 /* ---- what it acknowledges -------------------------------------------------------------------------------------- */
@@ -280,7 +302,7 @@ TENON_HOT const struct tn_sent *fast_take_records(struct tn_flight *flight, teno
 }
 
 /* RFC 8985 6.2 step 2 */
-static void fast_take_rack(struct tenon_tcp *conn, tenon_u32 end, tenon_u32 sent_us)
+TENON_APART void fast_take_rack(struct tenon_tcp *conn, tenon_u32 end, tenon_u32 sent_us)
 {
     struct tn_flight *flight = conn->flight;
 
@@ -300,7 +322,7 @@ TENON_HOT void fast_take_rtt(struct tenon_tcp *conn, struct fast_ack *acked, con
     const tenon_u32 size = tn_min(acked->end - acked->una, newest->size);
 
     flight->tlp_sampled = 1;
-    acked->rtt_us = tn_max(1, now - sent_us);
+    acked->rtt_us = tn_tcp_rtt_of(now - sent_us);
     if (conn->mtu_acked < size)
         conn->mtu_acked = (tenon_u16)size;
     tn_tcp_take_min_rtt(conn, acked->rtt_us);
@@ -310,7 +332,7 @@ TENON_HOT void fast_take_rtt(struct tenon_tcp *conn, struct fast_ack *acked, con
     tn_tcp_rtt_sample(conn, now - flight->rtt_start_us);
 }
 
-static void fast_pull_marks(struct tn_flight *flight, tenon_u32 una)
+TENON_APART void fast_pull_marks(struct tn_flight *flight, tenon_u32 una)
 {
     flight->recover = tn_seq_max(flight->recover, una);
     flight->ecn_recover = tn_seq_max(flight->ecn_recover, una);
@@ -330,15 +352,14 @@ static void fast_pull_far_marks(struct tn_flight *flight, tenon_u32 una)
 /* What the ACK says of time, of the network, and to the congestion control. */
 TENON_HOT void fast_learn(struct tenon_tcp *conn, struct fast_ack *acked, const struct tn_sent *newest, int all)
 {
-    const int later = fast_tells_later(conn, acked->flight);
-
     fast_take_rtt(conn, acked, newest);
-    if (!all || !later)
-        fast_take_rack(conn, acked->end, newest->sent_us);
-    if (later) {
+    if (fast_tells_later(conn, acked->flight)) {
         conn->flight->untold += acked->end - acked->una;
+        if (!all)
+            fast_take_rack(conn, acked->end, newest->sent_us);
         return;
     }
+    fast_take_rack(conn, acked->end, newest->sent_us);
     fast_pull_far_marks(conn->flight, acked->una);
     fast_tell_now(conn, acked->una, acked->flight, acked->rtt_us);
 }
@@ -452,24 +473,25 @@ static int fast_answer(struct tenon_tcp *conn)
 TENON_HOT void fast_text(struct tenon_tcp *conn, const struct fast_seg *seg, tenon_u32 merged, int is_last)
 {
     const struct tenon_frame *frame = seg->frame;
-    const tenon_u32 one = frame->seg_kind != TENON_SEG_NONE ? frame->seg_bytes : seg->len;
     const int serves = is_last && !(conn->flags & TN_TCP_F_READY);
     struct tenon *stack = conn->stack;
-    int alive, answered = 0;
+    int answered = 0;
+    tenon_u32 one;
 
     if (serves)
         stack->tcp.serving = conn;
     if (TENON_LIKELY(frame->nspans == 1))
-        alive = fast_deliver(conn, frame, seg->at, seg->len);
+        (void)fast_deliver(conn, frame, seg->at, seg->len);
     else
-        alive = fast_deliver_many(conn, seg, merged);
+        (void)fast_deliver_many(conn, seg, merged);
     if (serves) {
         stack->tcp.serving = NULL;
         answered = fast_answer(conn);
     }
+    one = frame->seg_kind != TENON_SEG_NONE ? frame->seg_bytes : seg->len;
     if (answered)
         tn_tcp_note_size(conn, one);
-    else if (alive)
+    else if (conn->state != TENON_TCP_CLOSED)
         tn_tcp_acknowledge(conn, one);
 }
 
@@ -617,7 +639,7 @@ static void fast_describe(struct tn_pkt *pkt, struct tn_netif *netif, const stru
  * synchronized states. @return as tn_fast_input() */
 TENON_APART int fast_hand_on(struct tn_netif *netif, const struct tn_fast_rx *rx)
 {
-    const tenon_u32 link = (netif->conf.caps & TENON_CAP_NO_LINK) ? 0 : TN_ETH_BYTES;
+    const tenon_u32 link = netif->link_bytes;
     const tenon_u8 *tcp = tenon_span_data(rx->frame->spans) + link + tn_fast_ip_bytes(tn_tcp_is_v4(rx->conn));
     struct tn_pkt pkt;
     struct tn_seg seg;
@@ -635,7 +657,7 @@ TENON_APART int fast_hand_on(struct tn_netif *netif, const struct tn_fast_rx *rx
     seg.flags = tcp[13];
     seg.wnd = get16be(tcp + 14);
     seg.len = pkt.len + (tenon_u32)(tcp[13] & TN_TCP_FIN);
-    if (tcp[12] > TN_TCP_BYTES << 2) {    /* fast_has_timestamp() */
+    if (tcp[12] > TN_TCP_BYTES << 2) {    /* fast_differs_tcp() */
         seg.options.has_timestamp = 1;
         seg.options.ts_val = get32be(tcp + TN_TCP_BYTES + 4);
         seg.options.ts_ecr = get32be(tcp + TN_TCP_BYTES + 8);
@@ -658,27 +680,46 @@ TENON_APART int fast_other(struct tn_netif *netif, const struct tn_fast_rx *rx, 
     seg.seq = get32be(tcp + 4);
     seg.ack = get32be(tcp + 8);
     seg.wnd = get16be(tcp + 14);
-    seg.ts_val = tcp[12] > TN_TCP_BYTES << 2 ? get32be(tcp + TN_TCP_BYTES + 4) : 0;    /* fast_has_timestamp() */
+    seg.ts_val = tcp[12] > TN_TCP_BYTES << 2 ? get32be(tcp + TN_TCP_BYTES + 4) : 0;    /* fast_differs_tcp() */
     if (TENON_SMALL || !fast_is_next(rx->conn, &seg))
         return fast_hand_on(netif, rx);
     fast_take_next(rx->conn, &seg, rx->merged);
     return 1;
 }
 
+TENON_APART int fast_ask_heard(const struct tenon_tcp *conn, struct tn_flight *flight, const struct tn_netif *netif)
+{
+    if (!tn_fast_is_heard(conn, netif))
+        return 0;
+    if (!TENON_SMALL && flight != NULL) {
+        flight->heard_gen = conn->stack->link.gen;
+        flight->heard_netif = netif->index;
+    }
+    return 1;
+}
+
+/* Found out once for as long as nothing changes; that there is a block says that it is not closed. */
+TENON_HOT int fast_is_heard(const struct tenon_tcp *conn, struct tn_flight *flight, const struct tn_netif *netif)
+{
+    if (TENON_LIKELY(!TENON_SMALL && flight != NULL && flight->heard_gen == conn->stack->link.gen &&
+                     flight->heard_netif == netif->index))
+        return 1;
+    return fast_ask_heard(conn, flight, netif);
+}
+
 TENON_INTERNAL int tn_fast_input(struct tenon *stack, struct tn_netif *netif, const struct tn_fast_rx *rx)
 {
     struct tenon_tcp *conn = rx->conn;
+    struct tn_flight *flight = conn->flight;
     struct fast_seg seg;
 
     if (!TN_FAST)
         return 0;
     if (rx->frame->nspans > TN_RX_SPANS_MAX && rx->merged == 0)
         return 0;
-    if (!(tn_tcp_is_v4(conn) ? fast_parse(&seg, netif, rx, 1) : fast_parse(&seg, netif, rx, 0)))
+    if (!fast_parse_one(&seg, netif, rx) || !fast_is_heard(conn, flight, netif) || !fast_csum_good(conn, &seg))
         return 0;
-    if (!tn_fast_is_heard(conn, netif) || !fast_has_timestamp(conn, &seg) || !fast_csum_good(conn, &seg))
-        return 0;
-    if (!fast_is_predicted(conn, &seg))
+    if (!fast_is_predicted(conn, flight, &seg))
         return fast_other(netif, rx, seg.tcp, seg.at, seg.len);
     tn_count(stack, TENON_STAT_TCP_RCVD);
     tn_count(stack, TENON_STAT_TCP_PREDICTED);

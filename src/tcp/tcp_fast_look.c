@@ -199,7 +199,7 @@ static void fast_fetch(const struct tenon_tcp *conn)
 
 static void fast_fetch_block(const struct tn_flight *flight)
 {
-    const tenon_u8 *const hot = (const tenon_u8 *)&flight->prev;
+    const tenon_u8 *const hot = &flight->rack_valid;
 
     TENON_PREFETCH(hot);
     TENON_PREFETCH(hot + FAST_LINE);
@@ -269,7 +269,7 @@ TENON_HOT struct tenon_tcp *fast_look(struct tenon *stack, const tenon_u8 *ip, c
 TENON_INTERNAL void tn_fast_look(struct tenon *stack, const struct tn_netif *netif, const struct tenon_frame *frames,
                                  struct tenon_tcp **conns, unsigned n)
 {
-    const tenon_u32 link = (netif->conf.caps & TENON_CAP_NO_LINK) ? 0 : TN_ETH_BYTES;
+    const tenon_u32 link = netif->link_bytes;
     const int is_far = !TENON_SMALL && n > 1 && stack->tcp.recent_mask >= FAST_NEAR;
     const tenon_u8 *before4 = NULL, *before6 = NULL;
     unsigned i;

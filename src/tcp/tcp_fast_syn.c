@@ -17,7 +17,7 @@ enum {
 TENON_INLINE int syn_is_alone4(const tenon_u8 *ip)
 {
     return (get32be(ip) & 0xFF03FFFFUL) == (0x45000000UL | (TN_IP4_BYTES + SYN_TCP_BYTES)) &&
-           (get32be(ip + 6) & 0x3FFF00FFUL) == TN_PROTO_TCP && tn_csum_sum20(ip) == 0xFFFFU;
+           (get32be(ip + 6) & 0x3FFF00FFUL) == TN_PROTO_TCP && tn_csum_good20(ip);
 }
 
 TENON_INLINE int syn_is_alone6(const tenon_u8 *ip)
@@ -112,7 +112,7 @@ TENON_HOT int syn_input(struct tenon *stack, struct tn_netif *netif, const struc
 
 TENON_APART int syn_look(struct tenon *stack, struct tn_netif *netif, const struct tn_fast_rx *rx)
 {
-    const tenon_u32 link = (netif->conf.caps & TENON_CAP_NO_LINK) ? 0 : TN_ETH_BYTES;
+    const tenon_u32 link = netif->link_bytes;
     const tenon_u8 *ip = tenon_span_data(rx->frame->spans) + link;
     const int is_v4 = !TENON_WITH_IPV6 || ip[0] >> 4 != 6;
     const tenon_u8 *tcp = ip + tn_fast_ip_bytes(is_v4);
@@ -126,7 +126,7 @@ TENON_APART int syn_look(struct tenon *stack, struct tn_netif *netif, const stru
 /* Everything comes by here that is not a usual segment, datagrams too: mostly its length says that it is no SYN. */
 TENON_INTERNAL_HOT int tn_fast_syn_input(struct tenon *stack, struct tn_netif *netif, const struct tn_fast_rx *rx)
 {
-    const tenon_u32 link = (netif->conf.caps & TENON_CAP_NO_LINK) ? 0 : TN_ETH_BYTES;
+    const tenon_u32 link = netif->link_bytes;
     const tenon_u32 len = rx->frame->spans->len;
 
     if (!TN_FAST || TENON_SMALL || len - link - SYN_LEAST > (tenon_u32)(SYN_MOST - SYN_LEAST))

@@ -144,6 +144,7 @@ struct tn_flight {
     tenon_u8 tlp_sampled;        /* there was an RTT sample since the last probe */
     tenon_u8 rtx_timer;          /* enum tn_rtx_timer */
     tenon_u8 usual;              /* not 0: nothing keeps the connection from the way of tcp_fast.c */
+    tenon_u8 heard_netif;        /* through this interface */
     struct tn_sendq sendq;
     struct tn_sack *sack;        /* NULL: nothing is SACKed */
 
@@ -164,6 +165,8 @@ struct tn_flight {
     tenon_u32 pace_us, pace_carry;    /* TN_TCP_F_PACING: when the next packet may leave ... */
     tenon_u32 pace_owed;         /* ... but for these bytes, which have left since */
     tenon_u32 paced_cwnd;        /* window from which the pacing rate was made */
+    tenon_u32
+        heard_gen; /* tn_fast_is_heard() has said so, as the number of the routing state; see heard_netif */
 
     struct tn_flight **prev;     /* in the list of those at rest; NULL: in use */
     struct tn_sent *ring;        /* record i is ring[i & (cap - 1)]; they cover [snd_una, snd_nxt) */

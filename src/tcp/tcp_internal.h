@@ -512,10 +512,15 @@ TENON_INTERNAL int tn_tcp_ack_input(struct tenon_tcp *conn, struct tn_seg *seg);
 TENON_INTERNAL int tn_tcp_ack_over(struct tenon_tcp *conn, tenon_u32 acked);
 /* The handshake is complete, and with it so many bytes of data are acknowledged. */
 TENON_INTERNAL void tn_tcp_handshake_over(struct tenon_tcp *conn, tenon_u32 data_acked);
+/* A sample of nothing would say that there is none. */
+TENON_INLINE tenon_u32 tn_tcp_rtt_of(tenon_u32 us)
+{
+    return us + (tenon_u32)(us == 0);
+}
 TENON_INTERNAL_HOT void tn_tcp_rtt_sample(struct tenon_tcp *conn, tenon_u32 rtt_us);
 /* The RTO that follows from the samples, before it is backed off. */
 TENON_INTERNAL tenon_u32 tn_tcp_rto_us(const struct tenon_tcp *conn);
-/* The shortest round trip that was seen, for five minutes (RFC 8985 6.2 step 1). */
+/* The shortest round trip that was seen, for five minutes (RFC 8985 6.2 step 1). It is no less than 1. */
 TENON_INTERNAL void tn_tcp_take_min_rtt(struct tenon_tcp *conn, tenon_u32 rtt_us);
 TENON_INTERNAL void tn_tcp_window_update(struct tenon_tcp *conn, const struct tn_seg *seg);
 /* Seventh and eighth: text and FIN, already trimmed to begin at or behind rcv_nxt and to end in the window. */

@@ -180,6 +180,17 @@ TENON_INTERNAL tenon_u16 tn_csum_sum20(const tenon_u8 *p)
     return csum_finish(csum_carry(csum_eight(csum_eight(0, p), p + 8), get32raw(p + 16)));
 }
 
+/* Sums of 0 modulo 0xFFFF have halves whose sum is 0xFFFF, or which both are; no header is 0. */
+TENON_INTERNAL int tn_csum_good20(const tenon_u8 *p)
+{
+    tenon_u32 sum;
+
+    if (!TENON_WITH_SPEED)
+        return csum_slow(p, 20) == 0xFFFFU;
+    sum = csum_carry(csum_eight(csum_eight(0, p), p + 8), get32raw(p + 16));
+    return (sum >> 16) + (sum & 0xFFFFUL) == 0xFFFFUL || sum == 0xFFFFFFFFUL;
+}
+
 TENON_INTERNAL tenon_u16 tn_csum_copy(tenon_u8 *to, const tenon_u8 *from, size_t n)
 {
     tenon_u32 sum = 0;

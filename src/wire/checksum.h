@@ -45,6 +45,8 @@ TENON_INTERNAL tenon_u16 tn_csum_sum(const tenon_u8 *bytes, size_t n);
 TENON_INTERNAL tenon_u16 tn_csum_copy(tenon_u8 *to, const tenon_u8 *from, size_t n);
 /* The same of 20 bytes: an IPv4 header without options. */
 TENON_INTERNAL tenon_u16 tn_csum_sum20(const tenon_u8 *bytes);
+/* Whether that is right. */
+TENON_INTERNAL int tn_csum_good20(const tenon_u8 *bytes);
 /* Sum of the pseudo-header (RFC 9293 3.1, RFC 8200 8.1), folded, not complemented. */
 TENON_INTERNAL tenon_u16 tn_csum_pseudo(const struct tenon_ip *src, const struct tenon_ip *dst, unsigned proto,
                                         tenon_u32 len);

@@ -38,7 +38,7 @@ TENON_INTERNAL int tn_ip4_parse(struct tn_ip4 *ip, const tenon_u8 *p, tenon_u32 
 TENON_INTERNAL int tn_ip4_csum_good(const tenon_u8 *p, unsigned header_bytes)
 {
     if (!TENON_SMALL && TENON_LIKELY(header_bytes == TN_IP4_BYTES))
-        return tn_csum_sum20(p) == 0xFFFF;
+        return tn_csum_good20(p);
     return tn_csum_sum(p, header_bytes) == 0xFFFF;
 }
 

@@ -317,6 +317,8 @@ static void what_is_odd(void)
         { "another option in its place", IN_TCP, 22, 9, SUMMED, TENON_STAT_TCP_NO_TIMESTAMP, 0 },
         { "a wrong TCP checksum", IN_TCP, 32, 0x55, IP_SUMMED, TENON_STAT_TCP_BAD_CSUM, 0 },
         { "another host's frame", IN_FRAME, 5, 0x77, SUMMED, TENON_STAT_ETH_NOT_OURS, 0 },
+        { "another vendor's frame", IN_FRAME, 1, 0x77, SUMMED, TENON_STAT_ETH_NOT_OURS, 0 },
+        { "a header longer than it", IN_TCP, 12, 0xF0, SUMMED, TENON_STAT_TCP_BAD_HEADER, 0 },
     };
     static const struct oddity rows4[] = {
         { "a wrong IP checksum", IN_IP, 8, 63, RAW, TENON_STAT_IP4_BAD_CSUM, 0 },
@@ -409,6 +411,41 @@ static void other_interface(void)
     HN_EQUAL(predicted(&side, netif, &frame), 0);
     HN_EQUAL(hn_stat(&side.hn, TENON_STAT_IP4_MARTIAN), 1);
     HN_EQUAL(side.received, 2);
+    hn_close(&side.hn);
+}
+
+/* The next segment as it comes where there is no link header, with a mark of congestion or without. */
+static unsigned usual_bare(struct side *side, unsigned netif, int marked)
+{
+    struct frame frame;
+
+    frame_next(&frame, side, 1);
+    if (marked)
+        frame_mark(&frame);
+    frame_sum(&frame);
+    side->seq++;
+    frame.len -= ETH;
+    memmove(frame.bytes, frame.bytes + ETH, frame.len);
+    return predicted(side, netif, &frame);
+}
+
+static void without_link(void)
+{
+    struct tenon_netif_conf conf;
+    static struct side side;
+    int netif;
+
+    side_open(&side);
+    memset(&conf, 0, sizeof conf);
+    conf.mtu = 1500;
+    conf.caps = TENON_CAP_NO_LINK;
+    netif = tenon_netif_add(side.hn.stack, &conf);
+    HN_CHECK(netif > 1);
+    HN_EQUAL(usual_bare(&side, (unsigned)netif, 0), 0);    /* it has not been heard there */
+    HN_EQUAL(usual_bare(&side, (unsigned)netif, 0), 1);
+    HN_EQUAL(usual_bare(&side, (unsigned)netif, 1), 0);
+    HN_EQUAL(usual_bare(&side, (unsigned)netif, 0), 1);
+    HN_EQUAL(side.received, 4);
     hn_close(&side.hn);
 }
 
@@ -1965,6 +2002,7 @@ static const struct hn_test tests[] = {
     { "window_edge", "", window_edge },
     { "address_is_gone", "", address_is_gone },
     { "other_interface", "IP4-6", other_interface },
+    { "without_link", "", without_link },
     { "other_address_is_gone", "IP4-5", other_address_is_gone },
     { "rates_are_wanted", "", rates_are_wanted },
     { "closed_when_acknowledged", "", closed_when_acknowledged },
