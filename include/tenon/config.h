@@ -129,6 +129,15 @@
 #define TENON_WITH_ROUTES 1
 #endif
 
+/** More than one interface, address and router. 0: there is one of each, and those beyond them are refused
+ *  (TENON_ELIMIT), whatever netifs_max, addrs_max and routes_max say. Nobody looks for a way: what is in the network of
+ *  the address is on the link, all else goes to the router, and tenon_route_add() takes no route but a default one with
+ *  a gateway (TENON_EINVAL). The interface that stands in a tenon_addr is not looked at, but where a datagram is sent
+ *  without an address. ROUTES need it. */
+#if !defined(TENON_WITH_HOMES)
+#define TENON_WITH_HOMES 1
+#endif
+
 /** Detection of address conflicts (RFC 5227). 0: an address of IPv4 is used at once, and announced once; nobody asks
  *  whether another host has it. IPv6 does not do without. */
 #if !defined(TENON_WITH_CONFLICTS)
@@ -207,6 +216,10 @@
 
 #if TENON_WITH_IPV6 && !TENON_WITH_ROUTES
 #error "IPv6 needs routes: routers come and go by themselves."
+#endif
+
+#if TENON_WITH_ROUTES && !TENON_WITH_HOMES
+#error "Routes need homes: there is nothing to choose from."
 #endif
 
 #if TENON_WITH_IPV6 && !TENON_WITH_MULTICAST

@@ -215,7 +215,10 @@ TENON_INTERNAL void tn_icmp_local_error(struct tenon *stack, const tenon_u8 *l3,
     meaning_set(&err, kind);
     if (len == 0)
         return;
-    error = l3[0] >> 4 == 4 ? quote_parse4(&err, l3, len) : quote_parse6(&err, l3, len);
+    if (!TENON_WITH_IPV6 || l3[0] >> 4 == 4)
+        error = quote_parse4(&err, l3, len);
+    else
+        error = quote_parse6(&err, l3, len);
     if (error != 0)
         return;
     err.netif = netif;

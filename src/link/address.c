@@ -86,14 +86,20 @@ TENON_INTERNAL struct tn_address *tn_address_find(const struct tenon *stack, uns
                                                   const struct tenon_ip *ip)
 {
     struct tn_address *address = stack->link.addresses;
-    struct tn_address *const end = address + stack->conf.addrs_max;
+    struct tn_address *const end = address + tn_addrs_max(&stack->conf);
 
     for (; address < end; address++) {
-        if (address->ip.w[3] == ip->w[3] && address->netif != 0 && (netif == 0 || address->netif == netif) &&
+        if (address->ip.w[3] == ip->w[3] && address->netif != 0 && (netif == 0 || tn_netif_is(address->netif, netif)) &&
             tenon_ip_equal(&address->ip, ip))
             return address;
     }
     return NULL;
+}
+
+/* So many of them have ever been in use. */
+static unsigned address_end(const struct tenon *stack)
+{
+    return TENON_WITH_HOMES ? stack->link.addrs_end : 1U;
 }
 
 /* Weak end systems answer for all their addresses everywhere (RFC 1122 3.3.4.2), but for those that mean
@@ -101,13 +107,13 @@ TENON_INTERNAL struct tn_address *tn_address_find(const struct tenon *stack, uns
 static const struct tn_address *address_ours(const struct tenon *stack, const struct tenon_ip *ip, unsigned netif)
 {
     const struct tn_address *address = stack->link.addresses;
-    const struct tn_address *const end = address + stack->link.addrs_end;
+    const struct tn_address *const end = address + address_end(stack);
     const struct tn_address *tentative = NULL;
 
     for (; address < end; address++) {
         if (address->ip.w[3] != ip->w[3] || address->netif == 0 || !tenon_ip_equal(&address->ip, ip))
             continue;
-        if (netif != 0 && address->netif != netif && tn_ip_is_link_local(ip))
+        if (netif != 0 && !tn_netif_is(address->netif, netif) && tn_ip_is_link_local(ip))
             continue;
         if (tn_address_usable(address))
             return address;
@@ -140,14 +146,14 @@ static int address_is_broadcast(const struct tn_address *address, const struct t
 static int address_broadcast_on(const struct tenon *stack, const struct tenon_ip *ip, unsigned netif)
 {
     const struct tn_address *address = stack->link.addresses;
-    const struct tn_address *const end = address + stack->link.addrs_end;
+    const struct tn_address *const end = address + address_end(stack);
 
     if (!tenon_ip_is_v4(ip))
         return 0;
     if (ip->w[3] == 0xFFFFFFFFUL)
         return 1;
     for (; address < end; address++) {
-        if ((netif == 0 || address->netif == netif) && address_is_broadcast(address, ip))
+        if ((netif == 0 || tn_netif_is(address->netif, netif)) && address_is_broadcast(address, ip))
             return 1;
     }
     return 0;
@@ -179,7 +185,7 @@ TENON_INTERNAL const struct tn_address *tn_address_link_local(const struct tenon
 {
     unsigned i;
 
-    for (i = 0; i < stack->conf.addrs_max; i++) {
+    for (i = 0; i < tn_addrs_max(&stack->conf); i++) {
         const struct tn_address *address = &stack->link.addresses[i];
 
         if (address->netif == netif && !tenon_ip_is_v4(&address->ip) && tn_ip_is_link_local(&address->ip) &&
@@ -195,7 +201,7 @@ TENON_INTERNAL const struct tn_address *tn_address_link_local(const struct tenon
 static int address_has_group(const struct tenon *stack, const struct tn_address *address)
 {
     return !tenon_ip_is_v4(&address->ip) &&
-           !(stack->link.netifs[address->netif - 1].conf.caps & TENON_CAP_NO_LINK);
+           !(tn_netif_of(&stack->link, address->netif)->conf.caps & TENON_CAP_NO_LINK);
 }
 
 static int address_join(struct tenon *stack, const struct tn_address *address)
@@ -233,7 +239,7 @@ static int address_add_route(struct tenon *stack, const struct tn_address *addre
     struct tn_route route;
     int error;
 
-    if (!address_has_route(address))
+    if (!TENON_WITH_HOMES || !address_has_route(address))
         return TENON_OK;
     address_route(&route, address);
     error = tn_route_insert(stack, &route);
@@ -247,10 +253,10 @@ static void address_remove_route(struct tenon *stack, const struct tn_address *g
     unsigned i;
     int index;
 
-    if (!address_has_route(gone))
+    if (!TENON_WITH_HOMES || !address_has_route(gone))
         return;
     address_route(&route, gone);
-    for (i = 0; i < stack->conf.addrs_max; i++) {
+    for (i = 0; i < tn_addrs_max(&stack->conf); i++) {
         const struct tn_address *other = &stack->link.addresses[i];
 
         if (other != gone && other->netif == gone->netif && other->bits == gone->bits && address_has_route(other) &&
@@ -266,7 +272,7 @@ static struct tn_address *address_slot(const struct tenon *stack)
 {
     unsigned i;
 
-    for (i = 0; i < stack->conf.addrs_max; i++) {
+    for (i = 0; i < tn_addrs_max(&stack->conf); i++) {
         if (stack->link.addresses[i].netif == 0)
             return &stack->link.addresses[i];
     }
@@ -286,7 +292,9 @@ TENON_INTERNAL int tn_address_new(struct tenon *stack, const struct tn_address *
         return TENON_ELIMIT;
     }
     memcpy(address, wanted, sizeof(*address));
-    stack->link.addrs_end = (tenon_u16)tn_max(stack->link.addrs_end, (tenon_u32)(address - stack->link.addresses) + 1);
+    if (TENON_WITH_HOMES)
+        stack->link.addrs_end =
+            (tenon_u16)tn_max(stack->link.addrs_end, (tenon_u32)(address - stack->link.addresses) + 1);
     address->state = TENON_ADDR_TENTATIVE;
     address->phase = ADDRESS_IDLE;
     address->valid_until_s = TN_FOREVER;
@@ -313,7 +321,7 @@ static int address_is_asked_for(const struct tn_address *address)
 
 TENON_INTERNAL void tn_address_start(struct tenon *stack, struct tn_address *address)
 {
-    const struct tn_netif *netif = tn_netif_at(stack, address->netif);
+    const struct tn_netif *netif = tn_netif_of(&stack->link, address->netif);
 
     address->state = TENON_ADDR_TENTATIVE;
     address->phase = ADDRESS_IDLE;
@@ -328,7 +336,7 @@ TENON_INTERNAL void tn_address_start(struct tenon *stack, struct tn_address *add
 
 TENON_INTERNAL void tn_address_ready(struct tenon *stack, struct tn_address *address)
 {
-    struct tn_netif *netif = tn_netif_at(stack, address->netif);
+    struct tn_netif *netif = tn_netif_of(&stack->link, address->netif);
 
     address->state = TENON_ADDR_PREFERRED;
     if (TENON_WITH_IPV6 && tn_link_is_over(stack, address->preferred_until_s))
@@ -391,7 +399,7 @@ TENON_API int tenon_addr_get(const struct tenon *stack, unsigned index, struct t
 {
     unsigned i;
 
-    for (i = 0; i < stack->conf.addrs_max; i++) {
+    for (i = 0; i < tn_addrs_max(&stack->conf); i++) {
         const struct tn_address *address = &stack->link.addresses[i];
 
         if (address->netif == 0 || index-- > 0)

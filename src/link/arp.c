@@ -41,7 +41,7 @@ TENON_INTERNAL void tn_arp_solicit(struct tenon *stack, const struct tn_neighbou
     struct tenon_ip sender;
 
     if (tn_source_solicit(stack, &sender, neighbour, src) == TENON_OK)
-        arp_request(stack, tn_netif_at(stack, neighbour->netif), sender.w[3], neighbour->ip.w[3], mac);
+        arp_request(stack, tn_netif_of(&stack->link, neighbour->netif), sender.w[3], neighbour->ip.w[3], mac);
 }
 
 TENON_INTERNAL void tn_arp_probe(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip)

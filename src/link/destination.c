@@ -11,17 +11,14 @@ struct destination {
 
 static void destination_look(const struct tenon *stack, struct destination *dst, const struct tenon_ip *ip)
 {
-    const struct tn_route *route = tn_route_find(stack, ip, 0);
-    struct tenon_ip src;
+    struct tenon_ip src, next_hop = *ip;
+    const unsigned netif = tn_route_hop(stack, &next_hop, ip, 0);
 
     dst->ip = ip;
     dst->source = NULL;
     dst->policy = tn_policy_of(ip);
     dst->scope = tn_source_scope(ip);
-    if (route == NULL)
-        return;
-    if (tn_source_select(stack, &src, ip, route->netif,
-                         tenon_ip_is_any(&route->gateway) ? ip : &route->gateway) == TENON_OK)
+    if (netif != 0 && tn_source_select(stack, &src, ip, netif, &next_hop) == TENON_OK)
         dst->source = tn_address_find(stack, 0, &src);
 }
 

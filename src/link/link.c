@@ -21,10 +21,12 @@ struct link_layout {
 
 static void link_lay_out(struct link_layout *layout, const struct tenon_conf *conf)
 {
-    layout->addresses = link_align(conf->netifs_max * sizeof(struct tn_netif));
-    layout->routes = layout->addresses + link_align(conf->addrs_max * sizeof(struct tn_address));
-    layout->groups = layout->routes + link_align(conf->routes_max * sizeof(struct tn_route));
-    layout->neighbours = layout->groups + link_align(conf->groups_max * sizeof(struct tn_group));
+    const size_t routes = TENON_WITH_HOMES ? conf->routes_max : 1, groups = TENON_WITH_MULTICAST ? conf->groups_max : 0;
+
+    layout->addresses = link_align(tn_netifs_max(conf) * sizeof(struct tn_netif));
+    layout->routes = layout->addresses + link_align(tn_addrs_max(conf) * sizeof(struct tn_address));
+    layout->groups = layout->routes + link_align(routes * sizeof(struct tn_route));
+    layout->neighbours = layout->groups + link_align(groups * sizeof(struct tn_group));
     layout->asked = layout->neighbours + link_align(conf->neighbours_max * sizeof(struct tn_neighbour));
     layout->heads = layout->total = layout->asked;
     if (!TENON_WITH_MANY)
@@ -65,9 +67,10 @@ TENON_INTERNAL void tn_link_init(struct tenon *stack, tenon_u8 *mem)
     link->asked = (struct tn_asked *)(void *)(mem + layout.asked);
     link->neighbour_heads = (tenon_u16 *)(void *)(mem + layout.heads);
     tn_neighbours_init(stack);
-    tn_htab_init(&link->paths, link_mem_get, link_mem_put, stack);
-    if (TN_PATHS_KEPT)
+    if (TN_PATHS_KEPT) {
+        tn_htab_init(&link->paths, link_mem_get, link_mem_put, stack);
         link->lru_last = &link->lru_first;
+    }
     link->gen = 1;
     /* Not 0, which means "never"; and a lifetime of 0 ends one second ago. */
     link->seconds = LINK_SECONDS_START;
@@ -142,7 +145,7 @@ static tenon_u32 link_age_addresses(struct tenon *stack, tenon_u32 next)
 {
     unsigned i;
 
-    for (i = 0; TENON_WITH_IPV6 && i < stack->conf.addrs_max; i++) {
+    for (i = 0; TENON_WITH_IPV6 && i < tn_addrs_max(&stack->conf); i++) {
         struct tn_address *address = &stack->link.addresses[i];
 
         if (address->netif == 0)

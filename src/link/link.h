@@ -47,7 +47,22 @@ struct tn_netif {
     tenon_u32 mld_v1_until_s;        /* RFC 3810 8.2.1 */
 };
 
-TENON_INTERNAL struct tn_netif *tn_netif_at(struct tenon *stack, unsigned index);    /* NULL: there is none */
+/* How many there may be of interfaces and of addresses. */
+TENON_INLINE unsigned tn_netifs_max(const struct tenon_conf *conf)
+{
+    return TENON_WITH_HOMES ? conf->netifs_max : 1U;
+}
+TENON_INLINE unsigned tn_addrs_max(const struct tenon_conf *conf)
+{
+    return TENON_WITH_HOMES ? conf->addrs_max : 1U;
+}
+
+/* Of an interface that there is. */
+TENON_INLINE unsigned tn_netif_number(const struct tn_netif *netif)
+{
+    return TENON_WITH_HOMES ? netif->index : 1U;
+}
+TENON_INTERNAL struct tn_netif *tn_netif_at(const struct tenon *stack, unsigned index);    /* NULL: there is none */
 /* Bytes of the largest packet to this address that it takes. */
 TENON_INLINE tenon_u32 tn_netif_mtu(const struct tn_netif *netif, const struct tenon_ip *dst)
 {
@@ -195,9 +210,10 @@ enum { TN_PATHS_KEPT = TENON_WITH_MANY || TENON_WITH_PATH_MTU || TENON_WITH_ROUT
 enum { TN_PATHS_RECENT = TENON_WITH_SPEED ? 16 : 1 };
 
 struct tn_link {
-    struct tn_netif *netifs;             /* [conf.netifs_max] */
-    struct tn_address *addresses;        /* [conf.addrs_max] */
-    struct tn_route *routes;             /* [conf.routes_max], the first nroutes in use, best first */
+    struct tn_netif *netifs;             /* [tn_netifs_max()] */
+    struct tn_address *addresses;        /* [tn_addrs_max()] */
+    struct tn_route *routes;             /* [conf.routes_max], the first nroutes in use, best first; without
+                                          * TENON_WITH_HOMES none is that of the address */
     struct tn_group *groups;             /* [conf.groups_max] */
     struct tn_neighbour *neighbours;     /* [conf.neighbours_max] */
     tenon_u16 *neighbour_heads;          /* [conf.neighbours_max] hash chains: number of a neighbour + 1 */
@@ -218,6 +234,12 @@ struct tn_link {
     tenon_ra_heard *ra_heard;            /* who hears options of router advertisements; NULL: nobody */
     void *ra_app;
 };
+
+/* The interface of this number, which there is. */
+TENON_INLINE struct tn_netif *tn_netif_of(const struct tn_link *link, unsigned number)
+{
+    return &link->netifs[TENON_WITH_HOMES ? number - 1 : 0];
+}
 
 TENON_END_DECLS
 

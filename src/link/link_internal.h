@@ -33,6 +33,12 @@ TENON_INTERNAL int tn_mac_is_host(const tenon_u8 *mac);    /* neither a group no
 
 struct tn_neighbour;
 
+/* Whether something is on this interface. */
+TENON_INLINE int tn_netif_is(unsigned number, unsigned netif)
+{
+    return !TENON_WITH_HOMES || number == netif;
+}
+
 /* ---- addresses: address.c, source.c, destination.c, dad.c, slaac.c ------------------------------------------ */
 
 enum address_phase {
@@ -135,7 +141,11 @@ TENON_INTERNAL int tn_route_insert(struct tenon *stack, const struct tn_route *r
 TENON_INTERNAL void tn_route_delete(struct tenon *stack, unsigned index);
 /* Index of the route with the same interface, destination and gateway, or -1. */
 TENON_INTERNAL int tn_route_index(const struct tenon *stack, const struct tn_route *route);
-/* The way to dst; scope: only through this interface, or 0. NULL: there is none. */
+/* The next hop to dst; scope: only through this interface, or 0. @return the interface, or 0: there is no way, and
+ * *next_hop stays as it is */
+TENON_INTERNAL unsigned tn_route_hop(const struct tenon *stack, struct tenon_ip *next_hop, const struct tenon_ip *dst,
+                                     unsigned scope);
+/* The way to dst; scope: only through this interface, or 0. NULL: there is none. With TENON_WITH_HOMES. */
 TENON_INTERNAL const struct tn_route *tn_route_find(const struct tenon *stack, const struct tenon_ip *dst,
                                                     unsigned scope);
 TENON_INTERNAL int tn_route_is_on_link(const struct tenon *stack, unsigned netif, const struct tenon_ip *ip);

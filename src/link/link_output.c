@@ -76,7 +76,7 @@ TENON_INTERNAL const struct tn_netif *tn_link_ready(struct tenon *stack, struct 
 
     if (path->gen != stack->link.gen || path->netif == 0 || path->cast != TN_CAST_UNICAST)
         return NULL;
-    netif = &stack->link.netifs[path->netif - 1];
+    netif = tn_netif_of(&stack->link, path->netif);
     if (!netif->up)
         return NULL;
     *mac = NULL;

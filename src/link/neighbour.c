@@ -59,7 +59,7 @@ TENON_INTERNAL struct tn_neighbour *tn_neighbour_find(const struct tenon *stack,
     while (number != 0) {
         struct tn_neighbour *neighbour = &stack->link.neighbours[number - 1];
 
-        if (neighbour->netif == netif && tenon_ip_equal(&neighbour->ip, ip))
+        if (tn_netif_is(neighbour->netif, netif) && tenon_ip_equal(&neighbour->ip, ip))
             return neighbour;
         number = TENON_WITH_MANY ? neighbour->next : number - 1;
     }
@@ -85,7 +85,7 @@ static void queued_free(struct tenon *stack, struct link_queued *queued)
     tn_mem_put(stack, queued, bytes);
 }
 
-static void neighbour_drop_first(struct tenon *stack, struct tn_neighbour *neighbour)
+static TENON_ONCE void neighbour_drop_first(struct tenon *stack, struct tn_neighbour *neighbour)
 {
     struct link_queued *queued = neighbour->queue_first;
 
@@ -124,7 +124,7 @@ static void neighbour_free(struct tenon *stack, struct tn_neighbour *neighbour)
     struct tn_link *link = &stack->link;
 
     neighbour_set_state(stack, neighbour, TENON_NEIGHBOUR_STALE);
-    while (neighbour->queued > 0)
+    while (neighbour->queue_first != NULL)
         neighbour_drop_first(stack, neighbour);
     if (TENON_WITH_MANY)
         neighbour_unlink(stack, neighbour);
@@ -276,7 +276,7 @@ TENON_INTERNAL void tn_neighbours_age(struct tenon *stack)
 
 static void neighbour_reached(struct tenon *stack, struct tn_neighbour *neighbour)
 {
-    const tenon_u32 base = tn_netif_at(stack, neighbour->netif)->reachable_ms;
+    const tenon_u32 base = tn_netif_of(&stack->link, neighbour->netif)->reachable_ms;
 
     neighbour_set_state(stack, neighbour, TENON_NEIGHBOUR_REACHABLE);
     neighbour->confirmed_ms = stack->now_ms;
@@ -303,7 +303,7 @@ static void neighbour_solicit(struct tenon *stack, struct tn_neighbour *neighbou
     int now;
 
     if (!tenon_ip_is_v4(&neighbour->ip))
-        ms = tn_netif_at(stack, neighbour->netif)->retrans_ms;
+        ms = tn_netif_of(&stack->link, neighbour->netif)->retrans_ms;
     tick = tn_tick_after_ms(stack, ms);
     now = tn_ask(stack, neighbour, &tick);
     tn_timer_start(&stack->wheel, &neighbour->timer, tick);
@@ -343,7 +343,7 @@ static int neighbour_transmit(struct tenon *stack, struct tn_neighbour *neighbou
         neighbour->state = TENON_NEIGHBOUR_DELAY;
         tn_timer_start(&stack->wheel, &neighbour->timer, tn_tick_after_ms(stack, NEIGHBOUR_DELAY_MS));
     }
-    return tn_link_frame(stack, tn_netif_at(stack, neighbour->netif), neighbour->mac,
+    return tn_link_frame(stack, tn_netif_of(&stack->link, neighbour->netif), neighbour->mac,
                          tenon_ip_is_v4(&neighbour->ip) ? TN_ETHERTYPE_IP4 : TN_ETHERTYPE_IP6, out);
 }
 

@@ -6,9 +6,9 @@
 enum { NETIF_MTU_MIN = 576, NETIF_MTU_MIN_IP6 = 1280 };
 enum { NETIF_REACHABLE_MS = 30000, NETIF_RETRANS_MS = 1000 };    /* RFC 4861 10 */
 
-TENON_INTERNAL struct tn_netif *tn_netif_at(struct tenon *stack, unsigned index)
+TENON_INTERNAL struct tn_netif *tn_netif_at(const struct tenon *stack, unsigned index)
 {
-    if (index == 0 || index > stack->conf.netifs_max || stack->link.netifs[index - 1].index == 0)
+    if (index == 0 || index > tn_netifs_max(&stack->conf) || stack->link.netifs[index - 1].index == 0)
         return NULL;
     return &stack->link.netifs[index - 1];
 }
@@ -32,7 +32,7 @@ static int netif_has_link_local(const struct tenon *stack, const struct tn_netif
 {
     unsigned i;
 
-    for (i = 0; i < stack->conf.addrs_max; i++) {
+    for (i = 0; i < tn_addrs_max(&stack->conf); i++) {
         const struct tn_address *address = &stack->link.addresses[i];
 
         if (address->netif == netif->index && !tenon_ip_is_v4(&address->ip) && tn_ip_is_link_local(&address->ip))
@@ -46,10 +46,11 @@ static int netif_start_addresses(struct tenon *stack, struct tn_netif *netif, in
 {
     unsigned i;
 
-    for (i = 0; i < stack->conf.addrs_max; i++) {
+    for (i = 0; i < tn_addrs_max(&stack->conf); i++) {
         struct tn_address *address = &stack->link.addresses[i];
 
-        if (address->netif == netif->index && tenon_ip_is_v4(&address->ip) == is_v4)
+        if (address->netif != 0 && tn_netif_is(address->netif, netif->index) &&
+            tenon_ip_is_v4(&address->ip) == is_v4)
             tn_address_start(stack, address);
     }
     if (TENON_WITH_IPV6 && !is_v4 && netif->ip6 && !netif_has_link_local(stack, netif))
@@ -71,7 +72,7 @@ static void netif_stop(struct tenon *stack, struct tn_netif *netif)
 
     tn_link_timer_stop(stack, &netif->rs_timer);
     netif->rs_left = 0;
-    for (i = 0; i < stack->conf.addrs_max; i++) {
+    for (i = 0; i < tn_addrs_max(&stack->conf); i++) {
         if (stack->link.addresses[i].netif == netif->index)
             tn_link_timer_stop(stack, &stack->link.addresses[i].timer);
     }
@@ -98,9 +99,9 @@ TENON_API int tenon_netif_add(struct tenon *stack, const struct tenon_netif_conf
 
     if (!netif_conf_is_good(conf))
         return TENON_EINVAL;
-    while (i < stack->conf.netifs_max && stack->link.netifs[i].index != 0)
+    while (i < tn_netifs_max(&stack->conf) && stack->link.netifs[i].index != 0)
         i++;
-    if (i == stack->conf.netifs_max)
+    if (i == tn_netifs_max(&stack->conf))
         return TENON_ELIMIT;
     netif = &stack->link.netifs[i];
     netif->conf = *conf;
@@ -158,7 +159,7 @@ TENON_API int tenon_netif_get(const struct tenon *stack, unsigned index, struct 
 {
     const struct tn_netif *netif;
 
-    if (index == 0 || index > stack->conf.netifs_max || stack->link.netifs[index - 1].index == 0)
+    if (index == 0 || index > tn_netifs_max(&stack->conf) || stack->link.netifs[index - 1].index == 0)
         return TENON_EINVAL;
     netif = &stack->link.netifs[index - 1];
     info->conf = netif->conf;

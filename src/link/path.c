@@ -34,12 +34,12 @@ static unsigned path_any_link(const struct tenon *stack, const struct tenon_ip *
     struct tenon_ip src;
     unsigned i;
 
-    if (scope != 0)
-        return path_netif_serves(&stack->link.netifs[scope - 1], dst) ? scope : 0;
+    if (TENON_WITH_HOMES && scope != 0)
+        return path_netif_serves(tn_netif_of(&stack->link, scope), dst) ? scope : 0;
     route = TENON_WITH_ROUTES ? tn_route_find(stack, dst, 0) : NULL;
     if (route != NULL && tn_addr_source(stack, &src, dst, route->netif) == TENON_OK)
         return route->netif;
-    for (i = 0; i < stack->conf.netifs_max; i++) {
+    for (i = 0; i < tn_netifs_max(&stack->conf); i++) {
         const struct tn_netif *netif = &stack->link.netifs[i];
 
         if (path_netif_serves(netif, dst) && tn_addr_source(stack, &src, dst, netif->index) == TENON_OK)
@@ -65,23 +65,17 @@ static enum tn_cast path_cast(const struct tenon *stack, const struct tenon_ip *
 /* @return TENON_OK or TENON_EUNREACH */
 static int path_resolve(const struct tenon *stack, struct path_way *way, const struct tenon_ip *dst, unsigned scope)
 {
-    const struct tn_route *route;
-
     /* We have no loopback interface. */
     if (tn_ip_is_loopback(dst) || tn_addr_is_ours(stack, dst, scope))
         return TENON_EUNREACH;
     way->cast = path_cast(stack, dst);
     way->next_hop = *dst;
-    if (path_is_everywhere(dst)) {
+    if (path_is_everywhere(dst))
         way->netif = path_any_link(stack, dst, scope);
-    } else {
-        route = tn_route_find(stack, dst, scope);
-        way->netif = route == NULL ? 0 : route->netif;
-        if (route != NULL && !tenon_ip_is_any(&route->gateway)) {
-            way->next_hop = route->gateway;
-            way->cast = TN_CAST_UNICAST;
-        }
-    }
+    else
+        way->netif = tn_route_hop(stack, &way->next_hop, dst, scope);
+    if (!tenon_ip_equal(&way->next_hop, dst))
+        way->cast = TN_CAST_UNICAST;    /* of a gateway */
     if (way->netif == 0)
         return TENON_EUNREACH;
     if (tn_source_select(stack, &way->src, dst, way->netif, &way->next_hop) != TENON_OK)
@@ -169,8 +163,6 @@ static struct tn_path *path_find(const struct tenon *stack, const struct tenon_i
 
 static void path_lru_remove(struct tn_link *link, struct tn_path *path)
 {
-    if (!TN_PATHS_KEPT)
-        return;
     *path->lru_prev = path->lru_next;
     if (path->lru_next != NULL)
         path->lru_next->lru_prev = path->lru_prev;
@@ -180,8 +172,6 @@ static void path_lru_remove(struct tn_link *link, struct tn_path *path)
 
 static void path_lru_append(struct tn_link *link, struct tn_path *path)
 {
-    if (!TN_PATHS_KEPT)
-        return;
     path->lru_next = NULL;
     path->lru_prev = link->lru_last;
     *link->lru_last = path;
@@ -192,6 +182,10 @@ static void path_free(struct tenon *stack, struct tn_path *path)
 {
     TENON_ASSERT(path->refs == 0);
     tn_link_changed(stack);
+    if (!TN_PATHS_KEPT) {
+        tn_mem_put(stack, path, sizeof(*path));
+        return;
+    }
     if (TENON_WITH_SPEED && *path_slot(stack, &path->dst) == path)
         *path_slot(stack, &path->dst) = NULL;
     path_lru_remove(&stack->link, path);
@@ -206,7 +200,7 @@ static struct tn_path *path_new(struct tenon *stack, const struct tenon_ip *dst,
     struct tn_path *path;
 
     if (link->paths.count >= stack->conf.paths_max) {
-        if (!TN_PATHS_KEPT || link->lru_first == NULL)
+        if (link->lru_first == NULL)
             return NULL;
         path_free(stack, link->lru_first);
     }
@@ -222,8 +216,10 @@ static struct tn_path *path_new(struct tenon *stack, const struct tenon_ip *dst,
     return path;
 }
 
-static int path_dst_is_good(const struct tenon_ip *dst)
+static int path_is_possible(const struct tenon *stack, const struct tenon_ip *dst, unsigned scope)
 {
+    if (TENON_WITH_HOMES && scope != 0 && tn_netif_at(stack, scope) == NULL)
+        return 0;
     if (tenon_ip_is_v4(dst) && dst->w[3] == 0xFFFFFFFFUL)
         return 1;
     return tn_ip_is_multicast(dst) || tn_ip_is_loopback(dst) || tn_ip_is_host(dst);
@@ -249,11 +245,35 @@ static int path_look_up(struct tenon *stack, struct tn_path **out, const struct 
 {
     tenon_u32 hash;
 
-    if (!path_dst_is_good(dst) || (scope != 0 && tn_netif_at(stack, scope) == NULL))
+    if (!path_is_possible(stack, dst, scope))
         return TENON_EINVAL;
     hash = path_hash(stack, dst, scope);
     *out = path_find(stack, dst, scope, hash);
     return *out != NULL ? tn_path_check(stack, *out) : path_make(stack, out, dst, scope, hash);
+}
+
+/* One for this user alone. */
+static int path_get_own(struct tenon *stack, struct tn_path **out, const struct tenon_ip *dst, unsigned scope)
+{
+    struct tn_path *path;
+    int error;
+
+    if (!path_is_possible(stack, dst, scope))
+        return TENON_EINVAL;
+    path = (struct tn_path *)tn_mem_get(stack, sizeof(*path));
+    if (path == NULL)
+        return TENON_ENOMEM;
+    memset(path, 0, sizeof(*path));
+    path->dst = *dst;
+    path->scope = (tenon_u8)scope;
+    path->gen = stack->link.gen - 1;    /* nothing is known yet */
+    path->refs = 1;
+    error = tn_path_check(stack, path);
+    if (error != TENON_OK)
+        tn_mem_put(stack, path, sizeof(*path));
+    else
+        *out = path;
+    return error;
 }
 
 static int path_get(struct tenon *stack, struct tn_path **out, struct tn_path *path, int error)
@@ -283,8 +303,11 @@ TENON_APART int path_get_anew(struct tenon *stack, struct tn_path **out, const s
 
 TENON_INTERNAL int tn_path_get(struct tenon *stack, struct tn_path **out, const struct tenon_ip *dst, unsigned scope)
 {
-    struct tn_path *path = path_recall(stack, dst, scope);
+    struct tn_path *path;
 
+    if (!TN_PATHS_KEPT)
+        return path_get_own(stack, out, dst, scope);
+    path = path_recall(stack, dst, scope);
     if (TENON_SMALL || path == NULL || path->gen != stack->link.gen || path->netif == 0 || path->refs == 0)
         return path_get_anew(stack, out, dst, scope);
     path->refs++;
@@ -337,8 +360,8 @@ TENON_INTERNAL void tn_path_fini(struct tenon *stack)
 {
     while (TN_PATHS_KEPT && stack->link.lru_first != NULL)
         path_free(stack, stack->link.lru_first);
-    TENON_ASSERT(stack->link.paths.count == 0);
-    tn_htab_fini(&stack->link.paths);
+    if (TN_PATHS_KEPT)
+        tn_htab_fini(&stack->link.paths);
 }
 
 /* ---- path MTU -------------------------------------------------------------------------------- */

@@ -39,11 +39,13 @@ TENON_INTERNAL int tn_route_insert(struct tenon *stack, const struct tn_route *r
 
     if (tn_route_index(stack, route) >= 0)
         return TENON_EINUSE;
-    if (link->nroutes == stack->conf.routes_max)
+    if (link->nroutes == (TENON_WITH_HOMES ? stack->conf.routes_max : 1))
         return TENON_ELIMIT;
-    while (at < end && (at->bits > route->bits || (at->bits == route->bits && at->metric <= route->metric)))
+    while (TENON_WITH_HOMES && at < end &&
+           (at->bits > route->bits || (at->bits == route->bits && at->metric <= route->metric)))
         at++;
-    memmove(at + 1, at, (size_t)(end - at) * sizeof(*at));
+    if (TENON_WITH_HOMES)
+        memmove(at + 1, at, (size_t)(end - at) * sizeof(*at));
     memcpy(at, route, sizeof(*at));
     link->nroutes++;
     tn_path_invalidate(stack);
@@ -64,7 +66,7 @@ TENON_INTERNAL void tn_route_delete(struct tenon *stack, unsigned index)
 
 static int route_leads_to(const struct tenon *stack, const struct tn_route *route, const struct tenon_ip *dst)
 {
-    const struct tn_netif *netif = &stack->link.netifs[route->netif - 1];
+    const struct tn_netif *netif = tn_netif_of(&stack->link, route->netif);
 
     if (tenon_ip_is_v4(dst) != tenon_ip_is_v4(&route->dst) || !tn_ip_match(dst, &route->dst, route->bits))
         return 0;
@@ -115,6 +117,34 @@ TENON_INTERNAL const struct tn_route *tn_route_find(const struct tenon *stack, c
             best = route;
     }
     return best;
+}
+
+/* What is in the network of the address is on the link, and all else behind the router. */
+static unsigned route_hop_home(const struct tenon *stack, struct tenon_ip *next_hop, const struct tenon_ip *dst)
+{
+    const struct tn_link *link = &stack->link;
+
+    if (!link->netifs->up)
+        return 0;
+    if (tn_ip_match(&link->addresses->ip, dst, link->addresses->bits))
+        return 1;
+    if (link->nroutes != 0)
+        *next_hop = link->routes->gateway;
+    return link->nroutes;
+}
+
+TENON_INTERNAL unsigned tn_route_hop(const struct tenon *stack, struct tenon_ip *next_hop, const struct tenon_ip *dst,
+                                     unsigned scope)
+{
+    const struct tn_route *route;
+
+    if (!TENON_WITH_HOMES)
+        return route_hop_home(stack, next_hop, dst);
+    route = tn_route_find(stack, dst, scope);
+    if (route == NULL)
+        return 0;
+    *next_hop = tenon_ip_is_any(&route->gateway) ? *dst : route->gateway;
+    return route->netif;
 }
 
 TENON_INTERNAL int tn_route_is_on_link(const struct tenon *stack, unsigned netif, const struct tenon_ip *ip)
@@ -223,13 +253,13 @@ TENON_INTERNAL void tn_route_advertised(struct tenon *stack, const struct tn_rou
 
 /* ---- the interface --------------------------------------------------------------------------- */
 
-/* @return 0 if there can be no such route */
+/* @return 0 if there can be no such route: without homes none but a default one that has a gateway */
 static int route_fill(struct tn_route *route, const struct tenon_ip *dst, unsigned prefix,
                       const struct tenon_ip *gateway)
 {
     const unsigned shift = tenon_ip_is_v4(dst) ? 96 : 0;
 
-    if (prefix > 128 - shift)
+    if (prefix > 128 - shift || (!TENON_WITH_HOMES && (prefix != 0 || gateway == NULL)))
         return 0;
     tn_route_to(route, dst, prefix + shift);
     if (!tenon_ip_equal(&route->dst, dst))
@@ -252,7 +282,7 @@ TENON_API int tenon_route_add(struct tenon *stack, unsigned netif, const struct 
         return TENON_EINVAL;    /* we ourselves are no gateway for us */
     route.netif = (tenon_u8)netif;
     route.metric = metric;
-    index = tn_route_index(stack, &route);
+    index = TENON_WITH_HOMES ? tn_route_index(stack, &route) : -1;
     if (index >= 0 && stack->link.routes[index].origin != ROUTE_MANUAL)
         tn_route_delete(stack, (unsigned)index);    /* what is set by hand takes the place of what was learnt */
     return tn_route_insert(stack, &route);

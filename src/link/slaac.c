@@ -78,7 +78,7 @@ static struct tn_address *slaac_find(const struct tenon *stack, const struct tn_
     unsigned i;
 
     *count = 0;
-    for (i = 0; i < stack->conf.addrs_max; i++) {
+    for (i = 0; i < tn_addrs_max(&stack->conf); i++) {
         struct tn_address *address = &stack->link.addresses[i];
 
         if (address->netif != netif->index || !address->automatic || tn_ip_is_link_local(&address->ip))

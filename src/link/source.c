@@ -126,14 +126,14 @@ static int source_first(const struct tenon *stack, struct tenon_ip *src, unsigne
                         const struct tenon_ip *next_hop)
 {
     const struct tn_address *address = stack->link.addresses, *best = NULL;
-    const struct tn_address *const end = address + stack->conf.addrs_max;
+    const struct tn_address *const end = address + tn_addrs_max(&stack->conf);
 
     for (; address < end; address++) {
-        if (!tn_address_usable(address) || (netif != 0 && address->netif != netif))
+        if (!tn_address_usable(address) || (netif != 0 && !tn_netif_is(address->netif, netif)))
             continue;
         if (best == NULL)
             best = address;
-        if (next_hop != NULL && tn_ip_match(&address->ip, next_hop, address->bits)) {
+        if (TENON_WITH_HOMES && next_hop != NULL && tn_ip_match(&address->ip, next_hop, address->bits)) {
             best = address;
             break;
         }
@@ -158,7 +158,7 @@ TENON_INTERNAL int tn_source_select(const struct tenon *stack, struct tenon_ip *
     query.netif = netif;
     query.scope = tn_source_scope(dst);
     query.label = tn_policy_of(dst)->label;
-    for (i = 0; i < stack->conf.addrs_max; i++) {
+    for (i = 0; i < tn_addrs_max(&stack->conf); i++) {
         const struct tn_address *address = &stack->link.addresses[i];
 
         if (source_is_candidate(address, &query) && (best == NULL || source_is_better(address, best, &query)))

@@ -234,6 +234,22 @@ static void end_small(struct tenon_conf *conf, unsigned long room)
     conf->tcp_rcv_buf = conf->tcp_snd_buf = (tenon_u32)room;
 }
 
+/* Whether a build with one home refuses another; a host has its interface and its address. */
+static int end_refuses(struct tenon *stack, const struct tenon_netif_conf *netif, unsigned number)
+{
+    const struct tenon_ip other = tenon_ip4_bytes(10, 1, 0, number), any = tenon_ip4(0);
+    const struct tenon_ip gateway = tenon_ip4_bytes(10, 0, 0, 254), second = tenon_ip4_bytes(10, 0, 0, 253);
+    const struct tenon_ip net = tenon_ip4_bytes(192, 168, 0, 0);
+
+    return tenon_netif_add(stack, netif) == TENON_ELIMIT && tenon_addr_add(stack, 1, &other, 24) == TENON_ELIMIT &&
+           tenon_route_add(stack, 1, &net, 16, &gateway, 0) == TENON_EINVAL &&
+           tenon_route_add(stack, 1, &any, 0, NULL, 0) == TENON_EINVAL &&
+           tenon_route_add(stack, 1, &any, 0, &gateway, 0) == TENON_OK &&
+           tenon_route_add(stack, 1, &any, 0, &gateway, 0) == TENON_EINUSE &&
+           tenon_route_add(stack, 1, &any, 0, &second, 0) == TENON_ELIMIT &&
+           tenon_route_remove(stack, 1, &any, 0, &gateway) == TENON_OK;
+}
+
 static void *end_open(unsigned number, unsigned long room)
 {
     struct host *host = (struct host *)calloc(1, sizeof(*host));
@@ -253,7 +269,8 @@ static void *end_open(unsigned number, unsigned long room)
     netif.mtu = 1500;
     netif.flags = TENON_NETIF_NO_DAD | TENON_NETIF_NO_IP6;
     if (host->stack != NULL && tenon_netif_add(host->stack, &netif) == 1 &&
-        tenon_addr_add(host->stack, 1, &ip, 24) == TENON_OK)
+        tenon_addr_add(host->stack, 1, &ip, 24) == TENON_OK &&
+        (TENON_WITH_HOMES || end_refuses(host->stack, &netif, number)))
         return host;
     return NULL;
 }
