@@ -95,6 +95,16 @@ struct tn_out {
     struct tenon_ip src, dst;
 };
 
+/* What is not in out->hdr: spans, and bytes in them. */
+TENON_INLINE unsigned tn_out_nspans(const struct tn_out *out)
+{
+    return TENON_WITH_PIECES ? out->nspans : 0;
+}
+TENON_INLINE tenon_u32 tn_out_payload(const struct tn_out *out)
+{
+    return TENON_WITH_PIECES ? out->payload : 0;
+}
+
 /* Link header + the largest network header that we build (IPv6 + hop-by-hop or fragment header). */
 enum { TN_HEADROOM = 72 };
 
@@ -206,12 +216,17 @@ TENON_INTERNAL void tn_spans_slice(struct tn_gather *to, const struct tenon_span
 
 /* ---- tn_pkt: stack/packet.c ----------------------------------------------------------------------- */
 
+/* Whether all that is left of a packet lies at pkt->head. */
+TENON_INLINE int tn_pkt_is_whole(const struct tn_pkt *pkt)
+{
+    return !TENON_WITH_PIECES || pkt->head_len == pkt->len;
+}
 /* Go on to the next layer: `n` bytes (at most len) are left behind. */
 TENON_INTERNAL void tn_pkt_pull(struct tn_pkt *pkt, tenon_u32 n);
 /* Cut bytes off the end: at most `len` remain in the present layer. */
 TENON_INTERNAL void tn_pkt_trim(struct tn_pkt *pkt, tenon_u32 len);
 /* Payload as spans, at most max of them (see TN_RX_SPANS_MAX). @return how many */
-enum { TN_RX_SPANS_MAX = 64 };
+enum { TN_RX_SPANS_MAX = TENON_WITH_PIECES ? 64 : 1 };
 TENON_INTERNAL unsigned tn_pkt_spans(const struct tn_pkt *pkt, struct tenon_span *spans, unsigned max);
 /* Whether at least n contiguous bytes (n <= len) are at head. When they are not, the first bytes are
  * copied into a fresh buffer and `pkt` is made to describe that and the rest; scratch has room for

@@ -98,7 +98,7 @@
 
 /** Short ways for what is usual, merging of received frames, segmentation in software and by the port,
  * caches. 0: the same protocol, with fewer segments for each call of a function, and frames that are given to
- * the port one by one. Of TCP's short ways it needs RECOVERY. */
+ * the port one by one; a port puts none together either. Of TCP's short ways it needs RECOVERY. */
 #if !defined(TENON_WITH_SPEED)
 #define TENON_WITH_SPEED 1
 #endif
@@ -212,6 +212,25 @@
  * that is less than what fits into it. */
 #if !defined(TENON_WITH_QUEUE)
 #define TENON_WITH_QUEUE 1
+#endif
+
+/** Frames in several pieces, on their way in and out. 0: a frame that is given to tenon_input() is one span,
+ * or it is dropped, and what is sent goes behind its headers, as over an interface that gathers
+ * one span only: it is copied, and no longer than a packet buffer has room. For drivers that have frames in
+ * one piece anyway; their buffers are as large as the largest frame. FRAGMENTS and SPEED need it. */
+#if !defined(TENON_WITH_PIECES)
+#define TENON_WITH_PIECES 1
+#endif
+
+/** Links that are not plain Ethernet II: tags of 802.1Q, the encapsulation of RFC 1042 (which RFC 1122 2.3.3
+ * says a host SHOULD receive), and interfaces without a link header. 0: frames with either are dropped, and
+ * tenon_netif_add() refuses TENON_CAP_NO_LINK (TENON_EINVAL). */
+#if !defined(TENON_WITH_LINKS)
+#define TENON_WITH_LINKS 1
+#endif
+
+#if (TENON_WITH_FRAGMENTS || TENON_WITH_SPEED) && !TENON_WITH_PIECES
+#error "Fragments and short ways need pieces: they put frames together."
 #endif
 
 #if TENON_WITH_IPV6 && !TENON_WITH_ROUTES

@@ -110,7 +110,7 @@ static void htab_split(struct tn_htab *table)
     *to = NULL;
 }
 
-TENON_INTERNAL void tn_htab_insert(struct tn_htab *table, struct tn_hnode *node, tenon_u32 hash)
+TENON_INTERNAL TENON_ONCE_IF_SMALL void tn_htab_insert(struct tn_htab *table, struct tn_hnode *node, tenon_u32 hash)
 {
     struct tn_hnode **bucket;
 

@@ -40,6 +40,7 @@ static int echo_answer(struct tenon *stack, struct tn_pkt *pkt)
 {
     struct tn_icmp request, reply;
     struct tn_answer answer;
+    tenon_u32 quoted;
     int error;
 
     if (tn_icmp_parse(&request, pkt->head, pkt->head_len) != 0)
@@ -52,10 +53,10 @@ static int echo_answer(struct tenon *stack, struct tn_pkt *pkt)
         return error;
     /* The payload goes back as it lies, by reference. */
     tn_pkt_pull(pkt, TN_ICMP_BYTES);
-    tn_answer_quote(&answer, pkt, pkt->len);
+    quoted = tn_answer_quote(&answer, pkt, pkt->len);
     echo_reply_csum(&answer.out, pkt, &request);
     answer.out.tos = pkt->tos & ECHO_CLASS_MASK;
-    return tn_answer_send(stack, &answer, answer.out.payload == pkt->len);
+    return tn_answer_send(stack, &answer, quoted == pkt->len);
 }
 
 TENON_INTERNAL void tn_echo_request(struct tenon *stack, struct tn_pkt *pkt)
@@ -173,7 +174,7 @@ static int echo_send_on(struct tenon *stack, struct tn_path *path, const struct 
                         const tenon_u8 *bytes, tenon_u32 n)
 {
     struct tenon_span spans[TN_RX_SPANS_MAX];
-    const tenon_u32 joined = n <= ECHO_JOINED_MAX ? n : 0;
+    const tenon_u32 joined = !TENON_WITH_PIECES || n <= ECHO_JOINED_MAX ? n : 0;
     struct tn_out out;
     int error, count = 0;
 
@@ -182,6 +183,10 @@ static int echo_send_on(struct tenon *stack, struct tn_path *path, const struct 
     if (count < 0)
         return TENON_ENOMEM;
     error = tn_out_new(stack, &out);
+    if (!TENON_WITH_PIECES && error == TENON_OK && n > out.hdr->size - out.off - TN_ICMP_BYTES) {
+        tenon_buf_put(out.hdr);
+        return TENON_EMSGSIZE;
+    }
     if (error == TENON_OK) {
         out.len = tn_icmp_build(out.hdr->data + out.off, request);
         if (joined > 0)

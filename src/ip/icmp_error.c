@@ -59,15 +59,30 @@ TENON_INTERNAL int tn_answer_begin(struct tenon *stack, struct tn_answer *answer
     return TENON_OK;
 }
 
-TENON_INTERNAL void tn_answer_quote(struct tn_answer *answer, const struct tn_pkt *pkt, tenon_u32 n)
+/* The same behind the ICMP header, where there are no pieces. */
+static tenon_u32 answer_copy(struct tn_out *out, const struct tn_pkt *pkt, tenon_u32 n)
+{
+    const tenon_u32 at = out->off + out->len;
+
+    n = tn_min(n, out->hdr->size - at);
+    memcpy(out->hdr->data + at, pkt->head, n);
+    out->len += n;
+    return n;
+}
+
+TENON_INTERNAL TENON_ONCE_IF_SMALL tenon_u32 tn_answer_quote(struct tn_answer *answer,
+                                                             const struct tn_pkt *pkt, tenon_u32 n)
 {
     struct tn_gather to;
 
+    if (!TENON_WITH_PIECES)
+        return answer_copy(&answer->out, pkt, n);
     tn_gather_init(&to, answer->spans, TN_RX_SPANS_MAX);
     tn_spans_slice(&to, pkt->spans, pkt->nspans, pkt->off, n);
     answer->out.spans = answer->spans;
     answer->out.nspans = to.n;
     answer->out.payload = to.bytes;
+    return to.bytes;
 }
 
 TENON_INTERNAL int tn_answer_send(struct tenon *stack, struct tn_answer *answer, int whole)
@@ -208,7 +223,7 @@ static void error_quote(struct tn_answer *answer, const struct tn_pkt *pkt)
     memcpy(out->hdr->data + out->off + out->len, pkt->l3, joined);
     out->len += joined;
     if (joined == headers)
-        tn_answer_quote(answer, pkt, tn_min(pkt->len, max - joined));
+        (void)tn_answer_quote(answer, pkt, tn_min(pkt->len, max - joined));
 }
 
 TENON_INTERNAL void tn_icmp_error(struct tenon *stack, const struct tn_pkt *pkt, enum tn_err_kind kind, unsigned code,

@@ -16,7 +16,7 @@ enum {
 /* ---- what an error says -------------------------------------------------------------------------------- */
 
 /* What it is to the application, in the order of the kinds. Hard ones: RFC 9293 3.9.2.2. */
-static void meaning_set(struct tn_err *err, enum tn_err_kind kind)
+static TENON_ONCE_IF_SMALL void meaning_set(struct tn_err *err, enum tn_err_kind kind)
 {
     static const tenon_u8 errors[] = { -TENON_EUNREACH, -TENON_EUNREACH, -TENON_EREFUSED, -TENON_EREFUSED,
                                        -TENON_EACCES, -TENON_EMSGSIZE, -TENON_EUNREACH, -TENON_EPROTO };
@@ -303,7 +303,10 @@ static int icmp4_csum_good(const struct tn_pkt *pkt)
     if (pkt->csum == TENON_CSUM_GOOD)
         return 1;
     tn_csum_init(&csum);
-    tn_csum_add_spans(&csum, pkt->spans, pkt->off, pkt->len);
+    if (TENON_WITH_PIECES)
+        tn_csum_add_spans(&csum, pkt->spans, pkt->off, pkt->len);
+    else
+        tn_csum_add(&csum, pkt->head, pkt->len);
     return csum.sum == 0xFFFFUL;
 }
 

@@ -115,7 +115,7 @@ static void ip4_header(struct tenon *stack, struct tn_pkt *pkt)
         tn_count(stack, TENON_STAT_IP4_BAD_OPTION);
         return;
     }
-    total = ip.total + pkt->merged;
+    total = ip.total + (TENON_WITH_SPEED ? pkt->merged : 0);
     tn_pkt_trim(pkt, total);
     pkt->src = tenon_ip4(ip.src);
     pkt->dst = tenon_ip4(ip.dst);

@@ -120,7 +120,7 @@ static void deliver_cut(struct tenon *stack, struct tn_pkt *pkt, tenon_u32 head)
     tn_pkt_unpull(&scratch);
 }
 
-TENON_INTERNAL void tn_ip_deliver(struct tenon *stack, struct tn_pkt *pkt)
+TENON_INTERNAL TENON_ONCE_IF_SMALL void tn_ip_deliver(struct tenon *stack, struct tn_pkt *pkt)
 {
     const tenon_u32 head = TN_PULLS_ONCE ? 0 : tn_min(deliver_head_bytes(pkt), pkt->len);
 

@@ -118,8 +118,8 @@ struct tn_answer {
 /* To whom the packet came from; nothing behind the ICMP header yet. @return TENON_OK, or there is no answer */
 TENON_INTERNAL int tn_answer_begin(struct tenon *stack, struct tn_answer *answer, const struct tn_pkt *pkt,
                                    const struct tn_icmp *icmp);
-/* n bytes of the present layer follow, or as many as there are spans for: answer->out.payload says. */
-TENON_INTERNAL void tn_answer_quote(struct tn_answer *answer, const struct tn_pkt *pkt, tenon_u32 n);
+/* n bytes of the present layer follow, or as many as there are spans for. @return how many */
+TENON_INTERNAL tenon_u32 tn_answer_quote(struct tn_answer *answer, const struct tn_pkt *pkt, tenon_u32 n);
 /* whole: 0: it is not to be sent after all. @return as tn_ip_output() */
 TENON_INTERNAL int tn_answer_send(struct tenon *stack, struct tn_answer *answer, int whole);
 

@@ -51,7 +51,7 @@ TENON_INTERNAL void tn_out_csum_complete(const struct tenon *stack, struct tn_ou
 
     tn_csum_init_hook(&csum, stack->conf.checksum);
     tn_csum_add(&csum, l4, output_l4_bytes(out));
-    if (out->payload > 0)
+    if (tn_out_payload(out) > 0)
         tn_csum_add_spans(&csum, out->spans, 0, out->payload);
     field = 0xFFFFUL ^ csum.sum;
     /* RFC 768: 0 would mean that there is no checksum. */
@@ -80,7 +80,7 @@ static void output_csum(struct tenon *stack, const struct tn_netif *netif, struc
     tenon_u16 pseudo = 0;
 
     if (out->proto != TN_PROTO_ICMP && out->proto != TN_PROTO_IGMP)
-        pseudo = tn_csum_pseudo(&out->src, &out->dst, out->proto, output_l4_bytes(out) + out->payload);
+        pseudo = tn_csum_pseudo(&out->src, &out->dst, out->proto, output_l4_bytes(out) + tn_out_payload(out));
     put16be(out->hdr->data + out->l4_off + out->csum_offset, pseudo);
     if (output_completes_csum(stack, netif, out))
         tn_out_csum_complete(stack, out);
@@ -142,7 +142,7 @@ static void output_ip4(struct tenon *stack, struct tn_path *path, struct tn_out 
 
     ip.src = out->src.w[3];
     ip.dst = out->dst.w[3];
-    ip.total = (tenon_u16)(header + out->len + out->payload);
+    ip.total = (tenon_u16)(header + out->len + tn_out_payload(out));
     ip.id = output_id4(stack, path, out);
     ip.frag = out->df ? TN_IP4_DF : 0;
     ip.header_bytes = (tenon_u8)header;
@@ -227,7 +227,7 @@ static void output_ip6(const struct tenon *stack, const struct tn_netif *netif, 
     ip.src = out->src;
     ip.dst = out->dst;
     ip.flow = output_flow(stack, out);
-    ip.payload = (tenon_u16)(options + out->len + out->payload);
+    ip.payload = (tenon_u16)(options + out->len + tn_out_payload(out));
     ip.tos = out->tos;
     ip.next = out->router_alert ? (tenon_u8)TN_PROTO_HOPOPT : out->proto;
     ip.hop_limit = out->ttl;
@@ -249,7 +249,7 @@ static tenon_u32 output_piece(const struct tn_out *out)
 {
     if (out->seg_kind != TENON_SEG_NONE)
         return out->len + tn_min(out->payload, out->seg_bytes);
-    return out->len + out->payload;
+    return out->len + tn_out_payload(out);
 }
 
 /* So that reports of a smaller path MTU can be compared with what was sent: tn_pmtu_report(). TCP compares them with
@@ -304,7 +304,7 @@ TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struc
     netif = tn_netif_at(stack, path->netif);
     if (netif == NULL)
         return output_drop(out, TENON_EUNREACH);
-    if (out->len + out->payload > output_bytes_max(out))
+    if (out->len + tn_out_payload(out) > output_bytes_max(out))
         return output_drop(out, TENON_EMSGSIZE);
     out->netif = path->netif;
     if (out->csum && !out->csum_done)

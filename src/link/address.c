@@ -201,7 +201,7 @@ TENON_INTERNAL const struct tn_address *tn_address_link_local(const struct tenon
 static int address_has_group(const struct tenon *stack, const struct tn_address *address)
 {
     return !tenon_ip_is_v4(&address->ip) &&
-           !(tn_netif_of(&stack->link, address->netif)->conf.caps & TENON_CAP_NO_LINK);
+           !tn_netif_is_bare(tn_netif_of(&stack->link, address->netif));
 }
 
 static int address_join(struct tenon *stack, const struct tn_address *address)
@@ -328,7 +328,7 @@ TENON_INTERNAL void tn_address_start(struct tenon *stack, struct tn_address *add
     if (!netif->up || (!tenon_ip_is_v4(&address->ip) && !netif->ip6))
         return;
     if (!address_is_asked_for(address) || (netif->conf.flags & TENON_NETIF_NO_DAD) ||
-        (netif->conf.caps & TENON_CAP_NO_LINK))
+        tn_netif_is_bare(netif))
         tn_address_ready(stack, address);
     else
         tn_dad_start(stack, address);
@@ -347,7 +347,7 @@ TENON_INTERNAL void tn_address_ready(struct tenon *stack, struct tn_address *add
             tn_router_solicit(stack, netif);
         return;
     }
-    if (!(netif->conf.caps & TENON_CAP_NO_LINK))
+    if (!tn_netif_is_bare(netif))
         tn_dad_announce(stack, address, netif->conf.flags & TENON_NETIF_NO_DAD ? 1 : 2);
 }
 

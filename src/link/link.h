@@ -57,6 +57,11 @@ TENON_INLINE unsigned tn_addrs_max(const struct tenon_conf *conf)
     return TENON_WITH_HOMES ? conf->addrs_max : 1U;
 }
 
+/* Frames are bare IP packets. */
+TENON_INLINE int tn_netif_is_bare(const struct tn_netif *netif)
+{
+    return TENON_WITH_LINKS && (netif->conf.caps & TENON_CAP_NO_LINK);
+}
 /* Of an interface that there is. */
 TENON_INLINE unsigned tn_netif_number(const struct tn_netif *netif)
 {

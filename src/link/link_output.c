@@ -53,7 +53,7 @@ TENON_INTERNAL int tn_link_output(struct tenon *stack, struct tn_path *path, str
 
     if (netif == NULL || !netif->up)
         return link_output_drop(out, TENON_EUNREACH);
-    if (netif->conf.caps & TENON_CAP_NO_LINK) {
+    if (tn_netif_is_bare(netif)) {
         out->netif = netif->index;
         return tn_tx(stack, out);
     }
@@ -80,7 +80,7 @@ TENON_INTERNAL const struct tn_netif *tn_link_ready(struct tenon *stack, struct 
     if (!netif->up)
         return NULL;
     *mac = NULL;
-    if (netif->conf.caps & TENON_CAP_NO_LINK)
+    if (tn_netif_is_bare(netif))
         return netif;
     if (!TENON_WITH_MANY)
         neighbour = tn_neighbour_find(stack, path->netif, &path->next_hop);

@@ -45,7 +45,7 @@ static void nd_add_option(struct tn_out *out, unsigned type, const tenon_u8 *six
 
 static void nd_add_mac(const struct tn_netif *netif, struct tn_out *out, unsigned type)
 {
-    if (!(netif->conf.caps & TENON_CAP_NO_LINK))
+    if (!tn_netif_is_bare(netif))
         nd_add_option(out, type, netif->conf.mac);
 }
 
@@ -289,7 +289,7 @@ static unsigned nd_fixed_bytes(const struct tn_netif *netif, unsigned type)
 {
     if (type == TN_ICMP6_RA)
         return ND_RA_BYTES;
-    if (netif->conf.caps & TENON_CAP_NO_LINK)
+    if (tn_netif_is_bare(netif))
         return 0;
     switch (type) {
     case TN_ICMP6_NS:

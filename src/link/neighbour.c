@@ -79,9 +79,10 @@ static struct tn_neighbour *neighbour_unused(const struct tenon *stack)
 
 static void queued_free(struct tenon *stack, struct link_queued *queued)
 {
-    const size_t bytes = sizeof(*queued) + queued->out.nspans * sizeof(struct tenon_span);
+    const size_t bytes = sizeof(*queued) + tn_out_nspans(&queued->out) * sizeof(struct tenon_span);
 
-    tn_spans_put(queued->out.spans, queued->out.nspans);
+    if (TENON_WITH_PIECES)
+        tn_spans_put(queued->out.spans, queued->out.nspans);
     tn_mem_put(stack, queued, bytes);
 }
 
@@ -357,13 +358,13 @@ static int neighbour_queue(struct tenon *stack, struct tn_neighbour *neighbour, 
 
     if (neighbour->queued == stack->conf.neighbour_queue_max)
         neighbour_drop_first(stack, neighbour);
-    queued = (struct link_queued *)tn_mem_get(stack, sizeof(*queued) + out->nspans * sizeof(struct tenon_span));
+    queued = (struct link_queued *)tn_mem_get(stack, sizeof(*queued) + tn_out_nspans(out) * sizeof(struct tenon_span));
     if (queued == NULL) {
         tenon_buf_put(out->hdr);
         return TENON_ENOMEM;
     }
     spans = (struct tenon_span *)(void *)(queued + 1);
-    for (i = 0; i < out->nspans; i++) {
+    for (i = 0; i < tn_out_nspans(out); i++) {
         spans[i] = out->spans[i];
         tenon_buf_ref(spans[i].buf);
     }
@@ -511,7 +512,7 @@ TENON_API int tenon_neighbour_set(struct tenon *stack, unsigned index, const str
     const struct tn_netif *netif = tn_netif_at(stack, index);
     struct tn_neighbour *neighbour;
 
-    if (netif == NULL || (netif->conf.caps & TENON_CAP_NO_LINK) || !tn_ip_is_host(ip) || !tn_mac_is_host(mac))
+    if (netif == NULL || tn_netif_is_bare(netif) || !tn_ip_is_host(ip) || !tn_mac_is_host(mac))
         return TENON_EINVAL;
     neighbour = tn_neighbour_need(stack, index, ip);
     if (neighbour == NULL)

@@ -85,7 +85,7 @@ static int netif_conf_is_good(const struct tenon_netif_conf *conf)
 {
     const tenon_u32 cuts = TENON_CAP_TSO4 | TENON_CAP_TSO6 | TENON_CAP_USO;
 
-    if (conf->mtu < NETIF_MTU_MIN)
+    if (conf->mtu < NETIF_MTU_MIN || (!TENON_WITH_LINKS && (conf->caps & TENON_CAP_NO_LINK)))
         return 0;
     if ((conf->caps & cuts) && !(conf->caps & TENON_CAP_TX_CSUM))
         return 0;    /* each piece needs a checksum of its own */

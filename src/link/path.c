@@ -68,14 +68,12 @@ static int path_resolve(const struct tenon *stack, struct path_way *way, const s
     /* We have no loopback interface. */
     if (tn_ip_is_loopback(dst) || tn_addr_is_ours(stack, dst, scope))
         return TENON_EUNREACH;
-    way->cast = path_cast(stack, dst);
     way->next_hop = *dst;
     if (path_is_everywhere(dst))
         way->netif = path_any_link(stack, dst, scope);
     else
         way->netif = tn_route_hop(stack, &way->next_hop, dst, scope);
-    if (!tenon_ip_equal(&way->next_hop, dst))
-        way->cast = TN_CAST_UNICAST;    /* of a gateway */
+    way->cast = path_cast(stack, &way->next_hop);    /* a gateway is a host */
     if (way->netif == 0)
         return TENON_EUNREACH;
     if (tn_source_select(stack, &way->src, dst, way->netif, &way->next_hop) != TENON_OK)

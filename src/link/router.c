@@ -178,7 +178,7 @@ TENON_INTERNAL int tn_router_advert(struct tenon *stack, const struct nd_message
     tn_link_timer_stop(stack, &netif->rs_timer);
     router_take_parameters(stack, netif, message);
     router_take_mtu(stack, netif, message);
-    if (message->slla != NULL && !(netif->conf.caps & TENON_CAP_NO_LINK)) {
+    if (message->slla != NULL && !tn_netif_is_bare(netif)) {
         neighbour = tn_neighbour_learn(stack, netif->index, src, message->slla);
         if (neighbour != NULL)
             neighbour->router = 1;

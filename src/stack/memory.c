@@ -91,6 +91,13 @@ TENON_INTERNAL void tn_spans_copy(tenon_u8 *to, const struct tenon_span *spans, 
 TENON_INTERNAL void tn_spans_slice(struct tn_gather *to, const struct tenon_span *spans, unsigned nspans, tenon_u32 off,
                                    tenon_u32 len)
 {
+    if (!TENON_WITH_PIECES) {    /* of the only span of a packet */
+        to->spans->buf = spans->buf;
+        to->spans->off = spans->off + off;
+        to->spans->len = to->bytes = len;
+        to->n = len > 0;
+        return;
+    }
     for (; nspans > 0 && len > 0 && to->n < to->max; spans++, nspans--) {
         struct tenon_span *piece = &to->spans[to->n];
 

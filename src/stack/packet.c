@@ -26,8 +26,9 @@ TENON_INTERNAL void tn_pkt_pull(struct tn_pkt *pkt, tenon_u32 n)
     TENON_ASSERT(n <= pkt->len);
     pkt->off += n;
     pkt->len -= n;
-    if (n < pkt->head_len || pkt->len == 0) {
-        n = tn_min(n, pkt->head_len);
+    if (!TENON_WITH_PIECES || n < pkt->head_len || pkt->len == 0) {
+        if (TENON_WITH_PIECES)
+            n = tn_min(n, pkt->head_len);
         pkt->head += n;
         pkt->head_len -= n;
         return;
@@ -35,7 +36,7 @@ TENON_INTERNAL void tn_pkt_pull(struct tn_pkt *pkt, tenon_u32 n)
     packet_locate(pkt);
 }
 
-TENON_INTERNAL void tn_pkt_trim(struct tn_pkt *pkt, tenon_u32 len)
+TENON_INTERNAL TENON_ONCE_IF_SMALL void tn_pkt_trim(struct tn_pkt *pkt, tenon_u32 len)
 {
     if (len >= pkt->len)
         return;
@@ -113,7 +114,7 @@ TENON_INTERNAL int tn_pkt_csum_good(const struct tenon *stack, const struct tn_p
         return 1;
     tn_csum_init_hook(&csum, stack->conf.checksum);
     csum.sum = tn_csum_pseudo(&pkt->src, &pkt->dst, pkt->proto, pkt->len);
-    if (pkt->head_len == pkt->len)
+    if (tn_pkt_is_whole(pkt))
         tn_csum_add(&csum, pkt->head, pkt->len);
     else
         tn_csum_add_spans(&csum, pkt->spans, pkt->off, pkt->len);

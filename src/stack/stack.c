@@ -25,7 +25,8 @@ static void stack_lay_out(struct stack_layout *layout, const struct tenon_conf *
     layout->frames = stack_align(sizeof(struct tenon));
     layout->netifs = layout->frames + stack_align(burst * sizeof(struct tenon_frame));
     layout->spans = layout->netifs + stack_align(burst);
-    layout->link = layout->spans + stack_align(burst * conf->tx_gather_max * sizeof(struct tenon_span));
+    layout->link =
+        layout->spans + stack_align(burst * (TENON_WITH_PIECES ? conf->tx_gather_max : 1) * sizeof(struct tenon_span));
     layout->ip = layout->link + stack_align(tn_link_bytes(conf));
     layout->total = layout->ip + stack_align(tn_ip_bytes(conf));
 }
@@ -81,7 +82,7 @@ TENON_API struct tenon *tenon_init(void *mem, const struct tenon_conf *conf, con
     stack->tx.netifs = base + layout.netifs;
     stack->tx.spans = (struct tenon_span *)(void *)(base + layout.spans);
     stack->tx.max = stack->conf.tx_burst_max;
-    stack->tx.gather = stack->conf.tx_gather_max;
+    stack->tx.gather = TENON_WITH_PIECES ? stack->conf.tx_gather_max : 1;
     tn_wheel_init(&stack->wheel);
     tn_link_init(stack, base + layout.link);
     tn_ip_init(stack, base + layout.ip);
@@ -225,7 +226,7 @@ static void stack_input_link(struct tenon *stack, struct tn_pkt *pkt)
 
 static void stack_input_layers(struct tenon *stack, struct tn_pkt *pkt)
 {
-    if (pkt->netif->conf.caps & TENON_CAP_NO_LINK)
+    if (tn_netif_is_bare(pkt->netif))
         stack_input_bare(stack, pkt);
     else
         stack_input_link(stack, pkt);
@@ -270,7 +271,7 @@ static void stack_input_packet(struct tenon *stack, struct tn_pkt *pkt, const st
     pkt->head_len = spans->len;
     if (TENON_WITH_SPEED && tn_ip_usual(stack, pkt, conn))
         return;
-    if (TENON_LIKELY(pkt->head_len == pkt->len || pkt->head_len >= STACK_PULL_BYTES))
+    if (TENON_LIKELY(tn_pkt_is_whole(pkt) || pkt->head_len >= STACK_PULL_BYTES))
         stack_input_layers(stack, pkt);
     else
         stack_input_cut(stack, pkt);
@@ -288,10 +289,12 @@ static void stack_input_general(struct tenon *stack, struct tn_netif *netif, con
     pkt.netif = netif;
     /* PARTIAL is a packet that never left the machine: nothing can have broken it. */
     pkt.csum = (tenon_u8)(frame->csum == TENON_CSUM_NONE ? TENON_CSUM_NONE : TENON_CSUM_GOOD);
-    pkt.seg_kind = frame->seg_kind;
-    pkt.seg_bytes = frame->seg_bytes;
-    pkt.merged = rx->merged;
-    pkt.flow_hash = frame->flow_hash;
+    if (TENON_WITH_SPEED) {
+        pkt.seg_kind = frame->seg_kind;
+        pkt.seg_bytes = frame->seg_bytes;
+        pkt.merged = rx->merged;
+        pkt.flow_hash = frame->flow_hash;
+    }
     stack_input_packet(stack, &pkt, frame, rx->conn);
 }
 
@@ -307,7 +310,7 @@ static tenon_u32 stack_spans_bytes(const struct tenon_frame *frame)
 
 TENON_HOT tenon_u32 stack_frame_bytes(const struct tenon_frame *frame)
 {
-    if (TENON_LIKELY(frame->nspans == 1))
+    if (TENON_LIKELY(!TENON_WITH_PIECES || frame->nspans == 1))
         return frame->spans->len;
     if (!TENON_SMALL && frame->nspans == 2)
         return frame->spans->len + frame->spans[1].len;
@@ -326,7 +329,7 @@ TENON_HOT void stack_input_frame(struct tenon *stack, struct tn_netif *netif, co
 {
     struct tn_fast_rx rx;
 
-    if (!netif->up || frame->nspans == 0)
+    if (!netif->up || frame->nspans == 0 || (!TENON_WITH_PIECES && frame->nspans > 1))
         return;
     rx.bytes = stack_frame_bytes(frame);
     rx.frame = frame;

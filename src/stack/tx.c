@@ -20,7 +20,7 @@ static void tx_took(struct tenon *stack, struct tn_netif *netif, const struct te
     for (i = 0; i < n; i++) {
         const struct tenon_span *spans = frames[i].spans;
 
-        if (!TENON_SMALL && frames[i].nspans == 1) {
+        if (!TENON_WITH_PIECES || (!TENON_SMALL && frames[i].nspans == 1)) {
             bytes += spans->len;
             tenon_buf_put(spans->buf);
             continue;
@@ -138,7 +138,7 @@ static struct tenon_span *tx_slot(struct tenon *stack)
         tn_count(stack, TENON_STAT_TX_FULL);
         return NULL;
     }
-    return tx->spans + (size_t)tx_slot_at(tx, tx->n) * tx->gather;
+    return tx->spans + (size_t)tx_slot_at(tx, tx->n) * (TENON_WITH_PIECES ? tx->gather : 1U);
 }
 
 static int tx_drop(struct tn_out *out, int error)
@@ -187,13 +187,13 @@ static int tx_enqueue(struct tenon *stack, struct tn_out *out)
 
     if (spans == NULL)
         return tx_drop(out, TENON_EAGAIN);
-    TENON_ASSERT(out->nspans + 1 <= stack->tx.gather);
-    for (i = 0; i < out->nspans; i++) {
+    TENON_ASSERT(!TENON_WITH_PIECES || out->nspans + 1 <= stack->tx.gather);
+    for (i = 0; i < tn_out_nspans(out); i++) {
         spans[i + 1] = out->spans[i];
         tenon_buf_ref(out->spans[i].buf);
     }
     tx_describe(&stack->tx.frames[tx_slot_at(&stack->tx, stack->tx.n)], out);
-    tx_commit(&stack->tx, out, spans, out->nspans);
+    tx_commit(&stack->tx, out, spans, tn_out_nspans(out));
     return TENON_OK;
 }
 
@@ -261,6 +261,8 @@ static int tx_linearise(struct tenon *stack, struct tn_out *out, struct tenon_sp
 
 TENON_INTERNAL unsigned tn_tx_gather_max(const struct tenon *stack, const struct tn_netif *netif)
 {
+    if (!TENON_WITH_PIECES)
+        return 1;
     if (netif->conf.gather_max == 0)
         return stack->tx.gather;
     return (unsigned)tn_min(netif->conf.gather_max, stack->tx.gather);
@@ -278,14 +280,14 @@ static int tx_packet(struct tenon *stack, const struct tn_netif *netif, struct t
     struct tenon_span copies[TX_SPANS_MAX];
     const unsigned limit = tn_tx_gather_max(stack, netif);
     const int sums = TX_SUMS && !(netif->conf.caps & TENON_CAP_TX_CSUM) && out->csum && !out->csum_done;
-    const int fits = out->nspans + 1 <= limit;
+    const int fits = tn_out_nspans(out) + 1 <= limit;
     struct tn_csum csum;
     int error;
 
     if (sums) {
         tx_csum_begin(stack, out, &csum);
         out->csum_done = 1;
-        if ((TENON_SMALL || fits) && out->payload > 0)
+        if ((TENON_SMALL || fits) && tn_out_payload(out) > 0)
             tn_csum_add_spans(&csum, out->spans, 0, out->payload);
         if (TENON_SMALL || fits)
             tx_csum_end(stack, out, csum.sum);

@@ -238,12 +238,12 @@ static tenon_u32 output_seg_bytes(const struct tenon_tcp *conn, const struct tn_
     return conn->mss - tn_min(options - usual, (tenon_u32)conn->mss - 1);
 }
 
-/* Small payload goes behind the header. */
+/* Small payload goes behind the header; where there are no pieces, all of it does, and has room there. */
 static int output_inline(struct tenon_tcp *conn, struct tn_out *out, const struct output_plan *plan,
                          tenon_u32 seg_bytes)
 {
-    if (plan->len > tn_min(conn->stack->conf.tcp_copy_max, seg_bytes) ||
-        out->off + out->len + plan->len > out->hdr->size)
+    if (TENON_WITH_PIECES && (plan->len > tn_min(conn->stack->conf.tcp_copy_max, seg_bytes) ||
+                              out->off + out->len + plan->len > out->hdr->size))
         return 0;
     tn_sendq_copy(conn, out->hdr->data + out->off + out->len, plan->seq, plan->len);
     out->len += plan->len;
@@ -307,9 +307,10 @@ static int output_payload(struct tenon_tcp *conn, struct tn_out *out, struct out
 
     if (plan->len <= conn->mss && plan->len > seg_bytes)
         plan->len = seg_bytes;
-    if (netif->conf.gather_max == 1)    /* the port takes frames of one span: all must fit behind the header */
+    /* The port takes frames of one span: all must fit behind the header. */
+    if (!TENON_WITH_PIECES || netif->conf.gather_max == 1)
         plan->len = output_cut(tn_min(plan->len, out->hdr->size - out->off - out->len), plan->len, seg_bytes);
-    if (TENON_WITH_QUEUE && output_inline(conn, out, plan, seg_bytes))
+    if ((TENON_WITH_QUEUE || !TENON_WITH_PIECES) && output_inline(conn, out, plan, seg_bytes))
         return 0;
     copied = output_gather(conn, plan, to, seg_bytes);
     out->spans = to->spans;

@@ -102,7 +102,7 @@ static void udp_arrive(struct tenon *stack, struct tn_pkt *pkt, const struct tn_
     in.info.ttl = pkt->ttl;
     in.info.tos = pkt->tos;
     /* Datagrams that the port has put together: each is one of its own. */
-    if (pkt->seg_kind == TENON_SEG_UDP && pkt->seg_bytes != 0)
+    if (TENON_WITH_SPEED && pkt->seg_kind == TENON_SEG_UDP && pkt->seg_bytes != 0)
         step = pkt->seg_bytes;
     do {
         in.off = pkt->off + TN_UDP_BYTES + at;

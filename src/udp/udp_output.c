@@ -72,7 +72,7 @@ TENON_INTERNAL_HOT void tn_udp_copy(struct tenon *stack, tenon_u8 *to, const str
 
 static void udp_payload(struct tenon *stack, struct tn_out *out, const struct tn_udp_message *message)
 {
-    if (message->len > TN_UDP_JOINED_MAX) {
+    if (TENON_WITH_PIECES && message->len > TN_UDP_JOINED_MAX) {
         out->spans = message->spans;
         out->nspans = message->nspans;
         out->payload = message->len;
@@ -101,6 +101,10 @@ static int udp_send_on(struct tenon_udp *sock, const struct tn_udp_message *mess
     header.len = (tenon_u16)(TN_UDP_BYTES + message->len);
     header.csum = 0;
     out.len = tn_udp_build(out.hdr->data + out.off, &header);
+    if (!TENON_WITH_PIECES && message->len > out.hdr->size - out.off - out.len) {
+        tenon_buf_put(out.hdr);
+        return TENON_EMSGSIZE;
+    }
     udp_payload(stack, &out, message);
     out.l4_bytes = TN_UDP_BYTES;
     out.csum = (tenon_u8)!(sock->no_checksum && tenon_ip_is_v4(&path->dst));
@@ -267,7 +271,7 @@ TENON_API int tenon_udp_write_from(struct tenon_udp *sock, const struct tenon_ip
     message.nspans = 0;
     message.bytes = (const tenon_u8 *)bytes;
     message.len = n;
-    if (n > TN_UDP_JOINED_MAX)
+    if (TENON_WITH_PIECES && n > TN_UDP_JOINED_MAX)
         return udp_write_spans(sock, &message, message.bytes);
     return udp_send(sock, &message);
 }

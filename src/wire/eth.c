@@ -33,6 +33,8 @@ TENON_INTERNAL int tn_eth_parse(struct tn_eth *eth, const tenon_u8 *p, tenon_u32
     eth->ethertype = get16be(p + ETH_TYPE_OFF);
     eth->vlan = 0;
     eth->bytes = TN_ETH_BYTES;
+    if (!TENON_WITH_LINKS)
+        return 0;    /* the length of an 802.3 frame is no type that anybody knows */
     if (eth->ethertype == TN_ETHERTYPE_VLAN) {
         if (len < TN_ETH_BYTES + TN_VLAN_BYTES)
             return -1;

@@ -234,6 +234,15 @@ static void end_small(struct tenon_conf *conf, unsigned long room)
     conf->tcp_rcv_buf = conf->tcp_snd_buf = (tenon_u32)room;
 }
 
+/* Whether a build refuses an interface without a link header if it cannot do with one. */
+static int end_is_plain(struct tenon *stack, const struct tenon_netif_conf *netif)
+{
+    struct tenon_netif_conf bare = *netif;
+
+    bare.caps = TENON_CAP_NO_LINK;
+    return TENON_WITH_LINKS || tenon_netif_add(stack, &bare) == TENON_EINVAL;
+}
+
 /* Whether a build with one home refuses another; a host has its interface and its address. */
 static int end_refuses(struct tenon *stack, const struct tenon_netif_conf *netif, unsigned number)
 {
@@ -268,7 +277,7 @@ static void *end_open(unsigned number, unsigned long room)
     netif.mac[5] = (tenon_u8)number;
     netif.mtu = 1500;
     netif.flags = TENON_NETIF_NO_DAD | TENON_NETIF_NO_IP6;
-    if (host->stack != NULL && tenon_netif_add(host->stack, &netif) == 1 &&
+    if (host->stack != NULL && end_is_plain(host->stack, &netif) && tenon_netif_add(host->stack, &netif) == 1 &&
         tenon_addr_add(host->stack, 1, &ip, 24) == TENON_OK &&
         (TENON_WITH_HOMES || end_refuses(host->stack, &netif, number)))
         return host;
