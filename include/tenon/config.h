@@ -34,7 +34,8 @@
 
 /* Each is 1, or 0 if a build says so: all of the core, and whoever includes its headers, with the same. Code that hangs
  * on one alone is dropped by the compiler where the core is one unit (src/tenon_all.c). No type changes, no function
- * vanishes. docs/guide/small.md has the sizes. */
+ * vanishes. What of struct tenon_conf is only about what a build is without may stay 0 in tenon_conf_default().
+ * docs/guide/small.md has the sizes. */
 
 /** IPv6, ICMPv6, neighbour discovery, address autoconfiguration, MLD. 0: IPv4 only; an address that is none of IPv4
  *  must not be given to any function. */
@@ -153,8 +154,8 @@
 
 /** What ICMP need not do: errors about what others have sent, and echo requests of our own. 0: who sends to a port or a
  *  protocol that nobody has, or a fragment whose rest never comes, is not told (RFC 1122 3.2.2.1, 3.3.2, RFC 4443 2.4),
- *  and tenon_echo_open() returns TENON_EINVAL. Requests of others are answered, and errors about our packets are heard,
- *  all the same. */
+ *  and tenon_echo_open() returns TENON_EINVAL. Requests of others are answered, however many they are, and errors about
+ *  our packets are heard, all the same. */
 #if !defined(TENON_WITH_ICMP)
 #define TENON_WITH_ICMP 1
 #endif

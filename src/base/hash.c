@@ -97,20 +97,17 @@ TENON_INTERNAL tenon_u32 tn_hash_end(const tenon_u32 state[4], tenon_u32 word, u
 struct hash_sip {
     tenon_u32 v0[2], v1[2], v2[2], v3[2];
 };
+enum { HASH_SIP_WORDS = 8 };
 
-static void hash_pair_add(tenon_u32 *a, const tenon_u32 *b)
+/* a += b, then b = rotl(b, by) ^ a, for 0 < by < 32 */
+static void hash_pair_mix(tenon_u32 *a, tenon_u32 *b, unsigned by)
 {
-    a[0] += b[0];
-    a[1] += b[1] + (a[0] < b[0]);
-}
+    const tenon_u32 lo = b[0], hi = b[1];
 
-/* a = rotl(a, by) ^ b, for 0 < by < 32 */
-static void hash_pair_rotl_xor(tenon_u32 *a, unsigned by, const tenon_u32 *b)
-{
-    const tenon_u32 lo = a[0];
-
-    a[0] = (lo << by | a[1] >> (32 - by)) ^ b[0];
-    a[1] = (a[1] << by | lo >> (32 - by)) ^ b[1];
+    a[0] += lo;
+    a[1] += hi + (a[0] < lo);
+    b[0] = (lo << by | hi >> (32 - by)) ^ a[0];
+    b[1] = (hi << by | lo >> (32 - by)) ^ a[1];
 }
 
 /* rotl(a, 32) */
@@ -130,28 +127,24 @@ TENON_INLINE void hash_pair_xor(tenon_u32 *a, const tenon_u32 *b)
 
 static void hash_sip_round(struct hash_sip *s)
 {
-    hash_pair_add(s->v0, s->v1);
-    hash_pair_rotl_xor(s->v1, 13, s->v0);
+    hash_pair_mix(s->v0, s->v1, 13);
     hash_pair_swap(s->v0);
-    hash_pair_add(s->v2, s->v3);
-    hash_pair_rotl_xor(s->v3, 16, s->v2);
-    hash_pair_add(s->v0, s->v3);
-    hash_pair_rotl_xor(s->v3, 21, s->v0);
-    hash_pair_add(s->v2, s->v1);
-    hash_pair_rotl_xor(s->v1, 17, s->v2);
+    hash_pair_mix(s->v2, s->v3, 16);
+    hash_pair_mix(s->v0, s->v3, 21);
+    hash_pair_mix(s->v2, s->v1, 17);
     hash_pair_swap(s->v2);
 }
 
 static void hash_sip_start(struct hash_sip *s, const struct tn_key128 *key)
 {
-    static const struct hash_sip begin = { { 0x70736575UL, 0x736F6D65UL }, { 0x6E646F6DUL, 0x646F7261UL },
-                                           { 0x6E657261UL, 0x6C796765UL }, { 0x79746573UL, 0x74656462UL } };
+    static const tenon_u32 begin[HASH_SIP_WORDS] = { 0x70736575UL, 0x736F6D65UL, 0x6E646F6DUL, 0x646F7261UL,
+                                                     0x6E657261UL, 0x6C796765UL, 0x79746573UL, 0x74656462UL };
+    tenon_u32 state[HASH_SIP_WORDS];
+    unsigned i;
 
-    *s = begin;
-    hash_pair_xor(s->v0, key->k);
-    hash_pair_xor(s->v1, key->k + 2);
-    hash_pair_xor(s->v2, key->k);
-    hash_pair_xor(s->v3, key->k + 2);
+    for (i = 0; i < HASH_SIP_WORDS; i++)
+        state[i] = begin[i] ^ key->k[i % 4];
+    memcpy(s, state, sizeof(*s));
 }
 
 TENON_INLINE tenon_u32 hash_get32le(const tenon_u8 *p)
@@ -328,13 +321,13 @@ TENON_INTERNAL tenon_u32 tn_random(struct tn_rng *random)
 }
 
 /* The lowest 2^32 mod n numbers are drawn again: what is left divides by n. Two draws at most on average,
- * hardly ever more than one for a small n. */
+ * hardly ever more than one for a small n. Where there are not many, a difference of n in 2^32 does not show. */
 TENON_INTERNAL tenon_u32 tn_random_below(struct tn_rng *random, tenon_u32 n)
 {
     tenon_u32 excess, x;
 
     TENON_ASSERT(n > 0);
-    excess = (~n + 1) % n;
+    excess = TENON_WITH_MANY ? (~n + 1) % n : 0;
     do {
         x = tn_random(random);
     } while (x < excess);

@@ -64,7 +64,7 @@ TENON_INTERNAL void tn_echo_request(struct tenon *stack, struct tn_pkt *pkt)
     const tenon_u32 per_s = (tenon_u32)stack->conf.icmp_errors_per_s * ECHO_REPLIES_PER_ERROR;
     const tenon_u32 burst = (tenon_u32)stack->conf.icmp_errors_burst * ECHO_REPLIES_PER_ERROR;
 
-    if (!tn_bucket_take(stack, &stack->ip.replies, per_s, burst, ECHO_TOKEN))
+    if (TENON_WITH_ICMP && !tn_bucket_take(stack, &stack->ip.replies, per_s, burst, ECHO_TOKEN))
         tn_count(stack, TENON_STAT_ICMP_ERROR_LIMITED);
     else if (echo_answer(stack, pkt) == TENON_OK)
         tn_count(stack, TENON_STAT_ICMP_ECHO_ANSWERED);

@@ -41,7 +41,8 @@ TENON_INTERNAL unsigned tn_l4_bytes_min(unsigned proto)
 
 TENON_INTERNAL unsigned tn_ip_scope(const struct tenon_ip *ip, unsigned netif)
 {
-    if (tn_ip_is_link_local(ip) || tn_ip_is_multicast(ip) || (tenon_ip_is_v4(ip) && ip->w[3] == 0xFFFFFFFFUL))
+    if (TENON_WITH_HOMES &&
+        (tn_ip_is_link_local(ip) || tn_ip_is_multicast(ip) || (tenon_ip_is_v4(ip) && ip->w[3] == 0xFFFFFFFFUL)))
         return netif;
     return 0;
 }

@@ -301,9 +301,7 @@ TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struc
         tn_count(stack, TENON_STAT_NO_ROUTE);
         return output_drop(out, TENON_EUNREACH);
     }
-    netif = tn_netif_at(stack, path->netif);
-    if (netif == NULL)
-        return output_drop(out, TENON_EUNREACH);
+    netif = tn_netif_of(&stack->link, path->netif);
     if (out->len + tn_out_payload(out) > output_bytes_max(out))
         return output_drop(out, TENON_EMSGSIZE);
     out->netif = path->netif;

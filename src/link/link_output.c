@@ -48,10 +48,10 @@ static int link_output_drop(struct tn_out *out, int error)
 
 TENON_INTERNAL int tn_link_output(struct tenon *stack, struct tn_path *path, struct tn_out *out)
 {
-    const struct tn_netif *netif = tn_netif_at(stack, path->netif);
+    const struct tn_netif *netif = tn_netif_of(&stack->link, path->netif);
     struct tn_neighbour *neighbour = path->neighbour;
 
-    if (netif == NULL || !netif->up)
+    if (!netif->up)
         return link_output_drop(out, TENON_EUNREACH);
     if (tn_netif_is_bare(netif)) {
         out->netif = netif->index;
@@ -63,8 +63,10 @@ TENON_INTERNAL int tn_link_output(struct tenon *stack, struct tn_path *path, str
         neighbour = tn_neighbour_need(stack, path->netif, &path->next_hop);
         if (neighbour == NULL)
             return link_output_drop(out, TENON_ENOMEM);
-        path->neighbour = neighbour;
-        path->neighbour_serial = neighbour->serial;
+        if (TENON_WITH_MANY) {
+            path->neighbour = neighbour;
+            path->neighbour_serial = neighbour->serial;
+        }
     }
     return tn_neighbour_send(stack, neighbour, out);
 }

@@ -66,15 +66,12 @@ TENON_INTERNAL struct tn_neighbour *tn_neighbour_find(const struct tenon *stack,
     return NULL;
 }
 
-/* A slot that is free: where there are not many, it is found as the neighbour of nobody. NULL: there is none. */
+/* A slot that is free. NULL: there is none; where there are not many, neighbour_evict() looks for one. */
 static struct tn_neighbour *neighbour_unused(const struct tenon *stack)
 {
-    const struct tenon_ip nobody = tenon_ip_any();
     const struct tn_link *link = &stack->link;
 
-    if (!TENON_WITH_MANY)
-        return tn_neighbour_find(stack, 0, &nobody);
-    return link->neighbour_free == 0 ? NULL : &link->neighbours[link->neighbour_free - 1];
+    return !TENON_WITH_MANY || link->neighbour_free == 0 ? NULL : &link->neighbours[link->neighbour_free - 1];
 }
 
 static void queued_free(struct tenon *stack, struct link_queued *queued)
@@ -170,7 +167,10 @@ static struct tn_neighbour *neighbour_evict(struct tenon *stack, int incomplete)
     for (i = 0; i < search; i++) {
         struct tn_neighbour *neighbour = &stack->link.neighbours[TENON_WITH_MANY ? stack->link.neighbour_cursor : i];
 
-        stack->link.neighbour_cursor = (tenon_u16)((stack->link.neighbour_cursor + 1U) % max);
+        if (TENON_WITH_MANY)
+            stack->link.neighbour_cursor = (tenon_u16)((stack->link.neighbour_cursor + 1U) % max);
+        if (!TENON_WITH_MANY && neighbour->netif == 0)
+            return neighbour;
         if (neighbour->netif == 0 || neighbour->state == TENON_NEIGHBOUR_PERMANENT)
             continue;
         if (!TENON_WITH_MANY && tn_ask_holds(stack, neighbour))

@@ -34,7 +34,9 @@ static unsigned path_any_link(const struct tenon *stack, const struct tenon_ip *
     struct tenon_ip src;
     unsigned i;
 
-    if (TENON_WITH_HOMES && scope != 0)
+    if (!TENON_WITH_HOMES)
+        return stack->link.netifs->up;
+    if (scope != 0)
         return path_netif_serves(tn_netif_of(&stack->link, scope), dst) ? scope : 0;
     route = TENON_WITH_ROUTES ? tn_route_find(stack, dst, 0) : NULL;
     if (route != NULL && tn_addr_source(stack, &src, dst, route->netif) == TENON_OK)
@@ -366,9 +368,9 @@ TENON_INTERNAL void tn_path_fini(struct tenon *stack)
 
 static tenon_u32 path_link_mtu(struct tenon *stack, const struct tn_path *path)
 {
-    const struct tn_netif *netif = tn_netif_at(stack, path->netif);
+    const struct tn_netif *netif = tn_netif_of(&stack->link, path->netif);
 
-    if (netif == NULL)
+    if (TENON_WITH_HOMES && path->netif == 0)
         return tenon_ip_is_v4(&path->dst) ? TN_PATH_MTU_MIN4 : TN_PATH_MTU_MIN6;    /* no way there: anything */
     return tn_netif_mtu(netif, &path->dst);
 }

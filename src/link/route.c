@@ -37,9 +37,11 @@ TENON_INTERNAL int tn_route_insert(struct tenon *stack, const struct tn_route *r
     struct tn_route *at = link->routes;
     struct tn_route *const end = at + link->nroutes;
 
-    if (tn_route_index(stack, route) >= 0)
+    if (!TENON_WITH_HOMES && link->nroutes != 0)
+        return tenon_ip_equal(&at->gateway, &route->gateway) ? TENON_EINUSE : TENON_ELIMIT;
+    if (TENON_WITH_HOMES && tn_route_index(stack, route) >= 0)
         return TENON_EINUSE;
-    if (link->nroutes == (TENON_WITH_HOMES ? stack->conf.routes_max : 1))
+    if (TENON_WITH_HOMES && link->nroutes == stack->conf.routes_max)
         return TENON_ELIMIT;
     while (TENON_WITH_HOMES && at < end &&
            (at->bits > route->bits || (at->bits == route->bits && at->metric <= route->metric)))

@@ -181,7 +181,7 @@ TENON_INTERNAL int tn_source_solicit(const struct tenon *stack, struct tenon_ip 
 {
     const struct tn_address *address = NULL;
 
-    if (hint != NULL)
+    if (TENON_WITH_HOMES && hint != NULL)
         address = tn_address_find(stack, neighbour->netif, hint);
     if (address == NULL || !tn_address_usable(address))
         return tn_addr_source(stack, src, &neighbour->ip, neighbour->netif);

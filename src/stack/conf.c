@@ -9,15 +9,29 @@ struct conf_field {
     tenon_u8 at, bits;
     tenon_u16 usual;
 };
+/* Of every build. */
 static const struct conf_field conf_fields[] = {
+    { offsetof(struct tenon_conf, tx_burst_max), CONF_16, 32 },
+    { offsetof(struct tenon_conf, neighbours_max), CONF_16, 256 },
+    { offsetof(struct tenon_conf, neighbour_queue_max), CONF_16, 16 },
+    { offsetof(struct tenon_conf, tcp_mss_min), CONF_16, 88 },
+    { offsetof(struct tenon_conf, udp_sockets_max), 0, 4096 },
+    { offsetof(struct tenon_conf, tcp_conns_max), 20, 1 },
+    { offsetof(struct tenon_conf, tcp_rcv_buf), 20, 1 },
+    { offsetof(struct tenon_conf, tcp_snd_buf), 20, 1 },
+    { offsetof(struct tenon_conf, tcp_rto_initial_us), 4, 62500 },
+    { offsetof(struct tenon_conf, tcp_rto_min_us), 2, 50000 },
+    { offsetof(struct tenon_conf, tcp_delack_us), 0, 40000 },
+    { offsetof(struct tenon_conf, tcp_msl_ms), 0, 30000 },
+    { offsetof(struct tenon_conf, tcp_rsts_per_s), 0, 1000 }
+};
+/* Of what a small build may do without, and does not ask for then. */
+static const struct conf_field conf_fields_more[] = {
     { offsetof(struct tenon_conf, netifs_max), CONF_16, 4 },
     { offsetof(struct tenon_conf, addrs_max), CONF_16, 16 },
     { offsetof(struct tenon_conf, routes_max), CONF_16, 32 },
     { offsetof(struct tenon_conf, groups_max), CONF_16, 32 },
-    { offsetof(struct tenon_conf, tx_burst_max), CONF_16, 32 },
     { offsetof(struct tenon_conf, tx_gather_max), CONF_16, 20 },
-    { offsetof(struct tenon_conf, neighbours_max), CONF_16, 256 },
-    { offsetof(struct tenon_conf, neighbour_queue_max), CONF_16, 16 },
     { offsetof(struct tenon_conf, reass_datagrams_max), CONF_16, 64 },
     { offsetof(struct tenon_conf, reass_pieces_max), CONF_16, 64 },
     { offsetof(struct tenon_conf, icmp_errors_per_s), CONF_16, 1000 },
@@ -25,35 +39,30 @@ static const struct conf_field conf_fields[] = {
     { offsetof(struct tenon_conf, tcp_fastopen_cache_max), CONF_16, 32 },
     { offsetof(struct tenon_conf, tcp_port_counters), CONF_16, 4096 },
     { offsetof(struct tenon_conf, tcp_ooo_ranges_max), CONF_16, 256 },
-    { offsetof(struct tenon_conf, tcp_mss_min), CONF_16, 88 },
     { offsetof(struct tenon_conf, tcp_copy_max), CONF_16, 256 },
     { offsetof(struct tenon_conf, paths_max), 0, 4096 },
     { offsetof(struct tenon_conf, reass_bytes_max), 18, 1 },
     { offsetof(struct tenon_conf, reass_timeout_ms), 0, 60000 },
-    { offsetof(struct tenon_conf, udp_sockets_max), 0, 4096 },
-    { offsetof(struct tenon_conf, tcp_conns_max), 20, 1 },
     { offsetof(struct tenon_conf, tcp_time_wait_max), 0, 16384 },
-    { offsetof(struct tenon_conf, tcp_rcv_buf), 20, 1 },
-    { offsetof(struct tenon_conf, tcp_snd_buf), 20, 1 },
     { offsetof(struct tenon_conf, tcp_ooo_total_max), 26, 1 },
     { offsetof(struct tenon_conf, tcp_orphans_max), 0, 4096 },
     { offsetof(struct tenon_conf, tcp_orphan_ms), 1, 60000 },
     { offsetof(struct tenon_conf, tcp_resting_max), 0, 1024 },
     { offsetof(struct tenon_conf, tcp_fastopen_pending_max), 0, 32 },
-    { offsetof(struct tenon_conf, tcp_rto_initial_us), 4, 62500 },
-    { offsetof(struct tenon_conf, tcp_rto_min_us), 2, 50000 },
-    { offsetof(struct tenon_conf, tcp_peer_delack_us), 0, 40000 },
-    { offsetof(struct tenon_conf, tcp_delack_us), 0, 40000 },
-    { offsetof(struct tenon_conf, tcp_msl_ms), 0, 30000 },
-    { offsetof(struct tenon_conf, tcp_rsts_per_s), 0, 1000 }
+    { offsetof(struct tenon_conf, tcp_peer_delack_us), 0, 40000 }
+};
+enum {
+    CONF_MORE = TENON_WITH_HOMES || TENON_WITH_PIECES || TENON_WITH_MULTICAST || TENON_WITH_FRAGMENTS ||
+                TENON_WITH_COOKIES || TENON_WITH_MANY || TENON_WITH_RUNS || TENON_WITH_QUEUE || TENON_WITH_WAITS ||
+                TENON_WITH_WATCH || TENON_WITH_RECOVERY || TENON_WITH_PATH_MTU || TENON_WITH_ROUTES ||
+                TENON_WITH_ICMP || TENON_WITH_CHECKS
 };
 
-/* Whatever is 0, and means "default" so, gets it. */
-static void conf_complete(struct tenon_conf *conf)
+static void conf_complete_fields(struct tenon_conf *conf, const struct conf_field *field, size_t n)
 {
-    const struct conf_field *field = conf_fields;
+    const struct conf_field *const end = field + n;
 
-    for (; field < conf_fields + TENON_ARRAY_LEN(conf_fields); field++) {
+    for (; field < end; field++) {
         tenon_u8 *const at = (tenon_u8 *)conf + field->at;
         tenon_u16 *const half = (tenon_u16 *)(void *)at;
         tenon_u32 *const word = (tenon_u32 *)(void *)at;
@@ -63,6 +72,14 @@ static void conf_complete(struct tenon_conf *conf)
         else if (*word == 0)
             *word = (tenon_u32)field->usual << field->bits;
     }
+}
+
+/* Whatever is 0, and means "default" so, gets it. */
+static void conf_complete(struct tenon_conf *conf)
+{
+    conf_complete_fields(conf, conf_fields, TENON_ARRAY_LEN(conf_fields));
+    if (CONF_MORE)
+        conf_complete_fields(conf, conf_fields_more, TENON_ARRAY_LEN(conf_fields_more));
     if (conf->tcp_rto_max_us == 0)
         conf->tcp_rto_max_us = 60000000UL;
     if (conf->hop_limit == 0)

@@ -17,13 +17,13 @@ TENON_INTERNAL void tn_mem_put(struct tenon *stack, void *mem, size_t bytes)
 }
 
 /* Buffers are fetched in batches: asking costs a call through a pointer, and most hosts answer cheaper
- * for many than for one. */
-TENON_INTERNAL struct tenon_buf *tn_buf_get(struct tenon *stack)
+ * for many than for one. Some stay in reserve; where there are no more than those, as many come as make `want`. */
+TENON_ONCE_IF_SMALL static struct tenon_buf *memory_buf(struct tenon *stack, unsigned reserve, unsigned want)
 {
-    if (stack->nbufs == 0) {
-        stack->nbufs = stack->ops->buf_get(stack->host, stack->bufs, TN_BUF_CACHE / 2);
-        TENON_ASSERT(stack->nbufs <= TN_BUF_CACHE / 2);
-        if (stack->nbufs == 0) {
+    if (stack->nbufs <= reserve) {
+        stack->nbufs += stack->ops->buf_get(stack->host, stack->bufs + stack->nbufs, want - stack->nbufs);
+        TENON_ASSERT(stack->nbufs <= want);
+        if (stack->nbufs <= reserve) {
             tn_count(stack, TENON_STAT_NO_BUFFER);
             return NULL;
         }
@@ -31,17 +31,14 @@ TENON_INTERNAL struct tenon_buf *tn_buf_get(struct tenon *stack)
     return stack->bufs[--stack->nbufs];
 }
 
+TENON_INTERNAL struct tenon_buf *tn_buf_get(struct tenon *stack)
+{
+    return memory_buf(stack, 0, TN_BUF_CACHE / 2);
+}
+
 TENON_INTERNAL struct tenon_buf *tn_buf_get_to_keep(struct tenon *stack)
 {
-    if (stack->nbufs <= TN_BUF_RESERVE) {
-        stack->nbufs += stack->ops->buf_get(stack->host, stack->bufs + stack->nbufs, TN_BUF_CACHE - stack->nbufs);
-        TENON_ASSERT(stack->nbufs <= TN_BUF_CACHE);
-        if (stack->nbufs <= TN_BUF_RESERVE) {
-            tn_count(stack, TENON_STAT_NO_BUFFER);
-            return NULL;
-        }
-    }
-    return stack->bufs[--stack->nbufs];
+    return memory_buf(stack, TN_BUF_RESERVE, TN_BUF_CACHE);
 }
 
 TENON_INTERNAL int tn_out_new(struct tenon *stack, struct tn_out *out)

@@ -106,7 +106,7 @@ TENON_INTERNAL unsigned tn_pkt_byte(const struct tn_pkt *pkt, tenon_u32 at)
     return byte;
 }
 
-TENON_INTERNAL int tn_pkt_csum_good(const struct tenon *stack, const struct tn_pkt *pkt)
+TENON_INTERNAL TENON_ONCE_IF_SMALL int tn_pkt_csum_good(const struct tenon *stack, const struct tn_pkt *pkt)
 {
     struct tn_csum csum;
 

@@ -137,17 +137,16 @@ static void stack_fire(void *ctx, struct tn_timer *timer)
 {
     struct tenon *stack = (struct tenon *)ctx;
 
-    switch (timer->kind) {
-    case TN_TIMER_TCP: tn_tcp_timer(stack, timer); break;
-    case TN_TIMER_TIME_WAIT:
-        if (TENON_WITH_WAITS)
-            tn_time_wait_timer(stack, timer);
-        break;
-    case TN_TIMER_NEIGHBOUR: tn_neighbour_timer(stack, timer); break;
-    case TN_TIMER_LINK: tn_link_timer(stack, timer); break;
-    case TN_TIMER_REASS: tn_reass_timer(stack, timer); break;
-    default: TENON_ASSERT(timer->kind < TN_TIMER_KINDS); break;
-    }
+    if (timer->kind == TN_TIMER_TCP)
+        tn_tcp_timer(stack, timer);
+    else if (TENON_WITH_WAITS && timer->kind == TN_TIMER_TIME_WAIT)
+        tn_time_wait_timer(stack, timer);
+    else if (timer->kind == TN_TIMER_NEIGHBOUR)
+        tn_neighbour_timer(stack, timer);
+    else if (TENON_WITH_FRAGMENTS && timer->kind == TN_TIMER_REASS)
+        tn_reass_timer(stack, timer);
+    else
+        tn_link_timer(stack, timer);
 }
 
 static void stack_run_timers(struct tenon *stack)

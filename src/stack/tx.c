@@ -71,14 +71,14 @@ static void tx_flush_singly(struct tenon *stack)
     struct tn_burst *tx = &stack->tx;
 
     while (tx->n > 0) {
-        const unsigned first = tx->first, netif = tx->netifs[first];
+        const unsigned first = tx->first, netif = TENON_WITH_HOMES ? tx->netifs[first] : 1U;
 
         if (stack->ops->transmit(stack->host, netif, tx->frames + first, 1) == 0) {
             tn_count(stack, TENON_STAT_TX_BUSY);
             tx->blocked = 1;
             return;
         }
-        tx_took(stack, tn_netif_at(stack, netif), tx->frames + first, 1);
+        tx_took(stack, tn_netif_of(&stack->link, netif), tx->frames + first, 1);
         tx->first = (tenon_u16)tx_slot_at(tx, 1);
         tx->n--;
     }
@@ -150,8 +150,11 @@ static int tx_drop(struct tn_out *out, int error)
 /* What the port is told of a packet, but for its spans. */
 static void tx_describe(struct tenon_frame *frame, const struct tn_out *out)
 {
-    frame->seg_kind = out->seg_kind;
-    frame->seg_bytes = out->seg_bytes;
+    if (TENON_WITH_SPEED) {
+        frame->seg_kind = out->seg_kind;
+        frame->seg_bytes = out->seg_bytes;
+        frame->flow_hash = 0;
+    }
     frame->header_bytes = (tenon_u16)(out->l4_off + out->l4_bytes - out->off);
     frame->csum = TENON_CSUM_NONE;
     frame->csum_start = 0;
@@ -161,7 +164,6 @@ static void tx_describe(struct tenon_frame *frame, const struct tn_out *out)
         frame->csum_start = (tenon_u16)(out->l4_off - out->off);
         frame->csum_offset = out->csum_offset;
     }
-    frame->flow_hash = 0;
 }
 
 /* The frame of tx_slot() is described: spans[1] and those that follow are there, with their references. */
@@ -175,7 +177,8 @@ static void tx_commit(struct tn_burst *tx, const struct tn_out *out, struct teno
     spans[0].len = out->len;
     frame->spans = spans;
     frame->nspans = (tenon_u16)(nspans + 1);
-    tx->netifs[at] = out->netif;
+    if (TENON_WITH_HOMES)
+        tx->netifs[at] = out->netif;
     tx->n++;
 }
 
@@ -578,9 +581,8 @@ static int tx_segment(struct tenon *stack, const struct tn_netif *netif, struct 
 
 TENON_INTERNAL int tn_tx(struct tenon *stack, struct tn_out *out)
 {
-    const struct tn_netif *netif = tn_netif_at(stack, out->netif);
+    const struct tn_netif *netif = tn_netif_of(&stack->link, out->netif);
 
-    TENON_ASSERT(netif != NULL);
     if (!netif->up)
         return tx_drop(out, TENON_EUNREACH);
     if (!TENON_WITH_SPEED || tx_can_segment(netif, out->seg_kind))

@@ -168,7 +168,7 @@ TENON_INTERNAL void tn_tcp_cc_enter(struct tenon_tcp *conn)
         return;
     }
     conn->cc.words = flight->words;
-    if (conn->state < TENON_TCP_ESTABLISHED)
+    if (!TENON_WITH_MANY || conn->state < TENON_TCP_ESTABLISHED)
         return;
     tn_tcp_cc_event(conn, &event);
     tn_cc_ops(conn)->init(&conn->cc, &event);
@@ -195,7 +195,7 @@ TENON_INTERNAL void tn_tcp_cc_free(struct tenon_tcp *conn)
 
 TENON_INTERNAL int tn_tcp_cc_change(struct tenon_tcp *conn, const struct tenon_cc_ops *ops)
 {
-    struct tn_flight *flight = tn_flight_get(conn);
+    struct tn_flight *flight = TENON_WITH_RECOVERY ? tn_flight_get(conn) : NULL;
     tenon_u32 *words;
 
     if (!TENON_WITH_RECOVERY)

@@ -54,8 +54,8 @@ static int api_choose_ends(struct tenon_tcp *conn, struct api_ends *ends)
 
     if (error != TENON_OK)
         return error;
-    tn_tcp_local(conn, local);
-    tn_tcp_remote(conn, remote);
+    local->ip = conn->ends.local;
+    local->netif = conn->ends.local_netif;
     if (tenon_ip_is_v4(&local->ip) != tenon_ip_is_v4(&remote->ip))
         return TENON_EINVAL;
     if (tenon_ip_equal(&local->ip, &remote->ip) && local->port == remote->port)

@@ -228,7 +228,7 @@ TENON_INTERNAL tenon_u16 tn_tcp_mss_for(const struct tn_netif *netif, int is_v4,
 
 TENON_INTERNAL tenon_u16 tn_tcp_offered_mss(const struct tenon_tcp *conn)
 {
-    return tn_tcp_mss_for(tn_netif_at(conn->stack, conn->path->netif), tn_tcp_is_v4(conn),
+    return tn_tcp_mss_for(tn_netif_of(&conn->stack->link, conn->path->netif), tn_tcp_is_v4(conn),
                           tn_tcp_opt(conn, TENON_TCP_MSS_MAX));
 }
 

@@ -94,9 +94,13 @@ static void flight_init(struct tenon_tcp *conn, struct tn_flight *flight)
 {
     const size_t header = offsetof(struct tn_flight, header), behind_few = offsetof(struct tn_flight, conn);
 
-    tn_clear(flight, header);
-    tn_clear((tenon_u8 *)(void *)flight + behind_few, sizeof(*flight) - behind_few);
-    flight->header.tcp_bytes = 0;
+    if (!TENON_WITH_SPEED) {
+        tn_clear(flight, sizeof(*flight));
+    } else {
+        tn_clear(flight, header);
+        tn_clear((tenon_u8 *)(void *)flight + behind_few, sizeof(*flight) - behind_few);
+        flight->header.tcp_bytes = 0;
+    }
     flight->conn = conn;
     flight_init_records(flight, conn->stack->now_ms);
     if (TENON_WITH_QUEUE) {

@@ -5,8 +5,8 @@
 enum { LISTEN_BACKLOG_DEFAULT = 128 };
 
 /* An exact address wins over any, and both over a transparent listener on somebody else's address. */
-TENON_INTERNAL struct tenon_tcp_listener *tn_tcp_find_listener(struct tenon *stack, const struct tenon_addr *local,
-                                                               int foreign)
+TENON_INTERNAL TENON_ONCE_IF_SMALL struct tenon_tcp_listener *
+tn_tcp_find_listener(struct tenon *stack, const struct tenon_addr *local, int foreign)
 {
     struct tenon_tcp_listener *listener, *any = NULL;
 
@@ -23,28 +23,28 @@ TENON_INTERNAL struct tenon_tcp_listener *tn_tcp_find_listener(struct tenon *sta
     return any;
 }
 
-static int listen_is_taken(struct tenon *stack, const struct tenon_addr *at)
+static int listen_is_taken(struct tenon *stack, const struct tenon_ip *ip, unsigned port)
 {
     const struct tenon_tcp_listener *listener;
 
     for (listener = stack->tcp.listeners; listener != NULL; listener = listener->next)
-        if (listener->local.port == at->port && tenon_ip_equal(&listener->local.ip, &at->ip))
+        if (listener->local.port == port && tenon_ip_equal(&listener->local.ip, ip))
             return 1;
     return 0;
 }
 
 /* RFC 6056 3.3.1 over the whole range: begin anywhere, take the first that is free. */
-static tenon_u16 listen_choose_port(struct tenon *stack, const struct tenon_addr *at)
+static tenon_u16 listen_choose_port(struct tenon *stack, const struct tenon_ip *ip)
 {
     const tenon_u32 low = 1024, span = 65536UL - low;
     const tenon_u32 start = tn_random_below(&stack->random, span);
-    struct tenon_addr candidate = *at;
     tenon_u32 i;
 
     for (i = 0; i < span; i++) {
-        candidate.port = (tenon_u16)(low + (start + i) % span);
-        if (!listen_is_taken(stack, &candidate))
-            return candidate.port;
+        const tenon_u32 port = low + (start + i) % span;
+
+        if (!listen_is_taken(stack, ip, (unsigned)port))
+            return (tenon_u16)port;
     }
     return 0;
 }
@@ -53,7 +53,7 @@ TENON_API int tenon_tcp_listen(struct tenon *stack, struct tenon_tcp_listener **
                                const struct tenon_tcp_events *events, void *app, unsigned backlog)
 {
     struct tenon_tcp_listener *listener;
-    struct tenon_addr local = *at;
+    tenon_u16 port = at->port;
 
     if (!TENON_WITH_LISTEN)
         return TENON_EINVAL;
@@ -61,16 +61,17 @@ TENON_API int tenon_tcp_listen(struct tenon *stack, struct tenon_tcp_listener **
         return TENON_EINVAL;
     if (!tenon_ip_is_any(&at->ip) && !tn_addr_is_ours(stack, &at->ip, at->netif))
         return TENON_ENOADDR;
-    if (local.port == 0)
-        local.port = listen_choose_port(stack, at);
-    if (local.port == 0 || listen_is_taken(stack, &local))
+    if (port == 0)
+        port = listen_choose_port(stack, &at->ip);
+    if (port == 0 || listen_is_taken(stack, &at->ip, port))
         return TENON_EINUSE;
     listener = (struct tenon_tcp_listener *)tn_mem_get(stack, sizeof(*listener));
     if (listener == NULL)
         return TENON_ENOMEM;
     memset(listener, 0, sizeof(*listener));
     listener->stack = stack;
-    listener->local = local;
+    listener->local = *at;
+    listener->local.port = port;
     listener->events = events;
     listener->app = app;
     listener->opts = stack->tcp.defaults;

@@ -115,7 +115,7 @@ static unsigned output_options(struct tenon_tcp *conn, tenon_u8 *p, unsigned fla
 {
     struct tn_tcp_options options;
 
-    if (!(flags & TN_TCP_SYN) && !tn_ooo_has_news(conn))
+    if (TENON_WITH_SPEED && !(flags & TN_TCP_SYN) && !tn_ooo_has_news(conn))
         return output_timestamp(conn, p, flags);
     memset(&options, 0, sizeof(options));
     if (flags & TN_TCP_SYN)
@@ -338,7 +338,7 @@ static void output_trace_sent(struct tenon_tcp *conn, const struct output_plan *
 static tenon_u32 output_data(struct tenon_tcp *conn, struct output_plan *plan)
 {
     const unsigned at_the_end = TN_TCP_FIN | TN_TCP_PSH;
-    const struct tn_netif *netif = tn_netif_at(conn->stack, conn->path->netif);
+    const struct tn_netif *netif = tn_netif_of(&conn->stack->link, conn->path->netif);
     const tenon_u32 wanted = plan->len;
     struct tenon_span spans[OUTPUT_SPANS];
     struct tn_gather to;

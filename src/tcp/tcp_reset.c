@@ -27,6 +27,9 @@ TENON_ONCE TENON_INTERNAL void tn_tcp_seal(struct tn_out *out, const struct tn_t
     out->df = TENON_WITH_PATH_MTU;    /* or routers cut what is too large */
 }
 
+/* Only SYN cookies and records of TIME-WAIT send some. */
+enum { BARE_HAS_OPTIONS = TENON_WITH_COOKIES || TENON_WITH_WAITS };
+
 TENON_INTERNAL void tn_tcp_send_bare(struct tenon *stack, struct tn_bare *bare)
 {
     struct tn_path *path;
@@ -39,7 +42,7 @@ TENON_INTERNAL void tn_tcp_send_bare(struct tenon *stack, struct tn_bare *bare)
         tn_path_put(stack, path);
         return;
     }
-    if (bare->options != NULL)
+    if (BARE_HAS_OPTIONS && bare->options != NULL)
         options = tn_tcp_options_build(out.hdr->data + out.off + TN_TCP_BYTES, bare->options);
     bare->tcp.sport = bare->local->port;
     bare->tcp.dport = bare->remote->port;

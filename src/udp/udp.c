@@ -36,7 +36,7 @@ TENON_INTERNAL tenon_u32 tn_udp_hash_pair(const struct tenon *stack, const struc
 
 TENON_INTERNAL int tn_udp_scope_fits(const struct tenon_addr *end, unsigned netif)
 {
-    if (end->netif == 0 || end->netif == netif)
+    if (!TENON_WITH_HOMES || end->netif == 0 || end->netif == netif)
         return 1;
     return !tn_ip_is_link_local(&end->ip) && !tn_ip_is_multicast(&end->ip);
 }
@@ -227,7 +227,7 @@ static tenon_u16 udp_free_port(struct tenon *stack)
     tenon_u32 start = 0, i, port;
 
     for (i = 0; i < UDP_PORT_TRIES + (tenon_u32)UDP_PORTS; i++) {
-        if (i <= UDP_PORT_TRIES)
+        if (i <= (TENON_WITH_MANY ? UDP_PORT_TRIES : 0))
             start = tn_random_below(&stack->random, UDP_PORTS);
         else
             start = (start + 1) % UDP_PORTS;
@@ -247,19 +247,17 @@ static int udp_address_good(const struct tenon *stack, const struct tenon_addr *
 }
 
 /* 0.0.0.0 means no more than "any". */
-static struct tenon_addr udp_plain(const struct tenon_addr *at)
+static int udp_is_any4(const struct tenon_ip *ip)
 {
-    struct tenon_addr plain = *at;
-
-    if (tenon_ip_is_v4(&plain.ip) && plain.ip.w[3] == 0)
-        plain.ip = tenon_ip_any();
-    return plain;
+    return TENON_WITH_IPV6 && tenon_ip_is_v4(ip) && ip->w[3] == 0;
 }
 
 TENON_API int tenon_udp_bind(struct tenon_udp *sock, const struct tenon_addr *at)
 {
-    struct tenon_addr local = udp_plain(at);
+    struct tenon_addr local = *at;
 
+    if (udp_is_any4(&local.ip))
+        local.ip = tenon_ip_any();
     if (sock->where != TN_UDP_UNBOUND)
         return TENON_EINVAL;
     if (!udp_address_good(sock->stack, &local))

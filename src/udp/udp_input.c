@@ -115,7 +115,7 @@ static void udp_arrive(struct tenon *stack, struct tn_pkt *pkt, const struct tn_
             return;
         }
         at += in.info.bytes;
-    } while (at < total);
+    } while (TENON_WITH_SPEED && at < total);
 }
 
 /* RFC 1122 4.1.3.4: over IPv4 a checksum of 0 means none; RFC 8200 8.1: over IPv6 there must be one. */

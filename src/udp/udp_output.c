@@ -33,30 +33,31 @@ static int udp_measure(struct tn_udp_message *message)
 }
 
 /* Whose address a datagram carries as its source. A group or a broadcast address can be listened to, but
- * nobody speaks from it. What is not said by the caller is remembered for the short way. */
-static int udp_source(struct tenon_udp *sock, const struct tn_udp_message *message, const struct tn_path *path,
-                      struct tenon_ip *src)
+ * nobody speaks from it. What is not said by the caller is remembered for the short way.
+ * @return NULL: from that one nothing can be sent there */
+static const struct tenon_ip *udp_source(struct tenon_udp *sock, const struct tn_udp_message *message,
+                                         const struct tn_path *path)
 {
+    const struct tenon_ip *src = &path->src;
     int own = 0;
 
-    *src = path->src;
     if (message->from != NULL) {
         if (tenon_ip_is_v4(message->from) != tenon_ip_is_v4(&path->dst) ||
             !tn_addr_is_ours(sock->stack, message->from, path->netif))
-            return TENON_EINVAL;
-        *src = *message->from;
+            return NULL;
+        src = message->from;
     } else if (!tenon_ip_is_any(&sock->local.ip) && !tn_ip_is_multicast(&sock->local.ip) &&
                !tn_addr_is_broadcast(sock->stack, &sock->local.ip)) {
-        *src = sock->local.ip;
+        src = &sock->local.ip;
         own = 1;
     }
     if (tenon_ip_is_v4(src) != tenon_ip_is_v4(&path->dst))
-        return TENON_EINVAL;
+        return NULL;
     if (!TENON_SMALL && message->from == NULL) {
         sock->source_gen = sock->stack->link.gen;
         sock->source = own ? &sock->local.ip : NULL;
     }
-    return TENON_OK;
+    return src;
 }
 
 TENON_INTERNAL_HOT void tn_udp_copy(struct tenon *stack, tenon_u8 *to, const struct tn_udp_message *message)
@@ -88,12 +89,13 @@ static int udp_send_on(struct tenon_udp *sock, const struct tn_udp_message *mess
 {
     struct tenon *stack = sock->stack;
     struct tn_udp header;
-    struct tenon_ip src;
+    const struct tenon_ip *src = udp_source(sock, message, path);
     struct tn_out out;
-    int error = udp_source(sock, message, path, &src);
+    int error;
 
-    if (error == TENON_OK)
-        error = tn_out_new(stack, &out);
+    if (src == NULL)
+        return TENON_EINVAL;
+    error = tn_out_new(stack, &out);
     if (error != TENON_OK)
         return error;
     header.sport = sock->local.port;
@@ -109,7 +111,7 @@ static int udp_send_on(struct tenon_udp *sock, const struct tn_udp_message *mess
     out.l4_bytes = TN_UDP_BYTES;
     out.csum = (tenon_u8)!(sock->no_checksum && tenon_ip_is_v4(&path->dst));
     out.csum_offset = TN_UDP_CSUM_AT;
-    out.src = src;
+    out.src = *src;
     out.dst = path->dst;
     out.proto = TN_PROTO_UDP;
     out.ttl = TENON_WITH_MULTICAST && path->cast == TN_CAST_MULTICAST ? sock->multicast_ttl : sock->ttl;
@@ -131,9 +133,9 @@ static int udp_path(struct tenon_udp *sock, const struct tenon_addr *to, struct 
         sock->path->refs++;
         return TENON_OK;
     }
-    if (scope == 0 && tn_ip_is_multicast(&to->ip))
+    if (TENON_WITH_MULTICAST && scope == 0 && tn_ip_is_multicast(&to->ip))
         scope = sock->multicast_netif;
-    if (scope == 0 && tn_ip_is_link_local(&to->ip) && tn_ip_is_link_local(&sock->local.ip))
+    if (TENON_WITH_HOMES && scope == 0 && tn_ip_is_link_local(&to->ip) && tn_ip_is_link_local(&sock->local.ip))
         scope = sock->local.netif;
     return tn_ip_path(sock->stack, path, &to->ip, scope);
 }

@@ -218,10 +218,11 @@ static tenon_u32 csum_copy_piece(tn_csum_hook *hook, tenon_u8 *to, const tenon_u
 /* A piece that starts at an odd byte has its bytes in the other halves of the words: RFC 1071 2 (B). */
 TENON_INLINE void csum_join_piece(struct tn_csum *csum, tenon_u32 sum, size_t n)
 {
-    if (csum->odd)
+    if (TENON_WITH_PIECES && csum->odd)
         sum = csum_turn(sum);
     csum->sum = tn_csum_join(csum->sum, sum);
-    csum->odd ^= (unsigned)(n & 1);
+    if (TENON_WITH_PIECES)
+        csum->odd ^= (unsigned)(n & 1);
 }
 
 TENON_INTERNAL void tn_csum_add(struct tn_csum *csum, const tenon_u8 *bytes, size_t n)
