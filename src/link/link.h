@@ -243,6 +243,7 @@ struct tn_link {
 /* The interface of this number, which there is. */
 TENON_INLINE struct tn_netif *tn_netif_of(const struct tn_link *link, unsigned number)
 {
+    TENON_ASSERT(!TENON_WITH_HOMES || number > 0);
     return &link->netifs[TENON_WITH_HOMES ? number - 1 : 0];
 }
 

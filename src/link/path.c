@@ -368,11 +368,9 @@ TENON_INTERNAL void tn_path_fini(struct tenon *stack)
 
 static tenon_u32 path_link_mtu(struct tenon *stack, const struct tn_path *path)
 {
-    const struct tn_netif *netif = tn_netif_of(&stack->link, path->netif);
-
     if (TENON_WITH_HOMES && path->netif == 0)
         return tenon_ip_is_v4(&path->dst) ? TN_PATH_MTU_MIN4 : TN_PATH_MTU_MIN6;    /* no way there: anything */
-    return tn_netif_mtu(netif, &path->dst);
+    return tn_netif_mtu(tn_netif_of(&stack->link, path->netif), &path->dst);
 }
 
 static void path_search(struct tenon *stack, struct tn_path *path, tenon_u32 high)
