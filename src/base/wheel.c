@@ -73,7 +73,7 @@ static unsigned wheel_level(tenon_u32 differs)
 
     if (TENON_FINDS_BITS)
         return (unsigned)tn_min(TENON_HIGHEST_BIT(differs | 1) * 13 >> 6, WHEEL_TOP);    /* a fifth, below 64 */
-    for (differs >>= WHEEL_BITS; differs != 0 && level < WHEEL_TOP; differs >>= WHEEL_BITS)
+    for (differs >>= WHEEL_BITS; differs != 0 && level + 1 < TN_WHEEL_LEVELS; differs >>= WHEEL_BITS)
         level++;
     return level;
 }
