@@ -169,10 +169,15 @@ TENON_INLINE void tn_count_n(struct tenon *stack, enum tenon_stat stat, tenon_u3
 
 /* ---- time --------------------------------------------------------------------------------------- */
 
+TENON_INLINE tenon_u32 tn_ticks_of_us(tenon_u32 us)
+{
+    return ((us + 127) >> TN_TICK_SHIFT) + 1;
+}
+
 /* Tick in which a timer has to be started to fire after this long, or a little later. */
 TENON_INLINE tenon_u32 tn_tick_after_us(const struct tenon *stack, tenon_u32 us)
 {
-    return stack->now_tick + ((us + 127) >> TN_TICK_SHIFT) + 1;
+    return stack->now_tick + tn_ticks_of_us(us);
 }
 
 TENON_INLINE tenon_u32 tn_tick_after_ms(const struct tenon *stack, tenon_u32 ms)
@@ -187,6 +192,8 @@ TENON_INTERNAL void *tn_mem_get(struct tenon *stack, size_t bytes);
 TENON_INTERNAL void tn_mem_put(struct tenon *stack, void *mem, size_t bytes);
 /* A packet buffer of the host, or NULL and a count. */
 TENON_INTERNAL struct tenon_buf *tn_buf_get(struct tenon *stack);
+/* The same for who may not want it: it is taken by stack->nbufs--. NULL is not counted. */
+TENON_INTERNAL_HOT struct tenon_buf *tn_buf_next(struct tenon *stack);
 /* A packet buffer for data that will stay in a queue: leaves the reserve alone. */
 TENON_INTERNAL struct tenon_buf *tn_buf_get_to_keep(struct tenon *stack);
 /* Prepare `out` with a fresh header buffer: off = l4_off = TN_HEADROOM, everything else 0.
@@ -266,6 +273,17 @@ struct tn_short {
 };
 TENON_INTERNAL_HOT void tn_tx_short(struct tenon *stack, const struct tn_netif *netif, struct tenon_buf *buf,
                                     const struct tn_short *lay);
+/* The same of a segment of TCP that is like others, but for its bytes and how much payload it has. What they have in
+ * common has been put together before; they get their checksums later. */
+struct tn_like {
+    struct tenon_frame frame;          /* as the port makes the checksum */
+    tenon_u8 off, netif;               /* where it begins in its buffer, and its interface */
+    tenon_u8 sums;                     /* 1: the port does not make the checksum: tn_tx_sum_last() */
+};
+TENON_INTERNAL_HOT void tn_tx_like(struct tenon *stack, const struct tn_like *like, struct tenon_buf *buf,
+                                   tenon_u32 payload);
+/* The checksum of the one that was put in last, which has its bytes now. */
+TENON_INTERNAL void tn_tx_sum_last(struct tenon *stack);
 /* The same of a frame with payload behind its headers: an even number of bytes of transport header at the end
  * of `head`, and spans that are not more than the port gathers, the headers' included (tn_tx_gather_max()).
  */

@@ -164,6 +164,8 @@ TENON_INTERNAL void tn_path_invalidate(struct tenon *stack);
 TENON_INLINE void tn_link_changed(struct tenon *stack)
 {
     stack->link.changes++;
+    if (TN_FAST)
+        stack->tcp.way.path = NULL;
 }
 /* A redirect, valid so far: packets to dst that went to `from` go to next_hop. */
 TENON_INTERNAL void tn_path_redirect(struct tenon *stack, struct tn_netif *netif, const struct tenon_ip *dst,

@@ -17,18 +17,26 @@ TENON_INTERNAL void tn_mem_put(struct tenon *stack, void *mem, size_t bytes)
 }
 
 /* Buffers are fetched in batches: asking costs a call through a pointer, and most hosts answer cheaper
- * for many than for one. Some stay in reserve; where there are no more than those, as many come as make `want`. */
+ * for many than for one. Some stay in reserve; where there are no more than those, as many come as make `want`.
+ * @return 0: none came */
+static int memory_fetch(struct tenon *stack, unsigned reserve, unsigned want)
+{
+    stack->nbufs += stack->ops->buf_get(stack->host, stack->bufs + stack->nbufs, want - stack->nbufs);
+    TENON_ASSERT(stack->nbufs <= want);
+    return stack->nbufs > reserve;
+}
+
 TENON_ONCE_IF_SMALL static struct tenon_buf *memory_buf(struct tenon *stack, unsigned reserve, unsigned want)
 {
-    if (stack->nbufs <= reserve) {
-        stack->nbufs += stack->ops->buf_get(stack->host, stack->bufs + stack->nbufs, want - stack->nbufs);
-        TENON_ASSERT(stack->nbufs <= want);
-        if (stack->nbufs <= reserve) {
-            tn_count(stack, TENON_STAT_NO_BUFFER);
-            return NULL;
-        }
-    }
-    return stack->bufs[--stack->nbufs];
+    if (stack->nbufs > reserve || memory_fetch(stack, reserve, want))
+        return stack->bufs[--stack->nbufs];
+    tn_count(stack, TENON_STAT_NO_BUFFER);
+    return NULL;
+}
+
+TENON_INTERNAL_HOT struct tenon_buf *tn_buf_next(struct tenon *stack)
+{
+    return stack->nbufs > 0 || memory_fetch(stack, 0, TN_BUF_CACHE / 2) ? stack->bufs[stack->nbufs - 1] : NULL;
 }
 
 TENON_INTERNAL struct tenon_buf *tn_buf_get(struct tenon *stack)

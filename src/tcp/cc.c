@@ -212,6 +212,7 @@ TENON_INTERNAL int tn_tcp_cc_change(struct tenon_tcp *conn, const struct tenon_c
     if (tn_rate_is_wanted(conn))
         tn_rate_begin(conn);
     conn->cc.pacing = 0;
+    tn_pace_forget(flight);
     return TENON_OK;
 }
 

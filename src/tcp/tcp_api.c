@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The user calls of RFC 9293 3.9.1: OPEN, SEND, RECEIVE (here: consumed), CLOSE, ABORT, STATUS. */
-#include "tcp/tcp_internal.h"
+#include "tcp/tcp_fast.h"
 
 /* ---- OPEN ------------------------------------------------------------------------------------------ */
 
@@ -201,14 +201,28 @@ TENON_APART int api_send(struct tenon_tcp *conn, const struct tenon_span *span)
     return error;
 }
 
+/* Of a usual connection, which may send; nothing is queued, and the block is not at rest. */
+TENON_HOT int api_is_first(const struct tenon_tcp *conn, const struct tenon_span *span)
+{
+    const struct tn_flight *flight = conn->flight;
+
+    return flight != NULL && (flight->usual & TN_FAST_USUAL) && flight->sendq.count == 0 && flight->prev == NULL &&
+           span->len - 1 < tn_tcp_opt(conn, TENON_TCP_SND_BUF);
+}
+
 TENON_API int tenon_tcp_send(struct tenon_tcp *conn, const struct tenon_span *span)
 {
     if (TENON_SMALL)
         return api_send(conn, span);
-    if (!tn_sendq_is_open(conn) || conn->state != TENON_TCP_ESTABLISHED ||
-        (conn->flags & (TN_TCP_F_FIN_QUEUED | TN_TCP_F_HELD)) != 0 || span->len == 0 ||
-        span->len > api_room(conn) || !tn_sendq_join(conn, span))
-        return api_send(conn, span);
+    if (tn_sendq_is_open(conn)) {
+        if (conn->state != TENON_TCP_ESTABLISHED || (conn->flags & (TN_TCP_F_FIN_QUEUED | TN_TCP_F_HELD)) != 0 ||
+            span->len == 0 || span->len > api_room(conn) || !tn_sendq_join(conn, span))
+            return api_send(conn, span);
+    } else {
+        if (!api_is_first(conn, span))
+            return api_send(conn, span);
+        tn_sendq_first(conn, span);
+    }
     tn_tcp_make_ready(conn);
     return TENON_OK;
 }

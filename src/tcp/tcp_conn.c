@@ -243,6 +243,7 @@ TENON_INTERNAL void tn_tcp_update_mss(struct tenon_tcp *conn)
 
     if (limit != 0)
         mss = tn_min(mss, limit);
+    tn_tcp_timer_know(conn);    /* what is in flight may be more than one segment from now on */
     conn->mss = (tenon_u16)(mss - options);
     if (conn->path_mtu != mtu)
         tn_tcp_trace(conn, TENON_TRACE_MTU, NULL, mtu);
@@ -429,6 +430,9 @@ TENON_INTERNAL int tn_tcp_init(struct tenon *stack)
     if (TENON_WITH_WATCH)
         tcp->orphan_last = &tcp->orphan_first;
     tcp->rst_tokens = stack->conf.tcp_rsts_per_s;
+    if (TN_FAST && !TENON_SMALL)    /* without an RTT sample it is longer than any delayed ACK may be */
+        tcp->rtx_least = tn_ticks_of_us(tn_min(tn_min(stack->conf.tcp_rto_min_us, stack->conf.tcp_rto_initial_us),
+                                               stack->conf.tcp_peer_delack_us));
     tcp->defaults = tn_tcp_opts_new(stack);
     if (tcp->defaults == NULL)
         return TENON_ENOMEM;

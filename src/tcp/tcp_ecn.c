@@ -128,6 +128,7 @@ TENON_INTERNAL void tn_ecn_acked(struct tenon_tcp *conn, const struct tn_ack *ac
         conn->flags |= TN_TCP_F_PACING;
         conn->flight->pace_us = conn->stack->now_us + conn->flight->rto_us;
         conn->flight->pace_owed = 0;
+        tn_pace_forget(conn->flight);
     }
     if (ack->flight == 0 || !tn_seq_gt(ack->seg->ack, conn->flight->ecn_recover))
         return;

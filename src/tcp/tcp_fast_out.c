@@ -25,7 +25,6 @@ TENON_APART int fast_find_way(struct tenon *stack, struct tn_tcp_way *way, struc
         return 0;
     way->path = path;
     way->changes = stack->link.changes;
-    way->ms = stack->now_ms;
     way->mtu = (tenon_u16)tn_netif_mtu(way->netif, &path->dst);
     return 1;
 }
@@ -37,7 +36,7 @@ TENON_HOT const struct tn_tcp_way *fast_way_there(const struct tenon_tcp *conn)
     struct tenon *stack = conn->stack;
     struct tn_tcp_way *way = &stack->tcp.way;
 
-    if (TENON_LIKELY(way->path == conn->path && way->changes == stack->link.changes && way->ms == stack->now_ms))
+    if (TENON_LIKELY(way->path == conn->path))
         return way;
     return fast_find_way(stack, way, conn->path) ? way : NULL;
 }
@@ -146,6 +145,23 @@ static void fast_prepare_ip6(const struct tenon_tcp *conn, struct tn_header *hea
     put_ip6(p + 24, remote);
 }
 
+/* What the port is told, and what is asked before a small segment leaves: fast_send_alone(). */
+static void fast_prepare_frame(const struct tenon_tcp *conn, const struct tn_tcp_way *way, struct tn_header *header)
+{
+    const tenon_u32 l4 = (way->mac != NULL ? TN_ETH_BYTES : 0) + (tenon_u32)header->ip_bytes;
+    struct tenon_frame *frame = &header->like.frame;
+
+    frame->nspans = 1;
+    frame->header_bytes = (tenon_u16)(l4 + header->tcp_bytes);
+    frame->csum = TENON_CSUM_PARTIAL;
+    frame->csum_start = (tenon_u16)l4;
+    frame->csum_offset = 16;
+    header->like.off = (tenon_u8)(TN_HEADROOM - l4);
+    header->like.netif = way->netif->index;
+    header->like.sums = !(way->netif->conf.caps & TENON_CAP_TX_CSUM);
+    header->small = tn_tcp_opt(conn, TENON_TCP_CORK) ? (tenon_u16)0 : conn->stack->conf.tcp_copy_max;
+}
+
 /* Everything that does not change from segment to segment. */
 TENON_APART void fast_prepare(struct tenon_tcp *conn, const struct tn_tcp_way *way)
 {
@@ -173,6 +189,8 @@ TENON_APART void fast_prepare(struct tenon_tcp *conn, const struct tn_tcp_way *w
         put32be(p + TN_TCP_BYTES, TN_TCP_TIMESTAMP_ALONE);
     }
     p[12] = (tenon_u8)(header->tcp_bytes << 2);
+    if (!TENON_SMALL)
+        fast_prepare_frame(conn, way, header);
     header->changes = way->changes;
     header->len = FAST_NO_LEN;
 }
@@ -186,15 +204,14 @@ TENON_HOT void fast_copy_header(tenon_u8 *p, const struct tn_header *header)
     TENON_COPY(p + FAST_COPY_STEP, header->bytes + FAST_COPY_STEP, sizeof(header->bytes) - FAST_COPY_STEP);
 }
 
-/* The headers of a segment of `len` bytes, around where its TCP header begins. What they say is looked up first:
- * bytes that are written could be anything, as far as a compiler knows. */
-TENON_HOT void fast_fill(struct tenon_tcp *conn, tenon_u8 *tcp, tenon_u32 len, unsigned flags)
+/* The headers of a segment of `len` bytes from `seq` on, around where its TCP header begins. What they say is looked up
+ * first: bytes that are written could be anything, as far as a compiler knows. */
+TENON_HOT void fast_fill(struct tenon_tcp *conn, tenon_u8 *tcp, tenon_u32 seq, tenon_u32 len, unsigned flags)
 {
     struct tn_header *header = &conn->flight->header;
-    const tenon_u32 seq = conn->snd_nxt, ack = conn->rcv_nxt - conn->flight->rcv_held;
+    const tenon_u32 ack = conn->rcv_nxt - conn->flight->rcv_held;
     const tenon_u32 window = tn_tcp_window_field(conn, ack);
     const tenon_u32 ts_now = tn_tcp_ts_now(conn), ts_echo = conn->ts_recent;
-    const unsigned push = len > 0 && seq + len == conn->snd_end ? (unsigned)TN_TCP_PSH : 0U;
     tenon_u8 *p = tcp - header->ip_bytes - FAST_IP_AT;
 
     conn->rcv_acked = ack;
@@ -203,7 +220,7 @@ TENON_HOT void fast_fill(struct tenon_tcp *conn, tenon_u8 *tcp, tenon_u32 len, u
         fast_set_length(header, p, len);
     put32be(tcp + 4, seq);
     put32be(tcp + 8, ack);
-    tcp[13] = (tenon_u8)(flags | push);
+    tcp[13] = (tenon_u8)flags;
     put16be(tcp + 14, window);
     if (header->tcp_bytes > TN_TCP_BYTES) {
         put32be(tcp + 24, ts_now);
@@ -212,6 +229,12 @@ TENON_HOT void fast_fill(struct tenon_tcp *conn, tenon_u8 *tcp, tenon_u32 len, u
 }
 
 /* ---- segments ---------------------------------------------------------------------------------------------------- */
+
+/* PSH goes with the last of what is there (RFC 9293 3.9.1). */
+TENON_HOT unsigned fast_push(const struct tenon_tcp *conn, tenon_u32 len)
+{
+    return len > 0 && conn->snd_nxt + len == conn->snd_end ? (unsigned)TN_TCP_PSH : 0U;
+}
 
 /* An acknowledgement goes along. */
 static void fast_leaves(struct tenon_tcp *conn)
@@ -267,7 +290,7 @@ static int fast_send_long(struct tenon_tcp *conn, const struct tn_tcp_way *way, 
         tenon_buf_put(out.hdr);
         return 0;
     }
-    fast_fill(conn, out.hdr->data + TN_HEADROOM, len, TN_TCP_ACK);
+    fast_fill(conn, out.hdr->data + TN_HEADROOM, conn->snd_nxt, len, TN_TCP_ACK | fast_push(conn, len));
     fast_leaves(conn);
     return fast_hand_down(conn, way, &out);
 }
@@ -301,7 +324,7 @@ TENON_HOT int fast_send_short(struct tenon_tcp *conn, const struct tn_tcp_way *w
         return fast_send_long(conn, way, len);
     }
     tcp = buf->data + TN_HEADROOM;
-    fast_fill(conn, tcp, len, flags);
+    fast_fill(conn, tcp, conn->snd_nxt, len, flags | fast_push(conn, len));
     tn_sendq_copy(conn, tcp + tcp_bytes, conn->snd_nxt, len);
     fast_put(conn, way, buf, tcp_bytes, len);
     fast_leaves(conn);
@@ -352,6 +375,34 @@ TENON_HOT void fast_sent(struct tenon_tcp *conn, tenon_u32 len)
     conn->snd_nxt = nxt + len;
 }
 
+/* The same of the only thing that is in flight. */
+TENON_HOT void fast_sent_alone(struct tenon_tcp *conn, tenon_u32 len)
+{
+    const tenon_u32 now_us = conn->stack->now_us, nxt = conn->snd_nxt, flags = conn->flags;
+    struct tn_flight *flight = conn->flight;
+    struct tn_sent *record = flight->ring;
+
+    conn->progress_ms = flight->last_snd_ms = conn->stack->now_ms;
+    if (!(flags & TN_TCP_F_RTT_TIMING)) {
+        flight->rtt_seq = nxt;
+        flight->rtt_start_us = now_us;
+    }
+    conn->flags = flags | TN_TCP_F_RTT_TIMING;
+    flight->first = flight->edge = 0;
+    flight->last = 1;
+    record->end = nxt + len;
+    record->sent_us = now_us;
+    record->size = (tenon_u16)len;
+    conn->snd_nxt = nxt + len;
+}
+
+/* For who asks whether a segment was too large (RFC 5927 7.2). */
+TENON_HOT void fast_sized(struct tenon_tcp *conn, tenon_u32 size)
+{
+    if (conn->flight->mtu_sent < size)
+        conn->flight->mtu_sent = (tenon_u16)size;
+}
+
 /* One segment of new data, if windows and pacing let it go. @return 0: it has not left */
 static int fast_send_new(struct tenon_tcp *conn, const struct tn_tcp_way *way)
 {
@@ -364,9 +415,50 @@ static int fast_send_new(struct tenon_tcp *conn, const struct tn_tcp_way *way)
         tn_pace_owe(conn, len);
     else
         tn_pace_sent(conn, len);
-    if (conn->flight->mtu_sent < size)
-        conn->flight->mtu_sent = (tenon_u16)size;
+    fast_sized(conn, size);
     fast_sent(conn, len);
+    return 1;
+}
+
+/* How many of the bytes that wait may leave at once as one small segment, if nothing is in flight: all of them or
+ * none, 0. */
+TENON_HOT tenon_u32 fast_alone_bytes(const struct tenon_tcp *conn)
+{
+    const tenon_u32 len = conn->snd_end - conn->snd_nxt;
+
+    if (len - 1 >= conn->flight->header.small || conn->snd_una != conn->snd_nxt || len > conn->mss ||
+        len > conn->snd_wnd || len > conn->cc.cwnd || !fast_is_awake(conn))
+        return 0;
+    return len;
+}
+
+/* What a handler answers to a request that acknowledges the answer before: nothing is in flight, and one small segment
+ * waits for nothing. As fast_send_new(), without what could be otherwise. @return 0: nothing has happened */
+TENON_HOT int fast_send_alone(struct tenon_tcp *conn)
+{
+    const struct tn_header *header = &conn->flight->header;
+    const tenon_u32 tcp_bytes = header->tcp_bytes, len = fast_alone_bytes(conn), seq = conn->snd_nxt;
+    struct tenon *stack = conn->stack;
+    struct tenon_buf *buf;
+    tenon_u8 *tcp;
+
+    if (len == 0 || tn_tx_room(stack) == 0 || !tn_pace_lags(conn))
+        return 0;
+    buf = tn_buf_next(stack);
+    if (buf == NULL || buf->size < TN_HEADROOM + tcp_bytes + len)
+        return 0;
+    tcp = buf->data + TN_HEADROOM;
+    stack->nbufs--;
+    tn_tx_like(stack, &header->like, buf, len);
+    fast_leaves(conn);
+    tn_pace_owe(conn, len);
+    fast_sized(conn, len);
+    fast_sent_alone(conn, len);
+    tn_tcp_arm_alone(conn);
+    fast_fill(conn, tcp, seq, len, TN_TCP_ACK | TN_TCP_PSH);
+    tn_sendq_copy_all(conn, tcp + tcp_bytes, len);
+    if (header->like.sums)
+        tn_tx_sum_last(stack);
     return 1;
 }
 
@@ -499,18 +591,12 @@ TENON_INTERNAL int tn_fast_syn(struct tenon_tcp *conn, unsigned flags)
 
 /* ---- all that waits ---------------------------------------------------------------------------------------------- */
 
-TENON_INTERNAL int tn_fast_output(struct tenon_tcp *conn)
+/* Segments, as many as may leave, and an acknowledgement that has nothing to go along with. @return as
+ * tn_fast_output() */
+TENON_APART int fast_send_all(struct tenon_tcp *conn, const struct tn_tcp_way *way)
 {
     const tenon_u32 nxt = conn->snd_nxt;
-    const struct tn_tcp_way *way;
 
-    if (!TN_FAST)
-        return 0;
-    if (!tn_fast_is_usual(conn))
-        return fast_fin(conn);
-    way = fast_way(conn);
-    if (way == NULL || !fast_is_prepared(conn, way))
-        return 0;
     while (conn->snd_end != conn->snd_nxt && tn_tx_room(conn->stack) > 0 && fast_send_new(conn, way))
         continue;
     if (TENON_LIKELY(conn->snd_nxt != nxt))
@@ -520,6 +606,23 @@ TENON_INTERNAL int tn_fast_output(struct tenon_tcp *conn)
     if ((conn->flags & TN_TCP_F_ACK_NOW) &&
         (tn_tx_room(conn->stack) == 0 || !fast_send_short(conn, way, 0, TN_TCP_ACK)))
         return 0;
+    (void)tn_why(conn, TENON_TCP_WAIT_DATA);
+    return 1;
+}
+
+TENON_INTERNAL int tn_fast_output(struct tenon_tcp *conn)
+{
+    const struct tn_tcp_way *way;
+
+    if (!TN_FAST)
+        return 0;
+    if (!tn_fast_is_usual(conn))
+        return fast_fin(conn);
+    way = fast_way(conn);
+    if (way == NULL || !fast_is_prepared(conn, way))
+        return 0;
+    if (TENON_SMALL || !fast_send_alone(conn))
+        return fast_send_all(conn, way);
     (void)tn_why(conn, TENON_TCP_WAIT_DATA);
     return 1;
 }

@@ -111,7 +111,9 @@ struct tn_header {
     tenon_u8 tcp_bytes;          /* 0: it has not been made */
     tenon_u8 ip_bytes;
     tenon_u8 tos, tos_data;      /* without data, and with data */
-    tenon_u8 bytes[88];          /* 86 with IPv6, and what makes copying them simple */
+    tenon_u16 small;             /* so few bytes may leave alone, in one piece with the headers */
+    struct tn_like like;
+    tenon_u8 bytes[TN_FAST ? 88 : 32];    /* 86 with IPv6, and what makes copying them simple; else they are not made */
 };
 
 enum { TN_FLIGHT_FEW = TENON_WITH_RECOVERY ? 4 : 1, TN_AGAIN_MAX = 1024, TN_SENDQ_FEW = 8 };
@@ -163,7 +165,8 @@ struct tn_flight {
     tenon_u32 last_snd_ms;       /* last data segment sent: restart after idle */
     tenon_u32 told_ms, untold;   /* when the congestion control heard of ACKs, and bytes acknowledged since */
     tenon_u32 pace_us, pace_carry;    /* TN_TCP_F_PACING: when the next packet may leave ... */
-    tenon_u32 pace_owed;         /* ... but for these bytes, which have left since */
+    tenon_u32 pace_owed;         /* ... but for these bytes, which have left since, ... */
+    tenon_u32 pace_room;         /* ... and may be so many before anybody has to reckon; 0: that is not known */
     tenon_u32 paced_cwnd;        /* window from which the pacing rate was made */
     tenon_u32
         heard_gen; /* tn_fast_is_heard() has said so, as the number of the routing state; see heard_netif */
@@ -363,6 +366,12 @@ TENON_INTERNAL void tn_pace_sent(struct tenon_tcp *conn, tenon_u32 bytes);
 /* Whether pacing lies so far behind that it need not be asked; then tn_pace_owe() does what tn_pace_sent()
  * does. Nothing may happen between them. */
 TENON_INTERNAL_HOT int tn_pace_lags(struct tenon_tcp *conn);
+/* The rate, or the time of the next packet, is another: what may be owed has to be reckoned again. */
+TENON_INLINE void tn_pace_forget(struct tn_flight *flight)
+{
+    if (!TENON_SMALL)
+        flight->pace_room = 0;
+}
 TENON_INTERNAL_HOT void tn_pace_owe(struct tenon_tcp *conn, tenon_u32 bytes);
 /* The most that one frame may carry: what the rate sends in a millisecond, two segments at least. */
 TENON_INTERNAL tenon_u32 tn_pace_quantum(const struct tenon_tcp *conn);

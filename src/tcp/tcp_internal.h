@@ -93,7 +93,9 @@ enum tn_tcp_flag {
 enum tn_rtx_timer {
     TN_RTX_RTO,
     TN_RTX_TLP,                  /* a tail loss probe (RFC 8985 7) */
-    TN_RTX_REORDER               /* the end of the reordering window (RFC 8985 6.2) */
+    TN_RTX_REORDER,              /* the end of the reordering window (RFC 8985 6.2) */
+    TN_RTX_LATER                 /* RTO or TLP of a segment that left alone at the tick rtx_when: nobody has asked which
+                                    yet, nor when (tn_tcp_timer_know()) */
 };
 
 /* Explicit congestion notification (RFC 3168, RFC 8257). */
@@ -611,8 +613,12 @@ TENON_INTERNAL_HOT int tn_sendq_is_open(const struct tenon_tcp *conn);
 TENON_INTERNAL_HOT int tn_sendq_join(struct tenon_tcp *conn, const struct tenon_span *span);
 TENON_INTERNAL int tn_sendq_push(struct tenon_tcp *conn, const struct tenon_span *span);
 TENON_INTERNAL tenon_u32 tn_sendq_write(struct tenon_tcp *conn, const tenon_u8 *bytes, tenon_u32 n);
+/* The first piece of an empty queue, of a connection whose block is in use. */
+TENON_INTERNAL_HOT void tn_sendq_first(struct tenon_tcp *conn, const struct tenon_span *span);
 /* Copy [seq, seq + len), which is queued, to `bytes`; counted. */
 TENON_INTERNAL_HOT void tn_sendq_copy(const struct tenon_tcp *conn, tenon_u8 *bytes, tenon_u32 seq, tenon_u32 len);
+/* The same of all that is queued, `len` bytes. */
+TENON_INTERNAL_HOT void tn_sendq_copy_all(const struct tenon_tcp *conn, tenon_u8 *bytes, tenon_u32 len);
 /* Everything before `seq` has been acknowledged. */
 TENON_INTERNAL_HOT void tn_sendq_pop(struct tenon_tcp *conn, tenon_u32 seq);
 /* Collect [seq, seq + len), as far as there is room. No references. */
@@ -722,6 +728,15 @@ TENON_INTERNAL void tn_tcp_arm_rtx(struct tenon_tcp *conn);          /* (re)star
 TENON_INTERNAL void tn_tcp_choose_timer(struct tenon_tcp *conn);
 /* Both, if all is as usual; restart: the RTO begins now. */
 TENON_INTERNAL_HOT void tn_tcp_arm_usual(struct tenon_tcp *conn, int restart);
+/* The same when one segment has left, and nothing else is in flight. */
+TENON_INTERNAL_HOT void tn_tcp_arm_alone(struct tenon_tcp *conn);
+/* Find out what TN_RTX_LATER stands for. */
+TENON_INTERNAL void tn_tcp_timer_find(struct tenon_tcp *conn);
+TENON_INLINE void tn_tcp_timer_know(struct tenon_tcp *conn)
+{
+    if (TN_FAST && !TENON_SMALL && conn->flight != NULL && conn->flight->rtx_timer == TN_RTX_LATER)
+        tn_tcp_timer_find(conn);
+}
 TENON_INTERNAL void tn_tcp_arm_pace(struct tenon_tcp *conn, tenon_u32 us);
 TENON_INTERNAL void tn_tcp_disarm_rtx(struct tenon_tcp *conn);
 TENON_INTERNAL_HOT void tn_tcp_arm_delack(struct tenon_tcp *conn);

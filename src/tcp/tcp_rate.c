@@ -121,6 +121,8 @@ TENON_INTERNAL void tn_pace_update(struct tenon_tcp *conn)
     if (!TENON_WITH_RECOVERY || (cc->ops->flags & TENON_CC_PACES))
         return;
     cc->pacing = 0;
+    if (conn->flight != NULL)
+        tn_pace_forget(conn->flight);
     if (!tn_tcp_opt(conn, TENON_TCP_PACING) || srtt == 0)
         return;
     /* SRTT remembers a full queue long after it has drained; the last packet's round trip does not. */
@@ -141,6 +143,7 @@ static void pace_settle(struct tenon_tcp *conn)
             tn_min(tn_cc_share(&conn->flight->pace_carry, 65536UL, conn->flight->pace_owed, conn->cc.pacing),
                    0x3FFFFFFFUL);
     conn->flight->pace_owed = 0;
+    tn_pace_forget(conn->flight);
 }
 
 /* Whether what is owed fits into the time by which pace_us lies behind. */
@@ -180,6 +183,7 @@ static void pace_from(struct tenon_tcp *conn, tenon_u32 us)
     conn->flight->pace_us = us;
     conn->flight->pace_carry = 0;
     conn->flight->pace_owed = 0;
+    tn_pace_forget(conn->flight);
 }
 
 /* So late that nobody makes up for all of it. */
@@ -192,20 +196,33 @@ static void pace_catch_up(struct tenon_tcp *conn)
         pace_from(conn, earliest);
 }
 
-/* pace_is_far() and pace_catch_up(), with one look at the clock. */
-TENON_INTERNAL_HOT int tn_pace_lags(struct tenon_tcp *conn)
+/* pace_is_far() and pace_catch_up(), with one look at the clock. What may be owed grows with the time by which pace_us
+ * lies behind: until that moves, or the rate changes, it need not be reckoned again. */
+TENON_APART int pace_lags(struct tenon_tcp *conn)
 {
     struct tn_flight *flight = conn->flight;
     const tenon_u32 now = conn->stack->now_us, behind = now - flight->pace_us, owed = flight->pace_owed;
+    const tenon_u32 room = ((conn->cc.pacing >> PACE_OWED_SHIFT) * tn_min(behind, PACE_OWED_US)) >> PACE_OWED_SHIFT;
 
-    if (!TENON_WITH_RECOVERY)
-        return 1;
-    if (!(conn->flags & TN_TCP_F_PACING) || !pace_is_on(conn) || (behind & 0x80000000UL) ||
-        owed > ((conn->cc.pacing >> PACE_OWED_SHIFT) * tn_min(behind, PACE_OWED_US)) >> PACE_OWED_SHIFT)
+    if (!(conn->flags & TN_TCP_F_PACING) || !pace_is_on(conn) || (behind & 0x80000000UL) || owed > room)
         return 0;
+    if (!TENON_SMALL && !(conn->cc.ops->flags & TENON_CC_PACES))
+        flight->pace_room = room;
     if (TENON_UNLIKELY(behind > PACE_BURST_US + PACE_OWED_US || (owed == 0 && behind > PACE_BURST_US)))
         pace_from(conn, now - PACE_BURST_US);
     return 1;
+}
+
+TENON_INTERNAL_HOT int tn_pace_lags(struct tenon_tcp *conn)
+{
+    const struct tn_flight *flight = conn->flight;
+
+    if (!TENON_WITH_RECOVERY)
+        return 1;
+    if (!TENON_SMALL && TENON_LIKELY(flight->pace_owed - 1 < flight->pace_room &&
+                                     conn->stack->now_us - flight->pace_us <= PACE_BURST_US + PACE_OWED_US))
+        return 1;
+    return pace_lags(conn);
 }
 
 TENON_INTERNAL_HOT void tn_pace_owe(struct tenon_tcp *conn, tenon_u32 bytes)
@@ -222,6 +239,7 @@ TENON_INTERNAL void tn_pace_sent(struct tenon_tcp *conn, tenon_u32 bytes)
         return;
     if (!pace_is_on(conn)) {
         conn->flags &= ~(tenon_u32)TN_TCP_F_PACING;
+        tn_pace_forget(conn->flight);
         return;
     }
     if (!(conn->flags & TN_TCP_F_PACING))
@@ -230,8 +248,10 @@ TENON_INTERNAL void tn_pace_sent(struct tenon_tcp *conn, tenon_u32 bytes)
         pace_settle(conn);
     conn->flags |= TN_TCP_F_PACING;
     pace_catch_up(conn);
-    if (tn_seq_gt(conn->flight->pace_us, now))
+    if (tn_seq_gt(conn->flight->pace_us, now)) {
         conn->flight->pace_us = now;    /* what did not ask (timeouts, probes) leaves no debt but its own */
+        tn_pace_forget(conn->flight);
+    }
     conn->flight->pace_owed += bytes;
 }
 

@@ -13,6 +13,12 @@ static struct tn_sendq_piece *sendq_at(struct tn_sendq *queue, unsigned i)
     return &queue->ring[(queue->head + i) & (queue->cap - 1U)];
 }
 
+/* The first of them. */
+TENON_INLINE struct tn_sendq_piece *sendq_first(struct tn_sendq *queue)
+{
+    return TENON_WITH_QUEUE ? &queue->ring[queue->head] : sendq_at(queue, 0);
+}
+
 static size_t sendq_ring_bytes(unsigned cap)
 {
     return (size_t)cap * sizeof(struct tn_sendq_piece);
@@ -78,7 +84,11 @@ enum { SENDQ_FEW_BYTES = 64 };
 /* Few bytes without a loop: the first and the last of them, which overlap. */
 TENON_HOT void sendq_copy_few(tenon_u8 *to, const tenon_u8 *from, tenon_u32 n)
 {
-    if (n > 32) {
+    if (n < 4) {
+        to[n - 1] = from[n - 1];
+        to[n >> 1] = from[n >> 1];
+        to[0] = from[0];
+    } else if (n > 32) {
         TENON_COPY(to, from, 32);
         TENON_COPY(to + n - 32, from + n - 32, 32);
     } else if (n > 16) {
@@ -87,13 +97,9 @@ TENON_HOT void sendq_copy_few(tenon_u8 *to, const tenon_u8 *from, tenon_u32 n)
     } else if (n >= 8) {
         TENON_COPY(to + n - 8, from + n - 8, 8);
         TENON_COPY(to, from, 8);
-    } else if (n >= 4) {
+    } else {
         TENON_COPY(to + n - 4, from + n - 4, 4);
         TENON_COPY(to, from, 4);
-    } else {
-        to[n - 1] = from[n - 1];
-        to[n >> 1] = from[n >> 1];
-        to[0] = from[0];
     }
 }
 
@@ -191,6 +197,23 @@ TENON_INTERNAL int tn_sendq_push(struct tenon_tcp *conn, const struct tenon_span
     tenon_buf_ref(span->buf);
     conn->flight->sendq.tail_open = 0;
     return TENON_OK;
+}
+
+TENON_INTERNAL_HOT void tn_sendq_first(struct tenon_tcp *conn, const struct tenon_span *span)
+{
+    struct tn_sendq *queue = &conn->flight->sendq;
+    struct tn_sendq_piece *piece;
+
+    tenon_buf_ref(span->buf);
+    queue->head = 0;    /* so that few have to be near */
+    piece = sendq_first(queue);
+    piece->buf = span->buf;
+    piece->off = span->off;
+    piece->len = span->len;
+    piece->seq = conn->snd_end;
+    queue->count = 1;
+    queue->tail_open = 0;
+    conn->snd_end += span->len;
 }
 
 /* Fill up the last buffer, which is ours. @return bytes taken */
@@ -370,6 +393,18 @@ TENON_INTERNAL_HOT void tn_sendq_copy(const struct tenon_tcp *conn, tenon_u8 *by
         sendq_copy_many(conn, bytes, seq, len);
     else
         sendq_copy(bytes, last->buf->data + last->off + skip, len);
+}
+
+/* Mostly one piece. */
+TENON_INTERNAL_HOT void tn_sendq_copy_all(const struct tenon_tcp *conn, tenon_u8 *bytes, tenon_u32 len)
+{
+    const struct tn_sendq_piece *first = sendq_first(&conn->flight->sendq);
+
+    tn_count_n(conn->stack, TENON_STAT_COPIED_BYTES, len);
+    if (first->len == len)
+        sendq_copy(bytes, first->buf->data + first->off, len);
+    else
+        sendq_copy_many(conn, bytes, first->seq, len);
 }
 
 TENON_INTERNAL void tn_sendq_free(struct tenon_tcp *conn)

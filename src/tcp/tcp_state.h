@@ -24,13 +24,14 @@ enum { TN_FAST = TENON_WITH_SPEED && TENON_WITH_RECOVERY };
 
 enum { TN_TCP_RECENT = TN_FAST ? 64 : 1 };
 
-/* The way of the connection that sent last (tcp_fast.c). It is good until something changes, and for this millisecond:
- * what is known of neighbours grows old. */
+/* The way of the connection that sent last (tcp_fast_out.c). It is good until something changes
+ * (tn_link_changed()), and for this millisecond: what is known of neighbours grows old. Who says so takes the
+ * path away. */
 struct tn_tcp_way {
     const struct tn_path *path;                /* NULL: of none */
     const struct tn_netif *netif;
     const tenon_u8 *mac;                       /* the neighbour's; NULL: there is no link header */
-    tenon_u32 changes, ms;                     /* when it was found: link.changes, now_ms */
+    tenon_u32 changes;                         /* when it was found: link.changes */
     tenon_u16 mtu;                             /* of the interface, for this version of IP */
 };
 
@@ -73,6 +74,7 @@ struct tn_tcp_state {
     tenon_u32 next_id;
     tenon_u16 *port_counters;                  /* RFC 6056 3.3.4: [conf.tcp_port_counters] */
     struct tn_tcp_ports ports;
+    tenon_u32 rtx_least;                       /* the shortest deadline that tn_tcp_arm_alone() can set, in ticks */
     tenon_u32 steps, nsteps;                   /* random steps that these go on by: 3 bits each, so many are left */
     tenon_u32 rst_tokens, rst_tokens_ms;
     struct tn_tcp_way way;

@@ -31,8 +31,9 @@ static tenon_u32 timer_backed_off(const struct tenon_tcp *conn)
 }
 
 /* Without a block there was no memory for one, and nothing but that is waited for: any time will do. */
-static tenon_u32 timer_rtx_when(const struct tenon_tcp *conn)
+static tenon_u32 timer_rtx_when(struct tenon_tcp *conn)
 {
+    tn_tcp_timer_know(conn);
     return tn_tcp_has_block(conn) ? conn->flight->rtx_when : conn->stack->wheel.now;
 }
 
@@ -66,6 +67,7 @@ TENON_INTERNAL void tn_tcp_choose_timer(struct tenon_tcp *conn)
         return;
     if (conn->state == TENON_TCP_SYN_RECEIVED)
         return;    /* Fast Open: the timer is the SYN-ACK's */
+    tn_tcp_timer_know(conn);
     us = tn_tlp_timeout(conn);
     if (conn->flight->reo_wait_us != 0) {
         us = conn->flight->reo_wait_us;
@@ -80,24 +82,60 @@ TENON_INTERNAL void tn_tcp_choose_timer(struct tenon_tcp *conn)
         timer_set_rtx(conn, kind, when);
 }
 
+/* Of a segment that left at the tick `since`; rto_when is known. A probe goes before every first timeout (RFC 8985
+ * 7.2). */
+TENON_HOT void timer_set_usual(struct tenon_tcp *conn, tenon_u32 since)
+{
+    struct tn_flight *flight = conn->flight;
+    const tenon_u32 us = tn_tlp_usual_timeout(conn);
+
+    flight->rtx_timer = (tenon_u8)(us != 0 ? TN_RTX_TLP : TN_RTX_RTO);
+    flight->rtx_when = flight->rto_when;
+    if (us != 0)
+        flight->rtx_when = tn_seq_min(since + tn_ticks_of_us(us), flight->rto_when);
+}
+
 /* As tn_tcp_arm_rtx() and tn_tcp_choose_timer(), where nothing is lost and nothing was backed off. */
 TENON_INTERNAL_HOT void tn_tcp_arm_usual(struct tenon_tcp *conn, int restart)
 {
     const struct tenon *stack = conn->stack;
     struct tn_flight *flight = conn->flight;
-    enum tn_rtx_timer kind = TN_RTX_RTO;
-    tenon_u32 us, when;
 
     if (restart)
         flight->rto_when = tn_tick_after_us(stack, tn_min(flight->rto_us, stack->conf.tcp_rto_max_us));
+    else
+        tn_tcp_timer_know(conn);
     conn->flags |= TN_TCP_F_RTX_ARMED;
-    when = flight->rto_when;
-    us = tn_tlp_usual_timeout(conn);
-    if (us != 0) {    /* a probe goes before every first timeout (RFC 8985 7.2) */
-        kind = TN_RTX_TLP;
-        when = tn_seq_min(tn_tick_after_us(stack, us), when);
+    timer_set_usual(conn, stack->now_tick);
+    timer_schedule(conn, flight->rtx_when);
+}
+
+/* An answer comes before any of the deadlines, mostly: while the timer runs for an earlier time than they could be, it
+ * is enough to know since when. */
+TENON_INTERNAL_HOT void tn_tcp_arm_alone(struct tenon_tcp *conn)
+{
+    const struct tenon *stack = conn->stack;
+    struct tn_flight *flight = conn->flight;
+    const tenon_u32 now = stack->now_tick;
+
+    if (TENON_UNLIKELY((conn->flags & TN_TCP_F_RTX_ARMED) || !tn_timer_runs(&conn->timer) ||
+                       tn_seq_lt(now + stack->tcp.rtx_least, conn->timer.when))) {
+        tn_tcp_arm_usual(conn, !(conn->flags & TN_TCP_F_RTX_ARMED));    /* RFC 6298 5.1 */
+        return;
     }
-    timer_set_rtx(conn, kind, when);
+    conn->flags |= TN_TCP_F_RTX_ARMED;
+    flight->rtx_timer = TN_RTX_LATER;
+    flight->rtx_when = now;
+}
+
+/* Since then no round trip has been measured: what ends one ends the timer. */
+TENON_INTERNAL void tn_tcp_timer_find(struct tenon_tcp *conn)
+{
+    struct tn_flight *flight = conn->flight;
+    const tenon_u32 since = flight->rtx_when;
+
+    flight->rto_when = since + tn_ticks_of_us(tn_min(flight->rto_us, conn->stack->conf.tcp_rto_max_us));
+    timer_set_usual(conn, since);
 }
 
 TENON_INTERNAL void tn_tcp_arm_pace(struct tenon_tcp *conn, tenon_u32 us)
@@ -337,7 +375,7 @@ static void timer_restart(struct tenon_tcp *conn)
     const struct tn_flight *flight = conn->flight;
 
     if (tn_tcp_has_block(conn) && (conn->flags & TN_TCP_F_RTX_ARMED))
-        timer_schedule(conn, flight->rtx_when);
+        timer_schedule(conn, timer_rtx_when(conn));
     if (TENON_WITH_RECOVERY && flight != NULL && (conn->flags & TN_TCP_F_PACE_ARMED))
         timer_schedule(conn, flight->pace_when);
     if (conn->flags & TN_TCP_F_ACK_ARMED)

@@ -16,6 +16,8 @@ struct side {
     unsigned unread;             /* of what was received, while lazy */
     int lazy;                    /* it reads later */
     unsigned answers;            /* bytes that it says to each piece of text */
+    int refers;                  /* they stay where they are */
+    int small;                   /* all that it says is */
     int plain;                   /* without timestamps */
     enum { NEVER,
            WHEN_ACKED,
@@ -23,6 +25,20 @@ struct side {
 };
 
 static const tenon_u8 side_answer[5000];
+
+static void side_answers(struct side *side, struct tenon_tcp *conn)
+{
+    struct tenon_span span = { .len = side->answers };
+
+    if (!side->refers) {
+        (void)tenon_tcp_write(conn, side_answer, side->answers);
+        return;
+    }
+    span.buf = hn_buf(&side->hn, span.len);
+    memset(span.buf->data, 0x5A, span.len);
+    (void)tenon_tcp_send(conn, &span);
+    tenon_buf_put(span.buf);
+}
 
 static void side_opened(struct tenon_tcp *conn, void *app)
 {
@@ -43,7 +59,7 @@ static void side_received(struct tenon_tcp *conn, void *app, const struct tenon_
             tenon_tcp_consumed(conn, spans[i].len);
     }
     if (side->answers > 0)
-        (void)tenon_tcp_write(conn, side_answer, side->answers);
+        side_answers(side, conn);
     if (side->closes == WHEN_RECEIVED)
         tenon_tcp_close(conn);
 }
@@ -184,7 +200,7 @@ static unsigned usual(struct side *side, unsigned n)
     return predicted(side, 1, &frame);
 }
 
-enum { PLAIN = 1, WITH_ECN = 2 };
+enum { PLAIN = 1, WITH_ECN = 2, SMALL = 4 };
 
 static void side_open_ip6(struct hn *hn)
 {
@@ -875,7 +891,7 @@ static const struct field conn_fields[] = {
 static const struct field flight_fields[] = {
     OF_FLIGHT(rtx_nxt),     OF_FLIGHT(lost_edge),       OF_FLIGHT(reno_sacked),
     OF_FLIGHT(rto_us),      OF_FLIGHT(total_delivered), OF_FLIGHT(total_lost),
-    OF_FLIGHT(rtx_timer),   OF_FLIGHT(min_rtt_ms),      OF_FLIGHT(dupacks),
+    OF_FLIGHT(min_rtt_ms),      OF_FLIGHT(dupacks),
     OF_FLIGHT(dup_left),    OF_FLIGHT(dup_right),       OF_FLIGHT(rcv_held),
     OF_FLIGHT(again_n),     OF_FLIGHT(rack_valid),      OF_FLIGHT(reo_wait_us),
     OF_FLIGHT(reordered),   OF_FLIGHT(tlp),             OF_FLIGHT(tlp_sampled),
@@ -900,11 +916,32 @@ static void same_mark(const char *name, const struct tenon_tcp *a, tenon_u32 x, 
     hn_row = "";
 }
 
+/* When the timer goes off, and what for, also if nobody has asked so far: and then nobody has, afterwards. */
+static void same_timer(struct tenon_tcp *a, struct tenon_tcp *b)
+{
+    struct tn_flight *x = a->flight, *y = b->flight;
+    const tenon_u32 when = x->rtx_when, rto_when = x->rto_when;
+    const tenon_u8 kind = x->rtx_timer;
+
+    if (!(a->flags & TN_TCP_F_RTX_ARMED))
+        return;
+    HN_CHECK(y->rtx_timer != TN_RTX_LATER);
+    tn_tcp_timer_know(a);
+    HN_EQUAL(x->rtx_timer, y->rtx_timer);
+    HN_EQUAL(x->rtx_when, y->rtx_when);
+    HN_EQUAL(x->rto_when, y->rto_when);
+    HN_CHECK(tn_timer_runs(&a->timer) && tn_seq_le(a->timer.when, x->rtx_when));
+    x->rtx_when = when;
+    x->rto_when = rto_when;
+    x->rtx_timer = kind;
+}
+
 /* Marks that mean something only while a flag is set, and the records of what is in flight. */
-static void same_flight(const struct tenon_tcp *a, const struct tenon_tcp *b)
+static void same_flight(struct tenon_tcp *a, struct tenon_tcp *b)
 {
     const struct tn_flight *x = a->flight, *y = b->flight;
 
+    same_timer(a, b);
     same_fields(x, y, flight_fields, TENON_ARRAY_LEN(flight_fields));
     same_mark("recover", a, x->recover, y->recover);
     same_mark("ecn_recover", a, x->ecn_recover, y->ecn_recover);
@@ -918,8 +955,6 @@ static void same_flight(const struct tenon_tcp *a, const struct tenon_tcp *b)
         HN_EQUAL(x->rack_end, y->rack_end);
         HN_EQUAL(x->rack_rtt_us, y->rack_rtt_us);
     }
-    if (a->flags & TN_TCP_F_RTX_ARMED)
-        HN_EQUAL(x->rtx_when, y->rtx_when);
     if (a->snd_una != a->snd_nxt)    /* else it may say when silence was noticed */
         HN_EQUAL(x->last_snd_ms, y->last_snd_ms);
     if (a->flags & TN_TCP_F_ACK_ARMED)
@@ -986,7 +1021,7 @@ static void same_stats(struct side way[2])
 
 static void same_everything(struct side way[2])
 {
-    const struct tenon_tcp *a = way[0].conn, *b = way[1].conn;
+    struct tenon_tcp *a = way[0].conn, *b = way[1].conn;
     struct tenon_tcp_info info[2];
 
     same_fields(a, b, conn_fields, TENON_ARRAY_LEN(conn_fields));
@@ -1086,7 +1121,9 @@ static void same_segment(struct side way[2], tenon_u32 *dice, unsigned n, tenon_
 static void same_wish(struct side *side, tenon_u32 what, tenon_u32 value)
 {
     static const tenon_u8 bytes[20000];
-    static const unsigned sizes[] = { 1, 100, 128, 129, 1448, 5000, 20000 };
+    static const unsigned few[] = { 1, 2, 3 }, many[] = { 1, 100, 128, 129, 1448, 5000, 20000 };
+    const unsigned *sizes = side->small ? few : many;
+    const size_t nsizes = side->small ? TENON_ARRAY_LEN(few) : TENON_ARRAY_LEN(many);
     tenon_u8 mac[6];
 
     switch (what) {
@@ -1112,9 +1149,10 @@ static void same_wish(struct side *side, tenon_u32 what, tenon_u32 value)
     }
     case 8:
         side->answers =
-            value % 2 == 0 ? 0 : tn_min(sizes[value / 2 % TENON_ARRAY_LEN(sizes)], sizeof side_answer);
+            value % 2 == 0 ? 0 : tn_min(sizes[value / 2 % nsizes], sizeof side_answer);
         break;
-    default: (void)tenon_tcp_write(side->conn, bytes, sizes[value % TENON_ARRAY_LEN(sizes)]); break;
+    case 9: side->refers = value % 2 == 0; break;
+    default: (void)tenon_tcp_write(side->conn, bytes, sizes[value % nsizes]); break;
     }
 }
 
@@ -1150,7 +1188,8 @@ static tenon_u32 same_history(tenon_u32 seed, unsigned how)
     for (unsigned i = 0; i < 2; i++) {
         conf.trace = i == 0 ? NULL : same_trace;
         side_open_conf(&way[i], &conf, how);
-        HN_EQUAL(tenon_tcp_set(way[i].conn, TENON_TCP_PACING, 0), TENON_OK);
+        way[i].small = (how & SMALL) != 0;
+        HN_EQUAL(tenon_tcp_set(way[i].conn, TENON_TCP_PACING, (how & SMALL) != 0), TENON_OK);
         same_told[i].cc = &way[i].conn->cc;
         same_told[i].acked = 0;
     }
@@ -1177,6 +1216,17 @@ static void both_ways(void)
 
     for (tenon_u32 seed = 1; seed <= 100 && hn_failures == 0; seed++)
         short_way += same_history(seed, seed % 4);
+    HN_CHECK(short_way > 5000);
+}
+
+/* So small, and so few of them, that pacing never holds anything: its rate is not made at the same time on
+ * both ways. */
+static void both_ways_of_small(void)
+{
+    tenon_u32 short_way = 0;
+
+    for (tenon_u32 seed = 1; seed <= 90 && hn_failures == 0; seed++)
+        short_way += same_history(seed, SMALL | seed % 2);
     HN_CHECK(short_way > 5000);
 }
 
@@ -1667,6 +1717,116 @@ static void both_ways_of_ends(void)
 }
 
 /* tenon_conf.tcp_copy_max: payload goes behind its headers up to there, and where the header's buffer has room. */
+/* Nothing is in flight, the round trip is known, and what may be owed; its timer runs. */
+static void alone_open(struct side *side)
+{
+    side_open(side);
+    side->answers = 1;
+    side->refers = 1;
+    for (unsigned k = 0; k < 5; k++) {
+        HN_EQUAL(usual(side, 1), 1);
+        hn_run(&side->hn, 50);
+        side->ack += side->answers;
+    }
+}
+
+/* One small segment leaves alone, if it may. */
+static void alone(void)
+{
+    static const struct {
+        const char *what;
+        unsigned len, sent;
+        tenon_u32 cwnd, wnd, mss;    /* 0: as they are */
+        int cork, no_timer;
+        tenon_u32 silent_ms;
+    } rows[] = {
+        { "usual", 10, 10, 0, 0, 0, 0, 0, 10 },
+        { "window", 10, 0, 0, 9, 0, 0, 0, 10 },
+        { "cwnd", 10, 0, 9, 0, 0, 0, 0, 10 },
+        { "mss", 100, 100, 0, 0, 60, 0, 0, 10 },
+        { "corked", 10, 0, 0, 0, 0, 1, 0, 10 },
+        { "large", 300, 300, 0, 0, 0, 0, 0, 10 },
+        { "no timer", 10, 10, 0, 0, 0, 0, 1, 10 },
+        { "after silence", 10, 10, 0, 0, 0, 0, 0, 2000000 },
+    };
+    static struct side side;
+
+    for (unsigned i = 0; i < TENON_ARRAY_LEN(rows); i++) {
+        struct tenon_tcp *conn;
+        unsigned sent = 0;
+
+        hn_row = rows[i].what;
+        alone_open(&side);
+        conn = side.conn;
+        side.answers = 0;
+        HN_EQUAL(usual(&side, 1), 1);
+        HN_CHECK(conn->snd_una == conn->snd_nxt && conn->flight != NULL && conn->flight->pace_room > 10);
+        hn_run_ms(&side.hn, rows[i].silent_ms);
+        hn_forget(&side.hn);
+        if (rows[i].cork)
+            HN_EQUAL(tenon_tcp_set(conn, TENON_TCP_CORK, 1), TENON_OK);
+        if (rows[i].no_timer)
+            tn_timer_stop(&conn->stack->wheel, &conn->timer);
+        conn->cc.cwnd = rows[i].cwnd != 0 ? rows[i].cwnd : 100000;
+        conn->snd_wnd = rows[i].wnd != 0 ? rows[i].wnd : conn->snd_wnd;
+        conn->mss = rows[i].mss != 0 ? (tenon_u16)rows[i].mss : conn->mss;
+        side.answers = rows[i].len;
+        side_answers(&side, conn);
+        hn_run_ms(&side.hn, 1);
+        while (hn_left(&side.hn) > 0) {
+            const struct hn_sent *frame = hn_next(&side.hn);
+
+            HN_CHECK(frame->len - DATA <= conn->mss);
+            sent += frame->len - DATA;
+        }
+        HN_EQUAL(sent, rows[i].sent);
+        HN_EQUAL(conn->cc.cwnd < 100000, rows[i].cwnd != 0 || rows[i].silent_ms > 10);
+        if (sent > 0)    /* it is repeated, or probed for, if nothing is heard of it */
+            HN_CHECK((conn->flags & TN_TCP_F_RTX_ARMED) && tn_timer_runs(&conn->timer));
+        if (sent == 10)
+            HN_CHECK(conn->flight->pace_owed >= sent);
+        hn_close(&side.hn);
+    }
+    hn_row = "";
+}
+
+/* What is sent while nothing is queued: no more than there is room for, and nothing behind a FIN. */
+static void first_of_queue(void)
+{
+    struct tenon_span span = { .len = 1 };
+    static struct side side;
+    tenon_u32 end;
+
+    side_open(&side);
+    HN_EQUAL(tenon_tcp_set(side.conn, TENON_TCP_SND_BUF, 600), TENON_OK);
+    side.answers = 1;
+    side.refers = 1;
+    for (unsigned k = 0; k < 3; k++) {
+        HN_EQUAL(usual(&side, 1), 1);
+        side.ack += side.answers;
+    }
+    end = side.conn->snd_end;
+    side.answers = 601;
+    HN_EQUAL(usual(&side, 1), 1);
+    HN_EQUAL(side.conn->snd_end, end);
+    side.answers = 1;
+    HN_EQUAL(usual(&side, 1), 1);
+    side.ack += side.answers;
+    side.answers = 600;
+    HN_EQUAL(usual(&side, 1), 1);
+    HN_EQUAL(side.conn->snd_end, end + 601);
+    side.ack += side.answers;
+    side.answers = 0;
+    HN_EQUAL(usual(&side, 1), 1);
+    HN_EQUAL(tenon_tcp_finish(side.conn), TENON_OK);
+    hn_run_ms(&side.hn, 1);
+    HN_EQUAL(side.conn->state, TENON_TCP_FIN_WAIT_1);
+    span.buf = hn_buf(&side.hn, span.len);
+    HN_EQUAL(tenon_tcp_send(side.conn, &span), TENON_ECLOSED);
+    tenon_buf_put(span.buf);
+    hn_close(&side.hn);
+}
+
 static void copied_or_referred(void)
 {
     static const struct {
@@ -1939,6 +2099,11 @@ static void both_ways6(void)
     over_ip6(both_ways);
 }
 
+static void both_ways_of_small6(void)
+{
+    over_ip6(both_ways_of_small);
+}
+
 static void both_ways_of_life6(void)
 {
     over_ip6(both_ways_of_life);
@@ -2019,6 +2184,7 @@ static const struct hn_test tests[] = {
     { "small_buffers", "", small_buffers },
     { "neighbour_is_used", "", neighbour_is_used },
     { "both_ways", "", both_ways },
+    { "both_ways_of_small", "", both_ways_of_small },
     { "both_ways_of_life", "", both_ways_of_life },
     { "both_ways_of_syn", "", both_ways_of_syn },
     { "both_ways_of_syn_ack", "", both_ways_of_syn_ack },
@@ -2029,6 +2195,8 @@ static const struct hn_test tests[] = {
     { "both_ways_of_syn_ack6", "", both_ways_of_syn_ack6 },
     { "syn_to_what_is_gone6", "IP4-5", syn_to_what_is_gone6 },
     { "both_ways_of_ends", "", both_ways_of_ends },
+    { "alone", "", alone },
+    { "first_of_queue", "", first_of_queue },
     { "copied_or_referred", "", copied_or_referred },
     { "window_field", "", window_field },
     { "many_are_heard_of", "", many_are_heard_of },
@@ -2047,6 +2215,7 @@ static const struct hn_test tests[] = {
     { "cut_frames6", "", cut_frames6 },
     { "padding6", "", padding6 },
     { "both_ways6", "", both_ways6 },
+    { "both_ways_of_small6", "", both_ways_of_small6 },
     { "both_ways_of_life6", "", both_ways_of_life6 },
     { "both_ways_of_ends6", "", both_ways_of_ends6 },
     { "copied_or_referred6", "", copied_or_referred6 },

@@ -194,6 +194,48 @@ static void pacing_first_window(void)
     bench_close(&b);
 }
 
+/* What may be owed is reckoned once, for the rate and the time of the next packet that there were. */
+static void pacing_owes_by_the_rate(void)
+{
+    static struct bench b;
+    struct tenon_tcp *conn = &b.conn;
+
+    for (unsigned how = 0; how < 6; how++) {
+        bench_open(&b);
+        conn->cc.ops = &tenon_cc_newreno;
+        conn->stack->now_us = 5000000;
+        conn->cc.pacing = 10 << 16;    /* 10 bytes in a microsecond: 2,550 may be owed */
+        tn_pace_sent(conn, 100);
+        conn->stack->now_us += 300;
+        HN_CHECK(tn_pace_lags(conn));
+        tn_pace_owe(conn, 100);
+        HN_CHECK(tn_pace_lags(conn) && conn->flight->pace_room > 2000);
+        conn->flight->pace_owed = 2000;
+        HN_CHECK(tn_pace_lags(conn));
+        if (how == 0)
+            tn_pace_update(conn);    /* nothing is known of the round trip */
+        if (how == 1)
+            HN_EQUAL(tn_tcp_cc_change(conn, &tenon_cc_cubic), TENON_OK);
+        if (how == 2)
+            conn->stack->now_us = conn->flight->pace_us - 1;
+        if (how == 3) {
+            conn->cc.pacing = 0;
+            tn_pace_sent(conn, 0);
+            conn->cc.pacing = 1 << 16;
+            conn->flags |= TN_TCP_F_PACING;
+        }
+        if (how == 4) {
+            conn->flight->pace_owed = 3000;
+            (void)tn_pace_allows(conn);    /* what is owed becomes time */
+            conn->flight->pace_owed = 2000;
+        }
+        if (how == 5)
+            conn->flight->pace_owed = conn->flight->pace_room + 1;
+        HN_CHECK(!tn_pace_lags(conn));
+        bench_close(&b);
+    }
+}
+
 static void pacing_rates(void)
 {
     static struct bench b;
@@ -409,6 +451,7 @@ static const struct hn_test tests[] = {
     { "pacing_no_drift", "PACE-2", pacing_no_drift },
     { "pacing_late_timer", "PACE-3 PACE-4", pacing_late_timer },
     { "pacing_first_window", "PACE-1", pacing_first_window },
+    { "pacing_owes_by_the_rate", "PACE-2", pacing_owes_by_the_rate },
     { "pacing_rates", "PACE-1 PACE-3 PACE-6", pacing_rates },
     { "sample_by_hand", "BBR-1 BBR-2 CC-X-7", sample_by_hand },
     { "sample_too_fast", "BBR-1", sample_too_fast },
