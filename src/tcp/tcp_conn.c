@@ -331,7 +331,8 @@ static int conn_in_table(const struct tenon_tcp *conn)
 
 TENON_INTERNAL int tn_tcp_app_knows(const struct tenon_tcp *conn)
 {
-    const struct tenon_tcp_listener *listener = tn_tcp_has_block(conn) ? conn->flight->listener : NULL;
+    const struct tenon_tcp_listener *listener =
+        TENON_WITH_LISTEN && tn_tcp_has_block(conn) ? conn->flight->listener : NULL;
 
     return listener == NULL || listener->events->incoming != NULL || tn_fastopen_is_early(conn);
 }

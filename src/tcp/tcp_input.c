@@ -407,7 +407,8 @@ TENON_INTERNAL void tn_tcp_input_synchronized(struct tenon_tcp *conn, struct tn_
 
 static void input_no_connection(struct tenon *stack, struct tn_seg *seg, const struct tenon_addr *local)
 {
-    struct tenon_tcp_listener *listener = tn_tcp_find_listener(stack, local, tn_pkt_is_foreign(seg->pkt));
+    struct tenon_tcp_listener *listener =
+        TENON_WITH_LISTEN ? tn_tcp_find_listener(stack, local, tn_pkt_is_foreign(seg->pkt)) : NULL;
 
     if (listener != NULL) {
         tn_tcp_input_listen(stack, listener, seg);

@@ -116,7 +116,7 @@ static int secret_port_is_free(struct tenon *stack, const struct tenon_addr *loc
         return 0;
     if (tn_tcp_find_hash(stack, local, remote, hash) != NULL)
         return 0;
-    for (listener = stack->tcp.listeners; listener != NULL; listener = listener->next)
+    for (listener = stack->tcp.listeners; TENON_WITH_LISTEN && listener != NULL; listener = listener->next)
         if (listener->local.port == local->port)
             return 0;
     return 1;

@@ -139,7 +139,7 @@ static tenon_u8 *tcp_opt_build_common(tenon_u8 *p, const struct tn_tcp_options *
 {
     const int has_timestamp = TENON_WITH_SCALE && options->has_timestamp;
 
-    if (options->has_sack_permitted && has_timestamp) {
+    if (has_timestamp && options->has_sack_permitted) {
         p[0] = TCP_OPT_SACK_PERMITTED;
         p[1] = TCP_OPT_SACK_PERMITTED_BYTES;
         p[2] = TCP_OPT_TIMESTAMP;

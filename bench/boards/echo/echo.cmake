@@ -19,7 +19,8 @@ function(add_echo name source stack)
     add_dependencies(echoes echo-${name})
 endfunction()
 
-# Of Tenon: without what lwIP has not either, and all of it. docs/guide/small.md tells the switches.
+# Of Tenon: without most of what lwIP has not either, and all of it. docs/guide/small.md tells the switches; core there
+# goes without more: what is sent from where it lies needs PIECES.
 set(less FRAGMENTS PATH_MTU COOKIES RECOVERY SPEED STATS MANY WATCH)
 set(without_tenon4 IPV6 MULTICAST ROUTES CONFLICTS ${less})
 set(without_tenon4-all IPV6 MULTICAST)
