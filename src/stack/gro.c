@@ -3,11 +3,12 @@
  * frames, go up as one packet, as a port with LRO would give it. Payload is referenced, not copied, and
  * headers are read only. What is not certain to mean the same as its parts goes up alone.
  *
- * Two steps. First every frame of the burst is linked with the last one before it that has the same ports, if
- * there is one: a look at two words, since most frames have nothing to do with each other and must not pay
- * for those that do. Then each frame takes along those of its links that do continue it. Frames of other
- * connections may lie between them; those of the same connection are all linked, and what does not continue
- * the one before it ends the run, so that their order stays. */
+ * Two steps. First every frame of the burst is linked with the last one before it of the same connection, or,
+ * if not all are known, that has the same ports, if there is one: a look at a word or two, since most frames
+ * have nothing to do with each other and must not pay for those that do. Then each frame takes along those of
+ * its links that do continue it. Frames of other connections may lie between them; those of the same
+ * connection are all linked, and what does not continue the one before it ends the run, so that their order
+ * stays. */
 #include "base/bytes.h"
 #include "core.h"
 #include "stack/stack_internal.h"
@@ -64,11 +65,16 @@ static const tenon_u8 *gro_strange_l4(const struct tenon_frame *frame, tenon_u32
     return span->len < link + TN_IP6_BYTES + TN_TCP_BYTES ? NULL : p + TN_IP6_BYTES;
 }
 
+/* In the frames of a connection. */
+TENON_INLINE tenon_u32 gro_known_l4(const struct tenon_tcp *conn, tenon_u32 link)
+{
+    return link + (conn->ends.is_v4 ? (tenon_u32)TN_IP4_BYTES : (tenon_u32)TN_IP6_BYTES);
+}
+
 TENON_INLINE const tenon_u8 *gro_l4(const struct tenon_frame *frame, const struct tenon_tcp *conn, tenon_u32 link)
 {
     if (TENON_LIKELY(conn != NULL))
-        return tenon_span_data(frame->spans) + link +
-               (conn->ends.is_v4 ? (tenon_u32)TN_IP4_BYTES : (tenon_u32)TN_IP6_BYTES);
+        return tenon_span_data(frame->spans) + gro_known_l4(conn, link);
     return gro_strange_l4(frame, link);
 }
 
@@ -97,20 +103,15 @@ TENON_HOT int gro_may_continue(const struct tn_gro_plan *plan, const struct teno
            get32raw(gro_l4(&frames[before], plan->conns[before], link) + 4);
 }
 
-/* A slot remembers the frame that was seen last in it. */
-TENON_INTERNAL unsigned tn_gro_look(struct tn_gro_plan *plan, const struct tn_netif *netif,
-                                    const struct tenon_frame *frames, unsigned n)
+/* A slot remembers the frame that was seen last in it. @return how many links */
+static unsigned gro_look_ports(struct tn_gro_plan *plan, const struct tenon_frame *frames, unsigned n, tenon_u32 link)
 {
-    const tenon_u32 link = netif->link_bytes;
     tenon_u32 ports[GRO_SLOTS];
     tenon_u8 last[GRO_SLOTS];    /* the frame and 1; 0: none */
     unsigned links = 0, i;
 
-    if (netif->conf.flags & TENON_NETIF_NO_GRO)
-        return 0;
     memset(last, 0, sizeof(last));
     memset(plan->next, 0, sizeof(plan->next));
-    memset(plan->taken, 0, sizeof(plan->taken));
     for (i = 0; i < n; i++) {
         const tenon_u32 both = gro_ports(&frames[i], plan->conns[i], link);
         const unsigned slot = gro_slot(both);
@@ -125,6 +126,52 @@ TENON_INTERNAL unsigned tn_gro_look(struct tn_gro_plan *plan, const struct tn_ne
         ports[slot] = both;
     }
     return links;
+}
+
+enum { GRO_STRANGE = TN_GRO_FRAMES };    /* more than there can be links */
+
+TENON_INLINE int gro_same_seq(const struct tenon_frame *a, const struct tenon_frame *b, tenon_u32 l4)
+{
+    return get32raw(tenon_span_data(a->spans) + l4 + 4) == get32raw(tenon_span_data(b->spans) + l4 + 4);
+}
+
+/* Where all connections are known, each remembers its frame. One of an earlier burst is no frame of its own before this
+ * one: the first of them was written down before anybody could ask. @return how many links; GRO_STRANGE: there is a
+ * frame whose connection nobody knows, and nothing is certain of any */
+TENON_HOT unsigned gro_look_known(struct tn_gro_plan *plan, const struct tenon_frame *frames, unsigned n,
+                                  tenon_u32 link)
+{
+    unsigned links = 0, i;
+
+    memset(plan->next, 0, sizeof(plan->next));
+    for (i = 0; i < n; i++) {
+        struct tenon_tcp *conn = plan->conns[i];
+        unsigned before;
+
+        if (conn == NULL)
+            return GRO_STRANGE;
+        before = conn->ends.frame;
+        conn->ends.frame = (tenon_u8)i;
+        if (before < i && plan->conns[before] == conn &&
+            !gro_same_seq(frames + i, frames + before, gro_known_l4(conn, link))) {
+            plan->next[before] = (tenon_u8)i;
+            links++;
+        }
+    }
+    return links;
+}
+
+TENON_ONCE TENON_INTERNAL unsigned tn_gro_look(struct tn_gro_plan *plan, const struct tn_netif *netif,
+                                               const struct tenon_frame *frames, unsigned n)
+{
+    unsigned links = GRO_STRANGE;
+
+    if (netif->conf.flags & TENON_NETIF_NO_GRO)
+        return 0;
+    memset(plan->taken, 0, sizeof(plan->taken));
+    if (!TENON_SMALL)
+        links = gro_look_known(plan, frames, n, netif->link_bytes);
+    return links == GRO_STRANGE ? gro_look_ports(plan, frames, n, netif->link_bytes) : links;
 }
 
 /* ---- which do ------------------------------------------------------------------------------------------------ */

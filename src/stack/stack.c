@@ -343,8 +343,8 @@ TENON_HOT void stack_input_frame(struct tenon *stack, struct tn_netif *netif, co
 }
 
 /* Frame `at` of a burst, and those that go up together with it. */
-static void stack_input_together(struct tenon *stack, struct tn_netif *netif, struct tn_gro_plan *plan,
-                                 const struct tenon_frame *frames, unsigned at)
+TENON_APART void stack_input_together(struct tenon *stack, struct tn_netif *netif, struct tn_gro_plan *plan,
+                                      const struct tenon_frame *frames, unsigned at)
 {
     struct tenon_frame whole;
     struct tn_fast_rx rx;

@@ -15,14 +15,12 @@ TENON_INTERNAL void tn_tcp_take_min_rtt(struct tenon_tcp *conn, tenon_u32 rtt_us
 
 /* The floor of RFC 6298 2.4 is on the sum; half of it, and a quarter of SRTT, on the variance keep a path whose RTT
  * never changed from a timeout when its queue begins to grow. That half is more than G, a tick of the wheel. Most hosts
- * are so near that the floor is all. */
+ * are so near that the floor is all. There has been a sample. */
 static tenon_u32 ack_rto_us(const struct tenon_tcp *conn)
 {
     const struct tenon_conf *conf = &conn->stack->conf;
     const tenon_u32 least = conf->tcp_rto_min_us, srtt = conn->srtt8 >> 3, variance = conn->rttvar4;
 
-    if (conn->srtt8 == 0)
-        return conf->tcp_rto_initial_us;
     if (srtt <= least / 2 && srtt + variance <= least)
         return least;
     return tn_min(srtt + tn_max(tn_max(least / 2, variance), srtt / 4), conf->tcp_rto_max_us);
@@ -30,7 +28,9 @@ static tenon_u32 ack_rto_us(const struct tenon_tcp *conn)
 
 TENON_INTERNAL tenon_u32 tn_tcp_rto_us(const struct tenon_tcp *conn)
 {
-    return tn_tcp_has_block(conn) ? conn->flight->rto_us : ack_rto_us(conn);
+    if (tn_tcp_has_block(conn))
+        return conn->flight->rto_us;
+    return conn->srtt8 == 0 ? conn->stack->conf.tcp_rto_initial_us : ack_rto_us(conn);
 }
 
 TENON_INTERNAL_HOT void tn_tcp_rtt_sample(struct tenon_tcp *conn, tenon_u32 rtt_us)

@@ -166,7 +166,7 @@ TENON_INTERNAL int tn_tcp_attach(struct tenon_tcp *conn, const struct tenon_addr
         return error;
     }
     ends->local = tenon_ip_is_any(&local->ip) ? conn->path->src : local->ip;
-    ends->local_netif = local->netif != 0 ? local->netif : conn->path->netif;
+    ends->local_netif = (tenon_u8)(local->netif != 0 ? local->netif : conn->path->netif);
     ends->is_v4 = (tenon_u8)tenon_ip_is_v4(&ends->local);
     ends->node.word = conn_ports(local, remote);
     return TENON_OK;

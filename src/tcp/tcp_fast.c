@@ -314,17 +314,22 @@ TENON_APART void fast_take_rack(struct tenon_tcp *conn, tenon_u32 end, tenon_u32
     flight->rack_rtt_us = conn->stack->now_us - sent_us;
 }
 
+TENON_APART void fast_take_size(struct tenon_tcp *conn, tenon_u32 size)
+{
+    if (conn->mtu_acked < size)
+        conn->mtu_acked = (tenon_u16)size;
+}
+
 /* RFC 6298 2, RFC 8985 6.2 step 1: what the arrival of the newest says. */
 TENON_HOT void fast_take_rtt(struct tenon_tcp *conn, struct fast_ack *acked, const struct tn_sent *newest)
 {
     struct tn_flight *flight = conn->flight;
     const tenon_u32 now = conn->stack->now_us, sent_us = newest->sent_us;
-    const tenon_u32 size = tn_min(acked->end - acked->una, newest->size);
 
     flight->tlp_sampled = 1;
     acked->rtt_us = tn_tcp_rtt_of(now - sent_us);
-    if (conn->mtu_acked < size)
-        conn->mtu_acked = (tenon_u16)size;
+    if (conn->mtu_acked < newest->size)
+        fast_take_size(conn, tn_min(acked->end - acked->una, newest->size));
     tn_tcp_take_min_rtt(conn, acked->rtt_us);
     if (!(conn->flags & TN_TCP_F_RTT_TIMING) || !tn_seq_gt(acked->end, flight->rtt_seq))
         return;

@@ -27,7 +27,8 @@ TENON_BEGIN_DECLS
 struct tn_tcp_ends {
     struct tn_hnode node;
     tenon_u32 id;                /* of a connection */
-    tenon_u16 local_netif;
+    tenon_u8 local_netif;
+    tenon_u8 frame;              /* of a connection: its last one in this burst (tn_gro_look()) */
     tenon_u8 is_time_wait;
     tenon_u8 is_v4;
     struct tenon_ip local;

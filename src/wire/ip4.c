@@ -63,7 +63,7 @@ TENON_INTERNAL int tn_ip4_options_check(const tenon_u8 *p, unsigned header_bytes
     return verdict;
 }
 
-TENON_INTERNAL unsigned tn_ip4_build(tenon_u8 *p, const struct tn_ip4 *ip)
+TENON_INTERNAL_HOT unsigned tn_ip4_build(tenon_u8 *p, const struct tn_ip4 *ip)
 {
     p[0] = IP4_VERSION | TN_IP4_BYTES / 4;
     p[1] = ip->tos;

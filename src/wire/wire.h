@@ -75,7 +75,7 @@ TENON_INTERNAL int tn_ip4_csum_good(const tenon_u8 *p, unsigned header_bytes);
 /* Options: 0 nothing wrong, -1 malformed, 1 there is a source route. */
 TENON_INTERNAL int tn_ip4_options_check(const tenon_u8 *p, unsigned header_bytes);
 /* 20 bytes with its checksum; ip->header_bytes is not looked at. */
-TENON_INTERNAL unsigned tn_ip4_build(tenon_u8 *p, const struct tn_ip4 *ip);
+TENON_INTERNAL_HOT unsigned tn_ip4_build(tenon_u8 *p, const struct tn_ip4 *ip);
 
 /* ---- IPv6 (RFC 8200) ------------------------------------------------------------------------- */
 

@@ -545,6 +545,78 @@ static void interleaved_many(void)
     }
 }
 
+/* A segment of another connection of the same host. */
+static size_t build_other(tenon_u8 *p, tenon_u32 acks, tenon_u32 at, unsigned flags, size_t n)
+{
+    const tenon_u32 ours = our_seq;
+    size_t len;
+
+    our_seq = acks;
+    len = build(p, at, flags, n);
+    our_seq = ours;
+    hn_put16(p + 14 + (v6 ? 40 : 20), PEER_PORT + 1);
+    repair(p, 1);
+    return len;
+}
+
+/* @return what it has to acknowledge */
+static tenon_u32 open_other(void)
+{
+    tenon_u32 acks = 0;
+    tenon_u8 frame[256];
+    struct seg seg;
+
+    hn_inject(&hn, 1, frame, build_other(frame, 0, 0, SEG_SYN, 0));
+    hn_run_ms(&hn, 1);
+    if (HN_CHECK(seg_next(&hn, &seg)))
+        acks = seg.seq + 1;
+    hn_inject(&hn, 1, frame, build_other(frame, acks, 0, SEG_ACK, 0));
+    hn_run_ms(&hn, 1);
+    HN_EQUAL(hn_stat(&hn, TENON_STAT_TCP_ESTABLISHED), 2);
+    hn_forget(&hn);
+    return acks;
+}
+
+/* Bursts of two connections that are known both, and remember where they were in the burst before. `a` is an
+ * acknowledgement of the first, as in mixed(). */
+static void known_only(void)
+{
+    static const struct {
+        const char *order;
+        unsigned merged, calls;
+    } table[] = { { "A", 0, 1 },  { "AABB", 2, 2 }, { "ABABABAB", 6, 2 }, { "BBA", 1, 2 },
+                  { "BA", 0, 2 }, { "BAAB", 2, 2 }, { "AAAAB", 3, 2 },    { "ABaBA", 1, 3 } };
+    static struct burst burst;
+    tenon_u8 frame[512];
+
+    for (v6 = 0; v6 < 2; v6++) {
+        tenon_u32 at[2] = { 0, 0 }, acks, merged = 0, bytes = 0;
+
+        open_conn(0);
+        acks = open_other();
+        for (unsigned i = 0; i < TENON_ARRAY_LEN(table); i++) {
+            hn_row = table[i].order;
+            calls = 0;
+            for (const char *p = hn_row; *p != 0; p++) {
+                const size_t n = *p == 'a' ? 0 : BYTES;
+                const int is_other = *p == 'B';
+
+                burst_add(&burst, frame,
+                          is_other ? build_other(frame, acks, at[1], SEG_ACK, n) : build(frame, at[0], SEG_ACK, n), 0);
+                at[is_other] += (tenon_u32)n;
+                bytes += (tenon_u32)n;
+            }
+            merged += table[i].merged;
+            burst_give(&burst);
+            HN_EQUAL(hn_stat(&hn, TENON_STAT_RX_MERGED), merged);
+            HN_EQUAL(calls, table[i].calls);
+            HN_EQUAL(received, bytes);
+            HN_EQUAL(hn_stat(&hn, TENON_STAT_TCP_OOO), 0);
+        }
+        hn_close(&hn);
+    }
+}
+
 static size_t hook_bytes;
 
 static tenon_u16 hook_sum(const tenon_u8 *p, size_t n)
@@ -700,6 +772,7 @@ static const struct hn_test tests[] = {
     { "gro_acknowledged_as_segments", "", acknowledged_as_segments },
     { "gro_interleaved", "", interleaved },
     { "gro_interleaved_many", "", interleaved_many },
+    { "gro_known_only", "", known_only },
     { "gro_summed_by_a_hook", "", summed_by_a_hook },
     { "gro_not_wanted", "", not_wanted },
     { "gro_answered_together", "", answered_together },
