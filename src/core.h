@@ -274,16 +274,13 @@ struct tn_short {
 TENON_INTERNAL_HOT void tn_tx_short(struct tenon *stack, const struct tn_netif *netif, struct tenon_buf *buf,
                                     const struct tn_short *lay);
 /* The same of a segment of TCP that is like others, but for its bytes and how much payload it has. What they have in
- * common has been put together before; they get their checksums later. */
+ * common has been put together before; who makes the checksum, if the port does not, does so by himself. */
 struct tn_like {
-    struct tenon_frame frame;          /* as the port makes the checksum */
+    struct tenon_frame frame;
     tenon_u8 off, netif;               /* where it begins in its buffer, and its interface */
-    tenon_u8 sums;                     /* 1: the port does not make the checksum: tn_tx_sum_last() */
 };
 TENON_INTERNAL_HOT void tn_tx_like(struct tenon *stack, const struct tn_like *like, struct tenon_buf *buf,
                                    tenon_u32 payload);
-/* The checksum of the one that was put in last, which has its bytes now. */
-TENON_INTERNAL void tn_tx_sum_last(struct tenon *stack);
 /* The same of a frame with payload behind its headers: an even number of bytes of transport header at the end
  * of `head`, and spans that are not more than the port gathers, the headers' included (tn_tx_gather_max()).
  */

@@ -666,17 +666,6 @@ TENON_INTERNAL_HOT void tn_tx_like(struct tenon *stack, const struct tn_like *li
     tx->n = (tenon_u16)(n + 1);
 }
 
-TENON_INTERNAL void tn_tx_sum_last(struct tenon *stack)
-{
-    struct tenon_frame *frame = stack->tx.frames + stack->tx.n - 1;
-    tenon_u8 *l4 = tenon_span_data(frame->spans) + frame->csum_start;
-
-    put16be(l4 + frame->csum_offset, 0xFFFFUL ^ tn_csum_sum(l4, frame->spans->len - frame->csum_start));
-    frame->csum_start = frame->csum_offset = 0;
-    frame->csum = TENON_CSUM_NONE;
-    tn_count(stack, TENON_STAT_TX_CSUM_SOFT);
-}
-
 TENON_INTERNAL void tn_tx_long(struct tenon *stack, const struct tn_netif *netif, struct tenon_buf *buf,
                                const struct tn_long *lay)
 {

@@ -153,12 +153,14 @@ static void fast_prepare_frame(const struct tenon_tcp *conn, const struct tn_tcp
 
     frame->nspans = 1;
     frame->header_bytes = (tenon_u16)(l4 + header->tcp_bytes);
-    frame->csum = TENON_CSUM_PARTIAL;
-    frame->csum_start = (tenon_u16)l4;
-    frame->csum_offset = 16;
+    header->sums = !(way->netif->conf.caps & TENON_CAP_TX_CSUM);
+    if (!header->sums) {
+        frame->csum = TENON_CSUM_PARTIAL;
+        frame->csum_start = (tenon_u16)l4;
+        frame->csum_offset = 16;
+    }
     header->like.off = (tenon_u8)(TN_HEADROOM - l4);
     header->like.netif = way->netif->index;
-    header->like.sums = !(way->netif->conf.caps & TENON_CAP_TX_CSUM);
     header->small = tn_tcp_opt(conn, TENON_TCP_CORK) ? (tenon_u16)0 : conn->stack->conf.tcp_copy_max;
 }
 
@@ -457,8 +459,10 @@ TENON_HOT int fast_send_alone(struct tenon_tcp *conn)
     tn_tcp_arm_alone(conn);
     fast_fill(conn, tcp, seq, len, TN_TCP_ACK | TN_TCP_PSH);
     tn_sendq_copy_all(conn, tcp + tcp_bytes, len);
-    if (header->like.sums)
-        tn_tx_sum_last(stack);
+    if (header->sums) {
+        put16be(tcp + 16, 0xFFFFUL ^ tn_csum_sum(tcp, tcp_bytes + len));
+        tn_count(stack, TENON_STAT_TX_CSUM_SOFT);
+    }
     return 1;
 }
 

@@ -112,6 +112,7 @@ struct tn_header {
     tenon_u8 ip_bytes;
     tenon_u8 tos, tos_data;      /* without data, and with data */
     tenon_u16 small;             /* so few bytes may leave alone, in one piece with the headers */
+    tenon_u8 sums;               /* 1: the port does not make the checksum */
     struct tn_like like;
     tenon_u8 bytes[TN_FAST ? 88 : 32];    /* 86 with IPv6, and what makes copying them simple; else they are not made */
 };
