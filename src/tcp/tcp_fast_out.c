@@ -572,7 +572,7 @@ TENON_INTERNAL int tn_fast_syn(struct tenon_tcp *conn, unsigned flags)
     const struct tn_tcp_way *way;
     struct tenon_buf *buf;
 
-    if (!fast_syn_is_usual(conn, flags))
+    if (!TN_FAST || !fast_syn_is_usual(conn, flags))
         return 0;
     way = fast_way_there(conn);
     if (way == NULL || !fast_is_prepared(conn, way))
