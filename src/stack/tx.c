@@ -177,7 +177,7 @@ static void tx_commit(struct tn_burst *tx, const struct tn_out *out, struct teno
     spans[0].len = out->len;
     frame->spans = spans;
     frame->nspans = (tenon_u16)(nspans + 1);
-    if (TENON_WITH_HOMES)
+    if (TENON_WITH_HOMES || TENON_WITH_SPEED)
         tx->netifs[at] = out->netif;
     tx->n++;
 }
