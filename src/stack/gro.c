@@ -161,8 +161,8 @@ TENON_HOT unsigned gro_look_known(struct tn_gro_plan *plan, const struct tenon_f
     return links;
 }
 
-TENON_ONCE TENON_INTERNAL unsigned tn_gro_look(struct tn_gro_plan *plan, const struct tn_netif *netif,
-                                               const struct tenon_frame *frames, unsigned n)
+TENON_INTERNAL unsigned tn_gro_look(struct tn_gro_plan *plan, const struct tn_netif *netif,
+                                    const struct tenon_frame *frames, unsigned n)
 {
     unsigned links = GRO_STRANGE;
 

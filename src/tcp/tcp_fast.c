@@ -92,11 +92,13 @@ TENON_HOT int fast_parse(struct fast_seg *seg, const struct tn_netif *netif, con
     return 1;
 }
 
-/* Each is compiled for itself. */
+/* Each is compiled for itself, unless the build is to be small. */
 TENON_HOT int fast_parse_one(struct fast_seg *seg, const struct tn_netif *netif, const struct tn_fast_rx *rx)
 {
     const struct tenon_tcp *conn = rx->conn;
 
+    if (TENON_SMALL)
+        return fast_parse(seg, netif, rx, (conn->flags & TN_TCP_F_TIMESTAMPS) != 0, tn_tcp_is_v4(conn));
     if (TENON_LIKELY(conn->flags & TN_TCP_F_TIMESTAMPS))
         return tn_tcp_is_v4(conn) ? fast_parse(seg, netif, rx, 1, 1) : fast_parse(seg, netif, rx, 1, 0);
     return tn_tcp_is_v4(conn) ? fast_parse(seg, netif, rx, 0, 1) : fast_parse(seg, netif, rx, 0, 0);

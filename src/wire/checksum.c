@@ -185,8 +185,8 @@ TENON_INTERNAL int tn_csum_good20(const tenon_u8 *p)
 {
     tenon_u32 sum;
 
-    if (!TENON_WITH_SPEED)
-        return csum_slow(p, 20) == 0xFFFFU;
+    if (TENON_SMALL)
+        return tn_csum_sum20(p) == 0xFFFFU;
     sum = csum_carry(csum_eight(csum_eight(0, p), p + 8), get32raw(p + 16));
     return (sum >> 16) + (sum & 0xFFFFUL) == 0xFFFFUL || sum == 0xFFFFFFFFUL;
 }
