@@ -33,7 +33,7 @@ struct tn_netif {
     tenon_u8 ip6;                    /* 1: IPv6 runs here (allowed, MTU >= 1280, link-local address not duplicate) */
     tenon_u8 hop_limit;              /* for IPv6, from router advertisements; 0: the instance's */
     tenon_u16 ip6_mtu;               /* from router advertisements; 0: conf.mtu */
-    tenon_u8 link_bytes;             /* before the IP header */
+    tenon_u8 link_bytes;             /* before the IP header, for short ways (TENON_WITH_SPEED) */
     tenon_u32 reachable_ms;          /* BaseReachableTime (RFC 4861 6.3.2) */
     tenon_u32 retrans_ms;            /* RetransTimer */
     tenon_u32 rx_frames, rx_bytes, tx_frames, tx_bytes;

@@ -105,7 +105,8 @@ TENON_API int tenon_netif_add(struct tenon *stack, const struct tenon_netif_conf
         return TENON_ELIMIT;
     netif = &stack->link.netifs[i];
     netif->conf = *conf;
-    netif->link_bytes = (conf->caps & TENON_CAP_NO_LINK) ? 0 : TN_ETH_BYTES;
+    if (TENON_WITH_SPEED)
+        netif->link_bytes = (conf->caps & TENON_CAP_NO_LINK) ? 0 : TN_ETH_BYTES;
     netif->index = (tenon_u8)(i + 1);
     netif->up = 1;
     netif->rs_timer.use = LINK_TIMER_SOLICIT;
