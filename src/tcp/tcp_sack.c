@@ -4,6 +4,7 @@
 #include "tcp/tcp_internal.h"
 
 enum { SACK_CAP_MIN = 8, SACK_CAP_MAX = 2048 };
+enum { SACK_IS_HEARD = TENON_WITH_SACK && TENON_WITH_SCOREBOARD };
 
 static size_t sack_bytes(unsigned cap)
 {
@@ -95,7 +96,7 @@ TENON_INTERNAL void tn_sack_add(struct tenon_tcp *conn, struct tn_ack *ack, teno
     tenon_u32 edge = left;
     unsigned at, last;
 
-    if (!TENON_WITH_SACK || !TENON_WITH_SCOREBOARD)
+    if (!SACK_IS_HEARD)
         return;
     if (!sack_make_room(conn) && conn->flight->sack == NULL)
         return;

@@ -1716,7 +1716,6 @@ static void both_ways_of_ends(void)
         one_end(seed);
 }
 
-/* tenon_conf.tcp_copy_max: payload goes behind its headers up to there, and where the header's buffer has room. */
 /* Nothing is in flight, the round trip is known, and what may be owed; its timer runs. */
 static void alone_open(struct side *side)
 {
@@ -1760,7 +1759,8 @@ static void alone(void)
         conn = side.conn;
         side.answers = 0;
         HN_EQUAL(usual(&side, 1), 1);
-        HN_CHECK(conn->snd_una == conn->snd_nxt && conn->flight != NULL && conn->flight->pace_room > 10);
+        HN_CHECK(conn->snd_una == conn->snd_nxt && conn->flight != NULL);
+        HN_CHECK(TENON_SMALL || conn->flight->pace_room > 10);
         hn_run_ms(&side.hn, rows[i].silent_ms);
         hn_forget(&side.hn);
         if (rows[i].cork)
@@ -1827,6 +1827,7 @@ static void first_of_queue(void)
     hn_close(&side.hn);
 }
 
+/* tenon_conf.tcp_copy_max: payload goes behind its headers up to there, and where the header's buffer has room. */
 static void copied_or_referred(void)
 {
     static const struct {
