@@ -197,13 +197,14 @@ TENON_APART void fast_prepare(struct tenon_tcp *conn, const struct tn_tcp_way *w
     header->len = FAST_NO_LEN;
 }
 
-enum { FAST_COPY_STEP = 64 };
+enum { FAST_HEADER_BYTES = sizeof(((struct tn_header *)NULL)->bytes) };
+enum { FAST_COPY_STEP = FAST_HEADER_BYTES < 64 ? FAST_HEADER_BYTES : 64 };
 
 /* In two steps: of one, compilers like to make an instruction that repeats a load and a store, as with tn_clear(). */
 TENON_HOT void fast_copy_header(tenon_u8 *p, const struct tn_header *header)
 {
     TENON_COPY(p, header->bytes, FAST_COPY_STEP);
-    TENON_COPY(p + FAST_COPY_STEP, header->bytes + FAST_COPY_STEP, sizeof(header->bytes) - FAST_COPY_STEP);
+    TENON_COPY(p + FAST_COPY_STEP, header->bytes + FAST_COPY_STEP, FAST_HEADER_BYTES - FAST_COPY_STEP);
 }
 
 /* The headers of a segment of `len` bytes from `seq` on, around where its TCP header begins. What they say is looked up
