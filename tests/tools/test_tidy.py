@@ -194,7 +194,7 @@ GOOD_NESTED = """static int f(int x)
 }
 """
 GOOD = [
-    ("port", {"ports/tap/tap.c": function("int x;\n/* said */\n\n" * 490), "ports/tap/tap.h": function("int x;\n" * 90),
+    ("port", {"ports/tap/tap.c": function("int x;\n/* said */\n\n" * 310), "ports/tap/tap.h": function("int x;\n" * 90),
               "ports/tap/test/a.c": function("int x;\n" * 90)}),
     ("length", {"src/tcp/a.c": function(body(66))}),
     ("length", {"src/tcp/a.c": function(body(70)), "tools/tidy.ratchet": "src/tcp/a.c f 74\n"}),
