@@ -209,7 +209,7 @@ static void pacing_owes_by_the_rate(void)
         conn->stack->now_us += 300;
         HN_CHECK(tn_pace_lags(conn));
         tn_pace_owe(conn, 100);
-        HN_CHECK(tn_pace_lags(conn) && conn->flight->pace_room > 2000);
+        HN_CHECK(tn_pace_lags(conn) && (TENON_SMALL || conn->flight->pace_room > 2000));
         conn->flight->pace_owed = 2000;
         HN_CHECK(tn_pace_lags(conn));
         if (how == 0)
@@ -230,7 +230,7 @@ static void pacing_owes_by_the_rate(void)
             conn->flight->pace_owed = 2000;
         }
         if (how == 5)
-            conn->flight->pace_owed = conn->flight->pace_room + 1;
+            conn->flight->pace_owed = TENON_SMALL ? 1000000UL : conn->flight->pace_room + 1;
         HN_CHECK(!tn_pace_lags(conn));
         bench_close(&b);
     }
