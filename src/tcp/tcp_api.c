@@ -210,13 +210,21 @@ TENON_HOT int api_is_first(const struct tenon_tcp *conn, const struct tenon_span
            span->len - 1 < tn_tcp_opt(conn, TENON_TCP_SND_BUF);
 }
 
+/* Few bytes, of a connection that takes data, behind what waits in a buffer of ours. */
+TENON_HOT int api_may_add(const struct tenon_tcp *conn, tenon_u32 n)
+{
+    const tenon_u32 queued = conn->snd_end - conn->snd_una;
+
+    return conn->state == TENON_TCP_ESTABLISHED && (conn->flags & (TN_TCP_F_FIN_QUEUED | TN_TCP_F_HELD)) == 0 &&
+           n - 1 < TN_SENDQ_FEW_BYTES && queued + n <= tn_tcp_opt(conn, TENON_TCP_SND_BUF);
+}
+
 TENON_API int tenon_tcp_send(struct tenon_tcp *conn, const struct tenon_span *span)
 {
     if (TENON_SMALL)
         return api_send(conn, span);
     if (tn_sendq_is_open(conn)) {
-        if (conn->state != TENON_TCP_ESTABLISHED || (conn->flags & (TN_TCP_F_FIN_QUEUED | TN_TCP_F_HELD)) != 0 ||
-            span->len == 0 || span->len > api_room(conn) || !tn_sendq_join(conn, span))
+        if (!api_may_add(conn, span->len) || !tn_sendq_join(conn, span))
             return api_send(conn, span);
     } else {
         if (!api_is_first(conn, span))
@@ -227,7 +235,7 @@ TENON_API int tenon_tcp_send(struct tenon_tcp *conn, const struct tenon_span *sp
     return TENON_OK;
 }
 
-TENON_API tenon_i32 tenon_tcp_write(struct tenon_tcp *conn, const void *bytes, tenon_u32 n)
+TENON_APART tenon_i32 api_write(struct tenon_tcp *conn, const tenon_u8 *bytes, tenon_u32 n)
 {
     const int error = api_may_send(conn);
     tenon_u32 done;
@@ -237,11 +245,20 @@ TENON_API tenon_i32 tenon_tcp_write(struct tenon_tcp *conn, const void *bytes, t
     n = tn_min(n, api_room(conn));
     if (n == 0)
         return 0;
-    done = tn_sendq_write(conn, (const tenon_u8 *)bytes, n);
+    done = tn_sendq_write(conn, bytes, n);
     if (done == 0)
         return TENON_ENOMEM;
     tn_tcp_make_ready(conn);
     return (tenon_i32)done;
+}
+
+TENON_API tenon_i32 tenon_tcp_write(struct tenon_tcp *conn, const void *bytes, tenon_u32 n)
+{
+    if (TENON_SMALL || !tn_sendq_is_open(conn) || !api_may_add(conn, n) ||
+        !tn_sendq_add(conn, (const tenon_u8 *)bytes, n))
+        return api_write(conn, (const tenon_u8 *)bytes, n);
+    tn_tcp_make_ready(conn);
+    return (tenon_i32)n;
 }
 
 TENON_API int tenon_tcp_urgent(struct tenon_tcp *conn)

@@ -118,6 +118,7 @@ struct tn_header {
 };
 
 enum { TN_FLIGHT_FEW = TENON_WITH_RECOVERY ? 4 : 1, TN_AGAIN_MAX = 1024, TN_SENDQ_FEW = 8 };
+enum { TN_SENDQ_FEW_BYTES = 64 };    /* at most, that are copied without a loop */
 
 /* Two kinds of records: what left for the first time, in order of both time and sequence, so that an index finds
  * either; and what left again and is not known to have arrived or to be lost, in order of sequence. A SACK block

@@ -608,9 +608,11 @@ TENON_INTERNAL const char *tn_sack_check(const struct tenon_tcp *conn);
 
 /* ---- tcp_sendq.c -------------------------------------------------------------------------------------------- */
 
-/* What waits ends in a buffer of ours. Then: a small span, if there is room for it. @return 0: it is not this simple,
- * and nothing has changed */
+/* What waits ends in a buffer of ours. Then: few bytes behind it (1 to TN_SENDQ_FEW_BYTES), if there is room
+ * for them; a span only where it would be copied anyway. @return 0: it is not this simple, and nothing has
+ * changed */
 TENON_INTERNAL_HOT int tn_sendq_is_open(const struct tenon_tcp *conn);
+TENON_INTERNAL_HOT int tn_sendq_add(struct tenon_tcp *conn, const tenon_u8 *bytes, tenon_u32 n);
 TENON_INTERNAL_HOT int tn_sendq_join(struct tenon_tcp *conn, const struct tenon_span *span);
 TENON_INTERNAL int tn_sendq_push(struct tenon_tcp *conn, const struct tenon_span *span);
 TENON_INTERNAL tenon_u32 tn_sendq_write(struct tenon_tcp *conn, const tenon_u8 *bytes, tenon_u32 n);

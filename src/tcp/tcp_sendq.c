@@ -79,9 +79,7 @@ TENON_HOT int sendq_append(struct tenon_tcp *conn, const struct tenon_span *span
     return TENON_OK;
 }
 
-enum { SENDQ_FEW_BYTES = 64 };
-
-/* Few bytes without a loop: the first and the last of them, which overlap. */
+/* TN_SENDQ_FEW_BYTES at most, without a loop: the first and the last of them, which overlap. */
 TENON_HOT void sendq_copy_few(tenon_u8 *to, const tenon_u8 *from, tenon_u32 n)
 {
     if (n < 4) {
@@ -105,7 +103,7 @@ TENON_HOT void sendq_copy_few(tenon_u8 *to, const tenon_u8 *from, tenon_u32 n)
 
 TENON_HOT void sendq_copy(tenon_u8 *to, const tenon_u8 *from, tenon_u32 n)
 {
-    if (TENON_SMALL || n > SENDQ_FEW_BYTES)
+    if (TENON_SMALL || n > TN_SENDQ_FEW_BYTES)
         memcpy(to, from, n);
     else
         sendq_copy_few(to, from, n);
@@ -140,18 +138,20 @@ TENON_INTERNAL_HOT int tn_sendq_is_open(const struct tenon_tcp *conn)
 }
 
 /* Without a call of another function, for which registers would have to be saved. */
-TENON_INTERNAL_HOT int tn_sendq_join(struct tenon_tcp *conn, const struct tenon_span *span)
+TENON_INTERNAL_HOT int tn_sendq_add(struct tenon_tcp *conn, const tenon_u8 *bytes, tenon_u32 n)
 {
-    struct tn_sendq_piece *tail;
+    struct tn_sendq_piece *tail = sendq_open_tail(&conn->flight->sendq, n);
 
-    if (span->len > SENDQ_FEW_BYTES || !sendq_may_join(conn, span))
-        return 0;
-    tail = sendq_open_tail(&conn->flight->sendq, span->len);
     if (tail == NULL)
         return 0;
-    sendq_copy_few(tail->buf->data + tail->off + tail->len, tenon_span_data(span), span->len);
-    sendq_joined(conn, tail, span->len);
+    sendq_copy_few(tail->buf->data + tail->off + tail->len, bytes, n);
+    sendq_joined(conn, tail, n);
     return 1;
+}
+
+TENON_INTERNAL_HOT int tn_sendq_join(struct tenon_tcp *conn, const struct tenon_span *span)
+{
+    return sendq_may_join(conn, span) && tn_sendq_add(conn, tenon_span_data(span), span->len);
 }
 
 /* Into the last buffer or a fresh one, which is filled up later. @return 0: there is none */

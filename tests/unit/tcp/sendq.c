@@ -87,6 +87,42 @@ static void written_behind_a_span(void)
     hn_close(&hn);
 }
 
+/* As many as the connection takes, over more than one buffer, in pieces of all small sizes; then it is full,
+ * and then it is closed. */
+static void small_writes(void)
+{
+    enum { ROOM = 3001, LONGEST = 66 };
+    static tenon_u8 bytes[ROOM + LONGEST], got[ROOM];
+    unsigned n = 0, len = 1;
+    struct hn hn;
+    struct seg seg;
+
+    open_server(&hn);
+    HN_EQUAL(tenon_tcp_set(server, TENON_TCP_SND_BUF, ROOM), TENON_OK);
+    for (unsigned i = 0; i < sizeof bytes; i++)
+        bytes[i] = (tenon_u8)(i * 7 + i / 251);
+    for (; n < ROOM; len = len % LONGEST + 1) {
+        const unsigned fits = ROOM - n < len ? ROOM - n : len;
+
+        HN_EQUAL(tenon_tcp_room(server), ROOM - n);
+        HN_EQUAL(tenon_tcp_write(server, bytes + n, len), fits);
+        n += fits;
+    }
+    HN_EQUAL(tenon_tcp_write(server, bytes, 1), 0);
+    HN_EQUAL(tenon_tcp_set(server, TENON_TCP_SND_BUF, ROOM + 10), TENON_OK);
+    HN_EQUAL(tenon_tcp_write(server, bytes, 0), 0);
+    HN_EQUAL(tenon_tcp_finish(server), TENON_OK);
+    HN_EQUAL(tenon_tcp_write(server, bytes, 1), TENON_ECLOSED);
+    hn_run_ms(&hn, 1);
+    for (n = 0; seg_next(&hn, &seg); n += seg.len) {
+        HN_CHECK(n + seg.len <= ROOM);
+        memcpy(got + n, seg.payload, seg.len);
+    }
+    HN_EQUAL(n, ROOM);
+    HN_CHECK(memcmp(got, bytes, ROOM) == 0);
+    hn_close(&hn);
+}
+
 /* A queue of single bytes has an end before its memory has. */
 static void many_pieces(void)
 {
@@ -110,6 +146,7 @@ static void many_pieces(void)
 
 static const struct hn_test tests[] = {
     { "written_behind_a_span", "RES-2", written_behind_a_span },
+    { "small_writes", "RES-2", small_writes },
     { "many_pieces", "RES-2", many_pieces },
 };
 
