@@ -91,6 +91,7 @@ def pingpong():
                    {"connections": 32, "ip6": 1, **({} if csum else {"csum": 0})}, only=(OWN,))
     yield Cell(table, "32 connections, without timestamps", "ping-pong", {"connections": 32, "timestamps": 0})
     yield Cell(table, "32 connections, without pacing", "ping-pong", {"connections": 32, "pacing": 0}, only=(OWN,))
+    yield Cell(table, "32 connections, BBR", "ping-pong", {"connections": 32, "bbr": 1}, only=(OWN,))
     yield Cell(table, "10000 connections, bursts of 1024", "ping-pong", {"connections": 10000, "batch": 1024})
     for idle in (10000, 1000000):
         yield Cell(table, f"32 connections among {idle} idle", "ping-pong", {"connections": 32, "idle": idle},
@@ -119,6 +120,10 @@ def bulk():
     for csum in (1, 0):
         yield Cell("Bulk, MTU 1500, without pacing", f"16 KB, checksums {'by the port' if csum else 'in software'}",
                    "bulk", {"message": 16384, "pacing": 0, **({} if csum else {"csum": 0})}, unit="Gbit/s", only=(OWN,))
+    for csum in (1, 0):
+        yield Cell("Bulk, MTU 1500, BBR", f"16 KB, checksums {'by the port' if csum else 'in software'}", "bulk",
+                   {"message": 16384, "mtu": 1500, "bbr": 1, **({} if csum else {"csum": 0})}, unit="Gbit/s",
+                   only=(OWN,))
     yield Cell("Bulk, MTU 1500, checksums by portable C", "16 KB", "bulk",
                {"message": 16384, "mtu": 1500, "csum": 0, "own_sum": 1}, unit="Gbit/s", only=(OWN, "floor"))
     for csum in (1, 0):

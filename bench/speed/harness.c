@@ -252,6 +252,7 @@ static const char *settings_read(struct speed_run *run, int n, char *const *word
         { "own_sum", &conf->own_sum }, { "segments", &run->segments },
         { "segment_ms", &run->segment_ms }, { "turns", &run->turns }, { "load", &run->loads },
         { "rate", &run->rate }, { "cores", &run->cores }, { "ip6", &conf->ip6 },
+        { "bbr", &conf->bbr },
     };
     int i;
 

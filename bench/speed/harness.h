@@ -38,6 +38,7 @@ struct speed_conf {
     unsigned small;           /* Tenon: up to so many bytes are copied instead of referred to; 0: its default */
     unsigned own_sum;         /* Tenon, the floor: 1: checksums by portable C; 0: by hostsum_best() */
     unsigned ip6;             /* 1: over IPv6 */
+    unsigned bbr;             /* Tenon: 1: BBR instead of CUBIC */
 };
 
 /* What has been done since open(). */

@@ -529,6 +529,8 @@ static int side_open(struct side *side, unsigned number, struct speed_wire *in, 
     conf.tx_gather_max = SPEED_SPANS;
     conf.tcp_copy_max = (tenon_u16)w.conf.small;
     conf.checksum = w.conf.own_sum ? NULL : hostsum_best();
+    if (w.conf.bbr)
+        conf.tcp_cc = &tenon_cc_bbr;
     if (w.conf.app == SPEED_BULK && w.conf.window)
         conf.tcp_snd_buf = w.conf.window;
     side->mem = malloc(tenon_mem_size(&conf));

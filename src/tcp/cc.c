@@ -213,6 +213,8 @@ TENON_INTERNAL int tn_tcp_cc_change(struct tenon_tcp *conn, const struct tenon_c
         tn_rate_begin(conn);
     conn->cc.pacing = 0;
     tn_pace_forget(flight);
+    flight->told_ms = conn->stack->now_ms - 1;
+    flight->header.tcp_bytes = 0;    /* fast_prepare_frame() */
     return TENON_OK;
 }
 

@@ -273,7 +273,7 @@ TENON_INTERNAL void tn_tcp_begin_sending(struct tenon_tcp *conn)
     if (!TENON_WITH_RECOVERY)
         return;
     tn_pace_update(conn);
-    conn->flight->told_ms = conn->stack->now_ms;    /* so far it knows everything */
+    tn_cc_told(conn);    /* so far it knows everything */
     conn->flight->paced_cwnd = conn->cc.cwnd;
 }
 

@@ -127,13 +127,13 @@ static int fast_is_ambiguous(const struct tenon_tcp *conn)
     return flight->tlp_from != flight->tlp_end && flight->tlp_end - conn->snd_una - 1 < conn->snd_nxt - conn->snd_una;
 }
 
-/* Of what is in flight nothing is lost, probed, or marked; and the congestion control wants to hear of ACKs only. */
+/* Of what is in flight nothing is lost, probed, or marked. */
 static int fast_sends_plainly(const struct tenon_tcp *conn)
 {
     const struct tn_flight *flight = conn->flight;
 
     if ((conn->flags & fast_not_sent) != 0 || conn->recovery != TN_RECOVERY_NONE || conn->backoff != 0 ||
-        tn_rate_is_wanted(conn) || conn->stack->conf.trace != NULL || (conn->ecn & (TN_ECN_ECHO | TN_ECN_CWR)) != 0)
+        conn->stack->conf.trace != NULL || (conn->ecn & (TN_ECN_ECHO | TN_ECN_CWR)) != 0)
         return 0;
     if (flight == NULL)
         return conn->snd_una == conn->snd_nxt;
@@ -246,19 +246,34 @@ static int fast_is_limited(const struct tenon_tcp *conn, tenon_u32 in_flight)
            (conn->cc.cwnd >= conn->cc.ssthresh || 2 * in_flight < conn->cc.cwnd);
 }
 
+/* For who asks how fast things arrive. That nothing is left to be sent is noticed when the connection has its turn. */
+TENON_APART void fast_tell_rate(struct tenon_tcp *conn, struct tn_ack *ack, const struct tn_sent *newest)
+{
+    ack->has_newest = 1;
+    ack->newest = *newest;
+    tn_tcp_tell_rate(conn, ack);
+    tn_cc_told(conn);
+    tn_pace_update(conn);
+    tn_tcp_make_ready(conn);
+}
+
 /* A pacing rate is made anew when the window has changed by a sixteenth, and once in a millisecond. */
-static void fast_tell_now(struct tenon_tcp *conn, tenon_u32 una, tenon_u32 in_flight, tenon_u32 rtt_us)
+static void fast_tell_now(struct tenon_tcp *conn, const struct fast_ack *acked, const struct tn_sent *newest)
 {
     struct tn_flight *flight = conn->flight;
     const tenon_u32 now_ms = conn->stack->now_ms;
     struct tn_ack ack;
 
-    ack.una = una;
-    ack.flight = in_flight;
-    ack.acked = ack.delivered = conn->snd_una - una;
+    ack.una = acked->una;
+    ack.flight = acked->flight;
+    ack.acked = ack.delivered = acked->end - acked->una;
     ack.lost = ack.ce = 0;
-    ack.fresh_rtt_us = rtt_us;
+    ack.fresh_rtt_us = acked->rtt_us;
     tn_path_confirm(conn->stack, conn->path);
+    if (tn_rate_is_wanted(conn)) {
+        fast_tell_rate(conn, &ack, newest);
+        return;
+    }
     tn_tcp_tell_acked(conn, &ack);
     conn->flags &= ~(tenon_u32)TN_TCP_F_CWND_LIMITED;
     if (flight->told_ms == now_ms && conn->cc.cwnd - flight->paced_cwnd + conn->cc.cwnd / 16 <= conn->cc.cwnd / 8)
@@ -269,7 +284,8 @@ static void fast_tell_now(struct tenon_tcp *conn, tenon_u32 una, tenon_u32 in_fl
 }
 
 /* A window that may not grow has little to learn from an ACK: the congestion control is told of those of a millisecond
- * together, so that its clock goes on. So is the neighbour; and that marks lag behind is seen then. */
+ * together, so that its clock goes on. So is the neighbour; and that marks lag behind is seen then. Who asks for rates
+ * was never told in this millisecond: tn_cc_told(). */
 static int fast_tells_later(const struct tenon_tcp *conn, tenon_u32 in_flight)
 {
     const struct tn_flight *flight = conn->flight;
@@ -368,7 +384,7 @@ TENON_HOT void fast_learn(struct tenon_tcp *conn, struct fast_ack *acked, const 
     }
     fast_take_rack(conn, acked->end, newest->sent_us);
     fast_pull_far_marks(conn->flight, acked->una);
-    fast_tell_now(conn, acked->una, acked->flight, acked->rtt_us);
+    fast_tell_now(conn, acked, newest);
 }
 
 /* RFC 9293 3.10.7.4, fifth step, and what follows from it: up to `end`, and of that data up to `data_end`.

@@ -756,6 +756,8 @@ TENON_INTERNAL void tn_tcp_arm_keepalive(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_recovery_on_ack(struct tenon_tcp *conn, struct tn_ack *ack);
 /* The congestion control hears what was acknowledged. */
 TENON_INTERNAL void tn_tcp_tell_acked(struct tenon_tcp *conn, const struct tn_ack *ack);
+/* The same with a rate sample, of a connection that repairs nothing; the ACK has a newest. */
+TENON_INTERNAL void tn_tcp_tell_rate(struct tenon_tcp *conn, const struct tn_ack *ack);
 TENON_INTERNAL void tn_tcp_recovery_on_reorder_timer(struct tenon_tcp *conn);
 /* After silence: whether the window is kept (RFC 7661), aged as need be; else it restarts (RFC 5681 4.1). */
 TENON_INTERNAL int tn_tcp_keeps_window(struct tenon_tcp *conn);
@@ -777,6 +779,12 @@ TENON_INTERNAL void tn_tcp_cc_event(struct tenon_tcp *conn, struct tenon_cc_even
 TENON_INLINE int tn_rate_is_wanted(const struct tenon_tcp *conn)
 {
     return TENON_WITH_RECOVERY && (tn_cc_ops(conn)->delivered != NULL || tn_cc_ops(conn)->lost_bytes != NULL);
+}
+/* It has heard of all ACKs; of the next ones of this millisecond it may hear later (tcp_fast.c), unless it
+ * asks for rates. */
+TENON_INLINE void tn_cc_told(struct tenon_tcp *conn)
+{
+    conn->flight->told_ms = conn->stack->now_ms - (tenon_u32)tn_rate_is_wanted(conn);
 }
 /* It finds all that it needs in a block that has just been made. */
 TENON_INLINE int tn_cc_is_simple(const struct tenon_cc_ops *ops)

@@ -459,6 +459,31 @@ TENON_INTERNAL void tn_tcp_tell_acked(struct tenon_tcp *conn, const struct tn_ac
     tn_cc_ops(conn)->acked(&conn->cc, &event);
 }
 
+/* Once for each ACK: draft-ietf-ccwg-bbr 5.2.3. */
+static void recovery_tell_delivered(struct tenon_tcp *conn, const struct tn_ack *ack,
+                                    const struct tenon_rate_sample *sample)
+{
+    struct tenon_cc_event event;
+
+    if (tn_cc_ops(conn)->delivered == NULL || (ack->delivered == 0 && ack->lost == 0))
+        return;
+    recovery_event(conn, ack, &event);
+    event.sample = *sample;
+    tn_cc_ops(conn)->delivered(&conn->cc, &event);
+}
+
+TENON_INTERNAL void tn_tcp_tell_rate(struct tenon_tcp *conn, const struct tn_ack *ack)
+{
+    struct tenon_rate_sample sample;
+
+    if (!TENON_WITH_RECOVERY)
+        return;
+    tn_rate_sample(conn, ack, &sample);
+    tn_tcp_tell_acked(conn, ack);
+    recovery_tell_delivered(conn, ack, &sample);
+    conn->flags &= ~(tenon_u32)TN_TCP_F_CWND_LIMITED;
+}
+
 static void recovery_step(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
     if (recovery_is_free(conn) && ack->lost > 0) {
@@ -482,7 +507,6 @@ TENON_INTERNAL void tn_tcp_recovery_on_ack(struct tenon_tcp *conn, struct tn_ack
 {
     const int measured = tn_rate_is_wanted(conn);
     const tenon_u32 alpha = conn->cc.words[TENON_CC_ALPHA_WORD];
-    struct tenon_cc_event event;
     struct tenon_rate_sample sample;
 
     recovery_count_dupacks(conn, ack);
@@ -499,11 +523,8 @@ TENON_INTERNAL void tn_tcp_recovery_on_ack(struct tenon_tcp *conn, struct tn_ack
     }
     if (prr_applies(conn))
         prr_acked(conn, ack);
-    if (TENON_WITH_RECOVERY && tn_cc_ops(conn)->delivered != NULL && (ack->delivered > 0 || ack->lost > 0)) {
-        recovery_event(conn, ack, &event);
-        event.sample = sample;
-        tn_cc_ops(conn)->delivered(&conn->cc, &event);
-    }
+    if (measured)
+        recovery_tell_delivered(conn, ack, &sample);
     if (TENON_WITH_RECOVERY && ack->acked > 0)
         conn->flags &= ~(tenon_u32)TN_TCP_F_CWND_LIMITED;
     tn_pace_update(conn);

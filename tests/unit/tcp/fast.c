@@ -200,7 +200,7 @@ static unsigned usual(struct side *side, unsigned n)
     return predicted(side, 1, &frame);
 }
 
-enum { PLAIN = 1, WITH_ECN = 2, SMALL = 4 };
+enum { PLAIN = 1, WITH_ECN = 2, SMALL = 4, MEASURED = 8 };
 
 static void side_open_ip6(struct hn *hn)
 {
@@ -506,21 +506,63 @@ static void other_address_is_gone(void)
     hn_close(&side.hn);
 }
 
-/* Rates are measured by the general way. */
+static unsigned rates_told;
+
+static void rates_delivered(struct tenon_cc *cc, const struct tenon_cc_event *event)
+{
+    (void)cc;
+    rates_told += event->sample.delivered > 0;
+}
+
+/* Who asks for rates in the middle gets them from the next ACK on, of that millisecond, too; and each segment that
+ * leaves says what will be asked of it. */
 static void rates_are_wanted(void)
 {
-    static const tenon_u8 answer[100];
+    struct tenon_cc_ops ops = tenon_cc_newreno;
+    static struct side side;
+
+    side_open(&side);
+    side.answers = 1;
+    for (unsigned k = 0; k < 4; k++) {
+        HN_EQUAL(usual(&side, 1), 1);
+        side.ack += side.answers;
+    }
+    ops.delivered = rates_delivered;
+    HN_EQUAL(tenon_tcp_set_cc(side.conn, &ops), TENON_OK);
+    rates_told = 0;
+    for (unsigned k = 0; k < 4; k++) {
+        HN_EQUAL(usual(&side, 1), 1);
+        HN_EQUAL(rates_told, k + 1);
+        hn_run_ms(&side.hn, k);
+        HN_EQUAL(side.conn->flight->ring[side.conn->flight->first].delivered, side.conn->flight->total_delivered);
+        side.ack += side.answers;
+    }
+    hn_close(&side.hn);
+}
+
+/* Two segments fill the window, and nothing is behind them: that, and not the path, is what limits the rate
+ * once the first of them has arrived. */
+static void rates_without_more_to_send(void)
+{
+    static const tenon_u8 answer[3000];
+    struct tenon_cc_ops ops = tenon_cc_newreno;
     static struct side side;
     struct tenon_conf conf;
+    tenon_u32 mss;
 
+    ops.delivered = rates_delivered;
     tenon_conf_default(&conf);
-    conf.tcp_cc = &tenon_cc_bbr;
+    conf.tcp_cc = &ops;
     side_open_conf(&side, &conf, 0);
-    HN_EQUAL(tenon_tcp_write(side.conn, answer, sizeof answer), sizeof answer);
+    mss = side.conn->mss;
+    side.conn->cc.cwnd = 2 * mss;
+    HN_EQUAL(tenon_tcp_write(side.conn, answer, 2 * mss), 2 * mss);
     hn_run_ms(&side.hn, 1);
-    side.ack += sizeof answer;
-    HN_EQUAL(usual(&side, 0), 0);
-    HN_EQUAL(side.acked, sizeof answer);
+    side.ack += mss;
+    HN_EQUAL(usual(&side, 0), 1);
+    hn_run_ms(&side.hn, 0);
+    HN_EQUAL(side.conn->snd_nxt - side.conn->snd_una, mss);
+    HN_EQUAL(side.conn->flight->app_limited, side.conn->flight->total_delivered + mss);
     hn_close(&side.hn);
 }
 
@@ -996,11 +1038,35 @@ static void same_frames(struct side way[2], tenon_u32 *end)
     hn_forget(&way[1].hn);
 }
 
-/* A congestion control that counts what it is told. */
+/* A congestion control that counts what it is told, and remembers of rates whether it has been the same. */
 static struct {
     const struct tenon_cc *cc;
-    tenon_u32 acked;
+    tenon_u32 acked, samples, mix;
 } same_told[2];
+
+static void same_mix(tenon_u32 *mix, tenon_u32 value)
+{
+    *mix = (*mix ^ value) * 16777619U;
+}
+
+static void same_delivered(struct tenon_cc *cc, const struct tenon_cc_event *event)
+{
+    const struct tenon_rate_sample *sample = &event->sample;
+    const tenon_u32 values[] = {
+        event->acked,        event->in_flight,        event->delivered,     event->lost,
+        event->rtt_us,       event->limited,          sample->rate,         sample->delivered,
+        sample->interval_us, sample->prior_delivered, sample->tx_in_flight, sample->lost,
+        sample->app_limited
+    };
+
+    for (unsigned i = 0; i < 2; i++) {
+        if (same_told[i].cc != cc)
+            continue;
+        same_told[i].samples++;
+        for (unsigned k = 0; k < TENON_ARRAY_LEN(values); k++)
+            same_mix(&same_told[i].mix, values[k]);
+    }
+}
 
 static void same_acked(struct tenon_cc *cc, const struct tenon_cc_event *event)
 {
@@ -1028,6 +1094,8 @@ static void same_everything(struct side way[2])
     HN_EQUAL(a->flight == NULL, b->flight == NULL);
     if (a->flight != NULL && b->flight != NULL)
         same_flight(a, b);
+    HN_EQUAL(same_told[0].samples, same_told[1].samples);
+    HN_EQUAL(same_told[0].mix, same_told[1].mix);
     if (same_told[0].cc != NULL)
         HN_EQUAL(same_told[0].acked + (a->flight == NULL ? 0 : a->flight->untold), same_told[1].acked);
     tenon_tcp_status(a, &info[0]);
@@ -1183,6 +1251,7 @@ static tenon_u32 same_history(tenon_u32 seed, unsigned how)
     tenon_u32 dice = seed, end, short_way;
 
     ops.acked = same_acked;
+    ops.delivered = (how & MEASURED) ? same_delivered : NULL;
     tenon_conf_default(&conf);
     conf.tcp_cc = &ops;
     for (unsigned i = 0; i < 2; i++) {
@@ -1191,7 +1260,7 @@ static tenon_u32 same_history(tenon_u32 seed, unsigned how)
         way[i].small = (how & SMALL) != 0;
         HN_EQUAL(tenon_tcp_set(way[i].conn, TENON_TCP_PACING, (how & SMALL) != 0), TENON_OK);
         same_told[i].cc = &way[i].conn->cc;
-        same_told[i].acked = 0;
+        same_told[i].acked = same_told[i].samples = same_told[i].mix = 0;
     }
     end = way[0].ack;
     for (unsigned step = 0; step < 500 && hn_failures == 0 && way[0].conn != NULL && way[1].conn != NULL; step++) {
@@ -1228,6 +1297,18 @@ static void both_ways_of_small(void)
     for (tenon_u32 seed = 1; seed <= 90 && hn_failures == 0; seed++)
         short_way += same_history(seed, SMALL | seed % 2);
     HN_CHECK(short_way > 5000);
+}
+
+/* For who asks for rates: no ACK is told later, and what each says of rates is the same. Paced, too: the rate is made
+ * with each ACK on both ways. */
+static void both_ways_measured(void)
+{
+    tenon_u32 short_way = 0;
+
+    for (tenon_u32 seed = 1; seed <= 90 && hn_failures == 0; seed++)
+        short_way += same_history(seed, MEASURED | (seed % 3 == 0 ? SMALL : seed % 4));
+    HN_CHECK(short_way > 5000);
+    HN_CHECK(same_told[0].samples > 20);    /* in the last of them */
 }
 
 /* ---- opening and closing: the same, once by the short way and once by the general one ---- */
@@ -2171,6 +2252,7 @@ static const struct hn_test tests[] = {
     { "without_link", "", without_link },
     { "other_address_is_gone", "IP4-5", other_address_is_gone },
     { "rates_are_wanted", "", rates_are_wanted },
+    { "rates_without_more_to_send", "", rates_without_more_to_send },
     { "closed_when_acknowledged", "", closed_when_acknowledged },
     { "forgotten", "", forgotten },
     { "what_is_plain", "", what_is_plain },
@@ -2186,6 +2268,7 @@ static const struct hn_test tests[] = {
     { "neighbour_is_used", "", neighbour_is_used },
     { "both_ways", "", both_ways },
     { "both_ways_of_small", "", both_ways_of_small },
+    { "both_ways_measured", "", both_ways_measured },
     { "both_ways_of_life", "", both_ways_of_life },
     { "both_ways_of_syn", "", both_ways_of_syn },
     { "both_ways_of_syn_ack", "", both_ways_of_syn_ack },
