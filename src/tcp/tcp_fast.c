@@ -133,7 +133,8 @@ static int fast_sends_plainly(const struct tenon_tcp *conn)
     const struct tn_flight *flight = conn->flight;
 
     if ((conn->flags & fast_not_sent) != 0 || conn->recovery != TN_RECOVERY_NONE || conn->backoff != 0 ||
-        conn->stack->conf.trace != NULL || (conn->ecn & (TN_ECN_ECHO | TN_ECN_CWR)) != 0)
+        (TENON_SMALL && tn_rate_is_wanted(conn)) || conn->stack->conf.trace != NULL ||
+        (conn->ecn & (TN_ECN_ECHO | TN_ECN_CWR)) != 0)
         return 0;
     if (flight == NULL)
         return conn->snd_una == conn->snd_nxt;
@@ -270,7 +271,7 @@ static void fast_tell_now(struct tenon_tcp *conn, const struct fast_ack *acked, 
     ack.lost = ack.ce = 0;
     ack.fresh_rtt_us = acked->rtt_us;
     tn_path_confirm(conn->stack, conn->path);
-    if (tn_rate_is_wanted(conn)) {
+    if (tn_rate_is_fast(conn)) {
         fast_tell_rate(conn, &ack, newest);
         return;
     }

@@ -162,7 +162,7 @@ static void fast_prepare_frame(const struct tenon_tcp *conn, const struct tn_tcp
     header->like.off = (tenon_u8)(TN_HEADROOM - l4);
     header->like.netif = way->netif->index;
     header->small = conn->stack->conf.tcp_copy_max;
-    if (tn_tcp_opt(conn, TENON_TCP_CORK) || tn_rate_is_wanted(conn))
+    if (tn_tcp_opt(conn, TENON_TCP_CORK) || tn_rate_is_fast(conn))
         header->small = 0;
 }
 
@@ -350,7 +350,7 @@ TENON_HOT void fast_record(struct tenon_tcp *conn, tenon_u32 end, tenon_u32 size
     const tenon_u32 last = flight->last;
     struct tn_sent *record;
 
-    if (TENON_SMALL || flight->first != last || tn_rate_is_wanted(conn)) {
+    if (TENON_SMALL || flight->first != last || tn_rate_is_fast(conn)) {
         tn_flight_sent(conn, end);
         return;
     }
@@ -515,7 +515,7 @@ TENON_APART int fast_fin(struct tenon_tcp *conn)
     if (TENON_SMALL || !(conn->flags & TN_TCP_F_FIN_QUEUED) || conn->snd_nxt != conn->snd_end || conn->flight == NULL ||
         (conn->state != TENON_TCP_ESTABLISHED && conn->state != TENON_TCP_CLOSE_WAIT) || window - 1 >= 0x7FFFFFFFUL)
         return 0;
-    if (!tn_fast_is_plain(conn) || tn_rate_is_wanted(conn))
+    if (!tn_fast_is_plain(conn) || tn_rate_is_fast(conn))
         return 0;
     lags = tn_pace_lags(conn);
     if ((!lags && !tn_pace_allows(conn)) || !tn_fast_control(conn, TN_TCP_FIN | TN_TCP_ACK))
@@ -610,7 +610,7 @@ TENON_APART int fast_send_all(struct tenon_tcp *conn, const struct tn_tcp_way *w
         tn_tcp_arm_usual(conn, !(conn->flags & TN_TCP_F_RTX_ARMED));    /* RFC 6298 5.1 */
     if (conn->snd_end != conn->snd_nxt)
         return 0;
-    if (tn_rate_is_wanted(conn))
+    if (tn_rate_is_fast(conn))
         tn_rate_check_app_limited(conn);
     if ((conn->flags & TN_TCP_F_ACK_NOW) &&
         (tn_tx_room(conn->stack) == 0 || !fast_send_short(conn, way, 0, TN_TCP_ACK)))

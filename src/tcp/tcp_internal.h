@@ -780,11 +780,16 @@ TENON_INLINE int tn_rate_is_wanted(const struct tenon_tcp *conn)
 {
     return TENON_WITH_RECOVERY && (tn_cc_ops(conn)->delivered != NULL || tn_cc_ops(conn)->lost_bytes != NULL);
 }
+/* ... on the short way (tcp_fast.c); builds for size leave those that do to the general way. */
+TENON_INLINE int tn_rate_is_fast(const struct tenon_tcp *conn)
+{
+    return !TENON_SMALL && tn_rate_is_wanted(conn);
+}
 /* It has heard of all ACKs; of the next ones of this millisecond it may hear later (tcp_fast.c), unless it
  * asks for rates. */
 TENON_INLINE void tn_cc_told(struct tenon_tcp *conn)
 {
-    conn->flight->told_ms = conn->stack->now_ms - (tenon_u32)tn_rate_is_wanted(conn);
+    conn->flight->told_ms = conn->stack->now_ms - (tenon_u32)tn_rate_is_fast(conn);
 }
 /* It finds all that it needs in a block that has just been made. */
 TENON_INLINE int tn_cc_is_simple(const struct tenon_cc_ops *ops)

@@ -531,7 +531,7 @@ static void rates_are_wanted(void)
     HN_EQUAL(tenon_tcp_set_cc(side.conn, &ops), TENON_OK);
     rates_told = 0;
     for (unsigned k = 0; k < 4; k++) {
-        HN_EQUAL(usual(&side, 1), 1);
+        HN_EQUAL(usual(&side, 1), !TENON_SMALL);
         HN_EQUAL(rates_told, k + 1);
         hn_run_ms(&side.hn, k);
         HN_EQUAL(side.conn->flight->ring[side.conn->flight->first].delivered, side.conn->flight->total_delivered);
@@ -559,7 +559,7 @@ static void rates_without_more_to_send(void)
     HN_EQUAL(tenon_tcp_write(side.conn, answer, 2 * mss), 2 * mss);
     hn_run_ms(&side.hn, 1);
     side.ack += mss;
-    HN_EQUAL(usual(&side, 0), 1);
+    HN_EQUAL(usual(&side, 0), !TENON_SMALL);
     hn_run_ms(&side.hn, 0);
     HN_EQUAL(side.conn->snd_nxt - side.conn->snd_una, mss);
     HN_EQUAL(side.conn->flight->app_limited, side.conn->flight->total_delivered + mss);
@@ -1307,7 +1307,7 @@ static void both_ways_measured(void)
 
     for (tenon_u32 seed = 1; seed <= 90 && hn_failures == 0; seed++)
         short_way += same_history(seed, MEASURED | (seed % 3 == 0 ? SMALL : seed % 4));
-    HN_CHECK(short_way > 5000);
+    HN_CHECK(TENON_SMALL || short_way > 5000);
     HN_CHECK(same_told[0].samples > 20);    /* in the last of them */
 }
 
