@@ -111,7 +111,9 @@ struct port {
     void *input_arg;
 
     /* For the kind. */
-    struct pcap_writer *capture; /**< pcap/pcap.h; NULL: none */
+    /** Who writes down the frames that pass (pcap/pcap.h); NULL: nobody. */
+    void (*capture)(const struct port *port, int outgoing, const struct tenon_frame *frames, unsigned n);
+    struct pcap_writer *capture_writer;
     unsigned capture_interface; /**< its number there */
     int fd; /**< see port_fd(); -1 before open() sets it */
     struct port_stats stats; /**< what it counts */
@@ -172,10 +174,33 @@ int port_read(struct port_choice *choice, const struct port_type *const *types, 
 
 /* ---- for those who write a port ------------------------------------------------------------------------ */
 
-/** Hand over what receive() has received. */
-static inline void port_input(const struct port *port, struct tenon *stack, unsigned netif,
+static inline uint64_t port_bytes(const struct tenon_frame *frames, unsigned n)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        for (unsigned k = 0; k < frames[i].nspans; k++)
+            bytes += frames[i].spans[k].len;
+    return bytes;
+}
+
+/** What a kind calls with frames that it has sent: they are counted, and captured if somebody wants that. */
+static inline void port_sent(struct port *port, const struct tenon_frame *frames, unsigned n)
+{
+    port->stats.tx_frames += n;
+    port->stats.tx_bytes += port_bytes(frames, n);
+    if (port->capture != NULL)
+        port->capture(port, 1, frames, n);
+}
+
+/** Hand over what receive() has received. It is counted, and captured before, because the core may write into it. */
+static inline void port_input(struct port *port, struct tenon *stack, unsigned netif,
                               const struct tenon_frame *frames, unsigned n, tenon_u32 now_us)
 {
+    port->stats.rx_frames += n;
+    port->stats.rx_bytes += port_bytes(frames, n);
+    if (port->capture != NULL)
+        port->capture(port, 0, frames, n);
     if (port->input != NULL)
         port->input(port->input_arg, frames, n, now_us);
     else

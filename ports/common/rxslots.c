@@ -83,8 +83,6 @@ int rxslots_finish(struct rxslots *slots, unsigned i, size_t n, const tenon_u8 h
         stats->rx_bad++;
         return -1;
     }
-    stats->rx_frames++;
-    stats->rx_bytes += n;
     return 0;
 }
 
@@ -96,7 +94,7 @@ static void recycle(struct tenon_buf **slot)
     *slot = NULL;
 }
 
-void rxslots_input(struct rxslots *slots, const struct port *port, unsigned n, struct tenon *stack, unsigned netif,
+void rxslots_input(struct rxslots *slots, struct port *port, unsigned n, struct tenon *stack, unsigned netif,
                    tenon_u32 now_us)
 {
     port_input(port, stack, netif, slots->frames, n, now_us);

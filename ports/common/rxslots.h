@@ -45,7 +45,7 @@ int rxslots_finish(struct rxslots *slots, unsigned i, size_t n, const tenon_u8 h
 
 /** Give the first n frames to the instance, by port_input(). Whoever keeps a buffer of them keeps it; the
  * others serve again. */
-void rxslots_input(struct rxslots *slots, const struct port *port, unsigned n, struct tenon *stack, unsigned netif,
+void rxslots_input(struct rxslots *slots, struct port *port, unsigned n, struct tenon *stack, unsigned netif,
                    tenon_u32 now_us);
 
 /** What is known of packet memory. */

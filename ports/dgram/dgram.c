@@ -15,7 +15,6 @@
 #include <linux/sock_diag.h>
 
 #include "../common/rxslots.h"
-#include "../pcap/pcap.h"
 #include "dgram_socket.h"
 
 enum {
@@ -222,14 +221,6 @@ static int send_failed(struct dgram_port *port, unsigned n)
     }
 }
 
-static void count_sent(struct dgram_port *port, const struct tenon_frame *frames, unsigned n)
-{
-    port->port.stats.tx_frames += n;
-    for (unsigned i = 0; i < n; i++)
-        for (unsigned k = 0; k < frames[i].nspans; k++)
-            port->port.stats.tx_bytes += frames[i].spans[k].len;
-}
-
 /* @return how many frames are done with; fewer than n: there is no room now */
 static unsigned send_all(struct dgram_port *port, const struct tenon_frame *frames, unsigned n)
 {
@@ -241,7 +232,7 @@ static unsigned send_all(struct dgram_port *port, const struct tenon_frame *fram
 
         done = send_some(port, frames + sent, some);
         if (done > 0)
-            count_sent(port, frames + sent, (unsigned)done);
+            port_sent(&port->port, frames + sent, (unsigned)done);
         else
             done = send_failed(port, some);
         sent += done > 0 ? (unsigned)done : 0;
@@ -285,7 +276,6 @@ static unsigned host_transmit(void *host, unsigned netif, const struct tenon_fra
         taken = send_all(port, frames, n);
     taken += hold(port, frames + taken, n - taken);
     port->port.stats.tx_busy += n - taken;
-    pcap_port_frames(&port->port, 1, frames, taken);
     return taken;
 }
 
@@ -352,7 +342,6 @@ static int dgram_receive(struct port *port, struct tenon *stack, unsigned netif,
         port->stats.rx_empty++;
         return 0;
     }
-    pcap_port_frames(port, 0, dgram->rx.frames, n);
     rxslots_input(&dgram->rx, port, n, stack, netif, now_us);
     return (int)n;
 }

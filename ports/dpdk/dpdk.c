@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <rte_eal.h>
 #include <rte_epoll.h>
 #include <rte_net.h>
 
@@ -28,27 +29,16 @@ static struct rte_mbuf *mbuf_of(const struct tenon_buf *buf)
     return (struct rte_mbuf *)((uintptr_t)buf & ~(uintptr_t)(RTE_CACHE_LINE_SIZE - 1)) - 1;
 }
 
-/* Nobody else refers to it, and it describes bytes of its own. Then it may go back to its pool as it is, without a look
- * at the second half of the mbuf, which costs a cache miss: it has no next one, see take(). */
-static int is_alone(const struct rte_mbuf *mbuf)
-{
-    return rte_mbuf_refcnt_read(mbuf) == 1 && RTE_MBUF_DIRECT(mbuf);
-}
-
-static void buf_release(struct tenon_buf *buf)
+/* If nobody else refers to it, and it describes bytes of its own, it may go back to its pool as it is,
+ * without a look at the second half of the mbuf, which costs a cache miss: it has no next one, see take(). */
+static inline void buf_release(struct tenon_buf *buf)
 {
     struct rte_mbuf *mbuf = mbuf_of(buf);
 
-    if (is_alone(mbuf))
+    if (rte_mbuf_refcnt_read(mbuf) == 1 && RTE_MBUF_DIRECT(mbuf))
         rte_mbuf_raw_free(mbuf);
     else
         rte_pktmbuf_free_seg(mbuf);
-}
-
-/* The mbuf has become the device's. */
-static void buf_forget(struct tenon_buf *buf)
-{
-    (void)buf;
 }
 
 static int is_ours(const struct tenon_buf *buf)
@@ -63,137 +53,95 @@ static unsigned host_buf_get(void *host, struct tenon_buf **bufs, unsigned n)
     void *mbufs[PORT_BURST];
     unsigned got = most;
 
-    while (got > 0 && rte_mempool_get_bulk(port->memory->tx, mbufs, got) != 0)
+    while (got > 0 && rte_mempool_get_bulk(port->tx, mbufs, got) != 0)
         got /= 2;
     for (unsigned i = 0; i < got; i++) {
-        bufs[i] = rte_mbuf_to_priv(mbufs[i]);
-        bufs[i]->refs = 1;
-        bufs[i]->release = buf_release;
+        struct dpdk_private *priv = rte_mbuf_to_priv(mbufs[i]);
+
+        priv->tx = (struct tenon_buf){ priv->bytes + RTE_PKTMBUF_HEADROOM, port->device->room, 1, buf_release };
+        bufs[i] = &priv->tx;
     }
     port->port.stats.buf_failures += got < most;
     return got;
 }
 
-/* What was received. Most of it nobody keeps, and it goes back to one pool. (What is inline here and below is so for a
- * burst of one frame, which pays for every call alone.) */
-static inline void put_received(const struct tenon_span *span, const struct tenon_span *end)
-{
-    struct rte_mempool *pool = mbuf_of(span->buf)->pool;
-    struct rte_mempool_cache *cache = rte_mempool_default_cache(pool, rte_lcore_id());
+/* ---- sending --------------------------------------------------------------------------------------------- */
 
-    for (; span < end; span++) {
-        struct rte_mbuf *mbuf = mbuf_of(span->buf);
-
-        if (span->buf->refs == 1 && is_alone(mbuf) && mbuf->pool == pool)
-            rte_mempool_generic_put(pool, (void **)&mbuf, 1, cache);
-        else
-            tenon_buf_put(span->buf);
-    }
-}
-
-/* Let an mbuf say that these bytes, to which it refers, are its own. */
-static struct rte_mbuf *describe(struct rte_mbuf *mbuf, const struct tenon_span *span)
-{
-    mbuf->data_off = (uint16_t)RTE_PTR_DIFF(tenon_span_data(span), mbuf->buf_addr);
-    mbuf->data_len = (uint16_t)span->len;
-    mbuf->pkt_len = span->len;
-    return mbuf;
-}
-
-/* If it is from buf_get(), nobody else has it, and the device has not got it either, its mbuf may describe
- * this piece: the device's from now on. (Not what was received: its other end might write down there what it
- * receives.) The caller of transmit() gives up its reference, the last one, when that returns.
- * @return NULL: it is not so */
-static struct rte_mbuf *hand_over(const struct tenon_span *span)
+/* The first mbuf of a frame. If its first piece is from buf_get(), nobody else has it, and the device has not
+ * got it either, then the mbuf of that, with its bytes: the device's from now on, which has one reference
+ * more, so that nothing happens when the caller of transmit() gives up the last of Tenon's. (Not what was
+ * received: its other end might write down there what it receives.) Otherwise one without bytes. @return
+ * NULL: there is no memory now */
+static struct rte_mbuf *begin(const struct dpdk_port *port, const struct tenon_span *span)
 {
     struct tenon_buf *buf = span->buf;
     struct rte_mbuf *mbuf = mbuf_of(buf);
 
     if (!is_ours(buf) || buf != rte_mbuf_to_priv(mbuf) || buf->refs != 1 || rte_mbuf_refcnt_read(mbuf) != 1)
-        return NULL;
-    buf->release = buf_forget;
-    return describe(mbuf, span);
+        return rte_pktmbuf_alloc(port->tx);
+    buf->refs++;
+    mbuf->data_off = (uint16_t)(RTE_PKTMBUF_HEADROOM + span->off);
+    mbuf->data_len = (uint16_t)span->len;
+    return mbuf;
 }
 
 /* A frame that does not leave: its header stays Tenon's. */
 static void take_back(struct tenon_buf *first, struct rte_mbuf *head)
 {
-    if (first->release != buf_forget) {
+    if (mbuf_of(first) != head) {
         rte_pktmbuf_free(head);
         return;
     }
-    first->release = buf_release;
+    first->refs--;
     rte_pktmbuf_free(head->next);
     head->next = NULL;
     head->nb_segs = 1;
 }
 
-/* An mbuf that refers to these bytes, ours or (DPDK_COPIES) the program's: the caller of transmit() has a reference of
- * those until it returns, and that is long enough. @return NULL: there is no memory now */
-static struct rte_mbuf *refer(struct dpdk_port *port, const struct tenon_span *span)
+/* Let a fresh mbuf refer to these bytes, ours or (DPDK_COPIES) the program's: the caller of transmit() has a
+ * reference of those until it returns, and that is long enough. */
+static void refer(struct dpdk_port *port, struct rte_mbuf *mbuf, const struct tenon_span *span)
 {
-    struct rte_mbuf *shell = rte_pktmbuf_alloc(port->memory->tx);
     tenon_u8 *bytes = tenon_span_data(span);
 
-    if (shell == NULL)
-        return NULL;
     if (is_ours(span->buf)) {
-        rte_pktmbuf_attach(shell, mbuf_of(span->buf));
+        rte_pktmbuf_attach(mbuf, mbuf_of(span->buf));
     } else {
         (void)rte_mbuf_ext_refcnt_update(&port->lent, 1);
-        rte_pktmbuf_attach_extbuf(shell, bytes, (rte_iova_t)(uintptr_t)bytes, (uint16_t)span->len, &port->lent);
+        rte_pktmbuf_attach_extbuf(mbuf, bytes, (rte_iova_t)(uintptr_t)bytes, (uint16_t)span->len, &port->lent);
     }
-    return describe(shell, span);
+    mbuf->data_off = (uint16_t)RTE_PTR_DIFF(bytes, mbuf->buf_addr);
+    mbuf->data_len = (uint16_t)span->len;
 }
 
-/* ---- sending --------------------------------------------------------------------------------------------- */
-
-/* A frame that is being put together. */
-struct chain {
-    struct rte_mbuf *head, *last;
-};
-
-/* @return 0; -1: there is no such piece */
-static int chain_add(struct chain *chain, struct rte_mbuf *piece)
+/* What the device cannot have as it lies is copied behind the bytes of the last mbuf, if they are its own.
+ * @return 0; -1: there is no memory now */
+static int chain_add(struct dpdk_port *port, struct rte_mbuf *head, struct rte_mbuf **end,
+                     const struct tenon_span *span)
 {
-    if (piece == NULL)
-        return -1;
-    if (chain->head == NULL) {
-        chain->head = piece;
-    } else {
-        chain->last->next = piece;
-        chain->head->nb_segs++;
-        chain->head->pkt_len += piece->data_len;
+    const int lies_well = is_ours(span->buf) || (port->device->traits & DPDK_COPIES) != 0;
+
+    for (tenon_u32 here, at = 0; at < span->len; at += here) {
+        struct rte_mbuf *last = *end;
+
+        if (last->data_len > 0 && (lies_well || !RTE_MBUF_DIRECT(last) || rte_pktmbuf_tailroom(last) == 0)) {
+            last = last->next = rte_pktmbuf_alloc(port->tx);
+            if (last == NULL)
+                return -1;
+            *end = last;
+            head->nb_segs++;
+        }
+        if (lies_well) {
+            here = span->len;
+            refer(port, last, span);
+            continue;
+        }
+        here = RTE_MIN(span->len - at, (tenon_u32)rte_pktmbuf_tailroom(last));
+        memcpy(rte_pktmbuf_mtod_offset(last, tenon_u8 *, last->data_len), tenon_span_data(span) + at, here);
+        last->data_len = (uint16_t)(last->data_len + here);
+        port->info.tx_copied_bytes += here;
     }
-    chain->last = piece;
     return 0;
-}
-
-/* Behind the bytes of the last mbuf, if they are its own. */
-static int chain_copy(struct dpdk_port *port, struct chain *chain, const struct tenon_span *span)
-{
-    const tenon_u8 *bytes = tenon_span_data(span);
-
-    for (tenon_u32 here, left = span->len; left > 0; left -= here, bytes += here) {
-        if ((chain->head == NULL || !RTE_MBUF_DIRECT(chain->last) || rte_pktmbuf_tailroom(chain->last) == 0) &&
-            chain_add(chain, rte_pktmbuf_alloc(port->memory->tx)) != 0)
-            return -1;
-        here = RTE_MIN(left, (tenon_u32)rte_pktmbuf_tailroom(chain->last));
-        memcpy(rte_pktmbuf_mtod_offset(chain->last, tenon_u8 *, chain->last->data_len), bytes, here);
-        chain->last->data_len = (uint16_t)(chain->last->data_len + here);
-        chain->head->pkt_len += here;
-    }
-    port->info.tx_copied_bytes += span->len;
-    return 0;
-}
-
-static int chain_span(struct dpdk_port *port, struct chain *chain, const struct tenon_span *span)
-{
-    if (span->len == 0)
-        return 0;
-    if (is_ours(span->buf) || (port->device->traits & DPDK_COPIES) != 0)
-        return chain_add(chain, refer(port, span));
-    return chain_copy(port, chain, span);
 }
 
 /* What the device shall do. For TSO the sum of the pseudo-header is to be without a length, and is made anew
@@ -220,46 +168,44 @@ static void ask_for_offloads(const struct dpdk_port *port, struct rte_mbuf *head
 /* @return NULL: there is no memory now */
 static struct rte_mbuf *make_chain(struct dpdk_port *port, const struct tenon_frame *frame)
 {
-    struct rte_mbuf *header = hand_over(&frame->spans[0]);
-    struct chain chain = { header, header };
+    struct rte_mbuf *head = begin(port, &frame->spans[0]), *last = head;
+    tenon_u32 bytes;
 
-    for (unsigned i = header != NULL; i < frame->nspans; i++) {
-        if (chain_span(port, &chain, &frame->spans[i]) == 0)
+    if (head == NULL)
+        return NULL;
+    bytes = head->data_len;
+    for (unsigned i = bytes > 0; i < frame->nspans; i++) {
+        bytes += frame->spans[i].len;
+        if (chain_add(port, head, &last, &frame->spans[i]) == 0)
             continue;
-        if (chain.head != NULL)
-            take_back(frame->spans[0].buf, chain.head);
+        take_back(frame->spans[0].buf, head);
         return NULL;
     }
-    if (chain.head == NULL)
-        return NULL;
-    chain.head->ol_flags &= RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL; /* not what was asked for in an earlier life */
+    head->pkt_len = bytes;
+    head->ol_flags &= RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL; /* not what was asked for in an earlier life */
     if (frame->csum == TENON_CSUM_PARTIAL)
-        ask_for_offloads(port, chain.head, frame);
-    return chain.head;
+        ask_for_offloads(port, head, frame);
+    return head;
 }
 
 /* @return how many of them the device has taken, or lost for good */
 static inline unsigned give(struct dpdk_port *port, const struct tenon_frame *frames, unsigned n)
 {
-    struct port_stats *stats = &port->port.stats;
     struct rte_mbuf *mbufs[PORT_BURST];
-    unsigned made, ready, sent;
+    unsigned made = 0, ready, sent;
 
-    for (made = 0; made < n && (mbufs[made] = make_chain(port, &frames[made])) != NULL; made++)
-        stats->tx_bytes += mbufs[made]->pkt_len;
+    while (made < n && (mbufs[made] = make_chain(port, &frames[made])) != NULL)
+        made++;
     ready = made;
     if (port->port.netif.caps != 0)
-        ready = rte_eth_tx_prepare(port->id, port->queue, mbufs, (uint16_t)made);
-    sent = rte_eth_tx_burst(port->id, port->queue, mbufs, (uint16_t)ready);
-    for (unsigned i = sent; i < made; i++) {
-        stats->tx_bytes -= mbufs[i]->pkt_len;
+        ready = rte_eth_tx_prepare(port->info.device, port->info.queue, mbufs, (uint16_t)made);
+    sent = rte_eth_tx_burst(port->info.device, port->info.queue, mbufs, (uint16_t)ready);
+    for (unsigned i = sent; i < made; i++)
         take_back(frames[i].spans[0].buf, mbufs[i]);
-    }
-    pcap_port_frames(&port->port, 1, frames, sent);
-    stats->tx_frames += sent;
+    port_sent(&port->port, frames, sent);
     if (sent < ready || ready == made)
         return sent;
-    stats->tx_errors++; /* the driver does not like this one */
+    port->port.stats.tx_errors++; /* the driver does not like this one */
     return sent + 1;
 }
 
@@ -271,9 +217,7 @@ static unsigned host_transmit(void *host, unsigned netif, const struct tenon_fra
     (void)netif;
     for (; taken < n && some > 0; taken += some)
         some = give(port, &frames[taken], n - taken < PORT_BURST ? n - taken : PORT_BURST);
-    if (taken == n)
-        return n;
-    if (dpdk_is_down(port->device)) {
+    if (taken < n && dpdk_is_down(port->device)) {
         port->port.stats.tx_down += n - taken;
         return n;
     }
@@ -296,7 +240,7 @@ static struct rte_mbuf *make_ours(struct dpdk_port *port, struct rte_mbuf *mbuf)
     }
     if (memcmp(mbuf->pool->name, DPDK_POOL, sizeof DPDK_POOL - 1) == 0)
         return mbuf;
-    copy = rte_pktmbuf_copy(mbuf, port->memory->rx, 0, UINT32_MAX);
+    copy = rte_pktmbuf_copy(mbuf, port->rx, 0, UINT32_MAX);
     rte_pktmbuf_free(mbuf);
     port->info.rx_copied_frames++;
     port->port.stats.rx_no_buffer += copy == NULL;
@@ -306,10 +250,10 @@ static struct rte_mbuf *make_ours(struct dpdk_port *port, struct rte_mbuf *mbuf)
 /* NONE: the field is not valid, but the bytes are. BAD: the core looks for itself, and counts it. */
 static enum tenon_csum csum_of(const struct dpdk_port *port, uint64_t flags)
 {
-    flags &= RTE_MBUF_F_RX_L4_CKSUM_MASK;
-    if (flags == RTE_MBUF_F_RX_L4_CKSUM_UNKNOWN)
-        return port->trusts ? TENON_CSUM_GOOD : TENON_CSUM_NONE;
-    return flags == RTE_MBUF_F_RX_L4_CKSUM_BAD ? TENON_CSUM_NONE : TENON_CSUM_GOOD;
+    const uint64_t said = flags & RTE_MBUF_F_RX_L4_CKSUM_MASK;
+    const int good = said == RTE_MBUF_F_RX_L4_CKSUM_UNKNOWN ? port->trusts : said != RTE_MBUF_F_RX_L4_CKSUM_BAD;
+
+    return good ? TENON_CSUM_GOOD : TENON_CSUM_NONE;
 }
 
 /* One frame, whose mbufs become buffers that have nothing to do with each other. @return the next span */
@@ -326,17 +270,16 @@ static inline struct tenon_span *take(const struct dpdk_port *port, struct tenon
     }
     if ((flags & RTE_MBUF_F_RX_RSS_HASH) != 0)
         frame->flow_hash = mbuf->hash.rss;
-    for (unsigned left = mbuf->nb_segs; left > 0; left--, mbuf = next) {
+    for (unsigned left = frame->nspans; left > 0; left--, mbuf = next) {
         struct dpdk_private *priv = rte_mbuf_to_priv(mbuf);
 
         priv->rx = (struct tenon_buf){ mbuf->buf_addr, mbuf->buf_len, 1, buf_release };
         *span++ = (struct tenon_span){ &priv->rx, mbuf->data_off, mbuf->data_len };
-        next = NULL;
-        if (left > 1) {
-            next = mbuf->next;
-            mbuf->next = NULL;
-            mbuf->nb_segs = 1;
-        }
+        mbuf->nb_segs = 1;
+        if (left == 1) /* it has no next one: do not look, that costs a cache miss */
+            break;
+        next = mbuf->next;
+        mbuf->next = NULL;
     }
     return span;
 }
@@ -344,52 +287,44 @@ static inline struct tenon_span *take(const struct dpdk_port *port, struct tenon
 /* @return how many frames there were */
 static __rte_noinline int look(struct dpdk_port *port, struct tenon *stack, unsigned netif, tenon_u32 now_us)
 {
-    struct port_stats *stats = &port->port.stats;
     struct tenon_frame *frame = port->rx_frames;
     struct tenon_span *span = port->rx_spans;
     struct rte_mbuf *mbufs[PORT_BURST], *mbuf;
-    const unsigned n = rte_eth_rx_burst(port->id, port->queue, mbufs, PORT_BURST);
+    const unsigned n = rte_eth_rx_burst(port->info.device, port->info.queue, mbufs, PORT_BURST);
 
     for (unsigned i = 0; i < n; i++) {
         mbuf = make_ours(port, mbufs[i]);
-        if (mbuf == NULL)
-            continue;
-        stats->rx_bytes += mbuf->pkt_len;
-        span = take(port, frame++, span, mbuf);
+        if (mbuf != NULL)
+            span = take(port, frame++, span, mbuf);
     }
     if (span == port->rx_spans)
         return (int)n;
-    stats->rx_frames += (unsigned)(frame - port->rx_frames);
-    pcap_port_frames(&port->port, 0, port->rx_frames, (unsigned)(frame - port->rx_frames));
     port_input(&port->port, stack, netif, port->rx_frames, (unsigned)(frame - port->rx_frames), now_us);
-    put_received(port->rx_spans, span);
+    for (const struct tenon_span *at = port->rx_spans; at < span; at++)
+        if (at->buf->refs == 1) /* nobody keeps it, as most */
+            buf_release(at->buf);
+        else
+            tenon_buf_put(at->buf);
     return (int)n;
 }
 
 /* Who looks in vain will sleep next. What comes from now on makes the descriptor readable, until the next time; and it
  * must not happen that a frame, which came before that, waits and wakes nobody. */
-static __rte_noinline int arm(struct dpdk_port *port, struct tenon *stack, unsigned netif, tenon_u32 now_us)
-{
-    struct rte_epoll_event events[EVENTS];
-    int n = 0, more;
-
-    (void)rte_epoll_wait(port->port.fd, events, EVENTS, 0);
-    (void)rte_eth_dev_rx_intr_enable(port->id, port->queue);
-    do
-        n += more = look(port, stack, netif, now_us);
-    while (more > 0 && n < PORT_BURST);
-    return RTE_MIN(n, (int)PORT_BURST);
-}
-
 static int dpdk_receive(struct port *base, struct tenon *stack, unsigned netif, tenon_u32 now_us)
 {
     struct dpdk_port *port = (struct dpdk_port *)base;
-    int n = look(port, stack, netif, now_us);
+    struct rte_epoll_event events[EVENTS];
+    int n = look(port, stack, netif, now_us), more;
 
-    if (n == 0 && base->fd >= 0)
-        n = arm(port, stack, netif, now_us);
+    if (n == 0 && base->fd >= 0) {
+        (void)rte_epoll_wait(base->fd, events, EVENTS, 0);
+        (void)rte_eth_dev_rx_intr_enable(port->info.device, port->info.queue);
+        do
+            n += more = look(port, stack, netif, now_us);
+        while (more > 0 && n < PORT_BURST);
+    }
     base->stats.rx_empty += n == 0;
-    return n;
+    return RTE_MIN(n, (int)PORT_BURST);
 }
 
 /* ---- the kind -------------------------------------------------------------------------------------------- */
@@ -400,8 +335,8 @@ static void dpdk_stats(struct port *base, struct port_stats *stats)
     const struct dpdk_port *port = (const struct dpdk_port *)base;
     struct rte_eth_stats device;
 
-    stats->buf_bytes = port->memory->bytes;
-    if (port->queue != 0 || rte_eth_stats_get(port->id, &device) != 0)
+    stats->buf_bytes = port->device->bytes;
+    if (port->info.queue != 0 || rte_eth_stats_get(port->info.device, &device) != 0)
         return;
     stats->rx_missed += device.imissed;
     stats->rx_bad += device.ierrors;
@@ -413,7 +348,7 @@ static int dpdk_advice(const struct port *base, char *text, size_t size)
 {
     const struct dpdk_device *device = ((const struct dpdk_port *)(const void *)base)->device;
     const char *link = dpdk_is_down(device) ? " nobody is at the other end yet;" : "";
-    const char *slow = dpdk_eal.huge ? "" : " memory is ordinary, because not enough huge pages are free: slower;";
+    const char *slow = rte_eal_has_hugepages() ? "" : " memory is ordinary: not enough huge pages are free; slower;";
 
     if (link[0] == 0 && slow[0] == 0)
         return 0;

@@ -19,8 +19,8 @@ extern const struct port_type dpdk_port_type;
 
 /** What only this kind knows. */
 struct dpdk_port_info {
-    unsigned device; /**< DPDK's number of it (port_id), for what is not done here: rte_flow, timestamps ... */
-    unsigned queue;
+    uint16_t device; /**< DPDK's number of it (port_id), for what is not done here: rte_flow, timestamps ... */
+    uint16_t queue;
     const char *driver; /**< "net_ring" */
     uint64_t tx_offloads, rx_offloads; /**< those in use: RTE_ETH_TX_OFFLOAD_..., RTE_ETH_RX_OFFLOAD_... */
     uint64_t tx_copied_bytes; /**< that lay in memory which is not DPDK's */
@@ -29,11 +29,14 @@ struct dpdk_port_info {
 
 void dpdk_port_info(const struct port *port, struct dpdk_port_info *info);
 
-/** Start DPDK as the first port does it, for a program that makes devices by functions of DPDK's before it opens ports.
+/** Start DPDK as the first port does it, for a program that makes devices by functions of DPDK's before it
+ * opens ports.
+ *  @param device  the name of one on the PCI bus, which DPDK looks for then, with or without arguments; any
+ *                 other text: none
  *  @param words  as the setting `eal=`; NULL: ours
  *  @param bytes  of packet memory that there will be; decides whether huge pages are enough
  *  @return 0; -1 */
-int dpdk_start(const char *words, size_t bytes, char *error, size_t error_size);
+int dpdk_start(const char *device, const char *words, size_t bytes, char *error, size_t error_size);
 
 #ifdef __cplusplus
 }

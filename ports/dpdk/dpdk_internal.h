@@ -8,10 +8,9 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
-#include "../pcap/pcap.h"
 #include "dpdk.h"
 
-#define DPDK_POOL "tenon" /* our pools are called so, with a number */
+#define DPDK_POOL "tenon" /* our pools are called so, with a number: "tenon+7" */
 
 enum {
     DPDK_QUEUES_MAX = 64,
@@ -26,13 +25,7 @@ enum {
 struct dpdk_private {
     _Alignas(RTE_CACHE_LINE_SIZE) struct tenon_buf tx;
     struct tenon_buf rx;
-};
-
-/* Of one queue. It outlives the port if somebody still has a piece of it: the other end of a ring. */
-struct dpdk_memory {
-    struct dpdk_memory *next; /* of those that wait for that */
-    struct rte_mempool *rx, *tx; /* to receive into; for headers, copies, and mbufs that refer to other bytes */
-    size_t bytes;
+    _Alignas(RTE_CACHE_LINE_SIZE) tenon_u8 bytes[]; /* the mbuf's */
 };
 
 /* What is to be known of a driver, because DPDK does not tell. */
@@ -47,14 +40,16 @@ enum dpdk_trait {
 };
 
 struct dpdk_device {
-    uint16_t id;
+    uint16_t id, mtu;
     int offload; /* what was asked for */
-    unsigned mtu, queues, ports, traits; /* ports: that are open */
+    unsigned queues, traits;
+    uint64_t ports; /* that are open: a bit for each queue */
     tenon_u32 room; /* for bytes of a frame in each mbuf */
     struct rte_eth_dev_info info;
     struct rte_eth_conf conf;
-    struct dpdk_memory *memory[DPDK_QUEUES_MAX];
-    struct dpdk_port *port[DPDK_QUEUES_MAX];
+    size_t bytes; /* of both pools of a queue: */
+    struct rte_mempool *rx[DPDK_QUEUES_MAX]; /* to receive into */
+    struct rte_mempool *tx[DPDK_QUEUES_MAX]; /* for headers, copies, and mbufs that refer to other bytes */
     int made; /* by us */
     atomic_int stopped;
 };
@@ -62,8 +57,7 @@ struct dpdk_device {
 struct dpdk_port {
     struct port port;
     struct dpdk_device *device;
-    struct dpdk_memory *memory;
-    uint16_t id, queue; /* DPDK's numbers */
+    struct rte_mempool *rx, *tx; /* its own of the device's */
     int trusts; /* what was asked for */
     int registered; /* DPDK did not know this thread before */
     struct rte_mbuf_ext_shared_info lent; /* the program's bytes, for a driver with DPDK_COPIES */
@@ -75,12 +69,8 @@ struct dpdk_port {
 extern const struct port_setting dpdk_settings[];
 
 /* dpdk_eal.c; under the lock of port_open() */
-extern struct dpdk_eal {
-    int huge; /* memory lies in huge pages */
-    int leaves_memory; /* at the end of the process too: somebody may look into it */
-} dpdk_eal;
+extern int dpdk_leaves_memory; /* at the end of the process too: somebody may look into it */
 
-int dpdk_start_for(const char *device, const char *words, size_t bytes, char *error, size_t size);
 void dpdk_listen(void); /* from here on, keep what DPDK says instead of printing it ... */
 const char *dpdk_said(void); /* ... until here. @return the first line of it */
 
@@ -90,7 +80,7 @@ void dpdk_close(struct port *port);
 int dpdk_is_down(const struct dpdk_device *device);
 
 /* dpdk_memory.c */
-struct dpdk_memory *dpdk_memory_get(tenon_u32 room, size_t bytes);
-void dpdk_memory_put(struct dpdk_memory *memory); /* under the lock of port_open() */
+struct rte_mempool *dpdk_pool_get(size_t bytes, tenon_u32 room);
+void dpdk_pool_put(struct rte_mempool *pool); /* under the lock of port_open() */
 
 #endif

@@ -68,39 +68,19 @@ static int find_device(struct dpdk_port *port, const struct port_conf *conf, cha
                             name, dpdk_said());
     device = &devices[id];
     if (device->ports == 0)
-        *device = (struct dpdk_device){ .id = id, .queues = conf->queues, .mtu = conf->mtu,
+        *device = (struct dpdk_device){ .id = id, .queues = conf->queues, .mtu = (uint16_t)conf->mtu,
                                         .offload = conf->offload, .made = made };
     else if (device->queues != conf->queues || device->offload != conf->offload ||
              (conf->mtu > 0 && device->mtu != conf->mtu))
         return port_explain(error, size, "all ports of '%s' must have the same queues, mtu and offload", name);
-    if (device->port[conf->queue] != NULL)
+    if ((device->ports & RTE_BIT64(conf->queue)) != 0)
         return port_explain(error, size, "queue %u of '%s' has a port already", conf->queue, name);
     port->device = device;
     return 0;
 }
 
-static int know_device(struct dpdk_device *device, const char *name, char *error, size_t size)
-{
-    struct rte_eth_dev_info *info = &device->info;
-    unsigned most;
-
-    if (rte_eth_dev_info_get(device->id, info) != 0)
-        return port_explain(error, size, "'%s' does not say what it is: %s", name, dpdk_said());
-    for (unsigned i = 0; i < RTE_DIM(drivers); i++)
-        if (strcmp(drivers[i].driver, info->driver_name) == 0)
-            device->traits = drivers[i].traits;
-    dpdk_eal.leaves_memory |= (device->traits & DPDK_STAYS) != 0;
-    most = RTE_MIN((unsigned)info->max_rx_queues, (unsigned)info->max_tx_queues);
-    if (device->queues <= most)
-        return 0;
-    return port_explain(error, size, "'%s' has %u queue%s, and not %u (for some virtual ones they are an argument: "
-                                     "queues=%u)",
-                        name, most, most == 1 ? "" : "s", device->queues, device->queues);
-}
-
 static int configure(struct dpdk_device *device, int interrupts)
 {
-    static tenon_u8 key[TENON_FLOW_KEY_BYTES]; /* so that an instance can choose its ports (tenon/flow.h) */
     const struct rte_eth_dev_info *info = &device->info;
     struct rte_eth_conf *conf = &device->conf;
     uint64_t rx = RTE_ETH_RX_OFFLOAD_SCATTER, tx = 0;
@@ -119,28 +99,13 @@ static int configure(struct dpdk_device *device, int interrupts)
         conf->rx_adv_conf.rss_conf.rss_hf =
             (RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP) & info->flow_type_rss_offloads;
     }
-    if (info->hash_key_size == sizeof key) {
-        memcpy(key, tenon_flow_key_symmetric, sizeof key);
-        conf->rx_adv_conf.rss_conf.rss_key = key;
-        conf->rx_adv_conf.rss_conf.rss_key_len = sizeof key;
+    if (info->hash_key_size == TENON_FLOW_KEY_BYTES) { /* so that an instance can choose its ports (tenon/flow.h) */
+        conf->rx_adv_conf.rss_conf.rss_key = (uint8_t *)(uintptr_t)tenon_flow_key_symmetric; /* which is only read */
+        conf->rx_adv_conf.rss_conf.rss_key_len = TENON_FLOW_KEY_BYTES;
     }
     conf->rxmode.offloads = rx & info->rx_offload_capa;
     conf->txmode.offloads = tx & info->tx_offload_capa;
     return rte_eth_dev_configure(device->id, (uint16_t)device->queues, (uint16_t)device->queues, conf);
-}
-
-/* @return 0, or a negative errno: it takes no such MTU */
-static int set_mtu(struct dpdk_device *device)
-{
-    uint16_t now = RTE_ETHER_MTU;
-    int status = 0;
-
-    (void)rte_eth_dev_get_mtu(device->id, &now);
-    if (device->mtu == 0)
-        device->mtu = now;
-    if (device->mtu != now && (device->traits & DPDK_ANY_MTU) == 0)
-        status = rte_eth_dev_set_mtu(device->id, (uint16_t)device->mtu);
-    return status == -ENOTSUP && device->mtu < now ? 0 : status;
 }
 
 /* Mbufs have room for a packet as large as the MTU, unless packets may lie in several. */
@@ -154,34 +119,46 @@ static int start_queues(struct dpdk_device *device, size_t bytes)
 
     device->room = ROOM_MIN;
     if (!pieces && (device->traits & DPDK_ANY_MTU) == 0)
-        device->room = RTE_MAX(device->room, RTE_MIN(device->mtu + 64, 65535u - RTE_PKTMBUF_HEADROOM));
+        device->room = RTE_MAX(device->room, RTE_MIN(device->mtu + 64u, 65535u - RTE_PKTMBUF_HEADROOM));
+    device->bytes = bytes;
+    dpdk_pool_put(NULL);
     for (uint16_t i = 0; i < device->queues && status == 0; i++) {
-        device->memory[i] = dpdk_memory_get(device->room, bytes);
-        if (device->memory[i] == NULL)
+        device->rx[i] = dpdk_pool_get(bytes - bytes / 4, device->room);
+        device->tx[i] = dpdk_pool_get(bytes / 4, device->room);
+        if (device->rx[i] == NULL || device->tx[i] == NULL)
             return -ENOMEM;
-        status = rte_eth_rx_queue_setup(device->id, i, rx, socket, NULL, device->memory[i]->rx);
+        status = rte_eth_rx_queue_setup(device->id, i, rx, socket, NULL, device->rx[i]);
         if (status == 0)
             status = rte_eth_tx_queue_setup(device->id, i, tx, socket, NULL);
     }
     return status == 0 ? rte_eth_dev_start(device->id) : status;
 }
 
-static int start_device(const struct dpdk_port *port, int interrupts, size_t bytes, char *error, size_t size)
+static int start_device(const struct dpdk_port *port, int wakes, size_t bytes, char *error, size_t size)
 {
     struct dpdk_device *device = port->device;
+    struct rte_eth_dev_info *info = &device->info;
     const char *name = port->port.name;
-    int status = -1;
+    unsigned most;
+    int status;
 
-    if (know_device(device, name, error, size) != 0)
-        return -1;
-    if (interrupts && (device->traits & DPDK_NO_WAKE) == 0)
-        status = configure(device, 1);
+    (void)rte_eth_dev_info_get(device->id, info); /* one that says nothing has no queues */
+    most = RTE_MIN((unsigned)info->max_rx_queues, (unsigned)info->max_tx_queues);
+    if (device->queues > most)
+        return port_explain(error, size, "'%s' has %u queue%s, and not %u (for some virtual ones they are an argument: "
+                                         "queues=%u)",
+                            name, most, most == 1 ? "" : "s", device->queues, device->queues);
+    for (unsigned i = 0; i < RTE_DIM(drivers); i++)
+        if (strcmp(drivers[i].driver, info->driver_name) == 0)
+            device->traits = drivers[i].traits;
+    dpdk_leaves_memory |= (device->traits & DPDK_STAYS) != 0;
+    status = configure(device, wakes && (device->traits & DPDK_NO_WAKE) == 0);
     if (status != 0)
         status = configure(device, 0);
-    if (status == 0)
-        status = set_mtu(device);
     if (status != 0 && device->mtu != 0)
         return port_explain(error, size, "'%s' takes no MTU of %u: %s", name, device->mtu, dpdk_said());
+    if (status == 0 && device->mtu == 0)
+        status = rte_eth_dev_get_mtu(device->id, &device->mtu);
     if (status == 0)
         status = start_queues(device, bytes);
     if (status == -ENOMEM)
@@ -206,7 +183,7 @@ static void stop_device(void *arg)
     struct rte_mbuf *mbufs[PORT_BURST];
     unsigned n;
 
-    for (uint16_t i = 0; i < device->queues && device->ports > 0; i++) /* what waits in a ring may be others' */
+    for (uint16_t i = 0; i < device->queues && device->ports != 0; i++) /* what waits in a ring may be others' */
         while ((n = rte_eth_rx_burst(device->id, i, mbufs, PORT_BURST)) > 0)
             rte_pktmbuf_free_bulk(mbufs, n);
     (void)rte_eth_dev_stop(device->id);
@@ -219,12 +196,12 @@ static void stop_device(void *arg)
 
 /* ---- a port ------------------------------------------------------------------------------------------------- */
 
-static int open_epoll(const struct dpdk_port *port)
+static int open_epoll(uint16_t device, uint16_t queue)
 {
     const int epoll = epoll_create1(EPOLL_CLOEXEC);
 
-    if (epoll >= 0 && rte_eth_dev_rx_intr_ctl_q(port->id, port->queue, epoll, RTE_INTR_EVENT_ADD, NULL) == 0) {
-        (void)rte_eth_dev_rx_intr_enable(port->id, port->queue); /* who sleeps first shall be woken */
+    if (epoll >= 0 && rte_eth_dev_rx_intr_ctl_q(device, queue, epoll, RTE_INTR_EVENT_ADD, NULL) == 0) {
+        (void)rte_eth_dev_rx_intr_enable(device, queue); /* who sleeps first shall be woken */
         return epoll;
     }
     if (epoll >= 0)
@@ -242,11 +219,11 @@ static void say_conf(struct dpdk_port *port, int tso_forced)
     struct tenon_netif_conf *conf = &port->port.netif;
     struct rte_ether_addr mac = { { 0 } };
 
-    (void)rte_eth_macaddr_get(port->id, &mac);
+    (void)rte_eth_macaddr_get(device->id, &mac);
     memcpy(conf->mac, mac.addr_bytes, sizeof conf->mac);
     if ((device->traits & DPDK_OWN_MAC) != 0)
         port_derive_mac(conf->mac, port->port.name, mac.addr_bytes);
-    conf->mtu = (tenon_u16)device->mtu;
+    conf->mtu = device->mtu;
     conf->gather_max = pieces ? DPDK_GATHER_MAX : 1;
     if (limits->nb_mtu_seg_max > 0 && limits->nb_mtu_seg_max < conf->gather_max)
         conf->gather_max = limits->nb_mtu_seg_max;
@@ -258,47 +235,38 @@ static void say_conf(struct dpdk_port *port, int tso_forced)
         conf->tso_bytes_max = RTE_MIN(65535u, (limits->nb_seg_max - 2u) * device->room);
 }
 
-static int open_port(struct dpdk_port *port, const struct port_conf *conf, char *error, size_t size)
+/* What DPDK says until it is open, or closed again, is for messages of ours. */
+int dpdk_open(struct port *base, const struct port_conf *conf, char *error, size_t size)
 {
     const size_t bytes = conf->buffer_bytes_max, all = bytes * conf->queues;
     const int wakes = conf->values[SETTING_WAKE] == 0;
+    struct dpdk_port *port = (struct dpdk_port *)base;
     struct dpdk_device *device;
 
     if (all > (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE) / 2)
         return port_explain(error, size, "memory=%zu for each of %u queues is more than half of this machine's",
                             bytes >> 20, conf->queues);
-    if (dpdk_start_for(conf->name, conf->settings[SETTING_EAL], all, error, size) != 0)
+    if (dpdk_start(conf->name, conf->settings[SETTING_EAL], all, error, size) != 0)
         return -1;
+    dpdk_listen();
+    base->name[strcspn(base->name, ",")] = 0;
     port->registered = rte_lcore_id() == LCORE_ID_ANY && rte_thread_register() == 0;
     if (find_device(port, conf, error, size) != 0 ||
         (port->device->ports == 0 && start_device(port, wakes, bytes, error, size) != 0))
         return -1;
     device = port->device;
-    device->ports++;
-    device->port[conf->queue] = port;
-    port->memory = device->memory[conf->queue];
-    port->id = device->id;
-    port->queue = (uint16_t)conf->queue;
+    device->ports |= RTE_BIT64(conf->queue);
+    port->rx = device->rx[conf->queue];
+    port->tx = device->tx[conf->queue];
     port->trusts = conf->values[SETTING_SUMS] == 1;
-    port->info = (struct dpdk_port_info){ port->id, port->queue, device->info.driver_name,
+    port->info = (struct dpdk_port_info){ device->id, (uint16_t)conf->queue, device->info.driver_name,
                                           device->conf.txmode.offloads, device->conf.rxmode.offloads, 0, 0 };
     rte_mbuf_ext_refcnt_set(&port->lent, 1); /* ours, for ever: nobody frees what is lent */
     say_conf(port, conf->values[SETTING_TSO] == 1);
     if (wakes && device->conf.intr_conf.rxq != 0)
-        port->port.fd = open_epoll(port);
-    return 0;
-}
-
-/* What DPDK says until the end of it is for messages of ours. */
-int dpdk_open(struct port *base, const struct port_conf *conf, char *error, size_t size)
-{
-    int status;
-
-    dpdk_listen();
-    base->name[strcspn(base->name, ",")] = 0;
-    status = open_port((struct dpdk_port *)base, conf, error, size);
+        base->fd = open_epoll(port->info.device, port->info.queue);
     (void)dpdk_said();
-    return status;
+    return 0;
 }
 
 static void close_device(struct dpdk_device *device)
@@ -307,9 +275,10 @@ static void close_device(struct dpdk_device *device)
         device->stopped = 1; /* there is none, or it cannot be */
     while (!atomic_load(&device->stopped))
         rte_delay_us_sleep(STOP_US);
-    for (unsigned i = 0; i < device->queues; i++)
-        dpdk_memory_put(device->memory[i]);
-    device->ports = 0;
+    for (unsigned i = 0; i < device->queues; i++) {
+        dpdk_pool_put(device->rx[i]);
+        dpdk_pool_put(device->tx[i]);
+    }
 }
 
 void dpdk_close(struct port *base)
@@ -319,17 +288,14 @@ void dpdk_close(struct port *base)
 
     dpdk_listen();
     if (base->fd >= 0) {
-        (void)rte_eth_dev_rx_intr_disable(port->id, port->queue);
-        (void)rte_eth_dev_rx_intr_ctl_q(port->id, port->queue, base->fd, RTE_INTR_EVENT_DEL, NULL);
+        (void)rte_eth_dev_rx_intr_disable(port->info.device, port->info.queue);
+        (void)rte_eth_dev_rx_intr_ctl_q(port->info.device, port->info.queue, base->fd, RTE_INTR_EVENT_DEL, NULL);
         close(base->fd);
     }
-    if (device != NULL) {
-        device->port[port->queue] = NULL;
-        if (device->ports > 1)
-            device->ports--;
-        else
-            close_device(device);
-    }
+    if (device != NULL && (device->ports & ~RTE_BIT64(port->info.queue)) == 0)
+        close_device(device);
+    if (device != NULL)
+        device->ports &= ~RTE_BIT64(port->info.queue);
     if (port->registered)
         rte_thread_unregister();
     (void)dpdk_said();

@@ -28,7 +28,6 @@
 #include "../common/interface.h"
 #include "../common/rxslots.h"
 #include "../common/steer.h"
-#include "../pcap/pcap.h"
 #include "packet_filter.h"
 
 enum {
@@ -305,8 +304,7 @@ static int send_frame(struct packet_port *port, const struct tenon_frame *frame)
         while (sent < 0 && errno == EINTR);
     }
     if (sent >= 0) {
-        port->port.stats.tx_frames++;
-        port->port.stats.tx_bytes += (uint64_t)sent - PACKET_HEADER_BYTES;
+        port_sent(&port->port, frame, 1);
         return 0;
     }
     if (errno == EAGAIN || errno == ENOBUFS) {
@@ -329,7 +327,6 @@ static unsigned host_transmit(void *host, unsigned netif, const struct tenon_fra
     (void)netif;
     while (taken < n && send_frame(port, &frames[taken]) == 0)
         taken++;
-    pcap_port_frames(&port->port, 1, frames, taken);
     return taken;
 }
 
@@ -440,7 +437,6 @@ static int packet_receive(struct port *port, struct tenon *stack, unsigned netif
     }
     if (n == 0)
         return look_around(packet);
-    pcap_port_frames(port, 0, packet->rx.frames, n);
     rxslots_input(&packet->rx, port, n, stack, netif, now_us);
     return (int)n;
 }

@@ -76,18 +76,6 @@ void pcap_note(struct pcap_writer *writer, tenon_u16 local_port, tenon_u16 remot
  *  @param writer  stays the caller's; NULL: stop */
 void port_attach(struct port *port, struct pcap_writer *writer);
 
-/** For pcap_port_frames(). */
-void pcap_port_write(const struct port *port, int outgoing, const struct tenon_frame *frames, unsigned n);
-
-/** What a port calls, captured or not, with frames that it has sent when they are taken, and with received ones before
- *  the core gets them, and may write into them. */
-static inline void pcap_port_frames(const struct port *port, int outgoing, const struct tenon_frame *frames,
-                                    unsigned n)
-{
-    if (port->capture != NULL)
-        pcap_port_write(port, outgoing, frames, n);
-}
-
 /* ---- capture of any port (pcap_host.c) ------------------------------------------------------- */
 
 enum { PCAP_HOST_NETIFS = 16 };

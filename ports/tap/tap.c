@@ -18,7 +18,6 @@
 #include <net/if.h>
 
 #include "../common/rxslots.h"
-#include "../pcap/pcap.h"
 
 enum {
     TAP_GATHER_MAX = 64,
@@ -247,8 +246,7 @@ static int send_frame(struct tap_port *port, const struct tenon_frame *frame)
         written = writev(port->port.fd, iov, 1 + (int)frame->nspans);
     while (written < 0 && errno == EINTR);
     if (written >= 0) {
-        port->port.stats.tx_frames++;
-        port->port.stats.tx_bytes += (uint64_t)written - VNET_BYTES;
+        port_sent(&port->port, frame, 1);
         return 0;
     }
     if (errno == EAGAIN) {
@@ -270,7 +268,6 @@ static unsigned host_transmit(void *host, unsigned netif, const struct tenon_fra
     (void)netif;
     while (taken < n && send_frame(port, &frames[taken]) == 0)
         taken++;
-    pcap_port_frames(&port->port, 1, frames, taken);
     return taken;
 }
 
@@ -314,7 +311,6 @@ static int tap_receive(struct port *port, struct tenon *stack, unsigned netif, t
     }
     if (n == 0)
         return result == -1 ? -1 : 0;
-    pcap_port_frames(port, 0, tap->rx.frames, n);
     rxslots_input(&tap->rx, port, n, stack, netif, now_us);
     return (int)n;
 }

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "../common/port.h"
-#include "../pcap/pcap.h"
 #include "wire.h"
 
 enum { NAME_MAX_BYTES = 32, NETIF = 1, MTU_DEFAULT = 1500, QUEUE_FRAMES = 1024 };
@@ -75,7 +74,7 @@ static unsigned host_transmit(void *host, unsigned netif, const struct tenon_fra
     const unsigned taken = wire_host_ops()->transmit(port->host, NETIF, frames, n);
 
     (void)netif;
-    pcap_port_frames(&port->port, 1, frames, taken);
+    port_sent(&port->port, frames, taken);
     return taken;
 }
 
@@ -92,7 +91,6 @@ static void guest_input(void *guest, unsigned netif, const struct tenon_frame *f
         port->unheard += n;
         return;
     }
-    pcap_port_frames(&port->port, 0, frames, n);
     port->received += n;
     port_input(&port->port, port->stack, port->netif, frames, n, port_now_us());
 }

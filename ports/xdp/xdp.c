@@ -29,15 +29,6 @@ static void put_spans(const struct tenon_span *spans, unsigned n)
         tenon_buf_put(spans[i].buf);
 }
 
-static tenon_u32 frame_bytes(const struct tenon_frame *frame)
-{
-    tenon_u32 bytes = 0;
-
-    for (unsigned i = 0; i < frame->nspans; i++)
-        bytes += frame->spans[i].len;
-    return bytes;
-}
-
 /* ---- sending --------------------------------------------------------------------------------------------- */
 
 /* Take back what has been sent. */
@@ -159,7 +150,8 @@ static void put_descs(struct xdp_port *port, const struct tenon_frame *frame, co
 /* @return 0: taken, or lost for good; -1: there is no room now */
 static int send_frame(struct xdp_port *port, const struct tenon_frame *frame)
 {
-    const tenon_u32 bytes = frame_bytes(frame), each = port->umem->chunk_bytes - XDP_TX_ROOM;
+    const uint64_t bytes = port_bytes(frame, 1);
+    const tenon_u32 each = port->umem->chunk_bytes - XDP_TX_ROOM;
     struct tenon_span copies[XDP_GATHER_MAX];
     unsigned n = 0;
 
@@ -181,8 +173,7 @@ static int send_frame(struct xdp_port *port, const struct tenon_frame *frame)
         port->info.tx_copied_frames++;
         port->info.tx_copied_bytes += bytes;
     }
-    port->port.stats.tx_frames++;
-    port->port.stats.tx_bytes += bytes;
+    port_sent(&port->port, frame, 1);
     return 0;
 }
 
@@ -205,7 +196,6 @@ static unsigned host_transmit(void *host, unsigned netif, const struct tenon_fra
     xdp_ring_publish(&port->ring[RING_TX], port->ring[RING_TX].producer);
     kick(port);
     reap(port);
-    pcap_port_frames(&port->port, 1, frames, taken);
     return taken;
 }
 
@@ -217,7 +207,7 @@ static int is_joined_wrongly(const struct xdp_port *port, const struct tenon_fra
 {
     const tenon_u8 *data = tenon_span_data(&frame->spans[0]);
 
-    if (frame->nspans == 1 || frame_bytes(frame) <= port->interface.mtu + XDP_LINK_BYTES)
+    if (frame->nspans == 1 || port_bytes(frame, 1) <= port->interface.mtu + XDP_LINK_BYTES)
         return 0;
     return !((data[12] == 0x08 && data[23] == 6) || (data[12] == 0x86 && data[20] == 6));
 }
@@ -248,12 +238,10 @@ static unsigned collect(struct xdp_port *port, unsigned *nspans)
             port->port.stats.rx_bad++;
             continue;
         }
-        port->port.stats.rx_bytes += frame_bytes(frame);
         n++;
     }
     rx->ours += begin;
     xdp_ring_publish(rx, rx->consumer);
-    port->port.stats.rx_frames += n;
     *nspans = begin;
     return n;
 }
@@ -272,7 +260,6 @@ static int xdp_receive(struct port *base, struct tenon *stack, unsigned netif, t
     if (xdp_ring_sleeps(&port->ring[RING_FILL]))
         (void)recvfrom(port->port.fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
     port->port.stats.rx_empty += n == 0;
-    pcap_port_frames(&port->port, 0, port->rx_frames, n);
     if (n > 0)
         port_input(base, stack, netif, port->rx_frames, n, now_us);
     if (now_us - port->looked_us >= GONE_EVERY_US) {

@@ -4,7 +4,6 @@
 #define TENON_PORTS_XDP_INTERNAL_H
 
 #include "../common/interface.h"
-#include "../pcap/pcap.h"
 #include "xdp.h"
 #include "xdp_uapi.h"
 

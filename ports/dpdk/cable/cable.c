@@ -18,7 +18,7 @@ int dpdk_cable(const char *const names[2], unsigned queues, char *error, size_t 
 
     if (queues == 0 || queues > QUEUES_MAX)
         return port_explain(error, error_size, "a cable has 1 to %u queues", QUEUES_MAX);
-    if (dpdk_start(NULL, MEMORY, error, error_size) != 0)
+    if (dpdk_start("", NULL, MEMORY, error, error_size) != 0)
         return -1;
     for (unsigned i = 0; i < 2 * queues; i++) {
         struct rte_ring **made = &ring[i / queues][i % queues];
