@@ -178,9 +178,11 @@ static inline uint64_t port_bytes(const struct tenon_frame *frames, unsigned n)
 {
     uint64_t bytes = 0;
 
-    for (unsigned i = 0; i < n; i++)
-        for (unsigned k = 0; k < frames[i].nspans; k++)
-            bytes += frames[i].spans[k].len;
+    for (; n > 0; n--, frames++) {
+        bytes += frames->spans[0].len; /* most have one or two */
+        for (unsigned i = 1; i < frames->nspans; i++)
+            bytes += frames->spans[i].len;
+    }
     return bytes;
 }
 

@@ -31,7 +31,7 @@ static struct rte_mbuf *mbuf_of(const struct tenon_buf *buf)
 
 /* If nobody else refers to it, and it describes bytes of its own, it may go back to its pool as it is,
  * without a look at the second half of the mbuf, which costs a cache miss: it has no next one, see take(). */
-static inline void buf_release(struct tenon_buf *buf)
+static __rte_always_inline void buf_release(struct tenon_buf *buf)
 {
     struct rte_mbuf *mbuf = mbuf_of(buf);
 
@@ -125,10 +125,9 @@ static int chain_add(struct dpdk_port *port, struct rte_mbuf *head, struct rte_m
         struct rte_mbuf *last = *end;
 
         if (last->data_len > 0 && (lies_well || !RTE_MBUF_DIRECT(last) || rte_pktmbuf_tailroom(last) == 0)) {
-            last = last->next = rte_pktmbuf_alloc(port->tx);
+            last = *end = last->next = rte_pktmbuf_alloc(port->tx);
             if (last == NULL)
                 return -1;
-            *end = last;
             head->nb_segs++;
         }
         if (lies_well) {
@@ -322,9 +321,10 @@ static int dpdk_receive(struct port *base, struct tenon *stack, unsigned netif, 
         do
             n += more = look(port, stack, netif, now_us);
         while (more > 0 && n < PORT_BURST);
+        n = RTE_MIN(n, (int)PORT_BURST);
     }
     base->stats.rx_empty += n == 0;
-    return RTE_MIN(n, (int)PORT_BURST);
+    return n;
 }
 
 /* ---- the kind -------------------------------------------------------------------------------------------- */
