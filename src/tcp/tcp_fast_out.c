@@ -412,9 +412,12 @@ TENON_HOT void fast_sized(struct tenon_tcp *conn, tenon_u32 size)
 static int fast_send_new(struct tenon_tcp *conn, const struct tn_tcp_way *way)
 {
     const tenon_u32 len = fast_bytes(conn, way->netif), size = tn_min(len, conn->mss);
-    const int lags = tn_pace_lags(conn);
+    int lags;
 
-    if (len == 0 || (!lags && !tn_pace_allows(conn)) || !fast_send(conn, way, len))
+    if (len == 0)
+        return 0;
+    lags = tn_pace_lags(conn);
+    if ((!lags && !tn_pace_allows(conn)) || !fast_send(conn, way, len))
         return 0;
     if (lags)
         tn_pace_owe(conn, len);

@@ -196,6 +196,16 @@ static void pace_catch_up(struct tenon_tcp *conn)
         pace_from(conn, earliest);
 }
 
+/* The first packet of all waits for nothing: tn_pace_sent() would begin with it, too. @return 1: it is paced */
+static int pace_begins(struct tenon_tcp *conn)
+{
+    if (TENON_SMALL || !pace_is_on(conn))
+        return 0;
+    conn->flags |= TN_TCP_F_PACING;
+    pace_from(conn, conn->stack->now_us);
+    return 1;
+}
+
 /* pace_is_far() and pace_catch_up(), with one look at the clock. What may be owed grows with the time by which pace_us
  * lies behind: until that moves, or the rate changes, it need not be reckoned again. */
 TENON_APART int pace_lags(struct tenon_tcp *conn)
@@ -204,7 +214,9 @@ TENON_APART int pace_lags(struct tenon_tcp *conn)
     const tenon_u32 now = conn->stack->now_us, behind = now - flight->pace_us, owed = flight->pace_owed;
     const tenon_u32 room = ((conn->cc.pacing >> PACE_OWED_SHIFT) * tn_min(behind, PACE_OWED_US)) >> PACE_OWED_SHIFT;
 
-    if (!(conn->flags & TN_TCP_F_PACING) || !pace_is_on(conn) || (behind & 0x80000000UL) || owed > room)
+    if (!(conn->flags & TN_TCP_F_PACING))
+        return pace_begins(conn);
+    if (!pace_is_on(conn) || (behind & 0x80000000UL) || owed > room)
         return 0;
     if (!TENON_SMALL && !(conn->cc.ops->flags & TENON_CC_PACES))
         flight->pace_room = room;

@@ -1923,12 +1923,14 @@ static void copied_or_referred(void)
     for (unsigned i = 0; i < TENON_ARRAY_LEN(rows); i++) {
         struct tenon_span span = { .len = rows[i].len };
         const struct hn_sent *sent;
+        struct tenon_conf conf;
 
-        side_open(&side);
+        tenon_conf_default(&conf);
+        conf.tcp_copy_max = (tenon_u16)rows[i].copy_max;
+        side_open_conf(&side, &conf, 0);
         HN_EQUAL(usual(&side, 1), 1);
         hn_run_ms(&side.hn, 100);
         hn_forget(&side.hn);
-        side.hn.stack->conf.tcp_copy_max = (tenon_u16)rows[i].copy_max;
         HN_CHECK(side.hn.stack->nbufs > 0);
         for (unsigned k = 0; k < side.hn.stack->nbufs; k++)
             side.hn.stack->bufs[k]->size = rows[i].buf;
