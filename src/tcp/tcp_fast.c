@@ -479,6 +479,12 @@ TENON_HOT int fast_deliver(struct tenon_tcp *conn, const struct tenon_frame *fra
     return tn_tcp_deliver(conn, &span, 1, len);
 }
 
+/* Something waits that is more than an acknowledgement. */
+static int fast_has_news(const struct tenon_tcp *conn)
+{
+    return conn->snd_end != conn->snd_nxt || (!TENON_SMALL && (conn->flags & TN_TCP_F_FIN_QUEUED) != 0);
+}
+
 /* What the application has to answer leaves when its handler is over, if nothing more of the connection comes in this
  * burst, and takes the acknowledgement along. What does not leave waits as usual. @return 1: something has left */
 static int fast_answer(struct tenon_tcp *conn)
@@ -488,13 +494,14 @@ static int fast_answer(struct tenon_tcp *conn)
     if (!(conn->flags & TN_TCP_F_READY))
         return 0;
     conn->flags &= ~(tenon_u32)TN_TCP_F_READY;
-    if (conn->state == TENON_TCP_CLOSED || conn->snd_end == nxt || !tn_fast_output(conn))
+    if (conn->state == TENON_TCP_CLOSED || !fast_has_news(conn) || !tn_fast_output(conn))
         tn_tcp_make_ready(conn);
     return conn->snd_nxt != nxt;
 }
 
-/* is_last: nothing more of the connection comes in this burst, not even a FIN. */
-TENON_HOT void fast_text(struct tenon_tcp *conn, const struct fast_seg *seg, tenon_u32 merged, int is_last)
+/* is_last: nothing more of the connection comes in this burst, not even a FIN. @return 1: it was answered, and nothing
+ * is left to be done */
+TENON_HOT int fast_text(struct tenon_tcp *conn, const struct fast_seg *seg, tenon_u32 merged, int is_last)
 {
     const struct tenon_frame *frame = seg->frame;
     const int serves = is_last && !(conn->flags & TN_TCP_F_READY);
@@ -517,6 +524,7 @@ TENON_HOT void fast_text(struct tenon_tcp *conn, const struct fast_seg *seg, ten
         tn_tcp_note_size(conn, one);
     else if (conn->state != TENON_TCP_CLOSED)
         tn_tcp_acknowledge(conn, one);
+    return answered;
 }
 
 /* The handlers may have done anything. */
@@ -618,7 +626,7 @@ static void fast_take_next(struct tenon_tcp *conn, const struct fast_seg *seg, t
     if (!fast_next_ack(conn, seg->ack))
         return;
     if (seg->len > 0)
-        fast_text(conn, seg, merged, 0);
+        (void)fast_text(conn, seg, merged, 0);
     if (fast_fin_of(seg) && conn->state != TENON_TCP_CLOSED)
         tn_tcp_take_fin(conn);
 }
@@ -750,8 +758,9 @@ TENON_INTERNAL int tn_fast_input(struct tenon *stack, struct tn_netif *netif, co
     fast_take_header(conn, &seg);
     if (seg.ack != conn->snd_una)
         fast_acked(conn, &seg);
-    if (seg.len > 0 && conn->state != TENON_TCP_CLOSED)
-        fast_text(conn, &seg, rx->merged, rx->is_last);
+    if (seg.len > 0 && conn->state != TENON_TCP_CLOSED && fast_text(conn, &seg, rx->merged, rx->is_last) &&
+        !TENON_SMALL)
+        return 1;
     if (conn->state != TENON_TCP_CLOSED)
         fast_settle(conn);
     return 1;
