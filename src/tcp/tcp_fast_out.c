@@ -314,6 +314,19 @@ TENON_HOT void fast_put(const struct tenon_tcp *conn, const struct tn_tcp_way *w
     tn_tx_short(conn->stack, way->netif, buf, &lay);
 }
 
+/* The same of one that is like the others of its connection: the port is told what was put together with the headers. */
+TENON_HOT void fast_put_like(struct tenon_tcp *conn, struct tenon_buf *buf, tenon_u8 *tcp, tenon_u32 len)
+{
+    const struct tn_header *header = &conn->flight->header;
+    struct tenon *stack = conn->stack;
+
+    tn_tx_like(stack, &header->like, buf, len);
+    if (TENON_LIKELY(!header->sums))
+        return;
+    put16be(tcp + 16, 0xFFFFUL ^ tn_csum_sum(tcp, header->tcp_bytes + len));
+    tn_count(stack, TENON_STAT_TX_CSUM_SOFT);
+}
+
 /* A segment of so few bytes that they are copied behind its headers; 0 for a bare acknowledgement. There is room in
  * the burst. @return 0: no buffer */
 TENON_HOT int fast_send_short(struct tenon_tcp *conn, const struct tn_tcp_way *way, tenon_u32 len, unsigned flags)
@@ -331,7 +344,10 @@ TENON_HOT int fast_send_short(struct tenon_tcp *conn, const struct tn_tcp_way *w
     tcp = buf->data + TN_HEADROOM;
     fast_fill(conn, tcp, conn->snd_nxt, len, flags | fast_push(conn, len));
     tn_sendq_copy(conn, tcp + tcp_bytes, conn->snd_nxt, len);
-    fast_put(conn, way, buf, tcp_bytes, len);
+    if (TENON_SMALL)
+        fast_put(conn, way, buf, tcp_bytes, len);
+    else
+        fast_put_like(conn, buf, tcp, len);
     fast_leaves(conn);
     return 1;
 }
