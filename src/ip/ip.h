@@ -54,6 +54,10 @@ TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struc
 /* The flow label of a packet of ours: constant for a flow (RFC 6437 3). ports: of TCP and UDP, ours first; else 0. */
 TENON_INTERNAL tenon_u32 tn_ip6_flow(const struct tenon *stack, const struct tenon_ip *src, const struct tenon_ip *dst,
                                      unsigned proto, tenon_u32 ports);
+/* The same in two steps, for who knows the ends before their ports. */
+TENON_INTERNAL void tn_ip6_flow_begin(tenon_u32 state[4], const struct tenon *stack, const struct tenon_ip *src,
+                                      const struct tenon_ip *dst, unsigned proto);
+TENON_INTERNAL tenon_u32 tn_ip6_flow_end(const tenon_u32 state[4], tenon_u32 ports);
 
 /* Send an ICMP error about a received packet, if the rules and the rate allow (RFC 1122 3.2.2, RFC 4443
  * 2.4). kind: TN_ERR_PORT, TN_ERR_PROTOCOL (v6: param code 1, at pkt->l3 + where), TN_ERR_TIME

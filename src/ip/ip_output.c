@@ -193,20 +193,31 @@ TENON_INTERNAL tenon_u32 tn_ip6_flow(const struct tenon *stack, const struct ten
     return output_flow_label(tn_hash_words(&stack->ip.key, words, OUTPUT_FLOW_WORDS + 1));
 }
 
-TENON_INTERNAL tenon_u32 tn_ip6_udp_flow(const struct tenon *stack, struct tn_path *path, const struct tenon_ip *src,
-                                         tenon_u32 ports)
+TENON_INTERNAL void tn_ip6_flow_begin(tenon_u32 state[4], const struct tenon *stack, const struct tenon_ip *src,
+                                      const struct tenon_ip *dst, unsigned proto)
 {
     tenon_u32 words[OUTPUT_FLOW_WORDS];
 
+    output_flow_words(words, src, dst, proto);
+    tn_hash_begin(state, &stack->ip.key, words, OUTPUT_FLOW_WORDS);
+}
+
+TENON_INTERNAL tenon_u32 tn_ip6_flow_end(const tenon_u32 state[4], tenon_u32 ports)
+{
+    return output_flow_label(tn_hash_end(state, ports, OUTPUT_FLOW_WORDS));
+}
+
+TENON_INTERNAL tenon_u32 tn_ip6_udp_flow(const struct tenon *stack, struct tn_path *path, const struct tenon_ip *src,
+                                         tenon_u32 ports)
+{
     TENON_ASSERT(path->gen == stack->link.gen);
     if (TENON_SMALL || !tenon_ip_equal(src, &path->src))
         return tn_ip6_flow(stack, src, &path->dst, TN_PROTO_UDP, ports);
     if (TENON_UNLIKELY(path->udp_src != path->gen)) {
         path->udp_src = path->gen;
-        output_flow_words(words, src, &path->dst, TN_PROTO_UDP);
-        tn_hash_begin(path->udp_known, &stack->ip.key, words, OUTPUT_FLOW_WORDS);
+        tn_ip6_flow_begin(path->udp_known, stack, src, &path->dst, TN_PROTO_UDP);
     }
-    return output_flow_label(tn_hash_end(path->udp_known, ports, OUTPUT_FLOW_WORDS));
+    return tn_ip6_flow_end(path->udp_known, ports);
 }
 
 static tenon_u32 output_flow(const struct tenon *stack, const struct tn_out *out)

@@ -424,7 +424,6 @@ TENON_INTERNAL int tn_tcp_init(struct tenon *stack)
     struct tn_tcp_state *tcp = &stack->tcp;
 
     tn_htab_init(&tcp->conns, stack->ops->mem_get, stack->ops->mem_put, stack->host);
-    tn_fast_init(stack);
     tcp->ready_last = &tcp->ready_first;
     if (TENON_WITH_WAITS)
         tcp->tw_last = &tcp->tw_first;
@@ -437,8 +436,10 @@ TENON_INTERNAL int tn_tcp_init(struct tenon *stack)
     tcp->defaults = tn_tcp_opts_new(stack);
     if (tcp->defaults == NULL)
         return TENON_ENOMEM;
-    if (!TENON_WITH_MANY)
+    if (!TENON_WITH_MANY) {
+        tn_fast_init(stack);
         return TENON_OK;
+    }
     tcp->rest_last = &tcp->rest_first;
     tcp->port_counters = (tenon_u16 *)tn_mem_get(stack, conn_port_counters_bytes(stack));
     if (tcp->port_counters == NULL) {
@@ -446,6 +447,7 @@ TENON_INTERNAL int tn_tcp_init(struct tenon *stack)
         return TENON_ENOMEM;
     }
     memset(tcp->port_counters, 0, conn_port_counters_bytes(stack));
+    tn_fast_init(stack);
     return TENON_OK;
 }
 

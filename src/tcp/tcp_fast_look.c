@@ -120,7 +120,11 @@ TENON_INTERNAL void tn_fast_fini(struct tenon *stack)
     if (!TN_FAST)
         return;
     fast_free_recent(stack);
-    tn_fast_init(stack);
+    stack->tcp.recent = stack->tcp.recent_few;
+    stack->tcp.recent_mask = TN_TCP_RECENT - 1;
+    if (stack->tcp.made != NULL)
+        tn_mem_put(stack, stack->tcp.made, sizeof(*stack->tcp.made));
+    stack->tcp.made = NULL;
 }
 
 TENON_INTERNAL void tn_fast_init(struct tenon *stack)
@@ -129,6 +133,11 @@ TENON_INTERNAL void tn_fast_init(struct tenon *stack)
         return;
     stack->tcp.recent = stack->tcp.recent_few;
     stack->tcp.recent_mask = TN_TCP_RECENT - 1;
+    if (TENON_SMALL)
+        return;
+    stack->tcp.made = (struct tn_tcp_made *)tn_mem_get(stack, sizeof(*stack->tcp.made));
+    if (stack->tcp.made != NULL)
+        stack->tcp.made->path = NULL;
 }
 
 /* Nothing moves to the larger table: it fills up with who is heard of. Without memory the old one will do. */

@@ -314,16 +314,17 @@ TENON_HOT void fast_put(const struct tenon_tcp *conn, const struct tn_tcp_way *w
     tn_tx_short(conn->stack, way->netif, buf, &lay);
 }
 
-/* The same of one that is like the others of its connection: the port is told what was put together with the headers. */
-TENON_HOT void fast_put_like(struct tenon_tcp *conn, struct tenon_buf *buf, tenon_u8 *tcp, tenon_u32 len)
+/* The same of one that is like others, and has so many bytes more: the port is told what was put together with their
+ * headers. */
+TENON_HOT void fast_put_like(struct tenon *stack, const struct tn_header *header, const struct tn_like *like,
+                             struct tenon_buf *buf, tenon_u32 more)
 {
-    const struct tn_header *header = &conn->flight->header;
-    struct tenon *stack = conn->stack;
+    tenon_u8 *tcp = buf->data + TN_HEADROOM;
 
-    tn_tx_like(stack, &header->like, buf, len);
+    tn_tx_like(stack, like, buf, more);
     if (TENON_LIKELY(!header->sums))
         return;
-    put16be(tcp + 16, 0xFFFFUL ^ tn_csum_sum(tcp, header->tcp_bytes + len));
+    put16be(tcp + 16, 0xFFFFUL ^ tn_csum_sum(tcp, like->off + like->frame.header_bytes + more - TN_HEADROOM));
     tn_count(stack, TENON_STAT_TX_CSUM_SOFT);
 }
 
@@ -347,7 +348,7 @@ TENON_HOT int fast_send_short(struct tenon_tcp *conn, const struct tn_tcp_way *w
     if (TENON_SMALL)
         fast_put(conn, way, buf, tcp_bytes, len);
     else
-        fast_put_like(conn, buf, tcp, len);
+        fast_put_like(conn->stack, &conn->flight->header, &conn->flight->header.like, buf, len);
     fast_leaves(conn);
     return 1;
 }
@@ -550,14 +551,14 @@ TENON_APART int fast_fin(struct tenon_tcp *conn)
     return 1;
 }
 
-/* The headers of data, which are made here, with the options of a SYN in place of timestamps alone. */
+enum { FAST_SYN_BYTES = TN_TCP_BYTES + TN_TCP_SYN_OPTIONS_BYTES,
+       FAST_SYN_MORE = TN_TCP_SYN_OPTIONS_BYTES - TN_TCP_TIMESTAMP_BYTES };    /* options than data has */
+
+/* What is not the same in every SYN of a connection's kind. */
 static void fast_fill_syn(struct tenon_tcp *conn, tenon_u8 *tcp, unsigned flags)
 {
-    struct tn_header *header = &conn->flight->header;
-    const tenon_u32 words = (TN_TCP_BYTES + TN_TCP_SYN_OPTIONS_BYTES) / 4;
     const tenon_u32 ack = (flags & TN_TCP_ACK) ? conn->rcv_nxt : 0;
     tenon_u32 window = tn_min(tn_tcp_opt(conn, TENON_TCP_RCV_BUF), 65535UL);
-    tenon_u8 *p = tcp - header->ip_bytes - FAST_IP_AT;
     struct tn_tcp_options options;
 
     options.mss = tn_tcp_offered_mss(conn);
@@ -568,12 +569,72 @@ static void fast_fill_syn(struct tenon_tcp *conn, tenon_u8 *tcp, unsigned flags)
         window = tn_tcp_window_scaled(conn, ack, 0);
         conn->rcv_acked = ack;
     }
-    fast_copy_header(p, header);
-    fast_set_length(header, p, TN_TCP_SYN_OPTIONS_BYTES - TN_TCP_TIMESTAMP_BYTES);
     put32be(tcp + 4, conn->flight->iss);
     put32be(tcp + 8, ack);
-    put32be(tcp + 12, words << 28 | (tenon_u32)flags << 16 | window);
+    put32be(tcp + 12, (tenon_u32)FAST_SYN_BYTES / 4 << 28 | (tenon_u32)flags << 16 | window);
     tn_tcp_syn_options_build(tcp + TN_TCP_BYTES, &options);
+}
+
+/* The headers that were made for the last who has opened a connection, if they can be this one's, but for its ports.
+ * @return NULL: they cannot */
+static const struct tn_tcp_made *fast_made(const struct tenon_tcp *conn, const struct tn_tcp_way *way)
+{
+    const struct tn_tcp_made *made = conn->stack->tcp.made;
+
+    if (made == NULL || made->path != conn->path || made->header.changes != way->changes || conn->flight == NULL)
+        return NULL;
+    if (made->header.tos != tn_tcp_opt(conn, TENON_TCP_TOS) || made->ttl != tn_tcp_ttl(conn) ||
+        (made->header.small == 0) != (tn_tcp_opt(conn, TENON_TCP_CORK) != 0))
+        return NULL;
+    return tenon_ip_equal(&made->local, &conn->ends.local) ? made : NULL;
+}
+
+/* Both a segment's headers, and those that the connection keeps. p: where they begin. What is written here is not
+ * copied at once. */
+TENON_HOT void fast_take_made(struct tenon_tcp *conn, const struct tn_tcp_made *made, tenon_u8 *p)
+{
+    struct tn_header *header = &conn->flight->header;
+    const tenon_u32 ports = conn->ends.node.word, ip_bytes = made->header.ip_bytes;
+    tenon_u8 *kept = header->bytes;
+
+    TENON_COPY(header, &made->header, offsetof(struct tn_header, bytes));
+    fast_copy_header(kept, &made->header);
+    fast_copy_header(p, &made->header);
+    put32be(kept + FAST_IP_AT + ip_bytes, ports);
+    put32be(p + FAST_IP_AT + ip_bytes, ports);
+    if (!TENON_WITH_IPV6 || ip_bytes == TN_IP4_BYTES)
+        return;
+    header->ip_rest = 6UL << 28 | tn_ip6_flow_end(made->flow, ports);
+    put32be(kept + FAST_IP_AT, header->ip_rest | (tenon_u32)header->tos << 20);
+    put32be(p + FAST_IP_AT, header->ip_rest | (tenon_u32)header->tos << 20);
+}
+
+/* For the next who goes the same way, if there is one now who does. */
+static void fast_keep_made(const struct tenon_tcp *conn)
+{
+    const struct tn_header *header = &conn->flight->header;
+    struct tn_tcp_made *made = conn->stack->tcp.made;
+
+    if (made == NULL || conn->path->refs < 2)
+        return;
+    made->path = conn->path;
+    made->local = conn->ends.local;
+    made->ttl = tn_tcp_ttl(conn);
+    if (!tn_tcp_is_v4(conn))
+        tn_ip6_flow_begin(made->flow, conn->stack, &made->local, tn_tcp_remote_ip(conn), TN_PROTO_TCP);
+    made->header = *header;
+    made->syn = header->like;
+    made->syn.frame.header_bytes = (tenon_u16)(header->like.frame.header_bytes + FAST_SYN_MORE);
+}
+
+/* The headers of data, which are made here. */
+TENON_APART void fast_make_syn(struct tenon_tcp *conn, tenon_u8 *p)
+{
+    struct tn_header *header = &conn->flight->header;
+
+    fast_copy_header(p, header);
+    fast_set_length(header, p, FAST_SYN_MORE);
+    fast_keep_made(conn);
 }
 
 /* Nothing but the options that nearly everybody offers and accepts. What is offered to the peer and not agreed on
@@ -590,24 +651,36 @@ static int fast_syn_is_usual(struct tenon_tcp *conn, unsigned flags)
 
 TENON_INTERNAL int tn_fast_syn(struct tenon_tcp *conn, unsigned flags)
 {
-    const tenon_u32 tcp_bytes = TN_TCP_BYTES + TN_TCP_SYN_OPTIONS_BYTES;
+    const struct tn_tcp_made *made;
     const struct tn_tcp_way *way;
     struct tenon_buf *buf;
+    tenon_u8 *tcp;
 
     if (!TN_FAST || !fast_syn_is_usual(conn, flags))
         return 0;
     way = fast_way_there(conn);
-    if (way == NULL || !fast_is_prepared(conn, way))
+    if (way == NULL)
+        return 0;
+    made = fast_made(conn, way);
+    if (made == NULL && !fast_is_prepared(conn, way))
         return 0;
     buf = tn_buf_get(conn->stack);
     if (buf == NULL)
         return 0;
-    if (buf->size < TN_HEADROOM + tcp_bytes) {
+    if (buf->size < TN_HEADROOM + FAST_SYN_BYTES) {
         tenon_buf_put(buf);
         return 0;
     }
-    fast_fill_syn(conn, buf->data + TN_HEADROOM, flags);
-    fast_put(conn, way, buf, tcp_bytes, 0);
+    tcp = buf->data + TN_HEADROOM;
+    if (made != NULL)
+        fast_take_made(conn, made, tcp - made->header.ip_bytes - FAST_IP_AT);
+    else
+        fast_make_syn(conn, tcp - conn->flight->header.ip_bytes - FAST_IP_AT);
+    fast_fill_syn(conn, tcp, flags);
+    if (made != NULL)
+        fast_put_like(conn->stack, &made->header, &made->syn, buf, 0);
+    else
+        fast_put(conn, way, buf, FAST_SYN_BYTES, 0);
     if (flags & TN_TCP_ACK)
         fast_leaves(conn);
     else

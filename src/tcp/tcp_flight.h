@@ -117,6 +117,17 @@ struct tn_header {
     tenon_u8 bytes[TN_FAST ? 88 : 32];    /* 86 with IPv6, and what makes copying them simple; else they are not made */
 };
 
+/* The headers that left with a SYN, and what was told of them to the port: who opens a connection between the same two
+ * addresses, by the same way, finds all but its ports in them (tcp_fast_out.c). */
+struct tn_tcp_made {
+    const struct tn_path *path;  /* NULL: there are none */
+    struct tenon_ip local;
+    tenon_u32 ttl;
+    tenon_u32 flow[4];           /* of the label of IPv6: tn_ip6_flow_begin() */
+    struct tn_header header;     /* lengths and sums are those of a SYN */
+    struct tn_like syn;
+};
+
 enum { TN_FLIGHT_FEW = TENON_WITH_RECOVERY ? 4 : 1, TN_AGAIN_MAX = 1024, TN_SENDQ_FEW = 8 };
 enum { TN_SENDQ_FEW_BYTES = 64 };    /* at most, that are copied without a loop */
 

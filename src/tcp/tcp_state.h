@@ -18,6 +18,7 @@ struct tn_tcp_opts;
 struct tn_flight;
 struct tn_time_wait;
 struct tn_fastopen;
+struct tn_tcp_made;
 
 /* The straight way of tcp_fast.c reads the records of what was sent when. */
 enum { TN_FAST = TENON_WITH_SPEED && TENON_WITH_RECOVERY };
@@ -78,6 +79,7 @@ struct tn_tcp_state {
     tenon_u32 steps, nsteps;                   /* random steps that these go on by: 3 bits each, so many are left */
     tenon_u32 rst_tokens, rst_tokens_ms;
     struct tn_tcp_way way;
+    struct tn_tcp_made *made;                  /* NULL: there is no memory for it, or no short way */
     struct tn_fastopen *fastopen;              /* NULL until Fast Open is used */
     tenon_u32 transparent;                     /* listeners that take foreign addresses, and foreign connections */
 };

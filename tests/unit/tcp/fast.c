@@ -1024,6 +1024,10 @@ static void same_frames(struct side way[2], tenon_u32 *end)
 
         HN_EQUAL(a->at_us, b->at_us);
         HN_CHECK(a->len == b->len && memcmp(a->bytes, b->bytes, a->len) == 0);
+        HN_EQUAL(a->frame.header_bytes, b->frame.header_bytes);
+        HN_EQUAL(a->frame.csum, b->frame.csum);
+        HN_EQUAL(a->frame.csum_start, b->frame.csum_start);
+        HN_EQUAL(a->frame.csum_offset, b->frame.csum_offset);
         if (a->len < TCP + 20 || a->bytes[IP + (is_v4 ? 9 : 6)] != 6)
             continue;
         to = hn_get32(tcp + 4) + (is_v4 ? hn_get16(a->bytes + IP + 2) - 20U : hn_get16(a->bytes + IP + 4)) -
@@ -1492,6 +1496,133 @@ static void both_ways_of_life(void)
     for (size_t i = 0; i < TENON_ARRAY_LEN(lives); i++)
         for (unsigned how = 0; how < 4 && hn_failures == 0; how++)
             one_life(&lives[i], how % 2 != 0, how / 2 != 0);
+}
+
+/* ---- many connections by one way: the next one finds the headers of the last, but for its ports ---- */
+
+/* What is different about a connection, from what was so when the one before it was opened. */
+struct sibling {
+    const char *what;
+    enum tenon_tcp_option option;    /* with another value than the others'; TENON_TCP_OPTION_COUNT: none */
+    tenon_u32 value;
+    unsigned ours, peer, router;     /* number of our address, of the peer's, and of the router's interface */
+    int takes;                       /* headers are there that it can take: of one that shares its path */
+};
+
+static const struct sibling siblings[] = {
+    { "nobody", TENON_TCP_OPTION_COUNT, 0, 1, 7, 2, 0 },
+    { "alone: it finds its neighbour", TENON_TCP_OPTION_COUNT, 0, 1, 7, 2, 0 },
+    { "the first of two", TENON_TCP_OPTION_COUNT, 0, 1, 7, 2, 0 },
+    { "like the last", TENON_TCP_OPTION_COUNT, 0, 1, 7, 2, 1 },
+    { "another class", TENON_TCP_TOS, 0x28, 1, 7, 2, 0 },
+    { "the class of most", TENON_TCP_OPTION_COUNT, 0, 1, 7, 2, 0 },
+    { "and once more", TENON_TCP_OPTION_COUNT, 0, 1, 7, 2, 1 },
+    { "another limit of hops", TENON_TCP_TTL, 17, 1, 7, 2, 0 },
+    { "the limit of most", TENON_TCP_OPTION_COUNT, 0, 1, 7, 2, 0 },
+    { "held together", TENON_TCP_CORK, 1, 1, 7, 2, 0 },
+    { "another address of ours", TENON_TCP_OPTION_COUNT, 0, 3, 7, 2, 0 },
+    { "that one again", TENON_TCP_OPTION_COUNT, 0, 3, 7, 2, 1 },
+    { "another host, alone", TENON_TCP_OPTION_COUNT, 0, 3, 8, 2, 0 },
+    { "the first host: its headers are still there", TENON_TCP_OPTION_COUNT, 0, 3, 7, 2, 1 },
+    { "another host, not alone", TENON_TCP_OPTION_COUNT, 0, 3, 8, 2, 0 },
+    { "like that", TENON_TCP_OPTION_COUNT, 0, 3, 8, 2, 1 },
+    { "another router", TENON_TCP_OPTION_COUNT, 0, 3, 8, 5, 0 },
+    { "by that router, too", TENON_TCP_OPTION_COUNT, 0, 3, 8, 5, 1 },
+    { "without timestamps", TENON_TCP_TIMESTAMPS, 0, 3, 8, 5, 0 },
+    { "with them", TENON_TCP_OPTION_COUNT, 0, 3, 8, 5, 1 },
+};
+
+static struct tenon_ip sibling_ip(int ours, unsigned number)
+{
+    struct tenon_ip ip = ours ? ip_of_ours() : ip_of_peer();
+
+    ip.w[3] = (ip.w[3] & ~(tenon_u32)0xFF) | number;
+    return ip;
+}
+
+/* @return whether its SYN has left with headers that were there */
+static int sibling_opens(struct side *side, const struct sibling *row, unsigned number)
+{
+    const struct tenon_addr at = { .ip = sibling_ip(1, row->ours), .port = (tenon_u16)(PORT + number) };
+    const struct tenon_addr peer = { .ip = sibling_ip(0, row->peer), .port = PEER_PORT };
+    const struct tenon_ip router = hn_ip(is_v4 ? "10.0.0.2" : "fd00::2");
+    const struct tn_tcp_made *made = side->hn.stack->tcp.made;
+    struct tn_header before;
+    tenon_u8 mac[6];
+
+    if (row->router != siblings[number - 1].router)
+        HN_EQUAL(tenon_neighbour_set(side->hn.stack, 1, &router, hn_mac(mac, 1, row->router)), TENON_OK);
+    HN_EQUAL(tenon_tcp_connect(side->hn.stack, &side->conn, &at, &peer, &side_events, side), TENON_OK);
+    if (row->option != TENON_TCP_OPTION_COUNT)
+        HN_EQUAL(tenon_tcp_set(side->conn, row->option, row->value), TENON_OK);
+    before = made->header;
+    hn_run_ms(&side->hn, 1);
+    return made->path == side->conn->path && memcmp(&before, &made->header, sizeof before) == 0 &&
+           side->conn->flight->header.tcp_bytes != 0;
+}
+
+/* The peer answers its SYN, and it says something: with the headers that its SYN has had. */
+static void sibling_speaks(struct side *side, const struct sibling *row, unsigned number)
+{
+    static const tenon_u8 bytes[8];
+    struct seg seg;
+
+    memset(&seg, 0, sizeof seg);
+    seg.src = sibling_ip(0, row->peer);
+    seg.dst = sibling_ip(1, row->ours);
+    seg.sport = PEER_PORT;
+    seg.dport = (tenon_u16)(PORT + number);
+    seg.seq = ISS;
+    seg.ack = side->conn->flight->iss + 1;
+    seg.flags = SEG_SYN | SEG_ACK;
+    seg.wnd = 30000;
+    seg.options = lives[0].options;
+    seg.noptions = row->option == TENON_TCP_TIMESTAMPS ? 4 : lives[0].noptions;
+    seg_inject(&side->hn, &seg);
+    HN_EQUAL(tenon_tcp_write(side->conn, bytes, sizeof bytes), sizeof bytes);
+    if (row->option == TENON_TCP_CORK)
+        HN_EQUAL(tenon_tcp_set(side->conn, TENON_TCP_CORK, 0), TENON_OK);
+    hn_run_ms(&side->hn, 1);
+}
+
+static void siblings_of(unsigned caps)
+{
+    static struct side way[2];
+    struct tenon_conf conf;
+    tenon_u32 end = 0;
+
+    tenon_conf_default(&conf);
+    for (unsigned i = 0; i < 2; i++) {
+        const struct tenon_ip other = sibling_ip(1, 3);
+
+        conf.trace = i == 0 ? NULL : same_trace;
+        memset(&way[i], 0, sizeof way[i]);
+        seg_open(&way[i].hn, &conf);
+        if (!is_v4)
+            side_open_ip6(&way[i].hn);
+        HN_EQUAL(tenon_addr_add(way[i].hn.stack, 1, &other, is_v4 ? 24 : 64), TENON_OK);
+        hn_run_ms(&way[i].hn, 20000);
+        hn_forget(&way[i].hn);
+        way[i].hn.stack->link.netifs->conf.caps |= caps;
+    }
+    for (unsigned k = 1; k < TENON_ARRAY_LEN(siblings) && hn_failures == 0; k++) {
+        hn_row = siblings[k].what;
+        HN_EQUAL(sibling_opens(&way[0], &siblings[k], k), siblings[k].takes);
+        (void)sibling_opens(&way[1], &siblings[k], k);
+        same_frames(way, &end);
+        for (unsigned i = 0; i < 2; i++)
+            sibling_speaks(&way[i], &siblings[k], k);
+        same_frames(way, &end);
+    }
+    hn_row = "";
+    for (unsigned i = 0; i < 2; i++)
+        hn_close(&way[i].hn);
+}
+
+static void headers_of_the_last(void)
+{
+    siblings_of(0);
+    siblings_of(TENON_CAP_TX_CSUM);
 }
 
 /* ---- SYN and SYN-ACK as they should be, or with one bit that is different ---- */
@@ -2193,6 +2324,11 @@ static void both_ways_of_life6(void)
     over_ip6(both_ways_of_life);
 }
 
+static void headers_of_the_last6(void)
+{
+    over_ip6(headers_of_the_last);
+}
+
 static void both_ways_of_syn6(void)
 {
     over_ip6(both_ways_of_syn);
@@ -2272,6 +2408,8 @@ static const struct hn_test tests[] = {
     { "both_ways_of_small", "", both_ways_of_small },
     { "both_ways_measured", "", both_ways_measured },
     { "both_ways_of_life", "", both_ways_of_life },
+    { "headers_of_the_last", "", headers_of_the_last },
+    { "headers_of_the_last6", "", headers_of_the_last6 },
     { "both_ways_of_syn", "", both_ways_of_syn },
     { "both_ways_of_syn_ack", "", both_ways_of_syn_ack },
     { "syn_to_what_is_gone", "IP4-5", syn_to_what_is_gone },
