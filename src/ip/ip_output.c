@@ -210,14 +210,17 @@ TENON_INTERNAL tenon_u32 tn_ip6_flow_end(const tenon_u32 state[4], tenon_u32 por
 TENON_INTERNAL tenon_u32 tn_ip6_udp_flow(const struct tenon *stack, struct tn_path *path, const struct tenon_ip *src,
                                          tenon_u32 ports)
 {
+    tenon_u32 words[OUTPUT_FLOW_WORDS];
+
     TENON_ASSERT(path->gen == stack->link.gen);
     if (TENON_SMALL || !tenon_ip_equal(src, &path->src))
         return tn_ip6_flow(stack, src, &path->dst, TN_PROTO_UDP, ports);
     if (TENON_UNLIKELY(path->udp_src != path->gen)) {
         path->udp_src = path->gen;
-        tn_ip6_flow_begin(path->udp_known, stack, src, &path->dst, TN_PROTO_UDP);
+        output_flow_words(words, src, &path->dst, TN_PROTO_UDP);    /* calling nobody spares registers */
+        tn_hash_begin(path->udp_known, &stack->ip.key, words, OUTPUT_FLOW_WORDS);
     }
-    return tn_ip6_flow_end(path->udp_known, ports);
+    return output_flow_label(tn_hash_end(path->udp_known, ports, OUTPUT_FLOW_WORDS));
 }
 
 static tenon_u32 output_flow(const struct tenon *stack, const struct tn_out *out)

@@ -189,7 +189,7 @@ TENON_INTERNAL const char *tn_fast_check(const struct tenon_tcp *conn)
 }
 
 /* The next in order, within the window, acknowledging what is in flight or nothing new. */
-TENON_HOT int fast_is_predicted(struct tenon_tcp *conn, const struct tn_flight *flight, const struct fast_seg *seg)
+TENON_HOT int fast_is_predicted(struct tenon_tcp *conn, const struct fast_seg *seg)
 {
     const tenon_u32 room = conn->rcv_adv - conn->rcv_nxt, acked = seg->ack - conn->snd_una;
 
@@ -197,7 +197,7 @@ TENON_HOT int fast_is_predicted(struct tenon_tcp *conn, const struct tn_flight *
         return 0;
     if ((acked | seg->len) == 0)
         return 0;    /* a duplicate, an update of the window, or a keep-alive */
-    if (!(flight != NULL && (flight->usual & TN_FAST_USUAL)) && !tn_fast_ask_usual(conn))
+    if (!tn_fast_is_usual(conn))
         return 0;
     return !(seg->tcp[13] & TN_TCP_FIN) && fast_timestamp_is_new(conn, seg);
 }
@@ -751,7 +751,7 @@ TENON_INTERNAL int tn_fast_input(struct tenon *stack, struct tn_netif *netif, co
         return 0;
     if (!fast_parse_one(&seg, netif, rx) || !fast_is_heard(conn, flight, netif) || !fast_csum_good(conn, &seg))
         return 0;
-    if (!fast_is_predicted(conn, flight, &seg))
+    if (!fast_is_predicted(conn, &seg))
         return fast_other(netif, rx, seg.tcp, seg.at, seg.len);
     tn_count(stack, TENON_STAT_TCP_RCVD);
     tn_count(stack, TENON_STAT_TCP_PREDICTED);
