@@ -133,7 +133,7 @@ struct tenon {
 
     tenon_u32 now_us;                  /* of the current call */
     tenon_u32 now_ms;                  /* milliseconds since tenon_init(), modulo 2^32 */
-    tenon_u32 now_tick;                /* the wheel's clock as it should stand; it stands there in tenon_poll() */
+    tenon_u32 now_tick;                /* the wheel's clock as it should stand; it stands there while timers fire */
     tenon_u32 tick_us, ms_us;          /* now_us up to which the wheel and now_ms have counted */
 
     struct tn_link link;
@@ -286,12 +286,17 @@ TENON_INTERNAL_HOT void tn_tx_like(struct tenon *stack, const struct tn_like *li
  */
 struct tn_long {
     struct tn_short head;
-    const struct tenon_span *spans;    /* borrowed */
+    const struct tenon_span *spans;    /* borrowed; or where tn_tx_payload() says, but without references */
     unsigned nspans;
     tenon_u32 payload;                 /* bytes in spans */
 };
 TENON_INTERNAL void tn_tx_long(struct tenon *stack, const struct tn_netif *netif, struct tenon_buf *buf,
                                const struct tn_long *lay);
+/* Where the payload of the next frame of the burst goes: there is room for a frame. */
+TENON_INLINE struct tenon_span *tn_tx_payload(const struct tenon *stack)
+{
+    return stack->tx.spans + (size_t)stack->tx.n * stack->tx.gather + 1;
+}
 /* How many spans a frame on this interface may have, the header's included. */
 TENON_INTERNAL unsigned tn_tx_gather_max(const struct tenon *stack, const struct tn_netif *netif);
 /* Offer the burst to the port. */

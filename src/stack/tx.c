@@ -671,13 +671,14 @@ TENON_INTERNAL void tn_tx_long(struct tenon *stack, const struct tn_netif *netif
 {
     struct tn_burst *tx = &stack->tx;
     const unsigned n = tx->n;
-    struct tenon_span *spans = tx->spans + (size_t)n * tx->gather + 1;
+    struct tenon_span *spans = tn_tx_payload(stack);
     int partial = lay->head.csum_offset != 0;
     unsigned i;
 
     TENON_ASSERT(n < tx->max && lay->nspans < tn_tx_gather_max(stack, netif));
     for (i = 0; i < lay->nspans; i++) {
-        spans[i] = lay->spans[i];
+        if (lay->spans != spans)
+            spans[i] = lay->spans[i];
         tenon_buf_ref(spans[i].buf);
     }
     if (partial && !tx_port_sums(netif)) {

@@ -65,6 +65,13 @@ static int fast_small_may_leave(const struct tenon_tcp *conn, tenon_u32 in_fligh
     return !tn_tcp_opt(conn, TENON_TCP_CORK) && (in_flight == 0 || tn_tcp_opt(conn, TENON_TCP_NODELAY));
 }
 
+/* Whether the port makes several segments of one. A build that is to be small sends one at a time here, and leaves what
+ * can be cut to the general path. */
+static int fast_port_cuts(const struct tenon_tcp *conn, const struct tn_netif *netif)
+{
+    return (netif->conf.caps & (tn_tcp_is_v4(conn) ? TENON_CAP_TSO4 : TENON_CAP_TSO6)) != 0;
+}
+
 /* How much new data may leave in the next frame; 0: none, or it is not this simple. */
 static tenon_u32 fast_bytes(const struct tenon_tcp *conn, const struct tn_netif *netif)
 {
@@ -73,11 +80,11 @@ static tenon_u32 fast_bytes(const struct tenon_tcp *conn, const struct tn_netif 
     const tenon_u32 most = tn_min(conn->snd_wnd, conn->cc.cwnd);
     tenon_u32 len = conn->mss;
 
-    if (in_flight >= most || !fast_is_awake(conn))
+    if (in_flight >= most || !fast_is_awake(conn) || (TENON_SMALL && unsent > len && fast_port_cuts(conn, netif)))
         return 0;
     if (!TENON_SMALL && unsent <= tn_min(len, most - in_flight) && fast_small_may_leave(conn, in_flight))
         return unsent;
-    if (unsent > len)
+    if (!TENON_SMALL && unsent > len)
         len = tn_tcp_frame_limit(conn, netif);
     len = tn_min(tn_min(unsent, most - in_flight), len);
     if (len == unsent && (len == conn->mss || fast_small_may_leave(conn, in_flight)))
@@ -202,10 +209,13 @@ TENON_APART void fast_prepare(struct tenon_tcp *conn, const struct tn_tcp_way *w
 enum { FAST_HEADER_BYTES = sizeof(((struct tn_header *)NULL)->bytes) };
 enum { FAST_COPY_STEP = FAST_HEADER_BYTES < 64 ? FAST_HEADER_BYTES : 64 };
 
-/* In two steps: of one, compilers like to make an instruction that repeats a load and a store, as with tn_clear(). */
+/* In two steps: of one, compilers like to make an instruction that repeats a load and a store, as with tn_clear(). In a
+ * build that is to be small they may be two calls, and without options, over IPv4, the first is enough. */
 TENON_HOT void fast_copy_header(tenon_u8 *p, const struct tn_header *header)
 {
     TENON_COPY(p, header->bytes, FAST_COPY_STEP);
+    if (TENON_SMALL && FAST_IP_AT + header->ip_bytes + header->tcp_bytes <= FAST_COPY_STEP)
+        return;
     TENON_COPY(p + FAST_COPY_STEP, header->bytes + FAST_COPY_STEP, FAST_HEADER_BYTES - FAST_COPY_STEP);
 }
 
@@ -269,15 +279,13 @@ static int fast_hand_down(struct tenon_tcp *conn, const struct tn_tcp_way *way, 
     out->dst = conn->path->dst;
     out->proto = TN_PROTO_TCP;
     out->netif = way->netif->index;
-    if (out->payload > conn->mss) {
-        out->seg_kind = (tenon_u8)(tn_tcp_is_v4(conn) ? TENON_SEG_TCP4 : TENON_SEG_TCP6);
-        out->seg_bytes = conn->mss;
-    }
+    out->seg_kind = (tenon_u8)(tn_tcp_is_v4(conn) ? TENON_SEG_TCP4 : TENON_SEG_TCP6);
+    out->seg_bytes = conn->mss;
     return tn_tx(conn->stack, out) == TENON_OK;
 }
 
-/* A segment with `len` bytes of payload. @return 0: it has not left */
-static int fast_send_long(struct tenon_tcp *conn, const struct tn_tcp_way *way, tenon_u32 len)
+/* More than one segment, which the port cuts, or tn_tx() does. @return 0: nothing has left */
+TENON_APART int fast_send_many(struct tenon_tcp *conn, const struct tn_tcp_way *way, tenon_u32 len)
 {
     const struct tn_header *header = &conn->flight->header;
     const tenon_u32 l4 = (way->mac != NULL ? TN_ETH_BYTES : 0) + (tenon_u32)header->ip_bytes;
@@ -300,17 +308,48 @@ static int fast_send_long(struct tenon_tcp *conn, const struct tn_tcp_way *way, 
     return fast_hand_down(conn, way, &out);
 }
 
+/* Where the headers lie in their buffer, and what is said of them; `len` bytes of payload lie behind them. */
+TENON_HOT void fast_lay(const struct tenon_tcp *conn, const struct tn_tcp_way *way, struct tn_short *lay,
+                        tenon_u32 tcp_bytes, tenon_u32 len)
+{
+    lay->l4 = (way->mac != NULL ? TN_ETH_BYTES : 0) + (tenon_u32)conn->flight->header.ip_bytes;
+    lay->off = TN_HEADROOM - lay->l4;
+    lay->headers = lay->l4 + tcp_bytes;
+    lay->len = lay->headers + len;
+    lay->csum_offset = 16;
+}
+
+/* A segment with `len` bytes of payload, which goes into the burst as it is: there is room. @return 0: it has not
+ * left */
+static int fast_send_long(struct tenon_tcp *conn, const struct tn_tcp_way *way, tenon_u32 len)
+{
+    struct tenon *stack = conn->stack;
+    struct tenon_span *spans = tn_tx_payload(stack);
+    struct tenon_buf *buf;
+    struct tn_long lay;
+
+    if (!TENON_SMALL && len > conn->mss)
+        return fast_send_many(conn, way, len);
+    lay.nspans = fast_gather(conn, way->netif, spans, len);
+    buf = lay.nspans > 0 ? tn_buf_get(stack) : NULL;
+    if (buf == NULL)
+        return 0;
+    lay.spans = spans;
+    lay.payload = len;
+    fast_fill(conn, buf->data + TN_HEADROOM, conn->snd_nxt, len, TN_TCP_ACK | fast_push(conn, len));
+    fast_lay(conn, way, &lay.head, conn->flight->header.tcp_bytes, 0);
+    tn_tx_long(stack, way->netif, buf, &lay);
+    fast_leaves(conn);
+    return 1;
+}
+
 /* A finished segment in one piece goes into the burst. */
 TENON_HOT void fast_put(const struct tenon_tcp *conn, const struct tn_tcp_way *way, struct tenon_buf *buf,
                         tenon_u32 tcp_bytes, tenon_u32 len)
 {
     struct tn_short lay;
 
-    lay.l4 = (way->mac != NULL ? TN_ETH_BYTES : 0) + (tenon_u32)conn->flight->header.ip_bytes;
-    lay.off = TN_HEADROOM - lay.l4;
-    lay.headers = lay.l4 + tcp_bytes;
-    lay.len = lay.headers + len;
-    lay.csum_offset = 16;
+    fast_lay(conn, way, &lay, tcp_bytes, len);
     tn_tx_short(conn->stack, way->netif, buf, &lay);
 }
 
