@@ -31,7 +31,7 @@ TENON_INTERNAL void tn_wheel_init(struct tn_wheel *wheel)
 {
     unsigned i;
 
-    wheel->now = 0;
+    wheel->now = wheel->next = 0;
     for (i = 0; i < TN_WHEEL_LEVELS; i++)
         wheel->used[i] = 0;
     for (i = 0; i < TN_WHEEL_LEVELS * TN_WHEEL_SLOTS; i++)
@@ -100,10 +100,13 @@ TENON_INTERNAL void tn_timer_start(struct tn_wheel *wheel, struct tn_timer *time
 {
     tn_timer_stop(wheel, timer);
     timer->when = when;
-    if (TENON_WITH_MANY)
-        wheel_place(wheel, timer);
-    else
+    if (!TENON_WITH_MANY) {
         wheel_line_up(wheel, timer);
+        return;
+    }
+    wheel_place(wheel, timer);
+    if (tn_seq_lt(when, wheel->next))
+        wheel->next = tn_seq_max(when, wheel->now);
 }
 
 TENON_INTERNAL void tn_timer_stop(struct tn_wheel *wheel, struct tn_timer *timer)
@@ -113,8 +116,12 @@ TENON_INTERNAL void tn_timer_stop(struct tn_wheel *wheel, struct tn_timer *timer
     if (!tn_timer_runs(timer))
         return;
     wheel_unlink(timer);    /* also from the list of those that are due: then the slot tells nothing new */
-    if (TENON_WITH_MANY && wheel->slots[slot] == NULL)
+    if (!TENON_WITH_MANY)
+        return;
+    if (wheel->slots[slot] == NULL)
         wheel->used[slot / TN_WHEEL_SLOTS] &= ~((tenon_u32)1 << slot % TN_WHEEL_SLOTS);
+    if (tn_seq_le(timer->when, wheel->next))
+        wheel->next = wheel->now;
 }
 
 /* The slot that comes first. @return 0 if no timer runs */
@@ -185,6 +192,8 @@ TENON_INTERNAL void tn_wheel_advance(struct tn_wheel *wheel, tenon_u32 now,
         now = wheel->now;
     if (!TENON_WITH_MANY)
         wheel_cut_line(wheel, now, &due);
+    else if (tn_seq_le(wheel->next, now))
+        wheel->next = now;
     while (TENON_WITH_MANY && wheel_first(wheel, &slot) && slot.ahead <= now - wheel->now) {
         wheel->now += slot.ahead;
         end = wheel_empty(wheel, &slot, end);
@@ -200,16 +209,14 @@ TENON_INTERNAL void tn_wheel_advance(struct tn_wheel *wheel, tenon_u32 now,
 
 /* The next to expire is in the first slot. A few timers are looked at one by one; where there are more, the
  * slot's first tick will do: there they come down a level, and the next answer is closer. */
-TENON_INTERNAL tenon_u32 tn_wheel_next(const struct tn_wheel *wheel)
+static tenon_u32 wheel_look(const struct tn_wheel *wheel)
 {
     const struct tn_timer *timer;
     struct wheel_slot slot;
     tenon_u32 least;
     unsigned looked;
 
-    if (!TENON_WITH_MANY && wheel->slots[0] != NULL)
-        return tn_seq_lt(wheel->slots[0]->when, wheel->now) ? 0 : wheel->slots[0]->when - wheel->now;
-    if (!TENON_WITH_MANY || !wheel_first(wheel, &slot))
+    if (!wheel_first(wheel, &slot))
         return 0xFFFFFFFFUL;
     if (slot.level == 0)
         return slot.ahead;
@@ -221,4 +228,19 @@ TENON_INTERNAL tenon_u32 tn_wheel_next(const struct tn_wheel *wheel)
         least = tn_min(least, timer->when - wheel->now);
     }
     return least;
+}
+
+TENON_INTERNAL tenon_u32 tn_wheel_find_next(struct tn_wheel *wheel)
+{
+    tenon_u32 ahead;
+
+    if (TENON_WITH_MANY) {
+        ahead = wheel_look(wheel);
+        if (ahead < 0x80000000UL)
+            wheel->next = wheel->now + ahead;
+        return ahead;
+    }
+    if (wheel->slots[0] == NULL)
+        return 0xFFFFFFFFUL;
+    return tn_seq_lt(wheel->slots[0]->when, wheel->now) ? 0 : wheel->slots[0]->when - wheel->now;
 }

@@ -23,6 +23,7 @@ struct tn_timer {
 
 struct tn_wheel {
     tenon_u32 now;                            /* tick up to which everything has fired */
+    tenon_u32 next;                           /* no timer is due before it; now: that is to be found out */
     tenon_u32 used[TN_WHEEL_LEVELS];          /* bit i: slot i holds a timer */
     struct tn_timer *slots[TN_WHEEL_LEVELS * TN_WHEEL_SLOTS];
 };
@@ -44,7 +45,12 @@ TENON_INTERNAL void tn_wheel_advance(struct tn_wheel *wheel, tenon_u32 now,
                                      void (*fire)(void *ctx, struct tn_timer *timer), void *ctx);
 /* Ticks from wheel->now until the next call of advance is worth while (0: at once). At or before the
  * next expiry, never after it. 0xFFFFFFFF: no timer runs. */
-TENON_INTERNAL tenon_u32 tn_wheel_next(const struct tn_wheel *wheel);
+TENON_INTERNAL tenon_u32 tn_wheel_find_next(struct tn_wheel *wheel);
+/* Found once, for as long as nothing changes it. */
+TENON_INLINE tenon_u32 tn_wheel_next(struct tn_wheel *wheel)
+{
+    return TENON_WITH_MANY && wheel->next != wheel->now ? wheel->next - wheel->now : tn_wheel_find_next(wheel);
+}
 
 TENON_END_DECLS
 

@@ -153,9 +153,16 @@ static void stack_fire(void *ctx, struct tn_timer *timer)
         tn_link_timer(stack, timer);
 }
 
+/* While nothing is due the wheel stands still, but not so long that microseconds go round. */
+enum { STACK_WHEEL_LAG = TENON_WITH_MANY ? 16384 : 0 };
+
 static void stack_run_timers(struct tenon *stack)
 {
-    stack->tick_us += (stack->now_tick - stack->wheel.now) << TN_TICK_SHIFT;
+    const tenon_u32 ticks = stack->now_tick - stack->wheel.now;
+
+    if (ticks < STACK_WHEEL_LAG && ticks < tn_wheel_next(&stack->wheel))
+        return;
+    stack->tick_us += ticks << TN_TICK_SHIFT;
     tn_wheel_advance(&stack->wheel, stack->now_tick, stack_fire, stack);
 }
 
@@ -404,12 +411,21 @@ static void stack_input_some(struct tenon *stack, struct tn_netif *netif, const 
     }
 }
 
+/* Nothing to go up with, and nobody to wait for. */
+static void stack_input_one(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frame)
+{
+    struct tenon_tcp *conn = NULL;
+
+    stack_account(stack, netif, 1, stack_frame_bytes(frame));
+    if (TENON_WITH_SPEED)
+        tn_fast_look(stack, netif, frame, &conn, 1);
+    stack_input_frame(stack, netif, frame, conn, 1);
+}
+
 static void stack_input_burst(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frames, unsigned n)
 {
-    for (; !TENON_WITH_SPEED && n > 0; frames++, n--) {
-        stack_account(stack, netif, 1, stack_frame_bytes(frames));
-        stack_input_frame(stack, netif, frames, NULL, 0);
-    }
+    for (; n > 0 && (!TENON_WITH_SPEED || (TENON_SMALL && n == 1)); frames++, n--)
+        stack_input_one(stack, netif, frames);
     while (n > 0) {
         const unsigned some = (unsigned)tn_min(n, TN_GRO_FRAMES);
 
@@ -422,7 +438,8 @@ static void stack_input_burst(struct tenon *stack, struct tn_netif *netif, const
 static void stack_settle(struct tenon *stack)
 {
     tn_tcp_run(stack);
-    tn_tx_flush(stack);
+    if (stack->tx.n > 0)
+        tn_tx_flush(stack);
     stack->depth = 0;
     tn_tcp_reap(stack);
     if (TENON_CHECK_INVARIANTS)
@@ -451,7 +468,7 @@ enum { STACK_POLL_MAX_MIN = 30 };
 TENON_API tenon_u32 tenon_poll(struct tenon *stack, tenon_u32 now_us)
 {
     const tenon_u32 longest = STACK_POLL_MAX_MIN * 60000000UL;
-    tenon_u32 ticks, until;
+    tenon_u32 ticks, since;
 
     TENON_ASSERT(stack->depth == 0);
     stack->depth = 1;
@@ -464,8 +481,8 @@ TENON_API tenon_u32 tenon_poll(struct tenon *stack, tenon_u32 now_us)
         return 0;
     ticks = tn_wheel_next(&stack->wheel);
     if (ticks >= longest >> TN_TICK_SHIFT)
-        return longest;
-    until = ticks << TN_TICK_SHIFT;
-    /* The tick began tick_us ago: that much of the first one is over already. */
-    return until > now_us - stack->tick_us ? until - (now_us - stack->tick_us) : 1;
+        return longest - ((tenon_u32)STACK_WHEEL_LAG << TN_TICK_SHIFT);
+    /* The wheel's tick began tick_us ago: that much of the time is over already. */
+    since = now_us - stack->tick_us;
+    return ticks << TN_TICK_SHIFT > since ? (ticks << TN_TICK_SHIFT) - since : 1;
 }

@@ -30,7 +30,7 @@ static void world_init(unsigned long seed, unsigned chaos, tenon_u32 now)
     w.seed = seed;
     w.chaos = chaos;
     tn_wheel_init(&w.wheel);
-    w.wheel.now = w.now = now;
+    w.wheel.now = w.wheel.next = w.now = now;
 }
 
 /* Distances of all sizes: how many bits first, then the bits; now and then the past. */
