@@ -47,8 +47,7 @@ TENON_API void tenon_sock_input(struct tenon_socks *socks, struct tenon_buf *blo
     span->buf = block;
     span->off = off;
     span->len = n;
-    memset(frame, 0, sizeof(*frame));
-    frame->spans = span;
+    frame->spans = span;    /* all else of it stays 0 */
     frame->nspans = 1;
     frame->csum = (tenon_u8)csum;
     socks->nrx++;
@@ -172,14 +171,18 @@ static int device_tell(struct tenon_socks *socks)
     unsigned i;
     int told = 0;
 
+    if (!socks->news)
+        return 0;
+    socks->news = 0;
     for (i = 0; i < socks->nsocks; i++) {
         struct sock *sock = &socks->socks[i];
         const unsigned events = sock->events;
-        int sk;
+        int sk = 0;
 
         if (events == 0)
             continue;
-        sk = tn_sock_number(sock);
+        if (socks->event != NULL)
+            sk = tn_sock_number(sock);
         sock->events = 0;
         if (sock->use == SOCK_LEAVING && !(events & TENON_SOCK_GONE))
             continue;
@@ -214,11 +217,12 @@ TENON_API tenon_u32 tenon_sock_poll(struct tenon_socks *socks, tenon_u32 now_us)
     socks->now_us = now_us;
     if (socks->device.poll != NULL)
         socks->device.poll(socks->device.device, socks);
-    tn_sock_close_ports(socks);
+    if (socks->left)
+        tn_sock_close_ports(socks);
     tn_sock_rx_flush(socks);
     wait = tenon_poll(socks->stack, now_us);
     if (device_tell(socks))
         wait = tenon_poll(socks->stack, now_us);    /* what the application has asked for in its events */
     socks->running = 0;
-    return device_has_news(socks) ? 0 : wait;
+    return socks->news && device_has_news(socks) ? 0 : wait;
 }

@@ -103,7 +103,7 @@ TENON_INTERNAL int tn_sock_receive(struct sock *sock, const struct tenon_span *s
             piece->flags |= SOCK_PIECE_MORE;
         receive_append(sock, piece);
     }
-    sock->events |= TENON_SOCK_RECEIVED;
+    sock_note(sock, TENON_SOCK_RECEIVED);
     return 1;
 }
 

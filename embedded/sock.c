@@ -55,7 +55,7 @@ static void sock_opened(struct tenon_tcp *conn, void *app)
 
     (void)conn;
     sock->state = TENON_SOCK_OPEN;
-    sock->events |= TENON_SOCK_OPENED;
+    sock_note(sock, TENON_SOCK_OPENED);
 }
 
 /* There are twice as many records as blocks, and that is as many pieces as blocks can have; should it be otherwise,
@@ -72,7 +72,7 @@ static void sock_finished(struct tenon_tcp *conn, void *app)
 
     (void)conn;
     sock->state = TENON_SOCK_ENDING;
-    sock->events |= TENON_SOCK_FINISHED;
+    sock_note(sock, TENON_SOCK_FINISHED);
 }
 
 static void sock_closed(struct tenon_tcp *conn, void *app, int why)
@@ -83,7 +83,7 @@ static void sock_closed(struct tenon_tcp *conn, void *app, int why)
     sock->conn = NULL;
     sock->state = TENON_SOCK_CLOSED;
     sock->error = why;
-    sock->events |= TENON_SOCK_ENDED;
+    sock_note(sock, TENON_SOCK_ENDED);
 }
 
 static void sock_soft_error(struct tenon_tcp *conn, void *app, int error)
@@ -92,7 +92,7 @@ static void sock_soft_error(struct tenon_tcp *conn, void *app, int error)
 
     (void)conn;
     sock->error = error;
-    sock->events |= TENON_SOCK_ERROR;
+    sock_note(sock, TENON_SOCK_ERROR);
 }
 
 static const struct tenon_tcp_events sock_tcp_events = {
@@ -147,7 +147,7 @@ TENON_INTERNAL void tn_sock_close_ports(struct tenon_socks *socks)
 {
     unsigned i;
 
-    for (i = 0; i < socks->nsocks && socks->left; i++) {
+    for (i = 0; i < socks->nsocks; i++) {
         struct sock_port *port = &socks->ports[i];
 
         if (port->listener == NULL || port->refs > 0)

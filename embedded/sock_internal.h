@@ -130,7 +130,15 @@ struct tenon_socks {
     tenon_u16 nsocks, nrx, packets_max, datagrams_max, reserve;
     tenon_u8 running;    /* 1: in tenon_sock_poll() */
     tenon_u8 left;       /* 1: a port may have no descriptor any more */
+    tenon_u8 news;       /* 1: of some descriptor there are events that the application has not been told of */
 };
+
+/* The application is told of them in tenon_sock_poll(). */
+TENON_INLINE void sock_note(struct sock *sock, unsigned events)
+{
+    sock->events = (tenon_u8)(sock->events | events);
+    sock->socks->news = 1;
+}
 
 /* arena.c */
 TENON_INTERNAL struct sock_unit *tn_sock_pool_get(struct sock_pool *pool);
