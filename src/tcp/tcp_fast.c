@@ -63,6 +63,23 @@ TENON_HOT tenon_u32 fast_differs_tcp(const tenon_u8 *tcp, int has_timestamps)
     return has_timestamps ? bits | (get32raw(tcp + TN_TCP_BYTES) ^ get32raw(timestamp)) : bits;
 }
 
+/* All of that. A build that is to be small asks once, of whatever there is, and has the constants in its code
+ * then: they are shorter than to look for them. */
+TENON_HOT tenon_u32 fast_differs(const struct tn_netif *netif, const tenon_u8 *ip, int has_timestamps, int is_v4)
+{
+    const tenon_u8 *tcp = ip + tn_fast_ip_bytes(is_v4);
+    tenon_u32 bits;
+
+    if (!TENON_SMALL)
+        return fast_differs_below(netif, ip, is_v4) | fast_differs_ip(ip, is_v4) |
+               fast_differs_tcp(tcp, has_timestamps);
+    if (is_v4)
+        bits = fast_differs_below(netif, ip, 1) | fast_differs_ip(ip, 1);
+    else
+        bits = fast_differs_below(netif, ip, 0) | fast_differs_ip(ip, 0);
+    return bits | (has_timestamps ? fast_differs_tcp(tcp, 1) : fast_differs_tcp(tcp, 0));
+}
+
 /* To us, and as long as it says, with all headers at hand and right; of TCP, of usual form, and with timestamps if they
  * were agreed on. The frame is long enough for both headers without options, of the connection's version of IP:
  * tn_fast_look() has seen to that. @return 0: something else */
@@ -76,8 +93,7 @@ TENON_HOT int fast_parse(struct fast_seg *seg, const struct tn_netif *netif, con
 
     if (first < headers)
         return 0;
-    if ((fast_differs_below(netif, ip, is_v4) | fast_differs_ip(ip, is_v4) |
-         fast_differs_tcp(tcp, has_timestamps)) != 0)
+    if (fast_differs(netif, ip, has_timestamps, is_v4) != 0)
         return 0;
     if (total < headers || total > rx->bytes - link - rx->merged || (is_v4 && !tn_csum_good20(ip)))
         return 0;

@@ -268,7 +268,7 @@ static void fast_send_for(struct tenon *stack, const struct tenon_frame *frames,
 TENON_HOT struct tenon_tcp *fast_look(struct tenon *stack, const tenon_u8 *ip, const tenon_u8 *before,
                                       struct tenon_tcp *const *conns, int is_v4)
 {
-    if (!TENON_SMALL && before != NULL && fast_same_ends(ip, before, is_v4))
+    if (before != NULL && fast_same_ends(ip, before, is_v4))
         return conns[-1];
     return fast_find(stack, ip, is_v4);
 }
@@ -289,7 +289,12 @@ TENON_INTERNAL void tn_fast_look(struct tenon *stack, const struct tn_netif *net
     }
     if (is_far)
         fast_send_for(stack, frames, conns, n, link);
-    for (i = 0; i < n; i++) {
+    for (i = 0; TENON_SMALL && i < n; i++) {
+        const tenon_u8 *ip = fast_ip_of(&frames[i], link);
+
+        conns[i] = ip != NULL ? fast_find(stack, ip, fast_says_v4(ip)) : NULL;
+    }
+    for (i = 0; !TENON_SMALL && i < n; i++) {
         const tenon_u8 *ip = fast_ip_of(&frames[i], link);
 
         conns[i] = NULL;

@@ -389,7 +389,6 @@ TENON_INTERNAL void tn_tcp_timer(struct tenon *stack, struct tn_timer *timer)
     struct tenon_tcp *conn = TENON_CONTAINER(timer, struct tenon_tcp, timer);
 
     (void)stack;
-    tn_fast_end(conn);
     if (timer_is_due(conn, TN_TCP_F_ACK_ARMED, conn->ack_when)) {
         tn_tcp_disarm_delack(conn);
         tn_tcp_ack_now(conn);
@@ -399,8 +398,10 @@ TENON_INTERNAL void tn_tcp_timer(struct tenon *stack, struct tn_timer *timer)
         conn->flags &= ~(tenon_u32)TN_TCP_F_PACE_ARMED;
         tn_tcp_make_ready(conn);
     }
-    if (timer_is_due(conn, TN_TCP_F_RTX_ARMED, timer_rtx_when(conn)))
+    if (timer_is_due(conn, TN_TCP_F_RTX_ARMED, timer_rtx_when(conn))) {
+        tn_fast_end(conn);
         timer_rtx(conn);
+    }
     if (conn->state != TENON_TCP_CLOSED && timer_is_due(conn, TN_TCP_F_IDLE_ARMED, conn->idle_when))
         timer_idle(conn);
     if (conn->state != TENON_TCP_CLOSED)
