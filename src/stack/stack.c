@@ -154,13 +154,13 @@ static void stack_fire(void *ctx, struct tn_timer *timer)
 }
 
 /* While nothing is due the wheel stands still, but not so long that microseconds go round. */
-enum { STACK_WHEEL_LAG = TENON_WITH_MANY ? 16384 : 0 };
+enum { STACK_WHEEL_LAG = 16384 };
 
 static void stack_run_timers(struct tenon *stack)
 {
     const tenon_u32 ticks = stack->now_tick - stack->wheel.now;
 
-    if (ticks < STACK_WHEEL_LAG && ticks < tn_wheel_next(&stack->wheel))
+    if (TENON_WITH_MANY && ticks < STACK_WHEEL_LAG && ticks < tn_wheel_next(&stack->wheel))
         return;
     stack->tick_us += ticks << TN_TICK_SHIFT;
     tn_wheel_advance(&stack->wheel, stack->now_tick, stack_fire, stack);
