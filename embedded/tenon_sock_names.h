@@ -18,7 +18,7 @@ TENON_INLINE struct tenon_addr tenon_sock_names_addr(const struct tenon_ip *ip, 
 
     addr.ip = ip != NULL ? *ip : tenon_ip_any();
     addr.port = (tenon_u16)port;
-    addr.netif = (tenon_u16)(addr.ip.w[0] >> 22 == 0x3FAUL);    /* fe80::/10: the one interface that there is */
+    addr.netif = (tenon_u16)(TENON_WITH_IPV6 && addr.ip.w[0] >> 22 == 0x3FAUL);    /* fe80::/10: our one interface */
     return addr;
 }
 

@@ -85,14 +85,14 @@ static void dhcp_send(struct tenon_dhcp *dhcp, enum dhcp_type type)
     if (type == DHCP_REQUEST)
         dhcp->asked = dhcp->clock.now;
     if (dhcp->state == TENON_DHCP_RENEWING || dhcp->state == TENON_DHCP_REBINDING) {
-        call.ciaddr = dhcp->lease.ip.w[3];    /* RFC 2131 table 5: and neither of options 50 and 54 */
+        call.ciaddr = dhcp->lease.ip.w[TENON_IP4_WORD];    /* RFC 2131 table 5: and neither of options 50 and 54 */
         way = dhcp->state == TENON_DHCP_RENEWING ? DHCP_TO_SERVER : DHCP_TO_ALL_BY_NAME;
     } else {
         call.secs = dhcp_secs(dhcp);
         if (type == DHCP_REQUEST)
-            call.wanted = dhcp->lease.ip.w[3];
+            call.wanted = dhcp->lease.ip.w[TENON_IP4_WORD];
         if (dhcp->state == TENON_DHCP_REQUESTING)
-            call.server = dhcp->lease.server.w[3];
+            call.server = dhcp->lease.server.w[TENON_IP4_WORD];
     }
     dhcp_send_call(dhcp, &call, way);
 }
@@ -104,14 +104,14 @@ static void dhcp_send_end(struct tenon_dhcp *dhcp, enum dhcp_type type)
 
     memset(&call, 0, sizeof(call));
     call.type = type;
-    call.server = dhcp->lease.server.w[3];
+    call.server = dhcp->lease.server.w[TENON_IP4_WORD];
     dhcp->xid = tenon_random(dhcp->stack);
     if (type == DHCP_RELEASE) {
-        call.ciaddr = dhcp->lease.ip.w[3];
+        call.ciaddr = dhcp->lease.ip.w[TENON_IP4_WORD];
         dhcp_send_call(dhcp, &call, DHCP_TO_SERVER);
         return;
     }
-    call.wanted = dhcp->lease.ip.w[3];
+    call.wanted = dhcp->lease.ip.w[TENON_IP4_WORD];
     dhcp_send_call(dhcp, &call, DHCP_TO_ALL);
 }
 
@@ -386,7 +386,7 @@ static int dhcp_is_host(tenon_u32 ip)
 /* RFC 2131 4.4.1, table 3: a server names itself in all that it says. */
 static int dhcp_server_good(const struct tenon_dhcp *dhcp, const struct tenon_ip *server)
 {
-    if (!tenon_ip_is_v4(server) || !dhcp_is_host(server->w[3]))
+    if (!tenon_ip_is_v4(server) || !dhcp_is_host(server->w[TENON_IP4_WORD]))
         return 0;
     if (dhcp->state != TENON_DHCP_REQUESTING && dhcp->state != TENON_DHCP_RENEWING)
         return 1;
@@ -416,7 +416,7 @@ static int dhcp_address_good(const struct tenon_dhcp *dhcp, const struct dhcp_re
         return 0;
     if (host != 0 && ((reply->yiaddr & host) == 0 || (reply->yiaddr & host) == host))
         return 0;
-    return dhcp->state == TENON_DHCP_SELECTING || reply->yiaddr == dhcp->lease.ip.w[3];
+    return dhcp->state == TENON_DHCP_SELECTING || reply->yiaddr == dhcp->lease.ip.w[TENON_IP4_WORD];
 }
 
 /* @return 0, or the counter of what is wrong with it */
@@ -646,10 +646,10 @@ static int dhcp_conf_good(const struct tenon_dhcp_conf *conf)
     if (conf->client_id != NULL &&
         (conf->client_id_bytes < 2 || conf->client_id_bytes > TENON_DHCP_CLIENT_ID_MAX))
         return 0;
-    if (!tenon_ip_is_any(&conf->wanted) && (!tenon_ip_is_v4(&conf->wanted) || !dhcp_is_host(conf->wanted.w[3])))
+    if (!tenon_ip_is_any(&conf->wanted) && (!tenon_ip_is_v4(&conf->wanted) || !dhcp_is_host(conf->wanted.w[TENON_IP4_WORD])))
         return 0;
     if (conf->fallback == TENON_DHCP_STATIC)
-        return tenon_ip_is_v4(&conf->address) && dhcp_is_host(conf->address.w[3]) && conf->prefix <= 32;
+        return tenon_ip_is_v4(&conf->address) && dhcp_is_host(conf->address.w[TENON_IP4_WORD]) && conf->prefix <= 32;
     return conf->fallback == TENON_DHCP_NONE || conf->fallback == TENON_DHCP_LINK_LOCAL;
 }
 

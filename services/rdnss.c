@@ -19,9 +19,9 @@ static struct tenon_ip rdnss_address(const tenon_u8 *p)
 /* Not: a group, ours alone, nobody's, or of IPv4, of which a router of IPv6 cannot speak so. */
 static int rdnss_can_serve(const struct tenon_ip *ip)
 {
-    const int low = ip->w[0] == 0 && ip->w[1] == 0 && ip->w[2] == 0;
+    const int low = TENON_WITH_IPV6 && ip->w[0] == 0 && ip->w[1] == 0 && ip->w[2] == 0;
 
-    return ip->w[0] >> 24 != 0xFF && !(low && ip->w[3] <= 1) && !tenon_ip_is_v4(ip);
+    return ip->w[0] >> 24 != 0xFF && !(low && ip->w[TENON_IP4_WORD] <= 1) && !tenon_ip_is_v4(ip);
 }
 
 /* RFC 8106 5.1: a link-local one is of the link that it was heard on. */

@@ -571,6 +571,8 @@ void app_scope(const struct app *app, struct tenon_addr *addr)
 {
     const tenon_u32 *w = addr->ip.w;
 
+    if (!TENON_WITH_IPV6)
+        return;
     if ((w[0] & 0xFFC00000UL) == 0xFE800000UL || (w[0] & 0xFF0F0000UL) == 0xFF020000UL)
         addr->netif = (tenon_u16)app->netif;
 }

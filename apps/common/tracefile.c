@@ -41,11 +41,18 @@ static const uint8_t *get_le(const uint8_t *at, uint64_t *value, unsigned bytes)
     return at + bytes;
 }
 
+/* As 16 bytes. A build without IPv6 has the last four only: the others are those of an IPv4 address, or of none. */
+enum { IP_SKIP = 16 - 4 * TENON_IP_WORDS };
+
 static uint8_t *put_ip(uint8_t *at, const struct tenon_ip *ip)
 {
     unsigned i;
 
-    for (i = 0; i < 16; i++)
+    memset(at, 0, IP_SKIP);
+    if (IP_SKIP > 0 && !tenon_ip_is_any(ip))
+        at[10] = at[11] = 0xFF;
+    at += IP_SKIP;
+    for (i = 0; i < 4 * TENON_IP_WORDS; i++)
         *at++ = (uint8_t)(ip->w[i / 4] >> (24 - i % 4 * 8));
     return at;
 }
@@ -55,7 +62,8 @@ static const uint8_t *get_ip(const uint8_t *at, struct tenon_ip *ip)
     unsigned i;
 
     memset(ip, 0, sizeof *ip);
-    for (i = 0; i < 16; i++)
+    at += IP_SKIP;
+    for (i = 0; i < 4 * TENON_IP_WORDS; i++)
         ip->w[i / 4] |= (tenon_u32)*at++ << (24 - i % 4 * 8);
     return at;
 }

@@ -151,7 +151,7 @@ static void sink_opened(struct tenon_tcp *conn, void *app)
     struct tenon_tcp_info info;
 
     tenon_tcp_status(conn, &info);
-    flow = &net->flow[(info.remote.ip.w[3] & 0xFF) - 2];
+    flow = &net->flow[(info.remote.ip.w[TENON_IP4_WORD] & 0xFF) - 2];
     flow->sink = conn;
     tenon_tcp_handler(conn, &sink_flow_events, flow);
 }

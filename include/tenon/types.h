@@ -32,10 +32,13 @@ enum tenon_error {
  *  @return a static string, also for numbers that are no error of Tenon */
 TENON_API const char *tenon_error_text(int error);
 
+/** Words of an address: four, or in a build without IPv6 one. The last is the number of an IPv4 address. */
+enum { TENON_IP_WORDS = TENON_WITH_IPV6 ? 4 : 1, TENON_IP4_WORD = TENON_IP_WORDS - 1 };
+
 /** An IP address, host byte order, w[0] most significant. IPv4 a.b.c.d is ::ffff:a.b.c.d
  *  (RFC 4291 2.5.5.2); all words 0 is "any". */
 struct tenon_ip {
-    tenon_u32 w[4];
+    tenon_u32 w[TENON_IP_WORDS];
 };
 
 /** One end of a connection or datagram. */
@@ -50,7 +53,9 @@ TENON_INLINE struct tenon_ip tenon_ip_any(void)
 {
     struct tenon_ip ip;
 
-    ip.w[0] = ip.w[1] = ip.w[2] = ip.w[3] = 0;
+    ip.w[TENON_IP4_WORD] = 0;
+    if (TENON_WITH_IPV6)
+        ip.w[0] = ip.w[1] = ip.w[2] = 0;
     return ip;
 }
 
@@ -59,9 +64,11 @@ TENON_INLINE struct tenon_ip tenon_ip4(tenon_u32 addr)
 {
     struct tenon_ip ip;
 
-    ip.w[0] = ip.w[1] = 0;
-    ip.w[2] = 0xFFFFUL;
-    ip.w[3] = addr;
+    ip.w[TENON_IP4_WORD] = addr;
+    if (TENON_WITH_IPV6) {
+        ip.w[0] = ip.w[1] = 0;
+        ip.w[2] = 0xFFFFUL;
+    }
     return ip;
 }
 
@@ -71,22 +78,24 @@ TENON_INLINE struct tenon_ip tenon_ip4_bytes(unsigned a, unsigned b, unsigned c,
     return tenon_ip4((tenon_u32)a << 24 | (tenon_u32)b << 16 | (tenon_u32)c << 8 | (tenon_u32)d);
 }
 
-/** IPv6 by its four words, the most significant first -> address. */
+/** IPv6 by its four words, the most significant first -> address; without IPv6 of no use. */
 TENON_INLINE struct tenon_ip tenon_ip6(tenon_u32 w0, tenon_u32 w1, tenon_u32 w2, tenon_u32 w3)
 {
     struct tenon_ip ip;
 
-    ip.w[0] = w0;
-    ip.w[1] = w1;
-    ip.w[2] = w2;
-    ip.w[3] = w3;
+    ip.w[TENON_IP4_WORD] = w3;
+    if (TENON_WITH_IPV6) {
+        ip.w[0] = w0;
+        ip.w[1] = w1;
+        ip.w[2] = w2;
+    }
     return ip;
 }
 
 /** 1: it is "any". */
 TENON_INLINE int tenon_ip_is_any(const struct tenon_ip *ip)
 {
-    return ((TENON_WITH_IPV6 ? ip->w[0] | ip->w[1] | ip->w[2] : 0) | ip->w[3]) == 0;
+    return ((TENON_WITH_IPV6 ? ip->w[0] | ip->w[1] | ip->w[2] : 0) | ip->w[TENON_IP4_WORD]) == 0;
 }
 
 /** 1: it is an IPv4 address. "Any" is none. */
@@ -99,15 +108,16 @@ TENON_INLINE int tenon_ip_is_v4(const struct tenon_ip *ip)
 TENON_INLINE int tenon_ip_equal(const struct tenon_ip *a, const struct tenon_ip *b)
 {
     if (!TENON_WITH_IPV6)
-        return a->w[3] == b->w[3];
-    return ((a->w[0] ^ b->w[0]) | (a->w[1] ^ b->w[1]) | (a->w[2] ^ b->w[2]) | (a->w[3] ^ b->w[3])) == 0;
+        return a->w[TENON_IP4_WORD] == b->w[TENON_IP4_WORD];
+    return ((a->w[0] ^ b->w[0]) | (a->w[1] ^ b->w[1]) | (a->w[2] ^ b->w[2]) |
+            (a->w[TENON_IP4_WORD] ^ b->w[TENON_IP4_WORD])) == 0;
 }
 
 /** Room for the longest text that tenon_ip_format() writes, with its terminating 0. */
 enum { TENON_IP_TEXT_MAX = 46 };
 
-/** Read an address: dotted decimal (RFC 6943 3.1.1 strict form: four numbers, no octal) or
- *  IPv6 text (RFC 4291 2.2).
+/** Read an address: dotted decimal (RFC 6943 3.1.1 strict form: four numbers, no octal) or, in a build
+ *  with IPv6, its text (RFC 4291 2.2).
  *  @param[out] ip  untouched on error
  *  @param text     0-terminated
  *  @return characters read (a caller that wants the whole text compares), or TENON_EINVAL */

@@ -54,7 +54,7 @@ Address TenonToSocketAddress(const tenon_addr &from)
     uint8_t bytes[16];
 
     if (tenon_ip_is_v4(&from.ip) || tenon_ip_is_any(&from.ip))
-        return InetSocketAddress(Ipv4Address(from.ip.w[3]), from.port);
+        return InetSocketAddress(Ipv4Address(from.ip.w[TENON_IP4_WORD]), from.port);
     for (unsigned i = 0; i < sizeof bytes; i++)
         bytes[i] = static_cast<uint8_t>(from.ip.w[i / 4] >> (24 - i % 4 * 8));
     return Inet6SocketAddress(Ipv6Address(bytes), from.port);

@@ -182,7 +182,7 @@ void TenonStack::AddAddress(Ptr<NetDevice> device, const Address &ip, unsigned p
 void TenonStack::AddRoute(Ptr<NetDevice> device, const Address &to, unsigned prefix, const Address &gateway)
 {
     const tenon_ip dst = TenonIp(to), hop = TenonIp(gateway);
-    const bool direct = (hop.w[0] | hop.w[1] | hop.w[3]) == 0;
+    const bool direct = (hop.w[0] | hop.w[1] | hop.w[TENON_IP4_WORD]) == 0;
     const int error = tenon_route_add(Instance(), Netif(device), &dst, prefix, direct ? nullptr : &hop, 0);
 
     NS_ABORT_MSG_IF(error, "The route cannot be added: " << tenon_error_text(error));

@@ -124,7 +124,7 @@ static int ip_text_close_gap(struct tenon_ip *ip, const struct ip_text_reader *r
 
     if ((r->gap == IP_TEXT_GROUPS) != (r->n == IP_TEXT_GROUPS))
         return 0;
-    ip->w[0] = ip->w[1] = ip->w[2] = ip->w[3] = 0;
+    *ip = tenon_ip_any();
     for (i = 0; i < r->n; i++) {
         at = i < r->gap ? i : i + IP_TEXT_GROUPS - r->n;
         ip->w[at / 2] |= r->groups[i] << (at % 2 == 0 ? 16 : 0);
@@ -146,6 +146,8 @@ int tenon_ip_parse(struct tenon_ip *ip, const char *text)
         *ip = tenon_ip4(addr);
         return (int)chars;
     }
+    if (!TENON_WITH_IPV6)
+        return TENON_EINVAL;
     chars = ip_text_read6(&reader, text);
     if (chars == 0 || text[chars] == ':' || !ip_text_close_gap(&whole, &reader))
         return TENON_EINVAL;
@@ -228,7 +230,7 @@ static char *ip_text_write6(char *to, const struct tenon_ip *ip)
 
 int tenon_ip_format(char *text, const struct tenon_ip *ip)
 {
-    char *const end = tenon_ip_is_v4(ip) ? ip_text_write4(text, ip->w[3]) : ip_text_write6(text, ip);
+    char *const end = tenon_ip_is_v4(ip) ? ip_text_write4(text, ip->w[TENON_IP4_WORD]) : ip_text_write6(text, ip);
 
     *end = '\0';
     return (int)(end - text);

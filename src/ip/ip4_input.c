@@ -18,7 +18,7 @@ static int ip4_source_impossible(tenon_u32 addr)
 /* A host that has no address yet speaks from 0.0.0.0: DHCP, and membership queries of snooping bridges. */
 static int ip4_source_unspecified_ok(const struct tn_pkt *pkt)
 {
-    if (pkt->src.w[3] != 0 || pkt->dst_cast == TN_CAST_UNICAST)
+    if (pkt->src.w[TENON_IP4_WORD] != 0 || pkt->dst_cast == TN_CAST_UNICAST)
         return 0;
     return (TENON_WITH_UDP && pkt->proto == TN_PROTO_UDP) || (TENON_WITH_MULTICAST && pkt->proto == TN_PROTO_IGMP);
 }
@@ -27,7 +27,7 @@ static int ip4_source_unspecified_ok(const struct tn_pkt *pkt)
  * it was made up (the LAND attack), and so a broadcast address of ours. */
 static int ip4_source_good(struct tenon *stack, const struct tn_pkt *pkt)
 {
-    if (ip4_source_impossible(pkt->src.w[3]))
+    if (ip4_source_impossible(pkt->src.w[TENON_IP4_WORD]))
         return ip4_source_unspecified_ok(pkt);
     return tn_ip_classify(stack, pkt->netif, &pkt->src) == TN_DST_OTHER;
 }
@@ -36,7 +36,7 @@ static int ip4_source_good(struct tenon *stack, const struct tn_pkt *pkt)
  * ICMP errors about what its connections send. */
 static int ip4_foreign(const struct tenon *stack, struct tn_pkt *pkt)
 {
-    if (!TENON_WITH_ROUTES || pkt->cast != TN_CAST_UNICAST || ip4_source_impossible(pkt->dst.w[3]))
+    if (!TENON_WITH_ROUTES || pkt->cast != TN_CAST_UNICAST || ip4_source_impossible(pkt->dst.w[TENON_IP4_WORD]))
         return 0;
     if (pkt->proto != TN_PROTO_TCP && pkt->proto != TN_PROTO_ICMP)
         return 0;
@@ -49,7 +49,7 @@ static int ip4_foreign(const struct tenon *stack, struct tn_pkt *pkt)
 /* @return 1 if the destination is us, in one way or another; else counted */
 static int ip4_destination(struct tenon *stack, struct tn_pkt *pkt)
 {
-    if (pkt->dst.w[3] >> 24 == 127) {
+    if (pkt->dst.w[TENON_IP4_WORD] >> 24 == 127) {
         tn_count(stack, TENON_STAT_IP4_MARTIAN);
         return 0;
     }
@@ -166,11 +166,11 @@ TENON_INTERNAL void tn_ip4_input(struct tenon *stack, struct tn_pkt *pkt)
 
 TENON_INTERNAL int tn_ip4_is_other_host(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *src)
 {
-    return !ip4_source_impossible(src->w[3]) && tn_ip_classify(stack, netif, src) == TN_DST_OTHER;
+    return !ip4_source_impossible(src->w[TENON_IP4_WORD]) && tn_ip_classify(stack, netif, src) == TN_DST_OTHER;
 }
 
 TENON_INTERNAL int tn_ip4_is_for_us(struct tenon *stack, const struct tn_pkt *pkt)
 {
-    return pkt->dst.w[3] >> 24 != 127 && tn_ip_classify(stack, pkt->netif, &pkt->dst) == TN_DST_OURS &&
+    return pkt->dst.w[TENON_IP4_WORD] >> 24 != 127 && tn_ip_classify(stack, pkt->netif, &pkt->dst) == TN_DST_OURS &&
            tn_ip4_is_other_host(stack, pkt->netif, &pkt->src);
 }

@@ -118,7 +118,7 @@ TENON_INTERNAL tenon_u16 tn_ip4_udp_id(struct tenon *stack, struct tn_path *path
         return output_path_id4(stack, path);
     if (TENON_UNLIKELY(path->udp_src != src)) {
         path->udp_src = src;
-        path->udp_known[0] = output_hash_id4(stack, src, path->dst.w[3], TN_PROTO_UDP);
+        path->udp_known[0] = output_hash_id4(stack, src, path->dst.w[TENON_IP4_WORD], TN_PROTO_UDP);
     }
     return output_next_id4(stack, path->udp_known[0]);
 }
@@ -129,8 +129,8 @@ static tenon_u16 output_id4(struct tenon *stack, struct tn_path *path, const str
     if (out->df)
         return 0;
     if (!TENON_WITH_MANY || (!TENON_SMALL && out->proto == TN_PROTO_UDP))
-        return tn_ip4_udp_id(stack, path, out->src.w[3]);
-    return output_next_id4(stack, output_hash_id4(stack, out->src.w[3], out->dst.w[3], out->proto));
+        return tn_ip4_udp_id(stack, path, out->src.w[TENON_IP4_WORD]);
+    return output_next_id4(stack, output_hash_id4(stack, out->src.w[TENON_IP4_WORD], out->dst.w[TENON_IP4_WORD], out->proto));
 }
 
 static void output_ip4(struct tenon *stack, struct tn_path *path, struct tn_out *out)
@@ -140,8 +140,8 @@ static void output_ip4(struct tenon *stack, struct tn_path *path, struct tn_out 
     struct tn_ip4 ip;
     tenon_u8 *p;
 
-    ip.src = out->src.w[3];
-    ip.dst = out->dst.w[3];
+    ip.src = out->src.w[TENON_IP4_WORD];
+    ip.dst = out->dst.w[TENON_IP4_WORD];
     ip.total = (tenon_u16)(header + out->len + tn_out_payload(out));
     ip.id = output_id4(stack, path, out);
     ip.frag = out->df ? TN_IP4_DF : 0;

@@ -69,16 +69,16 @@ static tenon_u16 reass_link(const struct tenon *stack, const struct tn_reass *r)
 
 static tenon_u32 reass_hash(const struct tenon *stack, const struct tn_pkt *pkt, tenon_u32 id, unsigned proto)
 {
-    tenon_u32 words[10];
+    tenon_u32 words[2 * TENON_IP_WORDS + 2];
     unsigned i;
 
-    for (i = 0; i < 4; i++) {
+    for (i = 0; i < TENON_IP_WORDS; i++) {
         words[i] = pkt->src.w[i];
-        words[4 + i] = pkt->dst.w[i];
+        words[TENON_IP_WORDS + i] = pkt->dst.w[i];
     }
-    words[8] = id;
-    words[9] = proto;
-    return tn_hash_words(&stack->table_key, words, 10);
+    words[2 * TENON_IP_WORDS] = id;
+    words[2 * TENON_IP_WORDS + 1] = proto;
+    return tn_hash_words(&stack->table_key, words, 2 * TENON_IP_WORDS + 2);
 }
 
 /* IPv4 tells datagrams apart by protocol too (RFC 791 3.2), IPv6 does not (RFC 8200 4.5). */

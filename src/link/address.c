@@ -10,28 +10,28 @@ TENON_INTERNAL int tn_ip_is_multicast(const struct tenon_ip *ip)
     if (!TENON_WITH_MULTICAST)    /* nothing is sent there, and nothing that comes from there is taken */
         return 0;
     if (tenon_ip_is_v4(ip))
-        return ip->w[3] >> 28 == 0xE;
+        return ip->w[TENON_IP4_WORD] >> 28 == 0xE;
     return ip->w[0] >> 24 == 0xFF;
 }
 
 TENON_INTERNAL int tn_ip_is_link_local(const struct tenon_ip *ip)
 {
     if (tenon_ip_is_v4(ip))
-        return ip->w[3] >> 16 == 0xA9FEUL;    /* 169.254/16 */
+        return ip->w[TENON_IP4_WORD] >> 16 == 0xA9FEUL;    /* 169.254/16 */
     return ip->w[0] >> 22 == 0x3FAUL;         /* fe80::/10 */
 }
 
 TENON_INTERNAL int tn_ip_is_loopback(const struct tenon_ip *ip)
 {
     if (tenon_ip_is_v4(ip))
-        return ip->w[3] >> 24 == 127;
-    return (ip->w[0] | ip->w[1] | ip->w[2]) == 0 && ip->w[3] == 1;
+        return ip->w[TENON_IP4_WORD] >> 24 == 127;
+    return (ip->w[0] | ip->w[1] | ip->w[2]) == 0 && ip->w[TENON_IP4_WORD] == 1;
 }
 
 TENON_INTERNAL int tn_ip_is_host(const struct tenon_ip *ip)
 {
     if (tenon_ip_is_v4(ip))
-        return ip->w[3] >> 24 != 0 && ip->w[3] >> 24 != 127 && ip->w[3] >> 29 != 7;
+        return ip->w[TENON_IP4_WORD] >> 24 != 0 && ip->w[TENON_IP4_WORD] >> 24 != 127 && ip->w[TENON_IP4_WORD] >> 29 != 7;
     return !tenon_ip_is_any(ip) && !tn_ip_is_loopback(ip) && !tn_ip_is_multicast(ip);
 }
 
@@ -42,14 +42,17 @@ TENON_INTERNAL int tn_mac_is_host(const tenon_u8 *mac)
 
 TENON_INTERNAL struct tenon_ip tn_solicited_node(const struct tenon_ip *ip)
 {
-    return tenon_ip6(0xFF020000UL, 0, 1, 0xFF000000UL | (ip->w[3] & 0xFFFFFFUL));
+    return tenon_ip6(0xFF020000UL, 0, 1, 0xFF000000UL | (ip->w[TENON_IP4_WORD] & 0xFFFFFFUL));
 }
 
 /* ---- prefixes -------------------------------------------------------------------------------- */
 
+/* Those of IPv4 are counted as if it had the words of IPv6. */
 static tenon_u32 address_mask(unsigned bits, unsigned word)
 {
     const tenon_u32 all = 0xFFFFFFFFUL;
+
+    word += 4 - TENON_IP_WORDS;
 
     if (bits <= word * 32)
         return 0;
@@ -61,7 +64,7 @@ TENON_INTERNAL int tn_ip_match(const struct tenon_ip *a, const struct tenon_ip *
 {
     unsigned i;
 
-    for (i = TENON_WITH_IPV6 ? 0 : 3; i < 4; i++) {
+    for (i = 0; i < TENON_IP_WORDS; i++) {
         if ((a->w[i] ^ b->w[i]) & address_mask(bits, i))
             return 0;
     }
@@ -73,9 +76,7 @@ TENON_INTERNAL struct tenon_ip tn_ip_network(const struct tenon_ip *ip, unsigned
     struct tenon_ip network;
     unsigned i;
 
-    if (!TENON_WITH_IPV6)
-        return tenon_ip4(ip->w[3] & address_mask(bits, 3));
-    for (i = 0; i < 4; i++)
+    for (i = 0; i < TENON_IP_WORDS; i++)
         network.w[i] = ip->w[i] & address_mask(bits, i);
     return network;
 }
@@ -89,7 +90,7 @@ TENON_INTERNAL struct tn_address *tn_address_find(const struct tenon *stack, uns
     struct tn_address *const end = address + tn_addrs_max(&stack->conf);
 
     for (; address < end; address++) {
-        if (address->ip.w[3] == ip->w[3] && address->netif != 0 && (netif == 0 || tn_netif_is(address->netif, netif)) &&
+        if (address->ip.w[TENON_IP4_WORD] == ip->w[TENON_IP4_WORD] && address->netif != 0 && (netif == 0 || tn_netif_is(address->netif, netif)) &&
             tenon_ip_equal(&address->ip, ip))
             return address;
     }
@@ -111,7 +112,7 @@ static const struct tn_address *address_ours(const struct tenon *stack, const st
     const struct tn_address *tentative = NULL;
 
     for (; address < end; address++) {
-        if (address->ip.w[3] != ip->w[3] || address->netif == 0 || !tenon_ip_equal(&address->ip, ip))
+        if (address->ip.w[TENON_IP4_WORD] != ip->w[TENON_IP4_WORD] || address->netif == 0 || !tenon_ip_equal(&address->ip, ip))
             continue;
         if (netif != 0 && !tn_netif_is(address->netif, netif) && tn_ip_is_link_local(ip))
             continue;
@@ -137,9 +138,9 @@ static int address_is_broadcast(const struct tn_address *address, const struct t
     if (!tn_address_usable(address) || !tenon_ip_is_v4(&address->ip) || address->bits > 126)
         return 0;
     host = 0xFFFFFFFFUL >> (address->bits - 96);
-    if ((ip->w[3] ^ address->ip.w[3]) & ~host)
+    if ((ip->w[TENON_IP4_WORD] ^ address->ip.w[TENON_IP4_WORD]) & ~host)
         return 0;
-    return (ip->w[3] & host) == host || (ip->w[3] & host) == 0;
+    return (ip->w[TENON_IP4_WORD] & host) == host || (ip->w[TENON_IP4_WORD] & host) == 0;
 }
 
 /* netif 0: of any interface. */
@@ -150,7 +151,7 @@ static int address_broadcast_on(const struct tenon *stack, const struct tenon_ip
 
     if (!tenon_ip_is_v4(ip))
         return 0;
-    if (ip->w[3] == 0xFFFFFFFFUL)
+    if (ip->w[TENON_IP4_WORD] == 0xFFFFFFFFUL)
         return 1;
     for (; address < end; address++) {
         if ((netif == 0 || tn_netif_is(address->netif, netif)) && address_is_broadcast(address, ip))
@@ -176,7 +177,7 @@ TENON_INTERNAL enum tn_dst tn_addr_classify(const struct tenon *stack, const str
         return TN_DST_OURS;
     if (address != NULL && address->state == TENON_ADDR_TENTATIVE)
         return TN_DST_TENTATIVE;
-    if (tenon_ip_is_v4(ip) && (ip->w[3] == 0 || address_broadcast_on(stack, ip, netif->index)))
+    if (tenon_ip_is_v4(ip) && (ip->w[TENON_IP4_WORD] == 0 || address_broadcast_on(stack, ip, netif->index)))
         return TN_DST_BROADCAST;
     return TN_DST_OTHER;
 }
@@ -363,7 +364,7 @@ static int address_is_possible(const struct tn_netif *netif, const struct tenon_
     if (bits > 126)
         return 1;
     host = 0xFFFFFFFFUL >> (bits - 96);
-    return (ip->w[3] & host) != host && (ip->w[3] & host) != 0;
+    return (ip->w[TENON_IP4_WORD] & host) != host && (ip->w[TENON_IP4_WORD] & host) != 0;
 }
 
 TENON_API int tenon_addr_add(struct tenon *stack, unsigned index, const struct tenon_ip *ip, unsigned prefix)

@@ -41,17 +41,17 @@ TENON_INTERNAL void tn_arp_solicit(struct tenon *stack, const struct tn_neighbou
     struct tenon_ip sender;
 
     if (tn_source_solicit(stack, &sender, neighbour, src) == TENON_OK)
-        arp_request(stack, tn_netif_of(&stack->link, neighbour->netif), sender.w[3], neighbour->ip.w[3], mac);
+        arp_request(stack, tn_netif_of(&stack->link, neighbour->netif), sender.w[TENON_IP4_WORD], neighbour->ip.w[TENON_IP4_WORD], mac);
 }
 
 TENON_INTERNAL void tn_arp_probe(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip)
 {
-    arp_request(stack, netif, 0, ip->w[3], NULL);
+    arp_request(stack, netif, 0, ip->w[TENON_IP4_WORD], NULL);
 }
 
 TENON_INTERNAL void tn_arp_announce(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip)
 {
-    arp_request(stack, netif, ip->w[3], ip->w[3], NULL);
+    arp_request(stack, netif, ip->w[TENON_IP4_WORD], ip->w[TENON_IP4_WORD], NULL);
 }
 
 static void arp_reply(struct tenon *stack, const struct tn_netif *netif, const struct tn_arp *request)

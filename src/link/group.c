@@ -11,8 +11,8 @@ enum { GROUP_ROBUSTNESS = 2, GROUP_REPORT_MS = 1000, GROUP_REPORT_OLD_MS = 10000
 static int group_is_all_nodes(const struct tenon_ip *ip)
 {
     if (tenon_ip_is_v4(ip))
-        return ip->w[3] == 0xE0000001UL;
-    return (ip->w[0] == 0xFF010000UL || ip->w[0] == 0xFF020000UL) && (ip->w[1] | ip->w[2]) == 0 && ip->w[3] == 1;
+        return ip->w[TENON_IP4_WORD] == 0xE0000001UL;
+    return (ip->w[0] == 0xFF010000UL || ip->w[0] == 0xFF020000UL) && (ip->w[1] | ip->w[2]) == 0 && ip->w[TENON_IP4_WORD] == 1;
 }
 
 /* Groups of scope 0 and 1 never leave the interface. */
@@ -155,7 +155,7 @@ TENON_INTERNAL void tn_groups_queried(struct tenon *stack, const struct tn_netif
                                       tenon_u32 max_ms)
 {
     const int is_v4 = tenon_ip_is_v4(ip);
-    const int general = is_v4 ? ip->w[3] == 0 : tenon_ip_is_any(ip);
+    const int general = is_v4 ? ip->w[TENON_IP4_WORD] == 0 : tenon_ip_is_any(ip);
     unsigned i;
 
     if (!TENON_WITH_MULTICAST)

@@ -41,13 +41,13 @@ static unsigned igmp_build(tenon_u8 *p, int version, const struct tenon_ip *grou
     memset(p, 0, IGMP_REPORT3_BYTES);
     if (version < 3) {
         p[0] = version == 1 ? IGMP_REPORT1 : what == GROUP_LEAVE ? IGMP_LEAVE2 : IGMP_REPORT2;
-        put32be(p + 4, group->w[3]);
+        put32be(p + 4, group->w[TENON_IP4_WORD]);
         return IGMP_BYTES;
     }
     p[0] = IGMP_REPORT3;
     p[7] = 1;    /* one record, without sources */
     p[8] = records[what];
-    put32be(p + 12, group->w[3]);
+    put32be(p + 12, group->w[TENON_IP4_WORD]);
     return IGMP_REPORT3_BYTES;
 }
 
@@ -55,7 +55,7 @@ static tenon_u32 igmp_destination(int version, const struct tenon_ip *group, enu
 {
     if (version == 3)
         return 0xE0000016UL;
-    return what == GROUP_LEAVE ? 0xE0000002UL : group->w[3];
+    return what == GROUP_LEAVE ? 0xE0000002UL : group->w[TENON_IP4_WORD];
 }
 
 TENON_INTERNAL void tn_igmp_report(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *group,

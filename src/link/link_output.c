@@ -19,12 +19,12 @@ TENON_INTERNAL int tn_link_frame(struct tenon *stack, const struct tn_netif *net
 static void link_output_group_mac(tenon_u8 *mac, const struct tenon_ip *ip)
 {
     if (tenon_ip_is_v4(ip)) {
-        put32be(mac + 2, 0x5E000000UL | (ip->w[3] & 0x7FFFFFUL));
+        put32be(mac + 2, 0x5E000000UL | (ip->w[TENON_IP4_WORD] & 0x7FFFFFUL));
         put16be(mac, 0x0100);
         return;
     }
     put16be(mac, 0x3333);
-    put32be(mac + 2, ip->w[3]);
+    put32be(mac + 2, ip->w[TENON_IP4_WORD]);
 }
 
 static int link_output_to_many(struct tenon *stack, const struct tn_netif *netif, const struct tn_path *path,

@@ -37,13 +37,13 @@ TENON_INTERNAL void tn_neighbours_init(struct tenon *stack)
 
 TENON_INTERNAL tenon_u32 tn_neighbour_hash(const struct tenon *stack, unsigned netif, const struct tenon_ip *ip)
 {
-    tenon_u32 words[5];
+    tenon_u32 words[TENON_IP_WORDS + 1];
     unsigned i;
 
-    for (i = 0; i < 4; i++)
+    for (i = 0; i < TENON_IP_WORDS; i++)
         words[i] = ip->w[i];
-    words[4] = netif;
-    return tn_hash_words(&stack->table_key, words, 5);
+    words[TENON_IP_WORDS] = netif;
+    return tn_hash_words(&stack->table_key, words, TENON_IP_WORDS + 1);
 }
 
 static tenon_u16 *neighbour_head(const struct tenon *stack, unsigned netif, const struct tenon_ip *ip)

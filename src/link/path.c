@@ -53,7 +53,7 @@ static unsigned path_any_link(const struct tenon *stack, const struct tenon_ip *
 static int path_is_everywhere(const struct tenon_ip *dst)
 {
     if (tenon_ip_is_v4(dst))
-        return dst->w[3] == 0xFFFFFFFFUL || tn_ip_is_multicast(dst);
+        return dst->w[TENON_IP4_WORD] == 0xFFFFFFFFUL || tn_ip_is_multicast(dst);
     return tn_ip_is_multicast(dst) || tn_ip_is_link_local(dst);
 }
 
@@ -122,19 +122,19 @@ TENON_INTERNAL_HOT int tn_path_check(struct tenon *stack, struct tn_path *path)
 
 static tenon_u32 path_hash(const struct tenon *stack, const struct tenon_ip *dst, unsigned scope)
 {
-    tenon_u32 words[5];
+    tenon_u32 words[TENON_IP_WORDS + 1];
     unsigned i;
 
-    for (i = 0; i < 4; i++)
+    for (i = 0; i < TENON_IP_WORDS; i++)
         words[i] = dst->w[i];
-    words[4] = scope;
-    return tn_hash_place(&stack->table_key, words, 5);
+    words[TENON_IP_WORDS] = scope;
+    return tn_hash_place(&stack->table_key, words, TENON_IP_WORDS + 1);
 }
 
 /* Not keyed: who shares a slot on purpose costs us the keyed hash. */
 static struct tn_path **path_slot(struct tenon *stack, const struct tenon_ip *dst)
 {
-    const tenon_u32 mix = dst->w[3] ^ dst->w[3] >> 8;
+    const tenon_u32 mix = dst->w[TENON_IP4_WORD] ^ dst->w[TENON_IP4_WORD] >> 8;
 
     return &stack->link.path_recent[mix % TN_PATHS_RECENT];
 }
@@ -220,7 +220,7 @@ static int path_is_possible(const struct tenon *stack, const struct tenon_ip *ds
 {
     if (TENON_WITH_HOMES && scope != 0 && tn_netif_at(stack, scope) == NULL)
         return 0;
-    if (tenon_ip_is_v4(dst) && dst->w[3] == 0xFFFFFFFFUL)
+    if (tenon_ip_is_v4(dst) && dst->w[TENON_IP4_WORD] == 0xFFFFFFFFUL)
         return 1;
     return tn_ip_is_multicast(dst) || tn_ip_is_loopback(dst) || tn_ip_is_host(dst);
 }

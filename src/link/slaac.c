@@ -40,7 +40,7 @@ TENON_INTERNAL void tn_slaac_identifier(const struct tenon *stack, const struct 
         nonce++;
     } while (slaac_is_reserved(rid[1], rid[0]) && nonce < 8);
     ip->w[2] = rid[1];
-    ip->w[3] = rid[0];
+    ip->w[TENON_IP4_WORD] = rid[0];
 }
 
 static int slaac_add(struct tenon *stack, struct tn_netif *netif, const struct tenon_ip *prefix,

@@ -105,7 +105,7 @@ static int source_is_better(const struct tn_address *a, const struct tn_address 
 
 static int source_is_on_link_only(const struct tenon_ip *dst)
 {
-    if (tenon_ip_is_v4(dst) && dst->w[3] == 0xFFFFFFFFUL)
+    if (tenon_ip_is_v4(dst) && dst->w[TENON_IP4_WORD] == 0xFFFFFFFFUL)
         return 1;
     return tn_ip_is_multicast(dst) || tn_ip_is_link_local(dst);
 }

@@ -17,8 +17,8 @@ TENON_INTERNAL tenon_u32 tn_tcp_hash(const struct tenon *stack, const struct ten
     unsigned i;
 
     if (tenon_ip_is_v4(&local->ip)) {
-        words[0] = local->ip.w[3];
-        words[1] = remote->ip.w[3];
+        words[0] = local->ip.w[TENON_IP4_WORD];
+        words[1] = remote->ip.w[TENON_IP4_WORD];
         words[2] = ports;
         return tn_hash_place(&stack->table_key, words, 3);
     }

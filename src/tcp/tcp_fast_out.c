@@ -128,7 +128,7 @@ static void fast_set_length(struct tn_header *header, tenon_u8 *p, tenon_u32 len
 static void fast_prepare_ip4(const struct tenon_tcp *conn, struct tn_header *header, tenon_u8 *p)
 {
     const tenon_u32 ttl_proto = tn_tcp_ttl(conn) << 8 | TN_PROTO_TCP;
-    const tenon_u32 local = conn->ends.local.w[3], remote = tn_tcp_remote_ip(conn)->w[3];
+    const tenon_u32 local = conn->ends.local.w[TENON_IP4_WORD], remote = tn_tcp_remote_ip(conn)->w[TENON_IP4_WORD];
 
     header->ip_bytes = TN_IP4_BYTES;
     header->tcp_sum = tn_csum_fold(tn_csum_ends4(local, remote) + TN_PROTO_TCP);

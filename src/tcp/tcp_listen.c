@@ -89,7 +89,7 @@ TENON_API int tenon_tcp_listen(struct tenon *stack, struct tenon_tcp_listener **
 /* Hosts of one IPv6 network (64 bits) are one source. */
 static unsigned listen_share(struct tenon_tcp_listener *listener, const struct tenon_ip *source)
 {
-    const unsigned first = tenon_ip_is_v4(source) ? 3 : 0;
+    const unsigned first = tenon_ip_is_v4(source) ? TENON_IP4_WORD : 0;
     const unsigned words = tenon_ip_is_v4(source) ? 1 : 2;
 
     if (!TENON_WITH_COOKIES)

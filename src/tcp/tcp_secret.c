@@ -24,8 +24,8 @@ static unsigned secret_ends(tenon_u8 *p, const struct tenon_addr *local, const s
     unsigned n = 8;
 
     if (tenon_ip_is_v4(&local->ip) && tenon_ip_is_v4(&remote->ip)) {
-        put32be(p, local->ip.w[3]);
-        put32be(p + 4, remote->ip.w[3]);
+        put32be(p, local->ip.w[TENON_IP4_WORD]);
+        put32be(p + 4, remote->ip.w[TENON_IP4_WORD]);
     } else {
         put_ip6(p, &local->ip);
         put_ip6(p + 16, &remote->ip);
@@ -43,8 +43,8 @@ static void secret_hash(tenon_u32 out[2], const struct tenon *stack, enum secret
     tenon_u32 words[9];
     unsigned n = 2, i;
 
-    words[0] = local->ip.w[3];
-    words[1] = remote->ip.w[3];
+    words[0] = local->ip.w[TENON_IP4_WORD];
+    words[1] = remote->ip.w[TENON_IP4_WORD];
     if (!tenon_ip_is_v4(&local->ip)) {
         for (i = 0; i < 3; i++) {
             words[2 + i] = local->ip.w[i];

@@ -23,15 +23,15 @@ TENON_INTERNAL tenon_u32 tn_udp_hash_port(const struct tenon *stack, unsigned po
 TENON_INTERNAL tenon_u32 tn_udp_hash_pair(const struct tenon *stack, const struct tenon_addr *local,
                                           const struct tenon_addr *remote)
 {
-    tenon_u32 words[9];
+    tenon_u32 words[2 * TENON_IP_WORDS + 1];
     unsigned i;
 
-    for (i = 0; i < 4; i++) {
+    for (i = 0; i < TENON_IP_WORDS; i++) {
         words[i] = local->ip.w[i];
-        words[4 + i] = remote->ip.w[i];
+        words[TENON_IP_WORDS + i] = remote->ip.w[i];
     }
-    words[8] = (tenon_u32)local->port << 16 | remote->port;
-    return tn_hash_place(&stack->table_key, words, 9);
+    words[2 * TENON_IP_WORDS] = (tenon_u32)local->port << 16 | remote->port;
+    return tn_hash_place(&stack->table_key, words, 2 * TENON_IP_WORDS + 1);
 }
 
 TENON_INTERNAL int tn_udp_scope_fits(const struct tenon_addr *end, unsigned netif)
@@ -249,7 +249,7 @@ static int udp_address_good(const struct tenon *stack, const struct tenon_addr *
 /* 0.0.0.0 means no more than "any". */
 static int udp_is_any4(const struct tenon_ip *ip)
 {
-    return TENON_WITH_IPV6 && tenon_ip_is_v4(ip) && ip->w[3] == 0;
+    return TENON_WITH_IPV6 && tenon_ip_is_v4(ip) && ip->w[TENON_IP4_WORD] == 0;
 }
 
 TENON_API int tenon_udp_bind(struct tenon_udp *sock, const struct tenon_addr *at)

@@ -29,7 +29,7 @@ TENON_INLINE tenon_u32 dgram_ends_bytes(int is_v4)
 
 TENON_INLINE int dgram_same(const struct tenon_ip *a, const struct tenon_ip *b, int is_v4)
 {
-    return is_v4 ? a->w[3] == b->w[3] : tenon_ip_equal(a, b);
+    return is_v4 ? a->w[TENON_IP4_WORD] == b->w[TENON_IP4_WORD] : tenon_ip_equal(a, b);
 }
 
 /* ---- whose it is ---------------------------------------------------------------------------------------------- */
@@ -100,7 +100,7 @@ TENON_HOT struct tn_udp_recent *dgram_slot(struct tenon *stack, const struct tn_
     if (udp->connected.count == 0)
         *ports &= 0xFFFFUL;
     else
-        mix = pkt->src.w[3] ^ (is_v4 ? 0 : pkt->src.w[1]) ^ *ports >> 16;
+        mix = pkt->src.w[TENON_IP4_WORD] ^ (is_v4 ? 0 : pkt->src.w[1]) ^ *ports >> 16;
     mix = (mix ^ *ports) * 0x9E3779B1UL;
     /* The upper bits of this product keep ports that follow each other apart: 2^32 times the golden ratio. */
     return &udp->recent[(mix >> 16) * (udp->recent_mask + 1) >> 16];
@@ -326,8 +326,8 @@ TENON_HOT void dgram_ip4(const struct tenon_udp *sock, const struct dgram_way *w
     struct tenon *stack = sock->stack;
     struct tn_ip4 ip;
 
-    ip.src = way->src->w[3];
-    ip.dst = way->path->dst.w[3];
+    ip.src = way->src->w[TENON_IP4_WORD];
+    ip.dst = way->path->dst.w[TENON_IP4_WORD];
     ip.total = (tenon_u16)bytes;
     ip.id = 0;
     ip.frag = 0;
@@ -335,7 +335,7 @@ TENON_HOT void dgram_ip4(const struct tenon_udp *sock, const struct dgram_way *w
         ip.frag = TN_IP4_DF;    /* RFC 6864 4.1: no identification */
         dgram_note_bytes(way->path, bytes);
     } else {
-        ip.id = tn_ip4_udp_id(stack, way->path, way->src->w[3]);
+        ip.id = tn_ip4_udp_id(stack, way->path, way->src->w[TENON_IP4_WORD]);
     }
     ip.header_bytes = TN_IP4_BYTES;
     ip.tos = sock->tos;
@@ -370,7 +370,7 @@ TENON_HOT tenon_u16 dgram_pseudo(const struct dgram_way *way, tenon_u32 len, int
     const struct tenon_ip *dst = &way->path->dst;
 
     if (is_v4)
-        return (tenon_u16)tn_csum_fold(tn_csum_ends4(way->src->w[3], dst->w[3]) + TN_PROTO_UDP + len);
+        return (tenon_u16)tn_csum_fold(tn_csum_ends4(way->src->w[TENON_IP4_WORD], dst->w[TENON_IP4_WORD]) + TN_PROTO_UDP + len);
     return tn_csum_pseudo(way->src, dst, TN_PROTO_UDP, len);
 }
 

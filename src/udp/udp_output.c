@@ -147,7 +147,7 @@ static int udp_send_nameless(struct tenon_udp *sock, struct tn_udp_message *mess
     const struct tn_netif *netif = tn_netif_at(sock->stack, message->to->netif);
     struct tn_path path;
 
-    if (!tenon_ip_is_v4(&message->to->ip) || message->to->ip.w[3] != 0xFFFFFFFFUL)
+    if (!tenon_ip_is_v4(&message->to->ip) || message->to->ip.w[TENON_IP4_WORD] != 0xFFFFFFFFUL)
         return TENON_EINVAL;
     if (netif == NULL)
         return TENON_EUNREACH;
@@ -177,7 +177,7 @@ static int udp_send(struct tenon_udp *sock, struct tn_udp_message *message)
     }
     if (sock->where == TN_UDP_UNBOUND && tn_udp_autobind(sock) != TENON_OK)
         return TENON_EAGAIN;
-    if (message->from != NULL && message->from->w[3] == 0 && tenon_ip_is_v4(message->from))
+    if (message->from != NULL && message->from->w[TENON_IP4_WORD] == 0 && tenon_ip_is_v4(message->from))
         return udp_send_nameless(sock, message);
     error = udp_path(sock, message->to, &path);
     if (error != TENON_OK)

@@ -275,9 +275,9 @@ TENON_INTERNAL tenon_u16 tn_csum_pseudo(const struct tenon_ip *src, const struct
                                         tenon_u32 len)
 {
     tenon_u32 sum = proto;
-    unsigned i = tenon_ip_is_v4(dst) ? 3 : 0;
+    unsigned i = tenon_ip_is_v4(dst) ? TENON_IP4_WORD : 0;
 
-    for (; i < 4; i++)
+    for (; i < TENON_IP_WORDS; i++)
         sum += (src->w[i] >> 16) + (src->w[i] & 0xFFFF) + (dst->w[i] >> 16) + (dst->w[i] & 0xFFFF);
     sum += (len >> 16) + (len & 0xFFFF);
     return (tenon_u16)tn_csum_fold(sum);

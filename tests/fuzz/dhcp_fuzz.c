@@ -89,8 +89,8 @@ static void something(struct session *s, unsigned how)
     case 0: (void)tenon_netif_link(s->w.stack, s->w.netif, 0); break;
     case 1: (void)tenon_netif_link(s->w.stack, s->w.netif, 1); break;
     case 2:
-        fuzz_put32(arp + 28, s->dhcp.lease.ip.w[3]);
-        fuzz_put32(arp + 38, s->dhcp.lease.ip.w[3]);
+        fuzz_put32(arp + 28, s->dhcp.lease.ip.w[TENON_IP4_WORD]);
+        fuzz_put32(arp + 38, s->dhcp.lease.ip.w[TENON_IP4_WORD]);
         fuzz_world_input(&s->w, arp, sizeof arp, 0, 0);
         break;
     case 3: (void)tenon_addr_remove(s->w.stack, s->w.netif, &s->dhcp.lease.ip); break;

@@ -54,7 +54,7 @@ uint32_t sum_pseudo(const struct tenon_ip *src, const struct tenon_ip *dst, int 
     uint8_t b[4];
 
     for (int i = 0; i < 2; i++) {
-        for (int j = tenon_ip_is_v4(ips[i]) ? 3 : 0; j < 4; j++) {
+        for (int j = tenon_ip_is_v4(ips[i]) ? TENON_IP4_WORD : 0; j < TENON_IP_WORDS; j++) {
             set_be32(b, ips[i]->w[j]);
             sum = sum_bytes(sum, b, 4);
         }
@@ -252,7 +252,7 @@ static size_t put_icmp(struct world *w, const struct packet *p, uint8_t *out)
 
 static void put_ip(uint8_t *out, const struct tenon_ip *ip)
 {
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < TENON_IP_WORDS; i++)
         set_be32(out + 4 * i, ip->w[i]);
 }
 
@@ -315,11 +315,11 @@ static size_t put_arp(const struct script *s, const struct packet *p, uint8_t *o
     memcpy(out, head, sizeof(head));
     set_be16(out + 6, (uint32_t)p->arp_op);
     memcpy(out + 8, p->arp_op == 2 && p->has_lladdr ? p->lladdr : p->has_eth_src ? p->eth_src : mac_peer, 6);
-    set_be32(out + 14, sender->w[3]);
+    set_be32(out + 14, sender->w[TENON_IP4_WORD]);
     memset(out + 18, 0, 6);
     if (p->arp_op == 2)
         memcpy(out + 18, mac_me, 6);
-    set_be32(out + 24, target->w[3]);
+    set_be32(out + 24, target->w[TENON_IP4_WORD]);
     return 28;
 }
 
@@ -369,8 +369,8 @@ static size_t put_header4(const struct packet *p, const struct ip_parts *ip, siz
     set_be16(out + 6, (uint32_t)(off / 8) | (more ? 0x2000 : 0) | (p->df == 1 ? 0x4000 : 0));
     out[8] = (uint8_t)(p->ttl == NONE ? 64 : p->ttl);
     out[9] = (uint8_t)ip->proto;
-    set_be32(out + 12, ip->src.w[3]);
-    set_be32(out + 16, ip->dst.w[3]);
+    set_be32(out + 12, ip->src.w[TENON_IP4_WORD]);
+    set_be32(out + 16, ip->dst.w[TENON_IP4_WORD]);
     memcpy(out + 20, p->ip_opts, (size_t)p->ip_opts_bytes);
     sum = sum_finish(sum_bytes(0, out, header));
     set_be16(out + 10, p->bad_ip_sum ? sum ^ 0x5555 : sum);
@@ -419,7 +419,7 @@ static struct tenon_ip default_dst(const struct script *s, const struct packet *
     if (p->has_dst)
         return p->dst;
     if (p->kind == PKT_ND && p->type == 135)    /* solicited-node group */
-        return tenon_ip6(0xff020000, 0, 1, 0xff000000 | (p->target.w[3] & 0xffffff));
+        return tenon_ip6(0xff020000, 0, 1, 0xff000000 | (p->target.w[TENON_IP4_WORD] & 0xffffff));
     if (p->kind == PKT_ND && (p->type == 133 || p->type == 134))
         return tenon_ip6(0xff020000, 0, 0, p->type == 133 ? 2 : 1);
     return s->me;
@@ -512,11 +512,11 @@ static size_t put_ethernet(const struct world *w, const struct packet *p, const 
         memcpy(out, mac_broadcast, 6);
     if (w->af == 6 && dst->w[0] >> 24 == 0xff) {
         out[0] = out[1] = 0x33;
-        set_be32(out + 2, dst->w[3]);
+        set_be32(out + 2, dst->w[TENON_IP4_WORD]);
     }
-    if (w->af == 4 && dst->w[3] >> 28 == 14) {
+    if (w->af == 4 && dst->w[TENON_IP4_WORD] >> 28 == 14) {
         set_be32(out, 0x01005e00);
-        set_be32(out + 2, 0x5e000000 | (dst->w[3] & 0x7fffff));
+        set_be32(out + 2, 0x5e000000 | (dst->w[TENON_IP4_WORD] & 0x7fffff));
     }
     if (p->has_eth_dst)
         memcpy(out, p->eth_dst, 6);

@@ -35,8 +35,8 @@ void format_ip(char *text, size_t size, const struct tenon_ip *ip)
 {
     uint8_t b[16];
 
-    for (int i = 0; i < 4; i++)
-        set_be32(b + 4 * i, ip->w[i]);
+    for (int i = 0; i < TENON_IP_WORDS; i++)
+        set_be32(b + 4 * (i + 4 - TENON_IP_WORDS), ip->w[i]);
     if (tenon_ip_is_v4(ip))
         inet_ntop(AF_INET, b + 12, text, (socklen_t)size);
     else

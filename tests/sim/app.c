@@ -782,7 +782,7 @@ static struct session *session_of(struct tenon_tcp *conn, const struct sim_port 
     unsigned client, i;
 
     tenon_tcp_status(conn, &info);
-    client = (info.remote.ip.w[3] & 0xFF) - 1;
+    client = (info.remote.ip.w[TENON_IP4_WORD] & 0xFF) - 1;
     for (i = 0; i < sim->plan->nsessions; i++) {
         struct session *session = &sim->session[i];
         const struct plan_session *plan = session->plan;
