@@ -646,7 +646,8 @@ static int dhcp_conf_good(const struct tenon_dhcp_conf *conf)
     if (conf->client_id != NULL &&
         (conf->client_id_bytes < 2 || conf->client_id_bytes > TENON_DHCP_CLIENT_ID_MAX))
         return 0;
-    if (!tenon_ip_is_any(&conf->wanted) && (!tenon_ip_is_v4(&conf->wanted) || !dhcp_is_host(conf->wanted.w[TENON_IP4_WORD])))
+    if (!tenon_ip_is_any(&conf->wanted) &&
+        (!tenon_ip_is_v4(&conf->wanted) || !dhcp_is_host(conf->wanted.w[TENON_IP4_WORD])))
         return 0;
     if (conf->fallback == TENON_DHCP_STATIC)
         return tenon_ip_is_v4(&conf->address) && dhcp_is_host(conf->address.w[TENON_IP4_WORD]) && conf->prefix <= 32;

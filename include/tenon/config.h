@@ -32,10 +32,11 @@
 
 /* ---- what a small build may do without ----------------------------------------------------- */
 
-/* Each is 1, or 0 if a build says so: all of the core, and whoever includes its headers, with the same. Code that hangs
- * on one alone is dropped by the compiler where the core is one unit (src/tenon_all.c). No type changes, no function
- * vanishes. What of struct tenon_conf is only about what a build is without may stay 0 in tenon_conf_default().
- * docs/guide/small.md has the sizes. */
+/* Each is 1, or 0 if a build says so: all of the core, and whoever includes its headers, with the same. Code
+ * that hangs on one alone is dropped by the compiler where the core is one unit (src/tenon_all.c). Without
+ * IPv6 struct tenon_ip is one word; no other type changes, no function vanishes. What of struct tenon_conf is
+ * only about what a build is without may stay 0 in tenon_conf_default(). docs/guide/small.md has the sizes.
+ */
 
 /** IPv6, ICMPv6, neighbour discovery, address autoconfiguration, MLD. 0: IPv4 only; an address that is none of IPv4
  *  must not be given to any function. */

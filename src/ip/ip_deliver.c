@@ -6,7 +6,7 @@
 
 TENON_INTERNAL enum tn_dst tn_ip_classify(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip)
 {
-    const tenon_u32 mix = ip->w[TENON_IP4_WORD] ^ ip->w[1];
+    const tenon_u32 mix = ip->w[TENON_IP4_WORD] ^ (TENON_WITH_IPV6 ? ip->w[1] : 0);
     struct tn_ip_known *known = &stack->ip.known[(mix ^ mix >> 8) % TN_IP_KNOWN];
 
     if (!TENON_WITH_SPEED)
@@ -41,8 +41,8 @@ TENON_INTERNAL unsigned tn_l4_bytes_min(unsigned proto)
 
 TENON_INTERNAL unsigned tn_ip_scope(const struct tenon_ip *ip, unsigned netif)
 {
-    if (TENON_WITH_HOMES &&
-        (tn_ip_is_link_local(ip) || tn_ip_is_multicast(ip) || (tenon_ip_is_v4(ip) && ip->w[TENON_IP4_WORD] == 0xFFFFFFFFUL)))
+    if (TENON_WITH_HOMES && (tn_ip_is_link_local(ip) || tn_ip_is_multicast(ip) ||
+                             (tenon_ip_is_v4(ip) && ip->w[TENON_IP4_WORD] == 0xFFFFFFFFUL)))
         return netif;
     return 0;
 }

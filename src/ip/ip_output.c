@@ -130,7 +130,8 @@ static tenon_u16 output_id4(struct tenon *stack, struct tn_path *path, const str
         return 0;
     if (!TENON_WITH_MANY || (!TENON_SMALL && out->proto == TN_PROTO_UDP))
         return tn_ip4_udp_id(stack, path, out->src.w[TENON_IP4_WORD]);
-    return output_next_id4(stack, output_hash_id4(stack, out->src.w[TENON_IP4_WORD], out->dst.w[TENON_IP4_WORD], out->proto));
+    return output_next_id4(
+        stack, output_hash_id4(stack, out->src.w[TENON_IP4_WORD], out->dst.w[TENON_IP4_WORD], out->proto));
 }
 
 static void output_ip4(struct tenon *stack, struct tn_path *path, struct tn_out *out)

@@ -31,7 +31,8 @@ TENON_INTERNAL int tn_ip_is_loopback(const struct tenon_ip *ip)
 TENON_INTERNAL int tn_ip_is_host(const struct tenon_ip *ip)
 {
     if (tenon_ip_is_v4(ip))
-        return ip->w[TENON_IP4_WORD] >> 24 != 0 && ip->w[TENON_IP4_WORD] >> 24 != 127 && ip->w[TENON_IP4_WORD] >> 29 != 7;
+        return ip->w[TENON_IP4_WORD] >> 24 != 0 && ip->w[TENON_IP4_WORD] >> 24 != 127 &&
+               ip->w[TENON_IP4_WORD] >> 29 != 7;
     return !tenon_ip_is_any(ip) && !tn_ip_is_loopback(ip) && !tn_ip_is_multicast(ip);
 }
 
@@ -90,8 +91,8 @@ TENON_INTERNAL struct tn_address *tn_address_find(const struct tenon *stack, uns
     struct tn_address *const end = address + tn_addrs_max(&stack->conf);
 
     for (; address < end; address++) {
-        if (address->ip.w[TENON_IP4_WORD] == ip->w[TENON_IP4_WORD] && address->netif != 0 && (netif == 0 || tn_netif_is(address->netif, netif)) &&
-            tenon_ip_equal(&address->ip, ip))
+        if (address->ip.w[TENON_IP4_WORD] == ip->w[TENON_IP4_WORD] && address->netif != 0 &&
+            (netif == 0 || tn_netif_is(address->netif, netif)) && tenon_ip_equal(&address->ip, ip))
             return address;
     }
     return NULL;
@@ -112,7 +113,8 @@ static const struct tn_address *address_ours(const struct tenon *stack, const st
     const struct tn_address *tentative = NULL;
 
     for (; address < end; address++) {
-        if (address->ip.w[TENON_IP4_WORD] != ip->w[TENON_IP4_WORD] || address->netif == 0 || !tenon_ip_equal(&address->ip, ip))
+        if (address->ip.w[TENON_IP4_WORD] != ip->w[TENON_IP4_WORD] || address->netif == 0 ||
+            !tenon_ip_equal(&address->ip, ip))
             continue;
         if (netif != 0 && !tn_netif_is(address->netif, netif) && tn_ip_is_link_local(ip))
             continue;

@@ -41,7 +41,8 @@ TENON_INTERNAL void tn_arp_solicit(struct tenon *stack, const struct tn_neighbou
     struct tenon_ip sender;
 
     if (tn_source_solicit(stack, &sender, neighbour, src) == TENON_OK)
-        arp_request(stack, tn_netif_of(&stack->link, neighbour->netif), sender.w[TENON_IP4_WORD], neighbour->ip.w[TENON_IP4_WORD], mac);
+        arp_request(stack, tn_netif_of(&stack->link, neighbour->netif), sender.w[TENON_IP4_WORD],
+                    neighbour->ip.w[TENON_IP4_WORD], mac);
 }
 
 TENON_INTERNAL void tn_arp_probe(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip)

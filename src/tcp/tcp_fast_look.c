@@ -35,7 +35,8 @@ TENON_HOT int fast_is_between(const struct tenon_tcp *conn, const tenon_u8 *ip, 
     if (conn->ends.node.word != (ports << 16 | ports >> 16) || conn->ends.is_v4 != is_v4)
         return 0;
     if (is_v4)
-        return conn->ends.local.w[TENON_IP4_WORD] == get32be(ip + 16) && conn->path->dst.w[TENON_IP4_WORD] == get32be(ip + 12);
+        return conn->ends.local.w[TENON_IP4_WORD] == get32be(ip + 16) &&
+               conn->path->dst.w[TENON_IP4_WORD] == get32be(ip + 12);
     return fast_is_ip6(&conn->ends.local, ip + 24) && fast_is_ip6(&conn->path->dst, ip + 8);
 }
 
@@ -62,9 +63,10 @@ TENON_HOT struct tenon_tcp **fast_slot_of_packet(const struct tenon *stack, cons
 static struct tenon_tcp **fast_slot_of(const struct tenon_tcp *conn)
 {
     const struct tenon_ip *remote = tn_tcp_remote_ip(conn);
+    const tenon_u32 mix = remote->w[TENON_IP4_WORD] ^ (TENON_WITH_IPV6 ? remote->w[1] : 0);
     const tenon_u32 ports = conn->ends.node.word;
 
-    return fast_slot(conn->stack, remote->w[TENON_IP4_WORD] ^ remote->w[1], ports << 16 | ports >> 16);
+    return fast_slot(conn->stack, mix, ports << 16 | ports >> 16);
 }
 
 TENON_INTERNAL void tn_fast_forget(struct tenon_tcp *conn)
@@ -91,7 +93,8 @@ TENON_INTERNAL int tn_fast_is_heard(const struct tenon_tcp *conn, const struct t
     if (!TN_FAST)
         return 0;
     return conn->state != TENON_TCP_CLOSED && path->heard_gen == conn->stack->link.gen &&
-           path->heard_netif == netif->index && path->heard_local.w[TENON_IP4_WORD] == conn->ends.local.w[TENON_IP4_WORD] &&
+           path->heard_netif == netif->index &&
+           path->heard_local.w[TENON_IP4_WORD] == conn->ends.local.w[TENON_IP4_WORD] &&
            (tn_tcp_is_v4(conn) || tenon_ip_equal(&path->heard_local, &conn->ends.local));
 }
 

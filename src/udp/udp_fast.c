@@ -100,7 +100,7 @@ TENON_HOT struct tn_udp_recent *dgram_slot(struct tenon *stack, const struct tn_
     if (udp->connected.count == 0)
         *ports &= 0xFFFFUL;
     else
-        mix = pkt->src.w[TENON_IP4_WORD] ^ (is_v4 ? 0 : pkt->src.w[1]) ^ *ports >> 16;
+        mix = pkt->src.w[TENON_IP4_WORD] ^ (is_v4 || !TENON_WITH_IPV6 ? 0 : pkt->src.w[1]) ^ *ports >> 16;
     mix = (mix ^ *ports) * 0x9E3779B1UL;
     /* The upper bits of this product keep ports that follow each other apart: 2^32 times the golden ratio. */
     return &udp->recent[(mix >> 16) * (udp->recent_mask + 1) >> 16];
@@ -370,7 +370,8 @@ TENON_HOT tenon_u16 dgram_pseudo(const struct dgram_way *way, tenon_u32 len, int
     const struct tenon_ip *dst = &way->path->dst;
 
     if (is_v4)
-        return (tenon_u16)tn_csum_fold(tn_csum_ends4(way->src->w[TENON_IP4_WORD], dst->w[TENON_IP4_WORD]) + TN_PROTO_UDP + len);
+        return (tenon_u16)tn_csum_fold(tn_csum_ends4(way->src->w[TENON_IP4_WORD], dst->w[TENON_IP4_WORD]) +
+                                       TN_PROTO_UDP + len);
     return tn_csum_pseudo(way->src, dst, TN_PROTO_UDP, len);
 }
 
