@@ -41,6 +41,12 @@ struct tenon_ip {
     tenon_u32 w[TENON_IP_WORDS];
 };
 
+/** @return word i of an IPv6 address, 0 to 3, w[0] first; in a build without IPv6 there is one, whatever i is */
+TENON_INLINE tenon_u32 tenon_ip_word(const struct tenon_ip *ip, unsigned i)
+{
+    return ip->w[TENON_WITH_IPV6 ? i : 0];
+}
+
 /** One end of a connection or datagram. */
 struct tenon_addr {
     struct tenon_ip ip;

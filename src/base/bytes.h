@@ -69,8 +69,8 @@ TENON_INLINE struct tenon_ip get_ip6(const tenon_u8 *p)
 TENON_INLINE void put_ip6(tenon_u8 *p, const struct tenon_ip *ip)
 {
     put32be(p, ip->w[0]);
-    put32be(p + 4, ip->w[1]);
-    put32be(p + 8, ip->w[2]);
+    put32be(p + 4, tenon_ip_word(ip, 1));
+    put32be(p + 8, tenon_ip_word(ip, 2));
     put32be(p + 12, ip->w[TENON_IP4_WORD]);
 }
 

@@ -15,7 +15,7 @@ static void ip6_chain(struct tenon *stack, struct tn_pkt *pkt, struct ip6_walk *
 
 static int ip6_is_loopback(const struct tenon_ip *ip)
 {
-    return (ip->w[0] | ip->w[1] | ip->w[2]) == 0 && ip->w[TENON_IP4_WORD] == 1;
+    return (ip->w[0] | tenon_ip_word(ip, 1) | tenon_ip_word(ip, 2)) == 0 && ip->w[TENON_IP4_WORD] == 1;
 }
 
 /* On the wire neither ::1 nor ::ffff:a.b.c.d may be seen; the second would pass for IPv4 further up. */

@@ -25,7 +25,7 @@ TENON_INTERNAL int tn_ip_is_loopback(const struct tenon_ip *ip)
 {
     if (tenon_ip_is_v4(ip))
         return ip->w[TENON_IP4_WORD] >> 24 == 127;
-    return (ip->w[0] | ip->w[1] | ip->w[2]) == 0 && ip->w[TENON_IP4_WORD] == 1;
+    return (ip->w[0] | tenon_ip_word(ip, 1) | tenon_ip_word(ip, 2)) == 0 && ip->w[TENON_IP4_WORD] == 1;
 }
 
 TENON_INTERNAL int tn_ip_is_host(const struct tenon_ip *ip)

@@ -12,8 +12,8 @@ static int group_is_all_nodes(const struct tenon_ip *ip)
 {
     if (tenon_ip_is_v4(ip))
         return ip->w[TENON_IP4_WORD] == 0xE0000001UL;
-    return (ip->w[0] == 0xFF010000UL || ip->w[0] == 0xFF020000UL) && (ip->w[1] | ip->w[2]) == 0 &&
-           ip->w[TENON_IP4_WORD] == 1;
+    return (ip->w[0] == 0xFF010000UL || ip->w[0] == 0xFF020000UL) &&
+           (tenon_ip_word(ip, 1) | tenon_ip_word(ip, 2)) == 0 && ip->w[TENON_IP4_WORD] == 1;
 }
 
 /* Groups of scope 0 and 1 never leave the interface. */

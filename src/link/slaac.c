@@ -29,7 +29,7 @@ TENON_INTERNAL void tn_slaac_identifier(const struct tenon *stack, const struct 
     unsigned nonce = 0;
 
     put32be(input, ip->w[0]);
-    put32be(input + 4, ip->w[1]);
+    put32be(input + 4, tenon_ip_word(ip, 1));
     memcpy(input + 8, netif->conf.mac, 6);
     input[14] = netif->index;
     input[15] = (tenon_u8)dad_counter;
@@ -39,8 +39,7 @@ TENON_INTERNAL void tn_slaac_identifier(const struct tenon *stack, const struct 
         tn_siphash(rid, &stack->secret, input, sizeof(input));
         nonce++;
     } while (slaac_is_reserved(rid[1], rid[0]) && nonce < 8);
-    ip->w[2] = rid[1];
-    ip->w[TENON_IP4_WORD] = rid[0];
+    *ip = tenon_ip6(ip->w[0], tenon_ip_word(ip, 1), rid[1], rid[0]);
 }
 
 static int slaac_add(struct tenon *stack, struct tn_netif *netif, const struct tenon_ip *prefix,

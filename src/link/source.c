@@ -42,7 +42,7 @@ TENON_INTERNAL const struct tn_policy *tn_policy_of(const struct tenon_ip *ip)
 
     if (tenon_ip_is_v4(ip))
         return &source_ip4;
-    if ((ip->w[0] | ip->w[1] | ip->w[2]) == 0)
+    if ((ip->w[0] | tenon_ip_word(ip, 1) | tenon_ip_word(ip, 2)) == 0)
         return tn_ip_is_loopback(ip) ? &source_loopback : &source_ip4_compatible;
     for (i = 0; i < TENON_ARRAY_LEN(source_rows); i++) {
         if ((ip->w[0] ^ source_rows[i].prefix) >> (32 - source_rows[i].bits) == 0)

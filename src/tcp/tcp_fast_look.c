@@ -23,8 +23,8 @@ TENON_INLINE int fast_says_v4(const tenon_u8 *ip)
 
 TENON_INLINE int fast_is_ip6(const struct tenon_ip *ip, const tenon_u8 *p)
 {
-    return ((ip->w[0] ^ get32be(p)) | (ip->w[1] ^ get32be(p + 4)) | (ip->w[2] ^ get32be(p + 8)) |
-            (ip->w[TENON_IP4_WORD] ^ get32be(p + 12))) == 0;
+    return ((ip->w[0] ^ get32be(p)) | (tenon_ip_word(ip, 1) ^ get32be(p + 4)) |
+            (tenon_ip_word(ip, 2) ^ get32be(p + 8)) | (ip->w[TENON_IP4_WORD] ^ get32be(p + 12))) == 0;
 }
 
 /* The addresses and ports in the headers. */
