@@ -480,9 +480,9 @@ TENON_API tenon_u32 tenon_poll(struct tenon *stack, tenon_u32 now_us)
     if (stack->tx.blocked || stack->tcp.ready_first != NULL)
         return 0;
     ticks = tn_wheel_next(&stack->wheel);
-    if (ticks >= longest >> TN_TICK_SHIFT)
-        return longest - ((tenon_u32)STACK_WHEEL_LAG << TN_TICK_SHIFT);
     /* The wheel's tick began tick_us ago: that much of the time is over already. */
     since = now_us - stack->tick_us;
+    if (ticks >= (longest + since) >> TN_TICK_SHIFT)
+        return longest;
     return ticks << TN_TICK_SHIFT > since ? (ticks << TN_TICK_SHIFT) - since : 1;
 }
