@@ -65,13 +65,6 @@ static int fast_small_may_leave(const struct tenon_tcp *conn, tenon_u32 in_fligh
     return !tn_tcp_opt(conn, TENON_TCP_CORK) && (in_flight == 0 || tn_tcp_opt(conn, TENON_TCP_NODELAY));
 }
 
-/* Whether the port makes several segments of one. A build that is to be small sends one at a time here, and leaves what
- * can be cut to the general path. */
-static int fast_port_cuts(const struct tenon_tcp *conn, const struct tn_netif *netif)
-{
-    return (netif->conf.caps & (tn_tcp_is_v4(conn) ? TENON_CAP_TSO4 : TENON_CAP_TSO6)) != 0;
-}
-
 /* How much new data may leave in the next frame; 0: none, or it is not this simple. */
 static tenon_u32 fast_bytes(const struct tenon_tcp *conn, const struct tn_netif *netif)
 {
@@ -80,11 +73,11 @@ static tenon_u32 fast_bytes(const struct tenon_tcp *conn, const struct tn_netif 
     const tenon_u32 most = tn_min(conn->snd_wnd, conn->cc.cwnd);
     tenon_u32 len = conn->mss;
 
-    if (in_flight >= most || !fast_is_awake(conn) || (TENON_SMALL && unsent > len && fast_port_cuts(conn, netif)))
+    if (in_flight >= most || !fast_is_awake(conn))
         return 0;
     if (!TENON_SMALL && unsent <= tn_min(len, most - in_flight) && fast_small_may_leave(conn, in_flight))
         return unsent;
-    if (!TENON_SMALL && unsent > len)
+    if (unsent > len)
         len = tn_tcp_frame_limit(conn, netif);
     len = tn_min(tn_min(unsent, most - in_flight), len);
     if (len == unsent && (len == conn->mss || fast_small_may_leave(conn, in_flight)))
@@ -328,7 +321,7 @@ static int fast_send_long(struct tenon_tcp *conn, const struct tn_tcp_way *way, 
     struct tenon_buf *buf;
     struct tn_long lay;
 
-    if (!TENON_SMALL && len > conn->mss)
+    if (len > conn->mss)
         return fast_send_many(conn, way, len);
     lay.nspans = fast_gather(conn, way->netif, spans, len);
     buf = lay.nspans > 0 ? tn_buf_get(stack) : NULL;
