@@ -145,7 +145,13 @@ static void fast_prepare_ip6(const struct tenon_tcp *conn, struct tn_header *hea
     put_ip6(p + 24, remote);
 }
 
-/* What the port is told, and what is asked before a small segment leaves: fast_send_alone(). */
+/* Below how many bytes a segment that is alone leaves without more being asked: fast_send_alone(). */
+static tenon_u32 fast_small(const struct tenon_tcp *conn)
+{
+    return tn_tcp_opt(conn, TENON_TCP_CORK) || tn_rate_is_fast(conn) ? 0 : conn->stack->conf.tcp_copy_max;
+}
+
+/* What the port is told, and what is asked before a small segment leaves. */
 static void fast_prepare_frame(const struct tenon_tcp *conn, const struct tn_tcp_way *way, struct tn_header *header)
 {
     const tenon_u32 l4 = (way->mac != NULL ? TN_ETH_BYTES : 0) + (tenon_u32)header->ip_bytes;
@@ -161,9 +167,7 @@ static void fast_prepare_frame(const struct tenon_tcp *conn, const struct tn_tcp
     }
     header->like.off = (tenon_u8)(TN_HEADROOM - l4);
     header->like.netif = way->netif->index;
-    header->small = conn->stack->conf.tcp_copy_max;
-    if (tn_tcp_opt(conn, TENON_TCP_CORK) || tn_rate_is_fast(conn))
-        header->small = 0;
+    header->small = (tenon_u16)fast_small(conn);
 }
 
 /* Everything that does not change from segment to segment. */
@@ -616,7 +620,7 @@ static const struct tn_tcp_made *fast_made(const struct tenon_tcp *conn, const s
     if (made == NULL || made->path != conn->path || made->header.changes != way->changes || conn->flight == NULL)
         return NULL;
     if (made->header.tos != tn_tcp_opt(conn, TENON_TCP_TOS) || made->ttl != tn_tcp_ttl(conn) ||
-        (made->header.small == 0) != (tn_tcp_opt(conn, TENON_TCP_CORK) != 0))
+        made->header.small != fast_small(conn))
         return NULL;
     return tenon_ip_equal(&made->local, &conn->ends.local) ? made : NULL;
 }
