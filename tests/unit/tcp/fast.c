@@ -1522,6 +1522,8 @@ static const struct sibling siblings[] = {
     { "held together", TENON_TCP_CORK, 1, 1, 7, 2, 0 },
     { "another address of ours", TENON_TCP_OPTION_COUNT, 0, 3, 7, 2, 0 },
     { "that one again", TENON_TCP_OPTION_COUNT, 0, 3, 7, 2, 1 },
+    { "our first address, and nothing else", TENON_TCP_OPTION_COUNT, 0, 1, 7, 2, 0 },
+    { "and back", TENON_TCP_OPTION_COUNT, 0, 3, 7, 2, 0 },
     { "another host, alone", TENON_TCP_OPTION_COUNT, 0, 3, 8, 2, 0 },
     { "the first host: its headers are still there", TENON_TCP_OPTION_COUNT, 0, 3, 7, 2, 1 },
     { "another host, not alone", TENON_TCP_OPTION_COUNT, 0, 3, 8, 2, 0 },
@@ -1618,6 +1620,22 @@ static void siblings_of(unsigned caps)
     hn_row = "";
     for (unsigned i = 0; i < 2; i++)
         hn_close(&way[i].hn);
+}
+
+/* The first segment of a connection waits for nothing, and what follows is paced from then on. */
+static void pacing_begins(void)
+{
+    static struct side side;
+
+    side_open(&side);
+    side.answers = 1;
+    HN_EQUAL(side.conn->flags & TN_TCP_F_PACING, 0);
+    HN_EQUAL(usual(&side, 1), 1);
+    hn_run(&side.hn, 0);
+    HN_CHECK(side.conn->snd_nxt != side.conn->snd_una);
+    HN_CHECK((side.conn->flags & TN_TCP_F_PACING) != 0);
+    HN_CHECK(side.hn.now_us - side.conn->flight->pace_us < 2 || TENON_SMALL);
+    hn_close(&side.hn);
 }
 
 /* Two that share a path, of which the second asks for rates: its headers are not those of the first, since
@@ -2439,6 +2457,7 @@ static const struct hn_test tests[] = {
     { "both_ways_of_life", "", both_ways_of_life },
     { "headers_of_the_last", "", headers_of_the_last },
     { "rates_beside_others", "", rates_beside_others },
+    { "pacing_begins", "", pacing_begins },
     { "headers_of_the_last6", "", headers_of_the_last6 },
     { "both_ways_of_syn", "", both_ways_of_syn },
     { "both_ways_of_syn_ack", "", both_ways_of_syn_ack },
