@@ -125,15 +125,15 @@ static int chain_add(struct dpdk_port *port, struct rte_mbuf *head, struct rte_m
         struct rte_mbuf *last = *end;
 
         if (last->data_len > 0 && (lies_well || !RTE_MBUF_DIRECT(last) || rte_pktmbuf_tailroom(last) == 0)) {
-            last = *end = last->next = rte_pktmbuf_alloc(port->tx);
-            if (last == NULL)
+            last->next = rte_pktmbuf_alloc(port->tx);
+            if (last->next == NULL)
                 return -1;
+            last = *end = last->next;
             head->nb_segs++;
         }
         if (lies_well) {
-            here = span->len;
             refer(port, last, span);
-            continue;
+            return 0;
         }
         here = RTE_MIN(span->len - at, (tenon_u32)rte_pktmbuf_tailroom(last));
         memcpy(rte_pktmbuf_mtod_offset(last, tenon_u8 *, last->data_len), tenon_span_data(span) + at, here);

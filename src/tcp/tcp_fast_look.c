@@ -276,13 +276,26 @@ TENON_HOT struct tenon_tcp *fast_look(struct tenon *stack, const tenon_u8 *ip, c
     return fast_find(stack, ip, is_v4);
 }
 
+/* Each frame for itself: what a build that is to be small does. */
+static void fast_look_singly(struct tenon *stack, const struct tenon_frame *frames, struct tenon_tcp **conns,
+                             unsigned n, tenon_u32 link)
+{
+    unsigned i;
+
+    for (i = 0; i < n; i++) {
+        const tenon_u8 *ip = fast_ip_of(&frames[i], link);
+
+        conns[i] = ip != NULL ? fast_find(stack, ip, fast_says_v4(ip)) : NULL;
+    }
+}
+
 /* With many connections nothing is near: then it is looked up in steps, each of which needs memory that the one before
  * it has sent for. */
 TENON_INTERNAL void tn_fast_look(struct tenon *stack, const struct tn_netif *netif, const struct tenon_frame *frames,
                                  struct tenon_tcp **conns, unsigned n)
 {
     const tenon_u32 link = netif->link_bytes;
-    const int is_far = !TENON_SMALL && n > 1 && stack->tcp.recent_mask >= FAST_NEAR;
+    const int is_far = n > 1 && stack->tcp.recent_mask >= FAST_NEAR;
     const tenon_u8 *before4 = NULL, *before6 = NULL;
     unsigned i;
 
@@ -290,14 +303,13 @@ TENON_INTERNAL void tn_fast_look(struct tenon *stack, const struct tn_netif *net
         memset(conns, 0, n * sizeof(*conns));
         return;
     }
+    if (TENON_SMALL) {
+        fast_look_singly(stack, frames, conns, n, link);
+        return;
+    }
     if (is_far)
         fast_send_for(stack, frames, conns, n, link);
-    for (i = 0; TENON_SMALL && i < n; i++) {
-        const tenon_u8 *ip = fast_ip_of(&frames[i], link);
-
-        conns[i] = ip != NULL ? fast_find(stack, ip, fast_says_v4(ip)) : NULL;
-    }
-    for (i = 0; !TENON_SMALL && i < n; i++) {
+    for (i = 0; i < n; i++) {
         const tenon_u8 *ip = fast_ip_of(&frames[i], link);
 
         conns[i] = NULL;
