@@ -135,7 +135,7 @@ def test_through_a_bad_cable(make_link, files, tmp_path, peer):
     """SYNs, cookies and early answers get lost, doubled, and late: what arrives is right.
 
     Tenon leaves Fast Open alone for ten minutes when two SYNs in a row stayed unanswered, and one in ten does here:
-    four programs ask, so that a pause of one does not decide over the test."""
+    four programs ask, so that the pauses of two of them do not decide over the test."""
     link = make_link(relay=["--loss", 5, "--dup", 2, "--reorder", 2, "--delay", 2, "--seed", 7])
     path = files.get(20_003)
     tenon = link.tenon("serve", "--fastopen", "--stats", path.parent)
@@ -149,4 +149,4 @@ def test_through_a_bad_cable(make_link, files, tmp_path, peer):
         said = get(link, "-o", tmp_path / "got", *[f"http://{link.k4}/{path.name}"] * 10).stderr
         assert (tmp_path / "got").read_bytes() == 10 * path.read_bytes()
         taken += counted(said, "taken")
-    assert taken > 20
+    assert taken > 10
