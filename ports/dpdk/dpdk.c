@@ -10,10 +10,6 @@
  * An mbuf describes one piece of bytes only. A header becomes the device's with its mbuf. For all else (payload
  * that waits for its acknowledgement, what was received and is passed on) another mbuf refers to the bytes. What has
  * to be copied goes behind the header's bytes first, into the same mbuf. */
-#include <stdio.h>
-#include <string.h>
-
-#include <rte_eal.h>
 #include <rte_epoll.h>
 #include <rte_net.h>
 

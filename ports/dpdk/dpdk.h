@@ -34,7 +34,7 @@ void dpdk_port_info(const struct port *port, struct dpdk_port_info *info);
  *  @param device  the name of one on the PCI bus, which DPDK looks for then, with or without arguments; any
  *                 other text: none
  *  @param words  as the setting `eal=`; NULL: ours
- *  @param bytes  of packet memory that there will be; decides whether huge pages are enough
+ *  @param bytes  of packet memory that there will be; decides whether huge pages are enough, and how much is taken
  *  @return 0; -1 */
 int dpdk_start(const char *device, const char *words, size_t bytes, char *error, size_t error_size);
 

@@ -3,12 +3,9 @@
 #include <libgen.h>
 #include <limits.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_log.h>
 
@@ -16,7 +13,7 @@
 
 enum { WORDS_MAX = 40, OTHER_MB = 64 /* of DPDK itself */, PLAIN_MB = 1024 /* taken as it is used */ };
 
-int dpdk_leaves_memory;
+unsigned dpdk_traits;
 
 static struct {
     int started;
@@ -58,27 +55,27 @@ static size_t free_huge_mb(void)
 
         snprintf(path, sizeof path, "/sys/kernel/mm/hugepages/hugepages-%zukB/free_hugepages", kb);
         file = fopen(path, "r");
-        if (file == NULL)
-            continue;
-        if (fscanf(file, "%zu", &pages) == 1)
+        if (file != NULL && fscanf(file, "%zu", &pages) == 1)
             free_kb += pages * kb;
-        fclose(file);
+        if (file != NULL)
+            fclose(file);
     }
     return free_kb >> 10;
 }
 
-/* Nothing of it shall be seen by others, or be left behind. One thread, ours, on whatever processors we may have. */
+/* Nothing of it shall be seen by others, or be left behind. One thread, ours, on whatever processors we may have.
+ * With a virtual device huge pages are taken at once, for another one too: see dpdk_memory_hold(). */
 static void choose_words(const char *device, size_t bytes)
 {
-    const size_t need_mb = (bytes >> 20) + OTHER_MB, plain_mb = RTE_MAX((size_t)PLAIN_MB, 2 * need_mb);
     const int name_bytes = (int)strcspn(device, ","), is_pci = memchr(device, ':', (size_t)name_bytes) != NULL;
+    const size_t need_mb = (bytes >> 20 << !is_pci) + OTHER_MB, plain_mb = RTE_MAX((size_t)PLAIN_MB, 2 * need_mb);
     const int huge = free_huge_mb() >= need_mb;
 
     snprintf(eal.words, sizeof eal.words,
              "tenon --lcores=0@%d --file-prefix=tenon%ld --no-telemetry --log-level=error %s%.*s %s -m %zu",
              sched_getcpu(), (long)getpid(), is_pci ? "-a " : "--no-pci", is_pci ? name_bytes : 0, device,
              huge ? "--in-memory --single-file-segments" : "--no-huge --no-shconf --iova-mode=va",
-             huge ? 0 : plain_mb); /* 0: as it is needed */
+             !huge ? plain_mb : is_pci ? 0 : need_mb); /* 0: as it is needed */
 }
 
 /* It makes a folder even if nothing is to be put into it. */
@@ -94,7 +91,7 @@ static void remove_folder(void)
 static void stop(void)
 {
     dpdk_listen(); /* nobody wants to know, at the end */
-    if (!dpdk_leaves_memory)
+    if ((dpdk_traits & DPDK_STAYS) == 0) /* somebody may look into it until the end */
         (void)rte_eal_cleanup();
 }
 
@@ -119,8 +116,7 @@ int dpdk_start(const char *device, const char *words, size_t bytes, char *error,
     int status;
 
     if (eal.started && words != NULL && strcmp(words, eal.given) != 0)
-        return port_explain(error, error_size,
-                            "eal= is for the first port of a program: DPDK has been started already");
+        return port_explain(error, error_size, "eal= is for the first port: DPDK has been started already");
     if (eal.started)
         return 0;
     snprintf(eal.given, sizeof eal.given, "%s", words != NULL ? words : "");

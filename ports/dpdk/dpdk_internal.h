@@ -4,8 +4,12 @@
 #define TENON_PORTS_DPDK_INTERNAL_H
 
 #include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
 
+#include <rte_eal.h>
 #include <rte_ethdev.h>
+#include <rte_lcore.h>
 #include <rte_mbuf.h>
 
 #include "dpdk.h"
@@ -36,7 +40,10 @@ enum dpdk_trait {
     DPDK_BAD_SUMS = 8, /* makes wrong ones of frames with a piece of odd length */
     DPDK_NO_WAKE = 16, /* its descriptor changes when somebody connects */
     DPDK_ONE_PIECE = 32, /* damages frames in several pieces, although it says that it takes them */
-    DPDK_STAYS = 64 /* leaves behind something that DPDK's thread for interrupts looks at */
+    DPDK_STAYS = 64, /* leaves behind something that DPDK's thread for interrupts looks at */
+    DPDK_HOST = 128, /* the two ends of a vhost socket: see dpdk_memory_hold() */
+    DPDK_GUEST = 256,
+    DPDK_ENDS = DPDK_HOST | DPDK_GUEST
 };
 
 struct dpdk_device {
@@ -69,7 +76,7 @@ struct dpdk_port {
 extern const struct port_setting dpdk_settings[];
 
 /* dpdk_eal.c; under the lock of port_open() */
-extern int dpdk_leaves_memory; /* at the end of the process too: somebody may look into it */
+extern unsigned dpdk_traits; /* of all devices that this process has had */
 
 void dpdk_listen(void); /* from here on, keep what DPDK says instead of printing it ... */
 const char *dpdk_said(void); /* ... until here. @return the first line of it */
@@ -82,5 +89,6 @@ int dpdk_is_down(const struct dpdk_device *device);
 /* dpdk_memory.c */
 struct rte_mempool *dpdk_pool_get(size_t bytes, tenon_u32 room);
 void dpdk_pool_put(struct rte_mempool *pool); /* under the lock of port_open() */
+void dpdk_memory_hold(void);
 
 #endif

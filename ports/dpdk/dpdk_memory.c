@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Pools of mbufs, and when they end. */
-#include <stdio.h>
-#include <string.h>
-
-#include <rte_eal.h>
-
 #include "dpdk_internal.h"
 
 enum { CACHE = 256, MBUFS_MIN = 511 };
@@ -25,6 +20,21 @@ struct rte_mempool *dpdk_pool_get(size_t bytes, tenon_u32 room)
     return rte_mempool_create(name, n, (unsigned)each, CACHE, sizeof sizes,
                               rte_pktmbuf_pool_init, &sizes, rte_pktmbuf_init, NULL, SOCKET_ID_ANY,
                               rte_eal_iova_mode() == RTE_IOVA_VA ? RTE_MEMPOOL_F_NO_IOVA_CONTIG : 0);
+}
+
+static int refuse(int socket, size_t limit, size_t bytes)
+{
+    (void)socket, (void)limit, (void)bytes;
+    return -1;
+}
+
+/* From here on DPDK has to do with the memory that it has; what it has taken at the start does not go either. A
+ * net_virtio_user tells its other end of each change, and waits for the answer with a lock which the thread that is to
+ * answer needs, if it is in this process: both would wait for ever. */
+void dpdk_memory_hold(void)
+{
+    for (unsigned i = 0; i < rte_socket_count(); i++)
+        (void)rte_mem_alloc_validator_register(DPDK_POOL, refuse, rte_socket_id_by_idx(i), 0);
 }
 
 /* The name of one that has been given up says so, "tenon-7": it outlives its port if somebody still has a

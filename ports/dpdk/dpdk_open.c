@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Devices: found or made, configured by the first port, closed by the last one. */
-#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include <rte_alarm.h>
 #include <rte_cycles.h>
 #include <rte_dev.h>
-#include <rte_lcore.h>
 #include <tenon/flow.h>
 
 #include "dpdk_internal.h"
@@ -19,13 +17,10 @@ enum { DESCRIPTORS = 1024, ROOM_MIN = 2048, LINK_TRIES = 20, LINK_US = 5000, STO
 enum setting { SETTING_SUMS, SETTING_TSO, SETTING_WAKE, SETTING_EAL };
 
 const struct port_setting dpdk_settings[] = {
-    { "sums", PORT_CHOICE, "check|trust",
-      "trust: do not look at checksums that the device knows nothing of; in one machine" },
-    { "tso", PORT_CHOICE, "auto|force",
-      "force: send large frames to a device that does not say it takes them (net_vhost)" },
+    { "sums", PORT_CHOICE, "check|trust", "trust: believe checksums of which the device says nothing; in one machine" },
+    { "tso", PORT_CHOICE, "auto|force", "force: large frames to a device that does not say it takes them (net_vhost)" },
     { "wake", PORT_CHOICE, "auto|never", "never: no interrupts, always look" },
-    { "eal", PORT_WORDS, "WORDS",
-      "arguments for DPDK's EAL with blanks between them, instead of ours; for a program's first port" },
+    { "eal", PORT_WORDS, "WORDS", "arguments for DPDK's EAL instead of ours, with blanks between; for the first port" },
     { NULL, 0, NULL, NULL },
 };
 
@@ -35,7 +30,8 @@ static const struct {
 } drivers[] = {
     { "net_ring", DPDK_ANY_MTU | DPDK_OWN_MAC },
     { "net_memif", DPDK_ONE_PIECE | DPDK_STAYS }, /* the socket that a server listens on */
-    { "net_vhost", DPDK_COPIES | DPDK_ANY_MTU | DPDK_NO_WAKE },
+    { "net_vhost", DPDK_COPIES | DPDK_ANY_MTU | DPDK_NO_WAKE | DPDK_HOST },
+    { "net_virtio_user", DPDK_GUEST },
     { "net_tap", DPDK_COPIES | DPDK_OWN_MAC | DPDK_BAD_SUMS },
     { "net_af_packet", DPDK_COPIES | DPDK_OWN_MAC },
     { "net_pcap", DPDK_COPIES | DPDK_OWN_MAC },
@@ -62,14 +58,14 @@ static int find_device(struct dpdk_port *port, const struct port_conf *conf, cha
     const int made = rte_eth_dev_get_port_by_name(name, &id) != 0;
 
     if (made && (rte_dev_probe(conf->name) != 0 || rte_eth_dev_get_port_by_name(name, &id) != 0))
-        return port_explain(error, size, "DPDK has no device '%s' and cannot make one: %s (write what its guide calls "
-                                         "it, 0000:01:00.0 or net_tap0, with arguments in braces: "
-                                         "dpdk:{net_tap0,iface=dt0})",
+        return port_explain(error, size,
+                            "DPDK has no device '%s' and cannot make one: %s (its guide says 0000:01:00.0, "
+                            "or net_tap0 with arguments in braces: dpdk:{net_tap0,iface=dt0})",
                             name, dpdk_said());
     device = &devices[id];
     if (device->ports == 0)
         *device = (struct dpdk_device){ .id = id, .queues = conf->queues, .mtu = (uint16_t)conf->mtu,
-                                        .offload = conf->offload, .made = made };
+                                        .offload = conf->offload, .bytes = conf->buffer_bytes_max, .made = made };
     else if (device->queues != conf->queues || device->offload != conf->offload ||
              (conf->mtu > 0 && device->mtu != conf->mtu))
         return port_explain(error, size, "all ports of '%s' must have the same queues, mtu and offload", name);
@@ -108,33 +104,41 @@ static int configure(struct dpdk_device *device, int interrupts)
     return rte_eth_dev_configure(device->id, (uint16_t)device->queues, (uint16_t)device->queues, conf);
 }
 
-/* Mbufs have room for a packet as large as the MTU, unless packets may lie in several. */
-static int start_queues(struct dpdk_device *device, size_t bytes)
+/* Mbufs have room for a packet as large as the MTU, unless packets may lie in several. Before the device is
+ * configured: a net_virtio_user that was, and is never started, leaves a descriptor that its end has closed
+ * with DPDK's thread for interrupts, which then ends the process. */
+static int make_pools(struct dpdk_device *device)
 {
-    const int pieces = (device->conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_SCATTER) != 0 &&
-                       (device->conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
+    const int pieces = (device->info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER) != 0 &&
+                       (device->info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
+
+    device->room = ROOM_MIN;
+    if ((!pieces && (device->traits & DPDK_ANY_MTU) == 0) || (device->traits & DPDK_ONE_PIECE) != 0)
+        device->room = RTE_MAX(device->room, RTE_MIN(device->mtu + 64u, 65535u - RTE_PKTMBUF_HEADROOM));
+    dpdk_pool_put(NULL);
+    for (uint16_t i = 0; i < device->queues; i++) {
+        device->rx[i] = dpdk_pool_get(device->bytes - device->bytes / 4, device->room);
+        device->tx[i] = dpdk_pool_get(device->bytes / 4, device->room);
+        if (device->rx[i] == NULL || device->tx[i] == NULL)
+            return -1;
+    }
+    return 0;
+}
+
+static int start_queues(const struct dpdk_device *device)
+{
     const unsigned socket = (unsigned)rte_eth_dev_socket_id(device->id);
     uint16_t rx = DESCRIPTORS, tx = DESCRIPTORS;
     int status = rte_eth_dev_adjust_nb_rx_tx_desc(device->id, &rx, &tx);
 
-    device->room = ROOM_MIN;
-    if (!pieces && (device->traits & DPDK_ANY_MTU) == 0)
-        device->room = RTE_MAX(device->room, RTE_MIN(device->mtu + 64u, 65535u - RTE_PKTMBUF_HEADROOM));
-    device->bytes = bytes;
-    dpdk_pool_put(NULL);
     for (uint16_t i = 0; i < device->queues && status == 0; i++) {
-        device->rx[i] = dpdk_pool_get(bytes - bytes / 4, device->room);
-        device->tx[i] = dpdk_pool_get(bytes / 4, device->room);
-        if (device->rx[i] == NULL || device->tx[i] == NULL)
-            return -ENOMEM;
         status = rte_eth_rx_queue_setup(device->id, i, rx, socket, NULL, device->rx[i]);
-        if (status == 0)
-            status = rte_eth_tx_queue_setup(device->id, i, tx, socket, NULL);
+        status = status == 0 ? rte_eth_tx_queue_setup(device->id, i, tx, socket, NULL) : status;
     }
     return status == 0 ? rte_eth_dev_start(device->id) : status;
 }
 
-static int start_device(const struct dpdk_port *port, int wakes, size_t bytes, char *error, size_t size)
+static int start_device(const struct dpdk_port *port, int wakes, char *error, size_t size)
 {
     struct dpdk_device *device = port->device;
     struct rte_eth_dev_info *info = &device->info;
@@ -145,13 +149,19 @@ static int start_device(const struct dpdk_port *port, int wakes, size_t bytes, c
     (void)rte_eth_dev_info_get(device->id, info); /* one that says nothing has no queues */
     most = RTE_MIN((unsigned)info->max_rx_queues, (unsigned)info->max_tx_queues);
     if (device->queues > most)
-        return port_explain(error, size, "'%s' has %u queue%s, and not %u (for some virtual ones they are an argument: "
-                                         "queues=%u)",
+        return port_explain(error, size, "'%s' has %u queue%s, and not %u (an argument of some: queues=%u)",
                             name, most, most == 1 ? "" : "s", device->queues, device->queues);
     for (unsigned i = 0; i < RTE_DIM(drivers); i++)
         if (strcmp(drivers[i].driver, info->driver_name) == 0)
             device->traits = drivers[i].traits;
-    dpdk_leaves_memory |= (device->traits & DPDK_STAYS) != 0;
+    dpdk_traits |= device->traits;
+    if ((dpdk_traits & DPDK_ENDS) == DPDK_ENDS)
+        dpdk_memory_hold();
+    if (make_pools(device) != 0)
+        return port_explain(error, size,
+                            "no memory for %u queue%s of %zu MB: smaller with memory=MB; more free huge pages (sysctl "
+                            "vm.nr_hugepages=N); of both ends of a vhost in one process, the larger one first",
+                            device->queues, device->queues == 1 ? "" : "s", device->bytes >> 20);
     status = configure(device, wakes && (device->traits & DPDK_NO_WAKE) == 0);
     if (status != 0)
         status = configure(device, 0);
@@ -160,12 +170,7 @@ static int start_device(const struct dpdk_port *port, int wakes, size_t bytes, c
     if (status == 0 && device->mtu == 0)
         status = rte_eth_dev_get_mtu(device->id, &device->mtu);
     if (status == 0)
-        status = start_queues(device, bytes);
-    if (status == -ENOMEM)
-        return port_explain(error, size,
-                            "no memory for %u queue%s of %zu MB: smaller with memory=MB, or more free huge "
-                            "pages (sysctl vm.nr_hugepages=N)",
-                            device->queues, device->queues == 1 ? "" : "s", bytes >> 20);
+        status = start_queues(device);
     if (status != 0)
         return port_explain(error, size, "'%s' cannot be started: %s (%s)", name, strerror(-status), dpdk_said());
     if (rte_eth_allmulticast_enable(device->id) != 0 || (device->traits & DPDK_OWN_MAC) != 0)
@@ -252,7 +257,7 @@ int dpdk_open(struct port *base, const struct port_conf *conf, char *error, size
     base->name[strcspn(base->name, ",")] = 0;
     port->registered = rte_lcore_id() == LCORE_ID_ANY && rte_thread_register() == 0;
     if (find_device(port, conf, error, size) != 0 ||
-        (port->device->ports == 0 && start_device(port, wakes, bytes, error, size) != 0))
+        (port->device->ports == 0 && start_device(port, wakes, error, size) != 0))
         return -1;
     device = port->device;
     device->ports |= RTE_BIT64(conf->queue);

@@ -149,6 +149,25 @@ UNIT_TEST(echoes_are_exact)
     }
 }
 
+/* With both ends in one process DPDK's memory does not grow (dpdk_memory_hold()), however many huge pages are
+ * free. What is refused leaves nothing behind that ends the process later. */
+UNIT_TEST(too_much_memory_is_refused)
+{
+    char name[200];
+
+    snprintf(name, sizeof name, "{net_vhost0,iface=%s/sock}", folder);
+    if (!open_side(&sides[1], open_port(name, "")))
+        return;
+    snprintf(name, sizeof name, "{net_virtio_user0,path=%s/sock}", folder);
+    CHECK(open_port(name, "memory=1100") == NULL);
+    CHECK(strstr(error, "no memory for 1 queue of 1100 MB") != NULL);
+    if (!open_side(&sides[0], open_port(name, "")))
+        return;
+    start_echo(&sides[1], 0);
+    transfer(0, 0, 100003);
+    close_world();
+}
+
 /* Two queues at both ends, a port of each. The queue that one sends by is the one that the other receives by. */
 UNIT_TEST(queues_have_ports_of_their_own)
 {
@@ -158,7 +177,7 @@ UNIT_TEST(queues_have_ports_of_their_own)
 
     for (unsigned i = 0; i < 2; i++) {
         snprintf(name, sizeof name, "{net_vhost0,iface=%s/sock,queues=2}", folder);
-        snprintf(args, sizeof args, "queues=2,queue=%u", i);
+        snprintf(args, sizeof args, "queues=2,queue=%u,memory=16", i);
         host[i] = open_port(name, args);
         if (!CHECK(host[i] != NULL)) {
             printf("%s\n", error);
@@ -169,7 +188,7 @@ UNIT_TEST(queues_have_ports_of_their_own)
     CHECK(open_port(name, "queues=3") == NULL);
     for (unsigned i = 0; i < 2; i++) {
         snprintf(name, sizeof name, "{net_virtio_user0,path=%s/sock,queues=2}", folder);
-        snprintf(args, sizeof args, "queues=2,queue=%u", i);
+        snprintf(args, sizeof args, "queues=2,queue=%u,memory=16", i);
         guest[i] = open_port(name, args);
         if (!CHECK(guest[i] != NULL)) {
             printf("%s\n", error);
@@ -246,6 +265,7 @@ int main(void)
     UNIT_RUN(large_frames_pass_whole);
     UNIT_RUN(written_bytes_are_not_copied_again);
     UNIT_RUN(echoes_are_exact);
+    UNIT_RUN(too_much_memory_is_refused);
     UNIT_RUN(queues_have_ports_of_their_own);
     UNIT_RUN(who_is_missing_is_said);
     UNIT_RUN(guest_may_come_again);
