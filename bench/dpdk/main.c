@@ -435,6 +435,8 @@ static void offloads(void)
 
     if (mkdtemp(folder) == NULL)
         fail("no folder in /tmp");
+    if (dpdk_start("", NULL, 2 * ROWS * dpdk_port_type.memory, error, sizeof error) != 0)
+        fail(error); /* all of it at the start: it does not grow with both ends in one process */
     for (unsigned i = 0; i < ROWS; i++) {
         snprintf(host, sizeof host, "dpdk:{net_vhost%u,iface=%s/%u%s}%s", i, folder, i, rows[i].host_args,
                  rows[i].host);
