@@ -116,7 +116,7 @@ static int make_pools(struct dpdk_device *device)
     if ((!pieces && (device->traits & DPDK_ANY_MTU) == 0) || (device->traits & DPDK_ONE_PIECE) != 0)
         device->room = RTE_MAX(device->room, RTE_MIN(device->mtu + 64u, 65535u - RTE_PKTMBUF_HEADROOM));
     dpdk_pool_put(NULL);
-    for (uint16_t i = 0; i < device->queues; i++) {
+    for (unsigned i = 0; i < device->queues; i++) {
         device->rx[i] = dpdk_pool_get(device->bytes - device->bytes / 4, device->room);
         device->tx[i] = dpdk_pool_get(device->bytes / 4, device->room);
         if (device->rx[i] == NULL || device->tx[i] == NULL)
