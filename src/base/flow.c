@@ -44,7 +44,8 @@ static tenon_u32 flow_words(const tenon_u8 *key, const tenon_u32 *words, unsigne
 
 TENON_API tenon_u32 tenon_flow_hash(const tenon_u8 *key, const struct tenon_addr *from, const struct tenon_addr *to)
 {
-    const unsigned skip = tenon_ip_is_v4(&to->ip) ? 3 : 0, n = 4 - skip;    /* words of an address */
+    const unsigned skip = tenon_ip_is_v4(&to->ip) ? TENON_IP4_WORD : 0,
+                   n = TENON_IP_WORDS - skip; /* words of an address */
     const tenon_u32 ports = (tenon_u32)from->port << 16 | to->port;
 
     return flow_words(key, from->ip.w + skip, n) ^ flow_words(key + (size_t)4 * n, to->ip.w + skip, n) ^

@@ -106,7 +106,7 @@ static tenon_u16 *error_count_to(struct tenon *stack, const struct tenon_ip *to)
         memset(stack->ip.errors_to, 0, sizeof(stack->ip.errors_to));
         stack->ip.errors_to_ms = stack->now_ms;
     }
-    return &stack->ip.errors_to[tn_hash_place(&stack->ip.key, to->w, 4) % TN_IP_BUCKETS];
+    return &stack->ip.errors_to[tn_hash_place(&stack->ip.key, to->w, TENON_IP_WORDS) % TN_IP_BUCKETS];
 }
 
 /* One destination gets in any second at most the burst and half of what a second allows: it cannot use up

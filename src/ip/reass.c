@@ -181,7 +181,7 @@ static void reass_evict(struct tenon *stack, struct tn_reass *r)
 
 static tenon_u16 reass_source(const struct tenon *stack, const struct tn_pkt *pkt)
 {
-    return (tenon_u16)(tn_hash_words(&stack->table_key, pkt->src.w, 4) % stack->conf.reass_datagrams_max);
+    return (tenon_u16)(tn_hash_words(&stack->table_key, pkt->src.w, TENON_IP_WORDS) % stack->conf.reass_datagrams_max);
 }
 
 /* No sender may have more than half of the datagrams: its oldest has to go. */

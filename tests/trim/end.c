@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* See end.h. Compiled once for each build: -DEND=name, -DTENON_WITH_...=0. */
 #include "tenon_all.c"
+#include "base/flow.c"
 #include "base/panic.c"
 
 #include <stdlib.h>
@@ -360,6 +361,17 @@ static void end_close(void *end, struct end_result *result)
     free(host);
 }
 
+static unsigned long end_flow(unsigned number, unsigned peer)
+{
+    struct tenon_addr ends[2];    /* in one array, so that words of the next are other ones */
+
+    memset(ends, 0x5A, sizeof(ends));
+    ends[0].ip = tenon_ip4_bytes(10, 0, 0, number);
+    ends[1].ip = tenon_ip4_bytes(10, 0, 0, peer);
+    ends[0].port = ends[1].port = HOST_PORT;
+    return tenon_flow_hash(tenon_flow_key_microsoft, &ends[0], &ends[1]);
+}
+
 extern const struct end END;
 const struct end END = { end_open, end_listen, end_connect, end_input, end_poll, end_take, end_done,
-                         end_close };
+                         end_close, end_flow };

@@ -27,6 +27,8 @@ struct end {
     /* Whether its connection has ended. */
     int (*done)(const void *end);
     void (*close)(void *end, struct end_result *result);
+    /* The hash of a packet from 10.0.0.number to 10.0.0.peer, by which a port chooses a queue. */
+    unsigned long (*flow)(unsigned number, unsigned peer);
 };
 
 #endif

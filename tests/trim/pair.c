@@ -137,6 +137,15 @@ static int memory(unsigned long room)
     return 0;
 }
 
+/* Whoever steers packets has another build perhaps. @return 1: both say the same */
+static int same_flows(void)
+{
+    if (end_less.flow(1, 2) == end_whole.flow(1, 2) && end_less.flow(1, 2) != end_less.flow(1, 3))
+        return 1;
+    printf("hashes of a packet differ: %lx, %lx\n", end_less.flow(1, 2), end_whole.flow(1, 2));
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct end_result results[2];
@@ -144,6 +153,10 @@ int main(int argc, char **argv)
 
     if (argc == 3 && strcmp(argv[1], "--memory") == 0)
         return memory(strtoul(argv[2], NULL, 10));
+    if (same_flows())
+        passed++;
+    else
+        failed++;
     for (k = 0; k < 2; k++) {
         void *end = end_less.open(1, 0);
         const int serves = k == 0 || end_less.listen(end);
