@@ -107,6 +107,10 @@ TENON_INLINE tenon_u32 tn_out_payload(const struct tn_out *out)
 
 /* Link header + the largest network header that we build (IPv6 + hop-by-hop or fragment header). */
 enum { TN_HEADROOM = 72 };
+/* Up to here payload of UDP and ICMP goes behind its header: a copy is cheaper than a span, and there is room in every
+ * buffer. */
+enum { TN_JOINED_ROOM = (int)TENON_BUF_BYTES_MIN - (int)TN_HEADROOM - 8 };
+enum { TN_JOINED_MAX = (int)TN_JOINED_ROOM < 128 ? (int)TN_JOINED_ROOM : 128 };
 
 /* ---- the burst of frames that waits for the port: stack/tx.c ------------------------------------ */
 
@@ -243,7 +247,9 @@ struct tn_pullup {
     struct tenon_buf *buf;
     struct tenon_span spans[TN_RX_SPANS_MAX];
 };
-enum { TN_ICMP_PULL_BYTES = 128 };    /* of an ICMP message: an error with the headers that it quotes */
+/* Of an ICMP message: an error with the headers that it quotes; of IPv4 the longest, and eight bytes (RFC 792). With
+ * the longest ones in front of it, it fits into TENON_BUF_BYTES_MIN (stack.c). */
+enum { TN_ICMP_PULL_BYTES = TENON_WITH_IPV6 ? 128 : 8 + 60 + 8 };
 /* 1: headers that a frame is cut in are brought together before any of them is read. 0: each layer does so
  * with its own, since fragments and extension headers leave no limit to where they are. */
 enum { TN_PULLS_ONCE = TENON_WITH_IPV6 ? 0 : !TENON_WITH_FRAGMENTS };

@@ -11,9 +11,11 @@ TENON_BEGIN_DECLS
 /** The version of struct tenon_host that this header describes. */
 enum { TENON_HOST_VERSION = 1 };
 
-/** Bytes that a buffer from buf_get() must have at least; larger ones are used to the full. A host
- *  that wants full-sized segments written by tenon_tcp_write() gives MTU + 64 or more. */
-enum { TENON_BUF_BYTES_MIN = 256 };
+/** Bytes that a buffer from buf_get() must have at least: the headers of the longest packet that the core makes, or
+ *  brings together to read them. A build for IPv4 alone, without groups and fragments, has shorter ones. Larger
+ *  buffers are used to the full: a host that wants full-sized segments written by tenon_tcp_write() gives MTU + 64 or
+ *  more. */
+enum { TENON_BUF_BYTES_MIN = TENON_WITH_IPV6 || TENON_WITH_MULTICAST || TENON_WITH_FRAGMENTS ? 256 : 168 };
 
 /** Five functions. `host` is the pointer given to tenon_init(), untouched. None may call back into
  *  the instance. They are called from within tenon_ calls only, in the caller's thread. */

@@ -9,7 +9,6 @@ enum {
     ECHO_OBJECTS_MAX = 256,
     ECHO_REPLIES_PER_ERROR = 64,    /* replies may be so many times as frequent as errors: see docs/design/ip.md */
     ECHO_TOKEN = 1024,
-    ECHO_JOINED_MAX = 128,          /* bytes that go into the header buffer */
     ECHO_CLASS_MASK = 0xFC          /* DSCP without ECN */
 };
 
@@ -174,7 +173,7 @@ static int echo_send_on(struct tenon *stack, struct tn_path *path, const struct 
                         const tenon_u8 *bytes, tenon_u32 n)
 {
     struct tenon_span spans[TN_RX_SPANS_MAX];
-    const tenon_u32 joined = !TENON_WITH_PIECES || n <= ECHO_JOINED_MAX ? n : 0;
+    const tenon_u32 joined = !TENON_WITH_PIECES || n <= TN_JOINED_MAX ? n : 0;
     struct tn_out out;
     int error, count = 0;
 

@@ -253,6 +253,7 @@ static void stack_input_cut(struct tenon *stack, struct tn_pkt *pkt)
 {
     struct tn_pullup scratch;
 
+    TENON_ASSERT((int)STACK_PULL_BYTES <= (int)TENON_BUF_BYTES_MIN);
     if (tn_pkt_pullup(stack, pkt, tn_min(pkt->len, STACK_PULL_BYTES), &scratch) != TENON_OK)
         return;    /* no buffer: counted there */
     stack_input_layers(stack, pkt);

@@ -289,7 +289,7 @@ TENON_HOT int dgram_goes(const struct tenon *stack, const struct tn_udp_message 
 {
     const tenon_u32 bytes = dgram_ip_bytes(is_v4) + TN_UDP_BYTES + message->len;
 
-    if (message->len <= TN_UDP_JOINED_MAX)
+    if (message->len <= TN_JOINED_MAX)
         return 1;
     if (!TENON_WITH_PATH_MTU && !is_v4 && bytes > TN_PATH_MTU_MIN6)
         return 0;
@@ -440,7 +440,7 @@ TENON_HOT int dgram_send(const struct tenon_udp *sock, const struct tn_udp_messa
     head.off = TN_HEADROOM - head.l4;
     head.len = head.headers = head.l4 + TN_UDP_BYTES;
     head.csum_offset = dgram_has_csum(sock, is_v4) ? (unsigned)TN_UDP_CSUM_AT : 0U;
-    if (message->len <= TN_UDP_JOINED_MAX)
+    if (message->len <= TN_JOINED_MAX)
         dgram_put_copied(stack, message, way.netif, buf, &head);
     else
         dgram_put_spans(stack, message, way.netif, buf, &head);

@@ -12,8 +12,6 @@
 
 TENON_BEGIN_DECLS
 
-enum { TN_UDP_JOINED_MAX = 128 };    /* up to here a copy behind the header is cheaper than a span */
-
 enum tn_udp_where { TN_UDP_UNBOUND, TN_UDP_BOUND, TN_UDP_CONNECTED };
 
 struct tenon_udp {
@@ -41,7 +39,7 @@ struct tn_udp_message {
     const struct tenon_ip *from;          /* NULL: the socket's own, or the path's */
     const struct tenon_span *spans;       /* the payload, in spans ... */
     unsigned nspans;
-    const tenon_u8 *bytes;                /* ... or, if not NULL, in a row (no more than TN_UDP_JOINED_MAX) */
+    const tenon_u8 *bytes;                /* ... or, if not NULL, in a row (no more than TN_JOINED_MAX) */
     tenon_u32 len;
 };
 
@@ -57,7 +55,7 @@ TENON_INTERNAL struct tenon_udp *tn_udp_find_connected(const struct tenon *stack
 /* The socket bound to this address and port, or to the port alone; NULL: none is. */
 TENON_INTERNAL struct tenon_udp *tn_udp_find_bound(const struct tenon *stack, const struct tenon_addr *local,
                                                    unsigned netif);
-/* Payload of no more than TN_UDP_JOINED_MAX bytes to where its header ends. */
+/* Payload of no more than TN_JOINED_MAX bytes to where its header ends. */
 TENON_INTERNAL_HOT void tn_udp_copy(struct tenon *stack, tenon_u8 *to, const struct tn_udp_message *message);
 /* Bind to any address and a free port. @return TENON_OK or TENON_EINUSE */
 TENON_INTERNAL int tn_udp_autobind(struct tenon_udp *sock);

@@ -73,7 +73,7 @@ TENON_INTERNAL_HOT void tn_udp_copy(struct tenon *stack, tenon_u8 *to, const str
 
 static void udp_payload(struct tenon *stack, struct tn_out *out, const struct tn_udp_message *message)
 {
-    if (TENON_WITH_PIECES && message->len > TN_UDP_JOINED_MAX) {
+    if (TENON_WITH_PIECES && message->len > TN_JOINED_MAX) {
         out->spans = message->spans;
         out->nspans = message->nspans;
         out->payload = message->len;
@@ -273,7 +273,7 @@ TENON_API int tenon_udp_write_from(struct tenon_udp *sock, const struct tenon_ip
     message.nspans = 0;
     message.bytes = (const tenon_u8 *)bytes;
     message.len = n;
-    if (TENON_WITH_PIECES && n > TN_UDP_JOINED_MAX)
+    if (TENON_WITH_PIECES && n > TN_JOINED_MAX)
         return udp_write_spans(sock, &message, message.bytes);
     return udp_send(sock, &message);
 }

@@ -243,7 +243,7 @@ static void draw_host(struct plan *plan, const struct mood *mood, unsigned i)
     host->wire.clock_us = plan->start_us + (dice_percent(&dice, 50) ? dice_next(&dice) >> 30 : 0);
     host->wire.poison = 1;
     if (mood->pool) {
-        host->wire.buf_bytes = PICK(&dice, 0, 256, 300, 512, 4096);
+        host->wire.buf_bytes = PICK(&dice, 0, TENON_BUF_BYTES_MIN, 300, 512, 4096);
         host->wire.bufs_max = PICK(&dice, 0, 300, 1000, 3000);
     }
     /* A port that cannot gather needs buffers for a whole packet. */
