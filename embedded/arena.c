@@ -167,15 +167,27 @@ static void arena_complete_stack(struct tenon_sock_conf *conf)
         stack->tcp_cc = &tenon_cc_newreno;
 }
 
+/* Of so many things of a kind. */
+static size_t arena_pieces(size_t n, enum tenon_mem_kind kind)
+{
+    return n * arena_piece(tenon_mem_bytes(kind));
+}
+
 /* What connections, end points and tables that grow can take; tests/unit/embedded shows that it is enough. */
 static size_t arena_memory_bytes(const struct tenon_sock_conf *conf)
 {
-    const size_t pointer = sizeof(void *);
-    const size_t conn = 1100 + 80 * pointer, udp = 80 + 12 * pointer, path = 104 + 8 * pointer;
-    const size_t table = 256 + 96 * pointer;    /* hash tables, the records of fragments, queues of neighbours */
+    const size_t pointer = sizeof(void *), conns = (size_t)conf->stack.tcp_conns_max + 1;
+    /* Hash tables, the records of fragments, queues of neighbours. */
+    const size_t table = TENON_WITH_MANY ? 256 + 96 * pointer : 128 + 32 * pointer;
+    /* Of a connection: what is sent or arrives out of order, and how it stands with that. */
+    const size_t more = TENON_WITH_RECOVERY ? 240 + 32 * pointer : 80 + 24 * pointer;
+    const size_t paths = TENON_WITH_MANY ? conf->stack.paths_max : conns + conf->socks;
+    /* An end point is a listener with its options, or a socket of UDP. */
+    const size_t end = arena_pieces(1, TENON_MEM_LISTENER) + arena_pieces(1, TENON_MEM_OPTIONS);
 
-    return table + (size_t)(conf->stack.tcp_conns_max + 1) * conn + conf->socks * udp
-           + (size_t)conf->stack.paths_max * path + (size_t)conf->stack.tcp_time_wait_max * (112 + 8 * pointer);
+    return table + arena_pieces(conns, TENON_MEM_CONN) + arena_pieces(conns, TENON_MEM_BLOCK) + conns * more +
+           conf->socks * end + arena_pieces(paths, TENON_MEM_PATH) +
+           arena_pieces(conf->stack.tcp_time_wait_max, TENON_MEM_TIME_WAIT);
 }
 
 static void arena_complete(struct tenon_sock_conf *conf)

@@ -69,8 +69,10 @@ TENON_API int tenon_sock_ask_rbuf(struct tenon_socks *socks, int sk, tenon_u8 **
  *          was returned before, or is another's); n is 0 or more than the piece has. Nothing has changed then */
 TENON_API int tenon_sock_read_done(struct tenon_socks *socks, int sk, const tenon_u8 *p, unsigned n);
 
+/** Room for headers in front of the bytes of a packet. */
+enum { TENON_SOCK_ROOM = TENON_WITH_IPV6 ? 120 : 104 };
 /** What a packet takes in a ring besides its bytes: a record, and room for headers. */
-enum { TENON_SOCK_ROOM = 120, TENON_SOCK_PACKET_BYTES = TENON_SOCK_ROOM + 32 + 5 * (int)sizeof(void *) };
+enum { TENON_SOCK_PACKET_BYTES = TENON_SOCK_ROOM + 32 + 5 * (int)sizeof(void *) };
 
 /** The ring that an end point sends from. It is the stack's from now on; the application writes only where
  *  tenon_sock_ask_sbuf() says.
@@ -175,7 +177,8 @@ struct tenon_sock_conf {
     tenon_u16 conns;          /**< TCP connections, those that are closing included; 0: as many as socks and 2 more */
     tenon_u16 blocks;         /**< receive blocks, 4 and more, the device's included; 0: 8 */
     tenon_u16 block_bytes;    /**< of each, 512 to 32000; 0: a frame of that MTU, 1518 for 1500 */
-    tenon_u16 headers;        /**< buffers of 256 bytes for headers of frames that are on their way, 4 and more; 0: 8 */
+    tenon_u16 headers;        /**< buffers of TENON_BUF_BYTES_MIN bytes for headers of frames that are on their way, 4
+                                   and more; 0: 8 */
     tenon_u16 packets;        /**< in one ring, at most 32; 0: 8 */
     tenon_u16 window;         /**< bytes that a connection may hold unread: TCP's window, 512 and more; 0: two full
                                    segments */

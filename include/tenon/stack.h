@@ -129,6 +129,21 @@ TENON_API const char *tenon_conf_check(const struct tenon_conf *conf);
  *  @return 0 if tenon_conf_check() would complain */
 TENON_API size_t tenon_mem_size(const struct tenon_conf *conf);
 
+/** What an instance asks mem_get() for: each of them as often as the limits of its configuration allow. */
+enum tenon_mem_kind {
+    TENON_MEM_CONN,         /**< a connection of TCP */
+    TENON_MEM_BLOCK,        /**< ... and what it has while it works; more only when much is in flight, or lost */
+    TENON_MEM_OPTIONS,      /**< ... and options that others have not */
+    TENON_MEM_TIME_WAIT,    /**< a record of TIME-WAIT; 0: the connection itself waits */
+    TENON_MEM_LISTENER,
+    TENON_MEM_UDP,          /**< a socket of UDP */
+    TENON_MEM_PATH          /**< a destination */
+};
+
+/** Bytes that it asks for at once, for who has a heap made to measure: they depend on what the build is without
+ *  (TENON_WITH_...), and not on the configuration. */
+TENON_API size_t tenon_mem_bytes(enum tenon_mem_kind kind);
+
 /** Make an instance. What it needs later (connections, tables that grow) comes from ops->mem_get().
  *  @param mem   tenon_mem_size(conf) bytes aligned for any type; the instance lives in it until
  *               tenon_fini(), after which the memory is the caller's again

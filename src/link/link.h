@@ -95,18 +95,29 @@ struct tn_path {
     struct tn_neighbour *neighbour;  /* valid only if its serial is neighbour_serial; NULL: to be found */
     tenon_u32 neighbour_serial;
     tenon_u32 gen;                   /* of the routing state that it was made from */
-    tenon_u32 heard_gen;             /* when it was heard_netif, as the number of the routing state, ... */
-    struct tenon_ip heard_local;     /* ... and at which address of ours (tcp_fast.c) */
 
     struct tenon_ip src;             /* source address chosen for it (RFC 6724) */
     struct tenon_ip next_hop;
-    struct tn_path *lru_next, **lru_prev;    /* only while refs == 0 */
     tenon_u32 refs;
     tenon_u32 udp_src;               /* for which there is udp_known: the IPv4 address, or the number of the routing
                                       * state with that `src` of IPv6; 0: there is none */
     /* What identifications of UDP from there are counted from; where there are not many, of all protocols and
      * addresses. IPv6: the hash that flow labels of UDP are, up to the ports. */
     tenon_u32 udp_known[TN_PATH_KNOWN];
+
+    /* From here on: what small builds have not (TN_PATH_BYTES). */
+    struct tn_path *lru_next, **lru_prev;    /* TN_PATHS_KEPT: only while refs == 0 */
+    tenon_u32 heard_gen;             /* when it was heard_netif, as the number of the routing state, ... */
+    struct tenon_ip heard_local;     /* ... and at which address of ours (tcp_fast.c) */
+};
+
+/* 1: paths that nobody uses are kept, for what they are known to let pass, for where they were redirected to, or since
+ * finding the way is work. 0: a path lives as long as somebody uses it. */
+enum { TN_PATHS_KEPT = TENON_WITH_MANY || TENON_WITH_PATH_MTU || TENON_WITH_ROUTES };
+enum {
+    TN_PATH_BYTES = TENON_WITH_SPEED ? sizeof(struct tn_path)
+                    : TN_PATHS_KEPT  ? offsetof(struct tn_path, heard_gen)
+                                     : offsetof(struct tn_path, lru_next)
 };
 
 /* No path MTU is smaller: docs/decisions/0007; RFC 8200 5. */
@@ -206,10 +217,6 @@ TENON_INTERNAL void tn_link_fini(struct tenon *stack);
 struct tn_address;
 struct tn_route;
 struct tn_group;
-
-/* 1: paths that nobody uses are kept, for what they are known to let pass, for where they were redirected to, or since
- * finding the way is work. 0: a path lives as long as somebody uses it. */
-enum { TN_PATHS_KEPT = TENON_WITH_MANY || TENON_WITH_PATH_MTU || TENON_WITH_ROUTES };
 
 /* Paths that are found by a guess. */
 enum { TN_PATHS_RECENT = TENON_WITH_SPEED ? 16 : 1 };

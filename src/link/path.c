@@ -183,14 +183,14 @@ static void path_free(struct tenon *stack, struct tn_path *path)
     TENON_ASSERT(path->refs == 0);
     tn_link_changed(stack);
     if (!TN_PATHS_KEPT) {
-        tn_mem_put(stack, path, sizeof(*path));
+        tn_mem_put(stack, path, TN_PATH_BYTES);
         return;
     }
     if (TENON_WITH_SPEED && *path_slot(stack, &path->dst) == path)
         *path_slot(stack, &path->dst) = NULL;
     path_lru_remove(&stack->link, path);
     tn_htab_remove(&stack->link.paths, &path->node);
-    tn_mem_put(stack, path, sizeof(*path));
+    tn_mem_put(stack, path, TN_PATH_BYTES);
 }
 
 /* The path enters the cache unused. @return NULL: no memory, or all paths are in use */
@@ -204,10 +204,10 @@ static struct tn_path *path_new(struct tenon *stack, const struct tenon_ip *dst,
             return NULL;
         path_free(stack, link->lru_first);
     }
-    path = (struct tn_path *)tn_mem_get(stack, sizeof(*path));
+    path = (struct tn_path *)tn_mem_get(stack, TN_PATH_BYTES);
     if (path == NULL)
         return NULL;
-    memset(path, 0, sizeof(*path));
+    memset(path, 0, TN_PATH_BYTES);
     path->dst = *dst;
     path->scope = (tenon_u8)scope;
     path->gen = link->gen;
@@ -260,17 +260,17 @@ static int path_get_own(struct tenon *stack, struct tn_path **out, const struct 
 
     if (!path_is_possible(stack, dst, scope))
         return TENON_EINVAL;
-    path = (struct tn_path *)tn_mem_get(stack, sizeof(*path));
+    path = (struct tn_path *)tn_mem_get(stack, TN_PATH_BYTES);
     if (path == NULL)
         return TENON_ENOMEM;
-    memset(path, 0, sizeof(*path));
+    memset(path, 0, TN_PATH_BYTES);
     path->dst = *dst;
     path->scope = (tenon_u8)scope;
     path->gen = stack->link.gen - 1;    /* nothing is known yet */
     path->refs = 1;
     error = tn_path_check(stack, path);
     if (error != TENON_OK)
-        tn_mem_put(stack, path, sizeof(*path));
+        tn_mem_put(stack, path, TN_PATH_BYTES);
     else
         *out = path;
     return error;

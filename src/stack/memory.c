@@ -1,6 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory and packet buffers of the host, and chains of spans. */
 #include "core.h"
+#include "tcp/tcp_internal.h"
+#include "udp/udp_internal.h"
+
+TENON_API size_t tenon_mem_bytes(enum tenon_mem_kind kind)
+{
+    static const tenon_u16 bytes[] = { sizeof(struct tenon_tcp),
+                                       TN_FLIGHT_BYTES,
+                                       sizeof(struct tn_tcp_opts),
+                                       TENON_WITH_WAITS ? sizeof(struct tn_time_wait) : 0,
+                                       sizeof(struct tenon_tcp_listener),
+                                       sizeof(struct tenon_udp),
+                                       TN_PATH_BYTES };
+
+    return (unsigned)kind < TENON_ARRAY_LEN(bytes) ? bytes[kind] : 0;
+}
 
 TENON_INTERNAL void *tn_mem_get(struct tenon *stack, size_t bytes)
 {

@@ -480,7 +480,7 @@ TENON_INTERNAL void tn_tcp_fini(struct tenon *stack)
     tn_tcp_reap(stack);
     tn_fast_fini(stack);
     tn_fastopen_fini(stack);
-    conn_free_spares(stack, &tcp->spare_flights, sizeof(struct tn_flight));
+    conn_free_spares(stack, &tcp->spare_flights, TN_FLIGHT_BYTES);
     conn_free_spares(stack, &tcp->spare_conns, sizeof(struct tenon_tcp));
     conn_free_spares(stack, &tcp->spare_waits, sizeof(struct tn_time_wait));
     tn_tcp_opts_put(stack, tcp->defaults);

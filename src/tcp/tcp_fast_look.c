@@ -211,15 +211,15 @@ static void fast_fetch(const struct tenon_tcp *conn)
 
 static void fast_fetch_block(const struct tn_flight *flight)
 {
-    const tenon_u8 *const hot = &flight->rack_valid;
+    const tenon_u8 *const hot = &flight->rack_valid, *const more = (const tenon_u8 *)&flight->header;
 
     TENON_PREFETCH(hot);
     TENON_PREFETCH(hot + FAST_LINE);
-    TENON_PREFETCH(hot + (size_t)2 * FAST_LINE);
-    TENON_PREFETCH(hot + (size_t)3 * FAST_LINE);
-    TENON_PREFETCH(hot + (size_t)4 * FAST_LINE);
-    TENON_PREFETCH(&flight->few[1]);
-    TENON_PREFETCH(&flight->few_pieces[0]);
+    TENON_PREFETCH(more);
+    TENON_PREFETCH(more + FAST_LINE);
+    TENON_PREFETCH(more + (size_t)2 * FAST_LINE);
+    TENON_PREFETCH(&flight->total_delivered);
+    TENON_PREFETCH(&flight->first);
 }
 
 /* Addresses and ports: segments of one connection often come one after the other. */

@@ -62,7 +62,7 @@ TENON_INTERNAL void tn_flight_free(struct tenon_tcp *conn)
         flight_give_back(conn);
     tn_tcp_cc_leave(conn);
     conn->flight = NULL;
-    tn_spare_put(stack, &stack->tcp.spare_flights, flight, sizeof(*flight));
+    tn_spare_put(stack, &stack->tcp.spare_flights, flight, TN_FLIGHT_BYTES);
 }
 
 TENON_INTERNAL void tn_flight_begin(struct tenon_tcp *conn, tenon_u32 seq)
@@ -92,16 +92,17 @@ static void flight_init_records(struct tn_flight *flight, tenon_u32 now_ms)
  * any more: not after the last progress. */
 static void flight_init(struct tenon_tcp *conn, struct tn_flight *flight)
 {
-    const size_t header = offsetof(struct tn_flight, header), behind_few = offsetof(struct tn_flight, conn);
+    const size_t few = offsetof(struct tn_flight, few_pieces), more = offsetof(struct tn_flight, total_delivered);
 
     if (!TENON_WITH_SPEED) {
-        tn_clear(flight, sizeof(*flight));
+        tn_clear(flight, TN_FLIGHT_BYTES);
     } else {
-        tn_clear(flight, header);
-        tn_clear((tenon_u8 *)(void *)flight + behind_few, sizeof(*flight) - behind_few);
+        tn_clear(flight, few);
+        tn_clear((tenon_u8 *)(void *)flight + more, sizeof(*flight) - more);
         flight->header.tcp_bytes = 0;
     }
-    flight->conn = conn;
+    if (TENON_WITH_MANY)
+        flight->conn = conn;
     flight_init_records(flight, conn->stack->now_ms);
     if (TENON_WITH_QUEUE) {
         flight->sendq.ring = flight->few_pieces;
@@ -126,7 +127,7 @@ TENON_INTERNAL struct tn_flight *tn_flight_get(struct tenon_tcp *conn)
             flight_unrest(conn->stack, flight);
         return flight;
     }
-    flight = (struct tn_flight *)tn_spare_get(conn->stack, &conn->stack->tcp.spare_flights, sizeof(*flight));
+    flight = (struct tn_flight *)tn_spare_get(conn->stack, &conn->stack->tcp.spare_flights, TN_FLIGHT_BYTES);
     if (flight != NULL)
         flight_init(conn, flight);
     return flight;
@@ -291,12 +292,13 @@ TENON_INTERNAL void tn_flight_again_clear(struct tenon_tcp *conn)
 TENON_INTERNAL int tn_flight_has_room(struct tenon_tcp *conn)
 {
     struct tn_flight *flight = conn->flight;
-    const unsigned cap = flight->again_cap == 0 ? (unsigned)FLIGHT_AGAIN_MIN : 2U * flight->again_cap;
     struct tn_again *again;
+    unsigned cap;
 
     /* One more than needed now: a SACK of its middle may cut one in two. */
     if (!TENON_WITH_RECOVERY || flight->again_n + 1U < flight->again_cap)
         return 1;
+    cap = flight->again_cap == 0 ? (unsigned)FLIGHT_AGAIN_MIN : 2U * flight->again_cap;
     if (cap > TN_AGAIN_MAX)
         return 0;
     again = (struct tn_again *)tn_mem_get(conn->stack, flight_again_bytes(cap));
@@ -479,6 +481,8 @@ TENON_INTERNAL void tn_flight_delivered(struct tenon_tcp *conn, struct tn_ack *a
     struct tn_flight *flight = conn->flight;
 
     if (!TENON_WITH_RECOVERY) {
+        if (!TENON_WITH_PATH_MTU)
+            return;
         tn_mtu_arrived(conn, tn_min(end - from, tn_min(conn->mss, flight->mtu_sent)));
         return;
     }
@@ -581,7 +585,7 @@ TENON_INTERNAL const char *tn_flight_check(const struct tenon_tcp *conn)
 
     if (flight == NULL)
         return conn->snd_una == conn->snd_nxt ? NULL : "something is in flight and nobody knows since when";
-    if (flight->prev != NULL && !flight_is_idle(conn))
+    if (TENON_WITH_MANY && flight->prev != NULL && !flight_is_idle(conn))
         return "a block rests that is needed";
     if (!TENON_WITH_RECOVERY)
         return NULL;

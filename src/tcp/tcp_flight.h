@@ -128,14 +128,17 @@ struct tn_tcp_made {
     struct tn_like syn;
 };
 
-enum { TN_FLIGHT_FEW = TENON_WITH_RECOVERY ? 4 : 1, TN_AGAIN_MAX = 1024, TN_SENDQ_FEW = 8 };
+enum { TN_FLIGHT_FEW = TENON_WITH_RECOVERY ? 4 : 1, TN_AGAIN_MAX = 1024 };
+/* Words of the congestion control: without a choice NewReno's. */
+enum { TN_FLIGHT_WORDS = TENON_WITH_RECOVERY ? (int)TENON_CC_WORDS : 1 };
+/* Pieces of the send queue that a block has: all that there are, or as many as most connections need. */
+enum { TN_SENDQ_FEW = TENON_WITH_QUEUE && !TENON_WITH_RECOVERY ? 4 : 8 };
 enum { TN_SENDQ_FEW_BYTES = 64 };    /* at most, that are copied without a loop */
 
 /* Two kinds of records: what left for the first time, in order of both time and sequence, so that an index finds
  * either; and what left again and is not known to have arrived or to be lost, in order of sequence. A SACK block
  * or an ACK looks up its own ends only. */
 struct tn_flight {
-    tenon_u8 dupacks;
     tenon_u8 phase;              /* enum tenon_trace_phase that was traced last */
     tenon_u8 share;              /* listener->shares in which it is counted */
     tenon_u8 undo;               /* 1: the last reduction can still turn out to be a mistake */
@@ -152,30 +155,41 @@ struct tn_flight {
     struct tenon_tcp *queue_next, **queue_prev;    /* the listener's half-open ones, or the orphans */
 
     struct tn_ooo *ooo;          /* NULL: nothing is out of order */
+    tenon_u32 min_rtt_ms;        /* when min_rtt_us was seen */
 
-    /* From here on: what every segment asks for or changes, down to the first record and the first piece; the small
-     * things and those that every build has first. */
+    /* From here on: what every segment asks for or changes, down to the first record; the small things and those that
+     * every build has first. */
     tenon_u8 rack_valid;         /* rack_sent_us, rack_end and rack_rtt_us mean something */
     tenon_u8 tlp_sampled;        /* there was an RTT sample since the last probe */
     tenon_u8 rtx_timer;          /* enum tn_rtx_timer */
     tenon_u8 usual;              /* not 0: nothing keeps the connection from the way of tcp_fast.c */
     tenon_u8 heard_netif;        /* through this interface */
+    tenon_u8 dupacks;
     struct tn_sendq sendq;
     struct tn_sack *sack;        /* NULL: nothing is SACKed */
 
     /* The marks of tcp_internal.h, snd_una where there is no block. */
     tenon_u32 recover, rtx_nxt, lost_edge;
     tenon_u32 reno_sacked;       /* bytes that duplicate ACKs say have left the network (no SACK) */
-    tenon_u32 total_delivered;   /* since there is the block; all, if the congestion control has words besides it */
     tenon_u32 rcv_held;          /* delivered and, by the application's wish, not acknowledged */
 
     /* Time */
     tenon_u32 rto_us;            /* before it is backed off */
-    tenon_u32 min_rtt_ms;        /* when min_rtt_us was seen */
     tenon_u32 rtt_seq, rtt_start_us;    /* TN_TCP_F_RTT_TIMING */
     tenon_u32 rtx_when;          /* tick of TN_TCP_F_RTX_ARMED */
     tenon_u32 rto_when;          /* when the RTO is over; rtx_when is that or earlier */
     tenon_u32 last_snd_ms;       /* last data segment sent: restart after idle */
+
+    tenon_u32 words[TN_FLIGHT_WORDS];    /* of the congestion control, unless it has more */
+
+    /* Not cleared: as much of both queues as most connections need, and the headers. */
+    struct tn_sendq_piece few_pieces[TN_SENDQ_FEW];
+
+    /* From here on: what small builds have not (TN_FLIGHT_BYTES). */
+    struct tn_header header;
+    struct tn_sent few[TN_FLIGHT_FEW];
+
+    tenon_u32 total_delivered;   /* since there is the block; all, if the congestion control has words besides it */
     tenon_u32 told_ms, untold;   /* when the congestion control heard of ACKs, and bytes acknowledged since */
     tenon_u32 pace_us, pace_carry;    /* TN_TCP_F_PACING: when the next packet may leave ... */
     tenon_u32 pace_owed;         /* ... but for these bytes, which have left since, ... */
@@ -196,13 +210,7 @@ struct tn_flight {
     tenon_u16 mtu_sent;          /* payload of the largest segment sent (RFC 5927 7.2) */
     tenon_u16 mtu_claim;         /* a path MTU that waits for snd_una to time out; 0: none (tcp_mtu.c) */
 
-    /* Not cleared: the headers, and as much of both queues as most connections need. */
-    struct tn_header header;
-
-    struct tn_sent few[TN_FLIGHT_FEW];
-    struct tn_sendq_piece few_pieces[TN_SENDQ_FEW];
-
-    /* From here on: what is seldom asked for, and not by every build. */
+    /* From here on: what is seldom asked for. */
     struct tenon_tcp *conn;
     struct tn_flight *next;      /* list of those at rest */
     tenon_u32 total_lost;        /* see total_delivered */
@@ -240,7 +248,13 @@ struct tn_flight {
     tenon_u32 app_limited;       /* 0, or samples are limited by the application until so much is delivered */
 
     struct tn_cwv cwv;           /* RFC 7661 */
-    tenon_u32 words[TENON_CC_WORDS];    /* of the congestion control, unless it has more */
+};
+
+/* A build in which nobody asks for what follows the few pieces has blocks that end there. */
+enum {
+    TN_FLIGHT_IS_WHOLE = TENON_WITH_RECOVERY || TENON_WITH_SPEED || TENON_WITH_MANY || TENON_WITH_PATH_MTU ||
+                         TENON_WITH_WATCH,
+    TN_FLIGHT_BYTES = TN_FLIGHT_IS_WHOLE ? sizeof(struct tn_flight) : offsetof(struct tn_flight, header)
 };
 
 enum tn_tlp { TN_TLP_NONE, TN_TLP_NEW, TN_TLP_AGAIN };

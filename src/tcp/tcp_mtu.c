@@ -224,12 +224,13 @@ TENON_INTERNAL void tn_mtu_probe_forget(struct tenon_tcp *conn)
 TENON_INTERNAL void tn_mtu_acked(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
     struct tn_flight *flight = conn->flight;
-    const tenon_u32 bytes = flight->probe_end - flight->probe_seq;
+    tenon_u32 bytes;
 
     if (!TENON_WITH_PATH_MTU)
         return;
     if (ack->acked > 0)
         flight->mtu_claim = 0;
+    bytes = flight->probe_end - flight->probe_seq;
     if (TENON_LIKELY(bytes == 0))
         return;
     if (tn_seq_ge(conn->snd_una, flight->probe_end) ||
@@ -240,7 +241,7 @@ TENON_INTERNAL void tn_mtu_acked(struct tenon_tcp *conn, const struct tn_ack *ac
 TENON_INTERNAL int tn_mtu_probe_is_lone(const struct tenon_tcp *conn)
 {
     const struct tn_flight *flight = conn->flight;
-    const tenon_u32 bytes = flight->probe_end - flight->probe_seq;
+    const tenon_u32 bytes = TENON_WITH_PATH_MTU ? flight->probe_end - flight->probe_seq : 0;
     const tenon_u32 below = tn_flight_sack(conn->flight) == NULL ? 0 : conn->flight->sack->below;
 
     if (!TENON_WITH_PATH_MTU)

@@ -200,7 +200,7 @@ TENON_API int tenon_tcp_set(struct tenon_tcp *conn, enum tenon_tcp_option option
     if (error != TENON_OK)
         return error;
     tn_fast_end(conn);
-    if (conn->flight != NULL) {
+    if (TENON_WITH_RECOVERY && conn->flight != NULL) {
         conn->flight->header.tcp_bytes = 0;
         conn->flight->told_ms = conn->stack->now_ms - 1;    /* the next ACK makes the pacing rate anew */
     }

@@ -257,7 +257,8 @@ static void recovery_leave(struct tenon_tcp *conn, const struct tn_ack *ack)
     if (was_fast) {
         tn_tcp_cc_event(conn, &event);
         tn_cc_ops(conn)->recovered(&conn->cc, &event);
-        cwv_limit(conn, tn_cwv_recovered(&conn->flight->cwv, conn->flight->undo_again));
+        if (TENON_WITH_RECOVERY)
+            cwv_limit(conn, tn_cwv_recovered(&conn->flight->cwv, conn->flight->undo_again));
     }
     if (more)
         recovery_enter_fast(conn, ack);
@@ -448,7 +449,7 @@ TENON_INTERNAL void tn_tcp_tell_acked(struct tenon_tcp *conn, const struct tn_ac
     if (ack->ce > 0 && !(tn_cc_ops(conn)->flags & TENON_CC_DCTCP))
         return;
     recovery_event(conn, ack, &event);
-    if (conn->recovery == TN_RECOVERY_NONE)
+    if (TENON_WITH_RECOVERY && conn->recovery == TN_RECOVERY_NONE)
         tn_cwv_acked(&conn->flight->cwv, ack->acked + conn->flight->untold, conn->cc.cwnd, &now);
     if (TN_FAST && !event.limited && conn->flight->untold > 0)
         recovery_tell_untold(conn, &event);
@@ -506,7 +507,7 @@ static void recovery_step(struct tenon_tcp *conn, const struct tn_ack *ack)
 TENON_INTERNAL void tn_tcp_recovery_on_ack(struct tenon_tcp *conn, struct tn_ack *ack)
 {
     const int measured = tn_rate_is_wanted(conn);
-    const tenon_u32 alpha = conn->cc.words[TENON_CC_ALPHA_WORD];
+    const tenon_u32 alpha = TENON_WITH_RECOVERY ? conn->cc.words[TENON_CC_ALPHA_WORD] : 0;
     struct tenon_rate_sample sample;
 
     recovery_count_dupacks(conn, ack);

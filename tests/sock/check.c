@@ -105,8 +105,8 @@ size_t check_memory(const struct history *h)
 
     if (stack->udp.recent != NULL)
         kept += piece((stack->udp.recent_mask + 1) * sizeof(stack->udp.recent[0]));
-    kept += stack->link.paths.count * piece(sizeof(struct tn_path));
-    kept += stack->tcp.spare_flights.n * piece(sizeof(struct tn_flight));
+    kept += stack->link.paths.count * piece(TN_PATH_BYTES);
+    kept += stack->tcp.spare_flights.n * piece(TN_FLIGHT_BYTES);
     kept += stack->tcp.spare_conns.n * piece(sizeof(struct tenon_tcp));
     kept += stack->tcp.spare_waits.n * piece(sizeof(struct tn_time_wait));
     return h->socks->memory.used - kept - (fast > 0 ? piece(fast) : 0);

@@ -5,7 +5,6 @@
 enum {
     PACKET = ECHO_SEGMENT + TENON_SOCK_PACKET_BYTES,
     RING = 2 * PACKET,
-    MEMORY_BYTES = 9216,   /* for connections and tables; how much was used is told */
     ARENA_BYTES = 40000    /* the spare is told, and left out of what is compared */
 };
 
@@ -119,7 +118,6 @@ int echo_start(void)
     conf.blocks = ECHO_BLOCKS;
     conf.block_bytes = ECHO_BLOCK_BYTES;
     conf.window = ECHO_WINDOW;
-    conf.memory = MEMORY_BYTES;
     conf.event = event;
     board_ethernet(&conf.device);
     conf.device.netif.flags = TENON_NETIF_NO_DAD;
