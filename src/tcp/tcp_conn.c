@@ -419,6 +419,18 @@ static size_t conn_port_counters_bytes(const struct tenon *stack)
     return stack->conf.tcp_port_counters * sizeof(tenon_u16);
 }
 
+/* @return 0: no memory */
+static int conn_init_port_counters(struct tenon *stack)
+{
+    const size_t bytes = conn_port_counters_bytes(stack);
+
+    stack->tcp.port_counters = (tenon_u16 *)tn_mem_get(stack, bytes);
+    if (stack->tcp.port_counters == NULL)
+        return 0;
+    memset(stack->tcp.port_counters, 0, bytes);
+    return 1;
+}
+
 TENON_INTERNAL int tn_tcp_init(struct tenon *stack)
 {
     struct tn_tcp_state *tcp = &stack->tcp;
@@ -429,6 +441,8 @@ TENON_INTERNAL int tn_tcp_init(struct tenon *stack)
         tcp->tw_last = &tcp->tw_first;
     if (TENON_WITH_WATCH)
         tcp->orphan_last = &tcp->orphan_first;
+    if (TENON_WITH_MANY)
+        tcp->rest_last = &tcp->rest_first;
     tcp->rst_tokens = stack->conf.tcp_rsts_per_s;
     if (TN_FAST && !TENON_SMALL)    /* without an RTT sample it is longer than any delayed ACK may be */
         tcp->rtx_least = tn_ticks_of_us(tn_min(tn_min(stack->conf.tcp_rto_min_us, stack->conf.tcp_rto_initial_us),
@@ -436,17 +450,10 @@ TENON_INTERNAL int tn_tcp_init(struct tenon *stack)
     tcp->defaults = tn_tcp_opts_new(stack);
     if (tcp->defaults == NULL)
         return TENON_ENOMEM;
-    if (!TENON_WITH_MANY) {
-        tn_fast_init(stack);
-        return TENON_OK;
-    }
-    tcp->rest_last = &tcp->rest_first;
-    tcp->port_counters = (tenon_u16 *)tn_mem_get(stack, conn_port_counters_bytes(stack));
-    if (tcp->port_counters == NULL) {
+    if (TENON_WITH_MANY && !conn_init_port_counters(stack)) {
         tn_tcp_opts_put(stack, tcp->defaults);
         return TENON_ENOMEM;
     }
-    memset(tcp->port_counters, 0, conn_port_counters_bytes(stack));
     tn_fast_init(stack);
     return TENON_OK;
 }

@@ -123,11 +123,8 @@ TENON_INTERNAL void tn_fast_fini(struct tenon *stack)
     if (!TN_FAST)
         return;
     fast_free_recent(stack);
-    stack->tcp.recent = stack->tcp.recent_few;
-    stack->tcp.recent_mask = TN_TCP_RECENT - 1;
     if (stack->tcp.made != NULL)
         tn_mem_put(stack, stack->tcp.made, sizeof(*stack->tcp.made));
-    stack->tcp.made = NULL;
 }
 
 TENON_INTERNAL void tn_fast_init(struct tenon *stack)

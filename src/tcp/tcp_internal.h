@@ -680,7 +680,8 @@ TENON_INTERNAL int tn_fast_output(struct tenon_tcp *conn);
 TENON_INTERNAL int tn_fast_control(struct tenon_tcp *conn, unsigned flags);
 /* The same for SYN, or SYN and ACK, without data. */
 TENON_INTERNAL int tn_fast_syn(struct tenon_tcp *conn, unsigned flags);
-/* The table of those that were heard of last; there is one connection more; it leaves. */
+/* The table of those that were heard of last, and the headers of the last SYN; there is one connection more; it
+ * leaves. */
 TENON_INTERNAL void tn_fast_init(struct tenon *stack);
 TENON_INTERNAL void tn_fast_fini(struct tenon *stack);
 TENON_INTERNAL void tn_fast_grow(struct tenon *stack);
