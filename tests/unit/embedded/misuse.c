@@ -254,6 +254,38 @@ UNIT_TEST(connect_refused)
     pair_still_good(&pair);
 }
 
+static enum tenon_sock_state state_of_client(struct pair *pair, const struct tenon_addr *at)
+{
+    const int sk = tenon_sock_create(pair->socks, NULL, at, TENON_SOCK_TCP, 0);
+    struct tenon_sock_info info;
+
+    world_run(&pair->world, 100000);
+    CHECK_EQ_I(tenon_sock_status(pair->socks, sk, &info), TENON_OK);
+    CHECK_EQ_I(tenon_sock_delete(pair->socks, sk, 0), TENON_OK);
+    return info.state;
+}
+
+/* A port that no descriptor has refuses clients; one that gets another at once has never been closed. */
+UNIT_TEST(server_deleted_port_is_closed)
+{
+    struct pair pair;
+    struct tenon_addr at = world_addr(1, 0, PORT + 1), any = { .port = PORT + 1 };
+    struct tenon_socks *socks;
+    int sk;
+
+    pair_open(&pair);
+    pair_ring(&pair);
+    socks = pair.world.m[1].socks;
+    sk = tenon_sock_create(socks, &any, NULL, TENON_SOCK_TCP, 0);
+    CHECK_EQ_I(tenon_sock_delete(socks, sk, 0), TENON_OK);
+    sk = tenon_sock_create(socks, &any, NULL, TENON_SOCK_TCP, 0);
+    CHECK(sk > 0);
+    CHECK_EQ_I(state_of_client(&pair, &at), TENON_SOCK_OPEN);
+    CHECK_EQ_I(tenon_sock_delete(socks, sk, 0), TENON_OK);
+    CHECK_EQ_I(state_of_client(&pair, &at), TENON_SOCK_CLOSED);
+    pair_still_good(&pair);
+}
+
 /* A driver that says more than a block has. */
 UNIT_TEST(driver_frame_past_the_block)
 {
@@ -313,6 +345,7 @@ int main(void)
     UNIT_RUN(finished_send_is_closed);
     UNIT_RUN(peer_resets_error_after_data);
     UNIT_RUN(connect_refused);
+    UNIT_RUN(server_deleted_port_is_closed);
     UNIT_RUN(driver_frame_past_the_block);
     UNIT_RUN(stopped_with_a_frame_in_hand);
     UNIT_RUN(poll_from_an_event);
