@@ -51,7 +51,7 @@ TENON_API void tenon_sock_input(struct tenon_socks *socks, struct tenon_buf *blo
     frame->nspans = 1;
     frame->csum = (tenon_u8)csum;
     socks->nrx++;
-    if (socks->nrx == SOCK_BURST)
+    if (socks->nrx == TENON_SOCK_BURST)
         tn_sock_rx_flush(socks);
 }
 

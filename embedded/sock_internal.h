@@ -11,7 +11,7 @@ TENON_BEGIN_DECLS
 void *memcpy(void *to, const void *from, size_t n);
 void *memset(void *to, int value, size_t n);
 
-enum { SOCK_ALIGN = 8, SOCK_MAX = 64, SOCK_BURST = 8, SOCK_HEADER_BYTES = TENON_BUF_BYTES_MIN, SOCK_PAYLOAD_MIN = 88 };
+enum { SOCK_ALIGN = 8, SOCK_MAX = 64, SOCK_HEADER_BYTES = TENON_BUF_BYTES_MIN, SOCK_PAYLOAD_MIN = 88 };
 
 /* ---- memory: arena.c ------------------------------------------------------------------------------ */
 
@@ -124,8 +124,8 @@ struct tenon_socks {
     struct sock_pool blocks, headers;
     struct sock_memory memory;
     struct tenon_sock_counts counts;
-    struct tenon_frame rx_frames[SOCK_BURST];
-    struct tenon_span rx_spans[SOCK_BURST];
+    struct tenon_frame rx_frames[TENON_SOCK_BURST];
+    struct tenon_span rx_spans[TENON_SOCK_BURST];
     tenon_u32 now_us;
     tenon_u16 nsocks, nrx, packets_max, datagrams_max, reserve;
     tenon_u8 running;    /* 1: in tenon_sock_poll() */

@@ -154,7 +154,13 @@ enum tenon_sock_device_flag {
     TENON_SOCK_NO_DMA = 2         /**< the processor moves all bytes between device and memory: these are counted */
 };
 
-/** A device. Its functions are called from tenon_sock_poll() only. */
+/** So many frames go up together: those that come next are looked at when the application knows of them. Who hands over
+ *  more without a return of tenon_sock_poll() has them looked at before: a client who is quick to follow one that has
+ *  just gone may be reset then, because the descriptor of that one was not free again. */
+enum { TENON_SOCK_BURST = 8 };
+
+/** A device. Its functions are called from tenon_sock_poll() only; transmit() also, if TENON_SOCK_BURST frames were
+ *  handed over, from tenon_sock_input(). */
 struct tenon_sock_device {
     struct tenon_netif_conf netif;    /**< address, MTU, capabilities */
     unsigned flags;                   /**< enum tenon_sock_device_flag, or-ed */
@@ -164,7 +170,8 @@ struct tenon_sock_device {
      *  stack.tx_gather_max spans, with TENON_SOCK_CONTIGUOUS one. */
     unsigned (*transmit)(void *device, const struct tenon_frame *frames, unsigned n);
 
-    /** Hand over what has arrived, by tenon_sock_input(). NULL: the program does that before tenon_sock_poll(). */
+    /** Hand over what has arrived, by tenon_sock_input(): TENON_SOCK_BURST frames at most, and if there are more
+     *  tenon_sock_poll() is to be called again at once. NULL: the program does that before tenon_sock_poll(). */
     void (*poll)(void *device, struct tenon_socks *socks);
 
     /** As in struct tenon_host; called by tenon_sock_start() only. */

@@ -23,7 +23,6 @@ enum { INT_RX = 1, INT_TXER = 2, INT_TXEMP = 4, INT_FOV = 8, INT_RXER = 16, INT_
 enum { RCTL_RXEN = 1, RCTL_AMUL = 2, RCTL_BADCRC = 8, RCTL_RSTFIFO = 16 };
 enum { TCTL_TXEN = 1, TCTL_PADEN = 2, TCTL_CRC = 4, TCTL_DUPLEX = 16 };
 enum { IRQ_ETHERNET = 42 };
-enum { RX_BURST = 8 };
 enum { LENGTH_BYTES = 2, FCS_BYTES = 4, ETH_BYTES = 14, FRAME_MAX = 1522 };
 enum { RCGC2_ENET = 1 << 28 | 1 << 30 };
 
@@ -69,7 +68,7 @@ static void receive_one(struct tenon_socks *socks, struct tenon_buf *block)
     tenon_sock_input(socks, block, LENGTH_BYTES, bytes - around, TENON_CSUM_NONE);
 }
 
-/* At most RX_BURST frames: what has come with them is told before more are taken. */
+/* At most TENON_SOCK_BURST frames: what has come with them is told before more are taken. */
 static void ethernet_poll(void *device, struct tenon_socks *socks)
 {
     const tenon_u32 status = reg_read(ENET_IACK);
@@ -84,10 +83,10 @@ static void ethernet_poll(void *device, struct tenon_socks *socks)
     nic.starved = 0;
     nic.more = 0;
     for (frames = 0; (reg_read(ENET_NP) & 0x3F) > 0; frames++) {
-        struct tenon_buf *block = frames < RX_BURST ? tenon_sock_block(socks) : NULL;
+        struct tenon_buf *block = frames < TENON_SOCK_BURST ? tenon_sock_block(socks) : NULL;
 
         if (block == NULL) {
-            nic.more = frames == RX_BURST;
+            nic.more = frames == TENON_SOCK_BURST;
             nic.starved = !nic.more;
             break;
         }

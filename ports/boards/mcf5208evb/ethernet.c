@@ -16,7 +16,7 @@ static const tenon_u32 EIR = 0xFC030004U, EIMR = 0xFC030008U, RDAR = 0xFC030010U
 static const tenon_u32 INT_TX_FRAME = 0x08000000U, INT_RX_FRAME = 0x02000000U;
 enum { ECR_RESET = 1, ECR_ENABLE = 2, RCR_MII = 4, TCR_FULL_DUPLEX = 4, TFWR_WHOLE = 3, MII_2_5_MHZ = 17 << 1 };
 enum { BD_MINE = 0x8000, BD_WRAP = 0x2000, BD_LAST = 0x0800, BD_CRC = 0x0400, BD_BAD = 0x0037 };
-enum { RX_BDS = 32, TX_BDS = 32, RX_BURST = 8, RX_BYTES = 2032, TX_PLACE = 1536, FCS_BYTES = 4, FRAME_MAX = 1522 };
+enum { RX_BDS = 32, TX_BDS = 32, RX_BYTES = 2032, TX_PLACE = 1536, FCS_BYTES = 4, FRAME_MAX = 1522 };
 enum { SOURCE_TX_FRAME = 36, SOURCE_RX_FRAME = 40 };
 
 struct descriptor {
@@ -93,7 +93,7 @@ static void fill(struct tenon_socks *socks)
 
 static void reclaim(void);
 
-/* At most RX_BURST frames: what has come with them is told before more are taken. */
+/* At most TENON_SOCK_BURST frames: what has come with them is told before more are taken. */
 static void ethernet_poll(void *device, struct tenon_socks *socks)
 {
     unsigned frames;
@@ -107,14 +107,14 @@ static void ethernet_poll(void *device, struct tenon_socks *socks)
     reg_write(EIR, INT_RX_FRAME | INT_TX_FRAME);
     reclaim();
     nic.starved = 0;
-    for (frames = 0; frames < RX_BURST && !(rx[nic.rx_next].flags & BD_MINE); frames++) {
+    for (frames = 0; frames < TENON_SOCK_BURST && !(rx[nic.rx_next].flags & BD_MINE); frames++) {
         if (!receive_one(socks, nic.rx_next)) {
             nic.starved = 1;
             break;
         }
         nic.rx_next = (nic.rx_next + 1) % RX_BDS;
     }
-    nic.more = frames == RX_BURST;
+    nic.more = frames == TENON_SOCK_BURST;
     reg_write(RDAR, 0x01000000U);
     reg_write(EIMR, (nic.starved || nic.more ? 0 : INT_RX_FRAME) | (nic.full ? INT_TX_FRAME : 0));
 }

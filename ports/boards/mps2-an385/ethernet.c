@@ -30,7 +30,6 @@ enum { CR_RXEN = 1 << 2, CR_TXEN = 1 << 3, CR_MCPAS = 1 << 19, CR_FDPX = 1 << 20
 enum { MII_BUSY = 1, MII_WRITE = 2, MII_PHY1 = 1 << 11, PHY_NEGOTIATE = 0x1200 };
 enum { TX_FIRST = 1 << 13, TX_LAST = 1 << 12, TX_BEGIN_AT = 16, TX_COMMANDS = 8, RX_ERROR = 1 << 15 };
 enum { IRQ_ETHERNET = 13 };
-enum { RX_BURST = 8 };
 enum { PAD_BYTES = 2, FCS_BYTES = 4, ETH_BYTES = 14, FRAME_MAX = 1522 };
 static const tenon_u32 MAC_BUSY = 0x80000000U, MAC_READ = 0x40000000U;
 
@@ -81,7 +80,7 @@ static void receive_one(struct tenon_socks *socks, struct tenon_buf *block)
     tenon_sock_input(socks, block, PAD_BYTES, bytes - FCS_BYTES, TENON_CSUM_NONE);
 }
 
-/* At most RX_BURST frames: what has come with them is told before more are taken. */
+/* At most TENON_SOCK_BURST frames: what has come with them is told before more are taken. */
 static void ethernet_poll(void *device, struct tenon_socks *socks)
 {
     unsigned frames;
@@ -92,10 +91,10 @@ static void ethernet_poll(void *device, struct tenon_socks *socks)
     nic.starved = 0;
     nic.more = 0;
     for (frames = 0; (reg_read(RX_FIFO_INF) & 0x00FF0000) != 0; frames++) {
-        struct tenon_buf *block = frames < RX_BURST ? tenon_sock_block(socks) : NULL;
+        struct tenon_buf *block = frames < TENON_SOCK_BURST ? tenon_sock_block(socks) : NULL;
 
         if (block == NULL) {
-            nic.more = frames == RX_BURST;
+            nic.more = frames == TENON_SOCK_BURST;
             nic.starved = !nic.more;
             break;
         }

@@ -303,6 +303,55 @@ UNIT_TEST(clients_too_many_wait)
     world_close(&world);
 }
 
+static unsigned burst_sent;
+
+static unsigned burst_transmit(void *device, const struct tenon_frame *frames, unsigned n)
+{
+    burst_sent += n;
+    return device_transmit(device, frames, n);
+}
+
+static void burst_counted(struct machine *machine, unsigned i)
+{
+    (void)i;
+    machine->conf.device.transmit = burst_transmit;
+}
+
+/* Who has 10.0.0.2? */
+static void burst_ask(struct machine *machine)
+{
+    static const tenon_u8 request[42] = {
+        0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 2, 0, 0, 0, 0, 9, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1,
+        2,    0,    0,    0,    0,    9,    10, 0, 0, 9, 0, 0, 0, 0, 0, 0, 10, 0, 0, 2
+    };
+    struct tenon_buf *block = tenon_sock_block(machine->socks);
+
+    if (!CHECK(block != NULL))
+        return;
+    memcpy(block->data, request, sizeof(request));
+    tenon_sock_input(machine->socks, block, 0, sizeof(request), TENON_CSUM_NONE);
+}
+
+/* What a driver may hand over at a time is looked at together: nothing of it is answered before all of it is there,
+ * and so nobody can have answered to that. */
+UNIT_TEST(burst_is_answered_together)
+{
+    struct world world;
+    unsigned i;
+
+    if (!CHECK(world_open(&world, burst_counted)))
+        return;
+    world_run(&world, 10000);
+    burst_sent = 0;
+    for (i = 0; i < TENON_SOCK_BURST; i++) {
+        CHECK_EQ_U(burst_sent, 0);
+        burst_ask(&world.m[1]);
+    }
+    world_run(&world, 10000);
+    CHECK_EQ_U(burst_sent, TENON_SOCK_BURST);
+    world_close(&world);
+}
+
 /* Segments of a few bytes that nobody reads: their blocks are shared when they become few, so that a peer cannot hold
  * them all. */
 UNIT_TEST(tiny_segments_do_not_hold_all_blocks)
@@ -560,6 +609,7 @@ int main(void)
     UNIT_RUN(memory_too_small_call_says_so);
     UNIT_RUN(four_connections_with_faults_memory_is_enough);
     UNIT_RUN(clients_too_many_wait);
+    UNIT_RUN(burst_is_answered_together);
     UNIT_RUN(tiny_segments_do_not_hold_all_blocks);
     UNIT_RUN(tiny_segments_all_held_connection_lives);
     UNIT_RUN(tiny_segments_block_of_another_is_not_shared);
