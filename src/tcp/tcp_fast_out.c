@@ -145,10 +145,16 @@ static void fast_prepare_ip6(const struct tenon_tcp *conn, struct tn_header *hea
     put_ip6(p + 24, remote);
 }
 
+/* The congestion control wants to know more of what leaves than how much it is. */
+static int fast_is_watched(const struct tenon_tcp *conn)
+{
+    return tn_rate_is_fast(conn) || tn_cc_ops(conn)->restart != NULL;
+}
+
 /* Below how many bytes a segment that is alone leaves without more being asked: fast_send_alone(). */
 static tenon_u32 fast_small(const struct tenon_tcp *conn)
 {
-    return tn_tcp_opt(conn, TENON_TCP_CORK) || tn_rate_is_fast(conn) ? 0 : conn->stack->conf.tcp_copy_max;
+    return tn_tcp_opt(conn, TENON_TCP_CORK) || fast_is_watched(conn) ? 0 : conn->stack->conf.tcp_copy_max;
 }
 
 /* What the port is told, and what is asked before a small segment leaves. */
@@ -470,7 +476,11 @@ static int fast_send_new(struct tenon_tcp *conn, const struct tn_tcp_way *way)
     if (len == 0)
         return 0;
     lags = tn_pace_lags(conn);
-    if ((!lags && !tn_pace_allows(conn)) || !fast_send(conn, way, len))
+    if (!lags && !tn_pace_allows(conn))
+        return 0;
+    if (tn_tcp_restarts(conn))
+        tn_tcp_restart(conn);
+    if (!fast_send(conn, way, len))
         return 0;
     if (lags)
         tn_pace_owe(conn, len);
@@ -571,7 +581,7 @@ TENON_APART int fast_fin(struct tenon_tcp *conn)
     if (TENON_SMALL || !(conn->flags & TN_TCP_F_FIN_QUEUED) || conn->snd_nxt != conn->snd_end || conn->flight == NULL ||
         (conn->state != TENON_TCP_ESTABLISHED && conn->state != TENON_TCP_CLOSE_WAIT) || window - 1 >= 0x7FFFFFFFUL)
         return 0;
-    if (!tn_fast_is_plain(conn) || tn_rate_is_fast(conn))
+    if (!tn_fast_is_plain(conn) || fast_is_watched(conn))
         return 0;
     lags = tn_pace_lags(conn);
     if ((!lags && !tn_pace_allows(conn)) || !tn_fast_control(conn, TN_TCP_FIN | TN_TCP_ACK))

@@ -792,6 +792,13 @@ TENON_INLINE void tn_cc_told(struct tenon_tcp *conn)
 {
     conn->flight->told_ms = conn->stack->now_ms - (tenon_u32)tn_rate_is_fast(conn);
 }
+/* Whether it wants to hear that something leaves now: nothing is in flight. The first packet after silence, with which
+ * rates begin anew; between what lets it go and its leaving. */
+TENON_INLINE int tn_tcp_restarts(const struct tenon_tcp *conn)
+{
+    return conn->snd_una == conn->snd_nxt && tn_cc_ops(conn)->restart != NULL;
+}
+TENON_INTERNAL void tn_tcp_restart(struct tenon_tcp *conn);    /* tcp_output.c */
 /* It finds all that it needs in a block that has just been made. */
 TENON_INLINE int tn_cc_is_simple(const struct tenon_cc_ops *ops)
 {

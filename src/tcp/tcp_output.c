@@ -680,13 +680,10 @@ static void output_sent_new(struct tenon_tcp *conn, const struct output_plan *pl
         tn_tcp_choose_timer(conn);
 }
 
-/* The first packet after silence: rates begin anew. */
-static void output_restart(struct tenon_tcp *conn)
+TENON_INTERNAL void tn_tcp_restart(struct tenon_tcp *conn)
 {
     struct tenon_cc_event event;
 
-    if (tn_cc_ops(conn)->restart == NULL)
-        return;
     tn_tcp_cc_event(conn, &event);
     tn_cc_ops(conn)->restart(&conn->cc, &event);
 }
@@ -706,8 +703,8 @@ static int output_one(struct tenon_tcp *conn)
     if (!(plan.is_rtx && (conn->flags & TN_TCP_F_FORCE_RTX)) && !tn_pace_allows(conn))
         return tn_why(conn, TENON_TCP_WAIT_PACING);
     (void)tn_tcp_needs_block(conn);    /* it rests no more */
-    if (conn->snd_una == conn->snd_nxt)
-        output_restart(conn);
+    if (tn_tcp_restarts(conn))
+        tn_tcp_restart(conn);
     taken = output_data(conn, &plan);
     if (taken == 0)
         return tn_why(conn, TENON_TCP_WAIT_HOST);
@@ -729,8 +726,8 @@ static int output_fin(struct tenon_tcp *conn)
     if (tn_tx_room(conn->stack) == 0 || !tn_pace_allows(conn))
         return 0;
     (void)tn_tcp_needs_block(conn);    /* it rests no more */
-    if (conn->snd_una == conn->snd_nxt)
-        output_restart(conn);
+    if (tn_tcp_restarts(conn))
+        tn_tcp_restart(conn);
     plan.probe = 0;
     plan.seq = conn->snd_nxt;
     if (output_bare(conn, plan.seq, TN_TCP_FIN | TN_TCP_ACK) != TENON_OK)

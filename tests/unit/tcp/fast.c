@@ -200,7 +200,7 @@ static unsigned usual(struct side *side, unsigned n)
     return predicted(side, 1, &frame);
 }
 
-enum { PLAIN = 1, WITH_ECN = 2, SMALL = 4, MEASURED = 8 };
+enum { PLAIN = 1, WITH_ECN = 2, SMALL = 4, MEASURED = 8, RESTARTED = 16 };
 
 static void side_open_ip6(struct hn *hn)
 {
@@ -1045,7 +1045,7 @@ static void same_frames(struct side way[2], tenon_u32 *end)
 /* A congestion control that counts what it is told, and remembers of rates whether it has been the same. */
 static struct {
     const struct tenon_cc *cc;
-    tenon_u32 acked, samples, mix;
+    tenon_u32 acked, samples, restarts, mix;
 } same_told[2];
 
 static void same_mix(tenon_u32 *mix, tenon_u32 value)
@@ -1069,6 +1069,18 @@ static void same_delivered(struct tenon_cc *cc, const struct tenon_cc_event *eve
         same_told[i].samples++;
         for (unsigned k = 0; k < TENON_ARRAY_LEN(values); k++)
             same_mix(&same_told[i].mix, values[k]);
+    }
+}
+
+/* Sending begins, and nothing is in flight. */
+static void same_restart(struct tenon_cc *cc, const struct tenon_cc_event *event)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        if (same_told[i].cc != cc)
+            continue;
+        same_told[i].restarts++;
+        same_mix(&same_told[i].mix, event->now_us);
+        HN_EQUAL(event->pipe, 0);
     }
 }
 
@@ -1099,6 +1111,7 @@ static void same_everything(struct side way[2])
     if (a->flight != NULL && b->flight != NULL)
         same_flight(a, b);
     HN_EQUAL(same_told[0].samples, same_told[1].samples);
+    HN_EQUAL(same_told[0].restarts, same_told[1].restarts);
     HN_EQUAL(same_told[0].mix, same_told[1].mix);
     if (same_told[0].cc != NULL)
         HN_EQUAL(same_told[0].acked + (a->flight == NULL ? 0 : a->flight->untold), same_told[1].acked);
@@ -1256,6 +1269,7 @@ static tenon_u32 same_history(tenon_u32 seed, unsigned how)
 
     ops.acked = same_acked;
     ops.delivered = (how & MEASURED) ? same_delivered : NULL;
+    ops.restart = (how & (MEASURED | RESTARTED)) ? same_restart : NULL;
     tenon_conf_default(&conf);
     conf.tcp_cc = &ops;
     for (unsigned i = 0; i < 2; i++) {
@@ -1264,7 +1278,7 @@ static tenon_u32 same_history(tenon_u32 seed, unsigned how)
         way[i].small = (how & SMALL) != 0;
         HN_EQUAL(tenon_tcp_set(way[i].conn, TENON_TCP_PACING, (how & SMALL) != 0), TENON_OK);
         same_told[i].cc = &way[i].conn->cc;
-        same_told[i].acked = same_told[i].samples = same_told[i].mix = 0;
+        same_told[i].acked = same_told[i].samples = same_told[i].restarts = same_told[i].mix = 0;
     }
     end = way[0].ack;
     for (unsigned step = 0; step < 500 && hn_failures == 0 && way[0].conn != NULL && way[1].conn != NULL; step++) {
@@ -1312,7 +1326,16 @@ static void both_ways_measured(void)
     for (tenon_u32 seed = 1; seed <= 90 && hn_failures == 0; seed++)
         short_way += same_history(seed, MEASURED | (seed % 3 == 0 ? SMALL : seed % 4));
     HN_CHECK(TENON_SMALL || short_way > 5000);
-    HN_CHECK(same_told[0].samples > 20);    /* in the last of them */
+    HN_CHECK(same_told[0].samples > 20 && same_told[0].restarts > 20);    /* in the last of them */
+}
+
+/* For who wants to hear of the first segment after silence alone, also if that is small. */
+static void both_ways_restarted(void)
+{
+    for (tenon_u32 seed = 1; seed <= 30 && hn_failures == 0; seed++) {
+        HN_CHECK(same_history(seed, RESTARTED | (seed % 3 == 0 ? SMALL : seed % 4)) > 0);
+        HN_CHECK(same_told[0].restarts > 0);
+    }
 }
 
 /* ---- opening and closing: the same, once by the short way and once by the general one ---- */
@@ -2454,6 +2477,7 @@ static const struct hn_test tests[] = {
     { "both_ways", "", both_ways },
     { "both_ways_of_small", "", both_ways_of_small },
     { "both_ways_measured", "", both_ways_measured },
+    { "both_ways_restarted", "", both_ways_restarted },
     { "both_ways_of_life", "", both_ways_of_life },
     { "headers_of_the_last", "", headers_of_the_last },
     { "rates_beside_others", "", rates_beside_others },
