@@ -483,7 +483,7 @@ TENON_API tenon_u32 tenon_poll(struct tenon *stack, tenon_u32 now_us)
     ticks = tn_wheel_next(&stack->wheel);
     /* The wheel's tick began tick_us ago: that much of the time is over already. */
     since = now_us - stack->tick_us;
-    if (ticks >= (longest + since) >> TN_TICK_SHIFT)
+    if (ticks > (longest + since) >> TN_TICK_SHIFT)
         return longest;
     return ticks << TN_TICK_SHIFT > since ? (ticks << TN_TICK_SHIFT) - since : 1;
 }

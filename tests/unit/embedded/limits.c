@@ -352,6 +352,58 @@ UNIT_TEST(burst_is_answered_together)
     world_close(&world);
 }
 
+/* A device that is done with a frame at once. */
+static unsigned quick_transmit(void *device, const struct tenon_frame *frames, unsigned n)
+{
+    (void)device;
+    (void)frames;
+    return n;
+}
+
+static void quick_device(struct machine *machine, unsigned i)
+{
+    (void)i;
+    machine->conf.device.transmit = quick_transmit;
+}
+
+static void quick_send(struct machine *machine, int sk, unsigned events)
+{
+    tenon_u8 *p;
+
+    CHECK_EQ_U(events, TENON_SOCK_WRITABLE);
+    CHECK(tenon_sock_ask_sbuf(machine->socks, sk, &p) > 0);
+    p[0] = 0;
+    CHECK_EQ_I(tenon_sock_send(machine->socks, sk, p, 1, 0), TENON_OK);
+}
+
+/* What happens to what an event has sent, in the same poll, is told at once: the next poll must not wait. */
+UNIT_TEST(event_after_the_events_is_not_waited_for)
+{
+    struct tenon_addr at = world_addr(1, 0, PORT);
+    struct world world;
+    struct machine *machine = &world.m[0];
+    unsigned i;
+    int sk;
+
+    if (!CHECK(world_open(&world, quick_device)))
+        return;
+    at.ip = tenon_ip4(0xFFFFFFFFUL);
+    sk = tenon_sock_create(machine->socks, NULL, &at, TENON_SOCK_UDP, TENON_SOCK_BROADCAST);
+    CHECK_EQ_I(tenon_sock_set_sbuf(machine->socks, sk, world_ring(machine, 0, 1000), 1000), TENON_OK);
+    (void)tenon_sock_poll(machine->socks, 1000000);
+    quick_send(machine, sk, TENON_SOCK_WRITABLE);
+    machine->event = quick_send;
+    for (i = 0; i < 3; i++) {
+        machine->events[(sk - 1) % 64] = 0;
+        CHECK_EQ_U(tenon_sock_poll(machine->socks, 1000000), 0);
+        CHECK_EQ_U(machine->events[(sk - 1) % 64], TENON_SOCK_WRITABLE);
+    }
+    machine->event = NULL;
+    CHECK(tenon_sock_poll(machine->socks, 1000000) > 0);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
 /* Segments of a few bytes that nobody reads: their blocks are shared when they become few, so that a peer cannot hold
  * them all. */
 UNIT_TEST(tiny_segments_do_not_hold_all_blocks)
@@ -610,6 +662,7 @@ int main(void)
     UNIT_RUN(four_connections_with_faults_memory_is_enough);
     UNIT_RUN(clients_too_many_wait);
     UNIT_RUN(burst_is_answered_together);
+    UNIT_RUN(event_after_the_events_is_not_waited_for);
     UNIT_RUN(tiny_segments_do_not_hold_all_blocks);
     UNIT_RUN(tiny_segments_all_held_connection_lives);
     UNIT_RUN(tiny_segments_block_of_another_is_not_shared);

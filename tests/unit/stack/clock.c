@@ -55,7 +55,32 @@ static void nothing_due_for_hours(void)
     }
 }
 
+/* How long poll asks to be left alone is reckoned from now, also where the wheel has stood for a second and more. */
+static void wheel_stands_timer_is_waited_for(void)
+{
+    static const tenon_u32 ahead[] = { 1, 2, 1000, (LONGEST_US >> TN_TICK_SHIFT) - 5000, LONGEST_US >> TN_TICK_SHIFT,
+                                       (LONGEST_US >> TN_TICK_SHIFT) + 5000 };
+    const tenon_u32 elapsed_us = 3 * SECOND_US / 2 + 77, in_tick_us = elapsed_us % (1UL << TN_TICK_SHIFT);
+
+    for (unsigned i = 0; i < TENON_ARRAY_LEN(ahead); i++) {
+        static struct tn_timer timer;
+        static struct hn hn;
+        tenon_u32 wait_us;
+
+        hn_open(&hn, NULL);
+        hn.now_us += elapsed_us;
+        (void)tenon_poll(hn.stack, hn.now_us);
+        memset(&timer, 0, sizeof timer);
+        tn_timer_start(&hn.stack->wheel, &timer, hn.stack->now_tick + ahead[i]);
+        wait_us = (ahead[i] << TN_TICK_SHIFT) - in_tick_us;
+        HN_EQUAL(tenon_poll(hn.stack, hn.now_us), wait_us < LONGEST_US ? wait_us : LONGEST_US);
+        tn_timer_stop(&hn.stack->wheel, &timer);
+        hn_close(&hn);
+    }
+}
+
 static const struct hn_test tests[] = {
+    { "wheel_stands_timer_is_waited_for", "", wheel_stands_timer_is_waited_for },
     { "nothing_due_wheel_stands", "", nothing_due_wheel_stands },
     { "nothing_due_for_hours", "", nothing_due_for_hours },
 };
