@@ -26,7 +26,9 @@ TENON_INTERNAL void tn_sock_rx_flush(struct tenon_socks *socks)
 
     if (n == 0)
         return;
+    socks->flushing = 1;
     (void)tenon_input(socks->stack, 1, socks->rx_frames, n, socks->now_us);
+    socks->flushing = 0;
     for (i = 0; i < n; i++)
         tenon_buf_put(socks->rx_spans[i].buf);
     socks->nrx = 0;
@@ -39,6 +41,11 @@ TENON_API void tenon_sock_input(struct tenon_socks *socks, struct tenon_buf *blo
     struct tenon_span *span = &socks->rx_spans[socks->nrx];
 
     if (n == 0 || off > block->size || n > block->size - off) {
+        tenon_buf_put(block);
+        return;
+    }
+    if (socks->flushing) {
+        socks->counts.no_block++;
         tenon_buf_put(block);
         return;
     }

@@ -129,6 +129,7 @@ struct tenon_socks {
     tenon_u32 now_us;
     tenon_u16 nsocks, nrx, packets_max, datagrams_max, reserve;
     tenon_u8 running;    /* 1: in tenon_sock_poll() */
+    tenon_u8 flushing;   /* 1: the frames received so far are being looked at */
     tenon_u8 left;       /* 1: a port may have no descriptor any more */
     tenon_u8 news;       /* 1: of some descriptor there are events that the application has not been told of */
 };

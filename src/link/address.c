@@ -54,7 +54,6 @@ static tenon_u32 address_mask(unsigned bits, unsigned word)
     const tenon_u32 all = 0xFFFFFFFFUL;
 
     word += 4 - TENON_IP_WORDS;
-
     if (bits <= word * 32)
         return 0;
     bits -= word * 32;

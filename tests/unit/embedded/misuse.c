@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Each misuse returns its error, and harms nothing: the connection beside it goes on. */
+#include "embedded/sock_internal.h"
 #include "embedded/world.h"
 
 enum { PORT = 80, RING = 4000 };
@@ -317,6 +318,27 @@ UNIT_TEST(stopped_with_a_frame_in_hand)
     world_close(&pair.world);    /* and looks at what has come back */
 }
 
+/* A device that hears itself, and says so at once. */
+static unsigned transmit_and_hear(void *device, const struct tenon_frame *frames, unsigned n)
+{
+    struct machine *machine = device;
+    struct tenon_buf *block = tenon_sock_block(machine->socks);
+
+    if (block != NULL)
+        tenon_sock_input(machine->socks, block, 0, 60, TENON_CSUM_NONE);
+    return device_transmit(device, frames, n);
+}
+
+UNIT_TEST(driver_frames_while_it_sends)
+{
+    struct pair pair;
+
+    pair_open(&pair);
+    pair_ring(&pair);
+    pair.socks->device.transmit = transmit_and_hear;
+    pair_still_good(&pair);
+}
+
 static void poll_inside(struct machine *machine, int sk, unsigned events)
 {
     (void)sk;
@@ -347,6 +369,7 @@ int main(void)
     UNIT_RUN(connect_refused);
     UNIT_RUN(server_deleted_port_is_closed);
     UNIT_RUN(driver_frame_past_the_block);
+    UNIT_RUN(driver_frames_while_it_sends);
     UNIT_RUN(stopped_with_a_frame_in_hand);
     UNIT_RUN(poll_from_an_event);
     return unit_end();
