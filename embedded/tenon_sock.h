@@ -167,8 +167,8 @@ struct tenon_sock_device {
     void *device;                     /**< first argument of the functions */
 
     /** As in struct tenon_host: take up to n frames; what is needed after the call takes a reference. A frame has up to
-     *  stack.tx_gather_max spans, with TENON_SOCK_CONTIGUOUS one. What is handed over from here by tenon_sock_input() is
-     *  dropped (no_block): a device that hears itself keeps it for poll(). */
+     *  stack.tx_gather_max spans, with TENON_SOCK_CONTIGUOUS one. What tenon_sock_input() is given from here is dropped
+     *  (no_block): a device that hears itself keeps it for poll(). */
     unsigned (*transmit)(void *device, const struct tenon_frame *frames, unsigned n);
 
     /** Hand over what has arrived, by tenon_sock_input(): TENON_SOCK_BURST frames at most, and if there are more
