@@ -55,21 +55,22 @@ add_library(tenon_headers INTERFACE)
 target_include_directories(tenon_headers INTERFACE ${PROJECT_SOURCE_DIR}/include)
 target_compile_definitions(tenon_headers INTERFACE ${TENON_TRIM})
 
-# A library on the public interface, with its headers (names in `folder`). In the tree they are "folder/NAME.h" and, as
-# after an installation, <tenon/folder/NAME.h>. Which build of the core goes with it: in the tree the program says so.
-function(tenon_upper_library target folder headers)
+# A library on the public interface, with its headers. In the tree they are "FOLDER/NAME.h" and, as after an
+# installation, <tenon/FOLDER/NAME.h>. Which build of the core goes with it: in the tree the program says so. All of
+# them are in TENON_PARTS, for the installation.
+set(TENON_PARTS "")
+function(tenon_upper_library target headers)
     add_library(${target} STATIC ${ARGN})
     add_library(Tenon::${target} ALIAS ${target})
     foreach(header IN LISTS headers)
-        configure_file(${PROJECT_SOURCE_DIR}/${folder}/${header}
-            ${PROJECT_BINARY_DIR}/include/tenon/${folder}/${header} COPYONLY)
+        configure_file(${PROJECT_SOURCE_DIR}/${header} ${PROJECT_BINARY_DIR}/include/tenon/${header} COPYONLY)
     endforeach()
     target_include_directories(${target} PUBLIC
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
     target_link_libraries(${target} PUBLIC
         $<BUILD_INTERFACE:tenon_headers> $<INSTALL_INTERFACE:Tenon::tenon>)
-    set_target_properties(${target} PROPERTIES TENON_FOLDER ${folder} TENON_HEADERS "${headers}")
-    tenon_core_flags(${target})
+    set_target_properties(${target} PROPERTIES TENON_HEADERS "${headers}" TENON_NEEDS tenon TENON_LINKS "")
+    set(TENON_PARTS ${TENON_PARTS} ${target} PARENT_SCOPE)
 endfunction()
 
 # For tests: every file of the core an object of its own, internal functions within reach, and the

@@ -51,22 +51,50 @@ if(TARGET tenon_port_dpdk)
     tenon_host_flags(tenon_dpdk_cable)
 endif()
 
-# The table of all kinds that programs can be told of: ports/common/built.h.
-set(built_headers "")
-set(built_types "")
-foreach(port IN LISTS TENON_PORT_KINDS)
-    if(TARGET tenon_port_${port})
-        string(APPEND built_headers "#include \"ports/${port}/${port}.h\"\n")
-        string(APPEND built_types "    &${port}_port_type,\n")
-    endif()
-endforeach()
-file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/ports_built.c CONTENT [[
+# Tables of kinds that programs can be told of, ports/common/built.h: those of this build, and those without DPDK.
+function(tenon_ports_table file)
+    set(built_headers "")
+    set(built_types "")
+    foreach(port IN LISTS ARGN)
+        if(TARGET tenon_port_${port})
+            string(APPEND built_headers "#include \"ports/${port}/${port}.h\"\n")
+            string(APPEND built_types "    &${port}_port_type,\n")
+        endif()
+    endforeach()
+    file(CONFIGURE OUTPUT ${file} CONTENT [[
 #include "ports/common/built.h"
 @built_headers@
 const struct port_type *const ports_built[] = {
 @built_types@    NULL
 };
 ]] @ONLY)
+endfunction()
+
+tenon_ports_table(${PROJECT_BINARY_DIR}/ports_built.c ${TENON_PORT_KINDS})
 add_library(tenon_ports_built STATIC ${PROJECT_BINARY_DIR}/ports_built.c)
 target_link_libraries(tenon_ports_built PUBLIC ${TENON_PORT_TARGETS})
 tenon_host_flags(tenon_ports_built)
+
+# All of them in one library, for users of an installation: Tenon::tenon_ports. DPDK's port is left to those who link
+# DPDK.
+set(installed ${TENON_PORT_KINDS})
+list(REMOVE_ITEM installed dpdk)
+tenon_ports_table(${PROJECT_BINARY_DIR}/ports_installed.c ${installed})
+set(sources ${PROJECT_BINARY_DIR}/ports_installed.c)
+set(headers "")
+foreach(name IN ITEMS built hostsum port sharedbuf steer)
+    list(APPEND headers ports/common/${name}.h)
+endforeach()
+foreach(port IN LISTS installed ITEMS wire pcap common)
+    if(TARGET tenon_port_${port})
+        list(APPEND sources $<TARGET_OBJECTS:tenon_port_${port}>)
+        if(NOT port STREQUAL "common")
+            list(APPEND headers ports/${port}/${port}.h)
+        endif()
+    endif()
+endforeach()
+find_package(Threads REQUIRED)
+tenon_upper_library(tenon_ports "${headers}" ${sources})
+target_link_libraries(tenon_ports PUBLIC Threads::Threads)
+set_target_properties(tenon_ports PROPERTIES TENON_LINKS -pthread)
+tenon_host_flags(tenon_ports)

@@ -3,5 +3,7 @@
 # Tenon::tenon_services.
 
 file(GLOB TENON_SERVICES_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/services/*.c)
-tenon_upper_library(tenon_services services "clock.h;dhcp.h;dns.h;linklocal.h;rdnss.h;sntp.h;tftp.h"
-    ${TENON_SERVICES_SOURCES})
+set(TENON_SERVICES_HEADERS clock.h dhcp.h dns.h linklocal.h rdnss.h sntp.h tftp.h)
+list(TRANSFORM TENON_SERVICES_HEADERS PREPEND services/)
+tenon_upper_library(tenon_services "${TENON_SERVICES_HEADERS}" ${TENON_SERVICES_SOURCES})
+tenon_core_flags(tenon_services)

@@ -25,6 +25,7 @@ struct tenon_socks;
 
 /* ---- the seven calls --------------------------------------------------------------------------- */
 
+/** For tenon_sock_create(): the numbers that the IP header has. */
 enum tenon_sock_protocol { TENON_SOCK_TCP = 6, TENON_SOCK_UDP = 17 };
 
 /** For tenon_sock_create(), tenon_sock_send() and tenon_sock_delete(), or-ed. */
@@ -106,6 +107,7 @@ TENON_API int tenon_sock_send(struct tenon_socks *socks, int sk, const tenon_u8 
  *  @return TENON_OK, TENON_EINVAL (no such descriptor, not UDP, or one with a fixed peer) */
 TENON_API int tenon_sock_to(struct tenon_socks *socks, int sk, const struct tenon_addr *to);
 
+/** Where an end point stands, see tenon_sock_status(). */
 enum tenon_sock_state {
     TENON_SOCK_LISTENING,    /**< a TCP server without a client */
     TENON_SOCK_OPENING,
@@ -114,6 +116,7 @@ enum tenon_sock_state {
     TENON_SOCK_CLOSED        /**< the connection has ended; what was received can still be read */
 };
 
+/** What tenon_sock_status() tells. */
 struct tenon_sock_info {
     enum tenon_sock_state state;
     int error;                     /**< why it ended, or the last ICMP error: enum tenon_error */
@@ -148,6 +151,7 @@ TENON_API tenon_u32 tenon_sock_poll(struct tenon_socks *socks, tenon_u32 now_us)
 
 /* ---- start --------------------------------------------------------------------------------------- */
 
+/** What a device is like: tenon_sock_device.flags. */
 enum tenon_sock_device_flag {
     TENON_SOCK_CONTIGUOUS = 1,    /**< its DMA takes frames of one piece: headers are moved into the room in front of
                                        the bytes in the ring, and the frame is sent as it lies there */

@@ -10,6 +10,7 @@
 
 #include <stdatomic.h>
 
+/** The first member of a mail. The box has it from model_mailbox_post() until open() is called. */
 struct model_mail {
     struct model_mail *next;
 
@@ -18,6 +19,7 @@ struct model_mail {
     void (*open)(struct model_mail *mail, void *owner);
 };
 
+/** What any thread can give a thread to do, while that one sleeps on a descriptor. */
 struct model_mailbox {
     struct model_mail *_Atomic last; /**< the latest first */
     int fd; /**< for poll(): readable when there is mail */

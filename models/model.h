@@ -37,18 +37,24 @@ extern "C" {
 #endif
 
 struct port;
+/** An application with its instance and port: from model_open() to model_close(). */
 struct model;
+/** The way on which one model hands work to another: from model_link_open() to model_link_close(). */
 struct model_link;
+/** From model_listen() to model_listener_close(), or model_close(). */
 struct model_listener;
 
 /** A connection, as the application has it: from model_tcp_connect(), or the event opened(), until the event closed()
  *  returns, or model_tcp_put() gives up the last reference. */
 struct model_tcp;
 
+/** Which thread does what: see the top of this page. */
 enum model_kind { MODEL_UNIFIED, MODEL_SPLIT, MODEL_MERGE };
 
+/** Bytes of a message of model_hand(); least and most slots of a ring. */
 enum { MODEL_MESSAGE_MAX = 56, MODEL_SLOTS_MIN = 64, MODEL_SLOTS_MAX = 1 << 20 };
 
+/** For model_open(), which copies it. A field that is 0 takes its default. */
 struct model_conf {
     enum model_kind kind;
 
@@ -125,6 +131,7 @@ void model_call(struct model *model, void (*fn)(struct tenon *stack, void *arg),
 /** The clock of the model. */
 tenon_u32 model_now_us(const struct model *model);
 
+/** What has been counted since model_open(). */
 void model_stats(struct model *model, struct model_stats *stats);
 
 /* ---- connections ------------------------------------------------------------------------------------- */
@@ -167,6 +174,7 @@ int model_tcp_connect(struct model *model, struct model_tcp **out, const struct 
 /** Exchange the handlers. */
 void model_tcp_handler(struct model_tcp *tcp, const struct model_tcp_events *events, void *app);
 
+/** What was given with the handlers, and the model that it belongs to. */
 void *model_tcp_app(const struct model_tcp *tcp);
 struct model *model_tcp_model(const struct model_tcp *tcp);
 

@@ -19,8 +19,10 @@
 #include "mailbox.h"
 
 struct port;
+/** Instances that share an interface: from model_spread_open() to model_spread_close(). */
 struct model_spread;
 
+/** Frames that may wait for one member; what comes then is lost, and counted. */
 enum { MODEL_SPREAD_WAITING_MAX = 4096 };
 
 /** A member's share, counted in its thread. */
@@ -49,6 +51,7 @@ void model_spread_join(struct model_spread *spread, unsigned number, struct port
 /** It is there no longer. In its thread, before its instance ends. */
 void model_spread_leave(struct model_spread *spread, unsigned number);
 
+/** The share of the member of that number; from any thread, while it is a member or after. */
 void model_spread_stats(const struct model_spread *spread, unsigned number, struct model_spread_stats *stats);
 
 #endif

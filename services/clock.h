@@ -25,12 +25,14 @@ struct tenon_svc_clock {
     tenon_u32 last_us;    /**< of the core, when it was moved last */
 };
 
+/** It begins with 0, now. */
 TENON_INLINE void tenon_svc_clock_start(struct tenon_svc_clock *clock, tenon_u32 now_us)
 {
     clock->now.s = clock->now.us = 0;
     clock->last_us = now_us;
 }
 
+/** It is later by what the 32-bit clock has gone on since the last call, less than 71 minutes ago. */
 TENON_INLINE void tenon_svc_clock_move(struct tenon_svc_clock *clock, tenon_u32 now_us)
 {
     const tenon_u32 passed = now_us - clock->last_us;

@@ -17,6 +17,7 @@
 
 TENON_BEGIN_DECLS
 
+/** Limits of a resolver. */
 enum {
     TENON_DNS_NAME_MAX = 253,       /**< characters of a name, without a dot at its end (RFC 1035 2.3.4) */
     TENON_DNS_CACHED_NAME_MAX = 63, /**< longer ones are not cached */

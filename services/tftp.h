@@ -15,6 +15,7 @@
 
 TENON_BEGIN_DECLS
 
+/** Numbers of TFTP and limits of a client. */
 enum {
     TENON_TFTP_PORT = 69,
     TENON_TFTP_NAME_MAX = 127,       /**< characters of a file's name */

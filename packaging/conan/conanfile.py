@@ -18,10 +18,15 @@ class TenonConan(ConanFile):
     topics = ("tcp", "ip", "udp", "network", "embedded")
     package_type = "library"
     settings = "os", "arch", "compiler", "build_type"
-    options = {"shared": [True, False], "fPIC": [True, False], "assert_level": [0, 1, 2]}
-    default_options = {"shared": False, "fPIC": True, "assert_level": 1}
+    options = {"shared": [True, False], "fPIC": [True, False], "assert_level": [0, 1, 2], "ports": [True, False]}
+    default_options = {"shared": False, "fPIC": True, "assert_level": 1, "ports": True}
     implements = ["auto_shared_fpic"]
     languages = ["C"]
+
+    def config_options(self):
+        # They are for Linux, and with them the core assignment.
+        if self.settings.os != "Linux":
+            del self.options.ports
 
     def set_version(self):
         # One place knows the version: the public header.
@@ -30,7 +35,7 @@ class TenonConan(ConanFile):
 
     def export_sources(self):
         for pattern in ("CMakeLists.txt", "LICENSE", "README.md", "CHANGELOG.md", "cmake/*", "include/*", "src/*",
-                        "embedded/*", "services/*"):
+                        "embedded/*", "services/*", "ports/*", "models/*"):
             copy(self, pattern, ROOT, self.export_sources_folder)
 
     def layout(self):
@@ -38,8 +43,9 @@ class TenonConan(ConanFile):
 
     def generate(self):
         toolchain = CMakeToolchain(self)
-        for part in ("PORTS", "APPS", "EXAMPLES", "TESTS", "STATIC"):
+        for part in ("APPS", "EXAMPLES", "TESTS", "STATIC", "NS3"):
             toolchain.cache_variables[f"TENON_{part}"] = False
+        toolchain.cache_variables["TENON_PORTS"] = bool(self.options.get_safe("ports"))
         toolchain.cache_variables["TENON_ASSERT_LEVEL"] = str(self.options.assert_level)
         toolchain.generate()
         CMakeDeps(self).generate()
@@ -62,10 +68,14 @@ class TenonConan(ConanFile):
         self.cpp_info.set_property("cmake_file_name", "Tenon")
         self.cpp_info.set_property("cmake_target_name", "Tenon::Tenon")
         self.cpp_info.set_property("pkg_config_name", "tenon-all")
-        for library in ("tenon", "tenon_sock", "tenon_services"):
+        needs = {"tenon": [], "tenon_sock": ["tenon"], "tenon_services": ["tenon"]}
+        if self.options.get_safe("ports"):
+            needs |= {"tenon_ports": ["tenon"], "tenon_models": ["tenon_ports"]}
+        for library, requires in needs.items():
             part = self.cpp_info.components[library]
             part.libs = [library]
-            part.requires = ["tenon"] if library != "tenon" else []
+            part.requires = requires
+            part.system_libs = ["pthread"] if library in ("tenon_ports", "tenon_models") else []
             part.set_property("cmake_target_name", f"Tenon::{library}")
             part.set_property("pkg_config_name", library)
         core = self.cpp_info.components["tenon"]

@@ -23,6 +23,7 @@ extern "C" {
 
 struct pcap_writer;
 
+/** Frames at a time; settings of a kind; characters of what is written, and of a message. */
 enum { PORT_BURST = 32, PORT_SETTINGS_MAX = 8, PORT_TEXT_MAX = 256 };
 
 /** What may be written behind "name=": one of several words, a number from 1 to a million, or anything. */
@@ -144,11 +145,13 @@ static inline int port_fd(const struct port *port)
     return port->fd;
 }
 
+/** See port_type.receive(). */
 static inline int port_receive(struct port *port, struct tenon *stack, unsigned netif, tenon_u32 now_us)
 {
     return port->type->receive(port, stack, netif, now_us);
 }
 
+/** What it has counted since it was opened. */
 static inline void port_stats(struct port *port, struct port_stats *stats)
 {
     *stats = port->stats;
@@ -174,6 +177,7 @@ int port_read(struct port_choice *choice, const struct port_type *const *types, 
 
 /* ---- for those who write a port ------------------------------------------------------------------------ */
 
+/** Bytes of all of these frames. */
 static inline uint64_t port_bytes(const struct tenon_frame *frames, unsigned n)
 {
     uint64_t bytes = 0;

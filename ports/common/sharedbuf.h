@@ -25,6 +25,7 @@
 extern "C" {
 #endif
 
+/** The bytes of all its users: opaque, freed with the last reference. */
 struct sharedbuf;
 
 /** @param release  gives the bytes back; called once, by the thread that gives up the last reference

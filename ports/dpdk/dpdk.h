@@ -27,6 +27,7 @@ struct dpdk_port_info {
     uint64_t rx_copied_frames; /**< that came in memory of a pool which is not ours */
 };
 
+/** What the device can do, and what the port made of it. */
 void dpdk_port_info(const struct port *port, struct dpdk_port_info *info);
 
 /** Start DPDK as the first port does it, for a program that makes devices by functions of DPDK's before it

@@ -21,6 +21,7 @@
 extern "C" {
 #endif
 
+/** A capture that is being written: from pcap_open() to pcap_close(). */
 struct pcap_writer;
 
 /** Link types (the registry calls them LINKTYPE_). */
@@ -78,6 +79,7 @@ void port_attach(struct port *port, struct pcap_writer *writer);
 
 /* ---- capture of any port (pcap_host.c) ------------------------------------------------------- */
 
+/** Interfaces of one instance that can be captured. */
 enum { PCAP_HOST_NETIFS = 16 };
 
 /** A host table put before that of a port, which writes down what passes. Give pcap_host_ops() and
@@ -99,6 +101,7 @@ void pcap_host_init(struct pcap_host *self, const struct tenon_host *ops, void *
  *  @return 0, or -1: no such number is possible, or pcap_interface() refused */
 int pcap_host_netif(struct pcap_host *self, unsigned netif, const char *name, unsigned link_type);
 
+/** For tenon_init(), with a struct pcap_host as `host`. */
 const struct tenon_host *pcap_host_ops(void);
 
 /** tenon_input(), captured. */

@@ -47,6 +47,7 @@ enum wire_place {
     WIRE_LOST          /**< dropped: loss, full queue, blackout, nobody there */
 };
 
+/** For wire_open(), which copies it. */
 struct wire_conf {
     struct wire_memory memory;
     uint64_t seed;        /**< of all chance in the wire */
@@ -66,6 +67,7 @@ void wire_close(struct wire *wire);
 
 /* ---- the clock ------------------------------------------------------------------------------- */
 
+/** The clock, in microseconds; it stands while nobody runs the wire. */
 uint64_t wire_now(const struct wire *wire);
 
 /** Go to the next instant at which something happens, and let it happen: frames, polls, timers.
@@ -104,6 +106,7 @@ struct wire_guest {
     void *guest;
 };
 
+/** For wire_host_open(), which copies it. */
 struct wire_host_conf {
     uint64_t seed;           /**< of entropy() and of chance in this host. Good for tests, never for keys */
     uint64_t clock_us;       /**< the instance's clock when the wire's shows start_us: 0xFFFFF000 wraps soon */
@@ -145,6 +148,7 @@ void wire_host_fini(struct wire_host *host);
  *  of it that others still hold stay good until they are given back; wire_close() comes after that. */
 void wire_host_close(struct wire_host *host);
 
+/** The instance; NULL: the host is a guest. */
 struct tenon *wire_host_stack(const struct wire_host *host);
 
 /** The functions that a guest calls, as an instance does, with the host as first argument. */
@@ -162,11 +166,13 @@ void wire_host_jump(struct wire_host *host, uint64_t us);
 /** The host does nothing for a time: neither input nor poll. Received frames wait in the ring. */
 void wire_host_pause(struct wire_host *host, uint64_t us);
 
+/** What shall fail from now on, and what the host has counted. */
 void wire_host_fail(struct wire_host *host, const struct wire_fail *fail);
 void wire_host_stats(const struct wire_host *host, struct wire_host_stats *stats);
 
 /* ---- ends and lines -------------------------------------------------------------------------- */
 
+/** Which line of an end. */
 enum wire_direction {
     WIRE_OUT,    /**< from the host to the hub */
     WIRE_IN      /**< from the hub to the host */
@@ -188,6 +194,7 @@ struct wire_fate {
 typedef void (*wire_fate_fn)(void *arg, struct wire_end *end, enum wire_direction direction, uint64_t nth,
                              const struct tenon_frame *frame, struct wire_fate *fate);
 
+/** A time without a network; of the wire's clock, in microseconds. */
 struct wire_blackout {
     uint64_t from_us, to_us;    /**< frames put on the line in [from, to) are lost */
 };
@@ -212,6 +219,7 @@ struct wire_line_conf {
     void *fate_arg;
 };
 
+/** For wire_end_open(), which copies it. */
 struct wire_end_conf {
     struct tenon_netif_conf netif;    /**< what the instance is told: address, MTU, capabilities ... */
     unsigned hub;                     /**< ends with the same number hear each other */
@@ -233,6 +241,7 @@ struct wire_end_conf {
     uint32_t ring;          /**< frames that can wait for the host; 0: 1024 */
 };
 
+/** What an end has counted since it was opened. */
 struct wire_end_stats {
     uint64_t tx_frames, tx_bytes;    /**< taken by transmit() */
     uint64_t rx_frames, rx_bytes;    /**< given to input() */
@@ -252,6 +261,7 @@ struct wire_end *wire_end_open(struct wire_host *host, const struct wire_end_con
 /** Give a guest an interface with the number that it shall have (1 to 16). */
 struct wire_end *wire_end_open_at(struct wire_host *host, const struct wire_end_conf *conf, unsigned netif);
 
+/** The interface's number in the instance, and the host on which it is. */
 unsigned wire_end_netif(const struct wire_end *end);
 struct wire_host *wire_end_host(const struct wire_end *end);
 
@@ -259,6 +269,7 @@ struct wire_host *wire_end_host(const struct wire_end *end);
 const struct wire_end_conf *wire_end_conf(const struct wire_end *end);
 void wire_line_set(struct wire_end *end, enum wire_direction direction, const struct wire_line_conf *conf);
 
+/** What the end has counted. */
 void wire_end_stats(const struct wire_end *end, struct wire_end_stats *stats);
 
 /** How long a frame that is put on a line now waits for those before it: the queue, in nanoseconds. */

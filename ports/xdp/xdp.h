@@ -30,6 +30,7 @@ struct xdp_port_info {
                                                    own), which the interface cannot reach */
 };
 
+/** What the kernel and the driver gave. */
 void xdp_port_info(const struct port *port, struct xdp_port_info *info);
 
 #ifdef __cplusplus

@@ -110,6 +110,9 @@ WRONG = {
     "page that nothing leads to": ("ports/x/README.md", "# X\n", "ports/x/README.md:1: no link leads here"),
     "function without a comment": ("include/tenon/number.h", HEADER.replace("/** Add one.", "/* Add one."),
                                    "include/tenon/number.h:26: tenon_number_next() has no comment"),
+    "function of a service without a comment": (
+        "services/count.h", HEADER.replace("/** Add one.", "/* Add one."),
+        "services/count.h:26: tenon_number_next() has no comment"),
     "function apart from the comment": (
         "include/tenon/number.h", HEADER.replace("(int x);\nTENON_API", "(int x);\n\nTENON_API"),
         "include/tenon/number.h:31: tenon_number_even() has no comment"),

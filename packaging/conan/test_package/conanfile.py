@@ -24,7 +24,7 @@ class TenonTestConan(ConanFile):
         toolchain.user_presets_path = False
         toolchain.generate()
         CMakeDeps(self).generate()
-        for program in ("exchange.c", "parts.c"):
+        for program in ("exchange.c", "parts.c", "ports.c"):
             copy(self, program, os.path.join(ROOT, "tests", "build"), self.build_folder)
 
     def build(self):
@@ -34,5 +34,6 @@ class TenonTestConan(ConanFile):
 
     def test(self):
         if can_run(self):
-            for program in ("exchange", "parts", "wrapped"):
+            ports = ["ports"] if self.dependencies["tenon"].options.get_safe("ports") else []
+            for program in ("exchange", "parts", "wrapped", *ports):
                 self.run(os.path.join(self.cpp.build.bindir, program), env="conanrun")
