@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The two programs of docs/porting.md, taken from the page: the small one is talked to, the port
-that programs can choose has to pass what all ports have to pass."""
+that programs can choose, as tools/new-port makes it, has to pass what all ports have to pass."""
 import os
 import pathlib
 import re
@@ -31,10 +31,23 @@ def pieces(text):
 
 
 def page():
-    """The pieces of code outside of the section about struct port_type, and those in it."""
+    """The pieces of code outside of the section about struct port_type."""
     before, section = (ROOT / "docs" / "porting.md").read_text().split(f"\n{SECTION}\n")
-    section, after = section.split("\n## ", 1)
-    return pieces(before) + pieces(after), pieces(section)
+    return pieces(before) + pieces(section.split("\n## ", 1)[1])
+
+
+def run_new_port(tree, name):
+    return subprocess.run([ROOT / "tools" / "new-port", name], capture_output=True, text=True, check=False,
+                          env={**os.environ, "TENON_ROOT": str(tree)})
+
+
+def new_port(tree, name):
+    """What tools/new-port makes in a tree with what it looks at."""
+    for folder in ("docs", "cmake"):
+        (tree / folder).mkdir(parents=True, exist_ok=True)
+    shutil.copy(ROOT / "docs" / "porting.md", tree / "docs")
+    shutil.copy(ROOT / "cmake" / "ports.cmake", tree / "cmake")
+    return run_new_port(tree, name)
 
 
 def compile_c(program, *arguments):
@@ -47,23 +60,40 @@ def compile_c(program, *arguments):
 @pytest.fixture
 def mini(tmp_path):
     source = tmp_path / "mini.c"
-    source.write_text("\n".join(page()[0]))
+    source.write_text("\n".join(page()))
     return compile_c(tmp_path / "mini", source, library(""))
 
 
 @pytest.fixture
 def port_check(tmp_path):
     """tenon-port-check with the kind of the page, and tap."""
-    whole, section = page()
-    (tmp_path / "mine.c").write_text("\n".join(whole[:1] + section))
+    made = new_port(tmp_path, "mine")
+    assert made.returncode == 0, made.stderr
+    (tmp_path / "ports" / "common").symlink_to(ROOT / "ports" / "common")
     (tmp_path / "built.c").write_text("""
         #include "ports/common/built.h"
         #include "ports/tap/tap.h"
         extern const struct port_type mine_port_type;
         const struct port_type *const ports_built[] = { &mine_port_type, &tap_port_type, NULL };
     """)
-    sources = [tmp_path / "mine.c", tmp_path / "built.c", *sorted((ROOT / "tests" / "ports").glob("*.c"))]
+    sources = [tmp_path / "ports" / "mine" / "mine.c", tmp_path / "built.c",
+               *sorted((ROOT / "tests" / "ports").glob("*.c"))]
     return compile_c(tmp_path / "port-check", "-I", ROOT, *sources, *map(library, LIBRARIES), "-lpthread")
+
+
+def test_names_of_new_ports(tmp_path):
+    for name in ("Mine", "x", "common", "../mine", "a" * 17):
+        refused = new_port(tmp_path, name)
+        assert refused.returncode == 1 and f'"{name}" cannot be a kind' in refused.stderr
+    assert not (tmp_path / "ports").exists()
+    assert new_port(tmp_path, "my2nd").returncode == 0
+    code = (tmp_path / "ports" / "my2nd" / "my2nd.c").read_text()
+    assert "mine" not in code.lower() and '.kind = "my2nd"' in code
+    kinds = (tmp_path / "cmake" / "ports.cmake").read_text()
+    assert len(re.findall(r"^set\(TENON_PORT\w+ .* my2nd\)$", kinds, re.M)) == 2
+    again = run_new_port(tmp_path, "my2nd")
+    assert again.returncode == 1 and "is there already" in again.stderr
+    assert (tmp_path / "cmake" / "ports.cmake").read_text() == kinds
 
 
 def test_the_page_answers(link, mini, files, tmp_path):
