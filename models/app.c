@@ -268,7 +268,7 @@ static void on_acked(struct model_tcp *tcp, tenon_u32 bytes)
         tcp->events->acked(tcp, tcp->app, bytes);
 }
 
-static void dispatch(const struct event *event)
+static void dispatch_tcp(const struct event *event)
 {
     struct model_tcp *tcp = event->tcp;
 
@@ -297,6 +297,15 @@ static void dispatch(const struct event *event)
     }
 }
 
+/* @return slots that it took */
+static unsigned dispatch(struct model *model, const struct event *event)
+{
+    if (event->kind >= EVENT_UDP)
+        return udp_event(model, event);
+    dispatch_tcp(event);
+    return 1;
+}
+
 /* As long as there is room for what is to be given back: a full ring stops this side. */
 static int take_events(struct model *model)
 {
@@ -304,8 +313,7 @@ static int take_events(struct model *model)
     unsigned n = model_ring_waiting(&model->events), taken = 0;
 
     while (taken < n && (app->nputs + SPANS_PER_EVENT <= PUTS_MAX || say_puts(model))) {
-        dispatch(model_ring_take(&model->events));
-        taken++;
+        taken += dispatch(model, model_ring_take(&model->events));
         if (model_ring_unpublished(&model->commands) >= PUBLISH)
             app_send(model, 0);
     }

@@ -17,7 +17,9 @@ enum {
     SPANS_PER_EVENT = 3,
     BUFS_PER_COMMAND = 6,
     BYTES_PER_COMMAND = 48,
+    SPANS_PER_SLOT = 4,
     WRITE_MAX = BYTES_PER_COMMAND + 15 * MODEL_SLOT_BYTES,
+    DATAGRAM_WRITE_MAX = 24 * MODEL_SLOT_BYTES,    /* more than a frame of Ethernet takes */
     PUTS_MAX = 96,                /* given back and not yet told */
     LINKS_MAX = 64,
     COMMANDS_PER_TURN = 1024,
@@ -37,14 +39,23 @@ enum command_kind {
     COMMAND_PUT,        /* .bufs, n of them */
     COMMAND_REF,        /* .bufs[0] */
     COMMAND_CALL,       /* .call */
+    COMMAND_UDP_SEND,   /* .ends, and n spans in a slot that follows; flags are enum udp_flag */
+    COMMAND_UDP_WRITE,  /* .ends, and n bytes in slots that follow; flags as well */
+    COMMAND_UDP_CLOSE,
     COMMAND_END         /* the stack's thread ends */
 };
 
 /* To be done behind what the command is about; in this order. */
 enum command_flag { FLAG_FINISH = 1, FLAG_CLOSE = 2, FLAG_ABORT = 4, FLAG_FREE = 8 };
 
+/* Of a datagram: these of .ends are given; the references on the spans' buffers go with it. */
+enum udp_flag { UDP_FROM = 1, UDP_TO = 2, UDP_GIVE = 4 };
+
 struct command {
-    struct model_tcp *tcp;
+    union {
+        struct model_tcp *tcp;
+        struct model_udp *udp;
+    };
     uint8_t kind;
     uint8_t flags;
     uint16_t n;
@@ -69,10 +80,22 @@ struct command {
 
 /* ---- what comes up ----------------------------------------------------------------------------------- */
 
-enum event_kind { EVENT_OPENED, EVENT_RECEIVED, EVENT_ACKED, EVENT_FINISHED, EVENT_CLOSED };
+enum event_kind {
+    EVENT_OPENED,
+    EVENT_RECEIVED,
+    EVENT_ACKED,
+    EVENT_FINISHED,
+    EVENT_CLOSED,
+    EVENT_UDP,          /* from here on about sockets. .spans, and a struct tenon_udp_info in the slot that follows */
+    EVENT_UDP_ERROR,    /* .failed */
+    EVENT_UDP_GONE      /* the last one */
+};
 
 struct event {
-    struct model_tcp *tcp;
+    union {
+        struct model_tcp *tcp;
+        struct model_udp *udp;
+    };
     uint8_t kind;
     uint8_t n;           /* spans */
     tenon_u32 acked;     /* with any of them */
@@ -80,11 +103,17 @@ struct event {
         struct tenon_span spans[SPANS_PER_EVENT];
         int why;
         tenon_u32 snd_buf;
+        struct {
+            struct tenon_addr to;
+            int error;
+        } failed;
     };
 };
 
 _Static_assert(sizeof(struct command) <= MODEL_SLOT_BYTES, "a command fits into a slot");
 _Static_assert(sizeof(struct event) <= MODEL_SLOT_BYTES, "an event fits into a slot");
+_Static_assert(sizeof(struct tenon_udp_info) <= MODEL_SLOT_BYTES, "what is known of a datagram fits into a slot");
+_Static_assert(SPANS_PER_SLOT * sizeof(struct tenon_span) <= MODEL_SLOT_BYTES, "spans fit into a slot");
 
 /* ---- connections ------------------------------------------------------------------------------------- */
 
@@ -132,6 +161,23 @@ struct model_listener {
     struct model_listener *next;
 };
 
+/* A UDP socket. Its memory is the application's until EVENT_UDP_GONE, which the stack tells when it has worked on the
+ * last command, COMMAND_UDP_CLOSE: nothing about the socket is under way then. */
+struct model_udp {
+    struct model *model;
+
+    /* the application's */
+    const struct model_udp_events *events;
+    void *app;
+    struct tenon_addr local;
+    uint8_t leaving;              /* close() was called */
+    struct model_udp *next, *prev;
+
+    /* the stack's */
+    alignas(MODEL_SLOT_BYTES) struct tenon_udp *core;
+    struct model_udp *next_gone;
+};
+
 /* A list with an end to add at. */
 struct tcp_list {
     struct model_tcp *first, **last;
@@ -160,6 +206,7 @@ struct stack_side {
     struct model_tcp *all;
     struct model_tcp *acks, *defers;
     struct tcp_list pends;
+    struct model_udp *gones;      /* sockets that have ended, of which the application has not been told */
     tenon_u32 poll_at, polled_at;
     int woken;                    /* tenon_poll() has something to do */
     int full;                     /* the port was full: wait for it to become writable */
@@ -173,6 +220,7 @@ struct model {
     int direct;                   /* MODEL_UNIFIED */
     int alone;                    /* there is no other thread: who waits for the stack does its work */
     struct model_listener *listeners;
+    struct model_udp *udps;       /* the application's; those that are not closed */
     pthread_t thread;
     atomic_int stop, gone;        /* the port is gone */
     alignas(MODEL_SLOT_BYTES) struct app_side app;
@@ -216,6 +264,11 @@ struct model_tcp *tcp_new(struct model *model, const struct model_tcp_events *ev
 struct model_tcp *tcp_accept(struct model_listener *listener, struct tenon_tcp *core,
                              const struct tenon_tcp_events *events);
 
+/* udp.c: sockets, on both sides */
+uint32_t udp_event(struct model *model, const struct event *event);    /* hand it over. @return slots that it took */
+void udp_command(struct model *model, const struct command *command);
+void udp_flush(struct model *model);           /* tell of those that have ended, as far as there is room */
+
 /* stack.c: the stack's side of two threads */
 extern const struct tenon_tcp_events stack_events, stack_listener_events;
 int stack_turn(struct model *model);
@@ -225,6 +278,7 @@ int stack_flush(struct model *model);          /* what is to be told goes into t
 /* loop.c: what a stack does in any thread */
 int loop_poll(struct model *model, tenon_u32 now);
 int loop_receive(struct model *model, tenon_u32 now);
+void loop_poll_out(struct model *model);       /* at the end: what was said last leaves, if the port takes it */
 void loop_link(struct model_tcp *tcp);         /* a new connection */
 void loop_free(struct model_tcp *tcp);
 void loop_abort_all(struct tenon *stack, void *model);

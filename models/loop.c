@@ -65,12 +65,19 @@ void loop_free(struct model_tcp *tcp)
     free(tcp);
 }
 
+void loop_poll_out(struct model *model)
+{
+    for (int i = 0; i < END_POLLS && tenon_poll(model->conf.stack, model_now_us(model)) == 0; i++)
+        usleep(FULL_WAIT_US);
+}
+
 /* In MODEL_UNIFIED handlers run within tenon_tcp_abort(), and free what they are about, or others. */
 void loop_abort_all(struct tenon *stack, void *arg)
 {
     struct model *model = arg;
     struct model_tcp *tcp = model->stack.all;
 
+    (void)stack;
     while (tcp != NULL) {
         if (tcp->core == NULL) {
             tcp = tcp->next;
@@ -79,8 +86,7 @@ void loop_abort_all(struct tenon *stack, void *arg)
         tenon_tcp_abort(tcp->core);
         tcp = model->direct ? model->stack.all : tcp->next;
     }
-    for (int i = 0; i < END_POLLS && tenon_poll(stack, model_now_us(model)) == 0; i++)
-        usleep(FULL_WAIT_US);
+    loop_poll_out(model);
 }
 
 /* ---- the stack's own thread ------------------------------------------------------------------------- */
@@ -88,12 +94,13 @@ void loop_abort_all(struct tenon *stack, void *arg)
 static void stack_sleep(struct model *model)
 {
     struct stack_side *stack = &model->stack;
-    const int full = stack->pends.first != NULL;    /* events wait for room: no more packets until then */
     tenon_u32 now, wait;
+    int full;
 
     stack->woken = 1;    /* to know when it wants to be called again */
     if (stack_turn(model))
         return;
+    full = stack->pends.first != NULL || stack->gones != NULL;    /* events wait for room: no packets until then */
     now = model_now_us(model);
     wait = model_is_due(now, stack->poll_at) ? 0 : stack->poll_at - now;
     if (stack->defers != NULL && wait > DEFER_WAIT_US)

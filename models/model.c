@@ -292,6 +292,10 @@ void model_close(struct model *model)
     model_call(model, loop_abort_all, model);
     end_thread(model);
     drain(model);
+    while (model->udps != NULL)    /* as the last: closed() may have said something by them */
+        model_udp_close(model->udps);
+    drain(model);
+    loop_poll_out(model);
     while (model->stack.all != NULL)    /* handles that the application still has references on */
         loop_free(model->stack.all);
     free_model(model);
@@ -325,6 +329,8 @@ void model_stats(struct model *model, struct model_stats *stats)
     stats->deferred = call.copy.stats.deferred;
     stats->refused = call.copy.stats.refused;
     stats->connections = call.copy.connections;
+    stats->datagrams_lost = call.copy.stats.datagrams_lost;
+    stats->datagrams_unsent = call.copy.stats.datagrams_unsent;
     stats->app_woken = atomic_load_explicit(&model->app_bell.woken, memory_order_relaxed);
     stats->stack_woken = atomic_load_explicit(&model->stack_bell.woken, memory_order_relaxed);
 }

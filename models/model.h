@@ -25,6 +25,7 @@
  *    acked() tells when there is room, also with 0 bytes.
  *  - What is said to a connection is done later. It may have ended by then; nothing happens to it any more,
  *    and closed() is on its way.
+ *  - A datagram that comes is lost when the ring is full, as it is when a socket's buffer is: see model_udp_open().
  *  - Counts of references belong to the stack's thread: the application gives and takes them by
  *    model_buf_put() and model_buf_ref(), never by tenon_buf_put(). */
 #ifndef TENON_MODELS_MODEL_H
@@ -47,6 +48,9 @@ struct model_listener;
 /** A connection, as the application has it: from model_tcp_connect(), or the event opened(), until the event closed()
  *  returns, or model_tcp_put() gives up the last reference. */
 struct model_tcp;
+
+/** A UDP socket, as the application has it: from model_udp_open() until model_udp_close(). */
+struct model_udp;
 
 /** Which thread does what: see the top of this page. */
 enum model_kind { MODEL_UNIFIED, MODEL_SPLIT, MODEL_MERGE };
@@ -97,6 +101,11 @@ struct model_stats {
     unsigned long refused; /**< model_tcp_set() with a value that was none */
     unsigned long handed; /**< messages of other models that came in */
     unsigned long connections; /**< now, with those that only a reference keeps */
+    unsigned long datagrams_lost; /**< datagrams that came, and errors about some, that the application was not told
+                                       of: there was no room in the ring, or no memory. Never in MODEL_UNIFIED */
+    unsigned long datagrams_unsent; /**< datagrams that model_udp_send() or model_udp_write() took, and for
+                                       which the core had no room or no memory. Never in MODEL_UNIFIED, where
+                                       that is returned */
 };
 
 /* ---- a model ---------------------------------------------------------------------------------------- */
@@ -119,13 +128,14 @@ int model_step_stack(struct model *model);
 void model_stop(struct model *model);
 
 /** End it: connections that are open are reset, with their peers told, and closed() is called for each; listeners are
- *  closed. What the application keeps of received data must have been given back by the time of the last closed().
- *  Not from a handler. The instance and the port are the caller's again. */
+ *  closed, and as the last, UDP sockets that are open: closed() may still use them. What the application keeps of
+ *  received data must have been given back by the time of the last closed(); datagrams before this is called, their
+ *  sockets being closed. Not from a handler. The instance and the port are the caller's again. */
 void model_close(struct model *model);
 
 /** Run fn(stack, arg) in the stack's thread, after all that was said to connections before, and wait until it has been
  *  done. For all that the interface of Tenon has and this one has not. fn must not call functions of this
- *  header but model_tcp_core(). */
+ *  header but model_tcp_core() and model_udp_core(). */
 void model_call(struct model *model, void (*fn)(struct tenon *stack, void *arg), void *arg);
 
 /** The clock of the model. */
@@ -213,6 +223,74 @@ void model_tcp_abort(struct model_tcp *tcp);
 /** See tenon_tcp_set(). @return TENON_OK, TENON_ECLOSED, TENON_EINVAL: there is no such option; what else is wrong is
  *  counted */
 int model_tcp_set(struct model_tcp *tcp, enum tenon_tcp_option option, tenon_u32 value);
+
+/* ---- datagrams --------------------------------------------------------------------------------------- */
+
+/** Handlers, as in struct tenon_udp_events; any may be NULL. Called in the application's thread, as all are. May call
+ *  anything, model_udp_close() on their own socket included. */
+struct model_udp_events {
+    /** A datagram, in 0 or more spans that may be read until this returns; who keeps one takes a reference before that
+     *  (model_buf_ref()). Of one in more than 3 (fragments), MODEL_SPLIT and MODEL_MERGE make a copy in one piece.
+     *  `info` may be read until this returns as well. NULL: datagrams are thrown away. */
+    void (*received)(struct model_udp *udp, void *app, const struct tenon_udp_info *info,
+                     const struct tenon_span *spans, unsigned n);
+
+    /** An error about a datagram that was sent to `to`: what tenon_udp_events.error() tells; besides, in MODEL_SPLIT
+     *  and MODEL_MERGE, what tenon_udp_send() returned there, such as TENON_EUNREACH, TENON_EACCES, TENON_EMSGSIZE or
+     *  TENON_EINVAL. Without room in the ring it is lost, and counted. */
+    void (*error)(struct model_udp *udp, void *app, const struct tenon_addr *to, int error);
+};
+
+/** Open a socket and bind it: tenon_udp_open() and tenon_udp_bind(). What comes between two turns of the application,
+ *  and has no room in the ring (a datagram takes two slots), is lost and counted (model_stats.datagrams_lost): UDP
+ *  promises nothing else (RFC 768, RFC 8085 3.1). Who expects bursts asks for more slots.
+ *  @param at      copied. NULL: any address and a free port, as with port 0
+ *  @param events  kept: must outlive the socket
+ *  @return TENON_OK, TENON_EINVAL (the core was built without UDP), TENON_ENOMEM, TENON_ELIMIT, TENON_ENOADDR,
+ *          TENON_EINUSE; nothing is left behind then */
+int model_udp_open(struct model *model, struct model_udp **out, const struct tenon_addr *at,
+                   const struct model_udp_events *events, void *app);
+
+/** Fix the peer, or with NULL have none any more: tenon_udp_connect(), whose errors it returns. What came from others
+ *  before may still be received after this. */
+int model_udp_connect(struct model_udp *udp, const struct tenon_addr *to);
+
+/** tenon_udp_set(). @return TENON_OK, TENON_EINVAL */
+int model_udp_set(struct model_udp *udp, enum tenon_udp_option option, tenon_u32 value);
+
+/** The address it is bound to, as of model_udp_open() or model_udp_connect(). */
+void model_udp_local(const struct model_udp *udp, struct tenon_addr *local);
+
+struct model *model_udp_model(const struct model_udp *udp);
+
+/** The core's socket, for a function that model_call() runs: tenon_udp_payload_max() and the like. */
+struct tenon_udp *model_udp_core(const struct model_udp *udp);
+
+/** Send one datagram, gathered from n spans; see tenon_udp_send(). The caller has references on their buffers, or
+ *  received them in this very event; he keeps them. Up to 4 spans go without a copy, more (but in MODEL_UNIFIED) are
+ *  joined first. The bytes are not to be changed any more.
+ *  @param to  copied. NULL on a connected socket
+ *  @return TENON_OK: in MODEL_SPLIT and MODEL_MERGE, what is wrong besides is told by error(), and what the core has no
+ *          room or no memory for is counted (model_stats.datagrams_unsent). TENON_EMSGSIZE: more than 65527 bytes;
+ *          TENON_EAGAIN: the ring is full, try again in the next turn or do without; TENON_ENOMEM. In MODEL_UNIFIED
+ *          also what tenon_udp_send() returns, without error() */
+int model_udp_send(struct model_udp *udp, const struct tenon_addr *to, const struct tenon_span *spans, unsigned n);
+
+/** As model_udp_send(), from a given local address: to answer from the address that was asked.
+ *  @param from  copied; as for tenon_udp_send_from(). NULL: as model_udp_send() */
+int model_udp_send_from(struct model_udp *udp, const struct tenon_ip *from, const struct tenon_addr *to,
+                        const struct tenon_span *spans, unsigned n);
+
+/** As model_udp_send(), a copy of n bytes. Up to 1536 travel in the ring itself. */
+int model_udp_write(struct model_udp *udp, const struct tenon_addr *to, const void *bytes, tenon_u32 n);
+
+/** As model_udp_write(), from a given local address as model_udp_send_from() takes it. */
+int model_udp_write_from(struct model_udp *udp, const struct tenon_ip *from, const struct tenon_addr *to,
+                         const void *bytes, tenon_u32 n);
+
+/** Close; no event comes after it, and the handle is not to be used any more. What was sent before it still goes out.
+ *  Waits for room in the ring, if there is none. */
+void model_udp_close(struct model_udp *udp);
 
 /* ---- buffers ----------------------------------------------------------------------------------------- */
 

@@ -4,7 +4,9 @@
  * This side never waits for the other: commands are always taken, and an event for which the ring has no room waits
  * in its connection, where there is a bit for each kind that comes once, a sum for acknowledgements, and a list of
  * spans. As long as one waits, the port is not asked for packets. So the list is as long as one call of tenon_input()
- * can make it; and the application, which may wait for room to say something, never does so for ever. */
+ * can make it; and the application, which may wait for room to say something, never does so for ever.
+ *
+ * Datagrams do not wait: udp.c. */
 #include "internal.h"
 
 #include <stdlib.h>
@@ -254,6 +256,7 @@ int stack_flush(struct model *model)
 {
     flush_pending(&model->stack.pends);
     flush_acks(&model->stack);
+    udp_flush(model);
     if (model_ring_publish(&model->events) == 0)
         return 0;
     model->stack.stats.event_batches++;
@@ -433,6 +436,11 @@ static void command_do(struct model *model, const struct command *command)
     case COMMAND_CALL:
         command->call.fn(model->conf.stack, command->call.arg);
         atomic_store_explicit(command->call.done, 1, memory_order_release);
+        break;
+    case COMMAND_UDP_SEND:
+    case COMMAND_UDP_WRITE:
+    case COMMAND_UDP_CLOSE:
+        udp_command(model, command);
         break;
     case COMMAND_END:
         model->stack.ended = 1;

@@ -281,6 +281,163 @@ static int client_begin(struct app *app)
     return 0;
 }
 
+/* ---- datagrams --------------------------------------------------------------------------------------- */
+
+/* One to be echoed later, whose spans we have references on. */
+struct kept {
+    struct kept *next;
+    struct tenon_udp_info info;
+    unsigned n;
+    struct tenon_span spans[];
+};
+
+static void count_echo(struct app *app, int error)
+{
+    if (error == TENON_OK)
+        app->echoes_sent++;
+    else
+        app->not_echoed++;
+    app->wrong += error != TENON_OK && error != TENON_EAGAIN;
+}
+
+static void keep_datagram(struct app *app, const struct tenon_udp_info *info, const struct tenon_span *spans,
+                          unsigned n)
+{
+    struct kept *kept = malloc(sizeof *kept + n * sizeof *spans);
+
+    if (kept == NULL)
+        abort();
+    kept->next = NULL;
+    kept->info = *info;
+    kept->n = n;
+    for (unsigned i = 0; i < n; i++) {
+        model_buf_ref(app->model, spans[i].buf);
+        kept->spans[i] = spans[i];
+    }
+    *app->last_kept = kept;
+    app->last_kept = &kept->next;
+}
+
+static void forget_kept(struct app *app)
+{
+    struct kept *kept = app->kept;
+
+    for (unsigned i = 0; i < kept->n; i++)
+        model_buf_put(app->model, kept->spans[i].buf);
+    app->kept = kept->next;
+    if (app->kept == NULL)
+        app->last_kept = &app->kept;
+    free(kept);
+}
+
+static void echo_kept(struct app *app)
+{
+    while (app->kept != NULL) {
+        const struct kept *kept = app->kept;
+
+        count_echo(app, model_udp_send(app->answerer, &kept->info.from, kept->spans, kept->n));
+        forget_kept(app);
+    }
+}
+
+static int copy_datagram(struct model_udp *udp, const struct tenon_udp_info *info, const struct tenon_span *spans,
+                         unsigned n)
+{
+    tenon_u8 bytes[DATAGRAM_MAX];
+    tenon_u32 at = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        memcpy(bytes + at, tenon_span_data(&spans[i]), spans[i].len);
+        at += spans[i].len;
+    }
+    return model_udp_write_from(udp, &info->to.ip, &info->from, bytes, at);
+}
+
+/* By reference, as a copy, or later. */
+static void answerer_received(struct model_udp *udp, void *arg, const struct tenon_udp_info *info,
+                              const struct tenon_span *spans, unsigned n)
+{
+    struct app *app = arg;
+    const unsigned long how = next_random(app) % 3;
+
+    app->wrong += udp != app->answerer || world_datagram_wrong(spans, n) != 0;
+    if (app->conf.slow || how == 0)
+        keep_datagram(app, info, spans, n);
+    else if (how == 1)
+        count_echo(app, copy_datagram(udp, info, spans, n));
+    else
+        count_echo(app, model_udp_send_from(udp, &info->to.ip, &info->from, spans, n));
+}
+
+static void asker_open(struct app *app);
+
+static void asker_received(struct model_udp *udp, void *arg, const struct tenon_udp_info *info,
+                           const struct tenon_span *spans, unsigned n)
+{
+    struct app *app = arg;
+
+    app->wrong += udp != app->asker || info->from.port != WORLD_PEER_PORT || world_datagram_wrong(spans, n) != 0;
+    app->answers++;
+    if (next_random(app) % 16 != 0)
+        return;
+    model_udp_close(udp);    /* and what is under way is nobody's */
+    asker_open(app);
+}
+
+static const struct model_udp_events answerer_events = { .received = answerer_received };
+static const struct model_udp_events asker_events = { .received = asker_received };
+
+static void asker_open(struct app *app)
+{
+    const struct tenon_addr to = world_peer();
+
+    if (model_udp_open(app->model, &app->asker, NULL, &asker_events, app) != TENON_OK
+        || model_udp_connect(app->asker, &to) != TENON_OK)
+        abort();
+}
+
+/* @return 0: the ring is full, in the next turn again */
+static int ask(struct app *app)
+{
+    const tenon_u32 half = (tenon_u32)(next_random(app) % 2000) + 4,
+                    whole = half + (tenon_u32)(next_random(app) % 2000);
+    struct tenon_buf *buf = model_buf_new(whole);
+    const struct tenon_span spans[2] = { { buf, 0, half }, { buf, half, whole - half } };
+    int error;
+
+    if (buf == NULL)
+        abort();
+    world_datagram(buf->data, whole, (tenon_u32)next_random(app) % PATTERN);
+    error = model_udp_send(app->asker, NULL, spans, 2);
+    model_buf_put(app->model, buf);
+    app->wrong += error != TENON_OK && error != TENON_EAGAIN;
+    app->asked += error == TENON_OK;
+    return error == TENON_OK;
+}
+
+static void start_datagrams(struct app *app)
+{
+    const struct tenon_addr at = { .port = WORLD_PORT };
+
+    app->last_kept = &app->kept;
+    if (app->conf.datagrams == 0)
+        return;
+    if (model_udp_open(app->model, &app->answerer, &at, &answerer_events, app) != TENON_OK)
+        abort();
+    asker_open(app);
+}
+
+/* The asker is left for model_close(). */
+void app_leave(struct app *app)
+{
+    if (app->answerer != NULL)
+        model_udp_close(app->answerer);
+    while (app->kept != NULL)
+        forget_kept(app);
+    app->answerer = NULL;
+    app->conf.datagrams = 0;
+}
+
 /* ---- the application --------------------------------------------------------------------------------- */
 
 tenon_u32 app_turn_hook(void *arg, tenon_u32 now_us)
@@ -290,6 +447,9 @@ tenon_u32 app_turn_hook(void *arg, tenon_u32 now_us)
 
     (void)now_us;
     while (app->begun < app->conf.clients && app->begun - app->clients_closed < 64 && client_begin(app) == 0)
+        ;
+    echo_kept(app);
+    for (unsigned long n = next_random(app) % 4; n > 0 && app->asked < app->conf.datagrams && ask(app); n--)
         ;
     for (echo = app->conf.slow ? app->echoes : NULL; echo != NULL; echo = next) {
         next = echo->next;
@@ -324,6 +484,7 @@ void app_start(struct app *app, struct model *model, struct world *world)
     app->model = model;
     if (model_listen(model, &app->listener, &at, &echo_listener_events, app, 1024) != TENON_OK)
         abort();
+    start_datagrams(app);
     atomic_store(&world->go, 1);
 }
 

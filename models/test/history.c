@@ -13,7 +13,8 @@ tenon_u32 virtual_now(void)
 struct model *history_begin(struct world *world, struct app *app, const struct history *history, int stepped)
 {
     const struct app_conf app_conf = { .clients = history->clients, .total_max = history->world.total_max,
-        .leave_permille = history->leave_permille, .seed = history->world.seed, .slow = history->slow };
+        .leave_permille = history->leave_permille, .seed = history->world.seed, .slow = history->slow,
+        .datagrams = history->world.datagrams };
     struct model_conf conf = { .kind = history->kind, .port = &world->port, .netif = 1, .slots = history->slots,
         .poll = history->poll, .spin_us = history->spin_us, .turn = app_turn_hook, .app = app, .stepped = stepped };
     struct model *model;
@@ -44,12 +45,26 @@ const char *history_rest(struct world *world, const struct app *app)
     return world->leaks != 0 ? "memory or buffers were not given back" : NULL;
 }
 
+/* Whatever was sent has come back, or has been counted as lost. Some of the others' were lost by the line. */
+static int datagrams_good(const struct world *world, const struct app *app, const struct model_stats *stats)
+{
+    const unsigned long counted = stats->datagrams_lost + stats->datagrams_unsent + app->not_echoed;
+
+    if (world->conf.datagrams == 0)
+        return 1;
+    if (world->datagrams != world->conf.datagrams || app->asked != world->conf.datagrams ||
+        world->back == 0 || app->answers == 0)
+        return 0;
+    return world->conf.loss_ppm > 0 || world->back + counted >= world->datagrams;
+}
+
 const char *history_judge(struct world *world, struct app *app, struct model *model, const struct history *history)
 {
     const char *rest;
     struct model_stats stats;
 
     model_stats(model, &stats);
+    app_leave(app);
     model_close(model);
     app_end(app);
     rest = history_rest(world, app);
@@ -61,5 +76,7 @@ const char *history_judge(struct world *world, struct app *app, struct model *mo
         return "a connection that the application opened is not complete";
     if (world->complete + app->left + world->aborting < history->world.conns)
         return "a connection that the peer opened is not complete";
+    if (!datagrams_good(world, app, &stats))
+        return "datagrams are neither there nor counted";
     return stats.connections != 0 ? "handles are left" : NULL;
 }

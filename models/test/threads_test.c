@@ -11,22 +11,70 @@ static char error[300];
 /* ---- with threads, in real time ------------------------------------------------------------------------ */
 
 static const struct history threaded[] = {
-    { .name = "unified, poll", .kind = MODEL_UNIFIED, .clients = 40, .leave_permille = 2, .poll = 1,
-      .world = { .conns = 60, .total_max = 40000, .abort_percent = 10, .delay_us = 50 } },
-    { .name = "unified, sleeping", .kind = MODEL_UNIFIED, .clients = 40, .leave_permille = 2,
-      .world = { .conns = 60, .total_max = 40000, .abort_percent = 10, .delay_us = 50, .tick_us = 100 } },
-    { .name = "split, poll", .kind = MODEL_SPLIT, .clients = 40, .leave_permille = 2, .poll = 1,
-      .world = { .conns = 60, .total_max = 40000, .abort_percent = 10, .delay_us = 50 } },
-    { .name = "split, poll, small rings", .kind = MODEL_SPLIT, .slots = 64, .clients = 40, .poll = 1,
-      .world = { .conns = 60, .total_max = 40000, .abort_percent = 10, .delay_us = 50 } },
-    { .name = "split, poll, small rings, slow", .kind = MODEL_SPLIT, .slots = 64, .clients = 40, .poll = 1, .slow = 1,
-      .world = { .conns = 60, .total_max = 40000, .abort_percent = 10, .delay_us = 50 } },
-    { .name = "split, sleeping", .kind = MODEL_SPLIT, .slots = 64, .clients = 40, .leave_permille = 2, .spin_us = 10,
-      .world = { .conns = 60, .total_max = 40000, .abort_percent = 10, .delay_us = 50, .tick_us = 100 } },
-    { .name = "merge, poll", .kind = MODEL_MERGE, .slots = 64, .clients = 40, .leave_permille = 2, .poll = 1,
-      .world = { .conns = 60, .total_max = 40000, .abort_percent = 10, .delay_us = 50 } },
-    { .name = "merge, sleeping", .kind = MODEL_MERGE, .clients = 40, .leave_permille = 2,
-      .world = { .conns = 60, .total_max = 40000, .abort_percent = 10, .delay_us = 50, .tick_us = 100 } },
+    { .name = "unified, poll",
+      .kind = MODEL_UNIFIED,
+      .clients = 40,
+      .leave_permille = 2,
+      .poll = 1,
+      .world = { .conns = 60, .datagrams = 400, .total_max = 40000, .abort_percent = 10, .delay_us = 50 } },
+    { .name = "unified, sleeping",
+      .kind = MODEL_UNIFIED,
+      .clients = 40,
+      .leave_permille = 2,
+      .world = { .conns = 60,
+                 .datagrams = 400,
+                 .total_max = 40000,
+                 .abort_percent = 10,
+                 .delay_us = 50,
+                 .tick_us = 100 } },
+    { .name = "split, poll",
+      .kind = MODEL_SPLIT,
+      .clients = 40,
+      .leave_permille = 2,
+      .poll = 1,
+      .world = { .conns = 60, .datagrams = 400, .total_max = 40000, .abort_percent = 10, .delay_us = 50 } },
+    { .name = "split, poll, small rings",
+      .kind = MODEL_SPLIT,
+      .slots = 64,
+      .clients = 40,
+      .poll = 1,
+      .world = { .conns = 60, .datagrams = 400, .total_max = 40000, .abort_percent = 10, .delay_us = 50 } },
+    { .name = "split, poll, small rings, slow",
+      .kind = MODEL_SPLIT,
+      .slots = 64,
+      .clients = 40,
+      .poll = 1,
+      .slow = 1,
+      .world = { .conns = 60, .datagrams = 400, .total_max = 40000, .abort_percent = 10, .delay_us = 50 } },
+    { .name = "split, sleeping",
+      .kind = MODEL_SPLIT,
+      .slots = 64,
+      .clients = 40,
+      .leave_permille = 2,
+      .spin_us = 10,
+      .world = { .conns = 60,
+                 .datagrams = 400,
+                 .total_max = 40000,
+                 .abort_percent = 10,
+                 .delay_us = 50,
+                 .tick_us = 100 } },
+    { .name = "merge, poll",
+      .kind = MODEL_MERGE,
+      .slots = 64,
+      .clients = 40,
+      .leave_permille = 2,
+      .poll = 1,
+      .world = { .conns = 60, .datagrams = 400, .total_max = 40000, .abort_percent = 10, .delay_us = 50 } },
+    { .name = "merge, sleeping",
+      .kind = MODEL_MERGE,
+      .clients = 40,
+      .leave_permille = 2,
+      .world = { .conns = 60,
+                 .datagrams = 400,
+                 .total_max = 40000,
+                 .abort_percent = 10,
+                 .delay_us = 50,
+                 .tick_us = 100 } },
 };
 
 struct settled_call {
@@ -39,18 +87,20 @@ static void call_settled(struct tenon *stack, void *arg)
     struct settled_call *call = arg;
 
     (void)stack;
-    call->settled = call->world->ended == call->world->conf.conns;
+    call->settled =
+        call->world->ended == call->world->conf.conns && call->world->datagrams == call->world->conf.datagrams;
 }
 
 /* The peer hears of the last ones too. */
-static void settle(struct world *world, struct model *model)
+static void settle(struct world *world, const struct app *app, struct model *model)
 {
     struct settled_call call = { world, 0 };
 
-    for (unsigned i = 0; i < 2000 && !call.settled; i++) {
+    for (unsigned i = 0, after = 0; i < 2000 && after < 20; i++) {
         (void)model_step(model);
         usleep(1000);
         model_call(model, call_settled, &call);
+        after += call.settled && app->asked == app->conf.datagrams;
     }
 }
 
@@ -64,7 +114,7 @@ static void run_threads(const struct history *given, unsigned long seed)
     history.world.seed = seed;
     model = history_begin(&world, &app, &history, 0);
     CHECK_EQ_I(model_run(model), 0);
-    settle(&world, model);
+    settle(&world, &app, model);
     CHECK_GOOD(history_judge(&world, &app, model, &history));
 }
 
@@ -87,6 +137,7 @@ static void end_in_the_middle(const struct history *history, unsigned turns)
     model = history_begin(&world, &app, history, 0);
     for (unsigned i = 0; i < turns; i++)
         (void)model_step(model);
+    app_leave(&app);
     model_close(model);
     app_end(&app);
     CHECK_EQ_U(app.closed, app.opened + app.begun);

@@ -19,6 +19,31 @@ unsigned long world_compare(tenon_u32 start, tenon_u32 at, const tenon_u8 *bytes
     return wrong;
 }
 
+void world_datagram(tenon_u8 *bytes, tenon_u32 n, tenon_u32 start)
+{
+    bytes[0] = (tenon_u8)(start >> 8);
+    bytes[1] = (tenon_u8)start;
+    bytes[2] = bytes[3] = 0;
+    for (tenon_u32 i = 4; i < n; i++)
+        bytes[i] = world_pattern[(start + i) % PATTERN];
+}
+
+unsigned long world_datagram_wrong(const struct tenon_span *spans, unsigned n)
+{
+    const tenon_u8 *first = n > 0 && spans[0].len >= 4 ? tenon_span_data(&spans[0]) : NULL;
+    unsigned long wrong = first == NULL || first[2] != 0 || first[3] != 0;
+    tenon_u32 at = 4;
+
+    for (unsigned i = 0; i < n && wrong == 0; i++) {
+        const tenon_u32 skip = i == 0 ? 4 : 0;
+
+        wrong += world_compare((tenon_u32)first[0] << 8 | first[1], at, tenon_span_data(&spans[i]) + skip,
+                               spans[i].len - skip);
+        at += spans[i].len - skip;
+    }
+    return wrong;
+}
+
 struct tenon_addr world_peer(void)
 {
     const struct tenon_addr addr = { .ip = tenon_ip4_bytes(10, 0, 0, 2), .port = WORLD_PEER_PORT };
@@ -152,6 +177,64 @@ static void echo_closed(struct tenon_tcp *tcp, void *app, int why)
 static const struct tenon_tcp_events echo_events = { .received = echo_received, .acked = echo_acked,
     .closed = echo_closed };
 
+/* ---- the peer's datagrams ---------------------------------------------------------------------------- */
+
+static void asker_received(struct tenon_udp *udp, void *app, const struct tenon_udp_info *info,
+                           const struct tenon_span *spans, unsigned n)
+{
+    struct world *world = app;
+
+    (void)udp;
+    world->back++;
+    world->wrong += info->from.port != WORLD_PORT || world_datagram_wrong(spans, n) != 0;
+}
+
+static void answerer_received(struct tenon_udp *udp, void *app, const struct tenon_udp_info *info,
+                              const struct tenon_span *spans, unsigned n)
+{
+    struct world *world = app;
+
+    if (tenon_udp_send(udp, &info->from, spans, n) == TENON_OK)
+        world->answered++;
+    else
+        world->unanswered++;
+}
+
+static const struct tenon_udp_events asker_events = { .received = asker_received };
+static const struct tenon_udp_events answerer_events = { .received = answerer_received };
+
+static void open_datagrams(struct world *world)
+{
+    struct tenon *stack = wire_host_stack(world->peer);
+    const struct tenon_addr at = { .port = WORLD_PEER_PORT };
+
+    if (tenon_udp_open(stack, &world->asker, &asker_events, world) != TENON_OK
+        || tenon_udp_open(stack, &world->answerer, &answerer_events, world) != TENON_OK
+        || tenon_udp_bind(world->answerer, &at) != TENON_OK)
+        abort();
+}
+
+/* Now and then as many as make a small ring full. What the burst has no room for comes with the next one. */
+static void peer_ask(struct world *world, tenon_u32 now_us)
+{
+    const struct tenon_addr to = { .ip = tenon_ip4_bytes(10, 0, 0, 1), .port = WORLD_PORT };
+    tenon_u8 bytes[DATAGRAM_MAX];
+
+    if (world->datagrams == world->conf.datagrams || (tenon_i32)(now_us - world->burst_at) < 0)
+        return;
+    for (unsigned long n = next_random(world) % 40; n > 0 && world->datagrams < world->conf.datagrams; n--) {
+        const unsigned long most = next_random(world) % 8 == 0 ? DATAGRAM_MAX - 4 : 1400;
+        const tenon_u32 len = (tenon_u32)(next_random(world) % most) + 4;
+
+        world_datagram(bytes, len, (tenon_u32)next_random(world) % PATTERN);
+        if (tenon_udp_write(world->asker, &to, bytes, len) != TENON_OK)
+            break;
+        world->datagrams++;
+    }
+    world->burst_at = now_us + (tenon_u32)(next_random(world) % 500);
+    wire_wake(world->peer);
+}
+
 /* ---- the port ---------------------------------------------------------------------------------------- */
 
 static void guest_input(void *guest, unsigned netif, const struct tenon_frame *frames, unsigned n, tenon_u32 now_us)
@@ -186,6 +269,8 @@ static int world_receive(struct port *port, struct tenon *stack, unsigned netif,
     world->stack = stack;
     world->now_us = now_us;
     world->frames = 0;
+    if (world->ended > 0)    /* both know where the other is */
+        peer_ask(world, now_us);
     wire_run(world->wire, wire_now(world->wire) + (tenon_u32)(now_us - world->last_us));
     world->last_us = now_us;
     return world->frames;
@@ -235,6 +320,7 @@ static void open_peer(struct world *world, const struct wire_end_conf *end)
         || tenon_addr_add(wire_host_stack(world->peer), 1, &ip, 24) != TENON_OK
         || tenon_tcp_listen(wire_host_stack(world->peer), &listener, &any, &echo_events, world, 1024) != TENON_OK)
         abort();
+    open_datagrams(world);
 }
 
 static int open_ticks(unsigned us)
@@ -271,7 +357,9 @@ void world_open(struct world *world, const struct world_conf *conf, tenon_u32 no
     world->host = wire_host_open_guest(world->wire, &host_conf, &guest);
     stack_conf(world, &tenon_conf);
     world->stack = tenon_init(malloc(tenon_mem_size(&tenon_conf)), &tenon_conf, wire_host_ops(), world->host);
-    if (world->conns == NULL || world->stack == NULL || wire_end_open_at(world->host, &end, 1) == NULL
+    world->end = wire_end_open_at(world->host, &end, 1);
+    world->burst_at = now_us;
+    if (world->conns == NULL || world->stack == NULL || world->end == NULL
         || tenon_netif_add(world->stack, &end.netif) != 1 || tenon_addr_add(world->stack, 1, &ip, 24) != TENON_OK)
         abort();
     (void)tenon_poll(world->stack, now_us);
