@@ -397,24 +397,10 @@ void udp_flush(struct model *model)
 
 /* ---- the stack's: down ------------------------------------------------------------------------------ */
 
-/* The core has room for a burst, and sends it when it is polled. While the port takes nothing, it is not asked again
- * for every datagram. */
-static int send_burst(struct model_udp *udp, const struct datagram *datagram)
-{
-    struct model *model = udp->model;
-    int error = core_send(udp, datagram);
-
-    if (error != TENON_EAGAIN)
-        return error;
-    if (!model->stack.full)
-        model->stack.woken = 1;
-    (void)loop_poll(model, model_now_us(model));
-    return core_send(udp, datagram);
-}
-
+/* The core sends what makes its burst full. It has no room only when the port takes nothing. */
 static void send_one(struct model_udp *udp, const struct datagram *datagram)
 {
-    const int error = send_burst(udp, datagram);
+    const int error = core_send(udp, datagram);
     struct tenon_addr to;
 
     if (error == TENON_OK)

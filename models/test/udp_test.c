@@ -526,8 +526,8 @@ UNIT_TEST(full_ring_refuses)
     close_one(&one);
 }
 
-/* More than the core keeps for one call of transmit(): it is polled, and all of them go out. When the port takes no
- * more, what is left is counted. */
+/* More than the core keeps for one call of transmit(), without a turn between: all of them go out. When the port takes
+ * no more, what is left is counted. */
 UNIT_TEST(full_burst_is_sent_or_counted)
 {
     const struct wire_line_conf blocked = { .rate = 1, .queue_frames = 1, .queue_refuses = 1 };
