@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* One application in four core assignments: a service on port 7 that sends back what comes in capital letters.
+/* One application in four core assignments: a service on port 7, of TCP and UDP, that sends back what comes in capital
+ * letters.
  *
  *     models unified INTERFACE ADDRESS/BITS    application and stack in one thread
  *     models split INTERFACE ADDRESS/BITS      in two threads
  *     models merge INTERFACE ADDRESS/BITS      in two threads on one processor
  *     models handed INTERFACE ADDRESS/BITS     two instances, one for each queue of the interface; what comes to one is
- *                                              turned into capitals by the other one's thread
+ *                                              by TCP is turned into capitals by the other one's thread
  *
  * INTERFACE is a TAP interface (ip tuntap add dev tap0 mode tap; for handed with multi_queue), which is up and has
  * another address of the same network. It sleeps when there is nothing to do, and ends with Ctrl-C. */
@@ -24,7 +25,7 @@
 
 #include <net/if.h>
 
-enum { SERVERS_MAX = 2, PORT = 7, PIECE = 32 };
+enum { SERVERS_MAX = 2, PORT = 7, PIECE = 32, DATAGRAM_MAX = 1472 };
 
 struct server {
     struct port *port;
@@ -121,6 +122,27 @@ static void on_received(struct model_tcp *tcp, void *app, const struct tenon_spa
 
 static const struct model_tcp_events events = { .received = on_received };
 
+/* The answer comes from the address that was asked. It may be lost, as the question may; so is one that is
+ * too large. */
+static void on_datagram(struct model_udp *udp, void *app, const struct tenon_udp_info *info,
+                        const struct tenon_span *spans, unsigned nspans)
+{
+    unsigned char bytes[DATAGRAM_MAX];
+    tenon_u32 n = 0;
+
+    (void)app;
+    if (info->bytes > DATAGRAM_MAX)
+        return;
+    for (unsigned i = 0; i < nspans; i++) {
+        memcpy(bytes + n, tenon_span_data(&spans[i]), spans[i].len);
+        n += spans[i].len;
+    }
+    make_capitals(bytes, n);
+    (void)model_udp_write_from(udp, &info->to.ip, &info->from, bytes, n);
+}
+
+static const struct model_udp_events datagrams = { .received = on_datagram };
+
 /* ---- the assignment ----------------------------------------------------------------------------------- */
 
 /* The kernel is the only neighbour: nobody has to ask, and get the answer at the wrong queue. */
@@ -150,6 +172,7 @@ static void server_open(struct server *server, const char *interface, const stru
         .queue = (unsigned)(server - servers) };
     const struct tenon_addr at = { .port = PORT };
     struct model_listener *listener;
+    struct model_udp *udp;
     struct tenon_netif_conf netif;
     struct model_conf conf = { .kind = kind, .netif = 1 };
     struct tenon_conf tenon_conf;
@@ -171,7 +194,8 @@ static void server_open(struct server *server, const char *interface, const stru
     server->model = model_open(&conf, error, sizeof error);
     if (server->model == NULL)
         fail(error);
-    if (model_listen(server->model, &listener, &at, &events, server, 0) != TENON_OK)
+    if (model_listen(server->model, &listener, &at, &events, server, 0) != TENON_OK
+        || model_udp_open(server->model, &udp, &at, &datagrams, server) != TENON_OK)
         fail("cannot listen");
 }
 
