@@ -208,6 +208,7 @@ struct stack_side {
     struct tcp_list pends;
     struct model_udp *gones;      /* sockets that have ended, of which the application has not been told */
     tenon_u32 poll_at, polled_at;
+    unsigned silent;              /* looks in a row that brought no packets, up to a limit */
     int woken;                    /* tenon_poll() has something to do */
     int full;                     /* the port was full: wait for it to become writable */
     int ended;
@@ -278,6 +279,7 @@ int stack_flush(struct model *model);          /* what is to be told goes into t
 /* loop.c: what a stack does in any thread */
 int loop_poll(struct model *model, tenon_u32 now);
 int loop_receive(struct model *model, tenon_u32 now);
+tenon_u32 loop_wait_us(const struct model *model, tenon_u32 now);    /* how long it may sleep, at most */
 void loop_poll_out(struct model *model);       /* at the end: what was said last leaves, if the port takes it */
 void loop_link(struct model_tcp *tcp);         /* a new connection */
 void loop_free(struct model_tcp *tcp);

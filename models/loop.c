@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { FULL_WAIT_US = 1000, DEFER_WAIT_US = 1000, END_POLLS = 100, YIELD_TURNS = 64, GIVE_WAY_US = 1000 };
+enum { FULL_WAIT_US = 1000, DEFER_WAIT_US = 1000, END_POLLS = 100, YIELD_TURNS = 64, GIVE_WAY_US = 1000,
+       LOOK_US = 1000000, SILENT_MIN = 200, SILENT_MAX = 1500, PAUSE_US = 4    /* for each silent look */ };
 
 int loop_poll(struct model *model, tenon_u32 now)
 {
@@ -29,12 +30,27 @@ int loop_poll(struct model *model, tenon_u32 now)
 int loop_receive(struct model *model, tenon_u32 now)
 {
     const int n = port_receive(model->conf.port, model->conf.stack, model->conf.netif, now);
+    struct stack_side *stack = &model->stack;
 
+    stack->silent = n > 0 ? 0 : stack->silent + (stack->silent < SILENT_MAX);
     if (n >= 0)
         return n;
     atomic_store(&model->gone, 1);
     model_bell_ring(&model->app_bell, 1);
     return 0;
+}
+
+/* A descriptor need not tell that its interface is gone, so that one looks now and then. A port without one is looked
+ * at all the time, after many looks in vain with longer and longer pauses. */
+tenon_u32 loop_wait_us(const struct model *model, tenon_u32 now)
+{
+    const struct stack_side *stack = &model->stack;
+    const tenon_u32 wait = model_is_due(now, stack->poll_at) ? 0 : stack->poll_at - now;
+    tenon_u32 most = LOOK_US;
+
+    if (port_fd(model->conf.port) < 0)
+        most = stack->silent < SILENT_MIN ? 0 : stack->silent * PAUSE_US;
+    return wait < most ? wait : most;
 }
 
 void loop_link(struct model_tcp *tcp)
@@ -102,7 +118,7 @@ static void stack_sleep(struct model *model)
         return;
     full = stack->pends.first != NULL || stack->gones != NULL;    /* events wait for room: no packets until then */
     now = model_now_us(model);
-    wait = model_is_due(now, stack->poll_at) ? 0 : stack->poll_at - now;
+    wait = loop_wait_us(model, now);
     if (stack->defers != NULL && wait > DEFER_WAIT_US)
         wait = DEFER_WAIT_US;
     model_bell_prepare(&model->stack_bell, full ? MODEL_ASLEEP_FOR_ROOM : MODEL_ASLEEP);

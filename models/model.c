@@ -49,11 +49,6 @@ static int check_conf(const struct model_conf *conf, char *error, size_t size)
     if (conf->pin && (check_cpu(conf->app_cpu, error, size) != 0
                       || (conf->kind == MODEL_SPLIT && check_cpu(conf->stack_cpu, error, size) != 0)))
         return -1;
-    if (!conf->poll && !conf->stepped && port_fd(conf->port) < 0) {
-        port_explain(error, size, "this kind of port cannot tell when it has packets, so nobody can sleep until then: "
-                                  "ask for poll mode");
-        return -1;
-    }
     return 0;
 }
 
@@ -204,7 +199,7 @@ static tenon_u32 app_wait_us(const struct model *model)
         wait = model_is_due(now, model->app.turn_at) ? 0 : model->app.turn_at - now;
     if (!model->direct)
         return wait;
-    stack_wait = model_is_due(now, model->stack.poll_at) ? 0 : model->stack.poll_at - now;
+    stack_wait = loop_wait_us(model, now);
     return stack_wait < wait ? stack_wait : wait;
 }
 

@@ -68,8 +68,9 @@ struct model_conf {
     struct tenon *stack;
     unsigned netif; /**< of the instance, where the port's frames go in */
 
-    int poll; /**< 1: the stack looks for packets all the time; 0: it sleeps when there are none,
-                               which takes a port with a descriptor. In MODEL_SPLIT the application does
+    int poll; /**< 1: the stack looks for packets all the time; 0: it sleeps when there are none;
+                               on a port without a descriptor it looks again and again, with pauses of up
+                               to 6 ms when nothing comes. In MODEL_SPLIT the application does
                                the same; in MODEL_MERGE the application sleeps in any case */
     unsigned spin_us; /**< with poll 0: look so long before sleeping; not in MODEL_MERGE */
     int pin; /**< 1: run on the processors that follow; 0: the system chooses */

@@ -491,9 +491,6 @@ UNIT_TEST(bad_configurations_are_explained)
     world_open(&world, &world_conf, port_now_us());
     conf.port = &world.port;
     conf.stack = world.stack;
-    CHECK(model_open(&conf, error, sizeof error) == NULL);
-    CHECK(strstr(error, "poll mode") != NULL);
-    conf.poll = 1;
     conf.slots = 100;
     CHECK(model_open(&conf, error, sizeof error) == NULL);
     CHECK(strstr(error, "power of two") != NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The same application in all models, with real threads and clocks, polling and sleeping. Meant to be run with
  * ThreadSanitizer too. */
+#include <pthread.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -173,34 +174,88 @@ static tenon_u32 stop_after(void *arg, tenon_u32 now_us)
     return app->conf.slow ? 100000 : 1000;
 }
 
-/* A server with open connections on which nothing happens, on a port that has nothing to tell. */
+/* A server with open connections on which nothing happens. */
+static void idle_begin(struct world *world, struct app *app, struct model_conf *conf, unsigned tick_us)
+{
+    const struct world_conf world_conf = { .total_max = 1, .tick_us = tick_us };
+    const struct app_conf app_conf = { .slow = 1 };
+
+    world_open(world, &world_conf, port_now_us());
+    app_open(app, &app_conf);
+    conf->netif = 1;
+    conf->app = app;
+    conf->port = &world->port;
+    conf->stack = world->stack;
+    app->model = model_open(conf, error, sizeof error);
+    app_start(app, app->model, world);
+}
+
+static void idle_end(struct world *world, struct app *app)
+{
+    model_close(app->model);
+    app_end(app);
+    world_close(world);
+    CHECK_EQ_I(world->leaks, 0);
+}
+
+/* On a port that has nothing to tell, and on one that cannot tell anything and is looked at. */
 UNIT_TEST(idle_servers_sleep)
 {
-    for (int kind = MODEL_UNIFIED; kind <= MODEL_MERGE; kind++) {
-        const struct world_conf world_conf = { .total_max = 1, .tick_us = 30000000 };
-        struct model_conf conf = { .kind = (enum model_kind)kind, .netif = 1, .turn = stop_after };
-        struct app_conf app_conf = { .slow = 1 };
+    static const unsigned ticks_us[] = { 30000000, 0 }, most_us[] = { 10000, 100000 };
+
+    for (unsigned i = 0; i < 2 * (MODEL_MERGE + 1); i++) {
+        struct model_conf conf = { .kind = (enum model_kind)(i / 2), .turn = stop_after };
         struct world world;
         struct app app;
         uint64_t before;
 
-        world_open(&world, &world_conf, port_now_us());
-        app_open(&app, &app_conf);
-        conf.app = &app;
-        conf.port = &world.port;
-        conf.stack = world.stack;
-        app.model = model_open(&conf, error, sizeof error);
-        app_start(&app, app.model, &world);
+        idle_begin(&world, &app, &conf, ticks_us[i % 2]);
         before = cpu_us();
         app.done_at = port_now_us() + 1000000;
         CHECK_EQ_I(model_run(app.model), 0);
         before = cpu_us() - before;
-        printf("idle for a second, model %d: %lu us of CPU time\n", kind, (unsigned long)before);
-        CHECK(before < 10000);
-        model_close(app.model);
-        app_end(&app);
-        world_close(&world);
-        CHECK_EQ_I(world.leaks, 0);
+        printf("idle for a second, model %u, %s descriptor: %lu us of CPU time\n", i / 2, i % 2 ? "no" : "with a",
+               (unsigned long)before);
+        CHECK(before < most_us[i % 2]);
+        idle_end(&world, &app);
+    }
+}
+
+struct taken {
+    struct world *world;
+    struct model *model;
+};
+
+/* Takes the interface away, and ends who does not find out; who does cancels it. */
+static void *take_away(void *arg)
+{
+    const struct taken *taken = arg;
+
+    usleep(50000);
+    atomic_store(&taken->world->gone, 1);
+    sleep(5);
+    model_stop(taken->model);
+    return NULL;
+}
+
+/* The interface goes, and the descriptor does not tell: who sleeps looks once in a while. */
+UNIT_TEST(a_sleeper_finds_the_interface_gone)
+{
+    for (int kind = MODEL_UNIFIED; kind <= MODEL_MERGE; kind++) {
+        struct model_conf conf = { .kind = (enum model_kind)kind };
+        struct taken taken = { NULL, NULL };
+        struct world world;
+        struct app app;
+        pthread_t thread;
+
+        idle_begin(&world, &app, &conf, 30000000);
+        taken.world = &world;
+        taken.model = app.model;
+        CHECK_EQ_I(pthread_create(&thread, NULL, take_away, &taken), 0);
+        CHECK_EQ_I(model_run(app.model), -1);
+        (void)pthread_cancel(thread);
+        (void)pthread_join(thread, NULL);
+        idle_end(&world, &app);
     }
 }
 
@@ -209,5 +264,6 @@ int main(void)
     UNIT_RUN(threads);
     UNIT_RUN(end_with_everything_under_way);
     UNIT_RUN(idle_servers_sleep);
+    UNIT_RUN(a_sleeper_finds_the_interface_gone);
     return unit_end();
 }

@@ -260,6 +260,8 @@ static int world_receive(struct port *port, struct tenon *stack, unsigned netif,
     uint64_t ticks;
 
     (void)netif;
+    if (atomic_load(&world->gone))
+        return -1;
     if (world->port.fd >= 0)
         (void)!read(world->port.fd, &ticks, sizeof ticks);
     if (!world->running && atomic_load(&world->go)) {

@@ -61,6 +61,7 @@ struct world {
     tenon_u32 burst_at;
     tenon_u32 last_us;
     atomic_int go;            /* somebody listens: the peer may begin */
+    atomic_int gone;          /* the interface is, and the descriptor does not tell */
     int running, frames, leaks;
     tenon_u32 now_us;
 };
