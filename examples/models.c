@@ -2,16 +2,17 @@
 /* One application in four core assignments: a service on port 7, of TCP and UDP, that sends back what comes in capital
  * letters.
  *
- *     models unified INTERFACE ADDRESS/BITS    application and stack in one thread
- *     models split INTERFACE ADDRESS/BITS      in two threads
- *     models merge INTERFACE ADDRESS/BITS      in two threads on one processor
- *     models handed INTERFACE ADDRESS/BITS     two instances, one for each queue of the interface; what comes to one is
- *                                              by TCP is turned into capitals by the other one's thread
+ *     models unified PORT ADDRESS/BITS    application and stack in one thread
+ *     models split PORT ADDRESS/BITS      in two threads
+ *     models merge PORT ADDRESS/BITS      in two threads on one processor
+ *     models handed PORT ADDRESS/BITS     two instances, one for each queue of the interface; what comes to one by TCP
+ *                                         is turned into capitals by the other one's thread
  *
- * INTERFACE is a TAP interface (ip tuntap add dev tap0 mode tap; for handed with multi_queue), which is up and has
- * another address of the same network. It sleeps when there is nothing to do, and ends with Ctrl-C. */
+ * PORT is any that the program tenon takes (docs/guide/ports.md), such as tap:tap0, packet:eth0, xdp:eth0. For handed
+ * the interface has two queues: ip tuntap add dev tap0 mode tap multi_queue. It sleeps when there is nothing to do, and
+ * ends with Ctrl-C, or when the interface is gone. */
 #include "models/model.h"
-#include "ports/tap/tap.h"
+#include "ports/common/built.h"
 
 #include <ctype.h>
 #include <pthread.h>
@@ -33,11 +34,13 @@ struct server {
     struct model *model;
     struct model_link *there;    /* to the other one; NULL: we do the work */
     pthread_t thread;
+    int is_lost;                 /* its interface is gone */
 };
 
 static struct server servers[SERVERS_MAX];
 static unsigned nservers = 1;
 static enum model_kind kind;
+static struct port_choice choice;
 
 static void fail(const char *what)
 {
@@ -145,7 +148,8 @@ static const struct model_udp_events datagrams = { .received = on_datagram };
 
 /* ---- the assignment ----------------------------------------------------------------------------------- */
 
-/* The kernel is the only neighbour: nobody has to ask, and get the answer at the wrong queue. */
+/* Of a TAP interface the kernel is the only neighbour: nobody has to ask, and get the answer at the wrong queue. Packet
+ * sockets tell all queues. Else only the queue that gets ARP can answer; tenon --cores shows how to tell the others. */
 static void set_neighbour(struct tenon *stack, const char *interface)
 {
     struct ifreq request = { 0 };
@@ -166,29 +170,33 @@ static void set_neighbour(struct tenon *stack, const char *interface)
         fail("no neighbour");
 }
 
-static void server_open(struct server *server, const char *interface, const struct tenon_ip *ip, unsigned bits)
+static void server_open(struct server *server, const struct tenon_ip *ip, unsigned bits)
 {
-    const struct port_conf port_conf = { .name = interface, .offload = 1, .queues = nservers,
-        .queue = (unsigned)(server - servers) };
     const struct tenon_addr at = { .port = PORT };
+    struct port_conf port_conf = choice.conf;
     struct model_listener *listener;
     struct model_udp *udp;
     struct tenon_netif_conf netif;
     struct model_conf conf = { .kind = kind, .netif = 1 };
     struct tenon_conf tenon_conf;
-    char error[300] = "";
+    char error[600] = "";
 
-    server->port = port_open(&tap_port_type, &port_conf, error, sizeof error);
+    if (nservers > 1) {
+        port_conf.queues = nservers;
+        port_conf.queue = (unsigned)(server - servers);
+    }
+    server->port = port_open(choice.type, &port_conf, error, sizeof error);
     if (server->port == NULL)
         fail(error);
     tenon_conf_default(&tenon_conf);
-    server->stack = tenon_init(malloc(tenon_mem_size(&tenon_conf)), &tenon_conf, tap_port_type.host, server->port);
+    server->stack = tenon_init(malloc(tenon_mem_size(&tenon_conf)), &tenon_conf, choice.type->host, server->port);
     port_netif_conf(server->port, &netif);
     netif.flags = TENON_NETIF_NO_IP6 | TENON_NETIF_NO_DAD;
     if (server->stack == NULL || tenon_netif_add(server->stack, &netif) != 1
         || tenon_addr_add(server->stack, 1, ip, bits) != TENON_OK)
         fail("not an address for this interface");
-    set_neighbour(server->stack, interface);
+    if (nservers > 1 && strcmp(choice.type->kind, "tap") == 0)
+        set_neighbour(server->stack, choice.conf.name);
     conf.port = server->port;
     conf.stack = server->stack;
     server->model = model_open(&conf, error, sizeof error);
@@ -199,9 +207,16 @@ static void server_open(struct server *server, const char *interface, const stru
         fail("cannot listen");
 }
 
+/* All of them end when one has lost its interface, as by Ctrl-C. */
 static void *server_run(void *arg)
 {
-    (void)model_run(((struct server *)arg)->model);
+    struct server *server = arg;
+
+    if (model_run(server->model) == 0)
+        return NULL;
+    fprintf(stderr, "models: the interface is gone\n");
+    server->is_lost = 1;
+    (void)kill(getpid(), SIGTERM);
     return NULL;
 }
 
@@ -232,14 +247,15 @@ int main(int argc, char **argv)
 {
     static const char *const names[] = { "unified", "split", "merge", "handed" };
     char *slash = argc == 4 ? strchr(argv[3], '/') : NULL;
+    unsigned i = 0, lost = 0;
     struct tenon_ip ip;
     sigset_t signals;
-    unsigned i = 0;
+    char error[600];
 
     while (slash != NULL && i < 4 && strcmp(argv[1], names[i]) != 0)
         i++;
     if (slash == NULL || i == 4)
-        fail("usage: models unified|split|merge|handed INTERFACE ADDRESS/BITS");
+        fail("usage: models unified|split|merge|handed PORT ADDRESS/BITS");
     *slash = 0;
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);
@@ -247,10 +263,12 @@ int main(int argc, char **argv)
     (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
     if (tenon_ip_parse(&ip, argv[3]) < 0)
         fail("that is no address");
+    if (port_read(&choice, ports_built, argv[2], error, sizeof error) != 0)
+        fail(error);
     kind = i < 3 ? (enum model_kind)i : MODEL_UNIFIED;
     nservers = i < 3 ? 1 : 2;
     for (i = 0; i < nservers; i++)
-        server_open(&servers[i], argv[2], &ip, (unsigned)atoi(slash + 1));
+        server_open(&servers[i], &ip, (unsigned)atoi(slash + 1));
     for (i = 0; i < nservers && nservers > 1; i++)
         servers[i].there = model_link_open(servers[i].model, servers[!i].model, 0);
     for (i = 0; i < nservers; i++)
@@ -262,7 +280,9 @@ int main(int argc, char **argv)
     for (i = 0; i < nservers; i++)
         if (servers[i].there != NULL)
             model_link_close(servers[i].there);
-    for (i = 0; i < nservers; i++)
+    for (i = 0; i < nservers; i++) {
+        lost |= (unsigned)servers[i].is_lost;
         server_close(&servers[i]);
-    return 0;
+    }
+    return (int)lost;
 }

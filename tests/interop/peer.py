@@ -2,6 +2,7 @@
 """The other side, for the tests of this folder: small clients and servers on the kernel's sockets.
 
     peer.py many ADDR PORT COUNT BYTES       COUNT connections at once to an echo server
+    peer.py capitals ADDR PORT COUNT N       COUNT connections at once, N questions on each, answered in capital letters
     peer.py udp ADDR PORT COUNT SIZE...      datagrams to an echo server; prints JSON
     peer.py uso ADDR PORT BYTES SEGMENT      one send() that the kernel hands over as one super-frame
     peer.py answer ADDR PORT FILE            server: reads all, then answers with its SHA-256 and FILE
@@ -83,6 +84,19 @@ def many(address, port, count, size):
                     key.fileobj.close()
                     left -= 1
     print(json.dumps({"opened_s": round(opened, 3), "all_s": round(time.monotonic() - started, 3)}))
+
+
+def capitals(address, port, count, questions):
+    conns = [socket.create_connection((address, int(port)), 20) for _ in range(int(count))]
+    for number in range(int(questions)):
+        said = [f"question {number} of {i}, ".encode() * (1 + (number + i) % 50) for i in range(len(conns))]
+        for s, words in zip(conns, said):
+            s.sendall(words)
+        for s, words in zip(conns, said):
+            assert s.recv(len(words), socket.MSG_WAITALL) == words.upper()
+    for s in conns:
+        s.shutdown(socket.SHUT_WR)
+        assert s.recv(1) == b""
 
 
 def udp(address, port, count, *sizes):
@@ -282,7 +296,7 @@ def transfer_await(address, port, cc, path):
 
 
 if __name__ == "__main__":
-    commands = {"many": many, "udp": udp, "uso": uso, "answer": answer, "echo": echo, "http": serve_http,
-                "open": transfer_open, "await": transfer_await, "fastopen": fastopen, "late": fetch_late,
-                "http-fastopen": functools.partial(serve_http, fastopen=True)}
+    commands = {"many": many, "capitals": capitals, "udp": udp, "uso": uso, "answer": answer, "echo": echo,
+                "http": serve_http, "open": transfer_open, "await": transfer_await, "fastopen": fastopen,
+                "late": fetch_late, "http-fastopen": functools.partial(serve_http, fastopen=True)}
     commands[sys.argv[1]](*sys.argv[2:])

@@ -31,13 +31,14 @@ KINDS = {
 }
 
 
-def make_interface(net, kind, queues):
+def make_interface(net, kind, queues, kernels_queues=None):
     kernels = "ts0" if kind in ("tap", "dpdk") else "ts1"
     if kernels == "ts0":
-        net.run("ip", "tuntap", "add", "dev", "ts0", "mode", "tap", "multi_queue")
+        many = ["multi_queue"] if queues > 1 or kind == "dpdk" else []
+        net.run("ip", "tuntap", "add", "dev", "ts0", "mode", "tap", *many)
     else:
-        n = ("numrxqueues", queues, "numtxqueues", queues)
-        net.run("ip", "link", "add", "ts0", *n, "type", "veth", "peer", "name", "ts1", *n)
+        n, m = (("numrxqueues", queues, "numtxqueues", sent) for sent in (queues, kernels_queues or queues))
+        net.run("ip", "link", "add", "ts0", *n, "type", "veth", "peer", "name", "ts1", *m)
         net.run("sysctl", "-qw", "net.ipv4.conf.ts0.arp_ignore=8", "net.ipv6.conf.ts0.disable_ipv6=1")
         net.run("ip", "link", "set", "ts0", "up")
     net.run("ip", "address", "add", "10.98.0.1/24", "dev", kernels)
