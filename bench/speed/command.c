@@ -145,7 +145,7 @@ static int bench_both(const struct arguments *arguments, int n, char *const *wor
     const char *bad = speed_prepare(&run, words[0], n - 1, words + 1);
 
     if (bad) {
-        fprintf(stderr, "tenon bench: what is \"%s\"? \"tenon bench --list\" names the workloads.\n", bad);
+        fprintf(stderr, "tenon bench: %s; \"tenon bench --list\" names the workloads\n", bad);
         return USAGE;
     }
     if (!arguments->json)

@@ -22,6 +22,14 @@ static void connect_group(struct speed_run *run, struct speed_segment *into)
     run->driver->rest();
 }
 
+/* Whether a segment is to have more; not after a failure, which may be for good. */
+static int is_short(const struct speed_run *run, const struct speed_segment *segment)
+{
+    if (run->count.failed)
+        return 0;
+    return run->turns ? segment->units < run->turns : segment->ns < (uint64_t)run->segment_ms * 1000000;
+}
+
 int speed_connect(struct speed_run *run)
 {
     struct speed_segment segments[SEGMENTS] = { { 0, 0, 0, 0, 0 } }, warm = { 0, 0, 0, 0, 0 };
@@ -32,12 +40,12 @@ int speed_connect(struct speed_run *run)
         run->driver->connect(GROUP);
         run->driver->rest();
     }
-    for (i = 0; run->turns == 0 && i < GROUPS_WARM; i++)
+    for (i = 0; run->turns == 0 && i < GROUPS_WARM && !run->count.failed; i++)
         connect_group(run, &warm);
     for (i = 0; i < n; i++)
         do {
             connect_group(run, &segments[i]);
-        } while (run->turns ? segments[i].units < run->turns : segments[i].ns < (uint64_t)run->segment_ms * 1000000);
+        } while (is_short(run, &segments[i]));
     speed_line_begin(run);
     speed_line_segments(run, segments, n, "connection");
     speed_line_end(run);

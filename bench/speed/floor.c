@@ -22,6 +22,7 @@ enum {
     DATA_AT = 80,
     KEPT = 4096,
     BY_REFERENCE = 512,
+    PIECES = SPEED_SPANS - 2,              /* of payload in a frame: beside the headers, and one that wraps around */
     BY_HOSTSUM = 64                        /* what is shorter is not worth a call */
 };
 enum { FIN = 1, SYN = 2, PSH = 8, ACK = 16, PORT = 7, FIRST_PORT = 10000, PORTS = 50000, BUCKETS_MIN = 64 };
@@ -303,20 +304,20 @@ static void send_packet(struct half *half, struct flow *flow, struct speed_packe
     speed_wire_put(half->out, packet);
 }
 
+/* Payload from there on: referred to, or copied behind what the packet has, which stays one piece. */
 static void span_to(struct speed_packet *packet, uint32_t off, uint32_t bytes)
 {
-    struct tenon_span *span = &packet->spans[packet->frame.nspans++];
+    struct tenon_span *span = &packet->spans[packet->frame.nspans];
 
     if (f.conf.copy) {
-        span->buf = &packet->buf;
-        span->off = packet->spans[0].len;
-        span->len = bytes;
-        memcpy(packet->bytes + span->off, f.data.data + off, bytes);
-    } else {
-        span->buf = &f.data;
-        span->off = off;
-        span->len = bytes;
+        memcpy(packet->bytes + packet->spans[0].len, f.data.data + off, bytes);
+        packet->spans[0].len += bytes;
+        return;
     }
+    packet->frame.nspans++;
+    span->buf = &f.data;
+    span->off = off;
+    span->len = bytes;
     tenon_buf_ref(span->buf);
 }
 
@@ -613,34 +614,55 @@ static const char *open_flows(void)
     return NULL;
 }
 
-static const char *floor_open(const struct speed_conf *conf, struct speed_count *count)
+static int is_udp(const struct speed_conf *conf)
 {
-    uint32_t buckets = BUCKETS_MIN;
+    return conf->app == SPEED_UDP_PING || conf->app == SPEED_UDP_BULK;
+}
 
-    memset(&f, 0, sizeof f);
-    f.conf = *conf;
-    f.count = count;
-    f.now = 1000000;
+static const char *cannot(const struct speed_conf *conf)
+{
     if (conf->app == SPEED_IDLE || conf->app == SPEED_LOAD)
         return "the floor has no such workload";
     if (conf->ip6)
         return "the floor speaks IPv4 only";
     if ((conf->tso && !conf->lro) || conf->tx_csum != conf->rx_csum || conf->batch > SPEED_BATCH_MAX)
         return "the floor knows only ports that are alike";
-    f.udp = conf->app == SPEED_UDP_PING || conf->app == SPEED_UDP_BULK;
+    if (conf->app != SPEED_CONNECT && conf->connections > SPEED_RING)
+        return "the floor's wire holds no more than 131072 frames";
+    return NULL;
+}
+
+static const char *floor_open(const struct speed_conf *conf, struct speed_count *count)
+{
+    const char *why = cannot(conf);
+    uint32_t buckets = BUCKETS_MIN;
+
+    memset(&f, 0, sizeof f);
+    f.conf = *conf;
+    f.count = count;
+    f.now = 1000000;
+    if (why != NULL)
+        return why;
+    f.udp = is_udp(conf);
     f.hostsum = conf->own_sum ? NULL : hostsum_best();
     f.head_bytes = (uint32_t)(f.udp ? ETH + IP4 + UDP : ETH + IP4 + TCP + (conf->timestamps ? TS : 0));
     f.mss = (conf->tso ? 65535 : conf->mtu) + ETH - f.head_bytes;
+    f.data_bytes = conf->data > conf->message ? conf->data : conf->message;
     if (conf->app != SPEED_BULK && conf->message > f.mss)
         return "the floor has no message of several segments";
+    if (conf->app == SPEED_BULK && conf->message >= BY_REFERENCE && !conf->copy && f.mss / f.data_bytes >= PIECES)
+        f.mss = PIECES * f.data_bytes;    /* no more pieces than a frame has; Tenon has that limit, too */
     if (f.conf.window == 0)
         f.conf.window = 65536;
     if (f.conf.window < 2 * f.mss)
         f.conf.window = 2 * f.mss;
+    if (conf->app == SPEED_BULK && f.conf.window / f.mss > KEPT)
+        return "the floor keeps no more than 4096 segments of a connection";
+    if (conf->app == SPEED_BULK && f.conf.window / f.mss > SPEED_RING / conf->connections)
+        return "the floor's wire holds no more than 131072 frames";
     for (f.shift = 32 - 6; buckets < 2 * (conf->connections + conf->idle); f.shift--)
         buckets *= 2;
     f.mask = buckets - 1;
-    f.data_bytes = conf->data > conf->message ? conf->data : conf->message;
     f.data.data = malloc(f.data_bytes);
     f.data.size = f.data_bytes;
     f.data.refs = 1;

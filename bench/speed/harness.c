@@ -2,6 +2,7 @@
 /* Clocks, segments, the command line, and the line of JSON that comes out. */
 #include "harness.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 enum { SLICES = 50, SLICES_PER_SEGMENT = 100, SEGMENTS_MAX = 64, WORDS_MAX = 1024 };
+enum { MTU_MIN = 68, MTU_MIN_IP6 = 1280, UDP_MESSAGE_MAX = 65507 };    /* RFC 791 3.2, RFC 8200 5 */
 
 void (*speed_answered)(unsigned connection);
 
@@ -220,40 +222,89 @@ const struct speed_workload speed_workloads[] = {
 struct setting {
     const char *name;
     unsigned *at;
+    unsigned least, most;
 };
 
-static int set_one(const struct setting *settings, size_t n, const char *word)
-{
-    const char *value = strchr(word, '=');
-    char *end;
-    size_t i;
+static char wrong[WORDS_MAX];    /* the last words that were no good, and why */
 
-    for (i = 0; value && i < n; i++) {
-        if (strlen(settings[i].name) != (size_t)(value - word)
-            || strncmp(settings[i].name, word, (size_t)(value - word)) != 0)
-            continue;
-        *settings[i].at = (unsigned)strtoul(value + 1, &end, 10);
-        return *end == 0 && end != value + 1 ? 0 : -1;
-    }
-    return -1;
+__attribute__((format(printf, 1, 2))) static const char *say_wrong(const char *format, ...)
+{
+    va_list values;
+
+    va_start(values, format);
+    vsnprintf(wrong, sizeof wrong, format, values);
+    va_end(values);
+    return wrong;
 }
 
-/* Defaults, then what the words say. @return the bad word, or NULL */
+/* @return NULL, or what is wrong with it */
+static const char *set_one(const struct setting *setting, const char *word, const char *value)
+{
+    unsigned long number;
+    char *end;
+
+    number = strtoul(value, &end, 10);    /* ULONG_MAX, if it is more than that; a sign is no digit */
+    if (*value < '0' || *value > '9' || *end != 0)
+        return say_wrong("\"%s\": %s is a number from %u to %u", word, setting->name, setting->least, setting->most);
+    if (number < setting->least || number > setting->most)
+        return say_wrong("\"%s\": %s is from %u to %u", word, setting->name, setting->least, setting->most);
+    *setting->at = (unsigned)number;
+    return NULL;
+}
+
+static const char *set_by_name(const struct setting *settings, size_t n, const char *word)
+{
+    const size_t length = strcspn(word, "=");
+    size_t i, used;
+
+    if (word[length] == 0)
+        return say_wrong("\"%s\" is not of the form KEY=VALUE", word);
+    for (i = 0; i < n; i++)
+        if (strlen(settings[i].name) == length && strncmp(settings[i].name, word, length) == 0)
+            return set_one(&settings[i], word, word + length + 1);
+    say_wrong("\"%.100s\" is none of the settings:", word);
+    for (i = 0; i < n; i++) {
+        used = strlen(wrong);
+        snprintf(wrong + used, sizeof wrong - used, " %s", settings[i].name);
+    }
+    return wrong;
+}
+
+/* What each by itself may be, and not both. */
+static const char *settings_together(const struct speed_run *run)
+{
+    const struct speed_conf *conf = &run->conf;
+    const enum speed_app app = run->workload->app;
+
+    if (app == SPEED_LOAD && conf->connections > SPEED_LOAD_CONNECTIONS_MAX)
+        return say_wrong("connections=%u: with \"load\" no more than %d", conf->connections,
+                         SPEED_LOAD_CONNECTIONS_MAX);
+    if ((app == SPEED_UDP_PING || app == SPEED_UDP_BULK) && conf->message > UDP_MESSAGE_MAX)
+        return say_wrong("message=%u: a datagram has no more than %d", conf->message, UDP_MESSAGE_MAX);
+    if (conf->ip6 && conf->mtu < MTU_MIN_IP6)
+        return say_wrong("mtu=%u: over IPv6 no less than %d", conf->mtu, MTU_MIN_IP6);
+    return NULL;
+}
+
+/* Defaults, then what the words say. @return NULL, or what is wrong with them */
 static const char *settings_read(struct speed_run *run, int n, char *const *words)
 {
     struct speed_conf *conf = &run->conf;
     unsigned csum = 2;
     const struct setting settings[] = {
-        { "connections", &conf->connections }, { "idle", &conf->idle }, { "message", &conf->message },
-        { "mtu", &conf->mtu }, { "window", &conf->window }, { "batch", &conf->batch }, { "tx_csum", &conf->tx_csum },
-        { "rx_csum", &conf->rx_csum }, { "csum", &csum }, { "tso", &conf->tso }, { "lro", &conf->lro },
-        { "copy", &conf->copy }, { "write", &conf->write }, { "timestamps", &conf->timestamps },
-        { "pacing", &conf->pacing }, { "small", &conf->small }, { "data", &conf->data },
-        { "own_sum", &conf->own_sum }, { "segments", &run->segments },
-        { "segment_ms", &run->segment_ms }, { "turns", &run->turns }, { "load", &run->loads },
-        { "rate", &run->rate }, { "cores", &run->cores }, { "ip6", &conf->ip6 },
-        { "bbr", &conf->bbr },
+        { "connections", &conf->connections, 1, 10000000 }, { "idle", &conf->idle, 0, 10000000 },
+        { "message", &conf->message, 1, 1U << 30 }, { "mtu", &conf->mtu, MTU_MIN, 65535 },
+        { "window", &conf->window, 512, 1U << 29 }, { "batch", &conf->batch, 1, SPEED_BATCH_MAX },
+        { "tx_csum", &conf->tx_csum, 0, 1 }, { "rx_csum", &conf->rx_csum, 0, 1 }, { "csum", &csum, 0, 1 },
+        { "tso", &conf->tso, 0, 1 }, { "lro", &conf->lro, 0, 1 }, { "copy", &conf->copy, 0, 1 },
+        { "write", &conf->write, 0, 1 }, { "timestamps", &conf->timestamps, 0, 1 },
+        { "pacing", &conf->pacing, 0, 1 }, { "small", &conf->small, 0, 65535 }, { "data", &conf->data, 0, 1U << 30 },
+        { "own_sum", &conf->own_sum, 0, 1 }, { "segments", &run->segments, 1, SEGMENTS_MAX },
+        { "segment_ms", &run->segment_ms, 1, 60000 }, { "turns", &run->turns, 1, 1000000000 },
+        { "load", &run->loads, 1, 100 }, { "rate", &run->rate, 1000, 1000000000 },
+        { "cores", &run->cores, 1, SPEED_CORES_MAX }, { "ip6", &conf->ip6, 0, 1 }, { "bbr", &conf->bbr, 0, 1 },
     };
+    const char *bad;
     int i;
 
     conf->connections = 1;
@@ -265,14 +316,14 @@ static const char *settings_read(struct speed_run *run, int n, char *const *word
     run->segment_ms = 30;
     run->loads = 50;
     run->cores = 1;
-    for (i = 0; i < n; i++)
-        if (set_one(settings, sizeof settings / sizeof *settings, words[i]) != 0)
-            return words[i];
+    for (i = 0; i < n; i++) {
+        bad = set_by_name(settings, sizeof settings / sizeof *settings, words[i]);
+        if (bad)
+            return bad;
+    }
     if (csum != 2)
         conf->tx_csum = conf->rx_csum = csum;
-    if (conf->connections == 0 || conf->message == 0 || conf->batch == 0 || run->segments == 0)
-        return "0";
-    return NULL;
+    return settings_together(run);
 }
 
 static void usage(const struct speed_driver *const *drivers)
@@ -308,7 +359,7 @@ const char *speed_prepare(struct speed_run *run, const char *workload, int n, ch
     while (found->name && strcmp(found->name, workload) != 0)
         found++;
     if (!found->name)
-        return workload;
+        return say_wrong("\"%.100s\" is no workload", workload);
     run->workload = found;
     bad = settings_read(run, n, words);
     run->conf.app = found->app;
@@ -342,7 +393,7 @@ int speed_main(int argc, char **argv, const struct speed_driver *const *drivers)
     }
     bad = speed_prepare(&run, argv[1], argc - 3, argv + 3);
     if (bad) {
-        fprintf(stderr, "what is \"%s\"?\n", bad);
+        fprintf(stderr, "%s\n", bad);
         return 2;
     }
     run.driver = driver;

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { SPEED_BATCH_MAX = 1024, SPEED_CORES_MAX = 256, SPEED_LOAD_CONNECTIONS_MAX = 65536 };
+
 /* What the two applications do. */
 enum speed_app {
     SPEED_PING,       /* the client sends `message` bytes, the server as many back */
@@ -138,7 +140,8 @@ int speed_udp_bulk(struct speed_run *run);
 int speed_load(struct speed_run *run);
 int speed_cores(struct speed_run *run);
 
-/* Set a run up: the workload of that name, and words KEY=VALUE. @return NULL, or the word that is wrong */
+/* Set a run up: the workload of that name, and words KEY=VALUE. @return NULL, or what is wrong with them,
+ * in words */
 const char *speed_prepare(struct speed_run *run, const char *workload, int n, char *const *words);
 /* @return 0, 1: something failed, or 3: it cannot be measured, run->missing says why */
 int speed_do(struct speed_run *run);

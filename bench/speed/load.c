@@ -14,15 +14,14 @@ enum {
     SAMPLES = 200000,
     MIDDLE = SAMPLES / 2,
     WARM = 20000,
-    FREE_MAX = 65536,
     CALIBRATION_NS = 20000000,
     FULL_MS = 100,
     PAUSE_US = 100
 };
 
 static struct load {
-    uint64_t due[FREE_MAX];          /* when the request on a connection was to be sent */
-    unsigned free[FREE_MAX];        /* a ring: the one that has waited longest is next */
+    uint64_t due[SPEED_LOAD_CONNECTIONS_MAX];          /* when the request on a connection was to be sent */
+    unsigned free[SPEED_LOAD_CONNECTIONS_MAX];        /* a ring: the one that has waited longest is next */
     unsigned first_free, nfree;
     uint64_t *samples;
     unsigned answered;
@@ -71,7 +70,7 @@ static double ticks_per_ns(void)
 
 static void set_free(unsigned connection)
 {
-    load.free[(load.first_free + load.nfree++) % FREE_MAX] = connection;
+    load.free[(load.first_free + load.nfree++) % SPEED_LOAD_CONNECTIONS_MAX] = connection;
 }
 
 static void answered(unsigned connection)
@@ -90,7 +89,7 @@ static unsigned offer(const struct speed_run *run, uint64_t from, double interva
     while (load.nfree > 0 && (double)now >= (double)from + sent * interval) {
         const unsigned connection = load.free[load.first_free];
 
-        load.first_free = (load.first_free + 1) % FREE_MAX;
+        load.first_free = (load.first_free + 1) % SPEED_LOAD_CONNECTIONS_MAX;
         load.nfree--;
         load.due[connection] = from + (uint64_t)(sent * interval);
         sent++;
@@ -138,25 +137,29 @@ int speed_load(struct speed_run *run)
     uint64_t from;
 
     load.samples = calloc(SAMPLES, sizeof *load.samples);
-    if (!load.samples || run->conf.connections > FREE_MAX || !run->driver->request)
+    if (!load.samples || !run->driver->request)
         return 1;
     speed_answered = answered;
     load.pause = (uint64_t)(per_ns * 1000 * PAUSE_US);
     load.last = counter();
     full_load(run, per_ns);
     full = full_load(run, per_ns);
-    while (load.nfree < run->conf.connections)
+    while (load.nfree < run->conf.connections && !run->count.failed)
         run->driver->run(1);
     reset(run);
     /* The load is a part of a rate that is given, or of the highest one of this very stack. */
     interval = run->rate ? per_ns * 1e9 / run->rate : full * 100 / run->loads;
     from = ticks();
-    while (load.answered < WARM + SAMPLES) {
+    while (load.answered < WARM + SAMPLES && !run->count.failed) {
         sent = offer(run, from, interval, sent);
         run->driver->run(1);
     }
-    qsort(load.samples, SAMPLES, sizeof *load.samples, compare);
     speed_line_begin(run);
+    if (run->count.failed) {
+        speed_line_end(run);
+        return 1;
+    }
+    qsort(load.samples, SAMPLES, sizeof *load.samples, compare);
     speed_line_number(run, "offered_per_s", per_ns * 1e9 / interval);
     speed_line_number(run, "most_per_s", per_ns * 1e9 / full);
     for (i = 0; i < 4; i++)
@@ -165,5 +168,5 @@ int speed_load(struct speed_run *run)
     run->ns = (double)load.samples[MIDDLE] / per_ns;
     speed_line_number(run, "ns", run->ns);
     speed_line_end(run);
-    return run->count.failed != 0;
+    return 0;
 }

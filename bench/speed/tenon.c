@@ -552,8 +552,6 @@ static const char *tenon_open(const struct speed_conf *conf, struct speed_count 
     w.conf = *conf;
     w.count = count;
     w.now = 1000000;
-    if (conf->batch > SPEED_BATCH_MAX)
-        return "the batch is too large";
     w.piece = conf->message;    /* what is larger than the queue is sent piece by piece */
     if (conf->app == SPEED_BULK && conf->window && w.piece > conf->window / 2)
         w.piece = conf->window / 2;
@@ -570,7 +568,7 @@ static const char *tenon_open(const struct speed_conf *conf, struct speed_count 
     w.wires[0].csum = w.wires[1].csum = conf->rx_csum ? TENON_CSUM_GOOD : TENON_CSUM_NONE;
     if (side_open(&w.client, 1, &w.wires[1], &w.wires[0]) != 0
         || side_open(&w.server, 2, &w.wires[0], &w.wires[1]) != 0)
-        return "tenon_init() failed";
+        return "Tenon does not begin: not enough memory, or it takes no such interface";
     w.to.ip = ip_of(2);
     w.to.port = PORT;
     return conf->app == SPEED_UDP_PING || conf->app == SPEED_UDP_BULK ? open_udp() : open_tcp();
@@ -602,7 +600,7 @@ static void tenon_connect(unsigned long connections)
 
     for (;;) {
         over = (unsigned long)(w.count->closed - closed);
-        if (over == connections)
+        if (over == connections || w.count->failed)
             return;
         for (; begun < connections && begun - over < w.conf.connections; begun++) {
             if (tenon_tcp_connect(w.client.stack, &tcp, NULL, &w.to, &short_events, &w.clients[0]) != TENON_OK

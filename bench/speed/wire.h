@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SPEED_SPANS = 20, SPEED_RING = 131072, SPEED_BATCH_MAX = 1024 };
+enum { SPEED_SPANS = 20, SPEED_RING = 131072 };
 
 struct speed_pool;
 

@@ -125,7 +125,7 @@ static void driver_connect(unsigned long connections)
 
     for (;;) {
         over = (unsigned long)(lw.count->closed - closed);
-        if (over == connections)
+        if (over == connections || lw.count->failed)
             break;
         for (; begun < connections && begun - over < lw.conf.connections; begun++) {
             if (client->connect_short() != NULL) {

@@ -5,11 +5,11 @@
 
 #include "tcp/tcp_internal.h"
 
-enum { CONNS = 6, RESTING = 2 };
+enum { CONNS = 6, RESTING = 2, MANY = 200 };
 
 struct group {
     struct pair pair;
-    struct tenon_tcp *conn[CONNS];
+    struct tenon_tcp *conn[MANY];
     unsigned echoed, inits, inits_after_silence;
     tenon_u32 kept_word, kept_delivered;
 };
@@ -72,7 +72,7 @@ static void group_received(struct tenon_tcp *conn, void *app, const struct tenon
     }
 }
 
-static void group_open(struct group *g, const struct tenon_cc_ops *cc)
+static void group_open_many(struct group *g, const struct tenon_cc_ops *cc, unsigned n, unsigned resting)
 {
     static const struct tenon_tcp_events echoes = { .received = group_echo };
     static const struct tenon_tcp_events events = { .received = group_received };
@@ -83,14 +83,19 @@ static void group_open(struct group *g, const struct tenon_cc_ops *cc)
     memset(g, 0, sizeof *g);
     group = g;
     tenon_conf_default(&conf);
-    conf.tcp_resting_max = RESTING;
+    conf.tcp_resting_max = resting;
     conf.tcp_cc = cc;
     HN_CHECK(pair_open(&g->pair, &conf));
     HN_EQUAL(tenon_tcp_listen(g->pair.stack[1], &listener, &there, &echoes, g, 0), TENON_OK);
-    for (unsigned i = 0; i < CONNS; i++) {
+    for (unsigned i = 0; i < n; i++) {
         HN_EQUAL(tenon_tcp_connect(g->pair.stack[0], &g->conn[i], NULL, &there, &events, g), TENON_OK);
         pair_run(&g->pair, 10000);
     }
+}
+
+static void group_open(struct group *g, const struct tenon_cc_ops *cc)
+{
+    group_open_many(g, cc, CONNS, RESTING);
 }
 
 /* So many bytes there and back. */
@@ -143,6 +148,50 @@ static void turns_take_no_memory(void)
     HN_EQUAL(group_mem_calls(&g), calls);
     HN_EQUAL(g.pair.stack[0]->tcp.nrest, RESTING);
     HN_CHECK(g.pair.stack[0]->tcp.spare_flights.n <= RESTING);
+    HN_CHECK(pair_close(&g.pair));
+}
+
+/* A stream there and back whose queues and blocks have grown asks for nothing more, however much follows. (When it
+ * pauses for long enough that all is acknowledged, what has grown is given back.) */
+static void warm_stream_takes_no_memory(void)
+{
+    static struct group g;
+    static const tenon_u8 data[20000];
+    uint64_t calls = 0;
+
+    group_open(&g, NULL);
+    for (unsigned round = 0; round < 700; round++) {
+        while (tenon_tcp_room(g.conn[0]) >= sizeof data)
+            HN_EQUAL(tenon_tcp_write(g.conn[0], data, sizeof data), sizeof data);
+        pair_run(&g.pair, 1000);
+        if (round == 300) {
+            calls = group_mem_calls(&g);
+            g.echoed = 0;
+        }
+    }
+    HN_EQUAL(group_mem_calls(&g), calls);
+    HN_CHECK(g.echoed > 1000000);
+    HN_CHECK(pair_close(&g.pair));
+}
+
+/* Many at the same time, each of whom may keep its block: the first time takes what all others use. */
+static void warm_crowd_takes_no_memory(void)
+{
+    static struct group g;
+    static const tenon_u8 data[3000];
+    uint64_t calls = 0;
+
+    group_open_many(&g, NULL, MANY, MANY);
+    for (unsigned round = 0; round < 20; round++) {
+        g.echoed = 0;
+        for (unsigned i = 0; i < MANY; i++)
+            HN_EQUAL(tenon_tcp_write(g.conn[i], data, sizeof data), sizeof data);
+        pair_run(&g.pair, 500000);
+        HN_EQUAL(g.echoed, MANY * sizeof data);
+        if (round == 3)
+            calls = group_mem_calls(&g);
+    }
+    HN_EQUAL(group_mem_calls(&g), calls);
     HN_CHECK(pair_close(&g.pair));
 }
 
@@ -269,6 +318,8 @@ static void same_options_are_shared(void)
 
 static const struct hn_test tests[] = {
     { "turns_take_no_memory", "", turns_take_no_memory },
+    { "warm_stream_takes_no_memory", "", warm_stream_takes_no_memory },
+    { "warm_crowd_takes_no_memory", "", warm_crowd_takes_no_memory },
     { "crowd_gives_back", "", crowd_gives_back },
     { "words_begin_anew", "", words_begin_anew },
     { "more_words_stay", "", more_words_stay },
