@@ -13,19 +13,78 @@ counting = importlib.util.module_from_spec(importlib.util.spec_from_loader(loade
 loader.exec_module(counting)
 
 
-def test_a_count_that_has_grown_is_an_error(monkeypatch, tmp_path, capsys):
+@pytest.fixture
+def made_up(monkeypatch):
+    """Programs that are their names, and counts[program or stack]: what each of their cases takes."""
+    counts = {}
+    monkeypatch.setattr(counting.shutil, "which", lambda name: name)
+    for name in ("tenon", "amalgamated", "separate", "lwip", "smoltcp"):
+        monkeypatch.setattr(counting.stacks, name, lambda folder, *rest, maker=name: maker)
+    monkeypatch.setattr(counting, "versions", lambda: {"compiler": "a"})
+
+    def count(program, case, folder, stack="tenon"):
+        value = counts.get(program if stack == "tenon" else stack, 1040)
+        if isinstance(value, str):
+            raise counting.NotHere(value)
+        return value, "unit", folder
+    monkeypatch.setattr(counting, "count", count)
+    return counts
+
+
+def test_a_count_that_has_grown_is_an_error(made_up, tmp_path, capsys):
     """As `make test` calls it, with counts that are made up, and with a compiler that the reference does not know."""
     reference = tmp_path / "reference.json"
-    monkeypatch.setattr(counting.shutil, "which", lambda name: name)
-    monkeypatch.setattr(counting.stacks, "tenon", lambda *arguments: "program")
-    monkeypatch.setattr(counting, "count", lambda program, case, folder: (1040, "unit", None))
-    made_by = {"compiler": "a"}
-    monkeypatch.setattr(counting, "versions", lambda: made_by)
     for was, by, status, said in ((1000, "a", 1, "MORE THAN ALLOWED"), (1020, "a", 0, "+2.0 %"),
                                   (1000, "b", 0, "not comparable"), (1100, "a", 0, "fewer instructions")):
         reference.write_text(json.dumps({"made_by": {"compiler": by}, "counts": {c: was for c in counting.CASES}}))
         assert counting.main(["--check", "--reference", str(reference), "--out", str(tmp_path)]) == status
-        assert said in capsys.readouterr().out
+        out = capsys.readouterr().out
+        assert said in out
+        if status:    # what to do about it
+            assert "--update" in out and "--profile ping-pong-32" in out
+
+
+@pytest.mark.parametrize("other, status", [(1040, 0), (1045, 0), (1055, 1), (1025, 1)])
+def test_the_amalgamated_file_is_held_to_the_librarys(made_up, tmp_path, capsys, other, status):
+    made_up["amalgamated"] = other
+    assert counting.main(["--check", "--reference", str(tmp_path / "none.json"), "--out", str(tmp_path)]) == status
+    assert ("the amalgamated file differs" in capsys.readouterr().out) == bool(status)
+
+
+def test_other_stacks_stand_beside(made_up, tmp_path, capsys):
+    made_up.update(lwip=2080, smoltcp="no such thing", floor=520)
+    assert counting.main(["--stack", "floor,lwip,smoltcp", "--out", str(tmp_path)]) == 0
+    head, first, *_ = lines = capsys.readouterr().out.splitlines()
+    assert head.split()[-4:] == ["tenon", "floor", "lwip", "smoltcp"]
+    assert first.split() == ["unit:", "ping-pong-32", "1040", "(1.00)", "520", "(0.50)", "2080", "(2.00)", "-"]
+    assert any(line.startswith("smoltcp: no such thing: ping-pong-32, ") for line in lines)
+
+
+def test_a_stack_that_nobody_knows_is_told(made_up, tmp_path):
+    with pytest.raises(SystemExit, match="there is no stack linux; there are: floor, lwip, smoltcp"):
+        counting.main(["--stack", "linux", "--out", str(tmp_path)])
+
+
+def test_a_stack_that_cannot_be_had_is_left_out(made_up, monkeypatch, tmp_path, capsys):
+    def missing(*_):
+        raise counting.stacks.Missing("no cargo")
+    monkeypatch.setattr(counting.stacks, "lwip", missing)
+    counting.print_stacks(["lwip", "floor"], tmp_path)
+    out = capsys.readouterr().out
+    assert "lwip is left out: no cargo" in out and "tenon" in out and "floor" in out
+
+
+def test_builds_stand_beside_the_usual_one(made_up, tmp_path, capsys):
+    made_up["separate"] = 1144
+    assert counting.main(["--builds", "--out", str(tmp_path)]) == 0
+    head, first, *_ = capsys.readouterr().out.splitlines()
+    assert "amalgamated, -O3" in head and "one unit, -O2" in head and first.endswith("1144 (+10.0 %)")
+
+
+def test_peers_have_cases_that_say_the_same_to_all():
+    """What a stack would not even hear of is no comparison."""
+    for case in counting.PEER_CASES + counting.BUILD_CASES:
+        assert not {"own_sum=1", "bbr=1", "ip6=1"} & set(counting.CASES[case].split()) or "checksums" in case
 
 
 def test_the_reference_has_all_cases():
