@@ -60,7 +60,7 @@ static struct floor_world {
     struct flow *flows;
     uint32_t now, mask, shift, head_bytes, mss, data_bytes;
     unsigned next_port;
-    int udp;
+    int udp, cuts;                         /* the wire makes sums and segments, as a card does it */
 } f;
 
 /* ---- bytes ---------------------------------------------------------------------------------------- */
@@ -275,6 +275,25 @@ static inline uint64_t tcp_fields(const struct flow *flow, uint8_t *l4)
     return sum + stamps[0] + stamps[1];
 }
 
+static void packet_done(struct speed_packet *packet)
+{
+    unsigned i;
+
+    for (i = packet->frame.nspans; i-- > 0;)    /* the packet itself is the first span's */
+        tenon_buf_put(packet->spans[i].buf);
+}
+
+static void send_cut(struct half *half, struct speed_packet *packet)
+{
+    packet->frame.seg_kind = TENON_SEG_TCP4;
+    packet->frame.seg_bytes = (uint16_t)(f.conf.mtu + ETH - f.head_bytes);
+    packet->frame.header_bytes = (uint16_t)f.head_bytes;
+    packet->frame.csum_start = ETH + IP4;
+    if (speed_wire_send_cut(half->out, &half->pool, &packet->frame, 1) != 1)
+        abort();
+    packet_done(packet);
+}
+
 /* The packet's headers, from the template, which has the sums of what does not change. Payload is there already. */
 static void send_packet(struct half *half, struct flow *flow, struct speed_packet *packet, uint32_t bytes)
 {
@@ -297,11 +316,14 @@ static void send_packet(struct half *half, struct flow *flow, struct speed_packe
     } else {
         sum = tcp_fields(flow, l4);
     }
-    if (!f.conf.tx_csum) {
+    if (!f.conf.tx_csum || (f.cuts && bytes == 0)) {
         field = (uint16_t)~fold(sum + flow->l4_sum + l4_length + payload_sum(packet));
         memcpy(l4 + (f.udp ? 6 : 16), &field, 2);
     }
-    speed_wire_put(half->out, packet);
+    if (f.cuts && bytes > 0)
+        send_cut(half, packet);
+    else
+        speed_wire_put(half->out, packet);
 }
 
 /* Payload from there on: referred to, or copied behind what the packet has, which stays one piece. */
@@ -367,9 +389,9 @@ static void send_segment(struct half *half, struct flow *flow, uint32_t bytes)
         flow->off = flow->off + n == f.data_bytes ? 0 : flow->off + n;
     }
     flow->flags = PSH | ACK;
+    packet->buf.refs++;    /* kept */
     send_packet(half, flow, packet, bytes);
     flow->snd_nxt += bytes;
-    packet->buf.refs++;
     flow->kept[flow->last++ % KEPT] = packet;
 }
 
@@ -397,7 +419,10 @@ static void client_text(struct half *half, struct flow *flow, uint32_t bytes)
         return;
     flow->got = 0;
     f.count->rounds++;
-    send_whole(half, flow, f.conf.message, PSH | ACK);
+    if (f.conf.app == SPEED_LOAD)
+        speed_answered((unsigned)(flow - f.flows));
+    else
+        send_whole(half, flow, f.conf.message, PSH | ACK);
 }
 
 static void server_text(struct half *half, struct flow *flow, uint32_t bytes)
@@ -541,12 +566,8 @@ static void half_turn(struct half *half)
         else
             receive_tcp(half, packets[i]);
     }
-    for (i = 0; i < n; i++) {
-        unsigned j;
-
-        for (j = packets[i]->frame.nspans; j-- > 0;)
-            tenon_buf_put(packets[i]->spans[j].buf);
-    }
+    for (i = 0; i < n; i++)
+        packet_done(packets[i]);
     while (half->ready != NULL) {
         struct flow *flow = half->ready;
 
@@ -619,14 +640,20 @@ static int is_udp(const struct speed_conf *conf)
     return conf->app == SPEED_UDP_PING || conf->app == SPEED_UDP_BULK;
 }
 
+/* What the receiver's port does not take, the sender's has to do. */
+static int is_cut(const struct speed_conf *conf)
+{
+    return (conf->tso && !conf->lro) || (conf->tx_csum && !conf->rx_csum);
+}
+
 static const char *cannot(const struct speed_conf *conf)
 {
-    if (conf->app == SPEED_IDLE || conf->app == SPEED_LOAD)
+    if (conf->app == SPEED_IDLE)
         return "the floor has no such workload";
     if (conf->ip6)
         return "the floor speaks IPv4 only";
-    if ((conf->tso && !conf->lro) || conf->tx_csum != conf->rx_csum || conf->batch > SPEED_BATCH_MAX)
-        return "the floor knows only ports that are alike";
+    if (is_cut(conf) && (conf->app != SPEED_BULK || !conf->tx_csum))
+        return "the floor has no such port";
     if (conf->app != SPEED_CONNECT && conf->connections > SPEED_RING)
         return "the floor's wire holds no more than 131072 frames";
     return NULL;
@@ -644,6 +671,8 @@ static const char *floor_open(const struct speed_conf *conf, struct speed_count 
     if (why != NULL)
         return why;
     f.udp = is_udp(conf);
+    f.cuts = is_cut(conf);
+    f.wires[0].whole = f.wires[1].whole = conf->lro != 0;
     f.hostsum = conf->own_sum ? NULL : hostsum_best();
     f.head_bytes = (uint32_t)(f.udp ? ETH + IP4 + UDP : ETH + IP4 + TCP + (conf->timestamps ? TS : 0));
     f.mss = (conf->tso ? 65535 : conf->mtu) + ETH - f.head_bytes;
@@ -669,7 +698,7 @@ static const char *floor_open(const struct speed_conf *conf, struct speed_count 
     if (!f.data.data || half_open(&f.client, &f.wires[1], &f.wires[0]) != 0
         || half_open(&f.server, &f.wires[0], &f.wires[1]) != 0)
         return "not enough memory";
-    memset(f.data.data, 1, f.data_bytes);
+    memset(f.data.data, f.cuts ? 0 : 1, f.data_bytes);    /* a wire that sums knows zeros only: see wire.c */
     return conf->app == SPEED_CONNECT ? NULL : open_flows();
 }
 
@@ -704,6 +733,12 @@ static void floor_connect(unsigned long connections)
         }
         floor_run(1);
     }
+}
+
+/* The client's flows are the first of all: open_flows(). */
+static void floor_request(unsigned connection)
+{
+    send_whole(&f.client, &f.flows[connection], f.conf.message, PSH | ACK);
 }
 
 static void floor_rest(void)
@@ -747,4 +782,4 @@ static void floor_close(void)
 
 extern const struct speed_driver speed_floor;
 const struct speed_driver speed_floor = { "floor", floor_open, floor_begin, floor_run, floor_connect, floor_rest,
-    NULL, floor_close, 0 };
+    floor_request, floor_close, 0 };

@@ -9,7 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from peers import summary as shared  # noqa: E402
-from speed import plots  # noqa: E402
+from speed import cells, plots  # noqa: E402
 
 COLOURS = {**shared.COLOURS, "floor": "#8a8f98", "gvisor": "#c2410c", "linux-veth": "#b26a00", "tenon-tap": "#0b6bcb"}
 OWN, FLOOR = "tenon", "floor"
@@ -30,11 +30,13 @@ class Results:
         self.machine, self.names, self.cells = data["machine"], data["stacks"], data["cells"]
 
     @classmethod
-    def of(cls, machine, cells, names, runs):
+    def of(cls, machine, chosen, names, runs):
         out = []
-        for cell in cells:
+        for cell in chosen:
             values, why, more = {}, {}, {}
             for stack in names:
+                if cell.only == cells.KERNEL and stack not in cell.only:
+                    continue    # the same words mean another thing there
                 lines = [line for line in runs.of(cell, stack) if cell.value in line]
                 if lines:
                     values[stack] = [float(f"{cell.shown(line[cell.value]):.5g}") for line in lines]

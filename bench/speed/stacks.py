@@ -104,7 +104,8 @@ def smoltcp(folder, name="speed-smoltcp", flags=(), processor="native"):
     programs.run(programs.cargo(), "build", "--release", "--manifest-path", copy / "Cargo.toml", "--target-dir",
                  copy / "target", env={**os.environ, "RUSTFLAGS": f"-C target-cpu={processor}"})
     library = copy / "target" / "release" / "libspeed_smoltcp.a"
-    programs.run(programs.compiler(), *(flags or FLAGS), "-I", HERE, *own, library, "-lpthread", "-ldl", "-lm", "-o", out)
+    programs.run(programs.compiler(), *(flags or FLAGS), "-I", HERE, *own, library, "-lpthread", "-ldl", "-lm", "-o",
+                 out)
     return out
 
 

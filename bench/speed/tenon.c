@@ -552,6 +552,8 @@ static const char *tenon_open(const struct speed_conf *conf, struct speed_count 
     w.conf = *conf;
     w.count = count;
     w.now = 1000000;
+    if (conf->tso && !conf->tx_csum)
+        return "a port that cuts segments makes their checksums, too";
     w.piece = conf->message;    /* what is larger than the queue is sent piece by piece */
     if (conf->app == SPEED_BULK && conf->window && w.piece > conf->window / 2)
         w.piece = conf->window / 2;
@@ -566,6 +568,7 @@ static const char *tenon_open(const struct speed_conf *conf, struct speed_count 
     memset(w.data.data, 1, w.data_bytes);    /* every page is there ... */
     memset(w.data.data, 0, w.data_bytes);    /* ... and all sums are 0: see wire.c */
     w.wires[0].csum = w.wires[1].csum = conf->rx_csum ? TENON_CSUM_GOOD : TENON_CSUM_NONE;
+    w.wires[0].whole = w.wires[1].whole = conf->lro != 0;
     if (side_open(&w.client, 1, &w.wires[1], &w.wires[0]) != 0
         || side_open(&w.server, 2, &w.wires[0], &w.wires[1]) != 0)
         return "Tenon does not begin: not enough memory, or it takes no such interface";

@@ -198,8 +198,10 @@ static struct speed_packet *piece_of(struct speed_pool *pool, const struct tenon
     piece_headers(packet->bytes, whole, off, bytes, last);
     packet->frame = *whole;
     packet->frame.spans = packet->spans;
-    packet->frame.seg_kind = TENON_SEG_NONE;
-    packet->frame.seg_bytes = 0;
+    if (off > 0 || !last) {    /* one of several: a segment as any other */
+        packet->frame.seg_kind = TENON_SEG_NONE;
+        packet->frame.seg_bytes = 0;
+    }
     packet->spans[0].buf = &packet->buf;
     packet->spans[0].off = 0;
     packet->spans[0].len = whole->header_bytes;
@@ -237,7 +239,9 @@ unsigned speed_wire_send_cut(struct speed_wire *wire, struct speed_pool *pool, c
             payload += frame->spans[j].len;
         payload -= frame->header_bytes;
         for (off = 0; off < payload; off += bytes) {
-            bytes = payload - off < frame->seg_bytes ? payload - off : frame->seg_bytes;
+            bytes = payload - off;
+            if (!wire->whole && bytes > frame->seg_bytes)
+                bytes = frame->seg_bytes;
             speed_wire_put(wire, piece_of(pool, frame, off, bytes, off + bytes == payload));
         }
     }

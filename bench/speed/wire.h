@@ -35,6 +35,7 @@ struct speed_wire {
     uint32_t head, tail;      /* written, read; modulo 2^32 */
     uint64_t passed;          /* frames that were read before head and tail began anew */
     uint8_t csum;             /* what the receiver's port says of checksums: enum tenon_csum */
+    uint8_t whole;            /* speed_wire_send_cut() completes large frames only, and cuts none */
 };
 
 struct speed_packet *speed_pool_more(struct speed_pool *pool);
@@ -89,7 +90,7 @@ static inline uint32_t speed_wire_waiting(const struct speed_wire *wire, uint32_
 
 /* Frames as they came from the core: takes references. @return how many */
 unsigned speed_wire_send(struct speed_wire *wire, const struct tenon_frame *frames, unsigned n);
-/* The same, and large frames are cut, as a NIC does it before a receiver that takes no large ones. */
+/* The same, and sums are made and large frames are cut, as a NIC does it before a receiver that takes no large ones. */
 unsigned speed_wire_send_cut(struct speed_wire *wire, struct speed_pool *pool, const struct tenon_frame *frames,
                              unsigned n);
 /* Take frames: their packets are `packets`, to be given back by speed_wire_done(). @return how many */
