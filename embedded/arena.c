@@ -210,6 +210,8 @@ TENON_API const char *tenon_sock_conf_check(const struct tenon_sock_conf *conf)
 {
     struct tenon_sock_conf whole = *conf;
 
+    if (!TENON_WITH_PIECES)    /* all payload would be copied into header buffers, in crumbs */
+        return "TENON_WITH_PIECES";
     if (conf->device.transmit == NULL || conf->device.entropy == NULL)
         return "device";
     if (conf->device.netif.mtu < 576 || conf->device.netif.mtu > 9000)
@@ -304,6 +306,7 @@ static void arena_fill(struct tenon_socks *socks, const struct arena_layout *lay
     socks->memory.first->next = NULL;
     socks->memory.first->bytes = conf->memory;
     socks->memory.bytes = conf->memory;
+    socks->arena_bytes = layout->total;
 }
 
 static void arena_host(struct tenon_socks *socks, const struct tenon_sock_conf *conf)

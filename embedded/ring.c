@@ -69,9 +69,26 @@ TENON_INTERNAL struct sock_packet *tn_sock_packet_of(struct tenon_buf *buf)
 
 /* ---- the ring's memory -------------------------------------------------------------------------- */
 
-static int ring_overlaps(const struct sock_ring *ring, const tenon_u8 *base, tenon_u32 bytes)
+static int ring_overlaps(const tenon_u8 *other, size_t other_bytes, const tenon_u8 *base, tenon_u32 bytes)
 {
-    return ring->base != NULL && ring->base < base + bytes && base < ring->base + ring->size;
+    return other < base + bytes && base < other + other_bytes;
+}
+
+/* The arena has that memory, or another end point. */
+static int ring_is_in_use(const struct tenon_socks *socks, const struct sock *sock, const tenon_u8 *base,
+                          tenon_u32 bytes)
+{
+    unsigned i;
+
+    if (ring_overlaps((const tenon_u8 *)socks, socks->arena_bytes, base, bytes))
+        return 1;
+    for (i = 0; i < socks->nsocks; i++) {
+        const struct sock_ring *ring = &socks->socks[i].ring;
+
+        if (&socks->socks[i] != sock && ring->base != NULL && ring_overlaps(ring->base, ring->size, base, bytes))
+            return 1;
+    }
+    return 0;
 }
 
 TENON_API int tenon_sock_set_sbuf(struct tenon_socks *socks, int sk, void *ring, tenon_u32 bytes)
@@ -79,18 +96,13 @@ TENON_API int tenon_sock_set_sbuf(struct tenon_socks *socks, int sk, void *ring,
     struct sock *sock = tn_sock_find(socks, sk);
     tenon_u8 *base = (tenon_u8 *)ring;
     const tenon_u32 skip = (tenon_u32)((SOCK_ALIGN - (size_t)base % SOCK_ALIGN) % SOCK_ALIGN);
-    unsigned i;
 
     if (sock == NULL || base == NULL)
         return TENON_EINVAL;
     if (bytes < (tenon_u32)TENON_SOCK_PACKET_BYTES + SOCK_PAYLOAD_MIN)
         return TENON_EMSGSIZE;
-    if (sock->ring.packets > 0)
+    if (sock->ring.packets > 0 || ring_is_in_use(socks, sock, base, bytes))
         return TENON_EINUSE;
-    for (i = 0; i < socks->nsocks; i++) {
-        if (&socks->socks[i] != sock && ring_overlaps(&socks->socks[i].ring, base, bytes))
-            return TENON_EINUSE;
-    }
     tn_sock_ring_clear(&sock->ring);
     sock->ring.base = base + skip;
     sock->ring.size = (bytes - skip) / SOCK_ALIGN * SOCK_ALIGN;

@@ -123,6 +123,7 @@ struct tenon_socks {
     struct sock_piece *free_pieces;
     struct sock_pool blocks, headers;
     struct sock_memory memory;
+    size_t arena_bytes;    /* from here on */
     struct tenon_sock_counts counts;
     struct tenon_frame rx_frames[TENON_SOCK_BURST];
     struct tenon_span rx_spans[TENON_SOCK_BURST];

@@ -79,7 +79,7 @@ enum { TENON_SOCK_PACKET_BYTES = TENON_SOCK_ROOM + 32 + 5 * (int)sizeof(void *) 
  *  tenon_sock_ask_sbuf() says.
  *  @param bytes  for n packets of m bytes in flight n * (m + TENON_SOCK_PACKET_BYTES); at least one of 88
  *  @return TENON_OK, TENON_EINVAL (no such descriptor, no address), TENON_EMSGSIZE (too small), TENON_EINUSE (another
- *          descriptor has that memory, or packets are left in the ring that this one has) */
+ *          descriptor or the arena has that memory, or packets are left in the ring that this one has) */
 TENON_API int tenon_sock_set_sbuf(struct tenon_socks *socks, int sk, void *ring, tenon_u32 bytes);
 
 /** Where to write the next packet, and how much fits: a full segment at most. Only the last answer counts: asked
@@ -204,8 +204,10 @@ struct tenon_sock_conf {
     void *app;
 };
 
-/** Look for what cannot work.
- *  @return NULL when all is well, else the name of the first bad field (a static string) */
+/** Look for what cannot work. Nothing does in a build with TENON_WITH_PIECES 0, which would copy what is sent behind
+ *  its headers, and cut it to what has room there. A device that takes frames of one piece needs no such build: see
+ *  TENON_SOCK_CONTIGUOUS.
+ *  @return NULL when all is well, else the name of the first bad field, or "TENON_WITH_PIECES" (a static string) */
 TENON_API const char *tenon_sock_conf_check(const struct tenon_sock_conf *conf);
 
 /** Bytes of the arena for these limits, whatever its alignment; 0 if tenon_sock_conf_check() would complain. */

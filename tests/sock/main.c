@@ -150,6 +150,20 @@ static int run_one(uint64_t seed, int verbose)
     return 0;
 }
 
+/* A build without pieces would send crumbs: embedded/ says what it lacks, and does not start. @return 1: it does not */
+static int is_refused(void)
+{
+    struct plan plan;
+    struct tenon_socks *socks = NULL;
+    tenon_u8 arena[64];
+    const char *lacks;
+
+    plan_draw(&plan, 1);
+    lacks = tenon_sock_conf_check(&plan.conf);
+    return lacks != NULL && strcmp(lacks, "TENON_WITH_PIECES") == 0 && tenon_sock_arena_bytes(&plan.conf) == 0 &&
+           tenon_sock_start(&socks, arena, sizeof(arena), &plan.conf) == TENON_EINVAL;
+}
+
 int main(int argc, char **argv)
 {
     struct shared *shared = shared_memory();
@@ -175,6 +189,10 @@ int main(int argc, char **argv)
             fputs(usage, stderr);
             return strcmp(argv[i], "--help") == 0 ? 0 : 2;
         }
+    }
+    if (!TENON_WITH_PIECES) {
+        printf("a build without pieces is %srefused\n", is_refused() ? "" : "NOT ");
+        return !is_refused();
     }
     if (seed > 0)
         return run_one(seed, verbose);

@@ -34,7 +34,7 @@ static void draw_limits(struct plan *plan, struct dice *dice)
     static const tenon_u16 mtus[] = { 576, 1280, 1500, 1500 };
 
     conf->device.netif.mtu = mtus[roll(dice, 4)];
-    plan->v6 = (uint8_t)(conf->device.netif.mtu >= 1280 && one_in(dice, 3));
+    plan->v6 = (uint8_t)(conf->device.netif.mtu >= 1280 && one_in(dice, 3) && TENON_WITH_IPV6);
     conf->blocks = (tenon_u16)between(dice, 4, 12);
     conf->headers = (tenon_u16)between(dice, 4, 10);
     if (one_in(dice, 2))
@@ -174,6 +174,8 @@ static void draw_session(struct plan *plan, struct session_plan *s, struct dice 
     memset(s, 0, sizeof(*s));
     s->at_us = roll(dice, (uint32_t)plan->heal_us / 2);
     s->kind = (enum session_kind)(one_in(dice, 4) ? UDP_SERVER + roll(dice, 2) : roll(dice, 2));
+    if (s->kind >= UDP_SERVER && !TENON_WITH_UDP)
+        s->kind = (enum session_kind)(s->kind - UDP_SERVER);
     s->bytes[0] = one_in(dice, 5) ? 0 : roll(dice, top);
     s->bytes[1] = one_in(dice, 5) ? 0 : roll(dice, top);
     s->most = one_in(dice, 2) ? 20000 : between(dice, 1, 700);

@@ -143,6 +143,24 @@ UNIT_TEST(send_not_what_was_asked_for)
     pair_still_good(&pair);
 }
 
+UNIT_TEST(ring_in_the_arena)
+{
+    struct pair pair;
+    const struct machine *machine = &pair.world.m[0];
+    tenon_u8 *end;
+
+    pair_open(&pair);
+    end = (tenon_u8 *)pair.socks + pair.socks->arena_bytes;
+    CHECK(end <= machine->arena + machine->arena_bytes && end + 16 > machine->arena + machine->arena_bytes);
+    CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, pair.client, pair.socks, RING), TENON_EINUSE);
+    CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, pair.client, machine->arena + machine->arena_bytes / 2, RING),
+               TENON_EINUSE);
+    CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, pair.client, end - 8, RING), TENON_EINUSE);
+    CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, pair.client, (tenon_u8 *)pair.socks + 8 - RING, RING), TENON_EINUSE);
+    pair_ring(&pair);
+    pair_still_good(&pair);
+}
+
 UNIT_TEST(ring_of_another_descriptor)
 {
     struct pair pair;
@@ -362,6 +380,7 @@ int main(void)
     UNIT_RUN(read_done_not_handed_out_or_foreign);
     UNIT_RUN(no_ring_and_ring_too_small);
     UNIT_RUN(send_not_what_was_asked_for);
+    UNIT_RUN(ring_in_the_arena);
     UNIT_RUN(ring_of_another_descriptor);
     UNIT_RUN(descriptor_none_or_old);
     UNIT_RUN(finished_send_is_closed);

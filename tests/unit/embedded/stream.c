@@ -416,6 +416,44 @@ UNIT_TEST(asked_early_sent_late_ring_goes_on)
         stream_slow_writer(bytes);
 }
 
+/* Who of the two goes without timestamps: the server, the client, nobody. */
+UNIT_TEST(no_timestamps_segments_have_12_bytes_more)
+{
+    static const struct {
+        const char *name;
+        unsigned server, client;
+        int segment;
+    } rows[] = { { "server", TENON_SOCK_NO_TIMESTAMPS, 0, MTU_BYTES },
+                 { "client", 0, TENON_SOCK_NO_TIMESTAMPS, MTU_BYTES },
+                 { "nobody", 0, 0, MTU_BYTES - 12 } };
+    const struct tenon_addr at = world_addr(1, 0, PORT), any = { .port = PORT };
+    const tenon_u32 bytes = 2 * (MTU_BYTES + TENON_SOCK_PACKET_BYTES);
+    unsigned i;
+
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct world world;
+        tenon_u32 sent = 0, got = 0;
+        int client, server;
+        tenon_u8 *p;
+
+        unit_row(rows[i].name);
+        if (!CHECK(world_open(&world, NULL)))
+            return;
+        server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, rows[i].server);
+        client = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, rows[i].client);
+        CHECK_EQ_I(tenon_sock_set_sbuf(world.m[0].socks, client, world_ring(&world.m[0], 0, bytes), bytes), TENON_OK);
+        world_run(&world, 10000);
+        CHECK_EQ_I(tenon_sock_ask_sbuf(world.m[0].socks, client, &p), rows[i].segment);
+        world_send(&world.m[0], client, &sent, MTU_BYTES - 12, MTU_BYTES);
+        world_run(&world, 10000);
+        (void)world_receive(&world.m[1], server, &got);
+        CHECK_EQ_U(got, MTU_BYTES - 12);
+        world_close(&world);
+        world_free_rings(&world);
+    }
+    unit_row(NULL);
+}
+
 int main(void)
 {
     UNIT_RUN(ip4_clean_nothing_is_copied);
@@ -431,5 +469,6 @@ int main(void)
     UNIT_RUN(deleted_with_reset_ring_comes_back_with_event);
     UNIT_RUN(sent_in_an_event_leaves_in_the_same_poll);
     UNIT_RUN(asked_early_sent_late_ring_goes_on);
+    UNIT_RUN(no_timestamps_segments_have_12_bytes_more);
     return unit_end();
 }

@@ -202,7 +202,7 @@ static int machine_start(struct world *world, unsigned i)
     end_conf.netif = machine->conf.device.netif;
     end_conf.out.delay_us = 1000;
     machine->end = wire_end_open_at(machine->host, &end_conf, 1);
-    for (v6 = 0; v6 < 2; v6++) {
+    for (v6 = 0; v6 <= TENON_WITH_IPV6; v6++) {
         const struct tenon_ip ip = world_ip(i, v6);
 
         if (tenon_addr_add(tenon_sock_stack(machine->socks), 1, &ip, v6 ? 64 : 24) != TENON_OK)
