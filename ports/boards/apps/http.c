@@ -18,6 +18,7 @@ static struct client {
     unsigned filled;
     unsigned request_bytes;
     unsigned lines;
+    unsigned hosts;          /* fields of that name */
     unsigned status;
     unsigned row;
     enum page page;
@@ -41,6 +42,26 @@ static int begins(const char *text, const char *with)
     return 1;
 }
 
+/* Methods are not the same in small letters: RFC 9110 9.1. */
+static int is_method(const char *line, const char *method)
+{
+    for (; *method != '\0' && *line == *method; line++, method++)
+        ;
+    return *method == '\0' && *line == ' ';
+}
+
+static int is_other_method(const char *line)
+{
+    static const char *const methods[] = {"POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT"};
+    unsigned i;
+
+    for (i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+        if (is_method(line, methods[i]))
+            return 1;
+    }
+    return 0;
+}
+
 static int path_is(const char *path, const char *name)
 {
     for (; *name != '\0' && *path == *name; path++, name++)
@@ -56,18 +77,32 @@ static void fail(struct client *client, unsigned status)
     client->close = 1;
 }
 
+/* `path` is where the first space is. @return what its method and its length say: 200, or the error */
+static unsigned method_status(const struct client *client, const char *path)
+{
+    const int cut = client->filled == LINE - 1, answered = client->head || is_method(client->line, "GET");
+
+    if (*path == '\0')
+        return cut ? 501 : 400;
+    if (!answered && !is_other_method(client->line))
+        return 501;
+    if (cut)
+        return 414;
+    return answered ? 200 : 405;
+}
+
 static void read_request_line(struct client *client)
 {
     const char *path = client->line, *end;
+    unsigned status;
 
     client->status = 200;
-    client->head = (tenon_u8)begins(client->line, "head ");
-    if (client->filled == LINE - 1)
-        fail(client, 414);
-    else if (!client->head && !begins(client->line, "get "))
-        fail(client, 405);
+    client->head = (tenon_u8)is_method(client->line, "HEAD");
     while (*path != ' ' && *path != '\0')
         path++;
+    status = method_status(client, path);
+    if (status != 200)
+        fail(client, status);
     for (end = path; end[0] != '\0' && !begins(end, " http/1."); end++)
         ;
     if (client->status == 200 && (*path == '\0' || *end == '\0' || end == path))
@@ -86,28 +121,65 @@ static void read_request_line(struct client *client)
         client->status = 404;
 }
 
+/* Of a content that we have no use for. @return 200: there is none; else the error */
+static unsigned length_status(const struct client *client, const char *value)
+{
+    const char *at = value;
+    int some = 0;
+
+    for (; *at >= '0' && *at <= '9'; at++)
+        some |= *at != '0';
+    if (at == value || client->filled == LINE - 1)
+        return 400;
+    while (*at == ' ' || *at == '\t')
+        at++;
+    if (*at != '\0')
+        return 400;
+    return some ? 413 : 200;
+}
+
+/* No space in the name or before it (RFC 9112 5.1, 5.2). A name that is longer than the line here is none of ours. */
 static void read_field(struct client *client)
 {
     const char *value = client->line;
+    unsigned status;
 
-    while (*value != ':' && *value != '\0')
+    while ((tenon_u8)*value > ' ' && *value != ':')
         value++;
-    while (*value == ':' || *value == ' ')
+    if (*value != ':') {
+        if (*value != '\0' || client->filled < LINE - 1)
+            fail(client, 400);
+        return;
+    }
+    do
         value++;
+    while (*value == ' ' || *value == '\t');
+    client->hosts += (unsigned)begins(client->line, "host:");
     if (begins(client->line, "connection:") && begins(value, "close"))
         client->close = 1;
     if (begins(client->line, "transfer-encoding:"))
         fail(client, 411);
-    if (begins(client->line, "content-length:") && *value != '0')
-        fail(client, 413);    /* what we answer needs no content */
+    status = begins(client->line, "content-length:") ? length_status(client, value) : 200;
+    if (status != 200)
+        fail(client, status);
+}
+
+/* The head of a request is complete: RFC 9112 3.2. */
+static void read_end(struct client *client)
+{
+    if (client->hosts > 1 || (client->hosts == 0 && !client->old))
+        fail(client, 400);
 }
 
 /* A line has ended. @return 1: with it the head of a request */
 static int read_line(struct client *client)
 {
     client->line[client->filled] = '\0';
-    if (client->filled == 0)
-        return client->lines > 0;    /* empty lines before a request are no harm: RFC 9112 2.2 */
+    if (client->filled == 0) {
+        if (client->lines > 0)    /* empty lines before a request are no harm: RFC 9112 2.2 */
+            read_end(client);
+        return client->lines > 0;
+    }
     if (client->lines == 0)
         read_request_line(client);
     else
@@ -141,7 +213,7 @@ static void begin_request(struct client *client)
 {
     client->doing = READS;
     client->filled = 0;
-    client->lines = 0;
+    client->lines = client->hosts = 0;
     client->request_bytes = 0;
     client->row = 0;
     client->status = 200;
@@ -219,6 +291,7 @@ static const char *reason(unsigned status)
     case 411: return "411 Length Required";
     case 413: return "413 Content Too Large";
     case 414: return "414 URI Too Long";
+    case 501: return "501 Not Implemented";
     default: return "431 Request Header Fields Too Large";
     }
 }

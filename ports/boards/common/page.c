@@ -190,8 +190,9 @@ static void add_end(struct text *text, enum page page)
     if (page == PAGE_JSON)
         text_add(text, "}\n");
     if (page == PAGE_HTML)
-        text_add(text, "</table><script>setInterval(()=>fetch('/rows').then(r=>r.text()).then(x=>"
-                       "document.getElementById('t').innerHTML=x),1000)</script>\n");
+        text_add(text, "</table><script>s=x=>document.getElementById('t').innerHTML=x;"
+                       "setInterval(()=>fetch('/rows',{signal:AbortSignal.timeout(3000)}).then(r=>r.text())"
+                       ".then(s).catch(()=>s('<tr><td>no answer')),1000)</script>\n");
 }
 
 /* What clients of this program do. */
