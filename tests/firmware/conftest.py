@@ -26,6 +26,7 @@ BOARDS = ("lm3s6965evb", "mps2-an385", "mcf5208evb")
 DMA = ("mcf5208evb",)
 CORTEX_M = ("lm3s6965evb", "mps2-an385")
 BUILD = os.environ.get("TENON_BOARDS", str(ROOT / "build" / "boards"))
+AT_ONCE = ("--set", "BOARD_DAD=OFF")    # addresses are used at once: what probing takes would come to each test
 STACK_MARGIN = 512
 REQUESTS = int(os.environ.get("TENON_FIRMWARE_REQUESTS", 100))
 SECONDS = 1200 + REQUESTS // 2    # of a run, before QEMU is ended: a loaded machine answers some five requests a second
@@ -139,12 +140,12 @@ class Firmware:
 
 @pytest.fixture
 def firmware(built):
-    """firmware(board, app, OPTION...) is one that is ready."""
+    """firmware(board, app, OPTION...) is one that has been started."""
     started = []
 
-    def start(board, app, *options, **more):
-        built(board, *(["--strict"] if "--strict" in options else []))
-        started.append(Firmware(board, app, *options, **more))
+    def start(board, app, *options, settings=AT_ONCE, **more):
+        built(board, *(["--strict"] if "--strict" in options else []), *settings)
+        started.append(Firmware(board, app, *options, *settings, **more))
         return started[-1]
     yield start
     for one in started:

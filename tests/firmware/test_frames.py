@@ -127,9 +127,9 @@ class Cable:
         raise AssertionError("it does not answer ARP any more")
 
 
-def fetch(tenon, running_port, our_port, host):
+def fetch(tenon, running_port, our_port, host, address=None):
     """By Tenon at the other end of the cable."""
-    address = "10.0.2.2/24" if "." in host else "fd00:10::2/64"
+    address = address or ("10.0.2.2/24" if "." in host else "fd00:10::2/64")
     done = subprocess.run([tenon, "get", "--port", f"dgram:127.0.0.1:{our_port},peer=127.0.0.1:{running_port}",
                            "--address", address, f"http://{host}/"],
                           capture_output=True, text=True, timeout=60, check=False)

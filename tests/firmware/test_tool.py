@@ -23,7 +23,8 @@ def is_there(pid):
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_ended_by_its_number(built, how):
     built(BOARD)
-    with subprocess.Popen(tool("run", BOARD, "echo"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as board:
+    with subprocess.Popen(tool("run", BOARD, "echo"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as board:
         while board.stdout.readline() != "ready\n":
             assert board.poll() is None
         board.send_signal(how)

@@ -84,7 +84,7 @@ const struct tenon_dhcp_offer *board_lease(void)
 }
 
 /* IPv6: one that is fixed, and those that the core makes by itself. IPv4: from a DHCP server; when none has
- * answered for a second a fixed one, until one does. */
+ * answered for a second a fixed or a link-local one, as the build says, until one does. */
 static int get_addresses(struct tenon *stack)
 {
     const struct tenon_ip us6 = tenon_ip6(0xFD000010U, 0, 0, 0x15);
@@ -96,11 +96,11 @@ static int get_addresses(struct tenon *stack)
     tenon_dhcp_conf_default(&conf, 1);
     conf.delay_ms = 0;
     conf.hostname = board.name;
-    conf.fallback = TENON_DHCP_STATIC;
+    conf.fallback = BOARD_FALLBACK;
     conf.fallback_ms = 1000;
-    conf.address = tenon_ip4_bytes(10, 0, 2, 15);
-    conf.prefix = 24;
-    conf.router = tenon_ip4_bytes(10, 0, 2, 2);
+    conf.address = tenon_ip4_bytes(BOARD_ADDRESS);
+    conf.prefix = BOARD_PREFIX;
+    conf.router = tenon_ip4_bytes(BOARD_ROUTER);
     conf.changed = address_changed;
     return tenon_dhcp_start(&dhcp, stack, &conf, board_now_us());
 }
@@ -122,7 +122,7 @@ static int start(void)
     conf.stack.tcp_orphans_max = BOARD_SPARE;    /* peers that do not finish do not keep the memory */
     conf.event = app.event;
     board_ethernet(&conf.device);
-    conf.device.netif.flags = TENON_NETIF_NO_DAD;
+    conf.device.netif.flags = BOARD_DAD ? 0 : TENON_NETIF_NO_DAD;
     if (app.configure != NULL)
         app.configure(&conf);
     headers = conf.headers;
