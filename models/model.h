@@ -262,6 +262,7 @@ int model_udp_set(struct model_udp *udp, enum tenon_udp_option option, tenon_u32
 /** The address it is bound to, as of model_udp_open() or model_udp_connect(). */
 void model_udp_local(const struct model_udp *udp, struct tenon_addr *local);
 
+/** The model that it belongs to. */
 struct model *model_udp_model(const struct model_udp *udp);
 
 /** The core's socket, for a function that model_call() runs: tenon_udp_payload_max() and the like. */
