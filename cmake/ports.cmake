@@ -75,6 +75,22 @@ add_library(tenon_ports_built STATIC ${PROJECT_BINARY_DIR}/ports_built.c)
 target_link_libraries(tenon_ports_built PUBLIC ${TENON_PORT_TARGETS})
 tenon_host_flags(tenon_ports_built)
 
+# Kinds of port that make a cable by themselves: bench/speed/ports.h.
+set(cables_declared "")
+set(cables "")
+if(TARGET tenon_dpdk_cable)
+    set(cables_declared "#include \"ports/dpdk/cable/cable.h\"")
+    set(cables "    { \"dpdk\", dpdk_cable, \"net_ring_\" },")
+endif()
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/speed_cables.c CONTENT [[
+#include "bench/speed/ports.h"
+@cables_declared@
+const struct speed_cable speed_cables[] = {
+@cables@
+    { NULL, NULL, NULL },
+};
+]] @ONLY)
+
 # All of them in one library, for users of an installation: Tenon::tenon_ports. DPDK's port is left to those who link
 # DPDK.
 set(installed ${TENON_PORT_KINDS})

@@ -59,8 +59,12 @@ endif()
 # What every port has to be able to do: tests/interop/test_port_conformance.py runs it.
 if(TARGET tenon_models)
     file(GLOB conformance CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/ports/*.c)
-    tenon_test_program(tenon-port-check ${PROJECT_BINARY_DIR} tenon-port-check ${conformance})
+    tenon_test_program(tenon-port-check ${PROJECT_BINARY_DIR} tenon-port-check ${conformance}
+        ${PROJECT_BINARY_DIR}/speed_cables.c)
     target_link_libraries(tenon-port-check PRIVATE tenon_models tenon_ports_built ${ports} tenon_objs)
+    if(TARGET tenon_dpdk_cable)
+        target_link_libraries(tenon-port-check PRIVATE tenon_dpdk_cable)
+    endif()
 endif()
 
 file(GLOB runner CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/script/*.c)

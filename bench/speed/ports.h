@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-/* A kind that can make two joined devices by itself, and what they are called. The table is made by cmake/apps.cmake;
- * a kind that is NULL ends it. */
+/* A kind that can make two joined devices by itself, and what they are called. The table is made by
+ * cmake/ports.cmake; a kind that is NULL ends it. */
 struct speed_cable {
     const char *kind;
     int (*make)(const char *const names[2], unsigned queues, char *error, size_t error_size);

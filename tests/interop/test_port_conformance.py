@@ -24,13 +24,14 @@ CABLES = {
     "dpdk-memif": (None, "dpdk:{{net_memif0,role=server,id=0,socket={0},socket-abstract=yes}}",
                    "dpdk:{{net_memif1,role=client,id=0,socket={0},socket-abstract=yes}}"),
     "dpdk-tap": ("queued bridge", "dpdk:{{net_tap0,iface={0}}}", "dpdk:{{net_tap1,iface={1}}}"),
+    "dpdk-ring": (None, "dpdk", "dpdk"),
     "dgram-unix": (None, "dgram:./{0},peer=./{1}", "dgram:./{1},peer=./{0}"),
     "dgram-unix-vnet": (None, "dgram:./{0},peer=./{1},vnet=on", "dgram:./{1},peer=./{0},vnet=on"),
     "dgram-udp": (None, "dgram:127.0.0.1:5001,peer=127.0.0.1:5002", "dgram:127.0.0.1:5002,peer=127.0.0.1:5001"),
     "dgram-udp6-vnet": (None, "dgram:[::1]:5001,peer=[::1]:5002,vnet=on", "dgram:[::1]:5002,peer=[::1]:5001,vnet=on"),
 }
 # What is special: the largest MTU of a kind; one end cannot be opened again while the other stays; frames get lost.
-MTU_MAX = {"tap": 65521, "dpdk": 9216, "dpdk-tso": 9216, "dpdk-memif": 1500, "dpdk-tap": 1500,
+MTU_MAX = {"tap": 65521, "dpdk": 9216, "dpdk-tso": 9216, "dpdk-memif": 1500, "dpdk-tap": 1500, "dpdk-ring": 9216,
            "dgram-udp": 65477, "dgram-udp6-vnet": 65477}
 ARGUMENTS = {**{kind: ["--once"] for kind in CABLES if kind.startswith("dpdk")},
              "dgram-udp": ["--lossy"], "dgram-udp6-vnet": ["--lossy"]}
@@ -44,7 +45,15 @@ QUEUES = {
     "dpdk-tso": (None, "dpdk:{{net_vhost0,iface={0},tso=1,queues={2}}},tso=force",
                  "dpdk:{{net_virtio_user0,path={0},queues={2}}}"),
     "dpdk-tap": ("queued bridge", "dpdk:{{net_tap0,iface={0}}}", "dpdk:{{net_tap1,iface={1}}}"),
+    "dpdk-ring": (None, "dpdk", "dpdk"),
 }
+# Kinds of port, and what they can do for who sends that the instances are not told of.
+PARTS = ["csum", "tso4", "tso6", "uso", "gather"]
+DO_PARTS = [*((kind, part) for kind in ("wire", "tap", "packet") for part in PARTS),
+            *(("dpdk-tso", part) for part in PARTS if part != "uso"), ("xdp", "gather")]
+# Those that send 1 GiB each, and those that share one.
+LARGE = {**dict.fromkeys(["wire", "tap", "packet", "xdp", "dpdk", "dgram-unix", "dgram-udp"], 1),
+         **dict.fromkeys(["packet-ring", "xdp-generic", "dpdk-memif", "dpdk-tap"], 4)}
 KINDS = 8    # of exchanges, and one more where a link can be taken down
 
 
@@ -125,7 +134,7 @@ def test_exchanges(net, program, cable, tmp_path, kind, mtu):
     check(net, program, tmp_path, how, names, *ARGUMENTS.get(kind, []))
 
 
-@pytest.mark.parametrize("mtu", [576, 1280, 1500, 9000])
+@pytest.mark.parametrize("mtu", [576, 1280, 1500, 9000, 65535])
 @pytest.mark.parametrize("loss", [0, 2000])
 @pytest.mark.parametrize("channel", ["csma", "p2p", "plug"])
 def test_exchanges_of_simulated_nodes(program, channel, loss, mtu):
@@ -143,26 +152,40 @@ def test_exchanges_of_simulated_nodes(program, channel, loss, mtu):
 
 
 @pytest.mark.parametrize("left, right", [("off", "off"), ("on", "off"), ("off", "on")])
-@pytest.mark.parametrize("kind", ["wire", "tap", "packet", "packet-ring", "packet-xdp", "dpdk", "dgram-unix-vnet"])
+@pytest.mark.parametrize("kind", ["wire", "tap", "packet", "packet-ring", "packet-xdp", "dpdk", "dpdk-tso", "dpdk-tap",
+                                  "dgram-unix-vnet"])
 def test_offloads(net, program, cable, tmp_path, kind, left, right):
+    if kind == "dpdk-tso" and left == "on" and right == "off":
+        pytest.skip("who forces large frames has to know that the other end takes them")
     how, *ports = CABLES[kind]
     cable(how)
     names = written(ports[:1], offload=left) + written(ports[1:], offload=right)
     check(net, program, tmp_path, how, names, *ARGUMENTS.get(kind, []))
 
 
-@pytest.mark.parametrize("queues", [2, 3, 4])
-@pytest.mark.parametrize("kind", list(QUEUES))
-def test_queues(net, program, cable, tmp_path, kind, queues):
-    how, *ports = QUEUES[kind]
-    cable(how, queues=queues)
-    many = f"{queues},{queues}" if "{2}" in ports[1] else str(queues)
-    check(net, program, tmp_path, how, written(ports, queues), "--queues", many, *ARGUMENTS.get(kind, []))
-
-
-@pytest.mark.parametrize("kind", ["wire", "tap", "packet", "xdp", "dpdk", "dgram-unix", "dgram-udp"])
-def test_large_transfers(net, program, cable, tmp_path, kind):
-    """1 GiB in all, if nothing else is said: over IPv4 and IPv6, from either side, and back."""
+@pytest.mark.parametrize("kind, part", DO_PARTS)
+def test_offloads_one_by_one(net, program, cable, tmp_path, kind, part):
     how, *ports = CABLES[kind]
     cable(how)
-    check(net, program, tmp_path, how, written(ports), *ARGUMENTS.get(kind, []), "--bytes", str(BULK_BYTES // 4))
+    check(net, program, tmp_path, how, written(ports), "--without", part, *ARGUMENTS.get(kind, []))
+
+
+@pytest.mark.parametrize("queues, mtu", [(2, 1500), (2, 9000), (3, 1500), (4, 1500)])
+@pytest.mark.parametrize("kind", list(QUEUES))
+def test_queues(net, program, cable, tmp_path, kind, queues, mtu):
+    if mtu > MTU_MAX.get(kind, mtu):
+        pytest.skip(f"takes an MTU of up to {MTU_MAX[kind]}")
+    how, *ports = QUEUES[kind]
+    cable(how, mtu, queues)
+    names = written(ports, queues, **({} if how else {"mtu": mtu}))
+    many = f"{queues},{queues}" if "{2}" in ports[1] or kind == "dpdk-ring" else str(queues)
+    check(net, program, tmp_path, how, names, "--queues", many, *ARGUMENTS.get(kind, []))
+
+
+@pytest.mark.parametrize("kind", list(LARGE))
+def test_large_transfers(net, program, cable, tmp_path, kind):
+    """1 GiB, if nothing else is said, or a part of it: over IPv4 and IPv6, from either side, and back."""
+    how, *ports = CABLES[kind]
+    cable(how)
+    total = BULK_BYTES // LARGE[kind]    # of four connections, each half of --bytes there and back
+    check(net, program, tmp_path, how, written(ports), *ARGUMENTS.get(kind, []), "--bytes", str(total // 4))

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* What every port must be able to do, whatever it is:
  *
- *     tenon-port-check [OPTION...] PORT PORT          two ports that are the ends of one cable
+ *     tenon-port-check [OPTION...] PORT PORT          two ports that are the ends of one cable; both dpdk without a
+ *                                                     name: one that it makes, of two net_ring
  *
  *     --queues N,M   the first port has N queues, with an instance at each, and the second M; ,M may be left away
  *     --bytes N      of the large transfers, both ways; default 8 million
  *     --flap CMD     a command that takes the link down and up again, run in the middle of a transfer
  *     --once         it cannot be closed and opened again while the other end stays
  *     --lossy        the cable may lose frames of datagrams: only TCP has to be complete
+ *     --without LIST the instances are not told that their ports can do this: csum (then nothing is cut either), tso4,
+ *                    tso6, uso, gather; which all of them can
  *
  * It prints a line for each kind of exchange, and ends with 1 if one has failed. */
 #include <signal.h>
@@ -22,6 +25,7 @@ enum {
     MANY = 100,
     MANY_BYTES = 20000,
     PINGS = 300,
+    PINGS_AFTER = 20, /* of what may have done harm */
     BAD_FRAMES = 3000,
     FLOOD = 20000,
     ASKING_PORT = 4000,
@@ -194,15 +198,27 @@ static unsigned mtu_of(unsigned side)
 
 /* ---- exchanges: each leaves `wrong` as it is, and waits for all that it has begun ------------------- */
 
-/* One byte there and back, from each side, many times. */
-static int ping_pong(void)
+/* One that has a direction, both ways. */
+static int both_ways(int (*exchange)(unsigned to))
+{
+    for (unsigned to = 0; to < 2; to++) {
+        if (exchange(to) == 0)
+            continue;
+        fprintf(stderr, "to %s:\n", check.sides[to].name);
+        return -1;
+    }
+    return 0;
+}
+
+/* One byte there and back, from each side, so many times. */
+static int pings(unsigned times)
 {
     struct client *clients[2 * QUEUES_MAX];
     unsigned n = 0;
 
     for (unsigned s = 0; s < 2; s++)
         for (unsigned i = 0; i < check.sides[s].queues; i++, n++) {
-            clients[n] = connect_to_other(&check.sides[s].nodes[i], has_ip6() && i % 2, PINGS);
+            clients[n] = connect_to_other(&check.sides[s].nodes[i], has_ip6() && i % 2, times);
             clients[n]->at_once = 1;
             clients[n]->written = 1;
         }
@@ -211,6 +227,11 @@ static int ping_pong(void)
     while (n > 0)
         client_free(clients[--n]);
     return 0;
+}
+
+static int ping_pong(void)
+{
+    return pings(PINGS);
 }
 
 /* What is still on its way, sent again perhaps, arrives. Where fragments may be lost, the others wait for
@@ -259,14 +280,14 @@ static int many(void)
     return 0;
 }
 
-/* The application keeps all that it gets, in the buffers in which it came, and reads it in the end. */
-static int keeping(void)
+/* The application of a side keeps all that it gets, in the buffers in which it came, and reads it in the end. */
+static int keeping_at(unsigned to)
 {
-    struct client *client = connect_to_other(&check.sides[0].nodes[0], 0, 200000);
+    struct client *client = connect_to_other(&check.sides[to].nodes[0], 0, 200000);
     tenon_u32 at = 0;
 
     client->keeps = 1;
-    if (wait_for(1, LIMIT_MS) != 0 || ping_pong() != 0)
+    if (wait_for(1, LIMIT_MS) != 0 || pings(PINGS_AFTER) != 0)
         return -1;
     for (unsigned i = 0; i < client->nkept; i++) {
         wrong += memcmp(tenon_span_data(&client->kept[i]), pattern + at, client->kept[i].len) != 0;
@@ -274,6 +295,11 @@ static int keeping(void)
     }
     client_free(client);
     return at == 200000 ? 0 : -1;
+}
+
+static int keeping(void)
+{
+    return both_ways(keeping_at);
 }
 
 /* ---- datagrams ---------------------------------------------------------------------------------------- */
@@ -353,17 +379,17 @@ static int datagrams_of_all_sizes(void)
 }
 
 /* More than any queue holds, at an end that does not listen: what is lost is lost, and nothing else is. */
-static int flood(void)
+static int flood_of(unsigned side)
 {
-    struct node *node = &check.sides[1].nodes[0];
-    const struct tenon_addr to = { .ip = check.sides[0].ip[0], .port = 9 };
+    struct node *node = &check.sides[!side].nodes[0];
+    const struct tenon_addr to = { .ip = check.sides[side].ip[0], .port = 9 };
     struct tenon_udp *sock;
 
     if (tenon_udp_open(node_enter(node), &sock, &answer_events, NULL) != TENON_OK)
         return -1;
-    check.deaf = 0;
+    check.deaf = (int)side;
     for (unsigned i = 0; i < FLOOD; i++) {
-        const struct tenon_span span = { &own, 0, i % 2 ? 18 : mtu_of(1) - 28 };
+        const struct tenon_span span = { &own, 0, i % 2 ? 18 : mtu_of(!side) - 28 };
 
         (void)tenon_udp_send(sock, &to, &span, 1);
         if (i % 64 == 0)
@@ -371,7 +397,14 @@ static int flood(void)
     }
     check.deaf = -1;
     tenon_udp_close(sock);
-    return ping_pong();
+    for (unsigned turns = 0; turns < 10; turns++)
+        check_turn(&check); /* what the queues hold is taken: no SYN is lost, and waits for a second */
+    return pings(PINGS_AFTER);
+}
+
+static int flood(void)
+{
+    return both_ways(flood_of);
 }
 
 /* ---- what makes no sense ------------------------------------------------------------------------------ */
@@ -384,19 +417,20 @@ static unsigned random_below(unsigned n)
     return (unsigned)(chance >> 8) % n;
 }
 
-/* A packet of some kind that is nearly right, to side 0. @return its bytes */
-static unsigned bad_frame(tenon_u8 *frame)
+/* A packet of some kind that is nearly right, to a side. @return its bytes */
+static unsigned bad_frame(unsigned side, tenon_u8 *frame)
 {
     static const tenon_u8 kinds[][16] = { { 0x08, 0x00, 0x45 }, { 0x08, 0x06, 0, 1, 8, 0, 6, 4, 0, 1 },
                                           { 0x86, 0xDD, 0x60 }, { 0x81, 0, 0, 5, 8, 0, 0x45 },
                                           { 0x08, 0x00, 0x4F }, { 0x88, 0xA8, 1, 1, 0x86, 0xDD } };
-    const tenon_u8 ip[] = { 0x45, 0, 0, 60, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 77, 0, 2, 10, 77, 0, 1 };
+    const tenon_u8 ip[] = { 0x45, 0, 0, 60, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 77, 0, (tenon_u8)(2 - side),
+                            10, 77, 0, (tenon_u8)(1 + side) };
     struct tenon_netif_conf to;
     unsigned n = 14 + random_below(200);
 
     for (unsigned i = 0; i < 214; i++)
         frame[i] = (tenon_u8)random_below(256);
-    node_netif_conf(&check.sides[0].nodes[0], &to);
+    node_netif_conf(&check.sides[side].nodes[0], &to);
     memcpy(frame, to.mac, 6);
     memset(frame + 6, 2, 6);
     memcpy(frame + 12, kinds[random_below(6)], 16);
@@ -408,15 +442,15 @@ static unsigned bad_frame(tenon_u8 *frame)
     return random_below(8) == 0 ? 14 + random_below(6) : n;
 }
 
-static int nonsense(void)
+static int nonsense_to(unsigned side)
 {
     static tenon_u8 bytes[256];
     struct tenon_buf buf = { bytes, sizeof bytes, 1, NULL };
-    struct node *from = &check.sides[1].nodes[0];
+    struct node *from = &check.sides[!side].nodes[0];
     unsigned sent = 0;
 
     for (unsigned i = 0; i < BAD_FRAMES; i++) {
-        const struct tenon_span span = { &buf, 0, bad_frame(bytes) };
+        const struct tenon_span span = { &buf, 0, bad_frame(side, bytes) };
         const struct tenon_frame frame = { .spans = &span, .nspans = 1 };
 
         sent += node_transmit(from, &frame);
@@ -427,7 +461,12 @@ static int nonsense(void)
     }
     if (sent == 0 || buf.refs != 1)
         return -1;
-    return ping_pong();
+    return pings(PINGS_AFTER);
+}
+
+static int nonsense(void)
+{
+    return both_ways(nonsense_to);
 }
 
 /* ---- down and up ---------------------------------------------------------------------------------------- */
@@ -446,20 +485,26 @@ static int flapping(void)
 }
 
 /* One end is closed and opened again, with a connection open; the other end finds out. */
-static int reopening(void)
+static int reopening_of(unsigned number)
 {
-    struct client *left = connect_to_other(&check.sides[1].nodes[0], 0, options.bytes);
-    const unsigned queues = check.sides[0].queues;
-    const char *name = check.sides[0].name;
+    struct client *left = connect_to_other(&check.sides[!number].nodes[0], 0, options.bytes);
+    struct side *side = &check.sides[number];
+    const unsigned queues = side->queues;
+    const char *name = side->name;
 
     if (check_until(&left->received, options.bytes / 8, LIMIT_MS) != 0)
         return -1;
     left->is_left = 1;
-    side_close(&check.sides[0]);
-    if (side_open(&check.sides[0], 0, name, queues) != 0 || wait_for(1, LIMIT_MS) != 0)
+    side_close(side);
+    if (side_open(side, number, name, queues) != 0 || wait_for(1, LIMIT_MS) != 0)
         return -1;
     client_free(left);
-    return ping_pong();
+    return pings(PINGS_AFTER);
+}
+
+static int reopening(void)
+{
+    return both_ways(reopening_of);
 }
 
 /* ---- the program ------------------------------------------------------------------------------------------ */
@@ -510,8 +555,28 @@ static int run_all(void)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: tenon-port-check [--queues N[,M]] [--bytes N] [--flap CMD] [--once] [--lossy] PORT PORT\n");
+    fprintf(stderr, "usage: tenon-port-check [--queues N[,M]] [--bytes N] [--flap CMD] [--once] [--lossy] "
+                    "[--without LIST] PORT PORT\n");
     return 2;
+}
+
+static int read_without(const char *list)
+{
+    static const char *const names[] = { "csum", "tso4", "tso6", "uso", "gather" };
+    static const unsigned caps[] = { TENON_CAP_TX_CSUM, TENON_CAP_TSO4, TENON_CAP_TSO6, TENON_CAP_USO, 0 };
+
+    for (size_t n; *list != 0; list += n + (list[n] == ',')) {
+        unsigned i = 0;
+
+        n = strcspn(list, ",");
+        while (i < 5 && (strlen(names[i]) != n || memcmp(names[i], list, n) != 0))
+            i++;
+        if (i == 5)
+            return -1;
+        without.caps |= caps[i];
+        without.gather |= i == 4;
+    }
+    return 0;
 }
 
 static int read_options(int argc, char **argv)
@@ -537,7 +602,7 @@ static int read_options(int argc, char **argv)
             options.bytes = (tenon_u32)atol(value);
         else if (strcmp(argv[i], "--flap") == 0)
             options.flap = value;
-        else
+        else if (strcmp(argv[i], "--without") != 0 || read_without(value) != 0)
             return -1;
         i++;
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 tenon_u8 pattern[PATTERN];
+struct without without;
 
 static void echo_received(struct tenon_tcp *conn, void *app, const struct tenon_span *spans, unsigned n)
 {
@@ -46,6 +47,18 @@ int node_fail(const struct node *node, const char *what)
 {
     fprintf(stderr, "tenon-port-check: %s, queue %u: %s\n", node->side->name, node->number, what);
     return -1;
+}
+
+int node_without(const struct node *node, struct tenon_netif_conf *netif)
+{
+    if ((netif->caps & without.caps) != without.caps)
+        return node_fail(node, "it cannot do what is to be left out");
+    netif->caps &= ~without.caps;
+    if ((netif->caps & TENON_CAP_TX_CSUM) == 0)
+        netif->caps &= TENON_CAP_NO_LINK; /* who cuts makes checksums */
+    if (without.gather)
+        netif->gather_max = 1;
+    return 0;
 }
 
 int node_serve(struct node *node)

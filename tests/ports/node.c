@@ -12,6 +12,7 @@
 
 #include <tenon/flow.h>
 
+#include "bench/speed/ports.h"
 #include "models/spread.h"
 #include "ports/common/built.h"
 #include "ports/wire/wire.h"
@@ -78,6 +79,8 @@ static int node_open_stack(struct node *node)
     if (node->stack == NULL)
         return node_fail(node, "tenon_init() refuses");
     port_netif_conf(own->port, &netif);
+    if (node_without(node, &netif) != 0)
+        return -1;
     netif.flags |= TENON_NETIF_NO_DAD | (netif.mtu < 1280 ? TENON_NETIF_NO_IP6 : 0);
     number = tenon_netif_add(node->stack, &netif);
     if (number < 0)
@@ -99,13 +102,36 @@ static const struct port_type *const *all_types(void)
     return types;
 }
 
+/* A kind without a name, and settings: one that makes cables by itself. Both ends are made when the first is asked for.
+ * @return how the end is written; NULL: it has said why */
+static const char *end_of_cable(const char *port, unsigned number, unsigned queues)
+{
+    static const char *const names[] = { "check0", "check1" };
+    const struct speed_cable *cable = speed_cables;
+    char error[600] = "no kind of port that makes a cable by itself";
+    const size_t n = strcspn(port, ",");
+    static char written[2][200];
+
+    while (cable->kind != NULL && (strlen(cable->kind) != n || memcmp(cable->kind, port, n) != 0))
+        cable++;
+    if (cable->kind == NULL || (written[0][0] == 0 && cable->make(names, queues, error, sizeof error) != 0)) {
+        fprintf(stderr, "tenon-port-check: %s: %s\n", port, error);
+        return NULL;
+    }
+    snprintf(written[number], sizeof written[number], "%s:%s%s%s", cable->kind, cable->prefix, names[number],
+             port + n);
+    return written[number];
+}
+
 int side_open(struct side *side, unsigned number, const char *port, unsigned queues)
 {
     struct side_ports *own = &sides[number];
     struct model_mailbox *boxes[QUEUES_MAX];
 
     memset(own, 0, sizeof *own);
-    if (side_init(side, number, port, queues, all_types()) != 0)
+    if (strchr(port, ':') == NULL)
+        port = end_of_cable(port, number, queues);
+    if (port == NULL || side_init(side, number, port, queues, all_types()) != 0)
         return -1;
     tenon_flow_spread(own->table, 128, queues);
     for (unsigned i = 0; i < queues; i++) {

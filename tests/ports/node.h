@@ -42,11 +42,22 @@ struct check {
 /* Byte i of all that is sent: pattern[i % PATTERN]. */
 extern tenon_u8 pattern[PATTERN];
 
+/* What the instances are not told of their ports. */
+struct without {
+    tenon_u32 caps; /* enum tenon_cap */
+    int gather;
+};
+
+extern struct without without;
+
 /* ---- common.c: for both --------------------------------------------------------------------------------- */
 
 /* Everything of a side but its nodes. @return 0; -1: it has said why */
 int side_init(struct side *side, unsigned number, const char *port, unsigned queues,
               const struct port_type *const *types);
+
+/* Leave out what the instance is not to be told. @return 0; -1: the port cannot do it in any case, which was said */
+int node_without(const struct node *node, struct tenon_netif_conf *netif);
 
 /* The node's echoes. @return 0; -1: it has said why */
 int node_serve(struct node *node);
