@@ -71,10 +71,12 @@ def port_check(tmp_path):
     assert made.returncode == 0, made.stderr
     (tmp_path / "ports" / "common").symlink_to(ROOT / "ports" / "common")
     (tmp_path / "built.c").write_text("""
+        #include "bench/speed/ports.h"
         #include "ports/common/built.h"
         #include "ports/tap/tap.h"
         extern const struct port_type mine_port_type;
         const struct port_type *const ports_built[] = { &mine_port_type, &tap_port_type, NULL };
+        const struct speed_cable speed_cables[] = { { NULL, NULL, NULL } };
     """)
     sources = [tmp_path / "ports" / "mine" / "mine.c", tmp_path / "built.c",
                *sorted((ROOT / "tests" / "ports").glob("*.c"))]
