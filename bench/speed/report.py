@@ -134,7 +134,9 @@ def html_table(results, rows):
             if not values:
                 row.append(f'<td title="{html.escape(cell["missing"].get(name, "not measured"))}">-</td>')
                 continue
-            row.append(f"<td>{text_number(statistics.median(values))}<small>{text_number(min(values))}&ndash;"
+            cycles = cell["more"].get(name, {}).get("cycles")
+            hover = f' title="{cycles:.0f} cycles of the time stamp counter"' if cycles else ""
+            row.append(f"<td{hover}>{text_number(statistics.median(values))}<small>{text_number(min(values))}&ndash;"
                        f"{text_number(max(values))}</small></td>")
         for name in others:
             ratio = results.ratio(cell, name)
@@ -172,7 +174,7 @@ def draw_connections(results):
     """Ping-pong over the number of active connections."""
     series = {name: [] for name in results.names}
     for cell in results.cells:
-        if cell["workload"] == "ping-pong" and set(cell["settings"]) == {"connections"}:
+        if cell["table"] == "Ping-pong" and set(cell["settings"]) == {"connections"}:
             for name in cell["values"]:
                 series[name].append((cell["settings"]["connections"], results.median(cell, name)))
     return plots.curves("Ping-pong over active connections", ("connections", "ns per round trip"), series, COLOURS)

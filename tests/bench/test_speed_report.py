@@ -137,6 +137,67 @@ def test_every_drawing_is_well_formed():
     assert drawings[0].count("<circle") == 6
 
 
+class AllOfThem:
+    """As run.Runs, when every stack has measured every cell."""
+
+    @staticmethod
+    def of(cell, stack):
+        offered = 1000.0 * cell.settings.get("load", 1)
+        line = {cell.value: 100.0, "offered_per_s": offered, "cycles": 272}
+        return [] if cell.only and stack not in cell.only else [line]
+
+    @staticmethod
+    def why_not(cell, stack):
+        return None
+
+
+@pytest.fixture(scope="module")
+def everything():
+    names = ["tenon", "floor", "lwip", "smoltcp", "gvisor", "linux-veth", "tenon-tap"]
+    return report.Results.of(MACHINE, cells.everything(), names, AllOfThem)
+
+
+def curves_of(drawn):
+    """(title, curves, points) of each drawing."""
+    return [(re.search('aria-label="(.*?)"', svg)[1], svg.count("<polyline"), svg.count("<circle"))
+            for svg in re.findall(r"<svg.*?</svg>", drawn, re.S)]
+
+
+def test_the_drawing_of_offloads_has_all_rows_of_the_matrix(everything):
+    """Tables and drawings know each other by their titles: who renames one sees it here."""
+    rows, sizes = len(cells.MATRIX), len(cells.SIZES)
+    assert curves_of(report.draw_offloads(everything)) \
+        == [("Bulk over the size of messages: Tenon", rows, rows * sizes)]
+
+
+def test_the_drawings_of_latency_have_all_loads(everything):
+    drawn = curves_of(report.draw_latency(everything))
+    assert [title for title, _, _ in drawn] == ["Median latency over load", "99th percentile of latency over load",
+                                                "99.9th percentile of latency over load"]
+    assert all((curves, points) == (4, 4 * 6) for _, curves, points in drawn)
+
+
+def test_the_drawing_of_processors_has_all_numbers_of_them(everything):
+    numbers = sum(c.workload == "cores" and c.value == "ns" for c in cells.everything())
+    [(_, curves, points)] = curves_of(report.draw_cores(everything))
+    assert numbers > 0 and (curves, points) == (4, 4 * numbers)
+
+
+def test_the_drawing_of_connections_has_all_numbers_of_them(everything):
+    [(_, curves, points)] = curves_of(report.draw_connections(everything))
+    assert (curves, points) == (5, 5 * 5)
+
+
+def test_the_page_has_cycles(everything):
+    assert 'title="272 cycles of the time stamp counter">100.0<' in report.page(everything)
+
+
+def test_through_the_kernel_nobody_else_is_told(everything):
+    for title, rows in everything.tables():
+        if "through the kernel" in title:
+            assert everything.columns(rows) == ["linux-veth", "tenon-tap"]
+
+
 @pytest.mark.parametrize("top", [0.03, 1, 7, 99, 123456])
 def test_axes_have_a_few_ticks(top):
     ticks = plots.ticks_linear(top)

@@ -395,6 +395,8 @@ func missing(given map[string]int) string {
 	switch {
 	case conf.workload == "load":
 		return "it has no loop that could be given requests at appointed times"
+	case given["ip6"] > 0:
+		return "it was set up for IPv4 only"
 	case given["idle"] > 0 || given["copy"] > 0 || given["lro"] != given["tso"] || given["rx_csum"] != given["tx_csum"]:
 		return "not made for gVisor"
 	case conf.connections > 10000:
