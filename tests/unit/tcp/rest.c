@@ -129,6 +129,39 @@ static uint64_t group_mem_calls(const struct group *g)
 
 /* ---- tests ------------------------------------------------------------------------------------------------ */
 
+/* What docs/design/speed.md says of lines of 64 bytes, in the build that is made to be fast on machines of 64 bits: who
+ * adds a field to the first ones pushes another one out of them. */
+static void usual_segment_has_its_lines(void)
+{
+    static const struct {
+        const char *name;
+        size_t at, end, from, to;    /* where it lies, and where it may */
+    } rows[] = {
+#define IN(type, first, last, from, to) \
+    { #first " to " #last, offsetof(struct type, first), \
+      offsetof(struct type, last) + sizeof(((struct type *)0)->last), from, to }
+        IN(tenon_tcp, state, snd_nxt, 0, 64),
+        IN(tenon_tcp, stack, srtt8, 64, 128),
+        IN(tenon_tcp, events, cc, 128, 192),
+        IN(tenon_tcp, timer, begin_us, 192, 256),
+        IN(tn_flight, rack_valid, few_pieces[0], 60, 256),
+        IN(tn_flight, header, few[0], 320, 576),
+        IN(tn_flight, total_delivered, mtu_claim, 576, 768),
+#undef IN
+    };
+
+    if (!TN_FAST || !TENON_WITH_IPV6 || !TENON_WITH_STATS || !TENON_WITH_MANY || sizeof(void *) != 8)
+        return;
+    for (unsigned i = 0; i < TENON_ARRAY_LEN(rows); i++)
+        if (rows[i].at < rows[i].from || rows[i].end > rows[i].to) {
+            printf("%s: %u to %u\n", rows[i].name, (unsigned)rows[i].at, (unsigned)rows[i].end);
+            HN_CHECK(0);
+        }
+    HN_EQUAL(offsetof(struct tenon_tcp, stack), 64);
+    HN_EQUAL(offsetof(struct tenon_tcp, events), 128);
+    HN_CHECK(sizeof(struct tenon_tcp) <= 264);
+}
+
 /* All take turns, and some rest: memory is neither taken nor given back. */
 static void turns_take_no_memory(void)
 {
@@ -317,6 +350,7 @@ static void same_options_are_shared(void)
 }
 
 static const struct hn_test tests[] = {
+    { "usual_segment_has_its_lines", "", usual_segment_has_its_lines },
     { "turns_take_no_memory", "", turns_take_no_memory },
     { "warm_stream_takes_no_memory", "", warm_stream_takes_no_memory },
     { "warm_crowd_takes_no_memory", "", warm_crowd_takes_no_memory },
