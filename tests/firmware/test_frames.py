@@ -43,8 +43,8 @@ def over(ends, protocol, payload, at):
     return payload[:at] + struct.pack(">H", checksum(pseudo + payload)) + payload[at + 2:]
 
 
-def tcp(ends, port, flags, options=b"", data=b"", seq=1, ack=0):
-    head = struct.pack(">HHIIBBHHH", port, 80, seq, ack, (20 + len(options)) // 4 << 4, flags, 4096, 0, 0)
+def tcp(ends, port, flags, options=b"", data=b"", seq=1, ack=0, to=80):
+    head = struct.pack(">HHIIBBHHH", port, to, seq, ack, (20 + len(options)) // 4 << 4, flags, 4096, 0, 0)
     return over(ends, 6, head + options + data, 16)
 
 
