@@ -201,7 +201,7 @@ static void idle_end(struct world *world, struct app *app)
 /* On a port that has nothing to tell, and on one that cannot tell anything and is looked at. */
 UNIT_TEST(idle_servers_sleep)
 {
-    static const unsigned ticks_us[] = { 30000000, 0 }, most_us[] = { 10000, 100000 };
+    static const unsigned ticks_us[] = { 30000000, 0 }, most_us[] = { 10000, 300000 };
 
     for (unsigned i = 0; i < 2 * (MODEL_MERGE + 1); i++) {
         struct model_conf conf = { .kind = (enum model_kind)(i / 2), .turn = stop_after };
