@@ -196,7 +196,7 @@ def test_footprint_over_budget_fails(tmp_path):
     if shutil.which("arm-none-eabi-gcc") is None:
         pytest.skip("arm-none-eabi-gcc is not installed")
     copy_tools(tmp_path, "footprint")
-    for folder in ("src", "include", "tests"):
+    for folder in ("src", "include", "tests", "embedded", "ports"):
         os.symlink(os.path.join(ROOT, folder), tmp_path / folder)
     (tmp_path / "tools" / "footprint.budget").write_text(
         "cortex_m3_code 1000  # too little\nidle_connection_64bit 1048576\nnonsense 1\n")
