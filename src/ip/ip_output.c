@@ -214,7 +214,7 @@ TENON_INTERNAL tenon_u32 tn_ip6_udp_flow(const struct tenon *stack, struct tn_pa
     tenon_u32 words[OUTPUT_FLOW_WORDS];
 
     TENON_ASSERT(path->gen == stack->link.gen);
-    if (TENON_SMALL || !tenon_ip_equal(src, &path->src))
+    if (!TENON_WITH_IPV6 || TENON_SMALL || !tenon_ip_equal(src, &path->src))
         return tn_ip6_flow(stack, src, &path->dst, TN_PROTO_UDP, ports);
     if (TENON_UNLIKELY(path->udp_src != path->gen)) {
         path->udp_src = path->gen;

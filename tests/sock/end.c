@@ -262,7 +262,7 @@ static int took_datagram(struct end_point *e, tenon_u8 *p, unsigned n)
     if (e->busy == 0) {
         if (n < HEAD || p[0] != MAGIC || p[1] != s->index)
             history_fail(e->h, "session %u: a datagram begins with %02x %02x", s->index, p[0], p[1]);
-        s->handed = (uint64_t)((p[2] << 8 | p[3]) * UINT64_C(65536)) +
+        s->handed = (unsigned)(p[2] << 8 | p[3]) * UINT64_C(65536) +
                     (unsigned)(p[4] << 8 | p[5]) * (UINT64_C(1) << 40);
         skip = HEAD;
     }
