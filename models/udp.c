@@ -42,7 +42,8 @@ static tenon_u32 bytes_of(const struct tenon_span *spans, unsigned n)
 /* A copy of them in one piece, with a reference that is the caller's. @return 0; -1: no memory */
 static int join(struct tenon_span *out, const struct tenon_span *spans, unsigned n)
 {
-    const struct tenon_span whole = { model_buf_new(bytes_of(spans, n)), 0, bytes_of(spans, n) };
+    const tenon_u32 bytes = bytes_of(spans, n);
+    const struct tenon_span whole = { model_buf_new(bytes), 0, bytes };
     tenon_u32 at = 0;
 
     if (whole.buf == NULL)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a user of a package tries first with its ports and the core assignment: two machines in one program, joined by the port
- * that needs no privilege. One has its stack in a thread of its own and sends back what comes, the other asks.
+/* What a user of a package tries first with its ports and the core assignment: two machines in one program,
+ * joined by the port that needs no privilege. One has its stack in a thread of its own and sends back what
+ * comes, the other asks.
  *
  *     ports           says what came back; the exit status is 0 if it was what had been sent */
 #include <tenon/models/model.h>

@@ -84,7 +84,7 @@ def port_check(tmp_path):
 
 
 def test_names_of_new_ports(tmp_path):
-    for name in ("Mine", "x", "common", "../mine", "a" * 17):
+    for name in ("Mine", "x", "common", "int", "../mine", "a" * 17):
         refused = new_port(tmp_path, name)
         assert refused.returncode == 1 and f'"{name}" cannot be a kind' in refused.stderr
     assert not (tmp_path / "ports").exists()
