@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""tools/board run: who ends it ends QEMU, too."""
+"""tools/board: who ends it ends QEMU, too, and what is set wrongly is said."""
 import os
 import signal
 import subprocess
@@ -49,3 +49,16 @@ def test_ended_by_a_shell(built):
             return
         time.sleep(0.1)
     raise AssertionError("QEMU runs on")
+
+
+@pytest.mark.parametrize("setting, said", [
+    ("BOARD_DADD=OFF", "there are: BOARD_STRICT, BOARD_IMAGE, BOARD_TIME, BOARD_DAD, BOARD_FALLBACK, BOARD_ADDRESS"),
+    ("BOARD_DAD", "is not NAME=VALUE"), ("BOARD_FALLBACK=dynamic", "BOARD_FALLBACK is one of static;link-local;none"),
+    ("BOARD_ADDRESS=10.0.2.300/24", 'BOARD_ADDRESS is "10.0.2.300/24"'),
+    ("BOARD_ADDRESS=10.0.2.3", "has to be 192.0.2."),
+    ("BOARD_ADDRESS=10.0.2.3/33", "has to be 192.0.2."), ("BOARD_ROUTER=10.0.2", 'BOARD_ROUTER is "10.0.2"')])
+def test_settings_that_cannot_be(built, tmp_path, setting, said):
+    built(BOARD)
+    done = subprocess.run([*tool("build", BOARD, "--set", setting), "--build", tmp_path], capture_output=True,
+                          text=True, check=False, timeout=60)
+    assert done.returncode == 1 and said in done.stderr
