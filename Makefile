@@ -19,7 +19,7 @@ help:
 	@echo "make          build optimised into build/release (the same as make release)"
 	@echo "make dev      build for debugging into build/dev; make sanitizers: with ASan and UBSan"
 	@echo "make peers    measure Tenon beside Linux, lwIP and smoltcp through the same bad cable (half an hour)"
-	@echo "make bench    measure how fast Tenon is, beside other stacks (docs/guide/bench.md): most of an hour"
+	@echo "make bench    measure how fast Tenon is, beside other stacks (docs/guide/bench.md): half an hour or more"
 	@echo "make format   bring all C files into shape with clang-format"
 	@echo "make clean    remove build/"
 

@@ -99,13 +99,16 @@ def pingpong():
                    quick=idle == 10000, memory_gib=4 if idle > 10000 else .5)
 
 
-def cores():
+def numbers_of_processors():
     """All numbers up to 4, then powers of two, and all that there are."""
     most = os.cpu_count() or 1
-    numbers = sorted({n for n in (1, 2, 3, 4, 8, 16, 32, 64, 128) if n <= most} | {min(most, 256)})
+    return sorted({n for n in (1, 2, 3, 4, 8, 16, 32, 64, 128) if n <= most} | {min(most, 256)})
+
+
+def cores():
     for table, value, unit in (("Ping-pong on several processors, 32 connections on each", "ns", "k/s"),
                                ("Scaling over processors, of N times one", "efficiency", "%")):
-        for n in numbers:
+        for n in numbers_of_processors():
             yield Cell(table, f"{n} processor{'s' * (n > 1)}", "cores", {"connections": 32, "cores": n}, value=value,
                        unit=unit, only=(OWN, "floor", "lwip", "smoltcp"))
 
@@ -162,6 +165,7 @@ MATRIX = (
     ("receiver without LRO and checksums", {"tso": 1, "rx_csum": 0}),
     ("none: copied, cut and summed in software", {"copy": 1, "csum": 0}),
 )
+PERCENTILES = (("p50_ns", "median"), ("p99_ns", "99th percentile"), ("p999_ns", "99.9th percentile"))
 SIZES = ((64, "64 B"), (1460, "1460 B"), (16384, "16 KB"), (65536, "64 KB"), (1048576, "1 MB"))
 
 
@@ -182,6 +186,11 @@ def rest():
             yield Cell(table, f"32 at a time, checksums {'by the port' if csum else 'in software'}", "connect",
                        {"connections": 32, **({} if csum else {"csum": 0})}, quick=csum == 1, unit=unit)
         yield Cell(table, "1 at a time", "connect", {"connections": 1}, unit=unit)
+    for csum in (1, 0):
+        for value, text in PERCENTILES:
+            yield Cell(f"Time of a connection alone, checksums {'by the port' if csum else 'in software'}", text,
+                       "connect-time", {} if csum else {"csum": 0}, value=value,
+                       only=(OWN, "floor", "lwip", "smoltcp"))
     for value, unit, text in (("ns", "ns", "time to open"), ("bytes", "bytes", "bytes of one end"),
                               ("resident_bytes", "bytes", "bytes of one end, as the system sees it")):
         for n in (10000, 100000, 1000000):
@@ -193,7 +202,7 @@ def rest():
             for size in (1, 1400):
                 yield Cell(table, f"{size} B, 32 sockets, checksums {how}", workload,
                            {"connections": 32, "message": size, **({} if csum else {"csum": 0})}, quick=size == 1)
-    for value, text in (("p50_ns", "median"), ("p99_ns", "99th percentile"), ("p999_ns", "99.9th percentile")):
+    for value, text in PERCENTILES:
         for load in (10, 30, 50, 70, 80, 90):
             yield Cell(f"Latency at a load, {text}", f"{load} % of what the stack can", "load",
                        {"connections": 128, "load": load}, value=value, only=(OWN, "floor", "lwip", "smoltcp"))
@@ -201,12 +210,32 @@ def rest():
 
 def through_the_kernel():
     """Linux and Linux over a pair of interfaces, Linux and Tenon over TAP. Real time on two processors."""
-    for value, text in (("ns", "CPU of both ends"), ("wall_ns", "time")):
-        for n in (1, 32):
-            yield Cell(f"Ping-pong through the kernel, {text}", connections(n), "ping-pong", {"connections": n},
-                       only=KERNEL, value=value)
-        yield Cell(f"Bulk through the kernel, {text}", "64 KB", "bulk", {"message": 65536, "tso": 1, "lro": 1},
-                   only=KERNEL, value=value, unit="Gbit/s")
+    times = (("ns", "CPU of both ends"), ("wall_ns", "time"))
+    latencies = (("p50_ns", "median of the latency"), ("p99_ns", "99th percentile of the latency"))
+
+    def of(table, row, workload, settings, values=(*times, *latencies), **more):
+        for value, text in values:
+            yield Cell(f"{table} through the kernel, {text}", row, workload, settings, only=KERNEL, value=value, **more)
+
+    for n in (1, 32):
+        yield from of("Ping-pong", connections(n), "ping-pong", {"connections": n})
+    for size in (1, 1400):
+        yield from of("UDP, request and response", f"{size} B, 32 sockets", "udp-ping",
+                      {"connections": 32, "message": size})
+    for n in (1, 32):
+        yield from of("Connect, 1 byte, close", f"{n} at a time", "connect", {"connections": n})
+    yield from of("Bulk", "64 KB", "bulk", {"message": 65536, "tso": 1, "lro": 1}, times, unit="Gbit/s")
+    yield from queues()
+
+
+def queues():
+    """`tenon echo` on several cores, each with a queue of a TAP interface, and as many clients of the kernel's."""
+    for table, value, unit in (("Ping-pong over TAP, a queue for each core", "wall_ns", "k/s"),
+                               ("Ping-pong over TAP, a queue for each core: CPU of Tenon", "server_ns", "ns"),
+                               ("Scaling over TAP, of N times one", "efficiency", "%")):
+        for n in numbers_of_processors():
+            yield Cell(table, f"{n} core{'s' * (n > 1)}", "cores", {"connections": 32, "cores": n},
+                       only=("tenon-tap",), value=value, unit=unit)
 
 
 def everything():

@@ -182,7 +182,7 @@ int cmd_bench(int argc, char **argv)
     argp_parse(&argp, argc, argv, 0, NULL, &arguments);
     if (arguments.list) {
         for (workload = speed_workloads; workload->name; workload++)
-            printf("%-10s %s\n", workload->name, workload->text);
+            printf("%-12s %s\n", workload->name, workload->text);
         return GOOD;
     }
     return arguments.nwords ? bench_both(&arguments, arguments.nwords, arguments.words) : bench_some(&arguments);

@@ -3,7 +3,9 @@
  * what is measured, the clock jumps until TIME-WAIT is over, so that no stack's tables fill up. */
 #include "harness.h"
 
-enum { GROUP = 64, GROUPS_WARM = 20, SEGMENTS = 64 };
+#include <stdlib.h>
+
+enum { GROUP = 64, GROUPS_WARM = 20, SEGMENTS = 64, WARM = 2000, TIMED = 20000 };
 
 void speed_measured_connect(const struct speed_driver *driver);
 __attribute__((noinline)) void speed_measured_connect(const struct speed_driver *driver)
@@ -50,4 +52,37 @@ int speed_connect(struct speed_run *run)
     speed_line_segments(run, segments, n, "connection");
     speed_line_end(run);
     return run->count.failed != 0 || segments[0].units == 0;
+}
+
+/* Each connection by the clock, from the call until the client is done with it. */
+static void time_each(const struct speed_run *run, uint64_t *samples, unsigned n)
+{
+    unsigned i;
+
+    for (i = 0; i < n && !run->count.failed; i++) {
+        uint64_t from;
+
+        if (i % GROUP == 0)
+            run->driver->rest();
+        from = speed_ticks();
+        run->driver->connect(1);
+        samples[i] = speed_ticks() - from;
+    }
+}
+
+int speed_connect_time(struct speed_run *run)
+{
+    uint64_t *samples = calloc(TIMED, sizeof *samples);
+
+    if (!samples)
+        return 1;
+    speed_ticks_begin();
+    time_each(run, samples, WARM);
+    time_each(run, samples, TIMED);
+    speed_line_begin(run);
+    if (!run->count.failed)
+        speed_line_percentiles(run, samples, TIMED, "connection, median");
+    speed_line_end(run);
+    free(samples);
+    return run->count.failed != 0;
 }

@@ -211,6 +211,7 @@ const struct speed_workload speed_workloads[] = {
     { "ping-pong", SPEED_PING, speed_pingpong, "a byte there and a byte back", 0 },
     { "bulk", SPEED_BULK, speed_bulk, "as much as goes, one way", 0 },
     { "connect", SPEED_CONNECT, speed_connect, "connect, a byte there and back, close", 0 },
+    { "connect-time", SPEED_CONNECT, speed_connect_time, "how long that takes, one at a time", 0 },
     { "idle", SPEED_IDLE, speed_idle, "memory of open connections, and the time to open them", 1 },
     { "udp-ping", SPEED_UDP_PING, speed_udp_ping, "a datagram there and one back", 0 },
     { "udp-bulk", SPEED_UDP_BULK, speed_udp_bulk, "datagrams one way", 0 },
@@ -279,6 +280,8 @@ static const char *settings_together(const struct speed_run *run)
     if (app == SPEED_LOAD && conf->connections > SPEED_LOAD_CONNECTIONS_MAX)
         return say_wrong("connections=%u: with \"load\" no more than %d", conf->connections,
                          SPEED_LOAD_CONNECTIONS_MAX);
+    if (run->workload->measure == speed_connect_time && conf->connections > 1)
+        return say_wrong("connections=%u: with \"connect-time\" there is one at a time", conf->connections);
     if ((app == SPEED_UDP_PING || app == SPEED_UDP_BULK) && conf->message > UDP_MESSAGE_MAX)
         return say_wrong("message=%u: a datagram has no more than %d", conf->message, UDP_MESSAGE_MAX);
     if (conf->ip6 && conf->mtu < MTU_MIN_IP6)
@@ -332,7 +335,7 @@ static void usage(const struct speed_driver *const *drivers)
 
     fputs("Usage: WORKLOAD STACK [KEY=VALUE...]\n", stderr);
     for (workload = speed_workloads; workload->name; workload++)
-        fprintf(stderr, "  %-10s %s\n", workload->name, workload->text);
+        fprintf(stderr, "  %-12s %s\n", workload->name, workload->text);
     fputs("stacks:", stderr);
     for (; *drivers; drivers++)
         fprintf(stderr, " %s", (*drivers)->name);

@@ -127,6 +127,12 @@ void speed_line_number(const struct speed_run *run, const char *name, double val
 void speed_line_end(const struct speed_run *run);
 int speed_open(struct speed_run *run);    /* @return 0, or 1 with a line printed that says why not */
 
+/* A clock for latencies: begin (@return ticks in a nanosecond), then read. Pauses of the process are not in it. */
+double speed_ticks_begin(void);
+uint64_t speed_ticks(void);
+/* For the line: some percentiles of n > 0 samples, in ticks, which are sorted; and the result, their median. */
+void speed_line_percentiles(struct speed_run *run, uint64_t *samples, size_t n, const char *unit);
+
 extern void (*speed_answered)(unsigned connection);
 
 /* ---- workloads ------------------------------------------------------------------------------------ */
@@ -134,6 +140,7 @@ extern void (*speed_answered)(unsigned connection);
 int speed_pingpong(struct speed_run *run);
 int speed_bulk(struct speed_run *run);
 int speed_connect(struct speed_run *run);
+int speed_connect_time(struct speed_run *run);
 int speed_idle(struct speed_run *run);
 int speed_udp_ping(struct speed_run *run);
 int speed_udp_bulk(struct speed_run *run);

@@ -9,11 +9,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from peers import summary as shared  # noqa: E402
-from speed import cells, plots  # noqa: E402
+from speed import plots  # noqa: E402
 
 COLOURS = {**shared.COLOURS, "floor": "#8a8f98", "gvisor": "#c2410c", "linux-veth": "#b26a00", "tenon-tap": "#0b6bcb"}
 OWN, FLOOR = "tenon", "floor"
-ROW_WIDTH, COLUMN_WIDTH, RATIO_WIDTH = 52, 22, 9
 
 
 def text_number(value):
@@ -35,8 +34,8 @@ class Results:
         for cell in chosen:
             values, why, more = {}, {}, {}
             for stack in names:
-                if cell.only == cells.KERNEL and stack not in cell.only:
-                    continue    # the same words mean another thing there
+                if cell.only and stack not in cell.only:
+                    continue    # the same words may mean another thing there
                 lines = [line for line in runs.of(cell, stack) if cell.value in line]
                 if lines:
                     values[stack] = [float(f"{cell.shown(line[cell.value]):.5g}") for line in lines]
@@ -84,15 +83,15 @@ class Results:
         names = self.columns(rows)
         others = [name for name in names if name != OWN] if OWN in names else []
         units = {cell["unit"] for cell in rows}
-        lines = [f"{title}, {'/'.join(sorted(units))}".ljust(ROW_WIDTH)
-                 + "".join(name.rjust(COLUMN_WIDTH) for name in names)
-                 + "".join(f"x {name}"[:RATIO_WIDTH - 1].rjust(RATIO_WIDTH) for name in others)]
+        table = [[f"{title}, {'/'.join(sorted(units))}", *names, *(f"x {name}" for name in others)]]
         for cell in rows:
             ratios = [self.ratio(cell, name) for name in others]
-            lines.append(cell["row"][:ROW_WIDTH - 1].ljust(ROW_WIDTH)
-                         + "".join(self.text_value(cell, name).rjust(COLUMN_WIDTH) for name in names)
-                         + "".join((f"{r:.2f}" if r else "-").rjust(RATIO_WIDTH) for r in ratios))
-        return lines + [""]
+            table.append([cell["row"], *(self.text_value(cell, name) for name in names),
+                          *(f"{r:.2f}" if r else "-" for r in ratios)])
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        return ["  ".join([line[0].ljust(widths[0]), *(text.rjust(width) for text, width in
+                                                       zip(line[1:], widths[1:], strict=True))])
+                for line in table] + [""]
 
     def text_notes(self):
         m = self.machine

@@ -15,7 +15,7 @@ from speed import kernel  # noqa: E402
 
 Missing = programs.Missing
 FLAGS = ["-O3", "-march=native", "-flto=1", "-std=c11", "-D_GNU_SOURCE", "-Wno-lto-type-mismatch"]
-WORKLOADS = ["harness.c", "pingpong.c", "bulk.c", "connect.c", "idle.c", "udp.c", "load.c", "cores.c"]
+WORKLOADS = ["harness.c", "pingpong.c", "bulk.c", "connect.c", "idle.c", "udp.c", "load.c", "latency.c", "cores.c"]
 
 
 def sources(*names):

@@ -126,7 +126,18 @@ def test_latency_grows_with_the_load(bench):
     assert lines[0]["offered_per_s"] == pytest.approx(0.2 * lines[0]["most_per_s"], rel=0.01)
 
 
+def test_times_of_connections(bench):
+    """One at a time, so that the median is about what a connection takes in `connect`. The floor is told too."""
+    status, lines, _ = bench("connect-time")
+    _, means, _ = bench("connect", *SHORT)
+    assert status == 0
+    for line, mean in zip(lines, means, strict=True):
+        assert 0 < line["p50_ns"] <= line["p90_ns"] <= line["p99_ns"] <= line["p999_ns"]
+        assert mean["ns"] / 5 < line["p50_ns"] < 5 * mean["ns"]
+
+
 @pytest.mark.parametrize("words, said", [
+    ("connect-time connections=2", 'with "connect-time" there is one at a time'),
     ("pingpong", '"pingpong" is no workload'), ("ping-pong connection=3", '"connection=3" is none of the settings: '),
     ("ping-pong connections", "KEY=VALUE"), ("ping-pong =3", '"=3" is none of the settings'),
     ("bulk message=many", "message is a number from 1 to 1073741824"), ("bulk message=", "message is a number"),

@@ -393,8 +393,8 @@ func measureIdle(s *stack.Stack, what string) {
 // missing says what cannot be measured, or nothing.
 func missing(given map[string]int) string {
 	switch {
-	case conf.workload == "load":
-		return "it has no loop that could be given requests at appointed times"
+	case conf.workload == "load" || conf.workload == "connect-time":
+		return "it has no loop that could be watched for one request or connection"
 	case given["ip6"] > 0:
 		return "it was set up for IPv4 only"
 	case given["idle"] > 0 || given["copy"] > 0 || given["lro"] != given["tso"] || given["rx_csum"] != given["tx_csum"]:

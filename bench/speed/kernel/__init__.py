@@ -18,6 +18,10 @@ from cable import Failed, Namespace  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 OURS, THEIRS, PORT, MS = "10.45.0.1", "10.45.0.2", "5001", "1000"
+# What the kernel's program calls a workload.
+CLIENTS = {"ping-pong": "ping", "bulk": "bulk", "connect": "connect", "udp-ping": "datagrams"}
+# A thousand connections in a few milliseconds need more ports than there are by default, and each one again soon.
+MANY_PORTS = "echo 1024 65535 > /proc/sys/net/ipv4/ip_local_port_range; echo 1 > /proc/sys/net/ipv4/tcp_tw_reuse"
 
 
 def settings_of(words):
@@ -37,17 +41,26 @@ def ready(process):
         raise Failed("the server does not begin")
 
 
-def measure(client, server):
-    """The client's line, with the CPU time of both in nanoseconds per unit, and the time that passes."""
+def warm(client):
     if client.stdout.readline().strip() != "warm":
         raise Failed(client.communicate()[1].strip() or "the client does not begin")
-    before = cpu_ns(server)
-    text = client.stdout.readline()
-    used = cpu_ns(server) - before
-    said = json.loads(text)
+
+
+def result_of(client):
+    said = json.loads(client.stdout.readline())
     if said["units"] == 0:
         raise Failed("nothing was done")
-    return {"ns": (said["cpu"] + used) / said["units"], "wall_ns": said["wall"] / said["units"], "units": said["units"]}
+    return said
+
+
+def measure(client, server):
+    """The client's line, with the CPU time of both in nanoseconds per unit, and the time that passes."""
+    warm(client)
+    before = cpu_ns(server)
+    said = result_of(client)
+    used = cpu_ns(server) - before
+    return {"ns": (said["cpu"] + used) / said["units"], "wall_ns": said["wall"] / said["units"],
+            **{name: said[name] for name in ("units", "p50_ns", "p99_ns") if name in said}}
 
 
 class Pair:
@@ -92,25 +105,29 @@ def missing(workload, words):
         if shutil.which(program) is None:
             return f"{program} is not installed"
     given = settings_of(words)
-    if workload not in ("ping-pong", "bulk") or set(given) - {"connections", "message", "window", "tso", "lro"}:
+    if workload not in {*CLIENTS, "cores"} or set(given) - {"connections", "message", "window", "tso", "lro", "cores"}:
         return "not made for the kernel"
     return None
 
 
 def client_of(workload, words, pair, which, program, to):
     given = settings_of(words)
-    kind = "ping" if workload == "ping-pong" else "bulk"
-    return pair.start(which, program, kind, to, PORT, given.get("connections", 1), given.get("message", 1), MS)
+    if workload == "connect":
+        pair.shell(which, MANY_PORTS)
+    return pair.start(which, program, CLIENTS[workload], to, PORT, given.get("connections", 1),
+                      given.get("message", 1), MS)
 
 
 def veth(program):
     def run(workload, words):
+        if workload == "cores":
+            raise Failed("a pair of interfaces has one queue")
         with Pair() as pair:
             pair.shell(0, f"ip link add name left type veth peer name right netns {pair.spaces[1].pid}; "
                           f"ip address add {OURS}/24 dev left; ip link set left up")
             pair.shell(1, f"ip address add {THEIRS}/24 dev right; ip link set right up")
             pair.spaces[0].wait_up("left")
-            server = pair.start(1, program, "echo" if workload == "ping-pong" else "sink", THEIRS, PORT)
+            server = pair.start(1, program, "sink" if workload == "bulk" else "echo", THEIRS, PORT)
             ready(server)
             return measure(client_of(workload, words, pair, 0, program, THEIRS), server)
     return run
@@ -131,12 +148,47 @@ def measure_sender(pair, sender, server):
     return {"ns": used / units, "wall_ns": wall / units, "units": units}
 
 
+def make_interface(pair, queues=1):
+    pair.shell(0, f"ip tuntap add dev tap0 mode tap vnet_hdr {'multi_queue' if queues > 1 else ''}; "
+                  f"ip address add {OURS}/24 dev tap0; ip link set tap0 up")
+
+
+def start_echo(pair, tenon, *words):
+    server = pair.start(0, tenon, "echo", "--quiet", f"--listen={PORT}", "--port", "tap:tap0", "--address",
+                        f"{THEIRS}/24", *words)
+    pair.spaces[0].wait_up("tap0")
+    return server
+
+
+def on_cores(program, tenon, connections, cores):
+    """Each core of `tenon echo` has a queue and a client of its own. What they do together, and take for it."""
+    with Pair() as pair:
+        make_interface(pair, cores)
+        server = start_echo(pair, tenon, f"--cores={cores}")
+        clients = [pair.start(0, program, "ping", THEIRS, PORT, connections, 1, MS) for _ in range(cores)]
+        for client in clients:
+            warm(client)
+        before = cpu_ns(server)
+        said = [result_of(client) for client in clients]
+        used = cpu_ns(server) - before
+        units = sum(line["units"] for line in said)
+        return {"ns": (used + sum(line["cpu"] for line in said)) / units, "server_ns": used / units, "units": units,
+                "wall_ns": 1 / sum(line["units"] / line["wall"] for line in said)}
+
+
 def tap(program, tenon):
-    """Ping-pong: the kernel asks, Tenon answers. Bulk: Tenon sends."""
+    """The kernel asks and Tenon answers; bulk: Tenon sends."""
+    def cores(words):
+        given = settings_of(words)
+        connections, n = given.get("connections", 1), int(given.get("cores", 1))
+        alone, together = (on_cores(program, tenon, connections, number) for number in (1, n))
+        return {**together, "efficiency": alone["wall_ns"] / together["wall_ns"] / n}
+
     def run(workload, words):
+        if workload == "cores":
+            return cores(words)
         with Pair() as pair:
-            pair.shell(0, f"ip tuntap add dev tap0 mode tap vnet_hdr; ip address add {OURS}/24 dev tap0; "
-                          "ip link set tap0 up")
+            make_interface(pair)
             if workload == "bulk":
                 server = pair.start(0, program, "sink", OURS, PORT)
                 ready(server)
@@ -144,9 +196,7 @@ def tap(program, tenon):
                     sender = pair.start(0, tenon, "connect", "--quiet", "--port", "tap:tap0", "--address",
                                         f"{THEIRS}/24", OURS, PORT, stdin=zeros)
                 return measure_sender(pair, sender, server)
-            server = pair.start(0, tenon, "echo", "--quiet", f"--listen={PORT}", "--port", "tap:tap0", "--address",
-                                f"{THEIRS}/24")
-            pair.spaces[0].wait_up("tap0")
+            server = start_echo(pair, tenon)
             return measure(client_of(workload, words, pair, 0, program, THEIRS), server)
     return run
 
