@@ -43,16 +43,22 @@ static void futex_wait(struct model_bell *bell, uint32_t wait_us)
         (void)syscall(SYS_futex, &bell->sleep, FUTEX_WAIT_PRIVATE, sleep, &limit, NULL, 0);
 }
 
+int model_bell_read(struct model_bell *bell)
+{
+    uint64_t count;
+
+    return read(bell->fd, &count, sizeof count) == (ssize_t)sizeof count;
+}
+
 void model_bell_wait(struct model_bell *bell, int fd, short events, uint32_t wait_us)
 {
     struct pollfd ready[2] = { { bell->fd, POLLIN, 0 }, { fd, events, 0 } };
     const struct timespec limit = timespec_of(wait_us);
-    uint64_t count;
 
     if (bell->fd < 0)
         futex_wait(bell, wait_us);
     else if (ppoll(ready, fd >= 0 ? 2 : 1, &limit, NULL) > 0 && ready[0].revents != 0)
-        (void)!read(bell->fd, &count, sizeof count);
+        (void)model_bell_read(bell);
     model_bell_cancel(bell);
 }
 

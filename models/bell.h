@@ -48,6 +48,10 @@ static inline void model_bell_cancel(struct model_bell *bell)
  *  @param wait_us  at most so long */
 void model_bell_wait(struct model_bell *bell, int fd, short events, uint32_t wait_us);
 
+/** For who waits for the descriptor in another way: it is not readable any more, until somebody rings again.
+ *  @return 1: somebody had rung */
+int model_bell_read(struct model_bell *bell);
+
 /** The system call. Async-signal-safe. */
 void model_bell_wake(struct model_bell *bell);
 

@@ -216,6 +216,22 @@ struct stack_side {
     struct model_stats stats;
 };
 
+/* What the application's thread sleeps on, besides its bell. */
+struct rest {
+    int fd;                       /* -1: nothing */
+    short events;                 /* of poll() */
+    tenon_u32 wait_us;
+};
+
+/* For a loop of the application's own. */
+struct outer {
+    int fd;                       /* what it waits for; -1: there is no such loop */
+    int own;                      /* 1: fd is an epoll of our own, with the bell and the port in it */
+    short events;                 /* what the port is in there with */
+    int resting;                  /* the bell was prepared, and not cancelled */
+    int unread;                   /* somebody has rung, and the count is not yet read */
+};
+
 struct model {
     struct model_conf conf;
     int direct;                   /* MODEL_UNIFIED */
@@ -227,6 +243,7 @@ struct model {
     alignas(MODEL_SLOT_BYTES) struct app_side app;
     alignas(MODEL_SLOT_BYTES) struct stack_side stack;
     struct model_bell app_bell, stack_bell;
+    struct outer outer;
     struct model_ring commands, events;
 };
 
@@ -243,6 +260,9 @@ static inline void model_relax(void)
 }
 
 /* model.c */
+int model_prepare(struct model *model,
+                  struct rest *rest); /* @return 0: there is something to do; 1: app_bell is
+                                         prepared, and who calls may sleep on that and on rest */
 void model_pin_stack(const struct model *model);    /* the calling thread is the stack's */
 
 /* app.c: what comes up, and the writing of what goes down */
@@ -285,6 +305,10 @@ void loop_link(struct model_tcp *tcp);         /* a new connection */
 void loop_free(struct model_tcp *tcp);
 void loop_abort_all(struct tenon *stack, void *model);
 void *loop_stack_thread(void *model);
+
+/* outer.c: a loop of the application's own */
+int outer_open(struct model *model);
+void outer_close(struct model *model);
 
 /* direct.c: MODEL_UNIFIED */
 extern const struct tenon_tcp_events direct_events, direct_listener_events;

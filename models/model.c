@@ -72,17 +72,20 @@ static int open_rings(struct model *model)
 {
     const struct model_conf *conf = &model->conf;
 
+    const int sleepers = !conf->poll || conf->own_loop || conf->kind == MODEL_MERGE;
+
     if (model->direct)
         return 0;
-    if (model_ring_open(&model->commands, conf->slots, !conf->poll || conf->kind == MODEL_MERGE) != 0)
+    if (model_ring_open(&model->commands, conf->slots, sleepers) != 0)
         return -1;
-    return model_ring_open(&model->events, conf->slots, !conf->poll || conf->kind == MODEL_MERGE);
+    return model_ring_open(&model->events, conf->slots, sleepers);
 }
 
 static void free_model(struct model *model)
 {
     model_ring_close(&model->commands);
     model_ring_close(&model->events);
+    outer_close(model);
     model_bell_close(&model->app_bell);
     model_bell_close(&model->stack_bell);
     free(model);
@@ -100,7 +103,7 @@ static struct model *new_model(const struct model_conf *conf)
     model->alone = conf->stepped;
     model->stack.poll_at = model->stack.polled_at = model_now_us(model);
     model->stack.woken = 1;
-    model->app_bell.fd = model->stack_bell.fd = -1;
+    model->app_bell.fd = model->stack_bell.fd = model->outer.fd = -1;
     return model;
 }
 
@@ -128,8 +131,9 @@ struct model *model_open(const struct model_conf *conf, char *error, size_t erro
     if (check_conf(&whole, error, error_size) != 0)
         return NULL;
     model = new_model(&whole);
-    if (model == NULL || open_rings(model) != 0 || model_bell_open(&model->app_bell, model->direct) != 0 ||
-        model_bell_open(&model->stack_bell, !whole.poll) != 0) {
+    if (model == NULL || open_rings(model) != 0 ||
+        model_bell_open(&model->app_bell, model->direct || whole.own_loop) != 0 ||
+        model_bell_open(&model->stack_bell, !whole.poll) != 0 || outer_open(model) != 0) {
         port_explain(error, error_size, "cannot make the rings: %s", strerror(errno));
         if (model != NULL)
             free_model(model);
@@ -203,28 +207,35 @@ static tenon_u32 app_wait_us(const struct model *model)
     return stack_wait < wait ? stack_wait : wait;
 }
 
-static void app_sleep(struct model *model)
+int model_prepare(struct model *model, struct rest *rest)
 {
     const int blocked = !model->direct && app_blocked(model);
-    short events = 0;
-    tenon_u32 wait;
-    int fd = -1;
 
+    rest->fd = -1;
+    rest->events = 0;
     if (model->direct) {
         model->stack.woken = 1;    /* to know when the instance wants to be called again */
         if (direct_turn(model))
-            return;
-        fd = port_fd(model->conf.port);
-        events = (short)(model->stack.full ? POLLIN | POLLOUT : POLLIN);
+            return 0;
+        rest->fd = port_fd(model->conf.port);
+        rest->events = (short)(model->stack.full ? POLLIN | POLLOUT : POLLIN);
     }
-    wait = app_wait_us(model);
+    rest->wait_us = app_wait_us(model);
     model_bell_prepare(&model->app_bell, blocked ? MODEL_ASLEEP_FOR_ROOM : MODEL_ASLEEP);
-    if (app_has(model)) {
-        model_bell_cancel(&model->app_bell);
+    if (!app_has(model))
+        return 1;
+    model_bell_cancel(&model->app_bell);
+    return 0;
+}
+
+static void app_sleep(struct model *model)
+{
+    struct rest rest;
+
+    if (!model_prepare(model, &rest))
         return;
-    }
     model->app.stats.app_slept++;
-    model_bell_wait(&model->app_bell, fd, events, wait);
+    model_bell_wait(&model->app_bell, rest.fd, rest.events, rest.wait_us);
 }
 
 int model_run(struct model *model)

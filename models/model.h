@@ -13,10 +13,10 @@
  *      model_run(model);                  the application's loop, until model_stop()
  *      model_close(model);
  *
- *  All functions but model_stop() belong to the application's thread: the one that calls model_run(). All
- *  handlers are called in it. In MODEL_UNIFIED the stack lives there too; in the others it has a thread of its
- *  own from model_open() to model_close(), and the instance and the port belong to that thread meanwhile. What
- *  is not offered here is done there, by model_call().
+ *  All functions but model_stop() belong to the application's thread: the one that calls model_run(), or
+ *  model_rest() from a loop of its own. All handlers are called in it. In MODEL_UNIFIED the stack lives there
+ *  too; in the others it has a thread of its own from model_open() to model_close(), and the instance and the
+ *  port belong to that thread meanwhile. What is not offered here is done there, by model_call().
  *
  *  An application that keeps to what is written here does not know in which model it runs. What it must
  *  expect:
@@ -25,7 +25,8 @@
  *    acked() tells when there is room, also with 0 bytes.
  *  - What is said to a connection is done later. It may have ended by then; nothing happens to it any more,
  *    and closed() is on its way.
- *  - A datagram that comes is lost when the ring is full, as it is when a socket's buffer is: see model_udp_open().
+ *  - A datagram that comes is lost when the ring is full, as it is when a socket's buffer is: see
+ *    model_udp_open().
  *  - Counts of references belong to the stack's thread: the application gives and takes them by
  *    model_buf_put() and model_buf_ref(), never by tenon_buf_put(). */
 #ifndef TENON_MODELS_MODEL_H
@@ -73,6 +74,8 @@ struct model_conf {
                                to 6 ms when nothing comes. In MODEL_SPLIT the application does
                                the same; in MODEL_MERGE the application sleeps in any case */
     unsigned spin_us; /**< with poll 0: look so long before sleeping; not in MODEL_MERGE */
+    int own_loop; /**< 1: the application has a loop of its own, and calls model_rest() instead of model_run().
+                               Then spin_us is the stack's alone, and so is poll in MODEL_SPLIT and MODEL_MERGE */
     int pin; /**< 1: run on the processors that follow; 0: the system chooses */
     int app_cpu; /**< of the application; MODEL_MERGE: of both */
     int stack_cpu; /**< MODEL_SPLIT: of the stack */
@@ -118,6 +121,25 @@ struct model *model_open(const struct model_conf *conf, char *error, size_t erro
 /** Turns of the application's loop, in this thread, until model_stop().
  *  @return 0; -1: the port is gone */
 int model_run(struct model *model);
+
+/** For a loop of the application's own (conf.own_loop), over poll(), epoll, libuv or whatever else: turns
+ * until there is nothing to do, but no more than a few, so that others have theirs. To be called in each turn
+ * of that loop, after all else and before it waits: what was said outside of handlers leaves here.
+ *
+ *      while ((status = model_rest(model, &wait_us)) == 0) {
+ *          struct pollfd ready[2] = { { model_fd(model), POLLIN, 0 }, { theirs, POLLIN, 0 } };
+ *          poll(ready, 2, (int)(wait_us / 1000 + (wait_us % 1000 != 0)));
+ *          ...
+ *      }
+ *
+ *  @param[out] wait_us  microseconds until it wants to be called again, at the latest: 0 if there is more to
+ *                       do
+ *  @return 0; 1: model_stop() was called; -1: the port is gone */
+int model_rest(struct model *model, tenon_u32 *wait_us);
+
+/** What such a loop waits for: readable when model_rest() is to be called before its time. Level-triggered. It is the
+ *  model's: not to be read or closed. -1 without conf.own_loop. */
+int model_fd(const struct model *model);
 
 /** One turn, without waiting. @return 1: there was something to do */
 int model_step(struct model *model);
