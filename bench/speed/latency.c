@@ -64,12 +64,13 @@ void speed_line_percentiles(struct speed_run *run, uint64_t *samples, size_t n, 
 {
     const double shares[] = { 0.5, 0.9, 0.99, 0.999 };
     const char *const names[] = { "p50_ns", "p90_ns", "p99_ns", "p999_ns" };
+    const size_t median = n / 2;
     size_t i;
 
     qsort(samples, n, sizeof *samples, compare);
     for (i = 0; i < sizeof shares / sizeof *shares; i++)
         speed_line_number(run, names[i], (double)samples[(size_t)(shares[i] * (double)n)] / ticks.per_ns);
     run->unit = unit;
-    run->ns = (double)samples[n / 2] / ticks.per_ns;
+    run->ns = (double)samples[median] / ticks.per_ns;
     speed_line_number(run, "ns", run->ns);
 }
