@@ -40,6 +40,7 @@ function(tenon_core_library target)
     set_target_properties(${target} PROPERTIES OUTPUT_NAME tenon
         VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
     tenon_core_flags(${target})
+    tenon_fast_flags(${target})
 endfunction()
 
 tenon_core_library(tenon)
