@@ -2,7 +2,9 @@
 /* The floor: not a stack. It does what no stack can avoid on the path that a segment takes when nothing is lost, and
  * nothing else: it looks at the headers that came, finds the connection in a hash table, compares sequence numbers,
  * sums where there is no offload, keeps what was sent until it is acknowledged, and sends from a header template. The
- * applications are those of the stacks, on the same wire. What is not as predicted ends the program. */
+ * applications are those of the stacks, on the same wire. What is not as predicted ends the program.
+ *
+ * floor6.c compiles this file once more, for IPv6: lengths of headers are constants in both. */
 #include "harness.h"
 #include "wire.h"
 
@@ -12,14 +14,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef FLOOR_IP6
+#define FLOOR_IP6 0
+#endif
+
 enum {
     ETH = 14,
-    IP4 = 20,
+    IP = FLOOR_IP6 ? 40 : 20,
+    L4 = ETH + IP,
+    ADDRESSES = FLOOR_IP6 ? 32 : 8,        /* bytes of both; they stand right before the transport header */
+    PROTOCOL_AT = ETH + (FLOOR_IP6 ? 6 : 9),
+    ETHER_TYPE = FLOOR_IP6 ? 0x86DD : 0x0800,
+    VERSION = FLOOR_IP6 ? 0x60 : 0x45,     /* the first byte, without options */
     TCP = 20,
     TS = 12,
     UDP = 8,
-    HEAD_MAX = ETH + IP4 + TCP + TS,
-    DATA_AT = 80,
+    HEAD_MAX = L4 + TCP + TS,
+    DATA_AT = 96,
     KEPT = 4096,
     BY_REFERENCE = 512,
     PIECES = SPEED_SPANS - 2,              /* of payload in a frame: beside the headers, and one that wraps around */
@@ -60,7 +71,7 @@ static struct floor_world {
     struct flow *flows;
     uint32_t now, mask, shift, head_bytes, mss, data_bytes;
     unsigned next_port;
-    int udp, cuts;                         /* the wire makes sums and segments, as a card does it */
+    int udp, cuts;                    /* cuts: the wire makes sums and segments, as a card does it */
 } f;
 
 /* ---- bytes ---------------------------------------------------------------------------------------- */
@@ -156,13 +167,11 @@ static uint16_t fold(uint64_t sum)
 /* Sum of the transport part and the pseudo header of a packet whose header says `bytes` of payload. */
 static uint16_t packet_sum(const struct speed_packet *packet, uint32_t bytes)
 {
-    const uint8_t *ip = packet->bytes + ETH;
-    const uint32_t l4 = packet->spans[0].len - ETH - IP4;
-    const uint32_t length = f.head_bytes - ETH - IP4 + bytes;
-    uint64_t sum = (uint64_t)htobe16((uint16_t)length) + htobe16(ip[9]);
+    const uint32_t length = f.head_bytes - L4 + bytes;
+    uint64_t sum = (uint64_t)htobe16((uint16_t)length) + htobe16(packet->bytes[PROTOCOL_AT]);
     unsigned i;
 
-    sum += sum_words(ip + 12, 8 + l4);    /* the addresses stand right before the transport header */
+    sum += sum_words(packet->bytes + L4 - ADDRESSES, ADDRESSES + packet->spans[0].len - L4);
     for (i = 1; i < packet->frame.nspans; i++)    /* all but the last have an even length */
         sum += sum_words(tenon_span_data(&packet->spans[i]), packet->spans[i].len);
     return fold(sum);
@@ -184,30 +193,49 @@ static struct flow *flow_find(struct half *half, uint32_t ports)
     return flow;
 }
 
-static void template(struct flow *flow, int server)
+static void template4(uint8_t *ip, uint8_t from, uint8_t to)
 {
-    uint8_t *ip = flow->head + ETH, *l4 = ip + IP4;
-
-    flow->head[0] = flow->head[6] = 2;
-    flow->head[5] = server ? 1 : 2;
-    flow->head[11] = server ? 2 : 1;
-    store16(flow->head + 12, 0x0800);
     ip[0] = 0x45;
     ip[6] = 0x40;
     ip[8] = 64;
     ip[9] = f.udp ? 17 : 6;
     ip[12] = ip[16] = 10;
-    ip[15] = server ? 2 : 1;
-    ip[19] = server ? 1 : 2;
+    ip[15] = from;
+    ip[19] = to;
+}
+
+static void template6(uint8_t *ip, uint8_t from, uint8_t to)
+{
+    ip[0] = 0x60;
+    ip[6] = f.udp ? 17 : 6;
+    ip[7] = 64;
+    ip[8] = ip[24] = 0xFD;
+    ip[23] = from;
+    ip[39] = to;
+}
+
+static void template(struct flow *flow, int server)
+{
+    uint8_t *ip = flow->head + ETH, *l4 = flow->head + L4;
+
+    flow->head[0] = flow->head[6] = 2;
+    flow->head[5] = server ? 1 : 2;
+    flow->head[11] = server ? 2 : 1;
+    store16(flow->head + 12, ETHER_TYPE);
+    if (FLOOR_IP6)
+        template6(ip, server ? 2 : 1, server ? 1 : 2);
+    else
+        template4(ip, server ? 2 : 1, server ? 1 : 2);
     store32(l4, flow->ports << 16 | flow->ports >> 16);
     if (!f.udp) {
-        l4[12] = (uint8_t)((f.head_bytes - ETH - IP4) / 4 << 4);
+        l4[12] = (uint8_t)((f.head_bytes - L4) / 4 << 4);
         l4[14] = l4[15] = 0xFF;
         if (f.conf.timestamps)
             store32(l4 + TCP, 0x0101080A);
     }
-    flow->ip_sum = fold(sum_words(ip, IP4));
-    flow->l4_sum = fold(sum_words(ip + 12, 8) + sum_words(l4, f.head_bytes - ETH - IP4) + htobe16(ip[9]));
+    flow->ip_sum = FLOOR_IP6 ? 0 : fold(sum_words(ip, IP));
+    flow->l4_sum = fold(sum_words(l4 - ADDRESSES, ADDRESSES + f.head_bytes - L4) +
+                        htobe16(flow->head[PROTOCOL_AT]));
 }
 
 static struct flow *flow_new(struct half *half, uint32_t ports)
@@ -285,28 +313,40 @@ static void packet_done(struct speed_packet *packet)
 
 static void send_cut(struct half *half, struct speed_packet *packet)
 {
-    packet->frame.seg_kind = TENON_SEG_TCP4;
+    packet->frame.seg_kind = FLOOR_IP6 ? TENON_SEG_TCP6 : TENON_SEG_TCP4;
     packet->frame.seg_bytes = (uint16_t)(f.conf.mtu + ETH - f.head_bytes);
     packet->frame.header_bytes = (uint16_t)f.head_bytes;
-    packet->frame.csum_start = ETH + IP4;
+    packet->frame.csum_start = (uint16_t)L4;
     if (speed_wire_send_cut(half->out, &half->pool, &packet->frame, 1) != 1)
         abort();
     packet_done(packet);
 }
 
+/* What changes from packet to packet in an IP header; l4_length is in network order. */
+static inline void ip_fields(const struct flow *flow, uint8_t *ip, uint32_t bytes, uint16_t l4_length)
+{
+    const uint16_t length = htobe16((uint16_t)(f.head_bytes - ETH + bytes));
+    uint16_t sum;
+
+    if (FLOOR_IP6) {
+        memcpy(ip + 4, &l4_length, 2);
+        return;
+    }
+    memcpy(ip + 2, &length, 2);
+    sum = (uint16_t)~fold((uint64_t)flow->ip_sum + length);
+    memcpy(ip + 10, &sum, 2);
+}
+
 /* The packet's headers, from the template, which has the sums of what does not change. Payload is there already. */
 static void send_packet(struct half *half, struct flow *flow, struct speed_packet *packet, uint32_t bytes)
 {
-    uint8_t *head = packet->bytes, *ip = head + ETH, *l4 = ip + IP4;
-    const uint16_t ip_length = htobe16((uint16_t)(f.head_bytes - ETH + bytes));
-    const uint16_t l4_length = htobe16((uint16_t)(f.head_bytes - ETH - IP4 + bytes));
+    uint8_t *head = packet->bytes, *l4 = head + L4;
+    const uint16_t l4_length = htobe16((uint16_t)(f.head_bytes - L4 + bytes));
     uint64_t sum;
     uint16_t field;
 
     memcpy(head, flow->head, f.head_bytes);
-    memcpy(ip + 2, &ip_length, 2);
-    field = (uint16_t)~fold((uint64_t)flow->ip_sum + ip_length);
-    memcpy(ip + 10, &field, 2);
+    ip_fields(flow, head + ETH, bytes, l4_length);
     packet->spans[0].buf = &packet->buf;
     packet->spans[0].off = 0;
     packet->frame.spans = packet->spans;
@@ -454,7 +494,7 @@ static void take_ack(struct half *half, struct flow *flow, uint32_t ack)
     while (flow->first != flow->last) {
         struct speed_packet *packet = flow->kept[flow->first % KEPT];
 
-        if ((int32_t)(load32(packet->bytes + ETH + IP4 + 4) - ack) >= 0)
+        if ((int32_t)(load32(packet->bytes + L4 + 4) - ack) >= 0)
             break;
         flow->first++;
         tenon_buf_put(&packet->buf);
@@ -505,13 +545,18 @@ static void unexpected(int yes)
         abort();
 }
 
+static inline int is_of(const uint8_t *head, unsigned protocol)
+{
+    return load16(head + 12) == ETHER_TYPE && head[ETH] == VERSION && head[PROTOCOL_AT] == protocol;
+}
+
 static void receive_udp(struct half *half, struct speed_packet *packet)
 {
-    const uint8_t *ip = packet->bytes + ETH, *l4 = ip + IP4;
+    const uint8_t *l4 = packet->bytes + L4;
     const uint32_t bytes = load16(l4 + 4) - UDP;
     struct flow *flow = flow_find(half, load32(l4));
 
-    unexpected(flow == NULL || load16(packet->bytes + 12) != 0x0800 || ip[9] != 17);
+    unexpected(flow == NULL || !is_of(packet->bytes, 17));
     if (!f.conf.rx_csum)
         unexpected(packet_sum(packet, bytes) != 0xFFFF);
     if (half->server)
@@ -522,12 +567,13 @@ static void receive_udp(struct half *half, struct speed_packet *packet)
 
 static void receive_tcp(struct half *half, struct speed_packet *packet)
 {
-    const uint8_t *ip = packet->bytes + ETH, *l4 = ip + IP4;
-    const uint32_t bytes = load16(ip + 2) + ETH - f.head_bytes, ports = load32(l4);
+    const uint8_t *ip = packet->bytes + ETH, *l4 = packet->bytes + L4;
+    const uint32_t whole = FLOOR_IP6 ? load16(ip + 4) + IP : load16(ip + 2);
+    const uint32_t bytes = whole + ETH - f.head_bytes, ports = load32(l4);
     struct flow *flow = flow_find(half, ports);
     const uint32_t ack = load32(l4 + 8);
 
-    unexpected(load16(packet->bytes + 12) != 0x0800 || ip[9] != 6 || ip[0] != 0x45);
+    unexpected(!is_of(packet->bytes, 6));
     if (!f.conf.rx_csum)
         unexpected(packet_sum(packet, bytes) != 0xFFFF);
     if (l4[13] & (SYN | FIN)) {
@@ -650,8 +696,6 @@ static const char *cannot(const struct speed_conf *conf)
 {
     if (conf->app == SPEED_IDLE)
         return "the floor has no such workload";
-    if (conf->ip6)
-        return "the floor speaks IPv4 only";
     if (is_cut(conf) && (conf->app != SPEED_BULK || !conf->tx_csum))
         return "the floor has no such port";
     if (conf->app != SPEED_CONNECT && conf->connections > SPEED_RING)
@@ -674,7 +718,7 @@ static const char *floor_open(const struct speed_conf *conf, struct speed_count 
     f.cuts = is_cut(conf);
     f.wires[0].whole = f.wires[1].whole = conf->lro != 0;
     f.hostsum = conf->own_sum ? NULL : hostsum_best();
-    f.head_bytes = (uint32_t)(f.udp ? ETH + IP4 + UDP : ETH + IP4 + TCP + (conf->timestamps ? TS : 0));
+    f.head_bytes = L4 + (uint32_t)(f.udp ? UDP : TCP + (conf->timestamps ? TS : 0));
     f.mss = (conf->tso ? 65535 : conf->mtu) + ETH - f.head_bytes;
     f.data_bytes = conf->data > conf->message ? conf->data : conf->message;
     if (conf->app != SPEED_BULK && conf->message > f.mss)
@@ -780,6 +824,13 @@ static void floor_close(void)
     memset(&f, 0, sizeof f);
 }
 
-extern const struct speed_driver speed_floor;
-const struct speed_driver speed_floor = { "floor", floor_open, floor_begin, floor_run, floor_connect, floor_rest,
-    floor_request, floor_close, 0 };
+#if FLOOR_IP6
+extern const struct speed_driver speed_floor6;
+const struct speed_driver speed_floor6 = {
+#else
+extern const struct speed_driver speed_floor6, speed_floor;
+const struct speed_driver speed_floor = {
+#endif
+    "floor", floor_open, floor_begin, floor_run, floor_connect, floor_rest, floor_request, floor_close,
+    0, FLOOR_IP6 ? NULL : &speed_floor6
+};

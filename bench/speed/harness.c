@@ -196,6 +196,8 @@ void speed_line_end(const struct speed_run *run)
 
 int speed_open(struct speed_run *run)
 {
+    if (run->conf.ip6 && run->driver->ip6 != NULL)
+        run->driver = run->driver->ip6;
     run->missing = run->driver->open(&run->conf, &run->count);
     if (!run->missing)
         return 0;

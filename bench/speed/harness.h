@@ -74,6 +74,7 @@ struct speed_driver {
     void (*request)(unsigned connection);
     void (*close)(void);
     int tells_copies;    /* count->copied is true */
+    const struct speed_driver *ip6;    /* who takes IPv6, or NULL: this one */
 };
 
 /* ---- what a workload uses ------------------------------------------------------------------------- */

@@ -656,4 +656,4 @@ static void tenon_close(void)
 
 extern const struct speed_driver speed_tenon;
 const struct speed_driver speed_tenon = { "tenon", tenon_open, tenon_begin, tenon_run, tenon_connect, tenon_rest,
-    tenon_request, tenon_close, 1 };
+    tenon_request, tenon_close, 1, NULL };

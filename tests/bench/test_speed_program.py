@@ -20,8 +20,11 @@ CASES = [
     "bulk message=16384 csum=0 own_sum=1", "bulk message=65536 tso=1", "bulk message=65536 tso=1 rx_csum=0",
     "bulk message=65536 tso=1 lro=1 rx_csum=0", "bulk message=64 tso=1 rx_csum=0", "bulk message=1000 tx_csum=0",
     "bulk message=1460 tso=1 lro=1", "bulk message=64 tso=1 lro=1 copy=1", "load connections=16 load=10",
+    "ping-pong connections=32 ip6=1 csum=0", "bulk message=16384 ip6=1", "bulk message=16384 ip6=1 csum=0",
+    "bulk message=65536 ip6=1 tso=1", "connect connections=3 ip6=1 csum=0", "udp-ping connections=32 ip6=1 csum=0",
+    "udp-bulk connections=3 ip6=1 message=1400",
 ]
-TENON_ONLY = ["idle connections=2000", "bulk message=16384 ip6=1"]
+TENON_ONLY = ["idle connections=2000"]
 
 
 @pytest.fixture(scope="module")

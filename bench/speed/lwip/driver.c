@@ -159,7 +159,7 @@ static void driver_close(void)
 }
 
 static const struct speed_driver speed_lwip = { "lwip", driver_open, driver_begin, driver_run, driver_connect,
-    driver_rest, driver_request, driver_close, 0 };
+    driver_rest, driver_request, driver_close, 0, NULL };
 
 int main(int argc, char **argv)
 {

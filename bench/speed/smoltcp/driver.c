@@ -27,7 +27,7 @@ static const char *driver_open(const struct speed_conf *conf, struct speed_count
 }
 
 static const struct speed_driver speed_smoltcp = { "smoltcp", driver_open, smoltcp_begin, smoltcp_run,
-    smoltcp_connect, smoltcp_rest, smoltcp_request, smoltcp_close, 0 };
+    smoltcp_connect, smoltcp_rest, smoltcp_request, smoltcp_close, 0, NULL };
 
 int main(int argc, char **argv)
 {
