@@ -37,8 +37,8 @@ function(tenon_core_flags target)
     endif()
 endfunction()
 
-# What makes the library faster, where it is not to be small. gcc likes to put two words of a struct together in a vector
-# register before it stores them, which takes longer than two stores: docs/performance.md, "Other builds".
+# What makes the library faster, where it is not to be small. gcc likes to put two words of a struct together in a
+# vector register before it stores them, which takes longer than two stores: docs/performance.md, "Other builds".
 function(tenon_fast_flags target)
     if(CMAKE_C_COMPILER_ID MATCHES "GNU|Clang")
         target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O3>)

@@ -57,8 +57,13 @@ class Cell:
             size = 65535 if settings.get("tso") else int(settings.get("mtu", 1500))
             nearest = max((s for s in WINDOWS[stack] if s <= size), default=1500)
             settings["window"] = WINDOWS[stack][nearest]
-        settings.update(BEST.get((stack, settings.get("message"), settings.get("mtu")), {}))
+        settings.update(BEST.get((stack, settings.get("message"), self.mtu()), {}))
         return [f"{key}={value}" for key, value in settings.items()]
+
+    def mtu(self):
+        """Of a stream alone, cut by its sender; of several where a cell asks for it."""
+        alone = not ({"connections", "tso"} & set(self.settings)) and self.workload == "bulk"
+        return self.settings.get("mtu", 1500 if alone else None)
 
     def shown(self, value):
         """A value of the program's line in the unit of the table."""
@@ -90,7 +95,10 @@ def pingpong():
     for csum in (1, 0):
         yield Cell(table, f"32 connections, IPv6{'' if csum else ', checksums in software'}", "ping-pong",
                    {"connections": 32, "ip6": 1, **({} if csum else {"csum": 0})}, only=OURS)
-    yield Cell(table, "32 connections, without timestamps", "ping-pong", {"connections": 32, "timestamps": 0})
+    for csum in (1, 0):
+        yield Cell(table, f"32 connections, without timestamps{'' if csum else ', checksums in software'}", "ping-pong",
+                   {"connections": 32, "timestamps": 0, **({} if csum else {"csum": 0})})
+    yield Cell(table, "32 connections, copied", "ping-pong", {"connections": 32, "copy": 1}, only=OURS)
     yield Cell(table, "32 connections, without pacing", "ping-pong", {"connections": 32, "pacing": 0}, only=OURS)
     yield Cell(table, "32 connections, BBR", "ping-pong", {"connections": 32, "bbr": 1}, only=OURS)
     yield Cell(table, "10000 connections, bursts of 1024", "ping-pong", {"connections": 10000, "batch": 1024})
@@ -105,12 +113,20 @@ def numbers_of_processors():
     return sorted({n for n in (1, 2, 3, 4, 8, 16, 32, 64, 128) if n <= most} | {min(most, 256)})
 
 
+# Parts of the port's work taken away, one at a time.
+WITHOUT = ((", copied", {"copy": 1}), (", checksums in software", {"csum": 0}))
+LOOPS = (OWN, "floor", "lwip", "smoltcp")    # all but gVisor, which has no loop of its own
+
+
 def cores():
-    for table, value, unit in (("Ping-pong on several processors, 32 connections on each", "ns", "k/s"),
-                               ("Scaling over processors, of N times one", "efficiency", "%")):
+    table = "Ping-pong on several processors, 32 connections on each"
+    for more, settings in (("", {}), *WITHOUT):
         for n in numbers_of_processors():
-            yield Cell(table, f"{n} processor{'s' * (n > 1)}", "cores", {"connections": 32, "cores": n}, value=value,
-                       unit=unit, only=(OWN, "floor", "lwip", "smoltcp"))
+            yield Cell(table + more, f"{n} processor{'s' * (n > 1)}", "cores",
+                       {"connections": 32, "cores": n, **settings}, unit="k/s", only=OURS if more else LOOPS)
+    for n in numbers_of_processors():
+        yield Cell("Scaling over processors, of N times one", f"{n} processor{'s' * (n > 1)}", "cores",
+                   {"connections": 32, "cores": n}, value="efficiency", unit="%", only=LOOPS)
 
 
 def bulk():
@@ -135,7 +151,7 @@ def bulk():
                    {"message": 16384, "mtu": 1500, "ip6": 1, **({} if csum else {"csum": 0})}, unit="Gbit/s",
                    only=OURS)
     table = "Bulk, segments of 64 KB"
-    for size, text in ((16384, "16 KB"), (65536, "64 KB"), (1048576, "1 MB")):
+    for size, text in SIZES:
         yield Cell(table, text, "bulk", {"message": size, "tso": 1, "lro": 1}, unit="Gbit/s", quick=size == 65536)
     yield from bulk_of_many()
     yield from offloads()
@@ -149,10 +165,12 @@ def bulk_of_many():
             mtu = {"mtu": 1500} if size == 64 else {}
             yield Cell("Bulk, MTU 1500, 32 connections", f"{text}, checksums {how}", "bulk",
                        {"message": size, "connections": 32, **mtu, **sums}, unit="Gbit/s")
-        yield Cell("Bulk, MTU 9000, 32 connections", f"64 KB, checksums {how}", "bulk",
-                   {"message": 65536, "mtu": 9000, "connections": 32, **sums}, unit="Gbit/s")
-    yield Cell("Bulk, segments of 64 KB, 32 connections", "64 KB", "bulk",
-               {"message": 65536, "connections": 32, "tso": 1, "lro": 1}, unit="Gbit/s")
+        for size, text in SIZES[2:]:
+            yield Cell("Bulk, MTU 9000, 32 connections", f"{text}, checksums {how}", "bulk",
+                       {"message": size, "mtu": 9000, "connections": 32, **sums}, unit="Gbit/s")
+    for size, text in SIZES[2:]:
+        yield Cell("Bulk, segments of 64 KB, 32 connections", text, "bulk",
+                   {"message": size, "connections": 32, "tso": 1, "lro": 1}, unit="Gbit/s")
 
 
 MATRIX = (
@@ -175,9 +193,10 @@ def offloads():
         for row, settings in MATRIX:
             yield Cell(f"Bulk, {text}, offloads of the port", row, "bulk", {"message": size, **settings},
                        unit="Gbit/s", only=OURS)
-    for row, settings in MATRIX:
-        yield Cell("Bulk, 64 KB of 256 MB of data, offloads of the port", row, "bulk",
-                   {"message": 65536, **settings, "data": 268435456}, unit="Gbit/s", only=OURS, memory_gib=1)
+    for size, text in SIZES[1:]:
+        for row, settings in MATRIX if size == 65536 else (MATRIX[0], MATRIX[1], MATRIX[-1]):
+            yield Cell(f"Bulk, {text} of 256 MB of data, offloads of the port", row, "bulk",
+                       {"message": size, **settings, "data": 268435456}, unit="Gbit/s", only=OURS, memory_gib=1)
 
 
 def rest():
@@ -190,7 +209,7 @@ def rest():
         for value, text in PERCENTILES:
             yield Cell(f"Time of a connection alone, checksums {'by the port' if csum else 'in software'}", text,
                        "connect-time", {} if csum else {"csum": 0}, value=value,
-                       only=(OWN, "floor", "lwip", "smoltcp"))
+                       only=LOOPS)
     for value, unit, text in (("ns", "ns", "time to open"), ("bytes", "bytes", "bytes of one end"),
                               ("resident_bytes", "bytes", "bytes of one end, as the system sees it")):
         for n in (10000, 100000, 1000000):
@@ -202,10 +221,11 @@ def rest():
             for size in (1, 1400):
                 yield Cell(table, f"{size} B, 32 sockets, checksums {how}", workload,
                            {"connections": 32, "message": size, **({} if csum else {"csum": 0})}, quick=size == 1)
-    for value, text in PERCENTILES:
-        for load in (10, 30, 50, 70, 80, 90):
-            yield Cell(f"Latency at a load, {text}", f"{load} % of what the stack can", "load",
-                       {"connections": 128, "load": load}, value=value, only=(OWN, "floor", "lwip", "smoltcp"))
+    for more, settings in (("", {}), *WITHOUT):
+        for value, text in PERCENTILES:
+            for load in (10, 30, 50, 70, 80, 90):
+                yield Cell(f"Latency at a load{more}, {text}", f"{load} % of what the stack can", "load",
+                           {"connections": 128, "load": load, **settings}, value=value, only=OURS if more else LOOPS)
 
 
 def through_the_kernel():

@@ -9,10 +9,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from peers import summary as shared  # noqa: E402
-from speed import plots  # noqa: E402
+from speed import aims, plots  # noqa: E402
 
 COLOURS = {**shared.COLOURS, "floor": "#8a8f98", "gvisor": "#c2410c", "linux-veth": "#b26a00", "tenon-tap": "#0b6bcb"}
 OWN, FLOOR = "tenon", "floor"
+AIMS_HEAD = ("What is aimed at", "aim", "medians", "fastest rounds", "reached")
 
 
 def text_number(value):
@@ -106,11 +107,21 @@ class Results:
             lines.append(f"{stack}, {why}: {'; '.join(where[:4])}{f'; and {len(where) - 4} more' * (len(where) > 4)}")
         return lines
 
+    def text_aims(self):
+        """What is aimed at; nothing if nothing of it was measured."""
+        rows = [AIMS_HEAD, *aims.of(self)]
+        if len(rows) == 1:
+            return []
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return ["  ".join([row[0].ljust(widths[0]), *(text.rjust(width) for text, width in
+                                                      zip(row[1:], widths[1:], strict=True))])
+                for row in rows] + [""]
+
     def text(self):
         lines = []
         for title, rows in self.tables():
             lines += self.text_table(title, rows)
-        return "\n".join(lines + self.text_notes())
+        return "\n".join(lines + self.text_aims() + self.text_notes())
 
 
 def load(path):
@@ -147,6 +158,15 @@ def html_table(results, rows):
            f'<tbody>{"".join(body)}</tbody></table></div>'
 
 
+def html_aims(results):
+    rows = aims.of(results)
+    if not rows:
+        return ""
+    head, body = ("".join("<tr>" + "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in row) + "</tr>"
+                          for row in some) for tag, some in (("th", [AIMS_HEAD]), ("td", rows)))
+    return f'<div class="scroll"><table><thead>{head}</thead><tbody>{body}</tbody></table></div>'
+
+
 def write(folder, results):
     (folder / "speed.txt").write_text(results.text() + "\n")
     (folder / "speed.json").write_text(json.dumps(results.data, indent=1) + "\n")
@@ -180,13 +200,33 @@ def draw_connections(results):
 
 
 def draw_offloads(results):
-    """Bulk over the message size, a curve for each setting of the port: Tenon."""
+    """Bulk over the message size, a curve for each setting of the port: Tenon. With data that the caches hold, and with
+    more."""
+    drawn = []
+    for large, text in ((False, "Tenon"), (True, "256 MB of data, Tenon")):
+        series = {}
+        for cell in results.cells:
+            if "offloads of the port" in cell["table"] and ("data" in cell["settings"]) == large \
+                    and cell["values"].get(OWN):
+                series.setdefault(cell["row"], []).append((cell["settings"]["message"], results.median(cell, OWN)))
+        series = {row: points for row, points in series.items() if len(points) > 1 or not large}
+        drawn.append(plots.curves(f"Bulk over the size of messages: {text}", ("bytes per message", "Gbit/s"), series,
+                                  plots.colours_for(series)) if series else "")
+    return "".join(drawn)
+
+
+WITHOUT = ("", ", copied", ", checksums in software")    # cells.WITHOUT, as tables are called
+
+
+def draw_without(results, title, axes, point, straight):
+    """One curve of Tenon's for all that the port does, and for each part of it that is taken away. point: of a cell
+    and of the end of its table's name, or None."""
     series = {}
-    for cell in results.cells:
-        if "offloads of the port" in cell["table"] and "data" not in cell["settings"] and cell["values"].get(OWN):
-            series.setdefault(cell["row"], []).append((cell["settings"]["message"], results.median(cell, OWN)))
-    return plots.curves("Bulk over the size of messages: Tenon", ("bytes per message", "Gbit/s"), series,
-                        plots.colours_for(series))
+    for without in WITHOUT:
+        points = [point(cell, without) for cell in results.cells if cell["values"].get(OWN)]
+        series[without[2:] or "all on"] = [p for p in points if p]
+    series = {name: points for name, points in series.items() if points}
+    return plots.curves(title, axes, series, plots.colours_for(series), straight) if len(series) > 1 else ""
 
 
 def draw_latency(results):
@@ -196,23 +236,40 @@ def draw_latency(results):
                         ("99.9th percentile", "99.9th percentile of latency")):
         series = {name: [] for name in results.names}
         for cell in results.cells:
-            if cell["workload"] == "load" and cell["table"].endswith(f", {value}"):
+            if cell["table"] == f"Latency at a load, {value}":
                 for name in cell["values"]:
                     offered = cell["more"].get(name, {}).get("offered_per_s")
                     series[name] += [(offered, results.median(cell, name))] if offered else []
         drawn.append(plots.curves(f"{text} over load", ("requests per second", "ns"), series, COLOURS, (False, True)))
+
+    def point(cell, without):
+        offered = cell["more"].get(OWN, {}).get("offered_per_s")
+        return (offered, results.median(cell, OWN)) \
+            if offered and cell["table"] == f"Latency at a load{without}, 99th percentile" else None
+
+    drawn.append(draw_without(results, "99th percentile of latency over load: Tenon", ("requests per second", "ns"),
+                              point, (False, True)))
     return "".join(drawn)
+
+
+CORES_TABLE = "Ping-pong on several processors, 32 connections on each"
 
 
 def draw_cores(results):
     """Ping-pong over processors, all stacks that were run on several."""
     series = {name: [] for name in results.names}
     for cell in results.cells:
-        if cell["table"].startswith("Ping-pong on several") and cell["unit"] == "k/s":
+        if cell["table"] == CORES_TABLE:
             for name in cell["values"]:
                 series[name].append((int(cell["row"].split()[0]), results.median(cell, name)))
-    return plots.curves("Ping-pong over processors", ("processors", "thousand round trips per second"), series, COLOURS,
-                        (False, False))
+    axes = ("processors", "thousand round trips per second")
+
+    def point(cell, without):
+        return (int(cell["row"].split()[0]), results.median(cell, OWN)) if cell["table"] == CORES_TABLE + without \
+            else None
+
+    return plots.curves("Ping-pong over processors", axes, series, COLOURS, (False, False)) \
+        + draw_without(results, "Ping-pong over processors: Tenon", axes, point, (False, False))
 
 
 STYLE = shared.STYLE + """
@@ -229,6 +286,7 @@ def page(results):
     return f"""<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>How fast Tenon is</title><style>{STYLE}</style>
 <h1>How fast Tenon is</h1>
+{html_aims(results)}
 {curves}
 {tables}
 {notes}

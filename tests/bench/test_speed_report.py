@@ -13,7 +13,7 @@ import pytest
 BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 
-from speed import cells, plots, report, stacks    # noqa: E402
+from speed import aims, cells, plots, report, stacks    # noqa: E402
 
 MACHINE = {"made": "2026-01-01 00:00 UTC", "kernel": "6.1", "machine": "x86_64", "processor": "one",
            "processors": 2, "load": 0.5, "rounds": 3}
@@ -91,12 +91,12 @@ def drive(tmp_path):
 
 
 def test_stacks_take_turns_and_medians_are_told(drive):
-    done, calls = drive("--only", "ping-pong-32-connections-without-timestamps", "--rounds", "2")
-    assert calls == [f"ping-pong {s} connections=32 timestamps=0" for s in ("tenon", "floor", "floor", "tenon")]
+    done, calls = drive("--only", "ping-pong-32-connections-without-pacing", "--rounds", "2")
+    assert calls == [f"ping-pong {s} connections=32 pacing=0" for s in ("tenon", "floor", "floor", "tenon")]
     data = json.loads((drive.folder / "speed.json").read_text())
     assert data["cells"][0]["values"] == {"tenon": [100, 100], "floor": [20, 20]}
     assert data["machine"]["rounds"] == 2
-    assert re.search(r"32 connections, without timestamps +100.0 +20 +0.20", done.stdout)
+    assert re.search(r"32 connections, without pacing +100.0 +20 +0.20", done.stdout)
 
 
 def test_what_is_missing_is_asked_once_and_told(drive):
@@ -177,21 +177,48 @@ def curves_of(drawn):
 def test_the_drawing_of_offloads_has_all_rows_of_the_matrix(everything):
     """Tables and drawings know each other by their titles: who renames one sees it here."""
     rows, sizes = len(cells.MATRIX), len(cells.SIZES)
+    large = [c for c in cells.everything() if "data" in c.settings]
+    several = {c.row for c in large if sum(c.row == other.row for other in large) > 1}
+    assert len(several) == 3    # all on, copied, nothing
     assert curves_of(report.draw_offloads(everything)) \
-        == [("Bulk over the size of messages: Tenon", rows, rows * sizes)]
+        == [("Bulk over the size of messages: Tenon", rows, rows * sizes),
+            ("Bulk over the size of messages: 256 MB of data, Tenon", 3, 3 * (sizes - 1))]
 
 
 def test_the_drawings_of_latency_have_all_loads(everything):
     drawn = curves_of(report.draw_latency(everything))
     assert [title for title, _, _ in drawn] == ["Median latency over load", "99th percentile of latency over load",
-                                                "99.9th percentile of latency over load"]
-    assert all((curves, points) == (4, 4 * 6) for _, curves, points in drawn)
+                                                "99.9th percentile of latency over load",
+                                                "99th percentile of latency over load: Tenon"]
+    assert all((curves, points) == (4, 4 * 6) for _, curves, points in drawn[:3])
+    assert drawn[3][1:] == (3, 3 * 6)
 
 
 def test_the_drawing_of_processors_has_all_numbers_of_them(everything):
-    numbers = sum(c.workload == "cores" and c.value == "ns" for c in cells.everything())
-    [(_, curves, points)] = curves_of(report.draw_cores(everything))
-    assert numbers > 0 and (curves, points) == (4, 4 * numbers)
+    numbers = len(cells.numbers_of_processors())
+    assert curves_of(report.draw_cores(everything)) == [("Ping-pong over processors", 4, 4 * numbers),
+                                                        ("Ping-pong over processors: Tenon", 3, 3 * numbers)]
+
+
+def test_what_is_aimed_at_is_told_of_all_cells(everything):
+    """Whoever renames a table or a row sees it here: no aim is without its cells, and each is what it says."""
+    rows = aims.of(everything)
+    assert [row[0] for row in rows] == [aim[0] for aim in aims.AIMS]
+    told = {row[0]: row[1:] for row in rows}
+    assert told["ping-pong, 32 connections, of the best peer's time"] == ("at most 0.33", "1.00", "1.00", "no")
+    assert told["... of the floor's"] == ("at most 4.00", "1.00", "1.00", "yes")
+    assert told["a million idle connections, bytes of one end"][3] == "yes"
+    assert "What is aimed at" in everything.text() and "<th>fastest rounds</th>" in report.page(everything)
+
+
+def test_an_aim_is_reached_in_part():
+    """In the row of 16 KB three times as good as the best of the others, in the row of 64 KB twice."""
+    rows = [cell("16 KB", "Gbit/s", tenon=(300, 310, 320), lwip=(100,), smoltcp=(50,), floor=(900,)),
+            cell("64 KB", "Gbit/s", tenon=(200, 220, 240), lwip=(50,), smoltcp=(100,), floor=(900,))]
+    for made in rows:
+        made["table"] = "Bulk, MTU 1500, checksums by the port"
+    assert aims.of(results(*rows)) == [("bulk, MTU 1500, messages of 16 KB and more, times the best peer",
+                                        "at least 2.50", "2.20 to 3.10", "2.40 to 3.20", "in part")]
 
 
 def test_the_drawing_of_connections_has_all_numbers_of_them(everything):
@@ -248,6 +275,14 @@ def test_a_slower_machine_is_not_our_fault(tmp_path):
     after = results(cell(tenon=(150, 150), floor=(15, 15)))
     assert compare(tmp_path, before, after)[0] == 0
     assert compare(tmp_path, before, after, "--absolute")[0] == 1
+
+
+def test_what_is_not_measured_any_more_is_told(tmp_path):
+    before = results(cell(tenon=(100, 100), floor=(10, 10)), cell("1 connection", tenon=(100, 100), floor=(10, 10)))
+    after = results(cell(tenon=(100, 100), floor=(10, 10)), cell("1 connection", floor=(10, 10)))
+    status, text = compare(tmp_path, before, after)
+    assert status == 1 and "not measured any more  Ping-pong, 1 connection" in text
+    assert compare(tmp_path, before, after, "--fewer")[0] == 0
 
 
 def test_the_spread_of_the_rounds_is_allowed(tmp_path):
