@@ -271,7 +271,7 @@ TENON_INTERNAL unsigned tn_tx_gather_max(const struct tenon *stack, const struct
     return (unsigned)tn_min(netif->conf.gather_max, stack->tx.gather);
 }
 
-enum { TX_SPANS_MAX = 32 };
+enum { TX_SPANS_MAX = 32, TX_SHORT = 256 };
 
 /* Without short ways all that comes here has come through IP. */
 enum { TX_SUMS = !TENON_SMALL || TENON_WITH_SPEED };
@@ -629,6 +629,18 @@ TENON_INLINE int tx_port_sums(const struct tn_netif *netif)
     return (netif->conf.caps & TENON_CAP_TX_CSUM) != 0;
 }
 
+/* Of what is short, the host's function is not worth a call. */
+TENON_HOT tenon_u32 tx_sum_whole(const struct tenon *stack, const tenon_u8 *l4, tenon_u32 n)
+{
+    struct tn_csum csum;
+
+    if (TENON_LIKELY(n < TX_SHORT || stack->conf.checksum == NULL))
+        return tn_csum_sum(l4, n);
+    tn_csum_init_hook(&csum, stack->conf.checksum);
+    tn_csum_add(&csum, l4, n);
+    return csum.sum;
+}
+
 TENON_INTERNAL_HOT void tn_tx_short(struct tenon *stack, const struct tn_netif *netif, struct tenon_buf *buf,
                                     const struct tn_short *lay)
 {
@@ -640,7 +652,7 @@ TENON_INTERNAL_HOT void tn_tx_short(struct tenon *stack, const struct tn_netif *
     if (partial && !tx_port_sums(netif)) {
         tenon_u8 *l4 = buf->data + lay->off + lay->l4;
 
-        tx_sum_short(stack, l4, lay, tn_csum_sum(l4, lay->len - lay->l4));
+        tx_sum_short(stack, l4, lay, tx_sum_whole(stack, l4, lay->len - lay->l4));
         partial = 0;
     }
     tx_put_short(tx, buf, lay, 1, partial);

@@ -14,6 +14,12 @@ enum { FAST_SPANS = 32 };
 
 /* ---- what leaves ------------------------------------------------------------------------------------------------ */
 
+/* A port that gathers nothing: each frame is one piece, and payload is copied behind the headers. */
+TENON_INLINE int fast_is_whole(const struct tn_netif *netif)
+{
+    return netif->conf.gather_max == 1;
+}
+
 /* By a path on which nothing has to be found out: no neighbour, no MTU. */
 TENON_APART int fast_find_way(struct tenon *stack, struct tn_tcp_way *way, struct tn_path *path)
 {
@@ -21,7 +27,7 @@ TENON_APART int fast_find_way(struct tenon *stack, struct tn_tcp_way *way, struc
     if ((path->mtu | path->search) != 0)
         return 0;
     way->netif = tn_link_ready(stack, path, &way->mac);
-    if (way->netif == NULL || way->netif->conf.gather_max == 1)
+    if (way->netif == NULL || (TENON_SMALL && fast_is_whole(way->netif)))
         return 0;
     way->path = path;
     way->changes = stack->link.changes;
@@ -65,6 +71,18 @@ static int fast_small_may_leave(const struct tenon_tcp *conn, tenon_u32 in_fligh
     return !tn_tcp_opt(conn, TENON_TCP_CORK) && (in_flight == 0 || tn_tcp_opt(conn, TENON_TCP_NODELAY));
 }
 
+/* How much a frame may carry. A port that gathers nothing has all of it in one buffer. */
+static tenon_u32 fast_frame_limit(const struct tenon_tcp *conn, const struct tn_netif *netif)
+{
+    const tenon_u32 limit = tn_tcp_frame_limit(conn, netif), headers = TN_HEADROOM + conn->flight->header.tcp_bytes;
+    const struct tenon_buf *buf;
+
+    if (TENON_LIKELY(TENON_SMALL || !fast_is_whole(netif)))
+        return limit;
+    buf = tn_buf_next(conn->stack);
+    return buf == NULL || buf->size < headers ? conn->mss : tn_min(limit, buf->size - headers);
+}
+
 /* How much new data may leave in the next frame; 0: none, or it is not this simple. */
 static tenon_u32 fast_bytes(const struct tenon_tcp *conn, const struct tn_netif *netif)
 {
@@ -78,7 +96,7 @@ static tenon_u32 fast_bytes(const struct tenon_tcp *conn, const struct tn_netif 
     if (!TENON_SMALL && unsent <= tn_min(len, most - in_flight) && fast_small_may_leave(conn, in_flight))
         return unsent;
     if (unsent > len)
-        len = tn_tcp_frame_limit(conn, netif);
+        len = fast_frame_limit(conn, netif);
     len = tn_min(tn_min(unsent, most - in_flight), len);
     if (len == unsent && (len == conn->mss || fast_small_may_leave(conn, in_flight)))
         return len;
@@ -382,7 +400,7 @@ TENON_HOT int fast_send_short(struct tenon_tcp *conn, const struct tn_tcp_way *w
         return 0;
     if (buf->size < TN_HEADROOM + tcp_bytes + len) {
         tenon_buf_put(buf);
-        return fast_send_long(conn, way, len);
+        return fast_is_whole(way->netif) ? 0 : fast_send_long(conn, way, len);
     }
     tcp = buf->data + TN_HEADROOM;
     fast_fill(conn, tcp, conn->snd_nxt, len, flags | fast_push(conn, len));
@@ -395,10 +413,40 @@ TENON_HOT int fast_send_short(struct tenon_tcp *conn, const struct tn_tcp_way *w
     return 1;
 }
 
+/* A segment for a port that gathers nothing. @return 0: no buffer, or it does not fit into one */
+static int fast_send_whole(struct tenon_tcp *conn, tenon_u32 len)
+{
+    const struct tn_header *header = &conn->flight->header;
+    const tenon_u32 bytes = header->tcp_bytes + len;
+    struct tenon *stack = conn->stack;
+    struct tenon_buf *buf = tn_buf_next(stack);
+    struct tn_csum csum;
+    tenon_u8 *tcp;
+
+    if (buf == NULL || buf->size < TN_HEADROOM + bytes)
+        return 0;
+    stack->nbufs--;
+    tcp = buf->data + TN_HEADROOM;
+    fast_fill(conn, tcp, conn->snd_nxt, len, TN_TCP_ACK | fast_push(conn, len));
+    tn_sendq_copy(conn, tcp + header->tcp_bytes, conn->snd_nxt, len);
+    tn_count(stack, TENON_STAT_TX_LINEARISED);
+    tn_tx_like(stack, &header->like, buf, len);
+    if (header->sums) {
+        tn_csum_init_hook(&csum, stack->conf.checksum);
+        tn_csum_add(&csum, tcp, bytes);
+        put16be(tcp + 16, 0xFFFFUL ^ csum.sum);
+        tn_count(stack, TENON_STAT_TX_CSUM_SOFT);
+    }
+    fast_leaves(conn);
+    return 1;
+}
+
 TENON_HOT int fast_send(struct tenon_tcp *conn, const struct tn_tcp_way *way, tenon_u32 len)
 {
     if (len <= tn_min(conn->stack->conf.tcp_copy_max, conn->mss))
         return fast_send_short(conn, way, len, TN_TCP_ACK);
+    if (TENON_UNLIKELY(!TENON_SMALL && fast_is_whole(way->netif)))
+        return fast_send_whole(conn, len);
     return fast_send_long(conn, way, len);
 }
 
@@ -473,7 +521,7 @@ static int fast_send_new(struct tenon_tcp *conn, const struct tn_tcp_way *way)
     const tenon_u32 len = fast_bytes(conn, way->netif), size = tn_min(len, conn->mss);
     int lags;
 
-    if (len == 0)
+    if (len == 0 || (len > conn->mss && fast_is_whole(way->netif)))
         return 0;
     lags = tn_pace_lags(conn);
     if (!lags && !tn_pace_allows(conn))

@@ -283,7 +283,8 @@ TENON_HOT int dgram_source(const struct tenon_udp *sock, const struct tn_udp_mes
     return sock->source_gen == sock->stack->link.gen && tenon_ip_is_v4(way->src) == is_v4;
 }
 
-/* What the copy takes is no more than any MTU (TN_PATH_MTU_MIN4). More is to fit, and the port to gather it. */
+/* What the copy takes is no more than any MTU (TN_PATH_MTU_MIN4). More is to fit, and the port to gather it; from one
+ * that gathers nothing it is kept, if there is room behind the headers. */
 TENON_HOT int dgram_goes(const struct tenon *stack, const struct tn_udp_message *message,
                          const struct dgram_way *way, int is_v4)
 {
@@ -294,7 +295,7 @@ TENON_HOT int dgram_goes(const struct tenon *stack, const struct tn_udp_message 
     if (!TENON_WITH_PATH_MTU && !is_v4 && bytes > TN_PATH_MTU_MIN6)
         return 0;
     return bytes <= tn_netif_mtu(way->netif, &way->path->dst) &&
-           message->nspans < tn_tx_gather_max(stack, way->netif);
+           (message->nspans < tn_tx_gather_max(stack, way->netif) || way->netif->conf.gather_max == 1);
 }
 
 /* To one host, which is known, with nothing to be found out about the path. Who has no port yet has no source
@@ -417,6 +418,12 @@ TENON_HOT void dgram_put_spans(struct tenon *stack, const struct tn_udp_message 
     tn_tx_long(stack, netif, buf, &lay);
 }
 
+/* To a port that gathers nothing. */
+TENON_INLINE int dgram_is_whole(const struct tn_udp_message *message, const struct tn_netif *netif)
+{
+    return message->len > TN_JOINED_MAX && netif->conf.gather_max == 1;
+}
+
 TENON_HOT int dgram_send(const struct tenon_udp *sock, const struct tn_udp_message *message, int is_v4)
 {
     struct tenon *stack = sock->stack;
@@ -430,6 +437,10 @@ TENON_HOT int dgram_send(const struct tenon_udp *sock, const struct tn_udp_messa
     buf = tn_buf_get(stack);
     if (buf == NULL)
         return TENON_ENOMEM;
+    if (TENON_UNLIKELY(dgram_is_whole(message, way.netif)) && buf->size < TN_HEADROOM + TN_UDP_BYTES + message->len) {
+        tenon_buf_put(buf);
+        return 1;
+    }
     l4 = buf->data + TN_HEADROOM;
     head.l4 = dgram_ip_bytes(is_v4);
     if (way.mac != NULL) {
@@ -440,7 +451,9 @@ TENON_HOT int dgram_send(const struct tenon_udp *sock, const struct tn_udp_messa
     head.off = TN_HEADROOM - head.l4;
     head.len = head.headers = head.l4 + TN_UDP_BYTES;
     head.csum_offset = dgram_has_csum(sock, is_v4) ? (unsigned)TN_UDP_CSUM_AT : 0U;
-    if (message->len <= TN_JOINED_MAX)
+    if (dgram_is_whole(message, way.netif))
+        tn_count(stack, TENON_STAT_TX_LINEARISED);
+    if (message->len <= TN_JOINED_MAX || way.netif->conf.gather_max == 1)
         dgram_put_copied(stack, message, way.netif, buf, &head);
     else
         dgram_put_spans(stack, message, way.netif, buf, &head);

@@ -105,6 +105,7 @@ struct hn {
     long mem_gets, buf_gets;      /* calls so far */
     long mem_fail, buf_fail;      /* number of the call that fails, from 1; 0: none; -1: all */
     tenon_u32 seed;
+    tenon_u32 buf_bytes;          /* of a buffer; default: HN_BUF_BYTES */
 };
 
 struct hn_buf {
@@ -174,7 +175,7 @@ static inline unsigned hn_buf_get(void *host, struct tenon_buf **bufs, unsigned 
         hn->buf_gets++;
         if (hn->buf_fail < 0 || hn->buf_fail == hn->buf_gets)
             return i;
-        bufs[i] = hn_buf(hn, HN_BUF_BYTES);
+        bufs[i] = hn_buf(hn, hn->buf_bytes != 0 ? hn->buf_bytes : HN_BUF_BYTES);
     }
     return n;
 }

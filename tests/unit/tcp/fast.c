@@ -200,7 +200,7 @@ static unsigned usual(struct side *side, unsigned n)
     return predicted(side, 1, &frame);
 }
 
-enum { PLAIN = 1, WITH_ECN = 2, SMALL = 4, MEASURED = 8, RESTARTED = 16 };
+enum { PLAIN = 1, WITH_ECN = 2, SMALL = 4, MEASURED = 8, RESTARTED = 16, WHOLE = 32 };
 
 static void side_open_ip6(struct hn *hn)
 {
@@ -225,6 +225,8 @@ static void side_open_conf(struct side *side, const struct tenon_conf *conf, uns
     seg_open(&side->hn, conf);
     if (!is_v4)
         side_open_ip6(&side->hn);
+    if (how & WHOLE)
+        side->hn.stack->link.netifs->conf.gather_max = 1;
     memset(&at, 0, sizeof at);
     at.port = PORT;
     HN_EQUAL(tenon_tcp_listen(side->hn.stack, &listener, &at, &side_events, side, 8), TENON_OK);
@@ -1338,6 +1340,67 @@ static void both_ways_restarted(void)
     }
 }
 
+/* To a port that gathers nothing: what is sent is copied behind its headers, by whichever way. */
+static void both_ways_whole(void)
+{
+    tenon_u32 short_way = 0;
+
+    for (tenon_u32 seed = 1; seed <= 100 && hn_failures == 0; seed++)
+        short_way += same_history(seed, WHOLE | (seed % 3 == 0 ? SMALL : seed % 4) | (seed % 5 == 0 ? MEASURED : 0U));
+    HN_CHECK(short_way > 5000);
+}
+
+/* Full segments to such a port are copied once, and go the short way. */
+static void whole_segments_are_copied_once(void)
+{
+    static const tenon_u8 text[4 * 1448];
+    static struct side side;
+    tenon_u32 copied, written;
+
+    side_open_conf(&side, NULL, WHOLE);
+    usual(&side, 0);
+    hn_forget(&side.hn);
+    copied = hn_stat(&side.hn, TENON_STAT_COPIED_BYTES);
+    HN_EQUAL(tenon_tcp_write(side.conn, text, sizeof text), sizeof text);
+    written = hn_stat(&side.hn, TENON_STAT_COPIED_BYTES) - copied;
+    hn_run(&side.hn, 0);
+    HN_EQUAL(hn_left(&side.hn), 4);
+    HN_EQUAL(hn_stat(&side.hn, TENON_STAT_COPIED_BYTES) - copied - written, sizeof text);
+    HN_EQUAL(hn_stat(&side.hn, TENON_STAT_TX_LINEARISED), 4);
+    for (unsigned i = 0; i < 4; i++)
+        HN_EQUAL(hn_next(&side.hn)->frame.nspans, 1);
+    hn_close(&side.hn);
+}
+
+/* Buffers with less room than a segment has: there are more segments, and they are smaller. */
+static void whole_segments_find_room(void)
+{
+    static const tenon_u8 text[2000];
+    static struct side side;
+    tenon_u32 sent = 0;
+
+    side_open_conf(&side, NULL, WHOLE);
+    usual(&side, 0);
+    hn_forget(&side.hn);
+    while (side.hn.stack->nbufs > 0)
+        tenon_buf_put(side.hn.stack->bufs[--side.hn.stack->nbufs]);
+    side.hn.buf_bytes = 600;
+    HN_EQUAL(tenon_tcp_set(side.conn, TENON_TCP_NODELAY, 1), TENON_OK);
+    HN_EQUAL(tenon_tcp_set(side.conn, TENON_TCP_PACING, 0), TENON_OK);
+    HN_EQUAL(tenon_tcp_write(side.conn, text, 1000), 1000);
+    HN_EQUAL(tenon_tcp_write(side.conn, text, sizeof text), sizeof text);
+    hn_run(&side.hn, 0);
+    while (hn_left(&side.hn) > 0) {
+        const struct hn_sent *frame = hn_next(&side.hn);
+
+        HN_EQUAL(frame->frame.nspans, 1);
+        HN_CHECK(frame->len <= 600 - TN_HEADROOM + DATA);
+        sent += frame->len - DATA;
+    }
+    HN_EQUAL(sent, 1000 + sizeof text);
+    hn_close(&side.hn);
+}
+
 /* ---- opening and closing: the same, once by the short way and once by the general one ---- */
 
 /* What the peer says in its SYN, and whose side opens and closes. */
@@ -2384,6 +2447,11 @@ static void both_ways6(void)
     over_ip6(both_ways);
 }
 
+static void both_ways_whole6(void)
+{
+    over_ip6(both_ways_whole);
+}
+
 static void both_ways_of_small6(void)
 {
     over_ip6(both_ways_of_small);
@@ -2478,6 +2546,9 @@ static const struct hn_test tests[] = {
     { "both_ways_of_small", "", both_ways_of_small },
     { "both_ways_measured", "", both_ways_measured },
     { "both_ways_restarted", "", both_ways_restarted },
+    { "both_ways_whole", "", both_ways_whole },
+    { "whole_segments_are_copied_once", "", whole_segments_are_copied_once },
+    { "whole_segments_find_room", "", whole_segments_find_room },
     { "both_ways_of_life", "", both_ways_of_life },
     { "headers_of_the_last", "", headers_of_the_last },
     { "rates_beside_others", "", rates_beside_others },
@@ -2512,6 +2583,7 @@ static const struct hn_test tests[] = {
     { "cut_frames6", "", cut_frames6 },
     { "padding6", "", padding6 },
     { "both_ways6", "", both_ways6 },
+    { "both_ways_whole6", "", both_ways_whole6 },
     { "both_ways_of_small6", "", both_ways_of_small6 },
     { "both_ways_of_life6", "", both_ways_of_life6 },
     { "both_ways_of_ends6", "", both_ways_of_ends6 },
