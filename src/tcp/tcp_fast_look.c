@@ -8,6 +8,7 @@
 enum {
     FAST_LINE = 64,                  /* of a cache */
     FAST_NEAR = 512,                 /* slots; what fewer connections than a quarter of them need stays in the caches */
+    FAST_CLEAR = 256,                /* slots of a new table that are cleared at a time */
     FAST_RECENT_SHIFT = 17           /* the upper half of a product is the better one */
 };
 
@@ -103,25 +104,35 @@ static size_t fast_recent_bytes(tenon_u32 mask)
     return ((size_t)mask + 1) * sizeof(struct tenon_tcp *);
 }
 
+static tenon_u32 fast_coming_mask(const struct tn_tcp_state *tcp)
+{
+    return 2 * tcp->recent_mask + 1;
+}
+
 TENON_INTERNAL size_t tn_fast_bytes(const struct tenon *stack)
 {
+    const struct tn_tcp_state *tcp = &stack->tcp;
+
     if (!TN_FAST)
         return 0;
-    return stack->tcp.recent == stack->tcp.recent_few ? 0 : fast_recent_bytes(stack->tcp.recent_mask);
+    return (tcp->recent == tcp->recent_few ? 0 : fast_recent_bytes(tcp->recent_mask)) +
+           (tcp->coming == NULL ? 0 : fast_recent_bytes(fast_coming_mask(tcp)));
 }
 
 static void fast_free_recent(struct tenon *stack)
 {
-    const size_t bytes = tn_fast_bytes(stack);
+    struct tn_tcp_state *tcp = &stack->tcp;
 
-    if (bytes > 0)
-        tn_mem_put(stack, stack->tcp.recent, bytes);
+    if (tcp->recent != tcp->recent_few)
+        tn_mem_put(stack, tcp->recent, fast_recent_bytes(tcp->recent_mask));
 }
 
 TENON_INTERNAL void tn_fast_fini(struct tenon *stack)
 {
     if (!TN_FAST)
         return;
+    if (stack->tcp.coming != NULL)
+        tn_mem_put(stack, stack->tcp.coming, fast_recent_bytes(fast_coming_mask(&stack->tcp)));
     fast_free_recent(stack);
     if (stack->tcp.made != NULL)
         tn_mem_put(stack, stack->tcp.made, sizeof(*stack->tcp.made));
@@ -140,24 +151,38 @@ TENON_INTERNAL void tn_fast_init(struct tenon *stack)
         stack->tcp.made->path = NULL;
 }
 
-/* Nothing moves to the larger table: it fills up with who is heard of. Without memory the old one will do. */
+/* A larger table begins. Without memory the old one will do. @return 0: none */
+static int fast_begin_growing(struct tenon *stack)
+{
+    struct tn_tcp_state *tcp = &stack->tcp;
+    const tenon_u32 mask = fast_coming_mask(tcp);
+
+    if (tcp->nconns <= tcp->recent_mask / 4 || mask >= FAST_RECENT_MAX)
+        return 0;
+    tcp->coming = (struct tenon_tcp **)tn_mem_get(stack, fast_recent_bytes(mask));
+    tcp->coming_clear = 0;
+    return tcp->coming != NULL;
+}
+
+/* With each connection that opens some slots of the larger table are cleared, so that none of them waits for all. Long
+ * before it would be too small it takes over, and nothing moves to it: it fills up with who is heard of. */
 TENON_INTERNAL void tn_fast_grow(struct tenon *stack)
 {
     struct tn_tcp_state *tcp = &stack->tcp;
-    const tenon_u32 mask = 2 * tcp->recent_mask + 1;
-    struct tenon_tcp **table;
+    const tenon_u32 slots = fast_coming_mask(tcp) + 1;
+    tenon_u32 some;
 
-    if (!TN_FAST)
+    if (!TN_FAST || (tcp->coming == NULL && !fast_begin_growing(stack)))
         return;
-    if (tcp->nconns <= tcp->recent_mask / 4 || mask >= FAST_RECENT_MAX)
+    some = tn_min(slots - tcp->coming_clear, FAST_CLEAR);
+    memset(tcp->coming + tcp->coming_clear, 0, some * sizeof(*tcp->coming));
+    tcp->coming_clear += some;
+    if (tcp->coming_clear < slots)
         return;
-    table = (struct tenon_tcp **)tn_mem_get(stack, fast_recent_bytes(mask));
-    if (table == NULL)
-        return;
-    memset(table, 0, fast_recent_bytes(mask));
     fast_free_recent(stack);
-    tcp->recent = table;
-    tcp->recent_mask = mask;
+    tcp->recent = tcp->coming;
+    tcp->recent_mask = slots - 1;
+    tcp->coming = NULL;
 }
 
 /* Of TCP without any flag but ACK and PSH. */

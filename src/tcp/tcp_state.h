@@ -58,6 +58,8 @@ struct tn_tcp_state {
     struct tenon_tcp **recent;                 /* connections heard of last: a shorter way than the table */
     tenon_u32 recent_mask;                     /* its slots, a power of two, less one: more than connections */
     struct tenon_tcp *recent_few[TN_TCP_RECENT];
+    struct tenon_tcp **coming;                 /* the larger one that follows, while its slots are cleared; or NULL */
+    tenon_u32 coming_clear;                    /* so many of them are */
     struct tenon_tcp_listener *listeners;
     struct tenon_tcp *ready_first;             /* connections that have something to send, or to be done with */
     struct tenon_tcp **ready_last;

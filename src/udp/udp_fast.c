@@ -10,7 +10,7 @@
 #include "wire/checksum.h"
 #include "wire/wire.h"
 
-enum { DGRAM_SLOTS_MIN = 8 };
+enum { DGRAM_SLOTS_MIN = 8, DGRAM_CLEAR = 64 };    /* slots that a new table has; that are cleared at a time */
 
 #define DGRAM_SLOTS_MAX 32768UL
 
@@ -56,30 +56,54 @@ static void dgram_free(struct tenon *stack)
         tn_mem_put(stack, udp->recent, dgram_table_bytes(udp));
 }
 
-/* Nothing moves to the larger table: it fills up with who is heard of. Without memory the old one, or none, will do. */
-TENON_INTERNAL void tn_udp_fast_grow(struct tenon *stack)
+static tenon_u32 dgram_coming_slots(const struct tn_udp_state *udp)
+{
+    return udp->recent == NULL ? (tenon_u32)DGRAM_SLOTS_MIN : 2 * (udp->recent_mask + 1);
+}
+
+/* A larger table begins. Without memory the old one, or none, will do. @return 0: none */
+static int dgram_begin_growing(struct tenon *stack)
 {
     struct tn_udp_state *udp = &stack->udp;
-    const tenon_u32 slots = udp->recent == NULL ? (tenon_u32)DGRAM_SLOTS_MIN : 2 * (udp->recent_mask + 1);
+    const tenon_u32 slots = dgram_coming_slots(udp);
     const size_t bytes = (size_t)slots * sizeof(udp->recent[0]);
-    struct tn_udp_recent *table;
 
     if (slots > DGRAM_SLOTS_MAX || bytes / sizeof(udp->recent[0]) != slots ||
         (udp->recent != NULL && udp->count <= slots / 4))
+        return 0;
+    udp->coming = (struct tn_udp_recent *)tn_mem_get(stack, bytes);
+    udp->coming_clear = 0;
+    return udp->coming != NULL;
+}
+
+/* As tn_fast_grow(): with each socket some slots are cleared, and nothing moves to the larger table. */
+TENON_INTERNAL void tn_udp_fast_grow(struct tenon *stack)
+{
+    struct tn_udp_state *udp = &stack->udp;
+    const tenon_u32 slots = dgram_coming_slots(udp);
+    tenon_u32 some;
+
+    if (udp->coming == NULL && !dgram_begin_growing(stack))
         return;
-    table = (struct tn_udp_recent *)tn_mem_get(stack, bytes);
-    if (table == NULL)
+    some = tn_min(slots - udp->coming_clear, DGRAM_CLEAR);
+    memset(udp->coming + udp->coming_clear, 0, some * sizeof(*udp->coming));
+    udp->coming_clear += some;
+    if (udp->coming_clear < slots)
         return;
-    memset(table, 0, bytes);
     dgram_free(stack);
-    udp->recent = table;
+    udp->recent = udp->coming;
     udp->recent_mask = slots - 1;
+    udp->coming = NULL;
 }
 
 TENON_INTERNAL void tn_udp_fast_fini(struct tenon *stack)
 {
+    struct tn_udp_state *udp = &stack->udp;
+
+    if (udp->coming != NULL)
+        tn_mem_put(stack, udp->coming, (size_t)dgram_coming_slots(udp) * sizeof(udp->recent[0]));
     dgram_free(stack);
-    stack->udp.recent = NULL;
+    udp->recent = udp->coming = NULL;
 }
 
 /* Where a datagram is remembered, and with which ports. While no socket is connected, who sends it does not matter

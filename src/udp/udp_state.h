@@ -28,6 +28,8 @@ struct tn_udp_state {
     struct tenon_udp *unbound;         /* the others */
     struct tn_udp_recent *recent;      /* whose datagrams came last: a shorter way than the tables; or NULL */
     tenon_u32 recent_mask;             /* its slots, a power of two, less one */
+    struct tn_udp_recent *coming;      /* the larger one that follows, while its slots are cleared; or NULL */
+    tenon_u32 coming_clear;            /* so many of them are */
     tenon_u32 change;                  /* counts what changes whose a datagram is: sockets, and by link_gen the rest */
     tenon_u32 link_gen;                /* of the addresses and routes that were seen last */
     tenon_u32 count;

@@ -2306,6 +2306,38 @@ static void many_are_heard_of(void)
     hn_close(&side.hn);
 }
 
+/* A large table is cleared in steps; until it is, the old one serves. It may end in the middle. */
+static void table_grows_in_steps(void)
+{
+    const size_t slot = sizeof(struct tenon_tcp *);
+    static struct side side;
+    struct tn_tcp_state *tcp;
+
+    for (unsigned round = 0; round < 2 && hn_failures == 0; round++) {
+        side_open(&side);
+        tcp = &side.hn.stack->tcp;
+        tcp->nconns += 1000;
+        tn_fast_grow(side.hn.stack);
+        tn_fast_grow(side.hn.stack);
+        HN_EQUAL(tcp->recent_mask, 255);
+        HN_EQUAL(usual(&side, 1), 1);
+        tn_fast_grow(side.hn.stack);
+        HN_EQUAL(tcp->recent_mask, 255);
+        HN_EQUAL(tn_fast_bytes(side.hn.stack), (256 + 512) * slot);
+        HN_EQUAL(usual(&side, 1), 1);
+        if (round == 1) {
+            tn_fast_grow(side.hn.stack);
+            HN_EQUAL(tcp->recent_mask, 511);
+            HN_EQUAL(tn_fast_bytes(side.hn.stack), 512 * slot);
+            for (unsigned i = 0; i < 512; i++)
+                HN_CHECK(tcp->recent[i] == NULL);
+            HN_EQUAL(usual(&side, 1), 1);
+        }
+        tcp->nconns -= 1000;
+        hn_close(&side.hn);
+    }
+}
+
 /* Marks of recovery that lie behind are pulled along before they would seem to lie ahead: when the congestion
  * control is told of ACKs, which waits for no more bytes than they may lie behind. */
 static void marks_far_behind(void)
@@ -2568,6 +2600,7 @@ static const struct hn_test tests[] = {
     { "copied_or_referred", "", copied_or_referred },
     { "window_field", "", window_field },
     { "many_are_heard_of", "", many_are_heard_of },
+    { "table_grows_in_steps", "", table_grows_in_steps },
     { "marks_far_behind", "", marks_far_behind },
     { "segments", "", segments },
     { "what_is_expected6", "", what_is_expected6 },
