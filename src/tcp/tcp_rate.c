@@ -196,11 +196,16 @@ static void pace_catch_up(struct tenon_tcp *conn)
         pace_from(conn, earliest);
 }
 
-/* The first packet of all waits for nothing: tn_pace_sent() would begin with it, too. @return 1: it is paced */
+/* The first packet of all waits for nothing: tn_pace_sent() would begin with it, too. Where nothing is paced none waits,
+ * and what they would owe is nobody's. @return 1: it may leave */
 static int pace_begins(struct tenon_tcp *conn)
 {
-    if (TENON_SMALL || !pace_is_on(conn))
+    if (TENON_SMALL)
         return 0;
+    if (!pace_is_on(conn)) {
+        conn->flight->pace_owed = 0;
+        return 1;
+    }
     conn->flags |= TN_TCP_F_PACING;
     pace_from(conn, conn->stack->now_us);
     return 1;
