@@ -8,6 +8,7 @@
 enum {
     FAST_LINE = 64,                  /* of a cache */
     FAST_NEAR = 512,                 /* slots; what fewer connections than a quarter of them need stays in the caches */
+    FAST_WARM_US = 64,               /* what was used so long ago is in the caches still */
     FAST_CLEAR = 256,                /* slots of a new table that are cleared at a time */
     FAST_RECENT_SHIFT = 17           /* the upper half of a product is the better one */
 };
@@ -311,13 +312,31 @@ static void fast_look_singly(struct tenon *stack, const struct tenon_frame *fram
     }
 }
 
-/* With many connections nothing is near: then it is looked up in steps, each of which needs memory that the one before
- * it has sent for. */
+/* Whether the connection of this frame has sent something so lately that nothing has to be sent for. */
+static int fast_is_warm(struct tenon *stack, const struct tenon_frame *frame, tenon_u32 link)
+{
+    const tenon_u8 *ip = fast_ip_of(frame, link);
+    const struct tenon_tcp *conn;
+
+    if (ip == NULL)
+        return 0;
+    conn = fast_says_v4(ip) ? *fast_slot_of_packet(stack, ip, 1) : *fast_slot_of_packet(stack, ip, 0);
+    return conn != NULL && conn->flight != NULL && stack->now_us - conn->flight->rtt_start_us < FAST_WARM_US;
+}
+
+/* There are many connections, and not only a few of them work: so say the first and the last of the burst. */
+static int fast_is_far(struct tenon *stack, const struct tenon_frame *frames, unsigned n, tenon_u32 link)
+{
+    return n > 1 && stack->tcp.recent_mask >= FAST_NEAR &&
+           !(fast_is_warm(stack, frames, link) && fast_is_warm(stack, frames + n - 1, link));
+}
+
+/* Where nothing is near it is looked up in steps, each of which needs memory that the one before it has sent for. */
 TENON_INTERNAL void tn_fast_look(struct tenon *stack, const struct tn_netif *netif, const struct tenon_frame *frames,
                                  struct tenon_tcp **conns, unsigned n)
 {
     const tenon_u32 link = netif->link_bytes;
-    const int is_far = n > 1 && stack->tcp.recent_mask >= FAST_NEAR;
+    const int is_far = !TENON_SMALL && fast_is_far(stack, frames, n, link);
     const tenon_u8 *before4 = NULL, *before6 = NULL;
     unsigned i;
 
