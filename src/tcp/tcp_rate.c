@@ -196,8 +196,8 @@ static void pace_catch_up(struct tenon_tcp *conn)
         pace_from(conn, earliest);
 }
 
-/* The first packet of all waits for nothing: tn_pace_sent() would begin with it, too. Where nothing is paced none waits,
- * and what they would owe is nobody's. @return 1: it may leave */
+/* The first packet of all waits for nothing: tn_pace_sent() would begin with it, too. Where nothing is paced none
+ * waits, and what they would owe is nobody's. @return 1: it may leave */
 static int pace_begins(struct tenon_tcp *conn)
 {
     if (TENON_SMALL)

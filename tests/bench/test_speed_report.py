@@ -250,6 +250,39 @@ def test_axes_have_a_few_ticks(top):
 
 # ---- compare ------------------------------------------------------------------------------------------
 
+# ---- pages ---------------------------------------------------------------------------------------------
+
+def fill(tmp_path, page, *runs):
+    (tmp_path / "page.md").write_text(page)
+    for i, run in enumerate(runs):
+        (tmp_path / f"{i}.json").write_text(json.dumps(run.data))
+    done = subprocess.run([sys.executable, BENCH / "speed" / "fill", tmp_path / "page.md",
+                           *(tmp_path / f"{i}.json" for i in range(len(runs)))], capture_output=True, text=True,
+                          check=False, timeout=60)
+    return done.returncode, (tmp_path / "page.md").read_text(), done.stderr
+
+
+def test_a_page_gets_the_tables_of_a_run(tmp_path):
+    page = "before\n<!-- speed: Ping-pong$ -->\n```\nold\n```\nafter\n```\nno table\n```\n"
+    status, text, _ = fill(tmp_path, page, results(cell(tenon=(100,), floor=(10,))))
+    assert status == 0 and "old" not in text and text.startswith("before\n") and text.endswith("```\nno table\n```\n")
+    assert re.search(r"```\nPing-pong, ns +tenon +floor +x floor\n32 connections +100.0 +10 +0.10\n```\nafter", text)
+
+
+def test_cells_of_a_later_run_win(tmp_path):
+    page = "<!-- speed: Ping -->\n```\n```\n"
+    _, text, _ = fill(tmp_path, page, results(cell(tenon=(100,)), cell("1 connection", tenon=(70,))),
+                      results(cell(tenon=(200,))))
+    assert re.search(r"32 connections +200.0\n1 connection +70\n```", text)
+
+
+def test_a_mark_without_a_table_changes_nothing(tmp_path):
+    page = "<!-- speed: Pong -->\n```\nold\n```\n"
+    status, text, error = fill(tmp_path, page, results(cell(tenon=(100,))))
+    assert status != 0 and text == page and 'no table for "Pong"' in error
+    assert fill(tmp_path, "nothing\n", results(cell(tenon=(100,))))[0] != 0
+
+
 def compare(tmp_path, before, after, *words):
     for name, r in (("before", before), ("after", after)):
         (tmp_path / f"{name}.json").write_text(json.dumps(r.data))
