@@ -15,9 +15,9 @@ enum { SOCK_ALIGN = 8, SOCK_MAX = 64, SOCK_HEADER_BYTES = TENON_BUF_BYTES_MIN, S
 
 /* ---- memory: arena.c ------------------------------------------------------------------------------ */
 
-/* Buffers of one size, which are all there from the start. */
+/* Buffers of one size, which are all there from the start. The free ones are a queue. */
 struct sock_pool {
-    struct sock_unit *free;
+    struct sock_unit *free, *last;    /* `last` counts while there is a first */
     tenon_u16 nfree, low;
 };
 

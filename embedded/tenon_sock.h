@@ -66,6 +66,10 @@ TENON_API int tenon_sock_ask_rbuf(struct tenon_socks *socks, int sk, tenon_u8 **
 
 /** The first n bytes at p have been read: TCP's window opens by as many. What follows them in their piece can be
  *  returned later, with its own address; when all has been, the block is free. Pieces may be returned in any order.
+ *
+ *  What is returned twice is an error until the block has come round: it is filled again after all blocks that were free
+ *  before it. If then a piece of the same descriptor begins at the same address, and is handed out, p means that piece,
+ *  and no call can tell what was meant.
  *  @return TENON_OK, or TENON_EINVAL: no such descriptor; p is not where a piece of it begins that is handed out (it
  *          was returned before, or is another's); n is 0 or more than the piece has. Nothing has changed then */
 TENON_API int tenon_sock_read_done(struct tenon_socks *socks, int sk, const tenon_u8 *p, unsigned n);

@@ -15,14 +15,16 @@ static void check_connection(struct tenon_tcp *conn, void *arg)
 
 static void check_pool(struct history *h, const struct sock_pool *pool, unsigned most, const char *what)
 {
-    const struct sock_unit *unit;
+    const struct sock_unit *unit, *last = NULL;
     unsigned n = 0;
 
-    for (unit = pool->free; unit != NULL && n <= most; unit = unit->next, n++)
+    for (unit = pool->free; unit != NULL && n <= most; last = unit, unit = unit->next, n++)
         if (unit->buf.refs != 0 || unit->pool != pool)
             history_fail(h, "a free buffer (%s) has %u references", what, (unsigned)unit->buf.refs);
     if (n != pool->nfree || n > most)
         history_fail(h, "%u free buffers (%s) in the list, %u by count, %u in all", n, what, pool->nfree, most);
+    if (last != NULL && last != pool->last)
+        history_fail(h, "the queue of free buffers (%s) does not end where it should", what);
 }
 
 /* The gaps lie in order, do not touch, and are what is not used. */

@@ -144,13 +144,25 @@ static void end_delete(struct end_point *e, unsigned options)
 
 /* ---- misuse: nothing may change by it ---------------------------------------------------------------- */
 
+/* What was given back some time ago, frames and calls in between: unless another piece is held there by now. */
+static int misuse_returned(const struct end_point *e)
+{
+    const struct session *s = e->session;
+    unsigned i;
+
+    for (i = 0; i < s->nheld; i++)
+        if (s->held[i].p == s->returned)
+            return 1;
+    return s->returned == NULL || tenon_sock_read_done(e->h->socks, e->sk, s->returned, 1) == TENON_EINVAL;
+}
+
 static int misuse_reading(struct end_point *e)
 {
     const struct session *s = e->session;
     struct tenon_socks *socks = e->h->socks;
     const struct held *held = &s->held[0];
     static const tenon_u8 foreign[8];
-    int good = tenon_sock_read_done(socks, e->sk, foreign, 1) == TENON_EINVAL;
+    int good = tenon_sock_read_done(socks, e->sk, foreign, 1) == TENON_EINVAL && misuse_returned(e);
 
     good &= tenon_sock_read_done(socks, e->sk, NULL, 1) == TENON_EINVAL;
     if (s->nheld == 0)
@@ -236,6 +248,7 @@ static void give_back(struct end_point *e)
         *held = s->held[--s->nheld];
     if (tenon_sock_read_done(h->socks, e->sk, p, n) != TENON_EINVAL)
         history_fail(h, "session %u: a piece is taken back twice", s->index);
+    s->returned = p;
 }
 
 static void took_stream(struct end_point *e, tenon_u8 *p, unsigned n)

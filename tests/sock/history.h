@@ -109,6 +109,7 @@ struct session {
     uint64_t sent, got;            /* by the small machine: bytes, or datagrams */
     struct held held[HELD_MAX];
     unsigned nheld;
+    tenon_u8 *returned;            /* where the piece began that was given back last; NULL: none was */
     uint64_t handed;               /* bytes that ask_rbuf() has given */
     uint64_t paused_us;
     uint8_t started, strict, done, finish_sent, paused, peer_done, small_done, failed;

@@ -75,6 +75,68 @@ UNIT_TEST(read_done_twice)
     pair_still_good(&pair);
 }
 
+/* Sends 500 bytes and takes them at the other end. @return where they lie */
+static tenon_u8 *pair_piece(struct pair *pair)
+{
+    tenon_u8 *p = NULL;
+
+    world_send(&pair->world.m[0], pair->client, &pair->sent, pair->sent + 500, 500);
+    world_run(&pair->world, 100000);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(pair->world.m[1].socks, pair->server, &p), 500);
+    CHECK_EQ_U(p[0], world_byte(pair->got));
+    pair->got += 500;
+    return p;
+}
+
+/* Segments arrive after the block was returned, one of them is held: it lies elsewhere, and the second return finds
+ * nothing, with any number of bytes. That goes on until all other blocks have been used. */
+UNIT_TEST(read_done_twice_segments_between)
+{
+    struct pair pair;
+    const struct machine *machine = &pair.world.m[1];
+    struct tenon_socks *socks;
+    tenon_u8 *p, *q;
+    unsigned filled;
+
+    pair_open(&pair);
+    pair_ring(&pair);
+    socks = machine->socks;
+    p = pair_piece(&pair);
+    CHECK_EQ_I(tenon_sock_read_done(socks, pair.server, p, 500), TENON_OK);
+    filled = machine->filled;
+    while ((q = pair_piece(&pair)) != p && q != NULL) {
+        CHECK_EQ_I(tenon_sock_read_done(socks, pair.server, p, 500), TENON_EINVAL);
+        CHECK_EQ_I(tenon_sock_read_done(socks, pair.server, p, 1), TENON_EINVAL);
+        CHECK_EQ_U(world_count(machine).blocks_free, 7);
+        CHECK_EQ_I(tenon_sock_read_done(socks, pair.server, q, 500), TENON_OK);
+    }
+    CHECK_EQ_U(machine->filled - filled, 8);    /* all have come round: what the header says nobody can tell apart */
+    CHECK_EQ_I(tenon_sock_read_done(socks, pair.server, p, 500), TENON_OK);
+    pair_still_good(&pair);
+}
+
+/* The rest of a piece has its own address: the beginning is not returned a second time, whatever comes in between. */
+UNIT_TEST(read_done_part_twice_segments_between)
+{
+    struct pair pair;
+    struct tenon_socks *socks;
+    tenon_u8 *p, *q;
+
+    pair_open(&pair);
+    pair_ring(&pair);
+    socks = pair.world.m[1].socks;
+    p = pair_piece(&pair);
+    CHECK_EQ_I(tenon_sock_read_done(socks, pair.server, p, 100), TENON_OK);
+    q = pair_piece(&pair);
+    CHECK_EQ_I(tenon_sock_read_done(socks, pair.server, p, 100), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_read_done(socks, pair.server, p, 400), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_read_done(socks, pair.server, p + 100, 401), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_read_done(socks, pair.server, p + 100, 400), TENON_OK);
+    CHECK_EQ_I(tenon_sock_read_done(socks, pair.server, p + 100, 400), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_read_done(socks, pair.server, q, 500), TENON_OK);
+    pair_still_good(&pair);
+}
+
 UNIT_TEST(read_done_not_handed_out_or_foreign)
 {
     struct pair pair;
@@ -377,6 +439,8 @@ UNIT_TEST(poll_from_an_event)
 int main(void)
 {
     UNIT_RUN(read_done_twice);
+    UNIT_RUN(read_done_twice_segments_between);
+    UNIT_RUN(read_done_part_twice_segments_between);
     UNIT_RUN(read_done_not_handed_out_or_foreign);
     UNIT_RUN(no_ring_and_ring_too_small);
     UNIT_RUN(send_not_what_was_asked_for);

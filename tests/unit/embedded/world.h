@@ -32,6 +32,7 @@ struct machine {
     unsigned events[64];                   /* of each descriptor, or-ed; by index */
     tenon_u8 *written;                     /* where the last IPv4 frame with payload lies */
     struct tenon_buf *block;               /* ... and the block of it */
+    unsigned filled;                       /* blocks with frames in them */
     unsigned full;                         /* frames for which no block was free */
     void (*event)(struct machine *machine, int sk, unsigned events);
 };
@@ -86,6 +87,7 @@ static void guest_input(void *guest, unsigned netif, const struct tenon_frame *f
             machine->full++;
             continue;
         }
+        machine->filled++;
         for (k = 0; k < frames[i].nspans; k++) {
             if (WORLD_RX_OFF + len + frames[i].spans[k].len > block->size)
                 break;
