@@ -2,7 +2,7 @@
 /* What IP keeps in an instance: its begin and its end. */
 #include "ip/ip_internal.h"
 
-TENON_INTERNAL size_t tn_ip_bytes(const struct tenon_conf *conf)
+TENON_INTERNAL tenon_u32 tn_ip_bytes(const struct tenon_conf *conf)
 {
     return tn_reass_bytes(conf);
 }

@@ -71,7 +71,7 @@ TENON_INTERNAL void tn_icmp_local_error(struct tenon *stack, const tenon_u8 *l3,
 
 TENON_INTERNAL void tn_reass_timer(struct tenon *stack, struct tn_timer *timer);
 
-TENON_INTERNAL size_t tn_ip_bytes(const struct tenon_conf *conf);
+TENON_INTERNAL tenon_u32 tn_ip_bytes(const struct tenon_conf *conf);
 TENON_INTERNAL void tn_ip_init(struct tenon *stack, tenon_u8 *mem);
 TENON_INTERNAL void tn_ip_fini(struct tenon *stack);
 

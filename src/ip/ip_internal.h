@@ -76,7 +76,7 @@ struct tn_reass_done {
 TENON_INTERNAL int tn_reass_add(struct tenon *stack, struct tn_pkt *pkt, const struct tn_frag *frag,
                                 struct tn_reass_done *done);
 TENON_INTERNAL void tn_reass_release(struct tenon *stack, struct tn_reass_done *done);
-TENON_INTERNAL size_t tn_reass_bytes(const struct tenon_conf *conf);
+TENON_INTERNAL tenon_u32 tn_reass_bytes(const struct tenon_conf *conf);
 TENON_INTERNAL void tn_reass_init(struct tenon *stack, tenon_u8 *mem);
 TENON_INTERNAL void tn_reass_fini(struct tenon *stack);
 

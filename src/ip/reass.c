@@ -751,11 +751,11 @@ TENON_INTERNAL void tn_reass_timer(struct tenon *stack, struct tn_timer *timer)
 
 /* ---- begin and end ------------------------------------------------------------------------------------- */
 
-TENON_INTERNAL size_t tn_reass_bytes(const struct tenon_conf *conf)
+TENON_INTERNAL tenon_u32 tn_reass_bytes(const struct tenon_conf *conf)
 {
     if (!TENON_WITH_FRAGMENTS)
         return 0;
-    return (size_t)conf->reass_datagrams_max * sizeof(struct tn_reass);
+    return conf->reass_datagrams_max * (tenon_u32)sizeof(struct tn_reass);
 }
 
 TENON_INTERNAL void tn_reass_init(struct tenon *stack, tenon_u8 *mem)

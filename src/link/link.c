@@ -9,33 +9,35 @@ enum { LINK_COUNTS_SECONDS = TENON_WITH_ROUTES || TENON_WITH_CONFLICTS || TENON_
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static size_t link_align(size_t bytes)
+/* Bytes of an array. */
+static tenon_u32 link_part(tenon_u32 n, size_t each)
 {
-    return (bytes + LINK_ALIGN - 1) / LINK_ALIGN * LINK_ALIGN;
+    return (n * (tenon_u32)each + LINK_ALIGN - 1) / LINK_ALIGN * LINK_ALIGN;
 }
 
-/* Where the arrays lie in the block. */
+/* Where the arrays lie in the block: 32 bits also where a size_t has 16. */
 struct link_layout {
-    size_t addresses, routes, groups, neighbours, asked, heads, total;
+    tenon_u32 addresses, routes, groups, neighbours, asked, heads, total;
 };
 
 static void link_lay_out(struct link_layout *layout, const struct tenon_conf *conf)
 {
-    const size_t routes = TENON_WITH_HOMES ? conf->routes_max : 1, groups = TENON_WITH_MULTICAST ? conf->groups_max : 0;
+    const unsigned routes = TENON_WITH_HOMES ? conf->routes_max : 1;
+    const unsigned groups = TENON_WITH_MULTICAST ? conf->groups_max : 0;
 
-    layout->addresses = link_align(tn_netifs_max(conf) * sizeof(struct tn_netif));
-    layout->routes = layout->addresses + link_align(tn_addrs_max(conf) * sizeof(struct tn_address));
-    layout->groups = layout->routes + link_align(routes * sizeof(struct tn_route));
-    layout->neighbours = layout->groups + link_align(groups * sizeof(struct tn_group));
-    layout->asked = layout->neighbours + link_align(conf->neighbours_max * sizeof(struct tn_neighbour));
+    layout->addresses = link_part(tn_netifs_max(conf), sizeof(struct tn_netif));
+    layout->routes = layout->addresses + link_part(tn_addrs_max(conf), sizeof(struct tn_address));
+    layout->groups = layout->routes + link_part(routes, sizeof(struct tn_route));
+    layout->neighbours = layout->groups + link_part(groups, sizeof(struct tn_group));
+    layout->asked = layout->neighbours + link_part(conf->neighbours_max, sizeof(struct tn_neighbour));
     layout->heads = layout->total = layout->asked;
     if (!TENON_WITH_MANY)
         return;
-    layout->heads = layout->asked + link_align(conf->neighbour_asks_max * sizeof(struct tn_asked));
-    layout->total = layout->heads + link_align(conf->neighbours_max * sizeof(tenon_u16));
+    layout->heads = layout->asked + link_part(conf->neighbour_asks_max, sizeof(struct tn_asked));
+    layout->total = layout->heads + link_part(conf->neighbours_max, sizeof(tenon_u16));
 }
 
-TENON_INTERNAL size_t tn_link_bytes(const struct tenon_conf *conf)
+TENON_INTERNAL tenon_u32 tn_link_bytes(const struct tenon_conf *conf)
 {
     struct link_layout layout;
 

@@ -208,7 +208,7 @@ TENON_INTERNAL void tn_neighbour_timer(struct tenon *stack, struct tn_timer *tim
 TENON_INTERNAL void tn_link_timer(struct tenon *stack, struct tn_timer *timer);
 
 /* Bytes of the instance's block that this layer needs, and its begin and end. */
-TENON_INTERNAL size_t tn_link_bytes(const struct tenon_conf *conf);
+TENON_INTERNAL tenon_u32 tn_link_bytes(const struct tenon_conf *conf);
 TENON_INTERNAL void tn_link_init(struct tenon *stack, tenon_u8 *mem);
 TENON_INTERNAL void tn_link_fini(struct tenon *stack);
 

@@ -8,27 +8,26 @@
 /* Every array of the instance's block begins at a multiple of this, which suits every type in it. */
 enum { STACK_ALIGN = 16 };
 
-static size_t stack_align(size_t bytes)
+static tenon_u32 stack_part(tenon_u32 n, size_t each)
 {
-    return (bytes + STACK_ALIGN - 1) / STACK_ALIGN * STACK_ALIGN;
+    return (n * (tenon_u32)each + STACK_ALIGN - 1) / STACK_ALIGN * STACK_ALIGN;
 }
 
-/* Where the parts of the block lie, as offsets from the aligned beginning. */
+/* Where the parts of the block lie, as offsets from the aligned beginning: 32 bits also where a size_t has 16. */
 struct stack_layout {
-    size_t frames, netifs, spans, link, ip, total;
+    tenon_u32 frames, netifs, spans, link, ip, total;
 };
 
 static void stack_lay_out(struct stack_layout *layout, const struct tenon_conf *conf)
 {
-    const size_t burst = conf->tx_burst_max;
+    const tenon_u32 burst = conf->tx_burst_max, gather = TENON_WITH_PIECES ? conf->tx_gather_max : 1;
 
-    layout->frames = stack_align(sizeof(struct tenon));
-    layout->netifs = layout->frames + stack_align(burst * sizeof(struct tenon_frame));
-    layout->spans = layout->netifs + stack_align(burst);
-    layout->link =
-        layout->spans + stack_align(burst * (TENON_WITH_PIECES ? conf->tx_gather_max : 1) * sizeof(struct tenon_span));
-    layout->ip = layout->link + stack_align(tn_link_bytes(conf));
-    layout->total = layout->ip + stack_align(tn_ip_bytes(conf));
+    layout->frames = stack_part(1, sizeof(struct tenon));
+    layout->netifs = layout->frames + stack_part(burst, sizeof(struct tenon_frame));
+    layout->spans = layout->netifs + stack_part(burst, 1);
+    layout->link = layout->spans + stack_part(burst * gather, sizeof(struct tenon_span));
+    layout->ip = layout->link + stack_part(tn_link_bytes(conf), 1);
+    layout->total = layout->ip + stack_part(tn_ip_bytes(conf), 1);
 }
 
 TENON_API size_t tenon_mem_size(const struct tenon_conf *conf)
@@ -40,7 +39,7 @@ TENON_API size_t tenon_mem_size(const struct tenon_conf *conf)
         return 0;
     tn_conf_complete(&whole);
     stack_lay_out(&layout, &whole);
-    return layout.total;
+    return (size_t)layout.total == layout.total ? (size_t)layout.total : 0;
 }
 
 /* All keys at once, so that a host is asked only once. */
@@ -75,7 +74,7 @@ TENON_API struct tenon *tenon_init(void *mem, const struct tenon_conf *conf, con
     stack->ops = ops;
     stack->host = host;
     stack_lay_out(&layout, &stack->conf);
-    memset(base + layout.frames, 0, layout.total - layout.frames);
+    memset(base + layout.frames, 0, (size_t)(layout.total - layout.frames));
     if (stack_seed(stack) != TENON_OK)
         return NULL;
     stack->tx.frames = (struct tenon_frame *)(void *)(base + layout.frames);
