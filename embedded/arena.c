@@ -52,11 +52,6 @@ TENON_INTERNAL unsigned tn_sock_headers_get(void *host, struct tenon_buf **bufs,
 
 /* ---- memory for the core ------------------------------------------------------------------------ */
 
-static size_t arena_align(size_t bytes)
-{
-    return (bytes + SOCK_ALIGN - 1) / SOCK_ALIGN * SOCK_ALIGN;
-}
-
 /* All pieces are multiples of what a gap needs at least, so that no rest is too small to be one. */
 enum { ARENA_UNIT = (int)sizeof(struct sock_gap) > (int)SOCK_ALIGN ? (int)sizeof(struct sock_gap) : (int)SOCK_ALIGN };
 
@@ -173,28 +168,105 @@ static void arena_complete_stack(struct tenon_sock_conf *conf)
         stack->tcp_cc = &tenon_cc_newreno;
 }
 
-/* Of so many things of a kind. */
-static size_t arena_pieces(size_t n, enum tenon_mem_kind kind)
+/* ---- the parts of the arena: sums have 32 bits where a size_t has 16 ------------------------------ */
+
+/* What would be more than that stays there. */
+#define ARENA_TOO_MUCH_UL 0x80000000UL
+
+/* Bytes that an arena can have. */
+static tenon_u32 arena_most(void)
 {
-    return n * arena_piece(tenon_mem_bytes(kind));
+    return sizeof(size_t) > 2 ? ARENA_TOO_MUCH_UL - 1 : 0xFFFFUL;
+}
+
+static tenon_u32 arena_align(tenon_u32 bytes)
+{
+    return (bytes + SOCK_ALIGN - 1) / SOCK_ALIGN * SOCK_ALIGN;
+}
+
+/* `bytes`, and n things more. */
+static tenon_u32 arena_add(tenon_u32 bytes, tenon_u32 n, size_t each)
+{
+    return each != 0 && n > (ARENA_TOO_MUCH_UL - bytes) / each ? ARENA_TOO_MUCH_UL : bytes + n * (tenon_u32)each;
+}
+
+static tenon_u32 arena_add_kind(tenon_u32 bytes, tenon_u32 n, enum tenon_mem_kind kind)
+{
+    return arena_add(bytes, n, arena_piece(tenon_mem_bytes(kind)));
 }
 
 /* What connections, end points and tables that grow can take; tests/unit/embedded shows that it is enough. */
-static size_t arena_memory_bytes(const struct tenon_sock_conf *conf)
+static tenon_u32 arena_memory_bytes(const struct tenon_sock_conf *conf)
 {
-    const size_t pointer = sizeof(void *), conns = (size_t)conf->stack.tcp_conns_max + 1;
-    /* Hash tables, the records of fragments, queues of neighbours. */
-    const size_t table = TENON_WITH_MANY ? 256 + 96 * pointer : 128 + 32 * pointer;
+    const struct tenon_conf *stack = &conf->stack;
+    const unsigned pointer = sizeof(void *);
     /* Of a connection: what is sent or arrives out of order, and how it stands with that. */
-    const size_t more = TENON_WITH_RECOVERY ? 240 + 32 * pointer : 80 + 24 * pointer;
-    const size_t paths = TENON_WITH_MANY ? conf->stack.paths_max : conns + conf->socks;
-    /* An end point is a listener with its options, or a socket of UDP. */
-    const size_t end = arena_pieces(1, TENON_MEM_LISTENER) + arena_pieces(1, TENON_MEM_OPTIONS);
+    const unsigned more = TENON_WITH_RECOVERY ? 240 + 32 * pointer : 80 + 24 * pointer;
+    const tenon_u32 conns = arena_add(stack->tcp_conns_max, 1, 1);
+    /* Hash tables, the records of fragments, queues of neighbours. */
+    tenon_u32 bytes = TENON_WITH_MANY ? 256 + 96 * pointer : 128 + 32 * pointer;
 
-    return table + arena_pieces(conns, TENON_MEM_CONN) + arena_pieces(conns, TENON_MEM_BLOCK) + conns * more +
-           conf->socks * end + arena_pieces(paths, TENON_MEM_PATH) +
-           arena_pieces(conf->stack.tcp_time_wait_max, TENON_MEM_TIME_WAIT);
+    bytes = arena_add_kind(bytes, conns, TENON_MEM_CONN);
+    bytes = arena_add_kind(bytes, conns, TENON_MEM_BLOCK);
+    bytes = arena_add(bytes, conns, more);
+    /* An end point is a listener with its options, or a socket of UDP. */
+    bytes = arena_add_kind(bytes, conf->socks, TENON_MEM_LISTENER);
+    bytes = arena_add_kind(bytes, conf->socks, TENON_MEM_OPTIONS);
+    bytes = arena_add_kind(bytes, TENON_WITH_MANY ? stack->paths_max : arena_add(conns, conf->socks, 1), TENON_MEM_PATH);
+    return arena_add_kind(bytes, stack->tcp_time_wait_max, TENON_MEM_TIME_WAIT);
 }
+
+/* Offsets of the parts; the first, at 0, is struct tenon_socks. */
+struct arena_layout {
+    tenon_u32 socks, ports, pieces, stack, blocks, headers, memory, total;
+    tenon_u32 block, header;    /* bytes of one, with its record */
+    tenon_u32 memory_bytes;
+};
+
+static tenon_u32 arena_behind(tenon_u32 at, tenon_u32 n, size_t each)
+{
+    return arena_align(arena_add(at, n, each));
+}
+
+static void arena_lay_out(struct arena_layout *layout, const struct tenon_sock_conf *conf)
+{
+    const size_t stack = tenon_mem_size(&conf->stack);    /* 0: more than a size_t can say */
+    tenon_u32 memory = ARENA_TOO_MUCH_UL;
+
+    if (conf->memory == 0)
+        memory = arena_memory_bytes(conf);
+    else if (conf->memory <= arena_most())
+        memory = (tenon_u32)conf->memory;
+    memory = (memory + ARENA_UNIT - 1) / ARENA_UNIT * ARENA_UNIT;
+    layout->memory_bytes = memory;
+    layout->block = arena_align(sizeof(struct sock_block)) + arena_align(conf->block_bytes);
+    layout->header = arena_align(sizeof(struct sock_unit)) + SOCK_HEADER_BYTES;
+    layout->socks = arena_align(sizeof(struct tenon_socks));
+    layout->ports = arena_behind(layout->socks, conf->socks, sizeof(struct sock));
+    layout->pieces = arena_behind(layout->ports, conf->socks, sizeof(struct sock_port));
+    layout->stack = arena_behind(layout->pieces, 2 * (tenon_u32)conf->blocks, sizeof(struct sock_piece));
+    layout->stack = (layout->stack + 15) / 16 * 16;
+    layout->blocks = stack == 0 ? ARENA_TOO_MUCH_UL : arena_behind(layout->stack, 1, stack);
+    layout->headers = arena_behind(layout->blocks, conf->blocks, layout->block);
+    layout->memory = arena_behind(layout->headers, conf->headers, layout->header);
+    layout->total = arena_add(layout->memory, memory, 1);
+}
+
+/* Whose part is the first that the arena, with its alignment, has no address for. @return NULL: nobody's */
+static const char *arena_check_parts(const struct arena_layout *layout)
+{
+    const tenon_u32 most = arena_most() - 15;
+
+    if (layout->stack > most || (layout->headers > most && layout->blocks <= most))
+        return "blocks";
+    if (layout->blocks > most)
+        return "stack";
+    if (layout->memory > most)
+        return "headers";
+    return layout->total > most ? "memory" : NULL;
+}
+
+/* ---- what a program asks for, with all that it has left open ---------------------------------------- */
 
 static void arena_complete(struct tenon_sock_conf *conf)
 {
@@ -207,14 +279,30 @@ static void arena_complete(struct tenon_sock_conf *conf)
     arena_u16(&conf->window, 2U * (conf->device.netif.mtu - 52U));    /* IPv4, TCP with timestamps */
     arena_u16(&conf->datagrams, conf->blocks / 4U > 0 ? conf->blocks / 4U : 1);
     arena_complete_stack(conf);
-    if (conf->memory == 0)
-        conf->memory = arena_memory_bytes(conf);
-    conf->memory = arena_piece(conf->memory);
 }
 
-TENON_API const char *tenon_sock_conf_check(const struct tenon_sock_conf *conf)
+static const char *arena_check(const struct tenon_sock_conf *conf)
 {
-    struct tenon_sock_conf whole = *conf;
+    if (conf->socks > SOCK_MAX)
+        return "socks";
+    if (conf->blocks < 4 || conf->blocks > 4096)
+        return "blocks";
+    if (conf->block_bytes < 512 || conf->block_bytes > 32000)
+        return "block_bytes";
+    if (conf->headers < 4 || conf->headers > 4096)
+        return "headers";
+    if (conf->packets > 32)
+        return "packets";
+    if (conf->window < 512)
+        return "window";
+    return tenon_conf_check(&conf->stack);
+}
+
+/* @return NULL, with the two as they will be, or the name of the first bad field */
+static const char *arena_plan(const struct tenon_sock_conf *conf, struct tenon_sock_conf *whole,
+                              struct arena_layout *layout)
+{
+    const char *bad;
 
     if (!TENON_WITH_PIECES)    /* all payload would be copied into header buffers, in crumbs */
         return "TENON_WITH_PIECES";
@@ -222,57 +310,32 @@ TENON_API const char *tenon_sock_conf_check(const struct tenon_sock_conf *conf)
         return "device";
     if (conf->device.netif.mtu < 576 || conf->device.netif.mtu > 9000)
         return "device.netif.mtu";
-    arena_complete(&whole);
-    if (whole.socks > SOCK_MAX)
-        return "socks";
-    if (whole.blocks < 4 || whole.blocks > 4096)
-        return "blocks";
-    if (whole.block_bytes < 512 || whole.block_bytes > 32000)
-        return "block_bytes";
-    if (whole.headers < 4 || whole.headers > 4096)
-        return "headers";
-    if (whole.packets > 32)
-        return "packets";
-    if (whole.window < 512)
-        return "window";
-    if (whole.memory < ARENA_UNIT)
-        return "memory";
-    return tenon_conf_check(&whole.stack);
+    *whole = *conf;
+    arena_complete(whole);
+    bad = arena_check(whole);
+    if (bad != NULL)
+        return bad;
+    arena_lay_out(layout, whole);
+    return arena_check_parts(layout);
 }
 
-/* ---- the parts of the arena --------------------------------------------------------------------- */
-
-struct arena_layout {
-    size_t socks, ports, pieces, stack, blocks, headers, memory, total;
-    size_t block, header;    /* bytes of one, with its record */
-};
-
-static void arena_lay_out(struct arena_layout *layout, const struct tenon_sock_conf *conf)
+TENON_API const char *tenon_sock_conf_check(const struct tenon_sock_conf *conf)
 {
-    layout->block = arena_align(sizeof(struct sock_block)) + arena_align(conf->block_bytes);
-    layout->header = arena_align(sizeof(struct sock_unit)) + SOCK_HEADER_BYTES;
-    layout->socks = arena_align(sizeof(struct tenon_socks));
-    layout->ports = layout->socks + arena_align(conf->socks * sizeof(struct sock));
-    layout->pieces = layout->ports + arena_align(conf->socks * sizeof(struct sock_port));
-    layout->stack = layout->pieces + arena_align(2U * (size_t)conf->blocks * sizeof(struct sock_piece));
-    layout->stack = (layout->stack + 15) / 16 * 16;
-    layout->blocks = layout->stack + arena_align(tenon_mem_size(&conf->stack));
-    layout->headers = layout->blocks + conf->blocks * layout->block;
-    layout->memory = layout->headers + conf->headers * layout->header;
-    layout->total = layout->memory + conf->memory;
+    struct tenon_sock_conf whole;
+    struct arena_layout layout;
+
+    return arena_plan(conf, &whole, &layout);
 }
 
 TENON_API size_t tenon_sock_arena_bytes(const struct tenon_sock_conf *conf)
 {
-    struct tenon_sock_conf whole = *conf;
+    struct tenon_sock_conf whole;
     struct arena_layout layout;
 
-    if (tenon_sock_conf_check(conf) != NULL)
-        return 0;
-    arena_complete(&whole);
-    arena_lay_out(&layout, &whole);
-    return layout.total + 15;
+    return arena_plan(conf, &whole, &layout) == NULL ? (size_t)layout.total + 15 : 0;
 }
+
+/* ---- filling it ------------------------------------------------------------------------------------- */
 
 static void arena_fill_pool(struct sock_pool *pool, tenon_u8 *at, unsigned n, size_t step, size_t record)
 {
@@ -310,9 +373,8 @@ static void arena_fill(struct tenon_socks *socks, const struct arena_layout *lay
                     arena_align(sizeof(struct sock_unit)));
     socks->memory.first = (struct sock_gap *)(void *)(base + layout->memory);
     socks->memory.first->next = NULL;
-    socks->memory.first->bytes = conf->memory;
-    socks->memory.bytes = conf->memory;
-    socks->arena_bytes = layout->total;
+    socks->memory.first->bytes = socks->memory.bytes = (size_t)layout->memory_bytes;
+    socks->arena_bytes = (size_t)layout->total;
 }
 
 static void arena_host(struct tenon_socks *socks, const struct tenon_sock_conf *conf)
@@ -348,18 +410,16 @@ static int arena_entropy(void *host, void *bytes, size_t n)
 
 TENON_API int tenon_sock_start(struct tenon_socks **out, void *arena, size_t bytes, const struct tenon_sock_conf *conf)
 {
-    struct tenon_sock_conf whole = *conf;
     struct tenon_netif_conf netif = conf->device.netif;
     tenon_u8 *base = (tenon_u8 *)arena;
+    struct tenon_sock_conf whole;
     struct arena_layout layout;
     struct tenon_socks *socks;
 
-    if (tenon_sock_conf_check(conf) != NULL || arena == NULL)
+    if (arena_plan(conf, &whole, &layout) != NULL || arena == NULL)
         return TENON_EINVAL;
-    if (bytes < tenon_sock_arena_bytes(conf))
+    if (bytes < layout.total + 15)
         return TENON_ENOMEM;
-    arena_complete(&whole);
-    arena_lay_out(&layout, &whole);
     base += (16 - (size_t)base % 16) % 16;
     memset(base, 0, layout.blocks);
     socks = (struct tenon_socks *)(void *)base;

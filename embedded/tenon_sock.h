@@ -199,7 +199,8 @@ struct tenon_sock_conf {
     tenon_u16 window;         /**< bytes that a connection may hold unread: TCP's window, 512 and more; 0: two full
                                    segments */
     tenon_u16 datagrams;      /**< blocks that a UDP end point may hold; 0: a quarter of all */
-    size_t memory;            /**< bytes for connections, end points and tables that grow; 0: by the limits above */
+    size_t memory;            /**< bytes for connections, end points and tables that grow; 0: by the limits above. With
+                                   all else less than 2 GB, or 64 KB where a size_t has 16 bits */
     struct tenon_conf stack;  /**< the core's; a 0 in a limit: for small machines, as docs/guide/embedded.md lists */
     struct tenon_sock_device device;
     /** Something has happened to a descriptor; from tenon_sock_poll() only. May call everything but tenon_sock_poll()
@@ -208,7 +209,7 @@ struct tenon_sock_conf {
     void *app;
 };
 
-/** Look for what cannot work. Nothing does in a build with TENON_WITH_PIECES 0, which would copy what is sent behind
+/** Look for what cannot work, sizes for which there are no addresses included. Nothing does in a build with TENON_WITH_PIECES 0, which would copy what is sent behind
  *  its headers, and cut it to what has room there. A device that takes frames of one piece needs no such build: see
  *  TENON_SOCK_CONTIGUOUS.
  *  @return NULL when all is well, else the name of the first bad field, or "TENON_WITH_PIECES" (a static string) */

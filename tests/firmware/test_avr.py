@@ -57,6 +57,7 @@ def test_echo_where_int_has_16_bits(programs, lose):
     assert machine["int"] == 16 and machine["echoed"] == 20000
     assert machine["memory"] == 0 and machine["blocks"] == 8 and machine["headers"] == 4
     assert machine["copied"] == 0
+    assert machine["refused"] == 6, "limits for which a size_t of 16 bits is too small"
     assert 0 < machine["stack"] <= machine["stack_bytes"] - STACK_MARGIN
     assert client["got"] == 20000 and client["wrong"] == 0
     if lose > 0:

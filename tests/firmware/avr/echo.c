@@ -251,7 +251,30 @@ static int echo(struct tenon_socks *socks, int sk)
     return 0;
 }
 
-static void report(struct tenon_socks *socks, size_t arena)
+/* A size_t has 16 bits too: limits for which it is too small are refused by name, whatever is left when they wrap.
+ * @return how many are */
+static unsigned refusals(const struct tenon_sock_conf *conf)
+{
+    static const char *const names[] = { "memory", "memory", "blocks", "blocks", "headers", "stack" };
+    unsigned i, refused = 0;
+
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        static struct tenon_sock_conf wrong;
+        const char *name;
+
+        wrong = *conf;
+        wrong.memory = i == 0 ? 0xF800U : 0;
+        wrong.stack.paths_max = i == 1 ? 1000 : 2;            /* of 66 bytes and more */
+        wrong.blocks = i == 2 ? 111 : i == 3 ? 4096 : 8;      /* of 594 bytes, and more than half a kilobyte for each */
+        wrong.headers = i == 4 ? 238 : 4;                     /* of 280 bytes */
+        wrong.stack.neighbours_max = i == 5 ? 3000 : 2;       /* of 22 bytes and more */
+        name = tenon_sock_conf_check(&wrong);
+        refused += name != NULL && strcmp(name, names[i]) == 0 && tenon_sock_arena_bytes(&wrong) == 0;
+    }
+    return refused;
+}
+
+static void report(struct tenon_socks *socks, size_t arena, unsigned refused)
 {
     struct tenon_sock_counts counts;
 
@@ -271,6 +294,7 @@ static void report(struct tenon_socks *socks, size_t arena)
     say_number(" stack=", stack_most());
     say_number(" stack_bytes=", STACK_BYTES);
     say_number(" lost=", rx_lost);
+    say_number(" refused=", refused);
     say("\n");
 }
 
@@ -326,7 +350,7 @@ int main(void)
     } while (info.state != TENON_SOCK_CLOSED);
     if (info.error != TENON_OK)
         say_number("error=", (tenon_u32)-info.error);
-    report(socks, tenon_sock_arena_bytes(&conf));
+    report(socks, tenon_sock_arena_bytes(&conf), refusals(&conf));
     cli();
     sleep_enable();
     sleep_cpu();    /* the simulator ends here */

@@ -58,6 +58,46 @@ UNIT_TEST(arena_too_small_or_conf_wrong)
     free(arena);
 }
 
+/* Limits that add up to more than any arena are refused by name, however they would wrap; with nothing written. */
+UNIT_TEST(arena_sums_do_not_wrap)
+{
+    static const struct {
+        size_t memory;
+        tenon_u32 paths, waits;
+    } rows[] = { { (size_t)0 - 16384, 0, 0 },
+                 { (size_t)0 - 1, 0, 0 },
+                 { 0x7FFFFFFFUL, 0, 0 },
+                 { 0, 0xFFFFFFFFUL, 0 },
+                 { 0, 0x80000000UL / 24, 0 },
+                 { 0, 0, 0xFFFFFFFFUL },
+                 { 0, 0xFFFFFF00UL, 0xFFFFFF00UL } };
+    struct machine machine;
+    struct tenon_socks *socks = NULL;
+    tenon_u8 arena[1024];
+    unsigned i;
+
+    memset(&machine, 0, sizeof(machine));
+    memset(arena, 0x5A, sizeof(arena));
+    machine_conf(&machine, 0);
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct tenon_sock_conf conf = machine.conf;
+
+        conf.memory = rows[i].memory;
+        conf.stack.paths_max = rows[i].paths;
+        conf.stack.tcp_time_wait_max = rows[i].waits;
+        CHECK_EQ_S(tenon_sock_conf_check(&conf), "memory");
+        CHECK_EQ_U(tenon_sock_arena_bytes(&conf), 0);
+        CHECK_EQ_I(tenon_sock_start(&socks, arena, sizeof(arena), &conf), TENON_EINVAL);
+    }
+    machine.conf.memory = 0x70000000UL;
+    CHECK(tenon_sock_arena_bytes(&machine.conf) > 0x70000000UL);
+    CHECK_EQ_I(tenon_sock_start(&socks, arena, sizeof(arena), &machine.conf), TENON_ENOMEM);
+    for (i = 0; i < sizeof(arena); i++)
+        if (!CHECK_EQ_U(arena[i], 0x5A))
+            break;
+    CHECK(socks == NULL);
+}
+
 static int sure_entropy(void *device, void *bytes, size_t n)
 {
     (void)device;
@@ -654,6 +694,7 @@ UNIT_TEST(names_of_the_seven)
 int main(void)
 {
     UNIT_RUN(arena_too_small_or_conf_wrong);
+    UNIT_RUN(arena_sums_do_not_wrap);
     UNIT_RUN(arena_at_every_alignment);
     UNIT_RUN(memory_comes_back_in_one_piece);
     UNIT_RUN(ring_nearly_full_no_crumbs);
