@@ -281,13 +281,18 @@ static void arena_complete(struct tenon_sock_conf *conf)
     arena_complete_stack(conf);
 }
 
+/* In front of a packet of the MTU: Ethernet's header, and a tag of 802.1Q. */
+enum { ARENA_LINK_BYTES = TENON_WITH_LINKS ? 18 : 14 };
+
 static const char *arena_check(const struct tenon_sock_conf *conf)
 {
     if (conf->socks > SOCK_MAX)
         return "socks";
     if (conf->blocks < 4 || conf->blocks > 4096)
         return "blocks";
-    if (conf->block_bytes < 512 || conf->block_bytes > 32000)
+    if (conf->block_bytes < conf->device.netif.mtu + (unsigned)ARENA_LINK_BYTES)
+        return TENON_WITH_LINKS ? "block_bytes: mtu + 18" : "block_bytes: mtu + 14";
+    if (conf->block_bytes > 32000)
         return "block_bytes";
     if (conf->headers < 4 || conf->headers > 4096)
         return "headers";

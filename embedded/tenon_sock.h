@@ -192,7 +192,8 @@ struct tenon_sock_conf {
     tenon_u16 socks;          /**< descriptors, 1 to 64; 0: 4 */
     tenon_u16 conns;          /**< TCP connections, those that are closing included; 0: as many as socks and 2 more */
     tenon_u16 blocks;         /**< receive blocks, 4 and more, the device's included; 0: 8 */
-    tenon_u16 block_bytes;    /**< of each, 512 to 32000; 0: a frame of that MTU, 1518 for 1500 */
+    tenon_u16 block_bytes;    /**< of each, at most 32000, and a frame of that MTU: mtu + 18, or + 14 in a build without
+                                   TENON_WITH_LINKS; what a driver wants before or behind it comes on top. 0: mtu + 18 */
     tenon_u16 headers;        /**< buffers of TENON_BUF_BYTES_MIN bytes for headers of frames that are on their way, 4
                                    and more; 0: 8 */
     tenon_u16 packets;        /**< in one ring, at most 32; 0: 8 */
@@ -212,7 +213,8 @@ struct tenon_sock_conf {
 /** Look for what cannot work, sizes for which there are no addresses included. Nothing does in a build with TENON_WITH_PIECES 0, which would copy what is sent behind
  *  its headers, and cut it to what has room there. A device that takes frames of one piece needs no such build: see
  *  TENON_SOCK_CONTIGUOUS.
- *  @return NULL when all is well, else the name of the first bad field, or "TENON_WITH_PIECES" (a static string) */
+ *  @return NULL when all is well, else the name of the first bad field, with what block_bytes has to be at least if it
+ *          is that, or "TENON_WITH_PIECES" (a static string) */
 TENON_API const char *tenon_sock_conf_check(const struct tenon_sock_conf *conf);
 
 /** Bytes of the arena for these limits, whatever its alignment; 0 if tenon_sock_conf_check() would complain. */

@@ -7,7 +7,9 @@
 
 struct tenon_socks *tenon_sock_only;
 
-enum { PORT = 80, FULL = 1460 };
+enum { PORT = 80, FULL = 1460, LINK_BYTES = TENON_WITH_LINKS ? 18 : 14 };
+
+#define BLOCK_TOO_SMALL (TENON_WITH_LINKS ? "block_bytes: mtu + 18" : "block_bytes: mtu + 14")
 
 /* ---- the arena ---- */
 
@@ -19,7 +21,9 @@ UNIT_TEST(arena_too_small_or_conf_wrong)
         unsigned value;
     } rows[] = { { "socks", offsetof(struct tenon_sock_conf, socks), 65 },
                  { "blocks", offsetof(struct tenon_sock_conf, blocks), 3 },
-                 { "block_bytes", offsetof(struct tenon_sock_conf, block_bytes), 100 },
+                 { BLOCK_TOO_SMALL, offsetof(struct tenon_sock_conf, block_bytes), 512 },
+                 { BLOCK_TOO_SMALL, offsetof(struct tenon_sock_conf, block_bytes), 1500 + LINK_BYTES - 1 },
+                 { "block_bytes", offsetof(struct tenon_sock_conf, block_bytes), 32001 },
                  { "headers", offsetof(struct tenon_sock_conf, headers), 2 },
                  { "packets", offsetof(struct tenon_sock_conf, packets), 33 },
                  { "window", offsetof(struct tenon_sock_conf, window), 100 },
@@ -56,6 +60,38 @@ UNIT_TEST(arena_too_small_or_conf_wrong)
             break;
     CHECK(socks == NULL);
     free(arena);
+}
+
+/* The least block that is taken has room for a frame of the MTU, tag included: segments of that size arrive. */
+static void least_blocks(struct machine *machine, unsigned i)
+{
+    if (i == 1)
+        machine->conf.block_bytes = (tenon_u16)(1500 + LINK_BYTES + WORLD_RX_OFF);
+}
+
+UNIT_TEST(block_of_one_frame_takes_full_segments)
+{
+    const struct tenon_addr any = { .port = PORT }, at = world_addr(1, 0, PORT);
+    const tenon_u32 bytes = 4 * (FULL + TENON_SOCK_PACKET_BYTES);
+    struct world world;
+    tenon_u32 sent = 0, got = 0;
+    int client, server, i;
+
+    if (!CHECK(world_open(&world, least_blocks)))
+        return;
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0);
+    client = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
+    world_run(&world, 10000);
+    CHECK_EQ_I(tenon_sock_set_sbuf(world.m[0].socks, client, world_ring(&world.m[0], 0, bytes), bytes), TENON_OK);
+    for (i = 0; i < 100 && got < 20000; i++) {
+        world_send(&world.m[0], client, &sent, 20000, FULL);
+        world_run(&world, 10000);
+        (void)world_receive(&world.m[1], server, &got);
+    }
+    CHECK_EQ_U(got, 20000);
+    CHECK_EQ_U(tenon_stat(tenon_sock_stack(world.m[0].socks), TENON_STAT_TCP_RETRANSMIT), 0);
+    world_close(&world);
+    world_free_rings(&world);
 }
 
 /* Limits that add up to more than any arena are refused by name, however they would wrap; with nothing written. */
@@ -694,6 +730,7 @@ UNIT_TEST(names_of_the_seven)
 int main(void)
 {
     UNIT_RUN(arena_too_small_or_conf_wrong);
+    UNIT_RUN(block_of_one_frame_takes_full_segments);
     UNIT_RUN(arena_sums_do_not_wrap);
     UNIT_RUN(arena_at_every_alignment);
     UNIT_RUN(memory_comes_back_in_one_piece);
