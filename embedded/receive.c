@@ -137,7 +137,7 @@ TENON_API int tenon_sock_ask_rbuf(struct tenon_socks *socks, int sk, tenon_u8 **
     struct sock *sock = tn_sock_find(socks, sk);
     struct sock_piece *piece;
 
-    if (sock == NULL)
+    if (sock == NULL || p == NULL)
         return TENON_EINVAL;
     for (piece = sock->first; piece != NULL && (piece->flags & SOCK_PIECE_OUT); piece = piece->next)
         ;

@@ -170,7 +170,7 @@ static int ring_state(const struct sock *sock)
 
 TENON_API int tenon_sock_ask_sbuf(struct tenon_socks *socks, int sk, tenon_u8 **p)
 {
-    struct sock *sock = tn_sock_find(socks, sk);
+    struct sock *sock = p != NULL ? tn_sock_find(socks, sk) : NULL;
     int error = ring_state(sock);
 
     if (error != TENON_OK)

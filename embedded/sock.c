@@ -23,7 +23,7 @@ TENON_INTERNAL struct sock *tn_sock_find(const struct tenon_socks *socks, int sk
 TENON_INTERNAL void tn_sock_release(struct sock *sock)
 {
     sock->use = SOCK_FREE;
-    sock->generation++;
+    sock->generation = sock->generation < SOCK_GENERATION_LAST ? (tenon_u16)(sock->generation + 1U) : 0;
     sock->events = 0;
     tn_sock_ring_clear(&sock->ring);
 }
@@ -34,7 +34,7 @@ static struct sock *sock_take(struct tenon_socks *socks)
 
     for (i = 0; i < socks->nsocks; i++) {
         struct sock *sock = &socks->socks[i];
-        const tenon_u8 generation = sock->generation;
+        const tenon_u16 generation = sock->generation;
 
         if (sock->use != SOCK_FREE)
             continue;

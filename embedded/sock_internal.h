@@ -5,6 +5,8 @@
 
 #include "embedded/tenon_sock.h"
 
+#include <limits.h>
+
 TENON_BEGIN_DECLS
 
 /* As the core, this needs nothing of a C library but these, which a freestanding host provides. */
@@ -80,6 +82,9 @@ struct sock_ring {
 
 /* ---- end points: sock.c ------------------------------------------------------------------------------ */
 
+/* With it a descriptor's number is an int. */
+enum { SOCK_GENERATION_LAST = INT_MAX / SOCK_MAX - 1 < 0xFFFF ? INT_MAX / SOCK_MAX - 1 : 0xFFFF };
+
 /* A listening port, which several descriptors may share. */
 struct sock_port {
     struct tenon_socks *socks;
@@ -103,10 +108,10 @@ struct sock {
     int error;
     tenon_u16 segment;
     tenon_u16 pieces;        /* in the list */
+    tenon_u16 generation;    /* how often this place was used, modulo SOCK_GENERATION_LAST + 1 */
     tenon_u8 use;            /* enum sock_use */
     tenon_u8 state;          /* enum tenon_sock_state */
     tenon_u8 events;         /* that the application has not been told of */
-    tenon_u8 generation;
     tenon_u8 fixed;          /* UDP: the peer does not change */
     tenon_u8 finished;       /* 1: we have finished sending */
     tenon_u8 more;

@@ -12,7 +12,11 @@
  *
  *  The send ring is the application's, the receive blocks are the stack's. Each packet in the ring has room for its
  *  headers in front, and stays where it is until the peer has acknowledged it. All calls return at once; everything
- *  runs in tenon_sock_poll(). One thread: what an interrupt has to say it leaves to the device's poll(). */
+ *  runs in tenon_sock_poll(). One thread: what an interrupt has to say it leaves to the device's poll().
+ *
+ *  A number that is no descriptor, or not any more, is an error (TENON_EINVAL) of every call: the place of one that was
+ *  deleted has other numbers from then on, and this one again when it was used 65,536 times (511 times where an int
+ *  has 16 bits). Pointers must not be NULL where nothing is said of it; `socks` is what tenon_sock_start() has made. */
 #ifndef TENON_SOCK_H
 #define TENON_SOCK_H
 
@@ -43,8 +47,10 @@ enum tenon_sock_option {
  *                   answered, and ask again; one whose handshake ends after the last was taken is reset. UDP: NULL, or
  *                   port 0: hears everybody, and sends to whom it has heard last, or to whom tenon_sock_to() says
  *  @param protocol  enum tenon_sock_protocol
- *  @return a descriptor, 1 and up; TENON_EINVAL, TENON_ELIMIT (no descriptor, no connection is left), TENON_EINUSE,
- *          TENON_ENOADDR, TENON_EUNREACH, TENON_ENOMEM */
+ *  @return a descriptor, 1 and up; and with nothing changed TENON_EINVAL (no such protocol; a group
+ *          for TCP; addresses of two IP versions), TENON_ELIMIT (no descriptor, no connection is left),
+ *          TENON_EINUSE (UDP: that port is taken; TCP: there is that connection already; no port can be chosen),
+ *          TENON_ENOADDR (`local` is none of our addresses), TENON_EUNREACH (no way to `remote`), TENON_ENOMEM */
 TENON_API int tenon_sock_create(struct tenon_socks *socks, const struct tenon_addr *local,
                                 const struct tenon_addr *remote, int protocol, unsigned options);
 
@@ -60,7 +66,7 @@ TENON_API int tenon_sock_delete(struct tenon_socks *socks, int sk, unsigned opti
  *  stack's, and the application's to read and write until tenon_sock_read_done() or tenon_sock_delete().
  *  @param[out] p  written when the result is positive
  *  @return bytes at p: of a stream as many as lie together, of UDP one datagram (see `more` in tenon_sock_info);
- *          0: nothing now; TENON_EINVAL (no such descriptor); TENON_ECLOSED: the peer has finished and all is handed
+ *          0: nothing now; TENON_EINVAL (no such descriptor, p is NULL); TENON_ECLOSED: the peer has finished and all is handed
  *          out; after an error, and when all is handed out, that error */
 TENON_API int tenon_sock_ask_rbuf(struct tenon_socks *socks, int sk, tenon_u8 **p);
 
@@ -92,7 +98,7 @@ TENON_API int tenon_sock_set_sbuf(struct tenon_socks *socks, int sk, void *ring,
  *  become smaller and smaller.
  *  @param[out] p  written when the result is positive
  *  @return bytes that may be written at p; 0: none now (the ring is full, or the connection not open yet);
- *          TENON_EINVAL (no such descriptor), TENON_ENOMEM (no ring), TENON_EUNREACH (UDP: no peer, no route),
+ *          TENON_EINVAL (no such descriptor, p is NULL), TENON_ENOMEM (no ring), TENON_EUNREACH (UDP: no peer, no route),
  *          TENON_ECLOSED: we have finished, or the connection has ended */
 TENON_API int tenon_sock_ask_sbuf(struct tenon_socks *socks, int sk, tenon_u8 **p);
 
@@ -100,9 +106,11 @@ TENON_API int tenon_sock_ask_sbuf(struct tenon_socks *socks, int sk, tenon_u8 **
  *  in the ring until they are acknowledged (UDP: until the device has sent them).
  *  @param p        what tenon_sock_ask_sbuf() gave; with n 0, NULL: TENON_SOCK_FIN alone
  *  @param options  TENON_SOCK_FIN or 0
- *  @return TENON_OK; with nothing sent and p still good: TENON_EINVAL (no such descriptor, not that p, n is 0),
- *          TENON_ENOMEM (no ring, no memory), TENON_EMSGSIZE (n is more than was given), TENON_ECLOSED, TENON_EAGAIN;
- *          UDP: TENON_EUNREACH, TENON_EACCES */
+ *  @return TENON_OK; with nothing sent and p still good: TENON_EINVAL (no such descriptor, not that p, n is 0; FIN with
+ *          UDP, or alone without a connection), TENON_ENOMEM (no ring, no memory), TENON_EMSGSIZE (n is more than was
+ *          given), TENON_ECLOSED (as tenon_sock_ask_sbuf()), TENON_EAGAIN (TCP: more than stack.tcp_snd_buf would be
+ *          unacknowledged); UDP: TENON_EUNREACH (no route any more), TENON_EACCES (to a broadcast address without
+ *          TENON_SOCK_BROADCAST) */
 TENON_API int tenon_sock_send(struct tenon_socks *socks, int sk, const tenon_u8 *p, unsigned n, unsigned options);
 
 /* ---- what else there is ------------------------------------------------------------------------- */

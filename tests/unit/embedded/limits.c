@@ -727,6 +727,135 @@ UNIT_TEST(names_of_the_seven)
     world_free_rings(&world);
 }
 
+/* The names with any of what they may be asked for: a server, with its own address or none, over both IP versions. */
+static void names_server(const struct tenon_ip *own, int v6)
+{
+    const struct tenon_addr at = world_addr(0, v6, PORT);
+    struct world world;
+    tenon_u32 got = 0, sent = 0;
+    int sk, client, n;
+    tenon_u8 *p;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    tenon_sock_only = world.m[0].socks;
+    sk = cre_sock(own, PORT, NULL, 0, TENON_SOCK_TCP, TENON_SOCK_NO_TIMESTAMPS);
+    CHECK(sk > 0);
+    CHECK_EQ_I(set_sbuf(sk, world_ring(&world.m[0], 0, 4000), 4000), TENON_OK);
+    CHECK_EQ_I(ask_sbuf(sk, &p), 0);
+    client = tenon_sock_create(world.m[1].socks, NULL, &at, TENON_SOCK_TCP, 0);
+    CHECK_EQ_I(tenon_sock_set_sbuf(world.m[1].socks, client, world_ring(&world.m[1], 0, 4000), 4000), TENON_OK);
+    world_run(&world, 100000);
+    world_send(&world.m[1], client, &sent, 300, 300);
+    world_run(&world, 100000);
+    n = ask_rbuf(sk, &p);
+    CHECK_EQ_I(n, 300);
+    CHECK_EQ_U(p[299], world_byte(299));
+    CHECK_EQ_I(read_done(sk, p, 300), TENON_OK);
+    CHECK(ask_sbuf(sk, &p) >= 300);
+    for (n = 0; n < 300; n++)
+        p[n] = world_byte((tenon_u32)n);
+    CHECK_EQ_I(send(sk, p, 300, TENON_SOCK_FIN), TENON_OK);
+    world_run(&world, 100000);
+    CHECK_EQ_I(world_receive(&world.m[1], client, &got), TENON_ECLOSED);
+    CHECK_EQ_U(got, 300);
+    CHECK_EQ_I(del_sock(sk), TENON_OK);
+    CHECK_EQ_I(del_sock(sk), TENON_EINVAL);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+UNIT_TEST(names_of_a_server)
+{
+    int v6;
+
+    for (v6 = 0; v6 <= TENON_WITH_IPV6; v6++) {
+        const struct tenon_ip own = world_ip(0, v6);
+
+        names_server(NULL, v6);
+        names_server(&own, v6);
+    }
+}
+
+/* UDP: one that asks, with a fixed peer, and one that answers whoever asks. */
+static void names_datagrams(int v6)
+{
+    const struct tenon_ip own = world_ip(0, v6), there = world_ip(1, v6);
+    const struct tenon_addr seven = { .port = 7 }, to = world_addr(0, v6, 8);
+    struct world world;
+    int asks, answers, echo, other;
+    tenon_u8 *p, *q;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    tenon_sock_only = world.m[0].socks;
+    echo = tenon_sock_create(world.m[1].socks, &seven, NULL, TENON_SOCK_UDP, 0);
+    other = tenon_sock_create(world.m[1].socks, NULL, &to, TENON_SOCK_UDP, 0);
+    asks = cre_sock(NULL, 0, &there, 7, TENON_SOCK_UDP, 0);
+    answers = cre_sock(&own, 8, NULL, 0, TENON_SOCK_UDP, 0);
+    CHECK(asks > 0 && answers > 0);
+    CHECK_EQ_I(cre_sock(NULL, 8, NULL, 0, 99, 0), TENON_EINVAL);
+    CHECK_EQ_I(set_sbuf(asks, world_ring(&world.m[0], 0, 2000), 2000), TENON_OK);
+    CHECK_EQ_I(set_sbuf(answers, world_ring(&world.m[0], 1, 2000), 2000), TENON_OK);
+    CHECK_EQ_I(tenon_sock_set_sbuf(world.m[1].socks, other, world_ring(&world.m[1], 0, 2000), 2000), TENON_OK);
+    CHECK(ask_sbuf(asks, &p) > 4);
+    CHECK_EQ_I(ask_sbuf(answers, &q), TENON_EUNREACH);    /* nobody has asked */
+    p[0] = 1;
+    CHECK_EQ_I(send(asks, p, 1, 0), TENON_OK);
+    CHECK(tenon_sock_ask_sbuf(world.m[1].socks, other, &q) > 4);
+    q[0] = 2;
+    CHECK_EQ_I(tenon_sock_send(world.m[1].socks, other, q, 1, 0), TENON_OK);
+    world_run(&world, 100000);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[1].socks, echo, &q), 1);
+    CHECK_EQ_U(q[0], 1);
+    CHECK_EQ_I(ask_rbuf(answers, &p), 1);
+    CHECK_EQ_U(p[0], 2);
+    CHECK_EQ_I(read_done(answers, p, 1), TENON_OK);
+    CHECK(ask_sbuf(answers, &p) > 4);
+    p[0] = 3;
+    CHECK_EQ_I(send(answers, p, 1, 0), TENON_OK);
+    world_run(&world, 100000);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[1].socks, other, &q), 1);
+    CHECK_EQ_U(q[0], 3);
+    CHECK_EQ_I(del_sock(asks), TENON_OK);
+    CHECK_EQ_I(del_sock(answers), TENON_OK);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+UNIT_TEST(names_of_datagrams)
+{
+    int v6;
+
+    for (v6 = 0; v6 <= TENON_WITH_IPV6; v6++)
+        names_datagrams(v6);
+}
+
+/* A link-local address has no place for its interface in the names: there is only one. */
+UNIT_TEST(names_of_a_link_local_address)
+{
+    const struct tenon_addr any = { .port = PORT };
+    struct tenon_addr_info there;
+    struct tenon_sock_info info;
+    struct world world;
+    unsigned i;
+    int sk;
+
+    if (!TENON_WITH_IPV6 || !CHECK(world_open(&world, NULL)))
+        return;
+    tenon_sock_only = world.m[0].socks;
+    CHECK(tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0) > 0);
+    world_run(&world, 100000);
+    for (i = 0; tenon_addr_get(tenon_sock_stack(world.m[1].socks), i, &there) == TENON_OK; i++)
+        if (there.ip.w[0] == 0xFE800000UL)
+            break;
+    sk = cre_sock(NULL, 0, &there.ip, PORT, TENON_SOCK_TCP, 0);
+    world_run(&world, 100000);
+    CHECK_EQ_I(tenon_sock_status(world.m[0].socks, sk, &info), TENON_OK);
+    CHECK_EQ_I(info.state, TENON_SOCK_OPEN);
+    world_close(&world);
+}
+
 int main(void)
 {
     UNIT_RUN(arena_too_small_or_conf_wrong);
@@ -749,5 +878,8 @@ int main(void)
     UNIT_RUN(contiguous_device_small_packets_are_counted);
     UNIT_RUN(contiguous_device_no_block_left_sends_on);
     UNIT_RUN(names_of_the_seven);
+    UNIT_RUN(names_of_a_server);
+    UNIT_RUN(names_of_datagrams);
+    UNIT_RUN(names_of_a_link_local_address);
     return unit_end();
 }

@@ -14,17 +14,22 @@ struct pair {
     tenon_u32 sent, got;
 };
 
-static void pair_open(struct pair *pair)
+static void pair_open_as(struct pair *pair, void (*adjust)(struct machine *machine, unsigned i))
 {
     const struct tenon_addr at = world_addr(1, 0, PORT), any = { .port = PORT };
 
     memset(pair, 0, sizeof(*pair));
-    if (!CHECK(world_open(&pair->world, NULL)))
+    if (!CHECK(world_open(&pair->world, adjust)))
         return;
     pair->socks = pair->world.m[0].socks;
     pair->server = tenon_sock_create(pair->world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0);
     pair->client = tenon_sock_create(pair->socks, NULL, &at, TENON_SOCK_TCP, 0);
     world_run(&pair->world, 10000);
+}
+
+static void pair_open(struct pair *pair)
+{
+    pair_open_as(pair, NULL);
 }
 
 static void pair_ring(struct pair *pair)
@@ -268,6 +273,183 @@ UNIT_TEST(descriptor_none_or_old)
     pair_still_good(&pair);
 }
 
+/* The place of a deleted descriptor has other numbers until all of them were used. */
+UNIT_TEST(descriptor_old_is_nobody_for_long)
+{
+    struct pair pair;
+    const unsigned long uses = SOCK_GENERATION_LAST + 1UL;
+    unsigned long i, wrong = 0;
+    int old, sk;
+    tenon_u8 *p;
+
+    pair_open(&pair);
+    pair_ring(&pair);
+    old = tenon_sock_create(pair.socks, NULL, NULL, TENON_SOCK_UDP, 0);
+    CHECK_EQ_U(uses, INT_MAX / 64 > 0xFFFF ? 0x10000 : 511);
+    for (i = 0, sk = old; i < uses; i++) {
+        wrong += tenon_sock_delete(pair.socks, sk, 0) != TENON_OK;
+        wrong += tenon_sock_ask_rbuf(pair.socks, old, &p) != TENON_EINVAL;
+        sk = tenon_sock_create(pair.socks, NULL, NULL, TENON_SOCK_UDP, 0);
+        wrong += sk <= 0 || (sk == old && i + 1 < uses);
+    }
+    CHECK_EQ_U(wrong, 0);
+    CHECK_EQ_I(sk, old);
+    pair_still_good(&pair);
+}
+
+/* What cannot be is refused by its own error, and leaves nothing behind. */
+UNIT_TEST(create_each_error)
+{
+    const struct tenon_ip theirs = tenon_ip4(0x0A000009UL), far = tenon_ip4(0x0B000001UL), any = tenon_ip_any();
+    const struct tenon_ip peer = world_ip(1, 0), group = tenon_ip4(0xE0000005UL);
+    const int no_group = TENON_WITH_MULTICAST ? TENON_EINVAL : TENON_ENOADDR;
+    struct pair pair;
+    struct tenon_sock_info info;
+    size_t used = 0;
+    unsigned i;
+
+    pair_open(&pair);
+    pair_ring(&pair);
+    CHECK_EQ_I(tenon_sock_status(pair.socks, pair.client, &info), TENON_OK);
+    {
+        const struct {
+            const char *name;
+            int protocol, error;
+            struct tenon_addr local, remote;
+        } rows[] = {
+            {"protocol", 1, TENON_EINVAL, {any, 9, 0}, {any, 0, 0}},
+            {"UDP, port taken", TENON_SOCK_UDP, TENON_EINUSE, {any, 7, 0}, {any, 0, 0}},
+            {"UDP, address of another", TENON_SOCK_UDP, TENON_ENOADDR, {theirs, 9, 0}, {any, 0, 0}},
+            {"UDP, no route", TENON_SOCK_UDP, TENON_EUNREACH, {any, 9, 0}, {far, 9, 0}},
+            {"server, address of another", TENON_SOCK_TCP, TENON_ENOADDR, {theirs, 9, 0}, {any, 0, 0}},
+            {"server of a group", TENON_SOCK_TCP, no_group, {group, 9, 0}, {any, 0, 0}},
+            {"client, address of another", TENON_SOCK_TCP, TENON_ENOADDR, {theirs, 9, 0}, {peer, PORT, 0}},
+            {"client, no route", TENON_SOCK_TCP, TENON_EUNREACH, {any, 0, 0}, {far, 9, 0}},
+            {"client, the same again", TENON_SOCK_TCP, TENON_EINUSE, {any, info.local.port, 0}, {peer, PORT, 0}},
+        };
+        const struct tenon_addr seven = { .port = 7 };
+
+        CHECK(tenon_sock_create(pair.socks, &seven, NULL, TENON_SOCK_UDP, 0) > 0);
+        for (i = 0; i < 2 * TENON_ARRAY_LEN(rows); i++) {    /* the first time some of it is kept for the next */
+            const unsigned row = i % TENON_ARRAY_LEN(rows);
+
+            unit_row(rows[row].name);
+            if (i == TENON_ARRAY_LEN(rows))
+                used = world_count(&pair.world.m[0]).memory_used;
+            CHECK_EQ_I(tenon_sock_create(pair.socks, &rows[row].local, &rows[row].remote, rows[row].protocol, 0),
+                       rows[row].error);
+        }
+        CHECK_EQ_U(world_count(&pair.world.m[0]).memory_used, used);
+    }
+    unit_row(NULL);
+    for (i = 0; i < 2; i++)
+        CHECK(tenon_sock_create(pair.socks, NULL, NULL, TENON_SOCK_UDP, 0) > 0);
+    CHECK_EQ_I(tenon_sock_create(pair.socks, NULL, NULL, TENON_SOCK_UDP, 0), TENON_ELIMIT);
+    pair_still_good(&pair);
+}
+
+/* Nobody says where the answer is to be written: nothing is handed out. */
+UNIT_TEST(asked_without_a_place_for_the_answer)
+{
+    struct pair pair;
+    struct tenon_socks *socks;
+    tenon_u8 *p;
+
+    pair_open(&pair);
+    pair_ring(&pair);
+    socks = pair.world.m[1].socks;
+    CHECK_EQ_I(tenon_sock_ask_sbuf(pair.socks, pair.client, NULL), TENON_EINVAL);
+    world_send(&pair.world.m[0], pair.client, &pair.sent, 500, 500);
+    world_run(&pair.world, 100000);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(socks, pair.server, NULL), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(socks, pair.server, &p), 500);
+    CHECK_EQ_I(tenon_sock_read_done(socks, pair.server, p, 500), TENON_OK);
+    pair.got = 500;
+    pair_still_good(&pair);
+}
+
+/* FIN is TCP's, and a connection's. */
+UNIT_TEST(finish_what_has_no_end)
+{
+    const struct tenon_addr to = world_addr(1, 0, 9);
+    struct pair pair;
+    tenon_u8 *p;
+    int udp, server;
+
+    pair_open(&pair);
+    pair_ring(&pair);
+    udp = tenon_sock_create(pair.socks, NULL, &to, TENON_SOCK_UDP, 0);
+    server = tenon_sock_create(pair.socks, NULL, NULL, TENON_SOCK_TCP, 0);
+    CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, udp, aside, RING), TENON_OK);
+    CHECK(tenon_sock_ask_sbuf(pair.socks, udp, &p) > 0);
+    CHECK_EQ_I(tenon_sock_send(pair.socks, udp, p, 1, TENON_SOCK_FIN), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_send(pair.socks, udp, NULL, 0, TENON_SOCK_FIN), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_send(pair.socks, server, NULL, 0, TENON_SOCK_FIN), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_send(pair.socks, udp, p, 1, 0), TENON_OK);
+    pair_still_good(&pair);
+}
+
+static void little_to_send(struct machine *machine, unsigned i)
+{
+    if (i == 0)
+        machine->conf.stack.tcp_snd_buf = 2000;
+}
+
+/* The ring has room for more than may be unacknowledged: later the same bytes are taken. */
+UNIT_TEST(send_more_than_may_be_unacknowledged)
+{
+    struct pair pair;
+    tenon_u8 *p;
+    unsigned i;
+    int n;
+
+    pair_open_as(&pair, little_to_send);
+    pair_ring(&pair);
+    world_send(&pair.world.m[0], pair.client, &pair.sent, 1000, 1000);
+    n = tenon_sock_ask_sbuf(pair.socks, pair.client, &p);
+    if (CHECK(n >= 1200)) {
+        for (i = 0; i < 1200; i++)
+            p[i] = world_byte(1000 + i);
+        CHECK_EQ_I(tenon_sock_send(pair.socks, pair.client, p, 1200, 0), TENON_EAGAIN);
+        world_run(&pair.world, 100000);
+        CHECK_EQ_I(tenon_sock_send(pair.socks, pair.client, p, 1200, 0), TENON_OK);
+    }
+    world_run(&pair.world, 100000);
+    (void)world_receive(&pair.world.m[1], pair.server, &pair.got);
+    CHECK_EQ_U(pair.got, 2200);
+    world_close(&pair.world);
+    world_free_rings(&pair.world);
+}
+
+/* To all: only who says so when it is made. And a route that is gone when it is to be sent. */
+UNIT_TEST(send_datagram_refused)
+{
+    const struct tenon_addr all = { tenon_ip4(0xFFFFFFFFUL), 9, 0 }, to = world_addr(1, 0, 9);
+    const struct tenon_ip ours = world_ip(0, 0);
+    struct pair pair;
+    struct tenon_sock_info info;
+    tenon_u8 *p;
+    int sk;
+
+    pair_open(&pair);
+    pair_ring(&pair);
+    sk = tenon_sock_create(pair.socks, NULL, NULL, TENON_SOCK_UDP, 0);
+    CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, sk, aside, RING), TENON_OK);
+    CHECK_EQ_I(tenon_sock_ask_sbuf(pair.socks, sk, &p), TENON_EUNREACH);
+    CHECK_EQ_I(tenon_sock_to(pair.socks, sk, &all), TENON_OK);
+    CHECK(tenon_sock_ask_sbuf(pair.socks, sk, &p) > 0);
+    CHECK_EQ_I(tenon_sock_send(pair.socks, sk, p, 1, 0), TENON_EACCES);
+    CHECK_EQ_I(tenon_sock_to(pair.socks, sk, &to), TENON_OK);
+    CHECK(tenon_sock_ask_sbuf(pair.socks, sk, &p) > 0);
+    CHECK_EQ_I(tenon_addr_remove(tenon_sock_stack(pair.socks), 1, &ours), TENON_OK);
+    CHECK_EQ_I(tenon_sock_send(pair.socks, sk, p, 1, 0), TENON_EUNREACH);
+    CHECK_EQ_I(tenon_addr_add(tenon_sock_stack(pair.socks), 1, &ours, 24), TENON_OK);
+    CHECK_EQ_I(tenon_sock_status(pair.socks, sk, &info), TENON_OK);
+    CHECK_EQ_U(info.packets, 0);
+    CHECK_EQ_I(tenon_sock_send(pair.socks, sk, p, 1, 0), TENON_OK);
+    pair_still_good(&pair);
+}
+
 UNIT_TEST(finished_send_is_closed)
 {
     struct pair pair;
@@ -447,6 +629,12 @@ int main(void)
     UNIT_RUN(ring_in_the_arena);
     UNIT_RUN(ring_of_another_descriptor);
     UNIT_RUN(descriptor_none_or_old);
+    UNIT_RUN(descriptor_old_is_nobody_for_long);
+    UNIT_RUN(create_each_error);
+    UNIT_RUN(asked_without_a_place_for_the_answer);
+    UNIT_RUN(finish_what_has_no_end);
+    UNIT_RUN(send_more_than_may_be_unacknowledged);
+    UNIT_RUN(send_datagram_refused);
     UNIT_RUN(finished_send_is_closed);
     UNIT_RUN(peer_resets_error_after_data);
     UNIT_RUN(connect_refused);
