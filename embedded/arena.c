@@ -195,31 +195,53 @@ static tenon_u32 arena_add_kind(tenon_u32 bytes, tenon_u32 n, enum tenon_mem_kin
     return arena_add(bytes, n, arena_piece(tenon_mem_bytes(kind)));
 }
 
-/* What connections, end points and tables that grow can take; tests/unit/embedded shows that it is enough. */
+/* What descriptors need at once, whatever they are used for. A listening port has a listener and options of its own;
+ * each of the others is a socket of UDP, or a connection that we open, whose options are its own. Where there are
+ * MANY, options that are alike are shared; where there are not, a socket with a fixed peer has a path of its own. */
+static tenon_u32 arena_add_ends(tenon_u32 bytes, const struct tenon_sock_conf *conf)
+{
+    const unsigned ports = TENON_WITH_LISTEN ? conf->ports : 0, rest = conf->socks - ports;
+    const tenon_u32 most = TENON_WITH_UDP ? conf->stack.udp_sockets_max : 0, udp = most < rest ? most : rest;
+
+    bytes = arena_add_kind(bytes, ports, TENON_MEM_LISTENER);
+    bytes = arena_add_kind(bytes, udp, TENON_MEM_UDP);
+    if (TENON_WITH_MANY)
+        return arena_add_kind(bytes, 3, TENON_MEM_OPTIONS);
+    bytes = arena_add_kind(bytes, udp, TENON_MEM_PATH);
+    bytes = arena_add_kind(bytes, conf->socks - udp, TENON_MEM_OPTIONS);
+    if (conf->stack.tcp_conns_max > conf->socks)    /* deleted, and not done yet */
+        bytes = arena_add_kind(bytes, conf->stack.tcp_conns_max - conf->socks, TENON_MEM_OPTIONS);
+    return bytes;
+}
+
+/* Of connections, end points and tables that grow: what they cannot be without, in full; and what they can be without
+ * for a while (records of what was lost or came out of order, queues of neighbours, pieces of fragments) for half of
+ * the connections. tests/unit/embedded and tests/sock show that it is enough. */
 static tenon_u32 arena_memory_bytes(const struct tenon_sock_conf *conf)
 {
     const struct tenon_conf *stack = &conf->stack;
     const unsigned pointer = sizeof(void *);
-    /* Of a connection: what is sent or arrives out of order, and how it stands with that. */
-    const unsigned more = TENON_WITH_RECOVERY ? 240 + 32 * pointer : 80 + 24 * pointer;
-    const tenon_u32 conns = arena_add(stack->tcp_conns_max, 1, 1);
-    /* Hash tables, the records of fragments, queues of neighbours. */
-    tenon_u32 bytes = TENON_WITH_MANY ? 256 + 96 * pointer : 128 + 32 * pointer;
+    const unsigned queued = conf->packets > 8 ? conf->packets : 0;    /* eight have their place in the block */
+    const unsigned more = TENON_WITH_RECOVERY ? 400 + 32 * pointer + 64 * queued : 160 + 24 * pointer + 32 * queued;
+    tenon_u32 bytes = TENON_WITH_MANY        ? 256 + 96 * pointer
+                      : TENON_WITH_FRAGMENTS ? 128 + 32 * pointer
+                                             : 64 + 16 * pointer;
 
-    bytes = arena_add_kind(bytes, conns, TENON_MEM_CONN);
-    bytes = arena_add_kind(bytes, conns, TENON_MEM_BLOCK);
-    bytes = arena_add(bytes, conns, more);
-    /* An end point is a listener with its options, or a socket of UDP. */
-    bytes = arena_add_kind(bytes, conf->socks, TENON_MEM_LISTENER);
-    bytes = arena_add_kind(bytes, conf->socks, TENON_MEM_OPTIONS);
-    bytes = arena_add_kind(bytes, TENON_WITH_MANY ? stack->paths_max : arena_add(conns, conf->socks, 1), TENON_MEM_PATH);
-    return arena_add_kind(bytes, stack->tcp_time_wait_max, TENON_MEM_TIME_WAIT);
+    bytes = arena_add_kind(bytes, 1, TENON_MEM_OPTIONS);    /* of all that have not said anything else */
+    bytes = arena_add_kind(bytes, stack->tcp_conns_max, TENON_MEM_CONN);
+    bytes = arena_add_kind(bytes, stack->tcp_conns_max, TENON_MEM_BLOCK);
+    bytes = arena_add(bytes, stack->tcp_conns_max / 2 + 1, more);
+    /* One to each connection, and one for who is answered without; or what is known of destinations. */
+    bytes = arena_add_kind(bytes, TENON_WITH_MANY ? stack->paths_max : arena_add(stack->tcp_conns_max, 1, 1),
+                           TENON_MEM_PATH);
+    bytes = arena_add_kind(bytes, stack->tcp_time_wait_max, TENON_MEM_TIME_WAIT);
+    return arena_add_ends(bytes, conf);
 }
 
 /* Offsets of the parts; the first, at 0, is struct tenon_socks. */
 struct arena_layout {
     tenon_u32 socks, ports, pieces, stack, blocks, headers, memory, total;
-    tenon_u32 block, header;    /* bytes of one, with its record */
+    size_t block, header;    /* bytes of one, with its record */
     tenon_u32 memory_bytes;
 };
 
@@ -239,11 +261,11 @@ static void arena_lay_out(struct arena_layout *layout, const struct tenon_sock_c
         memory = (tenon_u32)conf->memory;
     memory = (memory + ARENA_UNIT - 1) / ARENA_UNIT * ARENA_UNIT;
     layout->memory_bytes = memory;
-    layout->block = arena_align(sizeof(struct sock_block)) + arena_align(conf->block_bytes);
-    layout->header = arena_align(sizeof(struct sock_unit)) + SOCK_HEADER_BYTES;
+    layout->block = (size_t)(arena_align(sizeof(struct sock_block)) + arena_align(conf->block_bytes));
+    layout->header = (size_t)arena_align(sizeof(struct sock_unit)) + SOCK_HEADER_BYTES;
     layout->socks = arena_align(sizeof(struct tenon_socks));
     layout->ports = arena_behind(layout->socks, conf->socks, sizeof(struct sock));
-    layout->pieces = arena_behind(layout->ports, conf->socks, sizeof(struct sock_port));
+    layout->pieces = arena_behind(layout->ports, conf->ports, sizeof(struct sock_port));
     layout->stack = arena_behind(layout->pieces, 2 * (tenon_u32)conf->blocks, sizeof(struct sock_piece));
     layout->stack = (layout->stack + 15) / 16 * 16;
     layout->blocks = stack == 0 ? ARENA_TOO_MUCH_UL : arena_behind(layout->stack, 1, stack);
@@ -271,6 +293,7 @@ static const char *arena_check_parts(const struct arena_layout *layout)
 static void arena_complete(struct tenon_sock_conf *conf)
 {
     arena_u16(&conf->socks, 4);
+    arena_u16(&conf->ports, conf->socks);
     arena_u16(&conf->conns, conf->socks + 2U);
     arena_u16(&conf->blocks, 8);
     arena_u16(&conf->block_bytes, conf->device.netif.mtu + 18U);
@@ -288,6 +311,8 @@ static const char *arena_check(const struct tenon_sock_conf *conf)
 {
     if (conf->socks > SOCK_MAX)
         return "socks";
+    if (conf->ports > conf->socks)
+        return "ports";
     if (conf->blocks < 4 || conf->blocks > 4096)
         return "blocks";
     if (conf->block_bytes < conf->device.netif.mtu + (unsigned)ARENA_LINK_BYTES)
@@ -373,9 +398,9 @@ static void arena_fill(struct tenon_socks *socks, const struct arena_layout *lay
         socks->free_pieces = &pieces[i];
     }
     arena_fill_pool(&socks->blocks, base + layout->blocks, conf->blocks, layout->block,
-                    arena_align(sizeof(struct sock_block)));
+                    (size_t)arena_align(sizeof(struct sock_block)));
     arena_fill_pool(&socks->headers, base + layout->headers, conf->headers, layout->header,
-                    arena_align(sizeof(struct sock_unit)));
+                    (size_t)arena_align(sizeof(struct sock_unit)));
     socks->memory.first = (struct sock_gap *)(void *)(base + layout->memory);
     socks->memory.first->next = NULL;
     socks->memory.first->bytes = socks->memory.bytes = (size_t)layout->memory_bytes;
@@ -395,13 +420,14 @@ static void arena_host(struct tenon_socks *socks, const struct tenon_sock_conf *
     socks->event = conf->event;
     socks->app = conf->app;
     socks->nsocks = conf->socks;
+    socks->nports = conf->ports;
     socks->packets_max = conf->packets;
     socks->datagrams_max = conf->datagrams;
     socks->reserve = (tenon_u16)(conf->blocks / 4U);
-    for (i = 0; i < conf->socks; i++) {
+    for (i = 0; i < conf->socks; i++)
         socks->socks[i].socks = socks;
+    for (i = 0; i < conf->ports; i++)
         socks->ports[i].socks = socks;
-    }
 }
 
 /* ---- start and stop ----------------------------------------------------------------------------- */
@@ -426,7 +452,7 @@ TENON_API int tenon_sock_start(struct tenon_socks **out, void *arena, size_t byt
     if (bytes < layout.total + 15)
         return TENON_ENOMEM;
     base += (16 - (size_t)base % 16) % 16;
-    memset(base, 0, layout.blocks);
+    memset(base, 0, (size_t)layout.blocks);
     socks = (struct tenon_socks *)(void *)base;
     arena_fill(socks, &layout, &whole);
     arena_host(socks, &whole);

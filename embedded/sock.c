@@ -147,7 +147,7 @@ TENON_INTERNAL void tn_sock_close_ports(struct tenon_socks *socks)
 {
     unsigned i;
 
-    for (i = 0; i < socks->nsocks; i++) {
+    for (i = 0; i < socks->nports; i++) {
         struct sock_port *port = &socks->ports[i];
 
         if (port->listener == NULL || port->refs > 0)
@@ -169,7 +169,7 @@ static struct sock_port *sock_port_find(struct tenon_socks *socks, const struct 
     struct sock_port *free_one = NULL;
     unsigned i;
 
-    for (i = 0; i < socks->nsocks; i++) {
+    for (i = 0; i < socks->nports; i++) {
         struct sock_port *port = &socks->ports[i];
 
         if (port->listener == NULL)

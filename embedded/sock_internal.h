@@ -133,7 +133,7 @@ struct tenon_socks {
     struct tenon_frame rx_frames[TENON_SOCK_BURST];
     struct tenon_span rx_spans[TENON_SOCK_BURST];
     tenon_u32 now_us;
-    tenon_u16 nsocks, nrx, packets_max, datagrams_max, reserve;
+    tenon_u16 nsocks, nports, nrx, packets_max, datagrams_max, reserve;
     tenon_u8 running;    /* 1: in tenon_sock_poll() */
     tenon_u8 flushing;   /* 1: the frames received so far are being looked at */
     tenon_u8 left;       /* 1: a port may have no descriptor any more */

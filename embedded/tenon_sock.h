@@ -47,10 +47,10 @@ enum tenon_sock_option {
  *                   answered, and ask again; one whose handshake ends after the last was taken is reset. UDP: NULL, or
  *                   port 0: hears everybody, and sends to whom it has heard last, or to whom tenon_sock_to() says
  *  @param protocol  enum tenon_sock_protocol
- *  @return a descriptor, 1 and up; and with nothing changed TENON_EINVAL (no such protocol; a group
- *          for TCP; addresses of two IP versions), TENON_ELIMIT (no descriptor, no connection is left),
- *          TENON_EINUSE (UDP: that port is taken; TCP: there is that connection already; no port can be chosen),
- *          TENON_ENOADDR (`local` is none of our addresses), TENON_EUNREACH (no way to `remote`), TENON_ENOMEM */
+ *  @return a descriptor, 1 and up; and with nothing changed TENON_EINVAL (no such protocol; a group for TCP; addresses
+ *          of two IP versions), TENON_ELIMIT (no descriptor, no connection, none of conf.ports is left), TENON_EINUSE
+ *          (UDP: that port is taken; TCP: there is that connection already; no port can be chosen), TENON_ENOADDR
+ *          (`local` is none of our addresses), TENON_EUNREACH (no way to `remote`), TENON_ENOMEM */
 TENON_API int tenon_sock_create(struct tenon_socks *socks, const struct tenon_addr *local,
                                 const struct tenon_addr *remote, int protocol, unsigned options);
 
@@ -66,16 +66,16 @@ TENON_API int tenon_sock_delete(struct tenon_socks *socks, int sk, unsigned opti
  *  stack's, and the application's to read and write until tenon_sock_read_done() or tenon_sock_delete().
  *  @param[out] p  written when the result is positive
  *  @return bytes at p: of a stream as many as lie together, of UDP one datagram (see `more` in tenon_sock_info);
- *          0: nothing now; TENON_EINVAL (no such descriptor, p is NULL); TENON_ECLOSED: the peer has finished and all is handed
- *          out; after an error, and when all is handed out, that error */
+ *          0: nothing now; TENON_EINVAL (no such descriptor, p is NULL); TENON_ECLOSED: the peer has finished and all
+ *          is handed out; after an error, and when all is handed out, that error */
 TENON_API int tenon_sock_ask_rbuf(struct tenon_socks *socks, int sk, tenon_u8 **p);
 
 /** The first n bytes at p have been read: TCP's window opens by as many. What follows them in their piece can be
  *  returned later, with its own address; when all has been, the block is free. Pieces may be returned in any order.
  *
- *  What is returned twice is an error until the block has come round: it is filled again after all blocks that were free
- *  before it. If then a piece of the same descriptor begins at the same address, and is handed out, p means that piece,
- *  and no call can tell what was meant.
+ *  What is returned twice is an error until the block has come round: it is filled again after all blocks that were
+ *  free before it. If then a piece of the same descriptor begins at the same address, and is handed out, p means that
+ *  piece, and no call can tell what was meant.
  *  @return TENON_OK, or TENON_EINVAL: no such descriptor; p is not where a piece of it begins that is handed out (it
  *          was returned before, or is another's); n is 0 or more than the piece has. Nothing has changed then */
 TENON_API int tenon_sock_read_done(struct tenon_socks *socks, int sk, const tenon_u8 *p, unsigned n);
@@ -98,8 +98,8 @@ TENON_API int tenon_sock_set_sbuf(struct tenon_socks *socks, int sk, void *ring,
  *  become smaller and smaller.
  *  @param[out] p  written when the result is positive
  *  @return bytes that may be written at p; 0: none now (the ring is full, or the connection not open yet);
- *          TENON_EINVAL (no such descriptor, p is NULL), TENON_ENOMEM (no ring), TENON_EUNREACH (UDP: no peer, no route),
- *          TENON_ECLOSED: we have finished, or the connection has ended */
+ *          TENON_EINVAL (no such descriptor, p is NULL), TENON_ENOMEM (no ring), TENON_EUNREACH (UDP: no peer, no
+ *          route), TENON_ECLOSED: we have finished, or the connection has ended */
 TENON_API int tenon_sock_ask_sbuf(struct tenon_socks *socks, int sk, tenon_u8 **p);
 
 /** Send the first n bytes of what tenon_sock_ask_sbuf() has given. They leave with the next tenon_sock_poll(), and stay
@@ -198,10 +198,13 @@ struct tenon_sock_device {
 /** How an instance is made. All 0 but the device: as the comments say. */
 struct tenon_sock_conf {
     tenon_u16 socks;          /**< descriptors, 1 to 64; 0: 4 */
+    tenon_u16 ports;          /**< local addresses at which descriptors wait for clients, at most socks; 0: socks.
+                                   Several descriptors with the same address count once */
     tenon_u16 conns;          /**< TCP connections, those that are closing included; 0: as many as socks and 2 more */
     tenon_u16 blocks;         /**< receive blocks, 4 and more, the device's included; 0: 8 */
-    tenon_u16 block_bytes;    /**< of each, at most 32000, and a frame of that MTU: mtu + 18, or + 14 in a build without
-                                   TENON_WITH_LINKS; what a driver wants before or behind it comes on top. 0: mtu + 18 */
+    tenon_u16 block_bytes;    /**< of each, at most 32000, at least a frame of that MTU: mtu + 18, or + 14 in a build
+                                   without TENON_WITH_LINKS; what a driver wants before or behind the frame comes on
+                                   top. 0: mtu + 18 */
     tenon_u16 headers;        /**< buffers of TENON_BUF_BYTES_MIN bytes for headers of frames that are on their way, 4
                                    and more; 0: 8 */
     tenon_u16 packets;        /**< in one ring, at most 32; 0: 8 */
@@ -218,9 +221,9 @@ struct tenon_sock_conf {
     void *app;
 };
 
-/** Look for what cannot work, sizes for which there are no addresses included. Nothing does in a build with TENON_WITH_PIECES 0, which would copy what is sent behind
- *  its headers, and cut it to what has room there. A device that takes frames of one piece needs no such build: see
- *  TENON_SOCK_CONTIGUOUS.
+/** Look for what cannot work, sizes for which there are no addresses included. Nothing does in a build with
+ *  TENON_WITH_PIECES 0, which would copy what is sent behind its headers, and cut it to what has room there. A device
+ *  that takes frames of one piece needs no such build: see TENON_SOCK_CONTIGUOUS.
  *  @return NULL when all is well, else the name of the first bad field, with what block_bytes has to be at least if it
  *          is that, or "TENON_WITH_PIECES" (a static string) */
 TENON_API const char *tenon_sock_conf_check(const struct tenon_sock_conf *conf);

@@ -126,8 +126,8 @@ TENON_API void tenon_conf_default(struct tenon_conf *conf);
 TENON_API const char *tenon_conf_check(const struct tenon_conf *conf);
 
 /** Bytes of memory that tenon_init() needs for this configuration.
- *  @return 0 if tenon_conf_check() would complain, or a size_t of 16 bits is too small for them: then tenon_init() is not
- *          to be called */
+ *  @return 0 if tenon_conf_check() would complain, or a size_t of 16 bits is too small for them: then tenon_init() is
+ *          not to be called */
 TENON_API size_t tenon_mem_size(const struct tenon_conf *conf);
 
 /** What an instance asks mem_get() for: each of them as often as the limits of its configuration allow. */

@@ -114,7 +114,9 @@ int echo_start(void)
 
     __builtin_memset(&conf, 0, sizeof(conf));
     conf.socks = ECHO_CLIENTS + 2 + 1;    /* two whose last bytes are on their way; UDP */
+    conf.ports = 1;
     conf.conns = ECHO_CONNS;
+    conf.stack.udp_sockets_max = 1;
     conf.blocks = ECHO_BLOCKS;
     conf.block_bytes = ECHO_BLOCK_BYTES;
     conf.window = ECHO_WINDOW;

@@ -20,6 +20,7 @@ UNIT_TEST(arena_too_small_or_conf_wrong)
         size_t at;
         unsigned value;
     } rows[] = { { "socks", offsetof(struct tenon_sock_conf, socks), 65 },
+                 { "ports", offsetof(struct tenon_sock_conf, ports), 5 },
                  { "blocks", offsetof(struct tenon_sock_conf, blocks), 3 },
                  { BLOCK_TOO_SMALL, offsetof(struct tenon_sock_conf, block_bytes), 512 },
                  { BLOCK_TOO_SMALL, offsetof(struct tenon_sock_conf, block_bytes), 1500 + LINK_BYTES - 1 },
@@ -244,6 +245,99 @@ UNIT_TEST(descriptors_all_taken)
     CHECK_EQ_I(tenon_sock_delete(world.m[0].socks, sk[2], 0), TENON_OK);
     CHECK(tenon_sock_create(world.m[0].socks, NULL, NULL, TENON_SOCK_UDP, 0) > 0);
     world_close(&world);
+}
+
+static void one_port(struct machine *machine, unsigned i)
+{
+    if (i == 0)
+        machine->conf.ports = 1;
+}
+
+/* conf.ports counts addresses, not descriptors, and one that nobody has any more makes room at once. */
+UNIT_TEST(ports_all_taken)
+{
+    const struct tenon_addr at = { .port = PORT }, other = { .port = PORT + 1 }, own = world_addr(0, 0, PORT);
+    struct world world;
+    struct tenon_socks *socks;
+    int sk[2];
+
+    if (!CHECK(world_open(&world, one_port)))
+        return;
+    CHECK(world.m[0].arena_bytes < world.m[1].arena_bytes - 3 * tenon_mem_bytes(TENON_MEM_LISTENER) +
+                                       3 * tenon_mem_bytes(TENON_MEM_UDP));
+    socks = world.m[0].socks;
+    sk[0] = tenon_sock_create(socks, &at, NULL, TENON_SOCK_TCP, 0);
+    sk[1] = tenon_sock_create(socks, &at, NULL, TENON_SOCK_TCP, 0);
+    CHECK(sk[0] > 0 && sk[1] > 0);
+    CHECK_EQ_I(tenon_sock_create(socks, &other, NULL, TENON_SOCK_TCP, 0), TENON_ELIMIT);
+    CHECK_EQ_I(tenon_sock_create(socks, &own, NULL, TENON_SOCK_TCP, 0), TENON_ELIMIT);
+    CHECK_EQ_I(tenon_sock_delete(socks, sk[0], 0), TENON_OK);
+    CHECK_EQ_I(tenon_sock_create(socks, &other, NULL, TENON_SOCK_TCP, 0), TENON_ELIMIT);
+    CHECK_EQ_I(tenon_sock_delete(socks, sk[1], 0), TENON_OK);
+    CHECK(tenon_sock_create(socks, &other, NULL, TENON_SOCK_TCP, 0) > 0);
+    CHECK_EQ_I(tenon_sock_create(socks, &at, NULL, TENON_SOCK_TCP, 0), TENON_ELIMIT);
+    world_close(&world);
+}
+
+/* One more of a limit, and the arena has room for what that one needs. */
+UNIT_TEST(arena_grows_with_each_limit)
+{
+    const size_t conn = tenon_mem_bytes(TENON_MEM_CONN) + tenon_mem_bytes(TENON_MEM_BLOCK);
+    struct machine machine;
+    struct tenon_sock_conf *conf = &machine.conf;
+    size_t before, bytes;
+
+    memset(&machine, 0, sizeof(machine));
+    machine_conf(&machine, 0);
+    conf->ports = 1;
+    conf->conns = 4;
+    conf->stack.udp_sockets_max = conf->stack.tcp_time_wait_max = 1;
+    conf->stack.paths_max = 4;
+    before = tenon_sock_arena_bytes(conf);
+    conf->conns += 2;
+    bytes = tenon_sock_arena_bytes(conf);
+    CHECK(bytes > before + 2 * conn + 300);    /* and records, for one of them */
+    before = bytes;
+    conf->ports++;
+    bytes = tenon_sock_arena_bytes(conf);
+    CHECK(bytes >= before + sizeof(struct sock_port) + tenon_mem_bytes(TENON_MEM_LISTENER));
+    before = bytes;
+    conf->stack.udp_sockets_max++;
+    bytes = tenon_sock_arena_bytes(conf);
+    CHECK(bytes >= before + tenon_mem_bytes(TENON_MEM_UDP));
+    before = bytes;
+    conf->stack.udp_sockets_max++;    /* two are ports, and two are left */
+    CHECK_EQ_U(tenon_sock_arena_bytes(conf), before);
+    conf->stack.paths_max++;
+    bytes = tenon_sock_arena_bytes(conf);
+    CHECK(bytes >= before + tenon_mem_bytes(TENON_MEM_PATH));
+    before = bytes;
+    conf->stack.tcp_time_wait_max++;
+    CHECK(tenon_sock_arena_bytes(conf) >= before + tenon_mem_bytes(TENON_MEM_TIME_WAIT));
+}
+
+/* All descriptors as servers of a port each, as sockets of UDP with and without a peer, and as clients with and
+ * without timestamps: there is memory for each (world_close() looks at NO_MEMORY). */
+UNIT_TEST(descriptors_all_of_a_kind_memory_is_enough)
+{
+    const struct tenon_addr at = world_addr(1, 0, PORT);
+    unsigned kind, i;
+
+    for (kind = 0; kind < 4; kind++) {
+        struct world world;
+
+        if (!CHECK(world_open(&world, NULL)))
+            return;
+        for (i = 0; i < 4; i++) {
+            const struct tenon_addr local = { .port = (tenon_u16)(PORT + i) };
+
+            CHECK(tenon_sock_create(world.m[0].socks, kind == 3 ? NULL : &local, kind % 2 ? &at : NULL,
+                                    kind < 2 ? TENON_SOCK_UDP : TENON_SOCK_TCP,
+                                    kind >= 2 && i % 2 ? TENON_SOCK_NO_TIMESTAMPS : 0) > 0);
+        }
+        world_run(&world, 100000);
+        world_close(&world);
+    }
 }
 
 /* No room for a connection: the call says so, and all goes on. */
@@ -865,6 +959,9 @@ int main(void)
     UNIT_RUN(memory_comes_back_in_one_piece);
     UNIT_RUN(ring_nearly_full_no_crumbs);
     UNIT_RUN(descriptors_all_taken);
+    UNIT_RUN(ports_all_taken);
+    UNIT_RUN(arena_grows_with_each_limit);
+    UNIT_RUN(descriptors_all_of_a_kind_memory_is_enough);
     UNIT_RUN(memory_too_small_call_says_so);
     UNIT_RUN(four_connections_with_faults_memory_is_enough);
     UNIT_RUN(clients_too_many_wait);
