@@ -128,13 +128,19 @@ static void fast_free_recent(struct tenon *stack)
         tn_mem_put(stack, tcp->recent, fast_recent_bytes(tcp->recent_mask));
 }
 
+static void fast_free_tables(struct tenon *stack)
+{
+    if (stack->tcp.coming != NULL)
+        tn_mem_put(stack, stack->tcp.coming, fast_recent_bytes(fast_coming_mask(&stack->tcp)));
+    fast_free_recent(stack);
+}
+
 TENON_INTERNAL void tn_fast_fini(struct tenon *stack)
 {
     if (!TN_FAST)
         return;
-    if (stack->tcp.coming != NULL)
-        tn_mem_put(stack, stack->tcp.coming, fast_recent_bytes(fast_coming_mask(&stack->tcp)));
-    fast_free_recent(stack);
+    if (tn_fast_bytes(stack) > 0)
+        fast_free_tables(stack);
     if (stack->tcp.made != NULL)
         tn_mem_put(stack, stack->tcp.made, sizeof(*stack->tcp.made));
 }
