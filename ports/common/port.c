@@ -46,14 +46,31 @@ __attribute__((format(printf, 2, 3))) static void words_add(struct words *words,
         words->n += (size_t)n < room ? (size_t)n : room - 1;
 }
 
+const char *port_hint(const struct port_hint *hints, const char *said)
+{
+    while (hints->words != NULL && strstr(said, hints->words) == NULL)
+        hints++;
+    return hints->hint;
+}
+
+/* Kinds that not every program has. */
+static const struct port_hint elsewhere[] = {
+    { ":wire:", "; wire joins instances of one process: it is for tests, simulators and benchmarks" },
+    { ":ns3:", "; ns3 is for nodes of the simulator ns-3: docs/guide/ns3.md" },
+    { ":pcap:", "; pcap captures what passes another port: --pcap FILE" },
+    { ":dpdk:", "; dpdk is there where libdpdk was when this was built: -DTENON_DPDK=ON insists on it" },
+    { NULL, "" },
+};
+
 static int wrong_kind(const struct port_type *const *types, const char *written, char *error, size_t size)
 {
-    struct words kinds = { "", 0 };
+    struct words kinds = { "", 0 }, begin = { "", 0 };
 
     for (unsigned i = 0; types[i] != NULL; i++)
         words_add(&kinds, "%s%s:%s", i > 0 ? ", " : "", types[i]->kind, types[i]->name);
-    port_explain(error, size, "\"%s\" does not begin with a kind of port that there is here (%s)", written, kinds.text);
-    return -1;
+    words_add(&begin, ":%.*s:", (int)strcspn(written, ":"), written);
+    return port_explain(error, size, "\"%s\" does not begin with a kind of port that there is here (%s)%s", written,
+                        kinds.text, port_hint(elsewhere, begin.text));
 }
 
 static int wrong_setting(const struct port_type *type, const char *name, char *error, size_t size)
@@ -147,8 +164,17 @@ static int read_setting(struct port_choice *choice, const char *name, const char
     return own[i].value == PORT_NUMBER ? read_number(&out[i], name, value, 1, NUMBER_MAX, error, size) : 0;
 }
 
-/* The next part of a list with commas between them; ends it with a 0. In braces there may be commas.
- * @return NULL: there is none, or a brace is not closed */
+static int is_closed(const char *text)
+{
+    int depth = 0;
+
+    for (; *text != 0; text++)
+        depth += *text == '{' ? 1 : *text == '}' && depth > 0 ? -1 : 0;
+    return depth == 0;
+}
+
+/* The next part of a list with commas between them; ends it with a 0. In braces, all of which are closed, there may be
+ * commas. @return NULL: there is none */
 static char *next_part(char **rest)
 {
     char *part = *rest, *end;
@@ -216,6 +242,9 @@ int port_read(struct port_choice *choice, const struct port_type *const *types, 
         port_explain(error, error_size, "what describes the port is longer than %d characters", PORT_TEXT_MAX - 1);
         return -1;
     }
+    if (!is_closed(described))
+        return port_explain(error, error_size, "a brace is not closed in \"%s\" (write KIND:{NAME,MORE},SETTING=VALUE)",
+                            written);
     strcpy(choice->text, described);
     choice->conf.name = without_braces(next_part(&rest));
     if (choice->conf.name[0] == 0) {

@@ -228,6 +228,15 @@ uint64_t port_wall_ns(void);
  *  the kernel's, the same whenever it is asked for. Neighbours need not learn it anew when a program starts again. */
 void port_derive_mac(tenon_u8 mac[6], const char *interface, const tenon_u8 kernels[6]);
 
+/** What to do about a message of somebody else's that has these words. A table ends with a row without words, whose hint
+ *  is for all others. */
+struct port_hint {
+    const char *words, *hint;
+};
+
+/** @return the hint of the first row whose words are in what was said */
+const char *port_hint(const struct port_hint *hints, const char *said);
+
 /** Say what went wrong. @return -1 */
 __attribute__((format(printf, 3, 4))) int port_explain(char *error, size_t error_size, const char *format, ...);
 

@@ -65,6 +65,9 @@ UNIT_TEST(name_in_braces_may_have_commas)
     CHECK_EQ_I(read_port(&choice, "rich:{net_tap0,iface=a},offload=on"), 0);
     CHECK_EQ_S(choice.conf.name, "net_tap0,iface=a");
     CHECK_EQ_I(choice.conf.offload, 1);
+    CHECK_EQ_I(read_port(&choice, "rich:a},args={b}"), 0); /* one that closes nothing is a character as others */
+    CHECK_EQ_S(choice.conf.name, "a}");
+    CHECK_EQ_S(choice.conf.settings[1], "b");
 }
 
 /* What is wrong is named, and what would be right. */
@@ -78,6 +81,12 @@ UNIT_TEST(what_is_wrong_is_said)
         { "plain", "does not begin with a kind" },
         { "ric:eth0", "does not begin with a kind" },
         { "richer:eth0", "does not begin with a kind" },
+        { "wire:x", "(plain:NAME, rich:DEVICE); wire joins instances of one process" },
+        { "ns3:x", "; ns3 is for nodes of the simulator ns-3" },
+        { "dpdk:x", "-DTENON_DPDK=ON" },
+        { "rich:{x,y", "a brace is not closed in \"rich:{x,y\"" },
+        { "plain:a,mtu={1500", "a brace is not closed" },
+        { "rich:{x,{y},mtu=1500", "a brace is not closed" },
         { "rich:", "has no name behind the colon (write rich:DEVICE)" },
         { "rich:,mtu=1500", "has no name behind the colon" },
         { "rich:a,", "is no setting" },
