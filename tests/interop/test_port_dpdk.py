@@ -341,6 +341,15 @@ def test_no_privilege_is_needed_for_memif(net, tmp_path):
     net.stop(server)
 
 
+def test_a_device_that_always_has_frames_can_be_left(net, tmp_path):
+    server = net.start(find_tenon(), "serve", "--port", "dpdk:{net_null0},eal=--no-huge -m 128 --no-pci", "--address",
+                       "10.9.0.2/24", tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    while "Serving" not in (line := server.stdout.readline()):
+        assert line, "it has ended"
+    server.terminate()
+    assert server.wait(20) == 0
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_nothing_is_left_behind(make_link, net, how):
     link = make_link(kind="dpdk")

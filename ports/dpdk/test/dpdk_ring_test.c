@@ -100,6 +100,20 @@ UNIT_TEST(conf_says_what_the_device_can)
     port_close(peer);
 }
 
+/* ---- the end ------------------------------------------------------------------------------------- */
+
+/* Whatever is read of a net_null, there is more. */
+UNIT_TEST(device_that_always_has_frames_is_closed)
+{
+    struct port *port = open_port("net_null0", "");
+
+    if (!CHECK(port != NULL))
+        return;
+    (void)alarm(20); /* which ends us */
+    port_close(port);
+    (void)alarm(0);
+}
+
 /* ---- buffers ------------------------------------------------------------------------------------- */
 
 static unsigned take_all(struct port *port, struct tenon_buf **bufs, unsigned most)
@@ -491,6 +505,7 @@ int main(void)
 {
     UNIT_RUN(what_is_wrong_is_explained);
     UNIT_RUN(conf_says_what_the_device_can);
+    UNIT_RUN(device_that_always_has_frames_is_closed);
     UNIT_RUN(buffers_end_and_come_back);
     UNIT_RUN(what_was_received_is_passed_on_where_it_lies);
     UNIT_RUN(header_is_the_mbuf_and_not_a_copy);
