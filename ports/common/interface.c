@@ -72,6 +72,13 @@ int interface_read(struct interface *out, const char *name, unsigned mtu, char *
     return set_mtu(out, has.ifr_mtu, mtu, error, error_size);
 }
 
+int interface_exists(unsigned index)
+{
+    char name[IF_NAMESIZE];
+
+    return index != 0 && if_indextoname(index, name) != NULL;
+}
+
 unsigned interface_queues(const struct interface *interface, char *driver, size_t driver_size)
 {
     struct ethtool_drvinfo info = { .cmd = ETHTOOL_GDRVINFO };

@@ -24,6 +24,9 @@ struct interface {
  *  @return 0; -1 */
 int interface_read(struct interface *out, const char *name, unsigned mtu, char *error, size_t error_size);
 
+/** @param index  any; 0 is none. @return 1: there is such an interface */
+int interface_exists(unsigned index);
+
 /** Ask its driver, as ethtool does.
  *  @param[out] driver  its name; empty if it does not say
  *  @return how many queues it receives with; 0: it does not say */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 
 int port_explain(char *error, size_t error_size, const char *format, ...)
 {
@@ -273,6 +274,10 @@ static int open_locked(struct port *port, const struct port_conf *conf, char *er
         full.buffer_bytes_max = port->type->memory;
     if (full.queues == 0)
         full.queues = 1;
+    if (full.buffer_bytes_max / ((size_t)sysconf(_SC_PAGESIZE)) > (size_t)sysconf(_SC_PHYS_PAGES) / 2 / full.queues)
+        return port_explain(error, size, "memory=%zu for %s%u queue%s is more than half of this machine's",
+                            full.buffer_bytes_max >> 20, full.queues == 1 ? "" : "each of ", full.queues,
+                            full.queues == 1 ? "" : "s");
     pthread_mutex_lock(&lock);
     status = port->type->open(port, &full, error, size);
     if (status != 0)

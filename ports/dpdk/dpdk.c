@@ -15,7 +15,7 @@
 
 #include "dpdk_internal.h"
 
-enum { IP_AT = 14, CSUM_OF_UDP = 6, EVENTS = 4 };
+enum { IP_AT = 14, CSUM_OF_UDP = 6, EVENTS = 4, ASK_US = 500000 };
 
 /* ---- buffers ------------------------------------------------------------------------------------------------ */
 
@@ -242,23 +242,17 @@ static struct rte_mbuf *make_ours(struct dpdk_port *port, struct rte_mbuf *mbuf)
     return copy;
 }
 
-/* NONE: the field is not valid, but the bytes are. BAD: the core looks for itself, and counts it. */
-static enum tenon_csum csum_of(const struct dpdk_port *port, uint64_t flags)
-{
-    const uint64_t said = flags & RTE_MBUF_F_RX_L4_CKSUM_MASK;
-    const int good = said == RTE_MBUF_F_RX_L4_CKSUM_UNKNOWN ? port->trusts : said != RTE_MBUF_F_RX_L4_CKSUM_BAD;
-
-    return good ? TENON_CSUM_GOOD : TENON_CSUM_NONE;
-}
-
-/* One frame, whose mbufs become buffers that have nothing to do with each other. @return the next span */
+/* One frame, whose mbufs become buffers that have nothing to do with each other. Its sums: NONE, the field is not
+ * valid, but the bytes are. BAD, the core looks for itself, and counts it. @return the next span */
 static inline struct tenon_span *take(const struct dpdk_port *port, struct tenon_frame *frame, struct tenon_span *span,
                                       struct rte_mbuf *mbuf)
 {
-    const uint64_t flags = mbuf->ol_flags;
+    const uint64_t flags = mbuf->ol_flags, sums = flags & RTE_MBUF_F_RX_L4_CKSUM_MASK;
+    const int good = sums == RTE_MBUF_F_RX_L4_CKSUM_UNKNOWN ? port->trusts : sums != RTE_MBUF_F_RX_L4_CKSUM_BAD;
     struct rte_mbuf *next;
 
-    *frame = (struct tenon_frame){ .spans = span, .nspans = mbuf->nb_segs, .csum = (tenon_u8)csum_of(port, flags) };
+    *frame = (struct tenon_frame){ .spans = span, .nspans = mbuf->nb_segs,
+                                   .csum = good ? TENON_CSUM_GOOD : TENON_CSUM_NONE };
     if ((flags & RTE_MBUF_F_RX_LRO) != 0 && mbuf->tso_segsz > 0) {
         frame->seg_kind = rte_pktmbuf_mtod(mbuf, const tenon_u8 *)[12] == 0x86 ? TENON_SEG_TCP6 : TENON_SEG_TCP4;
         frame->seg_bytes = mbuf->tso_segsz;
@@ -314,13 +308,15 @@ static int dpdk_receive(struct port *base, struct tenon *stack, unsigned netif, 
     if (n == 0 && base->fd >= 0) {
         (void)rte_epoll_wait(base->fd, events, EVENTS, 0);
         (void)rte_eth_dev_rx_intr_enable(port->info.device, port->info.queue);
-        do
-            n += more = look(port, stack, netif, now_us);
-        while (more > 0 && n < PORT_BURST);
+        for (more = 1; more > 0 && n < PORT_BURST; n += more)
+            more = look(port, stack, netif, now_us);
         n = RTE_MIN(n, (int)PORT_BURST);
     }
     base->stats.rx_empty += n == 0;
-    return n;
+    if (n > 0 || now_us - port->asked_us < ASK_US)
+        return n;
+    port->asked_us = now_us;
+    return dpdk_is_gone(port->device) ? -1 : 0;
 }
 
 /* ---- the kind -------------------------------------------------------------------------------------------- */
@@ -344,8 +340,11 @@ static int dpdk_advice(const struct port *base, char *text, size_t size)
 {
     const struct dpdk_device *device = ((const struct dpdk_port *)(const void *)base)->device;
     const char *link = dpdk_is_down(device) ? " nobody is at the other end yet;" : "";
-    const char *slow = rte_eal_has_hugepages() ? "" : " memory is ordinary: not enough huge pages are free; slower;";
+    char slow[140] = "";
 
+    if (!rte_eal_has_hugepages())
+        snprintf(slow, sizeof slow,
+                 " memory is ordinary, slower: too few huge pages are free (as root: sysctl vm.nr_hugepages=%zu);", dpdk_pages);
     if (link[0] == 0 && slow[0] == 0)
         return 0;
     snprintf(text, size, "%s (%s):%s%s", base->name, device->info.driver_name, link, slow);
@@ -358,22 +357,10 @@ void dpdk_port_info(const struct port *port, struct dpdk_port_info *info)
     *info = ((const struct dpdk_port *)(const void *)port)->info;
 }
 
-static const struct tenon_host dpdk_host = {
-    TENON_HOST_VERSION, port_mem_get, port_mem_put, host_buf_get, host_transmit, port_entropy,
-};
+static const struct tenon_host dpdk_host = { TENON_HOST_VERSION, port_mem_get,  port_mem_put,
+                                             host_buf_get,       host_transmit, port_entropy };
 
 const struct port_type dpdk_port_type = {
-    "dpdk",
-    "DEVICE",
-    "DPDK: any of its devices; virtual ones with their arguments: {net_tap0,iface=dt0}",
-    dpdk_settings,
-    DPDK_QUEUES_MAX,
-    DPDK_MEMORY,
-    sizeof(struct dpdk_port),
-    dpdk_open,
-    dpdk_close,
-    &dpdk_host,
-    dpdk_receive,
-    dpdk_stats,
-    dpdk_advice,
-};
+    "dpdk", "DEVICE", "DPDK: any of its devices; virtual ones with their arguments: {net_tap0,iface=dt0}",
+    dpdk_settings, DPDK_QUEUES_MAX, DPDK_MEMORY, sizeof(struct dpdk_port), dpdk_open, dpdk_close,
+    &dpdk_host, dpdk_receive, dpdk_stats, dpdk_advice };

@@ -1,67 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* DPDK's environment (EAL), which a process has once: how it is started, and what it says. */
-#include <libgen.h>
-#include <limits.h>
+/* DPDK's environment (EAL), which a process has once: how it is started, and what it leaves. */
 #include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <rte_errno.h>
-#include <rte_log.h>
 
+#include "../common/folder.h"
+#include "../common/hugepages.h"
 #include "dpdk_internal.h"
 
 enum { WORDS_MAX = 40, OTHER_MB = 64 /* of DPDK itself */, PLAIN_MB = 1024 /* taken as it is used */ };
 
 unsigned dpdk_traits;
+size_t dpdk_pages;
 
 static struct {
     int started;
     char given[PORT_TEXT_MAX]; /* the setting eal= of the first port */
     char words[2 * PORT_TEXT_MAX]; /* EAL keeps pointers to them */
-    char said[160];
-    FILE *ear;
+    struct timespec began;
 } eal;
-
-/* ---- what it says ------------------------------------------------------------------------------------------- */
-
-void dpdk_listen(void)
-{
-    if (eal.ear == NULL)
-        eal.ear = fmemopen(eal.said, sizeof eal.said, "w");
-    memset(eal.said, 0, sizeof eal.said);
-    if (eal.ear != NULL)
-        rewind(eal.ear);
-    (void)rte_openlog_stream(eal.ear);
-}
-
-const char *dpdk_said(void)
-{
-    (void)rte_openlog_stream(stderr);
-    eal.said[strcspn(eal.said, "\n")] = 0;
-    return eal.said[0] != 0 ? eal.said : "DPDK does not say why";
-}
-
-/* ---- how it is started -------------------------------------------------------------------------------------- */
-
-/* Of all sizes that processors have. */
-static size_t free_huge_mb(void)
-{
-    size_t free_kb = 0, pages;
-    char path[80];
-
-    for (size_t kb = 64; kb <= 16 << 20; kb *= 2) {
-        FILE *file;
-
-        snprintf(path, sizeof path, "/sys/kernel/mm/hugepages/hugepages-%zukB/free_hugepages", kb);
-        file = fopen(path, "r");
-        if (file != NULL && fscanf(file, "%zu", &pages) == 1)
-            free_kb += pages * kb;
-        if (file != NULL)
-            fclose(file);
-    }
-    return free_kb >> 10;
-}
 
 /* Nothing of it shall be seen by others, or be left behind. One thread, ours, on whatever processors we may have.
  * With a virtual device huge pages are taken at once, for another one too: see dpdk_memory_hold(). */
@@ -69,7 +28,7 @@ static void choose_words(const char *device, size_t bytes)
 {
     const int name_bytes = (int)strcspn(device, ","), is_pci = memchr(device, ':', (size_t)name_bytes) != NULL;
     const size_t need_mb = (bytes >> 20 << !is_pci) + OTHER_MB, plain_mb = RTE_MAX((size_t)PLAIN_MB, 2 * need_mb);
-    const int huge = free_huge_mb() >= need_mb;
+    const int huge = hugepages_free_mb() >= need_mb;
 
     snprintf(eal.words, sizeof eal.words,
              "tenon --lcores=0@%d --file-prefix=tenon%ld --no-telemetry --log-level=error %s%.*s %s -m %zu",
@@ -78,21 +37,12 @@ static void choose_words(const char *device, size_t bytes)
              !huge ? plain_mb : is_pci ? 0 : need_mb); /* 0: as it is needed */
 }
 
-/* It makes a folder even if nothing is to be put into it. */
-static void remove_folder(void)
-{
-    char path[PATH_MAX];
-
-    snprintf(path, sizeof path, "%s", rte_eal_get_runtime_dir());
-    if (rmdir(path) == 0)
-        (void)rmdir(dirname(path));
-}
-
 static void stop(void)
 {
     dpdk_listen(); /* nobody wants to know, at the end */
     if ((dpdk_traits & DPDK_STAYS) == 0) /* somebody may look into it until the end */
         (void)rte_eal_cleanup();
+    folder_clear(rte_eal_get_runtime_dir(), "config", &eal.began);
 }
 
 /* @return as rte_eal_init() */
@@ -105,8 +55,10 @@ static int init(void)
     for (char *word = strtok(eal.words, " "); word != NULL && n < WORDS_MAX - 1; word = strtok(NULL, " "))
         words[n++] = word;
     (void)sched_getaffinity(0, sizeof before, &before);
+    (void)clock_gettime(CLOCK_REALTIME_COARSE, &eal.began);
     status = rte_eal_init(n, words);
-    remove_folder();
+    if (status < 0 ? rte_errno != EALREADY : eal.given[0] == 0) /* what others have asked for may be for others */
+        folder_clear(rte_eal_get_runtime_dir(), "config", &eal.began);
     (void)sched_setaffinity(0, sizeof before, &before); /* EAL has bound us to one processor */
     return status;
 }
@@ -115,20 +67,21 @@ int dpdk_start(const char *device, const char *words, size_t bytes, char *error,
 {
     int status;
 
-    if (eal.started && words != NULL && strcmp(words, eal.given) != 0)
-        return port_explain(error, error_size, "eal= is for the first port: DPDK has been started already");
-    if (eal.started)
+    if (eal.started && (words == NULL || strcmp(words, eal.given) == 0))
         return 0;
+    if (eal.started)
+        return port_explain(error, error_size, "eal= is for the first port: DPDK has been started already");
     snprintf(eal.given, sizeof eal.given, "%s", words != NULL ? words : "");
+    dpdk_pages = hugepages_wanted(2 * (bytes >> 20) + OTHER_MB);
     if (words == NULL)
         choose_words(device, bytes);
     else
         snprintf(eal.words, sizeof eal.words, "tenon --log-level=error %s", words);
     dpdk_listen();
     status = init();
-    (void)dpdk_said();
     if (status < 0 && rte_errno != EALREADY)
-        return port_explain(error, error_size, "DPDK cannot be started: %s (%s)", dpdk_said(), rte_strerror(rte_errno));
+        return port_explain(error, error_size, "DPDK cannot be started: %s", dpdk_said(-rte_errno));
+    (void)dpdk_said(0);
     if (status >= 0) /* and not the program, before */
         (void)atexit(stop);
     eal.started = 1;

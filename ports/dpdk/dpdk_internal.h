@@ -58,7 +58,8 @@ struct dpdk_device {
     struct rte_mempool *rx[DPDK_QUEUES_MAX]; /* to receive into */
     struct rte_mempool *tx[DPDK_QUEUES_MAX]; /* for headers, copies, and mbufs that refer to other bytes */
     int made; /* by us */
-    atomic_int stopped;
+    int interface; /* it uses one of the kernel's, info.if_index */
+    atomic_int stopped, gone;
 };
 
 struct dpdk_port {
@@ -67,6 +68,7 @@ struct dpdk_port {
     struct rte_mempool *rx, *tx; /* its own of the device's */
     int trusts; /* what was asked for */
     int registered; /* DPDK did not know this thread before */
+    tenon_u32 asked_us; /* whether the device is still there */
     struct rte_mbuf_ext_shared_info lent; /* the program's bytes, for a driver with DPDK_COPIES */
     struct dpdk_port_info info;
     struct tenon_frame rx_frames[PORT_BURST];
@@ -77,14 +79,17 @@ extern const struct port_setting dpdk_settings[];
 
 /* dpdk_eal.c; under the lock of port_open() */
 extern unsigned dpdk_traits; /* of all devices that this process has had */
+extern size_t dpdk_pages; /* huge ones, as the machine should have for the first port and DPDK itself */
 
+/* dpdk_words.c; under the same lock */
 void dpdk_listen(void); /* from here on, keep what DPDK says instead of printing it ... */
-const char *dpdk_said(void); /* ... until here. @return the first line of it */
+const char *dpdk_said(int status); /* ... until here. @return its first line, or what the status means; what to do */
 
 /* dpdk_open.c */
 int dpdk_open(struct port *port, const struct port_conf *conf, char *error, size_t size);
 void dpdk_close(struct port *port);
 int dpdk_is_down(const struct dpdk_device *device);
+int dpdk_is_gone(struct dpdk_device *device);
 
 /* dpdk_memory.c */
 struct rte_mempool *dpdk_pool_get(size_t bytes, tenon_u32 room);

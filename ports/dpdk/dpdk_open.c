@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <rte_alarm.h>
-#include <rte_cycles.h>
-#include <rte_dev.h>
 #include <tenon/flow.h>
 
+#include "../common/hugepages.h"
+#include "../common/interface.h"
 #include "dpdk_internal.h"
 
 #define SUMS (RTE_ETH_TX_OFFLOAD_UDP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM)
@@ -49,6 +49,20 @@ int dpdk_is_down(const struct dpdk_device *device)
     return rte_eth_link_get_nowait(device->id, &link) == 0 && link.link_status == RTE_ETH_LINK_DOWN;
 }
 
+static int went(uint16_t id, enum rte_eth_event_type event, void *device, void *more)
+{
+    (void)id, (void)event, (void)more;
+    atomic_store(&((struct dpdk_device *)device)->gone, 1);
+    return 0;
+}
+
+/* Asks the driver, if it is one that does not tell, and the kernel. */
+int dpdk_is_gone(struct dpdk_device *device)
+{
+    return atomic_load(&device->gone) || rte_eth_dev_is_removed(device->id) == 1 ||
+           (device->interface && !interface_exists(device->info.if_index));
+}
+
 /* By its name, or made by its name and arguments. @return 0; -1: there is none, or it cannot be this port's */
 static int find_device(struct dpdk_port *port, const struct port_conf *conf, char *error, size_t size)
 {
@@ -58,10 +72,7 @@ static int find_device(struct dpdk_port *port, const struct port_conf *conf, cha
     const int made = rte_eth_dev_get_port_by_name(name, &id) != 0;
 
     if (made && (rte_dev_probe(conf->name) != 0 || rte_eth_dev_get_port_by_name(name, &id) != 0))
-        return port_explain(error, size,
-                            "DPDK has no device '%s' and cannot make one: %s (its guide says 0000:01:00.0, "
-                            "or net_tap0 with arguments in braces: dpdk:{net_tap0,iface=dt0})",
-                            name, dpdk_said());
+        return port_explain(error, size, "DPDK has no device '%s' and cannot make one: %s", name, dpdk_said(0));
     device = &devices[id];
     if (device->ports == 0)
         *device = (struct dpdk_device){ .id = id, .queues = conf->queues, .mtu = (uint16_t)conf->mtu,
@@ -159,24 +170,27 @@ static int start_device(const struct dpdk_port *port, int wakes, char *error, si
         dpdk_memory_hold();
     if (make_pools(device) != 0)
         return port_explain(error, size,
-                            "no memory for %u queue%s of %zu MB: smaller with memory=MB; more free huge pages (sysctl "
-                            "vm.nr_hugepages=N); of both ends of a vhost in one process, the larger one first",
-                            device->queues, device->queues == 1 ? "" : "s", device->bytes >> 20);
+                            "no memory for %u queue%s of %zu MB: smaller with memory=MB; more huge pages (as root: sysctl "
+                            "vm.nr_hugepages=%zu); of both ends of a vhost in one process, the larger one first",
+                            device->queues, device->queues == 1 ? "" : "s", device->bytes >> 20,
+                            RTE_MAX(dpdk_pages, hugepages_wanted(2 * (device->bytes >> 20) * device->queues)));
     status = configure(device, wakes && (device->traits & DPDK_NO_WAKE) == 0);
     if (status != 0)
         status = configure(device, 0);
     if (status != 0 && device->mtu != 0)
-        return port_explain(error, size, "'%s' takes no MTU of %u: %s", name, device->mtu, dpdk_said());
+        return port_explain(error, size, "'%s' takes no MTU of %u: %s", name, device->mtu, dpdk_said(status));
     if (status == 0 && device->mtu == 0)
         status = rte_eth_dev_get_mtu(device->id, &device->mtu);
     if (status == 0)
         status = start_queues(device);
     if (status != 0)
-        return port_explain(error, size, "'%s' cannot be started: %s (%s)", name, strerror(-status), dpdk_said());
+        return port_explain(error, size, "'%s' cannot be started: %s", name, dpdk_said(status));
+    device->interface = interface_exists(info->if_index);
+    (void)rte_eth_dev_callback_register(device->id, RTE_ETH_EVENT_INTR_RMV, went, device);
     if (rte_eth_allmulticast_enable(device->id) != 0 || (device->traits & DPDK_OWN_MAC) != 0)
         (void)rte_eth_promiscuous_enable(device->id);
     for (int i = 0; i < LINK_TRIES && dpdk_is_down(device); i++) /* what is sent before is lost */
-        rte_delay_us_sleep(LINK_US);
+        (void)usleep(LINK_US);
     return 0;
 }
 
@@ -244,15 +258,11 @@ static void say_conf(struct dpdk_port *port, int tso_forced)
 /* What DPDK says until it is open, or closed again, is for messages of ours. */
 int dpdk_open(struct port *base, const struct port_conf *conf, char *error, size_t size)
 {
-    const size_t bytes = conf->buffer_bytes_max, all = bytes * conf->queues;
     const int wakes = conf->values[SETTING_WAKE] == 0;
     struct dpdk_port *port = (struct dpdk_port *)base;
     struct dpdk_device *device;
 
-    if (all > (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE) / 2)
-        return port_explain(error, size, "memory=%zu for each of %u queues is more than half of this machine's",
-                            bytes >> 20, conf->queues);
-    if (dpdk_start(conf->name, conf->settings[SETTING_EAL], all, error, size) != 0)
+    if (dpdk_start(conf->name, conf->settings[SETTING_EAL], conf->buffer_bytes_max * conf->queues, error, size) != 0)
         return -1;
     dpdk_listen();
     base->name[strcspn(base->name, ",")] = 0;
@@ -271,7 +281,7 @@ int dpdk_open(struct port *base, const struct port_conf *conf, char *error, size
     say_conf(port, conf->values[SETTING_TSO] == 1);
     if (wakes && device->conf.intr_conf.rxq != 0)
         base->fd = open_epoll(port->info.device, port->info.queue);
-    (void)dpdk_said();
+    (void)dpdk_said(0);
     return 0;
 }
 
@@ -280,7 +290,8 @@ static void close_device(struct dpdk_device *device)
     if (device->info.device == NULL || rte_eal_alarm_set(1, stop_device, device) != 0)
         device->stopped = 1; /* there is none, or it cannot be */
     while (!atomic_load(&device->stopped))
-        rte_delay_us_sleep(STOP_US);
+        (void)usleep(STOP_US);
+    (void)rte_eth_dev_callback_unregister(device->id, RTE_ETH_EVENT_INTR_RMV, went, device);
     for (unsigned i = 0; i < device->queues; i++) {
         dpdk_pool_put(device->rx[i]);
         dpdk_pool_put(device->tx[i]);
@@ -304,5 +315,5 @@ void dpdk_close(struct port *base)
         device->ports &= ~RTE_BIT64(port->info.queue);
     if (port->registered)
         rte_thread_unregister();
-    (void)dpdk_said();
+    (void)dpdk_said(0);
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The port `dpdk`: the kernel at the other end (net_tap), and two programs joined by vhost or by memif."""
+import fcntl
 import os
 import pathlib
 import re
@@ -9,7 +10,7 @@ import time
 
 import pytest
 
-from conftest import find_tenon, sha256
+from conftest import INSIDE, find_tenon, sha256
 from exchanges import echo_datagrams, fetch_both_ways, fetch_with_capture
 
 SIZE = 16_000_003
@@ -182,6 +183,45 @@ def test_large_frames_both_ways(make_pair, files, tmp_path):
     assert "tx_segmented" not in said and "tx_csum_soft" not in said
 
 
+# ---- one ends without a word ---------------------------------------------------------------------------
+
+def under_way(pair, got, url):
+    """A client in the middle of a transfer."""
+    client = pair.net.start(*pair.argv("get", 3, pair.client_device, []), "-o", got, url,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 20
+    while not got.exists() or got.stat().st_size < 1_000_000:
+        assert client.poll() is None and time.monotonic() < end, pair.said()
+        time.sleep(0.005)
+    return client
+
+
+@pytest.mark.parametrize("cable", ["vhost", "memif"])
+@pytest.mark.parametrize("who", ["client", "server"])
+def test_a_killed_process_is_replaced(make_pair, cable, who, files, tmp_path):
+    """A server goes on with the next client. With the next server a client begins anew."""
+    pair = make_pair(cable)
+    large, small = files.get(400_000_003), files.get(SIZE)
+    pair.start("serve", large.parent)
+    for n in range(2):
+        client = under_way(pair, tmp_path / f"large{n}", f"http://10.9.0.2/{large.name}")
+        pair.net.stop(client if who == "client" else pair.server, signal.SIGKILL)
+        if who == "server":
+            pair.net.stop(client, signal.SIGKILL)
+            if cable == "memif":
+                said = pair.net.run(*pair.argv("echo", 2, pair.server_device, []), check=False, timeout=20).stderr
+                assert "has to be removed" in said, said
+                pair.socket.unlink()
+            pair.start("serve", large.parent)
+            while "Serving" not in pair.said():
+                assert pair.server.poll() is None, pair.said()
+                time.sleep(0.02)
+        pair.run("get", "-o", tmp_path / "got", f"http://10.9.0.2/{small.name}")
+        assert sha256(tmp_path / "got") == files.hash(SIZE)
+        (tmp_path / f"large{n}").unlink()
+    pair.stop()
+
+
 # ---- several queues ------------------------------------------------------------------------------------
 
 LINE = re.compile(r"queue (\d+): (\d+) connections, (\d+) ended, (\d+) bytes, (\d+) wrong, (\d+) segments of no")
@@ -251,18 +291,60 @@ def test_sleeps_when_there_is_nothing_to_do(make_link, make_pair, device):
 def test_what_is_wrong_is_said(net, tmp_path):
     socket = tmp_path / "socket"
     for port, word in [("net_bogus0", "no device 'net_bogus0'"), ("0000:99:00.0", "no device '0000:99:00.0'"),
-                       (f"{{net_virtio_user0,path={socket}}}", "No such file or directory"),
+                       ("eth0", "dpdk-devbind.py --status"),
+                       (f"{{net_virtio_user0,path={socket}}}", "No such file or directory; nobody listens there"),
+                       (f"{{net_memif0,role=client,socket={socket},socket-abstract=no}}", "role=server first"),
                        ("net_null0,memory=1000000", "more than half of this machine's"),
                        ("net_null0,queues=65", "queues=65 is not a number"),
                        ("net_ring0,queues=17", "has 16 queues, and not 17"),
                        ("net_null0,eal=--nonsense", "DPDK cannot be started"),
+                       ("net_null0,eal=--huge-dir /nonexistent --no-pci", "DPDK cannot be started"),
                        (f"{{net_vhost0,iface={socket}}},queues=2", "queues=2)"),
                        ("{net_memif0,role=server,socket=S,socket-abstract=yes},mtu=9000", "takes no MTU of 9000")]:
         done = net.run(find_tenon(), "echo", "--port", f"dpdk:{port}", check=False, timeout=20)
         assert done.returncode != 0, port
         assert word in done.stderr, done.stderr
+        assert "Operation not permitted" not in done.stderr, done.stderr    # what strerror() makes of a -1
         assert "eal=" in port or len(done.stderr.strip().splitlines()) <= 2, done.stderr
         assert not socket.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or bool(os.environ.get(INSIDE)), reason="needs root")
+@pytest.mark.parametrize("device, word", [("net_tap0,iface=dt0", "CAP_NET_ADMIN"),
+                                          ("net_af_packet0,iface=lo", "CAP_NET_RAW")], ids=["tap", "af_packet"])
+def test_missing_privilege_is_said(net, device, word):
+    done = net.run("setpriv", "--reuid=65534", "--clear-groups", find_tenon(), "echo", "--port", f"dpdk:{{{device}}}",
+                   check=False, timeout=20)
+    assert done.returncode != 0 and f"needs root, or {word}" in done.stderr, done.stderr
+
+
+def test_missing_huge_pages_are_said(net):
+    if free_huge_pages() > 0:
+        pytest.skip("this machine has free huge pages")
+    port = "dpdk:net_null0,eal=--in-memory --no-pci"
+    done = net.run(find_tenon(), "echo", "--port", port, check=False, timeout=20)
+    assert re.search(r"as root: sysctl vm.nr_hugepages=\d+$", done.stderr), done.stderr
+
+
+def test_files_of_another_process_stay(net):
+    """One that has DPDK's lock, as we would have it, under the same prefix."""
+    name = f"tenon-test-{os.getpid()}"
+    folder = pathlib.Path("/var/run/dpdk") / name
+    folder.mkdir(parents=True)
+    try:
+        with open(folder / "config", "w+b") as config:
+            fcntl.lockf(config, fcntl.LOCK_EX)
+            (folder / "mp_socket").write_bytes(b"")
+            port = f"dpdk:net_null0,eal=--file-prefix={name} --no-huge -m 128 --no-pci"
+            done = net.run(find_tenon(), "echo", "--port", port, check=False, timeout=20)
+            assert done.returncode != 0 and "with another name than that process's" in done.stderr, done.stderr
+            assert {path.name for path in folder.iterdir()} == {"config", "mp_socket"}
+    finally:
+        for path in folder.iterdir():
+            path.unlink()
+        folder.rmdir()
+        if not any(folder.parent.iterdir()):
+            folder.parent.rmdir()
 
 
 def test_ordinary_memory_is_said_and_enough(make_pair):
@@ -348,6 +430,14 @@ def test_a_device_that_always_has_frames_can_be_left(net, tmp_path):
         assert line, "it has ended"
     server.terminate()
     assert server.wait(20) == 0
+
+
+def test_an_interface_that_is_removed_is_missed(make_link, net):
+    link = make_link(kind="dpdk")
+    server = link.tenon("echo")
+    net.run("ip", "link", "del", link.tap)
+    assert server.wait(10) != 0
+    assert "is gone" in server.text()
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#include "ear.h"
+
+#include <string.h>
+
+FILE *ear_open(struct ear *ear)
+{
+    if (ear->file == NULL)
+        ear->file = fmemopen(ear->said, sizeof ear->said, "w");
+    if (ear->file != NULL)
+        rewind(ear->file);
+    memset(ear->said, 0, sizeof ear->said);
+    return ear->file;
+}
+
+const char *ear_line(struct ear *ear)
+{
+    if (ear->file != NULL)
+        (void)fflush(ear->file);
+    ear->said[strcspn(ear->said, "\n")] = 0;
+    return ear->said;
+}

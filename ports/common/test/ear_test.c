@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* What a library has printed. */
+#include "../ear.h"
+
+#include <string.h>
+
+#include "../../../tests/unit/unit.h"
+#include "../hugepages.h"
+
+UNIT_TEST(first_line_is_kept_until_it_listens_again)
+{
+    static struct ear ear;
+    FILE *file = ear_open(&ear);
+
+    if (!CHECK(file != NULL))
+        return;
+    CHECK_EQ_S(ear_line(&ear), "");
+    fprintf(file, "LIB: cannot %d\nand more\n", 7);
+    CHECK_EQ_S(ear_line(&ear), "LIB: cannot 7");
+    CHECK_EQ_S(ear_line(&ear), "LIB: cannot 7");
+    file = ear_open(&ear);
+    CHECK_EQ_S(ear_line(&ear), "");
+    fprintf(file, "other");
+    CHECK_EQ_S(ear_line(&ear), "other");
+}
+
+UNIT_TEST(long_words_are_cut)
+{
+    static struct ear ear;
+    FILE *file = ear_open(&ear);
+
+    for (unsigned i = 0; i < 1000; i++)
+        fputc('x', file);
+    CHECK(strlen(ear_line(&ear)) < sizeof ear.said);
+    CHECK_EQ_U((unsigned)ear.said[0], 'x');
+}
+
+UNIT_TEST(huge_pages_are_as_many_as_hold_it)
+{
+    const size_t none = hugepages_wanted(0);
+
+    CHECK(hugepages_wanted(1) == none + 1);
+    CHECK(hugepages_wanted(1 << 20) > none + 100); /* a TB, in pages of up to 1 GB */
+}
+
+int main(void)
+{
+    UNIT_RUN(first_line_is_kept_until_it_listens_again);
+    UNIT_RUN(long_words_are_cut);
+    UNIT_RUN(huge_pages_are_as_many_as_hold_it);
+    return unit_end();
+}
