@@ -226,3 +226,21 @@ def test_amalgamation_holds_every_file_once(tmp_path):
     # Of tenon_all.c and of headers that only include others nothing but a comment is left.
     assert set(marks) == set(sources)
     assert '#include "' not in text.replace('#include "tenon.h"', "")
+
+
+# ---- options of the build -------------------------------------------------------------------------
+
+@pytest.mark.parametrize("dpdk, there, built", [("OFF", True, False), ("AUTO", False, False), ("ON", False, None)])
+def test_the_port_dpdk_is_in_the_build_as_it_is_asked_for(tmp_path, dpdk, there, built):
+    """AUTO with libdpdk is the usual build."""
+    if shutil.which("cmake") is None or sys.platform != "linux":
+        pytest.skip("needs cmake and Linux")
+    without = {} if there else {"PKG_CONFIG_LIBDIR": str(tmp_path), "PKG_CONFIG_PATH": ""}
+    done = run("cmake", "-S", ROOT, "-B", tmp_path / "build", f"-DTENON_DPDK={dpdk}", "-DTENON_TESTS=OFF",
+               "-DTENON_EXAMPLES=OFF", "-DTENON_INSTALL=OFF", "-DTENON_NS3=OFF", env={**os.environ, **without})
+    if built is None:
+        assert done.returncode != 0 and "TENON_DPDK=ON: the port dpdk needs" in done.stderr, done.stderr
+        return
+    assert done.returncode == 0, done.stderr
+    kinds = (tmp_path / "build" / "ports_built.c").read_text(encoding="utf-8")
+    assert "&tap_port_type" in kinds and ("&dpdk_port_type" in kinds) == built
