@@ -5,6 +5,7 @@
  *                                                     name: one that it makes, of two net_ring
  *
  *     --queues N,M   the first port has N queues, with an instance at each, and the second M; ,M may be left away
+ *     --largest N    datagrams of up to so many bytes: the cable loses larger ones
  *     --bytes N      of the large transfers, both ways; default 8 million
  *     --flap CMD     a command that takes the link down and up again, run in the middle of a transfer
  *     --once         it cannot be closed and opened again while the other end stays
@@ -28,6 +29,8 @@ enum {
     PINGS_AFTER = 20, /* of what may have done harm */
     BAD_FRAMES = 3000,
     FLOOD = 20000,
+    QUIET_MS = 30,
+    BAD_BYTES = 65535,
     ASKING_PORT = 4000,
     PIECES_MAX = 60 /* of a datagram; struct tenon_conf has a limit */
 };
@@ -35,9 +38,9 @@ enum {
 static struct {
     const char *ports[2], *flap;
     unsigned queues[2];
-    tenon_u32 bytes;
+    tenon_u32 bytes, largest;
     int lossy, once;
-} options = { { NULL, NULL }, NULL, { 1, 1 }, 8000000, 0, 0 };
+} options = { { NULL, NULL }, NULL, { 1, 1 }, 8000000, 65535, 0, 0 };
 
 static struct check check = { .deaf = -1 };
 static unsigned done; /* connections that have ended, and nobody has waited for yet */
@@ -54,17 +57,18 @@ struct client {
     unsigned nkept;
 };
 
-static struct tenon_buf own = { pattern, PATTERN, 1, NULL }; /* memory that no port has ever seen */
+static struct tenon_buf own = { pattern, 2 * PATTERN, 1, NULL }; /* memory that no port has ever seen */
 
 static void client_send(struct client *client)
 {
     while (client->sent < client->total && client->sent - client->received < client->at_once) {
-        struct tenon_span span = { &own, client->sent % PATTERN, client->total - client->sent };
+        const tenon_u32 left = PATTERN - client->sent % PATTERN;
+        struct tenon_span span = { &own, pattern_at(client->sent), client->total - client->sent };
 
         if (span.len > client->at_once - (client->sent - client->received))
             span.len = client->at_once - (client->sent - client->received);
-        if (span.len > PATTERN - span.off)
-            span.len = PATTERN - span.off;
+        if (span.len > left)
+            span.len = left;
         if (span.len > tenon_tcp_room(client->conn))
             span.len = tenon_tcp_room(client->conn);
         if (client->written) {
@@ -103,10 +107,10 @@ static void client_received(struct tenon_tcp *conn, void *app, const struct teno
 
     for (unsigned i = 0; i < n; i++) {
         for (tenon_u32 at = 0, here; at < spans[i].len; at += here) {
-            const tenon_u32 from = (client->received + at) % PATTERN;
+            const tenon_u32 from = client->received + at, left = PATTERN - from % PATTERN;
 
-            here = spans[i].len - at < PATTERN - from ? spans[i].len - at : PATTERN - from;
-            wrong += memcmp(tenon_span_data(&spans[i]) + at, pattern + from, here) != 0;
+            here = spans[i].len - at < left ? spans[i].len - at : left;
+            wrong += memcmp(tenon_span_data(&spans[i]) + at, pattern + pattern_at(from), here) != 0;
         }
         client->received += spans[i].len;
         if (client->keeps)
@@ -368,7 +372,7 @@ static int datagrams_of_all_sizes(void)
                                     65487, 65507, 65527 };
 
         for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-            if (sizes[i] > PIECES_MAX * (mtu - 56))
+            if (sizes[i] > PIECES_MAX * (mtu - 56) || sizes[i] > options.largest)
                 continue;
             for (int v6 = sizes[i] > 65507; v6 <= has_ip6(); v6++)
                 if (one_datagram(&check.sides[s].nodes[i % check.sides[s].queues], v6, sizes[i]) != 0)
@@ -378,11 +382,36 @@ static int datagrams_of_all_sizes(void)
     return 0;
 }
 
-/* More than any queue holds, at an end that does not listen: what is lost is lost, and nothing else is. */
+static unsigned long side_stat(unsigned side, enum tenon_stat stat)
+{
+    unsigned long sum = 0;
+
+    for (unsigned i = 0; i < check.sides[side].queues; i++)
+        sum += tenon_stat(check.sides[side].nodes[i].stack, stat);
+    return sum;
+}
+
+/* What the queues hold is taken: no SYN is lost, and waits for a second. */
+static void take_all(unsigned side)
+{
+    unsigned long before, began;
+
+    do {
+        before = side_stat(side, TENON_STAT_UDP_NO_PORT);
+        began = check_ms();
+        for (unsigned turns = 0; turns < 10 || check_ms() - began < QUIET_MS; turns++)
+            check_turn(&check);
+    } while (side_stat(side, TENON_STAT_UDP_NO_PORT) != before);
+}
+
+/* More than any queue holds, at an end that does not listen: what is lost is lost, and nothing else is. Nothing would
+ * be lost, and nothing ever be full, only where there is no queue between them, and this exchange shows nothing. */
 static int flood_of(unsigned side)
 {
     struct node *node = &check.sides[!side].nodes[0];
     const struct tenon_addr to = { .ip = check.sides[side].ip[0], .port = 9 };
+    const unsigned long arrived = side_stat(side, TENON_STAT_UDP_NO_PORT), busy = side_stat(!side, TENON_STAT_TX_BUSY);
+    unsigned refused = 0;
     struct tenon_udp *sock;
 
     if (tenon_udp_open(node_enter(node), &sock, &answer_events, NULL) != TENON_OK)
@@ -391,14 +420,18 @@ static int flood_of(unsigned side)
     for (unsigned i = 0; i < FLOOD; i++) {
         const struct tenon_span span = { &own, 0, i % 2 ? 18 : mtu_of(!side) - 28 };
 
-        (void)tenon_udp_send(sock, &to, &span, 1);
+        refused += tenon_udp_send(sock, &to, &span, 1) != TENON_OK;
         if (i % 64 == 0)
             node_poll(node);
     }
     check.deaf = -1;
     tenon_udp_close(sock);
-    for (unsigned turns = 0; turns < 10; turns++)
-        check_turn(&check); /* what the queues hold is taken: no SYN is lost, and waits for a second */
+    take_all(side);
+    if (node_queues_end && refused == 0 && side_stat(!side, TENON_STAT_TX_BUSY) == busy &&
+        side_stat(side, TENON_STAT_UDP_NO_PORT) - arrived >= FLOOD) {
+        fprintf(stderr, "all of %u datagrams have arrived, and nothing was ever full\n", FLOOD);
+        return -1;
+    }
     return pings(PINGS_AFTER);
 }
 
@@ -415,6 +448,17 @@ static unsigned random_below(unsigned n)
 {
     chance = (chance * 1103515245UL + 12345UL) & 0x7FFFFFFFUL;
     return (unsigned)(chance >> 8) % n;
+}
+
+/* Shorter than what every frame has, or longer than the other end takes, by less than would not fit the sender's own
+ * buffers: drivers are told what they may get, and a net_memif damages its rings when it gets more. */
+static unsigned bad_length(unsigned mtu)
+{
+    const unsigned longer = 14 + mtu + 1 + random_below(40);
+
+    if (random_below(2))
+        return 1 + random_below(13);
+    return longer < BAD_BYTES ? longer : BAD_BYTES;
 }
 
 /* A packet of some kind that is nearly right, to a side. @return its bytes */
@@ -439,12 +483,14 @@ static unsigned bad_frame(unsigned side, tenon_u8 *frame)
         frame[14 + random_below(20)] = (tenon_u8)random_below(256);
         frame[23] = (tenon_u8)(random_below(2) ? 6 : 17);
     }
+    if (random_below(8) == 0)
+        return bad_length(to.mtu);
     return random_below(8) == 0 ? 14 + random_below(6) : n;
 }
 
 static int nonsense_to(unsigned side)
 {
-    static tenon_u8 bytes[256];
+    static tenon_u8 bytes[BAD_BYTES];
     struct tenon_buf buf = { bytes, sizeof bytes, 1, NULL };
     struct node *from = &check.sides[!side].nodes[0];
     unsigned sent = 0;
@@ -555,8 +601,8 @@ static int run_all(void)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: tenon-port-check [--queues N[,M]] [--bytes N] [--flap CMD] [--once] [--lossy] "
-                    "[--without LIST] PORT PORT\n");
+    fprintf(stderr, "usage: tenon-port-check [--queues N[,M]] [--largest N] [--bytes N] [--flap CMD] [--once] "
+                    "[--lossy] [--without LIST] PORT PORT\n");
     return 2;
 }
 
@@ -600,6 +646,8 @@ static int read_options(int argc, char **argv)
             (void)sscanf(value, "%u,%u", &options.queues[0], &options.queues[1]);
         else if (strcmp(argv[i], "--bytes") == 0)
             options.bytes = (tenon_u32)atol(value);
+        else if (strcmp(argv[i], "--largest") == 0)
+            options.largest = (tenon_u32)atol(value);
         else if (strcmp(argv[i], "--flap") == 0)
             options.flap = value;
         else if (strcmp(argv[i], "--without") != 0 || read_without(value) != 0)
@@ -619,8 +667,10 @@ int main(int argc, char **argv)
     if (read_options(argc, argv) != 0)
         return usage();
     signal(SIGPIPE, SIG_IGN); /* ports over sockets of libraries */
-    for (unsigned i = 0; i < PATTERN; i++)
-        pattern[i] = (tenon_u8)(i * 2654435761U >> 24);
+    if (pattern_fill() != 0) {
+        fprintf(stderr, "tenon-port-check: what is sent would repeat itself\n");
+        return 2;
+    }
     status = side_open(&check.sides[0], 0, options.ports[0], options.queues[0]) != 0 ||
              side_open(&check.sides[1], 1, options.ports[1], options.queues[1]) != 0;
     if (status == 0)

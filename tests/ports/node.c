@@ -33,6 +33,8 @@ static struct side_ports {
     struct node_port nodes[QUEUES_MAX];
 } sides[2];
 
+const int node_queues_end = 1;
+
 static struct node_port *port_of(const struct node *node)
 {
     return &sides[node->side->number].nodes[node->number];

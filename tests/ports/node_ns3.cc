@@ -174,6 +174,8 @@ void Run(unsigned us)
 
 } // namespace
 
+const int node_queues_end = 0;
+
 unsigned long check_ms(void)
 {
     return static_cast<unsigned long>(Simulator::Now().GetMilliSeconds());
@@ -254,9 +256,11 @@ unsigned node_transmit(const struct node *node, const struct tenon_frame *frame)
     const End &end = ends[node->side->number];
     const tenon_span &span = frame->spans[0];
     const uint8_t *bytes = tenon_span_data(&span);
-    const auto protocol = static_cast<uint16_t>(bytes[12] << 8 | bytes[13]);
     Mac48Address to, from;
 
+    if (span.len < 14 || span.len > 14u + end.device->GetMtu())
+        return 1;    // nothing that a device could be asked to send
+    const auto protocol = static_cast<uint16_t>(bytes[12] << 8 | bytes[13]);
     if (!end.device->NeedsArp() && protocol != 0x0800 && protocol != 0x86DD)
         return 1;
     to.CopyFrom(bytes);
