@@ -228,8 +228,8 @@ uint64_t port_wall_ns(void);
  *  the kernel's, the same whenever it is asked for. Neighbours need not learn it anew when a program starts again. */
 void port_derive_mac(tenon_u8 mac[6], const char *interface, const tenon_u8 kernels[6]);
 
-/** What to do about a message of somebody else's that has these words. A table ends with a row without words, whose hint
- *  is for all others. */
+/** What to do about a message of somebody else's that has these words. A table ends with a row without words, whose
+ *  hint is for all others. */
 struct port_hint {
     const char *words, *hint;
 };

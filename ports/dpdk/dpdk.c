@@ -344,7 +344,7 @@ static int dpdk_advice(const struct port *base, char *text, size_t size)
 
     if (!rte_eal_has_hugepages())
         snprintf(slow, sizeof slow,
-                 " memory is ordinary, slower: too few huge pages are free (as root: sysctl vm.nr_hugepages=%zu);", dpdk_pages);
+                 " memory is ordinary, slower: few huge pages free (root: sysctl vm.nr_hugepages=%zu);", dpdk_pages);
     if (link[0] == 0 && slow[0] == 0)
         return 0;
     snprintf(text, size, "%s (%s):%s%s", base->name, device->info.driver_name, link, slow);

@@ -170,8 +170,8 @@ static int start_device(const struct dpdk_port *port, int wakes, char *error, si
         dpdk_memory_hold();
     if (make_pools(device) != 0)
         return port_explain(error, size,
-                            "no memory for %u queue%s of %zu MB: smaller with memory=MB; more huge pages (as root: sysctl "
-                            "vm.nr_hugepages=%zu); of both ends of a vhost in one process, the larger one first",
+                            "no memory for %u queue%s of %zu MB: smaller with memory=MB; more huge pages (as root: "
+                            "sysctl vm.nr_hugepages=%zu); of both ends of a vhost in one process, the larger one first",
                             device->queues, device->queues == 1 ? "" : "s", device->bytes >> 20,
                             RTE_MAX(dpdk_pages, hugepages_wanted(2 * (device->bytes >> 20) * device->queues)));
     status = configure(device, wakes && (device->traits & DPDK_NO_WAKE) == 0);

@@ -40,7 +40,7 @@ UNIT_TEST(what_is_wrong_is_explained)
         { "0000:fe:1f.7", "", "no device '0000:fe:1f.7'" },
         { "0000:fe:1f.7", "", "dpdk-devbind.py --status" },
         { "eth0", "", "take packet:NAME or xdp:NAME" },
-        { "{net_memif0,role=client,socket=tenon-nobody,socket-abstract=yes}", "", "start the end with role=server first" },
+        { "{net_memif0,role=client,socket=tenon-nobody,socket-abstract=yes}", "", "the end with role=server first" },
         { RING "wrong0", "queues=2", "has 1 queue, and not 2" },
         { RING "wrong0", "sums=maybe", "none of check|trust" },
         { RING "wrong0", "tso=on", "none of auto|force" },
