@@ -9,7 +9,7 @@ enum { PUBLISH = 32, YIELD_WAITS = 32 };
 
 /* ---- down ------------------------------------------------------------------------------------------- */
 
-struct command *app_command(struct model *model, uint32_t slots)
+struct command *model_app_command(struct model *model, uint32_t slots)
 {
     struct command *command;
 
@@ -27,32 +27,32 @@ struct command *app_command(struct model *model, uint32_t slots)
 }
 
 /* The stack takes commands whatever happens, so this ends. */
-void app_wait(struct model *model)
+void model_app_wait(struct model *model)
 {
     static _Thread_local unsigned waits;
 
     if (model->alone)
-        (void)stack_commands(model);
+        (void)model_stack_commands(model);
     else if (model->conf.kind == MODEL_MERGE || ++waits % YIELD_WAITS == 0)
         sched_yield();
     else
         model_relax();
 }
 
-struct command *app_must(struct model *model)
+struct command *model_app_must(struct model *model)
 {
-    struct command *command = app_command(model, 1);
+    struct command *command = model_app_command(model, 1);
 
     while (command == NULL) {
-        app_send(model, 0);
-        app_wait(model);
+        model_app_send(model, 0);
+        model_app_wait(model);
         if (model_ring_room(&model->commands, 1))
-            command = app_command(model, 1);
+            command = model_app_command(model, 1);
     }
     return command;
 }
 
-void app_send(struct model *model, int gave_back)
+void model_app_send(struct model *model, int gave_back)
 {
     const uint32_t n = model_ring_publish(&model->commands);
 
@@ -75,7 +75,7 @@ static void dirty(struct model_tcp *tcp)
 }
 
 /* With the last command, if that is about this connection and not published yet; else at the end of the turn. */
-void app_say(struct model_tcp *tcp, tenon_u32 consumed, unsigned flags)
+void model_app_say(struct model_tcp *tcp, tenon_u32 consumed, unsigned flags)
 {
     struct command *open = tcp->model->app.open;
 
@@ -99,7 +99,7 @@ static int say_dirty(struct model *model)
         struct command *command = NULL;
 
         if (tcp->consumed > 0 || tcp->flags != 0) {
-            command = app_command(model, 1);
+            command = model_app_command(model, 1);
             if (command == NULL)
                 return 0;
             command->tcp = tcp;
@@ -122,7 +122,7 @@ static int say_puts(struct model *model)
 
     while (app->nputs > 0) {
         const unsigned n = app->nputs < BUFS_PER_COMMAND ? app->nputs : BUFS_PER_COMMAND;
-        struct command *command = app_command(model, 1);
+        struct command *command = model_app_command(model, 1);
 
         if (command == NULL)
             return 0;
@@ -143,7 +143,7 @@ void model_buf_ref(struct model *model, struct tenon_buf *buf)
         tenon_buf_ref(buf);
         return;
     }
-    command = app_must(model);
+    command = model_app_must(model);
     command->tcp = NULL;
     command->kind = COMMAND_REF;
     command->bufs[0] = buf;
@@ -159,15 +159,15 @@ void model_buf_put(struct model *model, struct tenon_buf *buf)
         return;
     }
     while (app->nputs == PUTS_MAX && !say_puts(model)) {
-        app_send(model, 0);
-        app_wait(model);
+        model_app_send(model, 0);
+        model_app_wait(model);
     }
     app->puts[app->nputs++] = buf;
 }
 
 /* ---- what waits for room ----------------------------------------------------------------------------- */
 
-void app_wants(struct model_tcp *tcp)
+void model_app_wants(struct model_tcp *tcp)
 {
     struct tcp_list *list = &tcp->model->app.wants;
 
@@ -216,7 +216,7 @@ static int serve_wants(struct model *model)
     return work;
 }
 
-int app_blocked(const struct model *model)
+int model_app_blocked(const struct model *model)
 {
     return model->app.wants.first != NULL || model->app.dirty != NULL || model->app.nputs > 0;
 }
@@ -233,14 +233,14 @@ void model_tcp_put(struct model_tcp *tcp)
     if (--tcp->refs > 0)
         return;
     if (tcp->model->direct) {
-        loop_free(tcp);
+        model_loop_free(tcp);
         return;
     }
     wants_no_more(tcp);
-    app_say(tcp, 0, FLAG_FREE);
+    model_app_say(tcp, 0, FLAG_FREE);
 }
 
-void app_closed(struct model_tcp *tcp, int why)
+void model_app_closed(struct model_tcp *tcp, int why)
 {
     tcp->closed = 1;
     if (tcp->events->closed != NULL)
@@ -290,7 +290,7 @@ static void dispatch_tcp(const struct event *event)
             (void)model_tcp_finish(tcp);
         break;
     case EVENT_CLOSED:
-        app_closed(tcp, event->why);
+        model_app_closed(tcp, event->why);
         break;
     default:
         break;
@@ -301,7 +301,7 @@ static void dispatch_tcp(const struct event *event)
 static unsigned dispatch(struct model *model, const struct event *event)
 {
     if (event->kind >= EVENT_UDP)
-        return udp_event(model, event);
+        return model_udp_event(model, event);
     dispatch_tcp(event);
     return 1;
 }
@@ -315,18 +315,18 @@ static int take_events(struct model *model)
     while (taken < n && (app->nputs + SPANS_PER_EVENT <= PUTS_MAX || say_puts(model))) {
         taken += dispatch(model, model_ring_take(&model->events));
         if (model_ring_unpublished(&model->commands) >= PUBLISH)
-            app_send(model, 0);
+            model_app_send(model, 0);
     }
     return taken > 0;
 }
 
-int app_extras(struct model *model, tenon_u32 now)
+int model_app_extras(struct model *model, tenon_u32 now)
 {
     struct app_side *app = &model->app;
     int work = 0;
 
     if (app->nin > 0)
-        work = link_inbox(model);
+        work = model_link_inbox(model);
     if (model->conf.turn == NULL)
         return work;
     app->turn_wait = model->conf.turn(model->conf.app, now);
@@ -334,16 +334,16 @@ int app_extras(struct model *model, tenon_u32 now)
     return work;
 }
 
-int app_turn(struct model *model)
+int model_app_turn(struct model *model)
 {
     int work = take_events(model), gave_back;
 
-    work |= app_extras(model, model->conf.turn != NULL ? model_now_us(model) : 0);
+    work |= model_app_extras(model, model->conf.turn != NULL ? model_now_us(model) : 0);
     work |= serve_wants(model);
     if (say_dirty(model))
         (void)say_puts(model);
     gave_back = model_ring_done(&model->events) > 0;
-    app_send(model, gave_back);
-    link_publish(model);
+    model_app_send(model, gave_back);
+    model_link_publish(model);
     return work;
 }

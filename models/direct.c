@@ -16,7 +16,7 @@ static void direct_opened(struct tenon_tcp *core, void *app)
 
 static void direct_incoming(struct tenon_tcp *core, void *app)
 {
-    struct model_tcp *tcp = tcp_accept(app, core, &direct_events);
+    struct model_tcp *tcp = model_tcp_accept(app, core, &model_direct_events);
 
     if (tcp != NULL)
         direct_opened(core, tcp);
@@ -61,26 +61,26 @@ static void direct_closed(struct tenon_tcp *core, void *app, int why)
 
     (void)core;
     tcp->core = NULL;
-    app_closed(tcp, why);
+    model_app_closed(tcp, why);
 }
 
-const struct tenon_tcp_events direct_events = { .opened = direct_opened, .received = direct_received,
+const struct tenon_tcp_events model_direct_events = { .opened = direct_opened, .received = direct_received,
     .acked = direct_acked, .finished = direct_finished, .closed = direct_closed };
-const struct tenon_tcp_events direct_listener_events = { .opened = direct_incoming };
+const struct tenon_tcp_events model_direct_listener_events = { .opened = direct_incoming };
 
 /* What is said outside of the core's events leaves with tenon_poll(), what is said in them at the end of
  * tenon_input(). */
-int direct_turn(struct model *model)
+int model_direct_turn(struct model *model)
 {
     const tenon_u32 now = model_now_us(model);
-    int work = app_extras(model, now);
+    int work = model_app_extras(model, now);
 
-    link_publish(model);
-    work |= loop_poll(model, now);
-    if (loop_receive(model, now) > 0) {
+    model_link_publish(model);
+    work |= model_loop_poll(model, now);
+    if (model_loop_receive(model, now) > 0) {
         work = 1;
         model->stack.woken = 0;
-        link_publish(model);
+        model_link_publish(model);
     }
     return work;
 }

@@ -266,57 +266,58 @@ int model_prepare(struct model *model,
 void model_pin_stack(const struct model *model);    /* the calling thread is the stack's */
 
 /* app.c: what comes up, and the writing of what goes down */
-int app_turn(struct model *model);
-int app_blocked(const struct model *model);    /* something waits for room in the ring */
-void app_send(struct model *model, int gave_back);    /* publish commands, and ring if somebody sleeps */
-struct command *app_command(struct model *model, uint32_t slots);    /* the next one; NULL: the ring is full */
-struct command *app_must(struct model *model);    /* the same, and wait for room */
-void app_wait(struct model *model);            /* for the stack, a little */
-void app_say(struct model_tcp *tcp, tenon_u32 consumed, unsigned flags);
-void app_closed(struct model_tcp *tcp, int why);
-void app_wants(struct model_tcp *tcp);
-int app_extras(struct model *model, tenon_u32 now);    /* messages of others, and conf.turn */
+int model_app_turn(struct model *model);
+int model_app_blocked(const struct model *model);    /* something waits for room in the ring */
+void model_app_send(struct model *model, int gave_back);    /* publish commands, and ring if somebody sleeps */
+struct command *model_app_command(struct model *model, uint32_t slots);    /* the next one; NULL: the ring is full */
+struct command *model_app_must(struct model *model);    /* the same, and wait for room */
+void model_app_wait(struct model *model);            /* for the stack, a little */
+void model_app_say(struct model_tcp *tcp, tenon_u32 consumed, unsigned flags);
+void model_app_closed(struct model_tcp *tcp, int why);
+void model_app_wants(struct model_tcp *tcp);
+int model_app_extras(struct model *model, tenon_u32 now);    /* messages of others, and conf.turn */
 
 /* tcp.c */
-struct model_tcp *tcp_new(struct model *model, const struct model_tcp_events *events, void *app);
+struct model_tcp *model_tcp_new(struct model *model, const struct model_tcp_events *events, void *app);
 
 /* A connection that somebody has opened to us; its events go to `events` from now on.
  * @return NULL: there is no memory, and it is reset */
-struct model_tcp *tcp_accept(struct model_listener *listener, struct tenon_tcp *core,
-                             const struct tenon_tcp_events *events);
+struct model_tcp *model_tcp_accept(struct model_listener *listener, struct tenon_tcp *core,
+                                   const struct tenon_tcp_events *events);
 
 /* udp.c: sockets, on both sides */
-uint32_t udp_event(struct model *model, const struct event *event);    /* hand it over. @return slots that it took */
-void udp_command(struct model *model, const struct command *command);
-void udp_flush(struct model *model);           /* tell of those that have ended, as far as there is room */
+uint32_t model_udp_event(struct model *model,
+                         const struct event *event); /* hand it over. @return slots that it took */
+void model_udp_command(struct model *model, const struct command *command);
+void model_udp_flush(struct model *model);           /* tell of those that have ended, as far as there is room */
 
 /* stack.c: the stack's side of two threads */
-extern const struct tenon_tcp_events stack_events, stack_listener_events;
-int stack_turn(struct model *model);
-int stack_commands(struct model *model);
-int stack_flush(struct model *model);          /* what is to be told goes into the ring, and is published */
+extern const struct tenon_tcp_events model_stack_events, model_stack_listener_events;
+int model_stack_turn(struct model *model);
+int model_stack_commands(struct model *model);
+int model_stack_flush(struct model *model);          /* what is to be told goes into the ring, and is published */
 
 /* loop.c: what a stack does in any thread */
-int loop_poll(struct model *model, tenon_u32 now);
-int loop_receive(struct model *model, tenon_u32 now);
-tenon_u32 loop_wait_us(const struct model *model, tenon_u32 now);    /* how long it may sleep, at most */
-void loop_poll_out(struct model *model);       /* at the end: what was said last leaves, if the port takes it */
-void loop_link(struct model_tcp *tcp);         /* a new connection */
-void loop_free(struct model_tcp *tcp);
-void loop_abort_all(struct tenon *stack, void *model);
-void *loop_stack_thread(void *model);
+int model_loop_poll(struct model *model, tenon_u32 now);
+int model_loop_receive(struct model *model, tenon_u32 now);
+tenon_u32 model_loop_wait_us(const struct model *model, tenon_u32 now);    /* how long it may sleep, at most */
+void model_loop_poll_out(struct model *model);       /* at the end: what was said last leaves, if the port takes it */
+void model_loop_link(struct model_tcp *tcp);         /* a new connection */
+void model_loop_free(struct model_tcp *tcp);
+void model_loop_abort_all(struct tenon *stack, void *model);
+void *model_loop_stack_thread(void *model);
 
 /* outer.c: a loop of the application's own */
-int outer_open(struct model *model);
-void outer_close(struct model *model);
+int model_outer_open(struct model *model);
+void model_outer_close(struct model *model);
 
 /* direct.c: MODEL_UNIFIED */
-extern const struct tenon_tcp_events direct_events, direct_listener_events;
-int direct_turn(struct model *model);
+extern const struct tenon_tcp_events model_direct_events, model_direct_listener_events;
+int model_direct_turn(struct model *model);
 
 /* link.c */
-int link_inbox(struct model *model);
-void link_publish(struct model *model);
-int link_waiting(const struct model *model);
+int model_link_inbox(struct model *model);
+void model_link_publish(struct model *model);
+int model_link_waiting(const struct model *model);
 
 #endif

@@ -67,7 +67,7 @@ int model_hand(struct model_link *link, void (*fn)(struct model *to, const void 
     return TENON_OK;
 }
 
-void link_publish(struct model *model)
+void model_link_publish(struct model *model)
 {
     for (unsigned i = 0; i < model->app.nout; i++) {
         struct model_link *link = model->app.out[i];
@@ -77,7 +77,7 @@ void link_publish(struct model *model)
     }
 }
 
-int link_inbox(struct model *model)
+int model_link_inbox(struct model *model)
 {
     int work = 0;
 
@@ -96,7 +96,7 @@ int link_inbox(struct model *model)
     return work;
 }
 
-int link_waiting(const struct model *model)
+int model_link_waiting(const struct model *model)
 {
     for (unsigned i = 0; i < model->app.nin; i++)
         if (model_ring_waiting_now(&model->app.in[i]->ring))

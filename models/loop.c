@@ -12,7 +12,7 @@
 enum { FULL_WAIT_US = 1000, DEFER_WAIT_US = 1000, END_POLLS = 100, YIELD_TURNS = 64, GIVE_WAY_US = 1000,
        LOOK_US = 1000000, SILENT_MIN = 200, SILENT_MAX = 1500, PAUSE_US = 4    /* for each silent look */ };
 
-int loop_poll(struct model *model, tenon_u32 now)
+int model_loop_poll(struct model *model, tenon_u32 now)
 {
     struct stack_side *stack = &model->stack;
     tenon_u32 wait;
@@ -27,7 +27,7 @@ int loop_poll(struct model *model, tenon_u32 now)
     return 0;
 }
 
-int loop_receive(struct model *model, tenon_u32 now)
+int model_loop_receive(struct model *model, tenon_u32 now)
 {
     const int n = port_receive(model->conf.port, model->conf.stack, model->conf.netif, now);
     struct stack_side *stack = &model->stack;
@@ -42,7 +42,7 @@ int loop_receive(struct model *model, tenon_u32 now)
 
 /* A descriptor need not tell that its interface is gone, so that one looks now and then. A port without one is looked
  * at all the time, after many looks in vain with longer and longer pauses. */
-tenon_u32 loop_wait_us(const struct model *model, tenon_u32 now)
+tenon_u32 model_loop_wait_us(const struct model *model, tenon_u32 now)
 {
     const struct stack_side *stack = &model->stack;
     const tenon_u32 wait = model_is_due(now, stack->poll_at) ? 0 : stack->poll_at - now;
@@ -53,7 +53,7 @@ tenon_u32 loop_wait_us(const struct model *model, tenon_u32 now)
     return wait < most ? wait : most;
 }
 
-void loop_link(struct model_tcp *tcp)
+void model_loop_link(struct model_tcp *tcp)
 {
     struct stack_side *stack = &tcp->model->stack;
 
@@ -65,7 +65,7 @@ void loop_link(struct model_tcp *tcp)
     stack->connections++;
 }
 
-void loop_free(struct model_tcp *tcp)
+void model_loop_free(struct model_tcp *tcp)
 {
     struct stack_side *stack = &tcp->model->stack;
 
@@ -81,14 +81,14 @@ void loop_free(struct model_tcp *tcp)
     free(tcp);
 }
 
-void loop_poll_out(struct model *model)
+void model_loop_poll_out(struct model *model)
 {
     for (int i = 0; i < END_POLLS && tenon_poll(model->conf.stack, model_now_us(model)) == 0; i++)
         usleep(FULL_WAIT_US);
 }
 
 /* In MODEL_UNIFIED handlers run within tenon_tcp_abort(), and free what they are about, or others. */
-void loop_abort_all(struct tenon *stack, void *arg)
+void model_loop_abort_all(struct tenon *stack, void *arg)
 {
     struct model *model = arg;
     struct model_tcp *tcp = model->stack.all;
@@ -102,7 +102,7 @@ void loop_abort_all(struct tenon *stack, void *arg)
         tenon_tcp_abort(tcp->core);
         tcp = model->direct ? model->stack.all : tcp->next;
     }
-    loop_poll_out(model);
+    model_loop_poll_out(model);
 }
 
 /* ---- the stack's own thread ------------------------------------------------------------------------- */
@@ -114,11 +114,11 @@ static void stack_sleep(struct model *model)
     int full;
 
     stack->woken = 1;    /* to know when it wants to be called again */
-    if (stack_turn(model))
+    if (model_stack_turn(model))
         return;
     full = stack->pends.first != NULL || stack->gones != NULL;    /* events wait for room: no packets until then */
     now = model_now_us(model);
-    wait = loop_wait_us(model, now);
+    wait = model_loop_wait_us(model, now);
     if (stack->defers != NULL && wait > DEFER_WAIT_US)
         wait = DEFER_WAIT_US;
     model_bell_prepare(&model->stack_bell, full ? MODEL_ASLEEP_FOR_ROOM : MODEL_ASLEEP);
@@ -160,7 +160,7 @@ static void stack_loop(struct model *model)
     unsigned idle = 0;
 
     while (!model->stack.ended) {
-        const int work = stack_turn(model);
+        const int work = model_stack_turn(model);
 
         if (merge && model_ring_untaken_now(&model->events))
             stack_give_way(model);
@@ -177,7 +177,7 @@ static void stack_loop(struct model *model)
     }
 }
 
-void *loop_stack_thread(void *model)
+void *model_loop_stack_thread(void *model)
 {
     model_pin_stack(model);
     stack_loop(model);

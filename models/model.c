@@ -85,7 +85,7 @@ static void free_model(struct model *model)
 {
     model_ring_close(&model->commands);
     model_ring_close(&model->events);
-    outer_close(model);
+    model_outer_close(model);
     model_bell_close(&model->app_bell);
     model_bell_close(&model->stack_bell);
     free(model);
@@ -113,7 +113,7 @@ static int start(struct model *model, char *error, size_t size)
 
     if (model->direct || model->conf.stepped)
         return 0;
-    failed = pthread_create(&model->thread, NULL, loop_stack_thread, model);
+    failed = pthread_create(&model->thread, NULL, model_loop_stack_thread, model);
     if (failed != 0)
         port_explain(error, size, "cannot start a thread: %s", strerror(failed));
     return failed != 0 ? -1 : 0;
@@ -133,7 +133,7 @@ struct model *model_open(const struct model_conf *conf, char *error, size_t erro
     model = new_model(&whole);
     if (model == NULL || open_rings(model) != 0 ||
         model_bell_open(&model->app_bell, model->direct || whole.own_loop) != 0 ||
-        model_bell_open(&model->stack_bell, !whole.poll) != 0 || outer_open(model) != 0) {
+        model_bell_open(&model->stack_bell, !whole.poll) != 0 || model_outer_open(model) != 0) {
         port_explain(error, error_size, "cannot make the rings: %s", strerror(errno));
         if (model != NULL)
             free_model(model);
@@ -157,25 +157,25 @@ void model_call(struct model *model, void (*fn)(struct tenon *stack, void *arg),
         fn(model->conf.stack, arg);
         return;
     }
-    command = app_must(model);
+    command = model_app_must(model);
     command->tcp = NULL;
     command->kind = COMMAND_CALL;
     command->call.fn = fn;
     command->call.arg = arg;
     command->call.done = &done;
-    app_send(model, 0);
+    model_app_send(model, 0);
     while (!atomic_load_explicit(&done, memory_order_acquire))
-        app_wait(model);
+        model_app_wait(model);
 }
 
 int model_step(struct model *model)
 {
-    return model->direct ? direct_turn(model) : app_turn(model);
+    return model->direct ? model_direct_turn(model) : model_app_turn(model);
 }
 
 int model_step_stack(struct model *model)
 {
-    return model->direct ? 0 : stack_turn(model);
+    return model->direct ? 0 : model_stack_turn(model);
 }
 
 void model_stop(struct model *model)
@@ -187,11 +187,12 @@ void model_stop(struct model *model)
 /* Something has happened since the last turn. */
 static int app_has(struct model *model)
 {
-    if (atomic_load(&model->stop) || atomic_load(&model->gone) || link_waiting(model))
+    if (atomic_load(&model->stop) || atomic_load(&model->gone) || model_link_waiting(model))
         return 1;
     if (model->direct)
         return 0;
-    return model_ring_waiting_now(&model->events) || (app_blocked(model) && model_ring_room_now(&model->commands, 1));
+    return model_ring_waiting_now(&model->events) ||
+           (model_app_blocked(model) && model_ring_room_now(&model->commands, 1));
 }
 
 static tenon_u32 app_wait_us(const struct model *model)
@@ -203,19 +204,19 @@ static tenon_u32 app_wait_us(const struct model *model)
         wait = model_is_due(now, model->app.turn_at) ? 0 : model->app.turn_at - now;
     if (!model->direct)
         return wait;
-    stack_wait = loop_wait_us(model, now);
+    stack_wait = model_loop_wait_us(model, now);
     return stack_wait < wait ? stack_wait : wait;
 }
 
 int model_prepare(struct model *model, struct rest *rest)
 {
-    const int blocked = !model->direct && app_blocked(model);
+    const int blocked = !model->direct && model_app_blocked(model);
 
     rest->fd = -1;
     rest->events = 0;
     if (model->direct) {
         model->stack.woken = 1;    /* to know when the instance wants to be called again */
-        if (direct_turn(model))
+        if (model_direct_turn(model))
             return 0;
         rest->fd = port_fd(model->conf.port);
         rest->events = (short)(model->stack.full ? POLLIN | POLLOUT : POLLIN);
@@ -272,8 +273,8 @@ static void end_thread(struct model *model)
 {
     if (model->direct || model->alone)
         return;
-    app_must(model)->kind = COMMAND_END;
-    app_send(model, 0);
+    model_app_must(model)->kind = COMMAND_END;
+    model_app_send(model, 0);
     pthread_join(model->thread, NULL);
     model->alone = 1;
 }
@@ -285,9 +286,9 @@ static void drain(struct model *model)
 
     model->conf.turn = NULL;
     while (!model->direct && work) {
-        work = app_turn(model);
-        work |= stack_commands(model);
-        work |= stack_flush(model);
+        work = model_app_turn(model);
+        work |= model_stack_commands(model);
+        work |= model_stack_flush(model);
     }
 }
 
@@ -295,15 +296,15 @@ void model_close(struct model *model)
 {
     while (model->listeners != NULL)
         model_listener_close(model->listeners);
-    model_call(model, loop_abort_all, model);
+    model_call(model, model_loop_abort_all, model);
     end_thread(model);
     drain(model);
     while (model->udps != NULL)    /* as the last: closed() may have said something by them */
         model_udp_close(model->udps);
     drain(model);
-    loop_poll_out(model);
+    model_loop_poll_out(model);
     while (model->stack.all != NULL)    /* handles that the application still has references on */
-        loop_free(model->stack.all);
+        model_loop_free(model->stack.all);
     free_model(model);
 }
 

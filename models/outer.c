@@ -21,7 +21,7 @@ static int watch(const struct model *model, int operation, int fd, short events)
 }
 
 /* In MODEL_UNIFIED the loop waits for the port as well. */
-int outer_open(struct model *model)
+int model_outer_open(struct model *model)
 {
     const int port = model->direct ? port_fd(model->conf.port) : -1;
     struct outer *outer = &model->outer;
@@ -38,7 +38,7 @@ int outer_open(struct model *model)
     return watch(model, EPOLL_CTL_ADD, port, outer->events);
 }
 
-void outer_close(struct model *model)
+void model_outer_close(struct model *model)
 {
     if (model->outer.own && model->outer.fd >= 0)
         close(model->outer.fd);

@@ -136,7 +136,7 @@ static void core_opened(struct tenon_tcp *core, void *app)
 
 static void core_incoming(struct tenon_tcp *core, void *app)
 {
-    struct model_tcp *tcp = tcp_accept(app, core, &stack_events);
+    struct model_tcp *tcp = model_tcp_accept(app, core, &model_stack_events);
 
     if (tcp != NULL)
         core_opened(core, tcp);
@@ -196,9 +196,12 @@ static void core_closed(struct tenon_tcp *core, void *app, int why)
     tell(tcp, EVENT_CLOSED, UNTOLD_CLOSED);
 }
 
-const struct tenon_tcp_events stack_events = { .opened = core_opened, .received = core_received, .acked = core_acked,
-    .finished = core_finished, .closed = core_closed };
-const struct tenon_tcp_events stack_listener_events = { .opened = core_incoming };
+const struct tenon_tcp_events model_stack_events = { .opened = core_opened,
+                                                     .received = core_received,
+                                                     .acked = core_acked,
+                                                     .finished = core_finished,
+                                                     .closed = core_closed };
+const struct tenon_tcp_events model_stack_listener_events = { .opened = core_incoming };
 
 static int told_once(struct model_tcp *tcp, enum event_kind kind, enum untold untold)
 {
@@ -252,11 +255,11 @@ static void flush_acks(struct stack_side *stack)
 
 /* Nothing is published before all acknowledgements are told: when the application knows that a connection has ended,
  * it is in none of these lists. */
-int stack_flush(struct model *model)
+int model_stack_flush(struct model *model)
 {
     flush_pending(&model->stack.pends);
     flush_acks(&model->stack);
-    udp_flush(model);
+    model_udp_flush(model);
     if (model_ring_publish(&model->events) == 0)
         return 0;
     model->stack.stats.event_batches++;
@@ -365,9 +368,9 @@ static void command_connect(struct model *model, const struct command *command)
     struct model_tcp *tcp = command->tcp;
     int error;
 
-    loop_link(tcp);
+    model_loop_link(tcp);
     error = tenon_tcp_connect(model->conf.stack, &tcp->core, &command->ends.from, &command->ends.to,
-                              &stack_events, tcp);
+                              &model_stack_events, tcp);
     if (error == TENON_OK)
         return;
     tcp->core = NULL;
@@ -390,7 +393,7 @@ static void command_flags(struct model_tcp *tcp, unsigned flags)
     if (flags & FLAG_FREE) {
         undefer(tcp);
         spans_drop(&tcp->in);
-        loop_free(tcp);
+        model_loop_free(tcp);
         return;
     }
     if (tcp->defers && (flags & FLAG_ABORT) == 0) {
@@ -440,7 +443,7 @@ static void command_do(struct model *model, const struct command *command)
     case COMMAND_UDP_SEND:
     case COMMAND_UDP_WRITE:
     case COMMAND_UDP_CLOSE:
-        udp_command(model, command);
+        model_udp_command(model, command);
         break;
     case COMMAND_END:
         model->stack.ended = 1;
@@ -450,7 +453,7 @@ static void command_do(struct model *model, const struct command *command)
     }
 }
 
-int stack_commands(struct model *model)
+int model_stack_commands(struct model *model)
 {
     struct stack_side *stack = &model->stack;
     unsigned n = 0;
@@ -519,19 +522,19 @@ static void retry_deferred(struct stack_side *stack)
     }
 }
 
-int stack_turn(struct model *model)
+int model_stack_turn(struct model *model)
 {
     struct stack_side *stack = &model->stack;
     const tenon_u32 now = model_now_us(model);
-    int work = stack_commands(model);
+    int work = model_stack_commands(model);
 
     flush_pending(&stack->pends);
-    if (stack->pends.first == NULL && loop_receive(model, now) > 0) {
+    if (stack->pends.first == NULL && model_loop_receive(model, now) > 0) {
         stack->woken = 0;    /* tenon_input() has sent what was ready */
         work = 1;
     }
-    (void)loop_poll(model, now);
+    (void)model_loop_poll(model, now);
     if (stack->defers != NULL)
         retry_deferred(stack);
-    return stack_flush(model) | work;
+    return model_stack_flush(model) | work;
 }

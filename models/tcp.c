@@ -10,7 +10,7 @@
 enum { SND_BUF_UNKNOWN = 65536 };    /* until the connection is open */
 
 /* In either thread. The application's fields are handed over with the first event. */
-struct model_tcp *tcp_new(struct model *model, const struct model_tcp_events *events, void *app)
+struct model_tcp *model_tcp_new(struct model *model, const struct model_tcp_events *events, void *app)
 {
     struct model_tcp *tcp = aligned_alloc(alignof(struct model_tcp), sizeof *tcp);
 
@@ -25,17 +25,17 @@ struct model_tcp *tcp_new(struct model *model, const struct model_tcp_events *ev
     return tcp;
 }
 
-struct model_tcp *tcp_accept(struct model_listener *listener, struct tenon_tcp *core,
-                             const struct tenon_tcp_events *events)
+struct model_tcp *model_tcp_accept(struct model_listener *listener, struct tenon_tcp *core,
+                                   const struct tenon_tcp_events *events)
 {
-    struct model_tcp *tcp = tcp_new(listener->model, listener->events, listener->app);
+    struct model_tcp *tcp = model_tcp_new(listener->model, listener->events, listener->app);
 
     if (tcp == NULL) {
         tenon_tcp_abort(core);
         return NULL;
     }
     tcp->core = core;
-    loop_link(tcp);
+    model_loop_link(tcp);
     tenon_tcp_handler(core, events, tcp);
     return tcp;
 }
@@ -71,14 +71,14 @@ static int is_over(const struct model_tcp *tcp)
 static int connect_direct(struct model *model, struct model_tcp *tcp, const struct tenon_addr *from,
                           const struct tenon_addr *to)
 {
-    const int error = tenon_tcp_connect(model->conf.stack, &tcp->core, from, to, &direct_events, tcp);
+    const int error = tenon_tcp_connect(model->conf.stack, &tcp->core, from, to, &model_direct_events, tcp);
 
     if (error != TENON_OK) {
         free(tcp);
         return error;
     }
     model->stack.woken = 1;
-    loop_link(tcp);
+    model_loop_link(tcp);
     return TENON_OK;
 }
 
@@ -86,7 +86,7 @@ static int connect_by_ring(struct model *model, struct model_tcp *tcp, const str
                            const struct tenon_addr *to)
 {
     const struct tenon_addr any = { .port = 0 };
-    struct command *command = app_command(model, 1);
+    struct command *command = model_app_command(model, 1);
 
     if (command == NULL) {
         free(tcp);
@@ -103,7 +103,7 @@ static int connect_by_ring(struct model *model, struct model_tcp *tcp, const str
 int model_tcp_connect(struct model *model, struct model_tcp **out, const struct tenon_addr *from,
                       const struct tenon_addr *to, const struct model_tcp_events *events, void *app)
 {
-    struct model_tcp *tcp = tcp_new(model, events, app);
+    struct model_tcp *tcp = model_tcp_new(model, events, app);
     int error;
 
     if (tcp == NULL)
@@ -125,7 +125,8 @@ static void call_listen(struct tenon *stack, void *arg)
 {
     struct listen_call *call = arg;
     struct model_listener *listener = call->listener;
-    const struct tenon_tcp_events *events = listener->model->direct ? &direct_listener_events : &stack_listener_events;
+    const struct tenon_tcp_events *events =
+        listener->model->direct ? &model_direct_listener_events : &model_stack_listener_events;
 
     call->error = tenon_tcp_listen(stack, &listener->core, call->at, events, listener, call->backlog);
     if (call->error == TENON_OK)
@@ -188,10 +189,10 @@ tenon_u32 model_tcp_room(const struct model_tcp *tcp)
 /* @return NULL: the ring is full, and the connection will be told when it is not */
 static struct command *command_of(struct model_tcp *tcp, enum command_kind kind, uint32_t slots)
 {
-    struct command *command = app_command(tcp->model, slots);
+    struct command *command = model_app_command(tcp->model, slots);
 
     if (command == NULL) {
-        app_wants(tcp);
+        model_app_wants(tcp);
         return NULL;
     }
     command->tcp = tcp;
@@ -299,7 +300,7 @@ void model_tcp_consumed(struct model_tcp *tcp, tenon_u32 bytes)
 {
     if (!tcp->model->direct) {
         if (!tcp->closed)
-            app_say(tcp, bytes, 0);
+            model_app_say(tcp, bytes, 0);
         return;
     }
     tcp->model->stack.woken = 1;
@@ -316,7 +317,7 @@ int model_tcp_finish(struct model_tcp *tcp)
     if (is_over(tcp))
         return TENON_ECLOSED;
     tcp->finishing = 1;
-    app_say(tcp, 0, FLAG_FINISH);
+    model_app_say(tcp, 0, FLAG_FINISH);
     return TENON_OK;
 }
 
@@ -325,7 +326,7 @@ static void leave(struct model_tcp *tcp, enum command_flag flag)
     if (tcp->closed)
         return;
     tcp->leaving = 1;
-    app_say(tcp, 0, flag);
+    model_app_say(tcp, 0, flag);
 }
 
 void model_tcp_close(struct model_tcp *tcp)
@@ -364,7 +365,7 @@ int model_tcp_set(struct model_tcp *tcp, enum tenon_tcp_option option, tenon_u32
         tcp->model->stack.stats.refused += tenon_tcp_set(tcp->core, option, value) != TENON_OK;
         return TENON_OK;
     }
-    command = app_must(tcp->model);
+    command = model_app_must(tcp->model);
     command->tcp = tcp;
     command->kind = COMMAND_SET;
     command->option.name = option;

@@ -185,7 +185,7 @@ void model_udp_close(struct model_udp *udp)
         return;
     }
     udp->leaving = 1;
-    command = app_must(udp->model);
+    command = model_app_must(udp->model);
     command->udp = udp;
     command->kind = COMMAND_UDP_CLOSE;
 }
@@ -195,7 +195,7 @@ void model_udp_close(struct model_udp *udp)
 /* @return NULL: the ring is full */
 static struct command *command_of(struct model_udp *udp, const struct datagram *datagram, uint32_t slots_behind)
 {
-    struct command *command = app_command(udp->model, 1 + slots_behind);
+    struct command *command = model_app_command(udp->model, 1 + slots_behind);
 
     if (command == NULL)
         return NULL;
@@ -311,7 +311,7 @@ static void on_datagram(struct model_udp *udp, const struct event *event, const 
         model_buf_put(model, event->spans[i].buf);
 }
 
-uint32_t udp_event(struct model *model, const struct event *event)
+uint32_t model_udp_event(struct model *model, const struct event *event)
 {
     struct model_udp *udp = event->udp;
 
@@ -384,7 +384,7 @@ static void stack_error(struct tenon_udp *core, void *app, const struct tenon_ad
 static const struct tenon_udp_events stack_udp_events = { .received = stack_received, .error = stack_error };
 
 /* Before anything is published. When the application hears that a socket has ended, nothing of it is under way. */
-void udp_flush(struct model *model)
+void model_udp_flush(struct model *model)
 {
     struct stack_side *stack = &model->stack;
 
@@ -443,7 +443,7 @@ static void command_udp_write(struct model *model, const struct command *command
     send_one(command->udp, &datagram);
 }
 
-void udp_command(struct model *model, const struct command *command)
+void model_udp_command(struct model *model, const struct command *command)
 {
     struct model_udp *udp = command->udp;
 
