@@ -227,7 +227,7 @@ static int open_pcap(struct app *app)
 
     if (app->options->pcap == NULL)
         return 0;
-    app->pcap = pcap_open(own_name(app, &name, app->options->pcap), error, sizeof error);
+    app->pcap = pcap_writer_open(own_name(app, &name, app->options->pcap), error, sizeof error);
     if (app->pcap == NULL)
         log_error("--pcap: %s", error);
     sb_free(&name);
@@ -535,7 +535,7 @@ static void close_files(struct app *app)
 
     if (app->trace != NULL && trace_writer_close(app->trace) != 0)
         log_error("--trace: %s could not be written completely", app->options->trace);
-    if (app->pcap != NULL && pcap_close(app->pcap, error, sizeof error) != 0)
+    if (app->pcap != NULL && pcap_writer_close(app->pcap, error, sizeof error) != 0)
         log_error("--pcap: %s: %s", app->options->pcap, error);
 }
 

@@ -17,7 +17,7 @@ static int call(int command, union bpf_attr *attr)
     return (int)syscall(SYS_bpf, command, attr, sizeof *attr);
 }
 
-int bpf_map(unsigned type, unsigned entries)
+int port_bpf_map(unsigned type, unsigned entries)
 {
     union bpf_attr attr;
 
@@ -27,7 +27,7 @@ int bpf_map(unsigned type, unsigned entries)
     return call(BPF_MAP_CREATE, &attr);
 }
 
-int bpf_map_set(int map, unsigned key, unsigned value)
+int port_bpf_map_set(int map, unsigned key, unsigned value)
 {
     union bpf_attr attr;
 
@@ -37,7 +37,7 @@ int bpf_map_set(int map, unsigned key, unsigned value)
     return call(BPF_MAP_UPDATE_ELEM, &attr);
 }
 
-int bpf_program(unsigned type, const struct bpf_insn *insns, unsigned n, unsigned flags)
+int port_bpf_program(unsigned type, const struct bpf_insn *insns, unsigned n, unsigned flags)
 {
     union bpf_attr attr;
 
@@ -49,7 +49,7 @@ int bpf_program(unsigned type, const struct bpf_insn *insns, unsigned n, unsigne
     return call(BPF_PROG_LOAD, &attr);
 }
 
-int bpf_link(int program, int interface, unsigned attach, unsigned flags)
+int port_bpf_link(int program, int interface, unsigned attach, unsigned flags)
 {
     union bpf_attr attr;
 

@@ -8,16 +8,16 @@
 #include <linux/bpf.h>
 
 /** @param type  BPF_MAP_TYPE_...; keys and values have 32 bits */
-int bpf_map(unsigned type, unsigned entries);
-int bpf_map_set(int map, unsigned key, unsigned value);
+int port_bpf_map(unsigned type, unsigned entries);
+int port_bpf_map_set(int map, unsigned key, unsigned value);
 
 /** @param type   BPF_PROG_TYPE_...
  *  @param flags  BPF_F_... */
-int bpf_program(unsigned type, const struct bpf_insn *insns, unsigned n, unsigned flags);
+int port_bpf_program(unsigned type, const struct bpf_insn *insns, unsigned n, unsigned flags);
 
 /** Attach a program to an interface until the last copy of the descriptor is closed.
  *  @param attach  BPF_XDP, ...
  *  @param flags   those of that kind of program */
-int bpf_link(int program, int interface, unsigned attach, unsigned flags);
+int port_bpf_link(int program, int interface, unsigned attach, unsigned flags);
 
 #endif

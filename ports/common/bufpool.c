@@ -35,7 +35,7 @@ static void buf_release(struct tenon_buf *buf)
     b->pool->in_use--;
 }
 
-void bufpool_init(struct bufpool *pool, tenon_u32 buf_bytes, size_t bytes_max)
+void port_bufpool_init(struct bufpool *pool, tenon_u32 buf_bytes, size_t bytes_max)
 {
     size_t each = round_up(sizeof(struct bufpool_buf)) + round_up(buf_bytes);
     size_t per_chunk = CHUNK_BYTES / each;
@@ -47,7 +47,7 @@ void bufpool_init(struct bufpool *pool, tenon_u32 buf_bytes, size_t bytes_max)
         pool->bufs_max = pool->chunk_bufs;
 }
 
-void bufpool_fini(struct bufpool *pool)
+void port_bufpool_fini(struct bufpool *pool)
 {
     while (pool->chunks != NULL) {
         struct bufpool_chunk *chunk = pool->chunks;
@@ -90,7 +90,7 @@ static void grow(struct bufpool *pool)
     pool->bufs += n;
 }
 
-struct tenon_buf *bufpool_get(struct bufpool *pool)
+struct tenon_buf *port_bufpool_get(struct bufpool *pool)
 {
     struct bufpool_buf *b;
 
@@ -108,12 +108,12 @@ struct tenon_buf *bufpool_get(struct bufpool *pool)
     return &b->buf;
 }
 
-unsigned bufpool_get_many(struct bufpool *pool, struct tenon_buf **bufs, unsigned n)
+unsigned port_bufpool_get_many(struct bufpool *pool, struct tenon_buf **bufs, unsigned n)
 {
     unsigned got = 0;
 
     while (got < n) {
-        bufs[got] = bufpool_get(pool);
+        bufs[got] = port_bufpool_get(pool);
         if (bufs[got] == NULL)
             break;
         got++;

@@ -3,7 +3,7 @@
  *  A bounded pool of packet buffers of one size, for ports that have malloc().
  *
  *  Buffers are made in chunks as they are needed and kept for reuse; nothing is given back to the
- *  system before bufpool_fini(). One pool, one thread, as everything of an instance. */
+ *  system before port_bufpool_fini(). One pool, one thread, as everything of an instance. */
 #ifndef TENON_PORTS_COMMON_BUFPOOL_H
 #define TENON_PORTS_COMMON_BUFPOOL_H
 
@@ -30,15 +30,15 @@ struct bufpool {
 /** Makes no buffer yet.
  *  @param buf_bytes  size of each
  *  @param bytes_max  limit of all together; at least one chunk is allowed */
-void bufpool_init(struct bufpool *pool, tenon_u32 buf_bytes, size_t bytes_max);
+void port_bufpool_init(struct bufpool *pool, tenon_u32 buf_bytes, size_t bytes_max);
 
 /** Frees all memory. Whoever has a buffer must have given it back: end the instance first. */
-void bufpool_fini(struct bufpool *pool);
+void port_bufpool_fini(struct bufpool *pool);
 
 /** @return a buffer with refs == 1, or NULL: counted as a failure */
-struct tenon_buf *bufpool_get(struct bufpool *pool);
+struct tenon_buf *port_bufpool_get(struct bufpool *pool);
 
 /** For tenon_host.buf_get(). @return how many it got, 0 to n */
-unsigned bufpool_get_many(struct bufpool *pool, struct tenon_buf **bufs, unsigned n);
+unsigned port_bufpool_get_many(struct bufpool *pool, struct tenon_buf **bufs, unsigned n);
 
 #endif

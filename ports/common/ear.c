@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-FILE *ear_open(struct ear *ear)
+FILE *port_ear_open(struct ear *ear)
 {
     if (ear->file == NULL)
         ear->file = fmemopen(ear->said, sizeof ear->said, "w");
@@ -13,7 +13,7 @@ FILE *ear_open(struct ear *ear)
     return ear->file;
 }
 
-const char *ear_line(struct ear *ear)
+const char *port_ear_line(struct ear *ear)
 {
     if (ear->file != NULL)
         (void)fflush(ear->file);

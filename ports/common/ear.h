@@ -13,9 +13,9 @@ struct ear {
 };
 
 /** Forget what was said. @return where to print from now on; NULL: there is no memory */
-FILE *ear_open(struct ear *ear);
+FILE *port_ear_open(struct ear *ear);
 
 /** @return the first line since then; empty if there was none */
-const char *ear_line(struct ear *ear);
+const char *port_ear_line(struct ear *ear);
 
 #endif

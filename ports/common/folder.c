@@ -27,7 +27,7 @@ static void remove_files(DIR *dir, const struct timespec *since)
 }
 
 /* The lock is kept until all is gone: who begins meanwhile finds it, and not half a folder. */
-void folder_clear(const char *folder, const char *lock, const struct timespec *since)
+void port_folder_clear(const char *folder, const char *lock, const struct timespec *since)
 {
     struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
     DIR *dir = opendir(folder);

@@ -9,6 +9,6 @@
 /** Remove files that have come, or changed, since then; and the folder and the one that it lies in, if they are empty.
  *  Nothing at all while another process has `lock`, a file in this folder, locked (fcntl()).
  *  @param since  of CLOCK_REALTIME_COARSE, as the times of files are */
-void folder_clear(const char *folder, const char *lock, const struct timespec *since);
+void port_folder_clear(const char *folder, const char *lock, const struct timespec *since);
 
 #endif

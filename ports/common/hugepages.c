@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-size_t hugepages_free_mb(void)
+size_t port_hugepages_free_mb(void)
 {
     size_t free_kb = 0, pages;
     char path[80];
@@ -21,7 +21,7 @@ size_t hugepages_free_mb(void)
     return free_kb >> 10;
 }
 
-size_t hugepages_wanted(size_t mb)
+size_t port_hugepages_wanted(size_t mb)
 {
     size_t total = 0, unused = 0, kb = 2048;
     FILE *file = fopen("/proc/meminfo", "r");

@@ -7,9 +7,9 @@
 #include <stddef.h>
 
 /** @return MB that are free, in pages of all sizes that processors have */
-size_t hugepages_free_mb(void);
+size_t port_hugepages_free_mb(void);
 
 /** @return what vm.nr_hugepages has to be so that so many MB are free, in pages of the usual size */
-size_t hugepages_wanted(size_t mb);
+size_t port_hugepages_wanted(size_t mb);
 
 #endif

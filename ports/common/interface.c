@@ -46,7 +46,7 @@ static int set_mtu(struct interface *out, int has, unsigned wanted, char *error,
     return 0;
 }
 
-int interface_read(struct interface *out, const char *name, unsigned mtu, char *error, size_t error_size)
+int port_interface_read(struct interface *out, const char *name, unsigned mtu, char *error, size_t error_size)
 {
     struct ifreq index, flags, has, address;
     int is_loopback;
@@ -72,14 +72,14 @@ int interface_read(struct interface *out, const char *name, unsigned mtu, char *
     return set_mtu(out, has.ifr_mtu, mtu, error, error_size);
 }
 
-int interface_exists(unsigned index)
+int port_interface_exists(unsigned index)
 {
     char name[IF_NAMESIZE];
 
     return index != 0 && if_indextoname(index, name) != NULL;
 }
 
-unsigned interface_queues(const struct interface *interface, char *driver, size_t driver_size)
+unsigned port_interface_queues(const struct interface *interface, char *driver, size_t driver_size)
 {
     struct ethtool_drvinfo info = { .cmd = ETHTOOL_GDRVINFO };
     struct ethtool_channels channels = { .cmd = ETHTOOL_GCHANNELS };
@@ -96,7 +96,7 @@ unsigned interface_queues(const struct interface *interface, char *driver, size_
     return queues;
 }
 
-int interface_hear_groups(const struct interface *interface, int fd)
+int port_interface_hear_groups(const struct interface *interface, int fd)
 {
     const struct packet_mreq groups = { .mr_ifindex = interface->index, .mr_type = PACKET_MR_ALLMULTI };
 
@@ -134,7 +134,7 @@ static int kernels_address(const struct interface *interface, int own_mac, char 
     return found;
 }
 
-int interface_advice(const struct interface *interface, int own_mac, char *text, size_t text_size)
+int port_interface_advice(const struct interface *interface, int own_mac, char *text, size_t text_size)
 {
     const char *name = interface->name;
     char address[INET6_ADDRSTRLEN];

@@ -22,25 +22,25 @@ struct interface {
  *  @param mtu         wanted; 0: the interface's own
  *  @param[out] error  what is wrong with it, and what to do about that
  *  @return 0; -1 */
-int interface_read(struct interface *out, const char *name, unsigned mtu, char *error, size_t error_size);
+int port_interface_read(struct interface *out, const char *name, unsigned mtu, char *error, size_t error_size);
 
 /** @param index  any; 0 is none. @return 1: there is such an interface */
-int interface_exists(unsigned index);
+int port_interface_exists(unsigned index);
 
 /** Ask its driver, as ethtool does.
  *  @param[out] driver  its name; empty if it does not say
  *  @return how many queues it receives with; 0: it does not say */
-unsigned interface_queues(const struct interface *interface, char *driver, size_t driver_size);
+unsigned port_interface_queues(const struct interface *interface, char *driver, size_t driver_size);
 
 /** Let the filter of its driver pass what is sent to groups, as neighbour discovery is, for as long as this packet
  *  socket is open: the kernel sees to that, and undoes it.
  *  @return 0; -1: errno says why */
-int interface_hear_groups(const struct interface *interface, int fd);
+int port_interface_hear_groups(const struct interface *interface, int fd);
 
 /** What a user should know before he waits for frames in vain: the interface is down or has no link, or the kernel has
  *  an address there.
  *  @param own_mac  1: our Ethernet address is not the kernel's, and so our link-local address is another
  *  @return 1: there is something to say; 0: all is well */
-int interface_advice(const struct interface *interface, int own_mac, char *text, size_t text_size);
+int port_interface_advice(const struct interface *interface, int own_mac, char *text, size_t text_size);
 
 #endif

@@ -8,31 +8,31 @@ enum {
     HEADROOM = 128 /* link header with tags, and what tenon_tcp_write() wants beside the MTU */
 };
 
-void rxslots_init(struct rxslots *slots, unsigned mtu, size_t bytes_max)
+void port_rxslots_init(struct rxslots *slots, unsigned mtu, size_t bytes_max)
 {
     const unsigned small = mtu + HEADROOM;
 
     memset(slots, 0, sizeof *slots);
-    bufpool_init(&slots->small, small < SMALL_MIN ? SMALL_MIN : small, bytes_max);
-    bufpool_init(&slots->large, RXSLOTS_LARGE, bytes_max);
+    port_bufpool_init(&slots->small, small < SMALL_MIN ? SMALL_MIN : small, bytes_max);
+    port_bufpool_init(&slots->large, RXSLOTS_LARGE, bytes_max);
 }
 
-void rxslots_fini(struct rxslots *slots)
+void port_rxslots_fini(struct rxslots *slots)
 {
-    bufpool_fini(&slots->small);
-    bufpool_fini(&slots->large);
+    port_bufpool_fini(&slots->small);
+    port_bufpool_fini(&slots->large);
 }
 
 /* See to it that frame `i` has buffers for n bytes; a pool that is exhausted leaves NULL. */
 static void fill_slot(struct rxslots *slots, unsigned i, size_t n)
 {
     if (slots->first[i] == NULL)
-        slots->first[i] = bufpool_get(&slots->small);
+        slots->first[i] = port_bufpool_get(&slots->small);
     if (slots->rest[i] == NULL && n > slots->small.buf_bytes)
-        slots->rest[i] = bufpool_get(&slots->large);
+        slots->rest[i] = port_bufpool_get(&slots->large);
 }
 
-unsigned rxslots_iov(struct rxslots *slots, unsigned i, int with_large, struct iovec iov[2])
+unsigned port_rxslots_iov(struct rxslots *slots, unsigned i, int with_large, struct iovec iov[2])
 {
     const struct tenon_buf *first, *rest;
 
@@ -48,7 +48,7 @@ unsigned rxslots_iov(struct rxslots *slots, unsigned i, int with_large, struct i
     return 2;
 }
 
-void rxslots_copy(struct rxslots *slots, unsigned i, const tenon_u8 *bytes, size_t n)
+void port_rxslots_copy(struct rxslots *slots, unsigned i, const tenon_u8 *bytes, size_t n)
 {
     const size_t most = slots->small.buf_bytes, first = n < most ? n : most;
 
@@ -61,8 +61,8 @@ void rxslots_copy(struct rxslots *slots, unsigned i, const tenon_u8 *bytes, size
         memcpy(slots->rest[i]->data, bytes + first, n - first);
 }
 
-int rxslots_finish(struct rxslots *slots, unsigned i, size_t n, const tenon_u8 header[VNET_BYTES],
-                   struct port_stats *stats)
+int port_rxslots_finish(struct rxslots *slots, unsigned i, size_t n, const tenon_u8 header[VNET_BYTES],
+                        struct port_stats *stats)
 {
     struct tenon_buf *first = slots->first[i], *rest = slots->rest[i];
     struct tenon_span *spans = slots->spans[i];
@@ -79,7 +79,7 @@ int rxslots_finish(struct rxslots *slots, unsigned i, size_t n, const tenon_u8 h
     slots->frames[i] = (struct tenon_frame){ .spans = spans, .nspans = n > most ? 2 : 1 };
     spans[0] = (struct tenon_span){ first, 0, (tenon_u32)(n > most ? most : n) };
     spans[1] = (struct tenon_span){ rest, 0, (tenon_u32)(n > most ? n - most : 0) };
-    if (vnet_read(header, &slots->frames[i]) != 0) {
+    if (port_vnet_read(header, &slots->frames[i]) != 0) {
         stats->rx_bad++;
         return -1;
     }
@@ -94,8 +94,8 @@ static void recycle(struct tenon_buf **slot)
     *slot = NULL;
 }
 
-void rxslots_input(struct rxslots *slots, struct port *port, unsigned n, struct tenon *stack, unsigned netif,
-                   tenon_u32 now_us)
+void port_rxslots_input(struct rxslots *slots, struct port *port, unsigned n, struct tenon *stack, unsigned netif,
+                        tenon_u32 now_us)
 {
     port_input(port, stack, netif, slots->frames, n, now_us);
     for (unsigned i = 0; i < n; i++) {
@@ -104,7 +104,7 @@ void rxslots_input(struct rxslots *slots, struct port *port, unsigned n, struct 
     }
 }
 
-void rxslots_stats(const struct rxslots *slots, struct port_stats *stats)
+void port_rxslots_stats(const struct rxslots *slots, struct port_stats *stats)
 {
     stats->buf_failures = slots->small.failures + slots->large.failures;
     stats->buf_bytes = (uint64_t)slots->small.bufs * slots->small.buf_bytes;

@@ -24,31 +24,31 @@ struct rxslots {
 };
 
 /** @param bytes_max  limit of packet memory, for each of both sizes */
-void rxslots_init(struct rxslots *slots, unsigned mtu, size_t bytes_max);
+void port_rxslots_init(struct rxslots *slots, unsigned mtu, size_t bytes_max);
 
 /** Nobody may keep a buffer. */
-void rxslots_fini(struct rxslots *slots);
+void port_rxslots_fini(struct rxslots *slots);
 
 /** Where frame `i` can be received into: as many pieces as there are buffers for.
  *  @param with_large  0: it is no larger than the MTU and its link header
  *  @return how many of `iov` are filled, 0 to 2 */
-unsigned rxslots_iov(struct rxslots *slots, unsigned i, int with_large, struct iovec iov[2]);
+unsigned port_rxslots_iov(struct rxslots *slots, unsigned i, int with_large, struct iovec iov[2]);
 
 /** Copy frame `i`, as far as there are buffers for it. One that is larger than can be is left alone. */
-void rxslots_copy(struct rxslots *slots, unsigned i, const tenon_u8 *bytes, size_t n);
+void port_rxslots_copy(struct rxslots *slots, unsigned i, const tenon_u8 *bytes, size_t n);
 
 /** Frame `i` has n bytes: make slots->frames[i] of it.
  *  @param header  the virtio-net header that came with it
  *  @return 0; -1: it is lost, because there was no buffer, or it or its header makes no sense. Counted in `stats` */
-int rxslots_finish(struct rxslots *slots, unsigned i, size_t n, const tenon_u8 header[VNET_BYTES],
-                   struct port_stats *stats);
+int port_rxslots_finish(struct rxslots *slots, unsigned i, size_t n, const tenon_u8 header[VNET_BYTES],
+                        struct port_stats *stats);
 
 /** Give the first n frames to the instance, by port_input(). Whoever keeps a buffer of them keeps it; the
  * others serve again. */
-void rxslots_input(struct rxslots *slots, struct port *port, unsigned n, struct tenon *stack, unsigned netif,
-                   tenon_u32 now_us);
+void port_rxslots_input(struct rxslots *slots, struct port *port, unsigned n, struct tenon *stack, unsigned netif,
+                        tenon_u32 now_us);
 
 /** What is known of packet memory. */
-void rxslots_stats(const struct rxslots *slots, struct port_stats *stats);
+void port_rxslots_stats(const struct rxslots *slots, struct port_stats *stats);
 
 #endif

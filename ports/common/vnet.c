@@ -43,7 +43,7 @@ static tenon_u8 gso_type(const struct tenon_frame *frame)
     return type;
 }
 
-void vnet_write(tenon_u8 header[VNET_BYTES], const struct tenon_frame *frame)
+void port_vnet_write(tenon_u8 header[VNET_BYTES], const struct tenon_frame *frame)
 {
     memset(header, 0, VNET_BYTES);
     if (frame->csum == TENON_CSUM_PARTIAL) {
@@ -58,7 +58,7 @@ void vnet_write(tenon_u8 header[VNET_BYTES], const struct tenon_frame *frame)
     }
 }
 
-int vnet_read(const tenon_u8 header[VNET_BYTES], struct tenon_frame *frame)
+int port_vnet_read(const tenon_u8 header[VNET_BYTES], struct tenon_frame *frame)
 {
     frame->csum = TENON_CSUM_NONE;
     frame->seg_kind = TENON_SEG_NONE;
@@ -90,7 +90,7 @@ int vnet_read(const tenon_u8 header[VNET_BYTES], struct tenon_frame *frame)
     return frame->seg_bytes > 0 ? 0 : -1;
 }
 
-void vnet_reorder(tenon_u8 header[VNET_BYTES])
+void port_vnet_reorder(tenon_u8 header[VNET_BYTES])
 {
     for (unsigned at = 2; at < VNET_BYTES; at += 2) {
         uint16_t value;

@@ -10,13 +10,13 @@
 enum { VNET_BYTES = 12 };
 
 /** Of a frame that is sent, in little-endian order. */
-void vnet_write(tenon_u8 header[VNET_BYTES], const struct tenon_frame *frame);
+void port_vnet_write(tenon_u8 header[VNET_BYTES], const struct tenon_frame *frame);
 
 /** Checksum and segmentation of a frame that was received; the rest of it stays as it is.
  *  @return 0; -1: the header makes no sense */
-int vnet_read(const tenon_u8 header[VNET_BYTES], struct tenon_frame *frame);
+int port_vnet_read(const tenon_u8 header[VNET_BYTES], struct tenon_frame *frame);
 
 /** From little-endian order into that of this machine, or back: packet sockets know no other. */
-void vnet_reorder(tenon_u8 header[VNET_BYTES]);
+void port_vnet_reorder(tenon_u8 header[VNET_BYTES]);
 
 #endif

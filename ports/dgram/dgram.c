@@ -111,7 +111,7 @@ static int port_dgram_open(struct port *base, const struct port_conf *conf, char
     netif->gather_max = DGRAM_GATHER_MAX;
     if (dgram_open(&port->socket, base->name, error, size) != 0)
         return -1;
-    rxslots_init(&port->rx, netif->mtu, conf->buffer_bytes_max);
+    port_rxslots_init(&port->rx, netif->mtu, conf->buffer_bytes_max);
     base->fd = epoll_create1(EPOLL_CLOEXEC);
     if (base->fd >= 0 && epoll_ctl(base->fd, EPOLL_CTL_ADD, port->socket.in, &event) == 0)
         return 0;
@@ -135,7 +135,7 @@ static void port_dgram_close(struct port *port)
     dgram_close(&dgram->socket);
     if (port->fd >= 0)
         close(port->fd);
-    rxslots_fini(&dgram->rx);
+    port_rxslots_fini(&dgram->rx);
 }
 
 /* ---- what is asked about it ---------------------------------------------------------------------- */
@@ -146,7 +146,7 @@ static void dgram_stats(struct port *port, struct port_stats *stats)
     uint32_t memory[SK_MEMINFO_VARS] = { 0 };
     socklen_t bytes = sizeof memory;
 
-    rxslots_stats(&dgram->rx, stats);
+    port_rxslots_stats(&dgram->rx, stats);
     if (getsockopt(dgram->socket.in, SOL_SOCKET, SO_MEMINFO, memory, &bytes) == 0)
         stats->rx_missed = memory[SK_MEMINFO_DROPS];
 }
@@ -183,7 +183,7 @@ static int send_some(const struct dgram_port *port, const struct tenon_frame *fr
     int sent;
 
     for (unsigned i = 0; i < n; i++) {
-        vnet_write(headers[i], &frames[i]);
+        port_vnet_write(headers[i], &frames[i]);
         iov[i][0] = (struct iovec){ headers[i], port->header_bytes };
         for (unsigned k = 0; k < frames[i].nspans; k++)
             iov[i][1 + k] = (struct iovec){ tenon_span_data(&frames[i].spans[k]), frames[i].spans[k].len };
@@ -298,7 +298,7 @@ static int finish_frame(struct dgram_port *port, unsigned i, const tenon_u8 head
     const size_t most = port->rx.small.buf_bytes + (port->header_bytes > 0 ? RXSLOTS_LARGE : 0);
 
     if (bytes > port->header_bytes && bytes - port->header_bytes <= most)
-        return rxslots_finish(&port->rx, i, bytes - port->header_bytes, header, &port->port.stats);
+        return port_rxslots_finish(&port->rx, i, bytes - port->header_bytes, header, &port->port.stats);
     port->port.stats.rx_bad++;
     return -1;
 }
@@ -314,7 +314,7 @@ static unsigned receive_some(struct dgram_port *port)
     for (unsigned i = 0; i < PORT_BURST; i++) {
         iov[i][0] = (struct iovec){ headers[i], port->header_bytes };
         messages[i] = (struct mmsghdr){ .msg_hdr = { .msg_iov = iov[i] } };
-        messages[i].msg_hdr.msg_iovlen = 1 + rxslots_iov(&port->rx, i, port->header_bytes > 0, iov[i] + 1);
+        messages[i].msg_hdr.msg_iovlen = 1 + port_rxslots_iov(&port->rx, i, port->header_bytes > 0, iov[i] + 1);
     }
     do
         got = recvmmsg(port->socket.in, messages, PORT_BURST, MSG_DONTWAIT | MSG_TRUNC, NULL);
@@ -342,7 +342,7 @@ static int dgram_receive(struct port *port, struct tenon *stack, unsigned netif,
         port->stats.rx_empty++;
         return 0;
     }
-    rxslots_input(&dgram->rx, port, n, stack, netif, now_us);
+    port_rxslots_input(&dgram->rx, port, n, stack, netif, now_us);
     return (int)n;
 }
 
@@ -350,7 +350,7 @@ static int dgram_receive(struct port *port, struct tenon *stack, unsigned netif,
 
 static unsigned host_buf_get(void *host, struct tenon_buf **bufs, unsigned n)
 {
-    return bufpool_get_many(&dgram_of(host)->rx.small, bufs, n);
+    return port_bufpool_get_many(&dgram_of(host)->rx.small, bufs, n);
 }
 
 static const struct tenon_host dgram_host = {

@@ -28,7 +28,7 @@ static void choose_words(const char *device, size_t bytes)
 {
     const int name_bytes = (int)strcspn(device, ","), is_pci = memchr(device, ':', (size_t)name_bytes) != NULL;
     const size_t need_mb = (bytes >> 20 << !is_pci) + OTHER_MB, plain_mb = RTE_MAX((size_t)PLAIN_MB, 2 * need_mb);
-    const int huge = hugepages_free_mb() >= need_mb;
+    const int huge = port_hugepages_free_mb() >= need_mb;
 
     snprintf(eal.words, sizeof eal.words,
              "tenon --lcores=0@%d --file-prefix=tenon%ld --no-telemetry --log-level=error %s%.*s %s -m %zu",
@@ -42,7 +42,7 @@ static void stop(void)
     dpdk_listen(); /* nobody wants to know, at the end */
     if ((dpdk_traits & DPDK_STAYS) == 0) /* somebody may look into it until the end */
         (void)rte_eal_cleanup();
-    folder_clear(rte_eal_get_runtime_dir(), "config", &eal.began);
+    port_folder_clear(rte_eal_get_runtime_dir(), "config", &eal.began);
 }
 
 /* @return as rte_eal_init() */
@@ -58,7 +58,7 @@ static int init(void)
     (void)clock_gettime(CLOCK_REALTIME_COARSE, &eal.began);
     status = rte_eal_init(n, words);
     if (status < 0 ? rte_errno != EALREADY : eal.given[0] == 0) /* what others have asked for may be for others */
-        folder_clear(rte_eal_get_runtime_dir(), "config", &eal.began);
+        port_folder_clear(rte_eal_get_runtime_dir(), "config", &eal.began);
     (void)sched_setaffinity(0, sizeof before, &before); /* EAL has bound us to one processor */
     return status;
 }
@@ -72,7 +72,7 @@ int dpdk_start(const char *device, const char *words, size_t bytes, char *error,
     if (eal.started)
         return port_explain(error, error_size, "eal= is for the first port: DPDK has been started already");
     snprintf(eal.given, sizeof eal.given, "%s", words != NULL ? words : "");
-    dpdk_pages = hugepages_wanted(2 * (bytes >> 20) + OTHER_MB);
+    dpdk_pages = port_hugepages_wanted(2 * (bytes >> 20) + OTHER_MB);
     if (words == NULL)
         choose_words(device, bytes);
     else

@@ -60,7 +60,7 @@ static int went(uint16_t id, enum rte_eth_event_type event, void *device, void *
 int dpdk_is_gone(struct dpdk_device *device)
 {
     return atomic_load(&device->gone) || rte_eth_dev_is_removed(device->id) == 1 ||
-           (device->interface && !interface_exists(device->info.if_index));
+           (device->interface && !port_interface_exists(device->info.if_index));
 }
 
 /* By its name, or made by its name and arguments. @return 0; -1: there is none, or it cannot be this port's */
@@ -173,7 +173,7 @@ static int start_device(const struct dpdk_port *port, int wakes, char *error, si
                             "no memory for %u queue%s of %zu MB: smaller with memory=MB; more huge pages (as root: "
                             "sysctl vm.nr_hugepages=%zu); of both ends of a vhost in one process, the larger one first",
                             device->queues, device->queues == 1 ? "" : "s", device->bytes >> 20,
-                            RTE_MAX(dpdk_pages, hugepages_wanted(2 * (device->bytes >> 20) * device->queues)));
+                            RTE_MAX(dpdk_pages, port_hugepages_wanted(2 * (device->bytes >> 20) * device->queues)));
     status = configure(device, wakes && (device->traits & DPDK_NO_WAKE) == 0);
     if (status != 0)
         status = configure(device, 0);
@@ -185,7 +185,7 @@ static int start_device(const struct dpdk_port *port, int wakes, char *error, si
         status = start_queues(device);
     if (status != 0)
         return port_explain(error, size, "'%s' cannot be started: %s", name, dpdk_said(status));
-    device->interface = interface_exists(info->if_index);
+    device->interface = port_interface_exists(info->if_index);
     (void)rte_eth_dev_callback_register(device->id, RTE_ETH_EVENT_INTR_RMV, went, device);
     if (rte_eth_allmulticast_enable(device->id) != 0 || (device->traits & DPDK_OWN_MAC) != 0)
         (void)rte_eth_promiscuous_enable(device->id);

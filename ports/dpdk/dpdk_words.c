@@ -27,13 +27,13 @@ static struct ear ear;
 
 void dpdk_listen(void)
 {
-    (void)rte_openlog_stream(ear_open(&ear));
+    (void)rte_openlog_stream(port_ear_open(&ear));
 }
 
 const char *dpdk_said(int status)
 {
     static char answer[600];
-    const char *said = ear_line(&ear), *hint;
+    const char *said = port_ear_line(&ear), *hint;
 
     (void)rte_openlog_stream(stderr);
     if (said[0] == 0)

@@ -135,7 +135,7 @@ static int join_groups(const struct packet_port *port, char *error, size_t size)
 
     memcpy(ours.mr_address, port->port.netif.mac, 6);
     if (setsockopt(port->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &ours, sizeof ours) == 0 &&
-        interface_hear_groups(&port->interface, port->fd) == 0)
+        port_interface_hear_groups(&port->interface, port->fd) == 0)
         return 0;
     return port_explain(error, size, "'%s' takes no second address (%s): mac=interface uses the one that it has",
                         port->interface.name, strerror(errno));
@@ -199,7 +199,7 @@ static int open_all(struct packet_port *port, const struct port_conf *conf, char
 {
     const int shared = conf->queues > 1;
 
-    if (interface_read(&port->interface, conf->name, conf->mtu, error, size) != 0)
+    if (port_interface_read(&port->interface, conf->name, conf->mtu, error, size) != 0)
         return -1;
     port->own_mac = conf->values[SET_MAC] == 0;
     memcpy(port->port.netif.mac, port->interface.mac, 6);
@@ -230,7 +230,7 @@ static void packet_close(struct port *port)
     for (unsigned i = 0; i < sizeof fds / sizeof fds[0]; i++)
         if (fds[i] >= 0)
             close(fds[i]);
-    rxslots_fini(&packet->rx);
+    port_rxslots_fini(&packet->rx);
 }
 
 static int packet_open(struct port *port, const struct port_conf *conf, char *error, size_t error_size)
@@ -243,7 +243,7 @@ static int packet_open(struct port *port, const struct port_conf *conf, char *er
         return -1;
     port->netif.mtu = (tenon_u16)packet->interface.mtu;
     port->netif.gather_max = PACKET_GATHER_MAX;
-    rxslots_init(&packet->rx, packet->interface.mtu, conf->buffer_bytes_max);
+    port_rxslots_init(&packet->rx, packet->interface.mtu, conf->buffer_bytes_max);
     return 0;
 }
 
@@ -263,14 +263,14 @@ static void packet_stats(struct port *port, struct port_stats *stats)
             port->stats.rx_missed += lost.stats1.tp_drops;
     }
     stats->rx_missed = port->stats.rx_missed;
-    rxslots_stats(&packet->rx, stats);
+    port_rxslots_stats(&packet->rx, stats);
 }
 
 static int packet_advice(const struct port *port, char *text, size_t text_size)
 {
     const struct packet_port *packet = (const void *)port;
 
-    return interface_advice(&packet->interface, packet->own_mac, text, text_size);
+    return port_interface_advice(&packet->interface, packet->own_mac, text, text_size);
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
@@ -295,8 +295,8 @@ static int send_frame(struct packet_port *port, const struct tenon_frame *frame)
 
     errno = EMSGSIZE;
     if (frame->nspans <= PACKET_GATHER_MAX) {
-        vnet_write(header, frame);
-        vnet_reorder(header);
+        port_vnet_write(header, frame);
+        port_vnet_reorder(header);
         for (unsigned i = 0; i < frame->nspans; i++)
             iov[1 + i] = (struct iovec){ tenon_span_data(&frame->spans[i]), frame->spans[i].len };
         do
@@ -335,8 +335,8 @@ static unsigned host_transmit(void *host, unsigned netif, const struct tenon_fra
 /* Frame `i` lies in its buffers, as far as it has any. */
 static enum found finish_frame(struct packet_port *port, unsigned i, tenon_u8 header[VNET_BYTES], size_t bytes)
 {
-    vnet_reorder(header);
-    if (rxslots_finish(&port->rx, i, bytes, header, &port->port.stats) != 0)
+    port_vnet_reorder(header);
+    if (port_rxslots_finish(&port->rx, i, bytes, header, &port->port.stats) != 0)
         return LOST;
     /* Without offload the NIC's word does not count. That of another kernel of this machine has to: it has not made
      * the sum (NEEDS_CSUM, 1), nor cut its segments. */
@@ -349,7 +349,7 @@ static enum found read_frame(struct packet_port *port, int fd, unsigned i)
 {
     tenon_u8 header[VNET_BYTES] = { 0 };
     struct iovec iov[3] = { { header, PACKET_HEADER_BYTES } };
-    struct msghdr message = { .msg_iov = iov, .msg_iovlen = 1 + rxslots_iov(&port->rx, i, 1, iov + 1) };
+    struct msghdr message = { .msg_iov = iov, .msg_iovlen = 1 + port_rxslots_iov(&port->rx, i, 1, iov + 1) };
     ssize_t got;
 
     do
@@ -385,7 +385,7 @@ static enum found copy_frame(struct packet_port *port, unsigned i)
     bytes = (const tenon_u8 *)frame + frame->tp_mac;
     n = frame->tp_snaplen == frame->tp_len ? frame->tp_len : SIZE_MAX; /* of which part is missing */
     memcpy(header, bytes - PACKET_HEADER_BYTES, PACKET_HEADER_BYTES);
-    rxslots_copy(&port->rx, i, bytes, n);
+    port_rxslots_copy(&port->rx, i, bytes, n);
     found = finish_frame(port, i, header, n);
     port->ring_next = (void *)((tenon_u8 *)port->ring_next + frame->tp_next_offset);
     if (--port->ring_left == 0) {
@@ -437,7 +437,7 @@ static int packet_receive(struct port *port, struct tenon *stack, unsigned netif
     }
     if (n == 0)
         return look_around(packet);
-    rxslots_input(&packet->rx, port, n, stack, netif, now_us);
+    port_rxslots_input(&packet->rx, port, n, stack, netif, now_us);
     return (int)n;
 }
 
@@ -445,7 +445,7 @@ static int packet_receive(struct port *port, struct tenon *stack, unsigned netif
 
 static unsigned host_buf_get(void *host, struct tenon_buf **bufs, unsigned n)
 {
-    return bufpool_get_many(&packet_of(host)->rx.small, bufs, n);
+    return port_bufpool_get_many(&packet_of(host)->rx.small, bufs, n);
 }
 
 static const struct tenon_host packet_host = {

@@ -121,7 +121,7 @@ static void put_section(struct pcap_writer *writer)
 
 /* ---- the writer ------------------------------------------------------------------------------ */
 
-struct pcap_writer *pcap_open(const char *path, char *error, size_t error_size)
+struct pcap_writer *pcap_writer_open(const char *path, char *error, size_t error_size)
 {
     struct pcap_writer *writer = malloc(sizeof *writer);
 
@@ -143,7 +143,7 @@ struct pcap_writer *pcap_open(const char *path, char *error, size_t error_size)
     return writer;
 }
 
-int pcap_close(struct pcap_writer *writer, char *error, size_t error_size)
+int pcap_writer_close(struct pcap_writer *writer, char *error, size_t error_size)
 {
     int failed;
 

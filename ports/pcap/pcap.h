@@ -6,7 +6,7 @@
  *  the capture's copy, and frames that were left to it for segmentation are recorded as the segments
  *  into which it cuts them. The frames themselves are never touched.
  *
- *  A writer allocates once, in pcap_open(). An error of the file is remembered; pcap_close() tells it. */
+ *  A writer allocates once, in pcap_writer_open(). An error of the file is remembered; pcap_writer_close() tells it. */
 #ifndef TENON_PORTS_PCAP_PCAP_H
 #define TENON_PORTS_PCAP_PCAP_H
 
@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-/** A capture that is being written: from pcap_open() to pcap_close(). */
+/** A capture that is being written: from pcap_writer_open() to pcap_writer_close(). */
 struct pcap_writer;
 
 /** Link types (the registry calls them LINKTYPE_). */
@@ -34,7 +34,7 @@ enum {
  *  @param path         an existing file is overwritten; "-": standard output
  *  @param[out] error   what went wrong, in one line
  *  @return NULL on failure */
-struct pcap_writer *pcap_open(const char *path, char *error, size_t error_size);
+struct pcap_writer *pcap_writer_open(const char *path, char *error, size_t error_size);
 
 /** Describe an interface; frames are written under its number.
  *  @param name     for the reader of the capture
@@ -56,7 +56,7 @@ void pcap_flush(struct pcap_writer *writer);
 /** End the capture.
  *  @param[out] error  the first thing that went wrong with the file, if anything; may be NULL
  *  @return 0, or -1: the capture is incomplete */
-int pcap_close(struct pcap_writer *writer, char *error, size_t error_size);
+int pcap_writer_close(struct pcap_writer *writer, char *error, size_t error_size);
 
 /* ---- comments from the trace (pcap_trace.c) -------------------------------------------------- */
 

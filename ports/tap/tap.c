@@ -182,7 +182,7 @@ static void tap_close(struct port *port)
 {
     if (port->fd >= 0)
         close(port->fd);
-    rxslots_fini(&tap_of(port)->rx);
+    port_rxslots_fini(&tap_of(port)->rx);
 }
 
 static int tap_open(struct port *port, const struct port_conf *conf, char *error, size_t error_size)
@@ -193,13 +193,13 @@ static int tap_open(struct port *port, const struct port_conf *conf, char *error
         return -1;
     port->netif.caps = set_offload(port->fd, conf->offload);
     port->netif.gather_max = TAP_GATHER_MAX;
-    rxslots_init(&tap_of(port)->rx, port->netif.mtu, conf->buffer_bytes_max);
+    port_rxslots_init(&tap_of(port)->rx, port->netif.mtu, conf->buffer_bytes_max);
     return 0;
 }
 
 static void tap_stats(struct port *port, struct port_stats *stats)
 {
-    rxslots_stats(&tap_of(port)->rx, stats);
+    port_rxslots_stats(&tap_of(port)->rx, stats);
 }
 
 static int tap_advice(const struct port *port, char *text, size_t text_size)
@@ -235,7 +235,7 @@ static int send_frame(struct tap_port *port, const struct tenon_frame *frame)
         port->port.stats.tx_errors++;
         return 0;
     }
-    vnet_write(header, frame);
+    port_vnet_write(header, frame);
     iov[0].iov_base = header;
     iov[0].iov_len = VNET_BYTES;
     for (unsigned i = 0; i < frame->nspans; i++) {
@@ -283,7 +283,7 @@ static int read_frame(struct tap_port *port, unsigned i)
                             { port->scratch, sizeof port->scratch } };
     ssize_t got;
 
-    (void)rxslots_iov(&port->rx, i, port->port.netif.caps != 0, iov + 1);
+    (void)port_rxslots_iov(&port->rx, i, port->port.netif.caps != 0, iov + 1);
     do
         got = readv(port->port.fd, iov, 3);
     while (got < 0 && errno == EINTR);
@@ -295,7 +295,7 @@ static int read_frame(struct tap_port *port, unsigned i)
         port->port.stats.rx_errors++;
         return -1;
     }
-    return rxslots_finish(&port->rx, i, (size_t)got - VNET_BYTES, header, &port->port.stats) == 0 ? 1 : -2;
+    return port_rxslots_finish(&port->rx, i, (size_t)got - VNET_BYTES, header, &port->port.stats) == 0 ? 1 : -2;
 }
 
 static int tap_receive(struct port *port, struct tenon *stack, unsigned netif, tenon_u32 now_us)
@@ -311,7 +311,7 @@ static int tap_receive(struct port *port, struct tenon *stack, unsigned netif, t
     }
     if (n == 0)
         return result == -1 ? -1 : 0;
-    rxslots_input(&tap->rx, port, n, stack, netif, now_us);
+    port_rxslots_input(&tap->rx, port, n, stack, netif, now_us);
     return (int)n;
 }
 
@@ -319,7 +319,7 @@ static int tap_receive(struct port *port, struct tenon *stack, unsigned netif, t
 
 static unsigned host_buf_get(void *host, struct tenon_buf **bufs, unsigned n)
 {
-    return bufpool_get_many(&tap_of(host)->rx.small, bufs, n);
+    return port_bufpool_get_many(&tap_of(host)->rx.small, bufs, n);
 }
 
 static const struct tenon_host tap_host = {

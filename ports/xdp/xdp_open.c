@@ -150,7 +150,7 @@ static void close_socket(struct xdp_port *port)
 static int hear_groups(struct xdp_port *port, char *error, size_t size)
 {
     port->groups = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
-    if (port->groups >= 0 && interface_hear_groups(&port->interface, port->groups) == 0)
+    if (port->groups >= 0 && port_interface_hear_groups(&port->interface, port->groups) == 0)
         return 0;
     return port_explain(error, size, "'%s' lets no groups pass: %s", port->interface.name, strerror(errno));
 }
@@ -187,7 +187,7 @@ static int read_queue(struct xdp_port *port, const struct port_conf *conf, char 
 
     port->queue = conf->queue;
     port->queues_wanted = conf->queues > 1 ? conf->queues : 1;
-    port->queues = interface_queues(&port->interface, port->driver, sizeof port->driver);
+    port->queues = port_interface_queues(&port->interface, port->driver, sizeof port->driver);
     if (port->queues == 0 || needed <= port->queues)
         return 0;
     return port_explain(error, size, "'%s' has %u queues, counted from 0, and not %u ('ethtool -l %s')", conf->name,
@@ -204,7 +204,7 @@ int xdp_open(struct port *base, const struct port_conf *conf, char *error, size_
     size_t chunks;
 
     port->groups = -1;
-    if (interface_read(&port->interface, conf->name, conf->mtu, error, size) != 0 ||
+    if (port_interface_read(&port->interface, conf->name, conf->mtu, error, size) != 0 ||
         read_queue(port, conf, error, size) != 0)
         return -1;
     port->trusts = conf->values[SETTING_SUMS] == 1;

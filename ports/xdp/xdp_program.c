@@ -26,7 +26,7 @@ static struct xdp_program {
  * @return 0; -1: errno says why */
 static int start_program(struct xdp_program *program)
 {
-    const int map = program->map = bpf_map(BPF_MAP_TYPE_XSKMAP, XDP_QUEUES_MAX);
+    const int map = program->map = port_bpf_map(BPF_MAP_TYPE_XSKMAP, XDP_QUEUES_MAX);
     const struct bpf_insn insns[] = {
         { .code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = 2, .src_reg = 1, .off = CTX_RX_QUEUE },
         /* (and BPF_IMM, which is 0) */
@@ -39,10 +39,10 @@ static int start_program(struct xdp_program *program)
     int fd = -1;
 
     if (map >= 0)
-        fd = bpf_program(BPF_PROG_TYPE_XDP, insns, sizeof insns / sizeof insns[0], XSK_PROG_HAS_FRAGS);
+        fd = port_bpf_program(BPF_PROG_TYPE_XDP, insns, sizeof insns / sizeof insns[0], XSK_PROG_HAS_FRAGS);
     if (fd < 0)
         return -1;
-    program->link = bpf_link(fd, program->interface.index, BPF_XDP, program->attach);
+    program->link = port_bpf_link(fd, program->interface.index, BPF_XDP, program->attach);
     close(fd); /* the link has it now */
     return program->link >= 0 ? 0 : -1;
 }
@@ -90,5 +90,5 @@ void xdp_program_put(struct xdp_program *program)
  * @return 0; -1: errno says why */
 int xdp_program_steer(const struct xdp_program *program, unsigned queue, int fd)
 {
-    return bpf_map_set(program->map, queue, (unsigned)fd);
+    return port_bpf_map_set(program->map, queue, (unsigned)fd);
 }

@@ -46,7 +46,7 @@ int xdp_advice(const struct port *base, char *text, size_t size)
     const int is_veth = strcmp(port->driver, "veth") == 0;
     char state[250] = "", queues[200] = "";
 
-    interface_advice(&port->interface, 1, state, sizeof state);
+    port_interface_advice(&port->interface, 1, state, sizeof state);
     if (port->queues_wanted < port->queues)
         snprintf(queues, sizeof queues,
                  "\nIt has %u queues and %u served: what comes to the others goes to the kernel. "

@@ -11,9 +11,9 @@ UNIT_TEST(get_gives_distinct_buffers)
     struct bufpool pool;
     unsigned n;
 
-    bufpool_init(&pool, 2048, 4u << 20);
+    port_bufpool_init(&pool, 2048, 4u << 20);
     CHECK_EQ_U(pool.bufs, 0);
-    n = bufpool_get_many(&pool, bufs, 300);
+    n = port_bufpool_get_many(&pool, bufs, 300);
     CHECK_EQ_U(n, 300);
     for (unsigned i = 0; i < n; i++) {
         CHECK_EQ_U(bufs[i]->refs, 1);
@@ -28,7 +28,7 @@ UNIT_TEST(get_gives_distinct_buffers)
     CHECK_EQ_U(pool.in_use, 0);
     CHECK_EQ_U(pool.in_use_peak, 300);
     CHECK_EQ_U(pool.failures, 0);
-    bufpool_fini(&pool);
+    port_bufpool_fini(&pool);
 }
 
 UNIT_TEST(limit_is_hard_and_counted)
@@ -37,21 +37,21 @@ UNIT_TEST(limit_is_hard_and_counted)
     struct bufpool pool;
     unsigned n, max;
 
-    bufpool_init(&pool, 2048, 1u << 20);
+    port_bufpool_init(&pool, 2048, 1u << 20);
     max = pool.bufs_max;
     CHECK(max > 400 && max <= 512);
-    n = bufpool_get_many(&pool, bufs, MANY);
+    n = port_bufpool_get_many(&pool, bufs, MANY);
     CHECK_EQ_U(n, max);
     CHECK_EQ_U(pool.failures, 1);
-    CHECK(bufpool_get(&pool) == NULL);
+    CHECK(port_bufpool_get(&pool) == NULL);
     CHECK_EQ_U(pool.failures, 2);
     tenon_buf_put(bufs[7]);
-    CHECK(bufpool_get(&pool) == bufs[7]);
+    CHECK(port_bufpool_get(&pool) == bufs[7]);
     while (n > 0)
         tenon_buf_put(bufs[--n]);
     CHECK_EQ_U(pool.in_use, 0);
     CHECK_EQ_U(pool.bufs, max);
-    bufpool_fini(&pool);
+    port_bufpool_fini(&pool);
 }
 
 UNIT_TEST(last_owner_gives_it_back)
@@ -59,17 +59,17 @@ UNIT_TEST(last_owner_gives_it_back)
     struct bufpool pool;
     struct tenon_buf *buf;
 
-    bufpool_init(&pool, 65536, 1);
+    port_bufpool_init(&pool, 65536, 1);
     CHECK(pool.bufs_max >= 1);
-    buf = bufpool_get(&pool);
+    buf = port_bufpool_get(&pool);
     tenon_buf_ref(buf);
     tenon_buf_put(buf);
     CHECK_EQ_U(pool.in_use, 1);
     tenon_buf_put(buf);
     CHECK_EQ_U(pool.in_use, 0);
-    CHECK(bufpool_get(&pool) == buf);
+    CHECK(port_bufpool_get(&pool) == buf);
     tenon_buf_put(buf);
-    bufpool_fini(&pool);
+    port_bufpool_fini(&pool);
 }
 
 int main(void)

@@ -10,37 +10,37 @@
 UNIT_TEST(first_line_is_kept_until_it_listens_again)
 {
     static struct ear ear;
-    FILE *file = ear_open(&ear);
+    FILE *file = port_ear_open(&ear);
 
     if (!CHECK(file != NULL))
         return;
-    CHECK_EQ_S(ear_line(&ear), "");
+    CHECK_EQ_S(port_ear_line(&ear), "");
     fprintf(file, "LIB: cannot %d\nand more\n", 7);
-    CHECK_EQ_S(ear_line(&ear), "LIB: cannot 7");
-    CHECK_EQ_S(ear_line(&ear), "LIB: cannot 7");
-    file = ear_open(&ear);
-    CHECK_EQ_S(ear_line(&ear), "");
+    CHECK_EQ_S(port_ear_line(&ear), "LIB: cannot 7");
+    CHECK_EQ_S(port_ear_line(&ear), "LIB: cannot 7");
+    file = port_ear_open(&ear);
+    CHECK_EQ_S(port_ear_line(&ear), "");
     fprintf(file, "other");
-    CHECK_EQ_S(ear_line(&ear), "other");
+    CHECK_EQ_S(port_ear_line(&ear), "other");
 }
 
 UNIT_TEST(long_words_are_cut)
 {
     static struct ear ear;
-    FILE *file = ear_open(&ear);
+    FILE *file = port_ear_open(&ear);
 
     for (unsigned i = 0; i < 1000; i++)
         fputc('x', file);
-    CHECK(strlen(ear_line(&ear)) < sizeof ear.said);
+    CHECK(strlen(port_ear_line(&ear)) < sizeof ear.said);
     CHECK_EQ_U((unsigned)ear.said[0], 'x');
 }
 
 UNIT_TEST(huge_pages_are_as_many_as_hold_it)
 {
-    const size_t none = hugepages_wanted(0);
+    const size_t none = port_hugepages_wanted(0);
 
-    CHECK(hugepages_wanted(1) == none + 1);
-    CHECK(hugepages_wanted(1 << 20) > none + 100); /* a TB, in pages of up to 1 GB */
+    CHECK(port_hugepages_wanted(1) == none + 1);
+    CHECK(port_hugepages_wanted(1 << 20) > none + 100); /* a TB, in pages of up to 1 GB */
 }
 
 int main(void)

@@ -59,9 +59,9 @@ UNIT_TEST(what_has_come_since_goes_with_the_folder)
         return;
     make_file("config");
     make_file("socket");
-    folder_clear(folder, "config", &began);
+    port_folder_clear(folder, "config", &began);
     CHECK(access(folder, F_OK) != 0 && access(top, F_OK) != 0);
-    folder_clear(folder, "config", &began); /* there is none */
+    port_folder_clear(folder, "config", &began); /* there is none */
 }
 
 UNIT_TEST(what_was_there_before_stays)
@@ -74,10 +74,10 @@ UNIT_TEST(what_was_there_before_stays)
     usleep(50000);
     began = now();
     make_file("ours");
-    folder_clear(folder, "config", &began);
+    port_folder_clear(folder, "config", &began);
     CHECK(there("others") && !there("ours"));
     began.tv_sec -= 10;
-    folder_clear(folder, "config", &began);
+    port_folder_clear(folder, "config", &began);
     CHECK(access(top, F_OK) != 0);
 }
 
@@ -102,11 +102,11 @@ UNIT_TEST(nothing_goes_while_another_process_has_the_lock)
         _exit(0);
     }
     CHECK(read(ready[0], &byte, 1) == 1 && byte == 'y');
-    folder_clear(folder, "config", &began);
+    port_folder_clear(folder, "config", &began);
     CHECK(there("config") && there("socket"));
     kill(child, SIGKILL);
     CHECK(waitpid(child, NULL, 0) == child);
-    folder_clear(folder, "config", &began);
+    port_folder_clear(folder, "config", &began);
     CHECK(access(top, F_OK) != 0);
     close(ready[0]);
     close(ready[1]);

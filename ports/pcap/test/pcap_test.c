@@ -255,7 +255,7 @@ static char path[64];
 static struct pcap_writer *begin(void)
 {
     char error[200] = "";
-    struct pcap_writer *w = pcap_open(path, error, sizeof error);
+    struct pcap_writer *w = pcap_writer_open(path, error, sizeof error);
 
     CHECK_EQ_S(error, "");
     if (w == NULL)
@@ -265,7 +265,7 @@ static struct pcap_writer *begin(void)
 
 static struct capture *end(struct pcap_writer *w)
 {
-    CHECK_EQ_I(pcap_close(w, NULL, 0), 0);
+    CHECK_EQ_I(pcap_writer_close(w, NULL, 0), 0);
     return capture_read(path);
 }
 
@@ -595,7 +595,7 @@ static unsigned narrow_buf_get(void *host, struct tenon_buf **bufs, unsigned n)
 {
     struct narrow *narrow = host;
 
-    return bufpool_get_many(&narrow->pool, bufs, n);
+    return port_bufpool_get_many(&narrow->pool, bufs, n);
 }
 
 static unsigned narrow_transmit(void *host, unsigned netif, const struct tenon_frame *frames, unsigned n)
@@ -680,7 +680,7 @@ UNIT_TEST(host_captures_both_ways)
     int netif;
     void *mem;
 
-    bufpool_init(&narrow.pool, 2048, 1 << 20);
+    port_bufpool_init(&narrow.pool, 2048, 1 << 20);
     pcap_host_init(&host, &narrow_ops, &narrow, w, NULL, NULL);
     tenon_conf_default(&stack_conf);
     mem = malloc(tenon_mem_size(&stack_conf));
@@ -693,7 +693,7 @@ UNIT_TEST(host_captures_both_ways)
     tenon_fini(stack);
     free(mem);
     CHECK_EQ_U(narrow.pool.in_use, 0);
-    bufpool_fini(&narrow.pool);
+    port_bufpool_fini(&narrow.pool);
     c = end(w);
     for (unsigned i = 0; i < c->packets; i++) {
         const tenon_u8 *arp = c->packet[i].data;
@@ -712,19 +712,19 @@ UNIT_TEST(errors_are_told)
     char error[200] = "";
     struct pcap_writer *w;
 
-    CHECK(pcap_open("/nowhere/at/all", error, sizeof error) == NULL);
+    CHECK(pcap_writer_open("/nowhere/at/all", error, sizeof error) == NULL);
     CHECK(strstr(error, "/nowhere/at/all") != NULL);
     error[0] = 0;
     if (access("/dev/full", W_OK) != 0)
         return;
-    w = pcap_open("/dev/full", error, sizeof error);
+    w = pcap_writer_open("/dev/full", error, sizeof error);
     if (!CHECK(w != NULL))
         return;
     pcap_interface(w, "t0", 0, PCAP_ETHERNET);
     make_frame(&made);
     for (unsigned i = 0; i < 20; i++)
         pcap_frame(w, 0, 1, &made.frame, i, NULL);
-    CHECK_EQ_I(pcap_close(w, error, sizeof error), -1);
+    CHECK_EQ_I(pcap_writer_close(w, error, sizeof error), -1);
     CHECK(strstr(error, "incomplete") != NULL);
 }
 
