@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* One application in four core assignments: a service on port 7, of TCP and UDP, that sends back what comes in capital
- * letters.
+/* One application in four core assignments: a service on port 7, of TCP and UDP, that sends back what comes
+ * in capital letters.
  *
  *     models unified PORT ADDRESS/BITS    application and stack in one thread
  *     models split PORT ADDRESS/BITS      in two threads
  *     models merge PORT ADDRESS/BITS      in two threads on one processor
- *     models handed PORT ADDRESS/BITS     two instances, one for each queue of the interface; what comes to one by TCP
- *                                         is turned into capitals by the other one's thread
+ *     models handed PORT ADDRESS/BITS     two of the first kind; what comes to one by TCP is turned into
+ *     capitals by the other one's thread
  *
- * PORT is any that the program tenon takes (docs/guide/ports.md), such as tap:tap0, packet:eth0, xdp:eth0. For handed
- * the interface has two queues: ip tuntap add dev tap0 mode tap multi_queue. It sleeps when there is nothing to do, and
- * ends with Ctrl-C, or when the interface is gone. */
+ * With a number behind it there are so many of them, one for each queue of the interface, and all have the
+ * address.
+ *
+ * PORT is any that the program tenon takes (docs/guide/ports.md), such as tap:tap0, packet:eth0, xdp:eth0. An
+ * interface with queues: ip tuntap add dev tap0 mode tap multi_queue. It sleeps when there is nothing to do,
+ * and ends with Ctrl-C, or when the interface is gone. */
 #include "models/model.h"
+#include "models/spread.h"
 #include "ports/common/built.h"
 
 #include <ctype.h>
@@ -20,19 +24,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include <net/if.h>
-
-enum { SERVERS_MAX = 2, PORT = 7, PIECE = 32, DATAGRAM_MAX = 1472 };
+enum { SERVERS_MAX = 16, PORT = 7, PIECE = 32, DATAGRAM_MAX = 1472 };
 
 struct server {
     struct port *port;
     struct tenon *stack;
     struct model *model;
     struct model_link *there;    /* to the other one; NULL: we do the work */
+    struct model_mailbox box;    /* what came to another queue, and is ours */
     pthread_t thread;
     int is_lost;                 /* its interface is gone */
 };
@@ -41,6 +42,7 @@ static struct server servers[SERVERS_MAX];
 static unsigned nservers = 1;
 static enum model_kind kind;
 static struct port_choice choice;
+static struct model_spread *spread;    /* NULL: there is one queue */
 
 static void fail(const char *what)
 {
@@ -148,28 +150,6 @@ static const struct model_udp_events datagrams = { .received = on_datagram };
 
 /* ---- the assignment ----------------------------------------------------------------------------------- */
 
-/* Of a TAP interface the kernel is the only neighbour: nobody has to ask, and get the answer at the wrong queue. Packet
- * sockets tell all queues. Else only the queue that gets ARP can answer; tenon --cores shows how to tell the others. */
-static void set_neighbour(struct tenon *stack, const char *interface)
-{
-    struct ifreq request = { 0 };
-    int fd = socket(AF_INET, SOCK_DGRAM, 0);
-    struct tenon_ip kernel;
-    tenon_u8 mac[6], ip[4];
-
-    snprintf(request.ifr_name, sizeof request.ifr_name, "%s", interface);
-    if (ioctl(fd, SIOCGIFHWADDR, &request) != 0)
-        fail("there is no such interface");
-    memcpy(mac, request.ifr_hwaddr.sa_data, 6);
-    if (ioctl(fd, SIOCGIFADDR, &request) != 0)
-        fail("the interface has no IPv4 address");
-    close(fd);
-    memcpy(ip, request.ifr_addr.sa_data + 2, 4);
-    kernel = tenon_ip4_bytes(ip[0], ip[1], ip[2], ip[3]);
-    if (tenon_neighbour_set(stack, 1, &kernel, mac) != TENON_OK)
-        fail("no neighbour");
-}
-
 static void server_open(struct server *server, const struct tenon_ip *ip, unsigned bits)
 {
     const struct tenon_addr at = { .port = PORT };
@@ -177,13 +157,13 @@ static void server_open(struct server *server, const struct tenon_ip *ip, unsign
     struct model_listener *listener;
     struct model_udp *udp;
     struct tenon_netif_conf netif;
-    struct model_conf conf = { .kind = kind, .netif = 1 };
+    struct model_conf conf = { .kind = kind, .netif = 1, .spread = spread };
     struct tenon_conf tenon_conf;
     char error[600] = "";
 
-    if (nservers > 1) {
+    if (spread != NULL) {
         port_conf.queues = nservers;
-        port_conf.queue = (unsigned)(server - servers);
+        port_conf.queue = conf.member = (unsigned)(server - servers);
     }
     server->port = port_open(choice.type, &port_conf, error, sizeof error);
     if (server->port == NULL)
@@ -195,8 +175,6 @@ static void server_open(struct server *server, const struct tenon_ip *ip, unsign
     if (server->stack == NULL || tenon_netif_add(server->stack, &netif) != 1
         || tenon_addr_add(server->stack, 1, ip, bits) != TENON_OK)
         fail("not an address for this interface");
-    if (nservers > 1 && strcmp(choice.type->kind, "tap") == 0)
-        set_neighbour(server->stack, choice.conf.name);
     conf.port = server->port;
     conf.stack = server->stack;
     server->model = model_open(&conf, error, sizeof error);
@@ -220,14 +198,40 @@ static void *server_run(void *arg)
     return NULL;
 }
 
+/* Every queue hears the whole address: what concerns another's instance goes there. The hash decides, so that it does
+ * not matter how the interface chooses its queues. */
+static void spread_open(void)
+{
+    struct model_mailbox *boxes[SERVERS_MAX];
+
+    for (unsigned i = 0; i < nservers; i++) {
+        boxes[i] = &servers[i].box;
+        if (model_mailbox_open(boxes[i]) != 0)
+            fail("no mailbox");
+    }
+    spread = model_spread_open(boxes, nservers, 1);
+    if (spread == NULL)
+        fail("out of memory");
+}
+
+static void spread_close(void)
+{
+    for (unsigned i = 0; i < nservers; i++)
+        model_mailbox_close(&servers[i].box);
+    model_spread_close(spread);
+}
+
 static void server_close(struct server *server)
 {
+    struct model_spread_stats spread_stats = { 0, 0, 0 };
     struct model_stats stats;
 
     model_stats(server->model, &stats);
-    printf("%lu events up, %lu commands down, %lu messages from the other one, slept %lu times\n", stats.events,
-           stats.commands, stats.handed, stats.app_slept + stats.stack_slept);
     model_close(server->model);
+    if (spread != NULL)
+        model_spread_stats(spread, (unsigned)(server - servers), &spread_stats);
+    printf("%lu events up, %lu commands down, %lu messages from the other one, slept %lu times, %lu frames handed on\n",
+           stats.events, stats.commands, stats.handed, stats.app_slept + stats.stack_slept, spread_stats.handed);
     tenon_fini(server->stack);
     port_close(server->port);
     free(server->stack);
@@ -243,33 +247,50 @@ static void wait_for_signal(const sigset_t *signals)
         model_stop(servers[i].model);
 }
 
-int main(int argc, char **argv)
+/* What stands on the command line. @return 1: the work is handed to the other one */
+static int read_arguments(int argc, char **argv, struct tenon_ip *ip, unsigned *bits)
 {
     static const char *const names[] = { "unified", "split", "merge", "handed" };
-    char *slash = argc == 4 ? strchr(argv[3], '/') : NULL;
-    unsigned i = 0, lost = 0;
-    struct tenon_ip ip;
-    sigset_t signals;
+    char *slash = argc == 4 || argc == 5 ? strchr(argv[3], '/') : NULL;
+    unsigned i = 0;
     char error[600];
 
     while (slash != NULL && i < 4 && strcmp(argv[1], names[i]) != 0)
         i++;
     if (slash == NULL || i == 4)
-        fail("usage: models unified|split|merge|handed PORT ADDRESS/BITS");
+        fail("usage: models unified|split|merge|handed PORT ADDRESS/BITS [QUEUES]");
     *slash = 0;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
-    if (tenon_ip_parse(&ip, argv[3]) < 0)
+    *bits = (unsigned)atoi(slash + 1);
+    if (tenon_ip_parse(ip, argv[3]) < 0)
         fail("that is no address");
     if (port_read(&choice, ports_built, argv[2], error, sizeof error) != 0)
         fail(error);
     kind = i < 3 ? (enum model_kind)i : MODEL_UNIFIED;
-    nservers = i < 3 ? 1 : 2;
+    nservers = i == 3 ? 2 : 1;
+    if (argc == 5)
+        nservers = (unsigned)atoi(argv[4]);
+    if (nservers < 1 || nservers > SERVERS_MAX || (i == 3 && nservers != 2))
+        fail("one to 16 queues, and two for handed");
+    return i == 3;
+}
+
+int main(int argc, char **argv)
+{
+    unsigned i, bits, lost = 0;
+    struct tenon_ip ip;
+    sigset_t signals;
+    int handed;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    handed = read_arguments(argc, argv, &ip, &bits);
+    if (nservers > 1)
+        spread_open();
     for (i = 0; i < nservers; i++)
-        server_open(&servers[i], &ip, (unsigned)atoi(slash + 1));
-    for (i = 0; i < nservers && nservers > 1; i++)
+        server_open(&servers[i], &ip, bits);
+    for (i = 0; handed && i < nservers; i++)
         servers[i].there = model_link_open(servers[i].model, servers[!i].model, 0);
     for (i = 0; i < nservers; i++)
         if (pthread_create(&servers[i].thread, NULL, server_run, &servers[i]) != 0)
@@ -284,5 +305,7 @@ int main(int argc, char **argv)
         lost |= (unsigned)servers[i].is_lost;
         server_close(&servers[i]);
     }
+    if (spread != NULL)
+        spread_close();
     return (int)lost;
 }

@@ -15,6 +15,7 @@ int model_bell_open(struct model_bell *bell, int with_fd)
 {
     atomic_init(&bell->sleep, MODEL_AWAKE);
     atomic_init(&bell->woken, 0);
+    bell->box = -1;
     bell->fd = with_fd ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) : -1;
     return with_fd && bell->fd < 0 ? -1 : 0;
 }
@@ -52,12 +53,12 @@ int model_bell_read(struct model_bell *bell)
 
 void model_bell_wait(struct model_bell *bell, int fd, short events, uint32_t wait_us)
 {
-    struct pollfd ready[2] = { { bell->fd, POLLIN, 0 }, { fd, events, 0 } };
+    struct pollfd ready[] = { { bell->fd, POLLIN, 0 }, { fd, events, 0 }, { bell->box, POLLIN, 0 } };
     const struct timespec limit = timespec_of(wait_us);
 
     if (bell->fd < 0)
         futex_wait(bell, wait_us);
-    else if (ppoll(ready, fd >= 0 ? 2 : 1, &limit, NULL) > 0 && ready[0].revents != 0)
+    else if (ppoll(ready, events != 0 ? 3 : 1, &limit, NULL) > 0 && ready[0].revents != 0)
         (void)model_bell_read(bell);
     model_bell_cancel(bell);
 }

@@ -21,6 +21,7 @@ enum model_sleep {
 struct model_bell {
     atomic_uint sleep; /**< enum model_sleep */
     int fd; /**< an eventfd, for who waits for a port as well; -1: a futex */
+    int box; /**< a descriptor that is waited for beside a port's, for reading; -1: none */
     atomic_ulong woken; /**< system calls that were made to wake */
 };
 
@@ -44,7 +45,7 @@ static inline void model_bell_cancel(struct model_bell *bell)
 /** Sleep, after model_bell_prepare(), until somebody rings, the time is over, or the descriptor is ready; sometimes
  *  for no reason.
  *  @param fd       -1: none
- *  @param events   of poll()
+ *  @param events   of poll(); 0: neither `fd` nor the box
  *  @param wait_us  at most so long */
 void model_bell_wait(struct model_bell *bell, int fd, short events, uint32_t wait_us);
 

@@ -10,6 +10,7 @@
 #include "bell.h"
 #include "model.h"
 #include "ring.h"
+#include "spread.h"
 
 #include <pthread.h>
 
@@ -242,6 +243,7 @@ struct model {
     atomic_int stop, gone;        /* the port is gone */
     alignas(MODEL_SLOT_BYTES) struct app_side app;
     alignas(MODEL_SLOT_BYTES) struct stack_side stack;
+    struct model_mailbox *box;    /* of the spread; NULL: there is none */
     struct model_bell app_bell, stack_bell;
     struct outer outer;
     struct model_ring commands, events;

@@ -27,9 +27,21 @@ int model_loop_poll(struct model *model, tenon_u32 now)
     return 0;
 }
 
+/* What came to another queue, and is ours. */
+static int take_mail(struct model *model)
+{
+    struct model_mailbox *box = model->box;
+
+    if (box == NULL || atomic_load_explicit(&box->last, memory_order_relaxed) == NULL)
+        return 0;
+    return (int)model_mailbox_take(box, model);
+}
+
 int model_loop_receive(struct model *model, tenon_u32 now)
 {
-    const int n = port_receive(model->conf.port, model->conf.stack, model->conf.netif, now);
+    const int mails = take_mail(model);
+    const int found = port_receive(model->conf.port, model->conf.stack, model->conf.netif, now);
+    const int n = found >= 0 ? found + mails : found;
     struct stack_side *stack = &model->stack;
 
     stack->silent = n > 0 ? 0 : stack->silent + (stack->silent < SILENT_MAX);
@@ -127,8 +139,11 @@ static void stack_sleep(struct model *model)
         return;
     }
     stack->stats.stack_slept++;
-    model_bell_wait(&model->stack_bell, full ? -1 : port_fd(model->conf.port),
-                    (short)(stack->full ? POLLIN | POLLOUT : POLLIN), wait);
+    if (full)
+        model_bell_wait(&model->stack_bell, -1, 0, wait);
+    else
+        model_bell_wait(&model->stack_bell, port_fd(model->conf.port),
+                        (short)(stack->full ? POLLIN | POLLOUT : POLLIN), wait);
 }
 
 /* MODEL_MERGE: as long as the application has events to work on, the processor is its. It rings when it gives their

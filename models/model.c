@@ -41,6 +41,10 @@ static int check_conf(const struct model_conf *conf, char *error, size_t size)
         port_explain(error, size, "there is no model %u", (unsigned)conf->kind);
         return -1;
     }
+    if (conf->spread != NULL && model_spread_box(conf->spread, conf->member) == NULL) {
+        port_explain(error, size, "the spread has no member %u", conf->member);
+        return -1;
+    }
     if (conf->slots < MODEL_SLOTS_MIN || conf->slots > MODEL_SLOTS_MAX || (conf->slots & (conf->slots - 1)) != 0) {
         port_explain(error, size, "rings have a power of two of slots, %d to %d, not %u", MODEL_SLOTS_MIN,
                      MODEL_SLOTS_MAX, conf->slots);
@@ -81,6 +85,16 @@ static int open_rings(struct model *model)
     return model_ring_open(&model->events, conf->slots, sleepers);
 }
 
+/* What the thread of the stack sleeps on besides. */
+static int open_box(struct model *model)
+{
+    if (model->conf.spread != NULL) {
+        model->box = model_spread_box(model->conf.spread, model->conf.member);
+        (model->direct ? &model->app_bell : &model->stack_bell)->box = model->box->fd;
+    }
+    return model_outer_open(model);
+}
+
 static void free_model(struct model *model)
 {
     model_ring_close(&model->commands);
@@ -107,16 +121,33 @@ static struct model *new_model(const struct model_conf *conf)
     return model;
 }
 
+/* Before its thread runs, or after. */
+static void spread_join(struct model *model)
+{
+    const struct model_conf *conf = &model->conf;
+
+    if (conf->spread != NULL)
+        model_spread_join(conf->spread, conf->member, conf->port, conf->stack, conf->netif);
+}
+
+static void spread_leave(struct model *model)
+{
+    if (model->conf.spread != NULL)
+        model_spread_leave(model->conf.spread, model->conf.member);
+}
+
 static int start(struct model *model, char *error, size_t size)
 {
     int failed;
 
+    spread_join(model);
     if (model->direct || model->conf.stepped)
         return 0;
     failed = pthread_create(&model->thread, NULL, model_loop_stack_thread, model);
-    if (failed != 0)
-        port_explain(error, size, "cannot start a thread: %s", strerror(failed));
-    return failed != 0 ? -1 : 0;
+    if (failed == 0)
+        return 0;
+    spread_leave(model);
+    return port_explain(error, size, "cannot start a thread: %s", strerror(failed));
 }
 
 struct model *model_open(const struct model_conf *conf, char *error, size_t error_size)
@@ -133,7 +164,7 @@ struct model *model_open(const struct model_conf *conf, char *error, size_t erro
     model = new_model(&whole);
     if (model == NULL || open_rings(model) != 0 ||
         model_bell_open(&model->app_bell, model->direct || whole.own_loop) != 0 ||
-        model_bell_open(&model->stack_bell, !whole.poll) != 0 || model_outer_open(model) != 0) {
+        model_bell_open(&model->stack_bell, !whole.poll) != 0 || open_box(model) != 0) {
         port_explain(error, error_size, "cannot make the rings: %s", strerror(errno));
         if (model != NULL)
             free_model(model);
@@ -298,6 +329,7 @@ void model_close(struct model *model)
         model_listener_close(model->listeners);
     model_call(model, model_loop_abort_all, model);
     end_thread(model);
+    spread_leave(model);
     drain(model);
     while (model->udps != NULL)    /* as the last: closed() may have said something by them */
         model_udp_close(model->udps);

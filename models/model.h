@@ -39,6 +39,7 @@ extern "C" {
 #endif
 
 struct port;
+struct model_spread;
 /** An application with its instance and port: from model_open() to model_close(). */
 struct model;
 /** The way on which one model hands work to another: from model_link_open() to model_link_close(). */
@@ -68,6 +69,12 @@ struct model_conf {
     struct port *port;
     struct tenon *stack;
     unsigned netif; /**< of the instance, where the port's frames go in */
+
+    /** One of several models, of any kind, at the queues of one interface: what comes to its queue and concerns
+     *  another's instance goes there (spread.h). From model_open() to model_close() it is the member of this number.
+     *  The boxes stay the caller's, who closes them after all models. NULL: what comes to the port is its own. */
+    struct model_spread *spread;
+    unsigned member; /**< of the spread; from 0 */
 
     int poll; /**< 1: the stack looks for packets all the time; 0: it sleeps when there are none;
                                on a port without a descriptor it looks again and again, with pauses of up

@@ -20,22 +20,24 @@ static int watch(const struct model *model, int operation, int fd, short events)
     return epoll_ctl(model->outer.fd, operation, fd, &event);
 }
 
-/* In MODEL_UNIFIED the loop waits for the port as well. */
+/* In MODEL_UNIFIED the loop waits for the port as well, and for what comes to it from other queues. */
 int model_outer_open(struct model *model)
 {
-    const int port = model->direct ? port_fd(model->conf.port) : -1;
+    const int port = model->direct ? port_fd(model->conf.port) : -1, box = model->app_bell.box;
     struct outer *outer = &model->outer;
 
     if (!model->conf.own_loop)
         return 0;
-    outer->own = port >= 0;
+    outer->own = port >= 0 || box >= 0;
     outer->fd = outer->own ? epoll_create1(EPOLL_CLOEXEC) : model->app_bell.fd;
     if (!outer->own)
         return 0;
     outer->events = POLLIN;
     if (outer->fd < 0 || watch(model, EPOLL_CTL_ADD, model->app_bell.fd, POLLIN) != 0)
         return -1;
-    return watch(model, EPOLL_CTL_ADD, port, outer->events);
+    if (box >= 0 && watch(model, EPOLL_CTL_ADD, box, POLLIN) != 0)
+        return -1;
+    return port >= 0 ? watch(model, EPOLL_CTL_ADD, port, outer->events) : 0;
 }
 
 void model_outer_close(struct model *model)

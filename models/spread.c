@@ -283,6 +283,11 @@ void model_spread_leave(struct model_spread *spread, unsigned number)
     member->stack = NULL;
 }
 
+struct model_mailbox *model_spread_box(const struct model_spread *spread, unsigned number)
+{
+    return number < spread->count ? spread->members[number].box : NULL;
+}
+
 void model_spread_stats(const struct model_spread *spread, unsigned number, struct model_spread_stats *stats)
 {
     *stats = spread->members[number].stats;

@@ -10,7 +10,10 @@
  *  advertisements, redirects, ICMP errors. Questions stay where they came: one answer is enough.
  *
  *  What goes elsewhere is copied, counted, and waits in the other thread's mailbox; of more than
- *  MODEL_SPREAD_WAITING_MAX frames that wait there the rest is lost, as in a NIC whose ring is full. */
+ *  MODEL_SPREAD_WAITING_MAX frames that wait there the rest is lost, as in a NIC whose ring is full.
+ *
+ *  For a model it is enough to say so in its struct model_conf. Who has a loop of his own joins, takes the mail of
+ *  its box in that loop, and leaves. */
 #ifndef TENON_MODELS_SPREAD_H
 #define TENON_MODELS_SPREAD_H
 
@@ -41,7 +44,8 @@ struct model_spread *model_spread_open(struct model_mailbox *const *boxes, unsig
 /** After all boxes have been closed. */
 void model_spread_close(struct model_spread *spread);
 
-/** A member is there, in whose thread this is called: what its port receives passes through here from now on.
+/** A member is there, in whose thread this is called (or before that runs): what its port receives passes
+ * through here from now on.
  *  @param number  from 0
  *  @param port    for model_spread_leave(): until then it must stay open
  *  @param netif   of the instance, where the port's frames go in */
@@ -50,6 +54,9 @@ void model_spread_join(struct model_spread *spread, unsigned number, struct port
 
 /** It is there no longer. In its thread, before its instance ends. */
 void model_spread_leave(struct model_spread *spread, unsigned number);
+
+/** The box of the member of that number, as it was given to model_spread_open(). */
+struct model_mailbox *model_spread_box(const struct model_spread *spread, unsigned number);
 
 /** The share of the member of that number; from any thread, while it is a member or after. */
 void model_spread_stats(const struct model_spread *spread, unsigned number, struct model_spread_stats *stats);

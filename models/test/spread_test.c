@@ -5,11 +5,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <tenon/flow.h>
 
 #include "../../tests/unit/unit.h"
 #include "../mailbox.h"
+#include "../model.h"
 #include "../spread.h"
 #include "ports/common/port.h"
 
@@ -166,29 +169,30 @@ static const struct tenon_host deaf_host = {
     TENON_HOST_VERSION, port_mem_get, port_mem_put, no_bufs, take_all, port_entropy,
 };
 
-static void open_places(int by_hash)
+static void open_place(struct place *place)
 {
-    static const tenon_u8 mac[6] = { 2, 0, 0, 0, 0, 1 };
-    struct model_mailbox *boxes[MEMBERS];
-    struct tenon_netif_conf netif;
+    const struct tenon_ip ip = tenon_ip4_bytes(10, 0, 0, 1);
+    const struct tenon_netif_conf netif = {
+        .mac = { 2, 0, 0, 0, 0, 1 }, .mtu = 1500, .gather_max = 8, .flags = TENON_NETIF_NO_DAD
+    };
     struct tenon_conf conf;
 
-    for (unsigned i = 0; i < MEMBERS; i++) {
-        struct place *place = &places[i];
-        const struct tenon_ip ip = tenon_ip4_bytes(10, 0, 0, 1);
+    memset(place, 0, sizeof *place);
+    CHECK_EQ_I(model_mailbox_open(&place->box), 0);
+    tenon_conf_default(&conf);
+    place->mem = malloc(tenon_mem_size(&conf));
+    place->stack = tenon_init(place->mem, &conf, &deaf_host, place);
+    place->netif = (unsigned)tenon_netif_add(place->stack, &netif);
+    CHECK_EQ_I(tenon_addr_add(place->stack, place->netif, &ip, 24), TENON_OK);
+}
 
-        memset(place, 0, sizeof *place);
-        CHECK_EQ_I(model_mailbox_open(boxes[i] = &place->box), 0);
-        tenon_conf_default(&conf);
-        place->mem = malloc(tenon_mem_size(&conf));
-        place->stack = tenon_init(place->mem, &conf, &deaf_host, place);
-        memset(&netif, 0, sizeof netif);
-        memcpy(netif.mac, mac, 6);
-        netif.mtu = 1500;
-        netif.gather_max = 8;
-        netif.flags = TENON_NETIF_NO_DAD;
-        place->netif = (unsigned)tenon_netif_add(place->stack, &netif);
-        CHECK_EQ_I(tenon_addr_add(place->stack, place->netif, &ip, 24), TENON_OK);
+static void open_places(int by_hash)
+{
+    struct model_mailbox *boxes[MEMBERS];
+
+    for (unsigned i = 0; i < MEMBERS; i++) {
+        open_place(&places[i]);
+        boxes[i] = &places[i].box;
     }
     spread = model_spread_open(boxes, MEMBERS, by_hash);
     for (unsigned i = 0; i < MEMBERS; i++)
@@ -374,6 +378,184 @@ UNIT_TEST(what_nobody_takes_is_counted)
     close_places();
 }
 
+/* ---- models as members ------------------------------------------------------------------------------- */
+
+enum { QUEUES = 2, DATAGRAMS = 24, PORT = 9, PATIENCE_US = 6000000, SOURCE_AT = 35 };
+
+/* A queue of an interface that one thread fills and the model's empties. */
+struct queue {
+    struct place place;        /* first: its port is the model's */
+    struct model *model;
+    struct tenon_buf buf;
+    tenon_u8 bytes[128];
+    atomic_uint filled;
+    atomic_uint heard;         /* datagrams, by the application */
+    pthread_t thread;
+    int status;
+};
+
+static struct queue queues[QUEUES];
+
+static int queue_receive(struct port *port, struct tenon *stack, unsigned netif, tenon_u32 now_us)
+{
+    struct queue *queue = (struct queue *)port;
+    struct tenon_span span = { &queue->buf, 0, queue->buf.size };
+    struct tenon_frame frame = { .spans = &span, .nspans = 1, .csum = TENON_CSUM_GOOD };
+    uint64_t count;
+
+    if (port->fd >= 0)
+        (void)!read(port->fd, &count, sizeof count);
+    if (atomic_exchange(&queue->filled, 0) == 0)
+        return 0;
+    port_input(port, stack, netif, &frame, 1, now_us);
+    return 1;
+}
+
+static const struct port_type queue_type = { .kind = "queue", .receive = queue_receive };
+
+static void hear(struct model_udp *udp, void *app, const struct tenon_udp_info *info, const struct tenon_span *spans,
+                 unsigned n)
+{
+    struct queue *queue = app;
+
+    (void)udp, (void)spans;
+    if (n > 0 && info->bytes == 4)
+        atomic_fetch_add(&queue->heard, 1);
+}
+
+static void *queue_run(void *arg)
+{
+    struct queue *queue = arg;
+
+    queue->status = model_run(queue->model);
+    return NULL;
+}
+
+static void open_queue(struct queue *queue, struct model_conf *conf, int with_fd)
+{
+    static const struct model_udp_events events = { .received = hear };
+    const struct tenon_addr at = { .port = PORT };
+    struct port *port = &queue->place.port;
+    struct model_udp *udp;
+    char error[300] = "";
+
+    port->type = &queue_type;
+    port->fd = with_fd ? eventfd(0, EFD_NONBLOCK) : -1;
+    queue->buf = (struct tenon_buf){ .data = queue->bytes, .size = length, .refs = 1 };
+    memcpy(queue->bytes, bytes, length);
+    atomic_store(&queue->heard, 0);
+    conf->port = port;
+    conf->stack = queue->place.stack;
+    conf->netif = queue->place.netif;
+    conf->member = (unsigned)(queue - queues);
+    queue->model = model_open(conf, error, sizeof error);
+    CHECK_EQ_S(error, "");
+    CHECK_EQ_I(model_udp_open(queue->model, &udp, &at, &events, queue), TENON_OK);
+    CHECK_EQ_I(pthread_create(&queue->thread, NULL, queue_run, queue), 0);
+}
+
+static void fill(struct queue *queue, unsigned port)
+{
+    const uint64_t one = 1;
+
+    queue->bytes[SOURCE_AT] = (tenon_u8)port;
+    atomic_store(&queue->filled, 1);
+    if (queue->place.port.fd >= 0)
+        (void)!write(queue->place.port.fd, &one, sizeof one);
+}
+
+static void close_queue(struct queue *queue)
+{
+    pthread_join(queue->thread, NULL);
+    CHECK_EQ_I(queue->status, 0);
+    model_close(queue->model);
+    CHECK(queue->place.port.input == NULL);
+    tenon_fini(queue->place.stack);
+    free(queue->place.mem);
+    if (queue->place.port.fd >= 0)
+        close(queue->place.port.fd);
+    CHECK_EQ_U(queue->buf.refs, 1);
+}
+
+/* Each datagram comes to one queue and then to the other; one of them is wrong, and whose it is sleeps. Who
+ * is not woken looks once a second. */
+static void ask_members(const struct tenon_flow *flow)
+{
+    struct tenon_addr local = { .ip = tenon_ip4_bytes(10, 0, 0, 1), .port = PORT }, remote = local;
+    unsigned expected[QUEUES] = { 0 };
+    const tenon_u32 began = port_now_us();
+
+    remote.ip = tenon_ip4_bytes(10, 0, 0, 2);
+    for (unsigned i = 0; i < QUEUES * DATAGRAMS; i++) {
+        unsigned whose;
+
+        remote.port = (tenon_u16)(1 + i / QUEUES);
+        whose = tenon_flow_queue(flow, &local, &remote);
+        expected[whose]++;
+        fill(&queues[i % QUEUES], remote.port);
+        while (atomic_load(&queues[whose].heard) != expected[whose] && port_now_us() - began < PATIENCE_US)
+            usleep(50);
+    }
+    CHECK(port_now_us() - began < PATIENCE_US);
+    CHECK(expected[0] > 0 && expected[1] > 0);
+    CHECK_EQ_U(atomic_load(&queues[0].heard), expected[0]);
+    CHECK_EQ_U(atomic_load(&queues[1].heard), expected[1]);
+}
+
+static void models_spread(enum model_kind kind, int with_fd)
+{
+    struct model_conf conf = { .kind = kind };
+    struct model_mailbox *boxes[QUEUES];
+    struct model_spread_stats stats;
+    struct tenon_flow flow;
+    tenon_u16 table[128];
+    unsigned i;
+
+    make_frame(TO_US "0800 4500 0020 0001 4000 4011 26ca 0a000002 0a000001 0000 0009 000c 0000 61626364");
+    tenon_flow_spread(table, 128, QUEUES);
+    (void)tenon_flow_init(&flow, tenon_flow_key_microsoft, table, 128, 0);
+    for (i = 0; i < QUEUES; i++) {
+        open_place(&queues[i].place);
+        boxes[i] = &queues[i].place.box;
+    }
+    conf.spread = model_spread_open(boxes, QUEUES, 1);
+    for (i = 0; i < QUEUES; i++)
+        open_queue(&queues[i], &conf, with_fd);
+    ask_members(&flow);
+    for (i = 0; i < QUEUES; i++)
+        model_stop(queues[i].model);
+    for (i = 0; i < QUEUES; i++)
+        close_queue(&queues[i]);
+    for (i = 0; i < QUEUES; i++) {
+        model_spread_stats(conf.spread, i, &stats);
+        CHECK(stats.own > 0 && stats.handed > 0 && stats.lost == 0);
+        model_mailbox_close(boxes[i]);
+    }
+    model_spread_close(conf.spread);
+}
+
+/* In each model, on ports with a descriptor and without. */
+UNIT_TEST(models_share_an_interface)
+{
+    for (unsigned kind = MODEL_UNIFIED; kind <= MODEL_MERGE; kind++) {
+        models_spread((enum model_kind)kind, 1);
+        models_spread((enum model_kind)kind, 0);
+    }
+}
+
+UNIT_TEST(a_model_that_is_no_member)
+{
+    struct model_conf conf = { .port = &places[0].port, .netif = 1, .member = MEMBERS };
+    char error[300] = "";
+
+    open_places(0);
+    conf.stack = places[0].stack;
+    conf.spread = spread;
+    CHECK(model_open(&conf, error, sizeof error) == NULL);
+    CHECK_EQ_S(error, "the spread has no member 3");
+    close_places();
+}
+
 int main(void)
 {
     UNIT_RUN(mail_is_opened_in_the_order_of_each_poster);
@@ -384,5 +566,7 @@ int main(void)
     UNIT_RUN(fragments_meet);
     UNIT_RUN(frames_in_pieces_and_cut_frames);
     UNIT_RUN(what_nobody_takes_is_counted);
+    UNIT_RUN(models_share_an_interface);
+    UNIT_RUN(a_model_that_is_no_member);
     return unit_end();
 }
