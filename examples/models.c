@@ -6,7 +6,7 @@
  *     models split PORT ADDRESS/BITS      in two threads
  *     models merge PORT ADDRESS/BITS      in two threads on one processor
  *     models handed PORT ADDRESS/BITS     two of the first kind; what comes to one by TCP is turned into
- *     capitals by the other one's thread
+ *                                         capitals by the other one's thread
  *
  * With a number behind it there are so many of them, one for each queue of the interface, and all have the
  * address.
