@@ -4,6 +4,8 @@
 #include "ports.h"
 
 #include <argp.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -67,6 +69,48 @@ static const struct argp argp = {
     NULL
 };
 
+/* ---- the end by a signal ---------------------------------------------------------------------------- */
+
+/* Ports leave things behind if they are not closed: sockets, programs in the kernel. So a signal is noted, and what is
+ * measured ends before its next turns, wherever it is. */
+static volatile sig_atomic_t signalled;
+static const struct speed_driver *measured;
+static jmp_buf ended;
+
+static void note_signal(int number)
+{
+    signalled = number;
+}
+
+static void run_or_end(unsigned long turns)
+{
+    if (signalled)
+        longjmp(ended, 1);
+    measured->run(turns);
+}
+
+/* The second signal is not noted any more. */
+static void note_signals(void)
+{
+    struct sigaction action;
+
+    memset(&action, 0, sizeof action);
+    action.sa_handler = note_signal;
+    action.sa_flags = (int)SA_RESETHAND;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static void end_by_signal(void)
+{
+    if (signalled == 0)
+        return;
+    signal(signalled, SIG_DFL);
+    raise(signalled);
+}
+
+/* ---- what is measured ------------------------------------------------------------------------------- */
+
 static void print_value(const struct speed_run *run)
 {
     if (strcmp(run->unit, "byte") == 0)
@@ -80,12 +124,19 @@ static void print_value(const struct speed_run *run)
 /* One workload for one stack. @return its time for each unit; 0: it has no such workload, negative: it failed */
 static double bench_one(const struct arguments *arguments, const struct speed_driver *driver, int n, char *const *words)
 {
+    struct speed_driver endable = *driver;    /* its turns; with one for IPv6 of its own there are no ports */
     struct speed_run run;
     int status;
 
     speed_prepare(&run, words[0], n - 1, words + 1);
-    run.driver = driver;
+    measured = driver;
+    endable.run = run_or_end;
+    run.driver = &endable;
     run.quiet = !arguments->json;
+    if (setjmp(ended) != 0) {
+        driver->close();
+        return -1;
+    }
     status = speed_do(&run);
     driver->close();
     if (status == 3)
@@ -177,6 +228,7 @@ int cmd_bench(int argc, char **argv)
 {
     const struct speed_workload *workload;
     struct arguments arguments;
+    int status;
 
     memset(&arguments, 0, sizeof arguments);
     argp_parse(&argp, argc, argv, 0, NULL, &arguments);
@@ -185,5 +237,9 @@ int cmd_bench(int argc, char **argv)
             printf("%-12s %s\n", workload->name, workload->text);
         return GOOD;
     }
-    return arguments.nwords ? bench_both(&arguments, arguments.nwords, arguments.words) : bench_some(&arguments);
+    if (arguments.nports > 0)
+        note_signals();
+    status = arguments.nwords ? bench_both(&arguments, arguments.nwords, arguments.words) : bench_some(&arguments);
+    end_by_signal();
+    return status;
 }

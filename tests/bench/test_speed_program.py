@@ -3,7 +3,9 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
+import time
 
 import pytest
 
@@ -38,6 +40,7 @@ def bench():
         done = subprocess.run([program, "bench", "--json", *words], capture_output=True, text=True, check=False,
                               timeout=120)
         return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+    run.program = program
     return run
 
 
@@ -55,6 +58,22 @@ def test_tenon_does_what_the_floor_cannot(bench, case):
     status, lines, error = bench(*case.split(), *SHORT)
     assert status == 0, error
     assert lines[0]["stack"] == "tenon" and lines[0]["units"] > 0 and "missing" in lines[1]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_nothing_is_left_behind_by_a_signal(bench, tmp_path, how):
+    """The files of sockets, with a measurement under way that would take a minute."""
+    ends = [f"dgram:{tmp_path}/{a},peer={tmp_path}/{b}" for a, b in (("a", "b"), ("b", "a"))]
+    with subprocess.Popen([bench.program, "bench", "ping-pong", "segments=60", "segment_ms=1000", "--port", ends[0],
+                           "--port", ends[1]], stdout=subprocess.DEVNULL) as process:
+        for _ in range(200):
+            if len(list(tmp_path.iterdir())) == 2 or process.poll() is not None:
+                break
+            time.sleep(0.05)
+        assert len(list(tmp_path.iterdir())) == 2
+        process.send_signal(how)
+        assert process.wait(30) == -how
+    assert not list(tmp_path.iterdir())
 
 
 def test_checksums_in_software_are_summed(bench):
