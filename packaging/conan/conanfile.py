@@ -45,6 +45,7 @@ class TenonConan(ConanFile):
         toolchain = CMakeToolchain(self)
         for part in ("APPS", "EXAMPLES", "TESTS", "STATIC", "NS3"):
             toolchain.cache_variables[f"TENON_{part}"] = False
+        toolchain.cache_variables["TENON_DPDK"] = "OFF"
         toolchain.cache_variables["TENON_PORTS"] = bool(self.options.get_safe("ports"))
         toolchain.cache_variables["TENON_ASSERT_LEVEL"] = str(self.options.assert_level)
         toolchain.generate()

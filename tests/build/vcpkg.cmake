@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # packaging/vcpkg/tenon/portfile.cmake without vcpkg:
-#     cmake -DFOLDER=... -DVCPKG_LIBRARY_LINKAGE=static|dynamic -P tests/build/vcpkg.cmake
+#     cmake -DFOLDER=... -DVCPKG_LIBRARY_LINKAGE=static|dynamic [-DFEATURES=ports] -P tests/build/vcpkg.cmake
 # The functions below stand in for vcpkg's own: they do what its manual says of them, for this machine. They show that
 # the port's steps fit together and that what it packs can be found and linked; not what vcpkg itself thinks of it.
 cmake_minimum_required(VERSION 3.25)
@@ -16,8 +16,25 @@ endfunction()
 function(vcpkg_check_linkage)
 endfunction()
 
+# Of pairs of a feature and an option of CMake. What is not in the manifest nobody can ask for.
+function(vcpkg_check_features)
+    cmake_parse_arguments(arg "" "OUT_FEATURE_OPTIONS" "FEATURES" ${ARGN})
+    file(READ ${CMAKE_CURRENT_LIST_DIR}/vcpkg.json manifest)
+    set(options "")
+    while(arg_FEATURES)
+        list(POP_FRONT arg_FEATURES feature option)
+        string(JSON text GET "${manifest}" features ${feature} description)
+        if(feature IN_LIST FEATURES)
+            list(APPEND options -D${option}=ON)
+        else()
+            list(APPEND options -D${option}=OFF)
+        endif()
+    endwhile()
+    set(${arg_OUT_FEATURE_OPTIONS} ${options} PARENT_SCOPE)
+endfunction()
+
 function(vcpkg_cmake_configure)
-    cmake_parse_arguments(arg "" "SOURCE_PATH" "OPTIONS" ${ARGN})
+    cmake_parse_arguments(arg "" "SOURCE_PATH" "OPTIONS;MAYBE_UNUSED_VARIABLES" ${ARGN})
     string(COMPARE EQUAL "${VCPKG_LIBRARY_LINKAGE}" dynamic shared)
     foreach(pair IN ITEMS "Release:" "Debug:/debug")
         string(REPLACE ":" ";" pair "${pair}")
@@ -27,7 +44,10 @@ function(vcpkg_cmake_configure)
             -DCMAKE_INSTALL_PREFIX=${CURRENT_PACKAGES_DIR}${pair} -DCMAKE_INSTALL_LIBDIR=lib ${arg_OPTIONS}
             OUTPUT_QUIET ERROR_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
         # vcpkg warns of options that a project does not know (any more).
-        if(said MATCHES "not used by the project")
+        foreach(name IN LISTS arg_MAYBE_UNUSED_VARIABLES)
+            string(REGEX REPLACE "\n +${name}\n" "\n" said "${said}")
+        endforeach()
+        if(said MATCHES "not used by the project:\n\n +[A-Z]")
             message(FATAL_ERROR "${said}")
         endif()
     endforeach()

@@ -8,14 +8,23 @@ if(VCPKG_TARGET_IS_WINDOWS)
     vcpkg_check_linkage(ONLY_STATIC_LIBRARY)
 endif()
 
+vcpkg_check_features(OUT_FEATURE_OPTIONS FEATURE_OPTIONS
+    FEATURES
+        ports TENON_PORTS
+)
+
 vcpkg_cmake_configure(
     SOURCE_PATH "${SOURCE_PATH}"
     OPTIONS
+        ${FEATURE_OPTIONS}
         -DTENON_APPS=OFF
+        -DTENON_DPDK=OFF
         -DTENON_EXAMPLES=OFF
-        -DTENON_PORTS=OFF
+        -DTENON_NS3=OFF
         -DTENON_STATIC=OFF
         -DTENON_TESTS=OFF
+    MAYBE_UNUSED_VARIABLES
+        TENON_DPDK
 )
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/Tenon)
