@@ -4,8 +4,8 @@
 #
 # A new kind is a word in TENON_PORT_KINDS, and one in TENON_PORTS_LINUX if it is for Linux only.
 
-set(TENON_PORT_KINDS tap packet xdp dpdk dgram)
-set(TENON_PORTS_LINUX tap packet xdp dpdk dgram)
+set(TENON_PORT_KINDS tap packet xdp dpdk dgram null)
+set(TENON_PORTS_LINUX tap packet xdp dpdk dgram null)
 
 set(TENON_PORT_TARGETS "")
 # What a port needs and a system may lack.

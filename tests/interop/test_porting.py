@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The two programs of docs/porting.md, taken from the page: the small one is talked to, the port
+"""The programs of docs/porting.md, taken from the page: the mirror is ports/null, the small one is talked to, the port
 that programs can choose, as tools/new-port makes it, has to pass what all ports have to pass."""
 import os
 import pathlib
@@ -12,7 +12,7 @@ import pytest
 from conftest import ROOT, find_tenon, sha256
 
 
-SECTION = "## Let programs choose it"
+MIRROR, SECTION = "## First: a port without a device", "## Let programs choose it"
 # In the order in which they need each other.
 LIBRARIES = ("models", "port_wire", "port_tap", "port_pcap", "port_common", "")
 
@@ -30,10 +30,22 @@ def pieces(text):
     return re.findall(r"```c\n(.*?)```", text, re.S)
 
 
+def section(title):
+    """(what stands before it, itself, what stands behind it)"""
+    before, rest = (ROOT / "docs" / "porting.md").read_text().split(f"\n{title}\n")
+    inside, after = rest.split("\n## ", 1)
+    return before, inside, after
+
+
 def page():
-    """The pieces of code outside of the section about struct port_type."""
-    before, section = (ROOT / "docs" / "porting.md").read_text().split(f"\n{SECTION}\n")
-    return pieces(before) + pieces(section.split("\n## ", 1)[1])
+    """The pieces of code outside of the sections about struct port_type."""
+    before, _, after = section(SECTION)
+    return pieces(before.split(f"\n{MIRROR}\n")[1].split("\n## ", 1)[1]) + pieces(after)
+
+
+def test_the_mirror_is_the_port_null():
+    code = (ROOT / "ports" / "null" / "null.c").read_text()
+    assert code.split("\n", 2)[2] == "\n".join(pieces(section(MIRROR)[1]))
 
 
 def run_new_port(tree, name):
@@ -96,6 +108,15 @@ def test_names_of_new_ports(tmp_path):
     again = run_new_port(tmp_path, "my2nd")
     assert again.returncode == 1 and "is there already" in again.stderr
     assert (tmp_path / "cmake" / "ports.cmake").read_text() == kinds
+
+
+def test_the_test_that_new_ports_have(tmp_path, port_check):
+    test = tmp_path / "ports" / "mine" / "test" / "mine_test.c"
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    program = compile_c(tmp_path / "mine_test", "-I", ROOT, test, tmp_path / "ports" / "mine" / "mine.c",
+                        *map(library, ("port_common", "")))
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and done.stdout.startswith("2 passed, 0 failed"), done.stdout + done.stderr
 
 
 def test_the_page_answers(link, mini, files, tmp_path):
