@@ -98,8 +98,9 @@ struct tenon_conf {
                                             Fast Open is used first; at most 1024; 0: default 32 */
     tenon_u16 tcp_port_counters;       /**< counters for the choice of local ports (RFC 6056 3.3.4), two bytes
                                             each, which destinations share; 0: default 4096 */
-    tenon_u8 tcp_syncookies;           /**< SYN cookies (RFC 4987 3.6): 0 never; 1 when a backlog is full (what
-                                            tenon_conf_default() says); 2 always */
+    tenon_u8 tcp_syncookies;           /**< SYN cookies (RFC 4987 3.6): 0 never; 1 when a backlog is full, or half-open
+                                            connections are all that there may be (what tenon_conf_default() says); 2
+                                            always */
     /** Sums bytes for checksums of TCP and UDP that no port makes or looks at: for who has something faster than
      *  portable C, or wants to count. NULL: Tenon does. Short pieces it sums itself in any case.
      *  @param bytes  at any address; n of them, 64 and more, odd or even

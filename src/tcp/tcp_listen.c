@@ -305,6 +305,13 @@ static enum tenon_verdict listen_ask(struct tenon_tcp *conn)
     return TENON_WITH_HOLD || verdict != TENON_HOLD ? verdict : TENON_REFUSE;
 }
 
+/* No connection can be made, and some are half-open: a cookie that comes back takes the place of one. */
+static void listen_answer_without(struct tenon_tcp_listener *listener, const struct tn_seg *seg)
+{
+    if (TENON_WITH_COOKIES && listener->stack->conf.tcp_syncookies == 1 && listener->half_open > 0 && !seg->reused)
+        tn_cookie_answer(listener, seg);
+}
+
 /* The ends are known. */
 static void listen_open(struct tenon_tcp_listener *listener, const struct tn_seg *seg, struct listen_numbers *numbers)
 {
@@ -315,8 +322,10 @@ static void listen_open(struct tenon_tcp_listener *listener, const struct tn_seg
     if (TENON_WITH_WAITS && seg->reused && tn_seq_lt(numbers->iss, seg->iss_min))
         numbers->iss = seg->iss_min;
     conn = listen_new(listener, seg, numbers);
-    if (conn == NULL)
+    if (conn == NULL) {
+        listen_answer_without(listener, seg);
         return;
+    }
     conn->flags |= TN_TCP_F_SYN_QUEUED;
     verdict = listen_ask(conn);
     if (conn->state == TENON_TCP_CLOSED)
@@ -388,6 +397,9 @@ static int listen_open_by_cookie(struct tenon_tcp_listener *listener, struct tn_
     numbers.iss = seg->ack - 1;
     numbers.ts_offset = tn_tcp_ts_offset(listener->stack, &numbers.local, &numbers.remote);
     conn = listen_new(listener, &syn, &numbers);
+    if (conn == NULL && listen_recycle(listener) &&
+        tn_tcp_find_listener(listener->stack, &numbers.local, tn_pkt_is_foreign(seg->pkt)) == listener)
+        conn = listen_new(listener, &syn, &numbers);
     if (conn == NULL)
         return 1;
     tn_count(conn->stack, TENON_STAT_TCP_COOKIE_GOOD);
