@@ -22,7 +22,7 @@ static struct client {
     tenon_u8 *packet;       /* NULL: none is begun */
     unsigned room, filled;
     tenon_u32 begun_us;
-    unsigned lost;
+    unsigned lost, lost_before;    /* samples since the last one; those before the packet */
 } clients[BOARD_RINGS];
 static tenon_u8 rings[BOARD_RINGS][BOARD_RING];
 
@@ -146,10 +146,14 @@ static void begin_packet(struct client *client, tenon_u32 now_us)
     client->begun_us = now_us;
 }
 
+/* What cannot be sent for want of memory is lost, with what its first sample told of. */
 static void end_packet(struct client *client)
 {
-    if (client->packet != NULL && client->filled > 0)
-        (void)tenon_sock_send(socks, client->sk, client->packet, client->filled, 0);
+    unsigned lost = client->lost_before + client->filled / SAMPLE_BYTES;
+
+    if (client->packet != NULL && client->filled > 0 &&
+        tenon_sock_send(socks, client->sk, client->packet, client->filled, 0) != TENON_OK)
+        client->lost = lost < 0xFFFF ? lost : 0xFFFF;
     client->packet = NULL;
 }
 
@@ -163,6 +167,8 @@ static void log_sample(struct client *client, tenon_u32 now_us)
         client->lost += client->lost < 0xFFFF;
         return;
     }
+    if (client->filled == 0)
+        client->lost_before = client->lost;
     write_sample(client->packet + client->filled, client->lost);
     client->lost = 0;
     client->filled += SAMPLE_BYTES;

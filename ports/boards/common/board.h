@@ -32,8 +32,9 @@ extern struct board_counts board_counts;
 /* Clocks, serial line, interrupts. The first call of a program. */
 void board_start(void);
 
-/* A clock of microseconds that wraps. */
+/* A clock of microseconds that wraps, and is so far ahead of the time that has passed. */
 tenon_u32 board_now_us(void);
+extern tenon_u32 board_ahead_us;
 
 /* Stop the processor until an interrupt, or for so many microseconds; 0: at once back. An interrupt that came since
  * the last call counts. */

@@ -17,6 +17,7 @@ enum { ICSR_PENDSTSET = 1 << 26, CCR_UNALIGN_TRP = 1 << 3, CCR_DIV_0_TRP = 1 << 
 enum { TICK_CYCLES = 16000000 };
 
 struct board_counts board_counts;
+tenon_u32 board_ahead_us;
 static volatile tenon_u32 ticks;
 static volatile int woken;
 static tenon_u32 last_us;
@@ -67,7 +68,7 @@ tenon_u32 board_now_us(void)
     us = count * (TICK_CYCLES / mhz) + (TICK_CYCLES - 1 - value) / mhz;
     if ((tenon_i32)(us - last_us) > 0)
         last_us = us;
-    return last_us;
+    return last_us + board_ahead_us;
 }
 
 void board_wake(void)

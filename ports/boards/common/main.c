@@ -2,6 +2,7 @@
 /* Starts the stack in one arena, gets it addresses, runs the program, and listens to the serial line:
  *
  *      s    a line with the state of memory, stack, device
+ *      t    a second passes at once: what has a limit in time need not be waited for
  *      q    stop: everything has to come back to the arena, or the exit status is 1 */
 #include "app.h"
 #include "text.h"
@@ -154,6 +155,30 @@ static int stop(void)
     return lost;
 }
 
+/* ---- turns -------------------------------------------------------------------------------------------- */
+
+static tenon_u32 sooner(tenon_u32 a, tenon_u32 b)
+{
+    return a < b ? a : b;
+}
+
+/* Everything that is due. @return microseconds until something will be */
+static tenon_u32 work(void)
+{
+    tenon_u32 wait = tenon_sock_poll(socks, board_now_us());
+
+    wait = sooner(wait, tenon_dhcp_poll(&dhcp, board_now_us()));
+    if (app.turn != NULL)
+        wait = sooner(wait, app.turn(socks, board_now_us()));
+    return wait;
+}
+
+static void pass_a_second(void)
+{
+    board_ahead_us += 1000000;
+    (void)work();
+}
+
 /* @return 1: go on */
 static int obey(void)
 {
@@ -164,26 +189,12 @@ static int obey(void)
             continue;
         if (key == 's')
             say_status("status");
+        if (key == 't')
+            pass_a_second();
         if (key == 'q')
             return 0;
     }
     return 1;
-}
-
-static tenon_u32 sooner(tenon_u32 a, tenon_u32 b)
-{
-    return a < b ? a : b;
-}
-
-/* Everything that is due, then sleep. */
-static void turn(void)
-{
-    tenon_u32 wait = tenon_sock_poll(socks, board_now_us());
-
-    wait = sooner(wait, tenon_dhcp_poll(&dhcp, board_now_us()));
-    if (app.turn != NULL)
-        wait = sooner(wait, app.turn(socks, board_now_us()));
-    board_sleep(board_ethernet_wait(wait));
 }
 
 int board_main(void)
@@ -204,6 +215,6 @@ int board_main(void)
     }
     say("ready\n");
     while (obey())
-        turn();
+        board_sleep(board_ethernet_wait(work()));
     return stop();
 }

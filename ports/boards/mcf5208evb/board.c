@@ -7,6 +7,7 @@
 
 const struct board board = {"mcf5208evb", "ColdFire V2", "FEC, DMA", 166666666, 0, 32 * 1024 * 1024UL};
 struct board_counts board_counts;
+tenon_u32 board_ahead_us;
 
 static volatile int woken;
 
@@ -124,7 +125,7 @@ tenon_u32 board_now_us(void)
     us = count * CLOCK_US + (CLOCK_TICKS - 1 - value) * 96 / 125;
     if ((tenon_i32)(us - last_us) > 0)
         last_us = us;
-    return last_us;
+    return last_us + board_ahead_us;
 }
 
 /* ---- sleep, with PIT 1 as the alarm -------------------------------------------------------------------- */
