@@ -7,10 +7,12 @@ Environment:
   TENON_BOARDS             where firmware is built (default: build/boards)
   TENON_FIRMWARE_REQUESTS  requests of the test that asks again and again (default 100)
   TENON_FIRMWARE_FRAMES    frames of garbage (default 3000)
+  TENON_FIRMWARE_SEED      another garbage than the usual one; random: any. A test that fails says which it had
 """
 import os
 import pathlib
 import queue
+import random
 import re
 import shutil
 import socket
@@ -29,11 +31,25 @@ BUILD = os.environ.get("TENON_BOARDS", str(ROOT / "build" / "boards"))
 AT_ONCE = ("--set", "BOARD_DAD=OFF")    # addresses are used at once: what probing takes would come to each test
 STACK_MARGIN = 512
 REQUESTS = int(os.environ.get("TENON_FIRMWARE_REQUESTS", 100))
+SEED = os.environ.get("TENON_FIRMWARE_SEED", "")
+if SEED == "random":
+    SEED = str(random.SystemRandom().randrange(2 ** 32))
 SECONDS = 1200 + REQUESTS // 2    # of a run, before QEMU is ended: a loaded machine answers some five requests a second
 
 
 def tool(*arguments):
     return [sys.executable, str(ROOT / "tools" / "board"), *map(str, arguments), "--build", BUILD]
+
+
+def chance_of(number):
+    """Chance that is the same each time, unless TENON_FIRMWARE_SEED says otherwise."""
+    print(f"TENON_FIRMWARE_SEED={SEED}")    # seen when the test fails
+    return random.Random(f"{SEED} {number}" if SEED else number)
+
+
+def held(status):
+    """Not the header buffers: the core has some ready for what it sends next. That all come back is seen by quit()."""
+    return {name: status[name] for name in ("memory", "blocks")}
 
 
 @pytest.fixture(scope="session")
@@ -111,6 +127,12 @@ class Firmware:
     def status(self):
         self.key("s")
         return self.numbers(self.wait_for("status"))
+
+    def pass_time(self, seconds=300):
+        """The board's clock goes on by so much at once, second by second: reassembly, half-open connections and
+        TIME-WAIT are over. @return its state"""
+        self.key(seconds * "t")
+        return self.status()
 
     def quit(self):
         """Stop it. What it says at the end, after a look at it."""
