@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """ports/boards/apps/download.c, and Tenon as the server: at the other end of a cable, without privileges."""
 import os
+import struct
 import subprocess
 import zlib
 
 import pytest
 
-from conftest import BOARDS, udp_pair
+from conftest import BOARDS, DMA, udp_pair
+from test_frames import THEIRS
 
 every_board = pytest.mark.parametrize("board", BOARDS)
 
@@ -24,12 +26,24 @@ class Server:
         self.process.wait(10)
 
 
+def captured(path):
+    """The frames of a capture file."""
+    octets, at, frames = path.read_bytes(), 24, []
+    while at < len(octets):
+        count = struct.unpack("<I", octets[at + 8:at + 12])[0]
+        frames.append(octets[at + 16:at + 16 + count])
+        at += 16 + count
+    return frames
+
+
 @every_board
 def test_image(firmware, tenon, tmp_path, board):
-    """The image is fetched whole; the first attempts meet a server without it, and one that is not there."""
+    """The image is fetched whole; the first attempts meet a server without it, and one that is not there. Its octets
+    were moved as often as they have to be: with DMA never, else once, with the frames that went over the cable."""
     its, ours, socket_ = udp_pair()
     socket_.close()
-    running = firmware(board, "download", "--network", f"dgram:{its},{ours}").ready()
+    cable = tmp_path / "cable.pcap"
+    running = firmware(board, "download", "--network", f"dgram:{its},{ours}", "--pcap", cable).ready()
     server = Server(tenon, tmp_path, ours, its)
     try:
         running.wait_for("no image: status 404")
@@ -41,4 +55,11 @@ def test_image(firmware, tenon, tmp_path, board):
     finally:
         server.end()
     assert line == f"image {len(image)} bytes, CRC-32 {zlib.crc32(image):08x}"
+    status, frames = running.status(), captured(cable)
+    sent = [frame for frame in frames if frame[6:12] == THEIRS]
+    assert status["copied"] == 300 * sum(frame[36:38] == b"\0\x43" for frame in sent)    # what DHCP asks
+    if board in DMA:    # nothing but headers
+        assert 0 < status["moved"] <= sum(map(len, sent)) < len(image) / 10
+    else:               # short frames were filled up to 60 on the cable
+        assert -18 * sum(len(frame) <= 60 for frame in sent) <= status["moved"] - sum(map(len, frames)) <= 0
     running.quit()
