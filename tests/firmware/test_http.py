@@ -185,8 +185,8 @@ def test_again_and_again(firmware, curl, space, board, host):
     ask_again_and_again(curl, f"http://{host}/", REQUESTS, space)
     after = settled(running)
     assert held(after) == held(before)
-    # of each connection at least SYN, ACK, question and FIN came, and the answers to them went
-    assert min(after[frames] - before[frames] for frames in ("rx_frames", "tx_frames")) >= 4 * REQUESTS
+    # of each connection at least SYN, question and FIN came, and the answers to them went
+    assert min(after[frames] - before[frames] for frames in ("rx_frames", "tx_frames")) >= 3 * REQUESTS
     assert after["memory_top"] < 0.9 * after["memory_bytes"]    # one after the other they do not get near what there is
     running.quit()
 
