@@ -13,7 +13,7 @@ help:
 	@echo "make test     install what is missing, build, and run every check and test (most of an hour)"
 	@echo "make check    the quick part of it: house rules, unit tests, packet scripts"
 	@echo "make board-run  run firmware in QEMU: BOARD=$(BOARD) APP=$(APP) (docs/guide/firmware.md)"
-	@echo "make firmware-long  10,000 requests to each board (hours)"
+	@echo "make firmware-long  10,000 requests to each board, three times (minutes)"
 	@echo "make docs     make the documentation as a site, build/docs/index.html (some seconds)"
 	@echo "make paths    draw the map of behaviour (docs/guide/paths.md) and compare it with the reference: some minutes"
 	@echo "make          build optimised into build/release (the same as make release)"

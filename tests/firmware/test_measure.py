@@ -37,9 +37,9 @@ def sent(measured, device, size):
 
 
 def test_bytes_cost_nothing(measured):
-    """With DMA, and checksums by the device, 1460 bytes cost what 100 do, within 0.5 %; without, they do not."""
+    """With DMA, and checksums by the device, 1460 bytes cost what 100 do, within 1 %; without, they do not."""
     for device in ("offload", "contiguous"):
-        assert abs(sent(measured, device, 1460) / sent(measured, device, 100) - 1) < 0.005
+        assert abs(sent(measured, device, 1460) / sent(measured, device, 100) - 1) < 0.01
     for device in ("checksums", "own"):
         assert sent(measured, device, 1460) > 1.3 * sent(measured, device, 100)
 
