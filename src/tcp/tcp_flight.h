@@ -156,6 +156,7 @@ struct tn_flight {
 
     struct tn_ooo *ooo;          /* NULL: nothing is out of order */
     tenon_u32 min_rtt_ms;        /* when min_rtt_us was seen */
+    tenon_u32 stalled_ms;        /* TN_TCP_F_STALLED */
 
     /* From here on: what every segment asks for or changes, down to the first record; the small things and those that
      * every build has first. */
@@ -215,7 +216,6 @@ struct tn_flight {
     struct tn_flight *next;      /* list of those at rest */
     tenon_u32 total_lost;        /* see total_delivered */
     tenon_u32 pace_when;         /* of TN_TCP_F_PACE_ARMED */
-    tenon_u32 stalled_ms;        /* TN_TCP_F_STALLED */
 
     tenon_u32 dup_left, dup_right;    /* has arrived twice, and no ACK has said so (RFC 2883); equal: nothing has */
 
@@ -252,8 +252,7 @@ struct tn_flight {
 
 /* A build in which nobody asks for what follows the few pieces has blocks that end there. */
 enum {
-    TN_FLIGHT_IS_WHOLE = TENON_WITH_RECOVERY || TENON_WITH_SPEED || TENON_WITH_MANY || TENON_WITH_PATH_MTU ||
-                         TENON_WITH_WATCH,
+    TN_FLIGHT_IS_WHOLE = TENON_WITH_RECOVERY || TENON_WITH_SPEED || TENON_WITH_MANY || TENON_WITH_PATH_MTU,
     TN_FLIGHT_BYTES = TN_FLIGHT_IS_WHOLE ? sizeof(struct tn_flight) : offsetof(struct tn_flight, header)
 };
 
