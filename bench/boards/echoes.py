@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The echo over Tenon and over lwIP on one board: flash and RAM of the images, and what is used of them while clients
+"""The echo over Tenon and others on one board: flash and RAM of the images, and what is used of them while clients
 are served in QEMU's own network."""
 import concurrent.futures
 import queue
@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 
-NAMES = ("tenon4", "tenon4-all", "lwip4", "tenon46", "tenon46-all", "lwip46")
+NAMES = ("tenon4", "tenon4-all", "lwip4", "smoltcp4", "tenon46", "tenon46-all", "lwip46")
 CLIENTS, ROUNDS, SECONDS = 4, 5, 60
 TCP_BYTES, UDP_BYTES = (1, 100, 1460, 5000, 20000), (1, 100, 1400)
 TCP, UDP, IP, LINK = "TCP", "UDP", "IP, ICMP, groups", "Ethernet, ARP, neighbours"
@@ -47,13 +47,21 @@ def lwip_symbols(tools, archive):
 
 
 def sizes(tool, tools, folder, name):
-    """{part: bytes of flash}"""
+    """{part: bytes of flash}, and what board and driver have of RAM besides the stack"""
     archive = folder / f"libstack-{name}.a"
     known = lwip_symbols(tools, archive) if name.startswith("lwip") else {}
-    (_, flash), _ = tool.modules(tools, folder / f"echo-{name}.elf",
-                                 lambda source, symbol: known.get(symbol) or part_of(source))
+    (_, flash), (_, ram) = tool.modules(tools, folder / f"echo-{name}.elf",
+                                        lambda source, symbol: known.get(symbol) or part_of(source))
     flash[OTHER] = flash.get(OTHER, 0) + flash.pop("strings and constants without a name")
-    return flash
+    if name.startswith("smoltcp"):    # functions of several files are one there, and tell of none
+        flash[REST] = flash.pop(OTHER) + flash.get(REST, 0)
+    return flash, ram[BOARD]
+
+
+def fixed_ram(found):
+    """RAM of an echo without the stack, and without what is left of its arena, which could be as much smaller."""
+    idle = found["run"]["idle"]
+    return idle["static"] - idle["stack_bytes"] - idle["spare"]
 
 
 # ---- in QEMU -------------------------------------------------------------------------------------------------
@@ -157,11 +165,13 @@ def at_rest(echo):
     return now
 
 
-def drive(facts, board, image):
+def drive(facts, board, image, with_clients):
     """What the program says of itself: at the start, with all clients connected, and after all of it."""
     with Echo(facts, board, image) as echo:
         echo.wait_for("ready")
         found = {"idle": echo.status()}
+        if not with_clients:
+            return found
         clients = [socket.create_connection(("127.0.0.1", echo.tcp), timeout=SECONDS) for _ in range(CLIENTS)]
         for s in clients:
             exchange(s, b"x")
@@ -175,10 +185,11 @@ def drive(facts, board, image):
     return found
 
 
-def measure(tool, board, folder, names):
-    """{name: {"flash": {part: bytes}, "run": {moment: {name: value}}}}"""
+def measure(tool, board, folder, names, with_clients):
+    """{name: {"flash": {part: bytes}, "board_ram": bytes, "run": {moment: {name: value}}}}"""
     facts, found = tool.BOARDS[board], {}
     for name in names:
-        found[name] = {"flash": sizes(tool, facts["tools"], folder, name),
-                       "run": drive(facts, board, folder / f"echo-{name}.elf")}
+        flash, board_ram = sizes(tool, facts["tools"], folder, name)
+        found[name] = {"flash": flash, "board_ram": board_ram,
+                       "run": drive(facts, board, folder / f"echo-{name}.elf", with_clients)}
     return found

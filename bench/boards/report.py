@@ -116,15 +116,17 @@ def beside_lwip(results):
     results = {board: found for board, found in results.items() if "lwip" in found["stacks"]}
     if not results:
         return []
-    lines = ["**Beside lwIP** 2.2.1, raw interface: `tcp_write` + `tcp_output`, without and with its copy.", ""]
-    lines += head("board", "bytes", "checksums by", "Tenon sends", "lwIP, no copy", "lwIP, copy", "Tenon receives",
-                  "lwIP receives")
+    lines = ["**Beside lwIP** 2.2.1, raw interface: `tcp_write` + `tcp_output`, without and with its copy. *Like*: "
+             "Tenon built without what lwIP has not either, and without assertions.", ""]
+    lines += head("board", "bytes", "checksums by", "Tenon sends", "like", "lwIP, no copy", "lwIP, copy",
+                  "Tenon receives", "like", "lwIP receives")
     for board, found in results.items():
-        tenon, lwip = found["stacks"]["tenon"], found["stacks"]["lwip"]
+        tenon, like, lwip = (found["stacks"][name] for name in ("tenon", "like", "lwip"))
         for device, who in (("offload", "device"), ("checksums", "processor")):
             for size in SIZES:
-                lines.append(row(board, size, who, sent(tenon, device, size), sent(lwip, device, size, "no-copy"),
-                                 sent(lwip, device, size, "copy"), received(tenon, device, size),
+                lines.append(row(board, size, who, sent(tenon, device, size), sent(like, device, size),
+                                 sent(lwip, device, size, "no-copy"), sent(lwip, device, size, "copy"),
+                                 received(tenon, device, size), received(like, device, size),
                                  received(lwip, device, size, "no-copy")))
     return lines
 
@@ -148,19 +150,24 @@ def memory(results):
     return lines
 
 
-ECHO_HEADS = {"tenon4": "Tenon, IPv4", "tenon4-all": "... all of it", "lwip4": "lwIP, IPv4",
-              "tenon46": "Tenon, IPv4 and IPv6", "tenon46-all": "... all of it", "lwip46": "lwIP, IPv4 and IPv6"}
+ECHO_HEADS = {"tenon4": "Tenon, IPv4, like lwIP", "tenon4-all": "... all of it", "lwip4": "lwIP, IPv4",
+              "smoltcp4": "smoltcp, IPv4", "tenon46": "Tenon, IPv4 and IPv6, like lwIP", "tenon46-all": "... all of it",
+              "lwip46": "lwIP, IPv4 and IPv6"}
+ECHO_HOW = {"4": "IPv4", "46": "IPv4 and IPv6"}
 
 
 def echo_ram(found):
     """(name of the row, bytes) of one echo; None: that cannot be said."""
     idle, opened, done = (found["run"][moment] for moment in ("idle", "open", "done"))
-    fixed = done["static"] - done["stack_bytes"] - done["spare"]
-    conn = opened["pcb"] if "pcb" in done else round((opened["memory"] - idle["memory"]) / echoes.CLIENTS)
+    fixed, board = echoes.fixed_ram(found), found["board_ram"]
+    conn = opened["pcb"] if "pcb" in done else None
+    if "memory" in done:
+        conn = round((opened["memory"] - idle["memory"]) / echoes.CLIENTS)
     return {"RAM, without the stack": fixed,
-            "8 receive blocks": done["receiving"],
-            "bytes to send: rings, heap": done["sending"],
-            "connections, tables, all else": fixed - done["receiving"] - done["sending"],
+            "to receive: blocks, buffers": done["receiving"],
+            "to send: rings, heap, buffers": done["sending"],
+            "board, driver": board,
+            "connections, tables, all else": fixed - done["receiving"] - done["sending"] - board,
             "... of it for connections and paths": done.get("memory_bytes"),
             "... ... most used": done.get("memory_top"),
             "a connection at rest": conn,
@@ -169,21 +176,41 @@ def echo_ram(found):
             "RAM and the stack that was used": fixed + done["stack"]}
 
 
-def echo_tables(results):
-    results = {board: found["echo"] for board, found in results.items() if "echo" in found}
-    lines = []
+def echo_summary(results):
+    lines = ["**The same echo**, on all boards; bytes.", ""]
+    lines += head("board", "", "flash", "of it the stack", "RAM, without the stack", "stack: most used",
+                  "RAM and the stack that was used")
     for board, found in results.items():
-        lines += ["", f"**Flash of the same echo over Tenon and lwIP** on {board}, by module; bytes.", ""]
-        lines += head("", *(ECHO_HEADS[name] for name in found))
-        lines.append(row("all", *(sum(one["flash"].values()) for one in found.values())))
-        lines.append(row("the stack", *(sum(one["flash"].get(part, 0) for part in echoes.PARTS[:6])
-                                        for one in found.values())))
-        lines += [row(part, *(one["flash"].get(part, 0) for one in found.values())) for part in echoes.PARTS]
-        lines += ["", "**RAM of the same**, while four clients are served; bytes.", ""]
-        lines += head("", *(ECHO_HEADS[name] for name in found))
-        rams = [echo_ram(one) for one in found.values()]
-        lines += [row(name, *("" if ram[name] is None else ram[name] for ram in rams)) for name in rams[0]]
-    return lines[1:]
+        for name, one in found.items():
+            ram = echo_ram(one)
+            lines.append(row(board, ECHO_HEADS[name].replace("... ", f"Tenon, {ECHO_HOW[name[5:-4]]}, ")
+                             if name.endswith("-all") else ECHO_HEADS[name], sum(one["flash"].values()),
+                             echo_stack(one), ram["RAM, without the stack"], ram["stack: most used"],
+                             ram["RAM and the stack that was used"]))
+    return lines
+
+
+def echo_stack(found):
+    return sum(found["flash"].get(part, 0) for part in echoes.PARTS[:6])
+
+
+def echo_tables(results):
+    """All boards in one table; the parts of one board in two: of the others they are alike."""
+    results = {board: found["echo"] for board, found in results.items()
+               if "echo" in found and all("done" in one["run"] for one in found["echo"].values())}
+    if not results:
+        return []
+    lines, (board, found) = echo_summary(results), next(iter(results.items()))
+    lines += ["", f"**Flash of the same echo** on {board}, by module; bytes.", ""]
+    lines += head("", *(ECHO_HEADS[name] for name in found))
+    lines.append(row("all", *(sum(one["flash"].values()) for one in found.values())))
+    lines.append(row("the stack", *(echo_stack(one) for one in found.values())))
+    lines += [row(part, *(one["flash"].get(part, 0) for one in found.values())) for part in echoes.PARTS]
+    lines += ["", f"**RAM of the same** on {board}, while four clients are served; bytes.", ""]
+    lines += head("", *(ECHO_HEADS[name] for name in found))
+    rams = [echo_ram(one) for one in found.values()]
+    lines += [row(name, *("" if ram[name] is None else ram[name] for ram in rams)) for name in rams[0]]
+    return lines
 
 
 def tables(results):

@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: MIT
-# Included by bench/boards/measure.cmake: the echo over builds of Tenon and of lwIP, for boards whose driver moves the
-# bytes itself. The target echoes makes all of them.
+# Included by bench/boards/measure.cmake: the echo over builds of Tenon, of lwIP, and of smoltcp with
+# -DSMOLTCP_LIBRARY=FILE, what cargo has made of smoltcp/. The target echoes makes all of them.
+# A driver without DMA fills one block at a time, and its device has all of a frame when transmit() returns; that of the
+# ColdFire keeps 32 blocks for its device.
+set(blocks ECHO_BLOCKS=8 ECHO_BLOCK_BYTES=1528)
+set(glue lwip_fifo.c)
+if(count STREQUAL count_coldfire.c)
+    set(blocks ECHO_BLOCKS=40 ECHO_BLOCK_BYTES=2048)
+    set(glue lwip_dma.c)
+endif()
 add_library(echo_board OBJECT EXCLUDE_FROM_ALL ${boards}/common/text.c ${boards}/common/ram.c
     ${boards}/common/memory.c ${BOARD_SOURCES} ${here}/echo/main.c)
 target_compile_options(echo_board PRIVATE -std=gnu11)
-target_compile_definitions(echo_board PRIVATE TENON_ASSERT_LEVEL=0)
+target_compile_definitions(echo_board PRIVATE TENON_ASSERT_LEVEL=0 ${blocks})
 target_include_directories(echo_board PUBLIC ${boards}/${BOARD})
 add_custom_target(echoes)
 
-function(add_echo name source stack)
-    add_executable(echo-${name} EXCLUDE_FROM_ALL ${here}/echo/${source})
+function(add_echo name stack)
+    list(TRANSFORM ARGN PREPEND ${here}/echo/)
+    add_executable(echo-${name} EXCLUDE_FROM_ALL ${ARGN})
     target_compile_options(echo-${name} PRIVATE -std=gnu11)
     target_link_libraries(echo-${name} PRIVATE echo_board ${stack} gcc)
     target_link_options(echo-${name} PRIVATE ${BOARD_FLAGS} ${BOARD_LINK_FLAGS} -nostdlib -static
@@ -19,13 +28,19 @@ function(add_echo name source stack)
     add_dependencies(echoes echo-${name})
 endfunction()
 
-# Of Tenon: without most of what lwIP has not either, and all of it. docs/guide/small.md tells the switches; core there
-# goes without more: what is sent from where it lies needs PIECES.
-set(less FRAGMENTS PATH_MTU COOKIES RECOVERY SPEED STATS MANY WATCH)
-set(without_tenon4 IPV6 MULTICAST ROUTES CONFLICTS ${less})
+# Tenon without what lwIP has not either, as docs/performance-embedded.md goes through it, and with everything.
 set(without_tenon4-all IPV6 MULTICAST)
-set(without_tenon46 ${less})
 set(without_tenon46-all)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${tenon}/tests/trim/combinations)
+file(STRINGS ${tenon}/tests/trim/combinations combinations REGEX "^echo")
+foreach(line IN LISTS combinations)
+    string(REGEX REPLACE " +" ";" words ${line})
+    list(POP_FRONT words name)
+    string(REPLACE echo6 echo46 name ${name})
+    string(REGEX REPLACE "^echo$" echo4 name ${name})
+    string(REPLACE echo tenon name ${name})
+    set(without_${name} ${words})
+endforeach()
 foreach(name tenon4 tenon4-all tenon46 tenon46-all)
     set(definitions TENON_ASSERT_LEVEL=0)
     foreach(switch IN LISTS without_${name})
@@ -35,7 +50,9 @@ foreach(name tenon4 tenon4-all tenon46 tenon46-all)
     target_compile_options(stack-${name} PRIVATE -std=c89)
     target_include_directories(stack-${name} PRIVATE ${tenon}/src)
     target_compile_definitions(stack-${name} PUBLIC ${definitions})
-    add_echo(${name} tenon.c stack-${name})
+    add_echo(${name} stack-${name} tenon.c)
+    string(FIND ${name} -all all)
+    target_compile_definitions(echo-${name} PRIVATE ECHO_LIKE=$<EQUAL:${all},-1> ${blocks})
 endforeach()
 
 if(LWIP_SOURCE)
@@ -44,7 +61,16 @@ if(LWIP_SOURCE)
         target_compile_options(stack-lwip${version} PRIVATE -std=gnu11 -w)
         target_include_directories(stack-lwip${version} PUBLIC ${here}/echo/lwip ${here}/lwip ${here}/lwip/libc)
         target_include_directories(stack-lwip${version} SYSTEM PUBLIC ${LWIP_SOURCE}/include)
-        target_compile_definitions(stack-lwip${version} PUBLIC ECHO_IPV6=$<STREQUAL:${version},46>)
-        add_echo(lwip${version} lwip.c stack-lwip${version})
+        target_compile_definitions(stack-lwip${version} PUBLIC ECHO_IPV6=$<STREQUAL:${version},46> ${blocks}
+            ECHO_ETH_PAD=$<IF:$<STREQUAL:${glue},lwip_dma.c>,0,2>)
+        add_echo(lwip${version} stack-lwip${version} lwip.c ${glue})
     endforeach()
+endif()
+
+if(SMOLTCP_LIBRARY)
+    add_library(stack-smoltcp4 STATIC IMPORTED)
+    set_target_properties(stack-smoltcp4 PROPERTIES IMPORTED_LOCATION ${SMOLTCP_LIBRARY})
+    add_echo(smoltcp4 stack-smoltcp4 smoltcp.c)
+    target_compile_definitions(echo-smoltcp4 PRIVATE ${blocks})
+    target_link_options(echo-smoltcp4 PRIVATE LINKER:--no-warn-execstack)    # its objects say nothing of the stack
 endif()

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The same program over two stacks: an echo of TCP and UDP at port 7 for four clients, with two segments in flight to
- * each, with the board's own driver. What it takes of flash and RAM is what bench/boards/run compares. */
+ * each, with the board's own driver. What it takes of flash and RAM is what bench/boards/run compares. ECHO_BLOCKS of
+ * ECHO_BLOCK_BYTES, in which frames are received, are the build's: a device with DMA keeps many. */
 #ifndef TENON_BENCH_BOARDS_ECHO_H
 #define TENON_BENCH_BOARDS_ECHO_H
 
@@ -10,8 +11,9 @@ enum {
     ECHO_PORT = 7,
     ECHO_CLIENTS = 4,
     ECHO_CONNS = 6,         /* those of two clients who have gone may still be there */
-    ECHO_BLOCKS = 8,        /* that frames are received in */
-    ECHO_BLOCK_BYTES = 1528,
+    ECHO_NEIGHBOURS = 4,    /* of each version of IP */
+    ECHO_ADDRESSES6 = 3,
+    ECHO_ROUTERS6 = 2,
     ECHO_SEGMENT = 1460,
     ECHO_WINDOW = 2 * ECHO_SEGMENT
 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The echo with lwIP's raw interface. The board's driver wants a block for a received frame and hands it over when it
- * is filled: here the block is a pbuf of lwIP's pool. */
-#include "echo.h"
+/* The echo with lwIP's raw interface. */
+#include "lwip_device.h"
 
 #include "lwip/etharp.h"
 #include "lwip/ethip6.h"
@@ -13,10 +12,10 @@
 #include "lwip/udp.h"
 #include "netif/ethernet.h"
 
-enum { SPANS = 4, CONNECTION_POLL = 2 };
+enum { CONNECTION_POLL = 2 };
 
-static struct netif netif;
-static struct tenon_sock_device device;
+struct netif echo_netif;
+struct tenon_sock_device echo_device;
 static struct client {
     struct tcp_pcb *pcb;
     struct pbuf *received;    /* bytes that are not sent yet */
@@ -41,72 +40,19 @@ u32_t lwip_random(void)
     return value;
 }
 
-/* ---- the device ------------------------------------------------------------------------------------- */
-
-/* The driver fills one block at a time. */
-static struct tenon_buf block;
-static struct pbuf *filled;
-
-static void block_put(struct tenon_buf *buf)
-{
-    (void)buf;
-    pbuf_free(filled);
-}
-
-struct tenon_buf *tenon_sock_block(struct tenon_socks *socks)
-{
-    (void)socks;
-    filled = pbuf_alloc(PBUF_RAW, PBUF_POOL_BUFSIZE, PBUF_POOL);
-    if (filled == NULL)
-        return NULL;
-    block.data = filled->payload;
-    block.size = filled->len;
-    block.refs = 1;
-    block.release = block_put;
-    return &block;
-}
-
-void tenon_sock_input(struct tenon_socks *socks, struct tenon_buf *buf, unsigned off, unsigned n, enum tenon_csum csum)
-{
-    (void)socks, (void)buf, (void)csum;
-    pbuf_realloc(filled, (u16_t)(off + n));
-    if (netif.input(filled, &netif) != ERR_OK)
-        pbuf_free(filled);
-}
-
-/* The driver has moved all bytes into its device when it returns. */
-static err_t output(struct netif *unused, struct pbuf *p)
-{
-    struct tenon_buf bufs[SPANS];
-    struct tenon_span spans[SPANS];
-    struct tenon_frame frame;
-    u32_t skip = ETH_PAD_SIZE;
-    u8_t n;
-
-    (void)unused;
-    for (n = 0; p != NULL && n < SPANS; p = p->next, n++, skip = 0) {
-        bufs[n].data = p->payload;
-        spans[n].buf = &bufs[n];
-        spans[n].off = skip;
-        spans[n].len = p->len - skip;
-    }
-    memset(&frame, 0, sizeof(frame));
-    frame.spans = spans;
-    frame.nspans = n;
-    return device.transmit(NULL, &frame, 1) == 1 ? ERR_OK : ERR_MEM;
-}
+/* ---- the interface ----------------------------------------------------------------------------------- */
 
 static err_t netif_start(struct netif *it)
 {
-    it->linkoutput = output;
+    it->linkoutput = echo_output;
     it->output = etharp_output;
 #if LWIP_IPV6
     it->output_ip6 = ethip6_output;
 #endif
     it->mtu = 1500;
     it->flags = NETIF_FLAG_BROADCAST | NETIF_FLAG_ETHARP | NETIF_FLAG_ETHERNET | NETIF_FLAG_LINK_UP;
-    it->hwaddr_len = sizeof(device.netif.mac);
-    memcpy(it->hwaddr, device.netif.mac, sizeof(device.netif.mac));
+    it->hwaddr_len = sizeof(echo_device.netif.mac);
+    memcpy(it->hwaddr, echo_device.netif.mac, sizeof(echo_device.netif.mac));
     return ERR_OK;
 }
 
@@ -236,16 +182,16 @@ int echo_start(void)
     IP4_ADDR(&us, 10, 0, 2, 15);
     IP4_ADDR(&mask, 255, 255, 255, 0);
     IP4_ADDR(&none, 0, 0, 0, 0);
-    board_ethernet(&device);
+    board_ethernet(&echo_device);
     lwip_init();
-    if (netif_add(&netif, &us, &mask, &none, NULL, netif_start, ethernet_input) == NULL)
+    if (netif_add(&echo_netif, &us, &mask, &none, NULL, netif_start, ethernet_input) == NULL)
         return 0;
 #if LWIP_IPV6
-    netif_create_ip6_linklocal_address(&netif, 1);
-    netif.ip6_autoconfig_enabled = 1;
+    netif_create_ip6_linklocal_address(&echo_netif, 1);
+    echo_netif.ip6_autoconfig_enabled = 1;
 #endif
-    netif_set_default(&netif);
-    netif_set_up(&netif);
+    netif_set_default(&echo_netif);
+    netif_set_up(&echo_netif);
     return open_all();
 }
 
@@ -253,7 +199,7 @@ tenon_u32 echo_turn(void)
 {
     u32_t wait_ms;
 
-    device.poll(NULL, NULL);
+    echo_device.poll(NULL, NULL);
     sys_check_timeouts();
     wait_ms = sys_timeouts_sleeptime();
     return wait_ms < 1000 ? wait_ms * 1000 : 1000000;

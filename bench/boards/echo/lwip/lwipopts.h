@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* lwIP for the echo: what the builds of Tenon beside it have, and room for as much. ECHO_IPV6 is of the build. */
+/* lwIP for the echo: what the builds of Tenon beside it have, and room for as much. ECHO_IPV6, ECHO_BLOCKS,
+ * ECHO_BLOCK_BYTES and ECHO_ETH_PAD are of the build. */
 #ifndef TENON_BENCH_BOARDS_ECHO_LWIPOPTS_H
 #define TENON_BENCH_BOARDS_ECHO_LWIPOPTS_H
 
@@ -26,14 +27,21 @@
 #define MEMP_NUM_UDP_PCB 1
 #define MEMP_NUM_TCP_SEG 16
 #define MEMP_NUM_PBUF 8
-#define PBUF_POOL_SIZE 8
-#define PBUF_POOL_BUFSIZE 1528
-#define ETH_PAD_SIZE 2
+#define PBUF_POOL_SIZE ECHO_BLOCKS
+#define PBUF_POOL_BUFSIZE ECHO_BLOCK_BYTES
+#define ETH_PAD_SIZE ECHO_ETH_PAD
 
 #define LWIP_IPV4 1
 #define LWIP_IPV6 ECHO_IPV6
 #define LWIP_ARP 1
-#define ARP_TABLE_SIZE 8
+#define ARP_TABLE_SIZE 4
+#define LWIP_ND6_NUM_NEIGHBORS 4
+#define LWIP_ND6_NUM_DESTINATIONS 4
+#define LWIP_ND6_NUM_PREFIXES 2
+#define LWIP_ND6_NUM_ROUTERS 2
+#define LWIP_IPV6_NUM_ADDRESSES 3
+#define MEMP_NUM_ND6_QUEUE 4
+#define MEMP_NUM_MLD6_GROUP 3
 #define LWIP_UDP 1
 #define LWIP_ICMP 1
 #define LWIP_DHCP 0
