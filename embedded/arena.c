@@ -261,7 +261,7 @@ static void arena_lay_out(struct arena_layout *layout, const struct tenon_sock_c
         memory = (tenon_u32)conf->memory;
     memory = (memory + ARENA_UNIT - 1) / ARENA_UNIT * ARENA_UNIT;
     layout->memory_bytes = memory;
-    layout->block = (size_t)(arena_align(sizeof(struct sock_block)) + arena_align(conf->block_bytes));
+    layout->block = (size_t)arena_align(sizeof(struct sock_block)) + (size_t)arena_align(conf->block_bytes);
     layout->header = (size_t)arena_align(sizeof(struct sock_unit)) + SOCK_HEADER_BYTES;
     layout->socks = arena_align(sizeof(struct tenon_socks));
     layout->ports = arena_behind(layout->socks, conf->socks, sizeof(struct sock));

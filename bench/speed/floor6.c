@@ -1,4 +1,4 @@
 /* SPDX-License-Identifier: MIT */
 /* The floor of IPv6. */
 #define FLOOR_IP6 1
-#include "floor.c"
+#include "floor.h"

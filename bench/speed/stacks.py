@@ -31,7 +31,7 @@ def core_sources():
 def tenon(folder, name="speed", flags=(), core=None, defines=("-DTENON_UNITY=1",)):
     """Tenon, as one translation unit or as the files of `core`, and the floor: the program with both."""
     out = folder / name
-    own = sources(*WORKLOADS, "wire.c", "tenon.c", "floor.c", "floor6.c", "main.c")
+    own = sources(*WORKLOADS, "wire.c", "tenon.c", "floor4.c", "floor6.c", "main.c")
     own.append(ROOT / "ports" / "common" / "hostsum.c")
     if not programs.newer(out, *own, *HERE.glob("*.h"), *core_sources(), HERE / "stacks.py"):
         core = core or [ROOT / "src" / "tenon_all.c", ROOT / "src" / "base" / "panic.c"]

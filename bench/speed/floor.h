@@ -4,7 +4,7 @@
  * sums where there is no offload, keeps what was sent until it is acknowledged, and sends from a header template. The
  * applications are those of the stacks, on the same wire. What is not as predicted ends the program.
  *
- * floor6.c compiles this file once more, for IPv6: lengths of headers are constants in both. */
+ * floor4.c and floor6.c compile it, each for its version of IP (FLOOR_IP6): lengths of headers are constants. */
 #include "harness.h"
 #include "wire.h"
 
@@ -13,10 +13,6 @@
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
-
-#ifndef FLOOR_IP6
-#define FLOOR_IP6 0
-#endif
 
 enum {
     ETH = 14,
