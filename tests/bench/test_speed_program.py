@@ -141,8 +141,7 @@ def test_memory_of_an_idle_connection(bench):
     assert 100 < lines[0]["bytes"] < 2000 and lines[0]["resident_bytes"] > 100
 
 
-def test_latency_grows_with_the_load(bench):
-    """Of the 99th percentile, and by much: other work on the machine must not make this fail."""
+def test_a_load_is_a_part_of_the_highest_rate(bench):
     status, lines, _ = bench("load", "connections=64", "load=20")
     assert status == 0 and lines[0]["p50_ns"] <= lines[0]["p99_ns"] <= lines[0]["p999_ns"]
     assert lines[0]["offered_per_s"] == pytest.approx(0.2 * lines[0]["most_per_s"], rel=0.01)
