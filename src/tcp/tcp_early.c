@@ -24,6 +24,7 @@ static struct tenon_span early_take(struct tenon_tcp *conn)
 
     ooo->early = piece->next;
     ooo->bytes -= early_cost(piece);
+    conn->stack->tcp.ooo_bytes -= early_cost(piece);
     tn_mem_put(conn->stack, piece, sizeof(*piece));
     return span;
 }
@@ -34,14 +35,17 @@ TENON_INTERNAL void tn_early_free(struct tenon_tcp *conn)
         tenon_buf_put(early_take(conn).buf);
 }
 
-/* A piece more, before *link. @return 0: no memory, or the limit */
+/* A piece more, before *link. @return 0: no memory, or a limit: of the connection, or of all together (RES-3) */
 static int early_hold(struct tenon_tcp *conn, struct tn_early **link, const struct tenon_span *span, tenon_u32 seq)
 {
+    const tenon_u32 cost = span->buf->size + (tenon_u32)sizeof(struct tn_early);
     struct tn_ooo *ooo = conn->flight->ooo;
+    struct tenon *stack = conn->stack;
     struct tn_early *piece = NULL;
 
-    if (ooo->bytes + span->buf->size <= conn->stack->conf.tcp_ooo_bytes_max)
-        piece = (struct tn_early *)tn_mem_get(conn->stack, sizeof(*piece));
+    if (ooo->bytes + cost <= stack->conf.tcp_ooo_bytes_max &&
+        stack->tcp.ooo_bytes + cost <= stack->conf.tcp_ooo_total_max)
+        piece = (struct tn_early *)tn_mem_get(stack, sizeof(*piece));
     if (piece == NULL)
         return 0;
     tenon_buf_ref(span->buf);
@@ -49,7 +53,8 @@ static int early_hold(struct tenon_tcp *conn, struct tn_early **link, const stru
     piece->seq = seq;
     piece->next = *link;
     *link = piece;
-    ooo->bytes += early_cost(piece);
+    ooo->bytes += cost;
+    stack->tcp.ooo_bytes += cost;
     return 1;
 }
 
