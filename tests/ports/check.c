@@ -29,6 +29,7 @@ enum {
     PINGS_AFTER = 20, /* of what may have done harm */
     BAD_FRAMES = 3000,
     FLOOD = 20000,
+    FLOOD_MOST = 16 * FLOOD,
     QUIET_MS = 30,
     BAD_BYTES = 65535,
     ASKING_PORT = 4000,
@@ -404,9 +405,9 @@ static void take_all(unsigned side)
     } while (side_stat(side, TENON_STAT_UDP_NO_PORT) != before);
 }
 
-/* More than any queue holds, at an end that does not listen: what is lost is lost, and nothing else is. Nothing would
- * be lost, and nothing ever be full, only where there is no queue between them, and this exchange shows nothing. */
-static int flood_of(unsigned side)
+/* So many datagrams to an end that does not listen, and what is there of them taken.
+ * @return whether something was full: refused, left waiting or lost; -1: failed */
+static int flood_with(unsigned side, unsigned n)
 {
     struct node *node = &check.sides[!side].nodes[0];
     const struct tenon_addr to = { .ip = check.sides[side].ip[0], .port = 9 };
@@ -417,7 +418,7 @@ static int flood_of(unsigned side)
     if (tenon_udp_open(node_enter(node), &sock, &answer_events, NULL) != TENON_OK)
         return -1;
     check.deaf = (int)side;
-    for (unsigned i = 0; i < FLOOD; i++) {
+    for (unsigned i = 0; i < n; i++) {
         const struct tenon_span span = { &own, 0, i % 2 ? 18 : mtu_of(!side) - 28 };
 
         refused += tenon_udp_send(sock, &to, &span, 1) != TENON_OK;
@@ -427,9 +428,25 @@ static int flood_of(unsigned side)
     check.deaf = -1;
     tenon_udp_close(sock);
     take_all(side);
-    if (node_queues_end && refused == 0 && side_stat(!side, TENON_STAT_TX_BUSY) == busy &&
-        side_stat(side, TENON_STAT_UDP_NO_PORT) - arrived >= FLOOD) {
-        fprintf(stderr, "all of %u datagrams have arrived, and nothing was ever full\n", FLOOD);
+    return refused > 0 || side_stat(!side, TENON_STAT_TX_BUSY) != busy ||
+           side_stat(side, TENON_STAT_UDP_NO_PORT) - arrived < n;
+}
+
+/* More than the queues hold: what is lost is lost, and nothing else is. How much they hold is the kernel's affair, so
+ * that it is tried with more and more. If nothing is ever full there is no queue, and this exchange shows nothing. */
+static int flood_of(unsigned side)
+{
+    int full = 0;
+
+    for (unsigned n = FLOOD; full == 0 && n <= FLOOD_MOST; n *= 2) {
+        full = flood_with(side, n);
+        if (!node_queues_end)
+            break;
+    }
+    if (full < 0)
+        return -1;
+    if (node_queues_end && !full) {
+        fprintf(stderr, "all of %u datagrams have arrived, and nothing was ever full\n", FLOOD_MOST);
         return -1;
     }
     return pings(PINGS_AFTER);
