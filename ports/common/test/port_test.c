@@ -204,6 +204,8 @@ UNIT_TEST(open_port_is_complete)
     port_close(port_open(&fake_type, &conf, NULL, 0));
     CHECK_EQ_U(wanted, 8000);
     CHECK_EQ_U(closed, 2);
+    if (sizeof(size_t) < 8)
+        return; /* all that can be said may be less than half of the machine's memory */
     conf.buffer_bytes_max = (size_t)-1 / 2;
     CHECK(port_open(&fake_type, &conf, error, sizeof error) == NULL);
     CHECK(strstr(error, "is more than half of this machine's") != NULL);
