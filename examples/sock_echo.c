@@ -63,7 +63,8 @@ static void serve(struct client *client, void *ring)
             break;
         n = n < client->left ? n : client->left;
         memcpy(to, client->at, (size_t)n); /* the application's own work: a program would write its answer here */
-        (void)tenon_sock_send(socks, client->sk, to, (unsigned)n, 0);
+        if (tenon_sock_send(socks, client->sk, to, (unsigned)n, 0) != TENON_OK)
+            return; /* no memory until something is acknowledged, which is an event */
         (void)tenon_sock_read_done(socks, client->sk, client->at, (unsigned)n);
         client->at += n, client->left -= n;
     }

@@ -37,7 +37,8 @@ static int echo(struct client *client)
         if (n > client->left)
             n = client->left;
         __builtin_memcpy(to, client->at, (size_t)n);
-        (void)tenon_sock_send(socks, client->sk, to, (unsigned)n, 0);
+        if (tenon_sock_send(socks, client->sk, to, (unsigned)n, 0) != TENON_OK)
+            return 0;
         (void)tenon_sock_read_done(socks, client->sk, client->at, (unsigned)n);
         client->at += n;
         client->left -= n;
