@@ -80,7 +80,7 @@ def test_echo(built):
     for command in (["-B", str(folder), "-DBOARD_MEASURE=ON"], ["--build", str(folder), "--target", "echo-tenon4"]):
         subprocess.run(["cmake", *(["-S", str(ROOT / "ports" / "boards")] if command[0] == "-B" else []), *command],
                        check=True, stdout=subprocess.DEVNULL)
-    found = echoes.measure(board_tool.module, "lm3s6965evb", folder, ["tenon4"])["tenon4"]
+    found = echoes.measure(board_tool.module, "lm3s6965evb", folder, ["tenon4"], with_clients=True)["tenon4"]
     flash = found["flash"]
     assert set(flash) == set(echoes.PARTS) and min(flash.values()) > 0
     assert flash[echoes.TCP] == max(flash.values()) and flash[echoes.OTHER] < sum(flash.values()) / 50
