@@ -1388,6 +1388,7 @@ static void whole_segments_find_room(void)
     HN_EQUAL(tenon_tcp_set(side.conn, TENON_TCP_NODELAY, 1), TENON_OK);
     HN_EQUAL(tenon_tcp_set(side.conn, TENON_TCP_PACING, 0), TENON_OK);
     HN_EQUAL(tenon_tcp_write(side.conn, text, 1000), 1000);
+    hn_run(&side.hn, 0);
     HN_EQUAL(tenon_tcp_write(side.conn, text, sizeof text), sizeof text);
     hn_run(&side.hn, 0);
     while (hn_left(&side.hn) > 0) {
