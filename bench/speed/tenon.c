@@ -40,7 +40,7 @@ static struct world {
     struct speed_count *count;
     struct side client, server;
     struct speed_wire wires[2];
-    struct tenon_buf data;
+    struct tenon_buf *data;    /* what is sent, over and over; a port may hold it longer than we */
     uint32_t now, data_bytes, piece;
     struct end *clients, *servers;
     unsigned accepted, connecting;
@@ -161,7 +161,7 @@ static struct tenon_span message_at(struct end *end)
 
     if (end->off + w.piece > w.data_bytes)
         end->off = 0;
-    span.buf = &w.data;
+    span.buf = w.data;
     span.off = end->off;
     span.len = w.piece;
     end->off += w.piece;
@@ -309,7 +309,7 @@ static void server_sink(struct tenon_tcp *tcp, void *app, const struct tenon_spa
 
 static void short_answer(struct tenon_tcp *tcp, void *app, const struct tenon_span *spans, unsigned n)
 {
-    const struct tenon_span byte = { &w.data, 0, 1 };
+    const struct tenon_span byte = { w.data, 0, 1 };
 
     (void)app;
     tenon_tcp_consumed(tcp, bytes_of(spans, n));
@@ -546,6 +546,28 @@ static int side_open(struct side *side, unsigned number, struct speed_wire *in, 
     return tenon_neighbour_set(side->stack, 1, &other, others.mac) == TENON_OK ? 0 : -1;
 }
 
+static void data_release(struct tenon_buf *buf)
+{
+    free(buf->data);
+    free(buf);
+}
+
+static struct tenon_buf *data_new(uint32_t bytes)
+{
+    struct tenon_buf *buf = calloc(1, sizeof *buf);
+
+    if (!buf)
+        return NULL;
+    buf->data = malloc(bytes);
+    buf->size = bytes;
+    buf->refs = 1;
+    buf->release = data_release;
+    if (buf->data)
+        return buf;
+    free(buf);
+    return NULL;
+}
+
 static const char *tenon_open(const struct speed_conf *conf, struct speed_count *count)
 {
     memset(&w, 0, sizeof w);
@@ -558,15 +580,13 @@ static const char *tenon_open(const struct speed_conf *conf, struct speed_count 
     if (conf->app == SPEED_BULK && conf->window && w.piece > conf->window / 2)
         w.piece = conf->window / 2;
     w.data_bytes = conf->data > conf->message ? conf->data : conf->message;
-    w.data.data = malloc(w.data_bytes);
-    w.data.size = w.data_bytes;
-    w.data.refs = 1;
+    w.data = data_new(w.data_bytes);
     w.clients = calloc(conf->connections + 1, sizeof *w.clients);
     w.servers = calloc(conf->connections + 1, sizeof *w.servers);
-    if (!w.data.data || !w.clients || !w.servers)
+    if (!w.data || !w.clients || !w.servers)
         return "not enough memory";
-    memset(w.data.data, 1, w.data_bytes);    /* every page is there ... */
-    memset(w.data.data, 0, w.data_bytes);    /* ... and all sums are 0: see wire.c */
+    memset(w.data->data, 1, w.data_bytes);    /* every page is there ... */
+    memset(w.data->data, 0, w.data_bytes);    /* ... and all sums are 0: see wire.c */
     w.wires[0].csum = w.wires[1].csum = conf->rx_csum ? TENON_CSUM_GOOD : TENON_CSUM_NONE;
     w.wires[0].whole = w.wires[1].whole = conf->lro != 0;
     if (side_open(&w.client, 1, &w.wires[1], &w.wires[0]) != 0
@@ -648,7 +668,8 @@ static void tenon_close(void)
     }
     for (i = 0; i < 2; i++)    /* each may have buffers of the other */
         speed_pool_end(&sides[i]->pool);
-    free(w.data.data);
+    if (w.data)
+        tenon_buf_put(w.data);
     free(w.clients);
     free(w.servers);
     memset(&w, 0, sizeof w);

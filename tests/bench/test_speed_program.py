@@ -60,11 +60,12 @@ def test_tenon_does_what_the_floor_cannot(bench, case):
     assert lines[0]["stack"] == "tenon" and lines[0]["units"] > 0 and "missing" in lines[1]
 
 
+@pytest.mark.parametrize("workload", ["ping-pong", "bulk"])    # with a stream the port holds what we send
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_nothing_is_left_behind_by_a_signal(bench, tmp_path, how):
+def test_nothing_is_left_behind_by_a_signal(bench, tmp_path, how, workload):
     """The files of sockets, with a measurement under way that would take a minute."""
     ends = [f"dgram:{tmp_path}/{a},peer={tmp_path}/{b}" for a, b in (("a", "b"), ("b", "a"))]
-    with subprocess.Popen([bench.program, "bench", "ping-pong", "segments=60", "segment_ms=1000", "--port", ends[0],
+    with subprocess.Popen([bench.program, "bench", workload, "segments=60", "segment_ms=1000", "--port", ends[0],
                            "--port", ends[1]], stdout=subprocess.DEVNULL) as process:
         for _ in range(200):
             if len(list(tmp_path.iterdir())) == 2 or process.poll() is not None:
