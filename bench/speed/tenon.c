@@ -527,7 +527,7 @@ static int side_open(struct side *side, unsigned number, struct speed_wire *in, 
     conf.tcp_conns_max = w.conf.idle + w.conf.connections + 1000;
     conf.udp_sockets_max = w.conf.connections + 10;
     conf.tx_gather_max = SPEED_SPANS;
-    conf.tcp_copy_max = (tenon_u16)w.conf.small;
+    conf.tcp_copy_max = conf.udp_copy_max = (tenon_u16)w.conf.small;
     conf.checksum = w.conf.own_sum ? NULL : hostsum_best();
     if (w.conf.bbr)
         conf.tcp_cc = &tenon_cc_bbr;

@@ -71,6 +71,8 @@ struct tenon_conf {
     tenon_u16 tcp_copy_max;            /**< bytes that are cheaper to copy than to refer to: payload of a segment that
                                             goes behind its headers, where their buffer has room; and spans of fewer
                                             that wait for each other are joined. 1: hardly any; 0: default 256 */
+    tenon_u16 udp_copy_max;            /**< the same of a datagram: so many bytes go behind its headers, where they
+                                            have room. 1: hardly any; 0: default 128 */
     tenon_u32 tcp_rto_initial_us;      /**< RFC 6298 2.1; 0: default 1000000 */
     tenon_u32 tcp_rto_min_us;          /**< lower bound of the RTO; RFC 6298 2.4 says 1 s, as deployed stacks
                                             do we say less; 0: default 200000 */

@@ -41,6 +41,7 @@ static const struct conf_field conf_fields_more[] = {
     { offsetof(struct tenon_conf, tcp_port_counters), CONF_16, 4096 },
     { offsetof(struct tenon_conf, tcp_ooo_ranges_max), CONF_16, 256 },
     { offsetof(struct tenon_conf, tcp_copy_max), CONF_16, 256 },
+    { offsetof(struct tenon_conf, udp_copy_max), CONF_16, 128 },
     { offsetof(struct tenon_conf, paths_max), 0, 4096 },
     { offsetof(struct tenon_conf, reass_bytes_max), 18, 1 },
     { offsetof(struct tenon_conf, reass_timeout_ms), 0, 60000 },

@@ -307,19 +307,27 @@ TENON_HOT int dgram_source(const struct tenon_udp *sock, const struct tn_udp_mes
     return sock->source_gen == sock->stack->link.gen && tenon_ip_is_v4(way->src) == is_v4;
 }
 
-/* What the copy takes is no more than any MTU (TN_PATH_MTU_MIN4). More is to fit, and the port to gather it; from one
- * that gathers nothing it is kept, if there is room behind the headers. */
+/* Few bytes; and all that goes to a port that gathers nothing. */
+TENON_INLINE int dgram_is_copied(const struct tenon *stack, const struct tn_udp_message *message,
+                                 const struct tn_netif *netif)
+{
+    return tn_udp_is_joined(stack, message) || netif->conf.gather_max == 1;
+}
+
+/* What is copied and small is no more than any MTU (TN_PATH_MTU_MIN4). More is to fit, and what is not copied the port
+ * has to gather; for one that gathers nothing all is copied. */
 TENON_HOT int dgram_goes(const struct tenon *stack, const struct tn_udp_message *message,
                          const struct dgram_way *way, int is_v4)
 {
     const tenon_u32 bytes = dgram_ip_bytes(is_v4) + TN_UDP_BYTES + message->len;
+    const int copies = dgram_is_copied(stack, message, way->netif);
 
-    if (message->len <= TN_JOINED_MAX)
+    if (copies && message->len <= TN_JOINED_MAX)
         return 1;
     if (!TENON_WITH_PATH_MTU && !is_v4 && bytes > TN_PATH_MTU_MIN6)
         return 0;
     return bytes <= tn_netif_mtu(way->netif, &way->path->dst) &&
-           (message->nspans < tn_tx_gather_max(stack, way->netif) || way->netif->conf.gather_max == 1);
+           (copies || message->nspans < tn_tx_gather_max(stack, way->netif));
 }
 
 /* To one host, which is known, with nothing to be found out about the path. Who has no port yet has no source
@@ -442,12 +450,6 @@ TENON_HOT void dgram_put_spans(struct tenon *stack, const struct tn_udp_message 
     tn_tx_long(stack, netif, buf, &lay);
 }
 
-/* To a port that gathers nothing. */
-TENON_INLINE int dgram_is_whole(const struct tn_udp_message *message, const struct tn_netif *netif)
-{
-    return message->len > TN_JOINED_MAX && netif->conf.gather_max == 1;
-}
-
 TENON_HOT int dgram_send(const struct tenon_udp *sock, const struct tn_udp_message *message, int is_v4)
 {
     struct tenon *stack = sock->stack;
@@ -455,13 +457,15 @@ TENON_HOT int dgram_send(const struct tenon_udp *sock, const struct tn_udp_messa
     struct dgram_way way;
     struct tn_short head;
     tenon_u8 *l4;
+    int copies;
 
     if (tn_tx_room(stack) == 0 || !dgram_find_way(sock, message, &way, is_v4))
         return 1;
     buf = tn_buf_get(stack);
     if (buf == NULL)
         return TENON_ENOMEM;
-    if (TENON_UNLIKELY(dgram_is_whole(message, way.netif)) && buf->size < TN_HEADROOM + TN_UDP_BYTES + message->len) {
+    copies = dgram_is_copied(stack, message, way.netif);
+    if (copies && TENON_UNLIKELY(buf->size < TN_HEADROOM + TN_UDP_BYTES + message->len)) {
         tenon_buf_put(buf);
         return 1;
     }
@@ -475,9 +479,9 @@ TENON_HOT int dgram_send(const struct tenon_udp *sock, const struct tn_udp_messa
     head.off = TN_HEADROOM - head.l4;
     head.len = head.headers = head.l4 + TN_UDP_BYTES;
     head.csum_offset = dgram_has_csum(sock, is_v4) ? (unsigned)TN_UDP_CSUM_AT : 0U;
-    if (dgram_is_whole(message, way.netif))
+    if (TENON_UNLIKELY(copies && !tn_udp_is_joined(stack, message)))
         tn_count(stack, TENON_STAT_TX_LINEARISED);
-    if (message->len <= TN_JOINED_MAX || way.netif->conf.gather_max == 1)
+    if (copies)
         dgram_put_copied(stack, message, way.netif, buf, &head);
     else
         dgram_put_spans(stack, message, way.netif, buf, &head);

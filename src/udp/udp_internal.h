@@ -55,7 +55,12 @@ TENON_INTERNAL struct tenon_udp *tn_udp_find_connected(const struct tenon *stack
 /* The socket bound to this address and port, or to the port alone; NULL: none is. */
 TENON_INTERNAL struct tenon_udp *tn_udp_find_bound(const struct tenon *stack, const struct tenon_addr *local,
                                                    unsigned netif);
-/* Payload of no more than TN_JOINED_MAX bytes to where its header ends. */
+/* Whether the payload goes behind its header: few bytes, for which there may be no room, or what lies in a row. */
+TENON_INLINE int tn_udp_is_joined(const struct tenon *stack, const struct tn_udp_message *message)
+{
+    return !TENON_WITH_PIECES || message->bytes != NULL || message->len <= stack->conf.udp_copy_max;
+}
+/* Payload to where its header ends. */
 TENON_INTERNAL_HOT void tn_udp_copy(struct tenon *stack, tenon_u8 *to, const struct tn_udp_message *message);
 /* Bind to any address and a free port. @return TENON_OK or TENON_EINUSE */
 TENON_INTERNAL int tn_udp_autobind(struct tenon_udp *sock);

@@ -73,7 +73,9 @@ TENON_INTERNAL_HOT void tn_udp_copy(struct tenon *stack, tenon_u8 *to, const str
 
 static void udp_payload(struct tenon *stack, struct tn_out *out, const struct tn_udp_message *message)
 {
-    if (TENON_WITH_PIECES && message->len > TN_JOINED_MAX) {
+    const tenon_u32 room = out->hdr->size - out->off - out->len;
+
+    if (TENON_WITH_PIECES && (!tn_udp_is_joined(stack, message) || message->len > room)) {
         out->spans = message->spans;
         out->nspans = message->nspans;
         out->payload = message->len;
@@ -253,6 +255,7 @@ static int udp_write_spans(struct tenon_udp *sock, struct tn_udp_message *messag
     tn_count_n(stack, TENON_STAT_COPIED_BYTES, message->len);
     message->spans = spans;
     message->nspans = (unsigned)count;
+    message->bytes = NULL;
     error = udp_send(sock, message);
     tn_spans_put(spans, (unsigned)count);
     return error;

@@ -27,13 +27,14 @@ def test_each_size_is_the_best_of_its_rounds(monkeypatch):
     """In turns, copied and referred to, all in one segment."""
     asked = []
 
-    def measure(_, words):
+    def measure(_, workload, words):
+        assert workload == "udp-ping"
         settings = dict(word.split("=") for word in words)
         assert int(settings["message"]) + 52 <= int(settings["mtu"])
         asked.append(settings)
         return len(asked)
     monkeypatch.setattr(small, "measure", measure)
-    rows = small.table("program", 1, 32, 2)
+    rows = small.table("program", "udp-ping", 1, 32, 2)
     assert [size for size, _, _ in rows] == list(small.SIZES)
     assert rows[0] == (small.SIZES[0], 1, 2) and len(asked) == 4 * len(small.SIZES)
     assert {settings["small"] for settings in asked} == {str(small.COPIED), str(small.REFERRED)}

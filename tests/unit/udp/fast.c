@@ -886,6 +886,48 @@ static void second_leaves_short(void)
     }
 }
 
+/* tenon_conf.udp_copy_max: up to there a datagram goes behind its headers, if their buffer has room; the general way, as
+ * with the first to somebody, and the short one. */
+static void copied_or_referred(void)
+{
+    static const struct {
+        unsigned most, len, buf, spans;
+    } rows[] = {
+        { 0, 128, 2048, 1 }, { 0, 129, 2048, 2 }, { 1, 1, 2048, 1 },     { 1, 2, 2048, 2 },       { 1, 128, 2048, 2 },
+        { 700, 700, 2048, 1 }, { 700, 701, 2048, 2 }, { 700, 600, 512, 2 }, { 1400, 1400, 2048, 1 },
+    };
+
+    for (unsigned i = 0; i < TENON_ARRAY_LEN(rows); i++) {
+        const struct tenon_addr to = ib_at(hn_ip("192.0.2.2"), 4000);
+        struct fast_ear ear;
+
+        hn_row = "udp_copy_max";
+        two_open(0);
+        if (rows[i].most != 0)
+            ib.hn.stack->conf.udp_copy_max = (tenon_u16)rows[i].most;
+        fast_open(&ear, NULL, 50);
+        while (ib.hn.stack->nbufs > 0)
+            tenon_buf_put(ib.hn.stack->bufs[--ib.hn.stack->nbufs]);
+        ib.hn.buf_bytes = rows[i].buf;
+        for (unsigned way = 0; way < 2; way++) {
+            const tenon_u32 copied = ib_stat(TENON_STAT_COPIED_BYTES);
+            struct tenon_span span = { hn_buf(&ib.hn, 1500), 0, rows[i].len };
+            struct hn_sent sent;
+
+            memset(span.buf->data, 7, 1500);
+            HN_EQUAL(tenon_udp_send(ear.sock, &to, &span, 1), TENON_OK);
+            tenon_buf_put(span.buf);
+            HN_CHECK(fast_out(&sent) != NULL);
+            HN_EQUAL(sent.len, 14 + 28 + rows[i].len);
+            HN_EQUAL(sent.bytes[sent.len - 1], 7);
+            HN_EQUAL(sent.frame.nspans, rows[i].spans);
+            HN_EQUAL(ib_stat(TENON_STAT_COPIED_BYTES) - copied, rows[i].spans == 1 ? rows[i].len : 0);
+        }
+        ib_close();
+        hn_row = "";
+    }
+}
+
 /* Answers from a handler, to whoever asks. */
 static void answers(void)
 {
@@ -1364,6 +1406,7 @@ static void side_begin(struct side *side, unsigned how)
     tenon_conf_default(&conf);
     conf.paths_max = how & 2 ? 3 : 64;
     conf.tx_burst_max = how & 4 ? 4 : 64;
+    conf.udp_copy_max = how % 3 == 0 ? 0 : how % 3 == 1 ? 1 : 700;
     memset(side, 0, sizeof *side);
     hn_open(&side->hn, &conf);
     side_now = side;
@@ -1674,6 +1717,7 @@ static const struct hn_test tests[] = {
     { "tables", "VUL-F-13", tables },
     { "counter_wraps", "", counter_wraps },
     { "second_leaves_short", "UDP-2 UDP-3", second_leaves_short },
+    { "copied_or_referred", "", copied_or_referred },
     { "answers", "UDP-6", answers },
     { "ways_change", "IP4-7", ways_change },
     { "neighbour_ages", "", neighbour_ages },
