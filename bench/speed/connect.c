@@ -50,6 +50,7 @@ int speed_connect(struct speed_run *run)
         } while (is_short(run, &segments[i]));
     speed_line_begin(run);
     speed_line_segments(run, segments, n, "connection");
+    speed_line_cycles(run, segments, n);
     speed_line_end(run);
     return run->count.failed != 0 || segments[0].units == 0;
 }

@@ -177,6 +177,23 @@ void speed_line_segments(struct speed_run *run, const struct speed_segment *segm
     speed_line_number(run, "ns", run->ns);
 }
 
+void speed_line_cycles(const struct speed_run *run, const struct speed_segment *segments, unsigned n)
+{
+    double least = 0;
+    unsigned i;
+
+    if (speed_cycles() == 0 || run->turns != 0)
+        return;
+    for (i = 0; i < n; i++) {
+        const double each = segments[i].units ? (double)segments[i].cycles / (double)segments[i].units : 0;
+
+        if (each > 0 && (least == 0 || each < least))
+            least = each;
+    }
+    if (least > 0)
+        speed_line_number(run, "cycles", least);
+}
+
 void speed_line_number(const struct speed_run *run, const char *name, double value)
 {
     if (!run->quiet)

@@ -124,6 +124,8 @@ struct speed_segment speed_segment_measure(const struct speed_run *run, const ui
 /* The line: its beginning, what the workload has to say, its end. */
 void speed_line_begin(const struct speed_run *run);
 void speed_line_segments(struct speed_run *run, const struct speed_segment *segments, unsigned n, const char *unit);
+/* Cycles for each unit in the segment that had the fewest; nothing where nobody counts them. */
+void speed_line_cycles(const struct speed_run *run, const struct speed_segment *segments, unsigned n);
 void speed_line_number(const struct speed_run *run, const char *name, double value);
 void speed_line_end(const struct speed_run *run);
 int speed_open(struct speed_run *run);    /* @return 0, or 1 with a line printed that says why not */

@@ -18,6 +18,7 @@ int speed_idle(struct speed_run *run)
     ends = 2.0 * (double)run->count.opened;
     speed_line_begin(run);
     speed_line_segments(run, &segment, 1, "connection");
+    speed_line_cycles(run, &segment, 1);
     if (run->count.memory)
         speed_line_number(run, "bytes", (double)run->count.memory / ends);
     speed_line_number(run, "resident_bytes", (double)(speed_resident() - resident) / ends);

@@ -33,7 +33,8 @@ def test_a_row_is_measured(stack, row, monkeypatch):
     monkeypatch.setattr(kernel, "MS", "200")
     line = run(row.workload, row.words(name))
     if name not in row.only:
-        assert line == {"missing": "a pair of interfaces has one queue"}
+        assert line["missing"] in ("a pair of interfaces has one queue",
+                                   "what a program reads from a pipe it sends in pieces of 64 KB")
         return
     assert "missing" not in line, line["missing"]
     assert line["units"] > 0 and 0 < line["wall_ns"] and 0 < line["ns"]

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import platform
 import signal
 import subprocess
 import time
@@ -146,6 +147,15 @@ def test_a_load_is_a_part_of_the_highest_rate(bench):
     status, lines, _ = bench("load", "connections=64", "load=20")
     assert status == 0 and lines[0]["p50_ns"] <= lines[0]["p99_ns"] <= lines[0]["p999_ns"]
     assert lines[0]["offered_per_s"] == pytest.approx(0.2 * lines[0]["most_per_s"], rel=0.01)
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="there is no time stamp counter")
+@pytest.mark.parametrize("workload", ["ping-pong", "connect"])
+def test_cycles_are_told_where_they_are_counted(bench, workload):
+    """As many as that time has: the counter of any such processor has 1 to 6 ticks in a nanosecond."""
+    _, lines, _ = bench(workload, "connections=32", *SHORT)
+    for line in lines:
+        assert 0.8 * line["ns"] < line["cycles"] < 8 * line["ns"]
 
 
 def test_times_of_connections(bench):
