@@ -886,8 +886,8 @@ static void second_leaves_short(void)
     }
 }
 
-/* tenon_conf.udp_copy_max: up to there a datagram goes behind its headers, if their buffer has room; the general way, as
- * with the first to somebody, and the short one. */
+/* tenon_conf.udp_copy_max: up to there a datagram goes behind its headers, if their buffer has room; the general way,
+ * as with the first to somebody, and the short one. */
 static void copied_or_referred(void)
 {
     static const struct {
