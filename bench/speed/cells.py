@@ -184,6 +184,7 @@ MATRIX = (
     ("none: copied, cut and summed in software", {"copy": 1, "csum": 0}),
 )
 PERCENTILES = (("p50_ns", "median"), ("p99_ns", "99th percentile"), ("p999_ns", "99.9th percentile"))
+LOADS = (10, 30, 50, 70, 80, 90)
 SIZES = ((64, "64 B"), (1460, "1460 B"), (16384, "16 KB"), (65536, "64 KB"), (1048576, "1 MB"))
 
 
@@ -223,7 +224,7 @@ def rest():
                            {"connections": 32, "message": size, **({} if csum else {"csum": 0})}, quick=size == 1)
     for more, settings in (("", {}), *WITHOUT):
         for value, text in PERCENTILES:
-            for load in (10, 30, 50, 70, 80, 90):
+            for load in LOADS:
                 yield Cell(f"Latency at a load{more}, {text}", f"{load} % of what the stack can", "load",
                            {"connections": 128, "load": load, **settings}, value=value, only=OURS if more else LOOPS)
 
@@ -254,6 +255,7 @@ def through_the_kernel():
 
     for n in (1, 32, 128, 512):
         yield from of("Ping-pong", connections(n), "ping-pong", {"connections": n})
+    yield from of("Ping-pong", "32 connections among 10000 idle", "ping-pong", {"connections": 32, "idle": 10000})
     for size in (1, 1400):
         yield from of("UDP, request and response", f"{size} B, 32 sockets", "udp-ping",
                       {"connections": 32, "message": size})
@@ -262,6 +264,10 @@ def through_the_kernel():
     for size, text in SIZES:
         only = KERNEL if size == 65536 else KERNEL[:1]    # Tenon's program reads a pipe, 64 KB at a time
         yield from of("Bulk", text, "bulk", {"message": size, "tso": 1, "lro": 1}, times, only, unit="Gbit/s")
+    for value, text in PERCENTILES:
+        for load in LOADS:
+            yield Cell(f"Latency at a load through the kernel, {text}", f"{load} % of what both can", "load",
+                       {"connections": 128, "load": load}, value=value, only=KERNEL)
     yield from queues()
 
 

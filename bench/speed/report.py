@@ -229,18 +229,28 @@ def draw_without(results, title, axes, point, straight):
     return plots.curves(title, axes, series, plots.colours_for(series), straight) if len(series) > 1 else ""
 
 
-def draw_latency(results):
-    """Latency over the offered load, in requests per second."""
+THROUGH_THE_KERNEL = " through the kernel"
+
+
+def draw_percentiles(results, where):
+    """Latency over the offered load, in requests per second; where: the end of the tables' first words."""
     drawn = []
     for value, text in (("median", "Median latency"), ("99th percentile", "99th percentile of latency"),
                         ("99.9th percentile", "99.9th percentile of latency")):
         series = {name: [] for name in results.names}
         for cell in results.cells:
-            if cell["table"] == f"Latency at a load, {value}":
+            if cell["table"] == f"Latency at a load{where}, {value}":
                 for name in cell["values"]:
                     offered = cell["more"].get(name, {}).get("offered_per_s")
                     series[name] += [(offered, results.median(cell, name))] if offered else []
-        drawn.append(plots.curves(f"{text} over load", ("requests per second", "ns"), series, COLOURS, (False, True)))
+        drawn.append(plots.curves(f"{text} over load{where}", ("requests per second", "ns"), series, COLOURS,
+                                  (False, True)))
+    return drawn
+
+
+def draw_latency(results):
+    """Of the stacks in one thread, of the kernel and beside it, and of Tenon with less and less done by the port."""
+    drawn = [*draw_percentiles(results, ""), *draw_percentiles(results, THROUGH_THE_KERNEL)]
 
     def point(cell, without):
         offered = cell["more"].get(OWN, {}).get("offered_per_s")

@@ -47,6 +47,30 @@ def test_a_row_is_measured(stack, row, monkeypatch):
         assert 0 < line["server_ns"] < line["ns"] and line["efficiency"] > 0.1
 
 
+@pytest.mark.parametrize("percent", (20, 300))
+def test_a_load_is_offered_whether_or_not_it_is_served(stack, monkeypatch, percent):
+    """With room to spare as much is answered as is asked; with more than both can, requests wait for longer and longer,
+    which is told as their latency."""
+    _, run = stack
+    monkeypatch.setattr(kernel, "MS", "400")
+    line = run("load", ["connections=16", f"load={percent}"])
+    assert line["offered_per_s"] == pytest.approx(percent / 100 * line["most_per_s"], rel=0.01)
+    assert 0 < line["p50_ns"] <= line["p99_ns"] <= line["p999_ns"]
+    served = 1e9 / line["wall_ns"]
+    if percent < 100:
+        assert served == pytest.approx(line["offered_per_s"], rel=0.3)
+    else:
+        assert served < 0.8 * line["offered_per_s"] and line["p50_ns"] > 40e6
+
+
+def test_idle_connections_are_there(stack, monkeypatch):
+    """More of them than ports or files: the program says so, and does not measure without them."""
+    _, run = stack
+    monkeypatch.setattr(kernel, "MS", "50")
+    assert "ns" in run("ping-pong", ["connections=1", "idle=2000"])
+    assert "kernel: 20000: " in run("ping-pong", ["connections=1", "idle=20000"])["missing"]
+
+
 def test_a_connection_costs_more_than_a_round_trip(stack, monkeypatch):
     """Or else one of the two is not what it is called."""
     name, run = stack
@@ -80,6 +104,7 @@ def test_nothing_is_left(stack, monkeypatch):
 
 def test_the_program_says_how_it_is_used(stack, tmp_path):
     program = stacks.programs.own(tmp_path, "kernel", pathlib.Path(kernel.HERE) / "kernel.c")
-    for words in ([], ["pong", "127.0.0.1", "1", "1", "1", "1"], ["echo"], ["ping", "127.0.0.1", "1"]):
+    for words in ([], ["pong", "127.0.0.1", "1", "1", "1", "1"], ["echo"], ["ping", "127.0.0.1", "1"],
+                  ["load", "127.0.0.1", "1", "1", "1", "1"]):
         done = subprocess.run([program, *words], capture_output=True, text=True, check=False, timeout=20)
         assert done.returncode == 2 and "Usage: kernel echo|sink ADDRESS PORT" in done.stderr

@@ -19,7 +19,8 @@ from cable import Failed, Namespace  # noqa: E402
 HERE = pathlib.Path(__file__).resolve().parent
 OURS, THEIRS, PORT, MS = "10.45.0.1", "10.45.0.2", "5001", "1000"
 # What the kernel's program calls a workload.
-CLIENTS = {"ping-pong": "ping", "bulk": "bulk", "connect": "connect", "udp-ping": "datagrams"}
+CLIENTS = {"ping-pong": "ping", "bulk": "bulk", "connect": "connect", "udp-ping": "datagrams", "load": "load"}
+SETTINGS = {"connections", "message", "window", "tso", "lro", "cores", "idle", "load"}
 # A thousand connections in a few milliseconds need more ports than there are by default, and each one again soon.
 MANY_PORTS = "echo 1024 65535 > /proc/sys/net/ipv4/ip_local_port_range; echo 1 > /proc/sys/net/ipv4/tcp_tw_reuse"
 
@@ -60,7 +61,7 @@ def measure(client, server):
     said = result_of(client)
     used = cpu_ns(server) - before
     return {"ns": (said["cpu"] + used) / said["units"], "wall_ns": said["wall"] / said["units"],
-            **{name: said[name] for name in ("units", "p50_ns", "p99_ns") if name in said}}
+            **{name: said[name] for name in said if name not in ("cpu", "wall")}}
 
 
 class Pair:
@@ -105,7 +106,7 @@ def missing(workload, words):
         if shutil.which(program) is None:
             return f"{program} is not installed"
     given = settings_of(words)
-    if workload not in {*CLIENTS, "cores"} or set(given) - {"connections", "message", "window", "tso", "lro", "cores"}:
+    if workload not in {*CLIENTS, "cores"} or set(given) - SETTINGS:
         return "not made for the kernel"
     return None
 
@@ -114,8 +115,9 @@ def client_of(workload, words, pair, which, program, to):
     given = settings_of(words)
     if workload == "connect":
         pair.shell(which, MANY_PORTS)
+    last = given["load"] if workload == "load" else given.get("idle", 0)
     return pair.start(which, program, CLIENTS[workload], to, PORT, given.get("connections", 1),
-                      given.get("message", 1), MS)
+                      given.get("message", 1), MS, last)
 
 
 def veth(program):
