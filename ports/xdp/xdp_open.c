@@ -204,11 +204,11 @@ static int read_queue(struct xdp_port *port, const struct port_conf *conf, char 
 
     port->queue = conf->queue;
     port->queues_wanted = conf->queues > 1 ? conf->queues : 1;
-    port->queues = port_interface_queues(&port->interface, port->driver, sizeof port->driver);
+    port->queues = port_interface_queues(conf->name, port->driver, sizeof port->driver);
     if (port->queues == 0 || needed <= port->queues)
         return 0;
-    return port_explain(error, size, "'%s' has %u queues, counted from 0, and not %u ('ethtool -l %s')", conf->name,
-                        port->queues, needed, conf->name);
+    return port_explain(error, size, "'%s' has %u queue%s, counted from 0, and not %u ('ethtool -l %s')", conf->name,
+                        port->queues, port->queues == 1 ? "" : "s", needed, conf->name);
 }
 
 int xdp_open(struct port *base, const struct port_conf *conf, char *error, size_t size)

@@ -47,6 +47,9 @@ UNIT_TEST(missing_queue_is_explained)
     make_pair("q0", 0, 1500, 2);
     CHECK(open_with("q0", "queues=3,queue=2") == NULL);
     CHECK(says("'q0' has 2 queues, counted from 0, and not 3"));
+    CHECK(sh("ethtool -L q0 rx 1"));
+    CHECK(open_with("q0", "queues=3") == NULL);
+    CHECK(says("'q0' has 1 queue, counted from 0, and not 3"));
     CHECK(open_with("q0", "queues=3") == NULL);
     CHECK(says("and not 3"));
     CHECK(!has_program("q0"));
