@@ -5,7 +5,7 @@
 MAKEFLAGS += --no-print-directory
 BOARD ?= lm3s6965evb
 APP ?= http
-.PHONY: release dev sanitizers board-run firmware-long demo test check docs paths peers bench format clean help
+.PHONY: release dev sanitizers board-run firmware-long ports-long demo test check docs paths peers bench format clean help
 .PHONY: tools-there
 
 help:
@@ -14,6 +14,7 @@ help:
 	@echo "make check    the quick part of it: house rules, unit tests, packet scripts"
 	@echo "make board-run  run firmware in QEMU: BOARD=$(BOARD) APP=$(APP) (docs/guide/firmware.md)"
 	@echo "make firmware-long  10,000 requests to each board, three times (minutes)"
+	@echo "make ports-long  a gigabyte over each kind of port, the simulator's too, every byte compared (minutes)"
 	@echo "make docs     make the documentation as a site, build/docs/index.html (some seconds)"
 	@echo "make paths    draw the map of behaviour (docs/guide/paths.md) and compare it with the reference: some minutes"
 	@echo "make          build optimised into build/release (the same as make release)"
@@ -31,6 +32,10 @@ board-run:
 
 firmware-long: tools-there
 	@TENON_FIRMWARE_REQUESTS=10000 python3 -m pytest -v tests/firmware/test_http.py -k "again or four"
+
+ports-long: release
+	@TENON_PORTS_LONG=1 TENON_BUILD=build/release python3 -m pytest -v -rP --durations=0 \
+		tests/interop/test_port_conformance.py -k large
 
 demo:
 	@tools/setup demo

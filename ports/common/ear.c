@@ -18,5 +18,7 @@ const char *port_ear_line(struct ear *ear)
     if (ear->file != NULL)
         (void)fflush(ear->file);
     ear->said[strcspn(ear->said, "\n")] = 0;
+    for (size_t n = strlen(ear->said); n > 0 && ear->said[n - 1] == '.'; n--) /* more may be said behind it */
+        ear->said[n - 1] = 0;
     return ear->said;
 }

@@ -79,7 +79,7 @@ int port_interface_exists(unsigned index)
     return index != 0 && if_indextoname(index, name) != NULL;
 }
 
-unsigned port_interface_queues(const struct interface *interface, char *driver, size_t driver_size)
+unsigned port_interface_queues(const char *name, char *driver, size_t driver_size)
 {
     struct ethtool_drvinfo info = { .cmd = ETHTOOL_GDRVINFO };
     struct ethtool_channels channels = { .cmd = ETHTOOL_GCHANNELS };
@@ -87,7 +87,7 @@ unsigned port_interface_queues(const struct interface *interface, char *driver, 
     const int control = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     unsigned queues = 0;
 
-    memcpy(request.ifr_name, interface->name, IFNAMSIZ);
+    snprintf(request.ifr_name, IFNAMSIZ, "%s", name);
     snprintf(driver, driver_size, "%s", ioctl(control, SIOCETHTOOL, &request) == 0 ? info.driver : "");
     request.ifr_data = (void *)&channels;
     if (ioctl(control, SIOCETHTOOL, &request) == 0)

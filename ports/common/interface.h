@@ -30,7 +30,7 @@ int port_interface_exists(unsigned index);
 /** Ask its driver, as ethtool does.
  *  @param[out] driver  its name; empty if it does not say
  *  @return how many queues it receives with; 0: it does not say */
-unsigned port_interface_queues(const struct interface *interface, char *driver, size_t driver_size);
+unsigned port_interface_queues(const char *name, char *driver, size_t driver_size);
 
 /** Let the filter of its driver pass what is sent to groups, as neighbour discovery is, for as long as this packet
  *  socket is open: the kernel sees to that, and undoes it.

@@ -85,8 +85,9 @@ static int wrong_setting(const struct port_type *type, const char *name, char *e
         words_add(&names, ", memory=MB");
     for (unsigned i = 0; type->settings[i].name != NULL; i++)
         words_add(&names, ", %s=%s", type->settings[i].name, type->settings[i].values);
-    port_explain(error, size, "a port of the kind %s has no setting \"%s\" (there are %s)", type->kind, name,
-                 names.text);
+    port_explain(error, size, "a port of the kind %s has no setting \"%s\" (there are %s); a name with commas needs "
+                              "braces, %s:{NAME,MORE}",
+                 type->kind, name, names.text, type->kind);
     return -1;
 }
 

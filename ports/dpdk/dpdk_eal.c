@@ -16,7 +16,7 @@ unsigned dpdk_traits;
 size_t dpdk_pages;
 
 static struct {
-    int started;
+    int started; /* -1: it could not be */
     char given[PORT_TEXT_MAX]; /* the setting eal= of the first port */
     char words[2 * PORT_TEXT_MAX]; /* EAL keeps pointers to them */
     struct timespec began;
@@ -63,14 +63,18 @@ static int init(void)
     return status;
 }
 
+/* A start that has failed is the last: DPDK keeps what it has read of its words, and threads and sockets that it has
+ * begun. It says EALREADY then, as if it were there, or begins once more with two threads for interrupts. */
 int dpdk_start(const char *device, const char *words, size_t bytes, char *error, size_t error_size)
 {
     int status;
 
-    if (eal.started && (words == NULL || strcmp(words, eal.given) == 0))
+    if (eal.started > 0 && (words == NULL || strcmp(words, eal.given) == 0))
         return 0;
-    if (eal.started)
-        return port_explain(error, error_size, "eal= is for the first port: DPDK has been started already");
+    if (eal.started != 0)
+        return port_explain(error, error_size, eal.started > 0
+            ? "eal= is for the first port: DPDK has been started already"
+            : "DPDK has failed to start in this process before, and cannot be started twice: begin the program anew");
     snprintf(eal.given, sizeof eal.given, "%s", words != NULL ? words : "");
     dpdk_pages = port_hugepages_wanted(2 * (bytes >> 20) + OTHER_MB);
     if (words == NULL)
@@ -79,11 +83,11 @@ int dpdk_start(const char *device, const char *words, size_t bytes, char *error,
         snprintf(eal.words, sizeof eal.words, "tenon --log-level=error %s", words);
     dpdk_listen();
     status = init();
-    if (status < 0 && rte_errno != EALREADY)
+    eal.started = status < 0 && rte_errno != EALREADY ? -1 : 1;
+    if (eal.started < 0)
         return port_explain(error, error_size, "DPDK cannot be started: %s", dpdk_said(-rte_errno));
     (void)dpdk_said(0);
     if (status >= 0) /* and not the program, before */
         (void)atexit(stop);
-    eal.started = 1;
     return 0;
 }

@@ -181,8 +181,7 @@ static int start_device(const struct dpdk_port *port, int wakes, char *error, si
         return port_explain(error, size, "'%s' takes no MTU of %u: %s", name, device->mtu, dpdk_said(status));
     if (status == 0 && device->mtu == 0)
         status = rte_eth_dev_get_mtu(device->id, &device->mtu);
-    if (status == 0)
-        status = start_queues(device);
+    status = status == 0 ? start_queues(device) : status;
     if (status != 0)
         return port_explain(error, size, "'%s' cannot be started: %s", name, dpdk_said(status));
     device->interface = port_interface_exists(info->if_index);
@@ -224,8 +223,7 @@ static int open_epoll(uint16_t device, uint16_t queue)
         (void)rte_eth_dev_rx_intr_enable(device, queue); /* who sleeps first shall be woken */
         return epoll;
     }
-    if (epoll >= 0)
-        close(epoll);
+    close(epoll); /* if there is one */
     return -1;
 }
 

@@ -17,6 +17,7 @@
 #include <linux/if_tun.h>
 #include <net/if.h>
 
+#include "../common/interface.h"
 #include "../common/rxslots.h"
 
 enum {
@@ -57,6 +58,21 @@ static int open_device(const struct port_conf *conf, char *error, size_t size)
     return -1;
 }
 
+/* Nobody shall be told to delete his network card. */
+static void explain_kind(const struct port_conf *conf, const char *queues, char *error, size_t size)
+{
+    char driver[32];
+
+    (void)port_interface_queues(conf->name, driver, sizeof driver);
+    if (strcmp(driver, "tun") == 0)
+        port_explain(error, size, "'%s' is no TAP interface with %s: take another name, or make it anew with "
+                                  "'ip link delete %s; ip tuntap add dev %s mode tap%s'",
+                     conf->name, queues[0] != 0 ? "several queues" : "one queue", conf->name, conf->name, queues);
+    else
+        port_explain(error, size, "'%s' is there and is no TAP interface: take another name, or packet:%s",
+                     conf->name, conf->name);
+}
+
 static void explain_setiff(const struct port_conf *conf, char *error, size_t size)
 {
     const char *queues = conf->queues > 1 ? " multi_queue" : "";
@@ -70,17 +86,13 @@ static void explain_setiff(const struct port_conf *conf, char *error, size_t siz
                      conf->name, conf->name, queues, (long)getuid());
         break;
     case EBUSY:
-        port_explain(error, size, "TAP interface '%s' is in use by another program: end that, or take another name",
-                     conf->name);
+        port_explain(error, size, "'%s' is in use by another program: end that, or take another name", conf->name);
         break;
     case E2BIG:
         port_explain(error, size, "TAP interface '%s' has no queue left for queue %u", conf->name, conf->queue);
         break;
     case EINVAL:
-        port_explain(error, size, "'%s' exists but is no TAP interface%s: take another name, or make it anew with "
-                                  "'ip link delete %s; ip tuntap add dev %s mode tap%s'",
-                     conf->name, conf->queues > 1 ? " with several queues" : " with one queue", conf->name, conf->name,
-                     conf->queues > 1 ? " multi_queue" : "");
+        explain_kind(conf, queues, error, size);
         break;
     default:
         port_explain(error, size, "cannot use TAP interface '%s': %s", conf->name, strerror(errno));

@@ -69,7 +69,7 @@ static int lies_well(const struct xdp_port *port, const struct tenon_frame *fram
     const struct xdp_umem *umem = port->umem;
     const struct tenon_buf *first = &umem->chunks[0].buf, *last = &umem->chunks[umem->nchunks - 1].buf;
 
-    if (frame->nspans > (port->info.gathers ? XDP_GATHER_MAX : 1) || frame->spans[0].buf->refs != 1)
+    if (frame->nspans > port->pieces_max || frame->spans[0].buf->refs != 1)
         return 0;
     for (unsigned i = 0; i < frame->nspans; i++) {
         const struct tenon_span *span = &frame->spans[i];
@@ -155,7 +155,7 @@ static int send_frame(struct xdp_port *port, const struct tenon_frame *frame)
     struct tenon_span copies[XDP_GATHER_MAX];
     unsigned n = 0;
 
-    if (bytes == 0 || bytes > each * (port->info.gathers ? XDP_GATHER_MAX : 1)) {
+    if (bytes == 0 || bytes > each * port->pieces_max) {
         port->port.stats.tx_errors++;
         return 0;
     }

@@ -4,6 +4,7 @@
 #define TENON_PORTS_XDP_INTERNAL_H
 
 #include "../common/interface.h"
+#include "../common/netdev.h"
 #include "xdp.h"
 #include "xdp_uapi.h"
 
@@ -57,6 +58,8 @@ struct xdp_port {
     struct port port;
     struct interface interface;
     char driver[32];
+    struct port_netdev can;
+    unsigned pieces_max; /* of a frame that is sent */
     struct xdp_program *program;
     struct xdp_umem *umem;
     struct xdp_port_info info;

@@ -32,7 +32,6 @@ const struct port_setting xdp_settings[] = {
 
 /* ---- one attempt --------------------------------------------------------------------------------------- */
 
-/* A driver that does not copy would have to be asked whether it completes checksums; we make them then. */
 static int register_memory(struct xdp_port *port, int with_metadata)
 {
     const struct xdp_umem *umem = port->umem;
@@ -99,6 +98,17 @@ static int bind_queue(const struct xdp_port *port, unsigned flags)
     return 0;
 }
 
+/* What holds for this port, of what its memory has been made for. */
+static void settle(struct xdp_port *port)
+{
+    const int copies = port->info.mode != XDP_MODE_ZEROCOPY;
+
+    port->info.completes_sums &= copies || port->can.completes_sums;
+    port->pieces_max = port->info.gathers ? XDP_GATHER_MAX : 1;
+    if (!copies && port->can.pieces_max < port->pieces_max)
+        port->pieces_max = port->can.pieces_max;
+}
+
 /* All that an instance needs, with a socket of its own for each attempt: one whose bind() has failed is of no use.
  * @return 0; -1: errno says why, and *step where */
 static int attempt(struct xdp_port *port, int wants_sums, enum xdp_step *step)
@@ -123,7 +133,8 @@ static int attempt(struct xdp_port *port, int wants_sums, enum xdp_step *step)
         return -1;
     (void)setsockopt(port->port.fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room);
     *step = XDP_STEP_MEMORY;
-    if (port->umem->fd < 0 && register_memory(port, wants_sums && mode != XDP_MODE_ZEROCOPY) != 0)
+    if (port->umem->fd < 0 &&
+        register_memory(port, wants_sums && (mode != XDP_MODE_ZEROCOPY || port->can.completes_sums)) != 0)
         return -1;
     if (make_rings(port) != 0)
         return -1;
@@ -132,6 +143,7 @@ static int attempt(struct xdp_port *port, int wants_sums, enum xdp_step *step)
         return -1;
     *step = XDP_STEP_STEER;
     xdp_umem_join(port);
+    settle(port);
     return xdp_program_steer(port->program, port->queue, port->port.fd);
 }
 
@@ -168,6 +180,11 @@ static int find_way(struct xdp_port *port, unsigned wanted, int wants_sums, char
             continue;
         port->info.mode = (enum xdp_mode)(i / 2);
         port->info.gathers = i % 2 == 0;
+        if (port->info.gathers && port->info.mode == XDP_MODE_ZEROCOPY && port->can.pieces_max == 1) {
+            step = XDP_STEP_BIND; /* where a kernel says so */
+            why = EOPNOTSUPP;
+            continue;
+        }
         if (attempt(port, wants_sums, &step) == 0)
             return hear_groups(port, error, size);
         why = errno;
@@ -187,26 +204,26 @@ static int read_queue(struct xdp_port *port, const struct port_conf *conf, char 
 
     port->queue = conf->queue;
     port->queues_wanted = conf->queues > 1 ? conf->queues : 1;
-    port->queues = port_interface_queues(&port->interface, port->driver, sizeof port->driver);
+    port->queues = port_interface_queues(conf->name, port->driver, sizeof port->driver);
     if (port->queues == 0 || needed <= port->queues)
         return 0;
-    return port_explain(error, size, "'%s' has %u queues, counted from 0, and not %u ('ethtool -l %s')", conf->name,
-                        port->queues, needed, conf->name);
+    return port_explain(error, size, "'%s' has %u queue%s, counted from 0, and not %u ('ethtool -l %s')", conf->name,
+                        port->queues, port->queues == 1 ? "" : "s", needed, conf->name);
 }
 
 int xdp_open(struct port *base, const struct port_conf *conf, char *error, size_t size)
 {
     const unsigned share = conf->values[SETTING_SHARE] > 0 ? conf->values[SETTING_SHARE] : 1;
     const unsigned mode = conf->values[SETTING_MODE] > 0 ? conf->values[SETTING_MODE] - 1 : XDP_MODES; /* 0: "auto" */
-    const unsigned most = (XDP_GATHER_MAX - 1) * (XDP_CHUNK_MAX - XDP_TX_ROOM); /* behind the headers */
     struct xdp_port *port = TENON_CONTAINER(base, struct xdp_port, port);
     unsigned chunk = CHUNK_SMALL;
-    size_t chunks;
+    size_t chunks, most;
 
     port->groups = -1;
     if (port_interface_read(&port->interface, conf->name, conf->mtu, error, size) != 0 ||
         read_queue(port, conf, error, size) != 0)
         return -1;
+    port_netdev_ask((unsigned)port->interface.index, &port->can);
     port->trusts = conf->values[SETTING_SUMS] == 1;
     port->hints = conf->settings[SETTING_SUMS] == NULL;
     if (port->interface.mtu + XDP_LINK_BYTES + XDP_HEADROOM > chunk)
@@ -217,10 +234,11 @@ int xdp_open(struct port *base, const struct port_conf *conf, char *error, size_
         return port_explain(error, size, "out of memory");
     if (find_way(port, mode, conf->offload, error, size) != 0)
         return -1;
+    most = (port->pieces_max - 1) * (XDP_CHUNK_MAX - XDP_TX_ROOM); /* behind the headers */
     memcpy(base->netif.mac, port->interface.mac, sizeof base->netif.mac);
-    base->netif.mtu = (tenon_u16)(port->interface.mtu < most ? port->interface.mtu : most);
+    base->netif.mtu = (tenon_u16)(port->pieces_max == 1 || port->interface.mtu < most ? port->interface.mtu : most);
     base->netif.caps = port->info.completes_sums ? TENON_CAP_TX_CSUM : 0;
-    base->netif.gather_max = port->info.gathers ? XDP_GATHER_MAX : 1;
+    base->netif.gather_max = (tenon_u16)port->pieces_max;
     return 0;
 }
 

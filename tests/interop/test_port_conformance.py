@@ -55,9 +55,10 @@ QUEUES = {
 PARTS = ["csum", "tso4", "tso6", "uso", "gather"]
 DO_PARTS = [*((kind, part) for kind in ("wire", "tap", "packet") for part in PARTS),
             *(("dpdk-tso", part) for part in PARTS if part != "uso"), ("xdp", "gather")]
-# Those that send 1 GiB each, and those that share one.
-LARGE = {**dict.fromkeys(["wire", "tap", "packet", "xdp", "dpdk", "dgram-unix", "dgram-udp"], 1),
-         **dict.fromkeys(["packet-ring", "xdp-generic", "dpdk-memif", "dpdk-tap"], 4)}
+# "make ports-long" has what takes long: the gigabytes of the simulator, and all of what the slowest devices carry.
+LONG = bool(os.environ.get("TENON_PORTS_LONG"))
+LONG_S = 3600
+PARTS_OF_LARGE = {"dpdk-tap": 4, "dpdk-pcap": 4}
 KINDS = 8    # of exchanges, and one more where a link can be taken down
 
 
@@ -188,10 +189,38 @@ def test_queues(net, program, cable, tmp_path, kind, queues, mtu):
     check(net, program, tmp_path, how, names, "--queues", many, *ARGUMENTS.get(kind, []))
 
 
-@pytest.mark.parametrize("kind", list(LARGE))
+@pytest.mark.parametrize("kind", list(CABLES))
 def test_large_transfers(net, program, cable, tmp_path, kind):
-    """1 GiB, if nothing else is said, or a part of it: over IPv4 and IPv6, from either side, and back."""
+    """1 GiB, if nothing else is said: over IPv4 and IPv6, from either side, and back."""
     how, *ports = CABLES[kind]
     cable(how)
-    total = BULK_BYTES // LARGE[kind]    # of four connections, each half of --bytes there and back
-    check(net, program, tmp_path, how, written(ports), *ARGUMENTS.get(kind, []), "--bytes", str(total // 4))
+    total = BULK_BYTES // (1 if LONG else PARTS_OF_LARGE.get(kind, 1))
+    argv = ["--bytes", str(total // 4)]    # of four connections, each half of it there and back
+    check(net, program, tmp_path, how, written(ports), *ARGUMENTS.get(kind, []), *argv)
+
+
+@pytest.mark.skipif(not LONG, reason="takes minutes: make ports-long")
+@pytest.mark.parametrize("channel", ["csma", "p2p", "plug"])
+def test_large_transfers_of_simulated_nodes(program, channel):
+    """The same, where Tenon is at both ends."""
+    program = program.parent / "tenon-port-check-ns3"
+    if not program.exists():
+        pytest.skip("was built without ns-3")
+    port = f"ns3:{channel}"
+    done = subprocess.run([program, "--once", "--bytes", str(BULK_BYTES // 4), port, port], text=True,
+                          capture_output=True, timeout=LONG_S)
+    print(done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not LONG, reason="takes minutes: make ports-long")
+def test_large_transfers_with_the_tcp_of_ns3(program):
+    """By the simulator's sockets: as much between Tenon and ns-3's own TCP, and as much between Tenon and Tenon."""
+    program = program.parent / "tests" / "unit" / "port.ns3_test"
+    if not program.exists():
+        pytest.skip("was built without ns-3")
+    done = subprocess.run([program], text=True, capture_output=True, timeout=LONG_S,
+                          env={**os.environ, "TENON_NS3_BYTES": str(BULK_BYTES)})
+    print(done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("bytes each way") == 6

@@ -20,8 +20,10 @@
 #include <string.h>
 
 #include "node.h"
+#include "ports/common/test/payload.h"
 
 enum {
+    PIECE = 99991, /* of what is sent; odd, as the places where they meet are then */
     LIMIT_MS = 30000,
     MANY = 100,
     MANY_BYTES = 20000,
@@ -33,6 +35,7 @@ enum {
     QUIET_MS = 30,
     BAD_BYTES = 65535,
     ASKING_PORT = 4000,
+    FLAP_BYTES_MAX = 64 << 20, /* enough for a link to go in the middle */
     PIECES_MAX = 60 /* of a datagram; struct tenon_conf has a limit */
 };
 
@@ -49,39 +52,95 @@ static unsigned long wrong;
 
 /* ---- a connection: what is sent comes back --------------------------------------------------------- */
 
+/* Memory that no port has ever seen. As soon as its last owner has let go other bytes lie in it: who reads it later
+ * than that sends these. */
+struct piece {
+    struct tenon_buf buf;
+    struct piece *next;
+    tenon_u8 bytes[PIECE];
+};
+
+static struct piece *free_pieces;
+static unsigned pieces_out;
+
 struct client {
     struct tenon_tcp *conn;
+    unsigned stream; /* its own bytes: payload.h */
     tenon_u32 total, at_once, sent, received;
+    struct piece *piece; /* what is sent next */
+    tenon_u32 piece_end; /* its last byte's number, and 1 */
     int written, keeps, finished; /* keeps: whatever it receives, until the end */
     int is_left; /* the other end will know nothing of it any more */
     struct tenon_span *kept;
     unsigned nkept;
 };
 
-static struct tenon_buf own = { pattern, 2 * PATTERN, 1, NULL }; /* memory that no port has ever seen */
+static tenon_u8 datagram[65536];
+static struct tenon_buf own = { datagram, sizeof datagram, 1, NULL };
+
+static void piece_release(struct tenon_buf *buf)
+{
+    struct piece *piece = TENON_CONTAINER(buf, struct piece, buf);
+
+    piece->next = free_pieces;
+    free_pieces = piece;
+    pieces_out--;
+}
+
+static void piece_put(struct client *client)
+{
+    if (client->piece != NULL)
+        tenon_buf_put(&client->piece->buf);
+    client->piece = NULL;
+}
+
+/* The next piece of what it sends; the one before stays until it has arrived. */
+static void piece_get(struct client *client)
+{
+    const tenon_u32 left = client->total - client->sent, n = left < PIECE ? left : PIECE;
+    struct piece *piece = free_pieces;
+
+    piece_put(client);
+    if (piece != NULL)
+        free_pieces = piece->next;
+    else
+        piece = malloc(sizeof *piece);
+    piece->buf = (struct tenon_buf){ piece->bytes, PIECE, 1, piece_release };
+    payload_fill(piece->bytes, client->stream, client->sent, n);
+    client->piece = piece;
+    client->piece_end = client->sent + n;
+    pieces_out++;
+}
+
+/* @return how much was taken */
+static tenon_u32 client_send_some(struct client *client)
+{
+    const tenon_u32 most = client->at_once - (client->sent - client->received), room = tenon_tcp_room(client->conn);
+    struct tenon_span span;
+    tenon_i32 n;
+
+    if (client->piece == NULL || client->sent == client->piece_end)
+        piece_get(client);
+    span.buf = &client->piece->buf;
+    span.len = client->piece_end - client->sent;
+    span.off = client->sent % PIECE;
+    span.len = span.len < most ? span.len : most;
+    span.len = span.len < room ? span.len : room;
+    if (span.len == 0)
+        return 0;
+    if (!client->written)
+        return tenon_tcp_send(client->conn, &span) == TENON_OK ? span.len : 0;
+    n = tenon_tcp_write(client->conn, client->piece->bytes + span.off, span.len);
+    return n > 0 ? (tenon_u32)n : 0;
+}
 
 static void client_send(struct client *client)
 {
-    while (client->sent < client->total && client->sent - client->received < client->at_once) {
-        const tenon_u32 left = PATTERN - client->sent % PATTERN;
-        struct tenon_span span = { &own, pattern_at(client->sent), client->total - client->sent };
+    tenon_u32 n = 1;
 
-        if (span.len > client->at_once - (client->sent - client->received))
-            span.len = client->at_once - (client->sent - client->received);
-        if (span.len > left)
-            span.len = left;
-        if (span.len > tenon_tcp_room(client->conn))
-            span.len = tenon_tcp_room(client->conn);
-        if (client->written) {
-            const tenon_i32 n = span.len > 0 ? tenon_tcp_write(client->conn, pattern + span.off, span.len) : 0;
-
-            span.len = n > 0 ? (tenon_u32)n : 0;
-        } else if (span.len > 0 && tenon_tcp_send(client->conn, &span) != TENON_OK) {
-            return;
-        }
-        if (span.len == 0)
-            return;
-        client->sent += span.len;
+    while (n > 0 && client->sent < client->total && client->sent - client->received < client->at_once) {
+        n = client_send_some(client);
+        client->sent += n;
     }
     if (client->sent == client->total && !client->finished)
         client->finished = tenon_tcp_finish(client->conn) == TENON_OK;
@@ -107,12 +166,7 @@ static void client_received(struct tenon_tcp *conn, void *app, const struct teno
     struct client *client = app;
 
     for (unsigned i = 0; i < n; i++) {
-        for (tenon_u32 at = 0, here; at < spans[i].len; at += here) {
-            const tenon_u32 from = client->received + at, left = PATTERN - from % PATTERN;
-
-            here = spans[i].len - at < left ? spans[i].len - at : left;
-            wrong += memcmp(tenon_span_data(&spans[i]) + at, pattern + pattern_at(from), here) != 0;
-        }
+        wrong += !payload_is(tenon_span_data(&spans[i]), client->stream, client->received, spans[i].len);
         client->received += spans[i].len;
         if (client->keeps)
             client_keep(client, &spans[i]);
@@ -146,7 +200,9 @@ static struct client *connect_to_other(struct node *node, int v6, tenon_u32 tota
 {
     struct tenon_addr to = { .ip = check.sides[!node->side->number].ip[v6], .port = ECHO_PORT };
     struct client *client = calloc(1, sizeof *client);
+    static unsigned streams;
 
+    client->stream = ++streams;
     client->total = total;
     client->at_once = 0x7FFFFFFF;
     if (tenon_tcp_connect(node_enter(node), &client->conn, NULL, &to, &client_events, client) != TENON_OK)
@@ -159,6 +215,7 @@ static void client_free(struct client *client)
 {
     for (unsigned i = 0; i < client->nkept; i++)
         tenon_buf_put(client->kept[i].buf);
+    piece_put(client);
     free(client->kept);
     free(client);
 }
@@ -247,9 +304,9 @@ static int our_memory_is_free(void)
 
     if (options.lossy)
         return 0;
-    while (own.refs > 1 && check_ms() - began < 2000)
+    while (own.refs + pieces_out > 1 && check_ms() - began < 2000)
         check_turn(&check);
-    return own.refs == 1 ? 0 : -1;
+    return own.refs + pieces_out == 1 ? 0 : -1;
 }
 
 static int large(void)
@@ -295,7 +352,7 @@ static int keeping_at(unsigned to)
     if (wait_for(1, LIMIT_MS) != 0 || pings(PINGS_AFTER) != 0)
         return -1;
     for (unsigned i = 0; i < client->nkept; i++) {
-        wrong += memcmp(tenon_span_data(&client->kept[i]), pattern + at, client->kept[i].len) != 0;
+        wrong += !payload_is(tenon_span_data(&client->kept[i]), client->stream, at, client->kept[i].len);
         at += client->kept[i].len;
     }
     client_free(client);
@@ -319,7 +376,7 @@ static void answer_received(struct tenon_udp *sock, void *app, const struct teno
 
     (void)sock;
     for (unsigned i = 0; i < n; at += spans[i++].len)
-        wrong += memcmp(tenon_span_data(&spans[i]), pattern + at, spans[i].len) != 0;
+        wrong += memcmp(tenon_span_data(&spans[i]), datagram + at, spans[i].len) != 0;
     wrong += info->bytes != *size;
     datagrams++;
 }
@@ -536,10 +593,11 @@ static int nonsense(void)
 
 static int flapping(void)
 {
-    struct client *client = connect_to_other(&check.sides[0].nodes[0], 0, options.bytes);
-    struct client *other = connect_to_other(&check.sides[1].nodes[0], 0, options.bytes);
+    const tenon_u32 bytes = options.bytes < FLAP_BYTES_MAX ? options.bytes : FLAP_BYTES_MAX;
+    struct client *client = connect_to_other(&check.sides[0].nodes[0], 0, bytes);
+    struct client *other = connect_to_other(&check.sides[1].nodes[0], 0, bytes);
 
-    if (check_until(&client->received, options.bytes / 8, LIMIT_MS) != 0 ||
+    if (check_until(&client->received, bytes / 8, LIMIT_MS) != 0 ||
         check_flap(&check, options.flap) != 0 || wait_for(2, 2 * LIMIT_MS) != 0)
         return -1;
     client_free(client);
@@ -684,10 +742,7 @@ int main(int argc, char **argv)
     if (read_options(argc, argv) != 0)
         return usage();
     signal(SIGPIPE, SIG_IGN); /* ports over sockets of libraries */
-    if (pattern_fill() != 0) {
-        fprintf(stderr, "tenon-port-check: what is sent would repeat itself\n");
-        return 2;
-    }
+    payload_fill(datagram, 0, 0, sizeof datagram);
     status = side_open(&check.sides[0], 0, options.ports[0], options.queues[0]) != 0 ||
              side_open(&check.sides[1], 1, options.ports[1], options.queues[1]) != 0;
     if (status == 0)

@@ -5,26 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-tenon_u8 pattern[2 * PATTERN];
 struct without without;
-
-int pattern_fill(void)
-{
-    enum { PIECES = 64 };
-    tenon_u32 x = 2463534242UL; /* xorshift32 */
-
-    for (unsigned i = 0; i < 2 * PATTERN; i++) {
-        x ^= x << 13;
-        x ^= x >> 17;
-        x ^= x << 5;
-        pattern[i] = (tenon_u8)(x >> 24);
-    }
-    for (unsigned i = 0; i < PIECES; i++)
-        for (unsigned k = 0; k < i; k++)
-            if (memcmp(pattern + pattern_at(i * PATTERN), pattern + pattern_at(k * PATTERN), 256) == 0)
-                return -1;
-    return 0;
-}
 
 static void echo_received(struct tenon_tcp *conn, void *app, const struct tenon_span *spans, unsigned n)
 {

@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-enum { QUEUES_MAX = 8, ECHO_PORT = 7, PATTERN = 1 << 20, PATTERN_STEP = 700001 };
+enum { QUEUES_MAX = 8, ECHO_PORT = 7 };
 
 struct node {
     struct side *side;
@@ -38,18 +38,6 @@ struct check {
     struct side sides[2];
     int deaf; /* the number of a side that is not served; -1 */
 };
-
-/* Byte i of all that is sent is pattern[pattern_at(i)]. Each piece of PATTERN bytes lies somewhere else, so that none
- * is like another: one that comes in another's place is found. */
-extern tenon_u8 pattern[2 * PATTERN];
-
-static inline tenon_u32 pattern_at(tenon_u32 i)
-{
-    return i % PATTERN + i / PATTERN * PATTERN_STEP % PATTERN;
-}
-
-/* To be filled before anything is sent. @return 0; -1: there are pieces that are like others */
-int pattern_fill(void);
 
 /* What the instances are not told of their ports. */
 struct without {

@@ -22,6 +22,9 @@ UNIT_TEST(first_line_is_kept_until_it_listens_again)
     CHECK_EQ_S(port_ear_line(&ear), "");
     fprintf(file, "other");
     CHECK_EQ_S(port_ear_line(&ear), "other");
+    file = port_ear_open(&ear);
+    fprintf(file, "No pages...\n"); /* what to do about it follows behind a semicolon */
+    CHECK_EQ_S(port_ear_line(&ear), "No pages");
 }
 
 UNIT_TEST(long_words_are_cut)

@@ -102,7 +102,8 @@ UNIT_TEST(what_is_wrong_is_said)
         { "rich:a,queues=2,queue=2", "there is no queue 2 of 2" },
         { "rich:a,offload=yes", "is neither on nor off" },
         { "rich:a,speed=10", "has no setting \"speed\" (there are mtu=BYTES, offload=on|off, queues=N, queue=N, "
-                             "memory=MB, mode=copy|zerocopy, args={...}, count=N)" },
+                             "memory=MB, mode=copy|zerocopy, args={...}, count=N); a name with commas needs braces, "
+                             "rich:{NAME,MORE}" },
         { "rich:a,mode=zero", "mode=zero is none of copy|zerocopy" },
         { "rich:a,mode=copy|zerocopy", "is none of copy|zerocopy" },
         { "rich:a,count=0", "count=0 is not a number from 1 to 1000000" },

@@ -2,6 +2,7 @@
 /* Tenon on simulated nodes, with itself and with ns-3's own TCP: bytes compared at both ends. */
 #include "ports/ns3/tenon-ns3.h"
 
+#include <cstdlib>
 #include <functional>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <ns3/network-module.h>
 #include <ns3/point-to-point-module.h>
 
+#include "ports/common/test/payload.h"
 #include "unit.h"
 
 using namespace ns3;
@@ -28,11 +30,6 @@ constexpr uint16_t PORT = 5001;
 const char *Factory(Kind kind)
 {
     return kind == TENON ? "ns3::TenonSocketFactory" : "ns3::TcpSocketFactory";
-}
-
-uint8_t Pattern(uint64_t at)
-{
-    return static_cast<uint8_t>(at * 167 + at / 251 * 13);
 }
 
 /* Two nodes and a cable. */
@@ -125,9 +122,10 @@ private:
     }
 };
 
-/* One end of a conversation: sends `total` bytes of the pattern, finishes, and compares what comes. */
+/* One end of a conversation: sends `total` bytes of its own stream, finishes, and compares what comes. */
 struct End {
     Ptr<Socket> socket;
+    uint64_t stream = 1, others = 1;    // what it sends, and what it gets
     uint64_t total = 0, sent = 0, received = 0, wrong = 0;
     unsigned finished = 0, failed = 0;
     bool closes = false;
@@ -156,8 +154,7 @@ struct End {
 
             if (n > room)
                 return;
-            for (uint32_t i = 0; i < n; i++)
-                bytes[i] = Pattern(sent + i);
+            payload_fill(bytes, stream, sent, n);
             if (socket->Send(bytes, n, 0) != static_cast<int>(n))
                 return;
             sent += n;
@@ -175,8 +172,8 @@ struct End {
             if (bytes.empty())
                 return;
             packet->CopyData(bytes.data(), packet->GetSize());
-            for (const uint8_t byte : bytes)
-                wrong += byte != Pattern(received++);
+            wrong += !payload_is(bytes.data(), others, received, bytes.size());
+            received += bytes.size();
             last = Simulator::Now();
         }
     }
@@ -205,6 +202,7 @@ struct Talk {
     {
         client.total = up;
         server.total = down;
+        client.others = server.stream = 2;
         listener = Socket::CreateSocket(pair.nodes.Get(1), TypeId::LookupByName(Factory(b)));
         CHECK_EQ_I(listener->Bind(pair.ipv6 ? Address(Inet6SocketAddress(Ipv6Address::GetAny(), PORT))
                                             : Address(InetSocketAddress(Ipv4Address::GetAny(), PORT))),
@@ -296,6 +294,42 @@ UNIT_TEST(transfers_both_ways_exact)
         CHECK_EQ_U(talk.client.finished, 1);
         CHECK_EQ_U(talk.server.finished, 1);
     }
+}
+
+/* The gigabyte of the long run (make ports-long), once with ns-3's TCP at one end and once with Tenon at
+ * both: over IPv4 and IPv6, both kinds of cable, from either side, both ways at the same time. */
+static void LargeTransfers(uint64_t bytes)
+{
+    static const struct {
+        const char *name;
+        Kind client, server;
+        Link link;
+        bool ipv6;
+        unsigned share;
+    } large[] = {
+        { "tenon-ns3 csma", TENON, NS3, CSMA, false, 8 },    { "ns3-tenon p2p", NS3, TENON, P2P, false, 8 },
+        { "tenon-ns3 p2p ip6", TENON, NS3, P2P, true, 8 },   { "ns3-tenon csma ip6", NS3, TENON, CSMA, true, 8 },
+        { "tenon-tenon csma", TENON, TENON, CSMA, false, 4 }, { "tenon-tenon p2p ip6", TENON, TENON, P2P, true, 4 },
+    };
+
+    for (const auto &row : large) {
+        const uint64_t each = bytes / row.share;
+
+        unit_row(row.name);
+        Pair pair(row.client, row.server, row.link, 1500, row.ipv6);
+        Talk talk(pair, row.client, row.server, each, each);
+        RunFor(60 + static_cast<double>(each) / 1e6);
+        talk.Check();
+        printf("%-20s %11llu bytes each way in %.1f s of the simulator's\n", row.name,
+               static_cast<unsigned long long>(each),
+               std::max(talk.client.last, talk.server.last).GetSeconds());
+        fflush(stdout);
+    }
+}
+
+UNIT_TEST(large_transfers)
+{
+    LargeTransfers(std::strtoull(std::getenv("TENON_NS3_BYTES"), nullptr, 10));
 }
 
 /* ---- what else a user of ns-3 expects --------------------------------------------------------------- */
@@ -603,6 +637,10 @@ UNIT_TEST(without_checksums_it_says_what_to_do)
 int main()
 {
     GlobalValue::Bind("ChecksumEnabled", BooleanValue(true));
+    if (std::getenv("TENON_NS3_BYTES")) {
+        UNIT_RUN(large_transfers);
+        return unit_end();
+    }
     UNIT_RUN(the_same_again_to_the_last_bit);
     UNIT_RUN(without_checksums_it_says_what_to_do);
     UNIT_RUN(transfers_both_ways_exact);

@@ -116,7 +116,17 @@ UNIT_TEST(clock_goes_on)
 UNIT_TEST(other_interface_is_explained)
 {
     CHECK(open_port("lo", 0, 1) == NULL);
-    CHECK(strstr(error, "'lo'") != NULL);
+    CHECK(strstr(error, "'lo' is there and is no TAP interface") != NULL);
+    CHECK(strstr(error, "packet:lo") != NULL && strstr(error, "delete") == NULL);
+}
+
+UNIT_TEST(other_number_of_queues_is_explained)
+{
+    CHECK_EQ_I(system("ip tuntap add dev many0 mode tap multi_queue"), 0);
+    CHECK(open_port("many0", 0, 1) == NULL);
+    CHECK(strstr(error, "no TAP interface with one queue") != NULL);
+    CHECK(strstr(error, "'ip link delete many0; ip tuntap add dev many0 mode tap'") != NULL);
+    CHECK_EQ_I(system("ip link delete many0"), 0);
 }
 
 UNIT_TEST(busy_interface_is_explained)
@@ -310,6 +320,7 @@ int main(void)
         return unit_end();
     }
     UNIT_RUN(other_interface_is_explained);
+    UNIT_RUN(other_number_of_queues_is_explained);
     UNIT_RUN(busy_interface_is_explained);
     UNIT_RUN(what_it_can_follows_offload);
     UNIT_RUN(mac_is_ours_and_the_same_for_all_queues);

@@ -47,6 +47,9 @@ UNIT_TEST(missing_queue_is_explained)
     make_pair("q0", 0, 1500, 2);
     CHECK(open_with("q0", "queues=3,queue=2") == NULL);
     CHECK(says("'q0' has 2 queues, counted from 0, and not 3"));
+    CHECK(sh("ethtool -L q0 rx 1"));
+    CHECK(open_with("q0", "queues=3") == NULL);
+    CHECK(says("'q0' has 1 queue, counted from 0, and not 3"));
     CHECK(open_with("q0", "queues=3") == NULL);
     CHECK(says("and not 3"));
     CHECK(!has_program("q0"));
@@ -216,6 +219,23 @@ UNIT_TEST(missing_privilege_is_explained)
     CHECK(says("more memory that is not swapped out than is allowed (RLIMIT_MEMLOCK)"));
     CHECK(!has_program("n0"));
     remove_pair("n0");
+}
+
+/* ---- what the driver says ------------------------------------------------------------------------------- */
+
+/* A veth has no zero-copy, and says nothing of it. */
+UNIT_TEST(the_kernel_is_asked)
+{
+    struct port_netdev driver;
+
+    make_pair("d0", 0, 1500, 1);
+    port_netdev_ask(if_nametoindex("d0"), &driver);
+    CHECK(driver.answers);
+    CHECK_EQ_U(driver.pieces_max, 1);
+    CHECK_EQ_I(driver.completes_sums, 0);
+    port_netdev_ask(if_nametoindex("d0") + 1000, &driver);
+    CHECK(!driver.answers);
+    remove_pair("d0");
 }
 
 /* ---- what is told --------------------------------------------------------------------------------------- */
@@ -405,6 +425,7 @@ int main(void)
     UNIT_RUN(memory_is_shared_in_one_mode_only);
     UNIT_RUN(program_of_another_process_is_explained_and_goes_with_it);
     UNIT_RUN(missing_privilege_is_explained);
+    UNIT_RUN(the_kernel_is_asked);
     UNIT_RUN(what_it_can_follows_offload);
     UNIT_RUN(traps_are_told);
     UNIT_RUN(groups_pass_the_filter_of_the_interface);
