@@ -81,7 +81,7 @@ static int receive_join(struct sock *sock, const struct tenon_span *span)
         sock->unread += span->len;
     }
     memcpy(end, tenon_span_data(span), (size_t)span->len);
-    socks->counts.copied_bytes += span->len;
+    sock_count(&socks->counts.copied_bytes, span->len);
     return 1;
 }
 
@@ -147,7 +147,7 @@ TENON_API int tenon_sock_ask_rbuf(struct tenon_socks *socks, int sk, tenon_u8 **
         return sock->state >= TENON_SOCK_ENDING ? TENON_ECLOSED : 0;
     piece->flags |= SOCK_PIECE_OUT;
     receive_meet(sock, piece);
-    socks->counts.received_bytes += piece->len;
+    sock_count(&socks->counts.received_bytes, piece->len);
     *p = piece->data;
     return (int)piece->len;
 }

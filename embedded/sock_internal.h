@@ -66,9 +66,14 @@ struct sock_piece {
 /* In the ring, in front of the room for headers. */
 struct sock_packet {
     struct tenon_buf buf;     /* its bytes, for the core */
-    struct tenon_buf wire;    /* the same with their headers, for a device that cannot gather; refs 0: not there */
     struct sock *sock;
     tenon_u32 bytes;          /* up to the next packet */
+};
+
+/* What it is with TENON_WITH_LINEAR. */
+struct sock_linear {
+    struct sock_packet packet;
+    struct tenon_buf wire;    /* the bytes with their headers, for a device that cannot gather; refs 0: not there */
 };
 
 /* Offsets from `base`. Packets lie from tail to head, or from tail to end and from 0 to head. */
@@ -147,6 +152,12 @@ TENON_INLINE void sock_note(struct sock *sock, unsigned events)
     sock->socks->news = 1;
 }
 
+TENON_INLINE void sock_count(tenon_u32 *counter, tenon_u32 n)
+{
+    if (TENON_WITH_STATS)
+        *counter += n;
+}
+
 /* arena.c */
 TENON_INTERNAL struct sock_unit *tn_sock_pool_get(struct sock_pool *pool);
 TENON_INTERNAL void tn_sock_pool_put(struct tenon_buf *buf);
@@ -164,7 +175,7 @@ TENON_INTERNAL void tn_sock_forget_pieces(struct sock *sock);
 
 /* ring.c */
 TENON_INTERNAL void tn_sock_ring_clear(struct sock_ring *ring);
-TENON_INTERNAL struct sock_packet *tn_sock_packet_of(struct tenon_buf *buf);
+TENON_INTERNAL struct sock_linear *tn_sock_packet_of(struct tenon_buf *buf);
 
 /* sock.c */
 TENON_INTERNAL struct sock *tn_sock_find(const struct tenon_socks *socks, int sk);

@@ -224,6 +224,14 @@
 #define TENON_WITH_PIECES 1
 #endif
 
+/** Frames that are put together for a port that gathers less than a packet has: gather_max of an interface, and
+ * TENON_SOCK_CONTIGUOUS of embedded/. 0: each port gathers what tx_gather_max says. tenon_netif_add() refuses a
+ * gather_max that is less, tenon_sock_start() that flag (TENON_EINVAL), and a packet of more pieces is not sent
+ * (TENON_EMSGSIZE); packets in a ring need no room for headers. Without PIECES nothing is gathered in any case. */
+#if !defined(TENON_WITH_LINEAR)
+#define TENON_WITH_LINEAR 1
+#endif
+
 /** Links that are not plain Ethernet II: tags of 802.1Q, the encapsulation of RFC 1042 (which RFC 1122 2.3.3
  * says a host SHOULD receive), and interfaces without a link header. 0: frames with either are dropped, and
  * tenon_netif_add() refuses TENON_CAP_NO_LINK (TENON_EINVAL). */

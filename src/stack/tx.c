@@ -266,7 +266,7 @@ TENON_INTERNAL unsigned tn_tx_gather_max(const struct tenon *stack, const struct
 {
     if (!TENON_WITH_PIECES)
         return 1;
-    if (netif->conf.gather_max == 0)
+    if (!TENON_WITH_LINEAR || netif->conf.gather_max == 0)
         return stack->tx.gather;
     return (unsigned)tn_min(netif->conf.gather_max, stack->tx.gather);
 }
@@ -287,6 +287,8 @@ static int tx_packet(struct tenon *stack, const struct tn_netif *netif, struct t
     struct tn_csum csum;
     int error;
 
+    if (!TENON_WITH_LINEAR && !fits)
+        return tx_drop(out, TENON_EMSGSIZE);
     if (sums) {
         tx_csum_begin(stack, out, &csum);
         out->csum_done = 1;

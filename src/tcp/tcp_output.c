@@ -254,7 +254,7 @@ TENON_INTERNAL unsigned tn_tcp_gather_max(const struct tenon_tcp *conn, const st
 {
     unsigned limit = (unsigned)tn_min(conn->stack->tx.gather, OUTPUT_SPANS);
 
-    if (netif->conf.gather_max != 0)
+    if (TENON_WITH_LINEAR && netif->conf.gather_max != 0)
         limit = (unsigned)tn_min(limit, netif->conf.gather_max);
     /* A port that gathers one span only gets everything copied into the header's buffer, by tn_tx(). */
     return limit > 1 ? limit - 1 : OUTPUT_SPANS - 1;
@@ -308,7 +308,7 @@ static int output_payload(struct tenon_tcp *conn, struct tn_out *out, struct out
     if (plan->len <= conn->mss && plan->len > seg_bytes)
         plan->len = seg_bytes;
     /* The port takes frames of one span: all must fit behind the header. */
-    if (!TENON_WITH_PIECES || netif->conf.gather_max == 1)
+    if (!TENON_WITH_PIECES || (TENON_WITH_LINEAR && netif->conf.gather_max == 1))
         plan->len = output_cut(tn_min(plan->len, out->hdr->size - out->off - out->len), plan->len, seg_bytes);
     if ((TENON_WITH_QUEUE || !TENON_WITH_PIECES) && output_inline(conn, out, plan, seg_bytes))
         return 0;
