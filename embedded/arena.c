@@ -35,6 +35,15 @@ TENON_INTERNAL void tn_sock_pool_put(struct tenon_buf *buf)
     pool->nfree++;
 }
 
+TENON_INTERNAL struct sock_block *tn_sock_block_of(struct tenon_socks *socks, struct tenon_buf *buf)
+{
+    struct sock_unit *own = TENON_CONTAINER(buf, struct sock_unit, buf);
+
+    if (buf->release != tn_sock_pool_put || own->pool != &socks->blocks)
+        return NULL;
+    return TENON_CONTAINER(own, struct sock_block, unit);
+}
+
 TENON_INTERNAL unsigned tn_sock_headers_get(void *host, struct tenon_buf **bufs, unsigned n)
 {
     struct tenon_socks *socks = (struct tenon_socks *)host;
@@ -184,7 +193,7 @@ static void arena_complete_stack(struct tenon_sock_conf *conf)
         arena_u16(&stack->tcp_ooo_ranges_max, 3);
     if (TENON_WITH_QUEUE || TENON_WITH_SPEED)
         arena_u16(&stack->tcp_copy_max, 1);
-    if (TENON_WITH_WATCH)
+    if (TENON_WITH_ORPHANS)
         arena_u32(&stack->tcp_orphans_max, conf->conns);
     if (TENON_WITH_RECOVERY && stack->tcp_cc == NULL)
         stack->tcp_cc = &tenon_cc_newreno;
@@ -396,10 +405,8 @@ TENON_API size_t tenon_sock_arena_bytes(const struct tenon_sock_conf *conf)
 
 /* ---- filling it ------------------------------------------------------------------------------------- */
 
-static void arena_fill_pool(struct sock_pool *pool, tenon_u8 *at, unsigned n, size_t step, size_t record)
+TENON_ONCE static void arena_fill_pool(struct sock_pool *pool, tenon_u8 *at, unsigned n, size_t step, size_t record)
 {
-    pool->free = NULL;
-    pool->nfree = 0;
     for (; n > 0; n--) {
         struct sock_unit *unit = (struct sock_unit *)(void *)at;
 
@@ -470,7 +477,6 @@ static int arena_entropy(void *host, void *bytes, size_t n)
 
 TENON_API int tenon_sock_start(struct tenon_socks **out, void *arena, size_t bytes, const struct tenon_sock_conf *conf)
 {
-    struct tenon_netif_conf netif = conf->device.netif;
     tenon_u8 *base = (tenon_u8 *)arena;
     struct tenon_sock_conf whole;
     struct arena_layout layout;
@@ -487,8 +493,8 @@ TENON_API int tenon_sock_start(struct tenon_socks **out, void *arena, size_t byt
     arena_host(socks, &whole);
     socks->ops.entropy = arena_entropy;
     socks->stack = tenon_init(base + layout.stack, &whole.stack, &socks->ops, socks);
-    netif.gather_max = 0;
-    if (socks->stack == NULL || tenon_netif_add(socks->stack, &netif) != 1)
+    whole.device.netif.gather_max = 0;
+    if (socks->stack == NULL || tenon_netif_add(socks->stack, &whole.device.netif) != 1)
         return TENON_EINVAL;
     *out = socks;
     return TENON_OK;
@@ -518,9 +524,9 @@ TENON_API void tenon_sock_count(const struct tenon_socks *socks, struct tenon_so
 {
     *counts = socks->counts;
     counts->blocks_free = socks->blocks.nfree;
-    counts->blocks_low = socks->blocks.low;
+    counts->blocks_low = TENON_WITH_STATS ? socks->blocks.low : socks->blocks.nfree;
     counts->headers_free = socks->headers.nfree;
-    counts->headers_low = socks->headers.low;
+    counts->headers_low = TENON_WITH_STATS ? socks->headers.low : socks->headers.nfree;
     counts->memory_used = socks->memory.used;
     counts->memory_top = socks->memory.top;
     counts->memory_bytes = socks->memory.bytes;

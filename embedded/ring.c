@@ -53,7 +53,7 @@ static void ring_release(struct tenon_buf *buf)
             ring->end = ring->size;
         }
     }
-    sock_note(sock, TENON_SOCK_WRITABLE);
+    tn_sock_note(sock, TENON_SOCK_WRITABLE);
     if (sock->use == SOCK_LEAVING && ring->packets == 0)
         sock->events = TENON_SOCK_GONE;
 }

@@ -146,19 +146,28 @@
 #define TENON_WITH_CONFLICTS 1
 #endif
 
-/** Watching over connections on which nothing happens: keep-alives (RFC 9293 3.8.4), how long a peer may keep its
- *  window closed (RFC 6429), and how many connections may be left that the application has closed. 0: whoever keeps
- *  its window closed and answers probes is waited for until the application aborts, or for ever. */
+/** Keep-alives (RFC 9293 3.8.4), which an application has to ask for. 0: the options for them do nothing. */
 #if !defined(TENON_WITH_WATCH)
 #define TENON_WITH_WATCH 1
 #endif
 
-/** What ICMP need not do: errors about what others have sent, and echo requests of our own. 0: who sends to a port or a
- *  protocol that nobody has, or a fragment whose rest never comes, is not told (RFC 1122 3.2.2.1, 3.3.2, RFC 4443 2.4),
- *  and tenon_echo_open() returns TENON_EINVAL. Requests of others are answered, however many they are, and errors about
- *  our packets are heard, all the same. */
+/** Limits for connections that stand still: how long a peer may keep its window closed (RFC 6429), and how many
+ *  connections may be left that the application has closed. 0: whoever keeps its window closed and answers probes is
+ *  waited for until the application aborts, or for ever. */
+#if !defined(TENON_WITH_ORPHANS)
+#define TENON_WITH_ORPHANS 1
+#endif
+
+/** ICMP errors about what others have sent. 0: who sends to a port or a protocol that nobody has, or a fragment whose
+ *  rest never comes, is not told (RFC 1122 3.2.2.1, 3.3.2, RFC 4443 2.4). Echo requests of others are answered, however
+ *  many they are, and errors about our packets are heard, all the same. */
 #if !defined(TENON_WITH_ICMP)
 #define TENON_WITH_ICMP 1
+#endif
+
+/** Echo requests of our own. 0: tenon_echo_open() returns TENON_EINVAL. */
+#if !defined(TENON_WITH_PING)
+#define TENON_WITH_PING 1
 #endif
 
 /** Looking over the configuration. 0: tenon_conf_check() returns NULL whatever it is given, and an instance begins with

@@ -285,7 +285,7 @@ static void icmp4_message(struct tenon *stack, struct tn_pkt *pkt, const struct 
         }
         break;
     case TN_ICMP4_ECHO_REPLY:
-        if (!tn_pkt_is_foreign(pkt)) {
+        if (TENON_WITH_PING && !tn_pkt_is_foreign(pkt)) {
             tn_echo_reply(stack, pkt);
             return;
         }
@@ -366,7 +366,7 @@ static void icmp6_message(struct tenon *stack, struct tn_pkt *pkt, const struct 
         }
         break;
     case TN_ICMP6_ECHO_REPLY:
-        if (!tn_pkt_is_foreign(pkt)) {
+        if (TENON_WITH_PING && !tn_pkt_is_foreign(pkt)) {
             tn_echo_reply(stack, pkt);
             return;
         }

@@ -439,7 +439,7 @@ TENON_INTERNAL int tn_tcp_init(struct tenon *stack)
     tcp->ready_last = &tcp->ready_first;
     if (TENON_WITH_WAITS)
         tcp->tw_last = &tcp->tw_first;
-    if (TENON_WITH_WATCH)
+    if (TENON_WITH_ORPHANS)
         tcp->orphan_last = &tcp->orphan_first;
     if (TENON_WITH_MANY)
         tcp->rest_last = &tcp->rest_first;

@@ -768,7 +768,7 @@ static void output_arm_persist(struct tenon_tcp *conn)
     if (!tn_tcp_has_new_data(conn))
         return;
     conn->flags |= TN_TCP_F_PERSIST;
-    if (!TENON_WITH_WATCH)
+    if (!TENON_WITH_ORPHANS)
         conn->progress_ms = conn->stack->now_ms;    /* silence before is no lack of answers; else stalled_ms says so */
     tn_tcp_arm_rtx(conn);
 }

@@ -221,7 +221,7 @@ TENON_ONCE_IF_SMALL static int timer_r2_is_over(const struct tenon_tcp *conn)
         since_ms = tn_seq_max(since_ms, conn->last_rcv_ms);
     }
     /* Silence before the first probe is no lack of answers. */
-    if (TENON_WITH_WATCH && (conn->flags & TN_TCP_F_PERSIST) && tn_tcp_has_block(conn))
+    if (TENON_WITH_ORPHANS && (conn->flags & TN_TCP_F_PERSIST) && tn_tcp_has_block(conn))
         since_ms = tn_seq_max(since_ms, conn->flight->stalled_ms);
     return r2_ms != 0 && stack->now_ms - since_ms >= r2_ms;
 }

@@ -424,7 +424,7 @@ static void draw_dgrams(struct plan *plan, const struct mood *mood)
     unsigned i;
 
     plan->ndgrams = dice_percent(&dice, 50) ? dice_below(&dice, PLAN_DGRAMS_MAX / 2) : 0;
-    if (!TENON_WITH_UDP && !TENON_WITH_ICMP)
+    if (!TENON_WITH_UDP && !TENON_WITH_PING)
         plan->ndgrams = 0;
     for (i = 0; i < plan->ndgrams; i++) {
         struct plan_dgram *dgram = &plan->dgram[i];
@@ -434,7 +434,7 @@ static void draw_dgrams(struct plan *plan, const struct mood *mood)
         dgram->at_us = plan->open_us + dice_next(&dice) % (plan->heal_us - plan->open_us);
         dgram->bytes = dice_percent(&dice, 20) ? dice_log(&dice, 1, 60000) : dice_log(&dice, 1, mood->mtu - 60);
         dgram->v6 = (uint8_t)(plan->v6 && (!plan->v4 || dice_percent(&dice, 50)));
-        dgram->ping = (dice_percent(&dice, 40) || !TENON_WITH_UDP) && TENON_WITH_ICMP;
+        dgram->ping = (dice_percent(&dice, 40) || !TENON_WITH_UDP) && TENON_WITH_PING;
         if (!TENON_WITH_FRAGMENTS && dgram->bytes > mood->mtu - 60)
             dgram->bytes = mood->mtu - 60;
     }
