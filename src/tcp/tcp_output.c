@@ -5,6 +5,8 @@
 #include "tcp/tcp_internal.h"
 
 enum { OUTPUT_SPANS = TENON_WITH_QUEUE ? 32 : TN_SENDQ_FEW };
+/* Segments that are no SYN may have some. */
+enum { OUTPUT_HAS_OPTIONS = TENON_WITH_SCALE || TENON_WITH_SACK };
 
 /* One segment that is to be sent. */
 struct output_plan {
@@ -91,7 +93,7 @@ static void output_syn_options(struct tenon_tcp *conn, struct tn_tcp_options *op
 {
     options->has_mss = 1;
     options->mss = tn_tcp_offered_mss(conn);
-    options->has_sack_permitted = (conn->flags & TN_TCP_F_SACK) != 0;
+    options->has_sack_permitted = (tenon_u8)tn_tcp_has_sack(conn);
     options->has_wscale = TENON_WITH_SCALE && (conn->flags & TN_TCP_F_WSCALE) != 0;
     options->wscale = (tenon_u8)tn_tcp_rcv_wscale(conn);
     tn_fastopen_options(conn, options);
@@ -115,6 +117,8 @@ static unsigned output_options(struct tenon_tcp *conn, tenon_u8 *p, unsigned fla
 {
     struct tn_tcp_options options;
 
+    if (!OUTPUT_HAS_OPTIONS && !(flags & TN_TCP_SYN))
+        return 0;
     if (TENON_WITH_SPEED && !(flags & TN_TCP_SYN) && !tn_ooo_has_news(conn))
         return output_timestamp(conn, p, flags);
     memset(&options, 0, sizeof(options));
@@ -235,7 +239,7 @@ static tenon_u32 output_seg_bytes(const struct tenon_tcp *conn, const struct tn_
     const tenon_u32 usual = tn_tcp_has_timestamps(conn) ? 12 : 0;
     const tenon_u32 options = (tenon_u32)out->l4_bytes - TN_TCP_BYTES;
 
-    return conn->mss - tn_min(options - usual, (tenon_u32)conn->mss - 1);
+    return OUTPUT_HAS_OPTIONS ? conn->mss - tn_min(options - usual, (tenon_u32)conn->mss - 1) : conn->mss;
 }
 
 /* Small payload goes behind the header; where there are no pieces, all of it does, and has room there. */
@@ -367,7 +371,8 @@ static tenon_u32 output_data(struct tenon_tcp *conn, struct output_plan *plan)
         if (conn->ecn & TN_ECN_CWR)
             l4[13] |= TN_TCP_CWR;
     }
-    out.probe = (tenon_u8)output_probes(plan);
+    if (output_probes(plan))
+        out.probe = 1;
     error = output_hand_down(conn, &out);
     if (copied)
         tn_spans_put(spans, to.n);
