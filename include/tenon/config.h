@@ -228,9 +228,16 @@
 /** Frames in several pieces, on their way in and out. 0: a frame that is given to tenon_input() is one span,
  * or it is dropped, and what is sent goes behind its headers, as over an interface that gathers
  * one span only: it is copied, and no longer than a packet buffer has room. For drivers that have frames in
- * one piece anyway; their buffers are as large as the largest frame. FRAGMENTS and SPEED need it. */
+ * one piece anyway; their buffers are as large as the largest frame. SPLIT needs it. */
 #if !defined(TENON_WITH_PIECES)
 #define TENON_WITH_PIECES 1
+#endif
+
+/** Frames that come in several pieces. 0: a frame that is given to tenon_input() is one span, or it is dropped; what
+ *  leaves may have several. Functions that put received pieces together take less of the stack, too: 64 spans each.
+ *  FRAGMENTS and SPEED need it, and it needs PIECES. */
+#if !defined(TENON_WITH_SPLIT)
+#define TENON_WITH_SPLIT 1
 #endif
 
 /** Frames that are put together for a port that gathers less than a packet has: gather_max of an interface, and
@@ -248,8 +255,12 @@
 #define TENON_WITH_LINKS 1
 #endif
 
-#if (TENON_WITH_FRAGMENTS || TENON_WITH_SPEED) && !TENON_WITH_PIECES
-#error "Fragments and short ways need pieces: they put frames together."
+#if (TENON_WITH_FRAGMENTS || TENON_WITH_SPEED) && !TENON_WITH_SPLIT
+#error "Fragments and short ways need frames that come split: they put them together."
+#endif
+
+#if TENON_WITH_SPLIT && !TENON_WITH_PIECES
+#error "Frames that come split need pieces."
 #endif
 
 #if TENON_WITH_IPV6 && !TENON_WITH_ROUTES

@@ -170,13 +170,13 @@ TENON_INTERNAL void tn_echo_fini(struct tenon *stack)
 static int echo_send_on(struct tenon *stack, struct tn_path *path, const struct tn_icmp *request,
                         const tenon_u8 *bytes, tenon_u32 n)
 {
-    struct tenon_span spans[TN_RX_SPANS_MAX];
+    struct tenon_span spans[TN_TX_SPANS_MAX];
     const tenon_u32 joined = !TENON_WITH_PIECES || n <= TN_JOINED_MAX ? n : 0;
     struct tn_out out;
     int error, count = 0;
 
     if (n > joined)
-        count = tn_spans_write(stack, spans, TN_RX_SPANS_MAX, bytes, n);
+        count = tn_spans_write(stack, spans, TN_TX_SPANS_MAX, bytes, n);
     if (count < 0)
         return TENON_ENOMEM;
     error = tn_out_new(stack, &out);

@@ -303,7 +303,7 @@ static int icmp4_csum_good(const struct tn_pkt *pkt)
     if (pkt->csum == TENON_CSUM_GOOD)
         return 1;
     tn_csum_init(&csum);
-    if (TENON_WITH_PIECES)
+    if (TENON_WITH_SPLIT)
         tn_csum_add_spans(&csum, pkt->spans, pkt->off, pkt->len);
     else
         tn_csum_add(&csum, pkt->head, pkt->len);

@@ -156,7 +156,7 @@ TENON_INTERNAL void tn_ip4_input(struct tenon *stack, struct tn_pkt *pkt)
 {
     const tenon_u32 header = TN_PULLS_ONCE ? 0 : tn_max(TN_IP4_BYTES, (tn_pkt_byte(pkt, 0) & 0x0FU) * 4);
 
-    if (pkt->head_len < pkt->len && pkt->head_len < header)
+    if (!tn_pkt_is_whole(pkt) && pkt->head_len < header)
         ip4_cut(stack, pkt, header);
     else
         ip4_header(stack, pkt);

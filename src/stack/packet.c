@@ -26,8 +26,8 @@ TENON_INTERNAL void tn_pkt_pull(struct tn_pkt *pkt, tenon_u32 n)
     TENON_ASSERT(n <= pkt->len);
     pkt->off += n;
     pkt->len -= n;
-    if (!TENON_WITH_PIECES || n < pkt->head_len || pkt->len == 0) {
-        if (TENON_WITH_PIECES)
+    if (!TENON_WITH_SPLIT || n < pkt->head_len || pkt->len == 0) {
+        if (TENON_WITH_SPLIT)
             n = tn_min(n, pkt->head_len);
         pkt->head += n;
         pkt->head_len -= n;
@@ -61,7 +61,7 @@ TENON_INTERNAL int tn_pkt_pullup(struct tenon *stack, struct tn_pkt *pkt, tenon_
     scratch->buf = NULL;
     if (n <= pkt->head_len)
         return TENON_OK;
-    if (n > pkt->len)
+    if (!TENON_WITH_SPLIT || n > pkt->len)
         return TENON_EINVAL;
     buf = tn_buf_get(stack);
     if (buf == NULL)

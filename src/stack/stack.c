@@ -320,7 +320,7 @@ static tenon_u32 stack_spans_bytes(const struct tenon_frame *frame)
 
 TENON_HOT tenon_u32 stack_frame_bytes(const struct tenon_frame *frame)
 {
-    if (TENON_LIKELY(!TENON_WITH_PIECES || frame->nspans == 1))
+    if (TENON_LIKELY(!TENON_WITH_SPLIT || frame->nspans == 1))
         return frame->spans->len;
     if (!TENON_SMALL && frame->nspans == 2)
         return frame->spans->len + frame->spans[1].len;
@@ -339,7 +339,7 @@ TENON_HOT void stack_input_frame(struct tenon *stack, struct tn_netif *netif, co
 {
     struct tn_fast_rx rx;
 
-    if (!netif->up || frame->nspans == 0 || (!TENON_WITH_PIECES && frame->nspans > 1))
+    if (!netif->up || frame->nspans == 0 || (!TENON_WITH_SPLIT && frame->nspans > 1))
         return;
     rx.bytes = stack_frame_bytes(frame);
     rx.frame = frame;

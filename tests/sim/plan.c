@@ -183,13 +183,13 @@ static void draw_end(struct plan *plan, struct wire_end_conf *end, const struct 
         end->complete_checksums = (uint8_t)dice_percent(dice, 50);
         end->trust = (uint8_t)dice_percent(dice, 20);
     }
-    if (mood->split && TENON_WITH_PIECES) {
+    if (mood->split && TENON_WITH_SPLIT) {
         end->copy = (uint8_t)dice_percent(dice, 30);
         end->split = (uint8_t)PICK(dice, 0, 0, 2, 3, 8);
         end->pad = (uint8_t)dice_percent(dice, 50);
         end->coalesce_us = PICK(dice, 0, 0, 50, 1000);
     }
-    if (!TENON_WITH_PIECES)
+    if (!TENON_WITH_SPLIT)
         end->copy = 1;
     end->burst = (uint16_t)PICK(dice, 0, 0, 1, 2, 8, 64);
     end->ring = PICK(dice, 0, 0, 0, 64, 256);
@@ -555,7 +555,7 @@ static void host_without(struct plan_host *host, unsigned class)
         break;
     case CLASS_PIECES:
         host->end.split = host->end.pad = 0;
-        host->end.copy = !TENON_WITH_PIECES;
+        host->end.copy = !TENON_WITH_SPLIT;
         host->end.coalesce_us = host->end.ring = 0;
         host->end.burst = 0;
         break;
