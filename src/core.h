@@ -47,7 +47,7 @@ struct tn_pkt {
     unsigned nspans;
     const struct tenon_span *spans;    /* all bytes of the frame */
     tenon_u8 *head;                    /* the byte at `off` ... */
-    tenon_u32 head_len;                /* ... and how many follow it contiguously, at most len */
+    tenon_u32 head_len;                /* ... and how many follow it contiguously, at most len: tn_pkt_head_len() */
     tenon_u32 off;                     /* where the present layer begins, from the first byte of spans[0] */
     tenon_u32 len;                     /* bytes of the present layer to the end; padding is cut off by trimming it */
     tenon_u32 flow_hash;
@@ -231,6 +231,11 @@ TENON_INTERNAL void tn_spans_slice(struct tn_gather *to, const struct tenon_span
 TENON_INLINE int tn_pkt_is_whole(const struct tn_pkt *pkt)
 {
     return !TENON_WITH_SPLIT || pkt->head_len == pkt->len;
+}
+/* Bytes at pkt->head: what is whole has not more to be known of. */
+TENON_INLINE tenon_u32 tn_pkt_head_len(const struct tn_pkt *pkt)
+{
+    return TENON_WITH_SPLIT ? pkt->head_len : pkt->len;
 }
 /* Go on to the next layer: `n` bytes (at most len) are left behind. */
 TENON_INTERNAL void tn_pkt_pull(struct tn_pkt *pkt, tenon_u32 n);

@@ -42,7 +42,7 @@ static int echo_answer(struct tenon *stack, struct tn_pkt *pkt)
     tenon_u32 quoted;
     int error;
 
-    if (tn_icmp_parse(&request, pkt->head, pkt->head_len) != 0)
+    if (tn_icmp_parse(&request, pkt->head, tn_pkt_head_len(pkt)) != 0)
         return TENON_EINVAL;
     reply = request;
     reply.type = tn_pkt_is_v4(pkt) ? TN_ICMP4_ECHO_REPLY : TN_ICMP6_ECHO_REPLY;
@@ -88,7 +88,7 @@ TENON_INTERNAL void tn_echo_reply(struct tenon *stack, struct tn_pkt *pkt)
     struct tn_icmp reply;
     unsigned n;
 
-    if (!TENON_WITH_PING || tn_icmp_parse(&reply, pkt->head, pkt->head_len) != 0)
+    if (!TENON_WITH_PING || tn_icmp_parse(&reply, pkt->head, tn_pkt_head_len(pkt)) != 0)
         return;
     echo = echo_find(stack, (unsigned)(reply.rest >> 16));
     if (echo == NULL || reply.code != 0 || pkt->dst_cast != TN_CAST_UNICAST) {

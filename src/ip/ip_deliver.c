@@ -125,7 +125,7 @@ TENON_INTERNAL TENON_ONCE_IF_SMALL void tn_ip_deliver(struct tenon *stack, struc
 {
     const tenon_u32 head = TN_PULLS_ONCE || !TENON_WITH_SPLIT ? 0 : tn_min(deliver_head_bytes(pkt), pkt->len);
 
-    if (TENON_LIKELY(pkt->head_len >= head))
+    if (TENON_LIKELY(tn_pkt_head_len(pkt) >= head))
         deliver_whole(stack, pkt);
     else
         deliver_cut(stack, pkt, head);

@@ -205,7 +205,7 @@ static void stack_input_ip(struct tenon *stack, struct tn_pkt *pkt, unsigned eth
 /* A bare IP packet: its first four bits tell the version. */
 static void stack_input_bare(struct tenon *stack, struct tn_pkt *pkt)
 {
-    if (pkt->head_len == 0) {
+    if (tn_pkt_head_len(pkt) == 0) {
         tn_count(stack, TENON_STAT_ETH_SHORT);
         return;
     }
@@ -217,7 +217,7 @@ static void stack_input_link(struct tenon *stack, struct tn_pkt *pkt)
 {
     struct tn_eth eth;
 
-    if (tn_eth_parse(&eth, pkt->head, pkt->head_len) != 0) {
+    if (tn_eth_parse(&eth, pkt->head, tn_pkt_head_len(pkt)) != 0) {
         tn_count(stack, TENON_STAT_ETH_SHORT);
         return;
     }
@@ -278,10 +278,11 @@ static void stack_input_packet(struct tenon *stack, struct tn_pkt *pkt, const st
     pkt->spans = spans;
     pkt->nspans = frame->nspans;
     pkt->head = tenon_span_data(spans);
-    pkt->head_len = spans->len;
+    if (TENON_WITH_SPLIT)
+        pkt->head_len = spans->len;
     if (TENON_WITH_SPEED && tn_ip_usual(stack, pkt, conn))
         return;
-    if (TENON_LIKELY(tn_pkt_is_whole(pkt) || pkt->head_len >= STACK_PULL_BYTES))
+    if (TENON_LIKELY(tn_pkt_is_whole(pkt) || tn_pkt_head_len(pkt) >= STACK_PULL_BYTES))
         stack_input_layers(stack, pkt);
     else
         stack_input_cut(stack, pkt);

@@ -474,7 +474,7 @@ static int input_parse(struct tenon *stack, struct tn_pkt *pkt, struct tn_seg *s
 {
     struct tn_tcp tcp;
 
-    if (tn_tcp_parse(&tcp, pkt->head, pkt->head_len, pkt->len) != 0) {
+    if (tn_tcp_parse(&tcp, pkt->head, tn_pkt_head_len(pkt), pkt->len) != 0) {
         tn_count(stack, TENON_STAT_TCP_BAD_HEADER);
         return 0;
     }
