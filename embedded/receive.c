@@ -84,6 +84,8 @@ TENON_INTERNAL int tn_sock_receive(struct sock *sock, const struct tenon_span *s
 {
     unsigned i;
 
+    if (!TENON_WITH_SPLIT)
+        n = 1;
     for (i = 0; i < n; i++) {
         unsigned flags = 0;
 
@@ -113,7 +115,7 @@ static void receive_meet(struct sock *sock, const struct sock_piece *piece)
     sock->more = (tenon_u8)((piece->flags & SOCK_PIECE_MORE) != 0);
     if (!(piece->flags & SOCK_PIECE_FIRST) || sock->fixed)
         return;
-    for (; piece != NULL && block == NULL; piece = piece->next)
+    for (; piece != NULL && block == NULL; piece = TENON_WITH_SPLIT ? piece->next : NULL)
         block = tn_sock_block_of(sock->socks, piece->buf);
     if (block == NULL)
         return;

@@ -243,6 +243,8 @@ static void sock_udp_received(struct tenon_udp *udp, void *app, const struct ten
     (void)udp;
     if (n == 0)
         return;    /* no byte that could lie anywhere */
+    if (!TENON_WITH_SPLIT)
+        n = 1;
     for (i = 0; i < n && block == NULL; i++)    /* the first bytes of fragments lie in a header buffer */
         block = tn_sock_block_of(socks, spans[i].buf);
     if (block == NULL || sock->pieces + n > socks->datagrams_max + (i - 1)) {

@@ -116,11 +116,12 @@ static int error_rate_good(struct tenon *stack, const struct tenon_ip *to)
 {
     const tenon_u32 per_s = stack->conf.icmp_errors_per_s, burst = stack->conf.icmp_errors_burst;
     const tenon_u32 cost = ERROR_TOKEN / 2 + tn_random_below(&stack->random, ERROR_TOKEN + 1);
-    tenon_u16 *count = error_count_to(stack, to);
+    tenon_u16 *count = TENON_WITH_MANY ? error_count_to(stack, to) : NULL;
 
-    if (*count < 0xFFFFU && *count < per_s / 2 + burst &&
+    if ((count == NULL || (*count < 0xFFFFU && *count < per_s / 2 + burst)) &&
         tn_bucket_take(stack, &stack->ip.errors, per_s, burst, cost)) {
-        (*count)++;
+        if (count != NULL)
+            (*count)++;
         return 1;
     }
     tn_count(stack, TENON_STAT_ICMP_ERROR_LIMITED);
