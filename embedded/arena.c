@@ -443,15 +443,8 @@ static void arena_fill(struct tenon_socks *socks, const struct arena_layout *lay
     socks->arena_bytes = (size_t)layout->total;
 }
 
-static void arena_host(struct tenon_socks *socks, const struct tenon_sock_conf *conf)
+static void arena_take_conf(struct tenon_socks *socks, const struct tenon_sock_conf *conf)
 {
-    unsigned i;
-
-    socks->ops.version = TENON_HOST_VERSION;
-    socks->ops.mem_get = tn_sock_memory_get;
-    socks->ops.mem_put = tn_sock_memory_put;
-    socks->ops.buf_get = tn_sock_headers_get;
-    socks->ops.transmit = tn_sock_transmit;
     socks->device = conf->device;
     socks->event = conf->event;
     socks->app = conf->app;
@@ -460,10 +453,6 @@ static void arena_host(struct tenon_socks *socks, const struct tenon_sock_conf *
     socks->packets_max = conf->packets;
     socks->datagrams_max = conf->datagrams;
     socks->reserve = (tenon_u16)(conf->blocks / 4U);
-    for (i = 0; i < conf->socks; i++)
-        socks->socks[i].socks = socks;
-    for (i = 0; i < conf->ports; i++)
-        socks->ports[i].socks = socks;
 }
 
 /* ---- start and stop ----------------------------------------------------------------------------- */
@@ -474,6 +463,9 @@ static int arena_entropy(void *host, void *bytes, size_t n)
 
     return socks->device.entropy(socks->device.device, bytes, n);
 }
+
+static const struct tenon_host arena_ops = {TENON_HOST_VERSION,  tn_sock_memory_get, tn_sock_memory_put,
+                                            tn_sock_headers_get, tn_sock_transmit,   arena_entropy};
 
 TENON_API int tenon_sock_start(struct tenon_socks **out, void *arena, size_t bytes, const struct tenon_sock_conf *conf)
 {
@@ -490,9 +482,8 @@ TENON_API int tenon_sock_start(struct tenon_socks **out, void *arena, size_t byt
     memset(base, 0, (size_t)layout.blocks);
     socks = (struct tenon_socks *)(void *)base;
     arena_fill(socks, &layout, &whole);
-    arena_host(socks, &whole);
-    socks->ops.entropy = arena_entropy;
-    socks->stack = tenon_init(base + layout.stack, &whole.stack, &socks->ops, socks);
+    arena_take_conf(socks, &whole);
+    socks->stack = tenon_init(base + layout.stack, &whole.stack, &arena_ops, socks);
     whole.device.netif.gather_max = 0;
     if (socks->stack == NULL || tenon_netif_add(socks->stack, &whole.device.netif) != 1)
         return TENON_EINVAL;

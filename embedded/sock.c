@@ -19,14 +19,12 @@ TENON_INTERNAL struct sock *tn_sock_find(const struct tenon_socks *socks, int sk
     return sock;
 }
 
-/* The descriptor and its ring are free: all of it is 0 but for whose it is, and how often it was used. */
+/* The descriptor and its ring are free: all of it is 0 but how often it was used. */
 TENON_INTERNAL void tn_sock_release(struct sock *sock)
 {
-    struct tenon_socks *socks = sock->socks;
     const unsigned generation = sock->generation < SOCK_GENERATION_LAST ? sock->generation + 1U : 0;
 
     memset(sock, 0, sizeof(*sock));
-    sock->socks = socks;
     sock->generation = (tenon_u16)generation;
 }
 
@@ -196,6 +194,7 @@ static int sock_listen(struct sock *sock, const struct tenon_addr *at, unsigned 
             port->listener = NULL;
             return error;
         }
+        port->socks = socks;
         port->at = *at;
         tenon_tcp_listener_local(port->listener, &port->at);
         (void)tenon_tcp_listener_set(port->listener, TENON_TCP_NODELAY, 1);
@@ -272,7 +271,7 @@ static int sock_open_udp(struct sock *sock, const struct tenon_addr *local, cons
 
     if (error != TENON_OK)
         return error;
-    error = tenon_udp_bind(sock->udp, local != NULL ? local : &sock_any);
+    error = tenon_udp_bind(sock->udp, local);
     if (error == TENON_OK && remote != NULL) {
         error = tenon_udp_connect(sock->udp, remote);
         sock->peer = *remote;
@@ -313,17 +312,18 @@ TENON_API int tenon_sock_create(struct tenon_socks *socks, const struct tenon_ad
     sock = sock_first(socks, SOCK_FREE, NULL);
     if (sock == NULL)
         return TENON_ELIMIT;
+    sock->socks = socks;
     sock->use = SOCK_USED;
     if (remote != NULL && remote->port == 0)
         remote = NULL;
-    if (local != NULL && local->port == 0 && tenon_ip_is_any(&local->ip))
-        local = NULL;
+    if (local == NULL)
+        local = &sock_any;
     if (protocol == TENON_SOCK_UDP)
         error = sock_open_udp(sock, local, remote, options);
     else if (remote != NULL)
         error = sock_connect(sock, local, remote, options);
     else
-        error = sock_listen(sock, local != NULL ? local : &sock_any, options);
+        error = sock_listen(sock, local, options);
     if (error != TENON_OK) {
         tn_sock_release(sock);
         return error;

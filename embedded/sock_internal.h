@@ -140,7 +140,6 @@ struct tenon_socks {
     void *app;
     size_t arena_bytes;    /* from here on */
     struct tenon_sock_device device;
-    struct tenon_host ops;
     struct tenon_sock_counts counts;
     struct tenon_frame rx_frames[TENON_SOCK_BURST];
     struct tenon_span rx_spans[TENON_SOCK_BURST];
