@@ -219,7 +219,9 @@ static tenon_u32 arena_align(tenon_u32 bytes)
 /* `bytes`, and n things more. */
 static tenon_u32 arena_add(tenon_u32 bytes, tenon_u32 n, size_t each)
 {
-    return TENON_WITH_CHECKS && each != 0 && n > (ARENA_TOO_MUCH_UL - bytes) / each ? ARENA_TOO_MUCH_UL : bytes + n * (tenon_u32)each;
+    if (TENON_WITH_CHECKS && each != 0 && n > (ARENA_TOO_MUCH_UL - bytes) / each)
+        return ARENA_TOO_MUCH_UL;
+    return bytes + n * (tenon_u32)each;
 }
 
 static tenon_u32 arena_add_kind(tenon_u32 bytes, tenon_u32 n, enum tenon_mem_kind kind)

@@ -22,10 +22,10 @@ TENON_INTERNAL struct sock *tn_sock_find(const struct tenon_socks *socks, int sk
 /* The descriptor and its ring are free: all of it is 0 but how often it was used. */
 TENON_INTERNAL void tn_sock_release(struct sock *sock)
 {
-    const unsigned generation = sock->generation < SOCK_GENERATION_LAST ? sock->generation + 1U : 0;
+    const tenon_u16 generation = sock->generation < SOCK_GENERATION_LAST ? (tenon_u16)(sock->generation + 1U) : 0;
 
     memset(sock, 0, sizeof(*sock));
-    sock->generation = (tenon_u16)generation;
+    sock->generation = generation;
 }
 
 /* The first descriptor that is used so, has that port, and waits for a client; those that are free have none. */

@@ -226,8 +226,8 @@ struct tenon_sock_conf {
 };
 
 /** Look for what cannot work, sizes for which there are no addresses included; without TENON_WITH_CHECKS nobody does.
- *  Nothing works in a build with TENON_WITH_PIECES 0, which would copy what is sent behind its headers, and cut it to what has room there. A device
- *  that takes frames of one piece needs no such build: see TENON_SOCK_CONTIGUOUS.
+ *  Nothing works in a build with TENON_WITH_PIECES 0, which would copy what is sent behind its headers, and cut it to
+ *  what has room there. A device that takes frames of one piece needs no such build: see TENON_SOCK_CONTIGUOUS.
  *  @return NULL when all is well, else the name of the first bad field, with what block_bytes has to be at least if it
  *          is that, or "TENON_WITH_PIECES" (a static string) */
 TENON_API const char *tenon_sock_conf_check(const struct tenon_sock_conf *conf);
