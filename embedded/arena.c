@@ -13,7 +13,7 @@ TENON_INTERNAL struct sock_unit *tn_sock_pool_get(struct sock_pool *pool)
         return NULL;
     pool->free = unit->next;
     pool->nfree--;
-    if (pool->nfree < pool->low)
+    if (TENON_WITH_STATS && pool->nfree < pool->low)
         pool->low = pool->nfree;
     unit->buf.refs = 1;
     return unit;
@@ -33,6 +33,15 @@ TENON_INTERNAL void tn_sock_pool_put(struct tenon_buf *buf)
         pool->last->next = unit;
     pool->last = unit;
     pool->nfree++;
+}
+
+TENON_INTERNAL struct sock_block *tn_sock_block_of(struct tenon_socks *socks, struct tenon_buf *buf)
+{
+    struct sock_unit *own = TENON_CONTAINER(buf, struct sock_unit, buf);
+
+    if (buf->release != tn_sock_pool_put || own->pool != &socks->blocks)
+        return NULL;
+    return TENON_CONTAINER(own, struct sock_block, unit);
 }
 
 TENON_INTERNAL unsigned tn_sock_headers_get(void *host, struct tenon_buf **bufs, unsigned n)
@@ -127,6 +136,39 @@ static void arena_u32(tenon_u32 *field, tenon_u32 value)
         *field = value;
 }
 
+/* Limits that many builds have no use for. */
+static void arena_complete_more(struct tenon_sock_conf *conf, tenon_u32 held)
+{
+    struct tenon_conf *stack = &conf->stack;
+
+    if (TENON_WITH_HOMES) {
+        arena_u16(&stack->netifs_max, 1);
+        arena_u16(&stack->addrs_max, 4);
+        arena_u16(&stack->routes_max, 6);
+    }
+    if (TENON_WITH_MULTICAST)
+        arena_u16(&stack->groups_max, 8);
+    if (TENON_WITH_FRAGMENTS) {
+        arena_u32(&stack->reass_bytes_max, held);
+        arena_u16(&stack->reass_datagrams_max, 2);
+        arena_u16(&stack->reass_pieces_max, 4);
+    }
+    if (TENON_WITH_ICMP) {
+        arena_u16(&stack->icmp_errors_per_s, 10);
+        arena_u16(&stack->icmp_errors_burst, 4);
+    }
+    if (TENON_WITH_MANY) {
+        arena_u16(&stack->neighbour_asks_max, 8);
+        arena_u32(&stack->paths_max, 8);
+        arena_u32(&stack->tcp_resting_max, 1);
+        arena_u16(&stack->tcp_port_counters, 16);
+    }
+    if (TENON_WITH_COOKIES) {
+        arena_u32(&stack->tcp_fastopen_pending_max, 1);
+        arena_u16(&stack->tcp_fastopen_cache_max, 1);
+    }
+}
+
 /* The core's limits for a small machine; what the program has set stays. */
 static void arena_complete_stack(struct tenon_sock_conf *conf)
 {
@@ -134,38 +176,28 @@ static void arena_complete_stack(struct tenon_sock_conf *conf)
     const tenon_u32 held = quarter * ((tenon_u32)conf->block_bytes + 64U);
     struct tenon_conf *stack = &conf->stack;
 
-    arena_u16(&stack->netifs_max, 1);
-    arena_u16(&stack->addrs_max, 4);
-    arena_u16(&stack->routes_max, 6);
-    arena_u16(&stack->groups_max, 8);
     arena_u16(&stack->tx_burst_max, 8);
     arena_u16(&stack->tx_gather_max, conf->packets + 1U);    /* all that a ring can hold, and headers */
     arena_u16(&stack->neighbours_max, 8);
     arena_u16(&stack->neighbour_queue_max, 2);
-    arena_u16(&stack->neighbour_asks_max, 8);
-    arena_u32(&stack->paths_max, 8);
-    arena_u32(&stack->reass_bytes_max, held);
-    arena_u16(&stack->reass_datagrams_max, 2);
-    arena_u16(&stack->reass_pieces_max, 4);
-    arena_u16(&stack->icmp_errors_per_s, 10);
-    arena_u16(&stack->icmp_errors_burst, 4);
     arena_u32(&stack->udp_sockets_max, conf->socks);
     arena_u32(&stack->tcp_conns_max, conf->conns);
-    arena_u32(&stack->tcp_time_wait_max, 4);
     arena_u32(&stack->tcp_rcv_buf, conf->window);
     arena_u32(&stack->tcp_snd_buf, 0x10000UL);
     arena_u32(&stack->tcp_ooo_bytes_max, held);
     arena_u32(&stack->tcp_ooo_total_max, held);
-    arena_u16(&stack->tcp_ooo_ranges_max, 3);
-    arena_u16(&stack->tcp_copy_max, 1);
     arena_u32(&stack->tcp_rsts_per_s, 10);
-    arena_u32(&stack->tcp_orphans_max, conf->conns);
-    arena_u32(&stack->tcp_resting_max, 1);
-    arena_u32(&stack->tcp_fastopen_pending_max, 1);
-    arena_u16(&stack->tcp_fastopen_cache_max, 1);
-    arena_u16(&stack->tcp_port_counters, 16);
-    if (stack->tcp_cc == NULL)
+    if (TENON_WITH_WAITS)
+        arena_u32(&stack->tcp_time_wait_max, 4);
+    if (TENON_WITH_RUNS)
+        arena_u16(&stack->tcp_ooo_ranges_max, 3);
+    if (TENON_WITH_QUEUE || TENON_WITH_SPEED)
+        arena_u16(&stack->tcp_copy_max, 1);
+    if (TENON_WITH_ORPHANS)
+        arena_u32(&stack->tcp_orphans_max, conf->conns);
+    if (TENON_WITH_RECOVERY && stack->tcp_cc == NULL)
         stack->tcp_cc = &tenon_cc_newreno;
+    arena_complete_more(conf, held);
 }
 
 /* ---- the parts of the arena: sums have 32 bits where a size_t has 16 ------------------------------ */
@@ -187,7 +219,9 @@ static tenon_u32 arena_align(tenon_u32 bytes)
 /* `bytes`, and n things more. */
 static tenon_u32 arena_add(tenon_u32 bytes, tenon_u32 n, size_t each)
 {
-    return each != 0 && n > (ARENA_TOO_MUCH_UL - bytes) / each ? ARENA_TOO_MUCH_UL : bytes + n * (tenon_u32)each;
+    if (TENON_WITH_CHECKS && each != 0 && n > (ARENA_TOO_MUCH_UL - bytes) / each)
+        return ARENA_TOO_MUCH_UL;
+    return bytes + n * (tenon_u32)each;
 }
 
 static tenon_u32 arena_add_kind(tenon_u32 bytes, tenon_u32 n, enum tenon_mem_kind kind)
@@ -257,7 +291,7 @@ static void arena_lay_out(struct arena_layout *layout, const struct tenon_sock_c
 
     if (conf->memory == 0)
         memory = arena_memory_bytes(conf);
-    else if (conf->memory <= arena_most())
+    else if (!TENON_WITH_CHECKS || conf->memory <= arena_most())
         memory = (tenon_u32)conf->memory;
     memory = (memory + ARENA_UNIT - 1) / ARENA_UNIT * ARENA_UNIT;
     layout->memory_bytes = memory;
@@ -268,7 +302,7 @@ static void arena_lay_out(struct arena_layout *layout, const struct tenon_sock_c
     layout->pieces = arena_behind(layout->ports, conf->ports, sizeof(struct sock_port));
     layout->stack = arena_behind(layout->pieces, 2 * (tenon_u32)conf->blocks, sizeof(struct sock_piece));
     layout->stack = (layout->stack + 15) / 16 * 16;
-    layout->blocks = stack == 0 ? ARENA_TOO_MUCH_UL : arena_behind(layout->stack, 1, stack);
+    layout->blocks = TENON_WITH_CHECKS && stack == 0 ? ARENA_TOO_MUCH_UL : arena_behind(layout->stack, 1, stack);
     layout->headers = arena_behind(layout->blocks, conf->blocks, layout->block);
     layout->memory = arena_behind(layout->headers, conf->headers, layout->header);
     layout->total = arena_add(layout->memory, memory, 1);
@@ -279,6 +313,8 @@ static const char *arena_check_parts(const struct arena_layout *layout)
 {
     const tenon_u32 most = arena_most() - 15;
 
+    if (!TENON_WITH_CHECKS)
+        return NULL;
     if (layout->stack > most || (layout->headers > most && layout->blocks <= most))
         return "blocks";
     if (layout->blocks > most)
@@ -309,6 +345,8 @@ enum { ARENA_LINK_BYTES = TENON_WITH_LINKS ? 18 : 14 };
 
 static const char *arena_check(const struct tenon_sock_conf *conf)
 {
+    if (!TENON_WITH_CHECKS)
+        return NULL;
     if (conf->socks > SOCK_MAX)
         return "socks";
     if (conf->ports > conf->socks)
@@ -336,10 +374,12 @@ static const char *arena_plan(const struct tenon_sock_conf *conf, struct tenon_s
 
     if (!TENON_WITH_PIECES)    /* all payload would be copied into header buffers, in crumbs */
         return "TENON_WITH_PIECES";
-    if (conf->device.transmit == NULL || conf->device.entropy == NULL)
+    if (TENON_WITH_CHECKS && (conf->device.transmit == NULL || conf->device.entropy == NULL))
         return "device";
-    if (conf->device.netif.mtu < 576 || conf->device.netif.mtu > 9000)
+    if (TENON_WITH_CHECKS && (conf->device.netif.mtu < 576 || conf->device.netif.mtu > 9000))
         return "device.netif.mtu";
+    if (!TENON_WITH_LINEAR && (conf->device.flags & TENON_SOCK_CONTIGUOUS))
+        return "device.flags";
     *whole = *conf;
     arena_complete(whole);
     bad = arena_check(whole);
@@ -367,10 +407,8 @@ TENON_API size_t tenon_sock_arena_bytes(const struct tenon_sock_conf *conf)
 
 /* ---- filling it ------------------------------------------------------------------------------------- */
 
-static void arena_fill_pool(struct sock_pool *pool, tenon_u8 *at, unsigned n, size_t step, size_t record)
+TENON_ONCE static void arena_fill_pool(struct sock_pool *pool, tenon_u8 *at, unsigned n, size_t step, size_t record)
 {
-    pool->free = NULL;
-    pool->nfree = 0;
     for (; n > 0; n--) {
         struct sock_unit *unit = (struct sock_unit *)(void *)at;
 
@@ -407,15 +445,8 @@ static void arena_fill(struct tenon_socks *socks, const struct arena_layout *lay
     socks->arena_bytes = (size_t)layout->total;
 }
 
-static void arena_host(struct tenon_socks *socks, const struct tenon_sock_conf *conf)
+static void arena_take_conf(struct tenon_socks *socks, const struct tenon_sock_conf *conf)
 {
-    unsigned i;
-
-    socks->ops.version = TENON_HOST_VERSION;
-    socks->ops.mem_get = tn_sock_memory_get;
-    socks->ops.mem_put = tn_sock_memory_put;
-    socks->ops.buf_get = tn_sock_headers_get;
-    socks->ops.transmit = tn_sock_transmit;
     socks->device = conf->device;
     socks->event = conf->event;
     socks->app = conf->app;
@@ -424,10 +455,6 @@ static void arena_host(struct tenon_socks *socks, const struct tenon_sock_conf *
     socks->packets_max = conf->packets;
     socks->datagrams_max = conf->datagrams;
     socks->reserve = (tenon_u16)(conf->blocks / 4U);
-    for (i = 0; i < conf->socks; i++)
-        socks->socks[i].socks = socks;
-    for (i = 0; i < conf->ports; i++)
-        socks->ports[i].socks = socks;
 }
 
 /* ---- start and stop ----------------------------------------------------------------------------- */
@@ -439,9 +466,11 @@ static int arena_entropy(void *host, void *bytes, size_t n)
     return socks->device.entropy(socks->device.device, bytes, n);
 }
 
+static const struct tenon_host arena_ops = {TENON_HOST_VERSION,  tn_sock_memory_get, tn_sock_memory_put,
+                                            tn_sock_headers_get, tn_sock_transmit,   arena_entropy};
+
 TENON_API int tenon_sock_start(struct tenon_socks **out, void *arena, size_t bytes, const struct tenon_sock_conf *conf)
 {
-    struct tenon_netif_conf netif = conf->device.netif;
     tenon_u8 *base = (tenon_u8 *)arena;
     struct tenon_sock_conf whole;
     struct arena_layout layout;
@@ -455,11 +484,10 @@ TENON_API int tenon_sock_start(struct tenon_socks **out, void *arena, size_t byt
     memset(base, 0, (size_t)layout.blocks);
     socks = (struct tenon_socks *)(void *)base;
     arena_fill(socks, &layout, &whole);
-    arena_host(socks, &whole);
-    socks->ops.entropy = arena_entropy;
-    socks->stack = tenon_init(base + layout.stack, &whole.stack, &socks->ops, socks);
-    netif.gather_max = 0;
-    if (socks->stack == NULL || tenon_netif_add(socks->stack, &netif) != 1)
+    arena_take_conf(socks, &whole);
+    socks->stack = tenon_init(base + layout.stack, &whole.stack, &arena_ops, socks);
+    whole.device.netif.gather_max = 0;
+    if (socks->stack == NULL || tenon_netif_add(socks->stack, &whole.device.netif) != 1)
         return TENON_EINVAL;
     *out = socks;
     return TENON_OK;
@@ -489,9 +517,9 @@ TENON_API void tenon_sock_count(const struct tenon_socks *socks, struct tenon_so
 {
     *counts = socks->counts;
     counts->blocks_free = socks->blocks.nfree;
-    counts->blocks_low = socks->blocks.low;
+    counts->blocks_low = TENON_WITH_STATS ? socks->blocks.low : socks->blocks.nfree;
     counts->headers_free = socks->headers.nfree;
-    counts->headers_low = socks->headers.low;
+    counts->headers_low = TENON_WITH_STATS ? socks->headers.low : socks->headers.nfree;
     counts->memory_used = socks->memory.used;
     counts->memory_top = socks->memory.top;
     counts->memory_bytes = socks->memory.bytes;

@@ -2,16 +2,21 @@
 /* Between the core and the device: blocks that come in, frames that go out. */
 #include "embedded/sock_internal.h"
 
+static int device_is_contiguous(const struct tenon_socks *socks)
+{
+    return TENON_WITH_LINEAR && (socks->device.flags & TENON_SOCK_CONTIGUOUS) != 0;
+}
+
 /* ---- received ----------------------------------------------------------------------------------- */
 
 TENON_API struct tenon_buf *tenon_sock_block(struct tenon_socks *socks)
 {
     /* One is kept to send from: without it nothing more would leave before an application reads. */
-    const unsigned kept = socks->device.flags & TENON_SOCK_CONTIGUOUS ? 1 : 0;
+    const unsigned kept = device_is_contiguous(socks) ? 1 : 0;
     struct sock_unit *unit = socks->blocks.nfree > kept ? tn_sock_pool_get(&socks->blocks) : NULL;
 
     if (unit == NULL) {
-        socks->counts.no_block++;
+        sock_count(&socks->counts.no_block, 1);
         return NULL;
     }
     TENON_CONTAINER(unit, struct sock_block, unit)->pieces = 0;
@@ -45,12 +50,12 @@ TENON_API void tenon_sock_input(struct tenon_socks *socks, struct tenon_buf *blo
         return;
     }
     if (socks->flushing) {
-        socks->counts.no_block++;
+        sock_count(&socks->counts.no_block, 1);
         tenon_buf_put(block);
         return;
     }
     if (socks->device.flags & TENON_SOCK_NO_DMA)
-        socks->counts.device_bytes += n;
+        sock_count(&socks->counts.device_bytes, n);
     span->buf = block;
     span->off = off;
     span->len = n;
@@ -90,9 +95,9 @@ static unsigned device_send_one(struct tenon_socks *socks, const struct tenon_fr
 }
 
 /* The packet of the ring that this frame is, with all its bytes still in their place and room in front; or NULL. */
-static struct sock_packet *device_packet(const struct tenon_frame *frame)
+static struct sock_linear *device_packet(const struct tenon_frame *frame)
 {
-    struct sock_packet *packet = frame->nspans == 2 ? tn_sock_packet_of(frame->spans[1].buf) : NULL;
+    struct sock_linear *packet = frame->nspans == 2 ? tn_sock_packet_of(frame->spans[1].buf) : NULL;
 
     if (packet == NULL || frame->spans[1].off != 0 || frame->spans[0].len > TENON_SOCK_ROOM)
         return NULL;
@@ -102,20 +107,21 @@ static struct sock_packet *device_packet(const struct tenon_frame *frame)
 /* The headers go into the room in front of the bytes: the frame lies in the ring as it goes onto the wire. While an
  * earlier frame of this packet is still with the device nothing may be written there. */
 static unsigned device_send_in_place(struct tenon_socks *socks, const struct tenon_frame *frame,
-                                     struct sock_packet *packet)
+                                     struct sock_linear *linear)
 {
+    struct tenon_buf *bytes = &linear->packet.buf;
     const tenon_u32 headers = frame->spans[0].len;
     unsigned taken;
 
-    if (packet->wire.refs > 0)
+    if (linear->wire.refs > 0)
         return 0;
-    memcpy(packet->buf.data - headers, tenon_span_data(&frame->spans[0]), (size_t)headers);
-    tenon_buf_ref(&packet->buf);
-    packet->wire.refs = 1;
-    taken = device_send_one(socks, frame, &packet->wire, TENON_SOCK_ROOM - headers);
+    memcpy(bytes->data - headers, tenon_span_data(&frame->spans[0]), (size_t)headers);
+    tenon_buf_ref(bytes);
+    linear->wire.refs = 1;
+    taken = device_send_one(socks, frame, &linear->wire, TENON_SOCK_ROOM - headers);
     if (taken > 0)
-        socks->counts.header_bytes += headers;
-    tenon_buf_put(&packet->wire);
+        sock_count(&socks->counts.header_bytes, headers);
+    tenon_buf_put(&linear->wire);
     return taken;
 }
 
@@ -139,14 +145,14 @@ static unsigned device_send_copied(struct tenon_socks *socks, const struct tenon
     }
     taken = device_send_one(socks, frame, &unit->buf, 0);
     if (taken > 0)
-        socks->counts.copied_bytes += bytes - frame->spans[0].len;
+        sock_count(&socks->counts.copied_bytes, bytes - frame->spans[0].len);
     tenon_buf_put(&unit->buf);
     return taken;
 }
 
 static unsigned device_send_contiguous(struct tenon_socks *socks, const struct tenon_frame *frame)
 {
-    struct sock_packet *packet;
+    struct sock_linear *packet;
 
     if (frame->nspans == 1)
         return socks->device.transmit(socks->device.device, frame, 1);
@@ -160,12 +166,12 @@ TENON_INTERNAL unsigned tn_sock_transmit(void *host, unsigned netif, const struc
     unsigned taken = 0, i;
 
     (void)netif;
-    if (!(socks->device.flags & TENON_SOCK_CONTIGUOUS))
+    if (!device_is_contiguous(socks))
         taken = socks->device.transmit(socks->device.device, frames, n);
     else
         while (taken < n && device_send_contiguous(socks, &frames[taken]) > 0)
             taken++;
-    for (i = 0; i < taken && (socks->device.flags & TENON_SOCK_NO_DMA) != 0; i++)
+    for (i = 0; TENON_WITH_STATS && i < taken && (socks->device.flags & TENON_SOCK_NO_DMA) != 0; i++)
         socks->counts.device_bytes += device_frame_bytes(&frames[i]);
     return taken;
 }

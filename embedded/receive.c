@@ -2,23 +2,11 @@
 /* Received bytes: read in the blocks in which they came, given back in any order. */
 #include "embedded/sock_internal.h"
 
-static void receive_append(struct sock *sock, struct sock_piece *piece)
-{
-    piece->next = NULL;
-    if (sock->first == NULL)
-        sock->first = piece;
-    else
-        sock->last->next = piece;
-    sock->last = piece;
-    sock->pieces++;
-    sock->unread += piece->len;
-}
-
 /* Take the piece behind `before` (NULL: the first) out of the list, and give up its block. */
 static void receive_remove(struct sock *sock, struct sock_piece *before, struct sock_piece *piece)
 {
     struct tenon_socks *socks = sock->socks;
-    struct sock_block *block = sock_block_of(socks, piece->buf);
+    struct sock_block *block = tn_sock_block_of(socks, piece->buf);
 
     if (before == NULL)
         sock->first = piece->next;
@@ -34,24 +22,33 @@ static void receive_remove(struct sock *sock, struct sock_piece *before, struct 
     socks->free_pieces = piece;
 }
 
-/* A new piece for bytes of a buffer, with a reference of its own. @return NULL: there are no more records */
-static struct sock_piece *receive_piece(struct sock *sock, struct tenon_buf *buf, tenon_u8 *data, unsigned len)
+/* A new piece at the end, for bytes of a buffer, with a reference of its own. @return 0: there are no more records */
+TENON_ONCE static int receive_append(struct sock *sock, struct tenon_buf *buf, tenon_u8 *data, unsigned len,
+                                     unsigned flags)
 {
     struct tenon_socks *socks = sock->socks;
     struct sock_piece *piece = socks->free_pieces;
-    struct sock_block *block = sock_block_of(socks, buf);
+    struct sock_block *block = tn_sock_block_of(socks, buf);
 
     if (piece == NULL)
-        return NULL;
+        return 0;
     socks->free_pieces = piece->next;
+    piece->next = NULL;
     piece->buf = buf;
     piece->data = data;
     piece->len = (tenon_u16)len;
-    piece->flags = 0;
+    piece->flags = (tenon_u16)flags;
     tenon_buf_ref(buf);
     if (block != NULL)
         block->pieces++;
-    return piece;
+    if (sock->first == NULL)
+        sock->first = piece;
+    else
+        sock->last->next = piece;
+    sock->last = piece;
+    sock->pieces++;
+    sock->unread += len;
+    return 1;
 }
 
 /* Blocks are short, and a peer that sends small segments could hold all of them: bytes that fit behind those of the
@@ -62,7 +59,7 @@ static int receive_join(struct sock *sock, const struct tenon_span *span)
 {
     struct tenon_socks *socks = sock->socks;
     struct sock_piece *last = sock->last;
-    struct sock_block *block = last != NULL ? sock_block_of(socks, last->buf) : NULL;
+    struct sock_block *block = last != NULL ? tn_sock_block_of(socks, last->buf) : NULL;
     tenon_u8 *end;
 
     if (socks->blocks.nfree > socks->reserve || block == NULL || last->buf->refs != block->pieces)
@@ -71,39 +68,35 @@ static int receive_join(struct sock *sock, const struct tenon_span *span)
     if ((size_t)(last->buf->data + last->buf->size - end) < span->len)
         return 0;
     if (last->flags & SOCK_PIECE_OUT) {
-        struct sock_piece *piece = block->pieces < 2 ? receive_piece(sock, last->buf, end, (unsigned)span->len) : NULL;
-
-        if (piece == NULL)
+        if (block->pieces >= 2 || !receive_append(sock, last->buf, end, (unsigned)span->len, 0))
             return 0;
-        receive_append(sock, piece);
     } else {
         last->len = (tenon_u16)(last->len + span->len);
         sock->unread += span->len;
     }
     memcpy(end, tenon_span_data(span), (size_t)span->len);
-    socks->counts.copied_bytes += span->len;
+    sock_count(&socks->counts.copied_bytes, span->len);
     return 1;
 }
 
-/* flags: of UDP; of a stream 0. @return 0: no record was left, and nothing, or only a part, is there */
-TENON_INTERNAL int tn_sock_receive(struct sock *sock, const struct tenon_span *spans, unsigned n, unsigned flags)
+/* @return 0: no record was left, and nothing, or only a part, is there */
+TENON_INTERNAL int tn_sock_receive(struct sock *sock, const struct tenon_span *spans, unsigned n, int is_datagram)
 {
-    struct sock_piece *piece;
     unsigned i;
 
+    if (!TENON_WITH_SPLIT)
+        n = 1;
     for (i = 0; i < n; i++) {
-        if (flags == 0 && receive_join(sock, &spans[i]))
+        unsigned flags = 0;
+
+        if (is_datagram)
+            flags = (i == 0 ? SOCK_PIECE_FIRST : 0U) | (i + 1 < n ? SOCK_PIECE_MORE : 0U);
+        else if (receive_join(sock, &spans[i]))
             continue;
-        piece = receive_piece(sock, spans[i].buf, tenon_span_data(&spans[i]), (unsigned)spans[i].len);
-        if (piece == NULL)
+        if (!receive_append(sock, spans[i].buf, tenon_span_data(&spans[i]), (unsigned)spans[i].len, flags))
             return 0;
-        if (flags != 0 && i == 0)
-            piece->flags = SOCK_PIECE_FIRST;
-        if (flags != 0 && i + 1 < n)
-            piece->flags |= SOCK_PIECE_MORE;
-        receive_append(sock, piece);
     }
-    sock_note(sock, TENON_SOCK_RECEIVED);
+    tn_sock_note(sock, TENON_SOCK_RECEIVED);
     return 1;
 }
 
@@ -122,8 +115,8 @@ static void receive_meet(struct sock *sock, const struct sock_piece *piece)
     sock->more = (tenon_u8)((piece->flags & SOCK_PIECE_MORE) != 0);
     if (!(piece->flags & SOCK_PIECE_FIRST) || sock->fixed)
         return;
-    for (; piece != NULL && block == NULL; piece = piece->next)
-        block = sock_block_of(sock->socks, piece->buf);
+    for (; piece != NULL && block == NULL; piece = TENON_WITH_SPLIT ? piece->next : NULL)
+        block = tn_sock_block_of(sock->socks, piece->buf);
     if (block == NULL)
         return;
     if (!tenon_ip_equal(&sock->peer.ip, &block->from.ip))
@@ -147,7 +140,7 @@ TENON_API int tenon_sock_ask_rbuf(struct tenon_socks *socks, int sk, tenon_u8 **
         return sock->state >= TENON_SOCK_ENDING ? TENON_ECLOSED : 0;
     piece->flags |= SOCK_PIECE_OUT;
     receive_meet(sock, piece);
-    socks->counts.received_bytes += piece->len;
+    sock_count(&socks->counts.received_bytes, piece->len);
     *p = piece->data;
     return (int)piece->len;
 }

@@ -16,7 +16,9 @@ static tenon_u32 ring_align(tenon_u32 bytes)
 /* What is in front of the bytes. */
 static tenon_u32 ring_front(void)
 {
-    return ring_align((tenon_u32)sizeof(struct sock_packet)) + TENON_SOCK_ROOM;
+    const size_t record = TENON_WITH_LINEAR ? sizeof(struct sock_linear) : sizeof(struct sock_packet);
+
+    return ring_align((tenon_u32)record) + TENON_SOCK_ROOM;
 }
 
 static struct sock_packet *ring_packet(const struct sock_ring *ring, tenon_u32 at)
@@ -51,7 +53,7 @@ static void ring_release(struct tenon_buf *buf)
             ring->end = ring->size;
         }
     }
-    sock_note(sock, TENON_SOCK_WRITABLE);
+    tn_sock_note(sock, TENON_SOCK_WRITABLE);
     if (sock->use == SOCK_LEAVING && ring->packets == 0)
         sock->events = TENON_SOCK_GONE;
 }
@@ -59,12 +61,12 @@ static void ring_release(struct tenon_buf *buf)
 /* The device has done with the frame that lies in the ring. */
 static void ring_release_wire(struct tenon_buf *buf)
 {
-    tenon_buf_put(&TENON_CONTAINER(buf, struct sock_packet, wire)->buf);
+    tenon_buf_put(&TENON_CONTAINER(buf, struct sock_linear, wire)->packet.buf);
 }
 
-TENON_INTERNAL struct sock_packet *tn_sock_packet_of(struct tenon_buf *buf)
+TENON_INTERNAL struct sock_linear *tn_sock_packet_of(struct tenon_buf *buf)
 {
-    return buf->release == ring_release ? TENON_CONTAINER(buf, struct sock_packet, buf) : NULL;
+    return buf->release == ring_release ? TENON_CONTAINER(buf, struct sock_linear, packet.buf) : NULL;
 }
 
 /* ---- the ring's memory -------------------------------------------------------------------------- */
@@ -186,7 +188,7 @@ TENON_API int tenon_sock_ask_sbuf(struct tenon_socks *socks, int sk, tenon_u8 **
     if (sock->ring.packets < socks->packets_max)
         ring_find(&sock->ring, sock->segment);
     if (sock->ring.asked == 0) {
-        socks->counts.ring_full++;
+        sock_count(&socks->counts.ring_full, 1);
         return 0;
     }
     *p = sock->ring.base + sock->ring.asked_at + ring_front();
@@ -195,22 +197,28 @@ TENON_API int tenon_sock_ask_sbuf(struct tenon_socks *socks, int sk, tenon_u8 **
 
 /* ---- sending ------------------------------------------------------------------------------------ */
 
+/* The same bytes with room for headers. */
+static void ring_make_wire(struct sock_linear *linear)
+{
+    linear->wire.data = linear->packet.buf.data - TENON_SOCK_ROOM;
+    linear->wire.size = linear->packet.buf.size + (tenon_u32)TENON_SOCK_ROOM;
+    linear->wire.refs = 0;
+    linear->wire.release = ring_release_wire;
+}
+
 /* The record of what was asked for. Nobody knows of it until it is sent. */
 static struct sock_packet *ring_make(struct sock *sock, unsigned n)
 {
     struct sock_packet *packet = ring_packet(&sock->ring, sock->ring.asked_at);
-    tenon_u8 *bytes = (tenon_u8 *)packet + ring_front();
 
-    packet->buf.data = bytes;
+    packet->buf.data = (tenon_u8 *)packet + ring_front();
     packet->buf.size = n;
     packet->buf.refs = 1;
     packet->buf.release = ring_release;
-    packet->wire.data = bytes - TENON_SOCK_ROOM;
-    packet->wire.size = n + (tenon_u32)TENON_SOCK_ROOM;
-    packet->wire.refs = 0;
-    packet->wire.release = ring_release_wire;
     packet->sock = sock;
     packet->bytes = ring_align(ring_front() + n);
+    if (TENON_WITH_LINEAR)
+        ring_make_wire(TENON_CONTAINER(packet, struct sock_linear, packet));
     return packet;
 }
 
@@ -228,7 +236,7 @@ static void ring_commit(struct sock *sock, struct sock_packet *packet)
     ring->head = ring->asked_at + packet->bytes;
     ring->packets++;
     ring->asked = 0;
-    sock->socks->counts.sent_bytes += packet->buf.size;
+    sock_count(&sock->socks->counts.sent_bytes, packet->buf.size);
     tenon_buf_put(&packet->buf);
 }
 

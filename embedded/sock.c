@@ -19,35 +19,37 @@ TENON_INTERNAL struct sock *tn_sock_find(const struct tenon_socks *socks, int sk
     return sock;
 }
 
-/* The descriptor and its ring are free. */
+/* The descriptor and its ring are free: all of it is 0 but how often it was used. */
 TENON_INTERNAL void tn_sock_release(struct sock *sock)
 {
-    sock->use = SOCK_FREE;
-    sock->generation = sock->generation < SOCK_GENERATION_LAST ? (tenon_u16)(sock->generation + 1U) : 0;
-    sock->events = 0;
-    tn_sock_ring_clear(&sock->ring);
+    const tenon_u16 generation = sock->generation < SOCK_GENERATION_LAST ? (tenon_u16)(sock->generation + 1U) : 0;
+
+    memset(sock, 0, sizeof(*sock));
+    sock->generation = generation;
 }
 
-static struct sock *sock_take(struct tenon_socks *socks)
+/* The first descriptor that is used so, has that port, and waits for a client; those that are free have none. */
+TENON_ONCE static struct sock *sock_first(const struct tenon_socks *socks, enum sock_use use,
+                                          const struct sock_port *port)
 {
     unsigned i;
 
     for (i = 0; i < socks->nsocks; i++) {
         struct sock *sock = &socks->socks[i];
-        const tenon_u16 generation = sock->generation;
 
-        if (sock->use != SOCK_FREE)
-            continue;
-        memset(sock, 0, sizeof(*sock));
-        sock->socks = socks;
-        sock->generation = generation;
-        sock->use = SOCK_USED;
-        return sock;
+        if (sock->use == use && sock->port == port && sock->state == TENON_SOCK_LISTENING)
+            return sock;
     }
     return NULL;
 }
 
 /* ---- events of TCP ------------------------------------------------------------------------------ */
+
+TENON_INTERNAL void tn_sock_note(struct sock *sock, unsigned events)
+{
+    sock->events = (tenon_u8)(sock->events | events);
+    sock->socks->news = 1;
+}
 
 static void sock_opened(struct tenon_tcp *conn, void *app)
 {
@@ -55,7 +57,7 @@ static void sock_opened(struct tenon_tcp *conn, void *app)
 
     (void)conn;
     sock->state = TENON_SOCK_OPEN;
-    sock_note(sock, TENON_SOCK_OPENED);
+    tn_sock_note(sock, TENON_SOCK_OPENED);
 }
 
 /* There are twice as many records as blocks, and that is as many pieces as blocks can have; should it be otherwise,
@@ -72,7 +74,7 @@ static void sock_finished(struct tenon_tcp *conn, void *app)
 
     (void)conn;
     sock->state = TENON_SOCK_ENDING;
-    sock_note(sock, TENON_SOCK_FINISHED);
+    tn_sock_note(sock, TENON_SOCK_FINISHED);
 }
 
 static void sock_closed(struct tenon_tcp *conn, void *app, int why)
@@ -83,7 +85,7 @@ static void sock_closed(struct tenon_tcp *conn, void *app, int why)
     sock->conn = NULL;
     sock->state = TENON_SOCK_CLOSED;
     sock->error = why;
-    sock_note(sock, TENON_SOCK_ENDED);
+    tn_sock_note(sock, TENON_SOCK_ENDED);
 }
 
 static void sock_soft_error(struct tenon_tcp *conn, void *app, int error)
@@ -92,7 +94,7 @@ static void sock_soft_error(struct tenon_tcp *conn, void *app, int error)
 
     (void)conn;
     sock->error = error;
-    sock_note(sock, TENON_SOCK_ERROR);
+    tn_sock_note(sock, TENON_SOCK_ERROR);
 }
 
 static const struct tenon_tcp_events sock_tcp_events = {
@@ -101,21 +103,14 @@ static const struct tenon_tcp_events sock_tcp_events = {
 /* A deleted descriptor's connection finishes by itself. */
 static const struct tenon_tcp_events sock_no_events = {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
 
+static const struct tenon_addr sock_any = {{{0}}, 0, 0};
+
 /* ---- servers ------------------------------------------------------------------------------------ */
 
 /* A descriptor of this port that waits for a client. */
 static struct sock *sock_listening(const struct sock_port *port)
 {
-    const struct tenon_socks *socks = port->socks;
-    unsigned i;
-
-    for (i = 0; i < socks->nsocks; i++) {
-        struct sock *sock = &socks->socks[i];
-
-        if (sock->use == SOCK_USED && sock->port == port && sock->state == TENON_SOCK_LISTENING)
-            return sock;
-    }
-    return NULL;
+    return sock_first(port->socks, SOCK_USED, port);
 }
 
 /* Who finds all taken gets no answer, and asks again. */
@@ -199,11 +194,13 @@ static int sock_listen(struct sock *sock, const struct tenon_addr *at, unsigned 
             port->listener = NULL;
             return error;
         }
+        port->socks = socks;
         port->at = *at;
         tenon_tcp_listener_local(port->listener, &port->at);
         (void)tenon_tcp_listener_set(port->listener, TENON_TCP_NODELAY, 1);
-        (void)tenon_tcp_listener_set(port->listener, TENON_TCP_PACING, 0);
-        if (options & TENON_SOCK_NO_TIMESTAMPS)
+        if (TENON_WITH_RECOVERY)
+            (void)tenon_tcp_listener_set(port->listener, TENON_TCP_PACING, 0);
+        if (TENON_WITH_SCALE && (options & TENON_SOCK_NO_TIMESTAMPS))
             (void)tenon_tcp_listener_set(port->listener, TENON_TCP_TIMESTAMPS, 0);
     }
     port->refs++;
@@ -224,8 +221,9 @@ static int sock_connect(struct sock *sock, const struct tenon_addr *local, const
         return error;
     }
     (void)tenon_tcp_set(sock->conn, TENON_TCP_NODELAY, 1);
-    (void)tenon_tcp_set(sock->conn, TENON_TCP_PACING, 0);
-    if (options & TENON_SOCK_NO_TIMESTAMPS)
+    if (TENON_WITH_RECOVERY)
+        (void)tenon_tcp_set(sock->conn, TENON_TCP_PACING, 0);
+    if (TENON_WITH_SCALE && (options & TENON_SOCK_NO_TIMESTAMPS))
         (void)tenon_tcp_set(sock->conn, TENON_TCP_TIMESTAMPS, 0);
     sock->state = TENON_SOCK_OPENING;
     return TENON_OK;
@@ -244,15 +242,17 @@ static void sock_udp_received(struct tenon_udp *udp, void *app, const struct ten
     (void)udp;
     if (n == 0)
         return;    /* no byte that could lie anywhere */
+    if (!TENON_WITH_SPLIT)
+        n = 1;
     for (i = 0; i < n && block == NULL; i++)    /* the first bytes of fragments lie in a header buffer */
-        block = sock_block_of(socks, spans[i].buf);
+        block = tn_sock_block_of(socks, spans[i].buf);
     if (block == NULL || sock->pieces + n > socks->datagrams_max + (i - 1)) {
-        socks->counts.datagrams_full++;
+        sock_count(&socks->counts.datagrams_full, 1);
         return;
     }
     block->from = info->from;
     block->to = info->to;
-    (void)tn_sock_receive(sock, spans, n, SOCK_PIECE_FIRST);
+    (void)tn_sock_receive(sock, spans, n, 1);
 }
 
 static void sock_udp_error(struct tenon_udp *udp, void *app, const struct tenon_addr *to, int error)
@@ -267,13 +267,11 @@ static const struct tenon_udp_events sock_udp_events = {sock_udp_received, sock_
 static int sock_open_udp(struct sock *sock, const struct tenon_addr *local, const struct tenon_addr *remote,
                          unsigned options)
 {
-    struct tenon_addr any;
     int error = tenon_udp_open(sock->socks->stack, &sock->udp, &sock_udp_events, sock);
 
     if (error != TENON_OK)
         return error;
-    memset(&any, 0, sizeof(any));
-    error = tenon_udp_bind(sock->udp, local != NULL ? local : &any);
+    error = tenon_udp_bind(sock->udp, local);
     if (error == TENON_OK && remote != NULL) {
         error = tenon_udp_connect(sock->udp, remote);
         sock->peer = *remote;
@@ -306,26 +304,26 @@ TENON_API int tenon_sock_to(struct tenon_socks *socks, int sk, const struct teno
 TENON_API int tenon_sock_create(struct tenon_socks *socks, const struct tenon_addr *local,
                                 const struct tenon_addr *remote, int protocol, unsigned options)
 {
-    struct tenon_addr any;
     struct sock *sock;
     int error;
 
     if (protocol != TENON_SOCK_TCP && protocol != TENON_SOCK_UDP)
         return TENON_EINVAL;
-    sock = sock_take(socks);
+    sock = sock_first(socks, SOCK_FREE, NULL);
     if (sock == NULL)
         return TENON_ELIMIT;
-    memset(&any, 0, sizeof(any));
+    sock->socks = socks;
+    sock->use = SOCK_USED;
     if (remote != NULL && remote->port == 0)
         remote = NULL;
-    if (local != NULL && local->port == 0 && tenon_ip_is_any(&local->ip))
-        local = NULL;
+    if (local == NULL)
+        local = &sock_any;
     if (protocol == TENON_SOCK_UDP)
         error = sock_open_udp(sock, local, remote, options);
     else if (remote != NULL)
         error = sock_connect(sock, local, remote, options);
     else
-        error = sock_listen(sock, local != NULL ? local : &any, options);
+        error = sock_listen(sock, local, options);
     if (error != TENON_OK) {
         tn_sock_release(sock);
         return error;

@@ -66,9 +66,14 @@ struct sock_piece {
 /* In the ring, in front of the room for headers. */
 struct sock_packet {
     struct tenon_buf buf;     /* its bytes, for the core */
-    struct tenon_buf wire;    /* the same with their headers, for a device that cannot gather; refs 0: not there */
     struct sock *sock;
     tenon_u32 bytes;          /* up to the next packet */
+};
+
+/* What it is with TENON_WITH_LINEAR. */
+struct sock_linear {
+    struct sock_packet packet;
+    struct tenon_buf wire;    /* the bytes with their headers, for a device that cannot gather; refs 0: not there */
 };
 
 /* Offsets from `base`. Packets lie from tail to head, or from tail to end and from 0 to head. */
@@ -95,61 +100,62 @@ struct sock_port {
 
 enum sock_use { SOCK_FREE, SOCK_USED, SOCK_LEAVING };
 
+/* Bytes come first, then what has 16 bits: ARM's short instructions reach 32 and 64 bytes for them. */
 struct sock {
     struct tenon_socks *socks;
-    struct sock_port *port;
-    struct tenon_tcp *conn;
-    struct tenon_udp *udp;
-    struct sock_piece *first, *last;
-    struct sock_ring ring;
-    struct tenon_addr peer;  /* of UDP */
-    struct tenon_ip from;    /* UDP: the address that the peer has asked; any: the stack chooses */
-    tenon_u32 unread;        /* bytes */
-    int error;
-    tenon_u16 segment;
-    tenon_u16 pieces;        /* in the list */
-    tenon_u16 generation;    /* how often this place was used, modulo SOCK_GENERATION_LAST + 1 */
     tenon_u8 use;            /* enum sock_use */
     tenon_u8 state;          /* enum tenon_sock_state */
     tenon_u8 events;         /* that the application has not been told of */
     tenon_u8 fixed;          /* UDP: the peer does not change */
     tenon_u8 finished;       /* 1: we have finished sending */
     tenon_u8 more;
+    tenon_u16 segment;
+    tenon_u16 pieces;        /* in the list */
+    tenon_u16 generation;    /* how often this place was used, modulo SOCK_GENERATION_LAST + 1 */
+    struct tenon_tcp *conn;
+    struct tenon_udp *udp;
+    struct sock_ring ring;
+    struct sock_port *port;
+    struct sock_piece *first, *last;
+    tenon_u32 unread;        /* bytes */
+    int error;
+    struct tenon_addr peer;  /* of UDP */
+    struct tenon_ip from;    /* UDP: the address that the peer has asked; any: the stack chooses */
 };
 
 struct tenon_socks {
     struct tenon *stack;
-    struct tenon_host ops;
-    struct tenon_sock_device device;
-    void (*event)(void *app, int sk, unsigned events);
-    void *app;
+    tenon_u8 running;    /* 1: in tenon_sock_poll() */
+    tenon_u8 flushing;   /* 1: the frames received so far are being looked at */
+    tenon_u8 left;       /* 1: a port may have no descriptor any more */
+    tenon_u8 news;       /* 1: of some descriptor there are events that the application has not been told of */
+    tenon_u16 nsocks, nports, nrx, packets_max, datagrams_max, reserve;
     struct sock *socks;
     struct sock_port *ports;
     struct sock_piece *free_pieces;
     struct sock_pool blocks, headers;
     struct sock_memory memory;
+    tenon_u32 now_us;
+    void (*event)(void *app, int sk, unsigned events);
+    void *app;
     size_t arena_bytes;    /* from here on */
+    struct tenon_sock_device device;
     struct tenon_sock_counts counts;
     struct tenon_frame rx_frames[TENON_SOCK_BURST];
     struct tenon_span rx_spans[TENON_SOCK_BURST];
-    tenon_u32 now_us;
-    tenon_u16 nsocks, nports, nrx, packets_max, datagrams_max, reserve;
-    tenon_u8 running;    /* 1: in tenon_sock_poll() */
-    tenon_u8 flushing;   /* 1: the frames received so far are being looked at */
-    tenon_u8 left;       /* 1: a port may have no descriptor any more */
-    tenon_u8 news;       /* 1: of some descriptor there are events that the application has not been told of */
 };
 
-/* The application is told of them in tenon_sock_poll(). */
-TENON_INLINE void sock_note(struct sock *sock, unsigned events)
+TENON_INLINE void sock_count(tenon_u32 *counter, tenon_u32 n)
 {
-    sock->events = (tenon_u8)(sock->events | events);
-    sock->socks->news = 1;
+    if (TENON_WITH_STATS)
+        *counter += n;
 }
 
 /* arena.c */
 TENON_INTERNAL struct sock_unit *tn_sock_pool_get(struct sock_pool *pool);
 TENON_INTERNAL void tn_sock_pool_put(struct tenon_buf *buf);
+/* The end point's block of these bytes, or NULL: they lie elsewhere. */
+TENON_INTERNAL struct sock_block *tn_sock_block_of(struct tenon_socks *socks, struct tenon_buf *buf);
 TENON_INTERNAL void *tn_sock_memory_get(void *host, size_t bytes);
 TENON_INTERNAL void tn_sock_memory_put(void *host, void *mem, size_t bytes);
 TENON_INTERNAL unsigned tn_sock_headers_get(void *host, struct tenon_buf **bufs, unsigned n);
@@ -159,28 +165,20 @@ TENON_INTERNAL unsigned tn_sock_transmit(void *host, unsigned netif, const struc
 TENON_INTERNAL void tn_sock_rx_flush(struct tenon_socks *socks);
 
 /* receive.c */
-TENON_INTERNAL int tn_sock_receive(struct sock *sock, const struct tenon_span *spans, unsigned n, unsigned flags);
+TENON_INTERNAL int tn_sock_receive(struct sock *sock, const struct tenon_span *spans, unsigned n, int is_datagram);
 TENON_INTERNAL void tn_sock_forget_pieces(struct sock *sock);
 
 /* ring.c */
 TENON_INTERNAL void tn_sock_ring_clear(struct sock_ring *ring);
-TENON_INTERNAL struct sock_packet *tn_sock_packet_of(struct tenon_buf *buf);
+TENON_INTERNAL struct sock_linear *tn_sock_packet_of(struct tenon_buf *buf);
 
 /* sock.c */
 TENON_INTERNAL struct sock *tn_sock_find(const struct tenon_socks *socks, int sk);
 TENON_INTERNAL int tn_sock_number(const struct sock *sock);
 TENON_INTERNAL void tn_sock_release(struct sock *sock);
+/* The application is told of these events in tenon_sock_poll(). */
+TENON_INTERNAL void tn_sock_note(struct sock *sock, unsigned events);
 TENON_INTERNAL void tn_sock_close_ports(struct tenon_socks *socks);
-
-/* The end point's block of these bytes, or NULL: they lie elsewhere. */
-TENON_INLINE struct sock_block *sock_block_of(struct tenon_socks *socks, struct tenon_buf *buf)
-{
-    struct sock_unit *own = TENON_CONTAINER(buf, struct sock_unit, buf);
-
-    if (buf->release != tn_sock_pool_put || own->pool != &socks->blocks)
-        return NULL;
-    return TENON_CONTAINER(own, struct sock_block, unit);
-}
 
 TENON_END_DECLS
 

@@ -80,10 +80,13 @@ TENON_API int tenon_sock_ask_rbuf(struct tenon_socks *socks, int sk, tenon_u8 **
  *          was returned before, or is another's); n is 0 or more than the piece has. Nothing has changed then */
 TENON_API int tenon_sock_read_done(struct tenon_socks *socks, int sk, const tenon_u8 *p, unsigned n);
 
-/** Room for headers in front of the bytes of a packet. */
-enum { TENON_SOCK_ROOM = TENON_WITH_IPV6 ? 120 : 104 };
+/** Room for headers in front of the bytes of a packet, where a device may want frames of one piece. */
+enum { TENON_SOCK_ROOM = !TENON_WITH_LINEAR ? 0 : TENON_WITH_IPV6 ? 120 : 104 };
 /** What a packet takes in a ring besides its bytes: a record, and room for headers. */
-enum { TENON_SOCK_PACKET_BYTES = TENON_SOCK_ROOM + 32 + 5 * (int)sizeof(void *) };
+enum {
+    TENON_SOCK_PACKET_BYTES =
+        TENON_SOCK_ROOM + (TENON_WITH_LINEAR ? 32 + 5 * (int)sizeof(void *) : 26 + 3 * (int)sizeof(void *))
+};
 
 /** The ring that an end point sends from. It is the stack's from now on; the application writes only where
  *  tenon_sock_ask_sbuf() says.
@@ -166,7 +169,8 @@ TENON_API tenon_u32 tenon_sock_poll(struct tenon_socks *socks, tenon_u32 now_us)
 /** What a device is like: tenon_sock_device.flags. */
 enum tenon_sock_device_flag {
     TENON_SOCK_CONTIGUOUS = 1,    /**< its DMA takes frames of one piece: headers are moved into the room in front of
-                                       the bytes in the ring, and the frame is sent as it lies there */
+                                       the bytes in the ring, and the frame is sent as it lies there. Needs
+                                       TENON_WITH_LINEAR */
     TENON_SOCK_NO_DMA = 2         /**< the processor moves all bytes between device and memory: these are counted */
 };
 
@@ -221,9 +225,9 @@ struct tenon_sock_conf {
     void *app;
 };
 
-/** Look for what cannot work, sizes for which there are no addresses included. Nothing does in a build with
- *  TENON_WITH_PIECES 0, which would copy what is sent behind its headers, and cut it to what has room there. A device
- *  that takes frames of one piece needs no such build: see TENON_SOCK_CONTIGUOUS.
+/** Look for what cannot work, sizes for which there are no addresses included; without TENON_WITH_CHECKS nobody does.
+ *  Nothing works in a build with TENON_WITH_PIECES 0, which would copy what is sent behind its headers, and cut it to
+ *  what has room there. A device that takes frames of one piece needs no such build: see TENON_SOCK_CONTIGUOUS.
  *  @return NULL when all is well, else the name of the first bad field, with what block_bytes has to be at least if it
  *          is that, or "TENON_WITH_PIECES" (a static string) */
 TENON_API const char *tenon_sock_conf_check(const struct tenon_sock_conf *conf);
@@ -260,7 +264,8 @@ TENON_API struct tenon_buf *tenon_sock_block(struct tenon_socks *socks);
 TENON_API void tenon_sock_input(struct tenon_socks *socks, struct tenon_buf *block, unsigned off, unsigned n,
                                 enum tenon_csum csum);
 
-/** Counters, modulo 2^32. What the core copies it counts itself: TENON_STAT_COPIED_BYTES. */
+/** Counters, modulo 2^32; without TENON_WITH_STATS they are 0, and blocks_low and headers_low are what is free now.
+ *  What the core copies it counts itself: TENON_STAT_COPIED_BYTES. */
 struct tenon_sock_counts {
     tenon_u32 sent_bytes;        /**< payload that tenon_sock_send() took */
     tenon_u32 received_bytes;    /**< payload that tenon_sock_ask_rbuf() handed out */

@@ -47,7 +47,7 @@ struct tn_pkt {
     unsigned nspans;
     const struct tenon_span *spans;    /* all bytes of the frame */
     tenon_u8 *head;                    /* the byte at `off` ... */
-    tenon_u32 head_len;                /* ... and how many follow it contiguously, at most len */
+    tenon_u32 head_len;                /* ... and how many follow it contiguously, at most len: tn_pkt_head_len() */
     tenon_u32 off;                     /* where the present layer begins, from the first byte of spans[0] */
     tenon_u32 len;                     /* bytes of the present layer to the end; padding is cut off by trimming it */
     tenon_u32 flow_hash;
@@ -230,14 +230,21 @@ TENON_INTERNAL void tn_spans_slice(struct tn_gather *to, const struct tenon_span
 /* Whether all that is left of a packet lies at pkt->head. */
 TENON_INLINE int tn_pkt_is_whole(const struct tn_pkt *pkt)
 {
-    return !TENON_WITH_PIECES || pkt->head_len == pkt->len;
+    return !TENON_WITH_SPLIT || pkt->head_len == pkt->len;
+}
+/* Bytes at pkt->head: what is whole has not more to be known of. */
+TENON_INLINE tenon_u32 tn_pkt_head_len(const struct tn_pkt *pkt)
+{
+    return TENON_WITH_SPLIT ? pkt->head_len : pkt->len;
 }
 /* Go on to the next layer: `n` bytes (at most len) are left behind. */
 TENON_INTERNAL void tn_pkt_pull(struct tn_pkt *pkt, tenon_u32 n);
 /* Cut bytes off the end: at most `len` remain in the present layer. */
 TENON_INTERNAL void tn_pkt_trim(struct tn_pkt *pkt, tenon_u32 len);
+/* What is written in one piece, as large as it may be, leaves in so many spans at most. */
+enum { TN_TX_SPANS_MAX = TENON_WITH_PIECES ? 64 : 1 };
 /* Payload as spans, at most max of them (see TN_RX_SPANS_MAX). @return how many */
-enum { TN_RX_SPANS_MAX = TENON_WITH_PIECES ? 64 : 1 };
+enum { TN_RX_SPANS_MAX = TENON_WITH_SPLIT ? 64 : 1 };
 TENON_INTERNAL unsigned tn_pkt_spans(const struct tn_pkt *pkt, struct tenon_span *spans, unsigned max);
 /* Whether at least n contiguous bytes (n <= len) are at head. When they are not, the first bytes are
  * copied into a fresh buffer and `pkt` is made to describe that and the rest; scratch has room for

@@ -146,19 +146,28 @@
 #define TENON_WITH_CONFLICTS 1
 #endif
 
-/** Watching over connections on which nothing happens: keep-alives (RFC 9293 3.8.4), how long a peer may keep its
- *  window closed (RFC 6429), and how many connections may be left that the application has closed. 0: whoever keeps
- *  its window closed and answers probes is waited for until the application aborts, or for ever. */
+/** Keep-alives (RFC 9293 3.8.4), which an application has to ask for. 0: the options for them do nothing. */
 #if !defined(TENON_WITH_WATCH)
 #define TENON_WITH_WATCH 1
 #endif
 
-/** What ICMP need not do: errors about what others have sent, and echo requests of our own. 0: who sends to a port or a
- *  protocol that nobody has, or a fragment whose rest never comes, is not told (RFC 1122 3.2.2.1, 3.3.2, RFC 4443 2.4),
- *  and tenon_echo_open() returns TENON_EINVAL. Requests of others are answered, however many they are, and errors about
- *  our packets are heard, all the same. */
+/** Limits for connections that stand still: how long a peer may keep its window closed (RFC 6429), and how many
+ *  connections may be left that the application has closed. 0: whoever keeps its window closed and answers probes is
+ *  waited for until the application aborts, or for ever. */
+#if !defined(TENON_WITH_ORPHANS)
+#define TENON_WITH_ORPHANS 1
+#endif
+
+/** ICMP errors about what others have sent. 0: who sends to a port or a protocol that nobody has, or a fragment whose
+ *  rest never comes, is not told (RFC 1122 3.2.2.1, 3.3.2, RFC 4443 2.4). Echo requests of others are answered, however
+ *  many they are, and errors about our packets are heard, all the same. */
 #if !defined(TENON_WITH_ICMP)
 #define TENON_WITH_ICMP 1
+#endif
+
+/** Echo requests of our own. 0: tenon_echo_open() returns TENON_EINVAL. */
+#if !defined(TENON_WITH_PING)
+#define TENON_WITH_PING 1
 #endif
 
 /** Looking over the configuration. 0: tenon_conf_check() returns NULL whatever it is given, and an instance begins with
@@ -219,9 +228,24 @@
 /** Frames in several pieces, on their way in and out. 0: a frame that is given to tenon_input() is one span,
  * or it is dropped, and what is sent goes behind its headers, as over an interface that gathers
  * one span only: it is copied, and no longer than a packet buffer has room. For drivers that have frames in
- * one piece anyway; their buffers are as large as the largest frame. FRAGMENTS and SPEED need it. */
+ * one piece anyway; their buffers are as large as the largest frame. SPLIT needs it. */
 #if !defined(TENON_WITH_PIECES)
 #define TENON_WITH_PIECES 1
+#endif
+
+/** Frames that come in several pieces. 0: a frame that is given to tenon_input() is one span, or it is dropped; what
+ *  leaves may have several. Functions that put received pieces together take less of the stack, too: 64 spans each.
+ *  FRAGMENTS and SPEED need it, and it needs PIECES. */
+#if !defined(TENON_WITH_SPLIT)
+#define TENON_WITH_SPLIT 1
+#endif
+
+/** Frames that are put together for a port that gathers less than a packet has: gather_max of an interface, and
+ * TENON_SOCK_CONTIGUOUS of embedded/. 0: each port gathers what tx_gather_max says. tenon_netif_add() refuses a
+ * gather_max that is less, tenon_sock_start() that flag (TENON_EINVAL), and a packet of more pieces is not sent
+ * (TENON_EMSGSIZE); packets in a ring need no room for headers. Without PIECES nothing is gathered in any case. */
+#if !defined(TENON_WITH_LINEAR)
+#define TENON_WITH_LINEAR 1
 #endif
 
 /** Links that are not plain Ethernet II: tags of 802.1Q, the encapsulation of RFC 1042 (which RFC 1122 2.3.3
@@ -231,8 +255,12 @@
 #define TENON_WITH_LINKS 1
 #endif
 
-#if (TENON_WITH_FRAGMENTS || TENON_WITH_SPEED) && !TENON_WITH_PIECES
-#error "Fragments and short ways need pieces: they put frames together."
+#if (TENON_WITH_FRAGMENTS || TENON_WITH_SPEED) && !TENON_WITH_SPLIT
+#error "Fragments and short ways need frames that come split: they put them together."
+#endif
+
+#if TENON_WITH_SPLIT && !TENON_WITH_PIECES
+#error "Frames that come split need pieces."
 #endif
 
 #if TENON_WITH_IPV6 && !TENON_WITH_ROUTES

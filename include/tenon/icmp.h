@@ -29,7 +29,7 @@ struct tenon_echo_events {
 };
 
 /** @param events  kept: must outlive the object
- *  @return TENON_OK, TENON_ENOMEM, TENON_ELIMIT; TENON_EINVAL in a build without TENON_WITH_ICMP */
+ *  @return TENON_OK, TENON_ENOMEM, TENON_ELIMIT; TENON_EINVAL in a build without TENON_WITH_PING */
 TENON_API int tenon_echo_open(struct tenon *stack, struct tenon_echo **out, const struct tenon_echo_events *events,
                               void *app);
 TENON_API void tenon_echo_close(struct tenon_echo *echo);

@@ -357,6 +357,13 @@ struct tenon_rate_sample {
 
 /** What happened, as far as it matters to a congestion control. */
 struct tenon_cc_event {
+    tenon_u16 mss;
+    tenon_u8 limited;             /**< 1: the window was not used up (RFC 7661): do not grow */
+    tenon_u8 app_limited;         /**< 1: the application has nothing more to send now */
+    tenon_u8 repeated;            /**< rto(): 1 for the second and later expiry of the same segment */
+    tenon_u8 sack;                /**< 1: the connection uses SACK */
+    tenon_u8 paced;               /**< 1: what is sent is spread over the round trip */
+    tenon_u8 in_recovery;         /**< 1: fast recovery; 2: after a timeout */
     tenon_u32 now_us;
     tenon_u32 acked;              /**< newly acknowledged bytes, cumulatively */
     tenon_u32 delivered;          /**< newly acknowledged or SACKed bytes */
@@ -372,13 +379,6 @@ struct tenon_cc_event {
     tenon_u32 total_lost;
     struct tenon_rate_sample sample;
     tenon_u32 random;             /**< for those who need chance */
-    tenon_u16 mss;
-    tenon_u8 limited;             /**< 1: the window was not used up (RFC 7661): do not grow */
-    tenon_u8 app_limited;         /**< 1: the application has nothing more to send now */
-    tenon_u8 repeated;            /**< rto(): 1 for the second and later expiry of the same segment */
-    tenon_u8 sack;                /**< 1: the connection uses SACK */
-    tenon_u8 paced;               /**< 1: what is sent is spread over the round trip */
-    tenon_u8 in_recovery;         /**< 1: fast recovery; 2: after a timeout */
 };
 
 /** What a congestion control wants of the core. */

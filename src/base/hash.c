@@ -93,11 +93,10 @@ TENON_INTERNAL tenon_u32 tn_hash_end(const tenon_u32 state[4], tenon_u32 word, u
 
 /* ---- SipHash --------------------------------------------------------------------------------- */
 
-/* A word is two numbers here, the low half first. */
+/* Four words, each of which is two numbers here, the low half first. */
 struct hash_sip {
-    tenon_u32 v0[2], v1[2], v2[2], v3[2];
+    tenon_u32 v[8];
 };
-enum { HASH_SIP_WORDS = 8 };
 
 /* a += b, then b = rotl(b, by) ^ a, for 0 < by < 32 */
 static void hash_pair_mix(tenon_u32 *a, tenon_u32 *b, unsigned by)
@@ -119,32 +118,26 @@ TENON_INLINE void hash_pair_swap(tenon_u32 *a)
     a[1] = lo;
 }
 
-TENON_INLINE void hash_pair_xor(tenon_u32 *a, const tenon_u32 *b)
-{
-    a[0] ^= b[0];
-    a[1] ^= b[1];
-}
-
 static void hash_sip_round(struct hash_sip *s)
 {
-    hash_pair_mix(s->v0, s->v1, 13);
-    hash_pair_swap(s->v0);
-    hash_pair_mix(s->v2, s->v3, 16);
-    hash_pair_mix(s->v0, s->v3, 21);
-    hash_pair_mix(s->v2, s->v1, 17);
-    hash_pair_swap(s->v2);
+    tenon_u32 *const v = s->v;
+
+    hash_pair_mix(v, v + 2, 13);
+    hash_pair_swap(v);
+    hash_pair_mix(v + 4, v + 6, 16);
+    hash_pair_mix(v, v + 6, 21);
+    hash_pair_mix(v + 4, v + 2, 17);
+    hash_pair_swap(v + 4);
 }
 
 static void hash_sip_start(struct hash_sip *s, const struct tn_key128 *key)
 {
-    static const tenon_u32 begin[HASH_SIP_WORDS] = { 0x70736575UL, 0x736F6D65UL, 0x6E646F6DUL, 0x646F7261UL,
-                                                     0x6E657261UL, 0x6C796765UL, 0x79746573UL, 0x74656462UL };
-    tenon_u32 state[HASH_SIP_WORDS];
+    static const tenon_u32 begin[] = { 0x70736575UL, 0x736F6D65UL, 0x6E646F6DUL, 0x646F7261UL,
+                                       0x6E657261UL, 0x6C796765UL, 0x79746573UL, 0x74656462UL };
     unsigned i;
 
-    for (i = 0; i < HASH_SIP_WORDS; i++)
-        state[i] = begin[i] ^ key->k[i % 4];
-    memcpy(s, state, sizeof(*s));
+    for (i = 0; i < TENON_ARRAY_LEN(begin); i++)
+        s->v[i] = begin[i] ^ key->k[i % 4];
 }
 
 TENON_INLINE tenon_u32 hash_get32le(const tenon_u8 *p)
@@ -163,6 +156,27 @@ TENON_INLINE void hash_last(tenon_u8 last[8], const tenon_u8 *bytes, unsigned n)
     last[7] = (tenon_u8)(n & 0xFF);
 }
 
+TENON_ONCE_IF_SMALL static void hash_sip_word(struct hash_sip *s, tenon_u32 lo, tenon_u32 hi)
+{
+    s->v[6] ^= lo;
+    s->v[7] ^= hi;
+    hash_sip_round(s);
+    hash_sip_round(s);
+    s->v[0] ^= lo;
+    s->v[1] ^= hi;
+}
+
+static void hash_sip_end(tenon_u32 out[2], struct hash_sip *s)
+{
+    unsigned i;
+
+    s->v[4] ^= 0xFF;
+    hash_sip_word(s, 0, 0);    /* which is two rounds */
+    hash_sip_word(s, 0, 0);
+    for (i = 0; i < 2; i++)
+        out[i] = s->v[i] ^ s->v[2 + i] ^ s->v[4 + i] ^ s->v[6 + i];
+}
+
 TENON_INTERNAL void tn_siphash_pairs(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u8 *bytes, unsigned n)
 {
     tenon_u8 last[8];
@@ -173,20 +187,24 @@ TENON_INTERNAL void tn_siphash_pairs(tenon_u32 out[2], const struct tn_key128 *k
     hash_last(last, bytes, n);
     for (i = 0; i <= n; i += 8) {
         const tenon_u8 *p = n - i >= 8 ? bytes + i : last;
-        tenon_u32 word[2];
 
-        word[0] = hash_get32le(p);
-        word[1] = hash_get32le(p + 4);
-        hash_pair_xor(s.v3, word);
-        hash_sip_round(&s);
-        hash_sip_round(&s);
-        hash_pair_xor(s.v0, word);
+        hash_sip_word(&s, hash_get32le(p), hash_get32le(p + 4));
     }
-    s.v2[0] ^= 0xFF;
-    for (i = 0; i < 4; i++)
-        hash_sip_round(&s);
-    out[0] = s.v0[0] ^ s.v1[0] ^ s.v2[0] ^ s.v3[0];
-    out[1] = s.v0[1] ^ s.v1[1] ^ s.v2[1] ^ s.v3[1];
+    hash_sip_end(out, &s);
+}
+
+/* Of words, an odd number of them, and what stands beside the last. */
+static void hash_sip_words(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u32 *words, unsigned n,
+                           tenon_u32 last)
+{
+    struct hash_sip s;
+    unsigned i;
+
+    hash_sip_start(&s, key);
+    for (i = 0; i + 1 < n; i += 2)
+        hash_sip_word(&s, words[i], words[i + 1]);
+    hash_sip_word(&s, words[i], last);
+    hash_sip_end(out, &s);
 }
 
 /* The same where a size_t has 64 bits. On other machines nobody calls it; it compiles there too. */
@@ -285,38 +303,31 @@ TENON_INTERNAL void tn_siphash(tenon_u32 out[2], const struct tn_key128 *key, co
         tn_siphash_pairs(out, key, bytes, n);
 }
 
-enum { HASH_WORDS_MAX = 11 };
-
+/* The length in bytes is in the top byte of what comes last. */
 TENON_INTERNAL void tn_siphash_words(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u32 *words, unsigned n,
                                      unsigned last)
 {
-    tenon_u8 bytes[HASH_WORDS_MAX * 4 + 1];
-    unsigned i;
+    const tenon_u32 end = (tenon_u32)(4 * n + 1) << 24 | last;
 
-    TENON_ASSERT(n % 2 == 1 && n <= HASH_WORDS_MAX);
-    if (HASH_WIDE_BITS == 64) {    /* the length is in the top byte of the last word */
-        hash_wide_sip_words(out, key, words, n, (tenon_u32)(4 * n + 1) << 24 | last);
-        return;
-    }
-    for (i = 0; i < 4 * n; i++)
-        bytes[i] = (tenon_u8)(words[i / 4] >> i % 4 * 8 & 0xFF);
-    bytes[i] = (tenon_u8)last;
-    tn_siphash_pairs(out, key, bytes, 4 * n + 1);
+    TENON_ASSERT(n % 2 == 1);
+    if (HASH_WIDE_BITS == 64)
+        hash_wide_sip_words(out, key, words, n, end);
+    else
+        hash_sip_words(out, key, words, n, end);
 }
 
 /* ---- random numbers -------------------------------------------------------------------------- */
 
+/* Of the four bytes of a counter. */
 TENON_INTERNAL tenon_u32 tn_random(struct tn_rng *random)
 {
-    tenon_u8 bytes[4];
-    tenon_u32 out[2];
     const tenon_u32 count = random->counter++;
+    tenon_u32 out[2];
 
-    bytes[0] = (tenon_u8)(count & 0xFF);
-    bytes[1] = (tenon_u8)(count >> 8 & 0xFF);
-    bytes[2] = (tenon_u8)(count >> 16 & 0xFF);
-    bytes[3] = (tenon_u8)(count >> 24);
-    tn_siphash(out, &random->key, bytes, 4);
+    if (HASH_WIDE_BITS == 64)
+        hash_wide_sip_words(out, &random->key, &count, 1, 4UL << 24);
+    else
+        hash_sip_words(out, &random->key, &count, 1, 4UL << 24);
     return out[0];
 }
 

@@ -42,7 +42,7 @@ static int echo_answer(struct tenon *stack, struct tn_pkt *pkt)
     tenon_u32 quoted;
     int error;
 
-    if (tn_icmp_parse(&request, pkt->head, pkt->head_len) != 0)
+    if (tn_icmp_parse(&request, pkt->head, tn_pkt_head_len(pkt)) != 0)
         return TENON_EINVAL;
     reply = request;
     reply.type = tn_pkt_is_v4(pkt) ? TN_ICMP4_ECHO_REPLY : TN_ICMP6_ECHO_REPLY;
@@ -75,8 +75,6 @@ static struct tenon_echo *echo_find(const struct tenon *stack, unsigned id)
 {
     struct tenon_echo *echo = stack->ip.echoes;
 
-    if (!TENON_WITH_ICMP)
-        return NULL;
     while (echo != NULL && echo->id != id)
         echo = echo->next;
     return echo;
@@ -90,7 +88,7 @@ TENON_INTERNAL void tn_echo_reply(struct tenon *stack, struct tn_pkt *pkt)
     struct tn_icmp reply;
     unsigned n;
 
-    if (tn_icmp_parse(&reply, pkt->head, pkt->head_len) != 0)
+    if (!TENON_WITH_PING || tn_icmp_parse(&reply, pkt->head, tn_pkt_head_len(pkt)) != 0)
         return;
     echo = echo_find(stack, (unsigned)(reply.rest >> 16));
     if (echo == NULL || reply.code != 0 || pkt->dst_cast != TN_CAST_UNICAST) {
@@ -112,7 +110,7 @@ TENON_INTERNAL void tn_echo_error(struct tenon *stack, const struct tn_err *err)
     struct tenon_echo *echo = NULL;
     struct tn_icmp request;
 
-    if (tn_icmp_parse(&request, err->l4, err->l4_len) == 0 && request.type == type)
+    if (TENON_WITH_PING && tn_icmp_parse(&request, err->l4, err->l4_len) == 0 && request.type == type)
         echo = echo_find(stack, (unsigned)(request.rest >> 16));
     if (echo == NULL) {
         tn_count(stack, TENON_STAT_ICMP_ERROR_STRAY);
@@ -130,7 +128,7 @@ TENON_API int tenon_echo_open(struct tenon *stack, struct tenon_echo **out, cons
 {
     struct tenon_echo *echo;
 
-    if (!TENON_WITH_ICMP)
+    if (!TENON_WITH_PING)
         return TENON_EINVAL;
     if (stack->ip.nechoes >= ECHO_OBJECTS_MAX)
         return TENON_ELIMIT;
@@ -164,7 +162,7 @@ TENON_API void tenon_echo_close(struct tenon_echo *echo)
 
 TENON_INTERNAL void tn_echo_fini(struct tenon *stack)
 {
-    while (stack->ip.echoes != NULL)
+    while (TENON_WITH_PING && stack->ip.echoes != NULL)
         tenon_echo_close(stack->ip.echoes);
 }
 
@@ -172,13 +170,13 @@ TENON_INTERNAL void tn_echo_fini(struct tenon *stack)
 static int echo_send_on(struct tenon *stack, struct tn_path *path, const struct tn_icmp *request,
                         const tenon_u8 *bytes, tenon_u32 n)
 {
-    struct tenon_span spans[TN_RX_SPANS_MAX];
+    struct tenon_span spans[TN_TX_SPANS_MAX];
     const tenon_u32 joined = !TENON_WITH_PIECES || n <= TN_JOINED_MAX ? n : 0;
     struct tn_out out;
     int error, count = 0;
 
     if (n > joined)
-        count = tn_spans_write(stack, spans, TN_RX_SPANS_MAX, bytes, n);
+        count = tn_spans_write(stack, spans, TN_TX_SPANS_MAX, bytes, n);
     if (count < 0)
         return TENON_ENOMEM;
     error = tn_out_new(stack, &out);

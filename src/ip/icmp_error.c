@@ -116,11 +116,12 @@ static int error_rate_good(struct tenon *stack, const struct tenon_ip *to)
 {
     const tenon_u32 per_s = stack->conf.icmp_errors_per_s, burst = stack->conf.icmp_errors_burst;
     const tenon_u32 cost = ERROR_TOKEN / 2 + tn_random_below(&stack->random, ERROR_TOKEN + 1);
-    tenon_u16 *count = error_count_to(stack, to);
+    tenon_u16 *count = TENON_WITH_MANY ? error_count_to(stack, to) : NULL;
 
-    if (*count < 0xFFFFU && *count < per_s / 2 + burst &&
+    if ((count == NULL || (*count < 0xFFFFU && *count < per_s / 2 + burst)) &&
         tn_bucket_take(stack, &stack->ip.errors, per_s, burst, cost)) {
-        (*count)++;
+        if (count != NULL)
+            (*count)++;
         return 1;
     }
     tn_count(stack, TENON_STAT_ICMP_ERROR_LIMITED);
@@ -131,7 +132,7 @@ static int error_rate_good(struct tenon *stack, const struct tenon_ip *to)
  * be seen is taken to be none. */
 static int error_about_error4(const struct tn_pkt *pkt)
 {
-    const unsigned type = pkt->head_len > 0 ? pkt->head[0] : 0U;
+    const unsigned type = tn_pkt_head_len(pkt) > 0 ? pkt->head[0] : 0U;
 
     if (pkt->proto != TN_PROTO_ICMP)
         return 0;
@@ -146,11 +147,11 @@ static int error_about_error6(const struct tn_pkt *pkt)
 
     /* The present layer may be any header of the chain: walk on from there. */
     if (tn_ip6_find_l4(&l4, pkt->l3, headers) == 0 && !l4.later) {
-        if (l4.proto != TN_PROTO_ICMP6 || pkt->head_len == 0)
+        if (l4.proto != TN_PROTO_ICMP6 || tn_pkt_head_len(pkt) == 0)
             return 0;
         type = pkt->head[0];
     } else {
-        const tenon_u32 whole = headers + pkt->head_len;
+        const tenon_u32 whole = headers + tn_pkt_head_len(pkt);
 
         if (pkt->head != pkt->l3 + headers || tn_ip6_find_l4(&l4, pkt->l3, whole) != 0)
             return 0;

@@ -159,7 +159,7 @@ static void icmp_dispatch(struct tenon *stack, const struct tn_err *err)
 static void icmp_error_input(struct tenon *stack, const struct tn_pkt *pkt, struct tn_err *err)
 {
     const tenon_u8 *quote = pkt->head + TN_ICMP_BYTES;
-    const tenon_u32 len = pkt->head_len - TN_ICMP_BYTES;
+    const tenon_u32 len = tn_pkt_head_len(pkt) - TN_ICMP_BYTES;
     int error;
 
     error = tn_pkt_is_v4(pkt) ? quote_parse4(err, quote, len) : quote_parse6(err, quote, len);
@@ -236,7 +236,7 @@ static void icmp4_redirect(struct tenon *stack, struct tn_pkt *pkt, const struct
     struct tn_err err;
 
     memset(&err, 0, sizeof(err));
-    if (icmp->code > 3 || quote_parse4(&err, pkt->head + TN_ICMP_BYTES, pkt->head_len - TN_ICMP_BYTES) != 0) {
+    if (icmp->code > 3 || quote_parse4(&err, pkt->head + TN_ICMP_BYTES, tn_pkt_head_len(pkt) - TN_ICMP_BYTES) != 0) {
         tn_count(stack, TENON_STAT_ICMP_BAD);
         return;
     }
@@ -285,7 +285,7 @@ static void icmp4_message(struct tenon *stack, struct tn_pkt *pkt, const struct 
         }
         break;
     case TN_ICMP4_ECHO_REPLY:
-        if (!tn_pkt_is_foreign(pkt)) {
+        if (TENON_WITH_PING && !tn_pkt_is_foreign(pkt)) {
             tn_echo_reply(stack, pkt);
             return;
         }
@@ -303,7 +303,7 @@ static int icmp4_csum_good(const struct tn_pkt *pkt)
     if (pkt->csum == TENON_CSUM_GOOD)
         return 1;
     tn_csum_init(&csum);
-    if (TENON_WITH_PIECES)
+    if (TENON_WITH_SPLIT)
         tn_csum_add_spans(&csum, pkt->spans, pkt->off, pkt->len);
     else
         tn_csum_add(&csum, pkt->head, pkt->len);
@@ -314,7 +314,7 @@ TENON_INTERNAL void tn_icmp4_input(struct tenon *stack, struct tn_pkt *pkt)
 {
     struct tn_icmp icmp;
 
-    if (tn_icmp_parse(&icmp, pkt->head, pkt->head_len) != 0 || !icmp4_csum_good(pkt)) {
+    if (tn_icmp_parse(&icmp, pkt->head, tn_pkt_head_len(pkt)) != 0 || !icmp4_csum_good(pkt)) {
         tn_count(stack, TENON_STAT_ICMP_BAD);
         return;
     }
@@ -366,7 +366,7 @@ static void icmp6_message(struct tenon *stack, struct tn_pkt *pkt, const struct 
         }
         break;
     case TN_ICMP6_ECHO_REPLY:
-        if (!tn_pkt_is_foreign(pkt)) {
+        if (TENON_WITH_PING && !tn_pkt_is_foreign(pkt)) {
             tn_echo_reply(stack, pkt);
             return;
         }
@@ -392,7 +392,7 @@ TENON_INTERNAL void tn_icmp6_input(struct tenon *stack, struct tn_pkt *pkt)
 {
     struct tn_icmp icmp;
 
-    if (tn_icmp_parse(&icmp, pkt->head, pkt->head_len) != 0 || !tn_pkt_csum_good(stack, pkt)) {
+    if (tn_icmp_parse(&icmp, pkt->head, tn_pkt_head_len(pkt)) != 0 || !tn_pkt_csum_good(stack, pkt)) {
         tn_count(stack, TENON_STAT_ICMP_BAD);
         return;
     }

@@ -103,7 +103,7 @@ static void ip4_header(struct tenon *stack, struct tn_pkt *pkt)
     struct tn_ip4 ip;
     tenon_u32 total;
 
-    if (tn_ip4_parse(&ip, pkt->head, pkt->head_len, pkt->len) != 0) {
+    if (tn_ip4_parse(&ip, pkt->head, tn_pkt_head_len(pkt), pkt->len) != 0) {
         tn_count(stack, TENON_STAT_IP4_BAD_HEADER);
         return;
     }
@@ -156,7 +156,7 @@ TENON_INTERNAL void tn_ip4_input(struct tenon *stack, struct tn_pkt *pkt)
 {
     const tenon_u32 header = TN_PULLS_ONCE ? 0 : tn_max(TN_IP4_BYTES, (tn_pkt_byte(pkt, 0) & 0x0FU) * 4);
 
-    if (pkt->head_len < pkt->len && pkt->head_len < header)
+    if (!tn_pkt_is_whole(pkt) && tn_pkt_head_len(pkt) < header)
         ip4_cut(stack, pkt, header);
     else
         ip4_header(stack, pkt);

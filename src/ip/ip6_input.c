@@ -85,10 +85,10 @@ static tenon_u32 ip6_ext_bytes(const struct tn_pkt *pkt)
 {
     tenon_u32 bytes;
 
-    if (pkt->head_len < 8)
+    if (tn_pkt_head_len(pkt) < 8)
         return 0;
     bytes = ((tenon_u32)pkt->head[1] + 1) * 8;
-    return bytes <= pkt->head_len ? bytes : 0;
+    return bytes <= tn_pkt_head_len(pkt) ? bytes : 0;
 }
 
 /* Hop-by-hop or destination options. @return 1 to go on */
@@ -130,11 +130,11 @@ static int ip6_first_fragment_good(struct tenon *stack, const struct tn_pkt *pkt
 {
     struct tn_l4 l4;
 
-    if (tn_ip6_find_l4_from(&l4, pkt->head, pkt->head_len, next) == 0
-        && tn_l4_bytes_min(l4.proto) <= pkt->head_len - l4.off)
+    if (tn_ip6_find_l4_from(&l4, pkt->head, tn_pkt_head_len(pkt), next) == 0
+        && tn_l4_bytes_min(l4.proto) <= tn_pkt_head_len(pkt) - l4.off)
         return 1;
     tn_count(stack, TENON_STAT_FRAG_BAD);
-    if (pkt->head_len == pkt->len)
+    if (tn_pkt_head_len(pkt) == pkt->len)
         tn_icmp_error(stack, pkt, TN_ERR_PARAM, 3, 0);
     return 0;
 }
@@ -167,7 +167,7 @@ static int ip6_fragment(struct tenon *stack, struct tn_pkt *pkt, struct ip6_walk
     tenon_u32 at = pkt->l3_len - pkt->len;
 
     /* One fragment header per packet: fragments within fragments are only sent to break things. */
-    if (pkt->fragmented || tn_frag6_parse(&header, pkt->head, pkt->head_len) != 0) {
+    if (pkt->fragmented || tn_frag6_parse(&header, pkt->head, tn_pkt_head_len(pkt)) != 0) {
         ip6_bad_ext(stack);
         return 0;
     }
@@ -261,7 +261,7 @@ static void ip6_header(struct tenon *stack, struct tn_pkt *pkt)
     struct tn_ip6 ip;
     tenon_u32 total;
 
-    if (tn_ip6_parse(&ip, pkt->head, pkt->head_len, pkt->len) != 0) {
+    if (tn_ip6_parse(&ip, pkt->head, tn_pkt_head_len(pkt), pkt->len) != 0) {
         tn_count(stack, TENON_STAT_IP6_BAD_HEADER);
         return;
     }
@@ -326,7 +326,7 @@ TENON_INTERNAL void tn_ip6_input(struct tenon *stack, struct tn_pkt *pkt)
 
     if (ip6_has_extensions(tn_pkt_byte(pkt, 6)))
         headers = TN_IP_PULL_BYTES;
-    if (pkt->head_len < pkt->len && pkt->head_len < headers)
+    if (tn_pkt_head_len(pkt) < pkt->len && tn_pkt_head_len(pkt) < headers)
         ip6_cut(stack, pkt, headers);
     else
         ip6_header(stack, pkt);

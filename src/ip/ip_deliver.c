@@ -123,9 +123,9 @@ static void deliver_cut(struct tenon *stack, struct tn_pkt *pkt, tenon_u32 head)
 
 TENON_INTERNAL TENON_ONCE_IF_SMALL void tn_ip_deliver(struct tenon *stack, struct tn_pkt *pkt)
 {
-    const tenon_u32 head = TN_PULLS_ONCE ? 0 : tn_min(deliver_head_bytes(pkt), pkt->len);
+    const tenon_u32 head = TN_PULLS_ONCE || !TENON_WITH_SPLIT ? 0 : tn_min(deliver_head_bytes(pkt), pkt->len);
 
-    if (TENON_LIKELY(pkt->head_len >= head))
+    if (TENON_LIKELY(tn_pkt_head_len(pkt) >= head))
         deliver_whole(stack, pkt);
     else
         deliver_cut(stack, pkt, head);

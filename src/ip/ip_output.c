@@ -12,6 +12,12 @@ TENON_INLINE int output_alerts(const struct tn_out *out)
     return TENON_WITH_MULTICAST && out->router_alert;
 }
 
+/* Somebody makes several packets of it. */
+TENON_INLINE int output_is_cut(const struct tn_out *out)
+{
+    return TENON_WITH_SPEED && out->seg_kind != TENON_SEG_NONE;
+}
+
 /* Transport bytes that a packet can have behind its options: its length field has 16 bits, and in IPv6 it does
  * not count the header itself (RFC 8200 3). */
 static tenon_u32 output_bytes_max(const struct tn_out *out)
@@ -67,7 +73,7 @@ static int output_completes_csum(struct tenon *stack, const struct tn_netif *net
 {
     if (out->proto != TN_PROTO_TCP && out->proto != TN_PROTO_UDP)
         return 1;
-    if (!TENON_SMALL || out->seg_kind != TENON_SEG_NONE || (netif->conf.caps & TENON_CAP_TX_CSUM))
+    if (!TENON_SMALL || output_is_cut(out) || (netif->conf.caps & TENON_CAP_TX_CSUM))
         return 0;
     tn_count(stack, TENON_STAT_TX_CSUM_SOFT);
     return 1;
@@ -262,7 +268,7 @@ static void output_ip6(const struct tenon *stack, const struct tn_netif *netif, 
 /* Bytes of the largest piece that goes over the wire. */
 static tenon_u32 output_piece(const struct tn_out *out)
 {
-    if (out->seg_kind != TENON_SEG_NONE)
+    if (output_is_cut(out))
         return out->len + tn_min(out->payload, out->seg_bytes);
     return out->len + tn_out_payload(out);
 }
@@ -327,11 +333,11 @@ TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struc
     else
         output_ip6(stack, netif, out);
     mtu = tn_path_mtu(stack, path);
-    if (TENON_LIKELY(output_piece(out) <= mtu || out->probe)) {
+    if (TENON_LIKELY(output_piece(out) <= mtu || (TENON_WITH_PATH_MTU && out->probe))) {
         output_note_bytes(path, out, output_piece(out));
         return output_straight(stack, path, out) ? TENON_OK : tn_link_output(stack, path, out);
     }
-    if (!TENON_WITH_FRAGMENTS || out->df || out->seg_kind != TENON_SEG_NONE)
+    if (!TENON_WITH_FRAGMENTS || out->df || output_is_cut(out))
         return output_drop(out, TENON_EMSGSIZE);
     output_note_bytes(path, out, mtu);
     return tn_ip_fragment(stack, path, out, mtu);

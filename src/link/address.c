@@ -299,9 +299,12 @@ TENON_INTERNAL int tn_address_new(struct tenon *stack, const struct tn_address *
             (tenon_u16)tn_max(stack->link.addrs_end, (tenon_u32)(address - stack->link.addresses) + 1);
     address->state = TENON_ADDR_TENTATIVE;
     address->phase = ADDRESS_IDLE;
-    address->valid_until_s = TN_FOREVER;
-    address->preferred_until_s = TN_FOREVER;
-    address->timer.use = LINK_TIMER_ADDRESS;
+    if (TENON_WITH_IPV6) {
+        address->valid_until_s = TN_FOREVER;
+        address->preferred_until_s = TN_FOREVER;
+    }
+    if (TENON_WATCHES_ADDRESSES)
+        address->timer.use = LINK_TIMER_ADDRESS;
     *made = address;
     return TENON_OK;
 }
@@ -411,8 +414,8 @@ TENON_API int tenon_addr_get(const struct tenon *stack, unsigned index, struct t
         info->prefix = address->bits - (tenon_ip_is_v4(&address->ip) ? 96U : 0U);
         info->state = (enum tenon_addr_state)address->state;
         info->automatic = address->automatic;
-        info->valid_s = tn_link_remaining(stack, address->valid_until_s);
-        info->preferred_s = tn_link_remaining(stack, address->preferred_until_s);
+        info->valid_s = TENON_WITH_IPV6 ? tn_link_remaining(stack, address->valid_until_s) : TN_FOREVER;
+        info->preferred_s = TENON_WITH_IPV6 ? tn_link_remaining(stack, address->preferred_until_s) : TN_FOREVER;
         return TENON_OK;
     }
     return TENON_EINVAL;

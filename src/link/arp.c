@@ -140,9 +140,9 @@ TENON_INTERNAL void tn_arp_input(struct tenon *stack, struct tn_pkt *pkt)
         tn_count(stack, TENON_STAT_ARP_BAD);
         return;
     }
-    if (TENON_WITH_PIECES)
+    if (TENON_WITH_SPLIT)
         tn_spans_copy(bytes, pkt->spans, pkt->off, TN_ARP_BYTES);
-    if (tn_arp_parse(&arp, TENON_WITH_PIECES ? bytes : pkt->head, TN_ARP_BYTES) != 0 ||
+    if (tn_arp_parse(&arp, TENON_WITH_SPLIT ? bytes : pkt->head, TN_ARP_BYTES) != 0 ||
         !arp_sender_is_possible(stack, &arp)) {
         tn_count(stack, TENON_STAT_ARP_BAD);
         return;

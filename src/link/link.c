@@ -74,8 +74,8 @@ TENON_INTERNAL void tn_link_init(struct tenon *stack, tenon_u8 *mem)
         link->lru_last = &link->lru_first;
     }
     link->gen = 1;
-    /* Not 0, which means "never"; and a lifetime of 0 ends one second ago. */
-    link->seconds = LINK_SECONDS_START;
+    if (LINK_COUNTS_SECONDS)
+        link->seconds = LINK_SECONDS_START;    /* not 0, which means "never"; and a lifetime of 0 ends one second ago */
     link->timer.use = LINK_TIMER_LIFETIMES;
     tn_link_lifetimes(stack);
 }
@@ -100,10 +100,17 @@ TENON_INTERNAL void tn_link_timer_stop(struct tenon *stack, struct tn_alarm *tim
         tn_timer_stop(&stack->wheel, &timer->timer);
 }
 
+/* Others than that for lifetimes. */
+enum { LINK_HAS_TIMERS = TENON_WATCHES_ADDRESSES || TENON_WITH_MULTICAST };
+
 TENON_INTERNAL void tn_link_timer(struct tenon *stack, struct tn_timer *timer)
 {
     struct tn_alarm *own = TENON_CONTAINER(timer, struct tn_alarm, timer);
 
+    if (!LINK_HAS_TIMERS) {
+        tn_link_lifetimes(stack);
+        return;
+    }
     switch (own->use) {
     case LINK_TIMER_LIFETIMES: tn_link_lifetimes(stack); break;
     case LINK_TIMER_SOLICIT: tn_router_timer(stack, TENON_CONTAINER(own, struct tn_netif, rs_timer)); break;

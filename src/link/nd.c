@@ -318,7 +318,7 @@ TENON_INTERNAL void tn_nd_input(struct tenon *stack, struct tn_pkt *pkt)
 
     if (!pkt->netif->ip6 || pkt->foreign)
         return;
-    if (pkt->len < ND_RS_BYTES || pkt->head_len < pkt->len) {
+    if (pkt->len < ND_RS_BYTES || tn_pkt_head_len(pkt) < pkt->len) {
         tn_count(stack, TENON_STAT_ND_BAD);
         return;
     }

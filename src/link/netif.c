@@ -81,6 +81,12 @@ static void netif_stop(struct tenon *stack, struct tn_netif *netif)
     tn_path_invalidate(stack);
 }
 
+/* Whether the port gathers as much as is sent, where nobody puts frames together for it. */
+static int netif_gathers(const struct tenon *stack, const struct tenon_netif_conf *conf)
+{
+    return TENON_WITH_LINEAR || !TENON_WITH_PIECES || conf->gather_max == 0 || conf->gather_max >= stack->tx.gather;
+}
+
 static int netif_conf_is_good(const struct tenon_netif_conf *conf)
 {
     const tenon_u32 cuts = TENON_CAP_TSO4 | TENON_CAP_TSO6 | TENON_CAP_USO;
@@ -97,7 +103,7 @@ TENON_API int tenon_netif_add(struct tenon *stack, const struct tenon_netif_conf
     struct tn_netif *netif;
     unsigned i = 0;
 
-    if (!netif_conf_is_good(conf))
+    if (!netif_conf_is_good(conf) || !netif_gathers(stack, conf))
         return TENON_EINVAL;
     while (i < tn_netifs_max(&stack->conf) && stack->link.netifs[i].index != 0)
         i++;

@@ -111,7 +111,7 @@ TENON_INTERNAL void tn_spans_copy(tenon_u8 *to, const struct tenon_span *spans, 
 TENON_INTERNAL void tn_spans_slice(struct tn_gather *to, const struct tenon_span *spans, unsigned nspans, tenon_u32 off,
                                    tenon_u32 len)
 {
-    if (!TENON_WITH_PIECES) {    /* of the only span of a packet */
+    if (!TENON_WITH_SPLIT) {    /* of the only span of a packet */
         to->spans->buf = spans->buf;
         to->spans->off = spans->off + off;
         to->spans->len = to->bytes = len;

@@ -26,9 +26,12 @@ TENON_INTERNAL void tn_pkt_pull(struct tn_pkt *pkt, tenon_u32 n)
     TENON_ASSERT(n <= pkt->len);
     pkt->off += n;
     pkt->len -= n;
-    if (!TENON_WITH_PIECES || n < pkt->head_len || pkt->len == 0) {
-        if (TENON_WITH_PIECES)
-            n = tn_min(n, pkt->head_len);
+    if (!TENON_WITH_SPLIT) {
+        pkt->head += n;
+        return;
+    }
+    if (n < pkt->head_len || pkt->len == 0) {
+        n = tn_min(n, pkt->head_len);
         pkt->head += n;
         pkt->head_len -= n;
         return;
@@ -41,7 +44,8 @@ TENON_INTERNAL TENON_ONCE_IF_SMALL void tn_pkt_trim(struct tn_pkt *pkt, tenon_u3
     if (len >= pkt->len)
         return;
     pkt->len = len;
-    pkt->head_len = tn_min(pkt->head_len, len);
+    if (TENON_WITH_SPLIT)
+        pkt->head_len = tn_min(pkt->head_len, len);
 }
 
 TENON_INTERNAL unsigned tn_pkt_spans(const struct tn_pkt *pkt, struct tenon_span *spans, unsigned max)
@@ -59,9 +63,9 @@ TENON_INTERNAL int tn_pkt_pullup(struct tenon *stack, struct tn_pkt *pkt, tenon_
     struct tn_gather rest;
 
     scratch->buf = NULL;
-    if (n <= pkt->head_len)
+    if (n <= tn_pkt_head_len(pkt))
         return TENON_OK;
-    if (n > pkt->len)
+    if (!TENON_WITH_SPLIT || n > pkt->len)
         return TENON_EINVAL;
     buf = tn_buf_get(stack);
     if (buf == NULL)
@@ -99,9 +103,9 @@ TENON_INTERNAL unsigned tn_pkt_byte(const struct tn_pkt *pkt, tenon_u32 at)
 {
     tenon_u8 byte = 0;
 
-    if (at < pkt->head_len)
+    if (at < tn_pkt_head_len(pkt))
         return pkt->head[at];
-    if (at < pkt->len)
+    if (TENON_WITH_SPLIT && at < pkt->len)
         tn_spans_copy(&byte, pkt->spans, pkt->off + at, 1);
     return byte;
 }

@@ -78,7 +78,8 @@ TENON_API struct tenon *tenon_init(void *mem, const struct tenon_conf *conf, con
     if (stack_seed(stack) != TENON_OK)
         return NULL;
     stack->tx.frames = (struct tenon_frame *)(void *)(base + layout.frames);
-    stack->tx.netifs = base + layout.netifs;
+    if (TENON_WITH_HOMES || TENON_WITH_SPEED)    /* else there is one */
+        stack->tx.netifs = base + layout.netifs;
     stack->tx.spans = (struct tenon_span *)(void *)(base + layout.spans);
     stack->tx.max = stack->conf.tx_burst_max;
     stack->tx.gather = TENON_WITH_PIECES ? stack->conf.tx_gather_max : 1;
@@ -205,7 +206,7 @@ static void stack_input_ip(struct tenon *stack, struct tn_pkt *pkt, unsigned eth
 /* A bare IP packet: its first four bits tell the version. */
 static void stack_input_bare(struct tenon *stack, struct tn_pkt *pkt)
 {
-    if (pkt->head_len == 0) {
+    if (tn_pkt_head_len(pkt) == 0) {
         tn_count(stack, TENON_STAT_ETH_SHORT);
         return;
     }
@@ -217,7 +218,7 @@ static void stack_input_link(struct tenon *stack, struct tn_pkt *pkt)
 {
     struct tn_eth eth;
 
-    if (tn_eth_parse(&eth, pkt->head, pkt->head_len) != 0) {
+    if (tn_eth_parse(&eth, pkt->head, tn_pkt_head_len(pkt)) != 0) {
         tn_count(stack, TENON_STAT_ETH_SHORT);
         return;
     }
@@ -278,10 +279,11 @@ static void stack_input_packet(struct tenon *stack, struct tn_pkt *pkt, const st
     pkt->spans = spans;
     pkt->nspans = frame->nspans;
     pkt->head = tenon_span_data(spans);
-    pkt->head_len = spans->len;
+    if (TENON_WITH_SPLIT)
+        pkt->head_len = spans->len;
     if (TENON_WITH_SPEED && tn_ip_usual(stack, pkt, conn))
         return;
-    if (TENON_LIKELY(tn_pkt_is_whole(pkt) || pkt->head_len >= STACK_PULL_BYTES))
+    if (TENON_LIKELY(tn_pkt_is_whole(pkt) || tn_pkt_head_len(pkt) >= STACK_PULL_BYTES))
         stack_input_layers(stack, pkt);
     else
         stack_input_cut(stack, pkt);
@@ -320,7 +322,7 @@ static tenon_u32 stack_spans_bytes(const struct tenon_frame *frame)
 
 TENON_HOT tenon_u32 stack_frame_bytes(const struct tenon_frame *frame)
 {
-    if (TENON_LIKELY(!TENON_WITH_PIECES || frame->nspans == 1))
+    if (TENON_LIKELY(!TENON_WITH_SPLIT || frame->nspans == 1))
         return frame->spans->len;
     if (!TENON_SMALL && frame->nspans == 2)
         return frame->spans->len + frame->spans[1].len;
@@ -339,7 +341,7 @@ TENON_HOT void stack_input_frame(struct tenon *stack, struct tn_netif *netif, co
 {
     struct tn_fast_rx rx;
 
-    if (!netif->up || frame->nspans == 0 || (!TENON_WITH_PIECES && frame->nspans > 1))
+    if (!netif->up || frame->nspans == 0 || (!TENON_WITH_SPLIT && frame->nspans > 1))
         return;
     rx.bytes = stack_frame_bytes(frame);
     rx.frame = frame;

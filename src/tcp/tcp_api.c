@@ -22,7 +22,7 @@ static void api_take_ends(struct api_ends *ends, const struct tenon_addr *from, 
         ends->local = *from;
     ends->remote = *to;
     ends->local.netif = 0;    /* the path's */
-    if (!tn_ip_is_link_local(&to->ip))
+    if (!TENON_WITH_HOMES || !tn_ip_is_link_local(&to->ip))
         ends->remote.netif = 0;
 }
 
@@ -55,7 +55,7 @@ static int api_choose_ends(struct tenon_tcp *conn, struct api_ends *ends)
     if (error != TENON_OK)
         return error;
     local->ip = conn->ends.local;
-    local->netif = conn->ends.local_netif;
+    local->netif = (tenon_u16)tn_tcp_local_netif(conn);
     if (tenon_ip_is_v4(&local->ip) != tenon_ip_is_v4(&remote->ip))
         return TENON_EINVAL;
     if (tenon_ip_equal(&local->ip, &remote->ip) && local->port == remote->port)

@@ -166,8 +166,10 @@ TENON_INTERNAL int tn_tcp_attach(struct tenon_tcp *conn, const struct tenon_addr
         return error;
     }
     ends->local = tenon_ip_is_any(&local->ip) ? conn->path->src : local->ip;
-    ends->local_netif = (tenon_u8)(local->netif != 0 ? local->netif : conn->path->netif);
-    ends->is_v4 = (tenon_u8)tenon_ip_is_v4(&ends->local);
+    if (TENON_WITH_HOMES)
+        ends->local_netif = (tenon_u8)(local->netif != 0 ? local->netif : conn->path->netif);
+    if (TENON_WITH_IPV6)
+        ends->is_v4 = (tenon_u8)tenon_ip_is_v4(&ends->local);
     ends->node.word = conn_ports(local, remote);
     return TENON_OK;
 }
@@ -176,7 +178,7 @@ TENON_INTERNAL void tn_tcp_local(const struct tenon_tcp *conn, struct tenon_addr
 {
     local->ip = conn->ends.local;
     local->port = tn_tcp_local_port(conn);
-    local->netif = conn->ends.local_netif;
+    local->netif = (tenon_u16)tn_tcp_local_netif(conn);
 }
 
 TENON_INTERNAL void tn_tcp_remote(const struct tenon_tcp *conn, struct tenon_addr *remote)
@@ -439,7 +441,7 @@ TENON_INTERNAL int tn_tcp_init(struct tenon *stack)
     tcp->ready_last = &tcp->ready_first;
     if (TENON_WITH_WAITS)
         tcp->tw_last = &tcp->tw_first;
-    if (TENON_WITH_WATCH)
+    if (TENON_WITH_ORPHANS)
         tcp->orphan_last = &tcp->orphan_first;
     if (TENON_WITH_MANY)
         tcp->rest_last = &tcp->rest_first;

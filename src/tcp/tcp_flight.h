@@ -30,10 +30,10 @@ struct tn_sendq_piece {
 
 /* The send queue: a ring of pieces in order of sequence, holding [snd_una, snd_end). */
 struct tn_sendq {
-    struct tn_sendq_piece *ring; /* the block's few, or larger */
+    tenon_u16 count, head;
     tenon_u16 cap;               /* a power of two */
-    tenon_u16 head, count;
     tenon_u8 tail_open;          /* the last piece's buffer is ours and may take more bytes */
+    struct tn_sendq_piece *ring; /* the block's few, or larger */
 };
 
 /* Data that came too early: contiguous runs in order of sequence, each a list of pieces. A second list has them by
@@ -266,6 +266,13 @@ enum tn_frto {
 
 /* One acknowledgement while it is processed: what it brought. */
 struct tn_ack {
+    tenon_u8 has_newest, newest_again, has_original;
+    tenon_u8 is_dup;             /* a duplicate ACK (RFC 5681 2) */
+    tenon_u8 has_dsack;
+    tenon_u8 has_ece;            /* the peer echoes congestion */
+    tenon_u8 is_original;        /* what it acknowledges first was sent again, and need not have been */
+    tenon_u8 reordered;          /* something arrived behind what was sent after it */
+    tenon_u8 old_original;       /* something that was sent once, before the last timeout, arrived */
     const struct tn_seg *seg;
     tenon_u32 una, flight;       /* snd_una and FlightSize before */
     tenon_u32 fack;              /* the highest number (S)ACKed before */
@@ -279,13 +286,6 @@ struct tn_ack {
     tenon_u32 original_us;       /* has_original: when the last of them left that was sent once only */
     struct tn_sent newest;       /* has_newest: the one sent last among the delivered */
     tenon_u32 dsack_left, dsack_right;
-    tenon_u8 has_newest, newest_again, has_original;
-    tenon_u8 is_dup;             /* a duplicate ACK (RFC 5681 2) */
-    tenon_u8 has_dsack;
-    tenon_u8 has_ece;            /* the peer echoes congestion */
-    tenon_u8 is_original;        /* what it acknowledges first was sent again, and need not have been */
-    tenon_u8 reordered;          /* something arrived behind what was sent after it */
-    tenon_u8 old_original;       /* something that was sent once, before the last timeout, arrived */
 };
 
 /* ---- tcp_flight.c -------------------------------------------------------------------------------- */

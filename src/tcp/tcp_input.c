@@ -46,7 +46,7 @@ TENON_INTERNAL void tn_tcp_read_syn_options(struct tenon_tcp *conn, const struct
     conn->peer_mss = (tenon_u16)(is_v4 ? 536 : 1220);
     if (options->has_mss)
         conn->peer_mss = (tenon_u16)tn_max(options->mss, conn->stack->conf.tcp_mss_min);
-    if (!options->has_sack_permitted)
+    if (TENON_WITH_SACK && !options->has_sack_permitted)
         conn->flags &= ~(tenon_u32)TN_TCP_F_SACK;
     if (!TENON_WITH_SCALE)
         return;
@@ -474,7 +474,7 @@ static int input_parse(struct tenon *stack, struct tn_pkt *pkt, struct tn_seg *s
 {
     struct tn_tcp tcp;
 
-    if (tn_tcp_parse(&tcp, pkt->head, pkt->head_len, pkt->len) != 0) {
+    if (tn_tcp_parse(&tcp, pkt->head, tn_pkt_head_len(pkt), pkt->len) != 0) {
         tn_count(stack, TENON_STAT_TCP_BAD_HEADER);
         return 0;
     }

@@ -231,6 +231,11 @@ TENON_INLINE const struct tenon_ip *tn_tcp_remote_ip(const struct tenon_tcp *con
 {
     return &conn->path->dst;
 }
+/* The interface of its local address. */
+TENON_INLINE unsigned tn_tcp_local_netif(const struct tenon_tcp *conn)
+{
+    return TENON_WITH_HOMES ? conn->ends.local_netif : 1U;
+}
 TENON_INLINE tenon_u16 tn_tcp_local_port(const struct tenon_tcp *conn)
 {
     return (tenon_u16)(conn->ends.node.word >> 16);

@@ -18,7 +18,7 @@ static void orphan_unlink(struct tenon_tcp *conn)
 
 TENON_INTERNAL void tn_tcp_orphan_leave(struct tenon_tcp *conn)
 {
-    if (!TENON_WITH_WATCH || !(conn->flags & TN_TCP_F_ORPHAN))
+    if (!TENON_WITH_ORPHANS || !(conn->flags & TN_TCP_F_ORPHAN))
         return;
     conn->flags &= ~(tenon_u32)TN_TCP_F_ORPHAN;
     orphan_unlink(conn);
@@ -38,7 +38,7 @@ TENON_INTERNAL void tn_tcp_orphan_enter(struct tenon_tcp *conn)
     struct tenon *stack = conn->stack;
     struct tn_tcp_state *tcp = &stack->tcp;
 
-    if (!TENON_WITH_WATCH)
+    if (!TENON_WITH_ORPHANS)
         return;
     /* One that is half-open is in its listener's queue; it comes here when it is established. */
     if (!(conn->flags & TN_TCP_F_NO_READER) || (conn->flags & (TN_TCP_F_ORPHAN | TN_TCP_F_PASSIVE_COUNTED)))
@@ -71,7 +71,7 @@ TENON_INTERNAL int tn_tcp_stalled(struct tenon_tcp *conn)
 {
     const tenon_u32 patience_ms = orphan_patience_ms(conn);
 
-    if (!TENON_WITH_WATCH || !tn_tcp_has_block(conn))
+    if (!TENON_WITH_ORPHANS || !tn_tcp_has_block(conn))
         return 0;
     if (conn->snd_wnd != 0 || !(conn->flags & TN_TCP_F_STALLED)) {
         conn->flags &= ~(tenon_u32)TN_TCP_F_STALLED;

@@ -5,6 +5,8 @@
 #include "tcp/tcp_internal.h"
 
 enum { OUTPUT_SPANS = TENON_WITH_QUEUE ? 32 : TN_SENDQ_FEW };
+/* Segments that are no SYN may have some. */
+enum { OUTPUT_HAS_OPTIONS = TENON_WITH_SCALE || TENON_WITH_SACK };
 
 /* One segment that is to be sent. */
 struct output_plan {
@@ -91,7 +93,7 @@ static void output_syn_options(struct tenon_tcp *conn, struct tn_tcp_options *op
 {
     options->has_mss = 1;
     options->mss = tn_tcp_offered_mss(conn);
-    options->has_sack_permitted = (conn->flags & TN_TCP_F_SACK) != 0;
+    options->has_sack_permitted = (tenon_u8)tn_tcp_has_sack(conn);
     options->has_wscale = TENON_WITH_SCALE && (conn->flags & TN_TCP_F_WSCALE) != 0;
     options->wscale = (tenon_u8)tn_tcp_rcv_wscale(conn);
     tn_fastopen_options(conn, options);
@@ -115,6 +117,8 @@ static unsigned output_options(struct tenon_tcp *conn, tenon_u8 *p, unsigned fla
 {
     struct tn_tcp_options options;
 
+    if (!OUTPUT_HAS_OPTIONS && !(flags & TN_TCP_SYN))
+        return 0;
     if (TENON_WITH_SPEED && !(flags & TN_TCP_SYN) && !tn_ooo_has_news(conn))
         return output_timestamp(conn, p, flags);
     memset(&options, 0, sizeof(options));
@@ -235,7 +239,7 @@ static tenon_u32 output_seg_bytes(const struct tenon_tcp *conn, const struct tn_
     const tenon_u32 usual = tn_tcp_has_timestamps(conn) ? 12 : 0;
     const tenon_u32 options = (tenon_u32)out->l4_bytes - TN_TCP_BYTES;
 
-    return conn->mss - tn_min(options - usual, (tenon_u32)conn->mss - 1);
+    return OUTPUT_HAS_OPTIONS ? conn->mss - tn_min(options - usual, (tenon_u32)conn->mss - 1) : conn->mss;
 }
 
 /* Small payload goes behind the header; where there are no pieces, all of it does, and has room there. */
@@ -254,7 +258,7 @@ TENON_INTERNAL unsigned tn_tcp_gather_max(const struct tenon_tcp *conn, const st
 {
     unsigned limit = (unsigned)tn_min(conn->stack->tx.gather, OUTPUT_SPANS);
 
-    if (netif->conf.gather_max != 0)
+    if (TENON_WITH_LINEAR && netif->conf.gather_max != 0)
         limit = (unsigned)tn_min(limit, netif->conf.gather_max);
     /* A port that gathers one span only gets everything copied into the header's buffer, by tn_tx(). */
     return limit > 1 ? limit - 1 : OUTPUT_SPANS - 1;
@@ -308,7 +312,7 @@ static int output_payload(struct tenon_tcp *conn, struct tn_out *out, struct out
     if (plan->len <= conn->mss && plan->len > seg_bytes)
         plan->len = seg_bytes;
     /* The port takes frames of one span: all must fit behind the header. */
-    if (!TENON_WITH_PIECES || netif->conf.gather_max == 1)
+    if (!TENON_WITH_PIECES || (TENON_WITH_LINEAR && netif->conf.gather_max == 1))
         plan->len = output_cut(tn_min(plan->len, out->hdr->size - out->off - out->len), plan->len, seg_bytes);
     if ((TENON_WITH_QUEUE || !TENON_WITH_PIECES) && output_inline(conn, out, plan, seg_bytes))
         return 0;
@@ -367,7 +371,8 @@ static tenon_u32 output_data(struct tenon_tcp *conn, struct output_plan *plan)
         if (conn->ecn & TN_ECN_CWR)
             l4[13] |= TN_TCP_CWR;
     }
-    out.probe = (tenon_u8)output_probes(plan);
+    if (output_probes(plan))
+        out.probe = 1;
     error = output_hand_down(conn, &out);
     if (copied)
         tn_spans_put(spans, to.n);
@@ -768,7 +773,7 @@ static void output_arm_persist(struct tenon_tcp *conn)
     if (!tn_tcp_has_new_data(conn))
         return;
     conn->flags |= TN_TCP_F_PERSIST;
-    if (!TENON_WITH_WATCH)
+    if (!TENON_WITH_ORPHANS)
         conn->progress_ms = conn->stack->now_ms;    /* silence before is no lack of answers; else stalled_ms says so */
     tn_tcp_arm_rtx(conn);
 }

@@ -221,7 +221,7 @@ TENON_ONCE_IF_SMALL static int timer_r2_is_over(const struct tenon_tcp *conn)
         since_ms = tn_seq_max(since_ms, conn->last_rcv_ms);
     }
     /* Silence before the first probe is no lack of answers. */
-    if (TENON_WITH_WATCH && (conn->flags & TN_TCP_F_PERSIST) && tn_tcp_has_block(conn))
+    if (TENON_WITH_ORPHANS && (conn->flags & TN_TCP_F_PERSIST) && tn_tcp_has_block(conn))
         since_ms = tn_seq_max(since_ms, conn->flight->stalled_ms);
     return r2_ms != 0 && stack->now_ms - since_ms >= r2_ms;
 }
@@ -384,11 +384,9 @@ static void timer_restart(struct tenon_tcp *conn)
         timer_schedule(conn, conn->idle_when);
 }
 
-TENON_INTERNAL void tn_tcp_timer(struct tenon *stack, struct tn_timer *timer)
+/* Apart, or small builds count from the timer, which lies behind most of what is asked for. */
+TENON_ONCE_IF_SMALL static void timer_fired(struct tenon_tcp *conn)
 {
-    struct tenon_tcp *conn = TENON_CONTAINER(timer, struct tenon_tcp, timer);
-
-    (void)stack;
     if (timer_is_due(conn, TN_TCP_F_ACK_ARMED, conn->ack_when)) {
         tn_tcp_disarm_delack(conn);
         tn_tcp_ack_now(conn);
@@ -406,4 +404,10 @@ TENON_INTERNAL void tn_tcp_timer(struct tenon *stack, struct tn_timer *timer)
         timer_idle(conn);
     if (conn->state != TENON_TCP_CLOSED)
         timer_restart(conn);
+}
+
+TENON_INTERNAL void tn_tcp_timer(struct tenon *stack, struct tn_timer *timer)
+{
+    (void)stack;
+    timer_fired(TENON_CONTAINER(timer, struct tenon_tcp, timer));
 }

@@ -130,7 +130,7 @@ TENON_INTERNAL void tn_udp_input(struct tenon *stack, struct tn_pkt *pkt)
 {
     struct tn_udp header;
 
-    if (tn_udp_parse(&header, pkt->head, pkt->head_len, pkt->len) != 0) {
+    if (tn_udp_parse(&header, pkt->head, tn_pkt_head_len(pkt), pkt->len) != 0) {
         tn_count(stack, TENON_STAT_UDP_BAD_LENGTH);
         return;
     }

@@ -245,9 +245,9 @@ TENON_API int tenon_udp_send(struct tenon_udp *sock, const struct tenon_addr *to
 /* Many bytes: into buffers of their own first. */
 static int udp_write_spans(struct tenon_udp *sock, struct tn_udp_message *message, const tenon_u8 *bytes)
 {
-    struct tenon_span spans[TN_RX_SPANS_MAX];
+    struct tenon_span spans[TN_TX_SPANS_MAX];
     struct tenon *stack = sock->stack;
-    const int count = tn_spans_write(stack, spans, TN_RX_SPANS_MAX, bytes, message->len);
+    const int count = tn_spans_write(stack, spans, TN_TX_SPANS_MAX, bytes, message->len);
     int error;
 
     if (count < 0)

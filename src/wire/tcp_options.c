@@ -63,7 +63,7 @@ static void tcp_opt_parse(struct tn_tcp_options *options, const tenon_u8 *p)
     } else if (TENON_WITH_SCALE && kind == TCP_OPT_WSCALE && bytes == TCP_OPT_WSCALE_BYTES && !options->has_wscale) {
         options->has_wscale = 1;
         options->wscale = p[2];
-    } else if (kind == TCP_OPT_SACK_PERMITTED && bytes == TCP_OPT_SACK_PERMITTED_BYTES) {
+    } else if (TENON_WITH_SACK && kind == TCP_OPT_SACK_PERMITTED && bytes == TCP_OPT_SACK_PERMITTED_BYTES) {
         options->has_sack_permitted = 1;
     } else if (TENON_WITH_SCALE && kind == TCP_OPT_TIMESTAMP && bytes == TCP_OPT_TIMESTAMP_BYTES &&
                !options->has_timestamp) {

@@ -85,7 +85,7 @@ void dgram_open(struct sim *sim, unsigned i)
     at.port = UDP_PORT;
     if ((TENON_WITH_UDP && (tenon_udp_open(host->stack, &host->udp, &dgram_events, host) != TENON_OK
                             || tenon_udp_bind(host->udp, &at) != TENON_OK))
-        || (TENON_WITH_ICMP && tenon_echo_open(host->stack, &host->echo, &echo_events, host) != TENON_OK))
+        || (TENON_WITH_PING && tenon_echo_open(host->stack, &host->echo, &echo_events, host) != TENON_OK))
         sim_fail(sim, "open", "host %u: UDP socket or echo cannot be opened", i);
 }
 
@@ -93,7 +93,7 @@ void dgram_close(struct sim *sim, unsigned i)
 {
     if (TENON_WITH_UDP)
         tenon_udp_close(sim->host[i].udp);
-    if (TENON_WITH_ICMP)
+    if (TENON_WITH_PING)
         tenon_echo_close(sim->host[i].echo);
 }
 
@@ -161,14 +161,14 @@ void dgram_final(struct sim *sim)
     }
     for (try = 0; try < 20 && missing > 0; try++) {
         for (i = 0; i < n; i++) {
-            if (TENON_WITH_ICMP)
+            if (TENON_WITH_PING)
                 dgram_emit(sim, i, (i + 1) % n, sim->plan->v6 && (!sim->plan->v4 || try % 2), 1, FINAL, 60);
             if (TENON_WITH_UDP)
                 dgram_emit(sim, i, (i + 1) % n, sim->plan->v6 && (!sim->plan->v4 || try % 2), 0, FINAL, 61);
         }
         wire_run(sim->wire, wire_now(sim->wire) + 3000000);
         for (missing = 0, i = 0; i < n; i++)
-            missing += (TENON_WITH_ICMP && sim->host[i].echo_replies == replies[i])
+            missing += (TENON_WITH_PING && sim->host[i].echo_replies == replies[i])
                        || (TENON_WITH_UDP && sim->host[i].dgrams_rcvd == dgrams[i]);
     }
     if (missing > 0)

@@ -183,13 +183,13 @@ static void draw_end(struct plan *plan, struct wire_end_conf *end, const struct 
         end->complete_checksums = (uint8_t)dice_percent(dice, 50);
         end->trust = (uint8_t)dice_percent(dice, 20);
     }
-    if (mood->split && TENON_WITH_PIECES) {
+    if (mood->split && TENON_WITH_SPLIT) {
         end->copy = (uint8_t)dice_percent(dice, 30);
         end->split = (uint8_t)PICK(dice, 0, 0, 2, 3, 8);
         end->pad = (uint8_t)dice_percent(dice, 50);
         end->coalesce_us = PICK(dice, 0, 0, 50, 1000);
     }
-    if (!TENON_WITH_PIECES)
+    if (!TENON_WITH_SPLIT)
         end->copy = 1;
     end->burst = (uint16_t)PICK(dice, 0, 0, 1, 2, 8, 64);
     end->ring = PICK(dice, 0, 0, 0, 64, 256);
@@ -424,7 +424,7 @@ static void draw_dgrams(struct plan *plan, const struct mood *mood)
     unsigned i;
 
     plan->ndgrams = dice_percent(&dice, 50) ? dice_below(&dice, PLAN_DGRAMS_MAX / 2) : 0;
-    if (!TENON_WITH_UDP && !TENON_WITH_ICMP)
+    if (!TENON_WITH_UDP && !TENON_WITH_PING)
         plan->ndgrams = 0;
     for (i = 0; i < plan->ndgrams; i++) {
         struct plan_dgram *dgram = &plan->dgram[i];
@@ -434,7 +434,7 @@ static void draw_dgrams(struct plan *plan, const struct mood *mood)
         dgram->at_us = plan->open_us + dice_next(&dice) % (plan->heal_us - plan->open_us);
         dgram->bytes = dice_percent(&dice, 20) ? dice_log(&dice, 1, 60000) : dice_log(&dice, 1, mood->mtu - 60);
         dgram->v6 = (uint8_t)(plan->v6 && (!plan->v4 || dice_percent(&dice, 50)));
-        dgram->ping = (dice_percent(&dice, 40) || !TENON_WITH_UDP) && TENON_WITH_ICMP;
+        dgram->ping = (dice_percent(&dice, 40) || !TENON_WITH_UDP) && TENON_WITH_PING;
         if (!TENON_WITH_FRAGMENTS && dgram->bytes > mood->mtu - 60)
             dgram->bytes = mood->mtu - 60;
     }
@@ -555,7 +555,7 @@ static void host_without(struct plan_host *host, unsigned class)
         break;
     case CLASS_PIECES:
         host->end.split = host->end.pad = 0;
-        host->end.copy = !TENON_WITH_PIECES;
+        host->end.copy = !TENON_WITH_SPLIT;
         host->end.coalesce_us = host->end.ring = 0;
         host->end.burst = 0;
         break;
