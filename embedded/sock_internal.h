@@ -63,12 +63,13 @@ struct sock_piece {
 
 /* ---- sending: ring.c ------------------------------------------------------------------------------- */
 
-/* In the ring, in front of the room for headers. */
+/* In the ring, in front of the bytes, or of the room for headers. */
 struct sock_packet {
     struct tenon_buf buf;     /* its bytes, for the core */
-    struct tenon_buf wire;    /* the same with their headers, for a device that cannot gather; refs 0: not there */
     struct sock *sock;
     tenon_u32 bytes;          /* up to the next packet */
+    /* From here on: what there is for a device that takes frames of one piece. */
+    struct tenon_buf wire;    /* the bytes with their headers; refs 0: not there */
 };
 
 /* Offsets from `base`. Packets lie from tail to head, or from tail to end and from 0 to head. */
@@ -130,10 +131,11 @@ struct tenon_socks {
     struct sock_memory memory;
     size_t arena_bytes;    /* from here on */
     struct tenon_sock_counts counts;
-    struct tenon_frame rx_frames[TENON_SOCK_BURST];
-    struct tenon_span rx_spans[TENON_SOCK_BURST];
+    struct tenon_frame *rx_frames;    /* that have come, each in a block: TENON_SOCK_BURST, or as many as blocks */
+    struct tenon_span *rx_spans;      /* ... and where they lie */
     tenon_u32 now_us;
     tenon_u16 nsocks, nports, nrx, packets_max, datagrams_max, reserve;
+    tenon_u16 front;     /* bytes of a packet in a ring before those of the application */
     tenon_u8 running;    /* 1: in tenon_sock_poll() */
     tenon_u8 flushing;   /* 1: the frames received so far are being looked at */
     tenon_u8 left;       /* 1: a port may have no descriptor any more */
@@ -163,6 +165,7 @@ TENON_INTERNAL int tn_sock_receive(struct sock *sock, const struct tenon_span *s
 TENON_INTERNAL void tn_sock_forget_pieces(struct sock *sock);
 
 /* ring.c */
+TENON_INTERNAL unsigned tn_sock_ring_front(unsigned device_flags);
 TENON_INTERNAL void tn_sock_ring_clear(struct sock_ring *ring);
 TENON_INTERNAL struct sock_packet *tn_sock_packet_of(struct tenon_buf *buf);
 

@@ -210,7 +210,7 @@ UNIT_TEST(memory_comes_back_in_one_piece)
 UNIT_TEST(ring_nearly_full_no_crumbs)
 {
     const struct tenon_addr any = { .port = PORT }, at = world_addr(1, 0, PORT);
-    const tenon_u32 bytes = FULL + 100 + 2 * TENON_SOCK_PACKET_BYTES;
+    const tenon_u32 bytes = FULL + 100 + 2 * TENON_SOCK_RECORD_BYTES;
     struct world world;
     tenon_u32 sent = 0;
     tenon_u8 *p;
