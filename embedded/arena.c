@@ -336,17 +336,20 @@ static int arena_takes_too_little(const struct tenon_netif_conf *netif)
 
 static const char *arena_check(const struct tenon_sock_conf *conf)
 {
+    /* Two that are held for what is missing before them, one to hear that with; and one to send from. */
+    const unsigned least = conf->device.flags & TENON_SOCK_CONTIGUOUS ? 4 : 3;
+
     if (conf->socks > SOCK_MAX)
         return "socks";
     if (conf->ports > conf->socks)
         return "ports";
-    if (conf->blocks < 4 || conf->blocks > 4096)
+    if (conf->blocks < least || conf->blocks > 4096)
         return "blocks";
     if (conf->block_bytes < arena_packet(conf) + (unsigned)ARENA_LINK_BYTES)
         return arena_short_block(conf);
     if (conf->block_bytes > 32000)
         return "block_bytes";
-    if (conf->headers < 4 || conf->headers > 4096)
+    if (conf->headers < 3 || conf->headers > 4096)
         return "headers";
     if (conf->packets > 32)
         return "packets";
@@ -442,12 +445,11 @@ static void arena_host(struct tenon_socks *socks, const struct tenon_sock_conf *
 {
     unsigned i;
 
-    socks->ops.version = TENON_HOST_VERSION;
-    socks->ops.mem_get = tn_sock_memory_get;
-    socks->ops.mem_put = tn_sock_memory_put;
-    socks->ops.buf_get = tn_sock_headers_get;
-    socks->ops.transmit = tn_sock_transmit;
-    socks->device = conf->device;
+    socks->device.flags = conf->device.flags;
+    socks->device.device = conf->device.device;
+    socks->device.transmit = conf->device.transmit;
+    socks->device.poll = conf->device.poll;
+    socks->device.entropy = conf->device.entropy;
     socks->event = conf->event;
     socks->app = conf->app;
     socks->nsocks = conf->socks;
@@ -471,6 +473,9 @@ static int arena_entropy(void *host, void *bytes, size_t n)
     return socks->device.entropy(socks->device.device, bytes, n);
 }
 
+static const struct tenon_host arena_host_ops = {TENON_HOST_VERSION,  tn_sock_memory_get, tn_sock_memory_put,
+                                                 tn_sock_headers_get, tn_sock_transmit,   arena_entropy};
+
 TENON_API int tenon_sock_start(struct tenon_socks **out, void *arena, size_t bytes, const struct tenon_sock_conf *conf)
 {
     struct tenon_netif_conf netif = conf->device.netif;
@@ -488,8 +493,7 @@ TENON_API int tenon_sock_start(struct tenon_socks **out, void *arena, size_t byt
     socks = (struct tenon_socks *)(void *)base;
     arena_fill(socks, &layout, &whole);
     arena_host(socks, &whole);
-    socks->ops.entropy = arena_entropy;
-    socks->stack = tenon_init(base + layout.stack, &whole.stack, &socks->ops, socks);
+    socks->stack = tenon_init(base + layout.stack, &whole.stack, &arena_host_ops, socks);
     netif.gather_max = 0;
     if (socks->stack == NULL || tenon_netif_add(socks->stack, &netif) != 1)
         return TENON_EINVAL;

@@ -32,8 +32,9 @@ struct sock_unit {
 /* A receive block; its bytes follow. */
 struct sock_block {
     struct sock_unit unit;
-    struct tenon_addr from, to;    /* UDP: of the datagram that lies in it */
-    tenon_u16 pieces;              /* that refer to it */
+    struct tenon_addr from;    /* UDP: whose datagram lies in it ... */
+    struct tenon_ip to;        /* ... and the address of ours that it was for */
+    tenon_u16 pieces;          /* that refer to it */
 };
 
 /* Memory for the core: what it gives back it says the size of, so that free memory needs no other record than this, in
@@ -118,10 +119,18 @@ struct sock {
     tenon_u8 more;
 };
 
+/* What is asked of a device after the start; as in struct tenon_sock_device. */
+struct sock_device {
+    unsigned flags;
+    void *device;
+    unsigned (*transmit)(void *device, const struct tenon_frame *frames, unsigned n);
+    void (*poll)(void *device, struct tenon_socks *socks);
+    int (*entropy)(void *device, void *bytes, size_t n);
+};
+
 struct tenon_socks {
     struct tenon *stack;
-    struct tenon_host ops;
-    struct tenon_sock_device device;
+    struct sock_device device;
     void (*event)(void *app, int sk, unsigned events);
     void *app;
     struct sock *socks;

@@ -205,12 +205,12 @@ struct tenon_sock_conf {
     tenon_u16 ports;          /**< local addresses at which descriptors wait for clients, at most socks; 0: socks.
                                    Several descriptors with the same address count once */
     tenon_u16 conns;          /**< TCP connections, those that are closing included; 0: as many as socks and 2 more */
-    tenon_u16 blocks;         /**< receive blocks, 4 and more, the device's included; 0: 8 */
+    tenon_u16 blocks;         /**< receive blocks, 3 and more, with TENON_SOCK_CONTIGUOUS 4, the device's included; 0: 8 */
     tenon_u16 block_bytes;    /**< of each, at most 32000, at least a frame of that MTU: mtu + 18, or + 14 in a build
                                    without TENON_WITH_LINKS; what a driver wants before or behind the frame comes on
                                    top. With device.netif.mru of less than the MTU, mru + 18 or + 14, unless the device
                                    is TENON_SOCK_CONTIGUOUS. 0: mtu + 18, or mru + 18 */
-    tenon_u16 headers;        /**< buffers of TENON_BUF_BYTES_MIN bytes for headers of frames that are on their way, 4
+    tenon_u16 headers;        /**< buffers of TENON_BUF_BYTES_MIN bytes for headers of frames that are on their way, 3
                                    and more; 0: 8 */
     tenon_u16 packets;        /**< in one ring, at most 32; 0: 8 */
     tenon_u16 window;         /**< bytes that a connection may hold unread: TCP's window, 512 and more; 0: two full

@@ -56,8 +56,8 @@ static void draw_limits(struct plan *plan, struct dice *dice)
     conf->device.netif.mtu = mtus[roll(dice, 4)];
     plan->v6 = (uint8_t)(conf->device.netif.mtu >= 1280 && one_in(dice, 3) && TENON_WITH_IPV6);
     draw_packets_taken(plan, dice);
-    conf->blocks = (tenon_u16)between(dice, 4, 12);
-    conf->headers = (tenon_u16)between(dice, 4, 10);
+    conf->blocks = (tenon_u16)between(dice, 3, 12);    /* and one more: draw_device() */
+    conf->headers = (tenon_u16)between(dice, 3, 10);
     if (one_in(dice, 2))
         conf->packets = (tenon_u16)between(dice, 1, 9);
     if (one_in(dice, 2))
@@ -77,6 +77,8 @@ static void draw_device(struct plan *plan, struct dice *dice)
     struct tenon_sock_device *device = &plan->conf.device;
 
     device->flags = roll(dice, 3);    /* DMA that gathers, DMA of one piece, none */
+    if (device->flags & TENON_SOCK_CONTIGUOUS)
+        plan->conf.blocks++;
     if (one_in(dice, 4))
         plan->conf.block_bytes = (tenon_u16)(plan_frame_bytes(&plan->conf) + roll(dice, 600));
     plan->slots = between(dice, 1, SLOTS_MAX);

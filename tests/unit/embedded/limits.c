@@ -21,7 +21,7 @@ UNIT_TEST(arena_too_small_or_conf_wrong)
         unsigned value;
     } rows[] = { { "socks", offsetof(struct tenon_sock_conf, socks), 65 },
                  { "ports", offsetof(struct tenon_sock_conf, ports), 5 },
-                 { "blocks", offsetof(struct tenon_sock_conf, blocks), 3 },
+                 { "blocks", offsetof(struct tenon_sock_conf, blocks), 2 },
                  { BLOCK_TOO_SMALL, offsetof(struct tenon_sock_conf, block_bytes), 512 },
                  { BLOCK_TOO_SMALL, offsetof(struct tenon_sock_conf, block_bytes), 1500 + LINK_BYTES - 1 },
                  { "block_bytes", offsetof(struct tenon_sock_conf, block_bytes), 32001 },
@@ -58,6 +58,12 @@ UNIT_TEST(arena_too_small_or_conf_wrong)
         CHECK_EQ_I(tenon_sock_start(&socks, arena, bytes, &conf), TENON_EINVAL);
     }
     unit_row(NULL);
+    machine.conf.blocks = 3;
+    CHECK(tenon_sock_conf_check(&machine.conf) == NULL);
+    machine.conf.device.flags = TENON_SOCK_CONTIGUOUS;
+    CHECK_EQ_S(tenon_sock_conf_check(&machine.conf), "blocks");
+    machine.conf.blocks = 4;
+    CHECK(tenon_sock_conf_check(&machine.conf) == NULL);
     machine.conf.device.transmit = NULL;
     CHECK_EQ_S(tenon_sock_conf_check(&machine.conf), "device");
     for (i = 0; i < bytes; i++)
