@@ -89,8 +89,8 @@ enum { TENON_SOCK_RECORD_BYTES = (12 + 3 * (int)sizeof(void *) + 7) / 8 * 8 + 14
 
 /** The ring that an end point sends from. It is the stack's from now on; the application writes only where
  *  tenon_sock_ask_sbuf() says.
- *  @param bytes  for n packets of m bytes in flight n * (m + TENON_SOCK_PACKET_BYTES), or TENON_SOCK_RECORD_BYTES in its
- *                place without TENON_SOCK_CONTIGUOUS; at least one of 88
+ *  @param bytes  for n packets of m bytes in flight n * (m + TENON_SOCK_PACKET_BYTES), or TENON_SOCK_RECORD_BYTES in
+ *                its place without TENON_SOCK_CONTIGUOUS; at least one of 88
  *  @return TENON_OK, TENON_EINVAL (no such descriptor, no address), TENON_EMSGSIZE (too small), TENON_EINUSE (another
  *          descriptor or the arena has that memory, or packets are left in the ring that this one has) */
 TENON_API int tenon_sock_set_sbuf(struct tenon_socks *socks, int sk, void *ring, tenon_u32 bytes);
@@ -205,7 +205,8 @@ struct tenon_sock_conf {
     tenon_u16 ports;          /**< local addresses at which descriptors wait for clients, at most socks; 0: socks.
                                    Several descriptors with the same address count once */
     tenon_u16 conns;          /**< TCP connections, those that are closing included; 0: as many as socks and 2 more */
-    tenon_u16 blocks;         /**< receive blocks, 3 and more, with TENON_SOCK_CONTIGUOUS 4, the device's included; 0: 8 */
+    tenon_u16 blocks;         /**< receive blocks, 3 and more, with TENON_SOCK_CONTIGUOUS 4, the device's included;
+                                   0: 8 */
     tenon_u16 block_bytes;    /**< of each, at most 32000, at least a frame of that MTU: mtu + 18, or + 14 in a build
                                    without TENON_WITH_LINKS; what a driver wants before or behind the frame comes on
                                    top. With device.netif.mru of less than the MTU, mru + 18 or + 14, unless the device
@@ -260,8 +261,8 @@ TENON_API struct tenon *tenon_sock_stack(const struct tenon_socks *socks);
 TENON_API struct tenon_buf *tenon_sock_block(struct tenon_socks *socks);
 
 /** A frame has arrived in a block, which is the stack's from now on.
- *  @param off   where it begins in the block; n bytes of it. If they are more than the block has from there on the frame
- *               is dropped, and counted: a driver that finds one says so, and writes no more than the block holds
+ *  @param off   where it begins in the block; n bytes of it. If they are more than the block has from there on the
+ *               frame is dropped, and counted: a driver that finds one says so, and writes no more than the block holds
  *  @param csum  TENON_CSUM_NONE, or TENON_CSUM_GOOD: the device has verified the transport checksum */
 TENON_API void tenon_sock_input(struct tenon_socks *socks, struct tenon_buf *block, unsigned off, unsigned n,
                                 enum tenon_csum csum);

@@ -213,8 +213,8 @@ static tenon_u32 conn_header_bytes(int is_v4)
     return (tenon_u32)(is_v4 ? 20 : 40) + TN_TCP_BYTES;
 }
 
-/* RFC 9293 3.7.1 (MUST-67): what fits our interface, whatever path the packets come on, and what it takes: MMS_R. Options
- * are not subtracted (RFC 6691 2). */
+/* RFC 9293 3.7.1 (MUST-67): what fits our interface, whatever path the packets come on, and what it takes: MMS_R.
+ * Options are not subtracted (RFC 6691 2). */
 TENON_INTERNAL tenon_u16 tn_tcp_mss_for(const struct tn_netif *netif, int is_v4, tenon_u32 limit)
 {
     tenon_u32 packet = netif->conf.mtu, mss;

@@ -260,8 +260,8 @@ void plan_print(const struct plan *plan)
     printf("seed %" PRIu64 ": IPv%u, MTU %u, MRU %u, %u blocks, %u headers, %u descriptors, %u connections, window %u, "
            "device flags %u, %u slots for %u us, %u blocks waiting, heals at %.1f s\n",
            plan->seed, plan->v6 ? 6U : 4U, plan->conf.device.netif.mtu, plan->conf.device.netif.mru, plan->conf.blocks,
-           plan->conf.headers, plan->conf.socks, plan->conf.conns, plan->conf.window, plan->conf.device.flags, plan->slots, plan->tx_us,
-           plan->rx_blocks, (double)plan->heal_us / 1e6);
+           plan->conf.headers, plan->conf.socks, plan->conf.conns, plan->conf.window, plan->conf.device.flags,
+           plan->slots, plan->tx_us, plan->rx_blocks, (double)plan->heal_us / 1e6);
     for (i = 0; i < plan->nshortages; i++) {
         const struct shortage *s = &plan->shortage[i];
 

@@ -135,7 +135,8 @@ UNIT_TEST(blocks_for_small_packets_are_as_small)
     small_packet = SMALL4;
     small_blocks(&machine, 0);
     machine.conf.block_bytes = (tenon_u16)(SMALL4 + LINK_BYTES - 1);
-    CHECK_EQ_S(tenon_sock_conf_check(&machine.conf), TENON_WITH_LINKS ? "block_bytes: mru + 18" : "block_bytes: mru + 14");
+    CHECK_EQ_S(tenon_sock_conf_check(&machine.conf),
+               TENON_WITH_LINKS ? "block_bytes: mru + 18" : "block_bytes: mru + 14");
     machine.conf.block_bytes++;
     CHECK(tenon_sock_conf_check(&machine.conf) == NULL);
     machine.conf.block_bytes = 0;
