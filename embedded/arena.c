@@ -274,7 +274,7 @@ static tenon_u32 arena_memory_bytes(const struct tenon_sock_conf *conf)
 
 /* Offsets of the parts; the first, at 0, is struct tenon_socks. */
 struct arena_layout {
-    tenon_u32 socks, ports, pieces, stack, blocks, headers, memory, total;
+    tenon_u32 socks, ports, pieces, frames, spans, stack, blocks, headers, memory, total;
     size_t block, header;    /* bytes of one, with its record */
     tenon_u32 memory_bytes;
 };
@@ -287,6 +287,7 @@ static tenon_u32 arena_behind(tenon_u32 at, tenon_u32 n, size_t each)
 static void arena_lay_out(struct arena_layout *layout, const struct tenon_sock_conf *conf)
 {
     const size_t stack = tenon_mem_size(&conf->stack);    /* 0: more than a size_t can say */
+    const tenon_u32 burst = conf->blocks < TENON_SOCK_BURST ? conf->blocks : TENON_SOCK_BURST;
     tenon_u32 memory = ARENA_TOO_MUCH_UL;
 
     if (conf->memory == 0)
@@ -300,7 +301,9 @@ static void arena_lay_out(struct arena_layout *layout, const struct tenon_sock_c
     layout->socks = arena_align(sizeof(struct tenon_socks));
     layout->ports = arena_behind(layout->socks, conf->socks, sizeof(struct sock));
     layout->pieces = arena_behind(layout->ports, conf->ports, sizeof(struct sock_port));
-    layout->stack = arena_behind(layout->pieces, 2 * (tenon_u32)conf->blocks, sizeof(struct sock_piece));
+    layout->frames = arena_behind(layout->pieces, 2 * (tenon_u32)conf->blocks, sizeof(struct sock_piece));
+    layout->spans = arena_behind(layout->frames, burst, sizeof(struct tenon_frame));
+    layout->stack = arena_behind(layout->spans, burst, sizeof(struct tenon_span));
     layout->stack = (layout->stack + 15) / 16 * 16;
     layout->blocks = TENON_WITH_CHECKS && stack == 0 ? ARENA_TOO_MUCH_UL : arena_behind(layout->stack, 1, stack);
     layout->headers = arena_behind(layout->blocks, conf->blocks, layout->block);
@@ -326,16 +329,26 @@ static const char *arena_check_parts(const struct arena_layout *layout)
 
 /* ---- what a program asks for, with all that it has left open ---------------------------------------- */
 
+/* The largest packet that a block has to hold. For a device that takes frames of one piece, blocks have to hold what is
+ * sent, too. */
+static unsigned arena_packet(const struct tenon_sock_conf *conf)
+{
+    const struct tenon_netif_conf *netif = &conf->device.netif;
+    const int all = (conf->device.flags & TENON_SOCK_CONTIGUOUS) || netif->mru == 0 || netif->mru > netif->mtu;
+
+    return all ? netif->mtu : netif->mru;
+}
+
 static void arena_complete(struct tenon_sock_conf *conf)
 {
     arena_u16(&conf->socks, 4);
     arena_u16(&conf->ports, conf->socks);
     arena_u16(&conf->conns, conf->socks + 2U);
     arena_u16(&conf->blocks, 8);
-    arena_u16(&conf->block_bytes, conf->device.netif.mtu + 18U);
+    arena_u16(&conf->block_bytes, arena_packet(conf) + 18U);
     arena_u16(&conf->headers, 8);
     arena_u16(&conf->packets, 8);
-    arena_u16(&conf->window, 2U * (conf->device.netif.mtu - 52U));    /* IPv4, TCP with timestamps */
+    arena_u16(&conf->window, 2U * (arena_packet(conf) - 52U));    /* IPv4, TCP with timestamps */
     arena_u16(&conf->datagrams, conf->blocks / 4U > 0 ? conf->blocks / 4U : 1);
     arena_complete_stack(conf);
 }
@@ -343,21 +356,38 @@ static void arena_complete(struct tenon_sock_conf *conf)
 /* In front of a packet of the MTU: Ethernet's header, and a tag of 802.1Q. */
 enum { ARENA_LINK_BYTES = TENON_WITH_LINKS ? 18 : 14 };
 
+static const char *arena_short_block(const struct tenon_sock_conf *conf)
+{
+    if (arena_packet(conf) == conf->device.netif.mtu)
+        return TENON_WITH_LINKS ? "block_bytes: mtu + 18" : "block_bytes: mtu + 14";
+    return TENON_WITH_LINKS ? "block_bytes: mru + 18" : "block_bytes: mru + 14";
+}
+
+/* What each host has to take: RFC 1122 3.3.2, RFC 8200 5. */
+static int arena_takes_too_little(const struct tenon_netif_conf *netif)
+{
+    return netif->mru != 0 &&
+           netif->mru < (TENON_WITH_IPV6 && !(netif->flags & TENON_NETIF_NO_IP6) ? 1280 : 576);
+}
+
 static const char *arena_check(const struct tenon_sock_conf *conf)
 {
+    /* Two that are held for what is missing before them, one to hear that with; and one to send from. */
+    const unsigned least = conf->device.flags & TENON_SOCK_CONTIGUOUS ? 4 : 3;
+
     if (!TENON_WITH_CHECKS)
         return NULL;
     if (conf->socks > SOCK_MAX)
         return "socks";
     if (conf->ports > conf->socks)
         return "ports";
-    if (conf->blocks < 4 || conf->blocks > 4096)
+    if (conf->blocks < least || conf->blocks > 4096)
         return "blocks";
-    if (conf->block_bytes < conf->device.netif.mtu + (unsigned)ARENA_LINK_BYTES)
-        return TENON_WITH_LINKS ? "block_bytes: mtu + 18" : "block_bytes: mtu + 14";
+    if (conf->block_bytes < arena_packet(conf) + (unsigned)ARENA_LINK_BYTES)
+        return arena_short_block(conf);
     if (conf->block_bytes > 32000)
         return "block_bytes";
-    if (conf->headers < 4 || conf->headers > 4096)
+    if (conf->headers < 3 || conf->headers > 4096)
         return "headers";
     if (conf->packets > 32)
         return "packets";
@@ -380,6 +410,8 @@ static const char *arena_plan(const struct tenon_sock_conf *conf, struct tenon_s
         return "device.netif.mtu";
     if (!TENON_WITH_LINEAR && (conf->device.flags & TENON_SOCK_CONTIGUOUS))
         return "device.flags";
+    if (TENON_WITH_CHECKS && arena_takes_too_little(&conf->device.netif))
+        return "device.netif.mru";
     *whole = *conf;
     arena_complete(whole);
     bad = arena_check(whole);
@@ -431,6 +463,8 @@ static void arena_fill(struct tenon_socks *socks, const struct arena_layout *lay
 
     socks->socks = (struct sock *)(void *)(base + layout->socks);
     socks->ports = (struct sock_port *)(void *)(base + layout->ports);
+    socks->rx_frames = (struct tenon_frame *)(void *)(base + layout->frames);
+    socks->rx_spans = (struct tenon_span *)(void *)(base + layout->spans);
     for (i = 0; i < 2U * conf->blocks; i++) {
         pieces[i].next = socks->free_pieces;
         socks->free_pieces = &pieces[i];
@@ -447,12 +481,17 @@ static void arena_fill(struct tenon_socks *socks, const struct arena_layout *lay
 
 static void arena_take_conf(struct tenon_socks *socks, const struct tenon_sock_conf *conf)
 {
-    socks->device = conf->device;
+    socks->device.flags = conf->device.flags;
+    socks->device.device = conf->device.device;
+    socks->device.transmit = conf->device.transmit;
+    socks->device.poll = conf->device.poll;
+    socks->device.entropy = conf->device.entropy;
     socks->event = conf->event;
     socks->app = conf->app;
     socks->nsocks = conf->socks;
     socks->nports = conf->ports;
     socks->packets_max = conf->packets;
+    socks->front = (tenon_u16)tn_sock_ring_front(conf->device.flags);
     socks->datagrams_max = conf->datagrams;
     socks->reserve = (tenon_u16)(conf->blocks / 4U);
 }

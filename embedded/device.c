@@ -46,6 +46,7 @@ TENON_API void tenon_sock_input(struct tenon_socks *socks, struct tenon_buf *blo
     struct tenon_span *span = &socks->rx_spans[socks->nrx];
 
     if (n == 0 || off > block->size || n > block->size - off) {
+        sock_count(&socks->counts.too_long, n != 0);
         tenon_buf_put(block);
         return;
     }

@@ -122,7 +122,7 @@ static void receive_meet(struct sock *sock, const struct sock_piece *piece)
     if (!tenon_ip_equal(&sock->peer.ip, &block->from.ip))
         sock->ring.asked = 0;    /* how much fits depends on where it goes */
     sock->peer = block->from;
-    sock->from = block->to.ip;
+    sock->from = block->to;
 }
 
 TENON_API int tenon_sock_ask_rbuf(struct tenon_socks *socks, int sk, tenon_u8 **p)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The send ring: the application's memory, managed here. A packet is a record, room for headers, its bytes:
+/* The send ring: the application's memory, managed here. A packet is a record, for a device that takes frames of one
+ * piece room for headers, and its bytes:
  *
  *      | record | ......room | bytes of the application | pad | record | ......room | ...
  *      tail              headers^
@@ -14,11 +15,11 @@ static tenon_u32 ring_align(tenon_u32 bytes)
 }
 
 /* What is in front of the bytes. */
-static tenon_u32 ring_front(void)
+TENON_INTERNAL unsigned tn_sock_ring_front(unsigned device_flags)
 {
-    const size_t record = TENON_WITH_LINEAR ? sizeof(struct sock_linear) : sizeof(struct sock_packet);
-
-    return ring_align((tenon_u32)record) + TENON_SOCK_ROOM;
+    if (TENON_WITH_LINEAR && (device_flags & TENON_SOCK_CONTIGUOUS))
+        return (unsigned)ring_align((tenon_u32)sizeof(struct sock_linear)) + TENON_SOCK_ROOM;
+    return (unsigned)ring_align((tenon_u32)sizeof(struct sock_packet));
 }
 
 static struct sock_packet *ring_packet(const struct sock_ring *ring, tenon_u32 at)
@@ -26,10 +27,10 @@ static struct sock_packet *ring_packet(const struct sock_ring *ring, tenon_u32 a
     return (struct sock_packet *)(void *)(ring->base + at);
 }
 
-/* Bytes that a packet from `at` on can have before `limit`. */
+/* Bytes that a packet whose bytes begin at `at` can have before `limit`. */
 static tenon_u32 ring_room(tenon_u32 at, tenon_u32 limit)
 {
-    return limit > at + ring_front() ? limit - at - ring_front() : 0;
+    return limit > at ? limit - at : 0;
 }
 
 TENON_INTERNAL void tn_sock_ring_clear(struct sock_ring *ring)
@@ -98,10 +99,11 @@ TENON_API int tenon_sock_set_sbuf(struct tenon_socks *socks, int sk, void *ring,
     struct sock *sock = tn_sock_find(socks, sk);
     tenon_u8 *base = (tenon_u8 *)ring;
     const tenon_u32 skip = (tenon_u32)((SOCK_ALIGN - (size_t)base % SOCK_ALIGN) % SOCK_ALIGN);
+    const int least = socks->device.flags & TENON_SOCK_CONTIGUOUS ? TENON_SOCK_PACKET_BYTES : TENON_SOCK_RECORD_BYTES;
 
     if (sock == NULL || base == NULL)
         return TENON_EINVAL;
-    if (bytes < (tenon_u32)TENON_SOCK_PACKET_BYTES + SOCK_PAYLOAD_MIN)
+    if (bytes < (tenon_u32)least + SOCK_PAYLOAD_MIN)
         return TENON_EMSGSIZE;
     if (sock->ring.packets > 0 || ring_is_in_use(socks, sock, base, bytes))
         return TENON_EINUSE;
@@ -115,9 +117,9 @@ TENON_API int tenon_sock_set_sbuf(struct tenon_socks *socks, int sk, void *ring,
 /* ---- where the next packet goes ----------------------------------------------------------------- */
 
 /* Behind the last packet, or at the beginning when there is too little left for a full one, and more there. */
-static void ring_find(struct sock_ring *ring, tenon_u32 segment)
+static void ring_find(struct sock_ring *ring, tenon_u32 front, tenon_u32 segment)
 {
-    tenon_u32 room, front;
+    tenon_u32 room, first;
 
     if (ring->packets == 0) {
         ring->head = ring->tail = 0;
@@ -125,12 +127,12 @@ static void ring_find(struct sock_ring *ring, tenon_u32 segment)
     }
     ring->asked_at = ring->head;
     if (ring->packets > 0 && ring->head <= ring->tail) {
-        room = ring_room(ring->head, ring->tail);
+        room = ring_room(ring->head + front, ring->tail);
     } else {
-        room = ring_room(ring->head, ring->size);
-        front = ring_room(0, ring->tail);
-        if (room < segment && room < front) {
-            room = front;
+        room = ring_room(ring->head + front, ring->size);
+        first = ring_room(front, ring->tail);
+        if (room < segment && room < first) {
+            room = first;
             ring->asked_at = 0;
         }
     }
@@ -186,12 +188,12 @@ TENON_API int tenon_sock_ask_sbuf(struct tenon_socks *socks, int sk, tenon_u8 **
     if (error != TENON_OK)
         return error;
     if (sock->ring.packets < socks->packets_max)
-        ring_find(&sock->ring, sock->segment);
+        ring_find(&sock->ring, socks->front, sock->segment);
     if (sock->ring.asked == 0) {
         sock_count(&socks->counts.ring_full, 1);
         return 0;
     }
-    *p = sock->ring.base + sock->ring.asked_at + ring_front();
+    *p = sock->ring.base + sock->ring.asked_at + socks->front;
     return (int)sock->ring.asked;
 }
 
@@ -210,14 +212,15 @@ static void ring_make_wire(struct sock_linear *linear)
 static struct sock_packet *ring_make(struct sock *sock, unsigned n)
 {
     struct sock_packet *packet = ring_packet(&sock->ring, sock->ring.asked_at);
+    const struct tenon_socks *socks = sock->socks;
 
-    packet->buf.data = (tenon_u8 *)packet + ring_front();
+    packet->buf.data = (tenon_u8 *)packet + socks->front;
     packet->buf.size = n;
     packet->buf.refs = 1;
     packet->buf.release = ring_release;
     packet->sock = sock;
-    packet->bytes = ring_align(ring_front() + n);
-    if (TENON_WITH_LINEAR)
+    packet->bytes = ring_align(socks->front + n);
+    if (TENON_WITH_LINEAR && (socks->device.flags & TENON_SOCK_CONTIGUOUS))
         ring_make_wire(TENON_CONTAINER(packet, struct sock_linear, packet));
     return packet;
 }
@@ -288,7 +291,7 @@ TENON_API int tenon_sock_send(struct tenon_socks *socks, int sk, const tenon_u8 
         return ring_finish(sock);
     if (sock->ring.base == NULL)
         return TENON_ENOMEM;
-    if (n == 0 || sock->ring.asked == 0 || p != sock->ring.base + sock->ring.asked_at + ring_front() ||
+    if (n == 0 || sock->ring.asked == 0 || p != sock->ring.base + sock->ring.asked_at + socks->front ||
         (fin && sock->udp != NULL))
         return TENON_EINVAL;
     if (n > sock->ring.asked)

@@ -251,7 +251,7 @@ static void sock_udp_received(struct tenon_udp *udp, void *app, const struct ten
         return;
     }
     block->from = info->from;
-    block->to = info->to;
+    block->to = info->to.ip;
     (void)tn_sock_receive(sock, spans, n, 1);
 }
 

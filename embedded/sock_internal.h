@@ -32,8 +32,9 @@ struct sock_unit {
 /* A receive block; its bytes follow. */
 struct sock_block {
     struct sock_unit unit;
-    struct tenon_addr from, to;    /* UDP: of the datagram that lies in it */
-    tenon_u16 pieces;              /* that refer to it */
+    struct tenon_addr from;    /* UDP: whose datagram lies in it ... */
+    struct tenon_ip to;        /* ... and the address of ours that it was for */
+    tenon_u16 pieces;          /* that refer to it */
 };
 
 /* Memory for the core: what it gives back it says the size of, so that free memory needs no other record than this, in
@@ -63,17 +64,17 @@ struct sock_piece {
 
 /* ---- sending: ring.c ------------------------------------------------------------------------------- */
 
-/* In the ring, in front of the room for headers. */
+/* In the ring, in front of the bytes, or of the room for headers. */
 struct sock_packet {
     struct tenon_buf buf;     /* its bytes, for the core */
     struct sock *sock;
     tenon_u32 bytes;          /* up to the next packet */
 };
 
-/* What it is with TENON_WITH_LINEAR. */
+/* What it is for a device that takes frames of one piece (TENON_SOCK_CONTIGUOUS). */
 struct sock_linear {
     struct sock_packet packet;
-    struct tenon_buf wire;    /* the bytes with their headers, for a device that cannot gather; refs 0: not there */
+    struct tenon_buf wire;    /* the bytes with their headers; refs 0: not there */
 };
 
 /* Offsets from `base`. Packets lie from tail to head, or from tail to end and from 0 to head. */
@@ -123,6 +124,15 @@ struct sock {
     struct tenon_ip from;    /* UDP: the address that the peer has asked; any: the stack chooses */
 };
 
+/* What is asked of a device after the start; as in struct tenon_sock_device. */
+struct sock_device {
+    unsigned flags;
+    void *device;
+    unsigned (*transmit)(void *device, const struct tenon_frame *frames, unsigned n);
+    void (*poll)(void *device, struct tenon_socks *socks);
+    int (*entropy)(void *device, void *bytes, size_t n);
+};
+
 struct tenon_socks {
     struct tenon *stack;
     tenon_u8 running;    /* 1: in tenon_sock_poll() */
@@ -130,6 +140,8 @@ struct tenon_socks {
     tenon_u8 left;       /* 1: a port may have no descriptor any more */
     tenon_u8 news;       /* 1: of some descriptor there are events that the application has not been told of */
     tenon_u16 nsocks, nports, nrx, packets_max, datagrams_max, reserve;
+    tenon_u16 front;     /* bytes of a packet in a ring before those of the application */
+    struct sock_device device;
     struct sock *socks;
     struct sock_port *ports;
     struct sock_piece *free_pieces;
@@ -139,10 +151,9 @@ struct tenon_socks {
     void (*event)(void *app, int sk, unsigned events);
     void *app;
     size_t arena_bytes;    /* from here on */
-    struct tenon_sock_device device;
+    struct tenon_frame *rx_frames;    /* that have come, each in a block: TENON_SOCK_BURST, or as many as blocks */
+    struct tenon_span *rx_spans;      /* ... and where they lie */
     struct tenon_sock_counts counts;
-    struct tenon_frame rx_frames[TENON_SOCK_BURST];
-    struct tenon_span rx_spans[TENON_SOCK_BURST];
 };
 
 TENON_INLINE void sock_count(tenon_u32 *counter, tenon_u32 n)
@@ -169,6 +180,7 @@ TENON_INTERNAL int tn_sock_receive(struct sock *sock, const struct tenon_span *s
 TENON_INTERNAL void tn_sock_forget_pieces(struct sock *sock);
 
 /* ring.c */
+TENON_INTERNAL unsigned tn_sock_ring_front(unsigned device_flags);
 TENON_INTERNAL void tn_sock_ring_clear(struct sock_ring *ring);
 TENON_INTERNAL struct sock_linear *tn_sock_packet_of(struct tenon_buf *buf);
 

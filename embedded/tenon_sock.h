@@ -80,17 +80,21 @@ TENON_API int tenon_sock_ask_rbuf(struct tenon_socks *socks, int sk, tenon_u8 **
  *          was returned before, or is another's); n is 0 or more than the piece has. Nothing has changed then */
 TENON_API int tenon_sock_read_done(struct tenon_socks *socks, int sk, const tenon_u8 *p, unsigned n);
 
-/** Room for headers in front of the bytes of a packet, where a device may want frames of one piece. */
+/** Room for headers in front of the bytes of a packet, for a device that takes frames of one piece. */
 enum { TENON_SOCK_ROOM = !TENON_WITH_LINEAR ? 0 : TENON_WITH_IPV6 ? 120 : 104 };
-/** What a packet takes in a ring besides its bytes: a record, and room for headers. */
+/** What a packet takes in a ring besides its bytes: a record, at a multiple of 8; with a device that is not
+ *  TENON_SOCK_CONTIGUOUS. */
+enum { TENON_SOCK_RECORD_BYTES = (12 + 3 * (int)sizeof(void *) + 7) / 8 * 8 + 14 };
+/** ... and whatever the device is like: a larger record, and room for headers. */
 enum {
     TENON_SOCK_PACKET_BYTES =
-        TENON_SOCK_ROOM + (TENON_WITH_LINEAR ? 32 + 5 * (int)sizeof(void *) : 26 + 3 * (int)sizeof(void *))
+        TENON_WITH_LINEAR ? TENON_SOCK_ROOM + 32 + 5 * (int)sizeof(void *) : TENON_SOCK_RECORD_BYTES
 };
 
 /** The ring that an end point sends from. It is the stack's from now on; the application writes only where
  *  tenon_sock_ask_sbuf() says.
- *  @param bytes  for n packets of m bytes in flight n * (m + TENON_SOCK_PACKET_BYTES); at least one of 88
+ *  @param bytes  for n packets of m bytes in flight n * (m + TENON_SOCK_PACKET_BYTES), or TENON_SOCK_RECORD_BYTES in
+ *                its place without TENON_SOCK_CONTIGUOUS; at least one of 88
  *  @return TENON_OK, TENON_EINVAL (no such descriptor, no address), TENON_EMSGSIZE (too small), TENON_EINUSE (another
  *          descriptor or the arena has that memory, or packets are left in the ring that this one has) */
 TENON_API int tenon_sock_set_sbuf(struct tenon_socks *socks, int sk, void *ring, tenon_u32 bytes);
@@ -182,7 +186,8 @@ enum { TENON_SOCK_BURST = 8 };
 /** A device. Its functions are called from tenon_sock_poll() only; transmit() also, if TENON_SOCK_BURST frames were
  *  handed over, from tenon_sock_input(). */
 struct tenon_sock_device {
-    struct tenon_netif_conf netif;    /**< address, MTU, capabilities */
+    struct tenon_netif_conf netif;    /**< address, MTU, capabilities; mru: the largest packet that is taken, which lets
+                                           blocks be smaller than frames are on this link (see block_bytes) */
     unsigned flags;                   /**< enum tenon_sock_device_flag, or-ed */
     void *device;                     /**< first argument of the functions */
 
@@ -205,15 +210,17 @@ struct tenon_sock_conf {
     tenon_u16 ports;          /**< local addresses at which descriptors wait for clients, at most socks; 0: socks.
                                    Several descriptors with the same address count once */
     tenon_u16 conns;          /**< TCP connections, those that are closing included; 0: as many as socks and 2 more */
-    tenon_u16 blocks;         /**< receive blocks, 4 and more, the device's included; 0: 8 */
+    tenon_u16 blocks;         /**< receive blocks, 3 and more, with TENON_SOCK_CONTIGUOUS 4, the device's included;
+                                   0: 8 */
     tenon_u16 block_bytes;    /**< of each, at most 32000, at least a frame of that MTU: mtu + 18, or + 14 in a build
                                    without TENON_WITH_LINKS; what a driver wants before or behind the frame comes on
-                                   top. 0: mtu + 18 */
-    tenon_u16 headers;        /**< buffers of TENON_BUF_BYTES_MIN bytes for headers of frames that are on their way, 4
+                                   top. With device.netif.mru of less than the MTU, mru + 18 or + 14, unless the device
+                                   is TENON_SOCK_CONTIGUOUS. 0: mtu + 18, or mru + 18 */
+    tenon_u16 headers;        /**< buffers of TENON_BUF_BYTES_MIN bytes for headers of frames that are on their way, 3
                                    and more; 0: 8 */
     tenon_u16 packets;        /**< in one ring, at most 32; 0: 8 */
     tenon_u16 window;         /**< bytes that a connection may hold unread: TCP's window, 512 and more; 0: two full
-                                   segments */
+                                   segments, of what a block has to hold */
     tenon_u16 datagrams;      /**< blocks that a UDP end point may hold; 0: a quarter of all */
     size_t memory;            /**< bytes for connections, end points and tables that grow; 0: by the limits above. With
                                    all else less than 2 GB, or 64 KB where a size_t has 16 bits */
@@ -259,7 +266,8 @@ TENON_API struct tenon *tenon_sock_stack(const struct tenon_socks *socks);
 TENON_API struct tenon_buf *tenon_sock_block(struct tenon_socks *socks);
 
 /** A frame has arrived in a block, which is the stack's from now on.
- *  @param off   where it begins in the block; n bytes of it, off + n no more than the block has (else it is dropped)
+ *  @param off   where it begins in the block; n bytes of it. If they are more than the block has from there on the
+ *               frame is dropped, and counted: a driver that finds one says so, and writes no more than the block holds
  *  @param csum  TENON_CSUM_NONE, or TENON_CSUM_GOOD: the device has verified the transport checksum */
 TENON_API void tenon_sock_input(struct tenon_socks *socks, struct tenon_buf *block, unsigned off, unsigned n,
                                 enum tenon_csum csum);
@@ -274,6 +282,7 @@ struct tenon_sock_counts {
     tenon_u32 device_bytes;      /**< bytes of frames moved by the processor (TENON_SOCK_NO_DMA) */
     tenon_u32 header_bytes;      /**< headers moved into the ring (TENON_SOCK_CONTIGUOUS) */
     tenon_u32 no_block;          /**< times no block was free */
+    tenon_u32 too_long;          /**< received frames that were dropped because their block is shorter */
     tenon_u32 datagrams_full;    /**< datagrams dropped because an end point held too many */
     tenon_u32 ring_full;         /**< times tenon_sock_ask_sbuf() returned 0 because of the ring */
     tenon_u16 blocks_free, blocks_low;      /**< now, and the fewest there were */

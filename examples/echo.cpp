@@ -81,7 +81,7 @@ int main(int argc, char **argv)
 {
     cable cable(argc == 2 ? std::atoi(argv[1]) : -1);
     auto stack = tn::stack::make(cable);
-    tenon_netif_conf nic = { { 2, 0, 0, 0, 0, 2 }, 1500, 0, 0, 1, TENON_NETIF_NO_DAD };
+    tenon_netif_conf nic = { { 2, 0, 0, 0, 0, 2 }, 1500, 0, 0, 1, TENON_NETIF_NO_DAD, 0 };
     if (argc != 2 || !stack.ok())
         return std::fputs("usage: echo_cpp FD\n", stderr), 1;
     auto netif = stack->add_netif(nic);

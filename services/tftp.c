@@ -119,12 +119,28 @@ static void tftp_server(const struct tenon_tftp *tftp, struct tenon_addr *to)
         to->port = TENON_TFTP_PORT;
 }
 
+/* What is taken of datagrams: of the interface that takes least, since any of them may be the one. */
+static tenon_u32 tftp_taken_bytes(const struct tenon_tftp *tftp, const struct tenon_addr *from)
+{
+    const tenon_u32 headers = tenon_ip_is_v4(&from->ip) ? 20 + 8 : 40 + 8;
+    struct tenon_netif_info info;
+    tenon_u32 least = 65535;
+    unsigned i;
+
+    for (i = 1; tenon_netif_get(tftp->stack, i, &info) == TENON_OK; i++)
+        least = svc_min(least, info.conf.mru != 0 ? info.conf.mru : 65535);
+    return least - headers;
+}
+
 /* Blocks for which nobody has to cut packets. */
 static tenon_u16 tftp_usual_bytes(struct tenon_tftp *tftp, const struct tenon_addr *to)
 {
     tenon_u32 room;
 
-    if (tenon_udp_payload_max(tftp->sock, to, &room) != TENON_OK || room < TFTP_HEAD + TENON_TFTP_PLAIN_BYTES)
+    if (tenon_udp_payload_max(tftp->sock, to, &room) != TENON_OK)
+        return TENON_TFTP_PLAIN_BYTES;
+    room = svc_min(room, tftp_taken_bytes(tftp, to));
+    if (room < TFTP_HEAD + TENON_TFTP_PLAIN_BYTES)
         return TENON_TFTP_PLAIN_BYTES;
     return (tenon_u16)svc_min(room - TFTP_HEAD, TFTP_USUAL_BYTES);
 }

@@ -72,8 +72,9 @@ struct tenon_tftp;
 struct tenon_tftp_conf {
     struct tenon_addr server;    /**< port 0: the usual one, 69; netif: the link of a link-local one */
     const char *name;            /**< of the file, as the server knows it; kept until the end */
-    tenon_u16 block_bytes;       /**< asked for; 0: as much as one packet carries, 1428 at most;
-                                      TENON_TFTP_PLAIN_BYTES: no such option is sent */
+    tenon_u16 block_bytes;       /**< asked for; 0: as much as a packet carries that is sent, and taken (mru of
+                                      the interfaces), 1428 at most; TENON_TFTP_PLAIN_BYTES: no such
+                                      option is sent */
     tenon_u8
         server_s; /**< ask the server to repeat a block after so many seconds (RFC 2349); 0: as it likes */
     tenon_u8 plain;              /**< 1: without any options, as RFC 1350 alone knows it */

@@ -243,7 +243,7 @@
 /** Frames that are put together for a port that gathers less than a packet has: gather_max of an interface, and
  * TENON_SOCK_CONTIGUOUS of embedded/. 0: each port gathers what tx_gather_max says. tenon_netif_add() refuses a
  * gather_max that is less, tenon_sock_start() that flag (TENON_EINVAL), and a packet of more pieces is not sent
- * (TENON_EMSGSIZE); packets in a ring need no room for headers. Without PIECES nothing is gathered in any case. */
+ * (TENON_EMSGSIZE). Without PIECES nothing is gathered in any case. */
 #if !defined(TENON_WITH_LINEAR)
 #define TENON_WITH_LINEAR 1
 #endif

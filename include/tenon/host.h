@@ -62,6 +62,11 @@ struct tenon_netif_conf {
     tenon_u32 tso_bytes_max;     /**< largest frame for TSO and USO, with headers; 0: 65535 */
     tenon_u16 gather_max;        /**< spans per frame; 1: the port cannot gather. 0: the core's own limit */
     tenon_u16 flags;             /**< enum tenon_netif_flag, or-ed */
+    tenon_u16 mru;               /**< bytes of the largest IP packet that is taken, for a host whose memory for received
+                                      frames is smaller than the MTU: TCP's peers are told of it by the MSS option
+                                      (RFC 9293 3.7.1), all others send up to the MTU, and what is larger the port
+                                      drops. What is sent does not depend on it. 576 at least (RFC 1122 3.3.2), and 1280
+                                      unless TENON_NETIF_NO_IP6 is set (RFC 8200 5); 0, or more than the MTU: that */
 };
 
 /** What an interface is to do without. */

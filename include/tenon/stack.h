@@ -201,7 +201,7 @@ TENON_API int tenon_netif_add(struct tenon *stack, const struct tenon_netif_conf
  *  @return TENON_OK or TENON_EINVAL */
 TENON_API int tenon_netif_link(struct tenon *stack, unsigned netif, int up);
 
-/** Change the MTU. @return TENON_OK or TENON_EINVAL */
+/** Change the MTU; what is taken of larger packets (mru) stays. @return TENON_OK or TENON_EINVAL */
 TENON_API int tenon_netif_mtu(struct tenon *stack, unsigned netif, tenon_u16 mtu);
 
 /** How an interface stands. */

@@ -90,7 +90,10 @@ static int netif_gathers(const struct tenon *stack, const struct tenon_netif_con
 static int netif_conf_is_good(const struct tenon_netif_conf *conf)
 {
     const tenon_u32 cuts = TENON_CAP_TSO4 | TENON_CAP_TSO6 | TENON_CAP_USO;
+    const unsigned take = TENON_WITH_IPV6 && !(conf->flags & TENON_NETIF_NO_IP6) ? NETIF_MTU_MIN_IP6 : NETIF_MTU_MIN;
 
+    if (conf->mru != 0 && conf->mru < take)
+        return 0;    /* RFC 1122 3.3.2, RFC 8200 5: each host takes so much */
     if (conf->mtu < NETIF_MTU_MIN || (!TENON_WITH_LINKS && (conf->caps & TENON_CAP_NO_LINK)))
         return 0;
     if ((conf->caps & cuts) && !(conf->caps & TENON_CAP_TX_CSUM))

@@ -215,14 +215,17 @@ static tenon_u32 conn_header_bytes(int is_v4)
     return (tenon_u32)(is_v4 ? 20 : 40) + TN_TCP_BYTES;
 }
 
-/* RFC 9293 3.7.1 (MUST-67): what fits our interface, whatever path the packets come on. Options are not
- * subtracted (RFC 6691 2). */
+/* RFC 9293 3.7.1 (MUST-67): what fits our interface, whatever path the packets come on, and what it takes: MMS_R.
+ * Options are not subtracted (RFC 6691 2). */
 TENON_INTERNAL tenon_u16 tn_tcp_mss_for(const struct tn_netif *netif, int is_v4, tenon_u32 limit)
 {
-    tenon_u32 mss = netif->conf.mtu - conn_header_bytes(is_v4);
+    tenon_u32 packet = netif->conf.mtu, mss;
 
     if (!is_v4 && netif->ip6_mtu != 0)
-        mss = tn_min(mss, netif->ip6_mtu - conn_header_bytes(is_v4));
+        packet = netif->ip6_mtu;
+    if (netif->conf.mru != 0)
+        packet = tn_min(packet, netif->conf.mru);
+    mss = packet - conn_header_bytes(is_v4);
     if (limit != 0)
         mss = tn_min(mss, limit);
     return (tenon_u16)mss;

@@ -538,6 +538,9 @@ static int text_trim(struct tenon_tcp *conn, struct tn_seg *seg)
     return fin;
 }
 
+/* No full-sized segment is smaller than the default MSS (RFC 9293 3.7.1) less timestamps. */
+enum { TEXT_FULL_MIN = 536 - 12 };
+
 /* RFC 9293 3.8.6.3 (SHLD-18, SHLD-19): every second full-sized segment at once, else after a while. */
 TENON_INTERNAL_HOT void tn_tcp_acknowledge(struct tenon_tcp *conn, tenon_u32 one)
 {
@@ -546,7 +549,7 @@ TENON_INTERNAL_HOT void tn_tcp_acknowledge(struct tenon_tcp *conn, tenon_u32 one
     tn_tcp_note_size(conn, one);
     if (tn_tcp_is_by_hand(conn))
         return;
-    if (unacked >= 2UL * tn_max(conn->rcv_mss, 536) || tn_tcp_opt(conn, TENON_TCP_NO_DELAYED_ACK))
+    if (unacked >= 2UL * tn_max(conn->rcv_mss, TEXT_FULL_MIN) || tn_tcp_opt(conn, TENON_TCP_NO_DELAYED_ACK))
         tn_tcp_ack_now(conn);
     else
         tn_tcp_arm_delack(conn);

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from conftest import BOARDS, CORTEX_M, DMA, udp_pair
+from conftest import AT_ONCE, BOARDS, CORTEX_M, DMA, udp_pair
 from test_frames import IP4, IP6, checksum, introduction, ip4, ip6, over, udp
 
 every_board = pytest.mark.parametrize("board", BOARDS)
@@ -108,6 +108,32 @@ def test_datagrams(firmware, board):
             peer.settle()
             peer.send(data[0], 6003)
             assert peer.next() == (data[0], 6003)
+        running.quit()
+
+
+SMALL_BLOCKS = (*AT_ONCE, "--set", "BOARD_MRU=1280")
+
+
+@every_board
+def test_blocks_smaller_than_frames(firmware, board):
+    """TCP's peers are told how much a block holds. What others send is dropped when it is more, and counted."""
+    running = firmware(board, "echo", settings=SMALL_BLOCKS).ready()
+    data = os.urandom(100000)
+    assert exchange(running.port(), data) == data
+    assert running.status()["too_long"] == 0
+    running.quit()
+    its, ours, cable = udp_pair()
+    with cable:
+        running = firmware(board, "echo", "--network", f"dgram:{its},{ours}", settings=SMALL_BLOCKS).ready()
+        peer = Datagrams(cable, its, IP4)
+        for size in (1252, 1472, 1400, 1252, 1472, 1):
+            data = os.urandom(size)
+            peer.send(data, 5000)
+            if size <= 1252:
+                assert peer.next() == (data, 5000)
+        status = running.status()
+        assert status["too_long"] == 3
+        assert status["rx_dropped"] == status["no_block"] == 0
         running.quit()
 
 

@@ -181,6 +181,8 @@ static void parse_netif(struct lexer *lx, struct script *s)
             s->has_caps = true;
         } else if (strcmp(name, "mtu") == 0)
             s->netif.mtu = (tenon_u16)lex_number_of(lx, value, "the MTU");
+        else if (strcmp(name, "mru") == 0)
+            s->netif.mru = (tenon_u16)lex_number_of(lx, value, "the largest packet that is taken");
         else if (strcmp(name, "gather") == 0) {
             s->netif.gather_max = (tenon_u16)lex_number_of(lx, value, "the number of spans");
             s->has_caps = true;
@@ -196,7 +198,7 @@ static void parse_netif(struct lexer *lx, struct script *s)
                 s->netif.flags |= TENON_NETIF_NO_RA;
         } else
             lex_fail(lx, lx->word_col,
-                     "an interface has no setting \"%s\" (caps, mtu, gather, tso_max, dad, ra)", name);
+                     "an interface has no setting \"%s\" (caps, mtu, mru, gather, tso_max, dad, ra)", name);
     }
 }
 

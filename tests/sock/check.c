@@ -144,6 +144,8 @@ void check_quiet(struct history *h)
     if (counts.blocks_free + h->device.nempty != conf->blocks)
         history_fail(h, "%u blocks are free, and the device has %u, of %u", counts.blocks_free, h->device.nempty,
                      conf->blocks);
+    if (counts.too_long > 0 && conf->device.netif.mru == 0)
+        history_fail(h, "%u frames were longer than a block", counts.too_long);
     if (check_memory(h) != h->baseline)
         history_fail(h, "%zu bytes of memory are used besides the caches, %zu were before", check_memory(h),
                      h->baseline);

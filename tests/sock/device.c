@@ -195,9 +195,8 @@ static void device_write(struct history *h, const struct tenon_frame *frame, str
     for (k = 0; k < frame->nspans; k++) {
         const struct tenon_span *span = &frame->spans[k];
 
-        if (RX_OFF + device->waiting[i].n + span->len > block->size)
-            break;
-        memcpy(block->data + RX_OFF + device->waiting[i].n, tenon_span_data(span), span->len);
+        if (RX_OFF + device->waiting[i].n + span->len <= block->size)
+            memcpy(block->data + RX_OFF + device->waiting[i].n, tenon_span_data(span), span->len);
         device->waiting[i].n += span->len;
     }
     device->nwaiting++;

@@ -189,7 +189,7 @@ static int misuse_sending(struct end_point *e)
         good &= tenon_sock_send(h->socks, -e->sk, p, 1, 0) == TENON_EINVAL;
         good &= tenon_sock_send(h->socks, e->sk, foreign, 1, 0) == TENON_EINVAL;
     }
-    result = tenon_sock_set_sbuf(h->socks, e->sk, ring_of(e), TENON_SOCK_PACKET_BYTES);
+    result = tenon_sock_set_sbuf(h->socks, e->sk, ring_of(e), TENON_SOCK_RECORD_BYTES);
     good &= result == TENON_EMSGSIZE;
     if (e->kind < UDP_SERVER || e->kind == UDP_CLIENT)
         good &= tenon_sock_to(h->socks, e->sk, &to) == TENON_EINVAL;

@@ -28,6 +28,26 @@ static uint32_t between(struct dice *dice, uint32_t from, uint32_t to)
 
 /* ---- the machines --------------------------------------------------------------------------------- */
 
+/* Frames that are longer than a block: the other machine's datagrams, at the beginning. */
+static void draw_packets_taken(struct plan *plan, struct dice *dice)
+{
+    struct tenon_netif_conf *netif = &plan->conf.device.netif;
+    const tenon_u16 least = plan->v6 ? 1280 : 576;
+
+    if (netif->mtu <= least || !one_in(dice, 3))
+        return;
+    netif->mru = (tenon_u16)between(dice, least, netif->mtu);
+    if (!plan->v6)
+        netif->flags = TENON_NETIF_NO_IP6;
+}
+
+static unsigned plan_frame_bytes(const struct tenon_sock_conf *conf)
+{
+    const struct tenon_netif_conf *netif = &conf->device.netif;
+
+    return (netif->mru != 0 && !(conf->device.flags & TENON_SOCK_CONTIGUOUS) ? netif->mru : netif->mtu) + 18U;
+}
+
 static void draw_limits(struct plan *plan, struct dice *dice)
 {
     struct tenon_sock_conf *conf = &plan->conf;
@@ -35,14 +55,13 @@ static void draw_limits(struct plan *plan, struct dice *dice)
 
     conf->device.netif.mtu = mtus[roll(dice, 4)];
     plan->v6 = (uint8_t)(conf->device.netif.mtu >= 1280 && one_in(dice, 3) && TENON_WITH_IPV6);
-    conf->blocks = (tenon_u16)between(dice, 4, 12);
-    conf->headers = (tenon_u16)between(dice, 4, 10);
+    draw_packets_taken(plan, dice);
+    conf->blocks = (tenon_u16)between(dice, 3, 12);    /* and one more: draw_device() */
+    conf->headers = (tenon_u16)between(dice, 3, 10);
     if (one_in(dice, 2))
         conf->packets = (tenon_u16)between(dice, 1, 9);
     if (one_in(dice, 2))
         conf->window = (tenon_u16)between(dice, 512, 6000);
-    if (one_in(dice, 4))
-        conf->block_bytes = (tenon_u16)(conf->device.netif.mtu + 18 + roll(dice, 600));
     conf->stack.tcp_msl_ms = between(dice, 100, 3000);
     conf->stack.tcp_rto_max_us = 8000000;
     if (one_in(dice, 3))
@@ -58,6 +77,10 @@ static void draw_device(struct plan *plan, struct dice *dice)
     struct tenon_sock_device *device = &plan->conf.device;
 
     device->flags = roll(dice, 3);    /* DMA that gathers, DMA of one piece, none */
+    if (device->flags & TENON_SOCK_CONTIGUOUS)
+        plan->conf.blocks++;
+    if (one_in(dice, 4))
+        plan->conf.block_bytes = (tenon_u16)(plan_frame_bytes(&plan->conf) + roll(dice, 600));
     plan->slots = between(dice, 1, SLOTS_MAX);
     plan->tx_us = one_in(dice, 2) ? between(dice, 1, 1300) : 1;
     plan->rx_blocks = one_in(dice, 2) ? between(dice, 1, plan->conf.blocks / 2U) : 0;
@@ -68,7 +91,7 @@ static void draw_device(struct plan *plan, struct dice *dice)
     plan->arena_shift = roll(dice, 16);
     device->netif.mac[0] = 2;
     device->netif.mac[5] = 1;
-    device->netif.flags = TENON_NETIF_NO_DAD | TENON_NETIF_NO_RA;
+    device->netif.flags |= TENON_NETIF_NO_DAD | TENON_NETIF_NO_RA;
     device->netif.caps = plan->csum ? TENON_CAP_TX_CSUM : 0;
     plan->clock_us = one_in(dice, 2) ? UINT64_C(0xFFFFFFFF) - roll(dice, 30 * SECOND) : 1000;
 }
@@ -234,11 +257,11 @@ void plan_print(const struct plan *plan)
     static const char *const finishes[] = { "FIN with the last", "FIN alone", "delete", "delete early", "abort" };
     unsigned i;
 
-    printf("seed %" PRIu64 ": IPv%u, MTU %u, %u blocks, %u headers, %u descriptors, %u connections, window %u, "
+    printf("seed %" PRIu64 ": IPv%u, MTU %u, MRU %u, %u blocks, %u headers, %u descriptors, %u connections, window %u, "
            "device flags %u, %u slots for %u us, %u blocks waiting, heals at %.1f s\n",
-           plan->seed, plan->v6 ? 6U : 4U, plan->conf.device.netif.mtu, plan->conf.blocks, plan->conf.headers,
-           plan->conf.socks, plan->conf.conns, plan->conf.window, plan->conf.device.flags, plan->slots, plan->tx_us,
-           plan->rx_blocks, (double)plan->heal_us / 1e6);
+           plan->seed, plan->v6 ? 6U : 4U, plan->conf.device.netif.mtu, plan->conf.device.netif.mru, plan->conf.blocks,
+           plan->conf.headers, plan->conf.socks, plan->conf.conns, plan->conf.window, plan->conf.device.flags,
+           plan->slots, plan->tx_us, plan->rx_blocks, (double)plan->heal_us / 1e6);
     for (i = 0; i < plan->nshortages; i++) {
         const struct shortage *s = &plan->shortage[i];
 

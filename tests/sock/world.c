@@ -195,6 +195,7 @@ static void peer_open(struct history *h)
     h->peer = wire_host_stack(h->peer_host);
     end.netif = h->plan.conf.device.netif;
     end.netif.mac[5] = 2;
+    end.netif.mru = 0;
     end.netif.caps = 0;
     end.copy = 1;
     h->peer_end = wire_end_open(h->peer_host, &end);

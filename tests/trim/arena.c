@@ -5,14 +5,14 @@
  * is reckoned from the limits, then with what it has used of it then: that has to be enough. tools/footprint
  * builds it with 32-bit pointers.
  *
- *     arena    MTU, the arena's bytes as reckoned, its bytes with the memory that is used, the ring's; a line
- *     for each MTU */
+ *     arena    MTU, MRU, the arena's bytes as reckoned, its bytes with the memory that is used, the ring's; a
+ *     line for each pair */
 #include "embedded/sock_internal.h"
 #include "embedded/world.h"
 
 enum { PORT = 80, BYTES = 100000, TURNS = 4000 };
 
-static unsigned mtu;
+static unsigned mtu, mru;
 static size_t memory;
 
 /* The least that tenon_sock_conf_check() takes, and a machine that has everything. */
@@ -24,11 +24,12 @@ static void adjust(struct machine *machine, unsigned i)
     conf->device.netif.mtu = (tenon_u16)mtu;
     if (i == 1)
         return;
+    conf->device.netif.mru = (tenon_u16)mru;
     conf->socks = conf->conns = 1;
-    conf->blocks = conf->headers = 4;
+    conf->blocks = conf->headers = 3;
     conf->packets = 2;
     conf->memory = memory;
-    stack->tx_burst_max = 4;
+    stack->tx_burst_max = 2;
     stack->paths_max = stack->neighbours_max = stack->routes_max = stack->addrs_max = 2;
     stack->groups_max = 4;
     stack->tcp_time_wait_max = 1;
@@ -36,7 +37,7 @@ static void adjust(struct machine *machine, unsigned i)
 
 static tenon_u32 ring_bytes(void)
 {
-    return 2 * (mtu - 40U + (tenon_u32)TENON_SOCK_PACKET_BYTES);
+    return 2 * (mtu - 40U + (tenon_u32)TENON_SOCK_RECORD_BYTES);
 }
 
 /* @return whether all has arrived; `most` is what was used of conf.memory */
@@ -85,19 +86,21 @@ static size_t measure(size_t *most)
 
 int main(void)
 {
-    static const unsigned mtus[] = { 1500, 576 };
+    static const unsigned rows[][2] = { { 1500, 1500 }, { 1500, 576 }, { 576, 576 } };
     unsigned i;
 
-    for (i = 0; i < 2; i++) {
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         size_t reckoned, used;
 
-        mtu = mtus[i];
+        mtu = rows[i][0];
+        mru = rows[i][1];
         memory = 0;
         reckoned = measure(&memory);
         used = measure(&memory);
         if (reckoned == 0 || used == 0)
             return 1;
-        printf("%u %lu %lu %lu\n", mtu, (unsigned long)reckoned, (unsigned long)used, (unsigned long)ring_bytes());
+        printf("%u %u %lu %lu %lu\n", mtu, mru, (unsigned long)reckoned, (unsigned long)used,
+               (unsigned long)ring_bytes());
     }
     return 0;
 }

@@ -3,7 +3,7 @@
 #include "echo.h"
 
 enum {
-    PACKET = ECHO_SEGMENT + TENON_SOCK_PACKET_BYTES,
+    PACKET = ECHO_SEGMENT + TENON_SOCK_RECORD_BYTES,    /* no driver here takes frames of one piece */
     RING = 2 * PACKET,
     ECHO_MEMORY4 = 3840,
     ECHO_MEMORY46 = 6240,

@@ -37,6 +37,7 @@ static void say_status(const char *what)
     say_value("headers", counts.headers_free);
     say_value("headers_low", counts.headers_low);
     say_value("no_block", counts.no_block);
+    say_value("too_long", counts.too_long);
     say_value("stack", board_stack_used());
     say_value("stack_bytes", board_stack_bytes());
     say_value("static", board_static_bytes());
@@ -115,7 +116,7 @@ static int start(void)
     conf.socks = BOARD_SOCKS;
     conf.conns = BOARD_SOCKS;
     conf.blocks = BOARD_BLOCKS;
-    conf.block_bytes = BOARD_BLOCK_BYTES;
+    conf.block_bytes = BOARD_MRU != 0 ? BOARD_MRU + BOARD_BLOCK_MORE : BOARD_BLOCK_BYTES;
     conf.headers = BOARD_HEADERS;
     conf.window = BOARD_WINDOW;
     conf.memory = BOARD_MEMORY;
@@ -123,6 +124,7 @@ static int start(void)
     conf.stack.tcp_orphans_max = BOARD_SPARE;    /* peers that do not finish do not keep the memory */
     conf.event = app.event;
     board_ethernet(&conf.device);
+    conf.device.netif.mru = BOARD_MRU;
     conf.device.netif.flags = BOARD_DAD ? 0 : TENON_NETIF_NO_DAD;
     if (app.configure != NULL)
         app.configure(&conf);

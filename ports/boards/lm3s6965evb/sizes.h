@@ -10,6 +10,7 @@ enum {
     BOARD_RING = 2400,      /* bytes of a send ring: a full packet and a smaller one */
     BOARD_BLOCKS = 8,       /* receive blocks ... */
     BOARD_BLOCK_BYTES = 1528,    /* ... of a frame with a VLAN tag, its checksum and two bytes in front */
+    BOARD_BLOCK_MORE = 28,    /* ... and what one has besides the packet */
     BOARD_WINDOW = 1460,    /* bytes of a connection that may wait to be read */
     BOARD_MEMORY = 9216,    /* for connections and tables */
     BOARD_ARENA = 33500

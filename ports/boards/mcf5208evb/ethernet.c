@@ -16,7 +16,7 @@ static const tenon_u32 EIR = 0xFC030004U, EIMR = 0xFC030008U, RDAR = 0xFC030010U
 static const tenon_u32 INT_TX_FRAME = 0x08000000U, INT_RX_FRAME = 0x02000000U;
 enum { ECR_RESET = 1, ECR_ENABLE = 2, RCR_MII = 4, TCR_FULL_DUPLEX = 4, TFWR_WHOLE = 3, MII_2_5_MHZ = 17 << 1 };
 enum { BD_MINE = 0x8000, BD_WRAP = 0x2000, BD_LAST = 0x0800, BD_CRC = 0x0400, BD_BAD = 0x0037 };
-enum { RX_BDS = 32, TX_BDS = 32, RX_BYTES = 2032, TX_PLACE = 1536, FCS_BYTES = 4, FRAME_MAX = 1522 };
+enum { RX_BDS = 32, TX_BDS = 32, RX_UNIT = 16, TX_PLACE = 1536, FCS_BYTES = 4, FRAME_MAX = 1522 };
 enum { SOURCE_TX_FRAME = 36, SOURCE_RX_FRAME = 40 };
 
 struct descriptor {
@@ -34,6 +34,7 @@ static struct {
     unsigned rx_next;            /* the descriptor that is filled next */
     unsigned tx_next, tx_used;
     tenon_u8 starved, more, full, stopped;
+    tenon_u8 cut;                /* of a frame that is longer than a block the rest comes next */
 } nic;
 
 __attribute__((interrupt)) void board_ethernet_interrupt(void)
@@ -47,7 +48,13 @@ __attribute__((interrupt)) void board_ethernet_interrupt(void)
 
 static tenon_u8 *receive_place(const struct tenon_buf *block)
 {
-    return block->data + (16 - (size_t)block->data % 16) % 16;
+    return block->data + (RX_UNIT - (size_t)block->data % RX_UNIT) % RX_UNIT;
+}
+
+/* What the device may write into a block, wherever it begins. */
+static tenon_u32 receive_bytes(const struct tenon_buf *block)
+{
+    return (block->size - (RX_UNIT - 1)) / RX_UNIT * RX_UNIT;
 }
 
 /* The device may fill this block. */
@@ -59,22 +66,26 @@ static void give(unsigned at, struct tenon_buf *block)
     rx[at].flags = (tenon_u16)(BD_MINE | (at == RX_BDS - 1 ? BD_WRAP : 0));
 }
 
-/* A frame has come: up with it, and another block into its place. @return 0: there is no other block */
+/* A frame has come: up with it, and another block into its place. One that is longer than a block fills several, of
+ * which the first is given up as one that is too long. @return 0: there is no other block */
 static int receive_one(struct tenon_socks *socks, unsigned at)
 {
     struct tenon_buf *block = rx_blocks[at], *other;
-    const unsigned flags = rx[at].flags, bytes = rx[at].length;
+    const unsigned flags = rx[at].flags, off = (unsigned)(receive_place(block) - block->data);
+    const unsigned bytes = flags & BD_LAST ? rx[at].length : block->size + 1U + FCS_BYTES;
 
-    if ((flags & BD_BAD) || !(flags & BD_LAST) || bytes <= FCS_BYTES) {
-        board_counts.rx_dropped++;
+    if (nic.cut || ((flags & BD_LAST) && ((flags & BD_BAD) || bytes <= FCS_BYTES))) {
+        board_counts.rx_dropped += !nic.cut;
+        nic.cut = nic.cut && !(flags & BD_LAST);
         give(at, block);
         return 1;
     }
     other = tenon_sock_block(socks);
     if (other == NULL)
         return 0;
+    nic.cut = !(flags & BD_LAST);
     give(at, other);
-    tenon_sock_input(socks, block, (unsigned)(receive_place(block) - block->data), bytes - FCS_BYTES, TENON_CSUM_NONE);
+    tenon_sock_input(socks, block, off, bytes - FCS_BYTES, TENON_CSUM_NONE);
     return 1;
 }
 
@@ -86,8 +97,10 @@ static void fill(struct tenon_socks *socks)
     for (i = 0; i < RX_BDS; i++) {
         struct tenon_buf *block = rx_blocks[i] == NULL ? tenon_sock_block(socks) : NULL;
 
-        if (block != NULL)
-            give(i, block);
+        if (block == NULL)
+            continue;
+        reg_write(EMRBR, receive_bytes(block));
+        give(i, block);
     }
 }
 
@@ -227,7 +240,6 @@ static void start_controller(void)
     reg_write(MSCR, MII_2_5_MHZ);
     reg_write(ERDSR, (tenon_u32)(size_t)rx);
     reg_write(ETDSR, (tenon_u32)(size_t)tx);
-    reg_write(EMRBR, RX_BYTES);
     tx[TX_BDS - 1].flags = BD_WRAP;
     reg_write(ECR, ECR_ENABLE);
 }

@@ -10,6 +10,7 @@ enum {
     BOARD_RING = 9800,      /* bytes of a send ring: six full packets */
     BOARD_BLOCKS = 64,      /* receive blocks ... */
     BOARD_BLOCK_BYTES = 1528,    /* ... of a frame with a VLAN tag, its checksum and two bytes in front */
+    BOARD_BLOCK_MORE = 28,    /* ... and what one has besides the packet */
     BOARD_WINDOW = 5840,    /* bytes of a connection that may wait to be read */
     BOARD_MEMORY = 0,       /* for connections and tables: what the limits can need */
     BOARD_ARENA = 256 * 1024

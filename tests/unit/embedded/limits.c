@@ -21,10 +21,14 @@ UNIT_TEST(arena_too_small_or_conf_wrong)
         unsigned value;
     } rows[] = { { "socks", offsetof(struct tenon_sock_conf, socks), 65 },
                  { "ports", offsetof(struct tenon_sock_conf, ports), 5 },
-                 { "blocks", offsetof(struct tenon_sock_conf, blocks), 3 },
+                 { "blocks", offsetof(struct tenon_sock_conf, blocks), 2 },
                  { BLOCK_TOO_SMALL, offsetof(struct tenon_sock_conf, block_bytes), 512 },
                  { BLOCK_TOO_SMALL, offsetof(struct tenon_sock_conf, block_bytes), 1500 + LINK_BYTES - 1 },
                  { "block_bytes", offsetof(struct tenon_sock_conf, block_bytes), 32001 },
+                 { "device.netif.mru",
+                   offsetof(struct tenon_sock_conf, device) + offsetof(struct tenon_sock_device, netif) +
+                       offsetof(struct tenon_netif_conf, mru),
+                   TENON_WITH_IPV6 ? 1279 : 575 },
                  { "headers", offsetof(struct tenon_sock_conf, headers), 2 },
                  { "packets", offsetof(struct tenon_sock_conf, packets), 33 },
                  { "window", offsetof(struct tenon_sock_conf, window), 100 },
@@ -54,6 +58,12 @@ UNIT_TEST(arena_too_small_or_conf_wrong)
         CHECK_EQ_I(tenon_sock_start(&socks, arena, bytes, &conf), TENON_EINVAL);
     }
     unit_row(NULL);
+    machine.conf.blocks = 3;
+    CHECK(tenon_sock_conf_check(&machine.conf) == NULL);
+    machine.conf.device.flags = TENON_SOCK_CONTIGUOUS;
+    CHECK_EQ_S(tenon_sock_conf_check(&machine.conf), "blocks");
+    machine.conf.blocks = 4;
+    CHECK(tenon_sock_conf_check(&machine.conf) == NULL);
     machine.conf.device.transmit = NULL;
     CHECK_EQ_S(tenon_sock_conf_check(&machine.conf), "device");
     for (i = 0; i < bytes; i++)
@@ -91,6 +101,151 @@ UNIT_TEST(block_of_one_frame_takes_full_segments)
     }
     CHECK_EQ_U(got, 20000);
     CHECK_EQ_U(tenon_stat(tenon_sock_stack(world.m[0].socks), TENON_STAT_TCP_RETRANSMIT), 0);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+/* ---- blocks for smaller packets than the link has ---- */
+
+enum { SMALL4 = 576, SMALL6 = 1280 };
+
+static unsigned small_packet;    /* the largest that machine 0 takes */
+
+/* Machine 0 sends what the link has, and takes less; it has blocks for just that. Machine 1 could take all. */
+static void small_blocks(struct machine *machine, unsigned i)
+{
+    struct tenon_sock_conf *conf = &machine->conf;
+
+    if (i == 1)
+        return;
+    conf->device.netif.mru = (tenon_u16)small_packet;
+    if (small_packet < SMALL6)
+        conf->device.netif.flags |= TENON_NETIF_NO_IP6;
+    conf->block_bytes = (tenon_u16)(small_packet + LINK_BYTES + WORLD_RX_OFF);
+}
+
+UNIT_TEST(blocks_for_small_packets_are_as_small)
+{
+    struct machine machine;
+    size_t large;
+
+    memset(&machine, 0, sizeof(machine));
+    machine_conf(&machine, 0);
+    large = tenon_sock_arena_bytes(&machine.conf);
+    small_packet = SMALL4;
+    small_blocks(&machine, 0);
+    machine.conf.block_bytes = (tenon_u16)(SMALL4 + LINK_BYTES - 1);
+    CHECK_EQ_S(tenon_sock_conf_check(&machine.conf),
+               TENON_WITH_LINKS ? "block_bytes: mru + 18" : "block_bytes: mru + 14");
+    machine.conf.block_bytes++;
+    CHECK(tenon_sock_conf_check(&machine.conf) == NULL);
+    machine.conf.block_bytes = 0;
+    CHECK(tenon_sock_conf_check(&machine.conf) == NULL);
+    CHECK(tenon_sock_arena_bytes(&machine.conf) + 8 * (1500 - SMALL4) - 64 < large);
+    machine.conf.device.netif.mru = SMALL4 - 1;
+    CHECK_EQ_S(tenon_sock_conf_check(&machine.conf), "device.netif.mru");
+    /* The frames that a device of one piece sends are put together in blocks. */
+    machine.conf.device.netif.mru = SMALL4;
+    machine.conf.device.flags = TENON_SOCK_CONTIGUOUS;
+    machine.conf.block_bytes = (tenon_u16)(1500 + LINK_BYTES - 1);
+    CHECK_EQ_S(tenon_sock_conf_check(&machine.conf), BLOCK_TOO_SMALL);
+    machine.conf.block_bytes++;
+    CHECK(tenon_sock_conf_check(&machine.conf) == NULL);
+    /* More than the link has is what it has. */
+    machine.conf.device.flags = 0;
+    machine.conf.device.netif.mru = 9000;
+    machine.conf.block_bytes = (tenon_u16)(1500 + LINK_BYTES);
+    CHECK(tenon_sock_conf_check(&machine.conf) == NULL);
+}
+
+/* Full segments out, those that fit into the blocks in, both at the same time, with loss. */
+static void small_blocks_stream(unsigned packet, int v6)
+{
+    const struct tenon_addr any = { .port = PORT }, at = world_addr(1, v6, PORT);
+    const tenon_u32 bytes = 4 * (FULL + TENON_SOCK_RECORD_BYTES);
+    struct world world;
+    tenon_u32 sent[2] = { 0, 0 }, got[2] = { 0, 0 };
+    struct tenon_sock_info info;
+    int sk[2];
+    unsigned i;
+
+    small_packet = packet;
+    if (!CHECK(world_open(&world, small_blocks)))
+        return;
+    sk[1] = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, TENON_SOCK_NO_TIMESTAMPS);
+    sk[0] = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
+    for (i = 0; i < 2; i++)
+        CHECK_EQ_I(tenon_sock_set_sbuf(world.m[i].socks, sk[i], world_ring(&world.m[i], 0, bytes), bytes), TENON_OK);
+    world_run(&world, 10000);
+    CHECK_EQ_I(tenon_sock_status(world.m[0].socks, sk[0], &info), TENON_OK);
+    CHECK_EQ_U(info.segment, v6 ? 1440 : 1460);
+    CHECK_EQ_I(tenon_sock_status(world.m[1].socks, sk[1], &info), TENON_OK);
+    CHECK_EQ_U(info.segment, packet - (v6 ? 60 : 40));
+    for (i = 0; i < 2; i++)
+        world_faults(&world.m[i], 20000, 20000);
+    for (i = 0; i < 20000 && (got[0] < 100000 || got[1] < 100000); i++) {
+        world_send(&world.m[0], sk[0], &sent[0], 100000, FULL);
+        world_send(&world.m[1], sk[1], &sent[1], 100000, FULL);
+        world_run(&world, 5000);
+        (void)world_receive(&world.m[0], sk[0], &got[0]);
+        (void)world_receive(&world.m[1], sk[1], &got[1]);
+    }
+    CHECK_EQ_U(got[0], 100000);
+    CHECK_EQ_U(got[1], 100000);
+    CHECK_EQ_U(world.m[0].longest, packet + 14);
+    CHECK_EQ_U(world.m[1].longest, 1514);
+    CHECK_EQ_U(world_count(&world.m[0]).too_long, 0);
+    CHECK_EQ_U(world_copied(&world.m[0]), 0);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+UNIT_TEST(blocks_for_small_packets_send_full_segments)
+{
+    small_blocks_stream(SMALL4, 0);
+    small_blocks_stream(SMALL6, 0);
+    if (TENON_WITH_IPV6)
+        small_blocks_stream(SMALL6, 1);
+}
+
+/* Who does not know of it, as UDP does not, sends more: that is dropped and counted, and what lies beside it stays. */
+UNIT_TEST(frame_longer_than_its_block_is_dropped)
+{
+    const struct tenon_addr at = world_addr(0, 0, PORT), any = { .port = PORT };
+    const unsigned fits = SMALL4 - 28;
+    struct world world;
+    struct tenon_sock_counts counts;
+    int client, server;
+    tenon_u8 *p, *held, *q;
+    unsigned i;
+
+    small_packet = SMALL4;
+    if (!TENON_WITH_UDP || !CHECK(world_open(&world, small_blocks)))
+        return;
+    server = tenon_sock_create(world.m[0].socks, &any, NULL, TENON_SOCK_UDP, 0);
+    client = tenon_sock_create(world.m[1].socks, NULL, &at, TENON_SOCK_UDP, 0);
+    CHECK_EQ_I(tenon_sock_set_sbuf(world.m[1].socks, client, world_ring(&world.m[1], 0, 4000), 4000), TENON_OK);
+    for (i = 0; i < 4; i++) {
+        const unsigned n = i == 0 || i == 3 ? fits : i == 1 ? fits + 1 + 8 : 1472;
+
+        CHECK(tenon_sock_ask_sbuf(world.m[1].socks, client, &p) >= (int)n);
+        memset(p, (int)('a' + i), n);
+        CHECK_EQ_I(tenon_sock_send(world.m[1].socks, client, p, n, 0), TENON_OK);
+        world_run(&world, 10000);
+        if (i == 0)
+            CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[0].socks, server, &held), (int)fits);
+    }
+    counts = world_count(&world.m[0]);
+    CHECK_EQ_U(counts.too_long, 2);
+    CHECK_EQ_U(counts.no_block, 0);
+    CHECK_EQ_U(counts.blocks_free, 6);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[0].socks, server, &q), (int)fits);
+    CHECK_EQ_U(q[0], 'd');
+    for (i = 0; i < fits; i++)
+        if (!CHECK_EQ_U(held[i], 'a'))
+            break;
+    CHECK_EQ_I(tenon_sock_read_done(world.m[0].socks, server, held, fits), TENON_OK);
+    CHECK_EQ_I(tenon_sock_read_done(world.m[0].socks, server, q, fits), TENON_OK);
     world_close(&world);
     world_free_rings(&world);
 }
@@ -210,7 +365,7 @@ UNIT_TEST(memory_comes_back_in_one_piece)
 UNIT_TEST(ring_nearly_full_no_crumbs)
 {
     const struct tenon_addr any = { .port = PORT }, at = world_addr(1, 0, PORT);
-    const tenon_u32 bytes = FULL + 100 + 2 * TENON_SOCK_PACKET_BYTES;
+    const tenon_u32 bytes = FULL + 100 + 2 * TENON_SOCK_RECORD_BYTES;
     struct world world;
     tenon_u32 sent = 0;
     tenon_u8 *p;
@@ -954,6 +1109,9 @@ int main(void)
 {
     UNIT_RUN(arena_too_small_or_conf_wrong);
     UNIT_RUN(block_of_one_frame_takes_full_segments);
+    UNIT_RUN(blocks_for_small_packets_are_as_small);
+    UNIT_RUN(blocks_for_small_packets_send_full_segments);
+    UNIT_RUN(frame_longer_than_its_block_is_dropped);
     UNIT_RUN(arena_sums_do_not_wrap);
     UNIT_RUN(arena_at_every_alignment);
     UNIT_RUN(memory_comes_back_in_one_piece);

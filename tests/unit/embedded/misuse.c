@@ -171,7 +171,7 @@ UNIT_TEST(no_ring_and_ring_too_small)
 {
     struct pair pair;
     tenon_u8 *p = aside;
-    const tenon_u32 least = TENON_SOCK_PACKET_BYTES + 88;
+    const tenon_u32 least = TENON_SOCK_RECORD_BYTES + 88;
 
     pair_open(&pair);
     CHECK_EQ_I(tenon_sock_ask_sbuf(pair.socks, pair.client, &p), TENON_ENOMEM);

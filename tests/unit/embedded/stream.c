@@ -8,7 +8,7 @@ enum { PORT = 80, MTU_BYTES = 1460, BULK = 200000 };
 static void stream_open(struct world *world, int v6, unsigned packets, int *client, int *server)
 {
     const struct tenon_addr at = world_addr(1, v6, PORT), any = { .port = PORT };
-    const tenon_u32 bytes = packets * (MTU_BYTES + TENON_SOCK_PACKET_BYTES);
+    const tenon_u32 bytes = packets * (MTU_BYTES + TENON_SOCK_RECORD_BYTES);
 
     *server = tenon_sock_create(world->m[1].socks, &any, NULL, TENON_SOCK_TCP, 0);
     *client = tenon_sock_create(world->m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
@@ -427,7 +427,7 @@ UNIT_TEST(no_timestamps_segments_have_12_bytes_more)
                  { "client", 0, TENON_SOCK_NO_TIMESTAMPS, MTU_BYTES },
                  { "nobody", 0, 0, MTU_BYTES - 12 } };
     const struct tenon_addr at = world_addr(1, 0, PORT), any = { .port = PORT };
-    const tenon_u32 bytes = 2 * (MTU_BYTES + TENON_SOCK_PACKET_BYTES);
+    const tenon_u32 bytes = 2 * (MTU_BYTES + TENON_SOCK_RECORD_BYTES);
     unsigned i;
 
     for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

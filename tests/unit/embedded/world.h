@@ -34,6 +34,7 @@ struct machine {
     struct tenon_buf *block;               /* ... and the block of it */
     unsigned filled;                       /* blocks with frames in them */
     unsigned full;                         /* frames for which no block was free */
+    unsigned longest;                      /* bytes of the longest frame that came */
     void (*event)(struct machine *machine, int sk, unsigned events);
 };
 
@@ -71,7 +72,7 @@ static int device_entropy(void *device, void *bytes, size_t n)
     return wire_host_ops()->entropy(machine->host, bytes, n);
 }
 
-/* What DMA does: the frame is written into a block. */
+/* What DMA does: the frame is written into a block, as far as it has room, and its length told. */
 static void guest_input(void *guest, unsigned netif, const struct tenon_frame *frames, unsigned n, tenon_u32 now_us)
 {
     struct machine *machine = guest;
@@ -89,11 +90,12 @@ static void guest_input(void *guest, unsigned netif, const struct tenon_frame *f
         }
         machine->filled++;
         for (k = 0; k < frames[i].nspans; k++) {
-            if (WORLD_RX_OFF + len + frames[i].spans[k].len > block->size)
-                break;
-            memcpy(block->data + WORLD_RX_OFF + len, tenon_span_data(&frames[i].spans[k]), frames[i].spans[k].len);
+            if (WORLD_RX_OFF + len + frames[i].spans[k].len <= block->size)
+                memcpy(block->data + WORLD_RX_OFF + len, tenon_span_data(&frames[i].spans[k]), frames[i].spans[k].len);
             len += frames[i].spans[k].len;
         }
+        if (len > machine->longest)
+            machine->longest = len;
         if (len > 66 && block->data[WORLD_RX_OFF + 12] == 8 && block->data[WORLD_RX_OFF + 13] == 0) {
             machine->block = block;
             machine->written = block->data + WORLD_RX_OFF;
@@ -207,6 +209,8 @@ static int machine_start(struct world *world, unsigned i)
     for (v6 = 0; v6 <= TENON_WITH_IPV6; v6++) {
         const struct tenon_ip ip = world_ip(i, v6);
 
+        if (v6 && (machine->conf.device.netif.flags & TENON_NETIF_NO_IP6))
+            break;
         if (tenon_addr_add(tenon_sock_stack(machine->socks), 1, &ip, v6 ? 64 : 24) != TENON_OK)
             return 0;
     }

@@ -35,6 +35,44 @@ static void add_wrong(void)
     }
 }
 
+/* What every host has to take: 576 bytes of IPv4 (RFC 1122 3.3.2), 1280 of IPv6 (RFC 8200 5). */
+static void add_mru(void)
+{
+    static const struct {
+        const char *name;
+        tenon_u16 mru, flags;
+        int want;
+    } rows[] = {
+        { "not_said", 0, 0, 1 },
+        { "575", 575, TENON_NETIF_NO_IP6, TENON_EINVAL },
+        { "576", 576, TENON_NETIF_NO_IP6, 1 },
+        { "576_with_ipv6", 576, 0, TENON_WITH_IPV6 ? TENON_EINVAL : 1 },
+        { "1279_with_ipv6", 1279, 0, TENON_WITH_IPV6 ? TENON_EINVAL : 1 },
+        { "1280_with_ipv6", 1280, 0, 1 },
+        { "more_than_the_mtu", 65535, 0, 1 }
+    };
+
+    for (size_t i = 0; i < TENON_ARRAY_LEN(rows); i++) {
+        struct tenon_netif_info info;
+        struct tenon_netif_conf conf;
+        struct hn hn;
+
+        hn_row = rows[i].name;
+        hn_open(&hn, NULL);
+        memset(&conf, 0, sizeof conf);
+        conf.mac[0] = 2;
+        conf.mtu = 1500;
+        conf.mru = rows[i].mru;
+        conf.flags = rows[i].flags;
+        HN_EQUAL(tenon_netif_add(hn.stack, &conf), rows[i].want);
+        if (rows[i].want == 1) {
+            HN_EQUAL(tenon_netif_get(hn.stack, 1, &info), TENON_OK);
+            HN_EQUAL(info.conf.mru, rows[i].mru);
+        }
+        hn_close(&hn);
+    }
+}
+
 static void add_too_many(void)
 {
     struct tenon_netif_conf conf;
@@ -248,6 +286,7 @@ static void port_is_full(void)
 
 static const struct hn_test tests[] = {
     { "add_wrong", "IP4-34", add_wrong },
+    { "add_mru", "9293-MUST-67", add_mru },
     { "add_too_many", "IP4-34", add_too_many },
     { "add_no_address_slot", "VUL-F-13", add_no_address_slot },
     { "calls_wrong_netif", "IP4-26", calls_wrong_netif },

@@ -274,6 +274,23 @@ static void options_agreed(void)
     close_all();
 }
 
+/* Who takes smaller packets than the link has asks for blocks that they hold. */
+static void options_for_small_packets(void)
+{
+    struct tenon_netif_conf other;
+
+    prepare();
+    memset(&other, 0, sizeof other);
+    hn_mac(other.mac, 0, 9);
+    other.mtu = 1500;
+    other.mru = 600;
+    other.flags = TENON_NETIF_NO_IP6;
+    HN_EQUAL(tenon_netif_add(sv.hn.stack, &other), 2);
+    begin();
+    SAID("69 RRQ image octet blksize 568 tsize 0");
+    close_all();
+}
+
 /* RFC 2347: a server that knows none begins at once, with what RFC 1350 knows. */
 static void options_ignored(void)
 {
@@ -779,6 +796,7 @@ static const struct hn_test tests[] = {
     { "plain_to_its_end", "TFTP-1", plain_to_its_end },
     { "plain_whole_blocks", "TFTP-1", plain_whole_blocks },
     { "options_agreed", "TFTP-5", options_agreed },
+    { "options_for_small_packets", "TFTP-5", options_for_small_packets },
     { "options_ignored", "TFTP-5", options_ignored },
     { "options_refused", "TFTP-5", options_refused },
     { "options_as_wanted", "TFTP-5", options_as_wanted },
