@@ -127,8 +127,8 @@ TENON_INTERNAL void tn_tx_fini(struct tenon *stack)
     }
 }
 
-/* The slot of the next free frame of the burst; `max` when the port has taken nothing for too long. */
-static unsigned tx_slot(struct tenon *stack)
+/* The spans of the next free frame of the burst, or NULL when the port has taken nothing for too long. */
+static struct tenon_span *tx_slot(struct tenon *stack)
 {
     struct tn_burst *tx = &stack->tx;
 
@@ -136,14 +136,9 @@ static unsigned tx_slot(struct tenon *stack)
         tn_tx_flush(stack);
     if (tx->n == tx->max) {
         tn_count(stack, TENON_STAT_TX_FULL);
-        return tx->max;
+        return NULL;
     }
-    return tx_slot_at(tx, tx->n);
-}
-
-static struct tenon_span *tx_spans_of(const struct tn_burst *tx, unsigned slot)
-{
-    return tx->spans + (size_t)slot * (TENON_WITH_PIECES ? tx->gather : 1U);
+    return tx->spans + (size_t)tx_slot_at(tx, tx->n) * (TENON_WITH_PIECES ? tx->gather : 1U);
 }
 
 static int tx_drop(struct tn_out *out, int error)
@@ -172,10 +167,10 @@ static void tx_describe(struct tenon_frame *frame, const struct tn_out *out)
 }
 
 /* The frame of tx_slot() is described: spans[1] and those that follow are there, with their references. */
-static void tx_commit(struct tn_burst *tx, const struct tn_out *out, unsigned slot, unsigned nspans)
+static void tx_commit(struct tn_burst *tx, const struct tn_out *out, struct tenon_span *spans, unsigned nspans)
 {
-    struct tenon_span *spans = tx_spans_of(tx, slot);
-    struct tenon_frame *frame = &tx->frames[slot];
+    const unsigned at = tx_slot_at(tx, tx->n);
+    struct tenon_frame *frame = &tx->frames[at];
 
     spans[0].buf = out->hdr;
     spans[0].off = out->off;
@@ -183,27 +178,25 @@ static void tx_commit(struct tn_burst *tx, const struct tn_out *out, unsigned sl
     frame->spans = spans;
     frame->nspans = (tenon_u16)(nspans + 1);
     if (TENON_WITH_HOMES || TENON_WITH_SPEED)
-        tx->netifs[slot] = out->netif;
+        tx->netifs[at] = out->netif;
     tx->n++;
 }
 
 /* Put a frame into the burst as it is; the number of its spans fits. */
 static int tx_enqueue(struct tenon *stack, struct tn_out *out)
 {
-    struct tn_burst *tx = &stack->tx;
-    const unsigned slot = tx_slot(stack);
-    struct tenon_span *spans = tx_spans_of(tx, slot);
+    struct tenon_span *spans = tx_slot(stack);
     unsigned i;
 
-    if (slot == tx->max)
+    if (spans == NULL)
         return tx_drop(out, TENON_EAGAIN);
     TENON_ASSERT(!TENON_WITH_PIECES || out->nspans + 1 <= stack->tx.gather);
     for (i = 0; i < tn_out_nspans(out); i++) {
         spans[i + 1] = out->spans[i];
         tenon_buf_ref(out->spans[i].buf);
     }
-    tx_describe(&tx->frames[slot], out);
-    tx_commit(tx, out, slot, tn_out_nspans(out));
+    tx_describe(&stack->tx.frames[tx_slot_at(&stack->tx, stack->tx.n)], out);
+    tx_commit(&stack->tx, out, spans, tn_out_nspans(out));
     return TENON_OK;
 }
 
@@ -539,11 +532,10 @@ static void tx_cut_checksum(struct tenon *stack, const struct tx_cut *cut, const
 static int tx_cut_piece(struct tenon *stack, const struct tn_netif *netif, struct tx_cut *cut, tenon_u32 bytes)
 {
     struct tn_out *out = cut->out;
-    const unsigned slot = tx_slot(stack);
-    struct tenon_span *spans = tx_spans_of(&stack->tx, slot);
+    struct tenon_span *spans = tx_slot(stack);
     unsigned n;
 
-    if (slot == stack->tx.max)
+    if (spans == NULL)
         return TENON_EAGAIN;
     out->hdr = tx_cut_header(stack, cut, bytes == cut->left);
     if (out->hdr == NULL)
@@ -555,7 +547,7 @@ static int tx_cut_piece(struct tenon *stack, const struct tn_netif *netif, struc
     if (out->csum_done)
         tx_cut_checksum(stack, cut, spans + 1, bytes);
     stack->tx.frames[stack->tx.n] = cut->frame;
-    tx_commit(&stack->tx, out, slot, n);
+    tx_commit(&stack->tx, out, spans, n);
     return TENON_OK;
 }
 
