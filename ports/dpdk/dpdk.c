@@ -139,6 +139,31 @@ static int chain_add(struct dpdk_port *port, struct rte_mbuf *head, struct rte_m
     return 0;
 }
 
+/* A net_vhost makes sums by itself if the driver at its other end takes none that are still to be made, and
+ * so makes wrong ones of frames with a piece of odd length (rte_raw_cksum_mbuf(), DPDK 22.11). These are made
+ * here.
+ * @return whether it is done */
+static int complete(const struct dpdk_port *port, const struct rte_mbuf *head, const struct tenon_frame *frame)
+{
+    tenon_u32 sum = 0, done = 0, odd = 0, off = frame->csum_start;
+    uint16_t part;
+
+    if ((port->device->traits & DPDK_HOST) == 0 || frame->seg_kind != TENON_SEG_NONE)
+        return 0;
+    for (const struct rte_mbuf *mbuf = head; mbuf->next != NULL; mbuf = mbuf->next)
+        odd |= mbuf->data_len % 2;
+    for (const struct rte_mbuf *mbuf = head; odd && mbuf != NULL; mbuf = mbuf->next, off = 0) {
+        part = rte_raw_cksum(rte_pktmbuf_mtod_offset(mbuf, const void *, off), mbuf->data_len - off);
+        sum += done % 2 == 0 ? part : rte_bswap16(part);
+        done += mbuf->data_len - off;
+    }
+    part = (uint16_t)~__rte_raw_cksum_reduce(sum);
+    part = part == 0 ? 0xFFFF : part;
+    if (odd)
+        memcpy(rte_pktmbuf_mtod_offset(head, void *, frame->csum_start + frame->csum_offset), &part, sizeof part);
+    return odd != 0;
+}
+
 /* What the device shall do. For TSO the sum of the pseudo-header is to be without a length, and is made anew
  * each time that the frame is offered: drivers change it. */
 static void ask_for_offloads(const struct dpdk_port *port, struct rte_mbuf *head, const struct tenon_frame *frame)
@@ -178,9 +203,18 @@ static struct rte_mbuf *make_chain(struct dpdk_port *port, const struct tenon_fr
     }
     head->pkt_len = bytes;
     head->ol_flags &= RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL; /* not what was asked for in an earlier life */
-    if (frame->csum == TENON_CSUM_PARTIAL)
+    if (frame->csum == TENON_CSUM_PARTIAL && !complete(port, head, frame))
         ask_for_offloads(port, head, frame);
     return head;
+}
+
+/* Drivers make sums in frames that they do not take then. These are offered again, and have to be as they were. */
+static void keep_sum(uint16_t *kept, const struct tenon_frame *frame, tenon_u8 *bytes, int back)
+{
+    tenon_u8 *sum = bytes + frame->csum_start + frame->csum_offset;
+
+    if (frame->csum == TENON_CSUM_PARTIAL)
+        memcpy(back ? sum : (tenon_u8 *)kept, back ? (tenon_u8 *)kept : sum, sizeof *kept);
 }
 
 /* @return how many of them the device has taken, or lost for good */
@@ -188,15 +222,22 @@ static inline unsigned give(struct dpdk_port *port, const struct tenon_frame *fr
 {
     struct rte_mbuf *mbufs[PORT_BURST];
     unsigned made = 0, ready, sent;
+    uint16_t sums[PORT_BURST];
 
-    while (made < n && (mbufs[made] = make_chain(port, &frames[made])) != NULL)
-        made++;
+    for (; made < n; made++) {
+        keep_sum(&sums[made], &frames[made], tenon_span_data(&frames[made].spans[0]), 0);
+        mbufs[made] = make_chain(port, &frames[made]);
+        if (mbufs[made] == NULL)
+            break;
+    }
     ready = made;
     if (port->port.netif.caps != 0)
         ready = rte_eth_tx_prepare(port->info.device, port->info.queue, mbufs, (uint16_t)made);
     sent = rte_eth_tx_burst(port->info.device, port->info.queue, mbufs, (uint16_t)ready);
-    for (unsigned i = sent; i < made; i++)
+    for (unsigned i = sent; i < made; i++) {
+        keep_sum(&sums[i], &frames[i], rte_pktmbuf_mtod(mbufs[i], tenon_u8 *), 1);
         take_back(frames[i].spans[0].buf, mbufs[i]);
+    }
     port_sent(&port->port, frames, sent);
     if (sent < ready || ready == made)
         return sent;

@@ -167,7 +167,8 @@ def test_offloads(net, program, cable, tmp_path, kind, left, right):
     how, *ports = CABLES[kind]
     cable(how)
     names = written(ports[:1], offload=left) + written(ports[1:], offload=right)
-    check(net, program, tmp_path, how, names, *ARGUMENTS.get(kind, []))
+    more = ["--bytes", "64000000"] if kind == "dpdk" else []    # until the driver has refused what it had made sums for
+    check(net, program, tmp_path, how, names, *ARGUMENTS.get(kind, []), *more)
 
 
 @pytest.mark.parametrize("kind, part", DO_PARTS)

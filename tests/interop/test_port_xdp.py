@@ -140,7 +140,7 @@ def refused(link, *words, before=()):
 def test_what_is_wrong_is_said(make_link):
     link = make_link(kind="xdp")
     port = link.port
-    for settings, word in [("mode=zerocopy", "no zero-copy"), ("queues=2,queue=1", "has 1 queues"),
+    for settings, word in [("mode=zerocopy", "no zero-copy"), ("queues=2,queue=1", "has 1 queue,"),
                            ("mode=fast", "mode=fast is none of auto"), ("mtu=9000", "1500"), ("memory=x", "memory=x")]:
         link.port = f"{port},{settings}"
         refused(link, word)

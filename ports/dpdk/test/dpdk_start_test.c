@@ -15,7 +15,6 @@
 #define BOGUS "dpdk:net_bogus0" ORDINARY
 #define UNKNOWN GOOD " --nonsense"
 #define TOO_MUCH "dpdk:net_null0,eal=--no-huge --no-shconf --no-pci --no-telemetry -m 100000000" /* 95 TB */
-#define NO_PAGES "dpdk:net_null0,eal=--in-memory --no-pci --no-telemetry --huge-dir /nonexistent"
 
 /* @return what was said; "": it is open, and was closed again */
 static const char *open_one(const char *written)
@@ -65,7 +64,6 @@ UNIT_TEST(a_start_that_has_failed_is_the_last)
 {
     CHECK(in_child(fails_for_good, UNKNOWN, "Invalid 'command line' arguments"));
     CHECK(in_child(fails_for_good, TOO_MUCH, "memseg list"));
-    CHECK(in_child(fails_for_good, NO_PAGES, "hugepage"));
 }
 
 /* What fails is a device, and not DPDK. */

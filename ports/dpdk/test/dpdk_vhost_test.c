@@ -149,6 +149,36 @@ UNIT_TEST(echoes_are_exact)
     }
 }
 
+/* A guest that takes no checksums that are still to be made: the driver of the host makes them, wrong ones of
+ * pieces of odd length, and in frames that it does not take either. */
+UNIT_TEST(sums_are_right_where_the_driver_makes_them)
+{
+    static const uint32_t cuts[][3] = {
+        { 301, 303, 500 }, { 300, 301, 2 }, { 1, 300, 300 }, { 299, 1, 1 }, { 200, 200, 201 }
+    };
+    enum { CUTS = sizeof cuts / sizeof cuts[0] };
+    struct tenon_buf source = make_source(2000);
+
+    if (!open_world(",tso=1", "", "", "offload=off"))
+        return;
+    open_sock(&sides[0]);
+    open_sock(&sides[1]);
+    for (unsigned i = 0; i < 2 * CUTS; i++) {
+        const struct tenon_addr to = address_of(&sides[0], i >= CUTS);
+        const uint32_t *cut = cuts[i % CUTS];
+        const struct tenon_span spans[] = { { &source, 0, cut[0] }, { &source, cut[0], cut[1] },
+                                            { &source, cut[0] + cut[1], cut[2] } };
+
+        CHECK_EQ_I(tenon_udp_send(sides[1].sock, &to, spans, 3), TENON_OK);
+        for (const tenon_u32 began = port_now_us(); sides[0].datagrams <= i && port_now_us() - began < SLOW_US;)
+            settle(1); /* the first has to wait for the guest, and for its address */
+    }
+    CHECK_EQ_U(sides[0].datagrams, 2 * CUTS);
+    CHECK_EQ_U(sides[0].wrong + stat_of(&sides[0], TENON_STAT_UDP_BAD_CSUM), 0);
+    close_world();
+    free(source.data);
+}
+
 /* With both ends in one process DPDK's memory does not grow (dpdk_memory_hold()), however many huge pages are
  * free. What is refused leaves nothing behind that ends the process later. */
 UNIT_TEST(too_much_memory_is_refused)
@@ -265,6 +295,7 @@ int main(void)
     UNIT_RUN(large_frames_pass_whole);
     UNIT_RUN(written_bytes_are_not_copied_again);
     UNIT_RUN(echoes_are_exact);
+    UNIT_RUN(sums_are_right_where_the_driver_makes_them);
     UNIT_RUN(too_much_memory_is_refused);
     UNIT_RUN(queues_have_ports_of_their_own);
     UNIT_RUN(who_is_missing_is_said);
