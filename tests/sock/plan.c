@@ -58,6 +58,8 @@ static void draw_device(struct plan *plan, struct dice *dice)
     struct tenon_sock_device *device = &plan->conf.device;
 
     device->flags = roll(dice, 3);    /* DMA that gathers, DMA of one piece, none */
+    if (!TENON_WITH_LINEAR && device->flags == TENON_SOCK_CONTIGUOUS)
+        device->flags = 0;
     plan->slots = between(dice, 1, SLOTS_MAX);
     plan->tx_us = one_in(dice, 2) ? between(dice, 1, 1300) : 1;
     plan->rx_blocks = one_in(dice, 2) ? between(dice, 1, plan->conf.blocks / 2U) : 0;
