@@ -109,7 +109,8 @@ static bool run_one(const struct options *o, const char *file, int af, const str
         return false;
     }
     if ((s.only4 && af == 6) || (s.only6 && af == 4) || (s.has_caps && set != &capsets[0]) ||
-        ((s.needs_link || !TENON_WITH_LINKS) && (set->caps & TENON_CAP_NO_LINK) != 0)) {
+        ((s.needs_link || !TENON_WITH_LINKS) && (set->caps & TENON_CAP_NO_LINK) != 0) ||
+        (TENON_WITH_PIECES && !TENON_WITH_LINEAR && set->gather != 0)) {
         script_free(&s);
         return true;
     }

@@ -176,6 +176,8 @@ static void draw_end(struct plan *plan, struct wire_end_conf *end, const struct 
     if (mood->offloads) {
         end->netif.caps = caps[dice_below(dice, 5)];
         end->netif.gather_max = (tenon_u16)PICK(dice, 0, 0, 1, 2, 3, 5, 18);
+        if (TENON_WITH_PIECES && !TENON_WITH_LINEAR)
+            end->netif.gather_max = 0;
         end->netif.tso_bytes_max = PICK(dice, 0, 0, 4000, 16000);
         if (end->netif.tso_bytes_max && end->netif.tso_bytes_max < mood->mtu + 100)
             end->netif.tso_bytes_max = 0;

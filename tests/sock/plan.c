@@ -77,6 +77,8 @@ static void draw_device(struct plan *plan, struct dice *dice)
     struct tenon_sock_device *device = &plan->conf.device;
 
     device->flags = roll(dice, 3);    /* DMA that gathers, DMA of one piece, none */
+    if (!TENON_WITH_LINEAR && device->flags == TENON_SOCK_CONTIGUOUS)
+        device->flags = 0;
     if (device->flags & TENON_SOCK_CONTIGUOUS)
         plan->conf.blocks++;
     if (one_in(dice, 4))
