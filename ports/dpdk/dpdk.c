@@ -13,6 +13,7 @@
 #include <rte_epoll.h>
 #include <rte_net.h>
 
+#include "../common/sum.h"
 #include "dpdk_internal.h"
 
 enum { IP_AT = 14, CSUM_OF_UDP = 6, EVENTS = 4, ASK_US = 500000 };
@@ -84,12 +85,12 @@ static struct rte_mbuf *begin(const struct dpdk_port *port, const struct tenon_s
 /* A frame that does not leave: its header stays Tenon's. */
 static void take_back(struct tenon_buf *first, struct rte_mbuf *head)
 {
-    if (mbuf_of(first) != head) {
-        rte_pktmbuf_free(head);
+    const int lent = mbuf_of(first) == head;
+
+    rte_pktmbuf_free(lent ? head->next : head);
+    if (!lent)
         return;
-    }
     first->refs--;
-    rte_pktmbuf_free(head->next);
     head->next = NULL;
     head->nb_segs = 1;
 }
@@ -121,6 +122,7 @@ static int chain_add(struct dpdk_port *port, struct rte_mbuf *head, struct rte_m
         struct rte_mbuf *last = *end;
 
         if (last->data_len > 0 && (lies_well || !RTE_MBUF_DIRECT(last) || rte_pktmbuf_tailroom(last) == 0)) {
+            port->odd |= last->data_len;
             last->next = rte_pktmbuf_alloc(port->tx);
             if (last->next == NULL)
                 return -1;
@@ -137,31 +139,6 @@ static int chain_add(struct dpdk_port *port, struct rte_mbuf *head, struct rte_m
         port->info.tx_copied_bytes += here;
     }
     return 0;
-}
-
-/* A net_vhost makes sums by itself if the driver at its other end takes none that are still to be made, and
- * so makes wrong ones of frames with a piece of odd length (rte_raw_cksum_mbuf(), DPDK 22.11). These are made
- * here.
- * @return whether it is done */
-static int complete(const struct dpdk_port *port, const struct rte_mbuf *head, const struct tenon_frame *frame)
-{
-    tenon_u32 sum = 0, done = 0, odd = 0, off = frame->csum_start;
-    uint16_t part;
-
-    if ((port->device->traits & DPDK_HOST) == 0 || frame->seg_kind != TENON_SEG_NONE)
-        return 0;
-    for (const struct rte_mbuf *mbuf = head; mbuf->next != NULL; mbuf = mbuf->next)
-        odd |= mbuf->data_len % 2;
-    for (const struct rte_mbuf *mbuf = head; odd && mbuf != NULL; mbuf = mbuf->next, off = 0) {
-        part = rte_raw_cksum(rte_pktmbuf_mtod_offset(mbuf, const void *, off), mbuf->data_len - off);
-        sum += done % 2 == 0 ? part : rte_bswap16(part);
-        done += mbuf->data_len - off;
-    }
-    part = (uint16_t)~__rte_raw_cksum_reduce(sum);
-    part = part == 0 ? 0xFFFF : part;
-    if (odd)
-        memcpy(rte_pktmbuf_mtod_offset(head, void *, frame->csum_start + frame->csum_offset), &part, sizeof part);
-    return odd != 0;
 }
 
 /* What the device shall do. For TSO the sum of the pseudo-header is to be without a length, and is made anew
@@ -185,14 +162,18 @@ static void ask_for_offloads(const struct dpdk_port *port, struct rte_mbuf *head
     head->ol_flags |= flags;
 }
 
-/* @return NULL: there is no memory now */
-static struct rte_mbuf *make_chain(struct dpdk_port *port, const struct tenon_frame *frame)
+/* A net_vhost makes sums by itself if the driver at its other end takes none that are still to be made, and so makes
+ * wrong ones of frames with a piece of odd length (rte_raw_cksum_mbuf(), DPDK 22.11). These are made here.
+ * @param sum  gets the frame's sum as it is; see give(). @return NULL: there is no memory now */
+static struct rte_mbuf *make_chain(struct dpdk_port *port, const struct tenon_frame *frame, uint16_t *sum)
 {
     struct rte_mbuf *head = begin(port, &frame->spans[0]), *last = head;
     tenon_u32 bytes;
 
     if (head == NULL)
         return NULL;
+    memcpy(sum, port_sum_at(frame), sizeof *sum);
+    port->odd = 0;
     bytes = head->data_len;
     for (unsigned i = bytes > 0; i < frame->nspans; i++) {
         bytes += frame->spans[i].len;
@@ -203,39 +184,29 @@ static struct rte_mbuf *make_chain(struct dpdk_port *port, const struct tenon_fr
     }
     head->pkt_len = bytes;
     head->ol_flags &= RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL; /* not what was asked for in an earlier life */
-    if (frame->csum == TENON_CSUM_PARTIAL && !complete(port, head, frame))
+    if (port->odd % 2 != 0 && (port->device->traits & DPDK_HOST) != 0 && frame->csum == TENON_CSUM_PARTIAL &&
+        frame->seg_kind == TENON_SEG_NONE)
+        port_sum_write(frame, rte_pktmbuf_mtod(head, tenon_u8 *));
+    else if (frame->csum == TENON_CSUM_PARTIAL)
         ask_for_offloads(port, head, frame);
     return head;
 }
 
-/* Drivers make sums in frames that they do not take then. These are offered again, and have to be as they were. */
-static void keep_sum(uint16_t *kept, const struct tenon_frame *frame, tenon_u8 *bytes, int back)
-{
-    tenon_u8 *sum = bytes + frame->csum_start + frame->csum_offset;
-
-    if (frame->csum == TENON_CSUM_PARTIAL)
-        memcpy(back ? sum : (tenon_u8 *)kept, back ? (tenon_u8 *)kept : sum, sizeof *kept);
-}
-
-/* @return how many of them the device has taken, or lost for good */
+/* Drivers make sums in frames that they do not take then. These are offered again, and have to be as they were.
+ * @return how many of them the device has taken, or lost for good */
 static inline unsigned give(struct dpdk_port *port, const struct tenon_frame *frames, unsigned n)
 {
     struct rte_mbuf *mbufs[PORT_BURST];
     unsigned made = 0, ready, sent;
     uint16_t sums[PORT_BURST];
 
-    for (; made < n; made++) {
-        keep_sum(&sums[made], &frames[made], tenon_span_data(&frames[made].spans[0]), 0);
-        mbufs[made] = make_chain(port, &frames[made]);
-        if (mbufs[made] == NULL)
-            break;
-    }
-    ready = made;
-    if (port->port.netif.caps != 0)
-        ready = rte_eth_tx_prepare(port->info.device, port->info.queue, mbufs, (uint16_t)made);
+    while (made < n && (mbufs[made] = make_chain(port, &frames[made], &sums[made])) != NULL)
+        made++;
+    ready = port->port.netif.caps == 0 ? made :
+            rte_eth_tx_prepare(port->info.device, port->info.queue, mbufs, (uint16_t)made);
     sent = rte_eth_tx_burst(port->info.device, port->info.queue, mbufs, (uint16_t)ready);
     for (unsigned i = sent; i < made; i++) {
-        keep_sum(&sums[i], &frames[i], rte_pktmbuf_mtod(mbufs[i], tenon_u8 *), 1);
+        memcpy(port_sum_at(&frames[i]), &sums[i], sizeof sums[i]);
         take_back(frames[i].spans[0].buf, mbufs[i]);
     }
     port_sent(&port->port, frames, sent);
@@ -322,11 +293,9 @@ static __rte_noinline int look(struct dpdk_port *port, struct tenon *stack, unsi
     struct rte_mbuf *mbufs[PORT_BURST], *mbuf;
     const unsigned n = rte_eth_rx_burst(port->info.device, port->info.queue, mbufs, PORT_BURST);
 
-    for (unsigned i = 0; i < n; i++) {
-        mbuf = make_ours(port, mbufs[i]);
-        if (mbuf != NULL)
+    for (unsigned i = 0; i < n; i++)
+        if ((mbuf = make_ours(port, mbufs[i])) != NULL)
             span = take(port, frame++, span, mbuf);
-    }
     if (span == port->rx_spans)
         return (int)n;
     port_input(&port->port, stack, netif, port->rx_frames, (unsigned)(frame - port->rx_frames), now_us);
@@ -380,17 +349,13 @@ static void dpdk_stats(struct port *base, struct port_stats *stats)
 static int dpdk_advice(const struct port *base, char *text, size_t size)
 {
     const struct dpdk_device *device = ((const struct dpdk_port *)(const void *)base)->device;
-    const char *link = dpdk_is_down(device) ? " nobody is at the other end yet;" : "";
-    char slow[140] = "";
+    const int down = dpdk_is_down(device), slow = !rte_eal_has_hugepages();
 
-    if (!rte_eal_has_hugepages())
-        snprintf(slow, sizeof slow,
-                 " memory is ordinary, slower: few huge pages free (root: sysctl vm.nr_hugepages=%zu);", dpdk_pages);
-    if (link[0] == 0 && slow[0] == 0)
-        return 0;
-    snprintf(text, size, "%s (%s):%s%s", base->name, device->info.driver_name, link, slow);
-    text[strlen(text) - 1] = 0;
-    return 1;
+    snprintf(text, size, "%s (%s):%s%s%s%.0zu%s", base->name, device->info.driver_name,
+             down ? " nobody is at the other end yet" : "", down && slow ? ";" : "",
+             slow ? " memory is ordinary, slower: few huge pages free (root: sysctl vm.nr_hugepages=" : "",
+             slow ? dpdk_pages : 0, slow ? ")" : "");
+    return down || slow;
 }
 
 void dpdk_port_info(const struct port *port, struct dpdk_port_info *info)

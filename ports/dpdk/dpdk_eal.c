@@ -67,14 +67,14 @@ static int init(void)
  * begun. It says EALREADY then, as if it were there, or begins once more with two threads for interrupts. */
 int dpdk_start(const char *device, const char *words, size_t bytes, char *error, size_t error_size)
 {
+    static const char twice[] = "eal= is for the first port: DPDK has been started already";
+    static const char failed[] = "DPDK has failed to start in this process before: begin the program anew";
     int status;
 
     if (eal.started > 0 && (words == NULL || strcmp(words, eal.given) == 0))
         return 0;
     if (eal.started != 0)
-        return port_explain(error, error_size, eal.started > 0
-            ? "eal= is for the first port: DPDK has been started already"
-            : "DPDK has failed to start in this process before, and cannot be started twice: begin the program anew");
+        return port_explain(error, error_size, "%s", eal.started > 0 ? twice : failed);
     snprintf(eal.given, sizeof eal.given, "%s", words != NULL ? words : "");
     dpdk_pages = port_hugepages_wanted(2 * (bytes >> 20) + OTHER_MB);
     if (words == NULL)

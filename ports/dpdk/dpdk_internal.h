@@ -68,6 +68,7 @@ struct dpdk_port {
     struct rte_mempool *rx, *tx; /* its own of the device's */
     int trusts; /* what was asked for */
     int registered; /* DPDK did not know this thread before */
+    unsigned odd; /* of the frame that is being made: odd if a piece but the last has an odd length */
     tenon_u32 asked_us; /* whether the device is still there */
     struct rte_mbuf_ext_shared_info lent; /* the program's bytes, for a driver with DPDK_COPIES */
     struct dpdk_port_info info;

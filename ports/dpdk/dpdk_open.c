@@ -10,6 +10,7 @@
 #include "../common/interface.h"
 #include "dpdk_internal.h"
 
+#define HASHES (RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP)
 #define SUMS (RTE_ETH_TX_OFFLOAD_UDP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM)
 
 enum { DESCRIPTORS = 1024, ROOM_MIN = 2048, LINK_TRIES = 20, LINK_US = 5000, STOP_US = 200 };
@@ -98,13 +99,12 @@ static int configure(struct dpdk_device *device, int interrupts)
         tx |= SUMS | RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_TSO;
     if ((device->traits & DPDK_ONE_PIECE) == 0)
         tx |= RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
-    *conf = (struct rte_eth_conf){ .intr_conf.rxq = interrupts ? 1 : 0 };
-    conf->rxmode.mtu = device->traits & DPDK_ANY_MTU ? 0 : device->mtu;
+    *conf = (struct rte_eth_conf){ .intr_conf.rxq = interrupts ? 1 : 0,
+                                   .rxmode.mtu = device->traits & DPDK_ANY_MTU ? 0 : device->mtu };
     if (device->queues > 1 && info->flow_type_rss_offloads != 0) {
         rx |= device->offload ? RTE_ETH_RX_OFFLOAD_RSS_HASH : 0;
         conf->rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
-        conf->rx_adv_conf.rss_conf.rss_hf =
-            (RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP) & info->flow_type_rss_offloads;
+        conf->rx_adv_conf.rss_conf.rss_hf = HASHES & info->flow_type_rss_offloads;
     }
     if (info->hash_key_size == TENON_FLOW_KEY_BYTES) { /* so that an instance can choose its ports (tenon/flow.h) */
         conf->rx_adv_conf.rss_conf.rss_key = (uint8_t *)(uintptr_t)tenon_flow_key_symmetric; /* which is only read */
@@ -174,9 +174,7 @@ static int start_device(const struct dpdk_port *port, int wakes, char *error, si
                             "sysctl vm.nr_hugepages=%zu); of both ends of a vhost in one process, the larger one first",
                             device->queues, device->queues == 1 ? "" : "s", device->bytes >> 20,
                             RTE_MAX(dpdk_pages, port_hugepages_wanted(2 * (device->bytes >> 20) * device->queues)));
-    status = configure(device, wakes && (device->traits & DPDK_NO_WAKE) == 0);
-    if (status != 0)
-        status = configure(device, 0);
+    status = configure(device, wakes && (device->traits & DPDK_NO_WAKE) == 0) == 0 ? 0 : configure(device, 0);
     if (status != 0 && device->mtu != 0)
         return port_explain(error, size, "'%s' takes no MTU of %u: %s", name, device->mtu, dpdk_said(status));
     if (status == 0 && device->mtu == 0)

@@ -36,8 +36,7 @@ const char *dpdk_said(int status)
     const char *said = port_ear_line(&ear), *hint;
 
     (void)rte_openlog_stream(stderr);
-    if (said[0] == 0)
-        said = status < -1 ? strerror(-status) : "DPDK does not say why";
+    said = said[0] != 0 ? said : status < -1 ? strerror(-status) : "DPDK does not say why";
     hint = port_hint(hints, said);
     snprintf(answer, sizeof answer, "%s%s%.0zu", said, hint, strstr(hint, "hugepages=") != NULL ? dpdk_pages : 0);
     return answer;
