@@ -270,7 +270,8 @@ static void facts(void)
 
 static const char *const ways[] = { "ring" };
 /* measure-driver is this program with another cable in QEMU. */
-static const char *const devices[DEVICES] = {MEASURE_DRIVER ? NULL : "offload", MEASURE_DRIVER ? NULL : "contiguous",
+static const char *const devices[DEVICES] = {MEASURE_DRIVER ? NULL : "offload",
+                                             MEASURE_DRIVER || !TENON_WITH_LINEAR ? NULL : "contiguous",
                                              MEASURE_DRIVER ? NULL : "checksums", MEASURE_DRIVER ? NULL : "own",
                                              MEASURE_DRIVER ? "driver" : NULL};
 const struct subject subject = {"tenon", 1,    ways,  devices, start, stop, is_open, turn,      carry,

@@ -206,6 +206,8 @@ static void draw_limits(struct tenon_conf *conf, const struct mood *mood, struct
     conf->tcp_time_wait_max = PICK(dice, 0, 1, 4, 16);
     conf->tx_burst_max = (tenon_u16)PICK(dice, 0, 2, 4, 8, 64);
     conf->tx_gather_max = (tenon_u16)PICK(dice, 0, 2, 3, 8, 33);
+    if (TENON_WITH_PIECES && !TENON_WITH_LINEAR && conf->tx_gather_max < 8)
+        conf->tx_gather_max = 0;    /* what an application sends in three pieces is not put together */
     conf->reass_datagrams_max = (tenon_u16)PICK(dice, 0, 1, 4);
     conf->reass_bytes_max = PICK(dice, 0, 70000, 200000);
     conf->neighbour_queue_max = (tenon_u16)PICK(dice, 0, 1, 2);
@@ -249,7 +251,8 @@ static void draw_host(struct plan *plan, const struct mood *mood, unsigned i)
         host->wire.bufs_max = PICK(&dice, 0, 300, 1000, 3000);
     }
     /* A port that cannot gather needs buffers for a whole packet. */
-    if (host->end.netif.gather_max > 0 && host->wire.buf_bytes < mood->mtu + 200)
+    if ((host->end.netif.gather_max > 0 || (TENON_WITH_PIECES && !TENON_WITH_LINEAR && host->wire.buf_bytes > 0)) &&
+        host->wire.buf_bytes < mood->mtu + 200)
         host->wire.buf_bytes = mood->mtu + 200;
     if (host->stack.tx_gather_max > 0 && host->stack.tx_gather_max < 9 && host->wire.buf_bytes < mood->mtu + 200)
         host->wire.buf_bytes = mood->mtu + 200;
