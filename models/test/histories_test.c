@@ -2,6 +2,7 @@
 /* The same application in all models, step by step in one thread, in any order, with a clock of its own: many
  * connections of many sizes both ways, aborts at any time, rings that are much too small. Every byte is compared, and
  * all memory has to come back. And the single rules, one by one. */
+#include <sched.h>
 #include <stdlib.h>
 
 #include "history.h"
@@ -496,6 +497,7 @@ UNIT_TEST(bad_configurations_are_explained)
     CHECK(strstr(error, "power of two") != NULL);
     conf.slots = 0;
     conf.pin = 1;
+    conf.app_cpu = sched_getcpu(); /* one that this program may run on */
     conf.stack_cpu = 100000;
     CHECK(model_open(&conf, error, sizeof error) == NULL);
     CHECK(strstr(error, "processor 100000") != NULL);
