@@ -287,7 +287,7 @@ static tenon_u32 arena_behind(tenon_u32 at, tenon_u32 n, size_t each)
 static void arena_lay_out(struct arena_layout *layout, const struct tenon_sock_conf *conf)
 {
     const size_t stack = tenon_mem_size(&conf->stack);    /* 0: more than a size_t can say */
-    const tenon_u32 burst = conf->blocks < TENON_SOCK_BURST ? conf->blocks : TENON_SOCK_BURST;
+    const tenon_u32 burst = conf->blocks < TENON_SOCK_BURST ? conf->blocks : (tenon_u32)TENON_SOCK_BURST;
     tenon_u32 memory = ARENA_TOO_MUCH_UL;
 
     if (conf->memory == 0)

@@ -90,7 +90,7 @@ TENON_INTERNAL int tn_sock_receive(struct sock *sock, const struct tenon_span *s
         unsigned flags = 0;
 
         if (is_datagram)
-            flags = (i == 0 ? SOCK_PIECE_FIRST : 0U) | (i + 1 < n ? SOCK_PIECE_MORE : 0U);
+            flags = (i == 0 ? (unsigned)SOCK_PIECE_FIRST : 0U) | (i + 1 < n ? (unsigned)SOCK_PIECE_MORE : 0U);
         else if (receive_join(sock, &spans[i]))
             continue;
         if (!receive_append(sock, spans[i].buf, tenon_span_data(&spans[i]), (unsigned)spans[i].len, flags))

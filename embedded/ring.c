@@ -99,7 +99,8 @@ TENON_API int tenon_sock_set_sbuf(struct tenon_socks *socks, int sk, void *ring,
     struct sock *sock = tn_sock_find(socks, sk);
     tenon_u8 *base = (tenon_u8 *)ring;
     const tenon_u32 skip = (tenon_u32)((SOCK_ALIGN - (size_t)base % SOCK_ALIGN) % SOCK_ALIGN);
-    const int least = socks->device.flags & TENON_SOCK_CONTIGUOUS ? TENON_SOCK_PACKET_BYTES : TENON_SOCK_RECORD_BYTES;
+    const int in_place = (socks->device.flags & TENON_SOCK_CONTIGUOUS) != 0;
+    const int least = in_place ? (int)TENON_SOCK_PACKET_BYTES : (int)TENON_SOCK_RECORD_BYTES;
 
     if (sock == NULL || base == NULL)
         return TENON_EINVAL;

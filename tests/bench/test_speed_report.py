@@ -187,11 +187,13 @@ def test_the_drawing_of_offloads_has_all_rows_of_the_matrix(everything):
 
 def test_the_drawings_of_latency_have_all_loads(everything):
     drawn = curves_of(report.draw_latency(everything))
-    assert [title for title, _, _ in drawn] == ["Median latency over load", "99th percentile of latency over load",
-                                                "99.9th percentile of latency over load",
+    percentiles = ["Median latency over load", "99th percentile of latency over load",
+                   "99.9th percentile of latency over load"]
+    assert [title for title, _, _ in drawn] == [*percentiles, *(f"{title} through the kernel" for title in percentiles),
                                                 "99th percentile of latency over load: Tenon"]
     assert all((curves, points) == (4, 4 * 6) for _, curves, points in drawn[:3])
-    assert drawn[3][1:] == (3, 3 * 6)
+    assert all((curves, points) == (2, 2 * 6) for _, curves, points in drawn[3:6])
+    assert drawn[6][1:] == (3, 3 * 6)
 
 
 def test_the_drawing_of_processors_has_all_numbers_of_them(everything):
