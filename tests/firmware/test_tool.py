@@ -52,11 +52,13 @@ def test_ended_by_a_shell(built):
 
 
 @pytest.mark.parametrize("setting, said", [
-    ("BOARD_DADD=OFF", "there are: BOARD_STRICT, BOARD_IMAGE, BOARD_TIME, BOARD_DAD, BOARD_FALLBACK, BOARD_ADDRESS"),
+    ("BOARD_DADD=OFF", "there are: BOARD_STRICT, BOARD_IMAGE, BOARD_TIME, BOARD_MRU, BOARD_DAD, BOARD_FALLBACK, "),
     ("BOARD_DAD", "is not NAME=VALUE"), ("BOARD_FALLBACK=dynamic", "BOARD_FALLBACK is one of static;link-local;none"),
     ("BOARD_ADDRESS=10.0.2.300/24", 'BOARD_ADDRESS is "10.0.2.300/24"'),
     ("BOARD_ADDRESS=10.0.2.3", "has to be 192.0.2."),
-    ("BOARD_ADDRESS=10.0.2.3/33", "has to be 192.0.2."), ("BOARD_ROUTER=10.0.2", 'BOARD_ROUTER is "10.0.2"')])
+    ("BOARD_ADDRESS=10.0.2.3/33", "has to be 192.0.2."), ("BOARD_ROUTER=10.0.2", 'BOARD_ROUTER is "10.0.2"'),
+    ("BOARD_MRU=1279", 'BOARD_MRU is "1279"'), ("BOARD_MRU=1501", "has to be 1280 to 1500"),
+    ("BOARD_MRU=small", 'BOARD_MRU is "small"')])
 def test_settings_that_cannot_be(built, tmp_path, setting, said):
     built(BOARD)
     done = subprocess.run([*tool("build", BOARD, "--set", setting), "--build", tmp_path], capture_output=True,
