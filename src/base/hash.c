@@ -193,7 +193,6 @@ TENON_INTERNAL void tn_siphash_pairs(tenon_u32 out[2], const struct tn_key128 *k
     hash_sip_end(out, &s);
 }
 
-/* Of words, an odd number of them, and what stands beside the last. */
 static void hash_sip_words(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u32 *words, unsigned n,
                            tenon_u32 last)
 {
@@ -282,8 +281,8 @@ static void hash_wide_sip(tenon_u32 out[2], const struct tn_key128 *key, const t
     hash_wide_end(out, &s);
 }
 
-static void hash_wide_sip_words(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u32 *words, unsigned n,
-                                tenon_u32 last)
+TENON_INLINE void hash_wide_sip_words(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u32 *words,
+                                      unsigned n, tenon_u32 last)
 {
     struct hash_wide s;
     unsigned i;
@@ -303,17 +302,21 @@ TENON_INTERNAL void tn_siphash(tenon_u32 out[2], const struct tn_key128 *key, co
         tn_siphash_pairs(out, key, bytes, n);
 }
 
-/* The length in bytes is in the top byte of what comes last. */
+/* An odd number of words, and what stands beside the last: a byte or none, and the length in the top byte. */
+TENON_INLINE void hash_words(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u32 *words, unsigned n,
+                             tenon_u32 last)
+{
+    if (HASH_WIDE_BITS == 64)
+        hash_wide_sip_words(out, key, words, n, last);
+    else
+        hash_sip_words(out, key, words, n, last);
+}
+
 TENON_INTERNAL void tn_siphash_words(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u32 *words, unsigned n,
                                      unsigned last)
 {
-    const tenon_u32 end = (tenon_u32)(4 * n + 1) << 24 | last;
-
     TENON_ASSERT(n % 2 == 1);
-    if (HASH_WIDE_BITS == 64)
-        hash_wide_sip_words(out, key, words, n, end);
-    else
-        hash_sip_words(out, key, words, n, end);
+    hash_words(out, key, words, n, (tenon_u32)(4 * n + 1) << 24 | last);
 }
 
 /* ---- random numbers -------------------------------------------------------------------------- */
@@ -324,10 +327,7 @@ TENON_INTERNAL tenon_u32 tn_random(struct tn_rng *random)
     const tenon_u32 count = random->counter++;
     tenon_u32 out[2];
 
-    if (HASH_WIDE_BITS == 64)
-        hash_wide_sip_words(out, &random->key, &count, 1, 4UL << 24);
-    else
-        hash_sip_words(out, &random->key, &count, 1, 4UL << 24);
+    hash_words(out, &random->key, &count, 1, 4UL << 24);
     return out[0];
 }
 
