@@ -28,7 +28,8 @@ TENON_INTERNAL void tn_sock_release(struct sock *sock)
     sock->generation = generation;
 }
 
-/* The first descriptor that is used so, has that port, and waits for a client; those that are free have none. */
+/* The first descriptor that is used so, has that port, and waits for a client. One that is free is all 0 but for its
+ * generation: it has no port, and the state that comes first, which is TENON_SOCK_LISTENING. */
 TENON_ONCE static struct sock *sock_first(const struct tenon_socks *socks, enum sock_use use,
                                           const struct sock_port *port)
 {

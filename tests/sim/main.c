@@ -506,29 +506,26 @@ static int parse(struct command *command, struct plan_mods *mods, int argc, char
 int main(int argc, char **argv)
 {
     struct command command = {.first = 1, .last = 200};
-    struct plan_mods *mods = calloc(1, sizeof(*mods));
+    static struct plan_mods mods;
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     int result;
 
     command.jobs = cpus > 0 && cpus < WORKERS_MAX ? (unsigned)cpus : 1;
-    if (!mods)
-        return 2;
-    result = parse(&command, mods, argc, argv);
+    result = parse(&command, &mods, argc, argv);
     if (result != 0)
         return result < 0 ? 2 : 0;
     setvbuf(stdout, NULL, _IOFBF, 1 << 16);
-    if (command.replay && plan_mods_read(mods, &command.first, command.replay) != 0) {
+    if (command.replay && plan_mods_read(&mods, &command.first, command.replay) != 0) {
         fprintf(stderr, "tenon-sim: %s cannot be read\n", command.replay);
         return 2;
     }
     if (command.selftest)
         result = selftest();
     else if (command.shrink)
-        result = run_shrink(command.shrink, mods, &command.options, command.save);
+        result = run_shrink(command.shrink, &mods, &command.options, command.save);
     else if (command.one || command.replay || command.plan)
-        result = run_one(command.first, mods, &command.options, command.plan);
+        result = run_one(command.first, &mods, &command.options, command.plan);
     else
-        result = run_seeds(&command, mods);
-    free(mods);
+        result = run_seeds(&command, &mods);
     return result;
 }
