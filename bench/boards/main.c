@@ -91,6 +91,33 @@ static void count_copies(void)
     }
 }
 
+/* At each alignment, of each length up to where all parts of the function have been through several rounds. */
+static void check_sums(void)
+{
+    static tenon_u8 bytes[260] __attribute__((aligned(4)));
+    unsigned from, n, i;
+
+    for (i = 0; i < sizeof(bytes); i++)
+        bytes[i] = i % 7 == 0 ? 0xFF : stream_byte(i);
+    for (from = 0; from < 4; from++)
+        for (n = 4; n <= 200; n++) {
+            tenon_u32 sum = 0;
+
+            for (i = 0; i < n; i++)
+                sum += (tenon_u32)bytes[from + i] << (i & 1 ? 0 : 8);
+            sum = (sum & 0xFFFF) + (sum >> 16);
+            sum = (sum & 0xFFFF) + (sum >> 16);
+            if (board_sum(bytes + from, n) != sum)
+                fail("board_sum()");
+        }
+    __builtin_memset(bytes, 0xFF, sizeof(bytes));    /* each word with a carry, and the sum that is all ones */
+    if (board_sum(bytes, 256) != 0xFFFF || board_sum(bytes + 1, 255) != 0xFF00)
+        fail("board_sum() of ones");
+    __builtin_memset(bytes, 0, sizeof(bytes));
+    if (board_sum(bytes, 256) != 0)
+        fail("board_sum() of zeros");
+}
+
 /* ---- counting ------------------------------------------------------------------------------------------- */
 
 static void add(enum part part)
@@ -301,6 +328,7 @@ int board_main(void)
     count_start();
     check_count();
     count_copies();
+    check_sums();
     for (device = 0; device < DEVICES; device++)
         for (way = 0; way < subject.ways; way++)
             if (subject.devices[device] != NULL)

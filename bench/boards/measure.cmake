@@ -10,7 +10,8 @@ endif()
 # The peer is of Tenon too: it comes with each build of it.
 foreach(name measure measure_like)
     add_library(${name} OBJECT EXCLUDE_FROM_ALL ${boards}/common/text.c ${boards}/common/ram.c
-        ${boards}/common/memory.c ${BOARD_SOURCES} ${here}/main.c ${here}/peer.c ${here}/${count})
+        ${boards}/common/memory.c ${boards}/common/sum.c ${BOARD_SOURCES}
+        ${here}/main.c ${here}/peer.c ${here}/${count})
     target_compile_options(${name} PRIVATE -std=gnu11)
     target_include_directories(${name} PUBLIC ${boards}/${BOARD})
 endforeach()

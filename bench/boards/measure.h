@@ -29,6 +29,7 @@ enum device {
     DEVICE_OFFLOAD,       /* DMA that gathers, makes and checks checksums: takes addresses and lengths */
     DEVICE_CONTIGUOUS,    /* the same for frames of one piece */
     DEVICE_CHECKSUMS,     /* DMA that gathers; checksums by the processor */
+    DEVICE_SUMMED,        /* the same, by a function of the board: board_sum() */
     DEVICE_OWN,           /* the board's own, with its driver; what is sent goes over the cable too */
     DEVICE_DRIVER,        /* the board's own to receive: the peer's frames leave by it, and QEMU sends them back */
     DEVICES

@@ -9,8 +9,12 @@ SIZES = (100, 500, 1460)
 # The board of the paper: PowerPC 403GA, 33 MHz, Ethernet at 10 Mbit/s. Milliseconds per 1000 sends.
 PAPER = {100: (453, 60), 500: (521, 300), 1460: (614, 880)}
 BEGIN, END = "<!-- made by bench/boards/run --docs: from here -->", "<!-- to here -->"
+BUILDS = {"core": "*core*: TCP with selective acknowledgements told, window scaling, timestamps, listening; UDP, echo, "
+                  "ARP",
+          "least": "*least*: a TCP that connects, echo, ARP"}
 DEVICES = {"offload": "DMA, checksums by the device", "contiguous": "the same, frames of one piece",
-           "checksums": "DMA, checksums by the processor", "own": "the board's own"}
+           "checksums": "DMA, checksums by the processor", "summed": "the same, by the board's function",
+           "own": "the board's own"}
 
 
 def sent(found, device, size, way="ring", path="send"):
@@ -23,9 +27,9 @@ def received(found, device, size, way="ring"):
     return sum(found["rows"][f"{device} {way} receive {size}"].values())
 
 
-def summing(found, size):
+def summing(found, size, device="checksums"):
     """What the processor's checksum costs when something is sent."""
-    return sent(found, "checksums", size) - sent(found, "offload", size)
+    return sent(found, device, size) - sent(found, "offload", size)
 
 
 def share(saved, rest):
@@ -43,15 +47,18 @@ def head(*cells):
 def beside_the_paper(results):
     lines = ["**Sending, beside the paper.** Its numbers are microseconds, ours instructions; a share is "
              "saved / (saved + send).", ""]
-    lines += head("", "bytes", "ask_sbuf + send", "the copy that is saved", "share", "and the checksum", "share")
+    lines += head("", "bytes", "ask_sbuf + send", "the copy that is saved", "share", "and the checksum", "share",
+                  "and the board's checksum", "share")
     for size, (send, copy) in PAPER.items():
-        lines.append(row("the paper, us", size, send, copy, f"{share(copy, send):.2f}", "", ""))
+        lines.append(row("the paper, us", size, send, copy, f"{share(copy, send):.2f}", "", "", "", ""))
     for board, found in results.items():
         tenon = found["stacks"]["tenon"]
         for size in SIZES:
-            send, copy, both = sent(tenon, "offload", size), tenon["copy"][str(size)], summing(tenon, size)
-            lines.append(row(board, size, send, copy, f"{share(copy, send):.2f}", copy + both,
-                             f"{share(copy + both, send):.2f}"))
+            send, copy = sent(tenon, "offload", size), tenon["copy"][str(size)]
+            cells = []
+            for saved in (copy, *(copy + summing(tenon, size, device) for device in ("checksums", "summed"))):
+                cells += [saved, f"{share(saved, send):.2f}"]
+            lines.append(row(board, size, send, *cells))
     return lines
 
 
@@ -85,13 +92,13 @@ def receiving(results):
     lines = ["**Receiving.** All that a received segment costs, its acknowledgment included, against the copy "
              "that is saved.", ""]
     lines += head("board", "bytes", "checksums by the device", "the copy that is saved", "share",
-                  "checksums by the processor")
+                  "checksums by the processor", "by the board's function")
     for board, found in results.items():
         tenon = found["stacks"]["tenon"]
         for size in SIZES:
             all_of_it, copy = received(tenon, "offload", size), tenon["copy"][str(size)]
             lines.append(row(board, size, all_of_it, copy, f"{share(copy, all_of_it):.2f}",
-                             received(tenon, "checksums", size)))
+                             received(tenon, "checksums", size), received(tenon, "summed", size)))
     return lines
 
 
@@ -105,8 +112,8 @@ def through_drivers(results):
         tenon = found["stacks"]["tenon"]
         for size in SIZES:
             whole, copy = received(tenon, "driver", size), tenon["copy"][str(size)]
-            summed = received(tenon, "checksums", size) - received(tenon, "offload", size)
-            lines.append(row(board, size, whole, whole - received(tenon, "checksums", size), summed, whole + copy,
+            summed = received(tenon, "summed", size) - received(tenon, "offload", size)
+            lines.append(row(board, size, whole, whole - received(tenon, "summed", size), summed, whole + copy,
                              f"{share(copy, whole):.2f}", whole - summed, whole + copy,
                              f"{share(copy + summed, whole - summed):.2f}"))
     return lines
@@ -122,7 +129,7 @@ def beside_lwip(results):
                   "Tenon receives", "like", "lwIP receives")
     for board, found in results.items():
         tenon, like, lwip = (found["stacks"][name] for name in ("tenon", "like", "lwip"))
-        for device, who in (("offload", "device"), ("checksums", "processor")):
+        for device, who in (("offload", "device"), ("checksums", "processor"), ("summed", "board's function")):
             for size in SIZES:
                 lines.append(row(board, size, who, sent(tenon, device, size), sent(like, device, size),
                                  sent(lwip, device, size, "no-copy"), sent(lwip, device, size, "copy"),
@@ -213,10 +220,21 @@ def echo_tables(results):
     return lines
 
 
+def code_alone(results):
+    found = next((one["linked"] for one in results.values() if "linked" in one), None)
+    if found is None:
+        return []
+    lines = ["**Code alone**, without program, driver and compiler's functions: what is linked of a stack over IPv4 on "
+             "Cortex-M3; bytes.", ""]
+    stacks = list(next(iter(found.values())))
+    lines += head("", *stacks)
+    return lines + [row(BUILDS[build], *one.values()) for build, one in found.items()]
+
+
 def tables(results):
     counted = {board: found for board, found in results.items() if found["stacks"]}
     makers = (beside_the_paper, by_device, parts, receiving, through_drivers, beside_lwip) if counted else ()
-    found = [*(make(counted) for make in makers), memory(results), echo_tables(results)]
+    found = [*(make(counted) for make in makers), memory(results), echo_tables(results), code_alone(results)]
     return "\n\n".join("\n".join(lines) for lines in found if lines) + "\n"
 
 

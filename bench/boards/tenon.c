@@ -110,7 +110,7 @@ static void make_device(struct tenon_sock_device *device)
         device->transmit = kind == DEVICE_OWN ? own_transmit : memory_transmit;
     } else {
         device->netif.mtu = 1500;
-        device->netif.caps = kind == DEVICE_CHECKSUMS ? 0 : TENON_CAP_TX_CSUM;
+        device->netif.caps = kind == DEVICE_CHECKSUMS || kind == DEVICE_SUMMED ? 0 : TENON_CAP_TX_CSUM;
         device->flags = kind == DEVICE_CONTIGUOUS ? TENON_SOCK_CONTIGUOUS : 0;
         device->transmit = memory_transmit;
     }
@@ -147,6 +147,7 @@ static int start(enum device device, unsigned way)
     conf.stack.neighbours_max = conf.stack.routes_max = conf.stack.addrs_max = 2;
     conf.stack.groups_max = conf.stack.tx_burst_max = 4;
     conf.stack.tcp_time_wait_max = 1;
+    conf.stack.checksum = kind == DEVICE_SUMMED || through_driver() ? board_sum : NULL;    /* as apps/ have it */
     make_device(&conf.device);
     if (tenon_sock_start(&socks, arena, sizeof(arena), &conf) != TENON_OK)
         return 0;
@@ -272,7 +273,8 @@ static const char *const ways[] = { "ring" };
 /* measure-driver is this program with another cable in QEMU. */
 static const char *const devices[DEVICES] = {MEASURE_DRIVER ? NULL : "offload",
                                              MEASURE_DRIVER || !TENON_WITH_LINEAR ? NULL : "contiguous",
-                                             MEASURE_DRIVER ? NULL : "checksums", MEASURE_DRIVER ? NULL : "own",
+                                             MEASURE_DRIVER ? NULL : "checksums", MEASURE_DRIVER ? NULL : "summed",
+                                             MEASURE_DRIVER ? NULL : "own",
                                              MEASURE_DRIVER ? "driver" : NULL};
 const struct subject subject = {"tenon", 1,    ways,  devices, start, stop, is_open, turn,      carry,
                                 room,    send, sent,  place,   arrive, read, read_done, facts};

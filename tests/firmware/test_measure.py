@@ -40,8 +40,14 @@ def test_bytes_cost_nothing(measured):
     """With DMA, and checksums by the device, 1460 bytes cost what 100 do, within 1 %; without, they do not."""
     for device in ("offload", "contiguous"):
         assert abs(sent(measured, device, 1460) / sent(measured, device, 100) - 1) < 0.01
-    for device in ("checksums", "own"):
-        assert sent(measured, device, 1460) > 1.3 * sent(measured, device, 100)
+    for device in ("checksums", "summed", "own"):
+        assert sent(measured, device, 1460) > 1.2 * sent(measured, device, 100)
+
+
+def test_the_board_sums_faster(measured):
+    """A checksum by the carry of the processor: half an instruction a byte, where C takes more than one."""
+    for device, least, most in (("checksums", 1, 3), ("summed", 0.25, 0.6)):
+        assert least < (sent(measured, device, 1460) - sent(measured, device, 500)) / 960 < most
 
 
 def test_share_that_is_saved(measured):
@@ -57,11 +63,11 @@ def received(measured, device, size):
 
 def test_received_through_the_driver(measured, board):
     """What the driver adds to the same frame in memory: so many for each word of its FIFO, and for a frame; with DMA
-    nothing for the bytes; that so many of them are acknowledged at once is one frame more."""
-    added = [received(measured, "driver", size) - received(measured, "checksums", size)
+    no more than that."""
+    added = [received(measured, "driver", size) - received(measured, "summed", size)
              for size in (100, 500, 1460)]
     if board in DMA:
-        assert 0 < added[0] < 500 and abs(added[1] - added[0]) < 20 and added[2] < 1460 / 2
+        assert 0 < min(added) and max(added) < 500    # the checksum of what does not lie on a word is of it
         return
     assert added[0] > 154 / 4 * 2
     assert 2 < (added[1] - added[0]) / 100 < 10 and 2 < (added[2] - added[1]) / 240 < 10

@@ -15,7 +15,13 @@
 #define LWIP_SINGLE_NETIF 1
 #define LWIP_CHECKSUM_CTRL_PER_NETIF 1
 #define LWIP_TIMERS 1
+
+/* Sums as lwIP makes them, or by the function of the board, which both stacks have then. */
 #define LWIP_CHKSUM_ALGORITHM 3
+#define LWIP_CHKSUM(bytes, n) (board_sums ? sum_by_board(bytes, n) : lwip_standard_chksum(bytes, n))
+extern int board_sums;
+unsigned short sum_by_board(const void *bytes, int n);
+unsigned short lwip_standard_chksum(const void *bytes, int n);
 
 #define MEM_ALIGNMENT 4
 #define MEM_SIZE 8192

@@ -70,8 +70,16 @@ unsigned board_stack_used(void);
 /* Bytes of RAM that have a fixed place: variables, arenas, the stack. */
 unsigned board_static_bytes(void);
 
+/* tenon_conf.checksum, faster than C can say it: n is 4 and more. */
+tenon_u16 board_sum(const tenon_u8 *bytes, size_t n);
+
 /* For the files of a board: an interrupt wants the program to look. */
 void board_wake(void);
+
+/* By the board's processor, for board_sum(): a sum of words of 32 bits with the carry of each, at an address that is a
+ * multiple of 4. */
+enum { BOARD_SUM_BLOCK = 32 };
+tenon_u32 board_sum_blocks(tenon_u32 sum, const tenon_u8 *bytes, size_t blocks);
 
 int board_main(void);
 

@@ -96,6 +96,34 @@ void board_sleep(tenon_u32 us)
     board_counts.sleeps++;
 }
 
+/* ---- checksums ---------------------------------------------------------------------------------- */
+
+/* TEQ leaves the carry alone. */
+tenon_u32 board_sum_blocks(tenon_u32 sum, const tenon_u8 *bytes, size_t blocks)
+{
+    const tenon_u8 *const end = bytes + blocks * BOARD_SUM_BLOCK;
+
+    __asm__ volatile("adds %0, %0, #0\n"
+                     "b 2f\n"
+                     "1: ldmia %1!, {r3-r6}\n"
+                     "adcs %0, %0, r3\n"
+                     "adcs %0, %0, r4\n"
+                     "adcs %0, %0, r5\n"
+                     "adcs %0, %0, r6\n"
+                     "ldmia %1!, {r3-r6}\n"
+                     "adcs %0, %0, r3\n"
+                     "adcs %0, %0, r4\n"
+                     "adcs %0, %0, r5\n"
+                     "adcs %0, %0, r6\n"
+                     "2: teq %1, %2\n"
+                     "bne 1b\n"
+                     "adc %0, %0, #0"
+                     : "+r"(sum), "+r"(bytes)
+                     : "r"(end)
+                     : "r3", "r4", "r5", "r6", "cc", "memory");
+    return sum;
+}
+
 /* ---- semihosting: a debugger, or QEMU, does these for us ----------------------------------------- */
 
 enum { SYS_OPEN = 1, SYS_CLOSE = 2, SYS_READ = 6, SYS_EXIT_EXTENDED = 0x20, STOPPED_EXIT = 0x20026 };

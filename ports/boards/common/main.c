@@ -121,6 +121,7 @@ static int start(void)
     conf.window = BOARD_WINDOW;
     conf.memory = BOARD_MEMORY;
     conf.stack.tcp_syncookies = 1;
+    conf.stack.checksum = board_sum;
     conf.stack.tcp_orphans_max = BOARD_SPARE;    /* peers that do not finish do not keep the memory */
     conf.event = app.event;
     board_ethernet(&conf.device);

@@ -162,6 +162,36 @@ void board_sleep(tenon_u32 us)
     board_counts.sleeps++;
 }
 
+/* ---- checksums ------------------------------------------------------------------------------------------ */
+
+/* Neither MOVEM nor LEA nor CMPA changes the extend bit, which ADDX takes and leaves. */
+tenon_u32 board_sum_blocks(tenon_u32 sum, const tenon_u8 *bytes, size_t blocks)
+{
+    const tenon_u8 *const end = bytes + blocks * BOARD_SUM_BLOCK;
+
+    __asm__ volatile("sub.l %%d1,%%d1\n"
+                     "bra 2f\n"
+                     "1: movem.l (%1),%%d1-%%d4\n"
+                     "addx.l %%d1,%0\n"
+                     "addx.l %%d2,%0\n"
+                     "addx.l %%d3,%0\n"
+                     "addx.l %%d4,%0\n"
+                     "movem.l 16(%1),%%d1-%%d4\n"
+                     "addx.l %%d1,%0\n"
+                     "addx.l %%d2,%0\n"
+                     "addx.l %%d3,%0\n"
+                     "addx.l %%d4,%0\n"
+                     "lea 32(%1),%1\n"
+                     "2: cmpa.l %1,%2\n"
+                     "bne 1b\n"
+                     "clr.l %%d1\n"
+                     "addx.l %%d1,%0"
+                     : "+d"(sum), "+a"(bytes)
+                     : "a"(end)
+                     : "d1", "d2", "d3", "d4", "cc", "memory");
+    return sum;
+}
+
 /* ---- semihosting: a debugger, or QEMU, does these for us ---------------------------------------------- */
 
 enum { HOST_EXIT = 0, HOST_OPEN = 2, HOST_CLOSE = 3, HOST_READ = 4 };
