@@ -378,7 +378,7 @@ struct tenon_cc_event {
     tenon_u32 total_delivered;    /**< modulo 2^32; over the whole connection with more_words, else since init() */
     tenon_u32 total_lost;
     struct tenon_rate_sample sample;
-    tenon_u32 random;             /**< for those who need chance */
+    tenon_u32 random;             /**< for those who need chance; no secret. With more_words, else 0 */
 };
 
 /** What a congestion control wants of the core. */

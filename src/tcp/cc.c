@@ -144,8 +144,9 @@ TENON_INTERNAL void tn_cc_grow(struct tenon_cc *cc, tenon_u32 bytes)
 
 /* ---- words -------------------------------------------------------------------------------------------- */
 
-/* Of a table that has more: all of them in one piece, which lasts, and behind them the totals that the block has. */
-enum { CC_TOTAL_DELIVERED, CC_TOTAL_LOST, CC_TOTALS };
+/* Of a table that has more: all of them in one piece, which lasts, and behind them the totals that the block has, and
+ * where its random numbers are. */
+enum { CC_TOTAL_DELIVERED, CC_TOTAL_LOST, CC_CHANCE, CC_TOTALS };
 
 static tenon_u32 *cc_totals(const struct tenon_tcp *conn)
 {
@@ -155,6 +156,19 @@ static tenon_u32 *cc_totals(const struct tenon_tcp *conn)
 static size_t cc_bytes(const struct tenon_cc_ops *ops)
 {
     return ((size_t)TENON_CC_WORDS + ops->more_words + CC_TOTALS) * sizeof(tenon_u32);
+}
+
+/* One for each event, of which hardly any asks for it: whoever could guess it would know nothing, so it may cost little
+ * (G. Marsaglia's xorshift, of all numbers but 0). */
+TENON_INTERNAL tenon_u32 tn_cc_chance(const struct tenon_tcp *conn)
+{
+    tenon_u32 x = cc_totals(conn)[CC_CHANCE];
+
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    cc_totals(conn)[CC_CHANCE] = x;
+    return x;
 }
 
 TENON_INTERNAL void tn_tcp_cc_enter(struct tenon_tcp *conn)
@@ -209,6 +223,8 @@ TENON_INTERNAL int tn_tcp_cc_change(struct tenon_tcp *conn, const struct tenon_c
     memset(words, 0, ops->more_words > 0 ? cc_bytes(ops) : sizeof(flight->words));
     conn->cc.ops = ops;
     conn->cc.words = words;
+    if (ops->more_words > 0)
+        cc_totals(conn)[CC_CHANCE] = tn_random(&conn->stack->random) | 1;
     if (tn_rate_is_wanted(conn))
         tn_rate_begin(conn);
     conn->cc.pacing = 0;

@@ -780,6 +780,8 @@ TENON_INTERNAL void tn_tcp_cc_free(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_cc_enter(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_cc_leave(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_cc_event(struct tenon_tcp *conn, struct tenon_cc_event *event);
+/* What an event has for those who need chance; the congestion control has words besides the block's. */
+TENON_INTERNAL tenon_u32 tn_cc_chance(const struct tenon_tcp *conn);
 
 /* Whether the congestion control asks for rate samples: nothing is measured for those that do not. */
 TENON_INLINE int tn_rate_is_wanted(const struct tenon_tcp *conn)
