@@ -222,6 +222,27 @@ UNIT_TEST(halfsiphash_random_words)
     }
 }
 
+/* The first words once, the last word often: the same as all of them at once. */
+UNIT_TEST(halfsiphash_of_what_is_begun)
+{
+    tenon_u32 words[80], state[4];
+    unsigned long seed = 9;
+    struct tn_key64 key;
+    unsigned n, i;
+
+    key.k[0] = (tenon_u32)unit_random(&seed);
+    key.k[1] = (tenon_u32)unit_random(&seed);
+    for (i = 0; i < 80; i++)
+        words[i] = (tenon_u32)unit_random(&seed);
+    for (n = 0; n < 79; n++) {
+        tn_hash_begin(state, &key, words, n);
+        for (i = 0; i < 2; i++) {
+            words[n] ^= i;
+            CHECK_EQ_U(tn_hash_end(state, words[n], n), tn_hash_words(&key, words, n + 1));
+        }
+    }
+}
+
 /* 4-tuples as they come: one server, addresses and ports in sequence. The fill of 1024 buckets must look
  * random: chi-squared of 1023 degrees of freedom is 1023 +- 45, and beyond 6 sigma it is no accident. */
 /* covers: RES-8 */
@@ -299,6 +320,7 @@ int main(void)
     UNIT_RUN(siphash_random_messages);
     UNIT_RUN(plain_halfsiphash_published_vectors);
     UNIT_RUN(halfsiphash_random_words);
+    UNIT_RUN(halfsiphash_of_what_is_begun);
     UNIT_RUN(halfsiphash_spreads_tuples);
     UNIT_RUN(random_depends_on_key_and_counter);
     UNIT_RUN(random_below_is_below_and_even);
