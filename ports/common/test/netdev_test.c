@@ -79,6 +79,18 @@ UNIT_TEST(an_answer_that_is_none_says_nothing)
     answer.pieces.nla_len = 7; /* another size than it should have */
     driver = driver_of(&answer, sizeof answer);
     CHECK(driver.pieces_max == 1 && driver.completes_sums);
+    answer.pieces.nla_len = 8;
+    answer.pieces.nla_type |= NLA_F_NET_BYTEORDER; /* a flag beside the number of the attribute */
+    driver = driver_of(&answer, sizeof answer);
+    CHECK(driver.pieces_max == 8 && driver.completes_sums);
+    answer.pieces.nla_len = 20; /* larger than it should be, and all that is left */
+    driver = driver_of(&answer, sizeof answer);
+    CHECK(driver.answers && driver.pieces_max == 1 && !driver.completes_sums);
+    answer.pieces.nla_len = 8;
+    answer.header.nlmsg_len = offsetof(struct answer, features); /* what lies behind it is not of it */
+    driver = driver_of(&answer, sizeof answer);
+    CHECK(driver.answers && driver.pieces_max == 8 && !driver.completes_sums);
+    answer.header.nlmsg_len = sizeof answer;
     answer.header.nlmsg_type = NLMSG_ERROR;
     driver = driver_of(&answer, sizeof answer);
     CHECK(!driver.answers && driver.pieces_max == 1 && !driver.completes_sums);

@@ -67,6 +67,23 @@ UNIT_TEST(pieces_of_any_length_have_the_sum_of_the_whole)
     }
 }
 
+/* RFC 1071: what is carried is added, and what that carries once more. 0xFFFF + 0xFFFF + 1 is 0x1FFFF. */
+UNIT_TEST(what_is_carried_carries_again)
+{
+    static const unsigned whole[] = { BYTES };
+    struct tenon_span spans[1];
+    struct tenon_frame frame;
+    struct tenon_buf buf;
+
+    memset(bytes, 0, sizeof bytes);
+    memset(bytes + BYTES - 6, 0xFF, 4);
+    bytes[BYTES - 1] = 1;
+    CHECK_EQ_U(sum_of_all(LINK + IP, BYTES), 1);
+    frame = frame_of(&buf, spans, whole, 1);
+    port_sum_write(&frame, bytes);
+    CHECK_EQ_U(field(), 0xFFFE);
+}
+
 /* RFC 768: 0 says that there is none. */
 UNIT_TEST(a_sum_of_0_is_written_as_0xffff)
 {
@@ -97,6 +114,7 @@ UNIT_TEST(the_field_of_a_frame_that_leaves_no_sum_is_its_beginning)
 int main(void)
 {
     UNIT_RUN(pieces_of_any_length_have_the_sum_of_the_whole);
+    UNIT_RUN(what_is_carried_carries_again);
     UNIT_RUN(a_sum_of_0_is_written_as_0xffff);
     UNIT_RUN(the_field_of_a_frame_that_leaves_no_sum_is_its_beginning);
     return unit_end();
