@@ -119,6 +119,72 @@ UNIT_TEST(unread_too_many_dropped)
     world_free_rings(&world);
 }
 
+static void all_blocks(struct machine *machine, unsigned i)
+{
+    (void)i;
+    machine->conf.datagrams = 8;
+}
+
+/* Few blocks are left: bytes of a stream are put together then, datagrams stay what they are. */
+UNIT_TEST(unread_many_stay_apart)
+{
+    struct world world;
+    const struct tenon_addr at = world_addr(1, 0, PORT), any = { .port = PORT };
+    struct tenon_sock_info info;
+    int client, server, i;
+    tenon_u8 *p;
+
+    if (!CHECK(world_open(&world, all_blocks)))
+        return;
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_UDP, 0);
+    client = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_UDP, 0);
+    set_ring(&world.m[0], 0, client, 4000);
+    for (i = 0; i < 8; i++) {
+        CHECK(tenon_sock_ask_sbuf(world.m[0].socks, client, &p) > 0);
+        memset(p, i, 100 + (size_t)i);
+        CHECK_EQ_I(tenon_sock_send(world.m[0].socks, client, p, 100U + (unsigned)i, 0), TENON_OK);
+        world_run(&world, 10000);
+    }
+    CHECK_EQ_U(world_count(&world.m[1]).blocks_free, 0);
+    CHECK_EQ_U(world.m[1].events[(server - 1) % 64] & TENON_SOCK_RECEIVED, TENON_SOCK_RECEIVED);
+    for (i = 0; i < 8; i++) {
+        CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[1].socks, server, &p), 100 + i);
+        CHECK_EQ_I(p[99 + i], i);
+        CHECK_EQ_I(tenon_sock_status(world.m[1].socks, server, &info), TENON_OK);
+        CHECK_EQ_I(info.more, 0);
+    }
+    CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[1].socks, server, &p), 0);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+static void three_blocks(struct machine *machine, unsigned i)
+{
+    if (i == 1)
+        machine->conf.blocks = 3;
+}
+
+/* A quarter of three blocks is one: not none. */
+UNIT_TEST(fewest_blocks_one_datagram)
+{
+    struct world world;
+    const struct tenon_addr at = world_addr(1, 0, PORT), any = { .port = PORT };
+    int client, server;
+    tenon_u8 *p;
+
+    if (!CHECK(world_open(&world, three_blocks)))
+        return;
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_UDP, 0);
+    client = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_UDP, 0);
+    set_ring(&world.m[0], 0, client, 4000);
+    CHECK(tenon_sock_ask_sbuf(world.m[0].socks, client, &p) > 0);
+    CHECK_EQ_I(tenon_sock_send(world.m[0].socks, client, p, 200, 0), TENON_OK);
+    world_run(&world, 10000);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[1].socks, server, &p), 200);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
 /* Two clients: the answer goes to the one whose datagram was read last, or to whom the program says. */
 UNIT_TEST(two_senders_answer_to_the_last_read)
 {
@@ -155,6 +221,70 @@ UNIT_TEST(two_senders_answer_to_the_last_read)
         CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[0].socks, client[i], &p), 200);
         CHECK_EQ_I(p[0], 'a' + i);
     }
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+/* Between asking for room and sending, a datagram of another machine is read: how much fits depends on where the answer
+ * goes, and the room is void. */
+UNIT_TEST(another_sender_read_room_is_void)
+{
+    struct world world;
+    struct tenon_addr from = world_addr(9, 0, 0);
+    const struct tenon_addr at = world_addr(1, 0, PORT), any = { .port = PORT };
+    const struct tenon_ip both = world_ip(9, 0);
+    int client[2], server, i;
+    tenon_u8 *p, *to = NULL;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    CHECK_EQ_I(tenon_addr_add(tenon_sock_stack(world.m[0].socks), 1, &both, 24), TENON_OK);
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_UDP, 0);
+    set_ring(&world.m[1], 0, server, 4000);
+    for (i = 0; i < 2; i++) {
+        client[i] = tenon_sock_create(world.m[0].socks, i == 0 ? NULL : &from, &at, TENON_SOCK_UDP, 0);
+        set_ring(&world.m[0], (unsigned)i, client[i], 2000);
+        CHECK(tenon_sock_ask_sbuf(world.m[0].socks, client[i], &p) > 0);
+        CHECK_EQ_I(tenon_sock_send(world.m[0].socks, client[i], p, 200, 0), TENON_OK);
+        world_run(&world, 10000);
+        CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[1].socks, server, &p), 200);
+        if (i == 0)
+            CHECK(tenon_sock_ask_sbuf(world.m[1].socks, server, &to) >= 200);
+    }
+    CHECK_EQ_I(tenon_sock_send(world.m[1].socks, server, to, 200, 0), TENON_EINVAL);
+    CHECK(tenon_sock_ask_sbuf(world.m[1].socks, server, &to) >= 200);
+    CHECK_EQ_I(tenon_sock_send(world.m[1].socks, server, to, 200, 0), TENON_OK);
+    world_run(&world, 10000);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[0].socks, client[1], &p), 200);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[0].socks, client[0], &p), 0);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+/* What was asked by broadcast is answered from an address of ours. */
+UNIT_TEST(asked_by_broadcast_answers_from_its_own)
+{
+    struct world world;
+    const struct tenon_addr all = { tenon_ip4(0xFFFFFFFFUL), PORT, 0 }, any = { .port = PORT };
+    struct tenon_sock_info info;
+    int client, server;
+    tenon_u8 *p;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_UDP, 0);
+    client = tenon_sock_create(world.m[0].socks, NULL, NULL, TENON_SOCK_UDP, TENON_SOCK_BROADCAST);
+    set_ring(&world.m[0], 0, client, 2000);
+    set_ring(&world.m[1], 0, server, 2000);
+    CHECK_EQ_I(tenon_sock_to(world.m[0].socks, client, &all), TENON_OK);
+    CHECK(tenon_sock_ask_sbuf(world.m[0].socks, client, &p) > 0);
+    CHECK_EQ_I(tenon_sock_send(world.m[0].socks, client, p, 200, 0), TENON_OK);
+    world_run(&world, 10000);
+    CHECK(answer(&world.m[1], server));
+    world_run(&world, 10000);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[0].socks, client, &p), 200);
+    CHECK_EQ_I(tenon_sock_status(world.m[0].socks, client, &info), TENON_OK);
+    CHECK_EQ_U(info.remote.ip.w[TENON_IP4_WORD], 0x0A000002U);
     world_close(&world);
     world_free_rings(&world);
 }
@@ -253,6 +383,7 @@ UNIT_TEST(no_port_error_is_told)
     CHECK_EQ_U(world.m[0].events[(client - 1) % 64] & TENON_SOCK_ERROR, TENON_SOCK_ERROR);
     CHECK_EQ_I(tenon_sock_status(world.m[0].socks, client, &info), TENON_OK);
     CHECK_EQ_I(info.error, TENON_EREFUSED);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[0].socks, client, &p), 0);    /* it may pass: nothing has ended */
     world_close(&world);
     world_free_rings(&world);
 }
@@ -263,7 +394,11 @@ int main(void)
     UNIT_RUN(ip6_clean_all_answered);
     UNIT_RUN(ip4_loss_others_answered);
     UNIT_RUN(unread_too_many_dropped);
+    UNIT_RUN(unread_many_stay_apart);
+    UNIT_RUN(fewest_blocks_one_datagram);
     UNIT_RUN(two_senders_answer_to_the_last_read);
+    UNIT_RUN(another_sender_read_room_is_void);
+    UNIT_RUN(asked_by_broadcast_answers_from_its_own);
     UNIT_RUN(second_address_asked_answers_from_it);
     UNIT_RUN(fragments_come_as_pieces);
     UNIT_RUN(no_port_error_is_told);

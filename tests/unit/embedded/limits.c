@@ -13,6 +13,8 @@ enum { PORT = 80, FULL = 1460, LINK_BYTES = TENON_WITH_LINKS ? 18 : 14 };
 
 /* ---- the arena ---- */
 
+enum { NETIF_AT = offsetof(struct tenon_sock_conf, device) + offsetof(struct tenon_sock_device, netif) };
+
 UNIT_TEST(arena_too_small_or_conf_wrong)
 {
     static const struct {
@@ -22,16 +24,18 @@ UNIT_TEST(arena_too_small_or_conf_wrong)
     } rows[] = { { "socks", offsetof(struct tenon_sock_conf, socks), 65 },
                  { "ports", offsetof(struct tenon_sock_conf, ports), 5 },
                  { "blocks", offsetof(struct tenon_sock_conf, blocks), 2 },
+                 { "blocks", offsetof(struct tenon_sock_conf, blocks), 4097 },
                  { BLOCK_TOO_SMALL, offsetof(struct tenon_sock_conf, block_bytes), 512 },
                  { BLOCK_TOO_SMALL, offsetof(struct tenon_sock_conf, block_bytes), 1500 + LINK_BYTES - 1 },
                  { "block_bytes", offsetof(struct tenon_sock_conf, block_bytes), 32001 },
-                 { "device.netif.mru",
-                   offsetof(struct tenon_sock_conf, device) + offsetof(struct tenon_sock_device, netif) +
-                       offsetof(struct tenon_netif_conf, mru),
+                 { "device.netif.mtu", NETIF_AT + offsetof(struct tenon_netif_conf, mtu), 575 },
+                 { "device.netif.mtu", NETIF_AT + offsetof(struct tenon_netif_conf, mtu), 9001 },
+                 { "device.netif.mru", NETIF_AT + offsetof(struct tenon_netif_conf, mru),
                    TENON_WITH_IPV6 ? 1279 : 575 },
                  { "headers", offsetof(struct tenon_sock_conf, headers), 2 },
+                 { "headers", offsetof(struct tenon_sock_conf, headers), 4097 },
                  { "packets", offsetof(struct tenon_sock_conf, packets), 33 },
-                 { "window", offsetof(struct tenon_sock_conf, window), 100 },
+                 { "window", offsetof(struct tenon_sock_conf, window), 511 },
                  { "tcp_mss_min",
                    offsetof(struct tenon_sock_conf, stack) + offsetof(struct tenon_conf, tcp_mss_min), 9 } };
     struct machine machine;
@@ -66,11 +70,83 @@ UNIT_TEST(arena_too_small_or_conf_wrong)
     CHECK(tenon_sock_conf_check(&machine.conf) == NULL);
     machine.conf.device.transmit = NULL;
     CHECK_EQ_S(tenon_sock_conf_check(&machine.conf), "device");
+    machine.conf.device.transmit = device_transmit;
+    machine.conf.device.entropy = NULL;
+    CHECK_EQ_S(tenon_sock_conf_check(&machine.conf), "device");
     for (i = 0; i < bytes; i++)
         if (!CHECK_EQ_U(arena[i], 0x5A))
             break;
     CHECK(socks == NULL);
     free(arena);
+}
+
+/* The largest and the smallest that tenon_sock.h names are taken. */
+UNIT_TEST(conf_at_its_limits)
+{
+    static const struct {
+        const char *field;
+        size_t at;
+        unsigned value;
+    } rows[] = { { "socks", offsetof(struct tenon_sock_conf, socks), 1 },
+                 { "socks", offsetof(struct tenon_sock_conf, socks), 64 },
+                 { "ports", offsetof(struct tenon_sock_conf, ports), 4 },
+                 { "blocks", offsetof(struct tenon_sock_conf, blocks), 3 },
+                 { "blocks", offsetof(struct tenon_sock_conf, blocks), 4096 },
+                 { "block_bytes", offsetof(struct tenon_sock_conf, block_bytes), 32000 },
+                 { "headers", offsetof(struct tenon_sock_conf, headers), 3 },
+                 { "headers", offsetof(struct tenon_sock_conf, headers), 4096 },
+                 { "packets", offsetof(struct tenon_sock_conf, packets), 32 },
+                 { "window", offsetof(struct tenon_sock_conf, window), 512 },
+                 { "mtu", NETIF_AT + offsetof(struct tenon_netif_conf, mtu), 576 },
+                 { "mtu", NETIF_AT + offsetof(struct tenon_netif_conf, mtu), 9000 },
+                 { "mru", NETIF_AT + offsetof(struct tenon_netif_conf, mru), TENON_WITH_IPV6 ? 1280 : 576 } };
+    struct machine machine;
+    unsigned i;
+
+    memset(&machine, 0, sizeof(machine));
+    machine_conf(&machine, 0);
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct tenon_sock_conf conf = machine.conf;
+
+        unit_row(rows[i].field);
+        *(tenon_u16 *)(void *)((char *)&conf + rows[i].at) = (tenon_u16)rows[i].value;
+        CHECK_EQ_S(tenon_sock_conf_check(&conf), NULL);
+        CHECK(tenon_sock_arena_bytes(&conf) > 0);
+    }
+    unit_row(NULL);
+}
+
+/* What the program leaves open is as tenon_sock.h says: the same arena as when it says so. */
+UNIT_TEST(conf_left_open)
+{
+    static const struct {
+        const char *field;
+        size_t at;
+        unsigned value;
+    } rows[] = { { "socks", offsetof(struct tenon_sock_conf, socks), 4 },
+                 { "ports", offsetof(struct tenon_sock_conf, ports), 4 },
+                 { "conns", offsetof(struct tenon_sock_conf, conns), 6 },
+                 { "blocks", offsetof(struct tenon_sock_conf, blocks), 8 },
+                 { "block_bytes", offsetof(struct tenon_sock_conf, block_bytes), 1518 },
+                 { "headers", offsetof(struct tenon_sock_conf, headers), 8 },
+                 { "packets", offsetof(struct tenon_sock_conf, packets), 8 } };
+    struct machine machine;
+    unsigned i;
+
+    memset(&machine, 0, sizeof(machine));
+    machine_conf(&machine, 0);
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct tenon_sock_conf conf = machine.conf;
+        tenon_u16 *field = (tenon_u16 *)(void *)((char *)&conf + rows[i].at);
+
+        unit_row(rows[i].field);
+        *field = (tenon_u16)rows[i].value;
+        CHECK_EQ_U(tenon_sock_arena_bytes(&conf), tenon_sock_arena_bytes(&machine.conf));
+        *field = (tenon_u16)(rows[i].value + 64U);
+        if (tenon_sock_conf_check(&conf) == NULL)
+            CHECK(tenon_sock_arena_bytes(&conf) > tenon_sock_arena_bytes(&machine.conf));
+    }
+    unit_row(NULL);
 }
 
 /* The least block that is taken has room for a frame of the MTU, tag included: segments of that size arrive. */
@@ -338,6 +414,8 @@ UNIT_TEST(memory_comes_back_in_one_piece)
     static const size_t sizes[3] = { 1, 100, 333 };
     static struct sock_gap room[64];
     static struct tenon_socks socks;
+    struct tenon_sock_counts counts;
+    size_t all;
     void *piece[3];
     unsigned i, k;
 
@@ -346,19 +424,47 @@ UNIT_TEST(memory_comes_back_in_one_piece)
         room[0].next = NULL;
         room[0].bytes = sizeof(room);
         socks.memory.first = room;
-        for (k = 0; k < 3; k++) {
+        socks.memory.bytes = sizeof(room);
+        for (k = 0, all = 0; k < 3; k++) {
+            all += (sizes[k] + sizeof(struct sock_gap) - 1) / sizeof(struct sock_gap) * sizeof(struct sock_gap);
             piece[k] = tn_sock_memory_get(&socks, sizes[k]);
             if (CHECK(piece[k] != NULL))
                 memset(piece[k], 0x5A, sizes[k]);
         }
         CHECK(tn_sock_memory_get(&socks, sizeof(room)) == NULL);
+        CHECK(tn_sock_memory_get(&socks, (size_t)0 - 1) == NULL);
         for (k = 0; k < 3; k++)
             tn_sock_memory_put(&socks, piece[orders[i][k]], sizes[orders[i][k]]);
-        CHECK_EQ_U(socks.memory.used, 0);
+        tenon_sock_count(&socks, &counts);
+        CHECK_EQ_U(counts.memory_used, 0);
+        CHECK_EQ_U(counts.memory_top, all);
+        CHECK_EQ_U(counts.memory_bytes, sizeof(room));
         CHECK(socks.memory.first == room && room[0].next == NULL && room[0].bytes == sizeof(room));
         CHECK(tn_sock_memory_get(&socks, sizeof(room)) == room);
         CHECK(socks.memory.first == NULL);
     }
+}
+
+/* An odd number of bytes: what is left behind the last piece is room for a gap, or nothing. */
+static void odd_memory(struct machine *machine, unsigned i)
+{
+    if (i == 0)
+        machine->conf.memory = 20001;
+}
+
+UNIT_TEST(memory_of_odd_size)
+{
+    struct sock_gap *gap;
+    struct world world;
+
+    if (!CHECK(world_open(&world, odd_memory)))
+        return;
+    CHECK(world_count(&world.m[0]).memory_bytes >= 20001);
+    for (gap = world.m[0].socks->memory.first; gap->next != NULL; gap = gap->next)
+        ;
+    CHECK_EQ_U(gap->bytes % sizeof(struct sock_gap), 0);
+    CHECK((tenon_u8 *)gap + gap->bytes <= world.m[0].arena + world.m[0].arena_bytes);
+    world_close(&world);
 }
 
 /* A ring that is nearly full says nothing rather than that there is room for a crumb. */
@@ -522,6 +628,30 @@ UNIT_TEST(memory_too_small_call_says_so)
     wire_close(world.wire);
 }
 
+/* Whom the program has chosen decides how fast is sent. */
+static void other_cc(struct machine *machine, unsigned i)
+{
+    if (i == 0)
+        machine->conf.stack.tcp_cc = &tenon_cc_cubic;
+}
+
+UNIT_TEST(congestion_control_of_the_program)
+{
+    const struct tenon_addr at = world_addr(1, 0, PORT);
+    struct world world;
+    struct tenon_tcp_info info;
+    int sk;
+
+    if (!CHECK(world_open(&world, other_cc)))
+        return;
+    sk = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
+    if (CHECK(tn_sock_find(world.m[0].socks, sk) != NULL)) {
+        tenon_tcp_status(tn_sock_find(world.m[0].socks, sk)->conn, &info);
+        CHECK_EQ_S(info.cc, "cubic");
+    }
+    world_close(&world);
+}
+
 /* ---- all limits at once ---- */
 
 static void four_connections(struct machine *machine, unsigned i)
@@ -593,6 +723,60 @@ UNIT_TEST(four_connections_with_faults_memory_is_enough)
         printf("memory %lu of %lu, fewest blocks %u of 24, headers %u of 8, blocks short %lu times, copied %lu\n",
                (unsigned long)counts.memory_top, (unsigned long)counts.memory_bytes, counts.blocks_low,
                counts.headers_low, (unsigned long)counts.no_block, world_copied(&world.m[k]));
+    }
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+static void many_packets(struct machine *machine, unsigned i)
+{
+    (void)i;
+    machine->conf.packets = 32;
+}
+
+/* Four rings with as many packets as they may have, all of them lost; then the descriptors are deleted, and all of it
+ * arrives nevertheless. */
+UNIT_TEST(four_rings_full_deleted_all_arrives)
+{
+    enum { PACKETS = 32 };
+    const struct tenon_addr any = { .port = PORT }, at = world_addr(1, 0, PORT);
+    const tenon_u32 bytes = PACKETS * (FULL + TENON_SOCK_RECORD_BYTES);
+    struct tenon_sock_info info;
+    struct world world;
+    int sk[2][4], i;
+    unsigned k;
+
+    if (!CHECK(world_open(&world, many_packets)))
+        return;
+    for (i = 0; i < 4; i++)
+        sk[1][i] = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0);
+    for (i = 0; i < 4; i++) {
+        sk[0][i] = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
+        world_run(&world, 20000);
+        CHECK_EQ_I(tenon_sock_set_sbuf(world.m[0].socks, sk[0][i], world_ring(&world.m[0], (unsigned)i, bytes), bytes),
+                   TENON_OK);
+    }
+    world_faults(&world.m[0], 1000000, 0);
+    for (i = 0; i < 4; i++) {
+        tenon_u32 sent = 0;
+        tenon_u8 *p;
+
+        for (k = 0; k < PACKETS; k++)
+            world_send(&world.m[0], sk[0][i], &sent, sent + 10, 10);
+        CHECK_EQ_I(tenon_sock_ask_sbuf(world.m[0].socks, sk[0][i], &p), 0);
+        CHECK_EQ_I(tenon_sock_status(world.m[0].socks, sk[0][i], &info), TENON_OK);
+        CHECK_EQ_U(info.packets, PACKETS);
+    }
+    world_run(&world, 3000000);
+    for (i = 0; i < 4; i++)
+        CHECK_EQ_I(tenon_sock_delete(world.m[0].socks, sk[0][i], 0), TENON_OK);
+    world_faults(&world.m[0], 0, 0);
+    world_run(&world, 30000000);
+    for (i = 0; i < 4; i++) {
+        tenon_u32 got = 0;
+
+        CHECK_EQ_I(world_receive(&world.m[1], sk[1][i], &got), TENON_ECLOSED);
+        CHECK_EQ_U(got, 10 * PACKETS);
     }
     world_close(&world);
     world_free_rings(&world);
@@ -736,6 +920,7 @@ UNIT_TEST(tiny_segments_do_not_hold_all_blocks)
     const struct tenon_addr any = { .port = PORT }, at = world_addr(1, 0, PORT);
     const tenon_u32 bytes = 8 * (100 + TENON_SOCK_PACKET_BYTES);
     struct world world;
+    struct tenon_sock_info info;
     tenon_u32 sent = 0, got = 0;
     int client, server, i, n[16], held = 0;
     tenon_u8 *p[16];
@@ -755,6 +940,8 @@ UNIT_TEST(tiny_segments_do_not_hold_all_blocks)
     }
     CHECK(held > 1 && held < 16);
     CHECK_EQ_U(sent, 1200);
+    CHECK_EQ_I(tenon_sock_status(world.m[1].socks, server, &info), TENON_OK);
+    CHECK_EQ_U(info.unread, 1200);
     CHECK_EQ_U(world.m[1].full, 0);
     CHECK(world_count(&world.m[1]).blocks_free >= 2);
     CHECK(world_count(&world.m[1]).copied_bytes > 900);
@@ -810,6 +997,34 @@ UNIT_TEST(tiny_segments_all_held_connection_lives)
     }
     CHECK_EQ_U(got, sent);
     CHECK_EQ_U(world_count(&world.m[1]).blocks_free, 8);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+/* There are as many records as pieces can be. Should it be otherwise, the connection ends: no stream has a hole. */
+UNIT_TEST(no_record_for_a_piece_connection_ends)
+{
+    const struct tenon_addr any = { .port = PORT }, at = world_addr(1, 0, PORT);
+    const tenon_u32 bytes = 2 * (FULL + TENON_SOCK_PACKET_BYTES);
+    struct sock_piece *pieces;
+    struct world world;
+    tenon_u32 sent = 0, got = 0;
+    int client, server;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0);
+    client = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
+    world_run(&world, 10000);
+    CHECK_EQ_I(tenon_sock_set_sbuf(world.m[0].socks, client, world_ring(&world.m[0], 0, bytes), bytes), TENON_OK);
+    pieces = world.m[1].socks->free_pieces;
+    world.m[1].socks->free_pieces = NULL;
+    world_send(&world.m[0], client, &sent, 500, 500);
+    world_run(&world, 100000);
+    world.m[1].socks->free_pieces = pieces;
+    CHECK(world_receive(&world.m[1], server, &got) < 0);
+    CHECK_EQ_U(got, 0);
+    CHECK_EQ_I(world_receive(&world.m[0], client, &got), TENON_ERESET);
     world_close(&world);
     world_free_rings(&world);
 }
@@ -891,6 +1106,27 @@ static void contiguous_stream(uint32_t loss_ppm, unsigned most, int copies)
     counts = world_count(&world.m[1]);
     CHECK(counts.device_bytes > 100000);
     CHECK_EQ_U(world_copied(&world.m[1]), 0);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+/* Its ring has to have more room: for headers in front of the bytes. */
+UNIT_TEST(contiguous_device_ring_too_small)
+{
+    const struct tenon_addr at = world_addr(1, 0, PORT);
+    const tenon_u32 least = TENON_SOCK_PACKET_BYTES + 88;
+    struct world world;
+    tenon_u8 *ring, *p;
+    int sk, n;
+
+    if (!CHECK(world_open(&world, contiguous_device)))
+        return;
+    sk = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_UDP, 0);
+    ring = world_ring(&world.m[0], 0, least);
+    CHECK_EQ_I(tenon_sock_set_sbuf(world.m[0].socks, sk, ring, least - 1), TENON_EMSGSIZE);
+    CHECK_EQ_I(tenon_sock_set_sbuf(world.m[0].socks, sk, ring, least), TENON_OK);
+    n = tenon_sock_ask_sbuf(world.m[0].socks, sk, &p);
+    CHECK(n >= 80 && p >= ring + TENON_SOCK_ROOM && p + n <= ring + least);
     world_close(&world);
     world_free_rings(&world);
 }
@@ -1108,6 +1344,8 @@ UNIT_TEST(names_of_a_link_local_address)
 int main(void)
 {
     UNIT_RUN(arena_too_small_or_conf_wrong);
+    UNIT_RUN(conf_at_its_limits);
+    UNIT_RUN(conf_left_open);
     UNIT_RUN(block_of_one_frame_takes_full_segments);
     UNIT_RUN(blocks_for_small_packets_are_as_small);
     UNIT_RUN(blocks_for_small_packets_send_full_segments);
@@ -1115,19 +1353,24 @@ int main(void)
     UNIT_RUN(arena_sums_do_not_wrap);
     UNIT_RUN(arena_at_every_alignment);
     UNIT_RUN(memory_comes_back_in_one_piece);
+    UNIT_RUN(memory_of_odd_size);
     UNIT_RUN(ring_nearly_full_no_crumbs);
     UNIT_RUN(descriptors_all_taken);
     UNIT_RUN(ports_all_taken);
     UNIT_RUN(arena_grows_with_each_limit);
     UNIT_RUN(descriptors_all_of_a_kind_memory_is_enough);
     UNIT_RUN(memory_too_small_call_says_so);
+    UNIT_RUN(congestion_control_of_the_program);
     UNIT_RUN(four_connections_with_faults_memory_is_enough);
+    UNIT_RUN(four_rings_full_deleted_all_arrives);
     UNIT_RUN(clients_too_many_wait);
     UNIT_RUN(burst_is_answered_together);
     UNIT_RUN(event_after_the_events_is_not_waited_for);
     UNIT_RUN(tiny_segments_do_not_hold_all_blocks);
     UNIT_RUN(tiny_segments_all_held_connection_lives);
+    UNIT_RUN(no_record_for_a_piece_connection_ends);
     UNIT_RUN(tiny_segments_block_of_another_is_not_shared);
+    UNIT_RUN(contiguous_device_ring_too_small);
     UNIT_RUN(contiguous_device_frames_lie_in_the_ring);
     UNIT_RUN(contiguous_device_loss_frames_lie_in_the_ring);
     UNIT_RUN(contiguous_device_small_packets_are_counted);

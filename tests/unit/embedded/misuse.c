@@ -172,6 +172,7 @@ UNIT_TEST(no_ring_and_ring_too_small)
     struct pair pair;
     tenon_u8 *p = aside;
     const tenon_u32 least = TENON_SOCK_RECORD_BYTES + 88;
+    int n;
 
     pair_open(&pair);
     CHECK_EQ_I(tenon_sock_ask_sbuf(pair.socks, pair.client, &p), TENON_ENOMEM);
@@ -180,8 +181,10 @@ UNIT_TEST(no_ring_and_ring_too_small)
     CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, pair.client, NULL, RING), TENON_EINVAL);
     CHECK_EQ_I(tenon_sock_ask_sbuf(pair.socks, pair.client, &p), TENON_ENOMEM);
     CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, pair.client, aside + 1, least), TENON_OK);
-    CHECK(tenon_sock_ask_sbuf(pair.socks, pair.client, &p) >= 80);
-    CHECK(p > aside && p + 80 <= aside + 1 + least);
+    n = tenon_sock_ask_sbuf(pair.socks, pair.client, &p);
+    CHECK(n >= 80);
+    CHECK(p > aside && p + n <= aside + 1 + least);
+    CHECK_EQ_U((size_t)p % SOCK_ALIGN, 0);
     pair_ring(&pair);
     pair_still_good(&pair);
 }
@@ -242,6 +245,44 @@ UNIT_TEST(ring_of_another_descriptor)
     CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, other, ring, RING), TENON_EINUSE);
     CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, other, aside, RING), TENON_OK);
     CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, other, aside + 8, RING - 8), TENON_OK);
+    pair_still_good(&pair);
+}
+
+/* Three rings of one array, side by side: nobody has a byte of another. */
+UNIT_TEST(rings_beside_each_other)
+{
+    enum { PART = 1000 };
+    struct pair pair;
+    tenon_u8 *rings;
+    int other[2];
+
+    pair_open(&pair);
+    rings = world_ring(&pair.world.m[0], 0, 3 * PART);
+    other[0] = tenon_sock_create(pair.socks, NULL, NULL, TENON_SOCK_UDP, 0);
+    other[1] = tenon_sock_create(pair.socks, NULL, NULL, TENON_SOCK_UDP, 0);
+    CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, pair.client, rings + PART, PART), TENON_OK);
+    CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, other[0], rings, PART + 1), TENON_EINUSE);
+    CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, other[0], rings, PART), TENON_OK);
+    CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, other[1], rings + 2 * PART - 8, PART), TENON_EINUSE);
+    CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, other[1], rings + 2 * PART, PART), TENON_OK);
+    pair_still_good(&pair);
+}
+
+/* Another ring: what was asked for in the one before is void. */
+UNIT_TEST(ring_changed_after_asking)
+{
+    const tenon_u32 least = TENON_SOCK_RECORD_BYTES + 88;
+    struct pair pair;
+    tenon_u8 *p;
+
+    pair_open(&pair);
+    pair_ring(&pair);
+    CHECK(tenon_sock_ask_sbuf(pair.socks, pair.client, &p) > 1000);
+    CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, pair.client, aside, least), TENON_OK);
+    CHECK_EQ_I(tenon_sock_send(pair.socks, pair.client, p, 1000, 0), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_send(pair.socks, pair.client, pair.socks->socks[0].ring.base + pair.socks->front, 1000, 0),
+               TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, pair.client, (void *)(size_t)pair.world.m[0].rings[0], RING), TENON_OK);
     pair_still_good(&pair);
 }
 
@@ -411,6 +452,7 @@ UNIT_TEST(send_more_than_may_be_unacknowledged)
         for (i = 0; i < 1200; i++)
             p[i] = world_byte(1000 + i);
         CHECK_EQ_I(tenon_sock_send(pair.socks, pair.client, p, 1200, 0), TENON_EAGAIN);
+        CHECK_EQ_I(tenon_sock_send(pair.socks, pair.client, p, 1200, TENON_SOCK_FIN), TENON_EAGAIN);    /* nor that */
         world_run(&pair.world, 100000);
         CHECK_EQ_I(tenon_sock_send(pair.socks, pair.client, p, 1200, 0), TENON_OK);
     }
@@ -628,6 +670,8 @@ int main(void)
     UNIT_RUN(send_not_what_was_asked_for);
     UNIT_RUN(ring_in_the_arena);
     UNIT_RUN(ring_of_another_descriptor);
+    UNIT_RUN(rings_beside_each_other);
+    UNIT_RUN(ring_changed_after_asking);
     UNIT_RUN(descriptor_none_or_old);
     UNIT_RUN(descriptor_old_is_nobody_for_long);
     UNIT_RUN(create_each_error);

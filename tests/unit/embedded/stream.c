@@ -217,6 +217,46 @@ UNIT_TEST(received_returned_in_any_order)
     CHECK_EQ_I(tenon_sock_read_done(socks, server, p[0] + 100, 400), TENON_OK);
     CHECK_EQ_I(tenon_sock_read_done(socks, server, p[1], 500), TENON_OK);
     CHECK_EQ_U(world_count(&world.m[1]).blocks_free, 8);
+    CHECK_EQ_U(world_count(&world.m[1]).blocks_low, 4);
+    CHECK(world_count(&world.m[1]).headers_low < 4);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+static void widest_window(struct machine *machine, unsigned i)
+{
+    (void)i;
+    machine->conf.window = 8 * MTU_BYTES;
+}
+
+/* The first of eight segments is lost: of the others as many are kept as a quarter of the blocks holds, so that the
+ * device has blocks for what is sent again. */
+UNIT_TEST(first_lost_others_leave_blocks)
+{
+    struct world world;
+    tenon_u32 sent = 0, got = 0;
+    int client, server, i;
+
+    if (!CHECK(world_open(&world, widest_window)))
+        return;
+    stream_open(&world, 0, 8, &client, &server);
+    world_faults(&world.m[0], 1000000, 0);
+    world_send(&world.m[0], client, &sent, MTU_BYTES - 12, MTU_BYTES);
+    world_run(&world, 100);
+    world_faults(&world.m[0], 0, 0);
+    for (i = 0; i < 7; i++) {
+        world_send(&world.m[0], client, &sent, sent + MTU_BYTES - 12, MTU_BYTES);
+        world_run(&world, 200);
+    }
+    world_run(&world, 1000);
+    CHECK_EQ_U(sent, 8 * (MTU_BYTES - 12));
+    CHECK_EQ_U(world_count(&world.m[1]).blocks_free, 6);
+    CHECK(tenon_stat(tenon_sock_stack(world.m[1].socks), TENON_STAT_TCP_OOO_DROP) >= 5);
+    for (i = 0; i < 100 && got < sent; i++) {
+        world_run(&world, 100000);
+        (void)world_receive(&world.m[1], server, &got);
+    }
+    CHECK_EQ_U(got, sent);
     world_close(&world);
     world_free_rings(&world);
 }
@@ -279,6 +319,53 @@ UNIT_TEST(reader_slow_ring_full_goes_on)
     CHECK_EQ_U(got, 100000);
     world_close(&world);
     world_free_rings(&world);
+}
+
+/* Rings of any size, which begin anywhere, with packets of any length: all arrives as it was written, and nothing
+ * beside the ring is touched. */
+static void stream_ring_of(tenon_u32 bytes)
+{
+    enum { ALL = 30000, BESIDE = 64 };
+    const struct tenon_addr at = world_addr(1, 0, PORT), any = { .port = PORT };
+    unsigned long seed = bytes;
+    struct world world;
+    tenon_u32 sent = 0, got = 0;
+    int client, server, i, room;
+    tenon_u8 *ring, *p;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0);
+    client = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
+    ring = world_ring(&world.m[0], 0, bytes + 2 * BESIDE);
+    memset(ring, 0x5A, bytes + 2 * BESIDE);
+    CHECK_EQ_I(tenon_sock_set_sbuf(world.m[0].socks, client, ring + BESIDE + bytes % 8, bytes - bytes % 8), TENON_OK);
+    world_run(&world, 10000);
+    world_faults(&world.m[0], 20000, 20000);
+    for (i = 0; i < 5000 && got < ALL; i++) {
+        const unsigned n = 1 + (unsigned)unit_random(&seed) % MTU_BYTES;
+
+        room = tenon_sock_ask_sbuf(world.m[0].socks, client, &p);
+        CHECK(room <= 0 || (size_t)p % 8 == 0);
+        if (room > 0)
+            world_send(&world.m[0], client, &sent, sent + (n < (unsigned)room ? n : (unsigned)room), MTU_BYTES);
+        if (unit_random(&seed) % 2)
+            world_run(&world, 2000);
+        (void)world_receive(&world.m[1], server, &got);
+    }
+    CHECK(got >= ALL);
+    for (i = 0; i < BESIDE; i++)
+        CHECK(ring[i] == 0x5A && ring[BESIDE + bytes + (unsigned)i] == 0x5A);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+UNIT_TEST(ring_of_any_size)
+{
+    tenon_u32 bytes;
+
+    for (bytes = 500; bytes < 6000; bytes += 333)
+        stream_ring_of(bytes);
 }
 
 /* A deleted descriptor's ring is in use until the peer has all of it. */
@@ -463,8 +550,10 @@ int main(void)
     UNIT_RUN(ip4_loss_small_packets_nothing_is_copied);
     UNIT_RUN(in_flight_lost_sent_again_from_the_ring);
     UNIT_RUN(received_returned_in_any_order);
+    UNIT_RUN(first_lost_others_leave_blocks);
     UNIT_RUN(blocks_few_segments_too_large_to_join);
     UNIT_RUN(reader_slow_ring_full_goes_on);
+    UNIT_RUN(ring_of_any_size);
     UNIT_RUN(deleted_in_flight_ring_comes_back_later);
     UNIT_RUN(deleted_with_reset_ring_comes_back_with_event);
     UNIT_RUN(sent_in_an_event_leaves_in_the_same_poll);
