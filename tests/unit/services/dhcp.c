@@ -175,6 +175,7 @@ static void heard(const struct hn_sent *sent)
         return;
     read_call(call, &in);
     t.ncalls++;
+    HN_CHECK(call->type != DISCOVER || call->wanted == 0);    /* none that was refused or is over */
     if (call->type == DISCOVER && !t.silent[DISCOVER])
         send_answer(call, OFFER);
     if (call->type == REQUEST && !t.silent[REQUEST])
@@ -363,6 +364,173 @@ static void selecting_silence(void)
     end();
 }
 
+/* Nobody answers for a day: the waits stay what they are at most, and so do the seconds. */
+static void selecting_silence_long(void)
+{
+    open_flags(0);
+    t.silent[DISCOVER] = 1;
+    t.conf.fallback = TENON_DHCP_NONE;
+    begin();
+    sv_run_s(275 * 64);
+    HN_CHECK(t.ncalls > 257 && t.ncalls < 257 + 60);
+    for (unsigned i = 1; i < 60; i++)
+        HN_CHECK(call_at(t.ncalls - i)->at_us - call_at(t.ncalls - i - 1)->at_us >= 63 * 1000000ULL);
+    sv_run_s(70000);
+    HN_EQUAL(call_at(t.ncalls - 1)->secs, 0xFFFF);
+    end();
+}
+
+/* Half as much and half as many more, where that is less than a second. */
+static void selecting_silence_short(void)
+{
+    open_flags(0);
+    t.silent[DISCOVER] = 1;
+    t.conf.fallback = TENON_DHCP_NONE;
+    t.conf.retry_ms = 200;
+    t.conf.retry_max_ms = 300;
+    begin();
+    sv_run_s(15);
+    HN_CHECK(t.ncalls > 30 && t.ncalls < 64);
+    for (unsigned i = 1; i < t.ncalls; i++) {
+        const unsigned long long gap = call_at(i)->at_us - call_at(i - 1)->at_us;
+
+        HN_CHECK(gap >= (i == 1 ? 100000 : 150000) && gap <= (i == 1 ? 300000 : 450000));
+    }
+    end();
+}
+
+/* Nothing is ours, and nobody has to hear of that. */
+static void selecting_stop(void)
+{
+    unsigned before;
+
+    open_flags(0);
+    t.silent[DISCOVER] = 1;
+    begin();
+    sv_run(2000);
+    before = t.ncalls;
+    tenon_dhcp_stop(&t.dhcp, sv.hn.now_us);
+    sv_run(1000);
+    HN_EQUAL(t.ncalls, before);
+    HN_EQUAL(t.dhcp.stats[TENON_DHCP_STAT_NOT_SENT], 0);
+    HN_EQUAL(t.changes, 0);
+    end();
+}
+
+static void nobody_to_tell(void)
+{
+    open_flags(TENON_NETIF_NO_DAD);
+    t.conf.changed = NULL;
+    begin();
+    sv_run(2000);
+    STATE_IS("bound");
+    end();
+}
+
+/* A lease counts from when it was asked for, however late the answer is (RFC 2131 4.4.1). */
+static void requesting_answer_late(void)
+{
+    open_flags(TENON_NETIF_NO_DAD);
+    t.silent[REQUEST] = 1;
+    t.conf.delay_ms = 0;
+    t.lease = 1000;
+    t.t1 = 500;
+    t.t2 = 800;
+    begin();
+    sv_run(2900);
+    HN_EQUAL(t.ncalls, 2);
+    send_answer(call_at(1), ACK);
+    sv_run(10);
+    STATE_IS("bound");
+    HN_CHECK(tenon_dhcp_lease_left(&t.dhcp) <= 998);
+    t.silent[REQUEST] = 0;
+    sv_run_s(510);
+    HN_CHECK(call_at(2)->at_us - call_at(1)->at_us <= 501 * 1000000ULL);
+    end();
+}
+
+/* ---- routers ------------------------------------------------------------------------------------------- */
+
+static unsigned default_routes(struct tenon_route_info *last)
+{
+    struct tenon_route_info info;
+    unsigned n = 0;
+
+    for (unsigned i = 0; tenon_route_get(sv.hn.stack, i, &info) == TENON_OK; i++) {
+        if (info.prefix != 0)
+            continue;
+        *last = info;
+        n++;
+    }
+    return n;
+}
+
+static void router_metric(void)
+{
+    struct tenon_route_info route;
+
+    open_flags(TENON_NETIF_NO_DAD);
+    t.conf.metric = 7;
+    begin();
+    sv_run(2000);
+    HN_EQUAL(default_routes(&route), 1);
+    HN_EQUAL(route.metric, 7);
+    end();
+    open_flags(TENON_NETIF_NO_DAD);
+    t.router = 0;
+    begin();
+    sv_run(2000);
+    STATE_IS("bound");
+    HN_EQUAL(default_routes(&route), 0);
+    HN_EQUAL(t.dhcp.stats[TENON_DHCP_STAT_NO_ROOM], 0);
+    end();
+}
+
+/* The program has that route already: it is the program's, and stays. */
+static void router_of_the_program(void)
+{
+    const struct tenon_ip all = tenon_ip4(0), server = tenon_ip4(SERVER);
+
+    open_flags(TENON_NETIF_NO_DAD);
+    HN_EQUAL(tenon_route_add(sv.hn.stack, sv.netif, &all, 0, &server, 0), TENON_OK);
+    begin();
+    sv_run(2000);
+    STATE_IS("bound");
+    HN_EQUAL(t.dhcp.stats[TENON_DHCP_STAT_NO_ROOM], 0);
+    tenon_dhcp_stop(&t.dhcp, sv.hn.now_us);
+    HN_EQUAL(sv_gateway(), SERVER);
+    sv_close();
+}
+
+/* No room for a route: the next answer is another try. */
+static void router_no_room(void)
+{
+    const struct tenon_ip gateway = tenon_ip4(SERVER);
+    struct tenon_ip net = tenon_ip4(0x0A000000);
+    unsigned n = 0;
+
+    open_flags(TENON_NETIF_NO_DAD);
+    t.lease = 1000;
+    t.t1 = 500;
+    t.t2 = 800;
+    while (n < 1000 && tenon_route_add(sv.hn.stack, sv.netif, &net, 24, &gateway, 0) == TENON_OK) {
+        net.w[3] += 256;
+        n++;
+    }
+    net.w[3] -= 256;    /* one for the link of the address */
+    HN_EQUAL(tenon_route_remove(sv.hn.stack, sv.netif, &net, 24, &gateway), TENON_OK);
+    begin();
+    sv_run(2000);
+    STATE_IS("bound");
+    HN_EQUAL(sv_gateway(), 0);
+    HN_EQUAL(t.dhcp.stats[TENON_DHCP_STAT_NO_ROOM], 1);
+    net.w[3] -= 256;
+    HN_EQUAL(tenon_route_remove(sv.hn.stack, sv.netif, &net, 24, &gateway), TENON_OK);
+    sv_run_s(510);
+    HN_EQUAL(sv_gateway(), SERVER);
+    end();
+}
+
 /* ---- the fallback -------------------------------------------------------------------------------------- */
 
 static void silence_link_local(void)
@@ -404,7 +572,10 @@ static void silence_static(void)
     t.conf.prefix = 25;
     t.conf.router = hn_ip("192.0.2.100");
     begin();
-    sv_run_s(15);
+    sv_run(5500);
+    HN_EQUAL(t.dhcp.stats[TENON_DHCP_STAT_FALLBACKS], 1);
+    HN_EQUAL(t.dhcp.source, TENON_DHCP_NONE);    /* it is probed first */
+    sv_run(9500);
     HN_EQUAL(t.dhcp.source, TENON_DHCP_STATIC);
     HN_EQUAL(sv_has("192.0.2.10"), 25);
     HN_EQUAL(sv_gateway(), 0xC0000264);
@@ -419,6 +590,64 @@ static void silence_static(void)
     HN_EQUAL(t.dhcp.stats[TENON_DHCP_STAT_EXPIRED], 1);
     HN_EQUAL(sv_has("192.0.2.10"), 25);
     HN_EQUAL(sv_gateway(), 0xC0000264);
+    end();
+}
+
+static void static_open(const char *address)
+{
+    open_flags(0);
+    t.silent[DISCOVER] = 1;
+    t.conf.fallback = TENON_DHCP_STATIC;
+    t.conf.fallback_ms = 5000;
+    t.conf.address = hn_ip(address);
+    t.conf.prefix = 25;
+    t.conf.router = hn_ip("192.0.2.100");
+    begin();
+}
+
+/* While what the server has given is probed, the other address is in use. */
+static void static_until_bound(void)
+{
+    static_open("192.0.2.20");
+    sv_run_s(15);
+    HN_EQUAL(t.dhcp.source, TENON_DHCP_STATIC);
+    t.silent[DISCOVER] = 0;
+    for (unsigned i = 0; i < 800 && strcmp(state(), "checking") != 0; i++)
+        sv_run(100);
+    STATE_IS("checking");
+    HN_EQUAL(t.dhcp.source, TENON_DHCP_STATIC);
+    HN_EQUAL(sv_has("192.0.2.20"), 25);
+    sv_run_s(10);
+    HN_EQUAL(t.dhcp.source, TENON_DHCP_LEASE);
+    HN_EQUAL(sv_has("192.0.2.20"), -1);
+    end();
+}
+
+static void static_stop(void)
+{
+    static_open("192.0.2.20");
+    sv_run_s(15);
+    HN_EQUAL(t.changes, 1);
+    tenon_dhcp_stop(&t.dhcp, sv.hn.now_us);
+    HN_EQUAL(t.changes, 2);
+    HN_EQUAL(t.dhcp.source, TENON_DHCP_NONE);
+    HN_EQUAL(sv_addresses(), 0);
+    end();
+}
+
+/* Without a link nobody can answer: the time until the fallback begins with the link. */
+static void static_link_down(void)
+{
+    static_open("192.0.2.20");
+    sv_run_s(1);
+    HN_EQUAL(tenon_netif_link(sv.hn.stack, sv.netif, 0), TENON_OK);
+    sv_run_s(100);
+    HN_EQUAL(t.dhcp.stats[TENON_DHCP_STAT_FALLBACKS], 0);
+    HN_EQUAL(tenon_netif_link(sv.hn.stack, sv.netif, 1), TENON_OK);
+    sv_run_s(4);
+    HN_EQUAL(t.dhcp.stats[TENON_DHCP_STAT_FALLBACKS], 0);
+    sv_run_s(2);
+    HN_EQUAL(t.dhcp.stats[TENON_DHCP_STAT_FALLBACKS], 1);
     end();
 }
 
@@ -482,6 +711,7 @@ static void renewing_silence(void)
         HN_EQUAL(call_at(i)->ciaddr, OURS);
         HN_EQUAL(rebinds, i == t.ncalls - 1);
     }
+    HN_CHECK(call_at(3)->at_us - call_at(2)->at_us <= 1501 * 1000000ULL);
     HN_CHECK(t.ncalls >= 8 && t.ncalls <= 10);    /* 1500, 750, 375, 187, 94, 60 seconds, T2 */
     t.silent[REQUEST] = 0;
     t.server = OTHER;
@@ -492,6 +722,32 @@ static void renewing_silence(void)
     HN_EQUAL(t.dhcp.lease.server.w[3], OTHER);
     HN_EQUAL(sv_gateway(), OTHER);
     HN_EQUAL(mtu(), 1300);
+    end();
+}
+
+/* T2 is less than a minute away: then others are asked, not a minute later. */
+static void renewing_close_to_t2(void)
+{
+    bound_open(1000, 500, 530);
+    t.silent[REQUEST] = 1;
+    sv_run_s(540);
+    HN_EQUAL(call_at(2)->dst, SERVER);
+    HN_EQUAL(call_at(3)->dst, ALL);
+    HN_CHECK(call_at(3)->at_us - call_at(2)->at_us <= 31 * 1000000ULL);
+    end();
+}
+
+/* Until T2 our server alone says yes. */
+static void renewing_another_server(void)
+{
+    bound_open(1000, 500, 800);
+    t.server = OTHER;
+    sv_run_s(510);
+    STATE_IS("renewing");
+    HN_EQUAL(t.dhcp.stats[TENON_DHCP_STAT_OTHER_SERVER], 1);
+    sv_run_s(300);
+    STATE_IS("bound");
+    HN_EQUAL(t.dhcp.lease.server.w[3], OTHER);
     end();
 }
 
@@ -554,8 +810,10 @@ static void requesting_naks(void)
     open_flags(0);
     t.naks = 1;
     t.conf.fallback = TENON_DHCP_NONE;
+    t.conf.delay_ms = 0;
     begin();
     sv_run_s(600);
+    HN_CHECK(call_at(2)->at_us - call_at(1)->at_us < 100000);    /* the first time at once */
     HN_CHECK(t.ncalls >= 2 * 8 && t.ncalls <= 2 * 20);
     HN_CHECK(call_at(t.ncalls - 2)->at_us - call_at(t.ncalls - 3)->at_us > 60 * 1000000ULL);
     t.naks = 0;
@@ -572,9 +830,12 @@ static void requesting_silence(void)
 
     open_flags(0);
     t.silent[REQUEST] = 1;
+    t.lease = 0xFFFFFFFF;
     t.conf.fallback = TENON_DHCP_NONE;
     begin();
-    sv_run_s(70);
+    sv_run_s(2);
+    HN_EQUAL(tenon_dhcp_lease_left(&t.dhcp), 0);    /* offered for ever, but not given */
+    sv_run_s(68);
     for (unsigned i = 1; i < t.ncalls; i++) {
         if (call_at(i)->type != REQUEST)
             break;
@@ -756,11 +1017,36 @@ static void down_lease_over(void)
     bound_open(1000, 500, 800);
     HN_EQUAL(tenon_netif_link(sv.hn.stack, sv.netif, 0), TENON_OK);
     sv_run_s(1001);
+    STATE_IS("down");
     HN_EQUAL(sv_addresses(), 0);
     HN_EQUAL(t.dhcp.source, TENON_DHCP_NONE);
     HN_EQUAL(tenon_netif_link(sv.hn.stack, sv.netif, 1), TENON_OK);
     sv_run_s(3);
     STATE_IS("bound");
+    end();
+}
+
+/* What happens to the address meanwhile changes nothing of that there is no link; who stops says nothing. */
+static void down_removed_stop(void)
+{
+    const struct tenon_ip ip = tenon_ip4(OURS);
+    tenon_u32 sent;
+
+    bound_open(1000, 500, 800);
+    sent = t.dhcp.stats[TENON_DHCP_STAT_SENT];
+    HN_EQUAL(tenon_netif_link(sv.hn.stack, sv.netif, 0), TENON_OK);
+    sv_run_s(1);
+    tenon_dhcp_stop(&t.dhcp, sv.hn.now_us);
+    HN_EQUAL(t.dhcp.stats[TENON_DHCP_STAT_SENT], sent);
+    HN_EQUAL(t.dhcp.stats[TENON_DHCP_STAT_NOT_SENT], 0);
+    end();
+    bound_open(1000, 500, 800);
+    HN_EQUAL(tenon_netif_link(sv.hn.stack, sv.netif, 0), TENON_OK);
+    sv_run_s(1);
+    HN_EQUAL(tenon_addr_remove(sv.hn.stack, sv.netif, &ip), TENON_OK);
+    sv_run_s(5);
+    STATE_IS("down");
+    HN_EQUAL(t.dhcp.source, TENON_DHCP_NONE);
     end();
 }
 
@@ -807,6 +1093,8 @@ static const struct bad {
     { "routers of 6 bytes", OFFER, -1, 8, "\3\6\1\2\3\4\5\6", TENON_DHCP_STAT_BAD_OPTION },
     { "no servers for names", OFFER, -1, 2, "\6\0", TENON_DHCP_STAT_BAD_OPTION },
     { "another client id", OFFER, -1, 9, "\75\7\1\2\0\0\0\0\2", TENON_DHCP_STAT_OTHER_CLIENT },
+    { "a client id of another kind", OFFER, -1, 9, "\75\7\6\2\0\0\0\0\1", TENON_DHCP_STAT_OTHER_CLIENT },
+    { "a longer client id", OFFER, -1, 10, "\75\10\1\2\0\0\0\0\1\1", TENON_DHCP_STAT_OTHER_CLIENT },
     { "an empty client id", OFFER, -1, 2, "\75\0", TENON_DHCP_STAT_OTHER_CLIENT },
     { "overload of 0 bytes", OFFER, -1, 2, "\64\0", TENON_DHCP_STAT_BAD_OPTION },
     { "overload with rubbish", OFFER, -1, 3, "\64\1\1", TENON_DHCP_STAT_BAD_OPTION },
@@ -1010,6 +1298,78 @@ static void client_id(void)
     end();
 }
 
+static const struct said_id {
+    const char *name;
+    const char *bytes;
+    unsigned n;
+    int ours;
+} said_ids[] = {
+    { "ours", "\1board", 6, 1 },
+    { "another", "\1boarx", 6, 0 },
+    { "its beginning", "\1bo", 3, 0 },
+    { "longer", "\1board\0", 7, 0 },
+};
+
+static const struct said_id *said_id;
+
+static void bend_id(struct answer *answer, unsigned type)
+{
+    (void)type;
+    add(answer, 61, said_id->bytes, said_id->n);
+}
+
+/* RFC 6842 3 */
+static void client_id_of_another(void)
+{
+    for (unsigned i = 0; i < TENON_ARRAY_LEN(said_ids); i++) {
+        said_id = &said_ids[i];
+        hn_row = said_id->name;
+        open_flags(TENON_NETIF_NO_DAD);
+        t.bend = bend_id;
+        t.conf.client_id = (const tenon_u8 *)"\1board";
+        t.conf.client_id_bytes = 6;
+        begin();
+        sv_run(2000);
+        HN_CHECK(strcmp(state(), said_id->ours ? "bound" : "selecting") == 0);
+        HN_EQUAL(t.dhcp.stats[TENON_DHCP_STAT_OTHER_CLIENT], said_id->ours ? 0 : 1);
+        end();
+    }
+    hn_row = "";
+}
+
+/* Without a mask by class (RFC 791 3.2); two addresses of a link of two are both hosts (RFC 3021). */
+static void masks(void)
+{
+    static const struct {
+        const char *name;
+        tenon_u32 yiaddr, mask;
+        unsigned prefix;
+    } rows[] = {
+        { "class A", 0x0A00000A, 0, 8 },
+        { "the last of class A", 0x7EFFFFFE, 0, 8 },
+        { "the first of class B", 0x80000001, 0, 16 },
+        { "the last of class B", 0xBFFFFFFE, 0, 16 },
+        { "the first of class C", 0xC0000001, 0, 24 },
+        { "one of two", 0xC000020A, 0xFFFFFFFE, 31 },
+        { "the other", 0xC000020B, 0xFFFFFFFE, 31 },
+        { "one alone", 0xC000020B, 0xFFFFFFFF, 32 },
+    };
+
+    for (unsigned i = 0; i < TENON_ARRAY_LEN(rows); i++) {
+        hn_row = rows[i].name;
+        open_flags(TENON_NETIF_NO_DAD);
+        t.yiaddr = rows[i].yiaddr;
+        t.mask = rows[i].mask;
+        t.router = 0;
+        begin();
+        sv_run(2000);
+        STATE_IS("bound");
+        HN_EQUAL(t.dhcp.lease.prefix, rows[i].prefix);
+        end();
+    }
+    hn_row = "";
+}
+
 /* ---- the caller, the core ------------------------------------------------------------------------------ */
 
 static void wrong_conf(struct tenon_dhcp_conf conf)
@@ -1021,6 +1381,7 @@ static void start_wrong(void)
 {
     const struct tenon_addr at = { tenon_ip_any(), 68, 0 };
     static const struct tenon_udp_events none = { NULL, NULL };
+    const struct tenon_netif_conf bare = { .mtu = 1500, .caps = TENON_CAP_NO_LINK };
     struct tenon_dhcp_conf conf;
     struct tenon_udp *sock;
 
@@ -1031,14 +1392,20 @@ static void start_wrong(void)
     conf = t.conf, conf.retry_max_ms = 1000, wrong_conf(conf);
     conf = t.conf, conf.client_id = (const tenon_u8 *)"x", conf.client_id_bytes = 1, wrong_conf(conf);
     conf = t.conf, conf.client_id = (const tenon_u8 *)"x", conf.client_id_bytes = 33, wrong_conf(conf);
+    conf = t.conf, conf.retry_max_ms = 0x1000000, wrong_conf(conf);
+    conf = t.conf, conf.delay_ms = 0x1000000, wrong_conf(conf);
     conf = t.conf, conf.wanted = hn_ip("fe80::1"), wrong_conf(conf);
     conf = t.conf, conf.wanted = hn_ip("224.0.0.1"), wrong_conf(conf);
     conf = t.conf, conf.fallback = TENON_DHCP_STATIC, wrong_conf(conf);
+    conf.address = hn_ip("192.0.2.20"), conf.prefix = 33, wrong_conf(conf);
     conf = t.conf, conf.fallback = TENON_DHCP_LEASE, wrong_conf(conf);
     HN_EQUAL(tenon_udp_open(sv.hn.stack, &sock, &none, NULL), TENON_OK);
     HN_EQUAL(tenon_udp_bind(sock, &at), TENON_OK);
-    HN_EQUAL(tenon_dhcp_start(&t.dhcp, sv.hn.stack, &t.conf, sv.hn.now_us), TENON_EINUSE);
+    for (unsigned i = 0; i < 5000; i++)    /* nothing is left behind: there are not so many sockets */
+        HN_EQUAL(tenon_dhcp_start(&t.dhcp, sv.hn.stack, &t.conf, sv.hn.now_us), TENON_EINUSE);
     tenon_udp_close(sock);
+    HN_EQUAL(tenon_netif_add(sv.hn.stack, &bare), 2);
+    conf = t.conf, conf.netif = 2, wrong_conf(conf);    /* nobody there has an address of Ethernet */
     HN_EQUAL(tenon_dhcp_poll(&t.dhcp, sv.hn.now_us), TENON_SVC_WAIT_MAX_US);
     begin();
     wrong_conf(t.conf);    /* started already */
@@ -1081,10 +1448,23 @@ static const struct hn_test tests[] = {
     { "init_server_answers", "DHCP-1 DHCP-4 DHCP-6 DHCP-11", init_server_answers },
     { "bound_stop", "DHCP-4", bound_stop },
     { "selecting_silence", "DHCP-3", selecting_silence },
+    { "selecting_silence_long", "DHCP-3", selecting_silence_long },
+    { "selecting_silence_short", "DHCP-3", selecting_silence_short },
+    { "selecting_stop", "", selecting_stop },
+    { "nobody_to_tell", "", nobody_to_tell },
+    { "requesting_answer_late", "DHCP-5", requesting_answer_late },
+    { "router_metric", "", router_metric },
+    { "router_of_the_program", "", router_of_the_program },
+    { "router_no_room", "", router_no_room },
     { "silence_link_local", "DHCP-11", silence_link_local },
     { "silence_static", "", silence_static },
+    { "static_until_bound", "", static_until_bound },
+    { "static_stop", "", static_stop },
+    { "static_link_down", "", static_link_down },
     { "bound_t1", "DHCP-4 DHCP-5", bound_t1 },
     { "renewing_silence", "DHCP-5", renewing_silence },
+    { "renewing_close_to_t2", "DHCP-5", renewing_close_to_t2 },
+    { "renewing_another_server", "DHCP-2", renewing_another_server },
     { "rebinding_silence", "DHCP-5", rebinding_silence },
     { "renewing_nak", "DHCP-7", renewing_nak },
     { "renewing_other_mask", "", renewing_other_mask },
@@ -1099,12 +1479,15 @@ static const struct hn_test tests[] = {
     { "reboot_silence", "DHCP-4", reboot_silence },
     { "bound_link_down_up", "DHCP-4", bound_link_down_up },
     { "down_lease_over", "DHCP-5", down_lease_over },
+    { "down_removed_stop", "", down_removed_stop },
     { "bad_answers", "DHCP-1 DHCP-2 DHCP-8 DHCP-9 DHCP-10 CVE-2020-11903 CVE-2020-11908 CVE-2019-12257 "
       "CVE-2019-12264 CVE-2018-16602 CVE-2021-31881", bad_answers },
     { "answers_unasked", "DHCP-2 DHCP-11", answers_unasked },
     { "lease_times", "DHCP-5", lease_times },
     { "odd_options", "DHCP-8 DHCP-9", odd_options },
     { "client_id", "", client_id },
+    { "client_id_of_another", "DHCP-2", client_id_of_another },
+    { "masks", "DHCP-10", masks },
     { "start_wrong", "", start_wrong },
     { "no_memory", "", no_memory },
     { "names", "", names },

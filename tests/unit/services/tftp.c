@@ -14,7 +14,8 @@ static struct {
     char said[SAID_MAX];                 /* by the client, since says() or run() */
     tenon_u8 packet[200];                /* ... the last one, from its IP header on */
     unsigned port, ports;                /* from which; how many different ones in a row */
-    unsigned from;                       /* the host that speaks */
+    unsigned from;                       /* the host that speaks ... */
+    const char *to;                      /* ... and to whom */
     size_t cut;                          /* where its frames are cut in two; 0: nowhere */
     tenon_u32 base;                      /* of block 1 in the file */
     tenon_u32 refuse_at;                 /* data() does not want the file from here on; 0: all of it */
@@ -128,7 +129,7 @@ static void speak(unsigned port, const tenon_u8 *bytes, size_t n)
     memset(&packet, 0, sizeof packet);
     hn_mac(packet.from, 1, t.from & 0xFF);
     packet.src = tenon_ip4(t.from);
-    packet.dst = hn_ip("192.0.2.10");
+    packet.dst = hn_ip(t.to);
     packet.proto = 17;
     packet.ttl = 64;
     packet.sum_at = 6;
@@ -183,6 +184,7 @@ static void prepare(void)
     sv.poll = poll_tftp;
     sv.heard = heard;
     t.from = SERVER;
+    t.to = "192.0.2.10";
     t.status = (enum tenon_tftp_status)NOT_YET;
     t.conf.server.ip = tenon_ip4(SERVER);
     t.conf.name = "image";
@@ -235,6 +237,7 @@ static void plain_to_its_end(void)
     says(TID, "DATA 3 100");
     SAID("3000 ACK 3");
     ended(TENON_TFTP_OK, 1124);
+    HN_EQUAL(stat(TENON_TFTP_STAT_BLOCKS), 3);
     HN_EQUAL(t.ports, 1);
     close_all();
 }
@@ -286,8 +289,31 @@ static void options_for_small_packets(void)
     other.mru = 600;
     other.flags = TENON_NETIF_NO_IP6;
     HN_EQUAL(tenon_netif_add(sv.hn.stack, &other), 2);
+    hn_mac(other.mac, 0, 10);
+    other.mru = 1400;
+    HN_EQUAL(tenon_netif_add(sv.hn.stack, &other), 3);    /* the one that takes least may be the one */
     begin();
     SAID("69 RRQ image octet blksize 568 tsize 0");
+    close_all();
+}
+
+/* The header of IPv6 is longer. */
+static void options_for_small_packets6(void)
+{
+    const struct tenon_ip us = hn_ip("fd00::10");
+    struct tenon_netif_conf other;
+
+    prepare();
+    memset(&other, 0, sizeof other);
+    hn_mac(other.mac, 0, 9);
+    other.mtu = 1500;
+    other.mru = 1300;
+    other.flags = TENON_NETIF_NO_DAD | TENON_NETIF_NO_RA;
+    HN_EQUAL(tenon_netif_add(sv.hn.stack, &other), 2);
+    HN_EQUAL(tenon_addr_add(sv.hn.stack, 2, &us, 64), TENON_OK);
+    t.conf.server.ip = hn_ip("fd00::69");
+    begin();
+    HN_EQUAL(t.tftp.asked_bytes, 1300 - 48 - 4);
     close_all();
 }
 
@@ -353,8 +379,10 @@ static void options_not_ours(void)
     static const char *const rows[] = {
         "OACK blksize 1001", "OACK blksize 7",    "OACK blksize x",    "OACK blksize",
         "OACK timeout 4",    "OACK windowsize 4", "OACK tsize 9 x 1",  "OACK  ",
-        "OACK timeout 259",  "OACK blksiz 512",   "OACK blksizes 512", "OACK blksize 65537"
+        "OACK timeout 259",  "OACK blksiz 512",   "OACK blksizes 512", "OACK blksize 65537",
+        "OACK blksize 51:",  "OACK blksize 600x", "OACK timeout 3x",   "OACK blksize "
     };
+    static const tenon_u8 unfinished[] = { 0, 6, 't', 's', 'i', 'z', 'e', 0, '9' };
 
     for (size_t i = 0; i < TENON_ARRAY_LEN(rows); i++) {
         hn_row = rows[i];
@@ -368,6 +396,11 @@ static void options_not_ours(void)
         close_all();
     }
     hn_row = "";
+    prepare();
+    begin();
+    speak(TID, unfinished, sizeof unfinished);    /* a number without its end */
+    SAID("3000 ERROR 8");
+    close_all();
     prepare();
     t.conf.block_bytes = 512;
     begin();
@@ -395,6 +428,7 @@ static void sizes(void)
         { "OACK tsize 4294967295", 1, 4294967295U, TENON_TFTP_OTHER_SIZE },
         { "OACK tsize 4294967296", 0, 0, TENON_TFTP_OK },    /* nobody counts so far: not known */
         { "OACK tsize many", 0, 0, TENON_TFTP_OK },
+        { "OACK tsize ", 0, 0, TENON_TFTP_OK },
     };
 
     for (size_t i = 0; i < TENON_ARRAY_LEN(rows); i++) {
@@ -515,6 +549,7 @@ static void request_again_with_options(void)
     prepare();
     begin();
     SAID("69 RRQ image octet blksize 1428 tsize 0");
+    HN_EQUAL(tenon_netif_mtu(sv.hn.stack, sv.netif, 1000), TENON_OK);    /* whatever happens meanwhile */
     run(1000);
     SAID("69 RRQ image octet blksize 1428 tsize 0");
     says(TID, "OACK blksize 1428");
@@ -569,6 +604,7 @@ static void agreement_twice(void)
     says(TID, "OACK tsize 513");
     says(TID, "OACK tsize 9 blksize 9");    /* the first one holds */
     SAID("3000 ACK 0");
+    HN_EQUAL(stat(TENON_TFTP_STAT_DUPLICATES), 1);
     HN_EQUAL(t.tftp.block_bytes, 512);
     says(TID, "DATA 0 512");
     SAID("");
@@ -619,8 +655,12 @@ static void strangers(void)
     t.from = OTHER;
     says(TID, "DATA 2 1");
     SAID("3000 ERROR 5");
+    t.to = "192.0.2.255";
+    says(TID, "DATA 2 1");    /* to everybody: many would answer */
+    SAID("");
+    t.to = "192.0.2.10";
     t.from = SERVER;
-    HN_EQUAL(stat(TENON_TFTP_STAT_STRANGERS), 4);
+    HN_EQUAL(stat(TENON_TFTP_STAT_STRANGERS), 5);
     HN_EQUAL(t.ends, 0);
     says(TID, "DATA 2 1");
     SAID("3000 ACK 2");
@@ -644,14 +684,22 @@ static void server_refuses(void)
     SAID("");
     ended(TENON_TFTP_REFUSED, 512);
     close_all();
+    prepare();
+    begin();
+    says(TID, "OACK blksize 1428");
+    says(TID, "DATA 1 1428");
+    says(TID, "ERROR 8");    /* too late for that: it has agreed */
+    SAID("");
+    ended(TENON_TFTP_REFUSED, 1428);
+    close_all();
 }
 
-static void nobody_there(void)
+/* ICMP: that port is unreachable to which the client has sent last. */
+static void unreachable(void)
 {
     struct hn_packet packet;
     tenon_u8 icmp[36] = { 3, 3 };
 
-    open();
     memcpy(icmp + 8, t.packet, 28);
     memset(&packet, 0, sizeof packet);
     hn_mac(packet.from, 1, SERVER & 0xFF);
@@ -664,7 +712,45 @@ static void nobody_there(void)
     packet.len = sizeof icmp;
     hn_packet(&sv.hn, sv.netif, &packet);
     run(0);
+}
+
+static void nobody_there(void)
+{
+    open();
+    unreachable();
     ended(TENON_TFTP_UNREACHED, 0);
+    HN_EQUAL(stat(TENON_TFTP_STAT_UNREACHED), 1);
+    close_all();
+}
+
+/* A stranger who has gone, and a server that has for a moment: the transfer goes on. */
+static void somebody_else_not_there(void)
+{
+    open();
+    t.from = OTHER;
+    says(TID, "DATA 1 512");
+    SAID("3000 ERROR 5");
+    unreachable();
+    HN_EQUAL(stat(TENON_TFTP_STAT_UNREACHED), 0);
+    t.from = SERVER;
+    says(TID, "DATA 1 512");
+    SAID("3000 ACK 1");
+    unreachable();
+    HN_EQUAL(stat(TENON_TFTP_STAT_UNREACHED), 1);
+    HN_EQUAL(t.ends, 0);
+    says(TID, "DATA 2 1");
+    ended(TENON_TFTP_OK, 513);
+    close_all();
+}
+
+static void nobody_to_tell(void)
+{
+    prepare();
+    t.conf.done = NULL;
+    begin();
+    says(TID, "DATA 1 1");
+    SAID("3000 ACK 1");
+    HN_EQUAL(t.tftp.got, 1);
     close_all();
 }
 
@@ -753,6 +839,19 @@ static void one_after_the_other(void)
     close_all();
 }
 
+/* The next one begins while the last one rests: what that had is given back. */
+static void many_in_a_row(void)
+{
+    open();
+    for (unsigned i = 0; i < 5000; i++) {    /* there are not so many sockets */
+        says(TID, "DATA 1 0");
+        if (!HN_CHECK(t.ends == i + 1 && t.status == TENON_TFTP_OK))
+            break;
+        begin();
+    }
+    close_all();
+}
+
 static void values_that_cannot_be(void)
 {
     char name[TENON_TFTP_NAME_MAX + 2];
@@ -777,6 +876,7 @@ static void values_that_cannot_be(void)
     name[TENON_TFTP_NAME_MAX] = '\0';
     t.conf.name = name;
     t.conf.block_bytes = 65464;
+    t.conf.timeout_ms = 16000;
     t.conf.server_s = 255;
     begin();
     HN_EQUAL(strlen(t.said), strlen("69 RRQ  octet blksize 65464 tsize 0 timeout 255") + TENON_TFTP_NAME_MAX);
@@ -797,6 +897,7 @@ static const struct hn_test tests[] = {
     { "plain_whole_blocks", "TFTP-1", plain_whole_blocks },
     { "options_agreed", "TFTP-5", options_agreed },
     { "options_for_small_packets", "TFTP-5", options_for_small_packets },
+    { "options_for_small_packets6", "TFTP-5", options_for_small_packets6 },
     { "options_ignored", "TFTP-5", options_ignored },
     { "options_refused", "TFTP-5", options_refused },
     { "options_as_wanted", "TFTP-5", options_as_wanted },
@@ -815,10 +916,13 @@ static const struct hn_test tests[] = {
     { "strangers", "TFTP-2", strangers },
     { "server_refuses", "TFTP-1", server_refuses },
     { "nobody_there", "TFTP-4", nobody_there },
+    { "somebody_else_not_there", "TFTP-4", somebody_else_not_there },
+    { "nobody_to_tell", "", nobody_to_tell },
     { "messages_of_no_server", "TFTP-1", messages_of_no_server },
     { "not_taken", "TFTP-1", not_taken },
     { "stopped", "TFTP-1", stopped },
     { "one_after_the_other", "TFTP-2", one_after_the_other },
+    { "many_in_a_row", "TFTP-2", many_in_a_row },
     { "values_that_cannot_be", "", values_that_cannot_be },
     { "words_of_ends_and_counters", "", words_of_ends_and_counters },
 };
