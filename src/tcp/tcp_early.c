@@ -102,15 +102,15 @@ TENON_INTERNAL int tn_early_deliver(struct tenon_tcp *conn)
     return 1;
 }
 
-/* RFC 2018 4: what has come last is in the first block. */
+/* RFC 2018 4: what has come last is in the first block, however many there are. The last one has room for any other. */
 TENON_INTERNAL unsigned tn_early_sack_blocks(const struct tn_ooo *ooo, struct tn_tcp_options *options, unsigned n)
 {
     const struct tn_early *piece = ooo->early;
     const unsigned first = n;
 
-    while (piece != NULL && n < TN_SACK_BLOCKS_MAX) {
+    while (piece != NULL) {
         const tenon_u32 left = piece->seq;
-        unsigned at = n++;
+        unsigned at = n < TN_SACK_BLOCKS_MAX ? n++ : (unsigned)TN_SACK_BLOCKS_MAX - 1;
         tenon_u32 right;
 
         do {
