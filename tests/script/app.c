@@ -94,7 +94,11 @@ static void app_received(struct tenon_tcp *tcp, void *app, const struct tenon_sp
     note(c, EV_RECEIVED, bytes)->used = true;
     if (bytes == 0)
         world_fail(c->world, "received() was called without data");
-    if (!c->world->script->manual_consume)
+    if (c->tcp == NULL)
+        world_fail(c->world, "received() was called after closed()");
+    if (c->world->script->abort_received != 0 && c->rx_off >= c->world->script->abort_received)
+        tenon_tcp_abort(tcp);
+    else if (!c->world->script->manual_consume)
         tenon_tcp_consumed(tcp, bytes);
 }
 

@@ -286,6 +286,8 @@ static void parse_directive(struct lexer *lx, struct script *s)
         s->tolerance = lex_seconds(lx, "a time");
     else if (strcmp(word, "clock") == 0)
         s->clock = (uint32_t)lex_number(lx, "the clock's first value");
+    else if (strcmp(word, "abort-received") == 0)
+        s->abort_received = (uint32_t)lex_number(lx, "how many bytes it wants");
     else if (strcmp(word, "conn") == 0)
         parse_conn(lx, s);
     else if (strcmp(word, "address") == 0)
@@ -298,8 +300,8 @@ static void parse_directive(struct lexer *lx, struct script *s)
     } else
         lex_fail(lx, lx->word_col,
                  "\"%s\" is neither a time (0.1, +0.1, *, &) nor a directive (ipv4, ipv6, config, "
-                 "netif, isn, conn, tolerance, clock, manual-consume, pacing, no-neighbour, ethernet, address, "
-                 "route, watch)",
+                 "netif, isn, conn, tolerance, clock, manual-consume, abort-received, pacing, no-neighbour, ethernet, "
+                 "address, route, watch)",
                  word);
     lex_need_end(lx);
 }

@@ -241,6 +241,7 @@ struct script {
     bool only4, only6, needs_link, has_caps;
     int64_t tolerance;
     bool manual_consume, no_neighbour, pacing;
+    uint32_t abort_received;    /* the application aborts when it has so many bytes; 0: it does not */
     uint32_t clock;
     struct tenon_conf conf;
     struct tenon_netif_conf netif;
