@@ -31,9 +31,7 @@ TENON_INTERNAL void tn_sock_rx_flush(struct tenon_socks *socks)
 
     if (n == 0)
         return;
-    socks->flushing = 1;
     (void)tenon_input(socks->stack, 1, socks->rx_frames, n, socks->now_us);
-    socks->flushing = 0;
     for (i = 0; i < n; i++)
         tenon_buf_put(socks->rx_spans[i].buf);
     socks->nrx = 0;
@@ -50,7 +48,7 @@ TENON_API void tenon_sock_input(struct tenon_socks *socks, struct tenon_buf *blo
         tenon_buf_put(block);
         return;
     }
-    if (socks->flushing) {
+    if (socks->sending) {
         sock_count(&socks->counts.no_block, 1);
         tenon_buf_put(block);
         return;
@@ -167,11 +165,13 @@ TENON_INTERNAL unsigned tn_sock_transmit(void *host, unsigned netif, const struc
     unsigned taken = 0, i;
 
     (void)netif;
+    socks->sending = 1;
     if (!device_is_contiguous(socks))
         taken = socks->device.transmit(socks->device.device, frames, n);
     else
         while (taken < n && device_send_contiguous(socks, &frames[taken]) > 0)
             taken++;
+    socks->sending = 0;
     for (i = 0; TENON_WITH_STATS && i < taken && (socks->device.flags & TENON_SOCK_NO_DMA) != 0; i++)
         socks->counts.device_bytes += device_frame_bytes(&frames[i]);
     return taken;

@@ -136,7 +136,7 @@ struct sock_device {
 struct tenon_socks {
     struct tenon *stack;
     tenon_u8 running;    /* 1: in tenon_sock_poll() */
-    tenon_u8 flushing;   /* 1: the frames received so far are being looked at */
+    tenon_u8 sending;    /* 1: in the device's transmit() */
     tenon_u8 left;       /* 1: a port may have no descriptor any more */
     tenon_u8 news;       /* 1: of some descriptor there are events that the application has not been told of */
     tenon_u16 nsocks, nports, nrx, packets_max, datagrams_max, reserve;

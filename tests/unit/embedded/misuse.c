@@ -643,6 +643,37 @@ UNIT_TEST(driver_frames_while_it_sends)
     pair_still_good(&pair);
 }
 
+/* ... and as many as go up together. */
+static unsigned transmit_and_hear_many(void *device, const struct tenon_frame *frames, unsigned n)
+{
+    struct machine *machine = device;
+    unsigned i;
+
+    for (i = 0; i < TENON_SOCK_BURST; i++) {
+        struct tenon_buf *block = tenon_sock_block(machine->socks);
+
+        if (block != NULL)
+            tenon_sock_input(machine->socks, block, 0, 60, TENON_CSUM_NONE);
+    }
+    return device_transmit(device, frames, n);
+}
+
+/* Not only while frames are looked at: a timer, or what was asked for before a poll, sends too. */
+UNIT_TEST(driver_frames_while_a_poll_sends)
+{
+    struct pair pair;
+
+    pair_open(&pair);
+    pair_ring(&pair);
+    pair.socks->device.transmit = transmit_and_hear_many;
+    world_send(&pair.world.m[0], pair.client, &pair.sent, 100, 100);
+    (void)tenon_sock_poll(pair.socks, pair.socks->now_us);
+    CHECK_EQ_U(world_count(&pair.world.m[0]).blocks_free, 8);
+    CHECK_EQ_U(world_count(&pair.world.m[0]).no_block, TENON_SOCK_BURST);
+    pair.socks->device.transmit = device_transmit;
+    pair_still_good(&pair);
+}
+
 static void poll_inside(struct machine *machine, int sk, unsigned events)
 {
     (void)sk;
@@ -685,6 +716,7 @@ int main(void)
     UNIT_RUN(server_deleted_port_is_closed);
     UNIT_RUN(driver_frame_past_the_block);
     UNIT_RUN(driver_frames_while_it_sends);
+    UNIT_RUN(driver_frames_while_a_poll_sends);
     UNIT_RUN(stopped_with_a_frame_in_hand);
     UNIT_RUN(poll_from_an_event);
     return unit_end();
