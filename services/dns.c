@@ -349,7 +349,7 @@ static void dns_begin(struct tenon_dns_query *query)
         return;
     }
     query->answer.status = TENON_DNS_NO_SERVER;
-    query->state = DNS_DONE;
+    dns_finish(query);    /* others may have waited for its answer, when there were servers */
 }
 
 static void dns_step(struct tenon_dns_query *query)
@@ -473,7 +473,7 @@ void tenon_dns_cancel(struct tenon_dns *dns, void *app)
 
     for (i = 0; i < dns->conf.nqueries; i++) {
         struct tenon_dns_query *query = &dns->conf.queries[i];
-        const int leads = dns_is_asked(query);
+        const int leads = dns_is_asked(query) || query->state == DNS_BEGIN;    /* with other servers, anew */
 
         if (query->state == DNS_FREE || query->app != app)
             continue;

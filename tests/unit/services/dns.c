@@ -586,6 +586,37 @@ static void same_question(void)
     end();
 }
 
+/* Who has asked the same hears the end, too, however it comes: there is no server any more, or the one whose question
+ * was on its way has been forgotten meanwhile. */
+static void same_question_ends(void)
+{
+    const struct tenon_addr server = { tenon_ip4(SERVER1), 0, 0 };
+    int other = 0;
+
+    open();
+    ask("a.example");
+    ask("a.example");
+    sv_run(100);
+    HN_EQUAL(t.dns.stats[TENON_DNS_STAT_SHARED], 1);
+    tenon_dns_servers(&t.dns, NULL, 0);
+    sv_run(100);
+    HN_EQUAL(t.done, 2);
+    HN_EQUAL(t.answer.status, TENON_DNS_NO_SERVER);
+
+    tenon_dns_servers(&t.dns, &server, 1);
+    HN_EQUAL(tenon_dns_ask(&t.dns, "b.example", TENON_DNS_A, done, &other), TENON_OK);
+    ask("b.example");
+    sv_run(100);
+    HN_EQUAL(t.dns.stats[TENON_DNS_STAT_SHARED], 2);
+    tenon_dns_servers(&t.dns, &server, 1);
+    tenon_dns_cancel(&t.dns, &other);
+    t.answers = answer_good;
+    sv_run(100);
+    HN_EQUAL(t.done, 3);
+    HN_EQUAL(t.answer.status, TENON_DNS_OK);
+    end();
+}
+
 /* ---- servers that do not answer, or cannot ------------------------------------------------------- */
 
 /* RFC 1035 4.2.1 */
@@ -1150,6 +1181,7 @@ static const struct hn_test tests[] = {
     { "cached", "DNS-7", cached },
     { "nothing_cached", "DNS-7", nothing_cached },
     { "same_question", "DNS-2", same_question },
+    { "same_question_ends", "", same_question_ends },
     { "silence", "DNS-2 DNS-6", silence },
     { "first_server_silent", "DNS-6", first_server_silent },
     { "answers_no", "DNS-3", answers_no },
