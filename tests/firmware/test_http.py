@@ -238,6 +238,73 @@ def test_who_has_not_asked_yet_stays(firmware):
     running.quit()
 
 
+def read_all_of(s):
+    """An answer, and that it was the last; the connection stays half open."""
+    answer = read_all(s)
+    assert answer.endswith(b"}\n"), answer[-50:]
+
+
+def test_rings_of_who_does_not_close(firmware):
+    """Each ring has a client who got his answer and does not close: the next one is answered when they have to leave,
+    though nothing else happens then."""
+    running = firmware("lm3s6965evb", "http").ready()
+    connect = lambda: socket.create_connection(("127.0.0.1", running.port()), timeout=20)
+    keep = [connect() for _ in range(5)]
+    last = connect()
+    for connection in keep:
+        connection.sendall(b"GET /status.json HTTP/1.0\r\n\r\n")
+    for connection in keep:
+        read_all_of(connection)
+    assert ask(last)
+    for connection in [last, *keep]:
+        connection.close()
+    running.quit()
+
+
+def is_sent_away(running, connection, seconds):
+    """Whether a client who sends an octet each second is."""
+    try:
+        for _ in range(seconds):
+            connection.sendall(b"x")
+            time.sleep(0.1)
+            running.pass_time(1)
+        return connection.recv(1) == b""
+    except ConnectionError:
+        return True
+    except TimeoutError:
+        return False
+
+
+def test_slow_clients_do_not_stay(firmware):
+    """Neither one whose request does not end, nor one who has his answer and goes on."""
+    running = firmware("lm3s6965evb", "http").ready()
+    connect = lambda: socket.create_connection(("127.0.0.1", running.port()), timeout=5)
+    with connect() as slow:
+        slow.sendall(b"GET / HTTP/1.1\r\nX: ")
+        assert is_sent_away(running, slow, 20)
+    with connect() as slow:
+        slow.sendall(b"GET /status.json HTTP/1.0\r\n\r\n")
+        read_all_of(slow)
+        assert is_sent_away(running, slow, 6)
+    running.quit()
+
+
+def test_smallest_segments(firmware, space):
+    """Each piece of the page has room in a segment, with timestamps, however small the client says that its are."""
+    running = firmware("lm3s6965evb", "http", "--network", "tap:t0", prefix=space).ready()
+    one = ("import socket\n"
+           "s = socket.socket()\n"
+           "s.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 100)\n"
+           "s.settimeout(20)\n"
+           "s.connect(('10.0.2.15', 80))\n"
+           "s.sendall(b'GET /status.json HTTP/1.0\\r\\n\\r\\n')\n"
+           "while piece := s.recv(4096):\n"
+           "    print(piece.decode(), end='')\n")
+    done = subprocess.run([*space, "python3", "-c", one], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("HTTP/1.1 200 OK") and done.stdout.endswith("}\n")
+    running.quit()
+
+
 def test_idle_clients_give_way(firmware, space, curl):
     """As many clients as the small board serves, all of which keep their connection: the next gets its turn."""
     running = firmware("lm3s6965evb", "http", "--network", "tap:t0", prefix=space).ready()

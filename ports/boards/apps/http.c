@@ -343,6 +343,7 @@ static int add_rows(struct text *text, struct client *client)
 
 enum { CHUNK_HEAD = 5, CHUNK_TAIL = 2, LAST_CHUNK = 5, FIELDS_MAX = 160 };
 enum { ROOM = FIELDS_MAX + CHUNK_HEAD + PAGE_ROW_MAX + CHUNK_TAIL + LAST_CHUNK };
+enum { TIMESTAMP = 12 };    /* of a segment, beside its payload: RFC 7323 */
 
 /* A chunk with the rows that fit. @return 1: the last */
 static int add_chunk(struct text *text, struct client *client)
@@ -423,11 +424,18 @@ static int answer_packet(struct client *client)
 
 /* ---- work ---------------------------------------------------------------------------------------------- */
 
-/* @return how many bytes of these are done with */
+/* Its patience counts from the first byte of a request, and from the last: who sends one at a time does not stay for
+ * ever, nor who goes on sending when all has been said. @return how many bytes of these are done with */
 static unsigned take(struct client *client, const tenon_u8 *bytes, unsigned n)
 {
-    client->since_us = board_now_us();
-    return client->doing == LINGERS ? n : read_bytes(client, bytes, n);
+    const int is_first = client->request_bytes == 0;
+
+    if (client->doing == LINGERS)
+        return n;
+    n = read_bytes(client, bytes, n);
+    if (is_first || client->doing == ANSWERS)
+        client->since_us = board_now_us();
+    return n;
 }
 
 /* Read and answer as far as it goes. @return TENON_OK: until something comes; else the connection is done with */
@@ -506,12 +514,13 @@ static tenon_u32 turn(struct tenon_socks *unused, tenon_u32 now_us)
     }
     if (crowded)
         (void)send_idle_away(1000000, 0);
-    return 0;    /* what was asked for leaves with the next poll */
+    event(NULL, 0, 0);    /* the ring of who has left may be free at once: no event tells those who wait for one */
+    return 0;             /* what was asked for leaves with the next poll */
 }
 
 static void configure(struct tenon_sock_conf *conf)
 {
-    conf->stack.tcp_mss_min = ROOM;
+    conf->stack.tcp_mss_min = ROOM + TIMESTAMP;
 }
 
 static int start(struct tenon_socks *unused)
