@@ -75,7 +75,16 @@ WRONG = [    # what stands in front of the empty line, and the answer: RFC 9112 
     ("GETS / HTTP/1.1\r\n" + HOST, 501),
     (60 * "X" + " / HTTP/1.1\r\n" + HOST, 501),
     ("OPTIONS * HTTP/1.1\r\n" + HOST, 405),
+    ("\r\nGET / HTTP/1.1\r\n" + HOST, 200),
+    ("GET http://x/rows HTTP/1.1\r\n" + HOST, 200),
+    ("GET HTTP://x:80?y HTTP/1.1\r\n" + HOST, 200),
+    ("GET http://x/nothing HTTP/1.1\r\n" + HOST, 404),
     ("GET\r\n" + HOST, 400),
+    ("GET  HTTP/1.1\r\n" + HOST, 404),
+    ("GET /\r HTTP/1.1\r\n" + HOST, 400),
+    ("GET / HTTP/1.1\0\r\n" + HOST, 400),
+    ("GET / HTTP/1.1\r\n" + "Host: x\ry\r\n", 400),
+    ("GET / HTTP/1.1\r\n" + HOST + "Content-Length: 0\0" + "5\r\n", 400),
     ("GET /\r\n" + HOST, 400),
     ("GET /" + 60 * "x" + " HTTP/1.1\r\n" + HOST, 414),
     ("GET / HTTP/1.1\r\n" + HOST + "Content-Length: 0\r\n", 200),
@@ -103,6 +112,20 @@ def test_wrong_requests(firmware, board):
     with socket.create_connection(("127.0.0.1", running.port()), timeout=20) as s:    # content is no second request
         s.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 037\r\n\r\nGET /rows HTTP/1.1\r\nHost: x\r\n\r\n")
         assert read_all(s).count(b"HTTP/1.1 ") == 1
+    running.quit()
+
+
+def test_last_request(firmware):
+    """Who says, in whatever words, that it was the last one gets the end with his answer: RFC 9112 9.6."""
+    running = firmware("lm3s6965evb", "http").ready()
+    for words in ("close", "CLOSE ", "TE, close", "TE ,\tclose, x"):
+        with socket.create_connection(("127.0.0.1", running.port()), timeout=5) as s:
+            s.sendall(f"GET /rows HTTP/1.1\r\nHost: x\r\nConnection: {words}\r\n\r\n".encode())
+            assert b"\r\nConnection: close\r\n" in read_all(s), words
+    for words in ("keep-alive", "closed", "x-close", "disclose"):
+        with socket.create_connection(("127.0.0.1", running.port()), timeout=5) as s:
+            s.sendall(f"HEAD /rows HTTP/1.1\r\nHost: x\r\nConnection: {words}\r\n\r\n".encode())
+            assert b"close" not in s.recv(4096), words
     running.quit()
 
 

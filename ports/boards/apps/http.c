@@ -25,6 +25,7 @@ static struct client {
     tenon_u8 old;            /* 1: HTTP/1.0: no chunks */
     tenon_u8 close;          /* 1: the last answer of this connection */
     tenon_u8 head;           /* 1: no content is wanted */
+    tenon_u8 cr;             /* 1: the byte before was a CR */
     tenon_u8 has_ring;       /* 1: it has been answered before */
 } clients[BOARD_CLIENTS];
 static tenon_u8 rings[BOARD_RINGS][BOARD_RING];
@@ -69,6 +70,29 @@ static int path_is(const char *path, const char *name)
     return *name == '\0' && (*path == ' ' || *path == '?');
 }
 
+/* Who takes us for a proxy names us before the path (RFC 9112 3.2.2), which may be empty (RFC 9110 4.2.3). */
+static const char *path_of(const char *target)
+{
+    if (!begins(target, "http://"))
+        return target;
+    for (target += 7; *target != '/' && *target != '?' && *target != ' ';)
+        target++;
+    return *target == '/' ? target : "/ ";
+}
+
+/* Whether "close" is in a list, as a whole word: RFC 9110 5.6.1. */
+static int lists_close(const char *list)
+{
+    int word = 1;    /* one may begin here */
+
+    for (; *list != '\0'; list++) {
+        if (word && begins(list, "close") && (list[5] == '\0' || list[5] == ',' || list[5] == ' ' || list[5] == '\t'))
+            return 1;
+        word = *list == ',' || *list == ' ' || *list == '\t';
+    }
+    return 0;
+}
+
 /* The first that is wrong with a request is what the client is told. */
 static void fail(struct client *client, unsigned status)
 {
@@ -96,7 +120,6 @@ static void read_request_line(struct client *client)
     const char *path = client->line, *end;
     unsigned status;
 
-    client->status = 200;
     client->head = (tenon_u8)is_method(client->line, "HEAD");
     while (*path != ' ' && *path != '\0')
         path++;
@@ -111,11 +134,12 @@ static void read_request_line(struct client *client)
         return;
     client->old = end[8] == '0';
     client->close = client->old;
-    if (path_is(path + 1, "/"))
+    path = path_of(path + 1);
+    if (path_is(path, "/"))
         client->page = PAGE_HTML;
-    else if (path_is(path + 1, "/rows"))
+    else if (path_is(path, "/rows"))
         client->page = PAGE_ROWS;
-    else if (path_is(path + 1, "/status.json"))
+    else if (path_is(path, "/status.json"))
         client->page = PAGE_JSON;
     else
         client->status = 404;
@@ -155,7 +179,7 @@ static void read_field(struct client *client)
         value++;
     while (*value == ' ' || *value == '\t');
     client->hosts += (unsigned)begins(client->line, "host:");
-    if (begins(client->line, "connection:") && begins(value, "close"))
+    if (begins(client->line, "connection:") && lists_close(value))
         client->close = 1;
     if (begins(client->line, "transfer-encoding:"))
         fail(client, 411);
@@ -189,6 +213,14 @@ static int read_line(struct client *client)
     return 0;
 }
 
+/* What may stand nowhere: a CR without its LF (RFC 9112 2.2), a NUL (RFC 9110 5.5). */
+static void look_at(struct client *client, char c)
+{
+    if ((client->cr && c != '\n') || c == '\0')
+        fail(client, 400);
+    client->cr = c == '\r';
+}
+
 /* @return how many bytes were read; `doing` is ANSWERS when a request is complete */
 static unsigned read_bytes(struct client *client, const tenon_u8 *bytes, unsigned n)
 {
@@ -197,6 +229,7 @@ static unsigned read_bytes(struct client *client, const tenon_u8 *bytes, unsigne
     while (i < n && client->doing == READS) {
         const char c = (char)bytes[i++];
 
+        look_at(client, c);
         if (++client->request_bytes > REQUEST_MAX) {
             fail(client, 431);
             client->doing = ANSWERS;
@@ -217,6 +250,7 @@ static void begin_request(struct client *client)
     client->request_bytes = 0;
     client->row = 0;
     client->status = 200;
+    client->cr = 0;
 }
 
 /* ---- connections -------------------------------------------------------------------------------------- */
