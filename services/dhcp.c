@@ -235,7 +235,24 @@ static void dhcp_init(struct tenon_dhcp *dhcp, tenon_u32 wait_s)
 {
     dhcp_unlease(dhcp);
     dhcp_enter(dhcp, TENON_DHCP_INIT);
+    dhcp->conf.wanted = tenon_ip_any();    /* asked for in vain, or had and lost */
     dhcp->due = tenon_svc_later(dhcp->clock.now, wait_s, svc_random_below(dhcp->stack, dhcp->conf.delay_ms + 1));
+}
+
+/* There is a link, and no lease: an address from before a restart is asked for first (RFC 2131 3.2), as long as nothing
+ * is known of it. */
+static void dhcp_begin(struct tenon_dhcp *dhcp)
+{
+    const struct tenon_ip wanted = dhcp->conf.wanted;
+
+    dhcp->began = dhcp->clock.now;
+    dhcp_init(dhcp, 0);
+    if (tenon_ip_is_any(&wanted))
+        return;
+    dhcp->conf.wanted = wanted;
+    dhcp->lease.ip = wanted;
+    dhcp->state = TENON_DHCP_REBOOTING;    /* with the delay of INIT; nothing is sent yet */
+    dhcp->xid = tenon_random(dhcp->stack);
 }
 
 /* A server that gives and takes the same thing is not asked ever faster. */
@@ -535,8 +552,7 @@ static void dhcp_watch_link(struct tenon_dhcp *dhcp)
     if (!up || dhcp->state != TENON_DHCP_DOWN)
         return;
     if (!dhcp->leased) {
-        dhcp->began = dhcp->clock.now;
-        dhcp_init(dhcp, 0);
+        dhcp_begin(dhcp);
         return;
     }
     dhcp_request(dhcp, TENON_DHCP_REBOOTING);
@@ -687,17 +703,10 @@ int tenon_dhcp_start(struct tenon_dhcp *dhcp, struct tenon *stack, const struct 
     memcpy(dhcp->mac, info.conf.mac, sizeof(dhcp->mac));
     dhcp->own_mtu = info.conf.mtu;
     tenon_svc_clock_start(&dhcp->clock, now_us);
-    dhcp->began = dhcp->clock.now;
     error = dhcp_open(dhcp);
-    if (error != TENON_OK)
-        return error;
-    dhcp_init(dhcp, 0);
-    if (tenon_ip_is_any(&conf->wanted))
-        return TENON_OK;
-    dhcp->lease.ip = conf->wanted;
-    dhcp->state = TENON_DHCP_REBOOTING;    /* with the delay of INIT; nothing is sent yet */
-    dhcp->xid = tenon_random(stack);
-    return TENON_OK;
+    if (error == TENON_OK)
+        dhcp_begin(dhcp);
+    return error;
 }
 
 static tenon_u32 dhcp_wait(const struct tenon_dhcp *dhcp)

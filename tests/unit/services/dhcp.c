@@ -986,6 +986,25 @@ static void link_goes(int s)
     HN_EQUAL(tenon_netif_link(sv.hn.stack, sv.netif, 1), TENON_OK);
 }
 
+/* A link that comes up later than the program is no reason to ask for another address. */
+static void reboot_link_late(void)
+{
+    wanted_open();
+    HN_EQUAL(tenon_netif_link(sv.hn.stack, sv.netif, 0), TENON_OK);
+    begin();
+    sv_run_s(20);
+    STATE_IS("down");
+    HN_EQUAL(t.ncalls, 0);
+    HN_EQUAL(tenon_netif_link(sv.hn.stack, sv.netif, 1), TENON_OK);
+    sv_run(2000);
+    STATE_IS("bound");
+    HN_EQUAL(t.ncalls, 1);
+    HN_EQUAL(call_at(0)->type, REQUEST);
+    HN_EQUAL(call_at(0)->wanted, OURS);
+    HN_EQUAL(sv_has("192.0.2.10"), 24);
+    end();
+}
+
 /* RFC 2131 3.7: the same network? */
 static void bound_link_down_up(void)
 {
@@ -1476,6 +1495,7 @@ static const struct hn_test tests[] = {
     { "address_removed", "", address_removed },
     { "reboot_ack", "DHCP-4", reboot_ack },
     { "reboot_nak", "DHCP-7", reboot_nak },
+    { "reboot_link_late", "", reboot_link_late },
     { "reboot_silence", "DHCP-4", reboot_silence },
     { "bound_link_down_up", "DHCP-4", bound_link_down_up },
     { "down_lease_over", "DHCP-5", down_lease_over },
