@@ -312,6 +312,20 @@ def test_slow_clients_do_not_stay(firmware):
     running.quit()
 
 
+def test_who_comes_after_an_idle_client(firmware):
+    """His time begins with him, not with the one whose place he has got."""
+    running = firmware("lm3s6965evb", "http").ready()
+    connect = lambda: socket.create_connection(("127.0.0.1", running.port()), timeout=5)
+    with connect():
+        time.sleep(0.2)
+        running.pass_time(14)
+    with connect() as connection:
+        time.sleep(0.2)
+        running.pass_time(3)
+        assert ask(connection)
+    running.quit()
+
+
 def test_smallest_segments(firmware, space):
     """Each piece of the page has room in a segment, with timestamps, however small the client says that its are."""
     running = firmware("lm3s6965evb", "http", "--network", "tap:t0", prefix=space).ready()

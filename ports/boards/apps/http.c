@@ -263,6 +263,7 @@ static void listen(struct client *client)
     any.port = 80;
     client->sk = tenon_sock_create(socks, &any, NULL, TENON_SOCK_TCP, 0);
     client->left = 0;
+    client->since_us = board_now_us();
     client->old = client->close = client->has_ring = 0;
     begin_request(client);
 }
