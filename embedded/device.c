@@ -179,7 +179,8 @@ TENON_INTERNAL unsigned tn_sock_transmit(void *host, unsigned netif, const struc
 
 /* ---- poll --------------------------------------------------------------------------------------- */
 
-/* Tell the application what has happened since the last time. @return 1: there was something */
+/* Tell the application what has happened since the last time; who asks in turns hears it by that. @return 1: there was
+ * something */
 static int device_tell(struct tenon_socks *socks)
 {
     unsigned i;
@@ -202,10 +203,9 @@ static int device_tell(struct tenon_socks *socks)
             continue;
         if (events & TENON_SOCK_GONE)
             tn_sock_release(sock);
-        if (socks->event != NULL) {
+        if (socks->event != NULL)
             socks->event(socks->app, sk, (events & TENON_SOCK_GONE) ? (unsigned)TENON_SOCK_GONE : events);
-            told = 1;
-        }
+        told = 1;
     }
     return told;
 }
@@ -235,8 +235,8 @@ TENON_API tenon_u32 tenon_sock_poll(struct tenon_socks *socks, tenon_u32 now_us)
         tn_sock_close_ports(socks);
     tn_sock_rx_flush(socks);
     wait = tenon_poll(socks->stack, now_us);
-    if (device_tell(socks))
-        wait = tenon_poll(socks->stack, now_us);    /* what the application has asked for in its events */
+    if (device_tell(socks))    /* what the application has asked for in its events; without them it is to ask now */
+        wait = socks->event != NULL ? tenon_poll(socks->stack, now_us) : 0;
     socks->running = 0;
     return socks->news && device_has_news(socks) ? 0 : wait;
 }

@@ -388,6 +388,50 @@ UNIT_TEST(no_port_error_is_told)
     world_free_rings(&world);
 }
 
+static int asked;
+
+static void answer_all(struct machine *machine)
+{
+    while (asked > 0 && answer(machine, asked))
+        ;
+}
+
+static void without_events(struct machine *machine, unsigned i)
+{
+    if (i == 1)
+        machine->conf.event = NULL;
+}
+
+/* A program that asks in turns, and sleeps for as long as tenon_sock_poll() says: what that has brought is not left
+ * until something else comes. */
+UNIT_TEST(asked_in_turns_what_came_is_not_slept_over)
+{
+    const struct tenon_addr at = world_addr(1, 0, PORT);
+    struct world world;
+    int client, i;
+    tenon_u8 *p;
+
+    if (!CHECK(world_open(&world, without_events)))
+        return;
+    asked = tenon_sock_create(world.m[1].socks, &at, NULL, TENON_SOCK_UDP, 0);
+    client = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_UDP, 0);
+    set_ring(&world.m[0], 0, client, 4000);
+    set_ring(&world.m[1], 0, asked, 4000);
+    world.m[1].turn = answer_all;
+    for (i = 0; i < 3; i++) {
+        CHECK(tenon_sock_ask_sbuf(world.m[0].socks, client, &p) > 0);
+        memset(p, i, BYTES);
+        CHECK_EQ_I(tenon_sock_send(world.m[0].socks, client, p, BYTES, 0), TENON_OK);
+        world_run(&world, i == 0 ? 6000 : 3000);    /* there and back takes 2 ms, and ARP as many */
+        CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[0].socks, client, &p), BYTES);
+        CHECK_EQ_I(tenon_sock_read_done(world.m[0].socks, client, p, BYTES), TENON_OK);
+    }
+    CHECK_EQ_U(tenon_sock_poll(world.m[1].socks, (tenon_u32)wire_now(world.wire)), 0);    /* the ring is free */
+    CHECK(tenon_sock_poll(world.m[1].socks, (tenon_u32)wire_now(world.wire)) > 0);         /* said once */
+    world_close(&world);
+    world_free_rings(&world);
+}
+
 int main(void)
 {
     UNIT_RUN(ip4_clean_all_answered);
@@ -402,5 +446,6 @@ int main(void)
     UNIT_RUN(second_address_asked_answers_from_it);
     UNIT_RUN(fragments_come_as_pieces);
     UNIT_RUN(no_port_error_is_told);
+    UNIT_RUN(asked_in_turns_what_came_is_not_slept_over);
     return unit_end();
 }

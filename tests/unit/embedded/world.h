@@ -36,6 +36,7 @@ struct machine {
     unsigned full;                         /* frames for which no block was free */
     unsigned longest;                      /* bytes of the longest frame that came */
     void (*event)(struct machine *machine, int sk, unsigned events);
+    void (*turn)(struct machine *machine);    /* what the program does before each poll; or NULL */
 };
 
 struct world {
@@ -106,7 +107,11 @@ static void guest_input(void *guest, unsigned netif, const struct tenon_frame *f
 
 static tenon_u32 guest_poll(void *guest, tenon_u32 now_us)
 {
-    return tenon_sock_poll(((struct machine *)guest)->socks, now_us);
+    struct machine *machine = guest;
+
+    if (machine->turn != NULL)
+        machine->turn(machine);
+    return tenon_sock_poll(machine->socks, now_us);
 }
 
 static void machine_event(void *app, int sk, unsigned events)
