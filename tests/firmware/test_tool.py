@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""tools/board: who ends it ends QEMU, too, and what is set wrongly is said."""
+"""tools/board: who ends it ends QEMU, too, two do not meet in one folder, and what is wrong is said."""
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import time
 
@@ -51,7 +53,71 @@ def test_ended_by_a_shell(built):
     raise AssertionError("QEMU runs on")
 
 
+def test_ended_while_it_builds(built, tmp_path):
+    """By Ctrl-C, in a line or none."""
+    built(BOARD)
+    with subprocess.Popen([*tool("run", BOARD, "echo"), "--build", tmp_path], stdin=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True, start_new_session=True) as board:
+        while not (tmp_path / BOARD / "CMakeCache.txt").exists():
+            assert board.poll() is None
+            time.sleep(0.05)
+        os.killpg(board.pid, signal.SIGINT)
+        assert "Traceback" not in board.stderr.read()
+        assert board.wait(10) == -signal.SIGINT
+
+
+def test_two_at_once(built, tmp_path):
+    """Each waits until the other has built; and the second until the first one's builders have ended, if that was ended
+    itself."""
+    built(BOARD)
+    command = [*tool("build", BOARD), "--build", tmp_path]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as ended:
+        while not (tmp_path / BOARD / "build.ninja").exists():
+            assert ended.poll() is None
+            time.sleep(0.05)
+        ended.terminate()
+    two = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    for one in two:
+        said = one.communicate(timeout=300)[1]
+        assert one.returncode == 0, said
+
+
+@pytest.mark.parametrize("lacks", ["cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm"])
+def test_what_is_not_there(built, tmp_path, lacks):
+    built(BOARD)
+    for program in {"cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm"} - {lacks}:
+        (tmp_path / program).symlink_to(shutil.which(program))
+    done = subprocess.run(tool("run", BOARD, "echo"), env={**os.environ, "PATH": str(tmp_path)}, capture_output=True,
+                          text=True, check=False, timeout=60)
+    assert done.returncode == 1 and done.stderr.startswith(f"board: {lacks} is not there; on Debian: apt-get install")
+
+
+@pytest.mark.parametrize("options, said", [
+    (("--network", "bridge"), "--network is user, tap:NAME or dgram:HERE,THERE"),
+    (("--network", "user:x"), "--network is"), (("--network", "tap"), "--network is"),
+    (("--network", "dgram:5001"), "--network is"), (("--network", "dgram:5001,70000"), "a number up to 65535"),
+    (("--network", "tap:nobodys"), 'no interface "nobodys" is there and up'),
+    (("--network", "tap:a-name-that-is-too-long"), "is there and up"), (("--port", 70000), "a number up to 65535"),
+    (("--port", -1), "a number up to 65535"), (("--port", 1, "--network", "dgram:5001,5002"), "--port is for")])
+def test_network_that_cannot_be(built, options, said):
+    built(BOARD)
+    done = subprocess.run(tool("run", BOARD, "echo", *options), stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, check=False, timeout=60)
+    assert done.returncode == 1 and done.stderr.startswith("board: ") and said in done.stderr and done.stdout == ""
+
+
+def test_port_in_use(built):
+    built(BOARD)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        done = subprocess.run(tool("run", BOARD, "echo", "--port", port), stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, check=False, timeout=60)
+    assert done.returncode == 1 and done.stderr == f"board: port {port} of 127.0.0.1: Address already in use\n"
+
+
 @pytest.mark.parametrize("setting, said", [
+    ("BOARD_IMAGE=ftp://10.0.2.2/image.bin", 'BOARD_IMAGE is "ftp://10.0.2.2/image.bin"'),
+    ("BOARD_TIME=tomorrow", 'BOARD_TIME is "tomorrow"'), ("BOARD_TIME=192.0.2.256", "has to be an address"),
     ("BOARD_DADD=OFF", "there are: BOARD_STRICT, BOARD_IMAGE, BOARD_TIME, BOARD_MRU, BOARD_DAD, BOARD_FALLBACK, "),
     ("BOARD_DAD", "is not NAME=VALUE"), ("BOARD_FALLBACK=dynamic", "BOARD_FALLBACK is one of static;link-local;none"),
     ("BOARD_ADDRESS=10.0.2.300/24", 'BOARD_ADDRESS is "10.0.2.300/24"'),
