@@ -63,3 +63,22 @@ def test_image(firmware, tenon, tmp_path, board):
     else:               # short frames were filled up to 60 on the cable
         assert -18 * sum(len(frame) <= 60 for frame in sent) <= status["moved"] - sum(map(len, frames)) <= 0
     running.quit()
+
+
+@pytest.mark.parametrize("board", BOARDS[:1])
+def test_another_url(firmware, tenon, tmp_path, board):
+    """Enter behind the u, as the other keys want it from a terminal, is not the end of the URL. Where nobody answers,
+    that is said; a status is what a server has said."""
+    its, ours, socket_ = udp_pair()
+    socket_.close()
+    running = firmware(board, "download", "--network", f"dgram:{its},{ours}").ready()
+    assert running.wait_for("no image") == "no image: the peer does not answer, bytes 0"
+    (tmp_path / "quest.bin").write_bytes(b"quest")
+    server = Server(tenon, tmp_path, ours, its)
+    try:
+        running.key("u\n")
+        running.key("\nhttp://10.0.2.2/quest.bin\n")
+        running.wait_for("image 5 bytes", 90)
+    finally:
+        server.end()
+    running.quit()

@@ -306,7 +306,10 @@ static void finish(int error)
     image.whole = error == TENON_ECLOSED && image.status == 200 && !image.in_head && image.got == image.length;
     (void)tenon_sock_delete(socks, image.sk, error == TENON_ECLOSED ? 0 : TENON_SOCK_ABORT);
     image.sk = 0;
-    say_result("status", image.status);
+    if (image.status == 0 && error != TENON_ECLOSED)
+        say_result(tenon_error_text(error), NO_NUMBER);
+    else
+        say_result("status", image.status);
 }
 
 static void event(void *self, int sk, unsigned events)
@@ -401,6 +404,8 @@ static int key(int c)
         typed.n += typed.n < sizeof(typed.text) - 1;
         return 1;
     }
+    if (typed.n == 0)    /* a terminal gives nothing before Enter: the URL may be in a line of its own */
+        return 1;
     typed.text[typed.n] = '\0';
     typed.open = 0;
     begin(typed.text);
