@@ -32,11 +32,11 @@ static unsigned transmit(void *device, const struct tenon_frame *frames, unsigne
     }
     return i; /* fewer than n: the stack offers the others again */
 }
-static void receive(void *device, struct tenon_socks *to)
+static void receive(void *device, struct tenon_socks *to) /* a burst: the application hears of it before others come */
 {
     struct pollfd ready = { *(int *)device, POLLIN, 0 };
     struct tenon_buf *block;
-    while (!hung_up && poll(&ready, 1, 0) == 1 && (block = tenon_sock_block(to)) != NULL) {
+    for (int i = 0; i < TENON_SOCK_BURST && poll(&ready, 1, 0) == 1 && (block = tenon_sock_block(to)) != NULL; i++) {
         const ssize_t n = read(*(int *)device, block->data, block->size);
         hung_up = n == 0;
         tenon_sock_input(to, block, 0, n > 0 ? (unsigned)n : 0, TENON_CSUM_NONE);
