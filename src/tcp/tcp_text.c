@@ -153,7 +153,8 @@ static int ooo_exists(struct tenon_tcp *conn)
     return 1;
 }
 
-/* Text of a segment, as far as the list says, as pieces of it. @return 0: no memory, or a limit */
+/* Text of a segment, as far as the list says, as pieces of it; of several that were merged as many as there is memory
+ * for, within the limits: the list ends there. @return 0: not one */
 static int ooo_make_pieces(struct tenon_tcp *conn, const struct tn_seg *seg, struct tn_ooo_range *list)
 {
     struct tenon_span spans[TN_RX_SPANS_MAX];
@@ -161,15 +162,14 @@ static int ooo_make_pieces(struct tenon_tcp *conn, const struct tn_seg *seg, str
     unsigned i;
 
     list->first = list->last = NULL;
+    list->end = list->seq;
     for (i = 0; i < n; i++) {
         struct tn_ooo_piece *piece = NULL;
 
         if (ooo_may_hold(conn, &spans[i]))
             piece = (struct tn_ooo_piece *)tn_mem_get(conn->stack, sizeof(*piece));
-        if (piece == NULL) {
-            ooo_free_pieces(conn, list->first);
-            return 0;
-        }
+        if (piece == NULL)
+            break;
         tenon_buf_ref(spans[i].buf);
         ooo_account(conn, &spans[i]);
         piece->span = spans[i];
@@ -179,8 +179,9 @@ static int ooo_make_pieces(struct tenon_tcp *conn, const struct tn_seg *seg, str
         else
             list->first = piece;
         list->last = piece;
+        list->end += piece->span.len;
     }
-    return 1;
+    return list->first != NULL;
 }
 
 /* Cut `n` bytes off the front of a run. */
