@@ -431,9 +431,11 @@ static int find_room(struct client *client, tenon_u8 **to)
     return n > 0 && n < ROOM ? 0 : n;
 }
 
-/* One packet of the answer. @return TENON_OK; TENON_EAGAIN: the ring is full; else an error of the connection */
+/* One packet of the answer. @return TENON_OK; TENON_EAGAIN: the ring or the memory is full; else an error of the
+ * connection */
 static int answer_packet(struct client *client)
 {
+    const unsigned row = client->row;
     struct text text;
     tenon_u8 *to;
     int n = find_room(client, &to), last = 1;
@@ -445,9 +447,13 @@ static int answer_packet(struct client *client)
         add_fields(&text, client);
     if (client->status == 200 && !client->head)
         last = add_chunk(&text, client);
-    client->since_us = board_now_us();
     n = tenon_sock_send(socks, client->sk, to, (unsigned)(text.at - (char *)to),
                         last && client->close ? TENON_SOCK_FIN : 0);
+    if (n == TENON_ENOMEM) {    /* for a while: turn() has it tried again */
+        client->row = row;
+        return TENON_EAGAIN;
+    }
+    client->since_us = board_now_us();
     if (n != TENON_OK || !last)
         return n;
     if (client->close)
