@@ -325,6 +325,7 @@ TENON_INTERNAL int tn_tcp_ack_input(struct tenon_tcp *conn, struct tn_seg *seg)
         tn_tcp_challenge_ack(conn);
         return 0;
     }
+    tn_tcp_heard(conn, seg);
     if (tn_seq_lt(seg->ack, una))
         return 1;
     tn_tcp_window_update(conn, seg);

@@ -224,6 +224,14 @@ static void input_take_timestamp(struct tenon_tcp *conn, const struct tn_seg *se
     conn->ts_recent = seg->options.ts_val;
 }
 
+TENON_INTERNAL void tn_tcp_heard(struct tenon_tcp *conn, const struct tn_seg *seg)
+{
+    input_take_timestamp(conn, seg);
+    conn->last_rcv_ms = conn->stack->now_ms;
+    if (TENON_WITH_WATCH)
+        conn->keepalives = 0;
+}
+
 /* Text that we have acknowledged, not longer ago than the peer can have had in flight: our ACK was lost. */
 static int input_is_repetition(const struct tenon_tcp *conn, const struct tn_seg *seg)
 {
@@ -267,7 +275,6 @@ TENON_ONCE_IF_SMALL static int input_check_sequence(struct tenon_tcp *conn, stru
         input_drop(conn, seg, TENON_STAT_TCP_NO_TIMESTAMP);
         return 0;
     }
-    input_take_timestamp(conn, seg);
     return 1;
 }
 
@@ -389,9 +396,6 @@ TENON_INTERNAL void tn_tcp_input_synchronized(struct tenon_tcp *conn, struct tn_
     /* Fifth: ACK. */
     if (!(seg->flags & TN_TCP_ACK))
         return;
-    conn->last_rcv_ms = conn->stack->now_ms;
-    if (TENON_WITH_WATCH)
-        conn->keepalives = 0;
     if (tn_tcp_is_answering(conn) && !input_complete_handshake(conn, seg))
         return;
     if (!tn_tcp_ack_input(conn, seg))

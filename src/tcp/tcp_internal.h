@@ -513,6 +513,9 @@ TENON_INTERNAL void tn_tcp_read_syn_options(struct tenon_tcp *conn, const struct
 TENON_INTERNAL void tn_tcp_demux(struct tenon *stack, struct tn_seg *seg);
 /* A segment of a connection that is in SYN-RECEIVED, or a later state. */
 TENON_INTERNAL void tn_tcp_input_synchronized(struct tenon_tcp *conn, struct tn_seg *seg);
+/* Its sequence number and its acknowledgement are those of the peer. Who has guessed only the first could set TS.Recent
+ * so far ahead that nothing of the peer's would be taken any more (CVE-2005-0356, RFC 5961 5). */
+TENON_INTERNAL void tn_tcp_heard(struct tenon_tcp *conn, const struct tn_seg *seg);
 /* Fifth step of SEGMENT ARRIVES. @return 1: go on; 0: the segment, or the connection, is done with */
 TENON_INTERNAL int tn_tcp_ack_input(struct tenon_tcp *conn, struct tn_seg *seg);
 /* So many sequence numbers have been acknowledged: the application hears of it, and what our FIN has waited for comes.
