@@ -69,19 +69,21 @@ static tenon_u32 orphan_patience_ms(const struct tenon_tcp *conn)
 
 TENON_INTERNAL int tn_tcp_stalled(struct tenon_tcp *conn)
 {
-    const tenon_u32 patience_ms = orphan_patience_ms(conn);
+    const tenon_u32 patience_ms = orphan_patience_ms(conn), now_ms = conn->stack->now_ms;
+    tenon_u32 for_ms;
 
     if (!TENON_WITH_ORPHANS || !tn_tcp_has_block(conn))
         return 0;
-    if (conn->snd_wnd != 0 || !(conn->flags & TN_TCP_F_STALLED)) {
+    for_ms = now_ms - conn->flight->stalled_ms;
+    /* Something was taken since then: it stands still anew, and what was before does not count. */
+    if (conn->snd_wnd != 0 || !(conn->flags & TN_TCP_F_STALLED) || now_ms - conn->progress_ms <= for_ms) {
         conn->flags &= ~(tenon_u32)TN_TCP_F_STALLED;
         if (conn->snd_wnd == 0)
             conn->flags |= TN_TCP_F_STALLED;
-        conn->flight->stalled_ms = conn->stack->now_ms;
+        conn->flight->stalled_ms = now_ms;
         return 0;
     }
-    if (patience_ms == 0 ||
-        conn->stack->now_ms - tn_seq_max(conn->flight->stalled_ms, conn->progress_ms) < patience_ms)
+    if (patience_ms == 0 || for_ms < patience_ms)
         return 0;
     orphan_end(conn, TENON_STAT_TCP_STALLED);
     return 1;

@@ -208,22 +208,24 @@ static void timer_give_up(struct tenon_tcp *conn)
 
 /* RFC 9293 3.8.3: R2 is over, measured from the last progress. MUST-22, MUST-23: a SYN is repeated for three
  * minutes at least, unless the application says otherwise. A closed window is probed as long as the peer
- * answers (MUST-37), whether or not it was shrunk to nothing over data in flight. */
+ * answers (MUST-37), whether or not it was shrunk to nothing over data in flight. Times may lie too far apart to be
+ * compared: what has passed since then is. */
 TENON_ONCE_IF_SMALL static int timer_r2_is_over(const struct tenon_tcp *conn)
 {
     const struct tenon *stack = conn->stack;
-    tenon_u32 r2_ms = tn_tcp_opt(conn, TENON_TCP_R2_MS), since_ms = conn->progress_ms;
+    const tenon_u32 now_ms = stack->now_ms;
+    tenon_u32 r2_ms = tn_tcp_opt(conn, TENON_TCP_R2_MS), for_ms = now_ms - conn->progress_ms;
 
     if (conn->state <= TENON_TCP_SYN_RECEIVED) {
         if (r2_ms == stack->tcp.defaults->values[TENON_TCP_R2_MS])
             r2_ms = 180000UL;
     } else if (conn->snd_wnd == 0 || (conn->flags & TN_TCP_F_PERSIST)) {
-        since_ms = tn_seq_max(since_ms, conn->last_rcv_ms);
+        for_ms = tn_min(for_ms, now_ms - conn->last_rcv_ms);
     }
     /* Silence before the first probe is no lack of answers. */
     if (TENON_WITH_ORPHANS && (conn->flags & TN_TCP_F_PERSIST) && tn_tcp_has_block(conn))
-        since_ms = tn_seq_max(since_ms, conn->flight->stalled_ms);
-    return r2_ms != 0 && stack->now_ms - since_ms >= r2_ms;
+        for_ms = tn_min(for_ms, now_ms - conn->flight->stalled_ms);
+    return r2_ms != 0 && for_ms >= r2_ms;
 }
 
 /* RFC 9293 3.8.3: at R1 the network layer is asked to look for another way, and the application is told
