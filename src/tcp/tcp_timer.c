@@ -175,8 +175,10 @@ enum { TIMER_FIN_WAIT_2_S = 60 };
 
 TENON_INTERNAL void tn_tcp_arm_fin_wait(struct tenon_tcp *conn)
 {
-    if (conn->state == TENON_TCP_FIN_WAIT_2 && (conn->flags & TN_TCP_F_NO_READER))
-        tn_tcp_arm_idle_ms(conn, TIMER_FIN_WAIT_2_S * 1000UL);
+    if (conn->state != TENON_TCP_FIN_WAIT_2 || !(conn->flags & TN_TCP_F_NO_READER))
+        return;
+    tn_tcp_disarm_idle(conn);    /* a peer that answers keep-alives would keep it for ever */
+    tn_tcp_arm_idle_ms(conn, TIMER_FIN_WAIT_2_S * 1000UL);
 }
 
 TENON_INTERNAL void tn_tcp_disarm_idle(struct tenon_tcp *conn)
