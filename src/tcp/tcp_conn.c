@@ -288,6 +288,8 @@ TENON_INTERNAL void tn_tcp_established(struct tenon_tcp *conn)
 
     tn_tcp_leave_backlog(conn);
     tn_tcp_orphan_enter(conn);
+    if (conn->state == TENON_TCP_CLOSED)
+        return;    /* who has heard of the end of another orphan has ended this one too */
     tn_tcp_disarm_rtx(conn);
     if (!was_early)
         tn_tcp_begin_sending(conn);
@@ -463,8 +465,8 @@ TENON_INTERNAL int tn_tcp_init(struct tenon *stack)
     return TENON_OK;
 }
 
-/* Every connection in the table. A handler that hears of the end of one may end others, and opens none any
- * more: the limit is 0 by now. */
+/* Every connection in the table, and every record of TIME-WAIT: a handler that hears of the end of one may end others,
+ * which leave records behind. It opens none any more: the limit is 0 by now. */
 static void conn_end_all(struct tenon *stack)
 {
     tenon_u32 i;
@@ -472,8 +474,14 @@ static void conn_end_all(struct tenon *stack)
     for (i = 0; i < stack->tcp.conns.buckets; i++) {
         struct tn_hnode *node;
 
-        for (node = tn_htab_bucket(&stack->tcp.conns, i); node != NULL; node = tn_htab_bucket(&stack->tcp.conns, i))
-            tn_tcp_end(TENON_CONTAINER(node, struct tenon_tcp, ends.node), TENON_EABORTED, 0);
+        while ((node = tn_htab_bucket(&stack->tcp.conns, i)) != NULL) {
+            struct tn_tcp_ends *ends = TENON_CONTAINER(node, struct tn_tcp_ends, node);
+
+            if (tn_tcp_is_record(ends))
+                tn_time_wait_end(stack, TENON_CONTAINER(ends, struct tn_time_wait, ends));
+            else
+                tn_tcp_end(tn_tcp_of(ends), TENON_EABORTED, 0);
+        }
     }
 }
 
@@ -482,8 +490,6 @@ TENON_INTERNAL void tn_tcp_fini(struct tenon *stack)
     struct tn_tcp_state *tcp = &stack->tcp;
 
     stack->conf.tcp_conns_max = 0;
-    while (TENON_WITH_WAITS && tcp->tw_first != NULL)
-        tn_time_wait_end(stack, tcp->tw_first);
     conn_end_all(stack);
     while (tcp->ready_first != NULL)
         conn_bury(conn_next_ready(tcp));

@@ -26,7 +26,7 @@ static void icmp_report(struct tenon_tcp *conn, const struct tn_err *err)
         tn_tcp_end(conn, err->kind == TN_ERR_PORT ? TENON_EREFUSED : err->error, 0);
         return;
     }
-    if (conn->events->soft_error != NULL)
+    if (tn_tcp_app_knows(conn) && conn->events->soft_error != NULL)
         conn->events->soft_error(conn, conn->app, err->error);
 }
 

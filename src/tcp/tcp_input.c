@@ -302,6 +302,13 @@ static void input_reset(struct tenon_tcp *conn, const struct tn_seg *seg)
     tn_tcp_end(conn, why, 0);
 }
 
+/* It points no further than what was told before. That lies within reach of the window, or is gone by long since, and
+ * may seem to lie anywhere. */
+static int input_urgent_is_told(const struct tenon_tcp *conn, const struct tn_told *told, tenon_u32 up)
+{
+    return (conn->flags & TN_TCP_F_URGENT_RCV) && tn_seq_between(up, told->rcv_up, conn->rcv_adv + 65535UL);
+}
+
 /* Sixth: URG (RFC 9293 3.8.5, RFC 6093): the pointer is news, nothing is done to the data. */
 static void input_urgent(struct tenon_tcp *conn, const struct tn_seg *seg)
 {
@@ -313,7 +320,7 @@ static void input_urgent(struct tenon_tcp *conn, const struct tn_seg *seg)
     if (!tn_seq_gt(up, conn->rcv_nxt))
         return;
     told = tn_told_get(conn);
-    if ((conn->flags & TN_TCP_F_URGENT_RCV) && !tn_seq_gt(up, told->rcv_up))
+    if (input_urgent_is_told(conn, told, up))
         return;
     if (told != NULL) {
         told->rcv_up = up;

@@ -383,6 +383,7 @@ static void listen_decide_cookie(struct tenon_tcp *conn, enum tenon_verdict verd
  * connection is told when the flood is over. @return 0: cookies are not under way */
 static int listen_open_by_cookie(struct tenon_tcp_listener *listener, struct tn_seg *seg)
 {
+    struct tenon *stack = listener->stack;
     struct listen_numbers numbers;
     enum tenon_verdict verdict;
     struct tenon_tcp *conn;
@@ -395,10 +396,10 @@ static int listen_open_by_cookie(struct tenon_tcp_listener *listener, struct tn_
     tn_tcp_ends_of(seg, &numbers.local, &numbers.remote);
     numbers.share = listen_share(listener, &seg->pkt->src);
     numbers.iss = seg->ack - 1;
-    numbers.ts_offset = tn_tcp_ts_offset(listener->stack, &numbers.local, &numbers.remote);
+    numbers.ts_offset = tn_tcp_ts_offset(stack, &numbers.local, &numbers.remote);
     conn = listen_new(listener, &syn, &numbers);
     if (conn == NULL && listen_recycle(listener) &&
-        tn_tcp_find_listener(listener->stack, &numbers.local, tn_pkt_is_foreign(seg->pkt)) == listener)
+        tn_tcp_find_listener(stack, &numbers.local, tn_pkt_is_foreign(seg->pkt)) == listener)
         conn = listen_new(listener, &syn, &numbers);
     if (conn == NULL)
         return 1;
