@@ -224,9 +224,9 @@ TENON_ONCE_IF_SMALL static int timer_r2_is_over(const struct tenon_tcp *conn)
     } else if (conn->snd_wnd == 0 || (conn->flags & TN_TCP_F_PERSIST)) {
         for_ms = tn_min(for_ms, now_ms - conn->last_rcv_ms);
     }
-    /* Silence before the first probe is no lack of answers. */
-    if (TENON_WITH_ORPHANS && (conn->flags & TN_TCP_F_PERSIST) && tn_tcp_has_block(conn))
-        for_ms = tn_min(for_ms, now_ms - conn->flight->stalled_ms);
+    /* Silence before the first probe is no lack of answers, and without a block there was none. */
+    if (TENON_WITH_ORPHANS && (conn->flags & TN_TCP_F_PERSIST))
+        for_ms = tn_tcp_has_block(conn) ? tn_min(for_ms, now_ms - conn->flight->stalled_ms) : 0;
     return r2_ms != 0 && for_ms >= r2_ms;
 }
 

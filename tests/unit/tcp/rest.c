@@ -330,6 +330,32 @@ static void held_bytes_keep_the_block(void)
     HN_CHECK(pair_close(&g.pair));
 }
 
+/* After an hour one is finished that has no block, and there is no memory for one at first: its FIN leaves a
+ * little later, and nobody takes the silence before for a lack of answers. */
+static void finish_after_silence(void)
+{
+    const struct wire_fail all = { .mem_nth = 1, .for_good = 1 }, none = { 0 };
+    static struct group g;
+    struct tenon *stack;
+
+    group_open(&g, NULL);
+    stack = g.pair.stack[0];
+    pair_run(&g.pair, 3600000000U);
+    HN_CHECK(g.conn[0]->flight == NULL);
+    while (stack->tcp.spare_flights.n > 0)
+        tn_mem_put(stack, tn_spare_get(stack, &stack->tcp.spare_flights, TN_FLIGHT_BYTES), TN_FLIGHT_BYTES);
+    wire_host_fail(g.pair.host[0], &all);
+    HN_EQUAL(tenon_tcp_finish(g.conn[0]), TENON_OK);
+    pair_run(&g.pair, 100000);
+    HN_CHECK(g.conn[0]->flight == NULL);
+    wire_host_fail(g.pair.host[0], &none);
+    pair_run(&g.pair, 1000000);
+    HN_EQUAL(tenon_tcp_state(g.conn[0]), TENON_TCP_CLOSED);
+    HN_EQUAL(tenon_stat(stack, TENON_STAT_TCP_TIMEOUT), 0);
+    HN_EQUAL(tenon_stat(stack, TENON_STAT_TCP_TIME_WAIT), 1);
+    HN_CHECK(pair_close(&g.pair));
+}
+
 /* The same change is the same block, whoever makes it; another one is not. */
 static void same_options_are_shared(void)
 {
@@ -359,6 +385,7 @@ static const struct hn_test tests[] = {
     { "more_words_stay", "", more_words_stay },
     { "status_survives", "", status_survives },
     { "held_bytes_keep_the_block", "", held_bytes_keep_the_block },
+    { "finish_after_silence", "9293-MUST-37", finish_after_silence },
     { "same_options_are_shared", "", same_options_are_shared },
 };
 
