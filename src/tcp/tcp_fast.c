@@ -171,14 +171,14 @@ TENON_ONCE TENON_INTERNAL int tn_fast_ask_plain(struct tenon_tcp *conn)
     return (flight->usual & TN_FAST_PLAIN) != 0;
 }
 
-/* Nothing is reordered, or over. */
+/* Nothing is reordered, or over; and what the application acknowledges can be counted. */
 static int fast_is_open(const struct tenon_tcp *conn)
 {
     const struct tn_flight *flight = conn->flight;
 
     if (conn->state != TENON_TCP_ESTABLISHED || (conn->flags & fast_not) != 0)
         return 0;
-    return flight == NULL || (flight->ooo == NULL && flight->dup_left == flight->dup_right);
+    return flight == NULL ? !tn_tcp_is_by_hand(conn) : flight->ooo == NULL && flight->dup_left == flight->dup_right;
 }
 
 /* Asked once: whatever may change the latter says at least tn_fast_change(). */

@@ -356,6 +356,45 @@ static void finish_after_silence(void)
     HN_CHECK(pair_close(&g.pair));
 }
 
+static struct tenon_tcp *talker;
+
+static void talker_find(struct tenon_tcp *conn, void *arg)
+{
+    const struct tenon_tcp *client = (const struct tenon_tcp *)arg;
+
+    if (tn_tcp_remote_port(conn) == tn_tcp_local_port(client))
+        talker = conn;
+}
+
+/* What is to be acknowledged by hand is not taken while there is no memory to remember that. */
+static void by_hand_without_memory(void)
+{
+    const struct wire_fail all = { .mem_nth = 1, .for_good = 1 }, none = { 0 };
+    static const tenon_u8 data[100];
+    static struct group g;
+    struct tenon *stack;
+
+    group_open(&g, NULL);
+    stack = g.pair.stack[0];
+    HN_EQUAL(tenon_tcp_set(g.conn[0], TENON_TCP_ACK_BY_HAND, 1), TENON_OK);
+    for (unsigned i = 1; i < CONNS; i++)
+        group_talk(&g, i, 100);
+    HN_CHECK(g.conn[0]->flight == NULL);
+    g.echoed = 0;
+    while (stack->tcp.spare_flights.n > 0)
+        tn_mem_put(stack, tn_spare_get(stack, &stack->tcp.spare_flights, TN_FLIGHT_BYTES), TN_FLIGHT_BYTES);
+    tenon_tcp_each(g.pair.stack[1], talker_find, g.conn[0]);
+    wire_host_fail(g.pair.host[0], &all);
+    HN_EQUAL(tenon_tcp_write(talker, data, sizeof data), sizeof data);
+    pair_run(&g.pair, 100000);
+    HN_EQUAL(g.echoed, 0);
+    wire_host_fail(g.pair.host[0], &none);
+    pair_run(&g.pair, 2000000);
+    HN_EQUAL(g.echoed, sizeof data);
+    HN_EQUAL(tn_tcp_rcv_held(g.conn[0]), sizeof data);
+    HN_CHECK(pair_close(&g.pair));
+}
+
 /* The same change is the same block, whoever makes it; another one is not. */
 static void same_options_are_shared(void)
 {
@@ -386,6 +425,7 @@ static const struct hn_test tests[] = {
     { "status_survives", "", status_survives },
     { "held_bytes_keep_the_block", "", held_bytes_keep_the_block },
     { "finish_after_silence", "9293-MUST-37", finish_after_silence },
+    { "by_hand_without_memory", "", by_hand_without_memory },
     { "same_options_are_shared", "", same_options_are_shared },
 };
 
