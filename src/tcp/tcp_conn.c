@@ -288,7 +288,7 @@ TENON_INTERNAL void tn_tcp_established(struct tenon_tcp *conn)
 
     tn_tcp_leave_backlog(conn);
     tn_tcp_orphan_enter(conn);
-    if (conn->state == TENON_TCP_CLOSED)
+    if (TENON_WITH_ORPHANS && conn->state == TENON_TCP_CLOSED)
         return;    /* who has heard of the end of another orphan has ended this one too */
     tn_tcp_disarm_rtx(conn);
     if (!was_early)
@@ -342,6 +342,12 @@ TENON_INTERNAL int tn_tcp_app_knows(const struct tenon_tcp *conn)
         TENON_WITH_LISTEN && tn_tcp_has_block(conn) ? conn->flight->listener : NULL;
 
     return listener == NULL || listener->events->incoming != NULL || tn_fastopen_is_early(conn);
+}
+
+TENON_INTERNAL void tn_tcp_soft_error(struct tenon_tcp *conn, int error)
+{
+    if (tn_tcp_app_knows(conn) && conn->events->soft_error != NULL)
+        conn->events->soft_error(conn, conn->app, error);
 }
 
 /* That somebody was heard of at an address which is not ours says nothing of it any more. */

@@ -26,8 +26,7 @@ static void icmp_report(struct tenon_tcp *conn, const struct tn_err *err)
         tn_tcp_end(conn, err->kind == TN_ERR_PORT ? TENON_EREFUSED : err->error, 0);
         return;
     }
-    if (tn_tcp_app_knows(conn) && conn->events->soft_error != NULL)
-        conn->events->soft_error(conn, conn->app, err->error);
+    tn_tcp_soft_error(conn, err->error);
 }
 
 TENON_INTERNAL void tn_tcp_error(struct tenon *stack, const struct tn_err *err)

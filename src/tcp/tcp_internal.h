@@ -311,6 +311,8 @@ TENON_INTERNAL void tn_tcp_set_state(struct tenon_tcp *conn, enum tenon_tcp_stat
 TENON_INTERNAL void tn_tcp_end(struct tenon_tcp *conn, int why, int quiet);
 /* Whether the application has heard of it: of a request it has not when it does not want to be asked. */
 TENON_INTERNAL int tn_tcp_app_knows(const struct tenon_tcp *conn);
+/* Tell it of something that does not end the connection. */
+TENON_INTERNAL void tn_tcp_soft_error(struct tenon_tcp *conn, int error);
 /* Bytes that were delivered and, by the application's wish, are not acknowledged. */
 TENON_INLINE tenon_u32 tn_tcp_rcv_held(const struct tenon_tcp *conn)
 {

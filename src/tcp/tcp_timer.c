@@ -177,7 +177,8 @@ TENON_INTERNAL void tn_tcp_arm_fin_wait(struct tenon_tcp *conn)
 {
     if (conn->state != TENON_TCP_FIN_WAIT_2 || !(conn->flags & TN_TCP_F_NO_READER))
         return;
-    tn_tcp_disarm_idle(conn);    /* a peer that answers keep-alives would keep it for ever */
+    if (TENON_WITH_WATCH)
+        tn_tcp_disarm_idle(conn);    /* a peer that answers keep-alives would keep it for ever */
     tn_tcp_arm_idle_ms(conn, TIMER_FIN_WAIT_2_S * 1000UL);
 }
 
@@ -238,8 +239,7 @@ static void timer_r1(struct tenon_tcp *conn)
         return;
     conn->flags |= TN_TCP_F_R1_TOLD;
     tn_path_doubt(conn->stack, conn->path);
-    if (tn_tcp_app_knows(conn) && conn->events->soft_error != NULL)
-        conn->events->soft_error(conn, conn->app, TENON_ETIMEOUT);
+    tn_tcp_soft_error(conn, TENON_ETIMEOUT);
 }
 
 static void timer_syn(struct tenon_tcp *conn)
