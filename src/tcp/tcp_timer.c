@@ -164,10 +164,14 @@ TENON_INTERNAL void tn_tcp_disarm_delack(struct tenon_tcp *conn)
     conn->flags &= ~(tenon_u32)TN_TCP_F_ACK_ARMED;
 }
 
+/* Three days: what is further away would seem to have passed, since ticks go round in six. Keep-alives look
+ * then how much is left; without them nothing waits so long. */
+#define TIMER_FAR_MS 0x0FFFFFFFUL
+
 TENON_INTERNAL void tn_tcp_arm_idle_ms(struct tenon_tcp *conn, tenon_u32 ms)
 {
     conn->flags |= TN_TCP_F_IDLE_ARMED;
-    conn->idle_when = tn_tick_after_ms(conn->stack, ms);
+    conn->idle_when = tn_tick_after_ms(conn->stack, TENON_WITH_WATCH ? tn_min(ms, TIMER_FAR_MS) : ms);
     timer_schedule(conn, conn->idle_when);
 }
 

@@ -356,6 +356,30 @@ static void finish_after_silence(void)
     HN_CHECK(pair_close(&g.pair));
 }
 
+/* Keep-alives after days are further away than ticks can tell: nothing is to be done before. */
+static void keepalive_after_days(void)
+{
+    const tenon_u32 idle_s[] = { 200000, 300000, 600000, 1000000 };
+    static struct group g;
+    struct tenon *stack;
+
+    group_open(&g, NULL);
+    stack = g.pair.stack[0];
+    pair_run(&g.pair, 10000000);
+    for (unsigned i = 0; i < TENON_ARRAY_LEN(idle_s); i++) {
+        HN_EQUAL(tenon_tcp_set(g.conn[0], TENON_TCP_KEEPALIVE_IDLE_S, idle_s[i]), TENON_OK);
+        (void)tenon_poll(stack, stack->now_us);
+        HN_CHECK(tenon_poll(stack, stack->now_us) > 60000000UL);
+        HN_EQUAL(tenon_stat(stack, TENON_STAT_TCP_KEEPALIVE), 0);
+    }
+    HN_EQUAL(tenon_tcp_set(g.conn[0], TENON_TCP_KEEPALIVE_IDLE_S, 300000), TENON_OK);
+    pair_run(&g.pair, 299980000000U);
+    HN_EQUAL(tenon_stat(stack, TENON_STAT_TCP_KEEPALIVE), 0);
+    pair_run(&g.pair, 30000000);
+    HN_EQUAL(tenon_stat(stack, TENON_STAT_TCP_KEEPALIVE), 1);
+    HN_CHECK(pair_close(&g.pair));
+}
+
 static struct tenon_tcp *talker;
 
 static void talker_find(struct tenon_tcp *conn, void *arg)
@@ -426,6 +450,7 @@ static const struct hn_test tests[] = {
     { "held_bytes_keep_the_block", "", held_bytes_keep_the_block },
     { "finish_after_silence", "9293-MUST-37", finish_after_silence },
     { "by_hand_without_memory", "", by_hand_without_memory },
+    { "keepalive_after_days", "9293-KA-1", keepalive_after_days },
     { "same_options_are_shared", "", same_options_are_shared },
 };
 
