@@ -166,8 +166,8 @@ TENON_API int tenon_tcp_finish(struct tenon_tcp *conn);
 
 /** Finish, and do not want to receive any more: data that comes now is answered with a reset
  *  (RFC 9293 3.6.1), as is what has come early and could be delivered now, and FIN-WAIT-2 ends after a
- *  minute. The events but received() go on to closed(). When received data has not been consumed this
- *  resets at once, as the RFC says.
+ *  minute, as does waiting for tenon_tcp_ack() and tenon_tcp_ack_fin(). The events but received() go on
+ *  to closed(). When received data has not been consumed this resets at once, as the RFC says.
  *
  *  What is left to be sent is the core's now: such connections are limited by tcp_orphans_max and
  *  tcp_orphan_ms. At the first the oldest is reset; its closed(), with TENON_ETIMEOUT, is called before

@@ -256,13 +256,17 @@ static int ack_of_fin(struct tenon_tcp *conn)
         tn_tcp_arm_fin_wait(conn);
         return 1;
     case TENON_TCP_CLOSING:
-        if (tn_tcp_holds(conn))
+        if (tn_tcp_holds(conn)) {
+            tn_tcp_arm_fin_wait(conn);
             return 1;    /* the application's acknowledgement goes on from here */
+        }
         tn_tcp_enter_time_wait(conn);
         return 0;
     case TENON_TCP_LAST_ACK:
-        if (tn_tcp_holds(conn))
+        if (tn_tcp_holds(conn)) {
+            tn_tcp_arm_fin_wait(conn);
             return 1;    /* as CLOSING: the peer does not know yet that its FIN has come */
+        }
         tn_tcp_end(conn, TENON_OK, 0);
         return 0;
     default: return 1;

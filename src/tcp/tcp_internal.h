@@ -756,7 +756,8 @@ TENON_INTERNAL void tn_tcp_disarm_rtx(struct tenon_tcp *conn);
 TENON_INTERNAL_HOT void tn_tcp_arm_delack(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_disarm_delack(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_arm_idle_ms(struct tenon_tcp *conn, tenon_u32 ms);
-/* In FIN-WAIT-2, if the application has closed it: that does not last (9293-HC-3). */
+/* In FIN-WAIT-2, or where nothing is missing but the application's acknowledgement, if it has closed: that
+ * does not last (9293-HC-3). */
 TENON_INTERNAL void tn_tcp_arm_fin_wait(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_disarm_idle(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_arm_keepalive(struct tenon_tcp *conn);

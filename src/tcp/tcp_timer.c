@@ -179,7 +179,9 @@ enum { TIMER_FIN_WAIT_2_S = 60 };
 
 TENON_INTERNAL void tn_tcp_arm_fin_wait(struct tenon_tcp *conn)
 {
-    if (conn->state != TENON_TCP_FIN_WAIT_2 || !(conn->flags & TN_TCP_F_NO_READER))
+    const int holds = TENON_WITH_HOLD && tn_tcp_holds(conn) && tn_tcp_fin_acked(conn);
+
+    if ((conn->state != TENON_TCP_FIN_WAIT_2 && !holds) || !(conn->flags & TN_TCP_F_NO_READER))
         return;
     if (TENON_WITH_WATCH)
         tn_tcp_disarm_idle(conn);    /* a peer that answers keep-alives would keep it for ever */
@@ -367,8 +369,8 @@ static void timer_idle(struct tenon_tcp *conn)
         timer_keepalive(conn);
     else if (tn_tcp_waits(conn))
         tn_tcp_end(conn, TENON_OK, 1);
-    else if (conn->state == TENON_TCP_FIN_WAIT_2)
-        timer_give_up(conn);    /* the peer will be told by a reset, should it still send */
+    else
+        timer_give_up(conn);    /* tn_tcp_arm_fin_wait(); the peer will be told by a reset, should it still send */
 }
 
 /* ---- from the wheel ------------------------------------------------------------------------------ */
