@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The program tenon: finds the subcommand and lets it run. */
 #include <argp.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <tenon/tenon.h>
 
@@ -149,12 +151,10 @@ static int cmd_version(int argc, char **argv)
     return CLI_OK;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     const struct command *command;
 
-    setlocale(LC_CTYPE, "");
-    argp_err_exit_status = CLI_USAGE;
     if (argc < 2) {
         print_commands(stderr);
         return CLI_USAGE;
@@ -167,4 +167,30 @@ int main(int argc, char **argv)
     if (command == NULL)
         return unknown_command(argv[1]);
     return run_command(command, argc - 1, argv + 1);
+}
+
+/* Of stdin, stdout and stderr none stays closed: what is opened first would have its number, be it a capture, and
+ * get what is printed. To read and to write fails as before. */
+static void keep_numbers(void)
+{
+    int fd;
+
+    for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int code;
+
+    keep_numbers();
+    setlocale(LC_CTYPE, "");
+    argp_err_exit_status = CLI_USAGE;
+    code = run(argc, argv);
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    log_error("stdout: could not be written completely");
+    return code == CLI_OK ? CLI_FAILED : code;
 }

@@ -66,6 +66,13 @@ static void stop_when_complete(struct pinger *pinger)
         app_stop(&pinger->app, pinger->received > 0 ? CLI_OK : CLI_FAILED);
 }
 
+/* Nobody would know of the others if this one could not be told. */
+static void flush(struct pinger *pinger)
+{
+    if (fflush(stdout) != 0)
+        app_stop(&pinger->app, CLI_FAILED);
+}
+
 static void ping_reply(struct tenon_echo *echo, void *app, const struct tenon_echo_info *info,
                        const struct tenon_span *spans, unsigned n)
 {
@@ -88,7 +95,7 @@ static void ping_reply(struct tenon_echo *echo, void *app, const struct tenon_ec
     if (log_level() > LOG_QUIET) {
         printf("%lu bytes from %s: seq=%u ttl=%u time=%.3f ms%s\n", (unsigned long)info->bytes, text_ip(&info->from).s,
                (unsigned)info->seq, (unsigned)info->ttl, ms, note);
-        fflush(stdout);
+        flush(pinger);
     }
     stop_when_complete(pinger);
 }
@@ -99,8 +106,10 @@ static void ping_error(struct tenon_echo *echo, void *app, const struct tenon_ip
 
     (void)echo;
     pinger->errors++;
-    if (log_level() > LOG_QUIET)
+    if (log_level() > LOG_QUIET) {
         printf("from %s: seq=%u %s\n", text_ip(from).s, (unsigned)seq, tenon_error_text(error));
+        flush(pinger);
+    }
     stop_when_complete(pinger);
 }
 

@@ -4,6 +4,8 @@ import os
 import pathlib
 import subprocess
 
+import pytest
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TENON_BUILD", ROOT / "build" / "release"))
 
@@ -22,3 +24,32 @@ def test_what_is_said_is_heard(tenon):
         done = subprocess.run([BUILD / "tenon", "connect", "-q", *MIRROR, *argv], input=words, text=True,
                               capture_output=True, timeout=30, check=False)
         assert done.returncode == 0 and done.stdout == words, done.stderr
+
+
+def shell(line, *argv, **more):
+    """The program as $0, the arguments as $@, run by a shell that has done something to its streams."""
+    return subprocess.run(["sh", "-c", line, BUILD / "tenon", *argv], capture_output=True, timeout=10, check=False,
+                          **more)
+
+
+def test_a_stdin_that_is_closed_is_at_its_end():
+    done = shell('exec "$0" "$@" <&-', "connect", "-q", *MIRROR, "10.9.0.1", "7")
+    assert done.returncode == 0 and done.stdout == b"", done
+
+
+@pytest.mark.parametrize("stdout", [">&-", ">/dev/full"])
+@pytest.mark.parametrize("argv", [["version"], ["help"], ["ping", "-c", "1", *MIRROR, "10.9.0.1"]])
+def test_what_cannot_be_written_has_failed(stdout, argv):
+    done = shell(f'exec "$0" "$@" {stdout}', *argv)
+    assert done.returncode == 1 and b"stdout: " in done.stderr, done
+
+
+def test_pings_end_when_nobody_reads_of_them():
+    with subprocess.Popen([BUILD / "tenon", "ping", "-i", "0.05", *MIRROR, "10.9.0.1"], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL) as ping:
+        assert ping.stdout.readline().startswith(b"PING")
+        ping.stdout.close()
+        try:
+            assert ping.wait(10) == 1
+        finally:
+            ping.kill()
