@@ -106,7 +106,9 @@ static void add_interface(struct strbuf *sb, const struct app *app, const struct
 
     if (tenon_netif_get(app->stack, app->netif, &info) != TENON_OK)
         return;
-    sb_printf(sb, "{\"id\":%u,\"name\":\"%s\",\"mac\":", app->netif, app->options->port_name);
+    sb_printf(sb, "{\"id\":%u,\"name\":", app->netif);
+    sb_json(sb, app->options->port_name);
+    sb_text(sb, ",\"mac\":");
     add_mac(sb, info.conf.mac);
     sb_printf(sb, ",\"mtu\":%u,\"up\":%s,\"offload\":", (unsigned)info.conf.mtu, info.up ? "true" : "false");
     add_caps(sb, info.conf.caps);
@@ -423,7 +425,7 @@ void snapshot_folder(char *path, size_t size)
 {
     const char *runtime = getenv("XDG_RUNTIME_DIR");
 
-    if (runtime != NULL && runtime[0] == '/')
+    if (runtime != NULL && runtime[0] == '/' && strlen(runtime) + sizeof "/tenon" <= size)
         snprintf(path, size, "%s/tenon", runtime);
     else
         snprintf(path, size, "/tmp/tenon-%lu", (unsigned long)getuid());

@@ -10,7 +10,7 @@
 struct app;
 struct snapshot_server;
 
-/** The folder of the sockets: $XDG_RUNTIME_DIR/tenon, or /tmp/tenon-UID.
+/** The folder of the sockets: $XDG_RUNTIME_DIR/tenon; /tmp/tenon-UID if that is not set, or too long for a socket.
  *  @param[out] path  at least `size` characters */
 void snapshot_folder(char *path, size_t size);
 

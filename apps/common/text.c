@@ -272,16 +272,38 @@ void sb_printf(struct strbuf *sb, const char *format, ...)
     va_end(args);
 }
 
+/* @return how many bytes the first character has; 0: they are none of UTF-8 (RFC 3629 4) */
+static size_t utf8_bytes(const unsigned char *at)
+{
+    size_t i, n = at[0] < 0x80 ? 1 : at[0] < 0xC2 ? 0 : at[0] < 0xE0 ? 2 : at[0] < 0xF0 ? 3 : at[0] < 0xF5 ? 4 : 0;
+
+    for (i = 1; i < n; i++) {
+        if ((at[i] & 0xC0) != 0x80)
+            return 0;
+    }
+    if ((at[0] == 0xE0 && at[1] < 0xA0) || (at[0] == 0xF0 && at[1] < 0x90)) /* longer than it need be */
+        return 0;
+    return (at[0] == 0xED && at[1] > 0x9F) || (at[0] == 0xF4 && at[1] > 0x8F) ? 0 : n;
+}
+
+/* Names of files and interfaces may be any bytes, JSON may not (RFC 8259 8.1). What controls a terminal is escaped. */
 void sb_json(struct strbuf *sb, const char *text)
 {
+    size_t n;
+
     sb_add(sb, "\"", 1);
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\')
-            sb_printf(sb, "\\%c", *text);
-        else if ((unsigned char)*text < 0x20)
-            sb_printf(sb, "\\u%04x", (unsigned)(unsigned char)*text);
+    for (; *text != '\0'; text += n > 0 ? n : 1) {
+        const unsigned char *at = (const unsigned char *)text;
+
+        n = utf8_bytes(at);
+        if (n == 0)
+            sb_text(sb, "\\ufffd");
+        else if (*at == '"' || *at == '\\')
+            sb_printf(sb, "\\%c", *at);
+        else if (*at < 0x20 || *at == 0x7F || (*at == 0xC2 && at[1] < 0xA0))
+            sb_printf(sb, "\\u%04x", (unsigned)at[n - 1]);
         else
-            sb_add(sb, text, 1);
+            sb_add(sb, text, n);
     }
     sb_add(sb, "\"", 1);
 }

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The port that docs/porting.md begins with, from the command line, as anybody: every packet comes back."""
+import json
 import os
 import pathlib
 import subprocess
+import time
 
 import pytest
 
@@ -53,3 +55,33 @@ def test_pings_end_when_nobody_reads_of_them():
             assert ping.wait(10) == 1
         finally:
             ping.kill()
+
+
+def snapshot(name, folder):
+    """What tenon top says of a program whose port has this name."""
+    env = {"XDG_RUNTIME_DIR": str(folder)}
+    with subprocess.Popen([BUILD / "tenon", "echo", "-q", "--port", b"null:" + name], env=env) as echo:
+        try:
+            for _ in range(50):
+                done = subprocess.run([BUILD / "tenon", "top", "--once", "--json", str(echo.pid)], env=env,
+                                      capture_output=True, timeout=10, check=False)
+                if done.returncode == 0:
+                    break
+                time.sleep(0.1)
+        finally:
+            echo.terminate()
+    assert done.returncode == 0, done
+    return json.loads(done.stdout.decode())
+
+
+@pytest.mark.parametrize("name, shown", [(b'a"b\\c', 'a"b\\c'), ("süd".encode(), "süd"), (b"s\xfcd", "s\ufffdd"),
+                                         (b"\xed\xa0\x80", "\ufffd" * 3), (b"\xc2\x9bx\x7f", "\x9bx\x7f")])
+def test_a_snapshot_is_json_whatever_the_port_is_called(tmp_path, name, shown):
+    assert snapshot(name, tmp_path)["interfaces"][0]["name"] == "null:" + shown
+
+
+def test_a_folder_whose_name_is_too_long_is_not_cut(tmp_path):
+    folder = tmp_path / ("n" * 100)
+    folder.mkdir()
+    assert snapshot(b"mirror", folder)["command"] == "echo"
+    assert list(tmp_path.iterdir()) == [folder] and list(folder.iterdir()) == []

@@ -2,6 +2,7 @@
 """tenon selftest and what tenon trace makes of its trace."""
 import copy
 import json
+import os
 import pathlib
 import struct
 import xml.etree.ElementTree
@@ -287,6 +288,12 @@ def test_every_decision_is_drawn(tenon, rare_file):
     for colour, marks in (("#ff6fb5", 5), ("#005f73", 8), ("#e377c2", 3)):
         drawn = [line for line in svg.split("<") if f'stroke="{colour}"' in line and 'stroke-width="7"' in line]
         assert len(drawn) == 1 and drawn[0].count("M") == marks, (colour, drawn)
+
+
+def test_the_qlog_of_any_file_is_json(tenon, trace_file, tmp_path):
+    path = tmp_path / os.fsdecode(b'caf\xe9 "1".trace')
+    path.write_bytes(trace_file.read_bytes())
+    assert json.loads(tenon("trace", "--qlog", "-", path).stdout)["title"] == str(tmp_path) + '/caf\ufffd "1".trace'
 
 
 def test_unknown_connection(tenon, trace_file):
