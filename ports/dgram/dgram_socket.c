@@ -140,7 +140,8 @@ int dgram_open(struct dgram_socket *port, const char *name, char *error, size_t 
     int status = -1, why;
 
     port->in = make_socket(port);
-    port->out = !is_path ? fcntl(port->in, F_DUPFD_CLOEXEC, 0) : make_socket(port);
+    if (port->in >= 0)
+        port->out = !is_path ? fcntl(port->in, F_DUPFD_CLOEXEC, 0) : make_socket(port);
     if (port->in >= 0 && port->out >= 0)
         status = is_path ? bind_path(port) : bind(port->in, &port->own.any, bytes_of(&port->own));
     why = errno;

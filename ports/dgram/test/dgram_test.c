@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -169,6 +170,29 @@ UNIT_TEST(address_in_use_is_explained)
     CHECK(open_port("dgram:127.0.0.1:47001,peer=127.0.0.1:47003") == NULL);
     CHECK(strstr(error, "another program has this port: take another one") != NULL);
     port_close(first);
+}
+
+UNIT_TEST(no_descriptors_left_is_explained_and_nothing_stays_open)
+{
+    const int next = dup(0);
+    struct rlimit limit, few;
+
+    close(next);
+    CHECK_EQ_I(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    few = limit;
+    for (int more = 0; more < 3; more++) {    /* two sockets and an epoll descriptor are needed */
+        few.rlim_cur = (rlim_t)(next + more);
+        CHECK_EQ_I(setrlimit(RLIMIT_NOFILE, &few), 0);
+        CHECK(open_port("dgram:127.0.0.1:47001,peer=127.0.0.1:47002") == NULL);
+        if (!CHECK(strstr(error, "Too many open files") != NULL))
+            printf("%s\n", error);
+        CHECK(open_path("") == NULL);
+        CHECK(strstr(error, "Too many open files") != NULL);
+        CHECK(access(own, F_OK) != 0);
+    }
+    CHECK_EQ_I(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    CHECK_EQ_I(dup(0), next);
+    close(next);
 }
 
 UNIT_TEST(file_of_a_socket_goes_with_the_port)
@@ -451,6 +475,7 @@ int main(void)
     UNIT_RUN(what_is_wrong_is_explained);
     UNIT_RUN(name_too_long_is_explained);
     UNIT_RUN(address_in_use_is_explained);
+    UNIT_RUN(no_descriptors_left_is_explained_and_nothing_stays_open);
     UNIT_RUN(file_of_a_socket_goes_with_the_port);
     UNIT_RUN(file_that_was_left_behind_is_replaced);
     UNIT_RUN(file_that_is_no_socket_stays);
