@@ -278,6 +278,14 @@ static const char get_doc[] =
     "  tenon get -r 0-1023 --stats http://10.9.0.1/big.iso | xxd\n"
     "  tenon get --dhcp http://www.example.com/";
 
+static int is_range(const char *text)
+{
+    static const char digits[] = "0123456789";
+    const size_t first = strspn(text, digits), last = text[first] == '-' ? strspn(text + first + 1, digits) : 0;
+
+    return text[first] == '-' && text[first + 1 + last] == '\0' && first + last > 0;
+}
+
 static error_t parse_get(int key, char *value, struct argp_state *state)
 {
     struct get_options *options = state->input;
@@ -290,7 +298,7 @@ static error_t parse_get(int key, char *value, struct argp_state *state)
         options->output = strcmp(value, "-") == 0 ? NULL : value;
         return 0;
     case 'r':
-        if (value[strspn(value, "0123456789-")] != '\0' || strchr(value, '-') == NULL)
+        if (!is_range(value))
             options_bad_value(state, "--range", value, "is not FIRST-LAST, FIRST- or -COUNT");
         options->range = value;
         return 0;

@@ -14,14 +14,17 @@ static void bad(struct http_reply *reply, const char *wrong)
     reply->wrong = wrong;
 }
 
-static void read_field(struct http_reply *reply, const char *line)
+/* Blanks around a value are no part of it (RFC 9110 5.5). */
+static void read_field(struct http_reply *reply, char *line)
 {
-    const char *value = strchr(line, ':');
+    char *value = strchr(line, ':'), *end = line + strlen(line);
     size_t name = value != NULL ? (size_t)(value - line) : 0;
 
     if (value == NULL)
         return;
     value += 1 + strspn(value + 1, " \t");
+    while (end > value && (end[-1] == ' ' || end[-1] == '\t'))
+        *--end = '\0';
     if (name == 14 && strncasecmp(line, "Content-Length", name) == 0) {
         uint64_t length = 0;
 
@@ -57,7 +60,7 @@ static void begin_body(struct http_reply *reply)
         reply->state = reply->has_length ? REPLY_LENGTH : REPLY_UNTIL_CLOSE;
 }
 
-static void head_line(struct http_reply *reply, const char *line)
+static void head_line(struct http_reply *reply, char *line)
 {
     if (reply->head.len + strlen(line) > REPLY_HEAD_MAX) {
         bad(reply, "its head has no end");
@@ -96,7 +99,7 @@ static void chunk_line(struct http_reply *reply, const char *line)
     reply->state = size > 0 ? REPLY_CHUNK : REPLY_TRAILER;
 }
 
-static void whole_line(struct http_reply *reply, const char *line)
+static void whole_line(struct http_reply *reply, char *line)
 {
     switch (reply->state) {
     case REPLY_HEAD:

@@ -84,6 +84,8 @@ WRONG = [
     (["get", "http://10.9.0.1:0/"], ["http://10.9.0.1:0/"]),
     (["get", "http://10.9.0.1/a b"], ["space", "%20"]),
     (["get", "-r", "all", "http://10.9.0.1/"], ["--range", "FIRST-LAST"]),
+    (["get", "-r", "-", "http://10.9.0.1/"], ["--range", "FIRST-LAST"]),
+    (["get", "-r", "1-2-3", "http://10.9.0.1/"], ["--range", "FIRST-LAST"]),
     (["get", "http://10.9.0.1/", "ftp://10.9.0.3/"], ["\"ftp://10.9.0.3/\"", "http://"]),
     (["echo", "7"], ["\"7\"", "one argument too many"]),
     (["ping"], ["address or a name is missing", "10.9.0.1"]),

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""Answers that tenon get may have, from a tenon listen at the other end of a cable of datagrams."""
+import os
+import pathlib
+import subprocess
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TENON = pathlib.Path(os.environ.get("TENON_BUILD", ROOT / "build" / "release")) / "tenon"
+
+
+@pytest.fixture
+def get(tmp_path):
+    """get(ANSWER, MORE...) is what tenon get has made of it."""
+    def run(answer, *argv):
+        there, here = tmp_path / "there", tmp_path / "here"
+        with subprocess.Popen([TENON, "listen", "-q", "--port", f"dgram:{there},peer={here}", "--address",
+                               "10.9.0.1/24", "80"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as server:
+            try:
+                server.stdin.write(answer)
+                server.stdin.close()
+                while not there.exists() and server.poll() is None:
+                    time.sleep(0.01)
+                return subprocess.run([TENON, "get", "-q", "--port", f"dgram:{here},peer={there}", "--address",
+                                       "10.9.0.2/24", *argv, "http://10.9.0.1/"], capture_output=True, timeout=20,
+                                      check=False)
+            finally:
+                server.kill()
+    return run
+
+
+@pytest.mark.parametrize("answer", [
+    b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+    b"HTTP/1.1 200 OK\r\nContent-Length: 5 \t \r\n\r\nhello",    # RFC 9110 5.5: what stands around is no part of it
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding:chunked \r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+    b"HTTP/1.0 200 OK\n\nhello"])
+def test_good_answers(get, answer):
+    done = get(answer)
+    assert done.returncode == 0 and done.stdout == b"hello", done
+
+
+@pytest.mark.parametrize("answer, words", [
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 5 5\r\n\r\nhello", b"Content-Length makes no sense"),
+    (b"HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\nhello", b"Content-Length makes no sense"),
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello", b"after 5 of 6 bytes"),
+    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", b"other than chunked"),
+    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello", b"in the middle"),
+    (b"", b"without an answer")])
+def test_bad_answers(get, answer, words):
+    done = get(answer)
+    assert done.returncode == 1 and words in done.stderr, done
