@@ -253,9 +253,10 @@ static double read_time(const char *option, const char *value, const struct argp
     return seconds;
 }
 
+/* A trace knows microseconds. Of much less than one, far from 0, an axis could not be divided. */
 static error_t parse_end(const struct trace_options *options, const struct argp_state *state)
 {
-    if (options->to_s > 0 && options->to_s <= options->from_s)
+    if (options->to_s > 0 && options->to_s - options->from_s < 0.9e-6)
         argp_error(state, "--to must be later than --from");
     return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
  *  What all ports have in common, so that a program can let its user choose one: `tap:tenon0`, or
- *  `xdp:veth0,queue=1`.
+ *  `xdp:veth0,mode=copy`.
  *
  *  A port is one queue of one interface and serves one instance; like the instance it belongs to one
  *  thread. Several queues of an interface are several ports.

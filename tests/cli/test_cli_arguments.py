@@ -106,6 +106,7 @@ WRONG = [
     (["trace", "--panels", "cwnd,rtt,speed", "x"],
      ["--panels", "\"speed\"", "sequence, throughput, waits, cwnd, phases, rtt"]),
     (["trace", "--from", "2", "--to", "1", "x"], ["--to", "later than --from"]),
+    (["trace", "--from", "999999999", "--to", "999999999.0000002", "x"], ["--to", "later than --from"]),
     (["trace", "--direction", "up", "x"], ["--direction", "\"up\"", "sent nor received"]),
     (["trace", "--conn", "first", "x"], ["--conn", "whole number"]),
     (["selftest", "now"], ["\"now\"", "one argument too many"]),
