@@ -27,6 +27,12 @@ void wire_line_set(struct wire_end *end, enum wire_direction direction, const st
     end->line[direction].conf = *conf;
 }
 
+void wire_end_work(struct wire_end *end, int cut, int complete_checksums)
+{
+    end->conf.cut = (uint8_t)cut;
+    end->conf.complete_checksums = (uint8_t)complete_checksums;
+}
+
 void wire_end_stats(const struct wire_end *end, struct wire_end_stats *stats)
 {
     *stats = end->stats;

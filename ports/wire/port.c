@@ -157,18 +157,20 @@ static void cable_put(struct cable *cable)
     free(cable);
 }
 
-/* Segmentation that one end leaves to the other's NIC happens on the way, if that is without offload. */
+/* Segmentation that one end leaves to the other's NIC happens on the way, if that is without offload. One that was
+ * there already may have had another end before. */
 static int cable_join(struct cable *cable)
 {
     for (unsigned i = 0; i < 2; i++) {
         struct wire_port *port = cable->ends[i], *other = cable->ends[!i];
 
-        if (port == NULL || other == NULL || port->end != NULL)
+        if (port == NULL || other == NULL)
             continue;
-        port->conf.cut = port->conf.complete_checksums = other->conf.netif.caps == 0;
-        port->end = wire_end_open_at(port->host, &port->conf, NETIF);
+        if (port->end == NULL)
+            port->end = wire_end_open_at(port->host, &port->conf, NETIF);
         if (port->end == NULL)
             return -1;
+        wire_end_work(port->end, other->conf.netif.caps == 0, other->conf.netif.caps == 0);
     }
     return 0;
 }
@@ -267,9 +269,9 @@ static int wire_port_advice(const struct port *base, char *text, size_t text_siz
 {
     const struct wire_port *port = (const void *)base;
 
-    if (port->end != NULL)
+    if (port->cable->ends[!port->number] != NULL)
         return 0;
-    port_explain(text, text_size, "wire '%s': nobody in this process has opened the other end yet", port->cable->name);
+    port_explain(text, text_size, "wire '%s': nobody in this process has the other end open", port->cable->name);
     return 1;
 }
 

@@ -269,6 +269,9 @@ struct wire_host *wire_end_host(const struct wire_end *end);
 const struct wire_end_conf *wire_end_conf(const struct wire_end *end);
 void wire_line_set(struct wire_end *end, enum wire_direction direction, const struct wire_line_conf *conf);
 
+/** What the end does with the frames of its host from now on. */
+void wire_end_work(struct wire_end *end, int cut, int complete_checksums);
+
 /** What the end has counted. */
 void wire_end_stats(const struct wire_end *end, struct wire_end_stats *stats);
 

@@ -357,6 +357,27 @@ UNIT_TEST(finished_packet_arrives_as_it_is)
     for_all(finished);
 }
 
+/* The other end goes, and comes again with offload where it had none, or without. */
+UNIT_TEST(end_that_comes_back_is_sent_what_it_can_take_now)
+{
+    for (unsigned c = 0; c < 2; c++) {
+        struct cable cable;
+
+        if (cable_open(&cable, c) != 0)
+            return;
+        port_close(cable.ends[1]);
+        cable.ends[1] = open_end(combinations[!c].ends[1]);
+        cable.offload[1] = !cable.offload[1];
+        receive(&cable, 1);
+        for (unsigned k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+            super_frame(&cable, &kinds[k], 0);
+            half_summed(&cable, &kinds[k], 0);
+            finished(&cable, &kinds[k], 1);
+        }
+        cable_close(&cable);
+    }
+}
+
 /* What an end without offload is asked to do all the same is not lost without a trace. */
 UNIT_TEST(what_an_end_cannot_do_is_counted)
 {
@@ -397,6 +418,7 @@ UNIT_TEST(names_and_ends)
     CHECK(strstr(error, "at most 31 letters") != NULL);
     /* Whoever comes back takes the place that has become free. */
     port_close(second);
+    CHECK_EQ_I(first->type->advice(first, text, sizeof text), 1);
     second = open_end("wire:a");
     CHECK(second != NULL);
     port_close(first);
@@ -412,6 +434,7 @@ int main(void)
     UNIT_RUN(frame_for_segmentation_arrives_as_the_other_end_can_take_it);
     UNIT_RUN(checksum_is_completed_for_an_end_that_looks_at_it);
     UNIT_RUN(finished_packet_arrives_as_it_is);
+    UNIT_RUN(end_that_comes_back_is_sent_what_it_can_take_now);
     UNIT_RUN(what_an_end_cannot_do_is_counted);
     UNIT_RUN(names_and_ends);
     return unit_end();
