@@ -51,7 +51,7 @@ struct app {
     int done, code;
     unsigned silent;                    /**< times in a row that the port had nothing */
     unsigned turns;                     /**< of the loop, with --poll */
-    /** Called for SIGINT and SIGTERM; NULL: the program ends with status 0. */
+    /** Called for SIGINT, SIGTERM and SIGHUP; NULL: the program ends with status 0. */
     void (*interrupted)(void *arg, int signal);
     void *arg;
 };

@@ -22,6 +22,19 @@ static void signal_ready(void *arg, short revents)
         loop->signalled(loop->signalled_arg, (int)info.ssi_signo);
 }
 
+/* The signals that end a program. One that is blocked is never ignored: a program that shall outlive its
+ * terminal (nohup) must not block that. */
+static void ending(sigset_t *signals)
+{
+    struct sigaction hangup;
+
+    sigemptyset(signals);
+    sigaddset(signals, SIGINT);
+    sigaddset(signals, SIGTERM);
+    if (sigaction(SIGHUP, NULL, &hangup) != 0 || hangup.sa_handler != SIG_IGN)
+        sigaddset(signals, SIGHUP);
+}
+
 int loop_open(struct loop *loop, void (*signalled)(void *arg, int signal), void *arg)
 {
     sigset_t signals;
@@ -32,9 +45,7 @@ int loop_open(struct loop *loop, void (*signalled)(void *arg, int signal), void 
     if (signalled == NULL)
         return 0;
     signal(SIGPIPE, SIG_IGN);
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
+    ending(&signals);
     if (sigprocmask(SIG_BLOCK, &signals, NULL) != 0)
         return -1;
     loop->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -51,9 +62,7 @@ void loop_close(struct loop *loop)
         return;
     close(loop->signal_fd);
     loop->signal_fd = 0;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
+    ending(&signals);
     sigprocmask(SIG_UNBLOCK, &signals, NULL);
 }
 

@@ -34,7 +34,7 @@ struct loop {
     int signal_fd;
 };
 
-/** From now on SIGINT and SIGTERM are delivered by `signalled`; SIGPIPE is ignored.
+/** From now on SIGINT, SIGTERM and SIGHUP (unless that is ignored) are delivered by `signalled`; SIGPIPE is ignored.
  *  @param signalled  NULL: another thread's loop has the signals
  *  @return 0, or -1 with errno */
 int loop_open(struct loop *loop, void (*signalled)(void *arg, int signal), void *arg);

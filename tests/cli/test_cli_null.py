@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import time
 
@@ -55,6 +56,32 @@ def test_pings_end_when_nobody_reads_of_them():
             assert ping.wait(10) == 1
         finally:
             ping.kill()
+
+
+def signalled(number, folder, ignored=""):
+    """The status of a program that gets a signal when it runs, and what is left of its socket."""
+    env = {"XDG_RUNTIME_DIR": str(folder)}
+    argv = ["sh", "-c", ignored + 'exec "$@"', "sh", BUILD / "tenon", "echo", "-q", *MIRROR]
+    with subprocess.Popen(argv, env=env) as echo:
+        try:
+            for _ in range(100):
+                if list(folder.glob("tenon/*.sock")):
+                    break
+                time.sleep(0.05)
+            echo.send_signal(number)
+            return echo.wait(1 if ignored else 10), list(folder.glob("tenon/*"))
+        finally:
+            echo.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
+def test_signals_end_it_in_order(tmp_path, number):
+    assert signalled(number, tmp_path) == (0, [])
+
+
+def test_it_outlives_its_terminal_if_it_shall(tmp_path):
+    with pytest.raises(subprocess.TimeoutExpired):
+        signalled(signal.SIGHUP, tmp_path, 'trap "" HUP; ')
 
 
 def snapshot(name, folder):
