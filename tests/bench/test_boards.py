@@ -5,8 +5,13 @@ import copy
 import importlib.machinery
 import importlib.util
 import json
+import os
 import pathlib
 import shutil
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -57,6 +62,23 @@ def test_what_is_measured_is_the_reference(board, tmp_path, capsys):
     if missing or shutil.which("ninja") is None:
         pytest.skip(f"{missing or 'ninja'} is not there")
     # Folders of its own: tests/firmware may be building in the usual ones.
-    status = run.main(["--check", "--no-lwip", "--boards", board, "--parts", "instructions,sizes", "--out",
+    status = run.main(["--check", "--no-lwip", "--boards", board, "--parts", "instructions,sizes,linked", "--out",
                        str(tmp_path), "--build", str(ROOT / "build" / "boards-checked")])
     assert status == 0, capsys.readouterr().err
+
+
+def test_interrupted(tmp_path):
+    """By Ctrl-C, while it builds: in a line, and not with a table."""
+    board = "lm3s6965evb"
+    if run.TOOL.lacks(board, ["compiler", "qemu", "cmake", "ninja"]) is not None:
+        pytest.skip("a compiler, QEMU, cmake or ninja is not there")
+    command = [sys.executable, str(run.HERE / "run"), "--boards", board, "--no-lwip", "--parts", "instructions",
+               "--build", str(tmp_path), "--out", str(tmp_path / "out")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          start_new_session=True) as bench:
+        while not (tmp_path / board / "CMakeCache.txt").exists():
+            assert bench.poll() is None
+            time.sleep(0.05)
+        os.killpg(bench.pid, signal.SIGINT)
+        assert bench.communicate(timeout=60) == ("", "boards: interrupted\n")
+    assert bench.returncode == 1

@@ -13,31 +13,41 @@ enum { PORT = 80, FULL = 1460, LINK_BYTES = TENON_WITH_LINKS ? 18 : 14 };
 
 /* ---- the arena ---- */
 
-enum { NETIF_AT = offsetof(struct tenon_sock_conf, device) + offsetof(struct tenon_sock_device, netif) };
+/* A field of two bytes, and what it is set to. */
+struct field {
+    const char *name;
+    size_t at;
+    unsigned value;
+};
+
+#define SOCK_FIELD(name) offsetof(struct tenon_sock_conf, name)
+#define NETIF_FIELD(name) \
+    (SOCK_FIELD(device) + offsetof(struct tenon_sock_device, netif) + offsetof(struct tenon_netif_conf, name))
+
+static tenon_u16 *field_of(struct tenon_sock_conf *conf, const struct field *field)
+{
+    return (tenon_u16 *)(void *)((char *)conf + field->at);
+}
 
 UNIT_TEST(arena_too_small_or_conf_wrong)
 {
-    static const struct {
-        const char *field;
-        size_t at;
-        unsigned value;
-    } rows[] = { { "socks", offsetof(struct tenon_sock_conf, socks), 65 },
-                 { "ports", offsetof(struct tenon_sock_conf, ports), 5 },
-                 { "blocks", offsetof(struct tenon_sock_conf, blocks), 2 },
-                 { "blocks", offsetof(struct tenon_sock_conf, blocks), 4097 },
-                 { BLOCK_TOO_SMALL, offsetof(struct tenon_sock_conf, block_bytes), 512 },
-                 { BLOCK_TOO_SMALL, offsetof(struct tenon_sock_conf, block_bytes), 1500 + LINK_BYTES - 1 },
-                 { "block_bytes", offsetof(struct tenon_sock_conf, block_bytes), 32001 },
-                 { "device.netif.mtu", NETIF_AT + offsetof(struct tenon_netif_conf, mtu), 575 },
-                 { "device.netif.mtu", NETIF_AT + offsetof(struct tenon_netif_conf, mtu), 9001 },
-                 { "device.netif.mru", NETIF_AT + offsetof(struct tenon_netif_conf, mru),
-                   TENON_WITH_IPV6 ? 1279 : 575 },
-                 { "headers", offsetof(struct tenon_sock_conf, headers), 2 },
-                 { "headers", offsetof(struct tenon_sock_conf, headers), 4097 },
-                 { "packets", offsetof(struct tenon_sock_conf, packets), 33 },
-                 { "window", offsetof(struct tenon_sock_conf, window), 511 },
-                 { "tcp_mss_min",
-                   offsetof(struct tenon_sock_conf, stack) + offsetof(struct tenon_conf, tcp_mss_min), 9 } };
+    static const struct field rows[] = { { "socks", SOCK_FIELD(socks), 65 },
+                                         { "ports", SOCK_FIELD(ports), 5 },
+                                         { "blocks", SOCK_FIELD(blocks), 2 },
+                                         { "blocks", SOCK_FIELD(blocks), 4097 },
+                                         { BLOCK_TOO_SMALL, SOCK_FIELD(block_bytes), 512 },
+                                         { BLOCK_TOO_SMALL, SOCK_FIELD(block_bytes), 1500 + LINK_BYTES - 1 },
+                                         { "block_bytes", SOCK_FIELD(block_bytes), 32001 },
+                                         { "device.netif.mtu", NETIF_FIELD(mtu), 575 },
+                                         { "device.netif.mtu", NETIF_FIELD(mtu), 9001 },
+                                         { "device.netif.mru", NETIF_FIELD(mru),
+                                           TENON_WITH_IPV6 ? 1279 : 575 },
+                                         { "headers", SOCK_FIELD(headers), 2 },
+                                         { "headers", SOCK_FIELD(headers), 4097 },
+                                         { "packets", SOCK_FIELD(packets), 33 },
+                                         { "window", SOCK_FIELD(window), 511 },
+                                         { "tcp_mss_min",
+                                           SOCK_FIELD(stack) + offsetof(struct tenon_conf, tcp_mss_min), 9 } };
     struct machine machine;
     struct tenon_socks *socks = NULL;
     tenon_u8 *arena;
@@ -55,9 +65,9 @@ UNIT_TEST(arena_too_small_or_conf_wrong)
     for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct tenon_sock_conf conf = machine.conf;
 
-        unit_row(rows[i].field);
-        *(tenon_u16 *)(void *)((char *)&conf + rows[i].at) = (tenon_u16)rows[i].value;
-        CHECK_EQ_S(tenon_sock_conf_check(&conf), rows[i].field);
+        unit_row(rows[i].name);
+        *field_of(&conf, &rows[i]) = (tenon_u16)rows[i].value;
+        CHECK_EQ_S(tenon_sock_conf_check(&conf), rows[i].name);
         CHECK_EQ_U(tenon_sock_arena_bytes(&conf), 0);
         CHECK_EQ_I(tenon_sock_start(&socks, arena, bytes, &conf), TENON_EINVAL);
     }
@@ -83,23 +93,19 @@ UNIT_TEST(arena_too_small_or_conf_wrong)
 /* The largest and the smallest that tenon_sock.h names are taken. */
 UNIT_TEST(conf_at_its_limits)
 {
-    static const struct {
-        const char *field;
-        size_t at;
-        unsigned value;
-    } rows[] = { { "socks", offsetof(struct tenon_sock_conf, socks), 1 },
-                 { "socks", offsetof(struct tenon_sock_conf, socks), 64 },
-                 { "ports", offsetof(struct tenon_sock_conf, ports), 4 },
-                 { "blocks", offsetof(struct tenon_sock_conf, blocks), 3 },
-                 { "blocks", offsetof(struct tenon_sock_conf, blocks), 4096 },
-                 { "block_bytes", offsetof(struct tenon_sock_conf, block_bytes), 32000 },
-                 { "headers", offsetof(struct tenon_sock_conf, headers), 3 },
-                 { "headers", offsetof(struct tenon_sock_conf, headers), 4096 },
-                 { "packets", offsetof(struct tenon_sock_conf, packets), 32 },
-                 { "window", offsetof(struct tenon_sock_conf, window), 512 },
-                 { "mtu", NETIF_AT + offsetof(struct tenon_netif_conf, mtu), 576 },
-                 { "mtu", NETIF_AT + offsetof(struct tenon_netif_conf, mtu), 9000 },
-                 { "mru", NETIF_AT + offsetof(struct tenon_netif_conf, mru), TENON_WITH_IPV6 ? 1280 : 576 } };
+    static const struct field rows[] = { { "socks", SOCK_FIELD(socks), 1 },
+                 { "socks", SOCK_FIELD(socks), 64 },
+                 { "ports", SOCK_FIELD(ports), 4 },
+                 { "blocks", SOCK_FIELD(blocks), 3 },
+                 { "blocks", SOCK_FIELD(blocks), 4096 },
+                 { "block_bytes", SOCK_FIELD(block_bytes), 32000 },
+                 { "headers", SOCK_FIELD(headers), 3 },
+                 { "headers", SOCK_FIELD(headers), 4096 },
+                 { "packets", SOCK_FIELD(packets), 32 },
+                 { "window", SOCK_FIELD(window), 512 },
+                 { "mtu", NETIF_FIELD(mtu), 576 },
+                 { "mtu", NETIF_FIELD(mtu), 9000 },
+                 { "mru", NETIF_FIELD(mru), TENON_WITH_IPV6 ? 1280 : 576 } };
     struct machine machine;
     unsigned i;
 
@@ -108,8 +114,8 @@ UNIT_TEST(conf_at_its_limits)
     for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct tenon_sock_conf conf = machine.conf;
 
-        unit_row(rows[i].field);
-        *(tenon_u16 *)(void *)((char *)&conf + rows[i].at) = (tenon_u16)rows[i].value;
+        unit_row(rows[i].name);
+        *field_of(&conf, &rows[i]) = (tenon_u16)rows[i].value;
         CHECK_EQ_S(tenon_sock_conf_check(&conf), NULL);
         CHECK(tenon_sock_arena_bytes(&conf) > 0);
     }
@@ -119,17 +125,13 @@ UNIT_TEST(conf_at_its_limits)
 /* What the program leaves open is as tenon_sock.h says: the same arena as when it says so. */
 UNIT_TEST(conf_left_open)
 {
-    static const struct {
-        const char *field;
-        size_t at;
-        unsigned value;
-    } rows[] = { { "socks", offsetof(struct tenon_sock_conf, socks), 4 },
-                 { "ports", offsetof(struct tenon_sock_conf, ports), 4 },
-                 { "conns", offsetof(struct tenon_sock_conf, conns), 6 },
-                 { "blocks", offsetof(struct tenon_sock_conf, blocks), 8 },
-                 { "block_bytes", offsetof(struct tenon_sock_conf, block_bytes), 1518 },
-                 { "headers", offsetof(struct tenon_sock_conf, headers), 8 },
-                 { "packets", offsetof(struct tenon_sock_conf, packets), 8 } };
+    static const struct field rows[] = { { "socks", SOCK_FIELD(socks), 4 },
+                 { "ports", SOCK_FIELD(ports), 4 },
+                 { "conns", SOCK_FIELD(conns), 6 },
+                 { "blocks", SOCK_FIELD(blocks), 8 },
+                 { "block_bytes", SOCK_FIELD(block_bytes), 1518 },
+                 { "headers", SOCK_FIELD(headers), 8 },
+                 { "packets", SOCK_FIELD(packets), 8 } };
     struct machine machine;
     unsigned i;
 
@@ -137,9 +139,9 @@ UNIT_TEST(conf_left_open)
     machine_conf(&machine, 0);
     for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct tenon_sock_conf conf = machine.conf;
-        tenon_u16 *field = (tenon_u16 *)(void *)((char *)&conf + rows[i].at);
+        tenon_u16 *field = field_of(&conf, &rows[i]);
 
-        unit_row(rows[i].field);
+        unit_row(rows[i].name);
         *field = (tenon_u16)rows[i].value;
         CHECK_EQ_U(tenon_sock_arena_bytes(&conf), tenon_sock_arena_bytes(&machine.conf));
         *field = (tenon_u16)(rows[i].value + 64U);
