@@ -411,6 +411,8 @@ TENON_INTERNAL const char *tn_ooo_check(const struct tenon_tcp *conn)
         edge = range->end;
         n++;
     }
+    if (ooo->has_fin && tn_seq_gt(edge, ooo->fin_seq))
+        return "text is held behind the FIN that waits";
     if (n != ooo->nranges || bytes != ooo->bytes)
         return "the sums of the out-of-order queue are wrong";
     for (range = ooo->newest; range != NULL && n > 0; range = range->older)
@@ -614,11 +616,26 @@ static void text_early(struct tenon_tcp *conn, struct tn_seg *seg)
     tn_tcp_ack_now(conn);    /* RFC 5681 4.2 (MAY-13): a duplicate ACK at once */
 }
 
-/* The first FIN that we hear of is the peer's last word (9293-SEQ-10). */
+static int ooo_reaches_beyond(const struct tn_ooo *ooo, tenon_u32 seq)
+{
+    const struct tn_ooo_range *before = ooo_before(ooo, seq);
+
+    if (before == NULL)
+        return ooo->ranges != NULL;
+    return before->next != NULL || tn_seq_gt(before->end, seq);
+}
+
+/* The first FIN that we hear of is the peer's last word (9293-SEQ-10), unless text behind it was there before (SEC-8):
+ * delivering that would go past the FIN, which then cut off all that follows and never came. */
 static void text_note_fin(struct tenon_tcp *conn, tenon_u32 fin_seq)
 {
     if (TENON_WITH_RUNS && (!ooo_exists(conn) || conn->flight->ooo->has_fin))
         return;
+    if (TENON_WITH_RUNS && ooo_reaches_beyond(conn->flight->ooo, fin_seq)) {
+        tn_count(conn->stack, TENON_STAT_TCP_AFTER_FIN);
+        tn_tcp_ack_now(conn);
+        return;
+    }
     if (TENON_WITH_RUNS) {
         conn->flight->ooo->has_fin = 1;
         conn->flight->ooo->fin_seq = fin_seq;
