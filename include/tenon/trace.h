@@ -13,7 +13,7 @@ enum tenon_trace_kind {
     TENON_TRACE_STATE, /**< the state has changed: state, and arg = the one before */
     TENON_TRACE_SENT, /**< a segment was sent: seq, len, ack, flags; arg = 1: retransmission */
     TENON_TRACE_RECEIVED, /**< a segment was accepted: seq, len, ack, flags */
-    TENON_TRACE_ACKED, /**< new data was acknowledged: seq = snd_una, len = how much; arg = RTT sample, us */
+    TENON_TRACE_ACKED, /**< [seq, ack), len bytes, was acknowledged, a FIN with it; arg = RTT sample, us */
     TENON_TRACE_SACKED, /**< a SACK block was accepted: seq, len */
     TENON_TRACE_RECOVERY, /**< something is being repaired: arg = enum tenon_trace_recovery */
     TENON_TRACE_RTO, /**< the retransmission timer went off: arg = the RTO, us */

@@ -238,7 +238,7 @@ static void ack_process(struct tenon_tcp *conn, struct tn_ack *ack)
     if (tn_tcp_has_block(conn))
         tn_tcp_recovery_on_ack(conn, ack);
     if (ack->acked > 0)
-        tn_tcp_trace(conn, TENON_TRACE_ACKED, ack->seg, ack->rtt_us);
+        tn_trace_stretch(conn, TENON_TRACE_ACKED, ack->una, ack->acked, ack->rtt_us);
     if (conn->snd_una == conn->snd_nxt)
         tn_flight_settle(conn);
     else

@@ -201,7 +201,7 @@ static int output_bare(struct tenon_tcp *conn, tenon_u32 seq, unsigned flags)
         seg.ack = (flags & TN_TCP_ACK) ? output_ack_seq(conn) : 0;
         seg.flags = (tenon_u8)flags;
         seg.len = (tenon_u32)((flags & TN_TCP_SYN) != 0) + (tenon_u32)((flags & TN_TCP_FIN) != 0);
-        tn_tcp_trace(conn, TENON_TRACE_SENT, &seg, 0);
+        tn_tcp_trace(conn, TENON_TRACE_SENT, &seg, (flags & TN_TCP_SYN) != 0 && conn->backoff > 0);
     }
     error = output_hand_down(conn, &out);
     if (flags & TN_TCP_ACK)

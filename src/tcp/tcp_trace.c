@@ -10,17 +10,15 @@ static void trace_segment(struct tenon_trace_event *event, const struct tn_seg *
     event->flags = seg->flags;
 }
 
-/* The numbers of an event that is about a range and not about a segment. */
-static void trace_range(const struct tenon_tcp *conn, struct tenon_trace_event *event, const struct tn_seg *seg)
+/* The numbers of an event that is about a SACK block and not about its segment. */
+static void trace_block(struct tenon_trace_event *event, const struct tn_seg *seg)
 {
-    if (event->kind == TENON_TRACE_ACKED) {
-        event->seq = conn->snd_una;
-    } else if (event->kind == TENON_TRACE_SACKED) {
-        const unsigned i = (unsigned)event->arg;
+    const unsigned i = (unsigned)event->arg;
 
-        event->seq = seg->options.sack_left[i];
-        event->len = seg->options.sack_right[i] - seg->options.sack_left[i];
-    }
+    if (event->kind != TENON_TRACE_SACKED)
+        return;
+    event->seq = seg->options.sack_left[i];
+    event->len = seg->options.sack_right[i] - seg->options.sack_left[i];
 }
 
 TENON_INTERNAL void tn_tcp_trace_event(struct tenon_tcp *conn, enum tenon_trace_kind kind, const struct tn_seg *seg,
@@ -39,7 +37,7 @@ TENON_INTERNAL void tn_tcp_trace_event(struct tenon_tcp *conn, enum tenon_trace_
     event.arg = arg;
     if (seg != NULL) {
         trace_segment(&event, seg);
-        trace_range(conn, &event, seg);
+        trace_block(&event, seg);
     }
     event.snd_una = conn->snd_una;
     event.snd_nxt = conn->snd_nxt;

@@ -16,7 +16,7 @@ static struct {
     uint64_t waited[TENON_TCP_WAIT_COUNT];
     tenon_u32 waits_since_us;
     unsigned waits_for, wrong, in_timeout;
-    tenon_u32 alpha;
+    tenon_u32 alpha, acked_to;
 } seen;
 
 /* The events of these kinds, of both ends, one after the other: "kind what; ", "kind what length; ". */
@@ -57,6 +57,15 @@ static void story_is(const char *text)
     story_begin(story.kinds);
 }
 
+/* What is acknowledged follows on what was acknowledged before, from the SYN on. */
+static void look_at_acked(const struct tenon_trace_event *event)
+{
+    const tenon_u32 from = seen.n[TENON_TRACE_ACKED] == 1 ? event->seq : seen.acked_to;
+
+    seen.wrong += event->seq != from || event->ack - event->seq != event->len || event->ack != event->snd_una;
+    seen.acked_to = event->ack;
+}
+
 static void look(void *host, const struct tenon_trace_event *event)
 {
     (void)host;
@@ -72,6 +81,8 @@ static void look(void *host, const struct tenon_trace_event *event)
     seen.n[event->kind]++;
     seen.args[event->kind][event->arg < ARGS ? event->arg : ARGS - 1]++;
     seen.total[event->kind] += event->len;
+    if (event->kind == TENON_TRACE_ACKED)
+        look_at_acked(event);
     if (event->kind == TENON_TRACE_LOST && event->arg == TENON_TRACE_RULE_MTU)
         seen.lost_mtu += event->len;
     if (event->kind == TENON_TRACE_LOST && (event->len == 0 || event->ack - event->seq < event->len))
@@ -180,10 +191,13 @@ static void check(void)
     struct tenon_tcp_info info;
 
     HN_EQUAL(seen.wrong, 0);
+    if (seen.n[TENON_TRACE_ACKED] > 0)
+        HN_EQUAL(seen.acked_to, seen.conn->snd_una);
     HN_EQUAL(seen.total[TENON_TRACE_LOST] - seen.lost_mtu, seen.conn->flight->total_lost);
     HN_EQUAL(seen.n[TENON_TRACE_DSACK], tenon_stat(seen.stack, TENON_STAT_TCP_DSACK));
     HN_EQUAL(seen.n[TENON_TRACE_UNDO], tenon_stat(seen.stack, TENON_STAT_TCP_UNDO));
     HN_EQUAL(seen.n[TENON_TRACE_ECN], tenon_stat(seen.stack, TENON_STAT_TCP_ECE_REDUCED));
+    agrees(TENON_TRACE_SENT, 1, TENON_STAT_TCP_RETRANSMIT);
     agrees(TENON_TRACE_RECOVERY, TENON_TRACE_RECOVERY_FAST, TENON_STAT_TCP_FAST_RETRANSMIT);
     agrees(TENON_TRACE_RECOVERY, TENON_TRACE_RECOVERY_TIMEOUT, TENON_STAT_TCP_RTO);
     agrees(TENON_TRACE_TLP, TENON_TRACE_TLP_REPAIRED, TENON_STAT_TCP_TLP_REPAIRED);
