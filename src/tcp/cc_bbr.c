@@ -31,6 +31,7 @@ enum { BBR_MIN_PIPE = 4, BBR_RENO_ROUNDS = 63, BBR_UP_ROUNDS_MAX = 30 };    /* s
 #define BBR_PROBE_WAIT_US 2000000UL
 #define BBR_PROBE_WAIT_MORE_US 1000000UL
 #define BBR_QUANTUM_MAX 65536UL
+#define BBR_LEAST_US 1000000UL
 
 /* 5.6.1: pacing and window of each state. */
 static const struct {
@@ -617,7 +618,8 @@ static void bbr_check_probe_rtt_done(struct bbr_step *s)
 {
     struct tn_bbr *b = s->b;
 
-    if (!b->probe_rtt_waits || tn_seq_le(s->event->now_us, b->probe_rtt_done_us))
+    /* Since its begin, not until its end: that lies ahead again after a silence of 36 minutes. */
+    if (!b->probe_rtt_waits || s->event->now_us - b->probe_rtt_begin_us <= BBR_PROBE_RTT_US)
         return;
     b->min_rtt_stamp_us = s->event->now_us;
     bbr_restore_cwnd(s);
@@ -640,7 +642,7 @@ static void bbr_handle_probe_rtt(struct bbr_step *s)
         if (s->event->pipe > b->probe_rtt_cwnd)
             return;
         b->probe_rtt_waits = 1;
-        b->probe_rtt_done_us = s->event->now_us + BBR_PROBE_RTT_US;
+        b->probe_rtt_begin_us = s->event->now_us;
         b->probe_rtt_round_done = 0;
         bbr_start_round(s);
         return;
@@ -670,12 +672,19 @@ static void bbr_check_probe_rtt(struct bbr_step *s)
 
 /* ---- pacing and window (5.6) ----------------------------------------------------------------------------------- */
 
+/* The smallest window in a second, or in a round trip if that is longer: no more than the window lets leave anyway. Who
+ * sends single bytes measures next to nothing, and would wait for minutes once there is more to send. */
+static tenon_rate bbr_least_pacing(const struct bbr_step *s)
+{
+    return tn_max(tn_cc_rate(bbr_min_pipe(s), tn_max(s->event->srtt_us, BBR_LEAST_US)), 1);
+}
+
 static void bbr_set_pacing(struct bbr_step *s, tenon_u32 gain)
 {
     const tenon_rate rate = tn_cc_scale(tn_cc_scale(s->b->bw, gain), BBR_MARGIN);
 
     if (s->b->full_bw_reached || rate > s->cc->pacing)
-        s->cc->pacing = tn_max(rate, 1);
+        s->cc->pacing = tn_max(rate, bbr_least_pacing(s));
 }
 
 /* 5.6.2: before anything is measured. Once more when the first round trip is known, if the handshake had none. */

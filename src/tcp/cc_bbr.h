@@ -39,7 +39,7 @@ struct tn_bbr {
     tenon_u32 recent_lost, recent_delivered;    /* of the last rounds, the older the less */
     tenon_u32 cycle_stamp_us, bw_probe_wait_us;
     tenon_u32 probe_up_acked, probe_up_acked_per_inc;
-    tenon_u32 probe_rtt_cwnd, probe_rtt_done_us;
+    tenon_u32 probe_rtt_cwnd, probe_rtt_begin_us;
     tenon_u32 initial_cwnd, prior_cwnd;
     tenon_rate undo_bw_shortterm;
     tenon_u32 undo_inflight_shortterm, undo_inflight_longterm;

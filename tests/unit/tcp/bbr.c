@@ -579,6 +579,54 @@ static void restart_paces_at_bw(void)
     }
 }
 
+/* BBR-21: a silence in ProbeRTT that is long enough ends it, however long; the clock comes round in 71 minutes. */
+static void probe_rtt_restart(void)
+{
+    static const tenon_u32 silences[] = {200001, 60000000, 2147483648U, 3000000000U, 4290000000U};
+    unsigned i, j;
+
+    for (i = 0; i < TENON_ARRAY_LEN(silences); i++) {
+        struct hand h;
+
+        hand_to(&h, TN_BBR_CRUISE);
+        h.event.now_us += 10000000;
+        h.event.pipe = MSS;
+        h.event.rtt_us = 50000;
+        for (j = 0; j < 3 && !h.b->probe_rtt_waits; j++)
+            hand_ack(&h, 1000, ten_mbit, MSS);
+        HN_EQUAL(h.b->state, TN_BBR_PROBE_RTT);
+        HN_EQUAL(h.b->probe_rtt_waits, 1);
+        h.event.pipe = 0;
+        h.event.now_us += 200000;
+        h.cc.ops->restart(&h.cc, &h.event);
+        HN_EQUAL(h.b->state, TN_BBR_PROBE_RTT);
+        h.event.now_us += silences[i] - 200000;
+        h.cc.ops->restart(&h.cc, &h.event);
+        HN_EQUAL(h.b->state, TN_BBR_CRUISE);
+    }
+}
+
+/* The pacing rate is no less than the smallest window in a second, or in a round trip that is longer, whatever was
+ * measured. */
+static void pacing_least(void)
+{
+    struct hand h;
+
+    hand_to(&h, TN_BBR_CRUISE);
+    h.b->max_bw[0] = h.b->max_bw[1] = 0;
+    hand_ack(&h, 50000, 0, MSS);
+    HN_EQUAL(h.b->bw, 0);
+    HN_EQUAL(h.cc.pacing, 4 * MSS * 65536ULL / 1000000);
+    h.event.srtt_us = 3000000;
+    hand_ack(&h, 50000, 0, MSS);
+    HN_EQUAL(h.cc.pacing, 4 * MSS * 65536ULL / 3000000);
+    h.cc.ops->restart(&h.cc, &h.event);
+    HN_EQUAL(h.cc.pacing, 4 * MSS * 65536ULL / 3000000);
+    h.event.srtt_us = 50000;
+    hand_ack(&h, 50000, ten_mbit, MSS);
+    HN_EQUAL(h.cc.pacing, ten_mbit * 990ULL / 1000);
+}
+
 /* RFC 3168 6.1.2 */
 static void probe_marked(void)
 {
@@ -1330,6 +1378,61 @@ static void transfer_link_use(void)
     hn_row = "";
 }
 
+static void write_and_run(struct transfer *t, struct tenon_tcp *conn, uint32_t bytes, uint32_t us)
+{
+    for (; bytes > 0; bytes--) {
+        const uint8_t byte = transfer_byte(t->sent++);
+
+        HN_EQUAL(tenon_tcp_write(conn, &byte, 1), 1);
+    }
+    pair_run(&t->pair, us);
+}
+
+/* Somebody types, a byte per round trip, and one of them is marked; then there are 60 kB to send. */
+static void transfer_after_typing(void)
+{
+    static const struct tenon_tcp_events silent, takes = {.received = transfer_received};
+    struct wire_line_conf out = {.rate = 20000, .delay_us = 50000}, back = {.delay_us = 50000};
+    const struct tenon_addr here = pair_addr(1, 0, 7);
+    struct tenon_tcp_listener *listener;
+    struct tenon_tcp_info info;
+    struct tenon_conf conf;
+    struct tenon_tcp *conn;
+    struct transfer t;
+    unsigned i;
+
+    memset(&t, 0, sizeof t);
+    tenon_conf_default(&conf);
+    conf.tcp_cc = &tenon_cc_bbr;
+    HN_CHECK(pair_open(&t.pair, &conf));
+    wire_line_set(t.pair.end[0], WIRE_OUT, &out);
+    wire_line_set(t.pair.end[1], WIRE_OUT, &back);
+    HN_EQUAL(tenon_tcp_listen(t.pair.stack[1], &listener, &here, &takes, &t, 0), TENON_OK);
+    HN_EQUAL(tenon_tcp_connect(t.pair.stack[0], &conn, NULL, &here, &silent, &t), TENON_OK);
+    tenon_tcp_set(conn, TENON_TCP_ECN, 1);
+    tenon_tcp_set(conn, TENON_TCP_NODELAY, 1);
+    pair_run(&t.pair, 300000);
+    for (i = 0; i < 30; i++)
+        write_and_run(&t, conn, 1, 150000);
+    out.mark_bytes = 1;    /* what waits for another */
+    wire_line_set(t.pair.end[0], WIRE_OUT, &out);
+    for (i = 0; i < 5; i++)
+        write_and_run(&t, conn, 1, 1000);
+    pair_run(&t.pair, 200000);
+    HN_EQUAL(tenon_stat(t.pair.stack[0], TENON_STAT_TCP_ECE_REDUCED), 1);
+    out.mark_bytes = 0;
+    out.rate = 1250000;
+    wire_line_set(t.pair.end[0], WIRE_OUT, &out);
+    write_and_run(&t, conn, 1, 150000);
+    write_and_run(&t, conn, 60000, 4000000);
+    tenon_tcp_status(conn, &info);
+    HN_EQUAL(info.snd_queued, 0);
+    HN_EQUAL(t.received, t.sent);
+    HN_EQUAL(t.wrong, 0);
+    tenon_tcp_abort(conn);
+    HN_CHECK(pair_close(&t.pair));
+}
+
 static const struct hn_test tests[] = {
     { "arithmetic_golden", "BBR-INT BBR-16", arithmetic_golden },
     { "init_pacing", "BBR-4", init_pacing },
@@ -1370,6 +1473,9 @@ static const struct hn_test tests[] = {
     { "probe_rtt_enter_exit", "BBR-14 BBR-PIT", probe_rtt_enter_exit },
     { "probe_rtt_skipped_after_idle", "BBR-14 BBR-21 BBR-PIT", probe_rtt_skipped_after_idle },
     { "probe_rtt_in_startup", "BBR-14 BBR-PIT", probe_rtt_in_startup },
+    { "probe_rtt_restart", "BBR-21", probe_rtt_restart },
+    { "pacing_least", "BBR-16", pacing_least },
+    { "transfer_after_typing", "BBR-16", transfer_after_typing },
     { "lumps_startup_and_cruise", "BBR-15 BBR-PIT", lumps_startup_and_cruise },
     { "small_bdp", "BBR-18 BBR-PIT", small_bdp },
     { "ten_times_faster", "BBR-10 BBR-PIT", ten_times_faster },
