@@ -902,6 +902,8 @@ TENON_INTERNAL void tn_tcp_send_probe(struct tenon_tcp *conn)
         plan.flags |= TN_TCP_FIN;
     if (!output_has_way(conn) || !tn_tcp_needs_block(conn) || output_data(conn, &plan) == 0)
         return;
+    if (TENON_WITH_RECOVERY)
+        tn_pace_sent(conn, 1);    /* its clock comes round in an hour, and a window may be closed for longer */
     tn_count(conn->stack, TENON_STAT_TCP_PROBE);
     tn_tcp_trace(conn, TENON_TRACE_PROBE, NULL, 0);
     if (plan.len == 0) {

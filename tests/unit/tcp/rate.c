@@ -4,6 +4,7 @@
 #include "harness.h"
 
 #include "tcp/cc.h"
+#include "limits/pair.h"
 #include "tcp/tcp_internal.h"
 
 typedef unsigned long long u64;
@@ -445,6 +446,72 @@ static void sample_app_limited(void)
     bench_close(&b);
 }
 
+/* ---- a closed window ---------------------------------------------------------------------------------- */
+
+struct reader {
+    struct tenon_tcp *conn;
+    tenon_u32 held, read;
+    int reads;
+};
+
+static void reader_received(struct tenon_tcp *conn, void *app, const struct tenon_span *spans, unsigned n)
+{
+    struct reader *r = app;
+    unsigned i;
+
+    r->conn = conn;
+    for (i = 0; i < n; i++)
+        r->held += spans[i].len;
+    if (r->reads)
+        tenon_tcp_consumed(conn, r->held);
+    r->read += r->reads ? r->held : 0;
+    r->held = r->reads ? 0 : r->held;
+}
+
+/* The window stays closed while the clock of pacing comes halfway round: when it opens, what waits leaves at once. */
+static void pacing_after_closed_window(void)
+{
+    static const struct tenon_tcp_events silent, takes = { .received = reader_received };
+    static const unsigned minutes[] = { 10, 30, 40, 60, 70, 75 };
+    static const struct tenon_cc_ops *const controls[] = { &tenon_cc_cubic, &tenon_cc_bbr };
+    static const tenon_u8 bytes[200000];
+    const struct wire_line_conf line = { .delay_us = 10000 };
+    const struct tenon_addr here = pair_addr(1, 0, 7);
+    unsigned i;
+
+    for (i = 0; i < 2 * TENON_ARRAY_LEN(minutes); i++) {
+        struct reader r = { .read = 0 };
+        struct tenon_tcp_listener *listener;
+        struct tenon_conf conf;
+        struct tenon_tcp *conn;
+        struct pair pair = { .wire = NULL };
+        tenon_u32 written;
+
+        tenon_conf_default(&conf);
+        conf.tcp_cc = controls[i % 2];
+        conf.tcp_snd_buf = sizeof bytes;
+        conf.tcp_rcv_buf = 65535;
+        HN_CHECK(pair_open(&pair, &conf));
+        wire_line_set(pair.end[0], WIRE_OUT, &line);
+        wire_line_set(pair.end[1], WIRE_OUT, &line);
+        HN_EQUAL(tenon_tcp_listen(pair.stack[1], &listener, &here, &takes, &r, 0), TENON_OK);
+        HN_EQUAL(tenon_tcp_connect(pair.stack[0], &conn, NULL, &here, &silent, &r), TENON_OK);
+        pair_run(&pair, 100000);
+        written = (tenon_u32)tenon_tcp_write(conn, bytes, sizeof bytes);
+        HN_CHECK(written > 100000);
+        pair_run(&pair, (uint64_t)minutes[i / 2] * 60000000);
+        HN_EQUAL(conn->snd_wnd, 0);
+        r.reads = 1;
+        r.read = r.held;
+        tenon_tcp_consumed(r.conn, r.held);
+        r.held = 0;
+        pair_run(&pair, 2000000);
+        HN_EQUAL(r.read, written);
+        tenon_tcp_abort(conn);
+        HN_CHECK(pair_close(&pair));
+    }
+}
+
 static const struct hn_test tests[] = {
     { "rate_edges", "CC-GEN-6 PACE-2", rate_edges },
     { "rate_random", "PACE-2", rate_random },
@@ -453,6 +520,7 @@ static const struct hn_test tests[] = {
     { "pacing_first_window", "PACE-1", pacing_first_window },
     { "pacing_owes_by_the_rate", "PACE-2", pacing_owes_by_the_rate },
     { "pacing_rates", "PACE-1 PACE-3 PACE-6", pacing_rates },
+    { "pacing_after_closed_window", "PACE-6", pacing_after_closed_window },
     { "sample_by_hand", "BBR-1 BBR-2 CC-X-7", sample_by_hand },
     { "sample_too_fast", "BBR-1", sample_too_fast },
     { "sample_app_limited", "BBR-3", sample_app_limited },
