@@ -21,25 +21,26 @@ static tenon_u32 cwv_slot_ms(const struct tn_cwv_now *now)
     return tn_max(now->srtt_us / 1000, CWV_PERIOD_MS / CWV_ROUNDS);
 }
 
-/* Samples move on with time. */
-static void cwv_turn(struct tn_cwv *cwv, const struct tn_cwv_now *now)
+/* Samples move on with time. @return 1: they have */
+static int cwv_turn(struct tn_cwv *cwv, const struct tn_cwv_now *now)
 {
     const tenon_u32 slot = cwv_slot_ms(now);
     tenon_u32 turns;
 
     if (now->ms - cwv->slot_ms < slot)
-        return;
+        return 0;
     turns = (now->ms - cwv->slot_ms) / slot;
     if (turns >= TN_CWV_SLOTS) {
         memset(cwv->acked, 0, sizeof(cwv->acked));
         cwv->slot_ms = now->ms;
-        return;
+        return 1;
     }
     for (; turns > 0; turns--) {
         memmove(&cwv->acked[1], &cwv->acked[0], (TN_CWV_SLOTS - 1) * sizeof(cwv->acked[0]));
         cwv->acked[0] = 0;
         cwv->slot_ms += slot;
     }
+    return 1;
 }
 
 static tenon_u32 cwv_pipe_ack(struct tn_cwv *cwv, const struct tn_cwv_now *now)
@@ -47,7 +48,7 @@ static tenon_u32 cwv_pipe_ack(struct tn_cwv *cwv, const struct tn_cwv_now *now)
     tenon_u32 most = 0;
     unsigned i;
 
-    cwv_turn(cwv, now);
+    (void)cwv_turn(cwv, now);
     for (i = 0; i < TN_CWV_SLOTS; i++)
         most = tn_max(most, cwv->acked[i]);
     return most;
@@ -62,10 +63,12 @@ static void cwv_begin_round(struct tn_cwv *cwv, tenon_u32 cwnd, const struct tn_
 
 /* 4.2. A sample is what arrives within a round trip of the first ACK that counts for it: the ACKs of a burst belong
  * together, however long the silence before it was. */
-TENON_INTERNAL void tn_cwv_acked(struct tn_cwv *cwv, tenon_u32 bytes, tenon_u32 cwnd, const struct tn_cwv_now *now)
+TENON_INTERNAL int tn_cwv_acked(struct tn_cwv *cwv, tenon_u32 bytes, tenon_u32 cwnd, const struct tn_cwv_now *now)
 {
+    int turned;
+
     if (!TENON_WITH_RECOVERY)
-        return;
+        return 0;
     if (!cwv->known) {
         cwv->known = 1;
         cwv->slot_ms = now->ms;
@@ -74,21 +77,32 @@ TENON_INTERNAL void tn_cwv_acked(struct tn_cwv *cwv, tenon_u32 bytes, tenon_u32 
         cwv_begin_round(cwv, cwnd, now);
     }
     cwv->round_acked += tn_min(bytes, 0xFFFFFFFFUL - cwv->round_acked);
-    cwv_turn(cwv, now);
+    turned = cwv_turn(cwv, now);
     cwv->acked[0] = tn_max(cwv->acked[0], cwv->round_acked);
+    return turned;
+}
+
+/* A phase that nobody has looked at since began when the newest sample expired, which may be long ago. */
+static tenon_u32 cwv_idle_since(const struct tn_cwv *cwv, const struct tn_cwv_now *now)
+{
+    const tenon_u32 quiet = now->ms - cwv->slot_ms, kept = TN_CWV_SLOTS * cwv_slot_ms(now);
+
+    return quiet > kept ? cwv->slot_ms + kept : now->ms;
 }
 
 /* 4.3: half of the window, because one that doubles is twice of what was acknowledged. The window of the round's begin
  * counts: what it has grown by since cannot have been acknowledged yet. */
 TENON_INTERNAL int tn_cwv_is_validated(struct tn_cwv *cwv, tenon_u32 cwnd, const struct tn_cwv_now *now)
 {
+    const tenon_u32 since = cwv_idle_since(cwv, now);
+
     if (!cwv->known || cwv_pipe_ack(cwv, now) >= tn_min(cwnd, cwv->round_cwnd) / 2) {
         cwv->is_idle = 0;
         return 1;
     }
     if (!cwv->is_idle) {
         cwv->is_idle = 1;
-        cwv->idle_ms = now->ms;
+        cwv->idle_ms = since;
     }
     return 0;
 }

@@ -36,13 +36,14 @@ struct tn_cwv_now {
 /* At the begin of a connection, after a timeout, and after a change of the congestion control: nothing is known. */
 TENON_INTERNAL void tn_cwv_init(struct tn_cwv *cwv);
 
-/* `bytes` were acknowledged, outside of recovery (4.2); before the window grows. */
-TENON_INTERNAL void tn_cwv_acked(struct tn_cwv *cwv, tenon_u32 bytes, tenon_u32 cwnd, const struct tn_cwv_now *now);
+/* `bytes` were acknowledged, outside of recovery (4.2); before the window grows.
+ * @return 1: a third of the sampling period is over, and tn_cwv_age() should be asked */
+TENON_INTERNAL int tn_cwv_acked(struct tn_cwv *cwv, tenon_u32 bytes, tenon_u32 cwnd, const struct tn_cwv_now *now);
 
 /* Whether the window may grow (4.3); to be asked after tn_cwv_acked(). */
 TENON_INTERNAL int tn_cwv_is_validated(struct tn_cwv *cwv, tenon_u32 cwnd, const struct tn_cwv_now *now);
 
-/* Before something is sent: after five minutes without validation the window shrinks, and after five more again
+/* After five minutes without validation, of silence or of little use, the window shrinks, and after five more again
  * (4.4.3).
  * @param initial  the initial window, below which it does not go
  * @return 1: cc->cwnd and cc->ssthresh have changed */

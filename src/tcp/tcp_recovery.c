@@ -112,20 +112,29 @@ static void cwv_limit(struct tenon_tcp *conn, tenon_u32 most)
         tn_trace_stretch(conn, TENON_TRACE_CWV, 0, before, TENON_TRACE_CWV_LIMITED);
 }
 
+/* @return 1: it was out of use for so long that less of it is left (4.4.3). Who measures the path keeps it whole
+ * (draft-ietf-ccwg-bbr 5.4). */
+static int cwv_age(struct tenon_tcp *conn)
+{
+    const struct tn_cwv_now now = cwv_now(conn);
+    const tenon_u32 before = conn->cc.cwnd;
+
+    if ((tn_cc_ops(conn)->flags & TENON_CC_OWN_RECOVERY) ||
+        !tn_cwv_age(&conn->flight->cwv, &conn->cc, tn_cc_initial(conn->mss), &now))
+        return 0;
+    tn_trace_stretch(conn, TENON_TRACE_CWV, 0, before, TENON_TRACE_CWV_AGED);
+    return 1;
+}
+
 /* With pacing the window outlives silence, for five minutes and longer (4.4.3). */
 TENON_INTERNAL int tn_tcp_keeps_window(struct tenon_tcp *conn)
 {
-    const struct tn_cwv_now now = cwv_now(conn);
-    tenon_u32 before;
-    int aged;
-
     if (!TENON_WITH_RECOVERY)
         return 0;
     if (!conn->flight->cwv.known || conn->cc.pacing == 0)
         return 0;
-    before = conn->cc.cwnd;
-    aged = tn_cwv_age(&conn->flight->cwv, &conn->cc, tn_cc_initial(conn->mss), &now);
-    tn_trace_stretch(conn, TENON_TRACE_CWV, 0, before, aged ? TENON_TRACE_CWV_AGED : TENON_TRACE_CWV_KEPT);
+    if (!cwv_age(conn))
+        tn_trace_stretch(conn, TENON_TRACE_CWV, 0, conn->cc.cwnd, TENON_TRACE_CWV_KEPT);
     return 1;
 }
 
@@ -442,6 +451,7 @@ TENON_INTERNAL void tn_tcp_tell_acked(struct tenon_tcp *conn, const struct tn_ac
 {
     const struct tn_cwv_now now = cwv_now(conn);
     struct tenon_cc_event event;
+    int turned = 0;
 
     if (ack->acked == 0)
         return;
@@ -450,7 +460,7 @@ TENON_INTERNAL void tn_tcp_tell_acked(struct tenon_tcp *conn, const struct tn_ac
         return;
     recovery_event(conn, ack, &event);
     if (TENON_WITH_RECOVERY && conn->recovery == TN_RECOVERY_NONE)
-        tn_cwv_acked(&conn->flight->cwv, ack->acked + conn->flight->untold, conn->cc.cwnd, &now);
+        turned = tn_cwv_acked(&conn->flight->cwv, ack->acked + conn->flight->untold, conn->cc.cwnd, &now);
     if (TN_FAST && !event.limited && conn->flight->untold > 0)
         recovery_tell_untold(conn, &event);
     if (TN_FAST) {
@@ -458,6 +468,8 @@ TENON_INTERNAL void tn_tcp_tell_acked(struct tenon_tcp *conn, const struct tn_ac
         conn->flight->untold = 0;
     }
     tn_cc_ops(conn)->acked(&conn->cc, &event);
+    if (TENON_WITH_RECOVERY && turned)
+        (void)cwv_age(conn);
 }
 
 /* Once for each ACK: draft-ietf-ccwg-bbr 5.2.3. */

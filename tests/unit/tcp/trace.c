@@ -473,6 +473,45 @@ static void unused_window_is_told(void)
     HN_CHECK(pair_close(&t.pair));
 }
 
+/* RFC 7661 4.4.3 counts five minutes of little use, not of silence; draft-ietf-ccwg-bbr 5.4 leaves the window. */
+static void window_of_little_use(void)
+{
+    static const struct tenon_cc_ops *const controls[] = { &tenon_cc_cubic, &tenon_cc_newreno, &tenon_cc_bbr };
+
+    for (unsigned i = 0; i < 2 * TENON_ARRAY_LEN(controls); i++) {
+        const int ages = controls[i / 2] != &tenon_cc_bbr, silent = i % 2;
+        tenon_u32 cwnd, initial;
+        struct transfer t;
+
+        hn_row = controls[i / 2]->name;
+        begin_by_hand(&t);
+        tenon_tcp_set_cc(seen.conn, controls[i / 2]);
+        tenon_tcp_set(seen.conn, TENON_TCP_SND_BUF, 400000);
+        initial = seen.conn->cc.cwnd;
+        write_many(&t, 200000);
+        pair_run(&t.pair, 1000000);
+        write_ten(&t);
+        cwnd = seen.conn->cc.cwnd;
+        HN_CHECK(cwnd > 4 * initial);
+        for (unsigned j = 0; j < 6200; j++) {
+            if (!silent)
+                write_ten(&t);
+            pair_run(&t.pair, 100000);
+            if (ages && !silent && j == 2900)
+                HN_EQUAL(seen.conn->cc.cwnd, cwnd);
+        }
+        write_ten(&t);
+        if (ages)
+            HN_EQUAL(seen.conn->cc.cwnd, tn_max(cwnd / 2 / 2, initial));
+        HN_CHECK(ages || seen.conn->cc.cwnd >= cwnd);
+        HN_EQUAL(seen.args[TENON_TRACE_CWV][TENON_TRACE_CWV_AGED], !ages ? 0 : silent ? 1 : 2);
+        HN_EQUAL(seen.wrong, 0);
+        tenon_tcp_abort(seen.conn);
+        HN_CHECK(pair_close(&t.pair));
+    }
+    hn_row = "";
+}
+
 /* A black hole of packets above 1400 bytes: down to 1024 bytes of payload, then 1500 is tried, 1288, 1394, 1447, 1420,
  * 1407 and 1400. The first two events: each end learns the MTU of its link. */
 static void search_is_told(void)
@@ -556,6 +595,7 @@ static const struct hn_test tests[] = {
     { "repair_by_probe_is_told", "", repair_by_probe_is_told },
     { "end_of_slow_start_is_told", "", end_of_slow_start_is_told },
     { "unused_window_is_told", "CWV-2 CWV-3 CWV-4", unused_window_is_told },
+    { "window_of_little_use", "CWV-4 BBR-21", window_of_little_use },
     { "search_is_told", "", search_is_told },
     { "fastopen_is_told", "", fastopen_is_told },
 };

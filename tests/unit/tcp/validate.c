@@ -150,7 +150,8 @@ static void phase_ends_after_five_minutes(void)
     HN_EQUAL(tn_cwv_age(&b.cwv, &cc, 10 * MSS, &b.now), 0);
 }
 
-/* Use in between begins the five minutes anew. */
+/* Use in between begins the five minutes anew: when its sample, a second and a third old, counts no more, whenever
+ * somebody asks. */
 static void phase_ends_with_use(void)
 {
     struct tenon_cc cc;
@@ -166,10 +167,15 @@ static void phase_ends_with_use(void)
     HN_CHECK(valid(&b, 100));
     pass(&b, 200000);
     HN_EQUAL(tn_cwv_age(&b.cwv, &cc, 10 * MSS, &b.now), 0);
-    pass(&b, 200000);
+    pass(&b, 101331);
     HN_EQUAL(tn_cwv_age(&b.cwv, &cc, 10 * MSS, &b.now), 0);
-    pass(&b, 100000);
+    pass(&b, 1);
     HN_EQUAL(tn_cwv_age(&b.cwv, &cc, 10 * MSS, &b.now), 1);
+    burst(&b, 60);
+    HN_CHECK(valid(&b, 100));
+    pass(&b, 301332);
+    HN_EQUAL(tn_cwv_age(&b.cwv, &cc, 10 * MSS, &b.now), 1);
+    HN_EQUAL(cc.cwnd, 25 * MSS);
 }
 
 /* 4.4.1 */
