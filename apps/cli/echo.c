@@ -287,7 +287,7 @@ static int run_echo(struct core *core, void *arg)
             say_where(server);
         code = app_run(&server->app);
     }
-    app_close(&server->app);
+    code = app_close(&server->app, code);
     atomic_fetch_add(&job->done.tcp_bytes, server->tcp_bytes);
     atomic_fetch_add(&job->done.udp_bytes, server->udp_bytes);
     atomic_fetch_add(&job->done.datagrams, server->datagrams);

@@ -469,7 +469,7 @@ int cmd_get(int argc, char **argv)
         code = fetch_all(&getter);
     progress_end(&getter.progress);
     sink_close(&getter.sink);
-    app_close(&getter.app);
+    code = app_close(&getter.app, code);
     if (getter.options.output != NULL && close(getter.fd) != 0) {
         log_error("%s: %s", getter.options.output, strerror(errno));
         code = CLI_FAILED;

@@ -283,6 +283,5 @@ int cmd_ping(int argc, char **argv)
     } else if (pinger.app.done) {
         code = CLI_INTERRUPTED;    /* while we waited for an address, of our own or of the host */
     }
-    app_close(&pinger.app);
-    return code;
+    return app_close(&pinger.app, code);
 }

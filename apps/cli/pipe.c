@@ -606,7 +606,7 @@ static int run_pipe(struct pipe_end *end)
     sink_close(&end->sink);
     if (end->socket != NULL)
         tenon_udp_close(end->socket);
-    app_close(&end->app);
+    code = app_close(&end->app, code);
     input_free_all();
     return code;
 }

@@ -142,6 +142,5 @@ int cmd_resolve(int argc, char **argv)
         code = app_run(&resolver.app);
     if (resolver.dns.stack != NULL)
         tenon_dns_close(&resolver.dns);
-    app_close(&resolver.app);
-    return code;
+    return app_close(&resolver.app, code);
 }

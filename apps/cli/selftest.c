@@ -383,8 +383,10 @@ int cmd_selftest(int argc, char **argv)
         }
     }
     failed = transfer(0);
-    if (trace_writer_close(self.trace) != 0)
-        log_error("--trace: %s could not be written completely", self.options.trace);
+    if (trace_writer_close(self.trace) != 0) {
+        log_error("--trace: %s: the trace is incomplete: %s", self.options.trace, strerror(errno));
+        failed = 1;
+    }
     self.trace = NULL;
     failed |= transfer(1);
     return failed ? CLI_FAILED : CLI_OK;

@@ -784,7 +784,7 @@ static int run_serve(struct core *core, void *arg)
             say_where(server);
         code = app_run(&server->app);
     }
-    app_close(&server->app);
+    code = app_close(&server->app, code);
     atomic_fetch_add(&job->requests, server->requests);
     atomic_fetch_add(&job->bytes, server->bytes);
     free(server);

@@ -529,17 +529,28 @@ static void abort_all(struct app *app)
         usleep(1000);
 }
 
-static void close_files(struct app *app)
+/* @return -1: one of them is not complete */
+static int close_files(struct app *app)
 {
+    struct strbuf trace = { NULL, 0, 0 }, pcap = { NULL, 0, 0 };
     char error[256] = "";
+    int failed = 0;
 
-    if (app->trace != NULL && trace_writer_close(app->trace) != 0)
-        log_error("--trace: %s could not be written completely", app->options->trace);
-    if (app->pcap != NULL && pcap_writer_close(app->pcap, error, sizeof error) != 0)
-        log_error("--pcap: %s: %s", app->options->pcap, error);
+    if (trace_writer_close(app->trace) != 0) {
+        log_error("--trace: %s: the trace is incomplete: %s", own_name(app, &trace, app->options->trace),
+                  strerror(errno));
+        failed = -1;
+    }
+    if (pcap_writer_close(app->pcap, error, sizeof error) != 0) {
+        log_error("--pcap: %s: %s", own_name(app, &pcap, app->options->pcap), error);
+        failed = -1;
+    }
+    sb_free(&trace);
+    sb_free(&pcap);
+    return failed;
 }
 
-void app_close(struct app *app)
+int app_close(struct app *app, int code)
 {
     dhcp_end(app->dhcp);
     app->dhcp = NULL;
@@ -561,10 +572,12 @@ void app_close(struct app *app)
         port_attach(app->port, NULL);
         port_close(app->port);
     }
-    close_files(app);
+    if (close_files(app) != 0 && code == 0)
+        code = 1;
     free(app->mem);
     loop_close(&app->loop);
     memset(app, 0, sizeof *app);
+    return code;
 }
 
 void app_scope(const struct app *app, struct tenon_addr *addr)

@@ -70,8 +70,10 @@ int app_wait(struct app *app, int (*there)(const struct app *app), uint64_t limi
 void app_stop(struct app *app, int code);
 
 /** End what is left (connections are reset, the peers hear of it), print the counters if that was
- *  asked for, free everything. After a failed app_open() too. */
-void app_close(struct app *app);
+ *  asked for, free everything. After a failed app_open() too.
+ *  @param code  what the program would end with
+ *  @return that; 1 in place of 0 if what --pcap or --trace has asked for is not complete */
+int app_close(struct app *app, int code);
 
 /** Give a connection that is not open yet, or a listener, what the options say of TCP. */
 void app_set_conn(const struct app *app, struct tenon_tcp *conn);

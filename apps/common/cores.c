@@ -159,6 +159,8 @@ int cores_run(const struct cores_options *options, int (*run)(struct core *core,
             pin(&all->core[0]);
         code = run(&all->core[0], arg);
         code = atomic_load(&all->code) != 0 ? atomic_load(&all->code) : code;
+        for (unsigned i = 1; i < all->count && code == 0; i++)
+            code = all->core[i].code;
     }
     for (unsigned i = 0; i < all->count; i++)
         model_mailbox_close(&all->core[i].box);

@@ -56,7 +56,7 @@ extern const struct argp cores_argp;
 /** Call run(core, arg) in a thread for each core, on a processor of its own if there are as many: in this thread for
  *  core 0, and for each of the others when the one before has come as far as app_run(). It shall open an app with that
  *  core, run it, and close it.
- *  @return the status of the first that has ended by itself */
+ *  @return the status of the first that has ended by itself; if that is 0, of one that has failed as it ended */
 int cores_run(const struct cores_options *options, int (*run)(struct core *core, void *arg), void *arg);
 
 /* ---- for app.c; a core may be NULL, which is a program without threads --------------------------------- */

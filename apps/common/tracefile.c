@@ -20,6 +20,7 @@ struct trace_writer {
     uint64_t time_us;
     tenon_u32 last_us;
     int begun;
+    int error;    /* the first; 0: all that was written is in the file, or in its buffer */
 };
 
 static uint8_t *put_le(uint8_t *at, uint64_t value, unsigned bytes)
@@ -68,6 +69,12 @@ static const uint8_t *get_ip(const uint8_t *at, struct tenon_ip *ip)
     return at;
 }
 
+static void write_bytes(struct trace_writer *writer, const uint8_t *bytes, size_t n)
+{
+    if (writer->error == 0 && fwrite(bytes, 1, n, writer->file) != n)
+        writer->error = errno;
+}
+
 struct trace_writer *trace_writer_open(const char *path)
 {
     uint8_t header[TRACE_HEADER_BYTES], *at = header + sizeof trace_magic;
@@ -84,7 +91,7 @@ struct trace_writer *trace_writer_open(const char *path)
     at = put_le(at, TRACE_VERSION, 2);
     at = put_le(at, TRACE_RECORD_BYTES, 2);
     put_le(at, 0, 4);
-    fwrite(header, 1, sizeof header, writer->file);
+    write_bytes(writer, header, sizeof header);
     return writer;
 }
 
@@ -124,19 +131,21 @@ void trace_writer_add(struct trace_writer *writer, const struct tenon_trace_even
     at = put_le(at, event->local.netif, 2);
     at = put_ip(at, &event->local.ip);
     put_ip(at, &event->remote.ip);
-    fwrite(record, 1, sizeof record, writer->file);
+    write_bytes(writer, record, sizeof record);
 }
 
 int trace_writer_close(struct trace_writer *writer)
 {
-    int failed;
+    int error;
 
     if (writer == NULL)
         return 0;
-    failed = ferror(writer->file);
-    failed |= fclose(writer->file);
+    error = writer->error;
+    if (fclose(writer->file) != 0 && error == 0)
+        error = errno;
     free(writer);
-    return failed ? -1 : 0;
+    errno = error;
+    return error != 0 ? -1 : 0;
 }
 
 static const uint8_t *get_small(const uint8_t *at, unsigned bytes, tenon_u16 *out)

@@ -15,7 +15,7 @@ struct trace_writer;
 struct trace_writer *trace_writer_open(const char *path);
 void trace_writer_add(struct trace_writer *writer, const struct tenon_trace_event *event);
 
-/** @return 0, or -1 when something could not be written */
+/** @return 0, or -1, with errno, when something could not be written */
 int trace_writer_close(struct trace_writer *writer);
 
 /** An event and when it happened: microseconds after the first, which do not wrap. */

@@ -47,6 +47,14 @@ def test_what_cannot_be_written_has_failed(stdout, argv):
     assert done.returncode == 1 and b"stdout: " in done.stderr, done
 
 
+@pytest.mark.parametrize("argv", [["selftest", "--trace"], ["ping", "-q", "-c", "1", *MIRROR, "10.9.0.1", "--trace"],
+                                  ["ping", "-q", "-c", "1", *MIRROR, "10.9.0.1", "--pcap"]], ids=lambda argv: argv[-1])
+def test_a_record_that_is_incomplete_is_a_failure(tenon, argv):
+    """The disk is full: what was asked for is not there, and who asked hears of it."""
+    done = tenon(*argv, "/dev/full")
+    assert done.returncode == 1 and "/dev/full" in done.stderr and "No space left" in done.stderr, done
+
+
 def test_pings_end_when_nobody_reads_of_them():
     with subprocess.Popen([BUILD / "tenon", "ping", "-i", "0.05", *MIRROR, "10.9.0.1"], stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL) as ping:
@@ -58,16 +66,22 @@ def test_pings_end_when_nobody_reads_of_them():
             ping.kill()
 
 
+def wait_for_socket(folder):
+    """That of the program that has this folder to itself."""
+    for _ in range(200):
+        for path in folder.glob("tenon/*.sock"):
+            return path
+        time.sleep(0.05)
+    raise AssertionError("no socket")
+
+
 def signalled(number, folder, ignored=""):
     """The status of a program that gets a signal when it runs, and what is left of its socket."""
     env = {"XDG_RUNTIME_DIR": str(folder)}
     argv = ["sh", "-c", ignored + 'exec "$@"', "sh", BUILD / "tenon", "echo", "-q", *MIRROR]
     with subprocess.Popen(argv, env=env) as echo:
         try:
-            for _ in range(100):
-                if list(folder.glob("tenon/*.sock")):
-                    break
-                time.sleep(0.05)
+            wait_for_socket(folder)
             echo.send_signal(number)
             return echo.wait(1 if ignored else 10), list(folder.glob("tenon/*"))
         finally:

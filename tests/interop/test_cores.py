@@ -220,3 +220,14 @@ def test_each_core_has_its_files(net, peer, tmp_path, tshark):
     for name in ("t.trace", "t.trace.1"):
         listed = subprocess.run([find_tenon(), "trace", "--list", tmp_path / name], capture_output=True, text=True)
         assert "10.98.0.1" in listed.stdout
+
+
+@pytest.mark.parametrize("option", ["--pcap", "--trace"])
+def test_a_file_of_another_core_that_is_incomplete_is_a_failure(net, tmp_path, option):
+    make_interface(net, "tap", 2)
+    (tmp_path / "record.1").symlink_to("/dev/full")
+    server = Server(net, 2, "tap:ts0", "nic", tmp_path, "echo", option, tmp_path / "record")
+    net.stop(server.process, signal.SIGTERM)
+    net.run("ip", "link", "del", "ts0")
+    said = server.process.stderr.read()
+    assert server.process.returncode == 1 and f"{tmp_path}/record.1: " in said and "No space left" in said, said
