@@ -19,7 +19,8 @@
 enum {
     SNAPSHOT_READERS_MAX = 16,
     SNAPSHOT_CONNECTIONS_MAX = 500,    /* that are listed; all are counted */
-    SNAPSHOT_IDLE_US = 2000000         /* without a byte for so long: idle */
+    SNAPSHOT_IDLE_US = 2000000,        /* without a byte for so long: idle */
+    SNAPSHOT_AGAIN_US = 500000         /* no descriptor for who has connected: look again then */
 };
 
 /* Who has connected. `text` is empty as long as parts are missing. */
@@ -45,6 +46,7 @@ struct part {
 struct snapshot_server {
     struct app *app;
     int fd;
+    struct loop_timer again;
     struct reader readers[SNAPSHOT_READERS_MAX];
     struct part *parts;
     unsigned cores, missing;    /* parts that are on their way */
@@ -398,6 +400,22 @@ static void ask_cores(struct snapshot_server *server)
         answer_readers(server);
 }
 
+static void again_due(void *arg)
+{
+    struct snapshot_server *server = arg;
+
+    loop_want(&server->app->loop, server->fd, POLLIN);
+}
+
+/* Who has connected stays in the queue, and so the socket readable, as long as the process has no descriptor left. */
+static void accept_failed(struct snapshot_server *server)
+{
+    if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
+        return;
+    loop_want(&server->app->loop, server->fd, 0);
+    loop_timer_set(&server->app->loop, &server->again, SNAPSHOT_AGAIN_US);
+}
+
 static void server_ready(void *arg, short revents)
 {
     struct snapshot_server *server = arg;
@@ -405,8 +423,10 @@ static void server_ready(void *arg, short revents)
     int fd = accept4(server->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
     (void)revents;
-    if (fd < 0)
+    if (fd < 0) {
+        accept_failed(server);
         return;
+    }
     while (reader < server->readers + SNAPSHOT_READERS_MAX && reader->server != NULL)
         reader++;
     if (reader == server->readers + SNAPSHOT_READERS_MAX ||
@@ -466,6 +486,8 @@ struct snapshot_server *snapshot_open(struct app *app)
 
     memset(server, 0, sizeof *server);
     server->app = app;
+    server->again.due = again_due;
+    server->again.arg = server;
     server->cores = cores_count(app->core);
     server->parts = must_alloc(server->cores * sizeof *server->parts);
     memset(server->parts, 0, server->cores * sizeof *server->parts);
@@ -491,6 +513,7 @@ void snapshot_close(struct snapshot_server *server)
         if (server->readers[i].server != NULL)
             reader_end(&server->readers[i]);
     }
+    loop_timer_stop(&server->app->loop, &server->again);
     loop_remove(&server->app->loop, server->fd);
     close(server->fd);
     unlink(server->path);

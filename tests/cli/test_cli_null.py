@@ -3,7 +3,9 @@
 import json
 import os
 import pathlib
+import resource
 import signal
+import socket
 import subprocess
 import time
 
@@ -96,6 +98,32 @@ def test_signals_end_it_in_order(tmp_path, number):
 def test_it_outlives_its_terminal_if_it_shall(tmp_path):
     with pytest.raises(subprocess.TimeoutExpired):
         signalled(signal.SIGHUP, tmp_path, 'trap "" HUP; ')
+
+
+def processor_seconds(pid):
+    user, system = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def test_without_a_descriptor_for_a_reader_it_waits(tmp_path):
+    """Who asks for a snapshot is in the queue of the socket, which is readable all the time: no reason to spin."""
+    env = {"XDG_RUNTIME_DIR": str(tmp_path)}
+    with subprocess.Popen([BUILD / "tenon", "echo", "-q", *MIRROR], env=env) as echo:
+        try:
+            path = wait_for_socket(tmp_path)
+            limits = resource.prlimit(echo.pid, resource.RLIMIT_NOFILE)
+            resource.prlimit(echo.pid, resource.RLIMIT_NOFILE, (3, limits[1]))
+            with socket.socket(socket.AF_UNIX) as reader:
+                reader.settimeout(10)
+                reader.connect(str(path))
+                before = processor_seconds(echo.pid)
+                time.sleep(2)
+                used = processor_seconds(echo.pid) - before
+                resource.prlimit(echo.pid, resource.RLIMIT_NOFILE, limits)
+                assert reader.recv(1) == b"{"
+        finally:
+            echo.terminate()
+    assert used < 0.5
 
 
 def snapshot(name, folder):
