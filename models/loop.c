@@ -32,7 +32,7 @@ static int take_mail(struct model *model)
 {
     struct model_mailbox *box = model->box;
 
-    if (box == NULL || atomic_load_explicit(&box->last, memory_order_relaxed) == NULL)
+    if (box == NULL || !model_mailbox_waiting(box))
         return 0;
     return (int)model_mailbox_take(box, model);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A stack that threads push onto and one takes away whole. The first mail in an empty box wakes its owner. He
  * empties the descriptor before the box: a mail that comes in between wakes him once for nothing, and none is
- * overlooked. */
+ * overlooked. Who looks into the box without having been woken may find a mail whose poster is about to wake him: then
+ * the descriptor has to be emptied once more, or it would be readable for ever. */
 #include "mailbox.h"
 
 #include <errno.h>
@@ -13,6 +14,7 @@
 int model_mailbox_open(struct model_mailbox *box)
 {
     atomic_init(&box->last, NULL);
+    box->late = 0;
     box->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     return box->fd >= 0 ? 0 : -1;
 }
@@ -22,6 +24,7 @@ static unsigned open_all(struct model_mailbox *box, void *owner)
     struct model_mail *mail = atomic_exchange_explicit(&box->last, NULL, memory_order_acquire), *first = NULL;
     unsigned n = 0;
 
+    box->late += mail != NULL; /* one of its posters has woken us, or will */
     while (mail != NULL) {
         struct model_mail *earlier = mail->next;
 
@@ -65,6 +68,7 @@ unsigned model_mailbox_take(struct model_mailbox *box, void *owner)
 {
     uint64_t count;
 
-    (void)!read(box->fd, &count, sizeof count);
+    if (read(box->fd, &count, sizeof count) == (ssize_t)sizeof count)
+        box->late -= (int)count;
     return open_all(box, owner);
 }

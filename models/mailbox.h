@@ -9,6 +9,7 @@
 #define TENON_MODELS_MAILBOX_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 
 /** The first member of a mail. The box has it from model_mailbox_post() until open() is called. */
 struct model_mail {
@@ -23,6 +24,7 @@ struct model_mail {
 struct model_mailbox {
     struct model_mail *_Atomic last; /**< the latest first */
     int fd; /**< for poll(): readable when there is mail */
+    int late; /**< the owner's: mail that he had found before its poster made `fd` readable, which he will do yet */
 };
 
 /** @return 0, or -1 with errno */
@@ -33,6 +35,12 @@ void model_mailbox_close(struct model_mailbox *box);
 
 /** Post a mail. From any thread; a system call only if the box was empty. */
 void model_mailbox_post(struct model_mailbox *box, struct model_mail *mail);
+
+/** Would model_mailbox_take() find anything? For an owner who looks often, without a system call. */
+static inline int model_mailbox_waiting(struct model_mailbox *box)
+{
+    return box->late != 0 || atomic_load_explicit(&box->last, memory_order_relaxed) != NULL;
+}
 
 /** Open all that is there.
  *  @param owner  for model_mail.open(); not NULL
