@@ -82,12 +82,14 @@ def test_two_at_once(built, tmp_path):
         assert one.returncode == 0, said
 
 
-@pytest.mark.parametrize("lacks", ["cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm"])
-def test_what_is_not_there(built, tmp_path, lacks):
+@pytest.mark.parametrize("what, lacks", [
+    ("run", "cmake"), ("run", "ninja"), ("run", "arm-none-eabi-gcc"), ("run", "qemu-system-arm"),
+    ("size", "arm-none-eabi-nm"), ("size", "arm-none-eabi-size")])
+def test_what_is_not_there(built, tmp_path, what, lacks):
     built(BOARD)
-    for program in {"cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm"} - {lacks}:
+    for program in {"cmake", "ninja", "arm-none-eabi-gcc", "arm-none-eabi-nm", "qemu-system-arm"} - {lacks}:
         (tmp_path / program).symlink_to(shutil.which(program))
-    done = subprocess.run(tool("run", BOARD, "echo"), env={**os.environ, "PATH": str(tmp_path)}, capture_output=True,
+    done = subprocess.run(tool(what, BOARD, "echo"), env={**os.environ, "PATH": str(tmp_path)}, capture_output=True,
                           text=True, check=False, timeout=60)
     assert done.returncode == 1 and done.stderr.startswith(f"board: {lacks} is not there; on Debian: apt-get install")
 

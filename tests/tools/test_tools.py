@@ -112,6 +112,26 @@ int f(int number);
     assert [len(line) - len(line[2:].lstrip()) for line in lines if "end of" in line] == [4, 6, 19]
 
 
+# ---- what a tool needs -----------------------------------------------------------------------------
+
+@pytest.mark.parametrize("tool,argv", [("footprint", []), ("format", []), ("fuzz", []), ("mutate", []),
+                                       ("tidy", ["--only", "symbol"]), ("trim", ["--quick"])])
+def test_a_program_that_is_missing_is_named(tmp_path, tool, argv):
+    done = run(sys.executable, os.path.join(ROOT, "tools", tool), *argv, env={"PATH": str(tmp_path)})
+    assert done.returncode in (1, 2)
+    assert re.search(r"\b[\w-]+ is not installed \(tools/setup test\)", done.stdout + done.stderr), done
+    assert "Traceback" not in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("there,missing", [([], "clang-tidy"), (["clang-tidy"], "cppcheck")])
+def test_lint_without_its_programs_finds_nothing_wrong_in_the_code(tmp_path, there, missing):
+    (tmp_path / "compile_commands.json").write_text("[]")
+    for name in ["dirname", *there]:
+        os.symlink(shutil.which("true") if name in there else shutil.which(name), tmp_path / name)
+    done = run(shutil.which("bash"), os.path.join(ROOT, "tools", "lint"), tmp_path, env={"PATH": str(tmp_path)})
+    assert done.returncode == 2 and done.stderr == f"lint: {missing} is not installed (tools/setup test)\n", done
+
+
 # ---- tools/setup ----------------------------------------------------------------------------------
 
 def fake_system(tmp_path, installed, **programs):
