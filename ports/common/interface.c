@@ -72,11 +72,12 @@ int port_interface_read(struct interface *out, const char *name, unsigned mtu, c
     return set_mtu(out, has.ifr_mtu, mtu, error, error_size);
 }
 
+/* It is asked for by a socket, for which a program without a descriptor has to wait. */
 int port_interface_exists(unsigned index)
 {
     char name[IF_NAMESIZE];
 
-    return index != 0 && if_indextoname(index, name) != NULL;
+    return index != 0 && (if_indextoname(index, name) != NULL || errno != ENXIO);
 }
 
 unsigned port_interface_queues(const char *name, char *driver, size_t driver_size)

@@ -24,7 +24,7 @@ struct interface {
  *  @return 0; -1 */
 int port_interface_read(struct interface *out, const char *name, unsigned mtu, char *error, size_t error_size);
 
-/** @param index  any; 0 is none. @return 1: there is such an interface */
+/** @param index  any; 0 is none. @return 1: there is such an interface, or it cannot be found out now */
 int port_interface_exists(unsigned index);
 
 /** Ask its driver, as ethtool does.
