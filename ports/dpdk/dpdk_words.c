@@ -14,7 +14,7 @@ static const struct port_hint hints[] = {
     { "AF_PACKET socket", "; that needs root, or CAP_NET_RAW ('setcap cap_net_raw=ep PROGRAM')" },
     { "have permission", "; that needs root, or CAP_NET_RAW ('setcap cap_net_raw=ep PROGRAM')" },
     { "memif_connect_client", "; nobody listens there: start the end with role=server first" },
-    { "memif_socket_create", "; one that nobody listens at any more, as its server was killed, has to be removed" },
+    { "Address already in use", "; one that nobody listens at any more, as its server was killed, has to be removed" },
     { "connect error", "; nobody listens there: start the end that makes the socket first (net_vhost, QEMU)" },
     { "failed to parse", "; devices are NICs, 0000:01:00.0 ('dpdk-devbind.py --status' lists them), or made with "
       "arguments in braces: dpdk:{net_tap0,iface=dt0}. For an interface of the kernel's take packet:NAME or xdp:NAME" },

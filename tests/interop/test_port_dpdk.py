@@ -315,6 +315,17 @@ def test_what_is_wrong_is_said(net, tmp_path):
         assert not socket.exists()
 
 
+def test_a_server_of_memif_says_what_is_wrong_with_its_socket(net, tmp_path):
+    """One that somebody has left behind; and one that cannot be made there at all: nothing has to be removed."""
+    (tmp_path / "socket").touch()
+    for path, words, removed in ((tmp_path / "socket", "Address already in use", True),
+                                 ("/proc/socket", "Failed to setup socket", False)):
+        port = f"dpdk:{{net_memif0,role=server,socket={path},socket-abstract=no}}"
+        done = net.run(find_tenon(), "echo", "--port", port, check=False, timeout=20)
+        assert done.returncode == 1 and words in done.stderr, done.stderr
+        assert ("has to be removed" in done.stderr) == removed, done.stderr
+
+
 @pytest.mark.skipif(os.geteuid() != 0 or bool(os.environ.get(INSIDE)), reason="needs root")
 @pytest.mark.parametrize("device, word", [("net_tap0,iface=dt0", "CAP_NET_ADMIN"),
                                           ("net_af_packet0,iface=lo", "CAP_NET_RAW")], ids=["tap", "af_packet"])
