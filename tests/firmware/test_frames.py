@@ -364,7 +364,7 @@ def test_flood_of_requests(cabled, tenon, board):
     began = time.monotonic()
     fetch(tenon, its, ours, "10.0.2.15")
     numbers = json.loads(fetch(tenon, its, ours, "10.0.2.15", path="status.json"))
-    assert time.monotonic() - began < 10    # half-open connections of the flood would be in the way for three minutes
+    assert time.monotonic() - began < 60    # half-open connections of the flood would be in the way for three minutes
     kept = numbers["tcp_syn_rcvd"] - numbers["tcp_cookie_sent"]    # of both floods, and two of the three fetches
     assert 2 * 6 <= kept <= 2 * 24 + 2 and numbers["tcp_cookie_good"] == numbers["tcp_backlog_recycled"] == 1
     assert held(running.pass_time()) == held(before)

@@ -213,6 +213,26 @@ def sha256(path):
 
 # ---- a cable, with the kernel at one end and Tenon at the other -------------------------------------
 
+Life = collections.namedtuple("Life", "sleeps runs awake")
+
+
+def life_of(process, seconds):
+    """What the threads of a program do while nothing happens: how often a second they go to sleep, and the shares of
+    the time in which they run, and in which they run or would if the processor were theirs. That one does not depend on
+    what else there is to run."""
+    def now():
+        tasks = list(pathlib.Path(f"/proc/{process.pid}/task").iterdir())
+        ran, waited = (sum(times) for times in zip(*(map(int, (task / "schedstat").read_text().split()[:2])
+                                                     for task in tasks)))
+        texts = [(task / "status").read_text() for task in tasks]
+        slept = sum(int(re.search(r"\nvoluntary_ctxt_switches:\s*(\d+)", text)[1]) for text in texts)
+        return slept, ran / 1e9, (ran + waited) / 1e9
+
+    began, before = time.monotonic(), now()
+    time.sleep(seconds)
+    return Life(*((is_ - was) / (time.monotonic() - began) for is_, was in zip(now(), before)))
+
+
 class Link:
     """A TAP interface with addresses on the kernel's side; or, for another `kind` of port, what add_KIND() makes.
     With `relay` (a list of options; TAP only) a bad cable
@@ -368,6 +388,13 @@ class Tenon:
                 return
             time.sleep(0.1)
         raise AssertionError(f"tenon {self.command} does not answer a ping to {self.link.t4}:\n{self.text()}")
+
+    def wait_text(self, words, seconds=20):
+        """Wait until it has said this."""
+        end = time.monotonic() + seconds
+        while words not in self.text():
+            assert time.monotonic() < end and self.process.poll() is None, self.text()
+            time.sleep(0.02)
 
     def wait(self, timeout=60):
         """Wait for its own end; returns the status."""

@@ -130,7 +130,7 @@ def uso(address, port, size, segment):
     s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
     s.connect((address, int(port)))
     s.send(b"first")
-    s.settimeout(2)
+    s.settimeout(10)
     assert s.recv(100) == b"first"
     s.setsockopt(socket.IPPROTO_UDP, udp_segment, int(segment))
     data = random.Random(1).randbytes(int(size))

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 """What Tenon sends, judged by tshark: nothing malformed, no wrong checksum, and on a good cable nothing
 sent twice."""
+import json
 import subprocess
 import time
 
 import pytest
+
+from conftest import find_tenon
 
 SIZE = 8_000_003
 
@@ -33,11 +36,18 @@ def url(address):
     return f"http://[{address}]" if ":" in address else f"http://{address}"
 
 
+def wait_for_fins(link, tenon):
+    end = time.monotonic() + 20
+    while json.loads(link.net.run(find_tenon(), "top", "--json", tenon.process.pid).stdout)["tcp"]["connections"] > 0:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
 def test_sending(link, ends, options, files, tmp_path, tshark):
     path = files.get(SIZE)
     tenon = link.tenon("serve", *options, path.parent)
     link.net.run("curl", "-sS", "-o", "/dev/null", f"{url(ends[0])}/{path.name}")
-    time.sleep(0.3)    # for the FINs
+    wait_for_fins(link, tenon)
     said = tenon.stop()
     capture = tmp_path / "capture.pcapng"
     tshark.judge_clean(capture, said)

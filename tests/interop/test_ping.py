@@ -43,5 +43,5 @@ def test_jumbo_frames(make_link):
     link = make_link(mtu=9000)
     link.tenon("echo")
     for address in (link.t4, link.t6):
-        done = link.net.run("ping", "-c3", "-i0.05", "-W2", "-M", "do", "-s", 8900, address)
+        done = link.net.run("ping", "-c3", "-i0.05", "-W5", "-M", "do", "-s", 8900, address)
         assert " 3 received, 0% packet loss" in done.stdout

@@ -2,14 +2,11 @@
 """Sleeping until there is a packet, and looking all the time (--poll), on each kind of port."""
 import os
 import subprocess
-import time
 
 import pytest
 
-from conftest import INSIDE, find_tenon, sha256
+from conftest import INSIDE, find_tenon, life_of, sha256
 
-TICKS = os.sysconf("SC_CLK_TCK")
-LEAST = 0.01    # of one processor: nobody takes so much for nothing
 # The kind of port, its settings, and options of the program.
 SLEEPERS = {
     "tap": ("tap", [], []),
@@ -33,18 +30,10 @@ def make(make_link, net):
     return maker
 
 
-def processor_time(pid):
-    """Seconds that a process has been running."""
-    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-        fields = file.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
-
-
-def share(process, seconds):
-    """Of one processor, while nothing happens."""
-    began, before = time.monotonic(), processor_time(process.pid)
-    time.sleep(seconds)
-    return (processor_time(process.pid) - before) / (time.monotonic() - began)
+def assert_asleep(process):
+    """It wakes now and then, for its counters and timers. One that never waits does not sleep either."""
+    life = life_of(process, 2.5)
+    assert life.sleeps < 50 and life.runs < 0.2, life
 
 
 @pytest.mark.parametrize("sleeper", list(SLEEPERS))
@@ -52,7 +41,7 @@ def test_a_sleeping_server_takes_nothing(make, sleeper):
     kind, settings, options = SLEEPERS[sleeper]
     link = make(kind, settings)
     server = link.tenon("serve", *options, link.folder)
-    assert share(server.process, 2.5) < LEAST
+    assert_asleep(server.process)
 
 
 def test_a_sleeping_server_without_an_interface_takes_nothing(net, tmp_path):
@@ -60,7 +49,7 @@ def test_a_sleeping_server_without_an_interface_takes_nothing(net, tmp_path):
                        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     while "Serving" not in (line := server.stdout.readline()):
         assert line, "it has ended"
-    assert share(server, 2.5) < LEAST
+    assert_asleep(server)
     net.stop(server)
 
 
@@ -69,7 +58,7 @@ def test_a_polling_server_looks_all_the_time(make, kind, files, tmp_path):
     link = make(kind)
     path = files.get(3_000_003)
     server = link.tenon("serve", "--poll", path.parent)
-    assert share(server.process, 0.5) > 0.05    # of a processor that others want too
+    assert life_of(server.process, 0.5).awake > 0.5    # of a processor that others want too
     link.net.run("ping", "-c3", "-i0.2", "-W5", link.t4)
     link.net.run("curl", "-sS", "-m", "60", "-o", tmp_path / "got", f"http://{link.t4}/{path.name}")
     assert sha256(tmp_path / "got") == files.hash(3_000_003)

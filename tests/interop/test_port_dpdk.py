@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from conftest import INSIDE, find_tenon, sha256
+from conftest import INSIDE, find_tenon, life_of, sha256
 from exchanges import echo_datagrams, fetch_both_ways, fetch_with_capture
 
 SIZE = 16_000_003
@@ -270,26 +270,14 @@ def test_bench_says_what_is_wrong(net):
 
 # ---- asleep ----------------------------------------------------------------------------------------------
 
-def rested(process):
-    """How often its threads have gone to sleep, and the seconds that they have had of a processor."""
-    tasks = list(pathlib.Path(f"/proc/{process.pid}/task").iterdir())
-    used = sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
-    texts = [(task / "status").read_text() for task in tasks]
-    return sum(int(re.search(r"\nvoluntary_ctxt_switches:\s*(\d+)", text)[1]) for text in texts), used
-
-
 @pytest.mark.parametrize("device, most", [("tap", 5), ("vhost", 500), ("memif", 500)])
 def test_sleeps_when_there_is_nothing_to_do(make_link, make_pair, device, most):
     """With a descriptor until something comes, and without one with pauses, after each of which the program looks. How
     much of a processor a look takes depends on the processor; one who does not sleep takes all of it."""
     process = make_link(kind="dpdk").tenon("echo").process if device == "tap" else make_pair(device).start("echo")
     time.sleep(2.5)
-    began, (slept, used) = time.monotonic(), rested(process)
-    time.sleep(2)
-    took = time.monotonic() - began
-    slept, used = [(after - before) / took for after, before in zip(rested(process), (slept, used))]
-    print(f"sleeps {slept:.0f} times a second, {100 * used:.2f} % of a processor")
-    assert slept < most and used < 0.2
+    life = life_of(process, 2)
+    assert life.sleeps < most and life.runs < 0.2, life
 
 
 # ---- what is said ------------------------------------------------------------------------------------------
@@ -367,7 +355,9 @@ def test_files_of_another_process_stay(net):
 def test_ordinary_memory_is_said_and_enough(make_pair):
     pair = make_pair("vhost")
     pair.start("echo")
-    time.sleep(0.3)
+    while "Echo at" not in pair.said():
+        assert pair.server.poll() is None, pair.said()
+        time.sleep(0.02)
     said = pair.stop()
     assert ("memory is ordinary" in said) == (free_huge_pages() * 2 < 128), said
     assert "nobody is at the other end" in said

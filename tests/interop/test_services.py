@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """DHCP and names against dnsmasq."""
+import os
 import re
 import shutil
 import signal
@@ -69,6 +70,16 @@ def start_tenon(link, command, *arguments):
     return process, re.search(r"Address (\S+)/(\d+) by DHCP from (\S+), next hop (\S+), for (\d+) s", process.text())
 
 
+def interrupted(link, command, *words):
+    """The status of a program that gets a Ctrl-C when it runs, and has its socket for tenon top; it waits by then, if
+    the machine is not slow."""
+    process = link.net.start(*link.argv(command), *words, env={**os.environ, "XDG_RUNTIME_DIR": str(link.folder)})
+    wait_for(lambda: list(link.folder.glob("tenon/*.sock")), 20, lambda: "it does not begin")
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    return process.wait(20)
+
+
 @pytest.fixture(autouse=True)
 def no_addresses(link):
     """Tenon's addresses are left out of its command line."""
@@ -106,7 +117,7 @@ def test_dhcp_probes_first(link, serve):
     server = serve(dhcp_range(link), "--no-ping")
     first, got = start_tenon(link, "echo")
     address = got.group(1)
-    link.net.run("ping", "-c1", "-W2", address)    # it resolves the server: else that would not hear of the end
+    link.net.run("ping", "-c1", "-W10", address)    # it resolves the server: else that would not hear of the end
     first.stop()
     server.wait("DHCPRELEASE")
     link.net.run("ip", "address", "add", f"{address}/32", "dev", link.kernel_side)
@@ -123,7 +134,7 @@ def test_dhcp_no_server(link, serve):
     address = re.search(r"Link-local address (\S+)", process.text()).group(1)
     assert address.startswith("169.254.")
     link.net.run("ip", "address", "add", "169.254.0.1/16", "dev", link.kernel_side)
-    link.net.run("ping", "-c1", "-W2", address)
+    link.net.run("ping", "-c1", "-W10", address)
     serve(dhcp_range(link))
     wait_for(lambda: "by DHCP from" in process.text(), 40, process.text)
     assert link.net.run("ping", "-c1", "-W2", address, check=False).returncode != 0
@@ -196,21 +207,19 @@ def test_resolve_nobody_told(link):
     began = time.monotonic()
     done = link.run_tenon("resolve", "a.example", check=False)
     assert done.returncode == 1 and "no router has told of a server" in done.stderr and "--dns" in done.stderr
-    assert 5 < time.monotonic() - began < 10
-    waiting = link.net.start(*link.argv("ping"), "a.example")
-    time.sleep(1)
-    waiting.send_signal(signal.SIGINT)
-    assert waiting.wait(5) == 130
+    assert time.monotonic() - began > 5
+    assert interrupted(link, "ping", "a.example") == 130
 
 
 def test_resolve_dead_server(link, serve):
-    """The first server's port is closed: its ICMP error brings the second one's turn at once."""
+    """The server's port is closed: after each ICMP error it is the next one's turn at once, here the same one's, three
+    times in all. Who waited for answers would take 14 seconds."""
     serve("--port=5353", "--no-dhcp-interface=" + link.kernel_side)
     began = time.monotonic()
     options = ["--address", f"{link.t4}/24", "--dns", link.k4]
     done = link.net.run(*link.argv("resolve"), *options, "a.example", check=False)
     assert done.returncode == 1 and "no server answers" in done.stderr
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 10
 
 
 def test_get_by_name(link, serve, peer, tmp_path):
@@ -240,10 +249,7 @@ def test_ping_by_name(link, serve):
     assert f"PING {link.k4}:" in done.stdout and "2 received" in done.stdout
     done = link.net.run(*link.argv("ping"), *given, link.k4, "-c1", "nothing.example", check=False)
     assert done.returncode == 1 and "nothing.example: no such name" in done.stderr
-    silent = link.net.start(*link.argv("ping"), *given, link.k4.rsplit(".", 1)[0] + ".77", "both.example")
-    time.sleep(0.5)
-    silent.send_signal(signal.SIGINT)
-    assert silent.wait(5) == 130
+    assert interrupted(link, "ping", *given, link.k4.rsplit(".", 1)[0] + ".77", "both.example") == 130
 
 
 def test_connect_by_name(link, serve, peer):

@@ -30,7 +30,7 @@ def test_closed_port_is_told(link, version):
     address = link.t4 if version == "ip4" else link.t6
     code = ("import socket,sys\n"
             "s=socket.socket(socket.AF_INET6 if ':' in sys.argv[1] else socket.AF_INET, socket.SOCK_DGRAM)\n"
-            "s.connect((sys.argv[1], 9)); s.settimeout(3); s.send(b'x')\n"
+            "s.connect((sys.argv[1], 9)); s.settimeout(20); s.send(b'x')\n"
             "try: s.recv(10)\n"
             "except ConnectionRefusedError: print('refused')\n")
     assert link.net.run("python3", "-c", code, address).stdout == "refused\n"
