@@ -177,6 +177,16 @@ static void end_stdin(struct pipe_end *end)
     send_pending(end);
 }
 
+/* The peer shall not take it for the end: a reset tells him. */
+static void fail_stdin(struct pipe_end *end, int error)
+{
+    log_error("stdin: %s", strerror(error));
+    if (end->conn != NULL)
+        tenon_tcp_abort(end->conn);
+    else
+        app_stop(&end->app, CLI_FAILED);
+}
+
 static void stdin_ready(void *arg, short revents)
 {
     struct pipe_end *end = arg;
@@ -195,8 +205,10 @@ static void stdin_ready(void *arg, short revents)
     n = read(STDIN_FILENO, input->bytes, most);
     if (n <= 0) {
         tenon_buf_put(&input->buf);
-        if (n == 0 || (errno != EAGAIN && errno != EINTR))
+        if (n == 0 || errno == EBADF)    /* closed before we began, which is an end */
             end_stdin(end);
+        else if (errno != EAGAIN && errno != EINTR)
+            fail_stdin(end, errno);
         return;
     }
     end->pending.buf = &input->buf;
@@ -575,6 +587,8 @@ static void report(const struct pipe_end *end)
 {
     double seconds = (double)(clock_us() - end->began_us) / 1e6;
 
+    if (end->sink.error != 0 && end->sink.error != EPIPE)
+        log_error("stdout: %s", strerror(end->sink.error));
     if (end->lost > 0)
         log_error("%s datagrams were lost because stdout was too slow", text_count(end->lost).s);
     log_say(end->options.progress ? LOG_NORMAL : LOG_VERBOSE, "received %s (%s), sent %s (%s) in %s",

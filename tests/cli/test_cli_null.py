@@ -42,6 +42,18 @@ def test_a_stdin_that_is_closed_is_at_its_end():
     assert done.returncode == 0 and done.stdout == b"", done
 
 
+@pytest.mark.parametrize("udp", [[], ["-u"]], ids=["tcp", "udp"])
+def test_a_stdin_that_cannot_be_read_is_no_end(udp):
+    done = shell('exec "$0" "$@" </', "connect", "-q", *MIRROR, *udp, "10.9.0.1", "7")
+    assert done.returncode == 1 and done.stderr == b"tenon connect: stdin: Is a directory\n", done
+
+
+@pytest.mark.parametrize("udp", [[], ["-u"]], ids=["tcp", "udp"])
+def test_what_is_heard_and_cannot_be_written_is_said(udp):
+    done = shell('echo a word | "$0" "$@" >/dev/full', "connect", "-q", *MIRROR, *udp, "10.9.0.1", "7")
+    assert done.returncode == 1 and done.stderr == b"tenon connect: stdout: No space left on device\n", done
+
+
 @pytest.mark.parametrize("stdout", [">&-", ">/dev/full"])
 @pytest.mark.parametrize("argv", [["version"], ["help"], ["ping", "-c", "1", *MIRROR, "10.9.0.1"]])
 def test_what_cannot_be_written_has_failed(stdout, argv):
