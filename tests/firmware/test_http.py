@@ -119,11 +119,11 @@ def test_last_request(firmware):
     """Who says, in whatever words, that it was the last one gets the end with his answer: RFC 9112 9.6."""
     running = firmware("lm3s6965evb", "http").ready()
     for words in ("close", "CLOSE ", "TE, close", "TE ,\tclose, x"):
-        with socket.create_connection(("127.0.0.1", running.port()), timeout=5) as s:
+        with socket.create_connection(("127.0.0.1", running.port()), timeout=20) as s:
             s.sendall(f"GET /rows HTTP/1.1\r\nHost: x\r\nConnection: {words}\r\n\r\n".encode())
             assert b"\r\nConnection: close\r\n" in read_all(s), words
     for words in ("keep-alive", "closed", "x-close", "disclose"):
-        with socket.create_connection(("127.0.0.1", running.port()), timeout=5) as s:
+        with socket.create_connection(("127.0.0.1", running.port()), timeout=20) as s:
             s.sendall(f"HEAD /rows HTTP/1.1\r\nHost: x\r\nConnection: {words}\r\n\r\n".encode())
             assert b"close" not in s.recv(4096), words
     running.quit()
@@ -301,7 +301,7 @@ def is_sent_away(running, connection, seconds):
 def test_slow_clients_do_not_stay(firmware):
     """Neither one whose request does not end, nor one who has his answer and goes on."""
     running = firmware("lm3s6965evb", "http").ready()
-    connect = lambda: socket.create_connection(("127.0.0.1", running.port()), timeout=5)
+    connect = lambda: socket.create_connection(("127.0.0.1", running.port()), timeout=20)
     with connect() as slow:
         slow.sendall(b"GET / HTTP/1.1\r\nX: ")
         assert is_sent_away(running, slow, 20)
@@ -315,7 +315,7 @@ def test_slow_clients_do_not_stay(firmware):
 def test_who_comes_after_an_idle_client(firmware):
     """His time begins with him, not with the one whose place he has got."""
     running = firmware("lm3s6965evb", "http").ready()
-    connect = lambda: socket.create_connection(("127.0.0.1", running.port()), timeout=5)
+    connect = lambda: socket.create_connection(("127.0.0.1", running.port()), timeout=20)
     with connect():
         time.sleep(0.2)
         running.pass_time(14)
