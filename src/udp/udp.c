@@ -220,9 +220,26 @@ static int udp_port_used(const struct tenon *stack, unsigned port)
     return 0;
 }
 
+/* Two ends between which there is to be a connection; the port of the local one is looked for. */
+struct udp_pair {
+    struct tenon_addr local;
+    const struct tenon_addr *remote;
+    unsigned netif;
+};
+
+/* Who is connected is not found by the port alone; where there are not many, all sockets are. */
+static int udp_pair_used(const struct tenon *stack, struct udp_pair *pair, unsigned port)
+{
+    if (!TENON_WITH_MANY || pair == NULL)
+        return 0;
+    pair->local.port = (tenon_u16)port;
+    return tn_udp_find_connected(stack, &pair->local, pair->remote, pair->netif) != NULL;
+}
+
 /* RFC 6056 3.3.2: a random port until a free one is found; when nearly all are taken, the next free one.
+ * @param pair  NULL: to whom is not known yet
  * @return 0: there is none */
-static tenon_u16 udp_free_port(struct tenon *stack)
+static tenon_u16 udp_free_port(struct tenon *stack, struct udp_pair *pair)
 {
     tenon_u32 start = 0, i, port;
 
@@ -232,7 +249,7 @@ static tenon_u16 udp_free_port(struct tenon *stack)
         else
             start = (start + 1) % UDP_PORTS;
         port = 0xC000UL + start;
-        if (!udp_port_used(stack, (unsigned)port))
+        if (!udp_port_used(stack, (unsigned)port) && !udp_pair_used(stack, pair, (unsigned)port))
             return (tenon_u16)port;
     }
     return 0;
@@ -263,7 +280,7 @@ TENON_API int tenon_udp_bind(struct tenon_udp *sock, const struct tenon_addr *at
     if (!udp_address_good(sock->stack, &local))
         return TENON_ENOADDR;
     if (local.port == 0)
-        local.port = udp_free_port(sock->stack);
+        local.port = udp_free_port(sock->stack, NULL);
     if (local.port == 0 || udp_taken(sock->stack, &local))
         return TENON_EINUSE;
     udp_detach(sock);
@@ -312,7 +329,22 @@ static struct tenon_addr udp_local_for(const struct tenon_udp *sock, const struc
     return local;
 }
 
-static int udp_connect_on(struct tenon_udp *sock, const struct tenon_addr *to, struct tn_path *path)
+/* Bind to a port from which nobody is connected to that peer. */
+static int udp_bind_for(struct tenon_udp *sock, const struct tenon_addr *to, const struct tn_path *path)
+{
+    struct tenon_addr any;
+    struct udp_pair pair;
+
+    pair.local = udp_local_for(sock, path);
+    pair.remote = to;
+    pair.netif = path->netif;
+    any.ip = tenon_ip_any();
+    any.port = udp_free_port(sock->stack, &pair);
+    any.netif = 0;
+    return any.port != 0 ? tenon_udp_bind(sock, &any) : (int)TENON_EINUSE;
+}
+
+static int udp_connect_from(struct tenon_udp *sock, const struct tenon_addr *to, struct tn_path *path)
 {
     const struct tenon_addr local = udp_local_for(sock, path);
     const struct tenon_udp *other = tn_udp_find_connected(sock->stack, &local, to, path->netif);
@@ -331,6 +363,13 @@ static int udp_connect_on(struct tenon_udp *sock, const struct tenon_addr *to, s
     return TENON_OK;
 }
 
+static int udp_connect_on(struct tenon_udp *sock, const struct tenon_addr *to, struct tn_path *path)
+{
+    if (sock->where == TN_UDP_UNBOUND && udp_bind_for(sock, to, path) != TENON_OK)
+        return TENON_EINUSE;
+    return udp_connect_from(sock, to, path);
+}
+
 TENON_API int tenon_udp_connect(struct tenon_udp *sock, const struct tenon_addr *to)
 {
     struct tn_path *path;
@@ -341,8 +380,6 @@ TENON_API int tenon_udp_connect(struct tenon_udp *sock, const struct tenon_addr 
         return udp_disconnect(sock);
     if (tenon_ip_is_any(&to->ip) || to->port == 0)
         return TENON_EINVAL;
-    if (sock->where == TN_UDP_UNBOUND && tn_udp_autobind(sock) != TENON_OK)
-        return TENON_EINUSE;
     if (!tenon_ip_is_any(&sock->asked.ip) && tenon_ip_is_v4(&sock->asked.ip) != tenon_ip_is_v4(&to->ip))
         return TENON_EINVAL;
     scope = tn_ip_scope(&to->ip, to->netif);

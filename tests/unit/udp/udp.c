@@ -268,6 +268,27 @@ static void ports_run_out(void)
     ib_close();
 }
 
+/* A port that is connected elsewhere, or to the same peer, is in use as well: who has none gets another. */
+static void connected_ports(void)
+{
+    enum { MANY = 4095 };
+    struct tenon_addr to;
+    struct tenon_udp *sock;
+    struct tenon_conf conf;
+    unsigned refused = 0;
+
+    tenon_conf_default(&conf);
+    conf.udp_sockets_max = MANY + 1;
+    ib_open_conf(&conf, 0);
+    to = ib_at(ib.peer4, 53);
+    for (unsigned i = 0; i < MANY; i++) {
+        HN_EQUAL(tenon_udp_open(ib.hn.stack, &sock, &ib_events, NULL), TENON_OK);
+        refused += tenon_udp_connect(sock, &to) != TENON_OK;
+    }
+    HN_EQUAL(refused, 0);
+    ib_close();
+}
+
 /* ---- to many ------------------------------------------------------------------------------------------- */
 
 static void multicast(void)
@@ -808,6 +829,7 @@ static const struct hn_test tests[] = {
     { "udp_binding", "UDP-6", binding },
     { "udp_ports", "VUL-F-11 CVE-2022-1012", ports },
     { "udp_ports_run_out", "VUL-F-13", ports_run_out },
+    { "udp_connected_ports", "VUL-F-13", connected_ports },
     { "udp_multicast", "IP4-5 UDP-4", multicast },
     { "udp_broadcast", "IP4-28 UDP-8", broadcast },
     { "udp_send_to_many", "UDP-8", send_to_many },
