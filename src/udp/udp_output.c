@@ -33,7 +33,8 @@ static int udp_measure(struct tn_udp_message *message)
 }
 
 /* Whose address a datagram carries as its source. A group or a broadcast address can be listened to, but
- * nobody speaks from it. What is not said by the caller is remembered for the short way.
+ * nobody speaks from it; nor from one that was ours when the socket got it, and is no more (RFC 1122 3.2.1.3). What is
+ * not said by the caller is remembered for the short way.
  * @return NULL: from that one nothing can be sent there */
 static const struct tenon_ip *udp_source(struct tenon_udp *sock, const struct tn_udp_message *message,
                                          const struct tn_path *path)
@@ -48,6 +49,8 @@ static const struct tenon_ip *udp_source(struct tenon_udp *sock, const struct tn
         src = message->from;
     } else if (!tenon_ip_is_any(&sock->local.ip) && !tn_ip_is_multicast(&sock->local.ip) &&
                !tn_addr_is_broadcast(sock->stack, &sock->local.ip)) {
+        if (!tn_addr_is_ours(sock->stack, &sock->local.ip, sock->local.netif))
+            return NULL;
         src = &sock->local.ip;
         own = 1;
     }

@@ -508,6 +508,38 @@ static void send_from(void)
     ib_close();
 }
 
+/* RFC 1122 3.2.1.3: the source is one of our addresses, also of a socket that is older than the change. */
+static void send_from_lost(void)
+{
+    static const struct {
+        const char *name;
+        int connected;
+    } rows[] = { { "bound", 0 }, { "connected", 1 } };
+
+    for (size_t i = 0; i < TENON_ARRAY_LEN(rows); i++) {
+        struct tenon_ip other = hn_ip("192.0.2.7");
+        struct tenon_addr to;
+        struct ear ear;
+
+        hn_row = rows[i].name;
+        ib_open();
+        to = ib_at(ib.peer4, 4000);
+        HN_EQUAL(ear_open(&ear, rows[i].connected ? NULL : "192.0.2.1", 50), TENON_OK);
+        if (rows[i].connected)
+            HN_EQUAL(tenon_udp_connect(ear.sock, &to), TENON_OK);
+        HN_EQUAL(tenon_udp_write(ear.sock, &to, "x", 1), TENON_OK);
+        (void)tenon_poll(ib.hn.stack, ib.hn.now_us);
+        HN_EQUAL(tenon_addr_add(ib.hn.stack, ib.netif, &other, 24), TENON_OK);
+        hn_run_ms(&ib.hn, 10000);
+        HN_EQUAL(tenon_addr_remove(ib.hn.stack, ib.netif, &ib.us4), TENON_OK);
+        hn_forget(&ib.hn);
+        HN_EQUAL(tenon_udp_write(ear.sock, &to, "x", 1), TENON_EINVAL);
+        (void)tenon_poll(ib.hn.stack, ib.hn.now_us);
+        HN_EQUAL(hn_left(&ib.hn), 0);
+        ib_close();
+    }
+}
+
 static void options(void)
 {
     static const struct {
@@ -838,6 +870,7 @@ static const struct hn_test tests[] = {
     { "udp_send_wrong", "UDP-9", send_wrong },
     { "udp_send_from", "UDP-6 IP4-27", send_from },
     { "udp_send_from_nobody", "IP4-28 UDP-8", send_from_nobody },
+    { "udp_send_from_lost", "IP4-27", send_from_lost },
     { "udp_options", "UDP-8", options },
     { "udp_checksums_received", "UDP-2 UDP-3", checksums_received },
     { "udp_checksums_sent", "UDP-2 UDP-3", checksums_sent },
