@@ -218,9 +218,9 @@ static int nd_solicitation(struct tenon *stack, struct nd_message *message)
 
 /* ---- neighbour advertisements ---------------------------------------------------------------- */
 
-/* RFC 4861 7.2.5, for an entry whose link-layer address is known. */
-static void nd_advertised_again(struct tenon *stack, struct tn_neighbour *neighbour, const tenon_u8 *mac,
-                                unsigned flags)
+/* RFC 4861 7.2.5, for an entry whose link-layer address is known. @return 0: nothing else of it may be believed */
+static int nd_advertised_again(struct tenon *stack, struct tn_neighbour *neighbour, const tenon_u8 *mac,
+                               unsigned flags)
 {
     const int same = mac == NULL || memcmp(mac, neighbour->mac, 6) == 0;
 
@@ -228,12 +228,13 @@ static void nd_advertised_again(struct tenon *stack, struct tn_neighbour *neighb
         if (neighbour->state == TENON_NEIGHBOUR_REACHABLE)
             neighbour->state = TENON_NEIGHBOUR_STALE;
         tn_link_changed(stack);
-        return;
+        return 0;
     }
     if (flags & ND_FLAG_SOLICITED)
         tn_neighbour_resolve(stack, neighbour, mac != NULL ? mac : neighbour->mac, TENON_NEIGHBOUR_REACHABLE);
     else if (!same)
         tn_neighbour_resolve(stack, neighbour, mac, TENON_NEIGHBOUR_STALE);
+    return 1;
 }
 
 static void nd_router_flag(struct tenon *stack, struct tn_neighbour *neighbour, int router)
@@ -260,8 +261,8 @@ static void nd_advertised(struct tenon *stack, const struct nd_message *message,
                              flags & ND_FLAG_SOLICITED ? TENON_NEIGHBOUR_REACHABLE : TENON_NEIGHBOUR_STALE);
         return;
     }
-    nd_advertised_again(stack, neighbour, message->tlla, flags);
-    nd_router_flag(stack, neighbour, (flags & ND_FLAG_ROUTER) != 0);
+    if (nd_advertised_again(stack, neighbour, message->tlla, flags))
+        nd_router_flag(stack, neighbour, (flags & ND_FLAG_ROUTER) != 0);
 }
 
 /* RFC 4861 7.1.2, 7.2.5; RFC 4862 5.4.4 @return 0, or -1: bad */

@@ -164,25 +164,45 @@ TENON_API void tenon_ra_listen(struct tenon *stack, tenon_ra_heard *heard, void 
     stack->link.ra_app = app;
 }
 
+/* RFC 4861 6.3.7: a router that is none by default does not end the search for one that is; and what one says before it
+ * was asked may be incomplete. */
+static void router_answered(struct tenon *stack, struct tn_netif *netif)
+{
+    if (netif->rs_left == ROUTER_SOLICITATIONS) {
+        netif->rs_left = 1;
+        return;
+    }
+    netif->rs_left = 0;
+    tn_link_timer_stop(stack, &netif->rs_timer);
+}
+
+/* RFC 4861 6.3.4: who is known is a router from now on, whether its link-layer address is told (mac) or not (NULL). */
+static void router_mark(struct tenon *stack, unsigned netif, const struct tenon_ip *router, const tenon_u8 *mac)
+{
+    struct tn_neighbour *neighbour;
+
+    if (mac != NULL)
+        neighbour = tn_neighbour_learn(stack, netif, router, mac);
+    else
+        neighbour = tn_neighbour_find(stack, netif, router);
+    if (neighbour != NULL)
+        neighbour->router = 1;
+}
+
 TENON_INTERNAL int tn_router_advert(struct tenon *stack, const struct nd_message *message)
 {
     struct tn_netif *netif = message->netif;
     const struct tenon_ip *src = &message->pkt->src;
-    struct tn_neighbour *neighbour;
 
     if (tenon_ip_is_v4(src) || !tn_ip_is_link_local(src))    /* RFC 4861 6.1.2 */
         return -1;
     if (netif->conf.flags & TENON_NETIF_NO_RA)
         return 0;
-    netif->rs_left = 0;
-    tn_link_timer_stop(stack, &netif->rs_timer);
+    if (get16be(message->p + 6) != 0)
+        router_answered(stack, netif);
     router_take_parameters(stack, netif, message);
     router_take_mtu(stack, netif, message);
-    if (message->slla != NULL && !tn_netif_is_bare(netif)) {
-        neighbour = tn_neighbour_learn(stack, netif->index, src, message->slla);
-        if (neighbour != NULL)
-            neighbour->router = 1;
-    }
+    router_mark(stack, netif->index, src, tn_netif_is_bare(netif) ? NULL : message->slla);
     router_take_default(stack, message);
     router_take_prefixes(stack, message);
     tn_link_lifetimes(stack);
@@ -208,16 +228,15 @@ static int router_redirect_is_bad(struct tenon *stack, const struct nd_message *
 TENON_INTERNAL int tn_router_redirect(struct tenon *stack, const struct nd_message *message)
 {
     const struct tenon_ip target = get_ip6(message->p + 8), dst = get_ip6(message->p + 24);
-    struct tn_neighbour *neighbour = NULL;
 
     if (router_redirect_is_bad(stack, message, &target, &dst))
         return -1;
     if (tn_address_find(stack, 0, &target) != NULL)
         return 0;
-    if (message->tlla != NULL)
-        neighbour = tn_neighbour_learn(stack, message->netif->index, &target, message->tlla);
-    if (neighbour != NULL && !tenon_ip_equal(&target, &dst))
-        neighbour->router = 1;    /* RFC 4861 8.3 */
+    if (!tenon_ip_equal(&target, &dst))
+        router_mark(stack, message->netif->index, &target, message->tlla);    /* RFC 4861 8.3 */
+    else if (message->tlla != NULL)
+        (void)tn_neighbour_learn(stack, message->netif->index, &target, message->tlla);
     tn_path_redirect(stack, message->netif, &dst, &message->pkt->src, &target);
     return 0;
 }

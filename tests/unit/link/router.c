@@ -111,6 +111,45 @@ static void soliciting_advertisement(void)
     hn_close(&hn);
 }
 
+/* RFC 4861 6.3.7: only who is a default router has answered. */
+static void soliciting_advertisement_of_no_router(void)
+{
+    struct lt_icmp6 m;
+    struct lt_ra ra;
+    struct hn hn;
+
+    hn_open(&hn, NULL);
+    hn_netif(&hn, TENON_NETIF_NO_DAD);
+    hn_run_ms(&hn, 1100);
+    HN_CHECK(lt_next_icmp6(&hn, 133, &m));
+    lt_ra_begin(&ra, 64, 0, 0, 0, 0);
+    lt_ra_send(&hn, 1, 9, &ra);
+    hn_run_ms(&hn, 5000);
+    HN_CHECK(lt_next_icmp6(&hn, 133, &m));
+    lt_ra_begin(&ra, 64, 0, 1800, 0, 0);
+    lt_ra_send(&hn, 1, 9, &ra);
+    hn_run_ms(&hn, 30000);
+    HN_CHECK(!lt_next_icmp6(&hn, 133, &m));
+    hn_close(&hn);
+}
+
+/* RFC 4861 6.3.7: what comes unasked may be incomplete (6.2.3), so the question is put all the same, once. */
+static void unsolicited_advertisement(void)
+{
+    struct lt_icmp6 m;
+    struct lt_ra ra;
+    struct hn hn;
+
+    hn_open(&hn, NULL);
+    hn_netif(&hn, TENON_NETIF_NO_DAD);
+    lt_ra_begin(&ra, 64, 0, 1800, 0, 0);
+    lt_ra_send(&hn, 1, 9, &ra);
+    hn_run_ms(&hn, 30000);
+    HN_CHECK(lt_next_icmp6(&hn, 133, &m));
+    HN_CHECK(!lt_next_icmp6(&hn, 133, &m));
+    hn_close(&hn);
+}
+
 static void flags_no_ip6_no_ra(void)
 {
     struct tenon_route_info route;
@@ -351,6 +390,51 @@ static void router_advertises_itself_as_host(void)
     lt_ra_send(&hn, 1, 9, &ra);
     lt_na(&hn, 1, &nodes, &router, 0xA0, 9);
     HN_CHECK(route_of(&hn, "::", 0, "fe80::9", &route));
+    lt_na(&hn, 1, &nodes, &router, 0x20, 9);
+    HN_CHECK(!route_of(&hn, "::", 0, "fe80::9", &route));
+    hn_close(&hn);
+}
+
+/* RFC 4861 7.2.5: without the override flag, and with another link-layer address, an advertisement changes nothing but
+ * that the known address is doubted; not even that its sender were no router. */
+static void router_denied_by_another(void)
+{
+    const struct tenon_ip router = hn_ip("fe80::9");
+    struct tenon_route_info route;
+    struct lt_ra ra;
+    struct hn hn;
+
+    open_ready(&hn, NULL);
+    lt_ra_begin(&ra, 64, 0, 1800, 0, 0);
+    lt_ra_slla(&ra, 9);
+    lt_ra_send(&hn, 1, 9, &ra);
+    lt_na(&hn, 1, &nodes, &router, 0, 3);
+    HN_CHECK(route_of(&hn, "::", 0, "fe80::9", &route));
+    lt_na(&hn, 1, &nodes, &router, 0, 9);
+    HN_CHECK(!route_of(&hn, "::", 0, "fe80::9", &route));
+    hn_close(&hn);
+}
+
+/* RFC 4861 6.3.4: who is known already is a router from its first advertisement on, also if that does not bring its
+ * link-layer address; so it can say later that it is one no more. */
+static void known_host_becomes_router(void)
+{
+    const struct tenon_ip router = hn_ip("fe80::9");
+    struct tenon_neighbour_info info;
+    struct tenon_route_info route;
+    struct tenon_ip ours;
+    struct lt_ra ra;
+    struct hn hn;
+
+    open_ready(&hn, NULL);
+    ours = lt_link_local(&hn, 1);
+    lt_ns(&hn, 1, &router, &ours, &ours, 9);
+    HN_EQUAL(tenon_neighbour_get(hn.stack, 0, &info), TENON_OK);
+    HN_EQUAL(info.router, 0);
+    lt_ra_begin(&ra, 64, 0, 1800, 0, 0);
+    lt_ra_send(&hn, 1, 9, &ra);
+    HN_EQUAL(tenon_neighbour_get(hn.stack, 0, &info), TENON_OK);
+    HN_EQUAL(info.router, 1);
     lt_na(&hn, 1, &nodes, &router, 0x20, 9);
     HN_CHECK(!route_of(&hn, "::", 0, "fe80::9", &route));
     hn_close(&hn);
@@ -802,6 +886,8 @@ static void path_redirect(void)
 static const struct hn_test tests[] = {
     { "added_no_router", "ND-15 SLAAC-1 SLAAC-2 MLD-4", added_no_router },
     { "soliciting_advertisement", "ND-15", soliciting_advertisement },
+    { "unsolicited_advertisement", "ND-15", unsolicited_advertisement },
+    { "soliciting_advertisement_of_no_router", "ND-15", soliciting_advertisement_of_no_router },
     { "flags_no_ip6_no_ra", "ND-13 ND-21", flags_no_ip6_no_ra },
     { "tentative_heard", "SLAAC-3", tentative_heard },
     { "link_local_duplicates", "SLAAC-3 7217-1", link_local_duplicates },
@@ -810,6 +896,8 @@ static const struct hn_test tests[] = {
     { "idle_parameters", "ND-13", idle_parameters },
     { "idle_default_router", "ND-13 ND-14", idle_default_router },
     { "router_advertises_itself_as_host", "ND-10", router_advertises_itself_as_host },
+    { "router_denied_by_another", "ND-10", router_denied_by_another },
+    { "known_host_becomes_router", "ND-13 ND-10", known_host_becomes_router },
     { "two_routers_one_silent", "ND-14 IP4-24", two_routers_one_silent },
     { "idle_prefix", "ND-13 ND-22 SLAAC-4", idle_prefix },
     { "slaac_two_hours", "SLAAC-4", slaac_two_hours },
