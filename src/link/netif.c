@@ -158,8 +158,10 @@ TENON_API int tenon_netif_mtu(struct tenon *stack, unsigned index, tenon_u16 mtu
         netif->ip6_mtu = 0;
     if (netif_may_ip6(netif) != had_ip6) {
         netif->ip6 = (tenon_u8)netif_may_ip6(netif);
-        if (netif->ip6 && netif->up)
+        if (netif->ip6 && netif->up) {
+            tn_groups_link(stack, netif);    /* no query was heard in between */
             (void)netif_start_addresses(stack, netif, 0);
+        }
     }
     tn_path_invalidate(stack);
     return TENON_OK;

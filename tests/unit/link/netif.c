@@ -196,6 +196,39 @@ static void mtu_below_1280(void)
     hn_close(&hn);
 }
 
+/* Who came back with the MTU has not heard a query in between: it says again what it listens to, before it asks for
+ * its addresses (RFC 3810 6.1, RFC 4862 5.4.2), or no switch would bring the answers. */
+static void mtu_back_reports_groups(void)
+{
+    const struct tenon_ip group = hn_ip("ff05::5");
+    struct tenon_ip ours, listened[2];
+    unsigned reports = 0;
+    struct lt_icmp6 m;
+    struct hn hn;
+
+    hn_open(&hn, NULL);
+    hn_netif(&hn, 0);
+    HN_EQUAL(tenon_group_join(hn.stack, 1, &group), TENON_OK);
+    hn_run_ms(&hn, 20000);
+    ours = lt_link_local(&hn, 1);
+    HN_EQUAL(tenon_netif_mtu(hn.stack, 1, 1279), TENON_OK);
+    hn_run_ms(&hn, 300000);
+    hn_forget(&hn);
+    HN_EQUAL(tenon_netif_mtu(hn.stack, 1, 1500), TENON_OK);
+    hn_run_ms(&hn, 5000);
+    listened[0] = lt_solicited(&ours);
+    listened[1] = group;
+    while (lt_next_icmp6(&hn, 0, &m) && m.p[0] != 135) {
+        const struct tenon_ip record = hn_get_ip(m.p + 12);
+
+        HN_EQUAL(m.p[0], 143);
+        for (unsigned i = 0; i < 2; i++)
+            reports |= (unsigned)tenon_ip_equal(&record, &listened[i]) << i;
+    }
+    HN_EQUAL(reports, 3);
+    hn_close(&hn);
+}
+
 /* A life in which everything happens once. */
 static void live(struct hn *hn)
 {
@@ -292,6 +325,7 @@ static const struct hn_test tests[] = {
     { "calls_wrong_netif", "IP4-26", calls_wrong_netif },
     { "up_down_up", "ARP-13", up_down_up },
     { "mtu_below_1280", "IP6-14", mtu_below_1280 },
+    { "mtu_back_reports_groups", "IP6-14", mtu_back_reports_groups },
     { "every_allocation_fails", "VUL-F-13", every_allocation_fails },
     { "port_is_full", "VUL-F-13", port_is_full }
 };
