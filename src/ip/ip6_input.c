@@ -56,7 +56,8 @@ static int ip6_destination(struct tenon *stack, struct tn_pkt *pkt)
         pkt->dst_cast = TN_CAST_MULTICAST;
         return 1;
     case TN_DST_OTHER:
-        if (pkt->cast != TN_CAST_UNICAST || tn_ip_is_multicast(&pkt->dst) || !tn_tcp_wants_foreign(stack))
+        if (!pkt->netif->ip6 || pkt->cast != TN_CAST_UNICAST || tn_ip_is_multicast(&pkt->dst) ||
+            !tn_tcp_wants_foreign(stack))
             break;
         pkt->foreign = 1;
         return 1;

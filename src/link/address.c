@@ -171,6 +171,8 @@ TENON_INTERNAL enum tn_dst tn_addr_classify(const struct tenon *stack, const str
 {
     const struct tn_address *address;
 
+    if (!tenon_ip_is_v4(ip) && !netif->ip6)    /* RFC 4862 5.4.5: nothing is received where there is no IPv6 */
+        return TN_DST_OTHER;
     if (tn_ip_is_multicast(ip))
         return tn_group_is_joined(stack, netif->index, ip) ? TN_DST_MULTICAST : TN_DST_OTHER;
     address = address_ours(stack, ip, netif->index);

@@ -229,6 +229,54 @@ static void mtu_back_reports_groups(void)
     hn_close(&hn);
 }
 
+/* Where there is no IPv6, none is heard (RFC 4862 5.4.5): neither by all nodes, nor by an address that is another
+ * interface's or was added by hand. */
+static void no_ip6_datagram(void)
+{
+    static const struct {
+        const char *name, *dst;
+        unsigned netif, mtu;
+        tenon_u32 heard;
+    } rows[] = { { "ours", "2001:db8::1", 1, 1500, 1 },      { "all_nodes", "ff02::1", 1, 1500, 1 },
+                 { "ours_without", "2001:db8::1", 2, 1500, 0 }, { "all_nodes_without", "ff02::1", 2, 1500, 0 },
+                 { "ours_small_mtu", "2001:db8::1", 1, 1279, 0 }, { "all_nodes_small_mtu", "ff02::1", 1, 1279, 0 } };
+
+    for (size_t i = 0; i < TENON_ARRAY_LEN(rows); i++) {
+        static const tenon_u8 datagram[12] = { 0x10, 0, 0, 9, 0, 12, 0, 0, 'p', 'i', 'n', 'g' };
+        const struct tenon_addr at = { tenon_ip_any(), 9, 0 };
+        const struct tenon_ip ip = hn_ip("2001:db8::1");
+        struct tenon_udp *sock;
+        struct hn_packet packet;
+        struct hn hn;
+
+        hn_row = rows[i].name;
+        hn_open(&hn, NULL);
+        hn_netif(&hn, TENON_NETIF_NO_DAD | TENON_NETIF_NO_RA);
+        hn_netif(&hn, TENON_NETIF_NO_IP6);
+        HN_EQUAL(tenon_addr_add(hn.stack, 1, &ip, 64), TENON_OK);
+        sock = lt_udp_open(&hn);
+        HN_EQUAL(tenon_udp_bind(sock, &at), TENON_OK);
+        hn_run_ms(&hn, 5000);
+        memset(&packet, 0, sizeof packet);
+        hn_mac(packet.from, 1, 2);
+        packet.src = hn_ip("2001:db8::2");
+        packet.dst = hn_ip(rows[i].dst);
+        packet.proto = 17;
+        packet.ttl = 64;
+        packet.sum_at = 6;
+        packet.payload = datagram;
+        packet.len = sizeof datagram;
+        hn_packet(&hn, 1, &packet);
+        HN_EQUAL(hn_stat(&hn, TENON_STAT_UDP_RCVD), 1);
+        HN_EQUAL(tenon_netif_mtu(hn.stack, 1, (tenon_u16)rows[i].mtu), TENON_OK);
+        hn_packet(&hn, rows[i].netif, &packet);
+        HN_EQUAL(hn_stat(&hn, TENON_STAT_UDP_RCVD), 1 + rows[i].heard);
+        HN_EQUAL(hn_stat(&hn, TENON_STAT_IP_NOT_OURS), 1 - rows[i].heard);
+        tenon_udp_close(sock);
+        hn_close(&hn);
+    }
+}
+
 /* A life in which everything happens once. */
 static void live(struct hn *hn)
 {
@@ -326,6 +374,7 @@ static const struct hn_test tests[] = {
     { "up_down_up", "ARP-13", up_down_up },
     { "mtu_below_1280", "IP6-14", mtu_below_1280 },
     { "mtu_back_reports_groups", "IP6-14", mtu_back_reports_groups },
+    { "no_ip6_datagram", "IP6-14 SLAAC-3", no_ip6_datagram },
     { "every_allocation_fails", "VUL-F-13", every_allocation_fails },
     { "port_is_full", "VUL-F-13", port_is_full }
 };
