@@ -8,21 +8,23 @@ static const tenon_u8 arp_nobody[6] = { 0, 0, 0, 0, 0, 0 };
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-static void arp_send(struct tenon *stack, const struct tn_netif *netif, const tenon_u8 *to, struct tn_arp *arp)
+/* @return 0, or -1: there was no memory for it */
+static int arp_send(struct tenon *stack, const struct tn_netif *netif, const tenon_u8 *to, struct tn_arp *arp)
 {
     struct tn_out out;
 
     if (!netif->up || tn_out_new(stack, &out) != TENON_OK)
-        return;
+        return -1;
     arp->sender_mac = netif->conf.mac;
     out.len = tn_arp_build(out.hdr->data + out.off, arp);
     out.l4_bytes = (tenon_u16)out.len;
     (void)tn_link_frame(stack, netif, to, TN_ETHERTYPE_ARP, &out);
+    return 0;
 }
 
 /* mac: of whom the request goes to; NULL: to everybody. */
-static void arp_request(struct tenon *stack, const struct tn_netif *netif, tenon_u32 sender, tenon_u32 target,
-                        const tenon_u8 *mac)
+static int arp_request(struct tenon *stack, const struct tn_netif *netif, tenon_u32 sender, tenon_u32 target,
+                       const tenon_u8 *mac)
 {
     struct tn_arp arp;
 
@@ -30,7 +32,7 @@ static void arp_request(struct tenon *stack, const struct tn_netif *netif, tenon
     arp.sender_ip = sender;
     arp.target_ip = target;
     arp.target_mac = mac != NULL ? mac : arp_nobody;
-    arp_send(stack, netif, mac != NULL ? mac : arp_everybody, &arp);
+    return arp_send(stack, netif, mac != NULL ? mac : arp_everybody, &arp);
 }
 
 /* Broadcast to find it, unicast to see whether it is still there (RFC 1122 2.3.2.1). */
@@ -41,18 +43,18 @@ TENON_INTERNAL void tn_arp_solicit(struct tenon *stack, const struct tn_neighbou
     struct tenon_ip sender;
 
     if (tn_source_solicit(stack, &sender, neighbour, src) == TENON_OK)
-        arp_request(stack, tn_netif_of(&stack->link, neighbour->netif), sender.w[TENON_IP4_WORD],
-                    neighbour->ip.w[TENON_IP4_WORD], mac);
+        (void)arp_request(stack, tn_netif_of(&stack->link, neighbour->netif), sender.w[TENON_IP4_WORD],
+                          neighbour->ip.w[TENON_IP4_WORD], mac);
 }
 
-TENON_INTERNAL void tn_arp_probe(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip)
+TENON_INTERNAL int tn_arp_probe(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip)
 {
-    arp_request(stack, netif, 0, ip->w[TENON_IP4_WORD], NULL);
+    return arp_request(stack, netif, 0, ip->w[TENON_IP4_WORD], NULL);
 }
 
 TENON_INTERNAL void tn_arp_announce(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip)
 {
-    arp_request(stack, netif, ip->w[TENON_IP4_WORD], ip->w[TENON_IP4_WORD], NULL);
+    (void)arp_request(stack, netif, ip->w[TENON_IP4_WORD], ip->w[TENON_IP4_WORD], NULL);
 }
 
 static void arp_reply(struct tenon *stack, const struct tn_netif *netif, const struct tn_arp *request)
@@ -63,7 +65,7 @@ static void arp_reply(struct tenon *stack, const struct tn_netif *netif, const s
     arp.sender_ip = request->target_ip;
     arp.target_ip = request->sender_ip;
     arp.target_mac = request->sender_mac;
-    arp_send(stack, netif, request->sender_mac, &arp);
+    (void)arp_send(stack, netif, request->sender_mac, &arp);
 }
 
 /* ---- input ----------------------------------------------------------------------------------- */

@@ -74,8 +74,8 @@ static void dad_probe_next(struct tenon *stack, struct tn_address *address)
 {
     tenon_u32 ms = DAD_ANNOUNCE_WAIT_MS;
 
-    tn_arp_probe(stack, tn_netif_at(stack, address->netif), &address->ip);
-    address->left--;
+    if (tn_arp_probe(stack, tn_netif_at(stack, address->netif), &address->ip) == 0)
+        address->left--;    /* else later: nobody was asked */
     if (address->left > 0)
         ms = DAD_PROBE_MIN_MS + tn_link_jitter(stack, DAD_PROBE_SPREAD_MS);
     else
@@ -92,8 +92,8 @@ static void dad_solicit_next(struct tenon *stack, struct tn_address *address)
         tn_address_ready(stack, address);
         return;
     }
-    address->left--;
-    tn_nd_probe(stack, netif, address);
+    if (tn_nd_probe(stack, netif, address) == 0)
+        address->left--;    /* else later: nobody was asked */
     tn_link_timer_start(stack, &address->timer, netif->retrans_ms);
 }
 

@@ -245,12 +245,14 @@ TENON_INTERNAL void tn_link_message(struct tenon *stack, const struct tn_netif *
 
 TENON_INTERNAL void tn_arp_solicit(struct tenon *stack, const struct tn_neighbour *neighbour,
                                    const struct tenon_ip *src);
-/* A probe (RFC 5227 1.1), or an announcement: the same with ourselves as the sender. */
-TENON_INTERNAL void tn_arp_probe(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip);
+/* A probe (RFC 5227 1.1), or an announcement: the same with ourselves as the sender.
+ * @return 0, or -1: there was no memory to ask with */
+TENON_INTERNAL int tn_arp_probe(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip);
 TENON_INTERNAL void tn_arp_announce(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip);
 
 TENON_INTERNAL void tn_nd_solicit(struct tenon *stack, struct tn_neighbour *neighbour, const struct tenon_ip *src);
-TENON_INTERNAL void tn_nd_probe(struct tenon *stack, const struct tn_netif *netif, const struct tn_address *address);
+/* @return 0, or -1: there was no memory to ask with */
+TENON_INTERNAL int tn_nd_probe(struct tenon *stack, const struct tn_netif *netif, const struct tn_address *address);
 
 /* ---- router discovery: router.c -------------------------------------------------------------- */
 

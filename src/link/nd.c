@@ -85,18 +85,19 @@ static void nd_nonce(tenon_u8 *six, const struct tn_address *address)
 }
 
 /* RFC 4862 5.4.2 */
-TENON_INTERNAL void tn_nd_probe(struct tenon *stack, const struct tn_netif *netif, const struct tn_address *address)
+TENON_INTERNAL int tn_nd_probe(struct tenon *stack, const struct tn_netif *netif, const struct tn_address *address)
 {
     struct tn_out out;
     tenon_u8 nonce[6];
 
     if (nd_begin(stack, &out, TN_ICMP6_NS, 0, &address->ip) != 0)
-        return;
+        return -1;
     nd_nonce(nonce, address);
     nd_add_option(&out, ND_OPTION_NONCE, nonce);
     out.src = tenon_ip_any();
     out.dst = tn_solicited_node(&address->ip);
     nd_end(stack, netif, NULL, &out);
+    return 0;
 }
 
 TENON_INTERNAL void tn_nd_router_solicit(struct tenon *stack, const struct tn_netif *netif,

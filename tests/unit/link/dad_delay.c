@@ -48,8 +48,44 @@ static void started_probe_is_delayed(void)
     HN_CHECK(early >= 6 && late >= 6);
 }
 
+/* What nobody was asked about is not found to be unique (RFC 4862 5.4, RFC 5227 2.1): without
+ * memory for a probe an address waits. */
+static void tentative_no_buffers(void)
+{
+    static const struct {
+        const char *name;
+        unsigned flags;
+        tenon_u32 took_us;
+        unsigned frames;    /* probes; and the first announcement */
+    } rows[] = { { "ipv6", TENON_NETIF_NO_RA, 3 * SECOND_US, 1 },
+                 { "ipv4", TENON_NETIF_NO_IP6, 7 * SECOND_US, 4 } };
+
+    for (size_t i = 0; i < TENON_ARRAY_LEN(rows); i++) {
+        const struct tenon_ip ip = hn_ip("10.0.0.1");
+        struct tenon_addr_info info;
+        struct hn hn;
+
+        hn_row = rows[i].name;
+        hn_open(&hn, NULL);
+        hn.buf_fail = -1;
+        hn_netif(&hn, rows[i].flags);
+        if (rows[i].flags & TENON_NETIF_NO_IP6)
+            HN_EQUAL(tenon_addr_add(hn.stack, 1, &ip, 24), TENON_OK);
+        hn_run(&hn, 30 * SECOND_US);
+        HN_EQUAL(tenon_addr_get(hn.stack, 0, &info), TENON_OK);
+        HN_EQUAL(info.state, TENON_ADDR_TENTATIVE);
+        hn.buf_fail = 0;
+        hn_run(&hn, rows[i].took_us);
+        HN_EQUAL(tenon_addr_get(hn.stack, 0, &info), TENON_OK);
+        HN_EQUAL(info.state, TENON_ADDR_PREFERRED);
+        HN_EQUAL(hn.nsent, rows[i].frames);
+        hn_close(&hn);
+    }
+}
+
 static const struct hn_test tests[] = {
     { "started_probe_is_delayed", "SLAAC-2", started_probe_is_delayed },
+    { "tentative_no_buffers", "SLAAC-2 ARP-13 VUL-F-13", tentative_no_buffers },
 };
 
 int main(int argc, char **argv)
