@@ -304,9 +304,10 @@ TENON_API void tenon_tcp_close(struct tenon_tcp *conn)
     tn_fast_change(conn);
     conn->flags |= TN_TCP_F_NO_READER;
     (void)tenon_tcp_finish(conn);
+    if (conn->state == TENON_TCP_CLOSED)
+        return;    /* it was in SYN-SENT */
     tn_tcp_arm_fin_wait(conn);
-    if (conn->state != TENON_TCP_CLOSED)
-        tn_tcp_orphan_enter(conn);
+    tn_tcp_orphan_enter(conn);
 }
 
 TENON_API void tenon_tcp_abort(struct tenon_tcp *conn)
