@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* SipHash-2-4 and HalfSipHash-1-3 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012), and a
- * generator made of the first. 64-bit words are pairs of 32-bit words here, low half first; but where a size_t has
- * 64 bits, it is one. */
+/* SipHash-2-4 and HalfSipHash-1-3 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012),
+ * Chaskey-12 (Mouha and others, "Chaskey: An Efficient MAC Algorithm for 32-bit Microcontrollers", 2014;
+ * ISO/IEC 29192-6), and a generator made of the first or, in a small build, of the last. 64-bit words are
+ * pairs of 32-bit words here, low half first; but where a size_t has 64 bits, it is one. */
 #include "base/hash.h"
 #include "base/mem.h"
 
@@ -319,6 +320,72 @@ TENON_INTERNAL void tn_siphash_words(tenon_u32 out[2], const struct tn_key128 *k
     hash_words(out, key, words, n, (tenon_u32)(4 * n + 1) << 24 | last);
 }
 
+/* ---- Chaskey-12 ------------------------------------------------------------------------------ */
+
+/* The permutation: twelve rounds, in which only additions and rotations of 32 bits are. */
+TENON_ONCE static void hash_chaskey_mix(tenon_u32 v[4])
+{
+    tenon_u32 v0 = v[0], v1 = v[1], v2 = v[2], v3 = v[3];
+    unsigned i;
+
+    for (i = 0; i < 12; i++) {
+        v0 += v1;
+        v1 = hash_rotl(v1, 5) ^ v0;
+        v2 += v3;
+        v3 = hash_rotl(v3, 8) ^ v2;
+        v0 = hash_rotl(v0, 16) + v3;
+        v3 = hash_rotl(v3, 13) ^ v0;
+        v2 += v1;
+        v1 = hash_rotl(v1, 7) ^ v2;
+        v2 = hash_rotl(v2, 16);
+    }
+    v[0] = v0;
+    v[1] = v1;
+    v[2] = v2;
+    v[3] = v3;
+}
+
+static void hash_chaskey_xor(tenon_u32 v[4], const tenon_u32 by[4])
+{
+    unsigned i;
+
+    for (i = 0; i < 4; i++)
+        v[i] ^= by[i];
+}
+
+/* The key of the last block: the other one times x, modulo x^128 + x^7 + x^2 + x + 1. */
+static void hash_chaskey_double(tenon_u32 to[4], const tenon_u32 from[4])
+{
+    tenon_u32 carry = from[3] >> 31 ? 0x87 : 0;
+    unsigned i;
+
+    for (i = 0; i < 4; i++) {
+        to[i] = from[i] << 1 ^ carry;
+        carry = from[i] >> 31;
+    }
+}
+
+TENON_INTERNAL void tn_chaskey(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u32 *words, unsigned n,
+                               tenon_u32 last)
+{
+    tenon_u32 v[4], last_key[4];
+    unsigned i;
+
+    hash_chaskey_double(last_key, key->k);
+    memcpy(v, key->k, sizeof(v));
+    for (i = 0; i < n; i++) {
+        v[i % 4] ^= words[i];
+        if (i % 4 == 3)
+            hash_chaskey_mix(v);
+    }
+    v[i % 4] ^= last;
+    hash_chaskey_xor(v, last_key);
+    hash_chaskey_mix(v);
+    hash_chaskey_xor(v, last_key);
+    out[0] = v[0];
+    out[1] = v[1];
+}
+
 /* ---- random numbers -------------------------------------------------------------------------- */
 
 /* Of the four bytes of a counter. */
@@ -327,7 +394,10 @@ TENON_INTERNAL tenon_u32 tn_random(struct tn_rng *random)
     const tenon_u32 count = random->counter++;
     tenon_u32 out[2];
 
-    hash_words(out, &random->key, &count, 1, 4UL << 24);
+    if (TENON_WITH_MANY)
+        hash_words(out, &random->key, &count, 1, 4UL << 24);
+    else
+        tn_chaskey(out, &random->key, &count, 1, 0);
     return out[0];
 }
 

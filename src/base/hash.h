@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Keyed hashes. HalfSipHash-1-3 spreads table keys so that nobody outside can aim at one bucket;
- * SipHash-2-4 makes what peers get to see and must not predict (ISN, ports, interface identifiers). */
+ * SipHash-2-4 makes what peers get to see and must not predict (ISN, ports, interface identifiers), in small builds
+ * Chaskey-12. */
 #ifndef TN_BASE_HASH_H
 #define TN_BASE_HASH_H
 
@@ -38,8 +39,23 @@ TENON_INTERNAL void tn_siphash_pairs(tenon_u32 out[2], const struct tn_key128 *k
 TENON_INTERNAL void tn_siphash_words(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u32 *words, unsigned n,
                                      unsigned last);
 
-/* A small generator for jitter, identifiers and random choices: SipHash of a counter under a key from the host's
- * entropy, which is used for nothing else. What it gave does not tell what it will give. */
+/* Chaskey-12 of n words and one more, and of as many zeros as make whole blocks of four: two words of the four. */
+TENON_INTERNAL void tn_chaskey(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u32 *words, unsigned n,
+                               tenon_u32 last);
+
+/* Of n words, an odd number, and a byte that tells what they are for. Where there are not many it is Chaskey-12,
+ * which is shorter, and made for processors of 32 bits. */
+TENON_INLINE void tn_secret_words(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u32 *words, unsigned n,
+                                  unsigned use)
+{
+    if (TENON_WITH_MANY)
+        tn_siphash_words(out, key, words, n, use);
+    else
+        tn_chaskey(out, key, words, n, (tenon_u32)n << 24 | use);
+}
+
+/* A small generator for jitter, identifiers and random choices: SipHash (Chaskey-12) of a counter under a key
+ * from the host's entropy, which is used for nothing else. What it gave does not tell what it will give. */
 struct tn_rng {
     struct tn_key128 key;
     tenon_u32 counter;

@@ -6,6 +6,7 @@
 
 enum { SLAAC_PER_NETIF_MAX = 4 };      /* addresses made from prefixes, on one interface */
 enum { SLAAC_TWO_HOURS_S = 7200 };     /* RFC 4862 5.5.3 e */
+enum { SLAAC_USE = 'I' };              /* tells this use of the secret from others: tcp_secret.c */
 enum { SLAAC_PREFIX_BITS = 64 };       /* 128 less the identifier (RFC 4291 2.5.1) */
 
 /* RFC 5453, RFC 7217 5: the subnet-router anycast address and the two reserved ranges. */
@@ -18,27 +19,22 @@ static int slaac_is_reserved(tenon_u32 high, tenon_u32 low)
     return high == 0xFDFFFFFFUL && low >= 0xFFFFFF80UL;
 }
 
-/* RID = F(Prefix, Net_Iface, Network_ID, DAD_Counter, secret_key), F being SipHash-2-4; Net_Iface is the
+/* RID = F(Prefix, Net_Iface, Network_ID, DAD_Counter, secret_key), F being tn_secret_words(); Net_Iface is the
  * number and the Ethernet address, there is no Network_ID. The secret is made at the start of the instance,
  * so the identifiers are stable as long as that lives. */
 TENON_INTERNAL void tn_slaac_identifier(const struct tenon *stack, const struct tn_netif *netif, struct tenon_ip *ip,
                                         unsigned dad_counter)
 {
-    tenon_u8 input[18];
-    tenon_u32 rid[2];
-    unsigned nonce = 0;
+    tenon_u32 words[5], rid[2];
 
-    put32be(input, ip->w[0]);
-    put32be(input + 4, tenon_ip_word(ip, 1));
-    memcpy(input + 8, netif->conf.mac, 6);
-    input[14] = netif->index;
-    input[15] = (tenon_u8)dad_counter;
-    input[16] = 'I';    /* tells this use of the secret from others */
-    do {
-        input[17] = (tenon_u8)nonce;
-        tn_siphash(rid, &stack->secret, input, sizeof(input));
-        nonce++;
-    } while (slaac_is_reserved(rid[1], rid[0]) && nonce < 8);
+    words[0] = ip->w[0];
+    words[1] = tenon_ip_word(ip, 1);
+    words[2] = get32be(netif->conf.mac);
+    words[3] = (tenon_u32)get16be(netif->conf.mac + 4) << 16 | (tenon_u32)netif->index << 8 | dad_counter;
+    words[4] = 0;    /* otherwise another try */
+    do
+        tn_secret_words(rid, &stack->secret, words, TENON_ARRAY_LEN(words), SLAAC_USE);
+    while (slaac_is_reserved(rid[1], rid[0]) && ++words[4] < 8);
     *ip = tenon_ip6(ip->w[0], tenon_ip_word(ip, 1), rid[1], rid[0]);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What peers get to see and nobody may predict: initial sequence numbers (RFC 6528), local ports (RFC 6056),
  * timestamp offsets (RFC 7323 5.4), SYN cookies (RFC 4987), keys of Fast Open cookies (RFC 7413). All are
- * SipHash-2-4 of the connection's ends under the instance's key; a byte that is different keeps them apart. */
+ * SipHash-2-4 of the connection's ends under the instance's key (tn_secret_words()); a byte that is different
+ * keeps them apart. */
 #include "base/bytes.h"
 #include "tcp/tcp_internal.h"
 
@@ -53,7 +54,7 @@ static void secret_hash(tenon_u32 out[2], const struct tenon *stack, enum secret
         n = 8;
     }
     words[n] = (tenon_u32)local->port << 16 | remote->port;
-    tn_siphash_words(out, &stack->secret, words, n + 1, (unsigned)use);
+    tn_secret_words(out, &stack->secret, words, n + 1, (unsigned)use);
 }
 
 /* RFC 6528 3: M + F(ends, secret), M counts 4 us. The microsecond clock wraps after 71 minutes, so M is
@@ -66,7 +67,8 @@ TENON_INTERNAL tenon_u32 tn_tcp_isn(struct tenon *stack, const struct tenon_addr
     tenon_u32 out[2];
 
     secret_hash(out, stack, SECRET_NUMBERS, local, remote);
-    *ts_offset = out[1];
+    if (TENON_WITH_SCALE)
+        *ts_offset = out[1];
     return m + out[0];
 }
 
@@ -109,7 +111,7 @@ TENON_INTERNAL void tn_tcp_fastopen_key(struct tn_key128 *key, const struct teno
 static int secret_port_is_free(struct tenon *stack, const struct tenon_addr *local, const struct tenon_addr *remote,
                                tenon_u32 hash)
 {
-    const struct tenon_port_filter *filter = stack->conf.tcp_ports;
+    const struct tenon_port_filter *filter = TENON_WITH_MANY ? stack->conf.tcp_ports : NULL;
     const struct tenon_tcp_listener *listener;
 
     if (filter != NULL && !filter->fits(filter, local, remote))

@@ -116,6 +116,97 @@ UNIT_TEST(siphash_of_words)
     }
 }
 
+/* ---- Chaskey-12 ---- */
+
+/* Of the first 16, 32 and 48 of the bytes 0, 1, 2, ...: its authors' vectors for whole blocks, their first halves. */
+struct chaskey_vector {
+    unsigned bytes;
+    tenon_u32 out[2];
+};
+
+static const struct chaskey_vector chaskey_vectors[] = { { 16, { 0x5DD0E2A9, 0xFB5EAC8C } },
+                                                         { 32, { 0x77962784, 0x07C647FA } },
+                                                         { 48, { 0xF36E748B, 0x8F34677F } } };
+
+/* Words of a message of rising bytes. */
+static void rising_words(tenon_u32 *words, unsigned n)
+{
+    unsigned i;
+
+    for (i = 0; i < n; i++)
+        words[i] = 0x03020100U + 0x04040404U * i;
+}
+
+/* covers: 6528-3 */
+UNIT_TEST(chaskey_published_vectors)
+{
+    static const struct tn_key128 key = { { 0x833D3433, 0x009F389F, 0x2398E64F, 0x417ACF39 } };
+    tenon_u32 words[12], out[2];
+    unsigned i;
+
+    rising_words(words, 12);
+    for (i = 0; i < sizeof(chaskey_vectors) / sizeof(chaskey_vectors[0]); i++) {
+        const unsigned n = chaskey_vectors[i].bytes / 4 - 1;
+
+        tn_chaskey(out, &key, words, n, words[n]);
+        CHECK_EQ_U(out[0], chaskey_vectors[i].out[0]);
+        CHECK_EQ_U(out[1], chaskey_vectors[i].out[1]);
+    }
+}
+
+static uint32_t plain_turn(uint32_t x, int by)
+{
+    return x << by | x >> (32 - by);
+}
+
+/* As the paper has it, round by round; the key of the last block by shifting 128 bits. */
+static void plain_chaskey(uint32_t v[4], const uint32_t k[4], const uint32_t *words, unsigned blocks)
+{
+    const uint64_t low = (uint64_t)k[1] << 32 | k[0], high = (uint64_t)k[3] << 32 | k[2];
+    const uint64_t low2 = low << 1 ^ (high >> 63) * 0x87, high2 = high << 1 | low >> 63;
+    const uint32_t last[4] = { (uint32_t)low2, (uint32_t)(low2 >> 32), (uint32_t)high2, (uint32_t)(high2 >> 32) };
+    unsigned b, i, round;
+
+    for (i = 0; i < 4; i++)
+        v[i] = k[i];
+    for (b = 0; b < blocks; b++) {
+        for (i = 0; i < 4; i++)
+            v[i] ^= words[4 * b + i] ^ (b + 1 == blocks ? last[i] : 0);
+        for (round = 0; round < 12; round++) {
+            v[0] += v[1], v[1] = plain_turn(v[1], 5) ^ v[0], v[0] = plain_turn(v[0], 16);
+            v[2] += v[3], v[3] = plain_turn(v[3], 8) ^ v[2];
+            v[0] += v[3], v[3] = plain_turn(v[3], 13) ^ v[0];
+            v[2] += v[1], v[1] = plain_turn(v[1], 7) ^ v[2], v[2] = plain_turn(v[2], 16);
+        }
+    }
+    for (i = 0; i < 4; i++)
+        v[i] ^= last[i];
+}
+
+/* Keys whose doubling carries and others; what is missing to whole blocks is 0. */
+UNIT_TEST(chaskey_random_words)
+{
+    struct tn_key128 key;
+    tenon_u32 words[12], out[2];
+    uint32_t plain[4], k[4];
+    unsigned long seed = 9;
+    unsigned round, i;
+
+    for (round = 0; round < 220; round++) {
+        const unsigned n = round % 11;
+
+        memset(words, 0, sizeof(words));
+        for (i = 0; i < 4; i++)
+            k[i] = key.k[i] = (tenon_u32)unit_random(&seed);
+        for (i = 0; i <= n; i++)
+            words[i] = (tenon_u32)unit_random(&seed);
+        tn_chaskey(out, &key, words, n, words[n]);
+        plain_chaskey(plain, k, words, n / 4 + 1);
+        CHECK_EQ_U(out[0], plain[0]);
+        CHECK_EQ_U(out[1], plain[1]);
+    }
+}
+
 UNIT_TEST(siphash_random_messages)
 {
     unsigned char message[300];
@@ -318,6 +409,8 @@ int main(void)
     UNIT_RUN(siphash_published_vectors);
     UNIT_RUN(siphash_of_words);
     UNIT_RUN(siphash_random_messages);
+    UNIT_RUN(chaskey_published_vectors);
+    UNIT_RUN(chaskey_random_words);
     UNIT_RUN(plain_halfsiphash_published_vectors);
     UNIT_RUN(halfsiphash_random_words);
     UNIT_RUN(halfsiphash_of_what_is_begun);
