@@ -354,11 +354,15 @@ static void arena_complete(struct tenon_sock_conf *conf)
 }
 
 /* In front of a packet of the MTU: Ethernet's header, and a tag of 802.1Q. */
-enum { ARENA_LINK_BYTES = TENON_WITH_LINKS ? 18 : 14 };
+enum { ARENA_LINK_BYTES = !TENON_WITH_ETHERNET ? 0 : TENON_WITH_LINKS ? 18 : 14 };
 
 static const char *arena_short_block(const struct tenon_sock_conf *conf)
 {
-    if (arena_packet(conf) == conf->device.netif.mtu)
+    const int is_mtu = arena_packet(conf) == conf->device.netif.mtu;
+
+    if (!TENON_WITH_ETHERNET)
+        return is_mtu ? "block_bytes: mtu" : "block_bytes: mru";
+    if (is_mtu)
         return TENON_WITH_LINKS ? "block_bytes: mtu + 18" : "block_bytes: mtu + 14";
     return TENON_WITH_LINKS ? "block_bytes: mru + 18" : "block_bytes: mru + 14";
 }

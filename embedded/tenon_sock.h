@@ -214,9 +214,10 @@ struct tenon_sock_conf {
     tenon_u16 blocks;         /**< receive blocks, 3 and more, with TENON_SOCK_CONTIGUOUS 4, the device's included;
                                    0: 8 */
     tenon_u16 block_bytes;    /**< of each, at most 32000, at least a frame of that MTU: mtu + 18, or + 14 in a build
-                                   without TENON_WITH_LINKS; what a driver wants before or behind the frame comes on
-                                   top. With device.netif.mru of less than the MTU, mru + 18 or + 14, unless the device
-                                   is TENON_SOCK_CONTIGUOUS. 0: mtu + 18, or mru + 18 */
+                                   without TENON_WITH_LINKS, no more than mtu without TENON_WITH_ETHERNET; what a driver
+                                   wants before or behind the frame comes on top. With device.netif.mru of less than
+                                   the MTU, mru in its place, unless the device is TENON_SOCK_CONTIGUOUS. 0: mtu + 18,
+                                   or mru + 18 */
     tenon_u16 headers;        /**< buffers of TENON_BUF_BYTES_MIN bytes for headers of frames that are on their way, 3
                                    and more; 0: 8 */
     tenon_u16 packets;        /**< in one ring, at most 32; 0: 8 */

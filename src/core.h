@@ -59,6 +59,12 @@ struct tn_pkt {
     struct tenon_ip src, dst;
 };
 
+/* 0: it came to several, which only Ethernet has. */
+TENON_INLINE int tn_pkt_is_unicast(const struct tn_pkt *pkt)
+{
+    return !TENON_WITH_ETHERNET || pkt->cast == TN_CAST_UNICAST;
+}
+
 TENON_INLINE int tn_pkt_is_v4(const struct tn_pkt *pkt)
 {
     return !TENON_WITH_IPV6 || pkt->is_v4;

@@ -86,6 +86,15 @@
 #define TENON_WITH_RECOVERY 1
 #endif
 
+/** More than one segment of a connection on its way at a time. 0: the next one leaves when the one before it is
+ *  acknowledged, which no congestion control could object to, and which needs none; what is lost is found by the timer
+ *  alone (RFC 6298). One segment in a round trip is slow, and slower with a peer that waits for a second one before it
+ *  acknowledges (RFC 9293 3.8.6.3: up to half a second). tenon_tcp_info.cwnd is the segment size. RECOVERY, SCOREBOARD
+ *  and PATH_MTU need it. */
+#if !defined(TENON_WITH_FLIGHT)
+#define TENON_WITH_FLIGHT 1
+#endif
+
 /** Selective acknowledgements (RFC 2018), and memory for what arrives early. 0: a segment out of order is dropped (RFC
  *  9293 3.10.7.4 lets us), and has to be sent again. */
 #if !defined(TENON_WITH_SACK)
@@ -113,12 +122,14 @@
 #define TENON_WITH_STATS 1
 #endif
 
-/** Tables and timers for many: what is looked up by a hash, the wheel of timers, and errors counted by destination. 0:
- *  lists in their place, which are shorter and as quick for a handful of connections, sockets and neighbours; local
- *  ports are chosen at random (RFC 6056 3.3.1), no connection gives its block back before it ends, and those with the
- *  same options share them only while these are the defaults, or their listener's. Who was asked for keeps its place
- *  among the neighbours for a second, and no more than half of the places are of those who have not answered: where
- *  another would be needed, nothing is sent (TENON_ENOMEM). */
+/** Tables and timers for many: what is looked up by a hash, the wheel of timers, and errors counted by
+ * destination. 0: lists in their place, which are shorter and as quick for a handful of connections, sockets
+ * and neighbours; local ports are chosen at random (RFC 6056 3.3.1), no connection gives its block back
+ * before it ends, tcp_ports (tenon_conf) is not asked, what is not to be guessed is Chaskey-12 of the ends in
+ * place of SipHash-2-4, and those with the same options share them only while these are the defaults, or
+ * their listener's. Who was asked for keeps its place among the neighbours for a second, and no more than
+ * half of the places are of those who have not answered: where another would be needed, nothing is sent
+ * (TENON_ENOMEM). */
 #if !defined(TENON_WITH_MANY)
 #define TENON_WITH_MANY 1
 #endif
@@ -163,6 +174,13 @@
  *  many they are, and errors about our packets are heard, all the same. */
 #if !defined(TENON_WITH_ICMP)
 #define TENON_WITH_ICMP 1
+#endif
+
+/** ICMP errors about what we have sent, and that a neighbour does not answer. 0: against RFC 1122 4.2.3.9
+ * (MUST) neither is heard: who connects to a port that is refused by ICMP, or to a host that is not there,
+ * waits for the timeout. PATH_MTU needs them. */
+#if !defined(TENON_WITH_ERRORS)
+#define TENON_WITH_ERRORS 1
 #endif
 
 /** Echo requests of our own. 0: tenon_echo_open() returns TENON_EINVAL. */
@@ -248,11 +266,27 @@
 #define TENON_WITH_LINEAR 1
 #endif
 
+/** Ethernet: its header, ARP, and what is known of neighbours. 0: all interfaces are without a link header,
+ * as SLIP (RFC 1055), PPP and tunnels are: tenon_netif_add() refuses others (TENON_EINVAL). Who is at the
+ * other end is not asked for, and no neighbour can be set. Without HOMES all that is sent goes over the one
+ * link, and tenon_route_add() returns TENON_EINVAL: there is no router to be named. */
+#if !defined(TENON_WITH_ETHERNET)
+#define TENON_WITH_ETHERNET 1
+#endif
+
 /** Links that are not plain Ethernet II: tags of 802.1Q, the encapsulation of RFC 1042 (which RFC 1122 2.3.3
- * says a host SHOULD receive), and interfaces without a link header. 0: frames with either are dropped, and
- * tenon_netif_add() refuses TENON_CAP_NO_LINK (TENON_EINVAL). */
+ * says a host SHOULD receive), and beside Ethernet interfaces without a link header. 0: frames with either are dropped,
+ * and tenon_netif_add() refuses TENON_CAP_NO_LINK (TENON_EINVAL), unless there is no ETHERNET. */
 #if !defined(TENON_WITH_LINKS)
 #define TENON_WITH_LINKS 1
+#endif
+
+#if (TENON_WITH_RECOVERY || TENON_WITH_SCOREBOARD || TENON_WITH_PATH_MTU) && !TENON_WITH_FLIGHT
+#error "Recovery, the scoreboard and path MTU discovery need a flight: there is nothing to recover in one segment."
+#endif
+
+#if TENON_WITH_PATH_MTU && !TENON_WITH_ERRORS
+#error "Path MTU discovery needs errors: routers report by them."
 #endif
 
 #if (TENON_WITH_FRAGMENTS || TENON_WITH_SPEED) && !TENON_WITH_SPLIT

@@ -35,16 +35,13 @@ static void echo_reply_csum(struct tn_out *out, const struct tn_pkt *pkt, const 
     out->csum_done = 1;
 }
 
-static int echo_answer(struct tenon *stack, struct tn_pkt *pkt)
+static int echo_answer(struct tenon *stack, struct tn_pkt *pkt, const struct tn_icmp *request)
 {
-    struct tn_icmp request, reply;
+    struct tn_icmp reply = *request;
     struct tn_answer answer;
     tenon_u32 quoted;
     int error;
 
-    if (tn_icmp_parse(&request, pkt->head, tn_pkt_head_len(pkt)) != 0)
-        return TENON_EINVAL;
-    reply = request;
     reply.type = tn_pkt_is_v4(pkt) ? TN_ICMP4_ECHO_REPLY : TN_ICMP6_ECHO_REPLY;
     reply.code = 0;
     error = tn_answer_begin(stack, &answer, pkt, &reply);
@@ -53,19 +50,19 @@ static int echo_answer(struct tenon *stack, struct tn_pkt *pkt)
     /* The payload goes back as it lies, by reference. */
     tn_pkt_pull(pkt, TN_ICMP_BYTES);
     quoted = tn_answer_quote(&answer, pkt, pkt->len);
-    echo_reply_csum(&answer.out, pkt, &request);
+    echo_reply_csum(&answer.out, pkt, request);
     answer.out.tos = pkt->tos & ECHO_CLASS_MASK;
     return tn_answer_send(stack, &answer, quoted == pkt->len);
 }
 
-TENON_INTERNAL void tn_echo_request(struct tenon *stack, struct tn_pkt *pkt)
+TENON_INTERNAL void tn_echo_request(struct tenon *stack, struct tn_pkt *pkt, const struct tn_icmp *request)
 {
     const tenon_u32 per_s = (tenon_u32)stack->conf.icmp_errors_per_s * ECHO_REPLIES_PER_ERROR;
     const tenon_u32 burst = (tenon_u32)stack->conf.icmp_errors_burst * ECHO_REPLIES_PER_ERROR;
 
     if (TENON_WITH_ICMP && !tn_bucket_take(stack, &stack->ip.replies, per_s, burst, ECHO_TOKEN))
         tn_count(stack, TENON_STAT_ICMP_ERROR_LIMITED);
-    else if (echo_answer(stack, pkt) == TENON_OK)
+    else if (echo_answer(stack, pkt, request) == TENON_OK)
         tn_count(stack, TENON_STAT_ICMP_ECHO_ANSWERED);
 }
 

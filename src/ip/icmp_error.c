@@ -33,6 +33,9 @@ TENON_INTERNAL int tn_bucket_take(const struct tenon *stack, struct tn_bucket *b
     return 1;
 }
 
+/* What came to a group or to all may be answered: not where these are echo requests of IPv4. */
+enum { ANSWER_IS_TO_MANY = TENON_WITH_ICMP || TENON_WITH_IPV6 };
+
 /* ---- an answer to a packet ------------------------------------------------------------------------------ */
 
 TENON_INTERNAL int tn_answer_begin(struct tenon *stack, struct tn_answer *answer, const struct tn_pkt *pkt,
@@ -53,7 +56,7 @@ TENON_INTERNAL int tn_answer_begin(struct tenon *stack, struct tn_answer *answer
     out->csum = 1;
     out->csum_offset = 2;
     /* RFC 1122 3.2.2, RFC 4443 2.2: from the address that the packet was sent to. */
-    out->src = pkt->dst_cast == TN_CAST_UNICAST ? pkt->dst : answer->path->src;
+    out->src = !ANSWER_IS_TO_MANY || pkt->dst_cast == TN_CAST_UNICAST ? pkt->dst : answer->path->src;
     out->dst = pkt->src;
     out->proto = tn_pkt_is_v4(pkt) ? (tenon_u8)TN_PROTO_ICMP : (tenon_u8)TN_PROTO_ICMP6;
     return TENON_OK;
@@ -167,7 +170,7 @@ static int error_allowed(const struct tenon *stack, const struct tn_pkt *pkt, in
 {
     if (tn_pkt_is_foreign(pkt) || !tn_ip_is_host(&pkt->src) || tn_addr_is_broadcast(stack, &pkt->src))
         return 0;
-    if (!many && (pkt->cast != TN_CAST_UNICAST || pkt->dst_cast != TN_CAST_UNICAST))
+    if (!many && (!tn_pkt_is_unicast(pkt) || pkt->dst_cast != TN_CAST_UNICAST))
         return 0;
     return tn_pkt_is_v4(pkt) ? !error_about_error4(pkt) : !error_about_error6(pkt);
 }

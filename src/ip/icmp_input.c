@@ -211,6 +211,8 @@ TENON_INTERNAL void tn_icmp_local_error(struct tenon *stack, const tenon_u8 *l3,
     struct tn_err err;
     int error;
 
+    if (!TENON_WITH_ERRORS)
+        return;
     memset(&err, 0, sizeof(err));
     meaning_set(&err, kind);
     if (len == 0)
@@ -269,8 +271,11 @@ static void icmp4_message(struct tenon *stack, struct tn_pkt *pkt, const struct 
     case TN_ICMP4_UNREACH:
     case TN_ICMP4_TIME:
     case TN_ICMP4_PARAM:
-        icmp4_error(stack, pkt, icmp);
-        return;
+        if (TENON_WITH_ERRORS) {
+            icmp4_error(stack, pkt, icmp);
+            return;
+        }
+        break;
     case TN_ICMP4_REDIRECT:
         if (TENON_WITH_ROUTES) {
             icmp4_redirect(stack, pkt, icmp);
@@ -280,7 +285,7 @@ static void icmp4_message(struct tenon *stack, struct tn_pkt *pkt, const struct 
     case TN_ICMP4_ECHO:
         /* RFC 1122 3.2.2.6: a broadcast one may be discarded, and is (smurf). */
         if (pkt->dst_cast == TN_CAST_UNICAST && !tn_pkt_is_foreign(pkt)) {
-            tn_echo_request(stack, pkt);
+            tn_echo_request(stack, pkt, icmp);
             return;
         }
         break;
@@ -361,7 +366,7 @@ static void icmp6_message(struct tenon *stack, struct tn_pkt *pkt, const struct 
     switch (icmp->type) {
     case TN_ICMP6_ECHO:
         if (!tn_pkt_is_foreign(pkt) && icmp6_source_good(stack, pkt)) {
-            tn_echo_request(stack, pkt);
+            tn_echo_request(stack, pkt, icmp);
             return;
         }
         break;

@@ -6,6 +6,8 @@
 #include "wire/wire.h"
 
 enum { IP4_OFFSET = 0x1FFF };
+/* Errors, and fragments, ask where the header is. */
+enum { IP4_IS_QUOTED = TENON_WITH_ICMP || TENON_WITH_FRAGMENTS };
 
 /* A source that no single host can have: 0/8, 127/8, multicast, class E (RFC 1122 3.2.1.3). */
 static int ip4_source_impossible(tenon_u32 addr)
@@ -36,7 +38,7 @@ static int ip4_source_good(struct tenon *stack, const struct tn_pkt *pkt)
  * ICMP errors about what its connections send. */
 static int ip4_foreign(const struct tenon *stack, struct tn_pkt *pkt)
 {
-    if (!TENON_WITH_ROUTES || pkt->cast != TN_CAST_UNICAST || ip4_source_impossible(pkt->dst.w[TENON_IP4_WORD]))
+    if (!TENON_WITH_ROUTES || !tn_pkt_is_unicast(pkt) || ip4_source_impossible(pkt->dst.w[TENON_IP4_WORD]))
         return 0;
     if (pkt->proto != TN_PROTO_TCP && pkt->proto != TN_PROTO_ICMP)
         return 0;
@@ -55,7 +57,7 @@ static int ip4_destination(struct tenon *stack, struct tn_pkt *pkt)
     }
     switch (tn_ip_classify(stack, pkt->netif, &pkt->dst)) {
     case TN_DST_OURS:
-        if (pkt->cast == TN_CAST_UNICAST)
+        if (tn_pkt_is_unicast(pkt))
             return 1;
         /* RFC 1122 3.3.6: a unicast packet in a broadcast frame is a mistake or an attack. */
         tn_count(stack, TENON_STAT_IP4_MARTIAN);
@@ -126,8 +128,10 @@ static void ip4_header(struct tenon *stack, struct tn_pkt *pkt)
     pkt->dst_cast = TN_CAST_UNICAST;
     pkt->foreign = 0;
     pkt->fragmented = 0;
-    pkt->l3 = pkt->head;
-    pkt->l3_len = total;
+    if (IP4_IS_QUOTED) {
+        pkt->l3 = pkt->head;
+        pkt->l3_len = total;
+    }
     if (!ip4_destination(stack, pkt))
         return;
     if (!ip4_source_good(stack, pkt)) {

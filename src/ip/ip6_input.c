@@ -56,7 +56,7 @@ static int ip6_destination(struct tenon *stack, struct tn_pkt *pkt)
         pkt->dst_cast = TN_CAST_MULTICAST;
         return 1;
     case TN_DST_OTHER:
-        if (!pkt->netif->ip6 || pkt->cast != TN_CAST_UNICAST || tn_ip_is_multicast(&pkt->dst) ||
+        if (!pkt->netif->ip6 || !tn_pkt_is_unicast(pkt) || tn_ip_is_multicast(&pkt->dst) ||
             !tn_tcp_wants_foreign(stack))
             break;
         pkt->foreign = 1;
@@ -210,7 +210,7 @@ static void ip6_upper(struct tenon *stack, struct tn_pkt *pkt, const struct ip6_
         return;
     }
     /* As in IPv4: no transport hears what came to one of us in a frame for many. */
-    if (walk->odd || (pkt->cast != TN_CAST_UNICAST && pkt->dst_cast == TN_CAST_UNICAST)) {
+    if (walk->odd || (!tn_pkt_is_unicast(pkt) && pkt->dst_cast == TN_CAST_UNICAST)) {
         tn_count(stack, TENON_STAT_IP6_MARTIAN);
         return;
     }

@@ -123,8 +123,8 @@ TENON_INTERNAL tenon_u32 tn_answer_quote(struct tn_answer *answer, const struct 
 /* whole: 0: it is not to be sent after all. @return as tn_ip_output() */
 TENON_INTERNAL int tn_answer_send(struct tenon *stack, struct tn_answer *answer, int whole);
 
-/* pkt at the ICMP header of a request, verified. */
-TENON_INTERNAL void tn_echo_request(struct tenon *stack, struct tn_pkt *pkt);
+/* pkt at the ICMP header of a request, verified: that header. */
+TENON_INTERNAL void tn_echo_request(struct tenon *stack, struct tn_pkt *pkt, const struct tn_icmp *request);
 TENON_INTERNAL void tn_echo_reply(struct tenon *stack, struct tn_pkt *pkt);
 TENON_INTERNAL void tn_echo_error(struct tenon *stack, const struct tn_err *err);
 TENON_INTERNAL void tn_echo_fini(struct tenon *stack);

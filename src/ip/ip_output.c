@@ -6,6 +6,10 @@
 #include "wire/wire.h"
 
 enum { ROUTER_ALERT4_BYTES = 4, ROUTER_ALERT6_BYTES = 8 };
+/* Who may ask that routers do not cut a packet. */
+enum { OUTPUT_STAYS_WHOLE = TENON_WITH_PATH_MTU || TENON_WITH_UDP || TENON_WITH_IPV6 };
+/* No packet is longer than the link takes, unless it is cut. */
+enum { OUTPUT_IS_CUT = TENON_WITH_FRAGMENTS || TENON_WITH_SPEED };
 
 TENON_INLINE int output_alerts(const struct tn_out *out)
 {
@@ -61,17 +65,28 @@ TENON_INTERNAL void tn_out_csum_complete(const struct tenon *stack, struct tn_ou
         tn_csum_add_spans(&csum, out->spans, 0, out->payload);
     field = 0xFFFFUL ^ csum.sum;
     /* RFC 768: 0 would mean that there is no checksum. */
-    if (field == 0 && out->proto == TN_PROTO_UDP)
+    if (TENON_WITH_UDP && field == 0 && out->proto == TN_PROTO_UDP)
         field = 0xFFFFUL;
     put16be(l4 + out->csum_offset, field);
     out->csum_done = 1;
+}
+
+TENON_INLINE int output_has_ports(const struct tn_out *out)
+{
+    return out->proto == TN_PROTO_TCP || (TENON_WITH_UDP && out->proto == TN_PROTO_UDP);
+}
+
+/* 1: routers may not cut it. */
+TENON_INLINE int output_stays_whole(const struct tn_out *out)
+{
+    return OUTPUT_STAYS_WHOLE && out->df;
 }
 
 /* Those that complete checksums do so for TCP and UDP only. What other interfaces are given is summed last, by
  * stack/tx.c, which may have to copy it; a build that is to be small does that here. */
 static int output_completes_csum(struct tenon *stack, const struct tn_netif *netif, const struct tn_out *out)
 {
-    if (out->proto != TN_PROTO_TCP && out->proto != TN_PROTO_UDP)
+    if (!output_has_ports(out))
         return 1;
     if (!TENON_SMALL || output_is_cut(out) || (netif->conf.caps & TENON_CAP_TX_CSUM))
         return 0;
@@ -85,7 +100,7 @@ static void output_csum(struct tenon *stack, const struct tn_netif *netif, struc
 {
     tenon_u16 pseudo = 0;
 
-    if (out->proto != TN_PROTO_ICMP && out->proto != TN_PROTO_IGMP)
+    if (out->proto != TN_PROTO_ICMP && !(TENON_WITH_MULTICAST && out->proto == TN_PROTO_IGMP))
         pseudo = tn_csum_pseudo(&out->src, &out->dst, out->proto, output_l4_bytes(out) + tn_out_payload(out));
     put16be(out->hdr->data + out->l4_off + out->csum_offset, pseudo);
     if (output_completes_csum(stack, netif, out))
@@ -132,7 +147,7 @@ TENON_INTERNAL tenon_u16 tn_ip4_udp_id(struct tenon *stack, struct tn_path *path
 /* RFC 6864 4.1: what cannot be fragmented needs no identification, and 0 tells nobody anything. */
 static tenon_u16 output_id4(struct tenon *stack, struct tn_path *path, const struct tn_out *out)
 {
-    if (out->df)
+    if (output_stays_whole(out))
         return 0;
     if (!TENON_WITH_MANY || (!TENON_SMALL && out->proto == TN_PROTO_UDP))
         return tn_ip4_udp_id(stack, path, out->src.w[TENON_IP4_WORD]);
@@ -151,7 +166,7 @@ static void output_ip4(struct tenon *stack, struct tn_path *path, struct tn_out 
     ip.dst = out->dst.w[TENON_IP4_WORD];
     ip.total = (tenon_u16)(header + out->len + tn_out_payload(out));
     ip.id = output_id4(stack, path, out);
-    ip.frag = out->df ? TN_IP4_DF : 0;
+    ip.frag = output_stays_whole(out) ? TN_IP4_DF : 0;
     ip.header_bytes = (tenon_u8)header;
     ip.tos = out->tos;
     ip.ttl = out->ttl != 0 ? out->ttl : stack->conf.hop_limit;
@@ -232,8 +247,7 @@ TENON_INTERNAL tenon_u32 tn_ip6_udp_flow(const struct tenon *stack, struct tn_pa
 
 static tenon_u32 output_flow(const struct tenon *stack, const struct tn_out *out)
 {
-    const int has_ports = out->proto == TN_PROTO_TCP || out->proto == TN_PROTO_UDP;
-    const tenon_u32 ports = has_ports ? get32be(out->hdr->data + out->l4_off) : 0;
+    const tenon_u32 ports = output_has_ports(out) ? get32be(out->hdr->data + out->l4_off) : 0;
 
     return tn_ip6_flow(stack, &out->src, &out->dst, out->proto, ports);
 }
@@ -277,7 +291,7 @@ static tenon_u32 output_piece(const struct tn_out *out)
  * its segments. What routers may cut is none of their reports' business. */
 static void output_note_bytes(struct tn_path *path, const struct tn_out *out, tenon_u32 bytes)
 {
-    const int may_be_cut = tenon_ip_is_v4(&out->dst) && !out->df;
+    const int may_be_cut = tenon_ip_is_v4(&out->dst) && !output_stays_whole(out);
 
     if (TENON_WITH_PATH_MTU && out->proto != TN_PROTO_TCP && bytes > path->sent && !may_be_cut)
         path->sent = (tenon_u16)bytes;
@@ -323,7 +337,7 @@ TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struc
         return output_drop(out, TENON_EUNREACH);
     }
     netif = tn_netif_of(&stack->link, path->netif);
-    if (out->len + tn_out_payload(out) > output_bytes_max(out))
+    if (OUTPUT_IS_CUT && out->len + tn_out_payload(out) > output_bytes_max(out))
         return output_drop(out, TENON_EMSGSIZE);
     out->netif = path->netif;
     if (out->csum && !out->csum_done)
@@ -337,7 +351,7 @@ TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struc
         output_note_bytes(path, out, output_piece(out));
         return output_straight(stack, path, out) ? TENON_OK : tn_link_output(stack, path, out);
     }
-    if (!TENON_WITH_FRAGMENTS || out->df || output_is_cut(out))
+    if (!TENON_WITH_FRAGMENTS || output_stays_whole(out) || output_is_cut(out))
         return output_drop(out, TENON_EMSGSIZE);
     output_note_bytes(path, out, mtu);
     return tn_ip_fragment(stack, path, out, mtu);

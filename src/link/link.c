@@ -8,6 +8,8 @@ enum { LINK_ALIGN = 16, LINK_SECONDS_START = 1000 };
 enum {
     LINK_COUNTS_SECONDS = TENON_WITH_ROUTES || TENON_WITH_CONFLICTS || TENON_WITH_PATH_MTU || TENON_WITH_MULTICAST
 };
+/* Something grows old: these, and neighbours. */
+enum { LINK_AGES = LINK_COUNTS_SECONDS || TENON_WITH_ETHERNET };
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
@@ -31,12 +33,12 @@ static void link_lay_out(struct link_layout *layout, const struct tenon_conf *co
     layout->routes = layout->addresses + link_part(tn_addrs_max(conf), sizeof(struct tn_address));
     layout->groups = layout->routes + link_part(routes, sizeof(struct tn_route));
     layout->neighbours = layout->groups + link_part(groups, sizeof(struct tn_group));
-    layout->asked = layout->neighbours + link_part(conf->neighbours_max, sizeof(struct tn_neighbour));
+    layout->asked = layout->neighbours + link_part(tn_neighbours_max(conf), sizeof(struct tn_neighbour));
     layout->heads = layout->total = layout->asked;
     if (!TENON_WITH_MANY)
         return;
     layout->heads = layout->asked + link_part(conf->neighbour_asks_max, sizeof(struct tn_asked));
-    layout->total = layout->heads + link_part(conf->neighbours_max, sizeof(tenon_u16));
+    layout->total = layout->heads + link_part(tn_neighbours_max(conf), sizeof(tenon_u16));
 }
 
 TENON_INTERNAL tenon_u32 tn_link_bytes(const struct tenon_conf *conf)
@@ -66,10 +68,14 @@ TENON_INTERNAL void tn_link_init(struct tenon *stack, tenon_u8 *mem)
     link->netifs = (struct tn_netif *)(void *)mem;
     link->addresses = (struct tn_address *)(void *)(mem + layout.addresses);
     link->routes = (struct tn_route *)(void *)(mem + layout.routes);
-    link->groups = (struct tn_group *)(void *)(mem + layout.groups);
-    link->neighbours = (struct tn_neighbour *)(void *)(mem + layout.neighbours);
-    link->asked = (struct tn_asked *)(void *)(mem + layout.asked);
-    link->neighbour_heads = (tenon_u16 *)(void *)(mem + layout.heads);
+    if (TENON_WITH_MULTICAST)
+        link->groups = (struct tn_group *)(void *)(mem + layout.groups);
+    if (TENON_WITH_ETHERNET)
+        link->neighbours = (struct tn_neighbour *)(void *)(mem + layout.neighbours);
+    if (TENON_WITH_MANY) {
+        link->asked = (struct tn_asked *)(void *)(mem + layout.asked);
+        link->neighbour_heads = (tenon_u16 *)(void *)(mem + layout.heads);
+    }
     tn_neighbours_init(stack);
     if (TN_PATHS_KEPT) {
         tn_htab_init(&link->paths, link_mem_get, link_mem_put, stack);
@@ -79,7 +85,8 @@ TENON_INTERNAL void tn_link_init(struct tenon *stack, tenon_u8 *mem)
     if (LINK_COUNTS_SECONDS)
         link->seconds = LINK_SECONDS_START;    /* not 0, which means "never"; and a lifetime of 0 ends one second ago */
     link->timer.use = LINK_TIMER_LIFETIMES;
-    tn_link_lifetimes(stack);
+    if (LINK_AGES)
+        tn_link_lifetimes(stack);
 }
 
 TENON_INTERNAL void tn_link_fini(struct tenon *stack)

@@ -57,10 +57,16 @@ TENON_INLINE unsigned tn_addrs_max(const struct tenon_conf *conf)
     return TENON_WITH_HOMES ? conf->addrs_max : 1U;
 }
 
+/* Without Ethernet nobody asks for neighbours. */
+TENON_INLINE unsigned tn_neighbours_max(const struct tenon_conf *conf)
+{
+    return TENON_WITH_ETHERNET ? conf->neighbours_max : 0U;
+}
+
 /* Frames are bare IP packets. */
 TENON_INLINE int tn_netif_is_bare(const struct tn_netif *netif)
 {
-    return TENON_WITH_LINKS && (netif->conf.caps & TENON_CAP_NO_LINK);
+    return !TENON_WITH_ETHERNET || (TENON_WITH_LINKS && (netif->conf.caps & TENON_CAP_NO_LINK));
 }
 /* Of an interface that there is. */
 TENON_INLINE unsigned tn_netif_number(const struct tn_netif *netif)
@@ -109,6 +115,12 @@ struct tn_path {
     struct tn_path *lru_next, **lru_prev;    /* TN_PATHS_KEPT: only while refs == 0 */
     tenon_u32 heard_gen;             /* when it was heard_netif, as the number of the routing state, ... */
     struct tenon_ip heard_local;     /* ... and at which address of ours (tcp_fast.c) */
+};
+
+/* 1: the link layer has timers: lifetimes, addresses that are watched, groups, routers that are asked for. */
+enum {
+    TN_LINK_HAS_TIMERS = TENON_WITH_ETHERNET || TENON_WITH_ROUTES || TENON_WITH_CONFLICTS || TENON_WITH_PATH_MTU ||
+                         TENON_WITH_MULTICAST
 };
 
 /* 1: paths that nobody uses are kept, for what they are known to let pass, for where they were redirected to, or since

@@ -163,9 +163,10 @@ TENON_INTERNAL void tn_path_invalidate(struct tenon *stack);
 /* What tn_link_ready() or tn_path_mtu() have said of a path may be wrong from now on, for another reason than time. */
 TENON_INLINE void tn_link_changed(struct tenon *stack)
 {
+    if (!TN_FAST)
+        return;    /* nobody asks */
     stack->link.changes++;
-    if (TN_FAST)
-        stack->tcp.way.path = NULL;
+    stack->tcp.way.path = NULL;
 }
 /* A redirect, valid so far: packets to dst that went to `from` go to next_hop. */
 TENON_INTERNAL void tn_path_redirect(struct tenon *stack, struct tn_netif *netif, const struct tenon_ip *dst,

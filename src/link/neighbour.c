@@ -30,7 +30,7 @@ TENON_INTERNAL void tn_neighbours_init(struct tenon *stack)
 
     if (!TENON_WITH_MANY)
         return;
-    for (i = 0; i + 1 < stack->conf.neighbours_max; i++)
+    for (i = 0; i + 1 < tn_neighbours_max(&stack->conf); i++)
         link->neighbours[i].next = (tenon_u16)(i + 2);
     link->neighbour_free = 1;
 }
@@ -48,14 +48,17 @@ TENON_INTERNAL tenon_u32 tn_neighbour_hash(const struct tenon *stack, unsigned n
 
 static tenon_u16 *neighbour_head(const struct tenon *stack, unsigned netif, const struct tenon_ip *ip)
 {
-    return &stack->link.neighbour_heads[tn_neighbour_hash(stack, netif, ip) % stack->conf.neighbours_max];
+    return &stack->link.neighbour_heads[tn_neighbour_hash(stack, netif, ip) % tn_neighbours_max(&stack->conf)];
 }
 
 TENON_INTERNAL struct tn_neighbour *tn_neighbour_find(const struct tenon *stack, unsigned netif,
                                                       const struct tenon_ip *ip)
 {
-    unsigned number = TENON_WITH_MANY ? *neighbour_head(stack, netif, ip) : stack->conf.neighbours_max;
+    unsigned number;
 
+    if (!TENON_WITH_ETHERNET)
+        return NULL;
+    number = TENON_WITH_MANY ? *neighbour_head(stack, netif, ip) : tn_neighbours_max(&stack->conf);
     while (number != 0) {
         struct tn_neighbour *neighbour = &stack->link.neighbours[number - 1];
 
@@ -158,7 +161,7 @@ static int neighbour_is_missed_less(const struct tenon *stack, const struct tn_n
  * as many of them as of others. @return it, free; NULL: there was none to evict */
 static struct tn_neighbour *neighbour_evict(struct tenon *stack, int incomplete)
 {
-    const unsigned max = stack->conf.neighbours_max;
+    const unsigned max = tn_neighbours_max(&stack->conf);
     const unsigned search = incomplete || !TENON_WITH_MANY ? max : (unsigned)tn_min(max, NEIGHBOUR_SEARCH);
     struct tn_neighbour *victim = NULL;
     unsigned i;
@@ -191,7 +194,7 @@ static struct tn_neighbour *neighbour_evict(struct tenon *stack, int incomplete)
 /* Whether another one may be unresolved: no more than half of them, so that those who answer keep their places. */
 static int neighbour_may_be_new(struct tenon *stack)
 {
-    if (stack->link.nincomplete < (stack->conf.neighbours_max + 1U) / 2)
+    if (stack->link.nincomplete < (tn_neighbours_max(&stack->conf) + 1U) / 2)
         return 1;
     return TENON_WITH_MANY && neighbour_evict(stack, 1) != NULL;
 }
@@ -218,7 +221,7 @@ TENON_INTERNAL struct tn_neighbour *tn_neighbour_need(struct tenon *stack, unsig
 
     if (neighbour != NULL)
         return neighbour;
-    if (!neighbour_may_be_new(stack))
+    if (!TENON_WITH_ETHERNET || !neighbour_may_be_new(stack))
         return NULL;
     neighbour = neighbour_unused(stack);
     if (neighbour == NULL)
@@ -242,7 +245,7 @@ TENON_INTERNAL void tn_neighbours_forget(struct tenon *stack, unsigned netif)
 {
     unsigned i;
 
-    for (i = 0; i < stack->conf.neighbours_max; i++) {
+    for (i = 0; i < tn_neighbours_max(&stack->conf); i++) {
         struct tn_neighbour *neighbour = &stack->link.neighbours[i];
 
         if (neighbour->netif == 0 || (netif != 0 && neighbour->netif != netif))
@@ -265,7 +268,7 @@ TENON_INTERNAL void tn_neighbours_age(struct tenon *stack)
 {
     unsigned i;
 
-    for (i = 0; i < stack->conf.neighbours_max; i++) {
+    for (i = 0; i < tn_neighbours_max(&stack->conf); i++) {
         struct tn_neighbour *neighbour = &stack->link.neighbours[i];
 
         if (neighbour->netif != 0 && tn_neighbour_expired(stack, neighbour))
@@ -525,7 +528,7 @@ TENON_API int tenon_neighbour_get(const struct tenon *stack, unsigned index, str
 {
     unsigned i;
 
-    for (i = 0; i < stack->conf.neighbours_max; i++) {
+    for (i = 0; i < tn_neighbours_max(&stack->conf); i++) {
         const struct tn_neighbour *neighbour = &stack->link.neighbours[i];
 
         if (neighbour->netif == 0 || index-- > 0)

@@ -21,11 +21,15 @@ static int netif_may_ip6(const struct tn_netif *netif)
 /* What routers said is forgotten: the link may be another one now. */
 static void netif_reset_nd(struct tn_netif *netif)
 {
-    netif->ip6 = (tenon_u8)netif_may_ip6(netif);
-    netif->hop_limit = 0;
-    netif->ip6_mtu = 0;
-    netif->reachable_ms = NETIF_REACHABLE_MS;
-    netif->retrans_ms = NETIF_RETRANS_MS;
+    if (TENON_WITH_IPV6) {
+        netif->ip6 = (tenon_u8)netif_may_ip6(netif);
+        netif->hop_limit = 0;
+        netif->ip6_mtu = 0;
+    }
+    if (TENON_WITH_ETHERNET || TENON_WITH_IPV6) {
+        netif->reachable_ms = NETIF_REACHABLE_MS;
+        netif->retrans_ms = NETIF_RETRANS_MS;
+    }
 }
 
 static int netif_has_link_local(const struct tenon *stack, const struct tn_netif *netif)
@@ -94,11 +98,13 @@ static int netif_conf_is_good(const struct tenon_netif_conf *conf)
 
     if (conf->mru != 0 && conf->mru < take)
         return 0;    /* RFC 1122 3.3.2, RFC 8200 5: each host takes so much */
-    if (conf->mtu < NETIF_MTU_MIN || (!TENON_WITH_LINKS && (conf->caps & TENON_CAP_NO_LINK)))
+    if (conf->mtu < NETIF_MTU_MIN)
         return 0;
-    if ((conf->caps & cuts) && !(conf->caps & TENON_CAP_TX_CSUM))
+    if (TENON_WITH_SPEED && (conf->caps & cuts) && !(conf->caps & TENON_CAP_TX_CSUM))
         return 0;    /* each piece needs a checksum of its own */
-    return (conf->caps & TENON_CAP_NO_LINK) || tn_mac_is_host(conf->mac);
+    if (conf->caps & TENON_CAP_NO_LINK)
+        return TENON_WITH_LINKS || !TENON_WITH_ETHERNET;
+    return TENON_WITH_ETHERNET && tn_mac_is_host(conf->mac);
 }
 
 TENON_API int tenon_netif_add(struct tenon *stack, const struct tenon_netif_conf *conf)
@@ -118,7 +124,8 @@ TENON_API int tenon_netif_add(struct tenon *stack, const struct tenon_netif_conf
         netif->link_bytes = (conf->caps & TENON_CAP_NO_LINK) ? 0 : TN_ETH_BYTES;
     netif->index = (tenon_u8)(i + 1);
     netif->up = 1;
-    netif->rs_timer.use = LINK_TIMER_SOLICIT;
+    if (TENON_WITH_IPV6)
+        netif->rs_timer.use = LINK_TIMER_SOLICIT;
     netif_reset_nd(netif);
     if (netif_start(stack, netif) != TENON_OK) {
         netif->index = 0;

@@ -5,6 +5,8 @@
 
 enum { PATH_MTU_AGE_S = 600 };              /* RFC 1191 6.3, RFC 8201 5.3 */
 enum { PATH_MTU_CLOSE = 8 };                /* a search ends where it could gain less (RFC 4821 7.3) */
+/* Whether it is to one, to a group or to all: which Ethernet asks, and UDP. */
+enum { PATH_HAS_CAST = TENON_WITH_ETHERNET || TENON_WITH_UDP };
 
 TENON_INTERNAL void tn_path_invalidate(struct tenon *stack)
 {
@@ -75,7 +77,8 @@ static int path_resolve(const struct tenon *stack, struct path_way *way, const s
         way->netif = path_any_link(stack, dst, scope);
     else
         way->netif = tn_route_hop(stack, &way->next_hop, dst, scope);
-    way->cast = path_cast(stack, &way->next_hop);    /* a gateway is a host */
+    if (PATH_HAS_CAST)
+        way->cast = path_cast(stack, &way->next_hop);    /* a gateway is a host */
     if (way->netif == 0)
         return TENON_EUNREACH;
     if (tn_source_select(stack, &way->src, dst, way->netif, &way->next_hop) != TENON_OK)
@@ -101,7 +104,8 @@ static void path_take(struct tn_path *path, const struct path_way *way)
     path->src = way->src;
     path->next_hop = way->next_hop;
     path->netif = (tenon_u8)way->netif;
-    path->cast = (tenon_u8)way->cast;
+    if (PATH_HAS_CAST)
+        path->cast = (tenon_u8)way->cast;
 }
 
 TENON_INTERNAL_HOT int tn_path_check(struct tenon *stack, struct tn_path *path)
@@ -180,7 +184,7 @@ static void path_lru_append(struct tn_link *link, struct tn_path *path)
 
 static void path_free(struct tenon *stack, struct tn_path *path)
 {
-    TENON_ASSERT(path->refs == 0);
+    TENON_ASSERT(!TN_PATHS_KEPT || path->refs == 0);
     tn_link_changed(stack);
     if (!TN_PATHS_KEPT) {
         tn_mem_put(stack, path, TN_PATH_BYTES);
@@ -216,10 +220,15 @@ static struct tn_path *path_new(struct tenon *stack, const struct tenon_ip *dst,
     return path;
 }
 
+/* Others than TCP and echo replies, which have looked at the address. */
+enum { PATH_IS_ASKED = TENON_WITH_UDP || TENON_WITH_PING || TENON_WITH_ICMP };
+
 static int path_is_possible(const struct tenon *stack, const struct tenon_ip *dst, unsigned scope)
 {
     if (TENON_WITH_HOMES && scope != 0 && tn_netif_at(stack, scope) == NULL)
         return 0;
+    if (!PATH_IS_ASKED)
+        return 1;
     if (tenon_ip_is_v4(dst) && dst->w[TENON_IP4_WORD] == 0xFFFFFFFFUL)
         return 1;
     return tn_ip_is_multicast(dst) || tn_ip_is_loopback(dst) || tn_ip_is_host(dst);
@@ -347,7 +356,7 @@ TENON_INTERNAL int tn_path_is_heard(struct tenon *stack, const struct tenon_ip *
 TENON_INTERNAL void tn_path_put(struct tenon *stack, struct tn_path *path)
 {
     TENON_ASSERT(path->refs > 0);
-    if (--path->refs > 0)
+    if ((TN_PATHS_KEPT || TENON_WITH_UDP) && --path->refs > 0)    /* else each has one user */
         return;
     if (TN_PATHS_KEPT)
         path_lru_append(&stack->link, path);

@@ -4,6 +4,8 @@
 #include "link/link_internal.h"
 
 enum { ROUTE_ROUTERS_MAX = 4, ROUTE_PREFIXES_MAX = 8 };    /* advertised, on one interface */
+/* 0: there is one way, to whoever is at the other end of the link. */
+enum { ROUTE_HAS_ROUTERS = TENON_WITH_ETHERNET || TENON_WITH_HOMES };
 enum { ROUTE_RETRY_S = 60 };    /* how long a gateway that did not answer stands behind others */
 
 static int route_same_key(const struct tn_route *a, const struct tn_route *b)
@@ -126,8 +128,8 @@ static unsigned route_hop_home(const struct tenon *stack, struct tenon_ip *next_
 {
     const struct tn_link *link = &stack->link;
 
-    if (!link->netifs->up)
-        return 0;
+    if (!TENON_WITH_ETHERNET || !link->netifs->up)
+        return link->netifs->up;
     if (tn_ip_match(&link->addresses->ip, dst, link->addresses->bits))
         return 1;
     if (link->nroutes != 0)
@@ -278,6 +280,8 @@ TENON_API int tenon_route_add(struct tenon *stack, unsigned netif, const struct 
     struct tn_route route;
     int index;
 
+    if (!ROUTE_HAS_ROUTERS)
+        return TENON_EINVAL;
     if (tn_netif_at(stack, netif) == NULL || !route_fill(&route, dst, prefix, gateway))
         return TENON_EINVAL;
     if (gateway != NULL && tn_address_find(stack, 0, gateway) != NULL)

@@ -104,7 +104,7 @@ TENON_INTERNAL void tn_conf_complete(struct tenon_conf *conf)
     conf_complete(conf);
     if (TENON_WITH_MANY && conf->neighbour_asks_max == 0)
         conf->neighbour_asks_max = (tenon_u16)tn_max(8, tn_min(4UL * conf->neighbours_max, 16384));
-    if (conf->tcp_ooo_bytes_max == 0)
+    if (TENON_WITH_SACK && conf->tcp_ooo_bytes_max == 0)
         conf->tcp_ooo_bytes_max = 2 * conf->tcp_rcv_buf;
 }
 

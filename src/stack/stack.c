@@ -42,6 +42,9 @@ TENON_API size_t tenon_mem_size(const struct tenon_conf *conf)
     return (size_t)layout.total == layout.total ? (size_t)layout.total : 0;
 }
 
+/* Tables that are looked up by a keyed hash. */
+enum { STACK_HASHES = TENON_WITH_MANY || TENON_WITH_FRAGMENTS };
+
 /* All keys at once, so that a host is asked only once. */
 static int stack_seed(struct tenon *stack)
 {
@@ -50,8 +53,10 @@ static int stack_seed(struct tenon *stack)
 
     if (stack->ops->entropy(stack->host, bytes, sizeof(bytes)) != 0)
         return TENON_EINVAL;
-    stack->table_key.k[0] = get32be(bytes);
-    stack->table_key.k[1] = get32be(bytes + 4);
+    if (STACK_HASHES) {
+        stack->table_key.k[0] = get32be(bytes);
+        stack->table_key.k[1] = get32be(bytes + 4);
+    }
     for (i = 0; i < 4; i++) {
         stack->secret.k[i] = get32be(bytes + 8 + 4 * i);
         stack->random.key.k[i] = get32be(bytes + 24 + 4 * i);
@@ -83,7 +88,8 @@ TENON_API struct tenon *tenon_init(void *mem, const struct tenon_conf *conf, con
     stack->tx.spans = (struct tenon_span *)(void *)(base + layout.spans);
     stack->tx.max = stack->conf.tx_burst_max;
     stack->tx.gather = TENON_WITH_PIECES ? stack->conf.tx_gather_max : 1;
-    tn_wheel_init(&stack->wheel);
+    if (TENON_WITH_MANY)    /* else it is a list, and empty: all is 0 */
+        tn_wheel_init(&stack->wheel);
     tn_link_init(stack, base + layout.link);
     tn_ip_init(stack, base + layout.ip);
     tn_udp_init(stack);
@@ -145,11 +151,11 @@ static void stack_fire(void *ctx, struct tn_timer *timer)
         tn_tcp_timer(stack, timer);
     else if (TENON_WITH_WAITS && timer->kind == TN_TIMER_TIME_WAIT)
         tn_time_wait_timer(stack, timer);
-    else if (timer->kind == TN_TIMER_NEIGHBOUR)
+    else if (TENON_WITH_ETHERNET && timer->kind == TN_TIMER_NEIGHBOUR)
         tn_neighbour_timer(stack, timer);
     else if (TENON_WITH_FRAGMENTS && timer->kind == TN_TIMER_REASS)
         tn_reass_timer(stack, timer);
-    else
+    else if (TN_LINK_HAS_TIMERS)
         tn_link_timer(stack, timer);
 }
 
@@ -197,7 +203,12 @@ static void stack_input_ip(struct tenon *stack, struct tn_pkt *pkt, unsigned eth
             return;
         }
         break;
-    case TN_ETHERTYPE_ARP: tn_arp_input(stack, pkt); return;
+    case TN_ETHERTYPE_ARP:
+        if (TENON_WITH_ETHERNET) {
+            tn_arp_input(stack, pkt);
+            return;
+        }
+        break;
     default: break;
     }
     tn_count(stack, TENON_STAT_ETH_UNKNOWN);

@@ -181,6 +181,8 @@ TENON_INTERNAL void tn_tcp_cc_enter(struct tenon_tcp *conn)
         flight->total_lost = cc_totals(conn)[CC_TOTAL_LOST];
         return;
     }
+    if (!TENON_WITH_FLIGHT)
+        return;    /* nobody asks a congestion control */
     conn->cc.words = flight->words;
     if (!TENON_WITH_MANY || conn->state < TENON_TCP_ESTABLISHED)
         return;
@@ -188,8 +190,13 @@ TENON_INTERNAL void tn_tcp_cc_enter(struct tenon_tcp *conn)
     tn_cc_ops(conn)->init(&conn->cc, &event);
 }
 
+/* 0: a connection has its block for life, and nothing of its congestion control is looked at afterwards. */
+enum { CC_OUTLIVES_BLOCK = TENON_WITH_RECOVERY || TENON_WITH_MANY };
+
 TENON_INTERNAL void tn_tcp_cc_leave(struct tenon_tcp *conn)
 {
+    if (!CC_OUTLIVES_BLOCK)
+        return;
     if (tn_cc_ops(conn)->more_words == 0) {
         conn->cc.words = NULL;
         return;
@@ -202,8 +209,9 @@ TENON_INTERNAL void tn_tcp_cc_free(struct tenon_tcp *conn)
 {
     if (tn_cc_ops(conn)->more_words > 0)
         tn_mem_put(conn->stack, conn->cc.words, cc_bytes(conn->cc.ops));
-    if (TENON_WITH_RECOVERY)
-        conn->cc.ops = &tenon_cc_newreno;
+    if (!TENON_WITH_RECOVERY)
+        return;
+    conn->cc.ops = &tenon_cc_newreno;
     conn->cc.words = NULL;
 }
 

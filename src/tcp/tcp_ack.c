@@ -65,6 +65,15 @@ static tenon_u32 ack_timestamp_rtt(const struct tenon_tcp *conn, const struct tn
     return ms <= conn->stack->conf.tcp_rto_max_us / 1000 ? tn_max(1000, ms * 1000) : 0;
 }
 
+/* RTT of the segment that is being timed, if that is acknowledged; 0: it is not, or there is none. */
+static tenon_u32 ack_timed_rtt(struct tenon_tcp *conn, const struct tn_seg *seg)
+{
+    if (!(conn->flags & TN_TCP_F_RTT_TIMING) || !tn_seq_gt(seg->ack, conn->flight->rtt_seq))
+        return 0;
+    conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
+    return tn_max(1, conn->stack->now_us - conn->flight->rtt_start_us);
+}
+
 /* One sample per round trip: of the segment that is being timed. While something is retransmitted none is timed;
  * then that serves which was sent once only, or a timestamp (RFC 6298 3: Karn). */
 static void ack_take_rtt(struct tenon_tcp *conn, struct tn_ack *ack)
@@ -77,10 +86,8 @@ static void ack_take_rtt(struct tenon_tcp *conn, struct tn_ack *ack)
         tn_tcp_take_min_rtt(conn, ack->fresh_rtt_us);
         conn->flight->tlp_sampled = 1;
     }
-    if ((conn->flags & TN_TCP_F_RTT_TIMING) && tn_seq_gt(seg->ack, conn->flight->rtt_seq)) {
-        conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
-        ack->rtt_us = tn_max(1, now - conn->flight->rtt_start_us);
-    } else if (conn->recovery != TN_RECOVERY_NONE && ack->acked > 0) {
+    ack->rtt_us = ack_timed_rtt(conn, seg);
+    if (ack->rtt_us == 0 && conn->recovery != TN_RECOVERY_NONE && ack->acked > 0) {
         if (TENON_WITH_RECOVERY && tn_tcp_hears_sack(conn) && ack->has_original)
             ack->rtt_us = tn_max(1, now - ack->original_us);
         else
@@ -206,15 +213,18 @@ static void ack_advance(struct tenon_tcp *conn, const struct tn_seg *seg)
         conn->snd_nxt = seg->ack;    /* the octet of a window probe was taken after all */
     conn->flags &= ~(tenon_u32)(TN_TCP_F_PROBED | TN_TCP_F_R1_TOLD);
     /* Marks of long ago must not seem to lie ahead one day. */
-    flight->recover = tn_seq_max(flight->recover, conn->snd_una);
+    if (TENON_WITH_FLIGHT)
+        flight->recover = tn_seq_max(flight->recover, conn->snd_una);
     if (TENON_WITH_RECOVERY)
         flight->ecn_recover = tn_seq_max(flight->ecn_recover, conn->snd_una);
     conn->snd_una = seg->ack;
     conn->progress_ms = conn->stack->now_ms;
     tn_sendq_pop(conn, data_end);
     tn_sack_advance(conn);
-    flight->lost_edge = tn_seq_max(flight->lost_edge, conn->snd_una);
-    flight->rtx_nxt = tn_seq_max(flight->rtx_nxt, conn->snd_una);
+    if (TENON_WITH_FLIGHT) {
+        flight->lost_edge = tn_seq_max(flight->lost_edge, conn->snd_una);
+        flight->rtx_nxt = tn_seq_max(flight->rtx_nxt, conn->snd_una);
+    }
     tn_flight_advance(conn);
     if (tn_tcp_is_urgent(conn) && tn_seq_ge(conn->snd_una, flight->snd_up))
         conn->flags &= ~(tenon_u32)TN_TCP_F_URGENT_SND;
@@ -245,6 +255,35 @@ static void ack_process(struct tenon_tcp *conn, struct tn_ack *ack)
         tn_tcp_choose_timer(conn);
     if (ack->sacked > 0 || ack->is_dup || ack->lost > 0)
         tn_tcp_make_ready(conn);
+}
+
+/* Without TENON_WITH_FLIGHT the segment that is in flight is acknowledged, or a part of it: as ack_process(), but that
+ * there is no window of congestion, and no loss but those that the timer finds. */
+static void ack_alone(struct tenon_tcp *conn, const struct tn_seg *seg)
+{
+    const tenon_u32 una = conn->snd_una;
+    tenon_u32 rtt_us;
+
+    if (seg->ack == una)
+        return;
+    ack_advance(conn, seg);
+    rtt_us = ack_timed_rtt(conn, seg);
+    if (rtt_us == 0 && conn->recovery != TN_RECOVERY_NONE)
+        rtt_us = ack_timestamp_rtt(conn, seg);
+    if (rtt_us != 0) {
+        tn_tcp_rtt_sample(conn, rtt_us);
+        conn->backoff = 0;
+    }
+    tn_trace_stretch(conn, TENON_TRACE_ACKED, una, seg->ack - una, rtt_us);
+    if (conn->snd_una == conn->snd_nxt) {
+        conn->recovery = TN_RECOVERY_NONE;
+        conn->flags &= ~(tenon_u32)TN_TCP_F_FORCE_RTX;
+        tn_tcp_disarm_rtx(conn);
+        return;
+    }
+    if (conn->recovery != TN_RECOVERY_NONE)
+        conn->flags |= TN_TCP_F_FORCE_RTX;    /* the rest */
+    tn_tcp_arm_rtx(conn);
 }
 
 /* Our FIN is acknowledged: RFC 9293 3.10.7.4, the state's own words. @return 0: the connection is gone */
@@ -333,7 +372,11 @@ TENON_INTERNAL int tn_tcp_ack_input(struct tenon_tcp *conn, struct tn_seg *seg)
     if (tn_seq_lt(seg->ack, una))
         return 1;
     tn_tcp_window_update(conn, seg);
-    if (tn_fast_ack(conn, seg)) {
+    if (!TENON_WITH_FLIGHT) {
+        ack_alone(conn, seg);
+        if (conn->snd_una == conn->snd_nxt)
+            tn_flight_settle(conn);
+    } else if (tn_fast_ack(conn, seg)) {
         if (conn->snd_una == conn->snd_nxt)
             tn_flight_settle(conn);
         if (seg->ack != una)

@@ -17,9 +17,10 @@ struct api_ends {
 
 static void api_take_ends(struct api_ends *ends, const struct tenon_addr *from, const struct tenon_addr *to)
 {
-    memset(&ends->local, 0, sizeof(ends->local));
     if (from != NULL)
         ends->local = *from;
+    else
+        memset(&ends->local, 0, sizeof(ends->local));
     ends->remote = *to;
     ends->local.netif = 0;    /* the path's */
     if (!TENON_WITH_HOMES || !tn_ip_is_link_local(&to->ip))
@@ -409,7 +410,7 @@ static void api_status_counts(const struct tenon_tcp *conn, struct tenon_tcp_inf
 {
     const struct tn_past *past = tn_past_of(conn);
 
-    info->cwnd = conn->cc.cwnd;
+    info->cwnd = TENON_WITH_FLIGHT ? conn->cc.cwnd : conn->mss;
     info->ssthresh = conn->cc.ssthresh;
     info->in_flight = conn->state > TENON_TCP_SYN_RECEIVED ? tn_tcp_in_flight(conn) : 0;
     info->snd_queued = api_queued(conn);
@@ -464,7 +465,7 @@ TENON_API int tenon_tcp_set_cc(struct tenon_tcp *conn, const struct tenon_cc_ops
     struct tenon_cc_event event;
     const int error = tn_tcp_cc_change(conn, cc);
 
-    if (error == TENON_OK && conn->state >= TENON_TCP_ESTABLISHED) {
+    if (TENON_WITH_FLIGHT && error == TENON_OK && conn->state >= TENON_TCP_ESTABLISHED) {
         api_cc_takes_over(conn);
         tn_tcp_cc_event(conn, &event);
         cc->init(&conn->cc, &event);

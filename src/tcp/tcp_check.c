@@ -10,6 +10,8 @@ static const char *check_send_side(const struct tenon_tcp *conn)
         return "snd_una is behind snd_nxt";
     if (tn_seq_gt(conn->snd_nxt, end))
         return "snd_nxt is behind everything that was queued";
+    if (!TENON_WITH_FLIGHT)
+        return conn->snd_nxt - conn->snd_una > conn->peer_mss + 1UL ? "more than a segment is in flight" : NULL;
     if (conn->flight == NULL)
         return conn->cc.cwnd == 0 ? "the congestion window is zero" : NULL;
     if (!tn_seq_between(conn->snd_una, conn->flight->lost_edge, conn->snd_nxt))

@@ -146,8 +146,10 @@ TENON_INTERNAL struct tenon_tcp *tn_tcp_new(struct tenon *stack, struct tn_tcp_o
     if (!(TENON_WITH_RECOVERY && conn->cc.ops == stack->conf.tcp_cc) &&
         tn_tcp_cc_change(conn, stack->conf.tcp_cc) != TENON_OK)
         tn_count(stack, TENON_STAT_TCP_CC_FALLBACK);
-    conn->cc.ssthresh = TN_CC_NO_SSTHRESH;
-    conn->min_rtt_us = 0xFFFFFFFFUL;
+    if (TENON_WITH_FLIGHT)
+        conn->cc.ssthresh = TN_CC_NO_SSTHRESH;
+    if (TENON_WITH_RECOVERY)
+        conn->min_rtt_us = 0xFFFFFFFFUL;
     conn->last_rcv_ms = stack->now_ms;
     conn->last_text_ms = stack->now_ms;
     stack->tcp.nconns++;
@@ -272,6 +274,8 @@ TENON_INTERNAL void tn_tcp_begin_sending(struct tenon_tcp *conn)
     /* Who has answered a SYN knows it already, unless the path has changed. */
     if (TENON_SMALL || !tn_tcp_is_answering(conn) || tn_path_mtu(conn->stack, conn->path) != conn->path_mtu)
         tn_tcp_update_mss(conn);
+    if (!TENON_WITH_FLIGHT)
+        return;
     tn_tcp_cc_event(conn, &event);
     event.repeated = (tenon_u8)(conn->backoff > 1);    /* RFC 6928 2: more than one lost SYN */
     tn_cc_ops(conn)->init(&conn->cc, &event);
@@ -297,7 +301,8 @@ TENON_INTERNAL void tn_tcp_established(struct tenon_tcp *conn)
         conn->flight->rto_us = tn_max(conn->flight->rto_us, 3000000UL);    /* RFC 6298 5.7 */
     conn->backoff = 0;
     conn->progress_ms = conn->stack->now_ms;
-    conn->flight->recover = conn->flight->iss;
+    if (TENON_WITH_FLIGHT)
+        conn->flight->recover = conn->flight->iss;
     tn_count(conn->stack, TENON_STAT_TCP_ESTABLISHED);
     tn_tcp_set_state(conn, TENON_TCP_ESTABLISHED);
     tn_tcp_arm_keepalive(conn);

@@ -69,7 +69,8 @@ TENON_INTERNAL void tn_flight_begin(struct tenon_tcp *conn, tenon_u32 seq)
 {
     struct tn_flight *flight = conn->flight;
 
-    flight->recover = flight->rtx_nxt = flight->lost_edge = seq;
+    if (TENON_WITH_FLIGHT)
+        flight->recover = flight->rtx_nxt = flight->lost_edge = seq;
     if (!TENON_WITH_RECOVERY)
         return;
     flight->ecn_recover = seq;
@@ -108,11 +109,13 @@ static void flight_init(struct tenon_tcp *conn, struct tn_flight *flight)
         flight->sendq.ring = flight->few_pieces;
         flight->sendq.cap = TN_SENDQ_FEW;
     }
-    flight->last_snd_ms = conn->progress_ms;
-    flight->min_rtt_ms = conn->progress_ms;
+    if (TENON_WITH_FLIGHT)
+        flight->last_snd_ms = conn->progress_ms;
+    if (TENON_WITH_RECOVERY)
+        flight->min_rtt_ms = conn->progress_ms;
     flight->rto_us = TENON_WITH_MANY ? tn_tcp_rto_us(conn) : conn->stack->conf.tcp_rto_initial_us;
-    flight->rtx_when = flight->rto_when =
-        conn->stack->wheel.now; /* TN_TCP_F_RTX_ARMED: it was waited for this block */
+    if (TENON_WITH_MANY)    /* TN_TCP_F_RTX_ARMED: it was waited for this block */
+        flight->rtx_when = flight->rto_when = conn->stack->wheel.now;
     conn->flight = flight;
     tn_flight_begin(conn, conn->snd_una);
     tn_tcp_cc_enter(conn);

@@ -90,7 +90,7 @@ static void input_take_syn(struct tenon_tcp *conn, struct tn_seg *seg)
  * (RFC 7413 4.2.2). @return bytes that it has taken */
 static tenon_u32 input_syn_acked(struct tenon_tcp *conn, tenon_u32 ack)
 {
-    const tenon_u32 data = ack - (conn->flight->iss + 1);
+    const tenon_u32 data = TENON_WITH_COOKIES ? ack - (conn->flight->iss + 1) : 0;
 
     conn->snd_una = conn->snd_nxt = ack;
     tn_flight_begin(conn, ack);
@@ -105,7 +105,7 @@ TENON_INTERNAL void tn_tcp_handshake_over(struct tenon_tcp *conn, tenon_u32 data
         tn_tcp_rtt_sample(conn, conn->stack->now_us - conn->flight->rtt_start_us);
     conn->flags &= ~(tenon_u32)(TN_TCP_F_SYN_QUEUED | TN_TCP_F_GIVE_COOKIE | TN_TCP_F_RTT_TIMING);
     tn_tcp_established(conn);
-    if (conn->state != TENON_TCP_CLOSED && data_acked > 0 && conn->events->acked != NULL)
+    if (TENON_WITH_COOKIES && conn->state != TENON_TCP_CLOSED && data_acked > 0 && conn->events->acked != NULL)
         conn->events->acked(conn, conn->app, data_acked);
 }
 
@@ -125,7 +125,7 @@ static void input_syn_ack(struct tenon_tcp *conn, struct tn_seg *seg)
 /* In SYN-SENT and SYN-RECEIVED: our SYN, and of what was sent with it or behind it as much as the peer likes. */
 static int input_acks_syn(const struct tenon_tcp *conn, tenon_u32 ack)
 {
-    return tn_seq_between(conn->flight->iss + 1, ack, conn->snd_nxt);
+    return TENON_WITH_COOKIES ? tn_seq_between(conn->flight->iss + 1, ack, conn->snd_nxt) : ack == conn->snd_nxt;
 }
 
 /* Both sides have sent a SYN (RFC 9293 3.5, figure 7). */
@@ -347,7 +347,9 @@ static int input_complete_handshake(struct tenon_tcp *conn, struct tn_seg *seg)
     }
     if (tn_tcp_has_crossed(conn))
         data = input_syn_acked(conn, seg->ack);
-    conn->snd_una = conn->flight->rtx_nxt = conn->flight->lost_edge = tn_seq_max(conn->snd_una, conn->flight->iss + 1);
+    conn->snd_una = tn_seq_max(conn->snd_una, conn->flight->iss + 1);
+    if (TENON_WITH_FLIGHT)
+        conn->flight->rtx_nxt = conn->flight->lost_edge = conn->snd_una;
     conn->snd_wnd = seg->wnd << tn_tcp_snd_wscale(conn);
     conn->snd_wnd_max = tn_max(conn->snd_wnd_max, conn->snd_wnd);
     conn->snd_wl1 = seg->seq;
@@ -474,7 +476,7 @@ TENON_APART void input_look_up(struct tenon *stack, struct tn_seg *seg)
 
 TENON_INTERNAL void tn_tcp_demux(struct tenon *stack, struct tn_seg *seg)
 {
-    if (seg->pkt->conn != NULL)
+    if (TENON_WITH_SPEED && seg->pkt->conn != NULL)
         input_conn(stack, seg->pkt->conn, seg);
     else
         input_look_up(stack, seg);
@@ -503,7 +505,7 @@ static int input_parse(struct tenon *stack, struct tn_pkt *pkt, struct tn_seg *s
     seg->flags = tcp.flags;
     seg->reused = 0;
     seg->hash = 0;
-    if (tcp.header_bytes == TN_TCP_BYTES)
+    if (!TENON_SMALL && tcp.header_bytes == TN_TCP_BYTES)
         memset(&seg->options, 0, sizeof(seg->options));
     else if (tn_tcp_options_parse(&seg->options, pkt->head, tcp.header_bytes) != 0)
         tn_count(stack, TENON_STAT_TCP_BAD_OPTION);
@@ -516,14 +518,25 @@ static int input_parse(struct tenon *stack, struct tn_pkt *pkt, struct tn_seg *s
     return 1;
 }
 
+/* 0: of what IPv4 takes as ours the source has been looked at (ip4_source_good()). */
+enum { INPUT_LOOKS_AT_SOURCE = TENON_WITH_IPV6 || TENON_WITH_ROUTES };
+
+/* RFC 9293 MUST-57, MUST-63 */
+static int input_is_between_hosts(const struct tn_pkt *pkt)
+{
+    if (pkt->dst_cast != TN_CAST_UNICAST)
+        return 0;
+    if (!INPUT_LOOKS_AT_SOURCE)
+        return 1;
+    return tn_ip_is_host(&pkt->src) && !tenon_ip_equal(&pkt->src, &pkt->dst);
+}
+
 TENON_INTERNAL void tn_tcp_input(struct tenon *stack, struct tn_pkt *pkt)
 {
     struct tn_seg seg;
 
     tn_count(stack, TENON_STAT_TCP_RCVD);
-    /* RFC 9293 MUST-57, MUST-63: connections are between two hosts. */
-    if (pkt->conn == NULL && (pkt->dst_cast != TN_CAST_UNICAST || !tn_ip_is_host(&pkt->src) ||
-                              tenon_ip_equal(&pkt->src, &pkt->dst))) {
+    if ((!TENON_WITH_SPEED || pkt->conn == NULL) && !input_is_between_hosts(pkt)) {
         tn_count(stack, TENON_STAT_TCP_MARTIAN);
         return;
     }

@@ -117,8 +117,10 @@ static unsigned output_options(struct tenon_tcp *conn, tenon_u8 *p, unsigned fla
 {
     struct tn_tcp_options options;
 
-    if (!OUTPUT_HAS_OPTIONS && !(flags & TN_TCP_SYN))
-        return 0;
+    if (!OUTPUT_HAS_OPTIONS) {
+        put32be(p, TN_TCP_MSS_ALONE | tn_tcp_offered_mss(conn));
+        return (flags & TN_TCP_SYN) ? TN_TCP_MSS_BYTES : 0;
+    }
     if (TENON_WITH_SPEED && !(flags & TN_TCP_SYN) && !tn_ooo_has_news(conn))
         return output_timestamp(conn, p, flags);
     memset(&options, 0, sizeof(options));
@@ -380,7 +382,8 @@ static tenon_u32 output_data(struct tenon_tcp *conn, struct output_plan *plan)
         return 0;    /* nothing has left: it is not in flight, and will be tried again */
     output_acked(conn);
     tn_mtu_sent(conn, output_probes(plan) ? plan->len : tn_min(plan->len, conn->mss));
-    conn->flight->last_snd_ms = conn->stack->now_ms;
+    if (TENON_WITH_FLIGHT)
+        conn->flight->last_snd_ms = conn->stack->now_ms;
     return plan->len + (tenon_u32)((flags & TN_TCP_FIN) != 0);
 }
 
@@ -395,6 +398,8 @@ TENON_INTERNAL tenon_u32 tn_tcp_in_flight(const struct tenon_tcp *conn)
 
     if (!tn_tcp_has_block(conn))
         return 0;
+    if (!TENON_WITH_FLIGHT)
+        return conn->snd_nxt - conn->snd_una;
     pipe = conn->snd_nxt - flight->lost_edge + tn_flight_again_bytes(conn);
     if (!TENON_WITH_RECOVERY)
         pipe -= tn_sack_bytes_between(conn, flight->lost_edge, conn->snd_nxt);
@@ -410,6 +415,8 @@ static tenon_u32 output_cwnd_room(const struct tenon_tcp *conn)
     const tenon_u32 pipe = tn_tcp_in_flight(conn);
     tenon_u32 cwnd = conn->cc.cwnd;
 
+    if (!TENON_WITH_FLIGHT)
+        return conn->mss;    /* nothing is in flight, or it is looked at nothing else */
     /* RFC 5682 2.1 step 2b: two new segments, though the ACK may open the window for more. Old ones are all lost. */
     if (tn_tcp_has_block(conn) && tn_tcp_tries_new(conn) && !tn_tcp_hears_sack(conn))
         cwnd = tn_min(cwnd, 2UL * conn->mss);
@@ -477,12 +484,33 @@ static tenon_u32 output_part(const struct tenon_tcp *conn, tenon_u32 len)
     return len % conn->mss;
 }
 
+/* Without TENON_WITH_FLIGHT: what is in flight once more, or as much of it as fits into a segment now. */
+static int output_plan_again(const struct tenon_tcp *conn, struct output_plan *plan)
+{
+    const tenon_u32 end = tn_seq_min(conn->snd_nxt, conn->snd_end);
+    const tenon_u32 data = tn_seq_lt(conn->snd_una, end) ? end - conn->snd_una : 0;
+
+    if (!(conn->flags & TN_TCP_F_FORCE_RTX))
+        return 0;
+    plan->is_rtx = 1;
+    plan->ect = 0;
+    plan->probe = 0;
+    plan->seq = conn->snd_una;
+    plan->len = tn_min(data, conn->mss);
+    plan->flags = TN_TCP_ACK | TN_TCP_PSH;
+    if (tn_tcp_fin_sent(conn) && plan->len == data)
+        plan->flags |= TN_TCP_FIN;
+    return 1;
+}
+
 /* What was sent may be sent again if it fits the window, and its first segment in any case (RFC 7323 2.4,
  * RFC 9293 3.8.6). */
 TENON_ONCE_IF_SMALL static int output_plan_rtx(struct tenon_tcp *conn, struct output_plan *plan, tenon_u32 cwnd_room)
 {
     tenon_u32 from, end, room = tn_min(cwnd_room, output_frame_limit(conn));
 
+    if (!TENON_WITH_FLIGHT)
+        return output_plan_again(conn, plan);
     if (!output_find_gap(conn, &from, &end))
         return 0;
     if (from != conn->snd_una && !tn_seq_between(conn->snd_una, from, conn->snd_una + conn->snd_wnd_max))
@@ -523,7 +551,7 @@ static tenon_u32 output_usable_window(const struct tenon_tcp *conn)
 static int output_small_is_allowed(const struct tenon_tcp *conn, tenon_u32 len, int is_last, int with_fin)
 {
     const int idle = conn->snd_nxt == conn->snd_una + (tenon_u32)tn_tcp_is_answering(conn);
-    const int nagle_lets = idle || tn_tcp_opt(conn, TENON_TCP_NODELAY);
+    const int nagle_lets = !TENON_WITH_FLIGHT || idle || tn_tcp_opt(conn, TENON_TCP_NODELAY);
 
     if (conn->flags & TN_TCP_F_SWS_OVERRIDE)
         return 1;
@@ -555,7 +583,7 @@ static int output_plan_new(struct tenon_tcp *conn, struct output_plan *plan, ten
         (void)tn_why_nothing_new(conn);
         return 0;
     }
-    if (unsent > 0 && cwnd_room < tn_min(unsent, conn->mss)) {
+    if (TENON_WITH_FLIGHT && unsent > 0 && cwnd_room < tn_min(unsent, conn->mss)) {
         if (TENON_WITH_RECOVERY)
             conn->flags |= TN_TCP_F_CWND_LIMITED;
         if (conn->snd_nxt != conn->snd_una) {
@@ -616,6 +644,8 @@ static int output_plan_next(struct tenon_tcp *conn, struct output_plan *plan)
 
     if (output_plan_rtx(conn, plan, cwnd_room))
         return 1;
+    if (!TENON_WITH_FLIGHT && conn->snd_una != conn->snd_nxt)
+        return tn_why_if_any(conn, TENON_TCP_WAIT_CWND);
     probe = output_plan_probe(conn, plan);
     return probe == 0 ? output_plan_new(conn, plan, cwnd_room) : probe > 0;
 }
@@ -638,7 +668,8 @@ static void output_sent_rtx(struct tenon_tcp *conn, const struct output_plan *pl
     tn_flight_sent_again(conn, plan->seq, plan->seq + taken);
     tn_undo_sent_again(conn, taken);
     output_left(conn, taken);
-    flight->rtx_nxt = plan->seq + taken;
+    if (TENON_WITH_FLIGHT)
+        flight->rtx_nxt = plan->seq + taken;
     if (TENON_WITH_RECOVERY)
         flight->again_high = tn_seq_max(flight->again_high, flight->rtx_nxt);
     conn->flags &= ~(tenon_u32)(TN_TCP_F_FORCE_RTX | TN_TCP_F_RTT_TIMING);    /* Karn */
@@ -749,7 +780,7 @@ static void output_check_idle(struct tenon_tcp *conn)
 {
     struct tenon_cc_event event;
 
-    if (conn->snd_una != conn->snd_nxt || output_unsent(conn) == 0)
+    if (!TENON_WITH_FLIGHT || conn->snd_una != conn->snd_nxt || output_unsent(conn) == 0)
         return;
     if (conn->stack->now_ms - conn->flight->last_snd_ms <= conn->flight->rto_us / 1000)
         return;
@@ -866,10 +897,11 @@ TENON_APART int output_general(struct tenon_tcp *conn)
         return output_handshake(conn);
     if (tn_path_mtu(conn->stack, conn->path) != conn->path_mtu) {
         tn_tcp_update_mss(conn);
-        conn->cc.cwnd = tn_max(conn->cc.cwnd, conn->mss);    /* never less than a segment (RFC 5681 3.1) */
+        if (TENON_WITH_FLIGHT)
+            conn->cc.cwnd = tn_max(conn->cc.cwnd, conn->mss);    /* never less than a segment (RFC 5681 3.1) */
     }
     output_check_idle(conn);
-    if (TENON_SMALL || !output_fin(conn))
+    if (TENON_SMALL || !TENON_WITH_FLIGHT || !output_fin(conn))
         while (tn_tx_room(conn->stack) > 0 && output_one(conn))
             continue;
     tn_rate_check_app_limited(conn);

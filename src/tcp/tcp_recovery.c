@@ -590,6 +590,12 @@ TENON_INTERNAL void tn_tcp_recovery_on_rto(struct tenon_tcp *conn)
     struct tenon_cc_event event;
     const int first = conn->recovery == TN_RECOVERY_NONE;
 
+    if (!TENON_WITH_FLIGHT) {
+        conn->recovery = TN_RECOVERY_RTO;
+        conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
+        conn->flags |= TN_TCP_F_FORCE_RTX;
+        return;
+    }
     tn_tcp_cc_event(conn, &event);
     event.repeated = conn->recovery == TN_RECOVERY_RTO && conn->flight->rto_una == conn->snd_una;
     conn->flight->rto_una = conn->snd_una;

@@ -598,9 +598,9 @@ static void text_in_order(struct tenon_tcp *conn, struct tn_seg *seg)
     const int filled_hole = tn_ooo_of(conn) != NULL;
     const tenon_u32 bytes = seg->pkt->len;
 
-    if (!TENON_SMALL && !filled_hole && !text_deliver_all(conn, seg))
+    if ((!TENON_SMALL || !TENON_WITH_SACK) && !filled_hole && !text_deliver_all(conn, seg))
         return;
-    while (seg->pkt->len > 0)
+    while (TENON_WITH_SACK && seg->pkt->len > 0)
         if (!text_deliver_part(conn, seg))
             return;
     tn_tcp_acknowledge(conn, TENON_WITH_SPEED && seg->pkt->seg_bytes != 0 ? seg->pkt->seg_bytes : bytes);

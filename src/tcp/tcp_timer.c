@@ -50,8 +50,10 @@ TENON_INTERNAL void tn_tcp_arm_rtx(struct tenon_tcp *conn)
     struct tn_flight *flight = conn->flight;
 
     conn->flags |= TN_TCP_F_RTX_ARMED;
-    if (tn_tcp_has_block(conn)) {
-        flight->rto_when = flight->rtx_when = when;
+    if (tn_tcp_has_block(conn))
+        flight->rtx_when = when;
+    if (TENON_WITH_RECOVERY && flight != NULL) {    /* else there are no others */
+        flight->rto_when = when;
         flight->rtx_timer = TN_RTX_RTO;
     }
     timer_schedule(conn, when);

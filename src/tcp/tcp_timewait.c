@@ -74,7 +74,7 @@ static struct tenon_tcp *timewait_oldest(const struct tenon *stack, tenon_u32 *n
     tenon_u32 i;
 
     *n = 0;
-    for (i = 0; i < stack->tcp.conns.buckets; i++) {
+    for (i = 0; i < (TENON_WITH_MANY ? stack->tcp.conns.buckets : (tenon_u32)TN_HTAB_BASE); i++) {
         struct tn_hnode *node;
 
         for (node = tn_htab_bucket(&stack->tcp.conns, i); node != NULL; node = node->next) {

@@ -190,6 +190,8 @@ TENON_INTERNAL void tn_why_change(struct tenon_tcp *conn, enum tenon_tcp_wait wa
 /* Something is lost, and not on its way again. */
 static int why_has_gap(const struct tenon_tcp *conn)
 {
+    if (!TENON_WITH_FLIGHT)
+        return (conn->flags & TN_TCP_F_FORCE_RTX) != 0;
     return conn->recovery != TN_RECOVERY_NONE && conn->flight != NULL && conn->flight->frto != TN_FRTO_NEW &&
            tn_seq_lt(conn->flight->rtx_nxt, conn->flight->lost_edge);
 }
@@ -204,7 +206,7 @@ TENON_INTERNAL int tn_why_nothing_new(struct tenon_tcp *conn)
         return 0;
     if (TENON_UNLIKELY(why_has_gap(conn))) {
         wait = TENON_TCP_WAIT_CWND;
-        if (conn->flight->rtx_nxt != conn->snd_una &&
+        if (TENON_WITH_FLIGHT && conn->flight->rtx_nxt != conn->snd_una &&
             !tn_seq_between(conn->snd_una, conn->flight->rtx_nxt, conn->snd_una + conn->snd_wnd_max))
             wait = TENON_TCP_WAIT_WINDOW;
         else if (!tn_flight_has_room(conn))

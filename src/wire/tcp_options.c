@@ -138,14 +138,15 @@ static tenon_u8 *tcp_opt_head(tenon_u8 *p, unsigned kind, unsigned bytes)
 static tenon_u8 *tcp_opt_build_common(tenon_u8 *p, const struct tn_tcp_options *options)
 {
     const int has_timestamp = TENON_WITH_SCALE && options->has_timestamp;
+    int has_sack = TENON_WITH_SACK && options->has_sack_permitted;
 
-    if (has_timestamp && options->has_sack_permitted) {
+    if (has_timestamp && has_sack) {
         p[0] = TCP_OPT_SACK_PERMITTED;
         p[1] = TCP_OPT_SACK_PERMITTED_BYTES;
         p[2] = TCP_OPT_TIMESTAMP;
         p[3] = TCP_OPT_TIMESTAMP_BYTES;
         p += 4;
-    } else if (options->has_sack_permitted) {
+    } else if (has_sack) {
         p = tcp_opt_head(p, TCP_OPT_SACK_PERMITTED, TCP_OPT_SACK_PERMITTED_BYTES);
     } else if (has_timestamp) {
         p = tcp_opt_head(p, TCP_OPT_TIMESTAMP, TCP_OPT_TIMESTAMP_BYTES);

@@ -170,6 +170,8 @@ TENON_INTERNAL unsigned tn_tcp_build(tenon_u8 *p, const struct tn_tcp *tcp);
 /* RFC 7323 appendix A: nothing but timestamps, as everybody sends them: NOP, NOP, kind 8, 10 bytes; the
  * values follow. */
 #define TN_TCP_TIMESTAMP_ALONE 0x0101080AUL
+#define TN_TCP_MSS_ALONE 0x02040000UL
+enum { TN_TCP_MSS_BYTES = 4 };
 enum { TN_TCP_TIMESTAMP_BYTES = 12 };
 
 enum { TN_SACK_BLOCKS_MAX = 4, TN_FASTOPEN_COOKIE_MIN = 4, TN_FASTOPEN_COOKIE_MAX = 16 };

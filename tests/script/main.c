@@ -100,6 +100,7 @@ static bool caps_wanted(const char *list, const char *name)
 /* @return false: the script makes no sense, whatever the interface can do */
 static bool run_one(const struct options *o, const char *file, int af, const struct capset *set, struct totals *totals)
 {
+    const bool is_bare = (set->caps & TENON_CAP_NO_LINK) != 0;
     static struct script s;
     struct itimerval limit = { { 0, 0 }, { 60, 0 } };
 
@@ -109,7 +110,7 @@ static bool run_one(const struct options *o, const char *file, int af, const str
         return false;
     }
     if ((s.only4 && af == 6) || (s.only6 && af == 4) || (s.has_caps && set != &capsets[0]) ||
-        ((s.needs_link || !TENON_WITH_LINKS) && (set->caps & TENON_CAP_NO_LINK) != 0) ||
+        (is_bare ? s.needs_link || (TENON_WITH_ETHERNET && !TENON_WITH_LINKS) : !TENON_WITH_ETHERNET) ||
         (TENON_WITH_PIECES && !TENON_WITH_LINEAR && set->gather != 0)) {
         script_free(&s);
         return true;

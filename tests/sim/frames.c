@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LINK = 14, FRAME_MAX = 70000 };
+enum { LINK = SIM_LINK_BYTES, FRAME_MAX = 70000 };
 
 static unsigned get16(const uint8_t *p)
 {
@@ -124,10 +124,18 @@ static int decode_tcp(char *text, size_t size, const uint8_t *l4, unsigned n)
                     get32(l4 + 4), n - header, get32(l4 + 8), get16(l4 + 14), options);
 }
 
+/* The type of Ethernet; of a bare packet by its version. 0: too short for either */
+unsigned frames_type(const uint8_t *bytes, unsigned n)
+{
+    if (TENON_WITH_ETHERNET)
+        return n >= 14 ? get16(bytes + 12) : 0;
+    return n == 0 ? 0 : bytes[0] >> 4 == 6 ? 0x86DDU : 0x0800U;
+}
+
 /* One line of text without its end. @return its length */
 int frames_decode(char *text, size_t size, const uint8_t *bytes, unsigned n)
 {
-    const unsigned type = n >= LINK ? get16(bytes + 12) : 0;
+    const unsigned type = frames_type(bytes, n);
     struct layout at;
     const char *wrong;
     int len;
@@ -219,13 +227,13 @@ static const char *check_tcp(const uint8_t *bytes, const struct layout *at)
 
 static const char *check_sent(const uint8_t *bytes, unsigned n, const struct tenon_frame *frame, const uint8_t *mac)
 {
-    const unsigned type = get16(bytes + 12);
+    const unsigned type = frames_type(bytes, n);
     struct layout at;
     const char *wrong;
 
     if (n < LINK + 20)
         return "length";
-    if (memcmp(bytes + 6, mac, 6) != 0)
+    if (TENON_WITH_ETHERNET && memcmp(bytes + 6, mac, 6) != 0)
         return "source address";
     if (type == 0x0806)
         return n >= LINK + 28 ? NULL : "ARP length";
@@ -292,7 +300,7 @@ void frames_tap(void *arg, struct wire_end *end, enum wire_place place, const st
                  frame->seg_kind ? " (to be cut)" : "", frame->csum == TENON_CSUM_PARTIAL ? " (partial checksum)" : "");
     }
     if (place == WIRE_SENT && sim->plan->watch) {
-        const char *wrong = n < LINK ? "length" : check_sent(bytes, n, frame, conf->netif.mac);
+        const char *wrong = check_sent(bytes, n, frame, conf->netif.mac);
 
         if (!wrong) {
             wrong = watch_frame(conf->netif.mac[5] - 1U, 1, is_lossless(sim, conf->netif.mac[5] - 1U), bytes, n, frame);
@@ -305,7 +313,8 @@ void frames_tap(void *arg, struct wire_end *end, enum wire_place place, const st
             sim_fail(sim, "bad frame sent", "host %u: %s wrong in: %s", conf->netif.mac[5] - 1U, wrong, text);
         }
     }
-    if (place == WIRE_RECEIVED && sim->plan->watch && (memcmp(bytes, conf->netif.mac, 6) == 0))
+    if (place == WIRE_RECEIVED && sim->plan->watch &&
+        (!TENON_WITH_ETHERNET || memcmp(bytes, conf->netif.mac, 6) == 0))
         watch_frame(conf->netif.mac[5] - 1U, 0, 0, bytes, n, frame);
     if (place == WIRE_RECEIVED && sim->options.bug == BUG_BAD_PAYLOAD)
         damage(sim, frame, n);

@@ -193,6 +193,8 @@ static void draw_end(struct plan *plan, struct wire_end_conf *end, const struct 
     }
     if (!TENON_WITH_SPLIT)
         end->copy = 1;
+    if (!TENON_WITH_ETHERNET)
+        end->netif.caps |= TENON_CAP_NO_LINK;
     end->burst = (uint16_t)PICK(dice, 0, 0, 1, 2, 8, 64);
     end->ring = PICK(dice, 0, 0, 0, 64, 256);
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SECOND = 1000000, STEPS_MAX = 3000000, AFTER_HEAL_S = 1500 };
+enum { SECOND = 1000000, STEPS_MAX = 3000000, AFTER_HEAL_S = TENON_WITH_FLIGHT ? 1500 : 6000 };
 
 /* The history of this process; tenon_panic() has no argument for it. */
 static struct sim *running;
@@ -140,13 +140,14 @@ void sim_print_fate(uint64_t key)
  * of one datagram can cancel each other in its sum. */
 static int frame_is_delicate(const struct tenon_frame *frame)
 {
-    const tenon_u8 *bytes = tenon_span_data(&frame->spans[0]);
+    const tenon_u32 n = frame->spans[0].len;
+    const tenon_u8 *bytes = tenon_span_data(&frame->spans[0]), *ip = bytes + SIM_LINK_BYTES;
 
-    if (frame->spans[0].len < 14 + 20)
+    if (n < SIM_LINK_BYTES + 20)
         return 1;
-    if (bytes[12] == 0x08)
-        return bytes[13] == 0x06 || (bytes[20] & 0x1F) || bytes[21];
-    return frame->spans[0].len >= 14 + 40 && bytes[20] == 44;
+    if (frames_type(bytes, n) == 0x86DD)
+        return n >= SIM_LINK_BYTES + 40 && ip[6] == 44;
+    return frames_type(bytes, n) == 0x0806 || (ip[6] & 0x1F) || ip[7];
 }
 
 /* A given byte decides on a frame: lost, doubled, late by up to 65 ms, or as chance has it. */

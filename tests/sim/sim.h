@@ -163,8 +163,10 @@ void check_side(struct side *side);
 uint32_t check_acknowledged(const struct tenon_tcp *conn);
 
 /* frames.c */
+enum { SIM_LINK_BYTES = TENON_WITH_ETHERNET ? 14 : 0 };
 void frames_tap(void *arg, struct wire_end *end, enum wire_place place, const struct tenon_frame *frame);
 unsigned frames_flatten(const struct tenon_frame *frame, uint8_t *to, unsigned max);
+unsigned frames_type(const uint8_t *bytes, unsigned n);
 int frames_decode(char *text, size_t size, const uint8_t *bytes, unsigned n);
 
 /* watch.c */

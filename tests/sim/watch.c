@@ -104,17 +104,17 @@ static void read_options(struct tcp_view *view, const uint8_t *l4)
 static int read_segment(struct tcp_view *view, const uint8_t *bytes, unsigned n, const struct tenon_frame *frame,
                         int sent)
 {
-    const uint8_t *ip = bytes + 14, *l4;
+    const uint8_t *ip = bytes + SIM_LINK_BYTES, *l4;
     unsigned l4_off, end;
 
     memset(view, 0, sizeof(*view));
-    if (n < 14 + 40)
+    if (n < SIM_LINK_BYTES + 40)
         return 0;
     view->v6 = ip[0] >> 4 == 6;
-    if (get16(bytes + 12) != (view->v6 ? 0x86DDU : 0x0800U))
+    if (frames_type(bytes, n) != (view->v6 ? 0x86DDU : 0x0800U))
         return 0;
-    l4_off = 14U + (view->v6 ? 40U : (ip[0] & 15U) * 4);
-    end = 14U + (view->v6 ? 40U + get16(ip + 4) : get16(ip + 2));
+    l4_off = SIM_LINK_BYTES + (view->v6 ? 40U : (ip[0] & 15U) * 4);
+    end = SIM_LINK_BYTES + (view->v6 ? 40U + get16(ip + 4) : get16(ip + 2));
     if (ip[view->v6 ? 6 : 9] != 6 || (!view->v6 && (get16(ip + 6) & 0x3FFF)) || end < l4_off + 20 || end > n)
         return 0;
     l4 = bytes + l4_off;

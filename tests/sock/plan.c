@@ -95,6 +95,8 @@ static void draw_device(struct plan *plan, struct dice *dice)
     device->netif.mac[5] = 1;
     device->netif.flags |= TENON_NETIF_NO_DAD | TENON_NETIF_NO_RA;
     device->netif.caps = plan->csum ? TENON_CAP_TX_CSUM : 0;
+    if (!TENON_WITH_ETHERNET)
+        device->netif.caps |= TENON_CAP_NO_LINK;
     plan->clock_us = one_in(dice, 2) ? UINT64_C(0xFFFFFFFF) - roll(dice, 30 * SECOND) : 1000;
 }
 

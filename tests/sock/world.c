@@ -196,7 +196,7 @@ static void peer_open(struct history *h)
     end.netif = h->plan.conf.device.netif;
     end.netif.mac[5] = 2;
     end.netif.mru = 0;
-    end.netif.caps = 0;
+    end.netif.caps &= TENON_CAP_NO_LINK;
     end.copy = 1;
     h->peer_end = wire_end_open(h->peer_host, &end);
     if (h->peer_end == NULL)

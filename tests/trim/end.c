@@ -235,32 +235,42 @@ static void end_small(struct tenon_conf *conf, unsigned long room)
     conf->tcp_rcv_buf = conf->tcp_snd_buf = (tenon_u32)room;
 }
 
-/* Whether a build refuses an interface without a link header if it cannot do with one. */
-static int end_is_plain(struct tenon *stack, const struct tenon_netif_conf *netif)
+/* Whether a build refuses an interface without a link header, or with one, if it cannot do with it. */
+static int end_knows_links(struct tenon *stack, const struct tenon_netif_conf *netif)
 {
-    struct tenon_netif_conf bare = *netif;
+    struct tenon_netif_conf other = *netif;
 
-    bare.caps = TENON_CAP_NO_LINK;
-    return TENON_WITH_LINKS || tenon_netif_add(stack, &bare) == TENON_EINVAL;
+    other.caps ^= TENON_CAP_NO_LINK;
+    return (TENON_WITH_LINKS && TENON_WITH_ETHERNET) || tenon_netif_add(stack, &other) == TENON_EINVAL;
 }
 
-/* Whether a build with one home refuses another; a host has its interface and its address. */
-static int end_refuses(struct tenon *stack, const struct tenon_netif_conf *netif, unsigned number)
+/* Whether a build with one home takes one router, and no other; without Ethernet none can be named. */
+static int end_knows_routers(struct tenon *stack)
 {
-    const struct tenon_ip other = tenon_ip4_bytes(10, 1, 0, number), any = tenon_ip4(0);
-    const struct tenon_ip gateway = tenon_ip4_bytes(10, 0, 0, 254), second = tenon_ip4_bytes(10, 0, 0, 253);
-    const struct tenon_ip net = tenon_ip4_bytes(192, 168, 0, 0);
+    const struct tenon_ip any = tenon_ip4(0), gateway = tenon_ip4_bytes(10, 0, 0, 254);
+    const struct tenon_ip second = tenon_ip4_bytes(10, 0, 0, 253);
 
-    return tenon_netif_add(stack, netif) == TENON_ELIMIT && tenon_addr_add(stack, 1, &other, 24) == TENON_ELIMIT &&
-           tenon_route_add(stack, 1, &net, 16, &gateway, 0) == TENON_EINVAL &&
-           tenon_route_add(stack, 1, &any, 0, NULL, 0) == TENON_EINVAL &&
+    if (!TENON_WITH_ETHERNET)
+        return tenon_route_add(stack, 1, &any, 0, &gateway, 0) == TENON_EINVAL;
+    return tenon_route_add(stack, 1, &any, 0, NULL, 0) == TENON_EINVAL &&
            tenon_route_add(stack, 1, &any, 0, &gateway, 0) == TENON_OK &&
            tenon_route_add(stack, 1, &any, 0, &gateway, 0) == TENON_EINUSE &&
            tenon_route_add(stack, 1, &any, 0, &second, 0) == TENON_ELIMIT &&
            tenon_route_remove(stack, 1, &any, 0, &gateway) == TENON_OK;
 }
 
-static void *end_open(unsigned number, unsigned long room)
+/* Whether a build with one home refuses another; a host has its interface and its address. */
+static int end_refuses(struct tenon *stack, const struct tenon_netif_conf *netif, unsigned number)
+{
+    const struct tenon_ip other = tenon_ip4_bytes(10, 1, 0, number), net = tenon_ip4_bytes(192, 168, 0, 0);
+    const struct tenon_ip gateway = tenon_ip4_bytes(10, 0, 0, 254);
+
+    return tenon_netif_add(stack, netif) == TENON_ELIMIT && tenon_addr_add(stack, 1, &other, 24) == TENON_ELIMIT &&
+           tenon_route_add(stack, 1, &net, 16, &gateway, 0) == TENON_EINVAL &&
+           end_knows_routers(stack);
+}
+
+static void *end_open(unsigned number, unsigned long room, int bare)
 {
     struct host *host = (struct host *)calloc(1, sizeof(*host));
     const struct tenon_ip ip = tenon_ip4_bytes(10, 0, 0, number);
@@ -278,7 +288,8 @@ static void *end_open(unsigned number, unsigned long room)
     netif.mac[5] = (tenon_u8)number;
     netif.mtu = 1500;
     netif.flags = TENON_NETIF_NO_DAD | TENON_NETIF_NO_IP6;
-    if (host->stack != NULL && end_is_plain(host->stack, &netif) && tenon_netif_add(host->stack, &netif) == 1 &&
+    netif.caps = bare ? TENON_CAP_NO_LINK : 0;
+    if (host->stack != NULL && end_knows_links(host->stack, &netif) && tenon_netif_add(host->stack, &netif) == 1 &&
         tenon_addr_add(host->stack, 1, &ip, 24) == TENON_OK &&
         (TENON_WITH_HOMES || end_refuses(host->stack, &netif, number)))
         return host;
@@ -374,4 +385,4 @@ static unsigned long end_flow(unsigned number, unsigned peer)
 
 extern const struct end END;
 const struct end END = { end_open, end_listen, end_connect, end_input, end_poll, end_take, end_done,
-                         end_close, end_flow };
+                         end_close, end_flow, TENON_WITH_ETHERNET };

@@ -14,8 +14,9 @@ struct end_result {
 };
 
 struct end {
-    /* 10.0.0.number, with room for so many bytes in each direction; 0: as tenon_conf_default() says. */
-    void *(*open)(unsigned number, unsigned long room);
+    /* 10.0.0.number, with room for so many bytes in each direction; 0: as tenon_conf_default() says. bare:
+     * frames have no header of a link. */
+    void *(*open)(unsigned number, unsigned long room, int bare);
     /* Take a connection and send back what comes, or make one to 10.0.0.peer, and send and check so many bytes.
      * @return 0: that cannot be */
     int (*listen)(void *end);
@@ -29,6 +30,7 @@ struct end {
     void (*close)(void *end, struct end_result *result);
     /* The hash of a packet from 10.0.0.number to 10.0.0.peer, by which a port chooses a queue. */
     unsigned long (*flow)(unsigned number, unsigned peer);
+    int has_ethernet;
 };
 
 #endif

@@ -115,7 +115,7 @@ static int exchange(const struct end *client, const struct end *server, const st
     wire.doubled = path->doubled;
     wire.late = path->late;
     for (i = 0; i < 2; i++)
-        ends[i] = ops[i]->open(i + 1, ops[i] == &end_less ? room : 0);
+        ends[i] = ops[i]->open(i + 1, ops[i] == &end_less ? room : 0, !end_less.has_ethernet);
     good = ends[0] != NULL && ends[1] != NULL && ops[1]->listen(ends[1]) && ops[0]->connect(ends[0], 2, bytes);
     for (now_ms = 0; good && now_ms < MINUTES * 60000UL && !(ops[0]->done(ends[0]) && ops[1]->done(ends[1])); now_ms++)
         step(&wire, ops, ends, now_ms);
@@ -158,7 +158,7 @@ int main(int argc, char **argv)
     else
         failed++;
     for (k = 0; k < 2; k++) {
-        void *end = end_less.open(1, 0);
+        void *end = end_less.open(1, 0, !end_less.has_ethernet);
         const int serves = k == 0 || end_less.listen(end);
 
         end_less.close(end, &results[0]);
