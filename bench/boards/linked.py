@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Code of Cortex-M3 that a program links of the stack alone, without driver and program: Tenon's builds core and least
-as tools/footprint takes them, and lwIP with the same features, taken in the same way."""
+"""Code of Cortex-M3 that a program links of the stack alone, without driver and program: Tenon's builds core, least
+and tiny as tools/footprint takes them, and lwIP with the same features, taken in the same way; of what tiny goes
+without besides lwIP can be without Ethernet and ARP only."""
 import concurrent.futures
 import importlib.machinery
 import importlib.util
@@ -10,11 +11,13 @@ from peers import programs
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-BUILDS = ("core", "least")
+BUILDS = ("core", "least", "tiny")
 # What a program calls that has one interface and connects; that of core listens besides, and sends datagrams: what
 # tools/footprint has in CALLS, as lwIP calls it.
-CALLS = ("lwip_init netif_add netif_set_up ethernet_input etharp_output sys_check_timeouts pbuf_alloced_custom tcp_new "
-         "tcp_arg tcp_recv tcp_sent tcp_err tcp_connect tcp_write tcp_output tcp_recved tcp_close tcp_abort").split()
+CALLS = ("lwip_init netif_add netif_set_up sys_check_timeouts pbuf_alloced_custom tcp_new tcp_arg tcp_recv tcp_sent "
+         "tcp_err tcp_connect tcp_write tcp_output tcp_recved tcp_close tcp_abort").split()
+LINK_CALLS = {"core": ["ethernet_input", "etharp_output"], "least": ["ethernet_input", "etharp_output"],
+              "tiny": ["ip4_input"]}
 CORE_CALLS = ("tcp_bind tcp_listen_with_backlog tcp_accept tcp_shutdown udp_new udp_bind udp_recv udp_sendto "
               "udp_remove").split()
 
@@ -37,13 +40,13 @@ def lwip(tool, source, build, folder):
 
     def compiled(name):
         out = folder / (name.name + ".o")
-        programs.run(*compiler, *flags, "-std=gnu11", "-w", f"-DLINKED_CORE={int(build == 'core')}", *includes,
-                     "-c", name, "-o", out)
+        programs.run(*compiler, *flags, "-std=gnu11", "-w", f"-DLINKED_CORE={int(build == 'core')}",
+                     f"-DLINKED_ETHERNET={int(build != 'tiny')}", *includes, "-c", name, "-o", out)
         return out
 
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         objects = list(pool.map(compiled, files))
-    calls = CALLS + (CORE_CALLS if build == "core" else [])
+    calls = CALLS + LINK_CALLS[build] + (CORE_CALLS if build == "core" else [])
     image = folder / "linked"
     programs.run(*compiler, "-nostdlib", "-r", "-Wl,--gc-sections", f"-Wl,-e,{calls[0]}",
                  *(f"-Wl,-u,{name}" for name in calls), *objects, "-o", image)

@@ -11,7 +11,8 @@ PAPER = {100: (453, 60), 500: (521, 300), 1460: (614, 880)}
 BEGIN, END = "<!-- made by bench/boards/run --docs: from here -->", "<!-- to here -->"
 BUILDS = {"core": "*core*: TCP with selective acknowledgements told, window scaling, timestamps, listening; UDP, echo, "
                   "ARP",
-          "least": "*least*: a TCP that connects, echo, ARP"}
+          "least": "*least*: a TCP that connects, echo, ARP",
+          "tiny": "*tiny*: the same on a serial line; Tenon's without congestion control and errors of ICMP"}
 DEVICES = {"offload": "DMA, checksums by the device", "contiguous": "the same, frames of one piece",
            "checksums": "DMA, checksums by the processor", "summed": "the same, by the board's function",
            "own": "the board's own"}

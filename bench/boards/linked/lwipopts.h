@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* lwIP for bench/boards/linked.py: what the builds core and least of Tenon have (tests/trim/combinations), as small as
- * it goes. LINKED_CORE is of the build: 1 or 0. */
+/* lwIP for bench/boards/linked.py: what the builds core, least and tiny of Tenon have (tests/trim/combinations), as
+ * small as it goes. LINKED_CORE and LINKED_ETHERNET are of the build: 1 or 0. */
 #ifndef TENON_BENCH_BOARDS_LINKED_LWIPOPTS_H
 #define TENON_BENCH_BOARDS_LINKED_LWIPOPTS_H
 
@@ -19,7 +19,8 @@
 
 #define LWIP_IPV4 1
 #define LWIP_IPV6 0
-#define LWIP_ARP 1
+#define LWIP_ETHERNET LINKED_ETHERNET
+#define LWIP_ARP LINKED_ETHERNET
 #define ARP_QUEUEING 0
 #define LWIP_ICMP 1
 #define LWIP_DHCP 0
