@@ -416,7 +416,7 @@ static tenon_u32 output_cwnd_room(const struct tenon_tcp *conn)
     tenon_u32 cwnd = conn->cc.cwnd;
 
     if (!TENON_WITH_FLIGHT)
-        return conn->mss;    /* nothing is in flight, or it is looked at nothing else */
+        return conn->mss;    /* one segment at a time: output_plan_next() waits for its ACK */
     /* RFC 5682 2.1 step 2b: two new segments, though the ACK may open the window for more. Old ones are all lost. */
     if (tn_tcp_has_block(conn) && tn_tcp_tries_new(conn) && !tn_tcp_hears_sack(conn))
         cwnd = tn_min(cwnd, 2UL * conn->mss);

@@ -94,16 +94,24 @@ static void added_no_router(void)
     }
 }
 
+/* A host that has asked for routers once. */
+static void soliciting(struct hn *hn)
+{
+    struct lt_icmp6 m;
+
+    hn_open(hn, NULL);
+    hn_netif(hn, TENON_NETIF_NO_DAD);
+    hn_run_ms(hn, 1100);
+    HN_CHECK(lt_next_icmp6(hn, 133, &m));
+}
+
 static void soliciting_advertisement(void)
 {
     struct lt_icmp6 m;
     struct lt_ra ra;
     struct hn hn;
 
-    hn_open(&hn, NULL);
-    hn_netif(&hn, TENON_NETIF_NO_DAD);
-    hn_run_ms(&hn, 1100);
-    HN_CHECK(lt_next_icmp6(&hn, 133, &m));
+    soliciting(&hn);
     lt_ra_begin(&ra, 64, 0, 1800, 0, 0);
     lt_ra_send(&hn, 1, 9, &ra);
     hn_run_ms(&hn, 30000);
@@ -118,10 +126,7 @@ static void soliciting_advertisement_of_no_router(void)
     struct lt_ra ra;
     struct hn hn;
 
-    hn_open(&hn, NULL);
-    hn_netif(&hn, TENON_NETIF_NO_DAD);
-    hn_run_ms(&hn, 1100);
-    HN_CHECK(lt_next_icmp6(&hn, 133, &m));
+    soliciting(&hn);
     lt_ra_begin(&ra, 64, 0, 0, 0, 0);
     lt_ra_send(&hn, 1, 9, &ra);
     hn_run_ms(&hn, 5000);
