@@ -114,6 +114,13 @@ if(TARGET example_pair)
     set_tests_properties(example.pair PROPERTIES LABELS build TIMEOUT 60)
 endif()
 
+# The port for AF_XDP with the headers of a later kernel: that it compiles is the test.
+if(TARGET tenon_port_xdp)
+    add_library(build.newer_linux OBJECT ${PROJECT_SOURCE_DIR}/tests/build/newer_linux.c)
+    target_compile_definitions(build.newer_linux PRIVATE _GNU_SOURCE)
+    target_link_libraries(build.newer_linux PRIVATE tenon_port_xdp)
+endif()
+
 # The core without any C library: linked with nothing, and run.
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND NOT TENON_SANITIZE AND NOT BUILD_SHARED_LIBS
         AND CMAKE_C_COMPILER_ID MATCHES "GNU|Clang" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|aarch64")

@@ -129,7 +129,7 @@ static unsigned copy_frame(struct xdp_port *port, struct tenon_span *copies, con
 static void put_descs(struct xdp_port *port, const struct tenon_frame *frame, const struct tenon_span *spans,
                       unsigned n)
 {
-    const struct xsk_tx_metadata metadata = { XSK_TXMD_CHECKSUM, frame->csum_start, frame->csum_offset, 0, 0 };
+    const struct xsk_tx_words metadata = { XSK_TXMD_CHECKSUM, frame->csum_start, frame->csum_offset, 0, 0 };
     struct xdp_ring *tx = &port->ring[RING_TX];
     tenon_u32 options = 0;
 

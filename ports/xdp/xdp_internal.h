@@ -10,7 +10,7 @@
 
 enum {
     XDP_HEADROOM = 256, /* the kernel leaves it free before a received frame (XDP_PACKET_HEADROOM) */
-    XDP_TX_ROOM = 64, /* we leave it free before a buffer, for struct xsk_tx_metadata: a cache line */
+    XDP_TX_ROOM = 64, /* we leave it free before a buffer, for struct xsk_tx_words: a cache line */
     XDP_LINK_BYTES = 14 + 8, /* Ethernet, with two tags */
     XDP_CHUNK_MAX = 4096, /* a page */
     XDP_GATHER_MAX = 16, /* pieces of a frame that is sent: the kernel makes a socket buffer of them, with 17 */

@@ -41,7 +41,7 @@ static int register_memory(struct xdp_port *port, int with_metadata)
     port->info.completes_sums = with_metadata;
     if (with_metadata) {
         reg.flags = XSK_UMEM_TX_METADATA_LEN;
-        reg.tx_metadata_len = sizeof(struct xsk_tx_metadata);
+        reg.tx_metadata_len = sizeof(struct xsk_tx_words);
     }
     if (setsockopt(port->port.fd, SOL_XDP, XDP_UMEM_REG, &reg, sizeof reg) == 0)
         return 0;

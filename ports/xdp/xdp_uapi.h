@@ -11,7 +11,7 @@
 /* Of bind(): frames of several descriptors (Linux 6.6). Of a descriptor: the next one goes on with this frame. */
 enum { XSK_USE_SG = 1 << 4, XSK_PKT_CONTD = 1 << 0 };
 
-/* Of a UMEM: tx_metadata_len means something (6.11). Of a descriptor: struct xsk_tx_metadata lies before the frame. In
+/* Of a UMEM: tx_metadata_len means something (6.11). Of a descriptor: struct xsk_tx_words lies before the frame. In
  * that: complete the checksum. */
 enum { XSK_UMEM_TX_METADATA_LEN = 1 << 2, XSK_TX_METADATA = 1 << 1, XSK_TXMD_CHECKSUM = 1 << 1 };
 
@@ -23,7 +23,7 @@ struct xsk_umem_reg {
     __u32 chunk_size, headroom, flags, tx_metadata_len;
 };
 
-struct xsk_tx_metadata {
+struct xsk_tx_words {
     __u64 flags;
     __u16 csum_start, csum_offset;
     __u32 unused;
