@@ -53,7 +53,10 @@ static int connect_to(const char *path)
     at.sun_family = AF_UNIX;
     snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
     if (fd >= 0 && connect(fd, (const struct sockaddr *)&at, sizeof at) != 0) {
+        const int why = errno;
+
         close(fd);
+        errno = why;
         return -1;
     }
     return fd;
@@ -117,6 +120,8 @@ static int find_program(struct top *top)
         snprintf(top->path, sizeof top->path, "%s/%u.sock", folder, (unsigned)pid);
     } else if (strlen(which) < sizeof top->path) {
         strcpy(top->path, which);
+    } else {
+        errno = ENAMETOOLONG;
     }
     if (top->path[0] != '\0' && alive(top->path))
         return 0;

@@ -95,7 +95,8 @@ static const struct plot_summary *choose(const struct plot_summary *all, size_t 
 
 static int write_text(const char *path, const struct strbuf *text)
 {
-    FILE *file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+    const int to_stdout = strcmp(path, "-") == 0;
+    FILE *file = to_stdout ? stdout : fopen(path, "w");
     int failed;
 
     if (file == NULL) {
@@ -103,7 +104,7 @@ static int write_text(const char *path, const struct strbuf *text)
         return CLI_FAILED;
     }
     failed = fwrite(text->s, 1, text->len, file) != text->len;
-    if (file == stdout)
+    if (to_stdout)
         failed |= fflush(file) != 0;
     else
         failed |= fclose(file) != 0;

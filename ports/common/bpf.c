@@ -39,12 +39,13 @@ int port_bpf_map_set(int map, unsigned key, unsigned value)
 
 int port_bpf_program(unsigned type, const struct bpf_insn *insns, unsigned n, unsigned flags)
 {
+    static const char license[] = "MIT";
     union bpf_attr attr;
 
     clear(&attr)->prog_type = type;
     attr.insns = (uintptr_t)insns;
     attr.insn_cnt = n;
-    attr.license = (uintptr_t) "MIT";
+    attr.license = (uintptr_t)license;
     attr.prog_flags = flags;
     return call(BPF_PROG_LOAD, &attr);
 }

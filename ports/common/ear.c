@@ -8,7 +8,7 @@ FILE *port_ear_open(struct ear *ear)
     if (ear->file == NULL)
         ear->file = fmemopen(ear->said, sizeof ear->said, "w");
     if (ear->file != NULL)
-        rewind(ear->file);
+        (void)fseek(ear->file, 0, SEEK_SET);
     memset(ear->said, 0, sizeof ear->said);
     return ear->file;
 }

@@ -34,5 +34,7 @@ size_t port_hugepages_wanted(size_t mb)
     }
     if (file != NULL)
         fclose(file);
+    if (kb == 0)
+        return 0;    /* a page of no size: nothing to reckon with */
     return total - unused + ((mb << 10) + kb - 1) / kb;
 }

@@ -137,13 +137,14 @@ static void make_program(struct program *program, const tenon_u8 *key, unsigned 
 
 static int load_program(const struct program *program)
 {
+    static const char license[] = "MIT";
     union bpf_attr attr;
 
     memset(&attr, 0, sizeof attr);
     attr.prog_type = BPF_PROG_TYPE_SOCKET_FILTER;
     attr.insns = (uintptr_t)program->insns;
     attr.insn_cnt = program->n;
-    attr.license = (uintptr_t) "MIT";
+    attr.license = (uintptr_t)license;
     return (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof attr);
 }
 

@@ -157,7 +157,8 @@ static int start_device(const struct dpdk_port *port, int wakes, char *error, si
     unsigned most;
     int status;
 
-    (void)rte_eth_dev_info_get(device->id, info); /* one that says nothing has no queues */
+    if (rte_eth_dev_info_get(device->id, info) != 0)
+        return port_explain(error, size, "'%s' does not say what it can do", name);
     most = RTE_MIN((unsigned)info->max_rx_queues, (unsigned)info->max_tx_queues);
     if (device->queues > most)
         return port_explain(error, size, "'%s' has %u queue%s, and not %u (an argument of some: queues=%u)",

@@ -29,8 +29,7 @@ TENON_INTERNAL void tn_tcp_cc_event(struct tenon_tcp *conn, struct tenon_cc_even
     event->sack = (tenon_u8)tn_tcp_hears_sack(conn);
     if (tn_cc_ops(conn)->more_words > 0)
         event->random = tn_cc_chance(conn);
-    if (conn->flight != NULL)
-        event->app_limited = conn->flight->app_limited != 0;
+    event->app_limited = conn->flight->app_limited != 0;
     if (conn->recovery == TN_RECOVERY_FAST)
         event->in_recovery = 1;
     else if (conn->recovery == TN_RECOVERY_RTO)

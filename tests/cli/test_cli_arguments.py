@@ -131,6 +131,7 @@ FAILING = [
     (["trace", "/no/such/file"], ["/no/such/file", "No such file"]),
     (["trace", "/dev/null"], ["/dev/null", "is not a trace"]),
     (["top", "--once", "999999"], ["999999.sock", "no such socket"]),
+    (["top", "--once", "/" + 300 * "a"], ["File name too long"]),
     (["top", "--once"], ["no running tenon", "tenon serve"]),
     (["get", "-o", "/no/such/folder/file", "http://10.9.0.1/"], ["/no/such/folder/file", "No such file"]),
     (["ping", "--pcap", "/no/such/folder/file", "10.9.0.1"], ["/no/such/folder/file"]),

@@ -888,59 +888,66 @@ struct field {
     size_t at, bytes;
 };
 
-#define OF_CONN(field) \
-    { \
-#field, offsetof(struct tenon_tcp, field), sizeof((struct tenon_tcp *)0)->field \
-    }
-#define OF_FLIGHT(field) \
-    { \
-#field, offsetof(struct tn_flight, field), sizeof((struct tn_flight *)0)->field \
-    }
+#define CONN(field) #field, offsetof(struct tenon_tcp, field), sizeof((struct tenon_tcp *)0)->field
+#define FLIGHT(field) #field, offsetof(struct tn_flight, field), sizeof((struct tn_flight *)0)->field
 
 /* What a connection knows. The short way keeps to itself: headers, what the congestion control has not been told yet,
  * and from which window the pacing rate was made. */
 static const struct field conn_fields[] = {
-    OF_CONN(flags),
-    OF_CONN(state),
-    OF_CONN(recovery),
-    OF_CONN(ecn),
-    OF_CONN(why),
-    OF_CONN(backoff),
-    OF_CONN(keepalives),
-    OF_CONN(mss),
-    OF_CONN(rcv_mss),
-    OF_CONN(snd_una),
-    OF_CONN(snd_nxt),
-    OF_CONN(snd_end),
-    OF_CONN(snd_wnd),
-    OF_CONN(snd_wl1),
-    OF_CONN(snd_wnd_max),
-    OF_CONN(rcv_nxt),
-    OF_CONN(rcv_adv),
-    OF_CONN(rcv_acked),
-    OF_CONN(rcv_unconsumed),
-    OF_CONN(ts_recent),
-    OF_CONN(srtt8),
-    OF_CONN(rttvar4),
-    OF_CONN(min_rtt_us),
-    OF_CONN(cc.cwnd),
-    OF_CONN(cc.ssthresh),
-    OF_CONN(last_rcv_ms),
-    OF_CONN(last_text_ms),
-    OF_CONN(progress_ms),
-    OF_CONN(mtu_acked),
-    OF_CONN(path_mtu),
+    { CONN(flags) },
+    { CONN(state) },
+    { CONN(recovery) },
+    { CONN(ecn) },
+    { CONN(why) },
+    { CONN(backoff) },
+    { CONN(keepalives) },
+    { CONN(mss) },
+    { CONN(rcv_mss) },
+    { CONN(snd_una) },
+    { CONN(snd_nxt) },
+    { CONN(snd_end) },
+    { CONN(snd_wnd) },
+    { CONN(snd_wl1) },
+    { CONN(snd_wnd_max) },
+    { CONN(rcv_nxt) },
+    { CONN(rcv_adv) },
+    { CONN(rcv_acked) },
+    { CONN(rcv_unconsumed) },
+    { CONN(ts_recent) },
+    { CONN(srtt8) },
+    { CONN(rttvar4) },
+    { CONN(min_rtt_us) },
+    { CONN(cc.cwnd) },
+    { CONN(cc.ssthresh) },
+    { CONN(last_rcv_ms) },
+    { CONN(last_text_ms) },
+    { CONN(progress_ms) },
+    { CONN(mtu_acked) },
+    { CONN(path_mtu) },
 };
 
 static const struct field flight_fields[] = {
-    OF_FLIGHT(rtx_nxt),     OF_FLIGHT(lost_edge),       OF_FLIGHT(reno_sacked),
-    OF_FLIGHT(rto_us),      OF_FLIGHT(total_delivered), OF_FLIGHT(total_lost),
-    OF_FLIGHT(min_rtt_ms),      OF_FLIGHT(dupacks),
-    OF_FLIGHT(dup_left),    OF_FLIGHT(dup_right),       OF_FLIGHT(rcv_held),
-    OF_FLIGHT(again_n),     OF_FLIGHT(rack_valid),      OF_FLIGHT(reo_wait_us),
-    OF_FLIGHT(reordered),   OF_FLIGHT(tlp),             OF_FLIGHT(tlp_sampled),
-    OF_FLIGHT(undo),        OF_FLIGHT(frto),            OF_FLIGHT(mtu_sent),
-    OF_FLIGHT(mtu_claim),
+    { FLIGHT(rtx_nxt) },
+    { FLIGHT(lost_edge) },
+    { FLIGHT(reno_sacked) },
+    { FLIGHT(rto_us) },
+    { FLIGHT(total_delivered) },
+    { FLIGHT(total_lost) },
+    { FLIGHT(min_rtt_ms) },
+    { FLIGHT(dupacks) },
+    { FLIGHT(dup_left) },
+    { FLIGHT(dup_right) },
+    { FLIGHT(rcv_held) },
+    { FLIGHT(again_n) },
+    { FLIGHT(rack_valid) },
+    { FLIGHT(reo_wait_us) },
+    { FLIGHT(reordered) },
+    { FLIGHT(tlp) },
+    { FLIGHT(tlp_sampled) },
+    { FLIGHT(undo) },
+    { FLIGHT(frto) },
+    { FLIGHT(mtu_sent) },
+    { FLIGHT(mtu_claim) },
 };
 
 static void same_fields(const void *a, const void *b, const struct field *fields, size_t n)
