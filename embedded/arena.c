@@ -241,7 +241,8 @@ static tenon_u32 arena_add_ends(tenon_u32 bytes, const struct tenon_sock_conf *c
     bytes = arena_add_kind(bytes, udp, TENON_MEM_UDP);
     if (TENON_WITH_MANY)
         return arena_add_kind(bytes, 3, TENON_MEM_OPTIONS);
-    bytes = arena_add_kind(bytes, udp, TENON_MEM_PATH);
+    if (TENON_WITH_CONNECT)
+        bytes = arena_add_kind(bytes, udp, TENON_MEM_PATH);
     bytes = arena_add_kind(bytes, conf->socks - udp, TENON_MEM_OPTIONS);
     if (conf->stack.tcp_conns_max > conf->socks)    /* deleted, and not done yet */
         bytes = arena_add_kind(bytes, conf->stack.tcp_conns_max - conf->socks, TENON_MEM_OPTIONS);

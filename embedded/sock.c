@@ -273,7 +273,7 @@ static int sock_open_udp(struct sock *sock, const struct tenon_addr *local, cons
     if (error != TENON_OK)
         return error;
     error = tenon_udp_bind(sock->udp, local);
-    if (error == TENON_OK && remote != NULL) {
+    if (TENON_WITH_CONNECT && error == TENON_OK && remote != NULL) {
         error = tenon_udp_connect(sock->udp, remote);
         sock->peer = *remote;
         sock->fixed = 1;
@@ -308,20 +308,20 @@ TENON_API int tenon_sock_create(struct tenon_socks *socks, const struct tenon_ad
     struct sock *sock;
     int error;
 
-    if (protocol != TENON_SOCK_TCP && protocol != TENON_SOCK_UDP)
+    if (remote != NULL && remote->port == 0)
+        remote = NULL;
+    if ((protocol != TENON_SOCK_TCP && protocol != TENON_SOCK_UDP) || (!TENON_WITH_CONNECT && remote != NULL))
         return TENON_EINVAL;
     sock = sock_first(socks, SOCK_FREE, NULL);
     if (sock == NULL)
         return TENON_ELIMIT;
     sock->socks = socks;
     sock->use = SOCK_USED;
-    if (remote != NULL && remote->port == 0)
-        remote = NULL;
     if (local == NULL)
         local = &sock_any;
     if (protocol == TENON_SOCK_UDP)
         error = sock_open_udp(sock, local, remote, options);
-    else if (remote != NULL)
+    else if (TENON_WITH_CONNECT && remote != NULL)
         error = sock_connect(sock, local, remote, options);
     else
         error = sock_listen(sock, local, options);

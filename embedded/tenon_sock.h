@@ -48,9 +48,10 @@ enum tenon_sock_option {
  *                   port 0: hears everybody, and sends to whom it has heard last, or to whom tenon_sock_to() says
  *  @param protocol  enum tenon_sock_protocol
  *  @return a descriptor, 1 and up; and with nothing changed TENON_EINVAL (no such protocol; a group for TCP; addresses
- *          of two IP versions), TENON_ELIMIT (no descriptor, no connection, none of conf.ports is left), TENON_EINUSE
- *          (UDP: that port is taken; TCP: there is that connection already; no port can be chosen), TENON_ENOADDR
- *          (`local` is none of our addresses), TENON_EUNREACH (no way to `remote`), TENON_ENOMEM */
+ *          of two IP versions; a peer, in a build without TENON_WITH_CONNECT), TENON_ELIMIT (no descriptor, no
+ *          connection, none of conf.ports is left), TENON_EINUSE (UDP: that port is taken; TCP: there is that
+ *          connection already; no port can be chosen), TENON_ENOADDR (`local` is none of our addresses), TENON_EUNREACH
+ *          (no way to `remote`), TENON_ENOMEM */
 TENON_API int tenon_sock_create(struct tenon_socks *socks, const struct tenon_addr *local,
                                 const struct tenon_addr *remote, int protocol, unsigned options);
 

@@ -41,5 +41,5 @@ if(LWIP_SOURCE)
 endif()
 
 include(${here}/echo/echo.cmake)
-target_link_libraries(measure_like PRIVATE stack-tenon4)
-add_measured(like tenon.c measure_like stack-tenon4)
+target_link_libraries(measure_like PRIVATE stack-like)
+add_measured(like tenon.c measure_like stack-like)

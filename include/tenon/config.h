@@ -54,6 +54,12 @@
 #define TENON_WITH_LISTEN 1
 #endif
 
+/** Active opens of TCP, and UDP sockets with a peer. 0, for servers: tenon_tcp_connect() and tenon_udp_connect() return
+ *  TENON_EINVAL. Datagrams still go to whom they are addressed. */
+#if !defined(TENON_WITH_CONNECT)
+#define TENON_WITH_CONNECT 1
+#endif
+
 /** Fragments of IP. 0: what we send is never cut (TENON_EMSGSIZE), and fragments that come are dropped and counted,
  *  against RFC 1122 3.3.2 (MUST reassemble) and RFC 8200 4.5. TCP does not need them. */
 #if !defined(TENON_WITH_FRAGMENTS)
@@ -279,6 +285,14 @@
  * and tenon_netif_add() refuses TENON_CAP_NO_LINK (TENON_EINVAL), unless there is no ETHERNET. */
 #if !defined(TENON_WITH_LINKS)
 #define TENON_WITH_LINKS 1
+#endif
+
+#if !TENON_WITH_LISTEN && !TENON_WITH_CONNECT
+#error "Without LISTEN and CONNECT there are no connections."
+#endif
+
+#if TENON_WITH_CROSSING && !TENON_WITH_CONNECT
+#error "Opens that cross need CONNECT."
 #endif
 
 #if (TENON_WITH_RECOVERY || TENON_WITH_SCOREBOARD || TENON_WITH_PATH_MTU) && !TENON_WITH_FLIGHT

@@ -106,7 +106,7 @@ TENON_API int tenon_tcp_connect(struct tenon *stack, struct tenon_tcp **out, con
     struct api_ends ends;
     int error;
 
-    if (events == NULL || !api_peer_is_possible(stack, to))
+    if (!TENON_WITH_CONNECT || events == NULL || !api_peer_is_possible(stack, to))
         return TENON_EINVAL;
     if (from != NULL && !tenon_ip_is_any(&from->ip) && !tn_addr_is_ours(stack, &from->ip, from->netif))
         return TENON_ENOADDR;
@@ -117,6 +117,9 @@ TENON_API int tenon_tcp_connect(struct tenon *stack, struct tenon_tcp **out, con
     return error;
 }
 
+/* Packets from addresses that are not ours need routes. */
+enum { API_CONNECTS_FOREIGN = TENON_WITH_CONNECT && TENON_WITH_ROUTES };
+
 TENON_API int tenon_tcp_connect_foreign(struct tenon *stack, struct tenon_tcp **out, const struct tenon_addr *from,
                                         const struct tenon_addr *to, const struct tenon_tcp_events *events,
                                         void *app)
@@ -124,8 +127,8 @@ TENON_API int tenon_tcp_connect_foreign(struct tenon *stack, struct tenon_tcp **
     struct api_ends ends;
     int error;
 
-    if (!TENON_WITH_ROUTES || events == NULL || from == NULL || from->port == 0 || !api_peer_is_possible(stack, to) ||
-        !tn_ip_is_host(&from->ip))
+    if (!API_CONNECTS_FOREIGN || events == NULL || from == NULL || from->port == 0 ||
+        !api_peer_is_possible(stack, to) || !tn_ip_is_host(&from->ip))
         return TENON_EINVAL;
     api_take_ends(&ends, from, to);
     error = api_open(stack, out, &ends, 1);
@@ -283,7 +286,7 @@ TENON_API int tenon_tcp_finish(struct tenon_tcp *conn)
 {
     if (conn->state == TENON_TCP_CLOSED || (conn->flags & TN_TCP_F_FIN_QUEUED))
         return TENON_ECLOSED;
-    if (conn->state == TENON_TCP_SYN_SENT && api_queued(conn) == 0) {
+    if (tn_tcp_is_calling(conn) && api_queued(conn) == 0) {
         tn_tcp_end(conn, TENON_OK, 0);    /* RFC 9293 3.10.4: nothing was agreed on yet */
         return TENON_OK;
     }

@@ -692,7 +692,7 @@ TENON_APART int fast_hand_on(struct tn_netif *netif, const struct tn_fast_rx *rx
     struct tn_pkt pkt;
     struct tn_seg seg;
 
-    if (TENON_SMALL || rx->conn->state == TENON_TCP_SYN_SENT)
+    if (TENON_SMALL || tn_tcp_is_calling(rx->conn))
         return 0;
     tn_count(rx->conn->stack, TENON_STAT_TCP_RCVD);
     fast_describe(&pkt, netif, rx, link);

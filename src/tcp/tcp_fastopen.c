@@ -348,7 +348,7 @@ TENON_INTERNAL void tn_fastopen_options(struct tenon_tcp *conn, struct tn_tcp_op
         conn->flags &= ~(tenon_u32)TN_TCP_F_GIVE_COOKIE;    /* 4.2.2: once, not in a repetition */
         fastopen_give_cookie(conn, options);
     }
-    if (conn->state != TENON_TCP_SYN_SENT || !(conn->flags & TN_TCP_F_FASTOPEN))
+    if (!tn_tcp_is_calling(conn) || !(conn->flags & TN_TCP_F_FASTOPEN))
         return;
     options->has_fastopen = 1;
     peer = fastopen_find(conn);
@@ -411,7 +411,7 @@ TENON_INTERNAL void tn_fastopen_unanswered(struct tenon_tcp *conn)
 
     if (!TENON_WITH_COOKIES)
         return;
-    if (conn->state != TENON_TCP_SYN_SENT || !(conn->flags & TN_TCP_F_FASTOPEN))
+    if (!tn_tcp_is_calling(conn) || !(conn->flags & TN_TCP_F_FASTOPEN))
         return;
     conn->flags &= ~(tenon_u32)TN_TCP_F_FASTOPEN;
     peer = fastopen_failed(conn);

@@ -22,7 +22,7 @@ static void icmp_too_big(struct tenon_tcp *conn, const struct tn_err *err)
 
 static void icmp_report(struct tenon_tcp *conn, const struct tn_err *err)
 {
-    if (err->hard && conn->state == TENON_TCP_SYN_SENT) {
+    if (err->hard && tn_tcp_is_calling(conn)) {
         tn_tcp_end(conn, err->kind == TN_ERR_PORT ? TENON_EREFUSED : err->error, 0);
         return;
     }

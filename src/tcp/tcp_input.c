@@ -443,7 +443,7 @@ static void input_conn(struct tenon *stack, struct tenon_tcp *conn, struct tn_se
         conn->path->heard_netif = seg->pkt->netif->index;
         conn->path->heard_local = conn->ends.local;
     }
-    if (conn->state == TENON_TCP_SYN_SENT)
+    if (tn_tcp_is_calling(conn))
         input_syn_sent(conn, seg);
     else
         tn_tcp_input_synchronized(conn, seg);

@@ -417,6 +417,10 @@ TENON_INLINE int tn_tcp_is_urgent(const struct tenon_tcp *conn)
 {
     return TENON_WITH_URGENT && (conn->flags & TN_TCP_F_URGENT_SND) != 0;
 }
+TENON_INLINE int tn_tcp_is_calling(const struct tenon_tcp *conn)
+{
+    return TENON_WITH_CONNECT && conn->state == TENON_TCP_SYN_SENT;
+}
 /* In SYN-RECEIVED: in answer to a SYN, or because two have crossed. */
 TENON_INLINE int tn_tcp_is_answering(const struct tenon_tcp *conn)
 {

@@ -155,7 +155,7 @@ static int opts_set(struct tenon *stack, struct tn_tcp_opts **opts, enum tenon_t
 /* Our SYN has not left yet. */
 static int opts_syn_waits(const struct tenon_tcp *conn)
 {
-    return conn->state == TENON_TCP_SYN_SENT && (conn->flags & TN_TCP_F_SYN_QUEUED) && conn->backoff == 0;
+    return tn_tcp_is_calling(conn) && (conn->flags & TN_TCP_F_SYN_QUEUED) && conn->backoff == 0;
 }
 
 /* What was settled by the handshake cannot be changed after it. */

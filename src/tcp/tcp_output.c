@@ -830,7 +830,8 @@ static int output_fastopen_syn(struct tenon_tcp *conn, tenon_u32 most)
 
 static void output_syn(struct tenon_tcp *conn)
 {
-    const unsigned flags = tn_tcp_is_answering(conn) ? TN_TCP_SYN | TN_TCP_ACK : TN_TCP_SYN;
+    const int answers = !TENON_WITH_CONNECT || tn_tcp_is_answering(conn);
+    const unsigned flags = answers ? TN_TCP_SYN | TN_TCP_ACK : TN_TCP_SYN;
     tenon_u32 fast = 0;
 
     conn->flags &= ~(tenon_u32)TN_TCP_F_SYN_QUEUED;
@@ -838,7 +839,7 @@ static void output_syn(struct tenon_tcp *conn)
         conn->flags |= TN_TCP_F_RTT_TIMING;
         conn->flight->rtt_start_us = conn->stack->now_us;
         conn->progress_ms = conn->stack->now_ms;
-        if (conn->state == TENON_TCP_SYN_SENT)
+        if (tn_tcp_is_calling(conn))
             fast = tn_fastopen_begin(conn);
     }
     if ((fast == 0 || !output_fastopen_syn(conn, fast)) && !tn_fast_syn(conn, flags))

@@ -47,7 +47,7 @@ TENON_INTERNAL struct tenon_udp *tn_udp_find_connected(const struct tenon *stack
     tenon_u32 hash;
     struct tn_hnode *node;
 
-    if (TENON_WITH_MANY && stack->udp.connected.count == 0)
+    if (!TENON_WITH_CONNECT || (TENON_WITH_MANY && stack->udp.connected.count == 0))
         return NULL;
     hash = tn_udp_hash_pair(stack, local, remote);
     for (node = tn_htab_chain(TENON_WITH_MANY ? &stack->udp.connected : &stack->udp.bound, hash);
@@ -95,13 +95,13 @@ static void udp_detach(struct tenon_udp *sock)
     if (!TENON_SMALL)
         tn_udp_fast_change(sock->stack);
     if (!TENON_WITH_MANY) {
-        if (!TENON_SMALL && sock->where == TN_UDP_CONNECTED)
+        if (!TENON_SMALL && tn_udp_is_connected(sock))
             udp->connected.count--;
         return;
     }
     if (sock->where == TN_UDP_BOUND)
         tn_htab_remove(&udp->bound, &sock->node);
-    else if (sock->where == TN_UDP_CONNECTED)
+    else if (tn_udp_is_connected(sock))
         tn_htab_remove(&udp->connected, &sock->node);
     else {
         *sock->prev = sock->next;
@@ -181,7 +181,7 @@ TENON_API void tenon_udp_close(struct tenon_udp *sock)
     udp_detach(sock);
     if (!TENON_WITH_MANY)
         tn_htab_remove(&stack->udp.bound, &sock->node);
-    if (sock->path != NULL)
+    if (TENON_WITH_CONNECT && sock->path != NULL)
         tn_path_put(stack, sock->path);
     stack->udp.count--;
     tn_mem_put(stack, sock, sizeof(*sock));
@@ -376,6 +376,8 @@ TENON_API int tenon_udp_connect(struct tenon_udp *sock, const struct tenon_addr 
     unsigned scope;
     int error;
 
+    if (!TENON_WITH_CONNECT)
+        return TENON_EINVAL;
     if (to == NULL)
         return udp_disconnect(sock);
     if (tenon_ip_is_any(&to->ip) || to->port == 0)

@@ -43,6 +43,10 @@ struct tn_udp_message {
     tenon_u32 len;
 };
 
+TENON_INLINE int tn_udp_is_connected(const struct tenon_udp *sock)
+{
+    return TENON_WITH_CONNECT && sock->where == TN_UDP_CONNECTED;
+}
 TENON_INTERNAL tenon_u32 tn_udp_hash_port(const struct tenon *stack, unsigned port);
 TENON_INTERNAL tenon_u32 tn_udp_hash_pair(const struct tenon *stack, const struct tenon_addr *local,
                                           const struct tenon_addr *remote);

@@ -133,7 +133,7 @@ static int udp_path(struct tenon_udp *sock, const struct tenon_addr *to, struct 
 {
     unsigned scope = tn_ip_scope(&to->ip, to->netif);
 
-    if (to == &sock->remote) {
+    if (TENON_WITH_CONNECT && to == &sock->remote) {
         *path = sock->path;
         sock->path->refs++;
         return TENON_OK;
@@ -199,7 +199,7 @@ static int udp_send(struct tenon_udp *sock, struct tn_udp_message *message)
 static const struct tenon_addr *udp_target(const struct tenon_udp *sock, const struct tenon_addr *to)
 {
     if (to == NULL)
-        return sock->where == TN_UDP_CONNECTED ? &sock->remote : NULL;
+        return tn_udp_is_connected(sock) ? &sock->remote : NULL;
     return to->port == 0 || tenon_ip_is_any(&to->ip) ? NULL : to;
 }
 

@@ -164,6 +164,49 @@ static int is_refused(void)
            tenon_sock_start(&socks, arena, sizeof(arena), &plan.conf) == TENON_EINVAL;
 }
 
+static unsigned takes_all(void *device, const struct tenon_frame *frames, unsigned n)
+{
+    (void)device, (void)frames;
+    return n;
+}
+
+static int guessed(void *device, void *bytes, size_t n)
+{
+    (void)device;
+    memset(bytes, 0x5A, n);
+    return 0;
+}
+
+/* A build that does not connect: whoever names a peer is refused, servers are made. @return 1: it is so */
+static int only_serves(void)
+{
+    struct tenon_addr at = { .port = 80 };
+    struct tenon_socks *socks = NULL;
+    const int protocols[] = {TENON_SOCK_TCP, TENON_SOCK_UDP};
+    struct plan plan;
+    tenon_u8 *arena;
+    int i, good = 0;
+
+    plan_draw(&plan, 1);
+    plan.conf.device.transmit = takes_all;
+    plan.conf.device.entropy = guessed;
+    plan.conf.device.poll = NULL;
+    plan.conf.event = NULL;
+    arena = malloc(tenon_sock_arena_bytes(&plan.conf));
+    if (arena == NULL || tenon_sock_start(&socks, arena, tenon_sock_arena_bytes(&plan.conf), &plan.conf) != TENON_OK)
+        return 0;
+    for (i = 0; i < 2; i++) {
+        at.ip = tenon_ip4_bytes(10, 0, 0, 9);
+        good += tenon_sock_create(socks, NULL, &at, protocols[i], 0) == TENON_EINVAL;
+        at.ip = tenon_ip_any();
+        good += tenon_sock_create(socks, &at, NULL, protocols[i], 0) ==
+                (protocols[i] == TENON_SOCK_TCP || TENON_WITH_UDP ? i + 1 : (int)TENON_EINVAL);
+    }
+    tenon_sock_stop(socks);
+    free(arena);
+    return good == 4;
+}
+
 int main(int argc, char **argv)
 {
     struct shared *shared = shared_memory();
@@ -193,6 +236,10 @@ int main(int argc, char **argv)
     if (!TENON_WITH_PIECES) {
         printf("a build without pieces is %srefused\n", is_refused() ? "" : "NOT ");
         return !is_refused();
+    }
+    if (!TENON_WITH_CONNECT) {
+        printf("a build that does not connect %s\n", only_serves() ? "serves" : "is WRONG");
+        return !only_serves();
     }
     if (seed > 0)
         return run_one(seed, verbose);

@@ -385,4 +385,4 @@ static unsigned long end_flow(unsigned number, unsigned peer)
 
 extern const struct end END;
 const struct end END = { end_open, end_listen, end_connect, end_input, end_poll, end_take, end_done,
-                         end_close, end_flow, TENON_WITH_ETHERNET };
+                         end_close, end_flow, TENON_WITH_ETHERNET, TENON_WITH_LISTEN, TENON_WITH_CONNECT };

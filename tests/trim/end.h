@@ -30,7 +30,7 @@ struct end {
     void (*close)(void *end, struct end_result *result);
     /* The hash of a packet from 10.0.0.number to 10.0.0.peer, by which a port chooses a queue. */
     unsigned long (*flow)(unsigned number, unsigned peer);
-    int has_ethernet;
+    int has_ethernet, can_listen, can_connect;
 };
 
 #endif

@@ -4,7 +4,7 @@
  * combination.
  *
  *     pair              every role, every wire; the exit status is 0 if all was right
- *     pair --memory N   what the lesser one needs with N bytes of room in each direction */
+ *     pair --memory N   what the lesser one needs with N bytes of room in each direction; it connects, if it can */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,11 +129,13 @@ static int exchange(const struct end *client, const struct end *server, const st
 
 static int memory(unsigned long room)
 {
-    struct end_result results[2];
+    const struct end *client = end_less.can_connect ? &end_less : &end_whole;
+    const struct end *server = end_less.can_connect ? &end_whole : &end_less;
+    struct end_result results[2], *less = &results[server == &end_less];
 
-    if (!exchange(&end_less, &end_whole, &paths[0], 100000, room, results))
+    if (!exchange(client, server, &paths[0], 100000, room, results))
         return 1;
-    printf("instance %lu blocks %lu bufs %lu\n", results[0].instance, results[0].blocks_most, results[0].bufs_most);
+    printf("instance %lu blocks %lu bufs %lu\n", less->instance, less->blocks_most, less->bufs_most);
     return 0;
 }
 
@@ -159,13 +161,18 @@ int main(int argc, char **argv)
         failed++;
     for (k = 0; k < 2; k++) {
         void *end = end_less.open(1, 0, !end_less.has_ethernet);
-        const int serves = k == 0 || end_less.listen(end);
+        const int can = k == 0 ? end_less.connect(end, 2, 1) : end_less.listen(end);
+        const int should = k == 0 ? end_less.can_connect : end_less.can_listen;
 
         end_less.close(end, &results[0]);
+        if (can != should) {
+            failed++;
+            printf("the lesser one %s %s\n", can ? "can" : "cannot", k == 0 ? "connect" : "listen");
+        }
         for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
             const struct end *client = k == 0 ? &end_less : &end_whole, *server = k == 0 ? &end_whole : &end_less;
 
-            if (!serves) {
+            if (!can) {
                 not_run++;
                 continue;
             }
@@ -179,6 +186,6 @@ int main(int argc, char **argv)
                    results[0].wrong + results[1].wrong, results[0].why, results[1].why);
         }
     }
-    printf("%u passed, %u failed, %u not run: it does not listen\n", passed, failed, not_run);
+    printf("%u passed, %u failed, %u not run: it does not listen, or connect\n", passed, failed, not_run);
     return failed != 0;
 }
