@@ -265,20 +265,25 @@ def draw_latency(results):
 CORES_TABLE = "Ping-pong on several processors, 32 connections on each"
 
 
-def draw_cores(results):
-    """Ping-pong over processors, all stacks that were run on several."""
+def cores_series(results):
+    """{stack: [(processors, thousand round trips per second)]} of all stacks that were run on several."""
     series = {name: [] for name in results.names}
     for cell in results.cells:
         if cell["table"] == CORES_TABLE:
             for name in cell["values"]:
                 series[name].append((int(cell["row"].split()[0]), results.median(cell, name)))
+    return {name: sorted(points) for name, points in series.items() if points}
+
+
+def draw_cores(results):
+    """Ping-pong over processors, all stacks that were run on several."""
     axes = ("processors", "thousand round trips per second")
 
     def point(cell, without):
         return (int(cell["row"].split()[0]), results.median(cell, OWN)) if cell["table"] == CORES_TABLE + without \
             else None
 
-    return plots.curves("Ping-pong over processors", axes, series, COLOURS, (False, False)) \
+    return plots.curves("Ping-pong over processors", axes, cores_series(results), COLOURS, (False, False)) \
         + draw_without(results, "Ping-pong over processors: Tenon", axes, point, (False, False))
 
 

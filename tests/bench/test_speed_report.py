@@ -254,11 +254,11 @@ def test_axes_have_a_few_ticks(top):
 
 # ---- pages ---------------------------------------------------------------------------------------------
 
-def fill(tmp_path, page, *runs):
+def fill(tmp_path, page, *runs, words=()):
     (tmp_path / "page.md").write_text(page)
     for i, run in enumerate(runs):
         (tmp_path / f"{i}.json").write_text(json.dumps(run.data))
-    done = subprocess.run([sys.executable, BENCH / "speed" / "fill", tmp_path / "page.md",
+    done = subprocess.run([sys.executable, BENCH / "speed" / "fill", *words, tmp_path / "page.md",
                            *(tmp_path / f"{i}.json" for i in range(len(runs)))], capture_output=True, text=True,
                           check=False, timeout=60)
     return done.returncode, (tmp_path / "page.md").read_text(), done.stderr
@@ -283,6 +283,33 @@ def test_a_mark_without_a_table_changes_nothing(tmp_path):
     status, text, error = fill(tmp_path, page, results(cell(tenon=(100,))))
     assert status != 0 and text == page and 'no table for "Pong"' in error
     assert fill(tmp_path, "nothing\n", results(cell(tenon=(100,))))[0] != 0
+
+
+def test_a_run_of_another_machine_has_marks_of_its_own(tmp_path):
+    page = "<!-- speed: Ping -->\n```\none\n```\n<!-- speed many: Ping -->\n```\ntwo\n```\n"
+    r = results(cell(tenon=(100,)))
+    status, text, _ = fill(tmp_path, page, r)
+    assert status == 0 and "one" not in text and "two" in text
+    status, text, _ = fill(tmp_path, page, r, words=("--mark", "many"))
+    assert status == 0 and "one" in text and "two" not in text
+    status, text, error = fill(tmp_path, page, r, words=("--mark", "few"))
+    assert status != 0 and text == page and "no mark <!-- speed few: ... -->" in error
+
+
+def test_the_drawing_of_processors_can_be_a_file(tmp_path, everything):
+    """For each stack its curve, and the straight line from its first point."""
+    def draw(r):
+        (tmp_path / "run.json").write_text(json.dumps(r.data))
+        return subprocess.run([sys.executable, BENCH / "speed" / "draw", tmp_path / "run.json", "-o",
+                               tmp_path / "out.svg"], capture_output=True, text=True, check=False, timeout=60)
+
+    assert draw(everything).returncode == 0
+    svg = (tmp_path / "out.svg").read_text()
+    ElementTree.fromstring(svg)
+    assert svg.count("<polyline") == 2 * 4 and svg.count("stroke-dasharray") == 4
+    assert svg.count("<circle") == 4 * len(cells.numbers_of_processors())
+    done = draw(results(cell(tenon=(100,))))
+    assert done.returncode == 1 and "the run has no table" in done.stderr
 
 
 def compare(tmp_path, before, after, *words):
