@@ -247,10 +247,15 @@ TENON_INLINE tenon_u32 tn_pkt_head_len(const struct tn_pkt *pkt)
 TENON_INTERNAL void tn_pkt_pull(struct tn_pkt *pkt, tenon_u32 n);
 /* Cut bytes off the end: at most `len` remain in the present layer. */
 TENON_INTERNAL void tn_pkt_trim(struct tn_pkt *pkt, tenon_u32 len);
-/* What is written in one piece, as large as it may be, leaves in so many spans at most. */
-enum { TN_TX_SPANS_MAX = TENON_WITH_PIECES ? 64 : 1 };
+/* How many spans a packet may have: such arrays are on the stack. Where neither fragments nor segments are
+ * put together it is one frame, written by a port in so many pieces, or into so many buffers of the host's.
+ */
+enum {
+    TN_FRAME_SPANS = 16,
+    TN_TX_SPANS_MAX = !TENON_WITH_PIECES ? 1 : TENON_WITH_FRAGMENTS ? 64 : TN_FRAME_SPANS,
+    TN_RX_SPANS_MAX = !TENON_WITH_SPLIT ? 1 : TENON_WITH_FRAGMENTS || TENON_WITH_SPEED ? 64 : TN_FRAME_SPANS
+};
 /* Payload as spans, at most max of them (see TN_RX_SPANS_MAX). @return how many */
-enum { TN_RX_SPANS_MAX = TENON_WITH_SPLIT ? 64 : 1 };
 TENON_INTERNAL unsigned tn_pkt_spans(const struct tn_pkt *pkt, struct tenon_span *spans, unsigned max);
 /* Whether at least n contiguous bytes (n <= len) are at head. When they are not, the first bytes are
  * copied into a fresh buffer and `pkt` is made to describe that and the rest; scratch has room for

@@ -66,7 +66,8 @@ enum tenon_seg {
 
 /** One frame on its way to or from a NIC: where the bytes are, and what a virtio-net header can say
  *  of them. Offsets count from the first byte of the first span. The first span of a sent frame
- *  holds all headers; a received frame may be cut anywhere. */
+ *  holds all headers; a received frame may be cut anywhere, into 64 spans at most (16 in builds without FRAGMENTS and
+ *  SPEED, 1 without SPLIT: what has more is dropped and counted, TENON_STAT_RX_PIECES). */
 struct tenon_frame {
     const struct tenon_span *spans;
     tenon_u16 nspans;

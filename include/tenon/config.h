@@ -61,7 +61,8 @@
 #endif
 
 /** Fragments of IP. 0: what we send is never cut (TENON_EMSGSIZE), and fragments that come are dropped and counted,
- *  against RFC 1122 3.3.2 (MUST reassemble) and RFC 8200 4.5. TCP does not need them. */
+ *  against RFC 1122 3.3.2 (MUST reassemble) and RFC 8200 4.5. TCP does not need them. A datagram that is written has to
+ *  find room in 16 packet buffers of the host then. */
 #if !defined(TENON_WITH_FRAGMENTS)
 #define TENON_WITH_FRAGMENTS 1
 #endif
@@ -258,7 +259,8 @@
 #endif
 
 /** Frames that come in several pieces. 0: a frame that is given to tenon_input() is one span, or it is dropped; what
- *  leaves may have several. Functions that put received pieces together take less of the stack, too: 64 spans each.
+ *  leaves may have several. Functions that put received pieces together take less of the stack, too: 64 spans each,
+ *  16 in builds without FRAGMENTS and SPEED.
  *  FRAGMENTS and SPEED need it, and it needs PIECES. */
 #if !defined(TENON_WITH_SPLIT)
 #define TENON_WITH_SPLIT 1

@@ -352,8 +352,12 @@ TENON_HOT void stack_input_frame(struct tenon *stack, struct tn_netif *netif, co
 {
     struct tn_fast_rx rx;
 
-    if (!netif->up || frame->nspans == 0 || (!TENON_WITH_SPLIT && frame->nspans > 1))
+    if (!netif->up || frame->nspans == 0)
         return;
+    if (TENON_UNLIKELY(frame->nspans > TN_RX_SPANS_MAX)) {
+        tn_count(stack, TENON_STAT_RX_PIECES);
+        return;
+    }
     rx.bytes = stack_frame_bytes(frame);
     rx.frame = frame;
     rx.conn = conn;

@@ -763,8 +763,6 @@ TENON_INTERNAL int tn_fast_input(struct tenon *stack, struct tn_netif *netif, co
 
     if (!TN_FAST)
         return 0;
-    if (rx->frame->nspans > TN_RX_SPANS_MAX && rx->merged == 0)
-        return 0;
     if (!fast_parse_one(&seg, netif, rx) || !fast_is_heard(conn, flight, netif) || !fast_csum_good(conn, &seg))
         return 0;
     if (!fast_is_predicted(conn, &seg))

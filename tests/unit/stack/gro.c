@@ -720,6 +720,58 @@ static void congestion(void)
     }
 }
 
+/* A frame of n pieces: its headers, and a byte or two in each of the others. */
+static void give_pieces(unsigned n, size_t payload)
+{
+    struct tenon_span spans[BYTES];
+    struct tenon_frame frame;
+    tenon_u8 bytes[512];
+    const size_t len = build(bytes, received, SEG_ACK, payload), headers = len - payload;
+    size_t at = 0;
+
+    memset(&frame, 0, sizeof frame);
+    frame.spans = spans;
+    frame.nspans = (tenon_u16)n;
+    for (unsigned i = 0; i < n; i++) {
+        const size_t end = i + 1 == n ? len : headers + i;
+
+        spans[i].len = (tenon_u32)(end - at);
+        spans[i].off = 0;
+        spans[i].buf = hn_buf(&hn, spans[i].len);
+        memcpy(spans[i].buf->data, bytes + at, spans[i].len);
+        at = end;
+    }
+    HN_EQUAL(tenon_input(hn.stack, 1, &frame, 1, hn.now_us), TENON_OK);
+    for (unsigned i = 0; i < n; i++)
+        tenon_buf_put(spans[i].buf);
+}
+
+/* What has more pieces than anybody can be given is dropped, and nothing of it is acknowledged: the peer
+ * sends it again. */
+static void in_too_many_pieces(void)
+{
+    struct seg seg;
+
+    for (v6 = 0; v6 < 2; v6++) {
+        for (unsigned data = 0; data < 2; data++) {    /* the segment in order, and one behind a hole */
+            open_conn(0);
+            give_pieces(TN_RX_SPANS_MAX, BYTES);
+            HN_EQUAL(received, BYTES);
+            HN_EQUAL(hn_stat(&hn, TENON_STAT_RX_PIECES), 0);
+            hn_forget(&hn);
+            received += data;
+            give_pieces(TN_RX_SPANS_MAX + 1, BYTES);
+            hn_run_ms(&hn, 1000);
+            HN_EQUAL(received, BYTES + data);
+            HN_EQUAL(hn_stat(&hn, TENON_STAT_RX_PIECES), 1);
+            while (seg_next(&hn, &seg))
+                HN_EQUAL(seg.ack, (tenon_u32)(ISS + 1 + BYTES));
+            HN_EQUAL(wrong, 0);
+            hn_close(&hn);
+        }
+    }
+}
+
 static void link_is_down(void)
 {
     static struct burst burst;
@@ -777,6 +829,7 @@ static const struct hn_test tests[] = {
     { "gro_not_wanted", "", not_wanted },
     { "gro_answered_together", "", answered_together },
     { "gro_congestion", "", congestion },
+    { "gro_in_too_many_pieces", "", in_too_many_pieces },
     { "gro_link_is_down", "", link_is_down },
     { "gro_cut_short", "", cut_short }
 };
