@@ -130,7 +130,8 @@ private:
 };
 
 /** A TCP connection or listener of Tenon as ns-3 applications know sockets. It goes on after Close(), or when
- * nobody has it any more, until the connection has ended. Recv() gives at most one piece as it arrived.
+ * nobody has it any more, until the connection has ended. Recv() gives at most one piece as it arrived. After the
+ * end of a connection Connect() may make another one; what was not read of the first is gone then.
  *
  *  Trace sources, named as those of ns-3's own TCP: CongestionWindow, SlowStartThreshold, BytesInFlight, RTT,
  *  RTO. */
@@ -185,6 +186,7 @@ private:
     Ptr<TenonStack> m_stack;
     tenon_tcp *m_conn = nullptr;
     tenon_tcp_listener *m_listener = nullptr;
+    tenon_addr m_bound = {};    // what Bind() has asked for
     tenon_addr m_local = {}, m_remote = {};
     std::deque<Ptr<Packet>> m_received;
     uint32_t m_receivedBytes = 0;

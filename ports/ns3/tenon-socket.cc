@@ -128,7 +128,10 @@ bool TenonSocket::GetAllowBroadcast() const
 
 int TenonSocket::Bind(const Address &address)
 {
-    return TenonFromSocketAddress(&m_local, address) ? 0 : Fail(ERROR_AFNOSUPPORT);
+    if (!TenonFromSocketAddress(&m_bound, address))
+        return Fail(ERROR_AFNOSUPPORT);
+    m_local = m_bound;
+    return 0;
 }
 
 int TenonSocket::Bind()
@@ -143,7 +146,7 @@ int TenonSocket::Bind6()
 
 int TenonSocket::Listen()
 {
-    const int error = tenon_tcp_listen(m_stack->Instance(), &m_listener, &m_local, &s_listener, this, 0);
+    const int error = tenon_tcp_listen(m_stack->Instance(), &m_listener, &m_bound, &s_listener, this, 0);
 
     if (error)
         return Fail(error);
@@ -152,6 +155,7 @@ int TenonSocket::Listen()
     return 0;
 }
 
+/* Also again, after the end of a connection, of which nothing is left then. */
 int TenonSocket::Connect(const Address &address)
 {
     tenon_tcp *conn;
@@ -161,9 +165,12 @@ int TenonSocket::Connect(const Address &address)
         return Fail(ERROR_ISCONN);
     if (!TenonFromSocketAddress(&to, address))
         return Fail(ERROR_AFNOSUPPORT);
-    const int error = tenon_tcp_connect(m_stack->Instance(), &conn, &m_local, &to, &s_connection, this);
+    const int error = tenon_tcp_connect(m_stack->Instance(), &conn, &m_bound, &to, &s_connection, this);
     if (error)
         return Fail(error);
+    m_opened = m_peerFinished = false;
+    m_received.clear();
+    m_receivedBytes = 0;
     Attach(conn);
     m_stack->Wake();
     return 0;
@@ -353,6 +360,7 @@ void TenonSocket::Closed(tenon_tcp *conn, void *app, int why)
 
     tenon_tcp_status(conn, &info);
     self->m_conn = nullptr;
+    self->m_shutdownSend = self->m_shutdownRecv = false;    // they were said of this one
     if (!self->m_stack->m_stack)
         return;    // the simulation is over
     self->m_stack->m_sockets.erase(info.id);

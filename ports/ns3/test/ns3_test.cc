@@ -412,6 +412,70 @@ UNIT_TEST(nobody_listens)
     }
 }
 
+/* How connections of a socket have ended. */
+struct Ends {
+    unsigned refused = 0, good = 0, bad = 0;
+
+    void Take(const Ptr<Socket> &socket)
+    {
+        socket->SetConnectCallback(MakeNullCallback<void, Ptr<Socket>>(), MakeCallback(&Ends::Refused, this));
+        socket->SetCloseCallbacks(MakeCallback(&Ends::Good, this), MakeCallback(&Ends::Bad, this));
+    }
+
+    void Refused(Ptr<Socket>)
+    {
+        refused++;
+    }
+
+    void Good(Ptr<Socket>)
+    {
+        good++;
+    }
+
+    void Bad(Ptr<Socket>)
+    {
+        bad++;
+    }
+};
+
+/* Who has had a connection may have another one by the same socket: nothing of the first is left in it. */
+UNIT_TEST(a_socket_connects_again)
+{
+    for (const Kind other : { TENON, NS3 }) {
+        Pair pair(TENON, other, CSMA);
+        Talk first(pair, TENON, other, 1000, 500);
+        const Ptr<Socket> socket = first.client.socket;
+        Address one, another;
+        Ends ends;
+
+        socket->SetRecvCallback(MakeNullCallback<void, Ptr<Socket>>());    // what comes stays there
+        RunFor(5);
+        first.server.socket->Close();
+        socket->Close();
+        RunFor(300);
+        CHECK_EQ_U(first.server.received, 1000);
+        CHECK_EQ_U(socket->GetRxAvailable(), 500);
+        CHECK_EQ_I(socket->GetSockName(one), 0);
+        first.listener->Close();
+        ends.Take(socket);
+        CHECK_EQ_I(socket->Connect(pair.At(1)), 0);
+        CHECK_EQ_U(socket->GetRxAvailable(), 0);
+        CHECK(socket->Recv() == nullptr);
+        CHECK_EQ_I(socket->GetPeerName(another), -1);
+        RunFor(10);
+        CHECK_EQ_U(ends.refused, 1);
+        CHECK_EQ_U(ends.good + ends.bad, 0);
+
+        Talk second(pair, TENON, other, 10000, 5000);
+        second.client.Take(socket);
+        RunFor(10);
+        second.Check();
+        CHECK_EQ_U(second.client.finished, 1);
+        CHECK_EQ_I(socket->GetSockName(another), 0);
+        CHECK(one != another);
+    }
+}
+
 /* An application of the C interface: bytes go back and forth. */
 struct Echo {
     unsigned returned = 0;
@@ -647,6 +711,7 @@ int main()
     UNIT_RUN(applications_of_ns3);
     UNIT_RUN(a_node_with_two_devices);
     UNIT_RUN(nobody_listens);
+    UNIT_RUN(a_socket_connects_again);
     UNIT_RUN(events_of_the_core);
     UNIT_RUN(an_idle_simulation_ends);
     UNIT_RUN(hours_of_silence);
