@@ -344,13 +344,36 @@ static int tell(void)
 
 /* ---- the program -------------------------------------------------------------------------------------------- */
 
+/* What may stand behind the name of a setting. */
+struct setting {
+    const char *name;
+    unsigned *at;
+    unsigned least, most;
+};
+
+static void set(const struct setting *setting, const char *value)
+{
+    char *end;
+    const unsigned long number = strtoul(value, &end, 10);
+
+    if (*value < '0' || *value > '9' || *end != 0 || number < setting->least || number > setting->most) {
+        fprintf(stderr, "tenon-models: %s is a number from %u to %u, not \"%s\"\n", setting->name, setting->least,
+                setting->most, value);
+        exit(2);
+    }
+    *setting->at = (unsigned)number;
+}
+
 static void read_job(int argc, char **argv)
 {
-    const struct {
-        const char *name;
-        unsigned *at;
-    } settings[] = { { "cores", &job.cores }, { "rate", &job.rate }, { "conns", &job.conns },
-        { "message", &job.message }, { "work", &job.work }, { "handed", &job.handed }, { "ms", &job.ms } };
+    const unsigned most = 1000000000;
+    const struct setting settings[] = { { "cores", &job.cores, 1, CORES_MAX },
+                                        { "rate", &job.rate, 0, most },
+                                        { "conns", &job.conns, 1, PEER_CONNS_MAX / 2 },
+                                        { "message", &job.message, 1, sizeof((struct request *)NULL)->bytes },
+                                        { "work", &job.work, 0, most },
+                                        { "handed", &job.handed, 0, 100 },
+                                        { "ms", &job.ms, 1, most } };
     unsigned n = sizeof settings / sizeof *settings;
 
     while (job.what < WHATS && (argc < 2 || strcmp(argv[1], names[job.what]) != 0))
@@ -367,11 +390,8 @@ static void read_job(int argc, char **argv)
             k++;
         if (value == NULL || k == n)
             fail("settings are cores, rate, conns, message, work, handed, ms");
-        *settings[k].at = (unsigned)strtoul(value + 1, NULL, 10);
+        set(&settings[k], value + 1);
     }
-    if (job.cores == 0 || job.cores > CORES_MAX || job.conns == 0 || job.conns > PEER_CONNS_MAX / 2 || job.message == 0
-        || job.message > sizeof((struct request *)NULL)->bytes || job.ms == 0)
-        fail("a setting has a value that it cannot have");
     if ((job.what == SPLIT && job.cores != 2) || (job.what == HANDED && job.cores < 2))
         fail("that takes two processors");
     job.servers = job.what == SPLIT ? 1 : job.cores;

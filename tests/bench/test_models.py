@@ -43,6 +43,18 @@ def test_a_short_run(tmp_path):
     assert "split" in (tmp_path / "models.txt").read_text()
 
 
+@pytest.mark.parametrize("setting", ["rate=abc", "rate=", "rate=-1", "rate=1k", "rate=99999999999999999999", "cores=0",
+                                     "cores=17", "conns=0", "message=0", "message=999999", "handed=101", "ms=0"])
+def test_a_setting_that_is_no_number_is_said(setting):
+    if not (BUILD / "tenon-models").exists():
+        pytest.skip("tenon-models is not built")
+    words = [BUILD / "tenon-models", "unified", "ms=1", "cores=1", setting]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    name, _, value = setting.partition("=")
+    assert done.returncode == 2 and done.stdout == "", done
+    assert re.fullmatch(rf'tenon-models: {name} is a number from \d+ to \d+, not "{value}"\n', done.stderr), done.stderr
+
+
 def cells(module, most, slow=1.0):
     shares = [*module.SHARES, 100]
     return [{"share": share, "per_s": most * share / 100 * (slow if share == 90 else 1), "p50_us": 0.25,
