@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -130,6 +131,20 @@ def test_lint_without_its_programs_finds_nothing_wrong_in_the_code(tmp_path, the
         os.symlink(shutil.which("true") if name in there else shutil.which(name), tmp_path / name)
     done = run(shutil.which("bash"), os.path.join(ROOT, "tools", "lint"), tmp_path, env={"PATH": str(tmp_path)})
     assert done.returncode == 2 and done.stderr == f"lint: {missing} is not installed (tools/setup test)\n", done
+
+
+# ---- who reads no more ----------------------------------------------------------------------------
+
+@pytest.mark.parametrize("tool,argv", [("board", ["list"]), ("board", ["packages"]), ("mutate", ["--list"]),
+                                       ("tidy", ["--list"]), ("conformance", ["--help"])])
+def test_nobody_reads(tool, argv):
+    """As in "tools/board list | head -1": no traceback."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    with open(writes, "wb") as out:
+        done = subprocess.run([sys.executable, os.path.join(ROOT, "tools", tool), *argv], stdout=out,
+                              stderr=subprocess.PIPE, check=False, timeout=60)
+    assert done.stderr == b"" and done.returncode == -signal.SIGPIPE, done
 
 
 # ---- tools/setup ----------------------------------------------------------------------------------
