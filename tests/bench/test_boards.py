@@ -58,7 +58,7 @@ def test_another_compiler_is_not_compared(capsys):
 
 @pytest.mark.parametrize("board", list(run.TICK_NS))
 def test_what_is_measured_is_the_reference(board, tmp_path, capsys):
-    missing = run.TOOL.lacks(board, ["compiler", "qemu"])
+    missing = run.TOOL.lacks(board, ["gcc", "qemu"])
     if missing or shutil.which("ninja") is None:
         pytest.skip(f"{missing or 'ninja'} is not there")
     # Folders of its own: tests/firmware may be building in the usual ones.
@@ -70,7 +70,7 @@ def test_what_is_measured_is_the_reference(board, tmp_path, capsys):
 def test_interrupted(tmp_path):
     """By Ctrl-C, while it builds: in a line, and not with a table."""
     board = "lm3s6965evb"
-    if run.TOOL.lacks(board, ["compiler", "qemu", "cmake", "ninja"]) is not None:
+    if run.TOOL.lacks(board, ["gcc", "qemu", "cmake", "ninja"]) is not None:
         pytest.skip("a compiler, QEMU, cmake or ninja is not there")
     command = [sys.executable, str(run.HERE / "run"), "--boards", board, "--no-lwip", "--parts", "instructions",
                "--build", str(tmp_path), "--out", str(tmp_path / "out")]
