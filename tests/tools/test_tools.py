@@ -133,6 +133,19 @@ def test_lint_without_its_programs_finds_nothing_wrong_in_the_code(tmp_path, the
     assert done.returncode == 2 and done.stderr == f"lint: {missing} is not installed (tools/setup test)\n", done
 
 
+# ---- words that a tool does not know -----------------------------------------------------------------
+
+@pytest.mark.parametrize("tool,argv", [("amalgamate", ["--chekc"]), ("footprint", ["--chekc"]), ("format", ["--fxi"]),
+                                       ("tidy", ["--only"]), ("tidy", ["--onyl", "length"]), ("unity", ["--chekc"])])
+def test_a_word_that_is_none_does_nothing(tmp_path, tool, argv):
+    """Neither what the tool does without it, which may be to say that all is well, nor something with its name."""
+    done = run(sys.executable, os.path.join(ROOT, "tools", tool), *argv, cwd=tmp_path)
+    assert done.returncode == 2 and done.stderr == "", done
+    assert list(tmp_path.iterdir()) == []
+    asked = run(sys.executable, os.path.join(ROOT, "tools", tool), "--help", cwd=tmp_path)
+    assert (asked.returncode, asked.stdout) == (0, done.stdout)
+
+
 # ---- who reads no more ----------------------------------------------------------------------------
 
 @pytest.mark.parametrize("tool,argv", [("board", ["list"]), ("board", ["packages"]), ("mutate", ["--list"]),
