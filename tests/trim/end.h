@@ -9,7 +9,7 @@ enum { END_FRAME_BYTES = 1536 };
 /* What it has used at most, and what has come of its connection. */
 struct end_result {
     unsigned long instance, blocks_most, bufs_most;    /* bytes; blocks from mem_get(); packet buffers, in number */
-    unsigned long sent, received, wrong, retransmits;
+    unsigned long sent, received, wrong;
     int opened, closed, why, leaks;
 };
 
