@@ -399,7 +399,8 @@ typedef long tenon_i32;
 #else
 #define TENON_ONCE
 #endif
-/** The same only where the build is to be small: on the way of every segment calls cost more than copies. */
+/** The same only where the build is to be small: on the way of every segment calls cost more than copies. Also for what
+ *  one alone calls, and what would take the registers of that, and lie on the stack while all goes on from there. */
 #if defined(__GNUC__) && defined(__OPTIMIZE_SIZE__)
 #define TENON_ONCE_IF_SMALL __attribute__((noinline))
 #else

@@ -167,7 +167,8 @@ static void tx_describe(struct tenon_frame *frame, const struct tn_out *out)
 }
 
 /* The frame of tx_slot() is described: spans[1] and those that follow are there, with their references. */
-static void tx_commit(struct tn_burst *tx, const struct tn_out *out, struct tenon_span *spans, unsigned nspans)
+TENON_ONCE_IF_SMALL static void tx_commit(struct tn_burst *tx, const struct tn_out *out,
+                                          struct tenon_span *spans, unsigned nspans)
 {
     const unsigned at = tx_slot_at(tx, tx->n);
     struct tenon_frame *frame = &tx->frames[at];

@@ -178,7 +178,8 @@ static void ack_take_sack(struct tenon_tcp *conn, struct tn_ack *ack)
 /* ---- the acknowledgement -------------------------------------------------------------------------------------- */
 
 /* RFC 5681 2, with the exception for SACK: then new SACK information is what counts. */
-static int ack_is_duplicate(const struct tenon_tcp *conn, const struct tn_ack *ack, tenon_u32 wnd_before)
+TENON_ONCE_IF_SMALL static int ack_is_duplicate(const struct tenon_tcp *conn, const struct tn_ack *ack,
+                                                tenon_u32 wnd_before)
 {
     const struct tn_seg *seg = ack->seg;
 

@@ -387,7 +387,7 @@ TENON_INTERNAL void tn_tcp_end(struct tenon_tcp *conn, int why, int quiet)
     stack->tcp.nconns--;
 }
 
-TENON_INTERNAL void tn_tcp_reap(struct tenon *stack)
+TENON_ONCE_IF_SMALL TENON_INTERNAL void tn_tcp_reap(struct tenon *stack)
 {
     if (stack->depth != 0)
         return;

@@ -436,7 +436,7 @@ static void input_no_connection(struct tenon *stack, struct tn_seg *seg, const s
 }
 
 /* A segment of a connection. */
-static void input_conn(struct tenon *stack, struct tenon_tcp *conn, struct tn_seg *seg)
+TENON_ONCE_IF_SMALL static void input_conn(struct tenon *stack, struct tenon_tcp *conn, struct tn_seg *seg)
 {
     if (TENON_WITH_SPEED) {
         conn->path->heard_gen = stack->link.gen;

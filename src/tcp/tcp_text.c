@@ -61,7 +61,7 @@ static void ooo_free_pieces(struct tenon_tcp *conn, struct tn_ooo_piece *piece)
 
 /* ---- runs by age ---- */
 
-static void ooo_age_in(struct tn_ooo *ooo, struct tn_ooo_range *range)
+TENON_ONCE_IF_SMALL static void ooo_age_in(struct tn_ooo *ooo, struct tn_ooo_range *range)
 {
     range->newer = NULL;
     range->older = ooo->newest;

@@ -53,7 +53,7 @@ static void tcp_opt_fastopen_parse(struct tn_tcp_options *options, const tenon_u
 }
 
 /* One option with its length at p; the first of a kind counts. */
-static void tcp_opt_parse(struct tn_tcp_options *options, const tenon_u8 *p)
+TENON_ONCE_IF_SMALL static void tcp_opt_parse(struct tn_tcp_options *options, const tenon_u8 *p)
 {
     const unsigned kind = p[0], bytes = p[1];
 

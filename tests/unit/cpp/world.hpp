@@ -13,6 +13,7 @@
 
 #include <tenon/tenon.hpp>
 
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <string>
