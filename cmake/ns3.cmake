@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The module for the ns-3 simulator (3.37, as Debian 12 has it: libns3-dev), its tests and its examples: where ns-3
-# and a C++ compiler are. The package's pkg-config files have wrong paths, so the libraries are looked for by name.
+# The module for the ns-3 simulator (3.37 and 3.43, as Debian 12 and 13 have it: libns3-dev), its tests and its examples:
+# where ns-3 and a C++ compiler are. The package's pkg-config files have wrong paths, so the libraries are looked for by name.
 
 option(TENON_NS3 "Build the ns-3 module where ns-3 is found" ON)
 if(NOT TENON_NS3 OR NOT TENON_PORTS OR TENON_FUZZ OR CMAKE_CROSSCOMPILING)
@@ -12,8 +12,7 @@ foreach(module IN ITEMS applications csma point-to-point internet network core)
     find_library(TENON_NS3_${module} ns3-${module})
     list(APPEND TENON_NS3_LIBS ${TENON_NS3_${module}})
 endforeach()
-include(CheckLanguage)
-check_language(CXX)
+tenon_find_cxx()
 if(NOT TENON_NS3_INCLUDE OR TENON_NS3_LIBS MATCHES "NOTFOUND" OR NOT CMAKE_CXX_COMPILER)
     return()
 endif()
@@ -24,6 +23,17 @@ if(NOT CMAKE_C_SIZEOF_DATA_PTR EQUAL CMAKE_CXX_SIZEOF_DATA_PTR
     return()
 endif()
 
+# Its later headers want C++20.
+set(TENON_NS3_STANDARD 17)
+set(TENON_NS3_MINOR 0)
+if(EXISTS ${TENON_NS3_INCLUDE}/ns3/version-defines.h)
+    file(STRINGS ${TENON_NS3_INCLUDE}/ns3/version-defines.h line REGEX "define NS3_VERSION_MINOR ")
+    string(REGEX REPLACE ".* ([0-9]+).*" "\\1" TENON_NS3_MINOR "${line}")
+endif()
+if(TENON_NS3_MINOR GREATER_EQUAL 40)
+    set(TENON_NS3_STANDARD 20)
+endif()
+
 function(tenon_ns3_flags target)
     if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
         target_compile_options(${target} PRIVATE ${TENON_WARNINGS_BOTH})
@@ -31,7 +41,8 @@ function(tenon_ns3_flags target)
             target_compile_options(${target} PRIVATE -Werror)
         endif()
     endif()
-    set_target_properties(${target} PROPERTIES CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF)
+    set_target_properties(${target} PROPERTIES
+        CXX_STANDARD ${TENON_NS3_STANDARD} CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF)
 endfunction()
 
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/ports/ns3/*.cc)
@@ -65,6 +76,7 @@ if(TENON_TESTS)
         ${PROJECT_SOURCE_DIR}/tests/ports/check.c ${PROJECT_SOURCE_DIR}/tests/ports/common.c)
     target_link_libraries(tenon-port-check-ns3 PRIVATE tenon_port_common)
     tenon_test_flags(tenon-port-check-ns3)
+    tenon_ns3_flags(tenon-port-check-ns3)
 
     # The example, twice: the same to the last bit.
     find_package(Python3 COMPONENTS Interpreter)

@@ -235,7 +235,7 @@ void TenonStack::Schedule(uint32_t later_us)
 {
     const uint64_t at = m_lastUs + later_us;
 
-    if (m_timer.IsRunning() && m_timerUs <= at)
+    if (!m_timer.IsExpired() && m_timerUs <= at)
         return;
     m_timer.Cancel();
     m_timerUs = at;
@@ -244,7 +244,7 @@ void TenonStack::Schedule(uint32_t later_us)
 
 void TenonStack::Wake()
 {
-    if (m_inside || !m_stack || (m_timer.IsRunning() && Simulator::GetDelayLeft(m_timer).IsZero()))
+    if (m_inside || !m_stack || (!m_timer.IsExpired() && Simulator::GetDelayLeft(m_timer).IsZero()))
         return;
     m_timer.Cancel();
     m_timerUs = static_cast<uint64_t>(Simulator::Now().GetMicroSeconds());

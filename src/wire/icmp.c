@@ -28,6 +28,7 @@ TENON_INTERNAL unsigned tn_nd_option(tenon_u8 *type, const tenon_u8 *p, tenon_u3
 {
     unsigned bytes;
 
+    *type = 0;
     if (len < 8)
         return 0;
     *type = p[0];
