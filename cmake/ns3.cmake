@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# The module for the ns-3 simulator (3.37 and 3.43, as Debian 12 and 13 have it: libns3-dev), its tests and its examples:
-# where ns-3 and a C++ compiler are. The package's pkg-config files have wrong paths, so the libraries are looked for by name.
+# The module for the ns-3 simulator (3.37 and 3.43, as Debian 12 and 13 have it: libns3-dev), its tests and its
+# examples: where ns-3 and a C++ compiler are. The package's pkg-config files have wrong paths, so the libraries are
+# looked for by name.
 
 option(TENON_NS3 "Build the ns-3 module where ns-3 is found" ON)
 if(NOT TENON_NS3 OR NOT TENON_PORTS OR TENON_FUZZ OR CMAKE_CROSSCOMPILING)
