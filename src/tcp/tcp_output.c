@@ -880,6 +880,16 @@ static int output_handshake(struct tenon_tcp *conn)
     return output_early(conn);
 }
 
+/* RFC 5681 3.1: no window is less than a segment, and one that was a segment, after a timeout, is one of the new size. */
+static void output_follow_mtu(struct tenon_tcp *conn)
+{
+    const tenon_u32 one = conn->mss;
+
+    tn_tcp_update_mss(conn);
+    if (TENON_WITH_FLIGHT && conn->cc.cwnd <= tn_max(one, conn->mss))
+        conn->cc.cwnd = conn->mss;
+}
+
 /* @return as tn_tcp_output() */
 TENON_APART int output_general(struct tenon_tcp *conn)
 {
@@ -896,11 +906,8 @@ TENON_APART int output_general(struct tenon_tcp *conn)
     }
     if (opens)
         return output_handshake(conn);
-    if (tn_path_mtu(conn->stack, conn->path) != conn->path_mtu) {
-        tn_tcp_update_mss(conn);
-        if (TENON_WITH_FLIGHT)
-            conn->cc.cwnd = tn_max(conn->cc.cwnd, conn->mss);    /* never less than a segment (RFC 5681 3.1) */
-    }
+    if (tn_path_mtu(conn->stack, conn->path) != conn->path_mtu)
+        output_follow_mtu(conn);
     output_check_idle(conn);
     if (TENON_SMALL || !TENON_WITH_FLIGHT || !output_fin(conn))
         while (tn_tx_room(conn->stack) > 0 && output_one(conn))

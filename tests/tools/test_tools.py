@@ -192,7 +192,8 @@ def run_setup(tmp_path, path, task="demo", as_user=False):
     return run(os.path.join(path, "bash"), script, task, env=env, stdin=subprocess.DEVNULL)
 
 
-DEMO = ["cmake", "ninja-build", "pkg-config", "iproute2", "iputils-ping", "curl", "python3"]
+DEMO = ["cmake", "ninja-build", "pkg-config", "iproute2", "iputils-ping", "curl", "python3", "gcc",
+        "libc6-dev"]
 
 
 def test_setup_does_nothing_when_all_is_there(tmp_path):
