@@ -880,7 +880,7 @@ static int output_handshake(struct tenon_tcp *conn)
     return output_early(conn);
 }
 
-/* RFC 5681 3.1: no window is less than a segment, and one that was a segment, after a timeout, is one of the new size. */
+/* RFC 5681 3.1: no window is less than a segment, and what was one, after a timeout, is one of the new size. */
 static void output_follow_mtu(struct tenon_tcp *conn)
 {
     const tenon_u32 one = conn->mss;
