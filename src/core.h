@@ -248,8 +248,7 @@ TENON_INTERNAL void tn_pkt_pull(struct tn_pkt *pkt, tenon_u32 n);
 /* Cut bytes off the end: at most `len` remain in the present layer. */
 TENON_INTERNAL void tn_pkt_trim(struct tn_pkt *pkt, tenon_u32 len);
 /* How many spans a packet may have: such arrays are on the stack. Where neither fragments nor segments are
- * put together it is one frame, written by a port in so many pieces, or into so many buffers of the host's.
- */
+ * put together it is one frame, which a port or the host's buffers have cut. */
 enum {
     TN_FRAME_SPANS = 16,
     TN_TX_SPANS_MAX = !TENON_WITH_PIECES ? 1 : TENON_WITH_FRAGMENTS ? 64 : TN_FRAME_SPANS,

@@ -51,8 +51,8 @@ static int loop_with_a_timer(struct model *model)
 
     CHECK(model_fd(model) >= 0);
     CHECK_EQ_I(own_loop(model, timer, &seen), 1);
-    CHECK(seen.ticks > 0);
-    CHECK(polls || seen.rung > 0);    /* one ring may be for much, where others have the processor */
+    CHECK(seen.ticks > 10);
+    CHECK(polls || seen.rung > 10);
     close(timer);
     return 0;
 }
@@ -184,7 +184,7 @@ UNIT_TEST(what_is_said_outside_of_handlers_leaves)
         CHECK_EQ_I(model_udp_open(idle.app.model, &udp, NULL, &events, &answers), TENON_OK);
         asked = ask_by_the_timer(idle.app.model, udp, &answers);
         CHECK(answers >= 5);    /* more, if several have come in one turn */
-        CHECK(asked >= answers && asked < 1000);
+        CHECK(asked >= answers && asked <= 50);
         model_udp_close(udp);
         idle_end(&idle);
     }
