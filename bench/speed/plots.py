@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Drawings for the page, as SVG text: bars side by side, and curves over a logarithmic or linear axis."""
+"""Drawings as SVG text, for the page and as files: bars side by side, and curves over a logarithmic or linear axis."""
 import html
 import math
 
@@ -55,6 +55,57 @@ def grid_y(axis, width):
     return [f'<line x1="{LEFT}" x2="{width - RIGHT}" y1="{axis.at(t):.1f}" y2="{axis.at(t):.1f}" stroke="#ddd"/>'
             f'<text x="{LEFT - 5}" y="{axis.at(t) + 4:.1f}" text-anchor="end" fill="#555">{short(t)}</text>'
             for t in axis.ticks]
+
+
+# ---- drawings that are files ------------------------------------------------------------------------------
+
+FILE_WIDTH, FILE_PANEL, FILE_LEGEND = 520, 340, 24
+
+
+def file_axes(xs, ys, top, logarithmic):
+    """Both axes of the panel that begins at `top`."""
+    return (Axis(xs, LEFT, FILE_WIDTH - LEFT - RIGHT, logarithmic),
+            Axis(ys, top + FILE_PANEL - BOTTOM, -(FILE_PANEL - TOP - BOTTOM), logarithmic))
+
+
+def file_frame(title, labels, y_axis, ticks, top):
+    """What stands around the curves of a panel; labels: of both axes; ticks: [(pixel, text)] of the lower one."""
+    bottom = top + FILE_PANEL - BOTTOM
+    return [f'<text x="{LEFT}" y="{top + 15}" font-weight="600">{html.escape(title)}</text>',
+            f'<text transform="translate(11 {top + FILE_PANEL / 2}) rotate(-90)" text-anchor="middle" fill="#555">'
+            f"{html.escape(labels[1])}</text>", *grid_y(y_axis, FILE_WIDTH),
+            *(f'<text x="{x:.1f}" y="{bottom + 14}" text-anchor="middle" fill="#555">{text}</text>'
+              for x, text in ticks),
+            f'<text x="{(LEFT + FILE_WIDTH) / 2}" y="{bottom + 30}" text-anchor="middle" fill="#555">'
+            f"{html.escape(labels[0])}</text>"]
+
+
+def file_line(at, colour, style):
+    """at: [(x, y)] in pixels"""
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
+    return f'<polyline points="{path}" fill="none" stroke="{colour}" {style}/>'
+
+
+def file_curve(at, colour):
+    return [file_line(at, colour, 'stroke-width="1.8"'),
+            *(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in at)]
+
+
+def file_text(panels, names, colours):
+    """panels: what each consists of, one below the other; under all of them stand the names."""
+    height = FILE_PANEL * len(panels) + FILE_LEGEND
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{FILE_WIDTH}" height="{height}" font-family="sans-serif" '
+           'font-size="11">', f'<rect width="{FILE_WIDTH}" height="{height}" fill="#fff"/>']
+    for panel in panels:
+        out += panel
+    for number, name in enumerate(names):
+        left = LEFT + 90 * number
+        out.append(f'<rect x="{left}" y="{height - 18}" width="10" height="10" fill="{colours[name]}"/>'
+                   f'<text x="{left + 14}" y="{height - 9}">{name}</text>')
+    return "\n".join([*out, "</svg>"]) + "\n"
+
+
+# ---- drawings of the page -----------------------------------------------------------------------------------
 
 
 def legend(names, colours):
