@@ -270,6 +270,26 @@ static int end_refuses(struct tenon *stack, const struct tenon_netif_conf *netif
            end_knows_routers(stack);
 }
 
+/* Whether UDP has peers where TCP connects, and else refuses them. */
+static int end_knows_peers(struct tenon *stack)
+{
+    static const struct tenon_udp_events events = { NULL, NULL };
+    struct tenon_udp *sock;
+    struct tenon_addr to;
+    int good;
+
+    if (!TENON_WITH_UDP)
+        return 1;
+    to.ip = tenon_ip4_bytes(10, 0, 0, 9);
+    to.port = HOST_PORT;
+    to.netif = 0;
+    if (tenon_udp_open(stack, &sock, &events, NULL) != TENON_OK)
+        return 0;
+    good = tenon_udp_connect(sock, &to) == (TENON_WITH_CONNECT ? TENON_OK : TENON_EINVAL);
+    tenon_udp_close(sock);
+    return good;
+}
+
 static void *end_open(unsigned number, unsigned long room, int bare)
 {
     struct host *host = (struct host *)calloc(1, sizeof(*host));
@@ -291,7 +311,8 @@ static void *end_open(unsigned number, unsigned long room, int bare)
     netif.caps = bare ? TENON_CAP_NO_LINK : 0;
     if (host->stack != NULL && end_knows_links(host->stack, &netif) && tenon_netif_add(host->stack, &netif) == 1 &&
         tenon_addr_add(host->stack, 1, &ip, 24) == TENON_OK &&
-        (TENON_WITH_HOMES || end_refuses(host->stack, &netif, number)))
+        (TENON_WITH_HOMES || end_refuses(host->stack, &netif, number)) &&
+        (room != 0 || end_knows_peers(host->stack)))
         return host;
     return NULL;
 }
