@@ -124,6 +124,12 @@ def test_a_program_that_is_missing_is_named(tmp_path, tool, argv):
     assert "Traceback" not in done.stderr, done.stderr
 
 
+def test_trim_says_what_can_be_left_out():
+    done = run(sys.executable, os.path.join(ROOT, "tools", "trim"), "IPV6,NOTHING")
+    assert done.returncode == 1 and "there is no NOTHING; there are the combinations" in done.stderr, done
+    assert "tiny" in done.stderr and "CONNECT" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
 @pytest.mark.parametrize("there,missing", [([], "clang-tidy"), (["clang-tidy"], "cppcheck")])
 def test_lint_without_its_programs_finds_nothing_wrong_in_the_code(tmp_path, there, missing):
     (tmp_path / "compile_commands.json").write_text("[]")
