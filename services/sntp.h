@@ -80,7 +80,8 @@ struct tenon_sntp {
     tenon_u8 heard, heard_stratum;
 };
 
-/** Begin; the first request goes out at the next tenon_sntp_poll().
+/** Begin; the first request goes out at the next tenon_sntp_poll(). In a build without TENON_WITH_UDP or
+ *  TENON_WITH_CONNECT none does.
  *  @param conf  copied
  *  @return TENON_OK or TENON_EINVAL (a bad value, started already) */
 int tenon_sntp_start(struct tenon_sntp *sntp, struct tenon *stack, const struct tenon_sntp_conf *conf,

@@ -234,12 +234,16 @@ int main(int argc, char **argv)
         }
     }
     if (!TENON_WITH_PIECES) {
-        printf("a build without pieces is %srefused\n", is_refused() ? "" : "NOT ");
-        return !is_refused();
+        const int good = is_refused();
+
+        printf("a build without pieces is %srefused\n", good ? "" : "NOT ");
+        return !good;
     }
     if (!TENON_WITH_CONNECT) {
-        printf("a build that does not connect %s\n", only_serves() ? "serves" : "is WRONG");
-        return !only_serves();
+        const int good = only_serves();
+
+        printf("a build that does not connect %s\n", good ? "serves" : "is WRONG");
+        return !good;
     }
     if (seed > 0)
         return run_one(seed, verbose);
