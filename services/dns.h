@@ -156,7 +156,8 @@ struct tenon_dns {
     tenon_u8 stirred;                      /* 1: there is something for the core to do */
 };
 
-/** Make a resolver, without servers yet. In a build without TENON_WITH_UDP or TENON_WITH_CONNECT no query gets an answer.
+/** Make a resolver, without servers yet. In a build without TENON_WITH_UDP or TENON_WITH_CONNECT no query gets an
+ *  answer.
  *  @param conf  copied; the arrays are kept until tenon_dns_close()
  *  @return TENON_OK or TENON_EINVAL */
 int tenon_dns_open(struct tenon_dns *dns, struct tenon *stack, const struct tenon_dns_conf *conf, tenon_u32 now_us);
