@@ -26,6 +26,7 @@ struct tenon;
     X(COPIED_BYTES, "copied_bytes", "payload bytes copied by the core, for whatever reason") \
     X(NO_MEMORY, "no_memory", "mem_get() gave nothing") \
     X(NO_BUFFER, "no_buffer", "buf_get() gave nothing") \
+    X(RX_NOT_KEPT, "rx_not_kept", "text of TCP and fragments dropped because tenon_keep() was told so") \
     X(RX_PIECES, "rx_pieces", "received frames of more than 64 pieces; without FRAGMENTS and SPEED: 16") \
     X(ETH_SHORT, "eth_short", "frames shorter than their link header") \
     X(ETH_UNKNOWN, "eth_unknown", "frames of an ethertype that nobody here speaks") \

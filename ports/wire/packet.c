@@ -244,6 +244,18 @@ struct wire_packet *wire_packet_damaged(struct wire_packet *packet, const struct
     return copy;
 }
 
+int wire_damage_can_hide(const struct tenon_frame *frame, unsigned link)
+{
+    const tenon_u8 *ip = tenon_span_data(&frame->spans[0]) + link;
+    const tenon_u32 n = frame->spans[0].len;
+
+    if (n < link + 20 || (link > 0 && ip[-2] == 0x08 && ip[-1] == 0x06))
+        return 1;
+    if (ip[0] >> 4 == 6)
+        return n >= link + 40 && ip[6] == 44;
+    return (ip[6] & 0x1F) != 0 || ip[7] != 0;
+}
+
 /* ---- marking --------------------------------------------------------------------------------- */
 
 /* Congestion experienced, for a packet whose sender knows ECN (RFC 3168 5). @return 1, or 0: it does not, or it has

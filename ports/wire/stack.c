@@ -4,12 +4,17 @@
 
 static void stack_input(void *guest, unsigned netif, const struct tenon_frame *frames, unsigned n, tenon_u32 now_us)
 {
-    tenon_input(guest, netif, frames, n, now_us);
+    struct wire_host *host = guest;
+
+    tenon_keep(host->stack, wire_host_keeps(host));
+    tenon_input(host->stack, netif, frames, n, now_us);
 }
 
 static tenon_u32 stack_poll(void *guest, tenon_u32 now_us)
 {
-    return tenon_poll(guest, now_us);
+    const struct wire_host *host = guest;
+
+    return tenon_poll(host->stack, now_us);
 }
 
 /* What comes in the place of an instance that has ended. */
@@ -47,7 +52,7 @@ struct wire_host *wire_host_open(struct wire *wire, const struct wire_host_conf 
         wire_host_close(host);
         return NULL;
     }
-    host->guest = (struct wire_guest){ stack_input, stack_poll, host->stack };
+    host->guest = (struct wire_guest){ stack_input, stack_poll, host };
     return host;
 }
 

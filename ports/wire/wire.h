@@ -84,13 +84,14 @@ int wire_at(struct wire *wire, uint64_t at_us, void (*fn)(void *arg), void *arg)
 
 /* ---- hosts ----------------------------------------------------------------------------------- */
 
-/** What a host can be asked for. */
-enum wire_alloc { WIRE_MEM, WIRE_BUF };
+/** What a host can be asked for: memory, a packet buffer, and whether what has come now may be kept. */
+enum wire_alloc { WIRE_MEM, WIRE_BUF, WIRE_KEEP };
 
 /** When requests fail. All zero: never. */
 struct wire_fail {
     uint64_t mem_nth, buf_nth;    /**< the n-th request from now on fails (1: the next); 0: none */
     uint32_t mem_ppm, buf_ppm;    /**< requests that fail by chance */
+    uint32_t keep_ppm;            /**< bursts of received frames of which an instance keeps nothing (tenon_keep()) */
     int for_good;                 /**< 1: after the n-th, all fail */
 
     /** Has the last word: non-zero lets the request fail. `nth` counts from 0 since the host was
@@ -193,6 +194,11 @@ struct wire_fate {
  *  from 0. */
 typedef void (*wire_fate_fn)(void *arg, struct wire_end *end, enum wire_direction direction, uint64_t nth,
                              const struct tenon_frame *frame, struct wire_fate *fate);
+
+/** Whether damage to this frame, of Ethernet or with link 0 of IP, could pass unseen by every receiver: ARP has no
+ *  checksum, and two inverted bits in two fragments of one datagram can cancel each other in its sum. For a fate that
+ *  spares such frames, where a test looks at what arrives. */
+int wire_damage_can_hide(const struct tenon_frame *frame, unsigned link);
 
 /** A time without a network; of the wire's clock, in microseconds. */
 struct wire_blackout {

@@ -115,6 +115,11 @@ TENON_API tenon_u32 tenon_random(struct tenon *stack)
     return tn_random(&stack->random);
 }
 
+TENON_API void tenon_keep(struct tenon *stack, int keep)
+{
+    stack->lets_go = !keep;
+}
+
 TENON_API void *tenon_host_of(const struct tenon *stack)
 {
     return stack->host;

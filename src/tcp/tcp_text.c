@@ -663,6 +663,16 @@ TENON_INTERNAL void tn_tcp_nobody_reads(struct tenon_tcp *conn)
     tn_tcp_end(conn, TENON_EABORTED, 0);
 }
 
+/* The host has no buffer to spare (tenon_keep()): it is as if this text had been lost. Nor can what waits for it wait
+ * any longer: of all that is held out of order that is what keeps buffers until this text has come (RFC 2018 8). */
+static void text_let_go(struct tenon_tcp *conn, const struct tn_seg *seg)
+{
+    tn_count(conn->stack, TENON_STAT_RX_NOT_KEPT);
+    if (seg->seq == conn->rcv_nxt)
+        tn_ooo_free(conn);
+    tn_tcp_ack_now(conn);
+}
+
 TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg)
 {
     const struct tn_ooo *ooo;
@@ -680,6 +690,10 @@ TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg
     if (seg->pkt->len > 0) {
         if (conn->flags & TN_TCP_F_NO_READER) {
             tn_tcp_nobody_reads(conn);
+            return;
+        }
+        if (conn->stack->lets_go) {
+            text_let_go(conn, seg);
             return;
         }
         if (!tn_tcp_has_block(conn) && tn_tcp_is_by_hand(conn) && !tn_tcp_needs_block(conn)) {

@@ -437,8 +437,10 @@ static void act(struct world *w, const struct stmt *st)
         w->mem_fail = st->arg[0];
     else if (st->verb == 1)
         w->buf_fail = st->arg[0];
-    else
+    else if (st->verb < 4)
         w->busy = st->verb == 2;
+    else
+        tenon_keep(w->stack, st->verb == 5);
     world_check(w);
     world_poll(w);
 }

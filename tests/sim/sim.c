@@ -105,7 +105,7 @@ static void world_put(void *arg, void *mem, size_t bytes)
 
 /* ---- single faults --------------------------------------------------------------------------- */
 
-enum fault { FAULT_DROP, FAULT_COPY, FAULT_FLIP, FAULT_LATE, FAULT_MEM, FAULT_BUF };
+enum fault { FAULT_DROP, FAULT_COPY, FAULT_FLIP, FAULT_LATE, FAULT_MEM, FAULT_BUF, FAULT_KEEP };
 
 int sim_compare_fates(const void *a, const void *b)
 {
@@ -130,24 +130,10 @@ static int fault_strikes(struct sim *sim, unsigned host, unsigned direction, enu
 void sim_print_fate(uint64_t key)
 {
     static const char *const names[] = { "drops", "doubles", "damages", "delays", "has no memory for request",
-                                         "has no buffer for request" };
+                                         "has no buffer for request", "keeps nothing of burst" };
 
     printf("  fault: host %u %s%s %u\n", (unsigned)(key >> 56), key >> 52 & 2 ? "" : key >> 52 & 1 ? "in: " : "out: ",
-           names[(key >> 48 & 15) % 6], (unsigned)key);
-}
-
-/* Damage that no receiver could find is left out: ARP has no checksum, and two flipped bits in two fragments
- * of one datagram can cancel each other in its sum. */
-static int frame_is_delicate(const struct tenon_frame *frame)
-{
-    const tenon_u32 n = frame->spans[0].len;
-    const tenon_u8 *bytes = tenon_span_data(&frame->spans[0]), *ip = bytes + SIM_LINK_BYTES;
-
-    if (n < SIM_LINK_BYTES + 20)
-        return 1;
-    if (frames_type(bytes, n) == 0x86DD)
-        return n >= SIM_LINK_BYTES + 40 && ip[6] == 44;
-    return frames_type(bytes, n) == 0x0806 || (ip[6] & 0x1F) || ip[7];
+           names[(key >> 48 & 15) % 7], (unsigned)key);
 }
 
 /* A given byte decides on a frame: lost, doubled, late by up to 65 ms, or as chance has it. */
@@ -176,7 +162,7 @@ static void sim_fate(void *arg, struct wire_end *end, enum wire_direction direct
 
     (void)end;
     given_fate(sim, fate);
-    if (fate->flips && frame_is_delicate(frame))
+    if (fate->flips && wire_damage_can_hide(frame, SIM_LINK_BYTES))
         fate->flips = 0;
     if (fate->drop)
         fate->drop = (uint8_t)fault_strikes(sim, host->index, d, FAULT_DROP, nth);
@@ -188,6 +174,8 @@ static void sim_fate(void *arg, struct wire_end *end, enum wire_direction direct
         fate->late_us = 0;
 }
 
+/* Who has no buffers keeps none of what comes, by a chance of its own: the bytes of a given history are for
+ * the rest. */
 static int sim_alloc_fails(void *arg, struct wire_host *wire_host, enum wire_alloc kind, uint64_t nth, int fails)
 {
     struct sim_host *host = arg;
@@ -196,11 +184,15 @@ static int sim_alloc_fails(void *arg, struct wire_host *wire_host, enum wire_all
     const uint32_t ppm = kind == WIRE_MEM ? host->mem_ppm : host->buf_ppm;
 
     (void)wire_host;
-    if (wire_now(sim->wire) < until && sim->options.given && sim->options.given->left > 0)
+    if (wire_now(sim->wire) < until && sim->options.given && sim->options.given->left > 0 &&
+        kind != WIRE_KEEP)
         return plan_byte(sim->options.given) < ppm / 3906;
     if (wire_now(sim->wire) >= until || sim_hash(sim, 500 + host->index * 2U + kind, nth) % 1000000 >= ppm)
         return fails;
-    return fault_strikes(sim, host->index, 2, kind == WIRE_MEM ? FAULT_MEM : FAULT_BUF, nth);
+    return fault_strikes(sim, host->index, 2, kind == WIRE_MEM   ? FAULT_MEM
+                                               : kind == WIRE_BUF ? FAULT_BUF
+                                                                  : FAULT_KEEP,
+                         nth);
 }
 
 /* ---- what is planned ------------------------------------------------------------------------- */
