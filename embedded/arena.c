@@ -16,7 +16,20 @@ TENON_INTERNAL struct sock_unit *tn_sock_pool_get(struct sock_pool *pool)
     if (TENON_WITH_STATS && pool->nfree < pool->low)
         pool->low = pool->nfree;
     unit->buf.refs = 1;
+    unit->next = NULL;
     return unit;
+}
+
+/* Of a pool's buffer; whose block it is the driver may have from elsewhere. */
+TENON_INTERNAL void tn_sock_looked_at(struct tenon_buf *buf)
+{
+    struct sock_unit *unit = TENON_CONTAINER(buf, struct sock_unit, buf);
+
+    if (buf->refs > 1) {
+        unit->next = unit;
+        unit->pool->kept++;
+    }
+    tenon_buf_put(buf);
 }
 
 /* The release() of every buffer of a pool. It comes into use again after all others: who gives back a second time what
@@ -26,6 +39,8 @@ TENON_INTERNAL void tn_sock_pool_put(struct tenon_buf *buf)
     struct sock_unit *unit = TENON_CONTAINER(buf, struct sock_unit, buf);
     struct sock_pool *pool = unit->pool;
 
+    if (unit->next == unit)
+        pool->kept--;
     unit->next = NULL;
     if (pool->free == NULL)
         pool->free = unit;
@@ -172,7 +187,8 @@ static void arena_complete_more(struct tenon_sock_conf *conf, tenon_u32 held)
 /* The core's limits for a small machine; what the program has set stays. */
 static void arena_complete_stack(struct tenon_sock_conf *conf)
 {
-    const tenon_u32 quarter = conf->blocks / 4U > 2 ? conf->blocks / 4U : 2;
+    /* Of three, one: of the others one fills the hole, and one is nobody's. */
+    const tenon_u32 quarter = (conf->blocks + 2U) / 4U;
     const tenon_u32 held = quarter * ((tenon_u32)conf->block_bytes + 64U);
     struct tenon_conf *stack = &conf->stack;
 
@@ -452,12 +468,13 @@ TENON_ONCE static void arena_fill_pool(struct sock_pool *pool, tenon_u8 *at, uns
         unit->buf.data = at + record;
         unit->buf.size = (tenon_u32)(step - record);
         unit->buf.refs = 0;
+        unit->next = NULL;
         unit->buf.release = tn_sock_pool_put;
         unit->pool = pool;
         tn_sock_pool_put(&unit->buf);
         at += step;
     }
-    pool->low = pool->nfree;
+    pool->n = pool->low = pool->nfree;
 }
 
 static void arena_fill(struct tenon_socks *socks, const struct arena_layout *layout, const struct tenon_sock_conf *conf)

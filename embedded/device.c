@@ -23,17 +23,24 @@ TENON_API struct tenon_buf *tenon_sock_block(struct tenon_socks *socks)
     return &unit->buf;
 }
 
-/* Frames go up together, so that several segments get one answer. */
+/* Frames go up together, so that several segments get one answer, as long as there is a block besides for whoever is to
+ * be heard after them; when blocks are short each is looked at by itself, and what comes in the last one is not kept:
+ * who waits for room to send before he gives back what he has read could not hear else that there is room. */
 TENON_INTERNAL void tn_sock_rx_flush(struct tenon_socks *socks)
 {
-    const unsigned n = socks->nrx;
-    unsigned i;
+    const int nobodys = device_is_contiguous(socks) ? 2 : 1, n = socks->nrx;
+    int i = 0;
 
-    if (n == 0)
-        return;
-    (void)tenon_input(socks->stack, 1, socks->rx_frames, n, socks->now_us);
-    for (i = 0; i < n; i++)
-        tenon_buf_put(socks->rx_spans[i].buf);
+    while (i < n) {
+        const int spare = (int)socks->blocks.n - (int)socks->blocks.kept - nobodys;
+        const int end = spare < n - i ? i + 1 : n;
+
+        socks->keeps = spare > 0;
+        tenon_keep(socks->stack, spare > 0);
+        (void)tenon_input(socks->stack, 1, socks->rx_frames + i, (unsigned)(end - i), socks->now_us);
+        for (; i < end; i++)
+            tn_sock_looked_at(socks->rx_spans[i].buf);
+    }
     socks->nrx = 0;
 }
 

@@ -247,7 +247,7 @@ static void sock_udp_received(struct tenon_udp *udp, void *app, const struct ten
         n = 1;
     for (i = 0; i < n && block == NULL; i++)    /* the first bytes of fragments lie in a header buffer */
         block = tn_sock_block_of(socks, spans[i].buf);
-    if (block == NULL || sock->pieces + n > socks->datagrams_max + (i - 1)) {
+    if (block == NULL || !socks->keeps || sock->pieces + n > socks->datagrams_max + (i - 1)) {
         sock_count(&socks->counts.datagrams_full, 1);
         return;
     }

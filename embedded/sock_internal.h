@@ -20,13 +20,14 @@ enum { SOCK_ALIGN = 8, SOCK_MAX = 64, SOCK_HEADER_BYTES = TENON_BUF_BYTES_MIN, S
 /* Buffers of one size, which are all there from the start. The free ones are a queue. */
 struct sock_pool {
     struct sock_unit *free, *last;    /* `last` counts while there is a first */
-    tenon_u16 nfree, low;
+    tenon_u16 n, nfree, low;
+    tenon_u16 kept;                   /* of the n: neither free nor with the device */
 };
 
 struct sock_unit {
     struct tenon_buf buf;
     struct sock_pool *pool;
-    struct sock_unit *next;    /* in the list of free ones */
+    struct sock_unit *next;    /* in the list of free ones; itself: it is kept; else NULL */
 };
 
 /* A receive block; its bytes follow. */
@@ -141,6 +142,7 @@ struct tenon_socks {
     tenon_u8 news;       /* 1: of some descriptor there are events that the application has not been told of */
     tenon_u16 nsocks, nports, nrx, packets_max, datagrams_max, reserve;
     tenon_u16 front;     /* bytes of a packet in a ring before those of the application */
+    tenon_u8 keeps;      /* 0: what has come now is not to be kept */
     struct sock_device device;
     struct sock *socks;
     struct sock_port *ports;
@@ -165,6 +167,8 @@ TENON_INLINE void sock_count(tenon_u32 *counter, tenon_u32 n)
 /* arena.c */
 TENON_INTERNAL struct sock_unit *tn_sock_pool_get(struct sock_pool *pool);
 TENON_INTERNAL void tn_sock_pool_put(struct tenon_buf *buf);
+/* A frame has been looked at that came in this block: give it back, unless an application or the core keeps it. */
+TENON_INTERNAL void tn_sock_looked_at(struct tenon_buf *buf);
 /* The end point's block of these bytes, or NULL: they lie elsewhere. */
 TENON_INTERNAL struct sock_block *tn_sock_block_of(struct tenon_socks *socks, struct tenon_buf *buf);
 TENON_INTERNAL void *tn_sock_memory_get(void *host, size_t bytes);

@@ -213,7 +213,8 @@ struct tenon_sock_conf {
                                    Several descriptors with the same address count once */
     tenon_u16 conns;          /**< TCP connections, those that are closing included; 0: as many as socks and 2 more */
     tenon_u16 blocks;         /**< receive blocks, 3 and more, with TENON_SOCK_CONTIGUOUS 4, the device's included;
-                                   0: 8 */
+                                   0: 8. All but one, with TENON_SOCK_CONTIGUOUS two, may be held by applications and
+                                   what came out of order: with the last one the peers are heard */
     tenon_u16 block_bytes;    /**< of each, at most 32000, at least a frame of that MTU: mtu + 18, or + 14 in a build
                                    without TENON_WITH_LINKS, no more than mtu without TENON_WITH_ETHERNET; what a driver
                                    wants before or behind the frame comes on top. With device.netif.mru of less than

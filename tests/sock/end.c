@@ -333,6 +333,15 @@ static int may_read(struct end_point *e)
     return history_now(e->h) >= s->paused_us;
 }
 
+/* Who answers out of what he has read gives that back when the answer has its place: not while the ring is full. He has
+ * to be heard of all the same: acknowledgements make room in it. */
+static int may_give_back(struct end_point *e)
+{
+    struct session *s = e->session;
+
+    return may_read(e) && !(s->plan->talks && e->kind < UDP_SERVER && s->sent < s->plan->bytes[0]);
+}
+
 /* Nothing more comes: why is said by the state. */
 static void end_of_input(struct end_point *e, int result)
 {
@@ -357,11 +366,11 @@ static void end_of_input(struct end_point *e, int result)
 static void end_read(struct end_point *e)
 {
     struct session *s = e->session;
-    const int paused = !may_read(e);
+    const int paused = !may_give_back(e);
     unsigned answers = 0, i;
     int n = 0;
 
-    if (paused && !s->plan->greedy)
+    if (paused && !s->plan->greedy && !s->plan->talks)
         return;
     while (s->nheld < s->plan->hold) {
         tenon_u8 *p;

@@ -48,6 +48,7 @@ struct session_plan {
     enum finish finish;
     uint32_t finish_at;            /* bytes in both directions, for the last two */
     uint8_t greedy;                /* ... or it reads on, and gives nothing back */
+    uint8_t talks;                 /* it gives nothing back before it has sent all of its own */
     uint8_t parts, misuse, no_timestamps, peer_waits, peer_aborts, peer_nodelay;
 };
 

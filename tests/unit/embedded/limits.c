@@ -1066,6 +1066,127 @@ UNIT_TEST(tiny_segments_block_of_another_is_not_shared)
     world_free_rings(&world);
 }
 
+/* ---- all blocks are wanted ---- */
+
+enum { ECHOES = 4, ECHO_BYTES = 30000 };
+
+/* Send back what has come; what the ring has no room for stays where it is. */
+static void echo_all(struct machine *machine, int sk, tenon_u8 **at, int *left)
+{
+    tenon_u8 *to;
+    int n;
+
+    for (;;) {
+        if (*left <= 0)
+            *left = tenon_sock_ask_rbuf(machine->socks, sk, at);
+        n = *left > 0 ? tenon_sock_ask_sbuf(machine->socks, sk, &to) : 0;
+        if (n <= 0)
+            return;
+        n = n < *left ? n : *left;
+        memcpy(to, *at, (size_t)n);
+        CHECK_EQ_I(tenon_sock_send(machine->socks, sk, to, (unsigned)n, 0), TENON_OK);
+        CHECK_EQ_I(tenon_sock_read_done(machine->socks, sk, *at, (unsigned)n), TENON_OK);
+        *at += n;
+        *left -= n;
+    }
+}
+
+static void many_blocks(struct machine *machine, unsigned i)
+{
+    machine->conf.blocks = i == 1 ? 64 : 0;
+}
+
+/* Four clients send to an echo and read nothing, until it has no room to send and holds all that it may. That is as
+ * much as it has blocks; but who then reads has to be heard, or both would wait for ever. */
+static void echo_to_who_does_not_read(void (*adjust)(struct machine *machine, unsigned i))
+{
+    const struct tenon_addr any = { .port = PORT }, at = world_addr(0, 0, PORT);
+    const tenon_u32 bytes = 2 * (FULL + TENON_SOCK_PACKET_BYTES);
+    tenon_u32 sent[ECHOES] = { 0 }, got[ECHOES] = { 0 };
+    int server[ECHOES], client[ECHOES], left[ECHOES] = { 0 };
+    tenon_u8 *lies[ECHOES];
+    struct world world;
+    unsigned i, turn;
+
+    if (!CHECK(world_open(&world, adjust)))
+        return;
+    for (i = 0; i < ECHOES; i++)
+        server[i] = tenon_sock_create(world.m[0].socks, &any, NULL, TENON_SOCK_TCP, 0);
+    for (i = 0; i < ECHOES; i++) {
+        client[i] = tenon_sock_create(world.m[1].socks, NULL, &at, TENON_SOCK_TCP, 0);
+        world_run(&world, 20000);
+        CHECK_EQ_I(tenon_sock_set_sbuf(world.m[0].socks, server[i], world_ring(&world.m[0], i, bytes), bytes),
+                   TENON_OK);
+        CHECK_EQ_I(tenon_sock_set_sbuf(world.m[1].socks, client[i], world_ring(&world.m[1], i, bytes), bytes),
+                   TENON_OK);
+    }
+    for (turn = 0; turn < 6000; turn++) {
+        for (i = 0; i < ECHOES; i++) {
+            world_send(&world.m[1], client[i], &sent[i], ECHO_BYTES, FULL);
+            echo_all(&world.m[0], server[i], &lies[i], &left[i]);
+            if (turn > 1000)
+                (void)world_receive(&world.m[1], client[i], &got[i]);
+        }
+        world_run(&world, 10000);
+    }
+    for (i = 0; i < ECHOES; i++)
+        CHECK_EQ_U(got[i], ECHO_BYTES);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+UNIT_TEST(blocks_all_wanted_acknowledgements_are_heard)
+{
+    echo_to_who_does_not_read(many_blocks);
+}
+
+static void many_blocks_contiguous(struct machine *machine, unsigned i)
+{
+    machine->conf.blocks = i == 1 ? 64 : 0;
+    machine->conf.device.flags = TENON_WITH_LINEAR ? TENON_SOCK_CONTIGUOUS : 0;
+}
+
+/* A segment of a part of a packet is put together in a block: there must be one for that, too. */
+UNIT_TEST(blocks_all_wanted_one_to_send_from)
+{
+    echo_to_who_does_not_read(many_blocks_contiguous);
+}
+
+static void four_blocks(struct machine *machine, unsigned i)
+{
+    machine->conf.blocks = i == 1 ? 4 : 0;
+    machine->conf.window = 4 * FULL;
+}
+
+/* Two segments come at once, and of the two blocks that are left one may be kept. */
+UNIT_TEST(blocks_all_wanted_by_one_burst)
+{
+    const struct tenon_addr any = { .port = PORT }, at = world_addr(1, 0, PORT);
+    const tenon_u32 bytes = 4 * (FULL + TENON_SOCK_PACKET_BYTES);
+    struct world world;
+    tenon_u32 sent = 0, got = 0;
+    int client, server, i;
+
+    if (!CHECK(world_open(&world, four_blocks)))
+        return;
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, TENON_SOCK_NO_TIMESTAMPS);
+    client = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, TENON_SOCK_NO_TIMESTAMPS);
+    world_run(&world, 10000);
+    CHECK_EQ_I(tenon_sock_set_sbuf(world.m[0].socks, client, world_ring(&world.m[0], 0, bytes), bytes), TENON_OK);
+    for (i = 1; i <= 2; i++) {
+        world_send(&world.m[0], client, &sent, 2 * FULL * (tenon_u32)i, FULL);
+        world_run(&world, 100000);
+        CHECK_EQ_U(world_count(&world.m[1]).blocks_free, i == 1 ? 2 : 1);
+    }
+    for (i = 0; i < 100 && got < sent; i++) {
+        (void)world_receive(&world.m[1], server, &got);
+        world_run(&world, 100000);
+    }
+    CHECK_EQ_U(got, 4 * FULL);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
 /* ---- devices ---- */
 
 static void contiguous_device(struct machine *machine, unsigned i)
@@ -1372,6 +1493,9 @@ int main(void)
     UNIT_RUN(tiny_segments_all_held_connection_lives);
     UNIT_RUN(no_record_for_a_piece_connection_ends);
     UNIT_RUN(tiny_segments_block_of_another_is_not_shared);
+    UNIT_RUN(blocks_all_wanted_acknowledgements_are_heard);
+    UNIT_RUN(blocks_all_wanted_one_to_send_from);
+    UNIT_RUN(blocks_all_wanted_by_one_burst);
     UNIT_RUN(contiguous_device_ring_too_small);
     UNIT_RUN(contiguous_device_frames_lie_in_the_ring);
     UNIT_RUN(contiguous_device_loss_frames_lie_in_the_ring);
