@@ -64,13 +64,8 @@ TENON_INTERNAL unsigned tn_sock_headers_get(void *host, struct tenon_buf **bufs,
     struct tenon_socks *socks = (struct tenon_socks *)host;
     unsigned i;
 
-    for (i = 0; i < n; i++) {
-        struct sock_unit *unit = tn_sock_pool_get(&socks->headers);
-
-        if (unit == NULL)
-            break;
-        bufs[i] = &unit->buf;
-    }
+    for (i = 0; i < n && socks->headers.nfree > tn_sock_headers_lent(socks->device.flags); i++)
+        bufs[i] = &tn_sock_pool_get(&socks->headers)->buf;
     return i;
 }
 
@@ -187,9 +182,9 @@ static void arena_complete_more(struct tenon_sock_conf *conf, tenon_u32 held)
 /* The core's limits for a small machine; what the program has set stays. */
 static void arena_complete_stack(struct tenon_sock_conf *conf)
 {
-    /* Of three, one: of the others one fills the hole, and one is nobody's. */
-    const tenon_u32 quarter = (conf->blocks + 2U) / 4U;
-    const tenon_u32 held = quarter * ((tenon_u32)conf->block_bytes + 64U);
+    /* Of three one, of two none: one fills the hole, and one is nobody's. */
+    const tenon_u32 quarter = (conf->blocks + 1U) / 4U;
+    const tenon_u32 held = quarter > 0 ? quarter * ((tenon_u32)conf->block_bytes + 64U) : 1;
     struct tenon_conf *stack = &conf->stack;
 
     arena_u16(&stack->tx_burst_max, 8);
@@ -304,7 +299,8 @@ static tenon_u32 arena_behind(tenon_u32 at, tenon_u32 n, size_t each)
 static void arena_lay_out(struct arena_layout *layout, const struct tenon_sock_conf *conf)
 {
     const size_t stack = tenon_mem_size(&conf->stack);    /* 0: more than a size_t can say */
-    const tenon_u32 burst = conf->blocks < TENON_SOCK_BURST ? conf->blocks : (tenon_u32)TENON_SOCK_BURST;
+    const tenon_u32 lent = tn_sock_headers_lent(conf->device.flags) * conf->headers, most = conf->blocks + lent;
+    const tenon_u32 burst = most < TENON_SOCK_BURST ? most : (tenon_u32)TENON_SOCK_BURST;
     tenon_u32 memory = ARENA_TOO_MUCH_UL;
 
     if (conf->memory == 0)
@@ -365,7 +361,7 @@ static void arena_complete(struct tenon_sock_conf *conf)
     arena_u16(&conf->block_bytes, arena_packet(conf) + 18U);
     arena_u16(&conf->headers, 8);
     arena_u16(&conf->packets, 8);
-    arena_u16(&conf->window, 2U * (arena_packet(conf) - 52U));    /* IPv4, TCP with timestamps */
+    arena_u16(&conf->window, (conf->blocks > 1 ? 2U : 1U) * (arena_packet(conf) - 52U));    /* IPv4, timestamps */
     arena_u16(&conf->datagrams, conf->blocks / 4U > 0 ? conf->blocks / 4U : 1);
     arena_complete_stack(conf);
 }
@@ -393,22 +389,19 @@ static int arena_takes_too_little(const struct tenon_netif_conf *netif)
 
 static const char *arena_check(const struct tenon_sock_conf *conf)
 {
-    /* Two that are held for what is missing before them, one to hear that with; and one to send from. */
-    const unsigned least = conf->device.flags & TENON_SOCK_CONTIGUOUS ? 4 : 3;
-
     if (!TENON_WITH_CHECKS)
         return NULL;
     if (conf->socks > SOCK_MAX)
         return "socks";
     if (conf->ports > conf->socks)
         return "ports";
-    if (conf->blocks < least || conf->blocks > 4096)
+    if (conf->blocks < tn_sock_blocks_least(conf->device.flags) || conf->blocks > 4096)
         return "blocks";
     if (conf->block_bytes < arena_packet(conf) + (unsigned)ARENA_LINK_BYTES)
         return arena_short_block(conf);
     if (conf->block_bytes > 32000)
         return "block_bytes";
-    if (conf->headers < 3 || conf->headers > 4096)
+    if (conf->headers < 3 + tn_sock_headers_lent(conf->device.flags) || conf->headers > 4096)
         return "headers";
     if (conf->packets > 32)
         return "packets";

@@ -9,18 +9,56 @@ static int device_is_contiguous(const struct tenon_socks *socks)
 
 /* ---- received ----------------------------------------------------------------------------------- */
 
-TENON_API struct tenon_buf *tenon_sock_block(struct tenon_socks *socks)
+static struct tenon_buf *rx_block(struct tenon_socks *socks)
 {
     /* One is kept to send from: without it nothing more would leave before an application reads. */
     const unsigned kept = device_is_contiguous(socks) ? 1 : 0;
     struct sock_unit *unit = socks->blocks.nfree > kept ? tn_sock_pool_get(&socks->blocks) : NULL;
 
-    if (unit == NULL) {
-        sock_count(&socks->counts.no_block, 1);
+    if (unit == NULL)
         return NULL;
-    }
     TENON_CONTAINER(unit, struct sock_block, unit)->pieces = 0;
     return &unit->buf;
+}
+
+TENON_API struct tenon_buf *tenon_sock_block(struct tenon_socks *socks)
+{
+    struct tenon_buf *block = rx_block(socks);
+
+    if (block == NULL)
+        sock_count(&socks->counts.no_block, 1);
+    return block;
+}
+
+/* A block, or for a short frame a buffer for headers. */
+static struct tenon_buf *rx_block_or_less(struct tenon_socks *socks, unsigned bytes)
+{
+    struct tenon_buf *block = rx_block(socks);
+    struct sock_unit *unit = NULL;
+
+    if (block == NULL && bytes <= SOCK_HEADER_BYTES)
+        unit = tn_sock_pool_get(&socks->headers);
+    return unit != NULL ? &unit->buf : block;
+}
+
+/* What came before in this turn is looked at now if that makes room. */
+TENON_API struct tenon_buf *tenon_sock_block_for(struct tenon_socks *socks, unsigned bytes)
+{
+    struct tenon_buf *block = rx_block_or_less(socks, bytes);
+
+    if (block == NULL && !socks->sending) {
+        tn_sock_rx_flush(socks);
+        block = rx_block_or_less(socks, bytes);
+    }
+    if (block == NULL)
+        sock_count(&socks->counts.no_block, 1);
+    return block;
+}
+
+/* In a buffer for headers, of which one is there so that something is heard: nothing of it is kept. */
+static int rx_is_lent(const struct tenon_socks *socks, int i)
+{
+    return TENON_CONTAINER(socks->rx_spans[i].buf, struct sock_unit, buf)->pool != &socks->blocks;
 }
 
 /* Frames go up together, so that several segments get one answer, as long as there is a block besides for whoever is to
@@ -28,15 +66,17 @@ TENON_API struct tenon_buf *tenon_sock_block(struct tenon_socks *socks)
  * who waits for room to send before he gives back what he has read could not hear else that there is room. */
 TENON_INTERNAL void tn_sock_rx_flush(struct tenon_socks *socks)
 {
-    const int nobodys = device_is_contiguous(socks) ? 2 : 1, n = socks->nrx;
+    const int nobodys = tn_sock_blocks_least(socks->device.flags) - 1, n = socks->nrx;
     int i = 0;
 
     while (i < n) {
         const int spare = (int)socks->blocks.n - (int)socks->blocks.kept - nobodys;
-        const int end = spare < n - i ? i + 1 : n;
+        int end = i + 1;
 
-        socks->keeps = spare > 0;
-        tenon_keep(socks->stack, spare > 0);
+        socks->keeps = spare > 0 && !rx_is_lent(socks, i);
+        while (end < n && spare >= n - i && socks->keeps && !rx_is_lent(socks, end))
+            end++;
+        tenon_keep(socks->stack, socks->keeps);
         (void)tenon_input(socks->stack, 1, socks->rx_frames + i, (unsigned)(end - i), socks->now_us);
         for (; i < end; i++)
             tn_sock_looked_at(socks->rx_spans[i].buf);

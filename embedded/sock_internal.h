@@ -175,6 +175,18 @@ TENON_INTERNAL void *tn_sock_memory_get(void *host, size_t bytes);
 TENON_INTERNAL void tn_sock_memory_put(void *host, void *mem, size_t bytes);
 TENON_INTERNAL unsigned tn_sock_headers_get(void *host, struct tenon_buf **bufs, unsigned n);
 
+/* Blocks that there have to be: one to read from; one to hear with meanwhile, where a buffer for headers does not do;
+ * and one to send from, where a frame has to be one piece. */
+TENON_INLINE int tn_sock_blocks_least(unsigned device_flags)
+{
+    return 2 + ((device_flags & TENON_SOCK_CONTIGUOUS) != 0) - ((device_flags & TENON_SOCK_LENGTHS) != 0);
+}
+/* Buffers for headers that the core leaves alone. */
+TENON_INLINE unsigned tn_sock_headers_lent(unsigned device_flags)
+{
+    return (device_flags & TENON_SOCK_LENGTHS) != 0;
+}
+
 /* device.c */
 TENON_INTERNAL unsigned tn_sock_transmit(void *host, unsigned netif, const struct tenon_frame *frames, unsigned n);
 TENON_INTERNAL void tn_sock_rx_flush(struct tenon_socks *socks);

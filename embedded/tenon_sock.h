@@ -177,7 +177,9 @@ enum tenon_sock_device_flag {
     TENON_SOCK_CONTIGUOUS = 1,    /**< its DMA takes frames of one piece: headers are moved into the room in front of
                                        the bytes in the ring, and the frame is sent as it lies there. Needs
                                        TENON_WITH_LINEAR */
-    TENON_SOCK_NO_DMA = 2         /**< the processor moves all bytes between device and memory: these are counted */
+    TENON_SOCK_NO_DMA = 2,        /**< the processor moves all bytes between device and memory: these are counted */
+    TENON_SOCK_LENGTHS = 4        /**< it is known how long a frame is before it is fetched: blocks are asked for by
+                                       tenon_sock_block_for(), and one may be enough */
 };
 
 /** So many frames go up together: those that come next are looked at when the application knows of them. Who hands over
@@ -212,19 +214,19 @@ struct tenon_sock_conf {
     tenon_u16 ports;          /**< local addresses at which descriptors wait for clients, at most socks; 0: socks.
                                    Several descriptors with the same address count once */
     tenon_u16 conns;          /**< TCP connections, those that are closing included; 0: as many as socks and 2 more */
-    tenon_u16 blocks;         /**< receive blocks, 3 and more, with TENON_SOCK_CONTIGUOUS 4, the device's included;
-                                   0: 8. All but one, with TENON_SOCK_CONTIGUOUS two, may be held by applications and
-                                   what came out of order: with the last one the peers are heard */
+    tenon_u16 blocks;         /**< receive blocks, 2 and more, one more with TENON_SOCK_CONTIGUOUS, one less with
+                                   TENON_SOCK_LENGTHS; the device's included; 0: 8. All but so many less one may be
+                                   held by applications and by what came out of order: the last one is to hear with */
     tenon_u16 block_bytes;    /**< of each, at most 32000, at least a frame of that MTU: mtu + 18, or + 14 in a build
                                    without TENON_WITH_LINKS, no more than mtu without TENON_WITH_ETHERNET; what a driver
                                    wants before or behind the frame comes on top. With device.netif.mru of less than
                                    the MTU, mru in its place, unless the device is TENON_SOCK_CONTIGUOUS. 0: mtu + 18,
                                    or mru + 18 */
     tenon_u16 headers;        /**< buffers of TENON_BUF_BYTES_MIN bytes for headers of frames that are on their way, 3
-                                   and more; 0: 8 */
+                                   and more, with TENON_SOCK_LENGTHS 4; 0: 8 */
     tenon_u16 packets;        /**< in one ring, at most 32; 0: 8 */
     tenon_u16 window;         /**< bytes that a connection may hold unread: TCP's window, 512 and more; 0: two full
-                                   segments, of what a block has to hold */
+                                   segments, of what a block has to hold, or one if there is one block */
     tenon_u16 datagrams;      /**< blocks that a UDP end point may hold; 0: a quarter of all */
     size_t memory;            /**< bytes for connections, end points and tables that grow; 0: by the limits above. With
                                    all else less than 2 GB, or 64 KB where a size_t has 16 bits */
@@ -268,6 +270,14 @@ TENON_API struct tenon *tenon_sock_stack(const struct tenon_socks *socks);
  *  tenon_sock_input() or puts it back by tenon_buf_put().
  *  @return NULL: none is free (counted) */
 TENON_API struct tenon_buf *tenon_sock_block(struct tenon_socks *socks);
+
+/** The same for a device with TENON_SOCK_LENGTHS: a block for so many bytes, what the driver writes before the frame
+ *  included. When no block is free a short one is a buffer for headers, of which one is there for that: an
+ *  acknowledgement is heard in it, and nothing of it kept.
+ *  @return NULL: none is free (counted). A driver that lets the frame wait drops it after a while: what is behind it
+ *          may be what those wait for who have the blocks. A block may be shorter than `bytes`, which its `size` says:
+ *          see tenon_sock_input() */
+TENON_API struct tenon_buf *tenon_sock_block_for(struct tenon_socks *socks, unsigned bytes);
 
 /** A frame has arrived in a block, which is the stack's from now on.
  *  @param off   where it begins in the block; n bytes of it. If they are more than the block has from there on the

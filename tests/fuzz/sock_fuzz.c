@@ -237,7 +237,8 @@ static void expect(const char *call, int result, int ok, const char *allowed)
 
 static void receive(struct world *w, const uint8_t *bytes, size_t n, int good)
 {
-    struct tenon_buf *block = tenon_sock_block(w->socks);
+    const int is_known = (w->socks->device.flags & TENON_SOCK_LENGTHS) != 0;
+    struct tenon_buf *block = is_known ? tenon_sock_block_for(w->socks, (unsigned)n + 2) : tenon_sock_block(w->socks);
 
     if (block == NULL)
         return;
@@ -633,6 +634,8 @@ static void open_world(struct world *w)
     conf->device.netif.mtu = 1500;
     conf->device.netif.flags = TENON_NETIF_NO_DAD | TENON_NETIF_NO_RA;
     conf->device.flags = how & 1 ? TENON_SOCK_CONTIGUOUS : how & 2 ? TENON_SOCK_NO_DMA : 0;
+    if ((how & 67) == 66)
+        conf->device.flags |= TENON_SOCK_LENGTHS;
     conf->device.device = w;
     conf->device.transmit = device_transmit;
     conf->device.entropy = device_entropy;

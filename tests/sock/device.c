@@ -173,10 +173,15 @@ void device_refill(struct history *h)
     }
 }
 
-static struct tenon_buf *device_block(struct history *h)
+static struct tenon_buf *device_block(struct history *h, const struct tenon_frame *frame)
 {
     struct device *device = &h->device;
+    unsigned bytes = RX_OFF, i;
 
+    for (i = 0; i < frame->nspans; i++)
+        bytes += frame->spans[i].len;
+    if (h->plan.conf.device.flags & TENON_SOCK_LENGTHS)
+        return tenon_sock_block_for(h->socks, bytes);
     if (h->plan.rx_blocks == 0)
         return tenon_sock_block(h->socks);
     return device->nempty > 0 ? device->empty[--device->nempty] : NULL;
@@ -218,7 +223,7 @@ void device_receive(struct history *h, const struct tenon_frame *frames, unsigne
     unsigned i;
 
     for (i = 0; i < n; i++) {
-        struct tenon_buf *block = h->device.nwaiting < WAITING_MAX && !h->ending ? device_block(h) : NULL;
+        struct tenon_buf *block = h->device.nwaiting < WAITING_MAX && !h->ending ? device_block(h, &frames[i]) : NULL;
 
         if (block == NULL)
             h->device.dropped++;

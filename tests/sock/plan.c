@@ -56,7 +56,7 @@ static void draw_limits(struct plan *plan, struct dice *dice)
     conf->device.netif.mtu = mtus[roll(dice, 4)];
     plan->v6 = (uint8_t)(conf->device.netif.mtu >= 1280 && one_in(dice, 3) && TENON_WITH_IPV6);
     draw_packets_taken(plan, dice);
-    conf->blocks = (tenon_u16)between(dice, 3, 12);    /* and one more: draw_device() */
+    conf->blocks = (tenon_u16)between(dice, 2, 12);    /* and one more: draw_device() */
     conf->headers = (tenon_u16)between(dice, 3, 10);
     if (one_in(dice, 2))
         conf->packets = (tenon_u16)between(dice, 1, 9);
@@ -84,8 +84,15 @@ static void draw_device(struct plan *plan, struct dice *dice)
     if (one_in(dice, 4))
         plan->conf.block_bytes = (tenon_u16)(plan_frame_bytes(&plan->conf) + roll(dice, 600));
     plan->slots = between(dice, 1, SLOTS_MAX);
+    if (plan->slots % 3 == 0) {    /* no dice: the seeds stay what they were */
+        device->flags |= TENON_SOCK_LENGTHS;
+        plan->conf.blocks--;
+        plan->conf.headers++;
+    }
     plan->tx_us = one_in(dice, 2) ? between(dice, 1, 1300) : 1;
-    plan->rx_blocks = one_in(dice, 2) ? between(dice, 1, plan->conf.blocks / 2U) : 0;
+    plan->rx_blocks = one_in(dice, 2) ? between(dice, 1, (plan->conf.blocks + 1U) / 2U) : 0;
+    if (device->flags & TENON_SOCK_LENGTHS)
+        plan->rx_blocks = 0;
     plan->later = (uint8_t)roll(dice, 2);
     plan->csum = (uint8_t)roll(dice, 2);
     plan->trust = (uint8_t)roll(dice, 2);

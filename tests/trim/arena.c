@@ -26,7 +26,9 @@ static void adjust(struct machine *machine, unsigned i)
         return;
     conf->device.netif.mru = (tenon_u16)mru;
     conf->socks = conf->conns = 1;
-    conf->blocks = conf->headers = 3;
+    conf->device.flags = TENON_SOCK_LENGTHS;
+    conf->blocks = 1;
+    conf->headers = 4;
     conf->packets = 2;
     conf->memory = memory;
     stack->tx_burst_max = 2;

@@ -16,9 +16,9 @@ static void block_put(struct tenon_buf *buf)
     pbuf_free(filled);
 }
 
-struct tenon_buf *tenon_sock_block(struct tenon_socks *socks)
+struct tenon_buf *tenon_sock_block_for(struct tenon_socks *socks, unsigned bytes)
 {
-    (void)socks;
+    (void)socks, (void)bytes;
     filled = pbuf_alloc(PBUF_RAW, PBUF_POOL_BUFSIZE, PBUF_POOL);
     if (filled == NULL)
         return NULL;

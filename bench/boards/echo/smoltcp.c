@@ -15,9 +15,9 @@ static void keep(struct tenon_buf *buf)
     (void)buf;
 }
 
-struct tenon_buf *tenon_sock_block(struct tenon_socks *socks)
+struct tenon_buf *tenon_sock_block_for(struct tenon_socks *socks, unsigned n)
 {
-    (void)socks;
+    (void)socks, (void)n;
     if (received > 0)
         return NULL;
     block.data = bytes;

@@ -5,6 +5,9 @@
 
 #include "reg.h"
 
+/* So often a driver asks for a block before it drops the frame that waits for one. */
+enum { FIFO_TRIES = 8 };
+
 struct fifo {
     tenon_u32 address;
     tenon_u32 word;    /* bytes that are no whole word yet ... */

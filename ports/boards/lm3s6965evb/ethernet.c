@@ -27,9 +27,10 @@ enum { LENGTH_BYTES = 2, FCS_BYTES = 4, ETH_BYTES = 14, FRAME_MAX = 1522 };
 enum { RCGC2_ENET = 1 << 28 | 1 << 30 };
 
 static struct {
-    tenon_u8 starved;    /* no block was free: frames wait in the FIFO */
+    tenon_u8 tries;      /* so often no block was free for the frame that waits in the FIFO ... */
     tenon_u8 more;       /* frames wait because others have to be worked on first */
     tenon_u8 full;       /* a frame waits for the transmitter */
+    tenon_u32 first;     /* ... whose first word this is */
 } nic;
 
 /* ---- interrupt ------------------------------------------------------------------------------------ */
@@ -50,27 +51,42 @@ static void restart_receiver(void)
     reg_write(ENET_RCTL, RCTL_RXEN | RCTL_AMUL | RCTL_BADCRC);
 }
 
-/* The next frame of the FIFO, into a block. */
-static void receive_one(struct tenon_socks *socks, struct tenon_buf *block)
+static int frames_wait(void)
 {
-    const tenon_u32 first = reg_read(ENET_DATA);
+    return (reg_read(ENET_NP) & 0x3F) > 0;
+}
+
+static void drop_rest(unsigned words)
+{
+    fifo_skip(ENET_DATA, words > 0 ? words - 1 : 0);
+    board_counts.rx_dropped++;
+}
+
+/* The next frame of the FIFO, into a block. While there is none it stays where it is, but not for long: what is behind
+ * it may be the acknowledgement for which those wait who have the blocks. @return 0: it waits */
+static int receive_one(struct tenon_socks *socks)
+{
+    const tenon_u32 first = nic.tries > 0 ? nic.first : reg_read(ENET_DATA);
     const unsigned bytes = first & 0xFFFF, words = (bytes + 3) / 4;
     const unsigned around = LENGTH_BYTES + FCS_BYTES;
+    const int is_good = bytes >= around + ETH_BYTES && bytes <= around + FRAME_MAX;
+    struct tenon_buf *block = is_good ? tenon_sock_block_for(socks, words * 4) : NULL;
 
-    if (bytes < around + ETH_BYTES || bytes > around + FRAME_MAX) {
-        fifo_skip(ENET_DATA, words > 0 ? words - 1 : 0);
-        tenon_buf_put(block);
-        board_counts.rx_dropped++;
-        return;
-    }
-    if (words * 4 > block->size) {    /* with its checksum: dropped and counted there */
+    nic.first = first;
+    if (is_good && block == NULL && ++nic.tries < FIFO_TRIES)
+        return 0;
+    nic.tries = 0;
+    if (block == NULL) {
+        drop_rest(words);
+    } else if (words * 4 > block->size) {    /* with its checksum: dropped and counted there */
         fifo_skip(ENET_DATA, words - 1);
         tenon_sock_input(socks, block, LENGTH_BYTES, words * 4, TENON_CSUM_NONE);
-        return;
+    } else {
+        __builtin_memcpy(__builtin_assume_aligned(block->data, 4), &first, 4);
+        fifo_get(ENET_DATA, block->data + 4, words - 1);
+        tenon_sock_input(socks, block, LENGTH_BYTES, bytes - around, TENON_CSUM_NONE);
     }
-    __builtin_memcpy(__builtin_assume_aligned(block->data, 4), &first, 4);
-    fifo_get(ENET_DATA, block->data + 4, words - 1);
-    tenon_sock_input(socks, block, LENGTH_BYTES, bytes - around, TENON_CSUM_NONE);
+    return 1;
 }
 
 /* At most TENON_SOCK_BURST frames: what has come with them is told before more are taken. */
@@ -84,20 +100,13 @@ static void ethernet_poll(void *device, struct tenon_socks *socks)
     if (status & INT_FOV) {
         board_counts.rx_dropped++;
         restart_receiver();
+        nic.tries = 0;
     }
-    nic.starved = 0;
-    nic.more = 0;
-    for (frames = 0; (reg_read(ENET_NP) & 0x3F) > 0; frames++) {
-        struct tenon_buf *block = frames < TENON_SOCK_BURST ? tenon_sock_block(socks) : NULL;
-
-        if (block == NULL) {
-            nic.more = frames == TENON_SOCK_BURST;
-            nic.starved = !nic.more;
+    for (frames = 0; frames < TENON_SOCK_BURST && frames_wait(); frames++)
+        if (!receive_one(socks))
             break;
-        }
-        receive_one(socks, block);
-    }
-    reg_write(ENET_IM, (nic.starved || nic.more ? 0 : INT_RX | INT_FOV) | (nic.full ? INT_TXEMP : 0));
+    nic.more = frames == TENON_SOCK_BURST && frames_wait();
+    reg_write(ENET_IM, (nic.tries > 0 || nic.more ? 0 : INT_RX | INT_FOV) | (nic.full ? INT_TXEMP : 0));
 }
 
 /* ---- transmit -------------------------------------------------------------------------------------- */
@@ -168,7 +177,7 @@ void board_ethernet(struct tenon_sock_device *device)
     reg_write(ENET_IACK, INT_ALL);
     device->netif.mtu = 1500;
     read_address(device->netif.mac);
-    device->flags = TENON_SOCK_NO_DMA;
+    device->flags = TENON_SOCK_NO_DMA | TENON_SOCK_LENGTHS;
     device->transmit = ethernet_transmit;
     device->poll = ethernet_poll;
     device->entropy = ethernet_entropy;
@@ -191,5 +200,5 @@ tenon_u32 board_ethernet_wait(tenon_u32 us)
         return 0;
     if (nic.full && us == 0)
         return 1000;
-    return nic.starved && us > 1000 ? 1000 : us;
+    return nic.tries > 0 && us > 1000 ? 1000 : us;
 }

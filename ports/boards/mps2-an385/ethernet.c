@@ -34,9 +34,10 @@ enum { PAD_BYTES = 2, FCS_BYTES = 4, ETH_BYTES = 14, FRAME_MAX = 1522 };
 static const tenon_u32 MAC_BUSY = 0x80000000U, MAC_READ = 0x40000000U;
 
 static struct {
-    tenon_u8 starved;    /* no block was free: frames wait in the FIFO */
+    tenon_u8 tries;      /* so often no block was free for the frame that waits in the FIFO ... */
     tenon_u8 more;       /* frames wait because others have to be worked on first */
     tenon_u8 full;       /* a frame waits for room in the transmit FIFO */
+    tenon_u32 status;    /* ... whose status this is */
 } nic;
 
 static void mac_write(unsigned which, tenon_u32 value)
@@ -64,24 +65,35 @@ void board_ethernet_interrupt(void)
 
 /* ---- receive -------------------------------------------------------------------------------------- */
 
-static void receive_one(struct tenon_socks *socks, struct tenon_buf *block)
+static int frames_wait(void)
 {
-    const tenon_u32 status = reg_read(RX_STATUS);
-    const unsigned bytes = status >> 16 & 0x3FFF, words = (bytes + PAD_BYTES + 3) / 4;
+    return (reg_read(RX_FIFO_INF) & 0x00FF0000) != 0;
+}
 
-    if ((status & RX_ERROR) || bytes < FCS_BYTES + ETH_BYTES || bytes > FCS_BYTES + FRAME_MAX) {
+/* The next frame of the FIFO, into a block. While there is none it stays where it is, but not for long: what is behind
+ * it may be the acknowledgement for which those wait who have the blocks. @return 0: it waits */
+static int receive_one(struct tenon_socks *socks)
+{
+    const tenon_u32 status = nic.tries > 0 ? nic.status : reg_read(RX_STATUS);
+    const unsigned bytes = status >> 16 & 0x3FFF, words = (bytes + PAD_BYTES + 3) / 4;
+    const int is_good = !(status & RX_ERROR) && bytes >= FCS_BYTES + ETH_BYTES && bytes <= FCS_BYTES + FRAME_MAX;
+    struct tenon_buf *block = is_good ? tenon_sock_block_for(socks, words * 4) : NULL;
+
+    nic.status = status;
+    if (is_good && block == NULL && ++nic.tries < FIFO_TRIES)
+        return 0;
+    nic.tries = 0;
+    if (block == NULL) {
         fifo_skip(RX_DATA, words);
-        tenon_buf_put(block);
         board_counts.rx_dropped++;
-        return;
-    }
-    if (words * 4 > block->size) {    /* with its checksum: dropped and counted there */
+    } else if (words * 4 > block->size) {    /* with its checksum: dropped and counted there */
         fifo_skip(RX_DATA, words);
         tenon_sock_input(socks, block, PAD_BYTES, words * 4, TENON_CSUM_NONE);
-        return;
+    } else {
+        fifo_get(RX_DATA, block->data, words);
+        tenon_sock_input(socks, block, PAD_BYTES, bytes - FCS_BYTES, TENON_CSUM_NONE);
     }
-    fifo_get(RX_DATA, block->data, words);
-    tenon_sock_input(socks, block, PAD_BYTES, bytes - FCS_BYTES, TENON_CSUM_NONE);
+    return 1;
 }
 
 /* At most TENON_SOCK_BURST frames: what has come with them is told before more are taken. */
@@ -92,19 +104,11 @@ static void ethernet_poll(void *device, struct tenon_socks *socks)
     (void)device;
     reg_write(INT_STS, INT_RSFL | INT_TDFA);
     board_counts.rx_dropped += reg_read(RX_DROP);
-    nic.starved = 0;
-    nic.more = 0;
-    for (frames = 0; (reg_read(RX_FIFO_INF) & 0x00FF0000) != 0; frames++) {
-        struct tenon_buf *block = frames < TENON_SOCK_BURST ? tenon_sock_block(socks) : NULL;
-
-        if (block == NULL) {
-            nic.more = frames == TENON_SOCK_BURST;
-            nic.starved = !nic.more;
+    for (frames = 0; frames < TENON_SOCK_BURST && (nic.tries > 0 || frames_wait()); frames++)
+        if (!receive_one(socks))
             break;
-        }
-        receive_one(socks, block);
-    }
-    reg_write(INT_EN, (nic.starved || nic.more ? 0 : INT_RSFL) | (nic.full ? INT_TDFA : 0));
+    nic.more = frames == TENON_SOCK_BURST && frames_wait();
+    reg_write(INT_EN, (nic.tries > 0 || nic.more ? 0 : INT_RSFL) | (nic.full ? INT_TDFA : 0));
 }
 
 /* ---- transmit -------------------------------------------------------------------------------------- */
@@ -192,7 +196,7 @@ void board_ethernet(struct tenon_sock_device *device)
     mac_write(MAC_MII_ACC, MII_PHY1 | MII_WRITE | MII_BUSY);
     device->netif.mtu = 1500;
     read_address(device->netif.mac);
-    device->flags = TENON_SOCK_NO_DMA;
+    device->flags = TENON_SOCK_NO_DMA | TENON_SOCK_LENGTHS;
     device->transmit = ethernet_transmit;
     device->poll = ethernet_poll;
     device->entropy = ethernet_entropy;
@@ -213,5 +217,5 @@ tenon_u32 board_ethernet_wait(tenon_u32 us)
         return 0;
     if (nic.full && us == 0)
         return 1000;
-    return nic.starved && us > 1000 ? 1000 : us;
+    return nic.tries > 0 && us > 1000 ? 1000 : us;
 }

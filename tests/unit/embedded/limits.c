@@ -33,7 +33,7 @@ UNIT_TEST(arena_too_small_or_conf_wrong)
 {
     static const struct field rows[] = { { "socks", SOCK_FIELD(socks), 65 },
                                          { "ports", SOCK_FIELD(ports), 5 },
-                                         { "blocks", SOCK_FIELD(blocks), 2 },
+                                         { "blocks", SOCK_FIELD(blocks), 1 },
                                          { "blocks", SOCK_FIELD(blocks), 4097 },
                                          { BLOCK_TOO_SMALL, SOCK_FIELD(block_bytes), 512 },
                                          { BLOCK_TOO_SMALL, SOCK_FIELD(block_bytes), 1500 + LINK_BYTES - 1 },
@@ -72,12 +72,22 @@ UNIT_TEST(arena_too_small_or_conf_wrong)
         CHECK_EQ_I(tenon_sock_start(&socks, arena, bytes, &conf), TENON_EINVAL);
     }
     unit_row(NULL);
-    machine.conf.blocks = 3;
+    machine.conf.blocks = 2;
     CHECK(tenon_sock_conf_check(&machine.conf) == NULL);
     machine.conf.device.flags = TENON_SOCK_CONTIGUOUS;
     CHECK_EQ_S(tenon_sock_conf_check(&machine.conf), "blocks");
-    machine.conf.blocks = 4;
+    machine.conf.blocks = 3;
     CHECK(tenon_sock_conf_check(&machine.conf) == NULL);
+    machine.conf.device.flags = TENON_SOCK_LENGTHS;
+    machine.conf.blocks = 1;
+    machine.conf.headers = 3;
+    CHECK_EQ_S(tenon_sock_conf_check(&machine.conf), "headers");
+    machine.conf.headers = 4;
+    CHECK(tenon_sock_conf_check(&machine.conf) == NULL);
+    machine.conf.device.flags |= TENON_SOCK_CONTIGUOUS;
+    CHECK_EQ_S(tenon_sock_conf_check(&machine.conf), "blocks");
+    machine.conf.blocks = 3;
+    machine.conf.headers = 0;
     machine.conf.device.transmit = NULL;
     CHECK_EQ_S(tenon_sock_conf_check(&machine.conf), "device");
     machine.conf.device.transmit = device_transmit;
@@ -96,7 +106,7 @@ UNIT_TEST(conf_at_its_limits)
     static const struct field rows[] = { { "socks", SOCK_FIELD(socks), 1 },
                  { "socks", SOCK_FIELD(socks), 64 },
                  { "ports", SOCK_FIELD(ports), 4 },
-                 { "blocks", SOCK_FIELD(blocks), 3 },
+                 { "blocks", SOCK_FIELD(blocks), 2 },
                  { "blocks", SOCK_FIELD(blocks), 4096 },
                  { "block_bytes", SOCK_FIELD(block_bytes), 32000 },
                  { "headers", SOCK_FIELD(headers), 3 },
@@ -1152,6 +1162,225 @@ UNIT_TEST(blocks_all_wanted_one_to_send_from)
     echo_to_who_does_not_read(many_blocks_contiguous);
 }
 
+static void two_blocks(struct machine *machine, unsigned i)
+{
+    machine->conf.blocks = i == 1 ? 64 : 2;
+}
+
+/* One to read from, one to hear with: the least that there can be serves four clients. */
+UNIT_TEST(blocks_two_are_enough)
+{
+    echo_to_who_does_not_read(two_blocks);
+}
+
+/* ---- a device that knows how long a frame is ---- */
+
+static void one_block(struct machine *machine, unsigned i)
+{
+    machine->conf.blocks = i == 1 ? 64 : 1;
+    machine->conf.headers = i == 1 ? 0 : 4;
+    machine->conf.device.flags = i == 1 ? 0 : TENON_SOCK_LENGTHS;
+}
+
+/* It hears in a buffer for headers that there is room to send: one block serves four clients. */
+UNIT_TEST(lengths_one_block_is_enough)
+{
+    echo_to_who_does_not_read(one_block);
+}
+
+static void one_block_contiguous(struct machine *machine, unsigned i)
+{
+    one_block(machine, i);
+    if (i == 0 && TENON_WITH_LINEAR) {
+        machine->conf.blocks = 2;
+        machine->conf.device.flags |= TENON_SOCK_CONTIGUOUS;
+    }
+}
+
+UNIT_TEST(lengths_one_block_and_one_to_send_from)
+{
+    echo_to_who_does_not_read(one_block_contiguous);
+}
+
+static void hand_over_request(struct machine *machine, struct tenon_buf *block)
+{
+    memset(block->data, 0, 60);
+    memset(block->data, 0xFF, 6);
+    block->data[12] = 0x88;    /* of a protocol that nobody here speaks */
+    tenon_sock_input(machine->socks, block, 0, 60, TENON_CSUM_NONE);
+}
+
+/* Long frames come in blocks, short ones too as long as there are any; then in buffers for headers, as many
+ * as there are. What came before is looked at when all are gone, which gives them back. */
+UNIT_TEST(lengths_short_frames_without_a_block)
+{
+    struct world world;
+    struct tenon_buf *taken[8];
+    struct machine *machine = &world.m[0];
+    unsigned i, n;
+
+    if (!CHECK(world_open(&world, one_block)))
+        return;
+    taken[0] = tenon_sock_block_for(machine->socks, 60);
+    CHECK(taken[0] != NULL && taken[0]->size > 1500);
+    CHECK(tenon_sock_block_for(machine->socks, (unsigned)TENON_BUF_BYTES_MIN + 1U) == NULL);
+    for (n = 1; n < 8; n++) {
+        taken[n] = tenon_sock_block_for(machine->socks, (unsigned)TENON_BUF_BYTES_MIN);
+        if (taken[n] == NULL)
+            break;
+        CHECK_EQ_U(taken[n]->size, TENON_BUF_BYTES_MIN);
+    }
+    CHECK(n > 1);
+    CHECK_EQ_U(world_count(machine).headers_free, 0);
+    CHECK_EQ_U(world_count(machine).no_block, TENON_WITH_STATS ? 2 : 0);
+    for (i = 0; i < n; i++)
+        hand_over_request(machine, taken[i]);
+    CHECK_EQ_U(world_count(machine).headers_free, 0);
+    taken[0] = tenon_sock_block_for(machine->socks, 9000);
+    CHECK(taken[0] != NULL && taken[0]->size < 9000);
+    CHECK(world_count(machine).headers_free >= n - 1);
+    tenon_sock_input(machine->socks, taken[0], 0, 9000, TENON_CSUM_NONE);
+    CHECK_EQ_U(world_count(machine).too_long, TENON_WITH_STATS ? 1 : 0);
+    world_close(&world);
+}
+
+/* The core has to leave one of them for that. */
+UNIT_TEST(lengths_a_header_is_left_to_hear_with)
+{
+    struct world world;
+    struct tenon_buf *block, *header, *headers[8];
+    unsigned n;
+
+    if (!CHECK(world_open(&world, one_block)))
+        return;
+    block = tenon_sock_block_for(world.m[0].socks, 1500);
+    n = tn_sock_headers_get(world.m[0].socks, headers, 8);
+    CHECK_EQ_U(world_count(&world.m[0]).headers_free, 1);
+    CHECK(block != NULL && tenon_sock_block_for(world.m[0].socks, 1500) == NULL);
+    header = tenon_sock_block_for(world.m[0].socks, 60);
+    CHECK(header != NULL);
+    tenon_buf_put(header);
+    tenon_buf_put(block);
+    while (n > 0)
+        tenon_buf_put(headers[--n]);
+    world_close(&world);
+}
+
+static void one_block_wide(struct machine *machine, unsigned i)
+{
+    one_block(machine, i);
+    machine->conf.window = 3 * FULL;
+}
+
+/* A client of machine 1 with a ring for four segments, at a server of machine 0. @return 0: there is no world */
+static int open_stream(struct world *world, void (*adjust)(struct machine *machine, unsigned i), int *server,
+                       int *client)
+{
+    const struct tenon_addr any = { .port = PORT }, at = world_addr(0, 0, PORT);
+    const tenon_u32 bytes = 4 * (FULL + TENON_SOCK_PACKET_BYTES);
+    void *ring;
+
+    if (!CHECK(world_open(world, adjust)))
+        return 0;
+    *server = tenon_sock_create(world->m[0].socks, &any, NULL, TENON_SOCK_TCP, TENON_SOCK_NO_TIMESTAMPS);
+    *client = tenon_sock_create(world->m[1].socks, NULL, &at, TENON_SOCK_TCP, TENON_SOCK_NO_TIMESTAMPS);
+    world_run(world, 10000);
+    ring = world_ring(&world->m[1], 0, bytes);
+    return CHECK_EQ_I(tenon_sock_set_sbuf(world->m[1].socks, *client, ring, bytes), TENON_OK);
+}
+
+/* All of what was sent arrives, now that somebody reads. */
+static void close_stream(struct world *world, int server, tenon_u32 sent)
+{
+    tenon_u32 got = 0;
+    unsigned i;
+
+    for (i = 0; i < 100 && got < sent; i++) {
+        (void)world_receive(&world->m[0], server, &got);
+        world_run(world, 100000);
+    }
+    CHECK_EQ_U(got, sent);
+    world_close(world);
+    world_free_rings(world);
+}
+
+/* Text that finds no block but one for headers is heard and not kept, whether it comes with what has taken
+ * the last block or later: the core sends out of these. */
+UNIT_TEST(lengths_text_without_a_block_is_not_kept)
+{
+    struct tenon_sock_info info;
+    struct world world;
+    tenon_u32 sent = 0;
+    int client, server, i;
+
+    if (!open_stream(&world, one_block_wide, &server, &client))
+        return;
+    world_send(&world.m[1], client, &sent, FULL, FULL);
+    for (i = 0; i < 2; i++) {
+        world_send(&world.m[1], client, &sent, sent + 20, 20);
+        world_run(&world, 100000);
+        CHECK_EQ_I(tenon_sock_status(world.m[0].socks, server, &info), TENON_OK);
+        CHECK_EQ_U(info.unread, FULL);
+        CHECK_EQ_U(world_count(&world.m[0]).blocks_free, 0);
+        CHECK(tenon_stat(tenon_sock_stack(world.m[0].socks), TENON_STAT_RX_NOT_KEPT) > (tenon_u32)i ||
+              !TENON_WITH_STATS);
+    }
+    close_stream(&world, server, sent);
+}
+
+static void two_blocks_wide(struct machine *machine, unsigned i)
+{
+    one_block_wide(machine, i);
+    machine->conf.blocks = i == 1 ? 64 : 2;
+}
+
+/* ... nor with a frame that has left its block before. */
+UNIT_TEST(lengths_text_behind_text_is_not_kept)
+{
+    struct tenon_sock_info info;
+    struct world world;
+    tenon_u32 sent = 0;
+    int client, server;
+
+    if (!open_stream(&world, two_blocks_wide, &server, &client))
+        return;
+    world_send(&world.m[1], client, &sent, FULL, FULL);
+    world_send(&world.m[1], client, &sent, FULL + 20, 20);
+    world_run(&world, 500);    /* they are on their way ... */
+    hand_over_request(&world.m[0], tenon_sock_block_for(world.m[0].socks, 60));
+    wire_run(world.wire, wire_now(world.wire) + 1000);    /* ... and come behind this */
+    CHECK_EQ_I(tenon_sock_status(world.m[0].socks, server, &info), TENON_OK);
+    CHECK_EQ_U(info.unread, FULL);
+    CHECK_EQ_U(world_count(&world.m[0]).blocks_free, 1);
+    close_stream(&world, server, sent);
+}
+
+static void many_lent(struct machine *machine, unsigned i)
+{
+    one_block(machine, i);
+    machine->conf.headers = 20;
+}
+
+/* There is room for as many frames as may come together, whatever they lie in. */
+UNIT_TEST(lengths_a_burst_of_short_frames)
+{
+    struct world world;
+    struct tenon_buf *block;
+    unsigned i;
+
+    if (!CHECK(world_open(&world, many_lent)))
+        return;
+    CHECK((tenon_u8 *)world.m[0].socks->rx_spans - (tenon_u8 *)world.m[0].socks->rx_frames >=
+          (long)(TENON_SOCK_BURST * sizeof(struct tenon_frame)));
+    for (i = 0; i < 3 * TENON_SOCK_BURST; i++) {
+        block = tenon_sock_block_for(world.m[0].socks, 60);
+        if (CHECK(block != NULL))
+            hand_over_request(&world.m[0], block);
+    }
+    world_run(&world, 10000);
+    world_close(&world);
+}
+
 static void four_blocks(struct machine *machine, unsigned i)
 {
     machine->conf.blocks = i == 1 ? 4 : 0;
@@ -1496,6 +1725,14 @@ int main(void)
     UNIT_RUN(blocks_all_wanted_acknowledgements_are_heard);
     UNIT_RUN(blocks_all_wanted_one_to_send_from);
     UNIT_RUN(blocks_all_wanted_by_one_burst);
+    UNIT_RUN(blocks_two_are_enough);
+    UNIT_RUN(lengths_one_block_is_enough);
+    UNIT_RUN(lengths_one_block_and_one_to_send_from);
+    UNIT_RUN(lengths_short_frames_without_a_block);
+    UNIT_RUN(lengths_a_header_is_left_to_hear_with);
+    UNIT_RUN(lengths_text_without_a_block_is_not_kept);
+    UNIT_RUN(lengths_text_behind_text_is_not_kept);
+    UNIT_RUN(lengths_a_burst_of_short_frames);
     UNIT_RUN(contiguous_device_ring_too_small);
     UNIT_RUN(contiguous_device_frames_lie_in_the_ring);
     UNIT_RUN(contiguous_device_loss_frames_lie_in_the_ring);

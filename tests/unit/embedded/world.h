@@ -73,6 +73,18 @@ static int device_entropy(void *device, void *bytes, size_t n)
     return wire_host_ops()->entropy(machine->host, bytes, n);
 }
 
+/* A device that knows lengths asks for a block of that. */
+static struct tenon_buf *guest_block(struct machine *machine, const struct tenon_frame *frame)
+{
+    unsigned bytes = WORLD_RX_OFF, k;
+
+    if (!(machine->conf.device.flags & TENON_SOCK_LENGTHS))
+        return tenon_sock_block(machine->socks);
+    for (k = 0; k < frame->nspans; k++)
+        bytes += frame->spans[k].len;
+    return tenon_sock_block_for(machine->socks, bytes);
+}
+
 /* What DMA does: the frame is written into a block, as far as it has room, and its length told. */
 static void guest_input(void *guest, unsigned netif, const struct tenon_frame *frames, unsigned n, tenon_u32 now_us)
 {
@@ -82,7 +94,7 @@ static void guest_input(void *guest, unsigned netif, const struct tenon_frame *f
     (void)netif;
     (void)now_us;
     for (i = 0; i < n; i++) {
-        struct tenon_buf *block = tenon_sock_block(machine->socks);
+        struct tenon_buf *block = guest_block(machine, &frames[i]);
         unsigned len = 0;
 
         if (block == NULL) {
