@@ -33,7 +33,8 @@ static tenon_u8 tx_places[TX_BDS][TX_PLACE] __attribute__((aligned(16)));
 static struct {
     unsigned rx_next;            /* the descriptor that is filled next */
     unsigned tx_next, tx_used;
-    tenon_u8 starved, more, full, stopped;
+    unsigned rx_empty;           /* so many before it have no block, or got one back out of turn */
+    tenon_u8 starved, more, full, started, stopped;
     tenon_u8 cut;                /* of a frame that is longer than a block the rest comes next */
 } nic;
 
@@ -66,11 +67,12 @@ static void give(unsigned at, struct tenon_buf *block)
     rx[at].flags = (tenon_u16)(BD_MINE | (at == RX_BDS - 1 ? BD_WRAP : 0));
 }
 
-/* A frame has come: up with it, and another block into its place. One that is longer than a block fills several, of
- * which the first is given up as one that is too long. @return 0: there is no other block */
-static int receive_one(struct tenon_socks *socks, unsigned at)
+/* A frame has come: up with it, and its descriptor has no block until there is one: what lies in the others,
+ * and what they take meanwhile, does not wait for that. A frame that is longer than a block fills several, of
+ * which the first is given up as one that is too long. */
+static void receive_one(struct tenon_socks *socks, unsigned at)
 {
-    struct tenon_buf *block = rx_blocks[at], *other;
+    struct tenon_buf *block = rx_blocks[at];
     const unsigned flags = rx[at].flags, off = (unsigned)(receive_place(block) - block->data);
     const unsigned bytes = flags & BD_LAST ? rx[at].length : block->size + 1U + FCS_BYTES;
 
@@ -78,30 +80,32 @@ static int receive_one(struct tenon_socks *socks, unsigned at)
         board_counts.rx_dropped += !nic.cut;
         nic.cut = nic.cut && !(flags & BD_LAST);
         give(at, block);
-        return 1;
+        return;
     }
-    other = tenon_sock_block(socks);
-    if (other == NULL)
-        return 0;
     nic.cut = !(flags & BD_LAST);
-    give(at, other);
+    rx_blocks[at] = NULL;
     tenon_sock_input(socks, block, off, bytes - FCS_BYTES, TENON_CSUM_NONE);
-    return 1;
 }
 
-/* The first time, or after there were too few: all descriptors get blocks. */
+/* Blocks for descriptors that have none, in the order in which the device comes to them. */
 static void fill(struct tenon_socks *socks)
 {
-    unsigned i;
+    for (; nic.rx_empty > 0; nic.rx_empty--) {
+        const unsigned at = (nic.rx_next + RX_BDS - nic.rx_empty) % RX_BDS;
+        struct tenon_buf *block = rx_blocks[at] == NULL ? tenon_sock_block(socks) : NULL;
 
-    for (i = 0; i < RX_BDS; i++) {
-        struct tenon_buf *block = rx_blocks[i] == NULL ? tenon_sock_block(socks) : NULL;
-
-        if (block == NULL)
+        if (rx_blocks[at] != NULL)
             continue;
+        if (block == NULL)
+            return;
         reg_write(EMRBR, receive_bytes(block));
-        give(i, block);
+        give(at, block);
     }
+}
+
+static int is_filled(unsigned at)
+{
+    return rx_blocks[at] != NULL && !(rx[at].flags & BD_MINE);
 }
 
 static void reclaim(void);
@@ -112,24 +116,25 @@ static void ethernet_poll(void *device, struct tenon_socks *socks)
     unsigned frames;
 
     (void)device;
-    if (rx_blocks[RX_BDS - 1] == NULL) {
-        fill(socks);
+    if (!nic.started) {
+        nic.started = 1;
+        nic.rx_empty = RX_BDS;
         coldfire_enable(SOURCE_RX_FRAME, 4);
         coldfire_enable(SOURCE_TX_FRAME, 4);
     }
     reg_write(EIR, INT_RX_FRAME | INT_TX_FRAME);
     reclaim();
-    nic.starved = 0;
-    for (frames = 0; frames < TENON_SOCK_BURST && !(rx[nic.rx_next].flags & BD_MINE); frames++) {
-        if (!receive_one(socks, nic.rx_next)) {
-            nic.starved = 1;
-            break;
-        }
+    fill(socks);
+    for (frames = 0; frames < TENON_SOCK_BURST && is_filled(nic.rx_next); frames++) {
+        receive_one(socks, nic.rx_next);
         nic.rx_next = (nic.rx_next + 1) % RX_BDS;
+        nic.rx_empty++;
     }
+    fill(socks);
+    nic.starved = nic.rx_empty > 0;
     nic.more = frames == TENON_SOCK_BURST;
     reg_write(RDAR, 0x01000000U);
-    reg_write(EIMR, (nic.starved || nic.more ? 0 : INT_RX_FRAME) | (nic.full ? INT_TX_FRAME : 0));
+    reg_write(EIMR, (nic.more ? 0 : INT_RX_FRAME) | (nic.full ? INT_TX_FRAME : 0));
 }
 
 /* ---- transmit -------------------------------------------------------------------------------------- */
