@@ -5,20 +5,24 @@ import concurrent.futures
 import queue
 import random
 import re
+import select
 import socket
 import subprocess
 import threading
 import time
 
-NAMES = ("tenon4", "tenon4-all", "lwip4", "smoltcp4", "tenon46", "tenon46-all", "lwip46")
+NAMES = ("tenon4", "tenon4-all", "lwip4", "lwip4-netconn", "lwip4-sockets", "smoltcp4", "tenon46", "tenon46-all",
+         "lwip46")
 CLIENTS, ROUNDS, SECONDS = 4, 5, 60
+STILL_SECONDS, LATE_SECONDS = 2, 20    # nothing moves for so long: all is full, or it will stay so
 TCP_BYTES, UDP_BYTES = (1, 100, 1460, 5000, 20000), (1, 100, 1400)
 TCP, UDP, IP, LINK = "TCP", "UDP", "IP, ICMP, groups", "Ethernet, ARP, neighbours"
-REST, SOCK = "instance, buffers, timers, checksums", "calls for small machines"
+REST, SOCK = "instance, buffers, timers, checksums", "the application's calls"
 APP, BOARD, OTHER = "the program", "board, driver", "strings, compiler"
 PARTS = (TCP, IP, LINK, UDP, REST, SOCK, APP, BOARD, OTHER)
 OF_TENON = {"tcp": TCP, "udp": UDP, "ip": IP, "link": LINK}
 OF_LWIP = {TCP: "tcp tcp_in tcp_out", UDP: "udp", LINK: "etharp nd6 ethernet ethip6 acd",
+           SOCK: "api_lib api_msg err netbuf sockets tcpip",
            IP: "ip ip4 ip4_addr ip4_frag icmp igmp ip6 ip6_addr ip6_frag icmp6 mld6"}
 
 
@@ -27,7 +31,7 @@ def part_of(source):
     match = re.search(r"/bench/boards/|/(src|embedded|include/tenon|ports/boards)/(?:([\w-]+)/)?", source)
     if match is None:
         return OTHER
-    if match.group(1) is None:
+    if match.group(1) is None:    # and so is the operating system below lwIP's netconns and sockets, lwip_os.c
         return APP
     if match.group(1) == "src":
         return OF_TENON.get(match.group(2), REST)
@@ -152,6 +156,39 @@ def datagrams(port):
             raise RuntimeError(f"echo: {came} datagrams have come back")
 
 
+def fill(clients):
+    """Send to all, and read nothing, until nobody takes any more. @return how many bytes each has sent"""
+    sent, moved = dict.fromkeys(clients, 0), time.monotonic()
+    while time.monotonic() - moved < STILL_SECONDS:
+        for s in select.select([], clients, [], STILL_SECONDS)[1]:
+            sent[s] += s.send(bytes(65536))
+            moved = time.monotonic()
+    return sent
+
+
+def answers_late(echo):
+    """Four clients who send as much as is taken before they read. Then the echo holds what it has no room to send, in
+    all blocks that it has; whether it hears that there is room again. @return 1: all has come back"""
+    clients = [socket.socket() for _ in range(CLIENTS)]
+    try:
+        for s in clients:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            s.settimeout(SECONDS)
+            s.connect(("127.0.0.1", echo.tcp))
+            s.setblocking(False)
+        missing = fill(clients)
+        while any(missing.values()):
+            for s in select.select(clients, [], [], LATE_SECONDS)[0] or [None]:
+                more = len(s.recv(1 << 20)) if s is not None else 0
+                if more == 0:
+                    return 0
+                missing[s] -= more
+        return 1
+    finally:
+        for s in clients:
+            s.close()
+
+
 def at_rest(echo):
     """Its words when nothing happens any more: a connection gives back what it needs only while it works."""
     before, same = None, 0
@@ -166,7 +203,8 @@ def at_rest(echo):
 
 
 def drive(facts, board, image, with_clients):
-    """What the program says of itself: at the start, with all clients connected, and after all of it."""
+    """What the program says of itself: at the start, with all clients connected, and after all of it; and whether it
+    answers who reads late."""
     with Echo(facts, board, image) as echo:
         echo.wait_for("ready")
         found = {"idle": echo.status()}
@@ -182,6 +220,9 @@ def drive(facts, board, image, with_clients):
             list(pool.map(one_client, [echo.tcp] * CLIENTS, range(CLIENTS)))
         datagrams(echo.udp)
         found["done"] = echo.status()
+    with Echo(facts, board, image) as echo:    # it may be of no use after it
+        echo.wait_for("ready")
+        found["late"] = answers_late(echo)
     return found
 
 

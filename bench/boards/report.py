@@ -159,8 +159,10 @@ def memory(results):
 
 
 ECHO_HEADS = {"tenon4": "Tenon, IPv4, like lwIP", "tenon4-all": "... all of it", "lwip4": "lwIP, IPv4",
+              "lwip4-netconn": "lwIP, IPv4, netconn", "lwip4-sockets": "lwIP, IPv4, sockets",
               "smoltcp4": "smoltcp, IPv4", "tenon46": "Tenon, IPv4 and IPv6, like lwIP", "tenon46-all": "... all of it",
               "lwip46": "lwIP, IPv4 and IPv6"}
+LATE = {0: "wait for ever", 1: "are answered"}    # what becomes of clients who read late
 ECHO_HOW = {"4": "IPv4", "46": "IPv4 and IPv6"}
 
 
@@ -187,14 +189,14 @@ def echo_ram(found):
 def echo_summary(results):
     lines = ["**The same echo**, on all boards; bytes.", ""]
     lines += head("board", "", "flash", "of it the stack", "RAM, without the stack", "stack: most used",
-                  "RAM and the stack that was used")
+                  "RAM and the stack that was used", "who read late")
     for board, found in results.items():
         for name, one in found.items():
             ram = echo_ram(one)
             lines.append(row(board, ECHO_HEADS[name].replace("... ", f"Tenon, {ECHO_HOW[name[5:-4]]}, ")
                              if name.endswith("-all") else ECHO_HEADS[name], sum(one["flash"].values()),
                              echo_stack(one), ram["RAM, without the stack"], ram["stack: most used"],
-                             ram["RAM and the stack that was used"]))
+                             ram["RAM and the stack that was used"], LATE.get(one["run"].get("late"), "")))
     return lines
 
 

@@ -60,14 +60,24 @@ foreach(name tenon4 tenon4-all tenon46 tenon46-all)
 endforeach()
 
 if(LWIP_SOURCE)
-    foreach(version 4 46)
-        add_library(stack-lwip${version} STATIC EXCLUDE_FROM_ALL ${lwip_sources})
-        target_compile_options(stack-lwip${version} PRIVATE -std=gnu11 -w)
-        target_include_directories(stack-lwip${version} PUBLIC ${here}/echo/lwip ${here}/lwip ${here}/lwip/libc)
-        target_include_directories(stack-lwip${version} SYSTEM PUBLIC ${LWIP_SOURCE}/include)
-        target_compile_definitions(stack-lwip${version} PUBLIC ECHO_IPV6=$<STREQUAL:${version},46> ${blocks}
+    # The program over the raw interface is called back; netconns and sockets want an operating system below them.
+    set(program_lwip4 lwip.c)
+    set(program_lwip46 lwip.c)
+    set(program_lwip4-netconn lwip_netconn.c lwip_os.c)
+    set(program_lwip4-sockets lwip_sockets.c lwip_os.c)
+    set(lwip_api api_lib api_msg err netbuf sockets tcpip)
+    list(TRANSFORM lwip_api REPLACE "(.+)" "${LWIP_SOURCE}/api/\\1.c")
+    foreach(name lwip4 lwip46 lwip4-netconn lwip4-sockets)
+        string(FIND "${program_${name}}" lwip_os.c os)
+        string(FIND ${name} sockets sockets)
+        add_library(stack-${name} STATIC EXCLUDE_FROM_ALL ${lwip_sources} ${lwip_api})
+        target_compile_options(stack-${name} PRIVATE -std=gnu11 -w)
+        target_include_directories(stack-${name} PUBLIC ${here}/echo/lwip ${here}/lwip ${here}/lwip/libc)
+        target_include_directories(stack-${name} SYSTEM PUBLIC ${LWIP_SOURCE}/include)
+        target_compile_definitions(stack-${name} PUBLIC ECHO_IPV6=$<STREQUAL:${name},lwip46>
+            ECHO_NETCONN=$<NOT:$<EQUAL:${os},-1>> ECHO_SOCKET=$<NOT:$<EQUAL:${sockets},-1>> ${blocks}
             ECHO_ETH_PAD=$<IF:$<STREQUAL:${glue},lwip_dma.c>,0,2>)
-        add_echo(lwip${version} stack-lwip${version} lwip.c ${glue})
+        add_echo(${name} stack-${name} lwip_stack.c ${program_${name}} ${glue})
     endforeach()
 endif()
 

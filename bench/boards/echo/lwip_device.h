@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Between lwIP and the board's driver, which wants a block for a received frame by tenon_sock_block() and hands it over
- * by tenon_sock_input() when it is filled: here the block is a pbuf of lwIP's pool. */
+/* Between lwIP and the board's driver, which wants a block for a received frame by tenon_sock_block() or
+ * tenon_sock_block_for(), and hands it over by tenon_sock_input() when it is filled: here the block is a pbuf of lwIP's
+ * pool. */
 #ifndef TENON_BENCH_BOARDS_LWIP_DEVICE_H
 #define TENON_BENCH_BOARDS_LWIP_DEVICE_H
 
@@ -9,7 +10,7 @@
 #include "lwip/netif.h"
 #include "lwip/pbuf.h"
 
-/* Of lwip.c. */
+/* Of lwip_stack.c. */
 extern struct netif echo_netif;
 extern struct tenon_sock_device echo_device;
 

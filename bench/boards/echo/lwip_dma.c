@@ -61,13 +61,12 @@ void tenon_sock_input(struct tenon_socks *socks, struct tenon_buf *buf, unsigned
 }
 
 /* The driver has taken its own references of what it still needs when it returns. */
-err_t echo_output(struct netif *unused, struct pbuf *p)
+static err_t transmit(struct pbuf *p)
 {
     struct tenon_span spans[SPANS];
     struct tenon_frame frame;
     unsigned n, i, taken = 0;
 
-    (void)unused;
     for (n = 0; p != NULL && n < SPANS; p = p->next, n++) {
         spans[n].buf = record_of(p);
         if (spans[n].buf == NULL)
@@ -84,4 +83,21 @@ err_t echo_output(struct netif *unused, struct pbuf *p)
     for (i = 0; i < n; i++)
         tenon_buf_put(spans[i].buf);
     return taken == 1 ? ERR_OK : ERR_MEM;
+}
+
+/* What a socket sends lies in the program's buffer, which is used again before the device has read it. */
+err_t echo_output(struct netif *unused, struct pbuf *p)
+{
+    struct pbuf *copy;
+    err_t error;
+
+    (void)unused;
+    if (!LWIP_SOCKET || p->next == NULL || !PBUF_NEEDS_COPY(p->next))
+        return transmit(p);
+    copy = pbuf_clone(PBUF_RAW, PBUF_RAM, p);
+    if (copy == NULL)
+        return ERR_MEM;
+    error = transmit(copy);
+    pbuf_free(copy);
+    return error;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* lwIP for the echo: what the builds of Tenon beside it have, and room for as much. ECHO_IPV6, ECHO_BLOCKS,
- * ECHO_BLOCK_BYTES and ECHO_ETH_PAD are of the build. */
+ * ECHO_BLOCK_BYTES, ECHO_ETH_PAD and the interface, ECHO_NETCONN and ECHO_SOCKET, are of the build. */
 #ifndef TENON_BENCH_BOARDS_ECHO_LWIPOPTS_H
 #define TENON_BENCH_BOARDS_ECHO_LWIPOPTS_H
 
-#define NO_SYS 1
+#define NO_SYS (!ECHO_NETCONN)
 #define SYS_LIGHTWEIGHT_PROT 0
-#define LWIP_NETCONN 0
-#define LWIP_SOCKET 0
+#define LWIP_NETCONN ECHO_NETCONN
+#define LWIP_SOCKET ECHO_SOCKET
 #define LWIP_RAW 0
 #define LWIP_STATS 0
 #define LWIP_NOASSERT 1
@@ -57,5 +57,34 @@
 #define TCP_RCV_SCALE 0
 #define LWIP_TCP_SACK_OUT 1
 #define LWIP_TCP_TIMESTAMPS 1
+
+/* With netconns and sockets: a netconn for each connection, for who listens, and for datagrams. With fewer lwIP resets
+ * clients who come while the end of another is still in its mailbox. A mailbox of four has room for two segments, their
+ * small rest, and the end; an end that finds it full lwIP loses. Nothing here uses options of sockets, errno (poll
+ * tells of errors), names of hosts, or other threads. */
+#define MEMP_NUM_NETCONN 8
+#define ECHO_MAILBOX 4
+#define DEFAULT_ACCEPTMBOX_SIZE ECHO_MAILBOX
+#define DEFAULT_TCP_RECVMBOX_SIZE ECHO_MAILBOX
+#define DEFAULT_UDP_RECVMBOX_SIZE ECHO_MAILBOX
+#define MEMP_NUM_NETBUF 2
+#define MEMP_NUM_TCPIP_MSG_API 1    /* it wants one, and uses none */
+#define LWIP_TCPIP_CORE_LOCKING 1
+#define LWIP_TCPIP_CORE_LOCKING_INPUT 1
+#define LWIP_NETCONN_SEM_PER_THREAD 1
+#define LWIP_NETCONN_FULLDUPLEX 0
+#define LWIP_NETBUF_RECVINFO 0
+#define LWIP_COMPAT_SOCKETS 0
+#define LWIP_SOCKET_SELECT 0
+#define LWIP_SOCKET_POLL 1
+#define LWIP_SO_RCVTIMEO 0
+#define LWIP_SO_SNDTIMEO 0
+#define LWIP_SO_RCVBUF 0
+#define LWIP_SO_LINGER 0
+#define LWIP_TCP_KEEPALIVE 0
+#define LWIP_DNS 0
+#define LWIP_NETIF_API 0
+#define LWIP_PROVIDE_ERRNO 1
+#define set_errno(error)
 
 #endif
