@@ -66,7 +66,7 @@ static int rx_is_lent(const struct tenon_socks *socks, int i)
  * who waits for room to send before he gives back what he has read could not hear else that there is room. */
 TENON_INTERNAL void tn_sock_rx_flush(struct tenon_socks *socks)
 {
-    const int nobodys = tn_sock_blocks_least(socks->device.flags) - 1, n = socks->nrx;
+    const int nobodys = (int)tn_sock_blocks_least(socks->device.flags) - 1, n = (int)socks->nrx;
     int i = 0;
 
     while (i < n) {

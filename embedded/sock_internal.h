@@ -177,9 +177,9 @@ TENON_INTERNAL unsigned tn_sock_headers_get(void *host, struct tenon_buf **bufs,
 
 /* Blocks that there have to be: one to read from; one to hear with meanwhile, where a buffer for headers does not do;
  * and one to send from, where a frame has to be one piece. */
-TENON_INLINE int tn_sock_blocks_least(unsigned device_flags)
+TENON_INLINE unsigned tn_sock_blocks_least(unsigned device_flags)
 {
-    return 2 + ((device_flags & TENON_SOCK_CONTIGUOUS) != 0) - ((device_flags & TENON_SOCK_LENGTHS) != 0);
+    return ((device_flags & TENON_SOCK_CONTIGUOUS) ? 2U : 1U) + ((device_flags & TENON_SOCK_LENGTHS) ? 0U : 1U);
 }
 /* Buffers for headers that the core leaves alone. */
 TENON_INLINE unsigned tn_sock_headers_lent(unsigned device_flags)
