@@ -359,7 +359,7 @@ static void arena_complete(struct tenon_sock_conf *conf)
     arena_u16(&conf->conns, conf->socks + 2U);
     arena_u16(&conf->blocks, 8);
     arena_u16(&conf->block_bytes, arena_packet(conf) + 18U);
-    arena_u16(&conf->headers, 8);
+    arena_u16(&conf->headers, TENON_SOCK_BURST + tn_sock_headers_lent(conf->device.flags));    /* an answer to each */
     arena_u16(&conf->packets, 8);
     arena_u16(&conf->window, (conf->blocks > 1 ? 2U : 1U) * (arena_packet(conf) - 52U));    /* IPv4, timestamps */
     arena_u16(&conf->datagrams, conf->blocks / 4U > 0 ? conf->blocks / 4U : 1);

@@ -223,7 +223,8 @@ struct tenon_sock_conf {
                                    the MTU, mru in its place, unless the device is TENON_SOCK_CONTIGUOUS. 0: mtu + 18,
                                    or mru + 18 */
     tenon_u16 headers;        /**< buffers of TENON_BUF_BYTES_MIN bytes for headers of frames that are on their way, 3
-                                   and more, with TENON_SOCK_LENGTHS 4; 0: 8 */
+                                   and more; 0: 8, one for an answer to each frame of a
+                                   burst; both one more with TENON_SOCK_LENGTHS */
     tenon_u16 packets;        /**< in one ring, at most 32; 0: 8 */
     tenon_u16 window;         /**< bytes that a connection may hold unread: TCP's window, 512 and more; 0: two full
                                    segments, of what a block has to hold, or one if there is one block */
