@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """bench/boards/run: the tables in docs/ are those of its reference, and the reference is what is measured now, as far
-as that takes a minute: sizes and RAM of the echo, and instructions, of Tenon alone."""
+as that takes a minute: sizes and RAM of the echo, and instructions, of Tenon alone; and whether it answers who reads
+late."""
 import copy
 import importlib.machinery
 import importlib.util
@@ -65,6 +66,20 @@ def test_what_is_measured_is_the_reference(board, tmp_path, capsys):
     status = run.main(["--check", "--no-lwip", "--boards", board, "--parts", "instructions,sizes,linked", "--out",
                        str(tmp_path), "--build", str(ROOT / "build" / "boards-checked")])
     assert status == 0, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("board", list(run.TICK_NS))
+def test_who_reads_late_is_answered(board):
+    """Four clients send as much as is taken before they read. Then the echo holds all blocks that it may, and waits for
+    room to send: the acknowledgements that make it have to come in all the same."""
+    missing = run.TOOL.lacks(board, ["gcc", "qemu"])
+    if missing or shutil.which("ninja") is None:
+        pytest.skip(f"{missing or 'ninja'} is not there")
+    args = run.arguments(["--boards", board, "--build", str(ROOT / "build" / "boards-checked")])
+    image = run.build(args, board, None, "echo-tenon4") / "echo-tenon4.elf"
+    with run.echoes.Echo(run.TOOL.BOARDS[board], board, image) as echo:
+        echo.wait_for("ready")
+        assert run.echoes.answers_late(echo) == 1
 
 
 def test_interrupted(tmp_path):
