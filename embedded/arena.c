@@ -361,7 +361,9 @@ static void arena_complete(struct tenon_sock_conf *conf)
     arena_u16(&conf->block_bytes, arena_packet(conf) + 18U);
     arena_u16(&conf->headers, TENON_SOCK_BURST + tn_sock_headers_lent(conf->device.flags));    /* an answer to each */
     arena_u16(&conf->packets, 8);
-    arena_u16(&conf->window, (conf->blocks > 1 ? 2U : 1U) * (arena_packet(conf) - 52U));    /* IPv4, timestamps */
+    /* Of IPv4, with timestamps; one, if no more can be kept. */
+    arena_u16(&conf->window, (conf->blocks > tn_sock_blocks_least(conf->device.flags) ? 2U : 1U) *
+                                 (arena_packet(conf) - 52U));
     arena_u16(&conf->datagrams, conf->blocks / 4U > 0 ? conf->blocks / 4U : 1);
     arena_complete_stack(conf);
 }

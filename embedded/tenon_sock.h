@@ -227,7 +227,8 @@ struct tenon_sock_conf {
                                    burst; both one more with TENON_SOCK_LENGTHS */
     tenon_u16 packets;        /**< in one ring, at most 32; 0: 8 */
     tenon_u16 window;         /**< bytes that a connection may hold unread: TCP's window, 512 and more; 0: two full
-                                   segments, of what a block has to hold, or one if there is one block */
+                                   segments, of what a block has to hold, or one if no more
+                                   blocks may be held */
     tenon_u16 datagrams;      /**< blocks that a UDP end point may hold; 0: a quarter of all */
     size_t memory;            /**< bytes for connections, end points and tables that grow; 0: by the limits above. With
                                    all else less than 2 GB, or 64 KB where a size_t has 16 bits */

@@ -93,6 +93,9 @@ static void draw_device(struct plan *plan, struct dice *dice)
     plan->rx_blocks = one_in(dice, 2) ? between(dice, 1, (plan->conf.blocks + 1U) / 2U) : 0;
     if (device->flags & TENON_SOCK_LENGTHS)
         plan->rx_blocks = 0;
+    if (plan->conf.blocks == tn_sock_blocks_least(device->flags))
+        plan->conf.window =
+            0; /* what it promises it can keep: one segment. More is lost each time, and takes hours */
     plan->later = (uint8_t)roll(dice, 2);
     plan->csum = (uint8_t)roll(dice, 2);
     plan->trust = (uint8_t)roll(dice, 2);
