@@ -174,11 +174,11 @@ TENON_API void tenon_fini(struct tenon *stack);
 TENON_API int tenon_input(struct tenon *stack, unsigned netif, const struct tenon_frame *frames, unsigned n,
                           tenon_u32 now_us);
 
-/** Whether what comes is kept: 1 (as at the start) or 0. While it is not, text of TCP, wherever it belongs in
- * its stream, and fragments of IP are dropped as if they had been lost on their way (TENON_STAT_RX_NOT_KEPT),
- * and come again; the acknowledgements, windows and errors that come with them or alone are heard as always
- * (RFC 9293 3.10.7.4), datagrams of UDP are handed to their sockets, and text held out of order is given up
- * where it stands in the way (RFC 2018 8).
+/** Whether what comes is kept: 1 (as at the start) or 0. While it is not, text of TCP, wherever it belongs in its
+ *  stream, and fragments of IP are dropped as if they had been lost on their way (TENON_STAT_RX_NOT_KEPT), and
+ *  come again. The acknowledgements, windows and errors that come with them or alone are heard as always (RFC 9293
+ *  3.10.7.4), datagrams of UDP are handed to their sockets, and text held out of order is given up where it
+ *  stands in the way (RFC 2018 8).
  *
  *  For a host whose packet buffers are about to run out: if a reader waits until the peer has made room, and
  *  holds all buffers meanwhile, there would be none in which the peer could say so. */

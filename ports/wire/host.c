@@ -219,12 +219,8 @@ static int host_fails(struct wire_host *host, enum wire_alloc kind)
 int wire_host_keeps(struct wire_host *host)
 {
     const struct wire_fail *fail = &host->conf.fail;
-    const uint64_t nth = host->stats.inputs;
-    int fails = wire_chance(host->seed, nth, 32 + (uint32_t)WIRE_KEEP, fail->keep_ppm);
 
-    if (fail->decide)
-        fails = fail->decide(fail->arg, host, WIRE_KEEP, nth, fails);
-    return !fails;
+    return !fail->decide || !fail->decide(fail->arg, host, WIRE_KEEP, host->stats.inputs, 0);
 }
 
 static void *host_mem_get(void *arg, size_t bytes)

@@ -91,11 +91,10 @@ enum wire_alloc { WIRE_MEM, WIRE_BUF, WIRE_KEEP };
 struct wire_fail {
     uint64_t mem_nth, buf_nth;    /**< the n-th request from now on fails (1: the next); 0: none */
     uint32_t mem_ppm, buf_ppm;    /**< requests that fail by chance */
-    uint32_t keep_ppm;            /**< bursts of received frames of which an instance keeps nothing (tenon_keep()) */
     int for_good;                 /**< 1: after the n-th, all fail */
 
-    /** Has the last word: non-zero lets the request fail. `nth` counts from 0 since the host was
-     *  opened. NULL: no one has. */
+    /** Has the last word: non-zero lets the request fail, and of WIRE_KEEP the instance keeps nothing
+     *  (tenon_keep()). `nth` counts from 0 since the host was opened. NULL: no one has. */
     int (*decide)(void *arg, struct wire_host *host, enum wire_alloc kind, uint64_t nth, int fails);
     void *arg;
 };

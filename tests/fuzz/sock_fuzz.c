@@ -634,7 +634,7 @@ static void open_world(struct world *w)
     conf->device.netif.mtu = 1500;
     conf->device.netif.flags = TENON_NETIF_NO_DAD | TENON_NETIF_NO_RA;
     conf->device.flags = how & 1 ? TENON_SOCK_CONTIGUOUS : how & 2 ? TENON_SOCK_NO_DMA : 0;
-    if ((how & 67) == 66)
+    if ((how & 0x43) == 0x42)    /* no DMA, and a bit that says nothing else then */
         conf->device.flags |= TENON_SOCK_LENGTHS;
     conf->device.device = w;
     conf->device.transmit = device_transmit;

@@ -178,8 +178,10 @@ static void sim_fate(void *arg, struct wire_end *end, enum wire_direction direct
  * the rest. */
 static int sim_alloc_fails(void *arg, struct wire_host *wire_host, enum wire_alloc kind, uint64_t nth, int fails)
 {
+    static const enum fault fault_of[] = { FAULT_MEM, FAULT_BUF, FAULT_KEEP };
     struct sim_host *host = arg;
     struct sim *sim = host->sim;
+    const unsigned salt = kind == WIRE_KEEP ? 700 + host->index : 500 + host->index * 2U + kind;
     const uint64_t until = kind == WIRE_MEM ? host->faults_mem_until : host->faults_buf_until;
     const uint32_t ppm = kind == WIRE_MEM ? host->mem_ppm : host->buf_ppm;
 
@@ -187,12 +189,9 @@ static int sim_alloc_fails(void *arg, struct wire_host *wire_host, enum wire_all
     if (wire_now(sim->wire) < until && sim->options.given && sim->options.given->left > 0 &&
         kind != WIRE_KEEP)
         return plan_byte(sim->options.given) < ppm / 3906;
-    if (wire_now(sim->wire) >= until || sim_hash(sim, 500 + host->index * 2U + kind, nth) % 1000000 >= ppm)
+    if (wire_now(sim->wire) >= until || sim_hash(sim, salt, nth) % 1000000 >= ppm)
         return fails;
-    return fault_strikes(sim, host->index, 2, kind == WIRE_MEM   ? FAULT_MEM
-                                               : kind == WIRE_BUF ? FAULT_BUF
-                                                                  : FAULT_KEEP,
-                         nth);
+    return fault_strikes(sim, host->index, 2, fault_of[kind], nth);
 }
 
 /* ---- what is planned ------------------------------------------------------------------------- */

@@ -333,8 +333,8 @@ static int may_read(struct end_point *e)
     return history_now(e->h) >= s->paused_us;
 }
 
-/* Who answers out of what he has read gives that back when the answer has its place: not while the ring is full. He has
- * to be heard of all the same: acknowledgements make room in it. */
+/* Who answers out of what he has read gives that back when all of the answer is in the ring. Until then the
+ * acknowledgements that make room in it have to come in, whoever has the blocks. */
 static int may_give_back(struct end_point *e)
 {
     struct session *s = e->session;
