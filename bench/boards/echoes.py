@@ -166,9 +166,10 @@ def fill(clients):
     return sent
 
 
-def answers_late(echo):
+def answers_late(echo, ahead=0):
     """Four clients who send as much as is taken before they read. Then the echo holds what it has no room to send, in
-    all blocks that it has; whether it hears that there is room again. @return 1: all has come back"""
+    all blocks that it has; whether it hears that there is room again. So many long datagrams come ahead of that:
+    there is no block for them, and it must not wait behind them. @return 1: all has come back"""
     clients = [socket.socket() for _ in range(CLIENTS)]
     try:
         for s in clients:
@@ -177,6 +178,9 @@ def answers_late(echo):
             s.connect(("127.0.0.1", echo.tcp))
             s.setblocking(False)
         missing = fill(clients)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            for _ in range(ahead):
+                s.sendto(bytes(max(UDP_BYTES)), ("127.0.0.1", echo.udp))
         while any(missing.values()):
             for s in select.select(clients, [], [], LATE_SECONDS)[0] or [None]:
                 more = len(s.recv(1 << 20)) if s is not None else 0
