@@ -20,7 +20,7 @@ TENON_INTERNAL struct sock_unit *tn_sock_pool_get(struct sock_pool *pool)
     return unit;
 }
 
-/* Of a pool's buffer; whose block it is the driver may have from elsewhere. */
+/* While a buffer is out nothing follows it in the list: that it is kept is said there, by itself. */
 TENON_INTERNAL void tn_sock_looked_at(struct tenon_buf *buf)
 {
     struct sock_unit *unit = TENON_CONTAINER(buf, struct sock_unit, buf);

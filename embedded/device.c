@@ -71,10 +71,11 @@ TENON_INTERNAL void tn_sock_rx_flush(struct tenon_socks *socks)
 
     while (i < n) {
         const int spare = (int)socks->blocks.n - (int)socks->blocks.kept - nobodys;
+        const int enough = spare >= n - i;
         int end = i + 1;
 
         socks->keeps = spare > 0 && !rx_is_lent(socks, i);
-        while (end < n && spare >= n - i && socks->keeps && !rx_is_lent(socks, end))
+        while (enough && socks->keeps && end < n && !rx_is_lent(socks, end))
             end++;
         tenon_keep(socks->stack, socks->keeps);
         (void)tenon_input(socks->stack, 1, socks->rx_frames + i, (unsigned)(end - i), socks->now_us);
