@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The same program over two stacks: an echo of TCP and UDP at port 7 for four clients, with two segments in flight to
- * each, with the board's own driver. What it takes of flash and RAM is what bench/boards/run compares. ECHO_BLOCKS of
- * ECHO_BLOCK_BYTES, in which frames are received, are the build's: a device with DMA keeps many. */
+/* The same program over several stacks: an echo of TCP and UDP at port 7 for four clients, with two segments in flight
+ * to each, with the board's own driver. What it takes of flash and RAM is what bench/boards/run compares. ECHO_BLOCKS
+ * of ECHO_BLOCK_BYTES, in which frames are received, are the build's: a device with DMA keeps many. */
 #ifndef TENON_BENCH_BOARDS_ECHO_H
 #define TENON_BENCH_BOARDS_ECHO_H
 
