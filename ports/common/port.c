@@ -312,6 +312,16 @@ void port_close(struct port *port)
     free(port);
 }
 
+/* ---- receiving ------------------------------------------------------------------------------------------- */
+
+void port_input_unkept(struct tenon *stack, unsigned netif, const struct tenon_frame *frames, unsigned n,
+                       tenon_u32 now_us)
+{
+    tenon_keep(stack, 0);
+    tenon_input(stack, netif, frames, n, now_us);
+    tenon_keep(stack, 1);
+}
+
 /* ---- the operating system -------------------------------------------------------------------------------- */
 
 void *port_mem_get(void *host, size_t bytes)

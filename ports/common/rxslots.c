@@ -15,6 +15,7 @@ void port_rxslots_init(struct rxslots *slots, unsigned mtu, size_t bytes_max)
     memset(slots, 0, sizeof *slots);
     port_bufpool_init(&slots->small, small < SMALL_MIN ? SMALL_MIN : small, bytes_max);
     port_bufpool_init(&slots->large, RXSLOTS_LARGE, bytes_max);
+    slots->for_sending = slots->small.bufs_max / 4 < PORT_BURST ? slots->small.bufs_max / 4 : PORT_BURST;
 }
 
 void port_rxslots_fini(struct rxslots *slots)
@@ -23,11 +24,24 @@ void port_rxslots_fini(struct rxslots *slots)
     port_bufpool_fini(&slots->large);
 }
 
+static struct tenon_buf *get_small(struct rxslots *slots)
+{
+    const struct bufpool *small = &slots->small;
+
+    return small->bufs_max - small->in_use > slots->for_sending ? port_bufpool_get(&slots->small) : NULL;
+}
+
 /* See to it that frame `i` has buffers for n bytes; a pool that is exhausted leaves NULL. */
 static void fill_slot(struct rxslots *slots, unsigned i, size_t n)
 {
+    if (slots->last == NULL && i == 0)
+        slots->last = get_small(slots);
     if (slots->first[i] == NULL)
-        slots->first[i] = port_bufpool_get(&slots->small);
+        slots->first[i] = get_small(slots);
+    if (slots->first[i] == NULL && i == 0) {
+        slots->first[0] = slots->last;
+        slots->last = NULL;
+    }
     if (slots->rest[i] == NULL && n > slots->small.buf_bytes)
         slots->rest[i] = port_bufpool_get(&slots->large);
 }
@@ -46,6 +60,12 @@ unsigned port_rxslots_iov(struct rxslots *slots, unsigned i, int with_large, str
         return 1;
     iov[1] = (struct iovec){ rest->data, rest->size };
     return 2;
+}
+
+int port_rxslots_has(struct rxslots *slots, unsigned i)
+{
+    fill_slot(slots, i, 0);
+    return i == 0 || slots->first[i] != NULL;
 }
 
 void port_rxslots_copy(struct rxslots *slots, unsigned i, const tenon_u8 *bytes, size_t n)
@@ -97,6 +117,7 @@ static void recycle(struct tenon_buf **slot)
 void port_rxslots_input(struct rxslots *slots, struct port *port, unsigned n, struct tenon *stack, unsigned netif,
                         tenon_u32 now_us)
 {
+    port->short_of_buffers = slots->last == NULL;
     port_input(port, stack, netif, slots->frames, n, now_us);
     for (unsigned i = 0; i < n; i++) {
         recycle(&slots->first[i]);

@@ -308,16 +308,19 @@ static unsigned receive_some(struct dgram_port *port)
     tenon_u8 headers[PORT_BURST][VNET_BYTES] = { { 0 } };
     struct mmsghdr messages[PORT_BURST];
     struct iovec iov[PORT_BURST][3];
-    unsigned n = 0;
+    unsigned n = 0, places;
     int got;
 
-    for (unsigned i = 0; i < PORT_BURST; i++) {
-        iov[i][0] = (struct iovec){ headers[i], port->header_bytes };
-        messages[i] = (struct mmsghdr){ .msg_hdr = { .msg_iov = iov[i] } };
-        messages[i].msg_hdr.msg_iovlen = 1 + port_rxslots_iov(&port->rx, i, port->header_bytes > 0, iov[i] + 1);
+    for (places = 0; places < PORT_BURST && port_rxslots_has(&port->rx, places); places++) {
+        struct iovec *const pieces = iov[places];
+        struct msghdr message = { .msg_iov = pieces };
+
+        pieces[0] = (struct iovec){ headers[places], port->header_bytes };
+        message.msg_iovlen = 1 + port_rxslots_iov(&port->rx, places, port->header_bytes > 0, pieces + 1);
+        messages[places] = (struct mmsghdr){ .msg_hdr = message };
     }
     do
-        got = recvmmsg(port->socket.in, messages, PORT_BURST, MSG_DONTWAIT | MSG_TRUNC, NULL);
+        got = recvmmsg(port->socket.in, messages, places, MSG_DONTWAIT | MSG_TRUNC, NULL);
     while (got < 0 && errno == EINTR);
     if (got < 0 && errno == ECONNREFUSED)
         port->port.stats.tx_down++; /* a frame of ours has met nobody */

@@ -38,9 +38,18 @@ static __rte_always_inline void buf_release(struct tenon_buf *buf)
         rte_pktmbuf_free_seg(mbuf);
 }
 
+/* The same for one that was received and kept. */
+static void kept_release(struct tenon_buf *buf)
+{
+    const struct dpdk_private *priv = rte_mbuf_to_priv(mbuf_of(buf));
+
+    --*priv->kept;
+    buf_release(buf);
+}
+
 static int is_ours(const struct tenon_buf *buf)
 {
-    return buf->release == buf_release;
+    return buf->release == buf_release || buf->release == kept_release;
 }
 
 static unsigned host_buf_get(void *host, struct tenon_buf **bufs, unsigned n)
@@ -285,6 +294,19 @@ static inline struct tenon_span *take(const struct dpdk_port *port, struct tenon
     return span;
 }
 
+/* Nobody keeps it, as most, or somebody does: then it is counted until he gives it back. */
+static void give_up(struct dpdk_port *port, struct tenon_buf *buf)
+{
+    if (buf->refs == 1) {
+        buf_release(buf);
+        return;
+    }
+    ((struct dpdk_private *)rte_mbuf_to_priv(mbuf_of(buf)))->kept = &port->kept;
+    buf->release = kept_release;
+    port->kept++;
+    tenon_buf_put(buf);
+}
+
 /* @return how many frames there were */
 static __rte_noinline int look(struct dpdk_port *port, struct tenon *stack, unsigned netif, tenon_u32 now_us)
 {
@@ -298,12 +320,10 @@ static __rte_noinline int look(struct dpdk_port *port, struct tenon *stack, unsi
             span = take(port, frame++, span, mbuf);
     if (span == port->rx_spans)
         return (int)n;
+    port->port.short_of_buffers = port->kept + (unsigned)(span - port->rx_spans) > port->kept_max;
     port_input(&port->port, stack, netif, port->rx_frames, (unsigned)(frame - port->rx_frames), now_us);
     for (const struct tenon_span *at = port->rx_spans; at < span; at++)
-        if (at->buf->refs == 1) /* nobody keeps it, as most */
-            buf_release(at->buf);
-        else
-            tenon_buf_put(at->buf);
+        give_up(port, at->buf);
     return (int)n;
 }
 

@@ -29,6 +29,7 @@ enum {
 struct dpdk_private {
     _Alignas(RTE_CACHE_LINE_SIZE) struct tenon_buf tx;
     struct tenon_buf rx;
+    unsigned *kept; /* of the port that received it, if somebody has kept it since */
     _Alignas(RTE_CACHE_LINE_SIZE) tenon_u8 bytes[]; /* the mbuf's */
 };
 
@@ -43,11 +44,12 @@ enum dpdk_trait {
     DPDK_STAYS = 64, /* leaves behind something that DPDK's thread for interrupts looks at */
     DPDK_HOST = 128, /* the two ends of a vhost socket: see dpdk_memory_hold() */
     DPDK_GUEST = 256,
+    DPDK_LENDS = 512, /* what is received lies in the pool of who has sent it */
     DPDK_ENDS = DPDK_HOST | DPDK_GUEST
 };
 
 struct dpdk_device {
-    uint16_t id, mtu;
+    uint16_t id, mtu, rx_descriptors;
     int offload; /* what was asked for */
     unsigned queues, traits;
     uint64_t ports; /* that are open: a bit for each queue */
@@ -66,6 +68,7 @@ struct dpdk_port {
     struct port port;
     struct dpdk_device *device;
     struct rte_mempool *rx, *tx; /* its own of the device's */
+    unsigned kept, kept_max; /* mbufs that were received and not given back; of more the device would miss some */
     int trusts; /* what was asked for */
     int registered; /* DPDK did not know this thread before */
     unsigned odd; /* of the frame that is being made: odd if a piece but the last has an odd length */

@@ -29,7 +29,7 @@ static const struct {
     const char *driver;
     unsigned traits;
 } drivers[] = {
-    { "net_ring", DPDK_ANY_MTU | DPDK_OWN_MAC },
+    { "net_ring", DPDK_ANY_MTU | DPDK_OWN_MAC | DPDK_LENDS },
     { "net_memif", DPDK_ONE_PIECE | DPDK_STAYS }, /* the socket that a server listens on */
     { "net_vhost", DPDK_COPIES | DPDK_ANY_MTU | DPDK_NO_WAKE | DPDK_HOST },
     { "net_virtio_user", DPDK_GUEST },
@@ -136,12 +136,19 @@ static int make_pools(struct dpdk_device *device)
     return 0;
 }
 
-static int start_queues(const struct dpdk_device *device)
+/* A device that has all mbufs of a pool has nothing to receive into, or leaves none to send with. */
+static uint16_t descriptors(const struct rte_mempool *pool)
+{
+    return (uint16_t)RTE_MIN(rte_align32prevpow2(pool->size / 2), (uint32_t)DESCRIPTORS);
+}
+
+static int start_queues(struct dpdk_device *device)
 {
     const unsigned socket = (unsigned)rte_eth_dev_socket_id(device->id);
-    uint16_t rx = DESCRIPTORS, tx = DESCRIPTORS;
+    uint16_t rx = descriptors(device->rx[0]), tx = descriptors(device->tx[0]);
     int status = rte_eth_dev_adjust_nb_rx_tx_desc(device->id, &rx, &tx);
 
+    device->rx_descriptors = rx;
     for (uint16_t i = 0; i < device->queues && status == 0; i++) {
         status = rte_eth_rx_queue_setup(device->id, i, rx, socket, NULL, device->rx[i]);
         status = status == 0 ? rte_eth_tx_queue_setup(device->id, i, tx, socket, NULL) : status;
@@ -226,6 +233,15 @@ static int open_epoll(uint16_t device, uint16_t queue)
     return -1;
 }
 
+/* So many mbufs may be kept that there are some for each descriptor, and for a burst that is here already. */
+static unsigned kept_max(const struct dpdk_port *port)
+{
+    const unsigned all = (port->device->traits & DPDK_LENDS) != 0 ? port->tx->size : port->rx->size;
+    const unsigned others = port->device->rx_descriptors + 2 * PORT_BURST;
+
+    return RTE_MAX(all / 4, all > others ? all - others : 0);
+}
+
 /* What the core is told. */
 static void say_conf(struct dpdk_port *port, int tso_forced)
 {
@@ -271,6 +287,7 @@ int dpdk_open(struct port *base, const struct port_conf *conf, char *error, size
     device->ports |= RTE_BIT64(conf->queue);
     port->rx = device->rx[conf->queue];
     port->tx = device->tx[conf->queue];
+    port->kept_max = kept_max(port);
     port->trusts = conf->values[SETTING_SUMS] == 1;
     port->info = (struct dpdk_port_info){ device->id, (uint16_t)conf->queue, device->info.driver_name,
                                           device->conf.txmode.offloads, device->conf.rxmode.offloads, 0, 0 };

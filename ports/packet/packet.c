@@ -430,7 +430,7 @@ static int packet_receive(struct port *port, struct tenon *stack, unsigned netif
 
     if (packet->all >= 0 && read_frame(packet, packet->all, 0) == TAKEN)
         n++;
-    for (unsigned i = n; i < PORT_BURST && found != NOTHING; i++) {
+    for (unsigned i = n; i < PORT_BURST && found != NOTHING && port_rxslots_has(&packet->rx, n); i++) {
         found = packet->ring != NULL ? copy_frame(packet, n) : read_frame(packet, packet->fd, n);
         if (found == TAKEN)
             n++;

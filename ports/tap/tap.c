@@ -316,7 +316,7 @@ static int tap_receive(struct port *port, struct tenon *stack, unsigned netif, t
     unsigned n = 0;
     int result = 1;
 
-    for (unsigned reads = 0; reads < PORT_BURST && result != 0 && result != -1; reads++) {
+    for (unsigned i = 0; i < PORT_BURST && result != 0 && result != -1 && port_rxslots_has(&tap->rx, n); i++) {
         result = read_frame(tap, n);
         if (result == 1)
             n++;

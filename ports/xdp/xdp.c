@@ -241,6 +241,7 @@ static unsigned collect(struct xdp_port *port, unsigned *nspans)
         n++;
     }
     rx->ours += begin;
+    port->kept += begin;
     xdp_ring_publish(rx, rx->consumer);
     *nspans = begin;
     return n;
@@ -260,6 +261,7 @@ static int xdp_receive(struct port *base, struct tenon *stack, unsigned netif, t
     if (xdp_ring_sleeps(&port->ring[RING_FILL]))
         (void)recvfrom(port->port.fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
     port->port.stats.rx_empty += n == 0;
+    base->short_of_buffers = port->rx_out - port->kept < port->to_hear;
     if (n > 0)
         port_input(base, stack, netif, port->rx_frames, n, now_us);
     if (now_us - port->looked_us >= GONE_EVERY_US) {
@@ -282,7 +284,8 @@ static void xdp_stats(struct port *base, struct port_stats *stats)
     stats->buf_bytes = (uint64_t)port->nchunks * port->umem->chunk_bytes;
     stats->rx_no_buffer += kernels.rx_fill_ring_empty_descs;
     stats->rx_missed += kernels.rx_ring_full;
-    stats->rx_bad += kernels.rx_dropped;
+    if (kernels.rx_dropped > kernels.rx_fill_ring_empty_descs) /* where it copies, those are among these */
+        stats->rx_bad += kernels.rx_dropped - kernels.rx_fill_ring_empty_descs;
     stats->tx_errors += kernels.tx_invalid_descs;
 }
 

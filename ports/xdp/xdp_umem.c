@@ -5,7 +5,8 @@
  * Who gets how many. A chunk that is given up goes to the fill ring first, so that receiving goes on, and only then to
  * the list from which headers come. But who keeps what it has received must not make us mute: of a port's chunks no
  * more than rx_out_max are in the fill ring and with receivers together, the others are for sending always. And what
- * the fill ring has, sending never gets.
+ * the fill ring has, sending never gets. When it has few, because so much is kept, no more of it may be: in those the
+ * acknowledgements come that let the others go (docs/decisions/0009-the-last-buffer-is-nobodys.md).
  *
  * Several ports of one process may share a UMEM, each with a part of it for its own: then one can send what another has
  * received without a copy. */
@@ -25,6 +26,7 @@ static void chunk_release(struct tenon_buf *buf)
     if (port == NULL)
         return;
     port->rx_out -= chunk->received != 0;
+    port->kept -= chunk->received != 0;
     chunk->received = 0;
     chunk->next = port->free;
     port->free = chunk;
@@ -88,6 +90,7 @@ void xdp_umem_join(struct xdp_port *port)
     port->nchunks = umem->nchunks / umem->ports_max;
     port->chunks = umem->chunks + (size_t)umem->ports_joined++ * port->nchunks;
     port->rx_out_max = port->nchunks - port->nchunks / 4;
+    port->to_hear = port->rx_out_max / 4 < XDP_TO_HEAR ? port->rx_out_max / 4 : XDP_TO_HEAR;
     for (unsigned i = port->nchunks; i-- > 0;) {
         port->chunks[i].home = port;
         port->chunks[i].next = port->free;

@@ -2,6 +2,8 @@
 """The other side, for the tests of this folder: small clients and servers on the kernel's sockets.
 
     peer.py many ADDR PORT COUNT BYTES       COUNT connections at once to an echo server
+    peer.py late-readers ADDR PORT COUNT N   COUNT connections at once to an echo server, which read nothing before it
+                                             takes no more, or N bytes of each; prints JSON
     peer.py capitals ADDR PORT COUNT N       COUNT connections at once, N questions on each, answered in capital letters
     peer.py udp ADDR PORT COUNT SIZE...      datagrams to an echo server; prints JSON
     peer.py uso ADDR PORT BYTES SEGMENT      one send() that the kernel hands over as one super-frame
@@ -15,6 +17,7 @@
     peer.py await ADDR PORT CC FILE          JSON: what came, and what TCP_INFO says; the second is a server
 Servers print "ready" when they listen.
 """
+import contextlib
 import functools
 import hashlib
 import http.server
@@ -84,6 +87,44 @@ def many(address, port, count, size):
                     key.fileobj.close()
                     left -= 1
     print(json.dumps({"opened_s": round(opened, 3), "all_s": round(time.monotonic() - started, 3)}))
+
+
+def late_readers(address, port, count, size):
+    """Pieces of a few bytes, each in a segment of its own, and of many."""
+    data = [random.Random(n).randbytes(int(size)) for n in range(int(count))]
+    conns = []
+    for _ in data:
+        s = socket.socket(family(address), socket.SOCK_STREAM)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        s.settimeout(20)
+        s.connect((address, int(port)))
+        s.setblocking(False)
+        conns.append(s)
+    sent, quiet = [0] * len(conns), 0
+    while quiet < 0.5:
+        before = sum(sent)
+        for n, s in enumerate(conns):
+            for piece in (50, 1400, 50, 30_000):
+                with contextlib.suppress(BlockingIOError):
+                    sent[n] += s.send(data[n][sent[n]:sent[n] + piece])
+        if sum(sent) == before:
+            time.sleep(0.25)
+        quiet = quiet + 0.25 if sum(sent) == before else 0
+    began, waiting = time.monotonic(), selectors.DefaultSelector()
+    for n, s in enumerate(conns):
+        s.shutdown(socket.SHUT_WR)
+        waiting.register(s, selectors.EVENT_READ, [data[n][:sent[n]], bytearray()])
+    while waiting.get_map():
+        ready = waiting.select(60)
+        assert ready, f"{len(waiting.get_map())} of {count} are not answered"
+        for key, _ in ready:
+            more = key.fileobj.recv(1 << 18)
+            key.data[1].extend(more)
+            if not more:
+                assert key.data[0] == bytes(key.data[1]), "not what was sent"
+                waiting.unregister(key.fileobj)
+    print(json.dumps({"sent": sum(sent), "seconds": round(time.monotonic() - began, 1)}))
 
 
 def capitals(address, port, count, questions):
@@ -298,5 +339,6 @@ def transfer_await(address, port, cc, path):
 if __name__ == "__main__":
     commands = {"many": many, "capitals": capitals, "udp": udp, "uso": uso, "answer": answer, "echo": echo,
                 "http": serve_http, "open": transfer_open, "await": transfer_await, "fastopen": fastopen,
-                "late": fetch_late, "http-fastopen": functools.partial(serve_http, fastopen=True)}
+                "late": fetch_late, "late-readers": late_readers,
+                "http-fastopen": functools.partial(serve_http, fastopen=True)}
     commands[sys.argv[1]](*sys.argv[2:])

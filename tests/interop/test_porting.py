@@ -119,7 +119,7 @@ def test_the_test_that_new_ports_have(tmp_path, port_check):
     assert done.returncode == 0 and done.stdout.startswith("2 passed, 0 failed"), done.stdout + done.stderr
 
 
-def test_the_page_answers(link, mini, files, tmp_path):
+def test_the_page_answers(link, mini, files, tmp_path, peer):
     process = link.net.start(mini, link.tap, link.t4)
     link.net.run("ping", "-c3", "-i0.2", "-W5", link.t4)
     link.net.run("ping", "-c2", "-i0.2", "-W5", "-s", 9000, link.t4)
@@ -127,6 +127,7 @@ def test_the_page_answers(link, mini, files, tmp_path):
         nc = link.net.start("nc", "-N", link.t4, 7, stdin=i, stdout=o)
         assert nc.wait(60) == 0
     assert sha256(tmp_path / "got") == files.hash(3_000_003)
+    peer.run("late-readers", link.t4, 7, 12, 1_000_000)
     assert process.poll() is None
     link.net.stop(process)
 

@@ -440,6 +440,83 @@ UNIT_TEST(who_keeps_all_does_not_make_us_mute)
     free(source.data);
 }
 
+/* ---- who keeps what he has got until he is answered -------------------------------------------------------- */
+
+enum { KEEPERS = 8, ANSWER = 200000 };
+
+static struct tenon_tcp *keepers[KEEPERS];
+static unsigned nkeepers;
+static uint32_t answers_acked;
+
+static void keeper_opened(struct tenon_tcp *conn, void *app)
+{
+    (void)app;
+    keepers[nkeepers++] = conn;
+}
+
+static void keeper_received(struct tenon_tcp *conn, void *app, const struct tenon_span *spans, unsigned n)
+{
+    (void)conn, (void)app;
+    for (unsigned i = 0; i < n && sides[1].nkept < KEPT_MAX; i++) {
+        tenon_buf_ref(spans[i].buf);
+        sides[1].kept[sides[1].nkept++] = spans[i];
+    }
+}
+
+static void keeper_acked(struct tenon_tcp *conn, void *app, tenon_u32 bytes)
+{
+    (void)conn, (void)app;
+    answers_acked += bytes;
+}
+
+static void talker_received(struct tenon_tcp *conn, void *app, const struct tenon_span *spans, unsigned n)
+{
+    (void)app;
+    for (unsigned i = 0; i < n; i++)
+        tenon_tcp_consumed(conn, spans[i].len);
+}
+
+static const struct tenon_tcp_events keeper_events = { .opened = keeper_opened, .received = keeper_received,
+                                                       .acked = keeper_acked };
+static const struct tenon_tcp_events talker_events = { .received = talker_received };
+
+/* Clients send more than there are mbufs for, and nobody gives any back. Then they are answered, and have to be heard:
+ * an answer is longer than what leaves before the first acknowledgement. */
+UNIT_TEST(who_keeps_all_hears_the_acknowledgements)
+{
+    const struct tenon_addr to = address_of(&sides[1], 0), at = { .port = ECHO };
+    struct tenon_buf source = make_source(ANSWER);
+    const struct tenon_span answer = { &source, 0, ANSWER };
+    const tenon_u32 began = port_now_us();
+    struct tenon_tcp_listener *listener;
+    struct tenon_tcp *talkers[KEEPERS];
+    unsigned before;
+
+    if (!pair("last0", "last1", 1) || !open_world(RING "last0", RING "last1", "memory=2"))
+        return;
+    CHECK_EQ_I(tenon_tcp_listen(sides[1].stack, &listener, &at, &keeper_events, NULL, KEEPERS), TENON_OK);
+    for (unsigned i = 0; i < KEEPERS; i++)
+        CHECK_EQ_I(tenon_tcp_connect(sides[0].stack, &talkers[i], NULL, &to, &talker_events, NULL), TENON_OK);
+    for (unsigned i = 0; i < 100 && nkeepers < KEEPERS; i++)
+        settle(10);
+    CHECK_EQ_U(nkeepers, KEEPERS);
+    do {
+        before = sides[1].nkept;
+        for (unsigned i = 0; i < KEEPERS; i++)
+            (void)tenon_tcp_write(talkers[i], source.data, 20000);
+        settle(100);
+    } while (sides[1].nkept > before);
+    CHECK(before > 100);
+    for (unsigned i = 0; i < KEEPERS; i++)
+        CHECK_EQ_I(tenon_tcp_send(keepers[i], &answer), TENON_OK);
+    while (answers_acked < KEEPERS * ANSWER && port_now_us() - began < SLOW_US)
+        settle(10);
+    CHECK_EQ_U(answers_acked, KEEPERS * ANSWER);
+    CHECK(tenon_stat(sides[1].stack, TENON_STAT_RX_NOT_KEPT) > 0);
+    close_world();
+    free(source.data);
+}
+
 /* ---- transfers ----------------------------------------------------------------------------------- */
 
 UNIT_TEST(echoes_are_exact)
@@ -549,6 +626,7 @@ int main(void)
     UNIT_RUN(full_ring_refuses_and_forgets_nothing);
     UNIT_RUN(refused_frame_is_whole_when_it_leaves);
     UNIT_RUN(who_keeps_all_does_not_make_us_mute);
+    UNIT_RUN(who_keeps_all_hears_the_acknowledgements);
     UNIT_RUN(echoes_are_exact);
     UNIT_RUN(queues_do_not_mix);
     UNIT_RUN(two_threads_share_a_cable);
