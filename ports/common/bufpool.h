@@ -38,6 +38,12 @@ void port_bufpool_fini(struct bufpool *pool);
 /** @return a buffer with refs == 1, or NULL: counted as a failure */
 struct tenon_buf *port_bufpool_get(struct bufpool *pool);
 
+/** How many there may still be, if malloc() has them. */
+static inline unsigned port_bufpool_left(const struct bufpool *pool)
+{
+    return pool->bufs_max - pool->in_use;
+}
+
 /** For tenon_host.buf_get(). @return how many it got, 0 to n */
 unsigned port_bufpool_get_many(struct bufpool *pool, struct tenon_buf **bufs, unsigned n);
 

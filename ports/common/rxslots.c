@@ -26,9 +26,7 @@ void port_rxslots_fini(struct rxslots *slots)
 
 static struct tenon_buf *get_small(struct rxslots *slots)
 {
-    const struct bufpool *small = &slots->small;
-
-    return small->bufs_max - small->in_use > slots->for_sending ? port_bufpool_get(&slots->small) : NULL;
+    return port_bufpool_left(&slots->small) > slots->for_sending ? port_bufpool_get(&slots->small) : NULL;
 }
 
 /* See to it that frame `i` has buffers for n bytes; a pool that is exhausted leaves NULL. */

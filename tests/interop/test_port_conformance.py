@@ -114,7 +114,7 @@ def check(net, program, folder, how, ports, *argv):
     done = net.run(program, *flap, *argv, *ports, timeout=280, check=False, cwd=folder)
     print(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("ok ") == KINDS + bool(how) - ("--once" in argv)
+    assert done.stdout.count("ok ") == (1 if "--late" in argv else KINDS + bool(how) - ("--once" in argv))
 
 
 def has_dpdk(net, program):
@@ -188,6 +188,15 @@ def test_queues(net, program, cable, tmp_path, kind, queues, mtu):
     names = written(ports, queues, **({} if how else {"mtu": mtu}))
     many = f"{queues},{queues}" if "{2}" in ports[1] or kind == "dpdk-ring" else str(queues)
     check(net, program, tmp_path, how, names, "--queues", many, *ARGUMENTS.get(kind, []))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in CABLES if kind != "wire"])    # which has all the memory that it wants
+def test_late_readers(net, program, cable, tmp_path, kind):
+    """With frames of ordinary size: before the memory for those is at an end the one for large ones is."""
+    how, *ports = CABLES[kind]
+    cable(how)
+    names = written(ports[:1], offload="off") + written(ports[1:], offload="off", memory=1)
+    check(net, program, tmp_path, how, names, "--late")
 
 
 @pytest.mark.parametrize("kind", list(CABLES))

@@ -147,6 +147,8 @@ def test_the_kind_of_the_page_is_a_port(net, port_check, peer, mtu):
                        f"mine:pa,mtu={mtu}", f"{peer}:pz,mtu={mtu}", timeout=200, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         assert done.stdout.count("ok ") == 9
+        done = net.run(port_check, "--late", f"{peer}:pz,mtu={mtu}", f"mine:pa,mtu={mtu},memory=1", check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
     finally:
         for name in names:
             net.run("ip", "link", "del", name, check=False)

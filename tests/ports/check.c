@@ -8,6 +8,8 @@
  *     --largest N    datagrams of up to so many bytes: the cable loses larger ones
  *     --bytes N      of the large transfers, both ways; default 8 million
  *     --flap CMD     a command that takes the link down and up again, run in the middle of a transfer
+ *     --late         only this: clients at the first port send as much as is taken before they read, and the second has
+ *                    not got the memory for that (of a megabyte, memory=1)
  *     --once         it cannot be closed and opened again while the other end stays
  *     --lossy        the cable may lose frames of datagrams: only TCP has to be complete
  *     --without LIST the instances are not told that their ports can do this: csum (then nothing is cut either), tso4,
@@ -27,6 +29,9 @@ enum {
     LIMIT_MS = 30000,
     MANY = 100,
     MANY_BYTES = 20000,
+    LATE = 4,
+    LATE_BYTES = 3 << 20, /* more than windows and queues hold */
+    LATE_MS = 300, /* without anything that moves */
     PINGS = 300,
     PINGS_AFTER = 20, /* of what may have done harm */
     BAD_FRAMES = 3000,
@@ -43,8 +48,8 @@ static struct {
     const char *ports[2], *flap;
     unsigned queues[2];
     tenon_u32 bytes, largest;
-    int lossy, once;
-} options = { { NULL, NULL }, NULL, { 1, 1 }, 8000000, 65535, 0, 0 };
+    int lossy, once, late;
+} options = { { NULL, NULL }, NULL, { 1, 1 }, 8000000, 65535, 0, 0, 0 };
 
 static struct check check = { .deaf = -1 };
 static unsigned done; /* connections that have ended, and nobody has waited for yet */
@@ -70,6 +75,8 @@ struct client {
     struct piece *piece; /* what is sent next */
     tenon_u32 piece_end; /* its last byte's number, and 1 */
     int written, keeps, finished; /* keeps: whatever it receives, until the end */
+    int late; /* it keeps what it receives, and does not call it consumed */
+    tenon_u32 unread;
     int is_left; /* the other end will know nothing of it any more */
     struct tenon_span *kept;
     unsigned nkept;
@@ -168,9 +175,12 @@ static void client_received(struct tenon_tcp *conn, void *app, const struct teno
     for (unsigned i = 0; i < n; i++) {
         wrong += !payload_is(tenon_span_data(&spans[i]), client->stream, client->received, spans[i].len);
         client->received += spans[i].len;
-        if (client->keeps)
+        if (client->keeps || client->late)
             client_keep(client, &spans[i]);
-        tenon_tcp_consumed(conn, spans[i].len);
+        if (client->late)
+            client->unread += spans[i].len;
+        else
+            tenon_tcp_consumed(conn, spans[i].len);
     }
     client_send(client);
 }
@@ -211,10 +221,15 @@ static struct client *connect_to_other(struct node *node, int v6, tenon_u32 tota
     return client;
 }
 
+static void client_let_go(struct client *client)
+{
+    while (client->nkept > 0)
+        tenon_buf_put(client->kept[--client->nkept].buf);
+}
+
 static void client_free(struct client *client)
 {
-    for (unsigned i = 0; i < client->nkept; i++)
-        tenon_buf_put(client->kept[i].buf);
+    client_let_go(client);
     piece_put(client);
     free(client->kept);
     free(client);
@@ -382,6 +397,53 @@ static int keeping_at(unsigned to)
 static int keeping(void)
 {
     return both_ways(keeping_at);
+}
+
+/* Turns until nothing has moved for a while. */
+static void let_them_send(struct client *const *clients, unsigned n)
+{
+    unsigned long since = check_ms();
+    tenon_u32 before = 0;
+
+    while (check_ms() - since < LATE_MS) {
+        tenon_u32 now = 0;
+
+        check_turn(&check);
+        for (unsigned i = 0; i < n; i++)
+            now += clients[i]->sent + clients[i]->received;
+        if (now != before)
+            since = check_ms();
+        before = now;
+    }
+}
+
+/* Clients that read nothing before nobody takes any more. Meanwhile the echo keeps what it has no room to send, and has
+ * to hear when there is some, though all memory of its port is in use. */
+static int late_readers(void)
+{
+    struct client *clients[LATE];
+    unsigned n;
+
+    for (n = 0; n < LATE; n++) {
+        clients[n] = connect_to_other(&check.sides[0].nodes[0], 0, LATE_BYTES + n);
+        clients[n]->late = 1;
+    }
+    let_them_send(clients, n);
+    if (side_stat(1, TENON_STAT_RX_NOT_KEPT) == 0) {
+        fputs("there was memory for all of it: give the second port less\n", stderr);
+        return -1;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        clients[i]->late = 0;
+        client_let_go(clients[i]);
+        if (clients[i]->conn != NULL)
+            tenon_tcp_consumed(clients[i]->conn, clients[i]->unread);
+    }
+    if (wait_for(n, LIMIT_MS) != 0)
+        return -1;
+    while (n > 0)
+        client_free(clients[--n]);
+    return 0;
 }
 
 /* ---- datagrams ---------------------------------------------------------------------------------------- */
@@ -675,6 +737,8 @@ static int run(const char *what, int (*exchange)(void))
 
 static int run_all(void)
 {
+    if (options.late)
+        return run("clients that read late are answered", late_readers);
     if (run("a byte there and back, many times", ping_pong) || run("datagrams of all sizes", datagrams_of_all_sizes) ||
         run("large transfers in all directions at once", large) || run("many connections", many) ||
         run("received buffers are kept", keeping) || run("frames that make no sense", nonsense) ||
@@ -687,8 +751,8 @@ static int run_all(void)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: tenon-port-check [--queues N[,M]] [--largest N] [--bytes N] [--flap CMD] [--once] "
-                    "[--lossy] [--without LIST] PORT PORT\n");
+    fprintf(stderr, "usage: tenon-port-check [--queues N[,M]] [--largest N] [--bytes N] [--flap CMD] [--late] "
+                    "[--once] [--lossy] [--without LIST] PORT PORT\n");
     return 2;
 }
 
@@ -711,6 +775,19 @@ static int read_without(const char *list)
     return 0;
 }
 
+static int read_flag(const char *word)
+{
+    if (strcmp(word, "--lossy") == 0)
+        options.lossy = 1;
+    else if (strcmp(word, "--once") == 0)
+        options.once = 1;
+    else if (strcmp(word, "--late") == 0)
+        options.late = 1;
+    else
+        return -1;
+    return 0;
+}
+
 static int read_options(int argc, char **argv)
 {
     unsigned n = 0;
@@ -718,10 +795,8 @@ static int read_options(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
 
-        if (strcmp(argv[i], "--lossy") == 0 || strcmp(argv[i], "--once") == 0) {
-            *(strcmp(argv[i], "--once") == 0 ? &options.once : &options.lossy) = 1;
+        if (read_flag(argv[i]) == 0)
             continue;
-        }
         if (argv[i][0] != '-' && n < 2) {
             options.ports[n++] = argv[i];
             continue;
