@@ -190,7 +190,7 @@ def test_queues(net, program, cable, tmp_path, kind, queues, mtu):
     check(net, program, tmp_path, how, names, "--queues", many, *ARGUMENTS.get(kind, []))
 
 
-@pytest.mark.parametrize("kind", [kind for kind in CABLES if kind != "wire"])    # which has all the memory that it wants
+@pytest.mark.parametrize("kind", [kind for kind in CABLES if kind != "wire"])    # which takes what memory it wants
 def test_late_readers(net, program, cable, tmp_path, kind):
     """With frames of ordinary size: before the memory for those is at an end the one for large ones is."""
     how, *ports = CABLES[kind]
