@@ -174,15 +174,22 @@ TENON_API void tenon_fini(struct tenon *stack);
 TENON_API int tenon_input(struct tenon *stack, unsigned netif, const struct tenon_frame *frames, unsigned n,
                           tenon_u32 now_us);
 
-/** Whether what comes is kept: 1 (as at the start) or 0. While it is not, text of TCP, wherever it belongs in its
- *  stream, and fragments of IP are dropped as if they had been lost on their way (TENON_STAT_RX_NOT_KEPT), and
- *  come again. The acknowledgements, windows and errors that come with them or alone are heard as always (RFC 9293
- *  3.10.7.4), datagrams of UDP are handed to their sockets, and text held out of order is given up where it
- *  stands in the way (RFC 2018 8).
+/** What is kept of what comes. */
+enum tenon_kept {
+    TENON_KEEP_NOTHING,    /**< no text of TCP, wherever it belongs in its stream, and no fragment of IP */
+    TENON_KEEP_ALL,    /**< as at the start */
+    TENON_KEEP_FIRST    /**< nothing, but of each connection the next text, if its application has consumed all before
+                             (tenon_tcp_consumed()), and all that it has sent was acknowledged */
+};
+
+/** What is not kept is dropped as if it had been lost on its way (TENON_STAT_RX_NOT_KEPT), and comes again. The
+ *  acknowledgements, windows and errors that come with it or alone are heard as always (RFC 9293 3.10.7.4), datagrams
+ *  of UDP are handed to their sockets, and text held out of order is given up where it stands in the way (RFC 2018 8).
  *
- *  For a host whose packet buffers are about to run out: if a reader waits until the peer has made room, and
- *  holds all buffers meanwhile, there would be none in which the peer could say so. */
-TENON_API void tenon_keep(struct tenon *stack, int keep);
+ *  For a host whose packet buffers are about to run out. If a reader waits until the peer has made room, and holds all
+ *  buffers meanwhile, there would be none in which the peer could say so: TENON_KEEP_NOTHING for the last ones. And if
+ *  few connections hold most of them, the others would get nothing more: TENON_KEEP_FIRST before that. */
+TENON_API void tenon_keep(struct tenon *stack, enum tenon_kept keep);
 
 /** Run what is due: timers, and the sending that calls since the last poll have asked for. A program
  *  calls it when the time that it returned has passed, and after it has called functions of the

@@ -314,12 +314,12 @@ void port_close(struct port *port)
 
 /* ---- receiving ------------------------------------------------------------------------------------------- */
 
-void port_input_unkept(struct tenon *stack, unsigned netif, const struct tenon_frame *frames, unsigned n,
-                       tenon_u32 now_us)
+void port_input_short(const struct port *port, struct tenon *stack, unsigned netif, const struct tenon_frame *frames,
+                      unsigned n, tenon_u32 now_us)
 {
-    tenon_keep(stack, 0);
+    tenon_keep(stack, port->left == PORT_BUFFERS_FEW ? TENON_KEEP_FIRST : TENON_KEEP_NOTHING);
     tenon_input(stack, netif, frames, n, now_us);
-    tenon_keep(stack, 1);
+    tenon_keep(stack, TENON_KEEP_ALL);
 }
 
 /* ---- the operating system -------------------------------------------------------------------------------- */

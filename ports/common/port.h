@@ -66,6 +66,13 @@ struct port_stats {
     uint64_t buf_bytes; /**< packet memory */
 };
 
+/** Whether there are packet buffers left to receive into, if what comes now is kept. */
+enum port_buffers {
+    PORT_BUFFERS_ENOUGH,
+    PORT_BUFFERS_FEW, /**< of each connection the first is kept: TENON_KEEP_FIRST */
+    PORT_BUFFERS_LAST /**< nothing is: TENON_KEEP_NOTHING */
+};
+
 struct port;
 
 /** A kind of port. All functions belong to the port's thread. */
@@ -117,7 +124,7 @@ struct port {
     struct pcap_writer *capture_writer;
     unsigned capture_interface; /**< its number there */
     int fd; /**< see port_fd(); -1 before open() sets it */
-    int short_of_buffers; /**< who kept what comes now would leave none to hear with; set before port_input() */
+    enum port_buffers left; /**< to be set before port_input() */
     struct port_stats stats; /**< what it counts */
     struct tenon_netif_conf netif; /**< see port_netif_conf(); open() sets it */
     char name[PORT_TEXT_MAX]; /**< as in struct port_conf */
@@ -200,9 +207,9 @@ static inline void port_sent(struct port *port, const struct tenon_frame *frames
         port->capture(port, 1, frames, n);
 }
 
-/** Frames of which the instance keeps nothing, and which it hears all the same: see tenon_keep(). */
-void port_input_unkept(struct tenon *stack, unsigned netif, const struct tenon_frame *frames, unsigned n,
-                       tenon_u32 now_us);
+/** Frames of which the instance keeps little or nothing, and which it hears all the same: see tenon_keep(). */
+void port_input_short(const struct port *port, struct tenon *stack, unsigned netif, const struct tenon_frame *frames,
+                      unsigned n, tenon_u32 now_us);
 
 /** Hand over what receive() has received. It is counted, and captured before, because the core may write into it. */
 static inline void port_input(struct port *port, struct tenon *stack, unsigned netif,
@@ -214,10 +221,10 @@ static inline void port_input(struct port *port, struct tenon *stack, unsigned n
         port->capture(port, 0, frames, n);
     if (port->input != NULL)
         port->input(port->input_arg, frames, n, now_us);
-    else if (!port->short_of_buffers)
+    else if (port->left == PORT_BUFFERS_ENOUGH)
         tenon_input(stack, netif, frames, n, now_us);
     else
-        port_input_unkept(stack, netif, frames, n, now_us);
+        port_input_short(port, stack, netif, frames, n, now_us);
 }
 
 /** Parts of struct tenon_host for a process of an operating system: malloc(), free(), and its random numbers. */

@@ -254,8 +254,11 @@ static struct rte_mbuf *make_ours(struct dpdk_port *port, struct rte_mbuf *mbuf)
         rte_pktmbuf_free(mbuf);
         return NULL;
     }
-    if (memcmp(mbuf->pool->name, DPDK_POOL, sizeof DPDK_POOL - 1) == 0)
+    if (memcmp(mbuf->pool->name, DPDK_POOL, sizeof DPDK_POOL - 1) == 0) {
+        if (mbuf->pool != port->rx) /* its sender has others to send with */
+            port->kept_max = RTE_MIN(port->kept_max, mbuf->pool->size / 2);
         return mbuf;
+    }
     copy = rte_pktmbuf_copy(mbuf, port->rx, 0, UINT32_MAX);
     rte_pktmbuf_free(mbuf);
     port->info.rx_copied_frames++;
@@ -314,13 +317,17 @@ static __rte_noinline int look(struct dpdk_port *port, struct tenon *stack, unsi
     struct tenon_span *span = port->rx_spans;
     struct rte_mbuf *mbufs[PORT_BURST], *mbuf;
     const unsigned n = rte_eth_rx_burst(port->info.device, port->info.queue, mbufs, PORT_BURST);
+    unsigned kept;
 
     for (unsigned i = 0; i < n; i++)
         if ((mbuf = make_ours(port, mbufs[i])) != NULL)
             span = take(port, frame++, span, mbuf);
     if (span == port->rx_spans)
         return (int)n;
-    port->port.short_of_buffers = port->kept + (unsigned)(span - port->rx_spans) > port->kept_max;
+    kept = port->kept + (unsigned)(span - port->rx_spans);
+    port->port.left = kept > port->kept_max         ? PORT_BUFFERS_LAST :
+                      kept > port->kept_max / 4 * 3 ? PORT_BUFFERS_FEW :
+                                                      PORT_BUFFERS_ENOUGH;
     port_input(&port->port, stack, netif, port->rx_frames, (unsigned)(frame - port->rx_frames), now_us);
     for (const struct tenon_span *at = port->rx_spans; at < span; at++)
         give_up(port, at->buf);

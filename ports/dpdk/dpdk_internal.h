@@ -44,7 +44,6 @@ enum dpdk_trait {
     DPDK_STAYS = 64, /* leaves behind something that DPDK's thread for interrupts looks at */
     DPDK_HOST = 128, /* the two ends of a vhost socket: see dpdk_memory_hold() */
     DPDK_GUEST = 256,
-    DPDK_LENDS = 512, /* what is received lies in the pool of who has sent it */
     DPDK_ENDS = DPDK_HOST | DPDK_GUEST
 };
 

@@ -29,7 +29,7 @@ static const struct {
     const char *driver;
     unsigned traits;
 } drivers[] = {
-    { "net_ring", DPDK_ANY_MTU | DPDK_OWN_MAC | DPDK_LENDS },
+    { "net_ring", DPDK_ANY_MTU | DPDK_OWN_MAC },
     { "net_memif", DPDK_ONE_PIECE | DPDK_STAYS }, /* the socket that a server listens on */
     { "net_vhost", DPDK_COPIES | DPDK_ANY_MTU | DPDK_NO_WAKE | DPDK_HOST },
     { "net_virtio_user", DPDK_GUEST },
@@ -236,8 +236,7 @@ static int open_epoll(uint16_t device, uint16_t queue)
 /* So many mbufs may be kept that there are some for each descriptor, and for a burst that is here already. */
 static unsigned kept_max(const struct dpdk_port *port)
 {
-    const unsigned all = (port->device->traits & DPDK_LENDS) != 0 ? port->tx->size : port->rx->size;
-    const unsigned others = port->device->rx_descriptors + 2 * PORT_BURST;
+    const unsigned all = port->rx->size, others = port->device->rx_descriptors + 2 * PORT_BURST;
 
     return RTE_MAX(all / 4, all > others ? all - others : 0);
 }

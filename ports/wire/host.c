@@ -216,11 +216,12 @@ static int host_fails(struct wire_host *host, enum wire_alloc kind)
     return fails;
 }
 
-int wire_host_keeps(struct wire_host *host)
+enum tenon_kept wire_host_keeps(struct wire_host *host)
 {
     const struct wire_fail *fail = &host->conf.fail;
+    const int fails = fail->decide ? fail->decide(fail->arg, host, WIRE_KEEP, host->stats.inputs, 0) : 0;
 
-    return !fail->decide || !fail->decide(fail->arg, host, WIRE_KEEP, host->stats.inputs, 0);
+    return fails == 0 ? TENON_KEEP_ALL : fails == 2 ? TENON_KEEP_FIRST : TENON_KEEP_NOTHING;
 }
 
 static void *host_mem_get(void *arg, size_t bytes)

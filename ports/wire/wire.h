@@ -93,8 +93,9 @@ struct wire_fail {
     uint32_t mem_ppm, buf_ppm;    /**< requests that fail by chance */
     int for_good;                 /**< 1: after the n-th, all fail */
 
-    /** Has the last word: non-zero lets the request fail, and of WIRE_KEEP the instance keeps nothing
-     *  (tenon_keep()). `nth` counts from 0 since the host was opened. NULL: no one has. */
+    /** Has the last word: non-zero lets the request fail, and of WIRE_KEEP the instance keeps nothing,
+     *  or, if it is 2, of each connection the first (tenon_keep()). `nth` counts from 0 since the host was opened.
+     *  NULL: no one has. */
     int (*decide)(void *arg, struct wire_host *host, enum wire_alloc kind, uint64_t nth, int fails);
     void *arg;
 };

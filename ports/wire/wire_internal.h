@@ -116,7 +116,7 @@ int wire_chance(uint64_t seed, uint64_t nth, uint32_t salt, uint32_t ppm);
 
 /* host.c */
 /* Whether what has come now may be kept. */
-int wire_host_keeps(struct wire_host *host);
+enum tenon_kept wire_host_keeps(struct wire_host *host);
 struct wire_host *wire_host_new(struct wire *wire, const struct wire_host_conf *conf);
 void wire_host_run(struct wire_host *host);
 uint64_t wire_host_next(const struct wire_host *host);

@@ -16,7 +16,7 @@ enum {
     XDP_GATHER_MAX = 16, /* pieces of a frame that is sent: the kernel makes a socket buffer of them, with 17 */
     XDP_RX_SPANS = 256,
     XDP_QUEUES_MAX = 256,
-    XDP_TO_HEAR = 64,
+    XDP_LAST = 64,
     XDP_MEMORY = 32 << 20
 };
 
@@ -72,7 +72,7 @@ struct xdp_port {
     struct xdp_chunk *chunks, *free; /* those whose home this is */
     unsigned nchunks, rx_out, rx_out_max; /* rx_out: in the fill ring, or received and not back yet ... */
     unsigned kept; /* ... and of these, received */
-    unsigned to_hear; /* the kernel has fewer: what it brings is not to be kept */
+    unsigned few, last; /* the kernel has fewer: PORT_BUFFERS_FEW, PORT_BUFFERS_LAST */
     struct tenon_span rx_spans[XDP_RX_SPANS];
     struct tenon_frame rx_frames[PORT_BURST];
 };

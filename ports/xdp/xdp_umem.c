@@ -90,7 +90,8 @@ void xdp_umem_join(struct xdp_port *port)
     port->nchunks = umem->nchunks / umem->ports_max;
     port->chunks = umem->chunks + (size_t)umem->ports_joined++ * port->nchunks;
     port->rx_out_max = port->nchunks - port->nchunks / 4;
-    port->to_hear = port->rx_out_max / 4 < XDP_TO_HEAR ? port->rx_out_max / 4 : XDP_TO_HEAR;
+    port->few = (port->rx_out_max < port->ring[RING_FILL].mask ? port->rx_out_max : port->ring[RING_FILL].mask) / 4;
+    port->last = port->few / 2 < XDP_LAST ? port->few / 2 : XDP_LAST;
     for (unsigned i = port->nchunks; i-- > 0;) {
         port->chunks[i].home = port;
         port->chunks[i].next = port->free;

@@ -115,9 +115,10 @@ TENON_API tenon_u32 tenon_random(struct tenon *stack)
     return tn_random(&stack->random);
 }
 
-TENON_API void tenon_keep(struct tenon *stack, int keep)
+TENON_API void tenon_keep(struct tenon *stack, enum tenon_kept keep)
 {
-    stack->lets_go = !keep;
+    stack->lets_go = keep != TENON_KEEP_ALL;
+    stack->keeps_first = keep == TENON_KEEP_FIRST;
 }
 
 TENON_API void *tenon_host_of(const struct tenon *stack)

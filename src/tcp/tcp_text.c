@@ -673,6 +673,13 @@ static void text_let_go(struct tenon_tcp *conn, const struct tn_seg *seg)
     tn_tcp_ack_now(conn);
 }
 
+/* TENON_KEEP_FIRST: who holds nothing gets something, whatever others hold. */
+static int text_is_first(const struct tenon_tcp *conn, const struct tn_seg *seg)
+{
+    return conn->stack->keeps_first && seg->seq == conn->rcv_nxt && conn->rcv_unconsumed == 0 &&
+           tn_seq_ge(conn->snd_una, conn->snd_end);
+}
+
 TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg)
 {
     const struct tn_ooo *ooo;
@@ -692,7 +699,7 @@ TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg
             tn_tcp_nobody_reads(conn);
             return;
         }
-        if (conn->stack->lets_go) {
+        if (conn->stack->lets_go && !text_is_first(conn, seg)) {
             text_let_go(conn, seg);
             return;
         }

@@ -90,7 +90,7 @@ def many(address, port, count, size):
 
 
 def late_readers(address, port, count, size):
-    """Pieces of a few bytes, each in a segment of its own, and of many."""
+    """Pieces of a few bytes, each in a segment of its own, and of many. One who reads at once is served meanwhile."""
     data = [random.Random(n).randbytes(int(size)) for n in range(int(count))]
     conns = []
     for _ in data:
@@ -111,6 +111,10 @@ def late_readers(address, port, count, size):
         if sum(sent) == before:
             time.sleep(0.25)
         quiet = quiet + 0.25 if sum(sent) == before else 0
+    with socket.create_connection((address, int(port)), 20) as other:
+        for _ in range(20):
+            other.sendall(bytes(1000))
+            assert other.recv(1000, socket.MSG_WAITALL) == bytes(1000), "others are not served"
     began, waiting = time.monotonic(), selectors.DefaultSelector()
     for n, s in enumerate(conns):
         s.shutdown(socket.SHUT_WR)

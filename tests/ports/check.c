@@ -31,7 +31,8 @@ enum {
     MANY_BYTES = 20000,
     LATE = 4,
     LATE_BYTES = 3 << 20, /* more than windows and queues hold */
-    LATE_MS = 300, /* without anything that moves */
+    LATE_MS = 300, /* without anything that moves ... */
+    LATE_MS_MAX = 3000, /* ... or in all */
     PINGS = 300,
     PINGS_AFTER = 20, /* of what may have done harm */
     BAD_FRAMES = 3000,
@@ -399,13 +400,14 @@ static int keeping(void)
     return both_ways(keeping_at);
 }
 
-/* Turns until nothing has moved for a while. */
+/* Turns until nothing has moved for a while, or hardly anything: one that holds nothing gets a segment at a time. */
 static void let_them_send(struct client *const *clients, unsigned n)
 {
-    unsigned long since = check_ms();
+    const unsigned long began = check_ms();
+    unsigned long since = began;
     tenon_u32 before = 0;
 
-    while (check_ms() - since < LATE_MS) {
+    while (check_ms() - since < LATE_MS && check_ms() - began < LATE_MS_MAX) {
         tenon_u32 now = 0;
 
         check_turn(&check);
@@ -418,7 +420,7 @@ static void let_them_send(struct client *const *clients, unsigned n)
 }
 
 /* Clients that read nothing before nobody takes any more. Meanwhile the echo keeps what it has no room to send, and has
- * to hear when there is some, though all memory of its port is in use. */
+ * to hear when there is some, though nearly all memory of its port is in use; those who read are served. */
 static int late_readers(void)
 {
     struct client *clients[LATE];
@@ -431,6 +433,10 @@ static int late_readers(void)
     let_them_send(clients, n);
     if (side_stat(1, TENON_STAT_RX_NOT_KEPT) == 0) {
         fputs("there was memory for all of it: give the second port less\n", stderr);
+        return -1;
+    }
+    if (pings(PINGS_AFTER) != 0) {
+        fputs("others are not served\n", stderr);
         return -1;
     }
     for (unsigned i = 0; i < n; i++) {

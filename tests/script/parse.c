@@ -456,7 +456,7 @@ static void parse_stat(struct lexer *lx, struct stmt *st)
 
 static void parse_host(struct lexer *lx, struct stmt *st)
 {
-    static const char *const verbs[] = { "mem-fail", "buf-fail", "busy", "free", "short", "supplied", NULL };
+    static const char *const verbs[] = { "mem-fail", "buf-fail", "busy", "free", "short", "supplied", "low", NULL };
 
     st->kind = ST_HOST;
     st->verb = lex_pick(lx, "what the host does", verbs);

@@ -440,7 +440,7 @@ static void act(struct world *w, const struct stmt *st)
     else if (st->verb < 4)
         w->busy = st->verb == 2;
     else
-        tenon_keep(w->stack, st->verb == 5);
+        tenon_keep(w->stack, st->verb == 4 ? TENON_KEEP_NOTHING : st->verb == 5 ? TENON_KEEP_ALL : TENON_KEEP_FIRST);
     world_check(w);
     world_poll(w);
 }

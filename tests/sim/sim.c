@@ -174,8 +174,8 @@ static void sim_fate(void *arg, struct wire_end *end, enum wire_direction direct
         fate->late_us = 0;
 }
 
-/* Who has no buffers keeps none of what comes, by a chance of its own: the bytes of a given history are for
- * the rest. */
+/* Who has no buffers keeps none of what comes, or of each connection the first (2), by a chance of its own: the bytes
+ * of a given history are for the rest. */
 static int sim_alloc_fails(void *arg, struct wire_host *wire_host, enum wire_alloc kind, uint64_t nth, int fails)
 {
     static const enum fault fault_of[] = { FAULT_MEM, FAULT_BUF, FAULT_KEEP };
@@ -191,7 +191,9 @@ static int sim_alloc_fails(void *arg, struct wire_host *wire_host, enum wire_all
         return plan_byte(sim->options.given) < ppm / 3906;
     if (wire_now(sim->wire) >= until || sim_hash(sim, salt, nth) % 1000000 >= ppm)
         return fails;
-    return fault_strikes(sim, host->index, 2, fault_of[kind], nth);
+    if (!fault_strikes(sim, host->index, 2, fault_of[kind], nth))
+        return 0;
+    return kind == WIRE_KEEP && (sim_hash(sim, salt, nth) & 1) != 0 ? 2 : 1;
 }
 
 /* ---- what is planned ------------------------------------------------------------------------- */

@@ -15,14 +15,14 @@ struct world {
 
 static struct world world;
 
-/* As an instance does that has been told by tenon_keep() what it may. */
+/* As an instance does that has been told by tenon_keep() what it may, with a connection for each frame. */
 static void hear(void *arg, const struct tenon_frame *frames, unsigned n, tenon_u32 now_us)
 {
     struct world *w = arg;
 
     (void)now_us;
     w->heard += n;
-    for (unsigned i = 0; i < n && w->keeps && !w->port.short_of_buffers; i++) {
+    for (unsigned i = 0; i < n && w->keeps && w->port.left != PORT_BUFFERS_LAST; i++) {
         tenon_buf_ref(frames[i].spans[0].buf);
         w->kept[w->nkept++] = frames[i].spans[0].buf;
     }
@@ -62,8 +62,8 @@ static void keep_all_there_is(void)
     world.keeps = 1;
     do
         CHECK(burst(PORT_BURST) > 0);
-    while (!world.port.short_of_buffers && world.nkept < MANY - PORT_BURST);
-    CHECK(world.port.short_of_buffers);
+    while (world.port.left != PORT_BUFFERS_LAST && world.nkept < MANY - PORT_BURST);
+    CHECK(world.port.left == PORT_BUFFERS_LAST);
 }
 
 UNIT_TEST(who_keeps_all_is_still_heard)
@@ -77,12 +77,12 @@ UNIT_TEST(who_keeps_all_is_still_heard)
         before = world.heard;
         CHECK(burst(1) == 1);
         CHECK_EQ_U(world.heard, before + 1);
-        CHECK(world.port.short_of_buffers);
+        CHECK(world.port.left == PORT_BUFFERS_LAST);
     }
     CHECK_EQ_U(world.port.stats.rx_no_buffer, 0);
     let_go();
     CHECK_EQ_U(burst(PORT_BURST), PORT_BURST);
-    CHECK_EQ_I(world.port.short_of_buffers, 0);
+    CHECK(world.port.left != PORT_BUFFERS_LAST);
     CHECK_EQ_U(world.nkept, PORT_BURST);
     let_go();
     port_rxslots_fini(&world.slots);
@@ -94,7 +94,7 @@ UNIT_TEST(a_burst_is_as_long_as_there_are_buffers)
     begin(1500);
     keep_all_there_is();
     while (burst(PORT_BURST) > 1)
-        CHECK(world.port.short_of_buffers);
+        CHECK(world.port.left == PORT_BUFFERS_LAST);
     CHECK_EQ_U(burst(PORT_BURST), 1);
     CHECK_EQ_U(world.port.stats.rx_no_buffer, 0);
     let_go();
@@ -119,6 +119,26 @@ UNIT_TEST(who_keeps_all_leaves_some_to_send)
     port_rxslots_fini(&world.slots);
 }
 
+/* Before the last one a quarter: there the instance keeps what comes to connections that hold nothing. */
+UNIT_TEST(few_are_left_for_who_holds_nothing)
+{
+    unsigned most;
+
+    begin(1500);
+    most = world.slots.small.bufs_max;
+    world.keeps = 1;
+    do
+        CHECK_EQ_U(burst(PORT_BURST), PORT_BURST);
+    while (world.port.left == PORT_BUFFERS_ENOUGH && world.nkept < MANY - PORT_BURST);
+    CHECK(world.port.left == PORT_BUFFERS_FEW);
+    CHECK(world.nkept > most / 2 && world.nkept < most - most / 8);
+    let_go();
+    CHECK_EQ_U(burst(1), 1);
+    CHECK(world.port.left == PORT_BUFFERS_ENOUGH);
+    let_go();
+    port_rxslots_fini(&world.slots);
+}
+
 /* One who sends takes all while a burst is being kept, and nothing was put aside before. */
 UNIT_TEST(who_sends_all_leaves_one_to_hear_with)
 {
@@ -132,7 +152,7 @@ UNIT_TEST(who_sends_all_leaves_one_to_hear_with)
     n = port_bufpool_get_many(&world.slots.small, bufs, MANY);
     CHECK(n > 300);
     CHECK_EQ_U(burst(PORT_BURST), 1);
-    CHECK(world.port.short_of_buffers);
+    CHECK(world.port.left == PORT_BUFFERS_LAST);
     CHECK_EQ_U(burst(PORT_BURST), 1);
     CHECK_EQ_U(world.nkept, PORT_BURST);
     while (n > 0)
@@ -157,7 +177,7 @@ UNIT_TEST(few_buffers_are_shared)
         tenon_buf_put(bufs[--n]);
     let_go();
     CHECK(burst(PORT_BURST) >= most / 2);
-    CHECK_EQ_I(world.port.short_of_buffers, 0);
+    CHECK(world.port.left != PORT_BUFFERS_LAST);
     let_go();
     port_rxslots_fini(&world.slots);
 }
@@ -167,6 +187,7 @@ int main(void)
     UNIT_RUN(who_keeps_all_is_still_heard);
     UNIT_RUN(a_burst_is_as_long_as_there_are_buffers);
     UNIT_RUN(who_keeps_all_leaves_some_to_send);
+    UNIT_RUN(few_are_left_for_who_holds_nothing);
     UNIT_RUN(who_sends_all_leaves_one_to_hear_with);
     UNIT_RUN(few_buffers_are_shared);
     return unit_end();
