@@ -227,7 +227,7 @@ static void spread_input(void *arg, const struct tenon_frame *frames, unsigned n
         if (where < 0 || where == (int)member->number)
             own[kept++] = frames[i];
         if (kept == PORT_BURST || (i + 1 == n && kept > 0)) {
-            tenon_input(member->stack, member->netif, own, kept, now_us);
+            port_give(member->port, member->stack, member->netif, own, kept, now_us);
             member->stats.own += kept;
             kept = 0;
         }

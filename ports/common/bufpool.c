@@ -15,6 +15,7 @@ struct bufpool_buf {
     struct tenon_buf buf;
     struct bufpool *pool;
     struct bufpool_buf *next;
+    int sends; /* it came from port_bufpool_get_many() */
 };
 
 struct bufpool_chunk {
@@ -33,6 +34,8 @@ static void buf_release(struct tenon_buf *buf)
     b->next = b->pool->free;
     b->pool->free = b;
     b->pool->in_use--;
+    b->pool->sending -= b->sends != 0;
+    b->sends = 0;
 }
 
 void port_bufpool_init(struct bufpool *pool, tenon_u32 buf_bytes, size_t bytes_max)
@@ -45,6 +48,7 @@ void port_bufpool_init(struct bufpool *pool, tenon_u32 buf_bytes, size_t bytes_m
     pool->bufs_max = (unsigned)(bytes_max / each);
     if (pool->bufs_max < pool->chunk_bufs)
         pool->bufs_max = pool->chunk_bufs;
+    pool->sending_max = pool->bufs_max - pool->bufs_max / 4;
 }
 
 void port_bufpool_fini(struct bufpool *pool)
@@ -84,6 +88,7 @@ static void grow(struct bufpool *pool)
         b->buf.refs = 0;
         b->buf.release = buf_release;
         b->pool = pool;
+        b->sends = 0;
         b->next = pool->free;
         pool->free = b;
     }
@@ -110,13 +115,12 @@ struct tenon_buf *port_bufpool_get(struct bufpool *pool)
 
 unsigned port_bufpool_get_many(struct bufpool *pool, struct tenon_buf **bufs, unsigned n)
 {
+    const unsigned may = pool->sending_max - pool->sending, most = n < may ? n : may;
     unsigned got = 0;
 
-    while (got < n) {
-        bufs[got] = port_bufpool_get(pool);
-        if (bufs[got] == NULL)
-            break;
-        got++;
-    }
+    while (got < most && (bufs[got] = port_bufpool_get(pool)) != NULL)
+        TENON_CONTAINER(bufs[got++], struct bufpool_buf, buf)->sends = 1;
+    pool->sending += got;
+    pool->failures += most < n;
     return got;
 }

@@ -314,8 +314,8 @@ void port_close(struct port *port)
 
 /* ---- receiving ------------------------------------------------------------------------------------------- */
 
-void port_input_short(const struct port *port, struct tenon *stack, unsigned netif, const struct tenon_frame *frames,
-                      unsigned n, tenon_u32 now_us)
+void port_give_short(const struct port *port, struct tenon *stack, unsigned netif, const struct tenon_frame *frames,
+                     unsigned n, tenon_u32 now_us)
 {
     tenon_keep(stack, port->left == PORT_BUFFERS_FEW ? TENON_KEEP_FIRST : TENON_KEEP_NOTHING);
     tenon_input(stack, netif, frames, n, now_us);

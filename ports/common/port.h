@@ -207,9 +207,29 @@ static inline void port_sent(struct port *port, const struct tenon_frame *frames
         port->capture(port, 1, frames, n);
 }
 
+/** What is left for receiving, in buffers.
+ *  @param few, last  there are fewer: PORT_BUFFERS_FEW, PORT_BUFFERS_LAST */
+static inline enum port_buffers port_buffers_of(unsigned left, unsigned few, unsigned last)
+{
+    if (left < last)
+        return PORT_BUFFERS_LAST;
+    return left < few ? PORT_BUFFERS_FEW : PORT_BUFFERS_ENOUGH;
+}
+
 /** Frames of which the instance keeps little or nothing, and which it hears all the same: see tenon_keep(). */
-void port_input_short(const struct port *port, struct tenon *stack, unsigned netif, const struct tenon_frame *frames,
-                      unsigned n, tenon_u32 now_us);
+void port_give_short(const struct port *port, struct tenon *stack, unsigned netif, const struct tenon_frame *frames,
+                     unsigned n, tenon_u32 now_us);
+
+/** Frames of this port to an instance, which keeps what may be kept of them: for struct port.input, that gives on what
+ *  it has looked at. */
+static inline void port_give(const struct port *port, struct tenon *stack, unsigned netif,
+                             const struct tenon_frame *frames, unsigned n, tenon_u32 now_us)
+{
+    if (port->left == PORT_BUFFERS_ENOUGH)
+        tenon_input(stack, netif, frames, n, now_us);
+    else
+        port_give_short(port, stack, netif, frames, n, now_us);
+}
 
 /** Hand over what receive() has received. It is counted, and captured before, because the core may write into it. */
 static inline void port_input(struct port *port, struct tenon *stack, unsigned netif,
@@ -221,10 +241,8 @@ static inline void port_input(struct port *port, struct tenon *stack, unsigned n
         port->capture(port, 0, frames, n);
     if (port->input != NULL)
         port->input(port->input_arg, frames, n, now_us);
-    else if (port->left == PORT_BUFFERS_ENOUGH)
-        tenon_input(stack, netif, frames, n, now_us);
     else
-        port_input_short(port, stack, netif, frames, n, now_us);
+        port_give(port, stack, netif, frames, n, now_us);
 }
 
 /** Parts of struct tenon_host for a process of an operating system: malloc(), free(), and its random numbers. */

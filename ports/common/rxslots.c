@@ -112,17 +112,12 @@ static void recycle(struct tenon_buf **slot)
     *slot = NULL;
 }
 
-static enum port_buffers buffers_left(const struct rxslots *slots)
-{
-    if (slots->last == NULL)
-        return PORT_BUFFERS_LAST;
-    return port_bufpool_left(&slots->small) < slots->small.bufs_max / 4 ? PORT_BUFFERS_FEW : PORT_BUFFERS_ENOUGH;
-}
-
 void port_rxslots_input(struct rxslots *slots, struct port *port, unsigned n, struct tenon *stack, unsigned netif,
                         tenon_u32 now_us)
 {
-    port->left = buffers_left(slots);
+    port->left = port_buffers_of(port_bufpool_left(&slots->small), slots->small.bufs_max / 4, 0);
+    if (slots->last == NULL)
+        port->left = PORT_BUFFERS_LAST;
     port_input(port, stack, netif, slots->frames, n, now_us);
     for (unsigned i = 0; i < n; i++) {
         recycle(&slots->first[i]);
