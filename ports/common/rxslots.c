@@ -29,6 +29,18 @@ static struct tenon_buf *get_small(struct rxslots *slots)
     return port_bufpool_left(&slots->small) > slots->for_sending ? port_bufpool_get(&slots->small) : NULL;
 }
 
+/* Those behind frame `i` were for longer bursts: when there is no other, one serves here. */
+static struct tenon_buf *get_idle(struct rxslots *slots, unsigned i)
+{
+    struct tenon_buf *buf = NULL;
+
+    for (unsigned k = PORT_BURST - 1; k > i && buf == NULL; k--) {
+        buf = slots->first[k];
+        slots->first[k] = NULL;
+    }
+    return buf;
+}
+
 /* See to it that frame `i` has buffers for n bytes; a pool that is exhausted leaves NULL. */
 static void fill_slot(struct rxslots *slots, unsigned i, size_t n)
 {
@@ -36,6 +48,8 @@ static void fill_slot(struct rxslots *slots, unsigned i, size_t n)
         slots->last = get_small(slots);
     if (slots->first[i] == NULL)
         slots->first[i] = get_small(slots);
+    if (slots->first[i] == NULL)
+        slots->first[i] = get_idle(slots, i);
     if (slots->first[i] == NULL && i == 0) {
         slots->first[0] = slots->last;
         slots->last = NULL;

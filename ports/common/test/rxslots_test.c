@@ -163,6 +163,31 @@ UNIT_TEST(who_sends_all_leaves_some_to_receive)
     port_rxslots_fini(&world.slots);
 }
 
+/* Buffers that long bursts have left serve short ones, and nothing of them is idle while frames are lost. */
+UNIT_TEST(a_long_burst_leaves_buffers_to_short_ones)
+{
+    static struct tenon_buf *bufs[MANY];
+    unsigned n;
+
+    begin(1500);
+    CHECK_EQ_U(burst(PORT_BURST), PORT_BURST); /* nobody keeps them */
+    for (n = 0; n < MANY && port_bufpool_left(&world.slots.small) > PORT_BURST; n++)
+        bufs[n] = port_bufpool_get(&world.slots.small);
+    world.keeps = 1;
+    for (unsigned i = 0; i < PORT_BURST; i++) {
+        CHECK_EQ_U(burst(1), 1);
+        CHECK(world.port.left == PORT_BUFFERS_FEW);
+    }
+    CHECK_EQ_U(world.nkept, PORT_BURST);
+    CHECK_EQ_U(burst(1), 1);
+    CHECK(world.port.left == PORT_BUFFERS_LAST);
+    CHECK_EQ_U(world.nkept, PORT_BURST);
+    while (n > 0)
+        tenon_buf_put(bufs[--n]);
+    let_go();
+    port_rxslots_fini(&world.slots);
+}
+
 /* Where buffers are so large that there are few: a quarter of them to send. */
 UNIT_TEST(few_buffers_are_shared)
 {
@@ -191,6 +216,7 @@ int main(void)
     UNIT_RUN(who_keeps_all_leaves_some_to_send);
     UNIT_RUN(few_are_left_for_who_holds_nothing);
     UNIT_RUN(who_sends_all_leaves_some_to_receive);
+    UNIT_RUN(a_long_burst_leaves_buffers_to_short_ones);
     UNIT_RUN(few_buffers_are_shared);
     return unit_end();
 }
