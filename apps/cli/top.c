@@ -23,7 +23,7 @@
 #include "common/snapshot.h"
 #include "common/text.h"
 
-enum { TOP_READ_LIMIT_MS = 3000, TOP_ONCE_US = 500000, TOP_PATH_MAX = 108, TOP_ROWS_ONCE = 60 };
+enum { TOP_READ_LIMIT_MS = 3000, TOP_ONCE_US = 500000, TOP_ROWS_ONCE = 60 };
 
 struct top_options {
     const char *which;
@@ -33,7 +33,7 @@ struct top_options {
 
 struct top {
     struct top_options options;
-    char path[TOP_PATH_MAX];
+    char path[SNAPSHOT_PATH_MAX];
     struct json *before, *now;
     double seconds;    /* between the two */
     struct loop loop;
@@ -81,14 +81,14 @@ static int is_socket_name(const struct dirent *entry)
 /* The only running program; else say which there are. @return 0 or -1 */
 static int find_only(struct top *top)
 {
-    char folder[TOP_PATH_MAX - 32], path[TOP_PATH_MAX];
+    char folder[SNAPSHOT_FOLDER_MAX], path[SNAPSHOT_PATH_MAX];
     struct dirent **entries;
     int n, i, found = 0;
 
     snapshot_folder(folder, sizeof folder);
     n = scandir(folder, &entries, is_socket_name, alphasort);
     for (i = 0; i < n; i++) {
-        snprintf(path, sizeof path, "%s/%.20s", folder, entries[i]->d_name);
+        snprintf(path, sizeof path, "%s/%.15s", folder, entries[i]->d_name);
         if (alive(path)) {
             memcpy(top->path, path, sizeof path);
             if (++found == 2)
@@ -110,7 +110,7 @@ static int find_only(struct top *top)
 static int find_program(struct top *top)
 {
     const char *which = top->options.which;
-    char folder[TOP_PATH_MAX - 32];
+    char folder[SNAPSHOT_FOLDER_MAX];
     uint64_t pid;
 
     if (which == NULL)

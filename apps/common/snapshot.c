@@ -50,7 +50,7 @@ struct snapshot_server {
     struct reader readers[SNAPSHOT_READERS_MAX];
     struct part *parts;
     unsigned cores, missing;    /* parts that are on their way */
-    char path[sizeof((struct sockaddr_un *)0)->sun_path];
+    char path[SNAPSHOT_PATH_MAX];
 };
 
 /* ---- the text ------------------------------------------------------------------------------------- */
@@ -482,7 +482,7 @@ static int listen_at(const char *path)
 struct snapshot_server *snapshot_open(struct app *app)
 {
     struct snapshot_server *server = must_alloc(sizeof *server);
-    char folder[sizeof server->path - 32];
+    char folder[SNAPSHOT_FOLDER_MAX];
 
     memset(server, 0, sizeof *server);
     server->app = app;
@@ -493,7 +493,7 @@ struct snapshot_server *snapshot_open(struct app *app)
     memset(server->parts, 0, server->cores * sizeof *server->parts);
     clear_parts(server);
     snapshot_folder(folder, sizeof folder);
-    snprintf(server->path, sizeof server->path, "%s/%ld.sock", folder, (long)getpid());
+    snprintf(server->path, sizeof server->path, "%s/%u.sock", folder, (unsigned)getpid());
     server->fd = make_folder(folder) == 0 ? listen_at(server->path) : -1;
     if (server->fd >= 0 && loop_add(&app->loop, server->fd, POLLIN, server_ready, server) == 0)
         return server;

@@ -10,8 +10,13 @@
 struct app;
 struct snapshot_server;
 
+enum {
+    SNAPSHOT_PATH_MAX = 108,                                                  /* of a unix socket, with its end */
+    SNAPSHOT_FOLDER_MAX = SNAPSHOT_PATH_MAX - (sizeof "/4294967295.sock" - 1) /* its name is a process's number */
+};
+
 /** The folder of the sockets: $XDG_RUNTIME_DIR/tenon; /tmp/tenon-UID if that is not set, or too long for a socket.
- *  @param[out] path  at least `size` characters */
+ *  @param[out] path  `size` characters, SNAPSHOT_FOLDER_MAX as a rule */
 void snapshot_folder(char *path, size_t size);
 
 /** @return NULL when no socket can be made; the program works without */
