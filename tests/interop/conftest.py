@@ -53,6 +53,7 @@ def unshare_works():
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config):
+    config.addinivalue_line("markers", "alone: it measures, or takes what there is once: with nothing beside it")
     if os.geteuid() == 0 or os.environ.get(INSIDE) or not concerned(config) or not unshare_works():
         return
     capture = config.pluginmanager.getplugin("capturemanager")

@@ -6,6 +6,8 @@ import pytest
 
 from conftest import BULK_BYTES, rates, sha256
 
+pytestmark = pytest.mark.alone
+
 CASES = [
     # direction, IP version, offload, share of BULK_BYTES
     ("send", "ip4", True, 1),

@@ -9,6 +9,8 @@ import pytest
 
 from conftest import find_tenon
 
+pytestmark = pytest.mark.alone
+
 SIZE = 8_000_003
 
 

@@ -60,7 +60,8 @@ class Server:
         self.wait_for_cores(queues)
 
     def top(self, *argv):
-        done = subprocess.run([find_tenon(), "top", *argv], env=self.env, capture_output=True, text=True, timeout=20)
+        done = subprocess.run([find_tenon(), "top", *argv, str(self.process.pid)], env=self.env, capture_output=True,
+                              text=True, timeout=20)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

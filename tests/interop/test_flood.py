@@ -9,6 +9,8 @@ import pytest
 
 from conftest import rates, sha256
 
+pytestmark = pytest.mark.alone
+
 SMALL, LARGE = 100_003, 3_000_017
 RATE, FORGED = 20_000, 100_000
 MEMORY = 16 << 20    # how much more the program may hold than before

@@ -7,6 +7,8 @@ import pytest
 
 from conftest import rates, sha256
 
+pytestmark = pytest.mark.alone
+
 BAD = ["--loss", 1, "--delay", 1, "--jitter", 0.5, "--reorder", 2, "--dup", 1, "--corrupt", 0.2, "--seed"]
 SIZE = 10_000_019
 

@@ -7,6 +7,8 @@ import pytest
 
 from conftest import INSIDE, find_tenon, life_of, sha256
 
+pytestmark = pytest.mark.alone
+
 # The kind of port, its settings, and options of the program.
 SLEEPERS = {
     "tap": ("tap", [], []),
