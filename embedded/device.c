@@ -72,12 +72,13 @@ TENON_INTERNAL void tn_sock_rx_flush(struct tenon_socks *socks)
     while (i < n) {
         const int spare = (int)socks->blocks.n - (int)socks->blocks.kept - nobodys;
         const int enough = spare >= n - i;
+        const int keeps = spare > 0 && !rx_is_lent(socks, i);
         int end = i + 1;
 
-        socks->keeps = spare > 0 && !rx_is_lent(socks, i);
-        while (enough && socks->keeps && end < n && !rx_is_lent(socks, end))
+        socks->keeps = (tenon_u8)keeps;
+        while (enough && keeps && end < n && !rx_is_lent(socks, end))
             end++;
-        tenon_keep(socks->stack, socks->keeps ? TENON_KEEP_ALL : TENON_KEEP_NOTHING);
+        tenon_keep(socks->stack, keeps ? TENON_KEEP_ALL : TENON_KEEP_NOTHING);
         (void)tenon_input(socks->stack, 1, socks->rx_frames + i, (unsigned)(end - i), socks->now_us);
         for (; i < end; i++)
             tn_sock_looked_at(socks->rx_spans[i].buf);

@@ -137,8 +137,7 @@ enum { TN_BUF_CACHE = TENON_WITH_SPEED ? 32 : 4, TN_BUF_RESERVE = TENON_WITH_SPE
 struct tenon {
     tenon_u8 started;                  /* the first call has told us the time */
     tenon_u8 depth;                    /* inside tenon_input() or tenon_poll() */
-    tenon_u8 lets_go;                  /* what comes is not kept: tenon_keep() ... */
-    tenon_u8 keeps_first;              /* ... but the next text of who holds nothing */
+    tenon_u8 keeps;                    /* enum tenon_kept: of what comes */
     struct tn_burst tx;
     const struct tenon_host *ops;
     void *host;

@@ -132,11 +132,11 @@
 /** Tables and timers for many: what is looked up by a hash, the wheel of timers, and errors counted by
  * destination. 0: lists in their place, which are shorter and as quick for a handful of connections, sockets
  * and neighbours; local ports are chosen at random (RFC 6056 3.3.1), no connection gives its block back
- * before it ends, tcp_ports (tenon_conf) is not asked, what is not to be guessed is Chaskey-12 of the ends in
- * place of SipHash-2-4, and those with the same options share them only while these are the defaults, or
- * their listener's. Who was asked for keeps its place among the neighbours for a second, and no more than
- * half of the places are of those who have not answered: where another would be needed, nothing is sent
- * (TENON_ENOMEM). */
+ * before it ends, tcp_ports (tenon_conf) is not asked, TENON_KEEP_FIRST is as TENON_KEEP_NOTHING, what is not
+ * to be guessed is Chaskey-12 of the ends in place of SipHash-2-4, and those with the same options share them
+ * only while these are the defaults, or their listener's. Who was asked for keeps its place among the
+ * neighbours for a second, and no more than half of the places are of those who have not answered: where
+ * another would be needed, nothing is sent (TENON_ENOMEM). */
 #if !defined(TENON_WITH_MANY)
 #define TENON_WITH_MANY 1
 #endif

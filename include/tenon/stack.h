@@ -176,10 +176,12 @@ TENON_API int tenon_input(struct tenon *stack, unsigned netif, const struct teno
 
 /** What is kept of what comes. */
 enum tenon_kept {
-    TENON_KEEP_NOTHING,    /**< no text of TCP, wherever it belongs in its stream, and no fragment of IP */
-    TENON_KEEP_ALL,    /**< as at the start */
-    TENON_KEEP_FIRST    /**< nothing, but of each connection the next text, if its application has consumed all before
-                             (tenon_tcp_consumed()), and all that it has sent was acknowledged */
+    TENON_KEEP_ALL,     /**< as at the start */
+    TENON_KEEP_FIRST,   /**< of each connection the next text, if its application has consumed all before
+                             (tenon_tcp_consumed()), and either all that it has sent was acknowledged, or it has
+                             neither kept a buffer of the text that it got last nor answered it at once; nothing
+                             else. Without TENON_WITH_MANY: nothing */
+    TENON_KEEP_NOTHING  /**< no text of TCP, wherever it belongs in its stream, and no fragment of IP */
 };
 
 /** What is not kept is dropped as if it had been lost on its way (TENON_STAT_RX_NOT_KEPT), and comes again. The

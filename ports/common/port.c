@@ -317,7 +317,7 @@ void port_close(struct port *port)
 void port_give_short(const struct port *port, struct tenon *stack, unsigned netif, const struct tenon_frame *frames,
                      unsigned n, tenon_u32 now_us)
 {
-    tenon_keep(stack, port->left == PORT_BUFFERS_FEW ? TENON_KEEP_FIRST : TENON_KEEP_NOTHING);
+    tenon_keep(stack, port->keeps);
     tenon_input(stack, netif, frames, n, now_us);
     tenon_keep(stack, TENON_KEEP_ALL);
 }

@@ -66,13 +66,6 @@ struct port_stats {
     uint64_t buf_bytes; /**< packet memory */
 };
 
-/** Whether there are packet buffers left to receive into, if what comes now is kept. */
-enum port_buffers {
-    PORT_BUFFERS_ENOUGH,
-    PORT_BUFFERS_FEW, /**< of each connection the first is kept: TENON_KEEP_FIRST */
-    PORT_BUFFERS_LAST /**< nothing is: TENON_KEEP_NOTHING */
-};
-
 struct port;
 
 /** A kind of port. All functions belong to the port's thread. */
@@ -124,7 +117,7 @@ struct port {
     struct pcap_writer *capture_writer;
     unsigned capture_interface; /**< its number there */
     int fd; /**< see port_fd(); -1 before open() sets it */
-    enum port_buffers left; /**< to be set before port_input() */
+    enum tenon_kept keeps; /**< what is kept of what comes now; to be set before port_input() */
     struct port_stats stats; /**< what it counts */
     struct tenon_netif_conf netif; /**< see port_netif_conf(); open() sets it */
     char name[PORT_TEXT_MAX]; /**< as in struct port_conf */
@@ -207,13 +200,14 @@ static inline void port_sent(struct port *port, const struct tenon_frame *frames
         port->capture(port, 1, frames, n);
 }
 
-/** What is left for receiving, in buffers.
- *  @param few, last  there are fewer: PORT_BUFFERS_FEW, PORT_BUFFERS_LAST */
-static inline enum port_buffers port_buffers_of(unsigned left, unsigned few, unsigned last)
+/** What may be kept, so that there are buffers to receive into.
+ *  @param left       so many there would be then
+ *  @param few, last  fewer than `few`: TENON_KEEP_FIRST; fewer than `last`: TENON_KEEP_NOTHING */
+static inline enum tenon_kept port_keeps(unsigned left, unsigned few, unsigned last)
 {
     if (left < last)
-        return PORT_BUFFERS_LAST;
-    return left < few ? PORT_BUFFERS_FEW : PORT_BUFFERS_ENOUGH;
+        return TENON_KEEP_NOTHING;
+    return left < few ? TENON_KEEP_FIRST : TENON_KEEP_ALL;
 }
 
 /** Frames of which the instance keeps little or nothing, and which it hears all the same: see tenon_keep(). */
@@ -225,7 +219,7 @@ void port_give_short(const struct port *port, struct tenon *stack, unsigned neti
 static inline void port_give(const struct port *port, struct tenon *stack, unsigned netif,
                              const struct tenon_frame *frames, unsigned n, tenon_u32 now_us)
 {
-    if (port->left == PORT_BUFFERS_ENOUGH)
+    if (port->keeps == TENON_KEEP_ALL)
         tenon_input(stack, netif, frames, n, now_us);
     else
         port_give_short(port, stack, netif, frames, n, now_us);

@@ -129,9 +129,9 @@ static void recycle(struct tenon_buf **slot)
 void port_rxslots_input(struct rxslots *slots, struct port *port, unsigned n, struct tenon *stack, unsigned netif,
                         tenon_u32 now_us)
 {
-    port->left = port_buffers_of(port_bufpool_left(&slots->small), slots->small.bufs_max / 4, 0);
+    port->keeps = port_keeps(port_bufpool_left(&slots->small), slots->small.bufs_max / 4, 0);
     if (slots->last == NULL)
-        port->left = PORT_BUFFERS_LAST;
+        port->keeps = TENON_KEEP_NOTHING;
     port_input(port, stack, netif, slots->frames, n, now_us);
     for (unsigned i = 0; i < n; i++) {
         recycle(&slots->first[i]);

@@ -325,7 +325,7 @@ static __rte_noinline int look(struct dpdk_port *port, struct tenon *stack, unsi
     if (span == port->rx_spans)
         return (int)n;
     kept = port->kept + (unsigned)(span - port->rx_spans);
-    port->port.left = port_buffers_of(port->kept_max - RTE_MIN(kept, port->kept_max), port->kept_max / 4, 1);
+    port->port.keeps = port_keeps(port->kept_max - RTE_MIN(kept, port->kept_max), port->kept_max / 4, 1);
     port_input(&port->port, stack, netif, port->rx_frames, (unsigned)(frame - port->rx_frames), now_us);
     for (const struct tenon_span *at = port->rx_spans; at < span; at++)
         give_up(port, at->buf);

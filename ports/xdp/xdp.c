@@ -261,7 +261,7 @@ static int xdp_receive(struct port *base, struct tenon *stack, unsigned netif, t
     if (xdp_ring_sleeps(&port->ring[RING_FILL]))
         (void)recvfrom(port->port.fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
     port->port.stats.rx_empty += n == 0;
-    base->left = port_buffers_of(port->rx_out - port->kept, port->few, port->last);
+    base->keeps = port_keeps(port->rx_out - port->kept, port->few, port->last);
     if (n > 0)
         port_input(base, stack, netif, port->rx_frames, n, now_us);
     if (now_us - port->looked_us >= GONE_EVERY_US) {

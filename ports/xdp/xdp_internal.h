@@ -72,7 +72,7 @@ struct xdp_port {
     struct xdp_chunk *chunks, *free; /* those whose home this is */
     unsigned nchunks, rx_out, rx_out_max; /* rx_out: in the fill ring, or received and not back yet ... */
     unsigned kept; /* ... and of these, received */
-    unsigned few, last; /* the kernel has fewer: PORT_BUFFERS_FEW, PORT_BUFFERS_LAST */
+    unsigned few, last; /* see port_keeps(): of those that the kernel has */
     struct tenon_span rx_spans[XDP_RX_SPANS];
     struct tenon_frame rx_frames[PORT_BURST];
 };

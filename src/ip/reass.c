@@ -681,7 +681,7 @@ TENON_INTERNAL int tn_reass_add(struct tenon *stack, struct tn_pkt *pkt, const s
     const tenon_u32 headers = tn_pkt_is_v4(pkt) ? pkt->l3_len - pkt->len : 0;
     struct tn_reass *r = reass_find(stack, pkt, frag);
 
-    if (stack->lets_go) {
+    if (stack->keeps != TENON_KEEP_ALL) {
         tn_count(stack, TENON_STAT_RX_NOT_KEPT);
         return 0;
     }

@@ -117,8 +117,7 @@ TENON_API tenon_u32 tenon_random(struct tenon *stack)
 
 TENON_API void tenon_keep(struct tenon *stack, enum tenon_kept keep)
 {
-    stack->lets_go = keep != TENON_KEEP_ALL;
-    stack->keeps_first = keep == TENON_KEEP_FIRST;
+    stack->keeps = (tenon_u8)keep;
 }
 
 TENON_API void *tenon_host_of(const struct tenon *stack)

@@ -229,6 +229,7 @@ struct tn_flight {
     tenon_u8 reo_mult, reo_persist;
     tenon_u8 dsack_round_runs;
     tenon_u8 rule;               /* enum tenon_trace_rule: how what is found to be lost is found now */
+    tenon_u8 holds;              /* the application has kept, or answered, what TENON_KEEP_FIRST gave it last */
 
     /* TLP (RFC 8985 7.1) */
     tenon_u8 tlp;                /* enum tn_tlp */

@@ -673,11 +673,34 @@ static void text_let_go(struct tenon_tcp *conn, const struct tn_seg *seg)
     tn_tcp_ack_now(conn);
 }
 
-/* TENON_KEEP_FIRST: who holds nothing gets something, whatever others hold. */
+/* TENON_KEEP_FIRST: who holds nothing gets something, whatever others hold. What it has read may wait in its
+ * send queue, in the same buffers or in others, and that is not seen there; but who lets go of what it gets
+ * is known by that. Or two hosts waited for each other, both sending, if others at either hold what the other
+ * sends them. */
 static int text_is_first(const struct tenon_tcp *conn, const struct tn_seg *seg)
 {
-    return conn->stack->keeps_first && seg->seq == conn->rcv_nxt && conn->rcv_unconsumed == 0 &&
-           tn_seq_ge(conn->snd_una, conn->snd_end);
+    return TENON_WITH_MANY && conn->stack->keeps == TENON_KEEP_FIRST && seg->seq == conn->rcv_nxt &&
+           conn->rcv_unconsumed == 0 && (tn_seq_ge(conn->snd_una, conn->snd_end) || !conn->flight->holds);
+}
+
+static tenon_u32 text_owners(const struct tn_pkt *pkt)
+{
+    tenon_u32 owners = 0;
+    unsigned i;
+
+    for (i = 0; i < pkt->nspans; i++)
+        owners += pkt->spans[i].buf->refs;
+    return owners;
+}
+
+/* And see whether the application holds it, or an answer to it. */
+static void text_first(struct tenon_tcp *conn, struct tn_seg *seg)
+{
+    const tenon_u32 owners = text_owners(seg->pkt), end = conn->snd_end;
+
+    text_in_order(conn, seg);
+    if (conn->state != TENON_TCP_CLOSED && tn_tcp_has_block(conn))
+        conn->flight->holds = text_owners(seg->pkt) > owners || conn->snd_end != end;
 }
 
 TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg)
@@ -699,7 +722,7 @@ TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg
             tn_tcp_nobody_reads(conn);
             return;
         }
-        if (conn->stack->lets_go && !text_is_first(conn, seg)) {
+        if (conn->stack->keeps != TENON_KEEP_ALL && !text_is_first(conn, seg)) {
             text_let_go(conn, seg);
             return;
         }
@@ -707,7 +730,9 @@ TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg
             tn_count(conn->stack, TENON_STAT_TCP_OOO_DROP);
             return;    /* it could not be held: the peer sends it again */
         }
-        if (seg->seq == conn->rcv_nxt)
+        if (TENON_WITH_MANY && conn->stack->keeps != TENON_KEEP_ALL)
+            text_first(conn, seg);
+        else if (seg->seq == conn->rcv_nxt)
             text_in_order(conn, seg);
         else
             text_early(conn, seg);

@@ -13,6 +13,7 @@ KINDS = {    # with large frames another memory runs out first
     "tap-large-frames": ("tap", []),
     "packet": ("packet", []),
     "packet-ring": ("packet", ["receive=ring"]),
+    "packet-cores": ("packet", []),    # where instances look at frames before they get them
     "xdp": ("xdp", []),
 }
 
@@ -25,7 +26,7 @@ def test_late_readers_are_answered(make_link, name, peer):
     link = make_link(kind=kind, settings=[*settings, "memory=1"])
     if kind == "packet":
         link.net.run("ethtool", "-K", link.kernel_side, "tso", "off", "gso", "off")
-    tenon = link.tenon("echo", "--stats")
+    tenon = link.tenon("echo", "--stats", *(["--cores", "2", "--steer", "software"] if name == "packet-cores" else []))
     done = json.loads(peer.run("late-readers", link.t4, 7, 12, 4_000_000).stdout)
     assert done["sent"] > 1_000_000
     said = tenon.stop()

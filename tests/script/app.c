@@ -75,6 +75,33 @@ static void app_opened(struct tenon_tcp *tcp, void *app)
     note(app, EV_OPENED, 0);
 }
 
+static tenon_i32 write_text(struct conn *c, size_t n)
+{
+    uint8_t *bytes = malloc(n + 1);
+    tenon_i32 got;
+
+    if (bytes == NULL)
+        abort();
+    for (size_t i = 0; i < n; i++)
+        bytes[i] = pattern_ours(c->tx_off + (uint32_t)i);
+    got = tenon_tcp_write(c->tcp, bytes, (tenon_u32)n);
+    free(bytes);
+    if (got > 0)
+        c->tx_off += (uint32_t)got;
+    return got;
+}
+
+/* To the end of the script. */
+static void keep_text(struct world *w, struct tenon_buf *buf)
+{
+    if (w->nkept == KEPT_MAX) {
+        world_fail(w, "the application keeps more than %d buffers", KEPT_MAX);
+        return;
+    }
+    tenon_buf_ref(buf);
+    w->kept[w->nkept++] = buf;
+}
+
 static void app_received(struct tenon_tcp *tcp, void *app, const struct tenon_span *spans, unsigned n)
 {
     struct conn *c = app;
@@ -88,6 +115,8 @@ static void app_received(struct tenon_tcp *tcp, void *app, const struct tenon_sp
                 world_fail(c->world, "byte %u of the stream was delivered as %02x, but the peer sent %02x",
                            c->rx_off + bytes + j, p[j], pattern_peers(c->rx_off + bytes + j));
         bytes += spans[i].len;
+        if (c->world->script->keep_text)
+            keep_text(c->world, spans[i].buf);
     }
     c->rx_off += bytes;
     c->received += bytes;
@@ -100,6 +129,8 @@ static void app_received(struct tenon_tcp *tcp, void *app, const struct tenon_sp
         tenon_tcp_abort(tcp);
     else if (!c->world->script->manual_consume)
         tenon_tcp_consumed(tcp, bytes);
+    if (c->world->script->answers && write_text(c, bytes) != (tenon_i32)bytes)
+        world_fail(c->world, "an answer of %u bytes was not taken", bytes);
 }
 
 static void app_acked(struct tenon_tcp *tcp, void *app, tenon_u32 bytes)
@@ -306,20 +337,7 @@ static void call_connect(struct world *w, const struct stmt *st)
 
 static void call_write(struct world *w, const struct stmt *st)
 {
-    struct conn *c = st->conn;
-    size_t n = (size_t)st->arg[0];
-    uint8_t *bytes = malloc(n + 1);
-    tenon_i32 got;
-
-    if (bytes == NULL)
-        abort();
-    for (size_t i = 0; i < n; i++)
-        bytes[i] = pattern_ours(c->tx_off + (uint32_t)i);
-    got = tenon_tcp_write(c->tcp, bytes, (tenon_u32)n);
-    free(bytes);
-    if (got > 0)
-        c->tx_off += (uint32_t)got;
-    expect_result(w, st, got, st->arg[0]);
+    expect_result(w, st, write_text(st->conn, (size_t)st->arg[0]), st->arg[0]);
 }
 
 static void call_send(struct world *w, const struct stmt *st)
@@ -544,6 +562,8 @@ void app_call(struct world *w, const struct stmt *st)
 
 void app_end(struct world *w)
 {
+    while (w->nkept > 0)
+        tenon_buf_put(w->kept[--w->nkept]);
     for (int i = 0; i < w->script->nconns; i++) {
         struct conn *c = &w->script->conns[i];
 

@@ -257,6 +257,10 @@ static bool parse_switch(struct script *s, const char *word)
         s->only6 = true;
     else if (strcmp(word, "manual-consume") == 0)
         s->manual_consume = true;
+    else if (strcmp(word, "keep-text") == 0)
+        s->keep_text = true;
+    else if (strcmp(word, "answer-text") == 0)
+        s->answers = true;
     else if (strcmp(word, "pacing") == 0)
         s->pacing = true;
     else if (strcmp(word, "ethernet") == 0)

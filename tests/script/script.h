@@ -27,6 +27,7 @@ enum {
     FRAME_MAX = 70000,
     ARGS_MAX = 4,
     CONNS_MAX = 64,
+    KEPT_MAX = 64,
     KINDS_MAX = 16
 };
 
@@ -240,7 +241,7 @@ struct script {
     int af;                     /* 4 or 6: how it is read now */
     bool only4, only6, needs_link, has_caps;
     int64_t tolerance;
-    bool manual_consume, no_neighbour, pacing;
+    bool manual_consume, keep_text, answers, no_neighbour, pacing;
     uint32_t abort_received;    /* the application aborts when it has so many bytes; 0: it does not */
     uint32_t clock;
     struct tenon_conf conf;
@@ -376,6 +377,8 @@ struct world {
 
     struct event *events;
     size_t nevents;
+    struct tenon_buf *kept[KEPT_MAX];    /* by the application: keep-text */
+    unsigned nkept;
 
     char *trace;
     size_t trace_len, trace_size;

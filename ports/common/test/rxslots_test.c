@@ -22,7 +22,7 @@ static void hear(void *arg, const struct tenon_frame *frames, unsigned n, tenon_
 
     (void)now_us;
     w->heard += n;
-    for (unsigned i = 0; i < n && w->keeps && w->port.left != PORT_BUFFERS_LAST; i++) {
+    for (unsigned i = 0; i < n && w->keeps && w->port.keeps != TENON_KEEP_NOTHING; i++) {
         tenon_buf_ref(frames[i].spans[0].buf);
         w->kept[w->nkept++] = frames[i].spans[0].buf;
     }
@@ -62,8 +62,8 @@ static void keep_all_there_is(void)
     world.keeps = 1;
     do
         CHECK(burst(PORT_BURST) > 0);
-    while (world.port.left != PORT_BUFFERS_LAST && world.nkept < MANY - PORT_BURST);
-    CHECK(world.port.left == PORT_BUFFERS_LAST);
+    while (world.port.keeps != TENON_KEEP_NOTHING && world.nkept < MANY - PORT_BURST);
+    CHECK(world.port.keeps == TENON_KEEP_NOTHING);
 }
 
 UNIT_TEST(who_keeps_all_is_still_heard)
@@ -77,12 +77,12 @@ UNIT_TEST(who_keeps_all_is_still_heard)
         before = world.heard;
         CHECK(burst(1) == 1);
         CHECK_EQ_U(world.heard, before + 1);
-        CHECK(world.port.left == PORT_BUFFERS_LAST);
+        CHECK(world.port.keeps == TENON_KEEP_NOTHING);
     }
     CHECK_EQ_U(world.port.stats.rx_no_buffer, 0);
     let_go();
     CHECK_EQ_U(burst(PORT_BURST), PORT_BURST);
-    CHECK(world.port.left != PORT_BUFFERS_LAST);
+    CHECK(world.port.keeps != TENON_KEEP_NOTHING);
     CHECK_EQ_U(world.nkept, PORT_BURST);
     let_go();
     port_rxslots_fini(&world.slots);
@@ -94,7 +94,7 @@ UNIT_TEST(a_burst_is_as_long_as_there_are_buffers)
     begin(1500);
     keep_all_there_is();
     while (burst(PORT_BURST) > 1)
-        CHECK(world.port.left == PORT_BUFFERS_LAST);
+        CHECK(world.port.keeps == TENON_KEEP_NOTHING);
     CHECK_EQ_U(burst(PORT_BURST), 1);
     CHECK_EQ_U(world.port.stats.rx_no_buffer, 0);
     let_go();
@@ -129,12 +129,12 @@ UNIT_TEST(few_are_left_for_who_holds_nothing)
     world.keeps = 1;
     do
         CHECK_EQ_U(burst(PORT_BURST), PORT_BURST);
-    while (world.port.left == PORT_BUFFERS_ENOUGH && world.nkept < MANY - PORT_BURST);
-    CHECK(world.port.left == PORT_BUFFERS_FEW);
+    while (world.port.keeps == TENON_KEEP_ALL && world.nkept < MANY - PORT_BURST);
+    CHECK(world.port.keeps == TENON_KEEP_FIRST);
     CHECK(world.nkept > most / 2 && world.nkept < most - most / 8);
     let_go();
     CHECK_EQ_U(burst(1), 1);
-    CHECK(world.port.left == PORT_BUFFERS_ENOUGH);
+    CHECK(world.port.keeps == TENON_KEEP_ALL);
     let_go();
     port_rxslots_fini(&world.slots);
 }
@@ -151,11 +151,11 @@ UNIT_TEST(who_sends_all_leaves_some_to_receive)
     n = port_bufpool_get_many(&world.slots.small, bufs, MANY);
     CHECK(n > 300);
     CHECK_EQ_U(burst(PORT_BURST), PORT_BURST);
-    CHECK(world.port.left == PORT_BUFFERS_FEW);
+    CHECK(world.port.keeps == TENON_KEEP_FIRST);
     keep_all_there_is();
     CHECK_EQ_U(world.nkept + n + PORT_BURST + 1, world.slots.small.bufs_max); /* one hears */
     while (burst(PORT_BURST) > 1)
-        CHECK(world.port.left == PORT_BUFFERS_LAST);
+        CHECK(world.port.keeps == TENON_KEEP_NOTHING);
     CHECK_EQ_U(burst(PORT_BURST), 1);
     while (n > 0)
         tenon_buf_put(bufs[--n]);
@@ -176,11 +176,11 @@ UNIT_TEST(a_long_burst_leaves_buffers_to_short_ones)
     world.keeps = 1;
     for (unsigned i = 0; i < PORT_BURST; i++) {
         CHECK_EQ_U(burst(1), 1);
-        CHECK(world.port.left == PORT_BUFFERS_FEW);
+        CHECK(world.port.keeps == TENON_KEEP_FIRST);
     }
     CHECK_EQ_U(world.nkept, PORT_BURST);
     CHECK_EQ_U(burst(1), 1);
-    CHECK(world.port.left == PORT_BUFFERS_LAST);
+    CHECK(world.port.keeps == TENON_KEEP_NOTHING);
     CHECK_EQ_U(world.nkept, PORT_BURST);
     while (n > 0)
         tenon_buf_put(bufs[--n]);
@@ -204,7 +204,7 @@ UNIT_TEST(few_buffers_are_shared)
         tenon_buf_put(bufs[--n]);
     let_go();
     CHECK(burst(PORT_BURST) >= most / 2);
-    CHECK(world.port.left != PORT_BUFFERS_LAST);
+    CHECK(world.port.keeps != TENON_KEEP_NOTHING);
     let_go();
     port_rxslots_fini(&world.slots);
 }
