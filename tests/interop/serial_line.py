@@ -36,20 +36,23 @@ def main():
     name, own, peer, lose = *sys.argv[1:4], int(sys.argv[4])
     tun = open_tun(name, own, peer)
     line, terminal = pty.openpty()
+    os.set_blocking(line, False)
     print(os.ttyname(terminal), flush=True)
-    counts, come = {tun: 0, line: 0}, b""
+    counts, come, goes = {tun: 0, line: 0}, b"", b""
 
     def survives(end):
         counts[end] += 1
         return not lose or counts[end] % lose
 
-    while True:
-        for ready in select.select([tun, line], [], [])[0]:
-            if ready == tun:
-                packet = os.read(tun, 2 * MTU)
-                if packet[0] >> 4 == 4 and survives(tun):
-                    os.write(line, encode(packet))
-                continue
+    while True:    # who waits to write does not read: the program must find that here somebody always does
+        readable, writable, _ = select.select([line] if goes else [line, tun], [line] if goes else [], [])
+        if writable:
+            goes = goes[os.write(line, goes):]
+        if tun in readable:
+            packet = os.read(tun, 2 * MTU)
+            if packet[0] >> 4 == 4 and survives(tun):
+                goes += encode(packet)
+        if line in readable:
             *packets, come = (come + os.read(line, 4096)).split(bytes([END]))
             for packet in filter(None, packets):
                 if survives(line):
