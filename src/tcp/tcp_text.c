@@ -461,10 +461,12 @@ static int text_deliver_piece(struct tenon_tcp *conn, struct tn_ooo_piece *piece
 /* The hole is filled: what waited behind it comes now. @return 0: the connection is gone */
 static int text_deliver_ooo(struct tenon_tcp *conn)
 {
+    const struct tn_ooo *ooo;
+
     if (!TENON_WITH_RUNS)
         return tn_early_deliver(conn);
-    while (tn_ooo_of(conn) != NULL && conn->flight->ooo->ranges != NULL) {
-        struct tn_ooo_range *range = conn->flight->ooo->ranges;
+    while ((ooo = tn_ooo_of(conn)) != NULL && ooo->ranges != NULL) {
+        struct tn_ooo_range *range = ooo->ranges;
 
         if (tn_seq_gt(range->seq, conn->rcv_nxt))
             return 1;
