@@ -6,12 +6,14 @@
 #define APPS_COMMON_SNAPSHOT_H
 
 #include <stddef.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 struct app;
 struct snapshot_server;
 
 enum {
-    SNAPSHOT_PATH_MAX = 108,                                                  /* of a unix socket, with its end */
+    SNAPSHOT_PATH_MAX = sizeof(((struct sockaddr_un *)0)->sun_path),          /* with its end: 108 on Linux */
     SNAPSHOT_FOLDER_MAX = SNAPSHOT_PATH_MAX - (sizeof "/4294967295.sock" - 1) /* its name is a process's number */
 };
 
