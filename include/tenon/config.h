@@ -195,8 +195,9 @@
 #define TENON_WITH_PING 1
 #endif
 
-/** Looking over the configuration. 0: tenon_conf_check() returns NULL whatever it is given, and an instance begins with
- *  values that cannot work: for a program that never changes them once it has been tried with a build that looks. */
+/** Looking over the configuration, and the values of options. 0: tenon_conf_check() returns NULL whatever it is given,
+ *  an instance begins with values that cannot work, and tenon_tcp_set() takes them (also, against MUST-48, the ECN
+ *  bits in TENON_TCP_TOS): for a program that never changes them once it has been tried with a build that looks. */
 #if !defined(TENON_WITH_CHECKS)
 #define TENON_WITH_CHECKS 1
 #endif

@@ -25,6 +25,9 @@ struct tn_alarm {
 
 /* ---- for other layers ------------------------------------------------------------------------ */
 
+/* RFC 4861 10; for as long without IPv6, where no router says something else. */
+enum { TN_REACHABLE_MS = 30000 };
+
 /* An interface. */
 struct tn_netif {
     struct tenon_netif_conf conf;

@@ -259,8 +259,9 @@ TENON_INTERNAL void tn_neighbours_forget(struct tenon *stack, unsigned netif)
 
 TENON_INTERNAL int tn_neighbour_expired(const struct tenon *stack, const struct tn_neighbour *neighbour)
 {
-    return neighbour->state == TENON_NEIGHBOUR_REACHABLE &&
-           stack->now_ms - neighbour->confirmed_ms > neighbour->reachable_ms;
+    const tenon_u32 reachable_ms = TENON_WITH_IPV6 ? neighbour->reachable_ms : (tenon_u32)TN_REACHABLE_MS;
+
+    return neighbour->state == TENON_NEIGHBOUR_REACHABLE && stack->now_ms - neighbour->confirmed_ms > reachable_ms;
 }
 
 /* Twice a day, before a clock could have gone round. */
@@ -280,12 +281,15 @@ TENON_INTERNAL void tn_neighbours_age(struct tenon *stack)
 
 static void neighbour_reached(struct tenon *stack, struct tn_neighbour *neighbour)
 {
-    const tenon_u32 base = tn_netif_of(&stack->link, neighbour->netif)->reachable_ms;
+    tenon_u32 base;
 
     neighbour_set_state(stack, neighbour, TENON_NEIGHBOUR_REACHABLE);
     neighbour->confirmed_ms = stack->now_ms;
-    /* RFC 4861 6.3.2: 0.5 to 1.5 times as long */
-    neighbour->reachable_ms = base / 2 + tn_random_below(&stack->random, base + 1);
+    if (TENON_WITH_IPV6) {
+        base = tn_netif_of(&stack->link, neighbour->netif)->reachable_ms;
+        /* RFC 4861 6.3.2: 0.5 to 1.5 times as long */
+        neighbour->reachable_ms = base / 2 + tn_random_below(&stack->random, base + 1);
+    }
     tn_route_gateway_works(stack, neighbour->netif, &neighbour->ip);
 }
 

@@ -4,7 +4,7 @@
 #include "wire/wire.h"
 
 enum { NETIF_MTU_MIN = 576, NETIF_MTU_MIN_IP6 = 1280 };
-enum { NETIF_REACHABLE_MS = 30000, NETIF_RETRANS_MS = 1000 };    /* RFC 4861 10 */
+enum { NETIF_RETRANS_MS = 1000 };    /* RFC 4861 10 */
 
 TENON_INTERNAL struct tn_netif *tn_netif_at(const struct tenon *stack, unsigned index)
 {
@@ -27,7 +27,7 @@ static void netif_reset_nd(struct tn_netif *netif)
         netif->ip6_mtu = 0;
     }
     if (TENON_WITH_ETHERNET || TENON_WITH_IPV6) {
-        netif->reachable_ms = NETIF_REACHABLE_MS;
+        netif->reachable_ms = TN_REACHABLE_MS;
         netif->retrans_ms = NETIF_RETRANS_MS;
     }
 }

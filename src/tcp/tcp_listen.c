@@ -33,18 +33,21 @@ static int listen_is_taken(struct tenon *stack, const struct tenon_ip *ip, unsig
     return 0;
 }
 
-/* RFC 6056 3.3.1 over the whole range: begin anywhere, take the first that is free. */
-static tenon_u16 listen_choose_port(struct tenon *stack, const struct tenon_ip *ip)
+/* The port that is wanted; for 0 RFC 6056 3.3.1 over the whole range: begin anywhere, take the first that is free.
+ * @return 0: it is taken, or all are */
+static tenon_u16 listen_port(struct tenon *stack, const struct tenon_addr *at)
 {
-    const tenon_u32 low = 1024, span = 65536UL - low;
-    const tenon_u32 start = tn_random_below(&stack->random, span);
-    tenon_u32 i;
+    const tenon_u32 low = 1024, last = 65535UL;
+    tenon_u32 port = at->port, left = 1;
 
-    for (i = 0; i < span; i++) {
-        const tenon_u32 port = low + (start + i) % span;
-
-        if (!listen_is_taken(stack, ip, (unsigned)port))
+    if (port == 0) {
+        left = last - low + 1;
+        port = low + tn_random_below(&stack->random, left);
+    }
+    for (; left > 0; left--) {
+        if (!listen_is_taken(stack, &at->ip, (unsigned)port))
             return (tenon_u16)port;
+        port = port == last ? low : port + 1;
     }
     return 0;
 }
@@ -53,7 +56,7 @@ TENON_API int tenon_tcp_listen(struct tenon *stack, struct tenon_tcp_listener **
                                const struct tenon_tcp_events *events, void *app, unsigned backlog)
 {
     struct tenon_tcp_listener *listener;
-    tenon_u16 port = at->port;
+    tenon_u16 port;
 
     if (!TENON_WITH_LISTEN)
         return TENON_EINVAL;
@@ -61,9 +64,8 @@ TENON_API int tenon_tcp_listen(struct tenon *stack, struct tenon_tcp_listener **
         return TENON_EINVAL;
     if (!tenon_ip_is_any(&at->ip) && !tn_addr_is_ours(stack, &at->ip, at->netif))
         return TENON_ENOADDR;
+    port = listen_port(stack, at);
     if (port == 0)
-        port = listen_choose_port(stack, &at->ip);
-    if (port == 0 || listen_is_taken(stack, &at->ip, port))
         return TENON_EINUSE;
     listener = (struct tenon_tcp_listener *)tn_mem_get(stack, sizeof(*listener));
     if (listener == NULL)

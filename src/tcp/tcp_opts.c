@@ -47,20 +47,32 @@ TENON_INTERNAL void tn_tcp_opts_put(struct tenon *stack, struct tn_tcp_opts *opt
     tn_mem_put(stack, opts, sizeof(*opts));
 }
 
+/* Something that this build does not have. */
+static int opts_is_lacking(enum tenon_tcp_option option)
+{
+    if (option == TENON_TCP_TRANSPARENT)
+        return !TENON_WITH_ROUTES;
+    return !TENON_WITH_HOLD && (option == TENON_TCP_ACK_BY_HAND || option == TENON_TCP_HOLD_FIN);
+}
+
 static int opts_value_is_possible(enum tenon_tcp_option option, tenon_u32 value)
 {
+    if (opts_is_lacking(option) && value != 0)
+        return 0;
+    if (!TENON_WITH_CHECKS)
+        return option < TENON_TCP_OPTION_COUNT;
     switch (option) {
     case TENON_TCP_NODELAY:
     case TENON_TCP_CORK:
     case TENON_TCP_NO_DELAYED_ACK:
     case TENON_TCP_TIMESTAMPS:
     case TENON_TCP_SACK:
+    case TENON_TCP_ACK_BY_HAND:
+    case TENON_TCP_HOLD_FIN:
+    case TENON_TCP_TRANSPARENT:
     case TENON_TCP_PACING:
     case TENON_TCP_FASTOPEN:
     case TENON_TCP_WINDOW_SCALING: return value <= 1;
-    case TENON_TCP_ACK_BY_HAND:
-    case TENON_TCP_HOLD_FIN: return value <= TENON_WITH_HOLD;
-    case TENON_TCP_TRANSPARENT: return value <= TENON_WITH_ROUTES;
     case TENON_TCP_MTU_PROBING:
     case TENON_TCP_ECN: return value <= 2;
     case TENON_TCP_KEEPALIVE_INTERVAL_S: return value >= 1 && value <= 1000000UL;
@@ -224,7 +236,7 @@ TENON_API int tenon_tcp_listener_set(struct tenon_tcp_listener *listener, enum t
     const tenon_u32 before = listener->opts->values[TENON_TCP_TRANSPARENT];
     const int error = opts_set(listener->stack, &listener->opts, option, value);
 
-    if (error == TENON_OK && option == TENON_TCP_TRANSPARENT)
+    if (TENON_WITH_ROUTES && error == TENON_OK && option == TENON_TCP_TRANSPARENT)
         listener->stack->tcp.transparent += value - before;
     return error;
 }

@@ -576,8 +576,8 @@ static int output_plan_new(struct tenon_tcp *conn, struct output_plan *plan, ten
     const tenon_u32 window = output_usable_window(conn);
     const int fin_waits = output_fin_waits(conn) && conn->state > TENON_TCP_SYN_RECEIVED;
     tenon_u32 len = tn_min(tn_min(unsent, window), tn_min(cwnd_room, output_frame_limit(conn)));
+    unsigned flags = TN_TCP_ACK;
     tenon_u32 part;
-    int with_fin;
 
     if (unsent == 0 && !fin_waits) {
         (void)tn_why_nothing_new(conn);
@@ -591,12 +591,16 @@ static int output_plan_new(struct tenon_tcp *conn, struct output_plan *plan, ten
             return 0;
         }
     }
-    with_fin = fin_waits && len == unsent && window > len;
+    if (len == unsent && len > 0)
+        flags |= TN_TCP_PSH;    /* MUST-61 */
+    if (len == unsent && fin_waits && window > len)
+        flags |= TN_TCP_FIN;
     part = output_part(conn, len);
-    if (part != 0 && !output_small_is_allowed(conn, part, len == unsent, with_fin))
+    if (part != 0 && !output_small_is_allowed(conn, part, len == unsent, (flags & TN_TCP_FIN) != 0)) {
         len -= part;
-    with_fin = with_fin && len == unsent;
-    if (len == 0 && !with_fin) {
+        flags = TN_TCP_ACK;
+    }
+    if (len == 0 && !(flags & TN_TCP_FIN)) {
         (void)tn_why_nothing_fits(conn, unsent, window, cwnd_room);
         return 0;
     }
@@ -605,11 +609,7 @@ static int output_plan_new(struct tenon_tcp *conn, struct output_plan *plan, ten
     plan->probe = 0;
     plan->seq = conn->snd_nxt;
     plan->len = len;
-    plan->flags = TN_TCP_ACK;
-    if (with_fin)
-        plan->flags |= TN_TCP_FIN;
-    if (len == unsent && len > 0)
-        plan->flags |= TN_TCP_PSH;    /* MUST-61 */
+    plan->flags = (tenon_u8)flags;
     return 1;
 }
 

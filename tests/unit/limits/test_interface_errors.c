@@ -342,6 +342,36 @@ UNIT_TEST(tcp_listen_refuses)
     CHECK(pair_close(&pair));
 }
 
+/* Port 0 asks for any that is free, from 1024 on: who comes to one that is taken takes the next, behind the last the
+ * first. Here the last 536 are taken, so one in a hundred and twenty comes round. */
+UNIT_TEST(tcp_listen_chooses_ports)
+{
+    enum { LAST = 536, CHOSEN = 2000 };
+    static tenon_u8 taken[65536L];
+    struct tenon_tcp_listener *listener;
+    struct tenon_addr at, got;
+    struct tenon_conf conf;
+    struct pair pair;
+    unsigned i, lowest = 65535;
+
+    tenon_conf_default(&conf);
+    if (!CHECK(pair_open(&pair, &conf)))
+        return;
+    memset(taken, 0, sizeof(taken));
+    at = pair_addr(0, 0, 0);
+    for (i = 0; i < LAST + CHOSEN; i++) {
+        at.port = (tenon_u16)(i < LAST ? 65535U - i : 0U);
+        if (!CHECK_EQ_I(tenon_tcp_listen(pair.stack[0], &listener, &at, &no_events, NULL, 0), TENON_OK))
+            break;
+        tenon_tcp_listener_local(listener, &got);
+        CHECK(got.port >= 1024 && !taken[got.port]);
+        taken[got.port] = 1;
+        lowest = got.port < lowest ? got.port : lowest;
+    }
+    CHECK_EQ_U(lowest, 1024);
+    CHECK(pair_close(&pair));
+}
+
 UNIT_TEST(tcp_connect_refuses)
 {
     struct tenon_addr from, to;
@@ -766,6 +796,7 @@ int main(void)
     UNIT_RUN(route_refuses);
     UNIT_RUN(neighbour_refuses);
     UNIT_RUN(tcp_listen_refuses);
+    UNIT_RUN(tcp_listen_chooses_ports);
     UNIT_RUN(tcp_connect_refuses);
     UNIT_RUN(tcp_held_connection_refuses);
     UNIT_RUN(tcp_send_refuses);
