@@ -68,8 +68,9 @@ def test_what_is_measured_is_the_reference(board, tmp_path, capsys):
     assert status == 0, capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["echo-tenon4", "echo-tenon4-core"])
 @pytest.mark.parametrize("board", list(run.TICK_NS))
-def test_who_reads_late_is_answered(board):
+def test_who_reads_late_is_answered(board, name):
     """Four clients send as much as is taken before they read. Then the echo holds all blocks that it may, and waits for
     room to send: the acknowledgements that make it have to come in all the same, and not to wait behind datagrams for
     which there is no block."""
@@ -77,7 +78,7 @@ def test_who_reads_late_is_answered(board):
     if missing or shutil.which("ninja") is None:
         pytest.skip(f"{missing or 'ninja'} is not there")
     args = run.arguments(["--boards", board, "--build", str(ROOT / "build" / "boards-checked")])
-    image = run.build(args, board, None, "echo-tenon4") / "echo-tenon4.elf"
+    image = run.build(args, board, None, name) / f"{name}.elf"
     with run.echoes.Echo(run.TOOL.BOARDS[board], board, image) as echo:
         echo.wait_for("ready")
         assert run.echoes.answers_late(echo, ahead=4) == 1

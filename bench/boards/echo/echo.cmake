@@ -59,15 +59,19 @@ foreach(name tenon4 tenon4-all tenon46 tenon46-all)
     target_compile_definitions(echo-${name} PRIVATE ECHO_LIKE=$<EQUAL:${all},-1> ${blocks})
 endforeach()
 
+add_echo(tenon4-core stack-tenon4 tenon_core.c)    # of embedded/ nothing is linked
+target_compile_definitions(echo-tenon4-core PRIVATE ${blocks})
+
 if(LWIP_SOURCE)
     # The program over the raw interface is called back; netconns and sockets want an operating system below them.
     set(program_lwip4 lwip.c)
+    set(program_lwip4-nocopy lwip.c)
     set(program_lwip46 lwip.c)
     set(program_lwip4-netconn lwip_netconn.c lwip_os.c)
     set(program_lwip4-sockets lwip_sockets.c lwip_os.c)
     set(lwip_api api_lib api_msg err netbuf sockets tcpip)
     list(TRANSFORM lwip_api REPLACE "(.+)" "${LWIP_SOURCE}/api/\\1.c")
-    foreach(name lwip4 lwip46 lwip4-netconn lwip4-sockets)
+    foreach(name lwip4 lwip4-nocopy lwip46 lwip4-netconn lwip4-sockets)
         string(FIND "${program_${name}}" lwip_os.c os)
         string(FIND ${name} sockets sockets)
         add_library(stack-${name} STATIC EXCLUDE_FROM_ALL ${lwip_sources} ${lwip_api})
@@ -76,6 +80,7 @@ if(LWIP_SOURCE)
         target_include_directories(stack-${name} SYSTEM PUBLIC ${LWIP_SOURCE}/include)
         target_compile_definitions(stack-${name} PUBLIC ECHO_IPV6=$<STREQUAL:${name},lwip46>
             ECHO_NETCONN=$<NOT:$<EQUAL:${os},-1>> ECHO_SOCKET=$<NOT:$<EQUAL:${sockets},-1>> ${blocks}
+            ECHO_COPY=$<NOT:$<STREQUAL:${name},lwip4-nocopy>>
             ECHO_ETH_PAD=$<IF:$<STREQUAL:${glue},lwip_dma.c>,0,2>)
         add_echo(${name} stack-${name} lwip_stack.c ${program_${name}} ${glue})
     endforeach()

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The echo with lwIP's raw interface. */
+/* The echo with lwIP's raw interface. ECHO_COPY 1: what is sent is copied into lwIP's heap, as programs for
+ * it do; 0: it leaves out of the pbufs in which it came, which stay until it has been acknowledged. */
 #include "lwip_program.h"
 
 #include "lwip/tcp.h"
@@ -9,7 +10,8 @@ enum { CONNECTION_POLL = 2 };
 
 static struct client {
     struct tcp_pcb *pcb;
-    struct pbuf *received;    /* bytes that are not sent yet */
+    struct pbuf *received;    /* bytes that are not sent yet, behind those ... */
+    u16_t lent;               /* ... that are, and lie here until they are acknowledged */
     u8_t finished;            /* the client has sent its last */
 } clients[ECHO_CLIENTS];
 
@@ -20,25 +22,35 @@ static void forget(struct client *client)
     if (client->received != NULL)
         pbuf_free(client->received);
     client->received = NULL;
+    client->lent = 0;
     client->pcb = NULL;
     client->finished = 0;
 }
 
-/* What goes into the send buffer is given back to the window. */
+/* Bytes that are not wanted any more are given back to the window. */
+static void let_go(struct client *client, u16_t n)
+{
+    client->received = pbuf_free_header(client->received, n);
+    tcp_recved(client->pcb, n);
+}
+
 static void echo(struct client *client)
 {
     struct tcp_pcb *pcb = client->pcb;
+    u16_t at = 0;
 
-    while (client->received != NULL) {
-        struct pbuf *p = client->received;
-        u16_t n = p->len;
+    for (;;) {
+        struct pbuf *p = ECHO_COPY ? client->received : pbuf_skip(client->received, client->lent, &at);
+        u16_t n = p != NULL ? (u16_t)(p->len - at) : 0;
 
         if (n > tcp_sndbuf(pcb))
             n = (u16_t)tcp_sndbuf(pcb);
-        if (n == 0 || tcp_write(pcb, p->payload, n, TCP_WRITE_FLAG_COPY) != ERR_OK)
+        if (n == 0 || tcp_write(pcb, (u8_t *)p->payload + at, n, ECHO_COPY ? TCP_WRITE_FLAG_COPY : 0) != ERR_OK)
             break;
-        client->received = pbuf_free_header(p, n);
-        tcp_recved(pcb, n);
+        if (ECHO_COPY)
+            let_go(client, n);
+        else
+            client->lent = (u16_t)(client->lent + n);
     }
     (void)tcp_output(pcb);
     if (client->received == NULL && client->finished && tcp_close(pcb) == ERR_OK) {
@@ -68,8 +80,14 @@ static err_t have_received(void *self, struct tcp_pcb *pcb, struct pbuf *p, err_
 
 static err_t have_sent(void *self, struct tcp_pcb *pcb, u16_t n)
 {
-    (void)pcb, (void)n;
-    echo(self);
+    struct client *client = self;
+
+    (void)pcb;
+    if (!ECHO_COPY) {
+        client->lent = (u16_t)(client->lent - n);
+        let_go(client, n);
+    }
+    echo(client);
     return ERR_OK;
 }
 

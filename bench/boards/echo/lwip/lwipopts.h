@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* lwIP for the echo: what the builds of Tenon beside it have, and room for as much. ECHO_IPV6, ECHO_BLOCKS,
- * ECHO_BLOCK_BYTES, ECHO_ETH_PAD and the interface, ECHO_NETCONN and ECHO_SOCKET, are of the build. */
+ * ECHO_BLOCK_BYTES, ECHO_ETH_PAD, ECHO_COPY and the interface, ECHO_NETCONN and ECHO_SOCKET, are of the build. */
 #ifndef TENON_BENCH_BOARDS_ECHO_LWIPOPTS_H
 #define TENON_BENCH_BOARDS_ECHO_LWIPOPTS_H
 
@@ -16,17 +16,18 @@
 #define LWIP_CHKSUM_ALGORITHM 3
 #define MEM_ALIGNMENT 4
 
-/* 4 connections with 2 segments in flight each, and as many acknowledgments; their copies are in the heap. */
+/* 4 connections with 2 segments in flight each, and as many acknowledgments; headers are in the heap, and
+ * with ECHO_COPY the bytes. Without, what is left of two segments that came may be in two pbufs. */
 #define TCP_MSS 1460
 #define TCP_WND (2 * TCP_MSS)
 #define TCP_SND_BUF (2 * TCP_MSS)
 #define TCP_SND_QUEUELEN 8
-#define MEM_SIZE (4 * 2 * (TCP_MSS + 92) + 4 * 100)
+#define MEM_SIZE (4 * 2 * (ECHO_COPY * TCP_MSS + 92) + 4 * 100)
 #define MEMP_NUM_TCP_PCB 6
 #define MEMP_NUM_TCP_PCB_LISTEN 1
 #define MEMP_NUM_UDP_PCB 1
 #define MEMP_NUM_TCP_SEG 16
-#define MEMP_NUM_PBUF 8
+#define MEMP_NUM_PBUF (ECHO_COPY ? 8 : 16)
 #define PBUF_POOL_SIZE ECHO_BLOCKS
 #define PBUF_POOL_BUFSIZE ECHO_BLOCK_BYTES
 #define ETH_PAD_SIZE ECHO_ETH_PAD
