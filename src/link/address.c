@@ -285,10 +285,11 @@ static struct tn_address *address_slot(const struct tenon *stack)
 
 TENON_INTERNAL int tn_address_new(struct tenon *stack, const struct tn_address *wanted, struct tn_address **made)
 {
-    struct tn_address *address = address_slot(stack);
+    struct tn_address *address;
 
     if (tn_address_find(stack, wanted->netif, &wanted->ip) != NULL)
         return TENON_EINUSE;
+    address = address_slot(stack);
     if (address == NULL || address_join(stack, wanted) != TENON_OK)
         return TENON_ELIMIT;
     if (address_add_route(stack, wanted) != TENON_OK) {

@@ -285,7 +285,8 @@ TENON_API int tenon_udp_bind(struct tenon_udp *sock, const struct tenon_addr *at
         return TENON_EINUSE;
     udp_detach(sock);
     sock->local = local;
-    sock->asked = local;
+    if (TENON_WITH_CONNECT)
+        sock->asked = local;    /* for who has a peer no more */
     udp_attach_bound(sock);
     return TENON_OK;
 }
