@@ -12,7 +12,7 @@ import threading
 import time
 
 NAMES = ("tenon4-core", "tenon4", "tenon4-all", "lwip4-nocopy", "lwip4", "lwip4-netconn", "lwip4-sockets", "smoltcp4",
-         "tenon46", "tenon46-all", "lwip46")
+         "tenon46-core", "tenon46", "tenon46-all", "lwip46")
 CLIENTS, ROUNDS, SECONDS = 4, 5, 60
 STILL_SECONDS, LATE_SECONDS = 2, 20    # nothing moves for so long: all is full, or it will stay so
 TCP_BYTES, UDP_BYTES = (1, 100, 1460, 5000, 20000), (1, 100, 1400)

@@ -161,7 +161,8 @@ def memory(results):
 ECHO_HEADS = {"tenon4-core": "Tenon, IPv4, like lwIP, its core alone", "tenon4": "Tenon, IPv4, like lwIP",
               "tenon4-all": "... all of it", "lwip4-nocopy": "lwIP, IPv4, without a copy", "lwip4": "lwIP, IPv4",
               "lwip4-netconn": "lwIP, IPv4, netconn", "lwip4-sockets": "lwIP, IPv4, sockets",
-              "smoltcp4": "smoltcp, IPv4", "tenon46": "Tenon, IPv4 and IPv6, like lwIP", "tenon46-all": "... all of it",
+              "smoltcp4": "smoltcp, IPv4", "tenon46-core": "Tenon, IPv4 and IPv6, like lwIP, its core alone",
+              "tenon46": "Tenon, IPv4 and IPv6, like lwIP", "tenon46-all": "... all of it",
               "lwip46": "lwIP, IPv4 and IPv6"}
 LATE = {0: "wait for ever", 1: "are answered"}    # what becomes of clients who read late
 ECHO_HOW = {"4": "IPv4", "46": "IPv4 and IPv6"}

@@ -59,8 +59,10 @@ foreach(name tenon4 tenon4-all tenon46 tenon46-all)
     target_compile_definitions(echo-${name} PRIVATE ECHO_LIKE=$<EQUAL:${all},-1> ${blocks})
 endforeach()
 
-add_echo(tenon4-core stack-tenon4 tenon_core.c)    # of embedded/ nothing is linked
-target_compile_definitions(echo-tenon4-core PRIVATE ${blocks})
+foreach(name tenon4 tenon46)    # of embedded/ nothing is linked
+    add_echo(${name}-core stack-${name} tenon_core.c)
+    target_compile_definitions(echo-${name}-core PRIVATE ${blocks})
+endforeach()
 
 if(LWIP_SOURCE)
     # The program over the raw interface is called back; netconns and sockets want an operating system below them.

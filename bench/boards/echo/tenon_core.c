@@ -6,8 +6,8 @@
 enum {
     HEADERS = 4,
     HEADER_BYTES = TENON_BUF_BYTES_MIN,
-    INSTANCE = 1536,    /* the spare is told, and left out of what is compared */
-    MEMORY = 3840       /* for six connections at work, as in tenon.c */
+    INSTANCE = TENON_WITH_IPV6 ? 3072 : 1536,    /* the spare is told, and left out of what is compared */
+    MEMORY = TENON_WITH_IPV6 ? 6240 : 3840       /* for six connections at work, as in tenon.c */
 };
 
 /* ---- memory ------------------------------------------------------------------------------------------- */
@@ -152,7 +152,9 @@ void tenon_sock_input(struct tenon_socks *unused, struct tenon_buf *buf, unsigne
     frame.nspans = 1;
     frame.csum = (tenon_u8)csum;
     tenon_keep(echo.stack, is_last ? TENON_KEEP_NOTHING : TENON_KEEP_ALL);
-    if (off + n <= buf->size)
+    if (off + n > buf->size)
+        board_counts.rx_dropped++;    /* longer than its place: of it there is only the beginning, or nothing */
+    else
         (void)tenon_input(echo.stack, 1, &frame, 1, echo.now_us);
     echo.with_device -= is_block;
     tenon_buf_put(buf);
@@ -231,12 +233,15 @@ static int open_all(void)
 static void limit(struct tenon_conf *conf)
 {
     __builtin_memset(conf, 0, sizeof(*conf));
-    conf->netifs_max = 1;
-    conf->addrs_max = 1;
-    conf->routes_max = 1;
+    if (TENON_WITH_IPV6) {
+        conf->netifs_max = 1;
+        conf->addrs_max = 1 + ECHO_ADDRESSES6;
+        conf->routes_max = 2 + 2 * ECHO_ROUTERS6;
+        conf->groups_max = 1 + ECHO_ADDRESSES6;
+    }
     conf->tx_burst_max = 2;
     conf->tx_gather_max = 3;
-    conf->neighbours_max = ECHO_NEIGHBOURS;
+    conf->neighbours_max = TENON_WITH_IPV6 ? 2 * ECHO_NEIGHBOURS : ECHO_NEIGHBOURS;
     conf->neighbour_asks_max = 8;
     conf->neighbour_queue_max = 1;
     conf->udp_sockets_max = 1;
