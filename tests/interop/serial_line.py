@@ -3,6 +3,7 @@
 1055) between them.
 
     serial_line.py TUN OWN PEER LOSE    prints its name; one of LOSE packets in each direction is lost, 0: none"""
+import errno
 import fcntl
 import os
 import pty
@@ -32,6 +33,15 @@ def open_tun(name, own, peer):
     return tun
 
 
+def put(tun, packet):
+    """The kernel refuses what is no packet: noise, as of a terminal that echoes until its program has set it up."""
+    try:
+        os.write(tun, packet)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+
+
 def main():
     name, own, peer, lose = *sys.argv[1:4], int(sys.argv[4])
     tun = open_tun(name, own, peer)
@@ -56,7 +66,7 @@ def main():
             *packets, come = (come + os.read(line, 4096)).split(bytes([END]))
             for packet in filter(None, packets):
                 if survives(line):
-                    os.write(tun, decode(packet))
+                    put(tun, decode(packet))
 
 
 main()

@@ -18,7 +18,9 @@ SERVER = """
 import socket, sys
 with socket.create_server((sys.argv[1], int(sys.argv[2]))) as server:
     print("listens", flush=True)
+    server.settimeout(60)
     conn = server.accept()[0]
+    print("accepted", flush=True)
     come = b""
     while piece := conn.recv(65536):
         come += piece
@@ -70,13 +72,14 @@ def line(net, request):
 
 @pytest.fixture
 def serve(net):
-    """Let the kernel listen, where there is a line already."""
+    """Let the kernel listen, where there is a line already. @return the process, which says when it has accepted"""
     started = []
 
     def start():
         process = net.start(sys.executable, "-c", SERVER, PEER, PORT, stdout=subprocess.PIPE, text=True)
         started.append(process)
         assert process.stdout.readline() == "listens\n"
+        return process
     yield start
     for process in started:
         net.stop(process)
@@ -103,11 +106,12 @@ def test_bytes_come_back(net, line, serve, programs, build, size, lose):
 def test_ping(net, line, serve, programs):
     """The smallest one answers echo requests (RFC 1122 3.2.2.6), and a segment for nobody with a reset."""
     terminal = line(0)
-    serve()
+    server = serve()
     with open(terminal, "r+b", buffering=0) as end:
         process = net.start(programs["tiny"], end.fileno(), OWN, PEER, PORT, stdin=subprocess.PIPE,
                             stdout=subprocess.DEVNULL, pass_fds=[end.fileno()])
         try:
+            assert server.stdout.readline() == "accepted\n"    # until then the terminal may still echo what comes
             assert "2 received" in net.run("ping", "-c2", "-i0.2", "-s900", "-W5", OWN).stdout
             refused = net.run(sys.executable, "-c", f"import socket; socket.create_connection(('{OWN}', 99), 5)",
                               check=False)
