@@ -25,11 +25,10 @@ static void netif_reset_nd(struct tn_netif *netif)
         netif->ip6 = (tenon_u8)netif_may_ip6(netif);
         netif->hop_limit = 0;
         netif->ip6_mtu = 0;
-    }
-    if (TENON_WITH_ETHERNET || TENON_WITH_IPV6) {
         netif->reachable_ms = TN_REACHABLE_MS;
-        netif->retrans_ms = NETIF_RETRANS_MS;
     }
+    if (TENON_WITH_ETHERNET || TENON_WITH_IPV6)
+        netif->retrans_ms = NETIF_RETRANS_MS;
 }
 
 static int netif_has_link_local(const struct tenon *stack, const struct tn_netif *netif)

@@ -399,35 +399,29 @@ TENON_API int tenon_udp_connect(struct tenon_udp *sock, const struct tenon_addr 
 
 /* ---- options and questions ----------------------------------------------------------------------------- */
 
-static int udp_set_byte(tenon_u8 *field, tenon_u32 value, tenon_u32 min, tenon_u32 max)
-{
-    if (value < min || value > max)
-        return TENON_EINVAL;
-    *field = (tenon_u8)value;
-    return TENON_OK;
-}
+/* Of each option, in their order: where it lies, a byte, and what it can be. */
+static const struct udp_option {
+    tenon_u8 offset, least, most;
+} udp_options[] = {
+    { offsetof(struct tenon_udp, ttl), 1, 255 },
+    { offsetof(struct tenon_udp, tos), 0, 255 },
+    { offsetof(struct tenon_udp, broadcast), 0, 1 },
+    { offsetof(struct tenon_udp, multicast_ttl), 1, 255 },
+    { offsetof(struct tenon_udp, multicast_netif), 0, 255 },
+    { offsetof(struct tenon_udp, dont_fragment), 0, 1 },
+    { offsetof(struct tenon_udp, no_checksum), 0, 1 },
+};
 
 TENON_API int tenon_udp_set(struct tenon_udp *sock, enum tenon_udp_option option, tenon_u32 value)
 {
-    switch (option) {
-    case TENON_UDP_TTL:
-        return udp_set_byte(&sock->ttl, value, 1, 255);
-    case TENON_UDP_TOS:
-        return udp_set_byte(&sock->tos, value, 0, 255);
-    case TENON_UDP_BROADCAST:
-        return udp_set_byte(&sock->broadcast, value, 0, 1);
-    case TENON_UDP_MULTICAST_TTL:
-        return udp_set_byte(&sock->multicast_ttl, value, 1, 255);
-    case TENON_UDP_MULTICAST_NETIF:
-        if (value != 0 && (value > 255 || tn_netif_at(sock->stack, (unsigned)value) == NULL))
-            return TENON_EINVAL;
-        return udp_set_byte(&sock->multicast_netif, value, 0, 255);
-    case TENON_UDP_DONT_FRAGMENT:
-        return udp_set_byte(&sock->dont_fragment, value, 0, 1);
-    case TENON_UDP_NO_CHECKSUM:
-        return udp_set_byte(&sock->no_checksum, value, 0, 1);
-    }
-    return TENON_EINVAL;
+    const struct udp_option *known = &udp_options[option];
+
+    if ((unsigned)option >= TENON_ARRAY_LEN(udp_options) || value < known->least || value > known->most)
+        return TENON_EINVAL;
+    if (option == TENON_UDP_MULTICAST_NETIF && value != 0 && tn_netif_at(sock->stack, (unsigned)value) == NULL)
+        return TENON_EINVAL;
+    *((tenon_u8 *)sock + known->offset) = (tenon_u8)value;
+    return TENON_OK;
 }
 
 TENON_API void tenon_udp_local(const struct tenon_udp *sock, struct tenon_addr *local)
