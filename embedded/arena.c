@@ -222,11 +222,6 @@ static tenon_u32 arena_most(void)
     return sizeof(size_t) > 2 ? ARENA_TOO_MUCH_UL - 1 : 0xFFFFUL;
 }
 
-static tenon_u32 arena_align(tenon_u32 bytes)
-{
-    return (bytes + SOCK_ALIGN - 1) / SOCK_ALIGN * SOCK_ALIGN;
-}
-
 /* `bytes`, and n things more. */
 static tenon_u32 arena_add(tenon_u32 bytes, tenon_u32 n, size_t each)
 {
@@ -293,7 +288,7 @@ struct arena_layout {
 
 static tenon_u32 arena_behind(tenon_u32 at, tenon_u32 n, size_t each)
 {
-    return arena_align(arena_add(at, n, each));
+    return tn_sock_align(arena_add(at, n, each));
 }
 
 static void arena_lay_out(struct arena_layout *layout, const struct tenon_sock_conf *conf)
@@ -309,9 +304,9 @@ static void arena_lay_out(struct arena_layout *layout, const struct tenon_sock_c
         memory = (tenon_u32)conf->memory;
     memory = (memory + ARENA_UNIT - 1) / ARENA_UNIT * ARENA_UNIT;
     layout->memory_bytes = memory;
-    layout->block = (size_t)arena_align(sizeof(struct sock_block)) + (size_t)arena_align(conf->block_bytes);
-    layout->header = (size_t)arena_align(sizeof(struct sock_unit)) + SOCK_HEADER_BYTES;
-    layout->socks = arena_align(sizeof(struct tenon_socks));
+    layout->block = (size_t)tn_sock_align(sizeof(struct sock_block)) + (size_t)tn_sock_align(conf->block_bytes);
+    layout->header = (size_t)tn_sock_align(sizeof(struct sock_unit)) + SOCK_HEADER_BYTES;
+    layout->socks = tn_sock_align(sizeof(struct tenon_socks));
     layout->ports = arena_behind(layout->socks, conf->socks, sizeof(struct sock));
     layout->pieces = arena_behind(layout->ports, conf->ports, sizeof(struct sock_port));
     layout->frames = arena_behind(layout->pieces, 2 * (tenon_u32)conf->blocks, sizeof(struct sock_piece));
@@ -487,9 +482,9 @@ static void arena_fill(struct tenon_socks *socks, const struct arena_layout *lay
         socks->free_pieces = &pieces[i];
     }
     arena_fill_pool(&socks->blocks, base + layout->blocks, conf->blocks, layout->block,
-                    (size_t)arena_align(sizeof(struct sock_block)));
+                    (size_t)tn_sock_align(sizeof(struct sock_block)));
     arena_fill_pool(&socks->headers, base + layout->headers, conf->headers, layout->header,
-                    (size_t)arena_align(sizeof(struct sock_unit)));
+                    (size_t)tn_sock_align(sizeof(struct sock_unit)));
     socks->memory.first = (struct sock_gap *)(void *)(base + layout->memory);
     socks->memory.first->next = NULL;
     socks->memory.first->bytes = socks->memory.bytes = (size_t)layout->memory_bytes;

@@ -253,7 +253,7 @@ static int device_tell(struct tenon_socks *socks)
         if (events & TENON_SOCK_GONE)
             tn_sock_release(sock);
         if (socks->event != NULL)
-            socks->event(socks->app, sk, (events & TENON_SOCK_GONE) ? (unsigned)TENON_SOCK_GONE : events);
+            socks->event(socks->app, sk, events);
         told = 1;
     }
     return told;

@@ -2,12 +2,15 @@
 /* Received bytes: read in the blocks in which they came, given back in any order. */
 #include "embedded/sock_internal.h"
 
-/* Take the piece behind `before` (NULL: the first) out of the list, and give up its block. */
-static void receive_remove(struct sock *sock, struct sock_piece *before, struct sock_piece *piece)
+/* Take a piece out of the list, and give up its block. */
+static void receive_remove(struct sock *sock, struct sock_piece *piece)
 {
     struct tenon_socks *socks = sock->socks;
     struct sock_block *block = tn_sock_block_of(socks, piece->buf);
+    struct sock_piece *before = NULL, *at;
 
+    for (at = sock->first; at != piece; at = at->next)
+        before = at;
     if (before == NULL)
         sock->first = piece->next;
     else
@@ -103,7 +106,7 @@ TENON_INTERNAL int tn_sock_receive(struct sock *sock, const struct tenon_span *s
 TENON_INTERNAL void tn_sock_forget_pieces(struct sock *sock)
 {
     while (sock->first != NULL)
-        receive_remove(sock, NULL, sock->first);
+        receive_remove(sock, sock->first);
     sock->unread = 0;
 }
 
@@ -113,7 +116,7 @@ static void receive_meet(struct sock *sock, const struct sock_piece *piece)
     const struct sock_block *block = NULL;
 
     sock->more = (tenon_u8)((piece->flags & SOCK_PIECE_MORE) != 0);
-    if (!(piece->flags & SOCK_PIECE_FIRST) || sock->fixed)
+    if (!(piece->flags & SOCK_PIECE_FIRST) || tn_sock_is_fixed(sock))
         return;
     for (; piece != NULL && block == NULL; piece = TENON_WITH_SPLIT ? piece->next : NULL)
         block = tn_sock_block_of(sock->socks, piece->buf);
@@ -145,23 +148,63 @@ TENON_API int tenon_sock_ask_rbuf(struct tenon_socks *socks, int sk, tenon_u8 **
     return (int)piece->len;
 }
 
-TENON_API int tenon_sock_read_done(struct tenon_socks *socks, int sk, const tenon_u8 *p, unsigned n)
+/* The piece that begins at p, is handed out, and has n bytes; or NULL. */
+static struct sock_piece *receive_find(const struct sock *sock, const tenon_u8 *p, unsigned n)
 {
-    struct sock *sock = tn_sock_find(socks, sk);
-    struct sock_piece *piece, *before = NULL;
+    struct sock_piece *piece = sock->first;
 
-    if (sock == NULL)
-        return TENON_EINVAL;
-    for (piece = sock->first; piece != NULL && piece->data != p; piece = piece->next)
-        before = piece;
+    while (piece != NULL && piece->data != p)
+        piece = piece->next;
     if (piece == NULL || !(piece->flags & SOCK_PIECE_OUT) || n == 0 || n > piece->len)
-        return TENON_EINVAL;
+        return NULL;
+    return piece;
+}
+
+/* Its first n bytes are not the application's any more. */
+TENON_ONCE static void receive_cut(struct sock *sock, struct sock_piece *piece, unsigned n)
+{
     piece->data += n;
     piece->len = (tenon_u16)(piece->len - n);
     sock->unread -= n;
     if (piece->len == 0)
-        receive_remove(sock, before, piece);
+        receive_remove(sock, piece);
+}
+
+TENON_API int tenon_sock_read_done(struct tenon_socks *socks, int sk, const tenon_u8 *p, unsigned n)
+{
+    struct sock *sock = tn_sock_find(socks, sk);
+    struct sock_piece *piece = sock != NULL ? receive_find(sock, p, n) : NULL;
+
+    if (piece == NULL)
+        return TENON_EINVAL;
+    receive_cut(sock, piece, n);
     if (sock->conn != NULL)
         tenon_tcp_consumed(sock->conn, n);
     return TENON_OK;
+}
+
+/* The core has a reference of the block for as long as it needs the bytes; the application's ends here. */
+TENON_API int tenon_sock_send_back(struct tenon_socks *socks, int sk, const tenon_u8 *p, unsigned n, unsigned options)
+{
+    struct sock *sock = tn_sock_find(socks, sk);
+    const int fin = (options & TENON_SOCK_FIN) != 0;
+    int error = tn_sock_may_send(sock);
+    struct sock_piece *piece;
+    struct tenon_span span;
+
+    if (error != TENON_OK)
+        return error;
+    piece = receive_find(sock, p, n);
+    if (piece == NULL || (fin && sock->udp != NULL))
+        return TENON_EINVAL;
+    receive_meet(sock, piece);    /* of a stream it is nobody */
+    span.buf = piece->buf;
+    span.off = (tenon_u32)(p - piece->buf->data);
+    span.len = n;
+    error = tn_sock_send_span(sock, &span);
+    if (error != TENON_OK)
+        return error;
+    receive_cut(sock, piece, n);
+    sock->back += n;
+    return fin ? tn_sock_finish(sock) : TENON_OK;
 }

@@ -9,19 +9,6 @@
  * bytes, the device when it has sent them. Then the ring is free up to there, first in, first out. */
 #include "embedded/sock_internal.h"
 
-static tenon_u32 ring_align(tenon_u32 bytes)
-{
-    return (bytes + SOCK_ALIGN - 1) / SOCK_ALIGN * SOCK_ALIGN;
-}
-
-/* What is in front of the bytes. */
-TENON_INTERNAL unsigned tn_sock_ring_front(unsigned device_flags)
-{
-    if (TENON_WITH_LINEAR && (device_flags & TENON_SOCK_CONTIGUOUS))
-        return (unsigned)ring_align((tenon_u32)sizeof(struct sock_linear)) + TENON_SOCK_ROOM;
-    return (unsigned)ring_align((tenon_u32)sizeof(struct sock_packet));
-}
-
 static struct sock_packet *ring_packet(const struct sock_ring *ring, tenon_u32 at)
 {
     return (struct sock_packet *)(void *)(ring->base + at);
@@ -31,11 +18,6 @@ static struct sock_packet *ring_packet(const struct sock_ring *ring, tenon_u32 a
 static tenon_u32 ring_room(tenon_u32 at, tenon_u32 limit)
 {
     return limit > at ? limit - at : 0;
-}
-
-TENON_INTERNAL void tn_sock_ring_clear(struct sock_ring *ring)
-{
-    memset(ring, 0, sizeof(*ring));
 }
 
 /* ---- leaving the ring --------------------------------------------------------------------------- */
@@ -108,7 +90,7 @@ TENON_API int tenon_sock_set_sbuf(struct tenon_socks *socks, int sk, void *ring,
         return TENON_EMSGSIZE;
     if (sock->ring.packets > 0 || ring_is_in_use(socks, sock, base, bytes))
         return TENON_EINUSE;
-    tn_sock_ring_clear(&sock->ring);
+    memset(&sock->ring, 0, sizeof(sock->ring));
     sock->ring.base = base + skip;
     sock->ring.size = (bytes - skip) / SOCK_ALIGN * SOCK_ALIGN;
     sock->ring.end = sock->ring.size;
@@ -156,27 +138,17 @@ static int ring_segment(struct sock *sock)
     }
     if (sock->peer.port == 0)
         return TENON_EUNREACH;
-    error = tenon_udp_payload_max(sock->udp, sock->fixed ? NULL : &sock->peer, &bytes);
+    error = tenon_udp_payload_max(sock->udp, tn_sock_is_fixed(sock) ? NULL : &sock->peer, &bytes);
     if (error != TENON_OK)
         return error == TENON_EINVAL ? TENON_EUNREACH : error;
     sock->segment = (tenon_u16)(bytes < 32000 ? bytes : 32000);
     return TENON_OK;
 }
 
-/* @return TENON_OK, or what forbids to send */
-static int ring_state(const struct sock *sock)
-{
-    if (sock == NULL)
-        return TENON_EINVAL;
-    if (sock->finished || sock->state == TENON_SOCK_CLOSED)
-        return TENON_ECLOSED;
-    return TENON_OK;
-}
-
 TENON_API int tenon_sock_ask_sbuf(struct tenon_socks *socks, int sk, tenon_u8 **p)
 {
     struct sock *sock = p != NULL ? tn_sock_find(socks, sk) : NULL;
-    int error = ring_state(sock);
+    int error = tn_sock_may_send(sock);
 
     if (error != TENON_OK)
         return error;
@@ -220,7 +192,7 @@ static struct sock_packet *ring_make(struct sock *sock, unsigned n)
     packet->buf.refs = 1;
     packet->buf.release = ring_release;
     packet->sock = sock;
-    packet->bytes = ring_align(socks->front + n);
+    packet->bytes = tn_sock_align(socks->front + n);
     if (TENON_WITH_LINEAR && (socks->device.flags & TENON_SOCK_CONTIGUOUS))
         ring_make_wire(TENON_CONTAINER(packet, struct sock_linear, packet));
     return packet;
@@ -240,21 +212,7 @@ static void ring_commit(struct sock *sock, struct sock_packet *packet)
     ring->head = ring->asked_at + packet->bytes;
     ring->packets++;
     ring->asked = 0;
-    sock_count(&sock->socks->counts.sent_bytes, packet->buf.size);
     tenon_buf_put(&packet->buf);
-}
-
-/* From the address that was asked, if that is one from which something can be sent. */
-static int ring_send_udp(struct sock *sock, const struct tenon_span *span)
-{
-    const struct tenon_addr *to = sock->fixed ? NULL : &sock->peer;
-    int error = TENON_EINVAL;
-
-    if (!sock->fixed && !tenon_ip_is_any(&sock->from))
-        error = tenon_udp_send_from(sock->udp, &sock->from, to, span, 1);
-    if (error == TENON_EINVAL)
-        error = tenon_udp_send(sock->udp, to, span, 1);
-    return error;
 }
 
 static int ring_send(struct sock *sock, unsigned n)
@@ -266,30 +224,22 @@ static int ring_send(struct sock *sock, unsigned n)
     span.buf = &packet->buf;
     span.off = 0;
     span.len = n;
-    error = sock->udp != NULL ? ring_send_udp(sock, &span) : tenon_tcp_send(sock->conn, &span);
+    error = tn_sock_send_span(sock, &span);
     if (error == TENON_OK)
         ring_commit(sock, packet);
     return error;
-}
-
-static int ring_finish(struct sock *sock)
-{
-    if (sock->conn == NULL)
-        return TENON_EINVAL;
-    sock->finished = 1;
-    return tenon_tcp_finish(sock->conn);
 }
 
 TENON_API int tenon_sock_send(struct tenon_socks *socks, int sk, const tenon_u8 *p, unsigned n, unsigned options)
 {
     struct sock *sock = tn_sock_find(socks, sk);
     const int fin = (options & TENON_SOCK_FIN) != 0;
-    int error = ring_state(sock);
+    int error = tn_sock_may_send(sock);
 
     if (error != TENON_OK)
         return error;
     if (n == 0 && p == NULL && fin)
-        return ring_finish(sock);
+        return tn_sock_finish(sock);
     if (sock->ring.base == NULL)
         return TENON_ENOMEM;
     if (n == 0 || sock->ring.asked == 0 || p != sock->ring.base + sock->ring.asked_at + socks->front ||
@@ -298,5 +248,5 @@ TENON_API int tenon_sock_send(struct tenon_socks *socks, int sk, const tenon_u8 
     if (n > sock->ring.asked)
         return TENON_EMSGSIZE;
     error = ring_send(sock, n);
-    return error == TENON_OK && fin ? ring_finish(sock) : error;
+    return error == TENON_OK && fin ? tn_sock_finish(sock) : error;
 }

@@ -69,6 +69,21 @@ static void sock_received(struct tenon_tcp *conn, void *app, const struct tenon_
         tenon_tcp_abort(conn);
 }
 
+/* The window opens by what was sent back: not before, or the peer would fill more blocks than the window lets in. Bytes
+ * of the ring that were on their way count first, whose order nobody keeps. */
+static void sock_acked(struct tenon_tcp *conn, void *app, tenon_u32 bytes)
+{
+    struct sock *sock = (struct sock *)app;
+
+    if (bytes > sock->back)
+        bytes = sock->back;
+    if (bytes == 0)
+        return;
+    sock->back -= bytes;
+    tenon_tcp_consumed(conn, bytes);
+    tn_sock_note(sock, TENON_SOCK_WRITABLE);
+}
+
 static void sock_finished(struct tenon_tcp *conn, void *app)
 {
     struct sock *sock = (struct sock *)app;
@@ -99,12 +114,53 @@ static void sock_soft_error(struct tenon_tcp *conn, void *app, int error)
 }
 
 static const struct tenon_tcp_events sock_tcp_events = {
-    NULL, sock_opened, sock_received, NULL, sock_finished, sock_closed, NULL, sock_soft_error};
+    NULL, sock_opened, sock_received, sock_acked, sock_finished, sock_closed, NULL, sock_soft_error};
 
 /* A deleted descriptor's connection finishes by itself. */
 static const struct tenon_tcp_events sock_no_events = {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
 
 static const struct tenon_addr sock_any = {{{0}}, 0, 0};
+
+/* ---- sending, from a ring or out of a receive block ----------------------------------------------- */
+
+TENON_INTERNAL int tn_sock_may_send(const struct sock *sock)
+{
+    if (sock == NULL)
+        return TENON_EINVAL;
+    if (sock->finished || sock->state == TENON_SOCK_CLOSED)
+        return TENON_ECLOSED;
+    return TENON_OK;
+}
+
+/* From the address that was asked, if that is one from which something can be sent. */
+static int sock_send_datagram(struct sock *sock, const struct tenon_span *span)
+{
+    const struct tenon_addr *to = tn_sock_is_fixed(sock) ? NULL : &sock->peer;
+    int error = TENON_EINVAL;
+
+    if (!tn_sock_is_fixed(sock) && !tenon_ip_is_any(&sock->from))
+        error = tenon_udp_send_from(sock->udp, &sock->from, to, span, 1);
+    if (error == TENON_EINVAL)
+        error = tenon_udp_send(sock->udp, to, span, 1);
+    return error;
+}
+
+TENON_INTERNAL int tn_sock_send_span(struct sock *sock, const struct tenon_span *span)
+{
+    const int error = sock->udp != NULL ? sock_send_datagram(sock, span) : tenon_tcp_send(sock->conn, span);
+
+    if (error == TENON_OK)
+        sock_count(&sock->socks->counts.sent_bytes, (tenon_u32)span->len);
+    return error;
+}
+
+TENON_INTERNAL int tn_sock_finish(struct sock *sock)
+{
+    if (sock->conn == NULL)
+        return TENON_EINVAL;
+    sock->finished = 1;
+    return tenon_tcp_finish(sock->conn);
+}
 
 /* ---- servers ------------------------------------------------------------------------------------ */
 
@@ -292,7 +348,7 @@ TENON_API int tenon_sock_to(struct tenon_socks *socks, int sk, const struct teno
 {
     struct sock *sock = tn_sock_find(socks, sk);
 
-    if (sock == NULL || sock->udp == NULL || sock->fixed || to->port == 0)
+    if (sock == NULL || sock->udp == NULL || tn_sock_is_fixed(sock) || to->port == 0)
         return TENON_EINVAL;
     sock->peer = *to;
     sock->from = tenon_ip_any();
@@ -344,6 +400,7 @@ TENON_API int tenon_sock_delete(struct tenon_socks *socks, int sk, unsigned opti
     sock->events = 0;
     if (sock->conn != NULL) {
         tenon_tcp_handler(sock->conn, &sock_no_events, NULL);
+        tenon_tcp_consumed(sock->conn, sock->back);    /* read it was: no reason for a reset */
         if (options & TENON_SOCK_ABORT)
             tenon_tcp_abort(sock->conn);
         else

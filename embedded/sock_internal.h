@@ -120,6 +120,7 @@ struct sock {
     struct sock_port *port;
     struct sock_piece *first, *last;
     tenon_u32 unread;        /* bytes */
+    tenon_u32 back;          /* TCP: bytes sent back, by which the window opens when they are acknowledged */
     int error;
     struct tenon_addr peer;  /* of UDP */
     struct tenon_ip from;    /* UDP: the address that the peer has asked; any: the stack chooses */
@@ -164,6 +165,11 @@ TENON_INLINE void sock_count(tenon_u32 *counter, tenon_u32 n)
         *counter += n;
 }
 
+TENON_INLINE tenon_u32 tn_sock_align(tenon_u32 bytes)
+{
+    return (bytes + SOCK_ALIGN - 1) / SOCK_ALIGN * SOCK_ALIGN;
+}
+
 /* arena.c */
 TENON_INTERNAL struct sock_unit *tn_sock_pool_get(struct sock_pool *pool);
 TENON_INTERNAL void tn_sock_pool_put(struct tenon_buf *buf);
@@ -196,14 +202,27 @@ TENON_INTERNAL int tn_sock_receive(struct sock *sock, const struct tenon_span *s
 TENON_INTERNAL void tn_sock_forget_pieces(struct sock *sock);
 
 /* ring.c */
-TENON_INTERNAL unsigned tn_sock_ring_front(unsigned device_flags);
-TENON_INTERNAL void tn_sock_ring_clear(struct sock_ring *ring);
+/* What is in front of the bytes of a packet. */
+TENON_INLINE unsigned tn_sock_ring_front(unsigned device_flags)
+{
+    if (TENON_WITH_LINEAR && (device_flags & TENON_SOCK_CONTIGUOUS))
+        return (unsigned)tn_sock_align((tenon_u32)sizeof(struct sock_linear)) + TENON_SOCK_ROOM;
+    return (unsigned)tn_sock_align((tenon_u32)sizeof(struct sock_packet));
+}
 TENON_INTERNAL struct sock_linear *tn_sock_packet_of(struct tenon_buf *buf);
 
 /* sock.c */
 TENON_INTERNAL struct sock *tn_sock_find(const struct tenon_socks *socks, int sk);
 TENON_INTERNAL int tn_sock_number(const struct sock *sock);
 TENON_INTERNAL void tn_sock_release(struct sock *sock);
+TENON_INLINE int tn_sock_is_fixed(const struct sock *sock)
+{
+    return TENON_WITH_CONNECT && sock->fixed;
+}
+/* @return TENON_OK, or what forbids to send; of NULL too */
+TENON_INTERNAL int tn_sock_may_send(const struct sock *sock);
+TENON_INTERNAL int tn_sock_send_span(struct sock *sock, const struct tenon_span *span);
+TENON_INTERNAL int tn_sock_finish(struct sock *sock);
 /* The application is told of these events in tenon_sock_poll(). */
 TENON_INTERNAL void tn_sock_note(struct sock *sock, unsigned events);
 TENON_INTERNAL void tn_sock_close_ports(struct tenon_socks *socks);

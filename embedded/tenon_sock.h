@@ -10,6 +10,9 @@
  *      tenon_sock_send(socks, sk, p, n, 0);          ... and send what was written
  *      tenon_sock_delete(socks, sk, 0);
  *
+ *  An answer that finds room in its question needs no ring: tenon_sock_send_back() sends it out of the block in which
+ *  the question came.
+ *
  *  The send ring is the application's, the receive blocks are the stack's. Each packet in the ring has room for its
  *  headers in front, and stays where it is until the peer has acknowledged it. All calls return at once; everything
  *  runs in tenon_sock_poll(). One thread: what an interrupt has to say it leaves to the device's poll().
@@ -122,6 +125,28 @@ TENON_API int tenon_sock_ask_sbuf(struct tenon_socks *socks, int sk, tenon_u8 **
 TENON_API int tenon_sock_send(struct tenon_socks *socks, int sk, const tenon_u8 *p, unsigned n, unsigned options);
 
 /* ---- what else there is ------------------------------------------------------------------------- */
+
+/** Send the first n bytes of a received piece back to whom they came from, out of the block in which they lie: as they
+ *  came, or with an answer written over them. No ring is needed. For the application they are returned by that, as by
+ *  tenon_sock_read_done(), and must not be written to any more; what follows them in their piece can be returned, or
+ *  sent back, later, with its own address. They leave with the next tenon_sock_poll(), in the order of the calls, those
+ *  of tenon_sock_send() among them.
+ *
+ *  The block is free when the peer has acknowledged the bytes (UDP: when the device has sent them), and only as they
+ *  are acknowledged TCP's window opens. Bytes of a ring that are acknowledged meanwhile count as if they were these:
+ *  with a ring beside it the peer may fill more than the window, by what was in the ring.
+ *
+ *  With TENON_SOCK_CONTIGUOUS the frame is put together in another block, which is counted (`copied_bytes`). Each piece
+ *  of a datagram that came in fragments would be a datagram of its own.
+ *  @param p        where a piece begins that is handed out, as for tenon_sock_read_done()
+ *  @param options  TENON_SOCK_FIN or 0
+ *  @return TENON_OK; with nothing sent, and the piece handed out as before: TENON_EINVAL (no such descriptor or piece;
+ *          n is 0 or more than the piece has; FIN with UDP), TENON_ECLOSED (we have finished, or the connection has
+ *          ended), TENON_ENOMEM, TENON_EAGAIN (TCP: more than stack.tcp_snd_buf, or too many pieces, would be
+ *          unacknowledged; the event TENON_SOCK_WRITABLE tells when some have been acknowledged. UDP: the device is
+ *          full, until the next poll); UDP: TENON_EMSGSIZE (does not fit), TENON_EUNREACH, TENON_EACCES as
+ *          tenon_sock_send() */
+TENON_API int tenon_sock_send_back(struct tenon_socks *socks, int sk, const tenon_u8 *p, unsigned n, unsigned options);
 
 /** UDP: whom to send to; until it is called again or tenon_sock_ask_rbuf() gives a datagram of somebody else.
  *  @return TENON_OK, TENON_EINVAL (no such descriptor, not UDP, or one with a fixed peer) */
@@ -291,7 +316,7 @@ TENON_API void tenon_sock_input(struct tenon_socks *socks, struct tenon_buf *blo
 /** Counters, modulo 2^32; without TENON_WITH_STATS they are 0, and blocks_low and headers_low are what is free now.
  *  What the core copies it counts itself: TENON_STAT_COPIED_BYTES. */
 struct tenon_sock_counts {
-    tenon_u32 sent_bytes;        /**< payload that tenon_sock_send() took */
+    tenon_u32 sent_bytes;        /**< payload that tenon_sock_send() and tenon_sock_send_back() took */
     tenon_u32 received_bytes;    /**< payload that tenon_sock_ask_rbuf() handed out */
     tenon_u32 copied_bytes;      /**< payload that was copied here: small pieces put together when blocks were short,
                                       and packets put together for a device that cannot gather */

@@ -37,19 +37,21 @@ def is_request(frame):
 
 
 def exchange(peer, at, octets):
-    """Sent until they are all back: what is kept of garbage may be in the way of a segment. @return our next number"""
-    peer.patience, begin, got = 1, peer.ack, b""
+    """Sent until they are all back: what is kept of garbage may be in the way of a segment, or of an acknowledgement,
+    and then the window lets in less than all of them. @return our next number"""
+    peer.patience, begin, got, there = 1, peer.ack, b"", at
     for _ in range(30):
         peer.introduce()
-        peer.send(ACK | PSH, at, octets)
+        peer.send(ACK | PSH, there, octets[there - at:])
         try:
             while len(got) < len(octets):
                 segment = peer.next()
+                there = max(there, segment.ack)
                 again = begin + len(got) - segment.seq
                 if segment.data and again >= 0:
                     got += segment.data[again:]
                     peer.ack = begin + len(got)
-                    peer.send(ACK, at + len(octets))
+                    peer.send(ACK, there)
             assert got == octets
             return at + len(octets)
         except TimeoutError:

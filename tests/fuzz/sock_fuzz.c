@@ -465,6 +465,15 @@ static void call_ask_rbuf(struct world *w, unsigned i)
     w->held[w->nheld++] = (struct held){ sk, p, (unsigned)n, sum_of(p, (size_t)n) };
 }
 
+static void cut_held(struct world *w, struct held *held, unsigned n)
+{
+    held->p += n;
+    held->n -= n;
+    held->sum = sum_of(held->p, held->n);
+    if (held->n == 0)
+        *held = w->held[--w->nheld];
+}
+
 static void call_read_done(struct world *w, unsigned arg, unsigned wrong)
 {
     struct held *held = w->nheld > 0 ? &w->held[arg % w->nheld] : NULL;
@@ -484,11 +493,35 @@ static void call_read_done(struct world *w, unsigned arg, unsigned wrong)
         fuzz_fail("a good read_done() is refused");
     if (tenon_sock_read_done(w->socks, held->sk, held->p, n) != TENON_EINVAL)
         fuzz_fail("a piece is taken back twice");
-    held->p += n;
-    held->n -= n;
+    cut_held(w, held, n);
+}
+
+/* An answer over the bytes that have come: it leaves, or all stays as it was. */
+static void call_send_back(struct world *w, unsigned arg, unsigned how)
+{
+    struct held *held = w->nheld > 0 ? &w->held[arg % w->nheld] : NULL;
+    const unsigned options = how & 4 ? TENON_SOCK_FIN : 0;
+    static const tenon_u8 foreign[4];
+    const tenon_u8 *p;
+    unsigned n;
+    int result = tenon_sock_send_back(w->socks, w->sk[pick(w, arg)], foreign, 1, 0);
+
+    expect("send_back of foreign memory", result, 0, "ic");
+    if (held == NULL)
+        return;
+    result = tenon_sock_send_back(w->socks, held->sk, held->p, how & 1 ? held->n + 1 : 0, 0);
+    expect("a wrong send_back", result, 0, "ic");
+    n = how & 8 ? 1 + arg % held->n : held->n;
+    p = held->p;
+    memset(held->p, (int)how, n);
     held->sum = sum_of(held->p, held->n);
-    if (held->n == 0)
-        *held = w->held[--w->nheld];
+    result = tenon_sock_send_back(w->socks, held->sk, p, n, options);
+    expect("send_back", result, result == TENON_OK, options != 0 ? "imacrsx" : "macrsx");
+    if (result != TENON_OK)
+        return;
+    if (tenon_sock_read_done(w->socks, held->sk, p, n) != TENON_EINVAL)
+        fuzz_fail("what was sent back is taken back");
+    cut_held(w, held, n);
 }
 
 static void call_set_sbuf(struct world *w, unsigned i, unsigned arg)
@@ -701,7 +734,12 @@ static void one_record(struct world *w)
     case 4: call_create(w, how); break;
     case 5: call_delete(w, i, how & 1 ? TENON_SOCK_ABORT : 0); break;
     case 6: call_ask_rbuf(w, i); break;
-    case 7: call_read_done(w, how, kind >> 4); break;
+    case 7:
+        if (how & 128)
+            call_send_back(w, how, kind >> 4);
+        else
+            call_read_done(w, how, kind >> 4);
+        break;
     case 8: call_set_sbuf(w, i, how); break;
     case 9:
     case 10: call_send(w, i, how); break;

@@ -224,6 +224,32 @@ static void hold(struct session *s, tenon_u8 *p, unsigned n, uint64_t at)
     held->at = at;
 }
 
+/* The next bytes of our own stream are written over what has come, and leave from there. @return 1: they do */
+static int send_back(struct end_point *e, const struct held *held, unsigned n)
+{
+    static const int results[] = { TENON_OK, TENON_ENOMEM, TENON_EAGAIN, TENON_ECLOSED, 0 };
+    struct session *s = e->session;
+    struct history *h = e->h;
+    const uint64_t left = s->plan->bytes[0] - s->sent;
+    const unsigned options = n == left && s->plan->finish == FIN_WITH_LAST ? TENON_SOCK_FIN : 0;
+    int result;
+
+    if (!s->plan->backs || e->kind >= UDP_SERVER || e->finished || n > left || history_chance(h, 3) == 0)
+        return 0;
+    history_fill(held->p, s, 0, s->sent, n);
+    result = tenon_sock_send_back(h->socks, e->sk, held->p, n, options);
+    h->calls++;
+    check_result(h, "send_back", result, results);
+    if (result != TENON_OK) {
+        history_fill(held->p, s, 1, held->at, n);
+        return 0;
+    }
+    s->sent += n;
+    h->sent_back += n;
+    e->finished |= options != 0;
+    return 1;
+}
+
 /* Give back one of those that are held, or its beginning. What lies there must be what lay there. */
 static void give_back(struct end_point *e)
 {
@@ -237,7 +263,7 @@ static void give_back(struct end_point *e)
 
     if (held->n > head && !history_matches(p + head, s, 1, held->at + head, held->n - head))
         history_fail(h, "session %u: bytes that the application holds were changed", s->index);
-    if (tenon_sock_read_done(h->socks, e->sk, p, n) != TENON_OK)
+    if (!send_back(e, held, n) && tenon_sock_read_done(h->socks, e->sk, p, n) != TENON_OK)
         history_fail(h, "session %u: a piece is not taken back", s->index);
     if (e->kind < UDP_SERVER)
         s->got += n;

@@ -49,6 +49,7 @@ struct session_plan {
     uint32_t finish_at;            /* bytes in both directions, for the last two */
     uint8_t greedy;                /* ... or it reads on, and gives nothing back */
     uint8_t talks;                 /* it gives nothing back before it has sent all of its own */
+    uint8_t backs;                 /* it sends out of what it has read, now and then */
     uint8_t parts, misuse, no_timestamps, peer_waits, peer_aborts, peer_nodelay;
 };
 
@@ -160,7 +161,7 @@ struct history {
     struct end_point end[2 * SESSIONS_MAX];
     struct session session[SESSIONS_MAX];
     uint64_t chance;               /* how many numbers have been drawn */
-    uint64_t start, bytes, frames, opened, calls, errors, polls_at_once;
+    uint64_t start, bytes, sent_back, frames, opened, calls, errors, polls_at_once;
     unsigned out_blocks;           /* blocks that a shortage has taken ... */
     struct tenon_buf *taken_blocks[256], *taken_headers[256];
     unsigned nblocks, nheaders;

@@ -20,7 +20,7 @@ static const char usage[] =
     "One seed is one history, the same on every machine.\n";
 
 struct shared {
-    uint64_t next, last, passed, opened, bytes, frames, calls, errors;
+    uint64_t next, last, passed, opened, bytes, sent_back, frames, calls, errors;
     uint64_t busy[JOBS_MAX];    /* the seed that a worker runs; 0: none */
 };
 
@@ -58,6 +58,7 @@ static void work(struct shared *shared, unsigned i)
         add(&shared->passed, 1);
         add(&shared->opened, h->opened);
         add(&shared->bytes, h->bytes);
+        add(&shared->sent_back, h->sent_back);
         add(&shared->frames, h->frames);
         add(&shared->calls, h->calls);
         add(&shared->errors, h->errors);
@@ -109,9 +110,10 @@ static unsigned run_seeds(struct shared *shared, unsigned jobs)
         shared->busy[i] = 0;
         pid[i] = start(shared, i);
     }
-    printf("%" PRIu64 " connections, %.1f MB, %" PRIu64 " frames sent, %" PRIu64 " calls, %" PRIu64
+    printf("%" PRIu64 " connections, %.1f MB, %.1f MB sent back, %" PRIu64 " frames sent, %" PRIu64 " calls, %" PRIu64
            " refused or wrong on purpose\n",
-           shared->opened, (double)shared->bytes / 1e6, shared->frames, shared->calls, shared->errors);
+           shared->opened, (double)shared->bytes / 1e6, (double)shared->sent_back / 1e6, shared->frames, shared->calls,
+           shared->errors);
     if (failed > 0)
         printf("failing seeds:");
     for (i = 0; i < failed && i < FAILURES_MAX; i++)

@@ -186,6 +186,7 @@ static void draw_manners(struct session_plan *s, struct dice *dice)
     s->peer_chunk = one_in(dice, 3) ? between(dice, 1, 60) : between(dice, 100, 9000);
     s->peer_consume_us = one_in(dice, 3) ? roll(dice, 300000) : 0;
     s->talks = s->peer_chunk % 4 == 0;    /* no dice: the seeds stay what they were */
+    s->backs = s->peer_chunk % 2 == 1;
     if (one_in(dice, 4)) {
         s->pause_at = roll(dice, 20000);
         s->pause_us = roll(dice, 6 * SECOND);

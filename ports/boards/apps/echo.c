@@ -8,51 +8,39 @@ static struct client {
     int sk;
     tenon_u8 *at;    /* received bytes that are not sent yet ... */
     int left;        /* ... and how many */
-} clients[BOARD_RINGS];
-static tenon_u8 rings[BOARD_RINGS][BOARD_RING], datagram_ring[BOARD_RING];
+} clients[BOARD_CLIENTS];
+static tenon_u8 datagram_ring[BOARD_RING];
 static int datagrams;
 
-/* @return TENON_OK: all that was there is on its way, or waits for room in the ring; else the client is done */
+/* Out of the blocks in which the bytes came. @return TENON_OK: all that was there is on its way, or waits for room;
+ * else the client is done */
 static int echo(struct client *client)
 {
-    tenon_u8 *to;
-    int n;
+    int error;
 
     for (;;) {
         if (client->left <= 0)
             client->left = tenon_sock_ask_rbuf(socks, client->sk, &client->at);
         if (client->left <= 0)
             return client->left;
-        n = tenon_sock_ask_sbuf(socks, client->sk, &to);
-        if (n == 0 || n == TENON_ENOMEM)
-            return TENON_OK;
-        if (n < 0)
-            return n;
-        if (n > client->left)
-            n = client->left;
-        __builtin_memcpy(to, client->at, (size_t)n);    /* the application's own work */
-        if (tenon_sock_send(socks, client->sk, to, (unsigned)n, 0) != TENON_OK)
-            return TENON_OK;    /* no memory, for a while: turn() tries again */
-        (void)tenon_sock_read_done(socks, client->sk, client->at, (unsigned)n);
-        client->at += n;
-        client->left -= n;
+        error = tenon_sock_send_back(socks, client->sk, client->at, (unsigned)client->left, 0);
+        if (error == TENON_EAGAIN || error == TENON_ENOMEM)
+            return TENON_OK;    /* for a while: turn() tries again */
+        if (error != TENON_OK)
+            return error;
+        client->left = 0;
     }
 }
 
-static void serve(struct client *client, tenon_u8 *ring)
+static void serve(struct client *client)
 {
     struct tenon_addr any;
-    tenon_u8 *to;
 
     __builtin_memset(&any, 0, sizeof(any));
     any.port = PORT;
     if (client->sk <= 0)
         client->sk = tenon_sock_create(socks, &any, NULL, TENON_SOCK_TCP, 0);
-    if (client->sk <= 0)
-        return;
-    if (tenon_sock_ask_sbuf(socks, client->sk, &to) == TENON_ENOMEM)
-        (void)tenon_sock_set_sbuf(socks, client->sk, ring, BOARD_RING);
-    if (echo(client) == TENON_OK)
+    if (client->sk <= 0 || echo(client) == TENON_OK)
         return;
     (void)tenon_sock_delete(socks, client->sk, 0);
     client->left = 0;
@@ -88,8 +76,8 @@ static void event(void *self, int sk, unsigned events)
     unsigned i;
 
     (void)self, (void)sk, (void)events;
-    for (i = 0; i < BOARD_RINGS; i++)
-        serve(&clients[i], rings[i]);
+    for (i = 0; i < BOARD_CLIENTS; i++)
+        serve(&clients[i]);
     echo_datagrams();
 }
 
@@ -100,10 +88,10 @@ static tenon_u32 turn(struct tenon_socks *unused, tenon_u32 now_us)
     unsigned i;
 
     (void)unused, (void)now_us;
-    for (i = 0; i < BOARD_RINGS; i++) {
+    for (i = 0; i < BOARD_CLIENTS; i++) {
         if (clients[i].left <= 0)
             continue;
-        serve(&clients[i], rings[i]);
+        serve(&clients[i]);
         wait = AGAIN_US;
     }
     return wait;

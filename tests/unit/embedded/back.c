@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: MIT */
+/* What has come goes back out of the block in which it came: as it is, or with an answer written over it. */
+#include "embedded/sock_internal.h"
+#include "embedded/world.h"
+
+enum { PORT = 7,
+       MTU_BYTES = 1460,
+       BULK = 100000,
+       PACKETS = 4,
+       RING = PACKETS * (MTU_BYTES + TENON_SOCK_PACKET_BYTES) };
+
+/* A client on machine 0, with a ring; a server on machine 1, without. */
+struct pair {
+    struct world world;
+    struct tenon_socks *socks;    /* of the server */
+    int client, server;
+    tenon_u32 sent, got;          /* by the client */
+    tenon_u8 *p;                  /* what the server holds ... */
+    int n;                        /* ... and how much of it; or what ask_rbuf() said */
+};
+
+/* To the witness the blocks of machine 1 are where payload may lie. */
+static void pair_blocks(struct pair *pair)
+{
+    struct tenon_buf *block = tenon_sock_block(pair->socks);
+    const size_t step = sizeof(struct sock_block) + 7 + block->size;
+
+    pair->world.m[1].rings[3] = block->data;
+    pair->world.m[1].ring_bytes[3] = (tenon_u32)((8 - 1) * step / 8 * 8 + block->size);
+    tenon_buf_put(block);
+}
+
+static void pair_open(struct pair *pair, int v6, void (*adjust)(struct machine *machine, unsigned i))
+{
+    const struct tenon_addr at = world_addr(1, v6, PORT), any = { .port = PORT };
+
+    memset(pair, 0, sizeof(*pair));
+    if (!CHECK(world_open(&pair->world, adjust)))
+        return;
+    pair->socks = pair->world.m[1].socks;
+    pair_blocks(pair);
+    pair->server = tenon_sock_create(pair->socks, &any, NULL, TENON_SOCK_TCP, 0);
+    pair->client = tenon_sock_create(pair->world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
+    CHECK_EQ_I(tenon_sock_set_sbuf(pair->world.m[0].socks, pair->client, world_ring(&pair->world.m[0], 0, RING), RING),
+               TENON_OK);
+    world_run(&pair->world, 10000);
+}
+
+static void pair_close(struct pair *pair)
+{
+    pair->world.m[1].rings[3] = NULL;
+    world_close(&pair->world);
+    world_free_rings(&pair->world);
+}
+
+/* The client sends so many segments of so many bytes, each by itself. */
+static void pair_send(struct pair *pair, unsigned segments, tenon_u32 bytes)
+{
+    for (; segments > 0; segments--) {
+        world_send(&pair->world.m[0], pair->client, &pair->sent, pair->sent + bytes, bytes);
+        world_run(&pair->world, 100000);
+    }
+}
+
+/* All that has come goes back, until nothing more does. */
+static void pair_echo(struct pair *pair)
+{
+    for (;;) {
+        int error;
+
+        if (pair->n <= 0)
+            pair->n = tenon_sock_ask_rbuf(pair->socks, pair->server, &pair->p);
+        if (pair->n <= 0)
+            return;
+        error = tenon_sock_send_back(pair->socks, pair->server, pair->p, (unsigned)pair->n, 0);
+        if (error == TENON_EAGAIN || error == TENON_ENOMEM)
+            return;
+        if (!CHECK_EQ_I(error, TENON_OK))
+            return;
+        pair->n = 0;
+    }
+}
+
+/* Both say that they have finished, and all is as it was. */
+static void pair_end(struct pair *pair)
+{
+    CHECK_EQ_I(tenon_sock_send(pair->world.m[0].socks, pair->client, NULL, 0, TENON_SOCK_FIN), TENON_OK);
+    world_run(&pair->world, 1000000);
+    pair_echo(pair);
+    CHECK_EQ_I(pair->n, TENON_ECLOSED);
+    CHECK_EQ_I(tenon_sock_delete(pair->socks, pair->server, 0), TENON_OK);
+    world_run(&pair->world, 3000000);
+    CHECK_EQ_I(world_receive(&pair->world.m[0], pair->client, &pair->got), TENON_ECLOSED);
+    CHECK_EQ_U(world_count(&pair->world.m[1]).blocks_free, 8);
+    pair_close(pair);
+}
+
+static void echo_whole(int v6, uint32_t loss_ppm, unsigned most)
+{
+    const struct machine *machine;
+    struct pair pair;
+    unsigned i;
+
+    pair_open(&pair, v6, NULL);
+    machine = &pair.world.m[1];
+    for (i = 0; i < 2; i++)
+        world_faults(&pair.world.m[i], loss_ppm, loss_ppm);
+    for (i = 0; i < 100000 && pair.got < BULK; i++) {
+        world_send(&pair.world.m[0], pair.client, &pair.sent, BULK, most);
+        world_run(&pair.world, 2000);
+        pair_echo(&pair);
+        (void)world_receive(&pair.world.m[0], pair.client, &pair.got);
+    }
+    CHECK_EQ_U(pair.got, BULK);
+    for (i = 0; i < 2; i++)
+        world_faults(&pair.world.m[i], 0, 0);
+    if (most == MTU_BYTES)    /* but the octets of window probes */
+        CHECK(world_count(machine).copied_bytes == 0 && world_copied(machine) <= (loss_ppm > 0 ? 10 : 0));
+    CHECK_EQ_U(machine->frames_elsewhere, 0);
+    CHECK(machine->frames_in_ring >= BULK / MTU_BYTES);
+    CHECK_EQ_U(world_count(machine).sent_bytes, BULK);
+    CHECK_EQ_U(world_count(machine).received_bytes, BULK);
+    if (loss_ppm > 0)
+        CHECK(tenon_stat(tenon_sock_stack(machine->socks), TENON_STAT_TCP_RETRANSMIT) > 0);
+    pair_end(&pair);
+}
+
+UNIT_TEST(ip4_clean_nothing_is_copied)
+{
+    echo_whole(0, 0, MTU_BYTES);
+}
+
+UNIT_TEST(ip6_clean_nothing_is_copied)
+{
+    echo_whole(1, 0, MTU_BYTES);
+}
+
+UNIT_TEST(ip4_loss_and_reordering_nothing_is_copied)
+{
+    echo_whole(0, 30000, MTU_BYTES);
+}
+
+UNIT_TEST(ip6_loss_small_packets)
+{
+    echo_whole(1, 30000, 100);
+}
+
+/* A peer who does not read: it has a window full, and what else goes to it is held in as many blocks as our window lets
+ * in, and no more. The window opens as it acknowledges, and not before. */
+UNIT_TEST(peer_does_not_read_window_stays_shut)
+{
+    struct pair pair;
+    unsigned i;
+
+    pair_open(&pair, 0, NULL);
+    for (i = 0; i < 50; i++) {
+        world_send(&pair.world.m[0], pair.client, &pair.sent, BULK, MTU_BYTES);
+        world_run(&pair.world, 100000);
+        pair_echo(&pair);
+    }
+    CHECK_EQ_I(pair.n, 0);    /* all of it is sent back */
+    CHECK(world_count(&pair.world.m[1]).received_bytes <= 4 * MTU_BYTES);
+    CHECK(world_count(&pair.world.m[1]).blocks_free >= 8 - 3);
+    for (i = 0; i < 1000 && pair.got < BULK; i++) {
+        (void)world_receive(&pair.world.m[0], pair.client, &pair.got);
+        world_send(&pair.world.m[0], pair.client, &pair.sent, BULK, MTU_BYTES);
+        world_run(&pair.world, 20000);
+        pair_echo(&pair);
+    }
+    CHECK_EQ_U(pair.got, BULK);
+    pair_end(&pair);
+}
+
+/* The rest of a question is returned by itself, before or after its answer. */
+UNIT_TEST(answer_shorter_than_question)
+{
+    struct pair pair;
+    tenon_u8 *p;
+    int i;
+
+    pair_open(&pair, 0, NULL);
+    for (i = 0; i < 2; i++) {
+        pair_send(&pair, 1, 500);
+        CHECK_EQ_I(tenon_sock_ask_rbuf(pair.socks, pair.server, &p), 500);
+        memset(p, 'a' + i, 10);
+        CHECK_EQ_I(tenon_sock_send_back(pair.socks, pair.server, p, 10, 0), TENON_OK);
+        CHECK_EQ_I(tenon_sock_send_back(pair.socks, pair.server, p, 10, 0), TENON_EINVAL);
+        if (i == 1)
+            world_run(&pair.world, 100000);
+        CHECK_EQ_I(tenon_sock_read_done(pair.socks, pair.server, p + 10, 490), TENON_OK);
+        world_run(&pair.world, 100000);
+        CHECK_EQ_U(world_count(&pair.world.m[1]).blocks_free, 8);
+        CHECK_EQ_I(tenon_sock_ask_rbuf(pair.world.m[0].socks, pair.client, &p), 10);
+        CHECK_EQ_I(p[0], 'a' + i);
+        CHECK_EQ_I(p[9], 'a' + i);
+        CHECK_EQ_I(tenon_sock_read_done(pair.world.m[0].socks, pair.client, p, 10), TENON_OK);
+    }
+    pair_end(&pair);
+}
+
+/* What was sent back and is not acknowledged yet has been read: the end is no reset. */
+UNIT_TEST(deleted_at_once_all_arrives)
+{
+    struct pair pair;
+    const struct tenon *stack;
+
+    pair_open(&pair, 0, NULL);
+    stack = tenon_sock_stack(pair.socks);
+    pair_send(&pair, 2, 1000);
+    pair_echo(&pair);
+    CHECK_EQ_I(tenon_sock_delete(pair.socks, pair.server, 0), TENON_OK);
+    CHECK(world_count(&pair.world.m[1]).blocks_free < 8);
+    world_run(&pair.world, 100000);
+    CHECK_EQ_I(world_receive(&pair.world.m[0], pair.client, &pair.got), TENON_ECLOSED);
+    CHECK_EQ_U(pair.got, 2000);
+    CHECK_EQ_U(tenon_stat(stack, TENON_STAT_TCP_RST_SENT), 0);
+    CHECK_EQ_I(tenon_sock_delete(pair.world.m[0].socks, pair.client, 0), TENON_OK);
+    world_run(&pair.world, 1000000);
+    CHECK_EQ_U(world_count(&pair.world.m[1]).blocks_free, 8);
+    pair_close(&pair);
+}
+
+UNIT_TEST(with_the_last_a_fin)
+{
+    struct pair pair;
+    tenon_u8 *p;
+
+    pair_open(&pair, 0, NULL);
+    pair_send(&pair, 1, 500);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(pair.socks, pair.server, &p), 500);
+    CHECK_EQ_I(tenon_sock_send_back(pair.socks, pair.server, p, 499, TENON_SOCK_FIN), TENON_OK);
+    CHECK_EQ_I(tenon_sock_send_back(pair.socks, pair.server, p + 499, 1, 0), TENON_ECLOSED);
+    CHECK_EQ_I(tenon_sock_read_done(pair.socks, pair.server, p + 499, 1), TENON_OK);
+    world_run(&pair.world, 100000);
+    CHECK_EQ_I(world_receive(&pair.world.m[0], pair.client, &pair.got), TENON_ECLOSED);
+    CHECK_EQ_U(pair.got, 499);
+    CHECK_EQ_U(world_count(&pair.world.m[1]).blocks_free, 8);
+    pair_close(&pair);
+}
+
+UNIT_TEST(misuse)
+{
+    struct pair pair;
+    static tenon_u8 foreign[100];
+    struct tenon_sock_info info;
+    tenon_u8 *p;
+
+    pair_open(&pair, 0, NULL);
+    CHECK_EQ_I(tenon_sock_send_back(pair.socks, pair.server, foreign, 1, 0), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_send_back(pair.socks, pair.server, NULL, 1, 0), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_send_back(pair.socks, 0, foreign, 1, 0), TENON_EINVAL);
+    pair_send(&pair, 2, 500);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(pair.socks, pair.server, &p), 500);
+    CHECK_EQ_I(tenon_sock_send_back(pair.socks, pair.server, p, 0, 0), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_send_back(pair.socks, pair.server, p, 501, 0), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_send_back(pair.socks, pair.server, p + 1, 1, 0), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_send_back(pair.socks, pair.server + 1, p, 500, 0), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_status(pair.socks, pair.server, &info), TENON_OK);
+    CHECK_EQ_U(info.unread, 1000);
+    CHECK_EQ_I(tenon_sock_send_back(pair.socks, pair.server, p, 500, 0), TENON_OK);
+    CHECK_EQ_I(tenon_sock_send_back(pair.socks, pair.server, p, 500, 0), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_read_done(pair.socks, pair.server, p, 500), TENON_EINVAL);
+    CHECK_EQ_I(tenon_sock_status(pair.socks, pair.server, &info), TENON_OK);
+    CHECK_EQ_U(info.unread, 500);
+    pair_echo(&pair);
+    world_run(&pair.world, 100000);
+    CHECK_EQ_I(world_receive(&pair.world.m[0], pair.client, &pair.got), 0);
+    CHECK_EQ_U(pair.got, 1000);
+    pair_end(&pair);
+}
+
+static void little_to_send(struct machine *machine, unsigned i)
+{
+    if (i == 1)
+        machine->conf.stack.tcp_snd_buf = 1000;
+}
+
+/* No more may be unacknowledged: the piece stays handed out, and an event tells when there is room. */
+UNIT_TEST(too_much_unacknowledged_tells_when_there_is_room)
+{
+    struct pair pair;
+    struct machine *machine;
+    struct wire_line_conf line;
+    unsigned i;
+
+    pair_open(&pair, 0, little_to_send);
+    machine = &pair.world.m[1];
+    pair_send(&pair, 3, 500);
+    line = wire_end_conf(machine->end)->out;
+    line.loss_ppm = 1000000;
+    wire_line_set(machine->end, WIRE_OUT, &line);
+    pair_echo(&pair);
+    CHECK(pair.n > 0);
+    CHECK_EQ_I(tenon_sock_send_back(pair.socks, pair.server, pair.p, (unsigned)pair.n, 0), TENON_EAGAIN);
+    world_run(&pair.world, 100000);
+    machine->events[(pair.server - 1) % 64] = 0;
+    CHECK_EQ_I(tenon_sock_send_back(pair.socks, pair.server, pair.p, (unsigned)pair.n, 0), TENON_EAGAIN);
+    line.loss_ppm = 0;
+    wire_line_set(machine->end, WIRE_OUT, &line);
+    world_run(&pair.world, 5000000);
+    CHECK(machine->events[(pair.server - 1) % 64] & TENON_SOCK_WRITABLE);
+    for (i = 0; i < 3; i++) {
+        pair_echo(&pair);
+        world_run(&pair.world, 100000);
+    }
+    CHECK_EQ_I(world_receive(&pair.world.m[0], pair.client, &pair.got), 0);
+    CHECK_EQ_U(pair.got, 1500);
+    pair_end(&pair);
+}
+
+/* Ring and blocks take turns: the peer gets all in the order of the calls. */
+UNIT_TEST(beside_a_ring_in_order)
+{
+    struct pair pair;
+    struct tenon_sock_info info;
+    tenon_u8 *p, *to, all[2400];
+    unsigned i, at = 0;
+    int n;
+
+    pair_open(&pair, 0, NULL);
+    CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, pair.server, world_ring(&pair.world.m[1], 0, RING), RING), TENON_OK);
+    pair_send(&pair, 3, 400);
+    for (i = 0; i < 3; i++) {
+        CHECK_EQ_I(tenon_sock_ask_rbuf(pair.socks, pair.server, &p), 400);
+        CHECK(tenon_sock_ask_sbuf(pair.socks, pair.server, &to) >= 400);
+        memset(to, '0' + (int)i, 400);
+        CHECK_EQ_I(tenon_sock_send(pair.socks, pair.server, to, 400, 0), TENON_OK);
+        memset(p, 'a' + (int)i, 400);
+        CHECK_EQ_I(tenon_sock_send_back(pair.socks, pair.server, p, 400, 0), TENON_OK);
+    }
+    world_run(&pair.world, 100000);
+    while ((n = tenon_sock_ask_rbuf(pair.world.m[0].socks, pair.client, &p)) > 0) {
+        if (CHECK(at + (unsigned)n <= sizeof(all)))
+            memcpy(all + at, p, (size_t)n);
+        at += (unsigned)n;
+        CHECK_EQ_I(tenon_sock_read_done(pair.world.m[0].socks, pair.client, p, (unsigned)n), TENON_OK);
+    }
+    CHECK_EQ_U(at, sizeof(all));
+    for (i = 0; i < sizeof(all); i += 400) {
+        const int want = i / 400 % 2 == 0 ? '0' + (int)i / 800 : 'a' + (int)i / 800;
+
+        CHECK_EQ_I(all[i], want);
+        CHECK_EQ_I(all[i + 399], want);
+    }
+    world_run(&pair.world, 100000);
+    CHECK_EQ_U(world_count(&pair.world.m[1]).blocks_free, 8);
+    CHECK_EQ_I(tenon_sock_status(pair.socks, pair.server, &info), TENON_OK);
+    CHECK_EQ_U(info.packets, 0);
+    pair_end(&pair);
+}
+
+/* What is held, and not sent back, stays out of the window, whatever of the ring is acknowledged. */
+UNIT_TEST(beside_a_ring_what_is_held_is_not_told_of)
+{
+    struct pair pair;
+    struct tenon_tcp_info info;
+    tenon_u8 *p, *to;
+
+    pair_open(&pair, 0, NULL);
+    CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, pair.server, world_ring(&pair.world.m[1], 0, RING), RING), TENON_OK);
+    pair_send(&pair, 1, 500);
+    pair_echo(&pair);
+    world_run(&pair.world, 100000);
+    pair_send(&pair, 1, 1000);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(pair.socks, pair.server, &p), 1000);
+    CHECK(tenon_sock_ask_sbuf(pair.socks, pair.server, &to) >= 800);
+    memset(to, 'r', 800);
+    CHECK_EQ_I(tenon_sock_send(pair.socks, pair.server, to, 800, 0), TENON_OK);
+    world_run(&pair.world, 100000);
+    tenon_tcp_status(tn_sock_find(pair.socks, pair.server)->conn, &info);
+    CHECK_EQ_U(info.rcv_unconsumed, 1000);
+    CHECK_EQ_I(tenon_sock_read_done(pair.socks, pair.server, p, 1000), TENON_OK);
+    pair.got = pair.sent;
+    CHECK_EQ_I(tenon_sock_ask_rbuf(pair.world.m[0].socks, pair.client, &p), 500);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(pair.world.m[0].socks, pair.client, &p), 800);
+    CHECK_EQ_I(p[0], 'r');
+    pair_end(&pair);
+}
+
+static void contiguous(struct machine *machine, unsigned i)
+{
+    if (i == 1)
+        machine->conf.device.flags |= TENON_SOCK_CONTIGUOUS;
+}
+
+/* A device that takes frames of one piece: the frame is put together elsewhere, and the copy counted. */
+UNIT_TEST(frames_of_one_piece_are_put_together)
+{
+    struct pair pair;
+    unsigned i;
+
+    pair_open(&pair, 0, contiguous);
+    for (i = 0; i < 20; i++) {
+        pair_send(&pair, 1, 1000);
+        pair_echo(&pair);
+        world_run(&pair.world, 100000);
+        CHECK_EQ_I(world_receive(&pair.world.m[0], pair.client, &pair.got), 0);
+    }
+    CHECK_EQ_U(pair.got, 20000);
+    CHECK_EQ_U(world_count(&pair.world.m[1]).copied_bytes, 20000);
+    pair_end(&pair);
+}
+
+/* ---- UDP ---- */
+
+/* Two clients: each gets its own answer, whoever was heard last. */
+static void two_clients(int v6)
+{
+    struct world world;
+    const struct tenon_addr at = world_addr(1, v6, PORT), any = { .port = PORT };
+    struct tenon_socks *socks;
+    int client[2], server, i;
+    tenon_u8 *p[2], *q;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    socks = world.m[1].socks;
+    server = tenon_sock_create(socks, &any, NULL, TENON_SOCK_UDP, 0);
+    for (i = 0; i < 2; i++) {
+        client[i] = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_UDP, 0);
+        CHECK_EQ_I(tenon_sock_set_sbuf(world.m[0].socks, client[i], world_ring(&world.m[0], (unsigned)i, RING), RING),
+                   TENON_OK);
+        CHECK(tenon_sock_ask_sbuf(world.m[0].socks, client[i], &q) >= 1000);
+        memset(q, 'a' + i, 1000);
+        CHECK_EQ_I(tenon_sock_send(world.m[0].socks, client[i], q, 1000, 0), TENON_OK);
+        world_run(&world, 100000);
+    }
+    for (i = 0; i < 2; i++)
+        CHECK_EQ_I(tenon_sock_ask_rbuf(socks, server, &p[i]), 1000);
+    CHECK_EQ_I(tenon_sock_send_back(socks, server, p[0], 1000, TENON_SOCK_FIN), TENON_EINVAL);
+    for (i = 0; i < 2; i++) {
+        p[i][999] = 'z';
+        CHECK_EQ_I(tenon_sock_send_back(socks, server, p[i], 1000, 0), TENON_OK);
+        CHECK_EQ_I(tenon_sock_read_done(socks, server, p[i], 1000), TENON_EINVAL);
+        world_run(&world, 100000);
+    }
+    for (i = 0; i < 2; i++) {
+        CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[0].socks, client[i], &q), 1000);
+        CHECK_EQ_I(q[0], 'a' + i);
+        CHECK_EQ_I(q[999], 'z');
+        CHECK_EQ_I(tenon_sock_read_done(world.m[0].socks, client[i], q, 1000), TENON_OK);
+        CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[0].socks, client[i], &q), 0);
+    }
+    CHECK_EQ_U(world_copied(&world.m[1]), 0);
+    CHECK_EQ_U(world_count(&world.m[1]).sent_bytes, 2000);
+    CHECK_EQ_U(world_count(&world.m[1]).blocks_free, 8);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+UNIT_TEST(ip4_datagrams_go_to_whom_they_came_from)
+{
+    two_clients(0);
+}
+
+UNIT_TEST(ip6_datagrams_go_to_whom_they_came_from)
+{
+    two_clients(1);
+}
+
+int main(void)
+{
+    UNIT_RUN(ip4_clean_nothing_is_copied);
+    UNIT_RUN(ip6_clean_nothing_is_copied);
+    UNIT_RUN(ip4_loss_and_reordering_nothing_is_copied);
+    UNIT_RUN(ip6_loss_small_packets);
+    UNIT_RUN(peer_does_not_read_window_stays_shut);
+    UNIT_RUN(answer_shorter_than_question);
+    UNIT_RUN(deleted_at_once_all_arrives);
+    UNIT_RUN(with_the_last_a_fin);
+    UNIT_RUN(misuse);
+    UNIT_RUN(too_much_unacknowledged_tells_when_there_is_room);
+    UNIT_RUN(beside_a_ring_in_order);
+    UNIT_RUN(beside_a_ring_what_is_held_is_not_told_of);
+    UNIT_RUN(frames_of_one_piece_are_put_together);
+    UNIT_RUN(ip4_datagrams_go_to_whom_they_came_from);
+    UNIT_RUN(ip6_datagrams_go_to_whom_they_came_from);
+    return unit_end();
+}
