@@ -147,8 +147,8 @@ static int ring_segment(struct sock *sock)
 
 TENON_API int tenon_sock_ask_sbuf(struct tenon_socks *socks, int sk, tenon_u8 **p)
 {
-    struct sock *sock = p != NULL ? tn_sock_find(socks, sk) : NULL;
-    int error = tn_sock_may_send(sock);
+    struct sock *sock = tn_sock_find(socks, sk);
+    int error = p != NULL ? tn_sock_may_send(sock) : TENON_EINVAL;
 
     if (error != TENON_OK)
         return error;

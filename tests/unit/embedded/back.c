@@ -313,7 +313,7 @@ UNIT_TEST(beside_a_ring_in_order)
 {
     struct pair pair;
     struct tenon_sock_info info;
-    tenon_u8 *p, *to, all[2400];
+    tenon_u8 *p, *to, all[2400] = { 0 };
     unsigned i, at = 0;
     int n;
 
