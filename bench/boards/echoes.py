@@ -11,8 +11,8 @@ import subprocess
 import threading
 import time
 
-NAMES = ("tenon4-core", "tenon4", "tenon4-all", "lwip4-nocopy", "lwip4", "lwip4-netconn", "lwip4-sockets", "smoltcp4",
-         "tenon46-core", "tenon46", "tenon46-all", "lwip46")
+NAMES = ("tenon4-core", "tenon4-back", "tenon4", "tenon4-all", "lwip4-nocopy", "lwip4", "lwip4-netconn",
+         "lwip4-sockets", "smoltcp4", "tenon46-core", "tenon46-back", "tenon46", "tenon46-all", "lwip46")
 CLIENTS, ROUNDS, SECONDS = 4, 5, 60
 STILL_SECONDS, LATE_SECONDS = 2, 20    # nothing moves for so long: all is full, or it will stay so
 TCP_BYTES, UDP_BYTES = (1, 100, 1460, 5000, 20000), (1, 100, 1400)
@@ -78,12 +78,13 @@ def free_port(kind):
 
 
 class Echo:
-    """A board with an echo in it, until the block is left."""
+    """A board with an echo in it, until the block is left. network: another than QEMU's own, with the id n."""
 
-    def __init__(self, facts, board, image):
-        self.tcp, self.udp = free_port(socket.SOCK_STREAM), free_port(socket.SOCK_DGRAM)
-        network = (f"user,id=n,ipv6=off,hostfwd=tcp:127.0.0.1:{self.tcp}-10.0.2.15:7,"
-                   f"hostfwd=udp:127.0.0.1:{self.udp}-10.0.2.15:7")
+    def __init__(self, facts, board, image, network=None):
+        if network is None:
+            self.tcp, self.udp = free_port(socket.SOCK_STREAM), free_port(socket.SOCK_DGRAM)
+            network = (f"user,id=n,ipv6=off,hostfwd=tcp:127.0.0.1:{self.tcp}-10.0.2.15:7,"
+                       f"hostfwd=udp:127.0.0.1:{self.udp}-10.0.2.15:7")
         self.process = subprocess.Popen(
             [facts["qemu"], "-M", board, "-kernel", str(image), "-display", "none", "-monitor", "none", "-serial",
              "stdio", "-semihosting-config", "enable=on,target=native", "-netdev", network, "-net",
@@ -235,6 +236,9 @@ def measure(tool, board, folder, names, with_clients):
     facts, found = tool.BOARDS[board], {}
     for name in names:
         flash, board_ram = sizes(tool, facts["tools"], folder, name)
-        found[name] = {"flash": flash, "board_ram": board_ram,
-                       "run": drive(facts, board, folder / f"echo-{name}.elf", with_clients)}
+        try:
+            run = drive(facts, board, folder / f"echo-{name}.elf", with_clients)
+        except (RuntimeError, OSError, queue.Empty) as why:
+            raise RuntimeError(f"{board}, echo-{name}: {why or 'it says nothing any more'}") from why
+        found[name] = {"flash": flash, "board_ram": board_ram, "run": run}
     return found

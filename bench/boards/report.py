@@ -158,10 +158,12 @@ def memory(results):
     return lines
 
 
-ECHO_HEADS = {"tenon4-core": "Tenon, IPv4, like lwIP, its core alone", "tenon4": "Tenon, IPv4, like lwIP",
+ECHO_HEADS = {"tenon4-core": "Tenon, IPv4, like lwIP, its core alone",
+              "tenon4-back": "Tenon, IPv4, like lwIP, sends back", "tenon4": "Tenon, IPv4, like lwIP",
               "tenon4-all": "... all of it", "lwip4-nocopy": "lwIP, IPv4, without a copy", "lwip4": "lwIP, IPv4",
               "lwip4-netconn": "lwIP, IPv4, netconn", "lwip4-sockets": "lwIP, IPv4, sockets",
               "smoltcp4": "smoltcp, IPv4", "tenon46-core": "Tenon, IPv4 and IPv6, like lwIP, its core alone",
+              "tenon46-back": "Tenon, IPv4 and IPv6, like lwIP, sends back",
               "tenon46": "Tenon, IPv4 and IPv6, like lwIP", "tenon46-all": "... all of it",
               "lwip46": "lwIP, IPv4 and IPv6"}
 LATE = {0: "wait for ever", 1: "are answered"}    # what becomes of clients who read late

@@ -68,7 +68,7 @@ def test_what_is_measured_is_the_reference(board, tmp_path, capsys):
     assert status == 0, capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["echo-tenon4", "echo-tenon4-core"])
+@pytest.mark.parametrize("name", ["echo-tenon4", "echo-tenon4-back", "echo-tenon4-core"])
 @pytest.mark.parametrize("board", list(run.TICK_NS))
 def test_who_reads_late_is_answered(board, name):
     """Four clients send as much as is taken before they read. Then the echo holds all blocks that it may, and waits for

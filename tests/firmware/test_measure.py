@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """bench/boards/run: it counts, and what docs/performance-embedded.md says of the boards is so."""
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -8,7 +9,9 @@ import sys
 import board_tool
 import pytest
 
-from conftest import BOARDS, BUILD, DMA, ROOT, STACK_MARGIN
+from conftest import BOARDS, BUILD, DMA, ROOT, STACK_MARGIN, udp_pair
+from test_exchange import ACK, FIN, PSH, RST, Peer
+from test_frames import IP4
 
 sys.path.append(str(ROOT / "bench"))
 from boards import echoes  # noqa: E402
@@ -80,13 +83,24 @@ def test_copy(measured):
     assert measured["copy"]["1460"] > measured["copy"]["500"] > measured["copy"]["100"]
 
 
-def test_echo(built):
+@pytest.fixture
+def echo_built(built):
+    """@return the folder where that echo is, of those that are compared"""
+    def make(board, name):
+        built(board)
+        folder = pathlib.Path(BUILD) / board
+        fd = board_tool.module.lock(str(folder))
+        for command in (["-S", str(ROOT / "ports" / "boards"), "-B", str(folder), "-DBOARD_MEASURE=ON"],
+                        ["--build", str(folder), "--target", f"echo-{name}"]):
+            subprocess.run(["cmake", *command], check=True, stdout=subprocess.DEVNULL)
+        os.close(fd)
+        return folder
+    return make
+
+
+def test_echo(echo_built):
     """The echo whose flash and RAM stand beside lwIP's serves four clients, and all of it is told."""
-    built("lm3s6965evb")
-    folder = pathlib.Path(BUILD) / "lm3s6965evb"
-    for command in (["-B", str(folder), "-DBOARD_MEASURE=ON"], ["--build", str(folder), "--target", "echo-tenon4"]):
-        subprocess.run(["cmake", *(["-S", str(ROOT / "ports" / "boards")] if command[0] == "-B" else []), *command],
-                       check=True, stdout=subprocess.DEVNULL)
+    folder = echo_built("lm3s6965evb", "tenon4")
     found = echoes.measure(board_tool.module, "lm3s6965evb", folder, ["tenon4"], with_clients=True)["tenon4"]
     flash = found["flash"]
     assert set(flash) == set(echoes.PARTS) and min(flash.values()) > 0
@@ -94,3 +108,46 @@ def test_echo(built):
     idle, opened, done = (found["run"][moment] for moment in ("idle", "open", "done"))
     assert idle["memory"] < opened["memory"] <= done["memory_top"] <= done["memory_bytes"]
     assert done["stack"] <= done["stack_bytes"] - STACK_MARGIN
+
+
+def opened(peer):
+    """The first frames may be lost: who says that he is ready has not heard anything yet. @return our next number"""
+    for _ in range(20):
+        peer.introduce()
+        try:
+            return peer.open()
+        except TimeoutError:
+            continue
+    raise AssertionError("no connection")
+
+
+@pytest.mark.parametrize("name", ["tenon4", "tenon4-back", "tenon4-core"])
+def test_many_small_segments(echo_built, board, name):
+    """More pieces at a time than a connection takes to send, and than there are blocks on some boards, before anything
+    is acknowledged. They wait, or come again; all of them come back, and then our FIN is answered."""
+    image = echo_built(board, name) / f"echo-{name}.elf"
+    its, ours, cable = udp_pair()
+    ends = "".join(f",{end}.type=inet,{end}.host=127.0.0.1,{end}.port={port}"
+                   for end, port in (("local", its), ("remote", ours)))
+    with cable, echoes.Echo(board_tool.module.BOARDS[board], board, image, f"dgram,id=n{ends}") as echo:
+        echo.wait_for("ready")
+        peer = Peer(cable, its, IP4)
+        peer.patience = 1
+        at = there = opened(peer)
+        begin, got, octets = peer.ack, b"", bytes(range(250)) * 3
+        for i in range(0, len(octets), 25):
+            peer.send(ACK | PSH, at + i, octets[i:i + 25])
+        for _ in range(200):
+            try:
+                segment = peer.next()
+            except TimeoutError:    # nothing more comes before something is acknowledged
+                peer.ack = begin + len(got)
+                peer.send(ACK, there)    # by itself: for what has text there may be no block
+                peer.send(ACK | PSH | (FIN if there == at + len(octets) else 0), there, octets[there - at:])
+                continue
+            assert not segment.flags & RST
+            there, again = max(there, segment.ack), begin + len(got) - segment.seq
+            got += segment.data[again:] if again >= 0 else b""
+            if segment.flags & FIN:
+                break
+        assert got == octets and segment.flags & FIN and segment.ack == at + len(octets) + 1

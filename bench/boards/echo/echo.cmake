@@ -54,12 +54,14 @@ foreach(name like tenon4 tenon4-all tenon46 tenon46-all)
     target_compile_definitions(stack-${name} PUBLIC ${definitions})
 endforeach()
 foreach(name tenon4 tenon4-all tenon46 tenon46-all)
-    add_echo(${name} stack-${name} tenon.c)
+    add_echo(${name} stack-${name} tenon_calls.c tenon.c)
     string(FIND ${name} -all all)
     target_compile_definitions(echo-${name} PRIVATE ECHO_LIKE=$<EQUAL:${all},-1> ${blocks})
 endforeach()
 
-foreach(name tenon4 tenon46)    # of embedded/ nothing is linked
+foreach(name tenon4 tenon46)    # of embedded/ what the program calls is linked, and nothing with the core alone
+    add_echo(${name}-back stack-${name} tenon_calls.c tenon_back.c)
+    target_compile_definitions(echo-${name}-back PRIVATE ECHO_LIKE=1 ${blocks})
     add_echo(${name}-core stack-${name} tenon_core.c)
     target_compile_definitions(echo-${name}-core PRIVATE ${blocks})
 endforeach()

@@ -4,6 +4,8 @@
 #include "echo.h"
 
 enum {
+    PIECES = 8,                    /* so many a connection takes to send, in a build without QUEUE ... */
+    WAITS = ECHO_BLOCKS > PIECES,  /* ... and what there are more of waits: 1 */
     HEADERS = 4,
     HEADER_BYTES = TENON_BUF_BYTES_MIN,
     INSTANCE = TENON_WITH_IPV6 ? 3072 : 1536,    /* the spare is told, and left out of what is compared */
@@ -14,7 +16,9 @@ enum {
 
 struct place {
     struct tenon_buf buf;
-    struct place *next;    /* while it is free */
+    struct place *next;        /* while it is free, or waits */
+    struct tenon_tcp *conn;    /* that waits for room to send what came here ... */
+    size_t off, len;           /* ... and where that lies */
 };
 
 struct pool {
@@ -34,6 +38,8 @@ static struct echo {
     size_t instance_bytes;
     struct pool blocks, headers;
     unsigned with_device;    /* blocks that it fills */
+    int last;                /* what comes now is in the last place */
+    struct place *waiting;   /* in the order in which it came */
     struct piece *pieces;
     size_t memory_top, memory_used;
     struct tenon_sock_device device;
@@ -139,7 +145,6 @@ struct tenon_buf *tenon_sock_block_for(struct tenon_socks *unused, unsigned byte
 void tenon_sock_input(struct tenon_socks *unused, struct tenon_buf *buf, unsigned off, unsigned n, enum tenon_csum csum)
 {
     const unsigned is_block = buf->size != HEADER_BYTES;
-    const int is_last = !is_block || echo.blocks.nfree + echo.with_device + headers_lent() == 1;
     struct tenon_span span;
     struct tenon_frame frame;
 
@@ -151,7 +156,8 @@ void tenon_sock_input(struct tenon_socks *unused, struct tenon_buf *buf, unsigne
     frame.spans = &span;
     frame.nspans = 1;
     frame.csum = (tenon_u8)csum;
-    tenon_keep(echo.stack, is_last ? TENON_KEEP_NOTHING : TENON_KEEP_ALL);
+    echo.last = !is_block || echo.blocks.nfree + echo.with_device + headers_lent() == 1;
+    tenon_keep(echo.stack, echo.last ? TENON_KEEP_NOTHING : TENON_KEEP_ALL);
     if (off + n > buf->size)
         board_counts.rx_dropped++;    /* longer than its place: of it there is only the beginning, or nothing */
     else
@@ -186,34 +192,105 @@ static const struct tenon_host ops = {TENON_HOST_VERSION, mem_get, mem_put, buf_
 
 /* ---- the program ------------------------------------------------------------------------------------------ */
 
-/* There is room: as much in bytes as the window lets in, in pieces as many as there are blocks. */
+static void wait_for_room(struct tenon_tcp *conn, const struct tenon_span *span)
+{
+    struct place *place = (struct place *)(void *)span->buf, **at = &echo.waiting;
+
+    while (*at != NULL)
+        at = &(*at)->next;
+    place->next = NULL;
+    place->conn = conn;
+    place->off = span->off;
+    place->len = span->len;
+    tenon_buf_ref(span->buf);
+    *at = place;
+}
+
+/* @return 1: nothing of this connection waits any more */
+static int send_waiting(struct tenon_tcp *conn)
+{
+    struct place **at = &echo.waiting, *place;
+    struct tenon_span span;
+
+    while ((place = *at) != NULL) {
+        span.buf = &place->buf;
+        span.off = place->off;
+        span.len = place->len;
+        if (place->conn != conn) {
+            at = &place->next;
+            continue;
+        }
+        if (tenon_tcp_send(conn, &span) != TENON_OK)
+            return 0;
+        *at = place->next;
+        tenon_buf_put(&place->buf);
+    }
+    return 1;
+}
+
+/* There is room for as many bytes as the window lets in, and for as many pieces if there are no more blocks. */
 static void have_received(struct tenon_tcp *conn, void *app, const struct tenon_span *spans, unsigned n)
 {
     (void)app;
     for (; n > 0; n--, spans++) {
-        if (tenon_tcp_send(conn, spans) == TENON_OK)
-            continue;
-        tenon_tcp_abort(conn);
-        return;
+        if (WAITS) {
+            wait_for_room(conn, spans);
+        } else if (tenon_tcp_send(conn, spans) != TENON_OK) {
+            tenon_tcp_abort(conn);
+            return;
+        }
     }
+    if (WAITS)
+        (void)send_waiting(conn);
 }
 
+/* app: not NULL if the client has sent his last. */
 static void have_acked(struct tenon_tcp *conn, void *app, tenon_u32 bytes)
 {
-    (void)app;
     tenon_tcp_consumed(conn, bytes);
+    if (WAITS && send_waiting(conn) && app != NULL)
+        (void)tenon_tcp_finish(conn);
 }
 
 static void have_datagram(struct tenon_udp *sock, void *app, const struct tenon_udp_info *info,
                           const struct tenon_span *spans, unsigned n)
 {
     (void)app;
-    (void)tenon_udp_send_from(sock, &info->to.ip, &info->from, spans, n);
+    if (!echo.last)
+        (void)tenon_udp_send_from(sock, &info->to.ip, &info->from, spans, n);
 }
 
+static void have_finished(struct tenon_tcp *conn, void *app);
+static void have_closed(struct tenon_tcp *conn, void *app, int why);
+
 /* Who has sent his last gets the rest, and our last: so it is where nothing is said of it. */
-static const struct tenon_tcp_events tcp_events = {NULL, NULL, have_received, have_acked, NULL, NULL, NULL, NULL};
+static const struct tenon_tcp_events tcp_events = {
+    NULL, NULL, have_received, have_acked, WAITS ? have_finished : NULL, WAITS ? have_closed : NULL, NULL, NULL};
 static const struct tenon_udp_events udp_events = {have_datagram, NULL};
+
+static void have_finished(struct tenon_tcp *conn, void *app)
+{
+    (void)app;
+    if (send_waiting(conn))
+        (void)tenon_tcp_finish(conn);
+    else
+        tenon_tcp_handler(conn, &tcp_events, &echo);
+}
+
+static void have_closed(struct tenon_tcp *conn, void *app, int why)
+{
+    struct place **at = &echo.waiting, *place;
+
+    (void)app, (void)why;
+    while ((place = *at) != NULL) {
+        if (place->conn != conn) {
+            at = &place->next;
+            continue;
+        }
+        *at = place->next;
+        tenon_buf_put(&place->buf);
+    }
+}
 
 static int open_all(void)
 {
