@@ -9,7 +9,7 @@ enum {
     HEADERS = 4,
     HEADER_BYTES = TENON_BUF_BYTES_MIN,
     INSTANCE = TENON_WITH_IPV6 ? 3072 : 1536,    /* the spare is told, and left out of what is compared */
-    MEMORY = TENON_WITH_IPV6 ? 6240 : 3840       /* for six connections at work, as in tenon.c */
+    MEMORY = TENON_WITH_IPV6 ? 6240 : 3840       /* for six connections at work, as in tenon_calls.c */
 };
 
 /* ---- memory ------------------------------------------------------------------------------------------- */
@@ -306,7 +306,7 @@ static int open_all(void)
            tenon_udp_bind(datagrams, &any) == TENON_OK;
 }
 
-/* As tenon.c limits it. What is 0 has its default. */
+/* As tenon_calls.c limits it. What is 0 has its default. */
 static void limit(struct tenon_conf *conf)
 {
     __builtin_memset(conf, 0, sizeof(*conf));
