@@ -414,9 +414,12 @@ static const struct udp_option {
 
 TENON_API int tenon_udp_set(struct tenon_udp *sock, enum tenon_udp_option option, tenon_u32 value)
 {
-    const struct udp_option *known = &udp_options[option];
+    const struct udp_option *known;
 
-    if ((unsigned)option >= TENON_ARRAY_LEN(udp_options) || value < known->least || value > known->most)
+    if ((unsigned)option >= TENON_ARRAY_LEN(udp_options))
+        return TENON_EINVAL;
+    known = &udp_options[option];
+    if (value < known->least || value > known->most)
         return TENON_EINVAL;
     if (option == TENON_UDP_MULTICAST_NETIF && value != 0 && tn_netif_at(sock->stack, (unsigned)value) == NULL)
         return TENON_EINVAL;

@@ -110,8 +110,8 @@ def test_fanout_spreads_flows(make_link, version, queues, fanout, peer):
     print(opened)
     assert sum(opened) == count
     assert all(share > count / queues / 4 for share in opened), opened
-    for count in counted:    # but for answers to what a busy machine made us send again, at the very end
-        assert count["tcp_no_connection"] <= count["tcp_retransmit"], count
+    for count in counted:    # but for answers to what a busy machine made us, or the kernel, send again at the end
+        assert count["tcp_no_connection"] <= count["tcp_retransmit"] + count["tcp_dup_data"], count
 
 
 def test_fanout_by_queues(make_link, peer):
