@@ -67,16 +67,27 @@
 #define TENON_WITH_FRAGMENTS 1
 #endif
 
-/** Groups, IGMP, and multicast packets in either direction. IPv6 needs it. 0: level 0 of RFC 1112. */
+/** Groups, and multicast packets in either direction. IPv6 and IGMP need it. */
 #if !defined(TENON_WITH_MULTICAST)
 #define TENON_WITH_MULTICAST 1
 #endif
 
-/** Path MTU discovery: reports of routers (RFC 1191, RFC 8201, RFC 5927), of TCP black holes and probes (RFC 4821).
- *  0: routers of IPv4 may cut the packets of TCP (RFC 791), and over IPv6 goes none of more than 1280 bytes (RFC 8200
- *  5). */
+/** Groups of IPv4, and IGMP. 0: level 0 of RFC 1112, no multicast packet of IPv4 goes or is taken, and
+ *  tenon_group_join() refuses its groups (TENON_EINVAL); those of IPv6 are as ever. */
+#if !defined(TENON_WITH_IGMP)
+#define TENON_WITH_IGMP 1
+#endif
+
+/** Path MTU discovery: reports of routers (RFC 1191, RFC 8201, RFC 5927). PROBES need it. 0: routers of IPv4 may cut
+ *  the packets of TCP (RFC 791), and over IPv6 goes none of more than 1280 bytes (RFC 8200 5). */
 #if !defined(TENON_WITH_PATH_MTU)
 #define TENON_WITH_PATH_MTU 1
+#endif
+
+/** Path MTU discovery of TCP where routers do not report: black holes are noticed, larger segments are tried (RFC
+ *  4821). 0: TENON_TCP_MTU_PROBING does nothing, and a connection whose full segments vanish ends by its timeouts. */
+#if !defined(TENON_WITH_PROBES)
+#define TENON_WITH_PROBES 1
 #endif
 
 /** SYN cookies (RFC 4987) and TCP Fast Open (RFC 7413). 0: a full backlog recycles its oldest entry, in a flood that
@@ -149,13 +160,18 @@
 #define TENON_WITH_ROUTES 1
 #endif
 
-/** More than one interface, address and router. 0: there is one of each, and those beyond them are refused
- *  (TENON_ELIMIT), whatever netifs_max, addrs_max and routes_max say. Nobody looks for a way: what is in the network of
- *  the address is on the link, all else goes to the router, and tenon_route_add() takes no route but a default one with
- *  a gateway (TENON_EINVAL). The interface that stands in a tenon_addr is not looked at, but where a datagram is sent
- *  without an address. ROUTES need it. */
+/** More than one address and router. 0: there is one of each, and those beyond them are refused (TENON_ELIMIT),
+ *  whatever addrs_max and routes_max say. Nobody looks for a way: what is in the network of the address is on the link,
+ *  all else goes to the router, and tenon_route_add() takes no route but a default one with a gateway (TENON_EINVAL).
+ *  ROUTES and NETIFS need it. */
 #if !defined(TENON_WITH_HOMES)
 #define TENON_WITH_HOMES 1
+#endif
+
+/** More than one interface. 0: there is one, and others are refused (TENON_ELIMIT), whatever netifs_max says. The
+ *  interface that stands in a tenon_addr is not looked at, but where a datagram is sent without an address. */
+#if !defined(TENON_WITH_NETIFS)
+#define TENON_WITH_NETIFS 1
 #endif
 
 /** Detection of address conflicts (RFC 5227). 0: an address of IPv4 is used at once, and announced once; nobody asks
@@ -185,7 +201,7 @@
 
 /** ICMP errors about what we have sent, and that a neighbour does not answer. 0: against RFC 1122 4.2.3.9
  * (MUST) neither is heard: who connects to a port that is refused by ICMP, or to a host that is not there,
- * waits for the timeout. PATH_MTU needs them. */
+ * waits for the timeout. With PATH_MTU reports of what was too large are heard all the same. */
 #if !defined(TENON_WITH_ERRORS)
 #define TENON_WITH_ERRORS 1
 #endif
@@ -302,8 +318,8 @@
 #error "Recovery, the scoreboard and path MTU discovery need a flight: there is nothing to recover in one segment."
 #endif
 
-#if TENON_WITH_PATH_MTU && !TENON_WITH_ERRORS
-#error "Path MTU discovery needs errors: routers report by them."
+#if TENON_WITH_PROBES && !TENON_WITH_PATH_MTU
+#error "Probes need path MTU discovery: it is what they do where nobody reports."
 #endif
 
 #if (TENON_WITH_FRAGMENTS || TENON_WITH_SPEED) && !TENON_WITH_SPLIT
@@ -322,8 +338,16 @@
 #error "Routes need homes: there is nothing to choose from."
 #endif
 
+#if TENON_WITH_NETIFS && !TENON_WITH_HOMES
+#error "Several interfaces need homes: each has an address of its own."
+#endif
+
 #if TENON_WITH_IPV6 && !TENON_WITH_MULTICAST
 #error "IPv6 needs multicast: neighbours are found by it."
+#endif
+
+#if TENON_WITH_IGMP && !TENON_WITH_MULTICAST
+#error "IGMP needs multicast: it tells of groups."
 #endif
 
 /* ---- integers: exactly 8, 16 and 32 bits, found by <limits.h> alone ----------------------- */

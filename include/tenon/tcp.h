@@ -229,7 +229,8 @@ enum tenon_tcp_option {
                                       After tenon_tcp_close() tcp_orphan_ms counts too */
     TENON_TCP_MTU_PROBING,       /**< RFC 4821, where routers do not say what fits: 0: never; 1 (default): when full
                                       segments seem to vanish; 2: always, beginning with 1024 bytes; before opening.
-                                      What is found out holds for everything that is sent there */
+                                      What is found out holds for everything that is sent there. Without
+                                      TENON_WITH_PROBES never */
     TENON_TCP_FASTOPEN,          /**< RFC 7413: 1: the SYN may carry data; before opening; default 0, because such data
                                       may be delivered twice: only for requests that do no harm when they are
                                       repeated. What is queued before the SYN leaves goes with it if the peer's

@@ -8,12 +8,19 @@
 
 enum {
     QUOTE_L4_BYTES = 8,       /* of the quoted transport header that every error brings (RFC 792) */
+    ICMP4_TOO_BIG_CODE = 4,   /* of "unreachable": it would have to be cut, and may not be (RFC 1191 4) */
     PMTU4_MIN = 68,           /* RFC 791 3.2 */
     PMTU6_MIN = 1280,         /* RFC 8201 4 */
     ICMP6_ERRORS_END = 128    /* types below are errors (RFC 4443 2.1) */
 };
 
 /* ---- what an error says -------------------------------------------------------------------------------- */
+
+/* A build may hear no other errors than that a packet was too large. */
+static int meaning_is_heard(int too_big)
+{
+    return TENON_WITH_ERRORS || (TENON_WITH_PATH_MTU && too_big);
+}
 
 /* What it is to the application, in the order of the kinds. Hard ones: RFC 9293 3.9.2.2. */
 static TENON_ONCE_IF_SMALL void meaning_set(struct tn_err *err, enum tn_err_kind kind)
@@ -34,6 +41,17 @@ static enum tn_err_kind unreach4(unsigned code)
                                       TN_ERR_NET, TN_ERR_HOST, TN_ERR_ADMIN, TN_ERR_ADMIN, TN_ERR_ADMIN };
 
     return code < sizeof(kinds) ? (enum tn_err_kind)kinds[code] : TN_ERR_NET;
+}
+
+static void meaning4(struct tn_err *err, const struct tn_icmp *icmp)
+{
+    if (!TENON_WITH_ERRORS)
+        meaning_set(err, TN_ERR_TOO_BIG);
+    else if (icmp->type == TN_ICMP4_UNREACH)
+        meaning_set(err, unreach4(icmp->code));
+    else
+        meaning_set(err, icmp->type == TN_ICMP4_TIME ? TN_ERR_TIME : TN_ERR_PARAM);
+    err->mtu = icmp->rest & 0xFFFFUL;    /* if it is too big */
 }
 
 /* RFC 4443 3.1 */
@@ -59,13 +77,14 @@ static void unreach6(struct tn_err *err, unsigned code)
 /* RFC 4443 2.4 (a): an error of a kind that nobody knows is for the upper layer all the same. */
 static void meaning6(struct tn_err *err, const struct tn_icmp *icmp)
 {
+    if (!TENON_WITH_ERRORS || icmp->type == TN_ICMP6_TOO_BIG) {
+        meaning_set(err, TN_ERR_TOO_BIG);
+        err->mtu = icmp->rest;
+        return;
+    }
     switch (icmp->type) {
     case TN_ICMP6_UNREACH:
         unreach6(err, icmp->code);
-        return;
-    case TN_ICMP6_TOO_BIG:
-        meaning_set(err, TN_ERR_TOO_BIG);
-        err->mtu = icmp->rest;
         return;
     case TN_ICMP6_TIME:
         meaning_set(err, TN_ERR_TIME);
@@ -173,9 +192,9 @@ static void icmp_error_input(struct tenon *stack, const struct tn_pkt *pkt, stru
         tn_count(stack, TENON_STAT_ICMP_ERROR_STRAY);
         return;
     }
-    if (TENON_WITH_PATH_MTU && err->kind == TN_ERR_TOO_BIG && tn_pkt_is_v4(pkt) && err->mtu == 0)
+    if (TENON_WITH_PATH_MTU && tn_err_is_too_big(err) && tn_pkt_is_v4(pkt) && err->mtu == 0)
         err->mtu = pmtu_plateau(get16be(quote + 2));
-    if (err->kind == TN_ERR_TOO_BIG &&
+    if (tn_err_is_too_big(err) &&
         (!TENON_WITH_PATH_MTU || err->mtu < (tn_pkt_is_v4(pkt) ? PMTU4_MIN : PMTU6_MIN))) {
         tn_count(stack, TENON_STAT_PMTU_IGNORED);
         return;
@@ -195,7 +214,7 @@ TENON_INTERNAL int tn_pmtu_report(struct tenon *stack, const struct tn_err *err)
 
     if (TENON_WITH_PATH_MTU)
         path = tn_path_known(stack, &err->dst, tn_ip_scope(&err->dst, err->netif));
-    if (TENON_WITH_PATH_MTU && path == NULL)
+    if (TENON_WITH_PATH_MTU && TENON_WITH_NETIFS && path == NULL)
         path = tn_path_known(stack, &err->dst, 0);
     believed = path != NULL && err->mtu < path->sent;
     if (believed && tn_path_lower_mtu(stack, path, err->mtu))
@@ -255,11 +274,7 @@ static void icmp4_error(struct tenon *stack, const struct tn_pkt *pkt, const str
     struct tn_err err;
 
     memset(&err, 0, sizeof(err));
-    if (icmp->type == TN_ICMP4_UNREACH)
-        meaning_set(&err, unreach4(icmp->code));
-    else
-        meaning_set(&err, icmp->type == TN_ICMP4_TIME ? TN_ERR_TIME : TN_ERR_PARAM);
-    err.mtu = icmp->rest & 0xFFFFUL;    /* if it is too big */
+    meaning4(&err, icmp);
     icmp_error_input(stack, pkt, &err);
 }
 
@@ -271,7 +286,7 @@ static void icmp4_message(struct tenon *stack, struct tn_pkt *pkt, const struct 
     case TN_ICMP4_UNREACH:
     case TN_ICMP4_TIME:
     case TN_ICMP4_PARAM:
-        if (TENON_WITH_ERRORS) {
+        if (meaning_is_heard(icmp->type == TN_ICMP4_UNREACH && icmp->code == ICMP4_TOO_BIG_CODE)) {
             icmp4_error(stack, pkt, icmp);
             return;
         }
@@ -359,7 +374,7 @@ static int icmp6_source_good(const struct tenon *stack, const struct tn_pkt *pkt
 
 static void icmp6_message(struct tenon *stack, struct tn_pkt *pkt, const struct tn_icmp *icmp)
 {
-    if (icmp->type < ICMP6_ERRORS_END) {
+    if (icmp->type < ICMP6_ERRORS_END && meaning_is_heard(icmp->type == TN_ICMP6_TOO_BIG)) {
         icmp6_error(stack, pkt, icmp);
         return;
     }

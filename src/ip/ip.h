@@ -37,6 +37,11 @@ struct tn_err {
     tenon_u32 l4_len;                 /* ... and how much of it there is, at least 8 */
 };
 
+TENON_INLINE int tn_err_is_too_big(const struct tn_err *err)
+{
+    return !TENON_WITH_ERRORS || err->kind == TN_ERR_TOO_BIG;    /* without, no others are heard */
+}
+
 /* pkt at the IP header. */
 TENON_INTERNAL void tn_ip4_input(struct tenon *stack, struct tn_pkt *pkt);
 TENON_INTERNAL void tn_ip6_input(struct tenon *stack, struct tn_pkt *pkt);

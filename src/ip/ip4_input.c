@@ -22,7 +22,7 @@ static int ip4_source_unspecified_ok(const struct tn_pkt *pkt)
 {
     if (pkt->src.w[TENON_IP4_WORD] != 0 || pkt->dst_cast == TN_CAST_UNICAST)
         return 0;
-    return (TENON_WITH_UDP && pkt->proto == TN_PROTO_UDP) || (TENON_WITH_MULTICAST && pkt->proto == TN_PROTO_IGMP);
+    return (TENON_WITH_UDP && pkt->proto == TN_PROTO_UDP) || (TENON_WITH_IGMP && pkt->proto == TN_PROTO_IGMP);
 }
 
 /* @return whether the source address may stand there. Our own one must not: what comes from the wire with

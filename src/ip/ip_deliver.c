@@ -41,8 +41,8 @@ TENON_INTERNAL unsigned tn_l4_bytes_min(unsigned proto)
 
 TENON_INTERNAL unsigned tn_ip_scope(const struct tenon_ip *ip, unsigned netif)
 {
-    if (TENON_WITH_HOMES && (tn_ip_is_link_local(ip) || tn_ip_is_multicast(ip) ||
-                             (tenon_ip_is_v4(ip) && ip->w[TENON_IP4_WORD] == 0xFFFFFFFFUL)))
+    if (TENON_WITH_NETIFS && (tn_ip_is_link_local(ip) || tn_ip_is_multicast(ip) ||
+                              (tenon_ip_is_v4(ip) && ip->w[TENON_IP4_WORD] == 0xFFFFFFFFUL)))
         return netif;
     return 0;
 }
@@ -96,7 +96,7 @@ static void deliver_whole(struct tenon *stack, struct tn_pkt *pkt)
         }
         break;
     case TN_PROTO_IGMP:
-        if (TENON_WITH_MULTICAST && tn_pkt_is_v4(pkt)) {
+        if (TENON_WITH_IGMP && tn_pkt_is_v4(pkt)) {
             deliver_igmp(stack, pkt);
             return;
         }

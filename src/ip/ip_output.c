@@ -11,9 +11,15 @@ enum { OUTPUT_STAYS_WHOLE = TENON_WITH_PATH_MTU || TENON_WITH_UDP || TENON_WITH_
 /* No packet is longer than the link takes, unless it is cut. */
 enum { OUTPUT_IS_CUT = TENON_WITH_FRAGMENTS || TENON_WITH_SPEED };
 
-TENON_INLINE int output_alerts(const struct tn_out *out)
+/* Bytes of the option, or header, that has routers look at it. */
+TENON_INLINE unsigned output_alert4(const struct tn_out *out)
 {
-    return TENON_WITH_MULTICAST && out->router_alert;
+    return TENON_WITH_IGMP && out->router_alert ? (unsigned)ROUTER_ALERT4_BYTES : 0U;
+}
+
+TENON_INLINE unsigned output_alert6(const struct tn_out *out)
+{
+    return out->router_alert ? (unsigned)ROUTER_ALERT6_BYTES : 0U;
 }
 
 /* Somebody makes several packets of it. */
@@ -27,8 +33,8 @@ TENON_INLINE int output_is_cut(const struct tn_out *out)
 static tenon_u32 output_bytes_max(const struct tn_out *out)
 {
     if (tenon_ip_is_v4(&out->dst))
-        return 65535UL - TN_IP4_BYTES - (output_alerts(out) ? ROUTER_ALERT4_BYTES : 0);
-    return 65535UL - (output_alerts(out) ? ROUTER_ALERT6_BYTES : 0);
+        return 65535UL - TN_IP4_BYTES - output_alert4(out);
+    return 65535UL - output_alert6(out);
 }
 
 TENON_INTERNAL int tn_ip_path(struct tenon *stack, struct tn_path **path, const struct tenon_ip *dst, unsigned scope)
@@ -100,7 +106,7 @@ static void output_csum(struct tenon *stack, const struct tn_netif *netif, struc
 {
     tenon_u16 pseudo = 0;
 
-    if (out->proto != TN_PROTO_ICMP && !(TENON_WITH_MULTICAST && out->proto == TN_PROTO_IGMP))
+    if (out->proto != TN_PROTO_ICMP && !(TENON_WITH_IGMP && out->proto == TN_PROTO_IGMP))
         pseudo = tn_csum_pseudo(&out->src, &out->dst, out->proto, output_l4_bytes(out) + tn_out_payload(out));
     put16be(out->hdr->data + out->l4_off + out->csum_offset, pseudo);
     if (output_completes_csum(stack, netif, out))
@@ -157,7 +163,7 @@ static tenon_u16 output_id4(struct tenon *stack, struct tn_path *path, const str
 
 static void output_ip4(struct tenon *stack, struct tn_path *path, struct tn_out *out)
 {
-    const unsigned options = output_alerts(out) ? ROUTER_ALERT4_BYTES : 0;
+    const unsigned options = output_alert4(out);
     const tenon_u32 header = TN_IP4_BYTES + options;
     struct tn_ip4 ip;
     tenon_u8 *p;
@@ -255,7 +261,7 @@ static tenon_u32 output_flow(const struct tenon *stack, const struct tn_out *out
 static void output_ip6(const struct tenon *stack, const struct tn_netif *netif, struct tn_out *out)
 {
     static const tenon_u8 alert[ROUTER_ALERT6_BYTES - 1] = { 0, 5, 2, 0, 0, 1, 0 };    /* RFC 2711 2.1, PadN */
-    const tenon_u32 options = out->router_alert ? ROUTER_ALERT6_BYTES : 0;
+    const unsigned options = output_alert6(out);
     struct tn_ip6 ip;
     tenon_u8 *p;
 
@@ -264,7 +270,7 @@ static void output_ip6(const struct tenon *stack, const struct tn_netif *netif, 
     ip.flow = output_flow(stack, out);
     ip.payload = (tenon_u16)(options + out->len + tn_out_payload(out));
     ip.tos = out->tos;
-    ip.next = out->router_alert ? (tenon_u8)TN_PROTO_HOPOPT : out->proto;
+    ip.next = options != 0 ? (tenon_u8)TN_PROTO_HOPOPT : out->proto;
     ip.hop_limit = out->ttl;
     if (ip.hop_limit == 0)
         ip.hop_limit = netif->hop_limit != 0 ? netif->hop_limit : stack->conf.hop_limit;
@@ -347,7 +353,7 @@ TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struc
     else
         output_ip6(stack, netif, out);
     mtu = tn_path_mtu(stack, path);
-    if (TENON_LIKELY(output_piece(out) <= mtu || (TENON_WITH_PATH_MTU && out->probe))) {
+    if (TENON_LIKELY(output_piece(out) <= mtu || (TENON_WITH_PROBES && out->probe))) {
         output_note_bytes(path, out, output_piece(out));
         return output_straight(stack, path, out) ? TENON_OK : tn_link_output(stack, path, out);
     }

@@ -10,7 +10,7 @@ TENON_INTERNAL int tn_ip_is_multicast(const struct tenon_ip *ip)
     if (!TENON_WITH_MULTICAST)    /* nothing is sent there, and nothing that comes from there is taken */
         return 0;
     if (tenon_ip_is_v4(ip))
-        return ip->w[TENON_IP4_WORD] >> 28 == 0xE;
+        return TENON_WITH_IGMP && ip->w[TENON_IP4_WORD] >> 28 == 0xE;
     return ip->w[0] >> 24 == 0xFF;
 }
 
@@ -192,8 +192,8 @@ TENON_INTERNAL const struct tn_address *tn_address_link_local(const struct tenon
     for (i = 0; i < tn_addrs_max(&stack->conf); i++) {
         const struct tn_address *address = &stack->link.addresses[i];
 
-        if (address->netif == netif && !tenon_ip_is_v4(&address->ip) && tn_ip_is_link_local(&address->ip) &&
-            tn_address_usable(address))
+        if (tn_address_usable(address) && tn_netif_is(address->netif, netif) && !tenon_ip_is_v4(&address->ip) &&
+            tn_ip_is_link_local(&address->ip))
             return address;
     }
     return NULL;

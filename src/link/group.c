@@ -7,10 +7,16 @@
 /* RFC 3376 8.1, 8.11, RFC 3810 9.1, 9.11; for older versions RFC 2236 8.10, RFC 2710 7.10. */
 enum { GROUP_ROBUSTNESS = 2, GROUP_REPORT_MS = 1000, GROUP_REPORT_OLD_MS = 10000 };
 
+/* Without IGMP there are no others than IPv6's. */
+static int group_is_v4(const struct tenon_ip *ip)
+{
+    return TENON_WITH_IGMP && tenon_ip_is_v4(ip);
+}
+
 /* All nodes: joined always, reported never (RFC 1112 6.1, RFC 2710 5). */
 static int group_is_all_nodes(const struct tenon_ip *ip)
 {
-    if (tenon_ip_is_v4(ip))
+    if (group_is_v4(ip))
         return ip->w[TENON_IP4_WORD] == 0xE0000001UL;
     return (ip->w[0] == 0xFF010000UL || ip->w[0] == 0xFF020000UL) &&
            (tenon_ip_word(ip, 1) | tenon_ip_word(ip, 2)) == 0 && ip->w[TENON_IP4_WORD] == 1;
@@ -19,7 +25,7 @@ static int group_is_all_nodes(const struct tenon_ip *ip)
 /* Groups of scope 0 and 1 never leave the interface. */
 static int group_is_reported(const struct tn_group *group)
 {
-    return tenon_ip_is_v4(&group->ip) || (group->ip.w[0] >> 16 & 0xF) > 1;
+    return group_is_v4(&group->ip) || (group->ip.w[0] >> 16 & 0xF) > 1;
 }
 
 static struct tn_group *group_find(const struct tenon *stack, unsigned netif, const struct tenon_ip *ip)
@@ -54,7 +60,7 @@ static void group_report(struct tenon *stack, const struct tn_group *group, enum
 
     if (!netif->up || !group_is_reported(group))
         return;
-    if (tenon_ip_is_v4(&group->ip))
+    if (group_is_v4(&group->ip))
         tn_igmp_report(stack, netif, &group->ip, what);
     else if (netif->ip6)
         tn_mld_report(stack, netif, &group->ip, what);
@@ -64,7 +70,7 @@ static int group_is_old(const struct tenon *stack, const struct tn_group *group)
 {
     const struct tn_netif *netif = &stack->link.netifs[group->netif - 1];
 
-    return tenon_ip_is_v4(&group->ip) ? tn_igmp_is_old(stack, netif) : tn_mld_is_old(stack, netif);
+    return group_is_v4(&group->ip) ? tn_igmp_is_old(stack, netif) : tn_mld_is_old(stack, netif);
 }
 
 /* Start the timer for what is due first; a group that was left and reported is forgotten. */
@@ -155,7 +161,7 @@ static void group_queried(struct tenon *stack, struct tn_group *group, tenon_u32
 TENON_INTERNAL void tn_groups_queried(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip,
                                       tenon_u32 max_ms)
 {
-    const int is_v4 = tenon_ip_is_v4(ip);
+    const int is_v4 = group_is_v4(ip);
     const int general = is_v4 ? ip->w[TENON_IP4_WORD] == 0 : tenon_ip_is_any(ip);
     unsigned i;
 
@@ -164,7 +170,7 @@ TENON_INTERNAL void tn_groups_queried(struct tenon *stack, const struct tn_netif
     for (i = 0; i < stack->conf.groups_max; i++) {
         struct tn_group *group = &stack->link.groups[i];
 
-        if (group->netif != netif->index || tenon_ip_is_v4(&group->ip) != is_v4)
+        if (group->netif != netif->index || group_is_v4(&group->ip) != is_v4)
             continue;
         if (general || tenon_ip_equal(&group->ip, ip))
             group_queried(stack, group, max_ms);
@@ -211,7 +217,7 @@ TENON_API int tenon_group_join(struct tenon *stack, unsigned index, const struct
     const struct tn_netif *netif = tn_netif_at(stack, index);
     struct tn_group *group;
 
-    if (!TENON_WITH_MULTICAST || netif == NULL || !tn_ip_is_multicast(ip) || (!tenon_ip_is_v4(ip) && !netif->ip6))
+    if (!TENON_WITH_MULTICAST || netif == NULL || !tn_ip_is_multicast(ip) || (!group_is_v4(ip) && !netif->ip6))
         return TENON_EINVAL;
     if (group_is_all_nodes(ip))
         return TENON_OK;

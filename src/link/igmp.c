@@ -126,7 +126,7 @@ TENON_INTERNAL void tn_igmp_input(struct tenon *stack, struct tn_pkt *pkt)
     tenon_u8 p[IGMP_QUERY3_BYTES];
     const tenon_u32 n = tn_min(pkt->len, sizeof(p));
 
-    if (!TENON_WITH_MULTICAST)
+    if (!TENON_WITH_IGMP)
         return;
     memset(p, 0, sizeof(p));
     tn_spans_copy(p, pkt->spans, pkt->off, n);

@@ -53,7 +53,7 @@ struct tn_netif {
 /* How many there may be of interfaces and of addresses. */
 TENON_INLINE unsigned tn_netifs_max(const struct tenon_conf *conf)
 {
-    return TENON_WITH_HOMES ? conf->netifs_max : 1U;
+    return TENON_WITH_NETIFS ? conf->netifs_max : 1U;
 }
 TENON_INLINE unsigned tn_addrs_max(const struct tenon_conf *conf)
 {
@@ -74,7 +74,7 @@ TENON_INLINE int tn_netif_is_bare(const struct tn_netif *netif)
 /* Of an interface that there is. */
 TENON_INLINE unsigned tn_netif_number(const struct tn_netif *netif)
 {
-    return TENON_WITH_HOMES ? netif->index : 1U;
+    return TENON_WITH_NETIFS ? netif->index : 1U;
 }
 TENON_INTERNAL struct tn_netif *tn_netif_at(const struct tenon *stack, unsigned index);    /* NULL: there is none */
 /* Bytes of the largest packet to this address that it takes. */
@@ -265,8 +265,8 @@ struct tn_link {
 /* The interface of this number, which there is. */
 TENON_INLINE struct tn_netif *tn_netif_of(const struct tn_link *link, unsigned number)
 {
-    TENON_ASSERT(!TENON_WITH_HOMES || number > 0);
-    return &link->netifs[TENON_WITH_HOMES ? number - 1 : 0];
+    TENON_ASSERT(!TENON_WITH_NETIFS || number > 0);
+    return &link->netifs[TENON_WITH_NETIFS ? number - 1 : 0];
 }
 
 TENON_END_DECLS

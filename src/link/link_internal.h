@@ -36,7 +36,7 @@ struct tn_neighbour;
 /* Whether something is on this interface. */
 TENON_INLINE int tn_netif_is(unsigned number, unsigned netif)
 {
-    return !TENON_WITH_HOMES || number == netif;
+    return !TENON_WITH_NETIFS || number == netif;
 }
 
 /* ---- addresses: address.c, source.c, destination.c, dad.c, slaac.c ------------------------------------------ */

@@ -127,7 +127,7 @@ TENON_API int tenon_netif_add(struct tenon *stack, const struct tenon_netif_conf
         netif->rs_timer.use = LINK_TIMER_SOLICIT;
     netif_reset_nd(netif);
     if (netif_start(stack, netif) != TENON_OK) {
-        netif->index = 0;
+        netif->index = netif->up = 0;
         return TENON_ELIMIT;
     }
     return (int)netif->index;

@@ -25,7 +25,7 @@ struct path_way {
 
 static int path_netif_serves(const struct tn_netif *netif, const struct tenon_ip *dst)
 {
-    return netif->index != 0 && netif->up && (netif->ip6 || tenon_ip_is_v4(dst));
+    return (!TENON_WITH_NETIFS || netif->index != 0) && netif->up && (netif->ip6 || tenon_ip_is_v4(dst));
 }
 
 /* Groups, 255.255.255.255, and link-local destinations are on every link. Without a scope: by a route if one
@@ -36,8 +36,8 @@ static unsigned path_any_link(const struct tenon *stack, const struct tenon_ip *
     struct tenon_ip src;
     unsigned i;
 
-    if (!TENON_WITH_HOMES)
-        return stack->link.netifs->up;
+    if (!TENON_WITH_NETIFS)
+        return (unsigned)path_netif_serves(stack->link.netifs, dst);
     if (scope != 0)
         return path_netif_serves(tn_netif_of(&stack->link, scope), dst) ? scope : 0;
     route = TENON_WITH_ROUTES ? tn_route_find(stack, dst, 0) : NULL;
@@ -225,7 +225,7 @@ enum { PATH_IS_ASKED = TENON_WITH_UDP || TENON_WITH_PING || TENON_WITH_ICMP };
 
 static int path_is_possible(const struct tenon *stack, const struct tenon_ip *dst, unsigned scope)
 {
-    if (TENON_WITH_HOMES && scope != 0 && tn_netif_at(stack, scope) == NULL)
+    if (TENON_WITH_NETIFS && scope != 0 && tn_netif_at(stack, scope) == NULL)
         return 0;
     if (!PATH_IS_ASKED)
         return 1;
@@ -314,6 +314,8 @@ TENON_INTERNAL int tn_path_get(struct tenon *stack, struct tn_path **out, const 
 {
     struct tn_path *path;
 
+    if (!TENON_WITH_NETIFS)
+        scope = 0;    /* whatever the caller has of it: a destination has one path */
     if (!TN_PATHS_KEPT)
         return path_get_own(stack, out, dst, scope);
     path = path_recall(stack, dst, scope);
@@ -377,7 +379,7 @@ TENON_INTERNAL void tn_path_fini(struct tenon *stack)
 
 static tenon_u32 path_link_mtu(struct tenon *stack, const struct tn_path *path)
 {
-    if (TENON_WITH_HOMES && path->netif == 0)
+    if (TENON_WITH_NETIFS && path->netif == 0)
         return tenon_ip_is_v4(&path->dst) ? TN_PATH_MTU_MIN4 : TN_PATH_MTU_MIN6;    /* no way there: anything */
     return tn_netif_mtu(tn_netif_of(&stack->link, path->netif), &path->dst);
 }
@@ -397,7 +399,7 @@ static void path_age_mtu(struct tenon *stack, struct tn_path *path, tenon_u32 li
 {
     if (path->mtu == 0 || !tn_link_is_over(stack, path->mtu_until_s))
         return;
-    if (path->search == TN_PATH_SEARCH_DONE && path->mtu < link)
+    if (TENON_WITH_PROBES && path->search == TN_PATH_SEARCH_DONE && path->mtu < link)
         path_search(stack, path, link);
     else
         path_forget_mtu(path);
@@ -426,7 +428,7 @@ TENON_INTERNAL int tn_path_lower_mtu(struct tenon *stack, struct tn_path *path, 
     tn_link_changed(stack);
     path->mtu = (tenon_u16)mtu;
     path->mtu_until_s = tn_link_deadline(stack, PATH_MTU_AGE_S);
-    if (path->search == TN_PATH_SEARCH_ON)
+    if (TENON_WITH_PROBES && path->search == TN_PATH_SEARCH_ON)
         path->search = TN_PATH_SEARCH_DONE;    /* not before ten minutes (RFC 8201 4) */
     return 1;
 }
@@ -523,7 +525,15 @@ static int path_goes_by(struct tenon *stack, struct tn_path *path, const struct 
            tenon_ip_equal(&path->next_hop, first_hop);
 }
 
-/* A destination has up to two paths over an interface: the one that asked for it, and the one that did not. */
+/* A destination has up to two paths over an interface: the one that asked for it, and the one that did not. Where
+ * there is one interface nobody asks. */
+enum { PATH_WAYS = TENON_WITH_NETIFS ? 2 : 1 };
+
+static unsigned path_way_scope(const struct tn_netif *netif, unsigned way)
+{
+    return way == 0 ? 0U : netif->index;
+}
+
 static struct tn_path *path_over(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *dst,
                                  const struct tenon_ip *first_hop, unsigned scope)
 {
@@ -535,18 +545,23 @@ static struct tn_path *path_over(struct tenon *stack, const struct tn_netif *net
 TENON_INTERNAL int tn_path_uses(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *dst,
                                 const struct tenon_ip *first_hop)
 {
-    return path_over(stack, netif, dst, first_hop, 0) != NULL ||
-           path_over(stack, netif, dst, first_hop, netif->index) != NULL;
+    unsigned way;
+
+    for (way = 0; way < PATH_WAYS; way++) {
+        if (path_over(stack, netif, dst, first_hop, path_way_scope(netif, way)) != NULL)
+            return 1;
+    }
+    return 0;
 }
 
 /* It holds until the next change of routes; the router will send another one then. */
 TENON_INTERNAL void tn_path_redirect(struct tenon *stack, struct tn_netif *netif, const struct tenon_ip *dst,
                                      const struct tenon_ip *from, const struct tenon_ip *next_hop)
 {
-    unsigned i;
+    unsigned way;
 
-    for (i = 0; i < 2; i++) {
-        struct tn_path *path = path_over(stack, netif, dst, from, i == 0 ? 0U : netif->index);
+    for (way = 0; way < PATH_WAYS; way++) {
+        struct tn_path *path = path_over(stack, netif, dst, from, path_way_scope(netif, way));
 
         if (path == NULL)
             continue;

@@ -10,7 +10,7 @@ enum { ROUTE_RETRY_S = 60 };    /* how long a gateway that did not answer stands
 
 static int route_same_key(const struct tn_route *a, const struct tn_route *b)
 {
-    return a->netif == b->netif && a->bits == b->bits && tenon_ip_equal(&a->dst, &b->dst) &&
+    return tn_netif_is(a->netif, b->netif) && a->bits == b->bits && tenon_ip_equal(&a->dst, &b->dst) &&
            tenon_ip_equal(&a->gateway, &b->gateway) && tenon_ip_is_v4(&a->dst) == tenon_ip_is_v4(&b->dst);
 }
 
@@ -115,7 +115,7 @@ TENON_INTERNAL const struct tn_route *tn_route_find(const struct tenon *stack, c
     for (; route < end; route++) {
         if (best != NULL && route->bits != best->bits)
             break;
-        if ((scope != 0 && route->netif != scope) || !route_leads_to(stack, route, dst))
+        if ((scope != 0 && !tn_netif_is(route->netif, scope)) || !route_leads_to(stack, route, dst))
             continue;
         if (best == NULL || (TENON_WITH_ROUTES && route_is_better(stack, route, best)))
             best = route;
@@ -165,7 +165,7 @@ TENON_INTERNAL int tn_route_is_on_link(const struct tenon *stack, unsigned netif
 
 static int route_goes_by(const struct tn_route *route, unsigned netif, const struct tenon_ip *gateway)
 {
-    return route->netif == netif && tenon_ip_equal(&route->gateway, gateway);
+    return tn_netif_is(route->netif, netif) && tenon_ip_equal(&route->gateway, gateway);
 }
 
 TENON_INTERNAL void tn_route_gateway_failed(struct tenon *stack, unsigned netif, const struct tenon_ip *gateway)

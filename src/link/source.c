@@ -72,8 +72,8 @@ struct source_query {
  * in the next hop's own network counts. */
 static int source_is_beside(const struct tn_address *address, const struct source_query *query)
 {
-    return query->next_hop != NULL && address->netif == query->netif && !tn_ip_is_link_local(query->next_hop) &&
-           tn_ip_match(&address->ip, query->next_hop, address->bits);
+    return query->next_hop != NULL && tn_netif_is(address->netif, query->netif) &&
+           !tn_ip_is_link_local(query->next_hop) && tn_ip_match(&address->ip, query->next_hop, address->bits);
 }
 
 /* Whether a is the better source; each rule decides only where all before it do not. */
@@ -88,8 +88,8 @@ static int source_is_better(const struct tn_address *a, const struct tn_address 
         return scope_a < scope_b ? scope_a >= query->scope : scope_b < query->scope;
     if (a->state != b->state)    /* rule 3 */
         return a->state == TENON_ADDR_PREFERRED;
-    x = a->netif == query->netif;    /* rule 5 */
-    y = b->netif == query->netif;
+    x = tn_netif_is(a->netif, query->netif);    /* rule 5 */
+    y = tn_netif_is(b->netif, query->netif);
     if (x != y)
         return x;
     x = source_is_beside(a, query);    /* rule 5.5 */
@@ -116,7 +116,7 @@ static int source_is_candidate(const struct tn_address *address, const struct so
 {
     if (!tn_address_usable(address) || tenon_ip_is_v4(&address->ip) != tenon_ip_is_v4(query->dst))
         return 0;
-    if (query->netif == 0 || address->netif == query->netif)
+    if (query->netif == 0 || tn_netif_is(address->netif, query->netif))
         return 1;
     return !source_is_on_link_only(query->dst) && !tn_ip_is_link_local(&address->ip);
 }

@@ -83,7 +83,7 @@ TENON_API struct tenon *tenon_init(void *mem, const struct tenon_conf *conf, con
     if (stack_seed(stack) != TENON_OK)
         return NULL;
     stack->tx.frames = (struct tenon_frame *)(void *)(base + layout.frames);
-    if (TENON_WITH_HOMES || TENON_WITH_SPEED)    /* else there is one */
+    if (TENON_WITH_NETIFS || TENON_WITH_SPEED)    /* else there is one */
         stack->tx.netifs = base + layout.netifs;
     stack->tx.spans = (struct tenon_span *)(void *)(base + layout.spans);
     stack->tx.max = stack->conf.tx_burst_max;

@@ -71,7 +71,7 @@ static void tx_flush_singly(struct tenon *stack)
     struct tn_burst *tx = &stack->tx;
 
     while (tx->n > 0) {
-        const unsigned first = tx->first, netif = TENON_WITH_HOMES ? tx->netifs[first] : 1U;
+        const unsigned first = tx->first, netif = TENON_WITH_NETIFS ? tx->netifs[first] : 1U;
 
         if (stack->ops->transmit(stack->host, netif, tx->frames + first, 1) == 0) {
             tn_count(stack, TENON_STAT_TX_BUSY);
@@ -178,7 +178,7 @@ TENON_ONCE_IF_SMALL static void tx_commit(struct tn_burst *tx, const struct tn_o
     spans[0].len = out->len;
     frame->spans = spans;
     frame->nspans = (tenon_u16)(nspans + 1);
-    if (TENON_WITH_HOMES || TENON_WITH_SPEED)
+    if (TENON_WITH_NETIFS || TENON_WITH_SPEED)
         tx->netifs[at] = out->netif;
     tx->n++;
 }

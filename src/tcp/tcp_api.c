@@ -23,7 +23,7 @@ static void api_take_ends(struct api_ends *ends, const struct tenon_addr *from, 
         memset(&ends->local, 0, sizeof(ends->local));
     ends->remote = *to;
     ends->local.netif = 0;    /* the path's */
-    if (!TENON_WITH_HOMES || !tn_ip_is_link_local(&to->ip))
+    if (!TENON_WITH_NETIFS || !tn_ip_is_link_local(&to->ip))
         ends->remote.netif = 0;
 }
 

@@ -168,7 +168,7 @@ TENON_INTERNAL int tn_tcp_attach(struct tenon_tcp *conn, const struct tenon_addr
         return error;
     }
     ends->local = tenon_ip_is_any(&local->ip) ? conn->path->src : local->ip;
-    if (TENON_WITH_HOMES)
+    if (TENON_WITH_NETIFS)
         ends->local_netif = (tenon_u8)(local->netif != 0 ? local->netif : conn->path->netif);
     if (TENON_WITH_IPV6)
         ends->is_v4 = (tenon_u8)tenon_ip_is_v4(&ends->local);

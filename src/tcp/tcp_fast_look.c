@@ -240,7 +240,7 @@ static void fast_fetch(const struct tenon_tcp *conn)
 
 static void fast_fetch_block(const struct tn_flight *flight)
 {
-    const tenon_u8 *const hot = &flight->rack_valid, *const more = (const tenon_u8 *)&flight->header;
+    const tenon_u8 *const hot = &flight->rtx_timer, *const more = (const tenon_u8 *)&flight->header;
 
     TENON_PREFETCH(hot);
     TENON_PREFETCH(hot + FAST_LINE);

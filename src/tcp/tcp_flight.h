@@ -160,12 +160,12 @@ struct tn_flight {
 
     /* From here on: what every segment asks for or changes, down to the first record; the small things and those that
      * every build has first. */
-    tenon_u8 rack_valid;         /* rack_sent_us, rack_end and rack_rtt_us mean something */
-    tenon_u8 tlp_sampled;        /* there was an RTT sample since the last probe */
     tenon_u8 rtx_timer;          /* enum tn_rtx_timer */
     tenon_u8 usual;              /* not 0: nothing keeps the connection from the way of tcp_fast.c */
     tenon_u8 heard_netif;        /* through this interface */
     tenon_u8 dupacks;
+    tenon_u16 mtu_sent;          /* payload of the largest segment sent (RFC 5927 7.2) */
+    tenon_u16 mtu_claim;         /* a path MTU that waits for snd_una to time out; 0: none (tcp_mtu.c) */
     struct tn_sendq sendq;
     struct tn_sack *sack;        /* NULL: nothing is SACKed */
 
@@ -208,8 +208,8 @@ struct tn_flight {
     tenon_u32 again_high;        /* HighRxt: everything below has been sent again, or SACKed before */
     tenon_u32 ecn_recover;       /* no further reduction for ECE before this is acknowledged */
     tenon_u32 rack_sent_us, rack_end, rack_rtt_us;
-    tenon_u16 mtu_sent;          /* payload of the largest segment sent (RFC 5927 7.2) */
-    tenon_u16 mtu_claim;         /* a path MTU that waits for snd_una to time out; 0: none (tcp_mtu.c) */
+    tenon_u8 rack_valid;         /* they mean something */
+    tenon_u8 tlp_sampled;        /* there was an RTT sample since the last probe */
 
     /* From here on: what is seldom asked for. */
     struct tenon_tcp *conn;
@@ -253,7 +253,7 @@ struct tn_flight {
 
 /* A build in which nobody asks for what follows the few pieces has blocks that end there. */
 enum {
-    TN_FLIGHT_IS_WHOLE = TENON_WITH_RECOVERY || TENON_WITH_SPEED || TENON_WITH_MANY || TENON_WITH_PATH_MTU,
+    TN_FLIGHT_IS_WHOLE = TENON_WITH_RECOVERY || TENON_WITH_SPEED || TENON_WITH_MANY || TENON_WITH_PROBES,
     TN_FLIGHT_BYTES = TN_FLIGHT_IS_WHOLE ? sizeof(struct tn_flight) : offsetof(struct tn_flight, header)
 };
 

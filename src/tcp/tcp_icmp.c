@@ -55,7 +55,7 @@ TENON_INTERNAL void tn_tcp_error(struct tenon *stack, const struct tn_err *err)
     }
     tn_count(stack, TENON_STAT_ICMP_ERROR_RCVD);
     tn_fast_end(conn);
-    if (err->kind == TN_ERR_TOO_BIG)
+    if (tn_err_is_too_big(err))
         icmp_too_big(conn, err);
     else
         icmp_report(conn, err);

@@ -234,7 +234,7 @@ TENON_INLINE const struct tenon_ip *tn_tcp_remote_ip(const struct tenon_tcp *con
 /* The interface of its local address. */
 TENON_INLINE unsigned tn_tcp_local_netif(const struct tenon_tcp *conn)
 {
-    return TENON_WITH_HOMES ? conn->ends.local_netif : 1U;
+    return TENON_WITH_NETIFS ? conn->ends.local_netif : 1U;
 }
 TENON_INLINE tenon_u16 tn_tcp_local_port(const struct tenon_tcp *conn)
 {

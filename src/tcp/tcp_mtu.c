@@ -87,7 +87,7 @@ TENON_INTERNAL void tn_mtu_report(struct tenon_tcp *conn, const struct tn_mtu_ne
         return;
     if (mtu >= conn->flight->mtu_sent + overhead) {
         tn_count(conn->stack, TENON_STAT_PMTU_IGNORED);
-    } else if (mtu_is_about_probe(conn, report)) {
+    } else if (TENON_WITH_PROBES && mtu_is_about_probe(conn, report)) {
         tn_path_probe_limit(conn->stack, conn->path, mtu);
     } else if (mtu < conn->mtu_acked + overhead && !mtu_head_has_timed_out(conn)) {
         tn_count(conn->stack, TENON_STAT_PMTU_DOUBTED);
@@ -109,7 +109,7 @@ static void mtu_suspect(struct tenon_tcp *conn)
     const tenon_u32 head = tn_min(conn->mss, conn->snd_nxt - conn->snd_una);
     tenon_u32 mtu = MTU_BASE_BYTES + mtu_overhead(conn);
 
-    if (tn_tcp_opt(conn, TENON_TCP_MTU_PROBING) == MTU_PROBING_OFF || conn->snd_wnd == 0)
+    if (!TENON_WITH_PROBES || tn_tcp_opt(conn, TENON_TCP_MTU_PROBING) == MTU_PROBING_OFF || conn->snd_wnd == 0)
         return;
     if (!mtu_head_has_timed_out(conn) || conn->backoff % MTU_TIMEOUTS != 0)
         return;
@@ -137,7 +137,7 @@ TENON_INTERNAL void tn_mtu_open(struct tenon_tcp *conn)
 {
     const struct tn_path *path = conn->path;
 
-    if (!TENON_WITH_PATH_MTU)
+    if (!TENON_WITH_PROBES)
         return;
     if (tn_tcp_opt(conn, TENON_TCP_MTU_PROBING) == MTU_PROBING_ALWAYS && path->mtu == 0)
         (void)tn_path_suspect(conn->stack, conn->path, MTU_BASE_BYTES + mtu_overhead(conn));
@@ -163,7 +163,7 @@ TENON_INTERNAL tenon_u32 tn_mtu_probe_bytes(struct tenon_tcp *conn)
     const tenon_u32 limit = tn_tcp_opt(conn, TENON_TCP_MSS_MAX);
     tenon_u32 mtu, most = conn->peer_mss;
 
-    if (!TENON_WITH_PATH_MTU)
+    if (!TENON_WITH_PROBES)
         return 0;
     if (TENON_LIKELY(!mtu_may_probe(conn)))
         return 0;
@@ -185,7 +185,7 @@ TENON_INTERNAL void tn_mtu_probe_sent(struct tenon_tcp *conn, tenon_u32 from, te
 {
     struct tn_flight *flight = conn->flight;
 
-    if (!TENON_WITH_PATH_MTU)
+    if (!TENON_WITH_PROBES)
         return;
     if (TENON_WITH_RECOVERY)
         tn_flight_at(flight, flight->last - 1)->size = (tenon_u16)(end - from);
@@ -212,7 +212,7 @@ TENON_INTERNAL void tn_mtu_probe_forget(struct tenon_tcp *conn)
 {
     struct tn_flight *flight = conn->flight;
 
-    if (!TENON_WITH_PATH_MTU)
+    if (!TENON_WITH_PROBES)
         return;
     if (flight->probe_seq == flight->probe_end)
         return;
@@ -230,6 +230,8 @@ TENON_INTERNAL void tn_mtu_acked(struct tenon_tcp *conn, const struct tn_ack *ac
         return;
     if (ack->acked > 0)
         flight->mtu_claim = 0;
+    if (!TENON_WITH_PROBES)
+        return;
     bytes = flight->probe_end - flight->probe_seq;
     if (TENON_LIKELY(bytes == 0))
         return;
@@ -241,10 +243,10 @@ TENON_INTERNAL void tn_mtu_acked(struct tenon_tcp *conn, const struct tn_ack *ac
 TENON_INTERNAL int tn_mtu_probe_is_lone(const struct tenon_tcp *conn)
 {
     const struct tn_flight *flight = conn->flight;
-    const tenon_u32 bytes = TENON_WITH_PATH_MTU ? flight->probe_end - flight->probe_seq : 0;
+    const tenon_u32 bytes = TENON_WITH_PROBES ? flight->probe_end - flight->probe_seq : 0;
     const tenon_u32 below = tn_flight_sack(conn->flight) == NULL ? 0 : conn->flight->sack->below;
 
-    if (!TENON_WITH_PATH_MTU)
+    if (!TENON_WITH_PROBES)
         return 0;
     return bytes > 0 && conn->recovery == TN_RECOVERY_NONE && conn->snd_una == flight->probe_seq &&
            conn->flight->lost_edge - conn->snd_una - below == bytes &&

@@ -19,7 +19,7 @@ struct output_plan {
 
 static int output_probes(const struct output_plan *plan)
 {
-    return TENON_WITH_PATH_MTU && plan->probe;
+    return TENON_WITH_PROBES && plan->probe;
 }
 
 /* ---- the receive window --------------------------------------------------------------------------------- */

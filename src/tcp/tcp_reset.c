@@ -4,14 +4,14 @@
 
 TENON_INTERNAL void tn_tcp_ends_of(const struct tn_seg *seg, struct tenon_addr *local, struct tenon_addr *remote)
 {
-    const unsigned netif = TENON_WITH_HOMES ? seg->pkt->netif->index : 0U;    /* where there is one, nobody asks */
+    const unsigned netif = TENON_WITH_NETIFS ? seg->pkt->netif->index : 0U;    /* where there is one, nobody asks */
 
     local->ip = seg->pkt->dst;
     local->port = seg->dport;
     local->netif = (tenon_u16)netif;
     remote->ip = seg->pkt->src;
     remote->port = seg->sport;
-    remote->netif = (tenon_u16)(TENON_WITH_HOMES && tn_ip_is_link_local(&seg->pkt->src) ? netif : 0);
+    remote->netif = (tenon_u16)(TENON_WITH_NETIFS && tn_ip_is_link_local(&seg->pkt->src) ? netif : 0);
 }
 
 TENON_ONCE TENON_INTERNAL void tn_tcp_seal(struct tn_out *out, const struct tn_tcp *tcp, const struct tenon_ip *src,

@@ -36,7 +36,7 @@ TENON_INTERNAL tenon_u32 tn_udp_hash_pair(const struct tenon *stack, const struc
 
 TENON_INTERNAL int tn_udp_scope_fits(const struct tenon_addr *end, unsigned netif)
 {
-    if (!TENON_WITH_HOMES || end->netif == 0 || end->netif == netif)
+    if (!TENON_WITH_NETIFS || end->netif == 0 || end->netif == netif)
         return 1;
     return !tn_ip_is_link_local(&end->ip) && !tn_ip_is_multicast(&end->ip);
 }

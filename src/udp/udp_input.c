@@ -170,10 +170,10 @@ TENON_INTERNAL void tn_udp_error(struct tenon *stack, const struct tn_err *err)
         tn_count(stack, TENON_STAT_ICMP_ERROR_STRAY);
         return;
     }
-    if (err->kind == TN_ERR_TOO_BIG && !tn_pmtu_report(stack, err))
+    if (tn_err_is_too_big(err) && !tn_pmtu_report(stack, err))
         return;
     tn_count(stack, TENON_STAT_ICMP_ERROR_RCVD);
-    if (err->kind == TN_ERR_TOO_BIG && !sock->dont_fragment)
+    if (tn_err_is_too_big(err) && !sock->dont_fragment)
         return;
     if (sock->events->error != NULL)
         sock->events->error(sock, sock->app, &remote, err->error);

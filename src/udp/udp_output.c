@@ -140,7 +140,7 @@ static int udp_path(struct tenon_udp *sock, const struct tenon_addr *to, struct 
     }
     if (TENON_WITH_MULTICAST && scope == 0 && tn_ip_is_multicast(&to->ip))
         scope = sock->multicast_netif;
-    if (TENON_WITH_HOMES && scope == 0 && tn_ip_is_link_local(&to->ip) && tn_ip_is_link_local(&sock->local.ip))
+    if (TENON_WITH_NETIFS && scope == 0 && tn_ip_is_link_local(&to->ip) && tn_ip_is_link_local(&sock->local.ip))
         scope = sock->local.netif;
     return tn_ip_path(sock->stack, path, &to->ip, scope);
 }

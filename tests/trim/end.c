@@ -259,13 +259,28 @@ static int end_knows_routers(struct tenon *stack)
            tenon_route_remove(stack, 1, &any, 0, &gateway) == TENON_OK;
 }
 
-/* Whether a build with one home refuses another; a host has its interface and its address. */
-static int end_refuses(struct tenon *stack, const struct tenon_netif_conf *netif, unsigned number)
+/* Whether a build with one interface refuses another, and one without groups of IPv4 those. */
+static int end_knows_netifs(struct tenon *stack, const struct tenon_netif_conf *netif)
+{
+    const struct tenon_ip group = tenon_ip4_bytes(224, 0, 0, 251);
+
+    return (TENON_WITH_NETIFS || tenon_netif_add(stack, netif) == TENON_ELIMIT) &&
+           (TENON_WITH_IGMP || tenon_group_join(stack, 1, &group) == TENON_EINVAL);
+}
+
+/* An interface that stands in an address: one that there is not, where nobody looks at it. */
+static tenon_u16 end_scope(void)
+{
+    return TENON_WITH_NETIFS ? 0 : 9;
+}
+
+/* Whether a build with one home refuses another; a host has its address. */
+static int end_refuses(struct tenon *stack, unsigned number)
 {
     const struct tenon_ip other = tenon_ip4_bytes(10, 1, 0, number), net = tenon_ip4_bytes(192, 168, 0, 0);
     const struct tenon_ip gateway = tenon_ip4_bytes(10, 0, 0, 254);
 
-    return tenon_netif_add(stack, netif) == TENON_ELIMIT && tenon_addr_add(stack, 1, &other, 24) == TENON_ELIMIT &&
+    return tenon_addr_add(stack, 1, &other, 24) == TENON_ELIMIT &&
            tenon_route_add(stack, 1, &net, 16, &gateway, 0) == TENON_EINVAL &&
            end_knows_routers(stack);
 }
@@ -282,7 +297,7 @@ static int end_knows_peers(struct tenon *stack)
         return 1;
     to.ip = tenon_ip4_bytes(10, 0, 0, 9);
     to.port = HOST_PORT;
-    to.netif = 0;
+    to.netif = end_scope();
     if (tenon_udp_open(stack, &sock, &events, NULL) != TENON_OK)
         return 0;
     good = tenon_udp_connect(sock, &to) == (TENON_WITH_CONNECT ? TENON_OK : TENON_EINVAL);
@@ -311,7 +326,7 @@ static void *end_open(unsigned number, unsigned long room, int bare)
     netif.caps = bare ? TENON_CAP_NO_LINK : 0;
     if (host->stack != NULL && end_knows_links(host->stack, &netif) && tenon_netif_add(host->stack, &netif) == 1 &&
         tenon_addr_add(host->stack, 1, &ip, 24) == TENON_OK &&
-        (TENON_WITH_HOMES || end_refuses(host->stack, &netif, number)) &&
+        end_knows_netifs(host->stack, &netif) && (TENON_WITH_HOMES || end_refuses(host->stack, number)) &&
         (room != 0 || end_knows_peers(host->stack)))
         return host;
     return NULL;
@@ -336,7 +351,7 @@ static int end_connect(void *end, unsigned peer, unsigned long bytes)
 
     to.ip = tenon_ip4_bytes(10, 0, 0, peer);
     to.port = HOST_PORT;
-    to.netif = 0;
+    to.netif = end_scope();
     host->to_send = bytes;
     return tenon_tcp_connect(host->stack, &conn, NULL, &to, &app_events, host) == TENON_OK;
 }

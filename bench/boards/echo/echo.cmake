@@ -29,7 +29,7 @@ function(add_echo name stack)
 endfunction()
 
 # Tenon without what lwIP has not either, as docs/performance-embedded.md goes through it, and with everything.
-set(without_tenon4-all IPV6 MULTICAST)
+set(without_tenon4-all IPV6 MULTICAST IGMP)
 set(without_tenon46-all)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${tenon}/tests/trim/combinations)
 file(STRINGS ${tenon}/tests/trim/combinations combinations REGEX "^echo")
