@@ -4,7 +4,7 @@
 
 enum {
     MEMORY4 = 3840,
-    MEMORY46 = 6240,
+    MEMORY46 = 4240,
     ARENA_BYTES = ECHO_BLOCKS * ECHO_BLOCK_BYTES + 28000    /* the spare is told, and left out of what is compared */
 };
 

@@ -9,7 +9,7 @@ enum {
     HEADERS = 4,
     HEADER_BYTES = TENON_BUF_BYTES_MIN,
     INSTANCE = TENON_WITH_IPV6 ? 3072 : 1536,    /* the spare is told, and left out of what is compared */
-    MEMORY = TENON_WITH_IPV6 ? 6240 : 3840       /* for six connections at work, as in tenon_calls.c */
+    MEMORY = TENON_WITH_IPV6 ? 4240 : 3840       /* for six connections at work, as in tenon_calls.c */
 };
 
 /* ---- memory ------------------------------------------------------------------------------------------- */
