@@ -26,6 +26,8 @@ TENON_APART int fast_find_way(struct tenon *stack, struct tn_tcp_way *way, struc
     way->path = NULL;
     if ((path->mtu | path->search) != 0)
         return 0;
+    if (!TENON_WITH_PATH_MTU && tenon_ip_is_v4(&path->dst))    /* routers may cut it, and ask for a number (RFC 6864) */
+        return 0;
     way->netif = tn_link_ready(stack, path, &way->mac);
     if (way->netif == NULL || (TENON_SMALL && fast_is_whole(way->netif)))
         return 0;
