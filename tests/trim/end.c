@@ -79,6 +79,14 @@ static unsigned host_bufs(void *arg, struct tenon_buf **bufs, unsigned n)
     return n;
 }
 
+/* Whether routers may not cut it, and the build would not hear what they say to that. */
+static int host_is_stiff(const unsigned char *frame)
+{
+    const unsigned char *const ip = TENON_WITH_ETHERNET ? frame + 14 : frame;
+
+    return !TENON_WITH_PATH_MTU && ip[0] >> 4 == 4 && (ip[6] & 0x40) != 0;
+}
+
 static unsigned host_transmit(void *arg, unsigned netif, const struct tenon_frame *frames, unsigned n)
 {
     struct host *host = (struct host *)arg;
@@ -93,6 +101,7 @@ static unsigned host_transmit(void *arg, unsigned netif, const struct tenon_fram
             memcpy(host->frames[at] + host->bytes[at], tenon_span_data(&frames[i].spans[k]), frames[i].spans[k].len);
             host->bytes[at] += (unsigned)frames[i].spans[k].len;
         }
+        host->result.wrong += (unsigned long)host_is_stiff(host->frames[at]);
         host->nframes++;
     }
     return i;
@@ -235,6 +244,43 @@ static void end_small(struct tenon_conf *conf, unsigned long room)
     conf->tcp_rcv_buf = conf->tcp_snd_buf = (tenon_u32)room;
 }
 
+/* A host without an interface. host->stack: NULL where its configuration does not suit the build */
+static struct host *host_new(unsigned long room)
+{
+    struct host *host = (struct host *)calloc(1, sizeof(*host));
+    struct tenon_conf conf;
+
+    tenon_conf_default(&conf);
+    if (room != 0)
+        end_small(&conf, room);
+    host->result.instance = tenon_mem_size(&conf);
+    host->mem = malloc(host->result.instance);
+    host->stack = tenon_init(host->mem, &conf, &host_ops, host);
+    return host;
+}
+
+static void host_netif(struct tenon_netif_conf *netif, unsigned number, int bare)
+{
+    memset(netif, 0, sizeof(*netif));
+    netif->mac[0] = 2;
+    netif->mac[5] = (tenon_u8)number;
+    netif->mtu = 1500;
+    netif->flags = TENON_NETIF_NO_DAD | TENON_NETIF_NO_IP6;
+    netif->caps = bare ? TENON_CAP_NO_LINK : 0;
+}
+
+static void end_close(void *end, struct end_result *result)
+{
+    struct host *host = (struct host *)end;
+
+    if (host->stack != NULL)
+        tenon_fini(host->stack);
+    free(host->mem);
+    *result = host->result;
+    result->leaks = host->blocks != 0 || host->bufs != 0;
+    free(host);
+}
+
 /* Whether a build refuses an interface without a link header, or with one, if it cannot do with it. */
 static int end_knows_links(struct tenon *stack, const struct tenon_netif_conf *netif)
 {
@@ -259,13 +305,31 @@ static int end_knows_routers(struct tenon *stack)
            tenon_route_remove(stack, 1, &any, 0, &gateway) == TENON_OK;
 }
 
-/* Whether a build with one interface refuses another, and one without groups of IPv4 those. */
-static int end_knows_netifs(struct tenon *stack, const struct tenon_netif_conf *netif)
+/* Whether a build without IGMP refuses groups of IPv4: asked on an instance of its own whose interface has IPv6, for
+ * without it joining is refused in any case. */
+static int end_knows_groups(void)
 {
     const struct tenon_ip group = tenon_ip4_bytes(224, 0, 0, 251);
+    struct tenon_netif_conf netif;
+    struct end_result result;
+    struct host *host;
+    int good;
 
-    return (TENON_WITH_NETIFS || tenon_netif_add(stack, netif) == TENON_ELIMIT) &&
-           (TENON_WITH_IGMP || tenon_group_join(stack, 1, &group) == TENON_EINVAL);
+    if (!TENON_WITH_IPV6)
+        return 1;
+    host = host_new(0);
+    host_netif(&netif, 1, !TENON_WITH_ETHERNET);
+    netif.flags = TENON_NETIF_NO_DAD;
+    good = host->stack != NULL && tenon_netif_add(host->stack, &netif) == 1 &&
+           tenon_group_join(host->stack, 1, &group) == (TENON_WITH_IGMP ? TENON_OK : TENON_EINVAL);
+    end_close(host, &result);
+    return good && !result.leaks;
+}
+
+/* Whether a build with one interface refuses another. */
+static int end_knows_netifs(struct tenon *stack, const struct tenon_netif_conf *netif)
+{
+    return (TENON_WITH_NETIFS || tenon_netif_add(stack, netif) == TENON_ELIMIT) && end_knows_groups();
 }
 
 /* An interface that stands in an address: one that there is not, where nobody looks at it. */
@@ -307,28 +371,18 @@ static int end_knows_peers(struct tenon *stack)
 
 static void *end_open(unsigned number, unsigned long room, int bare)
 {
-    struct host *host = (struct host *)calloc(1, sizeof(*host));
     const struct tenon_ip ip = tenon_ip4_bytes(10, 0, 0, number);
+    struct host *host = host_new(room);
     struct tenon_netif_conf netif;
-    struct tenon_conf conf;
+    struct end_result nothing;
 
-    tenon_conf_default(&conf);
-    if (room != 0)
-        end_small(&conf, room);
-    host->result.instance = tenon_mem_size(&conf);
-    host->mem = malloc(host->result.instance);
-    host->stack = tenon_init(host->mem, &conf, &host_ops, host);
-    memset(&netif, 0, sizeof(netif));
-    netif.mac[0] = 2;
-    netif.mac[5] = (tenon_u8)number;
-    netif.mtu = 1500;
-    netif.flags = TENON_NETIF_NO_DAD | TENON_NETIF_NO_IP6;
-    netif.caps = bare ? TENON_CAP_NO_LINK : 0;
+    host_netif(&netif, number, bare);
     if (host->stack != NULL && end_knows_links(host->stack, &netif) && tenon_netif_add(host->stack, &netif) == 1 &&
         tenon_addr_add(host->stack, 1, &ip, 24) == TENON_OK &&
         end_knows_netifs(host->stack, &netif) && (TENON_WITH_HOMES || end_refuses(host->stack, number)) &&
         (room != 0 || end_knows_peers(host->stack)))
         return host;
+    end_close(host, &nothing);
     return NULL;
 }
 
@@ -395,17 +449,6 @@ static unsigned end_take(void *end, unsigned char *bytes)
 static int end_done(const void *end)
 {
     return ((const struct host *)end)->result.closed;
-}
-
-static void end_close(void *end, struct end_result *result)
-{
-    struct host *host = (struct host *)end;
-
-    tenon_fini(host->stack);
-    free(host->mem);
-    *result = host->result;
-    result->leaks = host->blocks != 0 || host->bufs != 0;
-    free(host);
 }
 
 static unsigned long end_flow(unsigned number, unsigned peer)

@@ -9,13 +9,14 @@ enum { END_FRAME_BYTES = 1536 };
 /* What it has used at most, and what has come of its connection. */
 struct end_result {
     unsigned long instance, blocks_most, bufs_most;    /* bytes; blocks from mem_get(); packet buffers, in number */
-    unsigned long sent, received, wrong;
+    unsigned long sent, received, wrong;    /* bytes; of those received, and frames, what is not as it has to be */
     int opened, closed, why, leaks;
 };
 
 struct end {
     /* 10.0.0.number, with room for so many bytes in each direction; 0: as tenon_conf_default() says. bare:
-     * frames have no header of a link. */
+     * frames have no header of a link.
+     * @return NULL: the build does not refuse what it has not, or refuses what it has */
     void *(*open)(unsigned number, unsigned long room, int bare);
     /* Take a connection and send back what comes, or make one to 10.0.0.peer, and send and check so many bytes.
      * @return 0: that cannot be */

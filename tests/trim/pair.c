@@ -109,6 +109,7 @@ static int exchange(const struct end *client, const struct end *server, const st
 
     ops[0] = client;
     ops[1] = server;
+    memset(results, 0, 2 * sizeof(results[0]));
     memset(&wire, 0, sizeof(wire));
     wire.random = 12345;
     wire.lost = path->lost;
@@ -120,7 +121,8 @@ static int exchange(const struct end *client, const struct end *server, const st
     for (now_ms = 0; good && now_ms < MINUTES * 60000UL && !(ops[0]->done(ends[0]) && ops[1]->done(ends[1])); now_ms++)
         step(&wire, ops, ends, now_ms);
     for (i = 0; i < 2; i++)
-        ops[i]->close(ends[i], &results[i]);
+        if (ends[i] != NULL)
+            ops[i]->close(ends[i], &results[i]);
     for (i = 0; i < 2; i++)
         good = good && results[i].opened && results[i].closed && results[i].why == 0 && results[i].wrong == 0 &&
                !results[i].leaks && results[i].received == bytes;
@@ -161,9 +163,14 @@ int main(int argc, char **argv)
         failed++;
     for (k = 0; k < 2; k++) {
         void *end = end_less.open(1, 0, !end_less.has_ethernet);
-        const int can = k == 0 ? end_less.connect(end, 2, 1) : end_less.listen(end);
         const int should = k == 0 ? end_less.can_connect : end_less.can_listen;
+        int can;
 
+        if (end == NULL) {
+            printf("the lesser one does not open: it takes what it has not, or refuses what it has (end.c)\n");
+            return 1;
+        }
+        can = k == 0 ? end_less.connect(end, 2, 1) : end_less.listen(end);
         end_less.close(end, &results[0]);
         if (can != should) {
             failed++;
