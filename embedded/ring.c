@@ -20,6 +20,41 @@ static tenon_u32 ring_room(tenon_u32 at, tenon_u32 limit)
     return limit > at ? limit - at : 0;
 }
 
+/* Where the packet behind this one is, if it is not the last. */
+static tenon_u32 ring_next(const struct sock_ring *ring, tenon_u32 at)
+{
+    const struct sock_packet *packet = ring_packet(ring, at);
+
+    at += tn_sock_align(packet->sock->socks->front + packet->buf.size);
+    return at == ring->end ? 0 : at;
+}
+
+/* How many bytes of a packet are acknowledged. */
+static tenon_u32 ring_acked(const struct sock_ring *ring, const struct sock_packet *packet)
+{
+    const tenon_u32 n = ring->una - packet->at;
+
+    if (n >= 0x80000000UL)    /* it begins behind that */
+        return 0;
+    return n < packet->buf.size ? n : packet->buf.size;
+}
+
+/* Bytes that were sent back lie between those of the ring: only these are counted, those of packets in it anew. */
+static tenon_u32 ring_own(struct sock_ring *ring, tenon_u32 bytes)
+{
+    tenon_u32 own = ring->left, at = ring->tail;
+    unsigned i;
+
+    ring->una += bytes;
+    for (i = ring->packets; i > 0; i--) {
+        own += ring_acked(ring, ring_packet(ring, at));
+        at = ring_next(ring, at);
+    }
+    ring->left -= own;
+    ring->flight -= own;
+    return own;
+}
+
 /* ---- leaving the ring --------------------------------------------------------------------------- */
 
 /* Nobody needs this packet any more. Those behind it may have been done with before. */
@@ -29,12 +64,11 @@ static void ring_release(struct tenon_buf *buf)
     struct sock_ring *ring = &sock->ring;
 
     while (ring->packets > 0 && ring_packet(ring, ring->tail)->buf.refs == 0) {
-        ring->tail += ring_packet(ring, ring->tail)->bytes;
+        ring->left += ring_packet(ring, ring->tail)->buf.size;
         ring->packets--;
-        if (ring->tail == ring->end) {
-            ring->tail = 0;
+        ring->tail = ring_next(ring, ring->tail);
+        if (ring->tail == 0)
             ring->end = ring->size;
-        }
     }
     tn_sock_note(sock, TENON_SOCK_WRITABLE);
     if (sock->use == SOCK_LEAVING && ring->packets == 0)
@@ -94,6 +128,7 @@ TENON_API int tenon_sock_set_sbuf(struct tenon_socks *socks, int sk, void *ring,
     sock->ring.base = base + skip;
     sock->ring.size = (bytes - skip) / SOCK_ALIGN * SOCK_ALIGN;
     sock->ring.end = sock->ring.size;
+    sock->ring.own = ring_own;
     return TENON_OK;
 }
 
@@ -192,7 +227,6 @@ static struct sock_packet *ring_make(struct sock *sock, unsigned n)
     packet->buf.refs = 1;
     packet->buf.release = ring_release;
     packet->sock = sock;
-    packet->bytes = tn_sock_align(socks->front + n);
     if (TENON_WITH_LINEAR && (socks->device.flags & TENON_SOCK_CONTIGUOUS))
         ring_make_wire(TENON_CONTAINER(packet, struct sock_linear, packet));
     return packet;
@@ -203,13 +237,15 @@ static void ring_commit(struct sock *sock, struct sock_packet *packet)
 {
     struct sock_ring *ring = &sock->ring;
 
+    packet->at = ring->una + ring->flight + sock->back;
+    ring->flight += packet->buf.size;
     if (ring->packets == 0) {    /* since it was asked for all others have left: wherever it lies, it is the first */
         ring->tail = ring->asked_at;
         ring->end = ring->size;
     } else if (ring->asked_at != ring->head) {
         ring->end = ring->head;    /* the packets go on at the beginning */
     }
-    ring->head = ring->asked_at + packet->bytes;
+    ring->head = ring->asked_at + tn_sock_align(sock->socks->front + packet->buf.size);
     ring->packets++;
     ring->asked = 0;
     tenon_buf_put(&packet->buf);

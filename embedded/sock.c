@@ -69,14 +69,13 @@ static void sock_received(struct tenon_tcp *conn, void *app, const struct tenon_
         tenon_tcp_abort(conn);
 }
 
-/* The window opens by what was sent back: not before, or the peer would fill more blocks than the window lets in. Bytes
- * of the ring that were on their way count first, whose order nobody keeps. */
+/* The window opens by what was sent back: not before, or the peer would fill more blocks than the window lets in. */
 static void sock_acked(struct tenon_tcp *conn, void *app, tenon_u32 bytes)
 {
     struct sock *sock = (struct sock *)app;
 
-    if (bytes > sock->back)
-        bytes = sock->back;
+    if (sock->ring.own != NULL)
+        bytes -= sock->ring.own(&sock->ring, bytes);
     if (bytes == 0)
         return;
     sock->back -= bytes;

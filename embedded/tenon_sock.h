@@ -133,8 +133,7 @@ TENON_API int tenon_sock_send(struct tenon_socks *socks, int sk, const tenon_u8 
  *  of tenon_sock_send() among them.
  *
  *  The block is free when the peer has acknowledged the bytes (UDP: when the device has sent them), and only as they
- *  are acknowledged TCP's window opens. Bytes of a ring that are acknowledged meanwhile count as if they were these:
- *  with a ring beside it the peer may fill more than the window, by what was in the ring.
+ *  are acknowledged TCP's window opens.
  *
  *  With TENON_SOCK_CONTIGUOUS the frame is put together in another block, which is counted (`copied_bytes`). Each piece
  *  of a datagram that came in fragments would be a datagram of its own.

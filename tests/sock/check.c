@@ -5,6 +5,8 @@
 #include "core.h"
 #include "tcp/tcp_internal.h"
 
+#include <inttypes.h>
+
 static void check_connection(struct tenon_tcp *conn, void *arg)
 {
     const char *wrong = tenon_tcp_check(conn);
@@ -53,15 +55,46 @@ static void check_guards(struct history *h)
             history_fail(h, "bytes beside the arena were written");
 }
 
+/* The window waits for what was sent back and is not acknowledged, whatever of the ring lies between. */
+static void check_backs(struct history *h, struct session *s)
+{
+    const struct sock *sock = s->end != NULL ? tn_sock_find(h->socks, s->end->sk) : NULL;
+    struct tenon_tcp_info info;
+    uint64_t acked, back = 0;
+    unsigned i, left = 0;
+
+    if (sock == NULL || sock->conn == NULL)
+        return;
+    tenon_tcp_status(sock->conn, &info);
+    acked = s->sent - info.snd_queued;
+    for (i = 0; i < s->nbacks; i++) {
+        const uint64_t end = s->backs[i].at + s->backs[i].n, at = s->backs[i].at > acked ? s->backs[i].at : acked;
+
+        if (end <= acked)
+            continue;
+        s->backs[left++] = (struct back){ at, end - at };
+        back += end - at;
+    }
+    s->nbacks = left;
+    if (back != sock->back)
+        history_fail(h,
+                     "session %u: %" PRIu64
+                     " bytes that were sent back are not acknowledged, the window waits for %u",
+                     s->index, back, (unsigned)sock->back);
+}
+
 void check_step(struct history *h)
 {
     const struct tenon_sock_conf *conf = &h->plan.conf;
+    unsigned i;
 
     check_pool(h, &h->socks->blocks, conf->blocks, "blocks");
     check_pool(h, &h->socks->headers, conf->headers, "headers");
     check_gaps(h);
     check_guards(h);
     tenon_tcp_each(h->socks->stack, check_connection, h);
+    for (i = 0; i < h->plan.nsessions; i++)
+        check_backs(h, &h->session[i]);
 }
 
 /* The documented ones, ended by 0; TENON_OK is 0 too, and always allowed where it is the first. */

@@ -224,6 +224,18 @@ static void hold(struct session *s, tenon_u8 *p, unsigned n, uint64_t at)
     held->at = at;
 }
 
+static void note_back(struct session *s, unsigned n)
+{
+    struct back *last = s->nbacks > 0 ? &s->backs[s->nbacks - 1] : NULL;
+
+    if (last != NULL && last->at + last->n == s->sent)
+        last->n += n;
+    else if (s->nbacks < BACKS_MAX)
+        s->backs[s->nbacks++] = (struct back){ s->sent, n };
+    else
+        history_fail(s->h, "session %u: too many pieces are on their way back", s->index);
+}
+
 /* The next bytes of our own stream are written over what has come, and leave from there. @return 1: they do */
 static int send_back(struct end_point *e, const struct held *held, unsigned n)
 {
@@ -244,6 +256,7 @@ static int send_back(struct end_point *e, const struct held *held, unsigned n)
         history_fill(held->p, s, 1, held->at, n);
         return 0;
     }
+    note_back(s, n);
     s->sent += n;
     h->sent_back += n;
     e->finished |= options != 0;

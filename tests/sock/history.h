@@ -16,6 +16,7 @@ enum {
     SLOTS_MAX = 16,       /* of the device's ring for sending */
     WAITING_MAX = 16,     /* ... and for receiving */
     HELD_MAX = 64,        /* pieces that an application holds at a time */
+    BACKS_MAX = 16,       /* packets of a ring lie between them, and that are 9 at most */
     SPANS_MAX = 40,
     FRAME_MAX = 1600,
     GUARD = 64,           /* bytes around memory that nobody may touch */
@@ -90,6 +91,11 @@ struct held {
     uint64_t at;     /* in the stream */
 };
 
+/* Bytes of the stream that left out of the blocks in which others had come. */
+struct back {
+    uint64_t at, n;
+};
+
 /* A descriptor, and what its application knows of it. */
 struct end_point {
     struct history *h;
@@ -111,6 +117,8 @@ struct session {
     uint64_t sent, got;            /* by the small machine: bytes, or datagrams */
     struct held held[HELD_MAX];
     unsigned nheld;
+    struct back backs[BACKS_MAX];  /* those that are not acknowledged */
+    unsigned nbacks;
     tenon_u8 *returned;            /* where the piece began that was given back last; NULL: none was */
     uint64_t handed;               /* bytes that ask_rbuf() has given */
     uint64_t paused_us;

@@ -5,6 +5,7 @@
 
 enum { PORT = 7,
        MTU_BYTES = 1460,
+       FULL = MTU_BYTES - 12,    /* of a segment with timestamps */
        BULK = 100000,
        PACKETS = 4,
        RING = PACKETS * (MTU_BYTES + TENON_SOCK_PACKET_BYTES) };
@@ -220,6 +221,26 @@ UNIT_TEST(deleted_at_once_all_arrives)
     pair_close(&pair);
 }
 
+/* What was sent back earlier, and is acknowledged, has nothing to do with what came later and nobody has read. */
+UNIT_TEST(deleted_unread_resets)
+{
+    struct pair pair;
+
+    pair_open(&pair, 0, NULL);
+    pair_send(&pair, 1, 500);
+    pair_echo(&pair);
+    world_run(&pair.world, 100000);
+    pair_send(&pair, 1, 400);
+    CHECK_EQ_I(tenon_sock_delete(pair.socks, pair.server, 0), TENON_OK);
+    world_run(&pair.world, 100000);
+    CHECK_EQ_I(world_receive(&pair.world.m[0], pair.client, &pair.got), TENON_ERESET);
+    CHECK_EQ_U(tenon_stat(tenon_sock_stack(pair.socks), TENON_STAT_TCP_RST_SENT), 1);
+    CHECK_EQ_I(tenon_sock_delete(pair.world.m[0].socks, pair.client, 0), TENON_OK);
+    world_run(&pair.world, 1000000);
+    CHECK_EQ_U(world_count(&pair.world.m[1]).blocks_free, 8);
+    pair_close(&pair);
+}
+
 UNIT_TEST(with_the_last_a_fin)
 {
     struct pair pair;
@@ -377,6 +398,83 @@ UNIT_TEST(beside_a_ring_what_is_held_is_not_told_of)
     pair_end(&pair);
 }
 
+/* What the server has sent and is not acknowledged, and what its window waits for. */
+static void pair_waits(const struct pair *pair, tenon_u32 unacknowledged, tenon_u32 unconsumed)
+{
+    struct tenon_tcp_info info;
+
+    tenon_tcp_status(tn_sock_find(pair->socks, pair->server)->conn, &info);
+    CHECK_EQ_U(info.snd_queued, unacknowledged);
+    CHECK_EQ_U(info.rcv_unconsumed, unconsumed);
+}
+
+/* The server sends full packets out of its ring, or two pieces back, and is left alone for a millisecond. */
+static void pair_answer(struct pair *pair, unsigned packets, tenon_u8 *const *pieces)
+{
+    tenon_u8 *to;
+    unsigned i;
+
+    for (i = 0; i < packets; i++) {
+        CHECK_EQ_I(tenon_sock_ask_sbuf(pair->socks, pair->server, &to), FULL);
+        memset(to, 'r', FULL);
+        CHECK_EQ_I(tenon_sock_send(pair->socks, pair->server, to, FULL, 0), TENON_OK);
+    }
+    for (i = 0; pieces != NULL && i < 2; i++)
+        CHECK_EQ_I(tenon_sock_send_back(pair->socks, pair->server, pieces[i], FULL, 0), TENON_OK);
+    world_run(&pair->world, 1000);
+}
+
+/* The client reads two full pieces, of the ring's bytes or of its own. */
+static void pair_hears(struct pair *pair, int of_ring)
+{
+    struct tenon_socks *socks = pair->world.m[0].socks;
+    tenon_u8 *p = NULL;
+    unsigned i;
+
+    for (i = 0; i < 2; i++) {
+        if (!CHECK_EQ_I(tenon_sock_ask_rbuf(socks, pair->client, &p), FULL))
+            return;
+        CHECK_EQ_I(p[0] == 'r' && p[FULL - 1] == 'r', of_ring);
+        CHECK_EQ_I(tenon_sock_read_done(socks, pair->client, p, FULL), TENON_OK);
+    }
+}
+
+/* The ring's bytes and those sent back are acknowledged at different times: only the latter open the window. The client
+ * acknowledges two full segments at once, and that takes 2 ms. */
+static void beside_a_ring(int ring_first)
+{
+    struct pair pair;
+    tenon_u8 *p[2];
+    unsigned i;
+
+    pair_open(&pair, 0, NULL);
+    CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, pair.server, world_ring(&pair.world.m[1], 0, RING), RING), TENON_OK);
+    pair_send(&pair, 2, FULL);
+    for (i = 0; i < 2; i++)
+        CHECK_EQ_I(tenon_sock_ask_rbuf(pair.socks, pair.server, &p[i]), FULL);
+    pair_answer(&pair, ring_first ? 2 : 0, ring_first ? NULL : p);
+    pair_waits(&pair, 2 * FULL, 2 * FULL);
+    pair_answer(&pair, ring_first ? 0 : 2, ring_first ? p : NULL);
+    world_run(&pair.world, 500);
+    pair_waits(&pair, 2 * FULL, ring_first ? 2 * FULL : 0);
+    pair_hears(&pair, ring_first);
+    world_run(&pair.world, 100000);
+    pair_waits(&pair, 0, 0);
+    pair_hears(&pair, !ring_first);
+    pair.got = pair.sent;
+    pair_end(&pair);
+}
+
+UNIT_TEST(behind_a_ring_the_window_waits_for_what_was_sent_back)
+{
+    beside_a_ring(1);
+}
+
+UNIT_TEST(before_a_ring_the_window_opens_by_what_was_sent_back)
+{
+    beside_a_ring(0);
+}
+
 static void contiguous(struct machine *machine, unsigned i)
 {
     if (i == 1)
@@ -467,11 +565,14 @@ int main(void)
     UNIT_RUN(peer_does_not_read_window_stays_shut);
     UNIT_RUN(answer_shorter_than_question);
     UNIT_RUN(deleted_at_once_all_arrives);
+    UNIT_RUN(deleted_unread_resets);
     UNIT_RUN(with_the_last_a_fin);
     UNIT_RUN(misuse);
     UNIT_RUN(too_much_unacknowledged_tells_when_there_is_room);
     UNIT_RUN(beside_a_ring_in_order);
     UNIT_RUN(beside_a_ring_what_is_held_is_not_told_of);
+    UNIT_RUN(behind_a_ring_the_window_waits_for_what_was_sent_back);
+    UNIT_RUN(before_a_ring_the_window_opens_by_what_was_sent_back);
     UNIT_RUN(frames_of_one_piece_are_put_together);
     UNIT_RUN(ip4_datagrams_go_to_whom_they_came_from);
     UNIT_RUN(ip6_datagrams_go_to_whom_they_came_from);
