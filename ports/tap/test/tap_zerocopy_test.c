@@ -119,6 +119,7 @@ static int side_open(const char *name, int offload, size_t pool)
         return 0;
     tenon_conf_default(&stack_conf);
     stack_conf.tcp_snd_buf = 2 * BYTES;
+    stack_conf.tcp_copy_max = 1;    /* small segments too, which leave when the kernel's window is short for long */
     side.mem = malloc(tenon_mem_size(&stack_conf));
     side.stack = tenon_init(side.mem, &stack_conf, tap_port_type.host, side.port);
     port_netif_conf(side.port, &netif);
@@ -252,8 +253,8 @@ static void check_sending(int offload)
     CHECK_EQ_U(wrong, 0);
     CHECK_EQ_U(side.acked, BYTES);
     CHECK_EQ_U(side.released, 1);
-    CHECK_EQ_U(copied, 0);
-    CHECK_EQ_U(tenon_stat(side.stack, TENON_STAT_COPIED_BYTES), 0);
+    CHECK(copied <= tenon_stat(side.stack, TENON_STAT_TCP_PROBE));    /* a byte each, behind the header */
+    CHECK(tenon_stat(side.stack, TENON_STAT_COPIED_BYTES) <= tenon_stat(side.stack, TENON_STAT_TCP_PROBE));
     CHECK(stats.tx_bytes > BYTES);
     if (offload)
         CHECK(stats.tx_frames < BYTES / 1448);    /* large ones among them */
