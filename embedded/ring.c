@@ -20,39 +20,46 @@ static tenon_u32 ring_room(tenon_u32 at, tenon_u32 limit)
     return limit > at ? limit - at : 0;
 }
 
+/* Bytes of a packet before those of the application: without LINEAR a number that is known. */
+static tenon_u32 ring_front(const struct tenon_socks *socks)
+{
+    return TENON_WITH_LINEAR ? socks->front : tn_sock_ring_front(0);
+}
+
 /* Where the packet behind this one is, if it is not the last. */
 static tenon_u32 ring_next(const struct sock_ring *ring, tenon_u32 at)
 {
     const struct sock_packet *packet = ring_packet(ring, at);
 
-    at += tn_sock_align(packet->sock->socks->front + packet->buf.size);
+    at += tn_sock_align(ring_front(packet->sock->socks) + packet->buf.size);
     return at == ring->end ? 0 : at;
 }
 
-/* How many bytes of a packet are acknowledged. */
-static tenon_u32 ring_acked(const struct sock_ring *ring, const struct sock_packet *packet)
+/* How many bytes of a packet are not acknowledged. */
+static tenon_u32 ring_unacked(const struct sock_ring *ring, const struct sock_packet *packet)
 {
-    const tenon_u32 n = ring->una - packet->at;
+    const tenon_u32 size = packet->buf.size, n = packet->at + size - ring->una;
 
-    if (n >= 0x80000000UL)    /* it begins behind that */
+    if (n >= 0x80000000UL)    /* it ends before that */
         return 0;
-    return n < packet->buf.size ? n : packet->buf.size;
+    return n < size ? n : size;
 }
 
-/* Bytes that were sent back lie between those of the ring: only these are counted, those of packets in it anew. */
+/* Bytes that were sent back lie between those of the ring: what is left of these is counted anew. Packets that have
+ * left the ring are acknowledged. */
 static tenon_u32 ring_own(struct sock_ring *ring, tenon_u32 bytes)
 {
-    tenon_u32 own = ring->left, at = ring->tail;
+    const tenon_u32 before = ring->flight;
+    tenon_u32 at = ring->tail;
     unsigned i;
 
     ring->una += bytes;
+    ring->flight = 0;
     for (i = ring->packets; i > 0; i--) {
-        own += ring_acked(ring, ring_packet(ring, at));
+        ring->flight += ring_unacked(ring, ring_packet(ring, at));
         at = ring_next(ring, at);
     }
-    ring->left -= own;
-    ring->flight -= own;
-    return own;
+    return before - ring->flight;
 }
 
 /* ---- leaving the ring --------------------------------------------------------------------------- */
@@ -64,7 +71,6 @@ static void ring_release(struct tenon_buf *buf)
     struct sock_ring *ring = &sock->ring;
 
     while (ring->packets > 0 && ring_packet(ring, ring->tail)->buf.refs == 0) {
-        ring->left += ring_packet(ring, ring->tail)->buf.size;
         ring->packets--;
         ring->tail = ring_next(ring, ring->tail);
         if (ring->tail == 0)
@@ -196,12 +202,12 @@ TENON_API int tenon_sock_ask_sbuf(struct tenon_socks *socks, int sk, tenon_u8 **
     if (error != TENON_OK)
         return error;
     if (sock->ring.packets < socks->packets_max)
-        ring_find(&sock->ring, socks->front, sock->segment);
+        ring_find(&sock->ring, ring_front(socks), sock->segment);
     if (sock->ring.asked == 0) {
         sock_count(&socks->counts.ring_full, 1);
         return 0;
     }
-    *p = sock->ring.base + sock->ring.asked_at + socks->front;
+    *p = sock->ring.base + sock->ring.asked_at + ring_front(socks);
     return (int)sock->ring.asked;
 }
 
@@ -222,7 +228,7 @@ static struct sock_packet *ring_make(struct sock *sock, unsigned n)
     struct sock_packet *packet = ring_packet(&sock->ring, sock->ring.asked_at);
     const struct tenon_socks *socks = sock->socks;
 
-    packet->buf.data = (tenon_u8 *)packet + socks->front;
+    packet->buf.data = (tenon_u8 *)packet + ring_front(socks);
     packet->buf.size = n;
     packet->buf.refs = 1;
     packet->buf.release = ring_release;
@@ -245,7 +251,7 @@ static void ring_commit(struct sock *sock, struct sock_packet *packet)
     } else if (ring->asked_at != ring->head) {
         ring->end = ring->head;    /* the packets go on at the beginning */
     }
-    ring->head = ring->asked_at + tn_sock_align(sock->socks->front + packet->buf.size);
+    ring->head = ring->asked_at + tn_sock_align(ring_front(sock->socks) + packet->buf.size);
     ring->packets++;
     ring->asked = 0;
     tenon_buf_put(&packet->buf);
@@ -278,7 +284,7 @@ TENON_API int tenon_sock_send(struct tenon_socks *socks, int sk, const tenon_u8 
         return tn_sock_finish(sock);
     if (sock->ring.base == NULL)
         return TENON_ENOMEM;
-    if (n == 0 || sock->ring.asked == 0 || p != sock->ring.base + sock->ring.asked_at + socks->front ||
+    if (n == 0 || sock->ring.asked == 0 || p != sock->ring.base + sock->ring.asked_at + ring_front(socks) ||
         (fin && sock->udp != NULL))
         return TENON_EINVAL;
     if (n > sock->ring.asked)

@@ -85,11 +85,10 @@ struct sock_ring {
     tenon_u32 asked_at;    /* of the record of the packet that was asked for ... */
     tenon_u16 asked;       /* ... and the room for its bytes; 0: none was */
     tenon_u16 packets;
-    /* TCP: of so many bytes that the peer acknowledges those that the ring has, or had; NULL: there is no ring. */
+    /* TCP: of so many bytes that the peer acknowledges those of the ring; NULL: there is none. */
     tenon_u32 (*own)(struct sock_ring *ring, tenon_u32 bytes);
     tenon_u32 una;         /* the first byte of the stream that is not acknowledged (RFC 9293: SND.UNA) */
     tenon_u32 flight;      /* bytes of the ring behind it */
-    tenon_u32 left;        /* bytes of packets that have left, less those that own() has counted; modulo 2^32 */
 };
 
 /* ---- end points: sock.c ------------------------------------------------------------------------------ */
