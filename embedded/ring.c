@@ -45,8 +45,8 @@ static tenon_u32 ring_unacked(const struct sock_ring *ring, const struct sock_pa
     return n < size ? n : size;
 }
 
-/* Bytes that were sent back lie between those of the ring: what is left of these is counted anew. Packets that have
- * left the ring are acknowledged. */
+/* Bytes that were sent back lie between those of the ring: of the latter those on their way are counted anew, and the
+ * rest is acknowledged, as all is that has left the ring. */
 static tenon_u32 ring_own(struct sock_ring *ring, tenon_u32 bytes)
 {
     const tenon_u32 before = ring->flight;
