@@ -241,12 +241,11 @@ static int device_tell(struct tenon_socks *socks)
     for (i = 0; i < socks->nsocks; i++) {
         struct sock *sock = &socks->socks[i];
         const unsigned events = sock->events;
-        int sk = 0;
+        int sk;
 
         if (events == 0)
             continue;
-        if (socks->event != NULL)
-            sk = tn_sock_number(sock);
+        sk = tn_sock_number(sock);    /* as it was, should it be gone */
         sock->events = 0;
         if (sock->use == SOCK_LEAVING && !(events & TENON_SOCK_GONE))
             continue;
@@ -257,17 +256,6 @@ static int device_tell(struct tenon_socks *socks)
         told = 1;
     }
     return told;
-}
-
-static int device_has_news(const struct tenon_socks *socks)
-{
-    unsigned i;
-
-    for (i = 0; i < socks->nsocks; i++) {
-        if (socks->socks[i].events != 0)
-            return 1;
-    }
-    return 0;
 }
 
 TENON_API tenon_u32 tenon_sock_poll(struct tenon_socks *socks, tenon_u32 now_us)
@@ -287,5 +275,5 @@ TENON_API tenon_u32 tenon_sock_poll(struct tenon_socks *socks, tenon_u32 now_us)
     if (device_tell(socks))    /* what the application has asked for in its events; without them it is to ask now */
         wait = socks->event != NULL ? tenon_poll(socks->stack, now_us) : 0;
     socks->running = 0;
-    return socks->news && device_has_news(socks) ? 0 : wait;
+    return socks->news ? 0 : wait;
 }

@@ -318,7 +318,8 @@ static void sock_udp_error(struct tenon_udp *udp, void *app, const struct tenon_
     (void)udp;
 }
 
-static const struct tenon_udp_events sock_udp_events = {sock_udp_received, sock_udp_error};
+static const struct tenon_udp_events sock_udp_events = {
+    sock_udp_received, TENON_WITH_ERRORS || TENON_WITH_PATH_MTU ? sock_udp_error : NULL};
 
 static int sock_open_udp(struct sock *sock, const struct tenon_addr *local, const struct tenon_addr *remote,
                          unsigned options)
