@@ -241,11 +241,12 @@ static int device_tell(struct tenon_socks *socks)
     for (i = 0; i < socks->nsocks; i++) {
         struct sock *sock = &socks->socks[i];
         const unsigned events = sock->events;
-        int sk;
+        int sk = 0;
 
         if (events == 0)
             continue;
-        sk = tn_sock_number(sock);    /* as it was, should it be gone */
+        if (socks->event != NULL)
+            sk = tn_sock_number(sock);
         sock->events = 0;
         if (sock->use == SOCK_LEAVING && !(events & TENON_SOCK_GONE))
             continue;
