@@ -135,8 +135,10 @@ static int frame_is_too_large(const struct wire_end *end, const struct tenon_fra
     return bytes > whole || (uint32_t)frame->seg_bytes + frame->header_bytes > netif->mtu + link;
 }
 
-static int end_emit(struct wire_end *end, struct wire_packet *packet)
+static int end_emit(void *arg, struct wire_packet *packet)
 {
+    struct wire_end *end = arg;
+
     if (end->conf.complete_checksums)
         wire_packet_complete(packet);
     wire_tap_packet(end, WIRE_TRAVELS, packet);
@@ -165,7 +167,7 @@ static void end_send(struct wire_end *end, const struct tenon_frame *frame, uint
         return;
     }
     end->stats.cut++;
-    if (wire_packet_cut(packet, wire_packet_link(packet), end_emit) != 0)
+    if (wire_packet_cut(packet, wire_packet_link(packet), end_emit, end) != 0)
         end->stats.no_memory_lost++;
     wire_packet_put(packet);
 }

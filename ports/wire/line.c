@@ -189,6 +189,10 @@ void wire_line_put(struct wire_end *end, enum wire_direction direction, struct w
     struct wire_fate fate;
     uint64_t lost, room_at;
 
+    if (wire_route(end, direction, packet)) {
+        wire_packet_put(packet);
+        return;
+    }
     line_fate(end, direction, packet, &fate);
     lost = (uint64_t)(fate.drop != 0);
     end->stats.lost += lost;

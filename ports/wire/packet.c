@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static unsigned be16(const uint8_t *p)
+unsigned wire_be16(const uint8_t *p)
 {
     return (unsigned)p[0] << 8 | p[1];
 }
@@ -15,7 +15,7 @@ static uint32_t be32(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-static void put_be16(uint8_t *p, uint32_t v)
+void wire_put_be16(uint8_t *p, uint32_t v)
 {
     p[0] = (uint8_t)(v >> 8);
     p[1] = (uint8_t)v;
@@ -23,8 +23,8 @@ static void put_be16(uint8_t *p, uint32_t v)
 
 static void put_be32(uint8_t *p, uint32_t v)
 {
-    put_be16(p, v >> 16);
-    put_be16(p + 2, v);
+    wire_put_be16(p, v >> 16);
+    wire_put_be16(p + 2, v);
 }
 
 /* ---- the Internet checksum, RFC 1071 --------------------------------------------------------- */
@@ -38,14 +38,14 @@ static uint32_t fold(uint64_t sum)
 
 /* Sum of big-endian 16-bit words. Written for bytes at any address; a last odd byte counts as the high
  * half of a word. */
-static uint32_t sum_bytes(const uint8_t *p, size_t n)
+uint32_t wire_sum(const uint8_t *p, size_t n)
 {
     uint64_t sum = 0;
 
     for (; n >= 8; n -= 8, p += 8)
         sum += (uint64_t)be32(p) + be32(p + 4);
     for (; n >= 2; n -= 2, p += 2)
-        sum += be16(p);
+        sum += wire_be16(p);
     if (n)
         sum += (uint32_t)p[0] << 8;
     return fold(sum);
@@ -61,14 +61,14 @@ static uint32_t sum_add(uint32_t sum, uint32_t piece, size_t distance)
 
 static uint32_t packet_sum(const struct wire_packet *packet, uint32_t from)
 {
-    uint32_t sum = sum_bytes(packet->head + from, packet->head_bytes - from);
+    uint32_t sum = wire_sum(packet->head + from, packet->head_bytes - from);
     size_t distance = packet->head_bytes - from;
     unsigned i;
 
     for (i = 0; i < packet->nspans; i++) {
         const struct tenon_span *span = &packet->spans[i];
 
-        sum = sum_add(sum, sum_bytes(tenon_span_data(span), span->len), distance);
+        sum = sum_add(sum, wire_sum(tenon_span_data(span), span->len), distance);
         distance += span->len;
     }
     return sum;
@@ -82,7 +82,7 @@ void wire_packet_complete(struct wire_packet *packet)
     if (packet->csum != TENON_CSUM_PARTIAL)
         return;
     sum = ~packet_sum(packet, packet->csum_start) & 0xFFFF;
-    put_be16(packet->head + packet->csum_start + packet->csum_offset, sum ? sum : 0xFFFF);
+    wire_put_be16(packet->head + packet->csum_start + packet->csum_offset, sum ? sum : 0xFFFF);
     packet->csum = TENON_CSUM_NONE;
 }
 
@@ -171,15 +171,22 @@ struct wire_packet *wire_packet_make(struct wire_end *from, const struct tenon_f
     return packet;
 }
 
-struct wire_packet *wire_packet_bytes(struct wire *wire, const void *bytes, uint32_t n)
+/* A packet of n bytes that are still to be written. */
+struct wire_packet *wire_packet_room(struct wire *wire, uint32_t n)
 {
     struct wire_packet *packet = packet_new(wire, n, 0);
 
-    if (!packet)
-        return NULL;
-    if (n > 0)
+    if (packet)
+        packet->bytes = n;
+    return packet;
+}
+
+struct wire_packet *wire_packet_bytes(struct wire *wire, const void *bytes, uint32_t n)
+{
+    struct wire_packet *packet = wire_packet_room(wire, n);
+
+    if (packet && n > 0)
         memcpy(packet->head, bytes, n);
-    packet->bytes = n;
     return packet;
 }
 
@@ -267,15 +274,16 @@ int wire_packet_mark(struct wire_packet *packet)
 
     if (wire_packet_link(packet) + 20 > packet->head_bytes)
         return 0;
-    word = be16(ip);
+    word = wire_be16(ip);
     if (ip[0] >> 4 == 6 && (word & 0x30) != 0 && (word & 0x30) != 0x30) {
-        put_be16(ip, word | 0x30);
+        wire_put_be16(ip, word | 0x30);
         return 1;
     }
     if (ip[0] >> 4 != 4 || (word & 3) == 0 || (word & 3) == 3)
         return 0;
-    put_be16(ip, word | 3);
-    put_be16(ip + 10, ~fold((~be16(ip + 10) & 0xFFFFU) + (~word & 0xFFFFU) + (word | 3)) & 0xFFFF);    /* RFC 1624 */
+    wire_put_be16(ip, word | 3);
+    wire_put_be16(ip + 10, ~fold((~wire_be16(ip + 10) & 0xFFFFU) + (~word & 0xFFFFU) + (word | 3)) &
+                               0xFFFF); /* RFC 1624 */
     return 1;
 }
 
@@ -289,7 +297,7 @@ uint32_t wire_packet_link(const struct wire_packet *packet)
     if (packet->from && (packet->from->conf.netif.caps & TENON_CAP_NO_LINK))
         return 0;
     while (off + 2 <= packet->head_bytes
-           && (be16(packet->head + off) == 0x8100 || be16(packet->head + off) == 0x88A8))
+           && (wire_be16(packet->head + off) == 0x8100 || wire_be16(packet->head + off) == 0x88A8))
         off += 4;
     return off + 2;
 }
@@ -330,14 +338,14 @@ static void cut_ip(struct wire_packet *piece, uint32_t link, unsigned i)
     uint32_t header;
 
     if (ip[0] >> 4 == 6) {
-        put_be16(ip + 4, piece->bytes - link - 40);
+        wire_put_be16(ip + 4, piece->bytes - link - 40);
         return;
     }
     header = (ip[0] & 0x0FU) * 4;
-    put_be16(ip + 2, piece->bytes - link);
-    put_be16(ip + 4, be16(ip + 4) + i);
-    put_be16(ip + 10, 0);
-    put_be16(ip + 10, ~sum_bytes(ip, header) & 0xFFFF);
+    wire_put_be16(ip + 2, piece->bytes - link);
+    wire_put_be16(ip + 4, wire_be16(ip + 4) + i);
+    wire_put_be16(ip + 10, 0);
+    wire_put_be16(ip + 10, ~wire_sum(ip, header) & 0xFFFF);
 }
 
 /* The transport header of a piece. The field for the checksum holds the sum of the pseudo-header with
@@ -348,9 +356,9 @@ static void cut_transport(struct wire_packet *piece, const struct wire_packet *w
     uint8_t *field = transport + piece->csum_offset;
     const uint32_t old = whole->bytes - whole->csum_start, now = piece->bytes - piece->csum_start;
 
-    put_be16(field, fold((uint64_t)be16(field) + (~fold(old) & 0xFFFF) + fold(now)));
+    wire_put_be16(field, fold((uint64_t)wire_be16(field) + (~fold(old) & 0xFFFF) + fold(now)));
     if (whole->seg_kind == TENON_SEG_UDP) {
-        put_be16(transport + 4, now);
+        wire_put_be16(transport + 4, now);
         return;
     }
     put_be32(transport + 4, be32(transport + 4) + off);
@@ -362,8 +370,8 @@ static void cut_transport(struct wire_packet *piece, const struct wire_packet *w
 
 /* Cut a packet into pieces of seg_bytes payload.
  * @return 0, or -1: it is not what it says that it is */
-int wire_packet_cut(struct wire_packet *packet, uint32_t link,
-                    int (*emit)(struct wire_end *end, struct wire_packet *piece))
+int wire_packet_cut(struct wire_packet *packet, uint32_t link, int (*emit)(void *arg, struct wire_packet *piece),
+                    void *arg)
 {
     const uint32_t payload = packet->bytes - packet->header_bytes;
     uint32_t off, len;
@@ -378,7 +386,7 @@ int wire_packet_cut(struct wire_packet *packet, uint32_t link,
             return -1;
         cut_ip(piece, link, i);
         cut_transport(piece, packet, off, off + len == payload);
-        if (emit(packet->from, piece) != 0)
+        if (emit(arg, piece) != 0)
             return -1;
     }
     return 0;

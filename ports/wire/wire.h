@@ -214,6 +214,10 @@ struct wire_line_conf {
     uint32_t queue_frames;      /**< 0: no limit */
     uint32_t mark_bytes;        /**< IP packets that know ECN and find more than that waiting are marked CE
                                      (for all who hear them); 0: none */
+    uint16_t mtu;               /**< bytes of the longest IP packet that fits, at least 68, or 1280 with IPv6; 0: all
+                                     do. What is longer a router cuts into fragments, or drops it and tells its sender
+                                     (RFC 791, RFC 1191, RFC 8201) */
+    uint8_t mtu_silent;         /**< 1: nobody is told: a black hole (RFC 2923 2.1) */
     uint8_t queue_refuses;      /**< out: 1: transmit() takes no more than fits. 0: what does not fit is lost */
     uint32_t refuse_ppm;        /**< out: by chance transmit() takes no more frames, for up to a millisecond */
     uint32_t loss_ppm, duplicate_ppm, corrupt_ppm, reorder_ppm;
@@ -258,6 +262,8 @@ struct wire_end_stats {
     uint64_t queue_lost, blackout_lost, ring_lost, no_memory_lost, nobody_lost;
     uint64_t duplicated, corrupted, reordered, cut;
     uint64_t marked;                 /**< CE, by this end's lines */
+    uint64_t too_long;               /**< lost, as longer than a line's mtu */
+    uint64_t fragments;              /**< made of what was longer */
 };
 
 /** Give the host's instance an interface.

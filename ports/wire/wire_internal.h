@@ -45,6 +45,7 @@ struct wire {
     struct wire_conf conf;
     uint64_t now;
     uint64_t order;
+    uint64_t told;                 /* packets by which routers have told of too long ones */
     struct wire_event *heap;       /* the earliest first */
     size_t nheap, heap_room;
     struct wire_host *hosts;       /* in the order in which they were opened */
@@ -137,13 +138,20 @@ void wire_line_close(struct wire_end *end, enum wire_direction direction);
 /* packet.c */
 struct wire_packet *wire_packet_make(struct wire_end *from, const struct tenon_frame *frame);
 struct wire_packet *wire_packet_bytes(struct wire *wire, const void *bytes, uint32_t n);
+struct wire_packet *wire_packet_room(struct wire *wire, uint32_t n);
 struct wire_packet *wire_packet_damaged(struct wire_packet *packet, const struct wire_fate *fate, uint32_t link);
 void wire_packet_put(struct wire_packet *packet);
 void wire_packet_complete(struct wire_packet *packet);
 int wire_packet_mark(struct wire_packet *packet);
-int wire_packet_cut(struct wire_packet *packet, uint32_t link,
-                    int (*emit)(struct wire_end *end, struct wire_packet *piece));
+int wire_packet_cut(struct wire_packet *packet, uint32_t link, int (*emit)(void *arg, struct wire_packet *piece),
+                    void *arg);
 void wire_packet_copy(const struct wire_packet *packet, uint32_t off, uint8_t *to, uint32_t n);
 uint32_t wire_packet_link(const struct wire_packet *packet);
+unsigned wire_be16(const uint8_t *p);
+void wire_put_be16(uint8_t *p, uint32_t v);
+uint32_t wire_sum(const uint8_t *p, size_t n);
+
+/* router.c */
+int wire_route(struct wire_end *end, enum wire_direction direction, struct wire_packet *packet);
 
 #endif

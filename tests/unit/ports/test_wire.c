@@ -686,7 +686,7 @@ static void big_put16(uint8_t *p, unsigned v)
     p[1] = (uint8_t)v;
 }
 
-static unsigned big_ecn;    /* of the packets that are made */
+static unsigned big_ecn, big_df;    /* of the packets that are made */
 
 static unsigned big_headers(uint8_t *frame, int v6, int udp, unsigned payload)
 {
@@ -696,6 +696,8 @@ static unsigned big_headers(uint8_t *frame, int v6, int udp, unsigned payload)
     memset(frame, 0, TCP_LINK + 60);
     frame[0] = 2;
     frame[5] = 2;
+    frame[6] = 2;
+    frame[11] = 1;
     big_put16(frame + 12, v6 ? 0x86DD : 0x0800);
     if (v6) {
         ip[0] = 0x60;
@@ -710,6 +712,7 @@ static unsigned big_headers(uint8_t *frame, int v6, int udp, unsigned payload)
         ip[1] = (uint8_t)big_ecn;
         big_put16(ip + 2, 20 + l4_bytes + payload);
         big_put16(ip + 4, 0xFFFE);
+        ip[6] = (uint8_t)(big_df << 6);
         ip[9] = udp ? 17 : 6;
         ip[12] = 10;
         ip[16] = 10;
@@ -881,6 +884,166 @@ UNIT_TEST(segmentation_and_checksums)
         CHECK_EQ_U(net.guest[1].nheard, row->frames);
         wire_end_stats(net.guest[0].end, &stats);
         CHECK_EQ_U(stats.malformed + stats.oversize, 0);
+        net_close(&net);
+    }
+}
+
+/* ---- lines on which not every packet fits ---------------------------------------------------- */
+
+enum { NARROW = 1300 };
+
+static void narrow_open(struct net *net, unsigned direction, int silent)
+{
+    struct wire_end_conf conf;
+    struct wire_line_conf line = {.mtu = NARROW, .mtu_silent = (uint8_t)silent};
+
+    end_conf_init(&conf, 0);
+    conf.netif.caps = TENON_CAP_TX_CSUM | TENON_CAP_TSO4 | TENON_CAP_TSO6;
+    conf.burst = 1;
+    conf.out.delay_us = 10;
+    net_open(net, 2, &conf);
+    line.delay_us = 10;
+    wire_line_set(net->guest[direction == WIRE_OUT ? 0 : 1].end, (enum wire_direction)direction, &line);
+}
+
+/* What the sender is told: by whom, and about which packet. */
+static void narrow_check_answer(const struct guest *guest, int v6)
+{
+    const struct heard *heard = &guest->heard[(guest->nheard - 1) % HEARD_MAX];
+    const uint8_t *ip = guest->last + TCP_LINK, *icmp = ip + (v6 ? 40 : 20), *quote = icmp + 8;
+    const unsigned n = heard->bytes - TCP_LINK - (v6 ? 40U : 20U);
+
+    CHECK_EQ_U(guest->last[5], 1);
+    CHECK_EQ_U(n, v6 ? (unsigned)ip[4] << 8 | ip[5] : ((unsigned)ip[2] << 8 | ip[3]) - 20);
+    CHECK_EQ_U(icmp[0], v6 ? 2 : 3);
+    CHECK_EQ_U(icmp[1], v6 ? 0 : 4);
+    CHECK_EQ_U((unsigned)icmp[6] << 8 | icmp[7], NARROW);
+    CHECK_EQ_U(slow_sum(icmp, n, v6 ? slow_pseudo(ip, n) : 0), 0xFFFF);
+    if (!v6)
+        CHECK_EQ_U(slow_sum(ip, 20, 0), 0xFFFF);
+    CHECK(n >= 8 + (v6 ? 48U : 28U) && heard->bytes - TCP_LINK <= (v6 ? 1280U : 576U));
+    CHECK_EQ_MEM(ip + (v6 ? 8 : 12), quote + (v6 ? 24 : 16), v6 ? 16 : 4);
+    CHECK_EQ_MEM(ip + (v6 ? 24 : 16), quote + (v6 ? 8 : 12), v6 ? 16 : 4);
+    CHECK_EQ_U(quote[v6 ? 6 : 9], 6);
+}
+
+UNIT_TEST(sender_of_what_is_too_long_is_told)
+{
+    static const struct {
+        const char *name;
+        int v6, silent;
+        unsigned direction, payload, seg, answers, arrive;
+    } rows[] = {
+        {"v4 fits", 0, 0, WIRE_OUT, NARROW - 40, 0, 0, 1},     {"v4 does not", 0, 0, WIRE_OUT, NARROW - 39, 0, 1, 0},
+        {"v6 fits", 1, 0, WIRE_OUT, NARROW - 60, 0, 0, 1},     {"v6 does not", 1, 0, WIRE_OUT, NARROW - 59, 0, 1, 0},
+        {"v4 far side", 0, 0, WIRE_IN, 1400, 0, 1, 0},         {"v6 far side", 1, 0, WIRE_IN, 1400, 0, 1, 0},
+        {"v4 silent", 0, 1, WIRE_OUT, 1400, 0, 0, 0},          {"v6 silent", 1, 1, WIRE_IN, 1400, 0, 0, 0},
+        {"tso4 fits", 0, 0, WIRE_OUT, 5000, 1000, 0, 1},       {"tso4 does not", 0, 0, WIRE_OUT, 5000, 1400, 3, 1},
+        {"tso6 does not", 1, 0, WIRE_IN, 5600, 1400, 4, 0},
+    };
+    unsigned r;
+
+    for (r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        struct wire_end_stats out, in;
+        struct net net;
+        unsigned i;
+
+        unit_row(rows[r].name);
+        narrow_open(&net, rows[r].direction, rows[r].silent);
+        big_df = 1;
+        CHECK_EQ_U(big_send(&net, rows[r].v6, 0, rows[r].payload, rows[r].seg), 1);
+        big_df = 0;
+        for (i = 0; i < rows[r].answers; i++) {
+            while (net.guest[0].nheard <= i && wire_step(net.wire, 100000000))
+                ;
+            narrow_check_answer(&net.guest[0], rows[r].v6);
+        }
+        net_run(&net, 1000);
+        CHECK_EQ_U(net.guest[0].nheard, rows[r].answers);
+        CHECK_EQ_U(net.guest[1].nheard, rows[r].arrive);
+        wire_end_stats(net.guest[0].end, &out);
+        wire_end_stats(net.guest[1].end, &in);
+        CHECK_EQ_U(out.too_long + in.too_long, rows[r].answers > 0 ? rows[r].answers : 1 - rows[r].arrive);
+        CHECK_EQ_U(out.malformed + out.oversize + out.fragments + in.fragments, 0);
+        net_close(&net);
+    }
+}
+
+/* Without DF a packet is cut, and a fragment is cut again where it does not fit either. */
+UNIT_TEST(what_may_be_cut_is_cut)
+{
+    struct wire_line_conf narrower = {.mtu = 599, .rate = 1000000};
+    static const unsigned offsets[] = {0, 576, 1152, 1280}, lengths[] = {576, 576, 128, 140};
+    uint8_t whole[1500];
+    struct net net;
+    unsigned i;
+
+    narrow_open(&net, WIRE_OUT, 0);
+    wire_line_set(net.guest[1].end, WIRE_IN, &narrower);
+    big_send(&net, 0, 0, 1400, 0);
+    for (i = 0; i < 4; i++) {
+        const uint8_t *ip = net.guest[1].last + TCP_LINK;
+
+        while (net.guest[1].nheard <= i && wire_step(net.wire, 100000000))
+            ;
+        CHECK_EQ_U(slow_sum(ip, 20, 0), 0xFFFF);
+        CHECK_EQ_U((unsigned)ip[2] << 8 | ip[3], 20 + lengths[i]);
+        CHECK_EQ_U((unsigned)ip[4] << 8 | ip[5], 0xFFFE);
+        CHECK_EQ_U((unsigned)ip[6] << 8 | ip[7], offsets[i] / 8 | (i < 3 ? 0x2000U : 0));
+        memcpy(whole + offsets[i], ip + 20, lengths[i]);
+    }
+    net_run(&net, 1000);
+    CHECK_EQ_U(net.guest[0].nheard, 0);
+    CHECK_EQ_U(net.guest[1].nheard, 4);
+    CHECK_EQ_U(slow_sum(whole, 1420, slow_pseudo(net.guest[1].last + TCP_LINK, 1420)), 0xFFFF);
+    net_close(&net);
+}
+
+/* Nobody is told of an error message, of a later fragment, of what was sent to many, or if nobody has sent it; what
+ * is no IP passes. */
+UNIT_TEST(nobody_is_told_where_none_may_be)
+{
+    static const struct {
+        const char *name;
+        int v6;
+        unsigned at, value, answers, arrive;
+    } rows[] = {
+        {"v4", 0, 6, 0x40, 1, 0},          {"v4 error message", 0, 9, 1, 0, 0},
+        {"v4 later fragment", 0, 7, 1, 0, 0}, {"v4 to many", 0, 16, 224, 0, 0},
+        {"v4 from many", 0, 12, 224, 0, 0},  {"v4 from nobody", 0, 12, 0, 0, 0},
+        {"v6", 1, 6, 6, 1, 0},             {"v6 error message", 1, 6, 58, 0, 0},
+        {"v6 to many", 1, 24, 0xFF, 0, 0},   {"v6 from nobody", 1, 8, 0, 0, 0},
+        {"no IP", 0, 0, 0x15, 0, 1},       {"v4 header that is too short", 0, 0, 0x44, 0, 1},
+        {"v4 longer than its frame", 0, 2, 0x7F, 0, 1},
+    };
+    unsigned r;
+
+    for (r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        uint8_t bytes[TCP_LINK + 60 + 1400];
+        const unsigned header = big_headers(bytes, rows[r].v6, 0, 1400);
+        const struct tenon_host *ops = wire_host_ops();
+        struct tenon_buf *buf;
+        struct tenon_frame frame;
+        struct tenon_span span;
+        struct net net;
+
+        unit_row(rows[r].name);
+        memset(bytes + header, 1, sizeof(bytes) - header);
+        if (!rows[r].v6)
+            bytes[TCP_LINK + 6] = 0x40;
+        bytes[TCP_LINK + rows[r].at] = (uint8_t)rows[r].value;
+        narrow_open(&net, WIRE_OUT, 0);
+        CHECK_EQ_U(ops->buf_get(net.guest[0].host, &buf, 1), 1);
+        memcpy(buf->data, bytes, header + 1400);
+        span = (struct tenon_span){ buf, 0, header + 1400 };
+        memset(&frame, 0, sizeof(frame));
+        frame.spans = &span;
+        frame.nspans = 1;
+        CHECK_EQ_U(ops->transmit(net.guest[0].host, 1, &frame, 1), 1);
+        tenon_buf_put(buf);
+        net_run(&net, 1000);
+        CHECK_EQ_U(net.guest[0].nheard, rows[r].answers);
+        CHECK_EQ_U(net.guest[1].nheard, rows[r].arrive);
         net_close(&net);
     }
 }
@@ -1138,6 +1301,9 @@ int main(void)
     UNIT_RUN(queue_tells_its_wait);
     UNIT_RUN(long_queue_marks_what_knows_ecn);
     UNIT_RUN(segmentation_and_checksums);
+    UNIT_RUN(sender_of_what_is_too_long_is_told);
+    UNIT_RUN(what_may_be_cut_is_cut);
+    UNIT_RUN(nobody_is_told_where_none_may_be);
     UNIT_RUN(damage_makes_the_checksum_real);
     UNIT_RUN(what_was_not_offered_is_malformed);
     UNIT_RUN(memory_is_accounted_and_fails_on_demand);
