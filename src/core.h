@@ -207,6 +207,8 @@ TENON_INTERNAL struct tenon_buf *tn_buf_get(struct tenon *stack);
 TENON_INTERNAL_HOT struct tenon_buf *tn_buf_next(struct tenon *stack);
 /* A packet buffer for data that will stay in a queue: leaves the reserve alone. */
 TENON_INTERNAL struct tenon_buf *tn_buf_get_to_keep(struct tenon *stack);
+/* Whether it would give n of them; n: up to TN_BUF_CACHE - TN_BUF_RESERVE. */
+TENON_INTERNAL int tn_buf_may_keep(struct tenon *stack, unsigned n);
 /* Prepare `out` with a fresh header buffer: off = l4_off = TN_HEADROOM, everything else 0.
  * @return TENON_OK or TENON_ENOMEM */
 TENON_INTERNAL int tn_out_new(struct tenon *stack, struct tn_out *out);

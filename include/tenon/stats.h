@@ -62,7 +62,7 @@ struct tenon;
     X(ICMP_ERROR_SENT, "icmp_error_sent", "ICMP errors sent") \
     X(ICMP_ERROR_LIMITED, "icmp_error_limited", "ICMP errors and echo replies not sent because of the rate limit") \
     X(ICMP_ERROR_RCVD, "icmp_error_rcvd", "ICMP errors received and given to their socket") \
-    X(ICMP_ERROR_STRAY, "icmp_error_stray", "ICMP errors about a packet that we did not send") \
+    X(ICMP_ERROR_STRAY, "icmp_error_stray", "ICMP errors about a packet that we did not send, or a later fragment") \
     X(ND_BAD, "nd_bad", "neighbour discovery: a rule of RFC 4861 6.1, 7.1 or 8.1 broken") \
     X(ND_DUPLICATE, "nd_duplicate", "duplicate address found (RFC 4862 5.4)") \
     X(MLD_BAD, "mld_bad", "malformed MLD messages") \

@@ -104,7 +104,8 @@ static void meaning6(struct tn_err *err, const struct tn_icmp *icmp)
 /* ---- the packet that it is about ----------------------------------------------------------------------- */
 
 /* p: a packet of ours from its IP header on, of which len bytes are there. Neither a length in it nor its
- * checksum is trusted: routers change both. @return 0, or -1: it cannot be made out whose it is */
+ * checksum is trusted: routers change both. Of a fragment but the first nobody knows whose it is.
+ * @return 0, or -1: it is none, or too short */
 static int quote_parse4(struct tn_err *err, const tenon_u8 *p, tenon_u32 len)
 {
     tenon_u32 header;
@@ -114,9 +115,7 @@ static int quote_parse4(struct tn_err *err, const tenon_u8 *p, tenon_u32 len)
     header = (p[0] & 0x0FU) * 4U;
     if (header < TN_IP4_BYTES || header > len || len - header < QUOTE_L4_BYTES)
         return -1;
-    if (get16be(p + 6) & 0x1FFF)
-        return -1;
-    err->proto = p[9];
+    err->proto = get16be(p + 6) & 0x1FFF ? (tenon_u8)TN_PROTO_FRAGMENT : p[9];
     err->src = tenon_ip4(get32be(p + 12));
     err->dst = tenon_ip4(get32be(p + 16));
     err->l4 = p + header;
@@ -128,11 +127,9 @@ static int quote_parse6(struct tn_err *err, const tenon_u8 *p, tenon_u32 len)
 {
     struct tn_l4 l4;
 
-    if (len < TN_IP6_BYTES || p[0] >> 4 != 6 || tn_ip6_find_l4(&l4, p, len) != 0)
+    if (len < TN_IP6_BYTES || p[0] >> 4 != 6 || tn_ip6_find_l4(&l4, p, len) != 0 || len - l4.off < QUOTE_L4_BYTES)
         return -1;
-    if (l4.later || len - l4.off < QUOTE_L4_BYTES)
-        return -1;
-    err->proto = l4.proto;
+    err->proto = l4.later ? (tenon_u8)TN_PROTO_FRAGMENT : l4.proto;
     err->src = get_ip6(p + 8);
     err->dst = get_ip6(p + 24);
     err->l4 = p + l4.off;

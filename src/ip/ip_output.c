@@ -113,10 +113,14 @@ static void output_csum(struct tenon *stack, const struct tn_netif *netif, struc
         tn_out_csum_complete(stack, out);
 }
 
-/* From a counter that only destinations of the same bucket share (RFC 7739 5.3). */
-static tenon_u16 output_next_id4(struct tenon *stack, tenon_u32 hash)
+/* From a counter that only destinations of the same bucket share (RFC 7739 5.3): the first of n. */
+static tenon_u16 output_next_id4(struct tenon *stack, tenon_u32 hash, unsigned n)
 {
-    return (tenon_u16)((hash + stack->ip.ids[hash >> 26]++) & 0xFFFFUL);
+    tenon_u16 *next = &stack->ip.ids[hash >> 26];
+    const tenon_u32 id = hash + *next;
+
+    *next = (tenon_u16)(*next + n);
+    return (tenon_u16)(id & 0xFFFFUL);
 }
 
 static tenon_u32 output_hash_id4(const struct tenon *stack, tenon_u32 src, tenon_u32 dst, unsigned proto)
@@ -129,25 +133,35 @@ static tenon_u32 output_hash_id4(const struct tenon *stack, tenon_u32 src, tenon
     return tn_hash_words(&stack->ip.key, words, 3);
 }
 
-/* Each path has its own counter, from a random number on (RFC 7739 5.1). */
-static tenon_u16 output_path_id4(struct tenon *stack, struct tn_path *path)
+/* Each path has its own counter, from a random number on (RFC 7739 5.1): the first of n. */
+static tenon_u16 output_path_id4(struct tenon *stack, struct tn_path *path, unsigned n)
 {
+    tenon_u32 id;
+
     if (path->udp_src == 0) {
         path->udp_src = 1;
         path->udp_known[0] = tn_random(&stack->random);
     }
-    return (tenon_u16)(path->udp_known[0]++ & 0xFFFFUL);
+    id = path->udp_known[0];
+    path->udp_known[0] += n;
+    return (tenon_u16)(id & 0xFFFFUL);
 }
 
 TENON_INTERNAL tenon_u16 tn_ip4_udp_id(struct tenon *stack, struct tn_path *path, tenon_u32 src)
 {
     if (!TENON_WITH_MANY)
-        return output_path_id4(stack, path);
+        return output_path_id4(stack, path, 1);
     if (TENON_UNLIKELY(path->udp_src != src)) {
         path->udp_src = src;
         path->udp_known[0] = output_hash_id4(stack, src, path->dst.w[TENON_IP4_WORD], TN_PROTO_UDP);
     }
-    return output_next_id4(stack, path->udp_known[0]);
+    return output_next_id4(stack, path->udp_known[0], 1);
+}
+
+/* A frame for segmentation takes a number for each packet that becomes of it: they are counted up from the first. */
+TENON_INLINE unsigned output_packets(const struct tn_out *out)
+{
+    return output_is_cut(out) ? (unsigned)((out->payload + out->seg_bytes - 1U) / out->seg_bytes) : 1U;
 }
 
 /* RFC 6864 4.1: what cannot be fragmented needs no identification, and 0 tells nobody anything. */
@@ -155,10 +169,13 @@ static tenon_u16 output_id4(struct tenon *stack, struct tn_path *path, const str
 {
     if (output_stays_whole(out))
         return 0;
-    if (!TENON_WITH_MANY || (!TENON_SMALL && out->proto == TN_PROTO_UDP))
+    if (!TENON_WITH_MANY)
+        return output_path_id4(stack, path, output_packets(out));
+    if (!TENON_SMALL && out->proto == TN_PROTO_UDP)
         return tn_ip4_udp_id(stack, path, out->src.w[TENON_IP4_WORD]);
     return output_next_id4(
-        stack, output_hash_id4(stack, out->src.w[TENON_IP4_WORD], out->dst.w[TENON_IP4_WORD], out->proto));
+        stack, output_hash_id4(stack, out->src.w[TENON_IP4_WORD], out->dst.w[TENON_IP4_WORD], out->proto),
+        output_packets(out));
 }
 
 static void output_ip4(struct tenon *stack, struct tn_path *path, struct tn_out *out)
@@ -303,6 +320,13 @@ static void output_note_bytes(struct tn_path *path, const struct tn_out *out, te
         path->sent = (tenon_u16)bytes;
 }
 
+/* Where a link takes less than we go down to, routers have to cut what TCP sends (RFC 1191 3). */
+static void output_yield(const struct tn_path *path, struct tn_out *out)
+{
+    if (TENON_WITH_PATH_MTU && path->mtu == TN_PATH_MTU_MIN4 && out->proto == TN_PROTO_TCP && !out->probe)
+        out->df = 0;
+}
+
 /* A packet in one piece, and a neighbour that is known: nothing has to be found out on its way.
  * @return 1: it has left */
 static int output_straight(struct tenon *stack, struct tn_path *path, struct tn_out *out)
@@ -346,6 +370,7 @@ TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struc
     if (OUTPUT_IS_CUT && out->len + tn_out_payload(out) > output_bytes_max(out))
         return output_drop(out, TENON_EMSGSIZE);
     out->netif = path->netif;
+    output_yield(path, out);
     if (out->csum && !out->csum_done)
         output_csum(stack, netif, out);
     if (is_v4)
@@ -357,8 +382,8 @@ TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struc
         output_note_bytes(path, out, output_piece(out));
         return output_straight(stack, path, out) ? TENON_OK : tn_link_output(stack, path, out);
     }
-    if (!TENON_WITH_FRAGMENTS || output_stays_whole(out) || output_is_cut(out))
-        return output_drop(out, TENON_EMSGSIZE);
+    if (!TENON_WITH_FRAGMENTS || output_stays_whole(out) || out->proto == TN_PROTO_TCP)
+        return output_drop(out, TENON_EMSGSIZE);    /* TCP makes shorter ones */
     output_note_bytes(path, out, mtu);
     return tn_ip_fragment(stack, path, out, mtu);
 }

@@ -293,7 +293,7 @@ static int reass_fill_ready(struct tenon *stack, struct tn_reass *r)
 
     if (r->fill != NULL && r->filled < r->fill->size)
         return 1;
-    buf = tn_buf_get(stack);
+    buf = tn_buf_get_to_keep(stack);
     if (buf == NULL)
         return 0;
     if (!reass_charge(stack, r, buf->size)) {
@@ -610,7 +610,7 @@ static int reass_complete(struct tenon *stack, struct tn_reass *r, struct tn_pkt
     n = reass_flatten(r->pieces, done->spans + 1, TN_RX_SPANS_MAX - 1);
     if (n == 0 && reass_compact(stack, r) == TENON_OK)
         n = reass_flatten(r->pieces, done->spans + 1, TN_RX_SPANS_MAX - 1);
-    done->hdr = n == 0 ? NULL : tn_buf_get(stack);
+    done->hdr = n == 0 ? NULL : tn_buf_get_to_keep(stack);
     if (done->hdr == NULL) {
         reass_evict(stack, r);
         return 0;

@@ -49,13 +49,13 @@ static int mtu_head_has_timed_out(const struct tenon_tcp *conn)
 static int mtu_take(struct tenon_tcp *conn, tenon_u32 mtu)
 {
     const tenon_u32 overhead = mtu_overhead(conn);
+    const int lowered = tn_path_lower_mtu(conn->stack, conn->path, mtu);
+    const tenon_u32 now = tn_path_mtu(conn->stack, conn->path);
     struct tn_flight *flight = conn->flight;
-    tenon_u32 now;
 
-    /* Another connection may have lowered it already: what we have sent is too large all the same. */
-    (void)tn_path_lower_mtu(conn->stack, conn->path, mtu);
-    now = tn_path_mtu(conn->stack, conn->path);
-    if (now >= flight->mtu_sent + overhead)
+    /* Another connection may have lowered it already: what we have sent is too large all the same. Or it is not, where
+     * a link takes less than we go down to: from now on routers may cut it. */
+    if (!lowered && now >= flight->mtu_sent + overhead)
         return 0;
     tn_count(conn->stack, TENON_STAT_PMTU_LOWERED);
     flight->mtu_claim = 0;
@@ -78,8 +78,7 @@ static int mtu_is_about_probe(const struct tenon_tcp *conn, const struct tn_mtu_
  * has changed: a timeout of the segment that the report quotes will tell, an acknowledgement disproves it. */
 TENON_INTERNAL void tn_mtu_report(struct tenon_tcp *conn, const struct tn_mtu_news *report)
 {
-    const tenon_u32 overhead = mtu_overhead(conn);
-    const tenon_u32 mtu = tn_max(report->mtu, TN_PATH_MTU_MIN4);
+    const tenon_u32 overhead = mtu_overhead(conn), mtu = report->mtu;
 
     if (!TENON_WITH_PATH_MTU)
         return;

@@ -610,10 +610,20 @@ static void text_in_order(struct tenon_tcp *conn, struct tn_seg *seg)
         tn_tcp_ack_now(conn);    /* RFC 5681 4.2 */
 }
 
+/* What has come in fragments lies in buffers of ours, and what it waits for may come so, too: that has to find some. */
+enum { TEXT_FRAGMENTS_BUFS = 4 };
+
+static int text_may_wait(const struct tenon_tcp *conn, const struct tn_seg *seg)
+{
+    if (!TENON_WITH_FRAGMENTS || !seg->pkt->fragmented)
+        return 1;
+    return !TENON_SMALL && tn_buf_may_keep(conn->stack, TEXT_FRAGMENTS_BUFS);
+}
+
 static void text_early(struct tenon_tcp *conn, struct tn_seg *seg)
 {
     tn_count(conn->stack, TENON_STAT_TCP_OOO);
-    if (!ooo_exists(conn) || !ooo_insert(conn, seg))
+    if (!text_may_wait(conn, seg) || !ooo_exists(conn) || !ooo_insert(conn, seg))
         tn_count(conn->stack, TENON_STAT_TCP_OOO_DROP);
     tn_tcp_ack_now(conn);    /* RFC 5681 4.2 (MAY-13): a duplicate ACK at once */
 }

@@ -667,15 +667,16 @@ static void errors_stray(void)
         HN_EQUAL(ib_stat(TENON_STAT_ICMP_BAD), 1);
         if (v4) {
             n = error_message(1, 3, 3, 0, 0);
-            hn_put16(q + 6, 1);                              /* not its first fragment */
+            hn_put16(q + 6, 1);                              /* not its first fragment: whose it is stands in that */
             message(1, n);
+            HN_EQUAL(ib_stat(TENON_STAT_ICMP_ERROR_STRAY), 4);
             n = error_message(1, 3, 3, 0, 0);
             q[0] = 0x44;
             message(1, n);
             n = error_message(1, 3, 3, 0, 0);
             q[0] = 0x4F;
             message(1, n);
-            HN_EQUAL(ib_stat(TENON_STAT_ICMP_BAD), 4);
+            HN_EQUAL(ib_stat(TENON_STAT_ICMP_BAD), 3);
         }
         HN_EQUAL(ib.errors, 0);
         ib_close();
@@ -736,6 +737,8 @@ static void quote_of_later_fragment6(void)
         packet[41] = 4;
         message(0, 8 + 48 + 8);
         HN_EQUAL(ib.errors, off == 0);
+        HN_EQUAL(ib_stat(TENON_STAT_ICMP_ERROR_STRAY), off != 0);
+        HN_EQUAL(ib_stat(TENON_STAT_ICMP_BAD), 0);
         ib_close();
     }
 }

@@ -534,37 +534,75 @@ static void byte_limit(void)
     ib_close();
 }
 
-/* A port with huge receive buffers: what is kept of them is copied, so that a few fragments do not use up
- * the limit. */
+/* A fragment in a buffer that is too large to be kept for it: what is kept is copied. */
+static void fragment_in_large(size_t off, size_t len, unsigned id)
+{
+    struct tenon_frame frame;
+    struct tenon_span span;
+    tenon_u8 us[6], peer[6];
+    tenon_u8 *p;
+
+    memset(&frame, 0, sizeof frame);
+    span.buf = hn_buf(&ib.hn, 70000);
+    span.off = 0;
+    span.len = (tenon_u32)(14 + 20 + len);
+    frame.spans = &span;
+    frame.nspans = 1;
+    p = span.buf->data;
+    hn_eth(p, hn_mac(us, 0, 1), hn_mac(peer, 1, 2), 0x0800);
+    hn_ip_header(p + 14, &ib.peer4, &ib.us4, 17, 64, len);
+    hn_put16(p + 14 + 4, id);
+    hn_put16(p + 14 + 6, (off + len < body_bytes ? 0x2000U : 0) | (unsigned)(off / 8));
+    ib_ip4_sum(p + 14);
+    memcpy(p + 34, body + off, len);
+    HN_EQUAL(tenon_input(ib.hn.stack, ib.netif, &frame, 1, ib.hn.now_us), TENON_OK);
+    HN_EQUAL(span.buf->refs, 1);
+    tenon_buf_put(span.buf);
+}
+
+/* A port with huge receive buffers: a few fragments do not use up the limit. */
 static void large_buffers(void)
 {
     ib_open();
     body_make(1, 9000);
-    for (size_t off = 0; off < body_bytes; off += 1480) {
-        const size_t len = body_bytes - off < 1480 ? body_bytes - off : 1480;
-        struct tenon_frame frame;
-        struct tenon_span span;
-        tenon_u8 us[6], peer[6];
-        tenon_u8 *p;
-
-        memset(&frame, 0, sizeof frame);
-        span.buf = hn_buf(&ib.hn, 70000);
-        span.off = 0;
-        span.len = (tenon_u32)(14 + 20 + len);
-        frame.spans = &span;
-        frame.nspans = 1;
-        p = span.buf->data;
-        hn_eth(p, hn_mac(us, 0, 1), hn_mac(peer, 1, 2), 0x0800);
-        hn_ip_header(p + 14, &ib.peer4, &ib.us4, 17, 64, len);
-        hn_put16(p + 14 + 6, (off + len < body_bytes ? 0x2000U : 0) | (unsigned)(off / 8));
-        ib_ip4_sum(p + 14);
-        memcpy(p + 34, body + off, len);
-        HN_EQUAL(tenon_input(ib.hn.stack, ib.netif, &frame, 1, ib.hn.now_us), TENON_OK);
-        HN_EQUAL(span.buf->refs, 1);
-        tenon_buf_put(span.buf);
-    }
+    for (size_t off = 0; off < body_bytes; off += 1480)
+        fragment_in_large(off, body_bytes - off < 1480 ? body_bytes - off : 1480, 0);
     arrived(1);
     HN_EQUAL(ib_stat(TENON_STAT_FRAG_LIMIT), 0);
+    ib_close();
+}
+
+/* What is copied may stay with an application, or out of order: it leaves buffers for headers alone, without which
+ * nothing would leave any more. */
+static void buffers_for_headers(void)
+{
+    struct tenon_conf conf;
+    struct tenon_ip peer;
+
+    tenon_conf_default(&conf);
+    conf.reass_datagrams_max = 64;
+    ib_open_conf(&conf, 0);
+    peer = ib.peer4;
+    body_make(1, 72);
+    fragment_in_large(0, 40, 1);
+    HN_CHECK(ib.hn.stack->nbufs > TN_BUF_RESERVE);
+    ib.hn.buf_fail = -1;
+    while (ib.hn.stack->nbufs > TN_BUF_RESERVE) {
+        ib.peer4.w[TENON_IP4_WORD]++;
+        fragment_in_large(0, 40, 1);
+    }
+    ib.peer4.w[TENON_IP4_WORD]++;
+    fragment_in_large(0, 40, 1);
+    HN_EQUAL(ib.hn.stack->nbufs, TN_BUF_RESERVE);
+    HN_EQUAL(ib_stat(TENON_STAT_NO_BUFFER), 1);
+    ib.peer4 = peer;
+    fragment_in_large(40, 40, 1);    /* it is put together in one more */
+    HN_EQUAL(ib.received, 0);
+    HN_CHECK(ib.hn.stack->nbufs >= TN_BUF_RESERVE);
+    ib.hn.buf_fail = 0;
+    fragment_in_large(0, 40, 2);
+    fragment_in_large(40, 40, 2);
+    arrived(1);
     ib_close();
 }
 
@@ -692,6 +730,7 @@ static const struct hn_test tests[] = {
     { "reass_datagram_limit_all", "IP4-14 IP6-22", datagram_limit_all },
     { "reass_byte_limit", "IP4-14 VUL-F-13 CVE-2018-5391", byte_limit },
     { "reass_large_buffers", "IP4-14", large_buffers },
+    { "reass_buffers_for_headers", "IP4-14", buffers_for_headers },
     { "reass_ecn", "IP4-17 ECN-8", ecn },
     { "reass_checksum", "UDP-2", checksum_of_whole },
     { "reass_no_memory", "VUL-F-13", no_memory },
