@@ -146,8 +146,17 @@ static void arena_u32(tenon_u32 *field, tenon_u32 value)
         *field = value;
 }
 
+/* A packet that a router has cut comes in two fragments at least: so many blocks, if there are others, and buffers for
+ * headers for what is small. */
+static tenon_u32 arena_reass_bytes(const struct tenon_sock_conf *conf, tenon_u32 quarter)
+{
+    const int has_two = conf->blocks > tn_sock_blocks_least(conf->device.flags) + 1U;
+
+    return (has_two && quarter < 2 ? 2 : quarter) * ((tenon_u32)conf->block_bytes + 64U) + 4U * SOCK_HEADER_BYTES;
+}
+
 /* Limits that many builds have no use for. */
-static void arena_complete_more(struct tenon_sock_conf *conf, tenon_u32 held)
+static void arena_complete_more(struct tenon_sock_conf *conf, tenon_u32 quarter)
 {
     struct tenon_conf *stack = &conf->stack;
 
@@ -159,7 +168,7 @@ static void arena_complete_more(struct tenon_sock_conf *conf, tenon_u32 held)
     if (TENON_WITH_MULTICAST)
         arena_u16(&stack->groups_max, 8);
     if (TENON_WITH_FRAGMENTS) {
-        arena_u32(&stack->reass_bytes_max, held);
+        arena_u32(&stack->reass_bytes_max, arena_reass_bytes(conf, quarter));
         arena_u16(&stack->reass_datagrams_max, 2);
         arena_u16(&stack->reass_pieces_max, 4);
     }
@@ -208,7 +217,7 @@ static void arena_complete_stack(struct tenon_sock_conf *conf)
         arena_u32(&stack->tcp_orphans_max, conf->conns);
     if (TENON_WITH_RECOVERY && stack->tcp_cc == NULL)
         stack->tcp_cc = &tenon_cc_newreno;
-    arena_complete_more(conf, held);
+    arena_complete_more(conf, quarter);
 }
 
 /* ---- the parts of the arena: sums have 32 bits where a size_t has 16 ------------------------------ */
@@ -291,6 +300,12 @@ static tenon_u32 arena_behind(tenon_u32 at, tenon_u32 n, size_t each)
     return tn_sock_align(arena_add(at, n, each));
 }
 
+/* Records of what is read: a block has two pieces at most, and a buffer for headers may hold one of fragments. */
+static tenon_u32 arena_pieces(const struct tenon_sock_conf *conf)
+{
+    return 2 * (tenon_u32)conf->blocks + (TENON_WITH_FRAGMENTS ? conf->headers : 0U);
+}
+
 static void arena_lay_out(struct arena_layout *layout, const struct tenon_sock_conf *conf)
 {
     const size_t stack = tenon_mem_size(&conf->stack);    /* 0: more than a size_t can say */
@@ -309,7 +324,7 @@ static void arena_lay_out(struct arena_layout *layout, const struct tenon_sock_c
     layout->socks = tn_sock_align(sizeof(struct tenon_socks));
     layout->ports = arena_behind(layout->socks, conf->socks, sizeof(struct sock));
     layout->pieces = arena_behind(layout->ports, conf->ports, sizeof(struct sock_port));
-    layout->frames = arena_behind(layout->pieces, 2 * (tenon_u32)conf->blocks, sizeof(struct sock_piece));
+    layout->frames = arena_behind(layout->pieces, arena_pieces(conf), sizeof(struct sock_piece));
     layout->spans = arena_behind(layout->frames, burst, sizeof(struct tenon_frame));
     layout->stack = arena_behind(layout->spans, burst, sizeof(struct tenon_span));
     layout->stack = (layout->stack + 15) / 16 * 16;
@@ -354,7 +369,9 @@ static void arena_complete(struct tenon_sock_conf *conf)
     arena_u16(&conf->conns, conf->socks + 2U);
     arena_u16(&conf->blocks, 8);
     arena_u16(&conf->block_bytes, arena_packet(conf) + 18U);
-    arena_u16(&conf->headers, TENON_SOCK_BURST + tn_sock_headers_lent(conf->device.flags));    /* an answer to each */
+    /* An answer to each, and what the core reserves for that. */
+    arena_u16(&conf->headers,
+              TENON_SOCK_BURST * (TENON_WITH_SPEED ? 2U : 1U) + tn_sock_headers_lent(conf->device.flags));
     arena_u16(&conf->packets, 8);
     /* Of IPv4, with timestamps; one, if no more can be kept. */
     arena_u16(&conf->window, (conf->blocks > tn_sock_blocks_least(conf->device.flags) ? 2U : 1U) *
@@ -477,7 +494,7 @@ static void arena_fill(struct tenon_socks *socks, const struct arena_layout *lay
     socks->ports = (struct sock_port *)(void *)(base + layout->ports);
     socks->rx_frames = (struct tenon_frame *)(void *)(base + layout->frames);
     socks->rx_spans = (struct tenon_span *)(void *)(base + layout->spans);
-    for (i = 0; i < 2U * conf->blocks; i++) {
+    for (i = 0; i < arena_pieces(conf); i++) {
         pieces[i].next = socks->free_pieces;
         socks->free_pieces = &pieces[i];
     }

@@ -17,9 +17,10 @@ static void receive_remove(struct sock *sock, struct sock_piece *piece)
         before->next = piece->next;
     if (sock->last == piece)
         sock->last = before;
-    sock->pieces--;
-    if (block != NULL)
+    if (block != NULL) {
+        sock->blocks--;
         block->pieces--;
+    }
     tenon_buf_put(piece->buf);
     piece->next = socks->free_pieces;
     socks->free_pieces = piece;
@@ -42,14 +43,15 @@ TENON_ONCE static int receive_append(struct sock *sock, struct tenon_buf *buf, t
     piece->len = (tenon_u16)len;
     piece->flags = (tenon_u16)flags;
     tenon_buf_ref(buf);
-    if (block != NULL)
+    if (block != NULL) {
+        sock->blocks++;
         block->pieces++;
+    }
     if (sock->first == NULL)
         sock->first = piece;
     else
         sock->last->next = piece;
     sock->last = piece;
-    sock->pieces++;
     sock->unread += len;
     return 1;
 }
@@ -82,13 +84,32 @@ static int receive_join(struct sock *sock, const struct tenon_span *span)
     return 1;
 }
 
-/* @return 0: no record was left, and nothing, or only a part, is there */
+/* What the core has copied of fragments lies in buffers for headers. There are as many records for it as there are of
+ * those, so that those for blocks are never at an end. */
+static int receive_has_records(struct tenon_socks *socks, const struct tenon_span *spans, unsigned n)
+{
+    const struct sock_piece *piece;
+    unsigned copies = 0, i;
+
+    if (n == 1 && tn_sock_block_of(socks, spans->buf) != NULL)
+        return 1;    /* what came in one frame */
+    for (i = 0; i < n; i++)
+        copies += tn_sock_block_of(socks, spans[i].buf) == NULL;
+    for (i = 0; copies > 0 && i < socks->nsocks; i++)
+        for (piece = socks->socks[i].first; piece != NULL; piece = piece->next)
+            copies += tn_sock_block_of(socks, piece->buf) == NULL;
+    return copies <= socks->headers.n;
+}
+
+/* @return 0: no record was left, and nothing is there */
 TENON_INTERNAL int tn_sock_receive(struct sock *sock, const struct tenon_span *spans, unsigned n, int is_datagram)
 {
     unsigned i;
 
     if (!TENON_WITH_SPLIT)
         n = 1;
+    if (TENON_WITH_FRAGMENTS && !receive_has_records(sock->socks, spans, n))
+        return 0;
     for (i = 0; i < n; i++) {
         unsigned flags = 0;
 

@@ -61,8 +61,8 @@ static void sock_opened(struct tenon_tcp *conn, void *app)
     tn_sock_note(sock, TENON_SOCK_OPENED);
 }
 
-/* There are twice as many records as blocks, and that is as many pieces as blocks can have; should it be otherwise,
- * the connection ends: a stream with a hole is worse. */
+/* There are as many records as blocks can have pieces, and more. A connection whose peer sends so many small fragments
+ * that those are at an end has to end itself: a stream with a hole is worse. */
 static void sock_received(struct tenon_tcp *conn, void *app, const struct tenon_span *spans, unsigned n)
 {
     if (!tn_sock_receive((struct sock *)app, spans, n, 0))
@@ -287,28 +287,82 @@ static int sock_connect(struct sock *sock, const struct tenon_addr *local, const
 
 /* ---- UDP ---------------------------------------------------------------------------------------- */
 
+/* The first of a datagram's blocks; *held: how many are held with them. Some bytes of fragments lie in buffers for
+ * headers. */
+static struct sock_block *sock_first_block(struct tenon_socks *socks, const struct tenon_span *spans, unsigned n,
+                                           unsigned *held)
+{
+    struct sock_block *first = NULL, *block;
+
+    for (; n > 0; n--) {
+        block = tn_sock_block_of(socks, spans[n - 1].buf);
+        if (block == NULL)
+            continue;
+        first = block;
+        ++*held;
+    }
+    return first;
+}
+
+/* All fragments of a datagram were small, and lie in buffers for headers: whose it is stands in a block, so it is put
+ * into one. @return 1, with a reference in *whole, or 0: there is none, or it is too small */
+static int sock_gather(struct tenon_socks *socks, struct tenon_span *whole, const struct tenon_span *spans, unsigned n)
+{
+    unsigned i;
+
+    whole->buf = tenon_sock_block(socks);
+    whole->off = whole->len = 0;
+    if (whole->buf == NULL)
+        return 0;
+    for (i = 0; i < n && spans[i].len <= whole->buf->size - whole->len; i++) {
+        memcpy(whole->buf->data + whole->len, tenon_span_data(&spans[i]), (size_t)spans[i].len);
+        whole->len += spans[i].len;
+    }
+    sock_count(&socks->counts.copied_bytes, (tenon_u32)whole->len);
+    if (i == n)
+        return 1;
+    tenon_buf_put(whole->buf);
+    return 0;
+}
+
+/* A datagram is kept with its sender, who is written down in the first of its blocks. @return 1: it is */
+static int sock_keep(struct sock *sock, const struct tenon_udp_info *info, const struct tenon_span *spans, unsigned n)
+{
+    struct tenon_socks *socks = sock->socks;
+    unsigned held = sock->blocks;
+    struct sock_block *block = sock_first_block(socks, spans, n, &held);
+
+    if (block == NULL || !socks->keeps || held > socks->datagrams_max || !tn_sock_receive(sock, spans, n, 1))
+        return 0;
+    block->from = info->from;
+    block->to = info->to.ip;
+    return 1;
+}
+
 static void sock_udp_received(struct tenon_udp *udp, void *app, const struct tenon_udp_info *info,
                               const struct tenon_span *spans, unsigned n)
 {
     struct sock *sock = (struct sock *)app;
     struct tenon_socks *socks = sock->socks;
-    struct sock_block *block = NULL;
-    unsigned i;
+    struct tenon_span whole;
+    unsigned held = 0;
+    int kept;
 
     (void)udp;
     if (n == 0)
         return;    /* no byte that could lie anywhere */
     if (!TENON_WITH_SPLIT)
         n = 1;
-    for (i = 0; i < n && block == NULL; i++)    /* the first bytes of fragments lie in a header buffer */
-        block = tn_sock_block_of(socks, spans[i].buf);
-    if (block == NULL || !socks->keeps || sock->pieces + n > socks->datagrams_max + (i - 1)) {
-        sock_count(&socks->counts.datagrams_full, 1);
-        return;
+    if (TENON_WITH_FRAGMENTS && sock_first_block(socks, spans, n, &held) == NULL) {
+        kept = sock_gather(socks, &whole, spans, n);
+        if (kept) {
+            kept = sock_keep(sock, info, &whole, 1);
+            tn_sock_looked_at(whole.buf);
+        }
+    } else {
+        kept = sock_keep(sock, info, spans, n);
     }
-    block->from = info->from;
-    block->to = info->to.ip;
-    (void)tn_sock_receive(sock, spans, n, 1);
+    sock_count(&socks->counts.datagrams_full, !kept);
 }
 
 static void sock_udp_error(struct tenon_udp *udp, void *app, const struct tenon_addr *to, int error)
@@ -319,7 +373,7 @@ static void sock_udp_error(struct tenon_udp *udp, void *app, const struct tenon_
 }
 
 static const struct tenon_udp_events sock_udp_events = {
-    sock_udp_received, TENON_WITH_ERRORS || TENON_WITH_PATH_MTU ? sock_udp_error : NULL};
+    sock_udp_received, TENON_WITH_ERRORS ? sock_udp_error : NULL};
 
 static int sock_open_udp(struct sock *sock, const struct tenon_addr *local, const struct tenon_addr *remote,
                          unsigned options)

@@ -116,7 +116,7 @@ struct sock {
     tenon_u8 finished;       /* 1: we have finished sending */
     tenon_u8 more;
     tenon_u16 segment;
-    tenon_u16 pieces;        /* in the list */
+    tenon_u16 blocks;        /* pieces in the list that lie in blocks */
     tenon_u16 generation;    /* how often this place was used, modulo SOCK_GENERATION_LAST + 1 */
     struct tenon_tcp *conn;
     struct tenon_udp *udp;

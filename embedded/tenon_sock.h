@@ -248,7 +248,10 @@ struct tenon_sock_conf {
                                    or mru + 18 */
     tenon_u16 headers;        /**< buffers of TENON_BUF_BYTES_MIN bytes for headers of frames that are on their way, 3
                                    and more; 0: 8, one for an answer to each frame of a
-                                   burst; both one more with TENON_SOCK_LENGTHS */
+                                   burst, and 8 more in a build with TENON_WITH_SPEED, whose core
+                                   reserves 8; all one more with TENON_SOCK_LENGTHS. What lies in
+                                   fragments too small for a block is held in those beyond the
+                                   reserve, which is 2 without TENON_WITH_SPEED */
     tenon_u16 packets;        /**< in one ring, at most 32; 0: 8 */
     tenon_u16 window;         /**< bytes that a connection may hold unread: TCP's window, 512 and more; 0: two full
                                    segments, of what a block has to hold, or one if no more

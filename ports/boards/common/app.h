@@ -27,7 +27,7 @@ extern struct tenon_socks *socks;
 int board_has_address(void);
 /* What a DHCP server has told; NULL: there is none. */
 const struct tenon_dhcp_offer *board_lease(void);
-/* An answer to each frame of a burst, and one to hear in. */
-enum { BOARD_SOCKS = BOARD_CLIENTS + BOARD_SPARE, BOARD_HEADERS = TENON_SOCK_BURST + 1 };
+/* An answer to each frame of a burst, which the core reserves; one to hear in; and what comes in small fragments. */
+enum { BOARD_SOCKS = BOARD_CLIENTS + BOARD_SPARE, BOARD_HEADERS = TENON_SOCK_BURST + 1 + 4 };
 
 #endif

@@ -13,7 +13,7 @@ enum {
     BOARD_BLOCK_MORE = 28,    /* ... and what one has besides the packet */
     BOARD_WINDOW = 1460,    /* bytes of a connection that may wait to be read */
     BOARD_MEMORY = 9216,    /* for connections and tables */
-    BOARD_ARENA = 33880
+    BOARD_ARENA = 35192
 };
 
 #endif

@@ -366,6 +366,154 @@ UNIT_TEST(fragments_come_as_pieces)
     world_close(&world);
 }
 
+/* Fragments that routers have made are so small that the core copies them: they are read from one block, and
+ * it is known who has sent them. Those held do not count as blocks. */
+UNIT_TEST(small_fragments_come_as_one_piece)
+{
+    struct world world;
+    const struct tenon_addr at = world_addr(1, 0, PORT), any = { .port = PORT };
+    const struct tenon_udp_events none = { NULL, NULL };
+    static const unsigned bytes_of[] = { 450, 450, 600 };
+    struct tenon_sock_info info;
+    struct tenon_udp *sender;
+    tenon_u8 bytes[600], *p;
+    unsigned i, k;
+    int server;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    for (i = 0; i < sizeof(bytes); i++)
+        bytes[i] = world_byte(i);
+    world_narrow(&world.m[1], 296);
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_UDP, 0);
+    CHECK_EQ_I(tenon_udp_open(tenon_sock_stack(world.m[0].socks), &sender, &none, NULL), TENON_OK);
+    for (i = 0; i < 3; i++) {
+        CHECK_EQ_I(tenon_udp_write(sender, &at, bytes, bytes_of[i]), TENON_OK);
+        world_run(&world, 10000);
+    }
+    CHECK_EQ_U(world_count(&world.m[1]).datagrams_full, 1);    /* of two blocks */
+    for (i = 0; i < 2; i++) {
+        CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[1].socks, server, &p), (int)bytes_of[i]);
+        for (k = 0; k < bytes_of[i]; k++)
+            CHECK_EQ_U(p[k], bytes[k]);
+        CHECK_EQ_I(tenon_sock_status(world.m[1].socks, server, &info), TENON_OK);
+        CHECK_EQ_I(info.more, 0);
+        CHECK_EQ_U(info.remote.port, sender_port(sender));
+        CHECK_EQ_I(tenon_sock_read_done(world.m[1].socks, server, p, bytes_of[i]), TENON_OK);
+    }
+    CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[1].socks, server, &p), 0);
+    tenon_udp_close(sender);
+    world_close(&world);
+}
+
+static void five_blocks(struct machine *machine, unsigned i)
+{
+    (void)i;
+    machine->conf.blocks = 5;
+    machine->conf.datagrams = 2;
+}
+
+/* A router has cut it in the middle: each half takes a block, although a quarter of all is only one. */
+UNIT_TEST(two_halves_come_with_few_blocks)
+{
+    const struct tenon_addr at = world_addr(1, 0, PORT), any = { .port = PORT };
+    const struct tenon_udp_events none = { NULL, NULL };
+    struct tenon_udp *sender;
+    struct world world;
+    tenon_u8 bytes[1400];
+    tenon_u32 got = 0;
+    unsigned i;
+    int server;
+
+    if (!CHECK(world_open(&world, five_blocks)))
+        return;
+    for (i = 0; i < sizeof(bytes); i++)
+        bytes[i] = world_byte(i);
+    world_narrow(&world.m[1], 780);
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_UDP, 0);
+    CHECK_EQ_I(tenon_udp_open(tenon_sock_stack(world.m[0].socks), &sender, &none, NULL), TENON_OK);
+    CHECK_EQ_I(tenon_udp_write(sender, &at, bytes, sizeof(bytes)), TENON_OK);
+    world_run(&world, 10000);
+    CHECK_EQ_I(world_receive(&world.m[1], server, &got), 0);
+    CHECK_EQ_U(got, sizeof(bytes));
+    tenon_udp_close(sender);
+    world_close(&world);
+}
+
+/* Bytes [off, off + n) of a datagram of `all` bytes for machine 1, header included, without a checksum. */
+static void inject_fragment(struct world *world, unsigned id, unsigned off, unsigned n, unsigned all)
+{
+    tenon_u8 frame[14 + 20 + 400], *ip = frame + 14, *udp = ip + 20;
+    unsigned sum = 0, i;
+
+    memset(frame, 0, sizeof(frame));
+    frame[0] = frame[6] = 2;
+    frame[5] = 2;
+    frame[11] = 9;
+    frame[12] = 8;
+    ip[0] = 0x45;
+    ip[2] = (tenon_u8)((20 + n) >> 8);
+    ip[3] = (tenon_u8)(20 + n);
+    ip[5] = (tenon_u8)id;
+    ip[6] = (tenon_u8)((off + n < all ? 0x20U : 0) | off >> 11);
+    ip[7] = (tenon_u8)(off >> 3);
+    ip[8] = 64;
+    ip[9] = 17;
+    ip[12] = ip[16] = 10;
+    ip[15] = 9;
+    ip[19] = 2;
+    for (i = 0; i < 20; i += 2)
+        sum += (unsigned)ip[i] << 8 | ip[i + 1];
+    sum = (sum & 0xFFFF) + (sum >> 16);
+    sum = ~((sum & 0xFFFF) + (sum >> 16));
+    ip[10] = (tenon_u8)(sum >> 8);
+    ip[11] = (tenon_u8)sum;
+    if (off == 0) {
+        udp[1] = 99;
+        udp[3] = PORT;
+        udp[4] = (tenon_u8)(all >> 8);
+        udp[5] = (tenon_u8)all;
+    }
+    CHECK_EQ_I(wire_inject(world->m[1].end, frame, 14 + 20 + n, 1), 0);
+    world_run(world, 1000);
+}
+
+static void many_datagrams(struct machine *machine, unsigned i)
+{
+    (void)i;
+    machine->conf.headers = 20;
+    machine->conf.blocks = 12;
+    machine->conf.datagrams = 12;
+}
+
+/* A sender who cuts so that as much as can be is copied, in as many pieces: there is an end of records for those. None
+ * is taken from what lies in blocks, and nothing of a datagram that is too much is kept. */
+UNIT_TEST(crumbs_of_fragments_leave_records)
+{
+    enum { ALL = 424, CRUMBS = 4, TAKEN = 20 / CRUMBS };    /* the head of each datagram, and three of 8 bytes */
+    const struct tenon_addr any = { .port = PORT };
+    struct world world;
+    unsigned id, pieces;
+    tenon_u8 *p;
+    int server;
+
+    if (!CHECK(world_open(&world, many_datagrams)))
+        return;
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_UDP, 0);
+    for (id = 1; id <= TAKEN + 1; id++) {
+        inject_fragment(&world, id, 416, 8, ALL);
+        inject_fragment(&world, id, 408, 8, ALL);
+        inject_fragment(&world, id, 400, 8, ALL);
+        inject_fragment(&world, id, 0, 400, ALL);
+        CHECK_EQ_U(tenon_stat(tenon_sock_stack(world.m[1].socks), TENON_STAT_FRAG_OK), id);
+        CHECK_EQ_U(world_count(&world.m[1]).datagrams_full, id > TAKEN);
+    }
+    for (pieces = 0; tenon_sock_ask_rbuf(world.m[1].socks, server, &p) > 0; pieces++)
+        ;
+    CHECK_EQ_U(pieces, TAKEN * (CRUMBS + 1));
+    world_close(&world);
+}
+
 /* Nobody is at that port: the ICMP error comes back. */
 UNIT_TEST(no_port_error_is_told)
 {
@@ -447,6 +595,9 @@ int main(void)
     UNIT_RUN(asked_by_broadcast_answers_from_its_own);
     UNIT_RUN(second_address_asked_answers_from_it);
     UNIT_RUN(fragments_come_as_pieces);
+    UNIT_RUN(small_fragments_come_as_one_piece);
+    UNIT_RUN(two_halves_come_with_few_blocks);
+    UNIT_RUN(crumbs_of_fragments_leave_records);
     UNIT_RUN(no_port_error_is_told);
     UNIT_RUN(asked_in_turns_what_came_is_not_slept_over);
     return unit_end();

@@ -140,7 +140,7 @@ UNIT_TEST(conf_left_open)
                  { "conns", SOCK_FIELD(conns), 6 },
                  { "blocks", SOCK_FIELD(blocks), 8 },
                  { "block_bytes", SOCK_FIELD(block_bytes), 1518 },
-                 { "headers", SOCK_FIELD(headers), 8 },
+                 { "headers", SOCK_FIELD(headers), 16 },
                  { "packets", SOCK_FIELD(packets), 8 } };
     struct machine machine;
     unsigned i;

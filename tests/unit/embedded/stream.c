@@ -118,6 +118,48 @@ UNIT_TEST(ip4_loss_small_packets_nothing_is_copied)
     stream_whole(0, 30000, 300);
 }
 
+/* On the way between them not every packet fits: segments become shorter, and where a link takes less than those,
+ * routers cut them. What comes in fragments is read as anything else, and goes back to where it came from. */
+UNIT_TEST(narrow_links_stream_comes_whole)
+{
+    static const struct {
+        const char *name;
+        int v6;
+        unsigned mtu, loss_ppm, cut;
+    } rows[] = { { "IPv4, shorter segments", 0, 1300, 0, 0 },
+                 { "IPv6, shorter segments", 1, 1300, 30000, 0 },
+                 { "IPv4, fragments", 0, 400, 0, 1 },
+                 { "IPv4, small fragments, and some are lost", 0, 296, 30000, 1 } };
+    unsigned r, i;
+
+    for (r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        struct world world;
+        int client, server;
+
+        unit_row(rows[r].name);
+        if (!CHECK(world_open(&world, NULL)))
+            return;
+        stream_open(&world, rows[r].v6, 4, &client, &server);
+        for (i = 0; i < 2; i++) {
+            world_faults(&world.m[i], rows[r].loss_ppm, 0);
+            world_narrow(&world.m[i], rows[r].mtu);
+        }
+        stream_exchange(&world, client, server, BULK / 4, MTU_BYTES);
+        for (i = 0; i < 2; i++) {
+            const struct tenon *stack = tenon_sock_stack(world.m[i].socks);
+
+            world_faults(&world.m[i], 0, 0);
+            CHECK(tenon_stat(stack, TENON_STAT_PMTU_LOWERED) > 0);
+            CHECK_EQ_I(tenon_stat(stack, TENON_STAT_FRAG_OK) > 0, rows[r].cut);
+            CHECK_EQ_U(tenon_stat(stack, TENON_STAT_FRAG_SENT), 0);
+        }
+        stream_end(&world, client, server);
+        world_close(&world);
+        world_free_rings(&world);
+    }
+    unit_row(NULL);
+}
+
 static void wide_window(struct machine *machine, unsigned i)
 {
     (void)i;
@@ -555,6 +597,7 @@ int main(void)
     UNIT_RUN(ip4_loss_and_reordering_nothing_is_copied);
     UNIT_RUN(ip6_loss_and_reordering_nothing_is_copied);
     UNIT_RUN(ip4_loss_small_packets_nothing_is_copied);
+    UNIT_RUN(narrow_links_stream_comes_whole);
     UNIT_RUN(in_flight_lost_sent_again_from_the_ring);
     UNIT_RUN(received_returned_in_any_order);
     UNIT_RUN(first_lost_others_leave_blocks);

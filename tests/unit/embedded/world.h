@@ -280,6 +280,15 @@ UNIT_INLINE struct tenon_sock_counts world_count(const struct machine *machine)
     return counts;
 }
 
+/* The line to a machine takes packets of so many bytes only. */
+UNIT_INLINE void world_narrow(struct machine *machine, unsigned mtu)
+{
+    struct wire_line_conf line = wire_end_conf(machine->end)->in;
+
+    line.mtu = (tenon_u16)mtu;
+    wire_line_set(machine->end, WIRE_IN, &line);
+}
+
 /* What the two layers have copied of payload. */
 UNIT_INLINE unsigned long world_copied(const struct machine *machine)
 {
@@ -302,7 +311,7 @@ UNIT_INLINE void world_close(struct world *world)
 
         CHECK_EQ_U(counts.memory_used, 0);
         CHECK_EQ_U(counts.blocks_free, machine->conf.blocks != 0 ? machine->conf.blocks : 8);
-        CHECK_EQ_U(counts.headers_free, machine->conf.headers != 0 ? machine->conf.headers : 8);
+        CHECK_EQ_U(counts.headers_free, machine->conf.headers != 0 ? machine->conf.headers : TENON_WITH_SPEED ? 16 : 8);
         CHECK_EQ_U(tenon_stat(tenon_sock_stack(machine->socks), TENON_STAT_NO_MEMORY), 0);
         free(world->m[i].arena);
     }
