@@ -65,7 +65,7 @@ static struct dice dice_of(const struct plan *plan, unsigned part, unsigned inde
     return dice;
 }
 
-enum { PART_WORLD, PART_HOST, PART_LINE, PART_EVENT, PART_SESSION, PART_DGRAM, PART_STACK, PART_OPENING };
+enum { PART_WORLD, PART_HOST, PART_LINE, PART_EVENT, PART_SESSION, PART_DGRAM, PART_STACK, PART_OPENING, PART_NARROW };
 
 #define PICK(dice, ...) \
     ((const uint32_t[]){ __VA_ARGS__ }[dice_below(dice, sizeof((const uint32_t[]){ __VA_ARGS__ }) / 4)])
@@ -295,6 +295,14 @@ static void draw_events(struct plan *plan, const struct mood *mood)
     }
 }
 
+/* Another host; there are two at least. */
+static unsigned draw_other(const struct plan *plan, unsigned host, struct dice *dice)
+{
+    const unsigned others = plan->nhosts > 2 ? plan->nhosts - 1 : 1;
+
+    return (host + 1 + dice_below(dice, others)) % plan->nhosts;
+}
+
 /* ---- sessions -------------------------------------------------------------------------------- */
 
 static uint32_t draw_bytes(struct dice *dice, const struct mood *mood)
@@ -388,7 +396,7 @@ static void draw_session(struct plan *plan, const struct mood *mood, unsigned i)
 
     memset(session, 0, sizeof(*session));
     session->client = dice_below(&dice, plan->nhosts);
-    session->server = (session->client + 1 + dice_below(&dice, plan->nhosts - 1)) % plan->nhosts;
+    session->server = draw_other(plan, session->client, &dice);
     session->port = dice_below(&dice, PLAN_PORTS);
     session->v6 = (uint8_t)(plan->v6 && (!plan->v4 || dice_percent(&dice, 50)));
     session->at_us =
@@ -437,7 +445,7 @@ static void draw_dgrams(struct plan *plan, const struct mood *mood)
         struct plan_dgram *dgram = &plan->dgram[i];
 
         dgram->from = dice_below(&dice, plan->nhosts);
-        dgram->to = (dgram->from + 1 + dice_below(&dice, plan->nhosts - 1)) % plan->nhosts;
+        dgram->to = draw_other(plan, dgram->from, &dice);
         dgram->at_us = plan->open_us + dice_next(&dice) % (plan->heal_us - plan->open_us);
         dgram->bytes = dice_percent(&dice, 20) ? dice_log(&dice, 1, 60000) : dice_log(&dice, 1, mood->mtu - 60);
         dgram->v6 = (uint8_t)(plan->v6 && (!plan->v4 || dice_percent(&dice, 50)));
@@ -447,7 +455,7 @@ static void draw_dgrams(struct plan *plan, const struct mood *mood)
     }
 }
 
-/* Servers whose connections begin in another way. The last to be drawn. */
+/* Servers whose connections begin in another way. */
 static void draw_opening(struct plan *plan)
 {
     struct dice dice = dice_of(plan, PART_OPENING, 0);
@@ -468,6 +476,30 @@ static void draw_opening(struct plan *plan)
     for (i = 0; i < plan->nsessions && fastopen; i++) {
         plan->session[i].side[0].fastopen = (uint8_t)dice_percent(&dice, 80);
         plan->session[i].side[1].fastopen = (uint8_t)dice_percent(&dice, 80);    /* of a simultaneous open */
+    }
+}
+
+/* Lines that take less than the interfaces, from the beginning or from some time on: the way has changed. Below 552
+ * routers cut what TCP sends; who looks on (watch.c) would have to put that together, as receivers do. The last to be
+ * drawn. */
+static void draw_narrow(struct plan *plan, const struct mood *mood)
+{
+    const int cut = TENON_WITH_FRAGMENTS && !plan->watch;
+    const uint32_t least = plan->v6 ? 1280 : cut ? 296 : 576;
+    struct dice dice = dice_of(plan, PART_NARROW, 0);
+    unsigned i;
+
+    if (!dice_percent(&dice, 25) || mood->mtu <= least || !(TENON_WITH_PATH_MTU || cut))
+        return;
+    for (i = 0; i < 2 * plan->nhosts; i++) {
+        struct plan_narrow *narrow = &plan->host[i / 2].narrow[i % 2];
+
+        if (dice_percent(&dice, 60))
+            continue;
+        narrow->mtu = (uint16_t)dice_log(&dice, least, mood->mtu - 1);
+        narrow->silent = (uint8_t)dice_percent(&dice, 30);
+        if (dice_percent(&dice, 60))
+            narrow->at_us = plan->open_us + dice_next(&dice) % (plan->heal_us - plan->open_us);
     }
 }
 
@@ -499,6 +531,7 @@ void plan_draw_given(struct plan *plan, uint64_t seed, struct plan_bytes *given)
         draw_session(plan, &mood, i);
     draw_dgrams(plan, &mood);
     draw_opening(plan);
+    draw_narrow(plan, &mood);
     plan->given = NULL;
 }
 
@@ -513,7 +546,7 @@ static const char *const class_names[CLASS_COUNT] = {
     "loss",    "duplicate", "corrupt", "reorder", "jitter",  "rate",     "refuse", "blackout", "jump",
     "memory",  "pool",      "offload", "pieces",  "windows", "options",  "by-hand", "hold",    "readers",
     "writers", "abort",     "listener", "dgrams", "wrap",    "mtu",      "dad",    "v6",
-    "fast-open", "cookies",
+    "fast-open", "cookies",   "narrow",
 };
 
 const char *plan_class_name(unsigned class)
@@ -580,6 +613,7 @@ static void host_without(struct plan_host *host, unsigned class)
     case CLASS_FASTOPEN: host->fastopen = 0; break;
     case CLASS_COOKIES: host->stack.tcp_syncookies = 0; break;
     case CLASS_V6: host->end.netif.flags |= TENON_NETIF_NO_IP6; break;
+    case CLASS_NARROW: host->narrow[WIRE_OUT].mtu = host->narrow[WIRE_IN].mtu = 0; break;
     case CLASS_MTU:
         host->end.netif.mtu = 1500;
         host->end.netif.tso_bytes_max = 0;
@@ -772,12 +806,15 @@ int plan_mods_read(struct plan_mods *mods, uint64_t *seed, const char *path)
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
-static void print_line(const char *name, const struct wire_line_conf *line)
+static void print_line(const char *name, const struct wire_line_conf *line, const struct plan_narrow *narrow)
 {
     printf("    %s: %" PRIu64 " B/s, %u us + %u, queue %u B %u frames%s", name, line->rate, line->delay_us,
            line->jitter_us, line->queue_bytes, line->queue_frames, line->queue_refuses ? " (refuses)" : "");
     printf("; ppm: loss %u duplicate %u corrupt %u reorder %u (%u us) refuse %u\n", line->loss_ppm,
            line->duplicate_ppm, line->corrupt_ppm, line->reorder_ppm, line->reorder_us, line->refuse_ppm);
+    if (narrow->mtu > 0)
+        printf("         packets of %u bytes at most, from %.6f s on%s\n", narrow->mtu, (double)narrow->at_us / 1e6,
+               narrow->silent ? ", and nobody is told" : "");
 }
 
 static void print_host(const struct plan *plan, unsigned i)
@@ -800,8 +837,8 @@ static void print_host(const struct plan *plan, unsigned i)
     if (host->fastopen || conf->tcp_syncookies)
         printf("    fast open %u (pending %u, cache %u), cookies %u, backlog %u\n", host->fastopen,
                conf->tcp_fastopen_pending_max, conf->tcp_fastopen_cache_max, conf->tcp_syncookies, host->backlog);
-    print_line("out", &host->end.out);
-    print_line("in ", &host->end.in);
+    print_line("out", &host->end.out, &host->narrow[WIRE_OUT]);
+    print_line("in ", &host->end.in, &host->narrow[WIRE_IN]);
 }
 
 static void print_side(const struct plan_side *side, const char *name)

@@ -47,6 +47,7 @@ enum plan_class {
     CLASS_V6,            /* IPv6: everything goes over IPv4 */
     CLASS_FASTOPEN,      /* data in SYNs */
     CLASS_COOKIES,       /* SYN cookies */
+    CLASS_NARROW,        /* lines on which not every packet fits */
     CLASS_COUNT
 };
 
@@ -126,12 +127,20 @@ struct plan_dgram {
     uint8_t v6, ping, off;
 };
 
+/* A line that takes only shorter packets than its interface sends, from a time on. */
+struct plan_narrow {
+    uint64_t at_us;
+    uint16_t mtu;            /* 0: it takes all */
+    uint8_t silent;          /* until the network is well nobody is told */
+};
+
 struct plan_host {
     struct wire_host_conf wire;
     struct tenon_conf stack;
     struct wire_end_conf end;
     unsigned backlog;        /* of its listeners; 0: the usual one */
     uint8_t fastopen;        /* its listeners take data of SYNs */
+    struct plan_narrow narrow[2];    /* by enum wire_direction */
 };
 
 struct plan {

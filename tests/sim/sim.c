@@ -282,7 +282,25 @@ static void do_event(void *arg)
     wire_wake(host->host);
 }
 
-/* The network is well from now on: fast enough, and without faults. */
+/* A line takes less from now on. */
+static void do_narrow(void *arg)
+{
+    const struct task *task = arg;
+    struct sim *sim = task->sim;
+    const unsigned i = task->index / 2, d = task->index % 2;
+    const struct plan_narrow *narrow = &sim->plan->host[i].narrow[d];
+    const struct wire_end_conf *end = wire_end_conf(sim->host[i].end);
+    struct wire_line_conf line = d == WIRE_OUT ? end->out : end->in;
+
+    if (sim->cleaning)
+        return;
+    sim_note(sim, "host %u %s: packets of %u bytes at most", i, d == WIRE_OUT ? "out" : "in", narrow->mtu);
+    line.mtu = narrow->mtu;
+    line.mtu_silent = narrow->silent;
+    wire_line_set(sim->host[i].end, (enum wire_direction)d, &line);
+}
+
+/* The network is well from now on: fast enough, and without faults; where packets do not fit, their sender is told. */
 static void do_heal(void *arg)
 {
     const struct task *task = arg;
@@ -296,6 +314,7 @@ static void do_heal(void *arg)
 
             line.loss_ppm = line.duplicate_ppm = line.corrupt_ppm = line.reorder_ppm = line.refuse_ppm = 0;
             line.jitter_us = 0;
+            line.mtu = sim->plan->host[i].narrow[d].mtu;
             line.queue_bytes = line.queue_frames = 0;    /* many that begin in step would lose in step for ever */
             wire_line_set(sim->host[i].end, (enum wire_direction)d, &line);
         }
@@ -475,6 +494,7 @@ static void run_sessions(struct sim *sim)
 static void schedule(struct sim *sim, struct task *tasks)
 {
     struct task *sessions = tasks, *events = sessions + PLAN_SESSIONS_MAX, *dgrams = events + PLAN_EVENTS_MAX;
+    struct task *narrow = dgrams + PLAN_DGRAMS_MAX;
     unsigned i;
 
     for (i = 0; i < sim->plan->nsessions; i++)
@@ -486,7 +506,10 @@ static void schedule(struct sim *sim, struct task *tasks)
     for (i = 0; i < sim->plan->ndgrams; i++)
         if (!sim->plan->dgram[i].off)
             task_at(sim, sim->plan->dgram[i].at_us, do_dgram, dgrams, i);
-    task_at(sim, sim->plan->heal_us, do_heal, dgrams + PLAN_DGRAMS_MAX, 0);
+    for (i = 0; i < 2 * sim->plan->nhosts; i++)
+        if (sim->plan->host[i / 2].narrow[i % 2].mtu > 0)
+            task_at(sim, sim->plan->host[i / 2].narrow[i % 2].at_us, do_narrow, narrow, i);
+    task_at(sim, sim->plan->heal_us, do_heal, narrow + 2 * PLAN_HOSTS_MAX, 0);
 }
 
 static uint64_t longest_time_wait(const struct sim *sim)
@@ -554,7 +577,7 @@ int sim_run(const struct plan *plan, const struct plan_mods *mods, const struct 
             struct sim_log *log)
 {
     static struct sim sim;
-    static struct task tasks[PLAN_SESSIONS_MAX + PLAN_EVENTS_MAX + PLAN_DGRAMS_MAX + 1];
+    static struct task tasks[PLAN_SESSIONS_MAX + PLAN_EVENTS_MAX + PLAN_DGRAMS_MAX + 2 * PLAN_HOSTS_MAX + 1];
 
     memset(&sim, 0, sizeof(sim));
     memset(log, 0, offsetof(struct sim_log, fates));

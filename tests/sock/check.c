@@ -156,6 +156,7 @@ static void count_connection(struct tenon_tcp *conn, void *arg)
 void check_quiet(struct history *h)
 {
     const struct tenon_sock_conf *conf = &h->plan.conf;
+    const unsigned records = 2U * conf->blocks + (TENON_WITH_FRAGMENTS ? conf->headers : 0U);
     struct tenon_sock_counts counts;
     unsigned conns = 0, pieces = 0, i;
     const struct sock_piece *p;
@@ -172,8 +173,8 @@ void check_quiet(struct history *h)
             history_fail(h, "the descriptor with index %u is not free", i);
     for (p = h->socks->free_pieces; p != NULL; p = p->next)
         pieces++;
-    if (pieces != 2U * conf->blocks)
-        history_fail(h, "%u of %u records of pieces are free", pieces, 2U * conf->blocks);
+    if (pieces != records)
+        history_fail(h, "%u of %u records of pieces are free", pieces, records);
     if (counts.blocks_free + h->device.nempty != conf->blocks)
         history_fail(h, "%u blocks are free, and the device has %u, of %u", counts.blocks_free, h->device.nempty,
                      conf->blocks);

@@ -61,11 +61,19 @@ struct shortage {
     uint32_t peer_ppm;             /* requests of the other machine that are refused */
 };
 
+/* A line of the small machine that takes only shorter packets, from a time on. */
+struct narrow {
+    uint64_t at_us;
+    uint16_t mtu;                  /* 0: it takes all */
+    uint8_t silent;                /* until the network is well nobody is told */
+};
+
 struct plan {
     uint64_t seed, heal_us;
     struct tenon_sock_conf conf;
     struct tenon_conf peer;
     struct wire_line_conf out, in;     /* of the small machine */
+    struct narrow narrow[2];           /* ... by enum wire_direction */
     struct wire_blackout blackout[BLACKOUTS_MAX];
     struct shortage shortage[SHORTAGES_MAX];
     struct session_plan session[SESSIONS_MAX];

@@ -148,6 +148,35 @@ static void draw_line(struct wire_line_conf *line, struct dice *dice)
     }
 }
 
+/* Below 552 routers cut what TCP sends; without PATH_MTU all that is too long, but not to more than two fragments.
+ * To put them together the small machine needs a block for each while another holds what came out of order, a
+ * device that takes two frames at a time, and buffers for headers besides those in reserve. The last to be drawn. */
+static void draw_narrow(struct plan *plan, struct dice *dice)
+{
+    const int can_join = TENON_WITH_FRAGMENTS && !plan->v6 && plan->rx_blocks != 1 &&
+                         plan->conf.blocks >= tn_sock_blocks_least(plan->conf.device.flags) + 3;
+    const uint32_t mtu = plan->conf.device.netif.mtu;
+    unsigned d;
+
+    if (!one_in(dice, 3))
+        return;
+    for (d = 0; d < 2; d++) {
+        const int cut = TENON_WITH_FRAGMENTS && !plan->v6 && (d == WIRE_OUT || can_join);
+        const uint32_t halves = d == WIRE_IN && !TENON_WITH_PATH_MTU ? mtu / 2 + 20 : 296;
+        const uint32_t least = plan->v6 ? 1280 : cut ? halves : 576;
+        struct narrow *narrow = &plan->narrow[d];
+
+        if (one_in(dice, 3) || mtu <= least || !(TENON_WITH_PATH_MTU || cut))
+            continue;
+        narrow->mtu = (uint16_t)between(dice, least, mtu - 1);
+        narrow->silent = (uint8_t)one_in(dice, 3);
+        if (one_in(dice, 2))
+            narrow->at_us = roll(dice, (uint32_t)plan->heal_us);
+    }
+    if (can_join)
+        plan->conf.headers += 14;
+}
+
 static void draw_troubles(struct plan *plan, struct dice *dice)
 {
     unsigned i;
@@ -265,6 +294,7 @@ void plan_draw(struct plan *plan, uint64_t seed)
     plan->conf.socks = (tenon_u16)(all + plan->servers + 1);
     plan->conf.datagrams = (tenon_u16)between(&dice, 1, 4);
     plan->conf.conns = (tenon_u16)(one_in(&dice, 3) ? between(&dice, 2, 12) : 0);
+    draw_narrow(plan, &dice);
 }
 
 void plan_print(const struct plan *plan)
@@ -278,6 +308,11 @@ void plan_print(const struct plan *plan)
            plan->seed, plan->v6 ? 6U : 4U, plan->conf.device.netif.mtu, plan->conf.device.netif.mru, plan->conf.blocks,
            plan->conf.headers, plan->conf.socks, plan->conf.conns, plan->conf.window, plan->conf.device.flags,
            plan->slots, plan->tx_us, plan->rx_blocks, (double)plan->heal_us / 1e6);
+    for (i = 0; i < 2; i++)
+        if (plan->narrow[i].mtu > 0)
+            printf("  packets %s of %u bytes at most, from %.3f s on%s\n", i == WIRE_OUT ? "out" : "in",
+                   plan->narrow[i].mtu, (double)plan->narrow[i].at_us / 1e6,
+                   plan->narrow[i].silent ? ", and nobody is told" : "");
     for (i = 0; i < plan->nshortages; i++) {
         const struct shortage *s = &plan->shortage[i];
 

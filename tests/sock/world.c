@@ -278,7 +278,33 @@ static void shortages(struct history *h)
     }
 }
 
-/* From now on nothing is lost, and nothing is short. */
+static struct wire_line_conf line_of(const struct history *h, unsigned d)
+{
+    const struct wire_end_conf *end = wire_end_conf(h->small_end);
+
+    return d == WIRE_OUT ? end->out : end->in;
+}
+
+/* A line takes less from now on. */
+static void narrows(struct history *h)
+{
+    const uint64_t now = history_now(h);
+    unsigned d;
+
+    for (d = 0; d < 2; d++) {
+        const struct narrow *narrow = &h->plan.narrow[d];
+        struct wire_line_conf line = line_of(h, d);
+
+        if (narrow->mtu == 0 || now < narrow->at_us || now >= narrow->at_us + TICK_US)
+            continue;
+        history_note(h, "packets %s of %u bytes at most", d == WIRE_OUT ? "out" : "in", narrow->mtu);
+        line.mtu = narrow->mtu;
+        line.mtu_silent = narrow->silent;
+        wire_line_set(h->small_end, (enum wire_direction)d, &line);
+    }
+}
+
+/* From now on nothing is lost, nothing is short, and who sends what is too long is told. */
 static void heal(struct history *h)
 {
     struct wire_line_conf line;
@@ -288,7 +314,8 @@ static void heal(struct history *h)
     h->healed = 1;
     shortage_ends(h);
     for (d = 0; d < 2; d++) {
-        line = d == WIRE_OUT ? h->plan.out : h->plan.in;
+        line = line_of(h, d);
+        line.mtu = h->plan.narrow[d].mtu;
         line.loss_ppm = line.duplicate_ppm = line.corrupt_ppm = line.reorder_ppm = 0;
         line.jitter_us = 0;
         line.queue_frames = 0;
@@ -304,8 +331,10 @@ static void tick(void *arg)
 
     if (h->ending)
         return;
-    if (!h->healed)
+    if (!h->healed) {
         shortages(h);
+        narrows(h);
+    }
     if (!h->healed && history_now(h) >= h->plan.heal_us)
         heal(h);
     peer_run(h);
