@@ -29,7 +29,7 @@ static void put_be32(uint8_t *p, uint32_t v)
 
 /* ---- the Internet checksum, RFC 1071 --------------------------------------------------------- */
 
-static uint32_t fold(uint64_t sum)
+uint32_t wire_fold(uint64_t sum)
 {
     while (sum > 0xFFFF)
         sum = (sum >> 16) + (sum & 0xFFFF);
@@ -48,7 +48,7 @@ uint32_t wire_sum(const uint8_t *p, size_t n)
         sum += wire_be16(p);
     if (n)
         sum += (uint32_t)p[0] << 8;
-    return fold(sum);
+    return wire_fold(sum);
 }
 
 /* Add a piece that begins at an even or odd distance from the start of the summed bytes. */
@@ -56,7 +56,7 @@ static uint32_t sum_add(uint32_t sum, uint32_t piece, size_t distance)
 {
     if (distance & 1)
         piece = (piece & 0xFF) << 8 | piece >> 8;
-    return fold((uint64_t)sum + piece);
+    return wire_fold((uint64_t)sum + piece);
 }
 
 static uint32_t packet_sum(const struct wire_packet *packet, uint32_t from)
@@ -282,7 +282,7 @@ int wire_packet_mark(struct wire_packet *packet)
     if (ip[0] >> 4 != 4 || (word & 3) == 0 || (word & 3) == 3)
         return 0;
     wire_put_be16(ip, word | 3);
-    wire_put_be16(ip + 10, ~fold((~wire_be16(ip + 10) & 0xFFFFU) + (~word & 0xFFFFU) + (word | 3)) &
+    wire_put_be16(ip + 10, ~wire_fold((~wire_be16(ip + 10) & 0xFFFFU) + (~word & 0xFFFFU) + (word | 3)) &
                                0xFFFF); /* RFC 1624 */
     return 1;
 }
@@ -356,7 +356,7 @@ static void cut_transport(struct wire_packet *piece, const struct wire_packet *w
     uint8_t *field = transport + piece->csum_offset;
     const uint32_t old = whole->bytes - whole->csum_start, now = piece->bytes - piece->csum_start;
 
-    wire_put_be16(field, fold((uint64_t)wire_be16(field) + (~fold(old) & 0xFFFF) + fold(now)));
+    wire_put_be16(field, wire_fold((uint64_t)wire_be16(field) + (~wire_fold(old) & 0xFFFF) + wire_fold(now)));
     if (whole->seg_kind == TENON_SEG_UDP) {
         wire_put_be16(transport + 4, now);
         return;

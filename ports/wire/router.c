@@ -140,7 +140,7 @@ static uint32_t answer4(uint8_t *to, const uint8_t *ip, uint32_t bytes, uint32_t
 static uint32_t answer6(uint8_t *to, const uint8_t *ip, uint32_t bytes, uint32_t mtu)
 {
     uint8_t *icmp = to + IP6_HEADER;
-    uint32_t sum;
+    uint64_t sum;
 
     memset(to, 0, IP6_HEADER + ICMP_HEADER);
     to[0] = 0x60;
@@ -152,9 +152,8 @@ static uint32_t answer6(uint8_t *to, const uint8_t *ip, uint32_t bytes, uint32_t
     icmp[0] = 2;
     wire_put_be16(icmp + 6, mtu);
     memcpy(icmp + ICMP_HEADER, ip, bytes);
-    sum = wire_sum(to + 8, 32) + wire_sum(icmp, ICMP_HEADER + bytes) + ICMP_HEADER + bytes + PROTO_ICMP6;
-    sum = (sum & 0xFFFF) + (sum >> 16);
-    wire_put_be16(icmp + 2, ~((sum & 0xFFFF) + (sum >> 16)) & 0xFFFF);
+    sum = (uint64_t)wire_sum(to + 8, 32) + wire_sum(icmp, ICMP_HEADER + bytes) + ICMP_HEADER + bytes + PROTO_ICMP6;
+    wire_put_be16(icmp + 2, ~wire_fold(sum) & 0xFFFF);
     return IP6_HEADER + ICMP_HEADER + bytes;
 }
 
@@ -210,10 +209,10 @@ static void route_begin_sum(struct wire_packet *piece)
 {
     const uint8_t *ip = piece->head + wire_packet_link(piece);
     const int v4 = ip[0] >> 4 == 4;
-    uint32_t sum = wire_sum(ip + (v4 ? 12 : 8), v4 ? 8 : 32) + ip[v4 ? 9 : 6] + (piece->bytes - piece->csum_start);
+    const uint64_t ends = wire_sum(ip + (v4 ? 12 : 8), v4 ? 8 : 32);
 
-    sum = (sum & 0xFFFF) + (sum >> 16);
-    wire_put_be16(piece->head + piece->csum_start + piece->csum_offset, (sum & 0xFFFF) + (sum >> 16));
+    wire_put_be16(piece->head + piece->csum_start + piece->csum_offset,
+                  wire_fold(ends + ip[v4 ? 9 : 6] + piece->bytes - piece->csum_start));
 }
 
 static int route_piece(void *arg, struct wire_packet *piece)

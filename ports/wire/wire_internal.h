@@ -149,6 +149,7 @@ void wire_packet_copy(const struct wire_packet *packet, uint32_t off, uint8_t *t
 uint32_t wire_packet_link(const struct wire_packet *packet);
 unsigned wire_be16(const uint8_t *p);
 void wire_put_be16(uint8_t *p, uint32_t v);
+uint32_t wire_fold(uint64_t sum);
 uint32_t wire_sum(const uint8_t *p, size_t n);
 
 /* router.c */
