@@ -278,22 +278,16 @@ static void shortages(struct history *h)
     }
 }
 
-static struct wire_line_conf line_of(const struct history *h, unsigned d)
-{
-    const struct wire_end_conf *end = wire_end_conf(h->small_end);
-
-    return d == WIRE_OUT ? end->out : end->in;
-}
-
 /* A line takes less from now on. */
 static void narrows(struct history *h)
 {
+    const struct wire_end_conf *end = wire_end_conf(h->small_end);
     const uint64_t now = history_now(h);
     unsigned d;
 
     for (d = 0; d < 2; d++) {
         const struct narrow *narrow = &h->plan.narrow[d];
-        struct wire_line_conf line = line_of(h, d);
+        struct wire_line_conf line = d == WIRE_OUT ? end->out : end->in;
 
         if (narrow->mtu == 0 || now < narrow->at_us || now >= narrow->at_us + TICK_US)
             continue;
@@ -314,7 +308,7 @@ static void heal(struct history *h)
     h->healed = 1;
     shortage_ends(h);
     for (d = 0; d < 2; d++) {
-        line = line_of(h, d);
+        line = d == WIRE_OUT ? h->plan.out : h->plan.in;    /* without what was dark */
         line.mtu = h->plan.narrow[d].mtu;
         line.loss_ppm = line.duplicate_ppm = line.corrupt_ppm = line.reorder_ppm = 0;
         line.jitter_us = 0;
