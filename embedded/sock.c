@@ -329,23 +329,32 @@ static int sock_gather(struct tenon_socks *socks, struct tenon_span *whole, cons
 static int sock_keep(struct sock *sock, const struct tenon_udp_info *info, const struct tenon_span *spans, unsigned n)
 {
     struct tenon_socks *socks = sock->socks;
+    struct tenon_span whole;
     unsigned held = sock->blocks;
     struct sock_block *block = sock_first_block(socks, spans, n, &held);
+    const int gathered = TENON_WITH_FRAGMENTS && block == NULL && sock_gather(socks, &whole, spans, n);
+    int kept;
 
-    if (block == NULL || !socks->keeps || held > socks->datagrams_max || !tn_sock_receive(sock, spans, n, 1))
-        return 0;
-    block->from = info->from;
-    block->to = info->to.ip;
-    return 1;
+    if (gathered) {
+        block = tn_sock_block_of(socks, whole.buf);
+        held++;
+        spans = &whole;
+        n = 1;
+    }
+    kept = block != NULL && socks->keeps && held <= socks->datagrams_max && tn_sock_receive(sock, spans, n, 1);
+    if (kept) {
+        block->from = info->from;
+        block->to = info->to.ip;
+    }
+    if (gathered)
+        tn_sock_looked_at(whole.buf);
+    return kept;
 }
 
 static void sock_udp_received(struct tenon_udp *udp, void *app, const struct tenon_udp_info *info,
                               const struct tenon_span *spans, unsigned n)
 {
     struct sock *sock = (struct sock *)app;
-    struct tenon_socks *socks = sock->socks;
-    struct tenon_span whole;
-    unsigned held = 0;
     int kept;
 
     (void)udp;
@@ -353,16 +362,8 @@ static void sock_udp_received(struct tenon_udp *udp, void *app, const struct ten
         return;    /* no byte that could lie anywhere */
     if (!TENON_WITH_SPLIT)
         n = 1;
-    if (TENON_WITH_FRAGMENTS && sock_first_block(socks, spans, n, &held) == NULL) {
-        kept = sock_gather(socks, &whole, spans, n);
-        if (kept) {
-            kept = sock_keep(sock, info, &whole, 1);
-            tn_sock_looked_at(whole.buf);
-        }
-    } else {
-        kept = sock_keep(sock, info, spans, n);
-    }
-    sock_count(&socks->counts.datagrams_full, !kept);
+    kept = sock_keep(sock, info, spans, n);
+    sock_count(&sock->socks->counts.datagrams_full, !kept);
 }
 
 static void sock_udp_error(struct tenon_udp *udp, void *app, const struct tenon_addr *to, int error)
