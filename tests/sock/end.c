@@ -564,7 +564,7 @@ static void run_udp(struct end_point *e)
     end_read(e);
     if (e->kind == UDP_CLIENT && s->got < s->plan->bytes[1] && history_now(e->h) >= e->retry_us) {
         send_datagram(e, (unsigned)s->sent & 0xFFFF);
-        e->retry_us = history_now(e->h) + 20000;
+        e->retry_us = history_now(e->h) + history_pause(e->h);
     }
     if (s->peer_done && s->nheld == 0)
         end_delete(e, 0);

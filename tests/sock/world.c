@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TICK_US = 5000, AT_ONCE_MAX = 30000, AFTER_HEAL_S = 900, QUIET_S = 75 };
+enum { TICK_US = 5000, AT_ONCE_MAX = 30000, AFTER_HEAL_S = 900 };
+/* What was not put together is given up, an error is sent about that, and may come in fragments itself. */
+enum { QUIET_S = 2 * 60 + 15 };
 
 static struct history *running;
 
@@ -60,6 +62,14 @@ uint64_t history_now(const struct history *h)
 uint32_t history_chance(struct history *h, uint32_t below)
 {
     return (uint32_t)(wire_mix(h->plan.seed ^ wire_mix(++h->chance + (UINT64_C(1) << 40))) >> 20) % below;
+}
+
+/* How long until somebody asks again who got no answer. Not always as long: where frames find room only while no other
+ * waits, an acknowledgement that came with each question would never be heard. And longer when all is well: questions
+ * that have no end keep a machine with one block from most of what else comes. */
+uint64_t history_pause(struct history *h)
+{
+    return (15000 + history_chance(h, 20000)) * (h->healed ? 8U : 1U);
 }
 
 struct tenon_addr history_addr(const struct history *h, unsigned machine, unsigned port)
@@ -401,9 +411,9 @@ static void check_bytes(struct history *h)
 
         if (!s->strict || s->plan->kind >= UDP_SERVER)
             continue;
-        if (s->got != s->plan->bytes[1] || s->peer_got != s->plan->bytes[0])
+        if (s->handed != s->plan->bytes[1] || s->peer_got != s->plan->bytes[0])
             history_fail(h, "session %u: %llu of %u bytes have arrived here, %llu of %u there", i,
-                         (unsigned long long)s->got, s->plan->bytes[1], (unsigned long long)s->peer_got,
+                         (unsigned long long)s->handed, s->plan->bytes[1], (unsigned long long)s->peer_got,
                          s->plan->bytes[0]);
     }
 }
