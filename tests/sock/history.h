@@ -194,7 +194,7 @@ void history_fail(struct history *h, const char *format, ...) __attribute__((for
 void history_note(const struct history *h, const char *format, ...) __attribute__((format(printf, 2, 3)));
 uint64_t history_now(const struct history *h);                  /* since the start */
 uint32_t history_chance(struct history *h, uint32_t below);     /* 0 to below - 1 */
-uint64_t history_pause(struct history *h);                         /* us */
+uint64_t history_pause(struct history *h);                      /* us */
 struct tenon_addr history_addr(const struct history *h, unsigned machine, unsigned port);
 
 /* What a stream or a datagram consists of. */

@@ -415,6 +415,9 @@ static void check_bytes(struct history *h)
             history_fail(h, "session %u: %llu of %u bytes have arrived here, %llu of %u there", i,
                          (unsigned long long)s->handed, s->plan->bytes[1], (unsigned long long)s->peer_got,
                          s->plan->bytes[0]);
+        if (s->got != s->handed && !s->failed)    /* after a reset it need not give back what it holds */
+            history_fail(h, "session %u: %llu of %llu bytes were given back", i, (unsigned long long)s->got,
+                         (unsigned long long)s->handed);
     }
 }
 
