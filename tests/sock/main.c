@@ -228,7 +228,8 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "-j") == 0 && sscanf(value, "%u", &jobs) == 1 && jobs > 0)
             i++;
         else if (strcmp(argv[i], "--seeds") == 0 &&
-                 sscanf(value, "%" SCNu64 "..%" SCNu64, &shared->next, &shared->last) == 2 && shared->next > 0)
+                 sscanf(value, "%" SCNu64 "..%" SCNu64, &shared->next, &shared->last) == 2 && shared->next > 0 &&
+                 shared->next <= shared->last)
             i++;
         else {
             fputs(usage, stderr);
