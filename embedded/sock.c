@@ -305,23 +305,26 @@ static struct sock_block *sock_first_block(struct tenon_socks *socks, const stru
 }
 
 /* All fragments of a datagram were small, and lie in buffers for headers: whose it is stands in a block, so it is put
- * into one. @return 1, with a reference in *whole, or 0: there is none, or it is too small */
+ * into one, be it the last: the block in which the last fragment came is free again as soon as this has been looked at.
+ * @return 1, with a reference in *whole, or 0: there is none, or it is too small */
 static int sock_gather(struct tenon_socks *socks, struct tenon_span *whole, const struct tenon_span *spans, unsigned n)
 {
+    struct sock_unit *unit = tn_sock_pool_get(&socks->blocks);
     unsigned i;
 
-    whole->buf = tenon_sock_block(socks);
-    whole->off = whole->len = 0;
-    if (whole->buf == NULL)
+    if (unit == NULL)
         return 0;
-    for (i = 0; i < n && spans[i].len <= whole->buf->size - whole->len; i++) {
-        memcpy(whole->buf->data + whole->len, tenon_span_data(&spans[i]), (size_t)spans[i].len);
+    TENON_CONTAINER(unit, struct sock_block, unit)->pieces = 0;
+    whole->buf = &unit->buf;
+    whole->off = whole->len = 0;
+    for (i = 0; i < n && spans[i].len <= unit->buf.size - whole->len; i++) {
+        memcpy(unit->buf.data + whole->len, tenon_span_data(&spans[i]), (size_t)spans[i].len);
         whole->len += spans[i].len;
     }
     sock_count(&socks->counts.copied_bytes, (tenon_u32)whole->len);
     if (i == n)
         return 1;
-    tenon_buf_put(whole->buf);
+    tenon_buf_put(&unit->buf);
     return 0;
 }
 

@@ -406,6 +406,49 @@ UNIT_TEST(small_fragments_come_as_one_piece)
     world_close(&world);
 }
 
+static void four_blocks_of_one_piece(struct machine *machine, unsigned i)
+{
+    machine->conf.blocks = i == 1 ? 4 : 0;
+    machine->conf.datagrams = i == 1 ? 1 : 0;
+    machine->conf.device.flags = TENON_WITH_LINEAR ? TENON_SOCK_CONTIGUOUS : 0;
+}
+
+/* One block waits in the device, two have the fragments, which are copied out of them, and the fourth is nobody's: the
+ * datagram is put into that one, for the two come back. */
+UNIT_TEST(small_fragments_take_the_last_block)
+{
+    const struct tenon_addr at = world_addr(1, 0, PORT), any = { .port = PORT };
+    const struct tenon_udp_events none = { NULL, NULL };
+    struct tenon_udp *sender;
+    struct tenon_buf *waiting;
+    struct world world;
+    tenon_u8 bytes[450], *p;
+    unsigned i;
+    int server;
+
+    if (!CHECK(world_open(&world, four_blocks_of_one_piece)))
+        return;
+    for (i = 0; i < sizeof(bytes); i++)
+        bytes[i] = world_byte(i);
+    world_narrow(&world.m[1], 296);
+    waiting = tenon_sock_block(world.m[1].socks);
+    CHECK(waiting != NULL);
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_UDP, 0);
+    CHECK_EQ_I(tenon_udp_open(tenon_sock_stack(world.m[0].socks), &sender, &none, NULL), TENON_OK);
+    for (i = 0; i < 2; i++) {
+        CHECK_EQ_I(tenon_udp_write(sender, &at, bytes, sizeof(bytes)), TENON_OK);
+        world_run(&world, 10000);
+        CHECK_EQ_U(world_count(&world.m[1]).blocks_free, 2);
+        if (!CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[1].socks, server, &p), (int)sizeof(bytes)))
+            break;
+        CHECK_EQ_MEM(p, bytes, sizeof(bytes));
+        CHECK_EQ_I(tenon_sock_read_done(world.m[1].socks, server, p, sizeof(bytes)), TENON_OK);
+    }
+    tenon_buf_put(waiting);
+    tenon_udp_close(sender);
+    world_close(&world);
+}
+
 static void five_blocks(struct machine *machine, unsigned i)
 {
     (void)i;
@@ -596,6 +639,7 @@ int main(void)
     UNIT_RUN(second_address_asked_answers_from_it);
     UNIT_RUN(fragments_come_as_pieces);
     UNIT_RUN(small_fragments_come_as_one_piece);
+    UNIT_RUN(small_fragments_take_the_last_block);
     UNIT_RUN(two_halves_come_with_few_blocks);
     UNIT_RUN(crumbs_of_fragments_leave_records);
     UNIT_RUN(no_port_error_is_told);
