@@ -68,6 +68,15 @@ static int create(const struct end_point *e)
     }
 }
 
+static int is_only_server(const struct end_point *e)
+{
+    unsigned i, n = 0;
+
+    for (i = 0; i < TENON_ARRAY_LEN(e->h->end); i++)
+        n += e->h->end[i].kind == TCP_SERVER && e->h->end[i].sk != 0;
+    return e->kind == TCP_SERVER && n == 1;
+}
+
 static void try_create(struct end_point *e)
 {
     struct history *h = e->h;
@@ -83,6 +92,8 @@ static void try_create(struct end_point *e)
         return;
     }
     e->sk = sk;
+    if (is_only_server(e))
+        h->port_at = history_now(h);
     e->opened = e->ring_given = e->finished = e->leaving = e->gone_seen = 0;
     e->busy = 0;
     if (e->ring == NULL)

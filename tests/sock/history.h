@@ -135,7 +135,7 @@ struct session {
     struct tenon_tcp *conn;        /* of the other machine */
     struct tenon_udp *udp;
     struct tenon_tcp_listener *listener;
-    uint64_t peer_sent, peer_got, peer_consumed, consume_at, connect_at;
+    uint64_t peer_sent, peer_got, peer_consumed, consume_at, connect_at, opened_at;
     unsigned attempts;
     uint8_t peer_opened, peer_finish_sent, peer_finished, peer_closed, echoes;
 };
@@ -175,6 +175,7 @@ struct history {
     size_t arena_bytes, baseline;
     struct device device;
     struct end_point end[2 * SESSIONS_MAX];
+    uint64_t port_at;              /* when a server's descriptor was made, and there was no other */
     struct session session[SESSIONS_MAX];
     uint64_t chance;               /* how many numbers have been drawn */
     uint64_t start, bytes, sent_back, frames, opened, calls, errors, polls_at_once;

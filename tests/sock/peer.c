@@ -22,6 +22,7 @@ static void on_opened(struct tenon_tcp *conn, void *app)
         history_fail(s->h, "session %u is opened twice at the other machine", s->index);
     s->conn = conn;
     s->peer_opened = 1;
+    s->opened_at = history_now(s->h);
     if (s->plan->peer_nodelay)
         (void)tenon_tcp_set(conn, TENON_TCP_NODELAY, 1);
 }
@@ -55,6 +56,14 @@ static void on_finished(struct tenon_tcp *conn, void *app)
                      (unsigned long long)s->peer_got);
 }
 
+/* Nobody listened for a moment when the acknowledgement of a SYN cookie came, which was answered by a reset. Somebody
+ * did again when the data behind it came, and the cookie was still good (RFC 4987 3.6). */
+static int is_late_reset(const struct session *s, int why)
+{
+    return why == TENON_ERESET && s->plan->kind == TCP_SERVER && s->end != NULL &&
+           s->h->plan.conf.stack.tcp_syncookies != 0 && s->opened_at < s->h->port_at;
+}
+
 static void on_closed(struct tenon_tcp *conn, void *app, int why)
 {
     struct session *s = app;
@@ -70,6 +79,8 @@ static void on_closed(struct tenon_tcp *conn, void *app, int why)
         s->connect_at = history_now(s->h) + 300000;
         return;
     }
+    if (is_late_reset(s, why))
+        s->strict = 0;
     /* When all has arrived, the record of TIME-WAIT over there may have ended, or given way to others, before our last
      * FIN was acknowledged. Who reads late has it all the same: check_bytes(). */
     if (s->strict && why != TENON_OK && !(why == TENON_ERESET && s->peer_finished && s->peer_finish_sent))
