@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TICK_US = 5000, AT_ONCE_MAX = 30000, AFTER_HEAL_S = 900 };
+enum { TICK_US = 5000, AT_ONCE_MAX = 30000, AFTER_HEAL_S = 900, SHORT_SEGMENT = 300 };
 /* What was not put together is given up, an error is sent about that, and may come in fragments itself. */
 enum { QUIET_S = 2 * 60 + 15 };
 
@@ -362,17 +362,24 @@ static int is_done(const struct history *h)
     return h->healed;
 }
 
-/* Where a ring has room for one packet each waits for the acknowledgement of the one before, which may be delayed. */
+/* Where a ring has room for one packet each waits for the acknowledgement of the one before, which may be delayed. Where
+ * there is one block, and a part of it is given back, the window opens for what finds it still held: it comes again when
+ * the longest timer has run out, behind a question of ARP that takes the block, and once more. */
 static uint64_t patience_us(const struct history *h)
 {
+    const struct plan *plan = &h->plan;
+    const int one_block = plan->conf.blocks == tn_sock_blocks_least(plan->conf.device.flags);
     uint64_t us = AFTER_HEAL_S * (uint64_t)SECOND;
     unsigned i;
 
-    for (i = 0; i < h->plan.nsessions; i++) {
-        const struct session_plan *plan = &h->plan.session[i];
+    for (i = 0; i < plan->nsessions; i++) {
+        const struct session_plan *s = &plan->session[i];
 
-        if (plan->kind < UDP_SERVER)
-            us += (uint64_t)(plan->bytes[0] / plan->most) * h->plan.peer.tcp_delack_us;
+        if (s->kind >= UDP_SERVER)
+            continue;
+        us += (uint64_t)(s->bytes[0] / s->most) * plan->peer.tcp_delack_us;
+        if (one_block && s->parts)
+            us += (uint64_t)(s->bytes[1] / SHORT_SEGMENT) * 2 * plan->peer.tcp_rto_max_us;
     }
     return us;
 }
