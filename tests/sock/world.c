@@ -362,9 +362,9 @@ static int is_done(const struct history *h)
     return h->healed;
 }
 
-/* Where a ring has room for one packet each waits for the acknowledgement of the one before, which may be delayed. Where
- * there is one block, and a part of it is given back, the window opens for what finds it still held: it comes again when
- * the longest timer has run out, behind a question of ARP that takes the block, and once more. */
+/* Where a ring has room for one packet each waits for the acknowledgement of the one before, which may be delayed.
+ * Where there is one block, and a part of it is given back, the window opens for what finds it still held: it comes
+ * again when the longest timer has run out, behind a question of ARP that takes the block, and once more. */
 static uint64_t patience_us(const struct history *h)
 {
     const struct plan *plan = &h->plan;
