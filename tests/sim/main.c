@@ -54,6 +54,7 @@ struct worker {
 };
 
 struct shared {
+    pid_t parent;            /* whose workers end with it */
     uint64_t next, last;     /* seeds still to be run */
     uint64_t passed, frames, bytes, opened, virtual_us, steps;
     int stop;
@@ -124,7 +125,7 @@ static void work(struct shared *shared, struct worker *worker, const struct sim_
     for (;;) {
         const uint64_t seed = __atomic_fetch_add(&shared->next, 1, __ATOMIC_RELAXED);
 
-        if (seed > shared->last || shared->stop)
+        if (seed > shared->last || shared->stop || getppid() != shared->parent)
             break;
         worker->busy_seed = seed;
         alarm(REAL_SECONDS_MAX);
@@ -237,6 +238,7 @@ static int run_seeds(const struct command *command, const struct plan_mods *mods
     unsigned i;
 
     clock_gettime(CLOCK_MONOTONIC, &begin);
+    shared->parent = getpid();
     shared->next = first;
     shared->last = last;
     run_workers(shared, command, mods, &progress);
