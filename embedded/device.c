@@ -66,11 +66,11 @@ static int rx_is_lent(const struct tenon_socks *socks, int i)
  * who waits for room to send before he gives back what he has read could not hear else that there is room. */
 TENON_INTERNAL void tn_sock_rx_flush(struct tenon_socks *socks)
 {
-    const int nobodys = (int)tn_sock_blocks_least(socks->device.flags) - 1, n = (int)socks->nrx;
+    const int n = (int)socks->nrx;
     int i = 0;
 
     while (i < n) {
-        const int spare = (int)socks->blocks.n - (int)socks->blocks.kept - nobodys;
+        const int spare = tn_sock_blocks_spare(socks);
         const int enough = spare >= n - i;
         const int keeps = spare > 0 && !rx_is_lent(socks, i);
         int end = i + 1;

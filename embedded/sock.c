@@ -306,10 +306,11 @@ static struct sock_block *sock_first_block(struct tenon_socks *socks, const stru
 
 /* All fragments of a datagram were small, and lie in buffers for headers: whose it is stands in a block, so it is put
  * into one, be it the last: the block in which the last fragment came is free again as soon as this has been looked at.
+ * That is so once: of several who hear the datagram not all may get it.
  * @return 1, with a reference in *whole, or 0: there is none, or it is too small */
 static int sock_gather(struct tenon_socks *socks, struct tenon_span *whole, const struct tenon_span *spans, unsigned n)
 {
-    struct sock_unit *unit = tn_sock_pool_get(&socks->blocks);
+    struct sock_unit *unit = tn_sock_blocks_spare(socks) > 0 ? tn_sock_pool_get(&socks->blocks) : NULL;
     unsigned i;
 
     if (unit == NULL)

@@ -191,6 +191,11 @@ TENON_INLINE unsigned tn_sock_blocks_least(unsigned device_flags)
 {
     return ((device_flags & TENON_SOCK_CONTIGUOUS) ? 2U : 1U) + ((device_flags & TENON_SOCK_LENGTHS) ? 0U : 1U);
 }
+/* Blocks that may be kept besides those that are: of what is left then one is to hear with, and one to send from. */
+TENON_INLINE int tn_sock_blocks_spare(const struct tenon_socks *socks)
+{
+    return (int)socks->blocks.n - (int)socks->blocks.kept - (int)tn_sock_blocks_least(socks->device.flags) + 1;
+}
 /* Buffers for headers that the core leaves alone. */
 TENON_INLINE unsigned tn_sock_headers_lent(unsigned device_flags)
 {

@@ -483,8 +483,8 @@ UNIT_TEST(two_halves_come_with_few_blocks)
     world_close(&world);
 }
 
-/* Bytes [off, off + n) of a datagram of `all` bytes for machine 1, header included, without a checksum. */
-static void inject_fragment(struct world *world, unsigned id, unsigned off, unsigned n, unsigned all)
+/* Bytes [off, off + n) of a datagram of `all` bytes for 10.0.0.`to`, header included, without a checksum. */
+static void inject_fragment_to(struct world *world, unsigned to, unsigned id, unsigned off, unsigned n, unsigned all)
 {
     tenon_u8 frame[14 + 20 + 400], *ip = frame + 14, *udp = ip + 20;
     unsigned sum = 0, i;
@@ -492,6 +492,8 @@ static void inject_fragment(struct world *world, unsigned id, unsigned off, unsi
     memset(frame, 0, sizeof(frame));
     frame[0] = frame[6] = 2;
     frame[5] = 2;
+    if (to == 255)
+        memset(frame, 0xFF, 6);
     frame[11] = 9;
     frame[12] = 8;
     ip[0] = 0x45;
@@ -504,7 +506,7 @@ static void inject_fragment(struct world *world, unsigned id, unsigned off, unsi
     ip[9] = 17;
     ip[12] = ip[16] = 10;
     ip[15] = 9;
-    ip[19] = 2;
+    ip[19] = (tenon_u8)to;
     for (i = 0; i < 20; i += 2)
         sum += (unsigned)ip[i] << 8 | ip[i + 1];
     sum = (sum & 0xFFFF) + (sum >> 16);
@@ -519,6 +521,43 @@ static void inject_fragment(struct world *world, unsigned id, unsigned off, unsi
     }
     CHECK_EQ_I(wire_inject(world->m[1].end, frame, 14 + 20 + n, 1), 0);
     world_run(world, 1000);
+}
+
+static void inject_fragment(struct world *world, unsigned id, unsigned off, unsigned n, unsigned all)
+{
+    inject_fragment_to(world, 2, id, off, n, all);
+}
+
+static void least_blocks_of_one_piece(struct machine *machine, unsigned i)
+{
+    machine->conf.blocks = i == 1 ? 3 : 0;
+    machine->conf.datagrams = i == 1 ? 1 : 0;
+    machine->conf.device.flags = TENON_WITH_LINEAR ? TENON_SOCK_CONTIGUOUS : 0;
+}
+
+/* A broadcast that two hear: one block may be kept, the others are to hear with and to send from. */
+UNIT_TEST(small_fragments_that_two_hear_leave_the_last_blocks)
+{
+    struct tenon_addr any = { .port = PORT }, all = world_addr(254, 0, PORT);
+    const unsigned kept = TENON_WITH_LINEAR ? 1 : 2;
+    struct world world;
+    int first, second;
+    tenon_u8 *p;
+
+    if (!CHECK(world_open(&world, least_blocks_of_one_piece)))
+        return;
+    first = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_UDP, 0);
+    second = tenon_sock_create(world.m[1].socks, &all, NULL, TENON_SOCK_UDP, 0);
+    CHECK(first > 0 && second > 0);
+    inject_fragment_to(&world, 255, 1, 0, 200, 240);
+    inject_fragment_to(&world, 255, 1, 200, 40, 240);
+    CHECK_EQ_U(tenon_stat(tenon_sock_stack(world.m[1].socks), TENON_STAT_UDP_RCVD), 2);
+    CHECK_EQ_U(world_count(&world.m[1]).blocks_free, 3 - kept);
+    CHECK_EQ_U(world_count(&world.m[1]).datagrams_full, 2 - kept);
+    CHECK_EQ_U((tenon_sock_ask_rbuf(world.m[1].socks, first, &p) == 232) +
+                   (tenon_sock_ask_rbuf(world.m[1].socks, second, &p) == 232),
+               kept);
+    world_close(&world);
 }
 
 static void many_datagrams(struct machine *machine, unsigned i)
@@ -640,6 +679,7 @@ int main(void)
     UNIT_RUN(fragments_come_as_pieces);
     UNIT_RUN(small_fragments_come_as_one_piece);
     UNIT_RUN(small_fragments_take_the_last_block);
+    UNIT_RUN(small_fragments_that_two_hear_leave_the_last_blocks);
     UNIT_RUN(two_halves_come_with_few_blocks);
     UNIT_RUN(crumbs_of_fragments_leave_records);
     UNIT_RUN(no_port_error_is_told);
