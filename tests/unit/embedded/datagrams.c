@@ -406,11 +406,17 @@ UNIT_TEST(small_fragments_come_as_one_piece)
     world_close(&world);
 }
 
-static void four_blocks_of_one_piece(struct machine *machine, unsigned i)
+/* Machine 1 has so many blocks, and frames of one piece. */
+static void blocks_of_one_piece(struct machine *machine, unsigned i, unsigned blocks)
 {
-    machine->conf.blocks = i == 1 ? 4 : 0;
+    machine->conf.blocks = (tenon_u16)(i == 1 ? blocks : 0);
     machine->conf.datagrams = i == 1 ? 1 : 0;
     machine->conf.device.flags = TENON_WITH_LINEAR ? TENON_SOCK_CONTIGUOUS : 0;
+}
+
+static void four_blocks_of_one_piece(struct machine *machine, unsigned i)
+{
+    blocks_of_one_piece(machine, i, 4);
 }
 
 /* One block waits in the device, two have the fragments, which are copied out of them, and the fourth is nobody's: the
@@ -530,9 +536,7 @@ static void inject_fragment(struct world *world, unsigned id, unsigned off, unsi
 
 static void least_blocks_of_one_piece(struct machine *machine, unsigned i)
 {
-    machine->conf.blocks = i == 1 ? 3 : 0;
-    machine->conf.datagrams = i == 1 ? 1 : 0;
-    machine->conf.device.flags = TENON_WITH_LINEAR ? TENON_SOCK_CONTIGUOUS : 0;
+    blocks_of_one_piece(machine, i, 3);
 }
 
 /* A broadcast that two hear: one block may be kept, the others are to hear with and to send from. */
