@@ -20,12 +20,12 @@ TENON_INTERNAL struct sock_unit *tn_sock_pool_get(struct sock_pool *pool)
     return unit;
 }
 
-/* While a buffer is out nothing follows it in the list: that it is kept is said there, by itself. */
+/* While a buffer is out nothing follows it in the list: that it is kept is said there, by itself, and once. */
 TENON_INTERNAL void tn_sock_looked_at(struct tenon_buf *buf)
 {
     struct sock_unit *unit = TENON_CONTAINER(buf, struct sock_unit, buf);
 
-    if (buf->refs > 1) {
+    if (buf->refs > 1 && unit->next != unit) {
         unit->next = unit;
         unit->pool->kept++;
     }
@@ -518,7 +518,7 @@ static void arena_take_conf(struct tenon_socks *socks, const struct tenon_sock_c
     socks->event = conf->event;
     socks->app = conf->app;
     socks->nsocks = conf->socks;
-    socks->nports = conf->ports;
+    socks->nports = (tenon_u8)conf->ports;    /* SOCK_MAX at most */
     socks->packets_max = conf->packets;
     socks->front = (tenon_u16)tn_sock_ring_front(conf->device.flags);
     socks->datagrams_max = conf->datagrams;

@@ -71,19 +71,23 @@ TENON_INTERNAL void tn_sock_rx_flush(struct tenon_socks *socks)
 
     while (i < n) {
         const int spare = tn_sock_blocks_spare(socks);
-        const int enough = spare >= n - i;
+        const int enough = spare >= n - i && !(TENON_WITH_FRAGMENTS && socks->singly);
         const int keeps = spare > 0 && !rx_is_lent(socks, i);
         int end = i + 1;
 
         socks->keeps = (tenon_u8)keeps;
         while (enough && keeps && end < n && !rx_is_lent(socks, end))
             end++;
+        if (TENON_WITH_FRAGMENTS)
+            socks->looked = (tenon_u8)(end == i + 1 ? end : 0);
         tenon_keep(socks->stack, keeps ? TENON_KEEP_ALL : TENON_KEEP_NOTHING);
         (void)tenon_input(socks->stack, 1, socks->rx_frames + i, (unsigned)(end - i), socks->now_us);
         for (; i < end; i++)
             tn_sock_looked_at(socks->rx_spans[i].buf);
     }
     socks->nrx = 0;
+    if (TENON_WITH_FRAGMENTS)
+        socks->looked = 0;
 }
 
 TENON_API void tenon_sock_input(struct tenon_socks *socks, struct tenon_buf *block, unsigned off, unsigned n,

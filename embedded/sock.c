@@ -304,28 +304,48 @@ static struct sock_block *sock_first_block(struct tenon_socks *socks, const stru
     return first;
 }
 
+/* A block for a datagram whose fragments have been copied: the one in which the last of them came, in which is nothing
+ * any more that anybody needs; of several who hear the datagram the others get a free one. In a burst it is not known
+ * which one that is. Where none is free for want of it, this datagram is lost and no later one. @return NULL: none */
+static struct tenon_buf *sock_gather_block(struct tenon_socks *socks)
+{
+    struct tenon_buf *last = socks->looked != 0 ? socks->rx_spans[socks->looked - 1].buf : NULL;
+    struct sock_unit *unit;
+
+    if (tn_sock_blocks_spare(socks) <= 0)
+        return NULL;
+    if (last != NULL && last->refs == 1) {
+        tenon_buf_ref(last);
+        return last;
+    }
+    unit = tn_sock_pool_get(&socks->blocks);
+    if (unit == NULL) {
+        socks->singly = 1;
+        return NULL;
+    }
+    TENON_CONTAINER(unit, struct sock_block, unit)->pieces = 0;
+    return &unit->buf;
+}
+
 /* All fragments of a datagram were small, and lie in buffers for headers: whose it is stands in a block, so it is put
- * into one, be it the last: the block in which the last fragment came is free again as soon as this has been looked at.
- * That is so once: of several who hear the datagram not all may get it.
- * @return 1, with a reference in *whole, or 0: there is none, or it is too small */
+ * into one. @return 1, with a reference in *whole, or 0: there is none, or it is too small */
 static int sock_gather(struct tenon_socks *socks, struct tenon_span *whole, const struct tenon_span *spans, unsigned n)
 {
-    struct sock_unit *unit = tn_sock_blocks_spare(socks) > 0 ? tn_sock_pool_get(&socks->blocks) : NULL;
+    struct tenon_buf *block = sock_gather_block(socks);
     unsigned i;
 
-    if (unit == NULL)
+    if (block == NULL)
         return 0;
-    TENON_CONTAINER(unit, struct sock_block, unit)->pieces = 0;
-    whole->buf = &unit->buf;
+    whole->buf = block;
     whole->off = whole->len = 0;
-    for (i = 0; i < n && spans[i].len <= unit->buf.size - whole->len; i++) {
-        memcpy(unit->buf.data + whole->len, tenon_span_data(&spans[i]), (size_t)spans[i].len);
+    for (i = 0; i < n && spans[i].len <= block->size - whole->len; i++) {
+        memcpy(block->data + whole->len, tenon_span_data(&spans[i]), (size_t)spans[i].len);
         whole->len += spans[i].len;
     }
     sock_count(&socks->counts.copied_bytes, (tenon_u32)whole->len);
     if (i == n)
         return 1;
-    tenon_buf_put(&unit->buf);
+    tenon_buf_put(block);
     return 0;
 }
 
@@ -336,7 +356,7 @@ static int sock_keep(struct sock *sock, const struct tenon_udp_info *info, const
     struct tenon_span whole;
     unsigned held = sock->blocks;
     struct sock_block *block = sock_first_block(socks, spans, n, &held);
-    const int gathered = TENON_WITH_FRAGMENTS && block == NULL && sock_gather(socks, &whole, spans, n);
+    const int gathered = TENON_WITH_FRAGMENTS && block == NULL && socks->keeps && sock_gather(socks, &whole, spans, n);
     int kept;
 
     if (gathered) {

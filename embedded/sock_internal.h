@@ -145,9 +145,12 @@ struct tenon_socks {
     tenon_u8 sending;    /* 1: in the device's transmit() */
     tenon_u8 left;       /* 1: a port may have no descriptor any more */
     tenon_u8 news;       /* 1: of some descriptor there are events that the application has not been told of */
-    tenon_u16 nsocks, nports, nrx, packets_max, datagrams_max, reserve;
-    tenon_u16 front;     /* bytes of a packet in a ring before those of the application */
     tenon_u8 keeps;      /* 0: what has come now is not to be kept */
+    tenon_u8 singly;     /* 1: each frame goes up by itself: a datagram lies in the block of its last fragment */
+    tenon_u8 looked;     /* at: 1 + the place of the frame that goes up by itself now, 0: there is none */
+    tenon_u8 nports;
+    tenon_u16 nsocks, nrx, packets_max, datagrams_max, reserve;
+    tenon_u16 front;     /* bytes of a packet in a ring before those of the application */
     struct sock_device device;
     struct sock *socks;
     struct sock_port *ports;

@@ -326,7 +326,7 @@ struct tenon_sock_counts {
     tenon_u32 header_bytes;      /**< headers moved into the ring (TENON_SOCK_CONTIGUOUS) */
     tenon_u32 no_block;          /**< times no block was free */
     tenon_u32 too_long;          /**< received frames that were dropped because their block is shorter */
-    tenon_u32 datagrams_full;    /**< datagrams dropped because an end point held too many */
+    tenon_u32 datagrams_full;    /**< datagrams dropped as an end point held too many, or no block was left */
     tenon_u32 ring_full;         /**< times tenon_sock_ask_sbuf() returned 0 because of the ring */
     tenon_u16 blocks_free, blocks_low;      /**< now, and the fewest there were */
     tenon_u16 headers_free, headers_low;

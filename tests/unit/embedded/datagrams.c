@@ -414,45 +414,47 @@ static void blocks_of_one_piece(struct machine *machine, unsigned i, unsigned bl
     machine->conf.device.flags = TENON_WITH_LINEAR ? TENON_SOCK_CONTIGUOUS : 0;
 }
 
-static void four_blocks_of_one_piece(struct machine *machine, unsigned i)
-{
-    blocks_of_one_piece(machine, i, 4);
-}
-
-/* One block waits in the device, two have the fragments, which are copied out of them, and the fourth is nobody's: the
- * datagram is put into that one, for the two come back. */
-UNIT_TEST(small_fragments_take_the_last_block)
+/* So many blocks of machine 1 wait in the device. Of eight datagrams in small fragments, one after the other, so many
+ * are lost, all others are read, and while one lies in its block so many others are free. */
+static void hear_small_fragments(struct world *world, unsigned waiting, unsigned lost, unsigned free)
 {
     const struct tenon_addr at = world_addr(1, 0, PORT), any = { .port = PORT };
     const struct tenon_udp_events none = { NULL, NULL };
+    struct tenon_buf *blocks[4];
     struct tenon_udp *sender;
-    struct tenon_buf *waiting;
-    struct world world;
     tenon_u8 bytes[450], *p;
     unsigned i;
     int server;
 
-    if (!CHECK(world_open(&world, four_blocks_of_one_piece)))
-        return;
     for (i = 0; i < sizeof(bytes); i++)
         bytes[i] = world_byte(i);
-    world_narrow(&world.m[1], 296);
-    waiting = tenon_sock_block(world.m[1].socks);
-    CHECK(waiting != NULL);
-    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_UDP, 0);
-    CHECK_EQ_I(tenon_udp_open(tenon_sock_stack(world.m[0].socks), &sender, &none, NULL), TENON_OK);
-    for (i = 0; i < 2; i++) {
+    world_narrow(&world->m[1], 296);
+    for (i = 0; i < waiting; i++) {
+        blocks[i] = tenon_sock_block(world->m[1].socks);
+        CHECK(blocks[i] != NULL);
+    }
+    server = tenon_sock_create(world->m[1].socks, &any, NULL, TENON_SOCK_UDP, 0);
+    CHECK_EQ_I(tenon_udp_open(tenon_sock_stack(world->m[0].socks), &sender, &none, NULL), TENON_OK);
+    for (i = 0; i < 8; i++) {
         CHECK_EQ_I(tenon_udp_write(sender, &at, bytes, sizeof(bytes)), TENON_OK);
-        world_run(&world, 10000);
-        CHECK_EQ_U(world_count(&world.m[1]).blocks_free, 2);
-        if (!CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[1].socks, server, &p), (int)sizeof(bytes)))
+        world_run(world, 10000);
+        if (i < lost)
+            continue;
+        CHECK_EQ_U(world_count(&world->m[1]).blocks_free, free);
+        if (!CHECK_EQ_I(tenon_sock_ask_rbuf(world->m[1].socks, server, &p), (int)sizeof(bytes)))
             break;
         CHECK_EQ_MEM(p, bytes, sizeof(bytes));
-        CHECK_EQ_I(tenon_sock_read_done(world.m[1].socks, server, p, sizeof(bytes)), TENON_OK);
+        CHECK_EQ_I(tenon_sock_read_done(world->m[1].socks, server, p, sizeof(bytes)), TENON_OK);
     }
-    tenon_buf_put(waiting);
+    CHECK_EQ_U(world_count(&world->m[1]).datagrams_full, lost);
+    for (i = 0; i < waiting; i++)
+        tenon_buf_put(blocks[i]);
     tenon_udp_close(sender);
-    world_close(&world);
+}
+
+static void four_blocks_of_one_piece(struct machine *machine, unsigned i)
+{
+    blocks_of_one_piece(machine, i, 4);
 }
 
 static void five_blocks(struct machine *machine, unsigned i)
@@ -460,6 +462,30 @@ static void five_blocks(struct machine *machine, unsigned i)
     (void)i;
     machine->conf.blocks = 5;
     machine->conf.datagrams = 2;
+}
+
+/* One block waits in the device, two have the fragments, which are copied out of them, and the fourth is nobody's: the
+ * datagram is put into that one, for the two come back. */
+UNIT_TEST(small_fragments_take_the_last_block)
+{
+    struct world world;
+
+    if (!CHECK(world_open(&world, four_blocks_of_one_piece)))
+        return;
+    hear_small_fragments(&world, 1, 0, 2);
+    world_close(&world);
+}
+
+/* Three blocks wait in the device, and two have the fragments: there is none for the datagram. From then on fragments
+ * are looked at each by itself, and it is put together where the last of them came. */
+UNIT_TEST(small_fragments_without_a_free_block_lose_one_datagram)
+{
+    struct world world;
+
+    if (!CHECK(world_open(&world, five_blocks)))
+        return;
+    hear_small_fragments(&world, 3, 1, 1);
+    world_close(&world);
 }
 
 /* A router has cut it in the middle: each half takes a block, although a quarter of all is only one. */
@@ -539,28 +565,53 @@ static void least_blocks_of_one_piece(struct machine *machine, unsigned i)
     blocks_of_one_piece(machine, i, 3);
 }
 
-/* A broadcast that two hear: one block may be kept, the others are to hear with and to send from. */
-UNIT_TEST(small_fragments_that_two_hear_leave_the_last_blocks)
+/* A broadcast in two small fragments that two hear, each by itself. *p: where each reads it, or NULL.
+ * @return how many do */
+static unsigned hear_broadcast(struct world *world, tenon_u8 *p[2])
 {
     struct tenon_addr any = { .port = PORT }, all = world_addr(254, 0, PORT);
+    struct tenon_socks *socks = world->m[1].socks;
+    unsigned n = 0, i;
+    int sk[2];
+
+    sk[0] = tenon_sock_create(socks, &any, NULL, TENON_SOCK_UDP, 0);
+    sk[1] = tenon_sock_create(socks, &all, NULL, TENON_SOCK_UDP, 0);
+    CHECK(sk[0] > 0 && sk[1] > 0);
+    inject_fragment_to(world, 255, 1, 0, 200, 240);
+    inject_fragment_to(world, 255, 1, 200, 40, 240);
+    CHECK_EQ_U(tenon_stat(tenon_sock_stack(socks), TENON_STAT_UDP_RCVD), 2);
+    for (i = 0; i < 2; i++)
+        n += tenon_sock_ask_rbuf(socks, sk[i], &p[i]) == 232;
+    CHECK_EQ_U(world_count(&world->m[1]).datagrams_full, 2 - n);
+    return n;
+}
+
+/* One block may be kept, the others are to hear with and to send from. */
+UNIT_TEST(small_fragments_that_two_hear_leave_the_last_blocks)
+{
     const unsigned kept = TENON_WITH_LINEAR ? 1 : 2;
     struct world world;
-    int first, second;
-    tenon_u8 *p;
+    tenon_u8 *p[2];
 
     if (!CHECK(world_open(&world, least_blocks_of_one_piece)))
         return;
-    first = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_UDP, 0);
-    second = tenon_sock_create(world.m[1].socks, &all, NULL, TENON_SOCK_UDP, 0);
-    CHECK(first > 0 && second > 0);
-    inject_fragment_to(&world, 255, 1, 0, 200, 240);
-    inject_fragment_to(&world, 255, 1, 200, 40, 240);
-    CHECK_EQ_U(tenon_stat(tenon_sock_stack(world.m[1].socks), TENON_STAT_UDP_RCVD), 2);
+    CHECK_EQ_U(hear_broadcast(&world, p), kept);
     CHECK_EQ_U(world_count(&world.m[1]).blocks_free, 3 - kept);
-    CHECK_EQ_U(world_count(&world.m[1]).datagrams_full, 2 - kept);
-    CHECK_EQ_U((tenon_sock_ask_rbuf(world.m[1].socks, first, &p) == 232) +
-                   (tenon_sock_ask_rbuf(world.m[1].socks, second, &p) == 232),
-               kept);
+    world_close(&world);
+}
+
+/* What one of them writes where he has read the other does not see. */
+UNIT_TEST(small_fragments_that_two_hear_lie_in_two_blocks)
+{
+    struct world world;
+    tenon_u8 *p[2];
+
+    if (!CHECK(world_open(&world, five_blocks)))
+        return;
+    CHECK_EQ_U(hear_broadcast(&world, p), 2);
+    CHECK(p[0] != p[1]);
+    CHECK_EQ_MEM(p[0], p[1], 232);
+    CHECK_EQ_U(world_count(&world.m[1]).blocks_free, 3);
     world_close(&world);
 }
 
@@ -683,7 +734,9 @@ int main(void)
     UNIT_RUN(fragments_come_as_pieces);
     UNIT_RUN(small_fragments_come_as_one_piece);
     UNIT_RUN(small_fragments_take_the_last_block);
+    UNIT_RUN(small_fragments_without_a_free_block_lose_one_datagram);
     UNIT_RUN(small_fragments_that_two_hear_leave_the_last_blocks);
+    UNIT_RUN(small_fragments_that_two_hear_lie_in_two_blocks);
     UNIT_RUN(two_halves_come_with_few_blocks);
     UNIT_RUN(crumbs_of_fragments_leave_records);
     UNIT_RUN(no_port_error_is_told);
