@@ -25,7 +25,7 @@ TENON_INTERNAL void tn_sock_looked_at(struct tenon_buf *buf)
 {
     struct sock_unit *unit = TENON_CONTAINER(buf, struct sock_unit, buf);
 
-    if (buf->refs > 1 && unit->next != unit) {
+    if (buf->refs > 1 && !(TENON_WITH_FRAGMENTS && unit->next == unit)) {
         unit->next = unit;
         unit->pool->kept++;
     }

@@ -28,19 +28,17 @@ TENON_INTERNAL void tn_sock_release(struct sock *sock)
     sock->generation = generation;
 }
 
-/* The first descriptor that is used so, has that port, and waits for a client. One that is free is all 0 but for its
- * generation: it has no port, and the state that comes first, which is TENON_SOCK_LISTENING. */
-TENON_ONCE static struct sock *sock_first(const struct tenon_socks *socks, enum sock_use use,
-                                          const struct sock_port *port)
+/* The first descriptor, after so many others, that has this port and waits for a client. NULL: that is free, which is
+ * all 0 but for its generation: it has no port, and the state that comes first. None in use has both. */
+TENON_ONCE static struct sock *sock_waiting(const struct tenon_socks *socks, const struct sock_port *port,
+                                            unsigned others)
 {
-    unsigned i;
+    struct sock *sock = socks->socks;
+    unsigned n;
 
-    for (i = 0; i < socks->nsocks; i++) {
-        struct sock *sock = &socks->socks[i];
-
-        if (sock->use == use && sock->port == port && sock->state == TENON_SOCK_LISTENING)
+    for (n = socks->nsocks; n > 0; n--, sock++)
+        if (sock->port == port && sock->state == TENON_SOCK_LISTENING && others-- == 0)
             return sock;
-    }
     return NULL;
 }
 
@@ -163,24 +161,32 @@ TENON_INTERNAL int tn_sock_finish(struct sock *sock)
 
 /* ---- servers ------------------------------------------------------------------------------------ */
 
-/* A descriptor of this port that waits for a client. */
-static struct sock *sock_listening(const struct sock_port *port)
-{
-    return sock_first(port->socks, SOCK_USED, port);
-}
+enum { SOCK_PROMISE = 16 };    /* units of 65,536 us: about a second */
 
-/* Who finds all taken gets no answer, and asks again. */
+/* Who finds all taken, or promised to others, gets no answer, and asks again. A promise is for a second: somebody who
+ * never answers, or does not exist, keeps nobody out for longer. */
 static enum tenon_verdict sock_port_incoming(struct tenon_tcp *conn, void *app)
 {
+    struct sock_port *port = (struct sock_port *)app;
+    const unsigned now = (unsigned)(port->socks->now_us >> 16);
+    const unsigned promised = ((now - port->promised_at) & 0xFFFFU) < SOCK_PROMISE ? port->promised : 0U;
+
     (void)conn;
-    return sock_listening((const struct sock_port *)app) != NULL ? TENON_ACCEPT : TENON_IGNORE;
+    if (sock_waiting(port->socks, port, promised) == NULL)
+        return TENON_IGNORE;
+    port->promised = (tenon_u8)(promised + 1);
+    port->promised_at = (tenon_u16)now;
+    return TENON_ACCEPT;
 }
 
-/* More can be in their handshake than descriptors are free: the last ones are reset. */
+/* A handshake may take longer than the promise: who finds all taken then is reset. */
 static void sock_port_opened(struct tenon_tcp *conn, void *app)
 {
-    struct sock *sock = sock_listening((const struct sock_port *)app);
+    struct sock_port *port = (struct sock_port *)app;
+    struct sock *sock = sock_waiting(port->socks, port, 0);
 
+    if (port->promised > 0)
+        port->promised--;
     if (sock == NULL) {
         tenon_tcp_abort(conn);
         return;
@@ -447,7 +453,7 @@ TENON_API int tenon_sock_create(struct tenon_socks *socks, const struct tenon_ad
         remote = NULL;
     if ((protocol != TENON_SOCK_TCP && protocol != TENON_SOCK_UDP) || (!TENON_WITH_CONNECT && remote != NULL))
         return TENON_EINVAL;
-    sock = sock_first(socks, SOCK_FREE, NULL);
+    sock = sock_waiting(socks, NULL, 0);
     if (sock == NULL)
         return TENON_ELIMIT;
     sock->socks = socks;

@@ -101,7 +101,9 @@ struct sock_port {
     struct tenon_socks *socks;
     struct tenon_tcp_listener *listener;
     struct tenon_addr at;
-    tenon_u8 refs;    /* descriptors */
+    tenon_u8 refs;            /* descriptors */
+    tenon_u8 promised;        /* of those that wait for a client: to so many who are in their handshake ... */
+    tenon_u16 promised_at;    /* ... the last of them then, in units of 65,536 us */
 };
 
 enum sock_use { SOCK_FREE, SOCK_USED, SOCK_LEAVING };

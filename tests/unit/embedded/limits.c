@@ -824,6 +824,71 @@ UNIT_TEST(clients_too_many_wait)
     world_close(&world);
 }
 
+/* Two come at the same moment, and one descriptor waits: one gets it, and the other no answer, not a reset. */
+UNIT_TEST(clients_together_none_is_reset)
+{
+    const struct tenon_addr any = { .port = PORT }, at = world_addr(1, 0, PORT);
+    struct tenon_sock_info info[2];
+    struct world world;
+    int sk[2], server;
+    unsigned i;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0);
+    for (i = 0; i < 2; i++)
+        sk[i] = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
+    world_run(&world, 500000);
+    for (i = 0; i < 2; i++)
+        CHECK_EQ_I(tenon_sock_status(world.m[0].socks, sk[i], &info[i]), TENON_OK);
+    CHECK_EQ_I(info[0].state, TENON_SOCK_OPEN);
+    CHECK_EQ_I(info[1].state, TENON_SOCK_OPENING);
+    CHECK_EQ_I(tenon_sock_delete(world.m[1].socks, server, 0), TENON_OK);
+    CHECK(tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0) > 0);
+    world_run(&world, 3000000);
+    CHECK_EQ_I(tenon_sock_status(world.m[0].socks, sk[1], &info[1]), TENON_OK);
+    CHECK_EQ_I(info[1].state, TENON_SOCK_OPEN);
+    world_close(&world);
+}
+
+/* A SYN from 10.0.0.9, which is nobody. */
+static void knock_and_run(struct machine *machine)
+{
+    static const tenon_u8 syn[54] = {
+        2, 0,  0,    0,    0, 2, 2, 0, 0, 0, 0,    9,    8, 0, 0x45, 0, 0, 40, 0, 1, 0, 0, 64, 6, 0x66, 0xC5, 10,
+        0, 0,  9,    10,   0, 0, 2, 4, 0, PORT >> 8, PORT & 0xFF, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 2, 0x20, 0, 0, 0, 0, 0
+    };
+    struct tenon_buf *block = tenon_sock_block(machine->socks);
+
+    if (!CHECK(block != NULL))
+        return;
+    memcpy(block->data, syn, sizeof(syn));
+    tenon_sock_input(machine->socks, block, 0, sizeof(syn), TENON_CSUM_GOOD);
+}
+
+/* Who never answers keeps the only descriptor for a second, although his handshake is tried for three minutes. */
+UNIT_TEST(client_who_is_nobody_keeps_others_out_for_a_second)
+{
+    const struct tenon_addr any = { .port = PORT }, at = world_addr(1, 0, PORT);
+    struct tenon_sock_info info;
+    struct world world;
+    int client;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    CHECK(tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0) > 0);
+    knock_and_run(&world.m[1]);
+    world_run(&world, 1000);
+    client = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
+    world_run(&world, 500000);
+    CHECK_EQ_I(tenon_sock_status(world.m[0].socks, client, &info), TENON_OK);
+    CHECK_EQ_I(info.state, TENON_SOCK_OPENING);
+    world_run(&world, 3000000);
+    CHECK_EQ_I(tenon_sock_status(world.m[0].socks, client, &info), TENON_OK);
+    CHECK_EQ_I(info.state, TENON_SOCK_OPEN);
+    world_close(&world);
+}
+
 static unsigned burst_sent;
 
 static unsigned burst_transmit(void *device, const struct tenon_frame *frames, unsigned n)
@@ -1716,6 +1781,8 @@ int main(void)
     UNIT_RUN(four_connections_with_faults_memory_is_enough);
     UNIT_RUN(four_rings_full_deleted_all_arrives);
     UNIT_RUN(clients_too_many_wait);
+    UNIT_RUN(clients_together_none_is_reset);
+    UNIT_RUN(client_who_is_nobody_keeps_others_out_for_a_second);
     UNIT_RUN(burst_is_answered_together);
     UNIT_RUN(event_after_the_events_is_not_waited_for);
     UNIT_RUN(tiny_segments_do_not_hold_all_blocks);

@@ -369,8 +369,11 @@ UNIT_TEST(create_each_error)
             {"client, the same again", TENON_SOCK_TCP, TENON_EINUSE, {any, info.local.port, 0}, {peer, PORT, 0}},
         };
         const struct tenon_addr seven = { .port = 7 };
+        int place;
 
         CHECK(tenon_sock_create(pair.socks, &seven, NULL, TENON_SOCK_UDP, 0) > 0);
+        place = tenon_sock_create(pair.socks, NULL, NULL, TENON_SOCK_UDP, 0);
+        CHECK_EQ_I(tenon_sock_delete(pair.socks, place, 0), TENON_OK);
         for (i = 0; i < 2 * TENON_ARRAY_LEN(rows); i++) {    /* the first time some of it is kept for the next */
             const unsigned row = i % TENON_ARRAY_LEN(rows);
 
@@ -381,6 +384,8 @@ UNIT_TEST(create_each_error)
                        rows[row].error);
         }
         CHECK_EQ_U(world_count(&pair.world.m[0]).memory_used, used);
+        for (i = 0; i < 40; i++)    /* no number of that place means anything */
+            CHECK_EQ_I(tenon_sock_status(pair.socks, place + 64 * (int)i, &info), TENON_EINVAL);
     }
     unit_row(NULL);
     for (i = 0; i < 2; i++)
