@@ -517,8 +517,10 @@ static void arena_take_conf(struct tenon_socks *socks, const struct tenon_sock_c
     socks->device.entropy = conf->device.entropy;
     socks->event = conf->event;
     socks->app = conf->app;
-    socks->nsocks = conf->socks;
-    socks->nports = (tenon_u8)conf->ports;    /* SOCK_MAX at most */
+    socks->nsocks = (tenon_u8)conf->socks;    /* SOCK_MAX at most */
+    socks->nports = (tenon_u8)conf->ports;
+    if (TENON_WITH_COOKIES)
+        socks->cookies = conf->stack.tcp_syncookies != 0;
     socks->packets_max = conf->packets;
     socks->front = (tenon_u16)tn_sock_ring_front(conf->device.flags);
     socks->datagrams_max = conf->datagrams;

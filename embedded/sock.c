@@ -164,14 +164,17 @@ TENON_INTERNAL int tn_sock_finish(struct sock *sock)
 enum { SOCK_PROMISE = 16 };    /* units of 65,536 us: about a second */
 
 /* Who finds all taken, or promised to others, gets no answer, and asks again. A promise is for a second: somebody who
- * never answers, or does not exist, keeps nobody out for longer. */
+ * never answers, or does not exist, keeps nobody out for longer. With cookies nothing is promised: they are sent when
+ * many are in their handshake, and keep nobody out at all. */
 static enum tenon_verdict sock_port_incoming(struct tenon_tcp *conn, void *app)
 {
     struct sock_port *port = (struct sock_port *)app;
     const unsigned now = (unsigned)(port->socks->now_us >> 16);
-    const unsigned promised = ((now - port->promised_at) & 0xFFFFU) < SOCK_PROMISE ? port->promised : 0U;
+    unsigned promised = ((now - port->promised_at) & 0xFFFFU) < SOCK_PROMISE ? port->promised : 0U;
 
     (void)conn;
+    if (TENON_WITH_COOKIES && port->socks->cookies)
+        promised = 0;
     if (sock_waiting(port->socks, port, promised) == NULL)
         return TENON_IGNORE;
     port->promised = (tenon_u8)(promised + 1);
@@ -179,7 +182,7 @@ static enum tenon_verdict sock_port_incoming(struct tenon_tcp *conn, void *app)
     return TENON_ACCEPT;
 }
 
-/* A handshake may take longer than the promise: who finds all taken then is reset. */
+/* A handshake may take longer than a promise, or be without: who finds all taken then is reset. */
 static void sock_port_opened(struct tenon_tcp *conn, void *app)
 {
     struct sock_port *port = (struct sock_port *)app;

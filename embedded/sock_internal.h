@@ -150,8 +150,9 @@ struct tenon_socks {
     tenon_u8 keeps;      /* 0: what has come now is not to be kept */
     tenon_u8 singly;     /* 1: each frame goes up by itself: a datagram lies in the block of its last fragment */
     tenon_u8 looked;     /* at: 1 + the place of the frame that goes up by itself now, 0: there is none */
-    tenon_u8 nports;
-    tenon_u16 nsocks, nrx, packets_max, datagrams_max, reserve;
+    tenon_u8 nsocks, nports;
+    tenon_u8 cookies;    /* 1: SYN cookies are sent when too many are in their handshake */
+    tenon_u16 nrx, packets_max, datagrams_max, reserve;
     tenon_u16 front;     /* bytes of a packet in a ring before those of the application */
     struct sock_device device;
     struct sock *socks;

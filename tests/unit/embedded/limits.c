@@ -852,7 +852,7 @@ UNIT_TEST(clients_together_none_is_reset)
 }
 
 /* A SYN from 10.0.0.9, which is nobody. */
-static void knock_and_run(struct machine *machine)
+static void knock_and_run(struct machine *machine, unsigned port)
 {
     static const tenon_u8 syn[54] = {
         2, 0,  0,    0,    0, 2, 2, 0, 0, 0, 0,    9,    8, 0, 0x45, 0, 0, 40, 0, 1, 0, 0, 64, 6, 0x66, 0xC5, 10,
@@ -863,6 +863,7 @@ static void knock_and_run(struct machine *machine)
     if (!CHECK(block != NULL))
         return;
     memcpy(block->data, syn, sizeof(syn));
+    block->data[35] = (tenon_u8)port;
     tenon_sock_input(machine->socks, block, 0, sizeof(syn), TENON_CSUM_GOOD);
 }
 
@@ -877,7 +878,7 @@ UNIT_TEST(client_who_is_nobody_keeps_others_out_for_a_second)
     if (!CHECK(world_open(&world, NULL)))
         return;
     CHECK(tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0) > 0);
-    knock_and_run(&world.m[1]);
+    knock_and_run(&world.m[1], 1);
     world_run(&world, 1000);
     client = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
     world_run(&world, 500000);
@@ -886,6 +887,30 @@ UNIT_TEST(client_who_is_nobody_keeps_others_out_for_a_second)
     world_run(&world, 3000000);
     CHECK_EQ_I(tenon_sock_status(world.m[0].socks, client, &info), TENON_OK);
     CHECK_EQ_I(info.state, TENON_SOCK_OPEN);
+    world_close(&world);
+}
+
+static void with_cookies(struct machine *machine, unsigned i)
+{
+    (void)i;
+    machine->conf.stack.tcp_syncookies = 1;
+}
+
+/* They have to become many for that: nothing is promised to the first. */
+UNIT_TEST(clients_who_are_nobody_get_cookies)
+{
+    const struct tenon_addr any = { .port = PORT };
+    struct world world;
+    unsigned i;
+
+    if (!CHECK(world_open(&world, with_cookies)))
+        return;
+    CHECK(tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0) > 0);
+    for (i = 0; i < 20; i++) {
+        knock_and_run(&world.m[1], 1 + i);
+        world_run(&world, 1000);
+    }
+    CHECK_EQ_U(tenon_stat(tenon_sock_stack(world.m[1].socks), TENON_STAT_TCP_COOKIE_SENT) > 0, TENON_WITH_COOKIES);
     world_close(&world);
 }
 
@@ -1783,6 +1808,7 @@ int main(void)
     UNIT_RUN(clients_too_many_wait);
     UNIT_RUN(clients_together_none_is_reset);
     UNIT_RUN(client_who_is_nobody_keeps_others_out_for_a_second);
+    UNIT_RUN(clients_who_are_nobody_get_cookies);
     UNIT_RUN(burst_is_answered_together);
     UNIT_RUN(event_after_the_events_is_not_waited_for);
     UNIT_RUN(tiny_segments_do_not_hold_all_blocks);
