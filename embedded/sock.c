@@ -161,24 +161,29 @@ TENON_INTERNAL int tn_sock_finish(struct sock *sock)
 
 /* ---- servers ------------------------------------------------------------------------------------ */
 
-enum { SOCK_PROMISE = 16 };    /* units of 65,536 us: about a second */
+enum { SOCK_PROMISE = 16, SOCK_BROKEN = 1024 };    /* units of 65,536 us: about a second, and a minute */
+
+/* Of its last promise. */
+static unsigned sock_port_age(const struct sock_port *port)
+{
+    return ((unsigned)(port->socks->now_us >> 16) - port->promised_at) & 0xFFFFU;
+}
 
 /* Who finds all taken, or promised to others, gets no answer, and asks again. A promise is for a second: somebody who
- * never answers, or does not exist, keeps nobody out for longer. With cookies nothing is promised: they are sent when
- * many are in their handshake, and keep nobody out at all. */
+ * never answers, or does not exist, keeps nobody out for longer. Where that has happened nothing is promised for a
+ * minute, if there are cookies: in a flood they are sent when many are in their handshake, and keep nobody out. */
 static enum tenon_verdict sock_port_incoming(struct tenon_tcp *conn, void *app)
 {
     struct sock_port *port = (struct sock_port *)app;
-    const unsigned now = (unsigned)(port->socks->now_us >> 16);
-    unsigned promised = ((now - port->promised_at) & 0xFFFFU) < SOCK_PROMISE ? port->promised : 0U;
+    const unsigned age = sock_port_age(port), promised = age < SOCK_PROMISE ? port->promised : 0U;
 
     (void)conn;
-    if (TENON_WITH_COOKIES && port->socks->cookies)
-        promised = 0;
     if (sock_waiting(port->socks, port, promised) == NULL)
         return TENON_IGNORE;
+    if (TENON_WITH_COOKIES && port->socks->cookies && port->promised > promised && age < SOCK_BROKEN)
+        return TENON_ACCEPT;
     port->promised = (tenon_u8)(promised + 1);
-    port->promised_at = (tenon_u16)now;
+    port->promised_at = (tenon_u16)(port->socks->now_us >> 16);
     return TENON_ACCEPT;
 }
 
@@ -188,7 +193,7 @@ static void sock_port_opened(struct tenon_tcp *conn, void *app)
     struct sock_port *port = (struct sock_port *)app;
     struct sock *sock = sock_waiting(port->socks, port, 0);
 
-    if (port->promised > 0)
+    if (port->promised > 0 && sock_port_age(port) < SOCK_PROMISE)
         port->promised--;
     if (sock == NULL) {
         tenon_tcp_abort(conn);

@@ -49,8 +49,9 @@ enum tenon_sock_option {
  *                   address, and each client gets the first that is free. Clients that find none free are not
  *                   answered, and ask again; nor are more at a time than there are free ones, for a second each: one
  *                   whose handshake takes longer, and ends after the last was taken, is reset. With
- *                   stack.tcp_syncookies all are answered while one is free. UDP: NULL, or port 0: hears everybody,
- *                   and sends to whom it has heard last, or to whom tenon_sock_to() says
+ *                   stack.tcp_syncookies all are answered while one is free, for a minute after somebody has taken
+ *                   longer. UDP: NULL, or port 0: hears everybody, and sends to whom it has heard last, or to whom
+ *                   tenon_sock_to() says
  *  @param protocol  enum tenon_sock_protocol
  *  @return a descriptor, 1 and up; and with nothing changed TENON_EINVAL (no such protocol; a group for TCP; addresses
  *          of two IP versions; a peer, in a build without TENON_WITH_CONNECT), TENON_ELIMIT (no descriptor, no
