@@ -164,7 +164,7 @@ struct tn_flight {
     tenon_u8 usual;              /* not 0: nothing keeps the connection from the way of tcp_fast.c */
     tenon_u8 heard_netif;        /* through this interface */
     tenon_u8 dupacks;
-    tenon_u16 mtu_sent;          /* payload of the largest segment sent (RFC 5927 7.2) */
+    tenon_u16 mtu_sent;          /* of the largest segment sent: payload, and unusual options (RFC 5927 7.2) */
     tenon_u16 mtu_claim;         /* a path MTU that waits for snd_una to time out; 0: none (tcp_mtu.c) */
     struct tn_sendq sendq;
     struct tn_sack *sack;        /* NULL: nothing is SACKed */

@@ -235,13 +235,18 @@ static void output_copy(struct tenon_tcp *conn, struct tn_gather *to, tenon_u32 
     }
 }
 
-/* Payload of one segment now, when options (SACK blocks) take more than usual. */
+/* What options (SACK blocks) take more than usual. */
+static tenon_u32 output_more_options(const struct tenon_tcp *conn, const struct tn_out *out)
+{
+    const tenon_u32 usual = TN_TCP_BYTES + (tn_tcp_has_timestamps(conn) ? 12U : 0U);
+
+    return OUTPUT_HAS_OPTIONS ? out->l4_bytes - usual : 0;
+}
+
+/* Payload of one segment now. */
 static tenon_u32 output_seg_bytes(const struct tenon_tcp *conn, const struct tn_out *out)
 {
-    const tenon_u32 usual = tn_tcp_has_timestamps(conn) ? 12 : 0;
-    const tenon_u32 options = (tenon_u32)out->l4_bytes - TN_TCP_BYTES;
-
-    return OUTPUT_HAS_OPTIONS ? conn->mss - tn_min(options - usual, (tenon_u32)conn->mss - 1) : conn->mss;
+    return conn->mss - tn_min(output_more_options(conn, out), (tenon_u32)conn->mss - 1);
 }
 
 /* Small payload goes behind the header; where there are no pieces, all of it does, and has room there. */
@@ -381,7 +386,7 @@ static tenon_u32 output_data(struct tenon_tcp *conn, struct output_plan *plan)
     if (error != TENON_OK)
         return 0;    /* nothing has left: it is not in flight, and will be tried again */
     output_acked(conn);
-    tn_mtu_sent(conn, output_probes(plan) ? plan->len : tn_min(plan->len, conn->mss));
+    tn_mtu_sent(conn, output_probes(plan) ? plan->len : tn_min(plan->len + output_more_options(conn, &out), conn->mss));
     if (TENON_WITH_FLIGHT)
         conn->flight->last_snd_ms = conn->stack->now_ms;
     return plan->len + (tenon_u32)((flags & TN_TCP_FIN) != 0);
