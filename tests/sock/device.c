@@ -158,6 +158,14 @@ unsigned device_transmit(void *arg, const struct tenon_frame *frames, unsigned n
     return i;
 }
 
+int device_is_awaited(const struct history *h)
+{
+    struct tenon_sock_counts counts;
+
+    tenon_sock_count(h->socks, &counts);
+    return h->device.full || (h->device.count > 0 && counts.blocks_free == 0);
+}
+
 /* ---- receiving ------------------------------------------------------------------------------------- */
 
 void device_refill(struct history *h)

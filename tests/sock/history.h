@@ -210,6 +210,8 @@ void device_receive(struct history *h, const struct tenon_frame *frames, unsigne
 void device_refill(struct history *h);
 void device_stop(struct history *h);
 int device_is_idle(const struct history *h);
+/* It says when it has sent something: then it takes frames again, or the next can be put together in a block. */
+int device_is_awaited(const struct history *h);
 
 /* end.c: the application of the small machine */
 uint64_t end_run(struct history *h);    /* @return microseconds until it wants to be called */

@@ -138,10 +138,10 @@ static tenon_u32 guest_poll(void *guest, tenon_u32 now_us)
     if (!h->ending)
         (void)end_run(h);
     wait = tenon_sock_poll(h->socks, now_us);
-    h->polls_at_once = wait == 0 && !h->device.full ? h->polls_at_once + 1 : 0;
+    h->polls_at_once = wait == 0 && !device_is_awaited(h) ? h->polls_at_once + 1 : 0;
     if (h->polls_at_once > AT_ONCE_MAX)
         history_fail(h, "tenon_sock_poll() has said \"at once\" %u times", (unsigned)AT_ONCE_MAX);
-    return h->device.full ? SECOND : wait;    /* full: the device says when it is not any more */
+    return device_is_awaited(h) ? SECOND : wait;
 }
 
 static void spare_fragments(void *arg, struct wire_end *end, enum wire_direction direction, uint64_t nth,
