@@ -193,7 +193,7 @@ static void sock_port_opened(struct tenon_tcp *conn, void *app)
     struct sock_port *port = (struct sock_port *)app;
     struct sock *sock = sock_waiting(port->socks, port, 0);
 
-    if (port->promised > 0 && sock_port_age(port) < SOCK_PROMISE)
+    if (port->promised > 0 && (!TENON_WITH_COOKIES || sock_port_age(port) < SOCK_PROMISE))
         port->promised--;
     if (sock == NULL) {
         tenon_tcp_abort(conn);
