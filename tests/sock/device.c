@@ -160,10 +160,11 @@ unsigned device_transmit(void *arg, const struct tenon_frame *frames, unsigned n
 
 int device_is_awaited(const struct history *h)
 {
+    const int copies = (h->plan.conf.device.flags & TENON_SOCK_CONTIGUOUS) != 0;
     struct tenon_sock_counts counts;
 
     tenon_sock_count(h->socks, &counts);
-    return h->device.full || (h->device.count > 0 && counts.blocks_free == 0);
+    return h->device.full || (copies && h->device.count > 0 && counts.blocks_free == 0);
 }
 
 /* ---- receiving ------------------------------------------------------------------------------------- */

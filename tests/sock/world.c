@@ -131,6 +131,7 @@ static tenon_u32 guest_poll(void *guest, tenon_u32 now_us)
 {
     struct history *h = guest;
     tenon_u32 wait;
+    int awaited;
 
     if (h->socks == NULL)
         return SECOND;
@@ -138,10 +139,11 @@ static tenon_u32 guest_poll(void *guest, tenon_u32 now_us)
     if (!h->ending)
         (void)end_run(h);
     wait = tenon_sock_poll(h->socks, now_us);
-    h->polls_at_once = wait == 0 && !device_is_awaited(h) ? h->polls_at_once + 1 : 0;
+    awaited = wait == 0 && device_is_awaited(h);
+    h->polls_at_once = wait == 0 && !awaited ? h->polls_at_once + 1 : 0;
     if (h->polls_at_once > AT_ONCE_MAX)
         history_fail(h, "tenon_sock_poll() has said \"at once\" %u times", (unsigned)AT_ONCE_MAX);
-    return device_is_awaited(h) ? SECOND : wait;
+    return awaited ? SECOND : wait;
 }
 
 static void spare_fragments(void *arg, struct wire_end *end, enum wire_direction direction, uint64_t nth,
