@@ -9,11 +9,15 @@ static int device_is_contiguous(const struct tenon_socks *socks)
 
 /* ---- received ----------------------------------------------------------------------------------- */
 
+/* One is kept to send from: without it nothing more would leave before an application reads. */
+static int rx_has_block(const struct tenon_socks *socks)
+{
+    return socks->blocks.nfree > (device_is_contiguous(socks) ? 1U : 0U);
+}
+
 static struct tenon_buf *rx_block(struct tenon_socks *socks)
 {
-    /* One is kept to send from: without it nothing more would leave before an application reads. */
-    const unsigned kept = device_is_contiguous(socks) ? 1 : 0;
-    struct sock_unit *unit = socks->blocks.nfree > kept ? tn_sock_pool_get(&socks->blocks) : NULL;
+    struct sock_unit *unit = rx_has_block(socks) ? tn_sock_pool_get(&socks->blocks) : NULL;
 
     if (unit == NULL)
         return NULL;
@@ -266,6 +270,7 @@ static int device_tell(struct tenon_socks *socks)
 TENON_API tenon_u32 tenon_sock_poll(struct tenon_socks *socks, tenon_u32 now_us)
 {
     tenon_u32 wait;
+    int had_block;
 
     if (socks->running)
         return 0;
@@ -273,6 +278,7 @@ TENON_API tenon_u32 tenon_sock_poll(struct tenon_socks *socks, tenon_u32 now_us)
     socks->now_us = now_us;
     if (socks->device.poll != NULL)
         socks->device.poll(socks->device.device, socks);
+    had_block = rx_has_block(socks);
     if (socks->left)
         tn_sock_close_ports(socks);
     tn_sock_rx_flush(socks);
@@ -280,5 +286,6 @@ TENON_API tenon_u32 tenon_sock_poll(struct tenon_socks *socks, tenon_u32 now_us)
     if (device_tell(socks))    /* what the application has asked for in its events; without them it is to ask now */
         wait = socks->event != NULL ? tenon_poll(socks->stack, now_us) : 0;
     socks->running = 0;
-    return socks->news ? 0 : wait;
+    /* The device may have found no block, and has nothing to receive into until it is asked again. */
+    return socks->news || (!had_block && rx_has_block(socks)) ? 0 : wait;
 }

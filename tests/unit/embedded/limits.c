@@ -1302,6 +1302,81 @@ UNIT_TEST(blocks_two_are_enough)
     echo_to_who_does_not_read(two_blocks);
 }
 
+static void hand_over_request(struct machine *machine, struct tenon_buf *block)
+{
+    memset(block->data, 0, 60);
+    memset(block->data, 0xFF, 6);
+    block->data[12] = 0x88;    /* of a protocol that nobody here speaks */
+    tenon_sock_input(machine->socks, block, 0, 60, TENON_CSUM_NONE);
+}
+
+/* A device that receives into blocks that it has asked for: it gives up one that is filled, and asks for others. */
+static struct tenon_buf *held_by_device[4];
+static unsigned ndevice;
+
+static void give_up_one(void *device, struct tenon_socks *socks)
+{
+    struct machine *machine = device;
+
+    if (machine->filled > 0) {
+        machine->filled--;
+        hand_over_request(machine, held_by_device[--ndevice]);
+    }
+    while (ndevice < 4 && (held_by_device[ndevice] = tenon_sock_block(socks)) != NULL)
+        ndevice++;
+}
+
+static void asks_for_four(struct machine *machine, unsigned i)
+{
+    machine->conf.blocks = i == 1 ? 64 : 2;
+    machine->conf.device.poll = i == 1 ? NULL : give_up_one;
+}
+
+static void asks_for_four_contiguous(struct machine *machine, unsigned i)
+{
+    asks_for_four(machine, i);
+    machine->conf.blocks = i == 1 ? 64 : 3;
+    machine->conf.device.flags = i == 1 ? 0 : TENON_SOCK_CONTIGUOUS;
+}
+
+static void empty_device_is_filled(void (*adjust)(struct machine *machine, unsigned i))
+{
+    struct world world;
+    struct machine *machine = &world.m[0];
+    tenon_u32 now_us;
+
+    ndevice = 0;
+    if (!CHECK(world_open(&world, adjust)))
+        return;
+    now_us = (tenon_u32)wire_now(world.wire);
+    (void)tenon_sock_poll(machine->socks, now_us);
+    CHECK_EQ_U(ndevice, 2);
+    CHECK(tenon_sock_poll(machine->socks, now_us) > 0);    /* it has all that there are */
+    machine->filled = 1;
+    CHECK_EQ_U(tenon_sock_poll(machine->socks, now_us), 0);
+    CHECK_EQ_U(ndevice, 1);
+    CHECK(tenon_sock_poll(machine->socks, now_us) > 0);
+    CHECK_EQ_U(ndevice, 2);
+    while (ndevice > 0)
+        tenon_buf_put(held_by_device[--ndevice]);
+    ndevice = 4;
+    CHECK(tenon_sock_poll(machine->socks, now_us) > 0);    /* they are free, and it wants none */
+    world_close(&world);
+}
+
+/* What it has handed over is free when the poll has looked at it: it wants to be called again then, or the device would
+ * have nothing to receive into until something else happens. */
+UNIT_TEST(device_without_a_block_is_asked_again)
+{
+    empty_device_is_filled(asks_for_four);
+}
+
+UNIT_TEST(contiguous_device_without_a_block_is_asked_again)
+{
+    if (TENON_WITH_LINEAR)
+        empty_device_is_filled(asks_for_four_contiguous);
+}
+
 /* ---- a device that knows how long a frame is ---- */
 
 static void one_block(struct machine *machine, unsigned i)
@@ -1329,14 +1404,6 @@ static void one_block_contiguous(struct machine *machine, unsigned i)
 UNIT_TEST(lengths_one_block_and_one_to_send_from)
 {
     echo_to_who_does_not_read(one_block_contiguous);
-}
-
-static void hand_over_request(struct machine *machine, struct tenon_buf *block)
-{
-    memset(block->data, 0, 60);
-    memset(block->data, 0xFF, 6);
-    block->data[12] = 0x88;    /* of a protocol that nobody here speaks */
-    tenon_sock_input(machine->socks, block, 0, 60, TENON_CSUM_NONE);
 }
 
 /* Long frames come in blocks, short ones too as long as there are any; then in buffers for headers, as many
@@ -1858,6 +1925,8 @@ int main(void)
     UNIT_RUN(blocks_all_wanted_one_to_send_from);
     UNIT_RUN(blocks_all_wanted_by_one_burst);
     UNIT_RUN(blocks_two_are_enough);
+    UNIT_RUN(device_without_a_block_is_asked_again);
+    UNIT_RUN(contiguous_device_without_a_block_is_asked_again);
     UNIT_RUN(lengths_one_block_is_enough);
     UNIT_RUN(lengths_one_block_and_one_to_send_from);
     UNIT_RUN(lengths_short_frames_without_a_block);
