@@ -252,6 +252,9 @@ TENON_INTERNAL void tn_tcp_update_mss(struct tenon_tcp *conn)
         mss = tn_min(mss, limit);
     tn_tcp_timer_know(conn);    /* what is in flight may be more than one segment from now on */
     conn->mss = (tenon_u16)(mss - options);
+    /* RFC 5681 3.1: no window is less than a segment. Before the handshake is over there is none. */
+    if (TENON_WITH_FLIGHT && conn->cc.cwnd != 0)
+        conn->cc.cwnd = tn_max(conn->cc.cwnd, conn->mss);
     if (conn->path_mtu != mtu)
         tn_tcp_trace(conn, TENON_TRACE_MTU, NULL, mtu);
     conn->path_mtu = (tenon_u16)mtu;

@@ -102,7 +102,8 @@ TENON_INTERNAL void tn_mtu_report(struct tenon_tcp *conn, const struct tn_mtu_ne
 
 /* ---- black holes (RFC 4821 7.7) ------------------------------------------------------------------- */
 
-/* Full segments, and not one answer. At first down to what passes nearly everywhere, then to the least. */
+/* Full segments, and not one answer. At first down to what passes nearly everywhere, then to the least, where routers
+ * of IPv4 may cut. */
 static void mtu_suspect(struct tenon_tcp *conn)
 {
     const tenon_u32 head = tn_min(conn->mss, conn->snd_nxt - conn->snd_una);
@@ -113,8 +114,8 @@ static void mtu_suspect(struct tenon_tcp *conn)
     if (!mtu_head_has_timed_out(conn) || conn->backoff % MTU_TIMEOUTS != 0)
         return;
     if (head <= MTU_BASE_BYTES) {
-        if (head < conn->mss || conn->path->search == TN_PATH_SEARCH_NONE)
-            return;
+        if (head < conn->mss || (conn->path->search == TN_PATH_SEARCH_NONE && conn->backoff < 2 * MTU_TIMEOUTS))
+            return;    /* who never was above it gets as many attempts as who had to come down */
         mtu = 0;
     }
     if (!tn_path_suspect(conn->stack, conn->path, mtu))

@@ -219,7 +219,7 @@ TENON_API int tenon_tcp_set(struct tenon_tcp *conn, enum tenon_tcp_option option
     opts_withdraw(conn);
     if (option == TENON_TCP_KEEPALIVE_IDLE_S)
         tn_tcp_arm_keepalive(conn);
-    if (option == TENON_TCP_MSS_MAX && conn->peer_mss != 0)
+    if ((option == TENON_TCP_MSS_MAX || option == TENON_TCP_TIMESTAMPS) && conn->peer_mss != 0)
         tn_tcp_update_mss(conn);
     tn_tcp_make_ready(conn);
     /* Nobody is left to release what is held: the peer would repeat it for ever. */

@@ -885,13 +885,13 @@ static int output_handshake(struct tenon_tcp *conn)
     return output_early(conn);
 }
 
-/* RFC 5681 3.1: no window is less than a segment, and what was one, after a timeout, is one of the new size. */
+/* What was a window of one segment, after a timeout, is one of the new size. */
 static void output_follow_mtu(struct tenon_tcp *conn)
 {
     const tenon_u32 one = conn->mss;
 
     tn_tcp_update_mss(conn);
-    if (TENON_WITH_FLIGHT && conn->cc.cwnd <= tn_max(one, conn->mss))
+    if (TENON_WITH_FLIGHT && conn->cc.cwnd <= one)
         conn->cc.cwnd = conn->mss;
 }
 
