@@ -202,7 +202,7 @@ static void semihost(tenon_u32 call, tenon_u32 *arguments)
     register tenon_u32 d0 __asm__("d0") = call;
     register tenon_u32 *d1 __asm__("d1") = arguments;
 
-    __asm__ volatile(".balign 4\n nop\n halt\n .long 0x4E7BF000" : "+d"(d0) : "d"(d1) : "memory");
+    __asm__ volatile(".balignw 4, 0x4E71\n nop\n halt\n .long 0x4E7BF000" : "+d"(d0) : "d"(d1) : "memory");
 }
 
 /* The board has no source of randomness. With a debugger the host's is used; without one HALT stops the processor. */
