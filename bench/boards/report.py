@@ -192,15 +192,16 @@ def echo_ram(found):
 
 def echo_summary(results):
     lines = ["**The same echo**, on all boards; bytes.", ""]
-    lines += head("board", "", "flash", "of it the stack", "RAM, without the stack", "stack: most used",
-                  "RAM and the stack that was used", "who read late")
+    lines += head("board", "", "flash", "of it the stack", "flash, optimised as one", "RAM, without the stack",
+                  "stack: most used", "RAM and the stack that was used", "who read late")
     for board, found in results.items():
         for name, one in found.items():
             ram = echo_ram(one)
             lines.append(row(board, ECHO_HEADS[name].replace("... ", f"Tenon, {ECHO_HOW[name[5:-4]]}, ")
                              if name.endswith("-all") else ECHO_HEADS[name], sum(one["flash"].values()),
-                             echo_stack(one), ram["RAM, without the stack"], ram["stack: most used"],
-                             ram["RAM and the stack that was used"], LATE.get(one["run"].get("late"), "")))
+                             echo_stack(one), one["flash_as_one"], ram["RAM, without the stack"],
+                             ram["stack: most used"], ram["RAM and the stack that was used"],
+                             LATE.get(one["run"].get("late"), "")))
     return lines
 
 

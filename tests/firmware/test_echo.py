@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """ports/boards/apps/echo.c, and what boards do that no program is in."""
 import os
+import re
 import socket
+import subprocess
 import threading
 
 import pytest
 
-from conftest import AT_ONCE, BOARDS, CORTEX_M, DMA, udp_pair
+from conftest import AT_ONCE, BOARDS, CORTEX_M, DMA, tool, udp_pair
 from test_frames import IP4, IP6, checksum, introduction, ip4, ip6, over, udp
 
 every_board = pytest.mark.parametrize("board", BOARDS)
@@ -144,6 +146,20 @@ def test_strict_alignment(firmware, board):
     data = os.urandom(20001)
     assert exchange(running.port(), data) == data
     running.quit()
+
+
+@every_board
+def test_optimised_as_one(firmware, board):
+    """All files as one when they are linked, whose functions go into each other: it answers, and in less flash."""
+    as_one = (*AT_ONCE, "--set", "BOARD_LTO=ON")
+    running = firmware(board, "echo", settings=as_one).ready()
+    data = os.urandom(100001)
+    assert exchange(running.port(), data) == data
+    running.quit()
+    sizes = [subprocess.run(tool("size", board, "echo", *settings), capture_output=True, text=True, check=True).stdout
+             for settings in (as_one, AT_ONCE)]
+    flash = [int(re.search(r"^flash +([\d,]+)$", size, re.MULTILINE).group(1).replace(",", "")) for size in sizes]
+    assert flash[0] < 0.98 * flash[1]
 
 
 @every_board
