@@ -166,10 +166,13 @@ def test_optimised_as_one(firmware, board):
 def test_sleeps_when_idle(firmware, board):
     running = firmware(board, "echo").ready()
     exchange(running.port(), b"x")
-    before = running.status()
-    threading.Event().wait(2)
-    after = running.status()
-    passed = after["us"] - before["us"]
+    for _ in range(5):    # a machine that is busy stops QEMU, and the board's clock with it, now and then
+        before = running.status()
+        threading.Event().wait(2)
+        after = running.status()
+        passed = after["us"] - before["us"]
+        if passed > 1500000:
+            break
     assert passed > 1500000
     assert (after["asleep_ms"] - before["asleep_ms"]) * 1000 > 0.8 * passed
     assert 0 < after["interrupts"] < 1000
