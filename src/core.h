@@ -327,6 +327,8 @@ TENON_INLINE struct tenon_span *tn_tx_payload(const struct tenon *stack)
 TENON_INTERNAL unsigned tn_tx_gather_max(const struct tenon *stack, const struct tn_netif *netif);
 /* Offer the burst to the port. */
 TENON_INTERNAL void tn_tx_flush(struct tenon *stack);
+/* The link of an interface is down: what waits for its port is not sent any more. */
+TENON_INTERNAL void tn_tx_forget(struct tenon *stack, const struct tn_netif *netif);
 /* Give back what waits. */
 TENON_INTERNAL void tn_tx_fini(struct tenon *stack);
 /* Largest payload of one segmented frame on this interface, for a header of header_bytes with the link's. */

@@ -215,7 +215,8 @@ TENON_API void *tenon_host_of(const struct tenon *stack);
  *  @return its number, 1 and up; TENON_EINVAL for impossible values; TENON_ELIMIT */
 TENON_API int tenon_netif_add(struct tenon *stack, const struct tenon_netif_conf *conf);
 
-/** The link went up (non-zero) or down. Down: nothing is sent, neighbours are forgotten. Up: as when
+/** The link went up (non-zero) or down. Down: nothing is sent, not even what the port has refused until now
+ *  (`tx_down` counts it), and neighbours are forgotten. Up: as when
  *  added. An interface starts up.
  *  @return TENON_OK or TENON_EINVAL */
 TENON_API int tenon_netif_link(struct tenon *stack, unsigned netif, int up);

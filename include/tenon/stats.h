@@ -20,6 +20,7 @@ struct tenon;
     X(TX_BYTES, "tx_bytes", "their bytes") \
     X(TX_BUSY, "tx_busy", "times the port took fewer frames than offered") \
     X(TX_FULL, "tx_full", "packets dropped because the burst was full and the port took nothing") \
+    X(TX_DOWN, "tx_down", "frames dropped because the link went down while they waited for the port") \
     X(TX_SEGMENTED, "tx_segmented", "frames cut into segments in software") \
     X(TX_CSUM_SOFT, "tx_csum_soft", "transport checksums completed in software") \
     X(TX_LINEARISED, "tx_linearised", "frames copied together because the port cannot gather so many spans") \

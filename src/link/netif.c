@@ -82,6 +82,7 @@ static void netif_stop(struct tenon *stack, struct tn_netif *netif)
     tn_groups_link(stack, netif);
     tn_neighbours_forget(stack, netif->index);
     tn_path_invalidate(stack);
+    tn_tx_forget(stack, netif);
 }
 
 /* Whether the port gathers as much as is sent, where nobody puts frames together for it. */

@@ -38,20 +38,30 @@ static void tx_took(struct tenon *stack, struct tn_netif *netif, const struct te
     netif->tx_bytes += bytes;
 }
 
+static struct tenon_span *tx_spans_at(const struct tn_burst *tx, unsigned slot)
+{
+    return tx->spans + (size_t)slot * (TENON_WITH_PIECES ? tx->gather : 1U);
+}
+
+static void tx_move(struct tn_burst *tx, unsigned from, unsigned to)
+{
+    struct tenon_span *spans = tx_spans_at(tx, to);
+    unsigned i;
+
+    for (i = 0; i < tx->frames[from].nspans; i++)
+        spans[i] = tx->frames[from].spans[i];
+    tx->frames[to] = tx->frames[from];
+    tx->frames[to].spans = spans;
+    tx->netifs[to] = tx->netifs[from];
+}
+
 /* The first n frames are gone: move the others to the front. */
 static void tx_move_up(struct tn_burst *tx, unsigned n)
 {
-    unsigned i, j;
+    unsigned i;
 
-    for (i = n; i < tx->n; i++) {
-        struct tenon_span *to = tx->spans + (size_t)(i - n) * tx->gather;
-
-        for (j = 0; j < tx->frames[i].nspans; j++)
-            to[j] = tx->frames[i].spans[j];
-        tx->frames[i - n] = tx->frames[i];
-        tx->frames[i - n].spans = to;
-        tx->netifs[i - n] = tx->netifs[i];
-    }
+    for (i = n; i < tx->n; i++)
+        tx_move(tx, i, i - n);
     tx->n = (tenon_u16)(tx->n - n);
 }
 
@@ -127,6 +137,25 @@ TENON_INTERNAL void tn_tx_fini(struct tenon *stack)
     }
 }
 
+TENON_INTERNAL void tn_tx_forget(struct tenon *stack, const struct tn_netif *netif)
+{
+    struct tn_burst *tx = &stack->tx;
+    unsigned i, left = 0;
+
+    for (i = 0; i < tx->n; i++) {
+        const unsigned at = tx_slot_at(tx, i);
+
+        if (!TENON_WITH_NETIFS || tx->netifs[at] == netif->index)
+            tn_spans_put(tx->frames[at].spans, tx->frames[at].nspans);
+        else
+            tx_move(tx, at, tx_slot_at(tx, left++));
+    }
+    tn_count_n(stack, TENON_STAT_TX_DOWN, tx->n - left);
+    tx->n = (tenon_u16)left;
+    if (left == 0)
+        tx->blocked = 0;    /* tenon_poll() flushes what there is only */
+}
+
 /* The spans of the next free frame of the burst, or NULL when the port has taken nothing for too long. */
 static struct tenon_span *tx_slot(struct tenon *stack)
 {
@@ -138,7 +167,7 @@ static struct tenon_span *tx_slot(struct tenon *stack)
         tn_count(stack, TENON_STAT_TX_FULL);
         return NULL;
     }
-    return tx->spans + (size_t)tx_slot_at(tx, tx->n) * (TENON_WITH_PIECES ? tx->gather : 1U);
+    return tx_spans_at(tx, tx_slot_at(tx, tx->n));
 }
 
 static int tx_drop(struct tn_out *out, int error)

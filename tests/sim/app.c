@@ -788,7 +788,8 @@ static struct session *session_of(struct tenon_tcp *conn, const struct sim_port 
         const struct plan_session *plan = session->plan;
 
         if (session->client_port == info.remote.port && plan->client == client && plan->server == port->host
-            && plan->port == port->index && plan->kind != SESSION_NOBODY && plan->v6 == !tenon_ip_is_v4(&info.remote.ip)
+            && plan->port == port->index && plan->kind != SESSION_NOBODY
+            && plan->kind != SESSION_CLOSED_PORT && plan->v6 == !tenon_ip_is_v4(&info.remote.ip)
             && (!found || session->order > found->order))
             found = session;
     }
@@ -867,7 +868,7 @@ void app_listen(struct sim *sim, unsigned host, unsigned index)
     if (error == TENON_OK)
         return;
     port->listener = NULL;
-    if (error != TENON_ENOMEM)
+    if (error != TENON_ENOMEM && (error != TENON_ENOADDR || !sim_is_nameless(sim, host)))
         sim_fail(sim, "listen", "host %u port %u: tenon_tcp_listen() says %s", host, at.port, tenon_error_text(error));
 }
 
@@ -888,7 +889,8 @@ static int connect_side(struct side *side, const struct tenon_addr *from, const 
     if (error != TENON_OK) {
         side->conn = NULL;
         sim_note(sim, "%s: connect says %s", side_name(side), tenon_error_text(error));
-        if (error != TENON_ENOMEM && error != TENON_ELIMIT && error != TENON_EUNREACH)
+        if (error != TENON_ENOMEM && error != TENON_ELIMIT && error != TENON_EUNREACH
+            && (error != TENON_ENOADDR || !sim_is_nameless(sim, side->host)))
             sim_fail(sim, "connect refused", "%s: tenon_tcp_connect() says %s", side_name(side),
                      tenon_error_text(error));
         return error;
@@ -942,8 +944,8 @@ void app_session_start(struct sim *sim, unsigned index)
     session->side[0] = side;
     session->progress_at = sim_now(sim);
     session_addresses(session, &from, &to);
-    if (plan->ephemeral && plan->kind != SESSION_BOTH_OPEN)
-        from.ip = tenon_ip_any();
+    if (plan->ephemeral && plan->kind != SESSION_BOTH_OPEN && !sim_is_nameless(sim, plan->client))
+        from.ip = tenon_ip_any();    /* else it might become a link-local one, which has no host's number */
 
     if (connect_side(side, &from, &to) != TENON_OK) {
         session->busy_until = sim_now(sim) + 500000;

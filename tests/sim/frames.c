@@ -279,7 +279,8 @@ static int is_lossless(const struct sim *sim, unsigned host)
     if (!TENON_WITH_STATS)
         return 0;    /* nobody could tell */
     return stats.buf_refused == 0 && stats.mem_refused == 0 && tenon_stat(stack, TENON_STAT_TX_FULL) == 0
-           && tenon_stat(stack, TENON_STAT_NEIGH_QUEUE_DROP) == 0 && tenon_stat(stack, TENON_STAT_NEIGH_FAILED) == 0;
+           && tenon_stat(stack, TENON_STAT_TX_DOWN) == 0 && tenon_stat(stack, TENON_STAT_NEIGH_QUEUE_DROP) == 0
+           && tenon_stat(stack, TENON_STAT_NEIGH_FAILED) == 0;
 }
 
 void frames_tap(void *arg, struct wire_end *end, enum wire_place place, const struct tenon_frame *frame)

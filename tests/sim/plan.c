@@ -65,7 +65,18 @@ static struct dice dice_of(const struct plan *plan, unsigned part, unsigned inde
     return dice;
 }
 
-enum { PART_WORLD, PART_HOST, PART_LINE, PART_EVENT, PART_SESSION, PART_DGRAM, PART_STACK, PART_OPENING, PART_NARROW };
+enum {
+    PART_WORLD,
+    PART_HOST,
+    PART_LINE,
+    PART_EVENT,
+    PART_SESSION,
+    PART_DGRAM,
+    PART_STACK,
+    PART_OPENING,
+    PART_NARROW,
+    PART_OUTAGE
+};
 
 #define PICK(dice, ...) \
     ((const uint32_t[]){ __VA_ARGS__ }[dice_below(dice, sizeof((const uint32_t[]){ __VA_ARGS__ }) / 4)])
@@ -480,8 +491,7 @@ static void draw_opening(struct plan *plan)
 }
 
 /* Lines that take less than the interfaces, from the beginning or from some time on: the way has changed. Below 552
- * routers cut what TCP sends; who looks on (watch.c) would have to put that together, as receivers do. The last to be
- * drawn. */
+ * routers cut what TCP sends; who looks on (watch.c) would have to put that together, as receivers do. */
 static void draw_narrow(struct plan *plan, const struct mood *mood)
 {
     const int cut = TENON_WITH_FRAGMENTS && !plan->watch;
@@ -500,6 +510,38 @@ static void draw_narrow(struct plan *plan, const struct mood *mood)
         narrow->silent = (uint8_t)dice_percent(&dice, 30);
         if (dice_percent(&dice, 60))
             narrow->at_us = plan->open_us + dice_next(&dice) % (plan->heal_us - plan->open_us);
+    }
+}
+
+static int event_is_silence(const struct plan_event *event)
+{
+    return event->kind == EVENT_BLACKOUT || event->kind == EVENT_JUMP || event->kind == EVENT_PAUSE;
+}
+
+/* Links that go down, and addresses that a host loses for a time. All is well again ten seconds before the network is:
+ * an address that is back may have to be probed. The last to be drawn. */
+static void draw_outages(struct plan *plan, const struct mood *mood)
+{
+    struct dice dice = dice_of(plan, PART_OUTAGE, 0);
+    uint64_t budget = 100 * (uint64_t)SECOND;    /* see draw_events() */
+    unsigned i, n;
+
+    if (mood->clean || !dice_percent(&dice, 25))
+        return;
+    for (i = 0; i < plan->nevents; i++)
+        if (event_is_silence(&plan->event[i]))
+            budget -= plan->event[i].lasts_us;
+    for (n = dice_range(&dice, 1, 4); n > 0; n--) {
+        struct plan_event *event = &plan->event[plan->nevents++];
+
+        event->kind = dice_percent(&dice, 60) ? EVENT_LINK : EVENT_ADDRESS;
+        event->host = dice_below(&dice, plan->nhosts);
+        event->direction = dice_below(&dice, 2);
+        event->at_us = plan->open_us + dice_next(&dice) % ((plan->heal_us - plan->open_us) / 2);
+        event->lasts_us = dice_log(&dice, 1, (uint32_t)((plan->heal_us - plan->open_us) / 2 - 10 * SECOND + 1));
+        if (event->lasts_us > budget)
+            event->lasts_us = budget;
+        budget -= event->lasts_us;
     }
 }
 
@@ -532,6 +574,7 @@ void plan_draw_given(struct plan *plan, uint64_t seed, struct plan_bytes *given)
     draw_dgrams(plan, &mood);
     draw_opening(plan);
     draw_narrow(plan, &mood);
+    draw_outages(plan, &mood);
     plan->given = NULL;
 }
 
@@ -546,7 +589,7 @@ static const char *const class_names[CLASS_COUNT] = {
     "loss",    "duplicate", "corrupt", "reorder", "jitter",  "rate",     "refuse", "blackout", "jump",
     "memory",  "pool",      "offload", "pieces",  "windows", "options",  "by-hand", "hold",    "readers",
     "writers", "abort",     "listener", "dgrams", "wrap",    "mtu",      "dad",    "v6",
-    "fast-open", "cookies",   "narrow",
+    "fast-open", "cookies",   "narrow", "outage",
 };
 
 const char *plan_class_name(unsigned class)
@@ -671,7 +714,8 @@ static void events_without(struct plan *plan, unsigned class)
         if ((class == CLASS_BLACKOUT && kind == EVENT_BLACKOUT)
             || (class == CLASS_JUMP && (kind == EVENT_JUMP || kind == EVENT_PAUSE))
             || (class == CLASS_MEMORY && (kind == EVENT_MEMORY || kind == EVENT_BUFFERS))
-            || (class == CLASS_LISTENER && kind == EVENT_LISTENER))
+            || (class == CLASS_LISTENER && kind == EVENT_LISTENER)
+            || (class == CLASS_OUTAGE && (kind == EVENT_LINK || kind == EVENT_ADDRESS)))
             plan->event_off[i] = 1;
     }
 }
@@ -885,7 +929,8 @@ static void print_session(const struct plan_session *session, unsigned i)
 
 void plan_print(const struct plan *plan)
 {
-    static const char *const kinds[] = {"blackout", "jump", "pause", "memory", "buffers", "listener"};
+    static const char *const kinds[] = {"blackout", "jump",     "pause", "memory",
+                                        "buffers",  "listener", "link",  "address"};
     unsigned i;
 
     printf("seed %" PRIu64 ": %u hosts, %s, start %" PRIu64 " us, heals after %.3f s%s\n", plan->seed, plan->nhosts,

@@ -48,6 +48,7 @@ enum plan_class {
     CLASS_FASTOPEN,      /* data in SYNs */
     CLASS_COOKIES,       /* SYN cookies */
     CLASS_NARROW,        /* lines on which not every packet fits */
+    CLASS_OUTAGE,        /* interfaces whose link goes down, addresses that are taken away */
     CLASS_COUNT
 };
 
@@ -65,13 +66,22 @@ static inline uint8_t plan_byte(struct plan_bytes *given)
     return *given->p++;
 }
 
-enum plan_event_kind { EVENT_BLACKOUT, EVENT_JUMP, EVENT_PAUSE, EVENT_MEMORY, EVENT_BUFFERS, EVENT_LISTENER };
+enum plan_event_kind {
+    EVENT_BLACKOUT,
+    EVENT_JUMP,
+    EVENT_PAUSE,
+    EVENT_MEMORY,
+    EVENT_BUFFERS,
+    EVENT_LISTENER,
+    EVENT_LINK,       /* it is down */
+    EVENT_ADDRESS     /* the host has it not */
+};
 
 struct plan_event {
     uint64_t at_us, lasts_us;
     enum plan_event_kind kind;
     unsigned host;
-    unsigned direction;    /* of a blackout */
+    unsigned direction;    /* of a blackout; 1: the address of IPv6, where there are both */
     unsigned port;         /* of a listener */
     uint32_t ppm;          /* of memory and buffers */
 };

@@ -254,9 +254,76 @@ static void close_listener(struct sim *sim, const struct plan_event *event)
         abort();
 }
 
-static void do_event(void *arg)
+static unsigned event_version(const struct sim *sim, const struct plan_event *event)
+{
+    return sim->plan->v6 && (event->direction || !sim->plan->v4);
+}
+
+static void outage_address(struct sim *sim, struct sim_host *host, unsigned v6)
+{
+    const unsigned netif = wire_end_netif(host->end);
+    struct tenon_addr addr;
+    int error;
+
+    sim_address(sim, &addr, host->index, (int)v6, 0);
+    error = host->nameless[v6] ? tenon_addr_remove(host->stack, netif, &addr.ip)
+                               : tenon_addr_add(host->stack, netif, &addr.ip, v6 ? 64 : 24);
+    if (error != TENON_OK)
+        sim_fail(sim, "outage", "host %u: its address: %s", host->index, tenon_error_text(error));
+}
+
+static void outage_link(struct sim *sim, struct sim_host *host)
+{
+    struct wire_end_stats stats;
+
+    wire_end_stats(host->end, &stats);
+    if (host->unplugged > 0)
+        host->unplugged_frames = stats.tx_frames;
+    else if (stats.tx_frames > host->unplugged_frames)
+        sim_fail(sim, "outage", "host %u: %" PRIu64 " frames were sent while the link was down", host->index,
+                 stats.tx_frames - host->unplugged_frames);
+    (void)tenon_netif_link(host->stack, wire_end_netif(host->end), host->unplugged == 0);
+}
+
+/* An outage has begun or ended; others may go on. */
+static void outage_change(struct sim *sim, const struct plan_event *event, int begins)
+{
+    struct sim_host *host = &sim->host[event->host];
+    const unsigned v6 = event_version(sim, event);
+    unsigned *outages = event->kind == EVENT_LINK ? &host->unplugged : &host->nameless[v6];
+    const int was = *outages > 0;
+
+    *outages = begins ? *outages + 1 : *outages - 1;
+    if (was == (*outages > 0))
+        return;
+    if (event->kind == EVENT_LINK)
+        outage_link(sim, host);
+    else
+        outage_address(sim, host, v6);
+}
+
+static void end_outage(void *arg)
 {
     const struct task *task = arg;
+    struct sim *sim = task->sim;
+
+    if (sim->cleaning)
+        return;
+    sim_note(sim, "event %u ends", task->index);
+    outage_change(sim, &sim->plan->event[task->index], 0);
+    wire_wake(sim->host[sim->plan->event[task->index].host].host);
+}
+
+static void begin_outage(struct sim *sim, const struct plan_event *event, void *task)
+{
+    outage_change(sim, event, 1);
+    if (wire_at(sim->wire, wire_now(sim->wire) + event->lasts_us, end_outage, task) != 0)
+        abort();
+}
+
+static void do_event(void *arg)
+{
+    struct task *task = arg;
     struct sim *sim = task->sim;
     const struct plan_event *event = &sim->plan->event[task->index];
     struct sim_host *host = &sim->host[event->host];
@@ -278,6 +345,8 @@ static void do_event(void *arg)
         host->buf_ppm = event->ppm;
         break;
     case EVENT_LISTENER: close_listener(sim, event); break;
+    case EVENT_LINK:
+    case EVENT_ADDRESS: begin_outage(sim, event, task); break;
     }
     wire_wake(host->host);
 }
@@ -331,6 +400,25 @@ void sim_address(const struct sim *sim, struct tenon_addr *addr, unsigned host, 
     memset(addr, 0, sizeof(*addr));
     addr->ip = v6 ? tenon_ip6(0xFD000000UL, 0, 0, host + 1) : tenon_ip4(0x0A000001UL + host);
     addr->port = (tenon_u16)port;
+}
+
+/* It is taken away, or is being probed again. */
+static int lacks_address(const struct sim *sim, unsigned host, int v6)
+{
+    struct tenon_addr_info info;
+    struct tenon_addr addr;
+    unsigned i;
+
+    sim_address(sim, &addr, host, v6, 0);
+    for (i = 0; tenon_addr_get(sim->host[host].stack, i, &info) == TENON_OK; i++)
+        if (tenon_ip_equal(&info.ip, &addr.ip))
+            return info.state == TENON_ADDR_TENTATIVE;
+    return 1;
+}
+
+int sim_is_nameless(const struct sim *sim, unsigned host)
+{
+    return (sim->plan->v4 && lacks_address(sim, host, 0)) || (sim->plan->v6 && lacks_address(sim, host, 1));
 }
 
 static void collect_blackouts(struct sim *sim, unsigned i, struct wire_end_conf *end)

@@ -101,6 +101,8 @@ struct sim_host {
     uint64_t early;                /* opened by a SYN, and perhaps ended in SYN-RECEIVED */
     uint64_t faults_mem_until, faults_buf_until;
     uint32_t mem_ppm, buf_ppm;
+    unsigned unplugged, nameless[2];   /* outages of its link, of its addresses by version of IP */
+    uint64_t unplugged_frames;         /* sent when its link went down */
     struct wire_blackout blackout[2][PLAN_EVENTS_MAX];
     unsigned nblackouts[2];
 };
@@ -135,6 +137,7 @@ void sim_note(struct sim *sim, const char *format, ...) __attribute__((format(pr
 int sim_compare_fates(const void *a, const void *b);
 void sim_print_fate(uint64_t key);
 uint64_t sim_now(const struct sim *sim);    /* since the start */
+int sim_is_nameless(const struct sim *sim, unsigned host);    /* it cannot use all of its addresses */
 void sim_address(const struct sim *sim, struct tenon_addr *addr, unsigned host, int v6, unsigned port);
 uint64_t sim_hash(const struct sim *sim, uint64_t a, uint64_t b);
 

@@ -46,10 +46,13 @@ static void own_release(struct tenon_buf *buf)
 /* Onto the wire. */
 static void device_emit(struct history *h, const struct tenon_frame *frame, const tenon_u8 *bytes, uint32_t n)
 {
-    struct own_buf *own = malloc(sizeof(*own));
     struct tenon_frame out = *frame;
     struct tenon_span span;
+    struct own_buf *own;
 
+    if (h->unplugged)
+        return;
+    own = malloc(sizeof(*own));
     if (own == NULL)
         abort();
     own->buf.data = own->bytes;
@@ -143,6 +146,8 @@ unsigned device_transmit(void *arg, const struct tenon_frame *frames, unsigned n
     tenon_u8 bytes[FRAME_MAX];
     unsigned i;
 
+    if (h->unplugged)
+        history_fail(h, "a frame is sent while the link is down");
     for (i = 0; i < n; i++) {
         check_frame(h, &frames[i]);
         if (h->plan.conf.device.flags & TENON_SOCK_NO_DMA) {
@@ -232,7 +237,8 @@ void device_receive(struct history *h, const struct tenon_frame *frames, unsigne
     unsigned i;
 
     for (i = 0; i < n; i++) {
-        struct tenon_buf *block = h->device.nwaiting < WAITING_MAX && !h->ending ? device_block(h, &frames[i]) : NULL;
+        const int hears = !h->unplugged && !h->ending && h->device.nwaiting < WAITING_MAX;
+        struct tenon_buf *block = hears ? device_block(h, &frames[i]) : NULL;
 
         if (block == NULL)
             h->device.dropped++;

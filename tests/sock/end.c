@@ -9,6 +9,7 @@
 enum { PORT = 80, HEAD = 6, MAGIC = 0x5D };
 
 static const int create_results[] = { TENON_ELIMIT, TENON_ENOMEM, 0 };
+static const int nameless_results[] = { TENON_ELIMIT, TENON_ENOMEM, TENON_ENOADDR, TENON_EUNREACH, 0 };
 static const int send_results[] = { TENON_OK, TENON_ENOMEM, TENON_EAGAIN, 0 };
 
 static tenon_u8 *guarded(uint32_t bytes)
@@ -87,7 +88,7 @@ static void try_create(struct end_point *e)
     sk = create(e);
     h->calls++;
     if (sk <= 0) {
-        check_result(h, "create", sk, create_results);
+        check_result(h, "create", sk, h->nameless || h->unplugged ? nameless_results : create_results);
         e->retry_us = history_now(h) + 20000 + history_chance(h, 100000);
         return;
     }

@@ -13,6 +13,7 @@ enum {
     SESSIONS_MAX = 10,
     SHORTAGES_MAX = 6,
     BLACKOUTS_MAX = 3,
+    OUTAGES_MAX = 4,
     SLOTS_MAX = 16,       /* of the device's ring for sending */
     WAITING_MAX = 16,     /* ... and for receiving */
     HELD_MAX = 64,        /* pieces that an application holds at a time */
@@ -37,6 +38,9 @@ enum finish {
     FINISHES
 };
 
+/* What the other machine does not know, or do. */
+enum peer_lacks { LACKS_TIMESTAMPS = 1, LACKS_SACK = 2, LACKS_SCALING = 4, LACKS_DELAY = 8, LACKS_ALL = 15 };
+
 struct session_plan {
     uint64_t at_us;
     enum session_kind kind;
@@ -52,6 +56,8 @@ struct session_plan {
     uint8_t talks;                 /* it gives nothing back before it has sent all of its own */
     uint8_t backs;                 /* it sends out of what it has read, now and then */
     uint8_t parts, misuse, no_timestamps, peer_waits, peer_aborts, peer_nodelay;
+    uint8_t peer_without;          /* options that the other does not know, by enum peer_lacks */
+    uint16_t peer_mss;             /* 0: by MTU */
 };
 
 struct shortage {
@@ -68,6 +74,12 @@ struct narrow {
     uint8_t silent;                /* until the network is well nobody is told */
 };
 
+/* The small machine has no link for a time, or has lost its address, as when a lease ends and another begins. */
+struct outage {
+    uint64_t from_us, to_us;
+    uint8_t address;               /* 0: the link */
+};
+
 struct plan {
     uint64_t seed, heal_us;
     struct tenon_sock_conf conf;
@@ -76,8 +88,9 @@ struct plan {
     struct narrow narrow[2];           /* ... by enum wire_direction */
     struct wire_blackout blackout[BLACKOUTS_MAX];
     struct shortage shortage[SHORTAGES_MAX];
+    struct outage outage[OUTAGES_MAX];
     struct session_plan session[SESSIONS_MAX];
-    unsigned nblackouts, nshortages, nsessions, servers;
+    unsigned nblackouts, nshortages, noutages, nsessions, servers;
     unsigned slots, tx_us;         /* of the device: how many frames it holds, and for how long */
     unsigned rx_blocks;            /* blocks that it holds filled with nothing; 0: it takes one when a frame comes */
     unsigned arena_shift;
@@ -186,6 +199,7 @@ struct history {
     size_t taken_bytes;
     uint64_t peer_ppm_until;
     uint32_t peer_ppm;
+    int unplugged, nameless;       /* an outage of the link, of the address */
     int healed, ending;
 };
 

@@ -93,6 +93,35 @@ static const struct tenon_tcp_events events = { .opened = on_opened, .received =
 
 /* ---- TCP: what it does ------------------------------------------------------------------------------- */
 
+/* What it does not know, or only as far: of a connection that it opens, or of a listener. */
+static void lack(const struct session *s, struct tenon_tcp *conn, struct tenon_tcp_listener *listener)
+{
+    static const struct {
+        enum tenon_tcp_option option;
+        tenon_u32 value;
+    } lacks[] = {
+        { TENON_TCP_TIMESTAMPS, 0 },
+        { TENON_TCP_SACK, 0 },
+        { TENON_TCP_WINDOW_SCALING, 0 },
+        { TENON_TCP_NO_DELAYED_ACK, 1 }
+    };
+    const uint16_t mss = s->plan->peer_mss;
+    unsigned i;
+
+    for (i = 0; i < TENON_ARRAY_LEN(lacks); i++) {
+        if (!(s->plan->peer_without >> i & 1))
+            continue;
+        if (conn != NULL)
+            (void)tenon_tcp_set(conn, lacks[i].option, lacks[i].value);    /* without memory it has them */
+        else
+            (void)tenon_tcp_listener_set(listener, lacks[i].option, lacks[i].value);
+    }
+    if (mss > 0 && conn != NULL)
+        (void)tenon_tcp_set(conn, TENON_TCP_MSS_MAX, mss);
+    else if (mss > 0)
+        (void)tenon_tcp_listener_set(listener, TENON_TCP_MSS_MAX, mss);
+}
+
 static void peer_connect(struct session *s)
 {
     const struct tenon_addr from = history_addr(s->h, 1, 20000 + s->index + 64 * (s->attempts % 500));
@@ -102,7 +131,9 @@ static void peer_connect(struct session *s)
     if (tenon_tcp_connect(s->h->peer, &s->conn, &from, &to, &events, s) != TENON_OK) {
         s->conn = NULL;
         s->connect_at = history_now(s->h) + 50000;
+        return;
     }
+    lack(s, s->conn, NULL);
 }
 
 static void peer_write(struct session *s)
@@ -232,6 +263,8 @@ void peer_start(struct history *h)
 
         if (s->plan->kind == TCP_CLIENT && tenon_tcp_listen(h->peer, &s->listener, &tcp, &events, s, 0) != TENON_OK)
             abort();
+        if (s->plan->kind == TCP_CLIENT)
+            lack(s, NULL, s->listener);
         if (s->plan->kind < UDP_SERVER)
             continue;
         if (tenon_udp_open(h->peer, &s->udp, &udp_events, s) != TENON_OK || tenon_udp_bind(s->udp, &udp) != TENON_OK)

@@ -150,7 +150,7 @@ static void draw_line(struct wire_line_conf *line, struct dice *dice)
 
 /* Below 552 routers cut what TCP sends; without PATH_MTU all that is too long, but not to more than two fragments.
  * To put them together the small machine needs a block for each while another holds what came out of order, a
- * device that takes two frames at a time, and buffers for headers besides those in reserve. The last to be drawn. */
+ * device that takes two frames at a time, and buffers for headers besides those in reserve. */
 static void draw_narrow(struct plan *plan, struct dice *dice)
 {
     const int can_join = TENON_WITH_FRAGMENTS && !plan->v6 && plan->rx_blocks != 1 &&
@@ -199,6 +199,22 @@ static void draw_troubles(struct plan *plan, struct dice *dice)
         shortage->headers = one_in(dice, 2) ? roll(dice, plan->conf.headers + 1U) : 0;
         shortage->memory = one_in(dice, 2) ? roll(dice, 257) : 0;
         shortage->peer_ppm = one_in(dice, 4) ? roll(dice, 500000) : 0;
+    }
+}
+
+static void draw_outages(struct plan *plan, struct dice *dice)
+{
+    unsigned i;
+
+    plan->noutages = one_in(dice, 3) ? between(dice, 1, OUTAGES_MAX) : 0;
+    for (i = 0; i < plan->noutages; i++) {
+        struct outage *outage = &plan->outage[i];
+
+        outage->from_us = roll(dice, (uint32_t)plan->heal_us);
+        outage->to_us = outage->from_us + roll(dice, one_in(dice, 4) ? 8 * SECOND : SECOND);
+        if (outage->to_us > plan->heal_us)
+            outage->to_us = plan->heal_us;
+        outage->address = (uint8_t)one_in(dice, 3);
     }
 }
 
@@ -270,6 +286,24 @@ static void draw_session(struct plan *plan, struct session_plan *s, struct dice 
     }
 }
 
+/* Peers that are not as we are: older, smaller. Where there is one block, a window of one segment would be one of
+ * several small ones, of which all but the first are lost each time. The last to be drawn. */
+static void draw_strangers(struct plan *plan, struct dice *dice)
+{
+    const int one_block = plan->conf.blocks == tn_sock_blocks_least(plan->conf.device.flags);
+    unsigned i;
+
+    if (!one_in(dice, 3))
+        return;
+    for (i = 0; i < plan->nsessions; i++) {
+        struct session_plan *s = &plan->session[i];
+
+        s->peer_without = (uint8_t)roll(dice, LACKS_ALL + 1);
+        if (one_in(dice, 3) && !one_block)
+            s->peer_mss = (uint16_t)between(dice, 88, 1460);
+    }
+}
+
 void plan_draw(struct plan *plan, uint64_t seed)
 {
     struct dice dice = { wire_mix(seed), 0 };
@@ -295,6 +329,8 @@ void plan_draw(struct plan *plan, uint64_t seed)
     plan->conf.datagrams = (tenon_u16)between(&dice, 1, 4);
     plan->conf.conns = (tenon_u16)(one_in(&dice, 3) ? between(&dice, 2, 12) : 0);
     draw_narrow(plan, &dice);
+    draw_outages(plan, &dice);
+    draw_strangers(plan, &dice);
 }
 
 void plan_print(const struct plan *plan)
@@ -319,11 +355,17 @@ void plan_print(const struct plan *plan)
         printf("  short from %.3f to %.3f s: %u blocks, %u headers, %u/256 of memory, peer %u ppm\n",
                (double)s->from_us / 1e6, (double)s->to_us / 1e6, s->blocks, s->headers, s->memory, s->peer_ppm);
     }
+    for (i = 0; i < plan->noutages; i++)
+        printf("  no %s from %.3f to %.3f s\n", plan->outage[i].address ? "address" : "link",
+               (double)plan->outage[i].from_us / 1e6, (double)plan->outage[i].to_us / 1e6);
     for (i = 0; i < plan->nsessions; i++) {
         const struct session_plan *s = &plan->session[i];
 
-        printf("  session %u at %.3f s: %s, %u out, %u in, packets of %u, ring %u, holds %u, %s%s\n", i,
+        printf("  session %u at %.3f s: %s, %u out, %u in, packets of %u, ring %u, holds %u, %s%s", i,
                (double)s->at_us / 1e6, kinds[s->kind], s->bytes[0], s->bytes[1], s->most, s->ring_bytes, s->hold,
                finishes[s->finish], s->peer_aborts ? ", peer aborts" : "");
+        if (s->peer_without > 0 || s->peer_mss > 0)
+            printf(", peer without %#x, MSS %u", s->peer_without, s->peer_mss);
+        printf("\n");
     }
 }

@@ -310,6 +310,38 @@ static void narrows(struct history *h)
     }
 }
 
+static int is_out(const struct history *h, int address)
+{
+    const uint64_t now = history_now(h);
+    unsigned i;
+
+    for (i = 0; i < h->plan.noutages; i++)
+        if (h->plan.outage[i].address == address && now >= h->plan.outage[i].from_us && now < h->plan.outage[i].to_us)
+            return 1;
+    return 0;
+}
+
+static void outages(struct history *h)
+{
+    const struct tenon_addr addr = history_addr(h, 0, 0);
+    struct tenon *stack = tenon_sock_stack(h->socks);
+    int result = TENON_OK;
+
+    if (is_out(h, 0) != h->unplugged) {
+        h->unplugged = !h->unplugged;
+        history_note(h, "the link is %s", h->unplugged ? "down" : "up");
+        result = tenon_netif_link(stack, 1, !h->unplugged);
+    }
+    if (result == TENON_OK && is_out(h, 1) != h->nameless) {
+        h->nameless = !h->nameless;
+        history_note(h, "the address is %s", h->nameless ? "taken away" : "back");
+        result = h->nameless ? tenon_addr_remove(stack, 1, &addr.ip)
+                             : tenon_addr_add(stack, 1, &addr.ip, h->plan.v6 ? 64 : 24);
+    }
+    if (result != TENON_OK)
+        history_fail(h, "an outage: %s", tenon_error_text(result));
+}
+
 /* From now on nothing is lost, nothing is short, and who sends what is too long is told. */
 static void heal(struct history *h)
 {
@@ -340,6 +372,7 @@ static void tick(void *arg)
     if (!h->healed) {
         shortages(h);
         narrows(h);
+        outages(h);
     }
     if (!h->healed && history_now(h) >= h->plan.heal_us)
         heal(h);

@@ -294,6 +294,56 @@ static void link_down(void)
     hn_close(&hn);
 }
 
+static unsigned waiting_for_port(unsigned netif)
+{
+    const struct tn_burst *tx = &hn.stack->tx;
+    unsigned i, n = 0;
+
+    for (i = 0; i < tx->n; i++)
+        n += tx->netifs[(tx->first + i) % tx->max] == netif;
+    return n;
+}
+
+/* What the port would not take before the link went down belongs to a network that may be another one when it is up
+ * again. What waits for other interfaces waits on, in order. */
+static void link_down_while_port_full(void)
+{
+    const struct hn_sent *sent;
+    struct tenon_netif_conf second;
+
+    open_port(&cuts[0]);
+    second = hn.stack->link.netifs[0].conf;
+    second.mac[5] ^= 0x55;
+    HN_EQUAL(tenon_netif_add(hn.stack, &second), 2);
+    tn_tx_flush(hn.stack);
+    (void)hn_left(&hn);
+    hn.tx_take = 0;
+    HN_EQUAL(send_cut(&cuts[0]), TENON_OK);
+    for (unsigned i = 1; i < hn.stack->tx.n; i += 3)
+        hn.stack->tx.netifs[i] = 2;
+    tn_tx_flush(hn.stack);
+    HN_EQUAL(waiting_for_port(1), 9);
+    HN_EQUAL(waiting_for_port(2), 5);
+    HN_EQUAL(tenon_poll(hn.stack, hn.now_us), 0);
+    HN_EQUAL(tenon_netif_link(hn.stack, 1, 0), TENON_OK);
+    HN_EQUAL(waiting_for_port(1), 0);
+    HN_EQUAL(waiting_for_port(2), 5);
+    HN_EQUAL(hn_stat(&hn, TENON_STAT_TX_DOWN), 9);
+    HN_EQUAL(tenon_poll(hn.stack, hn.now_us), 0);
+    hn.tx_take = 100;
+    tn_tx_flush(hn.stack);
+    HN_EQUAL(hn_left(&hn), 5);
+    for (unsigned k = 1; (sent = hn_next(&hn)) != NULL; k += 3)
+        check_piece(&cuts[0], sent, k, k * cuts[0].step);
+    hn.tx_take = 0;
+    HN_EQUAL(tenon_netif_link(hn.stack, 1, 1), TENON_OK);
+    HN_EQUAL(send_cut(&cuts[0]), TENON_OK);
+    HN_EQUAL(tenon_poll(hn.stack, hn.now_us), 0);
+    HN_EQUAL(tenon_netif_link(hn.stack, 1, 0), TENON_OK);
+    HN_CHECK(tenon_poll(hn.stack, hn.now_us) > 0);
+    hn_close(&hn);
+}
+
 /* Each buffer fails once: nothing is lost but the packet, or the end of it. */
 static void segments_no_buffer(void)
 {
@@ -328,6 +378,7 @@ static const struct hn_test tests[] = {
     { "tx_segments_hook", "", segments_hook },
     { "tx_segments_port_full", "", segments_port_full },
     { "tx_link_down", "", link_down },
+    { "tx_link_down_while_port_full", "", link_down_while_port_full },
     { "tx_segments_no_buffer", "", segments_no_buffer }
 };
 
