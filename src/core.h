@@ -130,8 +130,13 @@ struct tn_burst {
 };
 
 /* TN_BUF_RESERVE of the cached buffers are kept for headers: without any, nothing that is queued could ever
- * leave, and nothing that holds buffers would give them back. */
-enum { TN_BUF_CACHE = TENON_WITH_SPEED ? 32 : 4, TN_BUF_RESERVE = TENON_WITH_SPEED ? 8 : 2 };
+ * leave, and nothing that holds buffers would give them back. What an application queues leaves some more, in which
+ * fragments are put together: its peer may be waiting for that what it sends is read. */
+enum {
+    TN_BUF_CACHE = TENON_WITH_SPEED ? 32 : 4,
+    TN_BUF_RESERVE = TENON_WITH_SPEED ? 8 : 2,
+    TN_BUF_JOINS = TENON_WITH_SPEED && TENON_WITH_FRAGMENTS ? 4 : 0
+};
 
 /* What most functions ask for comes first: within 128 bytes ARM's instructions are short. */
 struct tenon {
@@ -207,7 +212,9 @@ TENON_INTERNAL struct tenon_buf *tn_buf_get(struct tenon *stack);
 TENON_INTERNAL_HOT struct tenon_buf *tn_buf_next(struct tenon *stack);
 /* A packet buffer for data that will stay in a queue: leaves the reserve alone. */
 TENON_INTERNAL struct tenon_buf *tn_buf_get_to_keep(struct tenon *stack);
-/* Whether it would give n of them; n: up to TN_BUF_CACHE - TN_BUF_RESERVE. */
+/* The same for what an application sends. */
+TENON_INTERNAL struct tenon_buf *tn_buf_get_to_send(struct tenon *stack);
+/* Whether tn_buf_get_to_keep() would give n of them; n: up to TN_BUF_CACHE - TN_BUF_RESERVE. */
 TENON_INTERNAL int tn_buf_may_keep(struct tenon *stack, unsigned n);
 /* Prepare `out` with a fresh header buffer: off = l4_off = TN_HEADROOM, everything else 0.
  * @return TENON_OK or TENON_ENOMEM */

@@ -64,6 +64,11 @@ TENON_INTERNAL struct tenon_buf *tn_buf_get_to_keep(struct tenon *stack)
     return memory_buf(stack, TN_BUF_RESERVE, TN_BUF_CACHE);
 }
 
+TENON_INTERNAL struct tenon_buf *tn_buf_get_to_send(struct tenon *stack)
+{
+    return memory_buf(stack, TN_BUF_RESERVE + TN_BUF_JOINS, TN_BUF_CACHE);
+}
+
 TENON_INTERNAL int tn_buf_may_keep(struct tenon *stack, unsigned n)
 {
     return stack->nbufs >= TN_BUF_RESERVE + n || memory_fetch(stack, TN_BUF_RESERVE + n - 1, TN_BUF_CACHE);

@@ -166,7 +166,7 @@ TENON_APART int sendq_join_any(struct tenon_tcp *conn, const struct tenon_span *
         sendq_joined(conn, tail, span->len);
         return 1;
     }
-    copy.buf = tn_buf_get_to_keep(conn->stack);
+    copy.buf = tn_buf_get_to_send(conn->stack);
     if (copy.buf == NULL)
         return 0;
     copy.off = 0;
@@ -238,7 +238,7 @@ static int sendq_new_tail(struct tenon_tcp *conn)
 {
     struct tenon_span span;
 
-    span.buf = tn_buf_get_to_keep(conn->stack);
+    span.buf = tn_buf_get_to_send(conn->stack);
     if (span.buf == NULL)
         return 0;
     span.off = span.len = 0;

@@ -419,7 +419,7 @@ static void vary_line(struct side *side, struct chance *chance)
 /* One thing that an application or the world does. */
 static void disturb(struct side *side, struct chance *chance)
 {
-    const struct wire_fail some = { .mem_ppm = 30000, .buf_ppm = 30000 }, none = { 0 };
+    const struct wire_fail some = { .mem_ppm = 30000, .buf_ppm = 100000 }, none = { 0 };
 
     switch (roll(chance, 8)) {
     case 0: vary_line(side, chance); break;
