@@ -303,10 +303,18 @@ TENON_INTERNAL void tn_neighbour_confirm(struct tenon *stack, struct tn_neighbou
         neighbour_reached(stack, neighbour);
 }
 
+/* The question is worth more than what waits for its answer: a packet that was copied together may have all buffers,
+ * and would have them again when it comes again. */
+static void neighbour_spare_buffer(struct tenon *stack, struct tn_neighbour *neighbour)
+{
+    while (TENON_WITH_LINEAR && neighbour->queue_first != NULL && tn_buf_next(stack) == NULL)
+        neighbour_drop_first(stack, neighbour);
+}
+
 /* Who was asked for just now, before its entry was evicted or confirmed, is asked for when it is time. */
 static void neighbour_solicit(struct tenon *stack, struct tn_neighbour *neighbour)
 {
-    const struct tenon_ip *src = neighbour->queue_first != NULL ? &neighbour->queue_first->out.src : NULL;
+    const struct tenon_ip *src = NULL;
     tenon_u32 ms = NEIGHBOUR_ARP_RETRANS_MS, tick;
     int now;
 
@@ -320,6 +328,9 @@ static void neighbour_solicit(struct tenon *stack, struct tn_neighbour *neighbou
         return;
     }
     neighbour->solicits++;
+    neighbour_spare_buffer(stack, neighbour);
+    if (neighbour->queue_first != NULL)
+        src = &neighbour->queue_first->out.src;
     if (tenon_ip_is_v4(&neighbour->ip))
         tn_arp_solicit(stack, neighbour, src);
     else

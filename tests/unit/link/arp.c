@@ -339,6 +339,32 @@ static void incomplete_silence_sender_tries_again(void)
     hn_close(&hn);
 }
 
+/* What waits has all buffers: the first of it gives way to the request for which it waits. */
+static void incomplete_has_all_buffers(void)
+{
+    const struct tenon_addr peer = { tenon_ip4(PEER), 7, 0 };
+    struct tenon_udp *sock;
+    struct lt_arp arp;
+    struct hn hn;
+
+    lt_open4(&hn, NULL);
+    sock = lt_udp_open(&hn);
+    HN_EQUAL(tenon_udp_write(sock, &peer, "first", 5), TENON_OK);
+    HN_EQUAL(tenon_udp_write(sock, &peer, "next", 4), TENON_OK);
+    while (hn.stack->nbufs > 0)
+        tenon_buf_put(hn.stack->bufs[--hn.stack->nbufs]);
+    hn_forget(&hn);
+    hn.buf_fail = hn.buf_gets + 1;    /* when the first has come back there is one */
+    (void)tenon_poll(hn.stack, hn.now_us);
+    HN_EQUAL(hn_stat(&hn, TENON_STAT_NEIGH_QUEUE_DROP), 1);
+    HN_CHECK(lt_next_arp(&hn, &arp));
+    HN_EQUAL(arp.op, REQUEST);
+    HN_EQUAL(arp.target, PEER);
+    HN_EQUAL(arp.sender, US);
+    tenon_udp_close(sock);
+    hn_close(&hn);
+}
+
 /* No memory for the queue, or no buffer for the request: an error, no leak, and it works later. */
 static void incomplete_no_memory(void)
 {
@@ -740,6 +766,7 @@ static const struct hn_test tests[] = {
     { "incomplete_queue_order", "ARP-6", incomplete_queue_order },
     { "incomplete_spans", "ARP-6 ND-8", incomplete_spans },
     { "incomplete_silence_sender_tries_again", "ARP-15", incomplete_silence_sender_tries_again },
+    { "incomplete_has_all_buffers", "ARP-6", incomplete_has_all_buffers },
     { "incomplete_no_memory", "ARP-6 VUL-F-13", incomplete_no_memory },
     { "reachable_time_passes", "ARP-4", reachable_time_passes },
     { "added_nobody_answers", "ARP-9 ARP-11 ARP-13", added_nobody_answers },
