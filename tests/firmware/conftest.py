@@ -75,7 +75,7 @@ def built():
 class Firmware:
     """A board in QEMU with a program."""
 
-    def __init__(self, board, app, *options, prefix=(), semihosting=True):
+    def __init__(self, board, app, *options, prefix=(), semihosting=True, monitor=None):
         # QEMU itself, not tools/board around it: so that nothing is left when it is ended.
         sys.path.insert(0, str(ROOT / "tests" / "firmware"))
         import board_tool
@@ -84,6 +84,9 @@ class Firmware:
         if not semihosting:
             at = command.index("-semihosting-config")
             del command[at:at + 2]
+        self.monitor = monitor
+        if monitor:
+            command[command.index("-monitor") + 1] = f"unix:{monitor},server=on,wait=off"
         self.process = subprocess.Popen([*prefix, "timeout", str(SECONDS), *command], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.lines = queue.Queue()
@@ -119,6 +122,18 @@ class Firmware:
     def key(self, key):
         self.process.stdin.write(key)
         self.process.stdin.flush()
+
+    def ask_qemu(self, command):
+        """A line for its monitor, a socket (monitor=PATH)."""
+        with socket.socket(socket.AF_UNIX) as monitor:
+            monitor.settimeout(10)
+            monitor.connect(str(self.monitor))
+            for line in (None, command):
+                if line:
+                    monitor.sendall(line.encode() + b"\n")
+                said = b""
+                while not said.endswith(b"(qemu) "):
+                    said += monitor.recv(4096)
 
     @staticmethod
     def numbers(line):

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from conftest import BOARDS, udp_pair
+from conftest import BOARDS, held, udp_pair
 from test_frames import ALL, IP4, IP6, OURS, fetch
 
 NOBODY = 4 * b"\0"
@@ -101,3 +101,34 @@ def test_link_local(on_cable, tenon):
     cable.close()
     fetch(tenon, its, ours, host, "169.254.0.99/16")
     running.quit()
+
+
+# QEMU's PHYs of the other two do not know of cables: one does not answer, one says that there always is one.
+def test_cable_is_pulled_out(firmware, curl, tmp_path):
+    """It is noticed within a second or two; put in again the lease is confirmed, and pages come again."""
+    running = firmware("mps2-an385", "http", monitor=tmp_path / "monitor").ready()
+    url = f"http://127.0.0.1:{running.port()}/status.json"
+    curl(url)
+    before = held(running.status())
+    for _ in range(2):
+        running.ask_qemu("set_link n off")
+        running.wait_for("link down")
+        sent = running.status()["tx_frames"]
+        time.sleep(2)
+        assert running.status()["tx_frames"] == sent
+        running.ask_qemu("set_link n on")
+        running.wait_for("link up")
+        running.wait_for("address 10.0.2.77 by DHCP")
+        curl(url)
+    running.pass_time()
+    assert held(running.status()) == before
+    running.quit()
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_cable_stays_in(firmware, board):
+    """Nobody sees one pulled out that is not."""
+    running = firmware(board, "http").ready()
+    running.pass_time(20)
+    running.quit()
+    assert not any(line.startswith("link") for line in running.seen)

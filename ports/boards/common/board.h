@@ -56,6 +56,13 @@ void board_ethernet(struct tenon_sock_device *device);
 /* Nothing comes or leaves any more, and the driver has given back all blocks. */
 void board_ethernet_stop(void);
 
+/* Whether the cable leads to a network: 1, or 0. It was not, since the last call, is 0 too: it may be another network.
+ * 1 where nobody answers who could tell. */
+int board_link(void);
+
+/* For board_link(): a register of the PHY (IEEE 802.3 22.2.4); 0 or 0xFFFF, if it does not answer. */
+unsigned board_phy(unsigned which);
+
 /* After tenon_sock_poll(), which wants to be called again in so many microseconds: when the device wants it, though no
  * interrupt may come. */
 tenon_u32 board_ethernet_wait(tenon_u32 us);

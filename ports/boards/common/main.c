@@ -12,6 +12,12 @@ static tenon_u8 arena[BOARD_ARENA];
 static struct tenon_dhcp dhcp;
 static unsigned headers;    /* buffers for them, all of which have to come back */
 
+enum { CABLE_US = 1000000 };
+static struct {
+    tenon_u32 looked_us;
+    int is_up;
+} cable = { 0, 1 };
+
 /* ---- the serial line -------------------------------------------------------------------------------- */
 
 static void say_value(const char *name, tenon_u32 value)
@@ -125,6 +131,7 @@ static int start(void)
     conf.stack.tcp_orphans_max = BOARD_SPARE;    /* peers that do not finish do not keep the memory */
     conf.event = app.event;
     board_ethernet(&conf.device);
+    (void)board_link();    /* that there was none before does not count */
     conf.device.netif.mru = BOARD_MRU;
     conf.device.netif.flags = BOARD_DAD ? 0 : TENON_NETIF_NO_DAD;
     if (app.configure != NULL)
@@ -165,11 +172,30 @@ static tenon_u32 sooner(tenon_u32 a, tenon_u32 b)
     return a < b ? a : b;
 }
 
+/* A cable that is pulled out and put in may lead to another network: addresses are looked for again, and the DHCP
+ * server is asked whether the lease is good there (RFC 2131 3.7). @return microseconds until it is looked at again */
+static tenon_u32 watch_cable(tenon_u32 now_us)
+{
+    const tenon_u32 since = now_us - cable.looked_us;
+    int is_up;
+
+    if (since < CABLE_US)
+        return CABLE_US - since;
+    cable.looked_us = now_us;
+    is_up = board_link();
+    if (is_up != cable.is_up)
+        say(is_up ? "link up\n" : "link down\n");
+    cable.is_up = is_up;
+    (void)tenon_netif_link(tenon_sock_stack(socks), 1, is_up);
+    return CABLE_US;
+}
+
 /* Everything that is due. @return microseconds until something will be */
 static tenon_u32 work(void)
 {
-    tenon_u32 wait = tenon_sock_poll(socks, board_now_us());
+    tenon_u32 wait = watch_cable(board_now_us());
 
+    wait = sooner(wait, tenon_sock_poll(socks, board_now_us()));
     wait = sooner(wait, tenon_dhcp_poll(&dhcp, board_now_us()));
     if (app.turn != NULL)
         wait = sooner(wait, app.turn(socks, board_now_us()));

@@ -13,6 +13,8 @@ enum {
     ENET_DATA = 0x40048010,
     ENET_IA0 = 0x40048014,
     ENET_IA1 = 0x40048018,
+    ENET_MCTL = 0x40048020,
+    ENET_MRXD = 0x40048030,
     ENET_NP = 0x40048034,
     ENET_TR = 0x40048038,
     SYSCTL_RCGC2 = 0x400FE108,
@@ -22,6 +24,7 @@ enum {
 enum { INT_RX = 1, INT_TXER = 2, INT_TXEMP = 4, INT_FOV = 8, INT_RXER = 16, INT_ALL = 0x7F };
 enum { RCTL_RXEN = 1, RCTL_AMUL = 2, RCTL_BADCRC = 8, RCTL_RSTFIFO = 16 };
 enum { TCTL_TXEN = 1, TCTL_PADEN = 2, TCTL_CRC = 4, TCTL_DUPLEX = 16 };
+enum { MCTL_START = 1, MCTL_REGISTER_AT = 3 };
 enum { IRQ_ETHERNET = 42 };
 enum { LENGTH_BYTES = 2, FCS_BYTES = 4, ETH_BYTES = 14, FRAME_MAX = 1522 };
 enum { RCGC2_ENET = 1 << 28 | 1 << 30 };
@@ -168,6 +171,14 @@ static int ethernet_entropy(void *device, void *bytes, size_t n)
 {
     (void)device;
     return board_entropy(bytes, n);
+}
+
+unsigned board_phy(unsigned which)
+{
+    reg_write(ENET_MCTL, which << MCTL_REGISTER_AT | MCTL_START);
+    while (reg_read(ENET_MCTL) & MCTL_START)
+        ;
+    return reg_read(ENET_MRXD) & 0xFFFF;
 }
 
 void board_ethernet(struct tenon_sock_device *device)

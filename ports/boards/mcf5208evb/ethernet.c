@@ -9,11 +9,13 @@
 #include "coldfire.h"
 
 static const tenon_u32 EIR = 0xFC030004U, EIMR = 0xFC030008U, RDAR = 0xFC030010U, TDAR = 0xFC030014U,
-                       ECR = 0xFC030024U, MSCR = 0xFC030044U, RCR = 0xFC030084U, TCR = 0xFC0300C4U,
+                       ECR = 0xFC030024U, MMFR = 0xFC030040U, MSCR = 0xFC030044U, RCR = 0xFC030084U, TCR = 0xFC0300C4U,
                        PALR = 0xFC0300E4U, PAUR = 0xFC0300E8U, IAUR = 0xFC030118U, IALR = 0xFC03011CU,
                        GAUR = 0xFC030120U, GALR = 0xFC030124U, TFWR = 0xFC030144U, ERDSR = 0xFC030180U,
                        ETDSR = 0xFC030184U, EMRBR = 0xFC030188U;
-static const tenon_u32 INT_TX_FRAME = 0x08000000U, INT_RX_FRAME = 0x02000000U;
+static const tenon_u32 INT_TX_FRAME = 0x08000000U, INT_RX_FRAME = 0x02000000U, INT_MII = 0x00800000U;
+static const tenon_u32 MII_READ = 0x60020000U, MII_PHY1 = 0x00800000U;
+enum { MII_REGISTER_AT = 18 };
 enum { ECR_RESET = 1, ECR_ENABLE = 2, RCR_MII = 4, TCR_FULL_DUPLEX = 4, TFWR_WHOLE = 3, MII_2_5_MHZ = 17 << 1 };
 enum { BD_MINE = 0x8000, BD_WRAP = 0x2000, BD_LAST = 0x0800, BD_CRC = 0x0400, BD_BAD = 0x0037 };
 enum { RX_BDS = 32, TX_BDS = 32, RX_UNIT = 16, TX_PLACE = 1536, FCS_BYTES = 4, FRAME_MAX = 1522 };
@@ -247,6 +249,15 @@ static void start_controller(void)
     reg_write(ETDSR, (tenon_u32)(size_t)tx);
     tx[TX_BDS - 1].flags = BD_WRAP;
     reg_write(ECR, ECR_ENABLE);
+}
+
+unsigned board_phy(unsigned which)
+{
+    reg_write(EIR, INT_MII);
+    reg_write(MMFR, MII_READ | MII_PHY1 | which << MII_REGISTER_AT);
+    while (!(reg_read(EIR) & INT_MII))
+        ;
+    return reg_read(MMFR) & 0xFFFF;
 }
 
 void board_ethernet(struct tenon_sock_device *device)

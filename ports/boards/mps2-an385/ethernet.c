@@ -27,7 +27,7 @@ enum { INT_RSFL = 1 << 3, INT_TDFA = 1 << 9, IRQ_PUSH_PULL = 1, IRQ_HIGH = 1 << 
 enum { HW_RESET = 1, HW_MUST_BE_ONE = 1 << 20, HW_TX_5KB = 5 << 16, TX_ON = 2, TX_ROOM_LEVEL = 25 };
 enum { MAC_CR = 1, MAC_ADDRH = 2, MAC_ADDRL = 3, MAC_MII_ACC = 6, MAC_MII_DATA = 7 };
 enum { CR_RXEN = 1 << 2, CR_TXEN = 1 << 3, CR_MCPAS = 1 << 19, CR_FDPX = 1 << 20 };
-enum { MII_BUSY = 1, MII_WRITE = 2, MII_PHY1 = 1 << 11, PHY_NEGOTIATE = 0x1200 };
+enum { MII_BUSY = 1, MII_WRITE = 2, MII_REGISTER_AT = 6, MII_PHY1 = 1 << 11, PHY_NEGOTIATE = 0x1200 };
 enum { TX_FIRST = 1 << 13, TX_LAST = 1 << 12, TX_BEGIN_AT = 16, TX_COMMANDS = 8, RX_ERROR = 1 << 15 };
 enum { IRQ_ETHERNET = 13 };
 enum { PAD_BYTES = 2, FCS_BYTES = 4, ETH_BYTES = 14, FRAME_MAX = 1522 };
@@ -177,6 +177,14 @@ static void read_address(tenon_u8 mac[6])
 
     for (i = 0; i < 6; i++)
         mac[i] = (tenon_u8)(i < 4 ? low >> 8 * i : high >> 8 * (i - 4));
+}
+
+unsigned board_phy(unsigned which)
+{
+    mac_write(MAC_MII_ACC, MII_PHY1 | which << MII_REGISTER_AT | MII_BUSY);
+    while (mac_read(MAC_MII_ACC) & MII_BUSY)
+        ;
+    return mac_read(MAC_MII_DATA) & 0xFFFF;
 }
 
 void board_ethernet(struct tenon_sock_device *device)
