@@ -194,9 +194,10 @@ enum tenon_sock_event {
  *  @param now_us  a clock of microseconds that may wrap
  *  @return microseconds until it wants to be called again if nothing comes from the device, and nothing is sent,
  *          before; 0: at once (a block is free that the device may have asked for in vain, for example), or the device
- *          was full (with TENON_SOCK_CONTIGUOUS also: or no block was free in which to put a frame together, that is,
- *          when the device has sent what it has), or without conf.event something has happened to a descriptor: ask
- *          before you sleep. 0 from an event, too: there it does nothing */
+ *          was full (with TENON_SOCK_CONTIGUOUS also: or no block was free in which to put a frame together, or an
+ *          earlier frame of the same packet is still with the device: when it has sent what it has), or without
+ *          conf.event something has happened to a descriptor: ask before you sleep. 0 from an event, too: there it does
+ *          nothing */
 TENON_API tenon_u32 tenon_sock_poll(struct tenon_socks *socks, tenon_u32 now_us);
 
 /* ---- start --------------------------------------------------------------------------------------- */

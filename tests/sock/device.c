@@ -68,6 +68,17 @@ static void device_emit(struct history *h, const struct tenon_frame *frame, cons
     h->frames++;
 }
 
+static void device_sent(void *arg);
+
+static void device_sends(struct history *h)
+{
+    const uint64_t now = wire_now(h->wire), sent = now + h->plan.tx_us;
+
+    h->device.sending = 1;
+    if (wire_at(h->wire, sent < h->device.stuck_until ? h->device.stuck_until : sent, device_sent, h) != 0)
+        abort();
+}
+
 static void device_sent(void *arg)
 {
     struct history *h = arg;
@@ -88,11 +99,8 @@ static void device_sent(void *arg)
         tenon_buf_put(slot->spans[i].buf);
     device->first = (device->first + 1) % SLOTS_MAX;
     device->count--;
-    if (device->count > 0) {
-        device->sending = 1;
-        if (wire_at(h->wire, wire_now(h->wire) + h->plan.tx_us, device_sent, h) != 0)
-            abort();
-    }
+    if (device->count > 0)
+        device_sends(h);
     wire_wake(h->small_host);
 }
 
@@ -133,11 +141,8 @@ static void device_take(struct history *h, const struct tenon_frame *frame)
     for (i = 0; i < frame->nspans; i++)
         tenon_buf_ref(slot->spans[i].buf);
     device->count++;
-    if (device->sending)
-        return;
-    device->sending = 1;
-    if (wire_at(h->wire, wire_now(h->wire) + h->plan.tx_us, device_sent, h) != 0)
-        abort();
+    if (!device->sending)
+        device_sends(h);
 }
 
 unsigned device_transmit(void *arg, const struct tenon_frame *frames, unsigned n)
@@ -163,13 +168,30 @@ unsigned device_transmit(void *arg, const struct tenon_frame *frames, unsigned n
     return i;
 }
 
+/* A frame that the device has lies in a ring, with its headers in front: of that packet there is no other now. */
+static int sends_out_of_a_ring(const struct history *h)
+{
+    const struct device *device = &h->device;
+    unsigned i;
+
+    for (i = 0; i < device->count; i++) {
+        const tenon_u8 *bytes = device->slot[(device->first + i) % SLOTS_MAX].spans[0].buf->data;
+
+        if (bytes < h->arena || bytes >= h->arena + h->arena_bytes)
+            return 1;
+    }
+    return 0;
+}
+
 int device_is_awaited(const struct history *h)
 {
     const int copies = (h->plan.conf.device.flags & TENON_SOCK_CONTIGUOUS) != 0;
     struct tenon_sock_counts counts;
 
+    if (h->device.full || !copies || h->device.count == 0)
+        return h->device.full;
     tenon_sock_count(h->socks, &counts);
-    return h->device.full || (copies && h->device.count > 0 && counts.blocks_free == 0);
+    return counts.blocks_free == 0 || sends_out_of_a_ring(h);
 }
 
 /* ---- receiving ------------------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@ enum {
     SHORTAGES_MAX = 6,
     BLACKOUTS_MAX = 3,
     OUTAGES_MAX = 4,
+    STALLS_MAX = 3,
     SLOTS_MAX = 16,       /* of the device's ring for sending */
     WAITING_MAX = 16,     /* ... and for receiving */
     HELD_MAX = 64,        /* pieces that an application holds at a time */
@@ -80,6 +81,16 @@ struct outage {
     uint8_t address;               /* 0: the link */
 };
 
+/* For a time something stands still: the program, as while it erases flash; or the clock, which then jumps, as after
+ * deep sleep; or what the device has to send. */
+enum stall_kind { STALL_PROGRAM, STALL_CLOCK, STALL_DEVICE, STALL_KINDS };
+
+struct stall {
+    uint64_t at_us;
+    uint32_t us;
+    enum stall_kind kind;
+};
+
 struct plan {
     uint64_t seed, heal_us;
     struct tenon_sock_conf conf;
@@ -89,8 +100,9 @@ struct plan {
     struct wire_blackout blackout[BLACKOUTS_MAX];
     struct shortage shortage[SHORTAGES_MAX];
     struct outage outage[OUTAGES_MAX];
+    struct stall stall[STALLS_MAX];
     struct session_plan session[SESSIONS_MAX];
-    unsigned nblackouts, nshortages, noutages, nsessions, servers;
+    unsigned nblackouts, nshortages, noutages, nstalls, nsessions, servers;
     unsigned slots, tx_us;         /* of the device: how many frames it holds, and for how long */
     unsigned rx_blocks;            /* blocks that it holds filled with nothing; 0: it takes one when a frame comes */
     unsigned arena_shift;
@@ -164,6 +176,7 @@ struct slot {
 struct device {
     struct slot slot[SLOTS_MAX];
     unsigned first, count;         /* in use */
+    uint64_t stuck_until;
     int sending, full;
     struct tenon_buf *empty[WAITING_MAX];      /* blocks that wait for frames */
     unsigned nempty;

@@ -218,6 +218,19 @@ static void draw_outages(struct plan *plan, struct dice *dice)
     }
 }
 
+/* The last to be drawn. */
+static void draw_stalls(struct plan *plan, struct dice *dice)
+{
+    unsigned i;
+
+    plan->nstalls = one_in(dice, 3) ? between(dice, 1, STALLS_MAX) : 0;
+    for (i = 0; i < plan->nstalls; i++) {
+        plan->stall[i].at_us = roll(dice, (uint32_t)plan->heal_us - 2 * SECOND);
+        plan->stall[i].us = roll(dice, one_in(dice, 3) ? 2 * SECOND : SECOND / 10);
+        plan->stall[i].kind = (enum stall_kind)roll(dice, STALL_KINDS);
+    }
+}
+
 /* ---- what they do --------------------------------------------------------------------------------- */
 
 static void draw_manners(struct session_plan *s, struct dice *dice)
@@ -287,7 +300,7 @@ static void draw_session(struct plan *plan, struct session_plan *s, struct dice 
 }
 
 /* Peers that are not as we are: older, smaller. Where there is one block, a window of one segment would be one of
- * several small ones, of which all but the first are lost each time. The last to be drawn. */
+ * several small ones, of which all but the first are lost each time. */
 static void draw_strangers(struct plan *plan, struct dice *dice)
 {
     const int one_block = plan->conf.blocks == tn_sock_blocks_least(plan->conf.device.flags);
@@ -331,11 +344,13 @@ void plan_draw(struct plan *plan, uint64_t seed)
     draw_narrow(plan, &dice);
     draw_outages(plan, &dice);
     draw_strangers(plan, &dice);
+    draw_stalls(plan, &dice);
 }
 
 void plan_print(const struct plan *plan)
 {
     static const char *const kinds[] = { "TCP server", "TCP client", "UDP server", "UDP client" };
+    static const char *const stalls[] = { "program", "clock", "device" };
     static const char *const finishes[] = { "FIN with the last", "FIN alone", "delete", "delete early", "abort" };
     unsigned i;
 
@@ -358,6 +373,9 @@ void plan_print(const struct plan *plan)
     for (i = 0; i < plan->noutages; i++)
         printf("  no %s from %.3f to %.3f s\n", plan->outage[i].address ? "address" : "link",
                (double)plan->outage[i].from_us / 1e6, (double)plan->outage[i].to_us / 1e6);
+    for (i = 0; i < plan->nstalls; i++)
+        printf("  the %s stands still at %.3f s for %u us\n", stalls[plan->stall[i].kind],
+               (double)plan->stall[i].at_us / 1e6, plan->stall[i].us);
     for (i = 0; i < plan->nsessions; i++) {
         const struct session_plan *s = &plan->session[i];
 

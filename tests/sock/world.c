@@ -342,6 +342,26 @@ static void outages(struct history *h)
         history_fail(h, "an outage: %s", tenon_error_text(result));
 }
 
+static void stalls(struct history *h)
+{
+    const uint64_t now = history_now(h);
+    unsigned i;
+
+    for (i = 0; i < h->plan.nstalls; i++) {
+        const struct stall *s = &h->plan.stall[i];
+
+        if (now < s->at_us || now >= s->at_us + TICK_US)
+            continue;
+        history_note(h, "something stands still for %u us", s->us);
+        if (s->kind == STALL_PROGRAM)
+            wire_host_pause(h->small_host, s->us);
+        else if (s->kind == STALL_CLOCK)
+            wire_host_jump(h->small_host, s->us);
+        else
+            h->device.stuck_until = wire_now(h->wire) + s->us;
+    }
+}
+
 /* From now on nothing is lost, nothing is short, and who sends what is too long is told. */
 static void heal(struct history *h)
 {
@@ -373,6 +393,7 @@ static void tick(void *arg)
         shortages(h);
         narrows(h);
         outages(h);
+        stalls(h);
     }
     if (!h->healed && history_now(h) >= h->plan.heal_us)
         heal(h);
