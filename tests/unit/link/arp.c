@@ -392,6 +392,31 @@ static void incomplete_no_memory(void)
     }
 }
 
+/* Nobody is turned away: one who is missed less has to go. */
+static void table_is_full(void)
+{
+    struct tenon_conf conf;
+    struct tenon_udp *sock;
+    tenon_u8 mac[6], ours[6];
+    struct hn hn;
+
+    tenon_conf_default(&conf);
+    conf.neighbours_max = 4;
+    lt_open4(&hn, &conf);
+    sock = lt_udp_open(&hn);
+    for (unsigned i = 0; i < 4; i++)    /* they ask for us */
+        hn_arp(&hn, 1, NULL, REQUEST, hn_mac(mac, 1, i + 2), PEER + i, NULL, US);
+    HN_EQUAL(lt_neighbours(&hn), 4);
+    hn_forget(&hn);
+    HN_EQUAL(lt_udp_send(&hn, sock, "10.0.0.9", 0), TENON_OK);
+    hn_arp(&hn, 1, hn_mac(ours, 0, 1), REPLY, hn_mac(mac, 1, 9), 0x0A000009, ours, US);
+    HN_EQUAL(lt_count_udp(&hn), 1);
+    HN_EQUAL(lt_neighbours(&hn), 4);
+    HN_EQUAL(hn_stat(&hn, TENON_STAT_NEIGH_FULL), 1);
+    tenon_udp_close(sock);
+    hn_close(&hn);
+}
+
 /* RFC 1122 2.3.2.1: asked again by unicast when in doubt, and forgotten when that is not answered. */
 static void reachable_time_passes(void)
 {
@@ -768,6 +793,7 @@ static const struct hn_test tests[] = {
     { "incomplete_silence_sender_tries_again", "ARP-15", incomplete_silence_sender_tries_again },
     { "incomplete_has_all_buffers", "ARP-6", incomplete_has_all_buffers },
     { "incomplete_no_memory", "ARP-6 VUL-F-13", incomplete_no_memory },
+    { "table_is_full", "ND-19", table_is_full },
     { "reachable_time_passes", "ARP-4", reachable_time_passes },
     { "added_nobody_answers", "ARP-9 ARP-11 ARP-13", added_nobody_answers },
     { "added_without_probing", "ARP-11", added_without_probing },

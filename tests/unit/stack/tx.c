@@ -14,7 +14,7 @@ struct cut {
     int v4, udp, link;            /* link: there is an Ethernet header */
     tenon_u32 caps;
     unsigned gather_max;
-    unsigned payload, step;
+    unsigned payload, step;       /* step 0: it is not to be cut */
     unsigned span;                /* bytes of each span of payload; 0: one span for all */
     unsigned flags, options;      /* TCP: flags, bytes of options */
 };
@@ -112,8 +112,10 @@ static int send_cut(const struct cut *cut)
     out.l4_bytes = (tenon_u16)l4_bytes(cut);
     out.csum = 1;
     out.csum_offset = cut->udp ? 6 : 16;
-    out.seg_kind = cut->udp ? TENON_SEG_UDP : cut->v4 ? TENON_SEG_TCP4 : TENON_SEG_TCP6;
-    out.seg_bytes = (tenon_u16)cut->step;
+    if (cut->step != 0) {
+        out.seg_kind = cut->udp ? TENON_SEG_UDP : cut->v4 ? TENON_SEG_TCP4 : TENON_SEG_TCP6;
+        out.seg_bytes = (tenon_u16)cut->step;
+    }
     out.netif = 1;
     build_header(cut, &out);
     out.off -= ip_bytes(cut) + (cut->link ? LINK : 0U);
@@ -141,7 +143,7 @@ static int send_cut(const struct cut *cut)
 static void check_piece(const struct cut *cut, const struct hn_sent *sent, unsigned index, unsigned at)
 {
     const int offload = (cut->caps & TENON_CAP_TX_CSUM) != 0;
-    const unsigned left = cut->payload - at, len = left < cut->step ? left : cut->step;
+    const unsigned left = cut->payload - at, len = cut->step == 0 || left < cut->step ? left : cut->step;
     const unsigned link = cut->link ? LINK : 0, l4_len = l4_bytes(cut) + len;
     const tenon_u8 *ip = sent->bytes + link, *l4 = ip + ip_bytes(cut);
     const struct tenon_ip src = address(cut, 1), dst = address(cut, 2);
@@ -230,6 +232,70 @@ static void segments(void)
         HN_EQUAL(hn_stat(&hn, TENON_STAT_TX_BYTES), cut->payload + pieces * (tenon_u32)((cut->link ? LINK : 0U) +
                                                                                         ip_bytes(cut) + l4_bytes(cut)));
         HN_EQUAL(hn_stat(&hn, TENON_STAT_TX_CSUM_SOFT), cut->caps & TENON_CAP_TX_CSUM ? 0 : pieces);
+        hn_close(&hn);
+    }
+}
+
+static const struct cut wholes[] = {
+    { "whole", 1, 0, 1, 0, 0, 700, 0, 0, ALL, 12 },
+    { "whole, odd", 1, 0, 1, 0, 0, 701, 0, 0, ALL, 12 },
+    { "whole, odd spans", 1, 0, 1, 0, 0, 1001, 0, 333, ALL, 12 },
+    { "whole, IPv6", 0, 0, 1, 0, 0, 1001, 0, 0, ALL, 12 },
+    { "whole, no payload", 1, 0, 1, 0, 0, 0, 0, 0, ALL, 12 },
+    { "whole, by the port", 1, 0, 1, OFFLOAD, 0, 701, 0, 0, ALL, 12 },
+    { "whole, copied", 1, 0, 1, 0, 1, 701, 0, 100, ALL, 12 },
+    { "whole, UDP", 1, 1, 1, 0, 0, 701, 0, 0, 0, 0 },
+    { "whole, UDP over IPv6, copied", 0, 1, 1, 0, 1, 701, 0, 99, 0, 0 }
+};
+
+static void whole_packets(void)
+{
+    for (unsigned i = 0; i < TENON_ARRAY_LEN(wholes); i++) {
+        const struct cut *cut = &wholes[i];
+        const struct hn_sent *sent;
+
+        hn_row = cut->name;
+        open_port(cut);
+        HN_EQUAL(send_cut(cut), TENON_OK);
+        tn_tx_flush(hn.stack);
+        if (HN_CHECK((sent = hn_next(&hn)) != NULL))
+            check_piece(cut, sent, 0, 0);
+        HN_EQUAL(hn_left(&hn), 0);
+        HN_EQUAL(hn_stat(&hn, TENON_STAT_TX_CSUM_SOFT), cut->caps & TENON_CAP_TX_CSUM ? 0 : 1);
+        hn_close(&hn);
+    }
+}
+
+/* RFC 768: a sum of 0 is sent as all ones, of a datagram; of a segment it is 0. */
+static void sum_of_zero(void)
+{
+    static const struct cut pairs[] = {
+        { "UDP, whole", 1, 1, 1, 0, 0, 100, 0, 0, 0, 0 },
+        { "UDP, copied", 1, 1, 1, 0, 1, 100, 0, 0, 0, 0 },
+        { "UDP, cut", 1, 1, 1, 0, 0, 100, 1400, 0, 0, 0 },
+        { "TCP, whole", 1, 0, 1, 0, 0, 100, 0, 0, ALL, 12 },
+        { "TCP, cut", 1, 0, 1, 0, 0, 100, 1448, 0, ALL, 12 }
+    };
+
+    for (unsigned i = 0; i < TENON_ARRAY_LEN(pairs); i++) {
+        const struct cut *cut = &pairs[i];
+        const unsigned sum_at = LINK + 20 + (cut->udp ? 6 : 16);
+        const struct hn_sent *sent;
+        unsigned sum = 0;
+
+        hn_row = cut->name;
+        open_port(cut);
+        bytes[0] = bytes[1] = 0;
+        for (unsigned k = 0; k < 2; k++) {    /* the first tells what is missing to zero */
+            HN_EQUAL(send_cut(cut), TENON_OK);
+            tn_tx_flush(hn.stack);
+            if (!HN_CHECK((sent = hn_next(&hn)) != NULL))
+                break;
+            sum = hn_get16(sent->bytes + sum_at);
+            if (k == 0)
+                hn_put16(bytes, sum);
+        }
+        HN_EQUAL(sum, cut->udp ? 0xFFFF : 0);
         hn_close(&hn);
     }
 }
@@ -375,6 +441,8 @@ static void segments_no_buffer(void)
 
 static const struct hn_test tests[] = {
     { "tx_segments", "", segments },
+    { "tx_whole_packets", "9293-MUST-2 UDP-2", whole_packets },
+    { "tx_sum_of_zero", "UDP-2", sum_of_zero },
     { "tx_segments_hook", "", segments_hook },
     { "tx_segments_port_full", "", segments_port_full },
     { "tx_link_down", "", link_down },
