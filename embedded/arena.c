@@ -264,6 +264,14 @@ static tenon_u32 arena_add_ends(tenon_u32 bytes, const struct tenon_sock_conf *c
     return bytes;
 }
 
+/* One to each connection, and one for who is answered without; or what is remembered of destinations, if more. */
+static tenon_u32 arena_paths(const struct tenon_conf *stack)
+{
+    const tenon_u32 used = arena_add(stack->tcp_conns_max, 1, 1);
+
+    return TENON_WITH_MANY && stack->paths_max > used ? stack->paths_max : used;
+}
+
 /* Of connections, end points and tables that grow: what they cannot be without, in full; and what they can be without
  * for a while (records of what was lost or came out of order, queues of neighbours, pieces of fragments) for half of
  * the connections. tests/unit/embedded and tests/sock show that it is enough. */
@@ -281,9 +289,7 @@ static tenon_u32 arena_memory_bytes(const struct tenon_sock_conf *conf)
     bytes = arena_add_kind(bytes, stack->tcp_conns_max, TENON_MEM_CONN);
     bytes = arena_add_kind(bytes, stack->tcp_conns_max, TENON_MEM_BLOCK);
     bytes = arena_add(bytes, stack->tcp_conns_max / 2 + 1, more);
-    /* One to each connection, and one for who is answered without; or what is known of destinations. */
-    bytes = arena_add_kind(bytes, TENON_WITH_MANY ? stack->paths_max : arena_add(stack->tcp_conns_max, 1, 1),
-                           TENON_MEM_PATH);
+    bytes = arena_add_kind(bytes, arena_paths(stack), TENON_MEM_PATH);
     bytes = arena_add_kind(bytes, stack->tcp_time_wait_max, TENON_MEM_TIME_WAIT);
     return arena_add_ends(bytes, conf);
 }

@@ -44,7 +44,9 @@ struct tenon_conf {
     tenon_u16 neighbour_asks_max;      /**< addresses that may be asked for within a second (of IPv6: within
                                             RetransTimer), each once, 8 bytes each; 8 to 16384; 0: default
                                             four times neighbours_max, within these bounds */
-    tenon_u32 paths_max;               /**< destination cache (RFC 4861 5.1) with path MTU; 0: default 4096 */
+    tenon_u32 paths_max;               /**< destination cache (RFC 4861 5.1) with path MTU: hosts that are remembered.
+                                            Those of connections and of UDP sockets count, and may be more; 0:
+                                            default 4096 */
     tenon_u32 reass_bytes_max;         /**< packet memory held by reassembly; 0: default 262144 */
     tenon_u16 reass_datagrams_max;     /**< datagrams in reassembly; 0: default 64 */
     tenon_u16 reass_pieces_max;        /**< fragments per datagram; 0: default 64 */

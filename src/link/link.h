@@ -86,7 +86,8 @@ TENON_INLINE tenon_u32 tn_netif_mtu(const struct tn_netif *netif, const struct t
 enum { TN_PATH_KNOWN = TENON_SMALL || !TENON_WITH_IPV6 ? 1 : 4 };
 
 /* A destination: RFC 4861's destination cache entry, for both IP versions. Shared by all who send there;
- * counted; bounded by paths_max (unused ones are kept for their path MTU and evicted oldest first). */
+ * counted; unused ones are kept for their path MTU as long as there are not more than paths_max in all, and
+ * evicted oldest first. */
 struct tn_path {
     /* What every packet asks for, in one line of 64 bytes: TCP compares dst, too (tn_tcp_find()). */
     struct tn_hnode node;

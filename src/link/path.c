@@ -197,17 +197,15 @@ static void path_free(struct tenon *stack, struct tn_path *path)
     tn_mem_put(stack, path, TN_PATH_BYTES);
 }
 
-/* The path enters the cache unused. @return NULL: no memory, or all paths are in use */
+/* The path enters the cache unused. It takes the place of another that nobody uses; those in use are as many as their
+ * users may be. @return NULL: no memory */
 static struct tn_path *path_new(struct tenon *stack, const struct tenon_ip *dst, unsigned scope, tenon_u32 hash)
 {
     struct tn_link *link = &stack->link;
     struct tn_path *path;
 
-    if (link->paths.count >= stack->conf.paths_max) {
-        if (link->lru_first == NULL)
-            return NULL;
+    if (link->paths.count >= stack->conf.paths_max && link->lru_first != NULL)
         path_free(stack, link->lru_first);
-    }
     path = (struct tn_path *)tn_mem_get(stack, TN_PATH_BYTES);
     if (path == NULL)
         return NULL;
@@ -355,13 +353,21 @@ TENON_INTERNAL int tn_path_is_heard(struct tenon *stack, const struct tenon_ip *
            tenon_ip_equal(&path->heard_local, local);
 }
 
+/* There may be more than are remembered: as long as all were in use. */
+static void path_keep(struct tenon *stack, struct tn_path *path)
+{
+    path_lru_append(&stack->link, path);
+    if (stack->link.paths.count > stack->conf.paths_max)
+        path_free(stack, stack->link.lru_first);
+}
+
 TENON_INTERNAL void tn_path_put(struct tenon *stack, struct tn_path *path)
 {
     TENON_ASSERT(path->refs > 0);
     if ((TN_PATHS_KEPT || TENON_WITH_UDP) && --path->refs > 0)    /* else each has one user */
         return;
     if (TN_PATHS_KEPT)
-        path_lru_append(&stack->link, path);
+        path_keep(stack, path);
     else
         path_free(stack, path);
 }

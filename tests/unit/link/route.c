@@ -417,7 +417,10 @@ static void paths_many(void)
         HN_EQUAL(tn_path_get(hn.stack, &held[i], &dst, 0), TENON_OK);
     }
     dst = tenon_ip4(0x0A000090U);
-    HN_EQUAL(tn_path_get(hn.stack, &path, &dst, 0), TENON_ENOMEM);    /* all are in use */
+    HN_EQUAL(tn_path_get(hn.stack, &path, &dst, 0), TENON_OK);    /* all are in use: one more than are remembered */
+    HN_EQUAL(hn.stack->link.paths.count, MAX + 1);
+    tn_path_put(hn.stack, path);
+    HN_EQUAL(hn.stack->link.paths.count, MAX);
     dst = tenon_ip4(0x0A000010U);
     HN_EQUAL(tn_path_get(hn.stack, &again, &dst, 0), TENON_OK);
     HN_CHECK(again == held[0]);

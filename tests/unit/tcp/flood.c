@@ -2,6 +2,7 @@
 /* Attackers who see nothing of what we send. A million forged SYNs per second of virtual time: honest clients
  * connect as before, and memory stays what it was. A million guesses against a connection: RST, SYN, ACK, data,
  * FIN, ICMP errors with random numbers: it neither ends nor slows down, and every byte is right. */
+#include "core.h"
 #include "segment.h"
 
 /* ---- chance ---------------------------------------------------------------------------------------- */
@@ -253,6 +254,108 @@ static void listening_flood_of_one_source(void)
     hn_close(&hn);
 }
 
+/* ---- what half-open connections hold --------------------------------------------------------------------- */
+
+enum { FEW_PATHS = 32 };
+
+static void say(struct hn *hn, unsigned host, unsigned port, unsigned flags, tenon_u32 seq, tenon_u32 ack)
+{
+    struct seg seg;
+
+    memset(&seg, 0, sizeof seg);
+    seg.src = tenon_ip4(0x64400000U + host);
+    seg.dst = hn_ip("10.0.0.1");
+    seg.sport = 2000;
+    seg.dport = port;
+    seg.seq = seq;
+    seg.ack = ack;
+    seg.flags = flags;
+    seg.wnd = 65535;
+    seg_inject(hn, &seg);
+}
+
+static void syn_from(struct hn *hn, unsigned host, unsigned port)
+{
+    say(hn, host, port, SEG_SYN, 1000, 0);
+}
+
+static void count_open(struct tenon_tcp *conn, void *arg)
+{
+    *(unsigned *)arg += tenon_tcp_state(conn) == TENON_TCP_ESTABLISHED;
+}
+
+/* @return the flags of what this host is answered; 0: nothing */
+static unsigned answer_to(struct hn *hn, unsigned host)
+{
+    struct seg seg;
+    unsigned flags = 0;
+
+    while (seg_next(hn, &seg))
+        if (seg.dst.w[TENON_IP4_WORD] == 0x64400000U + host)
+            flags = seg.flags;
+    return flags;
+}
+
+static void listen_at(struct hn *hn, unsigned port)
+{
+    struct tenon_tcp_listener *listener;
+    struct tenon_addr at;
+
+    memset(&at, 0, sizeof at);
+    at.port = (tenon_u16)port;
+    HN_EQUAL(tenon_tcp_listen(hn->stack, &listener, &at, &echo_events, NULL, 0), TENON_OK);
+}
+
+/* More hosts than are remembered, all half-open: one who asks at another port, and one who only is to be told that
+ * nobody is at his, are answered all the same. When it is over no more are remembered than may be. */
+static void listening_flood_leaves_paths(void)
+{
+    struct tenon_conf conf;
+    struct hn hn;
+
+    tenon_conf_default(&conf);
+    conf.paths_max = FEW_PATHS;
+    serve(&hn, &conf, 0);
+    listen_at(&hn, 81);
+    for (unsigned i = 1; i <= 4 * FEW_PATHS; i++) {
+        syn_from(&hn, i, 80);
+        HN_EQUAL(answer_to(&hn, i), SEG_SYN | SEG_ACK);
+    }
+    syn_from(&hn, 1001, 81);
+    HN_EQUAL(answer_to(&hn, 1001), SEG_SYN | SEG_ACK);
+    syn_from(&hn, 1002, 9);
+    HN_EQUAL(answer_to(&hn, 1002), SEG_RST | SEG_ACK);
+    HN_EQUAL(hn.stack->link.paths.count, 4 * FEW_PATHS + 1);
+    for (unsigned i = 1; i <= 4 * FEW_PATHS; i++)
+        say(&hn, i, 80, SEG_RST, 1001, 0);
+    HN_EQUAL(hn.stack->link.paths.count, FEW_PATHS);
+    hn_close(&hn);
+}
+
+/* Who is connected is not refused by what is remembered. */
+static void listening_more_hosts_than_paths(void)
+{
+    enum { HOSTS = 10 * FEW_PATHS };
+    struct tenon_conf conf;
+    unsigned open = 0;
+    struct seg seg;
+    struct hn hn;
+
+    tenon_conf_default(&conf);
+    conf.paths_max = FEW_PATHS;
+    serve(&hn, &conf, 0);
+    for (unsigned i = 1; i <= HOSTS; i++) {
+        syn_from(&hn, i, 80);
+        if (!HN_CHECK(seg_next(&hn, &seg)))
+            break;
+        say(&hn, i, 80, SEG_ACK, seg.ack, seg.seq + 1);
+        hn_forget(&hn);
+    }
+    tenon_tcp_each(hn.stack, count_open, &open);
+    HN_EQUAL(open, HOSTS);
+    hn_close(&hn);
+}
+
 /* ---- guesses ------------------------------------------------------------------------------------------- */
 
 enum { GUESSES = 1000000, GUESSES_PER_ROUND = 1000, WORD = 100 };
@@ -440,6 +543,8 @@ static const struct hn_test tests[] = {
       listening_million_syns_per_second },
     { "listening_three_thousand_without_cookies", "4987-13 CVE-1999-0116", listening_three_thousand_without_cookies },
     { "listening_flood_of_one_source", "RES-1", listening_flood_of_one_source },
+    { "listening_flood_leaves_paths", "RES-2", listening_flood_leaves_paths },
+    { "listening_more_hosts_than_paths", "RES-2", listening_more_hosts_than_paths },
     { "talking_million_guesses", "5961-1 5961-2 5961-3 5961-5 5961-9 5927-1 CVE-2004-0230 CVE-2004-0790 CVE-2004-0791",
       talking_million_guesses },
 };
