@@ -185,6 +185,19 @@ static int listen_recycle(struct tenon_tcp_listener *listener)
     return 1;
 }
 
+/* Half-open connections have all places that there may be: the oldest of the listener that has most of them gives way,
+ * if its peer has not answered for so long that our SYN-ACK was sent again. */
+static void listen_make_way(struct tenon_tcp_listener *fullest)
+{
+    struct tenon_tcp_listener *listener = fullest->stack->tcp.listeners;
+
+    for (; listener != NULL; listener = listener->next)
+        if (listener->half_open > fullest->half_open)
+            fullest = listener;
+    if (fullest->half_open > 0 && fullest->half_first->backoff > 0)
+        (void)listen_recycle(fullest);
+}
+
 /* The handler that hears of an end may end others. */
 static void listen_reset_half_open(const struct tenon_tcp_listener *listener)
 {
@@ -307,11 +320,14 @@ static enum tenon_verdict listen_ask(struct tenon_tcp *conn)
     return TENON_WITH_HOLD || verdict != TENON_HOLD ? verdict : TENON_REFUSE;
 }
 
-/* No connection can be made, and some are half-open: a cookie that comes back takes the place of one. */
+/* No connection can be made, and some are half-open: a cookie that comes back takes the place of one. Without cookies
+ * there is a place when the SYN is repeated, if it is places that are missing. */
 static void listen_answer_without(struct tenon_tcp_listener *listener, const struct tn_seg *seg)
 {
     if (TENON_WITH_COOKIES && listener->stack->conf.tcp_syncookies == 1 && listener->half_open > 0 && !seg->reused)
         tn_cookie_answer(listener, seg);
+    else if (TENON_WITH_MANY && listener->stack->tcp.nconns >= listener->stack->conf.tcp_conns_max)
+        listen_make_way(listener);
 }
 
 /* The ends are known. */

@@ -256,7 +256,7 @@ static void listening_flood_of_one_source(void)
 
 /* ---- what half-open connections hold --------------------------------------------------------------------- */
 
-enum { FEW_PATHS = 32 };
+enum { FEW_PATHS = 32, FEW_CONNS = 4 };
 
 static void say(struct hn *hn, unsigned host, unsigned port, unsigned flags, tenon_u32 seq, tenon_u32 ack)
 {
@@ -353,6 +353,34 @@ static void listening_more_hosts_than_paths(void)
     }
     tenon_tcp_each(hn.stack, count_open, &open);
     HN_EQUAL(open, HOSTS);
+    hn_close(&hn);
+}
+
+/* All connections that there may be are half-open, fewer than the backlog: as long as they can be honest ones they
+ * stay; once they have not answered for a second the oldest makes room for who comes again, at whichever port. */
+static void listening_half_open_have_all_places(void)
+{
+    struct tenon_conf conf;
+    struct hn hn;
+
+    tenon_conf_default(&conf);
+    conf.tcp_syncookies = 0;
+    conf.tcp_conns_max = FEW_CONNS;
+    serve(&hn, &conf, 0);
+    listen_at(&hn, 81);
+    for (unsigned i = 1; i <= FEW_CONNS; i++)
+        syn_from(&hn, i, 80);
+    HN_EQUAL(answer_to(&hn, FEW_CONNS), SEG_SYN | SEG_ACK);
+    syn_from(&hn, 1001, 81);
+    HN_EQUAL(answer_to(&hn, 1001), 0);
+    HN_EQUAL(hn_stat(&hn, TENON_STAT_TCP_BACKLOG_RECYCLED), 0);
+    hn_run_ms(&hn, 1100);
+    syn_from(&hn, 1001, 81);
+    HN_EQUAL(hn_stat(&hn, TENON_STAT_TCP_BACKLOG_RECYCLED), 1);
+    hn_run_ms(&hn, 1000);
+    syn_from(&hn, 1001, 81);
+    HN_EQUAL(answer_to(&hn, 1001), SEG_SYN | SEG_ACK);
+    HN_EQUAL(hn_stat(&hn, TENON_STAT_TCP_BACKLOG_RECYCLED), 1);
     hn_close(&hn);
 }
 
@@ -545,6 +573,7 @@ static const struct hn_test tests[] = {
     { "listening_flood_of_one_source", "RES-1", listening_flood_of_one_source },
     { "listening_flood_leaves_paths", "RES-2", listening_flood_leaves_paths },
     { "listening_more_hosts_than_paths", "RES-2", listening_more_hosts_than_paths },
+    { "listening_half_open_have_all_places", "RES-2 4987-13", listening_half_open_have_all_places },
     { "talking_million_guesses", "5961-1 5961-2 5961-3 5961-5 5961-9 5927-1 CVE-2004-0230 CVE-2004-0790 CVE-2004-0791",
       talking_million_guesses },
 };
