@@ -111,6 +111,12 @@ static void arp_update(struct tenon *stack, struct tn_neighbour *neighbour, cons
         tn_neighbour_resolve(stack, neighbour, arp->sender_mac, TENON_NEIGHBOUR_STALE);
 }
 
+/* To a question of ours, perhaps. */
+TENON_INLINE int arp_is_answer(const struct tn_pkt *pkt, const struct tn_arp *arp, int for_us)
+{
+    return for_us && arp->op == TN_ARP_REPLY && pkt->cast == TN_CAST_UNICAST;
+}
+
 static void arp_input(struct tenon *stack, struct tn_pkt *pkt, const struct tn_arp *arp)
 {
     const struct tenon_ip sender = tenon_ip4(arp->sender_ip), target = tenon_ip4(arp->target_ip);
@@ -123,8 +129,10 @@ static void arp_input(struct tenon *stack, struct tn_pkt *pkt, const struct tn_a
     for_us = ours != NULL && tn_address_usable(ours);
     if (arp->sender_ip != 0)
         neighbour = tn_neighbour_find(stack, pkt->netif->index, &sender);
+    if (TENON_WITH_MANY && neighbour == NULL && arp_is_answer(pkt, arp, for_us))
+        neighbour = tn_neighbour_asked(stack, pkt->netif->index, &sender);
     if (neighbour != NULL)
-        arp_update(stack, neighbour, arp, for_us && arp->op == TN_ARP_REPLY && pkt->cast == TN_CAST_UNICAST);
+        arp_update(stack, neighbour, arp, arp_is_answer(pkt, arp, for_us));
     if (!for_us || arp->op != TN_ARP_REQUEST)
         return;
     /* RFC 826 would learn from replies too; only those who ask us are worth an entry. */

@@ -54,6 +54,21 @@ static int ask_places(struct tenon *stack, const struct tn_neighbour *neighbour,
     return 1;
 }
 
+TENON_INTERNAL int tn_ask_remembers(const struct tenon *stack, unsigned netif, const struct tenon_ip *ip)
+{
+    const tenon_u32 tag = tn_neighbour_hash(stack, netif, ip);
+    const unsigned max = stack->conf.neighbour_asks_max;
+    unsigned i;
+
+    for (i = 0; i < ASK_PLACES; i++) {
+        const struct tn_asked *asked = &stack->link.asked[(tag + i) % max];
+
+        if (asked->tag == tag && tn_seq_lt(stack->now_tick, asked->until_tick))
+            return 1;
+    }
+    return 0;
+}
+
 TENON_INTERNAL int tn_ask(struct tenon *stack, struct tn_neighbour *neighbour, tenon_u32 *tick)
 {
     return TENON_WITH_MANY ? ask_places(stack, neighbour, tick) : ask_itself(stack, neighbour, tick);

@@ -212,11 +212,17 @@ TENON_INTERNAL tenon_u32 tn_neighbour_hash(const struct tenon *stack, unsigned n
 TENON_INTERNAL int tn_ask(struct tenon *stack, struct tn_neighbour *neighbour, tenon_u32 *tick);
 /* Whether it is remembered by the neighbour itself, which has to stay so long. */
 TENON_INTERNAL int tn_ask_holds(const struct tenon *stack, const struct tn_neighbour *neighbour);
+/* With TENON_WITH_MANY: whether it was asked for not longer ago than until it may be asked for again. */
+TENON_INTERNAL int tn_ask_remembers(const struct tenon *stack, unsigned netif, const struct tenon_ip *ip);
 TENON_INTERNAL void tn_asks_age(struct tenon *stack);
 TENON_INTERNAL struct tn_neighbour *tn_neighbour_find(const struct tenon *stack, unsigned netif,
                                                       const struct tenon_ip *ip);
 /* Find or make it: a new one is INCOMPLETE, and nothing has been done for it. NULL: no room. */
 TENON_INTERNAL struct tn_neighbour *tn_neighbour_need(struct tenon *stack, unsigned netif, const struct tenon_ip *ip);
+/* With TENON_WITH_MANY: the one that an answer comes from, made anew if it was evicted since it was asked for. Where
+ * somebody makes us send to ever others, nobody who answers would be found otherwise. NULL: it was not asked for, or
+ * there is no room. */
+TENON_INTERNAL struct tn_neighbour *tn_neighbour_asked(struct tenon *stack, unsigned netif, const struct tenon_ip *ip);
 /* Send to it, or let the packet wait. Takes out->hdr. */
 TENON_INTERNAL int tn_neighbour_send(struct tenon *stack, struct tn_neighbour *neighbour, struct tn_out *out);
 /* Its link address is known: `state` follows, waiting packets leave. */

@@ -252,6 +252,8 @@ static void nd_advertised(struct tenon *stack, const struct nd_message *message,
     struct tn_neighbour *neighbour = tn_neighbour_find(stack, message->netif->index, target);
     const unsigned flags = message->p[4];
 
+    if (TENON_WITH_MANY && neighbour == NULL && message->tlla != NULL && (flags & ND_FLAG_SOLICITED))
+        neighbour = tn_neighbour_asked(stack, message->netif->index, target);
     if (neighbour == NULL || neighbour->state == TENON_NEIGHBOUR_PERMANENT)
         return;
     if (neighbour->state == TENON_NEIGHBOUR_INCOMPLETE) {

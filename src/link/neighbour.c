@@ -241,6 +241,11 @@ TENON_INTERNAL struct tn_neighbour *tn_neighbour_need(struct tenon *stack, unsig
     return neighbour;
 }
 
+TENON_INTERNAL struct tn_neighbour *tn_neighbour_asked(struct tenon *stack, unsigned netif, const struct tenon_ip *ip)
+{
+    return TENON_WITH_ETHERNET && tn_ask_remembers(stack, netif, ip) ? tn_neighbour_need(stack, netif, ip) : NULL;
+}
+
 TENON_INTERNAL void tn_neighbours_forget(struct tenon *stack, unsigned netif)
 {
     unsigned i;

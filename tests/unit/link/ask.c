@@ -239,6 +239,49 @@ static void scanned(void)
     hn_close(&net.hn);
 }
 
+static int state_of(unsigned i)
+{
+    const struct tenon_ip ip = host_ip(i);
+
+    return lt_neighbour(&net.hn, 1, &ip, NULL);
+}
+
+/* Others have taken its entry, all at the same moment, and will at the next. It answers what it was asked, and is known
+ * from then on. Who was not asked is not, nor who answers when nobody waits any more. */
+static void answered_after_eviction(void)
+{
+    enum { ENTRIES = 16, EARLY = 0, LATE = 1, STRANGER = 100 };
+
+    for (int v4 = 0; v4 < 2; v4++) {
+        struct tenon_conf conf;
+        struct tenon_udp *sock;
+
+        tenon_conf_default(&conf);
+        conf.neighbours_max = ENTRIES;
+        link_open(v4, &conf);
+        sock = lt_udp_open(&net.hn);
+        for (unsigned i = 0; i < 2 * ENTRIES; i++)
+            send_to(sock, i);
+        look(0);
+        HN_EQUAL(net.asked[EARLY], 1);
+        HN_EQUAL(net.asked[LATE], 1);
+        HN_EQUAL(state_of(EARLY), -1);
+        answer(EARLY);
+        answer(STRANGER);
+        HN_EQUAL(state_of(EARLY), TENON_NEIGHBOUR_REACHABLE);
+        HN_EQUAL(state_of(STRANGER), -1);
+        send_to(sock, EARLY);
+        look(0);
+        HN_EQUAL(net.datagrams, 1);
+        hn_run_ms(&net.hn, 1100);
+        HN_EQUAL(state_of(LATE), -1);
+        answer(LATE);
+        HN_EQUAL(state_of(LATE), -1);
+        tenon_udp_close(sock);
+        hn_close(&net.hn);
+    }
+}
+
 /* Connections that make no progress have their neighbour asked whether it is there. It is, and they doubt again:
  * that is no reason to ask it more often. */
 static void reachable_doubted_often(void)
@@ -269,6 +312,7 @@ static void reachable_doubted_often(void)
 
 static const struct hn_test tests[] = {
     { "evicted_and_sent_to_again", "ARP-5 ND-8", evicted_and_sent_to_again },
+    { "answered_after_eviction", "ARP-8 ND-19", answered_after_eviction },
     { "places_full", "ARP-5 ND-8 ND-19", places_full },
     { "scanned", "ARP-5 ARP-8", scanned },
     { "reachable_doubted_often", "ARP-5 ND-8", reachable_doubted_often },
