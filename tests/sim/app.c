@@ -3,6 +3,8 @@
  * arrives, and do what the plan says - pausing, finishing, aborting, keeping what they have got. */
 #include "sim.h"
 
+#include "tests/intruder/intruder.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -628,6 +630,17 @@ static int side_is_complete(const struct side *side)
     return side->sent_fin && side->peer_finished && side->acked == side->written;
 }
 
+/* In a flood that no cookies answer, the oldest half-open connection gives way (RFC 4987 3.4), and may be one that only
+ * takes its time. */
+static int has_given_way(const struct side *side)
+{
+    const struct sim *sim = side->sim;
+
+    return sim->intruded && side->which == 0 && side->acked == 0 && side->received == 0 &&
+           (!TENON_WITH_STATS ||
+            tenon_stat(sim->host[side->session->plan->server].stack, TENON_STAT_TCP_BACKLOG_RECYCLED) > 0);
+}
+
 /* A strict session ends well. A reset instead of the very last acknowledgement is no harm: the peer's
  * TIME-WAIT may have been evicted or too short. */
 static void check_end(const struct side *side, int why)
@@ -647,6 +660,10 @@ static void check_end(const struct side *side, int why)
         return;    /* the peer does not know of this one; or the handshake has failed, and its SYN comes again */
     if (why == TENON_ERESET && !peer && server_of(side)->stack.tcp_syncookies)
         return;    /* its cookie has come back too late */
+    if (why == TENON_ERESET && has_given_way(side)) {
+        side->session->strict = 0;    /* the server may never have heard of it */
+        return;
+    }
     sim_fail(side->sim, "lost connection", "%s: closed(%s); written %" PRIu64 " acked %" PRIu64 " received %" PRIu64
              ", finished %u, peer finished %u", side_name(side), tenon_error_text(why), side->written, side->acked,
              side->received, side->sent_fin, side->peer_finished);
@@ -822,13 +839,42 @@ static void decide(void *arg)
     wire_wake(side->sim->host[side->host].host);
 }
 
+/* A request by an intruder: he does not hear what it is answered with. */
+static void on_ghost_opened(struct tenon_tcp *conn, void *app)
+{
+    const struct sim_port *port = app;
+
+    (void)conn;
+    sim_fail(port->sim, "ghost", "host %u: a connection has opened that nobody has asked for", port->host);
+}
+
+static void on_ghost_closed(struct tenon_tcp *conn, void *app, int why)
+{
+    (void)conn, (void)app, (void)why;
+}
+
+static const struct tenon_tcp_events ghost_events = { .opened = on_ghost_opened, .closed = on_ghost_closed };
+
+static int is_ghost(const struct sim *sim, const struct tenon_tcp *conn)
+{
+    struct tenon_tcp_info info;
+
+    tenon_tcp_status(conn, &info);
+    return sim->intruded && info.remote.port >= INTRUDER_PORTS && info.remote.port < INTRUDER_PORTS + INTRUDER_PORTS_N;
+}
+
 static enum tenon_verdict on_incoming(struct tenon_tcp *conn, void *app)
 {
     struct sim_port *port = app;
-    struct session *session = session_of(conn, port);
+    struct session *session;
     struct side *side;
     enum tenon_verdict verdict;
 
+    if (is_ghost(port->sim, conn)) {
+        tenon_tcp_handler(conn, &ghost_events, port);
+        return TENON_ACCEPT;
+    }
+    session = session_of(conn, port);
     verdict = (enum tenon_verdict)session->plan->verdict;
     session->progress_at = sim_now(port->sim);
     if (verdict == TENON_REFUSE || verdict == TENON_IGNORE)

@@ -75,7 +75,8 @@ enum {
     PART_STACK,
     PART_OPENING,
     PART_NARROW,
-    PART_OUTAGE
+    PART_OUTAGE,
+    PART_INTRUDER
 };
 
 #define PICK(dice, ...) \
@@ -519,7 +520,7 @@ static int event_is_silence(const struct plan_event *event)
 }
 
 /* Links that go down, and addresses that a host loses for a time. All is well again ten seconds before the network is:
- * an address that is back may have to be probed. The last to be drawn. */
+ * an address that is back may have to be probed. */
 static void draw_outages(struct plan *plan, const struct mood *mood)
 {
     struct dice dice = dice_of(plan, PART_OUTAGE, 0);
@@ -542,6 +543,26 @@ static void draw_outages(struct plan *plan, const struct mood *mood)
         if (event->lasts_us > budget)
             event->lasts_us = budget;
         budget -= event->lasts_us;
+    }
+}
+
+/* The last to be drawn. */
+static void draw_intruders(struct plan *plan, const struct mood *mood)
+{
+    struct dice dice = dice_of(plan, PART_INTRUDER, 0);
+    unsigned n;
+
+    if (mood->clean || !dice_percent(&dice, 20))
+        return;
+    for (n = dice_range(&dice, 1, 3); n > 0; n--) {
+        struct plan_event *event = &plan->event[plan->nevents++];
+
+        event->kind = EVENT_INTRUDER;
+        event->host = dice_below(&dice, plan->nhosts);
+        event->port = dice_below(&dice, PLAN_PORTS);
+        event->at_us = plan->open_us + dice_next(&dice) % ((plan->heal_us - plan->open_us) / 2);
+        event->lasts_us = dice_log(&dice, 1000, (uint32_t)(plan->heal_us - plan->open_us) / 2);
+        event->gap_us = (uint32_t)event->lasts_us / dice_log(&dice, 20, 1000);
     }
 }
 
@@ -575,6 +596,7 @@ void plan_draw_given(struct plan *plan, uint64_t seed, struct plan_bytes *given)
     draw_opening(plan);
     draw_narrow(plan, &mood);
     draw_outages(plan, &mood);
+    draw_intruders(plan, &mood);
     plan->given = NULL;
 }
 
@@ -589,7 +611,7 @@ static const char *const class_names[CLASS_COUNT] = {
     "loss",    "duplicate", "corrupt", "reorder", "jitter",  "rate",     "refuse", "blackout", "jump",
     "memory",  "pool",      "offload", "pieces",  "windows", "options",  "by-hand", "hold",    "readers",
     "writers", "abort",     "listener", "dgrams", "wrap",    "mtu",      "dad",    "v6",
-    "fast-open", "cookies",   "narrow", "outage",
+    "fast-open", "cookies",   "narrow", "outage",  "intruder",
 };
 
 const char *plan_class_name(unsigned class)
@@ -715,7 +737,8 @@ static void events_without(struct plan *plan, unsigned class)
             || (class == CLASS_JUMP && (kind == EVENT_JUMP || kind == EVENT_PAUSE))
             || (class == CLASS_MEMORY && (kind == EVENT_MEMORY || kind == EVENT_BUFFERS))
             || (class == CLASS_LISTENER && kind == EVENT_LISTENER)
-            || (class == CLASS_OUTAGE && (kind == EVENT_LINK || kind == EVENT_ADDRESS)))
+            || (class == CLASS_OUTAGE && (kind == EVENT_LINK || kind == EVENT_ADDRESS))
+            || (class == CLASS_INTRUDER && kind == EVENT_INTRUDER))
             plan->event_off[i] = 1;
     }
 }
@@ -930,7 +953,8 @@ static void print_session(const struct plan_session *session, unsigned i)
 void plan_print(const struct plan *plan)
 {
     static const char *const kinds[] = {"blackout", "jump",     "pause", "memory",
-                                        "buffers",  "listener", "link",  "address"};
+                                        "buffers",  "listener", "link",  "address",
+                                        "intruder"};
     unsigned i;
 
     printf("seed %" PRIu64 ": %u hosts, %s, start %" PRIu64 " us, heals after %.3f s%s\n", plan->seed, plan->nhosts,
@@ -944,9 +968,9 @@ void plan_print(const struct plan *plan)
         const struct plan_event *event = &plan->event[i];
 
         if (!plan->event_off[i])
-            printf("  event %u: %s, host %u, at %.6f s for %.6f s (direction %u, port %u, %u ppm)\n", i,
+            printf("  event %u: %s, host %u, at %.6f s for %.6f s (direction %u, port %u, %u ppm, gap %u us)\n", i,
                    kinds[event->kind], event->host, (double)event->at_us / 1e6, (double)event->lasts_us / 1e6,
-                   event->direction, event->port, event->ppm);
+                   event->direction, event->port, event->ppm, event->gap_us);
     }
     for (i = 0; i < plan->nsessions; i++)
         if (!plan->session[i].off)

@@ -49,6 +49,7 @@ enum plan_class {
     CLASS_COOKIES,       /* SYN cookies */
     CLASS_NARROW,        /* lines on which not every packet fits */
     CLASS_OUTAGE,        /* interfaces whose link goes down, addresses that are taken away */
+    CLASS_INTRUDER,      /* somebody else on the line, who means harm */
     CLASS_COUNT
 };
 
@@ -74,7 +75,8 @@ enum plan_event_kind {
     EVENT_BUFFERS,
     EVENT_LISTENER,
     EVENT_LINK,       /* it is down */
-    EVENT_ADDRESS     /* the host has it not */
+    EVENT_ADDRESS,    /* the host has it not */
+    EVENT_INTRUDER    /* somebody sends to it what he likes (tests/intruder/) */
 };
 
 struct plan_event {
@@ -84,6 +86,7 @@ struct plan_event {
     unsigned direction;    /* of a blackout; 1: the address of IPv6, where there are both */
     unsigned port;         /* of a listener */
     uint32_t ppm;          /* of memory and buffers */
+    uint32_t gap_us;       /* of an intruder, between his frames */
 };
 
 enum plan_finish {

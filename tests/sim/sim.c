@@ -347,6 +347,7 @@ static void do_event(void *arg)
     case EVENT_LISTENER: close_listener(sim, event); break;
     case EVENT_LINK:
     case EVENT_ADDRESS: begin_outage(sim, event, task); break;
+    case EVENT_INTRUDER: intrusion_begin(sim, task->index); break;
     }
     wire_wake(host->host);
 }

@@ -107,6 +107,13 @@ struct sim_host {
     unsigned nblackouts[2];
 };
 
+/* An intruder, and how many numbers were drawn for him: to take others away changes nothing here. */
+struct intrusion {
+    struct sim *sim;
+    unsigned event;
+    uint64_t chance;
+};
+
 struct sim {
     const struct plan *plan;
     const struct plan_mods *mods;
@@ -124,6 +131,8 @@ struct sim {
     uint64_t steps, steps_left;
     size_t mem_out;
     uint8_t bug_done;
+    struct intrusion intrusion[PLAN_EVENTS_MAX];
+    uint8_t intruded;                   /* there has been one */
     uint8_t cleaning;                   /* the end has begun: what is left is aborted */
     void *pcap;
 };
@@ -140,6 +149,9 @@ uint64_t sim_now(const struct sim *sim);    /* since the start */
 int sim_is_nameless(const struct sim *sim, unsigned host);    /* it cannot use all of its addresses */
 void sim_address(const struct sim *sim, struct tenon_addr *addr, unsigned host, int v6, unsigned port);
 uint64_t sim_hash(const struct sim *sim, uint64_t a, uint64_t b);
+
+/* intrusion.c */
+void intrusion_begin(struct sim *sim, unsigned event);
 
 /* app.c */
 void app_session_start(struct sim *sim, unsigned index);

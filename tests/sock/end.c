@@ -133,6 +133,37 @@ static void end_gone(struct end_point *e)
         e->retry_us = history_now(e->h) + history_chance(e->h, 50000);
 }
 
+/* What was open is lost for both; who was not yet open tries again, and datagrams go on. */
+void end_lost(struct history *h, struct end_point *e)
+{
+    struct session *s = e->session;
+    const int leaving = e->leaving, open = leaving || (e->sk != 0 && status_of(e).state >= TENON_SOCK_OPEN);
+
+    e->sk = 0;
+    e->leaving = 0;
+    e->busy = 0;
+    e->retry_us = history_now(h) + history_chance(h, 50000);
+    if (s == NULL)
+        return;
+    s->nheld = s->nbacks = 0;
+    s->returned = NULL;
+    if (e->kind >= UDP_SERVER ? !leaving : !open && !e->opened)
+        return;
+    history_note(h, "session %u is lost", s->index);
+    s->strict = 0;
+    s->small_done = 1;
+    s->end = NULL;
+    e->session = NULL;
+}
+
+void end_free_rings(struct history *h)
+{
+    unsigned i;
+
+    for (i = 0; i < TENON_ARRAY_LEN(h->end); i++)
+        ring_free(&h->end[i]);
+}
+
 static void end_delete(struct end_point *e, unsigned options)
 {
     const struct tenon_sock_info info = status_of(e);

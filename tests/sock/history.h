@@ -15,6 +15,8 @@ enum {
     BLACKOUTS_MAX = 3,
     OUTAGES_MAX = 4,
     STALLS_MAX = 3,
+    INTRUSIONS_MAX = 2,
+    RESTARTS_MAX = 2,
     SLOTS_MAX = 16,       /* of the device's ring for sending */
     WAITING_MAX = 16,     /* ... and for receiving */
     HELD_MAX = 64,        /* pieces that an application holds at a time */
@@ -91,6 +93,19 @@ struct stall {
     enum stall_kind kind;
 };
 
+/* For a time somebody else is on the line (tests/intruder/). */
+struct intrusion {
+    uint64_t from_us, to_us;
+    unsigned each;                 /* frames at each tick ... */
+    uint8_t of_peer;               /* ... for the other machine, not for the small one */
+};
+
+/* The small machine begins anew. */
+struct restart {
+    uint64_t at_us;
+    uint8_t power; /* 1: it was off, and its memory holds anything; 0: its program has ended the instance */
+};
+
 struct plan {
     uint64_t seed, heal_us;
     struct tenon_sock_conf conf;
@@ -101,8 +116,10 @@ struct plan {
     struct shortage shortage[SHORTAGES_MAX];
     struct outage outage[OUTAGES_MAX];
     struct stall stall[STALLS_MAX];
+    struct intrusion intrusion[INTRUSIONS_MAX];
+    struct restart restart[RESTARTS_MAX];
     struct session_plan session[SESSIONS_MAX];
-    unsigned nblackouts, nshortages, noutages, nstalls, nsessions, servers;
+    unsigned nblackouts, nshortages, noutages, nstalls, nintrusions, nrestarts, nsessions, servers;
     unsigned slots, tx_us;         /* of the device: how many frames it holds, and for how long */
     unsigned rx_blocks;            /* blocks that it holds filled with nothing; 0: it takes one when a frame comes */
     unsigned arena_shift;
@@ -204,7 +221,7 @@ struct history {
     uint64_t port_at;              /* when a server's descriptor was made, and there was no other */
     struct session session[SESSIONS_MAX];
     uint64_t chance;               /* how many numbers have been drawn */
-    uint64_t start, bytes, sent_back, frames, opened, calls, errors, polls_at_once;
+    uint64_t start, bytes, sent_back, frames, opened, calls, errors, harm, polls_at_once;
     unsigned out_blocks;           /* blocks that a shortage has taken ... */
     struct tenon_buf *taken_blocks[256], *taken_headers[256];
     unsigned nblocks, nheaders;
@@ -212,12 +229,15 @@ struct history {
     size_t taken_bytes;
     uint64_t peer_ppm_until;
     uint32_t peer_ppm;
+    unsigned restarted;            /* so many times */
     int unplugged, nameless;       /* an outage of the link, of the address */
     int healed, ending;
 };
 
 /* world.c */
 void history_run(struct history *h);
+void history_small_start(struct history *h);                    /* an instance in the arena, with its address */
+void history_shortage_ends(struct history *h);
 void history_fail(struct history *h, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
 void history_note(const struct history *h, const char *format, ...) __attribute__((format(printf, 2, 3)));
 uint64_t history_now(const struct history *h);                  /* since the start */
@@ -240,15 +260,24 @@ int device_is_idle(const struct history *h);
 /* It says when it has sent something: then it takes frames again, or the next can be put together in a block. */
 int device_is_awaited(const struct history *h);
 
+/* restart.c */
+void restarts(struct history *h);
+
 /* end.c: the application of the small machine */
 uint64_t end_run(struct history *h);    /* @return microseconds until it wants to be called */
 void end_event(void *app, int sk, unsigned events);
 void end_start(struct history *h);
 void end_delete_all(struct history *h);
+void end_lost(struct history *h, struct end_point *e);    /* its descriptor goes with all others */
+void end_free_rings(struct history *h);    /* ... and is gone */
+
+/* intrusion.c */
+void intrusions(struct history *h);
 
 /* peer.c: the application of the other */
 void peer_start(struct history *h);
 void peer_run(struct history *h);
+void peer_restart(struct history *h);    /* the small machine has begun anew */
 void peer_stop(struct history *h);
 
 /* check.c */

@@ -18,7 +18,12 @@ static void on_opened(struct tenon_tcp *conn, void *app)
 {
     struct session *s = app;
 
-    if (s->conn != NULL && s->conn != conn)
+    if (s->peer_closed &&
+        s->h->plan.nintrusions > 0) { /* after a flood: a late copy and its cookie (RFC 4987 3.6) */
+        tenon_tcp_abort(conn);
+        return;
+    }
+    if (s->peer_closed || (s->conn != NULL && s->conn != conn))
         history_fail(s->h, "session %u is opened twice at the other machine", s->index);
     s->conn = conn;
     s->peer_opened = 1;
@@ -285,6 +290,22 @@ void peer_run(struct history *h)
             peer_tcp(s);
         else
             peer_udp(s);
+    }
+}
+
+/* Who had just connected, and whom its application does not know, tries again as if it had not. What was to be sent
+ * after its descriptor was deleted is lost. */
+void peer_restart(struct history *h)
+{
+    unsigned i;
+
+    for (i = 0; i < h->plan.nsessions; i++) {
+        struct session *s = &h->session[i];
+
+        if (s->small_done && !s->peer_closed)
+            s->strict = 0;
+        if (s->plan->kind == TCP_SERVER && s->conn != NULL && s->end == NULL && !s->small_done)
+            tenon_tcp_abort(s->conn);
     }
 }
 

@@ -218,7 +218,6 @@ static void draw_outages(struct plan *plan, struct dice *dice)
     }
 }
 
-/* The last to be drawn. */
 static void draw_stalls(struct plan *plan, struct dice *dice)
 {
     unsigned i;
@@ -228,6 +227,45 @@ static void draw_stalls(struct plan *plan, struct dice *dice)
         plan->stall[i].at_us = roll(dice, (uint32_t)plan->heal_us - 2 * SECOND);
         plan->stall[i].us = roll(dice, one_in(dice, 3) ? 2 * SECOND : SECOND / 10);
         plan->stall[i].kind = (enum stall_kind)roll(dice, STALL_KINDS);
+    }
+}
+
+/* Where SYN cookies answer a flood, a client who says nothing may never be heard of (RFC 4987 3.6). */
+static void let_clients_speak(struct plan *plan)
+{
+    unsigned i;
+
+    for (i = 0; i < plan->nsessions; i++)
+        if (plan->session[i].kind == TCP_CLIENT && plan->session[i].bytes[0] == 0)
+            plan->session[i].bytes[0] = 1;
+}
+
+static void draw_intrusions(struct plan *plan, struct dice *dice)
+{
+    unsigned i;
+
+    plan->nintrusions = one_in(dice, 3) ? between(dice, 1, INTRUSIONS_MAX) : 0;
+    for (i = 0; i < plan->nintrusions; i++) {
+        struct intrusion *in = &plan->intrusion[i];
+
+        in->from_us = roll(dice, (uint32_t)plan->heal_us);
+        in->to_us = in->from_us + roll(dice, one_in(dice, 3) ? 10 * SECOND : SECOND);
+        in->each = between(dice, 1, one_in(dice, 4) ? 20 : 3);
+        in->of_peer = (uint8_t)one_in(dice, 3);
+        if (in->of_peer)
+            let_clients_speak(plan);
+    }
+}
+
+/* The last to be drawn. */
+static void draw_restarts(struct plan *plan, struct dice *dice)
+{
+    unsigned i;
+
+    plan->nrestarts = one_in(dice, 4) ? between(dice, 1, RESTARTS_MAX) : 0;
+    for (i = 0; i < plan->nrestarts; i++) {
+        plan->restart[i].at_us = roll(dice, (uint32_t)plan->heal_us - SECOND);
+        plan->restart[i].power = (uint8_t)roll(dice, 2);
     }
 }
 
@@ -345,6 +383,8 @@ void plan_draw(struct plan *plan, uint64_t seed)
     draw_outages(plan, &dice);
     draw_strangers(plan, &dice);
     draw_stalls(plan, &dice);
+    draw_intrusions(plan, &dice);
+    draw_restarts(plan, &dice);
 }
 
 void plan_print(const struct plan *plan)
@@ -376,6 +416,15 @@ void plan_print(const struct plan *plan)
     for (i = 0; i < plan->nstalls; i++)
         printf("  the %s stands still at %.3f s for %u us\n", stalls[plan->stall[i].kind],
                (double)plan->stall[i].at_us / 1e6, plan->stall[i].us);
+    for (i = 0; i < plan->nrestarts; i++)
+        printf("  the small machine %s at %.3f s\n", plan->restart[i].power ? "is off for a moment" : "begins anew",
+               (double)plan->restart[i].at_us / 1e6);
+    for (i = 0; i < plan->nintrusions; i++) {
+        const struct intrusion *in = &plan->intrusion[i];
+
+        printf("  somebody else from %.3f to %.3f s: %u frames at a time for the %s machine\n",
+               (double)in->from_us / 1e6, (double)in->to_us / 1e6, in->each, in->of_peer ? "other" : "small");
+    }
     for (i = 0; i < plan->nsessions; i++) {
         const struct session_plan *s = &plan->session[i];
 

@@ -157,6 +157,24 @@ static void spare_fragments(void *arg, struct wire_end *end, enum wire_direction
         fate->flips = 0;
 }
 
+static void add_address(struct history *h, unsigned machine)
+{
+    const struct tenon_addr addr = history_addr(h, machine, 0);
+
+    if (tenon_addr_add(machine == 0 ? tenon_sock_stack(h->socks) : h->peer, 1, &addr.ip, h->plan.v6 ? 64 : 24) !=
+        TENON_OK)
+        history_fail(h, "machine %u gets no address", machine);
+}
+
+void history_small_start(struct history *h)
+{
+    const int result = tenon_sock_start(&h->socks, h->arena, h->arena_bytes, &h->plan.conf);
+
+    if (result != TENON_OK)
+        history_fail(h, "start: %s", tenon_error_text(result));
+    add_address(h, 0);
+}
+
 static void small_open(struct history *h)
 {
     const struct wire_guest guest = { guest_input, guest_poll, h };
@@ -164,7 +182,6 @@ static void small_open(struct history *h)
     struct tenon_sock_conf *conf = &h->plan.conf;
     struct wire_end_conf end;
     tenon_u8 *mem;
-    int result;
 
     memset(&end, 0, sizeof(end));
     h->small_host = wire_host_open_guest(h->wire, &host_conf, &guest);
@@ -190,9 +207,7 @@ static void small_open(struct history *h)
         history_fail(h, "no small machine: %s", tenon_sock_conf_check(conf));
     memset(mem, 0xA7, h->arena_bytes + 2 * GUARD + h->plan.arena_shift);
     h->arena = mem + GUARD + h->plan.arena_shift;
-    result = tenon_sock_start(&h->socks, h->arena, h->arena_bytes, conf);
-    if (result != TENON_OK)
-        history_fail(h, "start: %s", tenon_error_text(result));
+    history_small_start(h);
 }
 
 /* ---- the other machine ------------------------------------------------------------------------------- */
@@ -228,19 +243,6 @@ static void peer_open(struct history *h)
         abort();
 }
 
-static void addresses(struct history *h)
-{
-    unsigned i;
-
-    for (i = 0; i < 2; i++) {
-        const struct tenon_addr addr = history_addr(h, i, 0);
-
-        if (tenon_addr_add(i == 0 ? tenon_sock_stack(h->socks) : h->peer, 1, &addr.ip,
-                           h->plan.v6 ? 64 : 24) != TENON_OK)
-            history_fail(h, "machine %u gets no address", i);
-    }
-}
-
 /* ---- what goes wrong -------------------------------------------------------------------------------- */
 
 static void shortage_begins(struct history *h, const struct shortage *s)
@@ -264,7 +266,7 @@ static void shortage_begins(struct history *h, const struct shortage *s)
     }
 }
 
-static void shortage_ends(struct history *h)
+void history_shortage_ends(struct history *h)
 {
     while (h->nblocks > 0)
         tenon_buf_put(h->taken_blocks[--h->nblocks]);
@@ -284,7 +286,7 @@ static void shortages(struct history *h)
         const struct shortage *s = &h->plan.shortage[i];
 
         if (now >= s->to_us && now < s->to_us + TICK_US)
-            shortage_ends(h);
+            history_shortage_ends(h);
         if (now >= s->from_us && now < s->from_us + TICK_US)
             shortage_begins(h, s);
     }
@@ -370,7 +372,7 @@ static void heal(struct history *h)
 
     history_note(h, "the network is well");
     h->healed = 1;
-    shortage_ends(h);
+    history_shortage_ends(h);
     for (d = 0; d < 2; d++) {
         line = d == WIRE_OUT ? h->plan.out : h->plan.in;    /* without what was dark */
         line.mtu = h->plan.narrow[d].mtu;
@@ -394,6 +396,8 @@ static void tick(void *arg)
         narrows(h);
         outages(h);
         stalls(h);
+        intrusions(h);
+        restarts(h);
     }
     if (!h->healed && history_now(h) >= h->plan.heal_us)
         heal(h);
@@ -534,7 +538,7 @@ void history_run(struct history *h)
     h->start = wire_now(h->wire);
     small_open(h);
     peer_open(h);
-    addresses(h);
+    add_address(h, 1);
     h->baseline = check_memory(h);
     run_sessions(h);
     check_bytes(h);
