@@ -155,6 +155,9 @@ static tenon_u32 arena_reass_bytes(const struct tenon_sock_conf *conf, tenon_u32
     return (has_two && quarter < 2 ? 2 : quarter) * ((tenon_u32)conf->block_bytes + 64U) + 4U * SOCK_HEADER_BYTES;
 }
 
+/* 1: the core remembers destinations that nobody uses any more (TN_PATHS_KEPT of link/link.h). */
+enum { ARENA_REMEMBERS = TENON_WITH_MANY || TENON_WITH_PATH_MTU || TENON_WITH_ROUTES };
+
 /* Limits that many builds have no use for. */
 static void arena_complete_more(struct tenon_sock_conf *conf, tenon_u32 quarter)
 {
@@ -178,10 +181,11 @@ static void arena_complete_more(struct tenon_sock_conf *conf, tenon_u32 quarter)
     }
     if (TENON_WITH_MANY) {
         arena_u16(&stack->neighbour_asks_max, 8);
-        arena_u32(&stack->paths_max, 8);
         arena_u32(&stack->tcp_resting_max, 1);
         arena_u16(&stack->tcp_port_counters, 16);
     }
+    if (ARENA_REMEMBERS)
+        arena_u32(&stack->paths_max, TENON_WITH_MANY ? 8 : conf->conns + 1U);
     if (TENON_WITH_COOKIES) {
         arena_u32(&stack->tcp_fastopen_pending_max, 1);
         arena_u16(&stack->tcp_fastopen_cache_max, 1);
@@ -269,7 +273,7 @@ static tenon_u32 arena_paths(const struct tenon_conf *stack)
 {
     const tenon_u32 used = arena_add(stack->tcp_conns_max, 1, 1);
 
-    return TENON_WITH_MANY && stack->paths_max > used ? stack->paths_max : used;
+    return ARENA_REMEMBERS && stack->paths_max > used ? stack->paths_max : used;
 }
 
 /* Of connections, end points and tables that grow: what they cannot be without, in full; and what they can be without

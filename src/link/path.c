@@ -353,11 +353,11 @@ TENON_INTERNAL int tn_path_is_heard(struct tenon *stack, const struct tenon_ip *
            tenon_ip_equal(&path->heard_local, local);
 }
 
-/* There may be more than are remembered: as long as all were in use. */
+/* There may be more than are remembered: as long as all were in use. Where there are not many, as many are kept. */
 static void path_keep(struct tenon *stack, struct tn_path *path)
 {
     path_lru_append(&stack->link, path);
-    if (stack->link.paths.count > stack->conf.paths_max)
+    if (TENON_WITH_MANY && stack->link.paths.count > stack->conf.paths_max)
         path_free(stack, stack->link.lru_first);
 }
 

@@ -83,6 +83,17 @@ static void check_backs(struct history *h, struct session *s)
                      s->index, back, (unsigned)sock->back);
 }
 
+/* Whoever has sent to it: of destinations no more is remembered than there is memory for. */
+static void check_paths(struct history *h)
+{
+    const struct tenon_sock_conf *conf = &h->plan.conf;
+    const unsigned used = conf->socks + 2U + (conf->conns > 0 ? conf->conns : conf->socks + 2U);
+    const unsigned remembered = conf->stack.paths_max > 0 ? (unsigned)conf->stack.paths_max : 8;
+
+    if (TN_PATHS_KEPT && h->socks->stack->link.paths.count > (used > remembered ? used : remembered))
+        history_fail(h, "%u paths are kept", (unsigned)h->socks->stack->link.paths.count);
+}
+
 void check_step(struct history *h)
 {
     const struct tenon_sock_conf *conf = &h->plan.conf;
@@ -92,6 +103,7 @@ void check_step(struct history *h)
     check_pool(h, &h->socks->headers, conf->headers, "headers");
     check_gaps(h);
     check_guards(h);
+    check_paths(h);
     tenon_tcp_each(h->socks->stack, check_connection, h);
     for (i = 0; i < h->plan.nsessions; i++)
         check_backs(h, &h->session[i]);
