@@ -92,8 +92,8 @@ struct tenon_tcp_events {
  *  @param backlog  connections that are not established yet; 0: default 128. One source may have half of
  *                  them. When they are too many, SYN cookies take over (tcp_syncookies); without those the
  *                  oldest ends (closed() with TENON_EABORTED if incoming() was asked), but for held ones.
- *                  Where not these but tcp_conns_max are too few, the oldest of the listener ends that has most
- *                  of them, once it has not answered for a second
+ *                  Where not these but tcp_conns_max are too few (and TENON_WITH_MANY is on), the oldest of
+ *                  the listener ends that has most of them, once it has not answered for a second
  *  @return TENON_OK, TENON_EINVAL, TENON_EINUSE, TENON_ENOADDR, TENON_ENOMEM */
 TENON_API int tenon_tcp_listen(struct tenon *stack, struct tenon_tcp_listener **out, const struct tenon_addr *at,
                                const struct tenon_tcp_events *events, void *app, unsigned backlog);

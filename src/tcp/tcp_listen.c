@@ -170,14 +170,22 @@ TENON_INTERNAL int tn_tcp_half_open_is_over(const struct tenon_tcp *conn)
     return listener != NULL && conn->backoff >= 2 && listener->half_open > listener->backlog / 2;
 }
 
-/* RFC 4987 3.4: the oldest gives way, but not one that waits for the application. Its peer hears nothing: most
- * probably it does not exist. @return 0: there is none */
-static int listen_recycle(struct tenon_tcp_listener *listener)
+/* The oldest that does not wait for the application. NULL: there is none */
+static struct tenon_tcp *listen_oldest(const struct tenon_tcp_listener *listener)
 {
     struct tenon_tcp *conn = listener->half_first;
 
     while (conn != NULL && tn_tcp_is_held(conn))
         conn = conn->flight->queue_next;
+    return conn;
+}
+
+/* RFC 4987 3.4: the oldest gives way. Its peer hears nothing: most probably it does not exist. @return 0:
+ * there is none */
+static int listen_recycle(struct tenon_tcp_listener *listener)
+{
+    struct tenon_tcp *conn = listen_oldest(listener);
+
     if (conn == NULL)
         return 0;
     tn_count(listener->stack, TENON_STAT_TCP_BACKLOG_RECYCLED);
@@ -190,11 +198,13 @@ static int listen_recycle(struct tenon_tcp_listener *listener)
 static void listen_make_way(struct tenon_tcp_listener *fullest)
 {
     struct tenon_tcp_listener *listener = fullest->stack->tcp.listeners;
+    const struct tenon_tcp *oldest;
 
     for (; listener != NULL; listener = listener->next)
         if (listener->half_open > fullest->half_open)
             fullest = listener;
-    if (fullest->half_open > 0 && fullest->half_first->backoff > 0)
+    oldest = listen_oldest(fullest);
+    if (oldest != NULL && oldest->backoff > 0)
         (void)listen_recycle(fullest);
 }
 

@@ -358,15 +358,20 @@ static void listening_more_hosts_than_paths(void)
 
 /* All connections that there may be are half-open, fewer than the backlog: as long as they can be honest ones they
  * stay; once they have not answered for a second the oldest makes room for who comes again, at whichever port. */
-static void listening_half_open_have_all_places(void)
+static void half_open_have_all_places(const struct tenon_tcp_events *events)
 {
+    struct tenon_tcp_listener *listener;
     struct tenon_conf conf;
+    struct tenon_addr at;
     struct hn hn;
 
     tenon_conf_default(&conf);
     conf.tcp_syncookies = 0;
     conf.tcp_conns_max = FEW_CONNS;
-    serve(&hn, &conf, 0);
+    seg_open(&hn, &conf);
+    memset(&at, 0, sizeof at);
+    at.port = 80;
+    HN_EQUAL(tenon_tcp_listen(hn.stack, &listener, &at, events, NULL, 0), TENON_OK);
     listen_at(&hn, 81);
     for (unsigned i = 1; i <= FEW_CONNS; i++)
         syn_from(&hn, i, 80);
@@ -382,6 +387,24 @@ static void listening_half_open_have_all_places(void)
     HN_EQUAL(answer_to(&hn, 1001), SEG_SYN | SEG_ACK);
     HN_EQUAL(hn_stat(&hn, TENON_STAT_TCP_BACKLOG_RECYCLED), 1);
     hn_close(&hn);
+}
+
+/* One waits for its application. */
+static enum tenon_verdict hold_first(struct tenon_tcp *conn, void *app)
+{
+    struct tenon_tcp_info info;
+
+    (void)app;
+    tenon_tcp_status(conn, &info);
+    return info.remote.ip.w[TENON_IP4_WORD] == 0x64400001U ? TENON_HOLD : TENON_ACCEPT;
+}
+
+static void listening_half_open_have_all_places(void)
+{
+    static const struct tenon_tcp_events holding = { .incoming = hold_first };
+
+    half_open_have_all_places(&echo_events);
+    half_open_have_all_places(&holding);
 }
 
 /* ---- guesses ------------------------------------------------------------------------------------------- */
