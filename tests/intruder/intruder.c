@@ -11,7 +11,6 @@ enum {
     FIN = 1, SYN = 2, RST = 4, PSH = 8, ACK = 16, URG = 32,
     ICMP = 1, TCP = 6, UDP = 17, ROUTING = 43, FRAGMENT = 44, ICMP6 = 58, OPTIONS6 = 60, EXPERIMENT = 253,
     STRANGERS = 200,          /* so many names he has himself; none of them answers */
-    FREE_PORTS = INTRUDER_PORTS, FREE_PORTS_N = INTRUDER_PORTS_N,
     PAYLOAD_MAX = 500,       /* a packet is one of 576 bytes at most */
     ON_ITS_WAY = 0x1000000    /* numbers move on by less until the frame is there */
 };
@@ -19,7 +18,7 @@ enum {
 /* A packet that is being made: from the link header on. */
 struct packet {
     const struct intruder *who;
-    uint8_t *frame, *ip, *l4;
+    uint8_t *ip, *l4;
     unsigned n;               /* bytes from l4 on */
     uint8_t v6, proto;
 };
@@ -103,7 +102,6 @@ static void packet_begin(struct packet *p, const struct intruder *who, uint8_t *
                          unsigned proto)
 {
     p->who = who;
-    p->frame = frame;
     p->v6 = (uint8_t)!tenon_ip_is_v4(&who->ip);
     p->proto = (uint8_t)proto;
     p->ip = frame + who->link;
@@ -241,20 +239,27 @@ enum blow {
     BLOWS
 };
 
+/* Any that would be harmless to who keeps the rules. unsent: from there on nothing was sent, nor probed. */
+static enum blow blow_of(const struct intruder *who, const struct tenon_tcp *conn, uint32_t unsent)
+{
+    const enum blow blow = (enum blow)chance(who, BLOWS);
+
+    if (blow >= BLOW_OLD && !tn_tcp_has_timestamps(conn))
+        return BLOW_FAR;
+    if (blow == BLOW_SYN && conn->state != TENON_TCP_ESTABLISHED)
+        return BLOW_WRONG_ACK;
+    if (blow == BLOW_RESET_NEAR && !(tn_seq_lt(conn->rcv_nxt, unsent) && tn_seq_lt(unsent, conn->rcv_adv)))
+        return BLOW_RESET_FAR;
+    return blow;
+}
+
 /* RFC 5961, RFC 7323 5: for a connection that is synchronized. */
 static void segment_spoil(const struct intruder *who, const struct tenon_tcp *conn, const struct tenon_tcp *far,
                           struct segment *s)
 {
-    const uint32_t unsent = far != NULL ? far->snd_nxt + 2 : conn->rcv_adv;    /* nor probed */
-    enum blow blow = (enum blow)chance(who, BLOWS);
+    const uint32_t unsent = far != NULL ? far->snd_nxt + 2 : conn->rcv_adv;
 
-    if (blow >= BLOW_OLD && !s->has_ts)
-        blow = BLOW_FAR;
-    if (blow == BLOW_SYN && conn->state != TENON_TCP_ESTABLISHED)
-        blow = BLOW_WRONG_ACK;
-    if (blow == BLOW_RESET_NEAR && !(tn_seq_lt(conn->rcv_nxt, unsent) && tn_seq_lt(unsent, conn->rcv_adv)))
-        blow = BLOW_RESET_FAR;
-    switch (blow) {
+    switch (blow_of(who, conn, unsent)) {
     case BLOW_RESET_NEAR:
         s->seq = unsent + any32(who) % (conn->rcv_adv - unsent);
         s->flags = (uint8_t)(RST | (one_in(who, 2) ? ACK : 0));
@@ -314,8 +319,8 @@ static unsigned open_by_nobody(const struct intruder *who, uint8_t *frame)
     struct packet p;
 
     memset(&s, 0, sizeof(s));
-    s.from = (uint16_t)(FREE_PORTS + chance(who, FREE_PORTS_N));
-    s.to = who->port != 0 && !one_in(who, 4) ? who->port : (uint16_t)(FREE_PORTS + chance(who, FREE_PORTS_N));
+    s.from = (uint16_t)(INTRUDER_PORTS + chance(who, INTRUDER_PORTS_N));
+    s.to = who->port != 0 && !one_in(who, 4) ? who->port : (uint16_t)(INTRUDER_PORTS + chance(who, INTRUDER_PORTS_N));
     s.seq = any32(who);
     s.ack = any32(who);
     s.flags = one_in(who, 4) ? (uint8_t)chance(who, 64) : SYN;
@@ -410,8 +415,8 @@ static unsigned error_about_nothing(const struct intruder *who, uint8_t *frame)
     packet_begin(&p, who, frame, &from, tenon_ip_is_v4(&who->ip) ? ICMP : ICMP6);
     l4 = quote_begin(&p, protos[chance(who, sizeof(protos))]);
     put_noise(who, l4, 20);
-    put16(l4, FREE_PORTS + chance(who, FREE_PORTS_N));
-    put16(l4 + 2, FREE_PORTS + chance(who, FREE_PORTS_N));
+    put16(l4, INTRUDER_PORTS + chance(who, INTRUDER_PORTS_N));
+    put16(l4 + 2, INTRUDER_PORTS + chance(who, INTRUDER_PORTS_N));
     return error_write(&p);
 }
 
@@ -441,7 +446,7 @@ static unsigned datagram_for_nobody(const struct intruder *who, uint8_t *frame)
     packet_begin(&p, who, frame, &from, UDP);
     p.n = 8 + chance(who, PAYLOAD_MAX);
     put16(p.l4, chance(who, 65536));
-    put16(p.l4 + 2, FREE_PORTS + chance(who, FREE_PORTS_N));
+    put16(p.l4 + 2, INTRUDER_PORTS + chance(who, INTRUDER_PORTS_N));
     put16(p.l4 + 4, one_in(who, 10) ? chance(who, 2000) : p.n);
     put_noise(who, p.l4 + 8, p.n - 8);
     packet_sum(&p, 6);

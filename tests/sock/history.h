@@ -221,7 +221,7 @@ struct history {
     uint64_t port_at;              /* when a server's descriptor was made, and there was no other */
     struct session session[SESSIONS_MAX];
     uint64_t chance;               /* how many numbers have been drawn */
-    uint64_t start, bytes, sent_back, frames, opened, calls, errors, harm, polls_at_once;
+    uint64_t start, bytes, sent_back, frames, opened, calls, errors, polls_at_once;
     unsigned out_blocks;           /* blocks that a shortage has taken ... */
     struct tenon_buf *taken_blocks[256], *taken_headers[256];
     unsigned nblocks, nheaders;

@@ -18,8 +18,8 @@ static void on_opened(struct tenon_tcp *conn, void *app)
 {
     struct session *s = app;
 
-    if (s->peer_closed &&
-        s->h->plan.nintrusions > 0) { /* after a flood: a late copy and its cookie (RFC 4987 3.6) */
+    /* After a flood: a late copy and its cookie (RFC 4987 3.6). */
+    if (s->peer_closed && s->h->plan.nintrusions > 0) {
         tenon_tcp_abort(conn);
         return;
     }
