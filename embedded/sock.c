@@ -133,11 +133,11 @@ TENON_INTERNAL int tn_sock_may_send(const struct sock *sock)
 static int sock_send_datagram(struct sock *sock, const struct tenon_span *span)
 {
     const struct tenon_addr *to = tn_sock_is_fixed(sock) ? NULL : &sock->peer;
-    int error = TENON_EINVAL;
+    int error = TENON_ENOADDR;
 
     if (!tn_sock_is_fixed(sock) && !tenon_ip_is_any(&sock->from))
         error = tenon_udp_send_from(sock->udp, &sock->from, to, span, 1);
-    if (error == TENON_EINVAL)
+    if (error == TENON_ENOADDR)
         error = tenon_udp_send(sock->udp, to, span, 1);
     return error;
 }

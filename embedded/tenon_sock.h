@@ -123,7 +123,8 @@ TENON_API int tenon_sock_ask_sbuf(struct tenon_socks *socks, int sk, tenon_u8 **
  *  @return TENON_OK; with nothing sent and p still good: TENON_EINVAL (no such descriptor, not that p, n is 0; FIN with
  *          UDP, or alone without a connection), TENON_ENOMEM (no ring, no memory), TENON_EMSGSIZE (n is more than was
  *          given), TENON_ECLOSED (as tenon_sock_ask_sbuf()), TENON_EAGAIN (TCP: more than stack.tcp_snd_buf would be
- *          unacknowledged); UDP: TENON_EUNREACH (no route any more), TENON_EACCES (to a broadcast address without
+ *          unacknowledged); UDP: TENON_EUNREACH (no route any more), TENON_ENOADDR (our own address is gone; if it does
+ *          not come back, delete the descriptor and create another), TENON_EACCES (to a broadcast address without
  *          TENON_SOCK_BROADCAST) */
 TENON_API int tenon_sock_send(struct tenon_socks *socks, int sk, const tenon_u8 *p, unsigned n, unsigned options);
 
@@ -146,8 +147,8 @@ TENON_API int tenon_sock_send(struct tenon_socks *socks, int sk, const tenon_u8 
  *          n is 0 or more than the piece has; FIN with UDP), TENON_ECLOSED (we have finished, or the connection has
  *          ended), TENON_ENOMEM, TENON_EAGAIN (TCP: more than stack.tcp_snd_buf, or too many pieces, would be
  *          unacknowledged; the event TENON_SOCK_WRITABLE tells when some have been acknowledged. UDP: the device is
- *          full, until the next poll); UDP: TENON_EMSGSIZE (does not fit), TENON_EUNREACH, TENON_EACCES as
- *          tenon_sock_send() */
+ *          full, until the next poll); UDP: TENON_EMSGSIZE (does not fit), TENON_EUNREACH, TENON_ENOADDR, TENON_EACCES
+ *          as tenon_sock_send() */
 TENON_API int tenon_sock_send_back(struct tenon_socks *socks, int sk, const tenon_u8 *p, unsigned n, unsigned options);
 
 /** UDP: whom to send to; until it is called again or tenon_sock_ask_rbuf() gives a datagram of somebody else.

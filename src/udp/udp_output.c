@@ -32,35 +32,37 @@ static int udp_measure(struct tn_udp_message *message)
     return TENON_OK;
 }
 
-/* Whose address a datagram carries as its source. A group or a broadcast address can be listened to, but
- * nobody speaks from it; nor from one that was ours when the socket got it, and is no more (RFC 1122 3.2.1.3). What is
- * not said by the caller is remembered for the short way.
- * @return NULL: from that one nothing can be sent there */
-static const struct tenon_ip *udp_source(struct tenon_udp *sock, const struct tn_udp_message *message,
-                                         const struct tn_path *path)
+/* A group or a broadcast address can be listened to, but nobody speaks from it (RFC 1122 3.2.1.3). */
+static int udp_speaks_for_itself(const struct tenon_udp *sock)
 {
-    const struct tenon_ip *src = &path->src;
-    int own = 0;
+    return !tenon_ip_is_any(&sock->local.ip) && !tn_ip_is_multicast(&sock->local.ip) &&
+           !tn_addr_is_broadcast(sock->stack, &sock->local.ip);
+}
 
-    if (message->from != NULL) {
-        if (tenon_ip_is_v4(message->from) != tenon_ip_is_v4(&path->dst) ||
-            !tn_addr_is_ours(sock->stack, message->from, path->netif))
-            return NULL;
-        src = message->from;
-    } else if (!tenon_ip_is_any(&sock->local.ip) && !tn_ip_is_multicast(&sock->local.ip) &&
-               !tn_addr_is_broadcast(sock->stack, &sock->local.ip)) {
-        if (!tn_addr_is_ours(sock->stack, &sock->local.ip, sock->local.netif))
-            return NULL;
-        src = &sock->local.ip;
-        own = 1;
+/* Whose address a datagram carries as its source: not one that was ours when the socket got it, and is no more. What is
+ * not said by the caller is remembered for the short way.
+ * @return TENON_OK, TENON_EINVAL (the other version of IP), TENON_ENOADDR */
+static int udp_source(struct tenon_udp *sock, const struct tn_udp_message *message, const struct tn_path *path,
+                      const struct tenon_ip **src)
+{
+    unsigned netif = path->netif;
+
+    *src = message->from;
+    if (*src == NULL && udp_speaks_for_itself(sock)) {
+        *src = &sock->local.ip;
+        netif = sock->local.netif;
     }
-    if (tenon_ip_is_v4(src) != tenon_ip_is_v4(&path->dst))
-        return NULL;
+    if (*src != NULL && tenon_ip_is_v4(*src) != tenon_ip_is_v4(&path->dst))
+        return TENON_EINVAL;
+    if (*src != NULL && !tn_addr_is_ours(sock->stack, *src, netif))
+        return TENON_ENOADDR;
     if (!TENON_SMALL && message->from == NULL) {
         sock->source_gen = sock->stack->link.gen;
-        sock->source = own ? &sock->local.ip : NULL;
+        sock->source = *src;
     }
-    return src;
+    if (*src == NULL)
+        *src = &path->src;
+    return TENON_OK;
 }
 
 TENON_INTERNAL_HOT void tn_udp_copy(struct tenon *stack, tenon_u8 *to, const struct tn_udp_message *message)
@@ -94,12 +96,12 @@ static int udp_send_on(struct tenon_udp *sock, const struct tn_udp_message *mess
 {
     struct tenon *stack = sock->stack;
     struct tn_udp header;
-    const struct tenon_ip *src = udp_source(sock, message, path);
+    const struct tenon_ip *src;
     struct tn_out out;
-    int error;
+    int error = udp_source(sock, message, path, &src);
 
-    if (src == NULL)
-        return TENON_EINVAL;
+    if (error != TENON_OK)
+        return error;
     error = tn_out_new(stack, &out);
     if (error != TENON_OK)
         return error;
