@@ -251,6 +251,7 @@ struct tn_link {
     tenon_u16 nincomplete;               /* neighbours that are being resolved, or just failed to be */
     tenon_u16 nroutes;
     tenon_u16 addrs_end;                 /* so many of the addresses have ever been in use */
+    tenon_u16 redirected;                /* 1: a path was, since somebody has failed to answer */
     tenon_u32 neighbour_serial;
     tenon_u32 gen;                       /* counts changes of addresses, routes and links */
     tenon_u32 changes;                   /* ... and of neighbours and paths: tn_link_changed() */

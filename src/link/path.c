@@ -560,12 +560,16 @@ TENON_INTERNAL int tn_path_uses(struct tenon *stack, const struct tn_netif *neti
     return 0;
 }
 
-/* It holds until the next change of routes; the router will send another one then. */
+/* It holds until the next change of routes, or somebody fails to answer; the router will send another one
+ * then. To a gateway that did not answer lately it does not lead (RFC 1122 3.3.1.4): who says so does not
+ * know yet, and would say it again and again. */
 TENON_INTERNAL void tn_path_redirect(struct tenon *stack, struct tn_netif *netif, const struct tenon_ip *dst,
                                      const struct tenon_ip *from, const struct tenon_ip *next_hop)
 {
     unsigned way;
 
+    if (tn_route_gateway_is_suspect(stack, netif->index, next_hop))
+        return;
     for (way = 0; way < PATH_WAYS; way++) {
         struct tn_path *path = path_over(stack, netif, dst, from, path_way_scope(netif, way));
 
@@ -575,6 +579,7 @@ TENON_INTERNAL void tn_path_redirect(struct tenon *stack, struct tn_netif *netif
         path->next_hop = *next_hop;
         path->neighbour = NULL;
         path_forget_mtu(path);
+        stack->link.redirected = 1;
     }
 }
 

@@ -168,18 +168,37 @@ static int route_goes_by(const struct tn_route *route, unsigned netif, const str
     return tn_netif_is(route->netif, netif) && tenon_ip_equal(&route->gateway, gateway);
 }
 
+/* Paths that were redirected to it are found anew too (RFC 4861 7.3.3), whether it stands in a route or not. Which
+ * they are nobody has written down: all are. */
 TENON_INTERNAL void tn_route_gateway_failed(struct tenon *stack, unsigned netif, const struct tenon_ip *gateway)
 {
-    unsigned i;
+    struct tn_link *link = &stack->link;
+    unsigned i, used = link->redirected;
 
     if (!TENON_WITH_ROUTES)
         return;
-    for (i = 0; i < stack->link.nroutes; i++) {
-        if (!route_goes_by(&stack->link.routes[i], netif, gateway))
+    link->redirected = 0;
+    for (i = 0; i < link->nroutes; i++) {
+        if (!route_goes_by(&link->routes[i], netif, gateway))
             continue;
-        stack->link.routes[i].failed_s = tn_link_seconds(stack);
-        tn_path_invalidate(stack);
+        link->routes[i].failed_s = tn_link_seconds(stack);
+        used = 1;
     }
+    if (used)
+        tn_path_invalidate(stack);
+}
+
+TENON_INTERNAL int tn_route_gateway_is_suspect(const struct tenon *stack, unsigned netif,
+                                               const struct tenon_ip *gateway)
+{
+    const struct tn_route *route = stack->link.routes;
+    const struct tn_route *const end = route + stack->link.nroutes;
+
+    for (; route < end; route++) {
+        if (route_is_suspect(stack, route) && route_goes_by(route, netif, gateway))
+            return 1;
+    }
+    return 0;
 }
 
 TENON_INTERNAL void tn_route_gateway_works(struct tenon *stack, unsigned netif, const struct tenon_ip *gateway)

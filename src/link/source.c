@@ -110,11 +110,20 @@ static int source_is_on_link_only(const struct tenon_ip *dst)
     return tn_ip_is_multicast(dst) || tn_ip_is_link_local(dst);
 }
 
+/* A router does not pass on what comes from a link-local address (RFC 4291 2.5.6), and must not be sent that for it to
+ * try (RFC 3927 2.7). */
+static int source_stays_here(const struct tn_address *address, const struct tenon_ip *dst,
+                             const struct tenon_ip *next_hop)
+{
+    return next_hop != NULL && tn_ip_is_link_local(&address->ip) && !tenon_ip_equal(next_hop, dst);
+}
+
 /* RFC 6724 4: for multicast and link-local destinations (and 255.255.255.255) only what the interface has will
  * do; otherwise any interface's, where rule 5 prefers the right one. */
 static int source_is_candidate(const struct tn_address *address, const struct source_query *query)
 {
-    if (!tn_address_usable(address) || tenon_ip_is_v4(&address->ip) != tenon_ip_is_v4(query->dst))
+    if (!tn_address_usable(address) || tenon_ip_is_v4(&address->ip) != tenon_ip_is_v4(query->dst) ||
+        source_stays_here(address, query->dst, query->next_hop))
         return 0;
     if (query->netif == 0 || tn_netif_is(address->netif, query->netif))
         return 1;
@@ -122,7 +131,7 @@ static int source_is_candidate(const struct tn_address *address, const struct so
 }
 
 /* One interface with an address or two: which is in the network of the next hop, or else the first. */
-static int source_first(const struct tenon *stack, struct tenon_ip *src, unsigned netif,
+static int source_first(const struct tenon *stack, struct tenon_ip *src, const struct tenon_ip *dst, unsigned netif,
                         const struct tenon_ip *next_hop)
 {
     const struct tn_address *address = stack->link.addresses, *best = NULL;
@@ -130,6 +139,8 @@ static int source_first(const struct tenon *stack, struct tenon_ip *src, unsigne
 
     for (; address < end; address++) {
         if (!tn_address_usable(address) || (netif != 0 && !tn_netif_is(address->netif, netif)))
+            continue;
+        if (TENON_WITH_HOMES && source_stays_here(address, dst, next_hop))
             continue;
         if (best == NULL)
             best = address;
@@ -152,7 +163,7 @@ TENON_INTERNAL int tn_source_select(const struct tenon *stack, struct tenon_ip *
     unsigned i;
 
     if (!TENON_WITH_ROUTES)
-        return source_first(stack, src, netif, next_hop);
+        return source_first(stack, src, dst, netif, next_hop);
     query.dst = dst;
     query.next_hop = next_hop;
     query.netif = netif;

@@ -230,6 +230,41 @@ static void gateway_silent(void)
     hn_close(&hn);
 }
 
+/* Who has not answered is not taken because another gateway still believes in it; a minute later it is tried again. Who
+ * does not answer then is left, although no route names it (RFC 4861 7.3.3). */
+static void redirect_to_silent(void)
+{
+    const struct tenon_ip any4 = tenon_ip4(0), dst = hn_ip("8.8.8.8");
+    const struct tenon_ip a = hn_ip("10.0.0.8"), b = hn_ip("10.0.0.9"), c = hn_ip("10.0.0.7");
+    struct tenon_udp *sock;
+    struct tn_path *path;
+    struct hn hn;
+
+    lt_open4(&hn, NULL);
+    sock = lt_udp_open(&hn);
+    HN_EQUAL(tenon_route_add(hn.stack, 1, &any4, 0, &a, 1), TENON_OK);
+    HN_EQUAL(tenon_route_add(hn.stack, 1, &any4, 0, &b, 2), TENON_OK);
+    HN_EQUAL(tn_path_get(hn.stack, &path, &dst, 0), TENON_OK);
+    (void)lt_udp_send(&hn, sock, "8.8.8.8", 0);
+    hn_run_ms(&hn, 3100);
+    tn_link_redirect4(hn.stack, tn_netif_at(hn.stack, 1), &b, &dst, &a);
+    HN_EQUAL(tn_path_check(hn.stack, path), TENON_OK);
+    HN_CHECK(tenon_ip_equal(&path->next_hop, &b));
+    tn_link_redirect4(hn.stack, tn_netif_at(hn.stack, 1), &b, &dst, &c);    /* of him nothing is known */
+    HN_CHECK(tenon_ip_equal(&path->next_hop, &c));
+    (void)lt_udp_send(&hn, sock, "8.8.8.8", 0);
+    hn_run_ms(&hn, 3100);
+    HN_EQUAL(tn_path_check(hn.stack, path), TENON_OK);
+    HN_CHECK(tenon_ip_equal(&path->next_hop, &b));
+    hn_run_ms(&hn, 60000);
+    tn_link_redirect4(hn.stack, tn_netif_at(hn.stack, 1), &b, &dst, &a);
+    HN_EQUAL(tn_path_check(hn.stack, path), TENON_OK);
+    HN_CHECK(tenon_ip_equal(&path->next_hop, &a));
+    tn_path_put(hn.stack, path);
+    tenon_udp_close(sock);
+    hn_close(&hn);
+}
+
 /* Two gateways of the same metric: who is known to be there first (RFC 4861 6.3.6); when none answers, one after
  * the other. */
 static void gateways_equal(void)
@@ -527,6 +562,7 @@ static const struct hn_test tests[] = {
     { "learnt_set_by_hand", "IP4-32 ND-13", learnt_set_by_hand },
     { "path_without_route", "6724-3 IP4-32", path_without_route },
     { "path_redirect4", "ICMP4-6 IP4-24", path_redirect4 },
+    { "redirect_to_silent", "IP4-24", redirect_to_silent },
     { "path_lower_mtu", "1191-3 1191-4 1191-6 8201-1 8201-3 5927-5 CVE-2004-1060", path_lower_mtu },
     { "paths_many", "1191-6 8201-4", paths_many },
     { "paths_evicted_in_order", "1191-6", paths_evicted_in_order },

@@ -119,9 +119,55 @@ static void tentative_and_duplicate(void)
     hn_close(&hn);
 }
 
+/* What no router would pass on is not sent to one; to neighbours outside of our networks it is. */
+static void link_local_stays_here(void)
+{
+    static const struct {
+        const char *dst;
+        unsigned prefix;
+        const char *gateway, *want;    /* source; NULL: there is none */
+    } ways[] = { { "2001:db8::", 32, "fe80::9", NULL },
+                 { "2001:db8:5::", 48, NULL, "link-local" },
+                 { "10.0.0.0", 8, "169.254.1.9", NULL },
+                 { "10.9.0.0", 16, NULL, "169.254.1.1" } };
+    const struct tenon_ip ip4 = hn_ip("169.254.1.1"), more4 = hn_ip("10.1.0.1"), more6 = hn_ip("2001:db8:1::1");
+    struct tenon_ip dst, gateway, want;
+    struct tn_path *path;
+    struct hn hn;
+
+    hn_open(&hn, NULL);
+    hn_netif(&hn, TENON_NETIF_NO_DAD | TENON_NETIF_NO_RA);
+    HN_EQUAL(tenon_addr_add(hn.stack, 1, &ip4, 16), TENON_OK);
+    for (size_t i = 0; i < TENON_ARRAY_LEN(ways); i++) {
+        hn_row = ways[i].dst;
+        dst = hn_ip(ways[i].dst);
+        gateway = hn_ip(ways[i].gateway != NULL ? ways[i].gateway : "::");
+        HN_EQUAL(tenon_route_add(hn.stack, 1, &dst, ways[i].prefix, &gateway, 0), TENON_OK);
+        dst.w[3] += 77;
+        HN_EQUAL(tn_path_get(hn.stack, &path, &dst, 0), ways[i].want != NULL ? TENON_OK : TENON_EUNREACH);
+        if (ways[i].want == NULL)
+            continue;
+        want = tenon_ip_is_v4(&dst) ? ip4 : lt_link_local(&hn, 1);
+        HN_CHECK(tenon_ip_equal(&path->src, &want));
+        tn_path_put(hn.stack, path);
+    }
+    HN_EQUAL(tenon_addr_add(hn.stack, 1, &more4, 32), TENON_OK);
+    HN_EQUAL(tenon_addr_add(hn.stack, 1, &more6, 128), TENON_OK);
+    for (size_t i = 0; i < TENON_ARRAY_LEN(ways); i++) {
+        hn_row = ways[i].dst;
+        dst = hn_ip(ways[i].dst);
+        dst.w[3] += 77;
+        HN_EQUAL(tn_path_get(hn.stack, &path, &dst, 0), TENON_OK);
+        HN_CHECK(tenon_ip_equal(&path->src, tenon_ip_is_v4(&dst) ? &more4 : &more6));
+        tn_path_put(hn.stack, path);
+    }
+    hn_close(&hn);
+}
+
 static const struct hn_test tests[] = {
     { "examples", "6724-1 6724-3 IP4-27", examples },
-    { "tentative_and_duplicate", "6724-3 ARP-13", tentative_and_duplicate }
+    { "tentative_and_duplicate", "6724-3 ARP-13", tentative_and_duplicate },
+    { "link_local_stays_here", "3927-1", link_local_stays_here }
 };
 
 int main(int argc, char **argv)
