@@ -102,7 +102,7 @@ endif()
 
 # The calls for small machines under the same faults, short of memory.
 file(GLOB sock_simulator CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/sock/*.c
-     ${PROJECT_SOURCE_DIR}/tests/intruder/*.c)
+     ${PROJECT_SOURCE_DIR}/tests/intruder/*.c ${PROJECT_SOURCE_DIR}/tests/router/*.c)
 tenon_test_program(tenon-sock-sim ${PROJECT_BINARY_DIR} tenon-sock-sim ${sock_simulator})
 set(TENON_SOCK_SIM_SEEDS 1..250 CACHE STRING "Seeds of the simulator of embedded/ in ctest")
 add_test(NAME sim.sock COMMAND tenon-sock-sim --seeds ${TENON_SOCK_SIM_SEEDS})

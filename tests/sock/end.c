@@ -88,7 +88,7 @@ static void try_create(struct end_point *e)
     sk = create(e);
     h->calls++;
     if (sk <= 0) {
-        check_result(h, "create", sk, h->nameless || h->unplugged ? nameless_results : create_results);
+        check_result(h, "create", sk, h->nameless || h->unplugged || h->plan.told ? nameless_results : create_results);
         e->retry_us = history_now(h) + 20000 + history_chance(h, 100000);
         return;
     }
@@ -378,8 +378,10 @@ static int took_datagram(struct end_point *e, tenon_u8 *p, unsigned n)
 static void send_datagram(struct end_point *e, unsigned number)
 {
     static const int results[] = { TENON_OK, TENON_ENOMEM, TENON_EAGAIN, TENON_EUNREACH, 0 };
+    static const int nameless[] = { TENON_OK, TENON_ENOMEM, TENON_EAGAIN, TENON_EUNREACH, TENON_ENOADDR, 0 };
     struct session *s = e->session;
     struct history *h = e->h;
+    const int tentative = !(h->plan.conf.device.netif.flags & TENON_NETIF_NO_DAD);    /* when it comes back */
     tenon_u8 *p;
     int n, result;
 
@@ -400,7 +402,7 @@ static void send_datagram(struct end_point *e, unsigned number)
     p[4] = (tenon_u8)(n >> 8);
     p[5] = (tenon_u8)n;
     result = tenon_sock_send(h->socks, e->sk, p, (unsigned)n, 0);
-    check_result(h, "send", result, results);
+    check_result(h, "send", result, tentative || h->nameless ? nameless : results);
     s->sent += result == TENON_OK;
 }
 

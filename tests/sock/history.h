@@ -6,6 +6,7 @@
 
 #include "embedded/sock_internal.h"
 #include "ports/wire/wire.h"
+#include "tests/router/router.h"
 
 #include <tenon/tenon.h>
 
@@ -17,6 +18,7 @@ enum {
     STALLS_MAX = 3,
     INTRUSIONS_MAX = 2,
     RESTARTS_MAX = 2,
+    ROUTERS_MAX = 2,
     SLOTS_MAX = 16,       /* of the device's ring for sending */
     WAITING_MAX = 16,     /* ... and for receiving */
     HELD_MAX = 64,        /* pieces that an application holds at a time */
@@ -106,6 +108,14 @@ struct restart {
     uint8_t power; /* 1: it was off, and its memory holds anything; 0: its program has ended the instance */
 };
 
+/* One between the two machines. */
+struct way {
+    struct router_conf conf;
+    uint64_t dark_from_us, dark_to_us;
+    uint64_t replaced_us;          /* 0: it is not */
+    uint8_t for_good;              /* when it goes dark, it stays so */
+};
+
 struct plan {
     uint64_t seed, heal_us;
     struct tenon_sock_conf conf;
@@ -118,13 +128,16 @@ struct plan {
     struct stall stall[STALLS_MAX];
     struct intrusion intrusion[INTRUSIONS_MAX];
     struct restart restart[RESTARTS_MAX];
+    struct way way[ROUTERS_MAX];
     struct session_plan session[SESSIONS_MAX];
-    unsigned nblackouts, nshortages, noutages, nstalls, nintrusions, nrestarts, nsessions, servers;
+    unsigned nblackouts, nshortages, noutages, nstalls, nintrusions, nrestarts, nways, nsessions, servers;
     unsigned slots, tx_us;         /* of the device: how many frames it holds, and for how long */
     unsigned rx_blocks;            /* blocks that it holds filled with nothing; 0: it takes one when a frame comes */
     unsigned arena_shift;
     uint64_t clock_us;
     uint8_t v6, csum, trust, later, events;
+    uint8_t told;                  /* the machines hear of routers by advertisements */
+    uint8_t one_link;              /* their two networks are on one link */
 };
 
 void plan_draw(struct plan *plan, uint64_t seed);
@@ -212,6 +225,7 @@ struct history {
     struct wire *wire;
     struct wire_host *small_host, *peer_host;
     struct wire_end *small_end, *peer_end;
+    struct router *router[ROUTERS_MAX];
     struct tenon_socks *socks;
     struct tenon *peer;
     tenon_u8 *arena;
@@ -230,6 +244,7 @@ struct history {
     uint64_t peer_ppm_until;
     uint32_t peer_ppm;
     unsigned restarted;            /* so many times */
+    unsigned replaced;             /* routers, by bits */
     int unplugged, nameless;       /* an outage of the link, of the address */
     int healed, ending;
 };
@@ -270,6 +285,12 @@ void end_start(struct history *h);
 void end_delete_all(struct history *h);
 void end_lost(struct history *h, struct end_point *e);    /* its descriptor goes with all others */
 void end_free_rings(struct history *h);    /* ... and is gone */
+
+/* ways.c */
+void ways_open(struct history *h);
+void ways_add(struct history *h, unsigned machine);    /* who does not hear of the routers is told of them */
+void ways(struct history *h);
+void ways_close(struct history *h);
 
 /* intrusion.c */
 void intrusions(struct history *h);

@@ -257,7 +257,6 @@ static void draw_intrusions(struct plan *plan, struct dice *dice)
     }
 }
 
-/* The last to be drawn. */
 static void draw_restarts(struct plan *plan, struct dice *dice)
 {
     unsigned i;
@@ -267,6 +266,71 @@ static void draw_restarts(struct plan *plan, struct dice *dice)
         plan->restart[i].at_us = roll(dice, (uint32_t)plan->heal_us - SECOND);
         plan->restart[i].power = (uint8_t)roll(dice, 2);
     }
+}
+
+/* What it says of itself. Addresses that are made of its prefix live longer than the history. */
+static void draw_advert(const struct plan *plan, struct router_advert *advert, struct dice *dice)
+{
+    const uint32_t mtu = plan->conf.device.netif.mtu;
+
+    advert->every_us = between(dice, SECOND, 20 * SECOND);
+    advert->lifetime_s = (uint16_t)(one_in(dice, 3) ? between(dice, 20, 60) : 1800);
+    advert->preference = (uint8_t)roll(dice, 4);
+    advert->hop_limit = one_in(dice, 2) ? 64 : 0;
+    if (one_in(dice, 3))
+        advert->mtu = (uint16_t)between(dice, 1280, mtu);
+    if (one_in(dice, 3))
+        advert->reachable_ms = between(dice, 1000, 30000);
+    if (one_in(dice, 3))
+        advert->retrans_ms = between(dice, 200, 2000);
+    if (one_in(dice, 2))
+        advert->valid_s = between(dice, 4000, 90000);
+    advert->on_link = (uint8_t)roll(dice, 2);
+    advert->autonomous = (uint8_t)roll(dice, 2);
+}
+
+static void draw_way(struct plan *plan, unsigned i, struct dice *dice)
+{
+    struct way *way = &plan->way[i];
+    struct router_conf *conf = &way->conf;
+    unsigned arm;
+
+    conf->seed = plan->seed + 2 + i;
+    conf->number = i;
+    conf->others = plan->nways > 1 ? 2 - i : 0;
+    conf->hub[1] = !plan->one_link;
+    for (arm = 0; arm < ROUTER_ARMS; arm++)
+        conf->net[arm][plan->v6] =
+            plan->v6 ? tenon_ip6(0xFD000000UL, arm, 0, 0) : tenon_ip4((tenon_u32)(0x0A000000UL + 256 * arm));
+    if (one_in(dice, 3))
+        conf->redirects = between(dice, 1, 40);
+    if (one_in(dice, 3)) {
+        way->dark_from_us = roll(dice, (uint32_t)plan->heal_us);
+        way->dark_to_us = way->dark_from_us + roll(dice, 6 * SECOND);
+        way->for_good = (uint8_t)(plan->nways > 1 && i == 0 && one_in(dice, 3));
+    }
+    if (one_in(dice, 3))
+        way->replaced_us = 1 + roll(dice, (uint32_t)plan->heal_us);
+    if (plan->told)
+        draw_advert(plan, &conf->advert, dice);
+}
+
+/* The last to be drawn: two networks, and one or two routers between them. */
+static void draw_ways(struct plan *plan, struct dice *dice)
+{
+    unsigned i;
+
+    if (!one_in(dice, 3) || (plan->conf.device.netif.caps & TENON_CAP_NO_LINK))
+        return;
+    plan->nways = TENON_WITH_ROUTES ? between(dice, 1, ROUTERS_MAX) : 1;
+    plan->one_link = (uint8_t)one_in(dice, 3);
+    plan->told = (uint8_t)(plan->v6 && one_in(dice, 2));
+    for (i = 0; i < plan->nways; i++)
+        draw_way(plan, i, dice);
+    if (plan->told)
+        plan->conf.device.netif.flags &= (tenon_u16)~TENON_NETIF_NO_RA;
+    if (plan->told && one_in(dice, 2))
+        plan->conf.device.netif.flags &= (tenon_u16)~TENON_NETIF_NO_DAD;
 }
 
 /* ---- what they do --------------------------------------------------------------------------------- */
@@ -385,6 +449,7 @@ void plan_draw(struct plan *plan, uint64_t seed)
     draw_stalls(plan, &dice);
     draw_intrusions(plan, &dice);
     draw_restarts(plan, &dice);
+    draw_ways(plan, &dice);
 }
 
 void plan_print(const struct plan *plan)
@@ -419,6 +484,14 @@ void plan_print(const struct plan *plan)
     for (i = 0; i < plan->nrestarts; i++)
         printf("  the small machine %s at %.3f s\n", plan->restart[i].power ? "is off for a moment" : "begins anew",
                (double)plan->restart[i].at_us / 1e6);
+    for (i = 0; i < plan->nways; i++) {
+        const struct way *way = &plan->way[i];
+
+        printf("  router %u%s%s: dark from %.3f to %.3f s%s, replaced at %.3f s, a redirect for %u packets\n", i,
+               plan->told ? " advertises itself" : "", plan->one_link ? " on one link" : "",
+               (double)way->dark_from_us / 1e6, (double)way->dark_to_us / 1e6, way->for_good ? " and for ever" : "",
+               (double)way->replaced_us / 1e6, way->conf.redirects);
+    }
     for (i = 0; i < plan->nintrusions; i++) {
         const struct intrusion *in = &plan->intrusion[i];
 

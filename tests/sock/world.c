@@ -74,10 +74,12 @@ uint64_t history_pause(struct history *h)
 
 struct tenon_addr history_addr(const struct history *h, unsigned machine, unsigned port)
 {
+    const unsigned net = h->plan.nways > 0 ? machine : 0;
     struct tenon_addr addr;
 
     memset(&addr, 0, sizeof(addr));
-    addr.ip = h->plan.v6 ? tenon_ip6(0xFD000000UL, 0, 0, machine + 1) : tenon_ip4(0x0A000001UL + machine);
+    addr.ip = h->plan.v6 ? tenon_ip6(0xFD000000UL, net, 0, machine + 1)
+                         : tenon_ip4((tenon_u32)(0x0A000001UL + 256 * net + machine));
     addr.port = (tenon_u16)port;
     return addr;
 }
@@ -173,6 +175,7 @@ void history_small_start(struct history *h)
     if (result != TENON_OK)
         history_fail(h, "start: %s", tenon_error_text(result));
     add_address(h, 0);
+    ways_add(h, 0);
 }
 
 static void small_open(struct history *h)
@@ -199,6 +202,7 @@ static void small_open(struct history *h)
     end.out.fate = end.in.fate = spare_fragments;
     end.out.fate_arg = end.in.fate_arg = h;
     end.trust = h->plan.trust;
+    end.complete_checksums = h->plan.nways > 0;    /* routers pass on what they got */
     end.pad = 1;
     h->small_end = wire_end_open_at(h->small_host, &end, 1);
     h->arena_bytes = tenon_sock_arena_bytes(conf);
@@ -236,8 +240,11 @@ static void peer_open(struct history *h)
     end.netif = h->plan.conf.device.netif;
     end.netif.mac[5] = 2;
     end.netif.mru = 0;
+    end.netif.flags |= TENON_NETIF_NO_DAD;    /* it listens from the beginning */
     end.netif.caps &= TENON_CAP_NO_LINK;
     end.copy = 1;
+    end.complete_checksums = h->plan.nways > 0;
+    end.hub = h->plan.nways > 0 ? h->plan.way[0].conf.hub[1] : 0;
     h->peer_end = wire_end_open(h->peer_host, &end);
     if (h->peer_end == NULL)
         abort();
@@ -399,6 +406,7 @@ static void tick(void *arg)
         intrusions(h);
         restarts(h);
     }
+    ways(h);
     if (!h->healed && history_now(h) >= h->plan.heal_us)
         heal(h);
     peer_run(h);
@@ -520,6 +528,7 @@ static void end(struct history *h)
     h->socks = NULL;
     wire_host_close(h->small_host);
     wire_host_close(h->peer_host);
+    ways_close(h);
     wire_close(h->wire);
     h->wire = NULL;
     free(h->arena - GUARD - h->plan.arena_shift);
@@ -539,6 +548,8 @@ void history_run(struct history *h)
     small_open(h);
     peer_open(h);
     add_address(h, 1);
+    ways_add(h, 1);
+    ways_open(h);
     h->baseline = check_memory(h);
     run_sessions(h);
     check_bytes(h);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* A router between two networks, for the simulators: it passes packets on (RFC 1812, RFC 8200), answers who asks where
+ * it is, advertises itself (RFC 4861 6.2), sends redirects, goes dark, and is replaced by another one that has its
+ * addresses but not its hardware. It tells nobody why it has dropped a packet. */
+#ifndef TENON_TEST_ROUTER_H
+#define TENON_TEST_ROUTER_H
+
+#include "ports/wire/wire.h"
+
+#include <tenon/tenon.h>
+
+enum { ROUTER_ARMS = 2 };
+
+/* What it says of itself over IPv6; all zero: what routers say that know nothing. */
+struct router_advert {
+    uint32_t every_us;           /* so often unless somebody asks; 0: only then */
+    uint16_t lifetime_s;         /* 0: it is none by default */
+    uint8_t hop_limit;
+    uint8_t preference;          /* RFC 4191 2.1, two bits */
+    uint16_t mtu;                /* 0: not a word */
+    uint32_t reachable_ms, retrans_ms;
+    uint32_t valid_s;            /* the prefix of the arm; 0: not a word. It is preferred for half of that time */
+    uint8_t on_link, autonomous;
+};
+
+struct router_conf {
+    uint64_t seed;
+    unsigned number;                     /* tells routers of the same networks apart: 0 to 9 */
+    unsigned hub[ROUTER_ARMS];           /* may be the same: two networks on one link */
+    struct tenon_ip net[ROUTER_ARMS][2]; /* of IPv4, /24; of IPv6, /64. Any: none */
+    unsigned redirects;                  /* one for so many packets; 0: none */
+    unsigned others;                     /* routers of the same networks, to which it sends: 0, or their number + 1 */
+    struct router_advert advert;
+};
+
+struct router;
+
+/* Two ends on the wire, of which each hears its hub. Open it after all other hosts. */
+struct router *router_open(struct wire *wire, const struct router_conf *conf);
+
+/* The wire does not run any more: it is closed next. */
+void router_close(struct router *router);
+
+/* It hears nothing, and says nothing. */
+void router_dark(struct router *router, int dark);
+
+/* There is another in its place. */
+void router_replace(struct router *router);
+
+/* Its address on an arm: what hosts there have as their gateway. */
+struct tenon_ip router_gateway(const struct router_conf *conf, unsigned arm, int v6);
+
+/* Packets that it has passed on, and redirects that it has sent. */
+uint64_t router_passed(const struct router *router);
+uint64_t router_redirected(const struct router *router);
+
+#endif
