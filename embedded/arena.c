@@ -573,10 +573,20 @@ TENON_API int tenon_sock_start(struct tenon_socks **out, void *arena, size_t byt
     return TENON_OK;
 }
 
+/* A device that has ended. */
+static unsigned arena_transmits_nothing(void *device, const struct tenon_frame *frames, unsigned n)
+{
+    (void)device;
+    (void)frames;
+    (void)n;
+    return 0;
+}
+
 TENON_API void tenon_sock_stop(struct tenon_socks *socks)
 {
     unsigned i;
 
+    socks->device.transmit = arena_transmits_nothing;
     for (i = 0; i < socks->nsocks; i++) {
         if (socks->socks[i].use == SOCK_USED)
             (void)tenon_sock_delete(socks, tn_sock_number(&socks->socks[i]), TENON_SOCK_ABORT);

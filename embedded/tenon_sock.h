@@ -218,8 +218,8 @@ enum tenon_sock_device_flag {
  *  just gone may be reset then, because the descriptor of that one was not free again. */
 enum { TENON_SOCK_BURST = 8 };
 
-/** A device. Its functions are called from tenon_sock_poll() only; transmit() also, if TENON_SOCK_BURST frames were
- *  handed over, from tenon_sock_input(). */
+/** A device. Its functions are called from tenon_sock_poll() only; transmit() also from tenon_sock_input(), if
+ *  TENON_SOCK_BURST frames were handed over, and from whatever makes a frame when as many as go down together wait. */
 struct tenon_sock_device {
     struct tenon_netif_conf netif;    /**< address, MTU, capabilities; mru: the largest packet that is taken, which lets
                                            blocks be smaller than frames are on this link (see block_bytes) */
@@ -294,7 +294,7 @@ TENON_API int tenon_sock_start(struct tenon_socks **out, void *arena, size_t byt
                                const struct tenon_sock_conf *conf);
 
 /** End it. The device must have given up all references before, or must not use them any more: after this the arena
- *  and the rings are the application's. */
+ *  and the rings are the application's. Nothing is sent meanwhile: peers hear of it when they send next. */
 TENON_API void tenon_sock_stop(struct tenon_socks *socks);
 
 /** The instance, for addresses, routes, counters. Its tenon_input(), tenon_poll() and tenon_fini() are not for you. */

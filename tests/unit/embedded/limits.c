@@ -666,6 +666,49 @@ UNIT_TEST(congestion_control_of_the_program)
     world_close(&world);
 }
 
+/* ---- the end ---- */
+
+static unsigned transmits;
+static int is_busy;
+
+static unsigned counted_transmit(void *device, const struct tenon_frame *frames, unsigned n)
+{
+    transmits++;
+    return is_busy ? 0 : device_transmit(device, frames, n);
+}
+
+static void count_transmits(struct machine *machine, unsigned i)
+{
+    if (i == 0)
+        machine->conf.device.transmit = counted_transmit;
+}
+
+/* As many frames wait as go down together, and one more is made, a reset: the device, which has ended, is not asked. */
+UNIT_TEST(stop_sends_nothing)
+{
+    const struct tenon_addr at = world_addr(1, 0, PORT), server = { .port = PORT };
+    struct world world;
+    tenon_u8 *p;
+    int udp;
+
+    if (!CHECK(world_open(&world, count_transmits)))
+        return;
+    CHECK(tenon_sock_create(world.m[1].socks, &server, NULL, TENON_SOCK_TCP, 0) > 0);
+    CHECK(tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0) > 0);
+    udp = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_UDP, 0);
+    CHECK_EQ_I(tenon_sock_set_sbuf(world.m[0].socks, udp, world_ring(&world.m[0], 0, 20000), 20000), TENON_OK);
+    world_run(&world, 100000);
+    is_busy = 1;
+    while (tenon_sock_ask_sbuf(world.m[0].socks, udp, &p) > 0 &&
+           tenon_sock_send(world.m[0].socks, udp, p, 1, 0) == TENON_OK)
+        ;
+    is_busy = 0;
+    transmits = 0;
+    world_close(&world);
+    CHECK_EQ_U(transmits, 0);
+    world_free_rings(&world);
+}
+
 /* ---- all limits at once ---- */
 
 static void four_connections(struct machine *machine, unsigned i)
@@ -1911,6 +1954,7 @@ int main(void)
     UNIT_RUN(descriptors_all_of_a_kind_memory_is_enough);
     UNIT_RUN(memory_too_small_call_says_so);
     UNIT_RUN(congestion_control_of_the_program);
+    UNIT_RUN(stop_sends_nothing);
     UNIT_RUN(four_connections_with_faults_memory_is_enough);
     UNIT_RUN(four_rings_full_deleted_all_arrives);
     UNIT_RUN(clients_too_many_wait);
