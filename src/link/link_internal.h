@@ -153,7 +153,9 @@ TENON_INTERNAL int tn_route_is_on_link(const struct tenon *stack, unsigned netif
 TENON_INTERNAL void tn_route_gateway_failed(struct tenon *stack, unsigned netif, const struct tenon_ip *gateway);
 TENON_INTERNAL void tn_route_gateway_works(struct tenon *stack, unsigned netif, const struct tenon_ip *gateway);
 TENON_INTERNAL void tn_route_gateway_gone(struct tenon *stack, unsigned netif, const struct tenon_ip *gateway);
-/* 1: there is a route by it, and it did not answer within the last minute. */
+/* 1: there is a route by it ... */
+TENON_INTERNAL int tn_route_has_gateway(const struct tenon *stack, unsigned netif, const struct tenon_ip *gateway);
+/* ... and it did not answer within the last minute. */
 TENON_INTERNAL int tn_route_gateway_is_suspect(const struct tenon *stack, unsigned netif,
                                                const struct tenon_ip *gateway);
 /* A router advertises a route (default or on-link prefix) for so many seconds; 0: no more. */

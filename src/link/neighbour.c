@@ -136,12 +136,18 @@ static void neighbour_free(struct tenon *stack, struct tn_neighbour *neighbour)
     link->neighbour_free = (tenon_u16)(neighbour - link->neighbours + 1);
 }
 
+enum { NEIGHBOUR_USELESS = 3 };    /* and above */
+
 /* Which is missed least: one that never answered, then one that may be out of date, of the same rank the one
- * not used for longest. */
-static int neighbour_rank(const struct tn_neighbour *neighbour)
+ * not used for longest. That a gateway does not answer has to be found out, or all would wait for it, again and
+ * again (RFC 1122 3.3.1.4). */
+static int neighbour_rank(const struct tenon *stack, const struct tn_neighbour *neighbour)
 {
     switch (neighbour->state) {
-    case TENON_NEIGHBOUR_INCOMPLETE: return neighbour->failed ? 4 : 3;
+    case TENON_NEIGHBOUR_INCOMPLETE:
+        if (TENON_WITH_ROUTES && !neighbour->failed && tn_route_has_gateway(stack, neighbour->netif, &neighbour->ip))
+            return 1;
+        return neighbour->failed ? NEIGHBOUR_USELESS + 1 : NEIGHBOUR_USELESS;
     case TENON_NEIGHBOUR_STALE: return 2;
     case TENON_NEIGHBOUR_REACHABLE: return 0;
     default: return 1;
@@ -151,8 +157,11 @@ static int neighbour_rank(const struct tn_neighbour *neighbour)
 static int neighbour_is_missed_less(const struct tenon *stack, const struct tn_neighbour *a,
                                     const struct tn_neighbour *b)
 {
-    if (TENON_WITH_MANY && neighbour_rank(a) != neighbour_rank(b))
-        return neighbour_rank(a) > neighbour_rank(b);
+    const int rank_a = TENON_WITH_MANY ? neighbour_rank(stack, a) : 0;
+    const int rank_b = TENON_WITH_MANY ? neighbour_rank(stack, b) : 0;
+
+    if (rank_a != rank_b)
+        return rank_a > rank_b;
     return stack->now_ms - a->used_ms > stack->now_ms - b->used_ms;
 }
 
@@ -182,7 +191,7 @@ static struct tn_neighbour *neighbour_evict(struct tenon *stack, int incomplete)
             continue;
         if (victim == NULL || neighbour_is_missed_less(stack, neighbour, victim))
             victim = neighbour;
-        if (incomplete)
+        if (incomplete && neighbour_rank(stack, victim) >= NEIGHBOUR_USELESS)
             break;
     }
     tn_count(stack, TENON_STAT_NEIGH_FULL);

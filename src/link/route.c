@@ -188,6 +188,17 @@ TENON_INTERNAL void tn_route_gateway_failed(struct tenon *stack, unsigned netif,
         tn_path_invalidate(stack);
 }
 
+TENON_INTERNAL int tn_route_has_gateway(const struct tenon *stack, unsigned netif, const struct tenon_ip *gateway)
+{
+    unsigned i;
+
+    for (i = 0; i < stack->link.nroutes; i++) {
+        if (route_goes_by(&stack->link.routes[i], netif, gateway))
+            return 1;
+    }
+    return 0;
+}
+
 TENON_INTERNAL int tn_route_gateway_is_suspect(const struct tenon *stack, unsigned netif,
                                                const struct tenon_ip *gateway)
 {

@@ -282,6 +282,38 @@ static void answered_after_eviction(void)
     }
 }
 
+/* More is sent to addresses where nobody is than there are entries. That the first of two gateways does not answer is
+ * found out all the same, and what goes by it takes the other way. */
+static void gateway_silent_while_scanned(void)
+{
+    enum { ENTRIES = 16, OUTSIDE = 0x08080808 };
+    const struct tenon_ip all = tenon_ip4(0), silent = tenon_ip4(0x0A0000FEU), other = tenon_ip4(0x0A0000FDU);
+    const struct tenon_ip dst = tenon_ip4(OUTSIDE);
+    struct tenon_addr to = { .port = 9 };
+    struct tenon_udp *sock;
+    struct tenon_conf conf;
+    struct tn_path *path;
+
+    tenon_conf_default(&conf);
+    conf.neighbours_max = ENTRIES;
+    link_open(1, &conf);
+    sock = lt_udp_open(&net.hn);
+    HN_EQUAL(tenon_route_add(net.hn.stack, 1, &all, 0, &silent, 1), TENON_OK);
+    HN_EQUAL(tenon_route_add(net.hn.stack, 1, &all, 0, &other, 2), TENON_OK);
+    HN_EQUAL(tn_path_get(net.hn.stack, &path, &dst, 0), TENON_OK);
+    for (unsigned ms = 0; ms < 6000; ms++) {
+        to.ip = ms % 100 == 0 ? dst : tenon_ip4(0x0A100000U + ms);
+        (void)tenon_udp_write(sock, &to, "scan", 4);
+        hn_forget(&net.hn);
+        hn_run_ms(&net.hn, 1);
+    }
+    HN_EQUAL(tn_path_check(net.hn.stack, path), TENON_OK);
+    HN_CHECK(tenon_ip_equal(&path->next_hop, &other));
+    tn_path_put(net.hn.stack, path);
+    tenon_udp_close(sock);
+    hn_close(&net.hn);
+}
+
 /* Connections that make no progress have their neighbour asked whether it is there. It is, and they doubt again:
  * that is no reason to ask it more often. */
 static void reachable_doubted_often(void)
@@ -315,6 +347,7 @@ static const struct hn_test tests[] = {
     { "answered_after_eviction", "ARP-8 ND-19", answered_after_eviction },
     { "places_full", "ARP-5 ND-8 ND-19", places_full },
     { "scanned", "ARP-5 ARP-8", scanned },
+    { "gateway_silent_while_scanned", "IP4-24", gateway_silent_while_scanned },
     { "reachable_doubted_often", "ARP-5 ND-8", reachable_doubted_often },
 };
 
