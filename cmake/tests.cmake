@@ -85,8 +85,9 @@ if(runner)
     endforeach()
 endif()
 
-# Both simulators let somebody send what means harm.
-file(GLOB simulator CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/sim/*.c ${PROJECT_SOURCE_DIR}/tests/intruder/*.c)
+# Both simulators let somebody send what means harm, and put routers between hosts.
+file(GLOB simulator CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/sim/*.c ${PROJECT_SOURCE_DIR}/tests/intruder/*.c
+     ${PROJECT_SOURCE_DIR}/tests/router/*.c)
 if(simulator)
     tenon_test_program(tenon-sim ${PROJECT_BINARY_DIR} tenon-sim ${simulator})
     # It moves initial sequence numbers close to their wrap.

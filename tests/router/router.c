@@ -54,6 +54,11 @@ static void own_mac(const struct router *router, unsigned arm, uint8_t *mac)
     mac[5] = (uint8_t)arm;
 }
 
+int router_has(const uint8_t *mac)
+{
+    return mac[0] == 2 && mac[1] == 0xEE;
+}
+
 struct tenon_ip router_gateway(const struct router_conf *conf, unsigned arm, int v6)
 {
     if (v6)
@@ -105,7 +110,7 @@ static void place_learn(const struct heard *h)
     const uint8_t *mac = h->frame + 6;
     struct place *place;
 
-    if ((mac[0] == 2 && mac[1] == 0xEE) || !is_here(h->router, h->arm, &h->src))
+    if (router_has(mac) || !is_here(h->router, h->arm, &h->src))
         return;
     place = place_find(h->router, &h->src);
     if (place == NULL)
@@ -458,8 +463,12 @@ static void hear_ip6(struct heard *h)
 
 static void hear(struct router *router, unsigned arm, uint8_t *frame, unsigned n)
 {
+    uint8_t own[6];
     struct heard h;
 
+    own_mac(router, arm, own);
+    if (!(frame[0] & 1) && memcmp(frame, own, 6) != 0)
+        return;
     memset(&h, 0, sizeof(h));
     h.router = router;
     h.arm = arm;

@@ -47,6 +47,9 @@ void router_dark(struct router *router, int dark);
 /* There is another in its place. */
 void router_replace(struct router *router);
 
+/* Whether that is the hardware of one. */
+int router_has(const uint8_t *mac);
+
 /* Its address on an arm: what hosts there have as their gateway. */
 struct tenon_ip router_gateway(const struct router_conf *conf, unsigned arm, int v6);
 

@@ -631,14 +631,15 @@ static int side_is_complete(const struct side *side)
 }
 
 /* In a flood that no cookies answer, the oldest half-open connection gives way (RFC 4987 3.4), and may be one that only
- * takes its time. */
+ * takes its time; or whose answers wait for a place among the neighbours that are looked for. */
 static int has_given_way(const struct side *side)
 {
     const struct sim *sim = side->sim;
+    const struct tenon *server = sim->host[side->session->plan->server].stack;
 
     return sim->intruded && side->which == 0 && side->acked == 0 && side->received == 0 &&
-           (!TENON_WITH_STATS ||
-            tenon_stat(sim->host[side->session->plan->server].stack, TENON_STAT_TCP_BACKLOG_RECYCLED) > 0);
+           (!TENON_WITH_STATS || tenon_stat(server, TENON_STAT_TCP_BACKLOG_RECYCLED) > 0 ||
+            tenon_stat(server, TENON_STAT_NEIGH_FULL) > 0);
 }
 
 /* A strict session ends well. A reset instead of the very last acknowledgement is no harm: the peer's

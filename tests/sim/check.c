@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define COOKIES_EXPECTED_US 120000000U
+#define HALF_OPEN_US 180000000U
 
 enum { SOMETIMES = 64, POLLS_PER_MS_MAX = 400, POLLS_IDLE_MAX = 2000 };
 
@@ -82,6 +83,12 @@ static void check_now(struct sim *sim, unsigned i)
                  " larger than its MTU", i, frames.malformed, frames.oversize);
 }
 
+/* A redirect by a router that is not asked any more: because of the one before. */
+static int may_be_late(const struct sim *sim, enum tenon_stat bad)
+{
+    return sim->plan->nways > 0 && bad == TENON_STAT_ND_BAD;
+}
+
 /* Where no bit was inverted, and all mean well, nobody may find anything malformed. */
 static void check_clean(struct sim *sim)
 {
@@ -106,7 +113,7 @@ static void check_clean(struct sim *sim)
     }
     for (i = 0; i < sim->plan->nhosts; i++)
         for (k = 0; k < sizeof(bad) / sizeof(bad[0]); k++)
-            if (tenon_stat(sim->host[i].stack, bad[k]) > 0)
+            if (tenon_stat(sim->host[i].stack, bad[k]) > 0 && !may_be_late(sim, bad[k]))
                 sim_fail(sim, "malformed", "host %u: %s is %u, and no frame was damaged", i, tenon_stat_name(bad[k]),
                          tenon_stat(sim->host[i].stack, bad[k]));
 }
@@ -163,6 +170,8 @@ static void check_session(struct sim *sim, struct session *session)
         last = session->busy_until;
     if (sim->plan->host[session->plan->server].stack.tcp_syncookies)
         last += COOKIES_EXPECTED_US;    /* until then, who has lost his connection is not told */
+    if (sim->intruded && session->side[1] == NULL)
+        last += HALF_OPEN_US;    /* strangers, whom nobody finds, take the places of those who are asked for */
     if (sim_now(sim) <= last + sim->bound_us)
         return;
     describe(client, sizeof(client), session->side[0]);

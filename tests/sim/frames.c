@@ -283,12 +283,25 @@ static int is_lossless(const struct sim *sim, unsigned host)
            && tenon_stat(stack, TENON_STAT_NEIGH_FAILED) == 0;
 }
 
+/* Who looks on does not know what a host must not believe, nor that what waits for one router is overtaken by what goes
+ * to another. */
+static int is_understood(const struct sim *sim)
+{
+    unsigned i;
+
+    for (i = 0; i < sim->plan->nways; i++)
+        if (sim->plan->way[i].conf.redirects > 0)
+            return 0;
+    return !sim->intruded;
+}
+
 void frames_tap(void *arg, struct wire_end *end, enum wire_place place, const struct tenon_frame *frame)
 {
     static const char *const places[] = {"sent    ", "travels ", "received", "LOST    "};
     static uint8_t bytes[FRAME_MAX];
     struct sim *sim = arg;
     const struct wire_end_conf *conf = wire_end_conf(end);
+    const int router = router_has(conf->netif.mac);
     unsigned n;
     char text[300];
 
@@ -297,13 +310,16 @@ void frames_tap(void *arg, struct wire_end *end, enum wire_place place, const st
     n = frames_flatten(frame, bytes, sizeof(bytes));
     if (sim->options.verbose) {
         frames_decode(text, sizeof(text), bytes, n);
-        sim_note(sim, "host %u %s %u: %s%s%s", conf->netif.mac[5] - 1U, places[place], n, text,
-                 frame->seg_kind ? " (to be cut)" : "", frame->csum == TENON_CSUM_PARTIAL ? " (partial checksum)" : "");
+        sim_note(sim, "%s %u %s %u: %s%s%s", router ? "arm" : "host", conf->netif.mac[5] - (router ? 0U : 1U),
+                 places[place], n, text, frame->seg_kind ? " (to be cut)" : "",
+                 frame->csum == TENON_CSUM_PARTIAL ? " (partial checksum)" : "");
     }
+    if (router)
+        return;
     if (place == WIRE_SENT && sim->plan->watch) {
         const char *wrong = check_sent(bytes, n, frame, conf->netif.mac);
 
-        if (!wrong && !sim->intruded) {    /* who looks on does not know what a host must not believe */
+        if (!wrong && is_understood(sim)) {
             wrong = watch_frame(conf->netif.mac[5] - 1U, 1, is_lossless(sim, conf->netif.mac[5] - 1U), bytes, n, frame);
             if (wrong) {
                 frames_decode(text, sizeof(text), bytes, n);
@@ -314,7 +330,7 @@ void frames_tap(void *arg, struct wire_end *end, enum wire_place place, const st
             sim_fail(sim, "bad frame sent", "host %u: %s wrong in: %s", conf->netif.mac[5] - 1U, wrong, text);
         }
     }
-    if (place == WIRE_RECEIVED && sim->plan->watch && !sim->intruded &&
+    if (place == WIRE_RECEIVED && sim->plan->watch && is_understood(sim) &&
         (!TENON_WITH_ETHERNET || memcmp(bytes, conf->netif.mac, 6) == 0))
         watch_frame(conf->netif.mac[5] - 1U, 0, 0, bytes, n, frame);
     if (place == WIRE_RECEIVED && sim->options.bug == BUG_BAD_PAYLOAD)

@@ -76,7 +76,8 @@ enum {
     PART_OPENING,
     PART_NARROW,
     PART_OUTAGE,
-    PART_INTRUDER
+    PART_INTRUDER,
+    PART_WAY
 };
 
 #define PICK(dice, ...) \
@@ -546,7 +547,6 @@ static void draw_outages(struct plan *plan, const struct mood *mood)
     }
 }
 
-/* The last to be drawn. */
 static void draw_intruders(struct plan *plan, const struct mood *mood)
 {
     struct dice dice = dice_of(plan, PART_INTRUDER, 0);
@@ -563,6 +563,58 @@ static void draw_intruders(struct plan *plan, const struct mood *mood)
         event->at_us = plan->open_us + dice_next(&dice) % ((plan->heal_us - plan->open_us) / 2);
         event->lasts_us = dice_log(&dice, 1000, (uint32_t)(plan->heal_us - plan->open_us) / 2);
         event->gap_us = (uint32_t)event->lasts_us / dice_log(&dice, 20, 1000);
+    }
+}
+
+static void draw_way(struct plan *plan, unsigned i, int one_link, int troubled)
+{
+    struct dice dice = dice_of(plan, PART_WAY, 1 + i);
+    const uint32_t time = (uint32_t)(plan->heal_us - plan->open_us);
+    struct plan_way *way = &plan->way[i];
+    struct router_conf *conf = &way->conf;
+    unsigned arm;
+
+    conf->seed = dice_next(&dice);
+    conf->number = i;
+    conf->others = plan->nways > 1 ? 2 - i : 0;
+    conf->hub[1] = !one_link;
+    for (arm = 0; arm < ROUTER_ARMS; arm++) {
+        if (plan->v4)
+            conf->net[arm][0] = tenon_ip4((tenon_u32)(0x0A000000UL + 256 * arm));
+        if (plan->v6)
+            conf->net[arm][1] = tenon_ip6(0xFD000000UL, arm, 0, 0);
+    }
+    if (dice_percent(&dice, 30))
+        conf->redirects = dice_range(&dice, 1, 60);
+    if (!troubled)
+        return;
+    if (dice_percent(&dice, 40)) {
+        way->dark_at_us = plan->open_us + dice_next(&dice) % (time / 2);
+        way->dark_us = dice_log(&dice, 1000, 8 * SECOND);
+        way->for_good = (uint8_t)(plan->nways > 1 && i == 0 && dice_percent(&dice, 40));
+    }
+    if (dice_percent(&dice, 30))
+        way->replaced_at_us = plan->open_us + dice_next(&dice) % (time / 2);
+}
+
+/* The last to be drawn. What a line has damaged a router passes on as if it had not been: nobody takes its word. */
+static void draw_ways(struct plan *plan, const struct mood *mood)
+{
+    struct dice dice = dice_of(plan, PART_WAY, 0);
+    const int one_link = dice_percent(&dice, 30);
+    unsigned i;
+
+    if (!TENON_WITH_ETHERNET || mood->mtu > 1500 || !dice_percent(&dice, 25))
+        return;
+    plan->nways = TENON_WITH_ROUTES ? dice_range(&dice, 1, PLAN_WAYS_MAX) : 1;
+    for (i = 0; i < plan->nways; i++)
+        draw_way(plan, i, one_link, !mood->clean);
+    for (i = 0; i < plan->nhosts; i++) {
+        struct wire_end_conf *end = &plan->host[i].end;
+
+        end->hub = plan->way[0].conf.hub[i % ROUTER_ARMS];
+        end->cut = end->complete_checksums = 1;
+        end->trust = 0;
     }
 }
 
@@ -597,6 +649,7 @@ void plan_draw_given(struct plan *plan, uint64_t seed, struct plan_bytes *given)
     draw_narrow(plan, &mood);
     draw_outages(plan, &mood);
     draw_intruders(plan, &mood);
+    draw_ways(plan, &mood);
     plan->given = NULL;
 }
 
@@ -611,7 +664,7 @@ static const char *const class_names[CLASS_COUNT] = {
     "loss",    "duplicate", "corrupt", "reorder", "jitter",  "rate",     "refuse", "blackout", "jump",
     "memory",  "pool",      "offload", "pieces",  "windows", "options",  "by-hand", "hold",    "readers",
     "writers", "abort",     "listener", "dgrams", "wrap",    "mtu",      "dad",    "v6",
-    "fast-open", "cookies",   "narrow", "outage",  "intruder",
+    "fast-open", "cookies",   "narrow", "outage",  "intruder", "routers",
 };
 
 const char *plan_class_name(unsigned class)
@@ -678,6 +731,7 @@ static void host_without(struct plan_host *host, unsigned class)
     case CLASS_FASTOPEN: host->fastopen = 0; break;
     case CLASS_COOKIES: host->stack.tcp_syncookies = 0; break;
     case CLASS_V6: host->end.netif.flags |= TENON_NETIF_NO_IP6; break;
+    case CLASS_ROUTERS: host->end.hub = 0; break;
     case CLASS_NARROW: host->narrow[WIRE_OUT].mtu = host->narrow[WIRE_IN].mtu = 0; break;
     case CLASS_MTU:
         host->end.netif.mtu = 1500;
@@ -756,6 +810,8 @@ static void plan_without(struct plan *plan, unsigned class)
         plan->ndgrams = 0;
     if (class == CLASS_ABORT)
         plan->abrupt_us = 0;
+    if (class == CLASS_ROUTERS)
+        plan->nways = 0;
     for (i = 0; i < plan->ndgrams && class == CLASS_V6; i++)
         plan->dgram[i].v6 = 0;
     if (class == CLASS_V6) {
@@ -964,6 +1020,13 @@ void plan_print(const struct plan *plan)
         printf("  all instances end after %.6f s\n", (double)plan->abrupt_us / 1e6);
     for (i = 0; i < plan->nhosts; i++)
         print_host(plan, i);
+    for (i = 0; i < plan->nways; i++) {
+        const struct plan_way *way = &plan->way[i];
+
+        printf("  router %u%s: dark at %.6f s for %.6f s%s, replaced at %.6f s, a redirect for %u packets\n", i,
+               way->conf.hub[1] == 0 ? " on one link" : "", (double)way->dark_at_us / 1e6, (double)way->dark_us / 1e6,
+               way->for_good ? " and for ever" : "", (double)way->replaced_at_us / 1e6, way->conf.redirects);
+    }
     for (i = 0; i < plan->nevents; i++) {
         const struct plan_event *event = &plan->event[i];
 

@@ -5,6 +5,7 @@
 #define TENON_SIM_PLAN_H
 
 #include "ports/wire/wire.h"
+#include "tests/router/router.h"
 
 #include <tenon/tenon.h>
 
@@ -14,6 +15,7 @@ enum {
     PLAN_SESSIONS_MAX = 400,
     PLAN_DGRAMS_MAX = 64,
     PLAN_PORTS = 3,            /* that each host listens on */
+    PLAN_WAYS_MAX = 2,         /* routers */
     PLAN_FATES_MAX = 20000     /* single faults that a shrunk history can do without */
 };
 
@@ -50,6 +52,7 @@ enum plan_class {
     CLASS_NARROW,        /* lines on which not every packet fits */
     CLASS_OUTAGE,        /* interfaces whose link goes down, addresses that are taken away */
     CLASS_INTRUDER,      /* somebody else on the line, who means harm */
+    CLASS_ROUTERS,       /* two networks, and routers between them */
     CLASS_COUNT
 };
 
@@ -156,16 +159,26 @@ struct plan_host {
     struct plan_narrow narrow[2];    /* by enum wire_direction */
 };
 
+/* A router between the networks of the hosts with even and with odd numbers. */
+struct plan_way {
+    struct router_conf conf;
+    uint64_t dark_at_us, dark_us;
+    uint64_t replaced_at_us;    /* 0: it is not */
+    uint8_t for_good;           /* when it goes dark, it stays so */
+};
+
 struct plan {
     uint64_t seed, start_us;
     uint64_t heal_us;        /* all faults are over, counted from the start */
     uint64_t open_us;        /* addresses can be used */
     uint64_t abrupt_us;      /* 0, or when all instances end in the middle of everything */
     unsigned nhosts, nevents, nsessions, ndgrams;
+    unsigned nways;          /* 0: there is one network */
     int flood, v4, v6;
     uint8_t near_wrap;       /* initial sequence numbers just below 2^32 */
     uint8_t watch;           /* frames are checked as they are sent */
     struct plan_host host[PLAN_HOSTS_MAX];
+    struct plan_way way[PLAN_WAYS_MAX];
     struct plan_event event[PLAN_EVENTS_MAX];
     uint8_t event_off[PLAN_EVENTS_MAX];
     struct plan_session session[PLAN_SESSIONS_MAX];

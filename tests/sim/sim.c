@@ -397,9 +397,10 @@ static void do_heal(void *arg)
 
 void sim_address(const struct sim *sim, struct tenon_addr *addr, unsigned host, int v6, unsigned port)
 {
-    (void)sim;
+    const unsigned net = sim->plan->nways > 0 ? host % ROUTER_ARMS : 0;
+
     memset(addr, 0, sizeof(*addr));
-    addr->ip = v6 ? tenon_ip6(0xFD000000UL, 0, 0, host + 1) : tenon_ip4(0x0A000001UL + host);
+    addr->ip = v6 ? tenon_ip6(0xFD000000UL, net, 0, host + 1) : tenon_ip4((tenon_u32)(0x0A000001UL + 256 * net + host));
     addr->port = (tenon_u16)port;
 }
 
@@ -481,6 +482,7 @@ static void world_add_host(struct sim *sim, unsigned i)
         world_address(sim, i, 0);
     if (sim->plan->v6)
         world_address(sim, i, 1);
+    ways_tell(sim, i);
     dgram_open(sim, i);
     wire_host_stats(host->host, &host->baseline);
     host->baseline.mem_bytes -= check_caches(host->stack);
@@ -509,6 +511,9 @@ static uint64_t progress_bound(const struct sim *sim)
         if (own > bound)
             bound = own;
     }
+    /* A router is believed to be there for 45 seconds after the last sign of life, or what was taken for one. */
+    if (sim->plan->nways > 0 && sim->plan->way[0].for_good)
+        bound += 45 * (uint64_t)SECOND;
     return bound + 25 * (uint64_t)SECOND;
 }
 
@@ -535,6 +540,7 @@ static void world_open(struct sim *sim)
         abort();
     for (i = 0; i < sim->plan->nhosts; i++)
         world_add_host(sim, i);
+    ways_open(sim);
     for (i = 0; i < sim->plan->nsessions; i++) {
         struct session *session = &sim->session[i];
 
@@ -642,6 +648,7 @@ static void world_close(struct sim *sim)
     check_ended(sim);
     for (i = 0; i < sim->plan->nhosts; i++)
         wire_host_close(sim->host[i].host);
+    ways_close(sim);
     wire_close(sim->wire);
     sim->wire = NULL;
     if (sim->mem_out != 0)

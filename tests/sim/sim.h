@@ -107,6 +107,12 @@ struct sim_host {
     unsigned nblackouts[2];
 };
 
+struct sim_way {
+    struct sim *sim;
+    const struct plan_way *plan;
+    struct router *router;
+};
+
 /* An intruder, and how many numbers were drawn for him: to take others away changes nothing here. */
 struct intrusion {
     struct sim *sim;
@@ -124,6 +130,7 @@ struct sim {
     uint64_t start, heal_at;
     uint64_t bound_us;                  /* how long no progress is no stall */
     struct sim_host host[PLAN_HOSTS_MAX];
+    struct sim_way way[PLAN_WAYS_MAX];
     struct session session[PLAN_SESSIONS_MAX];
     struct side *sides;
     unsigned next_order;
@@ -149,6 +156,11 @@ uint64_t sim_now(const struct sim *sim);    /* since the start */
 int sim_is_nameless(const struct sim *sim, unsigned host);    /* it cannot use all of its addresses */
 void sim_address(const struct sim *sim, struct tenon_addr *addr, unsigned host, int v6, unsigned port);
 uint64_t sim_hash(const struct sim *sim, uint64_t a, uint64_t b);
+
+/* ways.c */
+void ways_open(struct sim *sim);
+void ways_tell(struct sim *sim, unsigned host);    /* its routes */
+void ways_close(struct sim *sim);
 
 /* intrusion.c */
 void intrusion_begin(struct sim *sim, unsigned event);
