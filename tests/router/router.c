@@ -29,7 +29,7 @@ struct router {
     struct wire_host *host;
     struct place places[PLACES];
     unsigned next_place, life;
-    uint64_t heard, passed, redirected;
+    uint64_t asked_to_pass;
     uint8_t dark;
 };
 
@@ -394,7 +394,7 @@ static void redirect(const struct heard *h, const struct place *to)
     struct tenon_ip target;
     const int v6 = !tenon_ip_is_v4(&h->src);
 
-    if (conf->redirects == 0 || router->heard++ % conf->redirects != 0 || !is_here(router, h->arm, &h->src))
+    if (conf->redirects == 0 || router->asked_to_pass++ % conf->redirects != 0 || !is_here(router, h->arm, &h->src))
         return;
     if (v6 && conf->hub[0] == conf->hub[1]) {
         target = to->ip;
@@ -408,7 +408,6 @@ static void redirect(const struct heard *h, const struct place *to)
         redirect6(h, &target);
     else
         redirect4(h, &target);
-    router->redirected++;
 }
 
 /* ---- what it passes on ----------------------------------------------------------------------------------- */
@@ -430,7 +429,6 @@ static void pass_on(const struct heard *h, unsigned n)
         put16be(h->ip + 10, 0);
         put16be(h->ip + 10, ~(unsigned)tn_csum_sum(h->ip, 4U * (h->ip[0] & 15)) & 0xFFFF);
     }
-    h->router->passed++;
     emit(h->router, to->arm, to->mac, tenon_ip_is_v4(&h->dst) ? 0x0800 : 0x86DD, h->ip, n);
 }
 
@@ -560,14 +558,4 @@ void router_replace(struct router *router)
     wire_host_close(router->host);
     router->life++;
     plug_in(router);
-}
-
-uint64_t router_passed(const struct router *router)
-{
-    return router->passed;
-}
-
-uint64_t router_redirected(const struct router *router)
-{
-    return router->redirected;
 }

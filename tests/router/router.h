@@ -29,7 +29,7 @@ struct router_conf {
     unsigned hub[ROUTER_ARMS];           /* may be the same: two networks on one link */
     struct tenon_ip net[ROUTER_ARMS][2]; /* of IPv4, /24; of IPv6, /64. Any: none */
     unsigned redirects;                  /* one for so many packets; 0: none */
-    unsigned others;                     /* routers of the same networks, to which it sends: 0, or their number + 1 */
+    unsigned others;                     /* the router to which they lead: its number + 1; 0: there is no other */
     struct router_advert advert;
 };
 
@@ -52,9 +52,5 @@ int router_has(const uint8_t *mac);
 
 /* Its address on an arm: what hosts there have as their gateway. */
 struct tenon_ip router_gateway(const struct router_conf *conf, unsigned arm, int v6);
-
-/* Packets that it has passed on, and redirects that it has sent. */
-uint64_t router_passed(const struct router *router);
-uint64_t router_redirected(const struct router *router);
 
 #endif
