@@ -151,10 +151,38 @@ static struct wire_event heap_pop(struct wire *wire)
     return event;
 }
 
+/* Those that wait at the end of another host. */
+static void ring_forget(struct wire_end *end, const struct wire_host *host)
+{
+    struct wire *wire = end->host->wire;
+    uint32_t n;
+
+    for (n = end->ring_count; n > 0; n--) {
+        struct wire_packet *packet = end->ring[end->ring_first];
+
+        end->ring_first = (end->ring_first + 1) % end->conf.ring;
+        end->ring_count--;
+        if (packet->from && packet->from->host == host) {
+            wire->in_rings--;
+            wire_packet_put(packet);
+            continue;
+        }
+        end->ring[(end->ring_first + end->ring_count++) % end->conf.ring] = packet;
+    }
+    if (end->ring_count == 0)
+        end->deliver_at = WIRE_NEVER;
+}
+
 /* Throw away the frames from and to a host. */
 void wire_forget(struct wire *wire, const struct wire_host *host)
 {
+    const struct wire_host *other;
+    struct wire_end *end;
     size_t i, kept = 0;
+
+    for (other = wire->hosts; other; other = other->next)
+        for (end = other->ends; end; end = end->next)
+            ring_forget(end, host);
 
     for (i = 0; i < wire->nheap; i++) {
         struct wire_event *event = &wire->heap[i];

@@ -291,6 +291,33 @@ UNIT_TEST(hosts_close_in_any_order_while_buffers_are_out)
     CHECK_EQ_U(net.mem_out, 0);
 }
 
+/* Those of others that wait there come all the same. */
+UNIT_TEST(frames_of_a_closed_host_wait_nowhere)
+{
+    struct net net;
+
+    net_open(&net, 3, NULL);
+    wire_host_pause(net.guest[1].host, 500);
+    net_send(&net, 0, 1, 100, 1);
+    net_send(&net, 2, 1, 100, 2);
+    net_send(&net, 0, 1, 100, 3);
+    net_run(&net, 100);
+    wire_host_close(net.guest[0].host);
+    net_run(&net, 1000);
+    CHECK_EQ_U(net.guest[1].nheard, 1);
+    CHECK_EQ_U(net.guest[1].heard[0].tag, 2);
+    wire_host_pause(net.guest[1].host, 500);
+    net_send(&net, 2, 1, 100, 4);
+    net_run(&net, 100);
+    wire_host_close(net.guest[2].host);
+    net_run(&net, 1000);
+    CHECK_EQ_U(net.guest[1].nheard, 1);
+    CHECK_EQ_U(wire_in_flight(net.wire), 0);
+    wire_host_close(net.guest[1].host);
+    wire_close(net.wire);
+    CHECK_EQ_U(net.mem_out, 0);
+}
+
 UNIT_TEST(copy_and_split_keep_the_bytes)
 {
     struct wire_end_conf conf;
@@ -1284,6 +1311,7 @@ int main(void)
     UNIT_RUN(payload_is_shared_and_comes_back);
     UNIT_RUN(last_quarter_of_a_pool_is_not_shared);
     UNIT_RUN(hosts_close_in_any_order_while_buffers_are_out);
+    UNIT_RUN(frames_of_a_closed_host_wait_nowhere);
     UNIT_RUN(copy_and_split_keep_the_bytes);
     UNIT_RUN(short_frame_is_padded);
     UNIT_RUN(hub_switches_or_floods);
