@@ -86,7 +86,12 @@ static void check_now(struct sim *sim, unsigned i)
 /* A redirect by a router that is not asked any more: because of the one before. */
 static int may_be_late(const struct sim *sim, enum tenon_stat bad)
 {
-    return sim->plan->nways > 0 && bad == TENON_STAT_ND_BAD;
+    unsigned i;
+
+    for (i = 0; i < sim->plan->nways; i++)
+        if (sim->plan->way[i].conf.redirects > 0)
+            return bad == TENON_STAT_ND_BAD;
+    return 0;
 }
 
 /* Where no bit was inverted, and all mean well, nobody may find anything malformed. */
@@ -155,6 +160,12 @@ static void describe(char *text, size_t size, const struct side *side)
              info.snd_wnd, info.rcv_wnd, info.cwnd, info.rto_us);
 }
 
+/* Strangers, whom nobody finds, take the places of those who are there. */
+static int looks_for_too_many(const struct sim *sim, unsigned host)
+{
+    return !TENON_WITH_STATS || tenon_stat(sim->host[host].stack, TENON_STAT_NEIGH_FULL) > 0;
+}
+
 static void check_session(struct sim *sim, struct session *session)
 {
     uint64_t last = sim->heal_at;
@@ -170,8 +181,8 @@ static void check_session(struct sim *sim, struct session *session)
         last = session->busy_until;
     if (sim->plan->host[session->plan->server].stack.tcp_syncookies)
         last += COOKIES_EXPECTED_US;    /* until then, who has lost his connection is not told */
-    if (sim->intruded && session->side[1] == NULL)
-        last += HALF_OPEN_US;    /* strangers, whom nobody finds, take the places of those who are asked for */
+    if (sim->intruded && session->side[1] == NULL && looks_for_too_many(sim, session->plan->server))
+        last += HALF_OPEN_US;
     if (sim_now(sim) <= last + sim->bound_us)
         return;
     describe(client, sizeof(client), session->side[0]);
