@@ -86,8 +86,8 @@ if(runner)
 endif()
 
 # Both simulators let somebody send what means harm, and put routers between hosts.
-file(GLOB simulator CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/sim/*.c ${PROJECT_SOURCE_DIR}/tests/intruder/*.c
-     ${PROJECT_SOURCE_DIR}/tests/router/*.c)
+set(sims ${PROJECT_SOURCE_DIR}/tests)
+file(GLOB simulator CONFIGURE_DEPENDS ${sims}/sim/*.c ${sims}/intruder/*.c ${sims}/router/*.c ${sims}/seeds/emit.c)
 if(simulator)
     tenon_test_program(tenon-sim ${PROJECT_BINARY_DIR} tenon-sim ${simulator})
     # It moves initial sequence numbers close to their wrap.
@@ -102,8 +102,7 @@ if(simulator)
 endif()
 
 # The calls for small machines under the same faults, short of memory.
-file(GLOB sock_simulator CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/sock/*.c
-     ${PROJECT_SOURCE_DIR}/tests/intruder/*.c ${PROJECT_SOURCE_DIR}/tests/router/*.c)
+file(GLOB sock_simulator CONFIGURE_DEPENDS ${sims}/sock/*.c ${sims}/seeds/*.c ${sims}/intruder/*.c ${sims}/router/*.c)
 tenon_test_program(tenon-sock-sim ${PROJECT_BINARY_DIR} tenon-sock-sim ${sock_simulator})
 set(TENON_SOCK_SIM_SEEDS 1..250 CACHE STRING "Seeds of the simulator of embedded/ in ctest")
 add_test(NAME sim.sock COMMAND tenon-sock-sim --seeds ${TENON_SOCK_SIM_SEEDS})

@@ -4,6 +4,7 @@
 #include "router.h"
 
 #include "base/bytes.h"
+#include "tests/seeds/emit.h"
 #include "wire/checksum.h"
 #include "wire/wire.h"
 
@@ -11,7 +12,7 @@
 #include <string.h>
 
 enum {
-    ETH = 14, ARP_BYTES = 28, FRAME_MAX = 1600, PLACES = 32,
+    ETH = 14, ARP_BYTES = 28, PLACES = 32,
     OPTION_SLLA = 1, OPTION_TLLA = 2, OPTION_PREFIX = 3, OPTION_REDIRECTED = 4, OPTION_MTU = 5,
     QUOTE_MAX = 512    /* bytes of a packet in a redirect */
 };
@@ -123,41 +124,19 @@ static void place_learn(const struct heard *h)
 
 /* ---- what it sends ------------------------------------------------------------------------------------- */
 
-struct own_buf {
-    struct tenon_buf buf;
-    uint8_t bytes[FRAME_MAX];
-};
-
-static void own_release(struct tenon_buf *buf)
-{
-    free(TENON_CONTAINER(buf, struct own_buf, buf));
-}
-
 /* Its bytes, whose Ethernet header is written here. */
 static void emit(struct router *router, unsigned arm, const uint8_t *to, unsigned type, const uint8_t *bytes,
                  unsigned n)
 {
-    struct own_buf *own = malloc(sizeof(*own));
-    struct tenon_frame frame;
-    struct tenon_span span;
+    uint8_t frame[EMIT_BYTES_MAX];
 
-    if (own == NULL || ETH + n > FRAME_MAX)
+    if (ETH + n > EMIT_BYTES_MAX)
         abort();
-    memset(own, 0, sizeof(*own));
-    own->buf.data = own->bytes;
-    own->buf.size = FRAME_MAX;
-    own->buf.refs = 1;
-    own->buf.release = own_release;
-    memcpy(own->bytes, to, 6);
-    own_mac(router, arm, own->bytes + 6);
-    put16be(own->bytes + 12, type);
-    memcpy(own->bytes + ETH, bytes, n);
-    span = (struct tenon_span){ &own->buf, 0, ETH + n };
-    memset(&frame, 0, sizeof(frame));
-    frame.spans = &span;
-    frame.nspans = 1;
-    (void)wire_host_ops()->transmit(router->host, arm + 1, &frame, 1);
-    tenon_buf_put(&own->buf);
+    memcpy(frame, to, 6);
+    own_mac(router, arm, frame + 6);
+    put16be(frame + 12, type);
+    memcpy(frame + ETH, bytes, n);
+    emit_frame(router->host, arm + 1, NULL, frame, ETH + n);
 }
 
 static uint16_t sum_of(const struct tenon_ip *src, const struct tenon_ip *dst, const uint8_t *icmp, unsigned n)
@@ -484,13 +463,13 @@ static void hear(struct router *router, unsigned arm, uint8_t *frame, unsigned n
 static void guest_input(void *guest, unsigned netif, const struct tenon_frame *frames, unsigned n, tenon_u32 now_us)
 {
     struct router *router = guest;
-    uint8_t bytes[FRAME_MAX];
+    uint8_t bytes[EMIT_BYTES_MAX];
     unsigned i, k, all;
 
     (void)now_us;
     for (i = 0; i < n && !router->dark; i++) {
         memset(bytes, 0, ETH + ARP_BYTES);
-        for (k = 0, all = 0; k < frames[i].nspans && all + frames[i].spans[k].len <= FRAME_MAX; k++) {
+        for (k = 0, all = 0; k < frames[i].nspans && all + frames[i].spans[k].len <= EMIT_BYTES_MAX; k++) {
             memcpy(bytes + all, tenon_span_data(&frames[i].spans[k]), frames[i].spans[k].len);
             all += frames[i].spans[k].len;
         }

@@ -4,25 +4,14 @@
  * blocks, its own or such as it takes when a frame comes. */
 #include "history.h"
 
-#include <string.h>
+#include "tests/seeds/emit.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { RX_OFF = 2 };
 
 /* ---- sending --------------------------------------------------------------------------------------- */
-
-static uint32_t frame_copy(const struct tenon_frame *frame, tenon_u8 *to)
-{
-    uint32_t n = 0;
-    unsigned i;
-
-    for (i = 0; i < frame->nspans; i++) {
-        memcpy(to + n, tenon_span_data(&frame->spans[i]), frame->spans[i].len);
-        n += frame->spans[i].len;
-    }
-    return n;
-}
 
 static uint32_t bytes_sum(const tenon_u8 *bytes, uint32_t n)
 {
@@ -33,38 +22,12 @@ static uint32_t bytes_sum(const tenon_u8 *bytes, uint32_t n)
     return sum;
 }
 
-struct own_buf {
-    struct tenon_buf buf;
-    tenon_u8 bytes[FRAME_MAX];
-};
-
-static void own_release(struct tenon_buf *buf)
-{
-    free(TENON_CONTAINER(buf, struct own_buf, buf));
-}
-
 /* Onto the wire. */
 static void device_emit(struct history *h, const struct tenon_frame *frame, const tenon_u8 *bytes, uint32_t n)
 {
-    struct tenon_frame out = *frame;
-    struct tenon_span span;
-    struct own_buf *own;
-
     if (h->unplugged)
         return;
-    own = malloc(sizeof(*own));
-    if (own == NULL)
-        abort();
-    own->buf.data = own->bytes;
-    own->buf.size = FRAME_MAX;
-    own->buf.refs = 1;
-    own->buf.release = own_release;
-    memcpy(own->bytes, bytes, n);
-    span = (struct tenon_span){ &own->buf, 0, n };
-    out.spans = &span;
-    out.nspans = 1;
-    (void)wire_host_ops()->transmit(h->small_host, 1, &out, 1);
-    tenon_buf_put(&own->buf);
+    emit_frame(h->small_host, 1, frame, bytes, n);
     h->frames++;
 }
 
@@ -84,14 +47,14 @@ static void device_sent(void *arg)
     struct history *h = arg;
     struct device *device = &h->device;
     struct slot *slot = &device->slot[device->first];
-    tenon_u8 bytes[FRAME_MAX];
+    tenon_u8 bytes[EMIT_BYTES_MAX];
     uint32_t n;
     unsigned i;
 
     device->sending = 0;
     if (device->count == 0)
         return;    /* it was stopped */
-    n = frame_copy(&slot->frame, bytes);
+    n = emit_copy(&slot->frame, bytes);
     if (bytes_sum(bytes, n) != slot->sum)
         history_fail(h, "a frame of %u bytes was changed while the device had it", n);
     device_emit(h, &slot->frame, bytes, n);
@@ -131,13 +94,13 @@ static void device_take(struct history *h, const struct tenon_frame *frame)
 {
     struct device *device = &h->device;
     struct slot *slot = &device->slot[(device->first + device->count) % SLOTS_MAX];
-    tenon_u8 bytes[FRAME_MAX];
+    tenon_u8 bytes[EMIT_BYTES_MAX];
     unsigned i;
 
     slot->frame = *frame;
     memcpy(slot->spans, frame->spans, frame->nspans * sizeof(slot->spans[0]));
     slot->frame.spans = slot->spans;
-    slot->sum = bytes_sum(bytes, frame_copy(frame, bytes));
+    slot->sum = bytes_sum(bytes, emit_copy(frame, bytes));
     for (i = 0; i < frame->nspans; i++)
         tenon_buf_ref(slot->spans[i].buf);
     device->count++;
@@ -148,7 +111,7 @@ static void device_take(struct history *h, const struct tenon_frame *frame)
 unsigned device_transmit(void *arg, const struct tenon_frame *frames, unsigned n)
 {
     struct history *h = arg;
-    tenon_u8 bytes[FRAME_MAX];
+    tenon_u8 bytes[EMIT_BYTES_MAX];
     unsigned i;
 
     if (h->unplugged)
@@ -156,7 +119,7 @@ unsigned device_transmit(void *arg, const struct tenon_frame *frames, unsigned n
     for (i = 0; i < n; i++) {
         check_frame(h, &frames[i]);
         if (h->plan.conf.device.flags & TENON_SOCK_NO_DMA) {
-            device_emit(h, &frames[i], bytes, frame_copy(&frames[i], bytes));
+            device_emit(h, &frames[i], bytes, emit_copy(&frames[i], bytes));
             continue;
         }
         if (h->device.count == h->plan.slots) {

@@ -24,7 +24,6 @@ enum {
     HELD_MAX = 64,        /* pieces that an application holds at a time */
     BACKS_MAX = 16,       /* packets of a ring lie between them, and that are 9 at most */
     SPANS_MAX = 40,
-    FRAME_MAX = 1600,
     GUARD = 64,           /* bytes around memory that nobody may touch */
     SECOND = 1000000
 };

@@ -2,29 +2,11 @@
 /* Everything that is decided before a history begins. */
 #include "history.h"
 
+#include "tests/seeds/dice.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-struct dice {
-    uint64_t seed, n;
-};
-
-static uint32_t roll(struct dice *dice, uint32_t below)
-{
-    return (uint32_t)(wire_mix(dice->seed ^ wire_mix(++dice->n)) >> 16) % below;
-}
-
-/* One in so many. */
-static int one_in(struct dice *dice, uint32_t n)
-{
-    return roll(dice, n) == 0;
-}
-
-static uint32_t between(struct dice *dice, uint32_t from, uint32_t to)
-{
-    return from + roll(dice, to - from + 1);
-}
 
 /* ---- the machines --------------------------------------------------------------------------------- */
 
