@@ -32,24 +32,27 @@ struct router {
     unsigned next_place, life;
     uint64_t asked_to_pass;
     uint8_t dark;
+    uint8_t passes_damage;    /* 1: what is sent now was damaged before it was heard */
 };
 
 /* A frame that is heard. */
 struct heard {
     struct router *router;
     unsigned arm, n;      /* bytes of the frame */
+    uint8_t damaged;
     uint8_t *frame, *ip;
     struct tenon_ip src, dst;
 };
 
 /* ---- who it is --------------------------------------------------------------------------------------- */
 
-/* Those of routers begin with 02:EE. */
+/* Those of routers begin with 02:EE; the next byte tells the wire what the router itself does not look at. */
 static void own_mac(const struct router *router, unsigned arm, uint8_t *mac)
 {
     memset(mac, 0, 6);
     mac[0] = 2;
     mac[1] = 0xEE;
+    mac[2] = router->passes_damage;
     mac[3] = (uint8_t)router->life;
     mac[4] = (uint8_t)router->conf.number;
     mac[5] = (uint8_t)arm;
@@ -58,6 +61,11 @@ static void own_mac(const struct router *router, unsigned arm, uint8_t *mac)
 int router_has(const uint8_t *mac)
 {
     return mac[0] == 2 && mac[1] == 0xEE;
+}
+
+int router_passes_damage(const uint8_t *mac)
+{
+    return router_has(mac) && mac[2] != 0;
 }
 
 struct tenon_ip router_gateway(const struct router_conf *conf, unsigned arm, int v6)
@@ -408,7 +416,9 @@ static void pass_on(const struct heard *h, unsigned n)
         put16be(h->ip + 10, 0);
         put16be(h->ip + 10, ~(unsigned)tn_csum_sum(h->ip, 4U * (h->ip[0] & 15)) & 0xFFFF);
     }
+    h->router->passes_damage = h->damaged;
     emit(h->router, to->arm, to->mac, tenon_ip_is_v4(&h->dst) ? 0x0800 : 0x86DD, h->ip, n);
+    h->router->passes_damage = 0;
 }
 
 static void hear_ip4(struct heard *h)
@@ -438,7 +448,7 @@ static void hear_ip6(struct heard *h)
         pass_on(h, n);
 }
 
-static void hear(struct router *router, unsigned arm, uint8_t *frame, unsigned n)
+static void hear(struct router *router, unsigned arm, uint8_t *frame, unsigned n, int damaged)
 {
     uint8_t own[6];
     struct heard h;
@@ -452,6 +462,7 @@ static void hear(struct router *router, unsigned arm, uint8_t *frame, unsigned n
     h.frame = frame;
     h.ip = frame + ETH;
     h.n = n;
+    h.damaged = (uint8_t)damaged;
     switch (get16be(frame + 12)) {
     case 0x0806: hear_arp(&h); break;
     case 0x0800: hear_ip4(&h); break;
@@ -474,7 +485,7 @@ static void guest_input(void *guest, unsigned netif, const struct tenon_frame *f
             all += frames[i].spans[k].len;
         }
         if (k == frames[i].nspans && all >= ETH)
-            hear(router, netif - 1, bytes, all);
+            hear(router, netif - 1, bytes, all, frames[i].csum != TENON_CSUM_GOOD);
     }
 }
 
@@ -498,6 +509,7 @@ static void plug_in(struct router *router)
         memset(&end, 0, sizeof(end));
         end.netif.mtu = 1500;
         end.copy = 1;
+        end.trust = 1;    /* so it is told what no line has damaged */
         end.hub = router->conf.hub[arm];
         own_mac(router, arm, end.netif.mac);
         if (router->host == NULL || wire_end_open_at(router->host, &end, arm + 1) == NULL)

@@ -50,6 +50,10 @@ void router_replace(struct router *router);
 /* Whether that is the hardware of one. */
 int router_has(const uint8_t *mac);
 
+/* Whether a frame that comes from there was damaged on its way to the router: for a fate that damages once only, as
+ * the wire does. */
+int router_passes_damage(const uint8_t *mac);
+
 /* Its address on an arm: what hosts there have as their gateway. */
 struct tenon_ip router_gateway(const struct router_conf *conf, unsigned arm, int v6);
 

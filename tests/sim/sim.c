@@ -153,6 +153,15 @@ static void given_fate(const struct sim *sim, struct wire_fate *fate)
         fate->late_us = 2U << (byte >> 3 & 15);
 }
 
+/* Two inverted bits can cancel each other in the Internet checksum: what one line has damaged, the one behind the
+ * router does not damage again. */
+static int damage_can_hide(const struct sim *sim, const struct tenon_frame *frame)
+{
+    if (wire_damage_can_hide(frame, SIM_LINK_BYTES))
+        return 1;
+    return sim->plan->nways > 0 && router_passes_damage(tenon_span_data(&frame->spans[0]) + 6);
+}
+
 static void sim_fate(void *arg, struct wire_end *end, enum wire_direction direction, uint64_t nth,
                      const struct tenon_frame *frame, struct wire_fate *fate)
 {
@@ -162,7 +171,7 @@ static void sim_fate(void *arg, struct wire_end *end, enum wire_direction direct
 
     (void)end;
     given_fate(sim, fate);
-    if (fate->flips && wire_damage_can_hide(frame, SIM_LINK_BYTES))
+    if (fate->flips && damage_can_hide(sim, frame))
         fate->flips = 0;
     if (fate->drop)
         fate->drop = (uint8_t)fault_strikes(sim, host->index, d, FAULT_DROP, nth);
@@ -490,6 +499,18 @@ static void world_add_host(struct sim *sim, unsigned i)
         app_listen(sim, i, k);
 }
 
+/* There may be a host that is sure of a router that is not there any more, or that has other hardware, and has nothing
+ * to tell it: who answers segments of a connection that is over does not notice that nobody hears him. */
+static int may_believe_in_vain(const struct sim *sim)
+{
+    unsigned i;
+
+    for (i = 0; i < sim->plan->nways; i++)
+        if (sim->plan->way[i].for_good || sim->plan->way[i].replaced_at_us > 0)
+            return 1;
+    return 0;
+}
+
 /* How long nothing may happen on a connection while nobody stands in its way. After the last fault a
  * retransmission comes within the largest RTO; a probe of a closed window too; a neighbour that was
  * forgotten is asked again within seconds (RFC 4861 10: 3 probes, 1 s apart, after 5 s of delay); queues
@@ -511,8 +532,9 @@ static uint64_t progress_bound(const struct sim *sim)
         if (own > bound)
             bound = own;
     }
-    /* A router is believed to be there for 45 seconds after the last sign of life, or what was taken for one. */
-    if (sim->plan->nways > 0 && sim->plan->way[0].for_good)
+    /* A router is believed to be there for 45 seconds after the last sign of life, or what was taken for one
+     * (RFC 4861 6.3.2, 7.3.1). */
+    if (may_believe_in_vain(sim))
         bound += 45 * (uint64_t)SECOND;
     return bound + 25 * (uint64_t)SECOND;
 }
