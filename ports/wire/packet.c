@@ -220,11 +220,47 @@ void wire_packet_copy(const struct wire_packet *packet, uint32_t off, uint8_t *t
     }
 }
 
+/* Whether a length that is wrong leaves out of the checksum, or takes into it, just what it counts for in it itself. */
+static int length_cancels(const uint8_t *from, uint32_t n, unsigned was, unsigned is, unsigned counts)
+{
+    const unsigned low = was < is ? was : is, high = was < is ? is : was;
+
+    return low < high && high <= n &&
+           sum_add(wire_fold((uint64_t)counts * (high - low)), wire_sum(from + low, high - low), low) == 0xFFFF;
+}
+
+enum { IP6_BYTES = 40, UDP_BYTES = 8, PROTO_UDP = 17, HEADERS_MAX = 60 + UDP_BYTES };
+
+/* Whether no receiver can find the damage to a packet of n bytes whose headers were others. One inverted bit changes
+ * every sum over the same bytes, but a length says which bytes: of 65535 wrong ones one fits. The length of IPv6 counts
+ * once, in the pseudo-header (RFC 8200 8.1); that of UDP twice (RFC 768); what a first fragment has to do with the
+ * others is not known here. The length of IPv4 has a checksum of its own. */
+static int damage_hides(const uint8_t *was, const uint8_t *ip, uint32_t n)
+{
+    const int v6 = was[0] >> 4 == 6;
+    const uint32_t header = v6 ? IP6_BYTES : (was[0] & 0x0FU) * 4;
+    unsigned was_udp, is_udp;
+
+    if (n < header + UDP_BYTES)
+        return 0;
+    if (v6 && length_cancels(ip + header, n - header, wire_be16(was + 4), wire_be16(ip + 4), 1))
+        return 1;
+    if (was[v6 ? 6 : 9] != PROTO_UDP)
+        return 0;
+    was_udp = wire_be16(was + header + 4);
+    is_udp = wire_be16(ip + header + 4);
+    if (!v6 && (was[6] & 0x20))
+        return was_udp != is_udp;
+    return length_cancels(ip + header, n - header, was_udp, is_udp, 2);
+}
+
 /* A copy with inverted bits. Its checksum is made whole before, as it would be on a real line: whoever
- * takes the packet can find the damage. */
+ * takes the packet can find the damage.
+ * @return NULL: no memory, or nobody could find it */
 struct wire_packet *wire_packet_damaged(struct wire_packet *packet, const struct wire_fate *fate, uint32_t link)
 {
     struct wire_packet *copy = packet_new(packet->wire, packet->bytes, 0);
+    uint8_t was[HEADERS_MAX] = { 0 };
     uint32_t bits, at;
     unsigned i;
 
@@ -244,9 +280,14 @@ struct wire_packet *wire_packet_damaged(struct wire_packet *packet, const struct
     if (link >= copy->bytes)
         return copy;
     bits = (copy->bytes - link) * 8;
+    memcpy(was, copy->head + link, bits / 8 < sizeof(was) ? bits / 8 : sizeof(was));
     for (i = 0; i < fate->flips; i++) {
         at = (fate->flip_at % bits + (i * UINT32_C(8191)) % bits) % bits;
         copy->head[link + at / 8] ^= (uint8_t)(0x80 >> at % 8);
+    }
+    if (damage_hides(was, copy->head + link, bits / 8)) {
+        wire_packet_put(copy);
+        return NULL;
     }
     return copy;
 }

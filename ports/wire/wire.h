@@ -183,7 +183,7 @@ enum wire_direction {
 struct wire_fate {
     uint8_t drop;
     uint8_t copies;         /**< duplicates, besides the frame itself */
-    uint8_t flips;          /**< bits that are inverted */
+    uint8_t flips;          /**< bits that are inverted; none, if it is in a length, and no checksum could tell */
     uint32_t flip_at;       /**< the first of them, counted from the end of the link header, modulo the
                                  length; the others follow at steps of 8191 bits */
     uint32_t jitter_us;     /**< later, with all that follows */

@@ -1093,6 +1093,71 @@ UNIT_TEST(damage_makes_the_checksum_real)
     net_close(&net);
 }
 
+static void one_flip(void *arg, struct wire_end *end, enum wire_direction direction, uint64_t nth,
+                     const struct tenon_frame *frame, struct wire_fate *fate)
+{
+    (void)end, (void)direction, (void)nth, (void)frame;
+    fate->flips = 1;
+    fate->flip_at = *(const unsigned *)arg;
+}
+
+/* A length that is shorter by 128 leaves bytes out whose sum is just what it lacks itself; or is another one. */
+UNIT_TEST(damage_that_nobody_can_find_is_none)
+{
+    static const struct {
+        const char *name;
+        int v6, udp;
+        unsigned length_at, word, damaged;
+    } rows[] = {
+        {"v6 TCP", 1, 0, 4, 0xFF7F, 0},  {"v6 TCP, another sum", 1, 0, 4, 0xFEFF, 1},
+        {"v6 UDP", 1, 1, 44, 0xFEFF, 0}, {"v6 UDP, another sum", 1, 1, 44, 0xFF7F, 1},
+        {"v4 UDP", 0, 1, 24, 0xFEFF, 0}, {"v4 UDP, another sum", 0, 1, 24, 0xFF7F, 1},
+    };
+    enum { L4_BYTES = 163, SHORT = L4_BYTES - 128 };
+    unsigned r;
+
+    for (r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        const unsigned ip_bytes = rows[r].v6 ? 40 : 20, n = TCP_LINK + ip_bytes + L4_BYTES;
+        const struct tenon_host *ops = wire_host_ops();
+        unsigned flips_at = 8 * (rows[r].length_at + 1);
+        uint8_t bytes[TCP_LINK + 40 + L4_BYTES] = { 0 }, *l4 = bytes + TCP_LINK + ip_bytes;
+        const uint8_t *ip;
+        struct wire_end_stats stats;
+        struct wire_end_conf conf;
+        struct tenon_frame frame;
+        struct tenon_span span;
+        struct tenon_buf *buf;
+        struct net net;
+
+        unit_row(rows[r].name);
+        (void)big_headers(bytes, rows[r].v6, rows[r].udp, L4_BYTES - (rows[r].udp ? 8 : 20));
+        big_put16(l4 + SHORT + 1, rows[r].word);
+        big_put16(l4 + (rows[r].udp ? 6 : 16), ~slow_sum(l4, L4_BYTES, 0) & 0xFFFF);
+        end_conf_init(&conf, 0);
+        conf.out.fate = one_flip;
+        conf.out.fate_arg = &flips_at;
+        net_open(&net, 2, &conf);
+        CHECK_EQ_U(ops->buf_get(net.guest[0].host, &buf, 1), 1);
+        memcpy(buf->data, bytes, n);
+        span = (struct tenon_span){ buf, 0, n };
+        memset(&frame, 0, sizeof(frame));
+        frame.spans = &span;
+        frame.nspans = 1;
+        CHECK_EQ_U(ops->transmit(net.guest[0].host, 1, &frame, 1), 1);
+        tenon_buf_put(buf);
+        net_run(&net, 10);
+        wire_end_stats(net.guest[0].end, &stats);
+        CHECK_EQ_U(stats.corrupted, rows[r].damaged);
+        ip = net.guest[1].last + TCP_LINK;
+        CHECK_EQ_U(ip[rows[r].length_at + 1], rows[r].damaged ? SHORT : L4_BYTES);
+        if (rows[r].damaged)
+            CHECK(slow_sum(ip + ip_bytes, SHORT, slow_pseudo(ip, SHORT)) != 0xFFFF);
+        else
+            CHECK_EQ_U(slow_sum(ip + ip_bytes, L4_BYTES, slow_pseudo(ip, L4_BYTES)), 0xFFFF);
+        net_close(&net);
+    }
+}
+
 UNIT_TEST(what_was_not_offered_is_malformed)
 {
     struct wire_end_conf conf;
@@ -1333,6 +1398,7 @@ int main(void)
     UNIT_RUN(what_may_be_cut_is_cut);
     UNIT_RUN(nobody_is_told_where_none_may_be);
     UNIT_RUN(damage_makes_the_checksum_real);
+    UNIT_RUN(damage_that_nobody_can_find_is_none);
     UNIT_RUN(what_was_not_offered_is_malformed);
     UNIT_RUN(memory_is_accounted_and_fails_on_demand);
     UNIT_RUN(entropy_follows_the_seed);
