@@ -73,6 +73,17 @@ static tenon_u16 dhcp_secs(const struct tenon_dhcp *dhcp)
     return (tenon_u16)svc_min(dhcp->clock.now.s - dhcp->began.s, 0xFFFFUL);
 }
 
+/* RFC 2131 4.4.1: a lease counts from when the request went out that is acknowledged. Which one that was its xid tells:
+ * each has one of its own (4.1), but for those that take an offer, of which the first one counts. */
+static void dhcp_date(struct tenon_dhcp *dhcp)
+{
+    if (dhcp->state != TENON_DHCP_REQUESTING)
+        dhcp->xid = tenon_random(dhcp->stack);
+    else if (dhcp->sends > 1)
+        return;
+    dhcp->asked = dhcp->clock.now;
+}
+
 static void dhcp_send(struct tenon_dhcp *dhcp, enum dhcp_type type)
 {
     struct dhcp_call call;
@@ -83,7 +94,7 @@ static void dhcp_send(struct tenon_dhcp *dhcp, enum dhcp_type type)
     if (dhcp->sends < 255)
         dhcp->sends++;
     if (type == DHCP_REQUEST)
-        dhcp->asked = dhcp->clock.now;
+        dhcp_date(dhcp);
     if (dhcp->state == TENON_DHCP_RENEWING || dhcp->state == TENON_DHCP_REBINDING) {
         call.ciaddr = dhcp->lease.ip.w[TENON_IP4_WORD];    /* RFC 2131 table 5: and neither of options 50 and 54 */
         way = dhcp->state == TENON_DHCP_RENEWING ? DHCP_TO_SERVER : DHCP_TO_ALL_BY_NAME;
@@ -252,7 +263,6 @@ static void dhcp_begin(struct tenon_dhcp *dhcp)
     dhcp->conf.wanted = wanted;
     dhcp->lease.ip = wanted;
     dhcp->state = TENON_DHCP_REBOOTING;    /* with the delay of INIT; nothing is sent yet */
-    dhcp->xid = tenon_random(dhcp->stack);
 }
 
 /* A server that gives and takes the same thing is not asked ever faster. */
@@ -272,32 +282,29 @@ static void dhcp_decline(struct tenon_dhcp *dhcp)
     dhcp_init(dhcp, DHCP_DECLINE_WAIT_S);
 }
 
-static void dhcp_bound(struct tenon_dhcp *dhcp)
+/* The address may be used: nobody else has it. */
+static void dhcp_use(struct tenon_dhcp *dhcp)
 {
     const struct tenon_ip none = tenon_ip_any();
 
     dhcp_drop_fallback(dhcp);
-    dhcp_enter(dhcp, TENON_DHCP_BOUND);
     dhcp->source = TENON_DHCP_LEASE;
     dhcp->news = 1;
     dhcp->refused = 0;
-    dhcp->due = dhcp->t1;
     dhcp_route(dhcp, dhcp->lease.nrouters > 0 ? &dhcp->lease.routers[0] : &none);
     dhcp_mtu(dhcp, dhcp->lease.mtu);
 }
 
-/* Where a lease goes on that was not confirmed after the link came back (RFC 2131 3.2.4), or that was. */
-static void dhcp_resume(struct tenon_dhcp *dhcp)
+static void dhcp_bound(struct tenon_dhcp *dhcp)
 {
-    dhcp_enter(dhcp, dhcp->source == TENON_DHCP_LEASE ? TENON_DHCP_BOUND : TENON_DHCP_CHECKING);
+    dhcp_use(dhcp);
+    dhcp_enter(dhcp, TENON_DHCP_BOUND);
     dhcp->due = dhcp->t1;
 }
 
 static void dhcp_request(struct tenon_dhcp *dhcp, enum tenon_dhcp_state state)
 {
     dhcp_enter(dhcp, state);
-    if (state != TENON_DHCP_REQUESTING)    /* RFC 2131 4.4.1: there it is the xid of the offer */
-        dhcp->xid = tenon_random(dhcp->stack);
     dhcp_send(dhcp, DHCP_REQUEST);
     if (state == TENON_DHCP_RENEWING)
         dhcp_renew_again(dhcp, &dhcp->t2);
@@ -307,36 +314,21 @@ static void dhcp_request(struct tenon_dhcp *dhcp, enum tenon_dhcp_state state)
         dhcp_back_off(dhcp);
 }
 
+/* A lease that nobody has confirmed since the link came back is used on (RFC 2131 3.2.4), and asked for on: this may be
+ * another network, whose server was silent for a moment, and T1 may be days away. */
 static void dhcp_request_again(struct tenon_dhcp *dhcp, unsigned limit)
 {
-    if (dhcp->sends < limit) {
+    if (dhcp->sends < limit || dhcp->leased) {
         dhcp_send(dhcp, DHCP_REQUEST);
         dhcp_back_off(dhcp);
         return;
     }
-    if (dhcp->leased)
-        dhcp_resume(dhcp);
-    else
-        dhcp_init(dhcp, 0);
+    dhcp_init(dhcp, 0);
 }
 
-static void dhcp_renew_step(struct tenon_dhcp *dhcp)
+static void dhcp_renew(struct tenon_dhcp *dhcp)
 {
-    if (tenon_svc_is_over(&dhcp->clock, &dhcp->t2)) {
-        if (dhcp->state != TENON_DHCP_REBINDING) {
-            dhcp_request(dhcp, TENON_DHCP_REBINDING);
-            return;
-        }
-        dhcp_send(dhcp, DHCP_REQUEST);
-        dhcp_renew_again(dhcp, &dhcp->expiry);
-        return;
-    }
-    if (dhcp->state != TENON_DHCP_RENEWING) {
-        dhcp_request(dhcp, TENON_DHCP_RENEWING);
-        return;
-    }
-    dhcp_send(dhcp, DHCP_REQUEST);
-    dhcp_renew_again(dhcp, &dhcp->t2);
+    dhcp_request(dhcp, tenon_svc_is_over(&dhcp->clock, &dhcp->t2) ? TENON_DHCP_REBINDING : TENON_DHCP_RENEWING);
 }
 
 /* `due` is over. */
@@ -357,7 +349,7 @@ static void dhcp_step(struct tenon_dhcp *dhcp)
     case TENON_DHCP_REBOOTING: dhcp_request_again(dhcp, DHCP_REBOOTS); break;
     case TENON_DHCP_BOUND:
     case TENON_DHCP_RENEWING:
-    case TENON_DHCP_REBINDING: dhcp_renew_step(dhcp); break;
+    case TENON_DHCP_REBINDING: dhcp_renew(dhcp); break;
     case TENON_DHCP_CHECKING:
     case TENON_DHCP_DOWN:
     case TENON_DHCP_STOPPED: break;
@@ -484,17 +476,33 @@ static void dhcp_received(struct tenon_udp *sock, void *app, const struct tenon_
 
 static const struct tenon_udp_events dhcp_events = { dhcp_received, NULL };
 
-/* The address is the interface's from now on, but for the probing. */
+/* It ends before there is anything else. */
+static void dhcp_end_fallback(struct tenon_dhcp *dhcp)
+{
+    if (dhcp->source != TENON_DHCP_NONE)
+        dhcp->news = 1;
+    dhcp_drop_fallback(dhcp);
+}
+
+static int dhcp_is_fallback(const struct tenon_dhcp *dhcp)
+{
+    return dhcp->fallen && dhcp->conf.fallback == TENON_DHCP_STATIC &&
+           tenon_ip_equal(&dhcp->conf.address, &dhcp->lease.ip);
+}
+
+/* The address is the interface's from now on, but for the probing. Where there is room for one alone
+ * (TENON_WITH_HOMES 0, or addrs_max 1) that of the fallback gives way. */
 static void dhcp_install(struct tenon_dhcp *dhcp)
 {
     int error;
 
-    if (dhcp->fallen && dhcp->conf.fallback == TENON_DHCP_STATIC &&
-        tenon_ip_equal(&dhcp->conf.address, &dhcp->lease.ip)) {
-        dhcp->news = dhcp->source != TENON_DHCP_NONE;
-        dhcp_drop_fallback(dhcp);
-    }
+    if (dhcp_is_fallback(dhcp))
+        dhcp_end_fallback(dhcp);
     error = tenon_addr_add(dhcp->stack, dhcp->conf.netif, &dhcp->lease.ip, dhcp->lease.prefix);
+    if (error == TENON_ELIMIT && dhcp->fallen) {
+        dhcp_end_fallback(dhcp);
+        error = tenon_addr_add(dhcp->stack, dhcp->conf.netif, &dhcp->lease.ip, dhcp->lease.prefix);
+    }
     if (error != TENON_OK && error != TENON_EINUSE) {
         dhcp_count(dhcp, TENON_DHCP_STAT_NO_ROOM);
         dhcp_refused(dhcp);
@@ -558,6 +566,12 @@ static void dhcp_watch_link(struct tenon_dhcp *dhcp)
     dhcp_request(dhcp, TENON_DHCP_REBOOTING);
 }
 
+/* Its address was not probed to the end before the link was away, and no server says anything. */
+static int dhcp_is_alone(const struct tenon_dhcp *dhcp)
+{
+    return dhcp->state == TENON_DHCP_REBOOTING && dhcp->source != TENON_DHCP_LEASE && dhcp->sends > DHCP_REBOOTS;
+}
+
 static void dhcp_watch_lease(struct tenon_dhcp *dhcp)
 {
     struct tenon_addr_info info;
@@ -583,6 +597,8 @@ static void dhcp_watch_lease(struct tenon_dhcp *dhcp)
         dhcp_decline(dhcp);
     else if (dhcp->state == TENON_DHCP_CHECKING && info.state != TENON_ADDR_TENTATIVE)
         dhcp_bound(dhcp);
+    else if (dhcp_is_alone(dhcp) && info.state != TENON_ADDR_TENTATIVE)
+        dhcp_use(dhcp);
 }
 
 static int dhcp_wants_fallback(const struct tenon_dhcp *dhcp)

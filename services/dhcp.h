@@ -126,7 +126,7 @@ struct tenon_dhcp {
     struct tenon_udp *sock;
     struct tenon_svc_clock clock;
     struct tenon_svc_time began;     /* looking for a server: field secs, and the fallback */
-    struct tenon_svc_time asked;     /* when the last request went out: the lease counts from there */
+    struct tenon_svc_time asked;     /* when the request went out that is answered: the lease counts from there */
     struct tenon_svc_time due;       /* the next step of this state */
     struct tenon_svc_time t1, t2, expiry;
     struct tenon_dhcp_offer reply;   /* came in, and waits for tenon_dhcp_poll() */

@@ -449,6 +449,24 @@ static void requesting_answer_late(void)
     end();
 }
 
+/* Which of several requests for an offer is acknowledged nobody can tell: the first may be. RFC 2131 4.4.1 */
+static void requesting_answer_to_first(void)
+{
+    open_flags(TENON_NETIF_NO_DAD);
+    t.silent[REQUEST] = 1;
+    t.conf.delay_ms = 0;
+    t.lease = 1000;
+    begin();
+    sv_run_s(6);
+    HN_EQUAL(t.ncalls, 3);
+    HN_EQUAL(call_at(1)->xid, call_at(2)->xid);
+    send_answer(call_at(2), ACK);
+    sv_run(10);
+    STATE_IS("bound");
+    HN_CHECK(tenon_dhcp_lease_left(&t.dhcp) <= 994);
+    end();
+}
+
 /* ---- routers ------------------------------------------------------------------------------------------- */
 
 static unsigned default_routes(struct tenon_route_info *last)
@@ -605,6 +623,31 @@ static void static_open(const char *address)
     begin();
 }
 
+/* Where there is room for one address alone, that of the fallback gives way, and comes back if it has to. */
+static void static_room_for_one(void)
+{
+    struct tenon_ip other;
+    tenon_u32 n = 0;
+
+    static_open("192.0.2.20");
+    sv_run_s(15);
+    do {
+        other = tenon_ip4(0x0A000001U + n++);
+    } while (tenon_addr_add(sv.hn.stack, sv.netif, &other, 32) == TENON_OK);
+    t.silent[DISCOVER] = 0;
+    t.lease = 100;
+    sv_run_s(65);
+    HN_EQUAL(t.dhcp.source, TENON_DHCP_LEASE);
+    HN_EQUAL(t.dhcp.stats[TENON_DHCP_STAT_NO_ROOM], 0);
+    HN_EQUAL(sv_has("192.0.2.10"), 24);
+    HN_EQUAL(sv_has("192.0.2.20"), -1);
+    t.silent[DISCOVER] = t.silent[REQUEST] = 1;
+    sv_run_s(130);
+    HN_EQUAL(t.dhcp.source, TENON_DHCP_STATIC);
+    HN_EQUAL(sv_has("192.0.2.20"), 25);
+    end();
+}
+
 /* While what the server has given is probed, the other address is in use. */
 static void static_until_bound(void)
 {
@@ -722,6 +765,24 @@ static void renewing_silence(void)
     HN_EQUAL(t.dhcp.lease.server.w[3], OTHER);
     HN_EQUAL(sv_gateway(), OTHER);
     HN_EQUAL(mtu(), 1300);
+    end();
+}
+
+/* Each has an xid of its own: the lease counts from the one that is acknowledged. RFC 2131 4.1, 4.4.1 */
+static void renewing_answers_late(void)
+{
+    bound_open(1000, 100, 800);
+    t.silent[REQUEST] = 1;
+    sv_run_s(500);
+    HN_EQUAL(t.ncalls, 4);
+    send_answer(call_at(2), ACK);
+    sv_run(10);
+    STATE_IS("renewing");
+    HN_EQUAL(t.dhcp.stats[TENON_DHCP_STAT_OTHER_XID], 1);
+    send_answer(call_at(3), ACK);
+    sv_run(10);
+    STATE_IS("bound");
+    HN_CHECK(tenon_dhcp_lease_left(&t.dhcp) <= 1000 - (test_us() - call_at(3)->at_us) / 1000000);
     end();
 }
 
@@ -1016,17 +1077,72 @@ static void bound_link_down_up(void)
     HN_EQUAL(call_at(2)->src, 0);
     STATE_IS("bound");
     HN_EQUAL(sv_has("192.0.2.10"), 24);
-    t.silent[REQUEST] = 1;
-    link_goes(1);
-    sv_run_s(15);
-    STATE_IS("bound");    /* nobody knows: RFC 2131 3.2.4 */
-    HN_EQUAL(t.ncalls, 5);
-    t.silent[REQUEST] = 0;
     t.naks = 1;
     t.silent[DISCOVER] = 1;
     link_goes(1);
     sv_run_s(1);
     HN_EQUAL(sv_addresses(), 0);
+    end();
+}
+
+/* Nobody knows whether it is the same network: the lease is used (RFC 2131 3.2.4), and asked for until
+ * somebody does. */
+static void reboot_link_silence(void)
+{
+    bound_open(100000, 50000, 80000);
+    t.silent[REQUEST] = 1;
+    link_goes(10);
+    sv_run_s(200);
+    STATE_IS("rebooting");
+    HN_EQUAL(sv_has("192.0.2.10"), 24);
+    HN_EQUAL(sv_gateway(), SERVER);
+    HN_EQUAL(t.changes, 1);
+    HN_CHECK(t.ncalls >= 7 && t.ncalls <= 9);    /* after 4, 8, 16, 32, 64, 64 seconds */
+    for (unsigned i = 2; i < t.ncalls; i++) {
+        HN_EQUAL(call_at(i)->src, 0);
+        HN_EQUAL(call_at(i)->wanted, OURS);
+        HN_CHECK(call_at(i)->xid != call_at(i - 1)->xid);
+    }
+    t.silent[REQUEST] = 0;
+    sv_run_s(66);
+    STATE_IS("bound");
+    HN_CHECK(tenon_dhcp_lease_left(&t.dhcp) > 99900);
+    t.silent[REQUEST] = t.silent[DISCOVER] = t.naks = 1;
+    link_goes(10);
+    sv_run_s(200);
+    HN_EQUAL(sv_has("192.0.2.10"), 24);
+    t.silent[REQUEST] = 0;
+    sv_run_s(66);
+    HN_EQUAL(t.dhcp.stats[TENON_DHCP_STAT_NAKS], 1);
+    HN_EQUAL(sv_has("192.0.2.10"), -1);
+    end();
+}
+
+/* The link goes while the address is probed: it is probed again, and used when nobody says anything. */
+static void checking_link_down_up(void)
+{
+    open_flags(0);
+    t.conf.fallback = TENON_DHCP_NONE;
+    t.conf.retry_ms = 200;
+    begin();
+    while (t.dhcp.state != TENON_DHCP_CHECKING && t.ncalls < 3)
+        sv_run(10);
+    t.silent[REQUEST] = t.silent[DISCOVER] = 1;
+    link_goes(1);
+    sv_run_s(3);
+    STATE_IS("rebooting");
+    HN_CHECK(t.ncalls >= 5);
+    HN_EQUAL(t.changes, 0);
+    sv_run_s(30);
+    STATE_IS("rebooting");
+    HN_EQUAL(t.dhcp.source, TENON_DHCP_LEASE);
+    HN_EQUAL(t.changes, 1);
+    HN_EQUAL(sv_has("192.0.2.10"), 24);
+    t.naks = 1;
+    t.silent[REQUEST] = 0;
+    sv_run_s(66);
+    HN_EQUAL(sv_has("192.0.2.10"), -1);
+    HN_EQUAL(t.changes, 2);
     end();
 }
 
@@ -1472,16 +1588,19 @@ static const struct hn_test tests[] = {
     { "selecting_stop", "", selecting_stop },
     { "nobody_to_tell", "", nobody_to_tell },
     { "requesting_answer_late", "DHCP-5", requesting_answer_late },
+    { "requesting_answer_to_first", "DHCP-5", requesting_answer_to_first },
     { "router_metric", "", router_metric },
     { "router_of_the_program", "", router_of_the_program },
     { "router_no_room", "", router_no_room },
     { "silence_link_local", "DHCP-11", silence_link_local },
     { "silence_static", "", silence_static },
+    { "static_room_for_one", "", static_room_for_one },
     { "static_until_bound", "", static_until_bound },
     { "static_stop", "", static_stop },
     { "static_link_down", "", static_link_down },
     { "bound_t1", "DHCP-4 DHCP-5", bound_t1 },
     { "renewing_silence", "DHCP-5", renewing_silence },
+    { "renewing_answers_late", "DHCP-5", renewing_answers_late },
     { "renewing_close_to_t2", "DHCP-5", renewing_close_to_t2 },
     { "renewing_another_server", "DHCP-2", renewing_another_server },
     { "rebinding_silence", "DHCP-5", rebinding_silence },
@@ -1498,6 +1617,8 @@ static const struct hn_test tests[] = {
     { "reboot_link_late", "", reboot_link_late },
     { "reboot_silence", "DHCP-4", reboot_silence },
     { "bound_link_down_up", "DHCP-4", bound_link_down_up },
+    { "reboot_link_silence", "DHCP-4", reboot_link_silence },
+    { "checking_link_down_up", "DHCP-6", checking_link_down_up },
     { "down_lease_over", "DHCP-5", down_lease_over },
     { "down_removed_stop", "", down_removed_stop },
     { "bad_answers", "DHCP-1 DHCP-2 DHCP-8 DHCP-9 DHCP-10 CVE-2020-11903 CVE-2020-11908 CVE-2019-12257 "
