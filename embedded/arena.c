@@ -249,19 +249,22 @@ static tenon_u32 arena_add_kind(tenon_u32 bytes, tenon_u32 n, enum tenon_mem_kin
 }
 
 /* What descriptors need at once, whatever they are used for. A listening port has a listener and options of its own;
- * each of the others is a socket of UDP, or a connection that we open, whose options are its own. Where there are
- * MANY, options that are alike are shared; where there are not, a socket with a fixed peer has a path of its own. */
+ * each of the others is a socket of UDP, or a connection that we open, whose options are its own. Sockets of UDP beyond
+ * the descriptors are the program's own: its services have them. Where there are MANY, options that are alike are
+ * shared; where there are not, a socket with a fixed peer has a path of its own. */
 static tenon_u32 arena_add_ends(tenon_u32 bytes, const struct tenon_sock_conf *conf)
 {
     const unsigned ports = TENON_WITH_LISTEN ? conf->ports : 0, rest = conf->socks - ports;
     const tenon_u32 most = TENON_WITH_UDP ? conf->stack.udp_sockets_max : 0, udp = most < rest ? most : rest;
+    const tenon_u32 others = most > conf->socks ? most - conf->socks : 0;
 
     bytes = arena_add_kind(bytes, ports, TENON_MEM_LISTENER);
     bytes = arena_add_kind(bytes, udp, TENON_MEM_UDP);
+    bytes = arena_add_kind(bytes, others, TENON_MEM_UDP);
     if (TENON_WITH_MANY)
         return arena_add_kind(bytes, 3, TENON_MEM_OPTIONS);
     if (TENON_WITH_CONNECT)
-        bytes = arena_add_kind(bytes, udp, TENON_MEM_PATH);
+        bytes = arena_add_kind(arena_add_kind(bytes, udp, TENON_MEM_PATH), others, TENON_MEM_PATH);
     bytes = arena_add_kind(bytes, conf->socks - udp, TENON_MEM_OPTIONS);
     if (conf->stack.tcp_conns_max > conf->socks)    /* deleted, and not done yet */
         bytes = arena_add_kind(bytes, conf->stack.tcp_conns_max - conf->socks, TENON_MEM_OPTIONS);

@@ -581,6 +581,10 @@ UNIT_TEST(arena_grows_with_each_limit)
     before = bytes;
     conf->stack.udp_sockets_max++;    /* two are ports, and two are left */
     CHECK_EQ_U(tenon_sock_arena_bytes(conf), before);
+    conf->stack.udp_sockets_max = 4 + 2;    /* the program has two besides its descriptors */
+    bytes = tenon_sock_arena_bytes(conf);
+    CHECK(bytes >= before + 2 * tenon_mem_bytes(TENON_MEM_UDP));
+    before = bytes;
     conf->stack.paths_max = conf->conns + 1U;    /* so many there are in any case */
     CHECK_EQ_U(tenon_sock_arena_bytes(conf), before);
     conf->stack.paths_max++;
