@@ -85,7 +85,7 @@ if(runner)
     endforeach()
 endif()
 
-# Both simulators let somebody send what means harm, and put routers between hosts.
+# The first two simulators let somebody send what means harm, and put routers between hosts.
 set(sims ${PROJECT_SOURCE_DIR}/tests)
 file(GLOB simulator CONFIGURE_DEPENDS ${sims}/sim/*.c ${sims}/intruder/*.c ${sims}/router/*.c ${sims}/seeds/emit.c)
 if(simulator)
@@ -106,7 +106,13 @@ file(GLOB sock_simulator CONFIGURE_DEPENDS ${sims}/sock/*.c ${sims}/seeds/*.c ${
 tenon_test_program(tenon-sock-sim ${PROJECT_BINARY_DIR} tenon-sock-sim ${sock_simulator})
 set(TENON_SOCK_SIM_SEEDS 1..250 CACHE STRING "Seeds of the simulator of embedded/ in ctest")
 add_test(NAME sim.sock COMMAND tenon-sock-sim --seeds ${TENON_SOCK_SIM_SEEDS})
-set_tests_properties(sim.sock PROPERTIES LABELS sim TIMEOUT 300)
+
+# The services of small machines, and servers that fail them.
+file(GLOB service_simulator CONFIGURE_DEPENDS ${sims}/services/*.c ${sims}/seeds/*.c)
+tenon_test_program(tenon-service-sim ${PROJECT_BINARY_DIR} tenon-service-sim ${service_simulator})
+set(TENON_SERVICE_SIM_SEEDS 1..250 CACHE STRING "Seeds of the simulator of services/ in ctest")
+add_test(NAME sim.services COMMAND tenon-service-sim --seeds ${TENON_SERVICE_SIM_SEEDS})
+set_tests_properties(sim.sock sim.services PROPERTIES LABELS sim TIMEOUT 300)
 
 include(cmake/fuzz.cmake)
 
