@@ -85,7 +85,8 @@ struct tenon_conf {
     tenon_u32 tcp_msl_ms;              /**< half of the TIME-WAIT (RFC 9293 3.4.2 says 2 minutes); 0: default 30000 */
     tenon_u32 tcp_rsts_per_s;          /**< resets for segments of no connection; 0: default 1000 */
     tenon_u32 tcp_orphans_max;         /**< connections that are closed by the application and have still something
-                                            to send, or to hear; 0: default 4096 */
+                                            to send, or to hear; 0: default 4096. Where tcp_conns_max are too few, those
+                                            of them whose peer does not answer any more make room */
     tenon_u32 tcp_orphan_ms;           /**< how long the peer of such a one may keep its window closed; 0: default
                                             120000 */
     tenon_u32 tcp_resting_max;         /**< idle connections that keep what they work with (some 800 bytes each on
@@ -186,13 +187,16 @@ enum tenon_kept {
     TENON_KEEP_NOTHING  /**< no text of TCP, wherever it belongs in its stream, and no fragment of IP */
 };
 
-/** What is not kept is dropped as if it had been lost on its way (TENON_STAT_RX_NOT_KEPT), and comes again. The
- *  acknowledgements, windows and errors that come with it or alone are heard as always (RFC 9293 3.10.7.4), datagrams
- *  of UDP are handed to their sockets, and text held out of order is given up where it stands in the way (RFC 2018 8).
+/** What is not kept is dropped as if it had been lost on its way (TENON_STAT_RX_NOT_KEPT), and comes again.
+ * The acknowledgements, windows and errors that come with it or alone are heard as always (RFC
+ * 9293 3.10.7.4), datagrams of UDP are handed to their sockets, text held out of order is given up where it
+ * stands in the way (RFC 2018 8), and a datagram of which fragments are missing makes room for text in order,
+ * or a whole one, that comes next.
  *
- *  For a host whose packet buffers are about to run out. If a reader waits until the peer has made room, and holds all
- *  buffers meanwhile, there would be none in which the peer could say so: TENON_KEEP_NOTHING for the last ones. And if
- *  few connections hold most of them, the others would get nothing more: TENON_KEEP_FIRST before that. */
+ *  For a host whose packet buffers are about to run out. If a reader waits until the peer has made room, and
+ *  holds all buffers meanwhile, there would be none in which the peer could say so: TENON_KEEP_NOTHING for the
+ *  last ones. And if few connections hold most of them, the others would get nothing more: TENON_KEEP_FIRST
+ *  before that. */
 TENON_API void tenon_keep(struct tenon *stack, enum tenon_kept keep);
 
 /** Run what is due: timers, and the sending that calls since the last poll have asked for. A program

@@ -75,6 +75,9 @@ TENON_INTERNAL void tn_icmp_local_error(struct tenon *stack, const tenon_u8 *l3,
                                         unsigned netif);
 
 TENON_INTERNAL void tn_reass_timer(struct tenon *stack, struct tn_timer *timer);
+/* Something whole could not be kept, because buffers are short: the oldest datagram that waits for the rest of itself
+ * gives way to the next. */
+TENON_INTERNAL void tn_reass_give_way(struct tenon *stack);
 
 TENON_INTERNAL tenon_u32 tn_ip_bytes(const struct tenon_conf *conf);
 TENON_INTERNAL void tn_ip_init(struct tenon *stack, tenon_u8 *mem);

@@ -675,6 +675,16 @@ static int reass_store(struct tenon *stack, struct tn_reass *r, const struct tn_
     return r->total != 0 && r->got == r->total;
 }
 
+TENON_INTERNAL void tn_reass_give_way(struct tenon *stack)
+{
+    struct tn_reass *r = reass_at(stack, stack->ip.reass_oldest);
+
+    while (r != NULL && r->state != REASS_OPEN)
+        r = reass_at(stack, r->newer);
+    if (r != NULL)
+        reass_evict(stack, r);
+}
+
 TENON_INTERNAL int tn_reass_add(struct tenon *stack, struct tn_pkt *pkt, const struct tn_frag *frag,
                                 struct tn_reass_done *done)
 {

@@ -55,6 +55,24 @@ TENON_INTERNAL void tn_tcp_orphan_enter(struct tenon_tcp *conn)
         orphan_end(tcp->orphan_first, TENON_STAT_TCP_ORPHAN_EVICTED);
 }
 
+enum { ORPHAN_LOOKS = 8 };
+
+/* Only those that are the oldest are looked at: who sends SYNs is not to cost more than that. */
+TENON_INTERNAL int tn_tcp_evict_orphan(struct tenon *stack)
+{
+    struct tenon_tcp *conn = TENON_WITH_ORPHANS ? stack->tcp.orphan_first : NULL;
+    unsigned looks;
+
+    for (looks = 0; conn != NULL && looks < ORPHAN_LOOKS; looks++, conn = conn->flight->queue_next) {
+        if (!(conn->flags & TN_TCP_F_R1_TOLD))
+            continue;
+        orphan_end(conn, TENON_STAT_TCP_ORPHAN_EVICTED);
+        tn_tcp_reap(stack);
+        return 1;
+    }
+    return 0;
+}
+
 /* ---- standing still ------------------------------------------------------------------------------------ */
 
 /* RFC 6429 4: a closed window is no reason to end a connection, having no memory for others is. */

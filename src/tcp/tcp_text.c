@@ -676,12 +676,16 @@ TENON_INTERNAL void tn_tcp_nobody_reads(struct tenon_tcp *conn)
 }
 
 /* The host has no buffer to spare (tenon_keep()): it is as if this text had been lost. Nor can what waits for it wait
- * any longer: of all that is held out of order that is what keeps buffers until this text has come (RFC 2018 8). */
+ * any longer: of all that is held out of order that is what keeps buffers until this text has come (RFC 2018 8). And
+ * who sends a fragment a minute is not to keep all text away: it makes room for what comes next. */
 static void text_let_go(struct tenon_tcp *conn, const struct tn_seg *seg)
 {
     tn_count(conn->stack, TENON_STAT_RX_NOT_KEPT);
-    if (seg->seq == conn->rcv_nxt)
+    if (seg->seq == conn->rcv_nxt) {
         tn_ooo_free(conn);
+        if (TENON_WITH_FRAGMENTS)
+            tn_reass_give_way(conn->stack);
+    }
     tn_tcp_ack_now(conn);
 }
 

@@ -269,7 +269,7 @@ TENON_HOT int dgram_input(struct tenon *stack, const struct tn_pkt *pkt, const t
     in.udp = ip + header;
     in.off = (tenon_u32)(in.udp - pkt->head) + TN_UDP_BYTES;
     if (pkt->seg_kind != TENON_SEG_NONE || total < header + TN_UDP_BYTES || in.off > pkt->head_len ||
-        get16be(in.udp + 4) != total - header)
+        get16be(in.udp + 4) != total - header || stack->keeps == TENON_KEEP_NOTHING)
         return 0;
     in.bytes = total - header - TN_UDP_BYTES;
     sock = dgram_find(stack, pkt, get32be(in.udp), is_v4);

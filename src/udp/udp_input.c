@@ -116,6 +116,9 @@ static void udp_arrive(struct tenon *stack, struct tn_pkt *pkt, const struct tn_
         }
         at += in.info.bytes;
     } while (TENON_WITH_SPEED && at < total);
+    /* Who has heard it may have had no buffer to keep it in: a fragment a minute is not to keep the next away, too. */
+    if (TENON_WITH_FRAGMENTS && stack->keeps == TENON_KEEP_NOTHING)
+        tn_reass_give_way(stack);
 }
 
 /* RFC 1122 4.1.3.4: over IPv4 a checksum of 0 means none; RFC 8200 8.1: over IPv6 there must be one. */

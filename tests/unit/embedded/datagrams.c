@@ -651,6 +651,69 @@ UNIT_TEST(crumbs_of_fragments_leave_records)
     world_close(&world);
 }
 
+/* They are so small that one may hold a fragment, and one of 400 bytes fills more than a quarter, and stays in it. */
+static void two_blocks(struct machine *machine, unsigned i)
+{
+    machine->conf.device.netif.mtu = 576;
+    machine->conf.device.netif.flags |= TENON_NETIF_NO_IP6;
+    if (i == 1)
+        machine->conf.blocks = 2;
+}
+
+/* One of two blocks holds a fragment whose rest does not come. A datagram for which there is none then is lost, and the
+ * next one has it. */
+UNIT_TEST(lone_fragment_makes_room_for_a_datagram)
+{
+    const struct tenon_addr any = { .port = PORT }, at = world_addr(1, 0, PORT);
+    const struct tenon_udp_events none = { NULL, NULL };
+    struct tenon_udp *sender;
+    struct world world;
+    tenon_u8 *p;
+    int server;
+
+    if (!CHECK(world_open(&world, two_blocks)))
+        return;
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_UDP, 0);
+    CHECK_EQ_I(tenon_udp_open(tenon_sock_stack(world.m[0].socks), &sender, &none, NULL), TENON_OK);
+    inject_fragment(&world, 1, 0, 400, 1000);
+    CHECK_EQ_U(world_count(&world.m[1]).blocks_free, 1);
+    CHECK_EQ_I(tenon_udp_write(sender, &at, "first", 5), TENON_OK);
+    world_run(&world, 10000);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[1].socks, server, &p), 0);
+    CHECK_EQ_U(world_count(&world.m[1]).datagrams_full, 1);
+    CHECK_EQ_I(tenon_udp_write(sender, &at, "second", 6), TENON_OK);
+    world_run(&world, 10000);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[1].socks, server, &p), 6);
+    CHECK_EQ_U(tenon_stat(tenon_sock_stack(world.m[1].socks), TENON_STAT_FRAG_LIMIT), 1);
+    tenon_udp_close(sender);
+    world_close(&world);
+}
+
+/* And text of TCP has it when it comes again, however often somebody sends a fragment. */
+UNIT_TEST(lone_fragments_do_not_keep_text_away)
+{
+    const struct tenon_addr any = { .port = PORT }, at = world_addr(1, 0, PORT);
+    struct world world;
+    tenon_u32 sent = 0, got = 0;
+    int client, server, round;
+
+    if (!CHECK(world_open(&world, two_blocks)))
+        return;
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0);
+    client = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
+    CHECK_EQ_I(tenon_sock_set_sbuf(world.m[0].socks, client, world_ring(&world.m[0], 0, 4000), 4000), TENON_OK);
+    world_run(&world, 10000);
+    for (round = 1; round <= 3; round++) {
+        inject_fragment(&world, (unsigned)round, 0, 400, 1000);
+        CHECK_EQ_U(world_count(&world.m[1]).blocks_free, 1);
+        world_send(&world.m[0], client, &sent, 100U * (unsigned)round, 100);
+        world_run(&world, 2000000);
+        (void)world_receive(&world.m[1], server, &got);
+        CHECK_EQ_U(got, 100 * round);
+    }
+    world_close(&world);
+}
+
 /* Nobody is at that port: the ICMP error comes back. */
 UNIT_TEST(no_port_error_is_told)
 {
@@ -739,6 +802,8 @@ int main(void)
     UNIT_RUN(small_fragments_that_two_hear_lie_in_two_blocks);
     UNIT_RUN(two_halves_come_with_few_blocks);
     UNIT_RUN(crumbs_of_fragments_leave_records);
+    UNIT_RUN(lone_fragment_makes_room_for_a_datagram);
+    UNIT_RUN(lone_fragments_do_not_keep_text_away);
     UNIT_RUN(no_port_error_is_told);
     UNIT_RUN(asked_in_turns_what_came_is_not_slept_over);
     return unit_end();
