@@ -74,8 +74,9 @@ static void acked(struct tenon_udp *sock, void *app, const struct tenon_udp_info
     tenon_u8 bytes[BYTES_MAX];
     const uint32_t got = server_gather(bytes, sizeof(bytes), spans, n);
 
-    (void)sock, (void)info;
-    if (server_is_silent(t->server) || got < 4)
+    (void)sock;
+    if (server_is_silent(t->server) || got < 4 || info->from.port != t->to.port ||
+        !tenon_ip_equal(&info->from.ip, &t->to.ip))
         return;
     if (bytes[1] == ERROR)
         t->tries = TRIES;    /* it ends at the next tick */

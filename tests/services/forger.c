@@ -109,12 +109,13 @@ static void forge_time(struct machine *m, struct forged *f)
     send(m, f, &m->ip, PORT_TIME, port_of(m->sntp.sock));
 }
 
-/* The next block, or an error, but from another port than the server's for this transfer (RFC 1350 4). */
+/* The next block, or an error, but from another port than the server's for this transfer (RFC 1350 4). Before the
+ * server's first block any port may be that. */
 static void forge_file(struct machine *m, struct forged *f)
 {
     const unsigned port = 1024 + history_chance(m->h, 60000);
 
-    if (m->tftp.sock == NULL || m->tftp.peer.port == 0 || m->tftp.peer.port == port)
+    if (m->tftp.sock == NULL || !m->tftp.any || m->tftp.peer.port == port)
         return;
     f->n = 4 + (history_chance(m->h, 2) ? m->tftp.block_bytes % 600U : 20U);
     noise(m->h, f->bytes + AT, f->n);

@@ -109,6 +109,14 @@ static void squatter_open(struct history *h)
         history_fail(h, "nobody has an address of the pool");
 }
 
+/* Who did not hear of him when the address was probed, on a line that loses, would later. */
+static void squatter_leaves(struct history *h)
+{
+    if (h->squatter != NULL)
+        wire_host_close(h->squatter);
+    h->squatter = NULL;
+}
+
 /* ---- time ------------------------------------------------------------------------------------------- */
 
 static void move(struct history *h)
@@ -127,6 +135,7 @@ static void heal(struct history *h)
 
     history_note(h, "all is well");
     h->healed = 1;
+    squatter_leaves(h);
     for (i = 0; i < h->plan.nmachines; i++)
         machine_heal(&h->machine[i]);
     for (i = 0; i < h->plan.nservers; i++)
@@ -192,7 +201,7 @@ static void tap(void *arg, struct wire_end *end, enum wire_place place, const st
     uint32_t n = emit_copy(frame, bytes), i;
     (void)end;
     printf("%12.6f %s", (double)history_now(arg) / 1e6, places[place]);
-    for (i = 0; i < n && i < 60; i++)
+    for (i = 0; i < n && i < 90; i++)
         printf(" %02x", bytes[i]);
     printf("\n");
 }
@@ -221,8 +230,6 @@ void history_run(struct history *h)
         machine_close(&h->machine[i]);
     for (i = 0; i < h->plan.nservers; i++)
         server_close(&h->server[i]);
-    if (h->squatter != NULL)
-        wire_host_close(h->squatter);
     wire_close(h->wire);
     h->wire = NULL;
 }
