@@ -86,7 +86,7 @@ struct tenon_conf {
     tenon_u32 tcp_rsts_per_s;          /**< resets for segments of no connection; 0: default 1000 */
     tenon_u32 tcp_orphans_max;         /**< connections that are closed by the application and have still something
                                             to send, or to hear; 0: default 4096. Where tcp_conns_max are too few, those
-                                            of them whose peer does not answer any more make room */
+                                            of them whose peer has not been heard of for 100 seconds make room */
     tenon_u32 tcp_orphan_ms;           /**< how long the peer of such a one may keep its window closed; 0: default
                                             120000 */
     tenon_u32 tcp_resting_max;         /**< idle connections that keep what they work with (some 800 bytes each on

@@ -56,6 +56,13 @@ TENON_INTERNAL void tn_tcp_orphan_enter(struct tenon_tcp *conn)
 }
 
 enum { ORPHAN_LOOKS = 8 };
+#define ORPHAN_SILENCE_MS 100000UL    /* what RFC 9293 3.8.3 asks of R2 at least */
+
+/* What has been sent is not answered, and nothing else was heard. */
+static int orphan_is_alone(const struct tenon_tcp *conn)
+{
+    return (conn->flags & TN_TCP_F_R1_TOLD) && conn->stack->now_ms - conn->last_rcv_ms >= ORPHAN_SILENCE_MS;
+}
 
 /* Only those that are the oldest are looked at: who sends SYNs is not to cost more than that. */
 TENON_INTERNAL int tn_tcp_evict_orphan(struct tenon *stack)
@@ -64,7 +71,7 @@ TENON_INTERNAL int tn_tcp_evict_orphan(struct tenon *stack)
     unsigned looks;
 
     for (looks = 0; conn != NULL && looks < ORPHAN_LOOKS; looks++, conn = conn->flight->queue_next) {
-        if (!(conn->flags & TN_TCP_F_R1_TOLD))
+        if (!orphan_is_alone(conn))
             continue;
         orphan_end(conn, TENON_STAT_TCP_ORPHAN_EVICTED);
         tn_tcp_reap(stack);
