@@ -105,7 +105,8 @@ TENON_API void tenon_tcp_listener_close(struct tenon_tcp_listener *listener);
 TENON_API void tenon_tcp_listener_local(const struct tenon_tcp_listener *listener, struct tenon_addr *local);
 
 /** Open a connection (RFC 9293 3.9.1.1, active OPEN). Its SYN leaves with the next tenon_poll(), or at
- *  the end of tenon_input().
+ *  the end of tenon_input(). Where tcp_conns_max are too few one that was closed, and whose peer has not been heard of
+ *  for 100 seconds, ends, by closed() with TENON_ETIMEOUT.
  *  @param from    local address and port; NULL, or any and port 0: chosen (RFC 6724, RFC 6056 3.3.4)
  *  @param to      peer; netif set for a link-local address
  *  @param events  kept: must outlive the connection

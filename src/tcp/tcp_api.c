@@ -83,9 +83,12 @@ static int api_give_up(struct tenon_tcp *conn, int error)
 
 static int api_open(struct tenon *stack, struct tenon_tcp **out, struct api_ends *ends, int foreign)
 {
-    struct tenon_tcp *conn = tn_tcp_new(stack, stack->tcp.defaults);
+    struct tenon_tcp *conn;
     int error;
 
+    if (stack->tcp.nconns >= stack->conf.tcp_conns_max)
+        (void)tn_tcp_evict_orphan(stack);
+    conn = tn_tcp_new(stack, stack->tcp.defaults);
     if (conn == NULL)
         return stack->tcp.nconns >= stack->conf.tcp_conns_max ? TENON_ELIMIT : TENON_ENOMEM;
     if (foreign) {

@@ -131,7 +131,7 @@ TENON_INTERNAL struct tenon_tcp *tn_tcp_new(struct tenon *stack, struct tn_tcp_o
 {
     struct tenon_tcp *conn = conn_make(stack);
 
-    if (conn == NULL && (tn_tcp_evict_waiting(stack) || tn_tcp_evict_orphan(stack)))
+    if (conn == NULL && tn_tcp_evict_waiting(stack))
         conn = conn_make(stack);
     if (conn == NULL) {
         tn_count(stack, TENON_STAT_TCP_LIMIT);

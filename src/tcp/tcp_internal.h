@@ -965,7 +965,7 @@ TENON_INLINE void tn_trace_phase(struct tenon_tcp *conn)
 /* The application has closed it (TN_TCP_F_NO_READER): one more orphan. The oldest may have to end. */
 TENON_INTERNAL void tn_tcp_orphan_enter(struct tenon_tcp *conn);
 /* There are too many connections: one that the application has closed, and whose peer was not heard of for 100 seconds,
- * ends. @return 0: there is none */
+ * ends, and its application hears of it. @return 0: there is none */
 TENON_INTERNAL int tn_tcp_evict_orphan(struct tenon *stack);
 TENON_INTERNAL void tn_tcp_orphan_leave(struct tenon_tcp *conn);
 /* The retransmission timer went off: has the window been closed for longer than anybody wants to wait?

@@ -331,12 +331,15 @@ static enum tenon_verdict listen_ask(struct tenon_tcp *conn)
 }
 
 /* No connection can be made, and some are half-open: a cookie that comes back takes the place of one. Without cookies
- * there is a place when the SYN is repeated, if it is places that are missing. */
+ * there is a place when the SYN is repeated, if it is places that are missing. Who hears that another has ended for it
+ * may close the listener. */
 static void listen_answer_without(struct tenon_tcp_listener *listener, const struct tn_seg *seg)
 {
-    if (TENON_WITH_COOKIES && listener->stack->conf.tcp_syncookies == 1 && listener->half_open > 0 && !seg->reused)
+    struct tenon *stack = listener->stack;
+
+    if (TENON_WITH_COOKIES && stack->conf.tcp_syncookies == 1 && listener->half_open > 0 && !seg->reused)
         tn_cookie_answer(listener, seg);
-    else if (TENON_WITH_MANY && listener->stack->tcp.nconns >= listener->stack->conf.tcp_conns_max)
+    else if (stack->tcp.nconns >= stack->conf.tcp_conns_max && !tn_tcp_evict_orphan(stack) && TENON_WITH_MANY)
         listen_make_way(listener);
 }
 

@@ -186,6 +186,33 @@ static void orphan_ends_with_the_evicted(void)
     hn_close(&hn);
 }
 
+/* A connection whose peer is gone makes room for the one that there may be. Who hears of that closes the listener. */
+static void listener_ends_with_the_orphan(void)
+{
+    struct tenon_conf conf;
+    struct hn hn;
+    tenon_u32 iss;
+
+    tenon_conf_default(&conf);
+    conf.tcp_conns_max = 1;
+    conf.tcp_syncookies = 0;
+    serve(&hn, &conf, &asked);
+    iss = syn(&hn, 5001);
+    say(&hn, 5001, 101, iss + 1, SEG_ACK, 0);
+    HN_EQUAL(opened, 1);
+    tenon_tcp_close(newest);
+    hn_run_ms(&hn, 99000);
+    (void)syn(&hn, 5002);
+    HN_EQUAL(closed, 0);
+    hn_run_ms(&hn, 10000);
+    closes_listener = 1;
+    (void)syn(&hn, 5002);
+    HN_EQUAL(closed, 1);
+    HN_EQUAL(hn_stat(&hn, TENON_STAT_TCP_ORPHAN_EVICTED), 1);
+    HN_CHECK(listener == NULL);
+    hn_close(&hn);
+}
+
 /* At the end of the instance the end of one connection makes a TIME-WAIT of the other. */
 static void time_wait_at_the_end(void)
 {
@@ -259,6 +286,7 @@ static void urgent_after_long(void)
 
 static const struct hn_test tests[] = {
     { "listener_ends_with_the_recycled", "4987-2", listener_ends_with_the_recycled },
+    { "listener_ends_with_the_orphan", "RES-6", listener_ends_with_the_orphan },
     { "orphan_ends_with_the_evicted", "RES-6", orphan_ends_with_the_evicted },
     { "time_wait_at_the_end", "RES-7", time_wait_at_the_end },
     { "soft_error_of_the_unknown", "9293-ICMP-1", soft_error_of_the_unknown },
