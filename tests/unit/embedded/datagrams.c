@@ -712,6 +712,7 @@ UNIT_TEST(lone_fragments_do_not_keep_text_away)
         CHECK_EQ_U(got, 100 * round);
     }
     world_close(&world);
+    world_free_rings(&world);
 }
 
 /* Nobody is at that port: the ICMP error comes back. */
