@@ -188,10 +188,10 @@ enum tenon_kept {
 };
 
 /** What is not kept is dropped as if it had been lost on its way (TENON_STAT_RX_NOT_KEPT), and comes again.
- * The acknowledgements, windows and errors that come with it or alone are heard as always (RFC
- * 9293 3.10.7.4), datagrams of UDP are handed to their sockets, text held out of order is given up where it
- * stands in the way (RFC 2018 8), and a datagram of which fragments are missing makes room for text in order,
- * or a whole one, that comes next.
+ *  The acknowledgements, windows and errors that come with it or alone are heard as always
+ *  (RFC 9293 3.10.7.4), and datagrams of UDP are handed to their sockets. Text held out of order is given up
+ *  where it stands in the way (RFC 2018 8); a datagram of which fragments are missing makes room for text in
+ *  order, or a whole one, that comes next.
  *
  *  For a host whose packet buffers are about to run out. If a reader waits until the peer has made room, and
  *  holds all buffers meanwhile, there would be none in which the peer could say so: TENON_KEEP_NOTHING for the
