@@ -56,17 +56,14 @@ struct tenon;
     X(FRAG_SENT, "frag_sent", "fragments sent") \
     X(PMTU_LOWERED, "pmtu_lowered", "path MTU reports that were believed") \
     X(PMTU_IGNORED, "pmtu_ignored", "path MTU reports that were not") \
-    X(PMTU_DOUBTED, "pmtu_doubted", \
-      "path MTU reports of less than has arrived, which wait for a timeout (RFC 5927)") \
+    X(PMTU_DOUBTED, "pmtu_doubted", "path MTU reports of less than has arrived, which wait for a timeout (RFC 5927)") \
     X(ICMP_BAD, "icmp_bad", "ICMP: too short, or wrong checksum") \
     X(ICMP_IGNORED, "icmp_ignored", "ICMP: types that are ignored by design") \
     X(ICMP_ECHO_ANSWERED, "icmp_echo_answered", "echo requests answered") \
     X(ICMP_ERROR_SENT, "icmp_error_sent", "ICMP errors sent") \
-    X(ICMP_ERROR_LIMITED, "icmp_error_limited", \
-      "ICMP errors and echo replies not sent because of the rate limit") \
+    X(ICMP_ERROR_LIMITED, "icmp_error_limited", "ICMP errors and echo replies not sent because of the rate limit") \
     X(ICMP_ERROR_RCVD, "icmp_error_rcvd", "ICMP errors received and given to their socket") \
-    X(ICMP_ERROR_STRAY, "icmp_error_stray", \
-      "ICMP errors about a packet that we did not send, or a later fragment") \
+    X(ICMP_ERROR_STRAY, "icmp_error_stray", "ICMP errors about a packet that we did not send, or a later fragment") \
     X(ND_BAD, "nd_bad", "neighbour discovery: a rule of RFC 4861 6.1, 7.1 or 8.1 broken") \
     X(ND_DUPLICATE, "nd_duplicate", "duplicate address found (RFC 4862 5.4)") \
     X(MLD_BAD, "mld_bad", "malformed MLD messages") \
@@ -77,14 +74,12 @@ struct tenon;
     X(UDP_BAD_CSUM, "udp_bad_csum", "UDP: checksum wrong, or missing over IPv6") \
     X(UDP_NO_PORT, "udp_no_port", "datagrams to a port that nobody has opened") \
     X(TCP_RCVD, "tcp_rcvd", "segments received; those that went up together count once") \
-    X(TCP_PREDICTED, "tcp_predicted", \
-      "segments that were the next expected, on a connection where all is as usual") \
+    X(TCP_PREDICTED, "tcp_predicted", "segments that were the next expected, on a connection where all is as usual") \
     X(TCP_SENT, "tcp_sent", "segments sent; one that the port cuts counts once") \
     X(TCP_BAD_HEADER, "tcp_bad_header", "TCP: shorter than its header says") \
     X(TCP_BAD_CSUM, "tcp_bad_csum", "TCP: checksum wrong") \
     X(TCP_BAD_OPTION, "tcp_bad_option", "TCP: malformed options; the rest of them is not read") \
-    X(TCP_MARTIAN, "tcp_martian", \
-      "TCP: segments to or from a broadcast or multicast address, or from ourselves") \
+    X(TCP_MARTIAN, "tcp_martian", "TCP: segments to or from a broadcast or multicast address, or from ourselves") \
     X(TCP_NO_CONNECTION, "tcp_no_connection", "segments of no connection") \
     X(TCP_OUT_OF_WINDOW, "tcp_out_of_window", "segments outside the receive window") \
     X(TCP_PAWS, "tcp_paws", "segments older than TS.Recent (RFC 7323 5)") \
@@ -107,8 +102,7 @@ struct tenon;
     X(TCP_KEEPALIVE, "tcp_keepalive", "keep-alive probes sent") \
     X(TCP_TIMEOUT, "tcp_timeout", "connections given up after R2, or after unanswered keep-alives") \
     X(TCP_STALLED, "tcp_stalled", "connections reset because the peer's window stayed closed for too long") \
-    X(TCP_ORPHAN_EVICTED, "tcp_orphan_evicted", \
-      "connections reset, after their close, at the limit of orphans, or of connections") \
+    X(TCP_ORPHAN_EVICTED, "tcp_orphan_evicted", "connections reset, after their close, at a limit of theirs") \
     X(TCP_SYN_RCVD, "tcp_syn_rcvd", "connection requests received by a listener") \
     X(TCP_BACKLOG_FULL, "tcp_backlog_full", "connection requests dropped because of a full backlog") \
     X(TCP_BACKLOG_RECYCLED, "tcp_backlog_recycled", "half-open connections that gave way to a newer one") \
@@ -118,11 +112,9 @@ struct tenon;
     X(TCP_FASTOPEN_ASKED, "tcp_fastopen_asked", "our SYNs that asked for a Fast Open cookie (RFC 7413)") \
     X(TCP_FASTOPEN_SENT, "tcp_fastopen_sent", "our SYNs that carried data") \
     X(TCP_FASTOPEN_TAKEN, "tcp_fastopen_taken", "... whose data was acknowledged by the SYN-ACK") \
-    X(TCP_FASTOPEN_FAILED, "tcp_fastopen_failed", \
-      "our SYNs with Fast Open that were not answered as hoped for") \
+    X(TCP_FASTOPEN_FAILED, "tcp_fastopen_failed", "our SYNs with Fast Open that were not answered as hoped for") \
     X(TCP_FASTOPEN_COOKIE_SENT, "tcp_fastopen_cookie_sent", "Fast Open cookies given to peers") \
-    X(TCP_FASTOPEN_COOKIE_BAD, "tcp_fastopen_cookie_bad", \
-      "SYNs with a Fast Open cookie that is wrong, or too old") \
+    X(TCP_FASTOPEN_COOKIE_BAD, "tcp_fastopen_cookie_bad", "SYNs with a Fast Open cookie that is wrong, or too old") \
     X(TCP_FASTOPEN_DELIVERED, "tcp_fastopen_delivered", "SYNs whose data was delivered at once") \
     X(TCP_FASTOPEN_LIMIT, "tcp_fastopen_limit", "... and was not: tcp_fastopen_pending_max, or SYN cookies") \
     X(TCP_COOKIE_BAD, "tcp_cookie_bad", "segments that could have brought a SYN cookie and did not") \
@@ -131,8 +123,7 @@ struct tenon;
     X(TCP_CLOSED, "tcp_closed", "connections that ended") \
     X(TCP_TIME_WAIT, "tcp_time_wait", "connections that passed through TIME-WAIT") \
     X(TCP_TIME_WAIT_EVICTED, "tcp_time_wait_evicted", "TIME-WAIT records given up early, at their limit") \
-    X(TCP_TIME_WAIT_REUSED, "tcp_time_wait_reused", \
-      "TIME-WAIT records replaced by a new connection (RFC 6191)") \
+    X(TCP_TIME_WAIT_REUSED, "tcp_time_wait_reused", "TIME-WAIT records replaced by a new connection (RFC 6191)") \
     X(TCP_LIMIT, "tcp_limit", "connections refused because of tcp_conns_max or memory") \
     X(TCP_DSACK, "tcp_dsack", "D-SACK blocks: something that we sent arrived twice (RFC 2883)") \
     X(TCP_TLP, "tcp_tlp", "tail loss probes sent (RFC 8985 7)") \
@@ -140,8 +131,7 @@ struct tenon;
     X(TCP_UNDO, "tcp_undo", "reductions of the window that turned out to be mistakes, and were taken back") \
     X(TCP_CE_RCVD, "tcp_ce_rcvd", "segments that met congestion on the way to us (CE, RFC 3168)") \
     X(TCP_ECE_REDUCED, "tcp_ece_reduced", "reductions of the window because the peer said so (ECE)") \
-    X(TCP_BLACK_HOLE, "tcp_black_hole", \
-      "times segments became smaller because full ones vanished (RFC 4821 7.7)") \
+    X(TCP_BLACK_HOLE, "tcp_black_hole", "times segments became smaller because full ones vanished (RFC 4821 7.7)") \
     X(TCP_MTU_PROBE, "tcp_mtu_probe", "larger segments that were tried (RFC 4821 7.4)") \
     X(TCP_MTU_PROBE_PASSED, "tcp_mtu_probe_passed", "... and have arrived") \
     X(TCP_MTU_PROBE_LOST, "tcp_mtu_probe_lost", "... and have not, when all else had") \
