@@ -220,7 +220,8 @@ static void dns_prepare(struct tenon_dns_query *query, struct tenon_addr *to)
         to->port = DNS_PORT;
 }
 
-/* error: of the core, which could not send it: that is as if it were lost. */
+/* error: of the core, which could not send it: that is as if it were lost. A server to which there is no way (it is of
+ * IPv6, say, and the interface has no address of that yet) is not waited for while there is another one to ask. */
 static void dns_sent(struct tenon_dns_query *query, int error)
 {
     struct tenon_dns *dns = query->dns;
@@ -232,6 +233,10 @@ static void dns_sent(struct tenon_dns_query *query, int error)
     }
     dns->stats[TENON_DNS_STAT_NOT_SENT]++;
     dns_hang_up(query);
+    if ((error != TENON_EUNREACH && error != TENON_ENOADDR) || query->sends % dns->nservers == 0)
+        return;
+    query->heard = DNS_ERROR;
+    query->answer.status = TENON_DNS_TIMEOUT;
 }
 
 /* One server after the other, beginning with that which answered last. */
@@ -294,17 +299,20 @@ static void dns_finish(struct tenon_dns_query *query)
     }
 }
 
-/* @param status  what it comes to if there is nobody left to ask */
+/* Who has said why he has no answer is believed, not who was silent.
+ * @param status  what it comes to if there is nobody left to ask */
 static void dns_next(struct tenon_dns_query *query, enum tenon_dns_status status)
 {
     struct tenon_dns *dns = query->dns;
 
+    if (status != TENON_DNS_TIMEOUT)
+        query->failed = (tenon_u8)status;
     if (query->sends < dns->conf.rounds * dns->nservers) {
         dns_send(query);
         return;
     }
     memset(&query->answer, 0, sizeof(query->answer));
-    query->answer.status = status;
+    query->answer.status = query->failed != 0 ? (enum tenon_dns_status)query->failed : TENON_DNS_TIMEOUT;
     dns_finish(query);
 }
 
@@ -409,7 +417,7 @@ void tenon_dns_servers(struct tenon_dns *dns, const struct tenon_addr *servers, 
         if (!dns_is_asked(query))
             continue;
         dns_hang_up(query);
-        query->sends = 0;
+        query->sends = query->failed = 0;
         query->state = DNS_BEGIN;
     }
 }
@@ -512,7 +520,7 @@ static tenon_u32 dns_wait(const struct tenon_dns *dns)
         const struct tenon_dns_query *query = &dns->conf.queries[i];
 
         if (query->state == DNS_BEGIN || query->state == DNS_DONE ||
-            (query->state == DNS_QUEUED && dns->talking == NULL))
+            (query->state == DNS_QUEUED && dns->talking == NULL) || query->heard != DNS_NOTHING)
             wait = 0;
         else if (query->state == DNS_WAITING)
             wait = svc_min(wait, tenon_svc_wait(&dns->clock, &query->due));
@@ -522,18 +530,17 @@ static tenon_u32 dns_wait(const struct tenon_dns *dns)
 
 tenon_u32 tenon_dns_poll(struct tenon_dns *dns, tenon_u32 now_us)
 {
-    tenon_u32 wait;
+    tenon_u32 wait = TENON_SVC_WAIT_MAX_US;
     unsigned i;
 
     tenon_svc_clock_move(&dns->clock, now_us);
     for (i = 0; i < dns->conf.nqueries; i++)
         dns_step(&dns->conf.queries[i]);
     dns_report(dns);
-    wait = dns_wait(dns);
     if (dns->stirred)
-        wait = svc_min(wait, tenon_poll(dns->stack, now_us));
+        wait = tenon_poll(dns->stack, now_us);
     dns->stirred = 0;
-    return wait;
+    return svc_min(wait, dns_wait(dns));    /* behind tenon_poll(), in which an answer can come */
 }
 
 void tenon_dns_close(struct tenon_dns *dns)

@@ -36,7 +36,7 @@ enum tenon_dns_status {
     TENON_DNS_NO_DATA,      /**< the name has no address of this type */
     TENON_DNS_NO_SERVER,    /**< no server is known */
     TENON_DNS_TIMEOUT,      /**< none has answered */
-    TENON_DNS_FAILED,       /**< servers answered that they could not, or would not */
+    TENON_DNS_FAILED,       /**< a server answered that it could not, or would not, and no other one had the answer */
     TENON_DNS_TRUNCATED,    /**< the answer does not fit a datagram of 512 bytes, and TCP is not used; or was cut there
                                  too */
     TENON_DNS_NO_TCP,       /**< ... and a server refused the connection, or ended it before the answer was whole */
@@ -98,6 +98,7 @@ struct tenon_dns_query {
     tenon_u8 state;
     tenon_u8 sends;
     tenon_u8 heard;                        /* an answer, or an error, waits for the poll */
+    tenon_u8 failed;                       /* what a server said last of why it has no answer; 0: none said anything */
     char name[TENON_DNS_NAME_MAX + 1];
 };
 

@@ -171,7 +171,8 @@ static void add_network(const struct server *s, struct answer *a)
     for (i = 0; i < s->h->plan.nservers; i++)
         if (plan->names_all || i == s->index)
             put32(list + 4 * n++, server_ip(s->h, i).w[TENON_IP4_WORD]);
-    add(a, 6, list, 4 * n);
+    if (!s->h->plan.names6)
+        add(a, 6, list, 4 * n);
     add(a, 42, list, 4);
     mtu[0] = (tenon_u8)(plan->mtu >> 8);
     mtu[1] = (tenon_u8)plan->mtu;

@@ -146,10 +146,21 @@ static void forge_lease(struct machine *m, struct forged *f)
     send(m, f, &all, PORT_DHCP, PORT_CLIENT);
 }
 
+/* A router, and a server for names. */
+static void forge_router(struct machine *m, struct forged *f)
+{
+    if (!m->h->plan.ip6)
+        return;
+    f->n = advert_forge(m->h, f->bytes);
+    if (wire_inject(m->end, f->bytes, f->n, 1) != 0)
+        abort();
+}
+
 void forge(struct machine *m)
 {
     static void (*const kinds[])(struct machine * m, struct forged * f) = { forge_name, forge_time,
-                                                                            forge_file, forge_lease };
+                                                                            forge_file, forge_lease,
+                                                                            forge_router };
     struct forged f;
 
     memset(&f, 0, sizeof(f));

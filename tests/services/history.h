@@ -9,6 +9,7 @@
 #include "ports/wire/wire.h"
 #include "services/dhcp.h"
 #include "services/dns.h"
+#include "services/rdnss.h"
 #include "services/sntp.h"
 #include "services/tftp.h"
 #include "tests/seeds/emit.h"
@@ -28,6 +29,8 @@ enum {
     TRANSFERS = 8,
     WAITING_MAX = 16,     /* frames in a device */
     LATE_MAX = 32,        /* answers that wait */
+    NETWORK6_BITS = 64,
+    IP6_MTU_MIN = 1280,   /* RFC 8200 5: with less there is no IPv6 */
     SECOND = 1000000
 };
 
@@ -78,6 +81,10 @@ struct server_plan {
     enum times times;
     uint16_t mtu;                  /* 0: it says none */
     uint8_t routes, names_all, knows_options, tells_size, over_tcp, soa;
+    uint32_t advert_s;             /* between its advertisements, as a router of IPv6; 0: it is none */
+    uint32_t router_s, prefix_s, names_s;    /* lifetimes that it promises */
+    uint8_t names_link_local;      /* it tells its link-local address, not the other one */
+    uint32_t take_back_ppm;        /* of advertisements take back all that others have promised, until all is well */
     struct span_us silent[DARKS_MAX];
     unsigned nsilent;
     uint64_t forgets_us;           /* all leases; 0: it does not */
@@ -92,6 +99,8 @@ struct plan {
     unsigned nmachines, nservers;
     uint8_t squatted;              /* somebody has an address of the pool of the first server */
     uint8_t forged;                /* answers are, so many at each tick */
+    uint8_t ip6;                   /* they speak IPv6 too, and servers are its routers ... */
+    uint8_t names6;                /* ... of which one hears who knows names, and not by DHCP */
 };
 
 void plan_draw(struct plan *plan, uint64_t seed);
@@ -126,6 +135,7 @@ struct machine {
     unsigned nwaiting;
     int more;                      /* than went up together */
     struct tenon_dhcp dhcp;
+    struct tenon_rdnss rdnss;
     struct tenon_dns dns;
     struct tenon_dns_query queries[QUERIES];
     struct tenon_dns_entry entries[ENTRIES];
@@ -191,6 +201,8 @@ struct server {
     struct binding pool[POOL];
     struct transfer transfer[TRANSFERS];
     int forgot;
+    uint64_t advert_us;            /* when it advertises next */
+    uint64_t names_until_us[2];    /* what it has promised, before and after the move */
 };
 
 /* What a server has told a machine that it may have, and until when. */
@@ -255,10 +267,19 @@ tenon_u32 program_turn(struct machine *m, tenon_u32 now_us);
 void program_stop(struct machine *m, tenon_u32 now_us);
 void program_lost(struct machine *m);    /* without notice */
 int program_is_content(const struct machine *m);
+void program_check_end(const struct machine *m);
 void program_describe(const struct machine *m);
 
 /* forger.c */
 void forge(struct machine *m);
+
+/* advert.c */
+struct tenon_ip network6(const struct history *h);
+struct tenon_ip server_ip6(const struct history *h, unsigned index);
+struct tenon_ip server_link_local(const struct server *s);
+int is_link_local6(const struct tenon_ip *ip);
+void advert_tick(struct server *s);
+unsigned advert_forge(const struct history *h, tenon_u8 *bytes);    /* @return how many */
 
 /* server.c, and each protocol by itself */
 void server_open(struct history *h, unsigned index);

@@ -42,14 +42,14 @@ static void draw_line(struct wire_line_conf *line, struct dice *dice)
     }
 }
 
-static void draw_small(struct machine_plan *m, unsigned index, struct dice *dice)
+static void draw_small(const struct plan *plan, struct machine_plan *m, unsigned index, struct dice *dice)
 {
     struct tenon_sock_conf *conf = &m->conf;
 
-    conf->device.netif.mtu = (tenon_u16)(one_in(dice, 2) ? 1500 : between(dice, 576, 1500));
+    conf->device.netif.mtu = (tenon_u16)(one_in(dice, 2) ? 1500 : between(dice, plan->ip6 ? IP6_MTU_MIN : 576, 1500));
     conf->device.netif.mac[0] = 2;
     conf->device.netif.mac[5] = (tenon_u8)(index + 1);
-    conf->device.netif.flags = TENON_NETIF_NO_IP6;
+    conf->device.netif.flags = plan->ip6 ? 0 : TENON_NETIF_NO_IP6;
     if (one_in(dice, 4))
         conf->device.netif.flags |= TENON_NETIF_NO_DAD;
     conf->device.flags = TENON_SOCK_NO_DMA;
@@ -62,8 +62,9 @@ static void draw_small(struct machine_plan *m, unsigned index, struct dice *dice
     m->clock_us = one_in(dice, 2) ? UINT64_C(0xFFFFFFFF) - roll(dice, 60 * SECOND) : 1000;
 }
 
-static void draw_client(struct machine_plan *m, unsigned index, struct dice *dice)
+static void draw_client(const struct plan *plan, struct machine_plan *m, unsigned index, struct dice *dice)
 {
+    const unsigned heads = 8 + 4 + (plan->ip6 ? 40 : 20);    /* UDP, TFTP, IP */
     struct tenon_dhcp_conf *dhcp = &m->dhcp;
 
     tenon_dhcp_conf_default(dhcp, 1);
@@ -86,7 +87,7 @@ static void draw_client(struct machine_plan *m, unsigned index, struct dice *dic
     m->tcp = m->conf.headers >= TN_BUF_RESERVE + TN_BUF_JOINS + 3;    /* what is written is kept beyond the reserve */
     m->mixed_case = (uint8_t)roll(dice, 2);
     m->plain = (uint8_t)one_in(dice, 4);
-    m->block_bytes = (uint16_t)(one_in(dice, 2) ? 0 : between(dice, 8, m->conf.device.netif.mtu - 32U));
+    m->block_bytes = (uint16_t)(one_in(dice, 2) ? 0 : between(dice, 8, m->conf.device.netif.mtu - heads));
 }
 
 static void draw_accidents(const struct plan *plan, struct machine_plan *m, struct dice *dice)
@@ -125,7 +126,7 @@ static void draw_server(const struct plan *plan, struct server_plan *s, struct d
     s->lease_s = one_in(dice, 8) ? 0xFFFFFFFFU : between(dice, one_in(dice, 3) ? 10 : 60, 900);
     s->times = (enum times)roll(dice, TIMES_KINDS);
     if (one_in(dice, 2))
-        s->mtu = (uint16_t)between(dice, 500, 1600);
+        s->mtu = (uint16_t)between(dice, plan->names6 ? IP6_MTU_MIN : 500, 1600);
     s->routes = (uint8_t)roll(dice, 2);
     s->names_all = (uint8_t)roll(dice, 2);
     s->knows_options = (uint8_t)roll(dice, 2);
@@ -147,6 +148,23 @@ static void draw_server(const struct plan *plan, struct server_plan *s, struct d
         s->kiss_ppm = roll(dice, 200000);
 }
 
+/* What is promised lasts for three advertisements and more, and where cables are moved is over soon after that. */
+static uint32_t draw_lifetime(const struct plan *plan, const struct server_plan *s, struct dice *dice)
+{
+    return between(dice, 3 * s->advert_s + 1, plan->moved_us > 0 ? 46 : one_in(dice, 2) ? 300 : 9000);
+}
+
+static void draw_router(const struct plan *plan, struct server_plan *s, struct dice *dice)
+{
+    s->advert_s = between(dice, 4, plan->moved_us > 0 ? 14 : 60);
+    s->router_s = draw_lifetime(plan, s, dice);
+    s->prefix_s = draw_lifetime(plan, s, dice);
+    s->names_s = draw_lifetime(plan, s, dice);
+    s->names_link_local = (uint8_t)roll(dice, 2);
+    if (one_in(dice, 2))
+        s->take_back_ppm = roll(dice, 300000);
+}
+
 void plan_draw(struct plan *plan, uint64_t seed)
 {
     struct dice dice = { wire_mix(seed), 0 };
@@ -160,9 +178,11 @@ void plan_draw(struct plan *plan, uint64_t seed)
     plan->squatted = (uint8_t)one_in(&dice, 3);
     if (one_in(&dice, 4))
         plan->moved_us = 5 * SECOND + roll(&dice, (uint32_t)plan->heal_us);
+    plan->ip6 = (uint8_t)(TENON_WITH_IPV6 && one_in(&dice, 2));
+    plan->names6 = (uint8_t)(plan->ip6 && one_in(&dice, 3));
     for (i = 0; i < plan->nmachines; i++) {
-        draw_small(&plan->machine[i], i, &dice);
-        draw_client(&plan->machine[i], i, &dice);
+        draw_small(plan, &plan->machine[i], i, &dice);
+        draw_client(plan, &plan->machine[i], i, &dice);
         draw_line(&plan->machine[i].out, &dice);
         draw_line(&plan->machine[i].in, &dice);
         draw_accidents(plan, &plan->machine[i], &dice);
@@ -172,6 +192,9 @@ void plan_draw(struct plan *plan, uint64_t seed)
             plan->squatted = 0;
     for (i = 0; i < plan->nservers; i++)
         draw_server(plan, &plan->server[i], &dice);
+    for (i = 0; i < plan->nservers && plan->ip6; i++)
+        if (i == 0 || one_in(&dice, 2))
+            draw_router(plan, &plan->server[i], &dice);
     if (one_in(&dice, 3))
         plan->forged = (uint8_t)between(&dice, 1, 3);
 }
@@ -220,6 +243,8 @@ void plan_print(const struct plan *plan)
 
     printf("seed %" PRIu64 ": heals at %.1f s%s", plan->seed, s_of(plan->heal_us),
            plan->squatted ? ", somebody has an address of the first server's" : "");
+    if (plan->ip6)
+        printf(", IPv6 too%s", plan->names6 ? ", names by it alone" : "");
     if (plan->forged > 0)
         printf(", %u forged answers at a time", plan->forged);
     if (plan->moved_us > 0)
@@ -234,6 +259,10 @@ void plan_print(const struct plan *plan)
                "ill %u, kisses %u ppm\n",
                i, s->lease_s, s->times, s->mtu, s_of(s->forgets_us), s->nak_ppm,
                s->bend_ppm, s->late_ppm, s->ill_ppm, s->kiss_ppm);
+        if (s->advert_s > 0)
+            printf("    a router each %u s, for %u s, its network for %u s, names for %u s%s, takes back %u ppm\n",
+                   s->advert_s, s->router_s, s->prefix_s, s->names_s, s->names_link_local ? " at fe80::" : "",
+                   s->take_back_ppm);
         print_spans("silent", s->silent, s->nsilent);
     }
 }

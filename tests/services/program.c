@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum {
+    LATE_S = 90,              /* what was sent may have waited so long for a machine that stood still */
     SETTLED_S = 120,          /* after it all is to go well: what went before has run out */
     QUESTION_S = 300,         /* no question takes longer, whatever happens */
     GOOD_NAMES = 8, GOOD_FILES = 2, GOOD_TIMES = 1,
@@ -38,26 +39,42 @@ static struct tenon_ip address_of(const struct tenon_dhcp *dhcp)
 
 static void set_servers(struct machine *m)
 {
-    struct tenon_addr servers[TENON_DHCP_LIST_MAX];
-    unsigned n = 0;
+    const int leased = m->source == TENON_DHCP_LEASE;
+    struct tenon_addr servers[TENON_DNS_SERVERS_MAX];
+    const unsigned n = tenon_rdnss_servers(&m->rdnss, servers, m->dhcp.lease.dns, leased ? m->dhcp.lease.ndns : 0);
 
-    memset(servers, 0, sizeof(servers));
-    if (m->source == TENON_DHCP_LEASE)
-        for (; n < m->dhcp.lease.ndns; n++)
-            servers[n].ip = m->dhcp.lease.dns[n];
     tenon_dns_servers(&m->dns, servers, n);
+}
+
+static int speaks_ip6(const struct machine *m)
+{
+    struct tenon_netif_info netif;
+
+    return m->h->plan.ip6 && tenon_netif_get(tenon_sock_stack(m->socks), 1, &netif) == TENON_OK &&
+           netif.conf.mtu >= IP6_MTU_MIN;
+}
+
+/* Who knows names knows the time and files, too. Interfaces are not said of a time server: no link-local one. */
+static const struct tenon_ip *time_server(const struct machine *m)
+{
+    const struct tenon_ip *ip = &m->rdnss.room[0].at.ip;
+
+    if (m->rdnss.servers.n > 0 && !is_link_local6(ip) && speaks_ip6(m) && m->index == 0)
+        return ip;
+    return m->source == TENON_DHCP_LEASE && m->dhcp.lease.nntp > 0 ? &m->dhcp.lease.ntp[0] : NULL;
 }
 
 static void set_time_server(struct machine *m, tenon_u32 now_us)
 {
+    const struct tenon_ip *const server = time_server(m);
     struct tenon_sntp_conf conf;
 
     tenon_sntp_stop(&m->sntp);
-    if (m->source != TENON_DHCP_LEASE || m->dhcp.lease.nntp == 0)
+    if (server == NULL)
         return;
     memset(&conf, 0, sizeof(conf));
     memset(&m->sntp, 0, sizeof(m->sntp));
-    conf.server = m->dhcp.lease.ntp[0];
+    conf.server = *server;
     conf.interval_s = 60;
     conf.delay_max_ms = 3000;
     m->answered = 0;
@@ -88,6 +105,15 @@ static void changed(struct tenon_dhcp *dhcp, void *app)
     set_time_server(m, (tenon_u32)wire_host_now(m->host));
 }
 
+static void changed6(struct tenon_rdnss *rdnss, void *app)
+{
+    struct machine *m = app;
+
+    history_note(m->h, "machine %u: %u servers for names by routers", m->index, rdnss->servers.n);
+    set_servers(m);
+    set_time_server(m, (tenon_u32)wire_host_now(m->host));
+}
+
 /* No address is used for longer than some server has said. */
 static void check_promise(const struct machine *m)
 {
@@ -103,13 +129,14 @@ static void check_promise(const struct machine *m)
         history_fail(m->h, "machine %u uses an address that it had until %.6f s", m->index, (double)until / 1e6);
 }
 
+/* Of IPv4. */
 static unsigned count_addresses(const struct machine *m)
 {
     struct tenon_addr_info info;
-    unsigned n = 0;
+    unsigned i, n = 0;
 
-    while (tenon_addr_get(tenon_sock_stack(m->socks), n, &info) == TENON_OK)
-        n++;
+    for (i = 0; tenon_addr_get(tenon_sock_stack(m->socks), i, &info) == TENON_OK; i++)
+        n += (unsigned)tenon_ip_is_v4(&info.ip);
     return n;
 }
 
@@ -122,7 +149,7 @@ static void check_route(const struct machine *m)
     if (m->source == TENON_DHCP_LEASE && m->dhcp.lease.nrouters > 0)
         want = m->dhcp.lease.routers[0];
     for (i = 0; tenon_route_get(tenon_sock_stack(m->socks), i, &route) == TENON_OK; i++)
-        if (route.prefix == 0)
+        if (route.prefix == 0 && tenon_ip_is_v4(&route.gateway))
             have = route.gateway;
     if (m->source <= TENON_DHCP_LEASE && !tenon_ip_equal(&want, &have) && m->dhcp.stats[TENON_DHCP_STAT_NO_ROOM] == 0 &&
         !m->dhcp.fallen)
@@ -145,15 +172,15 @@ static void check_addresses(const struct machine *m)
     const unsigned have = count_addresses(m);
     struct tenon_addr_info info;
     unsigned i;
+    int found = 0;
 
     if (m->source != m->dhcp.source || !tenon_ip_equal(&m->ip, &ip))
         history_fail(m->h, "machine %u: the program was not told of its address", m->index);
     if (have > m->dhcp.leased + (m->dhcp.fallen ? 1U : 0U))
         history_fail(m->h, "machine %u has %u addresses", m->index, have);
     for (i = 0; m->source != TENON_DHCP_NONE && tenon_addr_get(tenon_sock_stack(m->socks), i, &info) == TENON_OK; i++)
-        if (tenon_ip_equal(&info.ip, &ip))
-            break;
-    if (m->source != TENON_DHCP_NONE && i == have)
+        found |= tenon_ip_equal(&info.ip, &ip);
+    if (m->source != TENON_DHCP_NONE && !found)
         history_fail(m->h, "machine %u has not the address of which its program was told", m->index);
     check_promise(m);
     check_route(m);
@@ -168,6 +195,38 @@ static void look_at_cable(struct machine *m)
     m->looked_us = history_now(m->h);
     (void)tenon_netif_link(tenon_sock_stack(m->socks), 1, !m->was_out);
     m->was_out = m->unplugged;
+}
+
+static uint64_t promised_until(const struct history *h, const struct tenon_ip *ip)
+{
+    uint64_t until = 0;
+    unsigned i, moved;
+
+    for (i = 0; i < h->plan.nservers; i++)
+        for (moved = 0; moved < 2; moved++) {
+            const struct tenon_ip own = h->plan.server[i].names_link_local
+                                            ? server_link_local(&h->server[i])
+                                            : tenon_ip6(0xFD000000UL, moved + 1, 0, 0x53 + i);
+
+            if (tenon_ip_equal(ip, &own) && h->server[i].names_until_us[moved] > until)
+                until = h->server[i].names_until_us[moved];
+        }
+    return until;
+}
+
+static void check_servers(const struct machine *m)
+{
+    unsigned i;
+
+    for (i = 0; i < m->rdnss.servers.n; i++) {
+        const uint64_t until = promised_until(m->h, &m->rdnss.room[i].at.ip);
+
+        if (until == 0)
+            history_fail(m->h, "machine %u asks somebody for names of whom no router has told", m->index);
+        if (history_now(m->h) > until + LATE_S * (uint64_t)SECOND)
+            history_fail(m->h, "machine %u asks a server for names that was one until %.6f s", m->index,
+                         (double)until / 1e6);
+    }
 }
 
 /* ---- names ------------------------------------------------------------------------------------------ */
@@ -344,6 +403,17 @@ static void file_done(struct tenon_tftp *tftp, void *app, enum tenon_tftp_status
     m->good_files += (unsigned)(m->file_strict && status == TENON_TFTP_OK);
 }
 
+static struct tenon_addr file_server(const struct machine *m)
+{
+    struct tenon_addr at;
+
+    if (m->rdnss.servers.n > 0 && speaks_ip6(m) && history_chance(m->h, 2))
+        return m->rdnss.room[0].at;
+    memset(&at, 0, sizeof(at));
+    at.ip = m->dhcp.lease.server;
+    return at;
+}
+
 static void fetch_files(struct machine *m, tenon_u32 now_us)
 {
     struct tenon_tftp_conf conf;
@@ -355,7 +425,7 @@ static void fetch_files(struct machine *m, tenon_u32 now_us)
     m->file = history_chance(m->h, NAMES);
     m->file_got = 0;
     (void)snprintf(m->file_name, sizeof(m->file_name), "f%u", m->file);
-    conf.server.ip = m->dhcp.lease.server;
+    conf.server = file_server(m);
     conf.name = m->file_name;
     conf.block_bytes = m->plan->block_bytes;
     conf.plain = m->plan->plain;
@@ -384,6 +454,8 @@ void program_start(struct machine *m)
     conf.app = m;
     conf.wanted = m->remembered;
     result = tenon_dhcp_start(&m->dhcp, stack, &conf, now_us);
+    if (result == TENON_OK)
+        result = tenon_rdnss_start(&m->rdnss, stack, changed6, m, now_us);
     memset(&names, 0, sizeof(names));
     names.queries = m->queries;
     names.nqueries = QUERIES;
@@ -412,7 +484,9 @@ tenon_u32 program_turn(struct machine *m, tenon_u32 now_us)
 
     look_at_cable(m);
     wait = tenon_dhcp_poll(&m->dhcp, now_us);
+    wait = sooner(wait, tenon_rdnss_poll(&m->rdnss, now_us));
     check_addresses(m);
+    check_servers(m);
     ask_names(m);
     fetch_files(m, now_us);
     wait = sooner(wait, tenon_dns_poll(&m->dns, now_us));
@@ -426,6 +500,7 @@ void program_stop(struct machine *m, tenon_u32 now_us)
     tenon_tftp_stop(&m->tftp);
     tenon_sntp_stop(&m->sntp);
     tenon_dns_close(&m->dns);
+    tenon_rdnss_stop(&m->rdnss);
     tenon_dhcp_stop(&m->dhcp, now_us);
 }
 
@@ -434,6 +509,7 @@ void program_lost(struct machine *m)
     unsigned i;
 
     memset(&m->dhcp, 0, sizeof(m->dhcp));
+    memset(&m->rdnss, 0, sizeof(m->rdnss));
     memset(&m->dns, 0, sizeof(m->dns));
     memset(&m->sntp, 0, sizeof(m->sntp));
     memset(&m->tftp, 0, sizeof(m->tftp));
@@ -453,12 +529,35 @@ int program_is_content(const struct machine *m)
            history_now(m->h) > m->since_us + LEASES_S * lease * SECOND;
 }
 
+/* All is well: who speaks IPv6 has made itself an address of the network that routers tell of, and no other. */
+void program_check_end(const struct machine *m)
+{
+    const struct tenon_ip net = network6(m->h);
+    struct tenon_addr_info info;
+    unsigned i, own = 0;
+
+    if (!speaks_ip6(m))
+        return;
+    for (i = 0; tenon_addr_get(tenon_sock_stack(m->socks), i, &info) == TENON_OK; i++) {
+        if (tenon_ip_is_v4(&info.ip) || is_link_local6(&info.ip))
+            continue;
+        if (tenon_ip_word(&info.ip, 0) != net.w[0] || tenon_ip_word(&info.ip, 1) != tenon_ip_word(&net, 1))
+            history_fail(m->h, "machine %u has an address of a network that it left", m->index);
+        own++;
+    }
+    if (own != 1)
+        history_fail(m->h, "machine %u has %u addresses of the network", m->index, own);
+}
+
 void program_describe(const struct machine *m)
 {
     unsigned i;
 
     printf("  machine %u: DHCP %s, source %d; names %u, files %u, times %u since all is well\n", m->index,
            tenon_dhcp_state_name(m->dhcp.state), m->source, m->good_names, m->good_files, m->good_times);
+    for (i = 0; i < TENON_RDNSS_STAT_COUNT; i++)
+        if (m->rdnss.stats[i] > 0)
+            printf("    rdnss %s %u\n", tenon_rdnss_stat_name((enum tenon_rdnss_stat)i), (unsigned)m->rdnss.stats[i]);
     for (i = 0; i < TENON_DHCP_STAT_COUNT; i++)
         if (m->dhcp.stats[i] > 0)
             printf("    %s %u\n", tenon_dhcp_stat_name((enum tenon_dhcp_stat)i), (unsigned)m->dhcp.stats[i]);

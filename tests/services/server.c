@@ -38,11 +38,12 @@ uint32_t server_gather(tenon_u8 *to, uint32_t room, const struct tenon_span *spa
     return at;
 }
 
-static void add_address(struct server *s)
+static void add_addresses(struct server *s)
 {
-    const struct tenon_ip ip = server_ip(s->h, s->index);
+    const struct tenon_ip ip = server_ip(s->h, s->index), ip6 = server_ip6(s->h, s->index);
 
-    if (tenon_addr_add(s->stack, 1, &ip, 24) != TENON_OK)
+    if (tenon_addr_add(s->stack, 1, &ip, 24) != TENON_OK ||
+        (s->h->plan.ip6 && tenon_addr_add(s->stack, 1, &ip6, NETWORK6_BITS) != TENON_OK))
         history_fail(s->h, "server %u gets no address", s->index);
 }
 
@@ -62,13 +63,13 @@ void server_open(struct history *h, unsigned index)
     end.netif.mac[0] = 2;
     end.netif.mac[5] = (tenon_u8)(0x10 + index);
     end.netif.mtu = 1500;
-    end.netif.flags = TENON_NETIF_NO_DAD | TENON_NETIF_NO_IP6;
+    end.netif.flags = TENON_NETIF_NO_DAD | TENON_NETIF_NO_RA | (h->plan.ip6 ? 0 : TENON_NETIF_NO_IP6);
     end.copy = end.complete_checksums = 1;
     s->end = s->host != NULL ? wire_end_open(s->host, &end) : NULL;
     if (s->end == NULL)
         history_fail(h, "no server %u", index);
     s->stack = wire_host_stack(s->host);
-    add_address(s);
+    add_addresses(s);
     dhcp_server_open(s);
     names_open(s);
     time_open(s);
@@ -83,21 +84,25 @@ void server_tick(struct server *s)
         memset(s->pool, 0, sizeof(s->pool));
     }
     dhcp_server_tick(s);
+    advert_tick(s);
     files_tick(s);
     wire_wake(s->host);
 }
 
-/* It has another address from now on, and other ones to give away. */
+/* It has other addresses from now on, and others to give away. */
 void server_move(struct server *s)
 {
     struct tenon_addr_info info;
+    unsigned i = 0;
 
-    while (tenon_addr_get(s->stack, 0, &info) == TENON_OK)
-        if (tenon_addr_remove(s->stack, 1, &info.ip) != TENON_OK)
+    while (tenon_addr_get(s->stack, i, &info) == TENON_OK)
+        if (is_link_local6(&info.ip))
+            i++;
+        else if (tenon_addr_remove(s->stack, 1, &info.ip) != TENON_OK)
             history_fail(s->h, "server %u keeps its address", s->index);
     files_close(s);
     memset(s->pool, 0, sizeof(s->pool));
-    add_address(s);
+    add_addresses(s);
 }
 
 void server_close(struct server *s)

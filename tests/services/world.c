@@ -192,6 +192,8 @@ static void run(struct history *h)
         history_fail(h, "%u s after the last fault somebody lacks something", (unsigned)AFTER_HEAL_S);
     }
     check_unique(h);
+    for (i = 0; i < h->plan.nmachines; i++)
+        program_check_end(&h->machine[i]);
 }
 
 static void tap(void *arg, struct wire_end *end, enum wire_place place, const struct tenon_frame *frame)

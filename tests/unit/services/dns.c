@@ -718,6 +718,66 @@ static void answers_no(void)
     end();
 }
 
+static void answer_failed(const struct ask *ask)
+{
+    struct reply reply;
+
+    if (ask->in.dst == SERVER2)
+        return;
+    begin_reply(&reply, ask, 2);
+    send_reply(&reply);
+}
+
+/* One cannot say, the other one is silent, and is asked last: that is not "no server answers". It is with other
+ * servers, of which none says anything. */
+static void one_cannot_say(void)
+{
+    const struct tenon_addr other = { tenon_ip4(SERVER2), 0, 0 };
+
+    open();
+    t.answers = answer_failed;
+    ask("a.example");
+    sv_run_s(20);
+    HN_EQUAL(t.done, 1);
+    HN_EQUAL(t.nasks, 6);
+    HN_EQUAL(t.asks[5].in.dst, SERVER2);
+    HN_EQUAL(t.answer.status, TENON_DNS_FAILED);
+    ask("b.example");
+    sv_run(100);
+    tenon_dns_servers(&t.dns, &other, 1);
+    sv_run_s(20);
+    HN_EQUAL(t.done, 2);
+    HN_EQUAL(t.answer.status, TENON_DNS_TIMEOUT);
+    end();
+}
+
+/* The interface has no address of IPv6 to ask the first one from: that costs no time. Where there is nobody else it is
+ * as if the question were lost, and the address may come. */
+static void no_way(void)
+{
+    const struct tenon_addr servers[] = { { hn_ip("2001:db8::53"), 0, 0 },
+                                          { hn_ip("2001:db8::54"), 0, 0 },
+                                          { tenon_ip4(SERVER1), 0, 0 } };
+
+    open();
+    t.answers = answer_good;
+    tenon_dns_servers(&t.dns, servers, 3);
+    ask("a.example");
+    sv_run(100);
+    HN_EQUAL(t.done, 1);
+    HN_EQUAL(t.answer.status, TENON_DNS_OK);
+    HN_EQUAL(t.dns.stats[TENON_DNS_STAT_NOT_SENT], 2);
+    tenon_dns_servers(&t.dns, servers, 2);
+    ask("b.example");
+    sv_run_s(13);
+    HN_EQUAL(t.done, 1);
+    sv_run_s(2);
+    HN_EQUAL(t.done, 2);
+    HN_EQUAL(t.answer.status, TENON_DNS_TIMEOUT);
+    HN_EQUAL(t.dns.stats[TENON_DNS_STAT_NOT_SENT], 8);
+    end();
+}
+
 static void no_server(void)
 {
     open();
@@ -1185,6 +1245,8 @@ static const struct hn_test tests[] = {
     { "silence", "DNS-2 DNS-6", silence },
     { "first_server_silent", "DNS-6", first_server_silent },
     { "answers_no", "DNS-3", answers_no },
+    { "one_cannot_say", "DNS-3", one_cannot_say },
+    { "no_way", "DNS-6", no_way },
     { "no_server", "", no_server },
     { "over_tcp", "DNS-3 DNS-9", over_tcp },
     { "cut_twice", "DNS-3", cut_twice },
