@@ -99,7 +99,9 @@ static void dhcp_send(struct tenon_dhcp *dhcp, enum dhcp_type type)
         call.ciaddr = dhcp->lease.ip.w[TENON_IP4_WORD];    /* RFC 2131 table 5: and neither of options 50 and 54 */
         way = dhcp->state == TENON_DHCP_RENEWING ? DHCP_TO_SERVER : DHCP_TO_ALL_BY_NAME;
     } else {
-        call.secs = dhcp_secs(dhcp);
+        if (dhcp->state != TENON_DHCP_REQUESTING)    /* RFC 2131 3.1 (3): a request has that of its discover */
+            dhcp->secs = dhcp_secs(dhcp);
+        call.secs = dhcp->secs;
         if (type == DHCP_REQUEST)
             call.wanted = dhcp->lease.ip.w[TENON_IP4_WORD];
         if (dhcp->state == TENON_DHCP_REQUESTING)
@@ -563,6 +565,7 @@ static void dhcp_watch_link(struct tenon_dhcp *dhcp)
         dhcp_begin(dhcp);
         return;
     }
+    dhcp->began = dhcp->clock.now;
     dhcp_request(dhcp, TENON_DHCP_REBOOTING);
 }
 

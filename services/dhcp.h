@@ -132,6 +132,7 @@ struct tenon_dhcp {
     struct tenon_dhcp_offer reply;   /* came in, and waits for tenon_dhcp_poll() */
     struct tenon_linklocal ll;
     tenon_u32 xid;
+    tenon_u16 secs;                  /* field secs of the last message that looked for a server */
     tenon_u16 own_mtu;               /* of the interface before a server said another one */
     tenon_u8 mac[6];
     tenon_u8 sends;                  /* messages in this state */

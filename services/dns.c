@@ -116,19 +116,22 @@ static void dns_remember(struct tenon_dns *dns, const struct tenon_dns_query *qu
 
 /* ---- asking --------------------------------------------------------------------------------------------------- */
 
+/* Closing a connection may end another one, whose owner is told and may cancel, or ask anew: nothing of the query is
+ * touched after that. */
 static void dns_hang_up(struct tenon_dns_query *query)
 {
     struct tenon_dns *dns = query->dns;
+    const int whole = query->heard == DNS_ANSWER;
 
     if (query->sock != NULL)
         tenon_udp_close(query->sock);
     query->sock = NULL;
-    if (query->state != DNS_FREE && dns->talking == query) {
-        dns->conf.tcp->end(query);
-        dns->talking = NULL;
-        dns->stirred = 1;
-    }
     query->heard = DNS_NOTHING;
+    if (dns == NULL || dns->talking != query)
+        return;
+    dns->talking = NULL;
+    dns->stirred = 1;
+    dns->conf.tcp->end(dns, whole);
 }
 
 static void dns_received(struct tenon_udp *sock, void *app, const struct tenon_udp_info *info,
@@ -264,6 +267,8 @@ static void dns_send_tcp(struct tenon_dns_query *query)
     dns->talking = query;
     dns_prepare(query, &to);
     error = dns->conf.tcp->ask(query, &to);
+    if (dns->talking != query)
+        return;    /* forgotten meanwhile */
     if (error == TENON_OK)
         dns->stats[TENON_DNS_STAT_OVER_TCP]++;
     dns_sent(query, error);
@@ -287,7 +292,6 @@ static void dns_finish(struct tenon_dns_query *query)
     struct tenon_dns *dns = query->dns;
     unsigned i;
 
-    dns_hang_up(query);
     query->state = DNS_DONE;
     for (i = 0; i < dns->conf.nqueries; i++) {
         struct tenon_dns_query *other = &dns->conf.queries[i];
@@ -297,6 +301,7 @@ static void dns_finish(struct tenon_dns_query *query)
         other->answer = query->answer;
         other->state = DNS_DONE;
     }
+    dns_hang_up(query);
 }
 
 /* Who has said why he has no answer is believed, not who was silent.
@@ -308,7 +313,9 @@ static void dns_next(struct tenon_dns_query *query, enum tenon_dns_status status
     if (status != TENON_DNS_TIMEOUT)
         query->failed = (tenon_u8)status;
     if (query->sends < dns->conf.rounds * dns->nservers) {
-        dns_send(query);
+        dns_hang_up(query);
+        if (query->state == DNS_WAITING)    /* it may have been forgotten in there */
+            dns_send(query);
         return;
     }
     memset(&query->answer, 0, sizeof(query->answer));
@@ -338,11 +345,31 @@ static void dns_take_answer(struct tenon_dns_query *query)
     dns_finish(query);
 }
 
+/* An earlier answer may still hold. Only the poll knows whether it does: the clock stands still until then. */
+static int dns_recall(struct tenon_dns_query *query)
+{
+    struct tenon_dns *dns = query->dns;
+    const struct tenon_dns_entry *entry = dns_find(dns, query);
+
+    if (entry == NULL)
+        return 0;
+    dns->stats[TENON_DNS_STAT_CACHED]++;
+    query->answer.status = (enum tenon_dns_status)entry->status;
+    query->answer.n = entry->n;
+    query->answer.ttl_s = tenon_svc_seconds_left(&dns->clock, &entry->until);
+    memcpy(query->answer.ips, entry->ips, sizeof(entry->ips));
+    return 1;
+}
+
 static void dns_begin(struct tenon_dns_query *query)
 {
     struct tenon_dns *dns = query->dns;
     unsigned i;
 
+    if (dns_recall(query)) {
+        dns_finish(query);
+        return;
+    }
     for (i = 0; i < dns->conf.nqueries; i++) {
         const struct tenon_dns_query *other = &dns->conf.queries[i];
 
@@ -356,6 +383,7 @@ static void dns_begin(struct tenon_dns_query *query)
         dns_send(query);
         return;
     }
+    memset(&query->answer, 0, sizeof(query->answer));
     query->answer.status = TENON_DNS_NO_SERVER;
     dns_finish(query);    /* others may have waited for its answer, when there were servers */
 }
@@ -416,35 +444,26 @@ void tenon_dns_servers(struct tenon_dns *dns, const struct tenon_addr *servers, 
 
         if (!dns_is_asked(query))
             continue;
-        dns_hang_up(query);
         query->sends = query->failed = 0;
         query->state = DNS_BEGIN;
+        dns_hang_up(query);
     }
 }
 
-/* An address is its own answer; an earlier answer may still hold. */
-static int dns_knows(struct tenon_dns *dns, struct tenon_dns_query *query, const char *text)
+/* An address is its own answer. In a build without IPv6 there are none of the other kind. */
+static int dns_knows(struct tenon_dns_query *query)
 {
-    const struct tenon_dns_entry *entry;
     struct tenon_ip ip;
-    const int read = tenon_ip_parse(&ip, text);
+    const int read = tenon_ip_parse(&ip, query->name);
+    const int is_address = read > 0 && query->name[read] == 0;
 
-    if (read > 0 && text[read] == 0) {
-        query->answer.status = TENON_DNS_NO_DATA;
-        if (tenon_ip_is_v4(&ip) == (query->type == TENON_DNS_A)) {
-            query->answer.status = TENON_DNS_OK;
-            query->answer.ips[query->answer.n++] = ip;
-        }
-        return 1;
-    }
-    entry = dns_find(dns, query);
-    if (entry == NULL)
+    if (!is_address && (TENON_WITH_IPV6 || query->type == TENON_DNS_A))
         return 0;
-    dns->stats[TENON_DNS_STAT_CACHED]++;
-    query->answer.status = (enum tenon_dns_status)entry->status;
-    query->answer.n = entry->n;
-    query->answer.ttl_s = tenon_svc_seconds_left(&dns->clock, &entry->until);
-    memcpy(query->answer.ips, entry->ips, sizeof(entry->ips));
+    query->answer.status = TENON_DNS_NO_DATA;
+    if (is_address && tenon_ip_is_v4(&ip) == (query->type == TENON_DNS_A)) {
+        query->answer.status = TENON_DNS_OK;
+        query->answer.ips[query->answer.n++] = ip;
+    }
     return 1;
 }
 
@@ -471,7 +490,7 @@ int tenon_dns_ask(struct tenon_dns *dns, const char *name, enum tenon_dns_type t
     query->type = (tenon_u8)type;
     query->done = done;
     query->app = app;
-    query->state = dns_knows(dns, query, query->name) ? DNS_DONE : DNS_BEGIN;
+    query->state = dns_knows(query) ? DNS_DONE : DNS_BEGIN;
     return TENON_OK;
 }
 
@@ -485,12 +504,12 @@ void tenon_dns_cancel(struct tenon_dns *dns, void *app)
 
         if (query->state == DNS_FREE || query->app != app)
             continue;
-        dns_hang_up(query);
         query->state = DNS_FREE;
         for (k = 0; leads && k < dns->conf.nqueries; k++) {    /* who waited for its answer asks himself */
             if (dns->conf.queries[k].state == DNS_SHARED && dns_is_same(&dns->conf.queries[k], query))
                 dns->conf.queries[k].state = DNS_BEGIN;
         }
+        dns_hang_up(query);
     }
 }
 
@@ -548,8 +567,8 @@ void tenon_dns_close(struct tenon_dns *dns)
     unsigned i;
 
     for (i = 0; i < dns->conf.nqueries; i++) {
-        dns_hang_up(&dns->conf.queries[i]);
         dns->conf.queries[i].state = DNS_FREE;
+        dns_hang_up(&dns->conf.queries[i]);
     }
     for (i = 0; i < dns->conf.nentries; i++)
         dns->conf.entries[i].used = 0;

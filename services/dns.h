@@ -118,8 +118,8 @@ struct tenon_dns_way {
     /** Ask a server; the answer, or what is wrong, is noted in the question.
      *  @return TENON_OK, or an error of the core */
     int (*ask)(struct tenon_dns_query *query, const struct tenon_addr *to);
-    /** It is over, one way or another. */
-    void (*end)(struct tenon_dns_query *query);
+    /** It is over, one way or another; whole: by an answer. */
+    void (*end)(struct tenon_dns *dns, int whole);
 };
 
 /** TCP (RFC 7766). In a file of its own, `dns_tcp.c`: who does not name it has none of its code. */
@@ -172,6 +172,7 @@ void tenon_dns_servers(struct tenon_dns *dns, const struct tenon_addr *servers, 
  * known already: call that one soon. A text that is an address is its own answer.
  *  @param name  0-terminated, copied: labels of 1 to 63 letters, digits, '-' and '_' with dots between them,
  *               and perhaps one at the end; no label begins or ends with '-' (RFC 1123 2.1)
+ *  @param type  in a build without TENON_WITH_IPV6 AAAA ends with TENON_DNS_NO_DATA at once
  *  @return TENON_OK, TENON_EINVAL (no such name can be), TENON_ELIMIT (all queries are in use) */
 int tenon_dns_ask(struct tenon_dns *dns, const char *name, enum tenon_dns_type type, tenon_dns_done *done, void *app);
 

@@ -9,6 +9,8 @@ enum {
     DNS_LABEL_MAX = 63,
     DNS_WIRE_MAX = 255,
     DNS_CHAIN_MAX = 8,
+    DNS_JUMPS_MAX = 127,    /* a name has no more labels; one pointer to another after another only costs time */
+    DNS_NS = 2,
     DNS_CNAME = 5,
     DNS_SOA = 6,
     DNS_IN = 1
@@ -76,7 +78,7 @@ struct dns_message {
 
 /* Where we are in a name. Pointers lead back only, each further than the one before: they come to an end. */
 struct dns_cursor {
-    unsigned at, limit, total;
+    unsigned at, limit, total, jumps;
 };
 
 static void dns_cursor_set(struct dns_cursor *cursor, unsigned at)
@@ -84,6 +86,7 @@ static void dns_cursor_set(struct dns_cursor *cursor, unsigned at)
     cursor->at = at;
     cursor->limit = at;
     cursor->total = 1;
+    cursor->jumps = 0;
 }
 
 /* Go on to the next label. @return its length, whose bytes stand before cursor->at; 0: the name ends; -1: malformed */
@@ -100,7 +103,7 @@ static int dns_next_label(const struct dns_message *msg, struct dns_cursor *curs
         if (len < 0xC0 || cursor->at + 1 >= msg->n)
             return -1;
         cursor->at = (len & 0x3F) << 8 | msg->bytes[cursor->at + 1];
-        if (cursor->at >= cursor->limit)
+        if (cursor->at >= cursor->limit || ++cursor->jumps > DNS_JUMPS_MAX)
             return -1;
         cursor->limit = cursor->at;
     }
@@ -306,6 +309,25 @@ static tenon_u32 dns_negative_ttl(const struct dns_message *msg, unsigned name)
     return 0;
 }
 
+/* RFC 2308 2.2: the names of other servers, without an SOA record: this one does not know, and does not ask for us. */
+static int dns_is_referral(const struct dns_message *msg)
+{
+    const tenon_u32 answers = svc_get16(msg->bytes + 6), all = answers + svc_get16(msg->bytes + 8);
+    unsigned at = dns_skip_name(msg, DNS_HEADER) + 4;
+    enum tenon_dns_stat wrong;
+    struct dns_record record;
+    int servers = 0;
+    tenon_u32 i;
+
+    for (i = 0; i < all; i++) {
+        at = dns_record_at(&record, msg, at, &wrong);
+        if (at == 0 || (i >= answers && record.type == DNS_SOA))
+            return 0;
+        servers |= i >= answers && record.type == DNS_NS;
+    }
+    return servers;
+}
+
 /* What the records say, which have the right form; rcode: DNS_NO_ERROR or DNS_NX_DOMAIN. */
 static void dns_conclude(struct tenon_dns_answer *answer, const struct dns_message *msg, unsigned type, tenon_u32 rcode)
 {
@@ -316,6 +338,8 @@ static void dns_conclude(struct tenon_dns_answer *answer, const struct dns_messa
         return;
     answer->n = 0;
     answer->ttl_s = svc_min(answer->ttl_s, dns_negative_ttl(msg, name));
+    if (answer->status == TENON_DNS_NO_DATA && dns_is_referral(msg))
+        answer->status = TENON_DNS_FAILED;
 }
 
 enum tenon_dns_stat tenon_dns_parse(struct tenon_dns_answer *answer, const struct tenon_dns_query *query,

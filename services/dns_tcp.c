@@ -91,26 +91,31 @@ static int dns_tcp_ask(struct tenon_dns_query *query, const struct tenon_addr *t
     struct tenon_dns *dns = query->dns;
     tenon_u8 bytes[DNS_LENGTH + DNS_BYTES_MAX];
     const unsigned n = tenon_dns_build(bytes + DNS_LENGTH, query);
-    const int error = tenon_tcp_connect(dns->stack, &dns->conn, NULL, to, &dns_tcp_events, dns);
+    struct tenon_tcp *conn;
+    const int error = tenon_tcp_connect(dns->stack, &conn, NULL, to, &dns_tcp_events, dns);
 
-    dns->got = 0;
-    if (error != TENON_OK) {
-        dns->conn = NULL;
+    if (error != TENON_OK)
         return error;
+    if (dns->talking != query) {    /* the connection that made room for this one took its owner's questions along */
+        tenon_tcp_handler(conn, &dns_tcp_nobody, NULL);
+        tenon_tcp_abort(conn);
+        return TENON_EABORTED;
     }
+    dns->conn = conn;
+    dns->got = 0;
     svc_put16(bytes, n);
     return tenon_tcp_write(dns->conn, bytes, DNS_LENGTH + n) == (tenon_i32)(DNS_LENGTH + n) ? TENON_OK : TENON_ENOMEM;
 }
 
-static void dns_tcp_end(struct tenon_dns_query *query)
+static void dns_tcp_end(struct tenon_dns *dns, int whole)
 {
-    struct tenon_tcp *conn = query->dns->conn;
+    struct tenon_tcp *conn = dns->conn;
 
-    query->dns->conn = NULL;
+    dns->conn = NULL;
     if (conn == NULL)
         return;
     tenon_tcp_handler(conn, &dns_tcp_nobody, NULL);
-    if (query->heard == DNS_ANSWER)
+    if (whole)
         tenon_tcp_close(conn);
     else
         tenon_tcp_abort(conn);

@@ -164,7 +164,8 @@ static void sntp_ask(struct tenon_sntp *sntp)
     sntp->sent = sntp->clock.now;
     sntp->state = TENON_SNTP_ASKED;
     sntp->due = tenon_svc_later(sntp->clock.now, 0, sntp->conf.timeout_ms);
-    sntp->stats[sntp_call(sntp) == TENON_OK ? TENON_SNTP_STAT_SENT : TENON_SNTP_STAT_NOT_SENT]++;
+    sntp->stirred = sntp_call(sntp) == TENON_OK;
+    sntp->stats[sntp->stirred ? TENON_SNTP_STAT_SENT : TENON_SNTP_STAT_NOT_SENT]++;
 }
 
 static void sntp_rest(struct tenon_sntp *sntp, tenon_u32 s, tenon_u32 ms)
@@ -254,7 +255,6 @@ int tenon_sntp_start(struct tenon_sntp *sntp, struct tenon *stack, const struct 
 
 tenon_u32 tenon_sntp_poll(struct tenon_sntp *sntp, tenon_u32 now_us)
 {
-    const tenon_u32 sent = sntp->stats[TENON_SNTP_STAT_SENT];
     tenon_u32 wait;
 
     tenon_svc_clock_move(&sntp->clock, now_us);
@@ -270,9 +270,10 @@ tenon_u32 tenon_sntp_poll(struct tenon_sntp *sntp, tenon_u32 now_us)
         }
     }
     wait = tenon_svc_wait(&sntp->clock, &sntp->due);
-    if (sntp->stats[TENON_SNTP_STAT_SENT] != sent)
-        wait = svc_min(wait, tenon_poll(sntp->stack, now_us));
-    return wait;
+    if (!sntp->stirred)
+        return wait;
+    sntp->stirred = 0;
+    return svc_min(wait, tenon_poll(sntp->stack, now_us));
 }
 
 int tenon_sntp_now(const struct tenon_sntp *sntp, struct tenon_sntp_time *time, tenon_u32 now_us)

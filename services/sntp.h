@@ -78,6 +78,7 @@ struct tenon_sntp {
     tenon_u32 received[2], transmitted[2];
     tenon_u32 interval_s, wait_ms;
     tenon_u8 heard, heard_stratum;
+    tenon_u8 stirred;                 /* 1: there is something for the core to do */
 };
 
 /** Begin; the first request goes out at the next tenon_sntp_poll(). In a build without TENON_WITH_UDP or

@@ -132,13 +132,13 @@ static tenon_u32 tftp_taken_bytes(const struct tenon_tftp *tftp, const struct te
     return least - headers;
 }
 
-/* Blocks for which nobody has to cut packets. */
+/* Blocks for which nobody has to cut packets. @return 0: there is no way to the server yet */
 static tenon_u16 tftp_usual_bytes(struct tenon_tftp *tftp, const struct tenon_addr *to)
 {
     tenon_u32 room;
 
     if (tenon_udp_payload_max(tftp->sock, to, &room) != TENON_OK)
-        return TENON_TFTP_PLAIN_BYTES;
+        return 0;
     room = svc_min(room, tftp_taken_bytes(tftp, to));
     if (room < TFTP_HEAD + TENON_TFTP_PLAIN_BYTES)
         return TENON_TFTP_PLAIN_BYTES;
@@ -157,7 +157,7 @@ static void tftp_request(struct tenon_tftp *tftp)
     if (!tftp->conf.plain) {
         if (tftp->asked_bytes == 0)
             tftp->asked_bytes = tftp->conf.block_bytes != 0 ? tftp->conf.block_bytes : tftp_usual_bytes(tftp, &to);
-        if (tftp->asked_bytes != TENON_TFTP_PLAIN_BYTES)
+        if (tftp->asked_bytes != 0 && tftp->asked_bytes != TENON_TFTP_PLAIN_BYTES)
             p = tftp_put_option(p, "blksize", tftp->asked_bytes);
         p = tftp_put_option(p, "tsize", 0);
         if (tftp->conf.server_s != 0)

@@ -175,7 +175,7 @@
 #endif
 
 /** Detection of address conflicts (RFC 5227). 0: an address of IPv4 is used at once, and announced once; nobody asks
- *  whether another host has it. IPv6 does not do without. */
+ *  whether another host has it; none may be of 169.254/16 (RFC 3927 2.2.1). IPv6 does not do without. */
 #if !defined(TENON_WITH_CONFLICTS)
 #define TENON_WITH_CONFLICTS 1
 #endif

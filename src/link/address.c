@@ -21,6 +21,13 @@ TENON_INTERNAL int tn_ip_is_link_local(const struct tenon_ip *ip)
     return ip->w[0] >> 22 == 0x3FAUL;         /* fe80::/10 */
 }
 
+TENON_INTERNAL int tn_ip_is_on_link_only(const struct tenon_ip *ip)
+{
+    if (tenon_ip_is_v4(ip) && ip->w[TENON_IP4_WORD] == 0xFFFFFFFFUL)
+        return 1;
+    return tn_ip_is_multicast(ip) || tn_ip_is_link_local(ip);
+}
+
 TENON_INTERNAL int tn_ip_is_loopback(const struct tenon_ip *ip)
 {
     if (tenon_ip_is_v4(ip))

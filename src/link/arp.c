@@ -8,6 +8,13 @@ static const tenon_u8 arp_nobody[6] = { 0, 0, 0, 0, 0, 0 };
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
+/* RFC 3927 2.5: what has a link-local sender goes to everybody, replies too, so that who has the same address hears of
+ * it. Who detects no conflicts has none. */
+static int arp_is_for_all(const struct tn_arp *arp)
+{
+    return TENON_WITH_CONFLICTS && arp->sender_ip >> 16 == 0xA9FEUL;
+}
+
 /* @return 0, or -1: there was no memory for it */
 static int arp_send(struct tenon *stack, const struct tn_netif *netif, const tenon_u8 *to, struct tn_arp *arp)
 {
@@ -18,7 +25,7 @@ static int arp_send(struct tenon *stack, const struct tn_netif *netif, const ten
     arp->sender_mac = netif->conf.mac;
     out.len = tn_arp_build(out.hdr->data + out.off, arp);
     out.l4_bytes = (tenon_u16)out.len;
-    (void)tn_link_frame(stack, netif, to, TN_ETHERTYPE_ARP, &out);
+    (void)tn_link_frame(stack, netif, arp_is_for_all(arp) ? arp_everybody : to, TN_ETHERTYPE_ARP, &out);
     return 0;
 }
 
@@ -114,7 +121,7 @@ static void arp_update(struct tenon *stack, struct tn_neighbour *neighbour, cons
 /* To a question of ours, perhaps. */
 TENON_INLINE int arp_is_answer(const struct tn_pkt *pkt, const struct tn_arp *arp, int for_us)
 {
-    return for_us && arp->op == TN_ARP_REPLY && pkt->cast == TN_CAST_UNICAST;
+    return for_us && arp->op == TN_ARP_REPLY && (pkt->cast == TN_CAST_UNICAST || arp_is_for_all(arp));
 }
 
 static void arp_input(struct tenon *stack, struct tn_pkt *pkt, const struct tn_arp *arp)

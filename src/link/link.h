@@ -205,6 +205,8 @@ TENON_INTERNAL int tn_addr_source(const struct tenon *stack, struct tenon_ip *sr
                                   unsigned netif);
 TENON_INTERNAL int tn_ip_is_multicast(const struct tenon_ip *ip);
 TENON_INTERNAL int tn_ip_is_link_local(const struct tenon_ip *ip);
+/* No router has to do with it: a group, 255.255.255.255, or a link-local address (RFC 3927 2.6.2, RFC 4291 2.5.6). */
+TENON_INTERNAL int tn_ip_is_on_link_only(const struct tenon_ip *ip);
 TENON_INTERNAL int tn_ip_is_loopback(const struct tenon_ip *ip);
 /* May stand in a packet as somebody's own address: not any, multicast, 255.255.255.255, 127/8, class E, ::1. */
 TENON_INTERNAL int tn_ip_is_host(const struct tenon_ip *ip);

@@ -4,6 +4,7 @@
 #include "link/link_internal.h"
 
 enum { PATH_MTU_AGE_S = 600 };              /* RFC 1191 6.3, RFC 8201 5.3 */
+enum { PATH_LINK_LOCAL_BITS = 96 + 16 };    /* 169.254/16 */
 enum { PATH_MTU_CLOSE = 8 };                /* a search ends where it could gain less (RFC 4821 7.3) */
 /* Whether it is to one, to a group or to all: which Ethernet asks, and UDP. */
 enum { PATH_HAS_CAST = TENON_WITH_ETHERNET || TENON_WITH_UDP };
@@ -52,11 +53,18 @@ static unsigned path_any_link(const struct tenon *stack, const struct tenon_ip *
     return 0;
 }
 
-static int path_is_everywhere(const struct tenon_ip *dst)
+/* A route to part of 169.254/16 is somebody's will (a service of a cloud that a gateway has, say); the default one is
+ * not (RFC 3927 2.6.2). */
+static int path_is_everywhere(const struct tenon *stack, const struct tenon_ip *dst)
 {
-    if (tenon_ip_is_v4(dst))
-        return dst->w[TENON_IP4_WORD] == 0xFFFFFFFFUL || tn_ip_is_multicast(dst);
-    return tn_ip_is_multicast(dst) || tn_ip_is_link_local(dst);
+    const struct tn_route *route;
+
+    if (!tn_ip_is_on_link_only(dst))
+        return 0;
+    if (!TENON_WITH_HOMES || !tenon_ip_is_v4(dst) || !tn_ip_is_link_local(dst))
+        return 1;
+    route = tn_route_find(stack, dst, 0);
+    return route == NULL || route->bits <= PATH_LINK_LOCAL_BITS;
 }
 
 static enum tn_cast path_cast(const struct tenon *stack, const struct tenon_ip *dst)
@@ -73,7 +81,7 @@ static int path_resolve(const struct tenon *stack, struct path_way *way, const s
     if (tn_ip_is_loopback(dst) || tn_addr_is_ours(stack, dst, scope))
         return TENON_EUNREACH;
     way->next_hop = *dst;
-    if (path_is_everywhere(dst))
+    if (path_is_everywhere(stack, dst))
         way->netif = path_any_link(stack, dst, scope);
     else
         way->netif = tn_route_hop(stack, &way->next_hop, dst, scope);

@@ -103,13 +103,6 @@ static int source_is_better(const struct tn_address *a, const struct tn_address 
     return tn_source_common(a, query->dst) > tn_source_common(b, query->dst);    /* rule 8 */
 }
 
-static int source_is_on_link_only(const struct tenon_ip *dst)
-{
-    if (tenon_ip_is_v4(dst) && dst->w[TENON_IP4_WORD] == 0xFFFFFFFFUL)
-        return 1;
-    return tn_ip_is_multicast(dst) || tn_ip_is_link_local(dst);
-}
-
 /* A router does not pass on what comes from a link-local address (RFC 4291 2.5.6), and must not be sent that for it to
  * try (RFC 3927 2.7). */
 static int source_stays_here(const struct tn_address *address, const struct tenon_ip *dst,
@@ -127,7 +120,7 @@ static int source_is_candidate(const struct tn_address *address, const struct so
         return 0;
     if (query->netif == 0 || tn_netif_is(address->netif, query->netif))
         return 1;
-    return !source_is_on_link_only(query->dst) && !tn_ip_is_link_local(&address->ip);
+    return !tn_ip_is_on_link_only(query->dst) && !tn_ip_is_link_local(&address->ip);
 }
 
 /* One interface with an address or two: which is in the network of the next hop, or else the first. */

@@ -460,6 +460,41 @@ static void reachable_time_passes(void)
     hn_close(&hn);
 }
 
+/* What has a link-local sender goes to everybody, replies too; RFC 3927 2.5. A peer's are an answer all the same. */
+static void link_local_to_all(void)
+{
+    const tenon_u32 us = 0xA9FE0101, them = 0xA9FE0102;
+    const struct tenon_ip ours = tenon_ip4(us), ip = tenon_ip4(them);
+    struct tenon_udp *sock;
+    struct lt_arp arp;
+    tenon_u8 peer[6];
+    struct hn hn;
+
+    hn_open(&hn, NULL);
+    hn_netif(&hn, TENON_NETIF_NO_DAD | TENON_NETIF_NO_IP6);
+    HN_EQUAL(tenon_addr_add(hn.stack, 1, &ours, 16), TENON_OK);
+    hn_run_ms(&hn, 3000);
+    hn_forget(&hn);
+    hn_arp(&hn, 1, NULL, REQUEST, hn_mac(peer, 1, 2), them, NULL, us);
+    if (HN_CHECK(lt_next_arp(&hn, &arp))) {
+        HN_EQUAL(arp.op, REPLY);
+        HN_CHECK(lt_is_broadcast(arp.to));
+    }
+    sock = lt_udp_open(&hn);
+    (void)lt_udp_send(&hn, sock, "169.254.1.2", 0);
+    hn_forget(&hn);
+    hn_run_ms(&hn, 5100);
+    HN_EQUAL(lt_neighbour(&hn, 1, &ip, NULL), TENON_NEIGHBOUR_PROBE);
+    if (HN_CHECK(lt_next_arp(&hn, &arp))) {
+        HN_EQUAL(arp.op, REQUEST);
+        HN_CHECK(lt_is_broadcast(arp.to));
+    }
+    hn_arp(&hn, 1, NULL, REPLY, peer, them, NULL, us);
+    HN_EQUAL(lt_neighbour(&hn, 1, &ip, NULL), TENON_NEIGHBOUR_REACHABLE);
+    tenon_udp_close(sock);
+    hn_close(&hn);
+}
+
 /* ---- conflict detection ---------------------------------------------------------------------- */
 
 /* RFC 5227 1.1: PROBE_WAIT, PROBE_NUM, PROBE_MIN, PROBE_MAX, ANNOUNCE_WAIT, ANNOUNCE_NUM, ANNOUNCE_INTERVAL, and
@@ -795,6 +830,7 @@ static const struct hn_test tests[] = {
     { "incomplete_no_memory", "ARP-6 VUL-F-13", incomplete_no_memory },
     { "table_is_full", "ND-19", table_is_full },
     { "reachable_time_passes", "ARP-4", reachable_time_passes },
+    { "link_local_to_all", "3927-2", link_local_to_all },
     { "added_nobody_answers", "ARP-9 ARP-11 ARP-13", added_nobody_answers },
     { "added_without_probing", "ARP-11", added_without_probing },
     { "tentative_conflict", "ARP-10", tentative_conflict },

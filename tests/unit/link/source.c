@@ -164,10 +164,34 @@ static void link_local_stays_here(void)
     hn_close(&hn);
 }
 
+/* RFC 3927 2.6.2: to link-local addresses directly, whatever address one has; a route to one of them is somebody's
+ * will. */
+static void to_link_local(void)
+{
+    const struct tenon_ip us = hn_ip("192.0.2.10"), router = hn_ip("192.0.2.1"), all = tenon_ip4(0);
+    const struct tenon_ip peer = hn_ip("169.254.7.7"), service = hn_ip("169.254.169.254");
+    struct tn_path *path;
+    struct hn hn;
+
+    hn_open(&hn, NULL);
+    hn_netif(&hn, TENON_NETIF_NO_DAD | TENON_NETIF_NO_RA);
+    HN_EQUAL(tenon_addr_add(hn.stack, 1, &us, 24), TENON_OK);
+    HN_EQUAL(tenon_route_add(hn.stack, 1, &all, 0, &router, 0), TENON_OK);
+    HN_EQUAL(tenon_route_add(hn.stack, 1, &service, 32, &router, 0), TENON_OK);
+    HN_EQUAL(tn_path_get(hn.stack, &path, &peer, 0), TENON_OK);
+    HN_CHECK(tenon_ip_equal(&path->next_hop, &peer) && tenon_ip_equal(&path->src, &us));
+    tn_path_put(hn.stack, path);
+    HN_EQUAL(tn_path_get(hn.stack, &path, &service, 0), TENON_OK);
+    HN_CHECK(tenon_ip_equal(&path->next_hop, &router) && tenon_ip_equal(&path->src, &us));
+    tn_path_put(hn.stack, path);
+    hn_close(&hn);
+}
+
 static const struct hn_test tests[] = {
     { "examples", "6724-1 6724-3 IP4-27", examples },
     { "tentative_and_duplicate", "6724-3 ARP-13", tentative_and_duplicate },
-    { "link_local_stays_here", "3927-1", link_local_stays_here }
+    { "link_local_stays_here", "3927-1", link_local_stays_here },
+    { "to_link_local", "3927-3", to_link_local }
 };
 
 int main(int argc, char **argv)

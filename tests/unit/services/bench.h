@@ -144,11 +144,16 @@ static inline void sv_run_s(tenon_u32 s)
     sv_run(s * 1000);
 }
 
-static inline void sv_open(unsigned flags)
+static inline void sv_open_conf(const struct tenon_conf *conf, unsigned flags)
 {
     memset(&sv, 0, sizeof sv);
-    hn_open(&sv.hn, NULL);
+    hn_open(&sv.hn, conf);
     sv.netif = hn_netif(&sv.hn, flags | TENON_NETIF_NO_IP6);
+}
+
+static inline void sv_open(unsigned flags)
+{
+    sv_open_conf(NULL, flags);
 }
 
 static inline void sv_close(void)

@@ -694,6 +694,21 @@ static void static_link_down(void)
     end();
 }
 
+/* The request has the time of the discover, so that relays pass it on to the same servers. RFC 2131 3.1 (3) */
+static void requesting_secs(void)
+{
+    open_flags(0);
+    t.silent[REQUEST] = 1;
+    t.conf.fallback = TENON_DHCP_NONE;
+    begin();
+    sv_run_s(40);
+    HN_EQUAL(call_at(1)->type, REQUEST);
+    HN_EQUAL(call_at(3)->type, REQUEST);
+    for (unsigned i = 1; i < t.ncalls && call_at(i)->type == REQUEST; i++)
+        HN_EQUAL(call_at(i)->secs, call_at(0)->secs);
+    end();
+}
+
 /* ---- renewing ------------------------------------------------------------------------------------------ */
 
 static void bound_open(tenon_u32 lease, tenon_u32 t1, tenon_u32 t2)
@@ -1045,6 +1060,20 @@ static void link_goes(int s)
     sv_run_s((tenon_u32)s);
     STATE_IS("down");
     HN_EQUAL(tenon_netif_link(sv.hn.stack, sv.netif, 1), TENON_OK);
+}
+
+/* The time is of looking for the network again, not of the days before (RFC 2131 2): relays may take long ones for a
+ * server that is down. */
+static void link_down_secs(void)
+{
+    bound_open(1000000, 500000, 800000);
+    sv_run_s(200000);
+    link_goes(10);
+    sv_run(100);
+    HN_EQUAL(call_at(2)->type, REQUEST);
+    HN_EQUAL(call_at(2)->wanted, OURS);
+    HN_CHECK(call_at(2)->secs <= 1);
+    end();
 }
 
 /* A link that comes up later than the program is no reason to ask for another address. */
@@ -1586,6 +1615,8 @@ static const struct hn_test tests[] = {
     { "selecting_silence_long", "DHCP-3", selecting_silence_long },
     { "selecting_silence_short", "DHCP-3", selecting_silence_short },
     { "selecting_stop", "", selecting_stop },
+    { "requesting_secs", "DHCP-4", requesting_secs },
+    { "link_down_secs", "DHCP-4", link_down_secs },
     { "nobody_to_tell", "", nobody_to_tell },
     { "requesting_answer_late", "DHCP-5", requesting_answer_late },
     { "requesting_answer_to_first", "DHCP-5", requesting_answer_to_first },

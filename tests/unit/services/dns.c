@@ -33,6 +33,8 @@ static struct {
     tenon_u8 room[TENON_DNS_ROOM_MIN + 86];
 } t;
 
+static unsigned mute_port;    /* what our TCP sends from there is lost */
+
 /* ---- a server of TCP --------------------------------------------------------------------------------------------- */
 
 /* What a server says to a question over TCP. */
@@ -198,6 +200,8 @@ static void heard(const struct hn_sent *sent)
 
     sv_answer_arp(sent, SERVER1);
     sv_answer_arp(sent, SERVER2);
+    if (mute_port != 0 && sent->bytes[23] == 6 && hn_get16(sent->bytes + 34) == mute_port)
+        return;
     if (peer.talk != NULL && (hn_get16(sent->bytes + 12) == 0x0806 || sent->bytes[23] == 6))
         hn_inject(&peer.hn, peer.netif, sent->bytes, sent->len);
     if (!sv_read(&ask->in, sent) || ask->in.dport != 53)
@@ -287,12 +291,14 @@ static void done(void *app, const char *name, const struct tenon_dns_answer *ans
     strcpy(t.name, name);
 }
 
+static const struct tenon_conf *stack_conf;    /* NULL: as it is */
+
 static void open_conf(struct tenon_dns_conf conf)
 {
     const struct tenon_addr servers[] = { { tenon_ip4(SERVER1), 0, 0 }, { tenon_ip4(SERVER2), 0, 0 } };
     const struct tenon_ip us = hn_ip("192.0.2.10");
 
-    sv_open(TENON_NETIF_NO_DAD);
+    sv_open_conf(stack_conf, TENON_NETIF_NO_DAD);
     memset(&t, 0, sizeof t);
     sv.poll = poll_dns;
     sv.heard = heard;
@@ -469,6 +475,51 @@ static void cached(void)
     sv_run(100);
     HN_EQUAL(t.nasks, 5);
     HN_EQUAL(t.dns.stats[TENON_DNS_STAT_CACHED], 3);
+    end();
+}
+
+/* A program that sleeps for as long as it was told, and asks when something wakes it: the resolver's clock is as old as
+ * its last poll. RFC 1035 3.2.1 */
+static void cached_asleep(void)
+{
+    tenon_u32 wait = 0;
+
+    open();
+    t.answers = answer_good;
+    ask("a.example");
+    sv_run_s(40);
+    HN_EQUAL(t.done, 1);
+    for (unsigned i = 0; i < 50 && wait < 400 * 1000000U; i++) {
+        const tenon_u32 core = tenon_poll(sv.hn.stack, sv.hn.now_us), dns = tenon_dns_poll(&t.dns, sv.hn.now_us);
+
+        wait = core < dns ? core : dns;
+        if (wait < 400 * 1000000U)
+            sv.hn.now_us += wait;
+    }
+    HN_CHECK(wait >= 400 * 1000000U);
+    sv.hn.now_us += 400 * 1000000U;    /* the answer was good for 300 s */
+    ask("a.example");
+    sv_run(100);
+    HN_EQUAL(t.done, 2);
+    HN_EQUAL(t.nasks, 2);
+    HN_EQUAL(t.answer.ttl_s, 300);
+    HN_EQUAL(t.dns.stats[TENON_DNS_STAT_CACHED], 0);
+    end();
+}
+
+/* The same is asked for when its answer has come, and the poll has not: it is in the cache by then. */
+static void cached_at_once(void)
+{
+    open();
+    ask("a.example");
+    sv_run(100);
+    HN_EQUAL(t.nasks, 1);
+    answer_good(&t.asks[0]);
+    t.answers = answer_good;
+    ask("a.example");
+    sv_run(100);
+    HN_EQUAL(t.done, 2);
+    HN_EQUAL(t.nasks, 1);
     end();
 }
 
@@ -778,6 +829,53 @@ static void no_way(void)
     end();
 }
 
+static void answer_referral(const struct ask *ask)
+{
+    struct reply reply;
+
+    if (ask->in.dst == SERVER2) {
+        answer_good(ask);
+        return;
+    }
+    begin_reply(&reply, ask, 0);
+    hn_put16(reply.bytes + 2, 0x8100);    /* recursion is not available */
+    add_record(&reply, "\300\16", 2, 2, 300);
+    add_data(&reply, "\2ns\300\16", 5);
+    hn_put16(reply.bytes + 6, 0);
+    hn_put16(reply.bytes + 8, 1);    /* no answer, and the name of a server that may know */
+    send_reply(&reply);
+}
+
+/* A server that does not ask for us has not said that there is nothing. RFC 2308 2.2 */
+static void referral(void)
+{
+    open();
+    t.answers = answer_referral;
+    ask("a.example");
+    sv_run(100);
+    HN_EQUAL(t.done, 1);
+    HN_EQUAL(t.answer.status, TENON_DNS_OK);
+    HN_EQUAL(t.nasks, 2);
+    HN_EQUAL(t.dns.stats[TENON_DNS_STAT_REFUSED], 1);
+    end();
+}
+
+/* The answer has come, and before it is looked at there are no servers any more. */
+static void no_server_any_more(void)
+{
+    open();
+    ask("a.example");
+    sv_run(100);
+    answer_good(&t.asks[0]);
+    tenon_dns_servers(&t.dns, NULL, 0);
+    sv_run(100);
+    HN_EQUAL(t.done, 1);
+    HN_EQUAL(t.answer.status, TENON_DNS_NO_SERVER);
+    HN_EQUAL(t.answer.n, 0);
+    HN_EQUAL(t.answer.ttl_s, 0);
+    end();
+}
+
 static void no_server(void)
 {
     open();
@@ -910,6 +1008,66 @@ static void tcp_forgotten(void)
     HN_EQUAL(t.done, 1);
     HN_EQUAL(t.answer.status, TENON_DNS_OK);
     end_tcp();
+}
+
+/* ---- who forgets his questions while the core ends his connection to make room for ours ---- */
+
+static unsigned owners_ends;
+
+static void owner_closed(struct tenon_tcp *conn, void *app, int why)
+{
+    (void)conn;
+    (void)app;
+    (void)why;
+    owners_ends++;
+    tenon_dns_cancel(&t.dns, &t);
+}
+
+static const struct tenon_tcp_events owner_events = { NULL, NULL, NULL, NULL, NULL, owner_closed, NULL, NULL };
+
+/* He has closed a connection whose peer is silent: an orphan, that gives way where connections or orphans are few. */
+static void forgets(unsigned conns, unsigned orphans, tenon_u32 wait_s)
+{
+    const struct tenon_addr to = { tenon_ip4(SERVER1), 53, 0 };
+    struct tenon_tcp_info info;
+    struct tenon_conf conf;
+    struct tenon_tcp *conn;
+
+    tenon_conf_default(&conf);
+    conf.tcp_conns_max = conns;
+    conf.tcp_orphans_max = orphans;
+    stack_conf = &conf;
+    open_tcp(&talks[0]);
+    stack_conf = NULL;
+    owners_ends = 0;
+    HN_EQUAL(tenon_tcp_connect(sv.hn.stack, &conn, NULL, &to, &owner_events, NULL), TENON_OK);
+    sv_run(100);
+    tenon_tcp_status(conn, &info);
+    mute_port = info.local.port;
+    HN_EQUAL(tenon_tcp_write(conn, "hello", 5), 5);
+    tenon_tcp_close(conn);
+    sv_run_s(wait_s);
+    HN_EQUAL(owners_ends, 0);
+    ask("a.example");
+    sv_run(1000);
+    HN_EQUAL(owners_ends, 1);
+    HN_EQUAL(t.done, 0);    /* as tenon_dns_cancel() says */
+    mute_port = 0;
+    ask("b.example");
+    sv_run(1000);
+    HN_EQUAL(t.done, 1);
+    HN_EQUAL(t.answer.status, TENON_DNS_OK);
+    end_tcp();
+}
+
+static void tcp_forgotten_at_its_begin(void)
+{
+    forgets(1, 8, 140);
+}
+
+static void tcp_forgotten_at_its_end(void)
+{
+    forgets(8, 1, 1);
 }
 
 /* The second server has the answer that the first one cannot give over TCP. */
@@ -1123,6 +1281,45 @@ static void answer_long(const struct ask *ask)
 }
 
 /* RFC 1035 2.3.4 */
+static unsigned pointers;
+
+/* The name of the record is a pointer to a pointer to a pointer ... to the name that was asked for. */
+static void answer_pointers(const struct ask *ask)
+{
+    tenon_u8 chain[2 * 200], last[2];
+    struct reply reply;
+    size_t at;
+
+    begin_reply(&reply, ask, 0);
+    at = reply.n + 1 + 10;
+    hn_put16(chain, 0xC00C);
+    for (unsigned i = 1; i < pointers; i++)
+        hn_put16(chain + (size_t)2 * i, 0xC000 | (unsigned)(at + (size_t)2 * (i - 1)));
+    add_record(&reply, "", 1, 16, 300);
+    add_data(&reply, chain, (size_t)2 * pointers);
+    hn_put16(last, 0xC000 | (unsigned)(at + (size_t)2 * (pointers - 1)));
+    add_a(&reply, last, 2, 0xCB007101, 300);
+    send_reply(&reply);
+}
+
+/* They lead back, and to an end: but many records with such names are work for nothing. */
+static void pointers_to_pointers(void)
+{
+    open();
+    t.answers = answer_pointers;
+    pointers = 120;
+    ask("a.example");
+    sv_run(100);
+    HN_EQUAL(t.done, 1);
+    HN_EQUAL(t.answer.status, TENON_DNS_OK);
+    pointers = 130;
+    ask("b.example");
+    sv_run(100);
+    HN_EQUAL(t.done, 1);
+    HN_EQUAL(t.dns.stats[TENON_DNS_STAT_BAD_NAME], 1);
+    end();
+}
+
 static void long_name(void)
 {
     open();
@@ -1239,6 +1436,8 @@ static const struct hn_test tests[] = {
     { "ask_is_random", "DNS-2 CVE-2020-17470 CVE-2021-25677 CVE-2020-25926 CVE-2021-31228 CVE-2014-4883",
       ask_is_random },
     { "cached", "DNS-7", cached },
+    { "cached_asleep", "DNS-7", cached_asleep },
+    { "cached_at_once", "DNS-7", cached_at_once },
     { "nothing_cached", "DNS-7", nothing_cached },
     { "same_question", "DNS-2", same_question },
     { "same_question_ends", "", same_question_ends },
@@ -1247,11 +1446,15 @@ static const struct hn_test tests[] = {
     { "answers_no", "DNS-3", answers_no },
     { "one_cannot_say", "DNS-3", one_cannot_say },
     { "no_way", "DNS-6", no_way },
+    { "referral", "DNS-3", referral },
     { "no_server", "", no_server },
+    { "no_server_any_more", "", no_server_any_more },
     { "over_tcp", "DNS-3 DNS-9", over_tcp },
     { "cut_twice", "DNS-3", cut_twice },
     { "tcp_one_by_one", "DNS-3", tcp_one_by_one },
     { "tcp_forgotten", "DNS-9", tcp_forgotten },
+    { "tcp_forgotten_at_its_begin", "DNS-9", tcp_forgotten_at_its_begin },
+    { "tcp_forgotten_at_its_end", "DNS-9", tcp_forgotten_at_its_end },
     { "tcp_next_server", "DNS-9", tcp_next_server },
     { "tcp_no_memory", "", tcp_no_memory },
     { "tcp_room", "", tcp_room },
@@ -1262,6 +1465,7 @@ static const struct hn_test tests[] = {
       "CVE-2020-25110 CVE-2020-15795 CVE-2020-27009 CVE-2020-27736 CVE-2020-27737 CVE-2020-27738 VUL-N-1 "
       "CVE-2020-25928 CVE-2020-25927 CVE-2020-25767 CVE-2018-16525 CVE-2018-16598",
       bad_answers },
+    { "pointers_to_pointers", "DNS-4", pointers_to_pointers },
     { "long_name", "DNS-4 CVE-2020-24338 CVE-2020-25111 CVE-2016-20009", long_name },
     { "late_answer", "DNS-1 CVE-2020-17439 CVE-2018-16598", late_answer },
     { "mixed_case", "DNS-1", mixed_case },

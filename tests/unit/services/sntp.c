@@ -120,6 +120,35 @@ static void ask_answer(void)
     end();
 }
 
+static unsigned restarts;
+
+static void restart(struct tenon_sntp *sntp, void *app)
+{
+    const struct tenon_sntp_conf conf = { tenon_ip4(SERVER), 0, 0, 0, restart, &t };
+
+    (void)app;
+    if (restarts++ > 0)
+        return;
+    tenon_sntp_stop(sntp);
+    HN_EQUAL(tenon_sntp_start(sntp, sv.hn.stack, &conf, sv.hn.now_us), TENON_OK);
+}
+
+/* Who begins anew when he is told has a request sent at once. */
+static void begun_anew_when_told(void)
+{
+    const struct tenon_sntp_conf conf = { tenon_ip4(SERVER), 0, 0, 0, restart, &t };
+
+    open();
+    tenon_sntp_stop(&t.sntp);
+    restarts = 0;
+    HN_EQUAL(tenon_sntp_start(&t.sntp, sv.hn.stack, &conf, sv.hn.now_us), TENON_OK);
+    sv_run_s(2);
+    HN_EQUAL(t.nasks, 2);
+    HN_EQUAL(restarts, 2);
+    HN_EQUAL(t.sntp.stats[TENON_SNTP_STAT_TIMEOUTS], 0);
+    end();
+}
+
 /* Fractions of 32 bits without integers of 64; 2036 and 2106. RFC 4330 3 */
 static void numbers(void)
 {
@@ -299,6 +328,7 @@ static void start_wrong(void)
 
 static const struct hn_test tests[] = {
     { "ask_answer", "", ask_answer },
+    { "begun_anew_when_told", "", begun_anew_when_told },
     { "numbers", "", numbers },
     { "bad_answers", "", bad_answers },
     { "answers_unasked", "", answers_unasked },

@@ -259,6 +259,22 @@ static void plain_whole_blocks(void)
     close_all();
 }
 
+/* Begun while there is no address yet, nothing can leave. What leaves then asks for blocks as large as packets. */
+static void begun_early(void)
+{
+    const struct tenon_ip us = hn_ip("192.0.2.10");
+
+    prepare();
+    HN_EQUAL(tenon_addr_remove(sv.hn.stack, sv.netif, &us), TENON_OK);
+    begin();
+    SAID("");
+    HN_EQUAL(t.tftp.stats[TENON_TFTP_STAT_NOT_SENT], 1);
+    HN_EQUAL(tenon_addr_add(sv.hn.stack, sv.netif, &us, 24), TENON_OK);
+    run(1100);
+    SAID("69 RRQ image octet blksize 1428 tsize 0");
+    close_all();
+}
+
 static void options_agreed(void)
 {
     prepare();
@@ -895,6 +911,7 @@ static void words_of_ends_and_counters(void)
 static const struct hn_test tests[] = {
     { "plain_to_its_end", "TFTP-1", plain_to_its_end },
     { "plain_whole_blocks", "TFTP-1", plain_whole_blocks },
+    { "begun_early", "TFTP-5", begun_early },
     { "options_agreed", "TFTP-5", options_agreed },
     { "options_for_small_packets", "TFTP-5", options_for_small_packets },
     { "options_for_small_packets6", "TFTP-5", options_for_small_packets6 },
