@@ -65,6 +65,8 @@ static void draw_small(const struct plan *plan, struct machine_plan *m, unsigned
 static void draw_client(const struct plan *plan, struct machine_plan *m, unsigned index, struct dice *dice)
 {
     const unsigned heads = 8 + 4 + (plan->ip6 ? 40 : 20);    /* UDP, TFTP, IP */
+    /* RFC 8201 1: who finds out nothing about paths sends no more than that. */
+    const unsigned whole = plan->ip6 && !TENON_WITH_PATH_MTU ? IP6_MTU_MIN : m->conf.device.netif.mtu;
     struct tenon_dhcp_conf *dhcp = &m->dhcp;
 
     tenon_dhcp_conf_default(dhcp, 1);
@@ -87,7 +89,7 @@ static void draw_client(const struct plan *plan, struct machine_plan *m, unsigne
     m->tcp = m->conf.headers >= TN_BUF_RESERVE + TN_BUF_JOINS + 3;    /* what is written is kept beyond the reserve */
     m->mixed_case = (uint8_t)roll(dice, 2);
     m->plain = (uint8_t)one_in(dice, 4);
-    m->block_bytes = (uint16_t)(one_in(dice, 2) ? 0 : between(dice, 8, m->conf.device.netif.mtu - heads));
+    m->block_bytes = (uint16_t)(one_in(dice, 2) ? 0 : between(dice, 8, whole - heads));
 }
 
 static void draw_accidents(const struct plan *plan, struct machine_plan *m, struct dice *dice)
