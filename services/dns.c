@@ -127,7 +127,7 @@ static void dns_hang_up(struct tenon_dns_query *query)
         tenon_udp_close(query->sock);
     query->sock = NULL;
     query->heard = DNS_NOTHING;
-    if (dns == NULL || dns->talking != query)
+    if (dns == NULL || dns->conf.tcp == NULL || dns->talking != query)
         return;
     dns->talking = NULL;
     dns->stirred = 1;
