@@ -184,7 +184,8 @@ enum tenon_kept {
                              (tenon_tcp_consumed()), and either all that it has sent was acknowledged, or it has
                              neither kept a buffer of the text that it got last nor answered it at once; nothing
                              else. Without TENON_WITH_MANY: nothing */
-    TENON_KEEP_NOTHING  /**< no text of TCP, wherever it belongs in its stream, and no fragment of IP */
+    TENON_KEEP_NOTHING  /**< no text of TCP, wherever it belongs in its stream, no fragment of IP, and no echo request
+                             or packet with an error until it is known where the one lives who gets the answer */
 };
 
 /** What is not kept is dropped as if it had been lost on its way (TENON_STAT_RX_NOT_KEPT), and comes again.

@@ -380,18 +380,34 @@ static int neighbour_transmit(struct tenon *stack, struct tn_neighbour *neighbou
                          tenon_ip_is_v4(&neighbour->ip) ? TN_ETHERTYPE_IP4 : TN_ETHERTYPE_IP6, out);
 }
 
-/* RFC 4861 7.2.2: the oldest packet makes room. */
+/* Whether a packet may wait: the oldest one makes room (RFC 4861 7.2.2). An answer of ICMP lies in what it answers, of
+ * which nothing is kept where a host hears with its last buffers. And its last buffer for headers does not wait for
+ * somebody who may never be heard of: it is to ask with, and to answer others. */
+static int neighbour_has_place(struct tenon *stack, struct tn_neighbour *neighbour, const struct tn_out *out)
+{
+    if (tn_out_nspans(out) > 0 && stack->keeps != TENON_KEEP_ALL &&
+        (out->proto == TN_PROTO_ICMP || (TENON_WITH_IPV6 && out->proto == TN_PROTO_ICMP6)))
+        return 0;
+    if (neighbour->queued == stack->conf.neighbour_queue_max)
+        neighbour_drop_first(stack, neighbour);
+    if (!TENON_WITH_PIECES)
+        return 1;
+    if (tn_buf_get(stack) == NULL)
+        return 0;
+    stack->nbufs++;    /* it is there: nobody takes it now */
+    return 1;
+}
+
 static int neighbour_queue(struct tenon *stack, struct tn_neighbour *neighbour, const struct tn_out *out)
 {
-    struct link_queued **at = &neighbour->queue_first;
-    struct link_queued *queued;
+    struct link_queued **at = &neighbour->queue_first, *queued;
+    const size_t bytes = sizeof(*queued) + tn_out_nspans(out) * sizeof(struct tenon_span);
     struct tenon_span *spans;
     unsigned i;
 
-    if (neighbour->queued == stack->conf.neighbour_queue_max)
-        neighbour_drop_first(stack, neighbour);
-    queued = (struct link_queued *)tn_mem_get(stack, sizeof(*queued) + tn_out_nspans(out) * sizeof(struct tenon_span));
+    queued = neighbour_has_place(stack, neighbour, out) ? (struct link_queued *)tn_mem_get(stack, bytes) : NULL;
     if (queued == NULL) {
+        tn_count(stack, TENON_STAT_NEIGH_QUEUE_DROP);
         tenon_buf_put(out->hdr);
         return TENON_ENOMEM;
     }

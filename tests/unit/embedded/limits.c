@@ -1661,6 +1661,150 @@ UNIT_TEST(blocks_all_wanted_by_one_burst)
     world_free_rings(&world);
 }
 
+/* ---- neighbours that are not there, or not yet ---- */
+
+/* Machine 1 gets an echo request of 600 bytes from 10.0.0.`from`. */
+static void inject_ping(struct world *world, unsigned from)
+{
+    enum { BYTES = 600, ALL = 20 + 8 + BYTES };
+    static const tenon_u8 head[] = {
+        2, 0, 0, 0, 0, 2,                 2, 0, 0, 0, 0, 9,    8, 0,
+        0x45, 0, ALL >> 8, ALL & 255,     0, 0, 0, 0,          64, 1, 0, 0,    10, 0, 0, 0,    10, 0, 0, 2,
+        8, 0, 0xF7, 0xFF
+    };
+    tenon_u8 frame[14 + ALL] = { 0 };
+    unsigned sum = 0, i;
+
+    memcpy(frame, head, sizeof(head));
+    frame[14 + 15] = (tenon_u8)from;
+    for (i = 14; i < 34; i += 2)
+        sum += (unsigned)frame[i] << 8 | frame[i + 1];
+    sum = ~((sum & 0xFFFF) + (sum >> 16));
+    frame[14 + 10] = (tenon_u8)(sum >> 8);
+    frame[14 + 11] = (tenon_u8)sum;
+    CHECK_EQ_I(wire_inject(world->m[1].end, frame, sizeof(frame), 1), 0);
+    world_run(world, 1000);
+}
+
+static void two_blocks_here(struct machine *machine, unsigned i)
+{
+    machine->conf.blocks = i == 1 ? 2 : 0;
+}
+
+/* Two requests of a neighbour that is there come before it is asked for. The second lies in the last block, and is
+ * lost, as datagrams may be: its answer does not wait there for the neighbour, or the neighbour's own could not be heard. */
+UNIT_TEST(pings_of_a_neighbour_leave_the_last_block)
+{
+    struct tenon_netif_info before, after;
+    struct world world;
+
+    if (!CHECK(world_open(&world, two_blocks_here)))
+        return;
+    world_run(&world, 3000000);
+    CHECK_EQ_I(tenon_netif_get(tenon_sock_stack(world.m[0].socks), 1, &before), TENON_OK);
+    inject_ping(&world, 1);
+    inject_ping(&world, 1);
+    CHECK_EQ_U(world_count(&world.m[1]).blocks_free, 1);
+    world_run(&world, 100000);
+    CHECK_EQ_U(world_count(&world.m[1]).blocks_free, 2);
+    CHECK_EQ_I(tenon_netif_get(tenon_sock_stack(world.m[0].socks), 1, &after), TENON_OK);
+    CHECK_EQ_U(after.rx_frames - before.rx_frames, 2);    /* who is 10.0.0.1?, and one answer */
+    world_close(&world);
+}
+
+/* Who is not there does not have the last block for three seconds, each time that somebody asks in its name. */
+UNIT_TEST(pings_of_who_is_not_there_leave_the_last_block)
+{
+    const struct tenon_addr at = world_addr(1, 0, PORT), any = { .port = PORT };
+    struct tenon_sock_info info;
+    struct world world;
+    unsigned i;
+    int client;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    CHECK(tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0) > 0);
+    for (i = 0; i < 8; i++)
+        inject_ping(&world, 100 + i / 2);
+    CHECK(world_count(&world.m[1]).blocks_free > 0);
+    client = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
+    world_run(&world, 100000);
+    CHECK_EQ_I(tenon_sock_status(world.m[0].socks, client, &info), TENON_OK);
+    CHECK_EQ_I(info.state, TENON_SOCK_OPEN);
+    world_close(&world);
+}
+
+/* Buffers for headers as few as there may be. */
+static void least_headers(struct machine *machine, unsigned i)
+{
+    if (i == 0)
+        machine->conf.headers = 3;
+}
+
+/* Machine 0 sends two datagrams each to `n` who are not there, and has one buffer for headers left. */
+static void send_to_nobody(struct world *world, unsigned n)
+{
+    struct tenon_socks *socks = world->m[0].socks;
+    struct tenon_addr nobody;
+    tenon_u8 *p;
+    unsigned i;
+    int sk = 0;
+
+    world_run(world, 3000000);
+    for (i = 0; i < 2 * n; i++) {
+        nobody = world_addr(76 + i / 2, 0, PORT);
+        if (i % 2 == 0) {
+            sk = tenon_sock_create(socks, NULL, &nobody, TENON_SOCK_UDP, 0);
+            CHECK_EQ_I(tenon_sock_set_sbuf(socks, sk, world_ring(&world->m[0], i / 2, 2000), 2000), TENON_OK);
+        }
+        CHECK(tenon_sock_ask_sbuf(socks, sk, &p) >= 200);
+        CHECK_EQ_I(tenon_sock_send(socks, sk, p, 200, 0), i < 2 ? TENON_OK : TENON_ENOMEM);
+        world_run(world, 1000);
+    }
+}
+
+/* Whose datagrams wait does not keep others from being asked for. */
+UNIT_TEST(who_is_not_there_leaves_a_header_to_ask_others)
+{
+    const struct tenon_addr at = world_addr(1, 0, PORT);
+    struct tenon_sock_info info;
+    struct tenon_socks *socks;
+    struct world world;
+    int client;
+
+    if (!CHECK(world_open(&world, least_headers)))
+        return;
+    socks = world.m[0].socks;
+    CHECK(tenon_sock_create(world.m[1].socks, &at, NULL, TENON_SOCK_TCP, 0) > 0);
+    send_to_nobody(&world, 1);
+    client = tenon_sock_create(socks, NULL, &at, TENON_SOCK_TCP, 0);
+    world_run(&world, 1500000);    /* the first SYN is lost, the question is not */
+    CHECK_EQ_I(tenon_sock_status(socks, client, &info), TENON_OK);
+    CHECK_EQ_I(info.state, TENON_SOCK_OPEN);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+/* Two who are not there do not make us mute: who is there is answered. */
+UNIT_TEST(two_who_are_not_there_leave_a_header_to_answer_others)
+{
+    const struct tenon_addr at = world_addr(0, 0, PORT);
+    struct tenon_sock_info info;
+    struct world world;
+    int client;
+
+    if (!CHECK(world_open(&world, least_headers)))
+        return;
+    CHECK(tenon_sock_create(world.m[0].socks, &at, NULL, TENON_SOCK_TCP, 0) > 0);
+    send_to_nobody(&world, 2);
+    client = tenon_sock_create(world.m[1].socks, NULL, &at, TENON_SOCK_TCP, 0);
+    world_run(&world, 100000);
+    CHECK_EQ_I(tenon_sock_status(world.m[1].socks, client, &info), TENON_OK);
+    CHECK_EQ_I(info.state, TENON_SOCK_OPEN);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
 /* ---- devices ---- */
 
 static void contiguous_device(struct machine *machine, unsigned i)
@@ -1984,6 +2128,10 @@ int main(void)
     UNIT_RUN(lengths_text_without_a_block_is_not_kept);
     UNIT_RUN(lengths_text_behind_text_is_not_kept);
     UNIT_RUN(lengths_a_burst_of_short_frames);
+    UNIT_RUN(pings_of_a_neighbour_leave_the_last_block);
+    UNIT_RUN(pings_of_who_is_not_there_leave_the_last_block);
+    UNIT_RUN(who_is_not_there_leaves_a_header_to_ask_others);
+    UNIT_RUN(two_who_are_not_there_leave_a_header_to_answer_others);
     UNIT_RUN(contiguous_device_ring_too_small);
     UNIT_RUN(contiguous_device_frames_lie_in_the_ring);
     UNIT_RUN(contiguous_device_loss_frames_lie_in_the_ring);
