@@ -9,8 +9,8 @@
  *   timestamp         our clock, its low bits replaced:  5 ECN | 4 SACK | 3..0 window scale, 15: none
  *
  * A peer without timestamps gets neither window scale, nor SACK, nor ECN. The answer is not repeated if it is lost, the
- * peer's SYN will be. If the peer's ACK is lost, its first data does the same; a peer that waits for us to speak
- * first then waits in vain (RFC 4987 3.6). */
+ * peer's SYN will be. If the peer's ACK is lost, or finds no memory, its first data does the same; a peer that waits
+ * for us to speak first then waits in vain (RFC 4987 3.6). */
 #include "tcp/tcp_internal.h"
 
 enum {

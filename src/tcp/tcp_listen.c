@@ -180,13 +180,13 @@ static struct tenon_tcp *listen_oldest(const struct tenon_tcp_listener *listener
     return conn;
 }
 
-/* RFC 4987 3.4: the oldest gives way. Its peer hears nothing: most probably it does not exist. @return 0:
- * there is none */
-static int listen_recycle(struct tenon_tcp_listener *listener)
+/* RFC 4987 3.4: the oldest gives way, if it has not answered so many repetitions of our SYN-ACK. Its peer hears
+ * nothing: most probably it does not exist. @return 0: there is none */
+static int listen_recycle(struct tenon_tcp_listener *listener, unsigned repetitions)
 {
     struct tenon_tcp *conn = listen_oldest(listener);
 
-    if (conn == NULL)
+    if (conn == NULL || conn->backoff < repetitions)
         return 0;
     tn_count(listener->stack, TENON_STAT_TCP_BACKLOG_RECYCLED);
     tn_tcp_end(conn, TENON_EABORTED, 0);
@@ -198,14 +198,11 @@ static int listen_recycle(struct tenon_tcp_listener *listener)
 static void listen_make_way(struct tenon_tcp_listener *fullest)
 {
     struct tenon_tcp_listener *listener = fullest->stack->tcp.listeners;
-    const struct tenon_tcp *oldest;
 
     for (; listener != NULL; listener = listener->next)
         if (listener->half_open > fullest->half_open)
             fullest = listener;
-    oldest = listen_oldest(fullest);
-    if (oldest != NULL && oldest->backoff > 0)
-        (void)listen_recycle(fullest);
+    (void)listen_recycle(fullest, 1);
 }
 
 /* The handler that hears of an end may end others. */
@@ -330,9 +327,9 @@ static enum tenon_verdict listen_ask(struct tenon_tcp *conn)
     return TENON_WITH_HOLD || verdict != TENON_HOLD ? verdict : TENON_REFUSE;
 }
 
-/* No connection can be made, and some are half-open: a cookie that comes back takes the place of one. Without cookies
- * there is a place when the SYN is repeated, if it is places that are missing. Who hears that another has ended for it
- * may close the listener. */
+/* No connection can be made, and some are half-open: a cookie that comes back takes the place of an old one. Without
+ * cookies there is a place when the SYN is repeated, if it is places that are missing. Who hears that another has
+ * ended for it may close the listener. */
 static void listen_answer_without(struct tenon_tcp_listener *listener, const struct tn_seg *seg)
 {
     struct tenon *stack = listener->stack;
@@ -378,7 +375,7 @@ static void listen_syn(struct tenon *stack, struct tenon_tcp_listener *listener,
         tn_cookie_answer(listener, seg);
         return;
     }
-    if (full && ((TENON_WITH_COOKIES && listener->half_open < listener->backlog) || !listen_recycle(listener))) {
+    if (full && ((TENON_WITH_COOKIES && listener->half_open < listener->backlog) || !listen_recycle(listener, 0))) {
         tn_count(stack, TENON_STAT_TCP_BACKLOG_FULL);
         return;
     }
@@ -400,7 +397,7 @@ static void listen_decide_cookie(struct tenon_tcp *conn, enum tenon_verdict verd
 
     if (verdict == TENON_HOLD && listener->half_open > listener->backlog) {
         conn->flags |= TN_TCP_F_HELD;
-        if (!listen_recycle(listener)) {
+        if (!listen_recycle(listener, 0)) {
             tn_count(conn->stack, TENON_STAT_TCP_BACKLOG_FULL);
             tn_tcp_end(conn, TENON_EABORTED, 0);
         }
@@ -411,7 +408,9 @@ static void listen_decide_cookie(struct tenon_tcp *conn, enum tenon_verdict verd
 
 /* While cookies are under way, a segment that brings none may be the second one of a connection whose first is late
  * or lost. A reset would end it; without one the first comes again, and brings the cookie. Who really has lost his
- * connection is told when the flood is over. @return 0: cookies are not under way */
+ * connection is told when the flood is over. One that brings a cookie when no connection can be made comes again,
+ * too; so nobody goes for it whose answer may be on its way and would bring none.
+ * @return 0: cookies are not under way */
 static int listen_open_by_cookie(struct tenon_tcp_listener *listener, struct tn_seg *seg)
 {
     struct tenon *stack = listener->stack;
@@ -429,7 +428,7 @@ static int listen_open_by_cookie(struct tenon_tcp_listener *listener, struct tn_
     numbers.iss = seg->ack - 1;
     numbers.ts_offset = tn_tcp_ts_offset(stack, &numbers.local, &numbers.remote);
     conn = listen_new(listener, &syn, &numbers);
-    if (conn == NULL && listen_recycle(listener) &&
+    if (conn == NULL && listen_recycle(listener, 1) &&
         tn_tcp_find_listener(stack, &numbers.local, tn_pkt_is_foreign(seg->pkt)) == listener)
         conn = listen_new(listener, &syn, &numbers);
     if (conn == NULL)

@@ -356,3 +356,22 @@ def test_idle_clients_give_way(firmware, space, curl):
         finally:
             clients.kill()
     running.quit()
+
+
+def test_fifty_at_once(firmware, space):
+    """Memory is for a few of them: the others get cookies, which come again with their questions until there is room,
+    and take it from nobody whose handshake is under way."""
+    running = firmware("lm3s6965evb", "http", "--network", "tap:t0", prefix=space).ready()
+    many = ("import socket, threading\n"
+            "def ask():\n"
+            "    with socket.create_connection(('10.0.2.15', 80), timeout=30) as s:\n"
+            "        s.sendall(b'GET /status.json HTTP/1.0\\r\\n\\r\\n')\n"
+            "        answer = b''\n"
+            "        while piece := s.recv(4096):\n"
+            "            answer += piece\n"
+            "    print(answer[-2:], flush=True)\n"
+            "for _ in range(50):\n"
+            "    threading.Thread(target=ask).start()\n")
+    done = subprocess.run([*space, "python3", "-c", many], capture_output=True, text=True, check=False)
+    assert done.stdout.count("b'}\\n'") == 50, done.stderr[-500:]
+    running.quit()
