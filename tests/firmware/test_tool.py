@@ -119,6 +119,8 @@ def test_port_in_use(built):
 
 @pytest.mark.parametrize("setting, said", [
     ("BOARD_IMAGE=ftp://10.0.2.2/image.bin", 'BOARD_IMAGE is "ftp://10.0.2.2/image.bin"'),
+    (f"BOARD_IMAGE=http://10.0.2.2/{79 * 'p'}", "up to 79 characters each"),
+    (f"BOARD_IMAGE=http://[{80 * 'a'}]:80/p", "up to 79 characters each"),
     ("BOARD_TIME=tomorrow", 'BOARD_TIME is "tomorrow"'), ("BOARD_TIME=192.0.2.256", "has to be an address"),
     ("BOARD_DADD=OFF", "there are: BOARD_STRICT, BOARD_IMAGE, BOARD_TIME, BOARD_MRU, BOARD_DAD, BOARD_FALLBACK, "),
     ("BOARD_DAD", "is not NAME=VALUE"), ("BOARD_FALLBACK=dynamic", "BOARD_FALLBACK is one of static;link-local;none"),

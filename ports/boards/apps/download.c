@@ -19,6 +19,7 @@ enum {
     ROOM = 1500,
     NO_NUMBER = 0xFFFF
 };
+static const tenon_u32 NOT_SAID = 0xFFFFFFFFU, UNCLEAR = 0xFFFFFFFEU;    /* lengths that no image has */
 
 static struct url {
     char host[HOST_ROOM];    /* without the brackets of an address of IPv6 */
@@ -29,7 +30,7 @@ static struct url {
 
 /* A line of the serial line that is a URL, as far as it has come. */
 static struct {
-    char text[HOST_ROOM + PATH_ROOM];
+    char text[HOST_ROOM + PATH_ROOM + 16];    /* with http://[]:65535; full: it is longer */
     unsigned n;
     int open;
 } typed;
@@ -46,9 +47,10 @@ static struct {
     int reading;               /* 1: by TFTP */
     int asked, whole;          /* 1: the request is out; the image has come */
     int in_head;               /* 1: reading the head of the answer */
-    char line[LINE];
+    char line[LINE];           /* full: it is longer */
     unsigned filled, lines, status;
-    tenon_u32 length, got, crc;
+    tenon_u32 length;          /* or NOT_SAID, or UNCLEAR: by RFC 9112 6.3 */
+    tenon_u32 got, crc;
     tenon_u32 since_us;        /* of the last progress, or of the last attempt's end */
 } image;
 static tenon_u8 ring[1000];
@@ -171,7 +173,7 @@ static void say_result(const char *why, unsigned number)
     image.since_us = board_now_us();
 }
 
-/* ---- the answer: RFC 9112 4 ------------------------------------------------------------------------------- */
+/* ---- the answer: RFC 9112 4, 6.3 --------------------------------------------------------------------------- */
 
 static int begins(const char *text, const char *with)
 {
@@ -182,24 +184,51 @@ static int begins(const char *text, const char *with)
     return 1;
 }
 
-static tenon_u32 number_behind(const char *text)
+static const char *behind_space(const char *text)
 {
-    while (*text == ' ')
+    while (*text == ' ' || *text == '\t')
         text++;
-    return number_in(&text);
+    return text;
+}
+
+static unsigned status_in(const char *text)
+{
+    text = behind_space(text);
+    return (unsigned)number_in(&text);
+}
+
+/* What is no length, not all of it, or another one than before, is none that could be believed. */
+static void read_length(const char *text)
+{
+    const char *const begin = behind_space(text), *end = begin;
+    const tenon_u32 length = number_in(&end);
+
+    if (end == begin || *behind_space(end) != '\0' || image.filled == LINE ||
+        (image.length != NOT_SAID && image.length != length))
+        image.length = UNCLEAR;
+    else
+        image.length = length;
 }
 
 static void read_line(void)
 {
-    image.line[image.filled] = '\0';
+    image.line[image.filled < LINE ? image.filled : LINE - 1] = '\0';
     if (image.filled == 0)
         image.in_head = 0;
     else if (image.lines == 0 && begins(image.line, "http/1."))
-        image.status = (unsigned)number_behind(image.line + 8);
+        image.status = status_in(image.line + 8);
     else if (begins(image.line, "content-length:"))
-        image.length = number_behind(image.line + 15);
+        read_length(image.line + 15);
+    else if (begins(image.line, "transfer-encoding:"))    /* who is asked by HTTP/1.0 has none: RFC 9112 6.1 */
+        image.length = UNCLEAR;
     image.lines++;
     image.filled = 0;
+}
+
+/* Without a length nobody could tell a whole image from one that was cut when the connection ended. */
+static int is_wanted(void)
+{
+    return image.status == 200 && image.length < UNCLEAR;
 }
 
 static void read_bytes(const tenon_u8 *bytes, unsigned n)
@@ -209,10 +238,17 @@ static void read_bytes(const tenon_u8 *bytes, unsigned n)
     for (; i < n && image.in_head; i++) {
         if (bytes[i] == '\n')
             read_line();
-        else if (bytes[i] != '\r' && image.filled < LINE - 1)
+        else if (bytes[i] != '\r' && image.filled < LINE)
             image.line[image.filled++] = (char)bytes[i];
     }
-    store(bytes + i, n - i);
+    if (is_wanted())
+        store(bytes + i, n - i);
+}
+
+/* The server may keep the connection. */
+static int is_over(void)
+{
+    return !image.in_head && (!is_wanted() || image.got >= image.length);
 }
 
 /* ---- by TFTP -------------------------------------------------------------------------------------------------- */
@@ -258,6 +294,7 @@ static void connect(const struct tenon_ip *ip)
     server.ip = *ip;
     server.port = url.port;
     image.in_head = 1;
+    image.length = NOT_SAID;
     image.crc = 0xFFFFFFFFU;
     image.since_us = board_now_us();
     if (url.usual == TENON_TFTP_PORT) {
@@ -303,11 +340,13 @@ static void ask(void)
 
 static void finish(int error)
 {
-    image.whole = error == TENON_ECLOSED && image.status == 200 && !image.in_head && image.got == image.length;
+    image.whole = error == TENON_ECLOSED && !image.in_head && is_wanted() && image.got == image.length;
     (void)tenon_sock_delete(socks, image.sk, error == TENON_ECLOSED ? 0 : TENON_SOCK_ABORT);
     image.sk = 0;
     if (image.status == 0 && error != TENON_ECLOSED)
         say_result(tenon_error_text(error), NO_NUMBER);
+    else if (image.status == 200 && !image.in_head && !is_wanted())
+        say_result("no length that could be believed", NO_NUMBER);
     else
         say_result("status", image.status);
 }
@@ -327,7 +366,9 @@ static void event(void *self, int sk, unsigned events)
         (void)tenon_sock_read_done(socks, sk, bytes, (unsigned)n);
         image.since_us = board_now_us();
     }
-    if (n < 0)
+    if (is_over())
+        finish(TENON_ECLOSED);
+    else if (n < 0)
         finish(n);
 }
 
@@ -379,7 +420,7 @@ static void begin(const char *text)
     struct url other;
 
     if (!url_read(&other, text)) {
-        say("no URL: it is http://HOST[:PORT]/PATH or tftp://HOST[:PORT]/PATH\n");
+        say("no URL: it is http://HOST[:PORT]/PATH or tftp://HOST[:PORT]/PATH, each up to 79 characters\n");
         return;
     }
     tenon_tftp_stop(&tftp);
@@ -400,13 +441,13 @@ static int key(int c)
         return typed.open;
     }
     if (c != '\r' && c != '\n') {
-        typed.text[typed.n] = (char)c;
-        typed.n += typed.n < sizeof(typed.text) - 1;
+        if (typed.n < sizeof(typed.text))
+            typed.text[typed.n++] = (char)c;
         return 1;
     }
     if (typed.n == 0)    /* a terminal gives nothing before Enter: the URL may be in a line of its own */
         return 1;
-    typed.text[typed.n] = '\0';
+    typed.text[typed.n < sizeof(typed.text) ? typed.n : 0] = '\0';    /* what was cut would be another one */
     typed.open = 0;
     begin(typed.text);
     return 1;
