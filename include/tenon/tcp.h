@@ -110,7 +110,8 @@ TENON_API void tenon_tcp_listener_local(const struct tenon_tcp_listener *listene
  *  @param from    local address and port; NULL, or any and port 0: chosen (RFC 6724, RFC 6056 3.3.4)
  *  @param to      peer; netif set for a link-local address
  *  @param events  kept: must outlive the connection
- *  @return TENON_OK, TENON_EINVAL (an address that no connection can have), TENON_ENOADDR,
+ *  @return TENON_OK, TENON_EINVAL (an address that no connection can have), TENON_ENOADDR (`from` is not ours, or
+ *          a link-local address, and the way leads to a router or over another link),
  *          TENON_EINUSE (that pair of addresses and ports exists, or no port is free), TENON_EUNREACH,
  *          TENON_ENOMEM, TENON_ELIMIT */
 TENON_API int tenon_tcp_connect(struct tenon *stack, struct tenon_tcp **out, const struct tenon_addr *from,

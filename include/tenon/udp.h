@@ -54,13 +54,14 @@ TENON_API int tenon_udp_connect(struct tenon_udp *sock, const struct tenon_addr 
  *  @param to  NULL on a connected socket
  *  @return TENON_OK, TENON_EINVAL, TENON_EMSGSIZE (over 65507 bytes, over IPv6 65527; or over the path MTU
  *          with TENON_UDP_DONT_FRAGMENT), TENON_EUNREACH, TENON_ENOADDR (the socket's own address is not ours any
- *          more), TENON_EACCES (broadcast without the option), TENON_ENOMEM, TENON_EAGAIN (the burst is full) */
+ *          more, or a link-local one, and the way leads to a router or over another link), TENON_EACCES (broadcast
+ *          without the option), TENON_ENOMEM, TENON_EAGAIN (the burst is full) */
 TENON_API int tenon_udp_send(struct tenon_udp *sock, const struct tenon_addr *to, const struct tenon_span *spans,
                              unsigned n);
 
 /** As tenon_udp_send(), from a given local address: to answer from the address that was asked.
- *  @param from  a local address (else TENON_ENOADDR). 0.0.0.0 for who has none yet, to 255.255.255.255 only, whose
- *               `netif` then says which way (RFC 1122 3.2.1.3 a, RFC 2131 4.1) */
+ *  @param from  a local address that reaches so far (else TENON_ENOADDR). 0.0.0.0 for who has none yet, to
+ *               255.255.255.255 only, whose `netif` then says which way (RFC 1122 3.2.1.3 a, RFC 2131 4.1) */
 TENON_API int tenon_udp_send_from(struct tenon_udp *sock, const struct tenon_ip *from, const struct tenon_addr *to,
                                   const struct tenon_span *spans, unsigned n);
 

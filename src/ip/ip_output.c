@@ -355,6 +355,13 @@ static int output_straight(struct tenon *stack, struct tn_path *path, struct tn_
     return 1;
 }
 
+/* That there is a way to somebody does not mean that this address is ours still: connections outlive theirs. Proxies
+ * speak for others. */
+static int output_may_be_from(const struct tenon *stack, const struct tn_path *path, const struct tenon_ip *src)
+{
+    return tn_path_is_from(stack, path, src) || (TENON_WITH_ROUTES && tn_tcp_wants_foreign(stack));
+}
+
 TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struct tn_out *out)
 {
     const int is_v4 = tenon_ip_is_v4(&out->dst);
@@ -362,7 +369,7 @@ TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struc
     tenon_u32 mtu;
 
     TENON_ASSERT(out->off == out->l4_off);
-    if (tn_path_check(stack, path) != TENON_OK) {
+    if (tn_path_check(stack, path) != TENON_OK || !output_may_be_from(stack, path, &out->src)) {
         tn_count(stack, TENON_STAT_NO_ROUTE);
         return output_drop(out, TENON_EUNREACH);
     }

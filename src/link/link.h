@@ -164,6 +164,13 @@ TENON_INTERNAL void tn_path_put(struct tenon *stack, struct tn_path *path);
 /* After addresses, routes or links have changed: look again. Cheap when nothing has.
  * @return TENON_OK or TENON_EUNREACH */
 TENON_INTERNAL_HOT int tn_path_check(struct tenon *stack, struct tn_path *path);
+/* Whether an address may speak along a path that leads somewhere: it is ours, and reaches so far. Who has one address
+ * has it there. */
+TENON_INTERNAL int tn_path_bears(const struct tenon *stack, const struct tn_path *path, const struct tenon_ip *src);
+TENON_INLINE int tn_path_is_from(const struct tenon *stack, const struct tn_path *path, const struct tenon_ip *src)
+{
+    return TENON_WITH_HOMES ? tn_path_bears(stack, path, src) : tenon_ip_equal(src, &path->src);
+}
 /* The interface of a path that needs nothing to be found out or begun: the neighbour is known, and not stale; *mac is
  * its address (NULL: there is no link header). Counts as use of it. @return NULL: ask tn_link_output() */
 TENON_INTERNAL const struct tn_netif *tn_link_ready(struct tenon *stack, struct tn_path *path, const tenon_u8 **mac);

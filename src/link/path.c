@@ -130,6 +130,17 @@ TENON_INTERNAL_HOT int tn_path_check(struct tenon *stack, struct tn_path *path)
     return path->netif != 0 ? TENON_OK : TENON_EUNREACH;
 }
 
+/* Not tentative, given up or gone (RFC 4862 5.4, 5.5.4, RFC 5227 2.1, 2.4); from a link-local address not to a router
+ * (RFC 3927 2.7), and not over another link. */
+TENON_INTERNAL int tn_path_bears(const struct tenon *stack, const struct tn_path *path, const struct tenon_ip *src)
+{
+    if (tenon_ip_equal(src, &path->src))
+        return 1;
+    if (tn_ip_is_link_local(src) && !tenon_ip_equal(&path->next_hop, &path->dst))
+        return 0;
+    return tn_addr_is_ours(stack, src, path->netif);
+}
+
 /* ---- the cache ------------------------------------------------------------------------------- */
 
 static tenon_u32 path_hash(const struct tenon *stack, const struct tenon_ip *dst, unsigned scope)

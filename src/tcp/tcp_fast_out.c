@@ -593,8 +593,11 @@ TENON_HOT int fast_is_prepared(struct tenon_tcp *conn, const struct tn_tcp_way *
         return 0;
     if (tn_flight_get(conn) == NULL)
         return 0;
-    if (conn->flight->header.tcp_bytes == 0 || conn->flight->header.changes != way->changes)
-        fast_prepare(conn, way);
+    if (conn->flight->header.tcp_bytes != 0 && conn->flight->header.changes == way->changes)
+        return 1;
+    if (!tn_tcp_is_foreign(conn) && !tn_path_is_from(conn->stack, conn->path, &conn->ends.local))
+        return 0;    /* tn_ip_output() refuses it */
+    fast_prepare(conn, way);
     return 1;
 }
 

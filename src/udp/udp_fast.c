@@ -302,7 +302,7 @@ TENON_HOT int dgram_source(const struct tenon_udp *sock, const struct tn_udp_mes
 
     way->src = from;
     if (from != NULL)
-        return tenon_ip_is_v4(from) == is_v4 && tn_ip_classify(sock->stack, way->netif, from) == TN_DST_OURS;
+        return tenon_ip_is_v4(from) == is_v4 && tn_path_is_from(sock->stack, way->path, from);
     way->src = sock->source != NULL ? sock->source : &way->path->src;
     return sock->source_gen == sock->stack->link.gen && tenon_ip_is_v4(way->src) == is_v4;
 }

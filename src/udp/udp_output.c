@@ -40,23 +40,19 @@ static int udp_speaks_for_itself(const struct tenon_udp *sock)
 }
 
 /* Whose address a datagram carries as its source: not one that was ours when the socket got it, and is no more. What is
- * not said by the caller is remembered for the short way.
+ * not said by the caller is remembered for the short way, if it may speak along all paths.
  * @return TENON_OK, TENON_EINVAL (the other version of IP), TENON_ENOADDR */
 static int udp_source(struct tenon_udp *sock, const struct tn_udp_message *message, const struct tn_path *path,
                       const struct tenon_ip **src)
 {
-    unsigned netif = path->netif;
-
     *src = message->from;
-    if (*src == NULL && udp_speaks_for_itself(sock)) {
+    if (*src == NULL && udp_speaks_for_itself(sock))
         *src = &sock->local.ip;
-        netif = sock->local.netif;
-    }
     if (*src != NULL && tenon_ip_is_v4(*src) != tenon_ip_is_v4(&path->dst))
         return TENON_EINVAL;
-    if (*src != NULL && !tn_addr_is_ours(sock->stack, *src, netif))
+    if (*src != NULL && !tn_path_is_from(sock->stack, path, *src))
         return TENON_ENOADDR;
-    if (!TENON_SMALL && message->from == NULL) {
+    if (!TENON_SMALL && message->from == NULL && (*src == NULL || !tn_ip_is_link_local(*src))) {
         sock->source_gen = sock->stack->link.gen;
         sock->source = *src;
     }
@@ -142,7 +138,7 @@ static int udp_path(struct tenon_udp *sock, const struct tenon_addr *to, struct 
     }
     if (TENON_WITH_MULTICAST && scope == 0 && tn_ip_is_multicast(&to->ip))
         scope = sock->multicast_netif;
-    if (TENON_WITH_NETIFS && scope == 0 && tn_ip_is_link_local(&to->ip) && tn_ip_is_link_local(&sock->local.ip))
+    if (TENON_WITH_NETIFS && scope == 0 && tn_ip_is_on_link_only(&to->ip) && tn_ip_is_link_local(&sock->local.ip))
         scope = sock->local.netif;
     return tn_ip_path(sock->stack, path, &to->ip, scope);
 }

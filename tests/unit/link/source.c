@@ -187,11 +187,196 @@ static void to_link_local(void)
     hn_close(&hn);
 }
 
+/* ---- from addresses that are lost ------------------------------------------------------------- */
+
+/* Packets of TCP that have left from an address. */
+static unsigned tcp_sent_from(struct hn *hn, const struct tenon_ip *ip)
+{
+    const struct hn_sent *sent;
+    unsigned n = 0;
+
+    while ((sent = lt_next_ip(hn)) != NULL) {
+        const tenon_u8 *p = sent->bytes + 14;
+        const int is_v4 = p[0] >> 4 == 4;
+        const struct tenon_ip src = is_v4 ? tenon_ip4(hn_get32(p + 12)) : hn_get_ip(p + 8);
+
+        n += p[is_v4 ? 9 : 6] == 6 && tenon_ip_equal(&src, ip);
+    }
+    return n;
+}
+
+/* From this address to one whose link-layer address is known, and about that of its router. */
+static void begin_connection(struct hn *hn, const struct tenon_ip *ours, const char *peer, const char *next_hop)
+{
+    static const struct tenon_tcp_events events;
+    const struct tenon_ip hop = hn_ip(next_hop);
+    struct tenon_addr from, to;
+    struct tenon_tcp *conn;
+    tenon_u8 mac[6];
+
+    memset(&from, 0, sizeof from);
+    memset(&to, 0, sizeof to);
+    from.ip = *ours;
+    to.ip = hn_ip(peer);
+    to.port = 80;
+    HN_EQUAL(tenon_neighbour_set(hn->stack, 1, &hop, hn_mac(mac, 1, 9)), TENON_OK);
+    HN_EQUAL(tenon_tcp_connect(hn->stack, &conn, &from, &to, &events, NULL), TENON_OK);
+    hn_run_ms(hn, 10);
+    HN_EQUAL(tcp_sent_from(hn, ours), 1);
+}
+
+static void open_with_two(struct hn *hn, unsigned seed, const struct tenon_ip *a)
+{
+    const struct tenon_ip b = hn_ip("10.0.0.2");
+
+    hn_open_seed(hn, NULL, seed);
+    hn_netif(hn, TENON_NETIF_NO_IP6);
+    HN_EQUAL(tenon_addr_add(hn->stack, 1, a, 24), TENON_OK);
+    HN_EQUAL(tenon_addr_add(hn->stack, 1, &b, 24), TENON_OK);
+    hn_run_ms(hn, 20000);
+    begin_connection(hn, a, "10.0.0.9", "10.0.0.9");
+}
+
+/* RFC 5227 2.4 b: a connection does not go on from an address that was given up, though there is another one. */
+static void given_up_is_silent(void)
+{
+    const struct tenon_ip a = hn_ip("10.0.0.1");
+    tenon_u8 other[6];
+    struct hn hn;
+
+    open_with_two(&hn, 1, &a);
+    for (unsigned i = 0; i < 2; i++)
+        hn_arp(&hn, 1, NULL, 1, hn_mac(other, 1, 66), a.w[3], NULL, a.w[3]);
+    HN_EQUAL(lt_address(&hn, 1, &a), TENON_ADDR_DUPLICATE);
+    hn_forget(&hn);
+    hn_run_ms(&hn, 60000);
+    HN_EQUAL(tcp_sent_from(&hn, &a), 0);
+    hn_close(&hn);
+}
+
+/* RFC 5227 2.1: nor, after the link was down, while its address is probed and the other one is ready. */
+static void tentative_is_silent(void)
+{
+    const struct tenon_ip a = hn_ip("10.0.0.1");
+
+    for (unsigned seed = 1; seed < 20; seed++) {
+        struct hn hn;
+
+        open_with_two(&hn, seed, &a);
+        hn_run_ms(&hn, 1000);
+        HN_EQUAL(tenon_netif_link(hn.stack, 1, 0), TENON_OK);
+        HN_EQUAL(tenon_netif_link(hn.stack, 1, 1), TENON_OK);
+        hn_forget(&hn);
+        while (lt_address(&hn, 1, &a) == TENON_ADDR_TENTATIVE) {
+            HN_EQUAL(tcp_sent_from(&hn, &a), 0);
+            hn_run_ms(&hn, 10);
+        }
+        hn_run_ms(&hn, 60000);
+        HN_CHECK(tcp_sent_from(&hn, &a) > 0);
+        hn_close(&hn);
+    }
+}
+
+/* RFC 4862 5.5.4: nor when its valid lifetime has ended. */
+static void expired_is_silent(void)
+{
+    struct tenon_addr_info info;
+    struct lt_ra ra;
+    struct hn hn;
+
+    hn_open(&hn, NULL);
+    hn_netif(&hn, TENON_NETIF_NO_DAD);
+    hn_run_ms(&hn, 20000);
+    lt_ra_begin(&ra, 64, 0, 9000, 0, 0);
+    lt_ra_prefix(&ra, "2001:db8:1::", 64, 0xC0, 10, 10);
+    lt_ra_prefix(&ra, "2001:db8:2::", 64, 0xC0, 9000, 9000);
+    lt_ra_send(&hn, 1, 9, &ra);
+    HN_EQUAL(tenon_addr_get(hn.stack, 1, &info), TENON_OK);
+    HN_EQUAL(info.ip.w[1], 0x00010000);
+    begin_connection(&hn, &info.ip, "2001:db8:9::1", "fe80::9");
+    hn_run_ms(&hn, 13000);
+    HN_EQUAL(lt_address(&hn, 1, &info.ip), -1);
+    hn_forget(&hn);
+    hn_run_ms(&hn, 60000);
+    HN_EQUAL(tcp_sent_from(&hn, &info.ip), 0);
+    hn_close(&hn);
+}
+
+/* ---- from link-local addresses ----------------------------------------------------------------- */
+
+/* RFC 3927 2.7: who is bound to one sends nothing to a router. */
+static void link_local_bound_to_router(void)
+{
+    static const struct tenon_tcp_events events;
+    const struct tenon_addr far = { hn_ip("8.8.8.8"), 80, 0 };
+    const struct tenon_ip gateway = hn_ip("10.0.0.254"), all = tenon_ip4(0);
+    struct tenon_tcp *conn;
+    struct tenon_udp *sock;
+    struct tenon_addr at;
+    tenon_u8 mac[6];
+    struct hn hn;
+
+    lt_open4(&hn, NULL);
+    HN_EQUAL(tenon_route_add(hn.stack, 1, &all, 0, &gateway, 0), TENON_OK);
+    HN_EQUAL(tenon_neighbour_set(hn.stack, 1, &gateway, hn_mac(mac, 1, 9)), TENON_OK);
+    memset(&at, 0, sizeof at);
+    at.ip = hn_ip("169.254.7.7");
+    at.port = 7;
+    at.netif = 1;
+    HN_EQUAL(tenon_addr_add(hn.stack, 1, &at.ip, 16), TENON_OK);
+    sock = lt_udp_open(&hn);
+    HN_EQUAL(tenon_udp_bind(sock, &at), TENON_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        hn_forget(&hn);
+        HN_EQUAL(lt_udp_send(&hn, sock, "8.8.8.8", 0), TENON_ENOADDR);
+        HN_EQUAL(lt_count_udp(&hn), 0);
+        HN_EQUAL(lt_udp_send(&hn, sock, "10.0.0.254", 0), TENON_OK);    /* as a neighbour it is one */
+        HN_EQUAL(lt_count_udp(&hn), 1);
+    }
+    HN_EQUAL(tenon_tcp_connect(hn.stack, &conn, &at, &far, &events, NULL), TENON_ENOADDR);
+    tenon_udp_close(sock);
+    hn_close(&hn);
+}
+
+/* RFC 4291 2.5.6: nor does it speak on another link, where the address means somebody else, or nobody. */
+static void link_local_bound_to_group(void)
+{
+    const struct hn_sent *sent;
+    struct tenon_udp *sock;
+    struct tenon_addr at;
+    struct hn hn;
+
+    hn_open(&hn, NULL);
+    hn_netif(&hn, TENON_NETIF_NO_DAD | TENON_NETIF_NO_RA);
+    hn_netif(&hn, TENON_NETIF_NO_DAD | TENON_NETIF_NO_RA);
+    hn_run_ms(&hn, 20000);
+    memset(&at, 0, sizeof at);
+    at.ip = lt_link_local(&hn, 2);
+    at.port = 7;
+    at.netif = 2;
+    sock = lt_udp_open(&hn);
+    HN_EQUAL(tenon_udp_bind(sock, &at), TENON_OK);
+    hn_forget(&hn);
+    HN_EQUAL(lt_udp_send(&hn, sock, "ff02::77", 0), TENON_OK);
+    sent = lt_next_ip(&hn);
+    HN_CHECK(sent != NULL && sent->netif == 2);
+    HN_CHECK(lt_next_ip(&hn) == NULL);
+    HN_EQUAL(lt_udp_send(&hn, sock, "ff02::77", 1), TENON_ENOADDR);
+    HN_CHECK(lt_next_ip(&hn) == NULL);
+    tenon_udp_close(sock);
+    hn_close(&hn);
+}
+
 static const struct hn_test tests[] = {
     { "examples", "6724-1 6724-3 IP4-27", examples },
     { "tentative_and_duplicate", "6724-3 ARP-13", tentative_and_duplicate },
     { "link_local_stays_here", "3927-1", link_local_stays_here },
-    { "to_link_local", "3927-3", to_link_local }
+    { "to_link_local", "3927-3", to_link_local },
+    { "given_up_is_silent", "ARP-12", given_up_is_silent },
+    { "tentative_is_silent", "ARP-13", tentative_is_silent },
+    { "expired_is_silent", "SLAAC-5", expired_is_silent },
+    { "link_local_bound_to_router", "3927-1", link_local_bound_to_router },
+    { "link_local_bound_to_group", "3927-1", link_local_bound_to_group },
 };
 
 int main(int argc, char **argv)
