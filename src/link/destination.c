@@ -11,8 +11,8 @@ struct destination {
 
 static void destination_look(const struct tenon *stack, struct destination *dst, const struct tenon_ip *ip)
 {
-    struct tenon_ip src, next_hop = *ip;
-    const unsigned netif = tn_route_hop(stack, &next_hop, ip, 0);
+    struct tenon_ip src, next_hop;
+    const unsigned netif = tn_path_hop(stack, &next_hop, ip, 0);
 
     dst->ip = ip;
     dst->source = NULL;

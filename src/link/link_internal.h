@@ -121,6 +121,7 @@ TENON_INTERNAL void tn_slaac_prefix(struct tenon *stack, struct tn_netif *netif,
 
 /* ---- routes: route.c ------------------------------------------------------------------------- */
 
+/* What is set by hand takes the place of what was learnt: it does not end with what a router promised. */
 enum route_origin { ROUTE_MANUAL, ROUTE_ADDRESS, ROUTE_ROUTER };
 
 struct tn_route {
@@ -136,7 +137,8 @@ struct tn_route {
 
 /* A route to a network on the link, for ever: that of the first `bits` of an address. Without its interface. */
 TENON_INTERNAL void tn_route_to(struct tn_route *route, const struct tenon_ip *ip, unsigned bits);
-/* Add it in its place. @return TENON_OK, TENON_EINUSE, TENON_ELIMIT */
+/* Add it in its place; one from further down enum route_origin gives way to it. @return TENON_OK, TENON_EINUSE,
+ * TENON_ELIMIT */
 TENON_INTERNAL int tn_route_insert(struct tenon *stack, const struct tn_route *route);
 TENON_INTERNAL void tn_route_delete(struct tenon *stack, unsigned index);
 /* Index of the route with the same interface, destination and gateway, or -1. */
@@ -163,6 +165,9 @@ TENON_INTERNAL void tn_route_advertised(struct tenon *stack, const struct tn_rou
 
 /* ---- paths: path.c --------------------------------------------------------------------------- */
 
+/* The next hop to any destination, groups and link-local ones included. @return as tn_route_hop() */
+TENON_INTERNAL unsigned tn_path_hop(const struct tenon *stack, struct tenon_ip *next_hop, const struct tenon_ip *dst,
+                                    unsigned scope);
 /* Everything that was decided from addresses, routes and links has to be decided again. */
 TENON_INTERNAL void tn_path_invalidate(struct tenon *stack);
 /* What tn_link_ready() or tn_path_mtu() have said of a path may be wrong from now on, for another reason than time. */

@@ -55,7 +55,7 @@ static unsigned path_any_link(const struct tenon *stack, const struct tenon_ip *
 
 /* A route to part of 169.254/16 is somebody's will (a service of a cloud that a gateway has, say); the default one is
  * not (RFC 3927 2.6.2). */
-static int path_is_everywhere(const struct tenon *stack, const struct tenon_ip *dst)
+static int path_is_everywhere(const struct tenon *stack, const struct tenon_ip *dst, unsigned scope)
 {
     const struct tn_route *route;
 
@@ -63,7 +63,7 @@ static int path_is_everywhere(const struct tenon *stack, const struct tenon_ip *
         return 0;
     if (!TENON_WITH_HOMES || !tenon_ip_is_v4(dst) || !tn_ip_is_link_local(dst))
         return 1;
-    route = tn_route_find(stack, dst, 0);
+    route = tn_route_find(stack, dst, scope);
     return route == NULL || route->bits <= PATH_LINK_LOCAL_BITS;
 }
 
@@ -74,17 +74,22 @@ static enum tn_cast path_cast(const struct tenon *stack, const struct tenon_ip *
     return tn_addr_is_broadcast(stack, dst) ? TN_CAST_BROADCAST : TN_CAST_UNICAST;
 }
 
+TENON_INTERNAL unsigned tn_path_hop(const struct tenon *stack, struct tenon_ip *next_hop, const struct tenon_ip *dst,
+                                    unsigned scope)
+{
+    *next_hop = *dst;
+    if (path_is_everywhere(stack, dst, scope))
+        return path_any_link(stack, dst, scope);
+    return tn_route_hop(stack, next_hop, dst, scope);
+}
+
 /* @return TENON_OK or TENON_EUNREACH */
 static int path_resolve(const struct tenon *stack, struct path_way *way, const struct tenon_ip *dst, unsigned scope)
 {
     /* We have no loopback interface. */
     if (tn_ip_is_loopback(dst) || tn_addr_is_ours(stack, dst, scope))
         return TENON_EUNREACH;
-    way->next_hop = *dst;
-    if (path_is_everywhere(stack, dst))
-        way->netif = path_any_link(stack, dst, scope);
-    else
-        way->netif = tn_route_hop(stack, &way->next_hop, dst, scope);
+    way->netif = tn_path_hop(stack, &way->next_hop, dst, scope);
     if (PATH_HAS_CAST)
         way->cast = path_cast(stack, &way->next_hop);    /* a gateway is a host */
     if (way->netif == 0)

@@ -36,15 +36,18 @@ TENON_INTERNAL int tn_route_index(const struct tenon *stack, const struct tn_rou
 TENON_INTERNAL int tn_route_insert(struct tenon *stack, const struct tn_route *route)
 {
     struct tn_link *link = &stack->link;
-    struct tn_route *at = link->routes;
-    struct tn_route *const end = at + link->nroutes;
+    struct tn_route *at = link->routes, *end;
+    const int index = TENON_WITH_HOMES ? tn_route_index(stack, route) : -1;
 
     if (!TENON_WITH_HOMES && link->nroutes != 0)
         return tenon_ip_equal(&at->gateway, &route->gateway) ? TENON_EINUSE : TENON_ELIMIT;
-    if (TENON_WITH_HOMES && tn_route_index(stack, route) >= 0)
+    if (index >= 0 && link->routes[index].origin <= route->origin)
         return TENON_EINUSE;
+    if (index >= 0)
+        tn_route_delete(stack, (unsigned)index);
     if (TENON_WITH_HOMES && link->nroutes == stack->conf.routes_max)
         return TENON_ELIMIT;
+    end = at + link->nroutes;
     while (TENON_WITH_HOMES && at < end &&
            (at->bits > route->bits || (at->bits == route->bits && at->metric <= route->metric)))
         at++;
@@ -230,6 +233,7 @@ TENON_INTERNAL void tn_route_gateway_gone(struct tenon *stack, unsigned netif, c
 {
     unsigned i = 0;
 
+    tn_path_invalidate(stack);    /* RFC 4861 7.2.5: paths that were redirected to it stand in no route */
     while (i < stack->link.nroutes) {
         if (stack->link.routes[i].origin == ROUTE_ROUTER && route_goes_by(&stack->link.routes[i], netif, gateway))
             tn_route_delete(stack, i);
@@ -308,7 +312,6 @@ TENON_API int tenon_route_add(struct tenon *stack, unsigned netif, const struct 
                               const struct tenon_ip *gateway, unsigned metric)
 {
     struct tn_route route;
-    int index;
 
     if (!ROUTE_HAS_ROUTERS)
         return TENON_EINVAL;
@@ -318,9 +321,6 @@ TENON_API int tenon_route_add(struct tenon *stack, unsigned netif, const struct 
         return TENON_EINVAL;    /* we ourselves are no gateway for us */
     route.netif = (tenon_u8)netif;
     route.metric = metric;
-    index = TENON_WITH_HOMES ? tn_route_index(stack, &route) : -1;
-    if (index >= 0 && stack->link.routes[index].origin != ROUTE_MANUAL)
-        tn_route_delete(stack, (unsigned)index);    /* what is set by hand takes the place of what was learnt */
     return tn_route_insert(stack, &route);
 }
 

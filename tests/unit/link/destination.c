@@ -121,10 +121,36 @@ static void nothing_reached(void)
     hn_close(&hn);
 }
 
+/* RFC 6724 6, rule 8: the smaller scope, on a host as they are: no route says where link-local addresses are, or one
+ * says where all addresses are. */
+static void link_local_first(void)
+{
+    for (unsigned with_router = 0; with_router < 2; with_router++) {
+        const struct tenon_ip ip = hn_ip("2001:db8:1::2"), near = hn_ip("fe80::1");
+        struct tenon_ip ips[2] = { hn_ip("2001:db8:1::1"), near };
+        struct lt_ra ra;
+        struct hn hn;
+
+        hn_row = with_router ? "with_router" : "without_router";
+        hn_open(&hn, NULL);
+        hn_netif(&hn, TENON_NETIF_NO_DAD);
+        hn_run_ms(&hn, 20000);
+        HN_EQUAL(tenon_addr_add(hn.stack, 1, &ip, 64), TENON_OK);
+        lt_ra_begin(&ra, 64, 0, 1800, 0, 0);
+        if (with_router)
+            lt_ra_send(&hn, 1, 9, &ra);
+        HN_EQUAL(tenon_addr_sort(hn.stack, ips, 2), 2);
+        HN_CHECK(tenon_ip_equal(&ips[0], &near));
+        hn_close(&hn);
+    }
+    hn_row = "";
+}
+
 static const struct hn_test tests[] = {
     { "examples", "6724-2", examples },
     { "order_of_equals_stays", "6724-2", order_of_equals_stays },
-    { "nothing_reached", "6724-2", nothing_reached }
+    { "nothing_reached", "6724-2", nothing_reached },
+    { "link_local_first", "6724-2", link_local_first },
 };
 
 int main(int argc, char **argv)

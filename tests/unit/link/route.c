@@ -551,6 +551,38 @@ static void output_link_addresses(void)
     hn_close(&hn);
 }
 
+/* An address brings the route to its network, for as long as it is there: what a router promises of that network does
+ * not end it, whichever of the two came first. */
+static void learnt_address_by_hand(void)
+{
+    const struct tenon_ip ip = hn_ip("2001:db8:1::5"), to = hn_ip("2001:db8:1::9");
+
+    for (int router_first = 0; router_first < 2; router_first++) {
+        struct tn_path *path;
+        struct lt_ra ra;
+        struct hn hn;
+
+        hn_row = router_first ? "router_first" : "address_first";
+        hn_open(&hn, NULL);
+        hn_netif(&hn, TENON_NETIF_NO_DAD);
+        hn_run_ms(&hn, 20000);
+        if (!router_first)
+            HN_EQUAL(tenon_addr_add(hn.stack, 1, &ip, 64), TENON_OK);
+        lt_ra_begin(&ra, 64, 0, 0, 0, 0);
+        lt_ra_prefix(&ra, "2001:db8:1::", 64, 0x80, 100, 100);
+        lt_ra_send(&hn, 1, 9, &ra);
+        if (router_first)
+            HN_EQUAL(tenon_addr_add(hn.stack, 1, &ip, 64), TENON_OK);
+        hn_run_ms(&hn, 102000);
+        if (HN_EQUAL(tn_path_get(hn.stack, &path, &to, 0), TENON_OK))
+            tn_path_put(hn.stack, path);
+        HN_EQUAL(tenon_addr_remove(hn.stack, 1, &ip), TENON_OK);
+        HN_EQUAL(tn_path_get(hn.stack, &path, &to, 0), TENON_EUNREACH);
+        hn_close(&hn);
+    }
+    hn_row = "";
+}
+
 static const struct hn_test tests[] = {
     { "add_impossible", "IP4-23", add_impossible },
     { "add_too_many", "IP4-32 VUL-F-13", add_too_many },
@@ -567,7 +599,8 @@ static const struct hn_test tests[] = {
     { "paths_many", "1191-6 8201-4", paths_many },
     { "paths_evicted_in_order", "1191-6", paths_evicted_in_order },
     { "path_no_memory", "VUL-F-13", path_no_memory },
-    { "output_link_addresses", "IP4-23", output_link_addresses }
+    { "output_link_addresses", "IP4-23", output_link_addresses },
+    { "learnt_address_by_hand", "IP4-32 ND-13", learnt_address_by_hand },
 };
 
 int main(int argc, char **argv)

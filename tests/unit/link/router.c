@@ -888,6 +888,43 @@ static void path_redirect(void)
     }
 }
 
+/* RFC 4861 7.2.5: a destination that was redirected to a router leaves it when that says it is none any more. */
+static void redirected_router_is_none(void)
+{
+    const struct tenon_ip to = hn_ip("2001:db8:9::1"), first = hn_ip("fe80::9"), better = hn_ip("fe80::8");
+    struct tn_path *path;
+    struct tenon_ip ours;
+    tenon_u8 p[48];
+    struct lt_ra ra;
+    struct hn hn;
+
+    hn_open(&hn, NULL);
+    hn_netif(&hn, TENON_NETIF_NO_DAD);
+    hn_run_ms(&hn, 20000);
+    lt_ra_begin(&ra, 64, 0, 1800, 0, 0);
+    lt_ra_slla(&ra, 9);
+    lt_ra_prefix(&ra, "2001:db8::", 64, 0xC0, 86400, 14400);
+    lt_ra_send(&hn, 1, 9, &ra);
+    ours = lt_link_local(&hn, 1);
+    HN_EQUAL(tn_path_get(hn.stack, &path, &to, 0), TENON_OK);
+    memset(p, 0, sizeof p);
+    p[0] = 137;
+    hn_put_ip(p + 8, &better);
+    hn_put_ip(p + 24, &to);
+    p[40] = 2;
+    p[41] = 1;
+    hn_mac(p + 42, 1, 8);
+    lt_icmp6_from(&hn, 1, 9, &first, &ours, 255, p, sizeof p);
+    lt_na(&hn, 1, &ours, &better, 0xE0, 8);    /* solicited, from a router */
+    HN_EQUAL(tn_path_check(hn.stack, path), TENON_OK);
+    HN_CHECK(tenon_ip_equal(&path->next_hop, &better));
+    lt_na(&hn, 1, &ours, &better, 0x60, 8);
+    HN_EQUAL(tn_path_check(hn.stack, path), TENON_OK);
+    HN_CHECK(tenon_ip_equal(&path->next_hop, &first));
+    tn_path_put(hn.stack, path);
+    hn_close(&hn);
+}
+
 static const struct hn_test tests[] = {
     { "added_no_router", "ND-15 SLAAC-1 SLAAC-2 MLD-4", added_no_router },
     { "soliciting_advertisement", "ND-15", soliciting_advertisement },
@@ -913,7 +950,8 @@ static const struct hn_test tests[] = {
     { "flood", "ND-21 ND-19", flood },
     { "listener_hears_options", "ND-23", listener_hears_options },
     { "listener_hears_no_bad_one", "ND-2 ND-5 ND-21 ND-23", listener_hears_no_bad_one },
-    { "path_redirect", "ND-6 ND-20", path_redirect }
+    { "path_redirect", "ND-6 ND-20", path_redirect },
+    { "redirected_router_is_none", "ND-10", redirected_router_is_none },
 };
 
 int main(int argc, char **argv)
