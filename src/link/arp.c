@@ -15,7 +15,7 @@ static int arp_is_for_all(const struct tn_arp *arp)
     return TENON_WITH_CONFLICTS && arp->sender_ip >> 16 == 0xA9FEUL;
 }
 
-/* @return 0, or -1: there was no memory for it */
+/* @return 0; else it has not left */
 static int arp_send(struct tenon *stack, const struct tn_netif *netif, const tenon_u8 *to, struct tn_arp *arp)
 {
     struct tn_out out;
@@ -25,8 +25,7 @@ static int arp_send(struct tenon *stack, const struct tn_netif *netif, const ten
     arp->sender_mac = netif->conf.mac;
     out.len = tn_arp_build(out.hdr->data + out.off, arp);
     out.l4_bytes = (tenon_u16)out.len;
-    (void)tn_link_frame(stack, netif, arp_is_for_all(arp) ? arp_everybody : to, TN_ETHERTYPE_ARP, &out);
-    return 0;
+    return tn_link_frame(stack, netif, arp_is_for_all(arp) ? arp_everybody : to, TN_ETHERTYPE_ARP, &out);
 }
 
 /* mac: of whom the request goes to; NULL: to everybody. */

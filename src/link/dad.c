@@ -75,7 +75,7 @@ static void dad_probe_next(struct tenon *stack, struct tn_address *address)
     tenon_u32 ms = DAD_ANNOUNCE_WAIT_MS;
 
     if (tn_arp_probe(stack, tn_netif_at(stack, address->netif), &address->ip) == 0)
-        address->left--;    /* else later: nobody was asked */
+        address->left--;    /* else once more: nobody was asked */
     if (address->left > 0)
         ms = DAD_PROBE_MIN_MS + tn_link_jitter(stack, DAD_PROBE_SPREAD_MS);
     else
@@ -87,19 +87,37 @@ static void dad_solicit_next(struct tenon *stack, struct tn_address *address)
 {
     const struct tn_netif *netif = tn_netif_at(stack, address->netif);
 
+    if (!netif->ip6)
+        return;    /* until there is IPv6 here again: netif_start_addresses() */
     if (address->left == 0) {
         address->phase = ADDRESS_IDLE;
         tn_address_ready(stack, address);
+        if (tn_ip_is_link_local(&address->ip))
+            tn_groups_link(stack, netif, 0);    /* RFC 3590 4: no router has heard what came from :: */
         return;
     }
     if (tn_nd_probe(stack, netif, address) == 0)
-        address->left--;    /* else later: nobody was asked */
+        address->left--;    /* else once more: nobody was asked */
     tn_link_timer_start(stack, &address->timer, netif->retrans_ms);
+}
+
+/* The port takes nothing: who was not asked cannot have answered. It is asked once more when the last probe may have
+ * left. */
+static int dad_is_held(struct tenon *stack, struct tn_address *address)
+{
+    if (!stack->tx.blocked || address->state != TENON_ADDR_TENTATIVE)
+        return 0;
+    if (address->phase == ADDRESS_WAIT)
+        address->phase = ADDRESS_PROBE;
+    if (address->left == 0)
+        address->left = 1;
+    tn_link_timer_start(stack, &address->timer, DAD_PROBE_MIN_MS);
+    return 1;
 }
 
 TENON_INTERNAL void tn_dad_timer(struct tenon *stack, struct tn_address *address)
 {
-    if (!TENON_WATCHES_ADDRESSES)
+    if (!TENON_WATCHES_ADDRESSES || dad_is_held(stack, address))
         return;
     switch (address->phase) {
     case ADDRESS_PROBE: dad_probe_next(stack, address); break;

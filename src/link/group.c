@@ -128,7 +128,7 @@ TENON_INTERNAL void tn_group_timer(struct tenon *stack, struct tn_group *group)
     group_schedule(stack, group);
 }
 
-TENON_INTERNAL void tn_groups_link(struct tenon *stack, const struct tn_netif *netif)
+TENON_INTERNAL void tn_groups_link(struct tenon *stack, const struct tn_netif *netif, int is_v4)
 {
     unsigned i;
 
@@ -137,7 +137,7 @@ TENON_INTERNAL void tn_groups_link(struct tenon *stack, const struct tn_netif *n
     for (i = 0; i < stack->conf.groups_max; i++) {
         struct tn_group *group = &stack->link.groups[i];
 
-        if (group->netif != netif->index)
+        if (group->netif != netif->index || group_is_v4(&group->ip) != is_v4)
             continue;
         group->queried = 0;
         group_change(stack, group);

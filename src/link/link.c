@@ -97,10 +97,25 @@ TENON_INTERNAL void tn_link_fini(struct tenon *stack)
 
 /* ---- timers ---------------------------------------------------------------------------------- */
 
+/* Others than that for lifetimes. */
+enum { LINK_HAS_TIMERS = TENON_WATCHES_ADDRESSES || TENON_WITH_MULTICAST };
+
+/* A call from outside of tenon_input() and tenon_poll() does not know the time: after a long sleep the delay would be
+ * over before it has begun, and all hosts of a switch that comes up would speak at once (RFC 4862 5.4.2, RFC 5227
+ * 2.1.1). It begins with the next poll. */
 TENON_INTERNAL void tn_link_timer_start(struct tenon *stack, struct tn_alarm *timer, tenon_u32 ms)
 {
+    tenon_u32 tick = tn_tick_after_ms(stack, ms);
+
     timer->timer.kind = TN_TIMER_LINK;
-    tn_timer_start(&stack->wheel, &timer->timer, tn_tick_after_ms(stack, ms));
+    if (LINK_HAS_TIMERS) {
+        timer->wait_ms = 0;
+        if (stack->depth == 0 && ms <= 0xFFFFU) {
+            timer->wait_ms = (tenon_u16)ms;
+            tick = stack->wheel.now;
+        }
+    }
+    tn_timer_start(&stack->wheel, &timer->timer, tick);
 }
 
 TENON_INTERNAL void tn_link_timer_stop(struct tenon *stack, struct tn_alarm *timer)
@@ -109,15 +124,16 @@ TENON_INTERNAL void tn_link_timer_stop(struct tenon *stack, struct tn_alarm *tim
         tn_timer_stop(&stack->wheel, &timer->timer);
 }
 
-/* Others than that for lifetimes. */
-enum { LINK_HAS_TIMERS = TENON_WATCHES_ADDRESSES || TENON_WITH_MULTICAST };
-
 TENON_INTERNAL void tn_link_timer(struct tenon *stack, struct tn_timer *timer)
 {
     struct tn_alarm *own = TENON_CONTAINER(timer, struct tn_alarm, timer);
 
     if (!LINK_HAS_TIMERS) {
         tn_link_lifetimes(stack);
+        return;
+    }
+    if (own->wait_ms != 0) {
+        tn_link_timer_start(stack, own, own->wait_ms);
         return;
     }
     switch (own->use) {

@@ -21,6 +21,7 @@ struct tn_asked;
 struct tn_alarm {
     struct tn_timer timer;
     tenon_u8 use;
+    tenon_u16 wait_ms;               /* from the next call of tenon_poll() on; 0: it is running */
 };
 
 /* ---- for other layers ------------------------------------------------------------------------ */

@@ -256,19 +256,19 @@ TENON_INTERNAL int tn_link_frame(struct tenon *stack, const struct tn_netif *net
                                  unsigned ethertype, struct tn_out *out);
 /* Send a message of this layer's own protocols, to a group, or to a neighbour (may be NULL: found). No
  * route is looked for and no source chosen: that stands in out. The checksum, at byte 2, is made. Takes
- * out->hdr. */
-TENON_INTERNAL void tn_link_message(struct tenon *stack, const struct tn_netif *netif, struct tn_neighbour *neighbour,
-                                    struct tn_out *out);
+ * out->hdr. @return as tn_ip_output() */
+TENON_INTERNAL int tn_link_message(struct tenon *stack, const struct tn_netif *netif, struct tn_neighbour *neighbour,
+                                   struct tn_out *out);
 
 TENON_INTERNAL void tn_arp_solicit(struct tenon *stack, const struct tn_neighbour *neighbour,
                                    const struct tenon_ip *src);
 /* A probe (RFC 5227 1.1), or an announcement: the same with ourselves as the sender.
- * @return 0, or -1: there was no memory to ask with */
+ * @return 0; else nobody is asked: there is no memory, or the port takes nothing */
 TENON_INTERNAL int tn_arp_probe(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip);
 TENON_INTERNAL void tn_arp_announce(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip);
 
 TENON_INTERNAL void tn_nd_solicit(struct tenon *stack, struct tn_neighbour *neighbour, const struct tenon_ip *src);
-/* @return 0, or -1: there was no memory to ask with */
+/* @return as tn_arp_probe() */
 TENON_INTERNAL int tn_nd_probe(struct tenon *stack, const struct tn_netif *netif, const struct tn_address *address);
 
 /* ---- router discovery: router.c -------------------------------------------------------------- */
@@ -312,8 +312,9 @@ enum group_report { GROUP_CURRENT, GROUP_JOIN, GROUP_LEAVE };
 
 TENON_INTERNAL int tn_group_is_joined(const struct tenon *stack, unsigned netif, const struct tenon_ip *group);
 TENON_INTERNAL void tn_group_timer(struct tenon *stack, struct tn_group *group);
-/* The link has come up: report everything. Gone down: keep still. */
-TENON_INTERNAL void tn_groups_link(struct tenon *stack, const struct tn_netif *netif);
+/* The link has come up, or there is an address to report from: report all groups of an IP version. Gone down: keep
+ * still. */
+TENON_INTERNAL void tn_groups_link(struct tenon *stack, const struct tn_netif *netif, int is_v4);
 /* A query: about one group, or all of a version (group any or 0.0.0.0), to be answered within max_ms. */
 TENON_INTERNAL void tn_groups_queried(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *group,
                                       tenon_u32 max_ms);

@@ -94,8 +94,8 @@ TENON_INTERNAL const struct tn_netif *tn_link_ready(struct tenon *stack, struct 
 }
 
 /* A path that was not looked for: for this packet alone. */
-TENON_INTERNAL void tn_link_message(struct tenon *stack, const struct tn_netif *netif, struct tn_neighbour *neighbour,
-                                    struct tn_out *out)
+TENON_INTERNAL int tn_link_message(struct tenon *stack, const struct tn_netif *netif, struct tn_neighbour *neighbour,
+                                   struct tn_out *out)
 {
     struct tn_path path;
 
@@ -117,5 +117,5 @@ TENON_INTERNAL void tn_link_message(struct tenon *stack, const struct tn_netif *
         path.neighbour = neighbour;
         path.neighbour_serial = neighbour->serial;
     }
-    (void)tn_ip_output(stack, &path, out);
+    return tn_ip_output(stack, &path, out);
 }

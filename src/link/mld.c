@@ -56,7 +56,7 @@ TENON_INTERNAL void tn_mld_report(struct tenon *stack, const struct tn_netif *ne
     out.ttl = 1;
     out.df = 1;
     out.router_alert = 1;
-    tn_link_message(stack, netif, NULL, &out);
+    (void)tn_link_message(stack, netif, NULL, &out);
 }
 
 /* ---- input ----------------------------------------------------------------------------------- */

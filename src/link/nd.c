@@ -49,13 +49,13 @@ static void nd_add_mac(const struct tn_netif *netif, struct tn_out *out, unsigne
         nd_add_option(out, type, netif->conf.mac);
 }
 
-static void nd_end(struct tenon *stack, const struct tn_netif *netif, struct tn_neighbour *neighbour,
-                   struct tn_out *out)
+static int nd_end(struct tenon *stack, const struct tn_netif *netif, struct tn_neighbour *neighbour,
+                  struct tn_out *out)
 {
     out->proto = TN_PROTO_ICMP6;
     out->ttl = ND_HOP_LIMIT;
     out->df = 1;    /* RFC 6980 5 */
-    tn_link_message(stack, netif, neighbour, out);
+    return tn_link_message(stack, netif, neighbour, out);
 }
 
 /* RFC 4861 7.2.2: to the group of the one who is looked for, 7.3.3: to itself when it is known. */
@@ -65,8 +65,8 @@ TENON_INTERNAL void tn_nd_solicit(struct tenon *stack, struct tn_neighbour *neig
     struct tenon_ip sender;
     struct tn_out out;
 
-    if (tn_source_solicit(stack, &sender, neighbour, src) != TENON_OK)
-        return;
+    if (!netif->ip6 || tn_source_solicit(stack, &sender, neighbour, src) != TENON_OK)
+        return;    /* RFC 4862 5.4.5: nothing is sent where there is no IPv6 */
     if (nd_begin(stack, &out, TN_ICMP6_NS, 0, &neighbour->ip) != 0)
         return;
     nd_add_mac(netif, &out, ND_OPTION_SLLA);
@@ -74,7 +74,7 @@ TENON_INTERNAL void tn_nd_solicit(struct tenon *stack, struct tn_neighbour *neig
     out.dst = neighbour->ip;
     if (neighbour->state == TENON_NEIGHBOUR_INCOMPLETE)
         out.dst = tn_solicited_node(&neighbour->ip);
-    nd_end(stack, netif, neighbour->state == TENON_NEIGHBOUR_INCOMPLETE ? NULL : neighbour, &out);
+    (void)nd_end(stack, netif, neighbour->state == TENON_NEIGHBOUR_INCOMPLETE ? NULL : neighbour, &out);
 }
 
 /* RFC 7527 4.1: six bytes that tell our own solicitation, come back in a loop, from another node's. */
@@ -96,8 +96,7 @@ TENON_INTERNAL int tn_nd_probe(struct tenon *stack, const struct tn_netif *netif
     nd_add_option(&out, ND_OPTION_NONCE, nonce);
     out.src = tenon_ip_any();
     out.dst = tn_solicited_node(&address->ip);
-    nd_end(stack, netif, NULL, &out);
-    return 0;
+    return nd_end(stack, netif, NULL, &out);
 }
 
 TENON_INTERNAL void tn_nd_router_solicit(struct tenon *stack, const struct tn_netif *netif,
@@ -110,7 +109,7 @@ TENON_INTERNAL void tn_nd_router_solicit(struct tenon *stack, const struct tn_ne
     nd_add_mac(netif, &out, ND_OPTION_SLLA);
     out.src = *src;
     out.dst = tenon_ip6(0xFF020000UL, 0, 0, 2);
-    nd_end(stack, netif, NULL, &out);
+    (void)nd_end(stack, netif, NULL, &out);
 }
 
 /* RFC 4861 7.2.4 */
@@ -127,7 +126,7 @@ static void nd_advertise(struct tenon *stack, const struct nd_message *message, 
     nd_add_mac(message->netif, &out, ND_OPTION_TLLA);
     out.src = address->ip;
     out.dst = solicited ? message->pkt->src : tenon_ip6(0xFF020000UL, 0, 0, 1);
-    nd_end(stack, message->netif, NULL, &out);
+    (void)nd_end(stack, message->netif, NULL, &out);
 }
 
 /* ---- options --------------------------------------------------------------------------------- */

@@ -365,6 +365,19 @@ TENON_INTERNAL void tn_neighbour_doubt(struct tenon *stack, struct tn_neighbour 
         neighbour_probe(stack, neighbour);
 }
 
+/* RFC 4861 7.3.3: five seconds from the first packet on. If that came from outside of tenon_input() and
+ * tenon_poll(), where the time is not known, from the next poll on. */
+static void neighbour_delay(struct tenon *stack, struct tn_neighbour *neighbour)
+{
+    tenon_u32 tick = tn_tick_after_ms(stack, NEIGHBOUR_DELAY_MS);
+
+    if (TENON_WITH_IPV6 && stack->depth == 0)
+        tick = stack->wheel.now;
+    else
+        neighbour->state = TENON_NEIGHBOUR_DELAY;
+    tn_timer_start(&stack->wheel, &neighbour->timer, tick);
+}
+
 /* ---- packets --------------------------------------------------------------------------------- */
 
 static int neighbour_transmit(struct tenon *stack, struct tn_neighbour *neighbour, struct tn_out *out)
@@ -372,10 +385,8 @@ static int neighbour_transmit(struct tenon *stack, struct tn_neighbour *neighbou
     neighbour->used_ms = stack->now_ms;
     if (tn_neighbour_expired(stack, neighbour))
         neighbour->state = TENON_NEIGHBOUR_STALE;
-    if (neighbour->state == TENON_NEIGHBOUR_STALE) {    /* RFC 4861 7.3.3 */
-        neighbour->state = TENON_NEIGHBOUR_DELAY;
-        tn_timer_start(&stack->wheel, &neighbour->timer, tn_tick_after_ms(stack, NEIGHBOUR_DELAY_MS));
-    }
+    if (neighbour->state == TENON_NEIGHBOUR_STALE)
+        neighbour_delay(stack, neighbour);
     return tn_link_frame(stack, tn_netif_of(&stack->link, neighbour->netif), neighbour->mac,
                          tenon_ip_is_v4(&neighbour->ip) ? TN_ETHERTYPE_IP4 : TN_ETHERTYPE_IP6, out);
 }
@@ -546,6 +557,10 @@ TENON_INTERNAL void tn_neighbour_timer(struct tenon *stack, struct tn_timer *tim
 
     switch (neighbour->state) {
     case TENON_NEIGHBOUR_INCOMPLETE: neighbour_timer_incomplete(stack, neighbour); break;
+    case TENON_NEIGHBOUR_STALE:
+        if (TENON_WITH_IPV6)
+            neighbour_delay(stack, neighbour);
+        break;
     case TENON_NEIGHBOUR_DELAY: neighbour_probe(stack, neighbour); break;
     case TENON_NEIGHBOUR_PROBE: neighbour_timer_probe(stack, neighbour); break;
     default: break;

@@ -44,7 +44,8 @@ static int netif_has_link_local(const struct tenon *stack, const struct tn_netif
     return 0;
 }
 
-/* Begin with the addresses of one IP version as on a new link. */
+/* Begin with the addresses of one IP version as on a new link. Groups are reported when those that are to be probed
+ * again are not spoken from any more (RFC 5227 2.1, RFC 4862 5.4): no query was heard in between. */
 static int netif_start_addresses(struct tenon *stack, struct tn_netif *netif, int is_v4)
 {
     unsigned i;
@@ -56,6 +57,7 @@ static int netif_start_addresses(struct tenon *stack, struct tn_netif *netif, in
             tenon_ip_is_v4(&address->ip) == is_v4)
             tn_address_start(stack, address);
     }
+    tn_groups_link(stack, netif, is_v4);
     if (TENON_WITH_IPV6 && !is_v4 && netif->ip6 && !netif_has_link_local(stack, netif))
         return tn_slaac_link_local(stack, netif);
     return TENON_OK;
@@ -64,7 +66,6 @@ static int netif_start_addresses(struct tenon *stack, struct tn_netif *netif, in
 static int netif_start(struct tenon *stack, struct tn_netif *netif)
 {
     tn_path_invalidate(stack);
-    tn_groups_link(stack, netif);
     (void)netif_start_addresses(stack, netif, 1);
     return TENON_WITH_IPV6 ? netif_start_addresses(stack, netif, 0) : TENON_OK;
 }
@@ -79,7 +80,8 @@ static void netif_stop(struct tenon *stack, struct tn_netif *netif)
         if (stack->link.addresses[i].netif == netif->index)
             tn_link_timer_stop(stack, &stack->link.addresses[i].timer);
     }
-    tn_groups_link(stack, netif);
+    tn_groups_link(stack, netif, 0);
+    tn_groups_link(stack, netif, 1);
     tn_neighbours_forget(stack, netif->index);
     tn_path_invalidate(stack);
     tn_tx_forget(stack, netif);
@@ -165,10 +167,8 @@ TENON_API int tenon_netif_mtu(struct tenon *stack, unsigned index, tenon_u16 mtu
         netif->ip6_mtu = 0;
     if (netif_may_ip6(netif) != had_ip6) {
         netif->ip6 = (tenon_u8)netif_may_ip6(netif);
-        if (netif->ip6 && netif->up) {
-            tn_groups_link(stack, netif);    /* no query was heard in between */
+        if (netif->ip6 && netif->up)
             (void)netif_start_addresses(stack, netif, 0);
-        }
     }
     tn_path_invalidate(stack);
     return TENON_OK;

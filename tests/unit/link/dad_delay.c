@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The first probe for an address waits a random time of up to a second (RFC 4862 5.4.2), so that hosts which are
- * switched on together do not all speak at once. */
+ * switched on together do not all speak at once; and an address is used only after its probes have left. */
 #include "harness.h"
 
 enum { INSTANCES = 40, SECOND_US = 1000000, ETH = 14, IP6 = 40, NS = 135 };
@@ -56,8 +56,8 @@ static void tentative_no_buffers(void)
         const char *name;
         unsigned flags;
         tenon_u32 took_us;
-        unsigned frames;    /* probes; and the first announcement */
-    } rows[] = { { "ipv6", TENON_NETIF_NO_RA, 3 * SECOND_US, 1 },
+        unsigned frames;    /* probes; and the first announcement, or two reports of the group */
+    } rows[] = { { "ipv6", TENON_NETIF_NO_RA, 3 * SECOND_US, 3 },
                  { "ipv4", TENON_NETIF_NO_IP6, 7 * SECOND_US, 4 } };
 
     for (size_t i = 0; i < TENON_ARRAY_LEN(rows); i++) {
@@ -83,9 +83,77 @@ static void tentative_no_buffers(void)
     }
 }
 
+/* Probes, and the bytes that tell them: of IPv4 a sender 0.0.0.0. */
+static int is_arp_probe(const struct hn_sent *sent)
+{
+    return sent->len >= ETH + 28 && sent->bytes[12] == 0x08 && sent->bytes[13] == 0x06 &&
+           hn_get32(sent->bytes + ETH + 14) == 0;
+}
+
+/* RFC 4862 5.4.2, RFC 5227 2.1.1: nor when the link comes up while the program has slept for a minute, and tells the
+ * instance so before it tells it what time it is: all hosts of a switch that gets its power back hear of that. */
+static void link_up_probe_is_delayed(void)
+{
+    const struct tenon_ip ip = hn_ip("10.0.0.1");
+    unsigned at_once[2] = { 0, 0 };
+
+    for (unsigned seed = 1; seed <= 20; seed++) {
+        const struct hn_sent *sent;
+        struct hn hn;
+        tenon_u32 up;
+
+        hn_open_seed(&hn, NULL, seed);
+        hn_netif(&hn, TENON_NETIF_NO_RA);
+        HN_EQUAL(tenon_addr_add(hn.stack, 1, &ip, 24), TENON_OK);
+        hn_run(&hn, 20 * SECOND_US);
+        HN_EQUAL(tenon_netif_link(hn.stack, 1, 0), TENON_OK);
+        hn_run(&hn, 10 * SECOND_US);
+        HN_CHECK(tenon_poll(hn.stack, hn.now_us) > 60 * SECOND_US);
+        up = hn.now_us += 60 * SECOND_US;
+        hn_forget(&hn);
+        HN_EQUAL(tenon_netif_link(hn.stack, 1, 1), TENON_OK);
+        hn_run(&hn, 5 * SECOND_US);
+        while ((sent = hn_next(&hn)) != NULL && sent->at_us == up) {
+            at_once[0] += (unsigned)is_arp_probe(sent);
+            at_once[1] += (unsigned)is_probe(sent);
+        }
+        hn_close(&hn);
+    }
+    HN_CHECK(at_once[0] < 5);
+    HN_CHECK(at_once[1] < 5);
+}
+
+/* RFC 4862 5.4, RFC 5227 2.1: the port takes nothing for ten seconds, and who was not asked cannot have answered. */
+static void tentative_port_takes_nothing(void)
+{
+    const struct tenon_ip ip = hn_ip("10.0.0.1");
+    struct tenon_addr_info info;
+    struct hn hn;
+
+    hn_open(&hn, NULL);
+    hn.tx_take = 0;
+    hn_netif(&hn, TENON_NETIF_NO_RA);
+    HN_EQUAL(tenon_addr_add(hn.stack, 1, &ip, 24), TENON_OK);
+    hn_run(&hn, 10 * SECOND_US);
+    HN_EQUAL(hn.nsent, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        HN_EQUAL(tenon_addr_get(hn.stack, i, &info), TENON_OK);
+        HN_EQUAL(info.state, TENON_ADDR_TENTATIVE);
+    }
+    hn.tx_take = 0xFFFF;
+    hn_run(&hn, 10 * SECOND_US);
+    for (unsigned i = 0; i < 2; i++) {
+        HN_EQUAL(tenon_addr_get(hn.stack, i, &info), TENON_OK);
+        HN_EQUAL(info.state, TENON_ADDR_PREFERRED);
+    }
+    hn_close(&hn);
+}
+
 static const struct hn_test tests[] = {
     { "started_probe_is_delayed", "SLAAC-2", started_probe_is_delayed },
     { "tentative_no_buffers", "SLAAC-2 ARP-13 VUL-F-13", tentative_no_buffers },
+    { "link_up_probe_is_delayed", "SLAAC-2 ARP-9", link_up_probe_is_delayed },
+    { "tentative_port_takes_nothing", "SLAAC-2 ARP-13 VUL-F-13", tentative_port_takes_nothing },
 };
 
 int main(int argc, char **argv)

@@ -633,6 +633,37 @@ static void solicited_node_shared(void)
     hn_close(&hn);
 }
 
+/* RFC 3590 4: who joins before there is a link-local address reports from ::, which no router takes, and again when
+ * there is one. Those of IPv4 have nothing to do with it. */
+static void mld_joined_before_address(void)
+{
+    const struct tenon_ip group = hn_ip("ff05::1:3"), group4 = hn_ip("239.1.2.3");
+    unsigned from_any = 0, from_ours = 0, n4 = 0;
+    const struct hn_sent *sent;
+    struct hn hn;
+
+    hn_open(&hn, NULL);
+    hn_netif(&hn, TENON_NETIF_NO_RA);
+    HN_EQUAL(tenon_group_join(hn.stack, 1, &group), TENON_OK);
+    HN_EQUAL(tenon_group_join(hn.stack, 1, &group4), TENON_OK);
+    hn_run_ms(&hn, 30000);
+    while ((sent = lt_next_ip(&hn)) != NULL) {
+        const tenon_u8 *p = sent->bytes + 14;
+        const struct tenon_ip src = hn_get_ip(p + 8), record = hn_get_ip(p + 48 + 12);
+
+        if (p[0] >> 4 == 4)
+            n4++;
+        else if (p[48] == 143 && tenon_ip_equal(&record, &group) && tenon_ip_is_any(&src))
+            from_any++;
+        else if (p[48] == 143 && tenon_ip_equal(&record, &group))
+            from_ours++;
+    }
+    HN_CHECK(from_any > 0);
+    HN_CHECK(from_ours >= 2);
+    HN_EQUAL(n4, 2);
+    hn_close(&hn);
+}
+
 static const struct hn_test tests[] = {
     { "join_leave_version_3", "IGMP-1 IGMP-2", join_leave_version_3 },
     { "join_counted", "IGMP-2", join_counted },
@@ -649,7 +680,8 @@ static const struct hn_test tests[] = {
     { "mld_joined_query", "MLD-1 MLD-2", mld_joined_query },
     { "mld_old_querier", "MLD-1 MLD-2", mld_old_querier },
     { "mld_bad_message", "MLD-3 CVE-2007-0069 VUL-F-9", mld_bad_message },
-    { "solicited_node_shared", "SLAAC-2 MLD-4", solicited_node_shared }
+    { "solicited_node_shared", "SLAAC-2 MLD-4", solicited_node_shared },
+    { "mld_joined_before_address", "MLD-1 MLD-2", mld_joined_before_address },
 };
 
 int main(int argc, char **argv)

@@ -507,6 +507,62 @@ static void permanent_everything(void)
     hn_close(&hn);
 }
 
+/* RFC 4861 7.3.3: five seconds pass before a neighbour is probed that was not heard of for a while, also when the first
+ * datagram comes from outside of tenon_poll(), after a sleep of a minute. */
+static void stale_sent_to_after_sleep(void)
+{
+    const struct hn_sent *sent;
+    struct tenon_udp *sock;
+    struct lt_icmp6 m;
+    tenon_u32 from;
+    struct hn hn;
+
+    open_ready(&hn);
+    sock = lt_udp_open(&hn);
+    HN_EQUAL(lt_udp_send(&hn, sock, "2001:db8::2", 0), TENON_OK);
+    lt_na(&hn, 1, &us, &peer, 0x60, 2);
+    hn_run_ms(&hn, 60000);
+    HN_EQUAL(lt_neighbour(&hn, 1, &peer, NULL), TENON_NEIGHBOUR_STALE);
+    HN_CHECK(tenon_poll(hn.stack, hn.now_us) > 60000000);
+    from = hn.now_us += 60000000;
+    hn_forget(&hn);
+    HN_EQUAL(lt_udp_send(&hn, sock, "2001:db8::2", 0), TENON_OK);
+    HN_EQUAL(lt_neighbour(&hn, 1, &peer, NULL), TENON_NEIGHBOUR_DELAY);
+    sent = lt_next_ip(&hn);
+    HN_CHECK(sent != NULL && sent->at_us == from);
+    hn_run_ms(&hn, 20000);
+    HN_CHECK(lt_next_icmp6(&hn, 135, &m));
+    HN_CHECK(m.sent->at_us - from >= 5000000 && m.sent->at_us - from < 5010000);
+    tenon_udp_close(sock);
+    hn_close(&hn);
+}
+
+/* RFC 4862 5.4.5: when there is no IPv6 any more, since the link-local address was somebody else's each time, another
+ * address that was being probed is not probed on. */
+static void link_local_duplicate_while_probing(void)
+{
+    const struct tenon_ip other = hn_ip("2001:db8::7");
+    struct tenon_ip seen;
+    struct hn hn;
+
+    nodes = hn_ip("ff02::1");
+    hn_open(&hn, NULL);
+    hn_netif(&hn, 0);
+    for (unsigned i = 0; i < 4; i++) {
+        seen = lt_link_local(&hn, 1);
+        hn_run_ms(&hn, 300);
+        if (i == 3)
+            HN_EQUAL(tenon_addr_add(hn.stack, 1, &other, 64), TENON_OK);
+        lt_na(&hn, 1, &nodes, &seen, 0x20, 2);
+    }
+    HN_EQUAL(lt_address(&hn, 1, &seen), TENON_ADDR_DUPLICATE);
+    hn_forget(&hn);
+    hn_run_ms(&hn, 30000);
+    HN_EQUAL(hn.nsent, 0);
+    HN_EQUAL(lt_address(&hn, 1, &other), TENON_ADDR_TENTATIVE);
+    hn_close(&hn);
+}
+
 static const struct hn_test tests[] = {
     { "idle_bad_solicitation", "ND-1 ND-3 ND-9", idle_bad_solicitation },
     { "idle_bad_option", "ND-1 ND-2 CVE-2021-21279 CVE-2022-35926", idle_bad_option },
@@ -522,7 +578,9 @@ static const struct hn_test tests[] = {
     { "reachable_confirmed", "ND-12", reachable_confirmed },
     { "scan_flood", "ND-19 ARP-8 VUL-F-12", scan_flood },
     { "source_flood", "ND-19", source_flood },
-    { "permanent_everything", "ND-7 ND-19", permanent_everything }
+    { "permanent_everything", "ND-7 ND-19", permanent_everything },
+    { "stale_sent_to_after_sleep", "ND-11", stale_sent_to_after_sleep },
+    { "link_local_duplicate_while_probing", "SLAAC-3", link_local_duplicate_while_probing },
 };
 
 int main(int argc, char **argv)

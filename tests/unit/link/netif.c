@@ -347,13 +347,17 @@ static void every_allocation_fails(void)
     HN_CHECK(most > 20);
 }
 
-/* The port takes nothing, or one frame at a time: what does not fit is dropped and counted, nothing is lost. */
+/* The port takes nothing, or one frame at a time: what does not fit is dropped and counted, nothing is lost. Where no
+ * probe leaves no address is used: there is room for few frames, or what is left to be sent would fit. */
 static void port_is_full(void)
 {
     for (unsigned take = 0; take <= 1; take++) {
+        struct tenon_conf conf;
         struct hn hn;
 
-        hn_open(&hn, NULL);
+        tenon_conf_default(&conf);
+        conf.tx_burst_max = 4;
+        hn_open(&hn, &conf);
         hn.tx_take = take;
         live(&hn);
         HN_EQUAL(hn.nsent == 0, take == 0);
@@ -363,6 +367,68 @@ static void port_is_full(void)
         }
         hn_close(&hn);
     }
+}
+
+/* RFC 5227 2.1, RFC 4862 5.4: what is reported when the link is up again comes from no address that is being probed
+ * again. */
+static void up_reports_groups(void)
+{
+    const struct tenon_ip ip = hn_ip("10.0.0.1"), group = hn_ip("239.1.2.3");
+    const struct hn_sent *sent;
+    unsigned n4 = 0, n6 = 0;
+    struct tenon_ip ours;
+    struct hn hn;
+
+    hn_open(&hn, NULL);
+    hn_netif(&hn, 0);
+    HN_EQUAL(tenon_addr_add(hn.stack, 1, &ip, 24), TENON_OK);
+    HN_EQUAL(tenon_group_join(hn.stack, 1, &group), TENON_OK);
+    hn_run_ms(&hn, 20000);
+    ours = lt_link_local(&hn, 1);
+    HN_EQUAL(tenon_netif_link(hn.stack, 1, 0), TENON_OK);
+    hn_run_ms(&hn, 5000);
+    hn_forget(&hn);
+    HN_EQUAL(tenon_netif_link(hn.stack, 1, 1), TENON_OK);
+    (void)tenon_poll(hn.stack, hn.now_us);
+    HN_EQUAL(lt_address(&hn, 1, &ip), TENON_ADDR_TENTATIVE);
+    HN_EQUAL(lt_address(&hn, 1, &ours), TENON_ADDR_TENTATIVE);
+    while ((sent = lt_next_ip(&hn)) != NULL) {
+        const int is_v4 = sent->bytes[14] >> 4 == 4;
+        const struct tenon_ip src = is_v4 ? tenon_ip4(hn_get32(sent->bytes + 26)) : hn_get_ip(sent->bytes + 22);
+
+        n4 += (unsigned)is_v4;
+        n6 += (unsigned)!is_v4;
+        HN_EQUAL(src.w[3], 0);
+    }
+    HN_EQUAL(n4, 1);
+    HN_EQUAL(n6, 1);
+    hn_close(&hn);
+}
+
+/* RFC 4862 5.4.5: where IPv6 has ended nothing more is asked, neither for an address that was being probed nor for a
+ * neighbour. The address is probed when there is IPv6 again. */
+static void mtu_below_1280_while_asking(void)
+{
+    const struct tenon_ip ip = hn_ip("2001:db8::7");
+    struct tenon_udp *sock;
+    struct hn hn;
+
+    hn_open(&hn, NULL);
+    hn_netif(&hn, TENON_NETIF_NO_RA);
+    hn_run_ms(&hn, 20000);
+    HN_EQUAL(tenon_addr_add(hn.stack, 1, &ip, 64), TENON_OK);
+    sock = lt_udp_open(&hn);
+    HN_EQUAL(lt_udp_send(&hn, sock, "fe80::5", 1), TENON_OK);
+    HN_EQUAL(tenon_netif_mtu(hn.stack, 1, 576), TENON_OK);
+    hn_forget(&hn);
+    hn_run_ms(&hn, 30000);
+    HN_EQUAL(hn.nsent, 0);
+    HN_EQUAL(lt_address(&hn, 1, &ip), TENON_ADDR_TENTATIVE);
+    HN_EQUAL(tenon_netif_mtu(hn.stack, 1, 1500), TENON_OK);
+    hn_run_ms(&hn, 30000);
+    HN_EQUAL(lt_address(&hn, 1, &ip), TENON_ADDR_PREFERRED);
+    tenon_udp_close(sock);
+    hn_close(&hn);
 }
 
 static const struct hn_test tests[] = {
@@ -376,7 +442,9 @@ static const struct hn_test tests[] = {
     { "mtu_back_reports_groups", "IP6-14", mtu_back_reports_groups },
     { "no_ip6_datagram", "IP6-14 SLAAC-3", no_ip6_datagram },
     { "every_allocation_fails", "VUL-F-13", every_allocation_fails },
-    { "port_is_full", "VUL-F-13", port_is_full }
+    { "port_is_full", "VUL-F-13", port_is_full },
+    { "up_reports_groups", "ARP-13 SLAAC-2 MLD-1", up_reports_groups },
+    { "mtu_below_1280_while_asking", "IP6-14 SLAAC-3", mtu_below_1280_while_asking },
 };
 
 int main(int argc, char **argv)
