@@ -83,6 +83,9 @@ struct tn_sack {
 
 /* ---- what is in flight ---------------------------------------------------------------------------- */
 
+/* Times in microseconds mean something for half an hour only: what lies further back than this is not compared. */
+#define TN_US_MEAN_MS 1000000UL
+
 /* Something that left at one instant, up to 64 KB of it: when, and how delivery stood then
  * (draft-ietf-ccwg-bbr 4.1.2.1). Times in microseconds. */
 struct tn_sent {

@@ -789,8 +789,8 @@ static void output_check_idle(struct tenon_tcp *conn)
         return;
     if (conn->stack->now_ms - conn->flight->last_snd_ms <= conn->flight->rto_us / 1000)
         return;
-    if (TENON_WITH_RECOVERY && conn->stack->now_ms - conn->flight->last_snd_ms > 1000000UL) {
-        conn->flags &= ~(tenon_u32)TN_TCP_F_PACING;    /* its clock comes round in an hour */
+    if (TENON_WITH_RECOVERY && conn->stack->now_ms - conn->flight->last_snd_ms > TN_US_MEAN_MS) {
+        conn->flags &= ~(tenon_u32)TN_TCP_F_PACING;
         tn_pace_forget(conn->flight);
     }
     tn_tcp_trace(conn, TENON_TRACE_IDLE, NULL, conn->stack->now_ms - conn->flight->last_snd_ms);

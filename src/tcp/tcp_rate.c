@@ -165,6 +165,8 @@ TENON_INTERNAL int tn_pace_allows(struct tenon_tcp *conn)
         return 1;
     if (!(conn->flags & TN_TCP_F_PACING) || pace_is_far(conn))
         return 1;
+    if (conn->stack->now_ms - conn->flight->last_snd_ms > TN_US_MEAN_MS)
+        return 1;    /* after so much silence pace_us may seem to lie ahead */
     pace_settle(conn);
     if (tn_seq_le(conn->flight->pace_us, now))
         return 1;

@@ -606,6 +606,8 @@ TENON_INTERNAL void tn_tcp_recovery_on_rto(struct tenon_tcp *conn)
         conn->flight->undo = 0;
     if (TENON_WITH_RECOVERY)
         conn->flight->frto = first ? TN_FRTO_SENT : TN_FRTO_NONE;
+    if (TENON_WITH_RECOVERY && conn->stack->now_ms - conn->progress_ms > TN_US_MEAN_MS)
+        conn->flight->rack_valid = 0;    /* what arrived before the outage would seem to have left after it */
     tn_tlp_forget(conn->flight);
     tn_cwv_init(&conn->flight->cwv);
     recovery_enter(conn, TN_RECOVERY_RTO);

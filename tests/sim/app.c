@@ -123,6 +123,13 @@ static void side_progress(struct side *side)
     side->session->progress_at = sim_now(side->sim);
 }
 
+/* Nobody is to wonder about silence until then. */
+static void session_is_busy(struct session *session, uint64_t until)
+{
+    if (until > session->busy_until)
+        session->busy_until = until;
+}
+
 /* Look after this side again, later. */
 static void side_later(struct side *side, uint64_t us)
 {
@@ -132,8 +139,7 @@ static void side_later(struct side *side, uint64_t us)
         return;
     side->ticks[1] = side->ticks[0];
     side->ticks[0] = at;
-    if (since > side->session->busy_until)
-        side->session->busy_until = since;
+    session_is_busy(side->session, since);
     if (wire_at(side->sim->wire, at, side_tick, side) != 0)
         abort();
 }
@@ -151,6 +157,19 @@ static void side_retry(struct side *side)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
+static int side_naps(struct side *side)
+{
+    const uint64_t now = wire_now(side->sim->wire);
+
+    if (side->plan->nap_us > 0 && !side->napped && side->written >= side->plan->nap_at) {
+        side->napped = 1;
+        side->naps_until = now + side->plan->nap_us;
+        side_later(side, side->plan->nap_us);
+        sim_note(side->sim, "%s: writer naps for %u us", side_name(side), side->plan->nap_us);
+    }
+    return side->naps_until > now;
+}
+
 static void side_finish(struct side *side)
 {
     const int error = tenon_tcp_finish(side->conn);
@@ -164,7 +183,7 @@ static void side_finish(struct side *side)
 
 static void side_try_finish(struct side *side)
 {
-    if (!side->conn || side->sent_fin || side->written < side->plan->bytes)
+    if (!side->conn || side->sent_fin || side->written < side->plan->bytes || side_naps(side))
         return;
     if (side->plan->urgent && side->written > 0)
         tenon_tcp_urgent(side->conn);
@@ -250,7 +269,7 @@ static void side_write(struct side *side)
         uint32_t n = chunk_size(side);
         tenon_i32 result;
 
-        if (room == 0)
+        if (room == 0 || side_naps(side))
             return;
         if (side->plan->zero_copy && n > room)
             n = room;    /* a span is taken whole or not at all */
@@ -890,7 +909,7 @@ static enum tenon_verdict on_incoming(struct tenon_tcp *conn, void *app)
         side->held = 1;
         if (wire_at(port->sim->wire, wire_now(port->sim->wire) + session->plan->hold_us, decide, side) != 0)
             abort();
-        session->busy_until = sim_now(port->sim) + session->plan->hold_us;
+        session_is_busy(session, sim_now(port->sim) + session->plan->hold_us);
     }
     return verdict;
 }
@@ -995,7 +1014,7 @@ void app_session_start(struct sim *sim, unsigned index)
         from.ip = tenon_ip_any();    /* else it might become a link-local one, which has no host's number */
 
     if (connect_side(side, &from, &to) != TENON_OK) {
-        session->busy_until = sim_now(sim) + 500000;
+        session_is_busy(session, sim_now(sim) + 500000);
         if (wire_at(sim->wire, wire_now(sim->wire) + 500000, session_retry, side) != 0)
             abort();
         return;

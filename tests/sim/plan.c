@@ -77,7 +77,8 @@ enum {
     PART_NARROW,
     PART_OUTAGE,
     PART_INTRUDER,
-    PART_WAY
+    PART_WAY,
+    PART_NAP
 };
 
 #define PICK(dice, ...) \
@@ -597,7 +598,27 @@ static void draw_way(struct plan *plan, unsigned i, int one_link, int troubled)
         way->replaced_at_us = plan->open_us + dice_next(&dice) % (time / 2);
 }
 
-/* The last to be drawn. What a line has damaged a router passes on as if it had not been: nobody takes its word. */
+/* Somebody writes nothing, or reads nothing, for so long that a clock of 32 bits of microseconds comes round once, or
+ * half. The last to be drawn. */
+static void draw_nap(struct plan *plan)
+{
+    struct dice dice = dice_of(plan, PART_NAP, 0);
+    struct plan_session *session = &plan->session[dice_below(&dice, plan->nsessions)];
+    struct plan_side *side = &session->side[dice_below(&dice, 2)];
+    const uint32_t us = dice_range(&dice, 2000, 4290) * UINT32_C(1000000);
+
+    if (!dice_percent(&dice, 15) || session->side[0].finish >= FINISH_CLOSE || session->side[1].finish >= FINISH_CLOSE)
+        return;
+    if (dice_percent(&dice, 30)) {
+        side->pause_at = dice_log(&dice, 1, side->bytes + 20000);
+        side->pause_us = us;
+    } else {
+        side->nap_at = dice_percent(&dice, 40) ? side->bytes : dice_below(&dice, side->bytes + 1);
+        side->nap_us = us;
+    }
+}
+
+/* What a line has damaged a router passes on as if it had not been: nobody takes its word. */
 static void draw_ways(struct plan *plan, const struct mood *mood)
 {
     struct dice dice = dice_of(plan, PART_WAY, 0);
@@ -650,6 +671,7 @@ void plan_draw_given(struct plan *plan, uint64_t seed, struct plan_bytes *given)
     draw_outages(plan, &mood);
     draw_intruders(plan, &mood);
     draw_ways(plan, &mood);
+    draw_nap(plan);
     plan->given = NULL;
 }
 
@@ -759,7 +781,7 @@ static void side_without(struct plan_side *side, unsigned class)
         break;
     case CLASS_WRITERS:
         side->chunk_max = side->bytes + 1;
-        side->gap_us = 0;
+        side->gap_us = side->nap_us = 0;
         side->zero_copy = 0;
         break;
     case CLASS_ABORT:
@@ -974,6 +996,8 @@ static void print_side(const struct plan_side *side, const char *name)
         printf(" at %u", side->finish_at);
     if (side->pause_us)
         printf("; reader pauses at %u for %u us", side->pause_at, side->pause_us);
+    if (side->nap_us)
+        printf("; writer naps at %u for %u us", side->nap_at, side->nap_us);
     if (side->consume_us)
         printf("; consumes %u us later", side->consume_us);
     printf("%s%s", side->pieces ? "; in pieces" : "", side->urgent ? "; urgent" : "");

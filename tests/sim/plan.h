@@ -106,6 +106,7 @@ struct plan_side {
     uint32_t gap_us;         /* between chunks; 0: as fast as it goes */
     uint32_t finish_at;      /* FINISH_ABORT: bytes sent and received */
     uint32_t pause_at, pause_us;    /* the reader stops there for so long */
+    uint32_t nap_at, nap_us;        /* the writer: behind so many bytes, and before the FIN if these are all */
     uint32_t consume_us;     /* received bytes are consumed so much later; 0: at once */
     uint32_t ack_us, hold_fin_us;
     uint32_t rcv_buf, snd_buf;      /* 0: the instance's */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SECOND = 1000000, STEPS_MAX = 3000000, AFTER_HEAL_S = TENON_WITH_FLIGHT ? 1500 : 6000 };
+enum { SECOND = 1000000, STEPS_MAX = 3000000, AFTER_HEAL_S = TENON_WITH_FLIGHT ? 1500 : 6000, NAP_S = 4300 };
 
 /* The history of this process; tenon_panic() has no argument for it. */
 static struct sim *running;
@@ -602,9 +602,9 @@ static void run_sessions(struct sim *sim)
         until += SECOND;
         run_until(sim, until);
         check_progress(sim);
-        if (until > sim->heal_at + AFTER_HEAL_S * (uint64_t)SECOND)
+        if (until > sim->heal_at + (AFTER_HEAL_S + NAP_S) * (uint64_t)SECOND)
             sim_fail(sim, "too slow", "%u s after the last fault there are sessions that have not ended",
-                     (unsigned)AFTER_HEAL_S);
+                     (unsigned)AFTER_HEAL_S + NAP_S);
     } while (until < sim->heal_at + 3 * (uint64_t)SECOND || !all_done(sim));
 }
 

@@ -60,12 +60,12 @@ struct side {
     struct side *next;             /* all of them */
     uint64_t written, acked;       /* bytes queued, and acknowledged by the peer */
     uint64_t received, consumed, hand_acked;
-    uint64_t paused_until, retry_at, ack_due, consume_due, fin_due;
+    uint64_t paused_until, naps_until, retry_at, ack_due, consume_due, fin_due;
     struct kept *kept, **kept_last;
     uint64_t ticks[2];             /* timers that are set, the latest */
     uint32_t last_acked;           /* sequence number that the peer has acknowledged at the end */
     int why;
-    uint8_t held, opened, peer_finished, sent_fin, fin_acked, closed, paused_once, decided;
+    uint8_t held, opened, peer_finished, sent_fin, fin_acked, closed, paused_once, napped, decided;
     uint8_t early;                 /* opened by the data of a SYN; the handshake is not known to have ended */
     uint8_t again;                 /* opened by a copy of what had opened another one before */
 };
