@@ -111,6 +111,8 @@ static void flight_init(struct tenon_tcp *conn, struct tn_flight *flight)
     }
     if (TENON_WITH_FLIGHT)
         flight->last_snd_ms = conn->progress_ms;
+    if (TENON_WITH_ORPHANS)
+        flight->stalled_ms = conn->progress_ms;
     if (TENON_WITH_RECOVERY)
         flight->min_rtt_ms = conn->progress_ms;
     flight->rto_us = TENON_WITH_MANY ? tn_tcp_rto_us(conn) : conn->stack->conf.tcp_rto_initial_us;

@@ -159,7 +159,7 @@ struct tn_flight {
 
     struct tn_ooo *ooo;          /* NULL: nothing is out of order */
     tenon_u32 min_rtt_ms;        /* when min_rtt_us was seen */
-    tenon_u32 stalled_ms;        /* TN_TCP_F_STALLED */
+    tenon_u32 stalled_ms;        /* TN_TCP_F_STALLED: since when; else when it ended, or was asked for last */
 
     /* From here on: what every segment asks for or changes, down to the first record; the small things and those that
      * every build has first. */

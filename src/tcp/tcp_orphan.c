@@ -99,6 +99,8 @@ TENON_INTERNAL int tn_tcp_stalled(struct tenon_tcp *conn)
 
     if (!TENON_WITH_ORPHANS || !tn_tcp_has_block(conn))
         return 0;
+    if (conn->snd_wnd != 0 && !(conn->flags & (TN_TCP_F_STALLED | TN_TCP_F_PERSIST)))
+        return 0;    /* since when it does not stand still is known: R2 counts from there */
     for_ms = now_ms - conn->flight->stalled_ms;
     /* Something was taken since then: it stands still anew, and what was before does not count. */
     if (conn->snd_wnd != 0 || !(conn->flags & TN_TCP_F_STALLED) || now_ms - conn->progress_ms <= for_ms) {

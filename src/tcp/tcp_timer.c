@@ -219,9 +219,9 @@ static void timer_give_up(struct tenon_tcp *conn)
 
 /* RFC 9293 3.8.3: R2 is over, measured from the last progress. MUST-22, MUST-23: a SYN is repeated for three
  * minutes at least, unless the application says otherwise. A closed window is probed as long as the peer
- * answers (MUST-37), whether or not it was shrunk to nothing over data in flight. Times may lie too far apart to be
- * compared: what has passed since then is. */
-TENON_ONCE_IF_SMALL static int timer_r2_is_over(const struct tenon_tcp *conn)
+ * answers (MUST-37), whether or not it was shrunk to nothing over data in flight; when it has opened again, what was in
+ * flight has R2 from there on. Times may lie too far apart to be compared: what has passed since then is. */
+TENON_ONCE_IF_SMALL static int timer_r2_is_over(struct tenon_tcp *conn)
 {
     const struct tenon *stack = conn->stack;
     const tenon_u32 now_ms = stack->now_ms;
@@ -230,12 +230,16 @@ TENON_ONCE_IF_SMALL static int timer_r2_is_over(const struct tenon_tcp *conn)
     if (conn->state <= TENON_TCP_SYN_RECEIVED) {
         if (r2_ms == stack->tcp.defaults->values[TENON_TCP_R2_MS])
             r2_ms = 180000UL;
-    } else if (conn->snd_wnd == 0 || (conn->flags & TN_TCP_F_PERSIST)) {
-        for_ms = tn_min(for_ms, now_ms - conn->last_rcv_ms);
+    } else {
+        if (conn->snd_wnd == 0 || (conn->flags & (TN_TCP_F_PERSIST | TN_TCP_F_STALLED))) {
+            for_ms = tn_min(for_ms, now_ms - conn->last_rcv_ms);
+            if (!TENON_WITH_ORPHANS)
+                conn->progress_ms = now_ms - for_ms;    /* else stalled_ms says it */
+        }
+        /* Silence before the first probe is no lack of answers, and without a block there was none. */
+        if (TENON_WITH_ORPHANS)
+            for_ms = tn_tcp_has_block(conn) ? tn_min(for_ms, now_ms - conn->flight->stalled_ms) : 0;
     }
-    /* Silence before the first probe is no lack of answers, and without a block there was none. */
-    if (TENON_WITH_ORPHANS && (conn->flags & TN_TCP_F_PERSIST))
-        for_ms = tn_tcp_has_block(conn) ? tn_min(for_ms, now_ms - conn->flight->stalled_ms) : 0;
     return r2_ms != 0 && for_ms >= r2_ms;
 }
 
