@@ -164,6 +164,13 @@ static void input_syn_sent(struct tenon_tcp *conn, struct tn_seg *seg)
 
 /* ---- synchronized states (RFC 9293 3.10.7.4) ------------------------------------------------------------------ */
 
+/* RFC 9293 3.5.2: a reset takes its number from the ACK field of what it answers. While something is held that lies
+ * below rcv_nxt, and nothing but this one number counts there (RFC 5961 3.2): see input_reset(). */
+static int input_resets_held(const struct tenon_tcp *conn, const struct tn_seg *seg)
+{
+    return (seg->flags & TN_TCP_RST) && seg->seq == conn->rcv_acked;
+}
+
 /* Table 6, measured from rcv_nxt:
  *
  *        rcv_nxt                 rcv_adv
@@ -181,7 +188,7 @@ static int input_in_window(const struct tenon_tcp *conn, const struct tn_seg *se
     const tenon_u32 first = seg->seq - conn->rcv_nxt;
     const tenon_u32 last = first + seg->len - 1;    /* meaningful only if len > 0 */
 
-    if (first == 0)
+    if (first == 0 || (TENON_WITH_HOLD && input_resets_held(conn, seg)))
         return 1;
     if (window == 0)
         return 0;
