@@ -473,7 +473,8 @@ TENON_API int tenon_tcp_set_cc(struct tenon_tcp *conn, const struct tenon_cc_ops
     struct tenon_cc_event event;
     const int error = tn_tcp_cc_change(conn, cc);
 
-    if (TENON_WITH_FLIGHT && error == TENON_OK && conn->state >= TENON_TCP_ESTABLISHED) {
+    /* Whoever sends by it already, before the end of the handshake too (Fast Open), begins anew with this one. */
+    if (TENON_WITH_RECOVERY && error == TENON_OK && conn->state >= TENON_TCP_SYN_RECEIVED && conn->cc.cwnd != 0) {
         api_cc_takes_over(conn);
         tn_tcp_cc_event(conn, &event);
         cc->init(&conn->cc, &event);
