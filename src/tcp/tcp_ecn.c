@@ -53,7 +53,7 @@ static void ecn_received_exactly(struct tenon_tcp *conn, int ce)
 {
     if (ce == ((conn->ecn & TN_ECN_ECHO) != 0))
         return;
-    if (conn->flags & TN_TCP_F_ACK_ARMED)
+    if (conn->flags & (TN_TCP_F_ACK_ARMED | TN_TCP_F_ACK_NOW))
         tn_tcp_send_ack(conn);
     conn->ecn ^= TN_ECN_ECHO;
     tn_tcp_ack_now(conn);
