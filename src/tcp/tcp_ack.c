@@ -75,7 +75,8 @@ static tenon_u32 ack_timed_rtt(struct tenon_tcp *conn, const struct tn_seg *seg)
 }
 
 /* One sample per round trip: of the segment that is being timed. While something is retransmitted none is timed;
- * then that serves which was sent once only, or a timestamp (RFC 6298 3: Karn). */
+ * then that serves which was sent once only, or a timestamp (RFC 6298 3: Karn). What arrived together with a repetition
+ * may have arrived long before it, and its ACK been lost. */
 static void ack_take_rtt(struct tenon_tcp *conn, struct tn_ack *ack)
 {
     const struct tn_seg *seg = ack->seg;
@@ -88,7 +89,7 @@ static void ack_take_rtt(struct tenon_tcp *conn, struct tn_ack *ack)
     }
     ack->rtt_us = ack_timed_rtt(conn, seg);
     if (ack->rtt_us == 0 && conn->recovery != TN_RECOVERY_NONE && ack->acked > 0) {
-        if (TENON_WITH_RECOVERY && tn_tcp_hears_sack(conn) && ack->has_original)
+        if (TENON_WITH_RECOVERY && tn_tcp_hears_sack(conn) && ack->has_original && !ack->newest_again)
             ack->rtt_us = tn_max(1, now - ack->original_us);
         else
             ack->rtt_us = ack_timestamp_rtt(conn, seg);

@@ -704,7 +704,8 @@ static void output_sent_new(struct tenon_tcp *conn, const struct output_plan *pl
     output_left(conn, taken);
     if (TENON_WITH_RECOVERY)
         conn->ecn &= (tenon_u8)~TN_ECN_CWR;
-    if (!(conn->flags & TN_TCP_F_RTT_TIMING)) {
+    /* Before the handshake is over only a SYN is timed. */
+    if (!(conn->flags & TN_TCP_F_RTT_TIMING) && (!TENON_WITH_COOKIES || conn->state > TENON_TCP_SYN_RECEIVED)) {
         conn->flags |= TN_TCP_F_RTT_TIMING;
         conn->flight->rtt_seq = plan->seq;
         conn->flight->rtt_start_us = conn->stack->now_us;
@@ -839,7 +840,7 @@ static void output_syn(struct tenon_tcp *conn)
     const unsigned flags = answers ? TN_TCP_SYN | TN_TCP_ACK : TN_TCP_SYN;
     tenon_u32 fast = 0;
 
-    conn->flags &= ~(tenon_u32)TN_TCP_F_SYN_QUEUED;
+    conn->flags &= ~(tenon_u32)(TN_TCP_F_SYN_QUEUED | TN_TCP_F_RTT_TIMING);    /* Karn, whatever it is repeated for */
     if (conn->backoff == 0 && !(conn->flags & TN_TCP_F_RTX_ARMED)) {
         conn->flags |= TN_TCP_F_RTT_TIMING;
         conn->flight->rtt_start_us = conn->stack->now_us;

@@ -258,7 +258,6 @@ static void timer_syn(struct tenon_tcp *conn)
 {
     tn_fastopen_unanswered(conn);
     conn->flags |= TN_TCP_F_SYN_QUEUED;
-    conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
     tn_count(conn->stack, TENON_STAT_TCP_RETRANSMIT);
     tn_past_retransmit(conn);
 }
