@@ -242,7 +242,8 @@ struct tn_flight {
     tenon_u32 prr_delivered, prr_out, recover_fs;
 
     /* How to go back (tcp_undo.c) */
-    tenon_u32 undo_una, undo_again, undo_dsack;
+    tenon_u32 undo_una, undo_end;    /* between them lies what was sent again since */
+    tenon_u32 undo_again, undo_dsack;
     tenon_u32 undo_cwnd, undo_ssthresh, undo_words[TENON_CC_WORDS];
 
     tenon_u32 probe_seq, probe_end;    /* the probe of the path MTU that is out; equal: none (tcp_mtu.c) */
@@ -373,7 +374,7 @@ TENON_INTERNAL int tn_tlp_acked(struct tenon_tcp *conn, const struct tn_ack *ack
 /* Before a reduction: remember what it changes. */
 TENON_INTERNAL void tn_undo_save(struct tenon_tcp *conn);
 /* [from, end) is sent again. */
-TENON_INTERNAL void tn_undo_sent_again(struct tenon_tcp *conn, tenon_u32 bytes);
+TENON_INTERNAL void tn_undo_sent_again(struct tenon_tcp *conn, tenon_u32 from, tenon_u32 end);
 /* Before the ACK is told to the records: does it answer an original? */
 TENON_INTERNAL void tn_undo_look(struct tenon_tcp *conn, struct tn_ack *ack);
 /* Whether the ACK proves that the last reduction was a mistake; then it is taken back. */

@@ -671,7 +671,7 @@ static void output_sent_rtx(struct tenon_tcp *conn, const struct output_plan *pl
     struct tn_flight *flight = conn->flight;
 
     tn_flight_sent_again(conn, plan->seq, plan->seq + taken);
-    tn_undo_sent_again(conn, taken);
+    tn_undo_sent_again(conn, plan->seq, plan->seq + taken);
     output_left(conn, taken);
     if (TENON_WITH_FLIGHT)
         flight->rtx_nxt = plan->seq + taken;

@@ -10,7 +10,7 @@ TENON_INTERNAL void tn_undo_save(struct tenon_tcp *conn)
     if (!TENON_WITH_RECOVERY)
         return;
     flight->undo = 1;
-    flight->undo_una = conn->snd_una;
+    flight->undo_una = flight->undo_end = conn->snd_una;
     flight->undo_dsack = conn->snd_una - 1;
     flight->undo_again = flight->again_bytes;    /* a probe may be on its way, and come back as D-SACK */
     flight->undo_cwnd = conn->cc.cwnd;
@@ -18,14 +18,16 @@ TENON_INTERNAL void tn_undo_save(struct tenon_tcp *conn)
     memcpy(flight->undo_words, conn->cc.words, sizeof(flight->undo_words));
 }
 
-TENON_INTERNAL void tn_undo_sent_again(struct tenon_tcp *conn, tenon_u32 bytes)
+TENON_INTERNAL void tn_undo_sent_again(struct tenon_tcp *conn, tenon_u32 from, tenon_u32 end)
 {
     struct tn_flight *flight = conn->flight;
 
     if (!TENON_WITH_RECOVERY)
         return;
-    if (flight->undo)
-        flight->undo_again += bytes;
+    if (!flight->undo)
+        return;
+    flight->undo_again += end - from;
+    flight->undo_end = tn_seq_max(flight->undo_end, end);
 }
 
 /* What was sent again has not been lost after all. */
@@ -74,8 +76,8 @@ static int undo_by_dsack(const struct tenon_tcp *conn, const struct tn_ack *ack)
         return 0;
     if (tn_seq_ge(ack->dsack_left, flight->tlp_from) && tn_seq_le(ack->dsack_right, flight->tlp_end))
         return 0;    /* a probe's, which was sent to be answered */
-    if (tn_seq_gt(ack->dsack_right, flight->again_high))
-        return 0;    /* it left once: the network has doubled it */
+    if (tn_seq_gt(ack->dsack_right, flight->undo_end))
+        return 0;    /* it left once, whenever that was: the network has doubled it */
     flight->undo_dsack = ack->dsack_left;    /* told twice, it still is one */
     flight->undo_again -= tn_min(bytes, flight->undo_again);
     return flight->undo_again == 0;
