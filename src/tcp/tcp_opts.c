@@ -190,6 +190,8 @@ static void opts_withdraw(struct tenon_tcp *conn)
         conn->flags &= ~(tenon_u32)TN_TCP_F_TIMESTAMPS;
     if (!tn_tcp_opt(conn, TENON_TCP_SACK))
         conn->flags &= ~(tenon_u32)TN_TCP_F_SACK;
+    if (TENON_WITH_RECOVERY && !tn_tcp_opt(conn, TENON_TCP_ECN))
+        conn->ecn &= (tenon_u8)~TN_ECN_ON;
     if (!tn_tcp_opt(conn, TENON_TCP_WINDOW_SCALING)) {
         conn->flags &= ~(tenon_u32)TN_TCP_F_WSCALE;
         conn->rcv_wscale = 0;
