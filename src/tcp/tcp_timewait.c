@@ -250,8 +250,8 @@ TENON_INTERNAL int tn_time_wait_input(struct tenon *stack, struct tn_time_wait *
         timewait_ack(stack, tw, seg);
         return 1;
     }
-    if (seg->flags & TN_TCP_FIN) {
-        /* RFC 9293 3.10.7.4: a repeated FIN is acknowledged and starts the wait anew. */
+    if ((seg->flags & TN_TCP_FIN) && seg->seq + seg->len == tw->rcv_nxt) {
+        /* RFC 9293 3.10.7.4: the FIN, repeated, is acknowledged and starts the wait anew. */
         timewait_restart(stack, tw);
         timewait_unlink(stack, tw);
         timewait_link(stack, tw);
