@@ -327,8 +327,10 @@ TENON_APART int fast_send_many(struct tenon_tcp *conn, const struct tn_tcp_way *
         return 0;
     }
     fast_fill(conn, out.hdr->data + TN_HEADROOM, conn->snd_nxt, len, TN_TCP_ACK | fast_push(conn, len));
+    if (!fast_hand_down(conn, way, &out))
+        return 0;
     fast_leaves(conn);
-    return fast_hand_down(conn, way, &out);
+    return 1;
 }
 
 /* Where the headers lie in their buffer, and what is said of them; `len` bytes of payload lie behind them. */
