@@ -208,11 +208,15 @@ enum tenon_tcp_option {
     TENON_TCP_HOLD_FIN,          /**< 1: the peer's FIN is acknowledged by tenon_tcp_ack_fin() only; default 0. Set to 0
                                       again, one that is held is acknowledged, as if by tenon_tcp_ack_fin() */
     TENON_TCP_TRANSPARENT,       /**< listener: 1: for addresses that are not ours too; default 0 */
-    TENON_TCP_KEEPALIVE_IDLE_S,  /**< seconds without a segment until the first probe; 0 (default): no keep-alive */
-    TENON_TCP_KEEPALIVE_INTERVAL_S,  /**< seconds between probes; default 75 */
-    TENON_TCP_KEEPALIVE_COUNT,   /**< unanswered probes that end the connection; default 9 */
+    TENON_TCP_KEEPALIVE_IDLE_S,  /**< seconds without a segment until the first probe, up to 1000000; 0 (default): no
+                                      keep-alive */
+    TENON_TCP_KEEPALIVE_INTERVAL_S,  /**< seconds between probes, 1 to 10000; default 75 */
+    TENON_TCP_KEEPALIVE_COUNT,   /**< unanswered probes that end the connection, 1 to 255; default 9 */
     TENON_TCP_R2_MS,             /**< milliseconds without an acknowledgement that end the connection (RFC 9293 3.8.3);
-                                      0: never; default 800000, for a SYN 180000 */
+                                      0: never; default 800000, for a SYN 180000. A closed window that is answered for
+                                      does not count. Where there are orphans (TENON_WITH_ORPHANS) what has never left,
+                                      because there is no route, link or buffer, waits for as long as that lasts, after
+                                      tenon_tcp_close() too */
     TENON_TCP_RCV_BUF,           /**< bytes; the largest receive window; after the SYN at least two units of the scale
                                       that it said */
     TENON_TCP_SND_BUF,           /**< bytes that may be queued or in flight */

@@ -75,7 +75,8 @@ static int opts_value_is_possible(enum tenon_tcp_option option, tenon_u32 value)
     case TENON_TCP_WINDOW_SCALING: return value <= 1;
     case TENON_TCP_MTU_PROBING:
     case TENON_TCP_ECN: return value <= 2;
-    case TENON_TCP_KEEPALIVE_INTERVAL_S: return value >= 1 && value <= 1000000UL;
+    /* The idle time and 255 intervals are less than 2^32 ms. */
+    case TENON_TCP_KEEPALIVE_INTERVAL_S: return value >= 1 && value <= 10000;
     case TENON_TCP_KEEPALIVE_IDLE_S: return value <= 1000000UL;
     case TENON_TCP_KEEPALIVE_COUNT: return value >= 1 && value <= 255;
     case TENON_TCP_PERSIST_MS:
