@@ -59,7 +59,8 @@ struct tenon_netif_conf {
     tenon_u8 mac[6];             /**< our Ethernet address */
     tenon_u16 mtu;               /**< bytes of an IP packet; 576 to 65535, 1280 and up for IPv6 */
     tenon_u32 caps;              /**< enum tenon_cap, or-ed */
-    tenon_u32 tso_bytes_max;     /**< largest frame for TSO and USO, with headers; 0: 65535 */
+    tenon_u32 tso_bytes_max;     /**< largest frame for TSO and USO, with headers; 0: 65535. Too small for two segments:
+                                      none are joined */
     tenon_u16 gather_max;        /**< spans per frame; 1: the port cannot gather. 0: the core's own limit */
     tenon_u16 flags;             /**< enum tenon_netif_flag, or-ed */
     tenon_u16 mru;               /**< bytes of the largest IP packet that is taken, for a host whose memory for received

@@ -745,5 +745,5 @@ TENON_INTERNAL tenon_u32 tn_tx_segment_bytes_max(const struct tn_netif *netif, u
 
     if (max == 0 || max > 65535UL)
         max = 65535UL;
-    return max - header_bytes;
+    return max - tn_min(max, header_bytes);
 }
