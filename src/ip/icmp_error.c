@@ -145,8 +145,11 @@ static int error_about_error4(const struct tn_pkt *pkt)
 static int error_about_error6(const struct tn_pkt *pkt)
 {
     const tenon_u32 headers = pkt->l3_len - pkt->len;
+    const tenon_u8 *p = pkt->l3;
+    tenon_u32 len = headers + tn_pkt_head_len(pkt);
     struct tn_l4 l4;
     unsigned type;
+    int error;
 
     /* The present layer may be any header of the chain: walk on from there. */
     if (tn_ip6_find_l4(&l4, pkt->l3, headers) == 0 && !l4.later) {
@@ -154,13 +157,16 @@ static int error_about_error6(const struct tn_pkt *pkt)
             return 0;
         type = pkt->head[0];
     } else {
-        const tenon_u32 whole = headers + tn_pkt_head_len(pkt);
-
-        if (pkt->head != pkt->l3 + headers || tn_ip6_find_l4(&l4, pkt->l3, whole) != 0)
+        if (pkt->head == p + headers) {
+            error = tn_ip6_find_l4(&l4, p, len);
+        } else {    /* a first fragment that was kept, apart from its headers: what it begins with is its proto */
+            p = pkt->head;
+            len = tn_pkt_head_len(pkt);
+            error = pkt->fragmented ? tn_ip6_find_l4_from(&l4, p, len, pkt->proto) : -1;
+        }
+        if (error != 0 || l4.later || l4.proto != TN_PROTO_ICMP6 || l4.off >= len)
             return 0;
-        if (l4.later || l4.proto != TN_PROTO_ICMP6 || l4.off >= whole)
-            return 0;
-        type = pkt->l3[l4.off];
+        type = p[l4.off];
     }
     return type < 128 || type == TN_ICMP6_REDIRECT;
 }

@@ -18,10 +18,11 @@ static int ip6_is_loopback(const struct tenon_ip *ip)
     return (ip->w[0] | tenon_ip_word(ip, 1) | tenon_ip_word(ip, 2)) == 0 && ip->w[TENON_IP4_WORD] == 1;
 }
 
-/* On the wire neither ::1 nor ::ffff:a.b.c.d may be seen; the second would pass for IPv4 further up. */
+/* On the wire neither ::1 nor ::ffff:a.b.c.d may be seen, the second would pass for IPv4 further up; nor groups of the
+ * interface itself, or of the reserved scope 0 (RFC 4291 2.7). */
 static int ip6_not_for_wire(const struct tenon_ip *ip)
 {
-    return ip6_is_loopback(ip) || tenon_ip_is_v4(ip);
+    return ip6_is_loopback(ip) || tenon_ip_is_v4(ip) || (ip->w[0] & 0xFF0E0000UL) == 0xFF000000UL;
 }
 
 /* What the sender is allowed to be. :: and a tentative address belong to duplicate address detection:
@@ -106,7 +107,8 @@ static int ip6_options(struct tenon *stack, struct tn_pkt *pkt, struct ip6_walk 
     }
     ip6_bad_ext(stack);
     where += pkt->l3_len - pkt->len;
-    if (verdict == TN_OPT6_ERROR || (verdict == TN_OPT6_ERROR_UNICAST && pkt->dst_cast == TN_CAST_UNICAST))
+    if (verdict == TN_OPT6_ERROR ||
+        (verdict == TN_OPT6_ERROR_UNICAST && tn_pkt_is_unicast(pkt) && pkt->dst_cast == TN_CAST_UNICAST))
         tn_icmp_error(stack, pkt, TN_ERR_PARAM, 2, where);
     return 0;
 }

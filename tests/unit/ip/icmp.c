@@ -162,6 +162,34 @@ static void no_error_about_fragment_of_error(void)
     }
 }
 
+/* The same of IPv6, right behind the fragment header, and behind options that follow that. */
+static void no_error_about_fragment_of_error6(void)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        const int behind_options = (i & 1) != 0, question = (i & 2) != 0;
+        tenon_u8 *p = packet + 40;
+
+        ib_open();
+        memset(p, 0, 72);
+        p[0] = behind_options ? 60 : 58;
+        p[3] = 1;    /* more follow */
+        p += 8;
+        if (behind_options) {
+            p[0] = 58;
+            p[2] = 1;
+            p[3] = 4;
+            p += 8;
+        }
+        p[0] = question ? 128 : 1;
+        hn_ip_header(packet, &ib.peer6, &ib.us6, 44, 64, 72);
+        ib_inject(packet, 112);
+        hn_run_ms(&ib.hn, 61000);
+        HN_EQUAL(ib_stat(TENON_STAT_FRAG_TIMEOUT), 1);
+        HN_EQUAL(hn_left(&ib.hn), question);
+        ib_close();
+    }
+}
+
 /* The burst, then the rate; what each costs is left to chance. */
 static void error_rate(void)
 {
@@ -1059,6 +1087,7 @@ static const struct hn_test tests[] = {
     { "ip4_unknown_protocol", "IP4-22 ICMP4-5", protocol_unreachable },
     { "icmp_no_error_about", "ICMP4-3 ICMP6-4 UDP-4", no_error_about },
     { "icmp_no_error_about_fragment_of_error", "ICMP4-3", no_error_about_fragment_of_error },
+    { "icmp_no_error_about_fragment_of_error6", "ICMP6-4", no_error_about_fragment_of_error6 },
     { "icmp_error_rate", "ICMP4-13 ICMP6-5", error_rate },
     { "icmp_error_rate_random", "ICMP4-13 CVE-2020-25705", error_rate_random },
     { "echo_answered", "ICMP4-9 ICMP6-8 CVE-2021-31344", echo_answered },

@@ -275,6 +275,8 @@ static void addresses(void)
         { "2001:db8::2", "ff02::1:ff00:1", 1, TENON_STAT_UDP_RCVD },
         { "2001:db8::2", "ff02::99", 0, TENON_STAT_IP_NOT_OURS },
         { "2001:db8::2", "ff05::1:3", 0, TENON_STAT_IP_NOT_OURS },
+        { "2001:db8::2", "ff01::1", 0, TENON_STAT_IP6_MARTIAN },
+        { "2001:db8::2", "ff10::7", 0, TENON_STAT_IP6_MARTIAN },
     };
 
     for (size_t i = 0; i < TENON_ARRAY_LEN(rows); i++) {
