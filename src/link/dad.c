@@ -139,19 +139,18 @@ static void dad_give_up(struct tenon *stack, struct tn_address *address)
     tn_path_invalidate(stack);
 }
 
-/* RFC 5227 2.4: once in ten seconds an address in use is defended (b). At the second conflict within that
- * time it is given up, unless it was configured to be used without question (c). */
+/* RFC 5227 2.4: an address in use is defended if the last conflict was more than ten seconds ago (b). At the second
+ * one within that time it is given up, unless it was configured to be used without question: then nothing is said (c).
+ * Of whole seconds, ten can be nine and a little. */
 static void dad_defend(struct tenon *stack, struct tn_address *address)
 {
     const struct tn_netif *netif = tn_netif_at(stack, address->netif);
-    const tenon_u32 now = tn_link_seconds(stack);
+    const tenon_u32 now = tn_link_seconds(stack), last = address->conflict_s;
 
-    if (address->defended_s == 0 || now - address->defended_s >= DAD_DEFEND_S) {
-        address->defended_s = now;
+    address->conflict_s = now;
+    if (last == 0 || now - last > DAD_DEFEND_S)
         tn_arp_announce(stack, netif, &address->ip);
-        return;
-    }
-    if (!(netif->conf.flags & TENON_NETIF_NO_DAD))
+    else if (!(netif->conf.flags & TENON_NETIF_NO_DAD))
         dad_give_up(stack, address);
 }
 

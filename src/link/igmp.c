@@ -99,7 +99,8 @@ static int igmp_query(struct tenon *stack, struct tn_netif *netif, const tenon_u
         netif->igmp_v1_until_s = tn_link_deadline(stack, IGMP_COMPAT_S);
         max_ms = IGMP_MAX_RESPONSE1_MS;
     } else if (len == IGMP_BYTES) {
-        netif->igmp_v2_until_s = tn_link_deadline(stack, IGMP_COMPAT_S);
+        if (get32be(p + 4) == 0)    /* RFC 3376 7.2.1: a general one */
+            netif->igmp_v2_until_s = tn_link_deadline(stack, IGMP_COMPAT_S);
         max_ms = p[1] * 100UL;
     } else if (len < IGMP_QUERY3_BYTES || get16be(p + 10) > (len - IGMP_QUERY3_BYTES) / 4) {
         return -1;

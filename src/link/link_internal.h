@@ -61,7 +61,7 @@ struct tn_address {
     struct tenon_ip ip;
     tenon_u32 valid_until_s, preferred_until_s;
     tenon_u32 nonce;              /* of our solicitations while detecting duplicates (RFC 7527) */
-    tenon_u32 defended_s;         /* when it was defended last; 0: never */
+    tenon_u32 conflict_s;         /* when somebody else was heard to use it last; 0: never */
 };
 
 TENON_INLINE int tn_address_usable(const struct tn_address *address)

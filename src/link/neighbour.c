@@ -467,6 +467,13 @@ TENON_INTERNAL int tn_neighbour_send(struct tenon *stack, struct tn_neighbour *n
 
 /* ---- what is heard --------------------------------------------------------------------------- */
 
+/* While it has waited its address may have been lost (RFC 4862 5.5.4). Proxies speak for others. */
+static int neighbour_may_leave(const struct tenon *stack, const struct tn_out *out)
+{
+    return !TENON_WITH_HOMES || tn_addr_is_ours(stack, &out->src, 0) ||
+           (TENON_WITH_ROUTES && tn_tcp_wants_foreign(stack));
+}
+
 TENON_INTERNAL void tn_neighbour_resolve(struct tenon *stack, struct tn_neighbour *neighbour, const tenon_u8 *mac,
                                          enum tenon_neighbour_state state)
 {
@@ -484,7 +491,12 @@ TENON_INTERNAL void tn_neighbour_resolve(struct tenon *stack, struct tn_neighbou
         struct link_queued *next = queued->next;
         struct tn_out out = queued->out;    /* on its way down it may lose its spans; they are freed here */
 
-        (void)neighbour_transmit(stack, neighbour, &out);
+        if (neighbour_may_leave(stack, &out)) {
+            (void)neighbour_transmit(stack, neighbour, &out);
+        } else {
+            tn_count(stack, TENON_STAT_NEIGH_QUEUE_DROP);
+            tenon_buf_put(out.hdr);
+        }
         queued_free(stack, queued);
         queued = next;
     }

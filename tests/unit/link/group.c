@@ -304,7 +304,7 @@ static void joined_query(void)
                  { "v3_other_group", 3, 20, GROUP + 7, 0, 0, 2000 },
                  { "v3_exponent", 3, 0x90, 0, 2, 0x22, 25600 },       /* 0x10 << 4 tenths */
                  { "v2_general", 2, 50, 0, 2, 0x16, 5000 },
-                 { "v2_group", 2, 10, GROUP, 1, 0x16, 1000 },
+                 { "v2_group", 2, 10, GROUP, 1, 0x22, 1000 },
                  { "v1_general", 1, 0, 0, 2, 0x12, 10000 } };
 
     for (size_t i = 0; i < TENON_ARRAY_LEN(rows); i++) {

@@ -563,6 +563,30 @@ static void link_local_duplicate_while_probing(void)
     hn_close(&hn);
 }
 
+/* RFC 4862 5.5.4: a datagram that waits for its neighbour does not leave from an address that was lost meanwhile. */
+static void incomplete_source_lost(void)
+{
+    struct tenon_udp *sock;
+    struct tenon_ip ours;
+    struct hn hn;
+
+    for (int lost = 0; lost < 2; lost++) {
+        open_ready(&hn);
+        ours = lt_link_local(&hn, 1);
+        sock = lt_udp_open(&hn);
+        HN_EQUAL(lt_udp_send(&hn, sock, "2001:db8::2", 0), TENON_OK);
+        if (lost)
+            HN_EQUAL(tenon_addr_remove(hn.stack, 1, &us), TENON_OK);
+        hn_forget(&hn);
+        lt_na(&hn, 1, &ours, &peer, 0x60, 2);
+        (void)tenon_poll(hn.stack, hn.now_us);
+        HN_EQUAL(lt_count_udp(&hn), !lost);
+        HN_EQUAL(hn_stat(&hn, TENON_STAT_NEIGH_QUEUE_DROP), lost);
+        tenon_udp_close(sock);
+        hn_close(&hn);
+    }
+}
+
 static const struct hn_test tests[] = {
     { "idle_bad_solicitation", "ND-1 ND-3 ND-9", idle_bad_solicitation },
     { "idle_bad_option", "ND-1 ND-2 CVE-2021-21279 CVE-2022-35926", idle_bad_option },
@@ -581,6 +605,7 @@ static const struct hn_test tests[] = {
     { "permanent_everything", "ND-7 ND-19", permanent_everything },
     { "stale_sent_to_after_sleep", "ND-11", stale_sent_to_after_sleep },
     { "link_local_duplicate_while_probing", "SLAAC-3", link_local_duplicate_while_probing },
+    { "incomplete_source_lost", "SLAAC-5 ND-8", incomplete_source_lost },
 };
 
 int main(int argc, char **argv)
