@@ -695,6 +695,52 @@ static void same_router_elsewhere(void)
     hn_close(&side.hn);
 }
 
+/* Of what has been sent. */
+static unsigned segments_sent(struct side *side)
+{
+    const struct hn_sent *sent;
+    unsigned n = 0;
+
+    while ((sent = hn_next(&side->hn)) != NULL)
+        n += sent->bytes[IP + (is_v4 ? 9 : 6)] == 6;
+    return n;
+}
+
+/* RFC 5227 2.4, RFC 4862 5.5.4: the connection's own address is gone, another one leads to the peer as well. Nothing
+ * leaves from the first any more, whether headers had been prepared or not; when it is back all goes on. */
+static void address_lost(void)
+{
+    static const tenon_u8 answer[10];
+    const struct tenon_ip me = ip_of_ours(), other = hn_ip(is_v4 ? "10.0.0.77" : "fd00::77");
+    static struct side side;
+
+    for (unsigned prepared = 0; prepared < 2; prepared++) {
+        hn_row = prepared ? "prepared" : "not_prepared";
+        side_open(&side);
+        HN_EQUAL(tenon_addr_add(side.hn.stack, 1, &other, is_v4 ? 24 : 64), TENON_OK);
+        hn_run_ms(&side.hn, 20000);
+        for (unsigned i = 0; i < 2 * prepared; i++) {
+            HN_EQUAL(tenon_tcp_write(side.conn, answer, sizeof answer), sizeof answer);
+            (void)tenon_poll(side.hn.stack, side.hn.now_us);
+            side.ack += sizeof answer;
+            (void)usual(&side, 0);
+        }
+        HN_EQUAL(tenon_addr_remove(side.hn.stack, 1, &me), TENON_OK);
+        (void)tenon_poll(side.hn.stack, side.hn.now_us);
+        hn_forget(&side.hn);
+        HN_EQUAL(tn_path_check(side.hn.stack, side.conn->path), TENON_OK);    /* somebody else goes there, too */
+        HN_EQUAL(tenon_tcp_write(side.conn, answer, sizeof answer), sizeof answer);
+        hn_run_ms(&side.hn, 5000);
+        HN_EQUAL(segments_sent(&side), 0);
+        HN_CHECK(hn_stat(&side.hn, TENON_STAT_NO_ROUTE) > 0);
+        HN_EQUAL(tenon_addr_add(side.hn.stack, 1, &me, is_v4 ? 24 : 64), TENON_OK);
+        hn_run_ms(&side.hn, 20000);
+        HN_CHECK(segments_sent(&side) > 0);
+        hn_close(&side.hn);
+    }
+    hn_row = "";
+}
+
 /* Who was used last is not forgotten first: the way of the last says so again in every millisecond. */
 static void neighbour_is_used(void)
 {
@@ -2457,6 +2503,11 @@ static void option_changes_headers6(void)
     over_ip6(option_changes_headers);
 }
 
+static void address_lost6(void)
+{
+    over_ip6(address_lost);
+}
+
 static void same_router_elsewhere6(void)
 {
     over_ip6(same_router_elsewhere);
@@ -2576,6 +2627,7 @@ static const struct hn_test tests[] = {
     { "address_is_gone_fin", "", address_is_gone_fin },
     { "option_changes_headers", "", option_changes_headers },
     { "same_router_elsewhere", "", same_router_elsewhere },
+    { "address_lost", "ARP-12 ARP-13", address_lost },
     { "cut_frames", "", cut_frames },
     { "padding", "", padding },
     { "closed_by_us", "", closed_by_us },
@@ -2620,6 +2672,7 @@ static const struct hn_test tests[] = {
     { "address_is_gone_fin6", "", address_is_gone_fin6 },
     { "option_changes_headers6", "", option_changes_headers6 },
     { "same_router_elsewhere6", "", same_router_elsewhere6 },
+    { "address_lost6", "SLAAC-5", address_lost6 },
     { "forgotten6", "", forgotten6 },
     { "cut_frames6", "", cut_frames6 },
     { "padding6", "", padding6 },
