@@ -570,6 +570,8 @@ TENON_API int tenon_sock_start(struct tenon_socks **out, void *arena, size_t byt
     arena_take_conf(socks, &whole);
     socks->stack = tenon_init(base + layout.stack, &whole.stack, &arena_ops, socks);
     whole.device.netif.gather_max = 0;
+    if (TENON_WITH_LINEAR && (whole.device.flags & TENON_SOCK_CONTIGUOUS))    /* a block holds one packet */
+        whole.device.netif.caps &= ~(tenon_u32)(TENON_CAP_TSO4 | TENON_CAP_TSO6 | TENON_CAP_USO);
     if (socks->stack == NULL || tenon_netif_add(socks->stack, &whole.device.netif) != 1)
         return TENON_EINVAL;
     *out = socks;

@@ -2,22 +2,11 @@
 /* Between the core and the device: blocks that come in, frames that go out. */
 #include "embedded/sock_internal.h"
 
-static int device_is_contiguous(const struct tenon_socks *socks)
-{
-    return TENON_WITH_LINEAR && (socks->device.flags & TENON_SOCK_CONTIGUOUS) != 0;
-}
-
 /* ---- received ----------------------------------------------------------------------------------- */
-
-/* One is kept to send from: without it nothing more would leave before an application reads. */
-static int rx_has_block(const struct tenon_socks *socks)
-{
-    return socks->blocks.nfree > (device_is_contiguous(socks) ? 1U : 0U);
-}
 
 static struct tenon_buf *rx_block(struct tenon_socks *socks)
 {
-    struct sock_unit *unit = rx_has_block(socks) ? tn_sock_pool_get(&socks->blocks) : NULL;
+    struct sock_unit *unit = tn_sock_has_block(socks) ? tn_sock_pool_get(&socks->blocks) : NULL;
 
     if (unit == NULL)
         return NULL;
@@ -105,7 +94,7 @@ TENON_API void tenon_sock_input(struct tenon_socks *socks, struct tenon_buf *blo
         tenon_buf_put(block);
         return;
     }
-    if (socks->sending) {
+    if (socks->sending || socks->running == SOCK_STARTED) {
         sock_count(&socks->counts.no_block, 1);
         tenon_buf_put(block);
         return;
@@ -223,7 +212,7 @@ TENON_INTERNAL unsigned tn_sock_transmit(void *host, unsigned netif, const struc
 
     (void)netif;
     socks->sending = 1;
-    if (!device_is_contiguous(socks))
+    if (!tn_sock_is_contiguous(socks))
         taken = socks->device.transmit(socks->device.device, frames, n);
     else
         while (taken < n && device_send_contiguous(socks, &frames[taken]) > 0)
@@ -272,20 +261,22 @@ TENON_API tenon_u32 tenon_sock_poll(struct tenon_socks *socks, tenon_u32 now_us)
     tenon_u32 wait;
     int had_block;
 
-    if (socks->running)
+    if (socks->running == SOCK_POLLING)
         return 0;
-    socks->running = 1;
+    socks->running = SOCK_POLLING;
+    if (TENON_WITH_COOKIES && now_us < socks->now_us)
+        tn_sock_forget_promises(socks);
     socks->now_us = now_us;
     if (socks->device.poll != NULL)
         socks->device.poll(socks->device.device, socks);
-    had_block = rx_has_block(socks);
+    had_block = tn_sock_has_block(socks);
     if (socks->left)
         tn_sock_close_ports(socks);
     tn_sock_rx_flush(socks);
     wait = tenon_poll(socks->stack, now_us);
     if (device_tell(socks))    /* what the application has asked for in its events; without them it is to ask now */
         wait = socks->event != NULL ? tenon_poll(socks->stack, now_us) : 0;
-    socks->running = 0;
+    socks->running = SOCK_POLLED;
     /* The device may have found no block, and has nothing to receive into until it is asked again. */
-    return socks->news || (!had_block && rx_has_block(socks)) ? 0 : wait;
+    return socks->news || socks->nrx > 0 || (!had_block && tn_sock_has_block(socks)) ? 0 : wait;
 }

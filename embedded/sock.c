@@ -207,6 +207,14 @@ static void sock_port_opened(struct tenon_tcp *conn, void *app)
 static const struct tenon_tcp_events sock_port_events = {
     sock_port_incoming, sock_port_opened, NULL, NULL, NULL, NULL, NULL, NULL};
 
+TENON_INTERNAL void tn_sock_forget_promises(struct tenon_socks *socks)
+{
+    unsigned i;
+
+    for (i = 0; i < socks->nports; i++)
+        socks->ports[i].promised = 0;
+}
+
 /* Ports that no descriptor has had since the last poll: one that is made again at once finds its listener. */
 TENON_INTERNAL void tn_sock_close_ports(struct tenon_socks *socks)
 {
@@ -265,6 +273,7 @@ static int sock_listen(struct sock *sock, const struct tenon_addr *at, unsigned 
             return error;
         }
         port->socks = socks;
+        port->promised = 0;
         port->at = *at;
         tenon_tcp_listener_local(port->listener, &port->at);
         (void)tenon_tcp_listener_set(port->listener, TENON_TCP_NODELAY, 1);

@@ -141,9 +141,12 @@ struct sock_device {
     int (*entropy)(void *device, void *bytes, size_t n);
 };
 
+/* Before the first poll nobody knows what time it is: nothing is looked at. */
+enum sock_running { SOCK_STARTED, SOCK_POLLED, SOCK_POLLING };
+
 struct tenon_socks {
     struct tenon *stack;
-    tenon_u8 running;    /* 1: in tenon_sock_poll() */
+    tenon_u8 running;    /* enum sock_running */
     tenon_u8 sending;    /* 1: in the device's transmit() */
     tenon_u8 left;       /* 1: a port may have no descriptor any more */
     tenon_u8 news;       /* 1: of some descriptor there are events that the application has not been told of */
@@ -209,6 +212,15 @@ TENON_INLINE unsigned tn_sock_headers_lent(unsigned device_flags)
 }
 
 /* device.c */
+TENON_INLINE int tn_sock_is_contiguous(const struct tenon_socks *socks)
+{
+    return TENON_WITH_LINEAR && (socks->device.flags & TENON_SOCK_CONTIGUOUS) != 0;
+}
+/* A block besides the one to send from, without which nothing more would leave before an application reads. */
+TENON_INLINE int tn_sock_has_block(const struct tenon_socks *socks)
+{
+    return socks->blocks.nfree > (tn_sock_is_contiguous(socks) ? 1U : 0U);
+}
 TENON_INTERNAL unsigned tn_sock_transmit(void *host, unsigned netif, const struct tenon_frame *frames, unsigned n);
 TENON_INTERNAL void tn_sock_rx_flush(struct tenon_socks *socks);
 
@@ -241,6 +253,9 @@ TENON_INTERNAL int tn_sock_finish(struct sock *sock);
 /* The application is told of these events in tenon_sock_poll(). */
 TENON_INTERNAL void tn_sock_note(struct sock *sock, unsigned events);
 TENON_INTERNAL void tn_sock_close_ports(struct tenon_socks *socks);
+/* The clock has gone round: promises of before would look new again when it comes to where they were made. (Without
+ * COOKIES they do, for a second in 71 minutes, in which a client may have to ask twice.) */
+TENON_INTERNAL void tn_sock_forget_promises(struct tenon_socks *socks);
 
 TENON_END_DECLS
 

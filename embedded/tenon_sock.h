@@ -95,7 +95,7 @@ enum { TENON_SOCK_RECORD_BYTES = (12 + 3 * (int)sizeof(void *) + 7) / 8 * 8 + 14
 /** ... and whatever the device is like: a larger record, and room for headers. */
 enum {
     TENON_SOCK_PACKET_BYTES =
-        TENON_WITH_LINEAR ? TENON_SOCK_ROOM + 32 + 5 * (int)sizeof(void *) : TENON_SOCK_RECORD_BYTES
+        TENON_WITH_LINEAR ? TENON_SOCK_ROOM + (20 + 5 * (int)sizeof(void *) + 7) / 8 * 8 + 14 : TENON_SOCK_RECORD_BYTES
 };
 
 /** The ring that an end point sends from. It is the stack's from now on; the application writes only where
@@ -221,8 +221,10 @@ enum { TENON_SOCK_BURST = 8 };
 /** A device. Its functions are called from tenon_sock_poll() only; transmit() also from tenon_sock_input(), if
  *  TENON_SOCK_BURST frames were handed over, and from whatever makes a frame when as many as go down together wait. */
 struct tenon_sock_device {
-    struct tenon_netif_conf netif;    /**< address, MTU, capabilities; mru: the largest packet that is taken, which lets
-                                           blocks be smaller than frames are on this link (see block_bytes) */
+    struct tenon_netif_conf netif;    /**< address, MTU, capabilities (with TENON_SOCK_CONTIGUOUS it is not left to
+                                           the device to cut segments: a block holds one packet); mru: the largest
+                                           packet that is taken, which lets blocks be smaller than frames are on this
+                                           link (see block_bytes) */
     unsigned flags;                   /**< enum tenon_sock_device_flag, or-ed */
     void *device;                     /**< first argument of the functions */
 
@@ -315,7 +317,8 @@ TENON_API struct tenon_buf *tenon_sock_block(struct tenon_socks *socks);
  *          see tenon_sock_input() */
 TENON_API struct tenon_buf *tenon_sock_block_for(struct tenon_socks *socks, unsigned bytes);
 
-/** A frame has arrived in a block, which is the stack's from now on.
+/** A frame has arrived in a block, which is the stack's from now on. Before the first tenon_sock_poll() it is dropped
+ *  (no_block): nobody knows what time it is.
  *  @param off   where it begins in the block; n bytes of it. If they are more than the block has from there on the
  *               frame is dropped, and counted: a driver that finds one says so, and writes no more than the block holds
  *  @param csum  TENON_CSUM_NONE, or TENON_CSUM_GOOD: the device has verified the transport checksum */

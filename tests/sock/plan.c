@@ -362,7 +362,7 @@ static void draw_session(struct plan *plan, struct session_plan *s, struct dice 
     s->most = one_in(dice, 2) ? 20000 : between(dice, 1, 700);
     if (s->most < 30 && s->bytes[0] > 3000)
         s->bytes[0] = 3000;
-    s->ring_bytes = packets * (between(dice, 88, 1460) + TENON_SOCK_PACKET_BYTES) + 8;
+    s->ring_bytes = packets * (between(dice, 88, 1460) + TENON_SOCK_PACKET_BYTES);
     s->ring_late_us = one_in(dice, 4) ? roll(dice, SECOND) : 0;
     draw_manners(s, dice);
     if (one_in(dice, 8))

@@ -946,6 +946,7 @@ UNIT_TEST(client_who_is_nobody_keeps_others_out_for_a_second)
     if (!CHECK(world_open(&world, NULL)))
         return;
     CHECK(tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0) > 0);
+    world_run(&world, 1000);
     knock_and_run(&world.m[1], 1);
     world_run(&world, 1000);
     client = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
@@ -985,6 +986,7 @@ UNIT_TEST(clients_who_are_nobody_get_cookies)
     if (!CHECK(world_open(&world, with_cookies)))
         return;
     server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0);
+    world_run(&world, 1000);
     knock_and_run(&world.m[1], 1);
     world_run(&world, 1200000);
     client = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
@@ -1000,6 +1002,52 @@ UNIT_TEST(clients_who_are_nobody_get_cookies)
     CHECK_EQ_U(crowd_of_nobody(&world, 1), 0);
     CHECK_EQ_I(tenon_sock_delete(world.m[1].socks, server, 0), TENON_OK);
     world_close(&world);
+}
+
+static void one_descriptor(struct machine *machine, unsigned i)
+{
+    if (i == 1)
+        machine->conf.socks = machine->conf.ports = 1;
+}
+
+/* After a promise that was not kept, made at a port that is not there any more, or 71.6 minutes ago (the
+ * microseconds of 32 bits), the only descriptor is for the first who comes. */
+static void promise_is_old(int other_port, uint64_t us)
+{
+    struct tenon_addr any = { .port = PORT }, at = world_addr(1, 0, PORT);
+    struct tenon_sock_info info;
+    struct world world;
+    int client, server;
+
+    if (!CHECK(world_open(&world, one_descriptor)))
+        return;
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0);
+    world_run(&world, 1000);
+    knock_and_run(&world.m[1], 1);
+    world_run(&world, 1000);
+    if (other_port) {
+        CHECK_EQ_I(tenon_sock_delete(world.m[1].socks, server, 0), TENON_OK);
+        world_run(&world, 1000);
+        any.port = at.port = PORT + 1;
+        CHECK(tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0) > 0);
+    }
+    world_run(&world, us);
+    client = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
+    world_run(&world, 500000);
+    CHECK_EQ_I(tenon_sock_status(world.m[0].socks, client, &info), TENON_OK);
+    CHECK_EQ_I(info.state, TENON_SOCK_OPEN);
+    world_close(&world);
+}
+
+UNIT_TEST(promise_of_a_port_that_is_gone)
+{
+    promise_is_old(1, 1000);
+}
+
+UNIT_TEST(promise_of_71_minutes_ago)
+{
+    if (TENON_WITH_COOKIES)
+        promise_is_old(0, 0x100000000ULL);
 }
 
 static unsigned burst_sent;
@@ -1098,6 +1146,42 @@ UNIT_TEST(event_after_the_events_is_not_waited_for)
         CHECK_EQ_U(machine->events[(sk - 1) % 64], TENON_SOCK_WRITABLE);
     }
     machine->event = NULL;
+    CHECK(tenon_sock_poll(machine->socks, 1000000) > 0);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
+static void hand_over_once(struct machine *machine, int sk, unsigned events)
+{
+    struct tenon_buf *block = tenon_sock_block(machine->socks);
+
+    (void)sk;
+    (void)events;
+    machine->event = NULL;
+    if (!CHECK(block != NULL))
+        return;
+    memset(block->data, 0, 60);
+    tenon_sock_input(machine->socks, block, 0, 60, TENON_CSUM_NONE);
+}
+
+/* An event may call everything but the poll: a frame that it hands over is looked at in the next one, which is due. */
+UNIT_TEST(frame_of_an_event_is_not_waited_for)
+{
+    struct tenon_addr at = world_addr(1, 0, PORT);
+    struct world world;
+    struct machine *machine = &world.m[0];
+    int sk;
+
+    if (!CHECK(world_open(&world, quick_device)))
+        return;
+    at.ip = tenon_ip4(0xFFFFFFFFUL);
+    sk = tenon_sock_create(machine->socks, NULL, &at, TENON_SOCK_UDP, TENON_SOCK_BROADCAST);
+    CHECK_EQ_I(tenon_sock_set_sbuf(machine->socks, sk, world_ring(machine, 0, 1000), 1000), TENON_OK);
+    (void)tenon_sock_poll(machine->socks, 1000000);
+    quick_send(machine, sk, TENON_SOCK_WRITABLE);
+    machine->event = hand_over_once;
+    CHECK_EQ_U(tenon_sock_poll(machine->socks, 1000000), 0);
+    CHECK(machine->event == NULL);
     CHECK(tenon_sock_poll(machine->socks, 1000000) > 0);
     world_close(&world);
     world_free_rings(&world);
@@ -1466,6 +1550,7 @@ UNIT_TEST(lengths_short_frames_without_a_block)
 
     if (!CHECK(world_open(&world, one_block)))
         return;
+    world_run(&world, 1000);
     taken[0] = tenon_sock_block_for(machine->socks, 60);
     CHECK(taken[0] != NULL && taken[0]->size > 1500);
     CHECK(tenon_sock_block_for(machine->socks, (unsigned)TENON_BUF_BYTES_MIN + 1U) == NULL);
@@ -1615,6 +1700,7 @@ UNIT_TEST(lengths_a_burst_of_short_frames)
 
     if (!CHECK(world_open(&world, many_lent)))
         return;
+    world_run(&world, 1000);
     CHECK((tenon_u8 *)world.m[0].socks->rx_spans - (tenon_u8 *)world.m[0].socks->rx_frames >=
           (long)(TENON_SOCK_BURST * sizeof(struct tenon_frame)));
     for (i = 0; i < 3 * TENON_SOCK_BURST; i++) {
@@ -1692,7 +1778,8 @@ static void two_blocks_here(struct machine *machine, unsigned i)
 }
 
 /* Two requests of a neighbour that is there come before it is asked for. The second lies in the last block, and is
- * lost, as datagrams may be: its answer does not wait there for the neighbour, or the neighbour's own could not be heard. */
+ * lost, as datagrams may be: its answer does not wait there for the neighbour, or the neighbour's own could not be
+ * heard. */
 UNIT_TEST(pings_of_a_neighbour_leave_the_last_block)
 {
     struct tenon_netif_info before, after;
@@ -1919,6 +2006,74 @@ UNIT_TEST(contiguous_device_no_block_left_sends_on)
     world_free_rings(&world);
 }
 
+/* A ring for one packet of m bytes takes one, wherever it lies. */
+static void ring_takes_one(void (*adjust)(struct machine *machine, unsigned i), unsigned per_packet)
+{
+    const struct tenon_addr at = world_addr(1, 0, PORT);
+    static tenon_u8 memory[8 + 512];
+    struct tenon_socks *socks;
+    struct world world;
+    unsigned m, skip;
+    tenon_u8 *p;
+    int sk;
+
+    if (!CHECK(world_open(&world, adjust)))
+        return;
+    socks = world.m[0].socks;
+    for (skip = 0; skip < 8; skip++)
+        for (m = 88; m < 120; m++) {
+            sk = tenon_sock_create(socks, NULL, &at, TENON_SOCK_UDP, 0);
+            CHECK_EQ_I(tenon_sock_set_sbuf(socks, sk, memory + skip, m + per_packet), TENON_OK);
+            CHECK(tenon_sock_ask_sbuf(socks, sk, &p) >= (int)m);
+            CHECK_EQ_I(tenon_sock_delete(socks, sk, 0), TENON_OK);
+        }
+    world_close(&world);
+}
+
+UNIT_TEST(ring_for_one_packet_at_every_alignment)
+{
+    ring_takes_one(NULL, TENON_SOCK_RECORD_BYTES);
+    ring_takes_one(contiguous_device, TENON_SOCK_PACKET_BYTES);
+}
+
+static void device_that_cuts(struct machine *machine, unsigned i)
+{
+    if (i == 0) {
+        contiguous_device(machine, i);
+        machine->conf.device.netif.caps = TENON_CAP_TX_CSUM | TENON_CAP_TSO4;
+    } else {
+        machine->conf.window = 8000;
+        machine->conf.blocks = 16;
+    }
+}
+
+/* No block could hold more than a packet: such a device is not asked to cut, and nothing is lost. */
+UNIT_TEST(contiguous_device_is_not_asked_to_cut)
+{
+    const struct tenon_addr at = world_addr(1, 0, PORT), any = { .port = PORT };
+    struct tenon_tcp_info info;
+    tenon_u32 sent = 0, got = 0;
+    struct world world;
+    int client, server, i;
+
+    if (!CHECK(world_open(&world, device_that_cuts)))
+        return;
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_TCP, 0);
+    client = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
+    CHECK_EQ_I(tenon_sock_set_sbuf(world.m[0].socks, client, world_ring(&world.m[0], 0, 12000), 12000), TENON_OK);
+    world_run(&world, 10000);
+    for (i = 0; i < 200 && got < 100000; i++) {
+        world_send(&world.m[0], client, &sent, 100000, 1460);
+        world_run(&world, 10000);
+        (void)world_receive(&world.m[1], server, &got);
+    }
+    CHECK_EQ_U(got, 100000);
+    tenon_tcp_status(tn_sock_find(world.m[0].socks, client)->conn, &info);
+    CHECK_EQ_U(info.retransmits, 0);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
 /* ---- the original names ---- */
 
 UNIT_TEST(names_of_the_seven)
@@ -2109,8 +2264,11 @@ int main(void)
     UNIT_RUN(clients_together_none_is_reset);
     UNIT_RUN(client_who_is_nobody_keeps_others_out_for_a_second);
     UNIT_RUN(clients_who_are_nobody_get_cookies);
+    UNIT_RUN(promise_of_a_port_that_is_gone);
+    UNIT_RUN(promise_of_71_minutes_ago);
     UNIT_RUN(burst_is_answered_together);
     UNIT_RUN(event_after_the_events_is_not_waited_for);
+    UNIT_RUN(frame_of_an_event_is_not_waited_for);
     UNIT_RUN(tiny_segments_do_not_hold_all_blocks);
     UNIT_RUN(tiny_segments_all_held_connection_lives);
     UNIT_RUN(no_record_for_a_piece_connection_ends);
@@ -2137,6 +2295,8 @@ int main(void)
     UNIT_RUN(contiguous_device_loss_frames_lie_in_the_ring);
     UNIT_RUN(contiguous_device_small_packets_are_counted);
     UNIT_RUN(contiguous_device_no_block_left_sends_on);
+    UNIT_RUN(ring_for_one_packet_at_every_alignment);
+    UNIT_RUN(contiguous_device_is_not_asked_to_cut);
     UNIT_RUN(names_of_the_seven);
     UNIT_RUN(names_of_a_server);
     UNIT_RUN(names_of_datagrams);

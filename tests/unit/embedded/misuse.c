@@ -672,6 +672,40 @@ UNIT_TEST(driver_frames_while_a_poll_sends)
     pair_still_good(&pair);
 }
 
+/* Before the first poll nobody knows what time it is: frames that come then are dropped, however many, or the
+ * connection would be as old at that poll as the clock says. */
+UNIT_TEST(driver_frames_before_the_first_poll)
+{
+    const struct tenon_addr at = world_addr(1, 0, PORT);
+    struct tenon_sock_info info;
+    struct tenon_buf *block;
+    struct tenon_socks *socks;
+    struct world world;
+    int client, i;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    socks = world.m[0].socks;
+    client = tenon_sock_create(socks, NULL, &at, TENON_SOCK_TCP, 0);
+    for (i = 0; i < 2 * TENON_SOCK_BURST; i++) {
+        block = tenon_sock_block(socks);
+        if (!CHECK(block != NULL))
+            return;
+        memset(block->data, 0, 60);
+        tenon_sock_input(socks, block, 0, 60, TENON_CSUM_NONE);
+    }
+    CHECK_EQ_U(world_count(&world.m[0]).blocks_free, 8);
+    CHECK_EQ_U(world_count(&world.m[0]).no_block, TENON_WITH_STATS ? 2 * TENON_SOCK_BURST : 0);
+    for (i = 0; i < 2; i++)
+        (void)tenon_sock_poll(socks, 3000000000UL);
+    CHECK_EQ_I(tenon_sock_status(socks, client, &info), TENON_OK);
+    CHECK_EQ_I(info.error, TENON_OK);
+    CHECK_EQ_I(info.state, TENON_SOCK_OPENING);
+    tenon_sock_stop(socks);
+    CHECK_EQ_U(world_count(&world.m[0]).memory_used, 0);
+    tenon_sock_stop(world.m[1].socks);
+}
+
 static void poll_inside(struct machine *machine, int sk, unsigned events)
 {
     (void)sk;
@@ -715,6 +749,7 @@ int main(void)
     UNIT_RUN(driver_frame_past_the_block);
     UNIT_RUN(driver_frames_while_it_sends);
     UNIT_RUN(driver_frames_while_a_poll_sends);
+    UNIT_RUN(driver_frames_before_the_first_poll);
     UNIT_RUN(stopped_with_a_frame_in_hand);
     UNIT_RUN(poll_from_an_event);
     return unit_end();

@@ -113,7 +113,8 @@ static void guest_input(void *guest, unsigned netif, const struct tenon_frame *f
             machine->block = block;
             machine->written = block->data + WORLD_RX_OFF;
         }
-        tenon_sock_input(machine->socks, block, WORLD_RX_OFF, len, TENON_CSUM_NONE);
+        tenon_sock_input(machine->socks, block, WORLD_RX_OFF, len,
+                         frames[i].csum == TENON_CSUM_PARTIAL ? TENON_CSUM_GOOD : frames[i].csum);
     }
 }
 
@@ -222,6 +223,7 @@ static int machine_start(struct world *world, unsigned i)
     memset(&end_conf, 0, sizeof(end_conf));
     end_conf.netif = machine->conf.device.netif;
     end_conf.out.delay_us = 1000;
+    end_conf.cut = 1;
     machine->end = wire_end_open_at(machine->host, &end_conf, 1);
     for (v6 = 0; v6 <= TENON_WITH_IPV6; v6++) {
         const struct tenon_ip ip = world_ip(i, v6);
