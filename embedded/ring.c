@@ -45,6 +45,10 @@ static tenon_u32 ring_unacked(const struct sock_ring *ring, const struct sock_pa
     return n < size ? n : size;
 }
 
+/* Of small packets the core may make copies (conf.stack.tcp_copy_max): they leave the ring before they are
+ * acknowledged, and count as acknowledged no faster than the peer says. */
+enum { RING_COPIES = TENON_WITH_QUEUE || TENON_WITH_SPEED };
+
 /* Bytes that were sent back lie between those of the ring: of the latter those on their way are counted anew, and the
  * rest is acknowledged, as all is that has left the ring. */
 static tenon_u32 ring_own(struct sock_ring *ring, tenon_u32 bytes)
@@ -59,6 +63,8 @@ static tenon_u32 ring_own(struct sock_ring *ring, tenon_u32 bytes)
         ring->flight += ring_unacked(ring, ring_packet(ring, at));
         at = ring_next(ring, at);
     }
+    if (RING_COPIES && ring->flight + bytes < before)
+        ring->flight = before - bytes;
     return before - ring->flight;
 }
 
@@ -121,6 +127,7 @@ TENON_API int tenon_sock_set_sbuf(struct tenon_socks *socks, int sk, void *ring,
     struct sock *sock = tn_sock_find(socks, sk);
     tenon_u8 *base = (tenon_u8 *)ring;
     const tenon_u32 skip = (tenon_u32)((SOCK_ALIGN - (size_t)base % SOCK_ALIGN) % SOCK_ALIGN);
+    tenon_u32 flight;
     const int in_place = (socks->device.flags & TENON_SOCK_CONTIGUOUS) != 0;
     const int least = in_place ? (int)TENON_SOCK_PACKET_BYTES : (int)TENON_SOCK_RECORD_BYTES;
 
@@ -130,7 +137,10 @@ TENON_API int tenon_sock_set_sbuf(struct tenon_socks *socks, int sk, void *ring,
         return TENON_EMSGSIZE;
     if (sock->ring.packets > 0 || ring_is_in_use(socks, sock, base, bytes))
         return TENON_EINUSE;
+    flight = RING_COPIES ? sock->ring.flight : 0;
     memset(&sock->ring, 0, sizeof(sock->ring));
+    if (RING_COPIES)
+        sock->ring.flight = flight;
     sock->ring.base = base + skip;
     sock->ring.size = (bytes - skip) / SOCK_ALIGN * SOCK_ALIGN;
     sock->ring.end = sock->ring.size;

@@ -475,6 +475,40 @@ UNIT_TEST(before_a_ring_the_window_opens_by_what_was_sent_back)
     beside_a_ring(0);
 }
 
+static void copies(struct machine *machine, unsigned i)
+{
+    if (i == 1)
+        machine->conf.stack.tcp_copy_max = 256;
+    else
+        machine->conf.window = FULL;
+}
+
+/* What the core copies (conf.stack.tcp_copy_max) leaves the ring before it is acknowledged. The window does not open by
+ * that: of what the program still reads nothing was sent back. */
+UNIT_TEST(copied_out_of_a_ring_the_window_stays)
+{
+    struct pair pair;
+    tenon_u8 *p;
+    int n;
+
+    pair_open(&pair, 0, copies);
+    CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, pair.server, world_ring(&pair.world.m[1], 0, RING), RING), TENON_OK);
+    pair_send(&pair, 1, 1000);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(pair.socks, pair.server, &pair.p), 1000);
+    n = tenon_sock_ask_sbuf(pair.socks, pair.server, &p);    /* fills the peer's window, and more waits for that */
+    CHECK(n > 0);
+    memset(p, 'r', (size_t)n);
+    CHECK_EQ_I(tenon_sock_send(pair.socks, pair.server, p, (unsigned)n, 0), TENON_OK);
+    CHECK(tenon_sock_ask_sbuf(pair.socks, pair.server, &p) >= 100);
+    memset(p, 'r', 100);
+    CHECK_EQ_I(tenon_sock_send(pair.socks, pair.server, p, 100, 0), TENON_OK);
+    world_run(&pair.world, 100000);
+    pair_waits(&pair, 100, 1000);
+    CHECK_EQ_I(tenon_sock_read_done(pair.socks, pair.server, pair.p, 1000), TENON_OK);
+    pair.got = pair.sent;
+    pair_close(&pair);
+}
+
 static void contiguous(struct machine *machine, unsigned i)
 {
     if (i == 1)
@@ -573,6 +607,7 @@ int main(void)
     UNIT_RUN(beside_a_ring_what_is_held_is_not_told_of);
     UNIT_RUN(behind_a_ring_the_window_waits_for_what_was_sent_back);
     UNIT_RUN(before_a_ring_the_window_opens_by_what_was_sent_back);
+    UNIT_RUN(copied_out_of_a_ring_the_window_stays);
     UNIT_RUN(frames_of_one_piece_are_put_together);
     UNIT_RUN(ip4_datagrams_go_to_whom_they_came_from);
     UNIT_RUN(ip6_datagrams_go_to_whom_they_came_from);
