@@ -17,6 +17,8 @@ static void receive_remove(struct sock *sock, struct sock_piece *piece)
         before->next = piece->next;
     if (sock->last == piece)
         sock->last = before;
+    else if (TENON_WITH_SPLIT)
+        piece->next->flags = (tenon_u16)(piece->next->flags | (piece->flags & SOCK_PIECE_HEAD));
     if (block != NULL) {
         sock->blocks--;
         block->pieces--;
@@ -114,7 +116,8 @@ TENON_INTERNAL int tn_sock_receive(struct sock *sock, const struct tenon_span *s
         unsigned flags = 0;
 
         if (is_datagram)
-            flags = (i == 0 ? (unsigned)SOCK_PIECE_FIRST : 0U) | (i + 1 < n ? (unsigned)SOCK_PIECE_MORE : 0U);
+            flags = (i == 0 ? (unsigned)SOCK_PIECE_FIRST | (unsigned)SOCK_PIECE_HEAD : 0U) |
+                    (i + 1 < n ? (unsigned)SOCK_PIECE_MORE : 0U);
         else if (receive_join(sock, &spans[i]))
             continue;
         if (!receive_append(sock, spans[i].buf, tenon_span_data(&spans[i]), (unsigned)spans[i].len, flags))
@@ -131,20 +134,39 @@ TENON_INTERNAL void tn_sock_forget_pieces(struct sock *sock)
     sock->unread = 0;
 }
 
-/* A datagram of somebody is handed out: that is whom the application answers. */
-static void receive_meet(struct sock *sock, const struct sock_piece *piece)
+/* A block in which is written down whose datagram this piece is of: its own; or, of what the core has copied, another
+ * of the same datagram. NULL: all of these have been returned. */
+static const struct sock_block *receive_sender(const struct sock *sock, const struct sock_piece *piece)
 {
-    const struct sock_block *block = NULL;
+    const struct sock_block *block = tn_sock_block_of(sock->socks, piece->buf), *own;
+    const struct sock_piece *at;
+    int passed = 0;
+
+    if (!TENON_WITH_SPLIT || block != NULL)
+        return block;
+    for (at = sock->first; at != NULL && !(passed && (at->flags & SOCK_PIECE_HEAD)); at = at->next) {
+        own = tn_sock_block_of(sock->socks, at->buf);
+        if (own != NULL || (at->flags & SOCK_PIECE_HEAD))
+            block = own;
+        passed |= at == piece;
+    }
+    return block;
+}
+
+/* A datagram of somebody is handed out: that is whom the application answers. How much fits depends on where it goes,
+ * and what was written was for another. */
+TENON_ONCE static void receive_meet(struct sock *sock, const struct sock_piece *piece)
+{
+    const struct sock_block *block;
 
     sock->more = (tenon_u8)((piece->flags & SOCK_PIECE_MORE) != 0);
     if (!(piece->flags & SOCK_PIECE_FIRST) || tn_sock_is_fixed(sock))
         return;
-    for (; piece != NULL && block == NULL; piece = TENON_WITH_SPLIT ? piece->next : NULL)
-        block = tn_sock_block_of(sock->socks, piece->buf);
+    block = receive_sender(sock, piece);
     if (block == NULL)
         return;
-    if (!tenon_ip_equal(&sock->peer.ip, &block->from.ip))
-        sock->ring.asked = 0;    /* how much fits depends on where it goes */
+    if (!tenon_ip_equal(&sock->peer.ip, &block->from.ip) || sock->peer.port != block->from.port)
+        sock->ring.asked = 0;
     sock->peer = block->from;
     sock->from = block->to;
 }
@@ -210,6 +232,9 @@ TENON_API int tenon_sock_send_back(struct tenon_socks *socks, int sk, const teno
     struct sock *sock = tn_sock_find(socks, sk);
     const int fin = (options & TENON_SOCK_FIN) != 0;
     int error = tn_sock_may_send(sock);
+    const struct tenon_addr *to = &sock->peer;
+    const struct tenon_ip *from = &sock->from;
+    const struct sock_block *block;
     struct sock_piece *piece;
     struct tenon_span span;
 
@@ -218,11 +243,17 @@ TENON_API int tenon_sock_send_back(struct tenon_socks *socks, int sk, const teno
     piece = receive_find(sock, p, n);
     if (piece == NULL || (fin && sock->udp != NULL))
         return TENON_EINVAL;
-    receive_meet(sock, piece);    /* of a stream it is nobody */
+    if (sock->udp != NULL && !tn_sock_is_fixed(sock)) {
+        block = receive_sender(sock, piece);
+        if (block == NULL || block->from.port == 0)
+            return TENON_EUNREACH;
+        to = &block->from;
+        from = &block->to;
+    }
     span.buf = piece->buf;
     span.off = (tenon_u32)(p - piece->buf->data);
     span.len = n;
-    error = tn_sock_send_span(sock, &span);
+    error = tn_sock_send_span(sock, to, from, &span);
     if (error != TENON_OK)
         return error;
     receive_cut(sock, piece, n);

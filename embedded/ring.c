@@ -276,7 +276,7 @@ static int ring_send(struct sock *sock, unsigned n)
     span.buf = &packet->buf;
     span.off = 0;
     span.len = n;
-    error = tn_sock_send_span(sock, &span);
+    error = tn_sock_send_span(sock, &sock->peer, &sock->from, &span);
     if (error == TENON_OK)
         ring_commit(sock, packet);
     return error;

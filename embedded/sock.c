@@ -130,21 +130,24 @@ TENON_INTERNAL int tn_sock_may_send(const struct sock *sock)
 }
 
 /* From the address that was asked, if that is one from which something can be sent. */
-static int sock_send_datagram(struct sock *sock, const struct tenon_span *span)
+static int sock_send_datagram(struct sock *sock, const struct tenon_addr *to, const struct tenon_ip *from,
+                              const struct tenon_span *span)
 {
-    const struct tenon_addr *to = tn_sock_is_fixed(sock) ? NULL : &sock->peer;
     int error = TENON_ENOADDR;
 
-    if (!tn_sock_is_fixed(sock) && !tenon_ip_is_any(&sock->from))
-        error = tenon_udp_send_from(sock->udp, &sock->from, to, span, 1);
+    if (tn_sock_is_fixed(sock))
+        to = NULL;
+    else if (!tenon_ip_is_any(from))
+        error = tenon_udp_send_from(sock->udp, from, to, span, 1);
     if (error == TENON_ENOADDR)
         error = tenon_udp_send(sock->udp, to, span, 1);
     return error;
 }
 
-TENON_INTERNAL int tn_sock_send_span(struct sock *sock, const struct tenon_span *span)
+TENON_INTERNAL int tn_sock_send_span(struct sock *sock, const struct tenon_addr *to, const struct tenon_ip *from,
+                                     const struct tenon_span *span)
 {
-    const int error = sock->udp != NULL ? sock_send_datagram(sock, span) : tenon_tcp_send(sock->conn, span);
+    const int error = sock->udp != NULL ? sock_send_datagram(sock, to, from, span) : tenon_tcp_send(sock->conn, span);
 
     if (error == TENON_OK)
         sock_count(&sock->socks->counts.sent_bytes, (tenon_u32)span->len);
@@ -328,8 +331,9 @@ static struct sock_block *sock_first_block(struct tenon_socks *socks, const stru
 }
 
 /* A block for a datagram whose fragments have been copied: the one in which the last of them came, in which is nothing
- * any more that anybody needs; of several who hear the datagram the others get a free one. In a burst it is not known
- * which one that is. Where none is free for want of it, this datagram is lost and no later one. @return NULL: none */
+ * any more that anybody needs; of several who hear the datagram the others get a free one, if one is left to send from.
+ * In a burst it is not known which one that is, but two come back. Where none is free for want of it, this
+ * datagram is lost and no later one. @return NULL: none */
 static struct tenon_buf *sock_gather_block(struct tenon_socks *socks)
 {
     struct tenon_buf *last = socks->looked != 0 ? socks->rx_spans[socks->looked - 1].buf : NULL;
@@ -341,7 +345,7 @@ static struct tenon_buf *sock_gather_block(struct tenon_socks *socks)
         tenon_buf_ref(last);
         return last;
     }
-    unit = tn_sock_pool_get(&socks->blocks);
+    unit = socks->looked == 0 || tn_sock_has_block(socks) ? tn_sock_pool_get(&socks->blocks) : NULL;
     if (unit == NULL) {
         socks->singly = 1;
         return NULL;
@@ -372,7 +376,24 @@ static int sock_gather(struct tenon_socks *socks, struct tenon_span *whole, cons
     return 0;
 }
 
-/* A datagram is kept with its sender, who is written down in the first of its blocks. @return 1: it is */
+/* Whose a datagram is: in each of its blocks, as pieces go back by themselves, and in any order. */
+static void sock_write_down(struct tenon_socks *socks, const struct tenon_udp_info *info,
+                            const struct tenon_span *spans, unsigned n)
+{
+    struct sock_block *block;
+    unsigned i;
+
+    for (i = 0; i < n; i++) {
+        block = tn_sock_block_of(socks, spans[i].buf);
+        if (block == NULL)
+            continue;
+        block->from = info->from;
+        block->to = info->to.ip;
+    }
+}
+
+/* A datagram is kept with its sender, who is written down in its blocks. There are two records for each of these: if
+ * two others who hear the datagram have them it is not. @return 1: it is */
 static int sock_keep(struct sock *sock, const struct tenon_udp_info *info, const struct tenon_span *spans, unsigned n)
 {
     struct tenon_socks *socks = sock->socks;
@@ -388,11 +409,10 @@ static int sock_keep(struct sock *sock, const struct tenon_udp_info *info, const
         spans = &whole;
         n = 1;
     }
-    kept = block != NULL && socks->keeps && held <= socks->datagrams_max && tn_sock_receive(sock, spans, n, 1);
-    if (kept) {
-        block->from = info->from;
-        block->to = info->to.ip;
-    }
+    kept = block != NULL && block->pieces < 2 && socks->keeps && held <= socks->datagrams_max &&
+           tn_sock_receive(sock, spans, n, 1);
+    if (kept)
+        sock_write_down(socks, info, spans, n);
     if (gathered)
         tn_sock_looked_at(whole.buf);
     return kept;

@@ -33,7 +33,7 @@ struct sock_unit {
 /* A receive block; its bytes follow. */
 struct sock_block {
     struct sock_unit unit;
-    struct tenon_addr from;    /* UDP: whose datagram lies in it ... */
+    struct tenon_addr from;    /* UDP: whose datagram lies in it, or a part of it ... */
     struct tenon_ip to;        /* ... and the address of ours that it was for */
     tenon_u16 pieces;          /* that refer to it */
 };
@@ -52,7 +52,8 @@ struct sock_memory {
 
 /* ---- receiving: receive.c ------------------------------------------------------------------------- */
 
-enum sock_piece_flag { SOCK_PIECE_OUT = 1, SOCK_PIECE_MORE = 2, SOCK_PIECE_FIRST = 4 };
+/* Of a datagram: there is MORE behind this piece; it was the FIRST; it is the first of those that are still there. */
+enum sock_piece_flag { SOCK_PIECE_OUT = 1, SOCK_PIECE_MORE = 2, SOCK_PIECE_FIRST = 4, SOCK_PIECE_HEAD = 8 };
 
 /* Received bytes of an end point, in the block in which they came. */
 struct sock_piece {
@@ -248,7 +249,9 @@ TENON_INLINE int tn_sock_is_fixed(const struct sock *sock)
 }
 /* @return TENON_OK, or what forbids to send; of NULL too */
 TENON_INTERNAL int tn_sock_may_send(const struct sock *sock);
-TENON_INTERNAL int tn_sock_send_span(struct sock *sock, const struct tenon_span *span);
+/* UDP: to `to`, from `from` (any address: the stack chooses), unless the peer is fixed. */
+TENON_INTERNAL int tn_sock_send_span(struct sock *sock, const struct tenon_addr *to, const struct tenon_ip *from,
+                                     const struct tenon_span *span);
 TENON_INTERNAL int tn_sock_finish(struct sock *sock);
 /* The application is told of these events in tenon_sock_poll(). */
 TENON_INTERNAL void tn_sock_note(struct sock *sock, unsigned events);

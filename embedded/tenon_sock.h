@@ -107,7 +107,8 @@ enum {
 TENON_API int tenon_sock_set_sbuf(struct tenon_socks *socks, int sk, void *ring, tenon_u32 bytes);
 
 /** Where to write the next packet, and how much fits: a full segment at most. Only the last answer counts: asked
- *  again, it may be elsewhere, and it is void when tenon_sock_ask_rbuf() has found somebody else to answer. Nothing is
+ *  again, it may be elsewhere, and it is void when tenon_sock_ask_rbuf() has found somebody else to answer (another
+ *  port of the same host, too). Nothing is
  *  reserved by it. A full ring says nothing until there is room for a quarter of a segment, so that packets do not
  *  become smaller and smaller.
  *  @param[out] p  written when the result is positive
@@ -122,10 +123,10 @@ TENON_API int tenon_sock_ask_sbuf(struct tenon_socks *socks, int sk, tenon_u8 **
  *  @param options  TENON_SOCK_FIN or 0
  *  @return TENON_OK; with nothing sent and p still good: TENON_EINVAL (no such descriptor, not that p, n is 0; FIN with
  *          UDP, or alone without a connection), TENON_ENOMEM (no ring, no memory), TENON_EMSGSIZE (n is more than was
- *          given), TENON_ECLOSED (as tenon_sock_ask_sbuf()), TENON_EAGAIN (TCP: more than stack.tcp_snd_buf would be
- *          unacknowledged); UDP: TENON_EUNREACH (no route any more), TENON_ENOADDR (our own address is gone; if it does
- *          not come back, delete the descriptor and create another), TENON_EACCES (to a broadcast address without
- *          TENON_SOCK_BROADCAST) */
+ *          given), TENON_ECLOSED (as tenon_sock_ask_sbuf()), TENON_EAGAIN (TCP: more than stack.tcp_snd_buf, or too
+ *          many pieces, would be unacknowledged; UDP: the device is full, until the next poll); UDP: TENON_EUNREACH (no
+ *          route any more), TENON_ENOADDR (our own address is gone; if it does not come back, delete the descriptor and
+ *          create another), TENON_EACCES (to a broadcast address without TENON_SOCK_BROADCAST) */
 TENON_API int tenon_sock_send(struct tenon_socks *socks, int sk, const tenon_u8 *p, unsigned n, unsigned options);
 
 /* ---- what else there is ------------------------------------------------------------------------- */
@@ -140,15 +141,17 @@ TENON_API int tenon_sock_send(struct tenon_socks *socks, int sk, const tenon_u8 
  *  are acknowledged TCP's window opens.
  *
  *  With TENON_SOCK_CONTIGUOUS the frame is put together in another block, which is counted (`copied_bytes`). Each piece
- *  of a datagram that came in fragments would be a datagram of its own.
+ *  of a datagram that came in fragments would be a datagram of its own. UDP: whom tenon_sock_send() sends to stays as
+ *  it is.
  *  @param p        where a piece begins that is handed out, as for tenon_sock_read_done()
  *  @param options  TENON_SOCK_FIN or 0
  *  @return TENON_OK; with nothing sent, and the piece handed out as before: TENON_EINVAL (no such descriptor or piece;
  *          n is 0 or more than the piece has; FIN with UDP), TENON_ECLOSED (we have finished, or the connection has
  *          ended), TENON_ENOMEM, TENON_EAGAIN (TCP: more than stack.tcp_snd_buf, or too many pieces, would be
  *          unacknowledged; the event TENON_SOCK_WRITABLE tells when some have been acknowledged. UDP: the device is
- *          full, until the next poll); UDP: TENON_EMSGSIZE (does not fit), TENON_EUNREACH, TENON_ENOADDR, TENON_EACCES
- *          as tenon_sock_send() */
+ *          full, until the next poll); UDP: TENON_EMSGSIZE (does not fit), TENON_EUNREACH (no route, or it came from
+ *          port 0, which nobody can answer; of what came in fragments also: the pieces that lie in blocks were returned
+ *          before, and nobody knows any more whose it is), TENON_ENOADDR, TENON_EACCES as tenon_sock_send() */
 TENON_API int tenon_sock_send_back(struct tenon_socks *socks, int sk, const tenon_u8 *p, unsigned n, unsigned options);
 
 /** UDP: whom to send to; until it is called again or tenon_sock_ask_rbuf() gives a datagram of somebody else.
@@ -336,7 +339,8 @@ struct tenon_sock_counts {
     tenon_u32 header_bytes;      /**< headers moved into the ring (TENON_SOCK_CONTIGUOUS) */
     tenon_u32 no_block;          /**< times no block was free */
     tenon_u32 too_long;          /**< received frames that were dropped because their block is shorter */
-    tenon_u32 datagrams_full;    /**< datagrams dropped as an end point held too many, or no block was left */
+    tenon_u32 datagrams_full;    /**< datagrams dropped as an end point held too many, or no block was left, or (of a
+                                      group or broadcast) two others have it already */
     tenon_u32 ring_full;         /**< times tenon_sock_ask_sbuf() returned 0 because of the ring */
     tenon_u16 blocks_free, blocks_low;      /**< now, and the fewest there were */
     tenon_u16 headers_free, headers_low;

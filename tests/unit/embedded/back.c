@@ -590,6 +590,220 @@ UNIT_TEST(ip6_datagrams_go_to_whom_they_came_from)
     two_clients(1);
 }
 
+/* Two clients have sent 1000 bytes each, of 'a' and of 'b', and the server holds both: p[0] and p[1]. */
+struct two {
+    struct world world;
+    struct tenon_socks *socks, *theirs;    /* of the server, of the clients */
+    int client[2], server;
+    struct tenon_sock_info info[2];
+    tenon_u8 *p[2];
+};
+
+static void two_open(struct two *two)
+{
+    const struct tenon_addr at = world_addr(1, 0, PORT), any = { .port = PORT };
+    tenon_u8 *q;
+    int i;
+
+    if (!CHECK(world_open(&two->world, NULL)))
+        return;
+    two->socks = two->world.m[1].socks;
+    two->theirs = two->world.m[0].socks;
+    two->server = tenon_sock_create(two->socks, &any, NULL, TENON_SOCK_UDP, 0);
+    CHECK_EQ_I(tenon_sock_set_sbuf(two->socks, two->server, world_ring(&two->world.m[1], 0, RING), RING), TENON_OK);
+    for (i = 0; i < 2; i++) {
+        two->client[i] = tenon_sock_create(two->theirs, NULL, NULL, TENON_SOCK_UDP, 0);
+        CHECK_EQ_I(tenon_sock_set_sbuf(two->theirs, two->client[i],
+                                       world_ring(&two->world.m[0], (unsigned)i, RING), RING),
+                   TENON_OK);
+        CHECK_EQ_I(tenon_sock_to(two->theirs, two->client[i], &at), TENON_OK);
+        CHECK(tenon_sock_ask_sbuf(two->theirs, two->client[i], &q) >= 1000);
+        memset(q, 'a' + i, 1000);
+        CHECK_EQ_I(tenon_sock_send(two->theirs, two->client[i], q, 1000, 0), TENON_OK);
+        world_run(&two->world, 100000);
+        CHECK_EQ_I(tenon_sock_status(two->theirs, two->client[i], &two->info[i]), TENON_OK);
+        CHECK_EQ_I(tenon_sock_ask_rbuf(two->socks, two->server, &two->p[i]), 1000);
+    }
+}
+
+static void two_close(struct two *two)
+{
+    world_close(&two->world);
+    world_free_rings(&two->world);
+}
+
+/* What goes back to the first does not change that the second was heard last: what was written for it is its own. */
+UNIT_TEST(datagram_back_leaves_who_was_heard_last)
+{
+    struct two two;
+    struct tenon_sock_info info;
+    tenon_u8 *to = NULL, *q;
+
+    two_open(&two);
+    CHECK(tenon_sock_ask_sbuf(two.socks, two.server, &to) >= 500);
+    memset(to, 'S', 500);
+    CHECK_EQ_I(tenon_sock_send_back(two.socks, two.server, two.p[0], 1000, 0), TENON_OK);
+    CHECK_EQ_I(tenon_sock_status(two.socks, two.server, &info), TENON_OK);
+    CHECK_EQ_U(info.remote.port, two.info[1].local.port);
+    CHECK_EQ_I(tenon_sock_send(two.socks, two.server, to, 500, 0), TENON_OK);
+    world_run(&two.world, 100000);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(two.theirs, two.client[0], &q), 1000);
+    CHECK_EQ_I(q[0], 'a');
+    CHECK_EQ_I(tenon_sock_ask_rbuf(two.theirs, two.client[0], &q), 0);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(two.theirs, two.client[1], &q), 500);
+    CHECK_EQ_I(q[0], 'S');
+    two_close(&two);
+}
+
+/* ... nor whom tenon_sock_to() has said. */
+UNIT_TEST(datagram_back_leaves_whom_the_program_said)
+{
+    struct two two;
+    struct tenon_sock_info info;
+
+    two_open(&two);
+    CHECK_EQ_I(tenon_sock_to(two.socks, two.server, &two.info[0].local), TENON_OK);
+    CHECK_EQ_I(tenon_sock_send_back(two.socks, two.server, two.p[1], 1000, 0), TENON_OK);
+    CHECK_EQ_I(tenon_sock_status(two.socks, two.server, &info), TENON_OK);
+    CHECK_EQ_U(info.remote.port, two.info[0].local.port);
+    two_close(&two);
+}
+
+static void many_pieces(struct machine *machine, unsigned i)
+{
+    (void)i;
+    machine->conf.headers = 32;
+    machine->conf.blocks = 12;
+    machine->conf.datagrams = 6;
+}
+
+static void pieces_heard(struct tenon_udp *sock, void *app, const struct tenon_udp_info *info,
+                         const struct tenon_span *spans, unsigned n)
+{
+    (void)sock;
+    (void)spans;
+    (void)n;
+    *(unsigned *)app += (unsigned)info->bytes;
+}
+
+/* A datagram of 2000 bytes of each of two senders: two fragments, and the bytes that stand with their headers. The
+ * server holds all three pieces of both; the first one is a copy of the core's. */
+struct pieces {
+    struct world world;
+    struct tenon_socks *socks;
+    struct tenon_udp *sender[2];
+    unsigned heard[2];    /* bytes */
+    int server;
+    tenon_u8 *p[2][3];
+    unsigned n[2][3];
+};
+
+static void pieces_open(struct pieces *pieces)
+{
+    static const struct tenon_udp_events events = { pieces_heard, NULL };
+    const struct tenon_addr at = world_addr(1, 0, PORT), any = { .port = PORT };
+    tenon_u8 bytes[2000];
+    int i, k;
+
+    memset(pieces, 0, sizeof(*pieces));
+    memset(bytes, 'x', sizeof(bytes));
+    if (!CHECK(world_open(&pieces->world, many_pieces)))
+        return;
+    pieces->socks = pieces->world.m[1].socks;
+    pieces->server = tenon_sock_create(pieces->socks, &any, NULL, TENON_SOCK_UDP, 0);
+    for (i = 0; i < 2; i++) {
+        CHECK_EQ_I(tenon_udp_open(tenon_sock_stack(pieces->world.m[0].socks), &pieces->sender[i], &events,
+                                  &pieces->heard[i]),
+                   TENON_OK);
+        CHECK_EQ_I(tenon_udp_write(pieces->sender[i], &at, bytes, sizeof(bytes)), TENON_OK);
+        world_run(&pieces->world, 10000);
+    }
+    for (i = 0; i < 2; i++)
+        for (k = 0; k < 3; k++) {
+            pieces->n[i][k] = (unsigned)tenon_sock_ask_rbuf(pieces->socks, pieces->server, &pieces->p[i][k]);
+            CHECK(pieces->n[i][k] > 0 && pieces->n[i][k] < 2000);
+        }
+}
+
+/* One goes back, and is a datagram. @return what send_back() says */
+static int pieces_back(struct pieces *pieces, int of, int which)
+{
+    const int error =
+        tenon_sock_send_back(pieces->socks, pieces->server, pieces->p[of][which], pieces->n[of][which], 0);
+
+    world_run(&pieces->world, 10000);
+    return error;
+}
+
+static void pieces_close(struct pieces *pieces)
+{
+    int i;
+
+    for (i = 0; i < 2; i++)
+        tenon_udp_close(pieces->sender[i]);
+    world_close(&pieces->world);
+}
+
+/* Each goes back to the one who has sent the datagram, in any order, and whoever was heard since. */
+UNIT_TEST(pieces_of_datagrams_go_to_whom_they_came_from)
+{
+    struct pieces pieces;
+    int k;
+
+    pieces_open(&pieces);
+    for (k = 0; k < 3; k++) {
+        CHECK_EQ_I(pieces_back(&pieces, 0, k), TENON_OK);
+        CHECK_EQ_I(pieces_back(&pieces, 1, 2 - k), k < 2 ? TENON_OK : TENON_EUNREACH);
+    }
+    CHECK_EQ_U(pieces.heard[0], 2000);
+    CHECK_EQ_U(pieces.heard[1], 2000 - pieces.n[1][0]);
+    pieces_close(&pieces);
+}
+
+/* What is left of a datagram when its blocks were returned is nobody's: it does not go to who comes next in
+ * the list. */
+UNIT_TEST(copied_piece_without_its_blocks_goes_to_nobody)
+{
+    struct pieces pieces;
+    int k;
+
+    pieces_open(&pieces);
+    for (k = 1; k < 3; k++)
+        CHECK_EQ_I(tenon_sock_read_done(pieces.socks, pieces.server, pieces.p[0][k], pieces.n[0][k]), TENON_OK);
+    CHECK_EQ_I(pieces_back(&pieces, 0, 0), TENON_EUNREACH);
+    CHECK_EQ_I(pieces_back(&pieces, 1, 0), TENON_OK);
+    CHECK_EQ_U(pieces.heard[0], 0);
+    CHECK_EQ_U(pieces.heard[1], pieces.n[1][0]);
+    CHECK_EQ_I(tenon_sock_read_done(pieces.socks, pieces.server, pieces.p[0][0], pieces.n[0][0]), TENON_OK);
+    pieces_close(&pieces);
+}
+
+/* RFC 768: port 0 is nobody who wants an answer. */
+UNIT_TEST(datagram_of_port_0_cannot_be_answered)
+{
+    static const tenon_u8 frame[14 + 20 + 8 + 4] = {
+        2, 0, 0, 0, 0, 2,      2, 0, 0, 0, 0, 1,    8, 0,
+        0x45, 0, 0, 32,        0, 0, 0, 0,          64, 17, 0x66, 0xCB,    10, 0, 0, 1,    10, 0, 0, 2,
+        0, 0, 0, PORT,         0, 12, 0, 0,         'w', 'h', 'o', '?'
+    };
+    const struct tenon_addr any = { .port = PORT };
+    struct tenon_socks *socks;
+    struct world world;
+    tenon_u8 *p;
+    int sk;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    socks = world.m[1].socks;
+    sk = tenon_sock_create(socks, &any, NULL, TENON_SOCK_UDP, 0);
+    CHECK_EQ_I(wire_inject(world.m[1].end, frame, sizeof(frame), 1), 0);
+    world_run(&world, 1000);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(socks, sk, &p), 4);
+    CHECK_EQ_I(tenon_sock_send_back(socks, sk, p, 4, 0), TENON_EUNREACH);
+    CHECK_EQ_I(tenon_sock_read_done(socks, sk, p, 4), TENON_OK);
+    world_close(&world);
+}
+
 int main(void)
 {
     UNIT_RUN(ip4_clean_nothing_is_copied);
@@ -611,5 +825,10 @@ int main(void)
     UNIT_RUN(frames_of_one_piece_are_put_together);
     UNIT_RUN(ip4_datagrams_go_to_whom_they_came_from);
     UNIT_RUN(ip6_datagrams_go_to_whom_they_came_from);
+    UNIT_RUN(datagram_back_leaves_who_was_heard_last);
+    UNIT_RUN(datagram_back_leaves_whom_the_program_said);
+    UNIT_RUN(pieces_of_datagrams_go_to_whom_they_came_from);
+    UNIT_RUN(copied_piece_without_its_blocks_goes_to_nobody);
+    UNIT_RUN(datagram_of_port_0_cannot_be_answered);
     return unit_end();
 }

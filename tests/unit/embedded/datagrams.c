@@ -229,7 +229,7 @@ UNIT_TEST(two_senders_answer_to_the_last_read)
 
 /* Between asking for room and sending, a datagram of another machine is read: how much fits depends on where the answer
  * goes, and the room is void. */
-UNIT_TEST(another_sender_read_room_is_void)
+static void room_is_void(int same_host)
 {
     struct world world;
     struct tenon_addr from = world_addr(9, 0, 0);
@@ -244,7 +244,7 @@ UNIT_TEST(another_sender_read_room_is_void)
     server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_UDP, 0);
     set_ring(&world.m[1], 0, server, 4000);
     for (i = 0; i < 2; i++) {
-        client[i] = tenon_sock_create(world.m[0].socks, i == 0 ? NULL : &from, &at, TENON_SOCK_UDP, 0);
+        client[i] = tenon_sock_create(world.m[0].socks, i == 0 || same_host ? NULL : &from, &at, TENON_SOCK_UDP, 0);
         set_ring(&world.m[0], (unsigned)i, client[i], 2000);
         CHECK(tenon_sock_ask_sbuf(world.m[0].socks, client[i], &p) > 0);
         CHECK_EQ_I(tenon_sock_send(world.m[0].socks, client[i], p, 200, 0), TENON_OK);
@@ -261,6 +261,17 @@ UNIT_TEST(another_sender_read_room_is_void)
     CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[0].socks, client[0], &p), 0);
     world_close(&world);
     world_free_rings(&world);
+}
+
+UNIT_TEST(another_sender_read_room_is_void)
+{
+    room_is_void(0);
+}
+
+/* ... even if it is on the same host. */
+UNIT_TEST(another_port_read_room_is_void)
+{
+    room_is_void(1);
 }
 
 /* What was asked by broadcast is answered from an address of ours. */
@@ -457,6 +468,12 @@ static void four_blocks_of_one_piece(struct machine *machine, unsigned i)
     blocks_of_one_piece(machine, i, 4);
 }
 
+static void four_blocks_two_datagrams(struct machine *machine, unsigned i)
+{
+    blocks_of_one_piece(machine, i, 4);
+    machine->conf.datagrams = 2;
+}
+
 static void five_blocks(struct machine *machine, unsigned i)
 {
     (void)i;
@@ -615,6 +632,103 @@ UNIT_TEST(small_fragments_that_two_hear_lie_in_two_blocks)
     world_close(&world);
 }
 
+/* Two blocks wait in the device, two have the fragments, of which the first hearer gets the last one's. The other block
+ * is to send from: the second's datagram is lost, and the first's answer leaves. */
+UNIT_TEST(small_fragments_that_two_hear_leave_one_to_send_from)
+{
+    static const tenon_u8 mac[6] = { 2, 0, 0, 0, 0, 9 };
+    const struct tenon_ip nine = tenon_ip4(0x0A000009UL);
+    struct tenon_buf *waiting[2];
+    struct tenon_socks *socks;
+    struct world world;
+    tenon_u32 before;
+    unsigned i, n = 0;
+    tenon_u8 *p[2];
+
+    if (!CHECK(world_open(&world, four_blocks_two_datagrams)))
+        return;
+    socks = world.m[1].socks;
+    CHECK_EQ_I(tenon_neighbour_set(tenon_sock_stack(socks), 1, &nine, mac), TENON_OK);
+    world_run(&world, 3000000);
+    for (i = 0; i < 2; i++) {
+        waiting[i] = tenon_sock_block(socks);
+        CHECK(waiting[i] != NULL);
+    }
+    CHECK(hear_broadcast(&world, p) > 0);
+    CHECK(world_count(&world.m[1]).blocks_free > 0);
+    before = (tenon_u32)tenon_stat(tenon_sock_stack(socks), TENON_STAT_TX_FRAMES);
+    for (i = 1; i <= 2; i++)
+        n += tenon_sock_send_back(socks, (int)i, p[i - 1], 232, 0) == TENON_OK;
+    world_run(&world, 10000);
+    CHECK(n > 0);
+    CHECK_EQ_U(tenon_stat(tenon_sock_stack(socks), TENON_STAT_TX_FRAMES) - before, n);
+    for (i = 0; i < 2; i++)
+        tenon_buf_put(waiting[i]);
+    world_close(&world);
+}
+
+enum { HEARERS = 6 };
+
+static void many_hear(struct machine *machine, unsigned i)
+{
+    (void)i;
+    machine->conf.socks = HEARERS + 2;
+    machine->conf.datagrams = 6;
+}
+
+/* There are two records for each block. Of more who hear the same datagram the others lose it, which is counted, and
+ * the records of what else comes are there: a connection would have to end itself without. */
+UNIT_TEST(datagrams_that_many_hear_leave_records_for_streams)
+{
+    const struct tenon_addr any = { .port = PORT }, at = world_addr(1, 0, PORT);
+    struct tenon_sock_info info;
+    struct tenon_addr group;
+    struct tenon_socks *socks;
+    tenon_u32 sent = 0, got = 0;
+    int client, server, sender, i, sk[HEARERS];
+    struct world world;
+    tenon_u8 *p;
+
+    if (!TENON_WITH_MULTICAST || !CHECK(world_open(&world, many_hear)))
+        return;
+    socks = world.m[1].socks;
+    memset(&group, 0, sizeof(group));
+    group.ip = tenon_ip4(0xEF010203UL);
+    group.port = 99;
+    CHECK_EQ_I(tenon_group_join(tenon_sock_stack(socks), 1, &group.ip), TENON_OK);
+    server = tenon_sock_create(socks, &any, NULL, TENON_SOCK_TCP, 0);
+    for (i = 0; i < HEARERS; i++) {
+        sk[i] = tenon_sock_create(socks, &group, NULL, TENON_SOCK_UDP, 0);
+        if (!CHECK(sk[i] > 0))
+            return;
+    }
+    client = tenon_sock_create(world.m[0].socks, NULL, &at, TENON_SOCK_TCP, 0);
+    sender = tenon_sock_create(world.m[0].socks, NULL, NULL, TENON_SOCK_UDP, 0);
+    set_ring(&world.m[0], 0, client, 4000);
+    set_ring(&world.m[0], 1, sender, 4000);
+    world_run(&world, 10000);
+    CHECK_EQ_I(tenon_sock_to(world.m[0].socks, sender, &group), TENON_OK);
+    for (i = 0; i < 6; i++) {
+        CHECK(tenon_sock_ask_sbuf(world.m[0].socks, sender, &p) >= 200);
+        memset(p, 'g', 200);
+        CHECK_EQ_I(tenon_sock_send(world.m[0].socks, sender, p, 200, 0), TENON_OK);
+        world_run(&world, 10000);
+    }
+    CHECK_EQ_U(world_count(&world.m[1]).datagrams_full, TENON_WITH_STATS ? 6 * (HEARERS - 2) : 0);
+    for (i = 0; i < HEARERS; i++) {
+        CHECK_EQ_I(tenon_sock_status(socks, sk[i], &info), TENON_OK);
+        CHECK(info.unread == 0 || info.unread == 6 * 200);
+    }
+    world_send(&world.m[0], client, &sent, 500, 500);
+    world_run(&world, 100000);
+    CHECK_EQ_I(tenon_sock_status(socks, server, &info), TENON_OK);
+    CHECK_EQ_I(info.state, TENON_SOCK_OPEN);
+    (void)world_receive(&world.m[1], server, &got);
+    CHECK_EQ_U(got, 500);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
 static void many_datagrams(struct machine *machine, unsigned i)
 {
     (void)i;
@@ -648,6 +762,39 @@ UNIT_TEST(crumbs_of_fragments_leave_records)
     for (pieces = 0; tenon_sock_ask_rbuf(world.m[1].socks, server, &p) > 0; pieces++)
         ;
     CHECK_EQ_U(pieces, TAKEN * (CRUMBS + 1));
+    world_close(&world);
+}
+
+/* A crumb whose head and block were returned is nobody's, not that of the datagram before. */
+UNIT_TEST(crumb_without_its_block_goes_to_nobody)
+{
+    enum { ALL = 424, CRUMBS = 4 };
+    const struct tenon_addr any = { .port = PORT };
+    tenon_u8 *p[2 * (CRUMBS + 1)];
+    int n[2 * (CRUMBS + 1)], server, i;
+    struct tenon_socks *socks;
+    struct world world;
+    unsigned id;
+
+    if (!CHECK(world_open(&world, many_datagrams)))
+        return;
+    socks = world.m[1].socks;
+    server = tenon_sock_create(socks, &any, NULL, TENON_SOCK_UDP, 0);
+    for (id = 1; id <= 2; id++) {
+        inject_fragment(&world, id, 416, 8, ALL);
+        inject_fragment(&world, id, 408, 8, ALL);
+        inject_fragment(&world, id, 400, 8, ALL);
+        inject_fragment(&world, id, 0, 400, ALL);
+    }
+    for (i = 0; i < 2 * (CRUMBS + 1); i++) {
+        n[i] = tenon_sock_ask_rbuf(socks, server, &p[i]);
+        if (!CHECK(n[i] > 0))
+            return;
+    }
+    for (i = CRUMBS + 1; i < CRUMBS + 3; i++)
+        CHECK_EQ_I(tenon_sock_read_done(socks, server, p[i], (unsigned)n[i]), TENON_OK);
+    CHECK_EQ_I(tenon_sock_send_back(socks, server, p[i], (unsigned)n[i], 0), TENON_EUNREACH);
+    CHECK_EQ_I(tenon_sock_send_back(socks, server, p[2], (unsigned)n[2], 0), TENON_OK);
     world_close(&world);
 }
 
@@ -793,6 +940,7 @@ int main(void)
     UNIT_RUN(fewest_blocks_one_datagram);
     UNIT_RUN(two_senders_answer_to_the_last_read);
     UNIT_RUN(another_sender_read_room_is_void);
+    UNIT_RUN(another_port_read_room_is_void);
     UNIT_RUN(asked_by_broadcast_answers_from_its_own);
     UNIT_RUN(second_address_asked_answers_from_it);
     UNIT_RUN(fragments_come_as_pieces);
@@ -802,7 +950,10 @@ int main(void)
     UNIT_RUN(small_fragments_that_two_hear_leave_the_last_blocks);
     UNIT_RUN(small_fragments_that_two_hear_lie_in_two_blocks);
     UNIT_RUN(two_halves_come_with_few_blocks);
+    UNIT_RUN(small_fragments_that_two_hear_leave_one_to_send_from);
+    UNIT_RUN(datagrams_that_many_hear_leave_records_for_streams);
     UNIT_RUN(crumbs_of_fragments_leave_records);
+    UNIT_RUN(crumb_without_its_block_goes_to_nobody);
     UNIT_RUN(lone_fragment_makes_room_for_a_datagram);
     UNIT_RUN(lone_fragments_do_not_keep_text_away);
     UNIT_RUN(no_port_error_is_told);

@@ -161,6 +161,20 @@ UNIT_TEST(conf_left_open)
     unit_row(NULL);
 }
 
+/* docs/guide/embedded.md: the arena of its worked example, whose numbers stand there for builds that leave
+ * nothing out. */
+UNIT_TEST(arena_of_the_guide)
+{
+    const size_t arena = sizeof(void *) == 8 ? 44400 : 37600;
+    struct machine machine;
+    size_t bytes;
+
+    memset(&machine, 0, sizeof(machine));
+    machine_conf(&machine, 0);
+    bytes = tenon_sock_arena_bytes(&machine.conf);
+    CHECK(bytes > 0 && bytes <= arena);
+}
+
 /* The least block that is taken has room for a frame of the MTU, tag included: segments of that size arrive. */
 static void least_blocks(struct machine *machine, unsigned i)
 {
@@ -2242,6 +2256,7 @@ int main(void)
     UNIT_RUN(arena_too_small_or_conf_wrong);
     UNIT_RUN(conf_at_its_limits);
     UNIT_RUN(conf_left_open);
+    UNIT_RUN(arena_of_the_guide);
     UNIT_RUN(block_of_one_frame_takes_full_segments);
     UNIT_RUN(blocks_for_small_packets_are_as_small);
     UNIT_RUN(blocks_for_small_packets_send_full_segments);
