@@ -35,6 +35,17 @@ def check(rows):
 
 
 @every_board
+def test_one_turn_a_sample(firmware, board):
+    """What wakes the board each millisecond wakes it once."""
+    running = firmware(board, "logger").ready()
+    before = running.status()
+    time.sleep(2)
+    after = running.status()
+    assert after["sleeps"] - before["sleeps"] < 1.3 * (after["us"] - before["us"]) / 1000
+    running.quit()
+
+
+@every_board
 def test_stream(firmware, board):
     running = firmware(board, "logger").ready()
     with socket.create_connection(("127.0.0.1", running.port()), timeout=60) as s:

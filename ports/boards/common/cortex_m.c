@@ -76,7 +76,8 @@ void board_wake(void)
     woken = 1;
 }
 
-/* Between the look at `woken` and the WFI no interrupt is taken; one that waits ends the WFI all the same. */
+/* Between the look at `woken` and the WFI no interrupt is taken; one that waits ends the WFI all the same. Its handler
+ * has run before `woken` is forgotten, and the program looks after that: else it would look twice. */
 void board_sleep(tenon_u32 us)
 {
     static tenon_u32 rest;
@@ -88,8 +89,8 @@ void board_sleep(tenon_u32 us)
     __asm__ volatile("cpsid i" : : : "memory");
     if (!woken)
         __asm__ volatile("dsb\n wfi" : : : "memory");
+    __asm__ volatile("cpsie i\n isb" : : : "memory");
     woken = 0;
-    __asm__ volatile("cpsie i" : : : "memory");
     rest += board_now_us() - before;
     board_counts.asleep_ms += rest / 1000;
     rest %= 1000;
