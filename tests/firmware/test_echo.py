@@ -3,12 +3,14 @@
 import os
 import re
 import socket
+import struct
 import subprocess
 import threading
 
+import board_tool
 import pytest
 
-from conftest import AT_ONCE, BOARDS, CORTEX_M, DMA, tool, udp_pair
+from conftest import AT_ONCE, BOARDS, BUILD, CORTEX_M, DMA, tool, udp_pair
 from test_frames import IP4, IP6, checksum, introduction, ip4, ip6, over, udp
 
 every_board = pytest.mark.parametrize("board", BOARDS)
@@ -184,3 +186,20 @@ def test_no_randomness_no_start(firmware, board):
     """Without a debugger a call of semihosting is a fault, which is survived; and without randomness nothing starts."""
     running = firmware(board, "echo", semihosting=False)
     running.wait_for("no start: a limit, or no source of randomness")
+
+
+@pytest.mark.parametrize("board", CORTEX_M)
+def test_stack_overflow(built, tmp_path, board):
+    """An image whose stack begins 512 bytes above its end says why it ends."""
+    built(board, *AT_ONCE)
+    command, _ = board_tool.module.command_of(board_tool.module.arguments(
+        ["run", board, "echo", "--build", BUILD, *AT_ONCE]))
+    elf, image = command[command.index("-kernel") + 1], tmp_path / "image.bin"
+    subprocess.run(["arm-none-eabi-objcopy", "-O", "binary", elf, image], check=True)
+    symbols = subprocess.run(["arm-none-eabi-nm", elf], capture_output=True, text=True, check=True).stdout
+    low = int(re.search(r"^(\w+) . board_stack_low$", symbols, re.MULTILINE).group(1), 16)
+    image.write_bytes(struct.pack("<I", low + 512) + image.read_bytes()[4:])
+    command[command.index("-kernel") + 1] = str(image)
+    done = subprocess.run(["timeout", "20", *command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 3 and "stack overflow" in done.stdout

@@ -167,11 +167,17 @@ void board_exit(int status)
 
 enum { BKPT_SEMIHOST = 0xBEAB, FRAME_R0 = 0, FRAME_PC = 6 };
 
-/* Without a debugger a call of semihosting is a fault: it has failed, and the program goes on. */
+/* Without a debugger a call of semihosting is a fault: it has failed, and the program goes on. NULL: the stack was too
+ * small for a frame, or would be for what is to be said. */
 __attribute__((used)) static void fault(tenon_u32 *frame)
 {
-    const unsigned short *pc = (const unsigned short *)(size_t)frame[FRAME_PC];
+    const unsigned short *pc;
 
+    if (frame == NULL) {
+        say("\nstack overflow\n");
+        board_exit(3);
+    }
+    pc = (const unsigned short *)(size_t)frame[FRAME_PC];
     if (*pc == BKPT_SEMIHOST) {
         frame[FRAME_R0] = 0xFFFFFFFFU;
         frame[FRAME_PC] += 2;
@@ -185,9 +191,19 @@ __attribute__((used)) static void fault(tenon_u32 *frame)
     board_exit(3);
 }
 
+/* A fault in here, on a stack that has overflowed, would stop the processor without a word: there begin again at the
+ * top. 128 bytes are enough for fault(). */
 __attribute__((naked)) void cortex_m_fault(void)
 {
-    __asm__ volatile("mrs r0, msp\n b fault");
+    __asm__ volatile("mrs r0, msp\n"
+                     "ldr r1, =board_stack_low + 128\n"
+                     "cmp r0, r1\n"
+                     "bhs 1f\n"
+                     "ldr r1, =board_stack_high\n"
+                     "msr msp, r1\n"
+                     "movs r0, #0\n"
+                     "1: b fault\n"
+                     ".ltorg");
 }
 
 void tenon_panic(const char *file, unsigned line)
