@@ -81,6 +81,15 @@ WRONG = [    # what stands in front of the empty line, and the answer: RFC 9112 
     ("GET http://x/nothing HTTP/1.1\r\n" + HOST, 404),
     ("GET\r\n" + HOST, 400),
     ("GET  HTTP/1.1\r\n" + HOST, 404),
+    ("GET / HTTP/1.9\r\n" + HOST, 200),
+    ("GET / HTTP/1.\r\n" + HOST, 400),
+    ("GET / HTTP/1.12\r\n" + HOST, 400),
+    ("GET / HTTP/1.1 junk\r\n" + HOST, 400),
+    ("GET / HTTP/2.0\r\n" + HOST, 400),
+    ("GET / x HTTP/1.1\r\n" + HOST, 400),
+    ("GET /\tx HTTP/1.1\r\n" + HOST, 400),
+    ("GET /?" + 32 * "x" + " HTTP/1.1\r\n" + HOST, 200),
+    ("GET /?" + 33 * "x" + " HTTP/1.1\r\n" + HOST, 414),
     ("GET /\r HTTP/1.1\r\n" + HOST, 400),
     ("GET / HTTP/1.1\0\r\n" + HOST, 400),
     ("GET / HTTP/1.1\r\n" + "Host: x\ry\r\n", 400),
@@ -89,6 +98,8 @@ WRONG = [    # what stands in front of the empty line, and the answer: RFC 9112 
     ("GET /" + 60 * "x" + " HTTP/1.1\r\n" + HOST, 414),
     ("GET / HTTP/1.1\r\n" + HOST + "Content-Length: 0\r\n", 200),
     ("GET / HTTP/1.1\r\n" + HOST + "Content-Length:\t00 \r\n", 200),
+    ("GET / HTTP/1.1\r\n" + HOST + "Content-Length: " + 31 * "0" + "\r\n", 200),
+    ("GET / HTTP/1.1\r\n" + HOST + 47 * "x" + "\r\n", 400),
     ("GET / HTTP/1.1\r\n" + HOST + "Content-Length: 5\r\n", 413),
     ("GET / HTTP/1.1\r\n" + HOST + "Content-Length: 05\r\n", 413),
     ("GET / HTTP/1.1\r\n" + HOST + "Content-Length: " + 40 * "0" + "5\r\n", 400),
@@ -118,7 +129,7 @@ def test_wrong_requests(firmware, board):
 def test_last_request(firmware):
     """Who says, in whatever words, that it was the last one gets the end with his answer: RFC 9112 9.6."""
     running = firmware("lm3s6965evb", "http").ready()
-    for words in ("close", "CLOSE ", "TE, close", "TE ,\tclose, x"):
+    for words in ("close", "CLOSE ", "TE, close", "TE ,\tclose, x", "Upgrade, HTTP2-Settings, keep-alive, close"):
         with socket.create_connection(("127.0.0.1", running.port()), timeout=20) as s:
             s.sendall(f"GET /rows HTTP/1.1\r\nHost: x\r\nConnection: {words}\r\n\r\n".encode())
             assert b"\r\nConnection: close\r\n" in read_all(s), words

@@ -14,7 +14,7 @@ static struct client {
     unsigned left;           /* ... and how many */
     enum doing doing;
     tenon_u32 since_us;      /* of its last progress */
-    char line[LINE];         /* the beginning of the line that is being read */
+    char line[LINE];         /* the beginning of the line that is being read; full: it is longer */
     unsigned filled;
     unsigned request_bytes;
     unsigned lines;
@@ -104,7 +104,7 @@ static void fail(struct client *client, unsigned status)
 /* `path` is where the first space is. @return what its method and its length say: 200, or the error */
 static unsigned method_status(const struct client *client, const char *path)
 {
-    const int cut = client->filled == LINE - 1, answered = client->head || is_method(client->line, "GET");
+    const int cut = client->filled == LINE, answered = client->head || is_method(client->line, "GET");
 
     if (*path == '\0')
         return cut ? 501 : 400;
@@ -113,6 +113,17 @@ static unsigned method_status(const struct client *client, const char *path)
     if (cut)
         return 414;
     return answered ? 200 : 405;
+}
+
+/* RFC 9112 3: behind the first space a target without any, and a version, of which the last digit may be a later one
+ * (RFC 9110 2.5). @return the space between the two; NULL: it is another line */
+static const char *target_end(const char *path)
+{
+    const char *end = path + 1;
+
+    while (*end != ' ' && *end != '\t' && *end != '\0')
+        end++;
+    return begins(end, " http/1.") && end[8] >= '0' && end[8] <= '9' && end[9] == '\0' ? end : NULL;
 }
 
 static void read_request_line(struct client *client)
@@ -126,12 +137,13 @@ static void read_request_line(struct client *client)
     status = method_status(client, path);
     if (status != 200)
         fail(client, status);
-    for (end = path; end[0] != '\0' && !begins(end, " http/1."); end++)
-        ;
-    if (client->status == 200 && (*path == '\0' || *end == '\0' || end == path))
-        fail(client, 400);
     if (client->status != 200)
         return;
+    end = target_end(path);
+    if (end == NULL) {
+        fail(client, 400);
+        return;
+    }
     client->old = end[8] == '0';
     client->close = client->old;
     path = path_of(path + 1);
@@ -153,7 +165,7 @@ static unsigned length_status(const struct client *client, const char *value)
 
     for (; *at >= '0' && *at <= '9'; at++)
         some |= *at != '0';
-    if (at == value || client->filled == LINE - 1)
+    if (at == value || client->filled == LINE)
         return 400;
     while (*at == ' ' || *at == '\t')
         at++;
@@ -171,7 +183,7 @@ static void read_field(struct client *client)
     while ((tenon_u8)*value > ' ' && *value != ':')
         value++;
     if (*value != ':') {
-        if (*value != '\0' || client->filled < LINE - 1)
+        if (*value != '\0' || client->filled < LINE)
             fail(client, 400);
         return;
     }
@@ -179,7 +191,7 @@ static void read_field(struct client *client)
         value++;
     while (*value == ' ' || *value == '\t');
     client->hosts += (unsigned)begins(client->line, "host:");
-    if (begins(client->line, "connection:") && lists_close(value))
+    if (begins(client->line, "connection:") && (lists_close(value) || client->filled == LINE))    /* the rest may */
         client->close = 1;
     if (begins(client->line, "transfer-encoding:"))
         fail(client, 411);
@@ -198,7 +210,7 @@ static void read_end(struct client *client)
 /* A line has ended. @return 1: with it the head of a request */
 static int read_line(struct client *client)
 {
-    client->line[client->filled] = '\0';
+    client->line[client->filled < LINE ? client->filled : LINE - 1] = '\0';
     if (client->filled == 0) {
         if (client->lines > 0)    /* empty lines before a request are no harm: RFC 9112 2.2 */
             read_end(client);
@@ -235,7 +247,7 @@ static unsigned read_bytes(struct client *client, const tenon_u8 *bytes, unsigne
             client->doing = ANSWERS;
         } else if (c == '\n') {
             client->doing = read_line(client) ? ANSWERS : READS;
-        } else if (c != '\r' && client->filled < LINE - 1) {
+        } else if (c != '\r' && client->filled < LINE) {
             client->line[client->filled++] = c;
         }
     }
