@@ -155,6 +155,7 @@ static void listener_ends_with_the_recycled(void)
     (void)syn(&hn, 5001);
     iss = syn(&hn, 5002);
     HN_EQUAL(hn_stat(&hn, TENON_STAT_TCP_COOKIE_SENT), 1);
+    hn_run_ms(&hn, 1100);    /* the first has let our SYN-ACK be sent again */
     closes_listener = 1;
     say(&hn, 5002, 101, iss + 1, SEG_ACK, 0);
     HN_EQUAL(closed, 1);
