@@ -232,8 +232,8 @@ TENON_API int tenon_sock_send_back(struct tenon_socks *socks, int sk, const teno
     struct sock *sock = tn_sock_find(socks, sk);
     const int fin = (options & TENON_SOCK_FIN) != 0;
     int error = tn_sock_may_send(sock);
-    const struct tenon_addr *to = &sock->peer;
-    const struct tenon_ip *from = &sock->from;
+    const struct tenon_addr *to = NULL;
+    const struct tenon_ip *from = NULL;
     const struct sock_block *block;
     struct sock_piece *piece;
     struct tenon_span span;
