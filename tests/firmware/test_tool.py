@@ -7,6 +7,7 @@ import socket
 import subprocess
 import time
 
+import board_tool
 import pytest
 
 from conftest import tool
@@ -100,12 +101,33 @@ def test_what_is_not_there(built, tmp_path, what, lacks):
     (("--network", "dgram:5001"), "--network is"), (("--network", "dgram:5001,70000"), "a number up to 65535"),
     (("--network", "tap:nobodys"), 'no interface "nobodys" is there and up'),
     (("--network", "tap:a-name-that-is-too-long"), "is there and up"), (("--port", 70000), "a number up to 65535"),
-    (("--port", -1), "a number up to 65535"), (("--port", 1, "--network", "dgram:5001,5002"), "--port is for")])
+    (("--port", -1), "a number up to 65535"), (("--port", 1, "--network", "dgram:5001,5002"), "--port is for"),
+    (("--network", "dgram:5001,5001"), "two ports"), (("download", "--port", 8080), "--port is for programs that")])
 def test_network_that_cannot_be(built, options, said):
     built(BOARD)
-    done = subprocess.run(tool("run", BOARD, "echo", *options), stdin=subprocess.DEVNULL, capture_output=True,
+    options = options if options[0] == "download" else ("echo", *options)
+    done = subprocess.run(tool("run", BOARD, *options), stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, check=False, timeout=60)
     assert done.returncode == 1 and done.stderr.startswith("board: ") and said in done.stderr and done.stdout == ""
+
+
+@pytest.mark.parametrize("app, settings, where", [
+    ("http", (), "http://10.0.2.15/ and http://[fd00:10::15]/"),
+    ("http", ("BOARD_ADDRESS=10.0.2.3/24", "BOARD_ADDRESS=192.0.2.7/24"),
+     "http://192.0.2.7/ and http://[fd00:10::15]/"),
+    ("http", ("BOARD_FALLBACK=none",), "http://[fd00:10::15]/"),
+    ("echo", (), "10.0.2.15 and fd00:10::15, TCP port 7"),
+    ("logger", ("BOARD_FALLBACK=link-local", "BOARD_ADDRESS=192.0.2.7/24"), "fd00:10::15, TCP port 7100")])
+def test_where_it_is(app, settings, where):
+    options = [word for setting in settings for word in ("--set", setting)]
+    args = board_tool.module.arguments(["run", BOARD, app, "--network", "dgram:5001,5002", *options])
+    assert board_tool.module.command_of(args)[1] == where
+
+
+def test_capture_with_a_comma(firmware, tmp_path):
+    """What separates QEMU's options stands in a name, too."""
+    firmware(BOARD, "echo", "--pcap", tmp_path / "a,b.pcap").ready().quit()
+    assert (tmp_path / "a,b.pcap").stat().st_size > 24
 
 
 def test_port_in_use(built):
