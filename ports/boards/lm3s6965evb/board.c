@@ -67,7 +67,7 @@ static void start_uart(void)
     reg_set(GPIOA_DEN, 3);
     reg_write(UART_IBRD, 27);
     reg_write(UART_FBRD, 8);
-    reg_write(UART_LCRH, 3 << 5);
+    reg_write(UART_LCRH, 3 << 5 | 1 << 4);    /* with the FIFOs: 16 characters may come while the program works */
     reg_write(UART_CTL, 1 | 1 << 8 | 1 << 9);
     reg_write(UART_IM, IM_RX | IM_RT);
 }
@@ -130,6 +130,7 @@ void board_start(void)
     start_clock();
     reg_set(SYSCTL_RCGC1, RCGC1_UART0 | RCGC1_TIMER0);
     reg_set(SYSCTL_RCGC2, RCGC2_GPIOA);
+    (void)reg_read(SYSCTL_RCGC2);    /* a module may be touched some clocks after it has got its own */
     start_uart();
     reg_write(TIMER_CFG, 0);
     reg_write(TIMER_TAMR, 1);

@@ -184,6 +184,7 @@ unsigned board_phy(unsigned which)
 void board_ethernet(struct tenon_sock_device *device)
 {
     reg_set(SYSCTL_RCGC2, RCGC2_ENET);
+    (void)reg_read(SYSCTL_RCGC2);    /* some clocks until it may be touched */
     reg_write(ENET_IM, 0);
     reg_write(ENET_IACK, INT_ALL);
     device->netif.mtu = 1500;

@@ -229,14 +229,15 @@ static void read_address(tenon_u8 mac[6])
 
     for (i = 0; i < 6; i++)
         mac[i] = (tenon_u8)(i < 4 ? first >> (24 - 8 * i) : rest >> (24 - 8 * (i - 4)));
-    reg_write(PALR, first);
-    reg_write(PAUR, (rest & 0xFFFF0000U) | 0x8808);
 }
 
-static void start_controller(void)
+/* After a reset, which takes the address away, too. */
+static void start_controller(const tenon_u8 mac[6])
 {
     reg_write(EIMR, 0);
     reg_write(EIR, 0xFFFFFFFFU);
+    reg_write(PALR, (tenon_u32)mac[0] << 24 | (tenon_u32)mac[1] << 16 | (tenon_u32)mac[2] << 8 | mac[3]);
+    reg_write(PAUR, (tenon_u32)mac[4] << 24 | (tenon_u32)mac[5] << 16 | 0x8808);
     reg_write(IAUR, 0);
     reg_write(IALR, 0);
     reg_write(GAUR, 0xFFFFFFFFU);    /* all multicast */
@@ -271,7 +272,7 @@ void board_ethernet(struct tenon_sock_device *device)
     reg_write(ECR, ECR_RESET);
     while (reg_read(ECR) & ECR_RESET)
         ;
-    start_controller();
+    start_controller(device->netif.mac);
 }
 
 /* What is sent afterwards goes nowhere. */

@@ -21,17 +21,18 @@ enum {
     TX_FIFO_INF = 0x40200080,
     RX_DROP = 0x402000A0,
     MAC_CMD = 0x402000A4,
-    MAC_DATA = 0x402000A8
+    MAC_DATA = 0x402000A8,
+    E2P_CMD = 0x402000B0
 };
 enum { INT_RSFL = 1 << 3, INT_TDFA = 1 << 9, IRQ_PUSH_PULL = 1, IRQ_HIGH = 1 << 4, IRQ_ENABLE = 1 << 8 };
 enum { HW_RESET = 1, HW_MUST_BE_ONE = 1 << 20, HW_TX_5KB = 5 << 16, TX_ON = 2, TX_ROOM_LEVEL = 25 };
-enum { MAC_CR = 1, MAC_ADDRH = 2, MAC_ADDRL = 3, MAC_MII_ACC = 6, MAC_MII_DATA = 7 };
+enum { MAC_CR = 1, MAC_ADDRH = 2, MAC_ADDRL = 3, MAC_MII_ACC = 6, MAC_MII_DATA = 7, MAC_VLAN1 = 9 };
 enum { CR_RXEN = 1 << 2, CR_TXEN = 1 << 3, CR_MCPAS = 1 << 19, CR_FDPX = 1 << 20 };
 enum { MII_BUSY = 1, MII_WRITE = 2, MII_REGISTER_AT = 6, MII_PHY1 = 1 << 11, PHY_NEGOTIATE = 0x1200 };
 enum { TX_FIRST = 1 << 13, TX_LAST = 1 << 12, TX_BEGIN_AT = 16, TX_COMMANDS = 8, RX_ERROR = 1 << 15 };
 enum { IRQ_ETHERNET = 13 };
 enum { PAD_BYTES = 2, FCS_BYTES = 4, ETH_BYTES = 14, FRAME_MAX = 1522 };
-static const tenon_u32 MAC_BUSY = 0x80000000U, MAC_READ = 0x40000000U;
+static const tenon_u32 MAC_BUSY = 0x80000000U, MAC_READ = 0x40000000U, E2P_BUSY = 0x80000000U;
 
 static struct {
     tenon_u8 tries;      /* so often no block was free for the frame that waits in the FIFO ... */
@@ -193,6 +194,8 @@ void board_ethernet(struct tenon_sock_device *device)
     reg_write(HW_CFG, HW_RESET);
     while (reg_read(HW_CFG) & HW_RESET)
         ;
+    while (reg_read(E2P_CMD) & E2P_BUSY)    /* it loads its address */
+        ;
     reg_write(HW_CFG, HW_MUST_BE_ONE | HW_TX_5KB);
     reg_write(INT_EN, 0);
     reg_write(INT_STS, 0xFFFFFFFFU);
@@ -202,6 +205,7 @@ void board_ethernet(struct tenon_sock_device *device)
     reg_write(TX_CFG, TX_ON);
     mac_write(MAC_MII_DATA, PHY_NEGOTIATE);
     mac_write(MAC_MII_ACC, MII_PHY1 | MII_WRITE | MII_BUSY);
+    mac_write(MAC_VLAN1, 0x8100);    /* else a frame of 1522 bytes would be too long: one with a tag is not */
     device->netif.mtu = 1500;
     read_address(device->netif.mac);
     device->flags = TENON_SOCK_NO_DMA | TENON_SOCK_LENGTHS;
