@@ -258,7 +258,7 @@ enum tenon_addr_state {
  *  @return TENON_OK, TENON_EINVAL, TENON_EINUSE (it is there already), TENON_ELIMIT */
 TENON_API int tenon_addr_add(struct tenon *stack, unsigned netif, const struct tenon_ip *ip, unsigned prefix);
 
-/** Take an address away. Connections that use it go on and time out.
+/** Take an address away. Connections that use it are silent from now on, and time out: see TENON_TCP_R2_MS.
  *  @return TENON_OK or TENON_ENOADDR */
 TENON_API int tenon_addr_remove(struct tenon *stack, unsigned netif, const struct tenon_ip *ip);
 

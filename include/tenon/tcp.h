@@ -215,8 +215,8 @@ enum tenon_tcp_option {
     TENON_TCP_R2_MS,             /**< milliseconds without an acknowledgement that end the connection (RFC 9293 3.8.3);
                                       0: never; default 800000, for a SYN 180000. A closed window that is answered for
                                       does not count. Where there are orphans (TENON_WITH_ORPHANS) what has never left,
-                                      because there is no route, link or buffer, waits for as long as that lasts, after
-                                      tenon_tcp_close() too */
+                                      because there is no route, link, buffer or address of ours, waits for as long as
+                                      that lasts; after tenon_tcp_close() it counts */
     TENON_TCP_RCV_BUF,           /**< bytes; the largest receive window; after the SYN at least two units of the scale
                                       that it said */
     TENON_TCP_SND_BUF,           /**< bytes that may be queued or in flight */

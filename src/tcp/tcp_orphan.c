@@ -92,9 +92,13 @@ static tenon_u32 orphan_patience_ms(const struct tenon_tcp *conn)
     return wish == 0 ? conn->stack->conf.tcp_orphan_ms : tn_min(wish, conn->stack->conf.tcp_orphan_ms);
 }
 
+#define ORPHAN_WAITS (TN_TCP_F_NO_READER | TN_TCP_F_PERSIST)
+
 TENON_INTERNAL int tn_tcp_stalled(struct tenon_tcp *conn)
 {
     const tenon_u32 patience_ms = orphan_patience_ms(conn), now_ms = conn->stack->now_ms;
+    /* Nobody waits for what has no way, link or buffer to leave by: that has R2. */
+    const int waits = conn->snd_wnd == 0 || (conn->flags & ORPHAN_WAITS) == ORPHAN_WAITS;
     tenon_u32 for_ms;
 
     if (!TENON_WITH_ORPHANS || !tn_tcp_has_block(conn))
@@ -103,14 +107,14 @@ TENON_INTERNAL int tn_tcp_stalled(struct tenon_tcp *conn)
         return 0;    /* since when it does not stand still is known: R2 counts from there */
     for_ms = now_ms - conn->flight->stalled_ms;
     /* Something was taken since then: it stands still anew, and what was before does not count. */
-    if (conn->snd_wnd != 0 || !(conn->flags & TN_TCP_F_STALLED) || now_ms - conn->progress_ms <= for_ms) {
+    if (!waits || !(conn->flags & TN_TCP_F_STALLED) || now_ms - conn->progress_ms <= for_ms) {
         conn->flags &= ~(tenon_u32)TN_TCP_F_STALLED;
-        if (conn->snd_wnd == 0)
+        if (waits)
             conn->flags |= TN_TCP_F_STALLED;
         conn->flight->stalled_ms = now_ms;
         return 0;
     }
-    if (patience_ms == 0 || for_ms < patience_ms)
+    if (conn->snd_wnd != 0 || patience_ms == 0 || for_ms < patience_ms)
         return 0;
     orphan_end(conn, TENON_STAT_TCP_STALLED);
     return 1;
