@@ -92,13 +92,12 @@ static tenon_u32 orphan_patience_ms(const struct tenon_tcp *conn)
     return wish == 0 ? conn->stack->conf.tcp_orphan_ms : tn_min(wish, conn->stack->conf.tcp_orphan_ms);
 }
 
-#define ORPHAN_WAITS (TN_TCP_F_NO_READER | TN_TCP_F_PERSIST)
-
 TENON_INTERNAL int tn_tcp_stalled(struct tenon_tcp *conn)
 {
     const tenon_u32 patience_ms = orphan_patience_ms(conn), now_ms = conn->stack->now_ms;
     /* Nobody waits for what has no way, link or buffer to leave by: that has R2. */
-    const int waits = conn->snd_wnd == 0 || (conn->flags & ORPHAN_WAITS) == ORPHAN_WAITS;
+    const int orphan_waits = (conn->flags & TN_TCP_F_NO_READER) != 0 && (conn->flags & TN_TCP_F_PERSIST) != 0;
+    const int waits = conn->snd_wnd == 0 || orphan_waits;
     tenon_u32 for_ms;
 
     if (!TENON_WITH_ORPHANS || !tn_tcp_has_block(conn))
