@@ -649,14 +649,15 @@ static void mld_joined_before_address(void)
     hn_run_ms(&hn, 30000);
     while ((sent = lt_next_ip(&hn)) != NULL) {
         const tenon_u8 *p = sent->bytes + 14;
-        const struct tenon_ip src = hn_get_ip(p + 8), record = hn_get_ip(p + 48 + 12);
+        struct tenon_ip src, record;
 
-        if (p[0] >> 4 == 4)
-            n4++;
-        else if (p[48] == 143 && tenon_ip_equal(&record, &group) && tenon_ip_is_any(&src))
-            from_any++;
-        else if (p[48] == 143 && tenon_ip_equal(&record, &group))
-            from_ours++;
+        n4 += p[0] >> 4 == 4;
+        if (p[0] >> 4 == 4 || p[48] != 143)
+            continue;
+        src = hn_get_ip(p + 8);
+        record = hn_get_ip(p + 48 + 12);
+        from_any += tenon_ip_equal(&record, &group) && tenon_ip_is_any(&src);
+        from_ours += tenon_ip_equal(&record, &group) && !tenon_ip_is_any(&src);
     }
     HN_CHECK(from_any > 0);
     HN_CHECK(from_ours >= 2);
