@@ -6,7 +6,9 @@
 enum { ROUTE_ROUTERS_MAX = 4, ROUTE_PREFIXES_MAX = 8 };    /* advertised, on one interface */
 /* 0: there is one way, to whoever is at the other end of the link. */
 enum { ROUTE_HAS_ROUTERS = TENON_WITH_ETHERNET || TENON_WITH_HOMES };
-enum { ROUTE_RETRY_S = 60 };    /* how long a gateway that did not answer stands behind others */
+/* How long a gateway that did not answer stands behind others; and how much longer one that has not since it was tried
+ * again: a packet that goes out once a minute or less, a keep-alive, say, would find nobody but it each time. */
+enum { ROUTE_RETRY_S = 60, ROUTE_RETRY_MORE_S = 540 };
 
 static int route_same_key(const struct tn_route *a, const struct tn_route *b)
 {
@@ -83,7 +85,7 @@ static int route_leads_to(const struct tenon *stack, const struct tn_route *rout
 /* A gateway that did not answer lately (RFC 1122 3.3.1.4), not one to which nothing was sent. */
 static int route_is_suspect(const struct tenon *stack, const struct tn_route *route)
 {
-    return route->failed_s != 0 && tn_link_seconds(stack) - route->failed_s < ROUTE_RETRY_S;
+    return route->failed_s != 0 && tn_seq_lt(tn_link_seconds(stack), route->failed_s + ROUTE_RETRY_S);
 }
 
 static int route_gateway_is_known(const struct tenon *stack, const struct tn_route *route)
@@ -184,7 +186,7 @@ TENON_INTERNAL void tn_route_gateway_failed(struct tenon *stack, unsigned netif,
     for (i = 0; i < link->nroutes; i++) {
         if (!route_goes_by(&link->routes[i], netif, gateway))
             continue;
-        link->routes[i].failed_s = tn_link_seconds(stack);
+        link->routes[i].failed_s = tn_link_seconds(stack) + (link->routes[i].failed_s != 0 ? ROUTE_RETRY_MORE_S : 0);
         used = 1;
     }
     if (used)

@@ -230,6 +230,45 @@ static void gateway_silent(void)
     hn_close(&hn);
 }
 
+/* Whether the way to 8.8.8.8 leads by this gateway, when one has to look again. */
+static int goes_by(struct hn *hn, struct tn_path *path, const struct tenon_ip *gateway)
+{
+    static tenon_u16 mtu = 1400;
+
+    HN_EQUAL(tenon_netif_mtu(hn->stack, 1, ++mtu), TENON_OK);
+    HN_EQUAL(tn_path_check(hn->stack, path), TENON_OK);
+    return tenon_ip_equal(&path->next_hop, gateway);
+}
+
+/* What goes out each 75 seconds, as keep-alives do: a gateway that has not answered again, when it was tried after a
+ * minute, is not tried for ten. */
+static void gateway_silent_for_long(void)
+{
+    const struct tenon_ip any4 = tenon_ip4(0), dst = hn_ip("8.8.8.8"), a = hn_ip("10.0.0.8"), b = hn_ip("10.0.0.9");
+    struct tenon_udp *sock;
+    struct tn_path *path;
+    struct hn hn;
+
+    lt_open4(&hn, NULL);
+    sock = lt_udp_open(&hn);
+    HN_EQUAL(tenon_route_add(hn.stack, 1, &any4, 0, &a, 1), TENON_OK);
+    HN_EQUAL(tenon_route_add(hn.stack, 1, &any4, 0, &b, 2), TENON_OK);
+    HN_EQUAL(tn_path_get(hn.stack, &path, &dst, 0), TENON_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        HN_CHECK(goes_by(&hn, path, &a));
+        (void)lt_udp_send(&hn, sock, "8.8.8.8", 0);
+        hn_run_ms(&hn, 3100);
+        HN_CHECK(goes_by(&hn, path, &b));
+        hn_run_ms(&hn, 72000);
+    }
+    HN_CHECK(goes_by(&hn, path, &b));
+    hn_run_ms(&hn, 540000);
+    HN_CHECK(goes_by(&hn, path, &a));
+    tn_path_put(hn.stack, path);
+    tenon_udp_close(sock);
+    hn_close(&hn);
+}
+
 /* Who has not answered is not taken because another gateway still believes in it; a minute later it is tried again. Who
  * does not answer then is left, although no route names it (RFC 4861 7.3.3). */
 static void redirect_to_silent(void)
@@ -589,6 +628,7 @@ static const struct hn_test tests[] = {
     { "address_routes", "IP4-23 IP4-32", address_routes },
     { "path_table", "IP4-7 IP4-23 IP4-24 IP4-27 IP4-28 IP4-32 6724-3", path_table },
     { "path_follows_changes", "IP4-24", path_follows_changes },
+    { "gateway_silent_for_long", "IP4-24", gateway_silent_for_long },
     { "gateway_silent", "IP4-24 IP4-25", gateway_silent },
     { "gateways_equal", "ND-14 IP4-24", gateways_equal },
     { "learnt_set_by_hand", "IP4-32 ND-13", learnt_set_by_hand },
