@@ -230,6 +230,19 @@ static void gateway_silent(void)
     hn_close(&hn);
 }
 
+/* The way to a destination off the link: by the first of two gateways, if it answers. */
+static struct tn_path *by_two_gateways(struct hn *hn, const struct tenon_ip *dst, const struct tenon_ip *first,
+                                       const struct tenon_ip *second)
+{
+    const struct tenon_ip any4 = tenon_ip4(0);
+    struct tn_path *path = NULL;
+
+    HN_EQUAL(tenon_route_add(hn->stack, 1, &any4, 0, first, 1), TENON_OK);
+    HN_EQUAL(tenon_route_add(hn->stack, 1, &any4, 0, second, 2), TENON_OK);
+    HN_EQUAL(tn_path_get(hn->stack, &path, dst, 0), TENON_OK);
+    return path;
+}
+
 /* Whether the way to 8.8.8.8 leads by this gateway, when one has to look again. */
 static int goes_by(struct hn *hn, struct tn_path *path, const struct tenon_ip *gateway)
 {
@@ -244,16 +257,14 @@ static int goes_by(struct hn *hn, struct tn_path *path, const struct tenon_ip *g
  * minute, is not tried for ten. */
 static void gateway_silent_for_long(void)
 {
-    const struct tenon_ip any4 = tenon_ip4(0), dst = hn_ip("8.8.8.8"), a = hn_ip("10.0.0.8"), b = hn_ip("10.0.0.9");
+    const struct tenon_ip dst = hn_ip("8.8.8.8"), a = hn_ip("10.0.0.8"), b = hn_ip("10.0.0.9");
     struct tenon_udp *sock;
     struct tn_path *path;
     struct hn hn;
 
     lt_open4(&hn, NULL);
     sock = lt_udp_open(&hn);
-    HN_EQUAL(tenon_route_add(hn.stack, 1, &any4, 0, &a, 1), TENON_OK);
-    HN_EQUAL(tenon_route_add(hn.stack, 1, &any4, 0, &b, 2), TENON_OK);
-    HN_EQUAL(tn_path_get(hn.stack, &path, &dst, 0), TENON_OK);
+    path = by_two_gateways(&hn, &dst, &a, &b);
     for (unsigned i = 0; i < 2; i++) {
         HN_CHECK(goes_by(&hn, path, &a));
         (void)lt_udp_send(&hn, sock, "8.8.8.8", 0);
@@ -273,7 +284,7 @@ static void gateway_silent_for_long(void)
  * does not answer then is left, although no route names it (RFC 4861 7.3.3). */
 static void redirect_to_silent(void)
 {
-    const struct tenon_ip any4 = tenon_ip4(0), dst = hn_ip("8.8.8.8");
+    const struct tenon_ip dst = hn_ip("8.8.8.8");
     const struct tenon_ip a = hn_ip("10.0.0.8"), b = hn_ip("10.0.0.9"), c = hn_ip("10.0.0.7");
     struct tenon_udp *sock;
     struct tn_path *path;
@@ -281,9 +292,7 @@ static void redirect_to_silent(void)
 
     lt_open4(&hn, NULL);
     sock = lt_udp_open(&hn);
-    HN_EQUAL(tenon_route_add(hn.stack, 1, &any4, 0, &a, 1), TENON_OK);
-    HN_EQUAL(tenon_route_add(hn.stack, 1, &any4, 0, &b, 2), TENON_OK);
-    HN_EQUAL(tn_path_get(hn.stack, &path, &dst, 0), TENON_OK);
+    path = by_two_gateways(&hn, &dst, &a, &b);
     (void)lt_udp_send(&hn, sock, "8.8.8.8", 0);
     hn_run_ms(&hn, 3100);
     tn_link_redirect4(hn.stack, tn_netif_at(hn.stack, 1), &b, &dst, &a);
