@@ -120,6 +120,8 @@ static void flight_init(struct tenon_tcp *conn, struct tn_flight *flight)
         flight->rtx_when = flight->rto_when = conn->stack->wheel.now;
     conn->flight = flight;
     tn_flight_begin(conn, conn->snd_una);
+    if (TENON_WITH_MANY && TENON_WITH_FLIGHT)
+        flight->recover--;    /* as ISS after a handshake: it has no last episode (RFC 6582 3.2 step 1) */
     tn_tcp_cc_enter(conn);
 }
 

@@ -342,7 +342,8 @@ static void reno_on_partial_ack(struct tenon_tcp *conn, struct tn_ack *ack)
     reno_lose_head(conn, ack);
 }
 
-/* RFC 6582 3.2 step 1: not before everything sent before the last episode is acknowledged. */
+/* RFC 6582 3.2 step 2: not before more is acknowledged than was sent before the end of the last episode. What a timeout
+ * has repeated in vain makes duplicates of just that number. */
 static void reno_on_ack(struct tenon_tcp *conn, struct tn_ack *ack)
 {
     if (ack->is_dup)
@@ -350,7 +351,7 @@ static void reno_on_ack(struct tenon_tcp *conn, struct tn_ack *ack)
     if (ack->acked > 0 && conn->recovery != TN_RECOVERY_NONE && tn_seq_lt(conn->snd_una, conn->flight->recover))
         reno_on_partial_ack(conn, ack);
     if (conn->recovery == TN_RECOVERY_NONE && conn->flight->dupacks >= RECOVERY_DUP_THRESH &&
-        tn_seq_ge(conn->snd_una, conn->flight->recover))
+        tn_seq_gt(conn->snd_una, conn->flight->recover))
         reno_lose_head(conn, ack);
 }
 
@@ -528,7 +529,7 @@ TENON_INTERNAL void tn_tcp_recovery_on_ack(struct tenon_tcp *conn, struct tn_ack
         tn_rate_sample(conn, ack, &sample);
     if (tn_undo_check(conn, ack)) {
         recovery_clear(conn);
-        conn->flight->recover = conn->snd_una;    /* RFC 5682 2.1 step 3b */
+        conn->flight->recover = conn->snd_una - 1;    /* RFC 5682 2.1 step 3b */
         conn->flight->rack_valid = 0;         /* the ACK that it was taken from answered an original */
     } else {
         recovery_step(conn, ack);

@@ -49,6 +49,7 @@ const struct field conf_fields[] = {
     { CONF(tcp_delack_us) }, { CONF(tcp_msl_ms) }, { CONF(tcp_rsts_per_s) }, { CONF(tx_burst_max) },
     { CONF(tcp_orphans_max) }, { CONF(tcp_orphan_ms) }, { CONF(tcp_ooo_total_max) },
     { CONF(tx_gather_max) }, { CONF(tcp_fastopen_pending_max) }, { CONF(tcp_fastopen_cache_max) },
+    { CONF(tcp_resting_max) },
     { NULL, 0, 0 },
 };
 
