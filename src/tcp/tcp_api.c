@@ -463,7 +463,7 @@ TENON_API void tenon_tcp_status(const struct tenon_tcp *conn, struct tenon_tcp_i
  * and answered with something else than ssthresh, gets one now: recovered() sets the window to it (RFC 5681 3.2). */
 static void api_cc_takes_over(struct tenon_tcp *conn)
 {
-    conn->flight->undo = 0;
+    tn_undo_forget(conn);
     if (conn->recovery == TN_RECOVERY_FAST && conn->cc.ssthresh == TN_CC_NO_SSTHRESH)
         conn->cc.ssthresh = tn_max(conn->flight->undo_cwnd / 2, 2UL * conn->mss);
 }

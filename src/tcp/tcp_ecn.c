@@ -87,6 +87,7 @@ static void ecn_reduce(struct tenon_tcp *conn, const struct tn_ack *ack)
     const tenon_u32 before = conn->cc.cwnd;
     struct tenon_cc_event event;
 
+    tn_undo_forget(conn);
     tn_tcp_cc_event(conn, &event);
     event.in_flight = ack->flight;
     event.acked = ack->acked;
@@ -134,7 +135,7 @@ TENON_INTERNAL void tn_ecn_acked(struct tenon_tcp *conn, const struct tn_ack *ac
         return;
     conn->flight->ecn_recover = conn->snd_nxt;
     conn->ecn |= TN_ECN_CWR;
-    if (conn->recovery == TN_RECOVERY_NONE)
+    if (conn->recovery == TN_RECOVERY_NONE || conn->recovery == TN_RECOVERY_MTU)
         ecn_reduce(conn, ack);
 }
 

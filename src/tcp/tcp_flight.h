@@ -373,6 +373,8 @@ TENON_INTERNAL int tn_tlp_acked(struct tenon_tcp *conn, const struct tn_ack *ack
 
 /* Before a reduction: remember what it changes. */
 TENON_INTERNAL void tn_undo_save(struct tenon_tcp *conn);
+/* It is not to be taken back any more: another one has followed, for a reason of its own. */
+TENON_INTERNAL void tn_undo_forget(struct tenon_tcp *conn);
 /* [from, end) is sent again. */
 TENON_INTERNAL void tn_undo_sent_again(struct tenon_tcp *conn, tenon_u32 from, tenon_u32 end);
 /* Before the ACK is told to the records: does it answer an original? */

@@ -281,6 +281,7 @@ static int recovery_on_mtu_probe(struct tenon_tcp *conn)
         return 0;
     tn_mtu_probe_judge(conn, 0);
     recovery_enter(conn, TN_RECOVERY_MTU);
+    tn_undo_forget(conn);
     return 1;
 }
 
@@ -426,6 +427,7 @@ static void recovery_on_tlp(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
     struct tenon_cc_event event;
 
+    tn_undo_forget(conn);
     recovery_event(conn, ack, &event);
     tn_cc_ops(conn)->lost(&conn->cc, &event);
     tn_cc_ops(conn)->recovered(&conn->cc, &event);
@@ -636,7 +638,7 @@ TENON_INTERNAL void tn_tcp_recovery_on_mtu(struct tenon_tcp *conn)
     if (conn->snd_una == conn->snd_nxt || conn->recovery == TN_RECOVERY_FAST)
         return;
     recovery_enter(conn, conn->recovery == TN_RECOVERY_RTO ? TN_RECOVERY_RTO : TN_RECOVERY_MTU);
-    conn->flight->frto = TN_FRTO_NONE;
+    tn_undo_forget(conn);    /* nothing is reduced now */
     (void)recovery_lose_all(conn, TENON_TRACE_RULE_MTU);
     conn->flight->rtx_nxt = conn->snd_una;
     tn_tcp_trace(conn, TENON_TRACE_RECOVERY, NULL, TENON_TRACE_RECOVERY_MTU);

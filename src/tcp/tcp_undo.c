@@ -24,20 +24,28 @@ TENON_INTERNAL void tn_undo_sent_again(struct tenon_tcp *conn, tenon_u32 from, t
 
     if (!TENON_WITH_RECOVERY)
         return;
-    if (!flight->undo)
-        return;
     flight->undo_again += end - from;
     flight->undo_end = tn_seq_max(flight->undo_end, end);
 }
 
-/* What was sent again has not been lost after all. */
+/* The reduction stays, whatever the next ACKs say. */
+TENON_INTERNAL void tn_undo_forget(struct tenon_tcp *conn)
+{
+    if (!TENON_WITH_RECOVERY)
+        return;
+    conn->flight->undo = 0;
+    conn->flight->frto = TN_FRTO_NONE;
+}
+
+/* What was sent again has not been lost after all. Marks of the same window, which it had answered, count again (RFC
+ * 3168 6.1.2). */
 static void undo_take_back(struct tenon_tcp *conn, enum tenon_trace_evidence evidence)
 {
     struct tn_flight *flight = conn->flight;
     struct tenon_cc_event event;
 
-    flight->undo = 0;
-    flight->frto = TN_FRTO_NONE;
+    tn_undo_forget(conn);
+    flight->ecn_recover = conn->snd_una;
     conn->cc.cwnd = tn_max(conn->cc.cwnd, flight->undo_cwnd);
     conn->cc.ssthresh = flight->undo_ssthresh;
     memcpy(conn->cc.words, flight->undo_words, sizeof(flight->undo_words));
@@ -50,13 +58,16 @@ static void undo_take_back(struct tenon_tcp *conn, enum tenon_trace_evidence evi
 }
 
 /* RFC 3522 3.2: the ACK of something that was sent again echoes a timestamp from before that: it answers the
- * original. The timestamp is that of what moved snd_una (RFC 7323 4.3), so that the head of the queue decides. */
+ * original. The timestamp is that of what moved snd_una (RFC 7323 4.3), so that the head of the queue decides. What is
+ * sent again outside of an episode is a probe of the tail, which says nothing of the last one. */
 TENON_INTERNAL void tn_undo_look(struct tenon_tcp *conn, struct tn_ack *ack)
 {
     const struct tn_tcp_options *options = &ack->seg->options;
     tenon_u32 sent_us;
 
     if (!TENON_WITH_RECOVERY)
+        return;
+    if (conn->recovery == TN_RECOVERY_NONE)
         return;
     if (ack->acked == 0 || !conn->flight->undo || !(conn->flags & TN_TCP_F_TIMESTAMPS) || !options->has_timestamp ||
         options->ts_ecr == 0)
@@ -117,6 +128,12 @@ static int undo_by_frto(struct tenon_tcp *conn, const struct tn_ack *ack)
     return 0;
 }
 
+/* RFC 4015 3 step 6: there was congestion, as the ACK itself says. DCTCP reckons with marks all the time. */
+static int undo_is_denied(const struct tenon_tcp *conn, const struct tn_ack *ack)
+{
+    return ack->has_ece && !(tn_cc_ops(conn)->flags & TENON_CC_DCTCP);
+}
+
 TENON_INTERNAL int tn_undo_check(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
     enum tenon_trace_evidence evidence = TENON_TRACE_EVIDENCE_TIMESTAMP;
@@ -125,6 +142,10 @@ TENON_INTERNAL int tn_undo_check(struct tenon_tcp *conn, const struct tn_ack *ac
         return 0;
     if (!conn->flight->undo)
         return 0;
+    if (undo_is_denied(conn, ack)) {
+        tn_undo_forget(conn);
+        return 0;
+    }
     if (ack->is_original)
         tn_rack_widen(conn);
     else if (undo_by_dsack(conn, ack))
