@@ -211,7 +211,8 @@ static int flight_grow(struct tenon_tcp *conn)
 }
 
 /* What leaves at the same instant is one record, as a frame that the card cuts would be; and so is what there is
- * no memory for: it then counts as sent later than it was, which is safe. */
+ * no memory for: it then counts as sent later than it was, which is safe for what may be lost, and no round trip is
+ * measured with it. */
 static struct tn_sent *flight_record_to_extend(struct tenon_tcp *conn, tenon_u32 end)
 {
     struct tn_flight *flight = conn->flight;
@@ -226,6 +227,8 @@ static struct tn_sent *flight_record_to_extend(struct tenon_tcp *conn, tenon_u32
         return last;
     if (flight->last - flight->first < flight->cap || flight_grow(conn) == TENON_OK)
         return NULL;
+    flight->again_high = end;    /* nobody can say when what arrives of it left */
+    tn_fast_end(conn);
     return last;
 }
 
