@@ -360,7 +360,8 @@ TENON_INTERNAL void tn_flight_sent_again(struct tenon_tcp *conn, tenon_u32 from,
 
     if (!TENON_WITH_RECOVERY)
         return;
-    TENON_ASSERT(flight->again_n < flight->again_cap);
+    if (flight->again_n == flight->again_cap)
+        return;    /* no record: it still counts as lost, and if it gets lost again the RTO will tell */
     TENON_ASSERT(at == flight->again_n || tn_seq_le(end, flight->again[at].seq));
     again.seq = from;
     again.sent.end = end;

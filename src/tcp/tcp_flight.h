@@ -311,7 +311,7 @@ TENON_INLINE int tn_flight_has_grown(const struct tn_flight *flight)
 TENON_INTERNAL void tn_flight_rest(struct tenon_tcp *conn);
 /* New data up to `end` has left; snd_nxt is still where it begins. */
 TENON_INTERNAL void tn_flight_sent(struct tenon_tcp *conn, tenon_u32 end);
-/* [from, end) has left again. */
+/* [from, end) has left again. There is room to remember it, or it is the head of the queue. */
 TENON_INTERNAL void tn_flight_sent_again(struct tenon_tcp *conn, tenon_u32 from, tenon_u32 end);
 /* Whether there is room to remember another retransmission. */
 TENON_INTERNAL int tn_flight_has_room(struct tenon_tcp *conn);

@@ -478,7 +478,7 @@ static int output_find_gap(struct tenon_tcp *conn, tenon_u32 *from, tenon_u32 *e
             break;
     }
     conn->flight->rtx_nxt = *from;
-    return tn_flight_has_room(conn);
+    return tn_flight_has_room(conn) || *from == conn->snd_una;    /* what waits may hold the memory that is missing */
 }
 
 /* What is left beside full segments. Without TENON_WITH_SPEED nobody asks about more than one. */
