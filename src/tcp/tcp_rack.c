@@ -58,7 +58,8 @@ TENON_INTERNAL void tn_rack_widen(struct tenon_tcp *conn)
     if (!TENON_WITH_RECOVERY)
         return;
     flight->reordered = 1;
-    if (flight->dsack_round_runs && tn_seq_lt(conn->snd_una, flight->dsack_round))
+    /* The end of the round lies in the flight; one of long ago may seem to lie ahead. */
+    if (flight->dsack_round_runs && flight->dsack_round - conn->snd_una - 1 < conn->snd_nxt - conn->snd_una)
         return;
     flight->dsack_round_runs = 1;
     flight->dsack_round = conn->snd_nxt;

@@ -417,10 +417,36 @@ static void flight_repetition_in_pieces(void)
     model_close(&m);
 }
 
+/* Evidence that we were too quick widens the reordering window once per round trip. A round of long ago is over, also
+ * when so much was sent since that its end seems to lie ahead. */
+static void flight_widens_once_per_round(void)
+{
+    static const tenon_u32 since[] = {0, 1000, 0x7FFFFFFFUL, 0x80000001UL, 0xC0000000UL};
+    static struct model m;
+
+    for (unsigned i = 0; i < TENON_ARRAY_LEN(since); i++) {
+        model_open(&m, 1);
+        step_send(&m, 3000);
+        tn_rack_widen(&m.conn);
+        HN_EQUAL(m.conn.flight->reo_mult, 2);
+        tn_rack_widen(&m.conn);
+        HN_EQUAL(m.conn.flight->reo_mult, 2);    /* the same round */
+        step_ack(&m, 3000);
+        m.conn.snd_una += since[i];
+        m.conn.snd_nxt = m.conn.snd_end = m.conn.snd_una;
+        tn_flight_begin(&m.conn, m.conn.snd_una);
+        step_send(&m, 3000);
+        tn_rack_widen(&m.conn);
+        HN_EQUAL(m.conn.flight->reo_mult, 3);
+        model_close(&m);
+    }
+}
+
 static const struct hn_test tests[] = {
     { "flight_random", "RACK-1 RTO-6 6675-3 PRR-3", flight_random },
     { "flight_random_no_memory", "RACK-1 6675-3", flight_random_no_memory },
     { "flight_repetition_in_pieces", "RACK-PIT", flight_repetition_in_pieces },
+    { "flight_widens_once_per_round", "RACK-6", flight_widens_once_per_round },
 };
 
 int main(int argc, char **argv)
