@@ -413,7 +413,9 @@ struct tenon_cc_ops {
                                                             same millisecond may come together while the window is
                                                             not used up */
     void (*lost)(struct tenon_cc *cc,
-                 const struct tenon_cc_event *event); /**< fast recovery begins: sets ssthresh */
+                 const struct tenon_cc_event *event); /**< fast recovery begins: sets ssthresh. Not where a mark of the
+                                                           same window of data has had its answer (RFC 3168 6.1.2),
+                                                           unless it has TENON_CC_OWN_RECOVERY or TENON_CC_DCTCP */
     void (*recovered)(struct tenon_cc *cc, const struct tenon_cc_event *event);    /**< fast recovery is over */
     void (*rto)(struct tenon_cc *cc, const struct tenon_cc_event *event);      /**< the retransmission timer went off */
     void (*idle)(struct tenon_cc *cc,

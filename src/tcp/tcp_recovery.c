@@ -227,9 +227,20 @@ static void recovery_reduced(struct tenon_tcp *conn)
         conn->ecn |= TN_ECN_CWR;
 }
 
+/* A mark of this window, or a lost tail, has had its answer: there is one for all that happens to a window of data (RFC
+ * 3168 6.1.2). Who sets the window in recovery, or reckons with marks, knows by itself. */
+static int recovery_is_answered(const struct tenon_tcp *conn)
+{
+    const unsigned knows = TENON_CC_OWN_RECOVERY | TENON_CC_DCTCP;
+
+    return TENON_WITH_RECOVERY && tn_seq_lt(conn->snd_una, conn->flight->ecn_recover) &&
+           conn->cc.ssthresh != TN_CC_NO_SSTHRESH && !(tn_cc_ops(conn)->flags & knows);
+}
+
 /* RFC 5681 3.2, RFC 6675 5, RFC 8985 6.2 step 5. */
 static void recovery_enter_fast(struct tenon_tcp *conn, const struct tn_ack *ack)
 {
+    const int answered = recovery_is_answered(conn);
     struct tenon_cc_event event;
     tenon_u32 most;
 
@@ -244,7 +255,10 @@ static void recovery_enter_fast(struct tenon_tcp *conn, const struct tn_ack *ack
     recovery_reduced(conn);
     tn_tlp_forget(conn->flight);    /* one reduction for both */
     most = cwv_lost(conn, event.in_flight);
-    tn_cc_ops(conn)->lost(&conn->cc, &event);
+    if (answered)
+        tn_undo_forget(conn);
+    else
+        tn_cc_ops(conn)->lost(&conn->cc, &event);
     cwv_limit(conn, most);
     tn_count(conn->stack, TENON_STAT_TCP_FAST_RETRANSMIT);
     tn_tcp_trace(conn, TENON_TRACE_RECOVERY, NULL, TENON_TRACE_RECOVERY_FAST);
