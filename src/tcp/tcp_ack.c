@@ -178,17 +178,18 @@ static void ack_take_sack(struct tenon_tcp *conn, struct tn_ack *ack)
 
 /* ---- the acknowledgement -------------------------------------------------------------------------------------- */
 
-/* RFC 5681 2, with the exception for SACK: then new SACK information is what counts. */
+/* RFC 5681 2, with the exception for SACK: then new SACK information is what counts, whatever else comes with it (RFC
+ * 6675 2). */
 TENON_ONCE_IF_SMALL static int ack_is_duplicate(const struct tenon_tcp *conn, const struct tn_ack *ack,
                                                 tenon_u32 wnd_before)
 {
     const struct tn_seg *seg = ack->seg;
 
-    if (seg->ack != conn->snd_una || conn->snd_una == conn->snd_nxt || seg->len != 0)
+    if (seg->ack != conn->snd_una || conn->snd_una == conn->snd_nxt)
         return 0;
     if (tn_tcp_hears_sack(conn))
         return ack->sacked > 0;
-    return conn->snd_wnd == wnd_before;
+    return seg->len == 0 && conn->snd_wnd == wnd_before;
 }
 
 /* What was acknowledged and not SACKed before has arrived just now, as far as we know. */
