@@ -761,7 +761,7 @@ TENON_INTERNAL int tn_fast_input(struct tenon *stack, struct tn_netif *netif, co
     struct tn_flight *flight = conn->flight;
     struct fast_seg seg;
 
-    if (!TN_FAST)
+    if (!TN_FAST || TENON_UNLIKELY(stack->keeps != TENON_KEEP_ALL))    /* a handler has said so in this burst */
         return 0;
     if (!fast_parse_one(&seg, netif, rx) || !fast_is_heard(conn, flight, netif) || !fast_csum_good(conn, &seg))
         return 0;

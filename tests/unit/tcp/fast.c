@@ -19,6 +19,7 @@ struct side {
     int refers;                  /* they stay where they are */
     int small;                   /* all that it says is */
     int plain;                   /* without timestamps */
+    int full;                    /* with text its host runs out of buffers */
     enum { NEVER,
            WHEN_ACKED,
            WHEN_RECEIVED } closes;
@@ -60,6 +61,8 @@ static void side_received(struct tenon_tcp *conn, void *app, const struct tenon_
     }
     if (side->answers > 0)
         side_answers(side, conn);
+    if (side->full)
+        tenon_keep(side->hn.stack, TENON_KEEP_NOTHING);
     if (side->closes == WHEN_RECEIVED)
         tenon_tcp_close(conn);
 }
@@ -829,6 +832,48 @@ static void closed_before_early_text(void)
     while (seg_next(&side.hn, &seg) && !(seg.flags & SEG_RST))
         ;
     HN_CHECK(seg.flags & SEG_RST);
+    hn_close(&side.hn);
+}
+
+/* Two that do not go up together, in one call of tenon_input(). */
+static void in_one_burst(struct side *side, const struct frame frames[2])
+{
+    struct tenon_frame burst[2];
+    struct tenon_span spans[2];
+
+    memset(burst, 0, sizeof burst);
+    for (unsigned i = 0; i < 2; i++) {
+        spans[i].buf = hn_buf(&side->hn, frames[i].len);
+        spans[i].off = 0;
+        spans[i].len = frames[i].len;
+        memcpy(spans[i].buf->data, frames[i].bytes, frames[i].len);
+        burst[i].spans = &spans[i];
+        burst[i].nspans = 1;
+    }
+    HN_EQUAL(tenon_input(side->hn.stack, 1, burst, 2, side->hn.now_us), TENON_OK);
+    for (unsigned i = 0; i < 2; i++)
+        tenon_buf_put(spans[i].buf);
+}
+
+/* What a handler says of buffers holds for the next segment, though its way was chosen before. */
+static void short_of_buffers_in_a_burst(void)
+{
+    static struct side side;
+    struct frame frames[2];
+
+    side_open(&side);
+    side.full = 1;
+    frame_next(&frames[0], &side, 10);
+    side.seq += 10;
+    frame_next(&frames[1], &side, 20);
+    hn_put16(frames[1].bytes + TCP + 14, 20000);
+    frame_sum(&frames[0]);
+    frame_sum(&frames[1]);
+    in_one_burst(&side, frames);
+    HN_EQUAL(side.received, 10);
+    HN_EQUAL(hn_stat(&side.hn, TENON_STAT_RX_NOT_KEPT), 1);
+    HN_EQUAL(hn_stat(&side.hn, TENON_STAT_TCP_PREDICTED), 1);
+    HN_EQUAL(side.conn->snd_wnd, 20000);
     hn_close(&side.hn);
 }
 
@@ -2632,6 +2677,7 @@ static const struct hn_test tests[] = {
     { "padding", "", padding },
     { "closed_by_us", "", closed_by_us },
     { "closed_before_early_text", "9293-HC-4", closed_before_early_text },
+    { "short_of_buffers_in_a_burst", "RES-2", short_of_buffers_in_a_burst },
     { "small_buffers", "", small_buffers },
     { "neighbour_is_used", "", neighbour_is_used },
     { "both_ways", "", both_ways },
