@@ -641,18 +641,15 @@ static int ooo_reaches_beyond(const struct tn_ooo *ooo, tenon_u32 seq)
  * delivering that would go past the FIN, which then cut off all that follows and never came. */
 static void text_note_fin(struct tenon_tcp *conn, tenon_u32 fin_seq)
 {
-    if (TENON_WITH_RUNS && (!ooo_exists(conn) || conn->flight->ooo->has_fin))
-        return;
-    if (TENON_WITH_RUNS && ooo_reaches_beyond(conn->flight->ooo, fin_seq)) {
+    struct tn_ooo *ooo = TENON_WITH_RUNS && ooo_exists(conn) ? conn->flight->ooo : NULL;
+
+    if (ooo != NULL && ooo_reaches_beyond(ooo, fin_seq)) {
         tn_count(conn->stack, TENON_STAT_TCP_AFTER_FIN);
-        tn_tcp_ack_now(conn);
-        return;
+    } else if (ooo != NULL && !ooo->has_fin) {
+        ooo->has_fin = 1;
+        ooo->fin_seq = fin_seq;
     }
-    if (TENON_WITH_RUNS) {
-        conn->flight->ooo->has_fin = 1;
-        conn->flight->ooo->fin_seq = fin_seq;
-    }
-    tn_tcp_ack_now(conn);
+    tn_tcp_ack_now(conn);    /* RFC 5681 4.2, as often as it comes: the peer may be probing with it (RFC 8985 7.3) */
 }
 
 /* Text behind the FIN does not exist. */

@@ -210,12 +210,14 @@ static void timewait_ack(struct tenon *stack, const struct tn_time_wait *tw, con
     tn_tcp_send_bare(stack, &bare);
 }
 
-/* RFC 6191 2: may this SYN begin a new connection between the same ends? */
-static int timewait_syn_is_new(const struct tn_time_wait *tw, const struct tn_seg *seg)
+/* RFC 6191 2: may this SYN begin a new connection between the same ends? What it says of the time counts if the new one
+ * is to have timestamps. */
+static int timewait_syn_is_new(const struct tn_time_wait *tw, const struct tenon_tcp_listener *listener,
+                               const struct tn_seg *seg)
 {
     const int seq_is_new = tn_seq_gt(seg->seq, tw->rcv_nxt);
 
-    if (!TENON_WITH_SCALE || !seg->options.has_timestamp)
+    if (!TENON_WITH_SCALE || !seg->options.has_timestamp || !listener->opts->values[TENON_TCP_TIMESTAMPS])
         return seq_is_new;
     if (!tw->timestamps)
         return 1;
@@ -234,7 +236,7 @@ TENON_INTERNAL int tn_time_wait_input(struct tenon *stack, struct tn_time_wait *
 
         timewait_local(tw, &local);
         listener = tn_tcp_find_listener(stack, &local, tn_pkt_is_foreign(seg->pkt));
-        if (listener == NULL || !timewait_syn_is_new(tw, seg))
+        if (listener == NULL || !timewait_syn_is_new(tw, listener, seg))
             return 1;
         tn_count(stack, TENON_STAT_TCP_TIME_WAIT_REUSED);
         seg->reused = 1;
