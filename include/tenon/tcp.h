@@ -201,7 +201,8 @@ TENON_API int tenon_tcp_ack_fin(struct tenon_tcp *conn);
 /** Options of a connection, or of a listener for the connections that it will bring. */
 enum tenon_tcp_option {
     TENON_TCP_NODELAY,           /**< 1: without Nagle's algorithm (RFC 9293 3.7.4); default 0 */
-    TENON_TCP_CORK,              /**< 1: only full segments leave; default 0 */
+    TENON_TCP_CORK,              /**< 1: only full segments leave, and what has waited for an RTO with nothing in flight
+                                      (RFC 9293 3.8.6.2.1 rule 4: 200 ms at least, by default); default 0 */
     TENON_TCP_NO_DELAYED_ACK,    /**< 1: acknowledge every burst at once; default 0 */
     TENON_TCP_ACK_BY_HAND,       /**< 1: received data is acknowledged by tenon_tcp_ack() only; default 0. Set to 0
                                       again, all that is held is acknowledged, as if by tenon_tcp_ack() */

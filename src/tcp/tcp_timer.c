@@ -265,10 +265,12 @@ static void timer_syn(struct tenon_tcp *conn)
 /* Nothing in flight: probe a closed window, or send a small segment after all. */
 static void timer_persist(struct tenon_tcp *conn)
 {
-    if (conn->snd_wnd == 0)
+    if (conn->snd_wnd == 0) {
         tn_tcp_send_probe(conn);
-    else
+    } else {
         conn->flags |= TN_TCP_F_SWS_OVERRIDE;
+        conn->backoff--;    /* nobody was silent: a way is missing here, or a buffer, or a full segment */
+    }
     if (conn->snd_una != conn->snd_nxt)
         conn->flags &= ~(tenon_u32)TN_TCP_F_PERSIST;    /* the probe was a FIN: from now on it is retransmitted */
 }
