@@ -116,7 +116,7 @@ static void timewait_record(struct tenon_tcp *conn)
     const tenon_u32 wait_ms = timewait_ms(conn);
     struct tn_time_wait *tw = NULL;
 
-    if (stack->tcp.ntime_waits >= stack->conf.tcp_time_wait_max) {
+    if (wait_ms > 0 && stack->tcp.ntime_waits >= stack->conf.tcp_time_wait_max) {
         tn_count(stack, TENON_STAT_TCP_TIME_WAIT_EVICTED);
         tn_time_wait_end(stack, stack->tcp.tw_first);
     }
