@@ -145,7 +145,8 @@ TENON_API struct tenon *tenon_tcp_stack(const struct tenon_tcp *conn);
  *  fewer than tenon_conf.tcp_copy_max bytes are copied instead where that is cheaper.) Nothing
  *  leaves before the next tenon_poll(), or the end of tenon_input().
  *  @return TENON_OK        all of it is queued
- *          TENON_EAGAIN    the queue is full: nothing was taken; acked() tells when there is room
+ *          TENON_EAGAIN    the queue is full: nothing was taken; acked() tells when there is room. For more than
+ *                          TENON_TCP_SND_BUF at once there never is
  *          TENON_ECLOSED   tenon_tcp_finish() was called, or the connection is closed
  *          TENON_ENOMEM    nothing was taken
  *          TENON_EINVAL    the connection is held (TENON_HOLD) */
@@ -164,14 +165,15 @@ TENON_API tenon_u32 tenon_tcp_room(const struct tenon_tcp *conn);
 TENON_API int tenon_tcp_urgent(struct tenon_tcp *conn);
 
 /** We have finished sending: a FIN follows what is queued (RFC 9293 3.9.1.4, CLOSE). Receiving goes
- *  on until the peer finishes too.
+ *  on until the peer finishes too. Of a connection that we open, and for which nothing is queued, this is the end as
+ *  long as the peer has not answered (RFC 9293 3.10.4): closed(), with TENON_OK, is called before this returns.
  *  @return TENON_OK, or TENON_ECLOSED if it was called before */
 TENON_API int tenon_tcp_finish(struct tenon_tcp *conn);
 
 /** Finish, and do not want to receive any more: data that comes now is answered with a reset
  *  (RFC 9293 3.6.1), as is what has come early and could be delivered now, and FIN-WAIT-2 ends after a
  *  minute, as does waiting for tenon_tcp_ack() and tenon_tcp_ack_fin(). The events but received() go on
- *  to closed(). When received data has not been consumed this resets at once, as the RFC says.
+ *  to closed(). When received data has not been consumed this resets at once, as the RFC says: it is tenon_tcp_abort().
  *
  *  What is left to be sent is the core's now: such connections are limited by tcp_orphans_max and
  *  tcp_orphan_ms. At the first the oldest is reset; its closed(), with TENON_ETIMEOUT, is called before
