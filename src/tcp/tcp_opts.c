@@ -225,6 +225,8 @@ TENON_API int tenon_tcp_set(struct tenon_tcp *conn, enum tenon_tcp_option option
     if ((option == TENON_TCP_MSS_MAX || option == TENON_TCP_TIMESTAMPS) && conn->peer_mss != 0)
         tn_tcp_update_mss(conn);
     tn_tcp_make_ready(conn);
+    if (TENON_WITH_SPEED && option == TENON_TCP_RCV_BUF)    /* else a closed window opens with the peer's next probe */
+        tenon_tcp_consumed(conn, 0);
     /* Nobody is left to release what is held: the peer would repeat it for ever. */
     if (option == TENON_TCP_ACK_BY_HAND && value == 0 && tn_tcp_rcv_held(conn) > 0)
         tenon_tcp_ack(conn, tn_tcp_rcv_held(conn));
