@@ -250,7 +250,8 @@ enum tenon_tcp_option {
     TENON_TCP_OPTION_COUNT
 };
 
-/** @return TENON_OK, TENON_EINVAL (no such option, or a value that it cannot have), TENON_ENOMEM */
+/** @return TENON_OK, TENON_EINVAL (no such option, a value that it cannot have, or too late for one that is to be set
+ *          before opening), TENON_ENOMEM */
 TENON_API int tenon_tcp_set(struct tenon_tcp *conn, enum tenon_tcp_option option, tenon_u32 value);
 TENON_API int tenon_tcp_listener_set(struct tenon_tcp_listener *listener, enum tenon_tcp_option option,
                                      tenon_u32 value);
