@@ -126,13 +126,17 @@ static int udp_send_on(struct tenon_udp *sock, const struct tn_udp_message *mess
     return error;
 }
 
-/* The path to the peer of a connected socket, or to an address; referenced. */
+/* The path to the peer of a connected socket, as it is now, or to an address; referenced. */
 static int udp_path(struct tenon_udp *sock, const struct tenon_addr *to, struct tn_path **path)
 {
     unsigned scope = tn_ip_scope(&to->ip, to->netif);
 
     if (TENON_WITH_CONNECT && to == &sock->remote) {
         *path = sock->path;
+        if (tn_path_check(sock->stack, sock->path) != TENON_OK) {
+            tn_count(sock->stack, TENON_STAT_NO_ROUTE);
+            return TENON_EUNREACH;
+        }
         sock->path->refs++;
         return TENON_OK;
     }
@@ -213,11 +217,9 @@ TENON_API int tenon_udp_payload_max(struct tenon_udp *sock, const struct tenon_a
     error = udp_path(sock, target, &path);
     if (error != TENON_OK)
         return error;
-    error = tn_path_check(stack, path);
-    if (error == TENON_OK)
-        *bytes = tn_path_mtu(stack, path) - udp_header_bytes(&target->ip);
+    *bytes = tn_path_mtu(stack, path) - udp_header_bytes(&target->ip);
     tn_path_put(stack, path);
-    return error;
+    return TENON_OK;
 }
 
 TENON_API int tenon_udp_send_from(struct tenon_udp *sock, const struct tenon_ip *from, const struct tenon_addr *to,

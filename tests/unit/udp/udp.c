@@ -508,13 +508,14 @@ static void send_from(void)
     ib_close();
 }
 
-/* RFC 1122 3.2.1.3: the source is one of our addresses, also of a socket that is older than the change. */
+/* RFC 1122 3.2.1.3: the source is one of our addresses, also of a socket that is older than the change, however often
+ * it tries. */
 static void send_from_lost(void)
 {
     static const struct {
         const char *name;
-        int connected;
-    } rows[] = { { "bound", 0 }, { "connected", 1 } };
+        int connected, to_peer;
+    } rows[] = { { "bound", 0, 0 }, { "connected", 1, 0 }, { "connected, to its peer", 1, 1 } };
 
     for (size_t i = 0; i < TENON_ARRAY_LEN(rows); i++) {
         struct tenon_ip other = hn_ip("192.0.2.7");
@@ -533,11 +534,34 @@ static void send_from_lost(void)
         hn_run_ms(&ib.hn, 10000);
         HN_EQUAL(tenon_addr_remove(ib.hn.stack, ib.netif, &ib.us4), TENON_OK);
         hn_forget(&ib.hn);
-        HN_EQUAL(tenon_udp_write(ear.sock, &to, "x", 1), TENON_ENOADDR);
-        (void)tenon_poll(ib.hn.stack, ib.hn.now_us);
-        HN_EQUAL(hn_left(&ib.hn), 0);
+        for (unsigned k = 0; k < 3; k++) {
+            HN_EQUAL(tenon_udp_write(ear.sock, rows[i].to_peer ? NULL : &to, "x", 1), TENON_ENOADDR);
+            (void)tenon_poll(ib.hn.stack, ib.hn.now_us);
+            HN_EQUAL(hn_left(&ib.hn), 0);
+        }
         ib_close();
     }
+}
+
+/* A network becomes a smaller one, and a peer its broadcast address: permission is asked for what it is now. */
+static void peer_becomes_broadcast(void)
+{
+    const struct tenon_addr to = ib_at(hn_ip("192.0.2.127"), 4000);
+    struct ear ear;
+
+    ib_open();
+    HN_EQUAL(ear_open(&ear, NULL, 50), TENON_OK);
+    HN_EQUAL(tenon_udp_connect(ear.sock, &to), TENON_OK);
+    HN_EQUAL(tenon_addr_remove(ib.hn.stack, ib.netif, &ib.us4), TENON_OK);
+    HN_EQUAL(tenon_addr_add(ib.hn.stack, ib.netif, &ib.us4, 25), TENON_OK);
+    hn_run_ms(&ib.hn, 10000);
+    hn_forget(&ib.hn);
+    HN_EQUAL(tenon_udp_write(ear.sock, NULL, "x", 1), TENON_EACCES);
+    HN_EQUAL(tenon_udp_set(ear.sock, TENON_UDP_BROADCAST, 1), TENON_OK);
+    HN_EQUAL(tenon_udp_write(ear.sock, NULL, "x", 1), TENON_OK);
+    (void)tenon_poll(ib.hn.stack, ib.hn.now_us);
+    HN_EQUAL(hn_left(&ib.hn), 1);
+    ib_close();
 }
 
 static void options(void)
@@ -871,6 +895,7 @@ static const struct hn_test tests[] = {
     { "udp_send_from", "UDP-6 IP4-27", send_from },
     { "udp_send_from_nobody", "IP4-28 UDP-8", send_from_nobody },
     { "udp_send_from_lost", "IP4-27", send_from_lost },
+    { "udp_peer_becomes_broadcast", "UDP-8", peer_becomes_broadcast },
     { "udp_options", "UDP-8", options },
     { "udp_checksums_received", "UDP-2 UDP-3", checksums_received },
     { "udp_checksums_sent", "UDP-2 UDP-3", checksums_sent },
