@@ -17,7 +17,7 @@ static void bucket_fill(struct tn_bucket *bucket, tenon_u32 max, tenon_u32 gain)
 TENON_INTERNAL int tn_bucket_take(const struct tenon *stack, struct tn_bucket *bucket, tenon_u32 per_s, tenon_u32 burst,
                                   tenon_u32 cost)
 {
-    const tenon_u32 max = burst * ERROR_TOKEN;
+    const tenon_u32 max = burst * ERROR_TOKEN + ERROR_TOKEN / 2;
     const tenon_u32 elapsed = stack->now_ms - bucket->ms;
     const tenon_u32 part = elapsed % 1000 * per_s;
 
@@ -27,7 +27,8 @@ TENON_INTERNAL int tn_bucket_take(const struct tenon *stack, struct tn_bucket *b
         bucket_fill(bucket, max, elapsed / 1000 * per_s * ERROR_TOKEN);
     bucket_fill(bucket, max, part / 1000 * ERROR_TOKEN + part % 1000 * ERROR_TOKEN / 1000);
     bucket->ms = stack->now_ms;
-    if (bucket->tokens < cost)
+    /* The highest price has to be there: in a flood whatever is cheaper would be paid, and twice as much leave. */
+    if (bucket->tokens < ERROR_TOKEN + ERROR_TOKEN / 2)
         return 0;
     bucket->tokens -= cost;
     return 1;

@@ -237,6 +237,79 @@ static void error_rate_random(void)
     ib_close();
 }
 
+/* Of many hosts none gets too much, and together they get no more than the rate, however often they ask. */
+static void error_rate_of_many(void)
+{
+    struct tenon_conf conf;
+    tenon_u32 sent;
+
+    tenon_conf_default(&conf);
+    conf.icmp_errors_burst = 40;
+    conf.icmp_errors_per_s = 100;
+    ib_open_conf(&conf, 0);
+    for (unsigned i = 0; i < 50000; i++) {
+        const size_t len = closed_port(1, 10);
+
+        packet[15] = (tenon_u8)(10 + i % 100);
+        hn_put16(packet + 26, 0);
+        ib_ip4_sum(packet);
+        ib_inject(packet, len);
+        if (i % 5 == 4)
+            hn_run_ms(&ib.hn, 1);
+    }
+    /* 10 seconds, and what may come at once */
+    sent = 50000 - ib_stat(TENON_STAT_ICMP_ERROR_LIMITED);
+    HN_CHECK(sent >= 940 && sent <= 1060);
+    ib_close();
+}
+
+/* Who asks all the time has no more than half of them: something is left for who asks now and then. */
+static void error_rate_of_one(void)
+{
+    struct tenon_conf conf;
+    unsigned answered = 0;
+
+    tenon_conf_default(&conf);
+    conf.icmp_errors_burst = 10;
+    conf.icmp_errors_per_s = 100;
+    ib_open_conf(&conf, 0);
+    for (unsigned i = 0; i < 10000; i++) {
+        const size_t len = closed_port(1, 10);
+
+        for (unsigned k = 0; k < 5; k++)
+            ib_inject(packet, len);
+        if (i % 100 == 99) {
+            const tenon_u32 before = ib_stat(TENON_STAT_ICMP_ERROR_SENT);
+
+            ib_inject(packet, closed_port(0, 10));
+            answered += ib_stat(TENON_STAT_ICMP_ERROR_SENT) - before;
+        }
+        hn_run_ms(&ib.hn, 1);
+    }
+    HN_CHECK(answered >= 40);
+    HN_CHECK(ib_stat(TENON_STAT_ICMP_ERROR_SENT) <= 11 * 60 + answered);
+    ib_close();
+}
+
+/* However few may come at once, the first one goes. */
+static void error_rate_least(void)
+{
+    struct tenon_conf conf;
+
+    tenon_conf_default(&conf);
+    conf.icmp_errors_burst = conf.icmp_errors_per_s = 1;
+    for (unsigned i = 0; i < 32; i++) {
+        ib_open_conf(&conf, 0);
+        for (unsigned k = 0; k < i; k++)
+            (void)tenon_random(ib.hn.stack);
+        ib_inject(packet, closed_port(1, 10));
+        HN_EQUAL(ib_stat(TENON_STAT_ICMP_ERROR_SENT), 1);
+        ib_inject(packet, closed_port(1, 10));
+        HN_EQUAL(ib_stat(TENON_STAT_ICMP_ERROR_SENT), 1);
+        ib_close();
+    }
+}
+
 /* ---- echo ---------------------------------------------------------------------------------------------- */
 
 /* An echo request of n bytes at packet + ip_bytes(). @return its length */
@@ -1090,6 +1163,9 @@ static const struct hn_test tests[] = {
     { "icmp_no_error_about_fragment_of_error6", "ICMP6-4", no_error_about_fragment_of_error6 },
     { "icmp_error_rate", "ICMP4-13 ICMP6-5", error_rate },
     { "icmp_error_rate_random", "ICMP4-13 CVE-2020-25705", error_rate_random },
+    { "icmp_error_rate_of_many", "ICMP4-13 ICMP6-5", error_rate_of_many },
+    { "icmp_error_rate_of_one", "ICMP4-13 ICMP6-5", error_rate_of_one },
+    { "icmp_error_rate_least", "ICMP4-13", error_rate_least },
     { "echo_answered", "ICMP4-9 ICMP6-8 CVE-2021-31344", echo_answered },
     { "echo_fragmented", "ICMP4-9 ICMP4-10 ICMP6-8 IP4-21", echo_fragmented },
     { "echo_tos_reflected", "ICMP4-4", echo_tos_reflected },
