@@ -216,7 +216,7 @@ static void ip6_upper(struct tenon *stack, struct tn_pkt *pkt, const struct ip6_
         tn_count(stack, TENON_STAT_IP6_MARTIAN);
         return;
     }
-    if (pkt->proto == TN_PROTO_TCP || pkt->proto == TN_PROTO_UDP) {
+    if (pkt->proto == TN_PROTO_TCP || (TENON_WITH_UDP && pkt->proto == TN_PROTO_UDP)) {
         tn_ip_deliver(stack, pkt);
         return;
     }

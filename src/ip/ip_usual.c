@@ -23,7 +23,7 @@ static tenon_u32 usual_total6(const tenon_u8 *p, tenon_u32 bytes)
 {
     const tenon_u32 total = TN_IP6_BYTES + (tenon_u32)get16be(p + 4);
 
-    return (p[6] == TN_PROTO_TCP || p[6] == TN_PROTO_UDP) && total <= bytes ? total : 0;
+    return (p[6] == TN_PROTO_TCP || (TENON_WITH_UDP && p[6] == TN_PROTO_UDP)) && total <= bytes ? total : 0;
 }
 
 /* What the headers say. @return bytes of the packet; 0: it is not usual */

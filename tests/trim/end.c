@@ -369,6 +369,45 @@ static int end_knows_peers(struct tenon *stack)
     return good;
 }
 
+static void end_input(void *end, const unsigned char *bytes, unsigned n, unsigned long now_us);
+
+/* Whether a build without UDP says so to who sends a datagram over IPv6, alone or behind options (RFC 8200 4: parameter
+ * problem, code 1, at the byte that names it). Asked on an instance of its own. */
+static int end_knows_no_udp(void)
+{
+    static const tenon_u8 header[40] = { 0x60, 0, 0, 0, 0, 0, 17, 64, 0xFD, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                                         0, 0, 0, 2, 0xFD, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 };
+    static const tenon_u8 behind[16] = { 17, 0, 1, 4, 0, 0, 0, 0, 0, 9, 0, 9, 0, 8, 0xFE, 0xFE };
+    const struct tenon_ip ip = tenon_ip6(0xFD000000UL, 0, 0, 1);
+    struct tenon_netif_conf netif;
+    struct end_result result;
+    tenon_u8 packet[56];
+    struct host *host;
+    unsigned options;
+    int good;
+
+    if (TENON_WITH_UDP || !TENON_WITH_IPV6 || !TENON_WITH_ICMP || !TENON_WITH_LINKS)
+        return 1;
+    host = host_new(0);
+    host_netif(&netif, 1, 1);
+    netif.flags = TENON_NETIF_NO_DAD | TENON_NETIF_NO_RA;
+    good = host->stack != NULL && tenon_netif_add(host->stack, &netif) == 1 &&
+           tenon_addr_add(host->stack, 1, &ip, 64) == TENON_OK;
+    for (options = 0; good && options <= 8; options += 8) {
+        const tenon_u8 *const frame = host->frames[host->first];
+
+        memcpy(packet, header, 40);
+        memcpy(packet + 40, behind + 8 - options, 8 + options);
+        packet[5] = (tenon_u8)(8 + options);
+        packet[6] = options != 0 ? 60 : 17;
+        host->nframes = 0;
+        end_input(host, packet, 48 + options, 0);
+        good = host->nframes == 1 && frame[40] == 4 && frame[41] == 1 && frame[47] == (options != 0 ? 40 : 6);
+    }
+    end_close(host, &result);
+    return good && !result.leaks;
+}
+
 static void *end_open(unsigned number, unsigned long room, int bare)
 {
     const struct tenon_ip ip = tenon_ip4_bytes(10, 0, 0, number);
@@ -380,7 +419,7 @@ static void *end_open(unsigned number, unsigned long room, int bare)
     if (host->stack != NULL && end_knows_links(host->stack, &netif) && tenon_netif_add(host->stack, &netif) == 1 &&
         tenon_addr_add(host->stack, 1, &ip, 24) == TENON_OK &&
         end_knows_netifs(host->stack, &netif) && (TENON_WITH_HOMES || end_refuses(host->stack, number)) &&
-        (room != 0 || end_knows_peers(host->stack)))
+        (room != 0 || (end_knows_peers(host->stack) && end_knows_no_udp())))
         return host;
     end_close(host, &nothing);
     return NULL;
