@@ -234,8 +234,8 @@ class kept
     kept() noexcept = default;
     explicit kept(const tenon_span &span) noexcept : buf_(buf::share(span.buf)), off_(span.off), len_(span.len) {}
 
-    tenon_span span() const noexcept { return {buf_.raw(), off_, len_}; }
-    tenon_u32 size() const noexcept { return len_; }
+    tenon_span span() const noexcept { return {buf_.raw(), buf_ ? off_ : 0, size()}; }
+    tenon_u32 size() const noexcept { return buf_ ? len_ : 0; }
     std::string_view text() const noexcept { return buf_ ? text_of(span()) : std::string_view(); }
 
   private:
@@ -280,9 +280,9 @@ class stack_ref
     tenon *raw() const noexcept { return raw_; }
     explicit operator bool() const noexcept { return raw_ != nullptr; }
 
-    /** tenon_poll(). @return microseconds until it wants to be called again */
-    tenon_u32 poll(tenon_u32 now_us) const noexcept { return tenon_poll(raw_, now_us); }
-    tenon_u32 stat(enum tenon_stat which) const noexcept { return ::tenon_stat(raw_, which); }
+    /** tenon_poll(). @return microseconds until it wants to be called again; 30 minutes when there is no instance */
+    tenon_u32 poll(tenon_u32 now_us) const noexcept { return raw_ ? tenon_poll(raw_, now_us) : 1800000000U; }
+    tenon_u32 stat(enum tenon_stat which) const noexcept { return raw_ ? ::tenon_stat(raw_, which) : 0; }
     /** tenon_netif_add(). */
     inline result<netif> add_netif(const tenon_netif_conf &conf) const noexcept;
     /** The interface with that number. */
@@ -338,7 +338,7 @@ class netif
 
 inline result<netif> stack_ref::add_netif(const tenon_netif_conf &conf) const noexcept
 {
-    const int number = tenon_netif_add(raw_, &conf);
+    const int number = raw_ ? tenon_netif_add(raw_, &conf) : TENON_ECLOSED;
 
     return number > 0 ? result<netif>(netif(*this, static_cast<unsigned>(number))) : status(number);
 }
@@ -588,7 +588,7 @@ template <class Derived> class tcp : public conn
     {
         if (raw_ != nullptr)
             return TENON_EINVAL;
-        return tenon_tcp_connect(stack.raw(), &raw_, from, &to, &table(), this);
+        return stack ? tenon_tcp_connect(stack.raw(), &raw_, from, &to, &table(), this) : TENON_ECLOSED;
     }
 
     /** Take a connection over, from the handler of a listener for example: from now on it is this object's, and so are
@@ -766,7 +766,8 @@ class listener
                                   unsigned backlog) noexcept
     {
         listener made;
-        const status said = tenon_tcp_listen(stack.raw(), &made.raw_, &at, &events, app, backlog);
+        const status said =
+            stack ? tenon_tcp_listen(stack.raw(), &made.raw_, &at, &events, app, backlog) : TENON_ECLOSED;
 
         return said.ok() ? result<listener>(std::move(made)) : said;
     }
@@ -864,10 +865,14 @@ class udp_ref
     {
         return raw_ ? tenon_udp_send(raw_, nullptr, data.begin(), data.size()) : TENON_ECLOSED;
     }
-    /** From the address that was asked: for the answer to a datagram. */
+    /** The answer to a datagram, from the address that was asked; from one of ours, if that was a group or a broadcast
+     *  (RFC 1122 4.1.3.5). */
     status reply(const tenon_udp_info &asked, spans data) const noexcept
     {
-        return raw_ ? tenon_udp_send_from(raw_, &asked.to.ip, &asked.from, data.begin(), data.size()) : TENON_ECLOSED;
+        const status said =
+            raw_ ? tenon_udp_send_from(raw_, &asked.to.ip, &asked.from, data.begin(), data.size()) : TENON_ECLOSED;
+
+        return said == TENON_ENOADDR ? send(asked.from, data) : said;
     }
     /** One datagram, copied. */
     status write(const tenon_addr &to, std::string_view text) const noexcept { return write_to(&to, text); }
@@ -941,7 +946,7 @@ class udp : public udp_ref
             },
         };
         udp made;
-        const status said = tenon_udp_open(stack.raw(), &made.raw_, &events, &handlers);
+        const status said = stack ? tenon_udp_open(stack.raw(), &made.raw_, &events, &handlers) : TENON_ECLOSED;
 
         return said.ok() ? result<udp>(std::move(made)) : said;
     }

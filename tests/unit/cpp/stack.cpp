@@ -167,6 +167,29 @@ UNIT_TEST(instance_that_cannot_be_made)
     CHECK_EQ_I(machine.blocks, 0);
 }
 
+UNIT_TEST(empty_instance_answers_closed_or_does_nothing)
+{
+    struct quiet : tn::udp_handlers {
+    };
+    const tenon_addr at = tn::any_at(7);
+    machine machine;
+    quiet quiet;
+    talker talker;
+    tn::stack never, ended = *tn::stack::make(machine);
+
+    ended.end();
+    for (const tn::stack *stack : { &never, &ended }) {
+        CHECK(!*stack);
+        CHECK_EQ_U(stack->poll(0), 1800000000U);
+        CHECK_EQ_U(stack->stat(TENON_STAT_TCP_CLOSED), 0);
+        CHECK(stack->add_netif(tenon_netif_conf()).why() == TENON_ECLOSED);
+        CHECK(talker.connect(*stack, at) == TENON_ECLOSED && !talker);
+        CHECK(tn::listener::serve<echo>(*stack, at).why() == TENON_ECLOSED);
+        CHECK(tn::udp::open(*stack, quiet).why() == TENON_ECLOSED);
+    }
+    CHECK_EQ_I(machine.blocks, 0);
+}
+
 /* ---- packet memory ------------------------------------------------------------------------------------- */
 
 /** Counts its own ends. */
@@ -211,6 +234,10 @@ UNIT_TEST(buffer_ends_with_its_last_owner)
     }
     CHECK_EQ_I(ends, 1);
     CHECK(tn::kept().text().empty());
+    tn::kept piece(tn::make_buf(std::string("abcdef")).span());
+    const tn::kept moved(std::move(piece));
+    CHECK(moved.text() == "abcdef" && piece.text().empty());
+    CHECK(piece.size() == 0 && piece.span().len == 0 && piece.span().off == 0);
 }
 
 UNIT_TEST(spans_together)
@@ -252,6 +279,7 @@ int main()
 {
     UNIT_RUN(two_instances_with_hosts_of_their_own);
     UNIT_RUN(instance_that_cannot_be_made);
+    UNIT_RUN(empty_instance_answers_closed_or_does_nothing);
     UNIT_RUN(buffer_ends_with_its_last_owner);
     UNIT_RUN(spans_together);
     UNIT_RUN(addresses_and_results);

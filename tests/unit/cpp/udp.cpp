@@ -74,6 +74,27 @@ UNIT_TEST(question_and_answer)
     keeps.kept.clear();
 }
 
+UNIT_TEST(question_to_all_and_answers)
+{
+    world world;
+    answers answers;
+    keeps keeps;
+    auto server = tn::udp::open(world.stack(world::SERVER), answers);
+    auto socket = tn::udp::open(world.stack(world::CLIENT), keeps);
+
+    CHECK(server.ok() && server->bind(tn::any_at(PORT)).ok());
+    CHECK(socket.ok() && socket->set(TENON_UDP_BROADCAST, 1).ok());
+    for (const tenon_ip &all : { tn::ip4(10, 0, 0, 255), tn::ip4(255, 255, 255, 255), tn::ip4(224, 0, 0, 1) }) {
+        keeps.kept.clear();
+        CHECK(socket->write(tn::endpoint(all, PORT), "who is there?").ok());
+        world.run();
+        CHECK(keeps.text() == "who is there?");
+        CHECK_EQ_S(tn::ip_text(keeps.from.ip).c_str(), "10.0.0.2");
+    }
+    CHECK_EQ_I(answers.asked, 3);
+    keeps.kept.clear();
+}
+
 UNIT_TEST(error_is_told)
 {
     world world;
@@ -161,6 +182,7 @@ UNIT_TEST(what_is_kept_outlives_the_stack)
 int main()
 {
     UNIT_RUN(question_and_answer);
+    UNIT_RUN(question_to_all_and_answers);
     UNIT_RUN(error_is_told);
     UNIT_RUN(moved_socket_and_closed_one);
     UNIT_RUN(socket_that_ends_in_its_own_handler);
