@@ -51,7 +51,9 @@ TENON_API int tenon_udp_connect(struct tenon_udp *sock, const struct tenon_addr 
 
 /** Send one datagram, gathered from n spans, without a copy; references are taken where the bytes are
  *  needed longer than the call. Goes out with the next tenon_poll(), or at the end of tenon_input().
- *  @param to  NULL on a connected socket
+ *  @param to     NULL on a connected socket
+ *  @param spans  some may be empty, with or without a buffer, if there are 64 others at most (16 without FRAGMENTS);
+ *                without SPEED none may
  *  @return TENON_OK, TENON_EINVAL, TENON_EMSGSIZE (over 65507 bytes, over IPv6 65527; or over the path MTU
  *          with TENON_UDP_DONT_FRAGMENT), TENON_EUNREACH, TENON_ENOADDR (the socket's own address is not ours any
  *          more, or a link-local one, and the way leads to a router or over another link), TENON_EACCES (broadcast

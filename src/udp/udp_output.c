@@ -17,19 +17,22 @@ static tenon_u32 udp_bytes_max(const struct tenon_ip *to)
     return 65535UL - TN_UDP_BYTES - (tenon_ip_is_v4(to) ? (tenon_u32)TN_IP4_BYTES : 0);
 }
 
-/* @return TENON_OK, or TENON_EMSGSIZE: too large for any datagram to that address */
+/* @return TENON_OK; 1: the same, and some spans are empty; or TENON_EMSGSIZE: too large for any datagram there */
 static int udp_measure(struct tn_udp_message *message)
 {
     const tenon_u32 max = udp_bytes_max(&message->to->ip);
+    int result = TENON_OK;
     unsigned i;
 
     message->len = 0;
     for (i = 0; i < message->nspans; i++) {
         if (message->spans[i].len > max - message->len)
             return TENON_EMSGSIZE;
+        if (TENON_WITH_SPEED && message->spans[i].len == 0)
+            result = 1;
         message->len += message->spans[i].len;
     }
-    return TENON_OK;
+    return result;
 }
 
 /* A group or a broadcast address can be listened to, but nobody speaks from it (RFC 1122 3.2.1.3). */
@@ -222,6 +225,21 @@ TENON_API int tenon_udp_payload_max(struct tenon_udp *sock, const struct tenon_a
     return TENON_OK;
 }
 
+/* Without those that are empty: they need not have a buffer, and no device is to be told of them. */
+TENON_APART int udp_send_filled(struct tenon_udp *sock, struct tn_udp_message *message)
+{
+    struct tenon_span spans[TN_TX_SPANS_MAX];
+    struct tn_gather filled;
+
+    tn_gather_init(&filled, spans, TN_TX_SPANS_MAX);
+    tn_spans_slice(&filled, message->spans, message->nspans, 0, message->len);
+    if (filled.bytes != message->len)
+        return TENON_ENOMEM;
+    message->spans = spans;
+    message->nspans = filled.n;
+    return udp_send(sock, message);
+}
+
 TENON_API int tenon_udp_send_from(struct tenon_udp *sock, const struct tenon_ip *from, const struct tenon_addr *to,
                                   const struct tenon_span *spans, unsigned n)
 {
@@ -236,6 +254,8 @@ TENON_API int tenon_udp_send_from(struct tenon_udp *sock, const struct tenon_ip 
     message.nspans = n;
     message.bytes = NULL;
     error = udp_measure(&message);
+    if (TENON_WITH_SPEED && error > 0)
+        return udp_send_filled(sock, &message);
     return error == TENON_OK ? udp_send(sock, &message) : error;
 }
 

@@ -486,6 +486,44 @@ static void send_wrong(void)
     ib_close();
 }
 
+/* Spans without bytes are none, whether they have a buffer or not: neither the port nor who keeps a datagram until its
+ * neighbour is known is given one. */
+static void send_empty_spans(void)
+{
+    struct tenon_addr near = ib_at(ib.peer4, 9), unknown = ib_at(hn_ip("192.0.2.77"), 9);
+    struct tenon_span spans[2 + 65];
+    tenon_u8 mac[6], us[6];
+
+    ib_open();
+    near.ip = ib.peer4;
+    spans[0].buf = NULL;
+    spans[0].off = spans[0].len = 0;
+    for (unsigned i = 1; i < TENON_ARRAY_LEN(spans); i++) {
+        spans[i].buf = hn_buf(&ib.hn, 150);
+        spans[i].off = 0;
+        spans[i].len = i != 2 ? 150 : 0;
+    }
+    HN_EQUAL(tenon_udp_send(ib.sock, &near, spans, 4), TENON_OK);
+    HN_EQUAL(tenon_udp_send(ib.sock, &near, spans, 1), TENON_OK);
+    HN_EQUAL(tenon_udp_send(ib.sock, &unknown, spans, 4), TENON_OK);
+    HN_EQUAL(tenon_udp_send(ib.sock, &near, spans, TENON_ARRAY_LEN(spans)), TENON_ENOMEM);
+    HN_EQUAL(spans[2].buf->refs, 1);
+    hn_run_ms(&ib.hn, 1);
+    hn_arp(&ib.hn, 1, hn_mac(us, 0, 1), 2, hn_mac(mac, 1, 77), unknown.ip.w[3], us, ib.us4.w[3]);
+    HN_EQUAL(hn_left(&ib.hn), 4);
+    for (unsigned i = 0; i < 4; i++) {
+        const struct hn_sent *sent = hn_next(&ib.hn);
+
+        if (sent != NULL && hn_get16(sent->bytes + 12) == 0x0800) {
+            HN_EQUAL(sent->frame.nspans, i == 1 ? 1 : 3);
+            HN_CHECK(ib_sums_good(sent->bytes + 14, i == 1 ? 28 : 328));
+        }
+    }
+    for (unsigned i = 1; i < TENON_ARRAY_LEN(spans); i++)
+        tenon_buf_put(spans[i].buf);
+    ib_close();
+}
+
 /* The answer comes from the address that was asked. */
 static void send_from(void)
 {
@@ -892,6 +930,7 @@ static const struct hn_test tests[] = {
     { "udp_close_in_handler", "UDP-10", close_in_handler },
     { "udp_close_in_error", "UDP-5", close_in_error },
     { "udp_send_wrong", "UDP-9", send_wrong },
+    { "udp_send_empty_spans", "", send_empty_spans },
     { "udp_send_from", "UDP-6 IP4-27", send_from },
     { "udp_send_from_nobody", "IP4-28 UDP-8", send_from_nobody },
     { "udp_send_from_lost", "IP4-27", send_from_lost },
