@@ -236,6 +236,23 @@ static int udp_pair_used(const struct tenon *stack, struct udp_pair *pair, unsig
     return tn_udp_find_connected(stack, &pair->local, pair->remote, pair->netif) != NULL;
 }
 
+/* Whether a connected socket has this port: who got it as well, and sends to the same peer, would not hear the answer.
+ * Nothing is found by it, so that all of them are looked at; with so many that it would not help much, none is. */
+static int udp_port_connected(const struct tenon *stack, unsigned port)
+{
+    const struct tn_htab *table = &stack->udp.connected;
+    struct tn_hnode *node;
+    tenon_u32 i;
+
+    if (!TENON_WITH_MANY || !TENON_WITH_CONNECT || table->count == 0 || table->count > UDP_PORTS / 2)
+        return 0;
+    for (i = 0; i < table->buckets; i++)
+        for (node = tn_htab_bucket(table, i); node != NULL; node = node->next)
+            if (udp_of(node)->local.port == port)
+                return 1;
+    return 0;
+}
+
 /* RFC 6056 3.3.2: a random port until a free one is found; when nearly all are taken, the next free one.
  * @param pair  NULL: to whom is not known yet
  * @return 0: there is none */
@@ -249,7 +266,8 @@ static tenon_u16 udp_free_port(struct tenon *stack, struct udp_pair *pair)
         else
             start = (start + 1) % UDP_PORTS;
         port = 0xC000UL + start;
-        if (!udp_port_used(stack, (unsigned)port) && !udp_pair_used(stack, pair, (unsigned)port))
+        if (!udp_port_used(stack, (unsigned)port) && !udp_pair_used(stack, pair, (unsigned)port) &&
+            (pair != NULL || i > UDP_PORT_TRIES || !udp_port_connected(stack, (unsigned)port)))
             return (tenon_u16)port;
     }
     return 0;

@@ -289,6 +289,41 @@ static void connected_ports(void)
     ib_close();
 }
 
+/* Nor does who has no peer get a port that is connected: it could send to the same peer, and the other one would be
+ * given its answers. */
+static void ports_of_connected(void)
+{
+    enum { CONNECTED = 3000, BOUND = 500 };
+    static struct ear ears[BOUND];
+    const struct tenon_addr any = ib_at(tenon_ip_any(), 0);
+    static tenon_u8 taken[65536];
+    struct tenon_addr to, at;
+    struct tenon_udp *sock;
+
+    memset(taken, 0, sizeof taken);
+    ib_open();
+    to = ib_at(ib.peer4, 53);
+    for (unsigned i = 0; i < CONNECTED; i++) {
+        HN_EQUAL(tenon_udp_open(ib.hn.stack, &sock, &ib_events, NULL), TENON_OK);
+        HN_EQUAL(tenon_udp_connect(sock, &to), TENON_OK);
+        tenon_udp_local(sock, &at);
+        taken[at.port] = 1;
+    }
+    for (unsigned i = 0; i < BOUND; i++) {
+        memset(&ears[i], 0, sizeof ears[i]);
+        HN_EQUAL(tenon_udp_open(ib.hn.stack, &ears[i].sock, &ear_events, &ears[i]), TENON_OK);
+        if (i % 2 == 0)
+            HN_EQUAL(tenon_udp_bind(ears[i].sock, &any), TENON_OK);
+        HN_EQUAL(tenon_udp_write(ears[i].sock, &to, "x", 1), TENON_OK);
+        (void)tenon_poll(ib.hn.stack, ib.hn.now_us);
+        tenon_udp_local(ears[i].sock, &at);
+        HN_EQUAL(taken[at.port], 0);
+        datagram("192.0.2.2", 53, "192.0.2.1", at.port);
+        HN_EQUAL(ears[i].heard, 1);
+    }
+    ib_close();
+}
+
 /* ---- to many ------------------------------------------------------------------------------------------- */
 
 static void multicast(void)
@@ -924,6 +959,7 @@ static const struct hn_test tests[] = {
     { "udp_ports", "VUL-F-11 CVE-2022-1012", ports },
     { "udp_ports_run_out", "VUL-F-13", ports_run_out },
     { "udp_connected_ports", "VUL-F-13", connected_ports },
+    { "udp_ports_of_connected", "UDP-10 6056-6", ports_of_connected },
     { "udp_multicast", "IP4-5 UDP-4", multicast },
     { "udp_broadcast", "IP4-28 UDP-8", broadcast },
     { "udp_send_to_many", "UDP-8", send_to_many },
