@@ -20,10 +20,11 @@ struct tenon_udp_info {
     tenon_u8 tos;               /**< TOS or traffic class: DSCP and ECN */
 };
 
-/** Handlers. `app` is the pointer given to tenon_udp_open(). */
+/** Handlers. `app` is the pointer given to tenon_udp_open(). They may call anything in Tenon's interface but
+ *  tenon_input(), tenon_poll() and tenon_fini(): tenon_udp_close() on their own socket, too. */
 struct tenon_udp_events {
     /** A datagram. The spans are read in place during the call; who keeps one takes a reference on
-     *  its buffer. May call anything, tenon_udp_close() on its own socket included. */
+     *  its buffer. */
     void (*received)(struct tenon_udp *sock, void *app, const struct tenon_udp_info *info,
                      const struct tenon_span *spans, unsigned n);
     /** An ICMP error about a datagram that this socket sent to `to` (RFC 1122 4.1.3.3), or a neighbour
@@ -57,7 +58,8 @@ TENON_API int tenon_udp_connect(struct tenon_udp *sock, const struct tenon_addr 
  *  @return TENON_OK, TENON_EINVAL, TENON_EMSGSIZE (over 65507 bytes, over IPv6 65527; or over the path MTU
  *          with TENON_UDP_DONT_FRAGMENT), TENON_EUNREACH, TENON_ENOADDR (the socket's own address is not ours any
  *          more, or a link-local one, and the way leads to a router or over another link), TENON_EACCES (broadcast
- *          without the option), TENON_ENOMEM, TENON_EAGAIN (the burst is full) */
+ *          without the option), TENON_ENOMEM, TENON_EAGAIN (the burst is full, or no port is free for a socket that is
+ *          not bound) */
 TENON_API int tenon_udp_send(struct tenon_udp *sock, const struct tenon_addr *to, const struct tenon_span *spans,
                              unsigned n);
 
