@@ -127,6 +127,7 @@ struct tn_burst {
     tenon_u16 max, gather, n;
     tenon_u16 first;                   /* where they begin, without TENON_WITH_SPEED: else at 0 */
     tenon_u8 blocked;                  /* 1: the port took less than it was offered at its last call */
+    tenon_u16 asks;                    /* so many wait up to the last that asks who has an address; 0: it has left */
 };
 
 /* TN_BUF_RESERVE of the cached buffers are kept for headers: without any, nothing that is queued could ever

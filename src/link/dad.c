@@ -70,12 +70,19 @@ TENON_INTERNAL void tn_dad_announce(struct tenon *stack, struct tn_address *addr
     dad_announce_next(stack, address);
 }
 
+/* The probe is the last of the frames that wait for the port. */
+static void dad_probed(struct tenon *stack, struct tn_address *address)
+{
+    address->left--;
+    stack->tx.asks = stack->tx.n;
+}
+
 static void dad_probe_next(struct tenon *stack, struct tn_address *address)
 {
     tenon_u32 ms = DAD_ANNOUNCE_WAIT_MS;
 
     if (tn_arp_probe(stack, tn_netif_at(stack, address->netif), &address->ip) == 0)
-        address->left--;    /* else once more: nobody was asked */
+        dad_probed(stack, address);    /* else once more: nobody was asked */
     if (address->left > 0)
         ms = DAD_PROBE_MIN_MS + tn_link_jitter(stack, DAD_PROBE_SPREAD_MS);
     else
@@ -97,15 +104,15 @@ static void dad_solicit_next(struct tenon *stack, struct tn_address *address)
         return;
     }
     if (tn_nd_probe(stack, netif, address) == 0)
-        address->left--;    /* else once more: nobody was asked */
+        dad_probed(stack, address);    /* else once more: nobody was asked */
     tn_link_timer_start(stack, &address->timer, netif->retrans_ms);
 }
 
-/* The port takes nothing: who was not asked cannot have answered. It is asked once more when the last probe may have
- * left. */
+/* The port has not taken the last probe, of whatever address: who was not asked cannot have answered. It is asked once
+ * more when that has left. */
 static int dad_is_held(struct tenon *stack, struct tn_address *address)
 {
-    if (!stack->tx.blocked || address->state != TENON_ADDR_TENTATIVE)
+    if (stack->tx.asks == 0 || address->state != TENON_ADDR_TENTATIVE)
         return 0;
     if (address->phase == ADDRESS_WAIT)
         address->phase = ADDRESS_PROBE;

@@ -17,6 +17,8 @@ static void tx_took(struct tenon *stack, struct tn_netif *netif, const struct te
     tenon_u32 bytes = 0;
     unsigned i, j;
 
+    if (TENON_WATCHES_ADDRESSES)
+        stack->tx.asks = (tenon_u16)(stack->tx.asks - tn_min(stack->tx.asks, n));
     for (i = 0; i < n; i++) {
         const struct tenon_span *spans = frames[i].spans;
 
@@ -152,6 +154,8 @@ TENON_INTERNAL void tn_tx_forget(struct tenon *stack, const struct tn_netif *net
     }
     tn_count_n(stack, TENON_STAT_TX_DOWN, tx->n - left);
     tx->n = (tenon_u16)left;
+    if (TENON_WATCHES_ADDRESSES)
+        tx->asks = (tenon_u16)tn_min(tx->asks, left);
     if (left == 0)
         tx->blocked = 0;    /* tenon_poll() flushes what there is only */
 }

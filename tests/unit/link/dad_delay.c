@@ -149,11 +149,48 @@ static void tentative_port_takes_nothing(void)
     hn_close(&hn);
 }
 
+/* A port that is always full takes what it is given all the same, one frame after the other, the probes among them: an
+ * address that is added while more is sent than the link takes is found to be unique. */
+static void tentative_port_is_busy(void)
+{
+    const struct tenon_ip first = hn_ip("10.0.0.1"), ip = hn_ip("10.0.0.2");
+    struct tenon_addr_info info;
+    struct tenon_udp *sock;
+    struct tenon_addr to;
+    tenon_u8 mac[6];
+    struct hn hn;
+
+    memset(&to, 0, sizeof to);
+    to.ip = hn_ip("10.0.0.9");
+    to.port = 9;
+    hn_open(&hn, NULL);
+    hn_netif(&hn, TENON_NETIF_NO_RA);
+    HN_EQUAL(tenon_addr_add(hn.stack, 1, &first, 24), TENON_OK);
+    hn_run(&hn, 10 * SECOND_US);
+    HN_EQUAL(tenon_neighbour_set(hn.stack, 1, &to.ip, hn_mac(mac, 1, 9)), TENON_OK);
+    HN_EQUAL(tenon_udp_open(hn.stack, &sock, NULL, NULL), TENON_OK);
+    hn.tx_take = 1;
+    HN_EQUAL(tenon_addr_add(hn.stack, 1, &ip, 24), TENON_OK);
+    for (unsigned ms = 0; ms < 15000; ms++) {
+        for (unsigned i = 0; i < 3; i++)
+            (void)tenon_udp_write(sock, &to, "more than goes", 14);
+        (void)tenon_poll(hn.stack, hn.now_us);
+        hn.now_us += 1000;
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        HN_EQUAL(tenon_addr_get(hn.stack, i, &info), TENON_OK);
+        HN_EQUAL(info.state, TENON_ADDR_PREFERRED);
+    }
+    tenon_udp_close(sock);
+    hn_close(&hn);
+}
+
 static const struct hn_test tests[] = {
     { "started_probe_is_delayed", "SLAAC-2", started_probe_is_delayed },
     { "tentative_no_buffers", "SLAAC-2 ARP-13 VUL-F-13", tentative_no_buffers },
     { "link_up_probe_is_delayed", "SLAAC-2 ARP-9", link_up_probe_is_delayed },
     { "tentative_port_takes_nothing", "SLAAC-2 ARP-13 VUL-F-13", tentative_port_takes_nothing },
+    { "tentative_port_is_busy", "SLAAC-2 ARP-13", tentative_port_is_busy },
 };
 
 int main(int argc, char **argv)
