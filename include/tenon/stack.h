@@ -293,7 +293,8 @@ TENON_API unsigned tenon_addr_sort(const struct tenon *stack, struct tenon_ip *i
 TENON_API int tenon_route_add(struct tenon *stack, unsigned netif, const struct tenon_ip *dst, unsigned prefix,
                               const struct tenon_ip *gateway, unsigned metric);
 
-/** Remove the route with these values. @return TENON_OK or TENON_EUNREACH (there is none) */
+/** Remove the route with these values. One that stood in the place of what an address of ours brings becomes that.
+ *  @return TENON_OK or TENON_EUNREACH (there is none) */
 TENON_API int tenon_route_remove(struct tenon *stack, unsigned netif, const struct tenon_ip *dst, unsigned prefix,
                                  const struct tenon_ip *gateway);
 

@@ -257,23 +257,32 @@ static int address_add_route(struct tenon *stack, const struct tn_address *addre
     return error == TENON_EINUSE ? TENON_OK : error;    /* another address has brought it */
 }
 
-/* The route to the prefix goes with the last address in it; a route set by hand stays. */
+TENON_INTERNAL int tn_address_brings(const struct tenon *stack, const struct tn_route *route,
+                                     const struct tn_address *gone)
+{
+    unsigned i;
+
+    for (i = 0; i < tn_addrs_max(&stack->conf) && tenon_ip_is_any(&route->gateway); i++) {
+        const struct tn_address *other = &stack->link.addresses[i];
+
+        if (other != gone && other->netif == route->netif && other->bits == route->bits && address_has_route(other) &&
+            tn_ip_match(&other->ip, &route->dst, route->bits))
+            return 1;
+    }
+    return 0;
+}
+
+/* The route to the prefix goes with the last address in it; a route set by hand, or learnt before, stays. */
 static void address_remove_route(struct tenon *stack, const struct tn_address *gone)
 {
     struct tn_route route;
-    unsigned i;
     int index;
 
     if (!TENON_WITH_HOMES || !address_has_route(gone))
         return;
     address_route(&route, gone);
-    for (i = 0; i < tn_addrs_max(&stack->conf); i++) {
-        const struct tn_address *other = &stack->link.addresses[i];
-
-        if (other != gone && other->netif == gone->netif && other->bits == gone->bits && address_has_route(other) &&
-            tn_ip_match(&other->ip, &gone->ip, gone->bits))
-            return;
-    }
+    if (tn_address_brings(stack, &route, gone))
+        return;
     index = tn_route_index(stack, &route);
     if (index >= 0 && stack->link.routes[index].origin == ROUTE_ADDRESS)
         tn_route_delete(stack, (unsigned)index);

@@ -137,9 +137,12 @@ struct tn_route {
 
 /* A route to a network on the link, for ever: that of the first `bits` of an address. Without its interface. */
 TENON_INTERNAL void tn_route_to(struct tn_route *route, const struct tenon_ip *ip, unsigned bits);
-/* Add it in its place; one from further down enum route_origin gives way to it. @return TENON_OK, TENON_EINUSE,
+/* Add it in its place; what was learnt gives way to what is set by hand. @return TENON_OK, TENON_EINUSE,
  * TENON_ELIMIT */
 TENON_INTERNAL int tn_route_insert(struct tenon *stack, const struct tn_route *route);
+/* Whether an address, not this one, brings this route. */
+TENON_INTERNAL int tn_address_brings(const struct tenon *stack, const struct tn_route *route,
+                                     const struct tn_address *gone);
 TENON_INTERNAL void tn_route_delete(struct tenon *stack, unsigned index);
 /* Index of the route with the same interface, destination and gateway, or -1. */
 TENON_INTERNAL int tn_route_index(const struct tenon *stack, const struct tn_route *route);

@@ -43,10 +43,12 @@ TENON_INTERNAL int tn_route_insert(struct tenon *stack, const struct tn_route *r
 
     if (!TENON_WITH_HOMES && link->nroutes != 0)
         return tenon_ip_equal(&at->gateway, &route->gateway) ? TENON_EINUSE : TENON_ELIMIT;
-    if (index >= 0 && link->routes[index].origin <= route->origin)
+    if (index >= 0 && (route->origin != ROUTE_MANUAL || link->routes[index].origin == ROUTE_MANUAL))
         return TENON_EINUSE;
-    if (index >= 0)
+    if (index >= 0) {
+        link->routes[index].origin = ROUTE_ADDRESS;    /* whose it was does not matter any more */
         tn_route_delete(stack, (unsigned)index);
+    }
     if (TENON_WITH_HOMES && link->nroutes == stack->conf.routes_max)
         return TENON_ELIMIT;
     end = at + link->nroutes;
@@ -61,11 +63,17 @@ TENON_INTERNAL int tn_route_insert(struct tenon *stack, const struct tn_route *r
     return TENON_OK;
 }
 
+/* Where it stood in the place of that of an address, it becomes that again. */
 TENON_INTERNAL void tn_route_delete(struct tenon *stack, unsigned index)
 {
     struct tn_link *link = &stack->link;
     struct tn_route *gone = link->routes + index;
 
+    if (TENON_WITH_HOMES && gone->origin != ROUTE_ADDRESS && tn_address_brings(stack, gone, NULL)) {
+        gone->origin = ROUTE_ADDRESS;
+        gone->until_s = TN_FOREVER;
+        return;
+    }
     link->nroutes--;
     memmove(gone, gone + 1, (link->nroutes - index) * sizeof(*gone));
     tn_path_invalidate(stack);

@@ -631,6 +631,55 @@ static void learnt_address_by_hand(void)
     hn_row = "";
 }
 
+/* ... nor does its end take away what the router has promised. */
+static void learnt_outlives_address(void)
+{
+    const struct tenon_ip ip = hn_ip("2001:db8:1::5"), to = hn_ip("2001:db8:1::9");
+    struct tn_path *path;
+    struct lt_ra ra;
+    struct hn hn;
+
+    hn_open(&hn, NULL);
+    hn_netif(&hn, TENON_NETIF_NO_DAD);
+    hn_run_ms(&hn, 20000);
+    lt_ra_begin(&ra, 64, 0, 0, 0, 0);
+    lt_ra_prefix(&ra, "2001:db8:1::", 64, 0x80, 100, 100);
+    lt_ra_send(&hn, 1, 9, &ra);
+    HN_EQUAL(tenon_addr_add(hn.stack, 1, &ip, 64), TENON_OK);
+    hn_run_ms(&hn, 10000);
+    HN_EQUAL(tenon_addr_remove(hn.stack, 1, &ip), TENON_OK);
+    if (HN_EQUAL(tn_path_get(hn.stack, &path, &to, 0), TENON_OK))
+        tn_path_put(hn.stack, path);
+    hn_run_ms(&hn, 92000);
+    HN_EQUAL(tn_path_get(hn.stack, &path, &to, 0), TENON_EUNREACH);
+    hn_close(&hn);
+}
+
+/* An address has its route again when one that the owner has put in its place is taken away; the automatic one can be
+ * taken away, too, and does not come back with another one. */
+static void address_route_by_hand(void)
+{
+    const struct tenon_ip ip = hn_ip("10.1.0.1"), net = hn_ip("10.1.0.0"), other = hn_ip("10.2.0.0");
+    struct tenon_route_info info;
+    struct hn hn;
+
+    hn_open(&hn, NULL);
+    hn_netif(&hn, TENON_NETIF_NO_IP6 | TENON_NETIF_NO_DAD);
+    HN_EQUAL(tenon_addr_add(hn.stack, 1, &ip, 24), TENON_OK);
+    HN_EQUAL(tenon_route_add(hn.stack, 1, &net, 24, NULL, 7), TENON_OK);
+    HN_EQUAL(tenon_route_get(hn.stack, 0, &info), TENON_OK);
+    HN_EQUAL(info.metric, 7);
+    HN_EQUAL(tenon_route_remove(hn.stack, 1, &net, 24, NULL), TENON_OK);
+    if (HN_EQUAL(tenon_route_get(hn.stack, 0, &info), TENON_OK))
+        HN_CHECK(info.automatic);
+    HN_EQUAL(tenon_route_get(hn.stack, 1, &info), TENON_EINVAL);
+    HN_EQUAL(tenon_route_remove(hn.stack, 1, &net, 24, NULL), TENON_OK);
+    HN_EQUAL(tenon_route_add(hn.stack, 1, &other, 24, NULL, 0), TENON_OK);
+    HN_EQUAL(tenon_route_remove(hn.stack, 1, &other, 24, NULL), TENON_OK);
+    HN_EQUAL(tenon_route_get(hn.stack, 0, &info), TENON_EINVAL);
+    hn_close(&hn);
+}
+
 static const struct hn_test tests[] = {
     { "add_impossible", "IP4-23", add_impossible },
     { "add_too_many", "IP4-32 VUL-F-13", add_too_many },
@@ -650,6 +699,8 @@ static const struct hn_test tests[] = {
     { "path_no_memory", "VUL-F-13", path_no_memory },
     { "output_link_addresses", "IP4-23", output_link_addresses },
     { "learnt_address_by_hand", "IP4-32 ND-13", learnt_address_by_hand },
+    { "learnt_outlives_address", "IP4-32 ND-13", learnt_outlives_address },
+    { "address_route_by_hand", "IP4-23 IP4-32", address_route_by_hand },
 };
 
 int main(int argc, char **argv)
