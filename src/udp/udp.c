@@ -392,7 +392,6 @@ static int udp_connect_on(struct tenon_udp *sock, const struct tenon_addr *to, s
 TENON_API int tenon_udp_connect(struct tenon_udp *sock, const struct tenon_addr *to)
 {
     struct tn_path *path;
-    unsigned scope;
     int error;
 
     if (!TENON_WITH_CONNECT)
@@ -403,10 +402,7 @@ TENON_API int tenon_udp_connect(struct tenon_udp *sock, const struct tenon_addr 
         return TENON_EINVAL;
     if (!tenon_ip_is_any(&sock->asked.ip) && tenon_ip_is_v4(&sock->asked.ip) != tenon_ip_is_v4(&to->ip))
         return TENON_EINVAL;
-    scope = tn_ip_scope(&to->ip, to->netif);
-    if (scope == 0 && tn_ip_is_multicast(&to->ip))
-        scope = sock->multicast_netif;
-    error = tn_path_get(sock->stack, &path, &to->ip, scope);
+    error = tn_path_get(sock->stack, &path, &to->ip, tn_udp_scope(sock, &sock->asked, to));
     if (error != TENON_OK)
         return error;
     error = udp_connect_on(sock, to, path);

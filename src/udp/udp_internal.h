@@ -68,6 +68,9 @@ TENON_INLINE int tn_udp_is_joined(const struct tenon *stack, const struct tn_udp
 TENON_INTERNAL_HOT void tn_udp_copy(struct tenon *stack, tenon_u8 *to, const struct tn_udp_message *message);
 /* Bind to any address and a free port. @return TENON_OK or TENON_EINUSE */
 TENON_INTERNAL int tn_udp_autobind(struct tenon_udp *sock);
+/* The interface on which somebody is looked for who is only on one; own: our end. 0: on any. */
+TENON_INTERNAL unsigned tn_udp_scope(const struct tenon_udp *sock, const struct tenon_addr *own,
+                                     const struct tenon_addr *to);
 
 /* ---- the usual datagram: udp_fast.c ------------------------------------------------------------------------- */
 

@@ -129,11 +129,21 @@ static int udp_send_on(struct tenon_udp *sock, const struct tn_udp_message *mess
     return error;
 }
 
-/* The path to the peer of a connected socket, as it is now, or to an address; referenced. */
-static int udp_path(struct tenon_udp *sock, const struct tenon_addr *to, struct tn_path **path)
+TENON_INTERNAL unsigned tn_udp_scope(const struct tenon_udp *sock, const struct tenon_addr *own,
+                                     const struct tenon_addr *to)
 {
     unsigned scope = tn_ip_scope(&to->ip, to->netif);
 
+    if (TENON_WITH_MULTICAST && scope == 0 && tn_ip_is_multicast(&to->ip))
+        scope = sock->multicast_netif;
+    if (TENON_WITH_NETIFS && scope == 0 && tn_ip_is_on_link_only(&to->ip) && tn_ip_is_link_local(&own->ip))
+        scope = own->netif;
+    return scope;
+}
+
+/* The path to the peer of a connected socket, as it is now, or to an address; referenced. */
+static int udp_path(struct tenon_udp *sock, const struct tenon_addr *to, struct tn_path **path)
+{
     if (TENON_WITH_CONNECT && to == &sock->remote) {
         *path = sock->path;
         if (tn_path_check(sock->stack, sock->path) != TENON_OK) {
@@ -143,11 +153,7 @@ static int udp_path(struct tenon_udp *sock, const struct tenon_addr *to, struct 
         sock->path->refs++;
         return TENON_OK;
     }
-    if (TENON_WITH_MULTICAST && scope == 0 && tn_ip_is_multicast(&to->ip))
-        scope = sock->multicast_netif;
-    if (TENON_WITH_NETIFS && scope == 0 && tn_ip_is_on_link_only(&to->ip) && tn_ip_is_link_local(&sock->local.ip))
-        scope = sock->local.netif;
-    return tn_ip_path(sock->stack, path, &to->ip, scope);
+    return tn_ip_path(sock->stack, path, &to->ip, tn_udp_scope(sock, &sock->local, to));
 }
 
 /* A host without an address calls out on the link that it names (RFC 1122 3.2.1.3 a): there is no way to be looked for.

@@ -363,6 +363,13 @@ static void link_local_bound_to_group(void)
     HN_CHECK(lt_next_ip(&hn) == NULL);
     HN_EQUAL(lt_udp_send(&hn, sock, "ff02::77", 1), TENON_ENOADDR);
     HN_CHECK(lt_next_ip(&hn) == NULL);
+    at.ip = hn_ip("ff02::77");    /* nor when that is its peer */
+    at.netif = 0;
+    HN_EQUAL(tenon_udp_connect(sock, &at), TENON_OK);
+    HN_EQUAL(tenon_udp_write(sock, NULL, "x", 1), TENON_OK);
+    (void)tenon_poll(hn.stack, hn.now_us);
+    sent = lt_next_ip(&hn);
+    HN_CHECK(sent != NULL && sent->netif == 2);
     tenon_udp_close(sock);
     hn_close(&hn);
 }
