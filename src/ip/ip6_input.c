@@ -18,11 +18,10 @@ static int ip6_is_loopback(const struct tenon_ip *ip)
     return (ip->w[0] | tenon_ip_word(ip, 1) | tenon_ip_word(ip, 2)) == 0 && ip->w[TENON_IP4_WORD] == 1;
 }
 
-/* On the wire neither ::1 nor ::ffff:a.b.c.d may be seen, the second would pass for IPv4 further up; nor groups of the
- * interface itself, or of the reserved scope 0 (RFC 4291 2.7). */
+/* On the wire neither ::1 nor ::ffff:a.b.c.d may be seen; the second would pass for IPv4 further up. */
 static int ip6_not_for_wire(const struct tenon_ip *ip)
 {
-    return ip6_is_loopback(ip) || tenon_ip_is_v4(ip) || (ip->w[0] & 0xFF0E0000UL) == 0xFF000000UL;
+    return ip6_is_loopback(ip) || tenon_ip_is_v4(ip) || tn_ip_is_not_for_wire(ip);
 }
 
 /* What the sender is allowed to be. :: and a tentative address belong to duplicate address detection:

@@ -216,6 +216,11 @@ TENON_INTERNAL int tn_ip_is_link_local(const struct tenon_ip *ip);
 /* No router has to do with it: a group, 255.255.255.255, or a link-local address (RFC 3927 2.6.2, RFC 4291 2.5.6). */
 TENON_INTERNAL int tn_ip_is_on_link_only(const struct tenon_ip *ip);
 TENON_INTERNAL int tn_ip_is_loopback(const struct tenon_ip *ip);
+/* A group of the interface itself, or of the reserved scope 0: no such packet is on the wire (RFC 4291 2.7). */
+TENON_INLINE int tn_ip_is_not_for_wire(const struct tenon_ip *ip)
+{
+    return TENON_WITH_IPV6 && (ip->w[0] & 0xFF0E0000UL) == 0xFF000000UL;
+}
 /* May stand in a packet as somebody's own address: not any, multicast, 255.255.255.255, 127/8, class E, ::1. */
 TENON_INTERNAL int tn_ip_is_host(const struct tenon_ip *ip);
 

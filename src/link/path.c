@@ -87,7 +87,7 @@ TENON_INTERNAL unsigned tn_path_hop(const struct tenon *stack, struct tenon_ip *
 static int path_resolve(const struct tenon *stack, struct path_way *way, const struct tenon_ip *dst, unsigned scope)
 {
     /* We have no loopback interface. */
-    if (tn_ip_is_loopback(dst) || tn_addr_is_ours(stack, dst, scope))
+    if (tn_ip_is_loopback(dst) || tn_ip_is_not_for_wire(dst) || tn_addr_is_ours(stack, dst, scope))
         return TENON_EUNREACH;
     way->netif = tn_path_hop(stack, &way->next_hop, dst, scope);
     if (PATH_HAS_CAST)

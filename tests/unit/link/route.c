@@ -149,7 +149,9 @@ static void path_table(void)
         { "2001:db9::5", 0, TENON_OK, 1, "fe80::9", "2001:db8::1", TN_CAST_UNICAST },
         { "2001:db9::5", 2, TENON_EUNREACH, 0, NULL, NULL, TN_CAST_UNICAST },
         { "fe80::5", 2, TENON_OK, 2, "fe80::5", NULL, TN_CAST_UNICAST },
-        { "ff02::5", 2, TENON_OK, 2, "ff02::5", NULL, TN_CAST_MULTICAST }
+        { "ff02::5", 2, TENON_OK, 2, "ff02::5", NULL, TN_CAST_MULTICAST },
+        { "ff01::5", 2, TENON_EUNREACH, 0, NULL, NULL, TN_CAST_UNICAST },    /* not for the wire: RFC 4291 2.7 */
+        { "ff10::5", 2, TENON_EUNREACH, 0, NULL, NULL, TN_CAST_UNICAST }
     };
     struct hn hn;
 
@@ -684,7 +686,7 @@ static const struct hn_test tests[] = {
     { "add_impossible", "IP4-23", add_impossible },
     { "add_too_many", "IP4-32 VUL-F-13", add_too_many },
     { "address_routes", "IP4-23 IP4-32", address_routes },
-    { "path_table", "IP4-7 IP4-23 IP4-24 IP4-27 IP4-28 IP4-32 6724-3", path_table },
+    { "path_table", "IP6-2 IP4-7 IP4-23 IP4-24 IP4-27 IP4-28 IP4-32 6724-3", path_table },
     { "path_follows_changes", "IP4-24", path_follows_changes },
     { "gateway_silent_for_long", "IP4-24", gateway_silent_for_long },
     { "gateway_silent", "IP4-24 IP4-25", gateway_silent },
