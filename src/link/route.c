@@ -280,9 +280,10 @@ TENON_INTERNAL void tn_route_advertised(struct tenon *stack, const struct tn_rou
     if (index >= 0) {
         struct tn_route *known = &stack->link.routes[index];
 
-        if (known->origin != ROUTE_ROUTER)
+        if (known->origin == ROUTE_MANUAL || (known->origin == ROUTE_ADDRESS && lifetime_s == 0))
             return;
-        if (lifetime_s > 0 && known->metric == advertised->metric) {
+        if (lifetime_s > 0 && (known->metric == advertised->metric || tenon_ip_is_any(&known->gateway))) {
+            known->origin = ROUTE_ROUTER;    /* in the place of the address's, until that has ended */
             known->until_s = tn_link_deadline(stack, lifetime_s);
             return;
         }

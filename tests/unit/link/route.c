@@ -637,24 +637,36 @@ static void learnt_address_by_hand(void)
 static void learnt_outlives_address(void)
 {
     const struct tenon_ip ip = hn_ip("2001:db8:1::5"), to = hn_ip("2001:db8:1::9");
-    struct tn_path *path;
-    struct lt_ra ra;
-    struct hn hn;
 
-    hn_open(&hn, NULL);
-    hn_netif(&hn, TENON_NETIF_NO_DAD);
-    hn_run_ms(&hn, 20000);
-    lt_ra_begin(&ra, 64, 0, 0, 0, 0);
-    lt_ra_prefix(&ra, "2001:db8:1::", 64, 0x80, 100, 100);
-    lt_ra_send(&hn, 1, 9, &ra);
-    HN_EQUAL(tenon_addr_add(hn.stack, 1, &ip, 64), TENON_OK);
-    hn_run_ms(&hn, 10000);
-    HN_EQUAL(tenon_addr_remove(hn.stack, 1, &ip), TENON_OK);
-    if (HN_EQUAL(tn_path_get(hn.stack, &path, &to, 0), TENON_OK))
-        tn_path_put(hn.stack, path);
-    hn_run_ms(&hn, 92000);
-    HN_EQUAL(tn_path_get(hn.stack, &path, &to, 0), TENON_EUNREACH);
-    hn_close(&hn);
+    for (int router_first = 0; router_first < 2; router_first++) {
+        struct tn_path *path;
+        struct lt_ra ra;
+        struct hn hn;
+
+        hn_row = router_first ? "router_first" : "address_first";
+        hn_open(&hn, NULL);
+        hn_netif(&hn, TENON_NETIF_NO_DAD);
+        hn_run_ms(&hn, 20000);
+        if (!router_first)
+            HN_EQUAL(tenon_addr_add(hn.stack, 1, &ip, 64), TENON_OK);
+        lt_ra_begin(&ra, 64, 0, 0, 0, 0);
+        lt_ra_prefix(&ra, "2001:db8:1::", 64, 0x80, 100, 100);
+        lt_ra_send(&hn, 1, 9, &ra);
+        if (router_first)
+            HN_EQUAL(tenon_addr_add(hn.stack, 1, &ip, 64), TENON_OK);
+        hn_run_ms(&hn, 10000);
+        lt_ra_send(&hn, 1, 9, &ra);
+        HN_EQUAL(tenon_addr_remove(hn.stack, 1, &ip), TENON_OK);
+        if (HN_EQUAL(tn_path_get(hn.stack, &path, &to, 0), TENON_OK))
+            tn_path_put(hn.stack, path);
+        hn_run_ms(&hn, 90000);
+        if (HN_EQUAL(tn_path_get(hn.stack, &path, &to, 0), TENON_OK))
+            tn_path_put(hn.stack, path);
+        hn_run_ms(&hn, 12000);
+        HN_EQUAL(tn_path_get(hn.stack, &path, &to, 0), TENON_EUNREACH);
+        hn_close(&hn);
+    }
+    hn_row = "";
 }
 
 /* An address has its route again when one that the owner has put in its place is taken away; the automatic one can be
