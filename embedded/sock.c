@@ -129,7 +129,8 @@ TENON_INTERNAL int tn_sock_may_send(const struct sock *sock)
     return TENON_OK;
 }
 
-/* From the address that was asked, if that is one from which something can be sent. */
+/* From the address that was asked, if that is one from which something can be sent: not a group or a broadcast
+ * address, nor 0.0.0.0, which some send to in place of that (RFC 1122 3.3.6), and which is TENON_EINVAL. */
 static int sock_send_datagram(struct sock *sock, const struct tenon_addr *to, const struct tenon_ip *from,
                               const struct tenon_span *span)
 {
@@ -139,7 +140,7 @@ static int sock_send_datagram(struct sock *sock, const struct tenon_addr *to, co
         to = NULL;
     else if (!tenon_ip_is_any(from))
         error = tenon_udp_send_from(sock->udp, from, to, span, 1);
-    if (error == TENON_ENOADDR)
+    if (error == TENON_ENOADDR || (TENON_WITH_IPV6 && error == TENON_EINVAL))
         error = tenon_udp_send(sock->udp, to, span, 1);
     return error;
 }

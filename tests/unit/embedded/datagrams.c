@@ -532,7 +532,8 @@ UNIT_TEST(two_halves_come_with_few_blocks)
     world_close(&world);
 }
 
-/* Bytes [off, off + n) of a datagram of `all` bytes for 10.0.0.`to`, header included, without a checksum. */
+/* Bytes [off, off + n) of a datagram of `all` bytes for 10.0.0.`to`, or, if that is 0, for 0.0.0.0; header included,
+ * without a checksum. */
 static void inject_fragment_to(struct world *world, unsigned to, unsigned id, unsigned off, unsigned n, unsigned all)
 {
     tenon_u8 frame[14 + 20 + 400], *ip = frame + 14, *udp = ip + 20;
@@ -541,7 +542,7 @@ static void inject_fragment_to(struct world *world, unsigned to, unsigned id, un
     memset(frame, 0, sizeof(frame));
     frame[0] = frame[6] = 2;
     frame[5] = 2;
-    if (to == 255)
+    if (to == 255 || to == 0)
         memset(frame, 0xFF, 6);
     frame[11] = 9;
     frame[12] = 8;
@@ -553,7 +554,8 @@ static void inject_fragment_to(struct world *world, unsigned to, unsigned id, un
     ip[7] = (tenon_u8)(off >> 3);
     ip[8] = 64;
     ip[9] = 17;
-    ip[12] = ip[16] = 10;
+    ip[12] = 10;
+    ip[16] = to != 0 ? 10 : 0;
     ip[15] = 9;
     ip[19] = (tenon_u8)to;
     for (i = 0; i < 20; i += 2)
@@ -575,6 +577,27 @@ static void inject_fragment_to(struct world *world, unsigned to, unsigned id, un
 static void inject_fragment(struct world *world, unsigned id, unsigned off, unsigned n, unsigned all)
 {
     inject_fragment_to(world, 2, id, off, n, all);
+}
+
+/* RFC 1122 3.3.6: so is what was sent to 0.0.0.0, as hosts did once in place of a broadcast. */
+UNIT_TEST(asked_by_0_0_0_0_answers_from_its_own)
+{
+    const struct tenon_addr any = { .port = PORT };
+    struct world world;
+    tenon_u8 *p;
+    int server;
+
+    if (!CHECK(world_open(&world, NULL)))
+        return;
+    server = tenon_sock_create(world.m[1].socks, &any, NULL, TENON_SOCK_UDP, 0);
+    set_ring(&world.m[1], 0, server, 2000);
+    inject_fragment_to(&world, 0, 1, 0, 100, 100);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[1].socks, server, &p), 92);
+    CHECK_EQ_I(tenon_sock_send_back(world.m[1].socks, server, p, 92, 0), TENON_OK);
+    CHECK(tenon_sock_ask_sbuf(world.m[1].socks, server, &p) > 0);
+    CHECK_EQ_I(tenon_sock_send(world.m[1].socks, server, p, 10, 0), TENON_OK);
+    world_close(&world);
+    world_free_rings(&world);
 }
 
 static void least_blocks_of_one_piece(struct machine *machine, unsigned i)
@@ -942,6 +965,7 @@ int main(void)
     UNIT_RUN(another_sender_read_room_is_void);
     UNIT_RUN(another_port_read_room_is_void);
     UNIT_RUN(asked_by_broadcast_answers_from_its_own);
+    UNIT_RUN(asked_by_0_0_0_0_answers_from_its_own);
     UNIT_RUN(second_address_asked_answers_from_it);
     UNIT_RUN(fragments_come_as_pieces);
     UNIT_RUN(small_fragments_come_as_one_piece);
