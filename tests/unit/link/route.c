@@ -655,14 +655,15 @@ static void learnt_outlives_address(void)
         if (router_first)
             HN_EQUAL(tenon_addr_add(hn.stack, 1, &ip, 64), TENON_OK);
         hn_run_ms(&hn, 10000);
-        lt_ra_send(&hn, 1, 9, &ra);
+        if (!router_first)
+            lt_ra_send(&hn, 1, 9, &ra);
         HN_EQUAL(tenon_addr_remove(hn.stack, 1, &ip), TENON_OK);
         if (HN_EQUAL(tn_path_get(hn.stack, &path, &to, 0), TENON_OK))
             tn_path_put(hn.stack, path);
-        hn_run_ms(&hn, 90000);
+        hn_run_ms(&hn, 88000);
         if (HN_EQUAL(tn_path_get(hn.stack, &path, &to, 0), TENON_OK))
             tn_path_put(hn.stack, path);
-        hn_run_ms(&hn, 12000);
+        hn_run_ms(&hn, 16000);
         HN_EQUAL(tn_path_get(hn.stack, &path, &to, 0), TENON_EUNREACH);
         hn_close(&hn);
     }
