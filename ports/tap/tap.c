@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <linux/if_tun.h>
+#include <linux/virtio_net.h>
 #include <net/if.h>
 
 #include "../common/interface.h"
@@ -29,6 +30,7 @@ enum {
 
 struct tap_port {
     struct port port;
+    int alone; /* it is the interface's only queue */
     struct rxslots rx;
     tenon_u8 scratch[RXSLOTS_LARGE]; /* where frames go that nobody has room for */
 };
@@ -190,8 +192,21 @@ static struct tap_port *tap_of(struct port *port)
     return TENON_CONTAINER(port, struct tap_port, port);
 }
 
+/* An interface that stays keeps what it was told. The next program may be one that has never heard of headers and
+ * offloads: it gets what a new interface has. */
+static void restore(int fd)
+{
+    int header_bytes = sizeof(struct virtio_net_hdr), little_endian = 0;
+
+    ioctl(fd, TUNSETOFFLOAD, 0UL);
+    ioctl(fd, TUNSETVNETHDRSZ, &header_bytes);
+    ioctl(fd, TUNSETVNETLE, &little_endian);
+}
+
 static void tap_close(struct port *port)
 {
+    if (port->fd >= 0 && tap_of(port)->alone)
+        restore(port->fd);
     if (port->fd >= 0)
         close(port->fd);
     port_rxslots_fini(&tap_of(port)->rx);
@@ -199,6 +214,7 @@ static void tap_close(struct port *port)
 
 static int tap_open(struct port *port, const struct port_conf *conf, char *error, size_t error_size)
 {
+    tap_of(port)->alone = conf->queues == 1;
     port->fd = open_device(conf, error, error_size);
     if (port->fd < 0 || attach(port->fd, conf, error, error_size) != 0 ||
         read_interface(tap_of(port), conf->mtu, error, error_size) != 0)

@@ -12,7 +12,10 @@
 #include <unistd.h>
 
 #include <arpa/inet.h>
+#include <linux/ethtool.h>
 #include <linux/if_packet.h>
+#include <linux/if_tun.h>
+#include <linux/sockios.h>
 #include <net/ethernet.h>
 #include <net/if.h>
 
@@ -242,6 +245,51 @@ UNIT_TEST(nonsense_is_dropped_and_counted)
     port_close(port);
 }
 
+/* Without a word about headers and offloads, as simple programs do. @return the header's bytes */
+static int open_plain(const char *name, int *fd)
+{
+    struct ifreq request = { .ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR };
+    int header = -1;
+
+    snprintf(request.ifr_name, sizeof request.ifr_name, "%s", name);
+    *fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK);
+    CHECK_EQ_I(ioctl(*fd, TUNSETIFF, &request), 0);
+    CHECK_EQ_I(ioctl(*fd, TUNGETVNETHDRSZ, &header), 0);
+    return header;
+}
+
+/* @return whether the kernel leaves checksums to who has the interface open */
+static int leaves_sums(const char *name)
+{
+    struct ethtool_value sums = { .cmd = ETHTOOL_GTXCSUM };
+    struct ifreq request = { .ifr_data = (void *)&sums };
+    const int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+    snprintf(request.ifr_name, sizeof request.ifr_name, "%s", name);
+    CHECK_EQ_I(ioctl(fd, SIOCETHTOOL, &request), 0);
+    close(fd);
+    return sums.data != 0;
+}
+
+UNIT_TEST(interface_that_was_there_stays_as_it_was)
+{
+    struct port *port;
+    int plain = -1;
+
+    CHECK_EQ_I(system("ip tuntap add dev was0 mode tap"), 0);
+    CHECK_EQ_I(open_plain("was0", &plain), 10);
+    CHECK_EQ_I(close(plain), 0);
+    port = open_port("was0", 0, 1);
+    if (!CHECK(port != NULL))
+        return;
+    CHECK_EQ_I(leaves_sums("was0"), 1);
+    port_close(port);
+    CHECK_EQ_I(leaves_sums("was0"), 0);
+    CHECK_EQ_I(open_plain("was0", &plain), 10);
+    CHECK_EQ_I(close(plain), 0);
+    CHECK_EQ_I(system("ip link delete was0"), 0);
+}
+
 static struct tenon *make_stack(struct port *port, void **mem, unsigned *netif)
 {
     struct tenon_netif_conf conf;
@@ -328,6 +376,7 @@ int main(void)
     UNIT_RUN(transmit_gathers_the_pieces);
     UNIT_RUN(transmit_with_the_interface_down_drops_and_counts);
     UNIT_RUN(nonsense_is_dropped_and_counted);
+    UNIT_RUN(interface_that_was_there_stays_as_it_was);
     UNIT_RUN(received_frames_reach_the_instance);
     return unit_end();
 }
