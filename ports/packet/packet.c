@@ -34,6 +34,7 @@ enum {
     PACKET_GATHER_MAX = 64,
     PACKET_POOL_DEFAULT = 256 << 20,
     PACKET_SOCKET_BYTES = 8 << 20, /* on the way in either direction */
+    PACKET_FULL_US = 10000, /* how long a frame waits for a queue that is full */
     PACKET_HEADER_BYTES = 10, /* of virtio-net without the count of merged buffers: every kernel has that */
     PACKET_SET_HEADER_BYTES = 24, /* PACKET_VNET_HDR_SZ: Linux 6.4 and its headers */
     FLOW_TABLE = 128, /* as most drivers have */
@@ -51,6 +52,8 @@ struct packet_port {
     struct port port;
     int fd, all, links; /* frames of ours; those for all members, or -1; news of links; port.fd joins them */
     int waiting; /* for room to send */
+    int full; /* the interface's own queue ... */
+    tenon_u32 full_us; /* ... since then */
     int offload, own_mac;
     struct interface interface;
     tenon_u8 *ring; /* NULL: there is none */
@@ -285,6 +288,19 @@ static void wait_for_room(struct packet_port *port, int wait)
     port->waiting = wait;
 }
 
+/* The interface's own queue is full; but a rule before it (tc, nftables) that never lets a frame pass says so with the
+ * same words, and what is behind that frame must not wait for ever.
+ * @return 1: it is of no use to wait any longer */
+static int is_full_for_long(struct packet_port *port)
+{
+    const tenon_u32 now_us = port_now_us();
+
+    if (!port->full)
+        port->full_us = now_us;
+    port->full = 1;
+    return now_us - port->full_us >= PACKET_FULL_US;
+}
+
 /* @return 0: taken, or lost for good; -1: the kernel has no room now */
 static int send_frame(struct packet_port *port, const struct tenon_frame *frame)
 {
@@ -304,10 +320,11 @@ static int send_frame(struct packet_port *port, const struct tenon_frame *frame)
         while (sent < 0 && errno == EINTR);
     }
     if (sent >= 0) {
+        port->full = 0;
         port_sent(&port->port, frame, 1);
         return 0;
     }
-    if (errno == EAGAIN || errno == ENOBUFS) {
+    if (errno == EAGAIN || (errno == ENOBUFS && !is_full_for_long(port))) {
         port->port.stats.tx_busy++;
         wait_for_room(port, errno == EAGAIN); /* that the interface's own queue is full (ENOBUFS) nobody tells */
         return -1;

@@ -5,9 +5,10 @@
 #include <sys/socket.h>
 
 #include <linux/filter.h>
+#include <linux/if_packet.h>
 
 /* Where the program goes on; here both ways of a jump are written as lines of the program. */
-enum { GROUP_BIT = 5, TO_US = 11, IP4 = 15, IP6 = 24, FOR_ALL = 30, OF_FLOW = 31, REJECT = 32, LINES };
+enum { GROUP_BIT = 5, TO_US = 11, IP4 = 15, IP6 = 24, FOR_ALL = 30, OF_FLOW = 31, REJECT = 34, LINES };
 
 enum { BYTE_AT = BPF_LD | BPF_B | BPF_ABS, HALF_AT = BPF_LD | BPF_H | BPF_ABS, WORD_AT = BPF_LD | BPF_W | BPF_ABS };
 enum { IP4_LENGTH = BPF_LDX | BPF_B | BPF_MSH, BYTE_BEHIND = BPF_LD | BPF_B | BPF_IND, RETURN = BPF_RET | BPF_K };
@@ -51,6 +52,8 @@ int packet_filter(int fd, const tenon_u8 mac[6], unsigned frames)
         { IF_EQUAL, OF_FLOW, 29, 128 },    /* ICMPv6 echo, and its reply */
         { IF_EQUAL, OF_FLOW, FOR_ALL, 129 },
         { RETURN, 0, 0, (frames & PACKET_FOR_ALL) != 0 ? ~0u : 0 },
+        { BYTE_AT, 0, 0, (unsigned)SKF_AD_OFF + SKF_AD_PKTTYPE },    /* OF_FLOW */
+        { IF_EQUAL, REJECT, 33, PACKET_OUTGOING },    /* a fanout group knows no PACKET_IGNORE_OUTGOING */
         { RETURN, 0, 0, (frames & PACKET_OF_FLOWS) != 0 ? ~0u : 0 },
         { RETURN, 0, 0, 0 }
     };
