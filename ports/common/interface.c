@@ -61,6 +61,7 @@ int port_interface_read(struct interface *out, const char *name, unsigned mtu, c
         ask(out->name, SIOCGIFMTU, &has) != 0 || ask(out->name, SIOCGIFHWADDR, &address) != 0)
         return port_explain(error, error_size, "cannot use interface '%s': %s ('ip link' lists those that there are)",
                             name, strerror(errno));
+    (void)if_indextoname((unsigned)index.ifr_ifindex, out->name); /* it may have been called by another of its names */
     is_loopback = (flags.ifr_flags & IFF_LOOPBACK) != 0;
     if (is_loopback || address.ifr_hwaddr.sa_family != ARPHRD_ETHER)
         return port_explain(error, error_size,
@@ -109,8 +110,10 @@ static const void *address_of(const struct ifaddrs *at, const struct interface *
 {
     const struct sockaddr_in6 *ip6 = (const void *)at->ifa_addr;
     const struct sockaddr_in *ip4 = (const void *)at->ifa_addr;
+    const size_t n = strlen(interface->name);
 
-    if (at->ifa_addr == NULL || strcmp(at->ifa_name, interface->name) != 0)
+    if (at->ifa_addr == NULL || strncmp(at->ifa_name, interface->name, n) != 0 ||
+        (at->ifa_name[n] != 0 && at->ifa_name[n] != ':')) /* a label of the address: eth0:1 */
         return NULL;
     if (at->ifa_addr->sa_family == AF_INET)
         return &ip4->sin_addr;

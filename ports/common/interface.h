@@ -11,7 +11,7 @@
 #include <tenon/types.h>
 
 struct interface {
-    char name[IFNAMSIZ];
+    char name[IFNAMSIZ]; /**< the kernel's, by whatever other name it was asked for */
     int index;
     unsigned mtu; /**< what is wanted, or the interface's own: 576 to 65535 */
     tenon_u8 mac[6]; /**< the kernel's */

@@ -347,6 +347,33 @@ UNIT_TEST(address_is_ours_or_the_interfaces)
     close(cable);
 }
 
+/* An interface may have other names besides its own. */
+UNIT_TEST(other_name_is_the_same_interface)
+{
+    const int cable = open_cable("name0");
+    struct tenon_netif_conf a, b;
+    struct port *port, *other;
+    char text[300] = "";
+
+    if (system("ip link property add dev name0 altname other-name && ip address add 10.77.0.9/24 dev name0") != 0) {
+        close(cable);
+        return;
+    }
+    port = open_port("packet:name0");
+    other = open_port("packet:other-name");
+    if (!CHECK(port != NULL) || !CHECK(other != NULL))
+        return;
+    port_netif_conf(port, &a);
+    port_netif_conf(other, &b);
+    CHECK_EQ_MEM(a.mac, b.mac, 6);
+    for (int i = 0; i < 500 && strstr(text, "10.77") == NULL; i++, usleep(1000))
+        (void)packet_port_type.advice(other, text, sizeof text);
+    CHECK(strstr(text, "10.77.0.9 at name0 ") != NULL);
+    port_close(port);
+    port_close(other);
+    close(cable);
+}
+
 UNIT_TEST(advice_names_what_is_wrong)
 {
     const int cable = make_interface("adv0"), fd = socket(AF_INET, SOCK_DGRAM, 0);
@@ -365,9 +392,10 @@ UNIT_TEST(advice_names_what_is_wrong)
     CHECK_EQ_I(packet_port_type.advice(port, text, sizeof text), 0);
     address->sin_family = AF_INET;
     address->sin_addr.s_addr = htonl(0x0A4D0009);
+    snprintf(request.ifr_name, sizeof request.ifr_name, "adv0:1");    /* an address with a label */
     CHECK_EQ_I(ioctl(fd, SIOCSIFADDR, &request), 0);
     CHECK_EQ_I(packet_port_type.advice(port, text, sizeof text), 1);
-    CHECK(strstr(text, "10.77.0.9") != NULL);
+    CHECK(strstr(text, "10.77.0.9 at adv0 ") != NULL);
     port_close(port);
     close(fd);
     close(cable);
@@ -1033,6 +1061,7 @@ int main(void)
     UNIT_RUN(not_permitted_is_explained);
     UNIT_RUN(what_it_can_follows_offload);
     UNIT_RUN(address_is_ours_or_the_interfaces);
+    UNIT_RUN(other_name_is_the_same_interface);
     UNIT_RUN(advice_names_what_is_wrong);
     UNIT_RUN(transmit_gathers_the_pieces);
     UNIT_RUN(transmit_that_cannot_be_is_counted);
