@@ -51,8 +51,7 @@ enum found { NOTHING, TAKEN, LOST };
 struct packet_port {
     struct port port;
     int fd, all, links; /* frames of ours; those for all members, or -1; news of links; port.fd joins them */
-    int waiting; /* for room to send */
-    int full; /* the interface's own queue ... */
+    int waiting, full; /* for room to send; the interface's own queue is full ... */
     tenon_u32 full_us; /* ... since then */
     int offload, own_mac;
     struct interface interface;
@@ -389,7 +388,7 @@ static enum found copy_frame(struct packet_port *port, unsigned i)
     const struct tpacket3_hdr *frame;
     tenon_u8 header[VNET_BYTES] = { 0 };
     const tenon_u8 *bytes;
-    enum found found;
+    enum found found = LOST;
     size_t n;
 
     if (port->ring_left == 0) {
@@ -401,9 +400,11 @@ static enum found copy_frame(struct packet_port *port, unsigned i)
     frame = port->ring_next;
     bytes = (const tenon_u8 *)frame + frame->tp_mac;
     n = frame->tp_snaplen == frame->tp_len ? frame->tp_len : SIZE_MAX; /* of which part is missing */
-    memcpy(header, bytes - PACKET_HEADER_BYTES, PACKET_HEADER_BYTES);
-    port_rxslots_copy(&port->rx, i, bytes, n);
-    found = finish_frame(port, i, header, n);
+    if ((frame->tp_status & TP_STATUS_USER) != 0) { /* or the kernel has dropped it, and an older one lies there */
+        memcpy(header, bytes - PACKET_HEADER_BYTES, PACKET_HEADER_BYTES);
+        port_rxslots_copy(&port->rx, i, bytes, n);
+        found = finish_frame(port, i, header, n);
+    }
     port->ring_next = (void *)((tenon_u8 *)port->ring_next + frame->tp_next_offset);
     if (--port->ring_left == 0) {
         __atomic_store_n(&head->block_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
