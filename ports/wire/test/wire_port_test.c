@@ -399,6 +399,31 @@ UNIT_TEST(what_an_end_cannot_do_is_counted)
     cable_close(&cable);
 }
 
+/* There is no other end yet; or there is one, and nobody has looked at it. */
+UNIT_TEST(what_nobody_hears_is_counted)
+{
+    struct cable cable = { .now_us = port_now_us() };
+    struct port_stats stats;
+
+    cable.ends[0] = open_end("wire:x");
+    if (!CHECK(cable.ends[0] != NULL))
+        return;
+    send_from(&cable, 0, &kinds[0], 100, ASKED_NOTHING);
+    port_stats(cable.ends[0], &stats);
+    CHECK_EQ_U(stats.tx_down, 1);
+    CHECK_EQ_U(stats.tx_frames, 0);
+    cable.ends[1] = open_end("wire:x");
+    send_from(&cable, 0, &kinds[0], 100, ASKED_NOTHING);
+    receive(&cable, 0);
+    port_stats(cable.ends[0], &stats);
+    CHECK_EQ_U(stats.tx_down, 1);
+    CHECK_EQ_U(stats.tx_frames, 1);
+    port_stats(cable.ends[1], &stats);
+    CHECK_EQ_U(stats.rx_missed, 1);
+    CHECK_EQ_U(stats.rx_frames + stats.rx_bytes, 0);
+    cable_close(&cable);
+}
+
 UNIT_TEST(names_and_ends)
 {
     struct port *first = open_end("wire:a"), *second, *other;
@@ -436,6 +461,7 @@ int main(void)
     UNIT_RUN(finished_packet_arrives_as_it_is);
     UNIT_RUN(end_that_comes_back_is_sent_what_it_can_take_now);
     UNIT_RUN(what_an_end_cannot_do_is_counted);
+    UNIT_RUN(what_nobody_hears_is_counted);
     UNIT_RUN(names_and_ends);
     return unit_end();
 }
