@@ -124,6 +124,7 @@ static int read_choice(unsigned *out, const struct port_setting *setting, const 
 /* @param name  of one that all ports of the kind have. @return 1: it is none */
 static int read_common(struct port_choice *choice, const char *name, const char *value, char *error, size_t size)
 {
+    const size_t most_mb = SIZE_MAX >> 20 < NUMBER_MAX ? SIZE_MAX >> 20 : NUMBER_MAX;
     const struct port_type *type = choice->type;
     struct port_conf *conf = &choice->conf;
     unsigned mb = 0;
@@ -136,7 +137,7 @@ static int read_common(struct port_choice *choice, const char *name, const char 
     if (strcmp(name, "queue") == 0 && type->queues_max > 1)
         return read_number(&conf->queue, name, value, 0, type->queues_max - 1, error, size);
     if (strcmp(name, "memory") == 0 && type->memory > 0) {
-        status = read_number(&mb, name, value, 1, NUMBER_MAX, error, size);
+        status = read_number(&mb, name, value, 1, (unsigned)most_mb, error, size);
         conf->buffer_bytes_max = (size_t)mb << 20;
         return status;
     }

@@ -107,7 +107,7 @@ UNIT_TEST(what_is_wrong_is_said)
         { "rich:a,mode=zero", "mode=zero is none of copy|zerocopy" },
         { "rich:a,mode=copy|zerocopy", "is none of copy|zerocopy" },
         { "rich:a,count=0", "count=0 is not a number from 1 to 1000000" },
-        { "rich:a,memory=0", "memory=0 is not a number from 1 to 1000000" },
+        { "rich:a,memory=0", "memory=0 is not a number from 1 to " },
         { "plain:a,memory=1", "has no setting \"memory\"" },
         { "plain:a,queues=1", "has no setting \"queues\" (there are mtu=BYTES, offload=on|off)" },
     };
@@ -118,6 +118,17 @@ UNIT_TEST(what_is_wrong_is_said)
         CHECK_EQ_I(read_port(&choice, rows[i].written), -1);
         CHECK(strstr(error, rows[i].words) != NULL);
     }
+}
+
+/* 4 GB and one MB, which a size_t of 32 bits does not hold. */
+UNIT_TEST(memory_is_what_was_said_or_refused)
+{
+    struct port_choice choice;
+
+    if (read_port(&choice, "rich:a,memory=4097") == 0)
+        CHECK_EQ_U(choice.conf.buffer_bytes_max >> 20, 4097);
+    else
+        CHECK(strstr(error, "memory=4097 is not a number from 1 to 4095") != NULL);
 }
 
 UNIT_TEST(long_text_is_refused)
@@ -232,6 +243,7 @@ int main(void)
     UNIT_RUN(settings_go_where_they_belong);
     UNIT_RUN(name_in_braces_may_have_commas);
     UNIT_RUN(what_is_wrong_is_said);
+    UNIT_RUN(memory_is_what_was_said_or_refused);
     UNIT_RUN(long_text_is_refused);
     return unit_end();
 }
