@@ -45,7 +45,8 @@ struct port_conf {
                                     segments, both ways */
     unsigned queues; /**< of the interface: 0 and 1 for one */
     unsigned queue; /**< which of them, from 0 */
-    size_t buffer_bytes_max; /**< limit of packet memory; 0: the kind's default */
+    size_t buffer_bytes_max; /**< limit of packet memory, or of that of each of two sizes (rxslots.h); 0: the kind's
+                                    default */
     const char *settings[PORT_SETTINGS_MAX]; /**< in the order of port_type.settings; NULL: not given */
     unsigned values[PORT_SETTINGS_MAX]; /**< the same: which word of the choice, from 0, or the number; 0: not given */
 };
