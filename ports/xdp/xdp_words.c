@@ -12,6 +12,8 @@ const char *xdp_reason(enum xdp_step step, enum xdp_mode mode, int why)
     if (why == EPERM || why == EACCES)
         return "not permitted: run as root, or once as root 'setcap cap_net_admin,cap_net_raw,cap_bpf=ep PROGRAM' "
                "(root of a user namespace is not enough)";
+    if (why == EMFILE)
+        return "this process has as many files open as it may: raise that with 'ulimit -n'";
     if (step == XDP_STEP_ATTACH && (why == EBUSY || why == EEXIST))
         return "it has an XDP program already: end the program that has attached it (one process serves all queues), "
                "or remove what was left there with 'ip link set dev INTERFACE xdp off'";

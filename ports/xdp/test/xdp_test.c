@@ -221,6 +221,25 @@ UNIT_TEST(missing_privilege_is_explained)
     remove_pair("n0");
 }
 
+/* One more descriptor than there are: for the map, and not for the program. */
+UNIT_TEST(missing_descriptors_are_explained)
+{
+    struct rlimit limit, few;
+    const int next = dup(0);
+
+    make_pair("f0", 0, 1500, 1);
+    close(next);
+    CHECK_EQ_I(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    few = limit;
+    few.rlim_cur = (rlim_t)next + 1;
+    CHECK_EQ_I(setrlimit(RLIMIT_NOFILE, &few), 0);
+    CHECK(open_with("f0", "") == NULL);
+    CHECK_EQ_I(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    CHECK(says("f0, queue 0: this process has as many files open as it may"));
+    CHECK(!has_program("f0"));
+    remove_pair("f0");
+}
+
 /* ---- what the driver says ------------------------------------------------------------------------------- */
 
 /* A veth has no zero-copy, and says nothing of it. */
@@ -425,6 +444,7 @@ int main(void)
     UNIT_RUN(memory_is_shared_in_one_mode_only);
     UNIT_RUN(program_of_another_process_is_explained_and_goes_with_it);
     UNIT_RUN(missing_privilege_is_explained);
+    UNIT_RUN(missing_descriptors_are_explained);
     UNIT_RUN(the_kernel_is_asked);
     UNIT_RUN(what_it_can_follows_offload);
     UNIT_RUN(traps_are_told);
