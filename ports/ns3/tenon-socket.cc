@@ -144,8 +144,11 @@ int TenonSocket::Bind6()
     return 0;
 }
 
+/* Once: the core would have another listener then, and this one could not close both. */
 int TenonSocket::Listen()
 {
+    if (m_listener || m_conn)
+        return Fail(ERROR_INVAL);
     const int error = tenon_tcp_listen(m_stack->Instance(), &m_listener, &m_bound, &s_listener, this, 0);
 
     if (error)

@@ -166,7 +166,7 @@ uint32_t TenonStack::AddDevice(Ptr<NetDevice> device)
 void TenonStack::LinkChanged(uint32_t netif)
 {
     if (m_stack)
-        tenon_netif_link(m_stack, netif, m_ports[netif - 1].device->IsLinkUp());
+        tenon_netif_link(Instance(), netif, m_ports[netif - 1].device->IsLinkUp());
     Wake();
 }
 
@@ -299,7 +299,8 @@ void TenonStack::Send(Port &port, const tenon_frame &frame)
     }
     const auto packet = Create<Packet>(m_scratch.data() + head, static_cast<uint32_t>(m_scratch.size() - head));
     m_tx(packet, port.device);
-    if (!port.device->Send(packet, port.ethernet ? Address(to) : port.device->GetBroadcast(), protocol))
+    /* A copy, for who listens keeps what it was given: the device puts its header into that. */
+    if (!port.device->Send(packet->Copy(), port.ethernet ? Address(to) : port.device->GetBroadcast(), protocol))
         m_txDrop(packet, port.device);
 }
 

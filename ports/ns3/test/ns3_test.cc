@@ -13,6 +13,8 @@
 #include <ns3/internet-module.h>
 #include <ns3/network-module.h>
 #include <ns3/point-to-point-module.h>
+#include <ns3/simple-channel.h>
+#include <ns3/simple-net-device.h>
 
 #include "ports/common/test/payload.h"
 #include "unit.h"
@@ -602,6 +604,114 @@ UNIT_TEST(a_full_queue_of_the_device)
     CHECK_EQ_U(pair.Stack(0)->Counter(TENON_STAT_TCP_RETRANSMIT), 0);
 }
 
+/* What is dropped is told as it was given to the device, which puts its own header before it. */
+UNIT_TEST(a_device_without_flow_control)
+{
+    NodeContainer nodes(2);
+    PointToPointHelper cable;
+    uint32_t given = 0;
+    unsigned drops = 0;
+
+    cable.SetQueue("ns3::DropTailQueue<Packet>", "MaxSize", StringValue("2p"));
+    cable.DisableFlowControl();
+    const auto devices = cable.Install(nodes);
+    for (uint32_t i = 0; i < 2; i++)
+        TenonHelper().Install(nodes.Get(i))->AddAddress(devices.Get(i), Ipv4Address(0x0A000001 + i), 24);
+    const auto stack = nodes.Get(0)->GetObject<TenonStack>();
+    stack->TraceConnectWithoutContext("Tx", Callback<void, Ptr<const Packet>, Ptr<NetDevice>>(
+                                                [&](Ptr<const Packet> packet, Ptr<NetDevice>) {
+                                                    given = packet->GetSize();
+                                                }));
+    stack->TraceConnectWithoutContext("TxDrop", Callback<void, Ptr<const Packet>, Ptr<NetDevice>>(
+                                                    [&](Ptr<const Packet> packet, Ptr<NetDevice>) {
+                                                        drops++;
+                                                        CHECK_EQ_U(packet->GetSize(), given);
+                                                    }));
+    BulkSendHelper bulk(Factory(TENON), InetSocketAddress("10.0.0.2", PORT));
+    bulk.SetAttribute("MaxBytes", UintegerValue(100000));
+    bulk.Install(nodes.Get(0));
+    const auto sinks = PacketSinkHelper(Factory(TENON), InetSocketAddress(Ipv4Address::GetAny(), PORT))
+                           .Install(nodes.Get(1));
+    RunFor(60);
+    CHECK_EQ_U(DynamicCast<PacketSink>(sinks.Get(0))->GetTotalRx(), 100000);
+    CHECK(drops > 0);
+    Simulator::Destroy();
+}
+
+/* What listens must end with Close(), or the core would know a socket that nobody has any more. */
+UNIT_TEST(a_socket_listens_once)
+{
+    Pair pair(TENON, TENON, P2P);
+    Ptr<Socket> listener = Socket::CreateSocket(pair.nodes.Get(1), TypeId::LookupByName(Factory(TENON)));
+    const auto client = Socket::CreateSocket(pair.nodes.Get(0), TypeId::LookupByName(Factory(TENON)));
+    Address first;
+    Ends ends;
+
+    CHECK_EQ_I(listener->Listen(), 0);
+    CHECK_EQ_I(listener->GetSockName(first), 0);
+    CHECK_EQ_I(listener->Listen(), -1);
+    CHECK(listener->GetErrno() == Socket::ERROR_INVAL);
+    listener->Close();
+    listener = nullptr;
+    ends.Take(client);
+    CHECK_EQ_I(client->Connect(InetSocketAddress("10.0.0.2", InetSocketAddress::ConvertFrom(first).GetPort())), 0);
+    RunFor(10);
+    CHECK_EQ_U(ends.refused, 1);
+}
+
+/* A device whose plug can be pulled. */
+class PlugDevice : public SimpleNetDevice
+{
+public:
+    void Plug(bool in)
+    {
+        m_in = in;
+        m_changed();
+    }
+
+    bool IsLinkUp() const override
+    {
+        return m_in;
+    }
+
+    void AddLinkChangeCallback(Callback<void> callback) override
+    {
+        m_changed.ConnectWithoutContext(callback);
+    }
+
+private:
+    TracedCallback<> m_changed;
+    bool m_in = true;
+};
+
+/* An instance that has slept does not take the hours before for the time in which an address is probed
+ * (RFC 5227 2.1.1, RFC 4862 5.4). */
+UNIT_TEST(a_link_comes_back_after_hours)
+{
+    const auto device = CreateObject<PlugDevice>();
+    const auto node = CreateObject<Node>();
+    TenonHelper helper;
+    unsigned probed = 0;
+
+    device->SetAddress(Mac48Address::Allocate());
+    device->SetChannel(CreateObject<SimpleChannel>());
+    node->AddDevice(device);
+    helper.SetAttribute("DuplicateAddressDetection", BooleanValue(true));
+    const auto stack = helper.Install(node);
+    stack->AddAddress(device, Ipv4Address("10.0.0.1"), 24);
+    stack->AddAddress(device, Ipv6Address("2001:db8::1"), 64);
+    Simulator::Schedule(Hours(3), [&] { device->Plug(false); });
+    Simulator::Schedule(Hours(6), [&] { device->Plug(true); });
+    Simulator::Schedule(Hours(6) + MilliSeconds(500), [&] {
+        tenon_addr_info info;
+        for (unsigned i = 0; tenon_addr_get(stack->Instance(), i, &info) == TENON_OK; i++)
+            probed += info.state == TENON_ADDR_TENTATIVE;
+    });
+    RunFor(6 * 3600 + 1);
+    CHECK_EQ_U(probed, 3);    // the link-local one too
+    Simulator::Destroy();
+}
+
 /* ---- in a process of its own ------------------------------------------------------------------------- */
 
 /* What `child` prints, and how it ends. */
@@ -717,5 +827,8 @@ int main()
     UNIT_RUN(hours_of_silence);
     UNIT_RUN(keep_alive_after_hours);
     UNIT_RUN(a_full_queue_of_the_device);
+    UNIT_RUN(a_device_without_flow_control);
+    UNIT_RUN(a_socket_listens_once);
+    UNIT_RUN(a_link_comes_back_after_hours);
     return unit_end();
 }
