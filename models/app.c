@@ -115,6 +115,14 @@ static int say_dirty(struct model *model)
     return 1;
 }
 
+void model_app_say_all(struct model *model)
+{
+    while (!say_dirty(model)) {
+        model_app_send(model, 0);
+        model_app_wait(model);
+    }
+}
+
 /* @return 0: the ring is full */
 static int say_puts(struct model *model)
 {

@@ -237,6 +237,7 @@ struct model {
     struct model_conf conf;
     int direct;                   /* MODEL_UNIFIED */
     int alone;                    /* there is no other thread: who waits for the stack does its work */
+    int ending;                   /* model_close() has begun */
     struct model_listener *listeners;
     struct model_udp *udps;       /* the application's; those that are not closed */
     pthread_t thread;
@@ -275,6 +276,7 @@ struct command *model_app_command(struct model *model, uint32_t slots);    /* th
 struct command *model_app_must(struct model *model);    /* the same, and wait for room */
 void model_app_wait(struct model *model);            /* for the stack, a little */
 void model_app_say(struct model_tcp *tcp, tenon_u32 consumed, unsigned flags);
+void model_app_say_all(struct model *model);         /* what has waited for the end of the turn; waits for room */
 void model_app_closed(struct model_tcp *tcp, int why);
 void model_app_wants(struct model_tcp *tcp);
 int model_app_extras(struct model *model, tenon_u32 now);    /* messages of others, and conf.turn */

@@ -126,8 +126,10 @@ static void spread_join(struct model *model)
 {
     const struct model_conf *conf = &model->conf;
 
-    if (conf->spread != NULL)
-        model_spread_join(conf->spread, conf->member, conf->port, conf->stack, conf->netif);
+    if (conf->spread == NULL)
+        return;
+    model_spread_join(conf->spread, conf->member, conf->port, conf->stack, conf->netif);
+    model_spread_clock(conf->spread, conf->member, conf->now_us);
 }
 
 static void spread_leave(struct model *model)
@@ -188,6 +190,7 @@ void model_call(struct model *model, void (*fn)(struct tenon *stack, void *arg),
         fn(model->conf.stack, arg);
         return;
     }
+    model_app_say_all(model);
     command = model_app_must(model);
     command->tcp = NULL;
     command->kind = COMMAND_CALL;
@@ -325,6 +328,7 @@ static void drain(struct model *model)
 
 void model_close(struct model *model)
 {
+    model->ending = 1;
     while (model->listeners != NULL)
         model_listener_close(model->listeners);
     model_call(model, model_loop_abort_all, model);

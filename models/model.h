@@ -158,9 +158,10 @@ int model_step_stack(struct model *model);
 void model_stop(struct model *model);
 
 /** End it: connections that are open are reset, with their peers told, and closed() is called for each; listeners are
- *  closed, and as the last, UDP sockets that are open: closed() may still use them. What the application keeps of
- *  received data must have been given back by the time of the last closed(); datagrams before this is called, their
- *  sockets being closed. Not from a handler. The instance and the port are the caller's again. */
+ *  closed, and as the last, UDP sockets that are open: closed() may still use them. It opens no connection and no
+ *  listener any more (TENON_ECLOSED). What the application keeps of received data must have been given back by the time
+ *  of the last closed(); datagrams before this is called, their sockets being closed. Not from a handler. The instance
+ *  and the port are the caller's again. */
 void model_close(struct model *model);
 
 /** Run fn(stack, arg) in the stack's thread, after all that was said to connections before, and wait until it has been
@@ -195,7 +196,8 @@ struct model_tcp_events {
     void (*closed)(struct model_tcp *tcp, void *app, int why);
 };
 
-/** Listen; see tenon_tcp_listen(), of which it has the parameters and the errors. */
+/** Listen; see tenon_tcp_listen(), of which it has the parameters and the errors; besides, TENON_ECLOSED: model_close()
+ *  has begun. */
 int model_listen(struct model *model, struct model_listener **out, const struct tenon_addr *at,
                  const struct model_tcp_events *events, void *app, unsigned backlog);
 
@@ -206,8 +208,9 @@ void model_listener_local(const struct model_listener *listener, struct tenon_ad
 void model_listener_close(struct model_listener *listener);
 
 /** Open a connection; see tenon_tcp_connect(). Data may be sent at once.
- *  @return TENON_OK: what else is wrong is told by closed(); TENON_ENOMEM; TENON_EAGAIN: the ring is full. In
- *          MODEL_UNIFIED also what tenon_tcp_connect() returns, without closed() */
+ *  @return TENON_OK: what else is wrong is told by closed(); TENON_ENOMEM; TENON_EAGAIN: the ring is full;
+ *          TENON_ECLOSED: model_close() has begun. In MODEL_UNIFIED also what tenon_tcp_connect() returns, without
+ *          closed() */
 int model_tcp_connect(struct model *model, struct model_tcp **out, const struct tenon_addr *from,
                       const struct tenon_addr *to, const struct model_tcp_events *events, void *app);
 

@@ -23,6 +23,7 @@ struct member {
     struct port *port;      /* NULL: it is not there */
     struct tenon *stack;
     unsigned netif;
+    tenon_u32 (*now_us)(void);
     struct model_spread_stats stats;
 };
 
@@ -163,7 +164,7 @@ static void handed_open(struct model_mail *mail, void *owner)
 
     atomic_fetch_sub_explicit(&to->waiting, 1, memory_order_relaxed);
     if (owner != NULL && to->port != NULL)
-        tenon_input(to->stack, to->netif, &handed->frame, 1, port_now_us());
+        tenon_input(to->stack, to->netif, &handed->frame, 1, to->now_us());
     else if (owner != NULL)
         to->stats.lost++;
     tenon_buf_put(&handed->buf);
@@ -268,8 +269,14 @@ void model_spread_join(struct model_spread *spread, unsigned number, struct port
     member->port = port;
     member->stack = stack;
     member->netif = netif;
+    member->now_us = port_now_us;
     port->input = spread_input;
     port->input_arg = member;
+}
+
+void model_spread_clock(struct model_spread *spread, unsigned number, tenon_u32 (*now_us)(void))
+{
+    spread->members[number].now_us = now_us;
 }
 
 void model_spread_leave(struct model_spread *spread, unsigned number)

@@ -52,6 +52,10 @@ void model_spread_close(struct model_spread *spread);
 void model_spread_join(struct model_spread *spread, unsigned number, struct port *port, struct tenon *stack,
                        unsigned netif);
 
+/** The clock of the member's instance, for what is handed to it, if that is not port_now_us(). After it has joined, and
+ *  where that may be called. */
+void model_spread_clock(struct model_spread *spread, unsigned number, tenon_u32 (*now_us)(void));
+
 /** It is there no longer. In its thread, before its instance ends. */
 void model_spread_leave(struct model_spread *spread, unsigned number);
 

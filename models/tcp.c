@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SND_BUF_UNKNOWN = 65536 };    /* until the connection is open */
+enum { SND_BUF_UNKNOWN = 65536,    /* until the connection is open */
+       SND_BUF_MIN = 512, SND_BUF_MAX = 0x3FFFC000 };    /* others the core refuses */
 
 /* In either thread. The application's fields are handed over with the first event. */
 struct model_tcp *model_tcp_new(struct model *model, const struct model_tcp_events *events, void *app)
@@ -103,9 +104,12 @@ static int connect_by_ring(struct model *model, struct model_tcp *tcp, const str
 int model_tcp_connect(struct model *model, struct model_tcp **out, const struct tenon_addr *from,
                       const struct tenon_addr *to, const struct model_tcp_events *events, void *app)
 {
-    struct model_tcp *tcp = model_tcp_new(model, events, app);
+    struct model_tcp *tcp;
     int error;
 
+    if (model->ending)
+        return TENON_ECLOSED;
+    tcp = model_tcp_new(model, events, app);
     if (tcp == NULL)
         return TENON_ENOMEM;
     error = model->direct ? connect_direct(model, tcp, from, to) : connect_by_ring(model, tcp, from, to);
@@ -136,9 +140,12 @@ static void call_listen(struct tenon *stack, void *arg)
 int model_listen(struct model *model, struct model_listener **out, const struct tenon_addr *at,
                  const struct model_tcp_events *events, void *app, unsigned backlog)
 {
-    struct listen_call call = { calloc(1, sizeof *call.listener), at, backlog, TENON_ENOMEM };
-    struct model_listener *listener = call.listener;
+    struct listen_call call = { NULL, at, backlog, TENON_ENOMEM };
+    struct model_listener *listener;
 
+    if (model->ending)
+        return TENON_ECLOSED;
+    listener = call.listener = calloc(1, sizeof *listener);
     if (listener == NULL)
         return TENON_ENOMEM;
     listener->model = model;
@@ -370,7 +377,7 @@ int model_tcp_set(struct model_tcp *tcp, enum tenon_tcp_option option, tenon_u32
     command->kind = COMMAND_SET;
     command->option.name = option;
     command->option.value = value;
-    if (option == TENON_TCP_SND_BUF)
+    if (option == TENON_TCP_SND_BUF && value >= SND_BUF_MIN && value <= SND_BUF_MAX)
         tcp->snd_buf = value;
     return TENON_OK;
 }

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "../spread.h"
 #include "history.h"
 
 static char error[300];
@@ -202,17 +203,35 @@ static void step_both(struct model *model, unsigned n)
     }
 }
 
-static struct model *open_one_where(struct world *world, struct one *one, enum model_kind kind, uint64_t peer_lost)
+static struct model *open_with(struct world *world, struct one *one, struct model_conf *conf, uint64_t peer_lost)
 {
     const struct world_conf world_conf = { .delay_us = 10, .total_max = 1, .rcv_buf = 8192, .peer_lost = peer_lost };
-    struct model_conf conf = { .kind = kind, .port = &world->port, .netif = 1, .stepped = 1, .now_us = virtual_now,
-        .slots = 64 };
 
     memset(one, 0, sizeof *one);
     world_open(world, &world_conf, virtual_now());
-    conf.stack = world->stack;
-    one->model = model_open(&conf, error, sizeof error);
+    conf->port = &world->port;
+    conf->stack = world->stack;
+    conf->netif = 1;
+    conf->stepped = 1;
+    conf->now_us = virtual_now;
+    conf->slots = 64;
+    one->model = model_open(conf, error, sizeof error);
     return one->model;
+}
+
+static struct model *open_one_where(struct world *world, struct one *one, enum model_kind kind, uint64_t peer_lost)
+{
+    struct model_conf conf = { .kind = kind };
+
+    return open_with(world, one, &conf, peer_lost);
+}
+
+static struct model *open_member(struct world *world, struct one *one, enum model_kind kind,
+                                 struct model_spread *spread, unsigned member)
+{
+    struct model_conf conf = { .kind = kind, .spread = spread, .member = member };
+
+    return open_with(world, one, &conf, 0);
 }
 
 static struct model *open_one(struct world *world, struct one *one, enum model_kind kind)
@@ -383,6 +402,97 @@ UNIT_TEST(deferred_is_sent_before_the_end)
     close_one(&world, &one);
 }
 
+/* What a function of model_call() finds. */
+struct found {
+    struct one *one;
+    int finish;
+    tenon_u32 unconsumed;
+};
+
+static void call_find(struct tenon *stack, void *arg)
+{
+    struct found *found = arg;
+    struct tenon_tcp *core = model_tcp_core(found->one->tcp);
+    struct tenon_tcp_info info;
+
+    (void)stack;
+    tenon_tcp_status(core, &info);
+    found->unconsumed = info.rcv_unconsumed;
+    found->finish = tenon_tcp_finish(core);
+}
+
+static void keeper_received(struct model_tcp *tcp, void *arg, const struct tenon_span *spans, unsigned n)
+{
+    (void)tcp;
+    for (unsigned i = 0; i < n; i++)
+        ((struct one *)arg)->received += spans[i].len;
+}
+
+static const struct model_tcp_events keeper_events = { .opened = one_opened, .received = keeper_received,
+    .closed = one_closed };
+
+/* What was said to a connection before, and has no command of its own, comes before the function; also when the ring
+ * is full. */
+UNIT_TEST(a_call_comes_after_what_was_said)
+{
+    for (int kind = MODEL_UNIFIED; kind <= MODEL_MERGE; kind++) {
+        for (int full = 0; full < 2; full++) {
+            struct found found = { 0 };
+            struct world world;
+            struct one one;
+
+            CHECK(open_one(&world, &one, (enum model_kind)kind) != NULL);
+            connect_one(&one, WORLD_PEER_PORT);
+            model_tcp_handler(one.tcp, &keeper_events, &one);
+            step_both(one.model, 50);
+            CHECK_EQ_I(model_tcp_write(one.tcp, world_pattern, 100), 100);
+            step_both(one.model, 1000);
+            CHECK_EQ_U(one.received, 100);
+            model_tcp_consumed(one.tcp, 100);
+            for (int i = 0; full && i < 64; i++)
+                (void)model_tcp_write(one.tcp, "x", 1);
+            CHECK_EQ_I(model_tcp_finish(one.tcp), TENON_OK);
+            found.one = &one;
+            model_call(one.model, call_find, &found);
+            CHECK_EQ_U(found.unconsumed, 0);
+            CHECK_EQ_I(found.finish, TENON_ECLOSED);
+            close_one(&world, &one);
+        }
+    }
+}
+
+static void again_closed(struct model_tcp *tcp, void *arg, int why);
+
+static const struct model_tcp_events again_events = { .closed = again_closed };
+
+static void again_closed(struct model_tcp *tcp, void *arg, int why)
+{
+    const struct tenon_addr to = world_peer(), at = { .port = 80 };
+    struct model_listener *listener;
+    struct one *one = arg;
+
+    one_closed(tcp, arg, why);
+    CHECK_EQ_I(model_tcp_connect(one->model, &one->tcp, NULL, &to, &again_events, arg), TENON_ECLOSED);
+    CHECK_EQ_I(model_listen(one->model, &listener, &at, &again_events, arg, 0), TENON_ECLOSED);
+}
+
+/* As applications do that have lost their peer. */
+UNIT_TEST(nothing_begins_at_the_end)
+{
+    for (int kind = MODEL_UNIFIED; kind <= MODEL_MERGE; kind++) {
+        struct world world;
+        struct one one;
+
+        CHECK(open_one(&world, &one, (enum model_kind)kind) != NULL);
+        connect_one(&one, WORLD_PEER_PORT);
+        model_tcp_handler(one.tcp, &again_events, &one);
+        step_both(one.model, 50);
+        close_one(&world, &one);
+        CHECK_EQ_I(one.closed, 1);
+        CHECK_EQ_I(one.why, TENON_EABORTED);
+    }
+}
+
 static void leaver_received(struct model_tcp *tcp, void *arg, const struct tenon_span *spans, unsigned n)
 {
     struct one *one = arg;
@@ -474,10 +584,59 @@ UNIT_TEST(options_that_are_none_are_told_or_counted)
         step_both(one.model, 50);
         CHECK_EQ_I(model_tcp_set(one.tcp, TENON_TCP_OPTION_COUNT, 1), TENON_EINVAL);
         CHECK_EQ_I(model_tcp_set(one.tcp, TENON_TCP_ECN, 77), TENON_OK);
+        CHECK_EQ_I(model_tcp_set(one.tcp, TENON_TCP_SND_BUF, 0), TENON_OK);
         step_both(one.model, 3);
         model_stats(one.model, &stats);
-        CHECK_EQ_U(stats.refused, 1);
+        CHECK_EQ_U(stats.refused, 2);
+        CHECK_EQ_U(model_tcp_room(one.tcp), 8192);    /* what was refused is not reckoned with */
         close_one(&world, &one);
+    }
+}
+
+/* What this one has got is an ARP reply, which goes to all. */
+static void receive_a_reply(struct port *port)
+{
+    tenon_u8 bytes[42] = { 2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 9, 8, 6, 0, 1, 8, 0, 6, 4, 0, 2, 2, 0, 0, 0, 0, 9,
+        10, 0, 0, 9, 2, 0, 0, 0, 0, 1, 10, 0, 0, 1 };
+    struct tenon_buf buf = { bytes, sizeof bytes, 1, NULL };
+    const struct tenon_span span = { &buf, 0, sizeof bytes };
+    const struct tenon_frame frame = { .spans = &span, .nspans = 1 };
+
+    port->input(port->input_arg, &frame, 1, virtual_us);
+}
+
+/* What comes from another queue comes at the model's time, whatever the clock of the system says. */
+static void handed_over(enum model_kind kind)
+{
+    struct model_mailbox box[2], *const boxes[2] = { &box[0], &box[1] };
+    struct model_spread *spread = model_spread_open(boxes, 2, 0);
+    struct tenon_tcp_info info;
+    struct world worlds[2];
+    struct one ones[2];
+
+    for (unsigned i = 0; i < 2; i++) {
+        CHECK_EQ_I(model_mailbox_open(&box[i]), 0);
+        CHECK(open_member(&worlds[i], &ones[i], kind, spread, i) != NULL);
+    }
+    connect_one(&ones[0], WORLD_PEER_PORT);
+    step_both(ones[0].model, 50);
+    receive_a_reply(&worlds[1].port);
+    step_both(ones[0].model, 2);
+    CHECK_EQ_I(ones[0].opened, 1);
+    tenon_tcp_status(model_tcp_core(ones[0].tcp), &info);
+    CHECK(info.since_rcv_ms < 1000);
+    for (unsigned i = 0; i < 2; i++)
+        close_one(&worlds[i], &ones[i]);
+    for (unsigned i = 0; i < 2; i++)
+        model_mailbox_close(&box[i]);
+    model_spread_close(spread);
+}
+
+UNIT_TEST(handed_over_at_the_time_of_the_model)
+{
+    for (int kind = MODEL_UNIFIED; kind <= MODEL_MERGE; kind++) {
+        virtual_us = port_now_us() - 1000000000;
+        handed_over((enum model_kind)kind);
     }
 }
 
@@ -514,9 +673,12 @@ int main(void)
     UNIT_RUN(commands_about_what_has_ended_do_nothing);
     UNIT_RUN(full_ring_refuses_and_tells_later);
     UNIT_RUN(deferred_is_sent_before_the_end);
+    UNIT_RUN(a_call_comes_after_what_was_said);
+    UNIT_RUN(nothing_begins_at_the_end);
     UNIT_RUN(nothing_is_received_after_close);
     UNIT_RUN(nothing_but_the_end_is_told_after_close);
     UNIT_RUN(options_that_are_none_are_told_or_counted);
+    UNIT_RUN(handed_over_at_the_time_of_the_model);
     UNIT_RUN(bad_configurations_are_explained);
     return unit_end();
 }
