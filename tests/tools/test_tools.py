@@ -283,6 +283,20 @@ def test_amalgamation_holds_every_file_once(tmp_path):
     assert '#include "' not in text.replace('#include "tenon.h"', "")
 
 
+# ---- tools/package-debian -------------------------------------------------------------------------
+
+def test_packages_are_not_made_where_others_have_something(tmp_path):
+    (tmp_path / "theirs").write_text("x")
+    tool = os.path.join(ROOT, "tools", "package-debian")
+    for folder, cwd in ((tmp_path, ROOT), (".", tmp_path)):
+        done = run(tool, folder, cwd=cwd)
+        assert done.returncode == 1 and f"{tmp_path} is not empty" in done.stderr, done
+    for words in (["--hlep"], ["a", "b"]):
+        done = run(tool, *words, cwd=tmp_path)
+        assert done.returncode == 2 and done.stderr.startswith("usage: tools/package-debian"), done
+    assert [path.name for path in tmp_path.iterdir()] == ["theirs"]
+
+
 # ---- options of the build -------------------------------------------------------------------------
 
 @pytest.mark.parametrize("dpdk, there, built", [("OFF", True, False), ("AUTO", False, False), ("ON", False, None)])
