@@ -10,6 +10,12 @@
 #include <cstdlib>
 #include <vector>
 
+static tenon_u32 now_us()
+{
+    const auto t = std::chrono::steady_clock::now().time_since_epoch();
+    return static_cast<tenon_u32>(std::chrono::duration_cast<std::chrono::microseconds>(t).count());
+}
+
 /* What the stack asks of its host. */
 class cable
 {
@@ -33,7 +39,7 @@ class cable
         return i; /* fewer than n: the stack keeps the others and offers them again */
     }
     /* Wait for a frame, and give it to the stack. @return false: the other end has hung up */
-    bool receive(tn::netif netif, tenon_u32 now_us, int wait_ms)
+    bool receive(tn::netif netif, int wait_ms)
     {
         pollfd ready = { fd_, POLLIN, 0 };
         if (poll(&ready, 1, wait_ms) < 1)
@@ -45,7 +51,7 @@ class cable
         span.len = n > 0 ? static_cast<tenon_u32>(n) : 0;
         frame.spans = &span;
         frame.nspans = 1;
-        return n != 0 && netif.input(&frame, n > 0, now_us).ok();
+        return n != 0 && netif.input(&frame, n > 0, now_us()).ok();
     }
 
   private:
@@ -71,12 +77,6 @@ class echo : public tn::tcp<echo>
     unsigned long bytes_ = 0;
 };
 
-static tenon_u32 now_us()
-{
-    const auto t = std::chrono::steady_clock::now().time_since_epoch();
-    return static_cast<tenon_u32>(std::chrono::duration_cast<std::chrono::microseconds>(t).count());
-}
-
 int main(int argc, char **argv)
 {
     cable cable(argc == 2 ? std::atoi(argv[1]) : -1);
@@ -91,6 +91,6 @@ int main(int argc, char **argv)
     auto listener = tn::listener::serve<echo>(*stack, tn::any_at(7));
     if (!listener.ok() || !listener->set(TENON_TCP_SND_BUF, 2 << 20).ok()) /* what is out finds room to come back */
         return 1;
-    while (cable.receive(*netif, now_us(), static_cast<int>(stack->poll(now_us()) / 1000) + 1))
+    while (cable.receive(*netif, static_cast<int>(stack->poll(now_us()) / 1000) + 1))
         std::fflush(stdout);
 }

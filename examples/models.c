@@ -27,12 +27,14 @@
 #include <unistd.h>
 
 enum { SERVERS_MAX = 16, PORT = 7, PIECE = 32, DATAGRAM_MAX = 1472 };
+enum { LINK = 4096, HANDED_MAX = LINK / 2 };    /* the other half of a link is for answers to the other one */
 
 struct server {
     struct port *port;
     struct tenon *stack;
     struct model *model;
     struct model_link *there;    /* to the other one; NULL: we do the work */
+    unsigned handed;             /* pieces that have not come back */
     struct model_mailbox box;    /* what came to another queue, and is ours */
     pthread_t thread;
     int is_lost;                 /* its interface is gone */
@@ -58,13 +60,16 @@ static void make_capitals(unsigned char *bytes, unsigned n)
         bytes[n] = (unsigned char)toupper(bytes[n]);
 }
 
-/* The client waits for its answer before it asks again; one that does not, and fills the queue, is reset. */
-static void answer(struct model_tcp *tcp, const unsigned char *bytes, unsigned n)
+/* The client waits for its answer before it asks again; one that does not, and fills the queue, is reset.
+ * @return 0; -1: it was, and the handle may be gone */
+static int answer(struct model_tcp *tcp, const unsigned char *bytes, unsigned n)
 {
-    if (model_tcp_write(tcp, bytes, n) == (tenon_i32)n)
-        model_tcp_consumed(tcp, n);
-    else
+    if (model_tcp_write(tcp, bytes, n) != (tenon_i32)n) {
         model_tcp_abort(tcp);
+        return -1;
+    }
+    model_tcp_consumed(tcp, n);
+    return 0;
 }
 
 struct work {
@@ -80,7 +85,8 @@ static void work_done(struct model *here, const void *message)
     const struct work *work = message;
 
     (void)here;
-    answer(work->tcp, work->bytes, work->n);
+    ((struct server *)model_tcp_app(work->tcp))->handed--;
+    (void)answer(work->tcp, work->bytes, work->n);
     model_tcp_put(work->tcp);
 }
 
@@ -92,18 +98,22 @@ static void do_work(struct model *there, const void *message)
     (void)there;
     make_capitals(work.bytes, work.n);
     if (model_hand(work.back, work_done, &work, sizeof work) != TENON_OK)
-        fail("a link is full");    /* not with a request at a time from each connection */
+        fail("a link is full");    /* which HANDED_MAX excludes */
 }
 
-static void hand(struct server *server, struct model_tcp *tcp, const unsigned char *bytes, unsigned n)
+/* @return as answer() */
+static int hand(struct server *server, struct model_tcp *tcp, const unsigned char *bytes, unsigned n)
 {
     struct work work = { .back = servers[server == servers].there, .tcp = tcp, .n = n };
 
     memcpy(work.bytes, bytes, n);
-    if (model_hand(server->there, do_work, &work, sizeof work) == TENON_OK)
-        model_tcp_ref(tcp);
-    else
+    if (server->handed == HANDED_MAX || model_hand(server->there, do_work, &work, sizeof work) != TENON_OK) {
         model_tcp_abort(tcp);
+        return -1;
+    }
+    server->handed++;
+    model_tcp_ref(tcp);
+    return 0;
 }
 
 static void on_received(struct model_tcp *tcp, void *app, const struct tenon_span *spans, unsigned nspans)
@@ -116,12 +126,10 @@ static void on_received(struct model_tcp *tcp, void *app, const struct tenon_spa
             unsigned char bytes[PIECE];
 
             memcpy(bytes, tenon_span_data(&spans[i]) + at, n);
-            if (server->there != NULL) {
-                hand(server, tcp, bytes, n);
-                continue;
-            }
-            make_capitals(bytes, n);
-            answer(tcp, bytes, n);
+            if (server->there == NULL)
+                make_capitals(bytes, n);
+            if ((server->there != NULL ? hand(server, tcp, bytes, n) : answer(tcp, bytes, n)) != 0)
+                return;
         }
 }
 
@@ -291,7 +299,7 @@ int main(int argc, char **argv)
     for (i = 0; i < nservers; i++)
         server_open(&servers[i], &ip, bits);
     for (i = 0; handed && i < nservers; i++)
-        servers[i].there = model_link_open(servers[i].model, servers[!i].model, 0);
+        servers[i].there = model_link_open(servers[i].model, servers[!i].model, LINK);
     for (i = 0; i < nservers; i++)
         if (pthread_create(&servers[i].thread, NULL, server_run, &servers[i]) != 0)
             fail("no thread");

@@ -27,8 +27,9 @@ def packet(protocol, payload):
     return THEIRS + OURS + b"\x08\x00" + head + payload
 
 
-def segment(seq, ack, flags, data=b"", port=7):
-    head = struct.pack("!HHIIBBHHH", 40000, port, seq & 0xFFFFFFFF, ack & 0xFFFFFFFF, 0x50, flags, 8192, 0, 0)
+def segment(seq, ack, flags, data=b"", port=7, options=b""):
+    head = struct.pack("!HHIIBBHHH", 40000, port, seq & 0xFFFFFFFF, ack & 0xFFFFFFFF, 0x50 + 4 * len(options), flags,
+                       8192, 0, 0) + options
     pseudo = OUR_IP + THEIR_IP + struct.pack("!BBH", 0, 6, len(head) + len(data))
     head = head[:16] + struct.pack("!H", checksum(pseudo + head + data)) + head[18:]
     return packet(6, head + data)
@@ -120,6 +121,30 @@ def test_echo(ready_peer):
     fin_seq, ack, flags, _ = ready_peer.tcp(lambda flags, data: flags & FIN)
     assert fin_seq == (seq + len(got)) & 0xFFFFFFFF and ack == (mine + len(sent) + 1) & 0xFFFFFFFF
     ready_peer.send(segment(mine + len(sent) + 1, fin_seq + 1, ACK))
+
+
+def timestamps(value, echoed):
+    return struct.pack("!BBBBII", 1, 1, 8, 10, value, echoed)
+
+
+def test_time_goes_on_while_it_waits(ready_peer):
+    """What comes after a silence comes then, and not when the silence began: the timestamps of RFC 7323, of
+    milliseconds, say so."""
+    def stamp(wanted_flags):
+        def wanted(frame):
+            if frame[12:14] != b"\x08\x00" or frame[47] != wanted_flags:
+                return None
+            return struct.unpack_from("!I", frame, 38)[0], \
+                struct.unpack_from("!I", frame, frame.index(b"\x08\x0a", 54) + 2)[0]
+        return ready_peer.next(wanted)
+    ready_peer.send(segment(1000, 0, SYN, options=timestamps(1, 0)))
+    seq, last = stamp(SYN | ACK)
+    for number in range(1, 4):
+        time.sleep(0.3)
+        ready_peer.send(segment(1000 + number, seq + number, ACK | PSH, b"x", options=timestamps(2, last)))
+        _, now = stamp(ACK | PSH)
+        assert 250 <= now - last < 5000
+        last = now
 
 
 def test_refused(ready_peer):

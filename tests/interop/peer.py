@@ -5,6 +5,7 @@
     peer.py late-readers ADDR PORT COUNT N   COUNT connections at once to an echo server, which read nothing before it
                                              takes no more, or N bytes of each; prints JSON
     peer.py capitals ADDR PORT COUNT N       COUNT connections at once, N questions on each, answered in capital letters
+    peer.py floods ADDR PORT COUNT           COUNT connections at once that send and do not read, until they are reset
     peer.py udp ADDR PORT COUNT SIZE...      datagrams to an echo server; prints JSON
     peer.py uso ADDR PORT BYTES SEGMENT      one send() that the kernel hands over as one super-frame
     peer.py answer ADDR PORT FILE            server: reads all, then answers with its SHA-256 and FILE
@@ -17,6 +18,7 @@
     peer.py await ADDR PORT CC FILE          JSON: what came, and what TCP_INFO says; the second is a server
 Servers print "ready" when they listen.
 """
+import concurrent.futures
 import contextlib
 import functools
 import hashlib
@@ -145,6 +147,16 @@ def capitals(address, port, count, questions):
     for s in conns:
         s.shutdown(socket.SHUT_WR)
         assert s.recv(1) == b""
+
+
+def floods(address, port, count):
+    def flood(_):
+        with socket.create_connection((address, int(port)), 20) as s, contextlib.suppress(ConnectionResetError,
+                                                                                          BrokenPipeError):
+            while True:
+                s.sendall(bytes(1 << 16))
+    with concurrent.futures.ThreadPoolExecutor(int(count)) as pool:
+        list(pool.map(flood, range(int(count))))
 
 
 def udp(address, port, count, *sizes):
@@ -344,8 +356,8 @@ def transfer_await(address, port, cc, path):
 
 
 if __name__ == "__main__":
-    commands = {"many": many, "capitals": capitals, "udp": udp, "uso": uso, "answer": answer, "echo": echo,
-                "http": serve_http, "open": transfer_open, "await": transfer_await, "fastopen": fastopen,
-                "late": fetch_late, "late-readers": late_readers,
+    commands = {"many": many, "capitals": capitals, "floods": floods, "udp": udp, "uso": uso, "answer": answer,
+                "echo": echo, "http": serve_http, "open": transfer_open, "await": transfer_await,
+                "fastopen": fastopen, "late": fetch_late, "late-readers": late_readers,
                 "http-fastopen": functools.partial(serve_http, fastopen=True)}
     commands[sys.argv[1]](*sys.argv[2:])

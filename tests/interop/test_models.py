@@ -116,6 +116,18 @@ def test_answers_until_it_is_interrupted(net, make, start, peer, kind, assignmen
         assert not has_program(net)
 
 
+@pytest.mark.parametrize("kind", ["tap"], indirect=True)
+@pytest.mark.parametrize("assignment", ASSIGNMENTS[:4])
+def test_clients_that_do_not_listen_are_reset(net, make, start, peer, assignment):
+    make(assignment)
+    server = start(assignment)
+    peer.run("floods", OURS, 7, 16)
+    assert server.poll() is None
+    client = ask(net)
+    assert net.stop(server, signal.SIGINT) == 0, server.stderr.read()
+    net.stop(client)
+
+
 @pytest.mark.parametrize("assignment", ASSIGNMENTS[:-1])
 def test_interface_that_goes_ends_the_program(net, make, start, assignment):
     make(assignment)
