@@ -16,7 +16,7 @@
 #include "../common/sum.h"
 #include "dpdk_internal.h"
 
-enum { IP_AT = 14, CSUM_OF_UDP = 6, EVENTS = 4, ASK_US = 500000 };
+enum { IP_AT = 14, CSUM_OF_UDP = 6, CSUM_OF_TCP = 16, EVENTS = 4, ASK_US = 500000 };
 
 /* ---- buffers ------------------------------------------------------------------------------------------------ */
 
@@ -76,14 +76,15 @@ static unsigned host_buf_get(void *host, struct tenon_buf **bufs, unsigned n)
 /* The first mbuf of a frame. If its first piece is from buf_get(), nobody else has it, and the device has not
  * got it either, then the mbuf of that, with its bytes: the device's from now on, which has one reference
  * more, so that nothing happens when the caller of transmit() gives up the last of Tenon's. (Not what was
- * received: its other end might write down there what it receives.) Otherwise one without bytes. @return
- * NULL: there is no memory now */
+ * received: its other end might write down there what it receives. And not what will be captured: drivers, and who
+ * receives from a ring, write into it.) Otherwise one without bytes. @return NULL: there is no memory now */
 static struct rte_mbuf *begin(const struct dpdk_port *port, const struct tenon_span *span)
 {
     struct tenon_buf *buf = span->buf;
     struct rte_mbuf *mbuf = mbuf_of(buf);
 
-    if (!is_ours(buf) || buf != rte_mbuf_to_priv(mbuf) || buf->refs != 1 || rte_mbuf_refcnt_read(mbuf) != 1)
+    if (!is_ours(buf) || buf != rte_mbuf_to_priv(mbuf) || buf->refs != 1 || rte_mbuf_refcnt_read(mbuf) != 1 ||
+        port->port.capture != NULL)
         return rte_pktmbuf_alloc(port->tx);
     buf->refs++;
     mbuf->data_off = (uint16_t)(RTE_PKTMBUF_HEADROOM + span->off);
@@ -120,12 +121,13 @@ static void refer(struct dpdk_port *port, struct rte_mbuf *mbuf, const struct te
     mbuf->data_len = (uint16_t)span->len;
 }
 
-/* What the device cannot have as it lies is copied behind the bytes of the last mbuf, if they are its own.
- * @return 0; -1: there is no memory now */
+/* What the device cannot have as it lies, and headers that will be captured, are copied behind the bytes of the last
+ * mbuf, if they are its own. @return 0; -1: there is no memory now */
 static int chain_add(struct dpdk_port *port, struct rte_mbuf *head, struct rte_mbuf **end,
                      const struct tenon_span *span)
 {
-    const int lies_well = is_ours(span->buf) || (port->device->traits & DPDK_COPIES) != 0;
+    const int ours = is_ours(span->buf), shown = port->port.capture != NULL && head->data_len == 0;
+    const int lies_well = !shown && (ours || (port->device->traits & DPDK_COPIES) != 0);
 
     for (tenon_u32 here, at = 0; at < span->len; at += here) {
         struct rte_mbuf *last = *end;
@@ -145,7 +147,7 @@ static int chain_add(struct dpdk_port *port, struct rte_mbuf *head, struct rte_m
         here = RTE_MIN(span->len - at, (tenon_u32)rte_pktmbuf_tailroom(last));
         memcpy(rte_pktmbuf_mtod_offset(last, tenon_u8 *, last->data_len), tenon_span_data(span) + at, here);
         last->data_len = (uint16_t)(last->data_len + here);
-        port->info.tx_copied_bytes += here;
+        port->info.tx_copied_bytes += ours ? 0 : here;
     }
     return 0;
 }
@@ -266,6 +268,19 @@ static struct rte_mbuf *make_ours(struct dpdk_port *port, struct rte_mbuf *mbuf)
     return copy;
 }
 
+/* Nobody has made the sum of this frame, and nobody will: a capture does, which has to know where. */
+static void show_sum(struct tenon_frame *frame, const struct rte_mbuf *mbuf)
+{
+    const uint32_t layers = RTE_PTYPE_L2_MASK | RTE_PTYPE_L3_MASK | RTE_PTYPE_L4_MASK;
+    struct rte_net_hdr_lens lens = { 0 };
+    const uint32_t l4 = rte_net_get_ptype(mbuf, &lens, layers) & RTE_PTYPE_L4_MASK;
+
+    if (l4 != RTE_PTYPE_L4_TCP && l4 != RTE_PTYPE_L4_UDP)
+        return;
+    frame->csum_start = (tenon_u16)(lens.l2_len + lens.l3_len);
+    frame->csum_offset = l4 == RTE_PTYPE_L4_TCP ? CSUM_OF_TCP : CSUM_OF_UDP;
+}
+
 /* One frame, whose mbufs become buffers that have nothing to do with each other. Its sums: NONE, the field is not
  * valid, but the bytes are. BAD, the core looks for itself, and counts it. @return the next span */
 static inline struct tenon_span *take(const struct dpdk_port *port, struct tenon_frame *frame, struct tenon_span *span,
@@ -283,6 +298,8 @@ static inline struct tenon_span *take(const struct dpdk_port *port, struct tenon
     }
     if ((flags & RTE_MBUF_F_RX_RSS_HASH) != 0)
         frame->flow_hash = mbuf->hash.rss;
+    if (port->port.capture != NULL && sums == RTE_MBUF_F_RX_L4_CKSUM_NONE)
+        show_sum(frame, mbuf);
     for (unsigned left = frame->nspans; left > 0; left--, mbuf = next) {
         struct dpdk_private *priv = rte_mbuf_to_priv(mbuf);
 

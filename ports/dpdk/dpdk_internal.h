@@ -69,7 +69,7 @@ struct dpdk_port {
     struct rte_mempool *rx, *tx; /* its own of the device's */
     unsigned kept, kept_max; /* mbufs that were received and not given back; of more the device would miss some */
     int trusts; /* what was asked for */
-    int registered; /* DPDK did not know this thread before */
+    int registered; /* DPDK knows this thread by us */
     unsigned odd; /* of the frame that is being made: odd if a piece but the last has an odd length */
     tenon_u32 asked_us; /* whether the device is still there */
     struct rte_mbuf_ext_shared_info lent; /* the program's bytes, for a driver with DPDK_COPIES */

@@ -267,6 +267,10 @@ static void say_conf(struct dpdk_port *port, int tso_forced)
         conf->tso_bytes_max = RTE_MIN(65535u, (limits->nb_seg_max - 2u) * device->room);
 }
 
+/* Of this thread, which DPDK has known since the first. Its pools keep for a thread what that has given back, so it has
+ * to be known until the last one is closed. */
+static _Thread_local int ports_here;
+
 /* What DPDK says until it is open, or closed again, is for messages of ours. */
 int dpdk_open(struct port *base, const struct port_conf *conf, char *error, size_t size)
 {
@@ -278,7 +282,8 @@ int dpdk_open(struct port *base, const struct port_conf *conf, char *error, size
         return -1;
     dpdk_listen();
     base->name[strcspn(base->name, ",")] = 0;
-    port->registered = rte_lcore_id() == LCORE_ID_ANY && rte_thread_register() == 0;
+    port->registered = ports_here > 0 || (rte_lcore_id() == LCORE_ID_ANY && rte_thread_register() == 0);
+    ports_here += port->registered;
     if (find_device(port, conf, error, size) != 0 ||
         (port->device->ports == 0 && start_device(port, wakes, error, size) != 0))
         return -1;
@@ -326,7 +331,7 @@ void dpdk_close(struct port *base)
         close_device(device);
     if (device != NULL)
         device->ports &= ~RTE_BIT64(port->info.queue);
-    if (port->registered)
+    if (port->registered && --ports_here == 0)
         rte_thread_unregister();
     (void)dpdk_said(0);
 }

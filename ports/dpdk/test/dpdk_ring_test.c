@@ -190,6 +190,37 @@ UNIT_TEST(buffers_end_and_come_back)
     port_close(port);
 }
 
+/* A pool remembers what a thread has given back for this thread, as long as DPDK knows it. */
+static void *close_the_first(void *arg)
+{
+    enum { MOST = 100000 };
+    static struct tenon_buf *bufs[MOST];
+    struct port *first = open_port(RING "first0", "memory=2"), *second = open_port(RING "first1", "memory=2");
+    unsigned before, after;
+
+    (void)arg;
+    if (!CHECK(first != NULL) || !CHECK(second != NULL))
+        return NULL;
+    for (unsigned i = before = take_all(second, bufs, MOST); i > 0; i--)
+        tenon_buf_put(bufs[i - 1]);
+    port_close(first);
+    after = take_all(second, bufs, MOST);
+    CHECK_EQ_U(after, before);
+    while (after > 0)
+        tenon_buf_put(bufs[--after]);
+    port_close(second);
+    return NULL;
+}
+
+UNIT_TEST(a_thread_is_known_until_its_last_port_is_closed)
+{
+    pthread_t thread;
+
+    if (!pair("first0", "first1", 1) || !CHECK_EQ_I(pthread_create(&thread, NULL, close_the_first, NULL), 0))
+        return;
+    CHECK_EQ_I(pthread_join(thread, NULL), 0);
+}
+
 /* ---- nothing is copied --------------------------------------------------------------------------- */
 
 UNIT_TEST(what_was_received_is_passed_on_where_it_lies)
@@ -619,6 +650,7 @@ int main(void)
     UNIT_RUN(device_that_always_has_frames_is_closed);
     UNIT_RUN(device_that_goes_is_noticed);
     UNIT_RUN(buffers_end_and_come_back);
+    UNIT_RUN(a_thread_is_known_until_its_last_port_is_closed);
     UNIT_RUN(what_was_received_is_passed_on_where_it_lies);
     UNIT_RUN(header_is_the_mbuf_and_not_a_copy);
     UNIT_RUN(copy_lies_behind_its_header);

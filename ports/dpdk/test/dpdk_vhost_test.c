@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <sys/stat.h>
 
+#include "../../pcap/pcap.h"
 #include "dpdk_world.h"
 
 enum { TCP_LRO = 1 << 4 }; /* RTE_ETH_RX_OFFLOAD_TCP_LRO */
@@ -179,6 +180,85 @@ UNIT_TEST(sums_are_right_where_the_driver_makes_them)
     free(source.data);
 }
 
+/* ---- captures ------------------------------------------------------------------------------------------------ */
+
+/* @return 1: the sum of this packet of TCP or UDP over IPv4 is right (RFC 1071), or there is none */
+static int sum_is_right(const tenon_u8 *frame, uint32_t n)
+{
+    const tenon_u8 *ip = frame + 14, *l4 = ip + (ip[0] & 15) * 4;
+    uint32_t bytes = n < 34 ? 0 : ((uint32_t)ip[2] << 8 | ip[3]) - (uint32_t)(l4 - ip), sum = ip[9] + bytes;
+
+    if (bytes == 0 || frame[12] != 8 || frame[13] != 0 || (ip[9] != 6 && ip[9] != 17))
+        return 1;
+    for (unsigned i = 12; i < 20; i += 2)
+        sum += (uint32_t)ip[i] << 8 | ip[i + 1];
+    for (uint32_t i = 0; i < bytes; i++)
+        sum += i % 2 == 0 ? (uint32_t)l4[i] << 8 : l4[i];
+    while (sum >> 16 != 0)
+        sum = (sum & 0xFFFF) + (sum >> 16);
+    return sum == 0xFFFF;
+}
+
+/* @return packets; *wrong: those whose sum is not right */
+static unsigned read_capture(const char *path, unsigned *wrong)
+{
+    enum { PACKET = 6, HEAD = 28, BLOCK_MAX = 70000 };
+    static uint32_t block[BLOCK_MAX / 4];
+    FILE *file = fopen(path, "rb");
+    unsigned packets = 0;
+
+    *wrong = 0;
+    while (file != NULL && fread(block, 8, 1, file) == 1 && block[1] <= sizeof block &&
+           fread(block + 2, block[1] - 8, 1, file) == 1) {
+        if (block[0] != PACKET)
+            continue;
+        packets++;
+        *wrong += !sum_is_right((const tenon_u8 *)block + HEAD, block[5]);
+    }
+    if (file != NULL)
+        fclose(file);
+    return packets;
+}
+
+/* What was left to the other end, or is made by the driver in our memory, is in a capture as a wire would have it. */
+UNIT_TEST(captures_show_right_sums)
+{
+    static const char *const guests[] = { "", "offload=off" };
+    struct tenon_buf source = make_source(2000);
+    const struct tenon_span spans[] = { { &source, 0, 301 }, { &source, 301, 303 }, { &source, 604, 501 } };
+    char path[2][PATH_MAX];
+    unsigned wrong;
+
+    for (unsigned i = 0; i < 2; i++) {
+        const struct tenon_addr to = address_of(&sides[0], 0);
+        struct pcap_writer *writers[2];
+
+        unit_row(guests[i]);
+        if (!open_world(",tso=1", "", "", guests[i]))
+            return;
+        for (unsigned k = 0; k < 2; k++) {
+            snprintf(path[k], sizeof path[k], "%s/%u.pcapng", folder, k);
+            writers[k] = pcap_writer_open(path[k], error, sizeof error);
+            port_attach(sides[k].port, writers[k]);
+            open_sock(&sides[k]);
+        }
+        start_echo(&sides[1], 0);
+        transfer(0, 0, 100003);
+        CHECK_EQ_I(tenon_udp_send(sides[1].sock, &to, spans, 3), TENON_OK);
+        settle(3);
+        CHECK_EQ_U(sides[0].datagrams, 1);
+        CHECK_EQ_U(sides[0].wrong, 0);
+        close_world();
+        for (unsigned k = 0; k < 2; k++) {
+            CHECK_EQ_I(pcap_writer_close(writers[k], error, sizeof error), 0);
+            CHECK(read_capture(path[k], &wrong) > 140);
+            CHECK_EQ_U(wrong, 0);
+            (void)unlink(path[k]);
+        }
+    }
+    free(source.data);
+}
+
 /* With both ends in one process DPDK's memory does not grow (dpdk_memory_hold()), however many huge pages are
  * free. What is refused leaves nothing behind that ends the process later. */
 UNIT_TEST(too_much_memory_is_refused)
@@ -296,6 +376,7 @@ int main(void)
     UNIT_RUN(written_bytes_are_not_copied_again);
     UNIT_RUN(echoes_are_exact);
     UNIT_RUN(sums_are_right_where_the_driver_makes_them);
+    UNIT_RUN(captures_show_right_sums);
     UNIT_RUN(too_much_memory_is_refused);
     UNIT_RUN(queues_have_ports_of_their_own);
     UNIT_RUN(who_is_missing_is_said);
