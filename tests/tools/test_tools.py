@@ -297,6 +297,14 @@ def test_packages_are_not_made_where_others_have_something(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["theirs"]
 
 
+# ---- tools/demo -----------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("size,words,status", [("0", [], 1), ("much", [], 1), ("1", ["--help"], 2)])
+def test_demo_says_what_it_takes(size, words, status):
+    done = run(os.path.join(ROOT, "tools", "demo"), *words, env={**os.environ, "TENON_DEMO_MB": size})
+    assert done.returncode == status and done.stdout == "" and "TENON_DEMO_MB=" in done.stderr, done
+
+
 # ---- options of the build -------------------------------------------------------------------------
 
 @pytest.mark.parametrize("dpdk, there, built", [("OFF", True, False), ("AUTO", False, False), ("ON", False, None)])
