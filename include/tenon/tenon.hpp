@@ -383,7 +383,7 @@ inline tenon_conf default_conf() noexcept
 }
 
 /** An instance. The destructor is tenon_fini(): connections end without a word to their peers. Not to be destroyed in
- *  a handler. */
+ *  a handler. It is empty when closed() tells of its end: nothing can be opened on it any more. */
 class stack : public stack_ref
 {
   public:

@@ -109,6 +109,32 @@ struct talker : tn::tcp<talker> {
     bool ended = false;
 };
 
+/* Who has lost its peer calls again, also when it is the stack that has ended. */
+struct caller : tn::tcp<caller> {
+    explicit caller(tn::stack &on) : machine(on) {}
+    void closed(tn::status) { again = connect(machine, tn::endpoint(tn::ip4(10, 0, 0, 2), 7)); }
+    tn::stack &machine;
+    tn::status again;
+};
+
+UNIT_TEST(a_stack_that_has_ended_answers_closed)
+{
+    machine host;
+    tn::udp_handlers handlers;
+    tn::stack stack = *tn::stack::make(host);
+    caller caller(stack);
+
+    (void)plug(stack, 1);
+    CHECK(caller.connect(stack, tn::endpoint(tn::ip4(10, 0, 0, 2), 7)).ok());
+    stack.end();
+    CHECK(caller.again == TENON_ECLOSED && !caller);
+    CHECK_EQ_U(stack.stat(TENON_STAT_TCP_CLOSED), 0);
+    CHECK_EQ_U(stack.poll(1), 1800000000U);
+    CHECK(stack.add_netif(tenon_netif_conf()).why() == TENON_ECLOSED);
+    CHECK(tn::listener::serve<echo>(stack, tn::any_at(7)).why() == TENON_ECLOSED);
+    CHECK(tn::udp::open(stack, handlers).why() == TENON_ECLOSED);
+}
+
 UNIT_TEST(two_instances_with_hosts_of_their_own)
 {
     machine one, two;
@@ -277,6 +303,7 @@ UNIT_TEST(addresses_and_results)
 
 int main()
 {
+    UNIT_RUN(a_stack_that_has_ended_answers_closed);
     UNIT_RUN(two_instances_with_hosts_of_their_own);
     UNIT_RUN(instance_that_cannot_be_made);
     UNIT_RUN(empty_instance_answers_closed_or_does_nothing);
