@@ -244,13 +244,13 @@ void model_tcp_put(struct model_tcp *tcp)
         model_loop_free(tcp);
         return;
     }
-    wants_no_more(tcp);
     model_app_say(tcp, 0, FLAG_FREE);
 }
 
 void model_app_closed(struct model_tcp *tcp, int why)
 {
     tcp->closed = 1;
+    wants_no_more(tcp);
     if (tcp->events->closed != NULL)
         tcp->events->closed(tcp, tcp->app, why);
     model_tcp_put(tcp);

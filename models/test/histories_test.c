@@ -326,6 +326,21 @@ UNIT_TEST(unreachable_is_told)
     close_one(&world, &one);
 }
 
+/* What the application has said goes down; it sees nothing of what comes of that. */
+static void end_unseen(struct one *one)
+{
+    struct model_stats stats;
+
+    (void)model_step(one->model);
+    for (unsigned i = 0; i < 50; i++) {
+        (void)model_step_stack(one->model);
+        virtual_us += 100;
+    }
+    model_stats(one->model, &stats);
+    CHECK_EQ_U(stats.events, 1);    /* closed() is on its way */
+    CHECK_EQ_I(one->closed, 0);
+}
+
 /* The stack has closed it, and does not yet know that the application has said more. */
 UNIT_TEST(commands_about_what_has_ended_do_nothing)
 {
@@ -336,10 +351,7 @@ UNIT_TEST(commands_about_what_has_ended_do_nothing)
 
     CHECK(open_one(&world, &one, MODEL_SPLIT) != NULL);
     connect_one(&one, 1234);
-    for (unsigned i = 0; i < 50; i++) {    /* the application sees nothing of it */
-        (void)model_step_stack(one.model);
-        virtual_us += 100;
-    }
+    end_unseen(&one);
     CHECK_EQ_I(model_tcp_send(one.tcp, &span), TENON_OK);
     CHECK_EQ_I(model_tcp_write(one.tcp, world_pattern, 500), 500);
     CHECK_EQ_I(model_tcp_write(one.tcp, world_pattern, 5000), 5000);
@@ -371,6 +383,34 @@ UNIT_TEST(full_ring_refuses_and_tells_later)
     step_both(one.model, 100);
     CHECK_EQ_I(one.closed, 1);
     CHECK_EQ_I(one.why, TENON_OK);
+    close_one(&world, &one);
+}
+
+static void late_acked(struct model_tcp *tcp, void *arg, tenon_u32 bytes)
+{
+    (void)tcp, (void)bytes;
+    CHECK_EQ_I(((struct one *)arg)->closed, 0);
+}
+
+static const struct model_tcp_events late_events = { .acked = late_acked, .closed = one_closed };
+
+/* Who was refused for a full ring is not told that there is room when the connection has ended meanwhile, and a
+ * reference keeps the handle: closed() is the last event. */
+UNIT_TEST(full_ring_and_the_end)
+{
+    struct world world;
+    struct one one;
+
+    CHECK(open_one(&world, &one, MODEL_SPLIT) != NULL);
+    connect_one(&one, 1234);
+    model_tcp_handler(one.tcp, &late_events, &one);
+    model_tcp_ref(one.tcp);
+    end_unseen(&one);
+    while (model_tcp_write(one.tcp, "x", 1) == 1)
+        ;
+    step_both(one.model, 5);
+    CHECK_EQ_I(one.closed, 1);
+    model_tcp_put(one.tcp);
     close_one(&world, &one);
 }
 
@@ -672,6 +712,7 @@ int main(void)
     UNIT_RUN(unreachable_is_told);
     UNIT_RUN(commands_about_what_has_ended_do_nothing);
     UNIT_RUN(full_ring_refuses_and_tells_later);
+    UNIT_RUN(full_ring_and_the_end);
     UNIT_RUN(deferred_is_sent_before_the_end);
     UNIT_RUN(a_call_comes_after_what_was_said);
     UNIT_RUN(nothing_begins_at_the_end);
