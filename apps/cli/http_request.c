@@ -74,8 +74,8 @@ static int read_request_line(struct http_request *request, char *line)
                                                                                       : HTTP_OTHER;
     request->target = target;
     if (strncasecmp(target, "http://", 7) == 0) {
-        target = strchr(target + 7, '/');
-        request->target = target != NULL ? target : "/";
+        target = strpbrk(target + 7, "/?");
+        request->target = target != NULL && *target == '/' ? target : "/";
     }
     return request->target[0] == '/' ? 0 : request->method == HTTP_OTHER ? 405
                                                                          : 400;
@@ -94,6 +94,30 @@ static int list_has(const char *list, const char *word)
     return 0;
 }
 
+static int read_digits(const char **at, uint64_t *value)
+{
+    char *end;
+
+    if (!isdigit((unsigned char)**at))
+        return -1;
+    errno = 0;
+    *value = strtoull(*at, &end, 10);
+    *at = end;
+    return errno == 0 ? 0 : -1;
+}
+
+/* Where the next request begins must not be a matter of opinion (RFC 9112 6.3, 11.2). */
+static int read_length(struct http_request *request, const char *value)
+{
+    uint64_t length;
+
+    if (request->has_length || read_digits(&value, &length) != 0 || *value != '\0')
+        return 400;
+    request->has_length = 1;
+    request->has_body |= length > 0;
+    return 0;
+}
+
 static int read_field(struct http_request *request, const char *name, const char *value)
 {
     if (strcasecmp(name, "Host") == 0) {
@@ -106,17 +130,22 @@ static int read_field(struct http_request *request, const char *name, const char
         else if (list_has(value, "keep-alive"))
             request->keep_alive = 1;
     } else if (strcasecmp(name, "Content-Length") == 0) {
-        request->has_body |= strspn(value, "0") != strlen(value);
+        return read_length(request, value);
     } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
         request->has_body = 1;
+        return strcasecmp(value, "chunked") == 0 ? 0 : 400;
     } else if (strcasecmp(name, "Range") == 0) {
         request->range = value;
     } else if (strcasecmp(name, "If-Range") == 0) {
         request->if_range = value;
+    } else if (strcasecmp(name, "If-Match") == 0) {
+        request->if_match = value;
     } else if (strcasecmp(name, "If-None-Match") == 0) {
         request->if_none_match = value;
     } else if (strcasecmp(name, "If-Modified-Since") == 0) {
         request->if_modified_since = value;
+    } else if (strcasecmp(name, "If-Unmodified-Since") == 0) {
+        request->if_unmodified_since = value;
     }
     return 0;
 }
@@ -229,18 +258,6 @@ int http_path_read(const char *target, char *path, size_t size)
 
 /* ---- ranges, dates, phrases ----------------------------------------------------------------------- */
 
-static int read_digits(const char **at, uint64_t *value)
-{
-    char *end;
-
-    if (!isdigit((unsigned char)**at))
-        return -1;
-    errno = 0;
-    *value = strtoull(*at, &end, 10);
-    *at = end;
-    return errno == 0 ? 0 : -1;
-}
-
 enum http_range http_range_read(const char *range, uint64_t size, uint64_t *first, uint64_t *end)
 {
     uint64_t last;
@@ -276,14 +293,22 @@ void http_date_write(char *text, time_t when)
     strftime(text, HTTP_DATE_MAX, "%a, %d %b %Y %H:%M:%S GMT", &tm);
 }
 
+/* The format of today, and the two that a recipient has to know as well (RFC 9110 5.6.7). */
 time_t http_date_read(const char *text)
 {
+    static const char *const formats[] = { "%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT",
+                                           "%a %b %e %H:%M:%S %Y" };
     struct tm tm;
     const char *end;
+    unsigned i;
 
-    memset(&tm, 0, sizeof tm);
-    end = strptime(text, "%a, %d %b %Y %H:%M:%S GMT", &tm);
-    return end != NULL && *end == '\0' ? timegm(&tm) : (time_t)-1;
+    for (i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        memset(&tm, 0, sizeof tm);
+        end = strptime(text, formats[i], &tm);
+        if (end != NULL && *end == '\0')
+            return timegm(&tm);
+    }
+    return (time_t)-1;
 }
 
 const char *http_status_text(int status)
@@ -307,6 +332,8 @@ const char *http_status_text(int status)
         return "Method Not Allowed";
     case 408:
         return "Request Timeout";
+    case 412:
+        return "Precondition Failed";
     case 414:
         return "URI Too Long";
     case 416:

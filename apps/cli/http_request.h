@@ -16,8 +16,9 @@ struct http_request {
     int minor;                    /**< of HTTP/1.minor */
     const char *target;
     int keep_alive;
+    int has_length;               /**< a Content-Length */
     int has_body;                 /**< a Content-Length that is not 0, or a Transfer-Encoding */
-    const char *host, *range, *if_range, *if_none_match, *if_modified_since;
+    const char *host, *range, *if_range, *if_match, *if_none_match, *if_modified_since, *if_unmodified_since;
 };
 
 /** Bytes of the head, with the empty line that ends it; 0: it is not complete. */
@@ -45,7 +46,7 @@ enum { HTTP_DATE_MAX = 32 };
 /** "Sun, 06 Nov 1994 08:49:37 GMT" */
 void http_date_write(char *text, time_t when);
 
-/** @return the time, or -1 */
+/** The same, or one of the two obsolete formats. @return the time, or -1 */
 time_t http_date_read(const char *text);
 
 /** The phrase of a status. */

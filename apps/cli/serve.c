@@ -145,7 +145,8 @@ static int set_head(struct client *client, const struct strbuf *text)
     return 0;
 }
 
-static void begin_head(struct strbuf *head, const struct client *client, int status)
+/* That a connection stays, a client of HTTP/1.0 has to be told (RFC 9112 C.2.2). */
+static void begin_head(struct strbuf *head, const struct client *client, const struct http_request *request, int status)
 {
     char date[HTTP_DATE_MAX];
 
@@ -154,6 +155,8 @@ static void begin_head(struct strbuf *head, const struct client *client, int sta
               http_status_text(status), date);
     if (client->last)
         sb_text(head, "Connection: close\r\n");
+    else if (request->minor == 0)
+        sb_text(head, "Connection: keep-alive\r\n");
 }
 
 static void log_request(const struct client *client, const struct http_request *request, int status, uint64_t bytes)
@@ -179,7 +182,7 @@ static int answer_page(struct client *client, const struct http_request *request
     struct strbuf head = { NULL, 0, 0 };
     int r;
 
-    begin_head(&head, client, status);
+    begin_head(&head, client, request, status);
     sb_printf(&head, "%sContent-Type: text/html; charset=utf-8\r\nContent-Length: %zu\r\n\r\n", more, page->len);
     if (request->method != HTTP_HEAD && page->len > 0)
         sb_add(&head, page->s, page->len);
@@ -215,22 +218,50 @@ static void make_validators(struct validators *validators, const struct stat *st
     validators->mtime = st->st_mtim.tv_sec;
 }
 
-/* RFC 9110 13.2.2: If-None-Match before If-Modified-Since. */
-static int not_modified(const struct http_request *request, const struct validators *validators)
+/* Whether a field has our tag; `weak`: be it as W/"tag" (RFC 9110 8.8.3.2). */
+static int has_tag(const char *field, const char *tag, int weak)
 {
-    if (request->if_none_match != NULL)
-        return strcmp(request->if_none_match, "*") == 0 ||
-               strstr(request->if_none_match, validators->etag) != NULL;
-    return request->if_modified_since != NULL &&
-           http_date_read(request->if_modified_since) >= validators->mtime;
+    const char *at = strstr(field, tag);
+
+    while (at != NULL && !weak && at > field && at[-1] == '/')
+        at = strstr(at + 1, tag);
+    return at != NULL || strcmp(field, "*") == 0;
 }
 
-/* RFC 9110 13.1.5: a part only of what the client has already; else the whole. */
+/* @return 1: the file has changed after that date; 0: it has not; -1: it is no date, and so no condition (RFC 9110
+ * 13.1.3, 13.1.4) */
+static int changed_after(const struct validators *validators, const char *field)
+{
+    const time_t when = http_date_read(field);
+
+    return when == (time_t)-1 ? -1 : validators->mtime > when;
+}
+
+/* In the order of RFC 9110 13.2.2. @return 412, 304, or 200: there is nothing against it */
+static int precondition(const struct http_request *request, const struct validators *validators)
+{
+    if (request->if_match != NULL) {
+        if (!has_tag(request->if_match, validators->etag, 0))
+            return 412;
+    } else if (request->if_unmodified_since != NULL) {
+        if (changed_after(validators, request->if_unmodified_since) == 1)
+            return 412;
+    }
+    if (request->if_none_match != NULL)
+        return has_tag(request->if_none_match, validators->etag, 1) ? 304 : 200;
+    if (request->if_modified_since != NULL)
+        return changed_after(validators, request->if_modified_since) == 0 ? 304 : 200;
+    return 200;
+}
+
+/* Of GET only (RFC 9110 14.2); and a part only of what the client has already, else the whole (13.1.5). */
 static enum http_range wanted_range(struct client *client, const struct http_request *request,
                                     const struct validators *validators)
 {
     client->at = 0;
     client->end = http_file_size(client->file);
+    if (request->method != HTTP_GET)
+        return HTTP_RANGE_NONE;
     if (request->if_range != NULL && strcmp(request->if_range, validators->etag) != 0 &&
         strcmp(request->if_range, validators->modified) != 0)
         return HTTP_RANGE_NONE;
@@ -249,25 +280,31 @@ static int answer_file(struct client *client, const struct http_request *request
 {
     struct strbuf head = { NULL, 0, 0 };
     struct validators validators;
-    enum http_range range;
+    enum http_range range = HTTP_RANGE_NONE;
     char more[80];
     int status, r;
 
     make_validators(&validators, st);
-    range = wanted_range(client, request, &validators);
+    status = precondition(request, &validators);
+    if (status == 412) {
+        drop_file(client);
+        return answer_status(client, request, 412, "");
+    }
+    if (status == 200)    /* else the range does not matter (RFC 9110 14.2) */
+        range = wanted_range(client, request, &validators);
     if (range == HTTP_RANGE_UNSATISFIABLE) {
         snprintf(more, sizeof more, "Content-Range: bytes */%llu\r\n",
                  (unsigned long long)http_file_size(client->file));
         drop_file(client);
         return answer_status(client, request, 416, more);
     }
-    status = not_modified(request, &validators) ? 304 : range == HTTP_RANGE_PART ? 206
-                                                                                 : 200;
+    if (range == HTTP_RANGE_PART)
+        status = 206;
     if (range == HTTP_RANGE_NONE) {
         client->at = 0;
         client->end = http_file_size(client->file);
     }
-    begin_head(&head, client, status);
+    begin_head(&head, client, request, status);
     sb_printf(&head, "Last-Modified: %s\r\nETag: %s\r\n", validators.modified, validators.etag);
     if (status == 206)
         sb_printf(&head, "Content-Range: bytes %llu-%llu/%llu\r\n", (unsigned long long)client->at,
