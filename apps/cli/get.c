@@ -368,6 +368,18 @@ static int start(struct getter *getter)
     return 0;
 }
 
+/* The status line, without bytes that control a terminal. */
+static void say_refusal(const char *head)
+{
+    struct strbuf line = { NULL, 0, 0 }, shown = { NULL, 0, 0 };
+
+    sb_add(&line, head, strcspn(head, "\n"));
+    sb_json(&shown, line.s);
+    log_error("the server says: %s", shown.s);
+    sb_free(&line);
+    sb_free(&shown);
+}
+
 static int report(const struct getter *getter, int code)
 {
     double seconds = (double)(clock_us() - getter->began_us) / 1e6;
@@ -381,9 +393,11 @@ static int report(const struct getter *getter, int code)
     if (getter->options.head)
         fputs(status, stdout);
     if (getter->reply.status / 100 != 2) {
-        log_error("the server says: %.*s", (int)strcspn(status, "\n"), status);
+        say_refusal(status);
         return CLI_FAILED;
     }
+    if (getter->options.range != NULL && getter->reply.status != 206 && !getter->options.head)
+        log_say(LOG_NORMAL, "The server does not know ranges: this is the whole");
     if (!getter->options.head)
         log_say(LOG_NORMAL, "%s bytes (%s) in %s: %s", text_count(getter->reply.body_bytes).s,
                 text_bytes(getter->reply.body_bytes).s, text_duration(seconds).s,

@@ -91,7 +91,7 @@ static void chunk_line(struct http_reply *reply, const char *line)
 
     for (; n < 16 && isxdigit((unsigned char)line[n]); n++)
         size = size << 4 | (uint64_t)(strchr(digits, tolower((unsigned char)line[n])) - digits);
-    if (n == 0 || (line[n] != '\0' && line[n] != ';' && line[n] != ' ')) {
+    if (n == 0 || (line[n] != '\0' && strchr("; \t", line[n]) == NULL)) {
         bad(reply, "the size of a chunk makes no sense");
         return;
     }

@@ -78,6 +78,13 @@ static int is_socket_name(const struct dirent *entry)
     return n > 5 && strcmp(entry->d_name + n - 5, ".sock") == 0;
 }
 
+static void say_pid(const char *path)
+{
+    const char *name = strrchr(path, '/') + 1;
+
+    fprintf(stderr, "  %.*s\n", (int)strcspn(name, "."), name);
+}
+
 /* The only running program; else say which there are. @return 0 or -1 */
 static int find_only(struct top *top)
 {
@@ -90,11 +97,13 @@ static int find_only(struct top *top)
     for (i = 0; i < n; i++) {
         snprintf(path, sizeof path, "%s/%.15s", folder, entries[i]->d_name);
         if (alive(path)) {
-            memcpy(top->path, path, sizeof path);
-            if (++found == 2)
+            if (++found == 2) {
                 log_error("several programs are running; say which: tenon top PID");
+                say_pid(top->path);
+            }
             if (found >= 2)
-                fprintf(stderr, "  %.*s\n", (int)strcspn(entries[i]->d_name, "."), entries[i]->d_name);
+                say_pid(path);
+            memcpy(top->path, path, sizeof path);
         }
         free(entries[i]);
     }
@@ -275,6 +284,12 @@ static const struct json *same_connection(const struct json *list, const struct 
     return NULL;
 }
 
+/* The first member of an object; NULL also when it is none: elements of an array have no names. */
+static const struct json *members(const struct json *json)
+{
+    return json != NULL && json->kind == JSON_OBJECT ? json->first : NULL;
+}
+
 /* What it has waited for most since the picture before; without one, in its life. */
 static void find_wait(struct row *row, const struct json *before)
 {
@@ -282,7 +297,7 @@ static void find_wait(struct row *row, const struct json *before)
     double all = 0, most = 0, us;
 
     row->waits_for = json_string(row->conn, "waits_for");
-    for (part = waited != NULL ? waited->first : NULL; part != NULL; part = part->next) {
+    for (part = members(waited); part != NULL; part = part->next) {
         us = part->number - json_number(old, part->name);
         all += us;
         if (us > most) {
@@ -340,7 +355,7 @@ static void show_tcp(const struct top *top, struct strbuf *out, size_t most)
 
     sb_printf(out, "\nTCP  %.0f connection%s", json_number(tcp, "connections"),
               json_number(tcp, "connections") == 1 ? "" : "s");
-    for (state = states != NULL ? states->first : NULL; state != NULL; state = state->next)
+    for (state = members(states); state != NULL; state = state->next)
         sb_printf(out, "%s%.0f %s", state == states->first ? ": " : ", ", state->number, state->name);
     sb_printf(out, "; %.0f idle; %.0f in TIME-WAIT\n", json_number(tcp, "idle"), json_number(tcp, "time_wait"));
     if (n > 0)
@@ -359,7 +374,7 @@ static void show_counters(const struct top *top, struct strbuf *out, size_t most
     double rate;
 
     sb_text(out, "\nCounters that are not 0                    total          per second\n");
-    for (part = counters != NULL ? counters->first : NULL; part != NULL; part = part->next) {
+    for (part = members(counters); part != NULL; part = part->next) {
         if (strncmp(part->name, "rx_", 3) == 0 || strcmp(part->name, "tx_bytes") == 0 ||
             strcmp(part->name, "tx_frames") == 0)
             continue;    /* shown with the interface */
@@ -368,6 +383,22 @@ static void show_counters(const struct top *top, struct strbuf *out, size_t most
         rate = per_second(top, counters, json_get(top->before, "counters"), part->name);
         sb_printf(out, "  %-24s %20s %19s\n", part->name, text_count((uint64_t)part->number).s,
                   rate >= 0.5 ? text_count((uint64_t)(rate + 0.5)).s : "");
+    }
+}
+
+/* Whose socket it is may be another user: nothing that he says controls our terminal. C1 is what UTF-8 has as C2 80 to
+ * C2 9F. */
+static void hide_controls(struct strbuf *out)
+{
+    size_t i;
+
+    for (i = 0; i < out->len; i++) {
+        unsigned char *at = (unsigned char *)out->s + i;
+
+        if ((*at < 0x20 && *at != '\n') || *at == 0x7F)
+            *at = '?';
+        else if (*at == 0xC2 && at[1] >= 0x80 && at[1] < 0xA0)
+            at[0] = at[1] = '?';
     }
 }
 
@@ -384,6 +415,7 @@ static void make_picture(const struct top *top, struct strbuf *out, size_t rows)
     show_cores(top, out);
     show_tcp(top, out, rows > 22 ? rows - 22 : 4);
     show_counters(top, out, rows > 20 ? rows - 16 : 8);
+    hide_controls(out);
 }
 
 /* ---- the terminal --------------------------------------------------------------------------------- */

@@ -14,7 +14,7 @@ TENON = pathlib.Path(os.environ.get("TENON_BUILD", ROOT / "build" / "release")) 
 @pytest.fixture
 def get(tmp_path):
     """get(ANSWER, MORE...) is what tenon get has made of it."""
-    def run(answer, *argv):
+    def run(answer, *argv, quiet="-q"):
         there, here = tmp_path / "there", tmp_path / "here"
         with subprocess.Popen([TENON, "listen", "-q", "--port", f"dgram:{there},peer={here}", "--address",
                                "10.9.0.1/24", "80"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as server:
@@ -23,7 +23,7 @@ def get(tmp_path):
                 server.stdin.close()
                 while not there.exists() and server.poll() is None:
                     time.sleep(0.01)
-                return subprocess.run([TENON, "get", "-q", "--port", f"dgram:{here},peer={there}", "--address",
+                return subprocess.run([TENON, "get", quiet, "--port", f"dgram:{here},peer={there}", "--address",
                                        "10.9.0.2/24", *argv, "http://10.9.0.1/"], capture_output=True, timeout=20,
                                       check=False)
             finally:
@@ -35,6 +35,7 @@ def get(tmp_path):
     b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
     b"HTTP/1.1 200 OK\r\nContent-Length: 5 \t \r\n\r\nhello",    # RFC 9110 5.5: what stands around is no part of it
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding:chunked \r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\t;a=b\r\nhello\r\n0\r\n\r\n",    # RFC 9112 7.1.1: BWS
     b"HTTP/1.0 200 OK\n\nhello"])
 def test_good_answers(get, answer):
     done = get(answer)
@@ -51,3 +52,18 @@ def test_good_answers(get, answer):
 def test_bad_answers(get, answer, words):
     done = get(answer)
     assert done.returncode == 1 and words in done.stderr, done
+
+
+def test_a_server_does_not_control_the_terminal(get):
+    done = get(b"HTTP/1.1 404 \x1b]0;title\x07\xc2\x9b31m\r\nContent-Length: 0\r\n\r\n")
+    assert done.returncode == 1
+    assert done.stderr == b'tenon get: the server says: "HTTP/1.1 404 \\u001b]0;title\\u0007\\u009b31m"\n'
+
+
+def test_a_range_that_the_server_does_not_know_is_said(get):
+    """RFC 9110 14.2: it may ignore it, and many do."""
+    words = b"The server does not know ranges"
+    whole = get(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "-r", "1-2", quiet="-v")
+    assert whole.returncode == 0 and whole.stdout == b"hello" and words in whole.stderr, whole
+    part = get(b"HTTP/1.1 206 Partial Content\r\nContent-Length: 2\r\n\r\nel", "-r", "1-2", quiet="-v")
+    assert part.returncode == 0 and part.stdout == b"el" and words not in part.stderr, part
