@@ -97,6 +97,23 @@ static int start(void)
     return ask_all();
 }
 
+static void resolve_interrupted(void *arg, int signal_number)
+{
+    (void)arg;
+    app_stop(&resolver.app, 128 + signal_number);
+}
+
+/* @return the status of the program */
+static int run(void)
+{
+    if (resolver.app.done)
+        return CLI_INTERRUPTED;    /* while we waited for an address of our own */
+    resolver.app.interrupted = resolve_interrupted;
+    if (start() == 0)
+        return app_run(&resolver.app);
+    return resolver.app.done ? resolver.app.code : CLI_FAILED;
+}
+
 /* ---- the subcommand ------------------------------------------------------------------------------- */
 
 static const char resolve_doc[] =
@@ -138,8 +155,8 @@ int cmd_resolve(int argc, char **argv)
     options_default(&resolver.options.net);
     argp_parse(&resolve_argp, argc, argv, 0, NULL, &resolver.options);
     log_open(argv[0], resolver.options.net.level);
-    if (app_open(&resolver.app, &resolver.options.net, "resolve", NULL) == 0 && start() == 0)
-        code = app_run(&resolver.app);
+    if (app_open(&resolver.app, &resolver.options.net, "resolve", NULL) == 0)
+        code = run();
     if (resolver.dns.stack != NULL)
         tenon_dns_close(&resolver.dns);
     return app_close(&resolver.app, code);

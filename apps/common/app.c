@@ -308,6 +308,15 @@ static int open_stack(struct app *app)
     return 0;
 }
 
+/* IPv6 has no place where a packet of 1280 bytes has none (RFC 8200 5). */
+static int has_place(const struct app *app, const struct tenon_ip *ip)
+{
+    struct tenon_netif_info info;
+
+    return tenon_ip_is_v4(ip) || tenon_netif_get(app->stack, app->netif, &info) != TENON_OK ||
+           (info.conf.flags & TENON_NETIF_NO_IP6) == 0;
+}
+
 static int add_addresses(struct app *app)
 {
     const struct options *options = app->options;
@@ -316,6 +325,13 @@ static int add_addresses(struct app *app)
     int r;
 
     for (i = 0; i < options->naddresses; i++) {
+        if (!has_place(app, &options->addresses[i].ip)) {
+            if (options->default_addresses)
+                continue;
+            log_error("--address %s/%u: IPv6 needs an MTU of 1280 bytes", text_ip(&options->addresses[i].ip).s,
+                      options->addresses[i].prefix);
+            return -1;
+        }
         r = tenon_addr_add(app->stack, app->netif, &options->addresses[i].ip, options->addresses[i].prefix);
         if (r != TENON_OK) {
             log_error("--address %s/%u: %s", text_ip(&options->addresses[i].ip).s, options->addresses[i].prefix,

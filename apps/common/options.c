@@ -173,6 +173,7 @@ static void default_addresses(struct options *options)
     options->addresses[1].ip = tenon_ip6(0xfd000009UL, 0, 0, 2);
     options->addresses[1].prefix = 64;
     options->naddresses = 2;
+    options->default_addresses = 1;
 }
 
 static void read_cc(struct options *options, const char *value, const struct argp_state *state)

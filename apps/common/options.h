@@ -23,6 +23,7 @@ struct options {
         unsigned prefix;
     } addresses[OPTIONS_ADDRESSES_MAX];
     unsigned naddresses;
+    int default_addresses;            /**< 1: they are ours; nobody has given any */
     struct tenon_ip gateways[2];      /**< IPv4, IPv6; any: none */
     struct tenon_ip dns[TENON_DNS_SERVERS_MAX];
     unsigned ndns;                    /**< 0: the servers that --dhcp and IPv6 routers have told of */

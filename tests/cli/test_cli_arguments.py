@@ -142,6 +142,9 @@ FAILING = [
     (["resolve", "--port", "tap:lo", "localhost"], ["tenon resolve: "]),
     (["ping", "--port", "tap:lo", "localhost"], ["tenon ping: "]),
     (["get", "--port", "tap:lo", "http://localhost/"], ["tenon get: "]),
+    # RFC 8200 5
+    (["ping", "--port", "null:mirror", "--mtu", "1279", "--address", "fd00::2/64", "fd00::1"],
+     ["--address fd00::2/64", "1280 bytes"]),
     (["ping", "--port", "tap:a-name-that-is-too-long", "10.9.0.1"], ["a-name-that-is-too-long", "1 to 15 characters"]),
     (["ping", "--port", "tap:a/b", "10.9.0.1"], ["a/b", "no slash"]),
 ]

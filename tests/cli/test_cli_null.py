@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The port that docs/porting.md begins with, from the command line, as anybody: every packet comes back."""
+import contextlib
 import json
 import os
 import pathlib
@@ -7,6 +8,7 @@ import resource
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 import pytest
@@ -21,6 +23,11 @@ def test_pings_are_answered(tenon):
     for address in ("10.9.0.1", "fd00:9::1"):
         done = tenon("ping", *MIRROR, "-c", "2", "-i", "0.1", "-s", "3000", address)
         assert done.returncode == 0 and "2 received" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_small_mtu_has_no_default_address_of_ipv6(tenon):
+    done = tenon("ping", *MIRROR, "--mtu", "1279", "-c", "1", "10.9.0.1")
+    assert done.returncode == 0 and "1 received" in done.stdout, done.stdout + done.stderr
 
 
 def test_what_is_said_is_heard(tenon):
@@ -107,6 +114,19 @@ def test_signals_end_it_in_order(tmp_path, number):
     assert signalled(number, tmp_path) == (0, [])
 
 
+@pytest.mark.parametrize("asked", [["--dns", "10.9.0.1"], []], ids=["server", "router"])
+def test_a_signal_while_a_name_is_looked_up_is_no_success(tmp_path, asked):
+    env = {"XDG_RUNTIME_DIR": str(tmp_path)}
+    with subprocess.Popen([BUILD / "tenon", "resolve", "-q", *MIRROR, *asked, "a.example"], env=env) as resolve:
+        try:
+            wait_for_socket(tmp_path)
+            time.sleep(0.2)
+            resolve.terminate()
+            assert resolve.wait(10) == 128 + signal.SIGTERM
+        finally:
+            resolve.kill()
+
+
 def test_it_outlives_its_terminal_if_it_shall(tmp_path):
     with pytest.raises(subprocess.TimeoutExpired):
         signalled(signal.SIGHUP, tmp_path, 'trap "" HUP; ')
@@ -166,3 +186,42 @@ def test_a_folder_whose_name_is_too_long_is_not_cut(tmp_path):
     folder.mkdir()
     assert snapshot(b"mirror", folder)["command"] == "echo"
     assert list(tmp_path.iterdir()) == [folder] and list(folder.iterdir()) == []
+
+
+def test_of_several_programs_all_are_named(tenon, tmp_path):
+    env = {"XDG_RUNTIME_DIR": str(tmp_path)}
+    echoes = [subprocess.Popen([BUILD / "tenon", "echo", "-q", *MIRROR], env=env) for _ in range(3)]
+    try:
+        end = time.monotonic() + 10
+        while len(list(tmp_path.glob("tenon/*.sock"))) < 3 and time.monotonic() < end:
+            time.sleep(0.05)
+        done = tenon("top", "--once", env=env)
+    finally:
+        for echo in echoes:
+            echo.terminate()
+            echo.wait()
+    assert done.returncode == 1 and "say which" in done.stderr
+    assert sorted(map(int, done.stderr.split("PID\n")[1].split())) == sorted(echo.pid for echo in echoes)
+
+
+@pytest.mark.parametrize("said, shown", [
+    (b'{"command":"\\u001b[31m\xc2\x9b1m\\u007f","uptime_us":1}', "tenon ?[31m??1m?  pid 0"),
+    (b'{"counters":[1],"tcp":{"states":[1],"list":[{"waited_us":[1]}]},"uptime_us":1}', "0 connections"),
+])
+def test_a_program_of_somebody_else_does_no_harm(tenon, tmp_path, said, shown):
+    """His socket may say anything: nothing controls the terminal, and what is no snapshot is none."""
+    path = tmp_path / "s"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        server.listen()
+
+        def answer():
+            for _ in range(3):    # whether it is there, and two snapshots
+                with server.accept()[0] as reader, contextlib.suppress(BrokenPipeError):
+                    reader.sendall(said)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        done = tenon("top", "--once", path)
+        thread.join()
+    assert done.returncode == 0 and shown in done.stdout and not set(done.stdout) & {"\x1b", "\x9b", "\x7f"}, done

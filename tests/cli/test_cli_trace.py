@@ -36,6 +36,12 @@ def test_same_seed_same_history(tenon, tmp_path):
     assert files[0].read_bytes() != files[2].read_bytes()
 
 
+def test_a_slow_network_is_waited_for(tenon):
+    """As long as something arrives: these take more than ten minutes of the network's time."""
+    done = tenon("selftest", "--megabytes", 80, "--rate", 1)
+    assert done.returncode == 0 and done.stdout.count("byte for byte right") == 2, done
+
+
 def test_file_has_the_documented_layout(trace_file):
     data = trace_file.read_bytes()
     magic, version, size, zero = struct.unpack_from("<8sHHI", data)
