@@ -121,13 +121,16 @@ static void print_value(const struct speed_run *run)
         printf(", %.0f %% of %u times one", 100 * run->efficiency, run->cores);
 }
 
-/* One workload for one stack. @return its time for each unit; 0: it has no such workload, negative: it failed */
-static double bench_one(const struct arguments *arguments, const struct speed_driver *driver, int n, char *const *words)
+/* One workload for one stack. @return its time for each unit; 0: it has no such workload, negative: it failed; then
+ * `why` is the reason, if it is known */
+static double bench_one(const struct arguments *arguments, const struct speed_driver *driver, int n, char *const *words,
+                        const char **why)
 {
     struct speed_driver endable = *driver;    /* its turns; with one for IPv6 of its own there are no ports */
     struct speed_run run;
     int status;
 
+    *why = "something went wrong";
     speed_prepare(&run, words[0], n - 1, words + 1);
     measured = driver;
     endable.run = run_or_end;
@@ -139,6 +142,8 @@ static double bench_one(const struct arguments *arguments, const struct speed_dr
     }
     status = speed_do(&run);
     driver->close();
+    if (run.missing)
+        *why = run.missing;
     if (status == 3)
         return 0;
     if (status != 0)
@@ -158,36 +163,51 @@ static void print_words(int n, char *const *words)
     fflush(stdout);
 }
 
+/* Without Tenon's number there is none beside which another would say something. */
+static int say_failed(const struct arguments *arguments, const char *why)
+{
+    if (!arguments->json)
+        printf("%s\n", why);
+    return FAILED;
+}
+
 /* On the ports; and what it takes on the wire, for comparison. */
 static int bench_ports(const struct arguments *arguments, int n, char *const *words)
 {
     char error[600];
+    const char *why, *ignored;
     double own, wire;
 
     if (speed_ports_open(arguments->ports, error, sizeof error) != 0) {
         fprintf(stderr, "tenon bench: %s\n", error);
         return FAILED;
     }
-    own = bench_one(arguments, &speed_tenon, n, words);
+    own = bench_one(arguments, &speed_tenon, n, words, &why);
     speed_ports_close();
-    wire = bench_one(arguments, &speed_tenon, n, words);
-    if (!arguments->json && own > 0 && wire > 0)
+    if (own <= 0)
+        return say_failed(arguments, why);
+    wire = bench_one(arguments, &speed_tenon, n, words, &ignored);
+    if (!arguments->json && wire > 0)
         printf("  on the wire; the ports take %.2f times as long", own / wire);
     if (!arguments->json)
-        printf(own > 0 ? "\n" : "  it cannot be measured, or something went wrong\n");
-    return own > 0 && wire > 0 ? GOOD : FAILED;
+        printf("\n");
+    return wire > 0 ? GOOD : FAILED;
 }
 
 static int bench_floor(const struct arguments *arguments, int n, char *const *words)
 {
-    const double own = bench_one(arguments, &speed_tenon, n, words);
-    const double floor = bench_one(arguments, &speed_floor, n, words);
+    const char *why, *ignored;
+    double own, floor;
 
-    if (!arguments->json && own > 0 && floor > 0)
+    own = bench_one(arguments, &speed_tenon, n, words, &why);
+    if (own <= 0)
+        return say_failed(arguments, why);
+    floor = bench_one(arguments, &speed_floor, n, words, &ignored);
+    if (!arguments->json && floor > 0)
         printf("  floor; Tenon takes %.1f times as long", own / floor);
     if (!arguments->json)
-        printf(own > 0 ? "\n" : "  it cannot be measured, or something went wrong\n");
-    return own > 0 && floor >= 0 ? GOOD : FAILED;
+        printf("\n");
+    return floor >= 0 ? GOOD : FAILED;
 }
 
 static int bench_both(const struct arguments *arguments, int n, char *const *words)

@@ -11,20 +11,28 @@ enum { SAMPLES = 200000, WARM = 20000, FULL_MS = 100 };
 static struct load {
     uint64_t due[SPEED_LOAD_CONNECTIONS_MAX];          /* when the request on a connection was to be sent */
     unsigned free[SPEED_LOAD_CONNECTIONS_MAX];        /* a ring: the one that has waited longest is next */
-    unsigned first_free, nfree;
+    unsigned first_free, nfree, connections;
     uint64_t *samples;
     unsigned answered;
+    struct speed_count *count;
 } load;
 
 static void set_free(unsigned connection)
 {
+    if (load.nfree == load.connections) {    /* an answer that was not asked for */
+        load.count->failed++;
+        return;
+    }
     load.free[(load.first_free + load.nfree++) % SPEED_LOAD_CONNECTIONS_MAX] = connection;
 }
 
+/* The clock is looked at each time: the highest load is one with these looks, as the loads that are a part of it. */
 static void answered(unsigned connection)
 {
+    const uint64_t took = speed_ticks() - load.due[connection];
+
     if (load.answered >= WARM && load.answered < WARM + SAMPLES)
-        load.samples[load.answered - WARM] = speed_ticks() - load.due[connection];
+        load.samples[load.answered - WARM] = took;
     load.answered++;
     set_free(connection);
 }
@@ -55,18 +63,23 @@ static void reset(const struct speed_run *run)
         set_free(i);
 }
 
-/* Ticks per answer when there is always a request waiting. */
+/* Ticks per answer when there is always a request waiting. In the end all is answered: a connection that is taken for
+ * free meanwhile would have two requests on their way from then on. */
 static double full_load(const struct speed_run *run, double per_ns)
 {
     const uint64_t from = speed_ticks(), until = from + (uint64_t)(per_ns * 1e6 * FULL_MS);
     unsigned sent = 0;
+    double each;
 
     reset(run);
     while (speed_ticks() < until) {
         sent = offer(run, from, 0, sent);
         run->driver->run(1);
     }
-    return (double)(speed_ticks() - from) / load.answered;
+    each = (double)(speed_ticks() - from) / load.answered;
+    while (load.nfree < run->conf.connections && !run->count.failed)
+        run->driver->run(1);
+    return each;
 }
 
 int speed_load(struct speed_run *run)
@@ -81,11 +94,11 @@ int speed_load(struct speed_run *run)
     load.samples = calloc(SAMPLES, sizeof *load.samples);
     if (!load.samples)
         return 1;
+    load.connections = run->conf.connections;
+    load.count = &run->count;
     speed_answered = answered;
     full_load(run, per_ns);
     full = full_load(run, per_ns);
-    while (load.nfree < run->conf.connections && !run->count.failed)
-        run->driver->run(1);
     reset(run);
     /* The load is a part of a rate that is given, or of the highest one of this very stack. */
     interval = run->rate ? per_ns * 1e9 / run->rate : full * 100 / run->loads;

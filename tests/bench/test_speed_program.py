@@ -23,6 +23,7 @@ CASES = [
     "bulk message=16384 csum=0 own_sum=1", "bulk message=65536 tso=1", "bulk message=65536 tso=1 rx_csum=0",
     "bulk message=65536 tso=1 lro=1 rx_csum=0", "bulk message=64 tso=1 rx_csum=0", "bulk message=1000 tx_csum=0",
     "bulk message=1460 tso=1 lro=1", "bulk message=64 tso=1 lro=1 copy=1", "load connections=16 load=10",
+    "load connections=2 load=10",
     "ping-pong connections=32 ip6=1 csum=0", "bulk message=16384 ip6=1", "bulk message=16384 ip6=1 csum=0",
     "bulk message=65536 ip6=1 tso=1", "connect connections=3 ip6=1 csum=0", "udp-ping connections=32 ip6=1 csum=0",
     "udp-bulk connections=3 ip6=1 message=1400",
@@ -206,6 +207,16 @@ def test_what_fails_ends(bench, case):
     """The stack refuses such a message: no answer is waited for."""
     status, lines, error = bench(*case.split(), *SHORT)
     assert status == 1 and "failed" in lines[0], error
+
+
+@pytest.mark.parametrize("case, words", [("bulk tso=1 csum=0", "a port that cuts segments makes their checksums, too"),
+                                         ("ping-pong message=10000000", "something went wrong")])
+def test_what_cannot_be_measured_has_a_reason_and_no_number(bench, case, words):
+    """Not even that of the floor, which would be taken for Tenon's."""
+    done = subprocess.run([bench.program, "bench", *case.split(), *SHORT], capture_output=True, text=True, check=False,
+                          timeout=120)
+    assert done.returncode == 1 and done.stdout.endswith(f" {words}\n"), done
+    assert " ns" not in done.stdout and "bit/s" not in done.stdout
 
 
 @pytest.mark.parametrize("case", ["bulk message=16384 window=16777216",
