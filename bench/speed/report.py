@@ -42,7 +42,7 @@ class Results:
                     values[stack] = [float(f"{cell.shown(line[cell.value]):.5g}") for line in lines]
                     more[stack] = {key: statistics.median(line[key] for line in lines)
                                    for key in ("cycles", "offered_per_s") if all(key in line for line in lines)}
-                elif runs.why_not(cell, stack):
+                if runs.why_not(cell, stack):    # also after rounds that went well
                     why[stack] = runs.why_not(cell, stack)
             out.append({"name": cell.name, "table": cell.table, "row": cell.row, "workload": cell.workload,
                         "settings": cell.settings, "unit": cell.unit, "more_is_better": cell.more_is_better,

@@ -30,7 +30,8 @@ if cell["cc"] == os.environ.get("BROKEN"):
     print("no memory", file=sys.stderr)
     sys.exit(3)
 share = float(os.environ.get("SHARE", "0.98"))
-out = {"kind": cell["kind"], "cc": cell["cc"], "bad": 0, "cpu_s": 0.01, "rtos": 1}
+bad = int(cell["cc"] == os.environ.get("DAMAGED"))
+out = {"kind": cell["kind"], "cc": cell["cc"], "bad": bad, "cpu_s": 0.01, "rtos": 1}
 if cell["kind"] == "bulk" or cell["kind"] == "burst":
     out.update(share=share, share_late=share, again_pct=0.5, queue_ms=3, frames=1000, overflowed=0)
 if int(cell["flows"]) > 1:
@@ -42,6 +43,7 @@ if cell["kind"] == "short":
 if cell["kind"] == "tail":
     out.update(probe_ms=100, extra_ms=150)
 print(json.dumps(out))
+sys.exit(bad)
 """
 
 
@@ -145,6 +147,14 @@ def test_check_says_what_is_different(drive):
     assert re.search(r"kind=bulk cc=cubic rtt=50 rate=10: share_late 0.98 -> 0.5 +\(worse\)", worse.stdout)
     better = drive("--check", *ONLY, SHARE="1.1")
     assert better.returncode == 1 and "(better)" in better.stdout and "(0 of them for the worse)" in better.stdout
+
+
+def test_check_sees_what_came_damaged(drive):
+    """With the same measures as before: there are cells that have none of what was damaged."""
+    drive("--update", *ONLY)
+    done = drive("--check", *ONLY, DAMAGED="cubic")
+    assert done.returncode == 1 and " 0 differ from the reference" in done.stdout
+    assert "kind=bulk cc=cubic rtt=50 rate=10: data came damaged, or never" in done.stdout
 
 
 def test_update_keeps_the_cells_that_were_not_run(drive, tmp_path):
@@ -254,10 +264,17 @@ def test_results_are_kept_one_by_one(drive, tmp_path):
 
 
 @pytest.mark.parametrize("arguments,words", [(["--cell", "colour=blue"], "colour=blue"),
+                                             (["--only", "kind=blue", "--check"], "there is no such cell"),
+                                             (["-j", "0"], "not a number from 1 on"),
                                              (["--build", "/nowhere"], "is not there")])
 def test_wrong_arguments(drive, arguments, words):
     done = drive(*arguments)
     assert done.returncode == 2 and words in done.stderr
+
+
+def test_results_that_are_not_there(drive, tmp_path):
+    done = drive("--from", tmp_path / "nothing")
+    assert done.returncode == 1 and "nothing" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_demands_are_about_cells_of_the_map():

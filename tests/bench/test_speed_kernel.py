@@ -102,6 +102,25 @@ def test_nothing_is_left(stack, monkeypatch):
     assert len(made) == 4 and not any(os.path.exists(f"/proc/{pid}") for pid in made)
 
 
+def test_a_client_that_ends_in_the_middle_says_why(stack, monkeypatch):
+    """The server has gone when the measurement has begun: no number, and what the client has said of it."""
+    def warm(client):
+        before(client)
+        servers[-1].kill()
+
+    def start(pair, *words, **more):
+        process = begin(pair, *words, **more)
+        servers.append(process) if words[2] in ("echo", "sink") else None
+        return process
+
+    name, run = stack
+    servers, before, begin = [], kernel.warm, kernel.Pair.start
+    monkeypatch.setattr(kernel, "warm", warm)
+    monkeypatch.setattr(kernel.Pair, "start", start)
+    monkeypatch.setattr(kernel, "MS", "3000")
+    assert run("ping-pong", ["connections=1"])["missing"].startswith("kernel: "), name
+
+
 def test_the_program_says_how_it_is_used(stack, tmp_path):
     program = stacks.programs.own(tmp_path, "kernel", pathlib.Path(kernel.HERE) / "kernel.c")
     for words in ([], ["pong", "127.0.0.1", "1", "1", "1", "1"], ["echo"], ["ping", "127.0.0.1", "1"],

@@ -63,8 +63,17 @@ STAND_IN = """#!/usr/bin/env python3
 import json, os, sys
 workload, stack, words = sys.argv[1], sys.argv[2], sys.argv[3:]
 line = {"stack": stack, "workload": workload, "what": " ".join(words), "unit": "x", "units": 1, "segments": [100]}
-with open(os.environ["CALLS"], "a") as f:
+with open(os.environ["CALLS"], "a+") as f:
     f.write(" ".join(sys.argv[1:]) + "\\n")
+    f.seek(0)
+    rounds = sum(call.split()[:2] == [workload, stack] for call in f)
+if f"{stack} {rounds}" == os.environ.get("FAILS"):
+    print(json.dumps({**line, "ns": 1, "failed": "it fell over"}))
+    sys.exit(1)
+if f"{stack} {rounds}" == os.environ.get("STOPS"):
+    import signal
+    os.kill(os.getppid(), signal.SIGINT)
+    signal.pause()
 if stack == "floor" and workload == "connect":
     print(json.dumps({**line, "missing": "not here"}))
     sys.exit(3)
@@ -80,12 +89,12 @@ def drive(tmp_path):
     os.utime(program, (4e9, 4e9))    # newer than all sources: it is not built
     calls = tmp_path / "calls"
 
-    def run(*words):
+    def run(*words, status=0, **environ):
         done = subprocess.run([sys.executable, BENCH / "speed" / "run", "--out", tmp_path, "--stacks", "tenon,floor",
                                *words], capture_output=True, text=True, check=False, timeout=60,
-                              env={**os.environ, "CALLS": str(calls)})
-        assert done.returncode == 0, done.stderr
-        return done, calls.read_text().splitlines()
+                              env={**os.environ, "CALLS": str(calls), **environ})
+        assert done.returncode == status, done.stderr
+        return done, calls.read_text().splitlines() if calls.exists() else []
     run.folder = tmp_path
     return run
 
@@ -103,6 +112,34 @@ def test_what_is_missing_is_asked_once_and_told(drive):
     done, calls = drive("--only", "connect-1-byte-close-1-at-a-time", "--rounds", "3")
     assert sum("floor" in call for call in calls) == 1
     assert "floor, not here: Connect, 1 byte, close: 1 at a time" in done.stdout
+
+
+ONE = ("--only", "ping-pong-32-connections-without-pacing")
+
+
+def test_a_round_that_fails_is_told_beside_those_that_did_not(drive):
+    done, calls = drive(*ONE, "--rounds", "3", FAILS="floor 2")
+    assert sum("floor" in call for call in calls) == 2
+    assert "floor, it fell over: Ping-pong: 32 connections, without pacing" in done.stdout
+    assert json.loads((drive.folder / "speed.json").read_text())["cells"][0]["values"]["floor"] == [20]
+
+
+def test_a_run_that_is_stopped_has_the_rounds_that_are_over(drive):
+    """Before the first one is over there is nothing to tell: not what an earlier run has left."""
+    drive(*ONE, "--rounds", "1")
+    (drive.folder / "calls").unlink()
+    done, _ = drive(*ONE, "--rounds", "3", status=1, STOPS="floor 1")
+    assert "stopped in the first round" in done.stderr and not done.stdout
+    (drive.folder / "calls").unlink()
+    done, _ = drive(*ONE, "--rounds", "3", STOPS="floor 2")
+    assert "rounds that are over" in done.stderr and "medians of 1 rounds" in done.stdout
+
+
+@pytest.mark.parametrize("words, status, said", [(["--only", "pong-ping"], 1, "there is no such cell"),
+                                                 (["--rounds", "0"], 2, "not a number from 1 on")])
+def test_a_run_of_nothing_has_no_report(drive, words, status, said):
+    done, calls = drive(*words, status=status)
+    assert said in done.stderr and not done.stdout and not calls
 
 
 def test_a_run_serves_all_tables_that_need_it(drive):

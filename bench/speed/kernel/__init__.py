@@ -48,7 +48,10 @@ def warm(client):
 
 
 def result_of(client):
-    said = json.loads(client.stdout.readline())
+    line = client.stdout.readline()
+    if not line:
+        raise Failed(client.communicate()[1].strip() or "the client has ended without a word")
+    said = json.loads(line)
     if said["units"] == 0:
         raise Failed("nothing was done")
     return said
