@@ -13,8 +13,9 @@ def family(stack):
 
 
 class Table:
-    def __init__(self, machine, cells, names, results):
+    def __init__(self, machine, cells, names, results, planned):
         self.machine, self.cells, self.names = machine, cells, names
+        self.not_made = planned - len(results)
         self.results = sorted(results, key=lambda r: (r["cell"], r["stack"], r["seed"]))
 
     def runs(self, cell, stack):
@@ -97,6 +98,8 @@ class Table:
             lines.append(f"{len(good)} runs, each byte looked at; the relay was never later than {worst:.1f} ms. "
                          f"{again} runs were made again because it was late too often or for too long, {late} were so "
                          "to the end.")
+        if self.not_made:
+            lines.append(f"NOT MADE: {self.not_made} runs of {self.not_made + len(self.results)}")
         lines += [f"FAILED: {r['cell']}, {r['stack']}, seed {r['seed']}: {r['failed']}"
                   for r in self.results if "failed" in r]
         lines += [f"DAMAGED: {r['cell']}, {r['stack']}, seed {r['seed']}: bytes arrived that were not sent"

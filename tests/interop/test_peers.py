@@ -4,6 +4,8 @@ as asked for, it counts what a sender repeats, and a short run of every stack gi
 import json
 import os
 import pathlib
+import re
+import signal
 import struct
 import subprocess
 import sys
@@ -184,6 +186,25 @@ def test_without_cargo_the_others_run(tmp_path):
     assert "smoltcp-cubic is left out: cargo" in done.stderr
     report = json.loads((tmp_path / "out" / "peers.json").read_text())
     assert [run["stack"] for run in report["runs"]] == ["tenon-newreno"]
+
+
+def test_runs_that_were_not_made_are_no_success(tmp_path):
+    """Stopped, the program tells what it has; with --check as well, where a demand is met by the runs that were made."""
+    argv = [sys.executable, PEERS / "peers", "--out", tmp_path, "--cells", "quick", "--stacks", "linux-cubic", "--seeds",
+            "3", "--jobs", "1", "--seconds", "1", "--check"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        said = program.stderr.readline()
+        while said and "[1/3]" not in said:
+            said = program.stderr.readline()
+        program.send_signal(signal.SIGINT)
+        out, _ = program.communicate(timeout=60)
+    assert program.returncode == 1 and re.search("NOT MADE: [12] runs of 3", out), out
+
+
+@pytest.mark.parametrize("words", [["--seeds", "0"], ["--seconds", "0.05"], ["--seconds", "nan"], ["--jobs", "0"]])
+def test_a_comparison_of_nothing_is_refused(tmp_path, words):
+    done = peers(tmp_path, *words)
+    assert done.returncode == 2 and "is not a number from" in done.stderr
 
 
 def test_a_sender_that_hangs_up_is_a_failure(tools):
