@@ -164,13 +164,23 @@ static int read_field_line(struct http_request *request, char *line)
     return read_field(request, line, value);
 }
 
+/* One that does not end a line: a recipient further on might take it for an end (RFC 9112 2.2). */
+static int has_bare_cr(const char *head, const char *end)
+{
+    while ((head = memchr(head, '\r', (size_t)(end - head))) != NULL) {
+        if (++head == end || *head != '\n')
+            return 1;
+    }
+    return 0;
+}
+
 int http_request_read(struct http_request *request, char *head, size_t n)
 {
     char *at = head, *end = head + n, *line;
     int status;
 
     memset(request, 0, sizeof *request);
-    if (memchr(head, '\0', n) != NULL)
+    if (memchr(head, '\0', n) != NULL || has_bare_cr(head, end))
         return 400;
     while (at < end && (*at == '\r' || *at == '\n'))
         at++;

@@ -58,6 +58,19 @@ def test_a_request_whose_end_is_not_known_is_the_last(ask, field):
     assert answers.startswith(b"HTTP/1.1 400 ") and answers.count(b"HTTP/1.1 ") == 1 and PAGE not in answers
 
 
+@pytest.mark.parametrize("request_", [b"GET /page.txt?\rx HTTP/1.1\r\nHost: x\r\n\r\n",
+                                      b"GET /page.txt HTTP/1.1\r\nHost: x\rTransfer-Encoding: chunked\r\n\r\n",
+                                      b"GET /page.txt HTTP/1.1\r\nHost: x\r\r\n\r\n"])
+def test_a_bare_cr_ends_no_line(ask, request_):
+    """RFC 9112 2.2: whoever reads it for another takes it for something else."""
+    assert ask(request_).startswith(b"HTTP/1.1 400 ")
+
+
+def test_lines_may_end_with_lf_alone(ask):
+    """RFC 9112 2.2, and empty lines before a request."""
+    assert ask(b"\r\n\nGET /page.txt HTTP/1.1\nHost: x\n\n").endswith(PAGE)
+
+
 def test_a_request_without_a_body_may_say_so(ask):
     answers = ask(b"GET /page.txt HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n" + NEXT)
     assert answers.count(b"HTTP/1.1 200 ") == answers.count(PAGE) == 2
