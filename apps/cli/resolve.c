@@ -13,7 +13,7 @@
 #include "ports/common/port.h"
 #include "services/dns.h"
 
-enum { RESOLVE_NAMES_MAX = 16, RESOLVE_QUERIES = 2 * RESOLVE_NAMES_MAX };
+enum { RESOLVE_NAMES_MAX = 16, RESOLVE_KINDS = 2, RESOLVE_QUERIES = RESOLVE_KINDS * RESOLVE_NAMES_MAX };
 
 struct resolve_options {
     struct options net;
@@ -21,8 +21,15 @@ struct resolve_options {
     unsigned nnames;
 };
 
+/* What is known of a name. */
+struct resolve_answers {
+    unsigned answers, addresses;
+    enum tenon_dns_status status;    /* of the question that failed, if one did */
+};
+
 struct resolver {
     struct resolve_options options;
+    struct resolve_answers answers[RESOLVE_NAMES_MAX];
     struct app app;
     struct tenon_dns dns;
     struct tenon_dns_query queries[RESOLVE_QUERIES];
@@ -35,15 +42,24 @@ static struct resolver resolver;
 
 /* ---- answers -------------------------------------------------------------------------------------- */
 
+/* What is wrong is said once, when both answers are there: a name may well have no address of one kind. */
 static void answered(void *arg, const char *name, const struct tenon_dns_answer *answer)
 {
-    (void)arg;
+    struct resolve_answers *answers = arg;
+
     for (unsigned i = 0; i < answer->n; i++)
         printf("%s %s\n", name, text_ip(&answer->ips[i]).s);
+    answers->addresses += answer->n;
     if (answer->status != TENON_DNS_OK && answer->status != TENON_DNS_NO_DATA)
-        log_error("%s: %s", name, tenon_dns_status_text(answer->status));
+        answers->status = answer->status;
     resolver.found += answer->n > 0;
     resolver.left--;
+    if (++answers->answers < RESOLVE_KINDS)
+        return;
+    if (answers->status != TENON_DNS_OK)
+        log_error("%s: %s", name, tenon_dns_status_text(answers->status));
+    else if (answers->addresses == 0)
+        log_error("%s: the name has no address", name);
 }
 
 /* ---- the loop ------------------------------------------------------------------------------------- */
@@ -66,9 +82,9 @@ static int ask_all(void)
     const struct resolve_options *options = &resolver.options;
 
     for (unsigned i = 0; i < options->nnames; i++) {
-        for (unsigned k = 0; k < 2; k++) {
+        for (unsigned k = 0; k < RESOLVE_KINDS; k++) {
             const int r = tenon_dns_ask(&resolver.dns, options->names[i], k == 0 ? TENON_DNS_A : TENON_DNS_AAAA,
-                                        answered, NULL);
+                                        answered, &resolver.answers[i]);
 
             if (r != TENON_OK) {
                 log_error("\"%s\" cannot be a name", options->names[i]);

@@ -143,13 +143,18 @@ def test_dhcp_no_server(link, serve):
 def test_resolve(link, serve):
     """Addresses of both versions, an alias, a name that is not there; the server by DHCP, and given."""
     serve(dhcp_range(link), "--address=/www.example/192.0.2.80", "--address=/www.example/2001:db8::80",
-          "--host-record=real.example,192.0.2.81", "--cname=alias.example,real.example", "--local=/example/")
+          "--host-record=real.example,192.0.2.81", "--cname=alias.example,real.example", "--local=/example/",
+          "--txt-record=empty.example,words")
     done = link.run_tenon("resolve", "--dhcp", "www.example", "alias.example")
     assert sorted(done.stdout.splitlines()[-3:]) == ["alias.example 192.0.2.81", "www.example 192.0.2.80",
                                                      "www.example 2001:db8::80"], done.stdout + done.stderr
     options = ["--address", f"{link.t4}/24", "--dns", link.k4]
     done = link.net.run(*link.argv("resolve"), *options, "nothing.example", check=False)
-    assert done.returncode == 1 and "no such name" in done.stderr
+    assert done.returncode == 1 and done.stderr.count("no such name") == 1, done.stderr
+    done = link.net.run(*link.argv("resolve"), *options, "empty.example", check=False)
+    assert done.returncode == 1 and done.stderr.count("empty.example: the name has no address") == 1, done.stderr
+    done = link.net.run(*link.argv("resolve"), *options, "empty.example", "real.example")
+    assert "real.example 192.0.2.81" in done.stdout and "empty.example: the name has no address" in done.stderr
     done = link.net.run(*link.argv("resolve"), *options, "REAL.example")
     assert done.stdout.splitlines()[-1] == "real.example 192.0.2.81"
 
