@@ -31,7 +31,7 @@ def test_a_short_run(tmp_path):
         pytest.skip("tenon-models is not built")
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("needs two processors")
-    words = ["--quick", "--rounds", "1", "--ms", "5", "--models", "core,split", "--work", "0"]
+    words = ["--quick", "--rounds", "1", "--ms", "50", "--models", "core,split", "--work", "0"]
     done = subprocess.run([RUN, *words, "--build", BUILD, "--out", tmp_path], capture_output=True, text=True,
                           timeout=120, check=False)
     assert done.returncode == 0, done.stderr
@@ -41,6 +41,27 @@ def test_a_short_run(tmp_path):
         assert cell["per_s"] > 1000 and cell["p99_us"] >= cell["p50_us"] > 0
     assert (tmp_path / "models.svg").read_text().count("<polyline") == 2
     assert "split" in (tmp_path / "models.txt").read_text()
+
+
+FAILS_LATER = """#!/usr/bin/env python3
+import json, pathlib, sys
+calls = pathlib.Path(sys.argv[0]).with_name("calls")
+calls.write_text((calls.read_text() if calls.exists() else "") + "x")
+if len(calls.read_text()) == 3:
+    sys.exit("it fell over")
+print(json.dumps({"median_per_s": 1000, "answered_per_s": 1000, "p50_us": 1, "p99_us": 2}))
+"""
+
+
+def test_a_run_that_fails_is_no_success(tmp_path):
+    """Its figures are the median of the others: they are told, and so is that there are fewer of them."""
+    program = tmp_path / "tenon-models"
+    program.write_text(FAILS_LATER)
+    program.chmod(0o755)
+    words = ["--quick", "--rounds", "2", "--models", "core", "--work", "0", "--build", tmp_path, "--out", tmp_path]
+    done = subprocess.run([RUN, *words], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1 and "it fell over" in done.stderr and "1 runs failed" in done.stderr, done
+    assert (tmp_path / "models.txt").exists()
 
 
 @pytest.mark.parametrize("setting", ["rate=abc", "rate=", "rate=-1", "rate=1k", "rate=99999999999999999999", "cores=0",
