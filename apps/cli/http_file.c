@@ -245,31 +245,44 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static void list_entry(struct strbuf *page, int fd, const char *name)
+/* What may be fetched under this name: of a link that leads out of the root nothing is told. @return 0 or -1 */
+static int stat_entry(int root, const char *path, int fd, const char *name, struct stat *st)
 {
-    struct stat st;
-    struct tm tm;
-    char when[32] = "";
-    int folder;
+    struct strbuf whole = { NULL, 0, 0 };
+    int target;
 
-    if (fstatat(fd, name, &st, 0) != 0)
+    if (fstatat(fd, name, st, AT_SYMLINK_NOFOLLOW) != 0)
+        return -1;
+    if (!S_ISLNK(st->st_mode))
+        return 0;
+    sb_printf(&whole, "%s%s", path, name);
+    target = http_open_beneath(root, whole.s, st);
+    sb_free(&whole);
+    return target >= 0 ? close(target) : -1;
+}
+
+static void list_entry(struct strbuf *page, const struct stat *st, const char *name)
+{
+    const int folder = S_ISDIR(st->st_mode);
+    char when[32] = "";
+    struct tm tm;
+
+    if (!folder && !S_ISREG(st->st_mode))
         return;
-    folder = S_ISDIR(st.st_mode);
-    if (!folder && !S_ISREG(st.st_mode))
-        return;
-    gmtime_r(&st.st_mtime, &tm);
+    gmtime_r(&st->st_mtime, &tm);
     strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
     sb_text(page, "<tr><td><a href=\"./");
     sb_url(page, name);
     sb_printf(page, "%s\">", folder ? "/" : "");
     sb_html(page, name);
     sb_printf(page, "%s</a></td><td align=\"right\">%s</td><td>%s</td></tr>\n", folder ? "/" : "",
-              folder ? "" : text_bytes((uint64_t)st.st_size).s, when);
+              folder ? "" : text_bytes((uint64_t)st->st_size).s, when);
 }
 
-int http_listing(struct strbuf *page, int fd, const char *path)
+int http_listing(struct strbuf *page, int root, int fd, const char *path)
 {
     struct dirent **entries;
+    struct stat st;
     int n = scandirat(fd, ".", &entries, not_hidden, by_name), i;
 
     if (n < 0) {
@@ -285,7 +298,8 @@ int http_listing(struct strbuf *page, int fd, const char *path)
     if (path[0] != '\0')
         sb_text(page, "<tr><td><a href=\"../\">../</a></td><td></td><td></td></tr>\n");
     for (i = 0; i < n; i++) {
-        list_entry(page, fd, entries[i]->d_name);
+        if (stat_entry(root, path, fd, entries[i]->d_name, &st) == 0)
+            list_entry(page, &st, entries[i]->d_name);
         free(entries[i]);
     }
     free(entries);

@@ -39,11 +39,11 @@ int http_file_intact(const struct http_file *file);
 /** As much as one span can hold of the file's bytes [at, end). */
 struct tenon_span http_file_span(const struct http_file *file, uint64_t at, uint64_t end);
 
-/** A page that lists a directory.
+/** A page that lists a directory: what http_open_beneath() opens.
  *  @param fd    of the directory; taken
- *  @param path  of the request, for the heading
+ *  @param path  of the request
  *  @return 0, or -1 with errno */
-int http_listing(struct strbuf *page, int fd, const char *path);
+int http_listing(struct strbuf *page, int root, int fd, const char *path);
 
 /** The media type for a file name. */
 const char *http_content_type(const char *path);

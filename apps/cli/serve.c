@@ -326,7 +326,7 @@ static int answer_listing(struct client *client, const struct http_request *requ
     struct strbuf page = { NULL, 0, 0 };
     int r;
 
-    if (http_listing(&page, fd, path) != 0)
+    if (http_listing(&page, client->server->root, fd, path) != 0)
         return answer_status(client, request, 500, "");
     r = answer_page(client, request, 200, "", &page);
     sb_free(&page);

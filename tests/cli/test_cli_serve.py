@@ -2,6 +2,7 @@
 """Requests that tenon serve may get, from a tenon connect at the other end of a cable of datagrams."""
 import os
 import pathlib
+import re
 import subprocess
 import time
 
@@ -23,6 +24,11 @@ def ask(tmp_path_factory):
     os.utime(files / "page.txt", (784111777, 784111777))    # Sun, 06 Nov 1994 08:49:37 GMT
     (files / "old.txt").write_bytes(PAGE)
     os.utime(files / "old.txt", (-1000, -1000))
+    (folder / "outside.txt").write_bytes(bytes(1234))
+    (files / "links").mkdir()
+    for name, target in (("in.txt", "../page.txt"), ("out.txt", "../../outside.txt"), ("folder", ".."),
+                         ("away", "../.."), ("nowhere", "nothing")):
+        (files / "links" / name).symlink_to(target)
 
     def run(request):
         done = subprocess.run([TENON, "connect", "-q", "--port", f"dgram:{here},peer={there}", "--address",
@@ -125,3 +131,11 @@ def test_a_query_is_no_path(ask):
     """RFC 9112 3.2.2: the absolute form without a path, which is that of the root."""
     assert b"page.txt</a>" in get(ask, path="http://x?next=/page.txt")[2]
     assert get(ask, path="http://x/page.txt?next=/")[2] == PAGE
+
+
+def test_links_that_lead_out_are_not_listed(ask):
+    """Neither served nor told of: size and time of what lies there are nobody's business."""
+    page = get(ask, path="/links/")[2].decode()
+    assert re.findall(r'href="([^"]*)"', page) == ["../", "./folder/", "./in.txt"]
+    assert f">{len(PAGE)} B<" in page and "1.2 KiB" not in page
+    assert get(ask, path="/links/in.txt")[2] == PAGE and get(ask, path="/links/out.txt")[0] == 404
