@@ -7,10 +7,12 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,10 +38,28 @@ static void pin(const cpu_set_t *allowed, unsigned n)
         sched_setaffinity(0, sizeof set, &set);
 }
 
-/* Sleeps until `count` is n, or something went wrong. */
-static void await(const struct shared *shared, const atomic_uint *count, unsigned n)
+/* How others have ended, if they have; 0: wait for all of them. */
+static void reap(struct shared *shared, int how)
 {
-    while (*count < n && !shared->failed)
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, how)) > 0 || (pid < 0 && errno == EINTR)) {
+        if (pid > 0 && status != 0)
+            shared->failed++;
+    }
+}
+
+/* Whether to go on waiting until `count` is n. Who was ended from outside says nothing: his parent hears of it. */
+static int is_awaited(struct shared *shared, const atomic_uint *count, unsigned n)
+{
+    reap(shared, WNOHANG);
+    return *count < n && !shared->failed;
+}
+
+static void await(struct shared *shared, const atomic_uint *count, unsigned n)
+{
+    while (is_awaited(shared, count, n))
         usleep(100);
 }
 
@@ -70,11 +90,11 @@ static void work(struct speed_run *run, struct shared *shared, unsigned core, un
     }
     await(shared, &shared->alone, 1);
     shared->begun++;
-    while (shared->begun < run->cores && !shared->failed)
+    while (is_awaited(shared, &shared->begun, run->cores))
         run->driver->run(GO_ON_TURNS);
     measure(run, shared->rates[core], segments);
     shared->done++;
-    while (shared->done < run->cores && !shared->failed)
+    while (is_awaited(shared, &shared->done, run->cores))
         run->driver->run(GO_ON_TURNS);
     if (run->count.failed)
         shared->failed++;
@@ -134,6 +154,7 @@ int speed_cores(struct speed_run *run)
             run->cores = core;    /* no more than these */
         }
         if (pid == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);    /* nobody else would end it */
             pin(&allowed, core);
             work(run, shared, core, n);
             _exit(0);
@@ -141,8 +162,7 @@ int speed_cores(struct speed_run *run)
     }
     pin(&allowed, 0);
     work(run, shared, 0, n);
-    while (wait(NULL) > 0 || errno == EINTR)
-        ;
+    reap(shared, 0);
     sched_setaffinity(0, sizeof allowed, &allowed);
     run->count.failed = shared->failed;
     tell(run, shared, n, (unsigned)CPU_COUNT(&allowed));

@@ -143,6 +143,37 @@ def test_more_processes_than_processors_have_no_efficiency(bench):
     assert all(line["units"] > 0 and "efficiency" not in line for line in lines)
 
 
+def runs(pid):
+    """Who has ended may stand there until somebody asks for its status."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.parametrize("whose", ["child", "parent"])
+def test_cores_end_together(bench, whose):
+    """Whoever is ended from outside: the others neither wait for it for ever nor go on without it."""
+    with subprocess.Popen([bench.program, "bench", "cores", "cores=2", "segments=10", "segment_ms=200"],
+                          stdout=subprocess.PIPE, text=True) as program:
+        children = pathlib.Path(f"/proc/{program.pid}/task/{program.pid}/children")
+        if not children.exists():
+            program.kill()
+            pytest.skip("this kernel does not say who has which children")
+        while not children.read_text():
+            time.sleep(0.01)
+        time.sleep(0.2)
+        child = int(children.read_text().split()[0])
+        os.kill(child if whose == "child" else program.pid, signal.SIGKILL)
+        out, _ = program.communicate(timeout=200)    # what it had begun it measures to the end
+    if whose == "child":
+        assert program.returncode == 1 and "something went wrong" in out
+    end = time.monotonic() + 20
+    while runs(child):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
 def test_memory_of_an_idle_connection(bench):
     _, lines, _ = bench("idle", "connections=5000")
     assert lines[0]["units"] == 5000
