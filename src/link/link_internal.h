@@ -64,10 +64,10 @@ struct tn_address {
     tenon_u32 conflict_s;         /* when somebody else was heard to use it last; 0: never */
 };
 
+/* A free slot is all 0, and so TENTATIVE. */
 TENON_INLINE int tn_address_usable(const struct tn_address *address)
 {
-    return address->netif != 0 &&
-           (address->state == TENON_ADDR_PREFERRED || address->state == TENON_ADDR_DEPRECATED);
+    return address->state == TENON_ADDR_PREFERRED || address->state == TENON_ADDR_DEPRECATED;
 }
 
 /* The address on this interface (0: on any), in whatever state, or NULL. */
