@@ -120,8 +120,7 @@ TENON_INTERNAL void tn_link_timer_start(struct tenon *stack, struct tn_alarm *ti
 
 TENON_INTERNAL void tn_link_timer_stop(struct tenon *stack, struct tn_alarm *timer)
 {
-    if (tn_timer_runs(&timer->timer))
-        tn_timer_stop(&stack->wheel, &timer->timer);
+    tn_timer_stop(&stack->wheel, &timer->timer);
 }
 
 TENON_INTERNAL void tn_link_timer(struct tenon *stack, struct tn_timer *timer)

@@ -105,8 +105,7 @@ static void neighbour_set_state(struct tenon *stack, struct tn_neighbour *neighb
     neighbour->state = (tenon_u8)state;
     neighbour->failed = 0;
     neighbour->solicits = 0;
-    if (tn_timer_runs(&neighbour->timer))
-        tn_timer_stop(&stack->wheel, &neighbour->timer);
+    tn_timer_stop(&stack->wheel, &neighbour->timer);
 }
 
 static void neighbour_unlink(struct tenon *stack, const struct tn_neighbour *neighbour)
