@@ -7,6 +7,8 @@
 
 /* Every array of the instance's block begins at a multiple of this, which suits every type in it. */
 enum { STACK_ALIGN = 16 };
+/* Of one interface nobody asks which it is. */
+enum { STACK_HAS_NETIFS = TENON_WITH_NETIFS || TENON_WITH_SPEED };
 
 static tenon_u32 stack_part(tenon_u32 n, size_t each)
 {
@@ -24,7 +26,7 @@ static void stack_lay_out(struct stack_layout *layout, const struct tenon_conf *
 
     layout->frames = stack_part(1, sizeof(struct tenon));
     layout->netifs = layout->frames + stack_part(burst, sizeof(struct tenon_frame));
-    layout->spans = layout->netifs + stack_part(burst, 1);
+    layout->spans = layout->netifs + stack_part(STACK_HAS_NETIFS ? burst : 0, 1);
     layout->link = layout->spans + stack_part(burst * gather, sizeof(struct tenon_span));
     layout->ip = layout->link + stack_part(tn_link_bytes(conf), 1);
     layout->total = layout->ip + stack_part(tn_ip_bytes(conf), 1);
@@ -83,7 +85,7 @@ TENON_API struct tenon *tenon_init(void *mem, const struct tenon_conf *conf, con
     if (stack_seed(stack) != TENON_OK)
         return NULL;
     stack->tx.frames = (struct tenon_frame *)(void *)(base + layout.frames);
-    if (TENON_WITH_NETIFS || TENON_WITH_SPEED)    /* else there is one */
+    if (STACK_HAS_NETIFS)
         stack->tx.netifs = base + layout.netifs;
     stack->tx.spans = (struct tenon_span *)(void *)(base + layout.spans);
     stack->tx.max = stack->conf.tx_burst_max;
