@@ -427,7 +427,7 @@ static int neighbour_queue(struct tenon *stack, struct tn_neighbour *neighbour, 
         tenon_buf_ref(spans[i].buf);
     }
     queued->next = NULL;
-    queued->out = *out;
+    memcpy(&queued->out, out, sizeof(*out));
     queued->out.spans = spans;
     while (*at != NULL)    /* they are few */
         at = &(*at)->next;
@@ -488,13 +488,17 @@ TENON_INTERNAL void tn_neighbour_resolve(struct tenon *stack, struct tn_neighbou
     neighbour->queued = 0;
     while (queued != NULL) {
         struct link_queued *next = queued->next;
-        struct tn_out out = queued->out;    /* on its way down it may lose its spans; they are freed here */
+        struct tn_out *out = &queued->out, changing;
 
-        if (neighbour_may_leave(stack, &out)) {
-            (void)neighbour_transmit(stack, neighbour, &out);
+        if (TENON_WITH_LINEAR || TENON_WITH_SPEED) {    /* it may lose its spans on its way; they are freed here */
+            changing = queued->out;
+            out = &changing;
+        }
+        if (neighbour_may_leave(stack, out)) {
+            (void)neighbour_transmit(stack, neighbour, out);
         } else {
             tn_count(stack, TENON_STAT_NEIGH_QUEUE_DROP);
-            tenon_buf_put(out.hdr);
+            tenon_buf_put(out->hdr);
         }
         queued_free(stack, queued);
         queued = next;
