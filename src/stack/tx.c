@@ -619,7 +619,7 @@ TENON_INTERNAL int tn_tx(struct tenon *stack, struct tn_out *out)
 {
     const struct tn_netif *netif = tn_netif_of(&stack->link, out->netif);
 
-    if (!netif->up)
+    if (TENON_WITH_LINKS && !netif->up)    /* else it comes from who has asked: tn_link_output(), ARP, ND */
         return tx_drop(out, TENON_EUNREACH);
     if (!TENON_WITH_SPEED || tx_can_segment(netif, out->seg_kind))
         return tx_packet(stack, netif, out);
