@@ -88,7 +88,7 @@ struct tn_out {
     tenon_u8 df;                       /* 1: may not be fragmented */
     tenon_u8 probe;                    /* 1: to find out whether it passes: larger than the path MTU */
     tenon_u8 router_alert;             /* 1: IGMP and MLD (RFC 2113, RFC 2711) */
-    tenon_u8 netif;                    /* filled in by IP from the path */
+    tenon_u8 netif;                    /* filled in by the link layer */
     tenon_u16 l4_bytes;                /* size of the transport header (segmentation repeats it) */
     tenon_u16 csum_offset;             /* of the checksum field in the transport header; only with csum */
     tenon_u16 seg_bytes;

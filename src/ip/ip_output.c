@@ -49,7 +49,6 @@ TENON_INTERNAL int tn_ip_path(struct tenon *stack, struct tn_path **path, const 
 static int output_drop(struct tn_out *out, int error)
 {
     tenon_buf_put(out->hdr);
-    out->hdr = NULL;
     return error;
 }
 
@@ -376,7 +375,6 @@ TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struc
     netif = tn_netif_of(&stack->link, path->netif);
     if (OUTPUT_IS_CUT && out->len + tn_out_payload(out) > output_bytes_max(out))
         return output_drop(out, TENON_EMSGSIZE);
-    out->netif = path->netif;
     output_yield(path, out);
     if (out->csum && !out->csum_done)
         output_csum(stack, netif, out);

@@ -51,8 +51,10 @@ TENON_INTERNAL int tn_link_output(struct tenon *stack, struct tn_path *path, str
     const struct tn_netif *netif = tn_netif_of(&stack->link, path->netif);
     struct tn_neighbour *neighbour = path->neighbour;
 
-    if (tn_netif_is_bare(netif))
+    if (tn_netif_is_bare(netif)) {
+        out->netif = path->netif;
         return tn_tx(stack, out);
+    }
     if (!netif->up)
         return link_output_drop(out, TENON_EUNREACH);
     if (path->cast != TN_CAST_UNICAST)
