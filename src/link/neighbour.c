@@ -69,7 +69,8 @@ TENON_INTERNAL struct tn_neighbour *tn_neighbour_find(const struct tenon *stack,
     return NULL;
 }
 
-/* A slot that is free. NULL: there is none; where there are not many, neighbour_evict() looks for one. */
+/* A slot that is free: all 0, and so INCOMPLETE. NULL: there is none; where there are not many, neighbour_evict() looks
+ * for one. */
 static struct tn_neighbour *neighbour_unused(const struct tenon *stack)
 {
     const struct tn_link *link = &stack->link;
@@ -242,7 +243,6 @@ TENON_INTERNAL struct tn_neighbour *tn_neighbour_need(struct tenon *stack, unsig
         neighbour->asked_until = stack->now_tick;
     neighbour->ip = *ip;
     neighbour->netif = (tenon_u8)netif;
-    neighbour->state = TENON_NEIGHBOUR_INCOMPLETE;
     neighbour->used_ms = stack->now_ms;
     neighbour->timer.kind = TN_TIMER_NEIGHBOUR;
     stack->link.nincomplete++;
