@@ -109,6 +109,12 @@ static void ip4_header(struct tenon *stack, struct tn_pkt *pkt)
         tn_count(stack, TENON_STAT_IP4_BAD_HEADER);
         return;
     }
+    pkt->src = tenon_ip4(ip.src);
+    pkt->dst = tenon_ip4(ip.dst);
+    pkt->proto = ip.proto;
+    pkt->ttl = ip.ttl;
+    pkt->tos = ip.tos;
+    pkt->is_v4 = 1;
     if (!tn_ip4_csum_good(pkt->head, ip.header_bytes)) {
         tn_count(stack, TENON_STAT_IP4_BAD_CSUM);
         return;
@@ -119,15 +125,6 @@ static void ip4_header(struct tenon *stack, struct tn_pkt *pkt)
     }
     total = ip.total + (TENON_WITH_SPEED ? pkt->merged : 0);
     tn_pkt_trim(pkt, total);
-    pkt->src = tenon_ip4(ip.src);
-    pkt->dst = tenon_ip4(ip.dst);
-    pkt->proto = ip.proto;
-    pkt->ttl = ip.ttl;
-    pkt->tos = ip.tos;
-    pkt->is_v4 = 1;
-    pkt->dst_cast = TN_CAST_UNICAST;
-    pkt->foreign = 0;
-    pkt->fragmented = 0;
     if (IP4_IS_QUOTED) {
         pkt->l3 = pkt->head;
         pkt->l3_len = total;
