@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* IPv6 input (RFC 8200): addresses, then the chain of extension headers down to the transport. */
+#include "base/bytes.h"
 #include "ip/ip_internal.h"
 #include "wire/wire.h"
 
@@ -267,24 +268,20 @@ static void ip6_header(struct tenon *stack, struct tn_pkt *pkt)
         tn_count(stack, TENON_STAT_IP6_BAD_HEADER);
         return;
     }
-    total = TN_IP6_BYTES + ip.payload + pkt->merged;
+    total = TN_IP6_BYTES + ip.payload + (TENON_WITH_SPEED ? pkt->merged : 0);
     tn_pkt_trim(pkt, total);
-    pkt->src = ip.src;
-    pkt->dst = ip.dst;
+    pkt->src = get_ip6(pkt->head + 8);
+    pkt->dst = get_ip6(pkt->head + 24);
     pkt->proto = ip.next;
     pkt->ttl = ip.hop_limit;
     pkt->tos = ip.tos;
-    pkt->is_v4 = 0;
-    pkt->dst_cast = TN_CAST_UNICAST;
-    pkt->foreign = 0;
-    pkt->fragmented = 0;
     pkt->l3 = pkt->head;
     pkt->l3_len = total;
     walk.nh_at = 6;
     walk.headers = 0;
     walk.next = ip.next;
     walk.odd = 0;
-    if (tenon_ip_is_any(&ip.dst) || ip6_not_for_wire(&ip.dst) || !ip6_source_good(stack, pkt, &walk)) {
+    if (tenon_ip_is_any(&pkt->dst) || ip6_not_for_wire(&pkt->dst) || !ip6_source_good(stack, pkt, &walk)) {
         tn_count(stack, TENON_STAT_IP6_MARTIAN);
         return;
     }

@@ -281,8 +281,6 @@ static void output_ip6(const struct tenon *stack, const struct tn_netif *netif, 
     struct tn_ip6 ip;
     tenon_u8 *p;
 
-    ip.src = out->src;
-    ip.dst = out->dst;
     ip.flow = output_flow(stack, out);
     ip.payload = (tenon_u16)(options + out->len + tn_out_payload(out));
     ip.tos = out->tos;
@@ -294,7 +292,7 @@ static void output_ip6(const struct tenon *stack, const struct tn_netif *netif, 
     out->off -= TN_IP6_BYTES + options;
     out->len += TN_IP6_BYTES + options;
     p = out->hdr->data + out->off;
-    tn_ip6_build(p, &ip);
+    tn_ip6_build(p, &ip, &out->src, &out->dst);
     if (options != 0) {
         p[TN_IP6_BYTES] = out->proto;
         memcpy(p + TN_IP6_BYTES + 1, alert, sizeof(alert));

@@ -30,19 +30,18 @@ TENON_INTERNAL int tn_ip6_parse(struct tn_ip6 *ip, const tenon_u8 *p, tenon_u32 
     ip->tos = (tenon_u8)(first >> 20 & 0xFF);
     ip->flow = first & 0xFFFFFUL;
     ip->hop_limit = p[7];
-    ip->src = get_ip6(p + 8);
-    ip->dst = get_ip6(p + 24);
     return 0;
 }
 
-TENON_INTERNAL unsigned tn_ip6_build(tenon_u8 *p, const struct tn_ip6 *ip)
+TENON_INTERNAL unsigned tn_ip6_build(tenon_u8 *p, const struct tn_ip6 *ip, const struct tenon_ip *src,
+                                     const struct tenon_ip *dst)
 {
     put32be(p, 6UL << 28 | (tenon_u32)ip->tos << 20 | (ip->flow & 0xFFFFFUL));
     put16be(p + 4, ip->payload);
     p[6] = ip->next;
     p[7] = ip->hop_limit;
-    put_ip6(p + 8, &ip->src);
-    put_ip6(p + 24, &ip->dst);
+    put_ip6(p + 8, src);
+    put_ip6(p + 24, dst);
     return TN_IP6_BYTES;
 }
 

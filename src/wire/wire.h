@@ -81,14 +81,15 @@ TENON_INTERNAL_HOT unsigned tn_ip4_build(tenon_u8 *p, const struct tn_ip4 *ip);
 
 enum { TN_IP6_BYTES = 40, TN_FRAG6_BYTES = 8 };
 
+/* What is in front of the addresses, which are read by get_ip6() from bytes 8 and 24 on. */
 struct tn_ip6 {
-    struct tenon_ip src, dst;
     tenon_u32 flow;           /* 20 bits */
     tenon_u16 payload;        /* bytes after this header */
     tenon_u8 tos, hop_limit, next;
 };
 TENON_INTERNAL int tn_ip6_parse(struct tn_ip6 *ip, const tenon_u8 *p, tenon_u32 head, tenon_u32 len);
-TENON_INTERNAL unsigned tn_ip6_build(tenon_u8 *p, const struct tn_ip6 *ip);
+TENON_INTERNAL unsigned tn_ip6_build(tenon_u8 *p, const struct tn_ip6 *ip, const struct tenon_ip *src,
+                                     const struct tenon_ip *dst);
 
 struct tn_frag6 {
     tenon_u8 next;

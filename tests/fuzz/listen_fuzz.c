@@ -329,14 +329,13 @@ static void record_ip6(struct listen *l)
     const uint8_t how = fuzz_u8(&l->in), dst = fuzz_u8(&l->in), src = fuzz_u8(&l->in);
     size_t n = put_link(l->frame, TN_ETHERTYPE_IP6, (dst & 7) == 2 || (dst & 7) == 3 || (dst & 7) == 5);
     uint8_t *ip = l->frame + n;
+    const struct tenon_ip from = pick_ip6(src), to = pick_ip6(dst);
     struct tn_ip6 header;
 
     memset(&header, 0, sizeof(header));
-    header.src = pick_ip6(src);
-    header.dst = pick_ip6(dst);
     header.next = how & 2 ? fuzz_u8(&l->in) : protos[how >> 2 & 7];
     header.hop_limit = how & 32 ? 64 : 255;
-    n += tn_ip6_build(ip, &header);
+    n += tn_ip6_build(ip, &header, &from, &to);
     n += take(l, l->frame + n, how & 64 ? fuzz_u16(&l->in) % PAYLOAD_MAX : fuzz_u8(&l->in));
     fuzz_repair(ip, n - TN_ETH_BYTES, 1);
     receive(l, n, how);

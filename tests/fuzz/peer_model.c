@@ -28,16 +28,15 @@ static size_t put_ip(const struct peer *p, uint8_t *to, size_t payload, unsigned
 {
     struct tn_ip4 ip4;
     struct tn_ip6 ip6;
+    const struct tenon_ip from = address(p, 1), to_us = address(p, 0);
 
     if (p->v6) {
         memset(&ip6, 0, sizeof(ip6));
-        ip6.src = address(p, 1);
-        ip6.dst = address(p, 0);
         ip6.payload = (tenon_u16)payload;
         ip6.next = (tenon_u8)proto;
         ip6.hop_limit = 64;
         ip6.tos = p->tos;
-        return tn_ip6_build(to, &ip6);
+        return tn_ip6_build(to, &ip6, &from, &to_us);
     }
     memset(&ip4, 0, sizeof(ip4));
     ip4.src = IP4_PEER;

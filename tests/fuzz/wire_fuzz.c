@@ -3,6 +3,7 @@
  * read is found by a sanitizer. */
 #include "fuzz.h"
 
+#include "base/bytes.h"
 #include "wire/checksum.h"
 #include "wire/wire.h"
 
@@ -54,8 +55,10 @@ static void fuzz_ip6(const tenon_u8 *p, tenon_u32 len)
     tenon_u32 where = 0;
 
     if (tn_ip6_parse(&ip, p, len, len) == 0) {
+        const struct tenon_ip src = get_ip6(p + 8), dst = get_ip6(p + 24);
+
         must(ip.payload <= len - TN_IP6_BYTES && ip.flow <= 0xFFFFFUL, __LINE__);
-        must(tn_ip6_build(built, &ip) == TN_IP6_BYTES && memcmp(built, p, TN_IP6_BYTES) == 0, __LINE__);
+        must(tn_ip6_build(built, &ip, &src, &dst) == TN_IP6_BYTES && memcmp(built, p, TN_IP6_BYTES) == 0, __LINE__);
     }
     if (tn_frag6_parse(&frag, p, len) == 0)
         must(frag.off % 8 == 0 && frag.more <= 1, __LINE__);
