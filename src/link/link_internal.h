@@ -279,14 +279,16 @@ TENON_INTERNAL int tn_nd_probe(struct tenon *stack, const struct tn_netif *netif
 enum { ND_OPTION_SLLA = 1, ND_OPTION_TLLA = 2, ND_OPTION_PREFIX = 3, ND_OPTION_MTU = 5, ND_OPTION_NONCE = 14 };
 
 /* A neighbour discovery message that has passed the checks which all have in common. */
+/* Options that are kept of a message. */
+enum nd_kept { ND_SLLA, ND_TLLA, ND_MTU, ND_NONCE, ND_KEPT };
 struct nd_message {
     struct tn_netif *netif;
     const struct tn_pkt *pkt;
     const tenon_u8 *p;                /* from the ICMPv6 header on ... */
     tenon_u32 len;
     tenon_u32 options;                /* ... where the options begin */
-    const tenon_u8 *slla, *tlla;      /* link-layer addresses in options, or NULL */
-    const tenon_u8 *mtu, *nonce;      /* options, or NULL */
+    struct tenon_ip target;           /* where there is one; not in advertisements of routers */
+    const tenon_u8 *kept[ND_KEPT];    /* behind type and length of the first option of each kind, or NULL */
 };
 TENON_INTERNAL int tn_router_advert(struct tenon *stack, const struct nd_message *message);      /* 0, -1: bad */
 TENON_INTERNAL int tn_router_redirect(struct tenon *stack, const struct nd_message *message);    /* 0, -1: bad */

@@ -25,6 +25,9 @@ static int nd_begin(struct tenon *stack, struct tn_out *out, unsigned type, unsi
     p[0] = (tenon_u8)type;
     p[4] = (tenon_u8)flags;
     out->len = ND_RS_BYTES;
+    out->proto = TN_PROTO_ICMP6;
+    out->ttl = ND_HOP_LIMIT;
+    out->df = 1;    /* RFC 6980 5 */
     if (target != NULL) {
         put_ip6(p + ND_RS_BYTES, target);
         out->len = ND_NS_BYTES;
@@ -49,15 +52,6 @@ static void nd_add_mac(const struct tn_netif *netif, struct tn_out *out, unsigne
         nd_add_option(out, type, netif->conf.mac);
 }
 
-static int nd_end(struct tenon *stack, const struct tn_netif *netif, struct tn_neighbour *neighbour,
-                  struct tn_out *out)
-{
-    out->proto = TN_PROTO_ICMP6;
-    out->ttl = ND_HOP_LIMIT;
-    out->df = 1;    /* RFC 6980 5 */
-    return tn_link_message(stack, netif, neighbour, out);
-}
-
 /* RFC 4861 7.2.2: to the group of the one who is looked for, 7.3.3: to itself when it is known. */
 TENON_INTERNAL void tn_nd_solicit(struct tenon *stack, struct tn_neighbour *neighbour, const struct tenon_ip *src)
 {
@@ -74,7 +68,7 @@ TENON_INTERNAL void tn_nd_solicit(struct tenon *stack, struct tn_neighbour *neig
     out.dst = neighbour->ip;
     if (neighbour->state == TENON_NEIGHBOUR_INCOMPLETE)
         out.dst = tn_solicited_node(&neighbour->ip);
-    (void)nd_end(stack, netif, neighbour->state == TENON_NEIGHBOUR_INCOMPLETE ? NULL : neighbour, &out);
+    (void)tn_link_message(stack, netif, neighbour->state == TENON_NEIGHBOUR_INCOMPLETE ? NULL : neighbour, &out);
 }
 
 /* RFC 7527 4.1: six bytes that tell our own solicitation, come back in a loop, from another node's. */
@@ -96,7 +90,7 @@ TENON_INTERNAL int tn_nd_probe(struct tenon *stack, const struct tn_netif *netif
     nd_add_option(&out, ND_OPTION_NONCE, nonce);
     out.src = tenon_ip_any();
     out.dst = tn_solicited_node(&address->ip);
-    return nd_end(stack, netif, NULL, &out);
+    return tn_link_message(stack, netif, NULL, &out);
 }
 
 TENON_INTERNAL void tn_nd_router_solicit(struct tenon *stack, const struct tn_netif *netif,
@@ -109,13 +103,13 @@ TENON_INTERNAL void tn_nd_router_solicit(struct tenon *stack, const struct tn_ne
     nd_add_mac(netif, &out, ND_OPTION_SLLA);
     out.src = *src;
     out.dst = tenon_ip6(0xFF020000UL, 0, 0, 2);
-    (void)nd_end(stack, netif, NULL, &out);
+    (void)tn_link_message(stack, netif, NULL, &out);
 }
 
 /* RFC 4861 7.2.4 */
-static void nd_advertise(struct tenon *stack, const struct nd_message *message, const struct tn_address *address)
+static void nd_advertise(struct tenon *stack, const struct nd_message *message, const struct tn_address *address,
+                         int solicited)
 {
-    const int solicited = !tenon_ip_is_any(&message->pkt->src);
     unsigned flags = ND_FLAG_OVERRIDE;
     struct tn_out out;
 
@@ -126,7 +120,7 @@ static void nd_advertise(struct tenon *stack, const struct nd_message *message, 
     nd_add_mac(message->netif, &out, ND_OPTION_TLLA);
     out.src = address->ip;
     out.dst = solicited ? message->pkt->src : tenon_ip6(0xFF020000UL, 0, 0, 1);
-    (void)nd_end(stack, message->netif, NULL, &out);
+    (void)tn_link_message(stack, message->netif, NULL, &out);
 }
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -134,20 +128,16 @@ static void nd_advertise(struct tenon *stack, const struct nd_message *message, 
 /* The first of each kind counts. A link-layer address of another length than Ethernet's is none. */
 static int nd_take_option(struct nd_message *message, unsigned type, unsigned bytes, const tenon_u8 *p)
 {
-    const tenon_u8 **slot = NULL;
+    static const tenon_u8 kinds[ND_KEPT] = { ND_OPTION_SLLA, ND_OPTION_TLLA, ND_OPTION_MTU, ND_OPTION_NONCE };
+    unsigned i = 0;
 
-    switch (type) {
-    case ND_OPTION_SLLA: slot = &message->slla; break;
-    case ND_OPTION_TLLA: slot = &message->tlla; break;
-    case ND_OPTION_MTU: slot = &message->mtu; break;
-    case ND_OPTION_NONCE: slot = &message->nonce; break;
-    default: break;
-    }
-    if (slot == NULL || *slot != NULL || bytes != 8)
+    while (i < ND_KEPT && kinds[i] != type)
+        i++;
+    if (i == ND_KEPT || message->kept[i] != NULL || bytes != 8)
         return 0;
-    if ((type == ND_OPTION_SLLA || type == ND_OPTION_TLLA) && !tn_mac_is_host(p + 2))
+    if (i <= ND_TLLA && !tn_mac_is_host(p + 2))
         return -1;
-    *slot = p;
+    message->kept[i] = p + 2;
     return 0;
 }
 
@@ -164,25 +154,17 @@ static int nd_options(struct nd_message *message)
             return -1;
         at += bytes;
     }
-    if (message->slla != NULL)
-        message->slla += 2;
-    if (message->tlla != NULL)
-        message->tlla += 2;
     return 0;
 }
 
 /* ---- neighbour solicitations ----------------------------------------------------------------- */
 
-/* RFC 4861 7.1.1. In place of an IPv6 address an IPv4 one could pass for an address of ours. */
-static int nd_solicitation_is_bad(const struct nd_message *message, const struct tenon_ip *target)
+/* RFC 4861 7.1.1: from somebody who has no address yet. */
+static int nd_probe_is_bad(const struct nd_message *message)
 {
     const struct tenon_ip group = tn_solicited_node(&message->pkt->dst);
 
-    if (tn_ip_is_multicast(target) || tenon_ip_is_v4(target))
-        return 1;
-    if (!tenon_ip_is_any(&message->pkt->src))
-        return 0;
-    return message->slla != NULL || !tenon_ip_equal(&message->pkt->dst, &group);
+    return message->kept[ND_SLLA] != NULL || !tenon_ip_equal(&message->pkt->dst, &group);
 }
 
 static int nd_is_our_nonce(const struct nd_message *message, const struct tn_address *address)
@@ -190,29 +172,29 @@ static int nd_is_our_nonce(const struct nd_message *message, const struct tn_add
     tenon_u8 nonce[6];
 
     nd_nonce(nonce, address);
-    return message->nonce != NULL && memcmp(message->nonce + 2, nonce, sizeof(nonce)) == 0;
+    return message->kept[ND_NONCE] != NULL && memcmp(message->kept[ND_NONCE], nonce, sizeof(nonce)) == 0;
 }
 
 /* RFC 4861 7.2.3, RFC 4862 5.4.3 @return 0, or -1: bad */
-static int nd_solicitation(struct tenon *stack, struct nd_message *message)
+static int nd_solicitation(struct tenon *stack, const struct nd_message *message)
 {
-    const struct tenon_ip target = get_ip6(message->p + ND_RS_BYTES);
     const struct tenon_ip *src = &message->pkt->src;
+    const int is_probe = tenon_ip_is_any(src);
     struct tn_address *address;
 
-    if (nd_solicitation_is_bad(message, &target))
+    if (is_probe && nd_probe_is_bad(message))
         return -1;
-    address = tn_address_find(stack, message->netif->index, &target);
+    address = tn_address_find(stack, message->netif->index, &message->target);
     if (address == NULL)
         return 0;
     if (!tn_address_usable(address)) {
-        if (tenon_ip_is_any(src) && !nd_is_our_nonce(message, address))
+        if (is_probe && !nd_is_our_nonce(message, address))
             tn_dad_conflict6(stack, address);
         return 0;
     }
-    if (!tenon_ip_is_any(src) && message->slla != NULL)
-        (void)tn_neighbour_learn(stack, message->netif->index, src, message->slla);
-    nd_advertise(stack, message, address);
+    if (!is_probe && message->kept[ND_SLLA] != NULL)
+        (void)tn_neighbour_learn(stack, message->netif->index, src, message->kept[ND_SLLA]);
+    nd_advertise(stack, message, address, !is_probe);
     return 0;
 }
 
@@ -246,60 +228,51 @@ static void nd_router_flag(struct tenon *stack, struct tn_neighbour *neighbour, 
         tn_route_gateway_gone(stack, neighbour->netif, &neighbour->ip);
 }
 
-static void nd_advertised(struct tenon *stack, const struct nd_message *message, const struct tenon_ip *target)
+static void nd_advertised(struct tenon *stack, const struct nd_message *message)
 {
-    struct tn_neighbour *neighbour = tn_neighbour_find(stack, message->netif->index, target);
+    struct tn_neighbour *neighbour = tn_neighbour_find(stack, message->netif->index, &message->target);
+    const tenon_u8 *mac = message->kept[ND_TLLA];
     const unsigned flags = message->p[4];
 
-    if (TENON_WITH_MANY && neighbour == NULL && message->tlla != NULL && (flags & ND_FLAG_SOLICITED))
-        neighbour = tn_neighbour_asked(stack, message->netif->index, target);
+    if (TENON_WITH_MANY && neighbour == NULL && mac != NULL && (flags & ND_FLAG_SOLICITED))
+        neighbour = tn_neighbour_asked(stack, message->netif->index, &message->target);
     if (neighbour == NULL || neighbour->state == TENON_NEIGHBOUR_PERMANENT)
         return;
     if (neighbour->state == TENON_NEIGHBOUR_INCOMPLETE) {
-        if (message->tlla == NULL)
+        if (mac == NULL)
             return;
         neighbour->router = (flags & ND_FLAG_ROUTER) != 0;
-        tn_neighbour_resolve(stack, neighbour, message->tlla,
+        tn_neighbour_resolve(stack, neighbour, mac,
                              flags & ND_FLAG_SOLICITED ? TENON_NEIGHBOUR_REACHABLE : TENON_NEIGHBOUR_STALE);
         return;
     }
-    if (nd_advertised_again(stack, neighbour, message->tlla, flags))
+    if (nd_advertised_again(stack, neighbour, mac, flags))
         nd_router_flag(stack, neighbour, (flags & ND_FLAG_ROUTER) != 0);
 }
 
 /* RFC 4861 7.1.2, 7.2.5; RFC 4862 5.4.4 @return 0, or -1: bad */
-static int nd_advertisement(struct tenon *stack, struct nd_message *message)
+static int nd_advertisement(struct tenon *stack, const struct nd_message *message)
 {
-    const struct tenon_ip target = get_ip6(message->p + ND_RS_BYTES);
     struct tn_address *address;
 
-    if (tn_ip_is_multicast(&target) || tenon_ip_is_v4(&target))
-        return -1;
     if (tn_ip_is_multicast(&message->pkt->dst) && (message->p[4] & ND_FLAG_SOLICITED))
         return -1;
-    address = tn_address_find(stack, message->netif->index, &target);
+    address = tn_address_find(stack, message->netif->index, &message->target);
     if (address != NULL && address->state != TENON_ADDR_DUPLICATE)
         tn_dad_conflict6(stack, address);
     else
-        nd_advertised(stack, message, &target);
+        nd_advertised(stack, message);
     return 0;
 }
 
 /* ---- input ----------------------------------------------------------------------------------- */
 
-/* Fixed part of a message; 0: of no interest to a host (router solicitations, what we do not know). */
+/* Fixed part of a message; 0: of no interest to a host (router solicitations). */
 static unsigned nd_fixed_bytes(const struct tn_netif *netif, unsigned type)
 {
-    if (type == TN_ICMP6_RA)
-        return ND_RA_BYTES;
-    if (tn_netif_is_bare(netif))
-        return 0;
-    switch (type) {
-    case TN_ICMP6_NS:
-    case TN_ICMP6_NA: return ND_NS_BYTES;
-    case TN_ICMP6_REDIRECT: return ND_REDIRECT_BYTES;
-    default: return 0;
-    }
+    static const tenon_u8 bytes[] = { 0, ND_RA_BYTES, ND_NS_BYTES, ND_NS_BYTES, ND_REDIRECT_BYTES };
+
+    return tn_netif_is_bare(netif) && type != TN_ICMP6_RA ? 0U : bytes[type - TN_ICMP6_RS];
 }
 
 static int nd_dispatch(struct tenon *stack, struct nd_message *message)
@@ -307,10 +280,15 @@ static int nd_dispatch(struct tenon *stack, struct nd_message *message)
     if (message->pkt->ttl != ND_HOP_LIMIT || message->p[1] != 0 || message->len < message->options ||
         nd_options(message) != 0)
         return -1;
+    if (message->p[0] == TN_ICMP6_RA)
+        return tn_router_advert(stack, message);
+    message->target = get_ip6(message->p + ND_RS_BYTES);
+    /* RFC 4861 7.1.1, 7.1.2, 8.1. In place of an IPv6 address an IPv4 one could pass for an address of ours. */
+    if (tn_ip_is_multicast(&message->target) || tenon_ip_is_v4(&message->target))
+        return -1;
     switch (message->p[0]) {
     case TN_ICMP6_NS: return nd_solicitation(stack, message);
     case TN_ICMP6_NA: return nd_advertisement(stack, message);
-    case TN_ICMP6_RA: return tn_router_advert(stack, message);
     default: return tn_router_redirect(stack, message);
     }
 }
@@ -319,12 +297,8 @@ TENON_INTERNAL void tn_nd_input(struct tenon *stack, struct tn_pkt *pkt)
 {
     struct nd_message message;
 
-    if (!pkt->netif->ip6 || pkt->foreign)
+    if (!pkt->netif->ip6)
         return;
-    if (pkt->len < ND_RS_BYTES || tn_pkt_head_len(pkt) < pkt->len) {
-        tn_count(stack, TENON_STAT_ND_BAD);
-        return;
-    }
     memset(&message, 0, sizeof(message));
     message.netif = pkt->netif;
     message.pkt = pkt;

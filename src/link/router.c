@@ -62,9 +62,9 @@ static void router_take_mtu(struct tenon *stack, struct tn_netif *netif, const s
 {
     tenon_u32 mtu;
 
-    if (message->mtu == NULL)
+    if (message->kept[ND_MTU] == NULL)
         return;
-    mtu = get32be(message->mtu + 4);
+    mtu = get32be(message->kept[ND_MTU] + 2);
     if (mtu < ROUTER_MTU_MIN || mtu > netif->conf.mtu || mtu == netif->ip6_mtu)
         return;
     netif->ip6_mtu = (tenon_u16)mtu;
@@ -202,7 +202,7 @@ TENON_INTERNAL int tn_router_advert(struct tenon *stack, const struct nd_message
         router_answered(stack, netif);
     router_take_parameters(stack, netif, message);
     router_take_mtu(stack, netif, message);
-    router_mark(stack, netif->index, src, tn_netif_is_bare(netif) ? NULL : message->slla);
+    router_mark(stack, netif->index, src, tn_netif_is_bare(netif) ? NULL : message->kept[ND_SLLA]);
     router_take_default(stack, message);
     router_take_prefixes(stack, message);
     tn_link_lifetimes(stack);
@@ -213,30 +213,30 @@ TENON_INTERNAL int tn_router_advert(struct tenon *stack, const struct nd_message
 /* ---- redirect -------------------------------------------------------------------------------- */
 
 /* RFC 4861 8.1: from the first hop that we use, to itself (a neighbour after all) or to another router. */
-static int router_redirect_is_bad(struct tenon *stack, const struct nd_message *message,
-                                  const struct tenon_ip *target, const struct tenon_ip *dst)
+static int router_redirect_is_bad(struct tenon *stack, const struct nd_message *message, const struct tenon_ip *dst)
 {
-    const struct tenon_ip *src = &message->pkt->src;
+    const struct tenon_ip *src = &message->pkt->src, *target = &message->target;
 
     if (!tn_ip_is_link_local(src) || tn_ip_is_multicast(dst) || tenon_ip_is_v4(dst))
         return 1;
-    if (tenon_ip_is_v4(target) || (!tn_ip_is_link_local(target) && !tenon_ip_equal(target, dst)))
+    if (!tn_ip_is_link_local(target) && !tenon_ip_equal(target, dst))
         return 1;
     return !tn_path_uses(stack, message->netif, dst, src);
 }
 
 TENON_INTERNAL int tn_router_redirect(struct tenon *stack, const struct nd_message *message)
 {
-    const struct tenon_ip target = get_ip6(message->p + 8), dst = get_ip6(message->p + 24);
+    const struct tenon_ip *target = &message->target, dst = get_ip6(message->p + 24);
+    const tenon_u8 *mac = message->kept[ND_TLLA];
 
-    if (router_redirect_is_bad(stack, message, &target, &dst))
+    if (router_redirect_is_bad(stack, message, &dst))
         return -1;
-    if (tn_address_find(stack, 0, &target) != NULL)
+    if (tn_address_find(stack, 0, target) != NULL)
         return 0;
-    if (!tenon_ip_equal(&target, &dst))
-        router_mark(stack, message->netif->index, &target, message->tlla);    /* RFC 4861 8.3 */
-    else if (message->tlla != NULL)
-        (void)tn_neighbour_learn(stack, message->netif->index, &target, message->tlla);
-    tn_path_redirect(stack, message->netif, &dst, &message->pkt->src, &target);
+    if (!tenon_ip_equal(target, &dst))
+        router_mark(stack, message->netif->index, target, mac);    /* RFC 4861 8.3 */
+    else if (mac != NULL)
+        (void)tn_neighbour_learn(stack, message->netif->index, target, mac);
+    tn_path_redirect(stack, message->netif, &dst, &message->pkt->src, target);
     return 0;
 }
