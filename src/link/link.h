@@ -225,7 +225,8 @@ TENON_INLINE int tn_ip_is_not_for_wire(const struct tenon_ip *ip)
 TENON_INTERNAL int tn_ip_is_host(const struct tenon_ip *ip);
 
 /* Input. arp: pkt at the ARP message. nd: ICMPv6 types 133..137, pkt at the ICMPv6 header, all of it
- * contiguous, checksum verified, not reassembled from fragments. igmp, mld: pkt at the message, checksum verified. */
+ * contiguous, checksum verified, not reassembled from fragments. igmp, mld: pkt at the message, checksum verified; mld:
+ * all of it contiguous, and the source is no IPv4 address. */
 TENON_INTERNAL void tn_arp_input(struct tenon *stack, struct tn_pkt *pkt);
 TENON_INTERNAL void tn_nd_input(struct tenon *stack, struct tn_pkt *pkt);
 TENON_INTERNAL void tn_igmp_input(struct tenon *stack, struct tn_pkt *pkt);

@@ -19,17 +19,19 @@ static unsigned mld_build(tenon_u8 *p, int old, const struct tenon_ip *group, en
 {
     static const tenon_u8 records[] = { MLD_IS_EXCLUDE, MLD_TO_EXCLUDE, MLD_TO_INCLUDE };
 
+    unsigned at = MLD_BYTES - 16;
+
     memset(p, 0, MLD_REPORT2_BYTES);
     if (old) {
         p[0] = what == GROUP_LEAVE ? TN_ICMP6_MLD_DONE : TN_ICMP6_MLD_REPORT;
-        put_ip6(p + 8, group);
-        return MLD_BYTES;
+    } else {
+        p[0] = TN_ICMP6_MLD2_REPORT;
+        p[7] = 1;    /* one record, without sources */
+        p[8] = records[what];
+        at = MLD_REPORT2_BYTES - 16;
     }
-    p[0] = TN_ICMP6_MLD2_REPORT;
-    p[7] = 1;    /* one record, without sources */
-    p[8] = records[what];
-    put_ip6(p + 12, group);
-    return MLD_REPORT2_BYTES;
+    put_ip6(p + at, group);
+    return at + 16;
 }
 
 static struct tenon_ip mld_destination(int old, const struct tenon_ip *group, enum group_report what)
@@ -91,17 +93,17 @@ static int mld_is_bad(const struct tn_pkt *pkt)
 {
     if (pkt->ttl != 1 || !mld_has_router_alert(pkt) || pkt->len < MLD_BYTES)
         return 1;
-    return tenon_ip_is_v4(&pkt->src) || !(tn_ip_is_link_local(&pkt->src) || tenon_ip_is_any(&pkt->src));
+    return !tn_ip_is_link_local(&pkt->src) && !tenon_ip_is_any(&pkt->src);
 }
 
 /* RFC 3810 8.1: the length tells the version. @return 0, or -1: bad */
-static int mld_query(struct tenon *stack, const struct tn_pkt *pkt, const tenon_u8 *p)
+static int mld_query(struct tenon *stack, const struct tn_pkt *pkt, const struct tenon_ip *group)
 {
-    const struct tenon_ip group = get_ip6(p + 8);
+    const tenon_u8 *p = pkt->head;
     tenon_u32 max_ms = get16be(p + 4);
 
-    if (!tn_ip_is_link_local(&pkt->src) || (!tenon_ip_is_any(&group) && !tn_ip_is_multicast(&group)) ||
-        tenon_ip_is_v4(&group))
+    if (!tn_ip_is_link_local(&pkt->src) || (!tenon_ip_is_any(group) && !tn_ip_is_multicast(group)) ||
+        tenon_ip_is_v4(group))
         return -1;
     if (pkt->len == MLD_BYTES) {
         pkt->netif->mld_v1_until_s = tn_link_deadline(stack, MLD_COMPAT_S);
@@ -110,30 +112,24 @@ static int mld_query(struct tenon *stack, const struct tn_pkt *pkt, const tenon_
             return -1;
         max_ms = mld_max_response_ms(max_ms);
     }
-    tn_groups_queried(stack, pkt->netif, &group, max_ms);
+    tn_groups_queried(stack, pkt->netif, group, max_ms);
     return 0;
 }
 
 TENON_INTERNAL void tn_mld_input(struct tenon *stack, struct tn_pkt *pkt)
 {
-    tenon_u8 p[MLD_QUERY2_BYTES];
-    const tenon_u32 n = tn_min(pkt->len, sizeof(p));
+    const unsigned type = pkt->head[0];
     struct tenon_ip group;
-    int error = 0;
 
-    if (!pkt->netif->ip6)
-        return;
-    memset(p, 0, sizeof(p));
-    tn_spans_copy(p, pkt->spans, pkt->off, n);
-    if (p[0] != TN_ICMP6_MLD_QUERY && p[0] != TN_ICMP6_MLD_REPORT)
+    if (!pkt->netif->ip6 || (type != TN_ICMP6_MLD_QUERY && type != TN_ICMP6_MLD_REPORT))
         return;    /* for routers */
-    group = get_ip6(p + 8);
-    if (mld_is_bad(pkt))
-        error = -1;
-    else if (p[0] == TN_ICMP6_MLD_QUERY)
-        error = mld_query(stack, pkt, p);
-    else
+    if (mld_is_bad(pkt)) {
+        tn_count(stack, TENON_STAT_MLD_BAD);
+        return;
+    }
+    group = get_ip6(pkt->head + 8);
+    if (type == TN_ICMP6_MLD_REPORT)
         tn_group_suppress(stack, pkt->netif, &group);
-    if (error != 0)
+    else if (mld_query(stack, pkt, &group) != 0)
         tn_count(stack, TENON_STAT_MLD_BAD);
 }
