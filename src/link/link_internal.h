@@ -163,8 +163,9 @@ TENON_INTERNAL int tn_route_has_gateway(const struct tenon *stack, unsigned neti
 /* ... and it did not answer within the last minute. */
 TENON_INTERNAL int tn_route_gateway_is_suspect(const struct tenon *stack, unsigned netif,
                                                const struct tenon_ip *gateway);
-/* A router advertises a route (default or on-link prefix) for so many seconds; 0: no more. */
-TENON_INTERNAL void tn_route_advertised(struct tenon *stack, const struct tn_route *route, tenon_u32 lifetime_s);
+/* A router advertises a route (default or on-link prefix) for so many seconds; 0: no more. What else is to be known of it
+ * is written there. */
+TENON_INTERNAL void tn_route_advertised(struct tenon *stack, struct tn_route *route, tenon_u32 lifetime_s);
 
 /* ---- paths: path.c --------------------------------------------------------------------------- */
 

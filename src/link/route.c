@@ -271,10 +271,9 @@ static void route_count(const struct tenon *stack, const struct tn_route *like, 
 }
 
 /* Routers may fill half of the table, and no interface more than its share: the rest is the owner's. */
-TENON_INTERNAL void tn_route_advertised(struct tenon *stack, const struct tn_route *advertised, tenon_u32 lifetime_s)
+TENON_INTERNAL void tn_route_advertised(struct tenon *stack, struct tn_route *route, tenon_u32 lifetime_s)
 {
-    struct tn_route route = *advertised;
-    const int index = tn_route_index(stack, advertised);
+    const int index = tn_route_index(stack, route);
     unsigned here, all;
 
     if (index >= 0) {
@@ -282,22 +281,22 @@ TENON_INTERNAL void tn_route_advertised(struct tenon *stack, const struct tn_rou
 
         if (known->origin == ROUTE_MANUAL || (known->origin == ROUTE_ADDRESS && lifetime_s == 0))
             return;
-        if (lifetime_s > 0 && (known->metric == advertised->metric || tenon_ip_is_any(&known->gateway))) {
+        if (lifetime_s > 0 && (known->metric == route->metric || tenon_ip_is_any(&known->gateway))) {
             known->origin = ROUTE_ROUTER;    /* in the place of the address's, until that has ended */
             known->until_s = tn_link_deadline(stack, lifetime_s);
             return;
         }
-        route.failed_s = known->failed_s;
+        route->failed_s = known->failed_s;
         tn_route_delete(stack, (unsigned)index);
     }
-    route_count(stack, advertised, &here, &all);
+    route_count(stack, route, &here, &all);
     if (lifetime_s == 0 || all >= stack->conf.routes_max / 2U)
         return;
-    if (here >= (tenon_ip_is_any(&advertised->gateway) ? ROUTE_PREFIXES_MAX : ROUTE_ROUTERS_MAX))
+    if (here >= (tenon_ip_is_any(&route->gateway) ? ROUTE_PREFIXES_MAX : ROUTE_ROUTERS_MAX))
         return;
-    route.origin = ROUTE_ROUTER;
-    route.until_s = tn_link_deadline(stack, lifetime_s);
-    (void)tn_route_insert(stack, &route);
+    route->origin = ROUTE_ROUTER;
+    route->until_s = tn_link_deadline(stack, lifetime_s);
+    (void)tn_route_insert(stack, route);
 }
 
 /* ---- the interface --------------------------------------------------------------------------- */

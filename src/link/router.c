@@ -96,9 +96,7 @@ static void router_take_on_link(struct tenon *stack, const struct tn_netif *neti
 {
     struct tn_route route;
 
-    memset(&route, 0, sizeof(route));
-    route.dst = tn_ip_network(&prefix->ip, prefix->bits);
-    route.bits = (tenon_u8)prefix->bits;
+    tn_route_to(&route, &prefix->ip, prefix->bits);
     route.netif = netif->index;
     route.metric = ROUTER_METRIC;
     tn_route_advertised(stack, &route, prefix->valid_s);
@@ -122,20 +120,26 @@ static void router_take_prefix(struct tenon *stack, struct tn_netif *netif, cons
         tn_slaac_prefix(stack, netif, &prefix);
 }
 
+/* Not 0, and all there: nd.c has been through them. */
+static unsigned router_option_bytes(const tenon_u8 *option)
+{
+    return option[1] * 8U;
+}
+
 static void router_take_prefixes(struct tenon *stack, const struct nd_message *message)
 {
     tenon_u32 at = message->options;
     unsigned n = 0;
 
     while (at < message->len && n < ROUTER_PREFIXES_MAX) {
-        tenon_u8 type;
-        const unsigned bytes = tn_nd_option(&type, message->p + at, message->len - at);
+        const tenon_u8 *option = message->p + at;
+        const unsigned bytes = router_option_bytes(option);
 
-        if (type == ND_OPTION_PREFIX && bytes == ROUTER_PREFIX_BYTES) {
-            router_take_prefix(stack, message->netif, message->p + at);
+        if (option[0] == ND_OPTION_PREFIX && bytes == ROUTER_PREFIX_BYTES) {
+            router_take_prefix(stack, message->netif, option);
             n++;
         }
-        at += bytes;    /* not 0: checked by nd.c */
+        at += bytes;
     }
 }
 
@@ -150,10 +154,8 @@ static void router_tell(struct tenon *stack, const struct nd_message *message)
     option.router = &message->pkt->src;
     option.now_us = stack->now_us;
     for (at = message->options; at < message->len && link->ra_heard != NULL; at += option.n) {
-        tenon_u8 type;
-
         option.bytes = message->p + at;
-        option.n = tn_nd_option(&type, option.bytes, message->len - at);    /* not 0: checked by nd.c */
+        option.n = router_option_bytes(option.bytes);
         link->ra_heard(link->ra_app, &option);
     }
 }
@@ -194,7 +196,7 @@ TENON_INTERNAL int tn_router_advert(struct tenon *stack, const struct nd_message
     struct tn_netif *netif = message->netif;
     const struct tenon_ip *src = &message->pkt->src;
 
-    if (tenon_ip_is_v4(src) || !tn_ip_is_link_local(src))    /* RFC 4861 6.1.2 */
+    if (!tn_ip_is_link_local(src))    /* RFC 4861 6.1.2 */
         return -1;
     if (netif->conf.flags & TENON_NETIF_NO_RA)
         return 0;
