@@ -95,28 +95,24 @@ static tenon_u32 slaac_valid(tenon_u32 remaining, tenon_u32 advertised)
 
 TENON_INTERNAL void tn_slaac_prefix(struct tenon *stack, struct tn_netif *netif, const struct tn_prefix *prefix)
 {
-    struct tn_address *address;
+    struct tn_address *known, *address;
+    tenon_u32 valid_s = prefix->valid_s;
     unsigned count;
 
     if (prefix->bits != SLAAC_PREFIX_BITS)
         return;
-    address = slaac_find(stack, netif, prefix, &count);
-    if (address != NULL) {
-        const tenon_u32 left = tn_link_remaining(stack, address->valid_until_s);
-
-        address->valid_until_s = tn_link_deadline(stack, slaac_valid(left, prefix->valid_s));
-        address->preferred_until_s = tn_link_deadline(stack, prefix->preferred_s);
-        if (address->state == TENON_ADDR_DEPRECATED && prefix->preferred_s > 0) {
-            address->state = TENON_ADDR_PREFERRED;
-            tn_path_invalidate(stack);
-        }
+    known = address = slaac_find(stack, netif, prefix, &count);
+    if (known != NULL)
+        valid_s = slaac_valid(tn_link_remaining(stack, known->valid_until_s), valid_s);
+    else if (valid_s == 0 || count >= SLAAC_PER_NETIF_MAX ||
+             slaac_add(stack, netif, &prefix->ip, &address) != TENON_OK)
         return;
-    }
-    if (prefix->valid_s == 0 || count >= SLAAC_PER_NETIF_MAX)
-        return;
-    if (slaac_add(stack, netif, &prefix->ip, &address) != TENON_OK)
-        return;
-    address->valid_until_s = tn_link_deadline(stack, prefix->valid_s);
+    address->valid_until_s = tn_link_deadline(stack, valid_s);
     address->preferred_until_s = tn_link_deadline(stack, prefix->preferred_s);
-    tn_address_start(stack, address);
+    if (known == NULL) {
+        tn_address_start(stack, address);
+    } else if (known->state == TENON_ADDR_DEPRECATED && prefix->preferred_s > 0) {
+        known->state = TENON_ADDR_PREFERRED;
+        tn_path_invalidate(stack);
+    }
 }
