@@ -34,7 +34,7 @@ static struct tn_group *group_find(const struct tenon *stack, unsigned netif, co
     struct tn_group *const end = group + stack->conf.groups_max;
 
     for (; group < end; group++) {
-        if (group->netif == netif && tenon_ip_equal(&group->ip, ip))
+        if (tn_netif_is(group->netif, netif) && tenon_ip_equal(&group->ip, ip))
             return group;
     }
     return NULL;
@@ -68,7 +68,7 @@ static void group_report(struct tenon *stack, const struct tn_group *group, enum
 
 static int group_is_old(const struct tenon *stack, const struct tn_group *group)
 {
-    const struct tn_netif *netif = &stack->link.netifs[group->netif - 1];
+    const struct tn_netif *netif = tn_netif_of(&stack->link, group->netif);
 
     return group_is_v4(&group->ip) ? tn_igmp_is_old(stack, netif) : tn_mld_is_old(stack, netif);
 }
