@@ -76,31 +76,27 @@ static int source_is_beside(const struct tn_address *address, const struct sourc
            !tn_ip_is_link_local(query->next_hop) && tn_ip_match(&address->ip, query->next_hop, address->bits);
 }
 
-/* Whether a is the better source; each rule decides only where all before it do not. */
+/* By the rules of which each decides only where all before it do not: the first of them is the highest digit. */
+static unsigned source_rank(const struct tn_address *address, const struct source_query *query)
+{
+    unsigned rank = address->state == TENON_ADDR_PREFERRED;                                /* rule 3 */
+
+    rank = rank * 2 + (unsigned)tn_netif_is(address->netif, query->netif);                 /* rule 5 */
+    rank = rank * 2 + (unsigned)source_is_beside(address, query);                          /* rule 5.5 */
+    rank = rank * 2 + (tn_policy_of(&address->ip)->label == query->label);                 /* rule 6 */
+    return rank * 256 + tn_source_common(address, query->dst);                             /* rule 8 */
+}
+
+/* Whether a is the better source. */
 static int source_is_better(const struct tn_address *a, const struct tn_address *b, const struct source_query *query)
 {
     const unsigned scope_a = tn_source_scope(&a->ip), scope_b = tn_source_scope(&b->ip);
-    int x, y;
 
     if (tenon_ip_equal(&a->ip, query->dst) || tenon_ip_equal(&b->ip, query->dst))    /* rule 1 */
         return tenon_ip_equal(&a->ip, query->dst);
     if (scope_a != scope_b)    /* rule 2: the smallest scope that reaches */
         return scope_a < scope_b ? scope_a >= query->scope : scope_b < query->scope;
-    if (a->state != b->state)    /* rule 3 */
-        return a->state == TENON_ADDR_PREFERRED;
-    x = tn_netif_is(a->netif, query->netif);    /* rule 5 */
-    y = tn_netif_is(b->netif, query->netif);
-    if (x != y)
-        return x;
-    x = source_is_beside(a, query);    /* rule 5.5 */
-    y = source_is_beside(b, query);
-    if (x != y)
-        return x;
-    x = tn_policy_of(&a->ip)->label == query->label;    /* rule 6 */
-    y = tn_policy_of(&b->ip)->label == query->label;
-    if (x != y)
-        return x;
-    return tn_source_common(a, query->dst) > tn_source_common(b, query->dst);    /* rule 8 */
+    return source_rank(a, query) > source_rank(b, query);
 }
 
 /* A router does not pass on what comes from a link-local address (RFC 4291 2.5.6), and must not be sent that for it to
