@@ -173,8 +173,17 @@ TENON_INTERNAL tenon_u32 tn_link_remaining(const struct tenon *stack, tenon_u32 
     return tn_link_is_over(stack, until_s) ? 0 : until_s - tn_link_seconds(stack);
 }
 
+/* Whether it is over; if not, what is left of it may be the least. The clock has just been set. */
+static int link_has_ended(const struct tenon *stack, tenon_u32 until_s, tenon_u32 *least_s)
+{
+    if (tn_link_is_over(stack, until_s))
+        return 1;
+    *least_s = tn_min(*least_s, until_s - stack->link.seconds);    /* of for ever it is too much to matter */
+    return 0;
+}
+
 /* Addresses: RFC 4862 5.5.4. What routers do not advertise (IPv6) lives for ever. */
-static tenon_u32 link_age_addresses(struct tenon *stack, tenon_u32 next)
+static void link_age_addresses(struct tenon *stack, tenon_u32 *least_s)
 {
     unsigned i;
 
@@ -183,36 +192,26 @@ static tenon_u32 link_age_addresses(struct tenon *stack, tenon_u32 next)
 
         if (address->netif == 0)
             continue;
-        if (tn_link_is_over(stack, address->valid_until_s)) {
+        if (link_has_ended(stack, address->valid_until_s, least_s)) {
             tn_address_drop(stack, address);
-            continue;
-        }
-        next = tn_min(next, tn_link_remaining(stack, address->valid_until_s));
-        if (!tn_link_is_over(stack, address->preferred_until_s)) {
-            next = tn_min(next, tn_link_remaining(stack, address->preferred_until_s));
-        } else if (address->state == TENON_ADDR_PREFERRED) {
+        } else if (link_has_ended(stack, address->preferred_until_s, least_s) &&
+                   address->state == TENON_ADDR_PREFERRED) {
             address->state = TENON_ADDR_DEPRECATED;
             tn_path_invalidate(stack);
         }
     }
-    return next;
 }
 
-static tenon_u32 link_age_routes(struct tenon *stack, tenon_u32 next)
+static void link_age_routes(struct tenon *stack, tenon_u32 *least_s)
 {
     unsigned i = 0;
 
     while (TENON_WITH_IPV6 && i < stack->link.nroutes) {
-        const struct tn_route *route = &stack->link.routes[i];
-
-        if (tn_link_is_over(stack, route->until_s)) {
+        if (link_has_ended(stack, stack->link.routes[i].until_s, least_s))
             tn_route_delete(stack, i);
-            continue;
-        }
-        next = tn_min(next, tn_link_remaining(stack, route->until_s));
-        i++;
+        else
+            i++;
     }
-    return next;
 }
 
 TENON_INTERNAL void tn_link_lifetimes(struct tenon *stack)
@@ -225,8 +224,8 @@ TENON_INTERNAL void tn_link_lifetimes(struct tenon *stack)
         link->seconds += passed;
         link->seconds_ms += passed * 1000;
     }
-    next = link_age_addresses(stack, next);
-    next = link_age_routes(stack, next);
+    link_age_addresses(stack, &next);
+    link_age_routes(stack, &next);
     tn_neighbours_age(stack);
     tn_asks_age(stack);
     tn_link_timer_start(stack, &link->timer, (next + 1) * 1000);
