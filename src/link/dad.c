@@ -34,7 +34,7 @@ static tenon_u32 dad_penalty_ms(const struct tenon *stack, const struct tn_netif
 
 TENON_INTERNAL void tn_dad_start(struct tenon *stack, struct tn_address *address)
 {
-    const struct tn_netif *netif = tn_netif_at(stack, address->netif);
+    const struct tn_netif *netif = tn_netif_of(&stack->link, address->netif);
 
     if (tenon_ip_is_v4(&address->ip)) {
         address->phase = ADDRESS_PROBE;
@@ -51,7 +51,7 @@ TENON_INTERNAL void tn_dad_start(struct tenon *stack, struct tn_address *address
 
 static void dad_announce_next(struct tenon *stack, struct tn_address *address)
 {
-    tn_arp_announce(stack, tn_netif_at(stack, address->netif), &address->ip);
+    tn_arp_announce(stack, tn_netif_of(&stack->link, address->netif), &address->ip);
     address->left--;
     if (address->left > 0)
         tn_link_timer_start(stack, &address->timer, DAD_ANNOUNCE_INTERVAL_MS);
@@ -62,7 +62,7 @@ static void dad_announce_next(struct tenon *stack, struct tn_address *address)
 TENON_INTERNAL void tn_dad_announce(struct tenon *stack, struct tn_address *address, unsigned times)
 {
     if (!TENON_WITH_CONFLICTS) {
-        tn_arp_announce(stack, tn_netif_at(stack, address->netif), &address->ip);
+        tn_arp_announce(stack, tn_netif_of(&stack->link, address->netif), &address->ip);
         return;
     }
     address->phase = ADDRESS_ANNOUNCE;
@@ -81,7 +81,7 @@ static void dad_probe_next(struct tenon *stack, struct tn_address *address)
 {
     tenon_u32 ms = DAD_ANNOUNCE_WAIT_MS;
 
-    if (tn_arp_probe(stack, tn_netif_at(stack, address->netif), &address->ip) == 0)
+    if (tn_arp_probe(stack, tn_netif_of(&stack->link, address->netif), &address->ip) == 0)
         dad_probed(stack, address);    /* else once more: nobody was asked */
     if (address->left > 0)
         ms = DAD_PROBE_MIN_MS + tn_link_jitter(stack, DAD_PROBE_SPREAD_MS);
@@ -92,7 +92,7 @@ static void dad_probe_next(struct tenon *stack, struct tn_address *address)
 
 static void dad_solicit_next(struct tenon *stack, struct tn_address *address)
 {
-    const struct tn_netif *netif = tn_netif_at(stack, address->netif);
+    const struct tn_netif *netif = tn_netif_of(&stack->link, address->netif);
 
     if (!netif->ip6)
         return;    /* until there is IPv6 here again: netif_start_addresses() */
@@ -151,7 +151,7 @@ static void dad_give_up(struct tenon *stack, struct tn_address *address)
  * Of whole seconds, ten can be nine and a little. */
 static void dad_defend(struct tenon *stack, struct tn_address *address)
 {
-    const struct tn_netif *netif = tn_netif_at(stack, address->netif);
+    const struct tn_netif *netif = tn_netif_of(&stack->link, address->netif);
     const tenon_u32 now = tn_link_seconds(stack), last = address->conflict_s;
 
     address->conflict_s = now;
@@ -163,7 +163,7 @@ static void dad_defend(struct tenon *stack, struct tn_address *address)
 
 TENON_INTERNAL void tn_dad_conflict4(struct tenon *stack, struct tn_address *address)
 {
-    struct tn_netif *netif = tn_netif_at(stack, address->netif);
+    struct tn_netif *netif = tn_netif_of(&stack->link, address->netif);
 
     if (address->state == TENON_ADDR_DUPLICATE)
         return;
@@ -181,7 +181,7 @@ TENON_INTERNAL void tn_dad_conflict4(struct tenon *stack, struct tn_address *add
 /* Try another interface identifier (RFC 7217 6). */
 static int dad_try_another(struct tenon *stack, struct tn_address *address)
 {
-    const struct tn_netif *netif = tn_netif_at(stack, address->netif);
+    const struct tn_netif *netif = tn_netif_of(&stack->link, address->netif);
     struct tn_address next = *address, *made;
 
     if (!address->automatic || address->dad_counter >= DAD_IDGEN_RETRIES)
@@ -204,7 +204,7 @@ static int dad_try_another(struct tenon *stack, struct tn_address *address)
 /* Only while it is tentative; afterwards RFC 4862 5.4.4 leaves it to the one who comes second. */
 TENON_INTERNAL void tn_dad_conflict6(struct tenon *stack, struct tn_address *address)
 {
-    struct tn_netif *netif = tn_netif_at(stack, address->netif);
+    struct tn_netif *netif = tn_netif_of(&stack->link, address->netif);
 
     if (address->state == TENON_ADDR_DUPLICATE)
         return;

@@ -56,7 +56,7 @@ TENON_INTERNAL int tn_group_is_joined(const struct tenon *stack, unsigned netif,
 
 static void group_report(struct tenon *stack, const struct tn_group *group, enum group_report what)
 {
-    const struct tn_netif *netif = tn_netif_at(stack, group->netif);
+    const struct tn_netif *netif = tn_netif_of(&stack->link, group->netif);
 
     if (!netif->up || !group_is_reported(group))
         return;
@@ -108,7 +108,7 @@ static void group_report_change(struct tenon *stack, struct tn_group *group)
 static void group_change(struct tenon *stack, struct tn_group *group)
 {
     group->change_left = 0;
-    if (tn_netif_at(stack, group->netif)->up && group_is_reported(group)) {
+    if (tn_netif_of(&stack->link, group->netif)->up && group_is_reported(group)) {
         group->change_left = GROUP_ROBUSTNESS;
         group_report_change(stack, group);
     }

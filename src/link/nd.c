@@ -55,7 +55,7 @@ static void nd_add_mac(const struct tn_netif *netif, struct tn_out *out, unsigne
 /* RFC 4861 7.2.2: to the group of the one who is looked for, 7.3.3: to itself when it is known. */
 TENON_INTERNAL void tn_nd_solicit(struct tenon *stack, struct tn_neighbour *neighbour, const struct tenon_ip *src)
 {
-    const struct tn_netif *netif = tn_netif_at(stack, neighbour->netif);
+    const struct tn_netif *netif = tn_netif_of(&stack->link, neighbour->netif);
     struct tenon_ip sender;
     struct tn_out out;
 
