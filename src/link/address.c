@@ -288,6 +288,7 @@ static void address_remove_route(struct tenon *stack, const struct tn_address *g
         tn_route_delete(stack, (unsigned)index);
 }
 
+/* The first that is free. */
 static struct tn_address *address_slot(const struct tenon *stack)
 {
     unsigned i;
@@ -313,11 +314,8 @@ TENON_INTERNAL int tn_address_new(struct tenon *stack, const struct tn_address *
         return TENON_ELIMIT;
     }
     memcpy(address, wanted, sizeof(*address));
-    if (TENON_WITH_HOMES)
-        stack->link.addrs_end =
-            (tenon_u16)tn_max(stack->link.addrs_end, (tenon_u32)(address - stack->link.addresses) + 1);
-    address->state = TENON_ADDR_TENTATIVE;
-    address->phase = ADDRESS_IDLE;
+    if (TENON_WITH_HOMES && address == stack->link.addresses + stack->link.addrs_end)
+        stack->link.addrs_end++;
     if (TENON_WITH_IPV6) {
         address->valid_until_s = TN_FOREVER;
         address->preferred_until_s = TN_FOREVER;

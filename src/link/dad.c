@@ -182,10 +182,11 @@ TENON_INTERNAL void tn_dad_conflict4(struct tenon *stack, struct tn_address *add
 static int dad_try_another(struct tenon *stack, struct tn_address *address)
 {
     const struct tn_netif *netif = tn_netif_of(&stack->link, address->netif);
-    struct tn_address next = *address, *made;
+    struct tn_address next, *made;
 
     if (!address->automatic || address->dad_counter >= DAD_IDGEN_RETRIES)
         return 0;
+    memcpy(&next, address, sizeof(next));
     next.dad_counter++;
     tn_slaac_identifier(stack, netif, &next.ip, next.dad_counter);
     memset(&next.timer, 0, sizeof(next.timer));

@@ -73,7 +73,8 @@ TENON_INLINE int tn_address_usable(const struct tn_address *address)
 /* The address on this interface (0: on any), in whatever state, or NULL. */
 TENON_INTERNAL struct tn_address *tn_address_find(const struct tenon *stack, unsigned netif,
                                                   const struct tenon_ip *ip);
-/* @return TENON_OK, TENON_EINUSE, TENON_ELIMIT; lifetimes are for ever until the caller changes them */
+/* wanted: TENTATIVE. Lifetimes are for ever until the caller changes them.
+ * @return TENON_OK, TENON_EINUSE, TENON_ELIMIT */
 TENON_INTERNAL int tn_address_new(struct tenon *stack, const struct tn_address *wanted, struct tn_address **made);
 TENON_INTERNAL void tn_address_drop(struct tenon *stack, struct tn_address *address);
 /* Probe it, or use it at once if nothing is to be probed. */
@@ -163,8 +164,8 @@ TENON_INTERNAL int tn_route_has_gateway(const struct tenon *stack, unsigned neti
 /* ... and it did not answer within the last minute. */
 TENON_INTERNAL int tn_route_gateway_is_suspect(const struct tenon *stack, unsigned netif,
                                                const struct tenon_ip *gateway);
-/* A router advertises a route (default or on-link prefix) for so many seconds; 0: no more. What else is to be known of it
- * is written there. */
+/* A router advertises a route (default or on-link prefix) for so many seconds; 0: no more. Its origin and its
+ * end are written there. */
 TENON_INTERNAL void tn_route_advertised(struct tenon *stack, struct tn_route *route, tenon_u32 lifetime_s);
 
 /* ---- paths: path.c --------------------------------------------------------------------------- */
