@@ -103,7 +103,7 @@ TENON_INTERNAL void tn_echo_reply(struct tenon *stack, struct tn_pkt *pkt)
 
 TENON_INTERNAL void tn_echo_error(struct tenon *stack, const struct tn_err *err)
 {
-    const unsigned type = tenon_ip_is_v4(&err->dst) ? TN_ICMP4_ECHO : TN_ICMP6_ECHO;
+    const unsigned type = tenon_ip_is_v4(&err->remote.ip) ? TN_ICMP4_ECHO : TN_ICMP6_ECHO;
     struct tenon_echo *echo = NULL;
     struct tn_icmp request;
 

@@ -116,8 +116,8 @@ static int quote_parse4(struct tn_err *err, const tenon_u8 *p, tenon_u32 len)
     if (header < TN_IP4_BYTES || header > len || len - header < QUOTE_L4_BYTES)
         return -1;
     err->proto = get16be(p + 6) & 0x1FFF ? (tenon_u8)TN_PROTO_FRAGMENT : p[9];
-    err->src = tenon_ip4(get32be(p + 12));
-    err->dst = tenon_ip4(get32be(p + 16));
+    err->local.ip = tenon_ip4(get32be(p + 12));
+    err->remote.ip = tenon_ip4(get32be(p + 16));
     err->l4 = p + header;
     err->l4_len = len - header;
     return 0;
@@ -130,8 +130,8 @@ static int quote_parse6(struct tn_err *err, const tenon_u8 *p, tenon_u32 len)
     if (len < TN_IP6_BYTES || p[0] >> 4 != 6 || tn_ip6_find_l4(&l4, p, len) != 0 || len - l4.off < QUOTE_L4_BYTES)
         return -1;
     err->proto = l4.later ? (tenon_u8)TN_PROTO_FRAGMENT : l4.proto;
-    err->src = get_ip6(p + 8);
-    err->dst = get_ip6(p + 24);
+    err->local.ip = get_ip6(p + 8);
+    err->remote.ip = get_ip6(p + 24);
     err->l4 = p + l4.off;
     err->l4_len = len - l4.off;
     return 0;
@@ -152,8 +152,11 @@ static tenon_u32 pmtu_plateau(tenon_u32 total)
 
 /* ---- to whom it goes ----------------------------------------------------------------------------------- */
 
-static void icmp_dispatch(struct tenon *stack, const struct tn_err *err)
+static void icmp_dispatch(struct tenon *stack, struct tn_err *err, unsigned netif)
 {
+    err->local.port = get16be(err->l4);
+    err->remote.port = get16be(err->l4 + 2);
+    err->local.netif = err->remote.netif = (tenon_u16)netif;
     switch (err->proto) {
     case TN_PROTO_TCP:
         tn_tcp_error(stack, err);
@@ -184,7 +187,7 @@ static void icmp_error_input(struct tenon *stack, const struct tn_pkt *pkt, stru
         return;
     }
     /* It was sent to the source of the packet that it quotes. What is foreign is TCP's, or nobody's. */
-    if (pkt->dst_cast != TN_CAST_UNICAST || tenon_ip_is_any(&pkt->src) || !tenon_ip_equal(&err->src, &pkt->dst) ||
+    if (pkt->dst_cast != TN_CAST_UNICAST || tenon_ip_is_any(&pkt->src) || !tenon_ip_equal(&err->local.ip, &pkt->dst) ||
         (tn_pkt_is_foreign(pkt) && err->proto != TN_PROTO_TCP)) {
         tn_count(stack, TENON_STAT_ICMP_ERROR_STRAY);
         return;
@@ -197,8 +200,7 @@ static void icmp_error_input(struct tenon *stack, const struct tn_pkt *pkt, stru
         return;
     }
     err->from = pkt->src;
-    err->netif = pkt->netif->index;
-    icmp_dispatch(stack, err);
+    icmp_dispatch(stack, err, pkt->netif->index);
 }
 
 /* RFC 8201 4, RFC 8899 4.6.1, in the manner of RFC 5927 7.2: no router reports that a packet is too large if nothing
@@ -210,9 +212,9 @@ TENON_INTERNAL int tn_pmtu_report(struct tenon *stack, const struct tn_err *err)
     int believed;
 
     if (TENON_WITH_PATH_MTU)
-        path = tn_path_known(stack, &err->dst, tn_ip_scope(&err->dst, err->netif));
+        path = tn_path_known(stack, &err->remote.ip, tn_ip_scope(&err->remote.ip, err->remote.netif));
     if (TENON_WITH_PATH_MTU && TENON_WITH_NETIFS && path == NULL)
-        path = tn_path_known(stack, &err->dst, 0);
+        path = tn_path_known(stack, &err->remote.ip, 0);
     believed = path != NULL && err->mtu < path->sent;
     if (believed && tn_path_lower_mtu(stack, path, err->mtu))
         tn_count(stack, TENON_STAT_PMTU_LOWERED);
@@ -239,10 +241,9 @@ TENON_INTERNAL void tn_icmp_local_error(struct tenon *stack, const tenon_u8 *l3,
         error = quote_parse6(&err, l3, len);
     if (error != 0)
         return;
-    err.netif = netif;
     if (err.proto == TN_PROTO_TCP || err.proto == TN_PROTO_UDP || err.proto == TN_PROTO_ICMP ||
         err.proto == TN_PROTO_ICMP6)
-        icmp_dispatch(stack, &err);
+        icmp_dispatch(stack, &err, netif);
 }
 
 /* ---- ICMPv4 -------------------------------------------------------------------------------------------- */
@@ -258,11 +259,11 @@ static void icmp4_redirect(struct tenon *stack, struct tn_pkt *pkt, const struct
         tn_count(stack, TENON_STAT_ICMP_BAD);
         return;
     }
-    if (tn_pkt_is_foreign(pkt) || !tenon_ip_equal(&err.src, &pkt->dst) || pkt->dst_cast != TN_CAST_UNICAST) {
+    if (tn_pkt_is_foreign(pkt) || !tenon_ip_equal(&err.local.ip, &pkt->dst) || pkt->dst_cast != TN_CAST_UNICAST) {
         tn_count(stack, TENON_STAT_ICMP_ERROR_STRAY);
         return;
     }
-    tn_link_redirect4(stack, pkt->netif, &pkt->src, &err.dst, &gateway);
+    tn_link_redirect4(stack, pkt->netif, &pkt->src, &err.remote.ip, &gateway);
 }
 
 /* An error; a message that only a single host can have sent, to us alone. */

@@ -29,9 +29,8 @@ struct tn_err {
     int error;                        /* enum tenon_error for the application */
     tenon_u8 hard;                    /* RFC 9293 3.9.2.2: protocol and port unreachable, v6 admin/port */
     tenon_u8 proto;                   /* of the quoted packet */
-    struct tenon_ip src, dst;         /* of the quoted packet: src is ours */
+    struct tenon_addr local, remote;  /* of the quoted packet: local is ours. Ports: of TCP and UDP */
     struct tenon_ip from;             /* who reports; any: this instance itself */
-    unsigned netif;
     tenon_u32 mtu;                    /* TOO_BIG */
     const tenon_u8 *l4;               /* quoted transport header ... */
     tenon_u32 l4_len;                 /* ... and how much of it there is, at least 8 */

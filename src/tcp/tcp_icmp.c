@@ -31,19 +31,9 @@ static void icmp_report(struct tenon_tcp *conn, const struct tn_err *err)
 
 TENON_INTERNAL void tn_tcp_error(struct tenon *stack, const struct tn_err *err)
 {
-    struct tenon_addr local, remote;
-    struct tn_tcp_ends *ends;
+    struct tn_tcp_ends *ends = tn_tcp_find(stack, &err->local, &err->remote);
     struct tenon_tcp *conn;
 
-    if (err->l4_len < 8)
-        return;
-    local.ip = err->src;
-    local.port = get16be(err->l4);
-    local.netif = 0;
-    remote.ip = err->dst;
-    remote.port = get16be(err->l4 + 2);
-    remote.netif = 0;
-    ends = tn_tcp_find(stack, &local, &remote);
     if (ends == NULL || tn_tcp_is_record(ends)) {
         tn_count(stack, TENON_STAT_ICMP_ERROR_STRAY);
         return;

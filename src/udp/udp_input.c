@@ -155,20 +155,14 @@ TENON_INTERNAL void tn_udp_input(struct tenon *stack, struct tn_pkt *pkt)
  * told to who asked not to be fragmented. */
 TENON_INTERNAL void tn_udp_error(struct tenon *stack, const struct tn_err *err)
 {
-    struct tenon_addr local, remote;
+    const struct tenon_addr *local = &err->local, *remote = &err->remote;
     struct tenon_udp *sock;
 
     if (!TENON_WITH_UDP)
         return;
-    local.ip = err->src;
-    local.port = get16be(err->l4);
-    local.netif = (tenon_u16)err->netif;
-    remote.ip = err->dst;
-    remote.port = get16be(err->l4 + 2);
-    remote.netif = (tenon_u16)err->netif;
-    sock = tn_udp_find_connected(stack, &local, &remote, err->netif);
+    sock = tn_udp_find_connected(stack, local, remote, local->netif);
     if (sock == NULL)
-        sock = tn_udp_find_bound(stack, &local, err->netif);
+        sock = tn_udp_find_bound(stack, local, local->netif);
     if (sock == NULL) {
         tn_count(stack, TENON_STAT_ICMP_ERROR_STRAY);
         return;
@@ -179,5 +173,5 @@ TENON_INTERNAL void tn_udp_error(struct tenon *stack, const struct tn_err *err)
     if (tn_err_is_too_big(err) && !sock->dont_fragment)
         return;
     if (sock->events->error != NULL)
-        sock->events->error(sock, sock->app, &remote, err->error);
+        sock->events->error(sock, sock->app, remote, err->error);
 }
