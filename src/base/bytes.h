@@ -66,6 +66,12 @@ TENON_INLINE struct tenon_ip get_ip6(const tenon_u8 *p)
     return tenon_ip6(get32be(p), get32be(p + 4), get32be(p + 8), get32be(p + 12));
 }
 
+/* The same, to where it stays: a value that is returned may be copied once more. */
+TENON_INLINE void read_ip6(struct tenon_ip *ip, const tenon_u8 *p)
+{
+    *ip = tenon_ip6(get32be(p), get32be(p + 4), get32be(p + 8), get32be(p + 12));
+}
+
 TENON_INLINE void put_ip6(tenon_u8 *p, const struct tenon_ip *ip)
 {
     put32be(p, ip->w[0]);

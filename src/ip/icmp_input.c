@@ -130,8 +130,8 @@ static int quote_parse6(struct tn_err *err, const tenon_u8 *p, tenon_u32 len)
     if (len < TN_IP6_BYTES || p[0] >> 4 != 6 || tn_ip6_find_l4(&l4, p, len) != 0 || len - l4.off < QUOTE_L4_BYTES)
         return -1;
     err->proto = l4.later ? (tenon_u8)TN_PROTO_FRAGMENT : l4.proto;
-    err->local.ip = get_ip6(p + 8);
-    err->remote.ip = get_ip6(p + 24);
+    read_ip6(&err->local.ip, p + 8);
+    read_ip6(&err->remote.ip, p + 24);
     err->l4 = p + l4.off;
     err->l4_len = len - l4.off;
     return 0;

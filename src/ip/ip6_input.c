@@ -270,8 +270,8 @@ static void ip6_header(struct tenon *stack, struct tn_pkt *pkt)
     }
     total = TN_IP6_BYTES + ip.payload + (TENON_WITH_SPEED ? pkt->merged : 0);
     tn_pkt_trim(pkt, total);
-    pkt->src = get_ip6(pkt->head + 8);
-    pkt->dst = get_ip6(pkt->head + 24);
+    read_ip6(&pkt->src, pkt->head + 8);
+    read_ip6(&pkt->dst, pkt->head + 24);
     pkt->proto = ip.next;
     pkt->ttl = ip.hop_limit;
     pkt->tos = ip.tos;

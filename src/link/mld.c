@@ -127,7 +127,7 @@ TENON_INTERNAL void tn_mld_input(struct tenon *stack, struct tn_pkt *pkt)
         tn_count(stack, TENON_STAT_MLD_BAD);
         return;
     }
-    group = get_ip6(pkt->head + 8);
+    read_ip6(&group, pkt->head + 8);
     if (type == TN_ICMP6_MLD_REPORT)
         tn_group_suppress(stack, pkt->netif, &group);
     else if (mld_query(stack, pkt, &group) != 0)

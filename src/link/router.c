@@ -110,7 +110,7 @@ static void router_take_prefix(struct tenon *stack, struct tn_netif *netif, cons
     prefix.bits = p[2];
     prefix.valid_s = get32be(p + 4);
     prefix.preferred_s = get32be(p + 8);
-    prefix.ip = get_ip6(p + 16);
+    read_ip6(&prefix.ip, p + 16);
     if (prefix.bits > 128 || prefix.preferred_s > prefix.valid_s || tn_ip_is_link_local(&prefix.ip) ||
         tn_ip_is_multicast(&prefix.ip) || tenon_ip_is_v4(&prefix.ip))
         return;
@@ -228,9 +228,11 @@ static int router_redirect_is_bad(struct tenon *stack, const struct nd_message *
 
 TENON_INTERNAL int tn_router_redirect(struct tenon *stack, const struct nd_message *message)
 {
-    const struct tenon_ip *target = &message->target, dst = get_ip6(message->p + 24);
+    const struct tenon_ip *target = &message->target;
+    struct tenon_ip dst;
     const tenon_u8 *mac = message->kept[ND_TLLA];
 
+    read_ip6(&dst, message->p + 24);
     if (router_redirect_is_bad(stack, message, &dst))
         return -1;
     if (tn_address_find(stack, 0, target) != NULL)

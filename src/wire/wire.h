@@ -81,7 +81,7 @@ TENON_INTERNAL_HOT unsigned tn_ip4_build(tenon_u8 *p, const struct tn_ip4 *ip);
 
 enum { TN_IP6_BYTES = 40, TN_FRAG6_BYTES = 8 };
 
-/* What is in front of the addresses, which are read by get_ip6() from bytes 8 and 24 on. */
+/* What is in front of the addresses, which are read by read_ip6() from bytes 8 and 24 on. */
 struct tn_ip6 {
     tenon_u32 flow;           /* 20 bits */
     tenon_u16 payload;        /* bytes after this header */
