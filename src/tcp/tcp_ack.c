@@ -309,7 +309,7 @@ static int ack_of_fin(struct tenon_tcp *conn)
             tn_tcp_arm_fin_wait(conn);
             return 1;    /* as CLOSING: the peer does not know yet that its FIN has come */
         }
-        tn_tcp_end(conn, TENON_OK, 0);
+        tn_tcp_end(conn, TENON_OK);
         return 0;
     default: return 1;
     }

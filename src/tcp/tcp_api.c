@@ -78,7 +78,7 @@ static int api_give_up(struct tenon_tcp *conn, int error)
 {
     struct tenon *stack = conn->stack;
 
-    tn_tcp_end(conn, error, 1);
+    tn_tcp_end(conn, TN_TCP_QUIETLY);
     tn_tcp_reap(stack);
     return error;
 }
@@ -292,7 +292,7 @@ TENON_API int tenon_tcp_finish(struct tenon_tcp *conn)
     if (conn->state == TENON_TCP_CLOSED || (conn->flags & TN_TCP_F_FIN_QUEUED))
         return TENON_ECLOSED;
     if (tn_tcp_is_calling(conn) && api_queued(conn) == 0) {
-        tn_tcp_end(conn, TENON_OK, 0);    /* RFC 9293 3.10.4: nothing was agreed on yet */
+        tn_tcp_end(conn, TENON_OK);    /* RFC 9293 3.10.4: nothing was agreed on yet */
         return TENON_OK;
     }
     (void)tn_tcp_needs_block(conn);    /* if there is no memory for it, a timer tries again */
@@ -326,7 +326,7 @@ TENON_API void tenon_tcp_abort(struct tenon_tcp *conn)
     /* RFC 9293 3.10.5: no reset from CLOSING and LAST-ACK, and none for a SYN that was never answered. */
     if (conn->state >= TENON_TCP_SYN_RECEIVED && conn->state <= TENON_TCP_CLOSE_WAIT)
         tn_tcp_send_reset(conn);
-    tn_tcp_end(conn, TENON_EABORTED, 0);
+    tn_tcp_end(conn, TENON_EABORTED);
 }
 
 /* ---- RECEIVE --------------------------------------------------------------------------------------------- */

@@ -366,10 +366,10 @@ static void conn_leave_foreign(struct tenon_tcp *conn)
         conn->path->heard_netif = 0;
 }
 
-TENON_INTERNAL void tn_tcp_end(struct tenon_tcp *conn, int why, int quiet)
+TENON_INTERNAL void tn_tcp_end(struct tenon_tcp *conn, int why)
 {
     struct tenon *stack = conn->stack;
-    const int tell = !quiet && tn_tcp_app_knows(conn);
+    const int tell = why != TN_TCP_QUIETLY && tn_tcp_app_knows(conn);
 
     if (conn_in_table(conn)) {
         tn_fast_forget(conn);
@@ -494,7 +494,7 @@ static void conn_end_all(struct tenon *stack)
             if (tn_tcp_is_record(ends))
                 tn_time_wait_end(stack, TENON_CONTAINER(ends, struct tn_time_wait, ends));
             else
-                tn_tcp_end(tn_tcp_of(ends), TENON_EABORTED, 0);
+                tn_tcp_end(tn_tcp_of(ends), TENON_EABORTED);
         }
     }
 }

@@ -23,7 +23,7 @@ static void icmp_too_big(struct tenon_tcp *conn, const struct tn_err *err)
 static void icmp_report(struct tenon_tcp *conn, const struct tn_err *err)
 {
     if (err->hard && tn_tcp_is_calling(conn)) {
-        tn_tcp_end(conn, err->kind == TN_ERR_PORT ? TENON_EREFUSED : err->error, 0);
+        tn_tcp_end(conn, err->kind == TN_ERR_PORT ? TENON_EREFUSED : err->error);
         return;
     }
     tn_tcp_soft_error(conn, err->error);

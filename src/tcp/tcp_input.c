@@ -149,7 +149,7 @@ static void input_syn_sent(struct tenon_tcp *conn, struct tn_seg *seg)
         if (!(seg->flags & TN_TCP_ACK))
             return;
         tn_count(conn->stack, TENON_STAT_TCP_RST_RCVD);
-        tn_tcp_end(conn, TENON_EREFUSED, 0);
+        tn_tcp_end(conn, TENON_EREFUSED);
         return;
     }
     if (!(seg->flags & TN_TCP_SYN))
@@ -299,14 +299,14 @@ static void input_reset(struct tenon_tcp *conn, const struct tn_seg *seg)
     if (tn_tcp_is_answering(conn)) {
         tn_fastopen_reset(conn);
         /* MUST-11: an active open is refused; a passive one is over, and its listener goes on. */
-        tn_tcp_end(conn, tn_tcp_has_crossed(conn) ? TENON_EREFUSED : TENON_ERESET, 0);
+        tn_tcp_end(conn, tn_tcp_has_crossed(conn) ? TENON_EREFUSED : TENON_ERESET);
         return;
     }
     /* Everything was said, and taken: the peer only was quicker to forget (EV-2). */
     if ((conn->state == TENON_TCP_CLOSING || conn->state == TENON_TCP_LAST_ACK) &&
         tn_seq_ge(conn->snd_una, conn->snd_end))
         why = TENON_OK;
-    tn_tcp_end(conn, why, 0);
+    tn_tcp_end(conn, why);
 }
 
 /* It points no further than what was told before. That lies within reach of the window, or is gone by long since, and

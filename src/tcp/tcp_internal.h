@@ -307,8 +307,9 @@ TENON_INTERNAL int tn_tcp_attach(struct tenon_tcp *conn, const struct tenon_addr
 TENON_INTERNAL void tn_tcp_local(const struct tenon_tcp *conn, struct tenon_addr *local);
 TENON_INTERNAL void tn_tcp_remote(const struct tenon_tcp *conn, struct tenon_addr *remote);
 TENON_INTERNAL void tn_tcp_set_state(struct tenon_tcp *conn, enum tenon_tcp_state state);
-/* The end: everything is given up, closed(why) is called unless quiet, the struct goes to the dead. */
-TENON_INTERNAL void tn_tcp_end(struct tenon_tcp *conn, int why, int quiet);
+/* The end: everything is given up, closed(why) is called, the struct goes to the dead. */
+enum { TN_TCP_QUIETLY = 1 };    /* in place of why: nobody is told */
+TENON_INTERNAL void tn_tcp_end(struct tenon_tcp *conn, int why);
 /* Whether the application has heard of it: of a request it has not when it does not want to be asked. */
 TENON_INTERNAL int tn_tcp_app_knows(const struct tenon_tcp *conn);
 /* Tell it of something that does not end the connection. */

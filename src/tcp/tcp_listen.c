@@ -189,7 +189,7 @@ static int listen_recycle(struct tenon_tcp_listener *listener, unsigned repetiti
     if (conn == NULL || conn->backoff < repetitions)
         return 0;
     tn_count(listener->stack, TENON_STAT_TCP_BACKLOG_RECYCLED);
-    tn_tcp_end(conn, TENON_EABORTED, 0);
+    tn_tcp_end(conn, TENON_EABORTED);
     return 1;
 }
 
@@ -212,7 +212,7 @@ static void listen_reset_half_open(const struct tenon_tcp_listener *listener)
         struct tenon_tcp *conn = listener->half_first;
 
         tn_tcp_send_reset(conn);
-        tn_tcp_end(conn, TENON_EABORTED, 0);
+        tn_tcp_end(conn, TENON_EABORTED);
     }
 }
 
@@ -280,11 +280,11 @@ static void listen_decide(struct tenon_tcp *conn, enum tenon_verdict verdict)
         break;
     case TENON_REFUSE:
         tn_tcp_send_reset(conn);
-        tn_tcp_end(conn, TENON_EREFUSED, 1);
+        tn_tcp_end(conn, TN_TCP_QUIETLY);
         break;
     case TENON_HOLD: conn->flags |= TN_TCP_F_HELD; break;
     case TENON_IGNORE:
-    default: tn_tcp_end(conn, TENON_EREFUSED, 1); break;
+    default: tn_tcp_end(conn, TN_TCP_QUIETLY); break;
     }
 }
 
@@ -306,7 +306,7 @@ static struct tenon_tcp *listen_new(struct tenon_tcp_listener *listener, const s
         return NULL;
     listen_fill(conn, listener, syn);
     if (tn_tcp_attach(conn, &numbers->local, &numbers->remote) != TENON_OK) {
-        tn_tcp_end(conn, TENON_EUNREACH, 1);
+        tn_tcp_end(conn, TN_TCP_QUIETLY);
         return NULL;
     }
     conn->ts_offset = numbers->ts_offset;
@@ -399,7 +399,7 @@ static void listen_decide_cookie(struct tenon_tcp *conn, enum tenon_verdict verd
         conn->flags |= TN_TCP_F_HELD;
         if (!listen_recycle(listener, 0)) {
             tn_count(conn->stack, TENON_STAT_TCP_BACKLOG_FULL);
-            tn_tcp_end(conn, TENON_EABORTED, 0);
+            tn_tcp_end(conn, TENON_EABORTED);
         }
     }
     if (conn->state != TENON_TCP_CLOSED)

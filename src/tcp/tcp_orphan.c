@@ -30,7 +30,7 @@ static void orphan_end(struct tenon_tcp *conn, enum tenon_stat stat)
     tn_count(conn->stack, stat);
     if (conn->state >= TENON_TCP_SYN_RECEIVED)
         tn_tcp_send_reset(conn);
-    tn_tcp_end(conn, TENON_ETIMEOUT, 0);
+    tn_tcp_end(conn, TENON_ETIMEOUT);
 }
 
 TENON_INTERNAL void tn_tcp_orphan_enter(struct tenon_tcp *conn)

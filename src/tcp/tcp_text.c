@@ -669,7 +669,7 @@ TENON_INTERNAL void tn_tcp_nobody_reads(struct tenon_tcp *conn)
 {
     tn_count(conn->stack, TENON_STAT_TCP_AFTER_CLOSE);
     tn_tcp_send_reset(conn);
-    tn_tcp_end(conn, TENON_EABORTED, 0);
+    tn_tcp_end(conn, TENON_EABORTED);
 }
 
 /* The host has no buffer to spare (tenon_keep()): it is as if this text had been lost. Nor can what waits for it wait

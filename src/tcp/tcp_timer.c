@@ -214,7 +214,7 @@ TENON_INTERNAL void tn_tcp_arm_keepalive(struct tenon_tcp *conn)
 static void timer_give_up(struct tenon_tcp *conn)
 {
     tn_count(conn->stack, TENON_STAT_TCP_TIMEOUT);
-    tn_tcp_end(conn, TENON_ETIMEOUT, 0);
+    tn_tcp_end(conn, TENON_ETIMEOUT);
 }
 
 /* RFC 9293 3.8.3: R2 is over, measured from the last progress. MUST-22, MUST-23: a SYN is repeated for three
@@ -375,7 +375,7 @@ static void timer_idle(struct tenon_tcp *conn)
     if (TENON_WITH_WATCH && keepalive)
         timer_keepalive(conn);
     else if (tn_tcp_waits(conn))
-        tn_tcp_end(conn, TENON_OK, 1);
+        tn_tcp_end(conn, TN_TCP_QUIETLY);
     else
         timer_give_up(conn);    /* tn_tcp_arm_fin_wait(); the peer will be told by a reset, should it still send */
 }

@@ -101,7 +101,7 @@ TENON_INTERNAL int tn_tcp_evict_waiting(struct tenon *stack)
     if (conn == NULL)
         return 0;
     tn_count(stack, TENON_STAT_TCP_TIME_WAIT_EVICTED);
-    tn_tcp_end(conn, TENON_OK, 1);
+    tn_tcp_end(conn, TN_TCP_QUIETLY);
     tn_tcp_reap(stack);
     return 1;
 }
@@ -155,7 +155,7 @@ static void timewait_record(struct tenon_tcp *conn)
     } else {
         tn_htab_remove(&stack->tcp.conns, &conn->ends.node);
     }
-    tn_tcp_end(conn, TENON_OK, 0);
+    tn_tcp_end(conn, TENON_OK);
 }
 
 TENON_INTERNAL void tn_tcp_enter_time_wait(struct tenon_tcp *conn)
