@@ -225,7 +225,7 @@ TENON_API void tenon_tcp_listener_close(struct tenon_tcp_listener *listener)
         link = &(*link)->next;
     *link = listener->next;
     listen_reset_half_open(listener);
-    if (listener->opts->values[TENON_TCP_TRANSPARENT])
+    if (TENON_WITH_ROUTES && listener->opts->values[TENON_TCP_TRANSPARENT])
         stack->tcp.transparent--;
     tn_tcp_opts_put(stack, listener->opts);
     tn_mem_put(stack, listener, sizeof(*listener));
