@@ -257,18 +257,17 @@ static tenon_u32 arena_add_ends(tenon_u32 bytes, const struct tenon_sock_conf *c
     const unsigned ports = TENON_WITH_LISTEN ? conf->ports : 0, rest = conf->socks - ports;
     const tenon_u32 most = TENON_WITH_UDP ? conf->stack.udp_sockets_max : 0, udp = most < rest ? most : rest;
     const tenon_u32 others = most > conf->socks ? most - conf->socks : 0;
+    tenon_u32 options = 1 + conf->socks - udp;    /* and one of all that have not said anything else */
 
     bytes = arena_add_kind(bytes, ports, TENON_MEM_LISTENER);
-    bytes = arena_add_kind(bytes, udp, TENON_MEM_UDP);
-    bytes = arena_add_kind(bytes, others, TENON_MEM_UDP);
+    bytes = arena_add_kind(bytes, udp + others, TENON_MEM_UDP);
     if (TENON_WITH_MANY)
-        return arena_add_kind(bytes, 3, TENON_MEM_OPTIONS);
+        return arena_add_kind(bytes, 1 + 3, TENON_MEM_OPTIONS);
     if (TENON_WITH_CONNECT)
-        bytes = arena_add_kind(arena_add_kind(bytes, udp, TENON_MEM_PATH), others, TENON_MEM_PATH);
-    bytes = arena_add_kind(bytes, conf->socks - udp, TENON_MEM_OPTIONS);
+        bytes = arena_add_kind(bytes, udp + others, TENON_MEM_PATH);
     if (conf->stack.tcp_conns_max > conf->socks)    /* deleted, and not done yet */
-        bytes = arena_add_kind(bytes, conf->stack.tcp_conns_max - conf->socks, TENON_MEM_OPTIONS);
-    return bytes;
+        options += conf->stack.tcp_conns_max - conf->socks;
+    return arena_add_kind(bytes, options, TENON_MEM_OPTIONS);
 }
 
 /* One to each connection, and one for who is answered without; or what is remembered of destinations, if more. */
@@ -292,7 +291,6 @@ static tenon_u32 arena_memory_bytes(const struct tenon_sock_conf *conf)
                       : TENON_WITH_FRAGMENTS ? 128 + 32 * pointer
                                              : 64 + 16 * pointer;
 
-    bytes = arena_add_kind(bytes, 1, TENON_MEM_OPTIONS);    /* of all that have not said anything else */
     bytes = arena_add_kind(bytes, stack->tcp_conns_max, TENON_MEM_CONN);
     bytes = arena_add_kind(bytes, stack->tcp_conns_max, TENON_MEM_BLOCK);
     bytes = arena_add(bytes, stack->tcp_conns_max / 2 + 1, more);
@@ -610,7 +608,7 @@ TENON_API struct tenon *tenon_sock_stack(const struct tenon_socks *socks)
 
 TENON_API void tenon_sock_count(const struct tenon_socks *socks, struct tenon_sock_counts *counts)
 {
-    *counts = socks->counts;
+    memcpy(counts, &socks->counts, sizeof(*counts));
     counts->blocks_free = socks->blocks.nfree;
     counts->blocks_low = TENON_WITH_STATS ? socks->blocks.low : socks->blocks.nfree;
     counts->headers_free = socks->headers.nfree;

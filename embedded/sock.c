@@ -272,13 +272,10 @@ static int sock_listen(struct sock *sock, const struct tenon_addr *at, unsigned 
     if (port->listener == NULL) {
         error = tenon_tcp_listen(socks->stack, &port->listener, at, &sock_port_events, port,
                                  2U * socks->nsocks);    /* one source may have half of it */
-        if (error != TENON_OK) {
-            port->listener = NULL;
+        if (error != TENON_OK)
             return error;
-        }
         port->socks = socks;
         port->promised = 0;
-        port->at = *at;
         tenon_tcp_listener_local(port->listener, &port->at);
         (void)tenon_tcp_listener_set(port->listener, TENON_TCP_NODELAY, 1);
         if (TENON_WITH_RECOVERY)
