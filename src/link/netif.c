@@ -31,34 +31,24 @@ static void netif_reset_nd(struct tn_netif *netif)
         netif->retrans_ms = NETIF_RETRANS_MS;
 }
 
-static int netif_has_link_local(const struct tenon *stack, const struct tn_netif *netif)
-{
-    unsigned i;
-
-    for (i = 0; i < tn_addrs_max(&stack->conf); i++) {
-        const struct tn_address *address = &stack->link.addresses[i];
-
-        if (address->netif == netif->index && !tenon_ip_is_v4(&address->ip) && tn_ip_is_link_local(&address->ip))
-            return 1;
-    }
-    return 0;
-}
-
 /* Begin with the addresses of one IP version as on a new link. Groups are reported when those that are to be probed
  * again are not spoken from any more (RFC 5227 2.1, RFC 4862 5.4): no query was heard in between. */
 static int netif_start_addresses(struct tenon *stack, struct tn_netif *netif, int is_v4)
 {
+    int has_link_local = 0;
     unsigned i;
 
     for (i = 0; i < tn_addrs_max(&stack->conf); i++) {
         struct tn_address *address = &stack->link.addresses[i];
 
-        if (address->netif != 0 && tn_netif_is(address->netif, netif->index) &&
-            tenon_ip_is_v4(&address->ip) == is_v4)
-            tn_address_start(stack, address);
+        if (address->netif == 0 || !tn_netif_is(address->netif, netif->index) ||
+            tenon_ip_is_v4(&address->ip) != is_v4)
+            continue;
+        has_link_local |= tn_ip_is_link_local(&address->ip);
+        tn_address_start(stack, address);
     }
     tn_groups_link(stack, netif, is_v4);
-    if (TENON_WITH_IPV6 && !is_v4 && netif->ip6 && !netif_has_link_local(stack, netif))
+    if (TENON_WITH_IPV6 && !is_v4 && netif->ip6 && !has_link_local)
         return tn_slaac_link_local(stack, netif);
     return TENON_OK;
 }
