@@ -376,28 +376,30 @@ static void icmp6_message(struct tenon *stack, struct tn_pkt *pkt, const struct 
         icmp6_error(stack, pkt, icmp);
         return;
     }
+    if (tn_pkt_is_foreign(pkt)) {
+        tn_count(stack, TENON_STAT_ICMP_IGNORED);
+        return;
+    }
     switch (icmp->type) {
     case TN_ICMP6_ECHO:
-        if (!tn_pkt_is_foreign(pkt) && icmp6_source_good(stack, pkt)) {
+        if (icmp6_source_good(stack, pkt)) {
             tn_echo_request(stack, pkt, icmp);
             return;
         }
         break;
     case TN_ICMP6_ECHO_REPLY:
-        if (TENON_WITH_PING && !tn_pkt_is_foreign(pkt)) {
+        if (TENON_WITH_PING) {
             tn_echo_reply(stack, pkt);
             return;
         }
         break;
     case TN_ICMP6_RS: case TN_ICMP6_RA: case TN_ICMP6_NS: case TN_ICMP6_NA: case TN_ICMP6_REDIRECT:
         /* RFC 6980 5: discovery in fragments passes by filters, so it is not listened to. */
-        if (tn_pkt_is_foreign(pkt) || pkt->fragmented)
+        if (pkt->fragmented)
             break;
         icmp6_link(stack, pkt, icmp->type);
         return;
     case TN_ICMP6_MLD_QUERY: case TN_ICMP6_MLD_REPORT: case TN_ICMP6_MLD_DONE: case TN_ICMP6_MLD2_REPORT:
-        if (tn_pkt_is_foreign(pkt))
-            break;
         icmp6_link(stack, pkt, icmp->type);
         return;
     default:
