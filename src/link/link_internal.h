@@ -280,9 +280,10 @@ TENON_INTERNAL int tn_nd_probe(struct tenon *stack, const struct tn_netif *netif
 
 enum { ND_OPTION_SLLA = 1, ND_OPTION_TLLA = 2, ND_OPTION_PREFIX = 3, ND_OPTION_MTU = 5, ND_OPTION_NONCE = 14 };
 
-/* A neighbour discovery message that has passed the checks which all have in common. */
 /* Options that are kept of a message. */
 enum nd_kept { ND_SLLA, ND_TLLA, ND_MTU, ND_NONCE, ND_KEPT };
+
+/* A neighbour discovery message that has passed the checks which all have in common. */
 struct nd_message {
     struct tn_netif *netif;
     const struct tn_pkt *pkt;

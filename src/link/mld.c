@@ -18,8 +18,7 @@ TENON_INTERNAL int tn_mld_is_old(const struct tenon *stack, const struct tn_neti
 static unsigned mld_build(tenon_u8 *p, int old, const struct tenon_ip *group, enum group_report what)
 {
     static const tenon_u8 records[] = { MLD_IS_EXCLUDE, MLD_TO_EXCLUDE, MLD_TO_INCLUDE };
-
-    unsigned at = MLD_BYTES - 16;
+    unsigned at = MLD_BYTES - 16;    /* of the group, which is the last field in both */
 
     memset(p, 0, MLD_REPORT2_BYTES);
     if (old) {
