@@ -601,6 +601,22 @@ static void output_link_addresses(void)
     hn_close(&hn);
 }
 
+/* A router promises a network for 100 seconds, and an address is added in it, in either order. */
+static void learn_and_add(struct hn *hn, int router_first, const struct tenon_ip *ip, struct lt_ra *ra)
+{
+    hn_row = router_first ? "router_first" : "address_first";
+    hn_open(hn, NULL);
+    hn_netif(hn, TENON_NETIF_NO_DAD);
+    hn_run_ms(hn, 20000);
+    if (!router_first)
+        HN_EQUAL(tenon_addr_add(hn->stack, 1, ip, 64), TENON_OK);
+    lt_ra_begin(ra, 64, 0, 0, 0, 0);
+    lt_ra_prefix(ra, "2001:db8:1::", 64, 0x80, 100, 100);
+    lt_ra_send(hn, 1, 9, ra);
+    if (router_first)
+        HN_EQUAL(tenon_addr_add(hn->stack, 1, ip, 64), TENON_OK);
+}
+
 /* An address brings the route to its network, for as long as it is there: what a router promises of that network does
  * not end it, whichever of the two came first. */
 static void learnt_address_by_hand(void)
@@ -612,17 +628,7 @@ static void learnt_address_by_hand(void)
         struct lt_ra ra;
         struct hn hn;
 
-        hn_row = router_first ? "router_first" : "address_first";
-        hn_open(&hn, NULL);
-        hn_netif(&hn, TENON_NETIF_NO_DAD);
-        hn_run_ms(&hn, 20000);
-        if (!router_first)
-            HN_EQUAL(tenon_addr_add(hn.stack, 1, &ip, 64), TENON_OK);
-        lt_ra_begin(&ra, 64, 0, 0, 0, 0);
-        lt_ra_prefix(&ra, "2001:db8:1::", 64, 0x80, 100, 100);
-        lt_ra_send(&hn, 1, 9, &ra);
-        if (router_first)
-            HN_EQUAL(tenon_addr_add(hn.stack, 1, &ip, 64), TENON_OK);
+        learn_and_add(&hn, router_first, &ip, &ra);
         hn_run_ms(&hn, 102000);
         if (HN_EQUAL(tn_path_get(hn.stack, &path, &to, 0), TENON_OK))
             tn_path_put(hn.stack, path);
@@ -643,17 +649,7 @@ static void learnt_outlives_address(void)
         struct lt_ra ra;
         struct hn hn;
 
-        hn_row = router_first ? "router_first" : "address_first";
-        hn_open(&hn, NULL);
-        hn_netif(&hn, TENON_NETIF_NO_DAD);
-        hn_run_ms(&hn, 20000);
-        if (!router_first)
-            HN_EQUAL(tenon_addr_add(hn.stack, 1, &ip, 64), TENON_OK);
-        lt_ra_begin(&ra, 64, 0, 0, 0, 0);
-        lt_ra_prefix(&ra, "2001:db8:1::", 64, 0x80, 100, 100);
-        lt_ra_send(&hn, 1, 9, &ra);
-        if (router_first)
-            HN_EQUAL(tenon_addr_add(hn.stack, 1, &ip, 64), TENON_OK);
+        learn_and_add(&hn, router_first, &ip, &ra);
         hn_run_ms(&hn, 10000);
         if (!router_first)
             lt_ra_send(&hn, 1, 9, &ra);
