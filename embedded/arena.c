@@ -257,15 +257,13 @@ static tenon_u32 arena_add_ends(tenon_u32 bytes, const struct tenon_sock_conf *c
     const unsigned ports = TENON_WITH_LISTEN ? conf->ports : 0, rest = conf->socks - ports;
     const tenon_u32 most = TENON_WITH_UDP ? conf->stack.udp_sockets_max : 0, udp = most < rest ? most : rest;
     const tenon_u32 others = most > conf->socks ? most - conf->socks : 0;
-    tenon_u32 options = 1 + conf->socks - udp;    /* and one of all that have not said anything else */
+    tenon_u32 options = TENON_WITH_MANY ? 1 + 3 : 1 + conf->socks - udp;    /* 1: of all that have said nothing else */
 
     bytes = arena_add_kind(bytes, ports, TENON_MEM_LISTENER);
     bytes = arena_add_kind(bytes, udp + others, TENON_MEM_UDP);
-    if (TENON_WITH_MANY)
-        return arena_add_kind(bytes, 1 + 3, TENON_MEM_OPTIONS);
-    if (TENON_WITH_CONNECT)
+    if (TENON_WITH_CONNECT && !TENON_WITH_MANY)
         bytes = arena_add_kind(bytes, udp + others, TENON_MEM_PATH);
-    if (conf->stack.tcp_conns_max > conf->socks)    /* deleted, and not done yet */
+    if (!TENON_WITH_MANY && conf->stack.tcp_conns_max > conf->socks)    /* deleted, and not done yet */
         options += conf->stack.tcp_conns_max - conf->socks;
     return arena_add_kind(bytes, options, TENON_MEM_OPTIONS);
 }

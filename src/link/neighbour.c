@@ -488,11 +488,13 @@ TENON_INTERNAL void tn_neighbour_resolve(struct tenon *stack, struct tn_neighbou
     neighbour->queued = 0;
     while (queued != NULL) {
         struct link_queued *next = queued->next;
-        struct tn_out *out = &queued->out, changing;
+        struct tn_out changing, *out;
 
         if (TENON_WITH_LINEAR || TENON_WITH_SPEED) {    /* it may lose its spans on its way; they are freed here */
             changing = queued->out;
             out = &changing;
+        } else {
+            out = &queued->out;
         }
         if (neighbour_may_leave(stack, out)) {
             (void)neighbour_transmit(stack, neighbour, out);

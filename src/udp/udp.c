@@ -244,7 +244,9 @@ static int udp_port_connected(const struct tenon *stack, unsigned port)
     struct tn_hnode *node;
     tenon_u32 i;
 
-    if (!TENON_WITH_MANY || !TENON_WITH_CONNECT || table->count == 0 || table->count > UDP_PORTS / 2)
+    if (!TENON_WITH_CONNECT)
+        return 0;
+    if (!TENON_WITH_MANY || table->count == 0 || table->count > UDP_PORTS / 2)
         return 0;
     for (i = 0; i < table->buckets; i++)
         for (node = tn_htab_bucket(table, i); node != NULL; node = node->next)
