@@ -29,10 +29,10 @@ def run(cell, stack, seed, share, **more):
             "intact": True, "late_ms": 0.4, "attempts": 1, "disturbed": False, **more}
 
 
-def table(*results):
+def table(*results, planned=None):
     cells = [cable.Cell("lossy", 10, 50, loss=1), cable.Cell("clean", 10, 50), cable.Cell("reordered", 10, 50, late=5)]
     names = list(dict.fromkeys(r["stack"] for r in results))
-    return summary.Table(MACHINE, cells, names, list(results))
+    return summary.Table(MACHINE, cells, names, list(results), len(results) if planned is None else planned)
 
 
 def test_the_table_has_median_least_and_most():
@@ -46,6 +46,11 @@ def test_failed_runs_are_named_and_not_counted():
                                              "attempts": 3, "disturbed": False})
     assert "40.0 (40.0-40.0)" in t.text()
     assert "FAILED: clean, lwip, seed 2: nobody came" in t.text()
+
+
+def test_runs_that_were_not_made_are_told():
+    assert "NOT MADE: 2 runs of 3" in table(run("clean", "lwip", 1, 0.4), planned=3).text()
+    assert "NOT MADE" not in table(run("clean", "lwip", 1, 0.4)).text()
 
 
 def test_damage_is_named():
