@@ -678,8 +678,11 @@ static void check_end(const struct side *side, int why)
         return;
     if (side->again || side->early)
         return;    /* the peer does not know of this one; or the handshake has failed, and its SYN comes again */
-    if (why == TENON_ERESET && !peer && server_of(side)->stack.tcp_syncookies)
-        return;    /* its cookie has come back too late */
+    if (why == TENON_ERESET && !peer && server_of(side)->stack.tcp_syncookies) {    /* its cookie is back too late */
+        if (side->napped && side->plan->nap_us > COOKIES_EXPECTED_US)
+            side->session->strict = 0;    /* and the server has never heard of it */
+        return;
+    }
     if (why == TENON_ERESET && has_given_way(side)) {
         side->session->strict = 0;    /* the server may never have heard of it */
         return;

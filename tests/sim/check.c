@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COOKIES_EXPECTED_US 120000000U
 #define HALF_OPEN_US 180000000U
 
 enum { SOMETIMES = 64, POLLS_PER_MS_MAX = 400, POLLS_IDLE_MAX = 2000 };

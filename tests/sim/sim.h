@@ -49,6 +49,9 @@ struct kept {
     struct kept *next;
 };
 
+/* A SYN cookie may come back within that time. */
+#define COOKIES_EXPECTED_US 120000000U
+
 /* One side of a session, or a connection request that did not become one. */
 struct side {
     struct sim *sim;
