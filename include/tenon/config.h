@@ -486,23 +486,33 @@ typedef long tenon_i32;
  *  that four bytes are one word may put two neighbours together first, and shift each of their bytes about; or take so
  *  many steps for too many to be repeated, and make a function of them. */
 #if defined(__GNUC__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define TENON_BE16(value) __builtin_bswap16(value)
+#define TENON_BE32(value) __builtin_bswap32(value)
+#define TENON_LE32(value) (value)
+#elif defined(__GNUC__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define TENON_BE16(value) (value)
+#define TENON_BE32(value) (value)
+#define TENON_LE32(value) __builtin_bswap32(value)
+#endif
+#if defined(TENON_BE32)
 #define TENON_PUT16BE(to, value) \
     do { \
-        const tenon_u16 tenon_swapped = __builtin_bswap16((tenon_u16)(value)); \
+        const tenon_u16 tenon_swapped = TENON_BE16((tenon_u16)(value)); \
         TENON_COPY(to, &tenon_swapped, 2); \
     } while (0)
 #define TENON_PUT32BE(to, value) \
     do { \
-        const tenon_u32 tenon_swapped = __builtin_bswap32((tenon_u32)(value)); \
+        const tenon_u32 tenon_swapped = TENON_BE32((tenon_u32)(value)); \
         TENON_COPY(to, &tenon_swapped, 4); \
     } while (0)
-#define TENON_GET32BE(value, from) \
+#define TENON_GET32(value, from, order) \
     do { \
         tenon_u32 tenon_read; \
         TENON_COPY(&tenon_read, from, 4); \
-        (value) = __builtin_bswap32(tenon_read); \
+        (value) = order(tenon_read); \
     } while (0)
-#define TENON_GET32LE(value, from) TENON_COPY(&(value), from, 4)
+#define TENON_GET32BE(value, from) TENON_GET32(value, from, TENON_BE32)
+#define TENON_GET32LE(value, from) TENON_GET32(value, from, TENON_LE32)
 #else
 #define TENON_PUT16BE(to, value) \
     do { \
