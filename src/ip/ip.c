@@ -7,17 +7,14 @@ TENON_INTERNAL tenon_u32 tn_ip_bytes(const struct tenon_conf *conf)
     return tn_reass_bytes(conf);
 }
 
-/* Identifications of IPv4 and flow labels of IPv6, and errors counted by destination. */
-enum { IP_HASHES = TENON_WITH_MANY || TENON_WITH_IPV6 };
-
 TENON_INTERNAL void tn_ip_init(struct tenon *stack, tenon_u8 *mem)
 {
     struct tn_ip *ip = &stack->ip;
     unsigned i;
 
-    for (i = 0; IP_HASHES && i < TENON_ARRAY_LEN(ip->key.k); i++)
+    for (i = 0; TN_IP_HASHES && i < TENON_ARRAY_LEN(ip->key.k); i++)
         ip->key.k[i] = tn_random(&stack->random);
-    for (i = 0; IP_HASHES && i < TN_IP_BUCKETS; i++)
+    for (i = 0; TN_IP_HASHES && i < TN_IP_BUCKETS; i++)
         ip->ids[i] = (tenon_u16)(tn_random(&stack->random) & 0xFFFFUL);
     /* Empty buckets that are filled when they are first looked at. */
     if (TENON_WITH_ICMP)

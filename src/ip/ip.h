@@ -85,6 +85,10 @@ TENON_INTERNAL void tn_ip_fini(struct tenon *stack);
 /* Buckets of fragment ids and of ICMP destinations, chosen by a keyed hash of the address. */
 enum { TN_IP_BUCKETS = TENON_WITH_MANY ? 64 : 1 };
 
+/* 1: there is a hash for what is counted by destination, and for flow labels that are made in two steps. 0: flow labels
+ * are all that is hashed here, as all is that others are not to guess. */
+enum { TN_IP_HASHES = TENON_WITH_MANY || TENON_WITH_SPEED };
+
 /* What an address is to an interface, remembered: most packets are of few addresses. */
 enum { TN_IP_KNOWN = TENON_WITH_SPEED ? 16 : 2 };
 

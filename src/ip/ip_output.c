@@ -207,8 +207,8 @@ static void output_ip4(struct tenon *stack, struct tn_path *path, struct tn_out 
     put16be(p + 10, 0xFFFFUL ^ tn_csum_sum(p, header));
 }
 
-/* What a flow label is a hash of, but for the ports. */
-enum { OUTPUT_FLOW_WORDS = 9 };
+/* What a flow label is a hash of, but for the ports; and what tells it from other hashes under the same key. */
+enum { OUTPUT_FLOW_WORDS = 9, OUTPUT_FLOW_USE = 'F' };
 
 static void output_flow_words(tenon_u32 *words, const struct tenon_ip *src, const struct tenon_ip *dst, unsigned proto)
 {
@@ -230,11 +230,14 @@ TENON_INLINE tenon_u32 output_flow_label(tenon_u32 hash)
 TENON_INTERNAL tenon_u32 tn_ip6_flow(const struct tenon *stack, const struct tenon_ip *src, const struct tenon_ip *dst,
                                      unsigned proto, tenon_u32 ports)
 {
-    tenon_u32 words[OUTPUT_FLOW_WORDS + 1];
+    tenon_u32 words[OUTPUT_FLOW_WORDS + 1], secret[2];
 
     output_flow_words(words, src, dst, proto);
     words[OUTPUT_FLOW_WORDS] = ports;
-    return output_flow_label(tn_hash_words(&stack->ip.key, words, OUTPUT_FLOW_WORDS + 1));
+    if (TN_IP_HASHES)
+        return output_flow_label(tn_hash_words(&stack->ip.key, words, OUTPUT_FLOW_WORDS + 1));
+    tn_chaskey(secret, &stack->secret, words, OUTPUT_FLOW_WORDS + 1, OUTPUT_FLOW_USE);
+    return output_flow_label(secret[0]);
 }
 
 TENON_INTERNAL void tn_ip6_flow_begin(tenon_u32 state[4], const struct tenon *stack, const struct tenon_ip *src,
