@@ -143,32 +143,17 @@ static int error_about_error4(const struct tn_pkt *pkt)
     return type != TN_ICMP4_ECHO_REPLY && type != TN_ICMP4_ECHO && (type < 13 || type > 18);
 }
 
+/* The present layer may be any header of the chain: from there on to the transport's. */
 static int error_about_error6(const struct tn_pkt *pkt)
 {
-    const tenon_u32 headers = pkt->l3_len - pkt->len;
-    const tenon_u8 *p = pkt->l3;
-    tenon_u32 len = headers + tn_pkt_head_len(pkt);
+    const tenon_u32 len = tn_pkt_head_len(pkt);
     struct tn_l4 l4;
     unsigned type;
-    int error;
 
-    /* The present layer may be any header of the chain: walk on from there. */
-    if (tn_ip6_find_l4(&l4, pkt->l3, headers) == 0 && !l4.later) {
-        if (l4.proto != TN_PROTO_ICMP6 || tn_pkt_head_len(pkt) == 0)
-            return 0;
-        type = pkt->head[0];
-    } else {
-        if (pkt->head == p + headers) {
-            error = tn_ip6_find_l4(&l4, p, len);
-        } else {    /* a first fragment that was kept, apart from its headers: what it begins with is its proto */
-            p = pkt->head;
-            len = tn_pkt_head_len(pkt);
-            error = pkt->fragmented ? tn_ip6_find_l4_from(&l4, p, len, pkt->proto) : -1;
-        }
-        if (error != 0 || l4.later || l4.proto != TN_PROTO_ICMP6 || l4.off >= len)
-            return 0;
-        type = p[l4.off];
-    }
+    if (tn_ip6_find_l4_from(&l4, pkt->head, len, pkt->proto) != 0 || l4.later || l4.proto != TN_PROTO_ICMP6 ||
+        l4.off >= len)
+        return 0;
+    type = pkt->head[l4.off];
     return type < 128 || type == TN_ICMP6_REDIRECT;
 }
 
@@ -180,45 +165,6 @@ static int error_allowed(const struct tenon *stack, const struct tn_pkt *pkt, in
     if (!many && (!tn_pkt_is_unicast(pkt) || pkt->dst_cast != TN_CAST_UNICAST))
         return 0;
     return tn_pkt_is_v4(pkt) ? !error_about_error4(pkt) : !error_about_error6(pkt);
-}
-
-static void error_type4(struct tn_icmp *icmp, enum tn_err_kind kind, unsigned code, tenon_u32 where)
-{
-    icmp->code = (tenon_u8)code;
-    icmp->rest = 0;
-    switch (kind) {
-    case TN_ERR_TIME:
-        icmp->type = TN_ICMP4_TIME;
-        break;
-    case TN_ERR_PARAM:
-        icmp->type = TN_ICMP4_PARAM;
-        icmp->rest = where << 24;
-        break;
-    default:
-        icmp->type = TN_ICMP4_UNREACH;
-        icmp->code = kind == TN_ERR_PROTOCOL ? 2 : 3;
-        break;
-    }
-}
-
-static void error_type6(struct tn_icmp *icmp, enum tn_err_kind kind, unsigned code, tenon_u32 where)
-{
-    icmp->code = (tenon_u8)code;
-    icmp->rest = 0;
-    switch (kind) {
-    case TN_ERR_TIME:
-        icmp->type = TN_ICMP6_TIME;
-        break;
-    case TN_ERR_PROTOCOL:
-    case TN_ERR_PARAM:
-        icmp->type = TN_ICMP6_PARAM;
-        icmp->rest = where;
-        break;
-    default:
-        icmp->type = TN_ICMP6_UNREACH;
-        icmp->code = 4;
-        break;
-    }
 }
 
 /* Put the packet's own bytes behind the ICMP header, as many as may be: its headers are copied, the rest
@@ -237,20 +183,17 @@ static void error_quote(struct tn_answer *answer, const struct tn_pkt *pkt)
         (void)tn_answer_quote(answer, pkt, tn_min(pkt->len, max - joined));
 }
 
-TENON_INTERNAL void tn_icmp_error(struct tenon *stack, const struct tn_pkt *pkt, enum tn_err_kind kind, unsigned code,
-                                  tenon_u32 where)
+TENON_INTERNAL void tn_icmp_error(struct tenon *stack, const struct tn_pkt *pkt, enum tn_icmp_why why, tenon_u32 where)
 {
-    const int many = !tn_pkt_is_v4(pkt) && kind == TN_ERR_PARAM && code == 2;
     struct tn_answer answer;
     struct tn_icmp icmp;
 
-    if (!TENON_WITH_ICMP || !error_allowed(stack, pkt, many) || !error_rate_good(stack, &pkt->src))
+    if (!TENON_WITH_ICMP || !error_allowed(stack, pkt, why == TN_WHY6_OPTION) || !error_rate_good(stack, &pkt->src))
         return;
+    icmp.type = (tenon_u8)(why >> 8);
+    icmp.code = (tenon_u8)(why & 0xFF);
     icmp.csum = 0;
-    if (tn_pkt_is_v4(pkt))
-        error_type4(&icmp, kind, code, where);
-    else
-        error_type6(&icmp, kind, code, where);
+    icmp.rest = where;
     if (tn_answer_begin(stack, &answer, pkt, &icmp) != TENON_OK)
         return;
     error_quote(&answer, pkt);

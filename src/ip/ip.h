@@ -63,11 +63,15 @@ TENON_INTERNAL void tn_ip6_flow_begin(tenon_u32 state[4], const struct tenon *st
                                       const struct tenon_ip *dst, unsigned proto);
 TENON_INTERNAL tenon_u32 tn_ip6_flow_end(const tenon_u32 state[4], tenon_u32 ports);
 
+/* What an error of ours says: its type and its code (RFC 792, RFC 4443 3, RFC 7112 5). */
+enum tn_icmp_why {
+    TN_WHY4_PROTOCOL = 0x0302, TN_WHY4_PORT = 0x0303, TN_WHY4_REASSEMBLY = 0x0B01,
+    TN_WHY6_PORT = 0x0104, TN_WHY6_REASSEMBLY = 0x0301,
+    TN_WHY6_FIELD = 0x0400, TN_WHY6_NEXT = 0x0401, TN_WHY6_OPTION = 0x0402, TN_WHY6_CHAIN = 0x0403
+};
 /* Send an ICMP error about a received packet, if the rules and the rate allow (RFC 1122 3.2.2, RFC 4443
- * 2.4). kind: TN_ERR_PORT, TN_ERR_PROTOCOL (v6: param code 1, at pkt->l3 + where), TN_ERR_TIME
- * (reassembly), TN_ERR_PARAM (v6, code, where). */
-TENON_INTERNAL void tn_icmp_error(struct tenon *stack, const struct tn_pkt *pkt, enum tn_err_kind kind, unsigned code,
-                                  tenon_u32 where);
+ * 2.4). IPv6: pkt->proto is the kind of the present layer. where: from pkt->l3 on, for parameter problems; else 0. */
+TENON_INTERNAL void tn_icmp_error(struct tenon *stack, const struct tn_pkt *pkt, enum tn_icmp_why why, tenon_u32 where);
 /* A packet of ours that could not be sent after all (its neighbour does not answer): tell its socket.
  * l3: the packet from its IP header on, `len` contiguous bytes of it. */
 TENON_INTERNAL void tn_icmp_local_error(struct tenon *stack, const tenon_u8 *l3, tenon_u32 len, enum tn_err_kind kind,

@@ -4,11 +4,10 @@
 #include "ip/ip_internal.h"
 #include "wire/wire.h"
 
-/* The walk along the chain. pkt is at the present header. */
+/* The walk along the chain. pkt is at the present header, whose kind is pkt->proto. */
 struct ip6_walk {
     tenon_u32 nh_at;      /* from pkt->l3: where the kind of the present header is named */
     unsigned headers;     /* passed so far */
-    tenon_u8 next;        /* kind of the present header */
     tenon_u8 odd;         /* 1: a source that only neighbour discovery may have */
 };
 
@@ -78,7 +77,7 @@ static void ip6_bad_ext(struct tenon *stack)
 static void ip6_pass(struct tn_pkt *pkt, struct ip6_walk *walk, tenon_u32 bytes)
 {
     walk->nh_at = pkt->l3_len - pkt->len;
-    walk->next = pkt->head[0];
+    pkt->proto = pkt->head[0];
     tn_pkt_pull(pkt, bytes);
 }
 
@@ -109,7 +108,7 @@ static int ip6_options(struct tenon *stack, struct tn_pkt *pkt, struct ip6_walk 
     where += pkt->l3_len - pkt->len;
     if (verdict == TN_OPT6_ERROR ||
         (verdict == TN_OPT6_ERROR_UNICAST && tn_pkt_is_unicast(pkt) && pkt->dst_cast == TN_CAST_UNICAST))
-        tn_icmp_error(stack, pkt, TN_ERR_PARAM, 2, where);
+        tn_icmp_error(stack, pkt, TN_WHY6_OPTION, where);
     return 0;
 }
 
@@ -124,7 +123,7 @@ static int ip6_routing(struct tenon *stack, struct tn_pkt *pkt, struct ip6_walk 
     }
     ip6_bad_ext(stack);
     if (bytes != 0)
-        tn_icmp_error(stack, pkt, TN_ERR_PARAM, 0, pkt->l3_len - pkt->len + 2);
+        tn_icmp_error(stack, pkt, TN_WHY6_FIELD, pkt->l3_len - pkt->len + 2);
     return 0;
 }
 
@@ -138,7 +137,7 @@ static int ip6_first_fragment_good(struct tenon *stack, const struct tn_pkt *pkt
         return 1;
     tn_count(stack, TENON_STAT_FRAG_BAD);
     if (tn_pkt_head_len(pkt) == pkt->len)
-        tn_icmp_error(stack, pkt, TN_ERR_PARAM, 3, 0);
+        tn_icmp_error(stack, pkt, TN_WHY6_CHAIN, 0);
     return 0;
 }
 
@@ -155,7 +154,6 @@ static void ip6_reassemble(struct tenon *stack, struct tn_pkt *pkt, struct ip6_w
         return;
     if (!tn_reass_add(stack, pkt, frag, &done))
         return;
-    walk->next = done.next;
     walk->nh_at = done.nh_at;
     walk->headers++;
     ip6_chain(stack, pkt, walk);
@@ -167,7 +165,7 @@ static int ip6_fragment(struct tenon *stack, struct tn_pkt *pkt, struct ip6_walk
 {
     struct tn_frag6 header;
     struct tn_frag frag;
-    tenon_u32 at = pkt->l3_len - pkt->len;
+    const tenon_u32 at = pkt->l3_len - pkt->len, behind = pkt->len - TN_FRAG6_BYTES;
 
     /* One fragment header per packet: fragments within fragments are only sent to break things. */
     if (pkt->fragmented || tn_frag6_parse(&header, pkt->head, tn_pkt_head_len(pkt)) != 0) {
@@ -175,24 +173,26 @@ static int ip6_fragment(struct tenon *stack, struct tn_pkt *pkt, struct ip6_walk
         return 0;
     }
     pkt->fragmented = 1;
-    frag.nh_at = walk->nh_at;
-    ip6_pass(pkt, walk, TN_FRAG6_BYTES);
-    if (header.off == 0 && !header.more)
+    if (header.off == 0 && !header.more) {
+        ip6_pass(pkt, walk, TN_FRAG6_BYTES);
         return 1;
+    }
+    if (header.more && (behind & 7) != 0) {
+        tn_count(stack, TENON_STAT_FRAG_BAD);
+        tn_icmp_error(stack, pkt, TN_WHY6_FIELD, 4);
+        return 0;
+    }
+    if (at - TN_IP6_BYTES + header.off + behind > 65535UL) {
+        tn_count(stack, TENON_STAT_FRAG_BAD);
+        tn_icmp_error(stack, pkt, TN_WHY6_FIELD, at + 2);
+        return 0;
+    }
+    frag.nh_at = walk->nh_at;
     frag.id = header.id;
     frag.off = header.off;
     frag.more = header.more;
     frag.next = header.next;
-    if (frag.more && (pkt->len & 7) != 0) {
-        tn_count(stack, TENON_STAT_FRAG_BAD);
-        tn_icmp_error(stack, pkt, TN_ERR_PARAM, 0, 4);
-        return 0;
-    }
-    if (at - TN_IP6_BYTES + frag.off + pkt->len > 65535UL) {
-        tn_count(stack, TENON_STAT_FRAG_BAD);
-        tn_icmp_error(stack, pkt, TN_ERR_PARAM, 0, at + 2);
-        return 0;
-    }
+    ip6_pass(pkt, walk, TN_FRAG6_BYTES);
     ip6_reassemble(stack, pkt, walk, &frag);
     return 0;
 }
@@ -200,7 +200,6 @@ static int ip6_fragment(struct tenon *stack, struct tn_pkt *pkt, struct ip6_walk
 /* The end of the chain. */
 static void ip6_upper(struct tenon *stack, struct tn_pkt *pkt, const struct ip6_walk *walk)
 {
-    pkt->proto = walk->next;
     if (pkt->proto == TN_PROTO_NONE)
         return;
     if (pkt->foreign && pkt->proto != TN_PROTO_TCP && pkt->proto != TN_PROTO_ICMP6) {
@@ -221,19 +220,19 @@ static void ip6_upper(struct tenon *stack, struct tn_pkt *pkt, const struct ip6_
         return;
     }
     tn_count(stack, TENON_STAT_IP_PROTO_UNKNOWN);
-    tn_icmp_error(stack, pkt, TN_ERR_PROTOCOL, 1, walk->nh_at);
+    tn_icmp_error(stack, pkt, TN_WHY6_NEXT, walk->nh_at);
 }
 
 /* One extension header. @return 1 to go on, 0: dropped, or handed on */
 static int ip6_step(struct tenon *stack, struct tn_pkt *pkt, struct ip6_walk *walk)
 {
-    switch (walk->next) {
+    switch (pkt->proto) {
     case TN_PROTO_HOPOPT:
         if (walk->headers == 0)
             return ip6_options(stack, pkt, walk);
         /* RFC 8200 4: anywhere else it is a header that we do not know. */
         ip6_bad_ext(stack);
-        tn_icmp_error(stack, pkt, TN_ERR_PARAM, 1, walk->nh_at);
+        tn_icmp_error(stack, pkt, TN_WHY6_NEXT, walk->nh_at);
         return 0;
     case TN_PROTO_DSTOPTS:
         return ip6_options(stack, pkt, walk);
@@ -279,7 +278,6 @@ static void ip6_header(struct tenon *stack, struct tn_pkt *pkt)
     pkt->l3_len = total;
     walk.nh_at = 6;
     walk.headers = 0;
-    walk.next = ip.next;
     walk.odd = 0;
     if (tenon_ip_is_any(&pkt->dst) || ip6_not_for_wire(&pkt->dst) || !ip6_source_good(stack, pkt, &walk)) {
         tn_count(stack, TENON_STAT_IP6_MARTIAN);

@@ -74,7 +74,7 @@ static void deliver_unknown(struct tenon *stack, const struct tn_pkt *pkt)
 {
     tn_count(stack, TENON_STAT_IP_PROTO_UNKNOWN);
     if (tn_pkt_is_v4(pkt))
-        tn_icmp_error(stack, pkt, TN_ERR_PROTOCOL, 0, 0);
+        tn_icmp_error(stack, pkt, TN_WHY4_PROTOCOL, 0);
 }
 
 static void deliver_whole(struct tenon *stack, struct tn_pkt *pkt)

@@ -65,7 +65,6 @@ struct tn_reass_done {
     struct tenon_buf *hdr;
     struct reass_piece *pieces;
     tenon_u32 nh_at;
-    tenon_u8 next;
     struct tenon_span spans[TN_RX_SPANS_MAX + 1];
 };
 

@@ -617,7 +617,6 @@ static int reass_complete(struct tenon *stack, struct tn_reass *r, struct tn_pkt
     }
     reass_describe(pkt, r, done, n);
     reass_fill_pkt(pkt, r);
-    done->next = r->next;
     done->nh_at = r->nh_at;
     done->pieces = r->pieces;
     r->pieces = NULL;
@@ -747,7 +746,7 @@ static void reass_tell(struct tenon *stack, const struct tn_reass *r)
     pkt.fragmented = 1;
     pkt.l3 = r->head;
     pkt.l3_len = r->head_bytes + piece->len;
-    tn_icmp_error(stack, &pkt, TN_ERR_TIME, 1, 0);
+    tn_icmp_error(stack, &pkt, r->is_v4 ? TN_WHY4_REASSEMBLY : TN_WHY6_REASSEMBLY, 0);
 }
 
 TENON_INTERNAL void tn_reass_timer(struct tenon *stack, struct tn_timer *timer)

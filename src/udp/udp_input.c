@@ -111,7 +111,7 @@ static void udp_arrive(struct tenon *stack, struct tn_pkt *pkt, const struct tn_
             udp_give_many(stack, &in);
         else if (!udp_give_one(stack, &in)) {
             tn_count(stack, TENON_STAT_UDP_NO_PORT);
-            tn_icmp_error(stack, pkt, TN_ERR_PORT, 0, 0);
+            tn_icmp_error(stack, pkt, tn_pkt_is_v4(pkt) ? TN_WHY4_PORT : TN_WHY6_PORT, 0);
             return;
         }
         at += in.info.bytes;
