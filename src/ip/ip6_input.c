@@ -13,15 +13,16 @@ struct ip6_walk {
 
 static void ip6_chain(struct tenon *stack, struct tn_pkt *pkt, struct ip6_walk *walk);
 
-static int ip6_is_loopback(const struct tenon_ip *ip)
+static int ip6_is_nobody(const struct tenon_ip *ip)
 {
-    return (ip->w[0] | tenon_ip_word(ip, 1) | tenon_ip_word(ip, 2)) == 0 && ip->w[TENON_IP4_WORD] == 1;
+    return (ip->w[0] | tenon_ip_word(ip, 1) | tenon_ip_word(ip, 2)) == 0 && ip->w[TENON_IP4_WORD] <= 1;
 }
 
-/* On the wire neither ::1 nor ::ffff:a.b.c.d may be seen; the second would pass for IPv4 further up. */
+/* On the wire neither ::1 nor ::ffff:a.b.c.d may be seen; the second would pass for IPv4 further up. And :: only as the
+ * source of who has no address yet. */
 static int ip6_not_for_wire(const struct tenon_ip *ip)
 {
-    return ip6_is_loopback(ip) || tenon_ip_is_v4(ip) || tn_ip_is_not_for_wire(ip);
+    return ip6_is_nobody(ip) || tenon_ip_is_v4(ip) || tn_ip_is_not_for_wire(ip);
 }
 
 /* What the sender is allowed to be. :: and a tentative address belong to duplicate address detection:
@@ -95,13 +96,11 @@ static tenon_u32 ip6_ext_bytes(const struct tn_pkt *pkt)
 /* Hop-by-hop or destination options. @return 1 to go on */
 static int ip6_options(struct tenon *stack, struct tn_pkt *pkt, struct ip6_walk *walk)
 {
-    const tenon_u32 bytes = ip6_ext_bytes(pkt);
-    enum tn_opt6_verdict verdict;
     tenon_u32 where = 0;
+    const enum tn_opt6_verdict verdict = tn_opt6_check(pkt->head, tn_pkt_head_len(pkt), &where);
 
-    verdict = bytes == 0 ? TN_OPT6_DISCARD : tn_opt6_check(pkt->head, bytes, &where);
     if (verdict == TN_OPT6_OK) {
-        ip6_pass(pkt, walk, bytes);
+        ip6_pass(pkt, walk, ((tenon_u32)pkt->head[1] + 1) * 8);
         return 1;
     }
     ip6_bad_ext(stack);
@@ -279,7 +278,7 @@ static void ip6_header(struct tenon *stack, struct tn_pkt *pkt)
     walk.nh_at = 6;
     walk.headers = 0;
     walk.odd = 0;
-    if (tenon_ip_is_any(&pkt->dst) || ip6_not_for_wire(&pkt->dst) || !ip6_source_good(stack, pkt, &walk)) {
+    if (ip6_not_for_wire(&pkt->dst) || !ip6_source_good(stack, pkt, &walk)) {
         tn_count(stack, TENON_STAT_IP6_MARTIAN);
         return;
     }
@@ -302,7 +301,7 @@ static void ip6_cut(struct tenon *stack, struct tn_pkt *pkt, tenon_u32 headers)
 
 TENON_INTERNAL int tn_ip6_is_other_host(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *src)
 {
-    return !tenon_ip_is_any(src) && !tn_ip_is_multicast(src) && !ip6_not_for_wire(src) &&
+    return !tn_ip_is_multicast(src) && !ip6_not_for_wire(src) &&
            tn_ip_classify(stack, netif, src) == TN_DST_OTHER;
 }
 
