@@ -51,30 +51,19 @@ static int ip4_foreign(const struct tenon *stack, struct tn_pkt *pkt)
 /* @return 1 if the destination is us, in one way or another; else counted */
 static int ip4_destination(struct tenon *stack, struct tn_pkt *pkt)
 {
-    if (pkt->dst.w[TENON_IP4_WORD] >> 24 == 127) {
+    const enum tn_dst what = tn_ip_classify(stack, pkt->netif, &pkt->dst);
+
+    /* RFC 1122 3.3.6: a unicast packet in a broadcast frame is a mistake or an attack. */
+    if (pkt->dst.w[TENON_IP4_WORD] >> 24 == 127 || (what == TN_DST_OURS && !tn_pkt_is_unicast(pkt))) {
         tn_count(stack, TENON_STAT_IP4_MARTIAN);
         return 0;
     }
-    switch (tn_ip_classify(stack, pkt->netif, &pkt->dst)) {
-    case TN_DST_OURS:
-        if (tn_pkt_is_unicast(pkt))
-            return 1;
-        /* RFC 1122 3.3.6: a unicast packet in a broadcast frame is a mistake or an attack. */
-        tn_count(stack, TENON_STAT_IP4_MARTIAN);
-        return 0;
-    case TN_DST_MULTICAST:
-        pkt->dst_cast = TN_CAST_MULTICAST;
+    if (what <= TN_DST_BROADCAST) {
+        pkt->dst_cast = (tenon_u8)what;
         return 1;
-    case TN_DST_BROADCAST:
-        pkt->dst_cast = TN_CAST_BROADCAST;
-        return 1;
-    case TN_DST_OTHER:
-        if (ip4_foreign(stack, pkt))
-            return 1;
-        break;
-    case TN_DST_TENTATIVE:
-        break;
     }
+    if (what == TN_DST_OTHER && ip4_foreign(stack, pkt))
+        return 1;
     tn_count(stack, TENON_STAT_IP_NOT_OURS);
     return 0;
 }

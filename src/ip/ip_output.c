@@ -163,11 +163,8 @@ TENON_INLINE unsigned output_packets(const struct tn_out *out)
     return output_is_cut(out) ? (unsigned)((out->payload + out->seg_bytes - 1U) / out->seg_bytes) : 1U;
 }
 
-/* RFC 6864 4.1: what cannot be fragmented needs no identification, and 0 tells nobody anything. */
 static tenon_u16 output_id4(struct tenon *stack, struct tn_path *path, const struct tn_out *out)
 {
-    if (output_stays_whole(out))
-        return 0;
     if (!TENON_WITH_MANY)
         return output_path_id4(stack, path, output_packets(out));
     if (!TENON_SMALL && out->proto == TN_PROTO_UDP)
@@ -187,8 +184,13 @@ static void output_ip4(struct tenon *stack, struct tn_path *path, struct tn_out 
     ip.src = out->src.w[TENON_IP4_WORD];
     ip.dst = out->dst.w[TENON_IP4_WORD];
     ip.total = (tenon_u16)(header + out->len + tn_out_payload(out));
-    ip.id = output_id4(stack, path, out);
-    ip.frag = output_stays_whole(out) ? TN_IP4_DF : 0;
+    /* RFC 6864 4.1: what cannot be fragmented needs no identification, and 0 tells nobody anything. */
+    ip.id = 0;
+    ip.frag = TN_IP4_DF;
+    if (!output_stays_whole(out)) {
+        ip.id = output_id4(stack, path, out);
+        ip.frag = 0;
+    }
     ip.header_bytes = (tenon_u8)header;
     ip.tos = out->tos;
     ip.ttl = out->ttl != 0 ? out->ttl : stack->conf.hop_limit;
@@ -312,9 +314,9 @@ static tenon_u32 output_piece(const struct tn_out *out)
 
 /* So that reports of a smaller path MTU can be compared with what was sent: tn_pmtu_report(). TCP compares them with
  * its segments. What routers may cut is none of their reports' business. */
-static void output_note_bytes(struct tn_path *path, const struct tn_out *out, tenon_u32 bytes)
+static void output_note_bytes(struct tn_path *path, const struct tn_out *out, int is_v4, tenon_u32 bytes)
 {
-    const int may_be_cut = tenon_ip_is_v4(&out->dst) && !output_stays_whole(out);
+    const int may_be_cut = is_v4 && !output_stays_whole(out);
 
     if (TENON_WITH_PATH_MTU && out->proto != TN_PROTO_TCP && bytes > path->sent && !may_be_cut)
         path->sent = (tenon_u16)bytes;
@@ -385,11 +387,11 @@ TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struc
         output_ip6(stack, netif, out);
     mtu = tn_path_mtu(stack, path);
     if (TENON_LIKELY(output_piece(out) <= mtu || (TENON_WITH_PROBES && out->probe))) {
-        output_note_bytes(path, out, output_piece(out));
+        output_note_bytes(path, out, is_v4, output_piece(out));
         return output_straight(stack, path, out) ? TENON_OK : tn_link_output(stack, path, out);
     }
     if (!TENON_WITH_FRAGMENTS || output_stays_whole(out) || out->proto == TN_PROTO_TCP)
         return output_drop(out, TENON_EMSGSIZE);    /* TCP makes shorter ones */
-    output_note_bytes(path, out, mtu);
+    output_note_bytes(path, out, is_v4, mtu);
     return tn_ip_fragment(stack, path, out, mtu);
 }

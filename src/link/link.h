@@ -202,7 +202,7 @@ TENON_INTERNAL int tn_link_output(struct tenon *stack, struct tn_path *path, str
 /* Whether an address is ours: usable for existing traffic (preferred or deprecated), on any interface
  * (weak end system model, RFC 1122 3.3.4.2), except link-local ones, which must be on `netif` (0: any). */
 TENON_INTERNAL int tn_addr_is_ours(const struct tenon *stack, const struct tenon_ip *ip, unsigned netif);
-/* What a received destination address is to this interface. */
+/* What a received destination address is to this interface. The first three as enum tn_cast has them. */
 enum tn_dst { TN_DST_OURS, TN_DST_MULTICAST, TN_DST_BROADCAST, TN_DST_OTHER, TN_DST_TENTATIVE };
 TENON_INTERNAL enum tn_dst tn_addr_classify(const struct tenon *stack, const struct tn_netif *netif,
                                             const struct tenon_ip *ip);
