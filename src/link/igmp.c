@@ -14,7 +14,6 @@ enum {
     IGMP_REPORT3 = 0x22
 };
 enum { IGMP_BYTES = 8, IGMP_QUERY3_BYTES = 12, IGMP_REPORT3_BYTES = 16 };
-enum { IGMP_IS_EXCLUDE = 2, IGMP_TO_INCLUDE = 3, IGMP_TO_EXCLUDE = 4 };    /* RFC 3376 4.2.12 */
 enum { IGMP_MAX_RESPONSE1_MS = 10000 };
 enum { IGMP_COMPAT_S = 260 };    /* RFC 3376 8.12: robustness * query interval + a response interval */
 
@@ -36,8 +35,6 @@ TENON_INTERNAL int tn_igmp_is_old(const struct tenon *stack, const struct tn_net
 
 static unsigned igmp_build(tenon_u8 *p, int version, const struct tenon_ip *group, enum group_report what)
 {
-    static const tenon_u8 records[] = { IGMP_IS_EXCLUDE, IGMP_TO_EXCLUDE, IGMP_TO_INCLUDE };
-
     memset(p, 0, IGMP_REPORT3_BYTES);
     if (version < 3) {
         p[0] = version == 1 ? IGMP_REPORT1 : what == GROUP_LEAVE ? IGMP_LEAVE2 : IGMP_REPORT2;
@@ -46,7 +43,7 @@ static unsigned igmp_build(tenon_u8 *p, int version, const struct tenon_ip *grou
     }
     p[0] = IGMP_REPORT3;
     p[7] = 1;    /* one record, without sources */
-    p[8] = records[what];
+    p[8] = (tenon_u8)what;
     put32be(p + 12, group->w[TENON_IP4_WORD]);
     return IGMP_REPORT3_BYTES;
 }

@@ -315,8 +315,9 @@ struct tn_group {
     tenon_u8 queried;
 };
 
-/* What is reported: a current state, or a change. */
-enum group_report { GROUP_CURRENT, GROUP_JOIN, GROUP_LEAVE };
+/* What is reported: a current state, or a change; by the types of records, MODE_IS_EXCLUDE, CHANGE_TO_INCLUDE and
+ * CHANGE_TO_EXCLUDE (RFC 3376 4.2.12, RFC 3810 5.2.12). */
+enum group_report { GROUP_CURRENT = 2, GROUP_LEAVE = 3, GROUP_JOIN = 4 };
 
 TENON_INTERNAL int tn_group_is_joined(const struct tenon *stack, unsigned netif, const struct tenon_ip *group);
 TENON_INTERNAL void tn_group_timer(struct tenon *stack, struct tn_group *group);

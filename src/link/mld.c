@@ -5,8 +5,7 @@
 #include "wire/wire.h"
 
 enum { MLD_BYTES = 24, MLD_QUERY2_BYTES = 28, MLD_REPORT2_BYTES = 28 };
-enum { MLD_IS_EXCLUDE = 2, MLD_TO_INCLUDE = 3, MLD_TO_EXCLUDE = 4 };    /* RFC 3810 5.2.12 */
-enum { MLD_COMPAT_S = 260 };                                            /* RFC 3810 9.12 */
+enum { MLD_COMPAT_S = 260 };    /* RFC 3810 9.12 */
 
 TENON_INTERNAL int tn_mld_is_old(const struct tenon *stack, const struct tn_netif *netif)
 {
@@ -17,7 +16,6 @@ TENON_INTERNAL int tn_mld_is_old(const struct tenon *stack, const struct tn_neti
 
 static unsigned mld_build(tenon_u8 *p, int old, const struct tenon_ip *group, enum group_report what)
 {
-    static const tenon_u8 records[] = { MLD_IS_EXCLUDE, MLD_TO_EXCLUDE, MLD_TO_INCLUDE };
     unsigned at = MLD_BYTES - 16;    /* of the group, which is the last field in both */
 
     memset(p, 0, MLD_REPORT2_BYTES);
@@ -26,7 +24,7 @@ static unsigned mld_build(tenon_u8 *p, int old, const struct tenon_ip *group, en
     } else {
         p[0] = TN_ICMP6_MLD2_REPORT;
         p[7] = 1;    /* one record, without sources */
-        p[8] = records[what];
+        p[8] = (tenon_u8)what;
         at = MLD_REPORT2_BYTES - 16;
     }
     put_ip6(p + at, group);
