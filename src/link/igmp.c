@@ -71,7 +71,7 @@ TENON_INTERNAL void tn_igmp_report(struct tenon *stack, const struct tn_netif *n
     out.ttl = 1;
     out.tos = 0xC0;    /* RFC 3376 4: internetwork control */
     out.router_alert = 1;
-    (void)tn_link_message(stack, netif, NULL, &out);
+    (void)tn_link_message(stack, netif, &out);
 }
 
 /* ---- input ----------------------------------------------------------------------------------- */

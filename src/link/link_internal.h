@@ -259,11 +259,15 @@ TENON_INTERNAL void tn_neighbours_age(struct tenon *stack);
 /* Prepend the Ethernet header and send. Takes out->hdr. */
 TENON_INTERNAL int tn_link_frame(struct tenon *stack, const struct tn_netif *netif, const tenon_u8 *mac,
                                  unsigned ethertype, struct tn_out *out);
-/* Send a message of this layer's own protocols, to a group, or to a neighbour (may be NULL: found). No
- * route is looked for and no source chosen: that stands in out. The checksum, at byte 2, is made. Takes
- * out->hdr. @return as tn_ip_output() */
-TENON_INTERNAL int tn_link_message(struct tenon *stack, const struct tn_netif *netif, struct tn_neighbour *neighbour,
-                                   struct tn_out *out);
+enum { TN_ND_HOP_LIMIT = 255 };
+/* Begin an ICMPv6 message: eight bytes, all 0 but the type, and the address that it is about (may be NULL). Of IP's
+ * header there is what all of neighbour discovery has in common; source and destination are 0. @return the message, or
+ * NULL: there is no memory */
+TENON_INTERNAL tenon_u8 *tn_link_icmp6(struct tenon *stack, struct tn_out *out, unsigned type,
+                                       const struct tenon_ip *about);
+/* Send a message of this layer's own protocols, to a group, or to a neighbour. No route is looked for and no source
+ * chosen: that stands in out. The checksum, at byte 2, is made. Takes out->hdr. @return as tn_ip_output() */
+TENON_INTERNAL int tn_link_message(struct tenon *stack, const struct tn_netif *netif, struct tn_out *out);
 
 TENON_INTERNAL void tn_arp_solicit(struct tenon *stack, const struct tn_neighbour *neighbour,
                                    const struct tenon_ip *src);

@@ -4,6 +4,8 @@
 #include "link/link_internal.h"
 #include "wire/wire.h"
 
+enum { LINK_ICMP6_BYTES = 8 };    /* with the four behind type, code and checksum */
+
 TENON_INTERNAL int tn_link_frame(struct tenon *stack, const struct tn_netif *netif, const tenon_u8 *mac,
                                  unsigned ethertype, struct tn_out *out)
 {
@@ -95,9 +97,29 @@ TENON_INTERNAL const struct tn_netif *tn_link_ready(struct tenon *stack, struct 
     return netif;
 }
 
+TENON_INTERNAL tenon_u8 *tn_link_icmp6(struct tenon *stack, struct tn_out *out, unsigned type,
+                                       const struct tenon_ip *about)
+{
+    tenon_u8 *p;
+
+    if (tn_out_new(stack, out) != TENON_OK)
+        return NULL;
+    p = out->hdr->data + out->off;
+    memset(p, 0, LINK_ICMP6_BYTES);
+    p[0] = (tenon_u8)type;
+    out->len = LINK_ICMP6_BYTES;
+    out->proto = TN_PROTO_ICMP6;
+    out->ttl = TN_ND_HOP_LIMIT;
+    out->df = 1;    /* RFC 6980 5 */
+    if (about != NULL) {
+        put_ip6(p + LINK_ICMP6_BYTES, about);
+        out->len += 16;
+    }
+    return p;
+}
+
 /* A path that was not looked for: for this packet alone. */
-TENON_INTERNAL int tn_link_message(struct tenon *stack, const struct tn_netif *netif, struct tn_neighbour *neighbour,
-                                   struct tn_out *out)
+TENON_INTERNAL int tn_link_message(struct tenon *stack, const struct tn_netif *netif, struct tn_out *out)
 {
     struct tn_path path;
 
@@ -109,15 +131,9 @@ TENON_INTERNAL int tn_link_message(struct tenon *stack, const struct tn_netif *n
     path.src = out->src;
     path.next_hop = out->dst;
     path.gen = stack->link.gen;
-    path.refs = 1;
     path.netif = netif->index;
-    path.scope = netif->index;
     path.cast = TN_CAST_UNICAST;
     if (tn_ip_is_multicast(&out->dst))
         path.cast = TN_CAST_MULTICAST;
-    if (neighbour != NULL) {
-        path.neighbour = neighbour;
-        path.neighbour_serial = neighbour->serial;
-    }
     return tn_ip_output(stack, &path, out);
 }

@@ -14,48 +14,35 @@ TENON_INTERNAL int tn_mld_is_old(const struct tenon *stack, const struct tn_neti
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-static unsigned mld_build(tenon_u8 *p, int old, const struct tenon_ip *group, enum group_report what)
-{
-    unsigned at = MLD_BYTES - 16;    /* of the group, which is the last field in both */
-
-    memset(p, 0, MLD_REPORT2_BYTES);
-    if (old) {
-        p[0] = what == GROUP_LEAVE ? TN_ICMP6_MLD_DONE : TN_ICMP6_MLD_REPORT;
-    } else {
-        p[0] = TN_ICMP6_MLD2_REPORT;
-        p[7] = 1;    /* one record, without sources */
-        p[8] = (tenon_u8)what;
-        at = MLD_REPORT2_BYTES - 16;
-    }
-    put_ip6(p + at, group);
-    return at + 16;
-}
-
-static struct tenon_ip mld_destination(int old, const struct tenon_ip *group, enum group_report what)
-{
-    if (!old)
-        return tenon_ip6(0xFF020000UL, 0, 0, 0x16);
-    return what == GROUP_LEAVE ? tenon_ip6(0xFF020000UL, 0, 0, 2) : *group;
-}
-
 /* From the link-local address, or from :: as long as there is none (RFC 3590 4). */
 TENON_INTERNAL void tn_mld_report(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *group,
                                   enum group_report what)
 {
     const struct tn_address *address = tn_address_link_local(stack, netif->index);
     const int old = tn_mld_is_old(stack, netif);
+    unsigned type = TN_ICMP6_MLD2_REPORT;
     struct tn_out out;
+    tenon_u8 *p;
 
-    if (tn_out_new(stack, &out) != TENON_OK)
+    if (old)
+        type = what == GROUP_LEAVE ? TN_ICMP6_MLD_DONE : TN_ICMP6_MLD_REPORT;
+    p = tn_link_icmp6(stack, &out, type, group);
+    if (p == NULL)
         return;
-    out.len = mld_build(out.hdr->data + out.off, old, group, what);
-    out.src = address != NULL ? address->ip : tenon_ip_any();
-    out.dst = mld_destination(old, group, what);
-    out.proto = TN_PROTO_ICMP6;
+    if (!old) {
+        p[7] = 1;    /* one record, without sources */
+        put32be(p + 8, (tenon_u32)what << 24);
+        put_ip6(p + 12, group);
+        out.len = MLD_REPORT2_BYTES;
+    }
     out.ttl = 1;
-    out.df = 1;
     out.router_alert = 1;
-    (void)tn_link_message(stack, netif, NULL, &out);
+    if (address != NULL)
+        out.src = address->ip;
+    out.dst = *group;
+    if (type != TN_ICMP6_MLD_REPORT)
+        out.dst = tenon_ip6(0xFF020000UL, 0, 0, old ? 2 : 0x16);
+    (void)tn_link_message(stack, netif, &out);
 }
 
 /* ---- input ----------------------------------------------------------------------------------- */

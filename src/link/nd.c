@@ -6,34 +6,10 @@
 #include "wire/checksum.h"
 #include "wire/wire.h"
 
-enum { ND_HOP_LIMIT = 255 };
 enum { ND_FLAG_ROUTER = 0x80, ND_FLAG_SOLICITED = 0x40, ND_FLAG_OVERRIDE = 0x20 };
 enum { ND_NS_BYTES = 24, ND_RA_BYTES = 16, ND_RS_BYTES = 8, ND_REDIRECT_BYTES = 40 };
 
 /* ---- output ---------------------------------------------------------------------------------- */
-
-/* Begin a message: its first 8 bytes and, for solicitations and advertisements, the target. */
-static int nd_begin(struct tenon *stack, struct tn_out *out, unsigned type, unsigned flags,
-                    const struct tenon_ip *target)
-{
-    tenon_u8 *p;
-
-    if (tn_out_new(stack, out) != TENON_OK)
-        return -1;
-    p = out->hdr->data + out->off;
-    memset(p, 0, ND_RS_BYTES);
-    p[0] = (tenon_u8)type;
-    p[4] = (tenon_u8)flags;
-    out->len = ND_RS_BYTES;
-    out->proto = TN_PROTO_ICMP6;
-    out->ttl = ND_HOP_LIMIT;
-    out->df = 1;    /* RFC 6980 5 */
-    if (target != NULL) {
-        put_ip6(p + ND_RS_BYTES, target);
-        out->len = ND_NS_BYTES;
-    }
-    return 0;
-}
 
 /* An option of 8 bytes (RFC 4861 4.6.1, RFC 3971 5.3.2). */
 static void nd_add_option(struct tn_out *out, unsigned type, const tenon_u8 *six)
@@ -61,14 +37,14 @@ TENON_INTERNAL void tn_nd_solicit(struct tenon *stack, struct tn_neighbour *neig
 
     if (!netif->ip6 || tn_source_solicit(stack, &sender, neighbour, src) != TENON_OK)
         return;    /* RFC 4862 5.4.5: nothing is sent where there is no IPv6 */
-    if (nd_begin(stack, &out, TN_ICMP6_NS, 0, &neighbour->ip) != 0)
+    if (tn_link_icmp6(stack, &out, TN_ICMP6_NS, &neighbour->ip) == NULL)
         return;
     nd_add_mac(netif, &out, ND_OPTION_SLLA);
     out.src = sender;
     out.dst = neighbour->ip;
     if (neighbour->state == TENON_NEIGHBOUR_INCOMPLETE)
         out.dst = tn_solicited_node(&neighbour->ip);
-    (void)tn_link_message(stack, netif, neighbour->state == TENON_NEIGHBOUR_INCOMPLETE ? NULL : neighbour, &out);
+    (void)tn_link_message(stack, netif, &out);
 }
 
 /* RFC 7527 4.1: six bytes that tell our own solicitation, come back in a loop, from another node's. */
@@ -84,13 +60,12 @@ TENON_INTERNAL int tn_nd_probe(struct tenon *stack, const struct tn_netif *netif
     struct tn_out out;
     tenon_u8 nonce[6];
 
-    if (nd_begin(stack, &out, TN_ICMP6_NS, 0, &address->ip) != 0)
+    if (tn_link_icmp6(stack, &out, TN_ICMP6_NS, &address->ip) == NULL)
         return -1;
     nd_nonce(nonce, address);
     nd_add_option(&out, ND_OPTION_NONCE, nonce);
-    out.src = tenon_ip_any();
     out.dst = tn_solicited_node(&address->ip);
-    return tn_link_message(stack, netif, NULL, &out);
+    return tn_link_message(stack, netif, &out);
 }
 
 TENON_INTERNAL void tn_nd_router_solicit(struct tenon *stack, const struct tn_netif *netif,
@@ -98,29 +73,30 @@ TENON_INTERNAL void tn_nd_router_solicit(struct tenon *stack, const struct tn_ne
 {
     struct tn_out out;
 
-    if (nd_begin(stack, &out, TN_ICMP6_RS, 0, NULL) != 0)
+    if (tn_link_icmp6(stack, &out, TN_ICMP6_RS, NULL) == NULL)
         return;
     nd_add_mac(netif, &out, ND_OPTION_SLLA);
     out.src = *src;
     out.dst = tenon_ip6(0xFF020000UL, 0, 0, 2);
-    (void)tn_link_message(stack, netif, NULL, &out);
+    (void)tn_link_message(stack, netif, &out);
 }
 
 /* RFC 4861 7.2.4 */
 static void nd_advertise(struct tenon *stack, const struct nd_message *message, const struct tn_address *address,
                          int solicited)
 {
-    unsigned flags = ND_FLAG_OVERRIDE;
     struct tn_out out;
+    tenon_u8 *p = tn_link_icmp6(stack, &out, TN_ICMP6_NA, &address->ip);
 
-    if (solicited)
-        flags |= ND_FLAG_SOLICITED;
-    if (nd_begin(stack, &out, TN_ICMP6_NA, flags, &address->ip) != 0)
+    if (p == NULL)
         return;
+    p[4] = ND_FLAG_OVERRIDE;
+    if (solicited)
+        p[4] |= ND_FLAG_SOLICITED;
     nd_add_mac(message->netif, &out, ND_OPTION_TLLA);
     out.src = address->ip;
     out.dst = solicited ? message->pkt->src : tenon_ip6(0xFF020000UL, 0, 0, 1);
-    (void)tn_link_message(stack, message->netif, NULL, &out);
+    (void)tn_link_message(stack, message->netif, &out);
 }
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -277,7 +253,7 @@ static unsigned nd_fixed_bytes(const struct tn_netif *netif, unsigned type)
 
 static int nd_dispatch(struct tenon *stack, struct nd_message *message)
 {
-    if (message->pkt->ttl != ND_HOP_LIMIT || message->p[1] != 0 || message->len < message->options ||
+    if (message->pkt->ttl != TN_ND_HOP_LIMIT || message->p[1] != 0 || message->len < message->options ||
         nd_options(message) != 0)
         return -1;
     if (message->p[0] == TN_ICMP6_RA)
