@@ -46,11 +46,9 @@ TENON_INTERNAL void tn_arp_solicit(struct tenon *stack, const struct tn_neighbou
                                    const struct tenon_ip *src)
 {
     const tenon_u8 *mac = neighbour->state == TENON_NEIGHBOUR_INCOMPLETE ? NULL : neighbour->mac;
-    struct tenon_ip sender;
 
-    if (tn_source_solicit(stack, &sender, neighbour, src) == TENON_OK)
-        (void)arp_request(stack, tn_netif_of(&stack->link, neighbour->netif), sender.w[TENON_IP4_WORD],
-                          neighbour->ip.w[TENON_IP4_WORD], mac);
+    (void)arp_request(stack, tn_netif_of(&stack->link, neighbour->netif), src->w[TENON_IP4_WORD],
+                      neighbour->ip.w[TENON_IP4_WORD], mac);
 }
 
 TENON_INTERNAL int tn_arp_probe(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip)

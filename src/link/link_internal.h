@@ -95,11 +95,6 @@ TENON_INTERNAL unsigned tn_source_scope(const struct tenon_ip *ip);
 TENON_INTERNAL const struct tn_policy *tn_policy_of(const struct tenon_ip *ip);
 /* CommonPrefixLen(S, D) of RFC 6724 2.2: no longer than the prefix of S. */
 TENON_INTERNAL unsigned tn_source_common(const struct tn_address *source, const struct tenon_ip *dst);
-/* From which address to ask for a neighbour: that of the packet which waits (hint, or NULL) if it is one of
- * this link's (RFC 4861 7.2.2), else the best one. @return TENON_OK or TENON_ENOADDR */
-TENON_INTERNAL int tn_source_solicit(const struct tenon *stack, struct tenon_ip *src,
-                                     const struct tn_neighbour *neighbour, const struct tenon_ip *hint);
-
 TENON_INTERNAL void tn_dad_start(struct tenon *stack, struct tn_address *address);
 TENON_INTERNAL void tn_dad_timer(struct tenon *stack, struct tn_address *address);
 /* Announce an IPv4 address that is in use from now on, `times` times. */
@@ -269,6 +264,7 @@ TENON_INTERNAL tenon_u8 *tn_link_icmp6(struct tenon *stack, struct tn_out *out, 
  * chosen: that stands in out. The checksum, at byte 2, is made. Takes out->hdr. @return as tn_ip_output() */
 TENON_INTERNAL int tn_link_message(struct tenon *stack, const struct tn_netif *netif, struct tn_out *out);
 
+/* Ask for it, from an address of ours. */
 TENON_INTERNAL void tn_arp_solicit(struct tenon *stack, const struct tn_neighbour *neighbour,
                                    const struct tenon_ip *src);
 /* A probe (RFC 5227 1.1), or an announcement: the same with ourselves as the sender.

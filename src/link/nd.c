@@ -32,15 +32,14 @@ static void nd_add_mac(const struct tn_netif *netif, struct tn_out *out, unsigne
 TENON_INTERNAL void tn_nd_solicit(struct tenon *stack, struct tn_neighbour *neighbour, const struct tenon_ip *src)
 {
     const struct tn_netif *netif = tn_netif_of(&stack->link, neighbour->netif);
-    struct tenon_ip sender;
     struct tn_out out;
 
-    if (!netif->ip6 || tn_source_solicit(stack, &sender, neighbour, src) != TENON_OK)
+    if (!netif->ip6)
         return;    /* RFC 4862 5.4.5: nothing is sent where there is no IPv6 */
     if (tn_link_icmp6(stack, &out, TN_ICMP6_NS, &neighbour->ip) == NULL)
         return;
     nd_add_mac(netif, &out, ND_OPTION_SLLA);
-    out.src = sender;
+    out.src = *src;
     out.dst = neighbour->ip;
     if (neighbour->state == TENON_NEIGHBOUR_INCOMPLETE)
         out.dst = tn_solicited_node(&neighbour->ip);

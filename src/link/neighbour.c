@@ -324,14 +324,30 @@ static void neighbour_spare_buffer(struct tenon *stack, struct tn_neighbour *nei
         neighbour_drop_first(stack, neighbour);
 }
 
+/* From which address to ask: that of the packet which waits if it is one of this link's (RFC 4861 7.2.2), else the best
+ * one. @return TENON_OK or TENON_ENOADDR */
+static int neighbour_source(const struct tenon *stack, const struct tn_neighbour *neighbour, struct tenon_ip *src)
+{
+    const struct link_queued *queued = neighbour->queue_first;
+    const struct tn_address *address = NULL;
+
+    if (TENON_WITH_HOMES && queued != NULL)
+        address = tn_address_find(stack, neighbour->netif, &queued->out.src);
+    if (address == NULL || !tn_address_usable(address))
+        return tn_addr_source(stack, src, &neighbour->ip, neighbour->netif);
+    *src = address->ip;
+    return TENON_OK;
+}
+
 /* Who was asked for just now, before its entry was evicted or confirmed, is asked for when it is time. */
 static void neighbour_solicit(struct tenon *stack, struct tn_neighbour *neighbour)
 {
-    const struct tenon_ip *src = NULL;
+    const int is_v4 = tenon_ip_is_v4(&neighbour->ip);
     tenon_u32 ms = NEIGHBOUR_ARP_RETRANS_MS, tick;
+    struct tenon_ip src;
     int now;
 
-    if (!tenon_ip_is_v4(&neighbour->ip))
+    if (!is_v4)
         ms = tn_netif_of(&stack->link, neighbour->netif)->retrans_ms;
     tick = tn_tick_after_ms(stack, ms);
     now = tn_ask(stack, neighbour, &tick);
@@ -342,12 +358,12 @@ static void neighbour_solicit(struct tenon *stack, struct tn_neighbour *neighbou
     }
     neighbour->solicits++;
     neighbour_spare_buffer(stack, neighbour);
-    if (neighbour->queue_first != NULL)
-        src = &neighbour->queue_first->out.src;
-    if (tenon_ip_is_v4(&neighbour->ip))
-        tn_arp_solicit(stack, neighbour, src);
+    if (neighbour_source(stack, neighbour, &src) != TENON_OK)
+        return;
+    if (is_v4)
+        tn_arp_solicit(stack, neighbour, &src);
     else
-        tn_nd_solicit(stack, neighbour, src);
+        tn_nd_solicit(stack, neighbour, &src);
 }
 
 static void neighbour_probe(struct tenon *stack, struct tn_neighbour *neighbour)

@@ -175,16 +175,3 @@ TENON_INTERNAL int tn_addr_source(const struct tenon *stack, struct tenon_ip *sr
 {
     return tn_source_select(stack, src, dst, netif, NULL);
 }
-
-TENON_INTERNAL int tn_source_solicit(const struct tenon *stack, struct tenon_ip *src,
-                                     const struct tn_neighbour *neighbour, const struct tenon_ip *hint)
-{
-    const struct tn_address *address = NULL;
-
-    if (TENON_WITH_HOMES && hint != NULL)
-        address = tn_address_find(stack, neighbour->netif, hint);
-    if (address == NULL || !tn_address_usable(address))
-        return tn_addr_source(stack, src, &neighbour->ip, neighbour->netif);
-    *src = *hint;
-    return TENON_OK;
-}
