@@ -3,7 +3,6 @@
 #include "link/link_internal.h"
 #include "wire/wire.h"
 
-static const tenon_u8 arp_everybody[6] = { 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF };
 static const tenon_u8 arp_nobody[6] = { 0, 0, 0, 0, 0, 0 };
 
 /* ---- output ---------------------------------------------------------------------------------- */
@@ -15,7 +14,7 @@ static int arp_is_for_all(const struct tn_arp *arp)
     return TENON_WITH_CONFLICTS && arp->sender_ip >> 16 == 0xA9FEUL;
 }
 
-/* @return 0; else it has not left */
+/* to: NULL: everybody. @return 0; else it has not left */
 static int arp_send(struct tenon *stack, const struct tn_netif *netif, const tenon_u8 *to, struct tn_arp *arp)
 {
     struct tn_out out;
@@ -25,7 +24,7 @@ static int arp_send(struct tenon *stack, const struct tn_netif *netif, const ten
     arp->sender_mac = netif->conf.mac;
     out.len = tn_arp_build(out.hdr->data + out.off, arp);
     out.l4_bytes = (tenon_u16)out.len;
-    return tn_link_frame(stack, netif, arp_is_for_all(arp) ? arp_everybody : to, TN_ETHERTYPE_ARP, &out);
+    return tn_link_frame(stack, netif, arp_is_for_all(arp) ? NULL : to, &out);
 }
 
 /* mac: of whom the request goes to; NULL: to everybody. */
@@ -38,7 +37,7 @@ static int arp_request(struct tenon *stack, const struct tn_netif *netif, tenon_
     arp.sender_ip = sender;
     arp.target_ip = target;
     arp.target_mac = mac != NULL ? mac : arp_nobody;
-    return arp_send(stack, netif, mac != NULL ? mac : arp_everybody, &arp);
+    return arp_send(stack, netif, mac, &arp);
 }
 
 /* Broadcast to find it, unicast to see whether it is still there (RFC 1122 2.3.2.1). */

@@ -251,9 +251,9 @@ TENON_INTERNAL void tn_neighbours_age(struct tenon *stack);
 
 /* ---- output: link_output.c, arp.c, nd.c ------------------------------------------------------ */
 
-/* Prepend the Ethernet header and send. Takes out->hdr. */
+/* Prepend the Ethernet header and send; mac NULL: to everybody. Takes out->hdr. */
 TENON_INTERNAL int tn_link_frame(struct tenon *stack, const struct tn_netif *netif, const tenon_u8 *mac,
-                                 unsigned ethertype, struct tn_out *out);
+                                 struct tn_out *out);
 enum { TN_ND_HOP_LIMIT = 255 };
 /* Begin an ICMPv6 message: eight bytes, all 0 but the type, and the address that it is about (may be NULL). Of IP's
  * header there is what all of neighbour discovery has in common; source and destination are 0. @return the message, or

@@ -6,13 +6,25 @@
 
 enum { LINK_ICMP6_BYTES = 8 };    /* with the four behind type, code and checksum */
 
-TENON_INTERNAL int tn_link_frame(struct tenon *stack, const struct tn_netif *netif, const tenon_u8 *mac,
-                                 unsigned ethertype, struct tn_out *out)
+/* A packet says itself what it is: it begins with the version of IP, or with ARP's hardware type, which is 1. */
+static unsigned link_output_ethertype(const tenon_u8 *p)
 {
+    if (p[0] == 0)
+        return TN_ETHERTYPE_ARP;
+    return !TENON_WITH_IPV6 || p[0] >> 4 == 4 ? TN_ETHERTYPE_IP4 : TN_ETHERTYPE_IP6;
+}
+
+TENON_INTERNAL int tn_link_frame(struct tenon *stack, const struct tn_netif *netif, const tenon_u8 *mac,
+                                 struct tn_out *out)
+{
+    static const tenon_u8 everybody[6] = { 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF };
+    tenon_u8 *p;
+
     TENON_ASSERT(out->off >= TN_ETH_BYTES);
     out->off -= TN_ETH_BYTES;
     out->len += TN_ETH_BYTES;
-    (void)tn_eth_build(out->hdr->data + out->off, mac, netif->conf.mac, ethertype);
+    p = out->hdr->data + out->off;
+    (void)tn_eth_build(p, mac != NULL ? mac : everybody, netif->conf.mac, link_output_ethertype(p + TN_ETH_BYTES));
     out->netif = netif->index;
     return tn_tx(stack, out);
 }
@@ -32,14 +44,14 @@ static void link_output_group_mac(tenon_u8 *mac, const struct tenon_ip *ip)
 static int link_output_to_many(struct tenon *stack, const struct tn_netif *netif, const struct tn_path *path,
                                struct tn_out *out)
 {
+    const tenon_u8 *to = NULL;
     tenon_u8 mac[6];
 
-    if (!TENON_WITH_MULTICAST || path->cast == TN_CAST_BROADCAST)
-        memset(mac, 0xFF, sizeof(mac));
-    else
+    if (TENON_WITH_MULTICAST && path->cast == TN_CAST_MULTICAST) {
         link_output_group_mac(mac, &path->next_hop);
-    return tn_link_frame(stack, netif, mac,
-                         tenon_ip_is_v4(&path->next_hop) ? TN_ETHERTYPE_IP4 : TN_ETHERTYPE_IP6, out);
+        to = mac;
+    }
+    return tn_link_frame(stack, netif, to, out);
 }
 
 static int link_output_drop(struct tn_out *out, int error)

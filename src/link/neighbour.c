@@ -402,8 +402,7 @@ static int neighbour_transmit(struct tenon *stack, struct tn_neighbour *neighbou
         neighbour->state = TENON_NEIGHBOUR_STALE;
     if (neighbour->state == TENON_NEIGHBOUR_STALE)
         neighbour_delay(stack, neighbour);
-    return tn_link_frame(stack, tn_netif_of(&stack->link, neighbour->netif), neighbour->mac,
-                         tenon_ip_is_v4(&neighbour->ip) ? TN_ETHERTYPE_IP4 : TN_ETHERTYPE_IP6, out);
+    return tn_link_frame(stack, tn_netif_of(&stack->link, neighbour->netif), neighbour->mac, out);
 }
 
 /* Whether a packet may wait: the oldest one makes room (RFC 4861 7.2.2). An answer of ICMP lies in what it answers, of
