@@ -98,7 +98,8 @@ struct tn_out {
     const struct tenon_span *spans;    /* payload that is not in hdr */
     unsigned nspans;
     tenon_u32 payload;                 /* bytes in spans */
-    struct tenon_ip src, dst;
+    struct tenon_ip src;
+    struct tenon_ip dst;               /* that of the path: tn_ip_output() */
 };
 
 /* What is not in out->hdr: spans, and bytes in them. */

@@ -193,7 +193,6 @@ static int echo_send_on(struct tenon *stack, struct tn_path *path, const struct 
         out.csum = 1;
         out.csum_offset = 2;
         out.src = path->src;
-        out.dst = path->dst;
         out.proto = tenon_ip_is_v4(&path->dst) ? (tenon_u8)TN_PROTO_ICMP : (tenon_u8)TN_PROTO_ICMP6;
         error = tn_ip_output(stack, path, &out);
     }

@@ -58,7 +58,6 @@ TENON_INTERNAL int tn_answer_begin(struct tenon *stack, struct tn_answer *answer
     out->csum_offset = 2;
     /* RFC 1122 3.2.2, RFC 4443 2.2: from the address that the packet was sent to. */
     out->src = !ANSWER_IS_TO_MANY || pkt->dst_cast == TN_CAST_UNICAST ? pkt->dst : answer->path->src;
-    out->dst = pkt->src;
     out->proto = tn_pkt_is_v4(pkt) ? (tenon_u8)TN_PROTO_ICMP : (tenon_u8)TN_PROTO_ICMP6;
     return TENON_OK;
 }

@@ -50,8 +50,8 @@ TENON_INTERNAL void tn_ip6_input(struct tenon *stack, struct tn_pkt *pkt);
 TENON_INTERNAL int tn_ip_usual(struct tenon *stack, struct tn_pkt *pkt, struct tenon_tcp *conn);
 
 /* Send a transport packet: pseudo-header sum, IP header, fragmentation when it must be and may be, then
- * tn_link_output(). out: src, dst, proto, ttl, tos, df and the transport part filled in; ttl 0: default.
- * With seg_kind the packet may be larger than the path MTU: its pieces are what counts. Takes out->hdr.
+ * tn_link_output(), to where the path leads. out: src, proto, ttl, tos, df and the transport part filled in; ttl 0:
+ * default. With seg_kind the packet may be larger than the path MTU: its pieces are what counts. Takes out->hdr.
  * @return TENON_OK, TENON_EUNREACH, TENON_EMSGSIZE (too large with df), TENON_EAGAIN, TENON_ENOMEM */
 TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struct tn_out *out);
 

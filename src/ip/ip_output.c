@@ -366,11 +366,12 @@ static int output_may_be_from(const struct tenon *stack, const struct tn_path *p
 
 TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struct tn_out *out)
 {
-    const int is_v4 = tenon_ip_is_v4(&out->dst);
+    const int is_v4 = tenon_ip_is_v4(&path->dst);
     const struct tn_netif *netif;
     tenon_u32 mtu;
 
     TENON_ASSERT(out->off == out->l4_off);
+    out->dst = path->dst;
     if (tn_path_check(stack, path) != TENON_OK || !output_may_be_from(stack, path, &out->src)) {
         tn_count(stack, TENON_STAT_NO_ROUTE);
         return output_drop(out, TENON_EUNREACH);

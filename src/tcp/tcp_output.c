@@ -163,7 +163,7 @@ static void output_header(struct tenon_tcp *conn, struct tn_out *out, tenon_u32 
     }
     flags |= (flags & TN_TCP_SYN) ? tn_ecn_syn_flags(conn, flags) : tn_ecn_flags(conn, flags);
     tcp.flags = (tenon_u8)flags;
-    tn_tcp_seal(out, &tcp, &conn->ends.local, tn_tcp_remote_ip(conn));
+    tn_tcp_seal(out, &tcp, &conn->ends.local);
     out->ttl = (tenon_u8)tn_tcp_opt(conn, TENON_TCP_TTL);
     out->tos = (tenon_u8)tn_tcp_opt(conn, TENON_TCP_TOS);
 }

@@ -14,15 +14,13 @@ TENON_INTERNAL void tn_tcp_ends_of(const struct tn_seg *seg, struct tenon_addr *
     remote->netif = (tenon_u16)(TENON_WITH_NETIFS && tn_ip_is_link_local(&seg->pkt->src) ? netif : 0);
 }
 
-TENON_ONCE TENON_INTERNAL void tn_tcp_seal(struct tn_out *out, const struct tn_tcp *tcp, const struct tenon_ip *src,
-                                           const struct tenon_ip *dst)
+TENON_ONCE TENON_INTERNAL void tn_tcp_seal(struct tn_out *out, const struct tn_tcp *tcp, const struct tenon_ip *src)
 {
     tn_tcp_build(out->hdr->data + out->off, tcp);
     out->len = out->l4_bytes = tcp->header_bytes;
     out->csum = 1;
     out->csum_offset = 16;
     out->src = *src;
-    out->dst = *dst;
     out->proto = TN_PROTO_TCP;
     out->df = TENON_WITH_PATH_MTU;    /* or routers cut what is too large */
 }
@@ -48,7 +46,7 @@ TENON_INTERNAL void tn_tcp_send_bare(struct tenon *stack, struct tn_bare *bare)
     bare->tcp.dport = bare->remote->port;
     bare->tcp.urgent = bare->tcp.csum = 0;
     bare->tcp.header_bytes = (tenon_u8)(TN_TCP_BYTES + options);
-    tn_tcp_seal(&out, &bare->tcp, &bare->local->ip, &bare->remote->ip);
+    tn_tcp_seal(&out, &bare->tcp, &bare->local->ip);
     out.ttl = bare->ttl;
     out.tos = bare->tos;
     tn_ip_output(stack, path, &out);
