@@ -81,8 +81,7 @@ TENON_INLINE int tn_pkt_is_foreign(const struct tn_pkt *pkt)
  * The reference on `hdr` passes to the function that gets the struct; spans are borrowed: who keeps them
  * takes references. */
 struct tn_out {
-    tenon_u8 csum;                     /* 1: the transport checksum is to be made; the field need not be set */
-    tenon_u8 csum_done;                /* 1: the field holds the final checksum already */
+    tenon_u8 csum_done;                /* 1: the field of the checksum holds the final one already */
     tenon_u8 seg_kind;                 /* enum tenon_seg: payload (all of it) is to be cut into seg_bytes */
     tenon_u8 proto, ttl, tos;
     tenon_u8 df;                       /* 1: may not be fragmented */
@@ -90,7 +89,7 @@ struct tn_out {
     tenon_u8 router_alert;             /* 1: IGMP and MLD (RFC 2113, RFC 2711) */
     tenon_u8 netif;                    /* filled in by the link layer */
     tenon_u16 l4_bytes;                /* size of the transport header (segmentation repeats it) */
-    tenon_u16 csum_offset;             /* of the checksum field in the transport header; only with csum */
+    tenon_u16 csum_offset;             /* of the checksum in the transport header; 0: none is to be made */
     tenon_u16 seg_bytes;
     struct tenon_buf *hdr;
     tenon_u32 off, len;                /* what is built so far: hdr->data + off, len bytes */
@@ -101,6 +100,12 @@ struct tn_out {
     struct tenon_ip src;
     struct tenon_ip dst;               /* that of the path: tn_ip_output() */
 };
+
+/* Its checksum is still to be made. */
+TENON_INLINE int tn_out_needs_csum(const struct tn_out *out)
+{
+    return out->csum_offset != 0 && !out->csum_done;
+}
 
 /* What is not in out->hdr: spans, and bytes in them. */
 TENON_INLINE unsigned tn_out_nspans(const struct tn_out *out)

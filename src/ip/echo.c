@@ -190,7 +190,6 @@ static int echo_send_on(struct tenon *stack, struct tn_path *path, const struct 
         out.nspans = (unsigned)count;
         out.payload = n - joined;
         out.l4_bytes = TN_ICMP_BYTES;
-        out.csum = 1;
         out.csum_offset = 2;
         out.src = path->src;
         out.proto = tenon_ip_is_v4(&path->dst) ? (tenon_u8)TN_PROTO_ICMP : (tenon_u8)TN_PROTO_ICMP6;

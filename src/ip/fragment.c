@@ -148,7 +148,7 @@ static int fragment_piece(struct tenon *stack, struct tn_path *path, const struc
         piece.ttl = whole->ttl;
         piece.netif = whole->netif;
     }
-    piece.csum = 0;
+    piece.csum_offset = 0;
     piece.len = joined;
     piece.payload = len - joined;
     fragment_header(job, &piece, off, len);
@@ -172,7 +172,7 @@ TENON_INTERNAL int tn_ip_fragment(struct tenon *stack, struct tn_path *path, str
     tenon_u32 off, headers;
     int error = TENON_OK;
 
-    if (out->csum && !out->csum_done)
+    if (tn_out_needs_csum(out))
         tn_out_csum_complete(stack, out);
     job.whole = out;
     job.hdr = out->hdr;

@@ -54,7 +54,6 @@ TENON_INTERNAL int tn_answer_begin(struct tenon *stack, struct tn_answer *answer
     }
     out->len = tn_icmp_build(out->hdr->data + out->off, icmp);
     out->l4_bytes = TN_ICMP_BYTES;
-    out->csum = 1;
     out->csum_offset = 2;
     /* RFC 1122 3.2.2, RFC 4443 2.2: from the address that the packet was sent to. */
     out->src = !ANSWER_IS_TO_MANY || pkt->dst_cast == TN_CAST_UNICAST ? pkt->dst : answer->path->src;

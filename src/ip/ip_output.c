@@ -352,7 +352,7 @@ static int output_straight(struct tenon *stack, struct tn_path *path, struct tn_
     lay.len = out->len;
     lay.l4 = out->l4_off - out->off;
     lay.headers = lay.l4 + out->l4_bytes;
-    lay.csum_offset = out->csum && !out->csum_done ? out->csum_offset : 0U;
+    lay.csum_offset = tn_out_needs_csum(out) ? out->csum_offset : 0U;
     tn_tx_short(stack, netif, out->hdr, &lay);
     return 1;
 }
@@ -380,7 +380,7 @@ TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struc
     if (OUTPUT_IS_CUT && out->len + tn_out_payload(out) > output_bytes_max(out))
         return output_drop(out, TENON_EMSGSIZE);
     output_yield(path, out);
-    if (out->csum && !out->csum_done)
+    if (tn_out_needs_csum(out))
         output_csum(stack, netif, out);
     if (is_v4)
         output_ip4(stack, path, out);

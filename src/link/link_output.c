@@ -136,7 +136,6 @@ TENON_INTERNAL int tn_link_message(struct tenon *stack, const struct tn_netif *n
     struct tn_path path;
 
     out->l4_bytes = (tenon_u16)out->len;
-    out->csum = 1;
     out->csum_offset = 2;
     memset(&path, 0, sizeof(path));
     path.dst = out->dst;

@@ -192,7 +192,7 @@ static void tx_describe(struct tenon_frame *frame, const struct tn_out *out)
     frame->csum = TENON_CSUM_NONE;
     frame->csum_start = 0;
     frame->csum_offset = 0;
-    if (out->csum && !out->csum_done) {
+    if (tn_out_needs_csum(out)) {
         frame->csum = TENON_CSUM_PARTIAL;
         frame->csum_start = (tenon_u16)(out->l4_off - out->off);
         frame->csum_offset = out->csum_offset;
@@ -316,7 +316,7 @@ static int tx_packet(struct tenon *stack, const struct tn_netif *netif, struct t
 {
     struct tenon_span copies[TX_SPANS_MAX];
     const unsigned limit = tn_tx_gather_max(stack, netif);
-    const int sums = TX_SUMS && !(netif->conf.caps & TENON_CAP_TX_CSUM) && out->csum && !out->csum_done;
+    const int sums = TX_SUMS && !(netif->conf.caps & TENON_CAP_TX_CSUM) && tn_out_needs_csum(out);
     const int fits = tn_out_nspans(out) + 1 <= limit;
     struct tn_csum csum;
     int error;

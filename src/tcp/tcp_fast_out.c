@@ -296,7 +296,6 @@ static unsigned fast_gather(const struct tenon_tcp *conn, const struct tn_netif 
 static int fast_hand_down(struct tenon_tcp *conn, const struct tn_tcp_way *way, struct tn_out *out)
 {
     out->l4_bytes = conn->flight->header.tcp_bytes;
-    out->csum = 1;
     out->csum_offset = 16;
     out->src = conn->ends.local;
     out->dst = conn->path->dst;

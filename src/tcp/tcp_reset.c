@@ -18,7 +18,6 @@ TENON_ONCE TENON_INTERNAL void tn_tcp_seal(struct tn_out *out, const struct tn_t
 {
     tn_tcp_build(out->hdr->data + out->off, tcp);
     out->len = out->l4_bytes = tcp->header_bytes;
-    out->csum = 1;
     out->csum_offset = 16;
     out->src = *src;
     out->proto = TN_PROTO_TCP;

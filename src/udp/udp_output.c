@@ -115,8 +115,8 @@ static int udp_send_on(struct tenon_udp *sock, const struct tn_udp_message *mess
     }
     udp_payload(stack, &out, message);
     out.l4_bytes = TN_UDP_BYTES;
-    out.csum = (tenon_u8)!(sock->no_checksum && tenon_ip_is_v4(&path->dst));
-    out.csum_offset = TN_UDP_CSUM_AT;
+    if (!sock->no_checksum || !tenon_ip_is_v4(&path->dst))
+        out.csum_offset = TN_UDP_CSUM_AT;
     out.src = *src;
     out.proto = TN_PROTO_UDP;
     out.ttl = TENON_WITH_MULTICAST && path->cast == TN_CAST_MULTICAST ? sock->multicast_ttl : sock->ttl;

@@ -110,7 +110,6 @@ static int send_cut(const struct cut *cut)
     out.dst = address(cut, 2);
     out.proto = cut->udp ? TN_PROTO_UDP : TN_PROTO_TCP;
     out.l4_bytes = (tenon_u16)l4_bytes(cut);
-    out.csum = 1;
     out.csum_offset = cut->udp ? 6 : 16;
     if (cut->step != 0) {
         out.seg_kind = cut->udp ? TENON_SEG_UDP : cut->v4 ? TENON_SEG_TCP4 : TENON_SEG_TCP6;
