@@ -22,10 +22,12 @@ enum {
     TCP_OPT_SACK_BLOCK_BYTES = 8
 };
 
-/* NOPs, kinds and lengths of a SYN's options, where they stand next to each other. */
+/* NOPs, kinds and lengths, where they stand next to each other. */
 #define TCP_OPT_MSS_HEAD 0x0204UL
+#define TCP_OPT_SACK_PERMITTED_ALONE 0x01010402UL
 #define TCP_OPT_SACK_AND_TIMESTAMP 0x0402080AUL
 #define TCP_OPT_WSCALE_HEAD 0x010303UL
+#define TCP_OPT_SACK_HEAD 0x01010500UL    /* the length follows */
 
 /* The data of a SACK option. */
 static void tcp_opt_sack_parse(struct tn_tcp_options *options, const tenon_u8 *p, unsigned bytes)
@@ -121,42 +123,36 @@ TENON_INTERNAL int tn_tcp_options_parse(struct tn_tcp_options *options, const te
     return 0;
 }
 
-/* Kind and length, with so much NOP before them that the option ends on a multiple of 4. @return where the
- * data goes */
-static tenon_u8 *tcp_opt_head(tenon_u8 *p, unsigned kind, unsigned bytes)
-{
-    unsigned pad = (4 - bytes % 4) % 4;
-
-    for (; pad > 0; pad--)
-        *p++ = TCP_OPT_NOP;
-    p[0] = (tenon_u8)kind;
-    p[1] = (tenon_u8)bytes;
-    return p + 2;
-}
-
 /* SACK permitted and timestamp, which share 12 bytes where both are there. */
 static tenon_u8 *tcp_opt_build_common(tenon_u8 *p, const struct tn_tcp_options *options)
 {
+    const int has_sack = TENON_WITH_SACK && options->has_sack_permitted;
     const int has_timestamp = TENON_WITH_SCALE && options->has_timestamp;
-    int has_sack = TENON_WITH_SACK && options->has_sack_permitted;
 
-    if (has_timestamp && has_sack) {
-        p[0] = TCP_OPT_SACK_PERMITTED;
-        p[1] = TCP_OPT_SACK_PERMITTED_BYTES;
-        p[2] = TCP_OPT_TIMESTAMP;
-        p[3] = TCP_OPT_TIMESTAMP_BYTES;
-        p += 4;
-    } else if (has_sack) {
-        p = tcp_opt_head(p, TCP_OPT_SACK_PERMITTED, TCP_OPT_SACK_PERMITTED_BYTES);
-    } else if (has_timestamp) {
-        p = tcp_opt_head(p, TCP_OPT_TIMESTAMP, TCP_OPT_TIMESTAMP_BYTES);
-    }
     if (has_timestamp) {
-        put32be(p, options->ts_val);
-        put32be(p + 4, options->ts_ecr);
-        p += 8;
+        put32be(p, has_sack ? TCP_OPT_SACK_AND_TIMESTAMP : TN_TCP_TIMESTAMP_ALONE);
+        put32be(p + 4, options->ts_val);
+        put32be(p + 8, options->ts_ecr);
+        p += TN_TCP_TIMESTAMP_BYTES;
+    } else if (has_sack) {
+        put32be(p, TCP_OPT_SACK_PERMITTED_ALONE);
+        p += 4;
     }
     return p;
+}
+
+static tenon_u8 *tcp_opt_build_fastopen(tenon_u8 *p, const struct tn_tcp_options *options)
+{
+    const unsigned bytes = options->fastopen_bytes + 2U;
+
+    if (bytes % 4 != 0) {
+        put16be(p, TCP_OPT_NOP << 8 | TCP_OPT_NOP);
+        p += 2;
+    }
+    p[0] = TCP_OPT_FASTOPEN;
+    p[1] = (tenon_u8)bytes;
+    memcpy(p + 2, options->fastopen, options->fastopen_bytes);
+    return p + bytes;
 }
 
 static tenon_u8 *tcp_opt_build_sack(tenon_u8 *p, const struct tn_tcp_options *options, unsigned room)
@@ -170,8 +166,8 @@ static tenon_u8 *tcp_opt_build_sack(tenon_u8 *p, const struct tn_tcp_options *op
         n = (room - 4) / TCP_OPT_SACK_BLOCK_BYTES;
     if (n == 0)
         return p;
-    p = tcp_opt_head(p, TCP_OPT_SACK, n * TCP_OPT_SACK_BLOCK_BYTES + 2);
-    for (i = 0; i < n; i++, p += TCP_OPT_SACK_BLOCK_BYTES) {
+    put32be(p, TCP_OPT_SACK_HEAD | (n * TCP_OPT_SACK_BLOCK_BYTES + 2));
+    for (p += 4, i = 0; i < n; i++, p += TCP_OPT_SACK_BLOCK_BYTES) {
         put32be(p, options->sack_left[i]);
         put32be(p + 4, options->sack_right[i]);
     }
@@ -183,20 +179,16 @@ TENON_INTERNAL unsigned tn_tcp_options_build(tenon_u8 *p, const struct tn_tcp_op
     tenon_u8 *const start = p;
 
     if (options->has_mss) {
-        p = tcp_opt_head(p, TCP_OPT_MSS, TCP_OPT_MSS_BYTES);
-        put16be(p, options->mss);
-        p += 2;
+        put32be(p, TCP_OPT_MSS_HEAD << 16 | options->mss);
+        p += 4;
     }
     p = tcp_opt_build_common(p, options);
     if (TENON_WITH_SCALE && options->has_wscale) {
-        p = tcp_opt_head(p, TCP_OPT_WSCALE, TCP_OPT_WSCALE_BYTES);
-        *p++ = options->wscale;
+        put32be(p, TCP_OPT_WSCALE_HEAD << 8 | options->wscale);
+        p += 4;
     }
-    if (TENON_WITH_COOKIES && options->has_fastopen) {
-        p = tcp_opt_head(p, TCP_OPT_FASTOPEN, options->fastopen_bytes + 2U);
-        memcpy(p, options->fastopen, options->fastopen_bytes);
-        p += options->fastopen_bytes;
-    }
+    if (TENON_WITH_COOKIES && options->has_fastopen)
+        p = tcp_opt_build_fastopen(p, options);
     p = tcp_opt_build_sack(p, options, TN_TCP_OPTIONS_MAX - (unsigned)(p - start));
     return (unsigned)(p - start);
 }
