@@ -33,7 +33,7 @@ static void netif_reset_nd(struct tn_netif *netif)
 
 /* Begin with the addresses of one IP version as on a new link. Groups are reported when those that are to be probed
  * again are not spoken from any more (RFC 5227 2.1, RFC 4862 5.4): no query was heard in between. */
-static int netif_start_addresses(struct tenon *stack, struct tn_netif *netif, int is_v4)
+static void netif_start_addresses(struct tenon *stack, struct tn_netif *netif, int is_v4)
 {
     int has_link_local = 0;
     unsigned i;
@@ -49,15 +49,7 @@ static int netif_start_addresses(struct tenon *stack, struct tn_netif *netif, in
     }
     tn_groups_link(stack, netif, is_v4);
     if (TENON_WITH_IPV6 && !is_v4 && netif->ip6 && !has_link_local)
-        return tn_slaac_link_local(stack, netif);
-    return TENON_OK;
-}
-
-static int netif_start(struct tenon *stack, struct tn_netif *netif)
-{
-    tn_path_invalidate(stack);
-    (void)netif_start_addresses(stack, netif, 1);
-    return TENON_WITH_IPV6 ? netif_start_addresses(stack, netif, 0) : TENON_OK;
+        (void)tn_slaac_link_local(stack, netif);    /* without room for it there is no IPv6: as before */
 }
 
 static void netif_stop(struct tenon *stack, struct tn_netif *netif)
@@ -119,7 +111,8 @@ TENON_API int tenon_netif_add(struct tenon *stack, const struct tenon_netif_conf
     if (TENON_WITH_IPV6)
         netif->rs_timer.use = LINK_TIMER_SOLICIT;
     netif_reset_nd(netif);
-    if (netif_start(stack, netif) != TENON_OK) {
+    tn_path_invalidate(stack);
+    if (TENON_WITH_IPV6 && netif->ip6 && tn_slaac_link_local(stack, netif) != TENON_OK) {
         netif->index = netif->up = 0;
         return TENON_ELIMIT;
     }
@@ -140,7 +133,10 @@ TENON_API int tenon_netif_link(struct tenon *stack, unsigned index, int up)
         return TENON_OK;
     }
     netif_reset_nd(netif);
-    (void)netif_start(stack, netif);    /* without room for a link-local address there is no IPv6: as before */
+    tn_path_invalidate(stack);
+    netif_start_addresses(stack, netif, 1);
+    if (TENON_WITH_IPV6)
+        netif_start_addresses(stack, netif, 0);
     return TENON_OK;
 }
 
@@ -158,7 +154,7 @@ TENON_API int tenon_netif_mtu(struct tenon *stack, unsigned index, tenon_u16 mtu
     if (netif_may_ip6(netif) != had_ip6) {
         netif->ip6 = (tenon_u8)netif_may_ip6(netif);
         if (netif->ip6 && netif->up)
-            (void)netif_start_addresses(stack, netif, 0);
+            netif_start_addresses(stack, netif, 0);
     }
     tn_path_invalidate(stack);
     return TENON_OK;
