@@ -104,10 +104,10 @@ TENON_INTERNAL struct tn_address *tn_address_find(const struct tenon *stack, uns
     return NULL;
 }
 
-/* So many of them have ever been in use. */
+/* Those behind have never been in use. */
 static unsigned address_end(const struct tenon *stack)
 {
-    return TENON_WITH_HOMES ? stack->link.addrs_end : 1U;
+    return TENON_WITH_SPEED ? stack->link.addrs_end : tn_addrs_max(&stack->conf);
 }
 
 /* Weak end systems answer for all their addresses everywhere (RFC 1122 3.3.4.2), but for those that mean
@@ -314,7 +314,7 @@ TENON_INTERNAL int tn_address_new(struct tenon *stack, const struct tn_address *
         return TENON_ELIMIT;
     }
     memcpy(address, wanted, sizeof(*address));
-    if (TENON_WITH_HOMES && address == stack->link.addresses + stack->link.addrs_end)
+    if (TENON_WITH_SPEED && address == stack->link.addresses + stack->link.addrs_end)
         stack->link.addrs_end++;
     if (TENON_WITH_IPV6) {
         address->valid_until_s = TN_FOREVER;
