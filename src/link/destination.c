@@ -5,21 +5,21 @@
 struct destination {
     const struct tenon_ip *ip;
     const struct tn_address *source;    /* NULL: there is no way to it */
-    const struct tn_policy *policy;
-    unsigned scope;
+    unsigned scope, label;
 };
+
+/* By the label (RFC 6724 2.1). */
+static const tenon_u8 destination_precedence[] = { 50, 40, 30, 1, 35, 5, 0, 0, 0, 0, 0, 1, 1, 3 };
 
 static void destination_look(const struct tenon *stack, struct destination *dst, const struct tenon_ip *ip)
 {
-    struct tenon_ip src, next_hop;
+    struct tenon_ip next_hop;
     const unsigned netif = tn_path_hop(stack, &next_hop, ip, 0);
 
     dst->ip = ip;
-    dst->source = NULL;
-    dst->policy = tn_policy_of(ip);
+    dst->source = netif != 0 ? tn_source_select(stack, ip, netif, &next_hop) : NULL;
     dst->scope = tn_source_scope(ip);
-    if (netif != 0 && tn_source_select(stack, &src, ip, netif, &next_hop) == TENON_OK)
-        dst->source = tn_address_find(stack, 0, &src);
+    dst->label = tn_source_label(ip);
 }
 
 static int destination_scope_fits(const struct destination *dst)
@@ -29,12 +29,13 @@ static int destination_scope_fits(const struct destination *dst)
 
 static int destination_label_fits(const struct destination *dst)
 {
-    return dst->policy->label == tn_policy_of(&dst->source->ip)->label;
+    return dst->label == tn_source_label(&dst->source->ip);
 }
 
 /* Whether a is the better destination; each rule decides only where all before it do not. */
 static int destination_is_better(const struct destination *a, const struct destination *b)
 {
+    const unsigned precedence_a = destination_precedence[a->label], precedence_b = destination_precedence[b->label];
     int x, y;
 
     if (a->source == NULL || b->source == NULL)    /* rule 1 */
@@ -53,8 +54,8 @@ static int destination_is_better(const struct destination *a, const struct desti
     y = destination_label_fits(b);
     if (x != y)
         return x;
-    if (a->policy->precedence != b->policy->precedence)    /* rule 6 */
-        return a->policy->precedence > b->policy->precedence;
+    if (precedence_a != precedence_b)    /* rule 6 */
+        return precedence_a > precedence_b;
     if (a->scope != b->scope)    /* rule 8 */
         return a->scope < b->scope;
     if (tenon_ip_is_v4(a->ip) != tenon_ip_is_v4(b->ip))

@@ -59,14 +59,15 @@ TENON_INTERNAL void tn_igmp_report(struct tenon *stack, const struct tn_netif *n
                                    enum group_report what)
 {
     const int version = igmp_version(stack, netif);
+    const struct tn_address *address;
     struct tn_out out;
 
     if ((version == 1 && what == GROUP_LEAVE) || tn_out_new(stack, &out) != TENON_OK)
         return;
     out.len = igmp_build(out.hdr->data + out.off, version, group, what);
     out.dst = tenon_ip4(igmp_destination(version, group, what));
-    if (tn_addr_source(stack, &out.src, &out.dst, netif->index) != TENON_OK)
-        out.src = tenon_ip4(0);    /* RFC 3376 4.2.13 */
+    address = tn_source_select(stack, &out.dst, netif->index, &out.dst);
+    out.src = address != NULL ? address->ip : tenon_ip4(0);    /* RFC 3376 4.2.13 */
     out.proto = TN_PROTO_IGMP;
     out.ttl = 1;
     out.tos = 0xC0;    /* RFC 3376 4: internetwork control */

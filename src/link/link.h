@@ -208,9 +208,6 @@ TENON_INTERNAL enum tn_dst tn_addr_classify(const struct tenon *stack, const str
                                             const struct tenon_ip *ip);
 /* Whether a unicast IPv4/IPv6 address is a broadcast address of one of our subnets (or 255.255.255.255). */
 TENON_INTERNAL int tn_addr_is_broadcast(const struct tenon *stack, const struct tenon_ip *ip);
-/* Best source address for dst on an interface (RFC 6724 5). @return TENON_OK or TENON_ENOADDR */
-TENON_INTERNAL int tn_addr_source(const struct tenon *stack, struct tenon_ip *src, const struct tenon_ip *dst,
-                                  unsigned netif);
 TENON_INTERNAL int tn_ip_is_multicast(const struct tenon_ip *ip);
 TENON_INTERNAL int tn_ip_is_link_local(const struct tenon_ip *ip);
 /* No router has to do with it: a group, 255.255.255.255, or a link-local address (RFC 3927 2.6.2, RFC 4291 2.5.6). */

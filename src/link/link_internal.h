@@ -84,15 +84,13 @@ TENON_INTERNAL void tn_address_ready(struct tenon *stack, struct tn_address *add
 /* The IPv6 link-local address of an interface, if it may be used: else NULL. */
 TENON_INTERNAL const struct tn_address *tn_address_link_local(const struct tenon *stack, unsigned netif);
 
-/* Source address selection with the next hop known (RFC 6724 5, rule 5.5). next_hop may be NULL. */
-TENON_INTERNAL int tn_source_select(const struct tenon *stack, struct tenon_ip *src, const struct tenon_ip *dst,
-                                    unsigned netif, const struct tenon_ip *next_hop);
-/* Scope (RFC 6724 3.1, 3.2) and row of the default policy table (2.1). */
-struct tn_policy {
-    tenon_u8 precedence, label;
-};
+/* Which address to send from over an interface (RFC 6724 5); next_hop: dst itself, where that is on the link. NULL:
+ * none will do. */
+TENON_INTERNAL const struct tn_address *tn_source_select(const struct tenon *stack, const struct tenon_ip *dst,
+                                                         unsigned netif, const struct tenon_ip *next_hop);
+/* Scope (RFC 6724 3.1, 3.2), and label by the default policy table (2.1). */
 TENON_INTERNAL unsigned tn_source_scope(const struct tenon_ip *ip);
-TENON_INTERNAL const struct tn_policy *tn_policy_of(const struct tenon_ip *ip);
+TENON_INTERNAL unsigned tn_source_label(const struct tenon_ip *ip);
 /* CommonPrefixLen(S, D) of RFC 6724 2.2: no longer than the prefix of S. */
 TENON_INTERNAL unsigned tn_source_common(const struct tn_address *source, const struct tenon_ip *dst);
 TENON_INTERNAL void tn_dad_start(struct tenon *stack, struct tn_address *address);

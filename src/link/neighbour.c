@@ -325,18 +325,17 @@ static void neighbour_spare_buffer(struct tenon *stack, struct tn_neighbour *nei
 }
 
 /* From which address to ask: that of the packet which waits if it is one of this link's (RFC 4861 7.2.2), else the best
- * one. @return TENON_OK or TENON_ENOADDR */
-static int neighbour_source(const struct tenon *stack, const struct tn_neighbour *neighbour, struct tenon_ip *src)
+ * one. NULL: from none. */
+static const struct tn_address *neighbour_source(const struct tenon *stack, const struct tn_neighbour *neighbour)
 {
     const struct link_queued *queued = neighbour->queue_first;
     const struct tn_address *address = NULL;
 
     if (TENON_WITH_HOMES && queued != NULL)
         address = tn_address_find(stack, neighbour->netif, &queued->out.src);
-    if (address == NULL || !tn_address_usable(address))
-        return tn_addr_source(stack, src, &neighbour->ip, neighbour->netif);
-    *src = address->ip;
-    return TENON_OK;
+    if (address != NULL && tn_address_usable(address))
+        return address;
+    return tn_source_select(stack, &neighbour->ip, neighbour->netif, &neighbour->ip);
 }
 
 /* Who was asked for just now, before its entry was evicted or confirmed, is asked for when it is time. */
@@ -344,7 +343,7 @@ static void neighbour_solicit(struct tenon *stack, struct tn_neighbour *neighbou
 {
     const int is_v4 = tenon_ip_is_v4(&neighbour->ip);
     tenon_u32 ms = NEIGHBOUR_ARP_RETRANS_MS, tick;
-    struct tenon_ip src;
+    const struct tn_address *source;
     int now;
 
     if (!is_v4)
@@ -358,12 +357,13 @@ static void neighbour_solicit(struct tenon *stack, struct tn_neighbour *neighbou
     }
     neighbour->solicits++;
     neighbour_spare_buffer(stack, neighbour);
-    if (neighbour_source(stack, neighbour, &src) != TENON_OK)
+    source = neighbour_source(stack, neighbour);
+    if (source == NULL)
         return;
     if (is_v4)
-        tn_arp_solicit(stack, neighbour, &src);
+        tn_arp_solicit(stack, neighbour, &source->ip);
     else
-        tn_nd_solicit(stack, neighbour, &src);
+        tn_nd_solicit(stack, neighbour, &source->ip);
 }
 
 static void neighbour_probe(struct tenon *stack, struct tn_neighbour *neighbour)

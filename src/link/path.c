@@ -34,7 +34,6 @@ static int path_netif_serves(const struct tn_netif *netif, const struct tenon_ip
 static unsigned path_any_link(const struct tenon *stack, const struct tenon_ip *dst, unsigned scope)
 {
     const struct tn_route *route;
-    struct tenon_ip src;
     unsigned i;
 
     if (!TENON_WITH_NETIFS)
@@ -42,12 +41,12 @@ static unsigned path_any_link(const struct tenon *stack, const struct tenon_ip *
     if (scope != 0)
         return path_netif_serves(tn_netif_of(&stack->link, scope), dst) ? scope : 0;
     route = TENON_WITH_ROUTES ? tn_route_find(stack, dst, 0) : NULL;
-    if (route != NULL && tn_addr_source(stack, &src, dst, route->netif) == TENON_OK)
+    if (route != NULL && tn_source_select(stack, dst, route->netif, dst) != NULL)
         return route->netif;
     for (i = 0; i < tn_netifs_max(&stack->conf); i++) {
         const struct tn_netif *netif = &stack->link.netifs[i];
 
-        if (path_netif_serves(netif, dst) && tn_addr_source(stack, &src, dst, netif->index) == TENON_OK)
+        if (path_netif_serves(netif, dst) && tn_source_select(stack, dst, netif->index, dst) != NULL)
             return netif->index;
     }
     return 0;
@@ -86,6 +85,8 @@ TENON_INTERNAL unsigned tn_path_hop(const struct tenon *stack, struct tenon_ip *
 /* @return TENON_OK or TENON_EUNREACH */
 static int path_resolve(const struct tenon *stack, struct path_way *way, const struct tenon_ip *dst, unsigned scope)
 {
+    const struct tn_address *source;
+
     /* We have no loopback interface. */
     if (tn_ip_is_loopback(dst) || tn_ip_is_not_for_wire(dst) || tn_addr_is_ours(stack, dst, scope))
         return TENON_EUNREACH;
@@ -94,8 +95,10 @@ static int path_resolve(const struct tenon *stack, struct path_way *way, const s
         way->cast = path_cast(stack, &way->next_hop);    /* a gateway is a host */
     if (way->netif == 0)
         return TENON_EUNREACH;
-    if (tn_source_select(stack, &way->src, dst, way->netif, &way->next_hop) != TENON_OK)
+    source = tn_source_select(stack, dst, way->netif, &way->next_hop);
+    if (source == NULL)
         return TENON_EUNREACH;
+    way->src = source->ip;
     return TENON_OK;
 }
 
