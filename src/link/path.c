@@ -17,13 +17,6 @@ TENON_INTERNAL void tn_path_invalidate(struct tenon *stack)
 
 /* ---- where to -------------------------------------------------------------------------------- */
 
-/* What decides a path. */
-struct path_way {
-    struct tenon_ip src, next_hop;
-    unsigned netif;
-    enum tn_cast cast;
-};
-
 static int path_netif_serves(const struct tn_netif *netif, const struct tenon_ip *dst)
 {
     return (!TENON_WITH_NETIFS || netif->index != 0) && netif->up && (netif->ip6 || tenon_ip_is_v4(dst));
@@ -82,24 +75,10 @@ TENON_INTERNAL unsigned tn_path_hop(const struct tenon *stack, struct tenon_ip *
     return tn_route_hop(stack, next_hop, dst, scope);
 }
 
-/* @return TENON_OK or TENON_EUNREACH */
-static int path_resolve(const struct tenon *stack, struct path_way *way, const struct tenon_ip *dst, unsigned scope)
+/* We have no loopback interface. */
+static int path_is_inside(const struct tenon *stack, const struct tenon_ip *dst, unsigned scope)
 {
-    const struct tn_address *source;
-
-    /* We have no loopback interface. */
-    if (tn_ip_is_loopback(dst) || tn_ip_is_not_for_wire(dst) || tn_addr_is_ours(stack, dst, scope))
-        return TENON_EUNREACH;
-    way->netif = tn_path_hop(stack, &way->next_hop, dst, scope);
-    if (PATH_HAS_CAST)
-        way->cast = path_cast(stack, &way->next_hop);    /* a gateway is a host */
-    if (way->netif == 0)
-        return TENON_EUNREACH;
-    source = tn_source_select(stack, dst, way->netif, &way->next_hop);
-    if (source == NULL)
-        return TENON_EUNREACH;
-    way->src = source->ip;
-    return TENON_OK;
+    return tn_ip_is_loopback(dst) || tn_ip_is_not_for_wire(dst) || tn_addr_is_ours(stack, dst, scope);
 }
 
 static void path_forget_mtu(struct tn_path *path)
@@ -109,32 +88,38 @@ static void path_forget_mtu(struct tn_path *path)
     path->sent = 0;
 }
 
-/* A lowered MTU belongs to the way that was taken when it was reported. */
-static void path_take(struct tn_path *path, const struct path_way *way)
+/* Where it leads now. A lowered MTU belongs to the way that was taken when it was reported. */
+static void path_resolve(const struct tenon *stack, struct tn_path *path)
 {
+    const struct tn_address *source = NULL;
+    struct tenon_ip next_hop;
+    unsigned netif = 0;
+
+    if (!path_is_inside(stack, &path->dst, path->scope))
+        netif = tn_path_hop(stack, &next_hop, &path->dst, path->scope);
+    if (netif != 0)
+        source = tn_source_select(stack, &path->dst, netif, &next_hop);
+    path->gen = stack->link.gen;
+    if (source == NULL) {
+        path->netif = 0;    /* nowhere, until something changes again */
+        return;
+    }
     if ((TENON_WITH_MANY || TENON_WITH_PATH_MTU) &&
-        (path->netif != way->netif || !tenon_ip_equal(&path->next_hop, &way->next_hop))) {
+        (path->netif != netif || !tenon_ip_equal(&path->next_hop, &next_hop))) {
         path->neighbour = NULL;
         path_forget_mtu(path);
     }
-    path->src = way->src;
-    path->next_hop = way->next_hop;
-    path->netif = (tenon_u8)way->netif;
+    path->src = source->ip;
+    path->next_hop = next_hop;
+    path->netif = (tenon_u8)netif;
     if (PATH_HAS_CAST)
-        path->cast = (tenon_u8)way->cast;
+        path->cast = (tenon_u8)path_cast(stack, &next_hop);    /* a gateway is a host */
 }
 
 TENON_INTERNAL_HOT int tn_path_check(struct tenon *stack, struct tn_path *path)
 {
-    struct path_way way;
-
-    if (TENON_UNLIKELY(path->gen != stack->link.gen)) {
-        path->gen = stack->link.gen;
-        if (path_resolve(stack, &way, &path->dst, path->scope) == TENON_OK)
-            path_take(path, &way);
-        else
-            path->netif = 0;    /* until something changes again */
-    }
+    if (TENON_UNLIKELY(path->gen != stack->link.gen))
+        path_resolve(stack, path);
     return path->netif != 0 ? TENON_OK : TENON_EUNREACH;
 }
 
@@ -224,24 +209,27 @@ static void path_free(struct tenon *stack, struct tn_path *path)
     tn_mem_put(stack, path, TN_PATH_BYTES);
 }
 
-/* The path enters the cache unused. It takes the place of another that nobody uses; those in use are as many as their
- * users may be. @return NULL: no memory */
+/* The path enters the cache unused, and nothing is known of it yet. It takes the place of another that nobody uses;
+ * those in use are as many as their users may be. @return NULL: no memory */
 static struct tn_path *path_new(struct tenon *stack, const struct tenon_ip *dst, unsigned scope, tenon_u32 hash)
 {
     struct tn_link *link = &stack->link;
     struct tn_path *path;
 
-    if (link->paths.count >= stack->conf.paths_max && link->lru_first != NULL)
+    if (TN_PATHS_KEPT && link->paths.count >= stack->conf.paths_max && link->lru_first != NULL)
         path_free(stack, link->lru_first);
     path = (struct tn_path *)tn_mem_get(stack, TN_PATH_BYTES);
     if (path == NULL)
         return NULL;
     memset(path, 0, TN_PATH_BYTES);
     path->dst = *dst;
-    path->scope = (tenon_u8)scope;
-    path->gen = link->gen;
-    tn_htab_insert(&link->paths, &path->node, hash);
-    path_lru_append(link, path);
+    if (TENON_WITH_NETIFS)
+        path->scope = (tenon_u8)scope;
+    path->gen = link->gen - 1;
+    if (TN_PATHS_KEPT) {
+        tn_htab_insert(&link->paths, &path->node, hash);
+        path_lru_append(link, path);
+    }
     return path;
 }
 
@@ -254,59 +242,28 @@ static int path_is_possible(const struct tenon *stack, const struct tenon_ip *ds
         return 0;
     if (!PATH_IS_ASKED)
         return 1;
-    if (tenon_ip_is_v4(dst) && dst->w[TENON_IP4_WORD] == 0xFFFFFFFFUL)
-        return 1;
-    return tn_ip_is_multicast(dst) || tn_ip_is_loopback(dst) || tn_ip_is_host(dst);
+    return tn_ip_is_on_link_only(dst) || tn_ip_is_loopback(dst) || tn_ip_is_host(dst);
 }
 
-/* One that was not asked for before, unused. @return as tn_path_get() */
-static int path_make(struct tenon *stack, struct tn_path **out, const struct tenon_ip *dst, unsigned scope,
-                     tenon_u32 hash)
-{
-    struct path_way way;
-
-    if (path_resolve(stack, &way, dst, scope) != TENON_OK)
-        return TENON_EUNREACH;
-    *out = path_new(stack, dst, scope, hash);
-    if (*out == NULL)
-        return TENON_ENOMEM;
-    path_take(*out, &way);
-    return TENON_OK;
-}
-
-/* Found or made. */
+/* Found or made. What leads nowhere is kept only by who uses it. @return as tn_path_get() */
 static int path_look_up(struct tenon *stack, struct tn_path **out, const struct tenon_ip *dst, unsigned scope)
 {
-    tenon_u32 hash;
-
-    if (!path_is_possible(stack, dst, scope))
-        return TENON_EINVAL;
-    hash = path_hash(stack, dst, scope);
-    *out = path_find(stack, dst, scope, hash);
-    return *out != NULL ? tn_path_check(stack, *out) : path_make(stack, out, dst, scope, hash);
-}
-
-/* One for this user alone. */
-static int path_get_own(struct tenon *stack, struct tn_path **out, const struct tenon_ip *dst, unsigned scope)
-{
     struct tn_path *path;
+    tenon_u32 hash;
     int error;
 
     if (!path_is_possible(stack, dst, scope))
         return TENON_EINVAL;
-    path = (struct tn_path *)tn_mem_get(stack, TN_PATH_BYTES);
+    hash = path_hash(stack, dst, scope);
+    path = TN_PATHS_KEPT ? path_find(stack, dst, scope, hash) : NULL;
+    if (path == NULL)
+        path = path_new(stack, dst, scope, hash);
     if (path == NULL)
         return TENON_ENOMEM;
-    memset(path, 0, TN_PATH_BYTES);
-    path->dst = *dst;
-    path->scope = (tenon_u8)scope;
-    path->gen = stack->link.gen - 1;    /* nothing is known yet */
-    path->refs = 1;
     error = tn_path_check(stack, path);
-    if (error != TENON_OK)
-        tn_mem_put(stack, path, TN_PATH_BYTES);
-    else
-        *out = path;
+    if (error != TENON_OK && path->refs == 0)
+        path_free(stack, path);
+    *out = path;
     return error;
 }
 
@@ -314,7 +271,7 @@ static int path_get(struct tenon *stack, struct tn_path **out, struct tn_path *p
 {
     if (error != TENON_OK)
         return error;
-    if (path->refs == 0)
+    if (TN_PATHS_KEPT && path->refs == 0)
         path_lru_remove(&stack->link, path);
     path->refs++;
     *out = path;
@@ -341,8 +298,6 @@ TENON_INTERNAL int tn_path_get(struct tenon *stack, struct tn_path **out, const 
 
     if (!TENON_WITH_NETIFS)
         scope = 0;    /* whatever the caller has of it: a destination has one path */
-    if (!TN_PATHS_KEPT)
-        return path_get_own(stack, out, dst, scope);
     path = path_recall(stack, dst, scope);
     if (TENON_SMALL || path == NULL || path->gen != stack->link.gen || path->netif == 0 || path->refs == 0)
         return path_get_anew(stack, out, dst, scope);
