@@ -156,7 +156,7 @@ static tenon_u32 arena_reass_bytes(const struct tenon_sock_conf *conf, tenon_u32
 }
 
 /* 1: the core remembers destinations that nobody uses any more (TN_PATHS_KEPT of link/link.h). */
-enum { ARENA_REMEMBERS = TENON_WITH_MANY || TENON_WITH_PATH_MTU || TENON_WITH_ROUTES };
+enum { ARENA_REMEMBERS = TENON_WITH_MANY || TENON_WITH_PATH_MTU || TENON_WITH_ROUTES || TENON_WITH_IPV6 };
 
 /* Limits that many builds have no use for. */
 static void arena_complete_more(struct tenon_sock_conf *conf, tenon_u32 quarter)

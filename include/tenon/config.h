@@ -152,10 +152,12 @@
 #define TENON_WITH_MANY 1
 #endif
 
-/** Choosing among several ways out: gateways that stand in for one another, redirects (RFC 1122 3.3.1.2 asks for both),
- *  and the source address by all rules of RFC 6724; and transparent connections. 0: the route with the longest prefix,
- *  and of several the first; the source is our first address in the network of the next hop, else our first; and
- *  255.255.255.255 is on the first interface that has an address. IPv6 needs it. */
+/** Choosing among several ways out: gateways that stand in for one another, redirects over IPv4 (RFC 1122 3.3.1.2 asks
+ *  for both), and the source address by all rules of RFC 6724; and transparent connections. 0: the route with the
+ *  longest prefix, and of several the first; the source is our first address in the network of the next hop, else our
+ *  first; and 255.255.255.255 is on the first interface that has an address. Where IPv6 is there are several routers,
+ *  and its own redirects (RFC 4861), without it, too: then gateways stand in for one another in any case, and of RFC
+ *  6724 only the rule of labels is left out. */
 #if !defined(TENON_WITH_ROUTES)
 #define TENON_WITH_ROUTES 1
 #endif
@@ -330,8 +332,8 @@
 #error "Frames that come split need pieces."
 #endif
 
-#if TENON_WITH_IPV6 && !TENON_WITH_ROUTES
-#error "IPv6 needs routes: routers come and go by themselves."
+#if TENON_WITH_IPV6 && !TENON_WITH_HOMES
+#error "IPv6 needs homes: it has several addresses, and routers that come and go."
 #endif
 
 #if TENON_WITH_ROUTES && !TENON_WITH_HOMES

@@ -40,7 +40,7 @@ static int destination_is_better(const struct destination *a, const struct desti
 
     if (a->source == NULL || b->source == NULL)    /* rule 1 */
         return a->source != NULL && b->source == NULL;
-    if (!TENON_WITH_ROUTES)
+    if (!TN_ROUTERS)
         return 0;
     x = destination_scope_fits(a);    /* rule 2 */
     y = destination_scope_fits(b);

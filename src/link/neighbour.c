@@ -145,7 +145,7 @@ static int neighbour_rank(const struct tenon *stack, const struct tn_neighbour *
 {
     switch (neighbour->state) {
     case TENON_NEIGHBOUR_INCOMPLETE:
-        if (TENON_WITH_ROUTES && !neighbour->failed && tn_route_has_gateway(stack, neighbour->netif, &neighbour->ip))
+        if (TN_ROUTERS && !neighbour->failed && tn_route_has_gateway(stack, neighbour->netif, &neighbour->ip))
             return 1;
         return neighbour->failed ? NEIGHBOUR_USELESS + 1 : NEIGHBOUR_USELESS;
     case TENON_NEIGHBOUR_STALE: return 2;

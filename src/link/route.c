@@ -130,7 +130,7 @@ TENON_INTERNAL const struct tn_route *tn_route_find(const struct tenon *stack, c
             break;
         if ((scope != 0 && !tn_netif_is(route->netif, scope)) || !route_leads_to(stack, route, dst))
             continue;
-        if (best == NULL || (TENON_WITH_ROUTES && route_is_better(stack, route, best)))
+        if (best == NULL || (TN_ROUTERS && route_is_better(stack, route, best)))
             best = route;
     }
     return best;
@@ -188,7 +188,7 @@ TENON_INTERNAL void tn_route_gateway_failed(struct tenon *stack, unsigned netif,
     struct tn_link *link = &stack->link;
     unsigned i, used = link->redirected;
 
-    if (!TENON_WITH_ROUTES)
+    if (!TN_ROUTERS)
         return;
     link->redirected = 0;
     for (i = 0; i < link->nroutes; i++) {
@@ -229,7 +229,7 @@ TENON_INTERNAL void tn_route_gateway_works(struct tenon *stack, unsigned netif, 
 {
     unsigned i;
 
-    if (!TENON_WITH_ROUTES)
+    if (!TN_ROUTERS)
         return;
     for (i = 0; i < stack->link.nroutes; i++) {
         if (stack->link.routes[i].failed_s == 0 || !route_goes_by(&stack->link.routes[i], netif, gateway))

@@ -90,7 +90,9 @@ static unsigned source_rank(const struct tn_address *address, const struct sourc
     rank = rank * 2 + (address->state == TENON_ADDR_PREFERRED);                        /* rule 3 */
     rank = rank * 2 + (unsigned)tn_netif_is(address->netif, query->netif);             /* rule 5 */
     rank = rank * 2 + (unsigned)source_is_beside(address, query);                      /* rule 5.5 */
-    return rank * 2 + (tn_source_label(&address->ip) == query->label);             /* rule 6 */
+    if (TENON_WITH_ROUTES)
+        rank = rank * 2 + (tn_source_label(&address->ip) == query->label);             /* rule 6 */
+    return rank;
 }
 
 /* A router does not pass on what comes from a link-local address (RFC 4291 2.5.6), and must not be sent that for it to
@@ -141,13 +143,14 @@ TENON_INTERNAL const struct tn_address *tn_source_select(const struct tenon *sta
     struct source_query query;
     unsigned rank, most = 0;
 
-    if (!TENON_WITH_ROUTES)
+    if (!TN_ROUTERS)
         return source_first(stack, dst, netif, next_hop);
     query.dst = dst;
     query.next_hop = next_hop;
     query.netif = netif;
     query.scope = tn_source_scope(dst);
-    query.label = tn_source_label(dst);
+    if (TENON_WITH_ROUTES)
+        query.label = tn_source_label(dst);
     for (; address < end; address++) {
         if (!source_is_candidate(address, &query))
             continue;

@@ -7,7 +7,7 @@ import re
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 # Who cannot do with it off, and is off then, too (the #error of config.h).
-NEEDED_BY = {"MULTICAST": ["IPV6", "IGMP"], "ROUTES": ["IPV6"], "HOMES": ["IPV6", "ROUTES", "NETIFS"],
+NEEDED_BY = {"MULTICAST": ["IPV6", "IGMP"], "HOMES": ["IPV6", "ROUTES", "NETIFS"],
              "PIECES": ["FRAGMENTS", "SPEED", "SPLIT"], "SPLIT": ["FRAGMENTS", "SPEED"], "PATH_MTU": ["PROBES"],
              "FLIGHT": ["RECOVERY", "SCOREBOARD", "PATH_MTU", "PROBES"], "CONNECT": ["CROSSING"]}
 
