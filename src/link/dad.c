@@ -114,7 +114,7 @@ static int dad_is_held(struct tenon *stack, struct tn_address *address)
 {
     if (stack->tx.asks == 0 || address->state != TENON_ADDR_TENTATIVE)
         return 0;
-    if (address->phase == ADDRESS_WAIT)
+    if (TENON_WITH_CONFLICTS && address->phase == ADDRESS_WAIT)
         address->phase = ADDRESS_PROBE;
     if (address->left == 0)
         address->left = 1;
@@ -122,20 +122,25 @@ static int dad_is_held(struct tenon *stack, struct tn_address *address)
     return 1;
 }
 
-TENON_INTERNAL void tn_dad_timer(struct tenon *stack, struct tn_address *address)
+/* The phases of IPv4. */
+static void dad_next4(struct tenon *stack, struct tn_address *address)
 {
-    if (!TENON_WATCHES_ADDRESSES || dad_is_held(stack, address))
-        return;
     switch (address->phase) {
     case ADDRESS_PROBE: dad_probe_next(stack, address); break;
     case ADDRESS_WAIT: tn_address_ready(stack, address); break;
     case ADDRESS_ANNOUNCE: dad_announce_next(stack, address); break;
-    case ADDRESS_SOLICIT:
-        if (TENON_WITH_IPV6)
-            dad_solicit_next(stack, address);
-        break;
     default: break;
     }
+}
+
+TENON_INTERNAL void tn_dad_timer(struct tenon *stack, struct tn_address *address)
+{
+    if (!TENON_WATCHES_ADDRESSES || dad_is_held(stack, address))
+        return;
+    if (TENON_WITH_IPV6 && address->phase == ADDRESS_SOLICIT)
+        dad_solicit_next(stack, address);
+    else if (TENON_WITH_CONFLICTS)
+        dad_next4(stack, address);
 }
 
 static void dad_give_up(struct tenon *stack, struct tn_address *address)
