@@ -300,7 +300,7 @@ static struct tn_address *address_slot(const struct tenon *stack)
     return NULL;
 }
 
-TENON_INTERNAL int tn_address_new(struct tenon *stack, const struct tn_address *wanted, struct tn_address **made)
+TENON_INTERNAL int tn_address_new(struct tenon *stack, const struct tn_address *wanted)
 {
     struct tn_address *address;
 
@@ -316,13 +316,9 @@ TENON_INTERNAL int tn_address_new(struct tenon *stack, const struct tn_address *
     memcpy(address, wanted, sizeof(*address));
     if (TENON_WITH_SPEED && address == stack->link.addresses + stack->link.addrs_end)
         stack->link.addrs_end++;
-    if (TENON_WITH_IPV6) {
-        address->valid_until_s = TN_FOREVER;
-        address->preferred_until_s = TN_FOREVER;
-    }
     if (TENON_WATCHES_ADDRESSES)
         address->timer.use = LINK_TIMER_ADDRESS;
-    *made = address;
+    tn_address_start(stack, address);
     return TENON_OK;
 }
 
@@ -392,8 +388,7 @@ TENON_API int tenon_addr_add(struct tenon *stack, unsigned index, const struct t
 {
     const struct tn_netif *netif = tn_netif_at(stack, index);
     const unsigned shift = tenon_ip_is_v4(ip) ? 96 : 0;
-    struct tn_address wanted, *address;
-    int error;
+    struct tn_address wanted;
 
     if (netif == NULL || prefix > 128 - shift || !address_is_possible(netif, ip, prefix + shift))
         return TENON_EINVAL;
@@ -401,10 +396,7 @@ TENON_API int tenon_addr_add(struct tenon *stack, unsigned index, const struct t
     wanted.ip = *ip;
     wanted.netif = netif->index;
     wanted.bits = (tenon_u8)(prefix + shift);
-    error = tn_address_new(stack, &wanted, &address);
-    if (error == TENON_OK)
-        tn_address_start(stack, address);
-    return error;
+    return tn_address_new(stack, &wanted);
 }
 
 TENON_API int tenon_addr_remove(struct tenon *stack, unsigned netif, const struct tenon_ip *ip)

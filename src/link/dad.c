@@ -20,7 +20,7 @@ enum {
 };
 
 enum { DAD_DELAY_MS = 1000 };                           /* RFC 4862 5.4.2 */
-enum { DAD_IDGEN_RETRIES = 3, DAD_IDGEN_DELAY_MS = 1000 };    /* RFC 7217 7 */
+enum { DAD_IDGEN_RETRIES = 3 };                         /* RFC 7217 7 */
 
 /* RFC 5227 2.1.1: after many conflicts, try no faster than once a minute. */
 static tenon_u32 dad_penalty_ms(const struct tenon *stack, const struct tn_netif *netif)
@@ -183,27 +183,18 @@ TENON_INTERNAL void tn_dad_conflict4(struct tenon *stack, struct tn_address *add
     dad_give_up(stack, address);
 }
 
-/* Try another interface identifier (RFC 7217 6). */
-static int dad_try_another(struct tenon *stack, struct tn_address *address)
+/* Try another interface identifier (RFC 7217 6), after the delay with which every address starts. */
+static int dad_try_another(struct tenon *stack, const struct tn_netif *netif, struct tn_address *address)
 {
-    const struct tn_netif *netif = tn_netif_of(&stack->link, address->netif);
-    struct tn_address next, *made;
+    struct tn_address next;
 
     if (!address->automatic || address->dad_counter >= DAD_IDGEN_RETRIES)
         return 0;
     memcpy(&next, address, sizeof(next));
     next.dad_counter++;
-    tn_slaac_identifier(stack, netif, &next.ip, next.dad_counter);
     memset(&next.timer, 0, sizeof(next.timer));
     tn_address_drop(stack, address);
-    if (tn_address_new(stack, &next, &made) != TENON_OK)
-        return 1;    /* there is an address less, and no duplicate left */
-    made->valid_until_s = next.valid_until_s;
-    made->preferred_until_s = next.preferred_until_s;
-    made->phase = ADDRESS_SOLICIT;
-    made->left = stack->conf.dad_transmits;
-    made->nonce = tn_random(&stack->random);
-    tn_link_timer_start(stack, &made->timer, DAD_IDGEN_DELAY_MS);
+    (void)tn_slaac_new(stack, netif, &next);    /* or there is an address less, and no duplicate left */
     return 1;
 }
 
@@ -215,7 +206,7 @@ TENON_INTERNAL void tn_dad_conflict6(struct tenon *stack, struct tn_address *add
     if (address->state == TENON_ADDR_DUPLICATE)
         return;
     tn_count(stack, TENON_STAT_ND_DUPLICATE);
-    if (address->state != TENON_ADDR_TENTATIVE || dad_try_another(stack, address))
+    if (address->state != TENON_ADDR_TENTATIVE || dad_try_another(stack, netif, address))
         return;
     dad_give_up(stack, address);
     /* RFC 4862 5.4.5: without a link-local address there is no IPv6 on this link. */

@@ -157,18 +157,18 @@ TENON_INTERNAL tenon_u32 tn_link_deadline(const struct tenon *stack, tenon_u32 l
     const tenon_u32 now = tn_link_seconds(stack);
 
     if (lifetime_s > 0x3FFFFFFFUL)    /* 34 years: infinite ones are 0xFFFFFFFF, and these are not far from it */
-        return TN_FOREVER;
+        return 0;
     return lifetime_s == 0 ? now - 1 : now + lifetime_s;
 }
 
 TENON_INTERNAL int tn_link_is_over(const struct tenon *stack, tenon_u32 until_s)
 {
-    return until_s != TN_FOREVER && tn_seq_gt(tn_link_seconds(stack), until_s);
+    return until_s != 0 && tn_seq_gt(tn_link_seconds(stack), until_s);
 }
 
 TENON_INTERNAL tenon_u32 tn_link_remaining(const struct tenon *stack, tenon_u32 until_s)
 {
-    if (until_s == TN_FOREVER)
+    if (until_s == 0)
         return TN_FOREVER;
     return tn_link_is_over(stack, until_s) ? 0 : until_s - tn_link_seconds(stack);
 }
@@ -182,7 +182,7 @@ static int link_has_ended(const struct tenon *stack, tenon_u32 until_s, tenon_u3
     return 0;
 }
 
-/* Addresses: RFC 4862 5.5.4. What routers do not advertise (IPv6) lives for ever. */
+/* Addresses: RFC 4862 5.5.4. What routers do not advertise (IPv6) lives for ever, as free slots do. */
 static void link_age_addresses(struct tenon *stack, tenon_u32 *least_s)
 {
     unsigned i;
@@ -190,8 +190,6 @@ static void link_age_addresses(struct tenon *stack, tenon_u32 *least_s)
     for (i = 0; TENON_WITH_IPV6 && i < tn_addrs_max(&stack->conf); i++) {
         struct tn_address *address = &stack->link.addresses[i];
 
-        if (address->netif == 0)
-            continue;
         if (link_has_ended(stack, address->valid_until_s, least_s)) {
             tn_address_drop(stack, address);
         } else if (link_has_ended(stack, address->preferred_until_s, least_s) &&

@@ -15,7 +15,8 @@ TENON_BEGIN_DECLS
 enum link_timer_use { LINK_TIMER_LIFETIMES, LINK_TIMER_SOLICIT, LINK_TIMER_ADDRESS, LINK_TIMER_GROUP };
 
 TENON_INTERNAL tenon_u32 tn_link_seconds(const struct tenon *stack);
-/* The end of a lifetime that begins now; of 0 seconds: it is over. */
+/* The end of a lifetime that begins now; of 0 seconds: it is over. That of one for ever is 0, as it is where none was
+ * given. */
 TENON_INTERNAL tenon_u32 tn_link_deadline(const struct tenon *stack, tenon_u32 lifetime_s);
 /* What is left of it; TN_FOREVER stays that. Over: 0, and tn_link_is_over() is 1. */
 TENON_INTERNAL tenon_u32 tn_link_remaining(const struct tenon *stack, tenon_u32 until_s);
@@ -73,9 +74,9 @@ TENON_INLINE int tn_address_usable(const struct tn_address *address)
 /* The address on this interface (0: on any), in whatever state, or NULL. */
 TENON_INTERNAL struct tn_address *tn_address_find(const struct tenon *stack, unsigned netif,
                                                   const struct tenon_ip *ip);
-/* wanted: TENTATIVE. Lifetimes are for ever until the caller changes them.
+/* Make an address as it is wanted, and start it. Its timer does not run.
  * @return TENON_OK, TENON_EINUSE, TENON_ELIMIT */
-TENON_INTERNAL int tn_address_new(struct tenon *stack, const struct tn_address *wanted, struct tn_address **made);
+TENON_INTERNAL int tn_address_new(struct tenon *stack, const struct tn_address *wanted);
 TENON_INTERNAL void tn_address_drop(struct tenon *stack, struct tn_address *address);
 /* Probe it, or use it at once if nothing is to be probed. */
 TENON_INTERNAL void tn_address_start(struct tenon *stack, struct tn_address *address);
@@ -101,17 +102,17 @@ TENON_INTERNAL void tn_dad_announce(struct tenon *stack, struct tn_address *addr
 TENON_INTERNAL void tn_dad_conflict4(struct tenon *stack, struct tn_address *address);
 TENON_INTERNAL void tn_dad_conflict6(struct tenon *stack, struct tn_address *address);
 
-/* A stable interface identifier (RFC 7217 5) for the prefix of ip: its last 64 bits are written. */
-TENON_INTERNAL void tn_slaac_identifier(const struct tenon *stack, const struct tn_netif *netif, struct tenon_ip *ip,
-                                        unsigned dad_counter);
-TENON_INTERNAL int tn_slaac_link_local(struct tenon *stack, struct tn_netif *netif);
+/* Make an automatic address on this interface: that of the prefix of wanted->ip, with the lifetimes of `wanted`.
+ * @return as tn_address_new() */
+TENON_INTERNAL int tn_slaac_new(struct tenon *stack, const struct tn_netif *netif, struct tn_address *wanted);
+TENON_INTERNAL int tn_slaac_link_local(struct tenon *stack, const struct tn_netif *netif);
 struct tn_prefix {
     struct tenon_ip ip;
     unsigned bits;
     tenon_u32 valid_s, preferred_s;
 };
 /* A prefix for autoconfiguration was advertised (RFC 4862 5.5.3). */
-TENON_INTERNAL void tn_slaac_prefix(struct tenon *stack, struct tn_netif *netif, const struct tn_prefix *prefix);
+TENON_INTERNAL void tn_slaac_prefix(struct tenon *stack, const struct tn_netif *netif, const struct tn_prefix *prefix);
 
 /* ---- routes: route.c ------------------------------------------------------------------------- */
 
@@ -125,7 +126,7 @@ struct tn_route {
     struct tenon_ip dst;
     struct tenon_ip gateway;       /* any: the destinations are on the link */
     tenon_u32 metric;
-    tenon_u32 until_s;             /* TN_FOREVER, or the end of what the router promised */
+    tenon_u32 until_s;             /* the end of what the router promised; 0: for ever */
     tenon_u32 failed_s;            /* when the gateway did not answer; 0: nothing is known against it */
 };
 

@@ -21,7 +21,6 @@ TENON_INTERNAL void tn_route_to(struct tn_route *route, const struct tenon_ip *i
     memset(route, 0, sizeof(*route));
     route->dst = tn_ip_network(ip, bits);
     route->bits = (tenon_u8)bits;
-    route->until_s = TN_FOREVER;
 }
 
 TENON_INTERNAL int tn_route_index(const struct tenon *stack, const struct tn_route *route)
@@ -71,7 +70,7 @@ TENON_INTERNAL void tn_route_delete(struct tenon *stack, unsigned index)
 
     if (TENON_WITH_HOMES && gone->origin != ROUTE_ADDRESS && tn_address_brings(stack, gone, NULL)) {
         gone->origin = ROUTE_ADDRESS;
-        gone->until_s = TN_FOREVER;
+        gone->until_s = 0;
         return;
     }
     link->nroutes--;

@@ -19,18 +19,18 @@ static int slaac_is_reserved(tenon_u32 high, tenon_u32 low)
     return high == 0xFDFFFFFFUL && low >= 0xFFFFFF80UL;
 }
 
-/* RID = F(Prefix, Net_Iface, Network_ID, DAD_Counter, secret_key), F being tn_secret_words(); Net_Iface is the
- * number and the Ethernet address, there is no Network_ID. The secret is made at the start of the instance,
+/* RID = F(Prefix, Net_Iface, Network_ID, DAD_Counter, secret_key) (RFC 7217 5), F being tn_secret_words(); Net_Iface is
+ * the number and the Ethernet address, there is no Network_ID. The secret is made at the start of the instance,
  * so the identifiers are stable as long as that lives. */
-TENON_INTERNAL void tn_slaac_identifier(const struct tenon *stack, const struct tn_netif *netif, struct tenon_ip *ip,
-                                        unsigned dad_counter)
+static void slaac_identify(const struct tenon *stack, const struct tn_netif *netif, struct tn_address *wanted)
 {
+    struct tenon_ip *ip = &wanted->ip;
     tenon_u32 words[5], rid[2];
 
     words[0] = ip->w[0];
     words[1] = tenon_ip_word(ip, 1);
     words[2] = get32be(netif->conf.mac);
-    words[3] = (tenon_u32)get16be(netif->conf.mac + 4) << 16 | (tenon_u32)netif->index << 8 | dad_counter;
+    words[3] = (tenon_u32)get16be(netif->conf.mac + 4) << 16 | (tenon_u32)netif->index << 8 | wanted->dad_counter;
     words[4] = 0;    /* otherwise another try */
     do
         tn_secret_words(rid, &stack->secret, words, TENON_ARRAY_LEN(words), SLAAC_USE);
@@ -38,48 +38,38 @@ TENON_INTERNAL void tn_slaac_identifier(const struct tenon *stack, const struct 
     *ip = tenon_ip6(ip->w[0], tenon_ip_word(ip, 1), rid[1], rid[0]);
 }
 
-static int slaac_add(struct tenon *stack, struct tn_netif *netif, const struct tenon_ip *prefix,
-                     struct tn_address **made)
+TENON_INTERNAL int tn_slaac_new(struct tenon *stack, const struct tn_netif *netif, struct tn_address *wanted)
+{
+    slaac_identify(stack, netif, wanted);
+    wanted->netif = netif->index;
+    wanted->bits = SLAAC_PREFIX_BITS;
+    wanted->automatic = 1;
+    return tn_address_new(stack, wanted);
+}
+
+/* RFC 4862 5.3 */
+TENON_INTERNAL int tn_slaac_link_local(struct tenon *stack, const struct tn_netif *netif)
 {
     struct tn_address wanted;
 
     memset(&wanted, 0, sizeof(wanted));
-    wanted.ip = *prefix;
-    tn_slaac_identifier(stack, netif, &wanted.ip, 0);
-    wanted.netif = netif->index;
-    wanted.bits = SLAAC_PREFIX_BITS;
-    wanted.automatic = 1;
-    return tn_address_new(stack, &wanted, made);
-}
-
-/* RFC 4862 5.3 */
-TENON_INTERNAL int tn_slaac_link_local(struct tenon *stack, struct tn_netif *netif)
-{
-    const struct tenon_ip prefix = tenon_ip6(0xFE800000UL, 0, 0, 0);
-    struct tn_address *address;
-    const int error = slaac_add(stack, netif, &prefix, &address);
-
-    if (error != TENON_OK)
-        return error;
-    tn_address_start(stack, address);
-    return TENON_OK;
+    wanted.ip = tenon_ip6(0xFE800000UL, 0, 0, 0);
+    return tn_slaac_new(stack, netif, &wanted);
 }
 
 /* The automatic address in this prefix; how many there are in all prefixes. */
-static struct tn_address *slaac_find(const struct tenon *stack, const struct tn_netif *netif,
-                                     const struct tn_prefix *prefix, unsigned *count)
+static struct tn_address *slaac_find(const struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip,
+                                     unsigned *count)
 {
-    struct tn_address *found = NULL;
-    unsigned i;
+    struct tn_address *address = stack->link.addresses, *found = NULL;
+    struct tn_address *const end = address + tn_addrs_max(&stack->conf);
 
     *count = 0;
-    for (i = 0; i < tn_addrs_max(&stack->conf); i++) {
-        struct tn_address *address = &stack->link.addresses[i];
-
-        if (address->netif != netif->index || !address->automatic || tn_ip_is_link_local(&address->ip))
+    for (; address < end; address++) {
+        if (!address->automatic || !tn_netif_is(address->netif, netif->index) || tn_ip_is_link_local(&address->ip))
             continue;
         ++*count;
-        if (tn_ip_match(&address->ip, &prefix->ip, prefix->bits))
+        if (tn_ip_match(&address->ip, ip, SLAAC_PREFIX_BITS))
             found = address;
     }
     return found;
@@ -93,25 +83,30 @@ static tenon_u32 slaac_valid(tenon_u32 remaining, tenon_u32 advertised)
     return tn_min(remaining, SLAAC_TWO_HOURS_S);
 }
 
-TENON_INTERNAL void tn_slaac_prefix(struct tenon *stack, struct tn_netif *netif, const struct tn_prefix *prefix)
+TENON_INTERNAL void tn_slaac_prefix(struct tenon *stack, const struct tn_netif *netif, const struct tn_prefix *prefix)
 {
-    struct tn_address *known, *address;
     tenon_u32 valid_s = prefix->valid_s;
+    struct tn_address *known, wanted;
     unsigned count;
 
     if (prefix->bits != SLAAC_PREFIX_BITS)
         return;
-    known = address = slaac_find(stack, netif, prefix, &count);
+    known = slaac_find(stack, netif, &prefix->ip, &count);
     if (known != NULL)
         valid_s = slaac_valid(tn_link_remaining(stack, known->valid_until_s), valid_s);
-    else if (valid_s == 0 || count >= SLAAC_PER_NETIF_MAX ||
-             slaac_add(stack, netif, &prefix->ip, &address) != TENON_OK)
+    else if (valid_s == 0 || count >= SLAAC_PER_NETIF_MAX)
         return;
-    address->valid_until_s = tn_link_deadline(stack, valid_s);
-    address->preferred_until_s = tn_link_deadline(stack, prefix->preferred_s);
+    memset(&wanted, 0, sizeof(wanted));
+    wanted.ip = prefix->ip;
+    wanted.valid_until_s = tn_link_deadline(stack, valid_s);
+    wanted.preferred_until_s = tn_link_deadline(stack, prefix->preferred_s);
     if (known == NULL) {
-        tn_address_start(stack, address);
-    } else if (known->state == TENON_ADDR_DEPRECATED && prefix->preferred_s > 0) {
+        (void)tn_slaac_new(stack, netif, &wanted);
+        return;
+    }
+    known->valid_until_s = wanted.valid_until_s;
+    known->preferred_until_s = wanted.preferred_until_s;
+    if (known->state == TENON_ADDR_DEPRECATED && prefix->preferred_s > 0) {
         known->state = TENON_ADDR_PREFERRED;
         tn_path_invalidate(stack);
     }
