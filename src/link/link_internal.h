@@ -277,10 +277,7 @@ TENON_INTERNAL int tn_nd_probe(struct tenon *stack, const struct tn_netif *netif
 
 /* ---- router discovery: router.c -------------------------------------------------------------- */
 
-enum { ND_OPTION_SLLA = 1, ND_OPTION_TLLA = 2, ND_OPTION_PREFIX = 3, ND_OPTION_MTU = 5, ND_OPTION_NONCE = 14 };
-
-/* Options that are kept of a message. */
-enum nd_kept { ND_SLLA, ND_TLLA, ND_MTU, ND_NONCE, ND_KEPT };
+enum { ND_OPTION_SLLA = 1, ND_OPTION_TLLA = 2, ND_OPTION_PREFIX = 3, ND_OPTION_MTU = 5, ND_OPTION_NONCE = 14, ND_KEPT };
 
 /* A neighbour discovery message that has passed the checks which all have in common. */
 struct nd_message {
@@ -290,7 +287,7 @@ struct nd_message {
     tenon_u32 len;
     tenon_u32 options;                /* ... where the options begin */
     struct tenon_ip target;           /* where there is one; not in advertisements of routers */
-    const tenon_u8 *kept[ND_KEPT];    /* behind type and length of the first option of each kind, or NULL */
+    const tenon_u8 *kept[ND_KEPT];    /* behind type and length of the first option of each type, or NULL */
 };
 TENON_INTERNAL int tn_router_advert(struct tenon *stack, const struct nd_message *message);      /* 0, -1: bad */
 TENON_INTERNAL int tn_router_redirect(struct tenon *stack, const struct nd_message *message);    /* 0, -1: bad */

@@ -46,11 +46,11 @@ TENON_INTERNAL void tn_nd_solicit(struct tenon *stack, struct tn_neighbour *neig
     (void)tn_link_message(stack, netif, &out);
 }
 
-/* RFC 7527 4.1: six bytes that tell our own solicitation, come back in a loop, from another node's. */
-static void nd_nonce(tenon_u8 *six, const struct tn_address *address)
+/* RFC 7527 4.1: six bytes that tell our own solicitation, come back in a loop, from another node's. The last two follow
+ * from the others. */
+static unsigned nd_nonce_end(const struct tn_address *address)
 {
-    put32be(six, address->nonce);
-    put16be(six + 4, address->nonce >> 16 ^ 0x5A5AUL);
+    return (unsigned)(address->nonce >> 16 ^ 0x5A5AUL);
 }
 
 /* RFC 4862 5.4.2 */
@@ -61,7 +61,8 @@ TENON_INTERNAL int tn_nd_probe(struct tenon *stack, const struct tn_netif *netif
 
     if (tn_link_icmp6(stack, &out, TN_ICMP6_NS, &address->ip) == NULL)
         return -1;
-    nd_nonce(nonce, address);
+    put32be(nonce, address->nonce);
+    put16be(nonce + 4, nd_nonce_end(address));
     nd_add_option(&out, ND_OPTION_NONCE, nonce);
     out.dst = tn_solicited_node(&address->ip);
     return tn_link_message(stack, netif, &out);
@@ -100,19 +101,14 @@ static void nd_advertise(struct tenon *stack, const struct nd_message *message, 
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-/* The first of each kind counts. A link-layer address of another length than Ethernet's is none. */
+/* The first of each type counts. A link-layer address of another length than Ethernet's is none. */
 static int nd_take_option(struct nd_message *message, unsigned type, unsigned bytes, const tenon_u8 *p)
 {
-    static const tenon_u8 kinds[ND_KEPT] = { ND_OPTION_SLLA, ND_OPTION_TLLA, ND_OPTION_MTU, ND_OPTION_NONCE };
-    unsigned i = 0;
-
-    while (i < ND_KEPT && kinds[i] != type)
-        i++;
-    if (i == ND_KEPT || message->kept[i] != NULL || bytes != 8)
+    if (type >= ND_KEPT || message->kept[type] != NULL || bytes != 8)
         return 0;
-    if (i <= ND_TLLA && !tn_mac_is_host(p + 2))
+    if ((type == ND_OPTION_SLLA || type == ND_OPTION_TLLA) && !tn_mac_is_host(p + 2))
         return -1;
-    message->kept[i] = p + 2;
+    message->kept[type] = p + 2;
     return 0;
 }
 
@@ -139,15 +135,14 @@ static int nd_probe_is_bad(const struct nd_message *message)
 {
     const struct tenon_ip group = tn_solicited_node(&message->pkt->dst);
 
-    return message->kept[ND_SLLA] != NULL || !tenon_ip_equal(&message->pkt->dst, &group);
+    return message->kept[ND_OPTION_SLLA] != NULL || !tenon_ip_equal(&message->pkt->dst, &group);
 }
 
 static int nd_is_our_nonce(const struct nd_message *message, const struct tn_address *address)
 {
-    tenon_u8 nonce[6];
+    const tenon_u8 *nonce = message->kept[ND_OPTION_NONCE];
 
-    nd_nonce(nonce, address);
-    return message->kept[ND_NONCE] != NULL && memcmp(message->kept[ND_NONCE], nonce, sizeof(nonce)) == 0;
+    return nonce != NULL && get32be(nonce) == address->nonce && get16be(nonce + 4) == nd_nonce_end(address);
 }
 
 /* RFC 4861 7.2.3, RFC 4862 5.4.3 @return 0, or -1: bad */
@@ -167,62 +162,48 @@ static int nd_solicitation(struct tenon *stack, const struct nd_message *message
             tn_dad_conflict6(stack, address);
         return 0;
     }
-    if (!is_probe && message->kept[ND_SLLA] != NULL)
-        (void)tn_neighbour_learn(stack, message->netif->index, src, message->kept[ND_SLLA]);
+    if (!is_probe && message->kept[ND_OPTION_SLLA] != NULL)
+        (void)tn_neighbour_learn(stack, message->netif->index, src, message->kept[ND_OPTION_SLLA]);
     nd_advertise(stack, message, address, !is_probe);
     return 0;
 }
 
 /* ---- neighbour advertisements ---------------------------------------------------------------- */
 
-/* RFC 4861 7.2.5, for an entry whose link-layer address is known. @return 0: nothing else of it may be believed */
-static int nd_advertised_again(struct tenon *stack, struct tn_neighbour *neighbour, const tenon_u8 *mac,
-                               unsigned flags)
+/* RFC 4861 7.2.5. mac: its link-layer address from now on: what it says, or else what is known, if it is. */
+static void nd_advertised_by(struct tenon *stack, struct tn_neighbour *neighbour, const tenon_u8 *mac, unsigned flags)
 {
-    const int same = mac == NULL || memcmp(mac, neighbour->mac, 6) == 0;
+    const int same = memcmp(mac, neighbour->mac, 6) == 0, was_router = neighbour->router;
 
-    if (!(flags & ND_FLAG_OVERRIDE) && !same) {
+    if (!same && !(flags & ND_FLAG_OVERRIDE) && neighbour->state != TENON_NEIGHBOUR_INCOMPLETE) {
         if (neighbour->state == TENON_NEIGHBOUR_REACHABLE)
             neighbour->state = TENON_NEIGHBOUR_STALE;
         tn_link_changed(stack);
-        return 0;
+        return;    /* nothing else of it may be believed */
     }
+    neighbour->router = (flags & ND_FLAG_ROUTER) != 0;
     if (flags & ND_FLAG_SOLICITED)
-        tn_neighbour_resolve(stack, neighbour, mac != NULL ? mac : neighbour->mac, TENON_NEIGHBOUR_REACHABLE);
+        tn_neighbour_resolve(stack, neighbour, mac, TENON_NEIGHBOUR_REACHABLE);
     else if (!same)
         tn_neighbour_resolve(stack, neighbour, mac, TENON_NEIGHBOUR_STALE);
-    return 1;
-}
-
-static void nd_router_flag(struct tenon *stack, struct tn_neighbour *neighbour, int router)
-{
-    const int was = neighbour->router;
-
-    neighbour->router = (tenon_u8)router;
-    if (was && !router)
+    if (was_router && !neighbour->router)
         tn_route_gateway_gone(stack, neighbour->netif, &neighbour->ip);
 }
 
 static void nd_advertised(struct tenon *stack, const struct nd_message *message)
 {
     struct tn_neighbour *neighbour = tn_neighbour_find(stack, message->netif->index, &message->target);
-    const tenon_u8 *mac = message->kept[ND_TLLA];
+    const tenon_u8 *mac = message->kept[ND_OPTION_TLLA];
     const unsigned flags = message->p[4];
 
     if (TENON_WITH_MANY && neighbour == NULL && mac != NULL && (flags & ND_FLAG_SOLICITED))
         neighbour = tn_neighbour_asked(stack, message->netif->index, &message->target);
     if (neighbour == NULL || neighbour->state == TENON_NEIGHBOUR_PERMANENT)
         return;
-    if (neighbour->state == TENON_NEIGHBOUR_INCOMPLETE) {
-        if (mac == NULL)
-            return;
-        neighbour->router = (flags & ND_FLAG_ROUTER) != 0;
-        tn_neighbour_resolve(stack, neighbour, mac,
-                             flags & ND_FLAG_SOLICITED ? TENON_NEIGHBOUR_REACHABLE : TENON_NEIGHBOUR_STALE);
-        return;
-    }
-    if (nd_advertised_again(stack, neighbour, mac, flags))
-        nd_router_flag(stack, neighbour, (flags & ND_FLAG_ROUTER) != 0);
+    if (mac == NULL && neighbour->state != TENON_NEIGHBOUR_INCOMPLETE)
+        mac = neighbour->mac;
+    if (mac != NULL)
+        nd_advertised_by(stack, neighbour, mac, flags);
 }
 
 /* RFC 4861 7.1.2, 7.2.5; RFC 4862 5.4.4 @return 0, or -1: bad */

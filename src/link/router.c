@@ -62,9 +62,9 @@ static void router_take_mtu(struct tenon *stack, struct tn_netif *netif, const s
 {
     tenon_u32 mtu;
 
-    if (message->kept[ND_MTU] == NULL)
+    if (message->kept[ND_OPTION_MTU] == NULL)
         return;
-    mtu = get32be(message->kept[ND_MTU] + 2);
+    mtu = get32be(message->kept[ND_OPTION_MTU] + 2);
     if (mtu < ROUTER_MTU_MIN || mtu > netif->conf.mtu || mtu == netif->ip6_mtu)
         return;
     netif->ip6_mtu = (tenon_u16)mtu;
@@ -204,7 +204,7 @@ TENON_INTERNAL int tn_router_advert(struct tenon *stack, const struct nd_message
         router_answered(stack, netif);
     router_take_parameters(stack, netif, message);
     router_take_mtu(stack, netif, message);
-    router_mark(stack, netif->index, src, tn_netif_is_bare(netif) ? NULL : message->kept[ND_SLLA]);
+    router_mark(stack, netif->index, src, tn_netif_is_bare(netif) ? NULL : message->kept[ND_OPTION_SLLA]);
     router_take_default(stack, message);
     router_take_prefixes(stack, message);
     tn_link_lifetimes(stack);
@@ -230,7 +230,7 @@ TENON_INTERNAL int tn_router_redirect(struct tenon *stack, const struct nd_messa
 {
     const struct tenon_ip *target = &message->target;
     struct tenon_ip dst;
-    const tenon_u8 *mac = message->kept[ND_TLLA];
+    const tenon_u8 *mac = message->kept[ND_OPTION_TLLA];
 
     read_ip6(&dst, message->p + 24);
     if (router_redirect_is_bad(stack, message, &dst))
