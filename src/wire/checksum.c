@@ -137,18 +137,12 @@ TENON_INLINE tenon_u32 csum_rest(const tenon_u8 *p, size_t n)
 static tenon_u16 csum_slow(const tenon_u8 *bytes, size_t n)
 {
     tenon_u32 sum = 0;
-    tenon_u8 last[2];
 
     for (; n >= 16; n -= 16, bytes += 16)
         sum = csum_eight(csum_eight(sum, bytes), bytes + 8);
     for (; n > 1; n -= 2, bytes += 2)
         sum = csum_carry(sum, get16raw(bytes));
-    if (n > 0) {
-        last[0] = *bytes;
-        last[1] = 0;    /* as if a 0 followed */
-        sum = csum_carry(sum, get16raw(last));
-    }
-    return csum_finish(sum);
+    return tn_csum_join(csum_finish(sum), n > 0 ? (tenon_u32)*bytes << 8 : 0);    /* as if a 0 followed */
 }
 
 TENON_INTERNAL tenon_u16 tn_csum_sum(const tenon_u8 *bytes, size_t n)
