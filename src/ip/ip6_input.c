@@ -145,10 +145,6 @@ static void ip6_reassemble(struct tenon *stack, struct tn_pkt *pkt, struct ip6_w
 {
     struct tn_reass_done done;
 
-    if (!TENON_WITH_FRAGMENTS) {
-        tn_count(stack, TENON_STAT_FRAG_LIMIT);
-        return;
-    }
     if (frag->off == 0 && !ip6_first_fragment_good(stack, pkt, frag->next))
         return;
     if (!tn_reass_add(stack, pkt, frag, &done))
@@ -175,6 +171,10 @@ static int ip6_fragment(struct tenon *stack, struct tn_pkt *pkt, struct ip6_walk
     if (header.off == 0 && !header.more) {
         ip6_pass(pkt, walk, TN_FRAG6_BYTES);
         return 1;
+    }
+    if (!TENON_WITH_FRAGMENTS) {
+        tn_count(stack, TENON_STAT_FRAG_LIMIT);
+        return 0;
     }
     if (header.more && (behind & 7) != 0) {
         tn_count(stack, TENON_STAT_FRAG_BAD);
