@@ -106,7 +106,7 @@ static void output_csum(struct tenon *stack, const struct tn_netif *netif, struc
     tenon_u16 pseudo = 0;
 
     if (out->proto != TN_PROTO_ICMP && !(TENON_WITH_IGMP && out->proto == TN_PROTO_IGMP))
-        pseudo = tn_csum_pseudo(&out->src, &out->dst, out->proto, output_l4_bytes(out) + tn_out_payload(out));
+        pseudo = tn_csum_pseudo(&out->src, &out->dst, out->proto, out->len + tn_out_payload(out));
     put16be(out->hdr->data + out->l4_off + out->csum_offset, pseudo);
     if (output_completes_csum(stack, netif, out))
         tn_out_csum_complete(stack, out);
@@ -281,7 +281,6 @@ static tenon_u32 output_flow(const struct tenon *stack, const struct tn_out *out
 
 static void output_ip6(const struct tenon *stack, const struct tn_netif *netif, struct tn_out *out)
 {
-    static const tenon_u8 alert[ROUTER_ALERT6_BYTES - 1] = { 0, 5, 2, 0, 0, 1, 0 };    /* RFC 2711 2.1, PadN */
     const unsigned options = output_alert6(out);
     struct tn_ip6 ip;
     tenon_u8 *p;
@@ -299,8 +298,8 @@ static void output_ip6(const struct tenon *stack, const struct tn_netif *netif, 
     p = out->hdr->data + out->off;
     tn_ip6_build(p, &ip, &out->src, &out->dst);
     if (options != 0) {
-        p[TN_IP6_BYTES] = out->proto;
-        memcpy(p + TN_IP6_BYTES + 1, alert, sizeof(alert));
+        put32be(p + TN_IP6_BYTES, (tenon_u32)out->proto << 24 | 0x0502);    /* RFC 2711 2.1 ... */
+        put32be(p + TN_IP6_BYTES + 4, 0x0100);                              /* ... and PadN */
     }
 }
 
