@@ -4,44 +4,38 @@
 #include "ip/ip_internal.h"
 #include "wire/wire.h"
 
-/* Bytes of the extension header of kind `next` at p; 0: it is none (or the chain is cut off: *cut). */
-static tenon_u32 ext_bytes(const tenon_u8 *p, tenon_u32 len, unsigned next, int *cut)
+/* Bytes of the extension header of kind `next` at p, which may be more than there are; 0: it is none. */
+static tenon_u32 ext_bytes(const tenon_u8 *p, tenon_u32 len, unsigned next)
 {
-    tenon_u32 bytes;
-
     if (next == TN_PROTO_FRAGMENT)
-        bytes = TN_FRAG6_BYTES;
-    else if (next != TN_PROTO_HOPOPT && next != TN_PROTO_ROUTING && next != TN_PROTO_DSTOPTS)
+        return TN_FRAG6_BYTES;
+    if (next != TN_PROTO_HOPOPT && next != TN_PROTO_ROUTING && next != TN_PROTO_DSTOPTS)
         return 0;
-    else if (len < 2)
-        bytes = 8;
-    else
-        bytes = ((tenon_u32)p[1] + 1) * 8;
-    *cut = bytes > len;
-    return *cut ? 0 : bytes;
+    return len < 2 ? 8 : ((tenon_u32)p[1] + 1) * 8;
 }
 
 TENON_INTERNAL int tn_ip6_find_l4_from(struct tn_l4 *l4, const tenon_u8 *p, tenon_u32 len, unsigned next)
 {
     struct tn_frag6 frag;
-    tenon_u32 off = 0, bytes;
+    tenon_u32 bytes;
     unsigned headers;
-    int cut = 0;
 
+    l4->off = 0;
     l4->later = 0;
     for (headers = 0; headers <= TN_IP6_HEADERS_MAX; headers++) {
-        bytes = ext_bytes(p + off, len - off, next, &cut);
-        if (cut)
+        bytes = ext_bytes(p, len, next);
+        if (bytes > len)
             return -1;
         if (bytes == 0 || l4->later) {
-            l4->off = off;
             l4->proto = (tenon_u8)next;
             return 0;
         }
-        if (next == TN_PROTO_FRAGMENT && tn_frag6_parse(&frag, p + off, len - off) == 0)
+        if (next == TN_PROTO_FRAGMENT && tn_frag6_parse(&frag, p, len) == 0)
             l4->later = frag.off != 0;
-        next = p[off];
-        off += bytes;
+        next = p[0];
+        p += bytes;
+        len -= bytes;
+        l4->off += bytes;
     }
     return -1;
 }
