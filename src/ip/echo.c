@@ -8,7 +8,7 @@
 enum {
     ECHO_OBJECTS_MAX = 256,
     ECHO_REPLIES_PER_ERROR = 64,    /* replies may be so many times as frequent as errors: see docs/design/ip.md */
-    ECHO_TOKEN = 1024,
+    ECHO_TOKEN = 1000,
     ECHO_CLASS_MASK = 0xFC          /* DSCP without ECN */
 };
 

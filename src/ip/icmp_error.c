@@ -6,26 +6,20 @@
 enum {
     ERROR4_BYTES = 576 - TN_IP4_BYTES - TN_ICMP_BYTES,     /* quoted at most (RFC 1812 4.3.2.3) */
     ERROR6_BYTES = 1280 - TN_IP6_BYTES - TN_ICMP_BYTES,    /* RFC 4443 2.4 (c) */
-    ERROR_TOKEN = 1024
+    ERROR_TOKEN = 1000
 };
 
-static void bucket_fill(struct tn_bucket *bucket, tenon_u32 max, tenon_u32 gain)
-{
-    bucket->tokens = gain < max - bucket->tokens ? bucket->tokens + gain : max;
-}
-
+/* So many tokens in a second are as many thousandths of one in a millisecond. */
 TENON_INTERNAL int tn_bucket_take(const struct tenon *stack, struct tn_bucket *bucket, tenon_u32 per_s, tenon_u32 burst,
                                   tenon_u32 cost)
 {
     const tenon_u32 max = burst * ERROR_TOKEN + ERROR_TOKEN / 2;
     const tenon_u32 elapsed = stack->now_ms - bucket->ms;
-    const tenon_u32 part = elapsed % 1000 * per_s;
 
-    if (elapsed / 1000 > burst / per_s)
+    if (elapsed > max / per_s || elapsed * per_s > max - bucket->tokens)
         bucket->tokens = max;
     else
-        bucket_fill(bucket, max, elapsed / 1000 * per_s * ERROR_TOKEN);
-    bucket_fill(bucket, max, part / 1000 * ERROR_TOKEN + part % 1000 * ERROR_TOKEN / 1000);
+        bucket->tokens += elapsed * per_s;
     bucket->ms = stack->now_ms;
     /* The highest price has to be there: in a flood whatever is cheaper would be paid, and twice as much leave. */
     if (bucket->tokens < ERROR_TOKEN + ERROR_TOKEN / 2)
@@ -155,10 +149,12 @@ static int error_about_error6(const struct tn_pkt *pkt)
     return type < 128 || type == TN_ICMP6_REDIRECT;
 }
 
-/* RFC 1122 3.2.2, RFC 4443 2.4 (e); `many`: the one error that may answer a multicast packet. */
+/* RFC 1122 3.2.2, RFC 4443 2.4 (e); `many`: the one error that may answer a multicast packet. Nothing comes so far whose
+ * source is neither a host's nor any; but what it is may have changed since a fragment came. */
 static int error_allowed(const struct tenon *stack, const struct tn_pkt *pkt, int many)
 {
-    if (tn_pkt_is_foreign(pkt) || !tn_ip_is_host(&pkt->src) || tn_addr_is_broadcast(stack, &pkt->src))
+    if (tn_pkt_is_foreign(pkt) || tenon_ip_is_any(&pkt->src) ||
+        (TENON_WITH_FRAGMENTS && tn_addr_is_broadcast(stack, &pkt->src)))
         return 0;
     if (!many && (!tn_pkt_is_unicast(pkt) || pkt->dst_cast != TN_CAST_UNICAST))
         return 0;

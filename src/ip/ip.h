@@ -103,7 +103,7 @@ struct tn_ip_known {
     tenon_u8 what;                       /* enum tn_dst */
 };
 
-/* A token bucket, in 1/1024 tokens. */
+/* A token bucket, in thousandths of tokens. */
 struct tn_bucket {
     tenon_u32 tokens;
     tenon_u32 ms;                        /* when it was filled last */

@@ -104,7 +104,7 @@ TENON_INTERNAL unsigned tn_ip_scope(const struct tenon_ip *ip, unsigned netif);
 
 /* ---- ICMP ---------------------------------------------------------------------------------------------- */
 
-/* Take a token. cost: 1024 is one; up to half of one more. @return 1 if there was one */
+/* Take a token. cost: 1000 is one; up to half of one more. @return 1 if there was one */
 TENON_INTERNAL int tn_bucket_take(const struct tenon *stack, struct tn_bucket *bucket, tenon_u32 per_s, tenon_u32 burst,
                                   tenon_u32 cost);
 
