@@ -506,8 +506,8 @@ static int input_parse(struct tenon *stack, struct tn_pkt *pkt, struct tn_seg *s
     seg->seq = tcp.seq;
     seg->ack = tcp.ack;
     seg->wnd = tcp.wnd;
-    seg->sport = tcp.sport;
-    seg->dport = tcp.dport;
+    seg->sport = (tenon_u16)(tcp.ports >> 16);
+    seg->dport = (tenon_u16)(tcp.ports & 0xFFFFUL);
     seg->urgent = tcp.urgent;
     seg->flags = tcp.flags;
     seg->reused = 0;

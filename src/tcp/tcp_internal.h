@@ -729,8 +729,8 @@ TENON_INTERNAL void tn_tcp_ends_of(const struct tn_seg *seg, struct tenon_addr *
 /* The header of a segment without payload into `out`, which has just been made; behind it are its options already. Of
  * the ends, the ports are in `tcp`. */
 TENON_INTERNAL void tn_tcp_seal(struct tn_out *out, const struct tn_tcp *tcp, const struct tenon_ip *src);
-/* A bare segment between two ends, of whose header numbers, window and flags are there; options may be NULL, ttl 0: the
- * instance's. */
+/* A bare segment between two ends, of whose header numbers, window and flags are there, and all else 0; options may be
+ * NULL, ttl 0: the instance's. */
 struct tn_bare {
     const struct tenon_addr *local, *remote;
     struct tn_tcp tcp;

@@ -142,11 +142,10 @@ static void output_header(struct tenon_tcp *conn, struct tn_out *out, tenon_u32 
     const unsigned scale = (flags & TN_TCP_SYN) ? 0 : tn_tcp_rcv_wscale(conn);
     struct tn_tcp tcp;
 
-    tcp.sport = tn_tcp_local_port(conn);
-    tcp.dport = tn_tcp_remote_port(conn);
+    tcp.ports = conn->ends.node.word;
     tcp.seq = seq;
     tcp.ack = 0;
-    tcp.urgent = tcp.csum = 0;
+    tcp.urgent = 0;
     if (flags & TN_TCP_ACK) {
         tcp.ack = output_ack_seq(conn);
         tcp.wnd = tn_tcp_window_scaled(conn, tcp.ack, scale);

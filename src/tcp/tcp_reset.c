@@ -41,9 +41,7 @@ TENON_INTERNAL void tn_tcp_send_bare(struct tenon *stack, struct tn_bare *bare)
     }
     if (BARE_HAS_OPTIONS && bare->options != NULL)
         options = tn_tcp_options_build(out.hdr->data + out.off + TN_TCP_BYTES, bare->options);
-    bare->tcp.sport = bare->local->port;
-    bare->tcp.dport = bare->remote->port;
-    bare->tcp.urgent = bare->tcp.csum = 0;
+    bare->tcp.ports = (tenon_u32)bare->local->port << 16 | bare->remote->port;
     bare->tcp.header_bytes = (tenon_u8)(TN_TCP_BYTES + options);
     tn_tcp_seal(&out, &bare->tcp, &bare->local->ip);
     out.ttl = bare->ttl;

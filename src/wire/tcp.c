@@ -13,13 +13,11 @@ TENON_INTERNAL int tn_tcp_parse(struct tn_tcp *tcp, const tenon_u8 *p, tenon_u32
     tcp->header_bytes = (tenon_u8)((p[12] >> 4) * 4);
     if (tcp->header_bytes < TN_TCP_BYTES || tcp->header_bytes > head || tcp->header_bytes > len)
         return -1;
-    tcp->sport = get16be(p);
-    tcp->dport = get16be(p + 2);
+    tcp->ports = get32be(p);
     tcp->seq = get32be(p + 4);
     tcp->ack = get32be(p + 8);
     tcp->flags = p[13];
     tcp->wnd = get16be(p + 14);
-    tcp->csum = get16be(p + 16);
     tcp->urgent = get16be(p + 18);
     return 0;
 }
@@ -28,10 +26,10 @@ TENON_INTERNAL unsigned tn_tcp_build(tenon_u8 *p, const struct tn_tcp *tcp)
 {
     TENON_ASSERT(tcp->header_bytes >= TN_TCP_BYTES);
     TENON_ASSERT(tcp->header_bytes <= TN_TCP_BYTES + TN_TCP_OPTIONS_MAX && tcp->header_bytes % 4 == 0);
-    put32be(p, (tenon_u32)tcp->sport << 16 | tcp->dport);
+    put32be(p, tcp->ports);
     put32be(p + 4, tcp->seq);
     put32be(p + 8, tcp->ack);
     put32be(p + 12, (tenon_u32)tcp->header_bytes << 26 | (tenon_u32)tcp->flags << 16 | tcp->wnd);
-    put32be(p + 16, (tenon_u32)tcp->csum << 16 | tcp->urgent);
+    put32be(p + 16, tcp->urgent);
     return TN_TCP_BYTES;
 }

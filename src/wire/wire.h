@@ -157,15 +157,15 @@ enum {
 };
 
 struct tn_tcp {
-    tenon_u16 sport, dport;
+    tenon_u32 ports;          /* of the source, in the upper half, and of the destination */
     tenon_u32 seq, ack;
-    tenon_u16 wnd, urgent, csum;
+    tenon_u16 wnd, urgent;
     tenon_u8 flags;
     tenon_u8 header_bytes;    /* 20 .. 60 */
 };
 /* `head` contiguous bytes, `len` bytes of segment. Checks the data offset: 20 <= header_bytes <= head, len. */
 TENON_INTERNAL int tn_tcp_parse(struct tn_tcp *tcp, const tenon_u8 *p, tenon_u32 head, tenon_u32 len);
-/* 20 bytes; header_bytes must be right (options follow); csum is written as given. */
+/* 20 bytes; header_bytes must be right (options follow); the checksum is to be made: 0. */
 TENON_INTERNAL unsigned tn_tcp_build(tenon_u8 *p, const struct tn_tcp *tcp);
 
 /* RFC 7323 appendix A: nothing but timestamps, as everybody sends them: NOP, NOP, kind 8, 10 bytes; the

@@ -529,8 +529,7 @@ static void fast_syn(struct listen *l, uint8_t how)
         options.fastopen[0] ^= (tenon_u8)(how & 1);
     }
     memset(&tcp, 0, sizeof(tcp));
-    tcp.sport = (tenon_u16)(40000 + (how >> 5));
-    tcp.dport = (tenon_u16)(80 + (how >> 4 & 1));
+    tcp.ports = (tenon_u32)(40000 + (how >> 5)) << 16 | (80U + (how >> 4 & 1));
     tcp.seq = 1000;
     tcp.flags = TN_TCP_SYN;
     tcp.wnd = 0xFFFF;

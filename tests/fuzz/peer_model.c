@@ -141,8 +141,7 @@ void peer_send(struct peer *p, struct segment *s)
     if (s->len > PAYLOAD_MAX - header)
         s->len = PAYLOAD_MAX - header;
     memset(&tcp, 0, sizeof(tcp));
-    tcp.sport = PEER_PORT;
-    tcp.dport = OUR_PORT;
+    tcp.ports = (tenon_u32)PEER_PORT << 16 | OUR_PORT;
     tcp.seq = s->seq;
     tcp.ack = s->ack;
     tcp.flags = s->flags;

@@ -16,14 +16,12 @@ UNIT_TEST(parse_fields)
     struct tn_tcp tcp;
 
     CHECK_EQ_I(tn_tcp_parse(&tcp, header, 20, 20), 0);
-    CHECK_EQ_U(tcp.sport, 0x1234);
-    CHECK_EQ_U(tcp.dport, 80);
+    CHECK_EQ_U(tcp.ports, 0x12340050UL);
     CHECK_EQ_U(tcp.seq, 0x89ABCDEFUL);
     CHECK_EQ_U(tcp.ack, 0x01234567UL);
     CHECK_EQ_U(tcp.header_bytes, 20);
     CHECK_EQ_U(tcp.flags, TN_TCP_SYN | TN_TCP_ACK);
     CHECK_EQ_U(tcp.wnd, 0xFAF0);
-    CHECK_EQ_U(tcp.csum, 0xBEEF);
     CHECK_EQ_U(tcp.urgent, 9);
 }
 
@@ -77,13 +75,11 @@ UNIT_TEST(build_parse_round_trip)
         memset(&tcp, 0, sizeof(tcp));
         memset(&back, 0, sizeof(back));
         memset(p, 0xEE, sizeof(p));
-        tcp.sport = (tenon_u16)(unit_random(&seed) & 0xFFFF);
-        tcp.dport = (tenon_u16)(unit_random(&seed) & 0xFFFF);
+        tcp.ports = (tenon_u32)unit_random(&seed);
         tcp.seq = (tenon_u32)unit_random(&seed);
         tcp.ack = (tenon_u32)unit_random(&seed);
         tcp.wnd = (tenon_u16)(unit_random(&seed) & 0xFFFF);
         tcp.urgent = (tenon_u16)(unit_random(&seed) & 0xFFFF);
-        tcp.csum = (tenon_u16)(unit_random(&seed) & 0xFFFF);
         tcp.flags = (tenon_u8)(unit_random(&seed) & 0xFF);
         tcp.header_bytes = (tenon_u8)(20 + unit_random(&seed) % 11 * 4);
         CHECK_EQ_U(tn_tcp_build(p, &tcp), TN_TCP_BYTES);
