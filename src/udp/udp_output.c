@@ -172,7 +172,6 @@ static int udp_send_nameless(struct tenon_udp *sock, struct tn_udp_message *mess
     path.dst = path.next_hop = message->to->ip;
     path.src = *message->from;
     path.gen = sock->stack->link.gen;
-    path.refs = 1;
     path.netif = netif->index;
     path.cast = TN_CAST_BROADCAST;
     message->from = NULL;
