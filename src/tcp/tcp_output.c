@@ -64,7 +64,7 @@ TENON_INTERNAL tenon_u16 tn_tcp_window_scaled(struct tenon_tcp *conn, tenon_u32 
     if (tn_seq_le(edge, ack))
         return 0;
     field = (edge - ack) >> scale;
-    if (scale > 0 && tn_seq_lt(ack + (field << scale), conn->rcv_adv) &&
+    if (tn_seq_lt(ack + (field << scale), conn->rcv_adv) &&
         output_may_round_up(conn, ack + ((field + 1) << scale)))
         field++;
     field = tn_min(field, 65535UL);
@@ -315,8 +315,8 @@ static int output_payload(struct tenon_tcp *conn, struct tn_out *out, struct out
     const tenon_u32 seg_bytes = output_probes(plan) ? plan->len : output_seg_bytes(conn, out);
     int copied;
 
-    if (plan->len <= conn->mss && plan->len > seg_bytes)
-        plan->len = seg_bytes;
+    if (plan->len > seg_bytes && (!TENON_WITH_SPEED || plan->len <= conn->mss))
+        plan->len = seg_bytes;    /* what is more than a full segment is cut into such */
     /* The port takes frames of one span: all must fit behind the header. */
     if (!TENON_WITH_PIECES || (TENON_WITH_LINEAR && netif->conf.gather_max == 1))
         plan->len = output_cut(tn_min(plan->len, out->hdr->size - out->off - out->len), plan->len, seg_bytes);
