@@ -296,7 +296,6 @@ static void neighbour_reached(struct tenon *stack, struct tn_neighbour *neighbou
 {
     tenon_u32 base;
 
-    neighbour_set_state(stack, neighbour, TENON_NEIGHBOUR_REACHABLE);
     neighbour->confirmed_ms = stack->now_ms;
     if (TENON_WITH_IPV6) {
         base = tn_netif_of(&stack->link, neighbour->netif)->reachable_ms;
@@ -313,7 +312,7 @@ TENON_INTERNAL void tn_neighbour_confirm(struct tenon *stack, struct tn_neighbou
         return;
     }
     if (neighbour->state != TENON_NEIGHBOUR_INCOMPLETE && neighbour->state != TENON_NEIGHBOUR_PERMANENT)
-        neighbour_reached(stack, neighbour);
+        tn_neighbour_resolve(stack, neighbour, neighbour->mac, TENON_NEIGHBOUR_REACHABLE);
 }
 
 /* The question is worth more than what waits for its answer: a packet that was copied together may have all buffers,
@@ -495,10 +494,9 @@ TENON_INTERNAL void tn_neighbour_resolve(struct tenon *stack, struct tn_neighbou
 
     if (mac != neighbour->mac)
         memcpy(neighbour->mac, mac, 6);
+    neighbour_set_state(stack, neighbour, state);
     if (state == TENON_NEIGHBOUR_REACHABLE)
         neighbour_reached(stack, neighbour);
-    else
-        neighbour_set_state(stack, neighbour, state);
     neighbour->queue_first = NULL;
     neighbour->queued = 0;
     while (queued != NULL) {
