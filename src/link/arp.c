@@ -125,23 +125,22 @@ static void arp_input(struct tenon *stack, struct tn_pkt *pkt, const struct tn_a
     const struct tenon_ip sender = tenon_ip4(arp->sender_ip), target = tenon_ip4(arp->target_ip);
     const struct tn_address *ours = tn_address_find(stack, pkt->netif->index, &target);
     struct tn_neighbour *neighbour = NULL;
-    int for_us;
+    int for_us, asks_us;
 
     if (TENON_WITH_CONFLICTS && arp_conflict(stack, pkt->netif, arp))
         return;
     for_us = ours != NULL && tn_address_usable(ours);
+    asks_us = for_us && arp->op == TN_ARP_REQUEST;
+    /* RFC 826 would learn from replies too; only those who ask us are worth an entry. */
     if (arp->sender_ip != 0)
-        neighbour = tn_neighbour_find(stack, pkt->netif->index, &sender);
+        neighbour = asks_us ? tn_neighbour_need(stack, pkt->netif->index, &sender)
+                            : tn_neighbour_find(stack, pkt->netif->index, &sender);
     if (TENON_WITH_MANY && neighbour == NULL && arp_is_answer(pkt, arp, for_us))
         neighbour = tn_neighbour_asked(stack, pkt->netif->index, &sender);
     if (neighbour != NULL)
         arp_update(stack, neighbour, arp, arp_is_answer(pkt, arp, for_us));
-    if (!for_us || arp->op != TN_ARP_REQUEST)
-        return;
-    /* RFC 826 would learn from replies too; only those who ask us are worth an entry. */
-    if (neighbour == NULL && arp->sender_ip != 0)
-        (void)tn_neighbour_learn(stack, pkt->netif->index, &sender, arp->sender_mac);
-    arp_reply(stack, pkt->netif, arp);
+    if (asks_us)
+        arp_reply(stack, pkt->netif, arp);
 }
 
 TENON_INTERNAL void tn_arp_input(struct tenon *stack, struct tn_pkt *pkt)
