@@ -58,8 +58,6 @@ static void group_report(struct tenon *stack, const struct tn_group *group, enum
 {
     const struct tn_netif *netif = tn_netif_of(&stack->link, group->netif);
 
-    if (!netif->up || !group_is_reported(group))
-        return;
     if (group_is_v4(&group->ip))
         tn_igmp_report(stack, netif, &group->ip, what);
     else if (netif->ip6)
@@ -73,59 +71,48 @@ static int group_is_old(const struct tenon *stack, const struct tn_group *group)
     return group_is_v4(&group->ip) ? tn_igmp_is_old(stack, netif) : tn_mld_is_old(stack, netif);
 }
 
-/* Start the timer for what is due first; a group that was left and reported is forgotten. */
-static void group_schedule(struct tenon *stack, struct tn_group *group)
+/* Nothing of it is to be reported any more: what was left is forgotten. */
+static void group_rest(struct tenon *stack, struct tn_group *group)
 {
-    tenon_u32 at = group->change_at_ms;
-
-    if (group->change_left == 0 && group->users == 0) {
-        tn_link_timer_stop(stack, &group->timer);
+    tn_link_timer_stop(stack, &group->timer);
+    group->changes = 0;
+    if (group->users == 0)
         memset(group, 0, sizeof(*group));
-        return;
-    }
-    if (group->change_left == 0 && !group->queried) {
-        tn_link_timer_stop(stack, &group->timer);
-        return;
-    }
-    if (group->change_left == 0 || (group->queried && tn_seq_lt(group->query_at_ms, at)))
-        at = group->query_at_ms;
-    tn_link_timer_start(stack, &group->timer, tn_seq_lt(stack->now_ms, at) ? at - stack->now_ms : 0);
 }
 
-/* Report a change once, and prepare to do so again. A leave message of an older version is sent once only,
- * its join twice. */
-static void group_report_change(struct tenon *stack, struct tn_group *group)
+/* Report what is due: a change, which is said again after a while, or else how it is. A leave message of an older
+ * version is sent once only, its join twice. */
+static void group_report_next(struct tenon *stack, struct tn_group *group)
 {
     const int old = group_is_old(stack, group);
+    enum group_report what = GROUP_CURRENT;
 
-    group_report(stack, group, group->users > 0 ? GROUP_JOIN : GROUP_LEAVE);
-    group->change_left--;
-    if (old && group->users == 0)
-        group->change_left = 0;
-    group->change_at_ms = stack->now_ms + 1 + tn_link_jitter(stack, old ? GROUP_REPORT_OLD_MS : GROUP_REPORT_MS);
+    if (!tn_netif_of(&stack->link, group->netif)->up || !group_is_reported(group)) {
+        group_rest(stack, group);
+        return;
+    }
+    if (group->changes > 0) {
+        group->changes--;
+        what = group->users > 0 ? GROUP_JOIN : GROUP_LEAVE;
+    }
+    group_report(stack, group, what);
+    if (group->changes == 0 || (old && group->users == 0))
+        group_rest(stack, group);
+    else
+        tn_link_timer_start(stack, &group->timer,
+                            1 + tn_link_jitter(stack, old ? GROUP_REPORT_OLD_MS : GROUP_REPORT_MS));
 }
 
 static void group_change(struct tenon *stack, struct tn_group *group)
 {
-    group->change_left = 0;
-    if (tn_netif_of(&stack->link, group->netif)->up && group_is_reported(group)) {
-        group->change_left = GROUP_ROBUSTNESS;
-        group_report_change(stack, group);
-    }
-    group_schedule(stack, group);
+    group->changes = GROUP_ROBUSTNESS;
+    group_report_next(stack, group);
 }
 
 TENON_INTERNAL void tn_group_timer(struct tenon *stack, struct tn_group *group)
 {
-    if (!TENON_WITH_MULTICAST)
-        return;
-    if (group->change_left > 0 && !tn_seq_lt(stack->now_ms, group->change_at_ms))
-        group_report_change(stack, group);
-    if (group->queried && !tn_seq_lt(stack->now_ms, group->query_at_ms)) {
-        group->queried = 0;
-        group_report(stack, group, GROUP_CURRENT);
-    }
-    group_schedule(stack, group);
+    if (TENON_WITH_MULTICAST)
+        group_report_next(stack, group);
 }
 
 TENON_INTERNAL void tn_groups_link(struct tenon *stack, const struct tn_netif *netif, int is_v4)
@@ -139,23 +126,24 @@ TENON_INTERNAL void tn_groups_link(struct tenon *stack, const struct tn_netif *n
 
         if (group->netif != netif->index || group_is_v4(&group->ip) != is_v4)
             continue;
-        group->queried = 0;
         group_change(stack, group);
     }
 }
 
 /* ---- queries --------------------------------------------------------------------------------- */
 
-/* A report that is due earlier anyway answers this query too (RFC 3376 5.2). */
+/* A report that is due earlier anyway answers this query too (RFC 3376 5.2), unless its time has not begun yet. A
+ * change that is still to be said again is said in time for it: without sources it tells routers as much (RFC 3376
+ * 6.4, RFC 3810 7.4). */
 static void group_queried(struct tenon *stack, struct tn_group *group, tenon_u32 max_ms)
 {
-    const tenon_u32 at = stack->now_ms + tn_link_jitter(stack, max_ms);
+    const tenon_u32 ms = tn_link_jitter(stack, max_ms);
+    const struct tn_alarm *due = &group->timer;
 
-    if (group->users == 0 || (group->queried && tn_seq_le(group->query_at_ms, at)))
+    if (group->users == 0 || (tn_timer_runs(&due->timer) && due->wait_ms == 0 &&
+                              tn_seq_le(due->timer.when, tn_tick_after_ms(stack, ms))))
         return;
-    group->queried = 1;
-    group->query_at_ms = at;
-    group_schedule(stack, group);
+    tn_link_timer_start(stack, &group->timer, ms);
 }
 
 TENON_INTERNAL void tn_groups_queried(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip,
@@ -183,10 +171,8 @@ TENON_INTERNAL void tn_group_suppress(struct tenon *stack, const struct tn_netif
 
     if (!TENON_WITH_MULTICAST)
         return;
-    if (group == NULL || !group_is_old(stack, group))
-        return;
-    group->queried = 0;
-    group_schedule(stack, group);
+    if (group != NULL && group->changes == 0 && group_is_old(stack, group))
+        group_rest(stack, group);
 }
 
 /* ---- the interface --------------------------------------------------------------------------- */
@@ -205,10 +191,8 @@ static struct tn_group *group_slot(struct tenon *stack)
         if (group->users == 0)
             leaving = group;
     }
-    if (leaving != NULL) {
-        leaving->change_left = 0;
-        group_schedule(stack, leaving);
-    }
+    if (leaving != NULL)
+        group_rest(stack, leaving);
     return leaving;
 }
 
@@ -253,7 +237,6 @@ TENON_API int tenon_group_leave(struct tenon *stack, unsigned index, const struc
         return TENON_ENOADDR;
     if (--group->users > 0)
         return TENON_OK;
-    group->queried = 0;
     group_change(stack, group);
     return TENON_OK;
 }

@@ -301,14 +301,11 @@ TENON_INTERNAL void tn_nd_router_solicit(struct tenon *stack, const struct tn_ne
 /* ---- groups: group.c, igmp.c, mld.c ---------------------------------------------------------- */
 
 struct tn_group {
-    struct tn_alarm timer;
+    struct tn_alarm timer;         /* runs until it is reported: a change again, or to who has asked */
     struct tenon_ip ip;
-    tenon_u32 change_at_ms;        /* when the change is reported again; only with change_left */
-    tenon_u32 query_at_ms;         /* when a query is answered; only with queried */
     tenon_u16 users;               /* 0: being left */
     tenon_u8 netif;                /* 0: the slot is free */
-    tenon_u8 change_left;
-    tenon_u8 queried;
+    tenon_u8 changes;              /* so many times a change is still to be reported */
 };
 
 /* What is reported: a current state, or a change; by the types of records, MODE_IS_EXCLUDE, CHANGE_TO_INCLUDE and

@@ -331,6 +331,28 @@ static void joined_query(void)
     }
 }
 
+/* The change that is to be reported once more is the answer, in time. */
+static void joining_query(void)
+{
+    const struct tenon_ip group = tenon_ip4(GROUP);
+    struct report r;
+    tenon_u32 start;
+    struct hn hn;
+
+    lt_open4(&hn, NULL);
+    HN_EQUAL(tenon_group_join(hn.stack, 1, &group), TENON_OK);
+    hn_run(&hn, 0);
+    HN_CHECK(next_igmp(&hn, &r));
+    start = hn.now_us;
+    igmp_query(&hn, 3, 1, 0);
+    hn_run_ms(&hn, 20000);
+    HN_CHECK(next_igmp(&hn, &r));
+    HN_EQUAL(r.record, 4);
+    HN_CHECK(r.sent->at_us - start <= 110000);
+    HN_CHECK(!next_igmp(&hn, &r));
+    hn_close(&hn);
+}
+
 /* RFC 3376 7.2.1: version 2 is spoken as long as its querier is there, and 260 seconds more. */
 static void joined_old_querier(void)
 {
@@ -672,6 +694,7 @@ static const struct hn_test tests[] = {
     { "join_too_many", "VUL-F-13", join_too_many },
     { "all_systems_query", "IGMP-3", all_systems_query },
     { "joined_query", "IGMP-1 IGMP-2", joined_query },
+    { "joining_query", "IGMP-2", joining_query },
     { "joined_old_querier", "IGMP-1 IGMP-2", joined_old_querier },
     { "queried_other_reports", "IGMP-1", queried_other_reports },
     { "joined_bad_message", "IGMP-4 CVE-2019-12265 CVE-2007-0069 VUL-F-9", joined_bad_message },
