@@ -238,11 +238,15 @@ static int address_has_route(const struct tn_address *address)
     return tenon_ip_is_v4(&address->ip) || !tn_ip_is_link_local(&address->ip);
 }
 
-static void address_route(struct tn_route *route, const struct tn_address *address)
+/* @return 0: it brings none */
+static int address_route(struct tn_route *route, const struct tn_address *address)
 {
+    if (!TENON_WITH_HOMES || !address_has_route(address))
+        return 0;
     tn_route_to(route, &address->ip, address->bits);
     route->netif = address->netif;
     route->origin = ROUTE_ADDRESS;
+    return 1;
 }
 
 static int address_add_route(struct tenon *stack, const struct tn_address *address)
@@ -250,22 +254,20 @@ static int address_add_route(struct tenon *stack, const struct tn_address *addre
     struct tn_route route;
     int error;
 
-    if (!TENON_WITH_HOMES || !address_has_route(address))
+    if (!address_route(&route, address))
         return TENON_OK;
-    address_route(&route, address);
     error = tn_route_insert(stack, &route);
     return error == TENON_EINUSE ? TENON_OK : error;    /* another address has brought it */
 }
 
-TENON_INTERNAL int tn_address_brings(const struct tenon *stack, const struct tn_route *route,
-                                     const struct tn_address *gone)
+TENON_INTERNAL int tn_address_brings(const struct tenon *stack, const struct tn_route *route)
 {
     unsigned i;
 
     for (i = 0; i < tn_addrs_max(&stack->conf) && tenon_ip_is_any(&route->gateway); i++) {
         const struct tn_address *other = &stack->link.addresses[i];
 
-        if (other != gone && other->netif == route->netif && other->bits == route->bits && address_has_route(other) &&
+        if (other->netif == route->netif && other->bits == route->bits && address_has_route(other) &&
             tn_ip_match(&other->ip, &route->dst, route->bits))
             return 1;
     }
@@ -273,19 +275,12 @@ TENON_INTERNAL int tn_address_brings(const struct tenon *stack, const struct tn_
 }
 
 /* The route to the prefix goes with the last address in it; a route set by hand, or learnt before, stays. */
-static void address_remove_route(struct tenon *stack, const struct tn_address *gone)
+static void address_remove_route(struct tenon *stack, const struct tn_route *brought)
 {
-    struct tn_route route;
-    int index;
+    struct tn_route *route = tn_address_brings(stack, brought) ? NULL : tn_route_same(stack, brought);
 
-    if (!TENON_WITH_HOMES || !address_has_route(gone))
-        return;
-    address_route(&route, gone);
-    if (tn_address_brings(stack, &route, gone))
-        return;
-    index = tn_route_index(stack, &route);
-    if (index >= 0 && stack->link.routes[index].origin == ROUTE_ADDRESS)
-        tn_route_delete(stack, (unsigned)index);
+    if (route != NULL && route->origin == ROUTE_ADDRESS)
+        tn_route_delete(stack, route);
 }
 
 /* The first that is free. */
@@ -324,10 +319,14 @@ TENON_INTERNAL int tn_address_new(struct tenon *stack, const struct tn_address *
 
 TENON_INTERNAL void tn_address_drop(struct tenon *stack, struct tn_address *address)
 {
+    struct tn_route route;
+    const int brings = address_route(&route, address);
+
     tn_link_timer_stop(stack, &address->timer);
     address_leave(stack, address);
-    address_remove_route(stack, address);
     memset(address, 0, sizeof(*address));
+    if (brings)
+        address_remove_route(stack, &route);
     tn_path_invalidate(stack);
 }
 

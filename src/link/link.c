@@ -202,13 +202,12 @@ static void link_age_addresses(struct tenon *stack, tenon_u32 *least_s)
 
 static void link_age_routes(struct tenon *stack, tenon_u32 *least_s)
 {
-    unsigned i = 0;
+    struct tn_route *const first = stack->link.routes, *route = first + stack->link.nroutes;
 
-    while (TENON_WITH_IPV6 && i < stack->link.nroutes) {
-        if (link_has_ended(stack, stack->link.routes[i].until_s, least_s))
-            tn_route_delete(stack, i);
-        else
-            i++;
+    while (TENON_WITH_IPV6 && route > first) {
+        route--;
+        if (link_has_ended(stack, route->until_s, least_s))
+            tn_route_delete(stack, route);
     }
 }
 

@@ -135,12 +135,11 @@ TENON_INTERNAL void tn_route_to(struct tn_route *route, const struct tenon_ip *i
 /* Add it in its place; what was learnt gives way to what is set by hand. @return TENON_OK, TENON_EINUSE,
  * TENON_ELIMIT */
 TENON_INTERNAL int tn_route_insert(struct tenon *stack, const struct tn_route *route);
-/* Whether an address, not this one, brings this route. */
-TENON_INTERNAL int tn_address_brings(const struct tenon *stack, const struct tn_route *route,
-                                     const struct tn_address *gone);
-TENON_INTERNAL void tn_route_delete(struct tenon *stack, unsigned index);
-/* Index of the route with the same interface, destination and gateway, or -1. */
-TENON_INTERNAL int tn_route_index(const struct tenon *stack, const struct tn_route *route);
+/* Whether an address brings this route. */
+TENON_INTERNAL int tn_address_brings(const struct tenon *stack, const struct tn_route *route);
+TENON_INTERNAL void tn_route_delete(struct tenon *stack, struct tn_route *gone);
+/* The one with the same interface, destination and gateway, or NULL. */
+TENON_INTERNAL struct tn_route *tn_route_same(const struct tenon *stack, const struct tn_route *route);
 /* The next hop to dst; scope: only through this interface, or 0. @return the interface, or 0: there is no way, and
  * *next_hop stays as it is */
 TENON_INTERNAL unsigned tn_route_hop(const struct tenon *stack, struct tenon_ip *next_hop, const struct tenon_ip *dst,

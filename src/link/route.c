@@ -13,7 +13,7 @@ enum { ROUTE_RETRY_S = 60, ROUTE_RETRY_MORE_S = 540 };
 static int route_same_key(const struct tn_route *a, const struct tn_route *b)
 {
     return tn_netif_is(a->netif, b->netif) && a->bits == b->bits && tenon_ip_equal(&a->dst, &b->dst) &&
-           tenon_ip_equal(&a->gateway, &b->gateway) && tenon_ip_is_v4(&a->dst) == tenon_ip_is_v4(&b->dst);
+           tenon_ip_equal(&a->gateway, &b->gateway);
 }
 
 TENON_INTERNAL void tn_route_to(struct tn_route *route, const struct tenon_ip *ip, unsigned bits)
@@ -23,31 +23,40 @@ TENON_INTERNAL void tn_route_to(struct tn_route *route, const struct tenon_ip *i
     route->bits = (tenon_u8)bits;
 }
 
-TENON_INTERNAL int tn_route_index(const struct tenon *stack, const struct tn_route *route)
+TENON_INTERNAL struct tn_route *tn_route_same(const struct tenon *stack, const struct tn_route *route)
 {
-    unsigned i;
+    struct tn_route *known = stack->link.routes;
+    struct tn_route *const end = known + stack->link.nroutes;
 
-    for (i = 0; i < stack->link.nroutes; i++) {
-        if (route_same_key(&stack->link.routes[i], route))
-            return (int)i;
+    for (; known < end; known++) {
+        if (route_same_key(known, route))
+            return known;
     }
-    return -1;
+    return NULL;
+}
+
+/* For good. */
+static void route_take_out(struct tenon *stack, struct tn_route *gone)
+{
+    struct tn_link *link = &stack->link;
+
+    link->nroutes--;
+    memmove(gone, gone + 1, (size_t)(link->routes + link->nroutes - gone) * sizeof(*gone));
+    tn_path_invalidate(stack);
 }
 
 TENON_INTERNAL int tn_route_insert(struct tenon *stack, const struct tn_route *route)
 {
     struct tn_link *link = &stack->link;
     struct tn_route *at = link->routes, *end;
-    const int index = TENON_WITH_HOMES ? tn_route_index(stack, route) : -1;
+    struct tn_route *same = TENON_WITH_HOMES ? tn_route_same(stack, route) : NULL;
 
     if (!TENON_WITH_HOMES && link->nroutes != 0)
         return tenon_ip_equal(&at->gateway, &route->gateway) ? TENON_EINUSE : TENON_ELIMIT;
-    if (index >= 0 && (route->origin != ROUTE_MANUAL || link->routes[index].origin == ROUTE_MANUAL))
+    if (same != NULL && (route->origin != ROUTE_MANUAL || same->origin == ROUTE_MANUAL))
         return TENON_EINUSE;
-    if (index >= 0) {
-        link->routes[index].origin = ROUTE_ADDRESS;    /* whose it was does not matter any more */
-        tn_route_delete(stack, (unsigned)index);
-    }
+    if (same != NULL)
+        route_take_out(stack, same);
     if (TENON_WITH_HOMES && link->nroutes == stack->conf.routes_max)
         return TENON_ELIMIT;
     end = at + link->nroutes;
@@ -63,19 +72,14 @@ TENON_INTERNAL int tn_route_insert(struct tenon *stack, const struct tn_route *r
 }
 
 /* Where it stood in the place of that of an address, it becomes that again. */
-TENON_INTERNAL void tn_route_delete(struct tenon *stack, unsigned index)
+TENON_INTERNAL void tn_route_delete(struct tenon *stack, struct tn_route *gone)
 {
-    struct tn_link *link = &stack->link;
-    struct tn_route *gone = link->routes + index;
-
-    if (TENON_WITH_HOMES && gone->origin != ROUTE_ADDRESS && tn_address_brings(stack, gone, NULL)) {
-        gone->origin = ROUTE_ADDRESS;
-        gone->until_s = 0;
+    if (!TENON_WITH_HOMES || gone->origin == ROUTE_ADDRESS || !tn_address_brings(stack, gone)) {
+        route_take_out(stack, gone);
         return;
     }
-    link->nroutes--;
-    memmove(gone, gone + 1, (link->nroutes - index) * sizeof(*gone));
-    tn_path_invalidate(stack);
+    gone->origin = ROUTE_ADDRESS;
+    gone->until_s = 0;
 }
 
 /* ---- looking up ------------------------------------------------------------------------------ */
@@ -240,14 +244,13 @@ TENON_INTERNAL void tn_route_gateway_works(struct tenon *stack, unsigned netif, 
 
 TENON_INTERNAL void tn_route_gateway_gone(struct tenon *stack, unsigned netif, const struct tenon_ip *gateway)
 {
-    unsigned i = 0;
+    struct tn_route *const first = stack->link.routes, *route = first + stack->link.nroutes;
 
     tn_path_invalidate(stack);    /* RFC 4861 7.2.5: paths that were redirected to it stand in no route */
-    while (i < stack->link.nroutes) {
-        if (stack->link.routes[i].origin == ROUTE_ROUTER && route_goes_by(&stack->link.routes[i], netif, gateway))
-            tn_route_delete(stack, i);
-        else
-            i++;
+    while (route > first) {
+        route--;
+        if (route->origin == ROUTE_ROUTER && route_goes_by(route, netif, gateway))
+            tn_route_delete(stack, route);
     }
 }
 
@@ -272,12 +275,10 @@ static void route_count(const struct tenon *stack, const struct tn_route *like, 
 /* Routers may fill half of the table, and no interface more than its share: the rest is the owner's. */
 TENON_INTERNAL void tn_route_advertised(struct tenon *stack, struct tn_route *route, tenon_u32 lifetime_s)
 {
-    const int index = tn_route_index(stack, route);
+    struct tn_route *known = tn_route_same(stack, route);
     unsigned here, all;
 
-    if (index >= 0) {
-        struct tn_route *known = &stack->link.routes[index];
-
+    if (known != NULL) {
         if (known->origin == ROUTE_MANUAL || (known->origin == ROUTE_ADDRESS && lifetime_s == 0))
             return;
         if (lifetime_s > 0 && (known->metric == route->metric || tenon_ip_is_any(&known->gateway))) {
@@ -286,7 +287,7 @@ TENON_INTERNAL void tn_route_advertised(struct tenon *stack, struct tn_route *ro
             return;
         }
         route->failed_s = known->failed_s;
-        tn_route_delete(stack, (unsigned)index);
+        tn_route_delete(stack, known);
     }
     route_count(stack, route, &here, &all);
     if (lifetime_s == 0 || all >= stack->conf.routes_max / 2U)
@@ -336,16 +337,15 @@ TENON_API int tenon_route_add(struct tenon *stack, unsigned netif, const struct 
 TENON_API int tenon_route_remove(struct tenon *stack, unsigned netif, const struct tenon_ip *dst, unsigned prefix,
                                  const struct tenon_ip *gateway)
 {
-    struct tn_route route;
-    int index;
+    struct tn_route route, *same;
 
     if (tn_netif_at(stack, netif) == NULL || !route_fill(&route, dst, prefix, gateway))
         return TENON_EUNREACH;
     route.netif = (tenon_u8)netif;
-    index = tn_route_index(stack, &route);
-    if (index < 0)
+    same = tn_route_same(stack, &route);
+    if (same == NULL)
         return TENON_EUNREACH;
-    tn_route_delete(stack, (unsigned)index);
+    tn_route_delete(stack, same);
     return TENON_OK;
 }
 
