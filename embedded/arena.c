@@ -50,7 +50,7 @@ TENON_INTERNAL void tn_sock_pool_put(struct tenon_buf *buf)
     pool->nfree++;
 }
 
-TENON_INTERNAL struct sock_block *tn_sock_block_of(struct tenon_socks *socks, struct tenon_buf *buf)
+TENON_INTERNAL struct sock_block *tn_sock_look_for_block(struct tenon_socks *socks, struct tenon_buf *buf)
 {
     struct sock_unit *own = TENON_CONTAINER(buf, struct sock_unit, buf);
 

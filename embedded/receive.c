@@ -17,7 +17,7 @@ static void receive_remove(struct sock *sock, struct sock_piece *piece)
         before->next = piece->next;
     if (sock->last == piece)
         sock->last = before;
-    else if (TENON_WITH_SPLIT)
+    else if (TENON_WITH_FRAGMENTS)
         piece->next->flags = (tenon_u16)(piece->next->flags | (piece->flags & SOCK_PIECE_HEAD));
     if (block != NULL) {
         sock->blocks--;
@@ -108,7 +108,7 @@ TENON_INTERNAL int tn_sock_receive(struct sock *sock, const struct tenon_span *s
 {
     unsigned i;
 
-    if (!TENON_WITH_SPLIT)
+    if (!SOCK_SPANS)
         n = 1;
     if (TENON_WITH_FRAGMENTS && !receive_has_records(sock->socks, spans, n))
         return 0;
@@ -142,7 +142,7 @@ static const struct sock_block *receive_sender(const struct sock *sock, const st
     const struct sock_piece *at;
     int passed = 0;
 
-    if (!TENON_WITH_SPLIT || block != NULL)
+    if (!TENON_WITH_FRAGMENTS || block != NULL)
         return block;
     for (at = sock->first; at != NULL && !(passed && (at->flags & SOCK_PIECE_HEAD)); at = at->next) {
         own = tn_sock_block_of(sock->socks, at->buf);
@@ -159,7 +159,8 @@ TENON_ONCE static void receive_meet(struct sock *sock, const struct sock_piece *
 {
     const struct sock_block *block;
 
-    sock->more = (tenon_u8)((piece->flags & SOCK_PIECE_MORE) != 0);
+    if (TENON_WITH_FRAGMENTS)
+        sock->more = (tenon_u8)((piece->flags & SOCK_PIECE_MORE) != 0);
     if (!(piece->flags & SOCK_PIECE_FIRST) || tn_sock_is_fixed(sock))
         return;
     block = receive_sender(sock, piece);

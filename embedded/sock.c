@@ -397,18 +397,20 @@ static int sock_keep(struct sock *sock, const struct tenon_udp_info *info, const
     struct tenon_socks *socks = sock->socks;
     struct tenon_span whole;
     unsigned held = sock->blocks;
-    struct sock_block *block = sock_first_block(socks, spans, n, &held);
-    const int gathered = TENON_WITH_FRAGMENTS && block == NULL && socks->keeps && sock_gather(socks, &whole, spans, n);
-    int kept;
+    struct sock_block *block;
+    int gathered, kept;
 
+    if (!socks->keeps)
+        return 0;
+    block = sock_first_block(socks, spans, n, &held);
+    gathered = TENON_WITH_FRAGMENTS && block == NULL && sock_gather(socks, &whole, spans, n);
     if (gathered) {
         block = tn_sock_block_of(socks, whole.buf);
         held++;
         spans = &whole;
         n = 1;
     }
-    kept = block != NULL && block->pieces < 2 && socks->keeps && held <= socks->datagrams_max &&
-           tn_sock_receive(sock, spans, n, 1);
+    kept = block != NULL && block->pieces < 2 && held <= socks->datagrams_max && tn_sock_receive(sock, spans, n, 1);
     if (kept)
         sock_write_down(socks, info, spans, n);
     if (gathered)
@@ -425,7 +427,7 @@ static void sock_udp_received(struct tenon_udp *udp, void *app, const struct ten
     (void)udp;
     if (n == 0)
         return;    /* no byte that could lie anywhere */
-    if (!TENON_WITH_SPLIT)
+    if (!TENON_WITH_FRAGMENTS)
         n = 1;
     kept = sock_keep(sock, info, spans, n);
     sock_count(&sock->socks->counts.datagrams_full, !kept);

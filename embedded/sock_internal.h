@@ -55,6 +55,10 @@ struct sock_memory {
 /* Of a datagram: there is MORE behind this piece; it was the FIRST; it is the first of those that are still there. */
 enum sock_piece_flag { SOCK_PIECE_OUT = 1, SOCK_PIECE_MORE = 2, SOCK_PIECE_FIRST = 4, SOCK_PIECE_HEAD = 8 };
 
+/* 1: what comes may be in several pieces: a frame is one, but fragments are put together, and the short ways do so with
+ * segments. */
+enum { SOCK_SPANS = TENON_WITH_FRAGMENTS || TENON_WITH_SPEED };
+
 /* Received bytes of an end point, in the block in which they came. */
 struct sock_piece {
     struct sock_piece *next;
@@ -189,8 +193,12 @@ TENON_INTERNAL struct sock_unit *tn_sock_pool_get(struct sock_pool *pool);
 TENON_INTERNAL void tn_sock_pool_put(struct tenon_buf *buf);
 /* A frame has been looked at that came in this block: give it back, unless an application or the core keeps it. */
 TENON_INTERNAL void tn_sock_looked_at(struct tenon_buf *buf);
-/* The end point's block of these bytes, or NULL: they lie elsewhere. */
-TENON_INTERNAL struct sock_block *tn_sock_block_of(struct tenon_socks *socks, struct tenon_buf *buf);
+TENON_INTERNAL struct sock_block *tn_sock_look_for_block(struct tenon_socks *socks, struct tenon_buf *buf);
+/* The block of bytes that an end point may keep, or NULL: they lie elsewhere, which only those of fragments do. */
+TENON_INLINE struct sock_block *tn_sock_block_of(struct tenon_socks *socks, struct tenon_buf *buf)
+{
+    return TENON_WITH_FRAGMENTS ? tn_sock_look_for_block(socks, buf) : TENON_CONTAINER(buf, struct sock_block, unit.buf);
+}
 TENON_INTERNAL void *tn_sock_memory_get(void *host, size_t bytes);
 TENON_INTERNAL void tn_sock_memory_put(void *host, void *mem, size_t bytes);
 TENON_INTERNAL unsigned tn_sock_headers_get(void *host, struct tenon_buf **bufs, unsigned n);
