@@ -2,88 +2,85 @@
 /* Received bytes: read in the blocks in which they came, given back in any order. */
 #include "embedded/sock_internal.h"
 
+/* A piece in this buffer more, or less: of the blocks that the end point holds, and of the pieces that the block has. */
+static void receive_count(struct sock *sock, struct tenon_buf *buf, int by)
+{
+    struct sock_block *block = tn_sock_block_of(sock->socks, buf);
+
+    if (TENON_WITH_FRAGMENTS && block == NULL)
+        return;
+    sock->blocks = (tenon_u16)(sock->blocks + by);
+    block->pieces = (tenon_u16)(block->pieces + by);
+}
+
 /* Take a piece out of the list, and give up its block. */
 static void receive_remove(struct sock *sock, struct sock_piece *piece)
 {
     struct tenon_socks *socks = sock->socks;
-    struct sock_block *block = tn_sock_block_of(socks, piece->buf);
-    struct sock_piece *before = NULL, *at;
+    struct sock_piece **at = &sock->first;
 
-    for (at = sock->first; at != piece; at = at->next)
-        before = at;
-    if (before == NULL)
-        sock->first = piece->next;
-    else
-        before->next = piece->next;
-    if (sock->last == piece)
-        sock->last = before;
+    while (*at != piece)
+        at = &(*at)->next;
+    *at = piece->next;
+    if (piece->next == NULL)
+        sock->end = at;
     else if (TENON_WITH_FRAGMENTS)
         piece->next->flags = (tenon_u16)(piece->next->flags | (piece->flags & SOCK_PIECE_HEAD));
-    if (block != NULL) {
-        sock->blocks--;
-        block->pieces--;
-    }
+    receive_count(sock, piece->buf, -1);
     tenon_buf_put(piece->buf);
     piece->next = socks->free_pieces;
     socks->free_pieces = piece;
 }
 
-/* A new piece at the end, for bytes of a buffer, with a reference of its own. @return 0: there are no more records */
-TENON_ONCE static int receive_append(struct sock *sock, struct tenon_buf *buf, tenon_u8 *data, unsigned len,
-                                     unsigned flags)
+/* A new piece at the end, with a reference of its own to the buffer. @return 0: there are no more records */
+static int receive_append(struct sock *sock, const struct tenon_span *span, unsigned flags)
 {
     struct tenon_socks *socks = sock->socks;
     struct sock_piece *piece = socks->free_pieces;
-    struct sock_block *block = tn_sock_block_of(socks, buf);
 
     if (piece == NULL)
         return 0;
     socks->free_pieces = piece->next;
     piece->next = NULL;
-    piece->buf = buf;
-    piece->data = data;
-    piece->len = (tenon_u16)len;
+    piece->buf = span->buf;
+    piece->data = tenon_span_data(span);
+    piece->len = (tenon_u16)span->len;
     piece->flags = (tenon_u16)flags;
-    tenon_buf_ref(buf);
-    if (block != NULL) {
-        sock->blocks++;
-        block->pieces++;
-    }
-    if (sock->first == NULL)
-        sock->first = piece;
-    else
-        sock->last->next = piece;
-    sock->last = piece;
-    sock->unread += len;
+    tenon_buf_ref(piece->buf);
+    receive_count(sock, piece->buf, 1);
+    *sock->end = piece;
+    sock->end = &piece->next;
     return 1;
 }
 
 /* Blocks are short, and a peer that sends small segments could hold all of them: bytes that fit behind those of the
  * last piece are copied there. Nobody else may refer to that block, and nothing else of it be in use. A block has two
  * pieces at most, as there are twice as many records as blocks.
- * @return 1: done */
-static int receive_join(struct sock *sock, const struct tenon_span *span)
+ * @return 1: they are a part of that piece; 0: they are to be one of their own, where the span is now */
+static int receive_join(struct sock *sock, struct tenon_span *span)
 {
     struct tenon_socks *socks = sock->socks;
-    struct sock_piece *last = sock->last;
-    struct sock_block *block = last != NULL ? tn_sock_block_of(socks, last->buf) : NULL;
+    struct sock_piece *last = TENON_CONTAINER(sock->end, struct sock_piece, next);    /* if there is one */
+    struct sock_block *block;
     tenon_u8 *end;
+    int is_out;
 
-    if (socks->blocks.nfree > socks->reserve || block == NULL || last->buf->refs != block->pieces)
+    if (socks->blocks.nfree > socks->reserve || sock->first == NULL)
+        return 0;
+    block = tn_sock_block_of(socks, last->buf);
+    is_out = last->flags & SOCK_PIECE_OUT;
+    if ((TENON_WITH_FRAGMENTS && block == NULL) || last->buf->refs != block->pieces || (is_out && block->pieces >= 2))
         return 0;
     end = last->data + last->len;
     if ((size_t)(last->buf->data + last->buf->size - end) < span->len)
         return 0;
-    if (last->flags & SOCK_PIECE_OUT) {
-        if (block->pieces >= 2 || !receive_append(sock, last->buf, end, (unsigned)span->len, 0))
-            return 0;
-    } else {
-        last->len = (tenon_u16)(last->len + span->len);
-        sock->unread += span->len;
-    }
     memcpy(end, tenon_span_data(span), (size_t)span->len);
     sock_count(&socks->counts.copied_bytes, span->len);
-    return 1;
+    if (!is_out)
+        last->len = (tenon_u16)(last->len + span->len);
+    span->buf = last->buf;
+    span->off = (tenon_u32)(end - last->buf->data);
+    return !is_out;
 }
 
 /* What the core has copied of fragments lies in buffers for headers. There are as many records for it as there are of
@@ -104,24 +101,24 @@ static int receive_has_records(struct tenon_socks *socks, const struct tenon_spa
 }
 
 /* @return 0: no record was left, and nothing is there */
-TENON_INTERNAL int tn_sock_receive(struct sock *sock, const struct tenon_span *spans, unsigned n, int is_datagram)
+TENON_INTERNAL int tn_sock_receive(struct sock *sock, const struct tenon_span *spans, unsigned n, unsigned flags)
 {
-    unsigned i;
+    const int is_datagram = flags != 0;
+    struct tenon_span span;
 
     if (!SOCK_SPANS)
         n = 1;
     if (TENON_WITH_FRAGMENTS && !receive_has_records(sock->socks, spans, n))
         return 0;
-    for (i = 0; i < n; i++) {
-        unsigned flags = 0;
-
-        if (is_datagram)
-            flags = (i == 0 ? (unsigned)SOCK_PIECE_FIRST | (unsigned)SOCK_PIECE_HEAD : 0U) |
-                    (i + 1 < n ? (unsigned)SOCK_PIECE_MORE : 0U);
-        else if (receive_join(sock, &spans[i]))
+    for (; n > 0; n--) {
+        span = *spans++;
+        if (!is_datagram && receive_join(sock, &span))
             continue;
-        if (!receive_append(sock, spans[i].buf, tenon_span_data(&spans[i]), (unsigned)spans[i].len, flags))
+        if (is_datagram && n > 1)
+            flags |= SOCK_PIECE_MORE;
+        if (!receive_append(sock, &span, flags))
             return 0;
+        flags = 0;
     }
     tn_sock_note(sock, TENON_SOCK_RECEIVED);
     return 1;
@@ -131,7 +128,6 @@ TENON_INTERNAL void tn_sock_forget_pieces(struct sock *sock)
 {
     while (sock->first != NULL)
         receive_remove(sock, sock->first);
-    sock->unread = 0;
 }
 
 /* A block in which is written down whose datagram this piece is of: its own; or, of what the core has copied, another
@@ -209,7 +205,6 @@ TENON_ONCE static void receive_cut(struct sock *sock, struct sock_piece *piece, 
 {
     piece->data += n;
     piece->len = (tenon_u16)(piece->len - n);
-    sock->unread -= n;
     if (piece->len == 0)
         receive_remove(sock, piece);
 }

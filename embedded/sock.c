@@ -410,7 +410,8 @@ static int sock_keep(struct sock *sock, const struct tenon_udp_info *info, const
         spans = &whole;
         n = 1;
     }
-    kept = block != NULL && block->pieces < 2 && held <= socks->datagrams_max && tn_sock_receive(sock, spans, n, 1);
+    kept = block != NULL && block->pieces < 2 && held <= socks->datagrams_max && 
+           tn_sock_receive(sock, spans, n, SOCK_PIECE_FIRST | SOCK_PIECE_HEAD);
     if (kept)
         sock_write_down(socks, info, spans, n);
     if (gathered)
@@ -495,6 +496,7 @@ TENON_API int tenon_sock_create(struct tenon_socks *socks, const struct tenon_ad
         return TENON_ELIMIT;
     sock->socks = socks;
     sock->use = SOCK_USED;
+    sock->end = &sock->first;
     if (local == NULL)
         local = &sock_any;
     if (protocol == TENON_SOCK_UDP)
@@ -553,6 +555,7 @@ static tenon_u32 sock_ring_used(const struct sock_ring *ring)
 TENON_API int tenon_sock_status(const struct tenon_socks *socks, int sk, struct tenon_sock_info *info)
 {
     const struct sock *sock = tn_sock_find(socks, sk);
+    const struct sock_piece *piece;
     struct tenon_tcp_info tcp;
 
     if (sock == NULL)
@@ -560,7 +563,8 @@ TENON_API int tenon_sock_status(const struct tenon_socks *socks, int sk, struct 
     memset(info, 0, sizeof(*info));
     info->state = (enum tenon_sock_state)sock->state;
     info->error = sock->error;
-    info->unread = sock->unread;
+    for (piece = sock->first; piece != NULL; piece = piece->next)
+        info->unread += piece->len;
     info->ring_used = sock_ring_used(&sock->ring);
     info->packets = sock->ring.packets;
     info->segment = sock->segment;

@@ -129,8 +129,7 @@ struct sock {
     struct tenon_udp *udp;
     struct sock_ring ring;
     struct sock_port *port;
-    struct sock_piece *first, *last;
-    tenon_u32 unread;        /* bytes */
+    struct sock_piece *first, **end;    /* where the next one is to be written down */
     tenon_u32 back;          /* TCP: bytes sent back, by which the window opens when they are acknowledged */
     int error;
     struct tenon_addr peer;  /* of UDP */
@@ -234,7 +233,8 @@ TENON_INTERNAL unsigned tn_sock_transmit(void *host, unsigned netif, const struc
 TENON_INTERNAL void tn_sock_rx_flush(struct tenon_socks *socks);
 
 /* receive.c */
-TENON_INTERNAL int tn_sock_receive(struct sock *sock, const struct tenon_span *spans, unsigned n, int is_datagram);
+/* `flags`: of the first piece of a datagram; a stream has none. */
+TENON_INTERNAL int tn_sock_receive(struct sock *sock, const struct tenon_span *spans, unsigned n, unsigned flags);
 TENON_INTERNAL void tn_sock_forget_pieces(struct sock *sock);
 
 /* ring.c */
