@@ -162,10 +162,9 @@ TENON_ONCE static void receive_meet(struct sock *sock, const struct sock_piece *
     block = receive_sender(sock, piece);
     if (block == NULL)
         return;
-    if (!tenon_ip_equal(&sock->peer.ip, &block->from.ip) || sock->peer.port != block->from.port)
+    if (!tenon_ip_equal(&sock->peer.addr.ip, &block->peer.addr.ip) || sock->peer.addr.port != block->peer.addr.port)
         sock->ring.asked = 0;
-    sock->peer = block->from;
-    sock->from = block->to;
+    sock->peer = block->peer;
 }
 
 TENON_API int tenon_sock_ask_rbuf(struct tenon_socks *socks, int sk, tenon_u8 **p)
@@ -228,9 +227,8 @@ TENON_API int tenon_sock_send_back(struct tenon_socks *socks, int sk, const teno
     struct sock *sock = tn_sock_find(socks, sk);
     const int fin = (options & TENON_SOCK_FIN) != 0;
     int error = tn_sock_may_send(sock);
-    const struct tenon_addr *to = NULL;
-    const struct tenon_ip *from = NULL;
     const struct sock_block *block;
+    const struct sock_peer *peer = NULL;
     struct sock_piece *piece;
     struct tenon_span span;
 
@@ -241,15 +239,14 @@ TENON_API int tenon_sock_send_back(struct tenon_socks *socks, int sk, const teno
         return TENON_EINVAL;
     if (sock->udp != NULL && !tn_sock_is_fixed(sock)) {
         block = receive_sender(sock, piece);
-        if (block == NULL || block->from.port == 0)
+        if (block == NULL || block->peer.addr.port == 0)
             return TENON_EUNREACH;
-        to = &block->from;
-        from = &block->to;
+        peer = &block->peer;
     }
     span.buf = piece->buf;
     span.off = (tenon_u32)(p - piece->buf->data);
     span.len = n;
-    error = tn_sock_send_span(sock, to, from, &span);
+    error = tn_sock_send_span(sock, peer, &span);
     if (error != TENON_OK)
         return error;
     receive_cut(sock, piece, n);

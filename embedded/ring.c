@@ -187,9 +187,9 @@ static int ring_segment(struct sock *sock)
         sock->segment = (tenon_u16)tenon_tcp_mss(sock->conn);
         return TENON_OK;
     }
-    if (sock->peer.port == 0)
+    if (sock->peer.addr.port == 0)
         return TENON_EUNREACH;
-    error = tenon_udp_payload_max(sock->udp, tn_sock_is_fixed(sock) ? NULL : &sock->peer, &bytes);
+    error = tenon_udp_payload_max(sock->udp, tn_sock_is_fixed(sock) ? NULL : &sock->peer.addr, &bytes);
     if (error != TENON_OK)
         return error == TENON_EINVAL ? TENON_EUNREACH : error;
     sock->segment = (tenon_u16)(bytes < 32000 ? bytes : 32000);
@@ -276,7 +276,7 @@ static int ring_send(struct sock *sock, unsigned n)
     span.buf = &packet->buf;
     span.off = 0;
     span.len = n;
-    error = tn_sock_send_span(sock, &sock->peer, &sock->from, &span);
+    error = tn_sock_send_span(sock, &sock->peer, &span);
     if (error == TENON_OK)
         ring_commit(sock, packet);
     return error;

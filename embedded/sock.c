@@ -131,24 +131,23 @@ TENON_INTERNAL int tn_sock_may_send(const struct sock *sock)
 
 /* From the address that was asked, if that is one from which something can be sent: not a group or a broadcast
  * address, nor 0.0.0.0, which some send to in place of that (RFC 1122 3.3.6), and which is TENON_EINVAL. */
-static int sock_send_datagram(struct sock *sock, const struct tenon_addr *to, const struct tenon_ip *from,
-                              const struct tenon_span *span)
+static int sock_send_datagram(struct sock *sock, const struct sock_peer *peer, const struct tenon_span *span)
 {
+    const struct tenon_addr *to = &peer->addr;
     int error = TENON_ENOADDR;
 
     if (tn_sock_is_fixed(sock))
         to = NULL;
-    else if (!tenon_ip_is_any(from))
-        error = tenon_udp_send_from(sock->udp, from, to, span, 1);
+    else if (!tenon_ip_is_any(&peer->asked))
+        error = tenon_udp_send_from(sock->udp, &peer->asked, to, span, 1);
     if (error == TENON_ENOADDR || (TENON_WITH_IPV6 && error == TENON_EINVAL))
         error = tenon_udp_send(sock->udp, to, span, 1);
     return error;
 }
 
-TENON_INTERNAL int tn_sock_send_span(struct sock *sock, const struct tenon_addr *to, const struct tenon_ip *from,
-                                     const struct tenon_span *span)
+TENON_INTERNAL int tn_sock_send_span(struct sock *sock, const struct sock_peer *peer, const struct tenon_span *span)
 {
-    const int error = sock->udp != NULL ? sock_send_datagram(sock, to, from, span) : tenon_tcp_send(sock->conn, span);
+    const int error = sock->udp != NULL ? sock_send_datagram(sock, peer, span) : tenon_tcp_send(sock->conn, span);
 
     if (error == TENON_OK)
         sock_count(&sock->socks->counts.sent_bytes, (tenon_u32)span->len);
@@ -385,8 +384,8 @@ static void sock_write_down(struct tenon_socks *socks, const struct tenon_udp_in
         block = tn_sock_block_of(socks, spans[i].buf);
         if (block == NULL)
             continue;
-        block->from = info->from;
-        block->to = info->to.ip;
+        block->peer.addr = info->from;
+        block->peer.asked = info->to.ip;
     }
 }
 
@@ -454,7 +453,7 @@ static int sock_open_udp(struct sock *sock, const struct tenon_addr *local, cons
     error = tenon_udp_bind(sock->udp, local);
     if (TENON_WITH_CONNECT && error == TENON_OK && remote != NULL) {
         error = tenon_udp_connect(sock->udp, remote);
-        sock->peer = *remote;
+        sock->peer.addr = *remote;
         sock->fixed = 1;
     }
     if (error != TENON_OK) {
@@ -473,8 +472,8 @@ TENON_API int tenon_sock_to(struct tenon_socks *socks, int sk, const struct teno
 
     if (sock == NULL || sock->udp == NULL || tn_sock_is_fixed(sock) || to->port == 0)
         return TENON_EINVAL;
-    sock->peer = *to;
-    sock->from = tenon_ip_any();
+    sock->peer.addr = *to;
+    sock->peer.asked = tenon_ip_any();
     sock->ring.asked = 0;
     return TENON_OK;
 }
@@ -569,7 +568,7 @@ TENON_API int tenon_sock_status(const struct tenon_socks *socks, int sk, struct 
     info->packets = sock->ring.packets;
     info->segment = sock->segment;
     info->more = sock->more;
-    info->remote = sock->peer;
+    info->remote = sock->peer.addr;
     if (sock->conn != NULL) {
         tenon_tcp_status(sock->conn, &tcp);
         info->local = tcp.local;

@@ -30,12 +30,17 @@ struct sock_unit {
     struct sock_unit *next;    /* in the list of free ones; itself: it is kept; else NULL */
 };
 
+/* Of UDP: whom we hear, or send to, and the address of ours that he has asked; any: the stack chooses. */
+struct sock_peer {
+    struct tenon_addr addr;
+    struct tenon_ip asked;
+};
+
 /* A receive block; its bytes follow. */
 struct sock_block {
     struct sock_unit unit;
-    struct tenon_addr from;    /* UDP: whose datagram lies in it, or a part of it ... */
-    struct tenon_ip to;        /* ... and the address of ours that it was for */
-    tenon_u16 pieces;          /* that refer to it */
+    struct sock_peer peer;    /* whose datagram lies in it, or a part of it */
+    tenon_u16 pieces;         /* that refer to it */
 };
 
 /* Memory for the core: what it gives back it says the size of, so that free memory needs no other record than this, in
@@ -132,8 +137,7 @@ struct sock {
     struct sock_piece *first, **end;    /* where the next one is to be written down */
     tenon_u32 back;          /* TCP: bytes sent back, by which the window opens when they are acknowledged */
     int error;
-    struct tenon_addr peer;  /* of UDP */
-    struct tenon_ip from;    /* UDP: the address that the peer has asked; any: the stack chooses */
+    struct sock_peer peer;
 };
 
 /* What is asked of a device after the start; as in struct tenon_sock_device. */
@@ -257,9 +261,8 @@ TENON_INLINE int tn_sock_is_fixed(const struct sock *sock)
 }
 /* @return TENON_OK, or what forbids to send; of NULL too */
 TENON_INTERNAL int tn_sock_may_send(const struct sock *sock);
-/* UDP: to `to`, from `from` (any address: the stack chooses), unless the peer is fixed. */
-TENON_INTERNAL int tn_sock_send_span(struct sock *sock, const struct tenon_addr *to, const struct tenon_ip *from,
-                                     const struct tenon_span *span);
+/* UDP: to this peer, unless it is fixed. */
+TENON_INTERNAL int tn_sock_send_span(struct sock *sock, const struct sock_peer *peer, const struct tenon_span *span);
 TENON_INTERNAL int tn_sock_finish(struct sock *sock);
 /* The application is told of these events in tenon_sock_poll(). */
 TENON_INTERNAL void tn_sock_note(struct sock *sock, unsigned events);
