@@ -5,7 +5,7 @@
 
 /* ---- buffers ------------------------------------------------------------------------------------ */
 
-TENON_INTERNAL struct sock_unit *tn_sock_pool_get(struct sock_pool *pool)
+TENON_INTERNAL struct tenon_buf *tn_sock_pool_get(struct sock_pool *pool)
 {
     struct sock_unit *unit = pool->free;
 
@@ -17,7 +17,7 @@ TENON_INTERNAL struct sock_unit *tn_sock_pool_get(struct sock_pool *pool)
         pool->low = pool->nfree;
     unit->buf.refs = 1;
     unit->next = NULL;
-    return unit;
+    return &unit->buf;
 }
 
 /* While a buffer is out nothing follows it in the list: that it is kept is said there, by itself, and once. */
@@ -65,7 +65,7 @@ TENON_INTERNAL unsigned tn_sock_headers_get(void *host, struct tenon_buf **bufs,
     unsigned i;
 
     for (i = 0; i < n && socks->headers.nfree > tn_sock_headers_lent(socks->device.flags); i++)
-        bufs[i] = &tn_sock_pool_get(&socks->headers)->buf;
+        bufs[i] = tn_sock_pool_get(&socks->headers);
     return i;
 }
 
@@ -483,8 +483,6 @@ TENON_ONCE static void arena_fill_pool(struct sock_pool *pool, tenon_u8 *at, uns
 
         unit->buf.data = at + record;
         unit->buf.size = (tenon_u32)(step - record);
-        unit->buf.refs = 0;
-        unit->next = NULL;
         unit->buf.release = tn_sock_pool_put;
         unit->pool = pool;
         tn_sock_pool_put(&unit->buf);
@@ -512,7 +510,6 @@ static void arena_fill(struct tenon_socks *socks, const struct arena_layout *lay
     arena_fill_pool(&socks->headers, base + layout->headers, conf->headers, layout->header,
                     (size_t)tn_sock_align(sizeof(struct sock_unit)));
     socks->memory.first = (struct sock_gap *)(void *)(base + layout->memory);
-    socks->memory.first->next = NULL;
     socks->memory.first->bytes = socks->memory.bytes = (size_t)layout->memory_bytes;
     socks->arena_bytes = (size_t)layout->total;
 }
@@ -534,6 +531,7 @@ static void arena_take_conf(struct tenon_socks *socks, const struct tenon_sock_c
     socks->front = (tenon_u16)tn_sock_ring_front(conf->device.flags);
     socks->datagrams_max = conf->datagrams;
     socks->reserve = (tenon_u16)(conf->blocks / 4U);
+    socks->blocks.kept = (tenon_u16)(tn_sock_blocks_least(conf->device.flags) - 1U);
 }
 
 /* ---- start and stop ----------------------------------------------------------------------------- */
@@ -560,7 +558,7 @@ TENON_API int tenon_sock_start(struct tenon_socks **out, void *arena, size_t byt
     if (bytes < layout.total + 15)
         return TENON_ENOMEM;
     base += (16 - (size_t)base % 16) % 16;
-    memset(base, 0, (size_t)layout.blocks);
+    memset(base, 0, (size_t)layout.total);
     socks = (struct tenon_socks *)(void *)base;
     arena_fill(socks, &layout, &whole);
     arena_take_conf(socks, &whole);

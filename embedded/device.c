@@ -6,12 +6,7 @@
 
 static struct tenon_buf *rx_block(struct tenon_socks *socks)
 {
-    struct sock_unit *unit = tn_sock_has_block(socks) ? tn_sock_pool_get(&socks->blocks) : NULL;
-
-    if (unit == NULL)
-        return NULL;
-    TENON_CONTAINER(unit, struct sock_block, unit)->pieces = 0;
-    return &unit->buf;
+    return tn_sock_has_block(socks) ? tn_sock_pool_get(&socks->blocks) : NULL;
 }
 
 TENON_API struct tenon_buf *tenon_sock_block(struct tenon_socks *socks)
@@ -27,11 +22,10 @@ TENON_API struct tenon_buf *tenon_sock_block(struct tenon_socks *socks)
 static struct tenon_buf *rx_block_or_less(struct tenon_socks *socks, unsigned bytes)
 {
     struct tenon_buf *block = rx_block(socks);
-    struct sock_unit *unit = NULL;
 
     if (block == NULL && bytes <= SOCK_HEADER_BYTES)
-        unit = tn_sock_pool_get(&socks->headers);
-    return unit != NULL ? &unit->buf : block;
+        block = tn_sock_pool_get(&socks->headers);
+    return block;
 }
 
 /* What came before in this turn is looked at now if that makes room. */
@@ -49,9 +43,9 @@ TENON_API struct tenon_buf *tenon_sock_block_for(struct tenon_socks *socks, unsi
 }
 
 /* In a buffer for headers, of which one is there so that something is heard: nothing of it is kept. */
-static int rx_is_lent(const struct tenon_socks *socks, int i)
+static int rx_is_lent(const struct tenon_socks *socks, const struct tenon_frame *frame)
 {
-    return TENON_CONTAINER(socks->rx_spans[i].buf, struct sock_unit, buf)->pool != &socks->blocks;
+    return TENON_CONTAINER(frame->spans->buf, struct sock_unit, buf)->pool != &socks->blocks;
 }
 
 /* Frames go up together, so that several segments get one answer, as long as there is a block besides for whoever is to
@@ -59,28 +53,27 @@ static int rx_is_lent(const struct tenon_socks *socks, int i)
  * who waits for room to send before he gives back what he has read could not hear else that there is room. */
 TENON_INTERNAL void tn_sock_rx_flush(struct tenon_socks *socks)
 {
-    const int n = (int)socks->nrx;
-    int i = 0;
+    const struct tenon_frame *frame = socks->rx_frames;
+    unsigned left = socks->nrx, n;
 
-    while (i < n) {
-        const int spare = tn_sock_blocks_spare(socks);
-        const int enough = spare >= n - i && !(TENON_WITH_FRAGMENTS && socks->singly);
-        const int keeps = spare > 0 && !rx_is_lent(socks, i);
-        int end = i + 1;
+    while (left > 0) {
+        const int spare = tn_sock_blocks_spare(socks), enough = spare >= (int)left;
 
-        socks->keeps = (tenon_u8)keeps;
-        while (enough && keeps && end < n && !rx_is_lent(socks, end))
-            end++;
+        n = 1;
+        socks->keeps = spare > 0 && !rx_is_lent(socks, frame);
+        if (socks->keeps && enough && !(TENON_WITH_FRAGMENTS && socks->singly))
+            while (n < left && !rx_is_lent(socks, frame + n))
+                n++;
         if (TENON_WITH_FRAGMENTS)
-            socks->looked = (tenon_u8)(end == i + 1 ? end : 0);
-        tenon_keep(socks->stack, keeps ? TENON_KEEP_ALL : TENON_KEEP_NOTHING);
-        (void)tenon_input(socks->stack, 1, socks->rx_frames + i, (unsigned)(end - i), socks->now_us);
-        for (; i < end; i++)
-            tn_sock_looked_at(socks->rx_spans[i].buf);
+            socks->looked = n == 1 ? frame->spans->buf : NULL;
+        tenon_keep(socks->stack, socks->keeps ? TENON_KEEP_ALL : TENON_KEEP_NOTHING);
+        (void)tenon_input(socks->stack, 1, frame, n, socks->now_us);
+        for (; n > 0; n--, left--, frame++)
+            tn_sock_looked_at(frame->spans->buf);
     }
     socks->nrx = 0;
     if (TENON_WITH_FRAGMENTS)
-        socks->looked = 0;
+        socks->looked = NULL;
 }
 
 TENON_API void tenon_sock_input(struct tenon_socks *socks, struct tenon_buf *block, unsigned off, unsigned n,
@@ -174,24 +167,24 @@ static unsigned device_send_in_place(struct tenon_socks *socks, const struct ten
 static unsigned device_send_copied(struct tenon_socks *socks, const struct tenon_frame *frame)
 {
     const tenon_u32 bytes = device_frame_bytes(frame);
-    struct sock_unit *unit = tn_sock_pool_get(&socks->blocks);
+    struct tenon_buf *block = tn_sock_pool_get(&socks->blocks);
     tenon_u32 at = 0;
     unsigned i, taken;
 
-    if (unit == NULL)
+    if (block == NULL)
         return 0;
-    if (bytes > unit->buf.size) {
-        tenon_buf_put(&unit->buf);
+    if (bytes > block->size) {
+        tenon_buf_put(block);
         return 1;    /* larger than the MTU: nobody could have taken it */
     }
     for (i = 0; i < frame->nspans; i++) {
-        memcpy(unit->buf.data + at, tenon_span_data(&frame->spans[i]), (size_t)frame->spans[i].len);
+        memcpy(block->data + at, tenon_span_data(&frame->spans[i]), (size_t)frame->spans[i].len);
         at += frame->spans[i].len;
     }
-    taken = device_send_one(socks, frame, &unit->buf, 0);
+    taken = device_send_one(socks, frame, block, 0);
     if (taken > 0)
         sock_count(&socks->counts.copied_bytes, bytes - frame->spans[0].len);
-    tenon_buf_put(&unit->buf);
+    tenon_buf_put(block);
     return taken;
 }
 

@@ -333,22 +333,18 @@ static struct sock_block *sock_first_block(struct tenon_socks *socks, const stru
  * datagram is lost and no later one. @return NULL: none */
 static struct tenon_buf *sock_gather_block(struct tenon_socks *socks)
 {
-    struct tenon_buf *last = socks->looked != 0 ? socks->rx_spans[socks->looked - 1].buf : NULL;
-    struct sock_unit *unit;
+    struct tenon_buf *block = socks->looked;
 
     if (tn_sock_blocks_spare(socks) <= 0)
         return NULL;
-    if (last != NULL && last->refs == 1) {
-        tenon_buf_ref(last);
-        return last;
+    if (block != NULL && block->refs == 1) {
+        tenon_buf_ref(block);
+        return block;
     }
-    unit = socks->looked == 0 || tn_sock_has_block(socks) ? tn_sock_pool_get(&socks->blocks) : NULL;
-    if (unit == NULL) {
+    block = block == NULL || tn_sock_has_block(socks) ? tn_sock_pool_get(&socks->blocks) : NULL;
+    if (block == NULL)
         socks->singly = 1;
-        return NULL;
-    }
-    TENON_CONTAINER(unit, struct sock_block, unit)->pieces = 0;
-    return &unit->buf;
+    return block;
 }
 
 /* All fragments of a datagram were small, and lie in buffers for headers: whose it is stands in a block, so it is put

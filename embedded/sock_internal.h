@@ -21,7 +21,7 @@ enum { SOCK_ALIGN = 8, SOCK_MAX = 64, SOCK_HEADER_BYTES = TENON_BUF_BYTES_MIN, S
 struct sock_pool {
     struct sock_unit *free, *last;    /* `last` counts while there is a first */
     tenon_u16 n, nfree, low;
-    tenon_u16 kept;                   /* of the n: neither free nor with the device */
+    tenon_u16 kept;                   /* of the n: neither free nor with the device; and those that cannot be */
 };
 
 struct sock_unit {
@@ -160,7 +160,6 @@ struct tenon_socks {
     tenon_u8 news;       /* 1: of some descriptor there are events that the application has not been told of */
     tenon_u8 keeps;      /* 0: what has come now is not to be kept */
     tenon_u8 singly;     /* 1: each frame goes up by itself: a datagram lies in the block of its last fragment */
-    tenon_u8 looked;     /* at: 1 + the place of the frame that goes up by itself now, 0: there is none */
     tenon_u8 nsocks, nports;
     tenon_u8 cookies;    /* 1: SYN cookies are sent when too many are in their handshake */
     tenon_u16 nrx, packets_max, datagrams_max, reserve;
@@ -177,6 +176,7 @@ struct tenon_socks {
     size_t arena_bytes;    /* from here on */
     struct tenon_frame *rx_frames;    /* that have come, each in a block: TENON_SOCK_BURST, or as many as blocks */
     struct tenon_span *rx_spans;      /* ... and where they lie */
+    struct tenon_buf *looked;         /* at: in it lies the frame that goes up by itself now; NULL: there is none */
     struct tenon_sock_counts counts;
 };
 
@@ -192,7 +192,7 @@ TENON_INLINE tenon_u32 tn_sock_align(tenon_u32 bytes)
 }
 
 /* arena.c */
-TENON_INTERNAL struct sock_unit *tn_sock_pool_get(struct sock_pool *pool);
+TENON_INTERNAL struct tenon_buf *tn_sock_pool_get(struct sock_pool *pool);
 TENON_INTERNAL void tn_sock_pool_put(struct tenon_buf *buf);
 /* A frame has been looked at that came in this block: give it back, unless an application or the core keeps it. */
 TENON_INTERNAL void tn_sock_looked_at(struct tenon_buf *buf);
@@ -215,7 +215,7 @@ TENON_INLINE unsigned tn_sock_blocks_least(unsigned device_flags)
 /* Blocks that may be kept besides those that are: of what is left then one is to hear with, and one to send from. */
 TENON_INLINE int tn_sock_blocks_spare(const struct tenon_socks *socks)
 {
-    return (int)socks->blocks.n - (int)socks->blocks.kept - (int)tn_sock_blocks_least(socks->device.flags) + 1;
+    return (int)socks->blocks.n - (int)socks->blocks.kept;
 }
 /* Buffers for headers that the core leaves alone. */
 TENON_INLINE unsigned tn_sock_headers_lent(unsigned device_flags)
