@@ -583,18 +583,17 @@ static unsigned arena_transmits_nothing(void *device, const struct tenon_frame *
 
 TENON_API void tenon_sock_stop(struct tenon_socks *socks)
 {
-    unsigned i;
+    struct sock *sock = socks->socks;
+    unsigned n;
 
     socks->device.transmit = arena_transmits_nothing;
-    for (i = 0; i < socks->nsocks; i++) {
-        if (socks->socks[i].use == SOCK_USED)
-            (void)tenon_sock_delete(socks, tn_sock_number(&socks->socks[i]), TENON_SOCK_ABORT);
-    }
+    for (n = socks->nsocks; n > 0; n--, sock++)
+        if (sock->use == SOCK_USED)
+            (void)tenon_sock_delete(socks, tn_sock_number(sock), TENON_SOCK_ABORT);
     tn_sock_close_ports(socks);
     tenon_fini(socks->stack);
-    for (i = 0; i < socks->nrx; i++)
-        tenon_buf_put(socks->rx_spans[i].buf);
-    socks->nrx = 0;
+    while (socks->nrx > 0)
+        tenon_buf_put(socks->rx_spans[--socks->nrx].buf);
 }
 
 TENON_API struct tenon *tenon_sock_stack(const struct tenon_socks *socks)

@@ -218,35 +218,26 @@ TENON_INTERNAL unsigned tn_sock_transmit(void *host, unsigned netif, const struc
 
 /* ---- poll --------------------------------------------------------------------------------------- */
 
-/* Tell the application what has happened since the last time; who asks in turns hears it by that. @return 1: there was
- * something */
-static int device_tell(struct tenon_socks *socks)
+/* Tell the application what has happened since the last time. */
+static void device_tell(struct tenon_socks *socks)
 {
-    unsigned i;
-    int told = 0;
+    struct sock *sock = socks->socks;
+    unsigned n, events;
+    int sk = 0;
 
-    if (!socks->news)
-        return 0;
     socks->news = 0;
-    for (i = 0; i < socks->nsocks; i++) {
-        struct sock *sock = &socks->socks[i];
-        const unsigned events = sock->events;
-        int sk = 0;
-
+    for (n = socks->nsocks; n > 0; n--, sock++) {
+        events = sock->events;
         if (events == 0)
             continue;
         if (socks->event != NULL)
             sk = tn_sock_number(sock);
         sock->events = 0;
-        if (sock->use == SOCK_LEAVING && !(events & TENON_SOCK_GONE))
-            continue;
         if (events & TENON_SOCK_GONE)
             tn_sock_release(sock);
         if (socks->event != NULL)
             socks->event(socks->app, sk, events);
-        told = 1;
     }
-    return told;
 }
 
 TENON_API tenon_u32 tenon_sock_poll(struct tenon_socks *socks, tenon_u32 now_us)
@@ -267,8 +258,10 @@ TENON_API tenon_u32 tenon_sock_poll(struct tenon_socks *socks, tenon_u32 now_us)
         tn_sock_close_ports(socks);
     tn_sock_rx_flush(socks);
     wait = tenon_poll(socks->stack, now_us);
-    if (device_tell(socks))    /* what the application has asked for in its events; without them it is to ask now */
+    if (socks->news) {
+        device_tell(socks);    /* then what it has asked for in its events; who asks in turns is to do so now */
         wait = socks->event != NULL ? tenon_poll(socks->stack, now_us) : 0;
+    }
     socks->running = SOCK_POLLED;
     /* The device may have found no block, and has nothing to receive into until it is asked again. */
     return socks->news || socks->nrx > 0 || (!had_block && tn_sock_has_block(socks)) ? 0 : wait;

@@ -82,9 +82,10 @@ static void ring_release(struct tenon_buf *buf)
         if (ring->tail == 0)
             ring->end = ring->size;
     }
-    tn_sock_note(sock, TENON_SOCK_WRITABLE);
-    if (sock->use == SOCK_LEAVING && ring->packets == 0)
-        sock->events = TENON_SOCK_GONE;
+    if (sock->use == SOCK_USED)
+        tn_sock_note(sock, TENON_SOCK_WRITABLE);
+    else if (ring->packets == 0)
+        tn_sock_note(sock, TENON_SOCK_GONE);
 }
 
 /* The device has done with the frame that lies in the ring. */
@@ -109,16 +110,15 @@ static int ring_overlaps(const tenon_u8 *other, size_t other_bytes, const tenon_
 static int ring_is_in_use(const struct tenon_socks *socks, const struct sock *sock, const tenon_u8 *base,
                           tenon_u32 bytes)
 {
-    unsigned i;
+    const struct sock *other = socks->socks;
+    unsigned n;
 
     if (ring_overlaps((const tenon_u8 *)socks, socks->arena_bytes, base, bytes))
         return 1;
-    for (i = 0; i < socks->nsocks; i++) {
-        const struct sock_ring *ring = &socks->socks[i].ring;
-
-        if (&socks->socks[i] != sock && ring->base != NULL && ring_overlaps(ring->base, ring->size, base, bytes))
+    for (n = socks->nsocks; n > 0; n--, other++)
+        if (other != sock && other->ring.base != NULL &&
+            ring_overlaps(other->ring.base, other->ring.size, base, bytes))
             return 1;
-    }
     return 0;
 }
 

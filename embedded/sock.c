@@ -212,20 +212,20 @@ static const struct tenon_tcp_events sock_port_events = {
 
 TENON_INTERNAL void tn_sock_forget_promises(struct tenon_socks *socks)
 {
-    unsigned i;
+    struct sock_port *port = socks->ports;
+    unsigned n;
 
-    for (i = 0; i < socks->nports; i++)
-        socks->ports[i].promised = 0;
+    for (n = socks->nports; n > 0; n--, port++)
+        port->promised = 0;
 }
 
 /* Ports that no descriptor has had since the last poll: one that is made again at once finds its listener. */
 TENON_INTERNAL void tn_sock_close_ports(struct tenon_socks *socks)
 {
-    unsigned i;
+    struct sock_port *port = socks->ports;
+    unsigned n;
 
-    for (i = 0; i < socks->nports; i++) {
-        struct sock_port *port = &socks->ports[i];
-
+    for (n = socks->nports; n > 0; n--, port++) {
         if (port->listener == NULL || port->refs > 0)
             continue;
         tenon_tcp_listener_close(port->listener);
@@ -242,12 +242,10 @@ static int sock_same_addr(const struct tenon_addr *a, const struct tenon_addr *b
 /* @return the port of that address, or a free one; NULL: there is none */
 static struct sock_port *sock_port_find(struct tenon_socks *socks, const struct tenon_addr *at)
 {
-    struct sock_port *free_one = NULL;
-    unsigned i;
+    struct sock_port *port = socks->ports, *free_one = NULL;
+    unsigned n;
 
-    for (i = 0; i < socks->nports; i++) {
-        struct sock_port *port = &socks->ports[i];
-
+    for (n = socks->nports; n > 0; n--, port++) {
         if (port->listener == NULL)
             free_one = port;
         else if (at->port != 0 && sock_same_addr(&port->at, at))
