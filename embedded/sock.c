@@ -9,12 +9,13 @@ TENON_INTERNAL int tn_sock_number(const struct sock *sock)
     return (int)(((unsigned)sock->generation * SOCK_MAX + (unsigned)(sock - sock->socks->socks)) + 1U);
 }
 
+/* What is no number has a generation that no descriptor has: 0, or less, is a large one here. */
 TENON_INTERNAL struct sock *tn_sock_find(const struct tenon_socks *socks, int sk)
 {
     const unsigned number = (unsigned)sk - 1U, index = number % SOCK_MAX;
     struct sock *sock = &socks->socks[index];
 
-    if (sk < 1 || index >= socks->nsocks || sock->use != SOCK_USED || sock->generation != number / SOCK_MAX)
+    if (index >= socks->nsocks || sock->use != SOCK_USED || sock->generation != number / SOCK_MAX)
         return NULL;
     return sock;
 }
@@ -113,9 +114,6 @@ static void sock_soft_error(struct tenon_tcp *conn, void *app, int error)
 static const struct tenon_tcp_events sock_tcp_events = {
     NULL, sock_opened, sock_received, sock_acked, sock_finished, sock_closed, NULL, sock_soft_error};
 
-/* A deleted descriptor's connection finishes by itself. */
-static const struct tenon_tcp_events sock_no_events = {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
-
 static const struct tenon_addr sock_any = {{{0}}, 0, 0};
 
 /* ---- sending, from a ring or out of a receive block ----------------------------------------------- */
@@ -209,6 +207,10 @@ static void sock_port_opened(struct tenon_tcp *conn, void *app)
 
 static const struct tenon_tcp_events sock_port_events = {
     sock_port_incoming, sock_port_opened, NULL, NULL, NULL, NULL, NULL, NULL};
+
+/* A deleted descriptor's connection finishes by itself. One that came to a port has been opened: the events of that are
+ * none any more. */
+static const struct tenon_tcp_events sock_no_events = {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
 
 TENON_INTERNAL void tn_sock_forget_promises(struct tenon_socks *socks)
 {
@@ -516,7 +518,7 @@ TENON_API int tenon_sock_delete(struct tenon_socks *socks, int sk, unsigned opti
     sock->use = SOCK_LEAVING;
     sock->events = 0;
     if (sock->conn != NULL) {
-        tenon_tcp_handler(sock->conn, &sock_no_events, NULL);
+        tenon_tcp_handler(sock->conn, TENON_WITH_CONNECT ? &sock_no_events : &sock_port_events, NULL);
         tenon_tcp_consumed(sock->conn, sock->back);    /* read it was: no reason for a reset */
         if (options & TENON_SOCK_ABORT)
             tenon_tcp_abort(sock->conn);
