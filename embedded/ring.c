@@ -9,15 +9,17 @@
  * bytes, the device when it has sent them. Then the ring is free up to there, first in, first out. */
 #include "embedded/sock_internal.h"
 
-static struct sock_packet *ring_packet(const struct sock_ring *ring, tenon_u32 at)
+static struct sock_packet *ring_packet(tenon_u8 *at)
 {
-    return (struct sock_packet *)(void *)(ring->base + at);
+    return (struct sock_packet *)(void *)at;
 }
 
-/* Bytes that a packet whose bytes begin at `at` can have before `limit`. */
-static tenon_u32 ring_room(tenon_u32 at, tenon_u32 limit)
+/* Bytes that a packet can have whose record is at `at`, before `limit`, which is not before that. */
+static tenon_u32 ring_room(const tenon_u8 *at, const tenon_u8 *limit, tenon_u32 front)
 {
-    return limit > at ? limit - at : 0;
+    const tenon_u32 bytes = (tenon_u32)(size_t)(limit - at);
+
+    return bytes > front ? bytes - front : 0;
 }
 
 /* Bytes of a packet before those of the application: without LINEAR a number that is known. */
@@ -27,12 +29,12 @@ static tenon_u32 ring_front(const struct tenon_socks *socks)
 }
 
 /* Where the packet behind this one is, if it is not the last. */
-static tenon_u32 ring_next(const struct sock_ring *ring, tenon_u32 at)
+static tenon_u8 *ring_next(const struct sock_ring *ring, tenon_u8 *at)
 {
-    const struct sock_packet *packet = ring_packet(ring, at);
+    const struct sock_packet *packet = ring_packet(at);
 
     at += tn_sock_align(ring_front(packet->sock->socks) + packet->buf.size);
-    return at == ring->end ? 0 : at;
+    return at == ring->end ? ring->base : at;
 }
 
 /* How many bytes of a packet are not acknowledged. */
@@ -54,13 +56,13 @@ enum { RING_COPIES = TENON_WITH_QUEUE || TENON_WITH_SPEED };
 static tenon_u32 ring_own(struct sock_ring *ring, tenon_u32 bytes)
 {
     const tenon_u32 before = ring->flight;
-    tenon_u32 at = ring->tail;
+    tenon_u8 *at = ring->tail;
     unsigned i;
 
     ring->una += bytes;
     ring->flight = 0;
     for (i = ring->packets; i > 0; i--) {
-        ring->flight += ring_unacked(ring, ring_packet(ring, at));
+        ring->flight += ring_unacked(ring, ring_packet(at));
         at = ring_next(ring, at);
     }
     if (RING_COPIES && ring->flight + bytes < before)
@@ -76,11 +78,11 @@ static void ring_release(struct tenon_buf *buf)
     struct sock *sock = TENON_CONTAINER(buf, struct sock_packet, buf)->sock;
     struct sock_ring *ring = &sock->ring;
 
-    while (ring->packets > 0 && ring_packet(ring, ring->tail)->buf.refs == 0) {
+    while (ring->packets > 0 && ring_packet(ring->tail)->buf.refs == 0) {
         ring->packets--;
         ring->tail = ring_next(ring, ring->tail);
-        if (ring->tail == 0)
-            ring->end = ring->size;
+        if (ring->tail == ring->base)
+            ring->end = ring->limit;
     }
     if (sock->use == SOCK_USED)
         tn_sock_note(sock, TENON_SOCK_WRITABLE);
@@ -101,9 +103,9 @@ TENON_INTERNAL struct sock_linear *tn_sock_packet_of(struct tenon_buf *buf)
 
 /* ---- the ring's memory -------------------------------------------------------------------------- */
 
-static int ring_overlaps(const tenon_u8 *other, size_t other_bytes, const tenon_u8 *base, tenon_u32 bytes)
+static int ring_overlaps(const tenon_u8 *other, const tenon_u8 *other_limit, const tenon_u8 *base, tenon_u32 bytes)
 {
-    return other < base + bytes && base < other + other_bytes;
+    return other < base + bytes && base < other_limit;
 }
 
 /* The arena has that memory, or another end point. */
@@ -113,11 +115,11 @@ static int ring_is_in_use(const struct tenon_socks *socks, const struct sock *so
     const struct sock *other = socks->socks;
     unsigned n;
 
-    if (ring_overlaps((const tenon_u8 *)socks, socks->arena_bytes, base, bytes))
+    if (ring_overlaps((const tenon_u8 *)socks, (const tenon_u8 *)socks + socks->arena_bytes, base, bytes))
         return 1;
     for (n = socks->nsocks; n > 0; n--, other++)
         if (other != sock && other->ring.base != NULL &&
-            ring_overlaps(other->ring.base, other->ring.size, base, bytes))
+            ring_overlaps(other->ring.base, other->ring.limit, base, bytes))
             return 1;
     return 0;
 }
@@ -142,8 +144,7 @@ TENON_API int tenon_sock_set_sbuf(struct tenon_socks *socks, int sk, void *ring,
     if (RING_COPIES)
         sock->ring.flight = flight;
     sock->ring.base = base + skip;
-    sock->ring.size = (bytes - skip) / SOCK_ALIGN * SOCK_ALIGN;
-    sock->ring.end = sock->ring.size;
+    sock->ring.limit = sock->ring.base + (bytes - skip) / SOCK_ALIGN * SOCK_ALIGN;
     sock->ring.own = ring_own;
     return TENON_OK;
 }
@@ -155,19 +156,17 @@ static void ring_find(struct sock_ring *ring, tenon_u32 front, tenon_u32 segment
 {
     tenon_u32 room, first;
 
-    if (ring->packets == 0) {
-        ring->head = ring->tail = 0;
-        ring->end = ring->size;
-    }
+    if (ring->packets == 0)
+        ring->head = ring->tail = ring->base;
     ring->asked_at = ring->head;
     if (ring->packets > 0 && ring->head <= ring->tail) {
-        room = ring_room(ring->head + front, ring->tail);
+        room = ring_room(ring->head, ring->tail, front);
     } else {
-        room = ring_room(ring->head + front, ring->size);
-        first = ring_room(front, ring->tail);
+        room = ring_room(ring->head, ring->limit, front);
+        first = ring_room(ring->base, ring->tail, front);
         if (room < segment && room < first) {
             room = first;
-            ring->asked_at = 0;
+            ring->asked_at = ring->base;
         }
     }
     if (room > segment)
@@ -217,7 +216,7 @@ TENON_API int tenon_sock_ask_sbuf(struct tenon_socks *socks, int sk, tenon_u8 **
         sock_count(&socks->counts.ring_full, 1);
         return 0;
     }
-    *p = sock->ring.base + sock->ring.asked_at + ring_front(socks);
+    *p = sock->ring.asked_at + ring_front(socks);
     return (int)sock->ring.asked;
 }
 
@@ -235,7 +234,7 @@ static void ring_make_wire(struct sock_linear *linear)
 /* The record of what was asked for. Nobody knows of it until it is sent. */
 static struct sock_packet *ring_make(struct sock *sock, unsigned n)
 {
-    struct sock_packet *packet = ring_packet(&sock->ring, sock->ring.asked_at);
+    struct sock_packet *packet = ring_packet(sock->ring.asked_at);
     const struct tenon_socks *socks = sock->socks;
 
     packet->buf.data = (tenon_u8 *)packet + ring_front(socks);
@@ -257,7 +256,7 @@ static void ring_commit(struct sock *sock, struct sock_packet *packet)
     ring->flight += packet->buf.size;
     if (ring->packets == 0) {    /* since it was asked for all others have left: wherever it lies, it is the first */
         ring->tail = ring->asked_at;
-        ring->end = ring->size;
+        ring->end = ring->limit;
     } else if (ring->asked_at != ring->head) {
         ring->end = ring->head;    /* the packets go on at the beginning */
     }
@@ -290,11 +289,11 @@ TENON_API int tenon_sock_send(struct tenon_socks *socks, int sk, const tenon_u8 
 
     if (error != TENON_OK)
         return error;
-    if (n == 0 && p == NULL && fin)
-        return tn_sock_finish(sock);
+    if (n == 0)
+        return p == NULL && fin ? tn_sock_finish(sock) : TENON_EINVAL;
     if (sock->ring.base == NULL)
         return TENON_ENOMEM;
-    if (n == 0 || sock->ring.asked == 0 || p != sock->ring.base + sock->ring.asked_at + ring_front(socks) ||
+    if (sock->ring.asked == 0 || p != sock->ring.asked_at + ring_front(socks) ||
         (fin && sock->udp != NULL))
         return TENON_EINVAL;
     if (n > sock->ring.asked)

@@ -543,8 +543,8 @@ static tenon_u32 sock_ring_used(const struct sock_ring *ring)
     if (ring->packets == 0)
         return 0;
     if (ring->head > ring->tail)
-        return ring->head - ring->tail;
-    return ring->end - ring->tail + ring->head;
+        return (tenon_u32)(ring->head - ring->tail);
+    return (tenon_u32)((ring->end - ring->tail) + (ring->head - ring->base));
 }
 
 TENON_API int tenon_sock_status(const struct tenon_socks *socks, int sk, struct tenon_sock_info *info)

@@ -88,12 +88,12 @@ struct sock_linear {
     struct tenon_buf wire;    /* the bytes with their headers; refs 0: not there */
 };
 
-/* Offsets from `base`. Packets lie from tail to head, or from tail to end and from 0 to head. */
+/* Packets lie from tail to head, or from tail to end and from base to head. */
 struct sock_ring {
-    tenon_u8 *base;
-    tenon_u32 size, head, tail, end;
-    tenon_u32 asked_at;    /* of the record of the packet that was asked for ... */
-    tenon_u16 asked;       /* ... and the room for its bytes; 0: none was */
+    tenon_u8 *base, *limit;    /* NULL: there is none */
+    tenon_u8 *head, *tail, *end;
+    tenon_u8 *asked_at;        /* the record of the packet that was asked for ... */
+    tenon_u16 asked;           /* ... and the room for its bytes; 0: none was */
     tenon_u16 packets;
     /* TCP: of so many bytes that the peer acknowledges those of the ring; NULL: there is none. */
     tenon_u32 (*own)(struct sock_ring *ring, tenon_u32 bytes);
