@@ -293,9 +293,13 @@ static tenon_u32 arena_memory_bytes(const struct tenon_sock_conf *conf)
     bytes = arena_add_kind(bytes, stack->tcp_conns_max, TENON_MEM_BLOCK);
     bytes = arena_add(bytes, stack->tcp_conns_max / 2 + 1, more);
     bytes = arena_add_kind(bytes, arena_paths(stack), TENON_MEM_PATH);
-    bytes = arena_add_kind(bytes, stack->tcp_time_wait_max, TENON_MEM_TIME_WAIT);
+    if (TENON_WITH_WAITS)
+        bytes = arena_add_kind(bytes, stack->tcp_time_wait_max, TENON_MEM_TIME_WAIT);
     return arena_add_ends(bytes, conf);
 }
+
+/* Without STATS nobody counts, and the counters, which come last, are not there. */
+enum { ARENA_SOCKS_BYTES = TENON_WITH_STATS ? sizeof(struct tenon_socks) : offsetof(struct tenon_socks, counts) };
 
 /* Offsets of the parts; the first, at 0, is struct tenon_socks. */
 struct arena_layout {
@@ -330,7 +334,7 @@ static void arena_lay_out(struct arena_layout *layout, const struct tenon_sock_c
     layout->memory_bytes = memory;
     layout->block = (size_t)tn_sock_align(sizeof(struct sock_block)) + (size_t)tn_sock_align(conf->block_bytes);
     layout->header = (size_t)tn_sock_align(sizeof(struct sock_unit)) + SOCK_HEADER_BYTES;
-    layout->socks = tn_sock_align(sizeof(struct tenon_socks));
+    layout->socks = tn_sock_align(ARENA_SOCKS_BYTES);
     layout->ports = arena_behind(layout->socks, conf->socks, sizeof(struct sock));
     layout->pieces = arena_behind(layout->ports, conf->ports, sizeof(struct sock_port));
     layout->frames = arena_behind(layout->pieces, arena_pieces(conf), sizeof(struct sock_piece));
@@ -603,7 +607,10 @@ TENON_API struct tenon *tenon_sock_stack(const struct tenon_socks *socks)
 
 TENON_API void tenon_sock_count(const struct tenon_socks *socks, struct tenon_sock_counts *counts)
 {
-    memcpy(counts, &socks->counts, sizeof(*counts));
+    if (TENON_WITH_STATS)
+        memcpy(counts, &socks->counts, sizeof(*counts));
+    else
+        memset(counts, 0, sizeof(*counts));
     counts->blocks_free = socks->blocks.nfree;
     counts->blocks_low = TENON_WITH_STATS ? socks->blocks.low : socks->blocks.nfree;
     counts->headers_free = socks->headers.nfree;

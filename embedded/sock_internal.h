@@ -177,7 +177,7 @@ struct tenon_socks {
     struct tenon_frame *rx_frames;    /* that have come, each in a block: TENON_SOCK_BURST, or as many as blocks */
     struct tenon_span *rx_spans;      /* ... and where they lie */
     struct tenon_buf *looked;         /* at: in it lies the frame that goes up by itself now; NULL: there is none */
-    struct tenon_sock_counts counts;
+    struct tenon_sock_counts counts;    /* comes last: without STATS it is not there */
 };
 
 TENON_INLINE void sock_count(tenon_u32 *counter, tenon_u32 n)
