@@ -134,6 +134,24 @@ TENON_INTERNAL void tn_sock_memory_put(void *host, void *mem, size_t bytes)
 
 /* ---- limits ------------------------------------------------------------------------------------- */
 
+/* Limits of 16 bits that are the same on all small machines. */
+struct arena_limit {
+    tenon_u8 at;    /* in struct tenon_sock_conf */
+    tenon_u8 usual;
+};
+enum { ARENA_STACK = offsetof(struct tenon_sock_conf, stack) };
+static const struct arena_limit arena_limits[] = {
+    {offsetof(struct tenon_sock_conf, socks), 4},
+    {offsetof(struct tenon_sock_conf, blocks), 8},
+    {offsetof(struct tenon_sock_conf, packets), 8},
+    {ARENA_STACK + offsetof(struct tenon_conf, tx_burst_max), 8},
+    {ARENA_STACK + offsetof(struct tenon_conf, neighbours_max), 8},
+    {ARENA_STACK + offsetof(struct tenon_conf, neighbour_queue_max), 2},
+    {ARENA_STACK + offsetof(struct tenon_conf, tcp_ooo_ranges_max), 3},
+    {ARENA_STACK + offsetof(struct tenon_conf, icmp_errors_per_s), 10},
+    {ARENA_STACK + offsetof(struct tenon_conf, icmp_errors_burst), 4}
+};
+
 static void arena_u16(tenon_u16 *field, unsigned value)
 {
     if (*field == 0)
@@ -175,10 +193,6 @@ static void arena_complete_more(struct tenon_sock_conf *conf, tenon_u32 quarter)
         arena_u16(&stack->reass_datagrams_max, 2);
         arena_u16(&stack->reass_pieces_max, 4);
     }
-    if (TENON_WITH_ICMP) {
-        arena_u16(&stack->icmp_errors_per_s, 10);
-        arena_u16(&stack->icmp_errors_burst, 4);
-    }
     if (TENON_WITH_MANY) {
         arena_u16(&stack->neighbour_asks_max, 8);
         arena_u32(&stack->tcp_resting_max, 1);
@@ -200,10 +214,7 @@ static void arena_complete_stack(struct tenon_sock_conf *conf)
     const tenon_u32 held = quarter > 0 ? quarter * ((tenon_u32)conf->block_bytes + 64U) : 1;
     struct tenon_conf *stack = &conf->stack;
 
-    arena_u16(&stack->tx_burst_max, 8);
     arena_u16(&stack->tx_gather_max, conf->packets + 1U);    /* all that a ring can hold, and headers */
-    arena_u16(&stack->neighbours_max, 8);
-    arena_u16(&stack->neighbour_queue_max, 2);
     arena_u32(&stack->udp_sockets_max, conf->socks);
     arena_u32(&stack->tcp_conns_max, conf->conns);
     arena_u32(&stack->tcp_rcv_buf, conf->window);
@@ -213,8 +224,6 @@ static void arena_complete_stack(struct tenon_sock_conf *conf)
     arena_u32(&stack->tcp_rsts_per_s, 10);
     if (TENON_WITH_WAITS)
         arena_u32(&stack->tcp_time_wait_max, 4);
-    if (TENON_WITH_RUNS)
-        arena_u16(&stack->tcp_ooo_ranges_max, 3);
     if (TENON_WITH_QUEUE || TENON_WITH_SPEED)
         arena_u16(&stack->tcp_copy_max, 1);
     if (TENON_WITH_ORPHANS)
@@ -377,15 +386,16 @@ static unsigned arena_packet(const struct tenon_sock_conf *conf)
 
 static void arena_complete(struct tenon_sock_conf *conf)
 {
-    arena_u16(&conf->socks, 4);
+    unsigned i;
+
+    for (i = 0; i < TENON_ARRAY_LEN(arena_limits); i++)
+        arena_u16((tenon_u16 *)(void *)((tenon_u8 *)conf + arena_limits[i].at), arena_limits[i].usual);
     arena_u16(&conf->ports, conf->socks);
     arena_u16(&conf->conns, conf->socks + 2U);
-    arena_u16(&conf->blocks, 8);
     arena_u16(&conf->block_bytes, arena_packet(conf) + 18U);
     /* An answer to each, and what the core reserves for that. */
     arena_u16(&conf->headers,
               TENON_SOCK_BURST * (TENON_WITH_SPEED ? 2U : 1U) + tn_sock_headers_lent(conf->device.flags));
-    arena_u16(&conf->packets, 8);
     /* Of IPv4, with timestamps; one, if no more can be kept. */
     arena_u16(&conf->window, (conf->blocks > tn_sock_blocks_least(conf->device.flags) ? 2U : 1U) *
                                  (arena_packet(conf) - 52U));
@@ -499,12 +509,14 @@ static void arena_fill(struct tenon_socks *socks, const struct arena_layout *lay
 {
     tenon_u8 *base = (tenon_u8 *)socks;
     struct sock_piece *pieces = (struct sock_piece *)(void *)(base + layout->pieces);
-    unsigned i;
+    tenon_u32 i;
 
     socks->socks = (struct sock *)(void *)(base + layout->socks);
     socks->ports = (struct sock_port *)(void *)(base + layout->ports);
     socks->rx_frames = (struct tenon_frame *)(void *)(base + layout->frames);
     socks->rx_spans = (struct tenon_span *)(void *)(base + layout->spans);
+    for (i = 0; i < conf->socks; i++)
+        socks->socks[i].number = (int)i + 1;
     for (i = 0; i < arena_pieces(conf); i++) {
         pieces[i].next = socks->free_pieces;
         socks->free_pieces = &pieces[i];
@@ -593,7 +605,7 @@ TENON_API void tenon_sock_stop(struct tenon_socks *socks)
     socks->device.transmit = arena_transmits_nothing;
     for (n = socks->nsocks; n > 0; n--, sock++)
         if (sock->use == SOCK_USED)
-            (void)tenon_sock_delete(socks, tn_sock_number(sock), TENON_SOCK_ABORT);
+            (void)tenon_sock_delete(socks, sock->number, TENON_SOCK_ABORT);
     tn_sock_close_ports(socks);
     tenon_fini(socks->stack);
     while (socks->nrx > 0)

@@ -223,15 +223,14 @@ static void device_tell(struct tenon_socks *socks)
 {
     struct sock *sock = socks->socks;
     unsigned n, events;
-    int sk = 0;
+    int sk;
 
     socks->news = 0;
     for (n = socks->nsocks; n > 0; n--, sock++) {
         events = sock->events;
         if (events == 0)
             continue;
-        if (socks->event != NULL)
-            sk = tn_sock_number(sock);
+        sk = sock->number;
         sock->events = 0;
         if (events & TENON_SOCK_GONE)
             tn_sock_release(sock);

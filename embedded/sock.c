@@ -2,35 +2,29 @@
 /* End points: made, deleted, asked; and what the core tells them. */
 #include "embedded/sock_internal.h"
 
-/* ---- descriptors: the index, and above it how often it was used --------------------------------- */
+/* ---- descriptors -------------------------------------------------------------------------------- */
 
-TENON_INTERNAL int tn_sock_number(const struct sock *sock)
-{
-    return (int)(((unsigned)sock->generation * SOCK_MAX + (unsigned)(sock - sock->socks->socks)) + 1U);
-}
-
-/* What is no number has a generation that no descriptor has: 0, or less, is a large one here. */
 TENON_INTERNAL struct sock *tn_sock_find(const struct tenon_socks *socks, int sk)
 {
-    const unsigned number = (unsigned)sk - 1U, index = number % SOCK_MAX;
-    struct sock *sock = &socks->socks[index];
+    const unsigned place = ((unsigned)sk - 1U) % SOCK_MAX;
+    struct sock *sock = &socks->socks[place];
 
-    if (index >= socks->nsocks || sock->use != SOCK_USED || sock->generation != number / SOCK_MAX)
+    if (place >= socks->nsocks || sock->use != SOCK_USED || sock->number != sk)
         return NULL;
     return sock;
 }
 
-/* The descriptor and its ring are free: all of it is 0 but how often it was used. */
+/* The descriptor and its ring are free: all of it is 0 but its next number. */
 TENON_INTERNAL void tn_sock_release(struct sock *sock)
 {
-    const tenon_u16 generation = sock->generation < SOCK_GENERATION_LAST ? (tenon_u16)(sock->generation + 1U) : 0;
+    const tenon_u32 next = (tenon_u32)(sock->number - 1 + SOCK_MAX) % ((tenon_u32)SOCK_USES * SOCK_MAX) + 1U;
 
     memset(sock, 0, sizeof(*sock));
-    sock->generation = generation;
+    sock->number = (int)next;
 }
 
 /* The first descriptor, after so many others, that has this port and waits for a client. NULL: that is free, which is
- * all 0 but for its generation: it has no port, and the state that comes first. None in use has both. */
+ * all 0 but for its number: it has no port, and the state that comes first. None in use has both. */
 TENON_ONCE static struct sock *sock_waiting(const struct tenon_socks *socks, const struct sock_port *port,
                                             unsigned others)
 {
@@ -98,7 +92,7 @@ static void sock_closed(struct tenon_tcp *conn, void *app, int why)
     (void)conn;
     sock->conn = NULL;
     sock->state = TENON_SOCK_CLOSED;
-    sock->error = why;
+    sock->error = (signed char)why;
     tn_sock_note(sock, TENON_SOCK_ENDED);
 }
 
@@ -107,7 +101,7 @@ static void sock_soft_error(struct tenon_tcp *conn, void *app, int error)
     struct sock *sock = (struct sock *)app;
 
     (void)conn;
-    sock->error = error;
+    sock->error = (signed char)error;
     tn_sock_note(sock, TENON_SOCK_ERROR);
 }
 
@@ -504,7 +498,7 @@ TENON_API int tenon_sock_create(struct tenon_socks *socks, const struct tenon_ad
         tn_sock_release(sock);
         return error;
     }
-    return tn_sock_number(sock);
+    return sock->number;
 }
 
 TENON_API int tenon_sock_delete(struct tenon_socks *socks, int sk, unsigned options)

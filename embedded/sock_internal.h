@@ -103,8 +103,8 @@ struct sock_ring {
 
 /* ---- end points: sock.c ------------------------------------------------------------------------------ */
 
-/* With it a descriptor's number is an int. */
-enum { SOCK_GENERATION_LAST = INT_MAX / SOCK_MAX - 1 < 0xFFFF ? INT_MAX / SOCK_MAX - 1 : 0xFFFF };
+/* So often a place is used before it has its first number again: that is an int. */
+enum { SOCK_USES = INT_MAX / SOCK_MAX < 0xFFFF ? INT_MAX / SOCK_MAX : 0x10000 };
 
 /* A listening port, which several descriptors may share. */
 struct sock_port {
@@ -127,16 +127,16 @@ struct sock {
     tenon_u8 fixed;          /* UDP: the peer does not change */
     tenon_u8 finished;       /* 1: we have finished sending */
     tenon_u8 more;
+    signed char error;       /* enum tenon_error */
     tenon_u16 segment;
     tenon_u16 blocks;        /* pieces in the list that lie in blocks */
-    tenon_u16 generation;    /* how often this place was used, modulo SOCK_GENERATION_LAST + 1 */
+    int number;              /* the place, from 1 on, and SOCK_MAX for each time that it was used before */
     struct tenon_tcp *conn;
     struct tenon_udp *udp;
     struct sock_ring ring;
     struct sock_port *port;
     struct sock_piece *first, **end;    /* where the next one is to be written down */
     tenon_u32 back;          /* TCP: bytes sent back, by which the window opens when they are acknowledged */
-    int error;
     struct sock_peer peer;
 };
 
@@ -253,7 +253,6 @@ TENON_INTERNAL struct sock_linear *tn_sock_packet_of(struct tenon_buf *buf);
 
 /* sock.c */
 TENON_INTERNAL struct sock *tn_sock_find(const struct tenon_socks *socks, int sk);
-TENON_INTERNAL int tn_sock_number(const struct sock *sock);
 TENON_INTERNAL void tn_sock_release(struct sock *sock);
 TENON_INLINE int tn_sock_is_fixed(const struct sock *sock)
 {

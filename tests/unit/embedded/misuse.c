@@ -318,7 +318,7 @@ UNIT_TEST(descriptor_none_or_old)
 UNIT_TEST(descriptor_old_is_nobody_for_long)
 {
     struct pair pair;
-    const unsigned long uses = SOCK_GENERATION_LAST + 1UL;
+    const unsigned long uses = SOCK_USES;
     unsigned long i, wrong = 0;
     int old, sk;
     tenon_u8 *p;
