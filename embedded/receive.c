@@ -226,7 +226,7 @@ TENON_API int tenon_sock_send_back(struct tenon_socks *socks, int sk, const teno
 {
     struct sock *sock = tn_sock_find(socks, sk);
     const int fin = (options & TENON_SOCK_FIN) != 0;
-    int error = tn_sock_may_send(sock);
+    int error = tn_sock_may_send(sock, options);
     const struct sock_block *block;
     const struct sock_peer *peer = NULL;
     struct sock_piece *piece;
@@ -235,7 +235,7 @@ TENON_API int tenon_sock_send_back(struct tenon_socks *socks, int sk, const teno
     if (error != TENON_OK)
         return error;
     piece = receive_find(sock, p, n);
-    if (piece == NULL || (fin && sock->udp != NULL))
+    if (piece == NULL)
         return TENON_EINVAL;
     if (sock->udp != NULL && !tn_sock_is_fixed(sock)) {
         block = receive_sender(sock, piece);

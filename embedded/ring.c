@@ -198,7 +198,7 @@ static int ring_segment(struct sock *sock)
 TENON_API int tenon_sock_ask_sbuf(struct tenon_socks *socks, int sk, tenon_u8 **p)
 {
     struct sock *sock = tn_sock_find(socks, sk);
-    int error = p != NULL ? tn_sock_may_send(sock) : TENON_EINVAL;
+    int error = p != NULL ? tn_sock_may_send(sock, 0) : TENON_EINVAL;
 
     if (error != TENON_OK)
         return error;
@@ -285,7 +285,7 @@ TENON_API int tenon_sock_send(struct tenon_socks *socks, int sk, const tenon_u8 
 {
     struct sock *sock = tn_sock_find(socks, sk);
     const int fin = (options & TENON_SOCK_FIN) != 0;
-    int error = tn_sock_may_send(sock);
+    int error = tn_sock_may_send(sock, options);
 
     if (error != TENON_OK)
         return error;
@@ -293,8 +293,7 @@ TENON_API int tenon_sock_send(struct tenon_socks *socks, int sk, const tenon_u8 
         return p == NULL && fin ? tn_sock_finish(sock) : TENON_EINVAL;
     if (sock->ring.base == NULL)
         return TENON_ENOMEM;
-    if (sock->ring.asked == 0 || p != sock->ring.asked_at + ring_front(socks) ||
-        (fin && sock->udp != NULL))
+    if (sock->ring.asked == 0 || p != sock->ring.asked_at + ring_front(socks))
         return TENON_EINVAL;
     if (n > sock->ring.asked)
         return TENON_EMSGSIZE;

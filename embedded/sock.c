@@ -112,13 +112,11 @@ static const struct tenon_addr sock_any = {{{0}}, 0, 0};
 
 /* ---- sending, from a ring or out of a receive block ----------------------------------------------- */
 
-TENON_INTERNAL int tn_sock_may_send(const struct sock *sock)
+TENON_INTERNAL int tn_sock_may_send(const struct sock *sock, unsigned options)
 {
-    if (sock == NULL)
+    if (sock == NULL || ((options & TENON_SOCK_FIN) && sock->udp != NULL))
         return TENON_EINVAL;
-    if (sock->finished || sock->state == TENON_SOCK_CLOSED)
-        return TENON_ECLOSED;
-    return TENON_OK;
+    return sock->finished || sock->state == TENON_SOCK_CLOSED ? TENON_ECLOSED : TENON_OK;
 }
 
 /* From the address that was asked, if that is one from which something can be sent: not a group or a broadcast
@@ -518,14 +516,11 @@ TENON_API int tenon_sock_delete(struct tenon_socks *socks, int sk, unsigned opti
             tenon_tcp_abort(sock->conn);
         else
             tenon_tcp_close(sock->conn);
-        sock->conn = NULL;
-    }
+        }
     if (sock->udp != NULL)
         tenon_udp_close(sock->udp);
-    sock->udp = NULL;
     if (sock->port != NULL && --sock->port->refs == 0)
         socks->left = 1;
-    sock->port = NULL;
     tn_sock_forget_pieces(sock);
     if (empty)
         tn_sock_release(sock);    /* packets that a reset has thrown away just now leave with the event */

@@ -258,8 +258,8 @@ TENON_INLINE int tn_sock_is_fixed(const struct sock *sock)
 {
     return TENON_WITH_CONNECT && sock->fixed;
 }
-/* @return TENON_OK, or what forbids to send; of NULL too */
-TENON_INTERNAL int tn_sock_may_send(const struct sock *sock);
+/* @return TENON_OK, or what forbids to send with these options; of NULL too */
+TENON_INTERNAL int tn_sock_may_send(const struct sock *sock, unsigned options);
 /* UDP: to this peer, unless it is fixed. */
 TENON_INTERNAL int tn_sock_send_span(struct sock *sock, const struct sock_peer *peer, const struct tenon_span *span);
 TENON_INTERNAL int tn_sock_finish(struct sock *sock);
