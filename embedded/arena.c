@@ -84,20 +84,18 @@ TENON_INTERNAL void *tn_sock_memory_get(void *host, size_t bytes)
 {
     struct sock_memory *memory = &((struct tenon_socks *)host)->memory;
     const size_t piece = arena_piece(bytes);
-    struct sock_gap **at = &memory->first, *gap, *rest;
+    struct sock_gap *before = &memory->before, *gap, *rest;
 
-    while (*at != NULL && (*at)->bytes < piece)
-        at = &(*at)->next;
-    gap = *at;
+    for (gap = before->next; gap != NULL && gap->bytes < piece; gap = gap->next)
+        before = gap;
     if (gap == NULL || piece < bytes)
         return NULL;
-    if (gap->bytes == piece) {
-        *at = gap->next;
-    } else {
+    before->next = gap->next;
+    if (gap->bytes > piece) {
         rest = (struct sock_gap *)(void *)((tenon_u8 *)gap + piece);
         rest->next = gap->next;
         rest->bytes = gap->bytes - piece;
-        *at = rest;
+        before->next = rest;
     }
     memory->used += piece;
     if (memory->used > memory->top)
@@ -117,19 +115,16 @@ static void arena_join(struct sock_gap *gap)
 TENON_INTERNAL void tn_sock_memory_put(void *host, void *mem, size_t bytes)
 {
     struct sock_memory *memory = &((struct tenon_socks *)host)->memory;
-    struct sock_gap *gap = (struct sock_gap *)mem, *before = NULL, **at = &memory->first;
+    struct sock_gap *gap = (struct sock_gap *)mem, *before = &memory->before;
 
-    while (*at != NULL && *at < gap) {
-        before = *at;
-        at = &(*at)->next;
-    }
-    gap->next = *at;
+    while (before->next != NULL && before->next < gap)
+        before = before->next;
+    gap->next = before->next;
     gap->bytes = arena_piece(bytes);
-    *at = gap;
+    before->next = gap;
     memory->used -= gap->bytes;
     arena_join(gap);
-    if (before != NULL)
-        arena_join(before);
+    arena_join(before);
 }
 
 /* ---- limits ------------------------------------------------------------------------------------- */
@@ -525,8 +520,8 @@ static void arena_fill(struct tenon_socks *socks, const struct arena_layout *lay
                     (size_t)tn_sock_align(sizeof(struct sock_block)));
     arena_fill_pool(&socks->headers, base + layout->headers, conf->headers, layout->header,
                     (size_t)tn_sock_align(sizeof(struct sock_unit)));
-    socks->memory.first = (struct sock_gap *)(void *)(base + layout->memory);
-    socks->memory.first->bytes = socks->memory.bytes = (size_t)layout->memory_bytes;
+    socks->memory.before.next = (struct sock_gap *)(void *)(base + layout->memory);
+    socks->memory.before.next->bytes = socks->memory.bytes = (size_t)layout->memory_bytes;
     socks->arena_bytes = (size_t)layout->total;
 }
 

@@ -51,7 +51,7 @@ struct sock_gap {
 };
 
 struct sock_memory {
-    struct sock_gap *first;
+    struct sock_gap before;    /* the first; of no bytes */
     size_t bytes, used, top;
 };
 

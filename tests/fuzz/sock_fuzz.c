@@ -202,7 +202,7 @@ static void check_world(struct world *w)
 
     check_pool(&w->socks->blocks, BLOCKS);
     check_pool(&w->socks->headers, HEADERS);
-    for (gap = w->socks->memory.first; gap != NULL; gap = gap->next)
+    for (gap = w->socks->memory.before.next; gap != NULL; gap = gap->next)
         sum += gap->bytes;
     if (sum + w->socks->memory.used != w->socks->memory.bytes)
         fuzz_fail("free and used memory are not all there is");
@@ -714,7 +714,7 @@ static void close_world(struct world *w)
         device_sent(w);
     if (w->socks->blocks.nfree != BLOCKS || w->socks->headers.nfree != HEADERS)
         fuzz_fail("%u blocks and %u header buffers at the end", w->socks->blocks.nfree, w->socks->headers.nfree);
-    if (w->socks->memory.used != 0 || w->socks->memory.first->bytes != w->socks->memory.bytes)
+    if (w->socks->memory.used != 0 || w->socks->memory.before.next->bytes != w->socks->memory.bytes)
         fuzz_fail("%zu bytes of memory are used at the end", w->socks->memory.used);
     free(w->arena - GUARD);
     for (i = 0; i < RINGS; i++)

@@ -36,7 +36,7 @@ static void check_gaps(struct history *h)
     const struct sock_gap *gap;
     size_t sum = 0;
 
-    for (gap = memory->first; gap != NULL; gap = gap->next) {
+    for (gap = memory->before.next; gap != NULL; gap = gap->next) {
         if (gap->next != NULL && (const tenon_u8 *)gap + gap->bytes >= (const tenon_u8 *)gap->next)
             history_fail(h, "gaps of the memory touch or overlap");
         sum += gap->bytes;
@@ -207,7 +207,7 @@ void check_stopped(struct history *h)
     check_guards(h);
     if (h->socks->blocks.nfree != h->plan.conf.blocks || h->socks->headers.nfree != h->plan.conf.headers)
         history_fail(h, "%u blocks and %u header buffers at the end", h->socks->blocks.nfree, h->socks->headers.nfree);
-    if (memory->used != 0 || memory->first == NULL || memory->first->next != NULL ||
-        memory->first->bytes != memory->bytes)
+    if (memory->used != 0 || memory->before.next == NULL || memory->before.next->next != NULL ||
+        memory->before.next->bytes != memory->bytes)
         history_fail(h, "memory is not one piece again: %zu bytes are used", memory->used);
 }

@@ -449,7 +449,7 @@ UNIT_TEST(memory_comes_back_in_one_piece)
         memset(&socks, 0, sizeof(socks));
         room[0].next = NULL;
         room[0].bytes = sizeof(room);
-        socks.memory.first = room;
+        socks.memory.before.next = room;
         socks.memory.bytes = sizeof(room);
         for (k = 0, all = 0; k < 3; k++) {
             all += (sizes[k] + sizeof(struct sock_gap) - 1) / sizeof(struct sock_gap) * sizeof(struct sock_gap);
@@ -465,9 +465,9 @@ UNIT_TEST(memory_comes_back_in_one_piece)
         CHECK_EQ_U(counts.memory_used, 0);
         CHECK_EQ_U(counts.memory_top, all);
         CHECK_EQ_U(counts.memory_bytes, sizeof(room));
-        CHECK(socks.memory.first == room && room[0].next == NULL && room[0].bytes == sizeof(room));
+        CHECK(socks.memory.before.next == room && room[0].next == NULL && room[0].bytes == sizeof(room));
         CHECK(tn_sock_memory_get(&socks, sizeof(room)) == room);
-        CHECK(socks.memory.first == NULL);
+        CHECK(socks.memory.before.next == NULL);
     }
 }
 
@@ -486,7 +486,7 @@ UNIT_TEST(memory_of_odd_size)
     if (!CHECK(world_open(&world, odd_memory)))
         return;
     CHECK(world_count(&world.m[0]).memory_bytes >= 20001);
-    for (gap = world.m[0].socks->memory.first; gap->next != NULL; gap = gap->next)
+    for (gap = world.m[0].socks->memory.before.next; gap->next != NULL; gap = gap->next)
         ;
     CHECK_EQ_U(gap->bytes % sizeof(struct sock_gap), 0);
     CHECK((tenon_u8 *)gap + gap->bytes <= world.m[0].arena + world.m[0].arena_bytes);
