@@ -302,14 +302,19 @@ static tenon_u32 arena_memory_bytes(const struct tenon_sock_conf *conf)
     return arena_add_ends(bytes, conf);
 }
 
-/* Without STATS nobody counts, and the counters, which come last, are not there. */
-enum { ARENA_SOCKS_BYTES = TENON_WITH_STATS ? sizeof(struct tenon_socks) : offsetof(struct tenon_socks, counts) };
+/* The first part is struct tenon_socks: without STATS nobody counts, and the counters, which come last, are not there.
+ * A buffer for headers has a record, too. */
+enum {
+    ARENA_SOCKS = TENON_WITH_STATS ? sizeof(struct tenon_socks) : offsetof(struct tenon_socks, counts),
+    ARENA_SOCKS_BYTES = (ARENA_SOCKS + SOCK_ALIGN - 1) / SOCK_ALIGN * SOCK_ALIGN,
+    ARENA_UNIT_BYTES = ((int)sizeof(struct sock_unit) + SOCK_ALIGN - 1) / SOCK_ALIGN * SOCK_ALIGN,
+    ARENA_HEADER_BYTES = ARENA_UNIT_BYTES + SOCK_HEADER_BYTES
+};
 
-/* Offsets of the parts; the first, at 0, is struct tenon_socks. */
+/* Offsets of the others. */
 struct arena_layout {
-    tenon_u32 socks, ports, pieces, frames, spans, stack, blocks, headers, memory, total;
-    size_t block, header;    /* bytes of one, with its record */
-    tenon_u32 memory_bytes;
+    tenon_u32 ports, pieces, frames, spans, stack, blocks, headers, memory, total;
+    size_t block;    /* bytes of one, with its record */
 };
 
 static tenon_u32 arena_behind(tenon_u32 at, tenon_u32 n, size_t each)
@@ -335,11 +340,8 @@ static void arena_lay_out(struct arena_layout *layout, const struct tenon_sock_c
     else if (!TENON_WITH_CHECKS || conf->memory <= arena_most())
         memory = (tenon_u32)conf->memory;
     memory = (memory + ARENA_UNIT - 1) / ARENA_UNIT * ARENA_UNIT;
-    layout->memory_bytes = memory;
     layout->block = (size_t)tn_sock_align(sizeof(struct sock_block)) + (size_t)tn_sock_align(conf->block_bytes);
-    layout->header = (size_t)tn_sock_align(sizeof(struct sock_unit)) + SOCK_HEADER_BYTES;
-    layout->socks = tn_sock_align(ARENA_SOCKS_BYTES);
-    layout->ports = arena_behind(layout->socks, conf->socks, sizeof(struct sock));
+    layout->ports = arena_behind(ARENA_SOCKS_BYTES, conf->socks, sizeof(struct sock));
     layout->pieces = arena_behind(layout->ports, conf->ports, sizeof(struct sock_port));
     layout->frames = arena_behind(layout->pieces, arena_pieces(conf), sizeof(struct sock_piece));
     layout->spans = arena_behind(layout->frames, burst, sizeof(struct tenon_frame));
@@ -347,7 +349,7 @@ static void arena_lay_out(struct arena_layout *layout, const struct tenon_sock_c
     layout->stack = (layout->stack + 15) / 16 * 16;
     layout->blocks = TENON_WITH_CHECKS && stack == 0 ? ARENA_TOO_MUCH_UL : arena_behind(layout->stack, 1, stack);
     layout->headers = arena_behind(layout->blocks, conf->blocks, layout->block);
-    layout->memory = arena_behind(layout->headers, conf->headers, layout->header);
+    layout->memory = arena_behind(layout->headers, conf->headers, ARENA_HEADER_BYTES);
     layout->total = arena_add(layout->memory, memory, 1);
 }
 
@@ -497,7 +499,9 @@ TENON_ONCE static void arena_fill_pool(struct sock_pool *pool, tenon_u8 *at, uns
         tn_sock_pool_put(&unit->buf);
         at += step;
     }
-    pool->n = pool->low = pool->nfree;
+    pool->n = pool->nfree;
+    if (TENON_WITH_STATS)
+        pool->low = pool->nfree;
 }
 
 static void arena_fill(struct tenon_socks *socks, const struct arena_layout *layout, const struct tenon_sock_conf *conf)
@@ -506,7 +510,7 @@ static void arena_fill(struct tenon_socks *socks, const struct arena_layout *lay
     struct sock_piece *pieces = (struct sock_piece *)(void *)(base + layout->pieces);
     tenon_u32 i;
 
-    socks->socks = (struct sock *)(void *)(base + layout->socks);
+    socks->socks = (struct sock *)(void *)(base + ARENA_SOCKS_BYTES);
     socks->ports = (struct sock_port *)(void *)(base + layout->ports);
     socks->rx_frames = (struct tenon_frame *)(void *)(base + layout->frames);
     socks->rx_spans = (struct tenon_span *)(void *)(base + layout->spans);
@@ -518,10 +522,10 @@ static void arena_fill(struct tenon_socks *socks, const struct arena_layout *lay
     }
     arena_fill_pool(&socks->blocks, base + layout->blocks, conf->blocks, layout->block,
                     (size_t)tn_sock_align(sizeof(struct sock_block)));
-    arena_fill_pool(&socks->headers, base + layout->headers, conf->headers, layout->header,
-                    (size_t)tn_sock_align(sizeof(struct sock_unit)));
+    arena_fill_pool(&socks->headers, base + layout->headers, conf->headers, ARENA_HEADER_BYTES,
+                    ARENA_UNIT_BYTES);
     socks->memory.before.next = (struct sock_gap *)(void *)(base + layout->memory);
-    socks->memory.before.next->bytes = socks->memory.bytes = (size_t)layout->memory_bytes;
+    socks->memory.before.next->bytes = socks->memory.bytes = (size_t)(layout->total - layout->memory);
     socks->arena_bytes = (size_t)layout->total;
 }
 
@@ -539,9 +543,9 @@ static void arena_take_conf(struct tenon_socks *socks, const struct tenon_sock_c
     if (TENON_WITH_COOKIES)
         socks->cookies = conf->stack.tcp_syncookies != 0;
     socks->packets_max = conf->packets;
-    socks->front = (tenon_u16)tn_sock_ring_front(conf->device.flags);
+    if (TENON_WITH_LINEAR)
+        socks->front = (tenon_u16)tn_sock_ring_front(conf->device.flags);
     socks->datagrams_max = conf->datagrams;
-    socks->reserve = (tenon_u16)(conf->blocks / 4U);
     socks->blocks.kept = (tenon_u16)(tn_sock_blocks_least(conf->device.flags) - 1U);
 }
 

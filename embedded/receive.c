@@ -65,7 +65,7 @@ static int receive_join(struct sock *sock, struct tenon_span *span)
     tenon_u8 *end;
     int is_out;
 
-    if (socks->blocks.nfree > socks->reserve || sock->first == NULL)
+    if (socks->blocks.nfree > socks->blocks.n / 4U || sock->first == NULL)
         return 0;
     block = tn_sock_block_of(socks, last->buf);
     is_out = last->flags & SOCK_PIECE_OUT;

@@ -162,7 +162,7 @@ struct tenon_socks {
     tenon_u8 singly;     /* 1: each frame goes up by itself: a datagram lies in the block of its last fragment */
     tenon_u8 nsocks, nports;
     tenon_u8 cookies;    /* 1: SYN cookies are sent when too many are in their handshake */
-    tenon_u16 nrx, packets_max, datagrams_max, reserve;
+    tenon_u16 nrx, packets_max, datagrams_max;
     tenon_u16 front;     /* bytes of a packet in a ring before those of the application */
     struct sock_device device;
     struct sock *socks;
@@ -210,7 +210,7 @@ TENON_INTERNAL unsigned tn_sock_headers_get(void *host, struct tenon_buf **bufs,
  * and one to send from, where a frame has to be one piece. */
 TENON_INLINE unsigned tn_sock_blocks_least(unsigned device_flags)
 {
-    return ((device_flags & TENON_SOCK_CONTIGUOUS) ? 2U : 1U) + ((device_flags & TENON_SOCK_LENGTHS) ? 0U : 1U);
+    return (TENON_WITH_LINEAR && (device_flags & TENON_SOCK_CONTIGUOUS) ? 2U : 1U) + ((device_flags & TENON_SOCK_LENGTHS) ? 0U : 1U);
 }
 /* Blocks that may be kept besides those that are: of what is left then one is to hear with, and one to send from. */
 TENON_INLINE int tn_sock_blocks_spare(const struct tenon_socks *socks)
