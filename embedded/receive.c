@@ -2,7 +2,7 @@
 /* Received bytes: read in the blocks in which they came, given back in any order. */
 #include "embedded/sock_internal.h"
 
-/* A piece in this buffer more, or less: of the blocks that the end point holds, and of the pieces that the block has. */
+/* A piece in this buffer more, or less: the end point holds so many in blocks, and the block has so many. */
 static void receive_count(struct sock *sock, struct tenon_buf *buf, int by)
 {
     struct sock_block *block = tn_sock_block_of(sock->socks, buf);

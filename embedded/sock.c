@@ -397,7 +397,7 @@ static int sock_keep(struct sock *sock, const struct tenon_udp_info *info, const
         spans = &whole;
         n = 1;
     }
-    kept = block != NULL && block->pieces < 2 && held <= socks->datagrams_max && 
+    kept = block != NULL && block->pieces < 2 && held <= socks->datagrams_max &&
            tn_sock_receive(sock, spans, n, SOCK_PIECE_FIRST | SOCK_PIECE_HEAD);
     if (kept)
         sock_write_down(socks, info, spans, n);
@@ -522,7 +522,7 @@ TENON_API int tenon_sock_delete(struct tenon_socks *socks, int sk, unsigned opti
     if (sock->port != NULL && --sock->port->refs == 0)
         socks->left = 1;
     tn_sock_forget_pieces(sock);
-    if (empty)
+    if (empty)    /* else its ring is what is looked at until then */
         tn_sock_release(sock);    /* packets that a reset has thrown away just now leave with the event */
     return TENON_OK;
 }

@@ -200,7 +200,9 @@ TENON_INTERNAL struct sock_block *tn_sock_look_for_block(struct tenon_socks *soc
 /* The block of bytes that an end point may keep, or NULL: they lie elsewhere, which only those of fragments do. */
 TENON_INLINE struct sock_block *tn_sock_block_of(struct tenon_socks *socks, struct tenon_buf *buf)
 {
-    return TENON_WITH_FRAGMENTS ? tn_sock_look_for_block(socks, buf) : TENON_CONTAINER(buf, struct sock_block, unit.buf);
+    if (TENON_WITH_FRAGMENTS)
+        return tn_sock_look_for_block(socks, buf);
+    return TENON_CONTAINER(buf, struct sock_block, unit.buf);
 }
 TENON_INTERNAL void *tn_sock_memory_get(void *host, size_t bytes);
 TENON_INTERNAL void tn_sock_memory_put(void *host, void *mem, size_t bytes);
@@ -210,7 +212,10 @@ TENON_INTERNAL unsigned tn_sock_headers_get(void *host, struct tenon_buf **bufs,
  * and one to send from, where a frame has to be one piece. */
 TENON_INLINE unsigned tn_sock_blocks_least(unsigned device_flags)
 {
-    return (TENON_WITH_LINEAR && (device_flags & TENON_SOCK_CONTIGUOUS) ? 2U : 1U) + ((device_flags & TENON_SOCK_LENGTHS) ? 0U : 1U);
+    const unsigned to_hear = (device_flags & TENON_SOCK_LENGTHS) == 0;
+    const unsigned to_send = TENON_WITH_LINEAR && (device_flags & TENON_SOCK_CONTIGUOUS);
+
+    return 1 + to_hear + to_send;
 }
 /* Blocks that may be kept besides those that are: of what is left then one is to hear with, and one to send from. */
 TENON_INLINE int tn_sock_blocks_spare(const struct tenon_socks *socks)
