@@ -142,6 +142,7 @@ enum { TN_SENDQ_FEW_BYTES = 64 };    /* at most, that are copied without a loop 
  * either; and what left again and is not known to have arrived or to be lost, in order of sequence. A SACK block
  * or an ACK looks up its own ends only. */
 struct tn_flight {
+    struct tn_ooo *ooo;          /* NULL: nothing is out of order; first, as the flags of struct tenon_tcp */
     tenon_u8 phase;              /* enum tenon_trace_phase that was traced last */
     tenon_u8 share;              /* listener->shares in which it is counted */
     tenon_u8 undo;               /* 1: the last reduction can still turn out to be a mistake */
@@ -157,7 +158,6 @@ struct tn_flight {
     struct tenon_tcp_listener *listener;           /* until established */
     struct tenon_tcp *queue_next, **queue_prev;    /* the listener's half-open ones, or the orphans */
 
-    struct tn_ooo *ooo;          /* NULL: nothing is out of order */
     tenon_u32 min_rtt_ms;        /* when min_rtt_us was seen */
     tenon_u32 stalled_ms;        /* TN_TCP_F_STALLED: since when; else when it ended, or was asked for last */
 
@@ -271,6 +271,7 @@ enum tn_frto {
 
 /* One acknowledgement while it is processed: what it brought. */
 struct tn_ack {
+    tenon_u32 acked;             /* cumulatively */
     tenon_u8 has_newest, newest_again, has_original;
     tenon_u8 is_dup;             /* a duplicate ACK (RFC 5681 2) */
     tenon_u8 has_dsack;
@@ -281,7 +282,6 @@ struct tn_ack {
     const struct tn_seg *seg;
     tenon_u32 una, flight;       /* snd_una and FlightSize before */
     tenon_u32 fack;              /* the highest number (S)ACKed before */
-    tenon_u32 acked;             /* cumulatively */
     tenon_u32 sacked;            /* newly SACKed */
     tenon_u32 delivered;         /* both */
     tenon_u32 lost;              /* marked lost because of it */

@@ -26,11 +26,11 @@ TENON_BEGIN_DECLS
  * address is the path's, or in the record of TIME-WAIT. */
 struct tn_tcp_ends {
     struct tn_hnode node;
-    tenon_u32 id;                /* of a connection */
     tenon_u8 local_netif;
     tenon_u8 frame;              /* of a connection: its last one in this burst (tn_gro_look()) */
     tenon_u8 is_time_wait;
     tenon_u8 is_v4;
+    tenon_u32 id;                /* of a connection */
     struct tenon_ip local;
 };
 
@@ -143,9 +143,13 @@ enum { TN_CHALLENGE_MS = 5000 };
 /* A connection. What it needs only while it works is in its block (tcp_flight.h); here is what it is, in the order in
  * which segments ask for it. Sizes are those of 64-bit machines with lines of 64 bytes: two for every segment, the
  * third for those that bring or take data, the others for timers and for what is asked for by somebody else. Each
- * byte more costs a megabyte per million of connections: tools/footprint. Single bytes come first, since ARM's short
- * instructions reach no further than 32 of them. */
+ * byte more costs a megabyte per million of connections: tools/footprint. The flags are at the pointer itself, since
+ * other fields cost two bytes more wherever they are named in code for ColdFire; single bytes are next, since ARM's
+ * short instructions reach no further than 32 of them. */
 struct tenon_tcp {
+    tenon_u32 flags;                 /* enum tn_tcp_flag; written often: not in one word with state */
+    tenon_u16 mss;                   /* payload of a full segment that we send, options subtracted */
+    tenon_u16 rcv_mss;               /* largest payload received in one packet */
     tenon_u8 state;                  /* enum tenon_tcp_state */
     tenon_u8 recovery;               /* enum tn_recovery */
     tenon_u8 snd_wscale, rcv_wscale;
@@ -154,9 +158,6 @@ struct tenon_tcp {
     tenon_u8 backoff;                /* expiries of the timer without progress */
     tenon_u8 keepalives;             /* unanswered */
     struct tn_tcp_ends ends;
-    tenon_u32 flags;                 /* enum tn_tcp_flag; written often: not in one word with state */
-    tenon_u16 mss;                   /* payload of a full segment that we send, options subtracted */
-    tenon_u16 rcv_mss;               /* largest payload received in one packet */
     tenon_u32 snd_una, snd_nxt;
 
     /* 64 */
@@ -282,8 +283,8 @@ struct tn_time_wait {
 
 /* A segment being processed. */
 struct tn_seg {
+    tenon_u32 seq, ack;              /* first, as the flags of struct tenon_tcp */
     struct tn_pkt *pkt;              /* at the payload */
-    tenon_u32 seq, ack;
     tenon_u32 len;                   /* payload bytes + SYN + FIN */
     tenon_u32 wnd;                   /* as in the header, not scaled */
     tenon_u16 sport, dport, urgent;
