@@ -464,7 +464,6 @@ TENON_APART void input_look_up(struct tenon *stack, struct tn_seg *seg)
     struct tenon_tcp *conn;
 
     tn_tcp_ends_of(seg, &local, &remote);
-    local.netif = remote.netif = 0;
     seg->hash = tn_tcp_hash(stack, &local, &remote);
     ends = tn_tcp_find_hash(stack, &local, &remote, seg->hash);
     if (ends != NULL && tn_tcp_is_record(ends)) {
