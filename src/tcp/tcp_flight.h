@@ -47,7 +47,7 @@ struct tn_ooo_piece {
 struct tn_ooo_range {
     struct tn_ooo_range *next;
     struct tn_ooo_piece *first, *last;
-    struct tn_ooo_range *newer, *older;
+    struct tn_ooo_range *older;
     tenon_u32 seq, end;
 };
 

@@ -61,23 +61,20 @@ static void ooo_free_pieces(struct tenon_tcp *conn, struct tn_ooo_piece *piece)
 
 /* ---- runs by age ---- */
 
-TENON_ONCE_IF_SMALL static void ooo_age_in(struct tn_ooo *ooo, struct tn_ooo_range *range)
+static void ooo_age_in(struct tn_ooo *ooo, struct tn_ooo_range *range)
 {
-    range->newer = NULL;
     range->older = ooo->newest;
-    if (ooo->newest != NULL)
-        ooo->newest->newer = range;
     ooo->newest = range;
 }
 
-static void ooo_age_out(struct tn_ooo *ooo, struct tn_ooo_range *range)
+/* What grows has mostly grown not long ago. */
+static void ooo_age_out(struct tn_ooo *ooo, const struct tn_ooo_range *range)
 {
-    if (range->newer != NULL)
-        range->newer->older = range->older;
-    else
-        ooo->newest = range->older;
-    if (range->older != NULL)
-        range->older->newer = range->newer;
+    struct tn_ooo_range **link = &ooo->newest;
+
+    while (*link != range)
+        link = &(*link)->older;
+    *link = range->older;
 }
 
 static void ooo_grown(struct tn_ooo *ooo, struct tn_ooo_range *range)
