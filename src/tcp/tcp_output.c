@@ -89,6 +89,12 @@ TENON_INTERNAL_HOT tenon_u16 tn_tcp_window_field(struct tenon_tcp *conn, tenon_u
 
 /* ---- building ---------------------------------------------------------------------------------------------- */
 
+/* All but the SYN that opens actively. */
+static int output_acks(unsigned flags)
+{
+    return !TENON_WITH_CONNECT || (flags & TN_TCP_ACK) != 0;
+}
+
 static void output_syn_options(struct tenon_tcp *conn, struct tn_tcp_options *options)
 {
     options->has_mss = 1;
@@ -102,7 +108,7 @@ static void output_syn_options(struct tenon_tcp *conn, struct tn_tcp_options *op
 /* RFC 7323 appendix A: nothing but timestamps. */
 static unsigned output_timestamp(const struct tenon_tcp *conn, tenon_u8 *p, unsigned flags)
 {
-    const tenon_u32 now = tn_tcp_ts_now(conn), echo = (flags & TN_TCP_ACK) ? conn->ts_recent : 0;
+    const tenon_u32 now = tn_tcp_ts_now(conn), echo = output_acks(flags) ? conn->ts_recent : 0;
 
     if (!tn_tcp_has_timestamps(conn))
         return 0;
@@ -129,7 +135,7 @@ static unsigned output_options(struct tenon_tcp *conn, tenon_u8 *p, unsigned fla
     if (tn_tcp_has_timestamps(conn)) {
         options.has_timestamp = 1;
         options.ts_val = tn_tcp_ts_now(conn);
-        options.ts_ecr = (flags & TN_TCP_ACK) ? conn->ts_recent : 0;
+        options.ts_ecr = output_acks(flags) ? conn->ts_recent : 0;
     }
     if (!(flags & TN_TCP_SYN))
         options.nsacks = (tenon_u8)tn_ooo_sack_blocks(conn, &options);
@@ -146,7 +152,7 @@ static void output_header(struct tenon_tcp *conn, struct tn_out *out, tenon_u32 
     tcp.seq = seq;
     tcp.ack = 0;
     tcp.urgent = 0;
-    if (flags & TN_TCP_ACK) {
+    if (output_acks(flags)) {
         tcp.ack = output_ack_seq(conn);
         tcp.wnd = tn_tcp_window_scaled(conn, tcp.ack, scale);
         conn->rcv_acked = tcp.ack;
@@ -199,13 +205,13 @@ static int output_bare(struct tenon_tcp *conn, tenon_u32 seq, unsigned flags)
 
         memset(&seg, 0, sizeof(seg));
         seg.seq = seq;
-        seg.ack = (flags & TN_TCP_ACK) ? output_ack_seq(conn) : 0;
+        seg.ack = output_acks(flags) ? output_ack_seq(conn) : 0;
         seg.flags = (tenon_u8)flags;
         seg.len = (tenon_u32)((flags & TN_TCP_SYN) != 0) + (tenon_u32)((flags & TN_TCP_FIN) != 0);
         tn_tcp_trace(conn, TENON_TRACE_SENT, &seg, (flags & TN_TCP_SYN) != 0 && conn->backoff > 0);
     }
     error = output_hand_down(conn, &out);
-    if (flags & TN_TCP_ACK)
+    if (output_acks(flags))
         output_acked(conn);
     return error;
 }
