@@ -159,6 +159,7 @@ struct tenon {
     tenon_u32 now_tick;                /* the wheel's clock as it should stand; it stands there while timers fire */
     tenon_u32 tick_us, ms_us;          /* now_us up to which the wheel and now_ms have counted */
 
+    unsigned nbufs;                    /* how many there are of bufs */
     struct tn_link link;
 
     struct tenon_conf conf;
@@ -169,7 +170,6 @@ struct tenon {
     struct tn_rng random;
 
     struct tenon_buf *bufs[TN_BUF_CACHE];
-    unsigned nbufs;
 
     struct tn_ip ip;
     struct tn_udp_state udp;

@@ -254,31 +254,32 @@ struct tn_group;
 /* Paths that are found by a guess. */
 enum { TN_PATHS_RECENT = TENON_WITH_SPEED ? 16 : 1 };
 
+/* As in struct tenon what is asked for most often comes first. */
 struct tn_link {
     struct tn_netif *netifs;             /* [tn_netifs_max()] */
+    tenon_u32 gen;                       /* counts changes of addresses, routes and links */
     struct tn_address *addresses;        /* [tn_addrs_max()] */
     struct tn_route *routes;             /* [conf.routes_max], the first nroutes in use, best first; without
                                           * TENON_WITH_HOMES none is that of the address */
     struct tn_group *groups;             /* [conf.groups_max] */
     struct tn_neighbour *neighbours;     /* [conf.neighbours_max] */
-    tenon_u16 *neighbour_heads;          /* [conf.neighbours_max] hash chains: number of a neighbour + 1 */
-    struct tn_asked *asked;              /* [conf.neighbour_asks_max] who was asked for not long ago */
-    tenon_u16 neighbour_free;            /* first of the unused ones + 1 */
-    tenon_u16 neighbour_cursor;          /* where the search for one to evict goes on */
-    tenon_u16 nincomplete;               /* neighbours that are being resolved, or just failed to be */
     tenon_u16 nroutes;
     tenon_u16 addrs_end;                 /* so many of the addresses have ever been in use */
+    tenon_u16 nincomplete;               /* neighbours that are being resolved, or just failed to be */
     tenon_u16 redirected;                /* 1: a path was, since somebody has failed to answer */
+    tenon_u16 neighbour_free;            /* first of the unused ones + 1 */
+    tenon_u16 neighbour_cursor;          /* where the search for one to evict goes on */
     tenon_u32 neighbour_serial;
-    tenon_u32 gen;                       /* counts changes of addresses, routes and links */
-    tenon_u32 changes;                   /* ... and of neighbours and paths: tn_link_changed() */
+    tenon_u32 changes;                   /* ... what gen counts, and of neighbours and paths: tn_link_changed() */
+    struct tn_alarm timer;               /* lifetimes of addresses and routes; ticks at least twice a day */
+    tenon_u32 seconds, seconds_ms;       /* a clock that does not wrap, and now_ms up to which it has counted */
     struct tn_htab paths;
     struct tn_path *lru_first, **lru_last;
     struct tn_path *path_recent[TN_PATHS_RECENT];    /* that tn_path_get() has found last; NULL: none, or it is gone */
-    struct tn_alarm timer;          /* lifetimes of addresses and routes; ticks at least twice a day */
-    tenon_u32 seconds, seconds_ms;       /* a clock that does not wrap, and now_ms up to which it has counted */
     tenon_ra_heard *ra_heard;            /* who hears options of router advertisements; NULL: nobody */
     void *ra_app;
+    tenon_u16 *neighbour_heads;          /* [conf.neighbours_max] hash chains: number of a neighbour + 1 */
+    struct tn_asked *asked;              /* [conf.neighbour_asks_max] who was asked for not long ago */
 };
 
 /* The interface of this number, which there is. */
