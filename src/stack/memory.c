@@ -103,18 +103,18 @@ TENON_INTERNAL void tn_spans_ref(const struct tenon_span *spans, unsigned n)
 
 TENON_INTERNAL void tn_spans_copy(tenon_u8 *to, const struct tenon_span *spans, tenon_u32 off, tenon_u32 len)
 {
-    while (off >= spans->len && len > 0) {
-        off -= spans->len;
-        spans++;
-    }
-    while (len > 0) {
-        const tenon_u32 piece = tn_min(spans->len - off, len);
+    for (; len > 0; spans++) {
+        tenon_u32 piece;
 
+        if (off >= spans->len) {
+            off -= spans->len;
+            continue;
+        }
+        piece = tn_min(spans->len - off, len);
         memcpy(to, tenon_span_data(spans) + off, piece);
         to += piece;
         len -= piece;
         off = 0;
-        spans++;
     }
 }
 
