@@ -35,17 +35,20 @@ static const struct conf_field conf_fields_more[] = {
     { offsetof(struct tenon_conf, icmp_errors_burst), CONF_16, 50 },
     { offsetof(struct tenon_conf, tcp_ooo_ranges_max), CONF_16, 256 }
 };
-/* Of what most of them do without. */
-static const struct conf_field conf_fields_most[] = {
+/* Of who has more than one address, or goes more than one way. */
+static const struct conf_field conf_fields_link[] = {
     { offsetof(struct tenon_conf, netifs_max), CONF_16, 4 },
     { offsetof(struct tenon_conf, addrs_max), CONF_16, 16 },
     { offsetof(struct tenon_conf, routes_max), CONF_16, 32 },
     { offsetof(struct tenon_conf, groups_max), CONF_16, 32 },
+    { offsetof(struct tenon_conf, paths_max), 0, 4096 }
+};
+/* Of what most of them do without. */
+static const struct conf_field conf_fields_most[] = {
     { offsetof(struct tenon_conf, reass_datagrams_max), CONF_16, 64 },
     { offsetof(struct tenon_conf, reass_pieces_max), CONF_16, 64 },
     { offsetof(struct tenon_conf, tcp_fastopen_cache_max), CONF_16, 32 },
     { offsetof(struct tenon_conf, tcp_port_counters), CONF_16, 4096 },
-    { offsetof(struct tenon_conf, paths_max), 0, 4096 },
     { offsetof(struct tenon_conf, reass_bytes_max), 18, 1 },
     { offsetof(struct tenon_conf, reass_timeout_ms), 0, 60000 },
     { offsetof(struct tenon_conf, tcp_time_wait_max), 0, 16384 },
@@ -56,10 +59,10 @@ static const struct conf_field conf_fields_most[] = {
     { offsetof(struct tenon_conf, tcp_peer_delack_us), 0, 40000 }
 };
 enum {
-    CONF_MOST = TENON_WITH_HOMES || TENON_WITH_MULTICAST || TENON_WITH_FRAGMENTS || TENON_WITH_COOKIES ||
-                TENON_WITH_MANY || TENON_WITH_QUEUE || TENON_WITH_WAITS || TENON_WITH_ORPHANS ||
-                TENON_WITH_RECOVERY || TENON_WITH_PATH_MTU || TENON_WITH_ROUTES || TENON_WITH_CHECKS,
-    CONF_MORE = TENON_WITH_PIECES || TENON_WITH_ICMP || TENON_WITH_RUNS || CONF_MOST
+    CONF_MOST = TENON_WITH_FRAGMENTS || TENON_WITH_COOKIES || TENON_WITH_MANY || TENON_WITH_QUEUE || TENON_WITH_WAITS ||
+                TENON_WITH_ORPHANS || TENON_WITH_RECOVERY || TENON_WITH_SPEED || TENON_WITH_CHECKS,
+    CONF_LINK = TENON_WITH_NETIFS || TENON_WITH_HOMES || TENON_WITH_MULTICAST || TN_PATHS_KEPT || CONF_MOST,
+    CONF_MORE = TENON_WITH_PIECES || TENON_WITH_ICMP || TENON_WITH_RUNS || CONF_LINK
 };
 
 static void conf_complete_fields(struct tenon_conf *conf, const struct conf_field *field, size_t n)
@@ -84,6 +87,8 @@ static void conf_complete(struct tenon_conf *conf)
     conf_complete_fields(conf, conf_fields, TENON_ARRAY_LEN(conf_fields));
     if (CONF_MORE)
         conf_complete_fields(conf, conf_fields_more, TENON_ARRAY_LEN(conf_fields_more));
+    if (CONF_LINK)
+        conf_complete_fields(conf, conf_fields_link, TENON_ARRAY_LEN(conf_fields_link));
     if (CONF_MOST)
         conf_complete_fields(conf, conf_fields_most, TENON_ARRAY_LEN(conf_fields_most));
     if (conf->tcp_rto_max_us == 0)
