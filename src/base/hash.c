@@ -345,45 +345,35 @@ TENON_ONCE static void hash_chaskey_mix(tenon_u32 v[4])
     v[3] = v3;
 }
 
-static void hash_chaskey_xor(tenon_u32 v[4], const tenon_u32 by[4])
+/* To the last block goes a key of its own, which is needed again: the other one times x, modulo
+ * x^128 + x^7 + x^2 + x + 1. */
+static void hash_chaskey_close(tenon_u32 v[4], tenon_u32 last_key[4], const tenon_u32 key[4])
 {
-    unsigned i;
-
-    for (i = 0; i < 4; i++)
-        v[i] ^= by[i];
-}
-
-/* The key of the last block: the other one times x, modulo x^128 + x^7 + x^2 + x + 1. */
-static void hash_chaskey_double(tenon_u32 to[4], const tenon_u32 from[4])
-{
-    tenon_u32 carry = from[3] >> 31 ? 0x87 : 0;
+    tenon_u32 carry = key[3] >> 31 ? 0x87 : 0;
     unsigned i;
 
     for (i = 0; i < 4; i++) {
-        to[i] = from[i] << 1 ^ carry;
-        carry = from[i] >> 31;
+        last_key[i] = key[i] << 1 ^ carry;
+        carry = key[i] >> 31;
+        v[i] ^= last_key[i];
     }
 }
 
-TENON_INTERNAL void tn_chaskey(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u32 *words, unsigned n,
-                               tenon_u32 last)
+TENON_INTERNAL void tn_chaskey(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u32 *words, unsigned n)
 {
-    tenon_u32 v[4], last_key[4];
+    struct tn_key128 v = *key;
+    tenon_u32 last_key[4];
     unsigned i;
 
-    hash_chaskey_double(last_key, key->k);
-    memcpy(v, key->k, sizeof(v));
     for (i = 0; i < n; i++) {
-        v[i % 4] ^= words[i];
-        if (i % 4 == 3)
-            hash_chaskey_mix(v);
+        if (i > 0 && i % 4 == 0)
+            hash_chaskey_mix(v.k);
+        v.k[i % 4] ^= words[i];
     }
-    v[i % 4] ^= last;
-    hash_chaskey_xor(v, last_key);
-    hash_chaskey_mix(v);
-    hash_chaskey_xor(v, last_key);
-    out[0] = v[0];
-    out[1] = v[1];
+    hash_chaskey_close(v.k, last_key, key->k);
+    hash_chaskey_mix(v.k);
+    out[0] = v.k[0] ^ last_key[0];
+    out[1] = v.k[1] ^ last_key[1];
 }
 
 /* ---- random numbers -------------------------------------------------------------------------- */
@@ -397,7 +387,7 @@ TENON_INTERNAL tenon_u32 tn_random(struct tn_rng *random)
     if (TENON_WITH_MANY)
         hash_words(out, &random->key, &count, 1, 4UL << 24);
     else
-        tn_chaskey(out, &random->key, &count, 1, 0);
+        tn_chaskey(out, &random->key, &count, 1);
     return out[0];
 }
 

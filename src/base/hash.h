@@ -39,19 +39,20 @@ TENON_INTERNAL void tn_siphash_pairs(tenon_u32 out[2], const struct tn_key128 *k
 TENON_INTERNAL void tn_siphash_words(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u32 *words, unsigned n,
                                      unsigned last);
 
-/* Chaskey-12 of n words and one more, and of as many zeros as make whole blocks of four: two words of the four. */
-TENON_INTERNAL void tn_chaskey(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u32 *words, unsigned n,
-                               tenon_u32 last);
+/* Chaskey-12 of n words, and of as many zeros as make whole blocks of four: two words of the four. */
+TENON_INTERNAL void tn_chaskey(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u32 *words, unsigned n);
 
-/* Of n words, an odd number, and a byte that tells what they are for. Where there are not many it is Chaskey-12,
- * which is shorter, and made for processors of 32 bits. */
-TENON_INLINE void tn_secret_words(tenon_u32 out[2], const struct tn_key128 *key, const tenon_u32 *words, unsigned n,
+/* Of n words, an odd number, and a byte that tells what they are for; there is room for one more word behind them.
+ * Where there are not many it is Chaskey-12, which is shorter, and made for processors of 32 bits. */
+TENON_INLINE void tn_secret_words(tenon_u32 out[2], const struct tn_key128 *key, tenon_u32 *words, unsigned n,
                                   unsigned use)
 {
-    if (TENON_WITH_MANY)
+    if (TENON_WITH_MANY) {
         tn_siphash_words(out, key, words, n, use);
-    else
-        tn_chaskey(out, key, words, n, (tenon_u32)n << 24 | use);
+        return;
+    }
+    words[n] = (tenon_u32)n << 24 | use;
+    tn_chaskey(out, key, words, n + 1);
 }
 
 /* A small generator for jitter, identifiers and random choices: SipHash (Chaskey-12) of a counter under a key

@@ -232,13 +232,14 @@ TENON_INLINE tenon_u32 output_flow_label(tenon_u32 hash)
 TENON_INTERNAL tenon_u32 tn_ip6_flow(const struct tenon *stack, const struct tenon_ip *src, const struct tenon_ip *dst,
                                      unsigned proto, tenon_u32 ports)
 {
-    tenon_u32 words[OUTPUT_FLOW_WORDS + 1], secret[2];
+    tenon_u32 words[OUTPUT_FLOW_WORDS + 2], secret[2];
 
     output_flow_words(words, src, dst, proto);
     words[OUTPUT_FLOW_WORDS] = ports;
     if (TN_IP_HASHES)
         return output_flow_label(tn_hash_words(&stack->ip.key, words, OUTPUT_FLOW_WORDS + 1));
-    tn_chaskey(secret, &stack->secret, words, OUTPUT_FLOW_WORDS + 1, OUTPUT_FLOW_USE);
+    words[OUTPUT_FLOW_WORDS + 1] = OUTPUT_FLOW_USE;
+    tn_chaskey(secret, &stack->secret, words, OUTPUT_FLOW_WORDS + 2);
     return output_flow_label(secret[0]);
 }
 

@@ -6,7 +6,7 @@
 
 enum { SLAAC_PER_NETIF_MAX = 4 };      /* addresses made from prefixes, on one interface */
 enum { SLAAC_TWO_HOURS_S = 7200 };     /* RFC 4862 5.5.3 e */
-enum { SLAAC_USE = 'I' };              /* tells this use of the secret from others: tcp_secret.c */
+enum { SLAAC_WORDS = 5, SLAAC_USE = 'I' };              /* tells this use of the secret from others: tcp_secret.c */
 enum { SLAAC_PREFIX_BITS = 64 };       /* 128 less the identifier (RFC 4291 2.5.1) */
 
 /* RFC 5453, RFC 7217 5: the subnet-router anycast address and the two reserved ranges. */
@@ -25,7 +25,7 @@ static int slaac_is_reserved(tenon_u32 high, tenon_u32 low)
 static void slaac_identify(const struct tenon *stack, const struct tn_netif *netif, struct tn_address *wanted)
 {
     struct tenon_ip *ip = &wanted->ip;
-    tenon_u32 words[5], rid[2];
+    tenon_u32 words[SLAAC_WORDS + 1], rid[2];
 
     words[0] = ip->w[0];
     words[1] = tenon_ip_word(ip, 1);
@@ -33,7 +33,7 @@ static void slaac_identify(const struct tenon *stack, const struct tn_netif *net
     words[3] = (tenon_u32)get16be(netif->conf.mac + 4) << 16 | (tenon_u32)netif->index << 8 | wanted->dad_counter;
     words[4] = 0;    /* otherwise another try */
     do
-        tn_secret_words(rid, &stack->secret, words, TENON_ARRAY_LEN(words), SLAAC_USE);
+        tn_secret_words(rid, &stack->secret, words, SLAAC_WORDS, SLAAC_USE);
     while (slaac_is_reserved(rid[1], rid[0]) && ++words[4] < 8);
     *ip = tenon_ip6(ip->w[0], tenon_ip_word(ip, 1), rid[1], rid[0]);
 }

@@ -41,7 +41,7 @@ static unsigned secret_ends(tenon_u8 *p, const struct tenon_addr *local, const s
 static void secret_hash(tenon_u32 out[2], const struct tenon *stack, enum secret_use use,
                         const struct tenon_addr *local, const struct tenon_addr *remote)
 {
-    tenon_u32 words[9];
+    tenon_u32 words[9 + 1];
     unsigned n = 2, i;
 
     words[0] = local->ip.w[TENON_IP4_WORD];

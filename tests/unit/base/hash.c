@@ -146,9 +146,7 @@ UNIT_TEST(chaskey_published_vectors)
 
     rising_words(words, 12);
     for (i = 0; i < sizeof(chaskey_vectors) / sizeof(chaskey_vectors[0]); i++) {
-        const unsigned n = chaskey_vectors[i].bytes / 4 - 1;
-
-        tn_chaskey(out, &key, words, n, words[n]);
+        tn_chaskey(out, &key, words, chaskey_vectors[i].bytes / 4);
         CHECK_EQ_U(out[0], chaskey_vectors[i].out[0]);
         CHECK_EQ_U(out[1], chaskey_vectors[i].out[1]);
     }
@@ -193,15 +191,15 @@ UNIT_TEST(chaskey_random_words)
     unsigned round, i;
 
     for (round = 0; round < 220; round++) {
-        const unsigned n = round % 11;
+        const unsigned n = round % 11 + 1;
 
         memset(words, 0, sizeof(words));
         for (i = 0; i < 4; i++)
             k[i] = key.k[i] = (tenon_u32)unit_random(&seed);
-        for (i = 0; i <= n; i++)
+        for (i = 0; i < n; i++)
             words[i] = (tenon_u32)unit_random(&seed);
-        tn_chaskey(out, &key, words, n, words[n]);
-        plain_chaskey(plain, k, words, n / 4 + 1);
+        tn_chaskey(out, &key, words, n);
+        plain_chaskey(plain, k, words, (n + 3) / 4);
         CHECK_EQ_U(out[0], plain[0]);
         CHECK_EQ_U(out[1], plain[1]);
     }
