@@ -6,19 +6,15 @@
 /* Find the byte at pkt->off: `head` and `head_len`. */
 static void packet_locate(struct tn_pkt *pkt)
 {
-    tenon_u32 off = pkt->off;
-    unsigned i;
+    struct tenon_span first;
 
     pkt->head_len = 0;
-    for (i = 0; i < pkt->nspans; i++) {
-        if (off < pkt->spans[i].len) {
-            pkt->head = tenon_span_data(&pkt->spans[i]) + off;
-            pkt->head_len = tn_min(pkt->spans[i].len - off, pkt->len);
-            return;
-        }
-        off -= pkt->spans[i].len;
+    if (tn_pkt_spans(pkt, &first, 1) == 0) {
+        pkt->len = 0;
+        return;
     }
-    pkt->len = 0;
+    pkt->head = tenon_span_data(&first);
+    pkt->head_len = first.len;
 }
 
 TENON_INTERNAL void tn_pkt_pull(struct tn_pkt *pkt, tenon_u32 n)
@@ -30,13 +26,12 @@ TENON_INTERNAL void tn_pkt_pull(struct tn_pkt *pkt, tenon_u32 n)
         pkt->head += n;
         return;
     }
-    if (n < pkt->head_len || pkt->len == 0) {
-        n = tn_min(n, pkt->head_len);
-        pkt->head += n;
-        pkt->head_len -= n;
+    if (n >= pkt->head_len) {
+        packet_locate(pkt);
         return;
     }
-    packet_locate(pkt);
+    pkt->head += n;
+    pkt->head_len -= n;
 }
 
 TENON_INTERNAL TENON_ONCE_IF_SMALL void tn_pkt_trim(struct tn_pkt *pkt, tenon_u32 len)
