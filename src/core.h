@@ -35,7 +35,7 @@ enum tn_cast { TN_CAST_UNICAST, TN_CAST_MULTICAST, TN_CAST_BROADCAST };
  * same struct on. Nothing in it outlives the call of tenon_input(). */
 struct tn_pkt {
     tenon_u8 cast;                     /* enum tn_cast, of the link */
-    tenon_u8 csum;                     /* enum tenon_csum, GOOD or NONE, of the transport checksum */
+    tenon_u8 csum;                     /* enum tenon_csum, of the transport checksum; what is not NONE is good */
     tenon_u8 seg_kind;
     /* filled in by IP, as src, dst and l3 */
     tenon_u8 proto, ttl, tos, is_v4;

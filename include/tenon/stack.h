@@ -106,7 +106,7 @@ struct tenon_conf {
     tenon_u8 tcp_syncookies;           /**< SYN cookies (RFC 4987 3.6): 0 never; 1 when a backlog is full, or half-open
                                             connections are all that there may be (what tenon_conf_default() says); 2
                                             always */
-    /** Sums bytes for checksums of TCP and UDP that no port makes or looks at: for who has something faster than
+    /** Sums bytes for checksums of TCP, UDP and ICMP that no port makes or looks at: for who has something faster than
      *  portable C, or wants to count. NULL: Tenon does. Short pieces it sums itself in any case.
      *  @param bytes  at any address; n of them, 64 and more, odd or even
      *  @return their one's complement sum (RFC 1071) as 16-bit words in network order, not complemented; an odd

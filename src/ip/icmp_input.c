@@ -314,25 +314,11 @@ static void icmp4_message(struct tenon *stack, struct tn_pkt *pkt, const struct 
     tn_count(stack, TENON_STAT_ICMP_IGNORED);
 }
 
-static int icmp4_csum_good(const struct tn_pkt *pkt)
-{
-    struct tn_csum csum;
-
-    if (pkt->csum == TENON_CSUM_GOOD)
-        return 1;
-    tn_csum_init(&csum);
-    if (TENON_WITH_SPLIT)
-        tn_csum_add_spans(&csum, pkt->spans, pkt->off, pkt->len);
-    else
-        tn_csum_add(&csum, pkt->head, pkt->len);
-    return csum.sum == 0xFFFFUL;
-}
-
 TENON_INTERNAL void tn_icmp4_input(struct tenon *stack, struct tn_pkt *pkt)
 {
     struct tn_icmp icmp;
 
-    if (tn_icmp_parse(&icmp, pkt->head, tn_pkt_head_len(pkt)) != 0 || !icmp4_csum_good(pkt)) {
+    if (tn_icmp_parse(&icmp, pkt->head, tn_pkt_head_len(pkt)) != 0 || !tn_pkt_csum_good(stack, pkt)) {
         tn_count(stack, TENON_STAT_ICMP_BAD);
         return;
     }

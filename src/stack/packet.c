@@ -2,6 +2,7 @@
 /* Received packets: moving from layer to layer without moving a byte. */
 #include "core.h"
 #include "wire/checksum.h"
+#include "wire/wire.h"
 
 /* Find the byte at pkt->off: `head` and `head_len`. */
 static void packet_locate(struct tn_pkt *pkt)
@@ -109,13 +110,14 @@ TENON_INTERNAL TENON_ONCE_IF_SMALL int tn_pkt_csum_good(const struct tenon *stac
 {
     struct tn_csum csum;
 
-    if (pkt->csum == TENON_CSUM_GOOD)
+    if (pkt->csum != TENON_CSUM_NONE)
         return 1;
     tn_csum_init_hook(&csum, stack->conf.checksum);
-    csum.sum = tn_csum_pseudo(&pkt->src, &pkt->dst, pkt->proto, pkt->len);
-    if (tn_pkt_is_whole(pkt))
-        tn_csum_add(&csum, pkt->head, pkt->len);
-    else
+    if (pkt->proto != TN_PROTO_ICMP)    /* RFC 792 */
+        csum.sum = tn_csum_pseudo(&pkt->src, &pkt->dst, pkt->proto, pkt->len);
+    if (TENON_WITH_SPLIT && (TENON_SMALL || !tn_pkt_is_whole(pkt)))
         tn_csum_add_spans(&csum, pkt->spans, pkt->off, pkt->len);
+    else
+        tn_csum_add(&csum, pkt->head, pkt->len);
     return csum.sum == 0xFFFFUL;
 }

@@ -318,7 +318,7 @@ static void stack_input_general(struct tenon *stack, struct tn_netif *netif, con
     pkt.len = rx->bytes;
     pkt.netif = netif;
     /* PARTIAL is a packet that never left the machine: nothing can have broken it. */
-    pkt.csum = (tenon_u8)(frame->csum == TENON_CSUM_NONE ? TENON_CSUM_NONE : TENON_CSUM_GOOD);
+    pkt.csum = frame->csum;
     if (TENON_WITH_SPEED) {
         pkt.seg_kind = frame->seg_kind;
         pkt.seg_bytes = frame->seg_bytes;
