@@ -340,7 +340,7 @@ static tenon_u32 stack_spans_bytes(const struct tenon_frame *frame)
 
 TENON_HOT tenon_u32 stack_frame_bytes(const struct tenon_frame *frame)
 {
-    if (TENON_LIKELY(!TENON_WITH_SPLIT || frame->nspans == 1))
+    if (TENON_LIKELY(!TENON_WITH_SPLIT || (!TENON_SMALL && frame->nspans == 1)))
         return frame->spans->len;
     if (!TENON_SMALL && frame->nspans == 2)
         return frame->spans->len + frame->spans[1].len;
