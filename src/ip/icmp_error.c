@@ -149,8 +149,8 @@ static int error_about_error6(const struct tn_pkt *pkt)
     return type < 128 || type == TN_ICMP6_REDIRECT;
 }
 
-/* RFC 1122 3.2.2, RFC 4443 2.4 (e); `many`: the one error that may answer a multicast packet. Nothing comes so far whose
- * source is neither a host's nor any; but what it is may have changed since a fragment came. */
+/* RFC 1122 3.2.2, RFC 4443 2.4 (e); `many`: the one error that may answer a multicast packet. Nothing comes so far
+ * whose source is neither a host's nor any; but what it is may have changed since a fragment came. */
 static int error_allowed(const struct tenon *stack, const struct tn_pkt *pkt, int many)
 {
     if (tn_pkt_is_foreign(pkt) || tenon_ip_is_any(&pkt->src) ||

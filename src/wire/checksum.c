@@ -267,17 +267,16 @@ TENON_INTERNAL tenon_u32 tn_csum_spans(tn_csum_hook *hook, const struct tenon_sp
     return csum.sum;
 }
 
-/* IPv4 addresses count as their 32 bits, IPv6 ones as their 128: nothing else differs, since the upper bytes
- * of protocol and length are 0 where one version has them and the other does not. */
+/* Both versions alike: the upper bytes of protocol and length are 0 where one has them and the other does not, and the
+ * 0xFFFF in front of an IPv4 address is 0 in such a sum. */
 TENON_INTERNAL tenon_u16 tn_csum_pseudo(const struct tenon_ip *src, const struct tenon_ip *dst, unsigned proto,
                                         tenon_u32 len)
 {
-    tenon_u32 sum = proto;
-    unsigned i = tenon_ip_is_v4(dst) ? TENON_IP4_WORD : 0;
+    tenon_u32 sum = len + proto;
+    unsigned i;
 
-    for (; i < TENON_IP_WORDS; i++)
-        sum += (src->w[i] >> 16) + (src->w[i] & 0xFFFF) + (dst->w[i] >> 16) + (dst->w[i] & 0xFFFF);
-    sum += (len >> 16) + (len & 0xFFFF);
+    for (i = 0; i < TENON_IP_WORDS; i++)
+        sum = csum_carry(csum_carry(sum, src->w[i]), dst->w[i]);
     return (tenon_u16)tn_csum_fold(sum);
 }
 
