@@ -34,7 +34,7 @@ TENON_INTERNAL void tn_router_timer(struct tenon *stack, struct tn_netif *netif)
 {
     const struct tn_address *address = tn_address_link_local(stack, netif->index);
 
-    if (netif->rs_left == 0 || !netif->up || !netif->ip6 || address == NULL)
+    if (netif->rs_left == 0 || !netif->ip6 || address == NULL)
         return;
     netif->rs_left--;
     tn_nd_router_solicit(stack, netif, &address->ip);
@@ -168,14 +168,9 @@ TENON_API void tenon_ra_listen(struct tenon *stack, tenon_ra_heard *heard, void 
 
 /* RFC 4861 6.3.7: a router that is none by default does not end the search for one that is; and what one says before it
  * was asked may be incomplete. */
-static void router_answered(struct tenon *stack, struct tn_netif *netif)
+static void router_answered(struct tn_netif *netif)
 {
-    if (netif->rs_left == ROUTER_SOLICITATIONS) {
-        netif->rs_left = 1;
-        return;
-    }
-    netif->rs_left = 0;
-    tn_link_timer_stop(stack, &netif->rs_timer);
+    netif->rs_left = netif->rs_left == ROUTER_SOLICITATIONS;
 }
 
 /* RFC 4861 6.3.4: who is known is a router from now on, whether its link-layer address is told (mac) or not (NULL). */
@@ -201,7 +196,7 @@ TENON_INTERNAL int tn_router_advert(struct tenon *stack, const struct nd_message
     if (netif->conf.flags & TENON_NETIF_NO_RA)
         return 0;
     if (get16be(message->p + 6) != 0)
-        router_answered(stack, netif);
+        router_answered(netif);
     router_take_parameters(stack, netif, message);
     router_take_mtu(stack, netif, message);
     router_mark(stack, netif->index, src, tn_netif_is_bare(netif) ? NULL : message->kept[ND_OPTION_SLLA]);
