@@ -176,12 +176,9 @@ TENON_INLINE void tn_link_changed(struct tenon *stack)
     stack->link.changes++;
     stack->tcp.way.path = NULL;
 }
-/* A redirect, valid so far: packets to dst that went to `from` go to next_hop. */
-TENON_INTERNAL void tn_path_redirect(struct tenon *stack, struct tn_netif *netif, const struct tenon_ip *dst,
-                                     const struct tenon_ip *from, const struct tenon_ip *next_hop);
-/* Whether a path to dst over this interface has this first hop. */
-TENON_INTERNAL int tn_path_uses(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *dst,
-                                const struct tenon_ip *first_hop);
+/* A redirect, valid so far: packets to dst that went to `from` go to next_hop. @return 0: none went there */
+TENON_INTERNAL int tn_path_redirect(struct tenon *stack, struct tn_netif *netif, const struct tenon_ip *dst,
+                                    const struct tenon_ip *from, const struct tenon_ip *next_hop);
 TENON_INTERNAL void tn_path_fini(struct tenon *stack);
 
 /* ---- neighbours: neighbour.c ----------------------------------------------------------------- */
@@ -236,7 +233,8 @@ TENON_INTERNAL int tn_neighbour_send(struct tenon *stack, struct tn_neighbour *n
 /* Its link address is known: `state` follows, waiting packets leave. */
 TENON_INTERNAL void tn_neighbour_resolve(struct tenon *stack, struct tn_neighbour *neighbour, const tenon_u8 *mac,
                                          enum tenon_neighbour_state state);
-/* It told its address by itself (source link-layer option, ARP request): made if it was not there. */
+/* It told its link-layer address by itself (source link-layer option, ARP request): made if it was not there. mac NULL:
+ * it did not, and is only found. NULL: it is not there. */
 TENON_INTERNAL struct tn_neighbour *tn_neighbour_learn(struct tenon *stack, unsigned netif, const struct tenon_ip *ip,
                                                        const tenon_u8 *mac);
 TENON_INTERNAL void tn_neighbour_confirm(struct tenon *stack, struct tn_neighbour *neighbour);

@@ -162,7 +162,7 @@ static int nd_solicitation(struct tenon *stack, const struct nd_message *message
             tn_dad_conflict6(stack, address);
         return 0;
     }
-    if (!is_probe && message->kept[ND_OPTION_SLLA] != NULL)
+    if (!is_probe)
         (void)tn_neighbour_learn(stack, message->netif->index, src, message->kept[ND_OPTION_SLLA]);
     nd_advertise(stack, message, address, !is_probe);
     return 0;

@@ -523,8 +523,11 @@ TENON_INTERNAL void tn_neighbour_resolve(struct tenon *stack, struct tn_neighbou
 TENON_INTERNAL struct tn_neighbour *tn_neighbour_learn(struct tenon *stack, unsigned netif, const struct tenon_ip *ip,
                                                        const tenon_u8 *mac)
 {
-    struct tn_neighbour *neighbour = tn_neighbour_need(stack, netif, ip);
+    struct tn_neighbour *neighbour;
 
+    if (mac == NULL)
+        return tn_neighbour_find(stack, netif, ip);
+    neighbour = tn_neighbour_need(stack, netif, ip);
     if (neighbour == NULL || neighbour->state == TENON_NEIGHBOUR_PERMANENT)
         return neighbour;
     if (neighbour->state == TENON_NEIGHBOUR_INCOMPLETE || memcmp(neighbour->mac, mac, 6) != 0)

@@ -530,39 +530,30 @@ static struct tn_path *path_over(struct tenon *stack, const struct tn_netif *net
     return path_goes_by(stack, path, netif, first_hop) ? path : NULL;
 }
 
-TENON_INTERNAL int tn_path_uses(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *dst,
-                                const struct tenon_ip *first_hop)
-{
-    unsigned way;
-
-    for (way = 0; way < PATH_WAYS; way++) {
-        if (path_over(stack, netif, dst, first_hop, path_way_scope(netif, way)) != NULL)
-            return 1;
-    }
-    return 0;
-}
-
 /* It holds until the next change of routes, or somebody fails to answer; the router will send another one
  * then. To a gateway that did not answer lately it does not lead (RFC 1122 3.3.1.4): who says so does not
  * know yet, and would say it again and again. */
-TENON_INTERNAL void tn_path_redirect(struct tenon *stack, struct tn_netif *netif, const struct tenon_ip *dst,
-                                     const struct tenon_ip *from, const struct tenon_ip *next_hop)
+TENON_INTERNAL int tn_path_redirect(struct tenon *stack, struct tn_netif *netif, const struct tenon_ip *dst,
+                                    const struct tenon_ip *from, const struct tenon_ip *next_hop)
 {
     unsigned way;
+    int used = 0;
 
-    if (tn_route_gateway_is_suspect(stack, netif->index, next_hop))
-        return;
     for (way = 0; way < PATH_WAYS; way++) {
         struct tn_path *path = path_over(stack, netif, dst, from, path_way_scope(netif, way));
 
         if (path == NULL)
             continue;
+        used = 1;
+        if (tn_route_gateway_is_suspect(stack, netif->index, next_hop))
+            break;
         tn_link_changed(stack);
         path->next_hop = *next_hop;
         path->neighbour = NULL;
         path_forget_mtu(path);
         stack->link.redirected = 1;
     }
+    return used;
 }
 
 TENON_INTERNAL void tn_link_redirect4(struct tenon *stack, struct tn_netif *netif, const struct tenon_ip *from,
@@ -571,5 +562,5 @@ TENON_INTERNAL void tn_link_redirect4(struct tenon *stack, struct tn_netif *neti
     if (!TENON_WITH_ROUTES || !tn_ip_is_host(gateway) || tn_address_find(stack, 0, gateway) != NULL ||
         tn_addr_is_broadcast(stack, gateway) || !tn_route_is_on_link(stack, netif->index, gateway))
         return;
-    tn_path_redirect(stack, netif, dst, from, gateway);
+    (void)tn_path_redirect(stack, netif, dst, from, gateway);
 }

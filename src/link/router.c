@@ -173,23 +173,11 @@ static void router_answered(struct tn_netif *netif)
     netif->rs_left = netif->rs_left == ROUTER_SOLICITATIONS;
 }
 
-/* RFC 4861 6.3.4: who is known is a router from now on, whether its link-layer address is told (mac) or not (NULL). */
-static void router_mark(struct tenon *stack, unsigned netif, const struct tenon_ip *router, const tenon_u8 *mac)
-{
-    struct tn_neighbour *neighbour;
-
-    if (mac != NULL)
-        neighbour = tn_neighbour_learn(stack, netif, router, mac);
-    else
-        neighbour = tn_neighbour_find(stack, netif, router);
-    if (neighbour != NULL)
-        neighbour->router = 1;
-}
-
 TENON_INTERNAL int tn_router_advert(struct tenon *stack, const struct nd_message *message)
 {
     struct tn_netif *netif = message->netif;
     const struct tenon_ip *src = &message->pkt->src;
+    struct tn_neighbour *neighbour;
 
     if (!tn_ip_is_link_local(src))    /* RFC 4861 6.1.2 */
         return -1;
@@ -199,7 +187,10 @@ TENON_INTERNAL int tn_router_advert(struct tenon *stack, const struct nd_message
         router_answered(netif);
     router_take_parameters(stack, netif, message);
     router_take_mtu(stack, netif, message);
-    router_mark(stack, netif->index, src, tn_netif_is_bare(netif) ? NULL : message->kept[ND_OPTION_SLLA]);
+    neighbour = tn_neighbour_learn(stack, netif->index, src,
+                                   tn_netif_is_bare(netif) ? NULL : message->kept[ND_OPTION_SLLA]);
+    if (neighbour != NULL)
+        neighbour->router = 1;    /* RFC 4861 6.3.4 */
     router_take_default(stack, message);
     router_take_prefixes(stack, message);
     tn_link_lifetimes(stack);
@@ -209,33 +200,25 @@ TENON_INTERNAL int tn_router_advert(struct tenon *stack, const struct nd_message
 
 /* ---- redirect -------------------------------------------------------------------------------- */
 
-/* RFC 4861 8.1: from the first hop that we use, to itself (a neighbour after all) or to another router. */
-static int router_redirect_is_bad(struct tenon *stack, const struct nd_message *message, const struct tenon_ip *dst)
-{
-    const struct tenon_ip *src = &message->pkt->src, *target = &message->target;
-
-    if (!tn_ip_is_link_local(src) || tn_ip_is_multicast(dst) || tenon_ip_is_v4(dst))
-        return 1;
-    if (!tn_ip_is_link_local(target) && !tenon_ip_equal(target, dst))
-        return 1;
-    return !tn_path_uses(stack, message->netif, dst, src);
-}
-
+/* RFC 4861 8.1: from the first hop that we use, to itself (a neighbour after all) or to another router. Nothing of
+ * IPv4, and no group, has a first hop with such an address. */
 TENON_INTERNAL int tn_router_redirect(struct tenon *stack, const struct nd_message *message)
 {
-    const struct tenon_ip *target = &message->target;
+    const struct tenon_ip *src = &message->pkt->src, *target = &message->target;
+    struct tn_neighbour *neighbour;
     struct tenon_ip dst;
-    const tenon_u8 *mac = message->kept[ND_OPTION_TLLA];
+    int to_itself;
 
     read_ip6(&dst, message->p + 24);
-    if (router_redirect_is_bad(stack, message, &dst))
+    to_itself = tenon_ip_equal(target, &dst);
+    if (!tn_ip_is_link_local(src) || (!to_itself && !tn_ip_is_link_local(target)))
         return -1;
     if (tn_address_find(stack, 0, target) != NULL)
         return 0;
-    if (!tenon_ip_equal(target, &dst))
-        router_mark(stack, message->netif->index, target, mac);    /* RFC 4861 8.3 */
-    else if (mac != NULL)
-        (void)tn_neighbour_learn(stack, message->netif->index, target, mac);
-    tn_path_redirect(stack, message->netif, &dst, &message->pkt->src, target);
+    if (!tn_path_redirect(stack, message->netif, &dst, src, target))
+        return -1;
+    neighbour = tn_neighbour_learn(stack, message->netif->index, target, message->kept[ND_OPTION_TLLA]);
+    if (neighbour != NULL && !to_itself)
+        neighbour->router = 1;    /* RFC 4861 8.3 */
     return 0;
 }
