@@ -174,33 +174,45 @@ static void icmp_dispatch(struct tenon *stack, struct tn_err *err, unsigned neti
     }
 }
 
-/* The message of pkt, an error. err: its meaning is filled in. */
-static void icmp_error_input(struct tenon *stack, const struct tn_pkt *pkt, struct tn_err *err)
+/* The packet that an error or a redirect is about: one of ours, to whose source that was sent. What is foreign is
+ * TCP's, or nobody's. @return 0, or -1: there is none, which is counted */
+static int icmp_quote(struct tenon *stack, struct tn_err *err, const struct tn_pkt *pkt)
 {
     const tenon_u8 *quote = pkt->head + TN_ICMP_BYTES;
     const tenon_u32 len = tn_pkt_head_len(pkt) - TN_ICMP_BYTES;
-    int error;
 
-    error = tn_pkt_is_v4(pkt) ? quote_parse4(err, quote, len) : quote_parse6(err, quote, len);
-    if (error != 0) {
+    if ((tn_pkt_is_v4(pkt) ? quote_parse4(err, quote, len) : quote_parse6(err, quote, len)) != 0) {
         tn_count(stack, TENON_STAT_ICMP_BAD);
-        return;
+        return -1;
     }
-    /* It was sent to the source of the packet that it quotes. What is foreign is TCP's, or nobody's. */
     if (pkt->dst_cast != TN_CAST_UNICAST || tenon_ip_is_any(&pkt->src) || !tenon_ip_equal(&err->local.ip, &pkt->dst) ||
         (tn_pkt_is_foreign(pkt) && err->proto != TN_PROTO_TCP)) {
         tn_count(stack, TENON_STAT_ICMP_ERROR_STRAY);
-        return;
+        return -1;
     }
-    if (TENON_WITH_PATH_MTU && tn_err_is_too_big(err) && tn_pkt_is_v4(pkt) && err->mtu == 0)
-        err->mtu = pmtu_plateau(get16be(quote + 2));
-    if (tn_err_is_too_big(err) &&
-        (!TENON_WITH_PATH_MTU || err->mtu < (tn_pkt_is_v4(pkt) ? PMTU4_MIN : PMTU6_MIN))) {
+    return 0;
+}
+
+static void icmp_error_input(struct tenon *stack, const struct tn_pkt *pkt, const struct tn_icmp *icmp)
+{
+    const int is_v4 = tn_pkt_is_v4(pkt);
+    struct tn_err err;
+
+    memset(&err, 0, sizeof(err));
+    if (is_v4)
+        meaning4(&err, icmp);
+    else
+        meaning6(&err, icmp);
+    if (icmp_quote(stack, &err, pkt) != 0)
+        return;
+    if (TENON_WITH_PATH_MTU && tn_err_is_too_big(&err) && is_v4 && err.mtu == 0)
+        err.mtu = pmtu_plateau(get16be(pkt->head + TN_ICMP_BYTES + 2));
+    if (tn_err_is_too_big(&err) && (!TENON_WITH_PATH_MTU || err.mtu < (is_v4 ? PMTU4_MIN : PMTU6_MIN))) {
         tn_count(stack, TENON_STAT_PMTU_IGNORED);
         return;
     }
-    err->from = pkt->src;
-    icmp_dispatch(stack, err, pkt->netif->index);
+    err.from = pkt->src;
+    icmp_dispatch(stack, &err, pkt->netif->index);
 }
 
 /* RFC 8201 4, RFC 8899 4.6.1, in the manner of RFC 5927 7.2: no router reports that a packet is too large if nothing
@@ -249,31 +261,15 @@ TENON_INTERNAL void tn_icmp_local_error(struct tenon *stack, const tenon_u8 *l3,
 /* ---- ICMPv4 -------------------------------------------------------------------------------------------- */
 
 /* RFC 1122 3.2.2.2: what makes a redirect believable, as far as it shows here. */
-static void icmp4_redirect(struct tenon *stack, struct tn_pkt *pkt, const struct tn_icmp *icmp)
+static void icmp4_redirect(struct tenon *stack, const struct tn_pkt *pkt, const struct tn_icmp *icmp)
 {
     const struct tenon_ip gateway = tenon_ip4(icmp->rest);
     struct tn_err err;
 
-    memset(&err, 0, sizeof(err));
-    if (icmp->code > 3 || quote_parse4(&err, pkt->head + TN_ICMP_BYTES, tn_pkt_head_len(pkt) - TN_ICMP_BYTES) != 0) {
+    if (icmp->code > 3)
         tn_count(stack, TENON_STAT_ICMP_BAD);
-        return;
-    }
-    if (tn_pkt_is_foreign(pkt) || !tenon_ip_equal(&err.local.ip, &pkt->dst) || pkt->dst_cast != TN_CAST_UNICAST) {
-        tn_count(stack, TENON_STAT_ICMP_ERROR_STRAY);
-        return;
-    }
-    tn_link_redirect4(stack, pkt->netif, &pkt->src, &err.remote.ip, &gateway);
-}
-
-/* An error; a message that only a single host can have sent, to us alone. */
-static void icmp4_error(struct tenon *stack, const struct tn_pkt *pkt, const struct tn_icmp *icmp)
-{
-    struct tn_err err;
-
-    memset(&err, 0, sizeof(err));
-    meaning4(&err, icmp);
-    icmp_error_input(stack, pkt, &err);
+    else if (icmp_quote(stack, &err, pkt) == 0)
+        tn_link_redirect4(stack, pkt->netif, &pkt->src, &err.remote.ip, &gateway);
 }
 
 /* The rest is ignored by design: source quench (RFC 6633), timestamps, masks and other questions about
@@ -285,12 +281,12 @@ static void icmp4_message(struct tenon *stack, struct tn_pkt *pkt, const struct 
     case TN_ICMP4_TIME:
     case TN_ICMP4_PARAM:
         if (meaning_is_heard(icmp->type == TN_ICMP4_UNREACH && icmp->code == ICMP4_TOO_BIG_CODE)) {
-            icmp4_error(stack, pkt, icmp);
+            icmp_error_input(stack, pkt, icmp);
             return;
         }
         break;
     case TN_ICMP4_REDIRECT:
-        if (TENON_WITH_ROUTES) {
+        if (TENON_WITH_ROUTES && !tn_pkt_is_foreign(pkt)) {
             icmp4_redirect(stack, pkt, icmp);
             return;
         }
@@ -314,17 +310,6 @@ static void icmp4_message(struct tenon *stack, struct tn_pkt *pkt, const struct 
     tn_count(stack, TENON_STAT_ICMP_IGNORED);
 }
 
-TENON_INTERNAL void tn_icmp4_input(struct tenon *stack, struct tn_pkt *pkt)
-{
-    struct tn_icmp icmp;
-
-    if (tn_icmp_parse(&icmp, pkt->head, tn_pkt_head_len(pkt)) != 0 || !tn_pkt_csum_good(stack, pkt)) {
-        tn_count(stack, TENON_STAT_ICMP_BAD);
-        return;
-    }
-    icmp4_message(stack, pkt, &icmp);
-}
-
 /* ---- ICMPv6 -------------------------------------------------------------------------------------------- */
 
 /* Neighbour discovery and MLD read their options in one piece. */
@@ -341,15 +326,6 @@ static void icmp6_link(struct tenon *stack, struct tn_pkt *pkt, unsigned type)
     tn_pkt_unpull(&scratch);
 }
 
-static void icmp6_error(struct tenon *stack, const struct tn_pkt *pkt, const struct tn_icmp *icmp)
-{
-    struct tn_err err;
-
-    memset(&err, 0, sizeof(err));
-    meaning6(&err, icmp);
-    icmp_error_input(stack, pkt, &err);
-}
-
 /* A host that we may answer: not one that is still looking for its address. */
 static int icmp6_source_good(const struct tenon *stack, const struct tn_pkt *pkt)
 {
@@ -359,7 +335,7 @@ static int icmp6_source_good(const struct tenon *stack, const struct tn_pkt *pkt
 static void icmp6_message(struct tenon *stack, struct tn_pkt *pkt, const struct tn_icmp *icmp)
 {
     if (icmp->type < ICMP6_ERRORS_END && meaning_is_heard(icmp->type == TN_ICMP6_TOO_BIG)) {
-        icmp6_error(stack, pkt, icmp);
+        icmp_error_input(stack, pkt, icmp);
         return;
     }
     if (tn_pkt_is_foreign(pkt)) {
@@ -394,13 +370,16 @@ static void icmp6_message(struct tenon *stack, struct tn_pkt *pkt, const struct 
     tn_count(stack, TENON_STAT_ICMP_IGNORED);
 }
 
-TENON_INTERNAL void tn_icmp6_input(struct tenon *stack, struct tn_pkt *pkt)
+/* ---- both ---------------------------------------------------------------------------------------------- */
+
+TENON_INTERNAL void tn_icmp_input(struct tenon *stack, struct tn_pkt *pkt)
 {
     struct tn_icmp icmp;
 
-    if (tn_icmp_parse(&icmp, pkt->head, tn_pkt_head_len(pkt)) != 0 || !tn_pkt_csum_good(stack, pkt)) {
+    if (tn_icmp_parse(&icmp, pkt->head, tn_pkt_head_len(pkt)) != 0 || !tn_pkt_csum_good(stack, pkt))
         tn_count(stack, TENON_STAT_ICMP_BAD);
-        return;
-    }
-    icmp6_message(stack, pkt, &icmp);
+    else if (tn_pkt_is_v4(pkt))
+        icmp4_message(stack, pkt, &icmp);
+    else
+        icmp6_message(stack, pkt, &icmp);
 }

@@ -89,21 +89,16 @@ static void deliver_whole(struct tenon *stack, struct tn_pkt *pkt)
             return;
         }
         break;
-    case TN_PROTO_ICMP:
-        if (tn_pkt_is_v4(pkt)) {
-            tn_icmp4_input(stack, pkt);
-            return;
-        }
-        break;
     case TN_PROTO_IGMP:
         if (TENON_WITH_IGMP && tn_pkt_is_v4(pkt)) {
             deliver_igmp(stack, pkt);
             return;
         }
         break;
+    case TN_PROTO_ICMP:
     case TN_PROTO_ICMP6:
-        if (!tn_pkt_is_v4(pkt)) {
-            tn_icmp6_input(stack, pkt);
+        if (tn_pkt_is_v4(pkt) == (pkt->proto == TN_PROTO_ICMP)) {
+            tn_icmp_input(stack, pkt);
             return;
         }
         break;

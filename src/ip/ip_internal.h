@@ -30,8 +30,7 @@ TENON_INTERNAL int tn_ip6_is_other_host(struct tenon *stack, const struct tn_net
 TENON_INTERNAL int tn_ip4_is_for_us(struct tenon *stack, const struct tn_pkt *pkt);
 TENON_INTERNAL int tn_ip6_is_for_us(struct tenon *stack, const struct tn_pkt *pkt);
 
-TENON_INTERNAL void tn_icmp4_input(struct tenon *stack, struct tn_pkt *pkt);
-TENON_INTERNAL void tn_icmp6_input(struct tenon *stack, struct tn_pkt *pkt);
+TENON_INTERNAL void tn_icmp_input(struct tenon *stack, struct tn_pkt *pkt);
 
 /* Where the transport header is in a packet of which only the first bytes may be there. */
 struct tn_l4 {
