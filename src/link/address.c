@@ -78,23 +78,27 @@ TENON_INTERNAL int tn_ip_match(const struct tenon_ip *a, const struct tenon_ip *
     return 1;
 }
 
-TENON_INTERNAL struct tenon_ip tn_ip_network(const struct tenon_ip *ip, unsigned bits)
+TENON_INTERNAL void tn_ip_network(struct tenon_ip *network, const struct tenon_ip *ip, unsigned bits)
 {
-    struct tenon_ip network;
     unsigned i;
 
     for (i = 0; i < TENON_IP_WORDS; i++)
-        network.w[i] = ip->w[i] & address_mask(bits, i);
-    return network;
+        network->w[i] = ip->w[i] & address_mask(bits, i);
 }
 
 /* ---- whose is it ----------------------------------------------------------------------------- */
+
+/* Those behind have never been in use. */
+static unsigned address_end(const struct tenon *stack)
+{
+    return TENON_WITH_SPEED ? stack->link.addrs_end : tn_addrs_max(&stack->conf);
+}
 
 TENON_INTERNAL struct tn_address *tn_address_find(const struct tenon *stack, unsigned netif,
                                                   const struct tenon_ip *ip)
 {
     struct tn_address *address = stack->link.addresses;
-    struct tn_address *const end = address + tn_addrs_max(&stack->conf);
+    struct tn_address *const end = address + address_end(stack);
 
     for (; address < end; address++) {
         if (address->ip.w[TENON_IP4_WORD] == ip->w[TENON_IP4_WORD] && address->netif != 0 &&
@@ -102,12 +106,6 @@ TENON_INTERNAL struct tn_address *tn_address_find(const struct tenon *stack, uns
             return address;
     }
     return NULL;
-}
-
-/* Those behind have never been in use. */
-static unsigned address_end(const struct tenon *stack)
-{
-    return TENON_WITH_SPEED ? stack->link.addrs_end : tn_addrs_max(&stack->conf);
 }
 
 /* Weak end systems answer for all their addresses everywhere (RFC 1122 3.3.4.2), but for those that mean
@@ -118,6 +116,8 @@ static const struct tn_address *address_ours(const struct tenon *stack, const st
     const struct tn_address *const end = address + address_end(stack);
     const struct tn_address *tentative = NULL;
 
+    if (!TENON_WITH_NETIFS)
+        return tn_address_find(stack, 0, ip);    /* nowhere else */
     for (; address < end; address++) {
         if (address->ip.w[TENON_IP4_WORD] != ip->w[TENON_IP4_WORD] || address->netif == 0 ||
             !tenon_ip_equal(&address->ip, ip))
@@ -189,10 +189,8 @@ TENON_INTERNAL enum tn_dst tn_addr_classify(const struct tenon *stack, const str
     if (tn_ip_is_multicast(ip))
         return tn_group_is_joined(stack, netif->index, ip) ? TN_DST_MULTICAST : TN_DST_OTHER;
     address = address_ours(stack, ip, netif->index);
-    if (address != NULL && tn_address_usable(address))
-        return TN_DST_OURS;
-    if (address != NULL && address->state == TENON_ADDR_TENTATIVE)
-        return TN_DST_TENTATIVE;
+    if (address != NULL && address->state != TENON_ADDR_DUPLICATE)
+        return address->state == TENON_ADDR_TENTATIVE ? TN_DST_TENTATIVE : TN_DST_OURS;
     if (tenon_ip_is_v4(ip) && (ip->w[TENON_IP4_WORD] == 0 || address_broadcast_on(stack, ip, netif->index)))
         return TN_DST_BROADCAST;
     return TN_DST_OTHER;

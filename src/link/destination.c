@@ -13,11 +13,11 @@ static const tenon_u8 destination_precedence[] = { 50, 40, 30, 1, 35, 5, 0, 0, 0
 
 static void destination_look(const struct tenon *stack, struct destination *dst, const struct tenon_ip *ip)
 {
-    struct tenon_ip next_hop;
+    const struct tenon_ip *next_hop;
     const unsigned netif = tn_path_hop(stack, &next_hop, ip, 0);
 
     dst->ip = ip;
-    dst->source = netif != 0 ? tn_source_select(stack, ip, netif, &next_hop) : NULL;
+    dst->source = netif != 0 ? tn_source_select(stack, ip, netif, next_hop) : NULL;
     dst->scope = tn_source_scope(ip);
     dst->label = tn_source_label(ip);
 }

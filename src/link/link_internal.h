@@ -29,7 +29,7 @@ TENON_INTERNAL void tn_link_lifetimes(struct tenon *stack);
 /* ---- prefixes: IPv4 ones are 96 bits longer here, as their addresses are --------------------- */
 
 TENON_INTERNAL int tn_ip_match(const struct tenon_ip *a, const struct tenon_ip *b, unsigned bits);
-TENON_INTERNAL struct tenon_ip tn_ip_network(const struct tenon_ip *ip, unsigned bits);
+TENON_INTERNAL void tn_ip_network(struct tenon_ip *network, const struct tenon_ip *ip, unsigned bits);
 TENON_INTERNAL int tn_mac_is_host(const tenon_u8 *mac);    /* neither a group nor all zeros */
 
 struct tn_neighbour;
@@ -140,10 +140,10 @@ TENON_INTERNAL int tn_address_brings(const struct tenon *stack, const struct tn_
 TENON_INTERNAL void tn_route_delete(struct tenon *stack, struct tn_route *gone);
 /* The one with the same interface, destination and gateway, or NULL. */
 TENON_INTERNAL struct tn_route *tn_route_same(const struct tenon *stack, const struct tn_route *route);
-/* The next hop to dst; scope: only through this interface, or 0. @return the interface, or 0: there is no way, and
- * *next_hop stays as it is */
-TENON_INTERNAL unsigned tn_route_hop(const struct tenon *stack, struct tenon_ip *next_hop, const struct tenon_ip *dst,
-                                     unsigned scope);
+/* By which gateway to dst; scope: only through this interface, or 0. @return the interface, or 0: there is no way.
+ * Then, and where dst is on the link, *next_hop stays as it is */
+TENON_INTERNAL unsigned tn_route_hop(const struct tenon *stack, const struct tenon_ip **next_hop,
+                                     const struct tenon_ip *dst, unsigned scope);
 /* The way to dst; scope: only through this interface, or 0. NULL: there is none. With TENON_WITH_HOMES. */
 TENON_INTERNAL const struct tn_route *tn_route_find(const struct tenon *stack, const struct tenon_ip *dst,
                                                     unsigned scope);
@@ -163,9 +163,10 @@ TENON_INTERNAL void tn_route_advertised(struct tenon *stack, struct tn_route *ro
 
 /* ---- paths: path.c --------------------------------------------------------------------------- */
 
-/* The next hop to any destination, groups and link-local ones included. @return as tn_route_hop() */
-TENON_INTERNAL unsigned tn_path_hop(const struct tenon *stack, struct tenon_ip *next_hop, const struct tenon_ip *dst,
-                                    unsigned scope);
+/* The next hop to any destination, groups and link-local ones included: dst itself, or a gateway, which holds until
+ * routes change. @return as tn_route_hop() */
+TENON_INTERNAL unsigned tn_path_hop(const struct tenon *stack, const struct tenon_ip **next_hop,
+                                    const struct tenon_ip *dst, unsigned scope);
 /* Everything that was decided from addresses, routes and links has to be decided again. */
 TENON_INTERNAL void tn_path_invalidate(struct tenon *stack);
 /* What tn_link_ready() or tn_path_mtu() have said of a path may be wrong from now on, for another reason than time. */

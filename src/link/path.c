@@ -66,10 +66,10 @@ static enum tn_cast path_cast(const struct tenon *stack, const struct tenon_ip *
     return tn_addr_is_broadcast(stack, dst) ? TN_CAST_BROADCAST : TN_CAST_UNICAST;
 }
 
-TENON_INTERNAL unsigned tn_path_hop(const struct tenon *stack, struct tenon_ip *next_hop, const struct tenon_ip *dst,
-                                    unsigned scope)
+TENON_INTERNAL unsigned tn_path_hop(const struct tenon *stack, const struct tenon_ip **next_hop,
+                                    const struct tenon_ip *dst, unsigned scope)
 {
-    *next_hop = *dst;
+    *next_hop = dst;
     if (path_is_everywhere(stack, dst, scope))
         return path_any_link(stack, dst, scope);
     return tn_route_hop(stack, next_hop, dst, scope);
@@ -92,28 +92,28 @@ static void path_forget_mtu(struct tn_path *path)
 static void path_resolve(const struct tenon *stack, struct tn_path *path)
 {
     const struct tn_address *source = NULL;
-    struct tenon_ip next_hop;
+    const struct tenon_ip *next_hop;
     unsigned netif = 0;
 
     if (!path_is_inside(stack, &path->dst, path->scope))
         netif = tn_path_hop(stack, &next_hop, &path->dst, path->scope);
     if (netif != 0)
-        source = tn_source_select(stack, &path->dst, netif, &next_hop);
+        source = tn_source_select(stack, &path->dst, netif, next_hop);
     path->gen = stack->link.gen;
     if (source == NULL) {
         path->netif = 0;    /* nowhere, until something changes again */
         return;
     }
     if ((TENON_WITH_MANY || TENON_WITH_PATH_MTU) &&
-        (path->netif != netif || !tenon_ip_equal(&path->next_hop, &next_hop))) {
+        (path->netif != netif || !tenon_ip_equal(&path->next_hop, next_hop))) {
         path->neighbour = NULL;
         path_forget_mtu(path);
     }
     path->src = source->ip;
-    path->next_hop = next_hop;
+    path->next_hop = *next_hop;
     path->netif = (tenon_u8)netif;
     if (PATH_HAS_CAST)
-        path->cast = (tenon_u8)path_cast(stack, &next_hop);    /* a gateway is a host */
+        path->cast = (tenon_u8)path_cast(stack, next_hop);    /* a gateway is a host */
 }
 
 TENON_INTERNAL_HOT int tn_path_check(struct tenon *stack, struct tn_path *path)

@@ -19,7 +19,7 @@ static int route_same_key(const struct tn_route *a, const struct tn_route *b)
 TENON_INTERNAL void tn_route_to(struct tn_route *route, const struct tenon_ip *ip, unsigned bits)
 {
     memset(route, 0, sizeof(*route));
-    route->dst = tn_ip_network(ip, bits);
+    tn_ip_network(&route->dst, ip, bits);
     route->bits = (tenon_u8)bits;
 }
 
@@ -88,9 +88,9 @@ static int route_leads_to(const struct tenon *stack, const struct tn_route *rout
 {
     const struct tn_netif *netif = tn_netif_of(&stack->link, route->netif);
 
-    if (tenon_ip_is_v4(dst) != tenon_ip_is_v4(&route->dst) || !tn_ip_match(dst, &route->dst, route->bits))
+    if (!netif->up || !tn_ip_match(dst, &route->dst, route->bits))
         return 0;
-    return netif->up && (netif->ip6 || tenon_ip_is_v4(dst));
+    return tenon_ip_is_v4(dst) ? route->bits >= 96 : netif->ip6;    /* IPv6's to everywhere is not IPv4's */
 }
 
 /* A gateway that did not answer lately (RFC 1122 3.3.1.4), not one to which nothing was sent. */
@@ -140,7 +140,7 @@ TENON_INTERNAL const struct tn_route *tn_route_find(const struct tenon *stack, c
 }
 
 /* What is in the network of the address is on the link, and all else behind the router. */
-static unsigned route_hop_home(const struct tenon *stack, struct tenon_ip *next_hop, const struct tenon_ip *dst)
+static unsigned route_hop_home(const struct tenon *stack, const struct tenon_ip **next_hop, const struct tenon_ip *dst)
 {
     const struct tn_link *link = &stack->link;
 
@@ -149,12 +149,12 @@ static unsigned route_hop_home(const struct tenon *stack, struct tenon_ip *next_
     if (tn_ip_match(&link->addresses->ip, dst, link->addresses->bits))
         return 1;
     if (link->nroutes != 0)
-        *next_hop = link->routes->gateway;
+        *next_hop = &link->routes->gateway;
     return link->nroutes;
 }
 
-TENON_INTERNAL unsigned tn_route_hop(const struct tenon *stack, struct tenon_ip *next_hop, const struct tenon_ip *dst,
-                                     unsigned scope)
+TENON_INTERNAL unsigned tn_route_hop(const struct tenon *stack, const struct tenon_ip **next_hop,
+                                     const struct tenon_ip *dst, unsigned scope)
 {
     const struct tn_route *route;
 
@@ -163,7 +163,8 @@ TENON_INTERNAL unsigned tn_route_hop(const struct tenon *stack, struct tenon_ip 
     route = tn_route_find(stack, dst, scope);
     if (route == NULL)
         return 0;
-    *next_hop = tenon_ip_is_any(&route->gateway) ? *dst : route->gateway;
+    if (!tenon_ip_is_any(&route->gateway))
+        *next_hop = &route->gateway;
     return route->netif;
 }
 
