@@ -300,10 +300,10 @@ TENON_INTERNAL void tn_nd_router_solicit(struct tenon *stack, const struct tn_ne
 
 struct tn_group {
     struct tn_alarm timer;         /* runs until it is reported: a change again, or to who has asked */
-    struct tenon_ip ip;
     tenon_u16 users;               /* 0: being left */
     tenon_u8 netif;                /* 0: the slot is free */
     tenon_u8 changes;              /* so many times a change is still to be reported */
+    struct tenon_ip ip;
 };
 
 /* What is reported: a current state, or a change; by the types of records, MODE_IS_EXCLUDE, CHANGE_TO_INCLUDE and
