@@ -537,8 +537,8 @@ TENON_INTERNAL struct tn_neighbour *tn_neighbour_learn(struct tenon *stack, unsi
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
-/* Nobody is there. The entry stays for a moment so that the next packets do not ask again at once
- * (RFC 1122 2.3.2.1); those that waited are reported to their senders (RFC 4861 7.2.2), who may do anything in
+/* Nobody is there any more, or nobody was. Then the entry stays for a moment so that the next packets do not ask again
+ * at once (RFC 1122 2.3.2.1); those that waited are reported to their senders (RFC 4861 7.2.2), who may do anything in
  * answer: nothing of the entry is touched after that. */
 static void neighbour_fail(struct tenon *stack, struct tn_neighbour *neighbour)
 {
@@ -546,11 +546,15 @@ static void neighbour_fail(struct tenon *stack, struct tn_neighbour *neighbour)
     const unsigned netif = neighbour->netif;
 
     tn_count(stack, TENON_STAT_NEIGH_FAILED);
+    tn_route_gateway_failed(stack, netif, &neighbour->ip);
+    if (neighbour->state == TENON_NEIGHBOUR_PROBE) {
+        neighbour_free(stack, neighbour);
+        return;
+    }
     neighbour->failed = 1;
     neighbour->queue_first = NULL;
     neighbour->queued = 0;
     tn_timer_start(&stack->wheel, &neighbour->timer, tn_tick_after_ms(stack, NEIGHBOUR_FAILED_MS));
-    tn_route_gateway_failed(stack, netif, &neighbour->ip);
     while (queued != NULL) {
         struct link_queued *next = queued->next;
         struct tn_out *out = &queued->out;
@@ -563,7 +567,7 @@ static void neighbour_fail(struct tenon *stack, struct tn_neighbour *neighbour)
     }
 }
 
-static void neighbour_timer_incomplete(struct tenon *stack, struct tn_neighbour *neighbour)
+static void neighbour_timer_asked(struct tenon *stack, struct tn_neighbour *neighbour)
 {
     if (neighbour->failed)
         neighbour_free(stack, neighbour);
@@ -573,29 +577,18 @@ static void neighbour_timer_incomplete(struct tenon *stack, struct tn_neighbour 
         neighbour_fail(stack, neighbour);
 }
 
-static void neighbour_timer_probe(struct tenon *stack, struct tn_neighbour *neighbour)
-{
-    if (neighbour->solicits < NEIGHBOUR_SOLICITS) {
-        neighbour_solicit(stack, neighbour);
-        return;
-    }
-    tn_count(stack, TENON_STAT_NEIGH_FAILED);
-    tn_route_gateway_failed(stack, neighbour->netif, &neighbour->ip);
-    neighbour_free(stack, neighbour);
-}
-
 TENON_INTERNAL void tn_neighbour_timer(struct tenon *stack, struct tn_timer *timer)
 {
     struct tn_neighbour *neighbour = TENON_CONTAINER(timer, struct tn_neighbour, timer);
 
     switch (neighbour->state) {
-    case TENON_NEIGHBOUR_INCOMPLETE: neighbour_timer_incomplete(stack, neighbour); break;
+    case TENON_NEIGHBOUR_INCOMPLETE:
+    case TENON_NEIGHBOUR_PROBE: neighbour_timer_asked(stack, neighbour); break;
     case TENON_NEIGHBOUR_STALE:
         if (TENON_WITH_IPV6)
             neighbour_delay(stack, neighbour);
         break;
     case TENON_NEIGHBOUR_DELAY: neighbour_probe(stack, neighbour); break;
-    case TENON_NEIGHBOUR_PROBE: neighbour_timer_probe(stack, neighbour); break;
     default: break;
     }
 }
