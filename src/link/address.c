@@ -212,26 +212,14 @@ TENON_INTERNAL const struct tn_address *tn_address_link_local(const struct tenon
 
 /* ---- adding and removing --------------------------------------------------------------------- */
 
-/* Solicited-node groups are joined where somebody may ask (RFC 4291 2.8). */
-static int address_has_group(const struct tenon *stack, const struct tn_address *address)
-{
-    return !tenon_ip_is_v4(&address->ip) &&
-           !tn_netif_is_bare(tn_netif_of(&stack->link, address->netif));
-}
-
-static int address_join(struct tenon *stack, const struct tn_address *address)
+/* Join the solicited-node group, or leave it, where somebody may ask (RFC 4291 2.8). */
+static int address_group(struct tenon *stack, const struct tn_address *address, int joined)
 {
     const struct tenon_ip group = tn_solicited_node(&address->ip);
 
-    return address_has_group(stack, address) ? tenon_group_join(stack, address->netif, &group) : TENON_OK;
-}
-
-static void address_leave(struct tenon *stack, const struct tn_address *address)
-{
-    const struct tenon_ip group = tn_solicited_node(&address->ip);
-
-    if (address_has_group(stack, address))
-        (void)tenon_group_leave(stack, address->netif, &group);
+    if (tenon_ip_is_v4(&address->ip) || tn_netif_is_bare(tn_netif_of(&stack->link, address->netif)))
+        return TENON_OK;
+    return joined ? tenon_group_join(stack, address->netif, &group) : tenon_group_leave(stack, address->netif, &group);
 }
 
 /* An IPv6 address that was made by itself says nothing of what is on the link (RFC 5942 4). */
@@ -306,10 +294,10 @@ TENON_INTERNAL int tn_address_new(struct tenon *stack, const struct tn_address *
     if (tn_address_find(stack, wanted->netif, &wanted->ip) != NULL)
         return TENON_EINUSE;
     address = address_slot(stack);
-    if (address == NULL || address_join(stack, wanted) != TENON_OK)
+    if (address == NULL || address_group(stack, wanted, 1) != TENON_OK)
         return TENON_ELIMIT;
     if (address_add_route(stack, wanted) != TENON_OK) {
-        address_leave(stack, wanted);
+        (void)address_group(stack, wanted, 0);
         return TENON_ELIMIT;
     }
     memcpy(address, wanted, sizeof(*address));
@@ -327,7 +315,7 @@ TENON_INTERNAL void tn_address_drop(struct tenon *stack, struct tn_address *addr
     const int brings = address_route(&route, address);
 
     tn_link_timer_stop(stack, &address->timer);
-    address_leave(stack, address);
+    (void)address_group(stack, address, 0);
     memset(address, 0, sizeof(*address));
     if (brings)
         address_remove_route(stack, &route);
