@@ -272,45 +272,42 @@ static void icmp4_redirect(struct tenon *stack, const struct tn_pkt *pkt, const 
         tn_link_redirect4(stack, pkt->netif, &pkt->src, &err.remote.ip, &gateway);
 }
 
+static int icmp4_is_error(unsigned type)
+{
+    return type == TN_ICMP4_UNREACH || type == TN_ICMP4_TIME || type == TN_ICMP4_PARAM;
+}
+
 /* The rest is ignored by design: source quench (RFC 6633), timestamps, masks and other questions about
  * ourselves (RFC 6918), and types that nobody has defined (RFC 1122 3.2.2). */
 static void icmp4_message(struct tenon *stack, struct tn_pkt *pkt, const struct tn_icmp *icmp)
 {
-    switch (icmp->type) {
-    case TN_ICMP4_UNREACH:
-    case TN_ICMP4_TIME:
-    case TN_ICMP4_PARAM:
-        if (meaning_is_heard(icmp->type == TN_ICMP4_UNREACH && icmp->code == ICMP4_TOO_BIG_CODE)) {
-            icmp_error_input(stack, pkt, icmp);
-            return;
-        }
-        break;
-    case TN_ICMP4_REDIRECT:
-        if (TENON_WITH_ROUTES && !tn_pkt_is_foreign(pkt)) {
-            icmp4_redirect(stack, pkt, icmp);
-            return;
-        }
-        break;
-    case TN_ICMP4_ECHO:
-        /* RFC 1122 3.2.2.6: a broadcast one may be discarded, and is (smurf). */
-        if (pkt->dst_cast == TN_CAST_UNICAST && !tn_pkt_is_foreign(pkt)) {
-            tn_echo_request(stack, pkt, icmp);
-            return;
-        }
-        break;
-    case TN_ICMP4_ECHO_REPLY:
-        if (TENON_WITH_PING && !tn_pkt_is_foreign(pkt)) {
-            tn_echo_reply(stack, pkt);
-            return;
-        }
-        break;
-    default:
-        break;
-    }
-    tn_count(stack, TENON_STAT_ICMP_IGNORED);
+    const unsigned type = icmp->type;
+
+    if (icmp4_is_error(type) && meaning_is_heard(type == TN_ICMP4_UNREACH && icmp->code == ICMP4_TOO_BIG_CODE))
+        icmp_error_input(stack, pkt, icmp);
+    else if (tn_pkt_is_foreign(pkt))
+        tn_count(stack, TENON_STAT_ICMP_IGNORED);
+    else if (type == TN_ICMP4_ECHO && pkt->dst_cast == TN_CAST_UNICAST)
+        tn_echo_request(stack, pkt, icmp);    /* RFC 1122 3.2.2.6: a broadcast one may be discarded, and is (smurf) */
+    else if (TENON_WITH_PING && type == TN_ICMP4_ECHO_REPLY)
+        tn_echo_reply(stack, pkt);
+    else if (TENON_WITH_ROUTES && type == TN_ICMP4_REDIRECT)
+        icmp4_redirect(stack, pkt, icmp);
+    else
+        tn_count(stack, TENON_STAT_ICMP_IGNORED);
 }
 
 /* ---- ICMPv6 -------------------------------------------------------------------------------------------- */
+
+static int icmp6_is_discovery(unsigned type)
+{
+    return type >= TN_ICMP6_RS && type <= TN_ICMP6_REDIRECT;
+}
+
+static int icmp6_is_mld(unsigned type)
+{
+    return (type >= TN_ICMP6_MLD_QUERY && type <= TN_ICMP6_MLD_DONE) || type == TN_ICMP6_MLD2_REPORT;
+}
 
 /* Neighbour discovery and MLD read their options in one piece. */
 static void icmp6_link(struct tenon *stack, struct tn_pkt *pkt, unsigned type)
@@ -319,7 +316,7 @@ static void icmp6_link(struct tenon *stack, struct tn_pkt *pkt, unsigned type)
 
     if (tn_pkt_pullup(stack, pkt, pkt->len, &scratch) != TENON_OK)
         return;
-    if (type >= TN_ICMP6_RS && type <= TN_ICMP6_REDIRECT)
+    if (icmp6_is_discovery(type))
         tn_nd_input(stack, pkt);
     else
         tn_mld_input(stack, pkt);
@@ -332,42 +329,23 @@ static int icmp6_source_good(const struct tenon *stack, const struct tn_pkt *pkt
     return tn_ip_is_host(&pkt->src) && tn_addr_classify(stack, pkt->netif, &pkt->src) == TN_DST_OTHER;
 }
 
+/* RFC 6980 5: discovery in fragments passes by filters, so it is not listened to. */
 static void icmp6_message(struct tenon *stack, struct tn_pkt *pkt, const struct tn_icmp *icmp)
 {
-    if (icmp->type < ICMP6_ERRORS_END && meaning_is_heard(icmp->type == TN_ICMP6_TOO_BIG)) {
+    const unsigned type = icmp->type;
+
+    if (type < ICMP6_ERRORS_END && meaning_is_heard(type == TN_ICMP6_TOO_BIG))
         icmp_error_input(stack, pkt, icmp);
-        return;
-    }
-    if (tn_pkt_is_foreign(pkt)) {
+    else if (tn_pkt_is_foreign(pkt))
         tn_count(stack, TENON_STAT_ICMP_IGNORED);
-        return;
-    }
-    switch (icmp->type) {
-    case TN_ICMP6_ECHO:
-        if (icmp6_source_good(stack, pkt)) {
-            tn_echo_request(stack, pkt, icmp);
-            return;
-        }
-        break;
-    case TN_ICMP6_ECHO_REPLY:
-        if (TENON_WITH_PING) {
-            tn_echo_reply(stack, pkt);
-            return;
-        }
-        break;
-    case TN_ICMP6_RS: case TN_ICMP6_RA: case TN_ICMP6_NS: case TN_ICMP6_NA: case TN_ICMP6_REDIRECT:
-        /* RFC 6980 5: discovery in fragments passes by filters, so it is not listened to. */
-        if (pkt->fragmented)
-            break;
-        icmp6_link(stack, pkt, icmp->type);
-        return;
-    case TN_ICMP6_MLD_QUERY: case TN_ICMP6_MLD_REPORT: case TN_ICMP6_MLD_DONE: case TN_ICMP6_MLD2_REPORT:
-        icmp6_link(stack, pkt, icmp->type);
-        return;
-    default:
-        break;
-    }
-    tn_count(stack, TENON_STAT_ICMP_IGNORED);
+    else if (type == TN_ICMP6_ECHO && icmp6_source_good(stack, pkt))
+        tn_echo_request(stack, pkt, icmp);
+    else if (TENON_WITH_PING && type == TN_ICMP6_ECHO_REPLY)
+        tn_echo_reply(stack, pkt);
+    else if (icmp6_is_mld(type) || (icmp6_is_discovery(type) && !pkt->fragmented))
+        icmp6_link(stack, pkt, type);
+    else
+        tn_count(stack, TENON_STAT_ICMP_IGNORED);
 }
 
 /* ---- both ---------------------------------------------------------------------------------------------- */
