@@ -48,9 +48,9 @@ TENON_INTERNAL int tn_mac_is_host(const tenon_u8 *mac)
     return !(mac[0] & 1) && (get32raw(mac) | get16raw(mac + 4)) != 0;
 }
 
-TENON_INTERNAL struct tenon_ip tn_solicited_node(const struct tenon_ip *ip)
+TENON_INTERNAL TENON_ONCE_IF_SMALL void tn_solicited_node(struct tenon_ip *group, const struct tenon_ip *ip)
 {
-    return tenon_ip6(0xFF020000UL, 0, 1, 0xFF000000UL | (ip->w[TENON_IP4_WORD] & 0xFFFFFFUL));
+    *group = tenon_ip6(0xFF020000UL, 0, 1, 0xFF000000UL | (ip->w[TENON_IP4_WORD] & 0xFFFFFFUL));
 }
 
 /* ---- prefixes -------------------------------------------------------------------------------- */
@@ -215,10 +215,11 @@ TENON_INTERNAL const struct tn_address *tn_address_link_local(const struct tenon
 /* Join the solicited-node group, or leave it, where somebody may ask (RFC 4291 2.8). */
 static int address_group(struct tenon *stack, const struct tn_address *address, int joined)
 {
-    const struct tenon_ip group = tn_solicited_node(&address->ip);
+    struct tenon_ip group;
 
     if (tenon_ip_is_v4(&address->ip) || tn_netif_is_bare(tn_netif_of(&stack->link, address->netif)))
         return TENON_OK;
+    tn_solicited_node(&group, &address->ip);
     return joined ? tenon_group_join(stack, address->netif, &group) : tenon_group_leave(stack, address->netif, &group);
 }
 

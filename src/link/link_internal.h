@@ -329,7 +329,7 @@ TENON_INTERNAL int tn_igmp_is_old(const struct tenon *stack, const struct tn_net
 TENON_INTERNAL int tn_mld_is_old(const struct tenon *stack, const struct tn_netif *netif);
 
 /* The solicited-node group of an IPv6 address (RFC 4291 2.7.1). */
-TENON_INTERNAL struct tenon_ip tn_solicited_node(const struct tenon_ip *ip);
+TENON_INTERNAL void tn_solicited_node(struct tenon_ip *group, const struct tenon_ip *ip);
 
 /* A random delay of 0 .. ms. */
 TENON_INLINE tenon_u32 tn_link_jitter(struct tenon *stack, tenon_u32 ms)

@@ -42,7 +42,7 @@ TENON_INTERNAL void tn_nd_solicit(struct tenon *stack, struct tn_neighbour *neig
     out.src = *src;
     out.dst = neighbour->ip;
     if (neighbour->state == TENON_NEIGHBOUR_INCOMPLETE)
-        out.dst = tn_solicited_node(&neighbour->ip);
+        tn_solicited_node(&out.dst, &neighbour->ip);
     (void)tn_link_message(stack, netif, &out);
 }
 
@@ -64,7 +64,7 @@ TENON_INTERNAL int tn_nd_probe(struct tenon *stack, const struct tn_netif *netif
     put32be(nonce, address->nonce);
     put16be(nonce + 4, nd_nonce_end(address));
     nd_add_option(&out, ND_OPTION_NONCE, nonce);
-    out.dst = tn_solicited_node(&address->ip);
+    tn_solicited_node(&out.dst, &address->ip);
     return tn_link_message(stack, netif, &out);
 }
 
@@ -133,8 +133,9 @@ static int nd_options(struct nd_message *message)
 /* RFC 4861 7.1.1: from somebody who has no address yet. */
 static int nd_probe_is_bad(const struct nd_message *message)
 {
-    const struct tenon_ip group = tn_solicited_node(&message->pkt->dst);
+    struct tenon_ip group;
 
+    tn_solicited_node(&group, &message->pkt->dst);
     return message->kept[ND_OPTION_SLLA] != NULL || !tenon_ip_equal(&message->pkt->dst, &group);
 }
 
