@@ -236,8 +236,7 @@ static int address_route(struct tn_route *route, const struct tn_address *addres
 {
     if (!TENON_WITH_HOMES || !address_has_route(address))
         return 0;
-    tn_route_to(route, &address->ip, address->bits);
-    route->netif = address->netif;
+    tn_route_to(route, address->netif, &address->ip, address->bits);
     route->origin = ROUTE_ADDRESS;
     return 1;
 }

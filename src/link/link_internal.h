@@ -130,8 +130,8 @@ struct tn_route {
     tenon_u32 failed_s;            /* when the gateway did not answer; 0: nothing is known against it */
 };
 
-/* A route to a network on the link, for ever: that of the first `bits` of an address. Without its interface. */
-TENON_INTERNAL void tn_route_to(struct tn_route *route, const struct tenon_ip *ip, unsigned bits);
+/* A route to a network on the link, for ever: that of the first `bits` of an address. */
+TENON_INTERNAL void tn_route_to(struct tn_route *route, unsigned netif, const struct tenon_ip *ip, unsigned bits);
 /* Add it in its place; what was learnt gives way to what is set by hand. @return TENON_OK, TENON_EINUSE,
  * TENON_ELIMIT */
 TENON_INTERNAL int tn_route_insert(struct tenon *stack, const struct tn_route *route);

@@ -16,9 +16,10 @@ static int route_same_key(const struct tn_route *a, const struct tn_route *b)
            tenon_ip_equal(&a->gateway, &b->gateway);
 }
 
-TENON_INTERNAL void tn_route_to(struct tn_route *route, const struct tenon_ip *ip, unsigned bits)
+TENON_INTERNAL void tn_route_to(struct tn_route *route, unsigned netif, const struct tenon_ip *ip, unsigned bits)
 {
     memset(route, 0, sizeof(*route));
+    route->netif = (tenon_u8)netif;
     tn_ip_network(&route->dst, ip, bits);
     route->bits = (tenon_u8)bits;
 }
@@ -303,14 +304,14 @@ TENON_INTERNAL void tn_route_advertised(struct tenon *stack, struct tn_route *ro
 /* ---- the interface --------------------------------------------------------------------------- */
 
 /* @return 0 if there can be no such route: without homes none but a default one that has a gateway */
-static int route_fill(struct tn_route *route, const struct tenon_ip *dst, unsigned prefix,
+static int route_fill(struct tn_route *route, unsigned netif, const struct tenon_ip *dst, unsigned prefix,
                       const struct tenon_ip *gateway)
 {
     const unsigned shift = tenon_ip_is_v4(dst) ? 96 : 0;
 
     if (prefix > 128 - shift || (!TENON_WITH_HOMES && (prefix != 0 || gateway == NULL)))
         return 0;
-    tn_route_to(route, dst, prefix + shift);
+    tn_route_to(route, netif, dst, prefix + shift);
     if (!tenon_ip_equal(&route->dst, dst))
         return 0;
     if (gateway == NULL || tenon_ip_is_any(gateway))
@@ -326,11 +327,10 @@ TENON_API int tenon_route_add(struct tenon *stack, unsigned netif, const struct 
 
     if (!ROUTE_HAS_ROUTERS)
         return TENON_EINVAL;
-    if (tn_netif_at(stack, netif) == NULL || !route_fill(&route, dst, prefix, gateway))
+    if (tn_netif_at(stack, netif) == NULL || !route_fill(&route, netif, dst, prefix, gateway))
         return TENON_EINVAL;
     if (gateway != NULL && tn_address_find(stack, 0, gateway) != NULL)
         return TENON_EINVAL;    /* we ourselves are no gateway for us */
-    route.netif = (tenon_u8)netif;
     route.metric = metric;
     return tn_route_insert(stack, &route);
 }
@@ -340,9 +340,8 @@ TENON_API int tenon_route_remove(struct tenon *stack, unsigned netif, const stru
 {
     struct tn_route route, *same;
 
-    if (tn_netif_at(stack, netif) == NULL || !route_fill(&route, dst, prefix, gateway))
+    if (tn_netif_at(stack, netif) == NULL || !route_fill(&route, netif, dst, prefix, gateway))
         return TENON_EUNREACH;
-    route.netif = (tenon_u8)netif;
     same = tn_route_same(stack, &route);
     if (same == NULL)
         return TENON_EUNREACH;

@@ -96,8 +96,7 @@ static void router_take_on_link(struct tenon *stack, const struct tn_netif *neti
 {
     struct tn_route route;
 
-    tn_route_to(&route, &prefix->ip, prefix->bits);
-    route.netif = netif->index;
+    tn_route_to(&route, netif->index, &prefix->ip, prefix->bits);
     route.metric = ROUTER_METRIC;
     tn_route_advertised(stack, &route, prefix->valid_s);
 }
