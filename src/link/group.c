@@ -54,14 +54,15 @@ TENON_INTERNAL int tn_group_is_joined(const struct tenon *stack, unsigned netif,
 
 /* ---- reports --------------------------------------------------------------------------------- */
 
-static void group_report(struct tenon *stack, const struct tn_group *group, enum group_report what)
+static void group_report(struct tenon *stack, const struct tn_group *group, enum group_report what,
+                         int old)
 {
     const struct tn_netif *netif = tn_netif_of(&stack->link, group->netif);
 
     if (group_is_v4(&group->ip))
         tn_igmp_report(stack, netif, &group->ip, what);
     else if (netif->ip6)
-        tn_mld_report(stack, netif, &group->ip, what);
+        tn_mld_report(stack, netif, &group->ip, what, old);
 }
 
 static int group_is_old(const struct tenon *stack, const struct tn_group *group)
@@ -95,7 +96,7 @@ static void group_report_next(struct tenon *stack, struct tn_group *group)
         group->changes--;
         what = group->users > 0 ? GROUP_JOIN : GROUP_LEAVE;
     }
-    group_report(stack, group, what);
+    group_report(stack, group, what, old);
     if (group->changes == 0 || (old && group->users == 0))
         group_rest(stack, group);
     else

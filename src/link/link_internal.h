@@ -323,8 +323,9 @@ TENON_INTERNAL void tn_group_suppress(struct tenon *stack, const struct tn_netif
                                       const struct tenon_ip *group);
 TENON_INTERNAL void tn_igmp_report(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *group,
                                    enum group_report what);
+/* old: a querier speaks version 1. */
 TENON_INTERNAL void tn_mld_report(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *group,
-                                  enum group_report what);
+                                  enum group_report what, int old);
 TENON_INTERNAL int tn_igmp_is_old(const struct tenon *stack, const struct tn_netif *netif);
 TENON_INTERNAL int tn_mld_is_old(const struct tenon *stack, const struct tn_netif *netif);
 

@@ -16,10 +16,9 @@ TENON_INTERNAL int tn_mld_is_old(const struct tenon *stack, const struct tn_neti
 
 /* From the link-local address, or from :: as long as there is none (RFC 3590 4). */
 TENON_INTERNAL void tn_mld_report(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *group,
-                                  enum group_report what)
+                                  enum group_report what, int old)
 {
     const struct tn_address *address = tn_address_link_local(stack, netif->index);
-    const int old = tn_mld_is_old(stack, netif);
     unsigned type = TN_ICMP6_MLD2_REPORT;
     struct tn_out out;
     tenon_u8 *p;
