@@ -34,6 +34,7 @@ enum tn_cast { TN_CAST_UNICAST, TN_CAST_MULTICAST, TN_CAST_BROADCAST };
 /* A received packet on its way up. Each layer pulls its header off the front (tn_pkt_pull) and hands the
  * same struct on. Nothing in it outlives the call of tenon_input(). */
 struct tn_pkt {
+    struct tenon_ip src;
     tenon_u8 cast;                     /* enum tn_cast, of the link */
     tenon_u8 csum;                     /* enum tenon_csum, of the transport checksum; what is not NONE is good */
     tenon_u8 seg_kind;
@@ -56,7 +57,7 @@ struct tn_pkt {
     tenon_u32 l3_len;                  /* bytes of the IP packet from l3 on, in all spans */
     tenon_u8 *l3;                      /* its IP header; contiguous up to the transport header */
     struct tenon_tcp *conn;            /* whose it is, and has been heard of from there; NULL: to be found out */
-    struct tenon_ip src, dst;
+    struct tenon_ip dst;
 };
 
 /* 0: it came to several, which only Ethernet has. */
@@ -81,6 +82,7 @@ TENON_INLINE int tn_pkt_is_foreign(const struct tn_pkt *pkt)
  * The reference on `hdr` passes to the function that gets the struct; spans are borrowed: who keeps them
  * takes references. */
 struct tn_out {
+    struct tenon_buf *hdr;
     tenon_u8 csum_done;                /* 1: the field of the checksum holds the final one already */
     tenon_u8 seg_kind;                 /* enum tenon_seg: payload (all of it) is to be cut into seg_bytes */
     tenon_u8 proto, ttl, tos;
@@ -91,7 +93,6 @@ struct tn_out {
     tenon_u16 l4_bytes;                /* size of the transport header (segmentation repeats it) */
     tenon_u16 csum_offset;             /* of the checksum in the transport header; 0: none is to be made */
     tenon_u16 seg_bytes;
-    struct tenon_buf *hdr;
     tenon_u32 off, len;                /* what is built so far: hdr->data + off, len bytes */
     tenon_u32 l4_off;                  /* offset of the transport header in hdr->data */
     const struct tenon_span *spans;    /* payload that is not in hdr */
@@ -145,21 +146,22 @@ enum {
     TN_BUF_JOINS = TENON_WITH_SPEED && TENON_WITH_FRAGMENTS ? 4 : 0
 };
 
-/* What most functions ask for comes first: within 128 bytes ARM's instructions are short. */
+/* What most functions ask for comes first: within 128 bytes ARM's instructions are short, and ColdFire's at the
+ * pointer itself. */
 struct tenon {
+    tenon_u32 now_ms;                  /* milliseconds since tenon_init(), modulo 2^32 */
+    struct tn_burst tx;
     tenon_u8 started;                  /* the first call has told us the time */
     tenon_u8 depth;                    /* inside tenon_input() or tenon_poll() */
     tenon_u8 keeps;                    /* enum tenon_kept: of what comes */
-    struct tn_burst tx;
+    unsigned nbufs;                    /* how many there are of bufs */
     const struct tenon_host *ops;
     void *host;
 
     tenon_u32 now_us;                  /* of the current call */
-    tenon_u32 now_ms;                  /* milliseconds since tenon_init(), modulo 2^32 */
     tenon_u32 now_tick;                /* the wheel's clock as it should stand; it stands there while timers fire */
     tenon_u32 tick_us, ms_us;          /* now_us up to which the wheel and now_ms have counted */
 
-    unsigned nbufs;                    /* how many there are of bufs */
     struct tn_link link;
 
     struct tenon_conf conf;

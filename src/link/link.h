@@ -91,6 +91,7 @@ enum { TN_PATH_KNOWN = TENON_SMALL || !TENON_WITH_IPV6 ? 1 : 4 };
  * evicted oldest first. */
 struct tn_path {
     /* What every packet asks for, in one line of 64 bytes: TCP compares dst, too (tn_tcp_find()). */
+    struct tenon_ip dst;
     struct tn_hnode node;
     tenon_u8 netif;
     tenon_u8 cast;                   /* enum tn_cast */
@@ -102,7 +103,6 @@ struct tn_path {
     tenon_u16 mtu;                   /* lowered path MTU, search_low of RFC 4821; 0: the interface's */
     tenon_u16 mtu_high;              /* search_high: what is larger is not tried */
     tenon_u32 mtu_until_s;           /* when a lowered path MTU is forgotten (seconds of the link layer) */
-    struct tenon_ip dst;
     struct tn_neighbour *neighbour;  /* valid only if its serial is neighbour_serial; NULL: to be found */
     tenon_u32 neighbour_serial;
     tenon_u32 gen;                   /* of the routing state that it was made from */

@@ -120,11 +120,11 @@ TENON_INTERNAL void tn_slaac_prefix(struct tenon *stack, const struct tn_netif *
 enum route_origin { ROUTE_MANUAL, ROUTE_ADDRESS, ROUTE_ROUTER };
 
 struct tn_route {
+    struct tenon_ip gateway;       /* any: the destinations are on the link */
     tenon_u8 netif;
     tenon_u8 bits;
     tenon_u8 origin;               /* enum route_origin */
     struct tenon_ip dst;
-    struct tenon_ip gateway;       /* any: the destinations are on the link */
     tenon_u32 metric;
     tenon_u32 until_s;             /* the end of what the router promised; 0: for ever */
     tenon_u32 failed_s;            /* when the gateway did not answer; 0: nothing is known against it */
