@@ -51,7 +51,7 @@ enum address_phase {
 };
 
 struct tn_address {
-    struct tn_alarm timer;
+    struct tenon_ip ip;
     tenon_u8 netif;               /* 0: the slot is free */
     tenon_u8 bits;                /* prefix */
     tenon_u8 state;               /* enum tenon_addr_state */
@@ -59,7 +59,7 @@ struct tn_address {
     tenon_u8 phase;               /* enum address_phase */
     tenon_u8 left;                /* packets left to be sent in this phase */
     tenon_u8 dad_counter;         /* RFC 7217: how many duplicates this one replaces */
-    struct tenon_ip ip;
+    struct tn_alarm timer;
     tenon_u32 valid_until_s, preferred_until_s;
     tenon_u32 nonce;              /* of our solicitations while detecting duplicates (RFC 7527) */
     tenon_u32 conflict_s;         /* when somebody else was heard to use it last; 0: never */
