@@ -92,7 +92,7 @@ static void sock_closed(struct tenon_tcp *conn, void *app, int why)
     (void)conn;
     sock->conn = NULL;
     sock->state = TENON_SOCK_CLOSED;
-    sock->error = (signed char)why;
+    sock->error = (short)why;
     tn_sock_note(sock, TENON_SOCK_ENDED);
 }
 
@@ -101,7 +101,7 @@ static void sock_soft_error(struct tenon_tcp *conn, void *app, int error)
     struct sock *sock = (struct sock *)app;
 
     (void)conn;
-    sock->error = (signed char)error;
+    sock->error = (short)error;
     tn_sock_note(sock, TENON_SOCK_ERROR);
 }
 

@@ -127,7 +127,7 @@ struct sock {
     tenon_u8 fixed;          /* UDP: the peer does not change */
     tenon_u8 finished;       /* 1: we have finished sending */
     tenon_u8 more;
-    signed char error;       /* enum tenon_error */
+    short error;             /* enum tenon_error */
     tenon_u16 segment;
     tenon_u16 blocks;        /* pieces in the list that lie in blocks */
     int number;              /* the place, from 1 on, and SOCK_MAX for each time that it was used before */

@@ -6,7 +6,7 @@ enum { LINK_ALIGN = 16, LINK_SECONDS_START = 1000 };
 /* Whose lifetimes are counted in seconds: addresses and routes that routers give, gateways that fail, conflicts, what
  * is known of paths, queriers of older versions. */
 enum {
-    LINK_COUNTS_SECONDS = TN_ROUTERS || TENON_WITH_CONFLICTS || TENON_WITH_PATH_MTU || TENON_WITH_MULTICAST
+    LINK_COUNTS_SECONDS = TENON_WITH_ROUTES || TENON_WITH_CONFLICTS || TENON_WITH_PATH_MTU || TENON_WITH_MULTICAST
 };
 /* Something grows old: these, and neighbours. */
 enum { LINK_AGES = LINK_COUNTS_SECONDS || TENON_WITH_ETHERNET };

@@ -128,13 +128,13 @@ enum { TN_ROUTERS = TENON_WITH_ROUTES || TENON_WITH_IPV6 };
 
 /* 1: the link layer has timers: lifetimes, addresses that are watched, groups, routers that are asked for. */
 enum {
-    TN_LINK_HAS_TIMERS = TN_ROUTERS || TENON_WITH_ETHERNET || TENON_WITH_CONFLICTS || TENON_WITH_PATH_MTU ||
+    TN_LINK_HAS_TIMERS = TENON_WITH_ETHERNET || TENON_WITH_ROUTES || TENON_WITH_CONFLICTS || TENON_WITH_PATH_MTU ||
                          TENON_WITH_MULTICAST
 };
 
 /* 1: paths that nobody uses are kept, for what they are known to let pass, for where they were redirected to, or since
  * finding the way is work. 0: a path lives as long as somebody uses it. */
-enum { TN_PATHS_KEPT = TN_ROUTERS || TENON_WITH_MANY || TENON_WITH_PATH_MTU };
+enum { TN_PATHS_KEPT = TENON_WITH_MANY || TENON_WITH_PATH_MTU || TENON_WITH_ROUTES || TENON_WITH_IPV6 };
 enum {
     TN_PATH_BYTES = TENON_WITH_SPEED ? sizeof(struct tn_path)
                     : TN_PATHS_KEPT  ? offsetof(struct tn_path, heard_gen)

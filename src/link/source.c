@@ -155,6 +155,7 @@ TENON_INTERNAL const struct tn_address *tn_source_select(const struct tenon *sta
         if (!source_is_candidate(address, &query))
             continue;
         rank = source_rank(address, &query);
+        TENON_ASSERT(rank > 0);    /* as no scope is: the first one is better than none */
         if (rank < most || (rank == most && tn_source_common(address, dst) <= tn_source_common(best, dst)))
             continue;    /* rule 8 */
         most = rank;

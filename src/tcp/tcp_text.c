@@ -72,8 +72,10 @@ static void ooo_age_out(struct tn_ooo *ooo, const struct tn_ooo_range *range)
 {
     struct tn_ooo_range **link = &ooo->newest;
 
-    while (*link != range)
+    while (*link != range) {
+        TENON_ASSERT(*link != NULL);    /* it is in the list */
         link = &(*link)->older;
+    }
     *link = range->older;
 }
 
