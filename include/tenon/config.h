@@ -490,11 +490,10 @@ typedef long tenon_i32;
 #if defined(__GNUC__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define TENON_BE16(value) __builtin_bswap16(value)
 #define TENON_BE32(value) __builtin_bswap32(value)
-#define TENON_LE32(value) (value)
+#define TENON_GET32LE(value, from) TENON_COPY(&(value), from, 4)
 #elif defined(__GNUC__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define TENON_BE16(value) (value)
 #define TENON_BE32(value) (value)
-#define TENON_LE32(value) __builtin_bswap32(value)
 #endif
 #if defined(TENON_BE32)
 #define TENON_PUT16BE(to, value) \
@@ -507,14 +506,12 @@ typedef long tenon_i32;
         const tenon_u32 tenon_swapped = TENON_BE32((tenon_u32)(value)); \
         TENON_COPY(to, &tenon_swapped, 4); \
     } while (0)
-#define TENON_GET32(value, from, order) \
+#define TENON_GET32BE(value, from) \
     do { \
         tenon_u32 tenon_read; \
         TENON_COPY(&tenon_read, from, 4); \
-        (value) = order(tenon_read); \
+        (value) = TENON_BE32(tenon_read); \
     } while (0)
-#define TENON_GET32BE(value, from) TENON_GET32(value, from, TENON_BE32)
-#define TENON_GET32LE(value, from) TENON_GET32(value, from, TENON_LE32)
 #else
 #define TENON_PUT16BE(to, value) \
     do { \
@@ -530,6 +527,10 @@ typedef long tenon_i32;
     } while (0)
 #define TENON_GET32BE(value, from) \
     ((value) = (tenon_u32)(from)[0] << 24 | (tenon_u32)(from)[1] << 16 | (tenon_u32)(from)[2] << 8 | (from)[3])
+#endif
+/* On big-endian machines from bytes: what a compiler calls to swap them may be made for another processor of the
+ * family, as libgcc's function for the 68020 is, which a ColdFire cannot run. */
+#if !defined(TENON_GET32LE)
 #define TENON_GET32LE(value, from) \
     ((value) = (tenon_u32)(from)[3] << 24 | (tenon_u32)(from)[2] << 16 | (tenon_u32)(from)[1] << 8 | (from)[0])
 #endif
