@@ -245,7 +245,8 @@ static int path_is_possible(const struct tenon *stack, const struct tenon_ip *ds
     return tn_ip_is_on_link_only(dst) || tn_ip_is_loopback(dst) || tn_ip_is_host(dst);
 }
 
-/* Found or made. What leads nowhere is kept only by who uses it. @return as tn_path_get() */
+/* Found or made. That it leads nowhere is remembered, too: it has taken the place of another. @return as
+ * tn_path_get() */
 static int path_look_up(struct tenon *stack, struct tn_path **out, const struct tenon_ip *dst, unsigned scope)
 {
     struct tn_path *path;
@@ -261,7 +262,7 @@ static int path_look_up(struct tenon *stack, struct tn_path **out, const struct 
     if (path == NULL)
         return TENON_ENOMEM;
     error = tn_path_check(stack, path);
-    if (error != TENON_OK && path->refs == 0)
+    if (!TN_PATHS_KEPT && error != TENON_OK)
         path_free(stack, path);
     *out = path;
     return error;
