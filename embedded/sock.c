@@ -516,7 +516,7 @@ TENON_API int tenon_sock_delete(struct tenon_socks *socks, int sk, unsigned opti
             tenon_tcp_abort(sock->conn);
         else
             tenon_tcp_close(sock->conn);
-        }
+    }
     if (sock->udp != NULL)
         tenon_udp_close(sock->udp);
     if (sock->port != NULL && --sock->port->refs == 0)
