@@ -172,7 +172,7 @@ TENON_INTERNAL void tn_group_suppress(struct tenon *stack, const struct tn_netif
 
     if (!TENON_WITH_MULTICAST)
         return;
-    if (group != NULL && group->changes == 0 && group_is_old(stack, group))
+    if (group != NULL && group_is_old(stack, group))
         group_rest(stack, group);
 }
 

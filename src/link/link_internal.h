@@ -318,7 +318,7 @@ TENON_INTERNAL void tn_groups_link(struct tenon *stack, const struct tn_netif *n
 /* A query: about one group, or all of a version (group any or 0.0.0.0), to be answered within max_ms. */
 TENON_INTERNAL void tn_groups_queried(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *group,
                                       tenon_u32 max_ms);
-/* Another member has answered already (older versions only: RFC 2236 3, RFC 2710 4). */
+/* Another member has said already that the group has one (older versions only: RFC 2236 6, RFC 2710 5). */
 TENON_INTERNAL void tn_group_suppress(struct tenon *stack, const struct tn_netif *netif,
                                       const struct tenon_ip *group);
 TENON_INTERNAL void tn_igmp_report(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *group,

@@ -409,6 +409,38 @@ static void queried_other_reports(void)
     }
 }
 
+/* RFC 2236 6: one's own report, sent on joining, need not be sent again after another member's; a message that one has
+ * left has to be, as it is not what that member says. */
+static void repeated_other_reports(void)
+{
+    const struct tenon_ip group = tenon_ip4(GROUP);
+    tenon_u8 report[8] = {0x16, 0, 0, 0, 0, 0, 0, 0};
+    struct report r;
+    struct hn hn;
+
+    hn_put32(report + 4, GROUP);
+    for (int leaves = 0; leaves <= 1; leaves++) {
+        lt_open4(&hn, NULL);
+        if (!leaves)
+            igmp_query(&hn, 2, 1, 0);
+        HN_EQUAL(tenon_group_join(hn.stack, 1, &group), TENON_OK);
+        hn_run_ms(&hn, leaves ? 20000 : 0);
+        if (leaves)
+            HN_EQUAL(tenon_group_leave(hn.stack, 1, &group), TENON_OK);
+        hn_run_ms(&hn, 0);
+        HN_CHECK(next_igmp(&hn, &r));
+        hn_forget(&hn);
+        if (leaves)
+            igmp_query(&hn, 2, 1, 0);
+        igmp(&hn, "224.0.1.9", 1, report, sizeof(report));
+        hn_run_ms(&hn, 20000);
+        HN_EQUAL(next_igmp(&hn, &r), leaves);
+        if (leaves)
+            HN_EQUAL(r.type, 0x17);
+        hn_close(&hn);
+    }
+}
+
 static void joined_bad_message(void)
 {
     static const struct {
@@ -697,6 +729,7 @@ static const struct hn_test tests[] = {
     { "joining_query", "IGMP-2", joining_query },
     { "joined_old_querier", "IGMP-1 IGMP-2", joined_old_querier },
     { "queried_other_reports", "IGMP-1", queried_other_reports },
+    { "repeated_other_reports", "IGMP-1", repeated_other_reports },
     { "joined_bad_message", "IGMP-4 CVE-2019-12265 CVE-2007-0069 VUL-F-9", joined_bad_message },
     { "nothing_query", "IGMP-4 CVE-2019-12259", nothing_query },
     { "mld_join_leave", "MLD-1 MLD-2", mld_join_leave },
