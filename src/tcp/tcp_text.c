@@ -31,12 +31,6 @@ static void ooo_account(struct tenon_tcp *conn, const struct tenon_span *span)
     conn->stack->tcp.ooo_bytes += ooo_cost(span);
 }
 
-static void ooo_discount(struct tenon_tcp *conn, const struct tenon_span *span)
-{
-    conn->flight->ooo->bytes -= ooo_cost(span);
-    conn->stack->tcp.ooo_bytes -= ooo_cost(span);
-}
-
 /* Within the limits of the connection, and of all together. */
 static int ooo_may_hold(const struct tenon_tcp *conn, const struct tenon_span *span)
 {
@@ -51,8 +45,10 @@ static void ooo_free_pieces(struct tenon_tcp *conn, struct tn_ooo_piece *piece)
 {
     while (piece != NULL) {
         struct tn_ooo_piece *next = piece->next;
+        const tenon_u32 cost = ooo_cost(&piece->span);
 
-        ooo_discount(conn, &piece->span);
+        conn->flight->ooo->bytes -= cost;
+        conn->stack->tcp.ooo_bytes -= cost;
         tenon_buf_put(piece->span.buf);
         tn_mem_put(conn->stack, piece, sizeof(*piece));
         piece = next;
@@ -183,27 +179,6 @@ static int ooo_make_pieces(struct tenon_tcp *conn, const struct tn_seg *seg, str
     return list->first != NULL;
 }
 
-/* Cut `n` bytes off the front of a run. */
-static void ooo_trim_front(struct tenon_tcp *conn, struct tn_ooo_range *range, tenon_u32 n)
-{
-    range->seq += n;
-    while (n > 0) {
-        struct tn_ooo_piece *piece = range->first;
-
-        if (n < piece->span.len) {
-            piece->span.off += n;
-            piece->span.len -= n;
-            return;
-        }
-        n -= piece->span.len;
-        range->first = piece->next;
-        piece->next = NULL;
-        ooo_free_pieces(conn, piece);
-    }
-    if (range->first == NULL)
-        range->last = NULL;
-}
-
 static void ooo_append(struct tn_ooo_range *range, struct tn_ooo_range *more)
 {
     if (range->last != NULL)
@@ -268,7 +243,6 @@ static int ooo_fill(struct tenon_tcp *conn, const struct tn_seg *seg, struct tn_
     if (before == NULL || before->end != list.seq)
         return ooo_insert_range(conn, before, &list);
     ooo_append(before, &list);
-    ooo_grown(ooo, before);
     ooo_join(conn, before);
     return 1;
 }
@@ -287,10 +261,11 @@ static int ooo_insert(struct tenon_tcp *conn, const struct tn_seg *seg)
     while (tn_seq_lt(seq, end)) {
         struct tn_ooo_range *before = ooo_before(ooo, seq);
 
+        if (before != NULL && tn_seq_le(seq, before->end))
+            ooo_grown(ooo, before);
         if (before != NULL && tn_seq_lt(seq, before->end)) {
             tn_tcp_note_dup(conn, seq, tn_seq_min(before->end, end));
             seq = before->end;
-            ooo_grown(ooo, before);
             continue;
         }
         if (!ooo_fill(conn, seg, before, &seq))
@@ -443,15 +418,24 @@ TENON_INTERNAL_HOT int tn_tcp_deliver(struct tenon_tcp *conn, const struct tenon
     return conn->state != TENON_TCP_CLOSED;
 }
 
-/* One piece of a run. Its memory is ours until the handler has seen it. */
-static int text_deliver_piece(struct tenon_tcp *conn, struct tn_ooo_piece *piece)
+/* The first piece of the first run, which is the next in order. Its buffer is ours until the handler has seen it. */
+static int text_deliver_piece(struct tenon_tcp *conn)
 {
-    struct tenon *stack = conn->stack;
+    struct tn_ooo *ooo = conn->flight->ooo;
+    struct tn_ooo_range *range = ooo->ranges;
+    struct tn_ooo_piece *piece = range->first;
     const struct tenon_span span = piece->span;
     int alive;
 
-    ooo_discount(conn, &span);
-    tn_mem_put(stack, piece, sizeof(*piece));
+    tenon_buf_ref(span.buf);
+    range->first = piece->next;
+    range->seq += span.len;
+    piece->next = NULL;
+    ooo_free_pieces(conn, piece);
+    if (range->first == NULL) {
+        ooo->ranges = range->next;
+        ooo_free_range(conn, range);
+    }
     alive = tn_tcp_deliver(conn, &span, 1, span.len);
     tenon_buf_put(span.buf);
     return alive;
@@ -464,22 +448,10 @@ static int text_deliver_ooo(struct tenon_tcp *conn)
 
     if (!TENON_WITH_RUNS)
         return tn_early_deliver(conn);
-    while ((ooo = tn_ooo_of(conn)) != NULL && ooo->ranges != NULL) {
-        struct tn_ooo_range *range = ooo->ranges;
-
-        if (tn_seq_gt(range->seq, conn->rcv_nxt))
-            return 1;
-        ooo_trim_front(conn, range, tn_min(conn->rcv_nxt - range->seq, range->end - range->seq));
-        while (range->first != NULL) {
-            struct tn_ooo_piece *piece = range->first;
-
-            range->first = piece->next;
-            range->seq += piece->span.len;
-            if (!text_deliver_piece(conn, piece))
-                return 0;
-        }
-        conn->flight->ooo->ranges = range->next;
-        ooo_free_range(conn, range);
+    while ((ooo = tn_ooo_of(conn)) != NULL && ooo->ranges != NULL && tn_seq_le(ooo->ranges->seq, conn->rcv_nxt)) {
+        TENON_ASSERT(ooo->ranges->seq == conn->rcv_nxt);    /* nothing was delivered past the first run */
+        if (!text_deliver_piece(conn))
+            return 0;
     }
     return 1;
 }
