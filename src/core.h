@@ -167,6 +167,7 @@ struct tenon {
     struct tenon_conf conf;
     struct tn_wheel wheel;
 
+    /* Keys that begin as random bytes, without anything between them: stack_seed(). */
     struct tn_key64 table_key;         /* hash tables */
     struct tn_key128 secret;           /* ISN, ports, interface identifiers, fragment ids */
     struct tn_rng random;

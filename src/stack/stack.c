@@ -20,50 +20,44 @@ struct stack_layout {
     tenon_u32 frames, netifs, spans, link, ip, total;
 };
 
-static void stack_lay_out(struct stack_layout *layout, const struct tenon_conf *conf)
+/* whole: conf, with its default where that is 0. */
+static void stack_lay_out(struct stack_layout *layout, struct tenon_conf *whole, const struct tenon_conf *conf)
 {
-    const tenon_u32 burst = conf->tx_burst_max, gather = TENON_WITH_PIECES ? conf->tx_gather_max : 1;
+    tenon_u32 burst, gather;
 
+    *whole = *conf;
+    tn_conf_complete(whole);
+    burst = whole->tx_burst_max;
+    gather = TENON_WITH_PIECES ? whole->tx_gather_max : 1;
     layout->frames = stack_part(1, sizeof(struct tenon));
     layout->netifs = layout->frames + stack_part(burst, sizeof(struct tenon_frame));
     layout->spans = layout->netifs + stack_part(STACK_HAS_NETIFS ? burst : 0, 1);
     layout->link = layout->spans + stack_part(burst * gather, sizeof(struct tenon_span));
-    layout->ip = layout->link + stack_part(tn_link_bytes(conf), 1);
-    layout->total = layout->ip + stack_part(tn_ip_bytes(conf), 1);
+    layout->ip = layout->link + stack_part(tn_link_bytes(whole), 1);
+    layout->total = layout->ip + stack_part(tn_ip_bytes(whole), 1);
 }
 
 TENON_API size_t tenon_mem_size(const struct tenon_conf *conf)
 {
-    struct tenon_conf whole = *conf;
     struct stack_layout layout;
+    struct tenon_conf whole;
 
     if (tenon_conf_check(conf) != NULL)
         return 0;
-    tn_conf_complete(&whole);
-    stack_lay_out(&layout, &whole);
+    stack_lay_out(&layout, &whole, conf);
     return (size_t)layout.total == layout.total ? (size_t)layout.total : 0;
 }
 
-/* Tables that are looked up by a keyed hash. */
-enum { STACK_HASHES = TENON_WITH_MANY || TENON_WITH_FRAGMENTS };
-
-/* All keys at once, so that a host is asked only once. */
+/* All keys at once, so that a host is asked only once: they lie one behind the other. */
 static int stack_seed(struct tenon *stack)
 {
-    tenon_u8 bytes[8 + 16 + 16];
-    unsigned i;
+    tenon_u8 *at = (tenon_u8 *)stack + offsetof(struct tenon, table_key);
+    const tenon_u8 *const end = (tenon_u8 *)&stack->random.counter;
 
-    if (stack->ops->entropy(stack->host, bytes, sizeof(bytes)) != 0)
+    if (stack->ops->entropy(stack->host, at, (size_t)(end - at)) != 0)
         return TENON_EINVAL;
-    if (STACK_HASHES) {
-        stack->table_key.k[0] = get32be(bytes);
-        stack->table_key.k[1] = get32be(bytes + 4);
-    }
-    for (i = 0; i < 4; i++) {
-        stack->secret.k[i] = get32be(bytes + 8 + 4 * i);
-        stack->random.key.k[i] = get32be(bytes + 24 + 4 * i);
-    }
-    memset(bytes, 0, sizeof(bytes));
+    for (; at < end; at += 4)
+        *(tenon_u32 *)(void *)at = get32be(at);
     return TENON_OK;
 }
 
@@ -76,11 +70,9 @@ TENON_API struct tenon *tenon_init(void *mem, const struct tenon_conf *conf, con
     if (tenon_conf_check(conf) != NULL || ops->version != TENON_HOST_VERSION)
         return NULL;
     memset(stack, 0, sizeof(*stack));
-    stack->conf = *conf;
-    tn_conf_complete(&stack->conf);
+    stack_lay_out(&layout, &stack->conf, conf);
     stack->ops = ops;
     stack->host = host;
-    stack_lay_out(&layout, &stack->conf);
     memset(base + layout.frames, 0, (size_t)(layout.total - layout.frames));
     if (stack_seed(stack) != TENON_OK)
         return NULL;
