@@ -215,12 +215,13 @@ TENON_INTERNAL const struct tn_address *tn_address_link_local(const struct tenon
 /* Join the solicited-node group, or leave it, where somebody may ask (RFC 4291 2.8). */
 static int address_group(struct tenon *stack, const struct tn_address *address, int joined)
 {
+    const struct tn_netif *netif = tn_netif_of(&stack->link, address->netif);
     struct tenon_ip group;
 
-    if (tenon_ip_is_v4(&address->ip) || tn_netif_is_bare(tn_netif_of(&stack->link, address->netif)))
+    if (tenon_ip_is_v4(&address->ip) || tn_netif_is_bare(netif))
         return TENON_OK;
     tn_solicited_node(&group, &address->ip);
-    return joined ? tenon_group_join(stack, address->netif, &group) : tenon_group_leave(stack, address->netif, &group);
+    return joined ? tn_group_join(stack, netif, &group) : tn_group_leave(stack, netif, &group);
 }
 
 /* An IPv6 address that was made by itself says nothing of what is on the link (RFC 5942 4). */

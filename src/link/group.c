@@ -197,16 +197,16 @@ static struct tn_group *group_slot(struct tenon *stack)
     return leaving;
 }
 
-TENON_API int tenon_group_join(struct tenon *stack, unsigned index, const struct tenon_ip *ip)
+/* Whether there can be such a group. */
+static int group_is_possible(const struct tn_netif *netif, const struct tenon_ip *ip)
 {
-    const struct tn_netif *netif = tn_netif_at(stack, index);
-    struct tn_group *group;
+    return TENON_WITH_MULTICAST && netif != NULL && tn_ip_is_multicast(ip);
+}
 
-    if (!TENON_WITH_MULTICAST || netif == NULL || !tn_ip_is_multicast(ip) || (!group_is_v4(ip) && !netif->ip6))
-        return TENON_EINVAL;
-    if (group_is_all_nodes(ip))
-        return TENON_OK;
-    group = group_find(stack, index, ip);
+TENON_INTERNAL int tn_group_join(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip)
+{
+    struct tn_group *group = group_find(stack, netif->index, ip);
+
     if (group != NULL && group->users == 0xFFFFU)
         return TENON_ELIMIT;
     if (group != NULL && group->users > 0) {
@@ -219,25 +219,37 @@ TENON_API int tenon_group_join(struct tenon *stack, unsigned index, const struct
         return TENON_ELIMIT;
     group->timer.use = LINK_TIMER_GROUP;
     group->ip = *ip;
-    group->netif = (tenon_u8)index;
+    group->netif = netif->index;
     group->users = 1;
     group_change(stack, group);
     return TENON_OK;
 }
 
-TENON_API int tenon_group_leave(struct tenon *stack, unsigned index, const struct tenon_ip *ip)
+TENON_INTERNAL int tn_group_leave(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip)
 {
-    struct tn_group *group;
+    struct tn_group *group = group_find(stack, netif->index, ip);
 
-    if (!TENON_WITH_MULTICAST || tn_netif_at(stack, index) == NULL || !tn_ip_is_multicast(ip))
-        return TENON_EINVAL;
-    if (group_is_all_nodes(ip))
-        return TENON_OK;
-    group = group_find(stack, index, ip);
     if (group == NULL || group->users == 0)
         return TENON_ENOADDR;
-    if (--group->users > 0)
-        return TENON_OK;
-    group_change(stack, group);
+    if (--group->users == 0)
+        group_change(stack, group);
     return TENON_OK;
+}
+
+TENON_API int tenon_group_join(struct tenon *stack, unsigned index, const struct tenon_ip *ip)
+{
+    const struct tn_netif *netif = tn_netif_at(stack, index);
+
+    if (!group_is_possible(netif, ip) || (!group_is_v4(ip) && !netif->ip6))
+        return TENON_EINVAL;
+    return group_is_all_nodes(ip) ? TENON_OK : tn_group_join(stack, netif, ip);
+}
+
+TENON_API int tenon_group_leave(struct tenon *stack, unsigned index, const struct tenon_ip *ip)
+{
+    const struct tn_netif *netif = tn_netif_at(stack, index);
+
+    if (!group_is_possible(netif, ip))
+        return TENON_EINVAL;
+    return group_is_all_nodes(ip) ? TENON_OK : tn_group_leave(stack, netif, ip);
 }

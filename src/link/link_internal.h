@@ -311,6 +311,9 @@ struct tn_group {
 enum group_report { GROUP_CURRENT = 2, GROUP_LEAVE = 3, GROUP_JOIN = 4 };
 
 TENON_INTERNAL int tn_group_is_joined(const struct tenon *stack, unsigned netif, const struct tenon_ip *group);
+/* As tenon_group_join() and tenon_group_leave(), of groups that there can be, but for that of all nodes. */
+TENON_INTERNAL int tn_group_join(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip);
+TENON_INTERNAL int tn_group_leave(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip);
 TENON_INTERNAL void tn_group_timer(struct tenon *stack, struct tn_group *group);
 /* The link has come up, or there is an address to report from: report all groups of an IP version. Gone down: keep
  * still. */
