@@ -15,54 +15,58 @@ static struct client {
 static tenon_u8 rings[ECHO_CLIENTS][RING], datagram_ring[PACKET];
 static int datagrams;
 
+/* As tenon_sock_ask_sbuf(); a ring that is still used by the bytes for the client before has no room. */
+static int ask_room(struct client *client, tenon_u8 *ring, tenon_u8 **to)
+{
+    const int n = tenon_sock_ask_sbuf(socks, client->sk, to);
+
+    if (n != TENON_ENOMEM)
+        return n;
+    if (tenon_sock_set_sbuf(socks, client->sk, ring, RING) != TENON_OK)
+        return 0;
+    return tenon_sock_ask_sbuf(socks, client->sk, to);
+}
+
 /* @return TENON_OK: all that was there is on its way, or waits for room in the ring; else the client is done */
-static int echo(struct client *client)
+static int echo(struct client *client, tenon_u8 *ring)
 {
     tenon_u8 *to;
     int n;
 
     for (;;) {
-        if (client->left <= 0)
+        if (client->left == 0)
             client->left = tenon_sock_ask_rbuf(socks, client->sk, &client->at);
         if (client->left <= 0)
             return client->left;
-        n = tenon_sock_ask_sbuf(socks, client->sk, &to);
+        n = ask_room(client, ring, &to);
         if (n <= 0)
             return n;
         if (n > client->left)
             n = client->left;
         __builtin_memcpy(to, client->at, (size_t)n);
         if (tenon_sock_send(socks, client->sk, to, (unsigned)n, 0) != TENON_OK)
-            return 0;
+            return TENON_OK;
         (void)tenon_sock_read_done(socks, client->sk, client->at, (unsigned)n);
         client->at += n;
         client->left -= n;
     }
 }
 
-static int listen(struct client *client, tenon_u8 *ring)
+static int open_end(int protocol)
 {
-    struct tenon_addr any;
+    static const struct tenon_addr any = { .port = ECHO_PORT };
 
-    __builtin_memset(&any, 0, sizeof(any));
-    any.port = ECHO_PORT;
-    client->left = 0;
-    client->sk = tenon_sock_create(socks, &any, NULL, TENON_SOCK_TCP, 0);
-    return client->sk > 0 && tenon_sock_set_sbuf(socks, client->sk, ring, RING) == TENON_OK;
+    return tenon_sock_create(socks, &any, NULL, protocol, 0);
 }
 
-/* A ring that is still used by the bytes for the client before is tried again with the next event. */
+/* Who has no descriptor, or finds none free, is done: each event is another try. */
 static void serve(struct client *client, tenon_u8 *ring)
 {
-    tenon_u8 *to;
-
-    if (client->sk > 0 && tenon_sock_ask_sbuf(socks, client->sk, &to) == TENON_ENOMEM)
-        (void)tenon_sock_set_sbuf(socks, client->sk, ring, RING);
-    if (client->sk > 0 && echo(client) == TENON_OK)
+    if (echo(client, ring) == TENON_OK)
         return;
-    if (client->sk > 0)
-        (void)tenon_sock_delete(socks, client->sk, 0);
-    (void)listen(client, ring);
+    (void)tenon_sock_delete(socks, client->sk, 0);
+    client->left = 0;
+    client->sk = open_end(TENON_SOCK_TCP);
 }
 
 static void echo_datagrams(void)
@@ -94,15 +98,8 @@ void program_event(void *self, int sk, unsigned events)
 
 int program_open(void)
 {
-    struct tenon_addr any;
-    unsigned i;
-
-    for (i = 0; i < ECHO_CLIENTS; i++)
-        if (!listen(&clients[i], rings[i]))
-            return 0;
-    __builtin_memset(&any, 0, sizeof(any));
-    any.port = ECHO_PORT;
-    datagrams = tenon_sock_create(socks, &any, NULL, TENON_SOCK_UDP, 0);
-    return datagrams > 0 &&
+    datagrams = open_end(TENON_SOCK_UDP);
+    program_event(NULL, 0, 0);
+    return clients[ECHO_CLIENTS - 1].sk > 0 &&
            tenon_sock_set_sbuf(socks, datagrams, datagram_ring, sizeof(datagram_ring)) == TENON_OK;
 }

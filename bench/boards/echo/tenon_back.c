@@ -17,7 +17,7 @@ static int echo(struct client *client)
     int error;
 
     for (;;) {
-        if (client->left <= 0)
+        if (client->left == 0)
             client->left = tenon_sock_ask_rbuf(socks, client->sk, &client->at);
         if (client->left <= 0)
             return client->left;
@@ -30,25 +30,21 @@ static int echo(struct client *client)
     }
 }
 
-static int listen(struct client *client)
+static int open_end(int protocol)
 {
-    struct tenon_addr any;
+    static const struct tenon_addr any = { .port = ECHO_PORT };
 
-    __builtin_memset(&any, 0, sizeof(any));
-    any.port = ECHO_PORT;
-    client->left = 0;
-    client->sk = tenon_sock_create(socks, &any, NULL, TENON_SOCK_TCP, 0);
-    return client->sk > 0;
+    return tenon_sock_create(socks, &any, NULL, protocol, 0);
 }
 
-/* Who finds no descriptor free is tried again with the next event. */
+/* Who has no descriptor, or finds none free, is done: each event is another try. */
 static void serve(struct client *client)
 {
-    if (client->sk > 0 && echo(client) == TENON_OK)
+    if (echo(client) == TENON_OK)
         return;
-    if (client->sk > 0)
-        (void)tenon_sock_delete(socks, client->sk, 0);
-    (void)listen(client);
+    (void)tenon_sock_delete(socks, client->sk, 0);
+    client->left = 0;
+    client->sk = open_end(TENON_SOCK_TCP);
 }
 
 static void echo_datagrams(void)
@@ -74,14 +70,7 @@ void program_event(void *self, int sk, unsigned events)
 
 int program_open(void)
 {
-    struct tenon_addr any;
-    unsigned i;
-
-    for (i = 0; i < ECHO_CLIENTS; i++)
-        if (!listen(&clients[i]))
-            return 0;
-    __builtin_memset(&any, 0, sizeof(any));
-    any.port = ECHO_PORT;
-    datagrams = tenon_sock_create(socks, &any, NULL, TENON_SOCK_UDP, 0);
-    return datagrams > 0;
+    datagrams = open_end(TENON_SOCK_UDP);
+    program_event(NULL, 0, 0);
+    return datagrams > 0 && clients[ECHO_CLIENTS - 1].sk > 0;
 }
