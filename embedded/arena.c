@@ -313,7 +313,7 @@ enum {
 
 /* Offsets of the others. */
 struct arena_layout {
-    tenon_u32 ports, pieces, frames, spans, stack, blocks, headers, memory, total;
+    tenon_u32 ports, pieces, stack, blocks, headers, memory, total;
     size_t block;    /* bytes of one, with its record */
 };
 
@@ -331,8 +331,6 @@ static tenon_u32 arena_pieces(const struct tenon_sock_conf *conf)
 static void arena_lay_out(struct arena_layout *layout, const struct tenon_sock_conf *conf)
 {
     const size_t stack = tenon_mem_size(&conf->stack);    /* 0: more than a size_t can say */
-    const tenon_u32 lent = tn_sock_headers_lent(conf->device.flags) * conf->headers, most = conf->blocks + lent;
-    const tenon_u32 burst = most < TENON_SOCK_BURST ? most : (tenon_u32)TENON_SOCK_BURST;
     tenon_u32 memory = ARENA_TOO_MUCH_UL;
 
     if (conf->memory == 0)
@@ -343,9 +341,7 @@ static void arena_lay_out(struct arena_layout *layout, const struct tenon_sock_c
     layout->block = (size_t)tn_sock_align(sizeof(struct sock_block)) + (size_t)tn_sock_align(conf->block_bytes);
     layout->ports = arena_behind(ARENA_SOCKS_BYTES, conf->socks, sizeof(struct sock));
     layout->pieces = arena_behind(layout->ports, conf->ports, sizeof(struct sock_port));
-    layout->frames = arena_behind(layout->pieces, arena_pieces(conf), sizeof(struct sock_piece));
-    layout->spans = arena_behind(layout->frames, burst, sizeof(struct tenon_frame));
-    layout->stack = arena_behind(layout->spans, burst, sizeof(struct tenon_span));
+    layout->stack = arena_behind(layout->pieces, arena_pieces(conf), sizeof(struct sock_piece));
     layout->stack = (layout->stack + 15) / 16 * 16;
     layout->blocks = TENON_WITH_CHECKS && stack == 0 ? ARENA_TOO_MUCH_UL : arena_behind(layout->stack, 1, stack);
     layout->headers = arena_behind(layout->blocks, conf->blocks, layout->block);
@@ -512,8 +508,6 @@ static void arena_fill(struct tenon_socks *socks, const struct arena_layout *lay
 
     socks->socks = (struct sock *)(void *)(base + ARENA_SOCKS_BYTES);
     socks->ports = (struct sock_port *)(void *)(base + layout->ports);
-    socks->rx_frames = (struct tenon_frame *)(void *)(base + layout->frames);
-    socks->rx_spans = (struct tenon_span *)(void *)(base + layout->spans);
     for (i = 0; i < conf->socks; i++)
         socks->socks[i].number = (int)i + 1;
     for (i = 0; i < arena_pieces(conf); i++) {

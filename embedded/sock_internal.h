@@ -174,10 +174,10 @@ struct tenon_socks {
     void (*event)(void *app, int sk, unsigned events);
     void *app;
     size_t arena_bytes;    /* from here on */
-    struct tenon_frame *rx_frames;    /* that have come, each in a block: TENON_SOCK_BURST, or as many as blocks */
-    struct tenon_span *rx_spans;      /* ... and where they lie */
-    struct tenon_buf *looked;         /* at: in it lies the frame that goes up by itself now; NULL: there is none */
-    struct tenon_sock_counts counts;    /* comes last: without STATS it is not there */
+    struct tenon_buf *looked;    /* at: in it lies the frame that goes up by itself now; NULL: there is none */
+    struct tenon_frame rx_frames[TENON_SOCK_BURST];    /* that have come, each in a block ... */
+    struct tenon_span rx_spans[TENON_SOCK_BURST];      /* ... and where they lie */
+    struct tenon_sock_counts counts;                   /* comes last: without STATS it is not there */
 };
 
 TENON_INLINE void sock_count(tenon_u32 *counter, tenon_u32 n)
