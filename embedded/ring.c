@@ -108,7 +108,7 @@ static int ring_overlaps(const tenon_u8 *other, const tenon_u8 *other_limit, con
     return other < base + bytes && base < other_limit;
 }
 
-/* The arena has that memory, or another end point. */
+/* The arena has that memory, or another end point. A ring that is none ends where nothing begins before, at NULL. */
 static int ring_is_in_use(const struct tenon_socks *socks, const struct sock *sock, const tenon_u8 *base,
                           tenon_u32 bytes)
 {
@@ -118,8 +118,7 @@ static int ring_is_in_use(const struct tenon_socks *socks, const struct sock *so
     if (ring_overlaps((const tenon_u8 *)socks, (const tenon_u8 *)socks + socks->arena_bytes, base, bytes))
         return 1;
     for (n = socks->nsocks; n > 0; n--, other++)
-        if (other != sock && other->ring.base != NULL &&
-            ring_overlaps(other->ring.base, other->ring.limit, base, bytes))
+        if (other != sock && ring_overlaps(other->ring.base, other->ring.limit, base, bytes))
             return 1;
     return 0;
 }
@@ -156,10 +155,12 @@ static void ring_find(struct sock_ring *ring, tenon_u32 front, tenon_u32 segment
 {
     tenon_u32 room, first;
 
-    if (ring->packets == 0)
-        ring->head = ring->tail = ring->base;
+    if (ring->packets == 0) {
+        ring->head = ring->base;
+        ring->tail = ring->limit;
+    }
     ring->asked_at = ring->head;
-    if (ring->packets > 0 && ring->head <= ring->tail) {
+    if (ring->head <= ring->tail) {
         room = ring_room(ring->head, ring->tail, front);
     } else {
         room = ring_room(ring->head, ring->limit, front);
@@ -186,12 +187,10 @@ static int ring_segment(struct sock *sock)
         sock->segment = (tenon_u16)tenon_tcp_mss(sock->conn);
         return TENON_OK;
     }
-    if (sock->peer.addr.port == 0)
-        return TENON_EUNREACH;
     error = tenon_udp_payload_max(sock->udp, tn_sock_is_fixed(sock) ? NULL : &sock->peer.addr, &bytes);
     if (error != TENON_OK)
         return error == TENON_EINVAL ? TENON_EUNREACH : error;
-    sock->segment = (tenon_u16)(bytes < 32000 ? bytes : 32000);
+    sock->segment = (tenon_u16)bytes;    /* less than the MTU, which is 9000 at most */
     return TENON_OK;
 }
 
