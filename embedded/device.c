@@ -253,8 +253,7 @@ TENON_API tenon_u32 tenon_sock_poll(struct tenon_socks *socks, tenon_u32 now_us)
     if (socks->device.poll != NULL)
         socks->device.poll(socks->device.device, socks);
     had_block = tn_sock_has_block(socks);
-    if (socks->left)
-        tn_sock_close_ports(socks);
+    tn_sock_close_ports(socks);
     tn_sock_rx_flush(socks);
     wait = tenon_poll(socks->stack, now_us);
     if (socks->news) {

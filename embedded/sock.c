@@ -225,7 +225,6 @@ TENON_INTERNAL void tn_sock_close_ports(struct tenon_socks *socks)
         tenon_tcp_listener_close(port->listener);
         port->listener = NULL;
     }
-    socks->left = 0;
 }
 
 static int sock_same_addr(const struct tenon_addr *a, const struct tenon_addr *b)
@@ -370,7 +369,7 @@ static void sock_write_down(struct tenon_socks *socks, const struct tenon_udp_in
 
     for (i = 0; i < n; i++) {
         block = tn_sock_block_of(socks, spans[i].buf);
-        if (block == NULL)
+        if (TENON_WITH_FRAGMENTS && block == NULL)
             continue;
         block->peer.addr = info->from;
         block->peer.asked = info->to.ip;
@@ -519,8 +518,8 @@ TENON_API int tenon_sock_delete(struct tenon_socks *socks, int sk, unsigned opti
     }
     if (sock->udp != NULL)
         tenon_udp_close(sock->udp);
-    if (sock->port != NULL && --sock->port->refs == 0)
-        socks->left = 1;
+    if (sock->port != NULL)
+        sock->port->refs--;
     tn_sock_forget_pieces(sock);
     if (empty)    /* else its ring is what is looked at until then */
         tn_sock_release(sock);    /* packets that a reset has thrown away just now leave with the event */

@@ -156,7 +156,6 @@ struct tenon_socks {
     struct tenon *stack;
     tenon_u8 running;    /* enum sock_running */
     tenon_u8 sending;    /* 1: in the device's transmit() */
-    tenon_u8 left;       /* 1: a port may have no descriptor any more */
     tenon_u8 news;       /* 1: of some descriptor there are events that the application has not been told of */
     tenon_u8 keeps;      /* 0: what has come now is not to be kept */
     tenon_u8 singly;     /* 1: each frame goes up by itself: a datagram lies in the block of its last fragment */
