@@ -187,6 +187,7 @@ TENON_INTERNAL void tn_tcp_cc_enter(struct tenon_tcp *conn)
     if (!TENON_WITH_MANY || conn->state < TENON_TCP_ESTABLISHED)
         return;
     tn_tcp_cc_event(conn, &event);
+    event.repeated = 0;
     tn_cc_ops(conn)->init(&conn->cc, &event);
 }
 

@@ -790,7 +790,18 @@ TENON_INTERNAL void tn_tcp_cc_free(struct tenon_tcp *conn);
 /* The connection has got a block, and loses it. */
 TENON_INTERNAL void tn_tcp_cc_enter(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_cc_leave(struct tenon_tcp *conn);
-TENON_INTERNAL void tn_tcp_cc_event(struct tenon_tcp *conn, struct tenon_cc_event *event);
+TENON_INTERNAL void tn_tcp_cc_event_all(struct tenon_tcp *conn, struct tenon_cc_event *event);
+/* What the congestion control is told of the connection, and nothing has happened. Without TENON_WITH_RECOVERY that is
+ * NewReno: it asks for nothing else but what has happened, which the caller says. */
+TENON_INLINE void tn_tcp_cc_event(struct tenon_tcp *conn, struct tenon_cc_event *event)
+{
+    if (TENON_WITH_RECOVERY) {
+        tn_tcp_cc_event_all(conn, event);
+        return;
+    }
+    event->mss = conn->mss;
+    event->in_flight = conn->snd_nxt - conn->snd_una;
+}
 /* What an event has for those who need chance; the congestion control has words besides the block's. */
 TENON_INTERNAL tenon_u32 tn_cc_chance(const struct tenon_tcp *conn);
 

@@ -10,13 +10,11 @@ enum { RECOVERY_DUP_THRESH = 3 };
 
 /* ---- what congestion controls are told ----------------------------------------------------------------------- */
 
-TENON_INTERNAL void tn_tcp_cc_event(struct tenon_tcp *conn, struct tenon_cc_event *event)
+TENON_INTERNAL void tn_tcp_cc_event_all(struct tenon_tcp *conn, struct tenon_cc_event *event)
 {
     tn_clear(event, sizeof(*event));
     event->mss = conn->mss;
     event->in_flight = conn->snd_nxt - conn->snd_una;
-    if (!TENON_WITH_RECOVERY)
-        return;    /* NewReno asks for nothing else */
     event->now_us = conn->stack->now_us;
     event->pipe = conn->state > TENON_TCP_SYN_RECEIVED ? tn_tcp_in_flight(conn) : 0;
     event->srtt_us = conn->srtt8 >> 3;
