@@ -95,11 +95,11 @@ static void path_resolve(const struct tenon *stack, struct tn_path *path)
     const struct tenon_ip *next_hop;
     unsigned netif = 0;
 
+    path->gen = stack->link.gen;
     if (!path_is_inside(stack, &path->dst, path->scope))
         netif = tn_path_hop(stack, &next_hop, &path->dst, path->scope);
     if (netif != 0)
         source = tn_source_select(stack, &path->dst, netif, next_hop);
-    path->gen = stack->link.gen;
     if (source == NULL) {
         path->netif = 0;    /* nowhere, until something changes again */
         return;
