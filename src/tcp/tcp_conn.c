@@ -142,7 +142,6 @@ TENON_INTERNAL struct tenon_tcp *tn_tcp_new(struct tenon *stack, struct tn_tcp_o
     conn->ends.id = stack->tcp.next_id++;
     conn->timer.kind = TN_TIMER_TCP;
     tn_why_begin(conn);
-    conn->state = TENON_TCP_CLOSED;
     if (!(TENON_WITH_RECOVERY && conn->cc.ops == stack->conf.tcp_cc) &&
         tn_tcp_cc_change(conn, stack->conf.tcp_cc) != TENON_OK)
         tn_count(stack, TENON_STAT_TCP_CC_FALLBACK);
@@ -167,7 +166,7 @@ TENON_INTERNAL int tn_tcp_attach(struct tenon_tcp *conn, const struct tenon_addr
         tn_count(stack, TENON_STAT_NO_ROUTE);
         return error;
     }
-    ends->local = tenon_ip_is_any(&local->ip) ? conn->path->src : local->ip;
+    ends->local = TENON_WITH_CONNECT && tenon_ip_is_any(&local->ip) ? conn->path->src : local->ip;
     if (TENON_WITH_NETIFS)
         ends->local_netif = (tenon_u8)(local->netif != 0 ? local->netif : conn->path->netif);
     if (TENON_WITH_IPV6)
@@ -201,14 +200,17 @@ TENON_INTERNAL tenon_u8 tn_tcp_wscale_for(tenon_u32 rcv_buf)
 
 TENON_INTERNAL void tn_tcp_offer(struct tenon_tcp *conn)
 {
+    tenon_u32 flags = conn->flags;
+
     if (TENON_WITH_SCALE && tn_tcp_opt(conn, TENON_TCP_TIMESTAMPS))
-        conn->flags |= TN_TCP_F_TIMESTAMPS;
+        flags |= TN_TCP_F_TIMESTAMPS;
     if (TENON_WITH_SACK && tn_tcp_opt(conn, TENON_TCP_SACK))
-        conn->flags |= TN_TCP_F_SACK;
+        flags |= TN_TCP_F_SACK;
     if (TENON_WITH_SCALE && tn_tcp_opt(conn, TENON_TCP_WINDOW_SCALING)) {
-        conn->flags |= TN_TCP_F_WSCALE;
+        flags |= TN_TCP_F_WSCALE;
         conn->rcv_wscale = tn_tcp_wscale_for(tn_tcp_opt(conn, TENON_TCP_RCV_BUF));
     }
+    conn->flags = flags;
 }
 
 /* IP header + TCP header without options. */
