@@ -99,6 +99,14 @@ static tenon_u32 input_syn_acked(struct tenon_tcp *conn, tenon_u32 ack)
     return data;
 }
 
+/* The SYN of a passive open is acknowledged; data may have followed it (RFC 7413 4.2.2). */
+static void input_syn_taken(struct tenon_tcp *conn)
+{
+    conn->snd_una = conn->flight->iss + 1;
+    if (TENON_WITH_FLIGHT)
+        conn->flight->rtx_nxt = conn->flight->lost_edge = conn->snd_una;
+}
+
 TENON_INTERNAL void tn_tcp_handshake_over(struct tenon_tcp *conn, tenon_u32 data_acked)
 {
     if (conn->backoff == 0 && (conn->flags & TN_TCP_F_RTT_TIMING))
@@ -354,13 +362,9 @@ static int input_complete_handshake(struct tenon_tcp *conn, struct tn_seg *seg)
     }
     if (tn_tcp_has_crossed(conn))
         data = input_syn_acked(conn, seg->ack);
-    conn->snd_una = tn_seq_max(conn->snd_una, conn->flight->iss + 1);
-    if (TENON_WITH_FLIGHT)
-        conn->flight->rtx_nxt = conn->flight->lost_edge = conn->snd_una;
-    conn->snd_wnd = seg->wnd << tn_tcp_snd_wscale(conn);
-    conn->snd_wnd_max = tn_max(conn->snd_wnd_max, conn->snd_wnd);
-    conn->snd_wl1 = seg->seq;
-    tn_tcp_handshake_over(conn, data);
+    else
+        input_syn_taken(conn);
+    tn_tcp_handshake_over(conn, data);    /* the window comes with what else the ACK says */
     if (TENON_WITH_COOKIES && conn->state != TENON_TCP_CLOSED && conn->snd_nxt != conn->snd_una) {
         tn_tcp_arm_rtx(conn);    /* Fast Open: data has followed the SYN-ACK */
         tn_tcp_choose_timer(conn);

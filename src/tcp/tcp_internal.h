@@ -675,14 +675,14 @@ TENON_INLINE tenon_u32 tn_tcp_ts_now(const struct tenon_tcp *conn)
 }
 /* The same as it was at an earlier instant: tcp_rack.c. */
 TENON_INTERNAL tenon_u32 tn_tcp_ts_at(const struct tenon_tcp *conn, tenon_u32 us);
-/* Whether our FIN has been sent, and acknowledged. */
+/* Whether our FIN has been sent, and acknowledged: nothing else lies behind snd_end. */
 TENON_INLINE int tn_tcp_fin_sent(const struct tenon_tcp *conn)
 {
-    return (conn->flags & TN_TCP_F_FIN_QUEUED) && conn->snd_nxt == conn->snd_end + 1;
+    return conn->snd_nxt == conn->snd_end + 1;
 }
 TENON_INLINE int tn_tcp_fin_acked(const struct tenon_tcp *conn)
 {
-    return (conn->flags & TN_TCP_F_FIN_QUEUED) && conn->snd_una == conn->snd_end + 1;
+    return conn->snd_una == conn->snd_end + 1;
 }
 
 /* ---- tcp_fast.c, tcp_fast_look.c, tcp_fast_out.c: the usual case ---------------------------------------------- */
