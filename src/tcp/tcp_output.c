@@ -369,7 +369,7 @@ static tenon_u32 output_data(struct tenon_tcp *conn, struct output_plan *plan)
     tn_gather_init(&to, spans, tn_tcp_gather_max(conn, netif));
     if (plan->len > 0)
         copied = output_payload(conn, &out, plan, &to, netif);
-    if (plan->len == 0 && wanted > 0) {
+    if (TENON_WITH_QUEUE && plan->len == 0 && wanted > 0) {    /* else nothing has to be copied elsewhere */
         tenon_buf_put(out.hdr);
         return 0;
     }

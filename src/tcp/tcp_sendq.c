@@ -339,9 +339,7 @@ TENON_INTERNAL void tn_sendq_slice(const struct tenon_tcp *conn, struct tn_gathe
     struct tn_sendq *queue = &conn->flight->sendq;
     unsigned i;
 
-    if (len == 0)
-        return;
-    for (i = sendq_find(queue, seq); i < queue->count && to->n < to->max && len > 0; i++) {
+    for (i = sendq_find(queue, seq); to->n < to->max && len > 0; i++) {
         const struct tn_sendq_piece *piece = sendq_at(queue, i);
         struct tenon_span *span = &to->spans[to->n];
         const tenon_u32 skip = seq - piece->seq;
@@ -414,8 +412,6 @@ TENON_INTERNAL void tn_sendq_free(struct tenon_tcp *conn)
 
     for (i = 0; i < queue->count; i++)
         tenon_buf_put(sendq_at(queue, i)->buf);
-    queue->count = 0;
-    queue->tail_open = 0;
     sendq_release_ring(conn);
 }
 
