@@ -138,23 +138,23 @@ TENON_INTERNAL int tn_addr_is_ours(const struct tenon *stack, const struct tenon
     return address != NULL && tn_address_usable(address);
 }
 
-/* Of an IPv4 network: {net, -1}, and {net, 0} as 4.2BSD had it (RFC 1122 3.3.6). One of one or two addresses
- * has none. */
-static int address_is_edge(const struct tenon_ip *ip, unsigned bits)
+/* Of the IPv4 network of an address: {net, -1}, and {net, 0} as 4.2BSD had it (RFC 1122 3.3.6). One of one or two
+ * addresses has none. */
+static int address_is_edge(const struct tenon_ip *ip, const struct tenon_ip *own, unsigned bits)
 {
     tenon_u32 host;
 
-    if (bits < 96 || bits > 126)
+    if (bits > 126)
         return 0;
     host = 0xFFFFFFFFUL >> (bits - 96);
-    return (ip->w[TENON_IP4_WORD] & host) == host || (ip->w[TENON_IP4_WORD] & host) == 0;
+    return ip->w[TENON_IP4_WORD] == (own->w[TENON_IP4_WORD] | host) ||
+           ip->w[TENON_IP4_WORD] == (own->w[TENON_IP4_WORD] & ~host);
 }
 
-/* What is in one network with an IPv4 address, by 96 bits and more, is one, too. */
 static int address_is_broadcast(const struct tn_address *address, const struct tenon_ip *ip)
 {
-    return tn_address_usable(address) && tn_ip_match(&address->ip, ip, address->bits) &&
-           address_is_edge(ip, address->bits);
+    return tn_address_usable(address) && tenon_ip_is_v4(&address->ip) &&
+           address_is_edge(ip, &address->ip, address->bits);
 }
 
 /* netif 0: of any interface. */
@@ -364,7 +364,7 @@ TENON_INTERNAL void tn_address_ready(struct tenon *stack, struct tn_address *add
 /* Whether somebody may have this address in this network. */
 static int address_is_possible(const struct tn_netif *netif, const struct tenon_ip *ip, unsigned bits)
 {
-    return tn_ip_is_host(ip) && (tenon_ip_is_v4(ip) ? !address_is_edge(ip, bits) : netif->ip6);
+    return tn_ip_is_host(ip) && (tenon_ip_is_v4(ip) ? !address_is_edge(ip, ip, bits) : netif->ip6);
 }
 
 TENON_API int tenon_addr_add(struct tenon *stack, unsigned index, const struct tenon_ip *ip, unsigned prefix)
