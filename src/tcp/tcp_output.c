@@ -358,7 +358,7 @@ static tenon_u32 output_data(struct tenon_tcp *conn, struct output_plan *plan)
     const tenon_u32 wanted = plan->len;
     struct tenon_span spans[OUTPUT_SPANS];
     struct tn_gather to;
-    unsigned flags = plan->flags;
+    unsigned flags = plan->flags & ~at_the_end;
     struct tn_out out;
     tenon_u8 *l4;
     int error, copied = 0;
@@ -373,10 +373,10 @@ static tenon_u32 output_data(struct tenon_tcp *conn, struct output_plan *plan)
         tenon_buf_put(out.hdr);
         return 0;
     }
-    if (plan->len < wanted)
-        flags &= ~at_the_end;
+    if (plan->len == wanted)
+        flags = plan->flags;
     l4 = out.hdr->data + out.l4_off;
-    l4[13] = (tenon_u8)((l4[13] & ~at_the_end) | (flags & at_the_end));
+    l4[13] |= (tenon_u8)flags;
     output_trace_sent(conn, plan, flags);
     if (plan->ect && plan->len > 0 && (tn_tcp_ecn(conn) & (TN_ECN_ON | TN_ECN_MUTE)) == TN_ECN_ON) {
         out.tos |= TN_ECT_0;
