@@ -81,23 +81,25 @@ static void ack_take_rtt(struct tenon_tcp *conn, struct tn_ack *ack)
 {
     const struct tn_seg *seg = ack->seg;
     const tenon_u32 now = conn->stack->now_us;
+    tenon_u32 rtt_us;
 
     if (TENON_WITH_RECOVERY && ack->has_newest && !ack->newest_again) {
         ack->fresh_rtt_us = tn_max(1, now - ack->newest.sent_us);
         tn_tcp_take_min_rtt(conn, ack->fresh_rtt_us);
         conn->flight->tlp_sampled = 1;
     }
-    ack->rtt_us = ack_timed_rtt(conn, seg);
-    if (ack->rtt_us == 0 && conn->recovery != TN_RECOVERY_NONE && ack->acked > 0) {
+    rtt_us = ack_timed_rtt(conn, seg);
+    if (rtt_us == 0 && conn->recovery != TN_RECOVERY_NONE && ack->acked > 0) {
         if (TENON_WITH_RECOVERY && tn_tcp_hears_sack(conn) && ack->has_original && !ack->newest_again)
-            ack->rtt_us = tn_max(1, now - ack->original_us);
+            rtt_us = tn_max(1, now - ack->original_us);
         else
-            ack->rtt_us = ack_timestamp_rtt(conn, seg);
+            rtt_us = ack_timestamp_rtt(conn, seg);
     }
-    if (ack->rtt_us != 0)
-        tn_tcp_rtt_sample(conn, ack->rtt_us);
-    if (ack->acked > 0 && (ack->rtt_us != 0 || (TENON_WITH_RECOVERY && ack->fresh_rtt_us != 0)))
+    if (rtt_us != 0)
+        tn_tcp_rtt_sample(conn, rtt_us);
+    if (ack->acked > 0 && (rtt_us != 0 || (TENON_WITH_RECOVERY && ack->fresh_rtt_us != 0)))
         conn->backoff = 0;    /* RFC 8961 4: not before there is a sample that cannot be mistaken */
+    ack->rtt_us = rtt_us;
 }
 
 /* ---- window ------------------------------------------------------------------------------------------------ */
@@ -232,7 +234,6 @@ static void ack_advance(struct tenon_tcp *conn, const struct tn_seg *seg)
     if (tn_tcp_is_urgent(conn) && tn_seq_ge(conn->snd_una, flight->snd_up))
         conn->flags &= ~(tenon_u32)TN_TCP_F_URGENT_SND;
     tn_path_confirm(conn->stack, conn->path);
-    tn_tcp_make_ready(conn);
 }
 
 /* Everything that follows from an acknowledgement: sequence numbers first, then loss and congestion, then timers.
@@ -256,8 +257,7 @@ static void ack_process(struct tenon_tcp *conn, struct tn_ack *ack)
         tn_flight_settle(conn);
     else
         tn_tcp_choose_timer(conn);
-    if (ack->sacked > 0 || ack->is_dup || ack->lost > 0)
-        tn_tcp_make_ready(conn);
+    tn_tcp_make_ready(conn);    /* if only for what an episode that a D-SACK ends has kept waiting */
 }
 
 /* Without TENON_WITH_FLIGHT the segment that is in flight is acknowledged, or a part of it: as ack_process(), but that
@@ -270,6 +270,7 @@ static void ack_alone(struct tenon_tcp *conn, const struct tn_seg *seg)
     if (seg->ack == una)
         return;
     ack_advance(conn, seg);
+    tn_tcp_make_ready(conn);
     rtt_us = ack_timed_rtt(conn, seg);
     if (rtt_us == 0 && conn->recovery != TN_RECOVERY_NONE)
         rtt_us = ack_timestamp_rtt(conn, seg);

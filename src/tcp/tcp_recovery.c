@@ -211,7 +211,6 @@ static void recovery_clear(struct tenon_tcp *conn)
     conn->flight->reno_sacked = 0;
     conn->flight->dupacks = 0;
     conn->flags &= ~(tenon_u32)TN_TCP_F_FORCE_RTX;
-    tn_tcp_make_ready(conn);    /* a D-SACK alone can end it: what waited for it may go on */
     tn_tcp_trace(conn, TENON_TRACE_RECOVERY, NULL, TENON_TRACE_RECOVERY_LEFT);
 }
 
