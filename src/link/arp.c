@@ -3,8 +3,6 @@
 #include "link/link_internal.h"
 #include "wire/wire.h"
 
-static const tenon_u8 arp_nobody[6] = { 0, 0, 0, 0, 0, 0 };
-
 /* ---- output ---------------------------------------------------------------------------------- */
 
 /* RFC 3927 2.5: what has a link-local sender goes to everybody, replies too, so that who has the same address hears of
@@ -14,17 +12,21 @@ static int arp_is_for_all(const struct tn_arp *arp)
     return TENON_WITH_CONFLICTS && arp->sender_ip >> 16 == 0xA9FEUL;
 }
 
-/* to: NULL: everybody. @return 0; else it has not left */
-static int arp_send(struct tenon *stack, const struct tn_netif *netif, const tenon_u8 *to, struct tn_arp *arp)
+/* To the target; whose address is not known, NULL, is looked for among all. @return 0; else it has not left */
+static int arp_send(struct tenon *stack, const struct tn_netif *netif, struct tn_arp *arp)
 {
+    static const tenon_u8 nobody[6] = { 0, 0, 0, 0, 0, 0 };
+    const tenon_u8 *to = arp_is_for_all(arp) ? NULL : arp->target_mac;
     struct tn_out out;
 
     if (!netif->up || tn_out_new(stack, &out) != TENON_OK)
         return -1;
+    if (arp->target_mac == NULL)
+        arp->target_mac = nobody;
     arp->sender_mac = netif->conf.mac;
     out.len = tn_arp_build(out.hdr->data + out.off, arp);
     out.l4_bytes = (tenon_u16)out.len;
-    return tn_link_frame(stack, netif, arp_is_for_all(arp) ? NULL : to, &out);
+    return tn_link_frame(stack, netif, to, &out);
 }
 
 /* mac: of whom the request goes to; NULL: to everybody. */
@@ -36,8 +38,8 @@ static int arp_request(struct tenon *stack, const struct tn_netif *netif, tenon_
     arp.op = TN_ARP_REQUEST;
     arp.sender_ip = sender;
     arp.target_ip = target;
-    arp.target_mac = mac != NULL ? mac : arp_nobody;
-    return arp_send(stack, netif, mac, &arp);
+    arp.target_mac = mac;
+    return arp_send(stack, netif, &arp);
 }
 
 /* Broadcast to find it, unicast to see whether it is still there (RFC 1122 2.3.2.1). */
@@ -68,7 +70,7 @@ static void arp_reply(struct tenon *stack, const struct tn_netif *netif, const s
     arp.sender_ip = request->target_ip;
     arp.target_ip = request->sender_ip;
     arp.target_mac = request->sender_mac;
-    (void)arp_send(stack, netif, request->sender_mac, &arp);
+    (void)arp_send(stack, netif, &arp);
 }
 
 /* ---- input ----------------------------------------------------------------------------------- */
