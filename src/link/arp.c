@@ -112,7 +112,7 @@ static void arp_update(struct tenon *stack, struct tn_neighbour *neighbour, cons
         return;
     if (answer && (asked || same))
         tn_neighbour_resolve(stack, neighbour, arp->sender_mac, TENON_NEIGHBOUR_REACHABLE);
-    else if (!same || neighbour->state == TENON_NEIGHBOUR_INCOMPLETE)
+    else if (!same)
         tn_neighbour_resolve(stack, neighbour, arp->sender_mac, TENON_NEIGHBOUR_STALE);
 }
 

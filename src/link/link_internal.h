@@ -193,7 +193,7 @@ struct tn_neighbour {
     tenon_u8 solicits;            /* sent in this state */
     tenon_u8 failed;              /* 1: INCOMPLETE, and given up for a while */
     tenon_u8 router;
-    tenon_u8 mac[6];
+    tenon_u8 mac[6];              /* INCOMPLETE: all 0, which nobody has */
     tenon_u16 next;               /* number + 1 of the next in the hash chain, or of the next unused one */
     tenon_u16 queued;
     struct link_queued *queue_first;

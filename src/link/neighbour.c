@@ -285,7 +285,7 @@ TENON_INTERNAL void tn_neighbours_age(struct tenon *stack)
     for (i = 0; i < tn_neighbours_max(&stack->conf); i++) {
         struct tn_neighbour *neighbour = &stack->link.neighbours[i];
 
-        if (neighbour->netif != 0 && tn_neighbour_expired(stack, neighbour))
+        if (tn_neighbour_expired(stack, neighbour))
             neighbour->state = TENON_NEIGHBOUR_STALE;
         if (!TENON_WITH_MANY && !tn_ask_holds(stack, neighbour))
             neighbour->asked_until = stack->now_tick;    /* it stays over, also when the ticks have gone round */
@@ -530,7 +530,7 @@ TENON_INTERNAL struct tn_neighbour *tn_neighbour_learn(struct tenon *stack, unsi
     neighbour = tn_neighbour_need(stack, netif, ip);
     if (neighbour == NULL || neighbour->state == TENON_NEIGHBOUR_PERMANENT)
         return neighbour;
-    if (neighbour->state == TENON_NEIGHBOUR_INCOMPLETE || memcmp(neighbour->mac, mac, 6) != 0)
+    if (memcmp(neighbour->mac, mac, 6) != 0)
         tn_neighbour_resolve(stack, neighbour, mac, TENON_NEIGHBOUR_STALE);
     return neighbour;
 }
