@@ -213,8 +213,10 @@ TENON_INLINE tenon_u32 tn_tick_after_ms(const struct tenon *stack, tenon_u32 ms)
 
 /* ---- memory: stack/memory.c ---------------------------------------------------------------------- */
 
-/* NULL and a count when there is none. Not cleared. */
+/* NULL and a count when there is none. */
 TENON_INTERNAL void *tn_mem_get(struct tenon *stack, size_t bytes);
+/* The same, all 0. */
+TENON_INTERNAL void *tn_mem_get_clear(struct tenon *stack, size_t bytes);
 TENON_INTERNAL void tn_mem_put(struct tenon *stack, void *mem, size_t bytes);
 /* A packet buffer of the host, or NULL and a count. */
 TENON_INTERNAL struct tenon_buf *tn_buf_get(struct tenon *stack);

@@ -218,10 +218,9 @@ static struct tn_path *path_new(struct tenon *stack, const struct tenon_ip *dst,
 
     if (TN_PATHS_KEPT && link->paths.count >= stack->conf.paths_max && link->lru_first != NULL)
         path_free(stack, link->lru_first);
-    path = (struct tn_path *)tn_mem_get(stack, TN_PATH_BYTES);
+    path = (struct tn_path *)tn_mem_get_clear(stack, TN_PATH_BYTES);
     if (path == NULL)
         return NULL;
-    memset(path, 0, TN_PATH_BYTES);
     path->dst = *dst;
     if (TENON_WITH_NETIFS)
         path->scope = (tenon_u8)scope;

@@ -26,6 +26,13 @@ TENON_INTERNAL void *tn_mem_get(struct tenon *stack, size_t bytes)
     return mem;
 }
 
+TENON_INTERNAL void *tn_mem_get_clear(struct tenon *stack, size_t bytes)
+{
+    void *mem = tn_mem_get(stack, bytes);
+
+    return mem != NULL ? memset(mem, 0, bytes) : NULL;
+}
+
 TENON_INTERNAL void tn_mem_put(struct tenon *stack, void *mem, size_t bytes)
 {
     stack->ops->mem_put(stack->host, mem, bytes);

@@ -79,7 +79,9 @@ TENON_INTERNAL void *tn_spare_get(struct tenon *stack, struct tn_spare *spare, s
 {
     struct tn_spare_piece *piece = spare->first;
 
-    if (!TENON_WITH_SPEED || piece == NULL)
+    if (!TENON_WITH_SPEED)
+        return tn_mem_get_clear(stack, bytes);
+    if (piece == NULL)
         return tn_mem_get(stack, bytes);
     spare->first = piece->next;
     spare->n--;
@@ -116,7 +118,8 @@ static struct tenon_tcp *conn_make(struct tenon *stack)
         conn = (struct tenon_tcp *)tn_spare_get(stack, &stack->tcp.spare_conns, sizeof(*conn));
     if (conn == NULL)
         return NULL;
-    tn_clear(conn, sizeof(*conn));
+    if (TENON_WITH_SPEED)
+        tn_clear(conn, sizeof(*conn));
     conn->stack = stack;
     if (TENON_WITH_RECOVERY)    /* else nobody asks: tn_cc_ops() */
         conn->cc.ops = tn_cc_is_simple(stack->conf.tcp_cc) ? stack->conf.tcp_cc : &tenon_cc_newreno;
@@ -447,11 +450,8 @@ static int conn_init_port_counters(struct tenon *stack)
 {
     const size_t bytes = conn_port_counters_bytes(stack);
 
-    stack->tcp.port_counters = (tenon_u16 *)tn_mem_get(stack, bytes);
-    if (stack->tcp.port_counters == NULL)
-        return 0;
-    memset(stack->tcp.port_counters, 0, bytes);
-    return 1;
+    stack->tcp.port_counters = (tenon_u16 *)tn_mem_get_clear(stack, bytes);
+    return stack->tcp.port_counters != NULL;
 }
 
 TENON_INTERNAL int tn_tcp_init(struct tenon *stack)

@@ -56,10 +56,9 @@ static struct tn_fastopen *fastopen_get(struct tenon *stack)
 
     if (fast != NULL)
         return fast;
-    fast = (struct tn_fastopen *)tn_mem_get(stack, tn_fastopen_bytes(stack));
+    fast = (struct tn_fastopen *)tn_mem_get_clear(stack, tn_fastopen_bytes(stack));
     if (fast == NULL)
         return NULL;
-    memset(fast, 0, tn_fastopen_bytes(stack));
     fast->period_ms = stack->now_ms;
     fastopen_make_keys(stack, fast);
     stack->tcp.fastopen = fast;

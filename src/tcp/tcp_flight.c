@@ -95,9 +95,7 @@ static void flight_init(struct tenon_tcp *conn, struct tn_flight *flight)
 {
     const size_t few = offsetof(struct tn_flight, few_pieces), more = offsetof(struct tn_flight, total_delivered);
 
-    if (!TENON_WITH_SPEED) {
-        tn_clear(flight, TN_FLIGHT_BYTES);
-    } else {
+    if (TENON_WITH_SPEED) {
         tn_clear(flight, few);
         tn_clear((tenon_u8 *)(void *)flight + more, sizeof(*flight) - more);
         flight->header.tcp_bytes = 0;

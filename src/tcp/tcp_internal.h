@@ -335,7 +335,7 @@ TENON_INLINE int tn_tcp_holds(const struct tenon_tcp *conn)
 {
     return tn_tcp_fin_held(conn) || tn_tcp_rcv_held(conn) > 0;
 }
-/* Memory of one kind. @return NULL: there is none (counted) */
+/* Memory of one kind; without SPEED it is all 0. @return NULL: there is none (counted) */
 TENON_INTERNAL void *tn_spare_get(struct tenon *stack, struct tn_spare *spare, size_t bytes);
 TENON_INTERNAL void tn_spare_put(struct tenon *stack, struct tn_spare *spare, void *mem, size_t bytes);
 /* Both FINs are through: leave a TIME-WAIT record behind and end; or stay, without an application. */

@@ -67,10 +67,9 @@ TENON_API int tenon_tcp_listen(struct tenon *stack, struct tenon_tcp_listener **
     port = listen_port(stack, at);
     if (port == 0)
         return TENON_EINUSE;
-    listener = (struct tenon_tcp_listener *)tn_mem_get(stack, sizeof(*listener));
+    listener = (struct tenon_tcp_listener *)tn_mem_get_clear(stack, sizeof(*listener));
     if (listener == NULL)
         return TENON_ENOMEM;
-    memset(listener, 0, sizeof(*listener));
     listener->stack = stack;
     listener->local = *at;
     listener->local.port = port;

@@ -6,11 +6,10 @@
 
 TENON_INTERNAL struct tn_tcp_opts *tn_tcp_opts_new(struct tenon *stack)
 {
-    struct tn_tcp_opts *opts = (struct tn_tcp_opts *)tn_mem_get(stack, sizeof(*opts));
+    struct tn_tcp_opts *opts = (struct tn_tcp_opts *)tn_mem_get_clear(stack, sizeof(*opts));
 
     if (opts == NULL)
         return NULL;
-    memset(opts, 0, sizeof(*opts));
     opts->refs = 1;
     if (TENON_WITH_WATCH) {
         opts->values[TENON_TCP_KEEPALIVE_INTERVAL_S] = 75;

@@ -141,11 +141,8 @@ static int ooo_exists(struct tenon_tcp *conn)
     flight = conn->flight;
     if (flight->ooo != NULL)
         return 1;
-    flight->ooo = (struct tn_ooo *)tn_mem_get(conn->stack, sizeof(*flight->ooo));
-    if (flight->ooo == NULL)
-        return 0;
-    memset(flight->ooo, 0, sizeof(*flight->ooo));
-    return 1;
+    flight->ooo = (struct tn_ooo *)tn_mem_get_clear(conn->stack, sizeof(*flight->ooo));
+    return flight->ooo != NULL;
 }
 
 /* Text of a segment, as far as the list says, as pieces of it; of several that were merged as many as there is memory

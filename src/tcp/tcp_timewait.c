@@ -124,7 +124,8 @@ static void timewait_record(struct tenon_tcp *conn)
         tw = (struct tn_time_wait *)tn_spare_get(stack, &stack->tcp.spare_waits, sizeof(*tw));
     tn_count(stack, TENON_STAT_TCP_TIME_WAIT);
     if (tw != NULL) {
-        tn_clear(tw, sizeof(*tw));
+        if (TENON_WITH_SPEED)
+            tn_clear(tw, sizeof(*tw));
         tw->ends = conn->ends;
         tn_tcp_remote(conn, &tw->remote);
         tw->ends.is_time_wait = 1;

@@ -121,10 +121,9 @@ TENON_INTERNAL struct tn_past *tn_past_get(struct tenon_tcp *conn)
 
     if (past != NULL)
         return past;
-    past = (struct tn_past *)tn_mem_get(conn->stack, sizeof(*past));
+    past = (struct tn_past *)tn_mem_get_clear(conn->stack, sizeof(*past));
     if (past == NULL)
         return NULL;
-    memset(past, 0, sizeof(*past));
     tn_told_begin(&past->told, conn->stack->now_ms);
     why_write_out(conn, past->why_ms, past->why_us);
     conn->life.past = past;

@@ -159,10 +159,9 @@ TENON_API int tenon_udp_open(struct tenon *stack, struct tenon_udp **out, const 
         return TENON_EINVAL;
     if (stack->udp.count >= stack->conf.udp_sockets_max)
         return TENON_ELIMIT;
-    sock = (struct tenon_udp *)tn_mem_get(stack, sizeof(*sock));
+    sock = (struct tenon_udp *)tn_mem_get_clear(stack, sizeof(*sock));
     if (sock == NULL)
         return TENON_ENOMEM;
-    memset(sock, 0, sizeof(*sock));
     sock->stack = stack;
     sock->events = events;
     sock->app = app;
