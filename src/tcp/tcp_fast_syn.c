@@ -73,7 +73,6 @@ static int syn_read(struct tn_seg *seg, struct tn_pkt *pkt)
     seg->dport = get16be(tcp + 2);
     seg->urgent = get16be(tcp + 18);
     seg->flags = tcp[13];
-    seg->hash = 0;
     seg->reused = 0;
     pkt->off += SYN_TCP_BYTES;
     pkt->head += SYN_TCP_BYTES;

@@ -429,13 +429,13 @@ TENON_INTERNAL void tn_tcp_input_synchronized(struct tenon_tcp *conn, struct tn_
 
 /* ---- from IP ----------------------------------------------------------------------------------------------------- */
 
-static void input_no_connection(struct tenon *stack, struct tn_seg *seg, const struct tenon_addr *local)
+static void input_no_connection(struct tenon *stack, struct tn_seg *seg, struct tn_seg_ends *ends)
 {
     struct tenon_tcp_listener *listener =
-        TENON_WITH_LISTEN ? tn_tcp_find_listener(stack, local, tn_pkt_is_foreign(seg->pkt)) : NULL;
+        TENON_WITH_LISTEN ? tn_tcp_find_listener(stack, &ends->local, tn_pkt_is_foreign(seg->pkt)) : NULL;
 
     if (listener != NULL) {
-        tn_tcp_input_listen(stack, listener, seg);
+        tn_tcp_input_listen(listener, seg, ends);
         return;
     }
     if (tn_pkt_is_foreign(seg->pkt)) {
@@ -463,20 +463,20 @@ TENON_ONCE_IF_SMALL static void input_conn(struct tenon *stack, struct tenon_tcp
 /* By both ends. */
 TENON_APART void input_look_up(struct tenon *stack, struct tn_seg *seg)
 {
-    struct tenon_addr local, remote;
+    struct tn_seg_ends both;
     struct tn_tcp_ends *ends;
     struct tenon_tcp *conn;
 
-    tn_tcp_ends_of(seg, &local, &remote);
-    seg->hash = tn_tcp_hash(stack, &local, &remote);
-    ends = tn_tcp_find_hash(stack, &local, &remote, seg->hash);
+    tn_tcp_ends_of(seg, &both.local, &both.remote);
+    both.hash = tn_tcp_hash(stack, &both.local, &both.remote);
+    ends = tn_tcp_find_hash(stack, &both.local, &both.remote, both.hash);
     if (ends != NULL && tn_tcp_is_record(ends)) {
         if (tn_time_wait_input(stack, TENON_CONTAINER(ends, struct tn_time_wait, ends), seg))
             return;
         ends = NULL;
     }
     if (ends == NULL) {
-        input_no_connection(stack, seg, &local);
+        input_no_connection(stack, seg, &both);
         return;
     }
     conn = tn_tcp_of(ends);
@@ -514,7 +514,6 @@ static int input_parse(struct tenon *stack, struct tn_pkt *pkt, struct tn_seg *s
     seg->urgent = tcp.urgent;
     seg->flags = tcp.flags;
     seg->reused = 0;
-    seg->hash = 0;
     if (!TENON_SMALL && tcp.header_bytes == TN_TCP_BYTES)
         memset(&seg->options, 0, sizeof(seg->options));
     else if (tn_tcp_options_parse(&seg->options, pkt->head, tcp.header_bytes) != 0)

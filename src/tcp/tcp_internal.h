@@ -281,6 +281,14 @@ struct tn_time_wait {
     tenon_u8 timestamps, sack;       /* 1: agreed on */
 };
 
+/* Both ends of a segment, tn_tcp_hash() of them, and what a SYN between them is answered with (tcp_listen.c). */
+struct tn_seg_ends {
+    struct tenon_addr local, remote;
+    tenon_u32 hash;
+    tenon_u32 iss, ts_offset;
+    unsigned share;              /* listen_share() */
+};
+
 /* A segment being processed. */
 struct tn_seg {
     tenon_u32 seq, ack;              /* first, as the flags of struct tenon_tcp */
@@ -289,7 +297,6 @@ struct tn_seg {
     tenon_u32 wnd;                   /* as in the header, not scaled */
     tenon_u16 sport, dport, urgent;
     tenon_u8 flags;
-    tenon_u32 hash;                  /* tn_tcp_hash() of its ends */
     tenon_u8 reused; /* TENON_WITH_WAITS: a SYN that ended a TIME-WAIT: our ISN must be behind iss_min */
     tenon_u32 iss_min;
     struct tn_tcp_options options;
@@ -457,8 +464,8 @@ TENON_INTERNAL int tn_tcp_choose_port(struct tenon *stack, struct tenon_addr *lo
 
 TENON_INTERNAL struct tenon_tcp_listener *tn_tcp_find_listener(struct tenon *stack, const struct tenon_addr *local,
                                                                int foreign);
-TENON_INTERNAL void tn_tcp_input_listen(struct tenon *stack, struct tenon_tcp_listener *listener,
-                                        struct tn_seg *seg);
+TENON_INTERNAL void tn_tcp_input_listen(struct tenon_tcp_listener *listener, struct tn_seg *seg,
+                                        struct tn_seg_ends *ends);
 /* A passive connection is established, or gone: its listener has room again. */
 TENON_INTERNAL void tn_tcp_leave_backlog(struct tenon_tcp *conn);
 /* Whether a SYN-ACK has been repeated often enough: less often when the backlog fills (RFC 4987 3.3). */

@@ -287,16 +287,9 @@ static void listen_decide(struct tenon_tcp *conn, enum tenon_verdict verdict)
     }
 }
 
-/* What we answer a SYN with. */
-struct listen_numbers {
-    struct tenon_addr local, remote;
-    tenon_u32 iss, ts_offset;
-    unsigned share;              /* listen_share() */
-};
-
 /* A connection in SYN-RECEIVED. @return NULL: none could be made */
 static struct tenon_tcp *listen_new(struct tenon_tcp_listener *listener, const struct tn_seg *syn,
-                                    const struct listen_numbers *numbers)
+                                    const struct tn_seg_ends *ends)
 {
     struct tenon *stack = listener->stack;
     struct tenon_tcp *conn = tn_tcp_new(stack, listener->opts);
@@ -304,17 +297,17 @@ static struct tenon_tcp *listen_new(struct tenon_tcp_listener *listener, const s
     if (conn == NULL)
         return NULL;
     listen_fill(conn, listener, syn);
-    if (tn_tcp_attach(conn, &numbers->local, &numbers->remote) != TENON_OK) {
+    if (tn_tcp_attach(conn, &ends->local, &ends->remote) != TENON_OK) {
         tn_tcp_end(conn, TN_TCP_QUIETLY);
         return NULL;
     }
-    conn->ts_offset = numbers->ts_offset;
-    listen_receive_syn(conn, syn, numbers->iss);
-    tn_htab_insert(&stack->tcp.conns, &conn->ends.node, syn->hash);
+    conn->ts_offset = ends->ts_offset;
+    listen_receive_syn(conn, syn, ends->iss);
+    tn_htab_insert(&stack->tcp.conns, &conn->ends.node, ends->hash);
     tn_fast_grow(stack);
     tn_fast_remember(conn);
     tn_tcp_set_state(conn, TENON_TCP_SYN_RECEIVED);
-    listen_enter_backlog(conn, numbers->share);
+    listen_enter_backlog(conn, ends->share);
     return conn;
 }
 
@@ -340,15 +333,15 @@ static void listen_answer_without(struct tenon_tcp_listener *listener, const str
 }
 
 /* The ends are known. */
-static void listen_open(struct tenon_tcp_listener *listener, const struct tn_seg *seg, struct listen_numbers *numbers)
+static void listen_open(struct tenon_tcp_listener *listener, const struct tn_seg *seg, struct tn_seg_ends *ends)
 {
     enum tenon_verdict verdict;
     struct tenon_tcp *conn;
 
-    numbers->iss = tn_tcp_isn(listener->stack, &numbers->local, &numbers->remote, &numbers->ts_offset);
-    if (TENON_WITH_WAITS && seg->reused && tn_seq_lt(numbers->iss, seg->iss_min))
-        numbers->iss = seg->iss_min;
-    conn = listen_new(listener, seg, numbers);
+    ends->iss = tn_tcp_isn(listener->stack, &ends->local, &ends->remote, &ends->ts_offset);
+    if (TENON_WITH_WAITS && seg->reused && tn_seq_lt(ends->iss, seg->iss_min))
+        ends->iss = seg->iss_min;
+    conn = listen_new(listener, seg, ends);
     if (conn == NULL) {
         listen_answer_without(listener, seg);
         return;
@@ -363,11 +356,11 @@ static void listen_open(struct tenon_tcp_listener *listener, const struct tn_seg
 }
 
 /* A SYN that ends a TIME-WAIT gets no cookie: its number could not be chosen. */
-static void listen_syn(struct tenon *stack, struct tenon_tcp_listener *listener, const struct tn_seg *seg)
+static void listen_syn(struct tenon_tcp_listener *listener, const struct tn_seg *seg, struct tn_seg_ends *ends)
 {
     const unsigned share = listen_share(listener, &seg->pkt->src);
     const int full = listen_is_full(listener, share);
-    struct listen_numbers numbers;
+    struct tenon *stack = listener->stack;
 
     if (TENON_WITH_COOKIES && !seg->reused &&
         (stack->conf.tcp_syncookies == 2 || (full && stack->conf.tcp_syncookies == 1))) {
@@ -378,11 +371,10 @@ static void listen_syn(struct tenon *stack, struct tenon_tcp_listener *listener,
         tn_count(stack, TENON_STAT_TCP_BACKLOG_FULL);
         return;
     }
-    tn_tcp_ends_of(seg, &numbers.local, &numbers.remote);
-    numbers.share = share;
+    ends->share = share;
     /* A handler that has heard of an end may have closed the listener. */
-    if (!full || tn_tcp_find_listener(stack, &numbers.local, tn_pkt_is_foreign(seg->pkt)) == listener)
-        listen_open(listener, seg, &numbers);
+    if (!full || tn_tcp_find_listener(stack, &ends->local, tn_pkt_is_foreign(seg->pkt)) == listener)
+        listen_open(listener, seg, ends);
 }
 
 /* ---- an ACK that brings a cookie ------------------------------------------------------------------------ */
@@ -410,10 +402,9 @@ static void listen_decide_cookie(struct tenon_tcp *conn, enum tenon_verdict verd
  * connection is told when the flood is over. One that brings a cookie when no connection can be made comes again,
  * too; so nobody goes for it whose answer may be on its way and would bring none.
  * @return 0: cookies are not under way */
-static int listen_open_by_cookie(struct tenon_tcp_listener *listener, struct tn_seg *seg)
+static int listen_open_by_cookie(struct tenon_tcp_listener *listener, struct tn_seg *seg, struct tn_seg_ends *ends)
 {
     struct tenon *stack = listener->stack;
-    struct listen_numbers numbers;
     enum tenon_verdict verdict;
     struct tenon_tcp *conn;
     struct tn_seg syn;
@@ -422,14 +413,13 @@ static int listen_open_by_cookie(struct tenon_tcp_listener *listener, struct tn_
         return 0;
     if (!tn_cookie_check(listener, seg, &syn))
         return listener->cookies;
-    tn_tcp_ends_of(seg, &numbers.local, &numbers.remote);
-    numbers.share = listen_share(listener, &seg->pkt->src);
-    numbers.iss = seg->ack - 1;
-    numbers.ts_offset = tn_tcp_ts_offset(stack, &numbers.local, &numbers.remote);
-    conn = listen_new(listener, &syn, &numbers);
+    ends->share = listen_share(listener, &seg->pkt->src);
+    ends->iss = seg->ack - 1;
+    ends->ts_offset = tn_tcp_ts_offset(stack, &ends->local, &ends->remote);
+    conn = listen_new(listener, &syn, ends);
     if (conn == NULL && listen_recycle(listener, 1) &&
-        tn_tcp_find_listener(stack, &numbers.local, tn_pkt_is_foreign(seg->pkt)) == listener)
-        conn = listen_new(listener, &syn, &numbers);
+        tn_tcp_find_listener(stack, &ends->local, tn_pkt_is_foreign(seg->pkt)) == listener)
+        conn = listen_new(listener, &syn, ends);
     if (conn == NULL)
         return 1;
     tn_count(conn->stack, TENON_STAT_TCP_COOKIE_GOOD);
@@ -462,13 +452,16 @@ TENON_INTERNAL int tn_tcp_take_cookie(struct tenon_tcp *conn, const struct tn_se
 
 /* ---- from tcp_input.c ----------------------------------------------------------------------------------- */
 
-TENON_INTERNAL void tn_tcp_input_listen(struct tenon *stack, struct tenon_tcp_listener *listener, struct tn_seg *seg)
+TENON_INTERNAL void tn_tcp_input_listen(struct tenon_tcp_listener *listener, struct tn_seg *seg,
+                                        struct tn_seg_ends *ends)
 {
+    struct tenon *stack = listener->stack;
+
     if (!TENON_WITH_LISTEN)
         return;
     if (seg->flags & TN_TCP_RST)
         return;
-    if ((seg->flags & (TN_TCP_SYN | TN_TCP_ACK)) == TN_TCP_ACK && listen_open_by_cookie(listener, seg))
+    if ((seg->flags & (TN_TCP_SYN | TN_TCP_ACK)) == TN_TCP_ACK && listen_open_by_cookie(listener, seg, ends))
         return;
     if (seg->flags & TN_TCP_ACK) {
         tn_count(stack, TENON_STAT_TCP_NO_CONNECTION);
@@ -480,7 +473,7 @@ TENON_INTERNAL void tn_tcp_input_listen(struct tenon *stack, struct tenon_tcp_li
         return;
     }
     tn_count(stack, TENON_STAT_TCP_SYN_RCVD);
-    listen_syn(stack, listener, seg);
+    listen_syn(listener, seg, ends);
 }
 
 TENON_API int tenon_tcp_decide(struct tenon_tcp *conn, enum tenon_verdict verdict)
