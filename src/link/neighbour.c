@@ -569,6 +569,7 @@ static void neighbour_fail(struct tenon *stack, struct tn_neighbour *neighbour)
 
 static void neighbour_timer_asked(struct tenon *stack, struct tn_neighbour *neighbour)
 {
+    TENON_ASSERT(neighbour->state == TENON_NEIGHBOUR_INCOMPLETE || neighbour->state == TENON_NEIGHBOUR_PROBE);
     if (neighbour->failed)
         neighbour_free(stack, neighbour);
     else if (neighbour->solicits < NEIGHBOUR_SOLICITS)
@@ -581,16 +582,12 @@ TENON_INTERNAL void tn_neighbour_timer(struct tenon *stack, struct tn_timer *tim
 {
     struct tn_neighbour *neighbour = TENON_CONTAINER(timer, struct tn_neighbour, timer);
 
-    switch (neighbour->state) {
-    case TENON_NEIGHBOUR_INCOMPLETE:
-    case TENON_NEIGHBOUR_PROBE: neighbour_timer_asked(stack, neighbour); break;
-    case TENON_NEIGHBOUR_STALE:
-        if (TENON_WITH_IPV6)
-            neighbour_delay(stack, neighbour);
-        break;
-    case TENON_NEIGHBOUR_DELAY: neighbour_probe(stack, neighbour); break;
-    default: break;
-    }
+    if (neighbour->state == TENON_NEIGHBOUR_DELAY)
+        neighbour_probe(stack, neighbour);
+    else if (TENON_WITH_IPV6 && neighbour->state == TENON_NEIGHBOUR_STALE)
+        neighbour_delay(stack, neighbour);
+    else
+        neighbour_timer_asked(stack, neighbour);
 }
 
 /* ---- the interface --------------------------------------------------------------------------- */
