@@ -334,7 +334,6 @@ TENON_INTERNAL void tn_address_start(struct tenon *stack, struct tn_address *add
     const struct tn_netif *netif = tn_netif_of(&stack->link, address->netif);
 
     address->state = TENON_ADDR_TENTATIVE;
-    address->phase = ADDRESS_IDLE;
     if (!netif->up || (!tenon_ip_is_v4(&address->ip) && !netif->ip6))
         return;
     if (!address_is_asked_for(address) || (netif->conf.flags & TENON_NETIF_NO_DAD) ||

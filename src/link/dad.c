@@ -2,8 +2,8 @@
 /* Is an address free, and what if it is not: address conflict detection for IPv4 (RFC 5227) and duplicate
  * address detection for IPv6 (RFC 4862 5.4, RFC 7527). One timer per address walks through the phases:
  *
- *   IPv4   PROBE (3 probes, 1..2 s apart) - WAIT (2 s) - in use: ANNOUNCE (2, 2 s apart) - IDLE
- *   IPv6   SOLICIT (dad_transmits, RetransTimer apart) - in use: IDLE */
+ *   IPv4   PROBE (3 probes, 1..2 s apart) - WAIT (2 s) - in use: ANNOUNCE (2, 2 s apart)
+ *   IPv6   dad_transmits solicitations, RetransTimer apart - in use */
 #include "link/link_internal.h"
 
 /* RFC 5227 1.1 */
@@ -43,7 +43,6 @@ TENON_INTERNAL void tn_dad_start(struct tenon *stack, struct tn_address *address
                             dad_penalty_ms(stack, netif) + tn_link_jitter(stack, DAD_PROBE_WAIT_MS));
         return;
     }
-    address->phase = ADDRESS_SOLICIT;
     address->left = stack->conf.dad_transmits;
     address->nonce = tn_random(&stack->random);
     tn_link_timer_start(stack, &address->timer, tn_link_jitter(stack, DAD_DELAY_MS));
@@ -55,8 +54,6 @@ static void dad_announce_next(struct tenon *stack, struct tn_address *address)
     address->left--;
     if (address->left > 0)
         tn_link_timer_start(stack, &address->timer, DAD_ANNOUNCE_INTERVAL_MS);
-    else
-        address->phase = ADDRESS_IDLE;
 }
 
 TENON_INTERNAL void tn_dad_announce(struct tenon *stack, struct tn_address *address, unsigned times)
@@ -97,7 +94,6 @@ static void dad_solicit_next(struct tenon *stack, struct tn_address *address)
     if (!netif->ip6)
         return;    /* until there is IPv6 here again: netif_start_addresses() */
     if (address->left == 0) {
-        address->phase = ADDRESS_IDLE;
         tn_address_ready(stack, address);
         if (tn_ip_is_link_local(&address->ip))
             tn_groups_link(stack, netif, 0);    /* RFC 3590 4: no router has heard what came from :: */
@@ -112,7 +108,7 @@ static void dad_solicit_next(struct tenon *stack, struct tn_address *address)
  * more when that has left. */
 static int dad_is_held(struct tenon *stack, struct tn_address *address)
 {
-    if (stack->tx.asks == 0 || address->state != TENON_ADDR_TENTATIVE)
+    if (stack->tx.asks == 0 || (TENON_WITH_CONFLICTS && address->phase == ADDRESS_ANNOUNCE))
         return 0;
     if (TENON_WITH_CONFLICTS && address->phase == ADDRESS_WAIT)
         address->phase = ADDRESS_PROBE;
@@ -128,8 +124,7 @@ static void dad_next4(struct tenon *stack, struct tn_address *address)
     switch (address->phase) {
     case ADDRESS_PROBE: dad_probe_next(stack, address); break;
     case ADDRESS_WAIT: tn_address_ready(stack, address); break;
-    case ADDRESS_ANNOUNCE: dad_announce_next(stack, address); break;
-    default: break;
+    default: dad_announce_next(stack, address); break;
     }
 }
 
@@ -137,16 +132,15 @@ TENON_INTERNAL void tn_dad_timer(struct tenon *stack, struct tn_address *address
 {
     if (!TENON_WATCHES_ADDRESSES || dad_is_held(stack, address))
         return;
-    if (TENON_WITH_IPV6 && address->phase == ADDRESS_SOLICIT)
-        dad_solicit_next(stack, address);
-    else if (TENON_WITH_CONFLICTS)
+    if (TENON_WITH_CONFLICTS && tenon_ip_is_v4(&address->ip))
         dad_next4(stack, address);
+    else
+        dad_solicit_next(stack, address);
 }
 
 static void dad_give_up(struct tenon *stack, struct tn_address *address)
 {
     tn_link_timer_stop(stack, &address->timer);
-    address->phase = ADDRESS_IDLE;
     address->state = TENON_ADDR_DUPLICATE;
     tn_path_invalidate(stack);
 }

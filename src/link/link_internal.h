@@ -42,12 +42,11 @@ TENON_INLINE int tn_netif_is(unsigned number, unsigned netif)
 
 /* ---- addresses: address.c, source.c, destination.c, dad.c, slaac.c ------------------------------------------ */
 
+/* What the timer of an IPv4 address runs for. That of IPv6: duplicates are looked for (RFC 4862 5.4). */
 enum address_phase {
-    ADDRESS_IDLE,
-    ADDRESS_PROBE,       /* IPv4: ARP probes are being sent (RFC 5227 2.1.1) */
-    ADDRESS_WAIT,        /* IPv4: the last one may still be answered */
-    ADDRESS_ANNOUNCE,    /* IPv4: in use; announcements are left to be sent */
-    ADDRESS_SOLICIT      /* IPv6: duplicate address detection (RFC 4862 5.4) */
+    ADDRESS_PROBE,      /* ARP probes are being sent (RFC 5227 2.1.1) */
+    ADDRESS_WAIT,       /* the last one may still be answered */
+    ADDRESS_ANNOUNCE    /* in use; announcements are left to be sent */
 };
 
 struct tn_address {
