@@ -98,11 +98,27 @@ static tenon_u32 csum_blocks(const tenon_u8 *p, size_t blocks)
     return tn_csum_fold(sum);
 }
 
+/* The last n % 4 bytes, added to a sum that is less than 2^31. */
+TENON_INLINE tenon_u32 csum_last(tenon_u32 sum, const tenon_u8 *p, size_t n)
+{
+    tenon_u8 last[2];
+
+    if (n & 2) {
+        sum += get16raw(p);
+        p += 2;
+    }
+    if (n & 1) {
+        last[0] = *p;
+        last[1] = 0;    /* as if a 0 followed */
+        sum += get16raw(last);
+    }
+    return sum;
+}
+
 /* The last n % CSUM_LINE bytes. */
 TENON_INLINE tenon_u32 csum_rest(const tenon_u8 *p, size_t n)
 {
     tenon_u32 sum = 0;
-    tenon_u8 last[2];
 
     if (n & 32) {
         sum = csum_carry(csum_eight(csum_eight(0, p), p + 8), csum_eight(csum_eight(0, p + 16), p + 24));
@@ -120,29 +136,22 @@ TENON_INLINE tenon_u32 csum_rest(const tenon_u8 *p, size_t n)
         sum = csum_carry(sum, get32raw(p));
         p += 4;
     }
-    sum = tn_csum_fold(sum);
-    if (n & 2) {
-        sum += get16raw(p);
-        p += 2;
-    }
-    if (n & 1) {
-        last[0] = *p;
-        last[1] = 0;    /* as if a 0 followed */
-        sum += get16raw(last);
-    }
-    return sum;
+    return csum_last(tn_csum_fold(sum), p, n);
 }
 
-/* In little code: sixteen bytes at a time, in the machine's words, then two. */
+/* In little code: pair by pair, of 64 KB at most, as packets are. */
 static tenon_u16 csum_slow(const tenon_u8 *bytes, size_t n)
 {
-    tenon_u32 sum = 0;
+    tenon_u32 all = 0, high = 0;
+    size_t pairs = n / 4;
 
-    for (; n >= 16; n -= 16, bytes += 16)
-        sum = csum_eight(csum_eight(sum, bytes), bytes + 8);
-    for (; n > 1; n -= 2, bytes += 2)
-        sum = csum_carry(sum, get16raw(bytes));
-    return tn_csum_join(csum_finish(sum), n > 0 ? (tenon_u32)*bytes << 8 : 0);    /* as if a 0 followed */
+    for (; pairs > 0; pairs--, bytes += 4) {
+        const tenon_u32 pair = get32raw(bytes);
+
+        all += pair;
+        high += pair >> 16;
+    }
+    return csum_finish(csum_last(high + (all - (high << 16)), bytes, n));
 }
 
 TENON_INTERNAL tenon_u16 tn_csum_sum(const tenon_u8 *bytes, size_t n)
