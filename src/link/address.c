@@ -232,23 +232,15 @@ static int address_has_route(const struct tn_address *address)
     return tenon_ip_is_v4(&address->ip) || !tn_ip_is_link_local(&address->ip);
 }
 
-/* @return 0: it brings none */
-static int address_route(struct tn_route *route, const struct tn_address *address)
-{
-    if (!TENON_WITH_HOMES || !address_has_route(address))
-        return 0;
-    tn_route_to(route, address->netif, &address->ip, address->bits);
-    route->origin = ROUTE_ADDRESS;
-    return 1;
-}
-
 static int address_add_route(struct tenon *stack, const struct tn_address *address)
 {
     struct tn_route route;
     int error;
 
-    if (!address_route(&route, address))
+    if (!TENON_WITH_HOMES || !address_has_route(address))
         return TENON_OK;
+    tn_route_to(&route, address->netif, &address->ip, address->bits);
+    route.origin = ROUTE_ADDRESS;
     error = tn_route_insert(stack, &route);
     return error == TENON_EINUSE ? TENON_OK : error;    /* another address has brought it */
 }
@@ -265,15 +257,6 @@ TENON_INTERNAL int tn_address_brings(const struct tenon *stack, const struct tn_
             return 1;
     }
     return 0;
-}
-
-/* The route to the prefix goes with the last address in it; a route set by hand, or learnt before, stays. */
-static void address_remove_route(struct tenon *stack, const struct tn_route *brought)
-{
-    struct tn_route *route = tn_address_brings(stack, brought) ? NULL : tn_route_same(stack, brought);
-
-    if (route != NULL && route->origin == ROUTE_ADDRESS)
-        tn_route_delete(stack, route);
 }
 
 /* The first that is free. */
@@ -312,14 +295,9 @@ TENON_INTERNAL int tn_address_new(struct tenon *stack, const struct tn_address *
 
 TENON_INTERNAL void tn_address_drop(struct tenon *stack, struct tn_address *address)
 {
-    struct tn_route route;
-    const int brings = address_route(&route, address);
-
     tn_link_timer_stop(stack, &address->timer);
     (void)address_group(stack, address, 0);
     memset(address, 0, sizeof(*address));
-    if (brings)
-        address_remove_route(stack, &route);
     tn_path_invalidate(stack);
 }
 
@@ -388,6 +366,7 @@ TENON_API int tenon_addr_remove(struct tenon *stack, unsigned netif, const struc
     if (address == NULL)
         return TENON_ENOADDR;
     tn_address_drop(stack, address);
+    tn_link_lifetimes(stack);
     return TENON_OK;
 }
 

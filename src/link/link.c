@@ -85,8 +85,7 @@ TENON_INTERNAL void tn_link_init(struct tenon *stack, tenon_u8 *mem)
     if (LINK_COUNTS_SECONDS)
         link->seconds = LINK_SECONDS_START;    /* not 0, which means "never"; and a lifetime of 0 ends one second ago */
     link->timer.use = LINK_TIMER_LIFETIMES;
-    if (LINK_AGES)
-        tn_link_lifetimes(stack);
+    tn_link_lifetimes(stack);
 }
 
 TENON_INTERNAL void tn_link_fini(struct tenon *stack)
@@ -200,13 +199,15 @@ static void link_age_addresses(struct tenon *stack, tenon_u32 *least_s)
     }
 }
 
+/* The route to a network goes with the last address in it; one set by hand, or learnt before, stays. */
 static void link_age_routes(struct tenon *stack, tenon_u32 *least_s)
 {
     struct tn_route *const first = stack->link.routes, *route = first + stack->link.nroutes;
 
-    while (TENON_WITH_IPV6 && route > first) {
+    while (TENON_WITH_HOMES && route > first) {
         route--;
-        if (link_has_ended(stack, route->until_s, least_s))
+        if (link_has_ended(stack, route->until_s, least_s) ||
+            (route->origin == ROUTE_ADDRESS && !tn_address_brings(stack, route)))
             tn_route_delete(stack, route);
     }
 }
@@ -225,5 +226,6 @@ TENON_INTERNAL void tn_link_lifetimes(struct tenon *stack)
     link_age_routes(stack, &next);
     tn_neighbours_age(stack);
     tn_asks_age(stack);
-    tn_link_timer_start(stack, &link->timer, (next + 1) * 1000);
+    if (LINK_AGES)
+        tn_link_timer_start(stack, &link->timer, (next + 1) * 1000);
 }

@@ -23,7 +23,7 @@ TENON_INTERNAL tenon_u32 tn_link_remaining(const struct tenon *stack, tenon_u32 
 TENON_INTERNAL int tn_link_is_over(const struct tenon *stack, tenon_u32 until_s);
 TENON_INTERNAL void tn_link_timer_start(struct tenon *stack, struct tn_alarm *timer, tenon_u32 ms);
 TENON_INTERNAL void tn_link_timer_stop(struct tenon *stack, struct tn_alarm *timer);
-/* End what is over, and find out when to look again. After every change of a lifetime. */
+/* End what is over, and find out when to look again. After every change of a lifetime, and when an address has gone. */
 TENON_INTERNAL void tn_link_lifetimes(struct tenon *stack);
 
 /* ---- prefixes: IPv4 ones are 96 bits longer here, as their addresses are --------------------- */
@@ -76,6 +76,7 @@ TENON_INTERNAL struct tn_address *tn_address_find(const struct tenon *stack, uns
 /* Make an address as it is wanted, and start it. Its timer does not run.
  * @return TENON_OK, TENON_EINUSE, TENON_ELIMIT */
 TENON_INTERNAL int tn_address_new(struct tenon *stack, const struct tn_address *wanted);
+/* Its route goes with the next tn_link_lifetimes(). */
 TENON_INTERNAL void tn_address_drop(struct tenon *stack, struct tn_address *address);
 /* Probe it, or use it at once if nothing is to be probed. */
 TENON_INTERNAL void tn_address_start(struct tenon *stack, struct tn_address *address);
