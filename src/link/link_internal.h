@@ -106,13 +106,11 @@ TENON_INTERNAL void tn_dad_conflict6(struct tenon *stack, struct tn_address *add
  * @return as tn_address_new() */
 TENON_INTERNAL int tn_slaac_new(struct tenon *stack, const struct tn_netif *netif, struct tn_address *wanted);
 TENON_INTERNAL int tn_slaac_link_local(struct tenon *stack, const struct tn_netif *netif);
-struct tn_prefix {
-    struct tenon_ip ip;
-    unsigned bits;
-    tenon_u32 valid_s, preferred_s;
-};
-/* A prefix for autoconfiguration was advertised (RFC 4862 5.5.3). */
-TENON_INTERNAL void tn_slaac_prefix(struct tenon *stack, const struct tn_netif *netif, const struct tn_prefix *prefix);
+/* A prefix for autoconfiguration was advertised (RFC 4862 5.5.3), of so many bits: 128 less the identifier (RFC 4291
+ * 2.5.1). */
+enum { TN_SLAAC_BITS = 64 };
+TENON_INTERNAL void tn_slaac_prefix(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip,
+                                    tenon_u32 valid_s, tenon_u32 preferred_s);
 
 /* ---- routes: route.c ------------------------------------------------------------------------- */
 

@@ -92,31 +92,31 @@ static void router_take_default(struct tenon *stack, const struct nd_message *me
     tn_route_advertised(stack, &route, get16be(message->p + 6));
 }
 
-static void router_take_on_link(struct tenon *stack, const struct tn_netif *netif, const struct tn_prefix *prefix)
+static void router_take_on_link(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip,
+                                unsigned bits, tenon_u32 valid_s)
 {
     struct tn_route route;
 
-    tn_route_to(&route, netif->index, &prefix->ip, prefix->bits);
+    tn_route_to(&route, netif->index, ip, bits);
     route.metric = ROUTER_METRIC;
-    tn_route_advertised(stack, &route, prefix->valid_s);
+    tn_route_advertised(stack, &route, valid_s);
 }
 
 /* RFC 4861 6.3.4, RFC 4862 5.5.3: on-link and autonomous are two questions. */
-static void router_take_prefix(struct tenon *stack, struct tn_netif *netif, const tenon_u8 *p)
+static void router_take_prefix(struct tenon *stack, const struct tn_netif *netif, const tenon_u8 *p)
 {
-    struct tn_prefix prefix;
+    const tenon_u32 valid_s = get32be(p + 4), preferred_s = get32be(p + 8);
+    const unsigned bits = p[2];
+    struct tenon_ip ip;
 
-    prefix.bits = p[2];
-    prefix.valid_s = get32be(p + 4);
-    prefix.preferred_s = get32be(p + 8);
-    read_ip6(&prefix.ip, p + 16);
-    if (prefix.bits > 128 || prefix.preferred_s > prefix.valid_s || tn_ip_is_link_local(&prefix.ip) ||
-        tn_ip_is_multicast(&prefix.ip) || tenon_ip_is_v4(&prefix.ip))
+    read_ip6(&ip, p + 16);
+    if (bits > 128 || preferred_s > valid_s || tn_ip_is_link_local(&ip) || tn_ip_is_multicast(&ip) ||
+        tenon_ip_is_v4(&ip))
         return;
     if (p[3] & ROUTER_FLAG_ON_LINK)
-        router_take_on_link(stack, netif, &prefix);
-    if (p[3] & ROUTER_FLAG_AUTONOMOUS)
-        tn_slaac_prefix(stack, netif, &prefix);
+        router_take_on_link(stack, netif, &ip, bits, valid_s);
+    if ((p[3] & ROUTER_FLAG_AUTONOMOUS) && bits == TN_SLAAC_BITS)
+        tn_slaac_prefix(stack, netif, &ip, valid_s, preferred_s);
 }
 
 /* Not 0, and all there: nd.c has been through them. */

@@ -7,7 +7,6 @@
 enum { SLAAC_PER_NETIF_MAX = 4 };      /* addresses made from prefixes, on one interface */
 enum { SLAAC_TWO_HOURS_S = 7200 };     /* RFC 4862 5.5.3 e */
 enum { SLAAC_WORDS = 5, SLAAC_USE = 'I' };              /* tells this use of the secret from others: tcp_secret.c */
-enum { SLAAC_PREFIX_BITS = 64 };       /* 128 less the identifier (RFC 4291 2.5.1) */
 
 /* RFC 5453, RFC 7217 5: the subnet-router anycast address and the two reserved ranges. */
 static int slaac_is_reserved(tenon_u32 high, tenon_u32 low)
@@ -42,7 +41,7 @@ TENON_INTERNAL int tn_slaac_new(struct tenon *stack, const struct tn_netif *neti
 {
     slaac_identify(stack, netif, wanted);
     wanted->netif = netif->index;
-    wanted->bits = SLAAC_PREFIX_BITS;
+    wanted->bits = TN_SLAAC_BITS;
     wanted->automatic = 1;
     return tn_address_new(stack, wanted);
 }
@@ -69,7 +68,7 @@ static struct tn_address *slaac_find(const struct tenon *stack, const struct tn_
         if (!address->automatic || !tn_netif_is(address->netif, netif->index) || tn_ip_is_link_local(&address->ip))
             continue;
         ++*count;
-        if (tn_ip_match(&address->ip, ip, SLAAC_PREFIX_BITS))
+        if (tn_ip_match(&address->ip, ip, TN_SLAAC_BITS))
             found = address;
     }
     return found;
@@ -83,30 +82,28 @@ static tenon_u32 slaac_valid(tenon_u32 remaining, tenon_u32 advertised)
     return tn_min(remaining, SLAAC_TWO_HOURS_S);
 }
 
-TENON_INTERNAL void tn_slaac_prefix(struct tenon *stack, const struct tn_netif *netif, const struct tn_prefix *prefix)
+TENON_INTERNAL void tn_slaac_prefix(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip,
+                                    tenon_u32 valid_s, tenon_u32 preferred_s)
 {
-    tenon_u32 valid_s = prefix->valid_s;
     struct tn_address *known, wanted;
     unsigned count;
 
-    if (prefix->bits != SLAAC_PREFIX_BITS)
-        return;
-    known = slaac_find(stack, netif, &prefix->ip, &count);
+    known = slaac_find(stack, netif, ip, &count);
     if (known != NULL)
         valid_s = slaac_valid(tn_link_remaining(stack, known->valid_until_s), valid_s);
     else if (valid_s == 0 || count >= SLAAC_PER_NETIF_MAX)
         return;
     memset(&wanted, 0, sizeof(wanted));
-    wanted.ip = prefix->ip;
+    wanted.ip = *ip;
     wanted.valid_until_s = tn_link_deadline(stack, valid_s);
-    wanted.preferred_until_s = tn_link_deadline(stack, prefix->preferred_s);
+    wanted.preferred_until_s = tn_link_deadline(stack, preferred_s);
     if (known == NULL) {
         (void)tn_slaac_new(stack, netif, &wanted);
         return;
     }
     known->valid_until_s = wanted.valid_until_s;
     known->preferred_until_s = wanted.preferred_until_s;
-    if (known->state == TENON_ADDR_DEPRECATED && prefix->preferred_s > 0) {
+    if (known->state == TENON_ADDR_DEPRECATED && preferred_s > 0) {
         known->state = TENON_ADDR_PREFERRED;
         tn_path_invalidate(stack);
     }
