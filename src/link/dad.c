@@ -178,18 +178,14 @@ TENON_INTERNAL void tn_dad_conflict4(struct tenon *stack, struct tn_address *add
 }
 
 /* Try another interface identifier (RFC 7217 6), after the delay with which every address starts. */
-static int dad_try_another(struct tenon *stack, const struct tn_netif *netif, struct tn_address *address)
+static void dad_try_another(struct tenon *stack, const struct tn_netif *netif, struct tn_address *address)
 {
     struct tn_address next;
 
-    if (!address->automatic || address->dad_counter >= DAD_IDGEN_RETRIES)
-        return 0;
     memcpy(&next, address, sizeof(next));
     next.dad_counter++;
-    memset(&next.timer, 0, sizeof(next.timer));
     tn_address_drop(stack, address);
     (void)tn_slaac_new(stack, netif, &next);    /* or there is an address less, and no duplicate left */
-    return 1;
 }
 
 /* Only while it is tentative; afterwards RFC 4862 5.4.4 leaves it to the one who comes second. */
@@ -200,10 +196,13 @@ TENON_INTERNAL void tn_dad_conflict6(struct tenon *stack, struct tn_address *add
     if (address->state == TENON_ADDR_DUPLICATE)
         return;
     tn_count(stack, TENON_STAT_ND_DUPLICATE);
-    if (address->state != TENON_ADDR_TENTATIVE || dad_try_another(stack, netif, address))
+    if (address->state != TENON_ADDR_TENTATIVE)
         return;
     dad_give_up(stack, address);
-    /* RFC 4862 5.4.5: without a link-local address there is no IPv6 on this link. */
-    if (address->automatic && tn_ip_is_link_local(&address->ip))
-        netif->ip6 = 0;
+    if (!address->automatic)
+        return;
+    if (address->dad_counter < DAD_IDGEN_RETRIES)
+        dad_try_another(stack, netif, address);
+    else if (tn_ip_is_link_local(&address->ip))
+        netif->ip6 = 0;    /* RFC 4862 5.4.5: without a link-local address there is no IPv6 on this link */
 }
