@@ -13,16 +13,11 @@ struct ip6_walk {
 
 static void ip6_chain(struct tenon *stack, struct tn_pkt *pkt, struct ip6_walk *walk);
 
-static int ip6_is_nobody(const struct tenon_ip *ip)
-{
-    return (ip->w[0] | tenon_ip_word(ip, 1) | tenon_ip_word(ip, 2)) == 0 && ip->w[TENON_IP4_WORD] <= 1;
-}
-
 /* On the wire neither ::1 nor ::ffff:a.b.c.d may be seen; the second would pass for IPv4 further up. And :: only as the
  * source of who has no address yet. */
 static int ip6_not_for_wire(const struct tenon_ip *ip)
 {
-    return ip6_is_nobody(ip) || tenon_ip_is_v4(ip) || tn_ip_is_not_for_wire(ip);
+    return tn_ip6_is_nobody(ip) || tenon_ip_is_v4(ip) || tn_ip_is_not_for_wire(ip);
 }
 
 /* What the sender is allowed to be. :: and a tentative address belong to duplicate address detection:

@@ -9,9 +9,9 @@ TENON_INTERNAL int tn_ip_is_multicast(const struct tenon_ip *ip)
 {
     if (!TENON_WITH_MULTICAST)    /* nothing is sent there, and nothing that comes from there is taken */
         return 0;
-    if (tenon_ip_is_v4(ip))
-        return TENON_WITH_IGMP && ip->w[TENON_IP4_WORD] >> 28 == 0xE;
-    return ip->w[0] >> 24 == 0xFF;
+    if (TENON_WITH_IPV6 && ip->w[0] >= 0xFF000000UL)
+        return 1;
+    return TENON_WITH_IGMP && tenon_ip_is_v4(ip) && ip->w[TENON_IP4_WORD] >> 28 == 0xE;
 }
 
 TENON_INTERNAL int tn_ip_is_link_local(const struct tenon_ip *ip)
@@ -35,12 +35,17 @@ TENON_INTERNAL int tn_ip_is_loopback(const struct tenon_ip *ip)
     return (ip->w[0] | tenon_ip_word(ip, 1) | tenon_ip_word(ip, 2)) == 0 && ip->w[TENON_IP4_WORD] == 1;
 }
 
+TENON_INTERNAL int tn_ip6_is_nobody(const struct tenon_ip *ip)
+{
+    return (ip->w[0] | tenon_ip_word(ip, 1) | tenon_ip_word(ip, 2)) == 0 && ip->w[TENON_IP4_WORD] <= 1;
+}
+
 TENON_INTERNAL int tn_ip_is_host(const struct tenon_ip *ip)
 {
     if (tenon_ip_is_v4(ip))
         return ip->w[TENON_IP4_WORD] >> 24 != 0 && ip->w[TENON_IP4_WORD] >> 24 != 127 &&
                ip->w[TENON_IP4_WORD] >> 29 != 7;
-    return !tenon_ip_is_any(ip) && !tn_ip_is_loopback(ip) && !tn_ip_is_multicast(ip);
+    return !tn_ip6_is_nobody(ip) && !tn_ip_is_multicast(ip);
 }
 
 TENON_INTERNAL int tn_mac_is_host(const tenon_u8 *mac)

@@ -217,6 +217,8 @@ TENON_INTERNAL int tn_ip_is_link_local(const struct tenon_ip *ip);
 /* No router has to do with it: a group, 255.255.255.255, or a link-local address (RFC 3927 2.6.2, RFC 4291 2.5.6). */
 TENON_INTERNAL int tn_ip_is_on_link_only(const struct tenon_ip *ip);
 TENON_INTERNAL int tn_ip_is_loopback(const struct tenon_ip *ip);
+/* :: or ::1. */
+TENON_INTERNAL int tn_ip6_is_nobody(const struct tenon_ip *ip);
 /* A group of the interface itself, or of the reserved scope 0: no such packet is on the wire (RFC 4291 2.7). */
 TENON_INLINE int tn_ip_is_not_for_wire(const struct tenon_ip *ip)
 {

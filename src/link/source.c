@@ -8,12 +8,10 @@ enum { SOURCE_LINK_LOCAL = 2, SOURCE_SITE_LOCAL = 5, SOURCE_GLOBAL = 14 };
 
 TENON_INTERNAL unsigned tn_source_scope(const struct tenon_ip *ip)
 {
-    if (!tenon_ip_is_v4(ip)) {
-        if (tn_ip_is_multicast(ip))
-            return (unsigned)(ip->w[0] >> 16 & 0xF);
-        if (ip->w[0] >> 22 == 0x3FBUL)    /* fec0::/10 */
-            return SOURCE_SITE_LOCAL;
-    }
+    if (TENON_WITH_IPV6 && ip->w[0] >= 0xFF000000UL)
+        return (unsigned)(ip->w[0] >> 16 & 0xF);
+    if (TENON_WITH_IPV6 && ip->w[0] >= 0xFEC00000UL)    /* fec0::/10 */
+        return SOURCE_SITE_LOCAL;
     return tn_ip_is_link_local(ip) || tn_ip_is_loopback(ip) ? SOURCE_LINK_LOCAL : SOURCE_GLOBAL;
 }
 
