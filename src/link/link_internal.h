@@ -67,7 +67,9 @@ struct tn_address {
 /* A free slot is all 0, and so TENTATIVE. */
 TENON_INLINE int tn_address_usable(const struct tn_address *address)
 {
-    return address->state == TENON_ADDR_PREFERRED || address->state == TENON_ADDR_DEPRECATED;
+    const unsigned state = address->state;
+
+    return state == TENON_ADDR_PREFERRED || state == TENON_ADDR_DEPRECATED;
 }
 
 /* The address on this interface (0: on any), in whatever state, or NULL. */
