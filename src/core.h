@@ -23,9 +23,11 @@ enum tn_timer_kind {
     TN_TIMER_TCP,          /* tcp/tcp_timer.c */
     TN_TIMER_TIME_WAIT,    /* tcp/tcp_timewait.c */
     TN_TIMER_NEIGHBOUR,    /* link/neighbour.c: one neighbour */
-    TN_TIMER_LINK,         /* link/: addresses, router solicitation, groups; see link.h */
     TN_TIMER_REASS,        /* ip/reass.c: one datagram */
-    TN_TIMER_KINDS
+    TN_TIMER_LIFETIMES,    /* link/link.c: this and those below are in a struct tn_alarm */
+    TN_TIMER_SOLICIT,      /* link/router.c */
+    TN_TIMER_ADDRESS,      /* link/dad.c */
+    TN_TIMER_GROUP         /* link/group.c */
 };
 
 /* How a frame was addressed on the link (RFC 1122 2.4). */

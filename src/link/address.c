@@ -293,7 +293,7 @@ TENON_INTERNAL int tn_address_new(struct tenon *stack, const struct tn_address *
     if (TENON_WITH_SPEED && address == stack->link.addresses + stack->link.addrs_end)
         stack->link.addrs_end++;
     if (TENON_WATCHES_ADDRESSES)
-        address->timer.use = LINK_TIMER_ADDRESS;
+        address->timer.timer.kind = TN_TIMER_ADDRESS;
     tn_address_start(stack, address);
     return TENON_OK;
 }

@@ -217,7 +217,7 @@ TENON_INTERNAL int tn_group_join(struct tenon *stack, const struct tn_netif *net
         group = group_slot(stack);
     if (group == NULL)
         return TENON_ELIMIT;
-    group->timer.use = LINK_TIMER_GROUP;
+    group->timer.timer.kind = TN_TIMER_GROUP;
     group->ip = *ip;
     group->netif = netif->index;
     group->users = 1;

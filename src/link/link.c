@@ -84,7 +84,7 @@ TENON_INTERNAL void tn_link_init(struct tenon *stack, tenon_u8 *mem)
     link->gen = 1;
     if (LINK_COUNTS_SECONDS)
         link->seconds = LINK_SECONDS_START;    /* not 0, which means "never"; and a lifetime of 0 ends one second ago */
-    link->timer.use = LINK_TIMER_LIFETIMES;
+    link->timer.timer.kind = TN_TIMER_LIFETIMES;
     tn_link_lifetimes(stack);
 }
 
@@ -106,7 +106,6 @@ TENON_INTERNAL void tn_link_timer_start(struct tenon *stack, struct tn_alarm *ti
 {
     tenon_u32 tick = tn_tick_after_ms(stack, ms);
 
-    timer->timer.kind = TN_TIMER_LINK;
     if (LINK_HAS_TIMERS) {
         timer->wait_ms = 0;
         if (stack->depth == 0 && ms <= 0xFFFFU) {
@@ -126,6 +125,7 @@ TENON_INTERNAL void tn_link_timer(struct tenon *stack, struct tn_timer *timer)
 {
     struct tn_alarm *own = TENON_CONTAINER(timer, struct tn_alarm, timer);
 
+    TENON_ASSERT(timer->kind >= TN_TIMER_LIFETIMES && timer->kind <= TN_TIMER_GROUP);
     if (!LINK_HAS_TIMERS) {
         tn_link_lifetimes(stack);
         return;
@@ -134,12 +134,11 @@ TENON_INTERNAL void tn_link_timer(struct tenon *stack, struct tn_timer *timer)
         tn_link_timer_start(stack, own, own->wait_ms);
         return;
     }
-    switch (own->use) {
-    case LINK_TIMER_LIFETIMES: tn_link_lifetimes(stack); break;
-    case LINK_TIMER_SOLICIT: tn_router_timer(stack, TENON_CONTAINER(own, struct tn_netif, rs_timer)); break;
-    case LINK_TIMER_ADDRESS: tn_dad_timer(stack, TENON_CONTAINER(own, struct tn_address, timer)); break;
-    case LINK_TIMER_GROUP: tn_group_timer(stack, TENON_CONTAINER(own, struct tn_group, timer)); break;
-    default: TENON_ASSERT(own->use <= LINK_TIMER_GROUP); break;
+    switch (timer->kind) {
+    case TN_TIMER_LIFETIMES: tn_link_lifetimes(stack); break;
+    case TN_TIMER_SOLICIT: tn_router_timer(stack, TENON_CONTAINER(own, struct tn_netif, rs_timer)); break;
+    case TN_TIMER_ADDRESS: tn_dad_timer(stack, TENON_CONTAINER(own, struct tn_address, timer)); break;
+    default: tn_group_timer(stack, TENON_CONTAINER(own, struct tn_group, timer)); break;
     }
 }
 

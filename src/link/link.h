@@ -17,10 +17,9 @@ struct tn_out;
 struct tn_neighbour;
 struct tn_asked;
 
-/* A timer of this layer (TN_TIMER_LINK), and what it is for (enum link_timer_use of link_internal.h). */
+/* A timer of this layer, but for those of neighbours. */
 struct tn_alarm {
     struct tn_timer timer;
-    tenon_u8 use;
     tenon_u16 wait_ms;               /* from the next call of tenon_poll() on; 0: it is running */
 };
 

@@ -12,8 +12,6 @@ TENON_BEGIN_DECLS
 /* Lifetimes are kept in seconds: milliseconds of 32 bits wrap within 50 days, prefixes may live longer. */
 #define TN_FOREVER 0xFFFFFFFFUL
 
-enum link_timer_use { LINK_TIMER_LIFETIMES, LINK_TIMER_SOLICIT, LINK_TIMER_ADDRESS, LINK_TIMER_GROUP };
-
 TENON_INTERNAL tenon_u32 tn_link_seconds(const struct tenon *stack);
 /* The end of a lifetime that begins now; of 0 seconds: it is over. That of one for ever is 0, as it is where none was
  * given. */

@@ -109,7 +109,7 @@ TENON_API int tenon_netif_add(struct tenon *stack, const struct tenon_netif_conf
     netif->index = (tenon_u8)(i + 1);
     netif->up = 1;
     if (TENON_WITH_IPV6)
-        netif->rs_timer.use = LINK_TIMER_SOLICIT;
+        netif->rs_timer.timer.kind = TN_TIMER_SOLICIT;
     netif_reset_nd(netif);
     tn_path_invalidate(stack);
     if (TENON_WITH_IPV6 && netif->ip6 && tn_slaac_link_local(stack, netif) != TENON_OK) {
