@@ -133,12 +133,10 @@ static void stack_set_time(struct tenon *stack, tenon_u32 now_us)
     }
     stack->now_us = now_us;
     ms = (now_us - stack->ms_us) / 1000;
-    if (ms > 0) {
-        stack->now_ms += ms;
-        stack->ms_us += ms * 1000;
-        if (TN_FAST)
-            stack->tcp.way.path = NULL;
-    }
+    stack->now_ms += ms;
+    stack->ms_us += ms * 1000;
+    if (TN_FAST && ms > 0)
+        stack->tcp.way.path = NULL;
     stack->now_tick = stack->wheel.now + ((now_us - stack->tick_us) >> TN_TICK_SHIFT);
 }
 
