@@ -101,7 +101,7 @@ struct tn_out {
     unsigned nspans;
     tenon_u32 payload;                 /* bytes in spans */
     struct tenon_ip src;
-    struct tenon_ip dst;               /* that of the path: tn_ip_output() */
+    struct tenon_ip dst;               /* of a message of the link layer, or what tx.c cuts: else in the path */
 };
 
 /* Its checksum is still to be made. */

@@ -172,14 +172,14 @@ TENON_INTERNAL int tn_ip_fragment(struct tenon *stack, struct tn_path *path, str
     tenon_u32 off, headers;
     int error = TENON_OK;
 
-    if (tn_out_needs_csum(out))
-        tn_out_csum_complete(stack, out);
     job.whole = out;
     job.hdr = out->hdr;
-    job.is_v4 = tenon_ip_is_v4(&out->dst);
+    job.is_v4 = tenon_ip_is_v4(&path->dst);
     job.head_bytes = out->l4_off - out->off;
     job.inline_bytes = out->off + out->len - out->l4_off;
     job.total = job.inline_bytes + out->payload;
+    if (tn_out_needs_csum(out))
+        tn_out_csum_complete(stack, out, out->hdr->data + out->l4_off, job.inline_bytes);
     job.id = job.is_v4 ? 0 : tn_random(&stack->random);
     headers = job.head_bytes + (job.is_v4 ? 0 : TN_FRAG6_BYTES);
     TENON_ASSERT(job.head_bytes <= FRAGMENT_HEAD_MAX && mtu >= headers + 8);

@@ -80,8 +80,9 @@ TENON_INTERNAL void tn_reass_fini(struct tenon *stack);
 
 /* ---- output -------------------------------------------------------------------------------------------- */
 
-/* Make the transport checksum over all of `out`; its field holds the pseudo-header sum. */
-TENON_INTERNAL void tn_out_csum_complete(const struct tenon *stack, struct tn_out *out);
+/* Make the transport checksum over all of `out`; its field holds the pseudo-header sum. l4: its transport header, and
+ * len bytes in that buffer. */
+TENON_INTERNAL void tn_out_csum_complete(const struct tenon *stack, struct tn_out *out, tenon_u8 *l4, tenon_u32 len);
 /* Send a packet, IP header built and larger than mtu, in pieces. Takes out->hdr. */
 TENON_INTERNAL int tn_ip_fragment(struct tenon *stack, struct tn_path *path, struct tn_out *out, tenon_u32 mtu);
 /* Copy n bytes into fresh packet buffers. @return spans used, each with a reference; -1: no buffers, or

@@ -32,7 +32,7 @@ TENON_INLINE int output_is_cut(const struct tn_out *out)
  * not count the header itself (RFC 8200 3). */
 static tenon_u32 output_bytes_max(const struct tn_out *out)
 {
-    if (tenon_ip_is_v4(&out->dst))
+    if (tenon_ip_is_v4(&out->src))
         return 65535UL - TN_IP4_BYTES - output_alert4(out);
     return 65535UL - output_alert6(out);
 }
@@ -52,20 +52,13 @@ static int output_drop(struct tn_out *out, int error)
     return error;
 }
 
-/* Contiguous transport bytes in the header buffer. */
-static tenon_u32 output_l4_bytes(const struct tn_out *out)
+TENON_INTERNAL void tn_out_csum_complete(const struct tenon *stack, struct tn_out *out, tenon_u8 *l4, tenon_u32 len)
 {
-    return out->off + out->len - out->l4_off;
-}
-
-TENON_INTERNAL void tn_out_csum_complete(const struct tenon *stack, struct tn_out *out)
-{
-    tenon_u8 *l4 = out->hdr->data + out->l4_off;
     struct tn_csum csum;
     tenon_u32 field;
 
     tn_csum_init_hook(&csum, stack->conf.checksum);
-    tn_csum_add(&csum, l4, output_l4_bytes(out));
+    tn_csum_add(&csum, l4, len);
     if (tn_out_payload(out) > 0)
         tn_csum_add_spans(&csum, out->spans, 0, out->payload);
     field = 0xFFFFUL ^ csum.sum;
@@ -78,7 +71,8 @@ TENON_INTERNAL void tn_out_csum_complete(const struct tenon *stack, struct tn_ou
 
 TENON_INLINE int output_has_ports(const struct tn_out *out)
 {
-    return out->proto == TN_PROTO_TCP || (TENON_WITH_UDP && out->proto == TN_PROTO_UDP);
+    return out->proto != TN_PROTO_ICMP && !(TENON_WITH_IPV6 && out->proto == TN_PROTO_ICMP6) &&
+           !(TENON_WITH_IGMP && out->proto == TN_PROTO_IGMP);
 }
 
 /* 1: routers may not cut it. */
@@ -101,15 +95,17 @@ static int output_completes_csum(struct tenon *stack, const struct tn_netif *net
 
 /* The checksum field gets the sum of the pseudo-header, as interfaces that complete checksums want it. ICMPv4 and IGMP
  * have no pseudo-header. */
-static void output_csum(struct tenon *stack, const struct tn_netif *netif, struct tn_out *out)
+static void output_csum(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *dst,
+                        struct tn_out *out)
 {
+    tenon_u8 *const l4 = out->hdr->data + out->l4_off;
     tenon_u16 pseudo = 0;
 
     if (out->proto != TN_PROTO_ICMP && !(TENON_WITH_IGMP && out->proto == TN_PROTO_IGMP))
-        pseudo = tn_csum_pseudo(&out->src, &out->dst, out->proto, out->len + tn_out_payload(out));
-    put16be(out->hdr->data + out->l4_off + out->csum_offset, pseudo);
+        pseudo = tn_csum_pseudo(&out->src, dst, out->proto, out->len + tn_out_payload(out));
+    put16be(l4 + out->csum_offset, pseudo);
     if (output_completes_csum(stack, netif, out))
-        tn_out_csum_complete(stack, out);
+        tn_out_csum_complete(stack, out, l4, out->len);
 }
 
 /* From a counter that only destinations of the same bucket share (RFC 7739 5.3): the first of n. */
@@ -132,16 +128,11 @@ static tenon_u32 output_hash_id4(const struct tenon *stack, tenon_u32 src, tenon
     return tn_hash_words(&stack->ip.key, words, 3);
 }
 
-/* Each path has its own counter, from a random number on (RFC 7739 5.1): the first of n. */
-static tenon_u16 output_path_id4(struct tenon *stack, struct tn_path *path, unsigned n)
+/* Each path has its own counter (RFC 7739 5.1): the first of n. */
+static tenon_u16 output_path_id4(struct tn_path *path, unsigned n)
 {
-    tenon_u32 id;
+    const tenon_u32 id = path->udp_known[0];
 
-    if (path->udp_src == 0) {
-        path->udp_src = 1;
-        path->udp_known[0] = tn_random(&stack->random);
-    }
-    id = path->udp_known[0];
     path->udp_known[0] += n;
     return (tenon_u16)(id & 0xFFFFUL);
 }
@@ -149,7 +140,7 @@ static tenon_u16 output_path_id4(struct tenon *stack, struct tn_path *path, unsi
 TENON_INTERNAL tenon_u16 tn_ip4_udp_id(struct tenon *stack, struct tn_path *path, tenon_u32 src)
 {
     if (!TENON_WITH_MANY)
-        return output_path_id4(stack, path, 1);
+        return output_path_id4(path, 1);
     if (TENON_UNLIKELY(path->udp_src != src)) {
         path->udp_src = src;
         path->udp_known[0] = output_hash_id4(stack, src, path->dst.w[TENON_IP4_WORD], TN_PROTO_UDP);
@@ -166,11 +157,11 @@ TENON_INLINE unsigned output_packets(const struct tn_out *out)
 static tenon_u16 output_id4(struct tenon *stack, struct tn_path *path, const struct tn_out *out)
 {
     if (!TENON_WITH_MANY)
-        return output_path_id4(stack, path, output_packets(out));
+        return output_path_id4(path, output_packets(out));
     if (!TENON_SMALL && out->proto == TN_PROTO_UDP)
         return tn_ip4_udp_id(stack, path, out->src.w[TENON_IP4_WORD]);
     return output_next_id4(
-        stack, output_hash_id4(stack, out->src.w[TENON_IP4_WORD], out->dst.w[TENON_IP4_WORD], out->proto),
+        stack, output_hash_id4(stack, out->src.w[TENON_IP4_WORD], path->dst.w[TENON_IP4_WORD], out->proto),
         output_packets(out));
 }
 
@@ -182,7 +173,7 @@ static void output_ip4(struct tenon *stack, struct tn_path *path, struct tn_out 
     tenon_u8 *p;
 
     ip.src = out->src.w[TENON_IP4_WORD];
-    ip.dst = out->dst.w[TENON_IP4_WORD];
+    ip.dst = path->dst.w[TENON_IP4_WORD];
     ip.total = (tenon_u16)(header + out->len + tn_out_payload(out));
     /* RFC 6864 4.1: what cannot be fragmented needs no identification, and 0 tells nobody anything. */
     ip.id = 0;
@@ -273,20 +264,21 @@ TENON_INTERNAL tenon_u32 tn_ip6_udp_flow(const struct tenon *stack, struct tn_pa
     return output_flow_label(tn_hash_end(path->udp_known, ports, OUTPUT_FLOW_WORDS));
 }
 
-static tenon_u32 output_flow(const struct tenon *stack, const struct tn_out *out)
+static tenon_u32 output_flow(const struct tenon *stack, const struct tenon_ip *dst, const struct tn_out *out)
 {
     const tenon_u32 ports = output_has_ports(out) ? get32be(out->hdr->data + out->l4_off) : 0;
 
-    return tn_ip6_flow(stack, &out->src, &out->dst, out->proto, ports);
+    return tn_ip6_flow(stack, &out->src, dst, out->proto, ports);
 }
 
-static void output_ip6(const struct tenon *stack, const struct tn_netif *netif, struct tn_out *out)
+static void output_ip6(const struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *dst,
+                       struct tn_out *out)
 {
     const unsigned options = output_alert6(out);
     struct tn_ip6 ip;
     tenon_u8 *p;
 
-    ip.flow = output_flow(stack, out);
+    ip.flow = output_flow(stack, dst, out);
     ip.payload = (tenon_u16)(options + out->len + tn_out_payload(out));
     ip.tos = out->tos;
     ip.next = options != 0 ? (tenon_u8)TN_PROTO_HOPOPT : out->proto;
@@ -297,7 +289,7 @@ static void output_ip6(const struct tenon *stack, const struct tn_netif *netif, 
     out->off -= TN_IP6_BYTES + options;
     out->len += TN_IP6_BYTES + options;
     p = out->hdr->data + out->off;
-    tn_ip6_build(p, &ip, &out->src, &out->dst);
+    tn_ip6_build(p, &ip, &out->src, dst);
     if (options != 0) {
         put32be(p + TN_IP6_BYTES, (tenon_u32)out->proto << 24 | 0x0502);    /* RFC 2711 2.1 ... */
         put32be(p + TN_IP6_BYTES + 4, 0x0100);                              /* ... and PadN */
@@ -346,7 +338,7 @@ static int output_straight(struct tenon *stack, struct tn_path *path, struct tn_
         out->off -= TN_ETH_BYTES;
         out->len += TN_ETH_BYTES;
         (void)tn_eth_build(out->hdr->data + out->off, mac, netif->conf.mac,
-                           tenon_ip_is_v4(&out->dst) ? TN_ETHERTYPE_IP4 : TN_ETHERTYPE_IP6);
+                           tenon_ip_is_v4(&path->dst) ? TN_ETHERTYPE_IP4 : TN_ETHERTYPE_IP6);
     }
     lay.off = out->off;
     lay.len = out->len;
@@ -371,7 +363,8 @@ TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struc
     tenon_u32 mtu;
 
     TENON_ASSERT(out->off == out->l4_off);
-    out->dst = path->dst;
+    if (output_is_cut(out))
+        out->dst = path->dst;
     if (tn_path_check(stack, path) != TENON_OK || !output_may_be_from(stack, path, &out->src)) {
         tn_count(stack, TENON_STAT_NO_ROUTE);
         return output_drop(out, TENON_EUNREACH);
@@ -381,11 +374,11 @@ TENON_INTERNAL int tn_ip_output(struct tenon *stack, struct tn_path *path, struc
         return output_drop(out, TENON_EMSGSIZE);
     output_yield(path, out);
     if (tn_out_needs_csum(out))
-        output_csum(stack, netif, out);
+        output_csum(stack, netif, &path->dst, out);
     if (is_v4)
         output_ip4(stack, path, out);
     else
-        output_ip6(stack, netif, out);
+        output_ip6(stack, netif, &path->dst, out);
     mtu = tn_path_mtu(stack, path);
     if (TENON_LIKELY(output_piece(out) <= mtu || (TENON_WITH_PROBES && out->probe))) {
         output_note_bytes(path, out, is_v4, output_piece(out));

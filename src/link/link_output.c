@@ -144,6 +144,8 @@ TENON_INTERNAL int tn_link_message(struct tenon *stack, const struct tn_netif *n
     path.gen = stack->link.gen;
     path.netif = netif->index;
     path.cast = TN_CAST_UNICAST;
+    if (TENON_WITH_IGMP && !TENON_WITH_MANY)
+        path.udp_known[0] = tn_random(&stack->random);
     if (tn_ip_is_multicast(&out->dst))
         path.cast = TN_CAST_MULTICAST;
     return tn_ip_output(stack, &path, out);

@@ -225,6 +225,8 @@ static struct tn_path *path_new(struct tenon *stack, const struct tenon_ip *dst,
     if (TENON_WITH_NETIFS)
         path->scope = (tenon_u8)scope;
     path->gen = link->gen - 1;
+    if (!TENON_WITH_MANY)
+        path->udp_known[0] = tn_random(&stack->random);    /* RFC 7739 5.1 */
     if (TN_PATHS_KEPT) {
         tn_htab_insert(&link->paths, &path->node, hash);
         path_lru_append(link, path);
