@@ -9,14 +9,6 @@ enum { IP4_OFFSET = 0x1FFF };
 /* Errors, and fragments, ask where the header is. */
 enum { IP4_IS_QUOTED = TENON_WITH_ICMP || TENON_WITH_FRAGMENTS };
 
-/* A source that no single host can have: 0/8, 127/8, multicast, class E (RFC 1122 3.2.1.3). */
-static int ip4_source_impossible(tenon_u32 addr)
-{
-    const tenon_u32 net = addr >> 24;
-
-    return net == 0 || net == 127 || net >= 224;
-}
-
 /* A host that has no address yet speaks from 0.0.0.0: DHCP, and membership queries of snooping bridges. */
 static int ip4_source_unspecified_ok(const struct tn_pkt *pkt)
 {
@@ -25,11 +17,11 @@ static int ip4_source_unspecified_ok(const struct tn_pkt *pkt)
     return (TENON_WITH_UDP && pkt->proto == TN_PROTO_UDP) || (TENON_WITH_IGMP && pkt->proto == TN_PROTO_IGMP);
 }
 
-/* @return whether the source address may stand there. Our own one must not: what comes from the wire with
- * it was made up (the LAND attack), and so a broadcast address of ours. */
+/* @return whether the source address may stand there: that of a host (RFC 1122 3.2.1.3). Our own one must not: what
+ * comes from the wire with it was made up (the LAND attack), and so a broadcast address of ours. */
 static int ip4_source_good(struct tenon *stack, const struct tn_pkt *pkt)
 {
-    if (ip4_source_impossible(pkt->src.w[TENON_IP4_WORD]))
+    if (!tn_ip_is_host(&pkt->src))
         return ip4_source_unspecified_ok(pkt);
     return tn_ip_classify(stack, pkt->netif, &pkt->src) == TN_DST_OTHER;
 }
@@ -38,7 +30,7 @@ static int ip4_source_good(struct tenon *stack, const struct tn_pkt *pkt)
  * ICMP errors about what its connections send. */
 static int ip4_foreign(const struct tenon *stack, struct tn_pkt *pkt)
 {
-    if (!TENON_WITH_ROUTES || !tn_pkt_is_unicast(pkt) || ip4_source_impossible(pkt->dst.w[TENON_IP4_WORD]))
+    if (!TENON_WITH_ROUTES || !tn_pkt_is_unicast(pkt) || !tn_ip_is_host(&pkt->dst))
         return 0;
     if (pkt->proto != TN_PROTO_TCP && pkt->proto != TN_PROTO_ICMP)
         return 0;
@@ -54,7 +46,7 @@ static int ip4_destination(struct tenon *stack, struct tn_pkt *pkt)
     const enum tn_dst what = tn_ip_classify(stack, pkt->netif, &pkt->dst);
 
     /* RFC 1122 3.3.6: a unicast packet in a broadcast frame is a mistake or an attack. */
-    if (pkt->dst.w[TENON_IP4_WORD] >> 24 == 127 || (what == TN_DST_OURS && !tn_pkt_is_unicast(pkt))) {
+    if (what == TN_DST_OURS && !tn_pkt_is_unicast(pkt)) {
         tn_count(stack, TENON_STAT_IP4_MARTIAN);
         return 0;
     }
@@ -64,7 +56,7 @@ static int ip4_destination(struct tenon *stack, struct tn_pkt *pkt)
     }
     if (what == TN_DST_OTHER && ip4_foreign(stack, pkt))
         return 1;
-    tn_count(stack, TENON_STAT_IP_NOT_OURS);
+    tn_count(stack, pkt->dst.w[TENON_IP4_WORD] >> 24 == 127 ? TENON_STAT_IP4_MARTIAN : TENON_STAT_IP_NOT_OURS);
     return 0;
 }
 
@@ -103,7 +95,8 @@ static void ip4_header(struct tenon *stack, struct tn_pkt *pkt)
     pkt->proto = ip.proto;
     pkt->ttl = ip.ttl;
     pkt->tos = ip.tos;
-    pkt->is_v4 = 1;
+    if (TENON_WITH_IPV6)
+        pkt->is_v4 = 1;
     if (!tn_ip4_csum_good(pkt->head, ip.header_bytes)) {
         tn_count(stack, TENON_STAT_IP4_BAD_CSUM);
         return;
@@ -156,7 +149,7 @@ TENON_INTERNAL void tn_ip4_input(struct tenon *stack, struct tn_pkt *pkt)
 
 TENON_INTERNAL int tn_ip4_is_other_host(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *src)
 {
-    return !ip4_source_impossible(src->w[TENON_IP4_WORD]) && tn_ip_classify(stack, netif, src) == TN_DST_OTHER;
+    return tn_ip_is_host(src) && tn_ip_classify(stack, netif, src) == TN_DST_OTHER;
 }
 
 TENON_INTERNAL int tn_ip4_is_for_us(struct tenon *stack, const struct tn_pkt *pkt)

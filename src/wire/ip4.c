@@ -17,7 +17,7 @@ enum {
 
 TENON_INTERNAL int tn_ip4_parse(struct tn_ip4 *ip, const tenon_u8 *p, tenon_u32 head, tenon_u32 len)
 {
-    if (head < TN_IP4_BYTES || len < TN_IP4_BYTES || (p[0] & 0xF0) != IP4_VERSION)
+    if (head < TN_IP4_BYTES || (p[0] & 0xF0) != IP4_VERSION)
         return -1;
     ip->header_bytes = (tenon_u8)((p[0] & 0x0F) * 4);
     ip->total = get16be(p + 2);
