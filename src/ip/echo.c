@@ -7,9 +7,8 @@
 
 enum {
     ECHO_OBJECTS_MAX = 256,
-    ECHO_REPLIES_PER_ERROR = 64,    /* replies may be so many times as frequent as errors: see docs/design/ip.md */
-    ECHO_TOKEN = 1000,
-    ECHO_CLASS_MASK = 0xFC          /* DSCP without ECN */
+    ECHO_FITS = TENON_WITH_PIECES && !TENON_WITH_FRAGMENTS && !TENON_WITH_SPEED,    /* there are spans for all of it */
+    ECHO_CLASS_MASK = 0xFC    /* DSCP without ECN */
 };
 
 struct tenon_echo {
@@ -52,15 +51,12 @@ static int echo_answer(struct tenon *stack, struct tn_pkt *pkt, const struct tn_
     quoted = tn_answer_quote(&answer, pkt, pkt->len);
     echo_reply_csum(&answer.out, pkt, request);
     answer.out.tos = pkt->tos & ECHO_CLASS_MASK;
-    return tn_answer_send(stack, &answer, quoted == pkt->len);
+    return tn_answer_send(stack, &answer, ECHO_FITS || quoted == pkt->len);
 }
 
 TENON_INTERNAL void tn_echo_request(struct tenon *stack, struct tn_pkt *pkt, const struct tn_icmp *request)
 {
-    const tenon_u32 per_s = (tenon_u32)stack->conf.icmp_errors_per_s * ECHO_REPLIES_PER_ERROR;
-    const tenon_u32 burst = (tenon_u32)stack->conf.icmp_errors_burst * ECHO_REPLIES_PER_ERROR;
-
-    if (TENON_WITH_ICMP && !tn_bucket_take(stack, &stack->ip.replies, per_s, burst, ECHO_TOKEN))
+    if (TENON_WITH_ICMP && !tn_bucket_take(stack, &stack->ip.replies, TN_TOKEN_REPLY, TN_TOKEN_REPLY))
         tn_count(stack, TENON_STAT_ICMP_ERROR_LIMITED);
     else if (echo_answer(stack, pkt, request) == TENON_OK)
         tn_count(stack, TENON_STAT_ICMP_ECHO_ANSWERED);

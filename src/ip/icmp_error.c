@@ -5,31 +5,31 @@
 
 enum {
     ERROR4_BYTES = 576 - TN_IP4_BYTES - TN_ICMP_BYTES,     /* quoted at most (RFC 1812 4.3.2.3) */
-    ERROR6_BYTES = 1280 - TN_IP6_BYTES - TN_ICMP_BYTES,    /* RFC 4443 2.4 (c) */
-    ERROR_TOKEN = 1000
+    ERROR6_BYTES = 1280 - TN_IP6_BYTES - TN_ICMP_BYTES     /* RFC 4443 2.4 (c) */
 };
 
-/* So many tokens in a second are as many thousandths of one in a millisecond. */
-TENON_INTERNAL int tn_bucket_take(const struct tenon *stack, struct tn_bucket *bucket, tenon_u32 per_s, tenon_u32 burst,
-                                  tenon_u32 cost)
+TENON_INTERNAL TENON_ONCE_IF_SMALL int tn_bucket_take(const struct tenon *stack, struct tn_bucket *bucket,
+                                                      tenon_u32 token, tenon_u32 cost)
 {
-    const tenon_u32 max = burst * ERROR_TOKEN + ERROR_TOKEN / 2;
+    /* So many errors in a second are as many thousandths of one in a millisecond. */
+    const tenon_u32 per_ms = (tenon_u32)stack->conf.icmp_errors_per_s * TN_REPLIES_PER_ERROR;
+    const tenon_u32 max = (tenon_u32)(stack->conf.icmp_errors_burst * TN_TOKEN_ERROR) + token / 2;
     const tenon_u32 elapsed = stack->now_ms - bucket->ms;
 
-    if (elapsed > max / per_s || elapsed * per_s > max - bucket->tokens)
+    if (elapsed > (max - bucket->tokens) / per_ms)
         bucket->tokens = max;
     else
-        bucket->tokens += elapsed * per_s;
+        bucket->tokens += elapsed * per_ms;
     bucket->ms = stack->now_ms;
     /* The highest price has to be there: in a flood whatever is cheaper would be paid, and twice as much leave. */
-    if (bucket->tokens < ERROR_TOKEN + ERROR_TOKEN / 2)
+    if (bucket->tokens < token + token / 2)
         return 0;
     bucket->tokens -= cost;
     return 1;
 }
 
-/* What came to a group or to all may be answered: not where these are echo requests of IPv4. */
-enum { ANSWER_IS_TO_MANY = TENON_WITH_ICMP || TENON_WITH_IPV6 };
+/* What came to a group may be answered: nothing of IPv4. */
+enum { ANSWER_IS_TO_MANY = TENON_WITH_IPV6 };
 
 /* ---- an answer to a packet ------------------------------------------------------------------------------ */
 
@@ -111,11 +111,11 @@ static tenon_u16 *error_count_to(struct tenon *stack, const struct tenon_ip *to)
 static int error_rate_good(struct tenon *stack, const struct tenon_ip *to)
 {
     const tenon_u32 per_s = stack->conf.icmp_errors_per_s, burst = stack->conf.icmp_errors_burst;
-    const tenon_u32 cost = ERROR_TOKEN / 2 + tn_random_below(&stack->random, ERROR_TOKEN + 1);
+    const tenon_u32 cost = (tenon_u32)(TN_TOKEN_ERROR / 2) + tn_random_below(&stack->random, TN_TOKEN_ERROR + 1);
     tenon_u16 *count = TENON_WITH_MANY ? error_count_to(stack, to) : NULL;
 
     if ((count == NULL || (*count < 0xFFFFU && *count < per_s / 2 + burst)) &&
-        tn_bucket_take(stack, &stack->ip.errors, per_s, burst, cost)) {
+        tn_bucket_take(stack, &stack->ip.errors, TN_TOKEN_ERROR, cost)) {
         if (count != NULL)
             (*count)++;
         return 1;

@@ -104,10 +104,12 @@ TENON_INTERNAL unsigned tn_ip_scope(const struct tenon_ip *ip, unsigned netif);
 
 /* ---- ICMP ---------------------------------------------------------------------------------------------- */
 
-/* Take a token. cost: 1000 is one; up to half of one more. @return 1 if there was one */
-TENON_INTERNAL int tn_bucket_take(const struct tenon *stack, struct tn_bucket *bucket, tenon_u32 per_s, tenon_u32 burst,
-                                  tenon_u32 cost);
-
+/* Echo replies may be so many times as frequent as errors: see docs/design/ip.md. So a bucket has a thousand for each
+ * reply, and so many thousands for an error. */
+enum { TN_REPLIES_PER_ERROR = 64, TN_TOKEN_REPLY = 1000 };
+#define TN_TOKEN_ERROR 64000UL
+/* Take what a message costs, which is a token on average, and up to half of one more. @return 1 if it was there */
+TENON_INTERNAL int tn_bucket_take(const struct tenon *stack, struct tn_bucket *bucket, tenon_u32 token, tenon_u32 cost);
 /* An ICMP message that answers a packet: where it goes, and what it quotes of it. */
 struct tn_answer {
     struct tn_path *path;
