@@ -203,11 +203,10 @@ TENON_INTERNAL enum tn_dst tn_addr_classify(const struct tenon *stack, const str
 
 TENON_INTERNAL const struct tn_address *tn_address_link_local(const struct tenon *stack, unsigned netif)
 {
-    unsigned i;
+    const struct tn_address *address = stack->link.addresses;
+    const struct tn_address *const end = address + address_end(stack);
 
-    for (i = 0; i < tn_addrs_max(&stack->conf); i++) {
-        const struct tn_address *address = &stack->link.addresses[i];
-
+    for (; address < end; address++) {
         if (tn_address_usable(address) && tn_netif_is(address->netif, netif) && !tenon_ip_is_v4(&address->ip) &&
             tn_ip_is_link_local(&address->ip))
             return address;

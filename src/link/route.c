@@ -269,7 +269,8 @@ static void route_count(const struct tenon *stack, const struct tn_route *like, 
         if (route->origin != ROUTE_ROUTER)
             continue;
         ++*all;
-        if (route->netif == like->netif && tenon_ip_is_any(&route->gateway) == tenon_ip_is_any(&like->gateway))
+        if (tn_netif_is(route->netif, like->netif) &&
+            tenon_ip_is_any(&route->gateway) == tenon_ip_is_any(&like->gateway))
             ++*here;
     }
 }
