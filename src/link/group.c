@@ -141,10 +141,9 @@ static void group_queried(struct tenon *stack, struct tn_group *group, tenon_u32
     const tenon_u32 ms = tn_link_jitter(stack, max_ms);
     const struct tn_alarm *due = &group->timer;
 
-    if (group->users == 0 || (tn_timer_runs(&due->timer) && due->wait_ms == 0 &&
-                              tn_seq_le(due->timer.when, tn_tick_after_ms(stack, ms))))
-        return;
-    tn_link_timer_start(stack, &group->timer, ms);
+    if (!tn_timer_runs(&due->timer) || due->wait_ms != 0 ||
+        tn_seq_gt(due->timer.when, tn_tick_after_ms(stack, ms)))
+        tn_link_timer_start(stack, &group->timer, ms);
 }
 
 TENON_INTERNAL void tn_groups_queried(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *ip,
@@ -159,7 +158,7 @@ TENON_INTERNAL void tn_groups_queried(struct tenon *stack, const struct tn_netif
     for (i = 0; i < stack->conf.groups_max; i++) {
         struct tn_group *group = &stack->link.groups[i];
 
-        if (group->netif != netif->index || group_is_v4(&group->ip) != is_v4)
+        if (group->users == 0 || !tn_netif_is(group->netif, netif->index) || group_is_v4(&group->ip) != is_v4)
             continue;
         if (general || tenon_ip_equal(&group->ip, ip))
             group_queried(stack, group, max_ms);
