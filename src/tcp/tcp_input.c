@@ -42,26 +42,28 @@ TENON_INTERNAL void tn_tcp_read_syn_options(struct tenon_tcp *conn, const struct
 {
     const struct tn_tcp_options *options = &seg->options;
     const int is_v4 = tn_tcp_is_v4(conn);
+    tenon_u32 flags = conn->flags;
 
     conn->peer_mss = (tenon_u16)(is_v4 ? 536 : 1220);
     if (options->has_mss)
         conn->peer_mss = (tenon_u16)tn_max(options->mss, conn->stack->conf.tcp_mss_min);
-    if (TENON_WITH_SACK && !options->has_sack_permitted)
-        conn->flags &= ~(tenon_u32)TN_TCP_F_SACK;
+    if (!options->has_sack_permitted)
+        flags &= ~(tenon_u32)TN_TCP_F_SACK;
+    if (!options->has_timestamp)
+        flags &= ~(tenon_u32)TN_TCP_F_TIMESTAMPS;
+    if (!options->has_wscale)
+        flags &= ~(tenon_u32)TN_TCP_F_WSCALE;
+    conn->flags = flags;
     if (!TENON_WITH_SCALE)
         return;
-    if (!options->has_timestamp) {
-        conn->flags &= ~(tenon_u32)TN_TCP_F_TIMESTAMPS;
-        if (TN_FAST)
-            conn->flight->header.tcp_bytes = 0;    /* tn_fast_syn() has made room for them */
-    }
-    if (tn_tcp_has_timestamps(conn))
+    if (TN_FAST && !options->has_timestamp)
+        conn->flight->header.tcp_bytes = 0;    /* tn_fast_syn() has made room for them */
+    if (flags & TN_TCP_F_TIMESTAMPS)
         conn->ts_recent = options->ts_val;
-    if (options->has_wscale && (conn->flags & TN_TCP_F_WSCALE)) {
+    if (flags & TN_TCP_F_WSCALE) {
         conn->snd_wscale = (tenon_u8)tn_min(options->wscale, 14);    /* RFC 7323 2.3 */
         return;
     }
-    conn->flags &= ~(tenon_u32)TN_TCP_F_WSCALE;
     conn->snd_wscale = 0;
     conn->rcv_wscale = 0;
 }
@@ -76,6 +78,7 @@ static void input_take_syn(struct tenon_tcp *conn, struct tn_seg *seg)
     conn->rcv_adv = conn->rcv_nxt + tn_min(65535UL, tn_tcp_opt(conn, TENON_TCP_RCV_BUF));
     conn->rcv_acked = conn->rcv_nxt;
     tn_tcp_read_syn_options(conn, seg);
+    tn_tcp_update_mss(conn);
     tn_ecn_take_syn(conn, seg);
     conn->snd_wnd = seg->wnd;    /* RFC 7323 2.2: never scaled in a SYN */
     conn->snd_wnd_max = seg->wnd;
@@ -140,7 +143,6 @@ static int input_acks_syn(const struct tenon_tcp *conn, tenon_u32 ack)
 static void input_simultaneous_syn(struct tenon_tcp *conn, struct tn_seg *seg)
 {
     input_take_syn(conn, seg);
-    tn_tcp_update_mss(conn);
     tn_tcp_set_state(conn, TENON_TCP_SYN_RECEIVED);
     conn->flags |= TN_TCP_F_SYN_QUEUED;
     tn_tcp_make_ready(conn);

@@ -260,7 +260,8 @@ static void listen_receive_syn(struct tenon_tcp *conn, const struct tn_seg *seg,
     conn->snd_una = conn->flight->iss;
     conn->snd_nxt = conn->flight->iss + 1;
     conn->snd_end = conn->flight->iss + 1;
-    tn_flight_begin(conn, conn->snd_una);
+    if (TENON_WITH_COOKIES || TENON_WITH_RECOVERY)    /* else it begins with the end of the handshake */
+        tn_flight_begin(conn, conn->snd_una);
     tn_tcp_read_syn_options(conn, seg);
     tn_ecn_take_syn(conn, seg);
     conn->snd_wnd = seg->wnd;    /* RFC 7323 2.2: never scaled in a SYN */
