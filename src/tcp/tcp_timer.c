@@ -281,6 +281,8 @@ static void timer_retransmit(struct tenon_tcp *conn)
     tn_tcp_recovery_on_rto(conn);
 }
 
+enum { TIMER_BACKOFF_MAX = 30 };
+
 /* It has gone off for nothing but what it is there for. */
 static void timer_expired(struct tenon_tcp *conn)
 {
@@ -298,8 +300,7 @@ static void timer_expired(struct tenon_tcp *conn)
         return;
     if (!opens && !persists)
         tn_tcp_trace(conn, TENON_TRACE_RTO, NULL, timer_backed_off(conn));
-    if (conn->backoff < 30)
-        conn->backoff++;
+    conn->backoff = (tenon_u8)tn_min(conn->backoff + 1U, TIMER_BACKOFF_MAX);
     if (opens)
         timer_syn(conn);
     else if (persists)
