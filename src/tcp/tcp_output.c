@@ -560,7 +560,8 @@ static tenon_u32 output_usable_window(const struct tenon_tcp *conn)
  * is_last: it takes all that is queued; with_fin: and our FIN. */
 static int output_small_is_allowed(const struct tenon_tcp *conn, tenon_u32 len, int is_last, int with_fin)
 {
-    const int idle = conn->snd_nxt == conn->snd_una + (tenon_u32)tn_tcp_is_answering(conn);
+    const int early = TENON_WITH_COOKIES && tn_tcp_is_answering(conn);    /* our SYN is in flight, too */
+    const int idle = conn->snd_nxt == conn->snd_una + (tenon_u32)early;
     const int nagle_lets = !TENON_WITH_FLIGHT || idle || tn_tcp_opt(conn, TENON_TCP_NODELAY);
 
     if (conn->flags & TN_TCP_F_SWS_OVERRIDE)
@@ -584,7 +585,7 @@ static int output_plan_new(struct tenon_tcp *conn, struct output_plan *plan, ten
 {
     const tenon_u32 unsent = output_unsent(conn);
     const tenon_u32 window = output_usable_window(conn);
-    const int fin_waits = output_fin_waits(conn) && conn->state > TENON_TCP_SYN_RECEIVED;
+    const int fin_waits = output_fin_waits(conn) && (!TENON_WITH_COOKIES || conn->state > TENON_TCP_SYN_RECEIVED);
     tenon_u32 len = tn_min(tn_min(unsent, window), tn_min(cwnd_room, output_frame_limit(conn)));
     unsigned flags = TN_TCP_ACK;
     tenon_u32 part;
@@ -593,7 +594,7 @@ static int output_plan_new(struct tenon_tcp *conn, struct output_plan *plan, ten
         (void)tn_why_nothing_new(conn);
         return 0;
     }
-    if (TENON_WITH_FLIGHT && unsent > 0 && cwnd_room < tn_min(unsent, conn->mss)) {
+    if (TENON_WITH_FLIGHT && cwnd_room < tn_min(unsent, conn->mss)) {
         if (TENON_WITH_RECOVERY)
             conn->flags |= TN_TCP_F_CWND_LIMITED;
         if (conn->snd_nxt != conn->snd_una) {
