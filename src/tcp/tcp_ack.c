@@ -386,7 +386,9 @@ TENON_INTERNAL int tn_tcp_ack_input(struct tenon_tcp *conn, struct tn_seg *seg)
         if (seg->ack != una)
             tn_tcp_make_ready(conn);
     } else {
-        memset(&ack, 0, sizeof(ack));
+        if (TENON_WITH_RECOVERY || TENON_WITH_SCOREBOARD)
+            memset(&ack, 0, sizeof(ack));    /* else nobody asks for more than this */
+        ack.lost = 0;
         ack.seg = seg;
         ack.una = una;
         ack.flight = conn->snd_nxt - una;

@@ -469,7 +469,7 @@ TENON_INTERNAL void tn_tcp_tell_acked(struct tenon_tcp *conn, const struct tn_ac
     if (ack->acked == 0)
         return;
     /* RFC 3168 6.1.2: what met congestion opens no window; DCTCP counts it. */
-    if (ack->ce > 0 && !(tn_cc_ops(conn)->flags & TENON_CC_DCTCP))
+    if (TENON_WITH_RECOVERY && ack->ce > 0 && !(tn_cc_ops(conn)->flags & TENON_CC_DCTCP))
         return;
     recovery_event(conn, ack, &event);
     if (TENON_WITH_RECOVERY && conn->recovery == TN_RECOVERY_NONE)
