@@ -294,7 +294,8 @@ static tenon_u32 arena_memory_bytes(const struct tenon_sock_conf *conf)
                                              : 64 + 16 * pointer;
 
     bytes = arena_add_kind(bytes, stack->tcp_conns_max, TENON_MEM_CONN);
-    bytes = arena_add_kind(bytes, stack->tcp_conns_max, TENON_MEM_BLOCK);
+    if (TENON_WITH_MANY)
+        bytes = arena_add_kind(bytes, stack->tcp_conns_max, TENON_MEM_BLOCK);
     bytes = arena_add(bytes, stack->tcp_conns_max / 2 + 1, more);
     bytes = arena_add_kind(bytes, arena_paths(stack), TENON_MEM_PATH);
     if (TENON_WITH_WAITS)

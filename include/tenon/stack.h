@@ -139,7 +139,8 @@ TENON_API size_t tenon_mem_size(const struct tenon_conf *conf);
 /** What an instance asks mem_get() for: each of them as often as the limits of its configuration allow. */
 enum tenon_mem_kind {
     TENON_MEM_CONN,         /**< a connection of TCP */
-    TENON_MEM_BLOCK,        /**< ... and what it has while it works; more only when much is in flight, or lost */
+    TENON_MEM_BLOCK,        /**< ... and what it has while it works; more only when much is in flight, or lost.
+                                 0: it is a part of the connection */
     TENON_MEM_OPTIONS,      /**< ... and options that others have not */
     TENON_MEM_TIME_WAIT,    /**< a record of TIME-WAIT; 0: the connection itself waits */
     TENON_MEM_LISTENER,

@@ -6,8 +6,8 @@
 
 TENON_API size_t tenon_mem_bytes(enum tenon_mem_kind kind)
 {
-    static const tenon_u16 bytes[] = { sizeof(struct tenon_tcp),
-                                       TN_FLIGHT_BYTES,
+    static const tenon_u16 bytes[] = { TN_TCP_CONN_BYTES,
+                                       TENON_WITH_MANY ? TN_FLIGHT_BYTES : 0,
                                        sizeof(struct tn_tcp_opts),
                                        TENON_WITH_WAITS ? sizeof(struct tn_time_wait) : 0,
                                        sizeof(struct tenon_tcp_listener),

@@ -115,18 +115,22 @@ static struct tenon_tcp *conn_make(struct tenon *stack)
     struct tenon_tcp *conn = NULL;
 
     if (stack->tcp.nconns < stack->conf.tcp_conns_max)
-        conn = (struct tenon_tcp *)tn_spare_get(stack, &stack->tcp.spare_conns, sizeof(*conn));
+        conn = (struct tenon_tcp *)tn_spare_get(stack, &stack->tcp.spare_conns, TN_TCP_CONN_BYTES);
     if (conn == NULL)
         return NULL;
     if (TENON_WITH_SPEED)
-        tn_clear(conn, sizeof(*conn));
+        tn_clear(conn, TN_TCP_CONN_BYTES);
     conn->stack = stack;
     if (TENON_WITH_RECOVERY)    /* else nobody asks: tn_cc_ops() */
         conn->cc.ops = tn_cc_is_simple(stack->conf.tcp_cc) ? stack->conf.tcp_cc : &tenon_cc_newreno;
     conn->progress_ms = stack->now_ms;
+    if (!TENON_WITH_MANY) {
+        tn_flight_init(conn, &TENON_CONTAINER(conn, struct tn_tcp_whole, conn)->flight);
+        return conn;
+    }
     if (tn_flight_get(conn) != NULL)
         return conn;
-    tn_spare_put(stack, &stack->tcp.spare_conns, conn, sizeof(*conn));
+    tn_spare_put(stack, &stack->tcp.spare_conns, conn, TN_TCP_CONN_BYTES);
     return NULL;
 }
 
@@ -403,7 +407,7 @@ TENON_ONCE_IF_SMALL TENON_INTERNAL void tn_tcp_reap(struct tenon *stack)
         struct tenon_tcp *conn = stack->tcp.dead;
 
         stack->tcp.dead = conn->next;
-        tn_spare_put(stack, &stack->tcp.spare_conns, conn, sizeof(*conn));
+        tn_spare_put(stack, &stack->tcp.spare_conns, conn, TN_TCP_CONN_BYTES);
     }
 }
 
@@ -515,7 +519,7 @@ TENON_INTERNAL void tn_tcp_fini(struct tenon *stack)
     tn_fast_fini(stack);
     tn_fastopen_fini(stack);
     conn_free_spares(stack, &tcp->spare_flights, TN_FLIGHT_BYTES);
-    conn_free_spares(stack, &tcp->spare_conns, sizeof(struct tenon_tcp));
+    conn_free_spares(stack, &tcp->spare_conns, TN_TCP_CONN_BYTES);
     conn_free_spares(stack, &tcp->spare_waits, sizeof(struct tn_time_wait));
     tn_tcp_opts_put(stack, tcp->defaults);
     if (TENON_WITH_MANY)

@@ -62,7 +62,8 @@ TENON_INTERNAL void tn_flight_free(struct tenon_tcp *conn)
         flight_give_back(conn);
     tn_tcp_cc_leave(conn);
     conn->flight = NULL;
-    tn_spare_put(stack, &stack->tcp.spare_flights, flight, TN_FLIGHT_BYTES);
+    if (TENON_WITH_MANY)
+        tn_spare_put(stack, &stack->tcp.spare_flights, flight, TN_FLIGHT_BYTES);
 }
 
 TENON_INTERNAL void tn_flight_begin(struct tenon_tcp *conn, tenon_u32 seq)
@@ -89,13 +90,11 @@ static void flight_init_records(struct tn_flight *flight, tenon_u32 now_ms)
     flight->tlp_sampled = 1;
 }
 
-/* As after a handshake, with what the connection itself has kept. When something was sent or measured last is not known
- * any more: not after the last progress. */
-static void flight_init(struct tenon_tcp *conn, struct tn_flight *flight)
+TENON_INTERNAL void tn_flight_init(struct tenon_tcp *conn, struct tn_flight *flight)
 {
     const size_t few = offsetof(struct tn_flight, few_pieces), more = offsetof(struct tn_flight, total_delivered);
 
-    if (TENON_WITH_SPEED) {
+    if (TENON_WITH_MANY && TENON_WITH_SPEED) {
         tn_clear(flight, few);
         tn_clear((tenon_u8 *)(void *)flight + more, sizeof(*flight) - more);
         flight->header.tcp_bytes = 0;
@@ -107,7 +106,7 @@ static void flight_init(struct tenon_tcp *conn, struct tn_flight *flight)
         flight->sendq.ring = flight->few_pieces;
         flight->sendq.cap = TN_SENDQ_FEW;
     }
-    if (TENON_WITH_FLIGHT)
+    if (TENON_WITH_FLIGHT && TENON_WITH_MANY)
         flight->last_snd_ms = conn->progress_ms;
     if (TENON_WITH_ORPHANS)
         flight->stalled_ms = conn->progress_ms;
@@ -117,7 +116,8 @@ static void flight_init(struct tenon_tcp *conn, struct tn_flight *flight)
     if (TENON_WITH_MANY)    /* TN_TCP_F_RTX_ARMED: it was waited for this block */
         flight->rtx_when = flight->rto_when = conn->stack->wheel.now;
     conn->flight = flight;
-    tn_flight_begin(conn, conn->snd_una);
+    if (TENON_WITH_MANY)
+        tn_flight_begin(conn, conn->snd_una);
     if (TENON_WITH_MANY && TENON_WITH_FLIGHT)
         flight->recover--;    /* as ISS after a handshake: it has no last episode (RFC 6582 3.2 step 1) */
     tn_tcp_cc_enter(conn);
@@ -127,14 +127,14 @@ TENON_INTERNAL struct tn_flight *tn_flight_get(struct tenon_tcp *conn)
 {
     struct tn_flight *flight = conn->flight;
 
-    if (flight != NULL) {
+    if (!TENON_WITH_MANY || flight != NULL) {
         if (TENON_WITH_MANY && flight->prev != NULL)
             flight_unrest(conn->stack, flight);
         return flight;
     }
     flight = (struct tn_flight *)tn_spare_get(conn->stack, &conn->stack->tcp.spare_flights, TN_FLIGHT_BYTES);
     if (flight != NULL)
-        flight_init(conn, flight);
+        tn_flight_init(conn, flight);
     return flight;
 }
 

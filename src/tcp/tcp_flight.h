@@ -295,6 +295,9 @@ struct tn_ack {
 
 /* ---- tcp_flight.c -------------------------------------------------------------------------------- */
 
+/* A block becomes the connection's: as after a handshake, with what the connection itself has kept. When something was
+ * sent or measured last is not known any more: not after the last progress. Without TENON_WITH_MANY all of it is 0. */
+TENON_INTERNAL void tn_flight_init(struct tenon_tcp *conn, struct tn_flight *flight);
 /* The connection's block, made if there is none. @return NULL: no memory */
 TENON_INTERNAL struct tn_flight *tn_flight_get(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_flight_free(struct tenon_tcp *conn);

@@ -197,6 +197,16 @@ struct tenon_tcp {
     union tn_life life;
 };
 
+/* Without TENON_WITH_MANY its block comes and goes with it, and lies behind it. */
+struct tn_tcp_whole {
+    struct tenon_tcp conn;
+    struct tn_flight flight;
+};
+enum {
+    TN_TCP_CONN_BYTES =
+        TENON_WITH_MANY ? sizeof(struct tenon_tcp) : offsetof(struct tn_tcp_whole, flight) + TN_FLIGHT_BYTES
+};
+
 /* These are the ends of a record of TIME-WAIT. */
 TENON_INLINE int tn_tcp_is_record(const struct tn_tcp_ends *ends)
 {

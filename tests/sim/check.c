@@ -256,7 +256,7 @@ size_t check_caches(const struct tenon *stack)
            table_bytes(&stack->udp.connected) + table_bytes(&stack->link.paths) +
            stack->link.paths.count * TN_PATH_BYTES +
            stack->tcp.spare_flights.n * TN_FLIGHT_BYTES +
-           stack->tcp.spare_conns.n * sizeof(struct tenon_tcp) +
+           stack->tcp.spare_conns.n * TN_TCP_CONN_BYTES +
            stack->tcp.spare_waits.n * sizeof(struct tn_time_wait) +
            (stack->tcp.fastopen ? tn_fastopen_bytes(stack) : 0) + tn_fast_bytes(stack);
 }

@@ -154,7 +154,7 @@ size_t check_memory(const struct history *h)
         kept += piece((stack->udp.recent_mask + 1) * sizeof(stack->udp.recent[0]));
     kept += stack->link.paths.count * piece(TN_PATH_BYTES);
     kept += stack->tcp.spare_flights.n * piece(TN_FLIGHT_BYTES);
-    kept += stack->tcp.spare_conns.n * piece(sizeof(struct tenon_tcp));
+    kept += stack->tcp.spare_conns.n * piece(TN_TCP_CONN_BYTES);
     kept += stack->tcp.spare_waits.n * piece(sizeof(struct tn_time_wait));
     return h->socks->memory.used - kept - (fast > 0 ? piece(fast) : 0);
 }
