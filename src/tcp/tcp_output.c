@@ -102,7 +102,16 @@ static void output_syn_options(struct tenon_tcp *conn, struct tn_tcp_options *op
     options->has_sack_permitted = (tenon_u8)tn_tcp_has_sack(conn);
     options->has_wscale = TENON_WITH_SCALE && (conn->flags & TN_TCP_F_WSCALE) != 0;
     options->wscale = (tenon_u8)tn_tcp_rcv_wscale(conn);
+    options->nsacks = 0;
+    options->has_fastopen = options->fastopen_bytes = 0;
     tn_fastopen_options(conn, options);
+}
+
+/* Of all other segments; the timestamp apart. */
+static void output_usual_options(struct tenon_tcp *conn, struct tn_tcp_options *options)
+{
+    options->has_mss = options->has_sack_permitted = options->has_wscale = options->has_fastopen = 0;
+    options->nsacks = (tenon_u8)tn_ooo_sack_blocks(conn, options);
 }
 
 /* RFC 7323 appendix A: nothing but timestamps. */
@@ -129,16 +138,13 @@ static unsigned output_options(struct tenon_tcp *conn, tenon_u8 *p, unsigned fla
     }
     if (TENON_WITH_SPEED && !(flags & TN_TCP_SYN) && !tn_ooo_has_news(conn))
         return output_timestamp(conn, p, flags);
-    memset(&options, 0, sizeof(options));
     if (flags & TN_TCP_SYN)
         output_syn_options(conn, &options);
-    if (tn_tcp_has_timestamps(conn)) {
-        options.has_timestamp = 1;
-        options.ts_val = tn_tcp_ts_now(conn);
-        options.ts_ecr = output_acks(flags) ? conn->ts_recent : 0;
-    }
-    if (!(flags & TN_TCP_SYN))
-        options.nsacks = (tenon_u8)tn_ooo_sack_blocks(conn, &options);
+    else
+        output_usual_options(conn, &options);
+    options.has_timestamp = (tenon_u8)tn_tcp_has_timestamps(conn);
+    options.ts_val = tn_tcp_ts_now(conn);
+    options.ts_ecr = output_acks(flags) ? conn->ts_recent : 0;
     return tn_tcp_options_build(p, &options);
 }
 
