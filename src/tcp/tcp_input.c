@@ -306,12 +306,11 @@ static void input_reset(struct tenon_tcp *conn, const struct tn_seg *seg)
         return;
     }
     tn_count(conn->stack, TENON_STAT_TCP_RST_RCVD);
-    if (tn_tcp_is_answering(conn)) {
+    if (TENON_WITH_COOKIES && tn_tcp_is_answering(conn))
         tn_fastopen_reset(conn);
-        /* MUST-11: an active open is refused; a passive one is over, and its listener goes on. */
-        tn_tcp_end(conn, tn_tcp_has_crossed(conn) ? TENON_EREFUSED : TENON_ERESET);
-        return;
-    }
+    /* MUST-11: an active open is refused; a passive one is over, and its listener goes on. */
+    if (tn_tcp_is_answering(conn) && tn_tcp_has_crossed(conn))
+        why = TENON_EREFUSED;
     /* Everything was said, and taken: the peer only was quicker to forget (EV-2). */
     if ((conn->state == TENON_TCP_CLOSING || conn->state == TENON_TCP_LAST_ACK) &&
         tn_seq_ge(conn->snd_una, conn->snd_end))
@@ -378,9 +377,8 @@ static int input_complete_handshake(struct tenon_tcp *conn, struct tn_seg *seg)
  * the ACK that we wait for. @return 1: the segment is done with */
 static int input_repeated_syn(struct tenon_tcp *conn, struct tn_seg *seg)
 {
-    if (!tn_tcp_is_answering(conn) || !(seg->flags & TN_TCP_SYN) || seg->seq != conn->flight->irs)
-        return 0;
-    if (seg->flags & TN_TCP_RST)
+    if (!tn_tcp_is_answering(conn) || (seg->flags & (TN_TCP_SYN | TN_TCP_RST)) != TN_TCP_SYN ||
+        seg->seq != conn->flight->irs)
         return 0;
     if (TENON_WITH_CROSSING && (seg->flags & TN_TCP_ACK) && input_acks_syn(conn, seg->ack)) {
         seg->flags = (tenon_u8)(seg->flags & ~TN_TCP_SYN);

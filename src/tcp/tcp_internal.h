@@ -782,7 +782,7 @@ TENON_INTERNAL void tn_tcp_arm_idle_ms(struct tenon_tcp *conn, tenon_u32 ms);
  * does not last (9293-HC-3). */
 TENON_INTERNAL void tn_tcp_arm_fin_wait(struct tenon_tcp *conn);
 TENON_INTERNAL void tn_tcp_disarm_idle(struct tenon_tcp *conn);
-TENON_INTERNAL void tn_tcp_arm_keepalive(struct tenon_tcp *conn);
+TENON_INTERNAL void tn_tcp_arm_keepalive(struct tenon_tcp *conn);    /* nothing else waits for that timer */
 
 /* ---- tcp_recovery.c ------------------------------------------------------------------------------ */
 

@@ -201,6 +201,15 @@ static void opts_withdraw(struct tenon_tcp *conn)
         conn->rcv_wscale = tn_tcp_wscale_for(tn_tcp_opt(conn, TENON_TCP_RCV_BUF));
 }
 
+/* Keep-alives begin with the end of the handshake, and give way to what else the idle timer is for. */
+static void opts_watch_anew(struct tenon_tcp *conn)
+{
+    if (conn->flags & TN_TCP_F_KEEPALIVE)
+        tn_tcp_disarm_idle(conn);
+    if (conn->state >= TENON_TCP_ESTABLISHED && !(conn->flags & TN_TCP_F_IDLE_ARMED))
+        tn_tcp_arm_keepalive(conn);
+}
+
 TENON_API int tenon_tcp_set(struct tenon_tcp *conn, enum tenon_tcp_option option, tenon_u32 value)
 {
     int error;
@@ -220,7 +229,7 @@ TENON_API int tenon_tcp_set(struct tenon_tcp *conn, enum tenon_tcp_option option
     }
     opts_withdraw(conn);
     if (option == TENON_TCP_KEEPALIVE_IDLE_S)
-        tn_tcp_arm_keepalive(conn);
+        opts_watch_anew(conn);
     if ((option == TENON_TCP_MSS_MAX || option == TENON_TCP_TIMESTAMPS) && conn->peer_mss != 0)
         tn_tcp_update_mss(conn);
     tn_tcp_make_ready(conn);

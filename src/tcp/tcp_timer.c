@@ -199,11 +199,7 @@ TENON_INTERNAL void tn_tcp_arm_keepalive(struct tenon_tcp *conn)
 {
     const tenon_u32 idle_s = tn_tcp_opt(conn, TENON_TCP_KEEPALIVE_IDLE_S);
 
-    if (!TENON_WITH_WATCH)
-        return;
-    if (conn->flags & TN_TCP_F_KEEPALIVE)
-        tn_tcp_disarm_idle(conn);
-    if (idle_s == 0 || conn->state < TENON_TCP_ESTABLISHED || (conn->flags & TN_TCP_F_IDLE_ARMED))
+    if (!TENON_WITH_WATCH || idle_s == 0)
         return;
     conn->flags |= TN_TCP_F_KEEPALIVE;
     tn_tcp_arm_idle_ms(conn, idle_s * 1000);
@@ -383,9 +379,9 @@ static void timer_idle(struct tenon_tcp *conn)
 
 /* ---- from the wheel ------------------------------------------------------------------------------ */
 
-static int timer_is_due(const struct tenon_tcp *conn, enum tn_tcp_flag armed, tenon_u32 when)
+static int timer_is_due(const struct tenon_tcp *conn, enum tn_tcp_flag armed, tenon_u32 when, tenon_u32 now)
 {
-    return (conn->flags & (tenon_u32)armed) && tn_seq_le(when, conn->stack->wheel.now);
+    return (conn->flags & (tenon_u32)armed) && tn_seq_le(when, now);
 }
 
 static void timer_restart(struct tenon_tcp *conn)
@@ -405,20 +401,22 @@ static void timer_restart(struct tenon_tcp *conn)
 /* Apart, or small builds count from the timer, which lies behind most of what is asked for. */
 TENON_ONCE_IF_SMALL static void timer_fired(struct tenon_tcp *conn)
 {
-    if (timer_is_due(conn, TN_TCP_F_ACK_ARMED, conn->ack_when)) {
+    const tenon_u32 now = conn->stack->wheel.now;
+
+    if (timer_is_due(conn, TN_TCP_F_ACK_ARMED, conn->ack_when, now)) {
         tn_tcp_disarm_delack(conn);
         tn_tcp_ack_now(conn);
     }
     if (TENON_WITH_RECOVERY && (conn->flags & TN_TCP_F_PACE_ARMED) &&
-        timer_is_due(conn, TN_TCP_F_PACE_ARMED, conn->flight->pace_when)) {
+        timer_is_due(conn, TN_TCP_F_PACE_ARMED, conn->flight->pace_when, now)) {
         conn->flags &= ~(tenon_u32)TN_TCP_F_PACE_ARMED;
         tn_tcp_make_ready(conn);
     }
-    if (timer_is_due(conn, TN_TCP_F_RTX_ARMED, timer_rtx_when(conn))) {
+    if (timer_is_due(conn, TN_TCP_F_RTX_ARMED, timer_rtx_when(conn), now)) {
         tn_fast_end(conn);
         timer_rtx(conn);
     }
-    if (conn->state != TENON_TCP_CLOSED && timer_is_due(conn, TN_TCP_F_IDLE_ARMED, conn->idle_when))
+    if (conn->state != TENON_TCP_CLOSED && timer_is_due(conn, TN_TCP_F_IDLE_ARMED, conn->idle_when, now))
         timer_idle(conn);
     if (conn->state != TENON_TCP_CLOSED)
         timer_restart(conn);
