@@ -481,13 +481,26 @@ TENON_INTERNAL void tn_tcp_take_fin(struct tenon_tcp *conn)
 
 /* ---- the seventh step ---------------------------------------------------------------------------- */
 
+/* What lies there or behind is not taken: the right edge of the window, or a FIN that has come (in the window), behind
+ * which no text exists. */
+static tenon_u32 text_edge(struct tenon_tcp *conn, const struct tn_seg *seg)
+{
+    const struct tn_ooo *ooo = TENON_WITH_RUNS ? tn_ooo_of(conn) : NULL;
+
+    if (ooo == NULL || !ooo->has_fin)
+        return conn->rcv_adv;
+    if (tn_seq_gt(seg->seq + seg->pkt->len, ooo->fin_seq))
+        tn_count(conn->stack, TENON_STAT_TCP_AFTER_FIN);
+    return ooo->fin_seq;
+}
+
 /* Cut off what we have already and what lies outside of the window (RFC 9293 3.10.7.4; A.2), FIN included.
- * @return whether the segment's FIN is in the window */
+ * @return whether the segment's FIN is in the window, and news */
 static int text_trim(struct tenon_tcp *conn, struct tn_seg *seg)
 {
-    const tenon_u32 window = tn_seq_lt(conn->rcv_nxt, conn->rcv_adv) ? conn->rcv_adv - conn->rcv_nxt : 0;
-    int fin = (seg->flags & TN_TCP_FIN) != 0, cut = 0;
-    tenon_u32 start;
+    const tenon_u32 edge = text_edge(conn, seg);
+    const int fin = (seg->flags & TN_TCP_FIN) != 0;
+    tenon_u32 room;
 
     if (tn_seq_lt(seg->seq, conn->rcv_nxt)) {
         const tenon_u32 old = tn_min(conn->rcv_nxt - seg->seq, seg->pkt->len);
@@ -495,20 +508,14 @@ static int text_trim(struct tenon_tcp *conn, struct tn_seg *seg)
         tn_tcp_note_dup(conn, seg->seq, seg->seq + old);
         tn_pkt_pull(seg->pkt, old);
         seg->seq += old;
-        cut = 1;    /* part of it was a repetition: our ACK may have been lost */
+        tn_tcp_ack_now(conn);    /* part of it was a repetition: our ACK may have been lost */
     }
-    start = seg->seq - conn->rcv_nxt;
-    if (fin && start + seg->pkt->len >= window) {
-        fin = 0;    /* it takes a number too, and that one is beyond the window (9293-SEQ-8) */
-        cut = 1;
-    }
-    if (start + seg->pkt->len > window) {
-        tn_pkt_trim(seg->pkt, window > start ? window - start : 0);
-        cut = 1;
-    }
-    if (cut)
-        tn_tcp_ack_now(conn);
-    return fin;
+    room = tn_seq_lt(seg->seq, edge) ? edge - seg->seq : 0;
+    if (seg->pkt->len + (tenon_u32)fin <= room)
+        return fin;    /* it takes a number too (9293-SEQ-8) */
+    tn_pkt_trim(seg->pkt, room);
+    tn_tcp_ack_now(conn);
+    return 0;
 }
 
 /* No full-sized segment is smaller than the default MSS (RFC 9293 3.7.1) less timestamps. */
@@ -598,11 +605,11 @@ static void text_early(struct tenon_tcp *conn, struct tn_seg *seg)
 
 static int ooo_reaches_beyond(const struct tn_ooo *ooo, tenon_u32 seq)
 {
-    const struct tn_ooo_range *before = ooo_before(ooo, seq);
+    const struct tn_ooo_range *range = ooo->ranges;
 
-    if (before == NULL)
-        return ooo->ranges != NULL;
-    return before->next != NULL || tn_seq_gt(before->end, seq);
+    while (range != NULL && tn_seq_le(range->end, seq))
+        range = range->next;
+    return range != NULL;
 }
 
 /* The first FIN that we hear of is the peer's last word (9293-SEQ-10), unless text behind it was there before (SEC-8):
@@ -618,18 +625,6 @@ static void text_note_fin(struct tenon_tcp *conn, tenon_u32 fin_seq)
         ooo->fin_seq = fin_seq;
     }
     tn_tcp_ack_now(conn);    /* RFC 5681 4.2, as often as it comes: the peer may be probing with it (RFC 8985 7.3) */
-}
-
-/* Text behind the FIN does not exist. */
-static void text_cut_at_fin(struct tenon_tcp *conn, struct tn_seg *seg)
-{
-    const struct tn_ooo *ooo = TENON_WITH_RUNS ? tn_ooo_of(conn) : NULL;
-
-    if (ooo == NULL || !ooo->has_fin || tn_seq_le(seg->seq + seg->pkt->len, ooo->fin_seq))
-        return;
-    tn_count(conn->stack, TENON_STAT_TCP_AFTER_FIN);
-    tn_tcp_ack_now(conn);
-    tn_pkt_trim(seg->pkt, tn_seq_lt(seg->seq, ooo->fin_seq) ? ooo->fin_seq - seg->seq : 0);
 }
 
 /* tenon_tcp_close() was called and the peer still sends: it must learn that nobody reads (9293-HC-4). */
@@ -696,7 +691,6 @@ TENON_INTERNAL void tn_tcp_text_input(struct tenon_tcp *conn, struct tn_seg *seg
         return;
     }
     fin = text_trim(conn, seg);
-    text_cut_at_fin(conn, seg);
     fin_seq = seg->seq + seg->pkt->len;
     if (seg->pkt->len > 0) {
         if (conn->flags & TN_TCP_F_NO_READER) {
