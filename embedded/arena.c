@@ -303,11 +303,18 @@ static tenon_u32 arena_memory_bytes(const struct tenon_sock_conf *conf)
     return arena_add_ends(bytes, conf);
 }
 
+/* What struct sock has to be aligned to, and with it struct sock_port, which has nothing else in it. */
+struct arena_aligned {
+    tenon_u8 byte;
+    struct sock sock;
+};
+
 /* The first part is struct tenon_socks: without STATS nobody counts, and the counters, which come last, are not there.
  * A buffer for headers has a record, too. */
 enum {
+    ARENA_SOCK_ALIGN = offsetof(struct arena_aligned, sock),
     ARENA_SOCKS = TENON_WITH_STATS ? sizeof(struct tenon_socks) : offsetof(struct tenon_socks, counts),
-    ARENA_SOCKS_BYTES = (ARENA_SOCKS + SOCK_ALIGN - 1) / SOCK_ALIGN * SOCK_ALIGN,
+    ARENA_SOCKS_BYTES = (ARENA_SOCKS + ARENA_SOCK_ALIGN - 1) / ARENA_SOCK_ALIGN * ARENA_SOCK_ALIGN,
     ARENA_UNIT_BYTES = ((int)sizeof(struct sock_unit) + SOCK_ALIGN - 1) / SOCK_ALIGN * SOCK_ALIGN,
     ARENA_HEADER_BYTES = ARENA_UNIT_BYTES + SOCK_HEADER_BYTES
 };
@@ -340,7 +347,7 @@ static void arena_lay_out(struct arena_layout *layout, const struct tenon_sock_c
         memory = (tenon_u32)conf->memory;
     memory = (memory + ARENA_UNIT - 1) / ARENA_UNIT * ARENA_UNIT;
     layout->block = (size_t)tn_sock_align(sizeof(struct sock_block)) + (size_t)tn_sock_align(conf->block_bytes);
-    layout->ports = arena_behind(ARENA_SOCKS_BYTES, conf->socks, sizeof(struct sock));
+    layout->ports = arena_add(ARENA_SOCKS_BYTES, conf->socks, sizeof(struct sock));
     layout->pieces = arena_behind(layout->ports, conf->ports, sizeof(struct sock_port));
     layout->stack = arena_behind(layout->pieces, arena_pieces(conf), sizeof(struct sock_piece));
     layout->stack = (layout->stack + 15) / 16 * 16;
