@@ -3,6 +3,7 @@
 #include "core.h"
 #include "tcp/tcp_internal.h"
 #include "udp/udp_internal.h"
+#include "wire/checksum.h"
 
 TENON_API size_t tenon_mem_bytes(enum tenon_mem_kind kind)
 {
@@ -110,19 +111,7 @@ TENON_INTERNAL void tn_spans_ref(const struct tenon_span *spans, unsigned n)
 
 TENON_INTERNAL void tn_spans_copy(tenon_u8 *to, const struct tenon_span *spans, tenon_u32 off, tenon_u32 len)
 {
-    for (; len > 0; spans++) {
-        tenon_u32 piece;
-
-        if (off >= spans->len) {
-            off -= spans->len;
-            continue;
-        }
-        piece = tn_min(spans->len - off, len);
-        memcpy(to, tenon_span_data(spans) + off, piece);
-        to += piece;
-        len -= piece;
-        off = 0;
-    }
+    tn_csum_copy_spans(NULL, to, spans, off, len);
 }
 
 TENON_INTERNAL void tn_spans_slice(struct tn_gather *to, const struct tenon_span *spans, unsigned nspans, tenon_u32 off,

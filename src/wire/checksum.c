@@ -241,19 +241,25 @@ TENON_INTERNAL void tn_csum_copy_spans(struct tn_csum *csum, tenon_u8 *to, const
                                        tenon_u32 off, tenon_u32 len)
 {
     for (; len > 0; spans++) {
+        const tenon_u8 *from;
         tenon_u32 piece;
 
         if (off >= spans->len) {
             off -= spans->len;
             continue;
         }
+        from = tenon_span_data(spans) + off;
         piece = spans->len - off < len ? spans->len - off : len;
-        if (to == NULL) {
-            tn_csum_add(csum, tenon_span_data(spans) + off, piece);
+        if (!TENON_SMALL && csum != NULL && to != NULL) {
+            csum_join_piece(csum, csum_copy_piece(csum->hook, to, from, piece), piece);
         } else {
-            csum_join_piece(csum, csum_copy_piece(csum->hook, to, tenon_span_data(spans) + off, piece), piece);
-            to += piece;
+            if (csum != NULL)
+                tn_csum_add(csum, from, piece);
+            if (to != NULL)
+                memcpy(to, from, piece);
         }
+        if (to != NULL)
+            to += piece;
         len -= piece;
         off = 0;
     }

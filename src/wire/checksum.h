@@ -36,7 +36,7 @@ TENON_INTERNAL void tn_csum_add_spans(struct tn_csum *csum, const struct tenon_s
 /* Their sum, folded; there is a span. Nearly always they are one piece, and then nothing goes through memory. */
 TENON_INTERNAL tenon_u32 tn_csum_spans(tn_csum_hook *hook, const struct tenon_span *spans, tenon_u32 off,
                                        tenon_u32 len);
-/* The same, and a copy of them at `to`, which lies elsewhere. */
+/* The same, and a copy of them at `to`, which lies elsewhere; csum or to may be NULL: then that is not wanted. */
 TENON_INTERNAL void tn_csum_copy_spans(struct tn_csum *csum, tenon_u8 *to, const struct tenon_span *spans,
                                        tenon_u32 off, tenon_u32 len);
 /* One's complement sum of n bytes, folded to 16 bits (not complemented). */
