@@ -43,10 +43,9 @@ static struct echo {
     struct piece *pieces;
     size_t memory_top, memory_used;
     struct tenon_sock_device device;
-    struct place block_places[ECHO_BLOCKS], header_places[HEADERS];
+    struct place places[ECHO_BLOCKS + HEADERS];
 } echo;
-static tenon_u8 blocks[ECHO_BLOCKS * ECHO_BLOCK_BYTES] __attribute__((aligned(16)));
-static tenon_u8 headers[HEADERS * HEADER_BYTES] __attribute__((aligned(8)));
+static tenon_u8 buffers[ECHO_BLOCKS * ECHO_BLOCK_BYTES + HEADERS * HEADER_BYTES] __attribute__((aligned(16)));
 static tenon_u8 memory[MEMORY] __attribute__((aligned(8))), instance[INSTANCE] __attribute__((aligned(16)));
 
 static struct tenon_buf *pool_get(struct pool *pool)
@@ -71,13 +70,17 @@ static void pool_put(struct tenon_buf *buf)
     pool->nfree++;
 }
 
-static void pool_fill(struct place *places, tenon_u8 *bytes, unsigned n, unsigned each)
+/* Blocks, and behind them headers. */
+static void fill_pools(void)
 {
-    for (; n > 0; n--, places++, bytes += each) {
-        places->buf.data = bytes;
-        places->buf.size = each;
-        places->buf.release = pool_put;
-        pool_put(&places->buf);
+    struct place *place = echo.places;
+    tenon_u8 *bytes = buffers;
+
+    for (; bytes < buffers + sizeof(buffers); bytes += place->buf.size, place++) {
+        place->buf.data = bytes;
+        place->buf.size = place < echo.places + ECHO_BLOCKS ? ECHO_BLOCK_BYTES : HEADER_BYTES;
+        place->buf.release = pool_put;
+        pool_put(&place->buf);
     }
 }
 
@@ -336,8 +339,7 @@ int echo_start(void)
     struct tenon_conf conf;
 
     limit(&conf);
-    pool_fill(echo.block_places, blocks, ECHO_BLOCKS, ECHO_BLOCK_BYTES);
-    pool_fill(echo.header_places, headers, HEADERS, HEADER_BYTES);
+    fill_pools();
     board_ethernet(&echo.device);
     echo.device.netif.flags = TENON_NETIF_NO_DAD;
     echo.instance_bytes = tenon_mem_size(&conf);
@@ -358,7 +360,7 @@ tenon_u32 echo_turn(void)
 void echo_facts(void)
 {
     say_value("spare", (tenon_u32)(sizeof(instance) - echo.instance_bytes));
-    say_value("receiving", sizeof(echo.block_places) + sizeof(blocks));
+    say_value("receiving", ECHO_BLOCKS * (sizeof(struct place) + ECHO_BLOCK_BYTES));
     say_value("sending", 0);
     say_value("memory", (tenon_u32)echo.memory_used);
     say_value("memory_top", (tenon_u32)echo.memory_top);
