@@ -426,8 +426,7 @@ static void stack_input_some(struct tenon *stack, struct tn_netif *netif, const 
 }
 
 /* Nothing to go up with, and nobody to wait for. */
-TENON_ONCE_IF_SMALL static void stack_input_one(struct tenon *stack, struct tn_netif *netif,
-                                                const struct tenon_frame *frame)
+static void stack_input_one(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frame)
 {
     struct tenon_tcp *conn = NULL;
 
