@@ -33,6 +33,11 @@ enum tn_timer_kind {
 /* How a frame was addressed on the link (RFC 1122 2.4). */
 enum tn_cast { TN_CAST_UNICAST, TN_CAST_MULTICAST, TN_CAST_BROADCAST };
 
+/* 1: headers that a frame is cut in are brought together before any of them is read. 0: each layer does so with its
+ * own, since fragments and extension headers leave no limit to where they are: those of the link, of IP, of the
+ * transport, and a message about the link. */
+enum { TN_PULLS_ONCE = TENON_WITH_IPV6 ? 0 : !TENON_WITH_FRAGMENTS, TN_PULLS_MAX = TN_PULLS_ONCE ? 1 : 4 };
+
 /* A received packet on its way up. Each layer pulls its header off the front (tn_pkt_pull) and hands the
  * same struct on. Nothing in it outlives the call of tenon_input(). */
 struct tn_pkt {
@@ -60,6 +65,8 @@ struct tn_pkt {
     tenon_u8 *l3;                      /* its IP header; contiguous up to the transport header */
     struct tenon_tcp *conn;            /* whose it is, and has been heard of from there; NULL: to be found out */
     struct tenon_ip dst;
+    unsigned ncopies;
+    struct tenon_buf *copies[TN_PULLS_MAX];    /* what was cut, in one piece: tn_pkt_pullup() */
 };
 
 /* 0: it came to several, which only Ethernet has. */
@@ -280,22 +287,14 @@ enum {
 };
 /* Payload as spans, at most max of them (see TN_RX_SPANS_MAX). @return how many */
 TENON_INTERNAL unsigned tn_pkt_spans(const struct tn_pkt *pkt, struct tenon_span *spans, unsigned max);
-/* Whether at least n contiguous bytes (n <= len) are at head. When they are not, the first bytes are
- * copied into a fresh buffer and `pkt` is made to describe that and the rest; scratch has room for
- * TN_RX_SPANS_MAX spans and belongs to the caller, who calls tn_pkt_unpull() when `pkt` is done.
- * @return TENON_OK, TENON_EINVAL (the packet is shorter than n), TENON_ENOMEM */
-struct tn_pullup {
-    struct tenon_buf *buf;
-    struct tenon_span spans[TN_RX_SPANS_MAX];
-};
 /* Of an ICMP message: an error with the headers that it quotes; of IPv4 the longest, and eight bytes (RFC 792). With
  * the longest ones in front of it, it fits into TENON_BUF_BYTES_MIN (stack.c). */
 enum { TN_ICMP_PULL_BYTES = TENON_WITH_IPV6 ? 128 : 8 + 60 + 8 };
-/* 1: headers that a frame is cut in are brought together before any of them is read. 0: each layer does so
- * with its own, since fragments and extension headers leave no limit to where they are. */
-enum { TN_PULLS_ONCE = TENON_WITH_IPV6 ? 0 : !TENON_WITH_FRAGMENTS };
-TENON_INTERNAL int tn_pkt_pullup(struct tenon *stack, struct tn_pkt *pkt, tenon_u32 n, struct tn_pullup *scratch);
-TENON_INTERNAL void tn_pkt_unpull(struct tn_pullup *scratch);
+/* See to it that at least n contiguous bytes (n <= len) are at head. When they are not, head is a copy of them until
+ * they are left behind; tn_pkt_unpull() gives all copies back when `pkt` is done. What lies in spans stays as it is.
+ * @return TENON_OK, TENON_EINVAL (the packet is shorter than n), TENON_ENOMEM */
+TENON_INTERNAL int tn_pkt_pullup(struct tenon *stack, struct tn_pkt *pkt, tenon_u32 n);
+TENON_INTERNAL void tn_pkt_unpull(struct tn_pkt *pkt);
 /* The byte at `at` of the present layer, wherever it lies; 0 behind the end. To learn how much is to be pulled
  * up: no more than headers, since payload in such a copy holds a buffer as long as the application keeps it. */
 TENON_INTERNAL unsigned tn_pkt_byte(const struct tn_pkt *pkt, tenon_u32 at);

@@ -312,15 +312,12 @@ static int icmp6_is_mld(unsigned type)
 /* Neighbour discovery and MLD read their options in one piece. */
 static void icmp6_link(struct tenon *stack, struct tn_pkt *pkt, unsigned type)
 {
-    struct tn_pullup scratch;
-
-    if (tn_pkt_pullup(stack, pkt, pkt->len, &scratch) != TENON_OK)
+    if (tn_pkt_pullup(stack, pkt, pkt->len) != TENON_OK)
         return;
     if (icmp6_is_discovery(type))
         tn_nd_input(stack, pkt);
     else
         tn_mld_input(stack, pkt);
-    tn_pkt_unpull(&scratch);
 }
 
 /* A host that we may answer: not one that is still looking for its address. */

@@ -80,12 +80,14 @@ static void ip4_fragment(struct tenon *stack, struct tn_pkt *pkt, const struct t
     tn_reass_release(stack, &done);
 }
 
-/* The whole header is at pkt->head. */
-static void ip4_header(struct tenon *stack, struct tn_pkt *pkt)
+TENON_INTERNAL void tn_ip4_input(struct tenon *stack, struct tn_pkt *pkt)
 {
+    const tenon_u32 header = tn_max(TN_IP4_BYTES, (tn_pkt_byte(pkt, 0) & 0x0FU) * 4);
     struct tn_ip4 ip;
     tenon_u32 total;
 
+    if (!TN_PULLS_ONCE && tn_pkt_pullup(stack, pkt, tn_min(pkt->len, header)) != TENON_OK)
+        return;
     if (tn_ip4_parse(&ip, pkt->head, tn_pkt_head_len(pkt), pkt->len) != 0) {
         tn_count(stack, TENON_STAT_IP4_BAD_HEADER);
         return;
@@ -122,27 +124,6 @@ static void ip4_header(struct tenon *stack, struct tn_pkt *pkt)
         ip4_fragment(stack, pkt, &ip);
     else
         tn_ip_deliver(stack, pkt);
-}
-
-/* The frame is cut inside the header: bring its bytes together first. */
-static void ip4_cut(struct tenon *stack, struct tn_pkt *pkt, tenon_u32 header)
-{
-    struct tn_pullup scratch;
-
-    if (tn_pkt_pullup(stack, pkt, tn_min(pkt->len, header), &scratch) != TENON_OK)
-        return;
-    ip4_header(stack, pkt);
-    tn_pkt_unpull(&scratch);
-}
-
-TENON_INTERNAL void tn_ip4_input(struct tenon *stack, struct tn_pkt *pkt)
-{
-    const tenon_u32 header = TN_PULLS_ONCE ? 0 : tn_max(TN_IP4_BYTES, (tn_pkt_byte(pkt, 0) & 0x0FU) * 4);
-
-    if (!tn_pkt_is_whole(pkt) && tn_pkt_head_len(pkt) < header)
-        ip4_cut(stack, pkt, header);
-    else
-        ip4_header(stack, pkt);
 }
 
 /* ---- for others ------------------------------------------------------------------------------------- */

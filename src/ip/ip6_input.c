@@ -250,13 +250,22 @@ static void ip6_chain(struct tenon *stack, struct tn_pkt *pkt, struct ip6_walk *
     }
 }
 
-/* The IPv6 header is at pkt->head, and as much of the rest as can be had. */
-static void ip6_header(struct tenon *stack, struct tn_pkt *pkt)
+static int ip6_has_extensions(unsigned next)
 {
+    return next != TN_PROTO_TCP && next != TN_PROTO_UDP && next != TN_PROTO_ICMP6;
+}
+
+/* The header is brought together, and as much of the rest as can be had where it may be headers. */
+TENON_INTERNAL void tn_ip6_input(struct tenon *stack, struct tn_pkt *pkt)
+{
+    const int all = ip6_has_extensions(tn_pkt_byte(pkt, 6));
+    const tenon_u32 headers = all ? (tenon_u32)TN_IP_PULL_BYTES : (tenon_u32)TN_IP6_BYTES;
     struct ip6_walk walk;
     struct tn_ip6 ip;
     tenon_u32 total;
 
+    if (tn_pkt_pullup(stack, pkt, tn_min(pkt->len, headers)) != TENON_OK)
+        return;
     if (tn_ip6_parse(&ip, pkt->head, tn_pkt_head_len(pkt), pkt->len) != 0) {
         tn_count(stack, TENON_STAT_IP6_BAD_HEADER);
         return;
@@ -283,17 +292,6 @@ static void ip6_header(struct tenon *stack, struct tn_pkt *pkt)
     ip6_chain(stack, pkt, &walk);
 }
 
-/* The frame is cut inside the headers, or where there may be some: bring its first bytes together. */
-static void ip6_cut(struct tenon *stack, struct tn_pkt *pkt, tenon_u32 headers)
-{
-    struct tn_pullup scratch;
-
-    if (tn_pkt_pullup(stack, pkt, tn_min(pkt->len, headers), &scratch) != TENON_OK)
-        return;
-    ip6_header(stack, pkt);
-    tn_pkt_unpull(&scratch);
-}
-
 TENON_INTERNAL int tn_ip6_is_other_host(struct tenon *stack, const struct tn_netif *netif, const struct tenon_ip *src)
 {
     return !tn_ip_is_multicast(src) && !ip6_not_for_wire(src) &&
@@ -304,21 +302,4 @@ TENON_INTERNAL int tn_ip6_is_for_us(struct tenon *stack, const struct tn_pkt *pk
 {
     return !ip6_not_for_wire(&pkt->dst) && tn_ip_classify(stack, pkt->netif, &pkt->dst) == TN_DST_OURS &&
            tn_ip6_is_other_host(stack, pkt->netif, &pkt->src);
-}
-
-static int ip6_has_extensions(unsigned next)
-{
-    return next != TN_PROTO_TCP && next != TN_PROTO_UDP && next != TN_PROTO_ICMP6;
-}
-
-TENON_INTERNAL void tn_ip6_input(struct tenon *stack, struct tn_pkt *pkt)
-{
-    tenon_u32 headers = TN_IP6_BYTES;
-
-    if (ip6_has_extensions(tn_pkt_byte(pkt, 6)))
-        headers = TN_IP_PULL_BYTES;
-    if (tn_pkt_head_len(pkt) < pkt->len && tn_pkt_head_len(pkt) < headers)
-        ip6_cut(stack, pkt, headers);
-    else
-        ip6_header(stack, pkt);
 }

@@ -77,8 +77,10 @@ static void deliver_unknown(struct tenon *stack, const struct tn_pkt *pkt)
         tn_icmp_error(stack, pkt, TN_WHY4_PROTOCOL, 0);
 }
 
-static void deliver_whole(struct tenon *stack, struct tn_pkt *pkt)
+TENON_INTERNAL TENON_ONCE_IF_SMALL void tn_ip_deliver(struct tenon *stack, struct tn_pkt *pkt)
 {
+    if (!TN_PULLS_ONCE && tn_pkt_pullup(stack, pkt, tn_min(pkt->len, deliver_head_bytes(pkt))) != TENON_OK)
+        return;
     switch (pkt->proto) {
     case TN_PROTO_TCP:
         tn_tcp_input(stack, pkt);
@@ -104,24 +106,4 @@ static void deliver_whole(struct tenon *stack, struct tn_pkt *pkt)
         break;
     }
     deliver_unknown(stack, pkt);
-}
-
-static void deliver_cut(struct tenon *stack, struct tn_pkt *pkt, tenon_u32 head)
-{
-    struct tn_pullup scratch;
-
-    if (tn_pkt_pullup(stack, pkt, head, &scratch) != TENON_OK)
-        return;
-    deliver_whole(stack, pkt);
-    tn_pkt_unpull(&scratch);
-}
-
-TENON_INTERNAL TENON_ONCE_IF_SMALL void tn_ip_deliver(struct tenon *stack, struct tn_pkt *pkt)
-{
-    const tenon_u32 head = TN_PULLS_ONCE || !TENON_WITH_SPLIT ? 0 : tn_min(deliver_head_bytes(pkt), pkt->len);
-
-    if (TENON_LIKELY(tn_pkt_head_len(pkt) >= head))
-        deliver_whole(stack, pkt);
-    else
-        deliver_cut(stack, pkt, head);
 }

@@ -7,15 +7,16 @@
 /* Find the byte at pkt->off: `head` and `head_len`. */
 static void packet_locate(struct tn_pkt *pkt)
 {
-    struct tenon_span first;
+    const struct tenon_span *span = pkt->spans;
+    tenon_u32 off = pkt->off;
 
     pkt->head_len = 0;
-    if (tn_pkt_spans(pkt, &first, 1) == 0) {
-        pkt->len = 0;
+    if (pkt->len == 0)
         return;
-    }
-    pkt->head = tenon_span_data(&first);
-    pkt->head_len = first.len;
+    for (; off >= span->len; span++)
+        off -= span->len;
+    pkt->head = tenon_span_data(span) + off;
+    pkt->head_len = tn_min(span->len - off, pkt->len);
 }
 
 TENON_INTERNAL void tn_pkt_pull(struct tn_pkt *pkt, tenon_u32 n)
@@ -53,12 +54,10 @@ TENON_INTERNAL unsigned tn_pkt_spans(const struct tn_pkt *pkt, struct tenon_span
     return to.n;
 }
 
-TENON_INTERNAL int tn_pkt_pullup(struct tenon *stack, struct tn_pkt *pkt, tenon_u32 n, struct tn_pullup *scratch)
+TENON_INTERNAL int tn_pkt_pullup(struct tenon *stack, struct tn_pkt *pkt, tenon_u32 n)
 {
     struct tenon_buf *buf;
-    struct tn_gather rest;
 
-    scratch->buf = NULL;
     if (n <= tn_pkt_head_len(pkt))
         return TENON_OK;
     if (!TENON_WITH_SPLIT || n > pkt->len)
@@ -66,33 +65,20 @@ TENON_INTERNAL int tn_pkt_pullup(struct tenon *stack, struct tn_pkt *pkt, tenon_
     buf = tn_buf_get(stack);
     if (buf == NULL)
         return TENON_ENOMEM;
-    if (n > buf->size) {
-        tenon_buf_put(buf);
+    TENON_ASSERT(pkt->ncopies < TN_PULLS_MAX);
+    pkt->copies[pkt->ncopies++] = buf;
+    if (!TN_PULLS_ONCE && n > buf->size)
         return TENON_ENOMEM;
-    }
     tn_spans_copy(buf->data, pkt->spans, pkt->off, n);
-    tn_gather_init(&rest, scratch->spans + 1, TN_RX_SPANS_MAX - 1);
-    tn_spans_slice(&rest, pkt->spans, pkt->nspans, pkt->off + n, pkt->len - n);
-    if (rest.bytes != pkt->len - n) {
-        tenon_buf_put(buf);
-        return TENON_ENOMEM;
-    }
-    scratch->buf = buf;
-    scratch->spans[0].buf = buf;
-    scratch->spans[0].off = 0;
-    scratch->spans[0].len = n;
-    pkt->spans = scratch->spans;
-    pkt->nspans = rest.n + 1;
-    pkt->off = 0;
-    packet_locate(pkt);
+    pkt->head = buf->data;
+    pkt->head_len = n;
     return TENON_OK;
 }
 
-TENON_INTERNAL void tn_pkt_unpull(struct tn_pullup *scratch)
+TENON_INTERNAL void tn_pkt_unpull(struct tn_pkt *pkt)
 {
-    if (scratch->buf != NULL)
-        tenon_buf_put(scratch->buf);
-    scratch->buf = NULL;
+    while (pkt->ncopies > 0)
+        tenon_buf_put(pkt->copies[--pkt->ncopies]);
 }
 
 TENON_INTERNAL unsigned tn_pkt_byte(const struct tn_pkt *pkt, tenon_u32 at)

@@ -242,14 +242,6 @@ static void stack_input_link(struct tenon *stack, struct tn_pkt *pkt)
     stack_input_ip(stack, pkt, eth.ethertype);
 }
 
-static void stack_input_layers(struct tenon *stack, struct tn_pkt *pkt)
-{
-    if (tn_netif_is_bare(pkt->netif))
-        stack_input_bare(stack, pkt);
-    else
-        stack_input_link(stack, pkt);
-}
-
 /* Ethernet, 802.1Q, and RFC 1042 encapsulation: no link header is longer. Behind it are the longest of IPv4, and TCP or
  * an error of ICMP. */
 enum {
@@ -257,15 +249,15 @@ enum {
     STACK_PULL_BYTES = TN_PULLS_ONCE ? STACK_LINK_BYTES_MAX + 60 + TN_ICMP_PULL_BYTES : STACK_LINK_BYTES_MAX
 };
 
-static void stack_input_cut(struct tenon *stack, struct tn_pkt *pkt)
+static void stack_input_layers(struct tenon *stack, struct tn_pkt *pkt)
 {
-    struct tn_pullup scratch;
-
     TENON_ASSERT((int)STACK_PULL_BYTES <= (int)TENON_BUF_BYTES_MIN);
-    if (tn_pkt_pullup(stack, pkt, tn_min(pkt->len, STACK_PULL_BYTES), &scratch) != TENON_OK)
+    if (tn_pkt_pullup(stack, pkt, tn_min(pkt->len, STACK_PULL_BYTES)) != TENON_OK)
         return;    /* no buffer: counted there */
-    stack_input_layers(stack, pkt);
-    tn_pkt_unpull(&scratch);
+    if (tn_netif_is_bare(pkt->netif))
+        stack_input_bare(stack, pkt);
+    else
+        stack_input_link(stack, pkt);
 }
 
 static void stack_account(struct tenon *stack, struct tn_netif *netif, unsigned frames, tenon_u32 bytes)
@@ -289,12 +281,9 @@ static void stack_input_packet(struct tenon *stack, struct tn_pkt *pkt, const st
     pkt->head = tenon_span_data(spans);
     if (TENON_WITH_SPLIT)
         pkt->head_len = spans->len;
-    if (TENON_WITH_SPEED && tn_ip_usual(stack, pkt, conn))
-        return;
-    if (TENON_LIKELY(tn_pkt_is_whole(pkt) || tn_pkt_head_len(pkt) >= STACK_PULL_BYTES))
+    if (!TENON_WITH_SPEED || !tn_ip_usual(stack, pkt, conn))
         stack_input_layers(stack, pkt);
-    else
-        stack_input_cut(stack, pkt);
+    tn_pkt_unpull(pkt);
 }
 
 static void stack_input_general(struct tenon *stack, struct tn_netif *netif, const struct tn_fast_rx *rx)
