@@ -293,7 +293,7 @@ static void stack_input_general(struct tenon *stack, struct tn_netif *netif, con
 
     if (tn_fast_syn_input(stack, netif, rx))
         return;
-    tn_clear(&pkt, sizeof(pkt));
+    tn_clear(&pkt, offsetof(struct tn_pkt, copies));
     pkt.len = rx->bytes;
     pkt.netif = netif;
     /* PARTIAL is a packet that never left the machine: nothing can have broken it. */

@@ -344,6 +344,7 @@ TENON_INTERNAL void tn_sendq_slice(const struct tenon_tcp *conn, struct tn_gathe
         struct tenon_span *span = &to->spans[to->n];
         const tenon_u32 skip = seq - piece->seq;
 
+        TENON_ASSERT(i < queue->count);
         if (!TENON_WITH_QUEUE && skip >= piece->len)
             continue;
         TENON_ASSERT(skip < piece->len);
