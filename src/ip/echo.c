@@ -7,7 +7,7 @@
 
 enum {
     ECHO_OBJECTS_MAX = 256,
-    ECHO_FITS = TENON_WITH_PIECES && !TENON_WITH_FRAGMENTS && !TENON_WITH_SPEED,    /* there are spans for all of it */
+    ECHO_FITS = TENON_WITH_PIECES && !(TENON_WITH_FRAGMENTS || TENON_WITH_SPEED),    /* there are spans for all of it */
     ECHO_CLASS_MASK = 0xFC    /* DSCP without ECN */
 };
 
