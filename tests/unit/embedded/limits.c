@@ -569,7 +569,8 @@ UNIT_TEST(ports_all_taken)
 /* One more of a limit, and the arena has room for what that one needs. */
 UNIT_TEST(arena_grows_with_each_limit)
 {
-    const size_t conn = tenon_mem_bytes(TENON_MEM_CONN) + tenon_mem_bytes(TENON_MEM_BLOCK);
+    const size_t conn =
+        tenon_mem_bytes(TENON_MEM_CONN) + tenon_mem_bytes(TENON_MEM_BLOCK) + tenon_mem_bytes(TENON_MEM_PATH);
     struct machine machine;
     struct tenon_sock_conf *conf = &machine.conf;
     size_t before, bytes;
