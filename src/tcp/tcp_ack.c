@@ -74,27 +74,30 @@ static tenon_u32 ack_timed_rtt(struct tenon_tcp *conn, const struct tn_seg *seg)
     return tn_max(1, conn->stack->now_us - conn->flight->rtt_start_us);
 }
 
-/* One sample per round trip: of the segment that is being timed. While something is retransmitted none is timed;
- * then that serves which was sent once only, or a timestamp (RFC 6298 3: Karn). What arrived together with a repetition
- * may have arrived long before it, and its ACK been lost. */
+/* RTT of what was sent once only and has just arrived, or, of what is acknowledged, by timestamp (RFC 6298 3:
+ * Karn); 0: of neither. What arrived together with a repetition may have arrived long before it, and its ACK
+ * been lost. */
+static tenon_u32 ack_untimed_rtt(const struct tenon_tcp *conn, const struct tn_ack *ack)
+{
+    if (TENON_WITH_RECOVERY && tn_tcp_hears_sack(conn) && ack->has_original && !ack->newest_again)
+        return tn_max(1, conn->stack->now_us - ack->original_us);
+    return ack->acked > 0 ? ack_timestamp_rtt(conn, ack->seg) : 0;
+}
+
+/* One sample per round trip: of the segment that is being timed. While something is missing that is none, or its ACK
+ * waits for what is sent again: then it is of what arrives. */
 static void ack_take_rtt(struct tenon_tcp *conn, struct tn_ack *ack)
 {
-    const struct tn_seg *seg = ack->seg;
-    const tenon_u32 now = conn->stack->now_us;
     tenon_u32 rtt_us;
 
     if (TENON_WITH_RECOVERY && ack->has_newest && !ack->newest_again) {
-        ack->fresh_rtt_us = tn_max(1, now - ack->newest.sent_us);
+        ack->fresh_rtt_us = tn_max(1, conn->stack->now_us - ack->newest.sent_us);
         tn_tcp_take_min_rtt(conn, ack->fresh_rtt_us);
         conn->flight->tlp_sampled = 1;
     }
-    rtt_us = ack_timed_rtt(conn, seg);
-    if (rtt_us == 0 && conn->recovery != TN_RECOVERY_NONE && ack->acked > 0) {
-        if (TENON_WITH_RECOVERY && tn_tcp_hears_sack(conn) && ack->has_original && !ack->newest_again)
-            rtt_us = tn_max(1, now - ack->original_us);
-        else
-            rtt_us = ack_timestamp_rtt(conn, seg);
-    }
+    rtt_us = ack_timed_rtt(conn, ack->seg);
+    if (rtt_us == 0 && (conn->recovery != TN_RECOVERY_NONE || ack->acked == 0))
+        rtt_us = ack_untimed_rtt(conn, ack);
     if (rtt_us != 0)
         tn_tcp_rtt_sample(conn, rtt_us);
     if (ack->acked > 0 && (rtt_us != 0 || (TENON_WITH_RECOVERY && ack->fresh_rtt_us != 0)))
@@ -249,6 +252,8 @@ static void ack_process(struct tenon_tcp *conn, struct tn_ack *ack)
         tn_tcp_disarm_rtx(conn);
     else if (ack->acked > 0)
         tn_tcp_arm_rtx(conn);
+    else if (ack->rtt_us != 0)
+        tn_tcp_stretch_rto(conn);
     if (tn_tcp_has_block(conn))
         tn_tcp_recovery_on_ack(conn, ack);
     if (ack->acked > 0)

@@ -762,6 +762,7 @@ TENON_INTERNAL void tn_tcp_send_bare(struct tenon *stack, struct tn_bare *bare);
 TENON_INTERNAL void tn_tcp_arm_rtx(struct tenon_tcp *conn);          /* (re)start with the present RTO */
 /* Something is in flight: RTO, tail loss probe or reordering window, whichever is next (RFC 8985 8). */
 TENON_INTERNAL void tn_tcp_choose_timer(struct tenon_tcp *conn);
+TENON_INTERNAL void tn_tcp_stretch_rto(struct tenon_tcp *conn);    /* to RTO, as it is now, since the last progress */
 /* Both, if all is as usual; restart: the RTO begins now. */
 TENON_INTERNAL_HOT void tn_tcp_arm_usual(struct tenon_tcp *conn, int restart);
 /* The same when one segment has left, and nothing else is in flight. */

@@ -59,6 +59,21 @@ TENON_INTERNAL void tn_tcp_arm_rtx(struct tenon_tcp *conn)
     timer_schedule(conn, when);
 }
 
+/* A round trip was measured while the timer runs. Where a queue fills within one round trip and overflows,
+ * the RTO is of before that, and over before the first retransmission could be acknowledged: the timer was to
+ * expire after RTO, as it is known to be now (RFC 6298 5.3). The caller chooses the timer anew. */
+TENON_INTERNAL void tn_tcp_stretch_rto(struct tenon_tcp *conn)
+{
+    const tenon_u32 since_ms = conn->stack->now_ms - conn->progress_ms;
+    struct tn_flight *flight = conn->flight;
+
+    if (!TENON_WITH_RECOVERY || conn->backoff > 0 || since_ms >= flight->rto_us / 1000)
+        return;
+    tn_tcp_timer_know(conn);
+    flight->rto_when =
+        tn_seq_max(flight->rto_when, tn_tick_after_us(conn->stack, flight->rto_us - since_ms * 1000));
+}
+
 TENON_INTERNAL void tn_tcp_choose_timer(struct tenon_tcp *conn)
 {
     enum tn_rtx_timer kind = TN_RTX_TLP;
