@@ -282,6 +282,19 @@ TENON_INTERNAL tenon_u32 tn_flight_again_bytes(const struct tenon_tcp *conn)
     return flight->rtx_nxt - conn->snd_una - tn_sack_bytes_between(conn, conn->snd_una, flight->rtx_nxt);
 }
 
+static unsigned flight_again_places(const struct tn_flight *flight)
+{
+    return (unsigned)flight->again_cap + flight->again_gone;
+}
+
+static void flight_again_put(struct tenon_tcp *conn)
+{
+    const struct tn_flight *flight = conn->flight;
+
+    if (flight->again != NULL)
+        tn_mem_put(conn->stack, flight->again - flight->again_gone, flight_again_bytes(flight_again_places(flight)));
+}
+
 TENON_INTERNAL void tn_flight_again_clear(struct tenon_tcp *conn)
 {
     struct tn_flight *flight = conn->flight;
@@ -290,35 +303,67 @@ TENON_INTERNAL void tn_flight_again_clear(struct tenon_tcp *conn)
         return;
     if (flight == NULL)
         return;
-    if (flight->again != NULL)
-        tn_mem_put(conn->stack, flight->again, flight_again_bytes(flight->again_cap));
+    flight_again_put(conn);
     flight->again = NULL;
-    flight->again_n = flight->again_cap = 0;
+    flight->again_n = flight->again_cap = flight->again_gone = 0;
+    flight->again_mixed = 0;
     flight->again_bytes = 0;
+}
+
+static void flight_again_move_down(struct tn_flight *flight)
+{
+    struct tn_again *first = flight->again - flight->again_gone;
+
+    memmove(first, flight->again, flight_again_bytes(flight->again_n));
+    flight->again = first;
+    flight->again_cap = (tenon_u16)flight_again_places(flight);
+    flight->again_gone = 0;
+}
+
+static int flight_again_grow(struct tenon_tcp *conn, unsigned places)
+{
+    struct tn_flight *flight = conn->flight;
+    struct tn_again *again;
+
+    if (places > TN_AGAIN_MOST)
+        return 0;
+    again = (struct tn_again *)tn_mem_get(conn->stack, flight_again_bytes(places));
+    if (again == NULL)
+        return 0;
+    if (flight->again != NULL)
+        memcpy(again, flight->again, flight_again_bytes(flight->again_n));
+    flight_again_put(conn);
+    flight->again = again;
+    flight->again_cap = (tenon_u16)places;
+    flight->again_gone = 0;
+    return 1;
+}
+
+/* All are asked with each ACK whether they are lost, unless they are in order of time, too. */
+static int flight_again_may_be_more(const struct tn_flight *flight, tenon_u32 from)
+{
+    return flight->again_n < TN_AGAIN_MAX ||
+           (!flight->again_mixed && tn_seq_le(flight->again[flight->again_n - 1].sent.end, from));
 }
 
 TENON_INTERNAL int tn_flight_has_room(struct tenon_tcp *conn)
 {
     struct tn_flight *flight = conn->flight;
-    struct tn_again *again;
-    unsigned cap;
 
-    /* One more than needed now: a SACK of its middle may cut one in two. */
-    if (!TENON_WITH_RECOVERY || flight->again_n + 1U < flight->again_cap)
+    if (!TENON_WITH_RECOVERY)
         return 1;
-    cap = flight->again_cap == 0 ? (unsigned)FLIGHT_AGAIN_MIN : 2U * flight->again_cap;
-    if (cap > TN_AGAIN_MAX)
+    if (!flight_again_may_be_more(flight, flight->rtx_nxt))
         return 0;
-    again = (struct tn_again *)tn_mem_get(conn->stack, flight_again_bytes(cap));
-    if (again == NULL)
+    /* One more than needed now: a SACK of its middle may cut one in two. */
+    if (flight->again_n + 1U < flight->again_cap)
+        return 1;
+    if (flight->again_gone <= flight->again_cap &&
+        flight_again_grow(conn, (unsigned)tn_max(2U * flight_again_places(flight), (tenon_u32)FLIGHT_AGAIN_MIN)))
+        return 1;
+    if (flight->again_gone == 0)
         return 0;
-    if (flight->again != NULL) {
-        memcpy(again, flight->again, flight_again_bytes(flight->again_n));
-        tn_mem_put(conn->stack, flight->again, flight_again_bytes(flight->again_cap));
-    }
-    flight->again = again;
-    flight->again_cap = (tenon_u16)cap;
-    return 1;
+    flight_again_move_down(flight);
+    return flight->again_n + 1U < flight->again_cap;
 }
 
 /* First of the retransmissions that ends behind `seq`. */
@@ -344,10 +389,18 @@ static void flight_again_insert(struct tn_flight *flight, unsigned at, const str
     flight->again_n++;
 }
 
-static void flight_again_delete(struct tn_flight *flight, unsigned at, unsigned n)
+static void flight_again_delete(struct tn_flight *flight, unsigned at)
 {
-    memmove(&flight->again[at], &flight->again[at + n], (flight->again_n - at - n) * sizeof(flight->again[0]));
-    flight->again_n = (tenon_u16)(flight->again_n - n);
+    flight->again_n--;
+    if (flight->again_n == 0)
+        flight->again_mixed = 0;
+    if (at == 0) {
+        flight->again++;
+        flight->again_gone++;
+        flight->again_cap--;
+        return;
+    }
+    memmove(&flight->again[at], &flight->again[at + 1], (flight->again_n - at) * sizeof(flight->again[0]));
 }
 
 TENON_INTERNAL void tn_flight_sent_again(struct tenon_tcp *conn, tenon_u32 from, tenon_u32 end)
@@ -358,7 +411,7 @@ TENON_INTERNAL void tn_flight_sent_again(struct tenon_tcp *conn, tenon_u32 from,
 
     if (!TENON_WITH_RECOVERY)
         return;
-    if (flight->again_n == flight->again_cap)
+    if (flight->again_n == flight->again_cap || !flight_again_may_be_more(flight, from))
         return;    /* no record: it still counts as lost, and if it gets lost again the RTO will tell */
     TENON_ASSERT(at == flight->again_n || tn_seq_le(end, flight->again[at].seq));
     again.seq = from;
@@ -367,6 +420,8 @@ TENON_INTERNAL void tn_flight_sent_again(struct tenon_tcp *conn, tenon_u32 from,
     again.sent.sent_us = conn->stack->now_us;
     if (tn_rate_is_wanted(conn))
         tn_rate_sending(conn, &again.sent, end - from);
+    if (at != flight->again_n)
+        flight->again_mixed = 1;
     flight_again_insert(flight, at, &again);
     flight->again_bytes += end - from;
 }
@@ -412,7 +467,7 @@ TENON_INTERNAL tenon_u32 tn_flight_again_lost(struct tenon_tcp *conn, unsigned i
     if (!TENON_WITH_RECOVERY)
         return 0;
     flight->again_bytes -= bytes;
-    flight_again_delete(flight, index, 1);
+    flight_again_delete(flight, index);
     if (tn_seq_ge(seq, conn->flight->lost_edge))
         return 0;    /* a probe of the tail: the tail itself is still in flight */
     conn->flight->rtx_nxt = tn_seq_min(conn->flight->rtx_nxt, seq);
@@ -467,14 +522,14 @@ static void flight_again_cut(struct tenon_tcp *conn, unsigned at, tenon_u32 from
     flight->again_bytes -= end - from;
     rest.seq = end;
     if (again->seq == from && again->sent.end == end) {
-        flight_again_delete(flight, at, 1);
+        flight_again_delete(flight, at);
     } else if (again->seq == from) {
         again->seq = end;
     } else {
         again->sent.end = from;
         if (rest.sent.end == end)
             return;
-        if (flight->again_n < flight->again_cap) {
+        if (flight->again_n < flight->again_cap && (flight->again_n < TN_AGAIN_MAX || !flight->again_mixed)) {
             flight_again_insert(flight, at + 1, &rest);
             return;
         }
@@ -579,9 +634,13 @@ static const char *flight_check_again(const struct tenon_tcp *conn)
             return "the retransmissions are out of order";
         if (tn_sack_bytes_between(conn, again->seq, again->sent.end) != 0)
             return "what is SACKed counts as in flight again";
+        if (!flight->again_mixed && i > 0 && tn_seq_lt(again->sent.sent_us, again[-1].sent.sent_us))
+            return "the retransmissions are not in order of time";
         edge = again->sent.end;
         bytes += again->sent.end - again->seq;
     }
+    if (flight->again_mixed && flight->again_n > TN_AGAIN_MAX)
+        return "there are too many retransmissions to ask all of them";
     if (tn_seq_gt(edge, conn->snd_nxt))
         return "what was never sent was sent again";
     return bytes == flight->again_bytes ? NULL : "the sum of the retransmissions is wrong";

@@ -76,9 +76,11 @@ struct tn_sack_range {
 
 struct tn_sack {
     tenon_u16 n, cap;
+    tenon_u16 gone;              /* places before them, of ranges that are acknowledged */
     tenon_u32 bytes;             /* TENON_WITH_RECOVERY: in all ranges */
     tenon_u32 below;             /* of these, below lost_edge */
-    struct tn_sack_range ranges[1];    /* [cap] */
+    struct tn_sack_range *ranges;    /* [cap], in places[] */
+    struct tn_sack_range places[1];
 };
 
 /* ---- what is in flight ---------------------------------------------------------------------------- */
@@ -132,6 +134,8 @@ struct tn_tcp_made {
 };
 
 enum { TN_FLIGHT_FEW = TENON_WITH_RECOVERY ? 4 : 1, TN_AGAIN_MAX = 1024 };
+/* Retransmissions in flight: of those in any order TN_AGAIN_MAX, as each ACK looks at all. */
+enum { TN_AGAIN_MOST = sizeof(size_t) > 2 ? 16384 : TN_AGAIN_MAX };
 /* Words of the congestion control: without a choice NewReno's. */
 enum { TN_FLIGHT_WORDS = TENON_WITH_RECOVERY ? (int)TENON_CC_WORDS : 1 };
 /* Pieces of the send queue that a block has: all that there are, or as many as most connections need. */
@@ -213,6 +217,7 @@ struct tn_flight {
     tenon_u32 rack_sent_us, rack_end, rack_rtt_us;
     tenon_u8 rack_valid;         /* they mean something */
     tenon_u8 tlp_sampled;        /* there was an RTT sample since the last probe */
+    tenon_u16 again_gone;        /* places before those of `again`, of what has arrived */
 
     /* From here on: what is seldom asked for. */
     struct tenon_tcp *conn;
@@ -232,6 +237,7 @@ struct tn_flight {
     tenon_u8 reo_mult, reo_persist;
     tenon_u8 dsack_round_runs;
     tenon_u8 rule;               /* enum tenon_trace_rule: how what is found to be lost is found now */
+    tenon_u8 again_mixed;        /* the retransmissions are not in order of time */
     tenon_u8 holds;              /* the application has kept, or answered, what TENON_KEEP_FIRST gave it last */
 
     /* TLP (RFC 8985 7.1) */

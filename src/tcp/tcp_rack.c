@@ -183,7 +183,8 @@ static tenon_u32 rack_detect_first(struct tenon_tcp *conn, tenon_u32 window)
     return lost;
 }
 
-/* Retransmissions can be lost like everything else (9.1). */
+/* Retransmissions can be lost like everything else (9.1). If they are in order of time, too, the first which
+ * is not lost ends the search. */
 static tenon_u32 rack_detect_again(struct tenon_tcp *conn, tenon_u32 window)
 {
     struct tn_flight *flight = conn->flight;
@@ -194,16 +195,16 @@ static tenon_u32 rack_detect_again(struct tenon_tcp *conn, tenon_u32 window)
         const struct tn_sent *sent = &flight->again[i].sent;
         tenon_u32 left;
 
-        if (!rack_left_before(flight, sent->sent_us, sent->end)) {
-            i++;
-            continue;
+        if (rack_left_before(flight, sent->sent_us, sent->end)) {
+            left = rack_left_us(conn, sent->sent_us, window);
+            if (left == 0) {
+                lost += rack_lose_again(conn, i);
+                continue;
+            }
+            rack_wait(flight, left);
         }
-        left = rack_left_us(conn, sent->sent_us, window);
-        if (left == 0) {
-            lost += rack_lose_again(conn, i);
-            continue;
-        }
-        rack_wait(flight, left);
+        if (!flight->again_mixed)
+            break;
         i++;
     }
     return lost;

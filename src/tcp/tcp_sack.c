@@ -4,45 +4,88 @@
 #include "tcp/tcp_internal.h"
 
 enum { SACK_CAP_MIN = 8, SACK_CAP_MAX = 2048 };
+#define SACK_CAP_MOST 32768UL    /* where a size may have more than 16 bits */
 enum { SACK_IS_HEARD = TENON_WITH_SACK && TENON_WITH_SCOREBOARD };
 
-static size_t sack_bytes(unsigned cap)
+static size_t sack_bytes(unsigned places)
 {
-    return sizeof(struct tn_sack) + (size_t)(cap - 1) * sizeof(struct tn_sack_range);
+    return sizeof(struct tn_sack) + (size_t)(places - 1) * sizeof(struct tn_sack_range);
 }
 
-/* Room for one range more. @return 0 when there is none */
-static int sack_make_room(struct tenon_tcp *conn)
+static unsigned sack_places(const struct tn_sack *sack)
+{
+    return (unsigned)sack->cap + sack->gone;
+}
+
+/* As many ranges as full segments that are lost can leave between them, and never fewer than a window of small ones
+ * may: a peer who makes ranges up gets no more for a small window. */
+static unsigned sack_places_max(const struct tenon_tcp *conn)
+{
+    const tenon_u32 segments = (conn->snd_nxt - conn->snd_una) / conn->mss;
+
+    if (sizeof(size_t) == 2 || segments < SACK_CAP_MAX)
+        return SACK_CAP_MAX;
+    return (unsigned)tn_min(segments, SACK_CAP_MOST);
+}
+
+/* The places of what is acknowledged are used again. */
+static int sack_move_down(struct tn_sack *sack)
+{
+    if (sack->gone == 0)
+        return 0;
+    memmove(sack->places, sack->ranges, sack->n * sizeof(sack->ranges[0]));
+    sack->ranges = sack->places;
+    sack->cap = (tenon_u16)sack_places(sack);
+    sack->gone = 0;
+    return 1;
+}
+
+static int sack_grow(struct tenon_tcp *conn, unsigned places)
 {
     struct tn_sack *old = conn->flight->sack;
-    struct tn_sack *sack;
-    unsigned cap = SACK_CAP_MIN;
+    struct tn_sack *sack = (struct tn_sack *)tn_mem_get(conn->stack, sack_bytes(places));
 
-    if (old != NULL) {
-        if (old->n < old->cap || !TENON_WITH_MANY)
-            return old->n < old->cap;
-        cap = 2U * old->cap;
-    }
-    if (cap > SACK_CAP_MAX)
-        return 0;
-    sack = (struct tn_sack *)tn_mem_get(conn->stack, sack_bytes(cap));
     if (sack == NULL)
         return 0;
-    sack->n = 0;
+    sack->n = sack->gone = 0;
     sack->bytes = sack->below = 0;
     if (old != NULL) {
-        memcpy(sack, old, sack_bytes(old->cap));
-        tn_mem_put(conn->stack, old, sack_bytes(old->cap));
+        *sack = *old;
+        sack->gone = 0;
+        memcpy(sack->places, old->ranges, old->n * sizeof(old->ranges[0]));
+        tn_mem_put(conn->stack, old, sack_bytes(sack_places(old)));
     }
-    sack->cap = (tenon_u16)cap;
+    sack->ranges = sack->places;
+    sack->cap = (tenon_u16)places;
     conn->flight->sack = sack;
     return 1;
+}
+
+/* Room for one range more. What is left is not moved down for a few places, as that would cost each ACK as
+ * much as there are ranges. @return 0 when there is none */
+static int sack_make_room(struct tenon_tcp *conn)
+{
+    struct tn_sack *sack = conn->flight->sack;
+    unsigned places;
+
+    if (sack == NULL)
+        return sack_grow(conn, SACK_CAP_MIN);
+    if (sack->n < sack->cap)
+        return 1;
+    if (!TENON_WITH_MANY)
+        return 0;
+    if (sack->gone >= sack->cap)
+        return sack_move_down(sack);
+    places = 2U * sack_places(sack);
+    if (places <= sack_places_max(conn) && sack_grow(conn, places))
+        return 1;
+    return sack_move_down(conn->flight->sack);
 }
 
 TENON_INTERNAL void tn_sack_clear(struct tenon_tcp *conn)
 {
     if (tn_flight_sack(conn->flight) != NULL)
-        tn_mem_put(conn->stack, conn->flight->sack, sack_bytes(conn->flight->sack->cap));
+        tn_mem_put(conn->stack, conn->flight->sack, sack_bytes(sack_places(conn->flight->sack)));
     conn->flight->sack = NULL;
 }
 
@@ -66,6 +109,19 @@ static void sack_delete(struct tn_sack *sack, unsigned at, unsigned n)
 {
     memmove(&sack->ranges[at], &sack->ranges[at + n], (sack->n - at - n) * sizeof(sack->ranges[0]));
     sack->n = (tenon_u16)(sack->n - n);
+}
+
+/* The first `n` are acknowledged. */
+static void sack_pop(struct tn_sack *sack, unsigned n)
+{
+    if (!TENON_WITH_MANY) {
+        sack_delete(sack, 0, n);
+        return;
+    }
+    sack->ranges += n;
+    sack->gone = (tenon_u16)(sack->gone + n);
+    sack->n = (tenon_u16)(sack->n - n);
+    sack->cap = (tenon_u16)(sack->cap - n);
 }
 
 /* How much of [left, right) lies below lost_edge. The sums are kept for those who ask often. */
@@ -138,7 +194,7 @@ TENON_INTERNAL void tn_sack_advance(struct tenon_tcp *conn)
         return;
     for (; gone < sack->n && tn_seq_le(sack->ranges[gone].right, conn->snd_una); gone++)
         sack_forget(conn, sack->ranges[gone].left, sack->ranges[gone].right);
-    sack_delete(sack, 0, gone);
+    sack_pop(sack, gone);
     if (sack->n == 0) {
         tn_sack_clear(conn);
         return;

@@ -128,6 +128,33 @@ static void ack_dsack_all_sacked(struct bench *b, unsigned i, unsigned segments)
     bench_ack(b, &first, i == 0, (segments - 1) * MSS, 1);
 }
 
+/* Every second segment is SACKed, all others have been sent again, one after the other, and arrive. */
+static void ack_repairs(struct bench *b, unsigned i, unsigned segments)
+{
+    struct tenon_tcp *conn = &b->conn;
+    const tenon_u32 offset = 2 * MSS * (i - 1);
+    struct tn_seg seg;
+    struct tn_ack ack;
+
+    if (i > 0) {
+        bench_ack(b, &offset, offset < segments * MSS, MSS, 0);
+        return;
+    }
+    memset(&seg, 0, sizeof seg);
+    memset(&ack, 0, sizeof ack);
+    ack.seg = &seg;
+    for (unsigned k = 1; k < segments; k += 2)
+        tn_sack_add(conn, &ack, conn->snd_una + k * MSS, conn->snd_una + (k + 1) * MSS);
+    conn->recovery = TN_RECOVERY_FAST;
+    tn_flight_move_edge(conn, conn->snd_nxt);
+    for (unsigned k = 0; k < segments && tn_flight_has_room(conn); k += 2) {
+        conn->stack->now_us++;
+        conn->flight->rtx_nxt = conn->snd_una + (k + 1) * MSS;
+        tn_flight_sent_again(conn, conn->snd_una + k * MSS, conn->flight->rtx_nxt);
+    }
+    HN_CHECK(conn->flight->again_n > segments / 8);
+}
+
 static const struct {
     const char *name;
     void (*ack)(struct bench *b, unsigned i, unsigned segments);
@@ -137,6 +164,7 @@ static const struct {
     { "downwards", ack_downwards },
     { "d-sack", ack_dsack },
     { "d-sack, all sacked", ack_dsack_all_sacked },
+    { "repairs", ack_repairs },
 };
 
 /* Nanoseconds per ACK. A pattern that wears a window out gets a new one; making it is not counted. */

@@ -442,11 +442,86 @@ static void flight_widens_once_per_round(void)
     }
 }
 
+/* ---- many retransmissions ------------------------------------------------------------------------------------ */
+
+/* Send again what is lost, a segment of each gap, as far as there is room. @return how many */
+static unsigned repeat_gaps(struct tenon_tcp *conn)
+{
+    tenon_u32 from, end;
+    unsigned n = 0;
+
+    for (from = conn->flight->rtx_nxt;; from = conn->flight->rtx_nxt = end) {
+        from = tn_sack_gap(conn, from, &end);
+        if (tn_seq_ge(from, conn->flight->lost_edge))
+            return n;
+        conn->flight->rtx_nxt = from;
+        if (tn_flight_again_skip(conn, from, &end) != from)
+            continue;
+        if (!tn_flight_has_room(conn))
+            return n;
+        conn->stack->now_us++;
+        tn_flight_sent_again(conn, from, end);
+        n++;
+    }
+}
+
+static void sack_one(struct tenon_tcp *conn, tenon_u32 left, tenon_u32 right)
+{
+    struct tn_seg seg;
+    struct tn_ack ack;
+
+    memset(&seg, 0, sizeof seg);
+    memset(&ack, 0, sizeof ack);
+    ack.seg = &seg;
+    ack.una = conn->snd_una;
+    tn_sack_add(conn, &ack, left, right);
+    HN_EQUAL(ack.sacked, right - left);
+}
+
+/* Half of a large window is lost. All of that may be sent again at once while it is in order of time; one
+ * that gets lost again is not, and waits until few enough are left that all can be asked with each ACK. */
+static void many_sent_again(void)
+{
+    enum { GAPS = 5000 };
+    static struct model m;
+    const tenon_u32 start = 0xFFFFFF00U;
+    struct tenon_tcp *conn = &m.conn;
+    tenon_u32 i;
+
+    model_open(&m, start);
+    tn_flight_sent(conn, conn->snd_nxt + GAPS * 200);
+    conn->snd_nxt += GAPS * 200;
+    for (i = 0; i < GAPS; i++)
+        sack_one(conn, start + i * 200 + 100, start + i * 200 + 200);
+    HN_EQUAL(tn_flight_move_edge(conn, conn->snd_nxt), GAPS * 100);
+    HN_EQUAL(repeat_gaps(conn), GAPS);
+    HN_EQUAL(conn->flight->again_bytes, GAPS * 100);
+    HN_EQUAL(tn_flight_again_lost(conn, 1), 100);
+    HN_EQUAL(repeat_gaps(conn), 0);
+    for (i = 0; conn->flight->again_n >= TN_AGAIN_MAX && i < GAPS; i++)
+        if (i != 1)
+            sack_one(conn, start + i * 200, start + i * 200 + 100);
+    HN_EQUAL(conn->flight->again_n, TN_AGAIN_MAX - 1);
+    HN_EQUAL(repeat_gaps(conn), 1);
+    HN_EQUAL(conn->flight->again[0].seq, start + 200);
+    HN_EQUAL(conn->flight->again[0].sent.sent_us, conn->stack->now_us);
+    HN_CHECK(tn_flight_check(conn) == NULL);
+    HN_EQUAL(repeat_gaps(conn), 0);
+    sack_one(conn, start + 200, start + 300);
+    for (; i < GAPS; i++)
+        sack_one(conn, start + i * 200, start + i * 200 + 100);
+    HN_EQUAL(conn->flight->again_bytes, 0);
+    HN_EQUAL(conn->flight->again_mixed, 0);
+    HN_CHECK(tn_flight_check(conn) == NULL);
+    model_close(&m);
+}
+
 static const struct hn_test tests[] = {
     { "flight_random", "RACK-1 RTO-6 6675-3 PRR-3", flight_random },
     { "flight_random_no_memory", "RACK-1 6675-3", flight_random_no_memory },
     { "flight_repetition_in_pieces", "RACK-PIT", flight_repetition_in_pieces },
     { "flight_widens_once_per_round", "RACK-6", flight_widens_once_per_round },
+    { "many_sent_again", "RACK-INT", many_sent_again },
 };
 
 int main(int argc, char **argv)

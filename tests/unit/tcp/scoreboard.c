@@ -263,6 +263,51 @@ static void scoreboard_full(void)
     hn_close(&m.hn);
 }
 
+/* SACK every second of `n` segments from `left` on. */
+static void add_every_second(struct sack_model *m, tenon_u32 left, unsigned n)
+{
+    for (; n > 0; n--, left += 2U * m->conn.mss)
+        HN_EQUAL(add_one(m, left, left + m->conn.mss), m->conn.mss);
+}
+
+/* A large window whose every second segment is lost: all of it is remembered; places that are acknowledged are used
+ * again. */
+static void scoreboard_large(void)
+{
+    static struct sack_model m;
+    const tenon_u32 start = 0xFFFFFF00U;
+    struct tenon_tcp *conn = &m.conn;
+    unsigned places;
+
+    memset(&m, 0, sizeof m);
+    hn_open(&m.hn, NULL);
+    bare(conn, &m.hn, start);
+    bare_send(conn, 10000 * 100);
+    add_every_second(&m, start + 100, 5000);
+    HN_EQUAL(conn->flight->sack->n, 5000);
+    HN_EQUAL(conn->flight->sack->bytes, 500000);
+    places = conn->flight->sack->cap;
+    for (tenon_u32 i = 1; i <= 4500; i++) {
+        conn->snd_una = start + i * 200;
+        tn_sack_advance(conn);
+        conn->flight->lost_edge = tn_seq_max(conn->flight->lost_edge, conn->snd_una);
+        tn_flight_advance(conn);
+        HN_EQUAL(conn->flight->sack->n, 5000 - i);
+    }
+    HN_CHECK(tn_sack_check(conn) == NULL);
+    bare_send(conn, 9000 * 100);
+    add_every_second(&m, start + 10000 * 100 + 100, 4500);
+    HN_EQUAL(conn->flight->sack->n, 5000);
+    HN_EQUAL(conn->flight->sack->cap + conn->flight->sack->gone, places);
+    HN_CHECK(tn_sack_check(conn) == NULL);
+    HN_EQUAL(tn_sack_highest(conn), conn->snd_nxt);
+    HN_EQUAL(add_one(&m, conn->snd_una, conn->snd_nxt), 500000);
+    HN_EQUAL(conn->flight->sack->n, 1);
+    tn_sack_clear(conn);
+    tn_flight_free(conn);
+    hn_close(&m.hn);
+}
+
 /* ---- the send queue ---------------------------------------------------------------------------- */
 
 enum { QUEUE_MAP = 1 << 20, QUEUE_BYTES = 1 << 19 };
@@ -814,6 +859,7 @@ static void established_overlap_first_wins(void)
 
 static const struct hn_test tests[] = {
     { "scoreboard_random", "6675-1 6675-2 SACK-9", scoreboard_random },
+    { "scoreboard_large", "SACK-9", scoreboard_large },
     { "scoreboard_full", "SACK-9", scoreboard_full },
     { "sendq_random", "SACK-5 RLY-1", sendq_random },
     { "sendq_full", "RLY-8", sendq_full },
