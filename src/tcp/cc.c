@@ -120,8 +120,10 @@ enum { CC_ACK_SEGMENTS = 2, CC_ACK_SEGMENTS_PACED = 8 };
 
 TENON_INTERNAL tenon_u32 tn_cc_slow_start(const struct tenon_cc_event *event)
 {
-    const tenon_u32 segments = TENON_WITH_RECOVERY && event->paced ? CC_ACK_SEGMENTS_PACED : CC_ACK_SEGMENTS;
+    tenon_u32 segments = TENON_WITH_RECOVERY && event->paced ? CC_ACK_SEGMENTS_PACED : CC_ACK_SEGMENTS;
 
+    if (event->in_recovery == TN_RECOVERY_RTO)
+        segments = 1;    /* most of it may have arrived long before, and left no room for more by that */
     return tn_min(event->acked, segments * event->mss);
 }
 

@@ -30,7 +30,8 @@ TENON_INTERNAL tenon_rate tn_cc_rate(tenon_u32 bytes, tenon_u32 us);
 TENON_INTERNAL tenon_u32 tn_cc_initial(tenon_u32 mss);
 
 /* By how much an ACK opens the window in slow start: what it acknowledges, but no more than two segments, so that
- * splitting ACKs gains nothing and a stretched one makes no burst (RFC 3465 2.3); eight where pacing spreads them. */
+ * splitting ACKs gains nothing and a stretched one makes no burst (RFC 3465 2.3); eight where pacing spreads them.
+ * While what a timeout took for lost is repaired it is one. */
 TENON_INTERNAL tenon_u32 tn_cc_slow_start(const struct tenon_cc_event *event);
 
 /* HyStart++ (cc_hystart.c), which takes all words as long as ssthresh is TN_CC_NO_SSTHRESH. */

@@ -43,7 +43,7 @@ struct tn_tcp_opts {
 /* ---- a connection --------------------------------------------------------------------------------- */
 
 enum tn_recovery {
-    TN_RECOVERY_NONE,
+    TN_RECOVERY_NONE,            /* this one and the next two are tenon_cc_event.in_recovery, too */
     TN_RECOVERY_FAST,            /* RFC 6582, RFC 6675 */
     TN_RECOVERY_RTO,             /* after a timeout: everything is taken for lost */
     TN_RECOVERY_MTU              /* the path MTU fell: resend, no congestion */

@@ -39,8 +39,10 @@ static void recovery_event(struct tenon_tcp *conn, const struct tn_ack *ack, str
     tn_tcp_cc_event(conn, event);
     event->acked = ack->acked;
     event->in_flight = ack->flight;
-    if (!TENON_WITH_RECOVERY)
+    if (!TENON_WITH_RECOVERY) {
+        event->in_recovery = conn->recovery;
         return;
+    }
     event->delivered = ack->delivered;
     event->lost = ack->lost;
     event->ce = ack->ce;
