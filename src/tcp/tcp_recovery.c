@@ -389,16 +389,19 @@ static tenon_u32 sack_lost_below(const struct tenon_tcp *conn)
     return conn->snd_una;
 }
 
-/* What a partial ACK leaves was sent before the head that it acknowledges was sent again, and has not arrived. */
+/* What a partial ACK leaves was sent before the head that it acknowledges was sent again, and has not arrived. What one
+ * of all that was in flight then leaves has been sent since. */
 static void sack_on_ack(struct tenon_tcp *conn, struct tn_ack *ack)
 {
+    const int recovers = conn->recovery != TN_RECOVERY_NONE;
+    const int is_before = tn_seq_lt(conn->snd_una, conn->flight->recover);
     const tenon_u32 below = sack_lost_below(conn);
 
-    if (conn->recovery == TN_RECOVERY_NONE && tn_seq_lt(conn->snd_una, conn->flight->recover))
+    if (!recovers && is_before)
         return;
     if (tn_seq_gt(below, conn->flight->lost_edge))
         ack->lost = tn_flight_move_edge(conn, below);
-    else if (conn->recovery == TN_RECOVERY_NONE ? conn->flight->dupacks >= RECOVERY_DUP_THRESH : ack->acked > 0)
+    else if (recovers ? is_before && ack->acked > 0 : conn->flight->dupacks >= RECOVERY_DUP_THRESH)
         reno_lose_head(conn, ack);
 }
 
