@@ -244,11 +244,11 @@ TENON_INTERNAL int tn_mtu_probe_is_lone(const struct tenon_tcp *conn)
 {
     const struct tn_flight *flight = conn->flight;
     const tenon_u32 bytes = TENON_WITH_PROBES ? flight->probe_end - flight->probe_seq : 0;
-    const tenon_u32 below = tn_flight_sack(conn->flight) == NULL ? 0 : conn->flight->sack->below;
 
     if (!TENON_WITH_PROBES)
         return 0;
     return bytes > 0 && conn->recovery == TN_RECOVERY_NONE && conn->snd_una == flight->probe_seq &&
-           conn->flight->lost_edge - conn->snd_una - below == bytes &&
+           flight->lost_edge - conn->snd_una ==
+               bytes + tn_sack_bytes_between(conn, flight->probe_end, flight->lost_edge) &&
            tn_sack_bytes_between(conn, flight->probe_seq, flight->probe_end) == 0;
 }

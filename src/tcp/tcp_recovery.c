@@ -288,8 +288,6 @@ static void recovery_leave(struct tenon_tcp *conn, const struct tn_ack *ack)
 /* RFC 4821 7.6.2: the loss of a lone probe of the path MTU tells of its size. @return 1: that it was */
 static int recovery_on_mtu_probe(struct tenon_tcp *conn)
 {
-    if (!TENON_WITH_RECOVERY)
-        return 0;
     if (!tn_mtu_probe_is_lone(conn))
         return 0;
     tn_mtu_probe_judge(conn, 0);
@@ -427,13 +425,13 @@ static void recovery_find_lost(struct tenon_tcp *conn, struct tn_ack *ack)
         reno_on_ack(conn, ack);
         return;
     }
-    if (!TENON_WITH_RECOVERY) {
+    if (TENON_WITH_RECOVERY) {
+        tn_rack_learn(conn, ack);
+        conn->flight->rule = TENON_TRACE_RULE_RACK;
+        ack->lost = tn_rack_detect(conn);
+    } else {
         sack_on_ack(conn, ack);
-        return;
     }
-    tn_rack_learn(conn, ack);
-    conn->flight->rule = TENON_TRACE_RULE_RACK;
-    ack->lost = tn_rack_detect(conn);
     if (ack->lost > 0 && recovery_on_mtu_probe(conn))
         ack->lost = 0;
 }
