@@ -188,7 +188,9 @@ static void fastopen_deliver(struct tenon_tcp *conn, const struct tn_seg *seg)
 
     conn->flight->listener->fast_pending++;
     conn->flags |= TN_TCP_F_FASTOPEN;
-    tn_flight_begin(conn, conn->flight->iss + 1);    /* the SYN takes no place in the congestion window */
+    tn_flight_begin(conn, conn->flight->iss + 1);    /* the SYN takes no place in the congestion window, ... */
+    if (TENON_WITH_FLIGHT && !TENON_WITH_RECOVERY)
+        conn->flight->rtx_nxt = conn->snd_una;       /* ... nor was it sent again: tn_flight_again_bytes() */
     conn->rcv_adv = conn->rcv_nxt + tn_min(65535UL, tn_tcp_opt(conn, TENON_TCP_RCV_BUF));
     tn_count(conn->stack, TENON_STAT_TCP_FASTOPEN_DELIVERED);
     tn_trace_stretch(conn, TENON_TRACE_FASTOPEN, seg->seq + 1, seg->pkt->len, TENON_TRACE_FASTOPEN_DELIVERED);
