@@ -66,6 +66,7 @@ TENON_INTERNAL int tn_early_add(struct tenon_tcp *conn, const struct tn_seg *seg
     struct tenon_span spans[TN_RX_SPANS_MAX];
     tenon_u32 seq = seg->seq;
 
+    conn->flight->ooo->newest_seq = seq;
     for (; tn_seq_lt(seq, end); link = &(*link)->next) {
         if (*link != NULL && tn_seq_le((*link)->seq, seq)) {
             seq = tn_seq_max(seq, early_end(*link));
@@ -75,7 +76,6 @@ TENON_INTERNAL int tn_early_add(struct tenon_tcp *conn, const struct tn_seg *seg
         if (!early_hold(conn, link, spans, seq))
             return 0;
         seq = early_end(*link);
-        conn->flight->ooo->newest_seq = (*link)->seq;
     }
     return 1;
 }

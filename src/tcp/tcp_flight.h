@@ -66,7 +66,7 @@ struct tn_ooo {
     tenon_u8 has_fin;            /* the peer's FIN has come, at fin_seq */
     tenon_u32 fin_seq;
     struct tn_early *early;
-    tenon_u32 newest_seq;        /* lies in the piece that came last, if that is still here */
+    tenon_u32 newest_seq;        /* lies in the piece that came last, if that was kept, and is still here */
 };
 
 /* What the peer has SACKed, in order of sequence, apart from each other. */
