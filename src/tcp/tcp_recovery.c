@@ -610,6 +610,8 @@ TENON_INTERNAL void tn_tcp_recovery_on_rto(struct tenon_tcp *conn)
         conn->recovery = TN_RECOVERY_RTO;
         conn->flags &= ~(tenon_u32)TN_TCP_F_RTT_TIMING;
         conn->flags |= TN_TCP_F_FORCE_RTX;
+        tn_past_rto(conn);
+        tn_count(conn->stack, TENON_STAT_TCP_RTO);
         return;
     }
     tn_tcp_cc_event(conn, &event);
