@@ -57,6 +57,12 @@ struct tn_reass {
 
 /* ---- the table ----------------------------------------------------------------------------------------- */
 
+/* Of either version, as tn_pkt_is_v4(). */
+static int reass_is_v4(const struct tn_reass *r)
+{
+    return !TENON_WITH_IPV6 || r->is_v4;
+}
+
 static struct tn_reass *reass_at(const struct tenon *stack, tenon_u16 link)
 {
     return link == 0 ? NULL : &stack->ip.reass[link - 1];
@@ -90,7 +96,7 @@ static struct tn_reass *reass_find(const struct tenon *stack, const struct tn_pk
 
     for (; r != NULL; r = reass_at(stack, r->chain)) {
         if (r->hash == hash && r->id == frag->id && r->proto == proto && tenon_ip_equal(&r->src, &pkt->src)
-            && tenon_ip_equal(&r->dst, &pkt->dst) && (r->is_v4 || r->netif == pkt->netif->index))
+            && tenon_ip_equal(&r->dst, &pkt->dst) && (reass_is_v4(r) || r->netif == pkt->netif->index))
             return r;
     }
     return NULL;
@@ -527,10 +533,10 @@ static tenon_u32 reass_header(tenon_u8 *p, const struct tn_reass *r)
 {
     tenon_u32 bytes = r->head_bytes;
 
-    if (!r->is_v4)
+    if (!reass_is_v4(r))
         bytes -= TN_FRAG6_BYTES;
     memcpy(p, r->head, bytes);
-    if (!r->is_v4) {
+    if (!reass_is_v4(r)) {
         p[r->nh_at] = r->next;
         put16be(p + 4, bytes - TN_IP6_BYTES + r->total);
         return bytes;
@@ -593,7 +599,7 @@ static void reass_fill_pkt(struct tn_pkt *pkt, const struct tn_reass *r)
  * judged by its own when it came. In IPv6 it does not count the first of them (RFC 8200 4.5). */
 static int reass_length_good(const struct tn_reass *r)
 {
-    const tenon_u32 headers = r->is_v4 ? r->head_bytes : r->head_bytes - TN_IP6_BYTES - TN_FRAG6_BYTES;
+    const tenon_u32 headers = reass_is_v4(r) ? r->head_bytes : r->head_bytes - TN_IP6_BYTES - TN_FRAG6_BYTES;
 
     return headers + r->total <= 65535UL;
 }
@@ -746,7 +752,7 @@ static void reass_tell(struct tenon *stack, const struct tn_reass *r)
     pkt.fragmented = 1;
     pkt.l3 = r->head;
     pkt.l3_len = r->head_bytes + piece->len;
-    tn_icmp_error(stack, &pkt, r->is_v4 ? TN_WHY4_REASSEMBLY : TN_WHY6_REASSEMBLY, 0);
+    tn_icmp_error(stack, &pkt, reass_is_v4(r) ? TN_WHY4_REASSEMBLY : TN_WHY6_REASSEMBLY, 0);
 }
 
 TENON_INTERNAL void tn_reass_timer(struct tenon *stack, struct tn_timer *timer)
