@@ -240,8 +240,9 @@ static int nd_dispatch(struct tenon *stack, struct nd_message *message)
     if (message->p[0] == TN_ICMP6_RA)
         return tn_router_advert(stack, message);
     read_ip6(&message->target, message->p + ND_RS_BYTES);
-    /* RFC 4861 7.1.1, 7.1.2, 8.1. In place of an IPv6 address an IPv4 one could pass for an address of ours. */
-    if (tn_ip_is_multicast(&message->target) || tenon_ip_is_v4(&message->target))
+    /* RFC 4861 7.1.1, 7.1.2, 8.1. In place of an IPv6 address an IPv4 one could pass for an address of ours, and :: for
+     * that of a place in which there is no neighbour. */
+    if (!tn_ip_is_host(&message->target) || tenon_ip_is_v4(&message->target))
         return -1;
     switch (message->p[0]) {
     case TN_ICMP6_NS: return nd_solicitation(stack, message);

@@ -37,6 +37,7 @@ static void idle_bad_solicitation(void)
         { "option_head_cut", "2001:db8::2", "ff02::1:ff00:1", "2001:db8::1", 255, 0, 2, 25, 0, 1 },
         { "target_multicast", "2001:db8::2", "ff02::1:ff00:1", "ff02::1", 255, 0, 2, 0, 0, 1 },
         { "target_ip4", "2001:db8::2", "ff02::1:ff00:1", "::ffff:10.0.0.1", 255, 0, 2, 0, 0, 1 },
+        { "target_nobody", "2001:db8::2", "ff02::1:ff00:1", "::", 255, 0, 2, 0, 0, 1 },
         { "target_other", "2001:db8::2", "ff02::1:ff00:1", "2001:db8::9", 255, 0, 2, 0, 0, 0 },
         { "unspecified_with_option", "::", "ff02::1:ff00:1", "2001:db8::1", 255, 0, 2, 0, 0, 1 },
         { "unspecified_to_unicast", "::", "2001:db8::1", "2001:db8::1", 255, 0, 0, 0, 0, 1 },
