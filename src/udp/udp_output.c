@@ -174,6 +174,8 @@ static int udp_send_nameless(struct tenon_udp *sock, struct tn_udp_message *mess
     path.gen = sock->stack->link.gen;
     path.netif = netif->index;
     path.cast = TN_CAST_BROADCAST;
+    if (!TENON_WITH_MANY)
+        path.udp_known[0] = tn_random(&sock->stack->random);
     message->from = NULL;
     return udp_send_on(sock, message, &path);
 }

@@ -408,6 +408,38 @@ static int end_knows_no_udp(void)
     return good && !result.leaks;
 }
 
+/* Whether a host that has no address yet tells what it calls out apart (RFC 6864 4.2): two datagrams in a row have not
+ * the same identification. Asked on an instance of its own. */
+static int end_knows_calls(void)
+{
+    static const struct tenon_udp_events events = { NULL, NULL };
+    const struct tenon_ip nobody = tenon_ip4(0);
+    struct tenon_netif_conf netif;
+    struct end_result result;
+    struct tenon_udp *sock;
+    struct tenon_addr to;
+    struct host *host;
+    int good;
+
+    if (!TENON_WITH_UDP || !TENON_WITH_ETHERNET)
+        return 1;
+    host = host_new(0);
+    host_netif(&netif, 1, 0);
+    to.ip = tenon_ip4(0xFFFFFFFFUL);
+    to.port = HOST_PORT;
+    to.netif = 1;
+    good = host->stack != NULL && tenon_netif_add(host->stack, &netif) == 1 &&
+           tenon_udp_open(host->stack, &sock, &events, NULL) == TENON_OK &&
+           tenon_udp_set(sock, TENON_UDP_BROADCAST, 1) == TENON_OK &&
+           tenon_udp_write_from(sock, &nobody, &to, "1", 1) == TENON_OK &&
+           tenon_udp_write_from(sock, &nobody, &to, "2", 1) == TENON_OK;
+    if (good)
+        (void)tenon_poll(host->stack, 0);
+    good = good && host->nframes == 2 && memcmp(host->frames[0] + 14 + 4, host->frames[1] + 14 + 4, 2) != 0;
+    end_close(host, &result);
+    return good && !result.leaks;
+}
+
 static void *end_open(unsigned number, unsigned long room, int bare)
 {
     const struct tenon_ip ip = tenon_ip4_bytes(10, 0, 0, number);
@@ -419,7 +451,7 @@ static void *end_open(unsigned number, unsigned long room, int bare)
     if (host->stack != NULL && end_knows_links(host->stack, &netif) && tenon_netif_add(host->stack, &netif) == 1 &&
         tenon_addr_add(host->stack, 1, &ip, 24) == TENON_OK &&
         end_knows_netifs(host->stack, &netif) && (TENON_WITH_HOMES || end_refuses(host->stack, number)) &&
-        (room != 0 || (end_knows_peers(host->stack) && end_knows_no_udp())))
+        (room != 0 || (end_knows_peers(host->stack) && end_knows_no_udp() && end_knows_calls())))
         return host;
     end_close(host, &nothing);
     return NULL;
