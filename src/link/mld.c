@@ -74,9 +74,7 @@ static int mld_has_router_alert(const struct tn_pkt *pkt)
 
 static int mld_is_bad(const struct tn_pkt *pkt)
 {
-    if (pkt->ttl != 1 || !mld_has_router_alert(pkt) || pkt->len < MLD_BYTES)
-        return 1;
-    return !tn_ip_is_link_local(&pkt->src) && !tenon_ip_is_any(&pkt->src);
+    return pkt->ttl != 1 || !mld_has_router_alert(pkt) || pkt->len < MLD_BYTES || !tn_ip_is_link_local(&pkt->src);
 }
 
 /* RFC 3810 8.1: the length tells the version. @return 0, or -1: bad */
@@ -85,8 +83,7 @@ static int mld_query(struct tenon *stack, const struct tn_pkt *pkt, const struct
     const tenon_u8 *p = pkt->head;
     tenon_u32 max_ms = get16be(p + 4);
 
-    if (!tn_ip_is_link_local(&pkt->src) || (!tenon_ip_is_any(group) && !tn_ip_is_multicast(group)) ||
-        tenon_ip_is_v4(group))
+    if ((!tenon_ip_is_any(group) && !tn_ip_is_multicast(group)) || tenon_ip_is_v4(group))
         return -1;
     if (pkt->len == MLD_BYTES) {
         pkt->netif->mld_v1_until_s = tn_link_deadline(stack, MLD_COMPAT_S);
@@ -106,6 +103,8 @@ TENON_INTERNAL void tn_mld_input(struct tenon *stack, struct tn_pkt *pkt)
 
     if (!pkt->netif->ip6 || (type != TN_ICMP6_MLD_QUERY && type != TN_ICMP6_MLD_REPORT))
         return;    /* for routers */
+    if (tenon_ip_is_any(&pkt->src))
+        return;    /* for switches: no router listens to that, so it spares nobody a report (RFC 3590 4) */
     if (mld_is_bad(pkt)) {
         tn_count(stack, TENON_STAT_MLD_BAD);
         return;

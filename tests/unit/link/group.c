@@ -614,9 +614,14 @@ static void mld_old_querier(void)
     mld(&hn, "fe80::9", "ff05::1:3", 1, 0x0502, p, mld_build(p, 131, 1, 0, "ff05::1:3"));
     hn_run_ms(&hn, 20000);
     HN_EQUAL(hn.nsent, 2);    /* the other member's report was enough */
+    mld_query(&hn, 1, 5000, "ff05::1:3");
+    mld(&hn, "::", "ff05::1:3", 1, 0x0502, p, mld_build(p, 131, 1, 0, "ff05::1:3"));
+    hn_run_ms(&hn, 20000);
+    HN_EQUAL(hn.nsent, 3);    /* from ::, no router has heard it */
+    HN_EQUAL(hn_stat(&hn, TENON_STAT_MLD_BAD), 0);
     HN_EQUAL(tenon_group_leave(hn.stack, 1, &group), TENON_OK);
     hn_run_ms(&hn, 20000);
-    hn.taken = 2;
+    hn.taken = 3;
     HN_CHECK(next_mld(&hn, &r));
     HN_EQUAL(r.type, 132);
     HN_CHECK(tenon_ip_equal(&r.dst, &routers));
