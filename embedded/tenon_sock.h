@@ -155,7 +155,7 @@ TENON_API int tenon_sock_send(struct tenon_socks *socks, int sk, const tenon_u8 
 TENON_API int tenon_sock_send_back(struct tenon_socks *socks, int sk, const tenon_u8 *p, unsigned n, unsigned options);
 
 /** UDP: whom to send to; until it is called again or tenon_sock_ask_rbuf() gives a datagram of somebody else.
- *  @return TENON_OK, TENON_EINVAL (no such descriptor, not UDP, or one with a fixed peer) */
+ *  @return TENON_OK, TENON_EINVAL (no such descriptor, not UDP, or one with a fixed peer; port 0) */
 TENON_API int tenon_sock_to(struct tenon_socks *socks, int sk, const struct tenon_addr *to);
 
 /** Where an end point stands, see tenon_sock_status(). */

@@ -472,6 +472,7 @@ UNIT_TEST(send_more_than_may_be_unacknowledged)
 UNIT_TEST(send_datagram_refused)
 {
     const struct tenon_addr all = { tenon_ip4(0xFFFFFFFFUL), 9, 0 }, to = world_addr(1, 0, 9);
+    const struct tenon_addr portless = world_addr(1, 0, 0);
     const struct tenon_ip ours = world_ip(0, 0);
     struct pair pair;
     struct tenon_sock_info info;
@@ -483,6 +484,7 @@ UNIT_TEST(send_datagram_refused)
     sk = tenon_sock_create(pair.socks, NULL, NULL, TENON_SOCK_UDP, 0);
     CHECK_EQ_I(tenon_sock_set_sbuf(pair.socks, sk, aside, RING), TENON_OK);
     CHECK_EQ_I(tenon_sock_ask_sbuf(pair.socks, sk, &p), TENON_EUNREACH);
+    CHECK_EQ_I(tenon_sock_to(pair.socks, sk, &portless), TENON_EINVAL);
     CHECK_EQ_I(tenon_sock_to(pair.socks, sk, &all), TENON_OK);
     CHECK(tenon_sock_ask_sbuf(pair.socks, sk, &p) > 0);
     CHECK_EQ_I(tenon_sock_send(pair.socks, sk, p, 1, 0), TENON_EACCES);
