@@ -551,16 +551,17 @@ static void dhcp_take_reply(struct tenon_dhcp *dhcp)
 
 /* ---- what happens to the interface --------------------------------------------------------------------- */
 
-/* RFC 2131 3.7, 4.4.2: after the link was away it may be another network. */
+/* RFC 2131 3.7, 4.4.2: after the link was away it may be another network, also if it came back before this poll. */
 static void dhcp_watch_link(struct tenon_dhcp *dhcp)
 {
     struct tenon_netif_info info;
     const int up = tenon_netif_get(dhcp->stack, dhcp->conf.netif, &info) == TENON_OK && info.up;
 
-    if (!up && dhcp->state != TENON_DHCP_DOWN)
+    if (!up || info.ups != dhcp->ups)
         dhcp_enter(dhcp, TENON_DHCP_DOWN);
     if (!up || dhcp->state != TENON_DHCP_DOWN)
         return;
+    dhcp->ups = info.ups;
     if (!dhcp->leased) {
         dhcp_begin(dhcp);
         return;
@@ -721,6 +722,7 @@ int tenon_dhcp_start(struct tenon_dhcp *dhcp, struct tenon *stack, const struct 
     dhcp->conf = *conf;
     memcpy(dhcp->mac, info.conf.mac, sizeof(dhcp->mac));
     dhcp->own_mtu = info.conf.mtu;
+    dhcp->ups = info.ups;
     tenon_svc_clock_start(&dhcp->clock, now_us);
     error = dhcp_open(dhcp);
     if (error == TENON_OK)

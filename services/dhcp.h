@@ -134,6 +134,7 @@ struct tenon_dhcp {
     tenon_u32 xid;
     tenon_u16 secs;                  /* field secs of the last message that looked for a server */
     tenon_u16 own_mtu;               /* of the interface before a server said another one */
+    tenon_u16 ups;                   /* times that its link came up, as of the last poll */
     tenon_u8 mac[6];
     tenon_u8 sends;                  /* messages in this state */
     tenon_u8 replied;                /* type of `reply`; 0: none */

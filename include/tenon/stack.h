@@ -236,6 +236,8 @@ TENON_API int tenon_netif_mtu(struct tenon *stack, unsigned netif, tenon_u16 mtu
 struct tenon_netif_info {
     struct tenon_netif_conf conf;
     int up;
+    tenon_u16 ups;                                         /**< times that the link came up again, modulo 2^16: so
+                                                                who looks now and then sees that it was away */
     tenon_u32 rx_frames, rx_bytes, tx_frames, tx_bytes;    /**< modulo 2^32 */
 };
 

@@ -44,6 +44,7 @@ struct tn_netif {
     struct tn_alarm rs_timer;
     tenon_u8 rs_left;                /* router solicitations that may still be sent */
     tenon_u8 conflicts;              /* IPv4 addresses that probing found taken (RFC 5227 2.1.1) */
+    tenon_u16 ups;                   /* times that the link came up again */
     tenon_u32 conflict_s;            /* ... and when it was last so */
     tenon_u32 igmp_v1_until_s;       /* an older querier is there until then (RFC 3376 7.2.1); 0: none was */
     tenon_u32 igmp_v2_until_s;

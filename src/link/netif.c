@@ -132,6 +132,7 @@ TENON_API int tenon_netif_link(struct tenon *stack, unsigned index, int up)
         netif_stop(stack, netif);
         return TENON_OK;
     }
+    netif->ups++;
     netif_reset_nd(netif);
     tn_path_invalidate(stack);
     netif_start_addresses(stack, netif, 1);
@@ -169,6 +170,7 @@ TENON_API int tenon_netif_get(const struct tenon *stack, unsigned index, struct 
     netif = &stack->link.netifs[index - 1];
     info->conf = netif->conf;
     info->up = netif->up;
+    info->ups = netif->ups;
     info->rx_frames = netif->rx_frames;
     info->rx_bytes = netif->rx_bytes;
     info->tx_frames = netif->tx_frames;

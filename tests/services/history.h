@@ -71,6 +71,7 @@ struct machine_plan {
     uint32_t ask_us;               /* between questions for names */
     uint16_t block_bytes;          /* of files */
     uint8_t tcp, mixed_case, plain;
+    uint8_t blinks;                /* 1: that the cable was out it hears when it is in again */
 };
 
 /* What a server does with times T1 and T2 (RFC 2132 9.11, 9.12). */

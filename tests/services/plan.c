@@ -199,6 +199,8 @@ void plan_draw(struct plan *plan, uint64_t seed)
             draw_router(plan, &plan->server[i], &dice);
     if (one_in(&dice, 3))
         plan->forged = (uint8_t)between(&dice, 1, 3);
+    for (i = 0; i < plan->nmachines; i++)
+        plan->machine[i].blinks = (uint8_t)one_in(&dice, 3);
 }
 
 /* ---- in words --------------------------------------------------------------------------------------- */
@@ -222,10 +224,10 @@ static void print_machine(const struct machine_plan *m, unsigned index)
     unsigned i;
 
     printf(
-        "  machine %u: MTU %u, %u blocks, %u headers, fallback %s after %u ms, a name each %.1f s%s, files by %u%s\n",
+        "  machine %u: MTU %u, %u blocks, %u headers, fallback %s after %u ms, a name each %.1f s%s, files by %u%s%s\n",
         index, m->conf.device.netif.mtu, m->conf.blocks, m->conf.headers, fallbacks[m->dhcp.fallback],
         (unsigned)m->dhcp.fallback_ms, s_of(m->ask_us), m->tcp ? ", TCP too" : "", m->block_bytes,
-        m->plain ? ", no options" : "");
+        m->plain ? ", no options" : "", m->blinks ? ", hears of cables late" : "");
     print_spans("dark", m->dark, m->ndarks);
     print_spans("unplugged", m->unplugged, m->nunplugged);
     for (i = 0; i < m->nshortages; i++)

@@ -187,13 +187,18 @@ static void check_addresses(const struct machine *m)
     check_mtu(m);
 }
 
-/* A PHY remembers that the link was down until it is asked (IEEE 802.3 22.2.4.2.13). */
+/* A PHY remembers that the link was down until it is asked (IEEE 802.3 22.2.4.2.13). Whose driver hears of both at once
+ * says so between two polls of the services. */
 static void look_at_cable(struct machine *m)
 {
-    if (history_now(m->h) < m->looked_us + SECOND)
+    struct tenon *stack = tenon_sock_stack(m->socks);
+
+    if (history_now(m->h) < m->looked_us + SECOND || (m->plan->blinks && m->unplugged))
         return;
     m->looked_us = history_now(m->h);
-    (void)tenon_netif_link(tenon_sock_stack(m->socks), 1, !m->was_out);
+    (void)tenon_netif_link(stack, 1, !m->was_out);
+    if (m->plan->blinks)
+        (void)tenon_netif_link(stack, 1, 1);
     m->was_out = m->unplugged;
 }
 

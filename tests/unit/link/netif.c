@@ -137,6 +137,15 @@ static void calls_wrong_netif(void)
     hn_close(&hn);
 }
 
+static void link_is(struct hn *hn, int up, unsigned ups)
+{
+    struct tenon_netif_info info;
+
+    HN_EQUAL(tenon_netif_get(hn->stack, 1, &info), TENON_OK);
+    HN_EQUAL(info.up, up);
+    HN_EQUAL(info.ups, ups);
+}
+
 /* Down: silence, and neighbours are forgotten but for those set by hand. Up: probed again. */
 static void up_down_up(void)
 {
@@ -155,8 +164,11 @@ static void up_down_up(void)
     hn_arp(&hn, 1, NULL, 1, hn_mac(peer, 1, 2), 0x0A000002, NULL, 0x0A000001);
     HN_EQUAL(tenon_neighbour_get(hn.stack, 1, &info), TENON_OK);
 
+    HN_EQUAL(tenon_netif_link(hn.stack, 1, 1), TENON_OK);
+    link_is(&hn, 1, 0);
     HN_EQUAL(tenon_netif_link(hn.stack, 1, 0), TENON_OK);
     HN_EQUAL(tenon_netif_link(hn.stack, 1, 0), TENON_OK);
+    link_is(&hn, 0, 0);
     HN_EQUAL(tenon_neighbour_get(hn.stack, 1, &info), TENON_EINVAL);
     HN_EQUAL(tenon_neighbour_get(hn.stack, 0, &info), TENON_OK);
     HN_EQUAL(info.state, TENON_NEIGHBOUR_PERMANENT);
@@ -166,6 +178,7 @@ static void up_down_up(void)
     HN_EQUAL(hn.nsent, 0);
 
     HN_EQUAL(tenon_netif_link(hn.stack, 1, 1), TENON_OK);
+    link_is(&hn, 1, 1);
     HN_EQUAL(lt_address_text(&hn, 1, "10.0.0.1"), TENON_ADDR_TENTATIVE);
     hn_run_ms(&hn, 20000);
     HN_EQUAL(lt_address_text(&hn, 1, "10.0.0.1"), TENON_ADDR_PREFERRED);

@@ -1175,6 +1175,39 @@ static void checking_link_down_up(void)
     end();
 }
 
+/* RFC 2131 3.7, 4.4.2: the link was away between two polls. Once is once, and who looked for a server begins anew. */
+static void link_bounces(void)
+{
+    bound_open(1000, 500, 800);
+    HN_EQUAL(tenon_netif_link(sv.hn.stack, sv.netif, 0), TENON_OK);
+    HN_EQUAL(tenon_netif_link(sv.hn.stack, sv.netif, 1), TENON_OK);
+    t.silent[REQUEST] = 1;
+    sv_run(100);
+    STATE_IS("rebooting");
+    HN_EQUAL(t.ncalls, 3);
+    HN_EQUAL(call_at(2)->wanted, OURS);
+    HN_EQUAL(call_at(2)->src, 0);
+    t.silent[REQUEST] = 0;
+    sv_run_s(30);
+    STATE_IS("bound");
+    HN_EQUAL(t.ncalls, 4);
+    HN_EQUAL(tenon_netif_link(sv.hn.stack, sv.netif, 1), TENON_OK);    /* it is up: nothing has happened */
+    sv_run_s(10);
+    HN_EQUAL(t.ncalls, 4);
+    end();
+    open_flags(0);
+    t.silent[DISCOVER] = 1;
+    begin();
+    sv_run_s(17);
+    HN_EQUAL(t.ncalls, 3);
+    HN_EQUAL(tenon_netif_link(sv.hn.stack, sv.netif, 0), TENON_OK);
+    HN_EQUAL(tenon_netif_link(sv.hn.stack, sv.netif, 1), TENON_OK);
+    sv_run_s(2);
+    HN_EQUAL(t.ncalls, 4);
+    HN_CHECK(call_at(3)->secs <= 1);
+    end();
+}
+
 /* RFC 2131 4.4.5 */
 static void down_lease_over(void)
 {
@@ -1650,6 +1683,7 @@ static const struct hn_test tests[] = {
     { "bound_link_down_up", "DHCP-4", bound_link_down_up },
     { "reboot_link_silence", "DHCP-4", reboot_link_silence },
     { "checking_link_down_up", "DHCP-6", checking_link_down_up },
+    { "link_bounces", "DHCP-4", link_bounces },
     { "down_lease_over", "DHCP-5", down_lease_over },
     { "down_removed_stop", "", down_removed_stop },
     { "bad_answers", "DHCP-1 DHCP-2 DHCP-8 DHCP-9 DHCP-10 CVE-2020-11903 CVE-2020-11908 CVE-2019-12257 "
