@@ -5,9 +5,11 @@
 #include "dns_message.h"
 #include "internal.h"
 
-/* DNS_QUEUED: its answer was cut, and another question is being asked over TCP. */
-enum dns_state { DNS_FREE, DNS_BEGIN, DNS_WAITING, DNS_QUEUED, DNS_SHARED, DNS_DONE };
+/* DNS_QUEUED: its answer was cut, and another question is being asked over TCP, or that could not leave; DNS_HELD: the
+ * message could not leave. Both are tried again, when they are due. */
+enum dns_state { DNS_FREE, DNS_BEGIN, DNS_WAITING, DNS_HELD, DNS_QUEUED, DNS_SHARED, DNS_DONE };
 enum { DNS_PORT = 53, DNS_PORT_TRIES = 8, DNS_ROUNDS = 3, DNS_ROUNDS_MAX = 8, DNS_TIMEOUT_MS = 2000 };
+enum { DNS_PAUSE_MAX_MS = 250 };
 
 /* ---- names ---------------------------------------------------------------------------------------------------- */
 
@@ -223,20 +225,46 @@ static void dns_prepare(struct tenon_dns_query *query, struct tenon_addr *to)
         to->port = DNS_PORT;
 }
 
-/* error: of the core, which could not send it: that is as if it were lost. A server to which there is no way (it is of
- * IPv6, say, and the interface has no address of that yet) is not waited for while there is another one to ask. */
+/* What could not leave for want of memory is for the same server, soon, and has not been sent; where there is no way to
+ * any server, all of them are tried again: an address may come. But a round lasts no longer for that than if all of it
+ * had been lost. @return 0: on to the next one */
+static int dns_hold(struct tenon_dns_query *query, int is_short)
+{
+    struct tenon_dns *dns = query->dns;
+    const tenon_u32 wait_ms = dns->conf.timeout_ms << (query->sends - 1U) / dns->nservers;
+    const unsigned back = is_short ? 1 : dns->nservers;
+
+    if (!is_short && (query->asked || query->sends % dns->nservers != 0))
+        return 0;
+    if (query->held_ms >= (is_short ? wait_ms * dns->nservers : wait_ms))
+        return 0;
+    query->due = tenon_svc_later(dns->clock.now, 0, svc_pause(&query->held_ms, DNS_PAUSE_MAX_MS));
+    query->state = DNS_QUEUED;
+    if (dns->talking == query)
+        return 1;
+    query->state = DNS_HELD;
+    query->sends = (tenon_u8)(query->sends - back);
+    query->server = (tenon_u8)((query->server + dns->nservers - back) % dns->nservers);
+    return 1;
+}
+
+/* error: of the core, which could not send it. A server to which there is no way (it is of IPv6, say, and the interface
+ * has no address of that yet) is not waited for. */
 static void dns_sent(struct tenon_dns_query *query, int error)
 {
     struct tenon_dns *dns = query->dns;
+    int held;
 
     if (error == TENON_OK) {
         dns->stats[TENON_DNS_STAT_SENT]++;
         dns->stirred = 1;
+        query->asked = 1;
         return;
     }
     dns->stats[TENON_DNS_STAT_NOT_SENT]++;
+    held = dns_hold(query, svc_is_short(error));
     dns_hang_up(query);
-    if ((error != TENON_EUNREACH && error != TENON_ENOADDR) || query->sends % dns->nservers == 0)
+    if (held || query->state != DNS_WAITING)    /* it may have been forgotten in there */
         return;
     query->heard = DNS_ERROR;
     query->answer.status = TENON_DNS_TIMEOUT;
@@ -278,7 +306,7 @@ static void dns_send_tcp(struct tenon_dns_query *query)
 
 static int dns_is_asked(const struct tenon_dns_query *query)
 {
-    return query->state == DNS_WAITING || query->state == DNS_QUEUED;
+    return query->state == DNS_WAITING || query->state == DNS_HELD || query->state == DNS_QUEUED;
 }
 
 static int dns_is_same(const struct tenon_dns_query *a, const struct tenon_dns_query *b)
@@ -312,6 +340,8 @@ static void dns_next(struct tenon_dns_query *query, enum tenon_dns_status status
 
     if (status != TENON_DNS_TIMEOUT)
         query->failed = (tenon_u8)status;
+    if (query->sends % dns->nservers == 0)
+        query->held_ms = query->asked = 0;    /* another round */
     if (query->sends < dns->conf.rounds * dns->nservers) {
         dns_hang_up(query);
         if (query->state == DNS_WAITING)    /* it may have been forgotten in there */
@@ -332,6 +362,7 @@ static void dns_take_answer(struct tenon_dns_query *query)
         dns->stats[TENON_DNS_STAT_TRUNCATED]++;
         dns_hang_up(query);
         query->state = DNS_QUEUED;
+        query->due = dns->clock.now;
         return;
     }
     if (status == TENON_DNS_FAILED || status == TENON_DNS_TRUNCATED) {
@@ -390,9 +421,13 @@ static void dns_begin(struct tenon_dns_query *query)
 
 static void dns_step(struct tenon_dns_query *query)
 {
+    const int is_due = dns_is_asked(query) && tenon_svc_is_over(&query->dns->clock, &query->due);
+
     if (query->state == DNS_BEGIN)
         dns_begin(query);
-    if (query->state == DNS_QUEUED)
+    else if (query->state == DNS_HELD && is_due)
+        dns_send(query);
+    else if (query->state == DNS_QUEUED && is_due)
         dns_send_tcp(query);
     if (query->state != DNS_WAITING)
         return;
@@ -444,7 +479,8 @@ void tenon_dns_servers(struct tenon_dns *dns, const struct tenon_addr *servers, 
 
         if (!dns_is_asked(query))
             continue;
-        query->sends = query->failed = 0;
+        query->sends = query->failed = query->asked = 0;
+        query->held_ms = 0;
         query->state = DNS_BEGIN;
         dns_hang_up(query);
     }
@@ -538,10 +574,10 @@ static tenon_u32 dns_wait(const struct tenon_dns *dns)
     for (i = 0; i < dns->conf.nqueries; i++) {
         const struct tenon_dns_query *query = &dns->conf.queries[i];
 
-        if (query->state == DNS_BEGIN || query->state == DNS_DONE ||
-            (query->state == DNS_QUEUED && dns->talking == NULL) || query->heard != DNS_NOTHING)
+        if (query->state == DNS_BEGIN || query->state == DNS_DONE || query->heard != DNS_NOTHING)
             wait = 0;
-        else if (query->state == DNS_WAITING)
+        else if (query->state == DNS_WAITING || query->state == DNS_HELD ||
+                 (query->state == DNS_QUEUED && dns->talking == NULL))
             wait = svc_min(wait, tenon_svc_wait(&dns->clock, &query->due));
     }
     return wait;

@@ -48,7 +48,7 @@ enum tenon_dns_status {
 #define TENON_DNS_STATS(X) \
     X(SENT, "sent", "questions sent") \
     X(OVER_TCP, "over_tcp", "of them over TCP, because the answer in a datagram was cut") \
-    X(NOT_SENT, "not_sent", "questions that the core refused, or had no memory or way for") \
+    X(NOT_SENT, "not_sent", "attempts to send a question that the core refused, or had no memory or way for") \
     X(CACHED, "cached", "questions answered from the cache") \
     X(SHARED, "shared", "questions that waited for the answer to the same one") \
     X(ANSWERED, "answered", "answers taken") \
@@ -92,11 +92,13 @@ struct tenon_dns_query {
     struct tenon_svc_time due;
     struct tenon_dns_answer answer;
     tenon_u32 mix;                         /* which letters go out as capitals */
+    tenon_u32 held_ms;                     /* so long it could not leave, in this round */
     tenon_u16 id;
     tenon_u8 server;                       /* that was asked last */
     tenon_u8 type;
     tenon_u8 state;
     tenon_u8 sends;
+    tenon_u8 asked;                        /* a server was, in this round */
     tenon_u8 heard;                        /* an answer, or an error, waits for the poll */
     tenon_u8 failed;                       /* what a server said last of why it has no answer; 0: none said anything */
     char name[TENON_DNS_NAME_MAX + 1];

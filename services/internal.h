@@ -74,6 +74,22 @@ TENON_INLINE tenon_u32 svc_min(tenon_u32 a, tenon_u32 b)
     return a < b ? a : b;
 }
 
+/* 1: something could not leave for want of memory, a buffer, a socket or a port, which others may give back soon. */
+TENON_INLINE int svc_is_short(int error)
+{
+    return error == TENON_ENOMEM || error == TENON_EAGAIN || error == TENON_ELIMIT || error == TENON_EINUSE;
+}
+
+/* When to try again what could not leave: after 10 ms, then each time after as long as it has waited until then
+ * (*held_ms; 0 at first). So it waits no more than twice as long as it had to. */
+TENON_INLINE tenon_u32 svc_pause(tenon_u32 *held_ms, tenon_u32 max_ms)
+{
+    const tenon_u32 pause_ms = svc_min(*held_ms + 10, max_ms);
+
+    *held_ms += pause_ms;
+    return pause_ms;
+}
+
 TENON_END_DECLS
 
 #endif

@@ -802,8 +802,8 @@ static void one_cannot_say(void)
     end();
 }
 
-/* The interface has no address of IPv6 to ask the first one from: that costs no time. Where there is nobody else it is
- * as if the question were lost, and the address may come. */
+/* The interface has no address of IPv6 to ask the first one from: that costs no time. Where there is nobody else the
+ * address may come: it is asked again, for as long as if the question were lost. */
 static void no_way(void)
 {
     const struct tenon_addr servers[] = { { hn_ip("2001:db8::53"), 0, 0 },
@@ -825,7 +825,56 @@ static void no_way(void)
     sv_run_s(2);
     HN_EQUAL(t.done, 2);
     HN_EQUAL(t.answer.status, TENON_DNS_TIMEOUT);
-    HN_EQUAL(t.dns.stats[TENON_DNS_STAT_NOT_SENT], 8);
+    HN_CHECK(t.dns.stats[TENON_DNS_STAT_NOT_SENT] < 2 + 2 * 4 * 15 + 40);
+    end();
+}
+
+/* To the other one there is no way: nobody waits for that, in no round, nor at the end. */
+static void no_way_to_one(void)
+{
+    struct tenon_addr servers[] = { { tenon_ip4(SERVER1), 0, 0 }, { hn_ip("2001:db8::53"), 0, 0 } };
+
+    for (unsigned i = 0; i < 2; i++) {
+        open();
+        tenon_dns_servers(&t.dns, servers, 2);
+        ask("a.example");
+        sv_run_s(13);
+        HN_EQUAL(t.done, 0);
+        HN_EQUAL(t.nasks, 3);
+        HN_EQUAL(t.asks[1].at_us - t.asks[0].at_us, 2000000);
+        HN_EQUAL(t.asks[2].at_us - t.asks[1].at_us, 4000000);
+        sv_run_s(2);
+        HN_EQUAL(t.done, 1);
+        HN_EQUAL(t.answer.status, TENON_DNS_TIMEOUT);
+        HN_EQUAL(t.nasks, 3);
+        servers[0] = servers[1];
+        servers[1].ip = tenon_ip4(SERVER1);
+        end();
+    }
+}
+
+/* A route comes: the question leaves soon after that, and has all its rounds. */
+static void way_comes(void)
+{
+    const struct tenon_ip all = tenon_ip4(0), router = tenon_ip4(SERVER2);
+    const struct tenon_addr servers[] = { { tenon_ip4(0xC6336401U), 0, 0 }, { tenon_ip4(0xC6336402U), 0, 0 } };
+    tenon_u32 came_us;
+
+    open();
+    tenon_dns_servers(&t.dns, servers, 2);
+    ask("a.example");
+    sv_run(1300);
+    HN_EQUAL(t.nasks, 0);
+    HN_EQUAL(tenon_route_add(sv.hn.stack, sv.netif, &all, 0, &router, 0), TENON_OK);
+    came_us = sv.hn.now_us;
+    sv_run(300);
+    HN_EQUAL(t.nasks, 1);
+    HN_EQUAL(t.asks[0].in.dst, 0xC6336401U);
+    sv_run_s(30);
+    HN_EQUAL(t.done, 1);
+    HN_EQUAL(t.nasks, 6);
+    HN_EQUAL(t.asks[1].at_us - t.asks[0].at_us, 2000000);
+    HN_CHECK(t.asks[5].at_us - came_us < 20300000);
     end();
 }
 
@@ -1093,19 +1142,25 @@ static void answer_cut_last(const struct ask *ask)
     sv.hn.mem_fail = -1;
 }
 
+/* No connection can be made: that is tried again, and comes to its end. Others wait for their turn meanwhile. */
 static void tcp_no_memory(void)
 {
-    open_tcp(&talks[0]);
-    t.answers = answer_cut_last;
-    ask("a.example");
-    sv_run(1000);
-    HN_EQUAL(t.done, 0);
-    HN_EQUAL(t.dns.stats[TENON_DNS_STAT_NOT_SENT], 1);
-    sv.hn.mem_fail = 0;
-    sv_run(1500);
-    HN_EQUAL(t.done, 1);
-    HN_EQUAL(t.answer.status, TENON_DNS_TIMEOUT);
-    end_tcp();
+    for (unsigned i = 0; i < 2; i++) {
+        open_tcp(&talks[0]);
+        t.answers = answer_cut_last;
+        ask("a.example");
+        sv_run(1500);
+        HN_EQUAL(t.done, 0);
+        HN_EQUAL(t.nasks, 1);
+        HN_CHECK(t.dns.stats[TENON_DNS_STAT_NOT_SENT] >= 6 && t.dns.stats[TENON_DNS_STAT_NOT_SENT] <= 11);
+        if (i == 0)
+            sv.hn.mem_fail = 0;
+        sv_run(i == 0 ? 500 : 1000);
+        HN_EQUAL(t.done, 1);
+        HN_EQUAL(t.answer.status, i == 0 ? TENON_DNS_OK : TENON_DNS_TIMEOUT);
+        HN_EQUAL(t.nasks, 1);
+        end_tcp();
+    }
 }
 
 static void tcp_room(void)
@@ -1413,17 +1468,86 @@ static void names(void)
     end();
 }
 
+/* What cannot leave for want of memory leaves soon after there is some, to the same server; it is not tried
+ * all the time, and no round is used up. */
 static void no_memory(void)
 {
+    static const unsigned lacks_ms[] = { 5, 35, 500, 1900, 3700 };
+
+    for (unsigned i = 0; i < TENON_ARRAY_LEN(lacks_ms); i++) {
+        const unsigned ms = lacks_ms[i];
+        tenon_u32 began_us;
+
+        open();
+        began_us = sv.hn.now_us;
+        sv.hn.mem_fail = -1;
+        ask("a.example");
+        sv_run(ms);
+        HN_EQUAL(t.nasks, 0);
+        HN_CHECK(t.dns.stats[TENON_DNS_STAT_NOT_SENT] <= 6 + ms / 250);
+        sv.hn.mem_fail = 0;
+        sv_run_s(28);
+        HN_EQUAL(t.done, 0);
+        sv_run_s(1);
+        HN_EQUAL(t.done, 1);
+        HN_EQUAL(t.nasks, 6);
+        HN_CHECK(t.asks[0].at_us - began_us <= 2 * ms * 1000 + 10000);
+        HN_CHECK(t.asks[0].at_us - began_us <= (ms + 250) * 1000);
+        HN_EQUAL(t.asks[0].in.dst, SERVER1);
+        HN_EQUAL(t.asks[1].in.dst, SERVER2);
+        HN_EQUAL(t.asks[1].at_us - t.asks[0].at_us, 2000000);
+        HN_EQUAL(t.asks[2].at_us - t.asks[0].at_us, 4000000);
+        HN_EQUAL(t.asks[5].at_us - t.asks[0].at_us, 20000000);
+        end();
+    }
+}
+
+/* A question ends also if nothing leaves, or some of it: as late as if all of it were lost, and no more than twice as
+ * late. Whoever wants to know the same waits with it. */
+static void no_memory_for_good(void)
+{
     open();
-    t.answers = answer_good;
     sv.hn.mem_fail = -1;
     ask("a.example");
-    sv_run(500);
-    HN_EQUAL(t.nasks, 0);
-    HN_EQUAL(t.dns.stats[TENON_DNS_STAT_NOT_SENT], 1);
-    sv.hn.mem_fail = 0;
+    ask("a.example");
+    sv_run_s(27);
+    HN_EQUAL(t.done, 0);
+    HN_CHECK(t.dns.stats[TENON_DNS_STAT_NOT_SENT] < 4 * 27 + 20);
+    HN_EQUAL(t.dns.stats[TENON_DNS_STAT_SHARED], 1);
     sv_run_s(3);
+    HN_EQUAL(t.done, 2);
+    HN_EQUAL(t.answer.status, TENON_DNS_TIMEOUT);
+    HN_EQUAL(t.nasks, 0);
+    ask("b.example");
+    for (unsigned i = 0; i < 28 && t.done == 2; i++) {
+        sv.hn.mem_fail = -1;
+        sv_run(1900);
+        sv.hn.mem_fail = 0;
+        sv_run(100);
+    }
+    HN_EQUAL(t.done, 3);
+    end();
+}
+
+/* All sockets are in use for a moment. */
+static void no_socket(void)
+{
+    static const struct tenon_udp_events ignores = { NULL, NULL };
+    struct tenon_udp *sock;
+    struct tenon_conf conf;
+
+    tenon_conf_default(&conf);
+    conf.udp_sockets_max = 1;
+    stack_conf = &conf;
+    open();
+    stack_conf = NULL;
+    t.answers = answer_good;
+    HN_EQUAL(tenon_udp_open(sv.hn.stack, &sock, &ignores, NULL), TENON_OK);
+    ask("a.example");
+    sv_run(300);
+    HN_EQUAL(t.done, 0);
+    tenon_udp_close(sock);
+    sv_run(300);
     HN_EQUAL(t.done, 1);
     HN_EQUAL(t.answer.status, TENON_DNS_OK);
     end();
@@ -1446,6 +1570,8 @@ static const struct hn_test tests[] = {
     { "answers_no", "DNS-3", answers_no },
     { "one_cannot_say", "DNS-3", one_cannot_say },
     { "no_way", "DNS-6", no_way },
+    { "no_way_to_one", "DNS-6", no_way_to_one },
+    { "way_comes", "DNS-6", way_comes },
     { "referral", "DNS-3", referral },
     { "no_server", "", no_server },
     { "no_server_any_more", "", no_server_any_more },
@@ -1470,7 +1596,9 @@ static const struct hn_test tests[] = {
     { "late_answer", "DNS-1 CVE-2020-17439 CVE-2018-16598", late_answer },
     { "mixed_case", "DNS-1", mixed_case },
     { "names", "DNS-8", names },
-    { "no_memory", "", no_memory },
+    { "no_memory", "DNS-6", no_memory },
+    { "no_memory_for_good", "DNS-6", no_memory_for_good },
+    { "no_socket", "DNS-6", no_socket },
 };
 
 int main(int argc, char **argv)
