@@ -10,7 +10,7 @@ enum tftp_state { TFTP_IDLE, TFTP_ASKED, TFTP_READING, TFTP_RESTING };
 /* What waits for the poll. */
 enum tftp_heard { TFTP_NOTHING, TFTP_PROGRESS, TFTP_WITHOUT_OPTIONS, TFTP_END };
 enum { TFTP_HEAD = 4, TFTP_USUAL_BYTES = 1428, TFTP_REST_MS = 3000 };
-enum { TFTP_TIMEOUT_MS = 1000, TFTP_WAIT_MAX_MS = 16000, TFTP_TRIES = 6 };
+enum { TFTP_TIMEOUT_MS = 1000, TFTP_WAIT_MAX_MS = 16000, TFTP_TRIES = 6, TFTP_PAUSE_MAX_MS = 250 };
 /* A request: a name, "octet", three options with their numbers. An agreement is no longer than what was asked for. */
 enum { TFTP_REQUEST_MAX = 2 + TENON_TFTP_NAME_MAX + 1 + 6 + 50, TFTP_OACK_MAX = 128 };
 
@@ -84,12 +84,14 @@ static int tftp_number(const tenon_u8 *text, tenon_u32 *value)
 
 /* ---- sending -------------------------------------------------------------------------------------------------- */
 
-static void tftp_send(struct tenon_tftp *tftp, const struct tenon_addr *to, const tenon_u8 *bytes, tenon_u32 n)
+/* @return 1: it could not leave */
+static tenon_u8 tftp_send(struct tenon_tftp *tftp, const struct tenon_addr *to, const tenon_u8 *bytes, tenon_u32 n)
 {
     const int error = tenon_udp_write(tftp->sock, to, bytes, n);
 
     tftp->stats[error == TENON_OK ? TENON_TFTP_STAT_SENT : TENON_TFTP_STAT_NOT_SENT]++;
     tftp->stirred = 1;
+    return error != TENON_OK;
 }
 
 static void tftp_acknowledge(struct tenon_tftp *tftp)
@@ -98,7 +100,7 @@ static void tftp_acknowledge(struct tenon_tftp *tftp)
 
     svc_put16(bytes, TFTP_ACK);
     svc_put16(bytes + 2, tftp->block);
-    tftp_send(tftp, &tftp->peer, bytes, TFTP_HEAD);
+    tftp->unsent = tftp_send(tftp, &tftp->peer, bytes, TFTP_HEAD);
 }
 
 /* Without words: its number says it. */
@@ -109,7 +111,7 @@ static void tftp_send_error(struct tenon_tftp *tftp, const struct tenon_addr *to
     svc_put16(bytes, TFTP_ERROR);
     svc_put16(bytes + 2, code);
     bytes[TFTP_HEAD] = 0;
-    tftp_send(tftp, to, bytes, TFTP_HEAD + 1);
+    (void)tftp_send(tftp, to, bytes, TFTP_HEAD + 1);
 }
 
 static void tftp_server(const struct tenon_tftp *tftp, struct tenon_addr *to)
@@ -163,7 +165,7 @@ static void tftp_request(struct tenon_tftp *tftp)
         if (tftp->conf.server_s != 0)
             p = tftp_put_option(p, "timeout", tftp->conf.server_s);
     }
-    tftp_send(tftp, &to, bytes, (tenon_u32)(p - bytes));
+    tftp->unsent = tftp_send(tftp, &to, bytes, (tenon_u32)(p - bytes));
 }
 
 /* ---- what comes ----------------------------------------------------------------------------------------------- */
@@ -406,6 +408,17 @@ static void tftp_wait(struct tenon_tftp *tftp, tenon_u32 ms)
     tftp->due = tenon_svc_later(tftp->clock.now, 0, ms);
 }
 
+/* What could not leave is tried again soon, for as long as an answer would be waited for: that is no try. */
+static int tftp_hold(struct tenon_tftp *tftp, tenon_u32 limit_ms)
+{
+    if (tftp->unsent && tftp->held_ms < limit_ms) {
+        tftp_wait(tftp, svc_pause(&tftp->held_ms, TFTP_PAUSE_MAX_MS));
+        return 1;
+    }
+    tftp->held_ms = 0;
+    return 0;
+}
+
 /* From a port that nobody can guess (RFC 1350 4, RFC 6056); the request leaves at the next poll. */
 static int tftp_call(struct tenon_tftp *tftp)
 {
@@ -430,8 +443,31 @@ static void tftp_begin(struct tenon_tftp *tftp)
     tftp->state = TFTP_ASKED;
     tftp->block_bytes = TENON_TFTP_PLAIN_BYTES;
     tftp->sends = 0;
+    tftp->held_ms = 0;
     tftp->wait_ms = tftp->conf.timeout_ms;
     tftp_wait(tftp, 0);
+}
+
+/* Of the same, once more or for the first time. RFC 1123 4.2.3.2: what waits for an answer waits twice as long each
+ * time. */
+static void tftp_sent(struct tenon_tftp *tftp)
+{
+    if (tftp_hold(tftp, tftp->wait_ms))
+        return;
+    if (tftp->sends > 0 && !tftp->unsent)
+        tftp->stats[TENON_TFTP_STAT_AGAIN]++;
+    tftp->sends++;
+    tftp_wait(tftp, tftp->unsent ? 0 : tftp->wait_ms);
+    tftp->wait_ms = svc_min(2 * tftp->wait_ms, TFTP_WAIT_MAX_MS);
+}
+
+/* The server may ask for the last acknowledgement, which it has not got yet if it could not leave. */
+static void tftp_rest(struct tenon_tftp *tftp)
+{
+    if (tftp_hold(tftp, TFTP_REST_MS))
+        return;
+    tftp->unsent = 0;
+    tftp_wait(tftp, TFTP_REST_MS);
 }
 
 /* Said at the very end: the application may begin another one. */
@@ -441,7 +477,7 @@ static void tftp_finish(struct tenon_tftp *tftp)
 
     tftp->heard = TFTP_NOTHING;
     if (tftp->state == TFTP_RESTING)
-        tftp_wait(tftp, TFTP_REST_MS);
+        tftp_rest(tftp);
     else
         tftp_hang_up(tftp);
     if (tftp->conf.done != NULL)
@@ -454,9 +490,10 @@ static void tftp_hear(struct tenon_tftp *tftp)
     case TFTP_NOTHING: break;
     case TFTP_PROGRESS:
         tftp->heard = TFTP_NOTHING;
-        tftp->sends = 1;
+        tftp->sends = 0;
+        tftp->held_ms = 0;
         tftp->wait_ms = tftp->conf.timeout_ms;
-        tftp_wait(tftp, tftp->wait_ms);
+        tftp_sent(tftp);
         break;
     case TFTP_WITHOUT_OPTIONS:
         tftp->stats[TENON_TFTP_STAT_WITHOUT_OPTIONS]++;
@@ -470,28 +507,27 @@ static void tftp_hear(struct tenon_tftp *tftp)
 /* The same once more: the request, or the last acknowledgement (RFC 1350 2). */
 static void tftp_repeat(struct tenon_tftp *tftp)
 {
-    if (tftp->state == TFTP_RESTING) {
+    if (tftp->state == TFTP_RESTING && !tftp->unsent) {
         tftp_hang_up(tftp);
         return;
     }
-    if (tftp->sends == tftp->conf.tries) {
+    if (tftp->sends == tftp->conf.tries && tftp->state != TFTP_RESTING) {
         tftp_end(tftp, TENON_TFTP_TIMEOUT);
         tftp_finish(tftp);
         return;
     }
-    if (tftp->sends > 0)
-        tftp->stats[TENON_TFTP_STAT_AGAIN]++;
-    tftp->sends++;
-    tftp_wait(tftp, tftp->wait_ms);
-    tftp->wait_ms = svc_min(2 * tftp->wait_ms, TFTP_WAIT_MAX_MS);
     if (tftp->sock == NULL && !tftp_call(tftp)) {
         tftp->stats[TENON_TFTP_STAT_NOT_SENT]++;
-        return;
-    }
-    if (tftp->state == TFTP_ASKED)
+        tftp->unsent = 1;
+    } else if (tftp->state == TFTP_ASKED) {
         tftp_request(tftp);
-    else
+    } else {
         tftp_acknowledge(tftp);
+    }
+    if (tftp->state == TFTP_RESTING)
+        tftp_rest(tftp);
+    else
+        tftp_sent(tftp);
 }
 
 /* ---- the interface of the service ----------------------------------------------------------------------------- */

@@ -52,7 +52,7 @@ enum tenon_tftp_code {
 #define TENON_TFTP_STATS(X) \
     X(SENT, "sent", "requests and acknowledgements sent") \
     X(AGAIN, "again", "of them sent again, because nothing came") \
-    X(NOT_SENT, "not_sent", "those that the core refused, or had no memory or way for") \
+    X(NOT_SENT, "not_sent", "attempts to send one that the core refused, or had no memory or way for") \
     X(BLOCKS, "blocks", "blocks taken") \
     X(DUPLICATES, "duplicates", "the last block once more, or the agreement to options: acknowledged again") \
     X(OTHER_BLOCK, "other_block", "blocks that are neither the next one nor the last, dropped") \
@@ -105,10 +105,12 @@ struct tenon_tftp {
     struct tenon_svc_clock clock;
     struct tenon_svc_time due;
     tenon_u32 wait_ms;
+    tenon_u32 held_ms;         /* so long a message could not leave */
     tenon_u16 asked_bytes;     /* what the request said: 0: nothing */
     tenon_u16 block;           /* the last one that was taken */
     tenon_u8 any;              /* 1: one was */
     tenon_u8 state, heard, status, sends;
+    tenon_u8 unsent;           /* 1: the last request or acknowledgement could not leave */
     tenon_u8 stirred;          /* 1: there is something for the core to do */
 };
 

@@ -4,6 +4,7 @@
 #ifndef TENON_TEST_SERVICES_BENCH_H
 #define TENON_TEST_SERVICES_BENCH_H
 
+#include "core.h"
 #include "harness.h"
 
 struct sv {
@@ -159,6 +160,16 @@ static inline void sv_open(unsigned flags)
 static inline void sv_close(void)
 {
     hn_close(&sv.hn);
+}
+
+/* No buffers are left, nor those that the core has kept; with 0 there are some again. */
+static inline void sv_lack_buffers(int lack)
+{
+    struct tenon *stack = sv.hn.stack;
+
+    sv.hn.buf_fail = lack ? -1 : 0;
+    while (lack && stack->nbufs > 0)
+        tenon_buf_put(stack->bufs[--stack->nbufs]);
 }
 
 /* Our address with this text: its prefix, or -1: it is not there, or not in use. */

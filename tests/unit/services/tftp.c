@@ -268,10 +268,63 @@ static void begun_early(void)
     HN_EQUAL(tenon_addr_remove(sv.hn.stack, sv.netif, &us), TENON_OK);
     begin();
     SAID("");
-    HN_EQUAL(t.tftp.stats[TENON_TFTP_STAT_NOT_SENT], 1);
+    run(3500);
+    SAID("");
+    HN_CHECK(stat(TENON_TFTP_STAT_NOT_SENT) > 5 && stat(TENON_TFTP_STAT_NOT_SENT) < 32);
     HN_EQUAL(tenon_addr_add(sv.hn.stack, sv.netif, &us, 24), TENON_OK);
-    run(1100);
+    run(250);
     SAID("69 RRQ image octet blksize 1428 tsize 0");
+    close_all();
+}
+
+/* What cannot leave for want of buffers leaves soon after there are some, and nothing is sent again for that. */
+static void no_buffer(void)
+{
+    open();
+    sv_lack_buffers(1);
+    says(TID, "DATA 1 512");
+    run(900);
+    SAID("");
+    HN_CHECK(stat(TENON_TFTP_STAT_NOT_SENT) > 5 && stat(TENON_TFTP_STAT_NOT_SENT) < 12);
+    sv_lack_buffers(0);
+    run(250);
+    SAID("3000 ACK 1");
+    run(999 - 250);
+    SAID("");
+    sv_lack_buffers(1);
+    says(TID, "DATA 2 100");
+    ended(TENON_TFTP_OK, 612);
+    run(500);
+    SAID("");
+    sv_lack_buffers(0);
+    run(250);
+    SAID("3000 ACK 2");
+    HN_EQUAL(stat(TENON_TFTP_STAT_AGAIN), 0);
+    run(2740);
+    says(TID, "DATA 2 100");
+    SAID("3000 ACK 2");
+    close_all();
+}
+
+/* It comes to its end, as late as if the server were silent; so does the rest after the last block. */
+static void no_buffer_for_good(void)
+{
+    open();
+    sv_lack_buffers(1);
+    says(TID, "DATA 1 512");
+    run(46000);
+    HN_EQUAL(t.ends, 0);
+    run(2000);
+    ended(TENON_TFTP_TIMEOUT, 512);
+    HN_EQUAL(stat(TENON_TFTP_STAT_AGAIN), 0);
+    HN_CHECK(stat(TENON_TFTP_STAT_NOT_SENT) < 4 * 47 + 6 * 6);
+    close_all();
+    open();
+    sv_lack_buffers(1);
+    says(TID, "DATA 1 100");
+    run(10000);
+    ended(TENON_TFTP_OK, 100);
+    HN_EQUAL(tenon_tftp_poll(&t.tftp, sv.hn.now_us), TENON_SVC_WAIT_MAX_US);
     close_all();
 }
 
@@ -529,7 +582,9 @@ static void silence_in_the_middle(void)
     says(TID, "DATA 1 512");
     run(1000);
     SAID("3000 ACK 1");
-    run(2000);
+    run(1999);
+    SAID("");
+    run(1);
     SAID("3000 ACK 1");
     says(TID, "DATA 2 512");    /* then it begins with a second again */
     SAID("3000 ACK 2");
@@ -924,6 +979,8 @@ static const struct hn_test tests[] = {
     { "cut_in_two", "TFTP-1", cut_in_two },
     { "silence", "TFTP-4", silence },
     { "silence_in_the_middle", "TFTP-4", silence_in_the_middle },
+    { "no_buffer", "TFTP-4", no_buffer },
+    { "no_buffer_for_good", "TFTP-4", no_buffer_for_good },
     { "silence_as_configured", "TFTP-4", silence_as_configured },
     { "request_again_with_options", "TFTP-4", request_again_with_options },
     { "sorcerers_apprentice", "TFTP-3", sorcerers_apprentice },
