@@ -25,6 +25,7 @@ enum {
     DHCP_LEASE_MIN_S = 10,
     DHCP_T1_MIN_S = 5,               /* a server that says less would have us ask it all the time */
     DHCP_REFUSED_MAX = 6,            /* the pause after refusals doubles so often: to a minute */
+    DHCP_PAUSE_MAX_MS = 1000,
     DHCP_MTU_MIN = 576
 };
 /* The clock compares moments that are less than 68 years apart: a longer lease is renewed after 34. */
@@ -45,7 +46,7 @@ enum dhcp_way {
     DHCP_TO_SERVER                   /* our address to the server */
 };
 
-static void dhcp_send_call(struct tenon_dhcp *dhcp, struct dhcp_call *call, enum dhcp_way way)
+static int dhcp_send_call(struct tenon_dhcp *dhcp, struct dhcp_call *call, enum dhcp_way way)
 {
     const struct tenon_ip nobody = tenon_ip4(0);
     tenon_u8 bytes[DHCP_BYTES_MAX];
@@ -65,6 +66,7 @@ static void dhcp_send_call(struct tenon_dhcp *dhcp, struct dhcp_call *call, enum
     to.netif = (tenon_u16)dhcp->conf.netif;
     error = tenon_udp_write_from(dhcp->sock, way == DHCP_TO_ALL ? &nobody : &dhcp->lease.ip, &to, bytes, n);
     dhcp_count(dhcp, error == TENON_OK ? TENON_DHCP_STAT_SENT : TENON_DHCP_STAT_NOT_SENT);
+    return error;
 }
 
 /* RFC 2131 4.4.1: seconds since we began to look; some relays act on large values only. */
@@ -107,7 +109,11 @@ static void dhcp_send(struct tenon_dhcp *dhcp, enum dhcp_type type)
         if (dhcp->state == TENON_DHCP_REQUESTING)
             call.server = dhcp->lease.server.w[TENON_IP4_WORD];
     }
-    dhcp_send_call(dhcp, &call, way);
+    dhcp->unsent = (tenon_u8)svc_is_short(dhcp_send_call(dhcp, &call, way));
+    if (dhcp->unsent)
+        dhcp->sends--;
+    else
+        dhcp->held_ms = 0;
 }
 
 /* What ends our use of an address. */
@@ -121,11 +127,11 @@ static void dhcp_send_end(struct tenon_dhcp *dhcp, enum dhcp_type type)
     dhcp->xid = tenon_random(dhcp->stack);
     if (type == DHCP_RELEASE) {
         call.ciaddr = dhcp->lease.ip.w[TENON_IP4_WORD];
-        dhcp_send_call(dhcp, &call, DHCP_TO_SERVER);
+        (void)dhcp_send_call(dhcp, &call, DHCP_TO_SERVER);
         return;
     }
     call.wanted = dhcp->lease.ip.w[TENON_IP4_WORD];
-    dhcp_send_call(dhcp, &call, DHCP_TO_ALL);
+    (void)dhcp_send_call(dhcp, &call, DHCP_TO_ALL);
 }
 
 /* ---- times --------------------------------------------------------------------------------------------- */
@@ -142,6 +148,15 @@ static void dhcp_back_off(struct tenon_dhcp *dhcp)
     jitter = svc_min(ms / 2, 1000);
     ms = ms - jitter + svc_random_below(dhcp->stack, 2 * jitter + 1);
     dhcp->due = tenon_svc_later(dhcp->clock.now, 0, ms);
+}
+
+/* Nobody has heard of what could not leave: it is not for the server's sake that it waits. */
+static void dhcp_hold(struct tenon_dhcp *dhcp)
+{
+    if (!dhcp->unsent)
+        return;
+    dhcp->unsent = 0;
+    dhcp->due = tenon_svc_later(dhcp->clock.now, 0, svc_pause(&dhcp->held_ms, DHCP_PAUSE_MAX_MS));
 }
 
 /* Half of what is left, but a minute at least (RFC 2131 4.4.5), and no later than the next state. */
@@ -241,6 +256,7 @@ static void dhcp_enter(struct tenon_dhcp *dhcp, enum tenon_dhcp_state state)
 {
     dhcp->state = state;
     dhcp->sends = 0;
+    dhcp->unsent = 0;
     dhcp->replied = 0;
 }
 
@@ -767,6 +783,7 @@ tenon_u32 tenon_dhcp_poll(struct tenon_dhcp *dhcp, tenon_u32 now_us)
         dhcp_take_reply(dhcp);
     if (tenon_svc_is_over(&dhcp->clock, &dhcp->due))
         dhcp_step(dhcp);
+    dhcp_hold(dhcp);
     dhcp_watch_lease(dhcp);    /* without probing a new address is ready at once */
     dhcp_watch_fallback(dhcp);
     dhcp->touched |= dhcp->news;

@@ -49,7 +49,7 @@ enum tenon_dhcp_source {
 /** What the client counts: X(NAME, "name", "what it counts"). Every reply that is not used is one of them. */
 #define TENON_DHCP_STATS(X) \
     X(SENT, "sent", "messages sent") \
-    X(NOT_SENT, "not_sent", "messages that the core refused, or had no buffer for; tried again in time") \
+    X(NOT_SENT, "not_sent", "attempts to send one that the core refused, or had no buffer for; tried again") \
     X(OFFERS, "offers", "offers taken") \
     X(ACKS, "acks", "acknowledgements taken") \
     X(NAKS, "naks", "refusals taken") \
@@ -132,11 +132,13 @@ struct tenon_dhcp {
     struct tenon_dhcp_offer reply;   /* came in, and waits for tenon_dhcp_poll() */
     struct tenon_linklocal ll;
     tenon_u32 xid;
+    tenon_u32 held_ms;               /* so long a message could not leave */
     tenon_u16 secs;                  /* field secs of the last message that looked for a server */
     tenon_u16 own_mtu;               /* of the interface before a server said another one */
     tenon_u16 ups;                   /* times that its link came up, as of the last poll */
     tenon_u8 mac[6];
     tenon_u8 sends;                  /* messages in this state */
+    tenon_u8 unsent;                 /* the last one could not leave */
     tenon_u8 replied;                /* type of `reply`; 0: none */
     tenon_u8 leased;                 /* `lease` holds, and its address is on the interface */
     tenon_u8 fallen;                 /* the fallback is begun with */

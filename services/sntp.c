@@ -155,6 +155,13 @@ static int sntp_call(struct tenon_sntp *sntp)
     return error == TENON_OK ? tenon_udp_write(sntp->sock, NULL, bytes, sizeof(bytes)) : error;
 }
 
+static void sntp_rest(struct tenon_sntp *sntp, tenon_u32 s, tenon_u32 ms)
+{
+    sntp_hang_up(sntp);
+    sntp->state = TENON_SNTP_WAITING;
+    sntp->due = tenon_svc_later(sntp->clock.now, s, ms);
+}
+
 /* The request carries no time of ours, which nobody needs, but a number that an answer from elsewhere cannot know. */
 static void sntp_ask(struct tenon_sntp *sntp)
 {
@@ -162,17 +169,15 @@ static void sntp_ask(struct tenon_sntp *sntp)
     sntp->origin[0] = tenon_random(sntp->stack);
     sntp->origin[1] = tenon_random(sntp->stack);
     sntp->sent = sntp->clock.now;
-    sntp->state = TENON_SNTP_ASKED;
-    sntp->due = tenon_svc_later(sntp->clock.now, 0, sntp->conf.timeout_ms);
     sntp->stirred = sntp_call(sntp) == TENON_OK;
     sntp->stats[sntp->stirred ? TENON_SNTP_STAT_SENT : TENON_SNTP_STAT_NOT_SENT]++;
-}
-
-static void sntp_rest(struct tenon_sntp *sntp, tenon_u32 s, tenon_u32 ms)
-{
-    sntp_hang_up(sntp);
-    sntp->state = TENON_SNTP_WAITING;
-    sntp->due = tenon_svc_later(sntp->clock.now, s, ms);
+    if (!sntp->stirred) {    /* no server is the worse for it: soon again */
+        sntp_rest(sntp, 0, svc_pause(&sntp->held_ms, SNTP_INTERVAL_MIN_S * 1000));
+        return;
+    }
+    sntp->held_ms = 0;
+    sntp->state = TENON_SNTP_ASKED;
+    sntp->due = tenon_svc_later(sntp->clock.now, 0, sntp->conf.timeout_ms);
 }
 
 /* RFC 4330 10: never more often than each 15 seconds, and ever less often for want of an answer. */

@@ -17,7 +17,7 @@ TENON_BEGIN_DECLS
  *  has been dropped by the core. */
 #define TENON_SNTP_STATS(X) \
     X(SENT, "sent", "requests sent") \
-    X(NOT_SENT, "not_sent", "requests that the core refused, or had no memory or way for") \
+    X(NOT_SENT, "not_sent", "attempts to send one that the core refused, or had no memory or way for") \
     X(ANSWERED, "answered", "answers taken") \
     X(TIMEOUTS, "timeouts", "requests without an answer") \
     X(UNREACHED, "unreached", "ICMP errors about requests") \
@@ -77,6 +77,7 @@ struct tenon_sntp {
     tenon_u32 origin[2];              /* what the answer must repeat; nobody can guess it */
     tenon_u32 received[2], transmitted[2];
     tenon_u32 interval_s, wait_ms;
+    tenon_u32 held_ms;                /* so long a request could not leave */
     tenon_u8 heard, heard_stratum;
     tenon_u8 stirred;                 /* 1: there is something for the core to do */
 };

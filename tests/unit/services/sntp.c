@@ -279,6 +279,44 @@ static void silence(void)
     end();
 }
 
+/* What cannot leave is asked soon after it can, and does not make the next requests rarer. */
+static void no_memory(void)
+{
+    tenon_u32 began_us;
+
+    open();
+    t.silent = 1;
+    began_us = sv.hn.now_us;
+    sv.hn.mem_fail = -1;
+    sv_run(300);
+    HN_CHECK(t.sntp.stats[TENON_SNTP_STAT_NOT_SENT] <= 6);
+    sv.hn.mem_fail = 0;
+    sv_run_s(100);
+    HN_CHECK(t.at_us[0] - began_us <= 600000);
+    HN_EQUAL((t.at_us[1] - t.at_us[0]) / 1000000, 20);
+    HN_EQUAL((t.at_us[2] - t.at_us[1]) / 1000000, 35);
+    end();
+}
+
+static void no_way_yet(void)
+{
+    const struct tenon_ip us = hn_ip("192.0.2.10");
+    tenon_u32 came_us;
+
+    open();
+    HN_EQUAL(tenon_addr_remove(sv.hn.stack, sv.netif, &us), TENON_OK);
+    sv_run_s(600);
+    HN_EQUAL(t.nasks, 0);
+    HN_CHECK(t.sntp.stats[TENON_SNTP_STAT_NOT_SENT] < 60);
+    HN_EQUAL(tenon_addr_add(sv.hn.stack, sv.netif, &us, 24), TENON_OK);
+    came_us = sv.hn.now_us;
+    sv_run_s(16);
+    HN_EQUAL(t.nasks, 1);
+    HN_CHECK(t.at_us[0] - came_us <= 15000000);
+    HN_EQUAL(t.changes, 1);
+    end();
+}
+
 static const char *kiss;
 
 static void bend_kiss(tenon_u8 *bytes)
@@ -334,6 +372,8 @@ static const struct hn_test tests[] = {
     { "answers_unasked", "", answers_unasked },
     { "slow_answer", "", slow_answer },
     { "silence", "", silence },
+    { "no_memory", "", no_memory },
+    { "no_way_yet", "", no_way_yet },
     { "kissed", "", kissed },
     { "start_wrong", "", start_wrong },
 };
