@@ -170,17 +170,22 @@ static void dhcp_renew_again(struct tenon_dhcp *dhcp, const struct tenon_svc_tim
     dhcp->due = wait < left ? tenon_svc_later(dhcp->clock.now, wait, 0) : *end;
 }
 
-/* RFC 2131 4.4.5: T1 is before T2, and T2 before the end; else a half and seven eighths, with some fuzz. */
+/* RFC 2131 4.4.5: T1 is before T2, and T2 before the end; else both are a half and seven eighths, with some fuzz. So is
+ * the one that is not said. */
 static void dhcp_set_times(struct tenon_dhcp *dhcp)
 {
     struct tenon_dhcp_offer *lease = &dhcp->lease;
     const tenon_u32 end = svc_min(lease->lease_s, DHCP_LEASE_MAX_S);
+    const tenon_u32 fuzz = svc_random_below(dhcp->stack, end / 32 + 1);
+    const tenon_u32 t1_s = end / 2 - fuzz / 2, t2_s = end / 2 + end / 4 + end / 8 - fuzz;
 
+    if (lease->t1_s == 0)
+        lease->t1_s = t1_s;
+    if (lease->t2_s == 0)
+        lease->t2_s = t2_s;
     if (lease->t1_s < DHCP_T1_MIN_S || lease->t1_s >= lease->t2_s || lease->t2_s >= end) {
-        const tenon_u32 fuzz = svc_random_below(dhcp->stack, end / 32 + 1);
-
-        lease->t1_s = end / 2 - fuzz / 2;
-        lease->t2_s = end / 2 + end / 4 + end / 8 - fuzz;
+        lease->t1_s = t1_s;
+        lease->t2_s = t2_s;
     }
     dhcp->t1 = tenon_svc_later(dhcp->asked, lease->t1_s, 0);
     dhcp->t2 = tenon_svc_later(dhcp->asked, lease->t2_s, 0);
