@@ -3,10 +3,12 @@
 
 #include <string.h>
 
+/* The last character is out of the stream's reach, and stays 0: what fills its memory for the second time it does not
+ * end. */
 FILE *port_ear_open(struct ear *ear)
 {
     if (ear->file == NULL)
-        ear->file = fmemopen(ear->said, sizeof ear->said, "w");
+        ear->file = fmemopen(ear->said, sizeof ear->said - 1, "w");
     if (ear->file != NULL)
         (void)fseek(ear->file, 0, SEEK_SET);
     memset(ear->said, 0, sizeof ear->said);

@@ -27,15 +27,19 @@ UNIT_TEST(first_line_is_kept_until_it_listens_again)
     CHECK_EQ_S(port_ear_line(&ear), "No pages");
 }
 
+/* Also the second time: what is no longer than before the C library does not end. */
 UNIT_TEST(long_words_are_cut)
 {
     static struct ear ear;
-    FILE *file = port_ear_open(&ear);
 
-    for (unsigned i = 0; i < 1000; i++)
-        fputc('x', file);
-    CHECK(strlen(port_ear_line(&ear)) < sizeof ear.said);
-    CHECK_EQ_U((unsigned)ear.said[0], 'x');
+    for (unsigned times = 0; times < 2; times++) {
+        FILE *file = port_ear_open(&ear);
+
+        for (unsigned i = 0; i < 1000; i++)
+            fputc('x', file);
+        CHECK(strnlen(port_ear_line(&ear), sizeof ear.said) < sizeof ear.said);
+        CHECK_EQ_U((unsigned)ear.said[0], 'x');
+    }
 }
 
 UNIT_TEST(huge_pages_are_as_many_as_hold_it)
