@@ -74,6 +74,8 @@ static int read_request_line(struct http_request *request, char *line)
                                                                                       : HTTP_OTHER;
     request->target = target;
     if (strncasecmp(target, "http://", 7) == 0) {
+        if (strchr("/?:", target[7]) != NULL)    /* of nobody: RFC 9110 4.2.1 */
+            return 400;
         target = strpbrk(target + 7, "/?");
         request->target = target != NULL && *target == '/' ? target : "/";
     }
@@ -118,17 +120,33 @@ static int read_length(struct http_request *request, const char *value)
     return 0;
 }
 
+/* A name or an address, which may be empty, and perhaps a port (RFC 9110 7.2, RFC 3986 3.2.2). */
+static int is_host(const char *text)
+{
+    static const char digits[] = "0123456789",
+                      usual[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~%!$&'()*+,;=";
+
+    if (*text == '[') {
+        do
+            text += 1 + strspn(text + 1, usual);
+        while (*text == ':');
+        if (*text++ != ']')
+            return 0;
+    } else {
+        text += strspn(text, usual);
+    }
+    return *text == '\0' || (*text == ':' && text[1 + strspn(text + 1, digits)] == '\0');
+}
+
 static int read_field(struct http_request *request, const char *name, const char *value)
 {
     if (strcasecmp(name, "Host") == 0) {
-        if (request->host != NULL)
+        if (request->host != NULL || !is_host(value))    /* RFC 9112 3.2 */
             return 400;
         request->host = value;
     } else if (strcasecmp(name, "Connection") == 0) {
-        if (list_has(value, "close"))
-            request->keep_alive = 0;
-        else if (list_has(value, "keep-alive"))
-            request->keep_alive = 1;
+        request->close |= list_has(value, "close");    /* in whichever of several lines: RFC 9112 9.3 */
+        request->keep_alive |= list_has(value, "keep-alive");
     } else if (strcasecmp(name, "Content-Length") == 0) {
         return read_length(request, value);
     } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
@@ -190,6 +208,7 @@ int http_request_read(struct http_request *request, char *head, size_t n)
         status = read_field_line(request, line);
     if (status != 0)
         return status;
+    request->keep_alive &= !request->close;
     if (request->minor > 0 && request->host == NULL)
         return 400;
     return request->method == HTTP_OTHER ? 405 : 0;

@@ -16,6 +16,7 @@ struct http_request {
     int minor;                    /**< of HTTP/1.minor */
     const char *target;
     int keep_alive;
+    int close;                    /**< the connection option; it prevails */
     int has_length;               /**< a Content-Length */
     int has_body;                 /**< a Content-Length that is not 0, or a Transfer-Encoding */
     const char *host, *range, *if_range, *if_match, *if_none_match, *if_modified_since, *if_unmodified_since;

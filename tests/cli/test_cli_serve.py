@@ -77,6 +77,29 @@ def test_lines_may_end_with_lf_alone(ask):
     assert ask(b"\r\n\nGET /page.txt HTTP/1.1\nHost: x\n\n").endswith(PAGE)
 
 
+@pytest.mark.parametrize("host, status", [
+    ("", 200), ("x:80", 200), ("x:", 200), ("10.9.0.1:8080", 200), ("[fd00:9::1]", 200), ("[::1]:80", 200),
+    ("a%20b", 200), ("a b", 400), ("/etc", 400), ("user@x", 400), ("x:y", 400), ("x:80:80", 400), ("[::1", 400),
+    ("::1", 400), ("[::1]x", 400), ("x, y", 400), ('"x"', 400), ("x#y", 400)])
+def test_a_host_that_is_none(ask, host, status):
+    """RFC 9112 3.2."""
+    answer = ask(f"GET /page.txt HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+    assert answer.startswith(f"HTTP/1.1 {status} ".encode())
+
+
+@pytest.mark.parametrize("path", ["http:///page.txt", "http://?x", "http://", "http://:80/page.txt"])
+def test_a_target_of_nobody(ask, path):
+    """RFC 9110 4.2.1."""
+    assert get(ask, "Connection: close", path=path)[0] == 400
+
+
+def test_close_is_the_last_word(ask):
+    """RFC 9112 9.3: in whichever of several lines it stands."""
+    for fields in ("close\r\nConnection: keep-alive", "keep-alive\r\nConnection: close", "keep-alive, close"):
+        answers = ask(f"GET /page.txt HTTP/1.1\r\nHost: x\r\nConnection: {fields}\r\n\r\n".encode() + NEXT)
+        assert answers.count(b"HTTP/1.1 200 ") == 1 and b"\r\nConnection: close\r\n" in answers, fields
+
+
 def test_a_request_without_a_body_may_say_so(ask):
     answers = ask(b"GET /page.txt HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n" + NEXT)
     assert answers.count(b"HTTP/1.1 200 ") == answers.count(PAGE) == 2
