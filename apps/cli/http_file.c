@@ -269,8 +269,8 @@ static void list_entry(struct strbuf *page, const struct stat *st, const char *n
 
     if (!folder && !S_ISREG(st->st_mode))
         return;
-    gmtime_r(&st->st_mtime, &tm);
-    strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
+    if (gmtime_r(&st->st_mtime, &tm) != NULL)    /* some file systems have times of years that no int can say */
+        strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
     sb_text(page, "<tr><td><a href=\"./");
     sb_url(page, name);
     sb_printf(page, "%s\">", folder ? "/" : "");

@@ -316,8 +316,10 @@ enum http_range http_range_read(const char *range, uint64_t size, uint64_t *firs
 
 void http_date_write(char *text, time_t when)
 {
+    static const int64_t first = -30610224000, last = 253402300799;    /* of the years 1000 and 9999 */
     struct tm tm;
 
+    when = (time_t)(when < first ? first : when > last ? last : when);
     gmtime_r(&when, &tm);
     strftime(text, HTTP_DATE_MAX, "%a, %d %b %Y %H:%M:%S GMT", &tm);
 }

@@ -44,7 +44,7 @@ enum http_range http_range_read(const char *range, uint64_t size, uint64_t *firs
 
 enum { HTTP_DATE_MAX = 32 };
 
-/** "Sun, 06 Nov 1994 08:49:37 GMT" */
+/** "Sun, 06 Nov 1994 08:49:37 GMT"; years have four digits: what is before or after those is the first or the last. */
 void http_date_write(char *text, time_t when);
 
 /** The same, or one of the two obsolete formats. @return the time, or -1 */

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Requests that tenon serve may get, from a tenon connect at the other end of a cable of datagrams."""
+import email.utils
 import os
 import pathlib
 import re
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -15,16 +17,27 @@ NEXT = b"GET /page.txt HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
 
 @pytest.fixture(scope="module")
-def ask(tmp_path_factory):
+def ask():
     """ask(BYTES) is all that the server answers to them."""
-    folder = tmp_path_factory.mktemp("serve")
+    shm = "/dev/shm" if os.path.isdir("/dev/shm") else None    # where files may have any time
+    with tempfile.TemporaryDirectory(dir=shm) as name:
+        yield from serve(pathlib.Path(name))
+
+
+def serve(folder):
     there, here, files = folder / "there", folder / "here", folder / "files"
     files.mkdir()
     (files / "page.txt").write_bytes(PAGE)
     os.utime(files / "page.txt", (784111777, 784111777))    # Sun, 06 Nov 1994 08:49:37 GMT
     (files / "old.txt").write_bytes(PAGE)
     os.utime(files / "old.txt", (-1000, -1000))
+    (files / "new.txt").write_bytes(PAGE)
+    os.utime(files / "new.txt", (4102444800, 4102444800))    # of the year 2100
     (folder / "outside.txt").write_bytes(bytes(1234))
+    (files / "odd-times").mkdir()
+    for name, when in (("1", 2**62), ("2", 40_000_000_000_000), ("3", -40_000_000_000_000), ("4", -2**61)):
+        (files / "odd-times" / name).write_bytes(PAGE)
+        os.utime(files / "odd-times" / name, (0, when))
     (files / "links").mkdir()
     for name, target in (("in.txt", "../page.txt"), ("out.txt", "../../outside.txt"), ("folder", ".."),
                          ("away", "../.."), ("nowhere", "nothing")):
@@ -64,19 +77,6 @@ def test_a_request_whose_end_is_not_known_is_the_last(ask, field):
     assert answers.startswith(b"HTTP/1.1 400 ") and answers.count(b"HTTP/1.1 ") == 1 and PAGE not in answers
 
 
-@pytest.mark.parametrize("request_", [b"GET /page.txt?\rx HTTP/1.1\r\nHost: x\r\n\r\n",
-                                      b"GET /page.txt HTTP/1.1\r\nHost: x\rTransfer-Encoding: chunked\r\n\r\n",
-                                      b"GET /page.txt HTTP/1.1\r\nHost: x\r\r\n\r\n"])
-def test_a_bare_cr_ends_no_line(ask, request_):
-    """RFC 9112 2.2: whoever reads it for another takes it for something else."""
-    assert ask(request_).startswith(b"HTTP/1.1 400 ")
-
-
-def test_lines_may_end_with_lf_alone(ask):
-    """RFC 9112 2.2, and empty lines before a request."""
-    assert ask(b"\r\n\nGET /page.txt HTTP/1.1\nHost: x\n\n").endswith(PAGE)
-
-
 @pytest.mark.parametrize("host, status", [
     ("", 200), ("x:80", 200), ("x:", 200), ("10.9.0.1:8080", 200), ("[fd00:9::1]", 200), ("[::1]:80", 200),
     ("a%20b", 200), ("a b", 400), ("/etc", 400), ("user@x", 400), ("x:y", 400), ("x:80:80", 400), ("[::1", 400),
@@ -98,6 +98,19 @@ def test_close_is_the_last_word(ask):
     for fields in ("close\r\nConnection: keep-alive", "keep-alive\r\nConnection: close", "keep-alive, close"):
         answers = ask(f"GET /page.txt HTTP/1.1\r\nHost: x\r\nConnection: {fields}\r\n\r\n".encode() + NEXT)
         assert answers.count(b"HTTP/1.1 200 ") == 1 and b"\r\nConnection: close\r\n" in answers, fields
+
+
+@pytest.mark.parametrize("request_", [b"GET /page.txt?\rx HTTP/1.1\r\nHost: x\r\n\r\n",
+                                      b"GET /page.txt HTTP/1.1\r\nHost: x\rTransfer-Encoding: chunked\r\n\r\n",
+                                      b"GET /page.txt HTTP/1.1\r\nHost: x\r\r\n\r\n"])
+def test_a_bare_cr_ends_no_line(ask, request_):
+    """RFC 9112 2.2: whoever reads it for another takes it for something else."""
+    assert ask(request_).startswith(b"HTTP/1.1 400 ")
+
+
+def test_lines_may_end_with_lf_alone(ask):
+    """RFC 9112 2.2, and empty lines before a request."""
+    assert ask(b"\r\n\nGET /page.txt HTTP/1.1\nHost: x\n\n").endswith(PAGE)
 
 
 def test_a_request_without_a_body_may_say_so(ask):
@@ -148,6 +161,26 @@ def test_preconditions_come_in_their_order(ask):
 
 def test_what_is_no_date_is_not_later_than_an_old_file(ask):
     assert get(ask, "If-Modified-Since: soon", path="/old.txt")[0] == 200
+
+
+def date_of(fields, name):
+    return email.utils.parsedate_to_datetime(fields[name])
+
+
+def test_nothing_was_modified_later_than_now(ask):
+    """RFC 9110 8.8.2.1."""
+    status, fields, body = get(ask, path="/new.txt")
+    assert (status, body) == (200, PAGE) and date_of(fields, "Last-Modified") <= date_of(fields, "Date")
+    assert get(ask, f"If-Modified-Since: {fields['Last-Modified']}", path="/new.txt")[0] == 200
+
+
+@pytest.mark.parametrize("name", ["1", "2", "3", "4"])
+def test_times_that_no_calendar_has_are_dates_all_the_same(ask, name):
+    """And nothing else of the server's memory."""
+    status, fields, body = get(ask, path="/odd-times/" + name)
+    assert (status, body) == (200, PAGE) and date_of(fields, "Last-Modified") <= date_of(fields, "Date"), fields
+    assert re.fullmatch(r"\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT", fields["Last-Modified"])
+    assert not re.search(r"<td>-?\d+-\d\d-00 ", get(ask, path="/odd-times/")[2].decode())
 
 
 def test_a_query_is_no_path(ask):
