@@ -119,6 +119,18 @@ static void resolve_interrupted(void *arg, int signal_number)
     app_stop(&resolver.app, 128 + signal_number);
 }
 
+/* @return 0: all of them can be names, or addresses */
+static int check_names(void)
+{
+    for (unsigned i = 0; i < resolver.options.nnames; i++) {
+        if (names_check(resolver.options.names[i]) == NULL)
+            continue;
+        log_error("\"%s\" cannot be a name", resolver.options.names[i]);
+        return -1;
+    }
+    return 0;
+}
+
 /* @return the status of the program */
 static int run(void)
 {
@@ -171,6 +183,8 @@ int cmd_resolve(int argc, char **argv)
     options_default(&resolver.options.net);
     argp_parse(&resolve_argp, argc, argv, 0, NULL, &resolver.options);
     log_open(argv[0], resolver.options.net.level);
+    if (check_names() != 0)
+        return CLI_USAGE;
     if (app_open(&resolver.app, &resolver.options.net, "resolve", NULL) == 0)
         code = run();
     if (resolver.dns.stack != NULL)

@@ -12,7 +12,8 @@
 #include "text.h"
 
 /* Looks at answers some hundred times a second: a program that waits for a name does nothing else. */
-enum { NAMES_TICK_US = 5000, NAMES_KINDS = 2, NAMES_ROOM = 2 + 65535 /* the longest answer over TCP */ };
+enum { NAMES_TICK_US = 5000, NAMES_KINDS = 2, NAMES_LABEL_MAX = 63,
+       NAMES_ROOM = 2 + 65535 /* the longest answer over TCP */ };
 
 /* For a router's word: the first solicitation leaves within a second, the next one four later (RFC 4861 10),
  * and the answer takes half a second (6.2.6). */
@@ -29,15 +30,22 @@ struct names_search {
     enum tenon_dns_status status;    /* of the question that failed, if one did */
 };
 
+/* As services/dns.c takes them: labels of 1 to 63 characters that neither begin nor end with "-", and perhaps a dot at
+ * the end (RFC 1035 2.3). */
 int names_is_name(const char *text)
 {
-    static const char digits[] = "0123456789.", letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_";
-    const size_t n = strlen(text);
-    size_t i;
+    static const char digits[] = "0123456789.",
+                      usual[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+    const char *at = text;
+    size_t n;
 
-    for (i = 0; i < n && (strchr(digits, text[i]) != NULL || strchr(letters, text[i]) != NULL); i++)
-        ;
-    return n > 0 && n <= TENON_DNS_NAME_MAX && i == n && strspn(text, digits) < n;
+    do {
+        n = strspn(at, usual);
+        if (n == 0 || n > NAMES_LABEL_MAX || at[0] == '-' || at[n - 1] == '-')
+            return 0;
+        at += n;
+    } while (*at == '.' && *++at != '\0');
+    return *at == '\0' && at - text <= TENON_DNS_NAME_MAX && text[strspn(text, digits)] != '\0';
 }
 
 const char *names_check(const char *host)

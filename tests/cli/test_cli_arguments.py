@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-COMMANDS = ["serve", "get", "echo", "ping", "listen", "connect", "top", "trace", "selftest", "bench"]
-NETWORK_COMMANDS = ["serve", "get", "echo", "ping", "listen", "connect"]
+COMMANDS = ["serve", "get", "echo", "ping", "resolve", "listen", "connect", "top", "trace", "selftest", "bench"]
+NETWORK_COMMANDS = ["serve", "get", "echo", "ping", "resolve", "listen", "connect"]
 
 
 def test_no_command_lists_the_commands(tenon):
@@ -93,6 +93,11 @@ WRONG = [
     (["ping", "-c", "0", "10.9.0.1"], ["--count", "between 1"]),
     (["ping", "-s", "65508", "10.9.0.1"], ["--size", "between 0 and 65507"]),
     (["ping", "-i", "0", "10.9.0.1"], ["--interval", "seconds"]),
+    (["resolve"], ["a name is missing"]),
+    (["resolve", "--dns", "10.9.0.1", "www.example.com", "a..b"], ["\"a..b\"", "cannot be a name"]),
+    (["ping", "--dns", "10.9.0.1", "a..b"], ["\"a..b\""]),
+    (["resolve", "--dns", "10.9.0.1", "a.b-.c"], ["cannot be a name"]),
+    (["resolve", "--dns", "10.9.0.1", "a" * 64 + ".example"], ["cannot be a name"]),
     (["listen"], ["PORT is missing"]),
     (["listen", "70000"], ["PORT", "between 1 and 65535"]),
     (["listen", "80", "81"], ["\"81\"", "one argument too many"]),
