@@ -93,14 +93,21 @@ static void grid_line(struct strbuf *out, double x0, double y0, double x1, doubl
     sb_printf(out, "<path d=\"M%.1f %.1fL%.1f %.1f\" stroke=\"#e4e4e4\" fill=\"none\"/>\n", x0, y0, x1, y1);
 }
 
+/* The number of a tick, and not the tick before and a step: what is far from 0 may be the same number then. */
+static double tick_at(const struct svg_axis *axis, double step, unsigned i)
+{
+    return (ceil(axis->min / step - 1e-9) + i) * step;
+}
+
 static void draw_x_axis(struct svg_panel *panel)
 {
     double step = tick_step(&panel->x, SVG_TICKS_X), value, scale, x, bottom = panel->top + panel->height;
     const char *unit;
     char text[64];
+    unsigned i;
 
     scale = axis_scale(&panel->x, &unit);
-    for (value = ceil(panel->x.min / step - 1e-9) * step; value <= panel->x.max + step * 1e-6; value += step) {
+    for (i = 0; (value = tick_at(&panel->x, step, i)) <= panel->x.max + step * 1e-6; i++) {
         x = to_x(panel, value);
         grid_line(panel->out, x, panel->top, x, bottom);
         tick_text(text, sizeof text, value / scale, step / scale);
@@ -116,9 +123,10 @@ static void draw_y_axis(struct svg_panel *panel)
     double step = tick_step(&panel->y, fmax(2, panel->height / SVG_TICK_PIXELS_Y)), value, scale, y;
     const char *unit;
     char text[64];
+    unsigned i;
 
     scale = axis_scale(&panel->y, &unit);
-    for (value = ceil(panel->y.min / step - 1e-9) * step; value <= panel->y.max + step * 1e-6; value += step) {
+    for (i = 0; (value = tick_at(&panel->y, step, i)) <= panel->y.max + step * 1e-6; i++) {
         y = to_y(panel, value);
         grid_line(panel->out, panel->left, y, panel->left + panel->width, y);
         tick_text(text, sizeof text, value / scale, step / scale);

@@ -302,6 +302,15 @@ def test_the_qlog_of_any_file_is_json(tenon, trace_file, tmp_path):
     assert json.loads(tenon("trace", "--qlog", "-", path).stdout)["title"] == str(tmp_path) + '/caf\ufffd "1".trace'
 
 
+def test_a_picture_of_next_to_nothing(tenon, tmp_path):
+    """The end of its axis, 1.02 of the last time, is the next number to where it begins."""
+    data = struct.pack("<8sHHI", b"TENONTRC", 1, 112, 0) + record(0, 1, 0) + record(25, 1, 0)
+    (tmp_path / "x.trace").write_bytes(data)
+    done = tenon("trace", tmp_path / "x.trace", "--from", "0.0000255", "-o", "-", timeout=10)
+    assert done.returncode == 0
+    xml.etree.ElementTree.fromstring(done.stdout)
+
+
 def test_unknown_connection(tenon, trace_file):
     done = tenon("trace", trace_file, "--conn", 77)
     assert done.returncode == 1
