@@ -459,12 +459,13 @@ int app_open(struct app *app, const struct options *options, const char *command
     app->command = command;
     app->core = core;
     app->began_us = flow_now_us = clock_us();
+    if (open_trace(app) != 0 || open_pcap(app) != 0)    /* a pipe waits for its reader: that a signal still ends */
+        return -1;
     if (loop_open(&app->loop, core_number(core) == 0 ? app_signalled : NULL, app) != 0) {
         log_error("signals: %s", strerror(errno));
         return -1;
     }
-    if (open_trace(app) != 0 || open_pcap(app) != 0 || open_port(app) != 0 || open_stack(app) != 0 ||
-        add_addresses(app) != 0)
+    if (open_port(app) != 0 || open_stack(app) != 0 || add_addresses(app) != 0)
         return -1;
     if (port_fd(app->port) >= 0 && loop_add(&app->loop, port_fd(app->port), POLLIN, port_ready, app) != 0)
         return -1;

@@ -76,6 +76,20 @@ def test_a_record_that_is_incomplete_is_a_failure(tenon, argv):
     assert done.returncode == 1 and "/dev/full" in done.stderr and "No space left" in done.stderr, done
 
 
+@pytest.mark.parametrize("option", ["--pcap", "--trace"])
+def test_who_waits_for_a_reader_can_be_ended(tmp_path, option):
+    """The file may be a pipe at whose other end nobody is yet."""
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen([BUILD / "tenon", "echo", "-q", *MIRROR, option, tmp_path / "pipe"]) as echo:
+        try:
+            time.sleep(0.5)
+            assert echo.poll() is None
+            echo.terminate()
+            assert echo.wait(10) == -signal.SIGTERM
+        finally:
+            echo.kill()
+
+
 def test_pings_end_when_nobody_reads_of_them():
     with subprocess.Popen([BUILD / "tenon", "ping", "-i", "0.05", *MIRROR, "10.9.0.1"], stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL) as ping:
