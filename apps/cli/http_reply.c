@@ -60,6 +60,15 @@ static void begin_body(struct http_reply *reply)
         reply->state = reply->has_length ? REPLY_LENGTH : REPLY_UNTIL_CLOSE;
 }
 
+/* RFC 9112 4, with whatever reason, or none. */
+static int is_status_line(const char *line)
+{
+    const unsigned char *digits = (const unsigned char *)line + 9;
+
+    return strncmp(line, "HTTP/1.", 7) == 0 && strlen(line) >= 12 && line[8] == ' ' && isdigit(digits[0]) &&
+           isdigit(digits[1]) && isdigit(digits[2]) && (digits[3] == '\0' || digits[3] == ' ');
+}
+
 static void head_line(struct http_reply *reply, char *line)
 {
     if (reply->head.len + strlen(line) > REPLY_HEAD_MAX) {
@@ -67,8 +76,7 @@ static void head_line(struct http_reply *reply, char *line)
         return;
     }
     if (reply->head.len == 0) {
-        if (strncmp(line, "HTTP/1.", 7) != 0 || strlen(line) < 12 || !isdigit((unsigned char)line[9]) ||
-            !isdigit((unsigned char)line[10]) || !isdigit((unsigned char)line[11])) {
+        if (!is_status_line(line)) {
             bad(reply, "it is not HTTP/1.1");
             return;
         }
@@ -120,6 +128,18 @@ static void whole_line(struct http_reply *reply, char *line)
     }
 }
 
+/* A NUL ends no line, and neither does a CR alone: in a head it is a blank (RFC 9110 5.5), elsewhere what makes no
+ * sense. */
+static void take_away(struct strbuf *line, char instead)
+{
+    size_t i;
+
+    for (i = 0; i < line->len; i++) {
+        if (line->s[i] == '\0' || line->s[i] == '\r')
+            line->s[i] = instead;
+    }
+}
+
 /* @return bytes used: to the end of the line, or all */
 static uint32_t feed_line(struct http_reply *reply, const char *bytes, uint32_t n)
 {
@@ -134,6 +154,7 @@ static uint32_t feed_line(struct http_reply *reply, const char *bytes, uint32_t 
     }
     if (reply->line.len > 0 && reply->line.s[reply->line.len - 1] == '\r')
         reply->line.s[--reply->line.len] = '\0';
+    take_away(&reply->line, reply->state == REPLY_HEAD ? ' ' : '?');
     whole_line(reply, reply->line.s);
     reply->line.len = 0;
     return used;

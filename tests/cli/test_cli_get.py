@@ -46,6 +46,12 @@ def test_good_answers(get, answer):
     (b"HTTP/1.1 200 OK\r\nContent-Length: 5 5\r\n\r\nhello", b"Content-Length makes no sense"),
     (b"HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\nhello", b"Content-Length makes no sense"),
     (b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello", b"after 5 of 6 bytes"),
+    # RFC 9110 5.5: no end, but a blank, or nothing that could be understood
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 5\x006\r\n\r\nhello", b"Content-Length makes no sense"),
+    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\0, gzip\r\n\r\n", b"other than chunked"),
+    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\0\r\nhello\r\n0\r\n\r\n", b"size of a chunk"),
+    (b"HTTP/1.1 2005 OK\r\nContent-Length: 5\r\n\r\nhello", b"not HTTP/1.1"),    # RFC 9112 4
+    (b"HTTP/1.1_200 OK\r\nContent-Length: 5\r\n\r\nhello", b"not HTTP/1.1"),
     (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", b"other than chunked"),
     (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello", b"in the middle"),
     (b"", b"without an answer")])
