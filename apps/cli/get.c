@@ -380,6 +380,17 @@ static void say_refusal(const char *head)
     sb_free(&shown);
 }
 
+/* All lines, for people and for programs. */
+static void print_head(const char *head)
+{
+    struct strbuf shown = { NULL, 0, 0 };
+
+    sb_text(&shown, head);
+    sb_hide_controls(&shown);
+    fputs(shown.s, stdout);
+    sb_free(&shown);
+}
+
 static int report(const struct getter *getter, int code)
 {
     double seconds = (double)(clock_us() - getter->began_us) / 1e6;
@@ -391,7 +402,7 @@ static int report(const struct getter *getter, int code)
     if (code != CLI_OK)
         return code;
     if (getter->options.head)
-        fputs(status, stdout);
+        print_head(status);
     if (getter->reply.status / 100 != 2) {
         say_refusal(status);
         return CLI_FAILED;

@@ -386,22 +386,6 @@ static void show_counters(const struct top *top, struct strbuf *out, size_t most
     }
 }
 
-/* Whose socket it is may be another user: nothing that he says controls our terminal. C1 is what UTF-8 has as C2 80 to
- * C2 9F. */
-static void hide_controls(struct strbuf *out)
-{
-    size_t i;
-
-    for (i = 0; i < out->len; i++) {
-        unsigned char *at = (unsigned char *)out->s + i;
-
-        if ((*at < 0x20 && *at != '\n') || *at == 0x7F)
-            *at = '?';
-        else if (*at == 0xC2 && at[1] >= 0x80 && at[1] < 0xA0)
-            at[0] = at[1] = '?';
-    }
-}
-
 static void make_picture(const struct top *top, struct strbuf *out, size_t rows)
 {
     const struct json *interfaces = json_get(top->now, "interfaces"), *part;
@@ -415,7 +399,7 @@ static void make_picture(const struct top *top, struct strbuf *out, size_t rows)
     show_cores(top, out);
     show_tcp(top, out, rows > 22 ? rows - 22 : 4);
     show_counters(top, out, rows > 20 ? rows - 16 : 8);
-    hide_controls(out);
+    sb_hide_controls(out);    /* whose socket it is may be another user */
 }
 
 /* ---- the terminal --------------------------------------------------------------------------------- */
@@ -557,14 +541,16 @@ static const struct argp top_argp = { top_option_list, parse_top, "[PID|SOCKET]"
 
 static int print_json(const struct top *top)
 {
-    char *text = read_snapshot(top->path);
+    struct strbuf text = { read_snapshot(top->path), 0, 0 };
 
-    if (text == NULL) {
+    if (text.s == NULL) {
         log_error("%s: no answer", top->path);
         return CLI_FAILED;
     }
-    fputs(text, stdout);
-    free(text);
+    text.len = strlen(text.s);
+    sb_hide_controls(&text);
+    fputs(text.s, stdout);
+    sb_free(&text);
     return CLI_OK;
 }
 

@@ -340,6 +340,21 @@ void sb_url(struct strbuf *sb, const char *text)
     }
 }
 
+/* C1 is what UTF-8 has as C2 80 to C2 9F. */
+void sb_hide_controls(struct strbuf *sb)
+{
+    size_t i;
+
+    for (i = 0; i < sb->len; i++) {
+        unsigned char *at = (unsigned char *)sb->s + i;
+
+        if ((*at < 0x20 && *at != '\n' && *at != '\t') || *at == 0x7F)
+            *at = '?';
+        else if (*at == 0xC2 && at[1] >= 0x80 && at[1] < 0xA0)
+            at[0] = at[1] = '?';
+    }
+}
+
 void sb_free(struct strbuf *sb)
 {
     free(sb->s);

@@ -57,6 +57,8 @@ void sb_printf(struct strbuf *sb, const char *format, ...) __attribute__((format
 void sb_json(struct strbuf *sb, const char *text);          /**< as a JSON string, with its quotes */
 void sb_html(struct strbuf *sb, const char *text);          /**< with &, <, >, quotes escaped */
 void sb_url(struct strbuf *sb, const char *text);           /**< percent-encoded, "/" kept */
+/** What controls a terminal becomes "?", but for ends of lines and tabs: for text of somebody else's. */
+void sb_hide_controls(struct strbuf *sb);
 void sb_free(struct strbuf *sb);
 
 /** malloc() and realloc() that end the program when there is no memory; for start-up and reports. */

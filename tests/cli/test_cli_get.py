@@ -66,6 +66,12 @@ def test_a_server_does_not_control_the_terminal(get):
     assert done.stderr == b'tenon get: the server says: "HTTP/1.1 404 \\u001b]0;title\\u0007\\u009b31m"\n'
 
 
+def test_nor_does_its_head(get):
+    """That is shown as it came, but for what controls; and a CR alone is a blank (RFC 9110 5.5)."""
+    done = get(b"HTTP/1.1 200 \x1b[31mOK\r\nA: \x1b]0;t\x07\xc2\x9b\x7f.\r\nB: \t\xc3\xbc\rc\r\n\r\n", "-I")
+    assert done.returncode == 0 and done.stdout == b"HTTP/1.1 200 ?[31mOK\nA: ?]0;t????.\nB: \t\xc3\xbc c\n", done
+
+
 def test_a_range_that_the_server_does_not_know_is_said(get):
     """RFC 9110 14.2: it may ignore it, and many do."""
     words = b"The server does not know ranges"

@@ -218,24 +218,38 @@ def test_of_several_programs_all_are_named(tenon, tmp_path):
     assert sorted(map(int, done.stderr.split("PID\n")[1].split())) == sorted(echo.pid for echo in echoes)
 
 
+def answering(path, said, times):
+    """A thread in which somebody at this socket says it so often."""
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(str(path))
+    server.listen()
+
+    def answer():
+        with server:
+            for _ in range(times):
+                with server.accept()[0] as reader, contextlib.suppress(BrokenPipeError):
+                    reader.sendall(said)
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    return thread
+
+
 @pytest.mark.parametrize("said, shown", [
     (b'{"command":"\\u001b[31m\xc2\x9b1m\\u007f","uptime_us":1}', "tenon ?[31m??1m?  pid 0"),
     (b'{"counters":[1],"tcp":{"states":[1],"list":[{"waited_us":[1]}]},"uptime_us":1}', "0 connections"),
 ])
 def test_a_program_of_somebody_else_does_no_harm(tenon, tmp_path, said, shown):
     """His socket may say anything: nothing controls the terminal, and what is no snapshot is none."""
-    path = tmp_path / "s"
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(path))
-        server.listen()
-
-        def answer():
-            for _ in range(3):    # whether it is there, and two snapshots
-                with server.accept()[0] as reader, contextlib.suppress(BrokenPipeError):
-                    reader.sendall(said)
-
-        thread = threading.Thread(target=answer)
-        thread.start()
-        done = tenon("top", "--once", path)
-        thread.join()
+    thread = answering(tmp_path / "s", said, 3)    # whether it is there, and two snapshots
+    done = tenon("top", "--once", tmp_path / "s")
+    thread.join()
     assert done.returncode == 0 and shown in done.stdout and not set(done.stdout) & {"\x1b", "\x9b", "\x7f"}, done
+
+
+def test_nor_does_what_is_shown_as_it_is(tenon, tmp_path):
+    said = b'{"a":"\x1b[31m\xc2\x9b1m\x7f\xc3\xbc",\n"b":1}\n'
+    thread = answering(tmp_path / "s", said, 2)
+    done = tenon("top", "--json", tmp_path / "s")
+    thread.join()
+    assert done.returncode == 0 and done.stdout == '{"a":"?[31m??1m?\xfc",\n"b":1}\n', done
