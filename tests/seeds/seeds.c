@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "seeds.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -193,8 +194,9 @@ static const char *number(const char *text, uint64_t *n)
 {
     char *end;
 
+    errno = 0;
     *n = strtoull(text, &end, 10);
-    return end != text && *text >= '0' && *text <= '9' && *n > 0 ? end : NULL;
+    return *text >= '0' && *text <= '9' && *n > 0 && errno == 0 ? end : NULL;
 }
 
 static int parse_seeds(struct command *command, const char *text)

@@ -381,26 +381,34 @@ static int bad_use(const char *what, const char *value)
     return -1;
 }
 
-static int parse_seeds(struct command *command, const char *text)
+/* @return where the number ends, or NULL: it is none from 1 */
+static const char *number(const char *text, uint64_t *n)
 {
     char *end;
 
-    command->first = strtoull(text, &end, 10);
-    if (end == text || strncmp(end, "..", 2) != 0)
-        return bad_use("--seeds wants A..B, not", text);
-    text = end + 2;
-    command->last = strtoull(text, &end, 10);
-    if (end == text || *end || command->last < command->first || command->first == 0)
+    errno = 0;
+    *n = strtoull(text, &end, 10);
+    return *text >= '0' && *text <= '9' && *n > 0 && errno == 0 ? end : NULL;
+}
+
+static int parse_seeds(struct command *command, const char *text)
+{
+    const char *at = number(text, &command->first);
+
+    if (at != NULL && strncmp(at, "..", 2) == 0)
+        at = number(at + 2, &command->last);
+    else
+        at = NULL;
+    if (at == NULL || *at != '\0' || command->last < command->first)
         return bad_use("--seeds wants A..B with 1 <= A <= B, not", text);
     return 0;
 }
 
 static int parse_number(uint64_t *value, const char *option, const char *text)
 {
-    char *end;
+    const char *end = number(text, value);
 
-    *value = strtoull(text, &end, 10);
-    if (end == text || *end || *value == 0 || *text == '-')
+    if (end == NULL || *end != '\0')
         return bad_use(option, text);
     return 0;
 }
