@@ -265,6 +265,12 @@ def test_footprint_over_budget_fails(tmp_path):
 
 # ---- tools/amalgamate -----------------------------------------------------------------------------
 
+def test_a_folder_that_cannot_be_is_said(tmp_path):
+    (tmp_path / "file").touch()
+    done = run(sys.executable, os.path.join(ROOT, "tools", "amalgamate"), tmp_path / "file" / "dist")
+    assert (done.returncode, done.stderr) == (1, f"amalgamate: {tmp_path}/file/dist: Not a directory\n")
+
+
 def test_amalgamation_holds_every_file_once(tmp_path):
     done = run(sys.executable, os.path.join(ROOT, "tools", "amalgamate"), tmp_path)
     assert done.returncode == 0, done.stderr
