@@ -278,12 +278,17 @@ static const char get_doc[] =
     "  tenon get -r 0-1023 --stats http://10.9.0.1/big.iso | xxd\n"
     "  tenon get --dhcp http://www.example.com/";
 
+/* RFC 9110 14.1.1; of a last byte before the first nobody knows what is wanted. */
 static int is_range(const char *text)
 {
     static const char digits[] = "0123456789";
     const size_t first = strspn(text, digits), last = text[first] == '-' ? strspn(text + first + 1, digits) : 0;
 
-    return text[first] == '-' && text[first + 1 + last] == '\0' && first + last > 0;
+    if (text[first] != '-' || text[first + 1 + last] != '\0')
+        return 0;
+    if (first == 0 || last == 0)
+        return first + last > 0;
+    return strtoull(text, NULL, 10) <= strtoull(text + first + 1, NULL, 10);
 }
 
 static error_t parse_get(int key, char *value, struct argp_state *state)

@@ -85,6 +85,7 @@ WRONG = [
     (["get", "http://10.9.0.1/a b"], ["space", "%20"]),
     (["get", "-r", "all", "http://10.9.0.1/"], ["--range", "FIRST-LAST"]),
     (["get", "-r", "-", "http://10.9.0.1/"], ["--range", "FIRST-LAST"]),
+    (["get", "-r", "5-2", "http://10.9.0.1/"], ["--range", "FIRST-LAST"]),
     (["get", "-r", "1-2-3", "http://10.9.0.1/"], ["--range", "FIRST-LAST"]),
     (["get", "http://10.9.0.1/", "ftp://10.9.0.3/"], ["\"ftp://10.9.0.3/\"", "http://"]),
     (["echo", "7"], ["\"7\"", "one argument too many"]),
