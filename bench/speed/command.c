@@ -214,9 +214,14 @@ static int bench_both(const struct arguments *arguments, int n, char *const *wor
 {
     struct speed_run run;
     const char *bad = speed_prepare(&run, words[0], n - 1, words + 1);
+    char error[600];
 
     if (bad) {
         fprintf(stderr, "tenon bench: %s; \"tenon bench --list\" names the workloads\n", bad);
+        return USAGE;
+    }
+    if (arguments->nports > 0 && speed_ports_check(arguments->ports, error, sizeof error) != 0) {
+        fprintf(stderr, "tenon bench: --port: %s\n", error);
         return USAGE;
     }
     if (!arguments->json)
@@ -233,15 +238,14 @@ static int bench_some(const struct arguments *arguments)
         { bulk, large, window, sums }, { bulk, small, window, NULL }, { open_close, many, NULL, NULL },
         { udp, many, NULL, NULL } };
     size_t i;
-    int n;
+    int n, status = GOOD;
 
-    for (i = 0; i < sizeof all / sizeof *all; i++) {
+    for (i = 0; i < sizeof all / sizeof *all && status == GOOD; i++) {
         for (n = 0; n < 4 && all[i][n]; n++)
             ;
-        if (bench_both(arguments, n, all[i]) != GOOD)
-            return FAILED;
+        status = bench_both(arguments, n, all[i]);
     }
-    return GOOD;
+    return status;
 }
 
 int cmd_bench(int argc, char **argv)

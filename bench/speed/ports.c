@@ -41,20 +41,39 @@ static int open_one(unsigned i, const char *written, char *error, size_t error_s
     return 0;
 }
 
+/* @return one without kind: there is none */
+static const struct speed_cable *find_cable(const char *kind)
+{
+    const struct speed_cable *cable = speed_cables;
+
+    while (cable->kind && strcmp(cable->kind, kind) != 0)
+        cable++;
+    return cable;
+}
+
+int speed_ports_check(const char *const written[2], char *error, size_t error_size)
+{
+    struct port_choice choice;
+    unsigned i;
+
+    if (!written[1] && !find_cable(written[0])->kind)
+        return port_explain(error, error_size, "the kind \"%s\" makes no cable by itself in this build: write --port "
+                                               "KIND:NAME twice, the server's end first",
+                            written[0]);
+    for (i = 0; written[1] && i < 2; i++)
+        if (port_read(&choice, ports_built, written[i], error, error_size) != 0)
+            return -1;
+    return 0;
+}
+
 static int open_cable(const char *kind, char *error, size_t error_size)
 {
     static unsigned made;
-    const struct speed_cable *cable = speed_cables;
+    const struct speed_cable *cable = find_cable(kind);
     char name[2][16], written[2][64];
     const char *const names[2] = { name[0], name[1] };
     unsigned i;
 
-    while (cable->kind && strcmp(cable->kind, kind) != 0)
-        cable++;
-    if (!cable->kind)
-        return port_explain(error, error_size, "the kind \"%s\" makes no cable by itself in this build: write --port "
-                                               "KIND:NAME twice, the server's end first",
-                            kind);
     for (i = 0; i < 2; i++) {
         snprintf(name[i], sizeof name[i], "bench%u", made++ % 1000);
         snprintf(written[i], sizeof written[i], "%s:%s%s", kind, cable->prefix, name[i]);

@@ -15,9 +15,12 @@ struct speed_cable {
 
 extern const struct speed_cable speed_cables[];
 
-/* Open the server's port and then the client's, and make speed_tenon_ends of them.
+/* Whether it can be understood, whatever there is of it.
  * @param written  two ports, or one kind of speed_cables and NULL
  * @return 0; -1: `error` says why */
+int speed_ports_check(const char *const written[2], char *error, size_t error_size);
+
+/* Open the server's port and then the client's, and make speed_tenon_ends of them. @return 0; -1: `error` says why */
 int speed_ports_open(const char *const written[2], char *error, size_t error_size);
 void speed_ports_close(void);
 

@@ -115,6 +115,8 @@ WRONG = [
     (["trace", "--from", "999999999", "--to", "999999999.0000002", "x"], ["--to", "later than --from"]),
     (["trace", "--direction", "up", "x"], ["--direction", "\"up\"", "sent nor received"]),
     (["trace", "--conn", "first", "x"], ["--conn", "whole number"]),
+    (["bench", "bulk", "--port", "nothing"], ["--port", "\"nothing\"", "KIND:NAME twice"]),
+    (["bench", "--port", "null:a", "--port", "null:b,speed=1"], ["--port", "\"speed\""]),
     (["selftest", "now"], ["\"now\"", "one argument too many"]),
     (["selftest", "--loss", "1000000"], ["--loss", "between 0 and 500000"]),
 ]
