@@ -69,6 +69,20 @@ static int is_status_line(const char *line)
            isdigit(digits[1]) && isdigit(digits[2]) && (digits[3] == '\0' || digits[3] == ' ');
 }
 
+/* All of the head, which is complete. */
+static void read_fields(struct http_reply *reply)
+{
+    struct strbuf head = { NULL, 0, 0 };
+    char *rest, *line;
+
+    sb_add(&head, reply->head.s, reply->head.len);
+    rest = head.s;
+    (void)strsep(&rest, "\n");    /* the status line */
+    while ((line = strsep(&rest, "\n")) != NULL && reply->state != REPLY_BAD)
+        read_field(reply, line);
+    sb_free(&head);
+}
+
 static void head_line(struct http_reply *reply, char *line)
 {
     if (reply->head.len + strlen(line) > REPLY_HEAD_MAX) {
@@ -82,10 +96,14 @@ static void head_line(struct http_reply *reply, char *line)
         }
         reply->status = (line[9] - '0') * 100 + (line[10] - '0') * 10 + (line[11] - '0');
     } else if (line[0] == '\0') {
-        begin_body(reply);
+        read_fields(reply);
+        if (reply->state != REPLY_BAD)
+            begin_body(reply);
         return;
-    } else {
-        read_field(reply, line);
+    } else if (line[0] == ' ' || line[0] == '\t') {
+        if (strchr(reply->head.s, '\n') == reply->head.s + reply->head.len - 1)
+            return;    /* behind the status line it is nothing: RFC 9112 2.2 */
+        reply->head.s[reply->head.len - 1] = ' ';    /* the line before goes on: 5.2 */
     }
     sb_text(&reply->head, line);
     sb_text(&reply->head, "\n");

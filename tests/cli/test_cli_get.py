@@ -36,6 +36,10 @@ def get(tmp_path):
     b"HTTP/1.1 200 OK\r\nContent-Length: 5 \t \r\n\r\nhello",    # RFC 9110 5.5: what stands around is no part of it
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding:chunked \r\n\r\n5\r\nhello\r\n0\r\n\r\n",
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\t;a=b\r\nhello\r\n0\r\n\r\n",    # RFC 9112 7.1.1: BWS
+    # RFC 9112 5.2: a line that goes on; 2.2: one that goes on with none
+    b"HTTP/1.1 200 OK\r\nContent-Length:\r\n 5\r\n\r\nhello",
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding:\r\n\tchunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\n A: b\r\nContent-Length: 5\r\nB: c\r\n Content-Length: 6\r\n\r\nhello",
     b"HTTP/1.0 200 OK\n\nhello"])
 def test_good_answers(get, answer):
     done = get(answer)
@@ -46,6 +50,8 @@ def test_good_answers(get, answer):
     (b"HTTP/1.1 200 OK\r\nContent-Length: 5 5\r\n\r\nhello", b"Content-Length makes no sense"),
     (b"HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\nhello", b"Content-Length makes no sense"),
     (b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello", b"after 5 of 6 bytes"),
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n 0\r\n\r\nhello", b"Content-Length makes no sense"),
+    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n , gzip\r\n\r\n0\r\n\r\n", b"other than chunked"),
     # RFC 9110 5.5: no end, but a blank, or nothing that could be understood
     (b"HTTP/1.1 200 OK\r\nContent-Length: 5\x006\r\n\r\nhello", b"Content-Length makes no sense"),
     (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\0, gzip\r\n\r\n", b"other than chunked"),
