@@ -304,6 +304,7 @@ static int open_stack(struct app *app)
         return -1;
     }
     app->netif = (unsigned)n;
+    (void)tenon_poll(app->stack, port_now_us()); /* it knows what time it is: what is opened next is traced by that */
     (void)tenon_rdnss_start(&app->rdnss, app->stack, NULL, NULL, port_now_us());
     return 0;
 }

@@ -115,7 +115,7 @@ enum tenon_trace_fastopen {
 /** One event. The fields after `arg` tell how the connection stands after the event. */
 struct tenon_trace_event {
     tenon_u32 conn;            /**< number of the connection in its instance */
-    tenon_u32 now_us;
+    tenon_u32 now_us;          /**< of the last tenon_input() or tenon_poll(); before the first it is 0 */
     tenon_u8 kind;             /**< enum tenon_trace_kind */
     tenon_u8 state;            /**< enum tenon_tcp_state */
     tenon_u8 flags;            /**< of the segment, as in its header */

@@ -38,6 +38,14 @@ def test_what_is_said_is_heard(tenon):
         assert done.returncode == 0 and done.stdout == words, done.stderr
 
 
+def test_a_trace_begins_when_its_first_connection_does(tenon, tmp_path):
+    """And not at 0 of the clock, of which the stack hears only when it is called."""
+    done = tenon("connect", "-q", *MIRROR, "--trace", tmp_path / "t", "10.9.0.1", "7")
+    assert done.returncode == 0, done.stderr
+    lines = tenon("trace", "--json", tmp_path / "t").stdout.splitlines()
+    assert json.loads(lines[0])["state"] == "SYN-SENT" and json.loads(lines[-1])["time_us"] < 30_000_000, lines
+
+
 def shell(line, *argv, **more):
     """The program as $0, the arguments as $@, run by a shell that has done something to its streams."""
     return subprocess.run(["sh", "-c", line, BUILD / "tenon", *argv], capture_output=True, timeout=10, check=False,
