@@ -283,8 +283,8 @@ TENON_INTERNAL void tn_tcp_begin_sending(struct tenon_tcp *conn)
     struct tenon_cc_event event;
 
     tn_mtu_open(conn);
-    /* It follows from the SYN already, unless the path has changed. */
-    if (TENON_WITH_PATH_MTU && tn_path_mtu(conn->stack, conn->path) != conn->path_mtu)
+    /* Who has answered a SYN knows it already, unless the path has changed. */
+    if (TENON_SMALL || !tn_tcp_is_answering(conn) || tn_path_mtu(conn->stack, conn->path) != conn->path_mtu)
         tn_tcp_update_mss(conn);
     if (!TENON_WITH_FLIGHT)
         return;

@@ -78,7 +78,6 @@ static void input_take_syn(struct tenon_tcp *conn, struct tn_seg *seg)
     conn->rcv_adv = conn->rcv_nxt + tn_min(65535UL, tn_tcp_opt(conn, TENON_TCP_RCV_BUF));
     conn->rcv_acked = conn->rcv_nxt;
     tn_tcp_read_syn_options(conn, seg);
-    tn_tcp_update_mss(conn);
     tn_ecn_take_syn(conn, seg);
     conn->snd_wnd = seg->wnd;    /* RFC 7323 2.2: never scaled in a SYN */
     conn->snd_wnd_max = seg->wnd;
@@ -143,6 +142,7 @@ static int input_acks_syn(const struct tenon_tcp *conn, tenon_u32 ack)
 static void input_simultaneous_syn(struct tenon_tcp *conn, struct tn_seg *seg)
 {
     input_take_syn(conn, seg);
+    tn_tcp_update_mss(conn);
     tn_tcp_set_state(conn, TENON_TCP_SYN_RECEIVED);
     conn->flags |= TN_TCP_F_SYN_QUEUED;
     tn_tcp_make_ready(conn);
