@@ -111,7 +111,10 @@ TENON_INTERNAL void tn_spans_ref(const struct tenon_span *spans, unsigned n)
 
 TENON_INTERNAL void tn_spans_copy(tenon_u8 *to, const struct tenon_span *spans, tenon_u32 off, tenon_u32 len)
 {
-    tn_csum_copy_spans(NULL, to, spans, off, len);
+    if (!TENON_SMALL && TENON_LIKELY(off <= spans->len && len <= spans->len - off))    /* no more than a call */
+        memcpy(to, tenon_span_data(spans) + off, len);
+    else
+        tn_csum_copy_spans(NULL, to, spans, off, len);
 }
 
 TENON_INTERNAL void tn_spans_slice(struct tn_gather *to, const struct tenon_span *spans, unsigned nspans, tenon_u32 off,

@@ -292,6 +292,7 @@ struct dgram_way {
     const struct tn_netif *netif;
     const tenon_u8 *mac;              /* the neighbour's; NULL: there is no link header */
     const struct tenon_ip *src;
+    int copies;                       /* payload lies behind the headers */
 };
 
 /* @return 0: ask udp_source() */
@@ -316,18 +317,18 @@ TENON_INLINE int dgram_is_copied(const struct tenon *stack, const struct tn_udp_
 
 /* What is copied and small is no more than any MTU (TN_PATH_MTU_MIN4). More is to fit, and what is not copied the port
  * has to gather; for one that gathers nothing all is copied. */
-TENON_HOT int dgram_goes(const struct tenon *stack, const struct tn_udp_message *message,
-                         const struct dgram_way *way, int is_v4)
+TENON_HOT int dgram_goes(const struct tenon *stack, const struct tn_udp_message *message, struct dgram_way *way,
+                         int is_v4)
 {
     const tenon_u32 bytes = dgram_ip_bytes(is_v4) + TN_UDP_BYTES + message->len;
-    const int copies = dgram_is_copied(stack, message, way->netif);
 
-    if (copies && message->len <= TN_JOINED_MAX)
+    way->copies = dgram_is_copied(stack, message, way->netif);
+    if (way->copies && message->len <= TN_JOINED_MAX)
         return 1;
     if (!TENON_WITH_PATH_MTU && !is_v4 && bytes > TN_PATH_MTU_MIN6)
         return 0;
     return bytes <= tn_netif_mtu(way->netif, &way->path->dst) &&
-           (copies || message->nspans < tn_tx_gather_max(stack, way->netif));
+           (way->copies || message->nspans < tn_tx_gather_max(stack, way->netif));
 }
 
 /* To one host, which is known, with nothing to be found out about the path. Who has no port yet has no source
@@ -439,15 +440,12 @@ TENON_HOT void dgram_put_copied(struct tenon *stack, const struct tn_udp_message
 
 /* ... and more stays where it is. */
 TENON_HOT void dgram_put_spans(struct tenon *stack, const struct tn_udp_message *message,
-                               const struct tn_netif *netif, struct tenon_buf *buf, const struct tn_short *head)
+                               const struct tn_netif *netif, struct tenon_buf *buf, struct tn_long *lay)
 {
-    struct tn_long lay;
-
-    lay.head = *head;
-    lay.spans = message->spans;
-    lay.nspans = message->nspans;
-    lay.payload = message->len;
-    tn_tx_long(stack, netif, buf, &lay);
+    lay->spans = message->spans;
+    lay->nspans = message->nspans;
+    lay->payload = message->len;
+    tn_tx_long(stack, netif, buf, lay);
 }
 
 TENON_HOT int dgram_send(const struct tenon_udp *sock, const struct tn_udp_message *message, int is_v4)
@@ -455,36 +453,36 @@ TENON_HOT int dgram_send(const struct tenon_udp *sock, const struct tn_udp_messa
     struct tenon *stack = sock->stack;
     struct tenon_buf *buf;
     struct dgram_way way;
-    struct tn_short head;
+    struct tn_short *head;
+    struct tn_long lay;
     tenon_u8 *l4;
-    int copies;
 
     if (tn_tx_room(stack) == 0 || !dgram_find_way(sock, message, &way, is_v4))
         return 1;
     buf = tn_buf_get(stack);
     if (buf == NULL)
         return TENON_ENOMEM;
-    copies = dgram_is_copied(stack, message, way.netif);
-    if (copies && TENON_UNLIKELY(buf->size < TN_HEADROOM + TN_UDP_BYTES + message->len)) {
+    if (way.copies && TENON_UNLIKELY(buf->size < TN_HEADROOM + TN_UDP_BYTES + message->len)) {
         tenon_buf_put(buf);
         return 1;
     }
     l4 = buf->data + TN_HEADROOM;
-    head.l4 = dgram_ip_bytes(is_v4);
+    head = &lay.head;
+    head->l4 = dgram_ip_bytes(is_v4);
     if (way.mac != NULL) {
-        head.l4 += TN_ETH_BYTES;
-        (void)tn_eth_build(l4 - head.l4, way.mac, way.netif->conf.mac, is_v4 ? TN_ETHERTYPE_IP4 : TN_ETHERTYPE_IP6);
+        head->l4 += TN_ETH_BYTES;
+        (void)tn_eth_build(l4 - head->l4, way.mac, way.netif->conf.mac, is_v4 ? TN_ETHERTYPE_IP4 : TN_ETHERTYPE_IP6);
     }
     dgram_headers(sock, message, &way, l4, is_v4);
-    head.off = TN_HEADROOM - head.l4;
-    head.len = head.headers = head.l4 + TN_UDP_BYTES;
-    head.csum_offset = dgram_has_csum(sock, is_v4) ? (unsigned)TN_UDP_CSUM_AT : 0U;
-    if (TENON_UNLIKELY(copies && !tn_udp_is_joined(stack, message)))
+    head->off = TN_HEADROOM - head->l4;
+    head->len = head->headers = head->l4 + TN_UDP_BYTES;
+    head->csum_offset = dgram_has_csum(sock, is_v4) ? (unsigned)TN_UDP_CSUM_AT : 0U;
+    if (TENON_UNLIKELY(way.copies && !tn_udp_is_joined(stack, message)))
         tn_count(stack, TENON_STAT_TX_LINEARISED);
-    if (copies)
-        dgram_put_copied(stack, message, way.netif, buf, &head);
+    if (way.copies)
+        dgram_put_copied(stack, message, way.netif, buf, head);
     else
-        dgram_put_spans(stack, message, way.netif, buf, &head);
+        dgram_put_spans(stack, message, way.netif, buf, &lay);
     tn_count(stack, TENON_STAT_UDP_SENT);
     return TENON_OK;
 }

@@ -17,22 +17,19 @@ static tenon_u32 udp_bytes_max(const struct tenon_ip *to)
     return 65535UL - TN_UDP_BYTES - (tenon_ip_is_v4(to) ? (tenon_u32)TN_IP4_BYTES : 0);
 }
 
-/* @return TENON_OK; 1: the same, and some spans are empty; or TENON_EMSGSIZE: too large for any datagram there */
+/* @return TENON_OK, or TENON_EMSGSIZE: too large for any datagram to that address */
 static int udp_measure(struct tn_udp_message *message)
 {
     const tenon_u32 max = udp_bytes_max(&message->to->ip);
-    int result = TENON_OK;
     unsigned i;
 
     message->len = 0;
     for (i = 0; i < message->nspans; i++) {
         if (message->spans[i].len > max - message->len)
             return TENON_EMSGSIZE;
-        if (TENON_WITH_SPEED && message->spans[i].len == 0)
-            result = 1;
         message->len += message->spans[i].len;
     }
-    return result;
+    return TENON_OK;
 }
 
 /* A group or a broadcast address can be listened to, but nobody speaks from it (RFC 1122 3.2.1.3). */
@@ -231,7 +228,17 @@ TENON_API int tenon_udp_payload_max(struct tenon_udp *sock, const struct tenon_a
     return TENON_OK;
 }
 
-/* Without those that are empty: they need not have a buffer, and no device is to be told of them. */
+TENON_APART int udp_is_filled(const struct tn_udp_message *message)
+{
+    unsigned i;
+
+    for (i = 0; i < message->nspans; i++)
+        if (message->spans[i].len == 0)
+            return 0;
+    return 1;
+}
+
+/* Without spans that are empty: they need not have a buffer, and no device is to be told of them. */
 TENON_APART int udp_send_filled(struct tenon_udp *sock, struct tn_udp_message *message)
 {
     struct tenon_span spans[TN_TX_SPANS_MAX];
@@ -260,9 +267,11 @@ TENON_API int tenon_udp_send_from(struct tenon_udp *sock, const struct tenon_ip 
     message.nspans = n;
     message.bytes = NULL;
     error = udp_measure(&message);
-    if (TENON_WITH_SPEED && error > 0)
+    if (error != TENON_OK)
+        return error;
+    if (TENON_WITH_SPEED && n > 1 && !udp_is_filled(&message))    /* one that is empty is copied: nothing */
         return udp_send_filled(sock, &message);
-    return error == TENON_OK ? udp_send(sock, &message) : error;
+    return udp_send(sock, &message);
 }
 
 TENON_API int tenon_udp_send(struct tenon_udp *sock, const struct tenon_addr *to, const struct tenon_span *spans,
