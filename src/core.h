@@ -64,10 +64,16 @@ struct tn_pkt {
     tenon_u32 l3_len;                  /* bytes of the IP packet from l3 on, in all spans */
     tenon_u8 *l3;                      /* its IP header; contiguous up to the transport header */
     struct tenon_tcp *conn;            /* whose it is, and has been heard of from there; NULL: to be found out */
-    struct tenon_ip dst;
     unsigned ncopies;
+    /* From here on nothing is cleared: tn_pkt_clear(). */
     struct tenon_buf *copies[TN_PULLS_MAX];    /* what was cut, in one piece: tn_pkt_pullup() */
+    struct tenon_ip dst;
 };
+
+TENON_INLINE void tn_pkt_clear(struct tn_pkt *pkt)
+{
+    tn_clear(pkt, offsetof(struct tn_pkt, copies));
+}
 
 /* 0: it came to several, which only Ethernet has. */
 TENON_INLINE int tn_pkt_is_unicast(const struct tn_pkt *pkt)
@@ -243,7 +249,7 @@ TENON_INTERNAL int tn_out_new(struct tenon *stack, struct tn_out *out);
 /* Put every span's buffer, or take a reference on each. */
 TENON_INTERNAL void tn_spans_put(const struct tenon_span *spans, unsigned n);
 TENON_INTERNAL void tn_spans_ref(const struct tenon_span *spans, unsigned n);
-/* Copy `len` bytes, from byte `off` of a chain of spans on, to `to`. */
+/* Copy `len` bytes, from byte `off` of a chain of spans on, to `to`; there is a span. */
 TENON_INTERNAL void tn_spans_copy(tenon_u8 *to, const struct tenon_span *spans, tenon_u32 off, tenon_u32 len);
 /* Spans being collected: room for `max`, `n` of them there, `bytes` long together. */
 struct tn_gather {

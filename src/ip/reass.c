@@ -731,7 +731,7 @@ static void reass_tell(struct tenon *stack, const struct tn_reass *r)
 
     if (r->head == NULL || piece == NULL || piece->off != 0)
         return;
-    memset(&pkt, 0, sizeof(pkt));
+    tn_pkt_clear(&pkt);
     pkt.netif = tn_netif_at(stack, r->netif);
     if (pkt.netif == NULL)
         return;

@@ -121,22 +121,27 @@ TENON_API void *tenon_host_of(const struct tenon *stack)
 
 /* ---- time ---------------------------------------------------------------------------------------- */
 
+static void stack_count_ms(struct tenon *stack)
+{
+    const tenon_u32 ms = (stack->now_us - stack->ms_us) / 1000;
+
+    stack->now_ms += ms;
+    stack->ms_us += ms * 1000;
+    if (TN_FAST && ms > 0)
+        stack->tcp.way.path = NULL;
+}
+
 /* The first call tells us where the clock stands; from then on only differences count. */
 static void stack_set_time(struct tenon *stack, tenon_u32 now_us)
 {
-    tenon_u32 ms;
-
     if (!stack->started) {
         stack->started = 1;
         stack->tick_us = now_us;
         stack->ms_us = now_us;
     }
     stack->now_us = now_us;
-    ms = (now_us - stack->ms_us) / 1000;
-    stack->now_ms += ms;
-    stack->ms_us += ms * 1000;
-    if (TN_FAST && ms > 0)
-        stack->tcp.way.path = NULL;
+    if (TENON_SMALL || now_us - stack->ms_us >= 1000)    /* many calls are of the same one */
+        stack_count_ms(stack);
     stack->now_tick = stack->wheel.now + ((now_us - stack->tick_us) >> TN_TICK_SHIFT);
 }
 
@@ -293,7 +298,7 @@ static void stack_input_general(struct tenon *stack, struct tn_netif *netif, con
 
     if (tn_fast_syn_input(stack, netif, rx))
         return;
-    tn_clear(&pkt, offsetof(struct tn_pkt, copies));
+    tn_pkt_clear(&pkt);
     pkt.len = rx->bytes;
     pkt.netif = netif;
     /* PARTIAL is a packet that never left the machine: nothing can have broken it. */
@@ -338,10 +343,11 @@ TENON_HOT void stack_input_frame(struct tenon *stack, struct tn_netif *netif, co
 {
     struct tn_fast_rx rx;
 
-    if (!netif->up || frame->nspans == 0)
+    if (!netif->up)
         return;
-    if (TENON_UNLIKELY(frame->nspans > TN_RX_SPANS_MAX)) {
-        tn_count(stack, TENON_STAT_RX_PIECES);
+    if (TENON_UNLIKELY(frame->nspans - 1U >= TN_RX_SPANS_MAX)) {
+        if (frame->nspans > 0)
+            tn_count(stack, TENON_STAT_RX_PIECES);
         return;
     }
     rx.bytes = stack_frame_bytes(frame);
@@ -427,7 +433,7 @@ static void stack_input_one(struct tenon *stack, struct tn_netif *netif, const s
 
 static void stack_input_burst(struct tenon *stack, struct tn_netif *netif, const struct tenon_frame *frames, unsigned n)
 {
-    for (; n > 0 && (!TENON_WITH_SPEED || (TENON_SMALL && n == 1)); frames++, n--)
+    for (; n > 0 && (!TENON_WITH_SPEED || n == 1); frames++, n--)
         stack_input_one(stack, netif, frames);
     while (n > 0) {
         const unsigned some = (unsigned)tn_min(n, TN_GRO_FRAMES);

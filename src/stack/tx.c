@@ -17,7 +17,7 @@ static void tx_took(struct tenon *stack, struct tn_netif *netif, const struct te
     tenon_u32 bytes = 0;
     unsigned i, j;
 
-    if (TENON_WATCHES_ADDRESSES)
+    if (TENON_WATCHES_ADDRESSES && stack->tx.asks > 0)
         stack->tx.asks = (tenon_u16)(stack->tx.asks - tn_min(stack->tx.asks, n));
     for (i = 0; i < n; i++) {
         const struct tenon_span *spans = frames[i].spans;
@@ -723,7 +723,7 @@ TENON_INTERNAL void tn_tx_long(struct tenon *stack, const struct tn_netif *netif
     int partial = lay->head.csum_offset != 0;
     unsigned i;
 
-    TENON_ASSERT(n < tx->max && lay->nspans < tn_tx_gather_max(stack, netif));
+    TENON_ASSERT(n < tx->max && lay->nspans < tx->gather);    /* what the port gathers its callers have asked */
     for (i = 0; i < lay->nspans; i++) {
         if (lay->spans != spans)
             spans[i] = lay->spans[i];

@@ -657,7 +657,7 @@ static void fast_describe(struct tn_pkt *pkt, struct tn_netif *netif, const stru
     tenon_u8 *ip = tenon_span_data(frame->spans) + link;
     const tenon_u32 headers = tn_fast_ip_bytes(is_v4) + (tenon_u32)(ip[tn_fast_ip_bytes(is_v4) + 12] >> 4) * 4;
 
-    tn_clear(pkt, sizeof(*pkt));
+    tn_pkt_clear(pkt);
     pkt->spans = frame->spans;
     pkt->nspans = frame->nspans;
     pkt->off = link + headers;
@@ -761,7 +761,7 @@ TENON_INTERNAL int tn_fast_input(struct tenon *stack, struct tn_netif *netif, co
     struct tn_flight *flight = conn->flight;
     struct fast_seg seg;
 
-    if (!TN_FAST || TENON_UNLIKELY(stack->keeps != TENON_KEEP_ALL))    /* a handler has said so in this burst */
+    if (!TN_FAST || TENON_UNLIKELY(stack->keeps != TENON_KEEP_ALL))    /* the short way keeps text */
         return 0;
     if (!fast_parse_one(&seg, netif, rx) || !fast_is_heard(conn, flight, netif) || !fast_csum_good(conn, &seg))
         return 0;

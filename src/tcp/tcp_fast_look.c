@@ -346,7 +346,7 @@ TENON_INTERNAL void tn_fast_look(struct tenon *stack, const struct tn_netif *net
     const tenon_u8 *before4 = NULL, *before6 = NULL;
     unsigned i;
 
-    if (!TN_FAST || stack->keeps != TENON_KEEP_ALL) {    /* the short way keeps text */
+    if (!TN_FAST) {
         memset(conns, 0, n * sizeof(*conns));
         return;
     }

@@ -92,13 +92,13 @@ TENON_HOT int syn_input(struct tenon *stack, struct tn_netif *netif, const struc
     if (link != 0 && (get16be(p + 12) != (is_v4 ? TN_ETHERTYPE_IP4 : TN_ETHERTYPE_IP6) ||
                       memcmp(p, netif->conf.mac, 6) != 0))
         return 0;
-    tn_clear(&pkt, sizeof(pkt));
+    tn_pkt_clear(&pkt);
     pkt.netif = netif;
     pkt.spans = rx->frame->spans;
     pkt.nspans = rx->frame->nspans;
     pkt.off = link + tn_fast_ip_bytes(is_v4);
     pkt.flow_hash = rx->frame->flow_hash;
-    pkt.csum = (tenon_u8)(rx->frame->csum == TENON_CSUM_NONE ? TENON_CSUM_NONE : TENON_CSUM_GOOD);
+    pkt.csum = rx->frame->csum;
     pkt.conn = rx->conn;
     syn_describe(&pkt, ip, is_v4);
     if (!(rx->conn != NULL ? tn_fast_is_heard(rx->conn, netif) : syn_is_heard(stack, &pkt)) ||
