@@ -55,14 +55,15 @@ static int api_choose_ends(struct tenon_tcp *conn, struct api_ends *ends)
 
     if (error != TENON_OK)
         return error;
+    if (tenon_ip_is_v4(&conn->ends.local) != tenon_ip_is_v4(&remote->ip))
+        return TENON_EINVAL;
+    if (TENON_WITH_HOMES && !tenon_ip_is_any(&local->ip) && !tn_tcp_is_foreign(conn) &&
+        !tn_path_is_from(stack, conn->path, &local->ip))
+        return TENON_ENOADDR;
     local->ip = conn->ends.local;
     local->netif = (tenon_u16)tn_tcp_local_netif(conn);
-    if (tenon_ip_is_v4(&local->ip) != tenon_ip_is_v4(&remote->ip))
-        return TENON_EINVAL;
-    if (tenon_ip_equal(&local->ip, &remote->ip) && local->port == remote->port)
+    if (local->port == remote->port && tenon_ip_equal(&local->ip, &remote->ip))
         return TENON_EINVAL;    /* 9293-SIMO-2: a connection to itself is refused */
-    if (TENON_WITH_HOMES && !tn_tcp_is_foreign(conn) && !tn_path_is_from(stack, conn->path, &local->ip))
-        return TENON_ENOADDR;
     if (local->port != 0) {
         conn->ends.node.hash = tn_tcp_hash(stack, local, remote);
         return tn_tcp_find_hash(stack, local, remote, conn->ends.node.hash) == NULL ? TENON_OK : TENON_EINUSE;

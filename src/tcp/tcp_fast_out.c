@@ -658,8 +658,8 @@ enum { FAST_SYN_BYTES = TN_TCP_BYTES + TN_TCP_SYN_OPTIONS_BYTES,
 static void fast_fill_syn(struct tenon_tcp *conn, tenon_u8 *tcp, unsigned flags)
 {
     const tenon_u32 ack = (flags & TN_TCP_ACK) ? conn->rcv_nxt : 0;
-    tenon_u32 window = tn_min(tn_tcp_opt(conn, TENON_TCP_RCV_BUF), 65535UL);
     struct tn_tcp_options options;
+    tenon_u32 window;
 
     options.mss = tn_tcp_offered_mss(conn);
     options.ts_val = tn_tcp_ts_now(conn);
@@ -668,6 +668,8 @@ static void fast_fill_syn(struct tenon_tcp *conn, tenon_u8 *tcp, unsigned flags)
     if (flags & TN_TCP_ACK) {
         window = tn_tcp_window_scaled(conn, ack, 0);
         conn->rcv_acked = ack;
+    } else {
+        window = tn_min(tn_tcp_opt(conn, TENON_TCP_RCV_BUF), 65535UL);
     }
     put32be(tcp + 4, conn->flight->iss);
     put32be(tcp + 8, ack);

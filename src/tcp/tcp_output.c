@@ -64,7 +64,7 @@ TENON_INTERNAL tenon_u16 tn_tcp_window_scaled(struct tenon_tcp *conn, tenon_u32 
     if (tn_seq_le(edge, ack))
         return 0;
     field = (edge - ack) >> scale;
-    if (tn_seq_lt(ack + (field << scale), conn->rcv_adv) &&
+    if ((TENON_SMALL || scale > 0) && tn_seq_lt(ack + (field << scale), conn->rcv_adv) &&
         output_may_round_up(conn, ack + ((field + 1) << scale)))
         field++;
     field = tn_min(field, 65535UL);

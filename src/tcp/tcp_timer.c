@@ -196,9 +196,9 @@ enum { TIMER_FIN_WAIT_2_S = 60 };
 
 TENON_INTERNAL void tn_tcp_arm_fin_wait(struct tenon_tcp *conn)
 {
-    const int holds = TENON_WITH_HOLD && tn_tcp_holds(conn) && tn_tcp_fin_acked(conn);
-
-    if ((conn->state != TENON_TCP_FIN_WAIT_2 && !holds) || !(conn->flags & TN_TCP_F_NO_READER))
+    if (!(conn->flags & TN_TCP_F_NO_READER))
+        return;
+    if (conn->state != TENON_TCP_FIN_WAIT_2 && !(TENON_WITH_HOLD && tn_tcp_holds(conn) && tn_tcp_fin_acked(conn)))
         return;
     if (TENON_WITH_WATCH)
         tn_tcp_disarm_idle(conn);    /* a peer that answers keep-alives would keep it for ever */
