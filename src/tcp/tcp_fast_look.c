@@ -305,7 +305,7 @@ TENON_HOT struct tenon_tcp *fast_look(struct tenon *stack, const tenon_u8 *ip, c
     return fast_find(stack, ip, is_v4);
 }
 
-/* Each frame for itself: what a build that is to be small does. */
+/* Each frame for itself: what a build that is to be small does, and all do where there is but one. */
 static void fast_look_singly(struct tenon *stack, const struct tenon_frame *frames, struct tenon_tcp **conns,
                              unsigned n, tenon_u32 link)
 {
@@ -350,7 +350,7 @@ TENON_INTERNAL void tn_fast_look(struct tenon *stack, const struct tn_netif *net
         memset(conns, 0, n * sizeof(*conns));
         return;
     }
-    if (TENON_SMALL) {
+    if (TENON_SMALL || n == 1) {
         fast_look_singly(stack, frames, conns, n, link);
         return;
     }
