@@ -13,6 +13,14 @@ def build_folder():
     return pathlib.Path(os.environ.get("TENON_BUILD", ROOT / "build" / "release"))
 
 
+@pytest.fixture(scope="session", params=["tenon-sim", "tenon-sock-sim", "tenon-service-sim"])
+def simulator(request):
+    program = build_folder() / request.param
+    if not program.exists():
+        pytest.skip(f"{program} is not built")
+    return str(program)
+
+
 @pytest.fixture(scope="session")
 def tenon():
     """Runs the program: tenon("get", "--help") is a CompletedProcess with text."""

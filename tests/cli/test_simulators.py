@@ -4,16 +4,10 @@ import subprocess
 
 import pytest
 
-from conftest import build_folder
-
 
 @pytest.mark.parametrize("argv", [["--seeds", "1..18446744073709551616"], ["--seeds", "5..1"], ["--seeds", "0..1"],
                                   ["--seeds", "-2..-1"], ["--seeds", "1..2x"], ["--seed", "99999999999999999999"],
                                   ["--seed", "-1"]], ids=" ".join)
-@pytest.mark.parametrize("name", ["tenon-sim", "tenon-sock-sim", "tenon-service-sim"])
-def test_seeds_that_are_none(name, argv):
-    program = build_folder() / name
-    if not program.exists():
-        pytest.skip(f"{program} is not built")
-    done = subprocess.run([program, *argv], capture_output=True, text=True, timeout=10, check=False)
+def test_seeds_that_are_none(simulator, argv):
+    done = subprocess.run([simulator, *argv], capture_output=True, text=True, timeout=10, check=False)
     assert done.returncode == 2 and argv[1] in done.stderr, done
