@@ -277,7 +277,8 @@ def fastopen(how, address, port, count, path):
     """An option in TCP_INFO says whether the data was acknowledged with the SYN."""
     results = []
     address = address.strip("[]")
-    request = f"GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n".encode()
+    host = f"[{address}]" if ":" in address else address
+    request = f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
     for _ in range(int(count)):
         s = socket.socket(family(address), socket.SOCK_STREAM)
         if how == "sendto":
