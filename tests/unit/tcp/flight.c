@@ -478,6 +478,17 @@ static void sack_one(struct tenon_tcp *conn, tenon_u32 left, tenon_u32 right)
     HN_EQUAL(ack.sacked, right - left);
 }
 
+/* So many segments of 100 bytes leave at once, and of every two the second arrives. */
+static void send_and_lose_half(struct tenon_tcp *conn, tenon_u32 gaps)
+{
+    const tenon_u32 start = conn->snd_nxt;
+
+    tn_flight_sent(conn, start + gaps * 200);
+    conn->snd_nxt += gaps * 200;
+    for (tenon_u32 i = 0; i < gaps; i++)
+        sack_one(conn, start + i * 200 + 100, start + i * 200 + 200);
+}
+
 /* Half of a large window is lost. All of that may be sent again at once while it is in order of time; one
  * that gets lost again is not, and waits until few enough are left that all can be asked with each ACK. */
 static void many_sent_again(void)
@@ -489,10 +500,7 @@ static void many_sent_again(void)
     tenon_u32 i;
 
     model_open(&m, start);
-    tn_flight_sent(conn, conn->snd_nxt + GAPS * 200);
-    conn->snd_nxt += GAPS * 200;
-    for (i = 0; i < GAPS; i++)
-        sack_one(conn, start + i * 200 + 100, start + i * 200 + 200);
+    send_and_lose_half(conn, GAPS);
     HN_EQUAL(tn_flight_move_edge(conn, conn->snd_nxt), GAPS * 100);
     HN_EQUAL(repeat_gaps(conn), GAPS);
     HN_EQUAL(conn->flight->again_bytes, GAPS * 100);
@@ -516,12 +524,34 @@ static void many_sent_again(void)
     model_close(&m);
 }
 
+/* Where one was lost again, and sent once more, there are never so many. */
+static void some_sent_again_twice(void)
+{
+    enum { GAPS = 5000, FIRST = 500 };
+    static struct model m;
+    const tenon_u32 start = 0xFFFFFF00U;
+    struct tenon_tcp *conn = &m.conn;
+
+    model_open(&m, start);
+    send_and_lose_half(conn, GAPS);
+    HN_EQUAL(tn_flight_move_edge(conn, start + FIRST * 200), FIRST * 100);
+    HN_EQUAL(repeat_gaps(conn), FIRST);
+    HN_EQUAL(tn_flight_again_lost(conn, 1), 100);
+    HN_EQUAL(repeat_gaps(conn), 1);
+    HN_EQUAL(tn_flight_move_edge(conn, conn->snd_nxt), (GAPS - FIRST) * 100);
+    HN_EQUAL(repeat_gaps(conn), TN_AGAIN_MAX - FIRST);
+    HN_EQUAL(conn->flight->again_n, TN_AGAIN_MAX);
+    HN_CHECK(tn_flight_check(conn) == NULL);
+    model_close(&m);
+}
+
 static const struct hn_test tests[] = {
     { "flight_random", "RACK-1 RTO-6 6675-3 PRR-3", flight_random },
     { "flight_random_no_memory", "RACK-1 6675-3", flight_random_no_memory },
     { "flight_repetition_in_pieces", "RACK-PIT", flight_repetition_in_pieces },
     { "flight_widens_once_per_round", "RACK-6", flight_widens_once_per_round },
     { "many_sent_again", "RACK-INT", many_sent_again },
+    { "some_sent_again_twice", "RACK-INT", some_sent_again_twice },
 };
 
 int main(int argc, char **argv)
