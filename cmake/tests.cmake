@@ -87,7 +87,8 @@ endif()
 
 # The first two simulators let somebody send what means harm, and put routers between hosts.
 set(sims ${PROJECT_SOURCE_DIR}/tests)
-file(GLOB simulator CONFIGURE_DEPENDS ${sims}/sim/*.c ${sims}/intruder/*.c ${sims}/router/*.c ${sims}/seeds/emit.c)
+file(GLOB simulator CONFIGURE_DEPENDS ${sims}/sim/*.c ${sims}/intruder/*.c ${sims}/router/*.c ${sims}/seeds/emit.c
+     ${sims}/seeds/range.c)
 if(simulator)
     tenon_test_program(tenon-sim ${PROJECT_BINARY_DIR} tenon-sim ${simulator})
     # It moves initial sequence numbers close to their wrap.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "seeds.h"
 
-#include <errno.h>
+#include "range.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,32 +190,16 @@ static int bad_use(const struct command *command, const char *what, const char *
     return -1;
 }
 
-/* @return where the number ends, or NULL: it is none from 1 */
-static const char *number(const char *text, uint64_t *n)
-{
-    char *end;
-
-    errno = 0;
-    *n = strtoull(text, &end, 10);
-    return *text >= '0' && *text <= '9' && *n > 0 && errno == 0 ? end : NULL;
-}
-
 static int parse_seeds(struct command *command, const char *text)
 {
-    const char *at = number(text, &command->first);
-
-    if (at != NULL && strncmp(at, "..", 2) == 0)
-        at = number(at + 2, &command->last);
-    else
-        at = NULL;
-    if (at == NULL || *at != '\0' || command->last < command->first)
+    if (!range_read(text, &command->first, &command->last))
         return bad_use(command, "--seeds wants A..B with 1 <= A <= B, not", text);
     return 0;
 }
 
 static int parse_number(const struct command *command, uint64_t *n, const char *what, const char *text)
 {
-    const char *end = number(text, n);
+    const char *end = range_number(text, n);
 
     return end != NULL && *end == '\0' ? 0 : bad_use(command, what, text);
 }

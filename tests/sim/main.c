@@ -2,6 +2,8 @@
 /* tenon-sim: runs histories, each from a seed; see docs/simulator.md. */
 #include "sim.h"
 
+#include "tests/seeds/range.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -381,32 +383,16 @@ static int bad_use(const char *what, const char *value)
     return -1;
 }
 
-/* @return where the number ends, or NULL: it is none from 1 */
-static const char *number(const char *text, uint64_t *n)
-{
-    char *end;
-
-    errno = 0;
-    *n = strtoull(text, &end, 10);
-    return *text >= '0' && *text <= '9' && *n > 0 && errno == 0 ? end : NULL;
-}
-
 static int parse_seeds(struct command *command, const char *text)
 {
-    const char *at = number(text, &command->first);
-
-    if (at != NULL && strncmp(at, "..", 2) == 0)
-        at = number(at + 2, &command->last);
-    else
-        at = NULL;
-    if (at == NULL || *at != '\0' || command->last < command->first)
+    if (!range_read(text, &command->first, &command->last))
         return bad_use("--seeds wants A..B with 1 <= A <= B, not", text);
     return 0;
 }
 
 static int parse_number(uint64_t *value, const char *option, const char *text)
 {
-    const char *end = number(text, value);
+    const char *end = range_number(text, value);
 
     if (end == NULL || *end != '\0')
         return bad_use(option, text);
