@@ -275,6 +275,24 @@ static void route_count(const struct tenon *stack, const struct tn_route *like, 
     }
 }
 
+/* One that does not answer gives way to a router that speaks: what it has promised may last for hours, and all that
+ * there is room for may have gone dark together. RFC 4861 6.3.4 leaves it to the host which ones it keeps. @return 1:
+ * there was one */
+static int route_gives_way(struct tenon *stack, const struct tn_route *to)
+{
+    struct tn_route *route = stack->link.routes + stack->link.nroutes;
+
+    if (!TN_ROUTERS || tenon_ip_is_any(&to->gateway))
+        return 0;
+    while (route-- > stack->link.routes) {
+        if (route->origin == ROUTE_ROUTER && tn_netif_is(route->netif, to->netif) && route_is_suspect(stack, route)) {
+            tn_route_delete(stack, route);
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* Routers may fill half of the table, and no interface more than its share: the rest is the owner's. */
 TENON_INTERNAL void tn_route_advertised(struct tenon *stack, struct tn_route *route, tenon_u32 lifetime_s)
 {
@@ -292,10 +310,12 @@ TENON_INTERNAL void tn_route_advertised(struct tenon *stack, struct tn_route *ro
         route->failed_s = known->failed_s;
         tn_route_delete(stack, known);
     }
-    route_count(stack, route, &here, &all);
-    if (lifetime_s == 0 || all >= stack->conf.routes_max / 2U)
+    if (lifetime_s == 0)
         return;
-    if (here >= (tenon_ip_is_any(&route->gateway) ? ROUTE_PREFIXES_MAX : ROUTE_ROUTERS_MAX))
+    route_count(stack, route, &here, &all);
+    if ((all >= stack->conf.routes_max / 2U ||
+         here >= (tenon_ip_is_any(&route->gateway) ? ROUTE_PREFIXES_MAX : ROUTE_ROUTERS_MAX)) &&
+        !route_gives_way(stack, route))
         return;
     route->origin = ROUTE_ROUTER;
     route->until_s = tn_link_deadline(stack, lifetime_s);

@@ -484,6 +484,51 @@ static void two_routers_one_silent(void)
     hn_close(&hn);
 }
 
+/* How many default routers there are. */
+static unsigned default_routers(const struct hn *hn)
+{
+    struct tenon_route_info info;
+    unsigned i, n = 0;
+
+    for (i = 0; tenon_route_get(hn->stack, i, &info) == TENON_OK; i++)
+        n += info.automatic && info.prefix == 0;
+    return n;
+}
+
+/* As many as there is room for, and all go silent: whoever speaks then has the place of one of them, and not before. */
+static void full_of_silent_routers(void)
+{
+    const struct tenon_ip to = hn_ip("2001:db8:9::1"), fifth = hn_ip("fe80::5");
+    struct tenon_route_info info;
+    struct tenon_udp *sock;
+    struct tn_path *path;
+    struct lt_ra ra;
+    struct hn hn;
+    unsigned nn, i;
+
+    open_ready(&hn, NULL);
+    lt_ra_begin(&ra, 64, 0, 1800, 0, 0);
+    lt_ra_prefix(&ra, "2001:db8::", 64, 0xC0, 86400, 14400);
+    for (nn = 1; nn <= 5; nn++)
+        lt_ra_send(&hn, 1, nn, &ra);
+    HN_CHECK(!route_of(&hn, "::", 0, "fe80::5", &info) && default_routers(&hn) == 4);
+    sock = lt_udp_open(&hn);
+    for (i = 0; i < 100; i++) {
+        (void)lt_udp_send(&hn, sock, "2001:db8:9::1", 0);
+        hn_run_ms(&hn, 500);
+    }
+    HN_EQUAL(default_routers(&hn), 4);
+    lt_ra_begin(&ra, 64, 0, 1800, 0, 0);
+    lt_ra_slla(&ra, 5);
+    lt_ra_send(&hn, 1, 5, &ra);
+    HN_CHECK(route_of(&hn, "::", 0, "fe80::5", &info) && default_routers(&hn) == 4);
+    HN_EQUAL(tn_path_get(hn.stack, &path, &to, 0), TENON_OK);
+    HN_CHECK(tenon_ip_equal(&path->next_hop, &fifth));
+    tn_path_put(hn.stack, path);
+    tenon_udp_close(sock);
+    hn_close(&hn);
+}
+
 /* ---- prefixes -------------------------------------------------------------------------------- */
 
 static void idle_prefix(void)
@@ -941,6 +986,7 @@ static const struct hn_test tests[] = {
     { "router_denied_by_another", "ND-10", router_denied_by_another },
     { "known_host_becomes_router", "ND-13 ND-10", known_host_becomes_router },
     { "two_routers_one_silent", "ND-14 IP4-24", two_routers_one_silent },
+    { "full_of_silent_routers", "ND-13 ND-14 ND-21", full_of_silent_routers },
     { "idle_prefix", "ND-13 ND-22 SLAAC-4", idle_prefix },
     { "slaac_two_hours", "SLAAC-4", slaac_two_hours },
     { "slaac_lifetimes_end", "SLAAC-5", slaac_lifetimes_end },
