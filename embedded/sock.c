@@ -123,12 +123,10 @@ TENON_INTERNAL int tn_sock_may_send(const struct sock *sock, unsigned options)
  * address, nor 0.0.0.0, which some send to in place of that (RFC 1122 3.3.6), and which is TENON_EINVAL. */
 static int sock_send_datagram(struct sock *sock, const struct sock_peer *peer, const struct tenon_span *span)
 {
-    const struct tenon_addr *to = &peer->addr;
+    const struct tenon_addr *to = tn_sock_is_fixed(sock) ? NULL : &peer->addr;
     int error = TENON_ENOADDR;
 
-    if (tn_sock_is_fixed(sock))
-        to = NULL;
-    else if (!tenon_ip_is_any(&peer->asked))
+    if (to != NULL && !tenon_ip_is_any(&peer->asked))
         error = tenon_udp_send_from(sock->udp, &peer->asked, to, span, 1);
     if (error == TENON_ENOADDR || (TENON_WITH_IPV6 && error == TENON_EINVAL))
         error = tenon_udp_send(sock->udp, to, span, 1);

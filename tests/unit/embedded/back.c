@@ -590,6 +590,33 @@ UNIT_TEST(ip6_datagrams_go_to_whom_they_came_from)
     two_clients(1);
 }
 
+/* Whose peer is fixed has nobody else to send back to. */
+UNIT_TEST(datagram_back_to_a_fixed_peer)
+{
+    const struct tenon_addr own = world_addr(1, 0, PORT), peer = world_addr(0, 0, PORT);
+    struct world world;
+    int one, other;
+    tenon_u8 *p;
+
+    if (!TENON_WITH_CONNECT || !CHECK(world_open(&world, NULL)))
+        return;
+    one = tenon_sock_create(world.m[0].socks, &peer, &own, TENON_SOCK_UDP, 0);
+    other = tenon_sock_create(world.m[1].socks, &own, &peer, TENON_SOCK_UDP, 0);
+    CHECK_EQ_I(tenon_sock_set_sbuf(world.m[0].socks, one, world_ring(&world.m[0], 0, RING), RING), TENON_OK);
+    CHECK(tenon_sock_ask_sbuf(world.m[0].socks, one, &p) >= 1000);
+    memset(p, 'a', 1000);
+    CHECK_EQ_I(tenon_sock_send(world.m[0].socks, one, p, 1000, 0), TENON_OK);
+    world_run(&world, 100000);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[1].socks, other, &p), 1000);
+    CHECK_EQ_I(tenon_sock_send_back(world.m[1].socks, other, p, 1000, 0), TENON_OK);
+    world_run(&world, 100000);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(world.m[0].socks, one, &p), 1000);
+    CHECK_EQ_I(p[999], 'a');
+    CHECK_EQ_I(tenon_sock_read_done(world.m[0].socks, one, p, 1000), TENON_OK);
+    world_close(&world);
+    world_free_rings(&world);
+}
+
 /* Two clients have sent 1000 bytes each, of 'a' and of 'b', and the server holds both: p[0] and p[1]. */
 struct two {
     struct world world;
@@ -825,6 +852,7 @@ int main(void)
     UNIT_RUN(frames_of_one_piece_are_put_together);
     UNIT_RUN(ip4_datagrams_go_to_whom_they_came_from);
     UNIT_RUN(ip6_datagrams_go_to_whom_they_came_from);
+    UNIT_RUN(datagram_back_to_a_fixed_peer);
     UNIT_RUN(datagram_back_leaves_who_was_heard_last);
     UNIT_RUN(datagram_back_leaves_whom_the_program_said);
     UNIT_RUN(pieces_of_datagrams_go_to_whom_they_came_from);
