@@ -546,7 +546,7 @@ static void arena_take_conf(struct tenon_socks *socks, const struct tenon_sock_c
         socks->cookies = conf->stack.tcp_syncookies != 0;
     socks->packets_max = conf->packets;
     if (TENON_WITH_LINEAR)
-        socks->front = (tenon_u16)tn_sock_ring_front(conf->device.flags);
+        socks->front = (tenon_u8)tn_sock_ring_front(conf->device.flags);
     socks->datagrams_max = conf->datagrams;
     socks->blocks.kept = (tenon_u16)(tn_sock_blocks_least(conf->device.flags) - 1U);
 }

@@ -163,6 +163,14 @@ static unsigned device_send_in_place(struct tenon_socks *socks, const struct ten
     return taken;
 }
 
+/* The device has sent a frame that was put together. */
+static void device_release_copy(struct tenon_buf *buf)
+{
+    TENON_CONTAINER(TENON_CONTAINER(buf, struct sock_unit, buf)->pool, struct tenon_socks, blocks)->copies--;
+    buf->release = tn_sock_pool_put;
+    tn_sock_pool_put(buf);
+}
+
 /* A frame of several packets, or of a part of one, is put together in a receive block. */
 static unsigned device_send_copied(struct tenon_socks *socks, const struct tenon_frame *frame)
 {
@@ -181,6 +189,8 @@ static unsigned device_send_copied(struct tenon_socks *socks, const struct tenon
         memcpy(block->data + at, tenon_span_data(&frame->spans[i]), (size_t)frame->spans[i].len);
         at += frame->spans[i].len;
     }
+    socks->copies++;
+    block->release = device_release_copy;
     taken = device_send_one(socks, frame, block, 0);
     if (taken > 0)
         sock_count(&socks->counts.copied_bytes, bytes - frame->spans[0].len);

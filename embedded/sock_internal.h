@@ -161,8 +161,10 @@ struct tenon_socks {
     tenon_u8 singly;     /* 1: each frame goes up by itself: a datagram lies in the block of its last fragment */
     tenon_u8 nsocks, nports;
     tenon_u8 cookies;    /* 1: SYN cookies are sent when too many are in their handshake */
-    tenon_u16 nrx, packets_max, datagrams_max;
-    tenon_u16 front;     /* bytes of a packet in a ring before those of the application */
+    tenon_u8 front;      /* bytes of a packet in a ring before those of the application */
+    tenon_u8 nrx;
+    tenon_u16 packets_max, datagrams_max;
+    tenon_u16 copies;    /* blocks with frames that were put together, which the device sends */
     struct sock_device device;
     struct sock *socks;
     struct sock_port *ports;
@@ -232,10 +234,11 @@ TENON_INLINE int tn_sock_is_contiguous(const struct tenon_socks *socks)
 {
     return TENON_WITH_LINEAR && (socks->device.flags & TENON_SOCK_CONTIGUOUS) != 0;
 }
-/* A block besides the one to send from, without which nothing more would leave before an application reads. */
+/* A block besides the one to send from, without which nothing more would leave before an application reads. While the
+ * device sends out of one, that one comes back: the next is to hear with. */
 TENON_INLINE int tn_sock_has_block(const struct tenon_socks *socks)
 {
-    return socks->blocks.nfree > (tn_sock_is_contiguous(socks) ? 1U : 0U);
+    return socks->blocks.nfree > (tn_sock_is_contiguous(socks) && socks->copies == 0 ? 1U : 0U);
 }
 TENON_INTERNAL unsigned tn_sock_transmit(void *host, unsigned netif, const struct tenon_frame *frames, unsigned n);
 TENON_INTERNAL void tn_sock_rx_flush(struct tenon_socks *socks);

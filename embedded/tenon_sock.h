@@ -231,7 +231,8 @@ struct tenon_sock_device {
     unsigned flags;                   /**< enum tenon_sock_device_flag, or-ed */
     void *device;                     /**< first argument of the functions */
 
-    /** As in struct tenon_host: take up to n frames; what is needed after the call takes a reference. A frame has up to
+    /** As in struct tenon_host: take up to n frames; what is needed after the call takes a reference, and gives it up
+     *  without waiting for another call: for want of that block there may be none. A frame has up to
      *  stack.tx_gather_max spans, with TENON_SOCK_CONTIGUOUS one. What tenon_sock_input() is given from here is dropped
      *  (no_block): a device that hears itself keeps it for poll(). */
     unsigned (*transmit)(void *device, const struct tenon_frame *frames, unsigned n);

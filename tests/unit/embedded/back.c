@@ -533,6 +533,138 @@ UNIT_TEST(frames_of_one_piece_are_put_together)
     pair_end(&pair);
 }
 
+/* A device of one piece that keeps the frames that it was given, until it is told that they have been sent. */
+static struct tenon_buf *kept[4];
+static unsigned nkept;
+static int is_keeping;
+
+static unsigned keeping_transmit(void *device, const struct tenon_frame *frames, unsigned n)
+{
+    const unsigned taken = device_transmit(device, frames, n);
+    unsigned i;
+
+    for (i = 0; is_keeping && i < taken && CHECK(nkept < 4); i++) {
+        kept[nkept] = frames[i].spans->buf;
+        tenon_buf_ref(kept[nkept++]);
+    }
+    return taken;
+}
+
+static void keeping(struct machine *machine, unsigned i)
+{
+    contiguous(machine, i);
+    if (i == 0)
+        return;
+    machine->conf.blocks = 6;
+    machine->conf.device.transmit = keeping_transmit;
+}
+
+/* So many segments have come, and went back: as many blocks are held, and as many frames are with the device. */
+static void keeping_open(struct pair *pair, void (*adjust)(struct machine *machine, unsigned i), unsigned segments)
+{
+    nkept = 0;
+    is_keeping = 0;
+    pair_open(pair, 0, adjust);
+    pair_send(pair, segments, FULL);
+    pair_echo(pair);
+    is_keeping = 1;
+    (void)tenon_sock_poll(pair->socks, (tenon_u32)wire_host_now(pair->world.m[1].host));
+    is_keeping = 0;
+    CHECK_EQ_U(nkept, segments);
+    CHECK_EQ_U(world_count(&pair->world.m[1]).blocks_free, pair->world.m[1].conf.blocks - 2 * segments);
+}
+
+/* @return how many blocks a device gets to receive into; it gives them back */
+static unsigned blocks_to_hear_with(struct tenon_socks *socks)
+{
+    struct tenon_buf *taken[8];
+    unsigned n = 0, got;
+
+    while (n < 8 && (taken[n] = tenon_sock_block(socks)) != NULL)
+        n++;
+    for (got = n; n > 0; n--)
+        tenon_buf_put(taken[n - 1]);
+    return got;
+}
+
+/* The block that is there to put frames together in comes back when the device has sent: none is kept in its place. */
+UNIT_TEST(frames_of_one_piece_heard_while_some_are_sent)
+{
+    struct pair pair;
+
+    if (!TENON_WITH_LINEAR)
+        return;
+    keeping_open(&pair, keeping, 2);
+    CHECK_EQ_U(blocks_to_hear_with(pair.socks), 2);
+    world_run(&pair.world, 100000);
+    CHECK_EQ_I(world_receive(&pair.world.m[0], pair.client, &pair.got), 0);
+    CHECK_EQ_U(pair.got, 2 * FULL);
+    CHECK_EQ_U(blocks_to_hear_with(pair.socks), 4);    /* acknowledged; the device has two yet */
+    tenon_buf_put(kept[0]);
+    CHECK_EQ_U(blocks_to_hear_with(pair.socks), 5);
+    tenon_buf_put(kept[1]);
+    CHECK_EQ_U(world_count(&pair.world.m[1]).blocks_free, 6);
+    CHECK_EQ_U(blocks_to_hear_with(pair.socks), 5);    /* and one to send from */
+    pair_close(&pair);
+}
+
+/* A device that is not done when all else has ended. */
+UNIT_TEST(frames_of_one_piece_are_sent_after_the_stop)
+{
+    struct tenon_sock_counts counts;
+    struct pair pair;
+    unsigned i;
+
+    if (!TENON_WITH_LINEAR)
+        return;
+    keeping_open(&pair, keeping, 2);
+    for (i = 0; i < WORLD_SENDERS; i++)
+        tenon_sock_stop(pair.world.m[i].socks);
+    for (i = 0; i < WORLD_SENDERS; i++)
+        wire_host_close(pair.world.m[i].host);
+    CHECK_EQ_U(world_count(&pair.world.m[1]).blocks_free, 4);
+    while (nkept > 0)
+        tenon_buf_put(kept[--nkept]);
+    counts = world_count(&pair.world.m[1]);
+    CHECK_EQ_U(counts.blocks_free, 6);
+    CHECK_EQ_U(counts.memory_used, 0);
+    for (i = 0; i < WORLD_SENDERS; i++)
+        free(pair.world.m[i].arena);
+    wire_close(pair.world.wire);
+    pair.world.m[1].rings[3] = NULL;
+    world_free_rings(&pair.world);
+}
+
+static void keeping_with_three(struct machine *machine, unsigned i)
+{
+    keeping(machine, i);
+    if (i == 1)
+        machine->conf.blocks = 3;
+}
+
+/* The fewest blocks that there have to be: one is held, one is with the device, and what comes meanwhile is heard with
+ * the third: an acknowledgement, by which the first is free. */
+UNIT_TEST(frames_of_one_piece_that_cross_are_heard)
+{
+    struct pair pair;
+    unsigned full;
+
+    if (!TENON_WITH_LINEAR)
+        return;
+    keeping_open(&pair, keeping_with_three, 1);
+    full = pair.world.m[1].full;
+    world_run(&pair.world, 100000);
+    CHECK_EQ_U(pair.world.m[1].full, full);
+    CHECK_EQ_U(world_count(&pair.world.m[1]).blocks_free, 2);
+    pair_send(&pair, 1, 1000);
+    CHECK_EQ_I(tenon_sock_ask_rbuf(pair.socks, pair.server, &pair.p), 1000);
+    CHECK_EQ_U(pair.world.m[1].full, full);
+    CHECK_EQ_I(tenon_sock_read_done(pair.socks, pair.server, pair.p, 1000), TENON_OK);
+    tenon_buf_put(kept[0]);
+    CHECK_EQ_U(blocks_to_hear_with(pair.socks), 2);
+    pair_close(&pair);
+}
+
 /* ---- UDP ---- */
 
 /* Two clients: each gets its own answer, whoever was heard last. */
@@ -850,6 +982,9 @@ int main(void)
     UNIT_RUN(before_a_ring_the_window_opens_by_what_was_sent_back);
     UNIT_RUN(copied_out_of_a_ring_the_window_stays);
     UNIT_RUN(frames_of_one_piece_are_put_together);
+    UNIT_RUN(frames_of_one_piece_heard_while_some_are_sent);
+    UNIT_RUN(frames_of_one_piece_are_sent_after_the_stop);
+    UNIT_RUN(frames_of_one_piece_that_cross_are_heard);
     UNIT_RUN(ip4_datagrams_go_to_whom_they_came_from);
     UNIT_RUN(ip6_datagrams_go_to_whom_they_came_from);
     UNIT_RUN(datagram_back_to_a_fixed_peer);
