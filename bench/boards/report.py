@@ -2,7 +2,7 @@
 """Tables and drawing of bench/boards/run."""
 import html
 
-from boards import echoes
+from boards import echoes, rooms
 from speed import plots
 
 SIZES = (100, 500, 1460)
@@ -167,6 +167,7 @@ ECHO_HEADS = {"tenon4-core": "Tenon, IPv4, like lwIP, its core alone",
               "tenon46": "Tenon, IPv4 and IPv6, like lwIP", "tenon46-all": "... all of it",
               "lwip46": "lwIP, IPv4 and IPv6"}
 LATE = {0: "wait for ever", 1: "are answered"}    # what becomes of clients who read late
+BESIDE = {0: "a fourth is not served", 1: "a fourth is served"}
 ECHO_HOW = {"4": "IPv4", "46": "IPv4 and IPv6"}
 
 
@@ -228,6 +229,20 @@ def echo_tables(results):
     return lines
 
 
+def little_rooms(results):
+    found = next((one["rooms"] for one in results.values() if "rooms" in one), None)
+    if found is None:
+        return []
+    lines = [f"**How little does it** on {rooms.BOARD}: four clients send {rooms.BYTES // 1000000} MB each at the same "
+             f"time, and get them back; seconds, the median of {rooms.ROUNDS}.", ""]
+    lines += head("", "blocks", "heap: segments", "RAM, without the stack", "seconds", "who read late",
+                  "beside three who do not read")
+    return lines + [row(ECHO_HEADS[one["name"]], one["blocks"], one["heap"] or "", one["ram"],
+                        "not all came back" if one["seconds"] is None else f"{one['seconds']:.2f}", LATE[one["late"]],
+                        BESIDE[one["beside"]])
+                    for one in found]
+
+
 def code_alone(results):
     found = next((one["linked"] for one in results.values() if "linked" in one), None)
     if found is None:
@@ -242,7 +257,8 @@ def code_alone(results):
 def tables(results):
     counted = {board: found for board, found in results.items() if found["stacks"]}
     makers = (beside_the_paper, by_device, parts, receiving, through_drivers, beside_lwip) if counted else ()
-    found = [*(make(counted) for make in makers), memory(results), echo_tables(results), code_alone(results)]
+    found = [*(make(counted) for make in makers), memory(results), echo_tables(results), little_rooms(results),
+             code_alone(results)]
     return "\n\n".join("\n".join(lines) for lines in found if lines) + "\n"
 
 

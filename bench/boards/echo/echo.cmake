@@ -3,7 +3,9 @@
 # -DSMOLTCP_LIBRARY=FILE, what cargo has made of smoltcp/. The target echoes makes all of them.
 # A driver without DMA fills one block at a time, and its device has all of a frame when transmit() returns; that of the
 # ColdFire keeps 32 blocks for its device.
-set(blocks ECHO_BLOCKS=8 ECHO_BLOCK_BYTES=1528)
+set(ECHO_BLOCKS 8 CACHE STRING "receive blocks of the echoes")
+set(ECHO_HEAP 8 CACHE STRING "segments for which lwIP's heap has room")
+set(blocks ECHO_BLOCKS=${ECHO_BLOCKS} ECHO_BLOCK_BYTES=1528)
 set(glue lwip_fifo.c)
 if(count STREQUAL count_coldfire.c)
     set(blocks ECHO_BLOCKS=40 ECHO_BLOCK_BYTES=2048)
@@ -84,7 +86,7 @@ if(LWIP_SOURCE)
         target_include_directories(stack-${name} SYSTEM PUBLIC ${LWIP_SOURCE}/include)
         target_compile_definitions(stack-${name} PUBLIC ECHO_IPV6=$<STREQUAL:${name},lwip46>
             ECHO_NETCONN=$<NOT:$<EQUAL:${os},-1>> ECHO_SOCKET=$<NOT:$<EQUAL:${sockets},-1>> ${blocks}
-            ECHO_COPY=$<NOT:$<STREQUAL:${name},lwip4-nocopy>>
+            ECHO_HEAP=${ECHO_HEAP} ECHO_COPY=$<NOT:$<STREQUAL:${name},lwip4-nocopy>>
             ECHO_ETH_PAD=$<IF:$<STREQUAL:${glue},lwip_dma.c>,0,2>)
         add_echo(${name} stack-${name} lwip_stack.c ${program_${name}} ${glue})
     endforeach()

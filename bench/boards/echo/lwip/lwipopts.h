@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* lwIP for the echo: what the builds of Tenon beside it have, and room for as much. ECHO_IPV6, ECHO_BLOCKS,
- * ECHO_BLOCK_BYTES, ECHO_ETH_PAD, ECHO_COPY and the interface, ECHO_NETCONN and ECHO_SOCKET, are of the build. */
+ * ECHO_BLOCK_BYTES, ECHO_HEAP, ECHO_ETH_PAD, ECHO_COPY and the interface, ECHO_NETCONN and ECHO_SOCKET, are of the
+ * build. */
 #ifndef TENON_BENCH_BOARDS_ECHO_LWIPOPTS_H
 #define TENON_BENCH_BOARDS_ECHO_LWIPOPTS_H
 
@@ -16,13 +17,13 @@
 #define LWIP_CHKSUM_ALGORITHM 3
 #define MEM_ALIGNMENT 4
 
-/* 4 connections with 2 segments in flight each, and as many acknowledgments; headers are in the heap, and
+/* 4 connections with 2 segments in flight each (ECHO_HEAP 8), and as many acknowledgments; headers are in the heap, and
  * with ECHO_COPY the bytes. Without, what is left of two segments that came may be in two pbufs. */
 #define TCP_MSS 1460
 #define TCP_WND (2 * TCP_MSS)
 #define TCP_SND_BUF (2 * TCP_MSS)
 #define TCP_SND_QUEUELEN 8
-#define MEM_SIZE (4 * 2 * (ECHO_COPY * TCP_MSS + 92) + 4 * 100)
+#define MEM_SIZE (ECHO_HEAP * (ECHO_COPY * TCP_MSS + 92) + 4 * 100)
 #define MEMP_NUM_TCP_PCB 6
 #define MEMP_NUM_TCP_PCB_LISTEN 1
 #define MEMP_NUM_UDP_PCB 1
