@@ -411,6 +411,29 @@ class Tenon:
         return self.text()
 
 
+class Download:
+    """curl gets a file, so slowly that a machine which is late by seconds still finds it in the midst of it."""
+
+    def __init__(self, link, path, got, rate=4_000_000):
+        self.got = got
+        self.curl = link.net.start("curl", "-sS", "-m", "60", "--limit-rate", rate, "-o", got,
+                                   f"http://{link.t4}/{path.name}")
+
+    def wait_bytes(self, n, seconds=20):
+        """Wait until so many have come, and it goes on."""
+        end = time.monotonic() + seconds
+        while not self.got.exists() or self.got.stat().st_size < n:
+            assert time.monotonic() < end, f"{n} bytes have not come"
+            time.sleep(0.02)
+        self.goes_on()
+
+    def goes_on(self):
+        assert self.curl.poll() is None, "this machine is too late: all has come"
+
+    def wait(self):
+        assert self.curl.wait(60) == 0
+
+
 @pytest.fixture
 def link(net, tmp_path, request):
     made = Link(net, tmp_path)

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from conftest import INSIDE, find_tenon, life_of, sha256
+from conftest import INSIDE, Download, find_tenon, life_of, sha256
 from exchanges import echo_datagrams, fetch_both_ways, fetch_with_capture
 
 SIZE = 16_000_003
@@ -90,12 +90,13 @@ def test_transfer_survives_a_link_that_goes_down(make_link, files, tmp_path):
     link = make_link(kind="dpdk")
     path, got = files.get(SIZE), tmp_path / "got"
     link.tenon("serve", path.parent)
-    curl = link.net.start("curl", "-sS", "-m", "60", "--limit-rate", "10M", "-o", got, f"http://{link.t4}/{path.name}")
-    time.sleep(0.3)
+    download = Download(link, path, got)
+    download.wait_bytes(SIZE // 10)
     link.net.run("ip", "link", "set", link.tap, "down")
     time.sleep(0.2)
+    download.goes_on()    # else it was too early
     link.net.run("ip", "link", "set", link.tap, "up")
-    assert curl.wait(60) == 0
+    download.wait()
     assert sha256(got) == files.hash(SIZE)
 
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from conftest import INSIDE, counters, find_tenon, sha256
+from conftest import INSIDE, Download, counters, find_tenon, sha256
 from exchanges import echo_datagrams, ends, fetch_both_ways, fetch_with_capture
 
 SIZE = 16_000_003
@@ -147,19 +147,17 @@ def test_one_member_too_many(make_link):
 @pytest.mark.parametrize("receive", ["read", "ring"])
 def test_link_goes_down_and_up(make_link, side, receive, files, tmp_path):
     link = make_link(kind="packet", settings=[f"receive={receive}"])
-    size = 2 * SIZE
-    path = files.get(size)
+    path, got = files.get(SIZE), tmp_path / "got"
     link.tenon("serve", path.parent)
-    curl = link.net.start("curl", "-sS", "-m", "60", "--limit-rate", "16M", "-o", str(tmp_path / "got"),
-                          f"http://{link.t4}/{path.name}")
-    time.sleep(0.4)
+    download = Download(link, path, got)
+    download.wait_bytes(SIZE // 10)
     name = link.tap if side == "ours" else link.kernel_side
     link.net.run("ip", "link", "set", name, "down")
     time.sleep(0.3)
-    assert curl.poll() is None    # else it was too early
+    download.goes_on()    # else it was too early
     link.net.run("ip", "link", "set", name, "up")
-    assert curl.wait(60) == 0
-    assert sha256(tmp_path / "got") == files.hash(size)
+    download.wait()
+    assert sha256(got) == files.hash(SIZE)
 
 
 def listens_to(link):

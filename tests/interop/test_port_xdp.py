@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from conftest import find_tenon, life_of, sha256
+from conftest import Download, find_tenon, life_of, sha256
 from exchanges import echo_datagrams, fetch_both_ways, fetch_with_capture
 
 SIZE = 16_000_003
@@ -87,14 +87,14 @@ def test_transfer_survives_a_link_that_goes_down(make_link, mode, files, tmp_pat
     link = make_link(kind="xdp", settings=[f"mode={mode}"])
     path, got = files.get(SIZE), tmp_path / "got"
     link.tenon("serve", path.parent)
-    curl = link.net.start("curl", "-sS", "-m", "60", "--limit-rate", "10M", "-o", got, f"http://{link.t4}/{path.name}")
-    for _ in range(2):
-        time.sleep(0.3)
-        assert curl.poll() is None
+    download = Download(link, path, got)
+    for n in (SIZE // 10, SIZE // 4):
+        download.wait_bytes(n)
         link.net.run("ip", "link", "set", link.tap, "down")
         time.sleep(0.2)
+        download.goes_on()
         link.net.run("ip", "link", "set", link.tap, "up")
-    assert curl.wait(60) == 0
+    download.wait()
     assert sha256(got) == files.hash(SIZE)
 
 
