@@ -349,7 +349,7 @@ TENON_APART void api_tell_window(struct tenon_tcp *conn)
     edge = tn_tcp_rcv_edge(conn);
     if (edge == conn->rcv_adv)
         return;
-    if (left == 0 || edge - conn->rcv_adv >= tn_min(few, 2UL * conn->mss))
+    if (left < conn->mss || edge - conn->rcv_adv >= tn_min(few, 2UL * conn->mss))
         tn_tcp_ack_now(conn);
 }
 

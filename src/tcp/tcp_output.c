@@ -31,15 +31,18 @@ static tenon_u32 output_rcv_limit(const struct tenon_tcp *conn)
     return tn_tcp_opt(conn, TENON_TCP_RCV_BUF) + 1 - ((tenon_u32)1 << tn_tcp_rcv_wscale(conn));
 }
 
-/* RFC 9293 3.8.6.2.2: the right edge moves in large steps, and never to the left. */
+/* RFC 9293 3.8.6.2.2: the right edge moves in large steps, and never to the left. Where there is room for
+ * several segments a window that is less than a step becomes one in smaller ones, too: the peer waits until
+ * it is (3.8.6.2.1), and what he sends then is no small segment. */
 TENON_INTERNAL_HOT tenon_u32 tn_tcp_rcv_edge(const struct tenon_tcp *conn)
 {
     const tenon_u32 limit = output_rcv_limit(conn), held = conn->rcv_unconsumed;
-    const tenon_u32 edge = conn->rcv_nxt + (limit > held ? limit - held : 0);
+    const tenon_u32 window = limit > held ? limit - held : 0, edge = conn->rcv_nxt + window;
     const tenon_u32 step = tn_min(limit / 2, tn_max(conn->mss, 1));
     const tenon_u32 gain = edge - conn->rcv_adv;
+    const int becomes_one = limit > conn->mss && window >= step && window - gain < step;
 
-    return gain < step || (gain & 0x80000000UL) ? conn->rcv_adv : edge;
+    return gain & 0x80000000UL || (gain < step && !becomes_one) ? conn->rcv_adv : edge;
 }
 
 static tenon_u32 output_ack_seq(const struct tenon_tcp *conn)
@@ -78,10 +81,11 @@ TENON_INTERNAL_HOT tenon_u16 tn_tcp_window_field(struct tenon_tcp *conn, tenon_u
 {
     const tenon_u32 adv = conn->rcv_adv, limit = output_rcv_limit(conn);
     const unsigned scale = tn_tcp_rcv_wscale(conn);
-    const tenon_u32 gain = conn->rcv_nxt + limit - conn->rcv_unconsumed - adv;
+    const tenon_u32 left = adv - conn->rcv_nxt, gain = limit - conn->rcv_unconsumed - left;
     const tenon_u32 window = adv - ack, field = (window + ((tenon_u32)1 << scale) - 1) >> scale;
 
-    if (TENON_SMALL || TENON_UNLIKELY(gain >= conn->mss || gain >= limit / 2 || window > 65535UL << scale))
+    if (TENON_SMALL ||
+        TENON_UNLIKELY(gain >= conn->mss || gain >= limit / 2 || left < conn->mss || window > 65535UL << scale))
         return tn_tcp_window_scaled(conn, ack, scale);
     conn->rcv_adv = ack + (field << scale);
     return (tenon_u16)field;

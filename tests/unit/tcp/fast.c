@@ -2323,10 +2323,12 @@ static tenon_u32 field_by_rule(const struct tenon_tcp *conn, tenon_u32 ack, teno
     const tenon_u32 space = limit > conn->rcv_unconsumed ? limit - conn->rcv_unconsumed : 0;
     const tenon_u32 step = tn_min(limit / 2, conn->mss);
     tenon_u32 edge = conn->rcv_nxt + space, field;
+    int becomes_one;
 
     *adv = conn->rcv_adv;
-    if (tn_seq_lt(edge, conn->rcv_adv) || edge - conn->rcv_adv < step)
-        edge = conn->rcv_adv;    /* in large steps, and never to the left */
+    becomes_one = limit > conn->mss && space >= step && tn_seq_lt(conn->rcv_adv, conn->rcv_nxt + step);
+    if (tn_seq_lt(edge, conn->rcv_adv) || (edge - conn->rcv_adv < step && !becomes_one))
+        edge = conn->rcv_adv;    /* in large steps, or to a window of one, and never to the left */
     if (tn_seq_le(edge, ack))
         return 0;
     field = (edge - ack) / unit;
