@@ -531,6 +531,23 @@ static void arena_fill(struct tenon_socks *socks, const struct arena_layout *lay
     socks->arena_bytes = (size_t)layout->total;
 }
 
+/* What windows may promise, if they are of two segments and more, and there are not blocks for those of all
+ * descriptors. A block is for half of two, or a full segment: peers send that (RFC 9293 3.8.6.2.1), and windows open by
+ * that (3.8.6.2.2), of which blocks for short packets would hold less. */
+static void arena_share(struct tenon_socks *socks, const struct tenon_sock_conf *conf)
+{
+    const unsigned full = conf->device.netif.mtu - 40U, options = 32;
+    const unsigned spare = (unsigned)tn_sock_blocks_spare(socks);
+    const tenon_u32 window = conf->stack.tcp_rcv_buf, least = 2U * (full - options);
+
+    if (arena_packet(conf) < conf->device.netif.mtu || window < least || window > 65535UL)
+        return;
+    socks->window = (tenon_u16)window;
+    socks->segment = (tenon_u16)(window / 2 < full ? window / 2 : full);
+    if ((tenon_u32)(spare / conf->socks) * socks->segment < window)
+        socks->promises = (tenon_u16)spare;
+}
+
 static void arena_take_conf(struct tenon_socks *socks, const struct tenon_sock_conf *conf)
 {
     socks->device.flags = conf->device.flags;
@@ -549,6 +566,7 @@ static void arena_take_conf(struct tenon_socks *socks, const struct tenon_sock_c
         socks->front = (tenon_u8)tn_sock_ring_front(conf->device.flags);
     socks->datagrams_max = conf->datagrams;
     socks->blocks.kept = (tenon_u16)(tn_sock_blocks_least(conf->device.flags) - 1U);
+    arena_share(socks, conf);
 }
 
 /* ---- start and stop ----------------------------------------------------------------------------- */

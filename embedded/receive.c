@@ -2,6 +2,56 @@
 /* Received bytes: read in the blocks in which they came, given back in any order. */
 #include "embedded/sock_internal.h"
 
+/* ---- windows ------------------------------------------------------------------------------------ */
+
+/* A window promises blocks: those that nobody else has been promised, and one in any case. So who does not read when
+ * they are short has one, and keeps nobody else from being heard. @return by how much it is less than it could be */
+static unsigned window_less(const struct sock *sock)
+{
+    const struct tenon_socks *socks = sock->socks;
+    unsigned left = socks->promises, n;
+    tenon_u32 most;
+
+    if (left == 0)
+        return 0;
+    for (n = 0; n < socks->nsocks; n++)
+        if (&socks->socks[n] != sock)
+            left -= left < socks->socks[n].promised ? left : socks->socks[n].promised;
+    most = (tenon_u32)(left > 0 ? left : 1) * socks->segment;
+    return most < socks->window ? socks->window - (unsigned)most : 0;
+}
+
+TENON_INTERNAL void tn_sock_promise(struct sock *sock)
+{
+    const struct tenon_socks *socks = sock->socks;
+    unsigned left = socks->window - sock->withheld;
+
+    if (socks->promises == 0)
+        return;
+    for (sock->promised = 1; left > socks->segment; sock->promised++)
+        left -= socks->segment;
+}
+
+TENON_INTERNAL void tn_sock_consumed(struct sock *sock, tenon_u32 bytes)
+{
+    const unsigned less = window_less(sock);
+
+    bytes += sock->withheld;
+    sock->withheld = (tenon_u16)(bytes < less ? bytes : less);
+    bytes -= sock->withheld;
+    tn_sock_promise(sock);
+    if (bytes > 0)
+        tenon_tcp_consumed(sock->conn, bytes);
+}
+
+/* It holds as many blocks as it was promised, and all others are promised to others. */
+static int window_is_full(const struct sock *sock)
+{
+    return sock->blocks >= sock->promised && sock->withheld > 0;
+}
+
+/* ---- pieces ------------------------------------------------------------------------------------- */
+
 /* A piece in this buffer more, or less: the end point holds so many in blocks, and the block has so many. */
 static void receive_count(struct sock *sock, struct tenon_buf *buf, int by)
 {
@@ -65,7 +115,7 @@ static int receive_join(struct sock *sock, struct tenon_span *span)
     tenon_u8 *end;
     int is_out;
 
-    if (socks->blocks.nfree > socks->blocks.n / 4U || sock->first == NULL)
+    if (sock->first == NULL || (socks->blocks.nfree > socks->blocks.n / 4U && !window_is_full(sock)))
         return 0;
     block = tn_sock_block_of(socks, last->buf);
     is_out = last->flags & SOCK_PIECE_OUT;
@@ -217,7 +267,7 @@ TENON_API int tenon_sock_read_done(struct tenon_socks *socks, int sk, const teno
         return TENON_EINVAL;
     receive_cut(sock, piece, n);
     if (sock->conn != NULL)
-        tenon_tcp_consumed(sock->conn, n);
+        tn_sock_consumed(sock, n);
     return TENON_OK;
 }
 

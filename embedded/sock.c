@@ -51,6 +51,7 @@ static void sock_opened(struct tenon_tcp *conn, void *app)
 
     (void)conn;
     sock->state = TENON_SOCK_OPEN;
+    tn_sock_promise(sock);
     tn_sock_note(sock, TENON_SOCK_OPENED);
 }
 
@@ -67,12 +68,13 @@ static void sock_acked(struct tenon_tcp *conn, void *app, tenon_u32 bytes)
 {
     struct sock *sock = (struct sock *)app;
 
+    (void)conn;
     if (sock->ring.own != NULL)
         bytes -= sock->ring.own(&sock->ring, bytes);
     if (bytes == 0)
         return;
     sock->back -= bytes;
-    tenon_tcp_consumed(conn, bytes);
+    tn_sock_consumed(sock, bytes);
     tn_sock_note(sock, TENON_SOCK_WRITABLE);
 }
 
@@ -91,6 +93,7 @@ static void sock_closed(struct tenon_tcp *conn, void *app, int why)
 
     (void)conn;
     sock->conn = NULL;
+    sock->promised = 0;
     sock->state = TENON_SOCK_CLOSED;
     sock->error = (short)why;
     tn_sock_note(sock, TENON_SOCK_ENDED);
@@ -273,6 +276,7 @@ static int sock_listen(struct sock *sock, const struct tenon_addr *at, unsigned 
     }
     port->refs++;
     sock->port = port;
+    sock->promised = 1;    /* a client may come any time */
     sock->state = TENON_SOCK_LISTENING;
     return TENON_OK;
 }
@@ -293,6 +297,7 @@ static int sock_connect(struct sock *sock, const struct tenon_addr *local, const
         (void)tenon_tcp_set(sock->conn, TENON_TCP_PACING, 0);
     if (TENON_WITH_SCALE && (options & TENON_SOCK_NO_TIMESTAMPS))
         (void)tenon_tcp_set(sock->conn, TENON_TCP_TIMESTAMPS, 0);
+    sock->promised = 1;
     sock->state = TENON_SOCK_OPENING;
     return TENON_OK;
 }
@@ -506,9 +511,10 @@ TENON_API int tenon_sock_delete(struct tenon_socks *socks, int sk, unsigned opti
     empty = sock->ring.packets == 0;
     sock->use = SOCK_LEAVING;
     sock->events = 0;
+    sock->promised = 0;
     if (sock->conn != NULL) {
         tenon_tcp_handler(sock->conn, TENON_WITH_CONNECT ? &sock_no_events : &sock_port_events, NULL);
-        tenon_tcp_consumed(sock->conn, sock->back);    /* read it was: no reason for a reset */
+        tenon_tcp_consumed(sock->conn, sock->back + sock->withheld);    /* read it was: no reason for a reset */
         if (options & TENON_SOCK_ABORT)
             tenon_tcp_abort(sock->conn);
         else

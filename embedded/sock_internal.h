@@ -130,6 +130,8 @@ struct sock {
     short error;             /* enum tenon_error */
     tenon_u16 segment;
     tenon_u16 blocks;        /* pieces in the list that lie in blocks */
+    tenon_u16 promised;      /* TCP: blocks for what the window lets in ... */
+    tenon_u16 withheld;      /* ... and bytes by which it is not open: what there is room for others were promised */
     int number;              /* the place, from 1 on, and SOCK_MAX for each time that it was used before */
     struct tenon_tcp *conn;
     struct tenon_udp *udp;
@@ -164,6 +166,9 @@ struct tenon_socks {
     tenon_u8 front;      /* bytes of a packet in a ring before those of the application */
     tenon_u8 nrx;
     tenon_u16 packets_max, datagrams_max;
+    tenon_u16 promises;  /* blocks that all windows may promise; 0: there are enough for each */
+    tenon_u16 window;    /* of one, in bytes ... */
+    tenon_u16 segment;   /* ... and what it has of them in any case */
     tenon_u16 copies;    /* blocks with frames that were put together, which the device sends */
     struct sock_device device;
     struct sock *socks;
@@ -247,6 +252,10 @@ TENON_INTERNAL void tn_sock_rx_flush(struct tenon_socks *socks);
 /* `flags`: of the first piece of a datagram; a stream has none. */
 TENON_INTERNAL int tn_sock_receive(struct sock *sock, const struct tenon_span *spans, unsigned n, unsigned flags);
 TENON_INTERNAL void tn_sock_forget_pieces(struct sock *sock);
+/* The peer has been told of all of the window. */
+TENON_INTERNAL void tn_sock_promise(struct sock *sock);
+/* TCP: so many bytes are not the application's any more, nor the core's. */
+TENON_INTERNAL void tn_sock_consumed(struct sock *sock, tenon_u32 bytes);
 
 /* ring.c */
 /* What is in front of the bytes of a packet. */

@@ -77,8 +77,9 @@ TENON_API int tenon_sock_delete(struct tenon_socks *socks, int sk, unsigned opti
  *          is handed out; after an error, and when all is handed out, that error */
 TENON_API int tenon_sock_ask_rbuf(struct tenon_socks *socks, int sk, tenon_u8 **p);
 
-/** The first n bytes at p have been read: TCP's window opens by as many. What follows them in their piece can be
- *  returned later, with its own address; when all has been, the block is free. Pieces may be returned in any order.
+/** The first n bytes at p have been read: TCP's window opens by as many, if their block is not promised to others. What
+ *  follows them in their piece can be returned later, with its own address; when all has been, the block is free.
+ *  Pieces may be returned in any order.
  *
  *  What is returned twice is an error until the block has come round: it is filled again after all blocks that were
  *  free before it. If then a piece of the same descriptor begins at the same address, and is handed out, p means that
@@ -253,7 +254,8 @@ struct tenon_sock_conf {
     tenon_u16 conns;          /**< TCP connections, those that are closing included; 0: as many as socks and 2 more */
     tenon_u16 blocks;         /**< receive blocks, 2 and more, one more with TENON_SOCK_CONTIGUOUS, one less with
                                    TENON_SOCK_LENGTHS; the device's included; 0: 8. All but so many less one may be
-                                   held by applications and by what came out of order: the last one is to hear with */
+                                   held by applications and by what came out of order: the last one is to hear with.
+                                   Few serve many: see window */
     tenon_u16 block_bytes;    /**< of each, at most 32000, at least a frame of that MTU: mtu + 18, or + 14 in a build
                                    without TENON_WITH_LINKS, no more than mtu without TENON_WITH_ETHERNET; what a driver
                                    wants before or behind the frame comes on top. With device.netif.mru of less than
@@ -268,7 +270,11 @@ struct tenon_sock_conf {
     tenon_u16 packets;        /**< in one ring, at most 32; 0: 8 */
     tenon_u16 window;         /**< bytes that a connection may hold unread: TCP's window, 512 and more; 0: two full
                                    segments, of what a block has to hold, or one if no more
-                                   blocks may be held */
+                                   blocks may be held. Of two segments and more it opens only as far as there are
+                                   blocks that nobody else was promised, and by a segment in any case: where there is
+                                   one for each descriptor, peers whom nobody reads keep no other from being heard
+                                   (not with blocks for shorter packets than the MTU, nor with more than 65,535 bytes
+                                   in stack.tcp_rcv_buf) */
     tenon_u16 datagrams;      /**< blocks that a UDP end point may hold; 0: a quarter of all */
     size_t memory;            /**< bytes for connections, end points and tables that grow; 0: by the limits above. With
                                    all else less than 2 GB, or 64 KB where a size_t has 16 bits */

@@ -83,6 +83,29 @@ static void check_backs(struct history *h, struct session *s)
                      s->index, back, (unsigned)sock->back);
 }
 
+/* What the window is shut for: text that is not read, that was sent back, and whose blocks are promised to
+ * others, a segment of them at least to each. */
+static void check_window(struct history *h, const struct sock *sock)
+{
+    const int may_receive = sock->use == SOCK_USED && (sock->conn != NULL || sock->state == TENON_SOCK_LISTENING);
+    const struct sock_piece *piece;
+    tenon_u32 shut = sock->back + sock->withheld;
+    struct tenon_tcp_info info;
+
+    if (may_receive != (sock->promised > 0))
+        history_fail(h, "descriptor %d is promised %u blocks", sock->number, sock->promised);
+    if (sock->use != SOCK_USED || sock->conn == NULL)
+        return;
+    for (piece = sock->first; piece != NULL; piece = piece->next)
+        shut += piece->len;
+    tenon_tcp_status(sock->conn, &info);
+    if (info.rcv_unconsumed != shut)
+        history_fail(h, "descriptor %d: the window is shut for %u bytes, and waits for %u", sock->number,
+                     (unsigned)info.rcv_unconsumed, (unsigned)shut);
+    if (sock->withheld > 0 && (h->socks->promises == 0 || sock->withheld + h->socks->segment > h->socks->window))
+        history_fail(h, "descriptor %d: %u bytes are withheld", sock->number, (unsigned)sock->withheld);
+}
+
 /* Whoever has sent to it: of destinations no more is remembered than there is memory for. */
 static void check_paths(struct history *h)
 {
@@ -107,6 +130,8 @@ void check_step(struct history *h)
     tenon_tcp_each(h->socks->stack, check_connection, h);
     for (i = 0; i < h->plan.nsessions; i++)
         check_backs(h, &h->session[i]);
+    for (i = 0; i < h->socks->nsocks; i++)
+        check_window(h, &h->socks->socks[i]);
 }
 
 /* The documented ones, ended by 0; TENON_OK is 0 too, and always allowed where it is the first. */

@@ -1357,27 +1357,6 @@ UNIT_TEST(tiny_segments_block_of_another_is_not_shared)
 
 enum { ECHOES = 4, ECHO_BYTES = 30000 };
 
-/* Send back what has come; what the ring has no room for stays where it is. */
-static void echo_all(struct machine *machine, int sk, tenon_u8 **at, int *left)
-{
-    tenon_u8 *to;
-    int n;
-
-    for (;;) {
-        if (*left <= 0)
-            *left = tenon_sock_ask_rbuf(machine->socks, sk, at);
-        n = *left > 0 ? tenon_sock_ask_sbuf(machine->socks, sk, &to) : 0;
-        if (n <= 0)
-            return;
-        n = n < *left ? n : *left;
-        memcpy(to, *at, (size_t)n);
-        CHECK_EQ_I(tenon_sock_send(machine->socks, sk, to, (unsigned)n, 0), TENON_OK);
-        CHECK_EQ_I(tenon_sock_read_done(machine->socks, sk, *at, (unsigned)n), TENON_OK);
-        *at += n;
-        *left -= n;
-    }
-}
-
 static void many_blocks(struct machine *machine, unsigned i)
 {
     machine->conf.blocks = i == 1 ? 64 : 0;
@@ -1410,7 +1389,7 @@ static void echo_to_who_does_not_read(void (*adjust)(struct machine *machine, un
     for (turn = 0; turn < 6000; turn++) {
         for (i = 0; i < ECHOES; i++) {
             world_send(&world.m[1], client[i], &sent[i], ECHO_BYTES, FULL);
-            echo_all(&world.m[0], server[i], &lies[i], &left[i]);
+            world_echo(&world.m[0], server[i], &lies[i], &left[i]);
             if (turn > 1000)
                 (void)world_receive(&world.m[1], client[i], &got[i]);
         }

@@ -384,4 +384,25 @@ UNIT_INLINE int world_receive(struct machine *machine, int sk, tenon_u32 *at)
     return n;
 }
 
+/* Send back what has come; what the ring has no room for stays where it is. */
+UNIT_INLINE void world_echo(struct machine *machine, int sk, tenon_u8 **at, int *left)
+{
+    tenon_u8 *to;
+    int n;
+
+    for (;;) {
+        if (*left <= 0)
+            *left = tenon_sock_ask_rbuf(machine->socks, sk, at);
+        n = *left > 0 ? tenon_sock_ask_sbuf(machine->socks, sk, &to) : 0;
+        if (n <= 0)
+            return;
+        n = n < *left ? n : *left;
+        memcpy(to, *at, (size_t)n);
+        CHECK_EQ_I(tenon_sock_send(machine->socks, sk, to, (unsigned)n, 0), TENON_OK);
+        CHECK_EQ_I(tenon_sock_read_done(machine->socks, sk, *at, (unsigned)n), TENON_OK);
+        *at += n;
+        *left -= n;
+    }
+}
+
 #endif
