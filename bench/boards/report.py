@@ -167,7 +167,7 @@ ECHO_HEADS = {"tenon4-core": "Tenon, IPv4, like lwIP, its core alone",
               "tenon46": "Tenon, IPv4 and IPv6, like lwIP", "tenon46-all": "... all of it",
               "lwip46": "lwIP, IPv4 and IPv6"}
 LATE = {0: "wait for ever", 1: "are answered"}    # what becomes of clients who read late
-BESIDE = {0: "a fourth is not served", 1: "a fourth is served"}
+BESIDE = {0: "a fourth is not served", rooms.BESIDE_ROUNDS: "a fourth is served"}    # the tries in which he is
 ECHO_HOW = {"4": "IPv4", "46": "IPv4 and IPv6"}
 
 
@@ -235,11 +235,12 @@ def little_rooms(results):
         return []
     lines = [f"**How little does it** on {rooms.BOARD}: four clients send {rooms.BYTES // 1000000} MB each at the same "
              f"time, and get them back; seconds, the median of {rooms.ROUNDS}.", ""]
-    lines += head("", "blocks", "heap: segments", "RAM, without the stack", "seconds", "who read late",
+    lines += head("", "blocks", "room to send: segments", "RAM, without the stack", "seconds", "who read late",
                   "beside three who do not read")
     return lines + [row(ECHO_HEADS[one["name"]], one["blocks"], one["heap"] or "", one["ram"],
                         "not all came back" if one["seconds"] is None else f"{one['seconds']:.2f}", LATE[one["late"]],
-                        BESIDE[one["beside"]])
+                        BESIDE.get(one["beside"],
+                                   f"a fourth is served in {one['beside']} of {rooms.BESIDE_ROUNDS} tries"))
                     for one in found]
 
 

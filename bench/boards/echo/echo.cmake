@@ -4,7 +4,7 @@
 # A driver without DMA fills one block at a time, and its device has all of a frame when transmit() returns; that of the
 # ColdFire keeps 32 blocks for its device.
 set(ECHO_BLOCKS 8 CACHE STRING "receive blocks of the echoes")
-set(ECHO_HEAP 8 CACHE STRING "segments for which lwIP's heap has room")
+set(ECHO_HEAP 8 CACHE STRING "segments for which lwIP's heap has room, or the rings of Tenon's clients together")
 set(blocks ECHO_BLOCKS=${ECHO_BLOCKS} ECHO_BLOCK_BYTES=1528)
 set(glue lwip_fifo.c)
 if(count STREQUAL count_coldfire.c)
@@ -58,7 +58,8 @@ endforeach()
 foreach(name tenon4 tenon4-all tenon46 tenon46-all)
     add_echo(${name} stack-${name} tenon_calls.c tenon.c)
     string(FIND ${name} -all all)
-    target_compile_definitions(echo-${name} PRIVATE ECHO_LIKE=$<EQUAL:${all},-1> ${blocks})
+    target_compile_definitions(echo-${name} PRIVATE ECHO_LIKE=$<EQUAL:${all},-1> ${blocks}
+        ECHO_HEAP=${ECHO_HEAP})
 endforeach()
 
 foreach(name tenon4 tenon46)    # of embedded/ what the program calls is linked, and nothing with the core alone

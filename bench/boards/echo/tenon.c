@@ -4,7 +4,7 @@
 
 enum {
     PACKET = ECHO_SEGMENT + TENON_SOCK_RECORD_BYTES,    /* no driver here takes frames of one piece */
-    RING = 2 * PACKET
+    RING = ECHO_HEAP / ECHO_CLIENTS * PACKET
 };
 
 static struct client {
