@@ -182,6 +182,52 @@ UNIT_TEST(window_takes_what_nobody_is_promised)
     party_close(&party);
 }
 
+/* So it is with what a client had who is reset, before the program deletes his end point. */
+UNIT_TEST(window_takes_what_the_dead_were_promised)
+{
+    struct party party;
+    unsigned i;
+
+    if (!party_open(&party, five_blocks))
+        return;
+    for (i = 0; i < CLIENTS; i++)
+        meet(&party, i);
+    talk(&party, 0, CLIENTS, FULL, TURNS);
+    for (i = 2; i < CLIENTS; i++)
+        CHECK_EQ_I(tenon_sock_delete(party.world.m[1].socks, party.client[i], TENON_SOCK_ABORT), TENON_OK);
+    for (i = 0; i < 2; i++)
+        party.sent[i] = party.got[i] = 0;
+    talk(&party, 0, 2, FULL, TURNS);
+    for (i = 0; i < 2; i++)
+        CHECK_EQ_U(window_of(&party, i), 2 * FULL);
+    party_close(&party);
+}
+
+static void short_packets(struct machine *machine, unsigned i)
+{
+    machine->conf.blocks = i == 1 ? 64 : 5;
+    machine->conf.device.netif.mru = i == 1 ? 0 : 1280;
+    machine->conf.window = i == 1 ? 0 : 3000;
+}
+
+/* A block that is shorter than a packet of ours holds less than what a window opens by: nothing is withheld. */
+UNIT_TEST(short_packets_have_their_windows)
+{
+    struct party party;
+    unsigned i;
+
+    if (!party_open(&party, short_packets))
+        return;
+    for (i = 0; i < CLIENTS; i++)
+        meet(&party, i);
+    talk(&party, 0, CLIENTS, FULL, TURNS);
+    for (i = 0; i < CLIENTS; i++) {
+        CHECK_EQ_U(party.got[i], ALL);
+        CHECK_EQ_U(tn_sock_find(party.world.m[0].socks, party.server[i])->withheld, 0);
+    }
+    party_close(&party);
+}
+
 /* Requests of less than a segment: the window never is too small for the next for longer than its answer takes. */
 UNIT_TEST(small_requests_do_not_wait)
 {
@@ -239,6 +285,8 @@ int main(void)
     UNIT_RUN(deaf_clients_keep_nobody_out_where_lengths_are_known);
     UNIT_RUN(deaf_clients_keep_nobody_out_where_frames_are_of_one_piece);
     UNIT_RUN(window_takes_what_nobody_is_promised);
+    UNIT_RUN(window_takes_what_the_dead_were_promised);
+    UNIT_RUN(short_packets_have_their_windows);
     UNIT_RUN(small_requests_do_not_wait);
     UNIT_RUN(deleted_with_a_window_that_is_not_open);
     return unit_end();
