@@ -44,12 +44,6 @@ TENON_INTERNAL void tn_sock_consumed(struct sock *sock, tenon_u32 bytes)
         tenon_tcp_consumed(sock->conn, bytes);
 }
 
-/* It holds as many blocks as it was promised, and all others are promised to others. */
-static int window_is_full(const struct sock *sock)
-{
-    return sock->blocks >= sock->promised && sock->withheld > 0;
-}
-
 /* ---- pieces ------------------------------------------------------------------------------------- */
 
 /* A piece in this buffer more, or less: the end point holds so many in blocks, and the block has so many. */
@@ -115,7 +109,7 @@ static int receive_join(struct sock *sock, struct tenon_span *span)
     tenon_u8 *end;
     int is_out;
 
-    if (sock->first == NULL || (socks->blocks.nfree > socks->blocks.n / 4U && !window_is_full(sock)))
+    if (socks->blocks.nfree > socks->blocks.n / 4U || sock->first == NULL)
         return 0;
     block = tn_sock_block_of(socks, last->buf);
     is_out = last->flags & SOCK_PIECE_OUT;

@@ -109,7 +109,6 @@ UNIT_TEST(deaf_clients_keep_nobody_out)
     three_are_deaf(four_blocks, FULL);
 }
 
-/* They hold no more blocks than with full ones. */
 UNIT_TEST(deaf_clients_with_small_segments_keep_nobody_out)
 {
     three_are_deaf(four_blocks, 146);
@@ -157,6 +156,7 @@ static void five_blocks(struct machine *machine, unsigned i)
 UNIT_TEST(window_takes_what_nobody_is_promised)
 {
     struct party party;
+    tenon_u32 said = 100;
     unsigned i, large = 0;
 
     if (!party_open(&party, five_blocks))
@@ -172,8 +172,14 @@ UNIT_TEST(window_takes_what_nobody_is_promised)
         CHECK(window_of(&party, i) == FULL || window_of(&party, i) == 2 * FULL);
     }
     CHECK_EQ_U(large, 1);
-    for (i = 2; i < CLIENTS; i++)
+    for (i = 2; i < CLIENTS; i++) {
+        const struct sock *sock = tn_sock_find(party.world.m[0].socks, party.server[i]);
+
+        world_send(&party.world.m[0], party.server[i], &said, 100 * i, 100);
         CHECK_EQ_I(tenon_sock_delete(party.world.m[0].socks, party.server[i], 0), TENON_OK);
+        CHECK_EQ_U(sock->ring.packets, 1);    /* it stays until that is acknowledged */
+        CHECK_EQ_U(sock->promised, 0);
+    }
     for (i = 0; i < 2; i++)
         party.sent[i] = party.got[i] = 0;
     talk(&party, 0, 2, FULL, TURNS);
