@@ -17,8 +17,8 @@ BESIDE_BYTES, BESIDE_SECONDS = 20000, 10
 SENDS = 8    # segments for which there is room to send elsewhere
 # The echo, its blocks, and the segments for which the rings of four clients have room, or lwIP's heap.
 ROWS = (("tenon4-back", 5, None), ("tenon4-back", 8, None), ("tenon4", 4, 4), ("tenon4", 4, 8), ("tenon4", 8, 8),
-        ("lwip4-netconn", 8, 8), ("lwip4-netconn", 9, 8), ("lwip4-netconn", 12, 8), ("lwip4-netconn", 9, 4),
-        ("lwip4-netconn", 9, 2))
+        ("lwip4-nocopy", 9, None), ("lwip4", 9, 8), ("lwip4-netconn", 8, 8), ("lwip4-netconn", 9, 8),
+        ("lwip4-netconn", 12, 8), ("lwip4-netconn", 9, 4), ("lwip4-netconn", 9, 2))
 
 
 def client(port, seed):
