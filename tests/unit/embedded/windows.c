@@ -151,6 +151,34 @@ static void five_blocks(struct machine *machine, unsigned i)
     machine->conf.blocks = i == 1 ? 64 : 6;
 }
 
+/* A party of four, each of whom has got all. */
+static int party_of_four(struct party *party)
+{
+    unsigned i;
+
+    if (!party_open(party, five_blocks))
+        return 0;
+    for (i = 0; i < CLIENTS; i++) {
+        meet(party, i);
+        CHECK_EQ_U(window_of(party, i), 2 * FULL);
+    }
+    talk(party, 0, CLIENTS, FULL, TURNS);
+    return 1;
+}
+
+/* The first two go on, and have all of their windows then. */
+static void two_go_on(struct party *party)
+{
+    unsigned i;
+
+    for (i = 0; i < 2; i++)
+        party->sent[i] = party->got[i] = 0;
+    talk(party, 0, 2, FULL, TURNS);
+    for (i = 0; i < 2; i++)
+        CHECK_EQ_U(window_of(party, i), 2 * FULL);
+    party_close(party);
+}
+
 /* One block is nobody's, so one of four may have two. When a client has gone, and nobody else can come in his
  * place, his is there for another. */
 UNIT_TEST(window_takes_what_nobody_is_promised)
@@ -159,13 +187,8 @@ UNIT_TEST(window_takes_what_nobody_is_promised)
     tenon_u32 said = 100;
     unsigned i, large = 0;
 
-    if (!party_open(&party, five_blocks))
+    if (!party_of_four(&party))
         return;
-    for (i = 0; i < CLIENTS; i++) {
-        meet(&party, i);
-        CHECK_EQ_U(window_of(&party, i), 2 * FULL);
-    }
-    talk(&party, 0, CLIENTS, FULL, TURNS);
     for (i = 0; i < CLIENTS; i++) {
         CHECK_EQ_U(party.got[i], ALL);
         large += window_of(&party, i) == 2 * FULL;
@@ -180,12 +203,7 @@ UNIT_TEST(window_takes_what_nobody_is_promised)
         CHECK_EQ_U(sock->ring.packets, 1);    /* it stays until that is acknowledged */
         CHECK_EQ_U(sock->promised, 0);
     }
-    for (i = 0; i < 2; i++)
-        party.sent[i] = party.got[i] = 0;
-    talk(&party, 0, 2, FULL, TURNS);
-    for (i = 0; i < 2; i++)
-        CHECK_EQ_U(window_of(&party, i), 2 * FULL);
-    party_close(&party);
+    two_go_on(&party);
 }
 
 /* So it is with what a client had who is reset, before the program deletes his end point. */
@@ -194,19 +212,11 @@ UNIT_TEST(window_takes_what_the_dead_were_promised)
     struct party party;
     unsigned i;
 
-    if (!party_open(&party, five_blocks))
+    if (!party_of_four(&party))
         return;
-    for (i = 0; i < CLIENTS; i++)
-        meet(&party, i);
-    talk(&party, 0, CLIENTS, FULL, TURNS);
     for (i = 2; i < CLIENTS; i++)
         CHECK_EQ_I(tenon_sock_delete(party.world.m[1].socks, party.client[i], TENON_SOCK_ABORT), TENON_OK);
-    for (i = 0; i < 2; i++)
-        party.sent[i] = party.got[i] = 0;
-    talk(&party, 0, 2, FULL, TURNS);
-    for (i = 0; i < 2; i++)
-        CHECK_EQ_U(window_of(&party, i), 2 * FULL);
-    party_close(&party);
+    two_go_on(&party);
 }
 
 static void short_packets(struct machine *machine, unsigned i)
