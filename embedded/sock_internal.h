@@ -252,7 +252,7 @@ TENON_INTERNAL void tn_sock_rx_flush(struct tenon_socks *socks);
 /* `flags`: of the first piece of a datagram; a stream has none. */
 TENON_INTERNAL int tn_sock_receive(struct sock *sock, const struct tenon_span *spans, unsigned n, unsigned flags);
 TENON_INTERNAL void tn_sock_forget_pieces(struct sock *sock);
-/* The peer has been told of all of the window. */
+/* TCP: write down how many blocks the window promises: all that it may have, but what is withheld. */
 TENON_INTERNAL void tn_sock_promise(struct sock *sock);
 /* TCP: so many bytes are not the application's any more, nor the core's. */
 TENON_INTERNAL void tn_sock_consumed(struct sock *sock, tenon_u32 bytes);
